@@ -1,0 +1,66 @@
+/* posenc/angles.h - the angle engine: frequency tables, and cos/sin rows that are right at any position.
+ *
+ * A frequency table holds theta_i, radians per position, for n pairs of channels. A row is cos(p theta_i)
+ * and sin(p theta_i), i = 0 .. n-1, for one int32 position p.
+ *
+ * Accuracy: for every int32 position and every frequency of at most POSENC_MAX_FREQUENCY, each value is
+ * within 1 ulp of the true cosine or sine (or within 2^-45, where that is larger: next to zeros).
+ * "True" is the function of the exact product p * theta_i. For tables made from a base, theta_i itself is
+ * the exact power, not its float32 or float64 rounding.
+ *
+ * How: a position is p = p0 + k with p0 a multiple of 32. The phase p0 * theta_i / pi is reduced in
+ * double-double, its cosine and sine come from SLEEF in double, and one complex product with the
+ * tabulated angle k * theta_i, then one rounding, gives the row. So consecutive positions cost a
+ * multiplication each. The way depends on the position alone, hence so do the bits.
+ *
+ *     posenc_freq *freq;
+ *     if (posenc_freq_create(500000.0, 128, &freq) == POSENC_OK) {
+ *         int32_t positions[2] = {7, 1000000};
+ *         float cos_rows[2][64], sin_rows[2][64];
+ *         posenc_angle_rows(freq, positions, 2, &cos_rows[0][0], &sin_rows[0][0], 64);
+ *         posenc_freq_free(freq);
+ *     }
+ */
+#ifndef POSENC_ANGLES_H
+#define POSENC_ANGLES_H
+
+#include <posenc/types.h>
+
+/* Largest |theta| accepted, radians per position. */
+#define POSENC_MAX_FREQUENCY 65536.0
+
+/* Largest number of pairs in one table. */
+#define POSENC_MAX_PAIRS (1 << 20)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A frequency table: immutable, to be shared by threads and layers. About 530 bytes per pair. */
+typedef struct posenc_freq posenc_freq;
+
+/* theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv 2104.09864; FORMULAS B.1), exact to about
+ * 30 digits. dim: even, 0 .. 2*POSENC_MAX_PAIRS (POSENC_ERR_HEAD_DIM); base: finite, in [1, 1e30]
+ * (POSENC_ERR_BASE). */
+POSENC_API posenc_status posenc_freq_create(double base, int64_t dim, posenc_freq **freq);
+
+/* The caller's own frequencies, theta[0 .. n-1], radians per position, taken as exact. */
+POSENC_API posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_freq **freq);
+
+/* Frees the table; NULL is allowed. */
+POSENC_API void posenc_freq_free(posenc_freq *freq);
+
+/* Number of pairs, and theta_i rounded to double (0 for an index outside the table). */
+POSENC_API int64_t posenc_freq_count(const posenc_freq *freq);
+POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);
+
+/* Row t: cos_rows[t*row_stride + i], sin_rows[t*row_stride + i] for positions[t], t = 0 .. n_positions-1.
+ * row_stride, in floats, is at least the number of pairs; what lies between the rows is not touched. The
+ * two outputs may be interleaved by rows (cos | sin), but must not overlap (POSENC_ERR_OVERLAP). */
+POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
+                                           float *cos_rows, float *sin_rows, int64_t row_stride);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+/* posenc/isa.h - which instruction set runs, and how to force one.
+ *
+ * When the library is loaded it picks the best tier that is built in and that both CPU and operating
+ * system support. The environment variable POSENC_ISA=scalar|avx2|avx512|neon, read once at load time,
+ * forces a tier; a name that is unknown or cannot run here means scalar, so that a mistake costs speed
+ * and never an illegal instruction. posenc_isa() tells what was chosen.
+ *
+ *   scalar   portable C, the specification the others are held to
+ *   avx2     x86-64 with AVX2, FMA and F16C
+ *   avx512   x86-64 with AVX-512 F, BW, DQ and VL
+ *   neon     AArch64 baseline
+ */
+#ifndef POSENC_ISA_H
+#define POSENC_ISA_H
+
+#include <posenc/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum posenc_isa_tier {
+    POSENC_ISA_SCALAR = 0,
+    POSENC_ISA_AVX2,
+    POSENC_ISA_AVX512,
+    POSENC_ISA_NEON,
+    POSENC_ISA_COUNT
+} posenc_isa_tier;
+
+/* The tier in use. */
+POSENC_API posenc_isa_tier posenc_isa(void);
+
+/* "scalar", "avx2", "avx512", "neon"; "unknown" for anything else. */
+POSENC_API const char *posenc_isa_name(posenc_isa_tier tier);
+
+/* 1 if the tier was compiled into this library. */
+POSENC_API int posenc_isa_built(posenc_isa_tier tier);
+
+/* 1 if the tier is built in and can run on this machine. */
+POSENC_API int posenc_isa_supported(posenc_isa_tier tier);
+
+/* Uses the tier from now on, in all threads; calls already running finish with the old one, and the
+ * results are the same. POSENC_ERR_ENUM for a tier that does not exist, POSENC_ERR_ISA for one that
+ * cannot run here; the choice then stays as it was. */
+POSENC_API posenc_status posenc_select_isa(posenc_isa_tier tier);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* posenc/posenc.h - position information for Transformers on CPUs; includes every public header.
+ *
+ *   types.h       status codes, data types, tensor views, row ranges
+ *   isa.h         which instruction set runs, and how to force one
+ *   angles.h      frequency tables; cos and sin rows, exact at any position
+ *   rope.h        rotary embedding
+ *   sinusoidal.h  sinusoidal encoding
+ *   alibi.h       ALiBi slopes and bias
+ *   softmax.h     scale, ALiBi bias, causal mask and softmax in one call
+ *
+ * Rules that hold for every call:
+ *
+ *   - The result has the same bits on every instruction set and however the work is split: by rows,
+ *     threads, batch or position. Any NaN counts as equal to any NaN.
+ *   - Bad input returns a status other than POSENC_OK and nothing is written.
+ *   - Nothing outside the declared extents is read or written. Pointers and strides need the
+ *     alignment of their element and no more. Any size may be 0.
+ *   - Calls on data allocate nothing, lock nothing, start no thread and leave the floating-point
+ *     environment alone. They expect it as C programs start: round to nearest, no flush to zero.
+ *   - Set-up objects are immutable: any number of threads may share one.
+ */
+#ifndef POSENC_POSENC_H
+#define POSENC_POSENC_H
+
+#include <posenc/alibi.h>
+#include <posenc/angles.h>
+#include <posenc/isa.h>
+#include <posenc/rope.h>
+#include <posenc/sinusoidal.h>
+#include <posenc/softmax.h>
+#include <posenc/types.h>
+#include <posenc/version.h>
+
+#endif

@@ -1,0 +1,76 @@
+/* posenc/types.h - status codes, data types, tensor views and row ranges. */
+#ifndef POSENC_TYPES_H
+#define POSENC_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define POSENC_API __attribute__((visibility("default")))
+#else
+#define POSENC_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a call says. Anything but POSENC_OK means that nothing was written. */
+typedef enum posenc_status {
+    POSENC_OK = 0,
+    POSENC_ERR_NULL,      /* a required pointer is NULL */
+    POSENC_ERR_DTYPE,     /* the data type is unknown, or not supported by this call */
+    POSENC_ERR_SHAPE,     /* an extent is negative, too large, or does not match its partner */
+    POSENC_ERR_STRIDE,    /* nb[0] is not the element size, a stride or pointer is not a multiple of
+                             it, or the output's rows overlap each other */
+    POSENC_ERR_OVERLAP,   /* input and output overlap without being the same view */
+    POSENC_ERR_ROWS,      /* the row range does not lie inside the tensor */
+    POSENC_ERR_ENUM,      /* an enumerator (layout, schedule, mask, direction ...) is unknown or unset */
+    POSENC_ERR_HEAD_DIM,  /* head_dim or dim is not positive, is odd where it must be even, or is too large */
+    POSENC_ERR_N_ROT,     /* n_rot is odd or negative, or n_offs + n_rot exceeds head_dim */
+    POSENC_ERR_BASE,      /* base (or min_timescale) is not finite, or not in its range */
+    POSENC_ERR_FREQUENCY, /* a frequency is not finite, or beyond POSENC_MAX_FREQUENCY */
+    POSENC_ERR_N_HEADS,   /* a head count is not in its range */
+    POSENC_ERR_SCALE,     /* scale, slope or max_bias is not finite, or not in its range */
+    POSENC_ERR_POSITION,  /* a position or offset leaves the range of int32 */
+    POSENC_ERR_ISA,       /* the instruction set is not built in, or this CPU lacks it */
+    POSENC_ERR_MEMORY     /* set-up could not allocate */
+} posenc_status;
+
+/* One line for people: what the status means. Never NULL. */
+POSENC_API const char *posenc_status_string(posenc_status status);
+
+/* Storage type of a tensor; arithmetic is float32 whatever it is. */
+typedef enum posenc_dtype { POSENC_F32 = 0 } posenc_dtype;
+
+/* A tensor somebody else owns: extents ne[] and strides nb[] in bytes, innermost first, as ggml has
+ * them. nb[0] must be the element size; the other strides may be anything that is a multiple of it:
+ * padded, permuted, negative, and for inputs also zero (broadcast). */
+typedef struct posenc_view {
+    void *data;
+    posenc_dtype dtype;
+    int64_t ne[4];
+    int64_t nb[4];
+} posenc_view;
+
+/* A dense view: each stride is the previous extent times the previous stride. */
+POSENC_API posenc_view posenc_view_dense(void *data, posenc_dtype dtype, int64_t ne0, int64_t ne1, int64_t ne2,
+                                         int64_t ne3);
+
+/* Half-open range of rows, for splitting one call between threads. What a row is, each call says.
+ * Thread ith of nth takes { n*ith/nth, n*(ith+1)/nth }. */
+typedef struct posenc_rows {
+    int64_t begin;
+    int64_t end;
+} posenc_rows;
+
+/* Every row of the tensor. */
+static inline posenc_rows posenc_all_rows(void) {
+    posenc_rows rows = {0, -1};
+    return rows;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

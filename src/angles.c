@@ -1,0 +1,211 @@
+#include "angles.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "view.h"
+
+/* ---- Frequency tables ---- */
+
+int posenc_base_is_valid(double base) {
+    return base >= 1.0 && base <= 1e30;
+}
+
+static posenc_freq *allocate(int64_t n) {
+    size_t n_doubles = (size_t)n * (3 + 2 * POSENC_ANCHOR_BLOCK);
+    posenc_freq *freq = malloc(sizeof *freq + n_doubles * sizeof(double));
+    if (freq == NULL)
+        return NULL;
+    freq->n = n;
+    freq->hi = (double *)(freq + 1);
+    freq->lo = freq->hi + n;
+    freq->theta = freq->lo + n;
+    freq->offset_cos = freq->theta + n;
+    freq->offset_sin = freq->offset_cos + n * POSENC_ANCHOR_BLOCK;
+    return freq;
+}
+
+posenc_status posenc_freq_build(posenc_theta theta, const void *context, int64_t n, posenc_freq **out) {
+    posenc_freq *freq = allocate(n);
+    if (freq == NULL)
+        return POSENC_ERR_MEMORY;
+    for (int64_t i = 0; i < n; i++) {
+        posenc_dd radians = theta(context, i);
+        if (!(fabs(radians.hi) <= POSENC_MAX_FREQUENCY)) {
+            free(freq);
+            return POSENC_ERR_FREQUENCY;
+        }
+        posenc_dd half_turns = posenc_dd_mul(radians, posenc_dd_inv_pi());
+        freq->theta[i] = radians.hi;
+        freq->hi[i] = half_turns.hi;
+        freq->lo[i] = half_turns.lo;
+    }
+    for (int offset = 0; offset < POSENC_ANCHOR_BLOCK; offset++) {
+        posenc_angle_anchors_args args = {
+            .hi = freq->hi,
+            .lo = freq->lo,
+            .position = offset,
+            .cos_out = freq->offset_cos + offset * n,
+            .sin_out = freq->offset_sin + offset * n,
+            .n = (size_t)n,
+        };
+        posenc_active_kernels()->angle_anchors(&args);
+    }
+    *out = freq;
+    return POSENC_OK;
+}
+
+typedef struct power {
+    double base, dim;
+} power;
+
+static posenc_dd theta_of_power(const void *context, int64_t i) {
+    const power *p = context;
+    return posenc_dd_pow(p->base, -2.0 * (double)i, p->dim);
+}
+
+posenc_status posenc_freq_create(double base, int64_t dim, posenc_freq **freq) {
+    if (freq == NULL)
+        return POSENC_ERR_NULL;
+    *freq = NULL;
+    if (dim < 0 || dim % 2 != 0 || dim / 2 > POSENC_MAX_PAIRS)
+        return POSENC_ERR_HEAD_DIM;
+    if (!posenc_base_is_valid(base))
+        return POSENC_ERR_BASE;
+    power context = {base, (double)dim};
+    return posenc_freq_build(theta_of_power, &context, dim / 2, freq);
+}
+
+static posenc_dd theta_of_value(const void *context, int64_t i) {
+    return posenc_dd_from(((const double *)context)[i]);
+}
+
+posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_freq **freq) {
+    if (freq == NULL)
+        return POSENC_ERR_NULL;
+    *freq = NULL;
+    if (n < 0 || n > POSENC_MAX_PAIRS)
+        return POSENC_ERR_SHAPE;
+    if (theta == NULL && n > 0)
+        return POSENC_ERR_NULL;
+    return posenc_freq_build(theta_of_value, theta, n, freq);
+}
+
+void posenc_freq_free(posenc_freq *freq) {
+    free(freq);
+}
+
+int64_t posenc_freq_count(const posenc_freq *freq) {
+    return freq == NULL ? 0 : freq->n;
+}
+
+double posenc_freq_theta(const posenc_freq *freq, int64_t i) {
+    return freq == NULL || i < 0 || i >= freq->n ? 0.0 : freq->theta[i];
+}
+
+/* ---- Rows ---- */
+
+void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernels, const posenc_freq *freq,
+                           int64_t first, int64_t n) {
+    maker->kernels = kernels;
+    maker->freq = freq;
+    maker->first = first;
+    maker->n = n;
+    maker->anchored_at = 1; /* no multiple of the block */
+}
+
+static void move_anchor(posenc_row_maker *maker, int64_t position) {
+    if (maker->anchored_at == position)
+        return;
+    maker->anchored_at = position;
+    posenc_angle_anchors_args args = {
+        .hi = maker->freq->hi + maker->first,
+        .lo = maker->freq->lo + maker->first,
+        .position = (double)position,
+        .cos_out = maker->anchor_cos,
+        .sin_out = maker->anchor_sin,
+        .n = (size_t)maker->n,
+    };
+    maker->kernels->angle_anchors(&args);
+}
+
+/* How many of the positions, from the first on, count up by one without leaving the block. */
+static int64_t run_length(const int32_t *positions, int64_t n_positions, int64_t block_end) {
+    int64_t longest = block_end - positions[0];
+    if (longest > n_positions)
+        longest = n_positions;
+    int64_t run = 1;
+    while (run < longest && positions[run] == positions[0] + run)
+        run++;
+    return run;
+}
+
+void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
+                      const posenc_row_target *target) {
+    const posenc_freq *freq = maker->freq;
+    for (int64_t t = 0; t < n_positions;) {
+        int64_t offset = positions[t] & (POSENC_ANCHOR_BLOCK - 1);
+        int64_t anchor = positions[t] - offset;
+        int64_t run = run_length(positions + t, n_positions - t, anchor + POSENC_ANCHOR_BLOCK);
+        move_anchor(maker, anchor);
+        posenc_angle_rows_args args = {
+            .anchor_cos = maker->anchor_cos,
+            .anchor_sin = maker->anchor_sin,
+            .offset_cos = freq->offset_cos + offset * freq->n + maker->first,
+            .offset_sin = freq->offset_sin + offset * freq->n + maker->first,
+            .offset_stride = freq->n,
+            .cos_out = target->cos_out + t * target->cos_stride,
+            .sin_out = target->sin_out + t * target->sin_stride,
+            .cos_stride = target->cos_stride,
+            .sin_stride = target->sin_stride,
+            .n = (size_t)maker->n,
+            .n_rows = (size_t)run,
+            .step = target->step,
+            .add = target->add,
+        };
+        maker->kernels->angle_rows(&args);
+        t += run;
+    }
+}
+
+/* Rows r of a and b, each n floats, never share a float although the whole outputs may interleave. */
+static int row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n_rows, int64_t stride) {
+    int64_t reach = (n_rows - 1) * stride + n;
+    if (!posenc_ranges_overlap(a, reach * 4, b, reach * 4))
+        return 0;
+    int64_t distance = ((intptr_t)b - (intptr_t)a) / 4;
+    int64_t shift = ((distance % stride) + stride) % stride;
+    return shift < n || stride - shift < n;
+}
+
+posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
+                                float *cos_rows, float *sin_rows, int64_t row_stride) {
+    if (freq == NULL)
+        return POSENC_ERR_NULL;
+    if (n_positions < 0 || n_positions > INT32_MAX)
+        return POSENC_ERR_SHAPE;
+    if (row_stride < freq->n || row_stride > INT32_MAX)
+        return POSENC_ERR_STRIDE;
+    if (n_positions == 0 || freq->n == 0)
+        return POSENC_OK;
+    if (positions == NULL || cos_rows == NULL || sin_rows == NULL)
+        return POSENC_ERR_NULL;
+    if (row_sets_overlap(cos_rows, sin_rows, freq->n, n_positions, row_stride))
+        return POSENC_ERR_OVERLAP;
+
+    posenc_row_maker maker;
+    for (int64_t first = 0; first < freq->n; first += POSENC_SLICE) {
+        int64_t n = freq->n - first < POSENC_SLICE ? freq->n - first : POSENC_SLICE;
+        posenc_row_maker_init(&maker, posenc_active_kernels(), freq, first, n);
+        posenc_row_target target = {
+            .cos_out = cos_rows + first,
+            .sin_out = sin_rows + first,
+            .cos_stride = row_stride,
+            .sin_stride = row_stride,
+            .step = 1,
+            .add = 0,
+        };
+        posenc_make_rows(&maker, positions, n_positions, &target);
+    }
+    return POSENC_OK;
+}

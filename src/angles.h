@@ -1,0 +1,52 @@
+/* Inside of the angle engine: what RoPE and the sinusoidal encoding share. include/posenc/angles.h tells the idea. */
+#ifndef POSENC_SRC_ANGLES_H
+#define POSENC_SRC_ANGLES_H
+
+#include <posenc/angles.h>
+
+#include "dd.h"
+#include "kernels/kernels.h"
+
+/* Pairs that one anchor holds; wider tables are walked in slices of this many. Covers head_dim 256 in one. */
+#define POSENC_SLICE 128
+
+struct posenc_freq {
+    int64_t n;
+    double *hi, *lo;                  /* [n]: half turns per position */
+    double *offset_cos, *offset_sin; /* [POSENC_ANCHOR_BLOCK][n]: cos and sin of offset * theta_i */
+    double *theta;                    /* [n]: radians per position, rounded; for people */
+};
+
+/* A table of n frequencies from radians[i](context, i). */
+typedef posenc_dd (*posenc_theta)(const void *context, int64_t i);
+posenc_status posenc_freq_build(posenc_theta theta, const void *context, int64_t n, posenc_freq **freq);
+
+/* 1 if base is acceptable to every table made from a base. */
+int posenc_base_is_valid(double base);
+
+/* Where rows go; as posenc_angle_rows_args has it. Value i of the table goes to cos_out[i * step]. */
+typedef struct posenc_row_target {
+    float *cos_out, *sin_out;
+    ptrdiff_t cos_stride, sin_stride;
+    int step;
+    int add;
+} posenc_row_target;
+
+/* Makes rows for one slice of a table, and keeps the anchor between calls. On the caller's stack. */
+typedef struct posenc_row_maker {
+    const posenc_kernels *kernels;
+    const posenc_freq *freq;
+    int64_t first, n;     /* the slice: n <= POSENC_SLICE pairs */
+    int64_t anchored_at;  /* position of the anchor; odd: none yet */
+    double anchor_cos[POSENC_SLICE], anchor_sin[POSENC_SLICE];
+} posenc_row_maker;
+
+/* Points the maker at pairs first .. first + n - 1. */
+void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernels, const posenc_freq *freq,
+                           int64_t first, int64_t n);
+
+/* Row t of the target, t < n_positions, from positions[t]. The target's outputs stand at the slice's first pair. */
+void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
+                      const posenc_row_target *target);
+
+#endif

@@ -1,0 +1,123 @@
+/* The vector layer on AVX2 + FMA. docs/vector-layer.md states each operation; tests/test_vec.c holds every tier to it. */
+#ifndef POSENC_VEC_H
+#define POSENC_VEC_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/sleef.h"
+
+#define VF 8 /* float32 lanes */
+#define VD 4 /* float64 lanes */
+
+typedef __m256 vf;
+typedef __m256i vi;
+typedef __m256d vd;
+typedef __m256 vm; /* all bits of a lane set or clear */
+
+#define V_INLINE static inline __attribute__((always_inline))
+
+/* ---- load and store; n counts lanes, 0 .. VF ---- */
+
+V_INLINE __m256i v_first_lanes_(size_t n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+V_INLINE vf v_load(const float *p) { return _mm256_loadu_ps(p); }
+V_INLINE vf v_load_n(const float *p, size_t n) { return _mm256_maskload_ps(p, v_first_lanes_(n)); }
+V_INLINE void v_store(float *p, vf a) { _mm256_storeu_ps(p, a); }
+/* Not maskstore: it is microcoded on AMD (18 cycles on Zen 3, one per two lanes here). */
+V_INLINE void v_store_n(float *p, vf a, size_t n) {
+    __m128 half = _mm256_castps256_ps128(a);
+    if (n >= 8) {
+        _mm256_storeu_ps(p, a);
+        return;
+    }
+    if (n & 4) {
+        _mm_storeu_ps(p, half);
+        half = _mm256_extractf128_ps(a, 1);
+        p += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)(void *)p, half);
+        half = _mm_movehl_ps(half, half);
+        p += 2;
+    }
+    if (n & 1)
+        _mm_store_ss(p, half);
+}
+/* p0 p0 p1 p1 ...: n counts lanes of the result, even */
+V_INLINE vf v_twice_(__m128 half) {
+    return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(half), _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+}
+V_INLINE vf v_load_twice(const float *p) { return v_twice_(_mm_loadu_ps(p)); }
+V_INLINE vf v_load_twice_n(const float *p, size_t n) {
+    return v_twice_(_mm_maskload_ps(p, _mm256_castsi256_si128(v_first_lanes_(n / 2))));
+}
+
+/* ---- float32 ---- */
+
+V_INLINE vf v_set1(float a) { return _mm256_set1_ps(a); }
+V_INLINE vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+V_INLINE vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+V_INLINE vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+V_INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+V_INLINE vf v_fms(vf a, vf b, vf c) { return _mm256_fmsub_ps(a, b, c); }
+V_INLINE vf v_neg(vf a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
+V_INLINE vf v_neg_even(vf a) {
+    return _mm256_xor_ps(a, _mm256_setr_ps(-0.0f, 0.0f, -0.0f, 0.0f, -0.0f, 0.0f, -0.0f, 0.0f));
+}
+V_INLINE vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
+V_INLINE vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+V_INLINE vf v_zero_if(vm m, vf a) { return _mm256_andnot_ps(m, a); }
+/* lanes n and beyond become those of fill */
+V_INLINE vf v_first_or(vf a, size_t n, vf fill) {
+    return _mm256_blendv_ps(fill, a, _mm256_castsi256_ps(v_first_lanes_(n)));
+}
+V_INLINE vf v_swap_pairs(vf a) { return _mm256_permute_ps(a, 0xb1); }
+/* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
+V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
+    __m256 even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
+    *lo = _mm256_permute2f128_ps(even, odd, 0x20);
+    *hi = _mm256_permute2f128_ps(even, odd, 0x31);
+}
+V_INLINE float v_max_lanes(vf a) {
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+}
+
+/* ---- int32 ---- */
+
+V_INLINE vi vi_set1(int32_t a) { return _mm256_set1_epi32(a); }
+V_INLINE vi vi_iota(void) { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
+V_INLINE vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
+V_INLINE vi vi_abs(vi a) { return _mm256_abs_epi32(a); }
+V_INLINE vf v_from_int(vi a) { return _mm256_cvtepi32_ps(a); }
+V_INLINE vf v_exponent(vf a) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 23)); }
+
+/* ---- float64 ---- */
+
+V_INLINE vd vd_load(const double *p) { return _mm256_loadu_pd(p); }
+V_INLINE __m256i vd_first_lanes_(size_t n) {
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x((long long)n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+V_INLINE vd vd_load_n(const double *p, size_t n) { return _mm256_maskload_pd(p, vd_first_lanes_(n)); }
+V_INLINE void vd_store(double *p, vd a) { _mm256_storeu_pd(p, a); }
+V_INLINE void vd_store_n(double *p, vd a, size_t n) { _mm256_maskstore_pd(p, vd_first_lanes_(n), a); }
+V_INLINE vd vd_set1(double a) { return _mm256_set1_pd(a); }
+V_INLINE vd vd_add(vd a, vd b) { return _mm256_add_pd(a, b); }
+V_INLINE vd vd_mul(vd a, vd b) { return _mm256_mul_pd(a, b); }
+V_INLINE vd vd_fma(vd a, vd b, vd c) { return _mm256_fmadd_pd(a, b, c); }
+V_INLINE vd vd_fms(vd a, vd b, vd c) { return _mm256_fmsub_pd(a, b, c); }
+V_INLINE vd vd_round(vd a) { return _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
+    Sleef___m256d_2 r = POSENC_SINCOSPI(d4_u35avx2)(a);
+    *s = r.x;
+    *c = r.y;
+}
+V_INLINE vf v_from_vd(vd lo, vd hi) { return _mm256_set_m128(_mm256_cvtpd_ps(hi), _mm256_cvtpd_ps(lo)); }
+V_INLINE vd vd_low(vf a) { return _mm256_cvtps_pd(_mm256_castps256_ps128(a)); }
+V_INLINE vd vd_high(vf a) { return _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)); }
+
+#endif

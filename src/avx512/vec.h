@@ -1,0 +1,101 @@
+/* The vector layer on AVX-512 F, BW, DQ, VL. docs/vector-layer.md states each operation; tests/test_vec.c holds every
+ * tier to it. */
+#ifndef POSENC_VEC_H
+#define POSENC_VEC_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/sleef.h"
+
+#define VF 16 /* float32 lanes */
+#define VD 8  /* float64 lanes */
+
+typedef __m512 vf;
+typedef __m512i vi;
+typedef __m512d vd;
+typedef __mmask16 vm;
+
+#define V_INLINE static inline __attribute__((always_inline))
+
+/* ---- load and store; n counts lanes, 0 .. VF ---- */
+
+V_INLINE __mmask16 v_first_lanes_(size_t n) { return (__mmask16)((1u << n) - 1u); }
+V_INLINE vf v_load(const float *p) { return _mm512_loadu_ps(p); }
+V_INLINE vf v_load_n(const float *p, size_t n) { return _mm512_maskz_loadu_ps(v_first_lanes_(n), p); }
+V_INLINE void v_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
+V_INLINE void v_store_n(float *p, vf a, size_t n) { _mm512_mask_storeu_ps(p, v_first_lanes_(n), a); }
+/* p0 p0 p1 p1 ...: n counts lanes of the result, even */
+V_INLINE vf v_twice_(__m256 half) {
+    const __m512i index = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    return _mm512_permutexvar_ps(index, _mm512_castps256_ps512(half));
+}
+V_INLINE vf v_load_twice(const float *p) { return v_twice_(_mm256_loadu_ps(p)); }
+V_INLINE vf v_load_twice_n(const float *p, size_t n) {
+    return v_twice_(_mm256_maskz_loadu_ps((__mmask8)v_first_lanes_(n / 2), p));
+}
+
+/* ---- float32 ---- */
+
+V_INLINE vf v_set1(float a) { return _mm512_set1_ps(a); }
+V_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+V_INLINE vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+V_INLINE vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+V_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+V_INLINE vf v_fms(vf a, vf b, vf c) { return _mm512_fmsub_ps(a, b, c); }
+V_INLINE vf v_neg(vf a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
+V_INLINE vf v_neg_even(vf a) { return _mm512_mask_xor_ps(a, 0x5555, a, _mm512_set1_ps(-0.0f)); }
+V_INLINE vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
+V_INLINE vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+V_INLINE vf v_zero_if(vm m, vf a) { return _mm512_maskz_mov_ps((__mmask16)~m, a); }
+/* lanes n and beyond become those of fill */
+V_INLINE vf v_first_or(vf a, size_t n, vf fill) { return _mm512_mask_mov_ps(fill, v_first_lanes_(n), a); }
+V_INLINE vf v_swap_pairs(vf a) { return _mm512_permute_ps(a, 0xb1); }
+/* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
+V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    *lo = _mm512_permutex2var_ps(a, low, b);
+    *hi = _mm512_permutex2var_ps(a, high, b);
+}
+V_INLINE float v_max_lanes(vf a) {
+    __m256 half = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+}
+
+/* ---- int32 ---- */
+
+V_INLINE vi vi_set1(int32_t a) { return _mm512_set1_epi32(a); }
+V_INLINE vi vi_iota(void) { return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); }
+V_INLINE vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
+V_INLINE vi vi_abs(vi a) { return _mm512_abs_epi32(a); }
+V_INLINE vf v_from_int(vi a) { return _mm512_cvtepi32_ps(a); }
+V_INLINE vf v_exponent(vf a) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(a), 23)); }
+
+/* ---- float64 ---- */
+
+V_INLINE vd vd_load(const double *p) { return _mm512_loadu_pd(p); }
+V_INLINE vd vd_load_n(const double *p, size_t n) { return _mm512_maskz_loadu_pd((__mmask8)v_first_lanes_(n), p); }
+V_INLINE void vd_store(double *p, vd a) { _mm512_storeu_pd(p, a); }
+V_INLINE void vd_store_n(double *p, vd a, size_t n) { _mm512_mask_storeu_pd(p, (__mmask8)v_first_lanes_(n), a); }
+V_INLINE vd vd_set1(double a) { return _mm512_set1_pd(a); }
+V_INLINE vd vd_add(vd a, vd b) { return _mm512_add_pd(a, b); }
+V_INLINE vd vd_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }
+V_INLINE vd vd_fma(vd a, vd b, vd c) { return _mm512_fmadd_pd(a, b, c); }
+V_INLINE vd vd_fms(vd a, vd b, vd c) { return _mm512_fmsub_pd(a, b, c); }
+V_INLINE vd vd_round(vd a) { return _mm512_roundscale_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
+    Sleef___m512d_2 r = POSENC_SINCOSPI(d8_u35avx512f)(a);
+    *s = r.x;
+    *c = r.y;
+}
+V_INLINE vf v_from_vd(vd lo, vd hi) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(lo)), _mm512_cvtpd_ps(hi), 1);
+}
+V_INLINE vd vd_low(vf a) { return _mm512_cvtps_pd(_mm512_castps512_ps256(a)); }
+V_INLINE vd vd_high(vf a) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)); }
+
+#endif

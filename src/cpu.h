@@ -1,0 +1,29 @@
+/* What this CPU and its operating system can run. */
+#ifndef POSENC_CPU_H
+#define POSENC_CPU_H
+
+#include <stdint.h>
+
+#include <posenc/isa.h>
+
+/* The words that x86 CPUs answer with, apart from the asking, so that tests can make up machines. */
+typedef struct posenc_cpuid {
+    uint32_t leaf1_ecx; /* FMA, OSXSAVE, AVX, F16C */
+    uint32_t leaf7_ebx; /* AVX2, AVX-512 */
+    uint64_t xcr0;      /* registers the operating system saves; 0 without OSXSAVE */
+} posenc_cpuid;
+
+/* 1 if a machine with these words can run the tier: instructions present, and registers saved by the OS. */
+int posenc_cpuid_allows(const posenc_cpuid *words, posenc_isa_tier tier);
+
+/* 1 if a machine with these words has fused multiply-add. */
+int posenc_cpuid_has_fma(const posenc_cpuid *words);
+
+/* The same for this machine, whatever its architecture. */
+int posenc_cpu_allows(posenc_isa_tier tier);
+int posenc_cpu_has_fma(void);
+
+/* This machine's words; zeros where it is not x86. */
+posenc_cpuid posenc_cpu_words(void);
+
+#endif

@@ -1,0 +1,28 @@
+/* Constants of the softmax: exp(x) for x <= 0, and where results are flushed. Shared by the scalar form and the SIMD
+ * body, which state the same operations apart.
+ *
+ *     exp(x) = 2^n exp(r),  n = round(x / ln 2),  r = x - n ln 2 in two steps,  |r| <= 0.3466
+ *     exp(r) = 1 + r + C2 r^2 + ... + C6 r^6: minimax, 2^-28 relative (Remez, this project)
+ *
+ * Adding MAGIC rounds x / ln 2 to an integer and leaves n + 127, the exponent field of 2^n, in the low bits.
+ * tests/test_softmax.c measures the result against MPFR over the whole range: below 1 ulp.
+ */
+#ifndef POSENC_EXP_H
+#define POSENC_EXP_H
+
+#define POSENC_EXP_LOWEST (-87.33654f) /* just above ln(FLT_MIN): smaller arguments give 0 */
+#define POSENC_EXP_LOG2E 0x1.715476p+0f
+#define POSENC_EXP_MAGIC (0x1.8p+23f + 127.0f)
+#define POSENC_EXP_LN2_HI 0x1.62e430p-1f
+#define POSENC_EXP_LN2_LO (-0x1.05c610p-29f)
+#define POSENC_EXP_C2 0.499999934478f
+#define POSENC_EXP_C3 0.166665206317f
+#define POSENC_EXP_C4 0.0416683880453f
+#define POSENC_EXP_C5 0.00836871687973f
+#define POSENC_EXP_C6 0.00138145986467f
+
+/* An exponential below sum * FLOOR would give a probability below FLT_MIN, and so a denormal product: it becomes 0.
+ * The 2^-20 on top covers the rounding of sum, 1/sum and the product. */
+#define POSENC_SOFTMAX_FLOOR (0x1p-126 * (1.0 + 0x1p-20))
+
+#endif

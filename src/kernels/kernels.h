@@ -1,0 +1,96 @@
+/* What the kernels take, and the table that holds one variant of each.
+ *
+ * A kernel knows tables and numbers, never a scheme. It trusts its arguments: the public calls have checked them.
+ * Every variant of a kernel gives the same bits; src/scalar/ says which.
+ */
+#ifndef POSENC_KERNELS_H
+#define POSENC_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <posenc/isa.h>
+
+/* Positions share an anchor in blocks of this many; angles.h tells the scheme. */
+#define POSENC_ANCHOR_BLOCK 32
+
+/* cos_out[i], sin_out[i] = cos, sin of pi * (position * frequency_i), i < n, frequency_i = hi[i] + lo[i] half turns. */
+typedef struct posenc_angle_anchors_args {
+    const double *hi, *lo;
+    double position; /* an integer, |position| <= 2^31 */
+    double *cos_out, *sin_out;
+    size_t n;
+} posenc_angle_anchors_args;
+
+/* n_rows consecutive positions of one block: row r is the anchor turned by offset r, rounded to float32.
+ * Offset r stands at offset_cos[r * offset_stride]. Output value i of row r goes to
+ * cos_out[r * cos_stride + i * step], with step 1 (two planes) or 2 (pairs: cos_out and sin_out are one float
+ * apart, either first). With add, it is added to what is there. */
+typedef struct posenc_angle_rows_args {
+    const double *anchor_cos, *anchor_sin;
+    const double *offset_cos, *offset_sin;
+    ptrdiff_t offset_stride;
+    float *cos_out, *sin_out;
+    ptrdiff_t cos_stride, sin_stride; /* in floats */
+    size_t n, n_rows;
+    int step;
+    int add;
+} posenc_angle_rows_args;
+
+/* Rotates n pairs of every head of one token. x and y point at the first pair of head 0; strides in floats. Pair i is
+ * channels i and i + half for rope_half, 2i and 2i + 1 for rope_interleaved. sin_sign is +1, or -1 to rotate back. */
+typedef struct posenc_rope_args {
+    const float *x;
+    float *y;
+    ptrdiff_t x_stride, y_stride;
+    const float *cos_row, *sin_row;
+    float sin_sign;
+    size_t half;
+    size_t n, n_heads;
+} posenc_rope_args;
+
+/* y[j] = -(slope * |query - j|) for j < n_allowed, -inf for n_allowed <= j < n. */
+typedef struct posenc_alibi_row_args {
+    float *y;
+    size_t n, n_allowed;
+    int32_t query;
+    float slope;
+} posenc_alibi_row_args;
+
+/* The softmax of softmax.h over keys j < n_allowed; 0 for n_allowed <= j < n. x may equal y. */
+typedef struct posenc_softmax_row_args {
+    const float *x;
+    float *y;
+    size_t n, n_allowed;
+    int32_t query;
+    float scale, slope; /* slope 0: no bias */
+} posenc_softmax_row_args;
+
+/* Lanes and block of the canonical sum: key j joins lane j % LANES; after BLOCK keys the lanes, so far in float32, are
+ * added to 32 lanes in double. 16 terms a lane keep the float32 part below 1e-6; see docs/numerics.md. */
+#define POSENC_SUM_LANES 32
+#define POSENC_SUM_BLOCK 512
+
+typedef struct posenc_kernels {
+    posenc_isa_tier tier;
+#define KERNEL(name, args) void (*name)(const args *);
+#include "kernels/kernels.def"
+#undef KERNEL
+} posenc_kernels;
+
+/* One table per tier that is built. */
+#define POSENC_DECLARE_TIER(isa)                                                                                       \
+    extern const posenc_kernels posenc_kernels_##isa;
+POSENC_DECLARE_TIER(scalar)
+POSENC_DECLARE_TIER(avx2)
+POSENC_DECLARE_TIER(avx512)
+POSENC_DECLARE_TIER(neon)
+#undef POSENC_DECLARE_TIER
+
+/* The table in use. */
+const posenc_kernels *posenc_active_kernels(void);
+
+/* The tier's table, or NULL if it is not built in or cannot run here. */
+const posenc_kernels *posenc_tier_kernels(posenc_isa_tier tier);
+
+#endif

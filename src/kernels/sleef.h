@@ -1,0 +1,23 @@
+/* SLEEF's deterministic sincospi: cos and sin of pi * x in double, the same bits from every variant whatever stands in
+ * the neighbouring lanes. SLEEF 3.5 .. 3.9 have it under the finz prefix; 4.0 made the plain names deterministic and
+ * dropped the prefix. The build says which (POSENC_SLEEF_FINZ). Errors are below 3.5 ulp, 2^-51, far below the 2^-25
+ * of the float32 result.
+ */
+#ifndef POSENC_SLEEF_H
+#define POSENC_SLEEF_H
+
+#include <sleef.h>
+
+#if POSENC_SLEEF_FINZ
+#define POSENC_SINCOSPI(kind) Sleef_finz_sincospi##kind
+#define POSENC_SINCOSPI_NOFMA Sleef_cinz_sincospid1_u35purec
+#else
+#define POSENC_SINCOSPI(kind) Sleef_sincospi##kind
+#define POSENC_SINCOSPI_NOFMA Sleef_sincospid1_u35purec
+#endif
+
+/* The scalar form executes FMA instructions, so sleef.h shows it only to code compiled for them. The scalar tier is not:
+ * it asks the CPU first and takes POSENC_SINCOSPI_NOFMA where there is none. */
+Sleef_double_2 POSENC_SINCOSPI(d1_u35purecfma)(double);
+
+#endif

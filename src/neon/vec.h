@@ -1,0 +1,134 @@
+/* The vector layer on AArch64 Advanced SIMD. docs/vector-layer.md states each operation; tests/test_vec.c holds every
+ * tier to it. */
+#ifndef POSENC_VEC_H
+#define POSENC_VEC_H
+
+#include <arm_neon.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/sleef.h"
+
+#define VF 4 /* float32 lanes */
+#define VD 2 /* float64 lanes */
+
+typedef float32x4_t vf;
+typedef int32x4_t vi;
+typedef float64x2_t vd;
+typedef uint32x4_t vm; /* all bits of a lane set or clear */
+
+#define V_INLINE static inline __attribute__((always_inline))
+
+/* ---- load and store; n counts lanes, 0 .. VF; the partial forms are a few instructions and branches ---- */
+
+V_INLINE vf v_load(const float *p) { return vld1q_f32(p); }
+V_INLINE vf v_load_n(const float *p, size_t n) {
+    vf a = vdupq_n_f32(0.0f);
+    if (n >= 4)
+        return vld1q_f32(p);
+    if (n >= 1)
+        a = vld1q_lane_f32(p, a, 0);
+    if (n >= 2)
+        a = vld1q_lane_f32(p + 1, a, 1);
+    if (n >= 3)
+        a = vld1q_lane_f32(p + 2, a, 2);
+    return a;
+}
+V_INLINE void v_store(float *p, vf a) { vst1q_f32(p, a); }
+V_INLINE void v_store_n(float *p, vf a, size_t n) {
+    if (n >= 4) {
+        vst1q_f32(p, a);
+        return;
+    }
+    if (n >= 1)
+        vst1q_lane_f32(p, a, 0);
+    if (n >= 2)
+        vst1q_lane_f32(p + 1, a, 1);
+    if (n >= 3)
+        vst1q_lane_f32(p + 2, a, 2);
+}
+/* p0 p0 p1 p1: n counts lanes of the result, even */
+V_INLINE vf v_load_twice(const float *p) {
+    float32x2_t half = vld1_f32(p);
+    return vcombine_f32(vdup_lane_f32(half, 0), vdup_lane_f32(half, 1));
+}
+V_INLINE vf v_load_twice_n(const float *p, size_t n) {
+    vf a = v_load_n(p, n / 2);
+    return vzip1q_f32(a, a);
+}
+
+/* ---- float32 ---- */
+
+V_INLINE vf v_set1(float a) { return vdupq_n_f32(a); }
+V_INLINE vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
+V_INLINE vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
+V_INLINE vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
+V_INLINE vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
+V_INLINE vf v_neg(vf a) { return vnegq_f32(a); }
+V_INLINE vf v_fms(vf a, vf b, vf c) { return vfmaq_f32(vnegq_f32(c), a, b); } /* two instructions */
+V_INLINE vf v_neg_even(vf a) {
+    const uint32x4_t even = {0x80000000u, 0u, 0x80000000u, 0u};
+    return vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(a), even));
+}
+V_INLINE vf v_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); } /* two: fmax has other rules for NaN and -0 */
+V_INLINE vm v_lt(vf a, vf b) { return vcltq_f32(a, b); }
+V_INLINE vf v_zero_if(vm m, vf a) { return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(a), m)); }
+/* lanes n and beyond become those of fill */
+V_INLINE vf v_first_or(vf a, size_t n, vf fill) {
+    const uint32x4_t lane = {0, 1, 2, 3};
+    return vbslq_f32(vcltq_u32(lane, vdupq_n_u32((uint32_t)n)), a, fill);
+}
+V_INLINE vf v_swap_pairs(vf a) { return vrev64q_f32(a); }
+/* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
+V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
+    *lo = vzip1q_f32(a, b);
+    *hi = vzip2q_f32(a, b);
+}
+V_INLINE float v_max_lanes(vf a) {
+    vf m = v_max(a, vextq_f32(a, a, 2));
+    return vgetq_lane_f32(v_max(m, vextq_f32(m, m, 1)), 0);
+}
+
+/* ---- int32 ---- */
+
+V_INLINE vi vi_set1(int32_t a) { return vdupq_n_s32(a); }
+V_INLINE vi vi_iota(void) {
+    const vi iota = {0, 1, 2, 3};
+    return iota;
+}
+V_INLINE vi vi_add(vi a, vi b) { return vaddq_s32(a, b); }
+V_INLINE vi vi_abs(vi a) { return vabsq_s32(a); }
+V_INLINE vf v_from_int(vi a) { return vcvtq_f32_s32(a); }
+V_INLINE vf v_exponent(vf a) { return vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(a), 23)); }
+
+/* ---- float64 ---- */
+
+V_INLINE vd vd_load(const double *p) { return vld1q_f64(p); }
+V_INLINE vd vd_load_n(const double *p, size_t n) {
+    if (n >= 2)
+        return vld1q_f64(p);
+    return n == 1 ? vld1q_lane_f64(p, vdupq_n_f64(0.0), 0) : vdupq_n_f64(0.0);
+}
+V_INLINE void vd_store(double *p, vd a) { vst1q_f64(p, a); }
+V_INLINE void vd_store_n(double *p, vd a, size_t n) {
+    if (n >= 2)
+        vst1q_f64(p, a);
+    else if (n == 1)
+        vst1q_lane_f64(p, a, 0);
+}
+V_INLINE vd vd_set1(double a) { return vdupq_n_f64(a); }
+V_INLINE vd vd_add(vd a, vd b) { return vaddq_f64(a, b); }
+V_INLINE vd vd_mul(vd a, vd b) { return vmulq_f64(a, b); }
+V_INLINE vd vd_fma(vd a, vd b, vd c) { return vfmaq_f64(c, a, b); }
+V_INLINE vd vd_fms(vd a, vd b, vd c) { return vfmaq_f64(vnegq_f64(c), a, b); } /* two instructions */
+V_INLINE vd vd_round(vd a) { return vrndnq_f64(a); }
+V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
+    Sleef_float64x2_t_2 r = POSENC_SINCOSPI(d2_u35advsimd)(a);
+    *s = r.x;
+    *c = r.y;
+}
+V_INLINE vf v_from_vd(vd lo, vd hi) { return vcvt_high_f32_f64(vcvt_f32_f64(lo), hi); }
+V_INLINE vd vd_low(vf a) { return vcvt_f64_f32(vget_low_f32(a)); }
+V_INLINE vd vd_high(vf a) { return vcvt_high_f64_f32(a); }
+
+#endif

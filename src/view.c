@@ -1,0 +1,128 @@
+#include "view.h"
+
+#include <stdlib.h>
+
+/* Extents and strides stay below this, so that no product or sum of them leaves int64. */
+#define LIMIT ((int64_t)1 << 46)
+
+int64_t posenc_dtype_size(posenc_dtype dtype) {
+    return dtype == POSENC_F32 ? 4 : 0;
+}
+
+int64_t posenc_view_count(const posenc_view *view) {
+    return view->ne[0] * view->ne[1] * view->ne[2] * view->ne[3];
+}
+
+/* First byte and one past the last byte, relative to data. */
+typedef struct span {
+    int64_t begin, end;
+} span;
+
+static span view_span(const posenc_view *view) {
+    span s = {0, posenc_dtype_size(view->dtype)};
+    for (int i = 0; i < 4; i++) {
+        int64_t reach = (view->ne[i] - 1) * view->nb[i];
+        if (reach < 0)
+            s.begin += reach;
+        else
+            s.end += reach;
+    }
+    return s;
+}
+
+static int product_within_limit(const int64_t ne[4]) {
+    int64_t product = 1;
+    for (int i = 0; i < 4; i++) {
+        if (ne[i] > 0 && product > LIMIT / ne[i])
+            return 0;
+        product *= ne[i];
+    }
+    return 1;
+}
+
+posenc_status posenc_check_input(const posenc_view *view) {
+    if (view == NULL)
+        return POSENC_ERR_NULL;
+    int64_t size = posenc_dtype_size(view->dtype);
+    if (size == 0)
+        return POSENC_ERR_DTYPE;
+    for (int i = 0; i < 4; i++)
+        if (view->ne[i] < 0 || view->ne[i] > LIMIT)
+            return POSENC_ERR_SHAPE;
+    if (!product_within_limit(view->ne))
+        return POSENC_ERR_SHAPE;
+    if (posenc_view_count(view) == 0)
+        return POSENC_OK;
+    if (view->data == NULL)
+        return POSENC_ERR_NULL;
+    if (view->nb[0] != size || (uintptr_t)view->data % (uintptr_t)size != 0)
+        return POSENC_ERR_STRIDE;
+    for (int i = 1; i < 4; i++) {
+        int64_t stride = view->nb[i];
+        if (stride % size != 0 || stride > LIMIT || stride < -LIMIT)
+            return POSENC_ERR_STRIDE;
+        if (view->ne[i] > 1 && stride != 0 && view->ne[i] - 1 > LIMIT / llabs(stride))
+            return POSENC_ERR_STRIDE;
+    }
+    return POSENC_OK;
+}
+
+posenc_status posenc_check_output(const posenc_view *view) {
+    posenc_status status = posenc_check_input(view);
+    if (status != POSENC_OK || posenc_view_count(view) == 0)
+        return status;
+
+    /* Dimensions by growing stride: each step must clear all that the smaller ones cover. */
+    int order[4] = {0, 1, 2, 3};
+    for (int i = 1; i < 4; i++)
+        for (int j = i; j > 0 && llabs(view->nb[order[j]]) < llabs(view->nb[order[j - 1]]); j--) {
+            int swap = order[j];
+            order[j] = order[j - 1];
+            order[j - 1] = swap;
+        }
+    int64_t covered = posenc_dtype_size(view->dtype);
+    for (int i = 0; i < 4; i++) {
+        int dim = order[i];
+        if (view->ne[dim] == 1)
+            continue;
+        if (llabs(view->nb[dim]) < covered)
+            return POSENC_ERR_STRIDE;
+        covered += (view->ne[dim] - 1) * llabs(view->nb[dim]);
+    }
+    return POSENC_OK;
+}
+
+int posenc_ranges_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size) {
+    uintptr_t a0 = (uintptr_t)a, b0 = (uintptr_t)b;
+    return a_size > 0 && b_size > 0 && a0 < b0 + (uintptr_t)b_size && b0 < a0 + (uintptr_t)a_size;
+}
+
+static int same_view(const posenc_view *x, const posenc_view *y) {
+    if (x->data != y->data || x->dtype != y->dtype)
+        return 0;
+    for (int i = 0; i < 4; i++)
+        if (x->ne[i] > 1 && x->nb[i] != y->nb[i])
+            return 0;
+    return 1;
+}
+
+posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y) {
+    for (int i = 0; i < 4; i++)
+        if (x->ne[i] != y->ne[i])
+            return POSENC_ERR_SHAPE;
+    if (posenc_view_count(x) == 0 || same_view(x, y))
+        return POSENC_OK;
+    span sx = view_span(x), sy = view_span(y);
+    if (posenc_ranges_overlap((char *)x->data + sx.begin, sx.end - sx.begin, (char *)y->data + sy.begin,
+                              sy.end - sy.begin))
+        return POSENC_ERR_OVERLAP;
+    return POSENC_OK;
+}
+
+posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows) {
+    if (rows->begin == 0 && rows->end == -1)
+        rows->end = n_rows;
+    if (rows->begin < 0 || rows->begin > rows->end || rows->end > n_rows)
+        return POSENC_ERR_ROWS;
+    return POSENC_OK;
+}

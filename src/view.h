@@ -1,0 +1,33 @@
+/* Checks on tensor views, and addresses inside them. */
+#ifndef POSENC_VIEW_H
+#define POSENC_VIEW_H
+
+#include <posenc/types.h>
+
+/* Size of one element; 0 for a type that does not exist. */
+int64_t posenc_dtype_size(posenc_dtype dtype);
+
+/* A view that is read: type, extents, nb[0], alignment. A view without elements may have data NULL. */
+posenc_status posenc_check_input(const posenc_view *view);
+
+/* A view that is written: the same, and no two elements at one address. */
+posenc_status posenc_check_output(const posenc_view *view);
+
+/* x and y, both checked: same extents, and the same view or no common byte. */
+posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y);
+
+/* Replaces "all rows" by 0 .. n_rows, and checks any other range against it. */
+posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows);
+
+/* Number of elements; the view is checked. */
+int64_t posenc_view_count(const posenc_view *view);
+
+/* Address of element (0, i1, i2, i3). */
+static inline void *posenc_view_at(const posenc_view *view, int64_t i1, int64_t i2, int64_t i3) {
+    return (char *)view->data + i1 * view->nb[1] + i2 * view->nb[2] + i3 * view->nb[3];
+}
+
+/* 1 if the byte ranges [a, a + a_size) and [b, b + b_size) have a byte in common. */
+int posenc_ranges_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size);
+
+#endif
