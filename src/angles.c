@@ -11,18 +11,37 @@ int posenc_base_is_valid(double base) {
     return base >= 1.0 && base <= 1e30;
 }
 
+static int64_t whole_columns(int64_t n) {
+    return (n + POSENC_COLUMN - 1) / POSENC_COLUMN;
+}
+
 static posenc_freq *allocate(int64_t n) {
-    size_t n_doubles = (size_t)n * (3 + 2 * POSENC_ANCHOR_BLOCK);
-    posenc_freq *freq = malloc(sizeof *freq + n_doubles * sizeof(double));
+    size_t n_columns = (size_t)whole_columns(n), padded = n_columns * POSENC_COLUMN;
+    posenc_freq *freq = calloc(1, sizeof *freq + n_columns * sizeof(posenc_offset_column) + 3 * padded * sizeof(double));
     if (freq == NULL)
         return NULL;
     freq->n = n;
-    freq->hi = (double *)(freq + 1);
-    freq->lo = freq->hi + n;
-    freq->theta = freq->lo + n;
-    freq->offset_cos = freq->theta + n;
-    freq->offset_sin = freq->offset_cos + n * POSENC_ANCHOR_BLOCK;
+    freq->offsets = (posenc_offset_column *)(freq + 1);
+    freq->hi = (double *)(freq->offsets + n_columns);
+    freq->lo = freq->hi + padded;
+    freq->theta = freq->lo + padded;
     return freq;
+}
+
+static void fill_offsets(posenc_freq *freq) {
+    const posenc_kernels *kernels = posenc_active_kernels();
+    for (int64_t column = 0; column < whole_columns(freq->n); column++)
+        for (int offset = 0; offset < POSENC_ANCHOR_BLOCK; offset++) {
+            posenc_angle_anchors_args args = {
+                .hi = freq->hi + column * POSENC_COLUMN,
+                .lo = freq->lo + column * POSENC_COLUMN,
+                .position = offset,
+                .cos_out = freq->offsets[column].cos_sin[offset][0],
+                .sin_out = freq->offsets[column].cos_sin[offset][1],
+                .n = POSENC_COLUMN,
+            };
+            kernels->angle_anchors(&args);
+        }
 }
 
 posenc_status posenc_freq_build(posenc_theta theta, const void *context, int64_t n, posenc_freq **out) {
@@ -40,17 +59,7 @@ posenc_status posenc_freq_build(posenc_theta theta, const void *context, int64_t
         freq->hi[i] = half_turns.hi;
         freq->lo[i] = half_turns.lo;
     }
-    for (int offset = 0; offset < POSENC_ANCHOR_BLOCK; offset++) {
-        posenc_angle_anchors_args args = {
-            .hi = freq->hi,
-            .lo = freq->lo,
-            .position = offset,
-            .cos_out = freq->offset_cos + offset * n,
-            .sin_out = freq->offset_sin + offset * n,
-            .n = (size_t)n,
-        };
-        posenc_active_kernels()->angle_anchors(&args);
-    }
+    fill_offsets(freq);
     *out = freq;
     return POSENC_OK;
 }
@@ -124,7 +133,7 @@ static void move_anchor(posenc_row_maker *maker, int64_t position) {
         .position = (double)position,
         .cos_out = maker->anchor_cos,
         .sin_out = maker->anchor_sin,
-        .n = (size_t)maker->n,
+        .n = (size_t)whole_columns(maker->n) * POSENC_COLUMN,
     };
     maker->kernels->angle_anchors(&args);
 }
@@ -151,9 +160,8 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
         posenc_angle_rows_args args = {
             .anchor_cos = maker->anchor_cos,
             .anchor_sin = maker->anchor_sin,
-            .offset_cos = freq->offset_cos + offset * freq->n + maker->first,
-            .offset_sin = freq->offset_sin + offset * freq->n + maker->first,
-            .offset_stride = freq->n,
+            .offsets = freq->offsets + maker->first / POSENC_COLUMN,
+            .first_offset = (size_t)offset,
             .cos_out = target->cos_out + t * target->cos_stride,
             .sin_out = target->sin_out + t * target->sin_stride,
             .cos_stride = target->cos_stride,
@@ -161,6 +169,7 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
             .n = (size_t)maker->n,
             .n_rows = (size_t)run,
             .step = target->step,
+            .drop_last = target->drop_last,
             .add = target->add,
         };
         maker->kernels->angle_rows(&args);
@@ -203,7 +212,6 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
             .cos_stride = row_stride,
             .sin_stride = row_stride,
             .step = 1,
-            .add = 0,
         };
         posenc_make_rows(&maker, positions, n_positions, &target);
     }

@@ -7,14 +7,14 @@
 #include "dd.h"
 #include "kernels/kernels.h"
 
-/* Pairs that one anchor holds; wider tables are walked in slices of this many. Covers head_dim 256 in one. */
+/* Pairs that one anchor holds; wider tables are walked in slices of this many, whole columns. Covers head_dim 256. */
 #define POSENC_SLICE 128
 
 struct posenc_freq {
     int64_t n;
-    double *hi, *lo;                  /* [n]: half turns per position */
-    double *offset_cos, *offset_sin; /* [POSENC_ANCHOR_BLOCK][n]: cos and sin of offset * theta_i */
-    double *theta;                    /* [n]: radians per position, rounded; for people */
+    double *hi, *lo;               /* half turns per position; padded with zeros to whole columns */
+    double *theta;                 /* [n]: radians per position, rounded; for people */
+    posenc_offset_column *offsets; /* one column for each POSENC_COLUMN pairs */
 };
 
 /* A table of n frequencies from radians[i](context, i). */
@@ -29,6 +29,7 @@ typedef struct posenc_row_target {
     float *cos_out, *sin_out;
     ptrdiff_t cos_stride, sin_stride;
     int step;
+    int drop_last;
     int add;
 } posenc_row_target;
 
@@ -36,7 +37,7 @@ typedef struct posenc_row_target {
 typedef struct posenc_row_maker {
     const posenc_kernels *kernels;
     const posenc_freq *freq;
-    int64_t first, n;     /* the slice: n <= POSENC_SLICE pairs */
+    int64_t first, n;     /* the slice: n <= POSENC_SLICE pairs, first a multiple of POSENC_COLUMN */
     int64_t anchored_at;  /* position of the anchor; odd: none yet */
     double anchor_cos[POSENC_SLICE], anchor_sin[POSENC_SLICE];
 } posenc_row_maker;

@@ -82,7 +82,6 @@ static void make_rows_ahead(row_source *source, int64_t token, int64_t end) {
         .cos_stride = POSENC_SLICE,
         .sin_stride = POSENC_SLICE,
         .step = 1,
-        .add = 0,
     };
     posenc_make_rows(&source->maker, source->positions + token, n, &target);
     source->made_begin = token;

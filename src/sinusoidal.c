@@ -8,7 +8,7 @@
 
 struct posenc_sinusoidal {
     posenc_sinusoidal_params params;
-    posenc_freq *freq; /* one per sine; with POSENC_ODD_SIN the last has no cosine */
+    posenc_freq *freq; /* one per sine; the last of an odd dim may have no cosine */
 };
 
 /* ---- Set-up ---- */
@@ -104,6 +104,7 @@ static void write_pairs(const job *j, const posenc_kernels *kernels, int64_t fir
         .sin_stride = j->row_stride,
         .cos_stride = j->row_stride,
         .step = interleaved ? 2 : 1,
+        .drop_last = 2 * (first + n) > p->dim,
         .add = j->add,
     };
     posenc_row_maker maker;
@@ -111,35 +112,14 @@ static void write_pairs(const job *j, const posenc_kernels *kernels, int64_t fir
     posenc_make_rows(&maker, j->positions, j->n_positions, &target);
 }
 
-/* The last column of an odd dim: a sine whose cosine goes nowhere, or zeros. */
-static void write_odd_column(const job *j, const posenc_kernels *kernels) {
-    int64_t last = j->pe->params.dim - 1;
-    if (j->pe->freq->n > last / 2) {
-        float nowhere = 0.0f;
-        posenc_row_target target = {
-            .sin_out = j->rows + last,
-            .cos_out = &nowhere,
-            .sin_stride = j->row_stride,
-            .cos_stride = 0,
-            .step = 1,
-            .add = j->add,
-        };
-        posenc_row_maker maker;
-        posenc_row_maker_init(&maker, kernels, j->pe->freq, last / 2, 1);
-        posenc_make_rows(&maker, j->positions, j->n_positions, &target);
-    } else if (!j->add) {
-        for (int64_t t = 0; t < j->n_positions; t++)
-            j->rows[t * j->row_stride + last] = 0.0f;
-    }
-}
-
 static void write_rows(const job *j) {
     const posenc_kernels *kernels = posenc_active_kernels();
-    int64_t n_pairs = j->pe->params.dim / 2;
-    for (int64_t first = 0; first < n_pairs; first += POSENC_SLICE)
-        write_pairs(j, kernels, first, n_pairs - first < POSENC_SLICE ? n_pairs - first : POSENC_SLICE);
-    if (j->pe->params.dim % 2 != 0)
-        write_odd_column(j, kernels);
+    int64_t n = j->pe->freq->n, dim = j->pe->params.dim;
+    for (int64_t first = 0; first < n; first += POSENC_SLICE)
+        write_pairs(j, kernels, first, n - first < POSENC_SLICE ? n - first : POSENC_SLICE);
+    int has_zero_column = 2 * n < dim;
+    for (int64_t t = 0; has_zero_column && !j->add && t < j->n_positions; t++)
+        j->rows[t * j->row_stride + dim - 1] = 0.0f;
 }
 
 static posenc_status run(const posenc_sinusoidal *pe, const int32_t *positions, const posenc_view *y, int add) {

@@ -11,48 +11,32 @@ V_INLINE vd half_turns(const posenc_angle_anchors_args *a, vd hi, vd lo) {
 }
 
 void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
-    size_t i = 0;
-    vd s, c;
-    for (; i + VD <= a->n; i += VD) {
+    for (size_t i = 0; i < a->n; i += VD) {
+        vd s, c;
         vd_sincospi(half_turns(a, vd_load(a->hi + i), vd_load(a->lo + i)), &s, &c);
         vd_store(a->cos_out + i, c);
         vd_store(a->sin_out + i, s);
     }
-    if (i < a->n) {
-        size_t n = a->n - i;
-        vd_sincospi(half_turns(a, vd_load_n(a->hi + i, n), vd_load_n(a->lo + i, n)), &s, &c);
-        vd_store_n(a->cos_out + i, c, n);
-        vd_store_n(a->sin_out + i, s, n);
-    }
 }
 
-/* Anchors of VF pairs. */
-typedef struct anchors {
+/* Cosines and sines of VF pairs. */
+typedef struct turns {
     vd cos_lo, cos_hi, sin_lo, sin_hi;
-} anchors;
+} turns;
 
-/* n doubles of p, n <= VF, as two vectors. */
-V_INLINE void load_two(const double *p, size_t n, vd *lo, vd *hi) {
-    if (n == VF) {
-        *lo = vd_load(p);
-        *hi = vd_load(p + VD);
-    } else {
-        *lo = vd_load_n(p, n < VD ? n : VD);
-        *hi = vd_load_n(p + (n < VD ? 0 : VD), n < VD ? 0 : n - VD);
-    }
+V_INLINE turns load_turns(const double *cosines, const double *sines) {
+    return (turns){vd_load(cosines), vd_load(cosines + VD), vd_load(sines), vd_load(sines + VD)};
 }
 
-/* The anchor turned by an offset, as float32. */
-V_INLINE void turn(const anchors *a, const double *offset_cos, const double *offset_sin, size_t n, vf *c, vf *s) {
-    vd oc_lo, oc_hi, os_lo, os_hi;
-    load_two(offset_cos, n, &oc_lo, &oc_hi);
-    load_two(offset_sin, n, &os_lo, &os_hi);
-    *c = v_from_vd(vd_fms(a->cos_lo, oc_lo, vd_mul(a->sin_lo, os_lo)),
-                   vd_fms(a->cos_hi, oc_hi, vd_mul(a->sin_hi, os_hi)));
-    *s = v_from_vd(vd_fma(a->sin_lo, oc_lo, vd_mul(a->cos_lo, os_lo)),
-                   vd_fma(a->sin_hi, oc_hi, vd_mul(a->cos_hi, os_hi)));
+/* Complex product, rounded to float32. */
+V_INLINE void multiply(turns a, turns o, vf *c, vf *s) {
+    *c = v_from_vd(vd_fms(a.cos_lo, o.cos_lo, vd_mul(a.sin_lo, o.sin_lo)),
+                   vd_fms(a.cos_hi, o.cos_hi, vd_mul(a.sin_hi, o.sin_hi)));
+    *s = v_from_vd(vd_fma(a.sin_lo, o.cos_lo, vd_mul(a.cos_lo, o.sin_lo)),
+                   vd_fma(a.sin_hi, o.cos_hi, vd_mul(a.cos_hi, o.sin_hi)));
 }
 
+/* n floats at p, of which there may be more or fewer than a vector's. */
 V_INLINE void put(float *p, vf value, size_t n, int add) {
     if (n >= VF)
         v_store(p, add ? v_add(v_load(p), value) : value);
@@ -60,30 +44,32 @@ V_INLINE void put(float *p, vf value, size_t n, int add) {
         v_store_n(p, add ? v_add(v_load_n(p, n), value) : value, n);
 }
 
+/* The n floats of interleaved pairs at p. */
+V_INLINE void put_pairs(float *p, vf first, vf second, size_t n, int add) {
+    vf lo, hi;
+    v_zip(first, second, &lo, &hi);
+    put(p, lo, n, add);
+    if (n > VF)
+        put(p + VF, hi, n - VF, add);
+}
+
 /* Pairs i .. i + n - 1, n <= VF, of every row: the anchors stay in registers while the rows go by. */
-V_INLINE void column(const posenc_angle_rows_args *a, size_t i, size_t n, int step, int add) {
-    anchors anchor;
-    load_two(a->anchor_cos + i, n, &anchor.cos_lo, &anchor.cos_hi);
-    load_two(a->anchor_sin + i, n, &anchor.sin_lo, &anchor.sin_hi);
-    const double *offset_cos = a->offset_cos + i, *offset_sin = a->offset_sin + i;
+V_INLINE void column(const posenc_angle_rows_args *a, size_t i, size_t n, int step, int drop_last, int add) {
+    turns anchor = load_turns(a->anchor_cos + i, a->anchor_sin + i);
+    const posenc_offset_column *offsets = &a->offsets[i / POSENC_COLUMN];
     float *cos_out = a->cos_out + i * (size_t)step, *sin_out = a->sin_out + i * (size_t)step;
-    int cos_first = a->cos_out < a->sin_out;
     for (size_t r = 0; r < a->n_rows; r++) {
+        const double(*offset)[POSENC_COLUMN] = offsets->cos_sin[a->first_offset + r];
         vf c, s;
-        turn(&anchor, offset_cos, offset_sin, n, &c, &s);
+        multiply(anchor, load_turns(offset[0] + i % POSENC_COLUMN, offset[1] + i % POSENC_COLUMN), &c, &s);
         if (step == 1) {
             put(cos_out, c, n, add);
             put(sin_out, s, n, add);
+        } else if (cos_out < sin_out) {
+            put_pairs(cos_out, c, s, 2 * n - (size_t)drop_last, add);
         } else {
-            vf lo, hi;
-            float *pairs = cos_first ? cos_out : sin_out;
-            v_zip(cos_first ? c : s, cos_first ? s : c, &lo, &hi);
-            put(pairs, lo, 2 * n, add);
-            if (2 * n > VF)
-                put(pairs + VF, hi, 2 * n - VF, add);
+            put_pairs(sin_out, s, c, 2 * n - (size_t)drop_last, add);
         }
-        offset_cos += a->offset_stride;
-        offset_sin += a->offset_stride;
         cos_out += a->cos_stride;
         sin_out += a->sin_stride;
     }
@@ -91,15 +77,17 @@ V_INLINE void column(const posenc_angle_rows_args *a, size_t i, size_t n, int st
 
 V_INLINE void columns(const posenc_angle_rows_args *a, int step, int add) {
     size_t i = 0;
-    for (; i + VF <= a->n; i += VF)
-        column(a, i, VF, step, add);
+    for (; i + VF < a->n; i += VF)
+        column(a, i, VF, step, 0, add);
     if (i < a->n)
-        column(a, i, a->n - i, step, add);
+        column(a, i, a->n - i, step, a->drop_last, add);
 }
 
-void VARIANT(angle_rows)(const posenc_angle_rows_args *a) {
-    if (a->step == 1)
-        a->add ? columns(a, 1, 1) : columns(a, 1, 0);
+/* The copy tells the compiler that no store changes the arguments. */
+void VARIANT(angle_rows)(const posenc_angle_rows_args *args) {
+    const posenc_angle_rows_args a = *args;
+    if (a.step == 1)
+        a.add ? columns(&a, 1, 1) : columns(&a, 1, 0);
     else
-        a->add ? columns(a, 2, 1) : columns(a, 2, 0);
+        a.add ? columns(&a, 2, 1) : columns(&a, 2, 0);
 }

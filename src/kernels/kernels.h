@@ -14,7 +14,17 @@
 /* Positions share an anchor in blocks of this many; angles.h tells the scheme. */
 #define POSENC_ANCHOR_BLOCK 32
 
-/* cos_out[i], sin_out[i] = cos, sin of pi * (position * frequency_i), i < n, frequency_i = hi[i] + lo[i] half turns. */
+/* Tables of doubles are padded to columns of this many pairs, so that kernels load whole vectors of them. */
+#define POSENC_COLUMN 16
+
+/* Offsets of one column: for each offset 0 .. POSENC_ANCHOR_BLOCK-1 the cosines, then the sines, of its pairs. A column
+ * is read in a stream while positions count up. */
+typedef struct posenc_offset_column {
+    double cos_sin[POSENC_ANCHOR_BLOCK][2][POSENC_COLUMN];
+} posenc_offset_column;
+
+/* cos_out[i], sin_out[i] = cos, sin of pi * (position * frequency_i), frequency_i = hi[i] + lo[i] half turns.
+ * n is a multiple of POSENC_COLUMN. */
 typedef struct posenc_angle_anchors_args {
     const double *hi, *lo;
     double position; /* an integer, |position| <= 2^31 */
@@ -22,18 +32,19 @@ typedef struct posenc_angle_anchors_args {
     size_t n;
 } posenc_angle_anchors_args;
 
-/* n_rows consecutive positions of one block: row r is the anchor turned by offset r, rounded to float32.
- * Offset r stands at offset_cos[r * offset_stride]. Output value i of row r goes to
- * cos_out[r * cos_stride + i * step], with step 1 (two planes) or 2 (pairs: cos_out and sin_out are one float
- * apart, either first). With add, it is added to what is there. */
+/* n_rows consecutive positions of one block: row r is the anchor turned by offset first_offset + r, rounded to float32.
+ * With step 1 (planes), value i goes to cos_out[r * cos_stride + i] and sin_out[r * sin_stride + i], i < n.
+ * With step 2 (pairs), cos_out and sin_out are one float apart, either first, and value i goes to [r * stride + 2i]; with
+ * drop_last the last float of the row, of 2n, is left out. With add, values are added to what is there. */
 typedef struct posenc_angle_rows_args {
-    const double *anchor_cos, *anchor_sin;
-    const double *offset_cos, *offset_sin;
-    ptrdiff_t offset_stride;
+    const double *anchor_cos, *anchor_sin; /* padded to POSENC_COLUMN */
+    const posenc_offset_column *offsets;   /* one column for each POSENC_COLUMN pairs */
+    size_t first_offset;
     float *cos_out, *sin_out;
     ptrdiff_t cos_stride, sin_stride; /* in floats */
     size_t n, n_rows;
     int step;
+    int drop_last;
     int add;
 } posenc_angle_rows_args;
 

@@ -26,19 +26,22 @@ void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
 
 void VARIANT(angle_rows)(const posenc_angle_rows_args *a) {
     for (size_t r = 0; r < a->n_rows; r++) {
-        const double *offset_cos = a->offset_cos + (ptrdiff_t)r * a->offset_stride;
-        const double *offset_sin = a->offset_sin + (ptrdiff_t)r * a->offset_stride;
         float *cos_out = a->cos_out + (ptrdiff_t)r * a->cos_stride;
         float *sin_out = a->sin_out + (ptrdiff_t)r * a->sin_stride;
         for (size_t i = 0; i < a->n; i++) {
-            /* (ac + i as)(oc + i os), i the imaginary unit */
+            const posenc_offset_column *column = &a->offsets[i / POSENC_COLUMN];
+            double oc = column->cos_sin[a->first_offset + r][0][i % POSENC_COLUMN];
+            double os = column->cos_sin[a->first_offset + r][1][i % POSENC_COLUMN];
             double ac = a->anchor_cos[i], as = a->anchor_sin[i];
-            double oc = offset_cos[i], os = offset_sin[i];
+            /* (ac + j as)(oc + j os), j the imaginary unit */
             float c = (float)fma(ac, oc, -(as * os));
             float s = (float)fma(as, oc, ac * os);
             size_t k = i * (size_t)a->step;
-            cos_out[k] = a->add ? cos_out[k] + c : c;
-            sin_out[k] = a->add ? sin_out[k] + s : s;
+            int last = a->drop_last && i + 1 == a->n;
+            if (!(last && cos_out > sin_out))
+                cos_out[k] = a->add ? cos_out[k] + c : c;
+            if (!(last && sin_out > cos_out))
+                sin_out[k] = a->add ? sin_out[k] + s : s;
         }
     }
 }
