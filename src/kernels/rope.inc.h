@@ -2,22 +2,12 @@
  * Needs: vec.h. Produces: rope_half, rope_interleaved. Used by: avx2, avx512, neon.
  *
  * A group of up to GROUP vectors of cosines, and as many of sines, stays in registers while the heads go by. */
+#include "kernels/parts.inc.h"
 #include "kernels/variant.h"
 
 /* Vectors of a group. Where two eights are more than the registers hold (AVX2), the rest comes from the stack: still 20 %
  * faster over 8 MB than two walks of four. Prefetching by hand cost 10 to 20 % there. */
 enum { GROUP = 8 };
-
-/* The first n lanes, n <= VF; whole vectors without a mask. */
-V_INLINE vf load_part(const float *p, size_t n) {
-    return n == VF ? v_load(p) : v_load_n(p, n);
-}
-V_INLINE void store_part(float *p, vf a, size_t n) {
-    if (n == VF)
-        v_store(p, a);
-    else
-        v_store_n(p, a, n);
-}
 
 /* Vector k of the group holds pairs i + k*VF onwards, n of them: VF, or fewer in a group of one. */
 V_INLINE void half_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n) {

@@ -7,6 +7,7 @@
 
 #include "kernels/alibi_penalty.inc.h"
 #include "kernels/exp.h"
+#include "kernels/parts.inc.h"
 #include "kernels/variant.h"
 
 enum { STEP = POSENC_SUM_LANES / VF };
@@ -17,14 +18,17 @@ V_INLINE size_t step_lanes(size_t rest, int k) {
     return rest >= before + VF ? VF : rest > before ? rest - before : 0;
 }
 
-/* The n logits of keys j .. j + n - 1; the lanes beyond are -inf, which changes neither maximum nor sum. */
-V_INLINE vf logits(const posenc_softmax_row_args *a, size_t j, size_t n, int has_bias) {
-    vf scores = n == VF ? v_load(a->x + j) : v_load_n(a->x + j, n);
-    vf bias = v_set1(0.0f);
-    if (has_bias)
-        bias = alibi_penalty(vi_add(vi_iota(), vi_set1((int32_t)j - a->query)), v_set1(a->slope));
-    vf value = v_fms(scores, v_set1(a->scale), bias);
-    return n == VF ? value : v_first_or(value, n, v_set1(-INFINITY));
+/* What makes a logit of a score. */
+typedef struct logit_maker {
+    vf scale, slope;
+    vi offsets; /* j - query of the next vector */
+} logit_maker;
+
+/* The next n logits. */
+V_INLINE vf logits(logit_maker *maker, const float *x, size_t n, int has_bias) {
+    vf bias = has_bias ? alibi_penalty(maker->offsets, maker->slope) : v_set1(0.0f);
+    maker->offsets = vi_add(maker->offsets, vi_set1(VF));
+    return v_fms(load_part(x, n), maker->scale, bias);
 }
 
 /* exp(x) for x <= 0; the specification says how. Lanes below the lowest argument hold rubbish until they are zeroed. */
@@ -43,35 +47,40 @@ V_INLINE vf exp_nonpositive(vf x) {
     return v_zero_if(v_lt(x, v_set1(POSENC_EXP_LOWEST)), v_mul(p, v_exponent(z)));
 }
 
-V_INLINE void max_step(const posenc_softmax_row_args *a, size_t j, size_t rest, int has_bias, vf *max) {
-    for (int k = 0; k < STEP; k++)
-        max[k] = v_max(logits(a, j + (size_t)k * VF, step_lanes(rest, k), has_bias), max[k]);
+/* Writes the logits and takes their maximum: reading them back costs less than making them again. */
+V_INLINE void logit_step(logit_maker *maker, const float *x, float *y, size_t rest, int has_bias, vf *max) {
+    for (int k = 0; k < STEP; k++) {
+        size_t n = step_lanes(rest, k);
+        vf l = logits(maker, x + k * VF, n, has_bias);
+        store_part(y + k * VF, l, n);
+        max[k] = v_max(n == VF ? l : v_first_or(l, n, max[k]), max[k]);
+    }
 }
 
-V_INLINE float max_logit(const posenc_softmax_row_args *a, int has_bias) {
+V_INLINE float write_logits(const posenc_softmax_row_args *a, int has_bias) {
+    logit_maker maker = {v_set1(a->scale), v_set1(a->slope), vi_add(vi_iota(), vi_set1(-a->query))};
     vf max[STEP];
     for (int k = 0; k < STEP; k++)
         max[k] = v_set1(-INFINITY);
     size_t j = 0;
     for (; j + POSENC_SUM_LANES <= a->n_allowed; j += POSENC_SUM_LANES)
-        max_step(a, j, POSENC_SUM_LANES, has_bias, max);
+        logit_step(&maker, a->x + j, a->y + j, POSENC_SUM_LANES, has_bias, max);
     if (j < a->n_allowed)
-        max_step(a, j, a->n_allowed - j, has_bias, max);
+        logit_step(&maker, a->x + j, a->y + j, a->n_allowed - j, has_bias, max);
     for (int k = 1; k < STEP; k++)
         max[0] = v_max(max[k], max[0]);
     float highest = v_max_lanes(max[0]);
     return highest == -INFINITY ? 0.0f : highest;
 }
 
-V_INLINE void exp_step(const posenc_softmax_row_args *a, size_t j, size_t rest, int has_bias, vf max, vf *partial) {
+/* Turns logits into exponentials and adds them up; lanes beyond the row are exp(-inf) = 0. */
+V_INLINE void exp_step(float *y, size_t rest, vf max, vf *partial) {
     for (int k = 0; k < STEP; k++) {
-        size_t at = j + (size_t)k * VF, n = step_lanes(rest, k);
-        vf e = exp_nonpositive(v_sub(logits(a, at, n, has_bias), max));
+        size_t n = step_lanes(rest, k);
+        vf l = n == VF ? v_load(y + k * VF) : v_first_or(v_load_n(y + k * VF, n), n, v_set1(-INFINITY));
+        vf e = exp_nonpositive(v_sub(l, max));
         partial[k] = v_add(partial[k], e);
-        if (n == VF)
-            v_store(a->y + at, e);
-        else
-            v_store_n(a->y + at, e, n);
+        store_part(y + k * VF, e, n);
     }
 }
 
@@ -88,21 +97,21 @@ V_INLINE double sum_lanes(vd *lanes) {
     return last[0];
 }
 
-V_INLINE double write_exponentials(const posenc_softmax_row_args *a, float highest, int has_bias) {
+V_INLINE double write_exponentials(float *y, size_t n_allowed, float highest) {
     vf max = v_set1(highest);
     vd lanes[2 * STEP];
     for (int k = 0; k < 2 * STEP; k++)
         lanes[k] = vd_set1(0.0);
-    for (size_t block = 0; block < a->n_allowed; block += POSENC_SUM_BLOCK) {
-        size_t end = a->n_allowed - block < POSENC_SUM_BLOCK ? a->n_allowed : block + POSENC_SUM_BLOCK;
+    for (size_t block = 0; block < n_allowed; block += POSENC_SUM_BLOCK) {
+        size_t end = n_allowed - block < POSENC_SUM_BLOCK ? n_allowed : block + POSENC_SUM_BLOCK;
         vf partial[STEP];
         for (int k = 0; k < STEP; k++)
             partial[k] = v_set1(0.0f);
         size_t j = block;
         for (; j + POSENC_SUM_LANES <= end; j += POSENC_SUM_LANES)
-            exp_step(a, j, POSENC_SUM_LANES, has_bias, max, partial);
+            exp_step(y + j, POSENC_SUM_LANES, max, partial);
         if (j < end)
-            exp_step(a, j, end - j, has_bias, max, partial);
+            exp_step(y + j, end - j, max, partial);
         for (int k = 0; k < STEP; k++) {
             lanes[2 * k] = vd_add(lanes[2 * k], vd_low(partial[k]));
             lanes[2 * k + 1] = vd_add(lanes[2 * k + 1], vd_high(partial[k]));
@@ -115,17 +124,18 @@ V_INLINE vf normalised(vf e, vf inverse, vf smallest) {
     return v_mul(v_zero_if(v_lt(e, smallest), e), inverse);
 }
 
-void VARIANT(softmax_row)(const posenc_softmax_row_args *a) {
-    double sum = a->slope != 0.0f ? write_exponentials(a, max_logit(a, 1), 1)
-                                  : write_exponentials(a, max_logit(a, 0), 0);
+void VARIANT(softmax_row)(const posenc_softmax_row_args *args) {
+    const posenc_softmax_row_args a = *args; /* a copy: no store changes it */
+    float highest = a.slope != 0.0f ? write_logits(&a, 1) : write_logits(&a, 0);
+    double sum = write_exponentials(a.y, a.n_allowed, highest);
     vf inverse = v_set1(sum == 0.0 ? 0.0f : (float)(1.0 / sum));
     vf smallest = v_set1((float)(sum * POSENC_SOFTMAX_FLOOR));
     size_t j = 0;
-    for (; j + VF <= a->n_allowed; j += VF)
-        v_store(a->y + j, normalised(v_load(a->y + j), inverse, smallest));
-    size_t n = a->n_allowed - j;
-    v_store_n(a->y + j, normalised(v_load_n(a->y + j, n), inverse, smallest), n);
-    for (j = a->n_allowed; j + VF <= a->n; j += VF)
-        v_store(a->y + j, v_set1(0.0f));
-    v_store_n(a->y + j, v_set1(0.0f), a->n - j);
+    for (; j + VF <= a.n_allowed; j += VF)
+        v_store(a.y + j, normalised(v_load(a.y + j), inverse, smallest));
+    size_t n = a.n_allowed - j;
+    v_store_n(a.y + j, normalised(v_load_n(a.y + j, n), inverse, smallest), n);
+    for (j = a.n_allowed; j + VF <= a.n; j += VF)
+        v_store(a.y + j, v_set1(0.0f));
+    v_store_n(a.y + j, v_set1(0.0f), a.n - j);
 }
