@@ -18,6 +18,8 @@
 
 /* The scalar form executes FMA instructions, so sleef.h shows it only to code compiled for them. The scalar tier is not:
  * it asks the CPU first and takes POSENC_SINCOSPI_NOFMA where there is none. */
+#ifndef FP_FAST_FMA
 Sleef_double_2 POSENC_SINCOSPI(d1_u35purecfma)(double);
+#endif
 
 #endif
