@@ -18,6 +18,16 @@ typedef __m256 vm; /* all bits of a lane set or clear */
 
 #define V_INLINE static inline __attribute__((always_inline))
 
+/* The value, held in a register from here on: gcc 12 otherwise loads it from memory again at each use. */
+V_INLINE vf v_keep(vf a) {
+    __asm__("" : "+x"(a));
+    return a;
+}
+V_INLINE vd vd_keep(vd a) {
+    __asm__("" : "+x"(a));
+    return a;
+}
+
 /* ---- load and store; n counts lanes, 0 .. VF ---- */
 
 V_INLINE __m256i v_first_lanes_(size_t n) {

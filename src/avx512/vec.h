@@ -19,6 +19,16 @@ typedef __mmask16 vm;
 
 #define V_INLINE static inline __attribute__((always_inline))
 
+/* The value, held in a register from here on: gcc 12 otherwise loads it from memory again at each use. */
+V_INLINE vf v_keep(vf a) {
+    __asm__("" : "+v"(a));
+    return a;
+}
+V_INLINE vd vd_keep(vd a) {
+    __asm__("" : "+v"(a));
+    return a;
+}
+
 /* ---- load and store; n counts lanes, 0 .. VF ---- */
 
 V_INLINE __mmask16 v_first_lanes_(size_t n) { return (__mmask16)((1u << n) - 1u); }

@@ -25,7 +25,8 @@ typedef struct turns {
 } turns;
 
 V_INLINE turns load_turns(const double *cosines, const double *sines) {
-    return (turns){vd_load(cosines), vd_load(cosines + VD), vd_load(sines), vd_load(sines + VD)};
+    return (turns){vd_keep(vd_load(cosines)), vd_keep(vd_load(cosines + VD)), vd_keep(vd_load(sines)),
+                   vd_keep(vd_load(sines + VD))};
 }
 
 /* Complex product, rounded to float32. */

@@ -20,8 +20,8 @@ V_INLINE void half_group(const posenc_rope_args *a, size_t i, const int vectors,
     float *y = a->y + i;
     for (size_t h = 0; h < a->n_heads; h++) {
         for (int k = 0; k < vectors; k++) {
-            vf x0 = load_part(x + k * VF, n);
-            vf x1 = load_part(x + k * VF + a->half, n);
+            vf x0 = v_keep(load_part(x + k * VF, n));
+            vf x1 = v_keep(load_part(x + k * VF + a->half, n));
             store_part(y + k * VF, v_fms(x0, c[k], v_mul(x1, s[k])), n);
             store_part(y + k * VF + a->half, v_fma(x1, c[k], v_mul(x0, s[k])), n);
         }
@@ -44,7 +44,7 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
     float *y = a->y + i;
     for (size_t h = 0; h < a->n_heads; h++) {
         for (int k = 0; k < vectors; k++) {
-            vf pairs = load_part(x + k * VF, n);
+            vf pairs = v_keep(load_part(x + k * VF, n));
             store_part(y + k * VF, v_fma(pairs, c[k], v_mul(v_swap_pairs(pairs), s[k])), n);
         }
         x += a->x_stride;

@@ -19,6 +19,16 @@ typedef uint32x4_t vm; /* all bits of a lane set or clear */
 
 #define V_INLINE static inline __attribute__((always_inline))
 
+/* The value, held in a register from here on: gcc 12 otherwise loads it from memory again at each use. */
+V_INLINE vf v_keep(vf a) {
+    __asm__("" : "+w"(a));
+    return a;
+}
+V_INLINE vd vd_keep(vd a) {
+    __asm__("" : "+w"(a));
+    return a;
+}
+
 /* ---- load and store; n counts lanes, 0 .. VF; the partial forms are a few instructions and branches ---- */
 
 V_INLINE vf v_load(const float *p) { return vld1q_f32(p); }
