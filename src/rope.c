@@ -58,11 +58,47 @@ const posenc_freq *posenc_rope_freq(const posenc_rope *rope) {
     return rope == NULL ? NULL : rope->freq;
 }
 
-/* ---- Where a token's cosines and sines come from ---- */
+/* ---- The walk ---- */
+
+/* The heads of one token that lie in a row range. */
+typedef struct heads {
+    int64_t batch, token, first, n;
+    int64_t rows_left; /* of the range, these included */
+} heads;
+
+static int64_t min(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static heads first_heads(const posenc_view *x, posenc_rows rows) {
+    int64_t n_heads = x->ne[1], n_tokens = x->ne[2];
+    int64_t token = rows.begin / n_heads, rows_left = rows.end - rows.begin;
+    heads h = {.batch = token / n_tokens, .token = token % n_tokens, .first = rows.begin % n_heads, .rows_left = rows_left};
+    h.n = min(n_heads - h.first, rows_left);
+    return h;
+}
+
+static void next_heads(heads *h, const posenc_view *x) {
+    h->rows_left -= h->n;
+    h->first = 0;
+    h->n = min(x->ne[1], h->rows_left);
+    h->token += 1;
+    if (h->token == x->ne[2]) {
+        h->token = 0;
+        h->batch += 1;
+    }
+}
+
+/* Tokens from this one on, in this batch, that the range still wants. */
+static int64_t tokens_wanted(const heads *h, const posenc_view *x) {
+    int64_t tokens_left = (h->first + h->rows_left - 1) / x->ne[1] + 1;
+    return min(tokens_left, x->ne[2] - h->token);
+}
 
 /* Rows made ahead, so that consecutive positions are made together. */
 enum { ROWS_AHEAD = 8 };
 
+/* Where a token's cosines and sines come from. */
 typedef struct row_source {
     /* made here ... */
     const int32_t *positions;
@@ -74,8 +110,7 @@ typedef struct row_source {
     int64_t row_stride;
 } row_source;
 
-static void make_rows_ahead(row_source *source, int64_t token, int64_t end) {
-    int64_t n = end - token < ROWS_AHEAD ? end - token : ROWS_AHEAD;
+static void make_rows_ahead(row_source *source, int64_t token, int64_t n) {
     posenc_row_target target = {
         .cos_out = source->made_cos[0],
         .sin_out = source->made_sin[0],
@@ -88,42 +123,18 @@ static void make_rows_ahead(row_source *source, int64_t token, int64_t end) {
     source->made_end = token + n;
 }
 
-/* The slice's row of one token; rows of the tokens before `end` may be wanted next. */
-static void get_row(row_source *source, int64_t token, int64_t end, const float **cos_row, const float **sin_row) {
+/* The slice's row of the token. */
+static void get_row(row_source *source, const heads *h, const posenc_view *x, const float **cos_row,
+                    const float **sin_row) {
     if (source->positions == NULL) {
-        *cos_row = source->cos_rows + token * source->row_stride + source->maker.first;
-        *sin_row = source->sin_rows + token * source->row_stride + source->maker.first;
+        *cos_row = source->cos_rows + h->token * source->row_stride + source->maker.first;
+        *sin_row = source->sin_rows + h->token * source->row_stride + source->maker.first;
         return;
     }
-    if (token < source->made_begin || token >= source->made_end)
-        make_rows_ahead(source, token, end);
-    *cos_row = source->made_cos[token - source->made_begin];
-    *sin_row = source->made_sin[token - source->made_begin];
-}
-
-/* ---- The walk ---- */
-
-/* The heads of one token that lie in a row range, from its row `row` on. */
-typedef struct heads {
-    int64_t batch, token, first, n;
-    int64_t end_token; /* one past the last token of this batch that the range wants */
-} heads;
-
-static heads heads_at(const posenc_view *x, posenc_rows rows, int64_t row) {
-    int64_t n_heads = x->ne[1], n_tokens = x->ne[2];
-    int64_t token = row / n_heads, last = (rows.end - 1) / n_heads;
-    heads h = {
-        .batch = token / n_tokens,
-        .token = token % n_tokens,
-        .first = row % n_heads,
-        .n = n_heads - row % n_heads,
-        .end_token = n_tokens,
-    };
-    if (h.n > rows.end - row)
-        h.n = rows.end - row;
-    if (last / n_tokens == h.batch)
-        h.end_token = last % n_tokens + 1;
-    return h;
+    if (h->token < source->made_begin || h->token >= source->made_end)
+        make_rows_ahead(source, h->token, min(tokens_wanted(h, x), ROWS_AHEAD));
+    *cos_row = source->made_cos[h->token - source->made_begin];
+    *sin_row = source->made_sin[h->token - source->made_begin];
 }
 
 static void copy_channels(const posenc_view *x, const posenc_view *y, const heads *h, int64_t first, int64_t n) {
@@ -148,8 +159,7 @@ static void rotate_slice(const posenc_rope *rope, row_source *source, const pose
     int64_t first_channel = p->n_offs + source->maker.first * (interleaved ? 2 : 1);
     int copies = x->data != y->data && source->maker.first == 0;
 
-    for (int64_t row = rows.begin; row < rows.end;) {
-        heads h = heads_at(x, rows, row);
+    for (heads h = first_heads(x, rows); h.rows_left > 0; next_heads(&h, x)) {
         posenc_rope_args args = {
             .x = (const float *)posenc_view_at(x, h.first, h.token, h.batch) + first_channel,
             .y = (float *)posenc_view_at(y, h.first, h.token, h.batch) + first_channel,
@@ -160,11 +170,10 @@ static void rotate_slice(const posenc_rope *rope, row_source *source, const pose
             .n = (size_t)source->maker.n,
             .n_heads = (size_t)h.n,
         };
-        get_row(source, h.token, h.end_token, &args.cos_row, &args.sin_row);
+        get_row(source, &h, x, &args.cos_row, &args.sin_row);
         rotate(&args);
         if (copies)
             copy_unrotated(p, x, y, &h);
-        row += h.n;
     }
 }
 

@@ -30,14 +30,13 @@ static span view_span(const posenc_view *view) {
     return s;
 }
 
-static int product_within_limit(const int64_t ne[4]) {
-    int64_t product = 1;
-    for (int i = 0; i < 4; i++) {
-        if (ne[i] > 0 && product > LIMIT / ne[i])
-            return 0;
-        product *= ne[i];
-    }
-    return 1;
+/* a * b, or LIMIT + 1 where it is larger than LIMIT; 0 <= a, and b is any number. Divisions would cost more than the
+ * rest of a small call. */
+static int64_t capped_product(int64_t a, int64_t b) {
+    int64_t product;
+    if (__builtin_mul_overflow(a, b, &product) || product > LIMIT || product < -LIMIT)
+        return LIMIT + 1;
+    return product;
 }
 
 posenc_status posenc_check_input(const posenc_view *view) {
@@ -49,19 +48,20 @@ posenc_status posenc_check_input(const posenc_view *view) {
     for (int i = 0; i < 4; i++)
         if (view->ne[i] < 0 || view->ne[i] > LIMIT)
             return POSENC_ERR_SHAPE;
-    if (!product_within_limit(view->ne))
-        return POSENC_ERR_SHAPE;
-    if (posenc_view_count(view) == 0)
+    if (view->ne[0] == 0 || view->ne[1] == 0 || view->ne[2] == 0 || view->ne[3] == 0)
         return POSENC_OK;
+    int64_t count = 1;
+    for (int i = 0; i < 4; i++)
+        count = capped_product(count, view->ne[i]);
+    if (count > LIMIT)
+        return POSENC_ERR_SHAPE;
     if (view->data == NULL)
         return POSENC_ERR_NULL;
-    if (view->nb[0] != size || (uintptr_t)view->data % (uintptr_t)size != 0)
+    if (view->nb[0] != size || (uintptr_t)view->data & (uintptr_t)(size - 1))
         return POSENC_ERR_STRIDE;
     for (int i = 1; i < 4; i++) {
         int64_t stride = view->nb[i];
-        if (stride % size != 0 || stride > LIMIT || stride < -LIMIT)
-            return POSENC_ERR_STRIDE;
-        if (view->ne[i] > 1 && stride != 0 && view->ne[i] - 1 > LIMIT / llabs(stride))
+        if (stride & (size - 1) || capped_product(view->ne[i], stride) > LIMIT)
             return POSENC_ERR_STRIDE;
     }
     return POSENC_OK;
