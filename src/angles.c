@@ -35,6 +35,8 @@ static void fill_offsets(posenc_freq *freq) {
             posenc_angle_anchors_args args = {
                 .hi = freq->hi + column * POSENC_COLUMN,
                 .lo = freq->lo + column * POSENC_COLUMN,
+                .growth = freq->growth != NULL ? freq->growth + column * POSENC_COLUMN : NULL,
+                .magnitude = 1.0,
                 .position = offset,
                 .cos_out = freq->offsets[column].cos_sin[offset][0],
                 .sin_out = freq->offsets[column].cos_sin[offset][1],
@@ -100,7 +102,22 @@ posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_f
     return posenc_freq_build(theta_of_value, theta, n, freq);
 }
 
+posenc_status posenc_freq_set_growth(posenc_freq *freq, const double *growth, double centre) {
+    size_t padded = (size_t)whole_columns(freq->n) * POSENC_COLUMN;
+    freq->growth = calloc(padded + 1, sizeof(double));
+    if (freq->growth == NULL)
+        return POSENC_ERR_MEMORY;
+    for (int64_t i = 0; i < freq->n; i++)
+        freq->growth[i] = growth[i];
+    freq->centre = centre;
+    fill_offsets(freq);
+    return POSENC_OK;
+}
+
 void posenc_freq_free(posenc_freq *freq) {
+    if (freq == NULL)
+        return;
+    free(freq->growth);
     free(freq);
 }
 
@@ -115,11 +132,12 @@ double posenc_freq_theta(const posenc_freq *freq, int64_t i) {
 /* ---- Rows ---- */
 
 void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernels, const posenc_freq *freq,
-                           int64_t first, int64_t n) {
+                           int64_t first, int64_t n, double magnitude) {
     maker->kernels = kernels;
     maker->freq = freq;
     maker->first = first;
     maker->n = n;
+    maker->magnitude = magnitude;
     maker->anchored_at = 1; /* no multiple of the block */
 }
 
@@ -130,6 +148,9 @@ static void move_anchor(posenc_row_maker *maker, int64_t position) {
     posenc_angle_anchors_args args = {
         .hi = maker->freq->hi + maker->first,
         .lo = maker->freq->lo + maker->first,
+        .growth = maker->freq->growth != NULL ? maker->freq->growth + maker->first : NULL,
+        .centre = maker->freq->centre,
+        .magnitude = maker->magnitude,
         .position = (double)position,
         .cos_out = maker->anchor_cos,
         .sin_out = maker->anchor_sin,
@@ -205,7 +226,7 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
     posenc_row_maker maker;
     for (int64_t first = 0; first < freq->n; first += POSENC_SLICE) {
         int64_t n = freq->n - first < POSENC_SLICE ? freq->n - first : POSENC_SLICE;
-        posenc_row_maker_init(&maker, posenc_active_kernels(), freq, first, n);
+        posenc_row_maker_init(&maker, posenc_active_kernels(), freq, first, n, 1.0);
         posenc_row_target target = {
             .cos_out = cos_rows + first,
             .sin_out = sin_rows + first,

@@ -14,12 +14,17 @@ struct posenc_freq {
     int64_t n;
     double *hi, *lo;               /* half turns per position; padded with zeros to whole columns */
     double *theta;                 /* [n]: radians per position, rounded; for people */
+    double *growth;                /* xPos: ln of each pair's growth per position; padded; NULL without */
+    double centre;                 /* xPos: the position where nothing has grown */
     posenc_offset_column *offsets; /* one column for each POSENC_COLUMN pairs */
 };
 
 /* A table of n frequencies from radians[i](context, i). */
 typedef posenc_dd (*posenc_theta)(const void *context, int64_t i);
 posenc_status posenc_freq_build(posenc_theta theta, const void *context, int64_t n, posenc_freq **freq);
+
+/* Lets pair i grow by exp(growth[i]) a position, from 1 at the centre: xPos (arXiv 2212.10554). growth is copied. */
+posenc_status posenc_freq_set_growth(posenc_freq *freq, const double *growth, double centre);
 
 /* 1 if base is acceptable to every table made from a base. */
 int posenc_base_is_valid(double base);
@@ -38,13 +43,14 @@ typedef struct posenc_row_maker {
     const posenc_kernels *kernels;
     const posenc_freq *freq;
     int64_t first, n;     /* the slice: n <= POSENC_SLICE pairs, first a multiple of POSENC_COLUMN */
+    double magnitude;     /* factor on every value */
     int64_t anchored_at;  /* position of the anchor; odd: none yet */
     double anchor_cos[POSENC_SLICE], anchor_sin[POSENC_SLICE];
 } posenc_row_maker;
 
 /* Points the maker at pairs first .. first + n - 1. */
 void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernels, const posenc_freq *freq,
-                           int64_t first, int64_t n);
+                           int64_t first, int64_t n, double magnitude);
 
 /* Row t of the target, t < n_positions, from positions[t]. The target's outputs stand at the slice's first pair. */
 void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,

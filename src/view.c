@@ -6,7 +6,12 @@
 #define LIMIT ((int64_t)1 << 46)
 
 int64_t posenc_dtype_size(posenc_dtype dtype) {
-    return dtype == POSENC_F32 ? 4 : 0;
+    switch (dtype) {
+    case POSENC_F32: return 4;
+    case POSENC_F16:
+    case POSENC_BF16: return 2;
+    }
+    return 0;
 }
 
 int64_t posenc_view_count(const posenc_view *view) {

@@ -40,8 +40,9 @@ typedef enum posenc_status {
 /* One line for people: what the status means. Never NULL. */
 POSENC_API const char *posenc_status_string(posenc_status status);
 
-/* Storage type of a tensor; arithmetic is float32 whatever it is. */
-typedef enum posenc_dtype { POSENC_F32 = 0 } posenc_dtype;
+/* Storage type of a tensor: IEEE single, IEEE half, bfloat16. Arithmetic is float32 whatever it is; what is stored is
+ * rounded once, to nearest even. Each call says which types it takes. */
+typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16 } posenc_dtype;
 
 /* A tensor somebody else owns: extents ne[] and strides nb[] in bytes, innermost first, as ggml has
  * them. nb[0] must be the element size; the other strides may be anything that is a multiple of it:

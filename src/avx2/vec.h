@@ -65,6 +65,43 @@ V_INLINE vf v_load_twice_n(const float *p, size_t n) {
     return v_twice_(_mm_maskload_ps(p, _mm256_castsi256_si128(v_first_lanes_(n / 2))));
 }
 
+/* ---- f16 and bf16 at p, widened and rounded to nearest even; a NaN stays one ---- */
+
+V_INLINE __m128i v_load_16_n_(const uint16_t *p, size_t n) {
+    uint16_t lanes[8] = {0};
+    for (size_t i = 0; i < n; i++)
+        lanes[i] = p[i];
+    return _mm_loadu_si128((const __m128i *)(const void *)lanes);
+}
+V_INLINE void v_store_16_n_(uint16_t *p, __m128i a, size_t n) {
+    uint16_t lanes[8];
+    _mm_storeu_si128((__m128i *)(void *)lanes, a);
+    for (size_t i = 0; i < n; i++)
+        p[i] = lanes[i];
+}
+V_INLINE vf v_from_bf16_(__m128i a) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(a), 16)); }
+V_INLINE __m128i v_to_bf16_(vf a) {
+    __m256i bits = _mm256_castps_si256(a);
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+    rounded = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+    return _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1));
+}
+V_INLINE vf v_load_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p)); }
+V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return _mm256_cvtph_ps(v_load_16_n_(p, n)); }
+V_INLINE void v_store_f16(uint16_t *p, vf a) {
+    _mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
+}
+V_INLINE void v_store_f16_n(uint16_t *p, vf a, size_t n) {
+    v_store_16_n_(p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT), n);
+}
+V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm_loadu_si128((const __m128i *)(const void *)p)); }
+V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
+V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm_storeu_si128((__m128i *)(void *)p, v_to_bf16_(a)); }
+V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
+
 /* ---- float32 ---- */
 
 V_INLINE vf v_set1(float a) { return _mm256_set1_ps(a); }
@@ -90,6 +127,14 @@ V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
     __m256 even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
     *lo = _mm256_permute2f128_ps(even, odd, 0x20);
     *hi = _mm256_permute2f128_ps(even, odd, 0x31);
+}
+/* even lanes of the 2 VF values a, b in *even, odd ones in *odd */
+V_INLINE void v_unzip(vf a, vf b, vf *even, vf *odd) {
+    __m256 lo = _mm256_permute2f128_ps(a, b, 0x20), hi = _mm256_permute2f128_ps(a, b, 0x31);
+    *even = _mm256_shuffle_ps(lo, hi, 0x88);
+    *odd = _mm256_shuffle_ps(lo, hi, 0xdd);
+    *even = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(*even), 0xd8));
+    *odd = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(*odd), 0xd8));
 }
 V_INLINE float v_max_lanes(vf a) {
     __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -126,6 +171,7 @@ V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
     *s = r.x;
     *c = r.y;
 }
+V_INLINE vd vd_exp(vd a) { return POSENC_EXP(d4_u10avx2)(a); }
 V_INLINE vf v_from_vd(vd lo, vd hi) { return _mm256_set_m128(_mm256_cvtpd_ps(hi), _mm256_cvtpd_ps(lo)); }
 V_INLINE vd vd_low(vf a) { return _mm256_cvtps_pd(_mm256_castps256_ps128(a)); }
 V_INLINE vd vd_high(vf a) { return _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)); }

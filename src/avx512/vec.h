@@ -46,6 +46,34 @@ V_INLINE vf v_load_twice_n(const float *p, size_t n) {
     return v_twice_(_mm256_maskz_loadu_ps((__mmask8)v_first_lanes_(n / 2), p));
 }
 
+/* ---- f16 and bf16 at p, widened and rounded to nearest even; a NaN stays one ---- */
+
+V_INLINE __m256i v_load_16_n_(const uint16_t *p, size_t n) { return _mm256_maskz_loadu_epi16(v_first_lanes_(n), p); }
+V_INLINE vf v_from_bf16_(__m256i a) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(a), 16)); }
+/* Not vcvtneps2bf16: it flushes denormals. */
+V_INLINE __m256i v_to_bf16_(vf a) {
+    __m512i bits = _mm512_castps_si512(a);
+    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    __mmask16 nan = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+    rounded = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16));
+}
+V_INLINE vf v_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
+V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return _mm512_cvtph_ps(v_load_16_n_(p, n)); }
+V_INLINE void v_store_f16(uint16_t *p, vf a) {
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
+}
+V_INLINE void v_store_f16_n(uint16_t *p, vf a, size_t n) {
+    _mm256_mask_storeu_epi16(p, v_first_lanes_(n), _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
+}
+V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
+V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
+V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm256_storeu_si256((__m256i *)(void *)p, v_to_bf16_(a)); }
+V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) {
+    _mm256_mask_storeu_epi16(p, v_first_lanes_(n), v_to_bf16_(a));
+}
+
 /* ---- float32 ---- */
 
 V_INLINE vf v_set1(float a) { return _mm512_set1_ps(a); }
@@ -68,6 +96,13 @@ V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
     const __m512i high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
     *lo = _mm512_permutex2var_ps(a, low, b);
     *hi = _mm512_permutex2var_ps(a, high, b);
+}
+/* even lanes of the 2 VF values a, b in *even, odd ones in *odd */
+V_INLINE void v_unzip(vf a, vf b, vf *even, vf *odd) {
+    const __m512i evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odds = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    *even = _mm512_permutex2var_ps(a, evens, b);
+    *odd = _mm512_permutex2var_ps(a, odds, b);
 }
 V_INLINE float v_max_lanes(vf a) {
     __m256 half = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
@@ -102,6 +137,7 @@ V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
     *s = r.x;
     *c = r.y;
 }
+V_INLINE vd vd_exp(vd a) { return POSENC_EXP(d8_u10avx512f)(a); }
 V_INLINE vf v_from_vd(vd lo, vd hi) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(lo)), _mm512_cvtpd_ps(hi), 1);
 }

@@ -10,13 +10,19 @@ V_INLINE vd half_turns(const posenc_angle_anchors_args *a, vd hi, vd lo) {
     return vd_add(turns, vd_fma(p, lo, error));
 }
 
-void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
+V_INLINE void anchors(const posenc_angle_anchors_args *a, const int has_growth) {
     for (size_t i = 0; i < a->n; i += VD) {
-        vd s, c;
+        vd s, c, factor = vd_set1(a->magnitude);
         vd_sincospi(half_turns(a, vd_load(a->hi + i), vd_load(a->lo + i)), &s, &c);
-        vd_store(a->cos_out + i, c);
-        vd_store(a->sin_out + i, s);
+        if (has_growth)
+            factor = vd_mul(factor, vd_exp(vd_mul(vd_load(a->growth + i), vd_set1(a->position - a->centre))));
+        vd_store(a->cos_out + i, vd_mul(c, factor));
+        vd_store(a->sin_out + i, vd_mul(s, factor));
     }
+}
+
+void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
+    a->growth != NULL ? anchors(a, 1) : anchors(a, 0);
 }
 
 /* Cosines and sines of VF pairs. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <posenc/isa.h>
+#include <posenc/types.h>
 
 /* Positions share an anchor in blocks of this many; angles.h tells the scheme. */
 #define POSENC_ANCHOR_BLOCK 32
@@ -23,10 +24,13 @@ typedef struct posenc_offset_column {
     double cos_sin[POSENC_ANCHOR_BLOCK][2][POSENC_COLUMN];
 } posenc_offset_column;
 
-/* cos_out[i], sin_out[i] = cos, sin of pi * (position * frequency_i), frequency_i = hi[i] + lo[i] half turns.
- * n is a multiple of POSENC_COLUMN. */
+/* cos_out[i], sin_out[i] = cos, sin of pi * (position * frequency_i), frequency_i = hi[i] + lo[i] half turns, times
+ * magnitude, and times exp(growth[i] * (position - centre)) where growth is given. n is a multiple of POSENC_COLUMN. */
 typedef struct posenc_angle_anchors_args {
     const double *hi, *lo;
+    const double *growth; /* xPos; or NULL */
+    double centre;
+    double magnitude;
     double position; /* an integer, |position| <= 2^31 */
     double *cos_out, *sin_out;
     size_t n;
@@ -48,17 +52,42 @@ typedef struct posenc_angle_rows_args {
     int add;
 } posenc_angle_rows_args;
 
-/* Rotates n pairs of every head of one token. x and y point at the first pair of head 0; strides in floats. Pair i is
- * channels i and i + half for rope_half, 2i and 2i + 1 for rope_interleaved. sin_sign is +1, or -1 to rotate back. */
+/* Rotates n pairs of every head of one token. x and y point at the first pair of head 0; strides in bytes. Pair i is
+ * channels i and i + half for rope_half, 2i and 2i + 1 for rope_interleaved; rope_deinterleave reads the latter and writes
+ * the former, and is not for use in place. The rows are multiplied by the factors first: the inverse has a negative one. */
 typedef struct posenc_rope_args {
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
+    posenc_dtype x_type, y_type;
     ptrdiff_t x_stride, y_stride;
     const float *cos_row, *sin_row;
-    float sin_sign;
+    float cos_factor, sin_factor;
     size_t half;
     size_t n, n_heads;
 } posenc_rope_args;
+
+/* Copies n channels of every head of one token, times factor. */
+typedef struct posenc_convert_args {
+    const void *x;
+    void *y;
+    posenc_dtype x_type, y_type;
+    ptrdiff_t x_stride, y_stride;
+    float factor;
+    size_t n, n_heads;
+} posenc_convert_args;
+
+/* Every pair of storage types, for kernels that make a constant of them: DO(type of x, type of y). */
+#define POSENC_EACH_TYPE_PAIR(DO)                                                                                      \
+    DO(POSENC_F32, POSENC_F32)                                                                                         \
+    DO(POSENC_F32, POSENC_F16)                                                                                         \
+    DO(POSENC_F32, POSENC_BF16)                                                                                        \
+    DO(POSENC_F16, POSENC_F32)                                                                                         \
+    DO(POSENC_F16, POSENC_F16)                                                                                         \
+    DO(POSENC_F16, POSENC_BF16)                                                                                        \
+    DO(POSENC_BF16, POSENC_F32)                                                                                        \
+    DO(POSENC_BF16, POSENC_F16)                                                                                        \
+    DO(POSENC_BF16, POSENC_BF16)
+#define POSENC_TYPE_PAIR(x_type, y_type) (3 * (int)(x_type) + (int)(y_type))
 
 /* y[j] = -(slope * |query - j|) for j < n_allowed, -inf for n_allowed <= j < n. */
 typedef struct posenc_alibi_row_args {

@@ -67,6 +67,39 @@ V_INLINE vf v_load_twice_n(const float *p, size_t n) {
     return vzip1q_f32(a, a);
 }
 
+/* ---- f16 and bf16 at p, widened and rounded to nearest even; a NaN stays one ---- */
+
+V_INLINE uint16x4_t v_load_16_n_(const uint16_t *p, size_t n) {
+    uint16_t lanes[4] = {0};
+    for (size_t i = 0; i < n; i++)
+        lanes[i] = p[i];
+    return vld1_u16(lanes);
+}
+V_INLINE void v_store_16_n_(uint16_t *p, uint16x4_t a, size_t n) {
+    uint16_t lanes[4];
+    vst1_u16(lanes, a);
+    for (size_t i = 0; i < n; i++)
+        p[i] = lanes[i];
+}
+V_INLINE vf v_from_f16_(uint16x4_t a) { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
+V_INLINE uint16x4_t v_to_f16_(vf a) { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
+V_INLINE vf v_from_bf16_(uint16x4_t a) { return vreinterpretq_f32_u32(vshll_n_u16(a, 16)); }
+V_INLINE uint16x4_t v_to_bf16_(vf a) {
+    uint32x4_t bits = vreinterpretq_u32_f32(a);
+    uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    uint32x4_t rounded = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
+    uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
+    return vshrn_n_u32(vbslq_u32(vceqq_f32(a, a), rounded, quiet), 16);
+}
+V_INLINE vf v_load_f16(const uint16_t *p) { return v_from_f16_(vld1_u16(p)); }
+V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return v_from_f16_(v_load_16_n_(p, n)); }
+V_INLINE void v_store_f16(uint16_t *p, vf a) { vst1_u16(p, v_to_f16_(a)); }
+V_INLINE void v_store_f16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_f16_(a), n); }
+V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(vld1_u16(p)); }
+V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
+V_INLINE void v_store_bf16(uint16_t *p, vf a) { vst1_u16(p, v_to_bf16_(a)); }
+V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
+
 /* ---- float32 ---- */
 
 V_INLINE vf v_set1(float a) { return vdupq_n_f32(a); }
@@ -93,6 +126,11 @@ V_INLINE vf v_swap_pairs(vf a) { return vrev64q_f32(a); }
 V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
     *lo = vzip1q_f32(a, b);
     *hi = vzip2q_f32(a, b);
+}
+/* even lanes of the 2 VF values a, b in *even, odd ones in *odd */
+V_INLINE void v_unzip(vf a, vf b, vf *even, vf *odd) {
+    *even = vuzp1q_f32(a, b);
+    *odd = vuzp2q_f32(a, b);
 }
 V_INLINE float v_max_lanes(vf a) {
     vf m = v_max(a, vextq_f32(a, a, 2));
@@ -137,6 +175,7 @@ V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
     *s = r.x;
     *c = r.y;
 }
+V_INLINE vd vd_exp(vd a) { return POSENC_EXP(d2_u10advsimd)(a); }
 V_INLINE vf v_from_vd(vd lo, vd hi) { return vcvt_high_f32_f64(vcvt_f32_f64(lo), hi); }
 V_INLINE vd vd_low(vf a) { return vcvt_f64_f32(vget_low_f32(a)); }
 V_INLINE vd vd_high(vf a) { return vcvt_high_f64_f32(a); }

@@ -10,6 +10,10 @@ static Sleef_double_2 sincospi(double half_turns, int has_fma) {
     return has_fma ? POSENC_SINCOSPI(d1_u35purecfma)(half_turns) : POSENC_SINCOSPI_NOFMA(half_turns);
 }
 
+static double exponential(double x, int has_fma) {
+    return has_fma ? POSENC_EXP(d1_u10purecfma)(x) : POSENC_EXP_NOFMA(x);
+}
+
 void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
     int has_fma = posenc_cpu_has_fma();
     for (size_t i = 0; i < a->n; i++) {
@@ -19,8 +23,11 @@ void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
         double turns = fma(-2.0, rint(0.5 * product), product);        /* exact, in [-1, 1]            */
         double half_turns = turns + fma(p, a->lo[i], error);
         Sleef_double_2 sc = sincospi(half_turns, has_fma);
-        a->sin_out[i] = sc.x;
-        a->cos_out[i] = sc.y;
+        double factor = a->magnitude;
+        if (a->growth != NULL)
+            factor *= exponential(a->growth[i] * (p - a->centre), has_fma);
+        a->sin_out[i] = sc.x * factor;
+        a->cos_out[i] = sc.y * factor;
     }
 }
 

@@ -1,0 +1,23 @@
+/* Loads and stores of n <= VF elements of a storage type, from element i on. In the bodies type and, mostly, n are
+ * constants, so that one instruction remains. Needs: vec.h. */
+#include <posenc/types.h>
+
+V_INLINE vf load_typed(const void *p, size_t i, size_t n, const posenc_dtype type) {
+    const uint16_t *half = (const uint16_t *)p + i;
+    const float *single = (const float *)p + i;
+    switch (type) {
+    case POSENC_F16: return n == VF ? v_load_f16(half) : v_load_f16_n(half, n);
+    case POSENC_BF16: return n == VF ? v_load_bf16(half) : v_load_bf16_n(half, n);
+    default: return n == VF ? v_load(single) : v_load_n(single, n);
+    }
+}
+
+V_INLINE void store_typed(void *p, size_t i, vf a, size_t n, const posenc_dtype type) {
+    uint16_t *half = (uint16_t *)p + i;
+    float *single = (float *)p + i;
+    switch (type) {
+    case POSENC_F16: n == VF ? v_store_f16(half, a) : v_store_f16_n(half, a, n); break;
+    case POSENC_BF16: n == VF ? v_store_bf16(half, a) : v_store_bf16_n(half, a, n); break;
+    default: n == VF ? v_store(single, a) : v_store_n(single, a, n);
+    }
+}
