@@ -33,6 +33,7 @@
 #define POSENC_ROPE_H
 
 #include <posenc/angles.h>
+#include <posenc/rope_scaling.h>
 #include <posenc/types.h>
 
 #ifdef __cplusplus
@@ -57,10 +58,11 @@ typedef struct posenc_rope_params {
     int64_t n_rot;    /* channels that are rotated: even, 0 .. head_dim - n_offs */
     int64_t n_offs;   /* first rotated channel */
     double base;      /* finite, in [1, 1e30] */
+    posenc_rope_scaling scaling;
 } posenc_rope_params;
 
 #define POSENC_ROPE_DEFAULTS                                                                                           \
-    { POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0 }
+    { POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, POSENC_ROPE_SCALING_DEFAULTS }
 
 typedef struct posenc_rope posenc_rope;
 
@@ -72,6 +74,9 @@ POSENC_API void posenc_rope_free(posenc_rope *rope);
 
 /* The table of n_rot/2 frequencies inside, owned by rope. */
 POSENC_API const posenc_freq *posenc_rope_freq(const posenc_rope *rope);
+
+/* The factor on cosine and sine that the scaling asks for (YaRN, LongRoPE, ggml); 1 without. NaN when rope is NULL. */
+POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 
 /* Rotates the rows of x into y. Each token's cosines and sines are made once and serve all its heads. */
 POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
