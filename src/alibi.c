@@ -51,6 +51,8 @@ static posenc_status check_bias_call(const float *slopes, posenc_mask mask, int6
                                      posenc_rows *rows) {
     posenc_status status = posenc_check_output(bias);
     if (status == POSENC_OK)
+        status = posenc_require_f32(bias);
+    if (status == POSENC_OK)
         status = posenc_check_scores(bias, mask, q_off);
     if (status == POSENC_OK)
         status = posenc_check_rows(rows, bias->ne[1] * bias->ne[2] * bias->ne[3]);

@@ -198,12 +198,11 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
     }
 }
 
-/* Rows r of a and b, each n floats, never share a float although the whole outputs may interleave. */
-static int row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n_rows, int64_t stride) {
-    int64_t reach = (n_rows - 1) * stride + n;
-    if (!posenc_ranges_overlap(a, reach * 4, b, reach * 4))
+int posenc_row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n_rows, int64_t stride) {
+    int64_t reach = ((n_rows - 1) * stride + n) * (int64_t)sizeof(float);
+    if (!posenc_ranges_overlap(a, reach, b, reach))
         return 0;
-    int64_t distance = ((intptr_t)b - (intptr_t)a) / 4;
+    int64_t distance = ((intptr_t)b - (intptr_t)a) / (intptr_t)sizeof(float);
     int64_t shift = ((distance % stride) + stride) % stride;
     return shift < n || stride - shift < n;
 }
@@ -220,7 +219,7 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
         return POSENC_OK;
     if (positions == NULL || cos_rows == NULL || sin_rows == NULL)
         return POSENC_ERR_NULL;
-    if (row_sets_overlap(cos_rows, sin_rows, freq->n, n_positions, row_stride))
+    if (posenc_row_sets_overlap(cos_rows, sin_rows, freq->n, n_positions, row_stride))
         return POSENC_ERR_OVERLAP;
 
     posenc_row_maker maker;

@@ -126,6 +126,8 @@ static posenc_status run(const posenc_sinusoidal *pe, const int32_t *positions, 
     if (pe == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_output(y);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(y);
     if (status != POSENC_OK)
         return status;
     if (y->ne[0] != pe->params.dim || y->ne[3] > 1)

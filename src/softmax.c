@@ -17,6 +17,10 @@ static posenc_status check_call(const posenc_softmax_params *params, const posen
     if (status == POSENC_OK)
         status = posenc_check_output(y);
     if (status == POSENC_OK)
+        status = posenc_require_f32(x);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(y);
+    if (status == POSENC_OK)
         status = posenc_check_pair(x, y);
     if (status == POSENC_OK)
         status = posenc_check_scores(x, params->mask, params->q_off);

@@ -97,6 +97,10 @@ posenc_status posenc_check_output(const posenc_view *view) {
     return POSENC_OK;
 }
 
+posenc_status posenc_require_f32(const posenc_view *view) {
+    return view->dtype == POSENC_F32 ? POSENC_OK : POSENC_ERR_DTYPE;
+}
+
 int posenc_ranges_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size) {
     uintptr_t a0 = (uintptr_t)a, b0 = (uintptr_t)b;
     return a_size > 0 && b_size > 0 && a0 < b0 + (uintptr_t)b_size && b0 < a0 + (uintptr_t)a_size;
@@ -111,17 +115,20 @@ static int same_view(const posenc_view *x, const posenc_view *y) {
     return 1;
 }
 
+posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
+    if (posenc_view_count(x) == 0 || posenc_view_count(y) == 0)
+        return POSENC_OK;
+    span sx = view_span(x), sy = view_span(y);
+    int overlap = posenc_ranges_overlap((char *)x->data + sx.begin, sx.end - sx.begin, (char *)y->data + sy.begin,
+                                        sy.end - sy.begin);
+    return overlap ? POSENC_ERR_OVERLAP : POSENC_OK;
+}
+
 posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y) {
     for (int i = 0; i < 4; i++)
         if (x->ne[i] != y->ne[i])
             return POSENC_ERR_SHAPE;
-    if (posenc_view_count(x) == 0 || same_view(x, y))
-        return POSENC_OK;
-    span sx = view_span(x), sy = view_span(y);
-    if (posenc_ranges_overlap((char *)x->data + sx.begin, sx.end - sx.begin, (char *)y->data + sy.begin,
-                              sy.end - sy.begin))
-        return POSENC_ERR_OVERLAP;
-    return POSENC_OK;
+    return same_view(x, y) ? POSENC_OK : posenc_check_apart(x, y);
 }
 
 posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows) {

@@ -13,8 +13,14 @@ posenc_status posenc_check_input(const posenc_view *view);
 /* A view that is written: the same, and no two elements at one address. */
 posenc_status posenc_check_output(const posenc_view *view);
 
+/* For calls that take float32 only; after the checks above. */
+posenc_status posenc_require_f32(const posenc_view *view);
+
 /* x and y, both checked: same extents, and the same view or no common byte. */
 posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y);
+
+/* x and y, both checked: no common byte. */
+posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y);
 
 /* Replaces "all rows" by 0 .. n_rows, and checks any other range against it. */
 posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows);

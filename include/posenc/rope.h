@@ -1,23 +1,34 @@
-/* posenc/rope.h - rotary position embedding (RoFormer, arXiv 2104.09864; FORMULAS B.1-B.3, B.5, B.6).
+/* posenc/rope.h - rotary position embedding (RoFormer, arXiv 2104.09864; FORMULAS part B).
  *
- * A head is a vector of head_dim channels, of which n_rot (even), from channel n_offs on, are rotated in
- * pairs. Pair i of a token at position p turns by the angle a = p * theta_i:
+ * A head is a vector of head_dim channels, of which n_rot (even), from channel n_offs on, are rotated in pairs. Pair i of
+ * a token at position p turns by the angle a = p * theta_i and is stretched by the magnitude m (1 unless a scaling says
+ * otherwise):
  *
- *     y0 = x0 * cos a - x1 * sin a
- *     y1 = x1 * cos a + x0 * sin a            theta_i = base^(-2i/n_rot), i = 0 .. n_rot/2-1
+ *     y0 = x0 * m cos a - x1 * m sin a
+ *     y1 = x1 * m cos a + x0 * m sin a        theta_i = base^(-2i/n_rot), i = 0 .. n_rot/2-1, before scaling
  *
- * computed as y0 = fma(x0, cos, -(x1*sin)), y1 = fma(x1, cos, x0*sin) in float32, with the cosine and sine
- * of angles.h. The channels of pair i, counted from n_offs, are
+ * computed as y0 = fma(x0, c, -(x1*s)), y1 = fma(x1, c, x0*s) in float32, c and s being rows of angles.h. The channels of
+ * pair i, counted from n_offs, are
  *
- *     POSENC_ROPE_HALF          i and i + n_rot/2     (GPT-NeoX, Hugging Face Llama, ggml NEOX)
- *     POSENC_ROPE_INTERLEAVED   2i and 2i + 1         (GPT-J, RoFormer, Llama as published, ggml NORMAL)
+ *     POSENC_ROPE_HALF           i and i + n_rot/2     (GPT-NeoX, Hugging Face Llama, ggml NEOX)
+ *     POSENC_ROPE_INTERLEAVED    2i and 2i + 1         (GPT-J, RoFormer, Llama as published, ggml NORMAL)
+ *     POSENC_ROPE_DEINTERLEAVE   read as INTERLEAVED, written as HALF (DeepSeek in Hugging Face; FORMULAS B.4); not in place
  *
- * Tensors are [head_dim, n_heads, n_tokens, n_batch] (ne[0] first), as ggml_rope has them, with
- * positions[n_tokens] shared by the batch. A row, for row ranges, is one head of one token:
+ * Tensors are [head_dim, n_heads, n_tokens, n_batch] (ne[0] first), as ggml_rope has them, in f32, f16 or bf16; input and
+ * output may differ in type. Positions are int32 planes [n_axes][n_tokens], shared by the batch: one plane unless the
+ * parameters name more axes. A row, for row ranges, is one head of one token:
  * row = (batch * n_tokens + token) * n_heads + head.
  *
- * y may be the same view as x (in place: channels that are not rotated are not touched) or a view that
- * does not overlap it (they are copied).
+ * y may be the same view as x (in place: channels that are not rotated are not touched) or a view that does not overlap
+ * it (they are copied).
+ *
+ * Directions, with R the rotation and m the magnitude:
+ *
+ *     POSENC_FORWARD    m R
+ *     POSENC_INVERSE    1/m R^T      takes back what FORWARD did
+ *     POSENC_BACKWARD   m R^T        the gradient: dx from dy (FORMULAS E.3)
+ *     POSENC_SHIFT      R            moves rotated rows by the positions given, magnitude not applied again: context shift
+ *                                    (FORMULAS B.8). Tokens whose positions are all 0 stay as they are.
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;
@@ -44,13 +55,59 @@ extern "C" {
 typedef enum posenc_rope_layout {
     POSENC_ROPE_LAYOUT_UNSET = 0,
     POSENC_ROPE_HALF,
-    POSENC_ROPE_INTERLEAVED
+    POSENC_ROPE_INTERLEAVED,
+    POSENC_ROPE_DEINTERLEAVE
 } posenc_rope_layout;
 
 typedef enum posenc_direction {
     POSENC_FORWARD = 0,
-    POSENC_INVERSE /* rotate back: the sine negated */
+    POSENC_INVERSE,
+    POSENC_BACKWARD,
+    POSENC_SHIFT
 } posenc_direction;
+
+/* Which position each pair follows, where tokens have several (FORMULAS B.20-B.23). sections[] counts pairs per axis.
+ *
+ *     SINGLE     one position
+ *     MROPE      pairs in consecutive sections (t, h, w[, e]), Qwen2-VL; sections add up to n_rot/2
+ *     IMROPE     Qwen3-VL: h for i mod 3 = 1 and i < 3 s_h, w for i mod 3 = 2 and i < 3 s_w, else t
+ *     IMROPE_GGML  the same, but pairs i mod 3 = 0 with i >= 3 s_t, and all that match no rule, follow the fourth position
+ *     VISION     Qwen2-VL's vision tower, ggml VISION: sections[0] pairs follow h, the other sections[1] w, and the
+ *                frequencies restart for w: base^(-2j/(n_rot/2)) for both. Positions planes: h, w
+ *     PIXTRAL    first half of the pairs follows h with theta_2j, second half w with theta_(2j+1). Planes: h, w
+ *     AXIAL      FLUX and others: section a is a complete rotary embedding of its own, base^(-j/sections[a])
+ */
+typedef enum posenc_axes_kind {
+    POSENC_AXES_SINGLE = 0,
+    POSENC_AXES_MROPE,
+    POSENC_AXES_IMROPE,
+    POSENC_AXES_IMROPE_GGML,
+    POSENC_AXES_VISION,
+    POSENC_AXES_PIXTRAL,
+    POSENC_AXES_AXIAL
+} posenc_axes_kind;
+
+#define POSENC_MAX_AXES 4
+
+/* Largest n_rot with more than one axis. */
+#define POSENC_MAX_AXES_ROT 256
+
+typedef struct posenc_rope_axes {
+    posenc_axes_kind kind;
+    int n_axes; /* planes of positions, 1 .. POSENC_MAX_AXES; 0 with SINGLE */
+    int64_t sections[POSENC_MAX_AXES];
+} posenc_rope_axes;
+
+/* xPos (arXiv 2212.10554; FORMULAS B.19): pair i is multiplied by zeta_i^((p - centre)/scale_base) for queries, by its
+ * inverse for keys, zeta_i = (2i/n_rot + gamma)/(1 + gamma). One rope object for queries, one for keys. */
+typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_XPOS_KEY } posenc_xpos_role;
+
+typedef struct posenc_xpos {
+    posenc_xpos_role role;
+    double gamma;      /* > 0 */
+    double scale_base; /* > 0 */
+    int32_t centre;
+} posenc_xpos;
 
 typedef struct posenc_rope_params {
     posenc_rope_layout layout;
@@ -59,21 +116,29 @@ typedef struct posenc_rope_params {
     int64_t n_offs;   /* first rotated channel */
     double base;      /* finite, in [1, 1e30] */
     posenc_rope_scaling scaling;
+    posenc_rope_axes axes;
+    posenc_xpos xpos;
 } posenc_rope_params;
 
 #define POSENC_ROPE_DEFAULTS                                                                                           \
-    { POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, POSENC_ROPE_SCALING_DEFAULTS }
+    {                                                                                                                  \
+        POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, POSENC_ROPE_SCALING_DEFAULTS, {POSENC_AXES_SINGLE, 0, {0, 0, 0, 0}}, \
+            {POSENC_XPOS_OFF, 0.4, 512.0, 0}                                                                           \
+    }
 
 typedef struct posenc_rope posenc_rope;
 
-/* Checks the parameters and builds the frequency table. On failure *rope is set to NULL. */
+/* Checks the parameters and builds the tables. On failure *rope is set to NULL. */
 POSENC_API posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope **rope);
 
 /* Frees it; NULL is allowed. */
 POSENC_API void posenc_rope_free(posenc_rope *rope);
 
-/* The table of n_rot/2 frequencies inside, owned by rope. */
-POSENC_API const posenc_freq *posenc_rope_freq(const posenc_rope *rope);
+/* Number of pairs, theta_i rounded to double, the axis of pair i, and planes of positions; 0 for what does not exist. */
+POSENC_API int64_t posenc_rope_n_pairs(const posenc_rope *rope);
+POSENC_API double posenc_rope_theta(const posenc_rope *rope, int64_t i);
+POSENC_API int posenc_rope_axis(const posenc_rope *rope, int64_t i);
+POSENC_API int posenc_rope_n_axes(const posenc_rope *rope);
 
 /* The factor on cosine and sine that the scaling asks for (YaRN, LongRoPE, ggml); 1 without. NaN when rope is NULL. */
 POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
@@ -82,12 +147,68 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                            const posenc_view *y, posenc_direction direction, posenc_rows rows);
 
-/* The same with ready rows from posenc_angle_rows(posenc_rope_freq(rope), ...): token t takes
- * cos_rows[t*row_stride ..] and sin_rows[t*row_stride ..]. Made once per batch of tokens, they serve Q and K
- * of every layer. The result has the same bits as posenc_rope_apply. */
-POSENC_API posenc_status posenc_rope_apply_rows(const posenc_rope *rope, const posenc_view *x, const float *cos_rows,
-                                                const float *sin_rows, int64_t row_stride, const posenc_view *y,
-                                                posenc_direction direction, posenc_rows rows);
+/* ---- Tables: rows made once for a batch of tokens, used by Q and K of every layer ---- */
+
+/* Rows of n_pairs cosines and sines in float32. Value i of token t stands at cos[t*row_stride + i*step] and
+ * sin[t*row_stride + i*step]; row_stride in floats. step 1: separate planes, or [cos | sin] rows with sin = cos + n_pairs.
+ * step 2: interleaved pairs, sin = cos + 1 (complex64 rows) or cos = sin + 1. */
+typedef struct posenc_rope_table {
+    float *cos, *sin;
+    int64_t row_stride;
+    int64_t step;
+} posenc_rope_table;
+
+/* Bytes of a dense table for n_tokens tokens; 0 if rope is NULL or n_tokens negative. */
+POSENC_API int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_tokens);
+
+/* A dense table of [cos | sin] rows in memory of that many bytes, at least float-aligned. */
+POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory);
+
+/* Fills the table, with the magnitude of the direction: m for FORWARD and BACKWARD, 1/m for INVERSE, 1 for SHIFT. */
+POSENC_API posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
+                                                posenc_direction direction, const posenc_rope_table *table);
+
+/* posenc_rope_apply with the rows of a table, ours or the caller's own (per-element angles, learned frequencies). With a
+ * table filled for the same direction the result has the same bits; SHIFT skips no token here. */
+POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view *x,
+                                                 const posenc_rope_table *table, const posenc_view *y,
+                                                 posenc_direction direction, posenc_rows rows);
+
+/* ---- Fused: several tensors of the same tokens, with what stands around the rotation ---- */
+
+/* One tensor of a fused call. x is [head_dim, n_heads, n_tokens, 1]; every task has the same n_tokens, its own heads, strides
+ * and types, so Q and K may be slices of one packed QKV tensor. */
+typedef struct posenc_rope_task {
+    posenc_view x;
+    posenc_view y;       /* [head_dim, n_heads, n_tokens or cache rows, 1] */
+    int rotates;         /* 0: only what the other fields say (V on its way to the cache) */
+    float scale;         /* the result is multiplied by it: the softmax scale into Q; finite */
+    const float *weight; /* [head_dim]: RMS-norm of each head, x / sqrt(mean(x^2) + eps) * weight, before the rotation;
+                            NULL: none. head_dim up to POSENC_MAX_NORM_DIM */
+    float eps;           /* >= 0 */
+    const int32_t *rows32; /* token t goes to row rows32[t] of y (its ne[2]): scatter into a cache; NULL: to row t */
+    const int64_t *rows64; /* the same as int64; at most one of the two */
+} posenc_rope_task;
+
+#define POSENC_MAX_NORM_DIM 4096
+
+/* For every token: all tasks, from one set of cosines and sines. positions, or table if positions is NULL; both may be NULL
+ * if no task rotates. A row, for row ranges, is one head: row = token * (heads of all tasks together) + head, tasks in
+ * order. Tokens of one call that name the same cache row must not be split between threads. Nothing is written unless every
+ * task is acceptable. */
+POSENC_API posenc_status posenc_rope_apply_tasks(const posenc_rope *rope, const posenc_rope_task *tasks, int64_t n_tasks,
+                                                 const int32_t *positions, const posenc_rope_table *table,
+                                                 posenc_direction direction, posenc_rows rows);
+
+/* ---- Positions ---- */
+
+/* positions[t] = start + t, t < n. */
+POSENC_API posenc_status posenc_positions_range(int32_t start, int64_t n, int32_t *positions);
+
+/* Packed sequences: tokens cu_seqlens[s] .. cu_seqlens[s+1]-1 count up from starts[s] (NULL: from 0). cu_seqlens has
+ * n_sequences + 1 non-decreasing entries, the first 0. */
+POSENC_API posenc_status posenc_positions_packed(const int32_t *cu_seqlens, const int32_t *starts, int64_t n_sequences,
+                                                 int32_t *positions);
 
 #ifdef __cplusplus
 }

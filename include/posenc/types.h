@@ -24,10 +24,11 @@ typedef enum posenc_status {
     POSENC_ERR_STRIDE,    /* nb[0] is not the element size, a stride or pointer is not a multiple of
                              it, or the output's rows overlap each other */
     POSENC_ERR_OVERLAP,   /* input and output overlap without being the same view */
-    POSENC_ERR_ROWS,      /* the row range does not lie inside the tensor */
+    POSENC_ERR_ROWS,      /* the row range, or a row named for scatter, does not lie inside the tensor */
     POSENC_ERR_ENUM,      /* an enumerator (layout, schedule, mask, direction ...) is unknown or unset */
     POSENC_ERR_HEAD_DIM,  /* head_dim or dim is not positive, is odd where it must be even, or is too large */
     POSENC_ERR_N_ROT,     /* n_rot is odd or negative, or n_offs + n_rot exceeds head_dim */
+    POSENC_ERR_SECTIONS,  /* the sections or the number of axes do not fit the kind of axes, or do not add up to n_rot/2 */
     POSENC_ERR_BASE,      /* base (or min_timescale) is not finite, or not in its range */
     POSENC_ERR_FREQUENCY, /* a frequency is not finite, or beyond POSENC_MAX_FREQUENCY */
     POSENC_ERR_N_HEADS,   /* a head count is not in its range */

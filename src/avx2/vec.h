@@ -133,8 +133,6 @@ V_INLINE void v_unzip(vf a, vf b, vf *even, vf *odd) {
     __m256 lo = _mm256_permute2f128_ps(a, b, 0x20), hi = _mm256_permute2f128_ps(a, b, 0x31);
     *even = _mm256_shuffle_ps(lo, hi, 0x88);
     *odd = _mm256_shuffle_ps(lo, hi, 0xdd);
-    *even = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(*even), 0xd8));
-    *odd = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(*odd), 0xd8));
 }
 V_INLINE float v_max_lanes(vf a) {
     __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));

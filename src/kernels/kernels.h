@@ -66,6 +66,18 @@ typedef struct posenc_rope_args {
     size_t n, n_heads;
 } posenc_rope_args;
 
+/* y = x / sqrt(mean(x^2) + eps) * weight for every head of n channels, n > 0; y is dense. The squares are summed in
+ * POSENC_SUM_LANES lanes of float32, then lane k and lane k + 16, 8, .. 1 are added. */
+typedef struct posenc_rms_norm_args {
+    const void *x;
+    posenc_dtype x_type;
+    ptrdiff_t x_stride; /* in bytes */
+    float *y;
+    const float *weight;
+    float eps;
+    size_t n, n_heads;
+} posenc_rms_norm_args;
+
 /* Copies n channels of every head of one token, times factor. */
 typedef struct posenc_convert_args {
     const void *x;

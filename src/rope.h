@@ -1,0 +1,58 @@
+/* Inside of a posenc_rope: tables made at set-up, and where a call takes its rows from. */
+#ifndef POSENC_SRC_ROPE_H
+#define POSENC_SRC_ROPE_H
+
+#include <posenc/rope.h>
+
+#include "angles.h"
+
+/* Rows made ahead, so that consecutive positions are made together. */
+#define POSENC_ROWS_AHEAD 8
+
+/* The pairs that follow one axis. */
+typedef struct posenc_rope_plane {
+    posenc_freq *freq;
+    int32_t *pairs; /* the row's entry of each frequency; NULL: entry k for frequency k (one axis only) */
+} posenc_rope_plane;
+
+struct posenc_rope {
+    posenc_rope_params params; /* without the lists, which are the caller's */
+    double magnitude;
+    int64_t n_pairs;
+    int n_axes;
+    posenc_rope_plane planes[POSENC_MAX_AXES];
+};
+
+/* Makes the planes for n_pairs frequencies: what rope->params.axes and rope->params.xpos say. theta: the n_pairs ordinary
+ * frequencies, scaled. (rope_axes.c) */
+posenc_status posenc_rope_check_axes(const posenc_rope_params *params);
+posenc_status posenc_rope_make_planes(posenc_rope *rope, const posenc_dd *theta);
+int posenc_axis_of_pair(const posenc_rope_params *params, int64_t i);
+
+/* The magnitude that a direction applies. */
+double posenc_direction_magnitude(const posenc_rope *rope, posenc_direction direction);
+
+/* Rows of one slice of the pairs, for one token after the other. On the caller's stack. (rope_rows.c) */
+typedef struct posenc_row_source {
+    const posenc_rope *rope;
+    const posenc_rope_table *table; /* the caller's rows; NULL: made here from positions */
+    const int32_t *positions;
+    int64_t n_tokens; /* length of a plane of positions */
+    int64_t first, n; /* the slice */
+    posenc_row_maker makers[POSENC_MAX_AXES];
+    int64_t made_begin, made_end; /* tokens whose rows stand below */
+    float made_cos[POSENC_ROWS_AHEAD][POSENC_SLICE], made_sin[POSENC_ROWS_AHEAD][POSENC_SLICE];
+} posenc_row_source;
+
+/* Turns the source to pairs first .. first + n - 1. */
+void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *kernels, int64_t first, int64_t n,
+                             double magnitude);
+
+/* The slice's row of the token; n_wanted tokens from it on will be asked for. */
+void posenc_row_source_get(posenc_row_source *source, int64_t token, int64_t n_wanted, const float **cos_row,
+                           const float **sin_row);
+
+/* The table's strides fit the rope, and its pointers are there if it has rows. */
+posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_table *table, int64_t n_tokens);
+
+#endif
