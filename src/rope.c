@@ -1,24 +1,38 @@
 /* RoPE: checks, and the walk over tokens. */
 #include <posenc/rope.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "angles.h"
+#include "rope_scaling.h"
 #include "view.h"
 
 struct posenc_rope {
-    posenc_rope_params params;
+    posenc_rope_params params; /* n_rot resolved */
     posenc_freq *freq;
+    double magnitude;
 };
 
 /* ---- Set-up ---- */
 
-static posenc_status check_params(const posenc_rope_params *p) {
+/* n_rot, or what rot_fraction says it is; negative for a fraction that is none. */
+static int64_t resolve_n_rot(const posenc_rope_params *p) {
+    if (p->n_rot != 0 || p->rot_fraction == 0.0)
+        return p->n_rot;
+    if (!(p->rot_fraction > 0.0 && p->rot_fraction <= 1.0))
+        return -1;
+    int all = p->scaling.type == POSENC_SCALING_PROPORTIONAL;
+    return all ? p->head_dim : (int64_t)((double)p->head_dim * p->rot_fraction);
+}
+
+static posenc_status check_params(posenc_rope_params *p) {
     if (p->layout != POSENC_ROPE_HALF && p->layout != POSENC_ROPE_INTERLEAVED)
         return POSENC_ERR_ENUM;
     if (p->head_dim < 1 || p->head_dim > 2 * (int64_t)POSENC_MAX_PAIRS)
         return POSENC_ERR_HEAD_DIM;
+    p->n_rot = resolve_n_rot(p);
     if (p->n_rot < 0 || p->n_rot % 2 != 0 || p->n_offs < 0 || p->n_rot > p->head_dim ||
         p->n_offs > p->head_dim - p->n_rot)
         return POSENC_ERR_N_ROT;
@@ -31,14 +45,13 @@ posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope *
     *out = NULL;
     if (params == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = check_params(params);
-    if (status != POSENC_OK)
-        return status;
     posenc_rope *rope = malloc(sizeof *rope);
     if (rope == NULL)
         return POSENC_ERR_MEMORY;
     rope->params = *params;
-    status = posenc_freq_create(params->base, params->n_rot, &rope->freq);
+    posenc_status status = check_params(&rope->params);
+    if (status == POSENC_OK)
+        status = posenc_rope_compile(&rope->params, &rope->freq, &rope->magnitude);
     if (status != POSENC_OK) {
         free(rope);
         return status;
@@ -56,6 +69,10 @@ void posenc_rope_free(posenc_rope *rope) {
 
 const posenc_freq *posenc_rope_freq(const posenc_rope *rope) {
     return rope == NULL ? NULL : rope->freq;
+}
+
+double posenc_rope_magnitude(const posenc_rope *rope) {
+    return rope == NULL ? (double)NAN : rope->magnitude;
 }
 
 /* ---- The walk ---- */

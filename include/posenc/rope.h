@@ -58,11 +58,13 @@ typedef struct posenc_rope_params {
     int64_t n_rot;    /* channels that are rotated: even, 0 .. head_dim - n_offs */
     int64_t n_offs;   /* first rotated channel */
     double base;      /* finite, in [1, 1e30] */
-    posenc_rope_scaling scaling;
+    double rot_fraction; /* in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, with
+                            POSENC_SCALING_PROPORTIONAL all of them; 0: n_rot is meant as it stands */
+    posenc_rope_scaling scaling; /* rope_scaling.h */
 } posenc_rope_params;
 
 #define POSENC_ROPE_DEFAULTS                                                                                           \
-    { POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, POSENC_ROPE_SCALING_DEFAULTS }
+    { POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, 0.0, POSENC_ROPE_SCALING_DEFAULTS }
 
 typedef struct posenc_rope posenc_rope;
 
