@@ -4,13 +4,27 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "rope_scaling.h"
+
 /* ---- Create ---- */
 
-static posenc_status check_params(const posenc_rope_params *p) {
+/* n_rot, or what rot_fraction says it is; negative for a fraction that is none. */
+static int64_t resolve_n_rot(const posenc_rope_params *p) {
+    if (p->n_rot != 0 || p->rot_fraction == 0.0)
+        return p->n_rot;
+    if (!(p->rot_fraction > 0.0 && p->rot_fraction <= 1.0))
+        return -1;
+    int all = p->scaling.type == POSENC_SCALING_PROPORTIONAL;
+    return all ? p->head_dim : (int64_t)((double)p->head_dim * p->rot_fraction);
+}
+
+/* Resolves n_rot on the way. */
+static posenc_status check_params(posenc_rope_params *p) {
     if (p->layout != POSENC_ROPE_HALF && p->layout != POSENC_ROPE_INTERLEAVED && p->layout != POSENC_ROPE_DEINTERLEAVE)
         return POSENC_ERR_ENUM;
     if (p->head_dim < 1 || p->head_dim > 2 * (int64_t)POSENC_MAX_PAIRS)
         return POSENC_ERR_HEAD_DIM;
+    p->n_rot = resolve_n_rot(p);
     if (p->n_rot < 0 || p->n_rot % 2 != 0 || p->n_offs < 0 || p->n_rot > p->head_dim ||
         p->n_offs > p->head_dim - p->n_rot)
         return POSENC_ERR_N_ROT;
@@ -19,16 +33,20 @@ static posenc_status check_params(const posenc_rope_params *p) {
     return posenc_rope_check_axes(p);
 }
 
-static posenc_status compile(posenc_rope *rope) {
-    const posenc_rope_params *p = &rope->params;
+static posenc_status make_tables(posenc_rope *rope) {
     posenc_dd *theta = malloc((size_t)(rope->n_pairs + 1) * sizeof *theta);
     if (theta == NULL)
         return POSENC_ERR_MEMORY;
-    for (int64_t i = 0; i < rope->n_pairs; i++)
-        theta[i] = posenc_dd_pow(p->base, -2.0 * (double)i, (double)p->n_rot);
-    posenc_status status = posenc_rope_make_planes(rope, theta);
+    posenc_status status = posenc_rope_compile(&rope->params, theta, &rope->magnitude);
+    if (status == POSENC_OK)
+        status = posenc_rope_make_planes(rope, theta);
     free(theta);
     return status;
+}
+
+/* The lists of the scaling are the caller's, and not needed any more. */
+static void forget_lists(posenc_rope_scaling *scaling) {
+    scaling->freq_factors = scaling->short_factors = scaling->long_factors = NULL;
 }
 
 posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope **out) {
@@ -37,16 +55,15 @@ posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope *
     *out = NULL;
     if (params == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = check_params(params);
-    if (status != POSENC_OK)
-        return status;
     posenc_rope *rope = calloc(1, sizeof *rope);
     if (rope == NULL)
         return POSENC_ERR_MEMORY;
     rope->params = *params;
-    rope->magnitude = 1.0;
-    rope->n_pairs = params->n_rot / 2;
-    status = compile(rope);
+    posenc_status status = check_params(&rope->params);
+    rope->n_pairs = rope->params.n_rot / 2;
+    if (status == POSENC_OK)
+        status = make_tables(rope);
+    forget_lists(&rope->params.scaling);
     if (status != POSENC_OK) {
         posenc_rope_free(rope);
         return status;

@@ -19,11 +19,18 @@ const char *posenc_status_string(posenc_status status) {
     case POSENC_ERR_ROWS: return "the row range, or a row named for scatter, does not lie inside the tensor";
     case POSENC_ERR_ENUM: return "an enumerator (layout, schedule, mask, direction, tier) is unknown or unset";
     case POSENC_ERR_HEAD_DIM: return "head_dim or dim is not positive, is odd where it must be even, or is too large";
-    case POSENC_ERR_N_ROT: return "n_rot is odd or negative, or n_offs + n_rot exceeds head_dim";
+    case POSENC_ERR_N_ROT:
+        return "n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another n_rot";
     case POSENC_ERR_SECTIONS:
         return "the sections or the number of axes do not fit the kind of axes, or do not add up to n_rot/2";
     case POSENC_ERR_BASE: return "base or min_timescale is not finite or not in its range";
     case POSENC_ERR_FREQUENCY: return "a frequency is not finite or exceeds POSENC_MAX_FREQUENCY";
+    case POSENC_ERR_SCALING:
+        return "a number of the frequency scaling is missing, not finite, or not in its range";
+    case POSENC_ERR_CONTEXT:
+        return "a length in tokens that the frequency scaling needs is missing, or not in its range";
+    case POSENC_ERR_FACTORS:
+        return "a list of frequency factors is missing, of wrong length, or not finite and positive";
     case POSENC_ERR_N_HEADS: return "the head count is not in its range";
     case POSENC_ERR_SCALE: return "scale, slope or max_bias is not finite or not in its range";
     case POSENC_ERR_POSITION: return "a position or offset leaves the range of int32";

@@ -1,12 +1,14 @@
 /* posenc/posenc.h - position information for Transformers on CPUs; includes every public header.
  *
- *   types.h       status codes, data types, tensor views, row ranges
- *   isa.h         which instruction set runs, and how to force one
- *   angles.h      frequency tables; cos and sin rows, exact at any position
- *   rope.h        rotary embedding
- *   sinusoidal.h  sinusoidal encoding
- *   alibi.h       ALiBi slopes and bias
- *   softmax.h     scale, ALiBi bias, causal mask and softmax in one call
+ *   types.h         status codes, data types, tensor views, row ranges
+ *   isa.h           which instruction set runs, and how to force one
+ *   angles.h        frequency tables; cos and sin rows, exact at any position
+ *   rope.h          rotary embedding
+ *   rope_scaling.h  its frequencies: linear, NTK, YaRN, LongRoPE, Llama-3 ...
+ *   rope_config.h   its parameters, from what models publish
+ *   sinusoidal.h    sinusoidal encoding
+ *   alibi.h         ALiBi slopes and bias
+ *   softmax.h       scale, ALiBi bias, causal mask and softmax in one call
  *
  * Rules that hold for every call:
  *
@@ -26,6 +28,8 @@
 #include <posenc/angles.h>
 #include <posenc/isa.h>
 #include <posenc/rope.h>
+#include <posenc/rope_config.h>
+#include <posenc/rope_scaling.h>
 #include <posenc/sinusoidal.h>
 #include <posenc/softmax.h>
 #include <posenc/types.h>

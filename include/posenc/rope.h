@@ -115,15 +115,17 @@ typedef struct posenc_rope_params {
     int64_t n_rot;    /* channels that are rotated: even, 0 .. head_dim - n_offs */
     int64_t n_offs;   /* first rotated channel */
     double base;      /* finite, in [1, 1e30] */
-    posenc_rope_scaling scaling;
+    double rot_fraction; /* in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, with
+                            POSENC_SCALING_PROPORTIONAL all of them; 0: n_rot is meant as it stands */
+    posenc_rope_scaling scaling; /* rope_scaling.h; the axes that restart their frequencies take none */
     posenc_rope_axes axes;
     posenc_xpos xpos;
 } posenc_rope_params;
 
 #define POSENC_ROPE_DEFAULTS                                                                                           \
     {                                                                                                                  \
-        POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, POSENC_ROPE_SCALING_DEFAULTS, {POSENC_AXES_SINGLE, 0, {0, 0, 0, 0}}, \
-            {POSENC_XPOS_OFF, 0.4, 512.0, 0}                                                                           \
+        POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, 0.0, POSENC_ROPE_SCALING_DEFAULTS,                                 \
+            {POSENC_AXES_SINGLE, 0, {0, 0, 0, 0}}, {POSENC_XPOS_OFF, 0.4, 512.0, 0}                                    \
     }
 
 typedef struct posenc_rope posenc_rope;

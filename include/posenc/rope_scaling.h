@@ -1,24 +1,36 @@
 /* posenc/rope_scaling.h - how a model chooses its rotary frequencies (FORMULAS B.1, B.9-B.18).
  *
- * Every scheme below ends as a list of n_rot/2 frequencies theta_i and one factor on cosine and sine, the magnitude. It is a
- * field of posenc_rope_params (rope.h), compiled once by posenc_rope_create; the kernels never see it. Frequencies are
- * computed in double-double, so they carry the exactness of angles.h.
+ * Every scheme below ends as a list of n_rot/2 frequencies theta_i and one factor on cosine and sine, the magnitude.
+ * It is a field of posenc_rope_params (rope.h), compiled once by posenc_rope_create; the kernels never see it.
+ * Frequencies are computed in double-double, so they carry the exactness of angles.h.
  *
- *   type             needs                                        theta_i, with t_i = base^(-2i/n_rot)
- *   NONE             -                                            t_i
- *   LINEAR           factor                                       t_i / factor                            (arXiv 2306.15595)
- *   NTK              factor                                       base' = base * factor^(n/(n-2))         (NTK-aware)
- *   NTK_LENGTH       alpha, context, original_context             base' = base * alpha^(context/original_context - 1)
- *   DYNAMIC          factor, context, original_context            base' = base * (factor * L/original_context
- *                                                                 - (factor - 1))^(n/(n-2)), L = max(context, original_context)
- *   YARN             factor, original_context, beta_fast, ...     ramp between t_i and t_i / factor       (arXiv 2309.00071)
- *   LONGROPE         factors (short or long), original_context    t_i / factors[i]                        (arXiv 2402.13753)
- *   LLAMA3           factor, low/high_freq_factor, original_...   t_i, t_i / factor, or between           (arXiv 2407.21783)
- *   PROPORTIONAL     proportion, factor                           base^(-2i/head_dim)/factor for i < floor(proportion
- *                                                                 * head_dim/2), else 0                   (arXiv 2410.06205)
- *   GGML             factor = 1/freq_scale, ext_factor, ...       as ggml_rope_ext computes them, exactly
+ *   type          needs                              theta_i, with t_i = base^(-2i/n), n = n_rot
+ *   NONE          -                                  t_i
+ *   LINEAR        factor                             t_i / factor                                (arXiv 2306.15595)
+ *   NTK           factor                             t_i of base * factor^(n/(n-2))
+ *   NTK_LENGTH    alpha, context, original_context   t_i of base * alpha^(context/original_context - 1)
+ *   DYNAMIC       factor, original_context, context  t_i of base * (1 + factor (L - C)/C)^(n/(n-2)),
+ *                                                    C = original_context, L = max(context, C)
+ *   YARN          factor, original_context,          g_i t_i + (1 - g_i) t_i/factor, g_i = ext_factor (1 - ramp_i),
+ *                 beta_fast, beta_slow ...           the ramp running over the pair index        (arXiv 2309.00071)
+ *   LONGROPE      short_factors, long_factors,       t_i / list[i], the long list when context exceeds
+ *                 context, original_context          original_context, else the short one        (arXiv 2402.13753)
+ *   LLAMA3        factor, original_context,          t_i, t_i / factor, or between, by the turns
+ *                 low_freq_factor, high_freq_factor  that t_i makes in original_context          (arXiv 2407.21783)
+ *   PROPORTIONAL  proportion                         t_i / factor for i < floor(proportion n/2), else 0;
+ *                                                    n_rot must be head_dim                      (arXiv 2410.06205)
+ *   GGML          factor = 1/freq_scale, ext_factor, as ggml_rope_ext defines them: YARN with truncate and a ramp
+ *                 original_context, beta_fast ...    at least 0.001 wide; t_i / factor when ext_factor is 0
  *
- * freq_factors, with any type, divide the base frequencies first: the caller's own numbers, ggml's rope_freqs.
+ * freq_factors, with any type, divide the t_i first: the caller's own numbers, ggml's rope_freqs.
+ *
+ * Refused, by posenc_rope_create:
+ *   POSENC_ERR_ENUM     an unknown type
+ *   POSENC_ERR_SCALING  a number of the scheme, or the magnitude, is missing, not finite or out of its range
+ *   POSENC_ERR_CONTEXT  a length in tokens is missing or out of its range, or does not go with the ramp
+ *   POSENC_ERR_FACTORS  a list is missing, has not n_rot/2 entries, or one of them is not finite and positive
+ *   POSENC_ERR_N_ROT    NTK, DYNAMIC: n_rot is 2; PROPORTIONAL: n_rot is not head_dim
+ *   POSENC_ERR_BASE     NTK, NTK_LENGTH, DYNAMIC: the new base is not in [1, 1e30]; ramps: base is 1
  */
 #ifndef POSENC_ROPE_SCALING_H
 #define POSENC_ROPE_SCALING_H
@@ -42,45 +54,54 @@ typedef enum posenc_scaling_type {
     POSENC_SCALING_GGML
 } posenc_scaling_type;
 
+/* 0 in a field that is no flag means: not given. Lengths are in tokens, 1 .. 1e15. */
 typedef struct posenc_rope_scaling {
     posenc_scaling_type type;
-    double factor;           /* >= 1 (GGML: > 0); 0: context / original_context, as Hugging Face does */
-    double original_context; /* tokens the model was trained on before scaling */
-    double context;          /* DYNAMIC: longest sequence; LONGROPE: chooses the list; NTK_LENGTH: target length; 0: unset */
-    double alpha;            /* NTK_LENGTH */
-    double beta_fast, beta_slow;
-    double ext_factor; /* YARN, GGML: weight of the unscaled frequencies in the ramp */
-    int truncate;      /* YARN: round the ramp's ends to whole pairs; gpt-oss does not */
-    double low_freq_factor, high_freq_factor; /* LLAMA3 */
-    double proportion;                        /* PROPORTIONAL, 0 .. 1 */
 
-    /* Magnitude. attention_factor, if not 0, is it (GGML: ggml's attn_factor, which its own rule multiplies). YARN else: from
-     * mscale and mscale_all_dim if both are not 0, else 0.1 ln(factor) + 1. LONGROPE else: sqrt(1 + ln s / ln
-     * original_context) with s = max_context / original_context, 1 for s <= 1. All others: 1. */
+    /* 1 .. 1e9; GGML: 1e-9 .. 1e9. Not given: YARN takes max_context / original_context, PROPORTIONAL and GGML 1, the
+     * others that need it refuse. NONE refuses all but 1: somebody meant a scaling. */
+    double factor;
+    double original_context; /* what the model was trained on before scaling; YARN and DYNAMIC: else max_context */
+    double max_context;      /* what the model was published for: max_position_embeddings */
+    double context;          /* the longest sequence to come; DYNAMIC may do without */
+
+    double alpha;                /* NTK_LENGTH: > 0 */
+    double beta_fast, beta_slow; /* YARN, GGML: turns in original_context; beta_fast >= beta_slow > 0,
+                                    original_context >= 2 pi beta_slow */
+    double ext_factor;           /* YARN, GGML: weight of the unscaled frequencies in the ramp */
+    int truncate;                /* YARN: round the ramp's ends outwards to whole pairs (gpt-oss does not) */
+    double low_freq_factor, high_freq_factor; /* LLAMA3: turns in original_context, 0 < low < high */
+    double proportion;                        /* PROPORTIONAL: 0 .. 1 */
+
+    /* The magnitude is attention_factor, if given; else
+     *   YARN      m(factor, mscale) / m(factor, mscale_all_dim) if both are given, else m(factor, 1),
+     *             m(s, w) = 1 + 0.1 w ln s                                                       (FORMULAS B.14)
+     *   LONGROPE  sqrt(1 + ln s / ln original_context), s = max_context / original_context; 1 for s <= 1
+     *   others    1
+     * but GGML: attention_factor (1 if not given) times 1 + 0.1 ln factor, the latter when ext_factor is not 0. */
     double attention_factor;
     double mscale, mscale_all_dim;
-    double max_context; /* LONGROPE: the model's max_position_embeddings */
 
-    /* Lists of n_rot/2 divisors, copied by posenc_rope_create; NULL: none. LONGROPE takes long_factors when
-     * context > original_context, else short_factors. */
+    /* Lists of n_rot/2 divisors each, or NULL. They need to live until posenc_rope_create returns. */
     const double *freq_factors;
     const double *short_factors, *long_factors;
-    int64_t n_factors; /* length of the lists that are given */
+    int64_t n_factors; /* length of each list that is given */
 } posenc_rope_scaling;
 
-/* Type NONE, and the published defaults of everything else. */
+/* Type NONE, and the published defaults of the other fields. */
 #define POSENC_ROPE_SCALING_DEFAULTS                                                                                   \
     {                                                                                                                  \
-        POSENC_SCALING_NONE, 1.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, 0.0, NULL, NULL, NULL, 0  \
+        POSENC_SCALING_NONE, 0.0, 0.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, NULL, NULL,     \
+            NULL, 0                                                                                                    \
     }
 
-/* What DeepSeek-V2/V3 multiply the softmax scale by: get_mscale(factor, mscale_all_dim)^2; 1 when mscale_all_dim is 0
- * (FORMULAS B.14). NaN when scaling is NULL. */
+/* What DeepSeek-V2/V3 multiply the softmax scale by: m(factor, mscale_all_dim)^2 with m as above; 1 when
+ * mscale_all_dim is not given (FORMULAS B.14). NaN when scaling is NULL or its factor is out of range. */
 POSENC_API double posenc_rope_softmax_multiplier(const posenc_rope_scaling *scaling);
 
 /* Query temperature of layers without rotation, Llama 4 (arXiv 2501.19399; FORMULAS B.25):
- * ln(floor((position + 1) / floor_scale) + 1) * attn_scale + 1. NaN unless position >= 0, floor_scale > 0 and attn_scale is
- * finite. */
+ * ln(floor((position + 1) / floor_scale) + 1) * attn_scale + 1. NaN unless position >= 0, floor_scale > 0 and
+ * attn_scale is finite. */
 POSENC_API double posenc_query_temperature(int32_t position, double attn_scale, double floor_scale);
 
 #ifdef __cplusplus

@@ -27,10 +27,13 @@ typedef enum posenc_status {
     POSENC_ERR_ROWS,      /* the row range, or a row named for scatter, does not lie inside the tensor */
     POSENC_ERR_ENUM,      /* an enumerator (layout, schedule, mask, direction ...) is unknown or unset */
     POSENC_ERR_HEAD_DIM,  /* head_dim or dim is not positive, is odd where it must be even, or is too large */
-    POSENC_ERR_N_ROT,     /* n_rot is odd or negative, or n_offs + n_rot exceeds head_dim */
+    POSENC_ERR_N_ROT,     /* n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another */
     POSENC_ERR_SECTIONS,  /* the sections or the number of axes do not fit the kind of axes, or do not add up to n_rot/2 */
     POSENC_ERR_BASE,      /* base (or min_timescale) is not finite, or not in its range */
     POSENC_ERR_FREQUENCY, /* a frequency is not finite, or beyond POSENC_MAX_FREQUENCY */
+    POSENC_ERR_SCALING,   /* a number of the frequency scaling is missing, not finite, or not in its range */
+    POSENC_ERR_CONTEXT,   /* a length in tokens that the scaling needs is missing, or not in its range */
+    POSENC_ERR_FACTORS,   /* a list of frequency factors is missing, of wrong length, or not finite and positive */
     POSENC_ERR_N_HEADS,   /* a head count is not in its range */
     POSENC_ERR_SCALE,     /* scale, slope or max_bias is not finite, or not in its range */
     POSENC_ERR_POSITION,  /* a position or offset leaves the range of int32 */

@@ -1,0 +1,13 @@
+/* From a scaling scheme to what the kernels need: frequencies and a magnitude. */
+#ifndef POSENC_SRC_ROPE_SCALING_H
+#define POSENC_SRC_ROPE_SCALING_H
+
+#include <posenc/rope.h>
+
+#include "dd.h"
+
+/* theta[0 .. n_rot/2 - 1] and the magnitude that params ask for; n_rot is resolved and, like base, already checked. On
+ * failure nothing is written. */
+posenc_status posenc_rope_compile(const posenc_rope_params *params, posenc_dd *theta, double *magnitude);
+
+#endif
