@@ -12,6 +12,8 @@ typedef struct bench_job {
     const bench_limits *limits;
     double elements;               /* the work of one call, for ns/elem */
     double bytes;                  /* what the limit moves in one call, for bytes/s */
+    float *out;                    /* what a call writes, or part of it; NULL if that is not comparable */
+    size_t n_out;
     unsigned n_scalings;
     int n_blocks;
     void *blocks[10];
@@ -23,7 +25,7 @@ enum { BENCH_OURS, BENCH_PLAIN, BENCH_LIMIT, BENCH_RACERS };
 
 typedef struct bench_race {
     size_t job_size, shape_size;
-    bench_call *open;  /* allocates, and sets elements and bytes; the job arrives zeroed */
+    bench_call *open;  /* allocates, and sets elements, bytes and out; the job arrives zeroed */
     bench_call *fill;  /* writes the input; again from time to time, as rounding piles up in place */
     bench_call *close; /* frees what did not come from bench_alloc; may be NULL */
     bench_call *racers[BENCH_RACERS];

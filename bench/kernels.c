@@ -1,4 +1,5 @@
 /* Every kernel of kernels.def on every tier, from L1 to DRAM. A kernel without a race here does not compile. */
+#include <math.h>
 #include <stdio.h>
 
 #include "bench.h"
@@ -7,7 +8,7 @@
 /* Memory that one call touches, at most. */
 static const size_t working_sets[] = {4 << 10, 16 << 10, 256 << 10, 4 << 20, 128 << 20};
 
-enum { HEAD_DIM = 128, PAIRS = HEAD_DIM / 2 };
+enum { HEAD_DIM = 128, PAIRS = HEAD_DIM / 2, TOKEN_HEADS = 32, POSITION = 4096 };
 
 typedef struct kernel_job {
     bench_job base;
@@ -20,7 +21,8 @@ typedef struct kernel_job {
     float *x;                        /* rope: the heads; softmax: the scores */
     float *cos_row, *sin_row;        /* rope: ready rows */
     float *inv_freq;                 /* angle_rows: what the plain loop starts from */
-    double *frequency, *zeros, *sin; /* angles: tables */
+    double *frequency, *zeros;       /* angle_anchors: tables */
+    double *cos, *sin;               /* angle_rows: tables */
     float plain_sign;
 } kernel_job;
 
@@ -57,7 +59,7 @@ static void open_anchors(bench_job *base) {
     job->frequency = bench_alloc(base, bytes);
     job->zeros = bench_alloc(base, bytes);
     job->args.angle_anchors = (posenc_angle_anchors_args){
-        .hi = job->frequency, .lo = job->zeros, .position = 4096.0, .n = job->n,
+        .hi = job->frequency, .lo = job->zeros, .position = POSITION, .n = job->n,
         .cos_out = bench_alloc(base, bytes), .sin_out = bench_alloc(base, bytes)};
 }
 
@@ -88,23 +90,30 @@ static const kernel_race race_angle_anchors = {
 static void open_rows(bench_job *base) {
     enum { ROWS = POSENC_ANCHOR_BLOCK };
     kernel_job *job = start(base, 2 * ROWS, 2 * ROWS * sizeof(float));
-    job->frequency = bench_alloc(base, (ROWS + 1) * job->n * sizeof(double));
+    job->cos = bench_alloc(base, (ROWS + 1) * job->n * sizeof(double));
     job->sin = bench_alloc(base, (ROWS + 1) * job->n * sizeof(double));
     job->inv_freq = bench_floats(base, job->n);
     job->args.angle_rows = (posenc_angle_rows_args){
-        .anchor_cos = job->frequency, .anchor_sin = job->sin,
-        .offset_cos = job->frequency + job->n, .offset_sin = job->sin + job->n, .offset_stride = (ptrdiff_t)job->n,
+        .anchor_cos = job->cos, .anchor_sin = job->sin,
+        .offset_cos = job->cos + job->n, .offset_sin = job->sin + job->n, .offset_stride = (ptrdiff_t)job->n,
         .cos_out = bench_floats(base, ROWS * job->n), .sin_out = bench_floats(base, ROWS * job->n),
         .cos_stride = (ptrdiff_t)job->n, .sin_stride = (ptrdiff_t)job->n,
         .n = job->n, .n_rows = ROWS, .step = 1};
+    base->out = job->args.angle_rows.cos_out;
+    base->n_out = ROWS * job->n;
 }
 
+/* The anchor, then the offsets. */
 static void fill_rows(bench_job *base) {
     kernel_job *job = (kernel_job *)base;
     plain_frequencies(job->inv_freq, 2 * job->n, 10000.0f);
-    for (size_t i = 0; i < (POSENC_ANCHOR_BLOCK + 1) * job->n; i++) {
-        job->frequency[i] = 0.6;
-        job->sin[i] = 0.8;
+    for (size_t i = 0; i < job->n; i++) {
+        job->cos[i] = cos((double)POSITION * (double)job->inv_freq[i]);
+        job->sin[i] = sin((double)POSITION * (double)job->inv_freq[i]);
+        for (size_t r = 0; r < POSENC_ANCHOR_BLOCK; r++) {
+            job->cos[(r + 1) * job->n + i] = cos((double)r * (double)job->inv_freq[i]);
+            job->sin[(r + 1) * job->n + i] = sin((double)r * (double)job->inv_freq[i]);
+        }
     }
 }
 
@@ -112,7 +121,7 @@ static void plain_rows(bench_job *base) {
     const kernel_job *job = (kernel_job *)base;
     const posenc_angle_rows_args *a = &job->args.angle_rows;
     for (size_t r = 0; r < a->n_rows; r++)
-        plain_angles(job->inv_freq, a->n, (int32_t)(4096 + r), a->cos_out + r * a->n, a->sin_out + r * a->n);
+        plain_angles(job->inv_freq, a->n, (int32_t)(POSITION + r), a->cos_out + r * a->n, a->sin_out + r * a->n);
 }
 
 static void limit_rows(bench_job *base) {
@@ -125,7 +134,7 @@ static const kernel_race race_angle_rows = {
     KERNEL_RACE(open_rows, fill_rows, run_angle_rows, plain_rows, limit_rows), "pairs",
     POSENC_ANCHOR_BLOCK * 2 * (sizeof(double) + sizeof(float))};
 
-/* ---- rope_half, rope_interleaved: n heads of one token, in place, forward and back by turns ---- */
+/* ---- rope_half, rope_interleaved: n heads, 32 of them a token, in place, forward and back by turns ---- */
 
 static void open_rope(bench_job *base) {
     kernel_job *job = start(base, HEAD_DIM, 2 * HEAD_DIM * sizeof(float));
@@ -136,26 +145,35 @@ static void open_rope(bench_job *base) {
     job->args.rope_half = (posenc_rope_args){
         .x = job->x, .y = job->x, .x_stride = HEAD_DIM, .y_stride = HEAD_DIM,
         .cos_row = job->cos_row, .sin_row = job->sin_row, .sin_sign = 1.0f,
-        .half = PAIRS, .n = PAIRS, .n_heads = job->n};
+        .half = PAIRS, .n = PAIRS, .n_heads = job->n < TOKEN_HEADS ? job->n : TOKEN_HEADS};
     job->args.rope_interleaved = job->args.rope_half;
+    base->out = job->x;
+    base->n_out = job->n * HEAD_DIM;
 }
 
 static void fill_rope(bench_job *base) {
     kernel_job *job = (kernel_job *)base;
     float inv_freq[PAIRS];
     plain_frequencies(inv_freq, HEAD_DIM, 10000.0f);
-    plain_angles(inv_freq, PAIRS, 4096, job->cos_row, job->sin_row);
+    plain_angles(inv_freq, PAIRS, POSITION, job->cos_row, job->sin_row);
     bench_random(job->x, job->n * HEAD_DIM, 1.0f);
 }
 
+/* One call of the kernel a token. */
+static void every_token(kernel_job *job, posenc_rope_args *args, bench_call *kernel) {
+    for (size_t head = 0; head < job->n; head += args->n_heads) {
+        args->x = args->y = job->x + head * HEAD_DIM;
+        kernel(&job->base);
+    }
+    args->sin_sign *= -1.0f;
+}
+
 static void run_half(bench_job *base) {
-    run_rope_half(base);
-    ((kernel_job *)base)->args.rope_half.sin_sign *= -1.0f;
+    every_token((kernel_job *)base, &((kernel_job *)base)->args.rope_half, run_rope_half);
 }
 
 static void run_interleaved(bench_job *base) {
-    run_rope_interleaved(base);
-    ((kernel_job *)base)->args.rope_interleaved.sin_sign *= -1.0f;
+    every_token((kernel_job *)base, &((kernel_job *)base)->args.rope_interleaved, run_rope_interleaved);
 }
 
 static void plain_turn(bench_job *base, int interleaved) {
@@ -190,6 +208,8 @@ static void open_alibi(bench_job *base) {
     job->args.alibi_row = (posenc_alibi_row_args){
         .y = bench_floats(base, job->n), .n = job->n, .n_allowed = job->n, .query = (int32_t)job->n - 1,
         .slope = 0.25f};
+    base->out = job->args.alibi_row.y;
+    base->n_out = job->n;
 }
 
 static void fill_alibi(bench_job *base) {
@@ -218,6 +238,8 @@ static void open_softmax(bench_job *base) {
     job->args.softmax_row = (posenc_softmax_row_args){
         .x = job->x, .y = bench_floats(base, job->n), .n = job->n, .n_allowed = job->n,
         .query = (int32_t)job->n - 1, .scale = 0.125f, .slope = 8.0f / (float)job->n};
+    base->out = job->args.softmax_row.y;
+    base->n_out = job->n;
 }
 
 static void fill_softmax(bench_job *base) {

@@ -10,6 +10,7 @@ typedef struct bench_entry {
     const bench_race *race;
     const void *shape;
     posenc_isa_tier tier;
+    int compared; /* our result and the plain one */
 } bench_entry;
 
 /* A shim_function; context is the bench_entry. */

@@ -69,6 +69,8 @@ static void open_rope(bench_job *base) {
     job->cos_rows = bench_floats(base, n_tokens * pairs);
     job->sin_rows = bench_floats(base, n_tokens * pairs);
     job->inv_freq = bench_floats(base, pairs);
+    base->out = job->q.data;
+    base->n_out = (size_t)(m->head_dim * m->q_heads * job->shape.n_tokens);
     base->elements = (double)((m->q_heads + m->kv_heads) * m->n_rot * job->shape.n_tokens);
     base->bytes = 2 * sizeof(float) * base->elements;
 }

@@ -62,6 +62,8 @@ static void open_table(bench_job *base) {
     job->positions = bench_alloc(base, (size_t)job->shape.n_positions * sizeof(int32_t));
     job->inv_freq = bench_floats(base, (size_t)job->shape.dim / 2);
     base->elements = (double)job->n;
+    base->out = job->table;
+    base->n_out = job->n;
     base->bytes = (job->shape.add ? 8 : 4) * base->elements; /* one float read and written, or only written */
 }
 
@@ -71,7 +73,7 @@ static void fill_table(bench_job *base) {
     bench_random(job->table, job->n, 1.0f);
     plain_frequencies(job->inv_freq, (size_t)job->shape.dim, 10000.0f);
     for (int64_t t = 0; t < job->shape.n_positions; t++)
-        job->positions[t] = (int32_t)(job->shape.lone ? t * 40503 % (1 << 17) : t);
+        job->positions[t] = (int32_t)(job->shape.lone ? t * 40503 % (1 << 17) : 3000 + t);
 }
 
 static void close_table(bench_job *base) {
