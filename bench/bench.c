@@ -14,7 +14,7 @@ void bench_register(const bench_race *race, const void *shape, posenc_isa_tier t
     if (entry == NULL || copy == NULL)
         bench_check(POSENC_ERR_MEMORY);
     memcpy(copy, shape, race->shape_size);
-    *entry = (bench_entry){race, copy, tier, 0};
+    *entry = (bench_entry){.race = race, .shape = copy, .tier = tier};
     shim_register(name, bench_run, entry); /* lives as long as the program */
 }
 

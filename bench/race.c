@@ -53,27 +53,27 @@ static double median(samples *s) {
 }
 
 /* Makes `calls` calls; seconds per call. */
-static double time_calls(const racer *r, int64_t calls, bench_job *job) {
+static double time_calls(bench_call *call, int64_t calls, bench_job *job) {
     double start = now();
     for (int64_t i = 0; i < calls; i++)
-        r->call(job);
+        call(job);
     return (now() - start) / (double)calls;
 }
 
-/* Finds the number of calls that fill a slice; warms up on the way. */
-static void set_calls(racer *r, bench_job *job) {
+/* The number of calls that fill a slice. */
+static int64_t calls_in_slice(bench_call *call, bench_job *job) {
     double seconds = 0.0;
-    for (r->calls = 1; r->calls < 1 << 24; r->calls *= 2) {
-        seconds = time_calls(r, r->calls, job);
-        if (seconds * (double)r->calls >= SLICE_SECONDS / 4)
+    int64_t calls = 1;
+    for (; calls < 1 << 24; calls *= 2) {
+        seconds = time_calls(call, calls, job);
+        if (seconds * (double)calls >= SLICE_SECONDS / 4)
             break;
     }
-    if (seconds * (double)r->calls < SLICE_SECONDS)
-        r->calls = (int64_t)(SLICE_SECONDS / seconds) + 1;
+    return seconds * (double)calls < SLICE_SECONDS ? (int64_t)(SLICE_SECONDS / seconds) + 1 : calls;
 }
 
 static double run_slice(racer *r, bench_job *job) {
-    double seconds = time_calls(r, r->calls, job);
+    double seconds = time_calls(r->call, r->calls, job);
     r->spent += seconds * (double)r->calls;
     return seconds;
 }
@@ -171,20 +171,30 @@ static void close_job(const bench_race *race, bench_job *job) {
     free(job);
 }
 
+/* What is done once for all runs of a benchmark. */
+static void prepare(bench_entry *entry, bench_job *job) {
+    if (job->out != NULL)
+        compare_results(entry->race, job);
+    entry->race->fill(job);
+    for (int i = 0; i < BENCH_RACERS; i++)
+        entry->calls[i] = calls_in_slice(entry->race->racers[i], job);
+    entry->prepared = 1;
+}
+
 void bench_run(shim_state *state, void *context) {
     bench_entry *entry = context;
     static racer racers[BENCH_RACERS]; /* static: large */
     bench_check(posenc_select_isa(entry->tier));
     bench_job *job = open_job(entry);
-    if (!entry->compared && job->out != NULL)
-        compare_results(entry->race, job);
-    entry->compared = 1;
+    if (!entry->prepared)
+        prepare(entry, job);
     entry->race->fill(job);
     for (int i = 0; i < BENCH_RACERS; i++) {
         racers[i].call = entry->race->racers[i];
+        racers[i].calls = entry->calls[i];
         racers[i].spent = 0.0;
         racers[i].times.n = 0;
-        set_calls(&racers[i], job);
+        racers[i].call(job); /* warm up */
     }
     run_race(state, racers, entry->race, job);
     report(state, racers, job);

@@ -10,7 +10,8 @@ typedef struct bench_entry {
     const bench_race *race;
     const void *shape;
     posenc_isa_tier tier;
-    int compared; /* our result and the plain one */
+    int prepared;                /* by the first run: results compared, calls set */
+    int64_t calls[BENCH_RACERS]; /* in a slice; the same for all repetitions, as Google Benchmark wants it */
 } bench_entry;
 
 /* A shim_function; context is the bench_entry. */
