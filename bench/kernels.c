@@ -1,5 +1,4 @@
 /* Every kernel of kernels.def on every tier, from L1 to DRAM. A kernel without a race here does not compile. */
-#include <math.h>
 #include <stdio.h>
 
 #include "bench.h"
@@ -22,7 +21,8 @@ typedef struct kernel_job {
     float *cos_row, *sin_row;        /* rope: ready rows */
     float *inv_freq;                 /* angle_rows: what the plain loop starts from */
     double *frequency, *zeros;       /* angle_anchors: tables */
-    double *cos, *sin;               /* angle_rows: tables */
+    double *cos, *sin;               /* angle_rows: anchors */
+    posenc_offset_column *offsets;
     float plain_sign;
 } kernel_job;
 
@@ -87,15 +87,20 @@ static const kernel_race race_angle_anchors = {
 
 /* ---- angle_rows: the rows of one block, n pairs each ---- */
 
+enum { ROWS = POSENC_ANCHOR_BLOCK };
+
+static size_t columns(size_t pairs) {
+    return (pairs + POSENC_COLUMN - 1) / POSENC_COLUMN;
+}
+
 static void open_rows(bench_job *base) {
-    enum { ROWS = POSENC_ANCHOR_BLOCK };
     kernel_job *job = start(base, 2 * ROWS, 2 * ROWS * sizeof(float));
-    job->cos = bench_alloc(base, (ROWS + 1) * job->n * sizeof(double));
-    job->sin = bench_alloc(base, (ROWS + 1) * job->n * sizeof(double));
+    job->cos = bench_alloc(base, columns(job->n) * POSENC_COLUMN * sizeof(double));
+    job->sin = bench_alloc(base, columns(job->n) * POSENC_COLUMN * sizeof(double));
+    job->offsets = bench_alloc(base, columns(job->n) * sizeof(posenc_offset_column));
     job->inv_freq = bench_floats(base, job->n);
     job->args.angle_rows = (posenc_angle_rows_args){
-        .anchor_cos = job->cos, .anchor_sin = job->sin,
-        .offset_cos = job->cos + job->n, .offset_sin = job->sin + job->n, .offset_stride = (ptrdiff_t)job->n,
+        .anchor_cos = job->cos, .anchor_sin = job->sin, .offsets = job->offsets,
         .cos_out = bench_floats(base, ROWS * job->n), .sin_out = bench_floats(base, ROWS * job->n),
         .cos_stride = (ptrdiff_t)job->n, .sin_stride = (ptrdiff_t)job->n,
         .n = job->n, .n_rows = ROWS, .step = 1};
@@ -103,17 +108,16 @@ static void open_rows(bench_job *base) {
     base->n_out = ROWS * job->n;
 }
 
-/* The anchor, then the offsets. */
 static void fill_rows(bench_job *base) {
     kernel_job *job = (kernel_job *)base;
     plain_frequencies(job->inv_freq, 2 * job->n, 10000.0f);
-    for (size_t i = 0; i < job->n; i++) {
-        job->cos[i] = cos((double)POSITION * (double)job->inv_freq[i]);
-        job->sin[i] = sin((double)POSITION * (double)job->inv_freq[i]);
-        for (size_t r = 0; r < POSENC_ANCHOR_BLOCK; r++) {
-            job->cos[(r + 1) * job->n + i] = cos((double)r * (double)job->inv_freq[i]);
-            job->sin[(r + 1) * job->n + i] = sin((double)r * (double)job->inv_freq[i]);
-        }
+    for (size_t i = 0; i < columns(job->n) * POSENC_COLUMN; i++) {
+        double frequency = i < job->n ? (double)job->inv_freq[i] : 0.0;
+        plain_angles_double(&frequency, 1, POSITION, &job->cos[i], &job->sin[i]);
+        posenc_offset_column *column = &job->offsets[i / POSENC_COLUMN];
+        for (size_t r = 0; r < ROWS; r++)
+            plain_angles_double(&frequency, 1, (double)r, &column->cos_sin[r][0][i % POSENC_COLUMN],
+                                &column->cos_sin[r][1][i % POSENC_COLUMN]);
     }
 }
 
@@ -132,7 +136,7 @@ static void limit_rows(bench_job *base) {
 
 static const kernel_race race_angle_rows = {
     KERNEL_RACE(open_rows, fill_rows, run_angle_rows, plain_rows, limit_rows), "pairs",
-    POSENC_ANCHOR_BLOCK * 2 * (sizeof(double) + sizeof(float))};
+    ROWS * 2 * (sizeof(double) + sizeof(float))};
 
 /* ---- rope_half, rope_interleaved: n heads, 32 of them a token, in place, forward and back by turns ---- */
 
