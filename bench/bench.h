@@ -10,9 +10,9 @@ typedef struct bench_job {
     const void *shape;             /* what the race was registered with */
     const posenc_kernels *kernels; /* of the tier, which also is the selected one */
     const bench_limits *limits;
-    double elements;               /* the work of one call, for ns/elem */
-    double bytes;                  /* what the limit moves in one call, for bytes/s */
-    float *out;                    /* what a call writes, or part of it; NULL if that is not comparable */
+    double elements; /* the work of one call, for ns/elem */
+    double bytes;    /* what the limit moves in one call, for bytes/s */
+    float *out;      /* what a call writes, or part of it; NULL if that is not comparable */
     size_t n_out;
     unsigned n_scalings;
     int n_blocks;

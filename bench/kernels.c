@@ -17,11 +17,11 @@ typedef struct kernel_job {
 #include "kernels/kernels.def"
 #undef KERNEL
     } args;
-    float *x;                        /* rope: the heads; softmax: the scores */
-    float *cos_row, *sin_row;        /* rope: ready rows */
-    float *inv_freq;                 /* angle_rows: what the plain loop starts from */
-    double *frequency, *zeros;       /* angle_anchors: tables */
-    double *cos, *sin;               /* angle_rows: anchors */
+    float *x;                  /* rope: the heads; softmax: the scores */
+    float *cos_row, *sin_row;  /* rope: ready rows */
+    float *inv_freq;           /* angle_rows: what the plain loop starts from */
+    double *frequency, *zeros; /* angle_anchors: tables */
+    double *cos, *sin;         /* angle_rows: anchors */
     posenc_offset_column *offsets;
     float plain_sign;
 } kernel_job;
@@ -32,8 +32,7 @@ typedef struct kernel_race {
     size_t bytes_per_unit; /* memory that one unit touches */
 } kernel_race;
 
-#define KERNEL_RACE(open, fill, ours, plain, limit)                                                                    \
-    {sizeof(kernel_job), sizeof(size_t), open, fill, NULL, {ours, plain, limit}}
+#define KERNEL_JOB .job_size = sizeof(kernel_job), .shape_size = sizeof(size_t)
 
 /* The kernel of the job's tier with the job's arguments. */
 #define KERNEL(name, type)                                                                                             \
@@ -59,8 +58,13 @@ static void open_anchors(bench_job *base) {
     job->frequency = bench_alloc(base, bytes);
     job->zeros = bench_alloc(base, bytes);
     job->args.angle_anchors = (posenc_angle_anchors_args){
-        .hi = job->frequency, .lo = job->zeros, .position = POSITION, .n = job->n,
-        .cos_out = bench_alloc(base, bytes), .sin_out = bench_alloc(base, bytes)};
+        .hi = job->frequency,
+        .lo = job->zeros,
+        .position = POSITION,
+        .n = job->n,
+        .cos_out = bench_alloc(base, bytes),
+        .sin_out = bench_alloc(base, bytes),
+    };
 }
 
 static void fill_anchors(bench_job *base) {
@@ -83,7 +87,11 @@ static void limit_anchors(bench_job *base) {
 }
 
 static const kernel_race race_angle_anchors = {
-    KERNEL_RACE(open_anchors, fill_anchors, run_angle_anchors, plain_anchors, limit_anchors), "n", 4 * sizeof(double)};
+    .race = {KERNEL_JOB, .open = open_anchors, .fill = fill_anchors,
+             .racers = {run_angle_anchors, plain_anchors, limit_anchors}},
+    .unit = "n",
+    .bytes_per_unit = 4 * sizeof(double),
+};
 
 /* ---- angle_rows: the rows of one block, n pairs each ---- */
 
@@ -100,10 +108,17 @@ static void open_rows(bench_job *base) {
     job->offsets = bench_alloc(base, columns(job->n) * sizeof(posenc_offset_column));
     job->inv_freq = bench_floats(base, job->n);
     job->args.angle_rows = (posenc_angle_rows_args){
-        .anchor_cos = job->cos, .anchor_sin = job->sin, .offsets = job->offsets,
-        .cos_out = bench_floats(base, ROWS * job->n), .sin_out = bench_floats(base, ROWS * job->n),
-        .cos_stride = (ptrdiff_t)job->n, .sin_stride = (ptrdiff_t)job->n,
-        .n = job->n, .n_rows = ROWS, .step = 1};
+        .anchor_cos = job->cos,
+        .anchor_sin = job->sin,
+        .offsets = job->offsets,
+        .cos_out = bench_floats(base, ROWS * job->n),
+        .sin_out = bench_floats(base, ROWS * job->n),
+        .cos_stride = (ptrdiff_t)job->n,
+        .sin_stride = (ptrdiff_t)job->n,
+        .n = job->n,
+        .n_rows = ROWS,
+        .step = 1,
+    };
     base->out = job->args.angle_rows.cos_out;
     base->n_out = ROWS * job->n;
 }
@@ -135,8 +150,10 @@ static void limit_rows(bench_job *base) {
 }
 
 static const kernel_race race_angle_rows = {
-    KERNEL_RACE(open_rows, fill_rows, run_angle_rows, plain_rows, limit_rows), "pairs",
-    ROWS * 2 * (sizeof(double) + sizeof(float))};
+    .race = {KERNEL_JOB, .open = open_rows, .fill = fill_rows, .racers = {run_angle_rows, plain_rows, limit_rows}},
+    .unit = "pairs",
+    .bytes_per_unit = ROWS * 2 * (sizeof(double) + sizeof(float)),
+};
 
 /* ---- rope_half, rope_interleaved: n heads, 32 of them a token, in place, forward and back by turns ---- */
 
@@ -147,9 +164,17 @@ static void open_rope(bench_job *base) {
     job->sin_row = bench_floats(base, PAIRS);
     job->plain_sign = 1.0f;
     job->args.rope_half = (posenc_rope_args){
-        .x = job->x, .y = job->x, .x_stride = HEAD_DIM, .y_stride = HEAD_DIM,
-        .cos_row = job->cos_row, .sin_row = job->sin_row, .sin_sign = 1.0f,
-        .half = PAIRS, .n = PAIRS, .n_heads = job->n < TOKEN_HEADS ? job->n : TOKEN_HEADS};
+        .x = job->x,
+        .y = job->x,
+        .x_stride = HEAD_DIM,
+        .y_stride = HEAD_DIM,
+        .cos_row = job->cos_row,
+        .sin_row = job->sin_row,
+        .sin_sign = 1.0f,
+        .half = PAIRS,
+        .n = PAIRS,
+        .n_heads = job->n < TOKEN_HEADS ? job->n : TOKEN_HEADS,
+    };
     job->args.rope_interleaved = job->args.rope_half;
     base->out = job->x;
     base->n_out = job->n * HEAD_DIM;
@@ -200,18 +225,28 @@ static void limit_rope(bench_job *base) {
 }
 
 static const kernel_race race_rope_half = {
-    KERNEL_RACE(open_rope, fill_rope, run_half, plain_half, limit_rope), "heads", HEAD_DIM * sizeof(float)};
+    .race = {KERNEL_JOB, .open = open_rope, .fill = fill_rope, .racers = {run_half, plain_half, limit_rope}},
+    .unit = "heads",
+    .bytes_per_unit = HEAD_DIM * sizeof(float),
+};
 static const kernel_race race_rope_interleaved = {
-    KERNEL_RACE(open_rope, fill_rope, run_interleaved, plain_interleaved, limit_rope), "heads",
-    HEAD_DIM * sizeof(float)};
+    .race = {KERNEL_JOB, .open = open_rope, .fill = fill_rope,
+             .racers = {run_interleaved, plain_interleaved, limit_rope}},
+    .unit = "heads",
+    .bytes_per_unit = HEAD_DIM * sizeof(float),
+};
 
 /* ---- alibi_row: n keys, all allowed ---- */
 
 static void open_alibi(bench_job *base) {
     kernel_job *job = start(base, 1, sizeof(float));
     job->args.alibi_row = (posenc_alibi_row_args){
-        .y = bench_floats(base, job->n), .n = job->n, .n_allowed = job->n, .query = (int32_t)job->n - 1,
-        .slope = 0.25f};
+        .y = bench_floats(base, job->n),
+        .n = job->n,
+        .n_allowed = job->n,
+        .query = (int32_t)job->n - 1,
+        .slope = 0.25f,
+    };
     base->out = job->args.alibi_row.y;
     base->n_out = job->n;
 }
@@ -232,7 +267,11 @@ static void limit_alibi(bench_job *base) {
 }
 
 static const kernel_race race_alibi_row = {
-    KERNEL_RACE(open_alibi, fill_alibi, run_alibi_row, plain_alibi_row, limit_alibi), "n", sizeof(float)};
+    .race = {KERNEL_JOB, .open = open_alibi, .fill = fill_alibi,
+             .racers = {run_alibi_row, plain_alibi_row, limit_alibi}},
+    .unit = "n",
+    .bytes_per_unit = sizeof(float),
+};
 
 /* ---- softmax_row: n keys, all allowed, with a bias that takes the far end to e^-8 ---- */
 
@@ -240,8 +279,14 @@ static void open_softmax(bench_job *base) {
     kernel_job *job = start(base, 1, 2 * sizeof(float));
     job->x = bench_floats(base, job->n);
     job->args.softmax_row = (posenc_softmax_row_args){
-        .x = job->x, .y = bench_floats(base, job->n), .n = job->n, .n_allowed = job->n,
-        .query = (int32_t)job->n - 1, .scale = 0.125f, .slope = 8.0f / (float)job->n};
+        .x = job->x,
+        .y = bench_floats(base, job->n),
+        .n = job->n,
+        .n_allowed = job->n,
+        .query = (int32_t)job->n - 1,
+        .scale = 0.125f,
+        .slope = 8.0f / (float)job->n,
+    };
     base->out = job->args.softmax_row.y;
     base->n_out = job->n;
 }
@@ -262,8 +307,11 @@ static void limit_softmax(bench_job *base) {
 }
 
 static const kernel_race race_softmax_row = {
-    KERNEL_RACE(open_softmax, fill_softmax, run_softmax_row, plain_softmax_row, limit_softmax), "n",
-    2 * sizeof(float)};
+    .race = {KERNEL_JOB, .open = open_softmax, .fill = fill_softmax,
+             .racers = {run_softmax_row, plain_softmax_row, limit_softmax}},
+    .unit = "n",
+    .bytes_per_unit = 2 * sizeof(float),
+};
 
 /* ---- all of them ---- */
 

@@ -96,10 +96,9 @@ static void close_rope(bench_job *base) {
 }
 
 static void apply(rope_job *job, const posenc_view *x, posenc_direction direction) {
-    bench_check(job->shape.ready
-                    ? posenc_rope_apply_rows(job->rope, x, job->cos_rows, job->sin_rows, job->shape.model->n_rot / 2,
-                                             x, direction, posenc_all_rows())
-                    : posenc_rope_apply(job->rope, x, job->positions, x, direction, posenc_all_rows()));
+    bench_check(job->shape.ready ? posenc_rope_apply_rows(job->rope, x, job->cos_rows, job->sin_rows,
+                                                          job->shape.model->n_rot / 2, x, direction, posenc_all_rows())
+                                 : posenc_rope_apply(job->rope, x, job->positions, x, direction, posenc_all_rows()));
 }
 
 static void run_rope(bench_job *base) {
@@ -113,8 +112,8 @@ static void run_rope(bench_job *base) {
 static void plain_heads(const rope_job *job, const posenc_view *x, int64_t t, float sin_sign) {
     const model *m = job->shape.model;
     plain_rope((float *)x->data + t * x->ne[0] * x->ne[1], (size_t)x->ne[1], (size_t)m->head_dim, (size_t)m->n_rot,
-               m->layout == POSENC_ROPE_INTERLEAVED, job->cos_rows + t * m->n_rot / 2,
-               job->sin_rows + t * m->n_rot / 2, sin_sign);
+               m->layout == POSENC_ROPE_INTERLEAVED, job->cos_rows + t * m->n_rot / 2, job->sin_rows + t * m->n_rot / 2,
+               sin_sign);
 }
 
 /* The row of a token is made once, as careful users do. */
@@ -143,8 +142,13 @@ static void limit_rope_call(bench_job *base) {
 }
 
 static const bench_race rope_race = {
-    sizeof(rope_job), sizeof(rope_shape), open_rope, fill_rope, close_rope,
-    {run_rope, plain_rope_call, limit_rope_call}};
+    .job_size = sizeof(rope_job),
+    .shape_size = sizeof(rope_shape),
+    .open = open_rope,
+    .fill = fill_rope,
+    .close = close_rope,
+    .racers = {run_rope, plain_rope_call, limit_rope_call},
+};
 
 /* ---- posenc_rope_create: pairs set up and freed ---- */
 
@@ -178,7 +182,12 @@ static void limit_create(bench_job *base) {
 }
 
 static const bench_race create_race = {
-    sizeof(rope_job), sizeof(rope_shape), open_create, fill_nothing, NULL, {run_create, plain_create, limit_create}};
+    .job_size = sizeof(rope_job),
+    .shape_size = sizeof(rope_shape),
+    .open = open_create,
+    .fill = fill_nothing,
+    .racers = {run_create, plain_create, limit_create},
+};
 
 /* ---- all of them ---- */
 

@@ -16,9 +16,8 @@ benchmark::State &state_of(shim_state *state) {
 } // namespace
 
 void shim_register(const char *name, shim_function *function, void *context) {
-    benchmark::RegisterBenchmark(name, [=](benchmark::State &state) {
-        function(reinterpret_cast<shim_state *>(&state), context);
-    });
+    benchmark::RegisterBenchmark(
+        name, [=](benchmark::State &state) { function(reinterpret_cast<shim_state *>(&state), context); });
 }
 
 int shim_next(shim_state *state, int64_t calls) {

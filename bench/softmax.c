@@ -16,15 +16,21 @@ typedef struct score_shape {
     posenc_mask mask;
 } score_shape;
 
-#define DECODE(n_k)                                                                                                    \
-    {"plain", 32, 1, n_k, 0, POSENC_MASK_NONE}, {"alibi", 32, 1, n_k, 1, POSENC_MASK_NONE},                            \
-        {"alibi_causal", 32, 1, n_k, 1, POSENC_MASK_CAUSAL}
-#define PREFILL(n)                                                                                                     \
-    {"causal", 4, n, n, 0, POSENC_MASK_CAUSAL}, {"alibi_causal", 4, n, n, 1, POSENC_MASK_CAUSAL}
+/* Decode over a growing cache, then causal prefill. */
+static const score_shape softmax_shapes[] = {
+    {"plain", 32, 1, 256, 0, POSENC_MASK_NONE},           {"alibi", 32, 1, 256, 1, POSENC_MASK_NONE},
+    {"alibi_causal", 32, 1, 256, 1, POSENC_MASK_CAUSAL},  {"plain", 32, 1, 1024, 0, POSENC_MASK_NONE},
+    {"alibi", 32, 1, 1024, 1, POSENC_MASK_NONE},          {"alibi_causal", 32, 1, 1024, 1, POSENC_MASK_CAUSAL},
+    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE},          {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE},
+    {"alibi_causal", 32, 1, 4096, 1, POSENC_MASK_CAUSAL}, {"plain", 32, 1, 32768, 0, POSENC_MASK_NONE},
+    {"alibi", 32, 1, 32768, 1, POSENC_MASK_NONE},         {"alibi_causal", 32, 1, 32768, 1, POSENC_MASK_CAUSAL},
+    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL},     {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL},
+};
 
-static const score_shape softmax_shapes[] = {DECODE(256), DECODE(1024), DECODE(4096), DECODE(32768), PREFILL(2048)};
-static const score_shape bias_shapes[] = {{"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE},
-                                          {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL}};
+static const score_shape bias_shapes[] = {
+    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE},
+    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL},
+};
 
 typedef struct score_job {
     bench_job base;
@@ -88,8 +94,8 @@ static void every_row(bench_job *base, row_call *call) {
     for (int64_t h = 0; h < s->n_heads; h++) {
         for (int64_t i = 0; i < s->n_q; i++) {
             int64_t at = (h * s->n_q + i) * s->n_k;
-            call(job, (float *)job->x.data + at, (float *)job->y.data + at, allowed_keys(job, i),
-                 job->params.q_off + i, s->alibi ? job->slopes[h] : 0.0f);
+            call(job, (float *)job->x.data + at, (float *)job->y.data + at, allowed_keys(job, i), job->params.q_off + i,
+                 s->alibi ? job->slopes[h] : 0.0f);
         }
     }
 }
@@ -145,11 +151,19 @@ static void limit_bias_call(bench_job *base) {
 }
 
 static const bench_race softmax_race = {
-    sizeof(score_job), sizeof(score_shape), open_softmax, fill_scores, NULL,
-    {run_softmax, plain_softmax_call, limit_softmax_call}};
+    .job_size = sizeof(score_job),
+    .shape_size = sizeof(score_shape),
+    .open = open_softmax,
+    .fill = fill_scores,
+    .racers = {run_softmax, plain_softmax_call, limit_softmax_call},
+};
 static const bench_race bias_race = {
-    sizeof(score_job), sizeof(score_shape), open_bias, fill_scores, NULL,
-    {run_bias, plain_bias_call, limit_bias_call}};
+    .job_size = sizeof(score_job),
+    .shape_size = sizeof(score_shape),
+    .open = open_bias,
+    .fill = fill_scores,
+    .racers = {run_bias, plain_bias_call, limit_bias_call},
+};
 
 static void register_shapes(const char *call, const bench_race *race, const score_shape *shapes, size_t n) {
     for (size_t i = 0; i < n; i++) {

@@ -23,13 +23,13 @@ static const table_shape shapes[] = {
     {ANGLE_ROWS, 128, 512, 0, 0},    /* 256 KiB: L2 */
     {ANGLE_ROWS, 128, 16384, 0, 0},  /* 8 MiB: L3 */
     {ANGLE_ROWS, 128, 262144, 0, 0}, /* 128 MiB: DRAM */
-    {ANGLE_ROWS, 128, 32, 1, 0},
-    {ANGLE_ROWS, 128, 512, 1, 0},
-    {ANGLE_ROWS, 128, 16384, 1, 0},
-    {INTERLEAVED, 768, 2048, 0, 0},
-    {INTERLEAVED, 768, 2048, 0, 1},
-    {CONCAT, 768, 2048, 0, 0},
-    {CONCAT, 768, 2048, 0, 1},
+    {ANGLE_ROWS, 128, 32, 1, 0},     /* the same, lone */
+    {ANGLE_ROWS, 128, 512, 1, 0},    /* L2 */
+    {ANGLE_ROWS, 128, 16384, 1, 0},  /* L3 */
+    {INTERLEAVED, 768, 2048, 0, 0},  /* 6 MiB, written */
+    {INTERLEAVED, 768, 2048, 0, 1},  /* added */
+    {CONCAT, 768, 2048, 0, 0},       /* written */
+    {CONCAT, 768, 2048, 0, 1},       /* added */
 };
 
 typedef struct table_job {
@@ -120,11 +120,21 @@ static void limit_table(bench_job *base) {
 }
 
 static const bench_race angle_race = {
-    sizeof(table_job), sizeof(table_shape), open_table, fill_table, close_table,
-    {run_angle_rows, plain_angle_rows, limit_table}};
+    .job_size = sizeof(table_job),
+    .shape_size = sizeof(table_shape),
+    .open = open_table,
+    .fill = fill_table,
+    .close = close_table,
+    .racers = {run_angle_rows, plain_angle_rows, limit_table},
+};
 static const bench_race sinusoidal_race = {
-    sizeof(table_job), sizeof(table_shape), open_table, fill_table, close_table,
-    {run_sinusoidal, plain_sinusoidal_rows, limit_table}};
+    .job_size = sizeof(table_job),
+    .shape_size = sizeof(table_shape),
+    .open = open_table,
+    .fill = fill_table,
+    .close = close_table,
+    .racers = {run_sinusoidal, plain_sinusoidal_rows, limit_table},
+};
 
 static void name_shape(char *name, size_t size, const table_shape *s, posenc_isa_tier tier) {
     static const char *const calls[] = {"angle_rows", "sinusoidal_write", "sinusoidal_add"};
