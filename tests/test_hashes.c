@@ -70,11 +70,15 @@ enum { MAX = 700, MAX_HEADS = 3, MAX_ROWS = 4 };
 static const size_t sizes[] = {1, 2, 3, 5, 8, 13, 16, 31, 32, 64, 67, 128, 300};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
+static size_t padded(size_t n) {
+    return (n + POSENC_COLUMN - 1) / POSENC_COLUMN * POSENC_COLUMN;
+}
+
 static void hash_angle_anchors(sweep *s) {
     double hi[MAX], lo[MAX], cos_out[MAX], sin_out[MAX];
     for (size_t k = 0; k < N_SIZES; k++)
         for (int exponent = -30; exponent <= 14; exponent += 4) {
-            size_t n = sizes[k];
+            size_t n = padded(sizes[k]);
             for (size_t i = 0; i < n; i++) {
                 hi[i] = ldexp(even(s, 1.0), exponent);
                 lo[i] = even(s, 0x1p-54) * hi[i];
@@ -88,24 +92,24 @@ static void hash_angle_anchors(sweep *s) {
         }
 }
 
+/* Planes, pairs, and pairs without the last float; written and added. */
 static void hash_angle_rows(sweep *s) {
-    double anchor[2][MAX], offset[2][MAX_ROWS * MAX];
-    float out[2 * MAX_ROWS * MAX];
+    static posenc_offset_column offsets[MAX / POSENC_COLUMN + 1];
+    static float out[2 * MAX_ROWS * MAX];
+    double anchor_cos[MAX], anchor_sin[MAX];
+    fill_doubles(s, &offsets[0].cos_sin[0][0][0], sizeof offsets / (sizeof(double)), 1.0);
+    fill_doubles(s, anchor_cos, MAX, 1.0);
+    fill_doubles(s, anchor_sin, MAX, 1.0);
     for (size_t k = 0; k < N_SIZES; k++)
-        for (int mode = 0; mode < 4; mode++) {
+        for (int mode = 0; mode < 6; mode++) {
             size_t n = sizes[k];
-            int step = 1 + mode % 2;
-            for (int part = 0; part < 2; part++) {
-                fill_doubles(s, anchor[part], n, 1.0);
-                fill_doubles(s, offset[part], MAX_ROWS * n, 1.0);
-            }
+            int step = mode / 2 > 0 ? 2 : 1;
             fill_floats(s, out, 2 * MAX_ROWS * n, 1.0f);
             posenc_angle_rows_args args = {
-                .anchor_cos = anchor[0],
-                .anchor_sin = anchor[1],
-                .offset_cos = offset[0],
-                .offset_sin = offset[1],
-                .offset_stride = (ptrdiff_t)n,
+                .anchor_cos = anchor_cos,
+                .anchor_sin = anchor_sin,
+                .offsets = offsets,
+                .first_offset = (size_t)(next(s) % (POSENC_ANCHOR_BLOCK - MAX_ROWS)),
                 .cos_out = out,
                 .sin_out = out + (step == 1 ? n : 1),
                 .cos_stride = 2 * (ptrdiff_t)n,
@@ -113,7 +117,8 @@ static void hash_angle_rows(sweep *s) {
                 .n = n,
                 .n_rows = MAX_ROWS,
                 .step = step,
-                .add = mode / 2,
+                .drop_last = mode / 2 == 2,
+                .add = mode % 2,
             };
             s->kernels->angle_rows(&args);
             hash_floats(s, out, 2 * MAX_ROWS * n);

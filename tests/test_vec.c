@@ -275,12 +275,13 @@ static void test_special_pairs(void **state) {
 
 static void test_moves(void **state) {
     (void)state;
-    begin("v_first_or, v_swap_pairs, v_zip");
+    begin("v_keep, v_first_or, v_swap_pairs, v_zip");
     for (int round = 0; round < ROUNDS / 10; round++) {
         floats a = random_floats(), b = random_floats();
         vf va = vf_of(a), vb = vf_of(b), low, high;
         for (int n = 0; n <= VF; n++)
             EXPECT_FLOATS(v_first_or(va, (size_t)n, vb), k < n ? a.at[k] : b.at[k]);
+        EXPECT_FLOATS(v_keep(va), a.at[k]);
         EXPECT_FLOATS(v_swap_pairs(va), a.at[k ^ 1]);
         v_zip(va, vb, &low, &high);
         EXPECT_FLOATS(low, k % 2 == 0 ? a.at[k / 2] : b.at[k / 2]);
@@ -330,6 +331,7 @@ static void test_doubles(void **state) {
     for (int round = 0; round < ROUNDS; round++) {
         doubles a = random_doubles(), b = random_doubles(), c = random_doubles();
         vd va = vd_of(a), vb = vd_of(b), vc = vd_of(c);
+        EXPECT_DOUBLES(vd_keep(va), a.at[k]);
         EXPECT_DOUBLES(vd_set1(a.at[0]), a.at[0]);
         EXPECT_DOUBLES(vd_add(va, vb), a.at[k] + b.at[k]);
         EXPECT_DOUBLES(vd_mul(va, vb), a.at[k] * b.at[k]);
