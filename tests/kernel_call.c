@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const size_t test_sizes[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,  13,  14,  15,  16,  17,  18,  19,
-                             20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,  33,  34,  35,  36,  37,  38,  39,
-                             40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52,  53,  54,  55,  56,  57,  58,  59,
-                             60, 61, 62, 63, 64, 65, 66, 67, 96, 113, 127, 128, 129, 130, 500, 511, 512, 513, 515, 1000, 4099};
+const size_t test_sizes[] = {0,  1,   2,   3,   4,   5,   6,   7,   8,   9,   10,  11,   12,  13, 14, 15, 16,
+                             17, 18,  19,  20,  21,  22,  23,  24,  25,  26,  27,  28,   29,  30, 31, 32, 33,
+                             34, 35,  36,  37,  38,  39,  40,  41,  42,  43,  44,  45,   46,  47, 48, 49, 50,
+                             51, 52,  53,  54,  55,  56,  57,  58,  59,  60,  61,  62,   63,  64, 65, 66, 67,
+                             96, 113, 127, 128, 129, 130, 500, 511, 512, 513, 515, 1000, 4099};
 const size_t test_n_sizes = sizeof test_sizes / sizeof test_sizes[0];
 
 const size_t test_counts[] = {0, 1, 2, 3, 7};
@@ -163,8 +164,8 @@ static void check_outputs(const operand *o, int32_t lane) {
             continue;
         n++;
         if (!same_bits(o, i, o->scalar) && !both_nan(o, i, o->scalar))
-            test_fail("%s[%zu], lane %d: %a instead of %a", o->name, i, (int)o->lane[i],
-                      value_of(o, o->memory.data, i), value_of(o, o->scalar, i));
+            test_fail("%s[%zu], lane %d: %a instead of %a", o->name, i, (int)o->lane[i], value_of(o, o->memory.data, i),
+                      value_of(o, o->scalar, i));
     }
     test_count(n);
 }

@@ -133,9 +133,7 @@ static void run_rows(const posenc_kernels *kernels, const kernel_call *call) {
         args.cos_out = first + s->n;
         args.sin_out = first;
         break;
-    default:
-        args.cos_out = first;
-        args.sin_out = call_floats(call, SECOND_OUT, rows_origin(s->n_rows, s->sin_stride));
+    default: args.cos_out = first; args.sin_out = call_floats(call, SECOND_OUT, rows_origin(s->n_rows, s->sin_stride));
     }
     kernels->angle_rows(&args);
 }
@@ -151,8 +149,8 @@ static void offsets_operand(kernel_call *call, const rows_shape *s) {
     for (size_t i = 0; i < s->n; i++)
         for (size_t r = 0; r < s->n_rows; r++)
             for (size_t part = 0; part < 2; part++)
-                o->lane[i / POSENC_COLUMN * column_doubles +
-                        ((s->first_offset + r) * 2 + part) * POSENC_COLUMN + i % POSENC_COLUMN] = (int32_t)i;
+                o->lane[i / POSENC_COLUMN * column_doubles + ((s->first_offset + r) * 2 + part) * POSENC_COLUMN +
+                        i % POSENC_COLUMN] = (int32_t)i;
 }
 
 /* Floats of an output's row. */
@@ -224,8 +222,11 @@ void sweep_angle_rows(const posenc_kernels *variant) {
     for (size_t i = 0; i < test_n_sizes; i++)
         for (size_t r = 0; r < sizeof row_counts / sizeof row_counts[0]; r++)
             for (int mode = 0; mode < 4 * N_TARGETS; mode++) {
-                rows_shape s = {.target = (rows_target)(mode / 4), .n = test_sizes[i], .n_rows = row_counts[r],
-                                .drop_last = mode / 2 % 2, .add = mode % 2};
+                rows_shape s = {.target = (rows_target)(mode / 4),
+                                .n = test_sizes[i],
+                                .n_rows = row_counts[r],
+                                .drop_last = mode / 2 % 2,
+                                .add = mode % 2};
                 if (s.drop_last && (!is_pairs(&s) || s.n == 0))
                     continue;
                 s.first_offset = (i * 7 + r) % (POSENC_ANCHOR_BLOCK + 1 - s.n_rows);

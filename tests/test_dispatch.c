@@ -187,8 +187,9 @@ static void *choose_and_compute(void *argument) {
     for (int call = 0; call < N_CALLS; call++) {
         posenc_isa_tier tier = (posenc_isa_tier)(call % POSENC_ISA_COUNT);
         posenc_status chosen = posenc_select_isa(tier);
-        if (chosen != (posenc_isa_supported(tier) ? POSENC_OK : POSENC_ERR_ISA) || !posenc_isa_supported(posenc_isa()) ||
-            rotate(work->rope, data) != POSENC_OK || memcmp(data, work->expected, sizeof data) != 0)
+        if (chosen != (posenc_isa_supported(tier) ? POSENC_OK : POSENC_ERR_ISA) ||
+            !posenc_isa_supported(posenc_isa()) || rotate(work->rope, data) != POSENC_OK ||
+            memcmp(data, work->expected, sizeof data) != 0)
             atomic_fetch_add(&work->mistakes, 1);
     }
     return NULL;
@@ -217,8 +218,8 @@ static void test_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice_at_load), cmocka_unit_test(test_names),        cmocka_unit_test(test_no_such_tier),
-        cmocka_unit_test(test_built),          cmocka_unit_test(test_select),       cmocka_unit_test(test_decision),
+        cmocka_unit_test(test_choice_at_load), cmocka_unit_test(test_names),   cmocka_unit_test(test_no_such_tier),
+        cmocka_unit_test(test_built),          cmocka_unit_test(test_select),  cmocka_unit_test(test_decision),
         cmocka_unit_test(test_fma_decision),   cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests_name("dispatch", tests, NULL, NULL);

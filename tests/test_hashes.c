@@ -3,7 +3,8 @@
  *     test_hashes FILE                holds every tier that can run to FILE
  *     test_hashes --print [TIER]      prints the lines of FILE, as the tier (scalar) computes them
  *
- * A hash changes when a kernel's results do, or when its sweep below does; a commit that records a new one says which. */
+ * A hash changes when a kernel's results do, or when its sweep below does; a commit that records a new one says which.
+ */
 #include "harness.h"
 
 #include <math.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu.h"
 #include "kernels/kernels.h"
 
 /* ---- Numbers that are the same everywhere, and their hash ---- */
@@ -235,6 +237,14 @@ static uint64_t recorded(const char *name) {
     return 0;
 }
 
+/* Without FMA instructions the anchors come from another function of SLEEF, and differ in rare last places. */
+static int is_comparable(const char *name) {
+    if (posenc_cpu_has_fma() || strcmp(name, "angle_anchors") != 0)
+        return 1;
+    print_message("%s: not compared, this CPU has no FMA\n", name);
+    return 0;
+}
+
 static void test_hashes_of_tier(void **state) {
     posenc_isa_tier tier = *(const posenc_isa_tier *)*state;
     if (!test_tier_ready(tier))
@@ -242,15 +252,17 @@ static void test_hashes_of_tier(void **state) {
     int changed = 0;
     for (size_t k = 0; k < N_KERNELS; k++) {
         uint64_t hash = hash_of(k, tier), expected = recorded(kernels[k].name);
-        if (hash != expected) {
+        if (hash != expected && is_comparable(kernels[k].name)) {
             print_error("%s on %s: %016llx, recorded %016llx\n", kernels[k].name, posenc_isa_name(tier),
                         (unsigned long long)hash, (unsigned long long)expected);
             changed++;
         }
     }
     if (changed > 0)
-        fail_msg("the results of %d kernels differ from %s. If that is meant: test_hashes --print > hashes.txt, and say "
-                 "why in the commit", changed, record);
+        fail_msg(
+            "the results of %d kernels differ from %s. If that is meant: test_hashes --print > hashes.txt, and say "
+            "why in the commit",
+            changed, record);
 }
 
 static int print_hashes(posenc_isa_tier tier) {
@@ -278,8 +290,8 @@ int main(int argc, char **argv) {
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
         if (posenc_isa_built((posenc_isa_tier)tier)) {
             tiers[n] = (posenc_isa_tier)tier;
-            tests[n] = (struct CMUnitTest){.name = posenc_isa_name(tiers[n]), .test_func = test_hashes_of_tier,
-                                           .initial_state = &tiers[n]};
+            tests[n] = (struct CMUnitTest){
+                .name = posenc_isa_name(tiers[n]), .test_func = test_hashes_of_tier, .initial_state = &tiers[n]};
             n++;
         }
     return _cmocka_run_group_tests("hashes", tests, n, NULL, NULL);

@@ -34,8 +34,8 @@ int main(int argc, char **argv) {
     struct CMUnitTest tests[N_KERNELS];
     for (size_t k = 0; k < N_KERNELS; k++) {
         snprintf(names[k], sizeof names[k], "%s, %s", kernels[k].name, argv[1]);
-        tests[k] = (struct CMUnitTest){.name = names[k], .test_func = test_sweep,
-                                       .initial_state = (void *)(uintptr_t)&kernels[k].sweep};
+        tests[k] = (struct CMUnitTest){
+            .name = names[k], .test_func = test_sweep, .initial_state = (void *)(uintptr_t)&kernels[k].sweep};
     }
     snprintf(group, sizeof group, "kernels, %s", argv[1]);
     return test_run_tier(group, tier, tests, N_KERNELS);

@@ -8,7 +8,6 @@ int main(void) {
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
         if (posenc_isa_supported((posenc_isa_tier)tier))
             best = tier; /* the tiers of one architecture are in rising order */
-    printf("%s is in use, %s is the best\n", posenc_isa_name(posenc_isa()),
-           posenc_isa_name((posenc_isa_tier)best));
+    printf("%s is in use, %s is the best\n", posenc_isa_name(posenc_isa()), posenc_isa_name((posenc_isa_tier)best));
     return (int)posenc_isa() == best ? 0 : 1;
 }

@@ -53,7 +53,8 @@ static doubles random_doubles(void) {
 }
 
 static ints random_ints(void) {
-    static const int32_t special[] = {0, 1, -1, INT32_MIN, INT32_MAX, 1 << 24, (1 << 24) + 1, -(1 << 25) - 3, 0x7fffffbf};
+    static const int32_t special[] = {0,         1, -1, INT32_MIN, INT32_MAX, 1 << 24, (1 << 24) + 1, -(1 << 25) - 3,
+                                      0x7fffffbf};
     ints a;
     for (int k = 0; k < VF; k++)
         a.at[k] = test_random() % 2 ? (int32_t)(uint32_t)test_random()
@@ -381,10 +382,10 @@ static void test_sincospi(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_loads),       cmocka_unit_test(test_loads_double), cmocka_unit_test(test_stores),
-    cmocka_unit_test(test_stores_double), cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_fused),
-    cmocka_unit_test(test_special_pairs), cmocka_unit_test(test_moves),      cmocka_unit_test(test_max_lanes),
-    cmocka_unit_test(test_integers),    cmocka_unit_test(test_doubles),      cmocka_unit_test(test_conversions),
+    cmocka_unit_test(test_loads),         cmocka_unit_test(test_loads_double), cmocka_unit_test(test_stores),
+    cmocka_unit_test(test_stores_double), cmocka_unit_test(test_arithmetic),   cmocka_unit_test(test_fused),
+    cmocka_unit_test(test_special_pairs), cmocka_unit_test(test_moves),        cmocka_unit_test(test_max_lanes),
+    cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),      cmocka_unit_test(test_conversions),
     cmocka_unit_test(test_sincospi),
 };
 

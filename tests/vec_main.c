@@ -1,5 +1,5 @@
-/* Runs the conformance test of one tier's vector layer: vec_<tier>. Compiled for the baseline, so that a CPU without the
- * tier gets as far as the skip. */
+/* Runs the conformance test of one tier's vector layer: vec_<tier>. Compiled for the baseline, so that a CPU without
+ * the tier gets as far as the skip. */
 #include "vec_tests.h"
 
 #include "kernels/variant.h"
