@@ -215,6 +215,8 @@ posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, c
         return status;
     if (positions == NULL)
         return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(positions, 4))
+        return POSENC_ERR_STRIDE;
     row_source source;
     source.positions = positions;
     apply(rope, &source, x, y, direction, rows);
@@ -233,6 +235,8 @@ posenc_status posenc_rope_apply_rows(const posenc_rope *rope, const posenc_view 
         return POSENC_OK;
     if (rope->freq->n > 0 && (cos_rows == NULL || sin_rows == NULL))
         return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(cos_rows, 4) || !posenc_is_aligned(sin_rows, 4))
+        return POSENC_ERR_STRIDE;
     row_source source;
     source.positions = NULL;
     source.cos_rows = cos_rows;
