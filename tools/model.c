@@ -88,7 +88,7 @@ static cJSON *parse(reader *r, const char *text) {
         if (*end == '\0')
             fail(r, "the JSON ends too early, at line %d, column %d; fetch the file again", line, column);
         else
-            fail(r, "no valid JSON at line %d, column %d; correct it there, or fetch the file again", line, column);
+            fail(r, "no valid JSON near line %d, column %d; correct it there, or fetch the file again", line, column);
     } else if (!cJSON_IsObject(json)) {
         fail(r, "the JSON is no object; give a model's config.json");
     }

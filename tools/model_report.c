@@ -182,7 +182,7 @@ static int time_work(const options *o, const model_work *work, posenc_status (*c
     jobs[n++] = (timed_job){work, POSENC_ISA_SCALAR, scale_job};
     for (int i = 0; i < n; i++)
         timed[i] = (alternative){run_job, &jobs[i], 0.0};
-    if (!time_alternatives(timed, n, 0.05))
+    if (!time_alternatives(timed, n, 0.03))
         return 0;
 
     double scale_ns = timed[n - 1].median_ns;

@@ -7,13 +7,14 @@
 #include <string.h>
 
 /* Sizes: every one up to LAST_SMALL, which covers each tail of each vector length several times, then a few large. */
-enum { LAST_SMALL = 67, MARGIN = 32, MAX_OFFSET = 16, LARGEST = 1031, MAX_HEADS = 3 };
+enum { LAST_SMALL = 67, MARGIN = 32, MAX_OFFSET = 16, LARGEST = 1031, MAX_HEADS = 3, MAX_ROWS = 3 };
 enum { ROOM = 2 * MARGIN + MAX_OFFSET + MAX_HEADS * (2 * LARGEST + MAX_OFFSET) };
 
 /* Inputs and outputs of one case; static, for it is large. */
 static struct {
     float x[ROOM], expected[ROOM], actual[ROOM], cos_row[ROOM], sin_row[ROOM];
-    double in[4][ROOM];
+    double in[2][ROOM];
+    posenc_offset_column offsets[LARGEST / POSENC_COLUMN + 1];
     double expected_wide[ROOM], actual_wide[ROOM];
 } room;
 
@@ -110,47 +111,50 @@ static void compare_outputs(variant_check *check, size_t n_outputs, const varian
 
 /* ---- Angles ---- */
 
+static size_t whole_columns(size_t n) {
+    return (n + POSENC_COLUMN - 1) / POSENC_COLUMN * POSENC_COLUMN;
+}
+
 static void angle_anchors_case(variant_check *check, const variant_case *at) {
-    size_t n_outputs = 2 * at->n + 3 * MARGIN;
-    fill_wide(room.in[0], at->n + at->offset, check->random);
-    fill_wide(room.in[1], at->n + at->offset, check->random);
-    for (size_t i = 0; i < at->n + at->offset; i++)
+    size_t n = whole_columns(at->n), n_outputs = 2 * n + 3 * MARGIN;
+    fill_wide(room.in[0], n + at->offset, check->random);
+    fill_wide(room.in[1], n + at->offset, check->random);
+    for (size_t i = 0; i < n + at->offset; i++)
         room.in[1][i] *= 0x1p-54;
-    fill_wide(room.expected_wide, n_outputs + at->offset, check->random);
-    memcpy(room.actual_wide, room.expected_wide, sizeof room.actual_wide);
+    fill_wide(room.expected_wide, n_outputs, check->random);
+    memcpy(room.actual_wide, room.expected_wide, n_outputs * sizeof(double));
     posenc_angle_anchors_args args = {
         .hi = room.in[0] + at->offset,
         .lo = room.in[1] + at->offset,
         .position = (double)random_position(check->random),
         .cos_out = room.expected_wide + MARGIN,
-        .sin_out = room.expected_wide + at->n + 2 * MARGIN,
-        .n = at->n,
+        .sin_out = room.expected_wide + n + 2 * MARGIN,
+        .n = n,
     };
     check->scalar->angle_anchors(&args);
     args.cos_out = room.actual_wide + MARGIN;
-    args.sin_out = room.actual_wide + at->n + 2 * MARGIN;
+    args.sin_out = room.actual_wide + n + 2 * MARGIN;
     check->tier->angle_anchors(&args);
-    compare(check, room.expected_wide, room.actual_wide, n_outputs, sizeof(double), "n = %zu, position %.0f", at->n,
+    compare(check, room.expected_wide, room.actual_wide, n_outputs, sizeof(double), "n = %zu, position %.0f", n,
             args.position);
 }
 
+/* Up to three rows, as two planes or as pairs, in either order, written or added. */
 static void angle_rows_case(variant_check *check, const variant_case *at) {
-    int step = at->choices & 1 ? 2 : 1;
-    size_t n_rows = 1 + (at->choices >> 1) % 3, row = (size_t)step * at->n + 1;
-    size_t n_outputs = at->offset + (step == 1 ? 2 : 1) * n_rows * row + 3 * MARGIN;
-    if (n_outputs > ROOM)
-        return;
-    for (int k = 0; k < 4; k++)
-        fill_wide(room.in[k], n_rows * (at->n + 3) + at->offset, check->random);
-    fill_outputs(check->random, n_outputs);
+    int step = at->choices & 1 ? 2 : 1, swapped = (int)(at->choices >> 8 & 1);
+    size_t n_rows = 1 + (at->choices >> 1) % MAX_ROWS, n = whole_columns(at->n), row = (size_t)step * at->n + 1;
     size_t first = MARGIN + at->offset, second = step == 2 ? first + 1 : first + n_rows * row + MARGIN;
-    int swapped = (int)(at->choices >> 8 & 1);
+    size_t n_outputs = second + n_rows * row + MARGIN;
+    fill_wide(room.in[0], n, check->random);
+    fill_wide(room.in[1], n, check->random);
+    fill_wide(room.offsets[0].cos_sin[0][0], n / POSENC_COLUMN * sizeof room.offsets[0] / sizeof(double),
+              check->random);
+    fill_outputs(check->random, n_outputs);
     posenc_angle_rows_args args = {
-        .anchor_cos = room.in[0] + at->offset,
-        .anchor_sin = room.in[1] + at->offset,
-        .offset_cos = room.in[2] + at->offset,
-        .offset_sin = room.in[3] + at->offset,
-        .offset_stride = (ptrdiff_t)at->n + 3,
+        .anchor_cos = room.in[0],
+        .anchor_sin = room.in[1],
+        .offsets = room.offsets,
+        .first_offset = (at->choices >> 16) % (POSENC_ANCHOR_BLOCK - MAX_ROWS),
         .cos_out = room.expected + (swapped ? second : first),
         .sin_out = room.expected + (swapped ? first : second),
         .cos_stride = (ptrdiff_t)row,
@@ -158,6 +162,7 @@ static void angle_rows_case(variant_check *check, const variant_case *at) {
         .n = at->n,
         .n_rows = n_rows,
         .step = step,
+        .drop_last = step == 2 && (at->choices >> 10 & 1),
         .add = (int)(at->choices >> 9 & 1),
     };
     check->scalar->angle_rows(&args);

@@ -1,7 +1,9 @@
 /* posenc verify: every kernel of every tier against scalar, and scalar against the reference. */
 #include <argp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,16 +21,39 @@ typedef struct options {
 
 /* ---- Progress: on a terminal, once a second has passed ---- */
 
+static const char *volatile running[2];
+
 static void progress(const char *what, const char *detail) {
     static struct timespec start;
     struct timespec now;
+    fflush(stdout); /* a crash loses nothing */
+    running[0] = what;
+    running[1] = detail;
     if (!isatty(STDERR_FILENO))
         return;
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (start.tv_sec == 0)
         start = now;
     if (now.tv_sec - start.tv_sec >= 1)
-        fprintf(stderr, "\r\033[K%s %s", what, detail);
+        fprintf(stderr, "\r\033[K%s, %s", what, detail);
+}
+
+/* A wrong instruction or address is a failed verification, and the user wants to know whose. */
+static void on_crash(int number) {
+    const char *const words[] = {
+        "\nFAILED: ", running[0], ", ",
+        running[1],   ": ",       number == SIGILL ? "illegal instruction\n" : "access to a wrong address\n"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (write(STDOUT_FILENO, words[i], strlen(words[i])) < 0)
+            break;
+    _exit(EXIT_VERIFY_FAILED);
+}
+
+static void watch_for_crashes(void) {
+    static const int numbers[] = {SIGILL, SIGSEGV, SIGBUS};
+    struct sigaction action = {.sa_handler = on_crash};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaction(numbers[i], &action, NULL);
 }
 
 static void progress_done(void) {
@@ -257,6 +282,8 @@ int command_verify(int argc, char **argv) {
     options o = {.seed = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     random_state random = {o.seed};
+    progress("posenc verify", "set-up");
+    watch_for_crashes();
     int failures = verify_variants(&o) + verify_truth(&o, &random);
     printf("%s (posenc %s, %s, seed %llu%s)\n", failures == 0 ? "Verified." : "FAILED.", posenc_version(),
            architecture_name(), (unsigned long long)o.seed, o.quick ? ", quick" : "");
