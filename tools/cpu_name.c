@@ -73,7 +73,7 @@ void cpu_name(char *name, size_t size) {
             snprintf(name, size, "%s", parts[i].name);
             return;
         }
-    snprintf(name, size, id == 0 ? "unknown" : "implementer %#x, part %#x", implementer, number);
+    snprintf(name, size, id == 0 ? "unknown" : "implementer 0x%02x, part 0x%03x", implementer, number);
 }
 
 const char *cpu_feature(int i, int *present) {

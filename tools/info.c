@@ -14,26 +14,25 @@
 
 #define SLEEF_KIND (POSENC_SLEEF_FINZ ? "deterministic functions (finz)" : "deterministic throughout")
 
+/* The features that are there, or those that are not; no line if none. */
+static void print_features(const char *title, int wanted) {
+    int present, n = 0;
+    const char *feature;
+    for (int i = 0; (feature = cpu_feature(i, &present)) != NULL; i++)
+        if (present == wanted)
+            n++ == 0 ? printf("  %-15s%s", title, feature) : printf(", %s", feature);
+    if (n > 0)
+        printf("\n");
+}
+
 static void print_machine(void) {
     char name[128];
     cpu_name(name, sizeof name);
     printf("posenc %s\n\n", posenc_version());
     printf("  CPU            %s\n", name);
     printf("  architecture   %s\n", architecture_name());
-    const char *feature;
-    int present, lacking = 0;
-    printf("  has            ");
-    for (int i = 0; (feature = cpu_feature(i, &present)) != NULL; lacking += !present, i++)
-        if (present)
-            printf("%s  ", feature);
-    printf("\n");
-    if (lacking > 0) {
-        printf("  lacks          ");
-        for (int i = 0; (feature = cpu_feature(i, &present)) != NULL; i++)
-            if (!present)
-                printf("%s  ", feature);
-        printf("\n");
-    }
+    print_features("has", 1);
+    print_features("lacks", 0);
     printf("  SLEEF          %d.%d.%d, %s\n\n", SLEEF_VERSION_MAJOR, SLEEF_VERSION_MINOR, SLEEF_VERSION_PATCHLEVEL,
            SLEEF_KIND);
     if (!posenc_cpu_has_fma())

@@ -169,6 +169,15 @@ static void print_cells(double ns, double scalar_ns, double scale_ns, const mode
     printf("%12.0f%9.1fx%9.1f%9.2fx", ns / (double)work->n_tokens, scalar_ns / ns, bytes / ns, ns / scale_ns);
 }
 
+/* What the whole model spends, on the last tier of the table: the first layer makes what the others find ready. */
+static void print_all_layers(const timed_job *last, const alternative *timed, int n_ways) {
+    int64_t n_layers = last->work->model->n_layers;
+    double ns = timed[0].median_ns + (double)(n_layers - 1) * timed[n_ways - 1].median_ns;
+    if (n_layers > 1)
+        printf("  All %lld layers on %s: %.1f microseconds per token.\n\n", (long long)n_layers,
+               posenc_isa_name(last->tier), ns * 1e-3 / (double)last->work->n_tokens);
+}
+
 /* One line per tier, one group of columns per way of calling, and the limit. 0 without memory. */
 static int time_work(const options *o, const model_work *work, posenc_status (*const *ways)(const model_work *),
                      const char *const *titles, int n_ways) {
@@ -199,6 +208,7 @@ static int time_work(const options *o, const model_work *work, posenc_status (*c
     }
     double bytes = 2.0 * sizeof(float) * (double)model_work_elements(work);
     printf("\n  %-12s%12.0f%10s%9.1f%9.2fx\n\n", "scale", scale_ns / (double)work->n_tokens, "", bytes / scale_ns, 1.0);
+    print_all_layers(&jobs[n - 2], &timed[n - 1 - n_ways], n_ways);
     return 1;
 }
 
@@ -221,9 +231,9 @@ static int report_batch(const options *o, const model_config *m, const char *tit
     posenc_status status = model_work_create(&work, m, n_tokens, first, random);
     int failures = 0;
     if (status == POSENC_OK) {
-        double kib = (double)model_work_elements(&work) * sizeof(float) / 1024.0;
-        printf("%s, one layer: %.*f %s in place\n\n", title, kib < 10240.0 ? 1 : 0, kib < 10240.0 ? kib : kib / 1024.0,
-               kib < 10240.0 ? "KiB" : "MiB");
+        double size = (double)model_work_elements(&work) * sizeof(float);
+        int large = size >= 0x1p20;
+        printf("%s, one layer: %.1f %s in place\n\n", title, size * (large ? 0x1p-20 : 0x1p-10), large ? "MiB" : "KiB");
         failures += verify_tiers(o, &work);
         printf("\n");
         if (!(m->kind == POSITION_ROPE ? time_rope(o, &work) : time_alibi(o, &work)))

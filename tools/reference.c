@@ -60,7 +60,7 @@ void reference_softmax(const float *x, int64_t n_allowed, int32_t query, float s
     for (int64_t j = 0; j < n_allowed; j++) {
         double distance = fabs((double)query - (double)j);
         probabilities[j] = (double)scale * (double)x[j] - (double)slope * distance;
-        max = fmax(max, probabilities[j]);
+        max = probabilities[j] > max ? probabilities[j] : max; /* fmax here crashes gcc 12 for aarch64 */
     }
     for (int64_t j = 0; j < n_allowed; j++) {
         probabilities[j] = exp(probabilities[j] - max);
