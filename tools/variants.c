@@ -91,14 +91,15 @@ static int same_bits(const void *a, const void *b, size_t i, size_t size) {
 __attribute__((format(printf, 6, 7))) static void compare(variant_check *check, const void *expected,
                                                           const void *actual, size_t n, size_t size, const char *format,
                                                           ...) {
+    int digits = size == sizeof(double) ? 17 : 9; /* enough to tell any two apart */
     check->values += n;
     for (size_t i = 0; i < n; i++) {
         if (same_bits(expected, actual, i, size) || check->wrong++ > 0)
             continue;
         va_list values;
         va_start(values, format);
-        int used = snprintf(check->first, sizeof check->first, "%.9g instead of %.9g; ", number_at(actual, i, size),
-                            number_at(expected, i, size));
+        int used = snprintf(check->first, sizeof check->first, "%.*g instead of %.*g; ", digits,
+                            number_at(actual, i, size), digits, number_at(expected, i, size));
         vsnprintf(check->first + used, sizeof check->first - (size_t)used, format, values);
         va_end(values);
     }
