@@ -16,7 +16,9 @@ static posenc_status check_slopes_call(int64_t n_heads, double max_bias, const f
         return POSENC_ERR_N_HEADS;
     if (!(max_bias >= 0.0 && max_bias <= MAX_MAX_BIAS))
         return POSENC_ERR_SCALE;
-    return slopes == NULL ? POSENC_ERR_NULL : POSENC_OK;
+    if (slopes == NULL)
+        return POSENC_ERR_NULL;
+    return posenc_is_aligned(slopes, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
 }
 
 /* 2^(-max_bias * numerator / denominator) */

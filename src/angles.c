@@ -99,6 +99,8 @@ posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_f
         return POSENC_ERR_SHAPE;
     if (theta == NULL && n > 0)
         return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(theta, 8))
+        return POSENC_ERR_STRIDE;
     return posenc_freq_build(theta_of_value, theta, n, freq);
 }
 
@@ -219,6 +221,9 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
         return POSENC_OK;
     if (positions == NULL || cos_rows == NULL || sin_rows == NULL)
         return POSENC_ERR_NULL;
+    if (n_positions * row_stride > POSENC_LIMIT || !posenc_is_aligned(positions, 4) || !posenc_is_aligned(cos_rows, 4) ||
+        !posenc_is_aligned(sin_rows, 4))
+        return POSENC_ERR_STRIDE;
     if (posenc_row_sets_overlap(cos_rows, sin_rows, freq->n, n_positions, row_stride))
         return POSENC_ERR_OVERLAP;
 

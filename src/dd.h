@@ -4,6 +4,9 @@
 #ifndef POSENC_DD_H
 #define POSENC_DD_H
 
+/* Beyond, the low half of e^-x would be denormal and lose bits. */
+#define POSENC_DD_MAX_EXP 670.0
+
 typedef struct posenc_dd {
     double hi, lo;
 } posenc_dd;
@@ -13,7 +16,7 @@ posenc_dd posenc_dd_add(posenc_dd a, posenc_dd b);
 posenc_dd posenc_dd_mul(posenc_dd a, posenc_dd b);
 posenc_dd posenc_dd_div(posenc_dd a, posenc_dd b);
 
-/* ln(x) for finite x > 0, and exp(a) for |a| <= 700; relative error below 2^-95. */
+/* ln(x) for finite x > 0, and exp(a) for |a| <= POSENC_DD_MAX_EXP; relative error below 2^-95. */
 posenc_dd posenc_dd_log(double x);
 posenc_dd posenc_dd_exp(posenc_dd a);
 

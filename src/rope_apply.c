@@ -28,6 +28,8 @@ static int scatters(const posenc_rope_task *task) {
 static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_task *task) {
     if (task->weight == NULL)
         return POSENC_OK;
+    if (!posenc_is_aligned(task->weight, 4))
+        return POSENC_ERR_STRIDE;
     if (!(task->eps >= 0.0f && isfinite(task->eps)))
         return POSENC_ERR_SCALE;
     if (rope->params.head_dim > POSENC_MAX_NORM_DIM)
@@ -55,6 +57,8 @@ static posenc_status check_task(const posenc_rope *rope, const posenc_rope_task 
     if (scatters(task)) {
         if (task->rows32 != NULL && task->rows64 != NULL)
             return POSENC_ERR_ROWS;
+        if (!posenc_is_aligned(task->rows32, 4) || !posenc_is_aligned(task->rows64, 8))
+            return POSENC_ERR_STRIDE;
         status = check_cache_rows(task, task->x.ne[2]);
         if (status == POSENC_OK)
             status = posenc_check_apart(&task->x, &task->y);
@@ -266,7 +270,9 @@ static posenc_status check_source(const posenc_rope *rope, const int32_t *positi
         return POSENC_ERR_ENUM;
     if (table != NULL)
         return posenc_check_table(rope, table, n_tokens);
-    return positions == NULL && n_tokens > 0 && rope->n_pairs > 0 ? POSENC_ERR_NULL : POSENC_OK;
+    if (positions == NULL && n_tokens > 0 && rope->n_pairs > 0)
+        return POSENC_ERR_NULL;
+    return posenc_is_aligned(positions, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
 }
 
 /* A tensor with a batch: the same positions for each. */

@@ -108,6 +108,9 @@ posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_tabl
         return POSENC_OK;
     if (table->cos == NULL || table->sin == NULL)
         return POSENC_ERR_NULL;
+    if (n_tokens * table->row_stride > POSENC_LIMIT || !posenc_is_aligned(table->cos, 4) ||
+        !posenc_is_aligned(table->sin, 4))
+        return POSENC_ERR_STRIDE;
     if (table->step == 2 && table->sin - table->cos != 1 && table->cos - table->sin != 1)
         return POSENC_ERR_STRIDE;
     return POSENC_OK;
@@ -151,6 +154,8 @@ posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *pos
         return status;
     if (positions == NULL)
         return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(positions, 4))
+        return POSENC_ERR_STRIDE;
     if (table->step == 1 &&
         posenc_row_sets_overlap(table->cos, table->sin, rope->n_pairs, n_tokens, table->row_stride))
         return POSENC_ERR_OVERLAP;

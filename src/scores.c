@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "view.h"
+
 posenc_status posenc_check_scores(const posenc_view *scores, posenc_mask mask, int64_t q_off) {
     if (mask != POSENC_MASK_NONE && mask != POSENC_MASK_CAUSAL)
         return POSENC_ERR_ENUM;
@@ -13,6 +15,8 @@ posenc_status posenc_check_scores(const posenc_view *scores, posenc_mask mask, i
 }
 
 posenc_status posenc_check_slopes(const float *slopes, int64_t n_heads) {
+    if (!posenc_is_aligned(slopes, 4))
+        return POSENC_ERR_STRIDE;
     for (int64_t h = 0; h < n_heads; h++)
         if (!isfinite(slopes[h]))
             return POSENC_ERR_SCALE;

@@ -10,7 +10,7 @@
 /* Mask, q_off and extents are in range; the view itself is checked already. */
 posenc_status posenc_check_scores(const posenc_view *scores, posenc_mask mask, int64_t q_off);
 
-/* Every slope is finite. */
+/* The slopes are aligned, and each is finite. */
 posenc_status posenc_check_slopes(const float *slopes, int64_t n_heads);
 
 /* One row of scores. */

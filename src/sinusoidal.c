@@ -136,6 +136,8 @@ static posenc_status run(const posenc_sinusoidal *pe, const int32_t *positions, 
         return POSENC_OK;
     if (positions == NULL)
         return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(positions, 4))
+        return POSENC_ERR_STRIDE;
     for (int64_t batch = 0; batch < y->ne[2]; batch++) {
         job j = {
             .pe = pe,

@@ -43,7 +43,7 @@ const char *posenc_status_string(posenc_status status) {
 posenc_view posenc_view_dense(void *data, posenc_dtype dtype, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
     posenc_view view = {data, dtype, {ne0, ne1, ne2, ne3}, {0, 0, 0, 0}};
     view.nb[0] = posenc_dtype_size(dtype);
-    for (int i = 1; i < 4; i++)
-        view.nb[i] = view.nb[i - 1] * view.ne[i - 1];
+    for (int i = 1; i < 4; i++) /* unsigned: extents that no call accepts must not overflow here */
+        view.nb[i] = (int64_t)((uint64_t)view.nb[i - 1] * (uint64_t)view.ne[i - 1]);
     return view;
 }

@@ -2,9 +2,6 @@
 
 #include <stdlib.h>
 
-/* Extents and strides stay below this, so that no product or sum of them leaves int64. */
-#define LIMIT ((int64_t)1 << 46)
-
 int64_t posenc_dtype_size(posenc_dtype dtype) {
     switch (dtype) {
     case POSENC_F32: return 4;
@@ -35,12 +32,12 @@ static span view_span(const posenc_view *view) {
     return s;
 }
 
-/* a * b, or LIMIT + 1 where it is larger than LIMIT; 0 <= a, and b is any number. Divisions would cost more than the
+/* a * b, or POSENC_LIMIT + 1 where it is larger than POSENC_LIMIT; 0 <= a, and b is any number. Divisions would cost more than the
  * rest of a small call. */
 static int64_t capped_product(int64_t a, int64_t b) {
     int64_t product;
-    if (__builtin_mul_overflow(a, b, &product) || product > LIMIT || product < -LIMIT)
-        return LIMIT + 1;
+    if (__builtin_mul_overflow(a, b, &product) || product > POSENC_LIMIT || product < -POSENC_LIMIT)
+        return POSENC_LIMIT + 1;
     return product;
 }
 
@@ -51,22 +48,22 @@ posenc_status posenc_check_input(const posenc_view *view) {
     if (size == 0)
         return POSENC_ERR_DTYPE;
     for (int i = 0; i < 4; i++)
-        if (view->ne[i] < 0 || view->ne[i] > LIMIT)
+        if (view->ne[i] < 0 || view->ne[i] > POSENC_LIMIT)
             return POSENC_ERR_SHAPE;
-    if (view->ne[0] == 0 || view->ne[1] == 0 || view->ne[2] == 0 || view->ne[3] == 0)
-        return POSENC_OK;
-    int64_t count = 1;
+    int64_t count = 1; /* an extent of 0 must not hide a product of the others that leaves int64 */
     for (int i = 0; i < 4; i++)
-        count = capped_product(count, view->ne[i]);
-    if (count > LIMIT)
+        count = capped_product(count, view->ne[i] + (view->ne[i] == 0));
+    if (count > POSENC_LIMIT)
         return POSENC_ERR_SHAPE;
+    if (posenc_view_count(view) == 0)
+        return POSENC_OK;
     if (view->data == NULL)
         return POSENC_ERR_NULL;
-    if (view->nb[0] != size || (uintptr_t)view->data & (uintptr_t)(size - 1))
+    if (view->nb[0] != size || !posenc_is_aligned(view->data, size))
         return POSENC_ERR_STRIDE;
     for (int i = 1; i < 4; i++) {
         int64_t stride = view->nb[i];
-        if (stride & (size - 1) || capped_product(view->ne[i], stride) > LIMIT)
+        if (stride & (size - 1) || capped_product(view->ne[i], stride) > POSENC_LIMIT)
             return POSENC_ERR_STRIDE;
     }
     return POSENC_OK;

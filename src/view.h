@@ -25,6 +25,14 @@ posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y);
 /* Replaces "all rows" by 0 .. n_rows, and checks any other range against it. */
 posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows);
 
+/* Extents and what they reach stay below this, so that no product or sum of them leaves int64. */
+#define POSENC_LIMIT ((int64_t)1 << 46)
+
+/* 1 if p may point at elements of so many bytes, a power of two. */
+static inline int posenc_is_aligned(const void *p, int64_t size) {
+    return ((uintptr_t)p & (uintptr_t)(size - 1)) == 0;
+}
+
 /* Number of elements; the view is checked. */
 int64_t posenc_view_count(const posenc_view *view);
 

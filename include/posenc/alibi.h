@@ -15,7 +15,7 @@ extern "C" {
 
 /* The published slopes for any number of heads, with max_bias = 8 as in the paper. With c the largest power of two
  * that is at most n_heads: 2^(-max_bias (h+1)/c) for h < c, then 2^(-max_bias (2(h-c)+1)/(2c)), as trained
- * checkpoints have them. slopes[n_heads]; n_heads: 1 .. 2^20; max_bias: finite and >= 0. Each slope is
+ * checkpoints have them. slopes[n_heads]; n_heads: 1 .. 2^20; max_bias: 0 .. 100. Each slope is
  * correctly rounded. */
 POSENC_API posenc_status posenc_alibi_slopes(int64_t n_heads, double max_bias, float *slopes);
 
@@ -30,7 +30,8 @@ typedef enum posenc_mask {
 
 /* bias[h][i][j] = -(slopes[h] * |q_off + i - j|), and -inf where the mask forbids. bias is [n_k, n_q, n_heads, n_batch];
  * slopes[n_heads]. A row is one query of one head: row = (batch * n_heads + head) * n_q + query.
- * q_off is the position of query 0 among the keys: n_k - n_q with a cache. q_off + n_q and n_k lie within int32. */
+ * q_off is the position of query 0 among the keys: n_k - n_q with a cache. q_off is at least -2^30, q_off + n_q
+ * and n_k are at most 2^30. */
 POSENC_API posenc_status posenc_alibi_bias(const float *slopes, posenc_mask mask, int64_t q_off,
                                            const posenc_view *bias, posenc_rows rows);
 

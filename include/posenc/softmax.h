@@ -46,7 +46,8 @@ typedef struct posenc_softmax_params {
     { 1.0f, NULL, POSENC_MASK_NONE, 0 }
 
 /* x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap. A row is one query of one head:
- * row = (batch * n_heads + head) * n_q + query. Needs q_off + n_q and n_k within int32. */
+ * row = (batch * n_heads + head) * n_q + query. q_off is at least -2^30, q_off + n_q and n_k are at most
+ * 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_softmax(const posenc_softmax_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_rows rows);
 

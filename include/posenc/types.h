@@ -22,7 +22,7 @@ typedef enum posenc_status {
     POSENC_ERR_DTYPE,     /* the data type is unknown, or not supported by this call */
     POSENC_ERR_SHAPE,     /* an extent is negative, too large, or does not match its partner */
     POSENC_ERR_STRIDE,    /* nb[0] is not the element size, a stride or pointer is not a multiple of
-                             it, or the output's rows overlap each other */
+                             it, a stride reaches too far, or the output's rows overlap each other */
     POSENC_ERR_OVERLAP,   /* input and output overlap without being the same view */
     POSENC_ERR_ROWS,      /* the row range, or a row named for scatter, does not lie inside the tensor */
     POSENC_ERR_ENUM,      /* an enumerator (layout, schedule, mask, direction ...) is unknown or unset */

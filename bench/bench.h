@@ -1,0 +1,60 @@
+/* A benchmark of posenc is a race: our code, a plain loop and the limit take turns on the same data. */
+#ifndef POSENC_BENCH_H
+#define POSENC_BENCH_H
+
+#include "kernels/kernels.h"
+#include "limits.h"
+
+/* The data of one run. A race puts it first in a struct of its own. */
+typedef struct bench_job {
+    const void *shape;             /* what the race was registered with */
+    const posenc_kernels *kernels; /* of the tier, which also is the selected one */
+    const bench_limits *limits;
+    double elements; /* the work of one call, for ns/elem */
+    double bytes;    /* what the limit moves in one call, for bytes/s */
+    float *out;      /* what a call writes, or part of it; NULL if that is not comparable */
+    size_t n_out;
+    unsigned n_scalings;
+    int n_blocks;
+    void *blocks[10];
+} bench_job;
+
+typedef void bench_call(bench_job *job);
+
+enum { BENCH_OURS, BENCH_PLAIN, BENCH_LIMIT, BENCH_RACERS };
+
+typedef struct bench_race {
+    size_t job_size, shape_size;
+    bench_call *open;  /* allocates, and sets elements, bytes and out; the job arrives zeroed */
+    bench_call *fill;  /* writes the input; again from time to time, as rounding piles up in place */
+    bench_call *close; /* frees what did not come from bench_alloc; may be NULL */
+    bench_call *racers[BENCH_RACERS];
+} bench_race;
+
+/* Registers the race, with a copy of the shape, on one tier. */
+void bench_register(const bench_race *race, const void *shape, posenc_isa_tier tier, const char *name);
+
+/* The tiers that run here, best last: tier i, or POSENC_ISA_COUNT after the last. */
+posenc_isa_tier bench_tier(int i);
+
+/* Memory until the end of the run, aligned to 64 bytes. No two blocks start at the same place in a 4 KiB page, which
+ * would make loads from one wait for stores to the other. Ends the program when there is none. */
+void *bench_alloc(bench_job *job, size_t bytes);
+float *bench_floats(bench_job *job, size_t n);
+
+/* Ends the program with a message unless status is POSENC_OK: a call that refuses its input must not be timed. */
+void bench_check(posenc_status status);
+
+/* n values in [-bound, bound], the same every time. */
+void bench_random(float *x, size_t n, float bound);
+
+/* 2, 1/2, 2, ... : what scaling the job's data in place multiplies by, so that it stays what it was. */
+float bench_factor(bench_job *job);
+
+/* The families, each a file. */
+void bench_register_kernels(void);
+void bench_register_rope(void);
+void bench_register_tables(void);
+void bench_register_softmax(void);
+
+#endif

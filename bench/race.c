@@ -1,0 +1,203 @@
+/* Machines drift: clocks change, neighbours come and go. So the racers take turns in slices of a fraction of a
+ * millisecond, and a ratio is the median over slices of neighbours in time, never a quotient of two long runs. */
+#define _POSIX_C_SOURCE 200809L
+#include "race.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Long against reading the clock, short against what happens to a machine. A call that takes longer is a slice. */
+#define SLICE_SECONDS 200e-6
+
+/* Calls after which the input is written anew. Turning by cos and sin rounded to float32 changes a length by at
+ * most 1e-7, so it stays within a few percent. */
+#define CALLS_PER_FILL 500000
+
+/* Slices remembered; of longer runs, the last ones. */
+#define MAX_SLICES 4096
+
+typedef struct samples {
+    size_t n;
+    double value[MAX_SLICES];
+} samples;
+
+typedef struct racer {
+    bench_call *call;
+    int64_t calls; /* in a slice */
+    double spent;  /* seconds */
+    samples times; /* ours: seconds per call; the others: how many times ours */
+} racer;
+
+/* Processor time: what others run on this core in between does not count. */
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void add_sample(samples *s, double value) {
+    s->value[s->n++ % MAX_SLICES] = value;
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(samples *s) {
+    size_t n = s->n < MAX_SLICES ? s->n : MAX_SLICES;
+    qsort(s->value, n, sizeof s->value[0], compare);
+    return (s->value[n / 2] + s->value[(n - 1) / 2]) / 2;
+}
+
+/* Makes `calls` calls; seconds per call. */
+static double time_calls(bench_call *call, int64_t calls, bench_job *job) {
+    double start = now();
+    for (int64_t i = 0; i < calls; i++)
+        call(job);
+    return (now() - start) / (double)calls;
+}
+
+/* The number of calls that fill a slice. */
+static int64_t calls_in_slice(bench_call *call, bench_job *job) {
+    double seconds = 0.0;
+    int64_t calls = 1;
+    for (; calls < 1 << 24; calls *= 2) {
+        seconds = time_calls(call, calls, job);
+        if (seconds * (double)calls >= SLICE_SECONDS / 4)
+            break;
+    }
+    return seconds * (double)calls < SLICE_SECONDS ? (int64_t)(SLICE_SECONDS / seconds) + 1 : calls;
+}
+
+static double run_slice(racer *r, bench_job *job) {
+    double seconds = time_calls(r->call, r->calls, job);
+    r->spent += seconds * (double)r->calls;
+    return seconds;
+}
+
+/* The baselines answer our slice, unless they have already been given more time than we had. */
+static void run_baselines(racer *racers, double ours, bench_job *job) {
+    for (int i = BENCH_PLAIN; i < BENCH_RACERS; i++)
+        if (racers[i].spent < racers[BENCH_OURS].spent)
+            add_sample(&racers[i].times, run_slice(&racers[i], job) / ours);
+}
+
+static void run_race(shim_state *state, racer *racers, const bench_race *race, bench_job *job) {
+    racer *ours = &racers[BENCH_OURS];
+    int64_t calls_since_fill = 0;
+    while (shim_next(state, ours->calls)) {
+        double seconds = run_slice(ours, job);
+        shim_pause(state);
+        add_sample(&ours->times, seconds);
+        run_baselines(racers, seconds, job);
+        calls_since_fill += ours->calls;
+        if (calls_since_fill > CALLS_PER_FILL) {
+            race->fill(job);
+            calls_since_fill = 0;
+        }
+        shim_resume(state);
+    }
+}
+
+static void report(shim_state *state, racer *racers, const bench_job *job) {
+    double seconds = median(&racers[BENCH_OURS].times);
+    shim_column(state, "ns/elem", 1e9 * seconds / job->elements);
+    shim_column(state, "bytes/s", job->bytes / seconds);
+    shim_column(state, "x_libm", median(&racers[BENCH_PLAIN].times));
+    shim_column(state, "x_limit", 1.0 / median(&racers[BENCH_LIMIT].times));
+}
+
+/* ---- Is it the same work? ---- */
+
+/* Of the largest value. Only that the same thing is computed matters here: at long positions the plain loop's float32
+ * angles are wrong in the second digit. */
+#define TOLERANCE 0.1f
+
+/* One call on fresh input; what it does not write is NaN. */
+static void run_once(const bench_race *race, int which, bench_job *job) {
+    memset(job->out, 0xff, job->n_out * sizeof(float));
+    race->fill(job);
+    race->racers[which](job);
+}
+
+static int is_alike(const float *x, const float *y, size_t n) {
+    float largest = 0.0f;
+    for (size_t i = 0; i < n; i++)
+        if (fabsf(y[i]) > largest && isfinite(y[i]))
+            largest = fabsf(y[i]);
+    for (size_t i = 0; i < n; i++)
+        if (x[i] != y[i] && !(fabsf(x[i] - y[i]) <= TOLERANCE * largest))
+            return 0;
+    return 1;
+}
+
+/* Ends the program if our code and the plain loop do not compute the same: their ratio would mean nothing. */
+static void compare_results(const bench_race *race, bench_job *job) {
+    size_t bytes = job->n_out * sizeof(float);
+    float *ours = malloc(bytes);
+    if (ours == NULL)
+        bench_check(POSENC_ERR_MEMORY);
+    run_once(race, BENCH_OURS, job);
+    memcpy(ours, job->out, bytes);
+    run_once(race, BENCH_PLAIN, job);
+    if (!is_alike(ours, job->out, job->n_out)) {
+        fprintf(stderr, "posenc-bench: the plain loop computes something else\n");
+        exit(1);
+    }
+    free(ours);
+}
+
+/* ---- A run ---- */
+
+static bench_job *open_job(const bench_entry *entry) {
+    bench_job *job = calloc(1, entry->race->job_size);
+    if (job == NULL)
+        bench_check(POSENC_ERR_MEMORY);
+    job->shape = entry->shape;
+    job->kernels = posenc_tier_kernels(entry->tier);
+    job->limits = bench_limits_of(entry->tier);
+    entry->race->open(job);
+    return job;
+}
+
+static void close_job(const bench_race *race, bench_job *job) {
+    if (race->close != NULL)
+        race->close(job);
+    while (job->n_blocks > 0)
+        free(job->blocks[--job->n_blocks]);
+    free(job);
+}
+
+/* What is done once for all runs of a benchmark. */
+static void prepare(bench_entry *entry, bench_job *job) {
+    if (job->out != NULL)
+        compare_results(entry->race, job);
+    entry->race->fill(job);
+    for (int i = 0; i < BENCH_RACERS; i++)
+        entry->calls[i] = calls_in_slice(entry->race->racers[i], job);
+    entry->prepared = 1;
+}
+
+void bench_run(shim_state *state, void *context) {
+    bench_entry *entry = context;
+    static racer racers[BENCH_RACERS]; /* static: large */
+    bench_check(posenc_select_isa(entry->tier));
+    bench_job *job = open_job(entry);
+    if (!entry->prepared)
+        prepare(entry, job);
+    entry->race->fill(job);
+    for (int i = 0; i < BENCH_RACERS; i++) {
+        racers[i].call = entry->race->racers[i];
+        racers[i].calls = entry->calls[i];
+        racers[i].spent = 0.0;
+        racers[i].times.n = 0;
+        racers[i].call(job); /* warm up */
+    }
+    run_race(state, racers, entry->race, job);
+    report(state, racers, job);
+    close_job(entry->race, job);
+}

@@ -1,0 +1,371 @@
+#include "harness.h"
+
+#include <float.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- The case being run ---- */
+
+static struct {
+    uint64_t seed;   /* of the run */
+    uint64_t random; /* state of the generator */
+    uint64_t scale;
+    uint64_t cases, compared;
+    char name[256], detail[128];
+} now = {.scale = 1};
+
+static uint64_t mix(uint64_t x) { /* splitmix64 */
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static uint64_t hash_of(const char *text) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+int test_case(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(now.name, sizeof now.name, format, args);
+    va_end(args);
+    now.detail[0] = '\0';
+    now.random = mix(now.seed ^ hash_of(now.name));
+    int wanted = test_random() % now.scale == 0;
+    now.cases += (uint64_t)wanted;
+    return wanted;
+}
+
+void test_case_detail(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(now.detail, sizeof now.detail, format, args);
+    va_end(args);
+}
+
+void test_fail(const char *format, ...) {
+    char what[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    fail_msg("%s %s: %s (POSENC_TEST_SEED=%llu)", now.name, now.detail, what, (unsigned long long)now.seed);
+    abort(); /* fail_msg does not return, but does not say so */
+}
+
+void test_count(size_t n) {
+    now.compared += n;
+}
+
+/* cmocka turns signals into failures too, but cannot say which case it was; and it leaves the signal blocked, so that
+ * a second one would end the program. */
+static void on_fault(int number) {
+    test_fail("%s", strsignal(number));
+}
+
+void test_catch_faults(void) {
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL};
+    struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
+/* ---- Runs ---- */
+
+posenc_isa_tier test_tier_by_name(const char *name) {
+    int tier = 0;
+    while (tier < POSENC_ISA_COUNT && strcmp(name, posenc_isa_name((posenc_isa_tier)tier)) != 0)
+        tier++;
+    return (posenc_isa_tier)tier;
+}
+
+/* 1 if the comma-separated list has the name. */
+static int list_has(const char *list, const char *name) {
+    size_t length = strlen(name);
+    while (list != NULL) {
+        if (strncmp(list, name, length) == 0 && (list[length] == ',' || list[length] == '\0'))
+            return 1;
+        list = strchr(list, ',');
+        list = list != NULL ? list + 1 : NULL;
+    }
+    return 0;
+}
+
+int test_tier_ready(posenc_isa_tier tier) {
+    if (posenc_isa_supported(tier))
+        return 1;
+    if (list_has(getenv("POSENC_TEST_REQUIRE"), posenc_isa_name(tier)))
+        fail_msg("%s is required by POSENC_TEST_REQUIRE, but is not built in or cannot run here",
+                 posenc_isa_name(tier));
+    return 0;
+}
+
+static uint64_t number_from_environment(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text == NULL || text[0] == '\0' ? otherwise : strtoull(text, NULL, 0);
+}
+
+int test_run_tier(const char *group, posenc_isa_tier tier, const struct CMUnitTest *tests, size_t n) {
+    now.seed = number_from_environment("POSENC_TEST_SEED", (uint64_t)time(NULL));
+    now.scale = number_from_environment("POSENC_TEST_SCALE", 1);
+    if (now.scale == 0)
+        now.scale = 1;
+    printf("%s: POSENC_TEST_SEED=%llu POSENC_TEST_SCALE=%llu\n", group, (unsigned long long)now.seed,
+           (unsigned long long)now.scale);
+    int failed = _cmocka_run_group_tests(group, tests, n, NULL, NULL);
+    int supported = posenc_isa_supported(tier);
+    printf("%s: %llu cases, %llu values compared%s\n", group, (unsigned long long)now.cases,
+           (unsigned long long)now.compared, supported ? "" : ", SKIPPED: the tier cannot run here");
+    if (failed != 0)
+        return failed;
+    return supported ? 0 : TEST_EXIT_SKIPPED;
+}
+
+/* ---- Numbers ---- */
+
+const float test_special_floats[] = {
+    0.0f,
+    -0.0f,
+    1.0f,
+    -1.0f,
+    0.5f,
+    -0.5f,
+    1.5f,
+    2.5f,
+    -2.5f,
+    0x1p-149f,
+    -0x1p-149f,
+    0x1p-127f,
+    0x1.fffffcp-127f,
+    FLT_MIN,
+    -FLT_MIN,
+    FLT_MAX,
+    -FLT_MAX,
+    0x1.fffffep126f,
+    0x1p23f,
+    0x1.000002p23f,
+    0x1p24f,
+    -0x1p24f,
+    0x1p31f,
+    -0x1p31f,
+    0x1p63f,
+    1e-30f,
+    1e30f,
+    3.14159265f,
+    87.3f,
+    -87.33654f,
+    -87.33655f,
+    -88.0f,
+    -104.0f,
+    88.8f,
+    0x1.fffffep-1f,
+    0x1.000002p0f,
+    INFINITY,
+    -INFINITY,
+    NAN,
+    -NAN,
+};
+const size_t test_n_special_floats = sizeof test_special_floats / sizeof test_special_floats[0];
+
+const double test_special_doubles[] = {
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    0.25,
+    -0.75,
+    1.5,
+    2.5,
+    -3.5,
+    0x1p-1074,
+    -0x1p-1074,
+    DBL_MIN,
+    -DBL_MIN,
+    DBL_MAX,
+    -DBL_MAX,
+    0x1p-149,
+    0x1.8p-150,
+    0x1p-150,
+    0x1.fffffefp127,
+    0x1.ffffffp127,
+    0x1p52,
+    0x1.00000010p0,
+    0x1.00000030p0,
+    0x1.fffffffffffffp-2,
+    1e-300,
+    1e300,
+    INFINITY,
+    -INFINITY,
+    NAN,
+    -NAN,
+};
+const size_t test_n_special_doubles = sizeof test_special_doubles / sizeof test_special_doubles[0];
+
+const char *test_fill_name(test_fill fill) {
+    static const char *const names[FILL_COUNT] = {"ordinary", "wide", "masked", "finite", "sparse", "hostile"};
+    return names[fill];
+}
+
+uint64_t test_random(void) {
+    return mix(now.random += 0x9e3779b97f4a7c15u);
+}
+
+size_t test_random_below(size_t n) {
+    return (size_t)(test_random() % n);
+}
+
+uint32_t test_bits_of_float(float a) {
+    uint32_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+uint64_t test_bits_of_double(double a) {
+    uint64_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+static float random_bits_float(void) {
+    uint32_t bits = (uint32_t)test_random();
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static double random_bits_double(void) {
+    uint64_t bits = test_random();
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Even over [-limit, limit). */
+static double even(double limit) {
+    return (double)((int64_t)test_random() >> 10) * 0x1p-53 * limit;
+}
+
+static float hostile_float(void) {
+    return test_random() % 2 ? random_bits_float() : test_special_floats[test_random_below(test_n_special_floats)];
+}
+
+static double hostile_double(void) {
+    return test_random() % 2 ? random_bits_double() : test_special_doubles[test_random_below(test_n_special_doubles)];
+}
+
+static float finite_float(void) {
+    float value = random_bits_float();
+    return isfinite(value) ? value : 1.0f;
+}
+
+static double finite_double(void) {
+    double value = random_bits_double();
+    return isfinite(value) ? value : 1.0;
+}
+
+double test_random_double(test_fill fill) {
+    switch (fill) {
+    case FILL_WIDE: return even(256.0);
+    case FILL_MASKED: return test_random() % 2 ? even(4.0) : -INFINITY;
+    case FILL_FINITE: return finite_double();
+    case FILL_SPARSE: return test_random() % 16 ? even(4.0) : hostile_double();
+    case FILL_HOSTILE: return hostile_double();
+    default: return even(4.0);
+    }
+}
+
+float test_random_float(test_fill fill) {
+    switch (fill) {
+    case FILL_WIDE: return (float)even(256.0);
+    case FILL_MASKED: return test_random() % 2 ? (float)even(4.0) : -INFINITY;
+    case FILL_FINITE: return finite_float();
+    case FILL_SPARSE: return test_random() % 16 ? (float)even(4.0) : hostile_float();
+    case FILL_HOSTILE: return hostile_float();
+    default: return (float)even(4.0);
+    }
+}
+
+int test_same_float(float a, float b) {
+    return test_bits_of_float(a) == test_bits_of_float(b) || (isnan(a) && isnan(b));
+}
+
+int test_same_double(double a, double b) {
+    return test_bits_of_double(a) == test_bits_of_double(b) || (isnan(a) && isnan(b));
+}
+
+/* ---- Guarded memory ---- */
+
+enum { MARGIN = 256 }; /* bytes of canaries on either side, where the guard page leaves room */
+
+static size_t page_size(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void *checked(void *p) {
+    if (p == MAP_FAILED)
+        fail_msg("no memory for a guarded buffer");
+    return p;
+}
+
+static void map(test_guarded *memory, size_t bytes) {
+    size_t page = page_size();
+    size_t size = (bytes / page + 1) * page;
+    unsigned char *whole = checked(mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (mprotect(whole + page, size, PROT_READ | PROT_WRITE) != 0)
+        fail_msg("no guard pages");
+    memory->first = whole + page;
+    memory->size = size;
+}
+
+void test_guarded_free(test_guarded *memory) {
+    if (memory->first != NULL)
+        munmap(memory->first - page_size(), memory->size + 2 * page_size());
+    *memory = (test_guarded){0};
+}
+
+/* The margins around the data, cut at the guard pages. */
+static size_t bytes_before(const test_guarded *memory) {
+    size_t room = (size_t)(memory->data - memory->first);
+    return room < MARGIN ? room : MARGIN;
+}
+
+static size_t bytes_after(const test_guarded *memory) {
+    size_t room = memory->size - (size_t)(memory->data - memory->first) - memory->bytes;
+    return room < MARGIN ? room : MARGIN;
+}
+
+void *test_guarded_place(test_guarded *memory, size_t bytes, test_placement placement) {
+    size_t needed = bytes + placement.distance;
+    if (memory->first == NULL || needed > memory->size) {
+        test_guarded_free(memory);
+        map(memory, needed);
+    }
+    memory->data = memory->first + (placement.at_end ? memory->size - needed : placement.distance);
+    memory->bytes = bytes;
+    memset(memory->data - bytes_before(memory), TEST_CANARY, bytes_before(memory) + bytes + bytes_after(memory));
+    return memory->data;
+}
+
+static int all_canaries(const unsigned char *p, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != TEST_CANARY)
+            return 0;
+    return 1;
+}
+
+int test_guarded_intact(const test_guarded *memory) {
+    size_t before = bytes_before(memory);
+    return all_canaries(memory->data - before, before) &&
+           all_canaries(memory->data + memory->bytes, bytes_after(memory));
+}

@@ -1,0 +1,201 @@
+#include "kernel_call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const size_t test_sizes[] = {0,  1,   2,   3,   4,   5,   6,   7,   8,   9,   10,  11,   12,  13, 14, 15, 16,
+                             17, 18,  19,  20,  21,  22,  23,  24,  25,  26,  27,  28,   29,  30, 31, 32, 33,
+                             34, 35,  36,  37,  38,  39,  40,  41,  42,  43,  44,  45,   46,  47, 48, 49, 50,
+                             51, 52,  53,  54,  55,  56,  57,  58,  59,  60,  61,  62,   63,  64, 65, 66, 67,
+                             96, 113, 127, 128, 129, 130, 500, 511, 512, 513, 515, 1000, 4099};
+const size_t test_n_sizes = sizeof test_sizes / sizeof test_sizes[0];
+
+const size_t test_counts[] = {0, 1, 2, 3, 7};
+const size_t test_n_counts = sizeof test_counts / sizeof test_counts[0];
+
+int test_size_is_large(size_t n) {
+    return n > 67;
+}
+
+/* ---- Describing a call ---- */
+
+void call_begin(kernel_call *call, void (*run)(const posenc_kernels *, const kernel_call *), const void *shape) {
+    call->run = run;
+    call->shape = shape;
+    call->n_operands = 0;
+}
+
+static void *grown(void *old, size_t bytes) {
+    void *p = realloc(old, bytes);
+    if (p == NULL)
+        test_fail("no memory");
+    return p;
+}
+
+operand *call_operand(kernel_call *call, const char *name, operand_role role, size_t element, size_t count) {
+    operand *o = &call->operands[call->n_operands++];
+    if (count >= o->capacity) {
+        o->capacity = 2 * count + 64;
+        o->lane = grown(o->lane, o->capacity * sizeof *o->lane);
+        o->before = grown(o->before, o->capacity * sizeof(double));
+        o->scalar = grown(o->scalar, o->capacity * sizeof(double));
+    }
+    o->name = name;
+    o->role = role;
+    o->element = element;
+    o->count = count;
+    for (size_t i = 0; i < count; i++)
+        o->lane[i] = NO_LANE;
+    return o;
+}
+
+void operand_row(operand *o, size_t at, size_t n, size_t step) {
+    for (size_t i = 0; i < n; i++)
+        o->lane[at + i * step] = (int32_t)i;
+}
+
+static size_t distance(ptrdiff_t stride) {
+    return (size_t)(stride < 0 ? -stride : stride);
+}
+
+size_t rows_extent(size_t n_rows, ptrdiff_t stride, size_t width) {
+    return n_rows == 0 ? 0 : (n_rows - 1) * distance(stride) + width;
+}
+
+size_t rows_origin(size_t n_rows, ptrdiff_t stride) {
+    return n_rows == 0 || stride > 0 ? 0 : (n_rows - 1) * distance(stride);
+}
+
+float *call_floats(const kernel_call *call, int index, size_t at) {
+    return (float *)(void *)call->operands[index].memory.data + at;
+}
+
+double *call_doubles(const kernel_call *call, int index, size_t at) {
+    return (double *)(void *)call->operands[index].memory.data + at;
+}
+
+void operand_set_double(operand *o, size_t at, double value) {
+    memcpy(o->before + at * o->element, &value, sizeof value);
+}
+
+static void fill_element(operand *o, size_t i, test_fill fill) {
+    if (o->element == sizeof(float)) {
+        float value = test_random_float(fill);
+        memcpy(o->before + i * o->element, &value, sizeof value);
+    } else {
+        operand_set_double(o, i, test_random_double(fill));
+    }
+}
+
+/* Fills every lane but `kept`. */
+static void fill_all_but(kernel_call *call, test_fill fill, int32_t kept) {
+    for (int k = 0; k < call->n_operands; k++) {
+        operand *o = &call->operands[k];
+        for (size_t i = 0; (o->role & OPERAND_IN) && i < o->count; i++)
+            if (o->lane[i] != NO_LANE && o->lane[i] != kept)
+                fill_element(o, i, fill);
+    }
+}
+
+void call_fill(kernel_call *call, test_fill fill) {
+    for (int k = 0; k < call->n_operands; k++)
+        memset(call->operands[k].before, TEST_CANARY, call->operands[k].count * call->operands[k].element);
+    fill_all_but(call, fill, NO_LANE);
+}
+
+/* ---- Making it ---- */
+
+/* Place 0 is flush against the page behind, 1 against the page before, 2 .. 31 take every element's misalignment from
+ * either side; each operand goes through them in an order of its own. */
+enum { N_PLACES = 32, N_PLACES_FEW = 4 };
+
+static test_placement placement_of(const operand *o, int k, int place) {
+    size_t steps = (size_t)(place / 2 * (2 * k + 1)) % (N_PLACES / 2);
+    return (test_placement){.at_end = place % 2 == 0, .distance = steps * o->element};
+}
+
+static void make_call(kernel_call *call, const posenc_kernels *kernels, int place) {
+    test_case_detail("on %s, place %d", posenc_isa_name(kernels->tier), place);
+    for (int k = 0; k < call->n_operands; k++) {
+        operand *o = &call->operands[k];
+        void *data = test_guarded_place(&o->memory, o->count * o->element, placement_of(o, k, place));
+        memcpy(data, o->before, o->count * o->element);
+    }
+    call->run(kernels, call);
+}
+
+/* ---- Checking it ---- */
+
+static int same_bits(const operand *o, size_t i, const unsigned char *expected) {
+    return memcmp(o->memory.data + i * o->element, expected + i * o->element, o->element) == 0;
+}
+
+static double value_of(const operand *o, const unsigned char *data, size_t i) {
+    if (o->element == sizeof(float)) {
+        float value;
+        memcpy(&value, data + i * sizeof value, sizeof value);
+        return (double)value;
+    }
+    double value;
+    memcpy(&value, data + i * sizeof value, sizeof value);
+    return value;
+}
+
+static int both_nan(const operand *o, size_t i, const unsigned char *expected) {
+    double a = value_of(o, o->memory.data, i), b = value_of(o, expected, i);
+    return a != a && b != b;
+}
+
+/* Nothing but the outputs has changed. */
+static void check_untouched(const operand *o) {
+    if (!test_guarded_intact(&o->memory))
+        test_fail("wrote outside %s", o->name);
+    for (size_t i = 0; i < o->count; i++)
+        if (!((o->role & OPERAND_OUT) && o->lane[i] != NO_LANE) && !same_bits(o, i, o->before))
+            test_fail("%s[%zu] is not an output and was changed", o->name, i);
+}
+
+/* The outputs of a lane, or of all if it is NO_LANE, are those of the scalar kernel. */
+static void check_outputs(const operand *o, int32_t lane) {
+    size_t n = 0;
+    for (size_t i = 0; i < o->count; i++) {
+        if (o->lane[i] == NO_LANE || (lane != NO_LANE && o->lane[i] != lane))
+            continue;
+        n++;
+        if (!same_bits(o, i, o->scalar) && !both_nan(o, i, o->scalar))
+            test_fail("%s[%zu], lane %d: %a instead of %a", o->name, i, (int)o->lane[i], value_of(o, o->memory.data, i),
+                      value_of(o, o->scalar, i));
+    }
+    test_count(n);
+}
+
+static void call_scalar(kernel_call *call) {
+    make_call(call, posenc_tier_kernels(POSENC_ISA_SCALAR), 0);
+    for (int k = 0; k < call->n_operands; k++) {
+        operand *o = &call->operands[k];
+        check_untouched(o);
+        memcpy(o->scalar, o->memory.data, o->count * o->element);
+    }
+}
+
+static void check_variant(kernel_call *call, const posenc_kernels *variant, int place, int32_t lane) {
+    make_call(call, variant, place);
+    for (int k = 0; k < call->n_operands; k++) {
+        check_untouched(&call->operands[k]);
+        if (call->operands[k].role & OPERAND_OUT)
+            check_outputs(&call->operands[k], lane);
+    }
+}
+
+void call_check(kernel_call *call, const posenc_kernels *variant, call_places places) {
+    call_scalar(call);
+    for (int place = 0; place < (places == EVERY_PLACE ? N_PLACES : N_PLACES_FEW); place++)
+        check_variant(call, variant, place, NO_LANE);
+}
+
+void call_check_lane(kernel_call *call, const posenc_kernels *variant, int32_t lane) {
+    call_scalar(call);
+    fill_all_but(call, FILL_HOSTILE, lane);
+    check_variant(call, variant, 0, lane);
+}

@@ -1,0 +1,238 @@
+/* Sweeps of the angle kernels. */
+#include "kernel_call.h"
+
+/* ---- angle_anchors ---- */
+
+typedef struct anchors_shape {
+    size_t n;
+    double position;
+} anchors_shape;
+
+enum { HI, LO, ANCHOR_COS, ANCHOR_SIN };
+
+static void run_anchors(const posenc_kernels *kernels, const kernel_call *call) {
+    const anchors_shape *s = call->shape;
+    posenc_angle_anchors_args args = {
+        .hi = call_doubles(call, HI, 0),
+        .lo = call_doubles(call, LO, 0),
+        .position = s->position,
+        .cos_out = call_doubles(call, ANCHOR_COS, 0),
+        .sin_out = call_doubles(call, ANCHOR_SIN, 0),
+        .n = s->n,
+    };
+    kernels->angle_anchors(&args);
+}
+
+static void describe_anchors(kernel_call *call, const anchors_shape *s) {
+    static const char *const names[] = {"hi", "lo", "cos_out", "sin_out"};
+    call_begin(call, run_anchors, s);
+    for (int k = HI; k <= ANCHOR_SIN; k++)
+        operand_row(call_operand(call, names[k], k < ANCHOR_COS ? OPERAND_IN : OPERAND_OUT, sizeof(double), s->n), 0,
+                    s->n, 1);
+}
+
+/* Half turns per position: of either sign, any magnitude up to the largest allowed (65536 radians), and a low part
+ * below half an ulp. Some are multiples of a quarter, whose cosines and sines are exact. */
+static void fill_frequencies(kernel_call *call, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        double magnitude = 20860.0;
+        for (uint64_t halvings = test_random() % 60; halvings > 0; halvings--)
+            magnitude *= 0.5;
+        double hi = test_random_double(FILL_ORDINARY) / 4.0 * magnitude;
+        double lo = test_random_double(FILL_ORDINARY) / 4.0 * 0x1p-54 * hi;
+        if (test_random() % 8 == 0) {
+            hi = (double)test_random_below(9) * 0.25;
+            lo = 0.0;
+        }
+        operand_set_double(&call->operands[HI], i, hi);
+        operand_set_double(&call->operands[LO], i, lo);
+    }
+}
+
+static const double positions[] = {0.0, 32.0, -32.0, 4096.0, 1000000.0, -99999968.0, 2147483616.0, -2147483648.0};
+enum { N_POSITIONS = sizeof positions / sizeof positions[0] };
+
+/* Tables are padded to columns, so sizes are multiples of one. */
+static const size_t column_counts[] = {0, 1, 2, 3, 4, 5, 8, 33, 64};
+
+static void check_anchors(kernel_call *call, const posenc_kernels *variant, const anchors_shape *s) {
+    int large = test_size_is_large(s->n);
+    if (test_case("angle_anchors n=%zu position=%.0f", s->n, s->position)) {
+        describe_anchors(call, s);
+        call_fill(call, FILL_ORDINARY);
+        fill_frequencies(call, s->n);
+        call_check(call, variant, large ? FEW_PLACES : EVERY_PLACE);
+    }
+    for (size_t lane = 0; lane < s->n && !large; lane++)
+        if (test_case("angle_anchors n=%zu position=%.0f lane %zu", s->n, s->position, lane)) {
+            describe_anchors(call, s);
+            call_fill(call, FILL_ORDINARY);
+            fill_frequencies(call, s->n);
+            call_check_lane(call, variant, (int32_t)lane);
+        }
+}
+
+void sweep_angle_anchors(const posenc_kernels *variant) {
+    static kernel_call call;
+    for (size_t i = 0; i < sizeof column_counts / sizeof column_counts[0]; i++)
+        for (size_t p = 0; p < N_POSITIONS; p++) {
+            anchors_shape s = {column_counts[i] * POSENC_COLUMN, positions[p]};
+            check_anchors(&call, variant, &s);
+        }
+}
+
+/* ---- angle_rows ---- */
+
+/* Where the outputs go: two buffers; one buffer of pairs, cosine first or sine first; one buffer of rows that hold all
+ * sines and then all cosines. */
+typedef enum rows_target { PLANES, PAIRS_COS_FIRST, PAIRS_SIN_FIRST, CONCATENATED, N_TARGETS } rows_target;
+
+typedef struct rows_shape {
+    rows_target target;
+    size_t n, n_rows, first_offset;
+    ptrdiff_t cos_stride, sin_stride;
+    int drop_last, add;
+} rows_shape;
+
+enum { COS, SIN, OFFSETS, FIRST_OUT, SECOND_OUT };
+
+static size_t columns_of(const rows_shape *s) {
+    return (s->n + POSENC_COLUMN - 1) / POSENC_COLUMN;
+}
+
+static int is_pairs(const rows_shape *s) {
+    return s->target == PAIRS_COS_FIRST || s->target == PAIRS_SIN_FIRST;
+}
+
+static void run_rows(const posenc_kernels *kernels, const kernel_call *call) {
+    const rows_shape *s = call->shape;
+    float *first = call_floats(call, FIRST_OUT, rows_origin(s->n_rows, s->cos_stride));
+    posenc_angle_rows_args args = {
+        .anchor_cos = call_doubles(call, COS, 0),
+        .anchor_sin = call_doubles(call, SIN, 0),
+        .offsets = (const posenc_offset_column *)(const void *)call_doubles(call, OFFSETS, 0),
+        .first_offset = s->first_offset,
+        .cos_stride = s->cos_stride,
+        .sin_stride = s->sin_stride,
+        .n = s->n,
+        .n_rows = s->n_rows,
+        .step = is_pairs(s) ? 2 : 1,
+        .drop_last = s->drop_last,
+        .add = s->add,
+    };
+    switch (s->target) {
+    case PAIRS_COS_FIRST:
+        args.cos_out = first;
+        args.sin_out = first + 1;
+        break;
+    case PAIRS_SIN_FIRST:
+        args.cos_out = first + 1;
+        args.sin_out = first;
+        break;
+    case CONCATENATED:
+        args.cos_out = first + s->n;
+        args.sin_out = first;
+        break;
+    default: args.cos_out = first; args.sin_out = call_floats(call, SECOND_OUT, rows_origin(s->n_rows, s->sin_stride));
+    }
+    kernels->angle_rows(&args);
+}
+
+/* The padding is nobody's and stays canaries, NaN: it may be read and must not show. */
+static void anchor_operand(kernel_call *call, const rows_shape *s, const char *name) {
+    operand_row(call_operand(call, name, OPERAND_IN, sizeof(double), columns_of(s) * POSENC_COLUMN), 0, s->n, 1);
+}
+
+static void offsets_operand(kernel_call *call, const rows_shape *s) {
+    size_t column_doubles = sizeof(posenc_offset_column) / sizeof(double);
+    operand *o = call_operand(call, "offsets", OPERAND_IN, sizeof(double), columns_of(s) * column_doubles);
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t r = 0; r < s->n_rows; r++)
+            for (size_t part = 0; part < 2; part++)
+                o->lane[i / POSENC_COLUMN * column_doubles + ((s->first_offset + r) * 2 + part) * POSENC_COLUMN +
+                        i % POSENC_COLUMN] = (int32_t)i;
+}
+
+/* Floats of an output's row. */
+static size_t row_width(const rows_shape *s) {
+    return s->target == PLANES ? s->n : 2 * s->n - (size_t)s->drop_last;
+}
+
+static void output_operand(kernel_call *call, const rows_shape *s, const char *name, ptrdiff_t stride) {
+    size_t width = row_width(s);
+    size_t step = is_pairs(s) ? 2 : 1, second = is_pairs(s) ? 1 : s->n;
+    operand *o = call_operand(call, name, s->add ? OPERAND_IN_OUT : OPERAND_OUT, sizeof(float),
+                              rows_extent(s->n_rows, stride, width));
+    for (size_t r = 0; r < s->n_rows; r++) {
+        size_t at = rows_origin(s->n_rows, stride) + (size_t)((ptrdiff_t)r * stride);
+        operand_row(o, at, s->n, step);
+        if (s->target != PLANES)
+            operand_row(o, at + second, s->n - (size_t)s->drop_last, step);
+    }
+}
+
+static void describe_rows(kernel_call *call, const rows_shape *s) {
+    call_begin(call, run_rows, s);
+    anchor_operand(call, s, "anchor_cos");
+    anchor_operand(call, s, "anchor_sin");
+    offsets_operand(call, s);
+    if (s->target == PLANES) {
+        output_operand(call, s, "cos_out", s->cos_stride);
+        output_operand(call, s, "sin_out", s->sin_stride);
+    } else {
+        output_operand(call, s, "out", s->cos_stride);
+    }
+}
+
+static const char *const target_names[] = {"planes", "pairs cos first", "pairs sin first", "concatenated"};
+
+static void check_rows(kernel_call *call, const posenc_kernels *variant, const rows_shape *s) {
+    static const test_fill fills[] = {FILL_ORDINARY, FILL_HOSTILE};
+    for (size_t f = 0; f < 2; f++)
+        if (test_case("angle_rows n=%zu rows=%zu of %zu, %s%s%s, strides %td %td %s", s->n, s->n_rows, s->first_offset,
+                      target_names[s->target], s->drop_last ? " but the last" : "", s->add ? " added" : "",
+                      s->cos_stride, s->sin_stride, test_fill_name(fills[f]))) {
+            describe_rows(call, s);
+            call_fill(call, fills[f]);
+            call_check(call, variant, test_size_is_large(s->n) || f > 0 ? FEW_PLACES : EVERY_PLACE);
+        }
+}
+
+static void check_lanes_of_rows(kernel_call *call, const posenc_kernels *variant, const rows_shape *s) {
+    for (size_t lane = 0; lane < s->n; lane++)
+        if (test_case("angle_rows n=%zu rows=%zu, %s%s, lane %zu", s->n, s->n_rows, target_names[s->target],
+                      s->add ? " added" : "", lane)) {
+            describe_rows(call, s);
+            call_fill(call, FILL_ORDINARY);
+            call_check_lane(call, variant, (int32_t)lane);
+        }
+}
+
+/* Dense in one shape of three, else with room between the rows; backwards in one of four. */
+static void choose_strides(rows_shape *s, size_t which) {
+    ptrdiff_t width = (ptrdiff_t)row_width(s), space = (ptrdiff_t)(which % 3) * 5;
+    s->cos_stride = s->sin_stride = which % 4 == 3 ? -width - space : width + space;
+    if (s->target == PLANES)
+        s->sin_stride = width + 2 * space;
+}
+
+void sweep_angle_rows(const posenc_kernels *variant) {
+    static kernel_call call;
+    static const size_t row_counts[] = {0, 1, 2, 3, 7, POSENC_ANCHOR_BLOCK};
+    for (size_t i = 0; i < test_n_sizes; i++)
+        for (size_t r = 0; r < sizeof row_counts / sizeof row_counts[0]; r++)
+            for (int mode = 0; mode < 4 * N_TARGETS; mode++) {
+                rows_shape s = {.target = (rows_target)(mode / 4),
+                                .n = test_sizes[i],
+                                .n_rows = row_counts[r],
+                                .drop_last = mode / 2 % 2,
+                                .add = mode % 2};
+                if (s.drop_last && (!is_pairs(&s) || s.n == 0))
+                    continue;
+                s.first_offset = (i * 7 + r) % (POSENC_ANCHOR_BLOCK + 1 - s.n_rows);
+                choose_strides(&s, i + r);
+                check_rows(&call, variant, &s);
+                if (s.n_rows == 2 && !s.drop_last && !test_size_is_large(s.n))
+                    check_lanes_of_rows(&call, variant, &s);
+            }
+}

@@ -1,0 +1,137 @@
+/* ALiBi slopes against MPFR, and the bias against its formula, bit for bit (FORMULAS C.2, C.3, C.23). */
+#include "truth.h"
+#include "truth_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include <mpfr.h>
+
+enum { BITS = 256, SOME_HEADS = 200 };
+
+/* 2^(-max_bias numerator / denominator), correctly rounded to float32. */
+static float true_slope(double max_bias, int64_t numerator, int64_t denominator) {
+    mpfr_t x;
+    mpfr_init2(x, BITS);
+    mpfr_set_d(x, -max_bias, MPFR_RNDN);
+    mpfr_mul_si(x, x, (long)numerator, MPFR_RNDN);
+    mpfr_div_si(x, x, (long)denominator, MPFR_RNDN);
+    mpfr_exp2(x, x, MPFR_RNDN);
+    float slope = mpfr_get_flt(x, MPFR_RNDN);
+    mpfr_clear(x);
+    return slope;
+}
+
+/* FORMULAS C.2, head h of n. */
+static float published(double max_bias, int64_t h, int64_t n) {
+    int64_t c = 1;
+    while (c * 2 <= n)
+        c *= 2;
+    return h < c ? true_slope(max_bias, h + 1, c) : true_slope(max_bias, 2 * (h - c) + 1, 2 * c);
+}
+
+static void check_head(double max_bias, int64_t h, int64_t n, const float *slopes, const float *plain) {
+    float want = published(max_bias, h, n), want_plain = true_slope(max_bias, h + 1, n);
+    truth_same_bits(slopes + h, &want, 1, "slope %lld of %lld, max_bias %g", (long long)h, (long long)n, max_bias);
+    truth_same_bits(plain + h, &want_plain, 1, "plain slope %lld of %lld, max_bias %g", (long long)h, (long long)n,
+                    max_bias);
+}
+
+static void test_slopes(void **state) {
+    (void)state;
+    static const double max_biases[] = {8.0, 0.0, 1.0, 7.3, 16.0, 100.0};
+    long long n_slopes = 0;
+    for (size_t k = 0; k < sizeof max_biases / sizeof max_biases[0]; k++)
+        for (int64_t n = 1; n <= SOME_HEADS; n += k == 0 ? 1 : 7) {
+            float slopes[SOME_HEADS], plain[SOME_HEADS];
+            truth_ok(posenc_alibi_slopes(n, max_biases[k], slopes));
+            truth_ok(posenc_alibi_slopes_plain(n, max_biases[k], plain));
+            for (int64_t h = 0; h < n; h++)
+                check_head(max_biases[k], h, n, slopes, plain);
+            n_slopes += 2 * n;
+        }
+    print_message("%lld slopes, each correctly rounded\n", n_slopes);
+}
+
+static void test_many_heads(void **state) {
+    (void)state;
+    enum { HEADS = 100003 };
+    float *slopes = malloc(HEADS * sizeof(float)), *plain = malloc(HEADS * sizeof(float));
+    assert_true(slopes != NULL && plain != NULL);
+    truth_ok(posenc_alibi_slopes(HEADS, 8.0, slopes));
+    truth_ok(posenc_alibi_slopes_plain(HEADS, 8.0, plain));
+    check_head(8.0, 0, HEADS, slopes, plain);
+    check_head(8.0, HEADS - 1, HEADS, slopes, plain);
+    for (int k = 0; k < 4000; k++)
+        check_head(8.0, truth_below(HEADS), HEADS, slopes, plain);
+    free(slopes);
+    free(plain);
+}
+
+/* ---- Bias ---- */
+
+/* -(slope |i_abs - j|): one rounding of the distance to float32, one of the product. */
+static float formula(float slope, posenc_mask mask, int64_t position, int64_t j) {
+    if (mask == POSENC_MASK_CAUSAL && j > position)
+        return -INFINITY;
+    int64_t distance = position > j ? position - j : j - position;
+    return -(slope * (float)distance);
+}
+
+static int64_t random_offset(int64_t n_k) {
+    switch (truth_below(5)) {
+    case 0: return 0;
+    case 1: return -truth_below(2 * n_k);
+    case 2: return truth_below(2 * n_k);
+    case 3: return 1000000000 + truth_below(1000);
+    default: return -1000000000 - truth_below(1000);
+    }
+}
+
+static void check_bias(posenc_rows rows, posenc_mask mask, int64_t q_off, const float *slopes,
+                       const truth_tensor *bias) {
+    const int64_t *ne = bias->view.ne;
+    for (int64_t row = 0; row < ne[1] * ne[2] * ne[3]; row++)
+        for (int64_t j = 0; j < ne[0]; j++) {
+            int64_t i = row % ne[1], h = row / ne[1] % ne[2], b = row / ne[1] / ne[2];
+            int in_range = row >= rows.begin && row < rows.end;
+            float want = in_range ? formula(slopes[h], mask, q_off + i, j) : truth_was(bias, j, i, h, b);
+            truth_same_bits(truth_at(&bias->view, j, i, h, b), &want, 1, "key %lld of query %lld, q_off %lld",
+                            (long long)j, (long long)i, (long long)q_off);
+        }
+    truth_nothing_else_changed(bias, 0, ne[0], "bias");
+}
+
+static void test_bias(void **state) {
+    (void)state;
+    long long n_values = 0;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_reseed(NULL);
+        for (int round = 0; round < 300; round++) {
+            int64_t ne[4] = {1 + truth_below(round % 10 ? 80 : 3000), 1 + truth_below(6), 1 + truth_below(7),
+                             1 + truth_below(3)};
+            float slopes[7];
+            truth_ok(posenc_alibi_slopes(ne[2], 8.0, slopes));
+            slopes[truth_below(ne[2])] = truth_below(2) ? (float)truth_uniform(-3.0, 3.0) : 0.0f;
+            posenc_mask mask = truth_below(2) ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
+            int64_t q_off = random_offset(ne[0]), n_rows = ne[1] * ne[2] * ne[3];
+            posenc_rows rows = {truth_below(n_rows), 0};
+            rows.end = rows.begin + truth_below(n_rows - rows.begin + 1);
+            truth_tensor bias = truth_tensor_random(ne);
+            truth_ok(posenc_alibi_bias(slopes, mask, q_off, &bias.view, rows));
+            check_bias(rows, mask, q_off, slopes, &bias);
+            n_values += (rows.end - rows.begin) * ne[0];
+            truth_tensor_free(&bias);
+        }
+    }
+    print_message("%lld values compared by bits\n", n_values);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        truth_test(test_slopes),
+        truth_test(test_many_heads),
+        truth_test(test_bias),
+    };
+    return truth_run(tests);
+}

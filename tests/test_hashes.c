@@ -1,0 +1,298 @@
+/* One hash per kernel over a fixed sweep, equal on every tier and from every compiler, recorded in tests/hashes.txt.
+ *
+ *     test_hashes FILE                holds every tier that can run to FILE
+ *     test_hashes --print [TIER]      prints the lines of FILE, as the tier (scalar) computes them
+ *
+ * A hash changes when a kernel's results do, or when its sweep below does; a commit that records a new one says which.
+ */
+#include "harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu.h"
+#include "kernels/kernels.h"
+
+/* ---- Numbers that are the same everywhere, and their hash ---- */
+
+typedef struct sweep {
+    const posenc_kernels *kernels;
+    uint64_t random;
+    uint64_t hash; /* FNV-1a */
+} sweep;
+
+static uint64_t next(sweep *s) { /* splitmix64 */
+    uint64_t x = s->random += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* Even over [-limit, limit). */
+static double even(sweep *s, double limit) {
+    return (double)((int64_t)next(s) >> 10) * 0x1p-53 * limit;
+}
+
+static void fill_doubles(sweep *s, double *a, size_t n, double limit) {
+    for (size_t i = 0; i < n; i++)
+        a[i] = even(s, limit);
+}
+
+/* One value in 32 has an arbitrary exponent or is not finite. */
+static void fill_floats(sweep *s, float *a, size_t n, float limit) {
+    for (size_t i = 0; i < n; i++) {
+        a[i] = (float)even(s, (double)limit);
+        uint32_t bits = (uint32_t)next(s);
+        if (bits % 32 == 0)
+            memcpy(&a[i], &bits, sizeof bits);
+    }
+}
+
+static void hash_bytes(sweep *s, uint64_t value, int n) {
+    for (int i = 0; i < n; i++)
+        s->hash = (s->hash ^ (value >> 8 * i & 0xff)) * 0x100000001b3u;
+}
+
+static void hash_floats(sweep *s, const float *a, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        hash_bytes(s, isnan(a[i]) ? 0x7fc00000u : test_bits_of_float(a[i]), 4);
+}
+
+static void hash_doubles(sweep *s, const double *a, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        hash_bytes(s, isnan(a[i]) ? 0x7ff8000000000000u : test_bits_of_double(a[i]), 8);
+}
+
+/* ---- The sweeps: hash_<kernel> for every kernel of kernels.def ---- */
+
+enum { MAX = 700, MAX_HEADS = 3, MAX_ROWS = 4 };
+
+static const size_t sizes[] = {1, 2, 3, 5, 8, 13, 16, 31, 32, 64, 67, 128, 300};
+enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
+
+static size_t padded(size_t n) {
+    return (n + POSENC_COLUMN - 1) / POSENC_COLUMN * POSENC_COLUMN;
+}
+
+static void hash_angle_anchors(sweep *s) {
+    double hi[MAX], lo[MAX], cos_out[MAX], sin_out[MAX];
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int exponent = -30; exponent <= 14; exponent += 4) {
+            size_t n = padded(sizes[k]);
+            for (size_t i = 0; i < n; i++) {
+                hi[i] = ldexp(even(s, 1.0), exponent);
+                lo[i] = even(s, 0x1p-54) * hi[i];
+            }
+            double position = (double)((int64_t)next(s) >> 37) * 32.0; /* below 2^31 */
+            posenc_angle_anchors_args args = {
+                .hi = hi, .lo = lo, .position = position, .cos_out = cos_out, .sin_out = sin_out, .n = n};
+            s->kernels->angle_anchors(&args);
+            hash_doubles(s, cos_out, n);
+            hash_doubles(s, sin_out, n);
+        }
+}
+
+/* Planes, pairs, and pairs without the last float; written and added. */
+static void hash_angle_rows(sweep *s) {
+    static posenc_offset_column offsets[MAX / POSENC_COLUMN + 1];
+    static float out[2 * MAX_ROWS * MAX];
+    double anchor_cos[MAX], anchor_sin[MAX];
+    fill_doubles(s, &offsets[0].cos_sin[0][0][0], sizeof offsets / (sizeof(double)), 1.0);
+    fill_doubles(s, anchor_cos, MAX, 1.0);
+    fill_doubles(s, anchor_sin, MAX, 1.0);
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int mode = 0; mode < 6; mode++) {
+            size_t n = sizes[k];
+            int step = mode / 2 > 0 ? 2 : 1;
+            fill_floats(s, out, 2 * MAX_ROWS * n, 1.0f);
+            posenc_angle_rows_args args = {
+                .anchor_cos = anchor_cos,
+                .anchor_sin = anchor_sin,
+                .offsets = offsets,
+                .first_offset = (size_t)(next(s) % (POSENC_ANCHOR_BLOCK - MAX_ROWS)),
+                .cos_out = out,
+                .sin_out = out + (step == 1 ? n : 1),
+                .cos_stride = 2 * (ptrdiff_t)n,
+                .sin_stride = 2 * (ptrdiff_t)n,
+                .n = n,
+                .n_rows = MAX_ROWS,
+                .step = step,
+                .drop_last = mode / 2 == 2,
+                .add = mode % 2,
+            };
+            s->kernels->angle_rows(&args);
+            hash_floats(s, out, 2 * MAX_ROWS * n);
+        }
+}
+
+static void hash_rope(sweep *s, void (*rotate)(const posenc_rope_args *)) {
+    float x[MAX_HEADS * 2 * MAX], cos_row[MAX], sin_row[MAX];
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int backwards = 0; backwards < 2; backwards++) {
+            size_t n = sizes[k];
+            fill_floats(s, cos_row, n, 1.0f);
+            fill_floats(s, sin_row, n, 1.0f);
+            fill_floats(s, x, MAX_HEADS * 2 * n, 8.0f);
+            posenc_rope_args args = {
+                .x = x,
+                .y = x,
+                .x_stride = 2 * (ptrdiff_t)n,
+                .y_stride = 2 * (ptrdiff_t)n,
+                .cos_row = cos_row,
+                .sin_row = sin_row,
+                .sin_sign = backwards ? -1.0f : 1.0f,
+                .half = n,
+                .n = n,
+                .n_heads = MAX_HEADS,
+            };
+            rotate(&args);
+            hash_floats(s, x, MAX_HEADS * 2 * n);
+        }
+}
+
+static void hash_rope_half(sweep *s) {
+    hash_rope(s, s->kernels->rope_half);
+}
+
+static void hash_rope_interleaved(sweep *s) {
+    hash_rope(s, s->kernels->rope_interleaved);
+}
+
+static void hash_alibi_row(sweep *s) {
+    float y[MAX];
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int shift = 0; shift < 30; shift += 3) {
+            size_t n = sizes[k];
+            posenc_alibi_row_args args = {
+                .y = y,
+                .n = n,
+                .n_allowed = (size_t)(next(s) % (n + 1)),
+                .query = (int32_t)(next(s) % ((uint64_t)1 << (shift + 1))) - (1 << shift),
+                .slope = (float)even(s, 1.0),
+            };
+            s->kernels->alibi_row(&args);
+            hash_floats(s, y, n);
+        }
+}
+
+static void hash_softmax_row(sweep *s) {
+    float x[MAX];
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int round = 0; round < 16; round++) {
+            size_t n = 2 * sizes[k] + 11;
+            for (size_t i = 0; i < n; i++)
+                x[i] = round % 4 == 3 && next(s) % 4 == 0 ? -INFINITY : (float)even(s, round % 2 ? 8.0 : 100.0);
+            if (round == 15)
+                x[next(s) % n] = NAN;
+            posenc_softmax_row_args args = {
+                .x = x,
+                .y = x,
+                .n = n,
+                .n_allowed = round % 3 == 0 ? n : (size_t)(next(s) % (n + 1)),
+                .query = (int32_t)(next(s) % n),
+                .scale = (float)even(s, 1.0),
+                .slope = round % 2 ? 0.0f : (float)even(s, 0.5),
+            };
+            s->kernels->softmax_row(&args);
+            hash_floats(s, x, n);
+        }
+}
+
+static const struct {
+    const char *name;
+    void (*run)(sweep *);
+} kernels[] = {
+#define KERNEL(name, args) {#name, hash_##name},
+#include "kernels/kernels.def"
+#undef KERNEL
+};
+enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
+
+static uint64_t hash_of(size_t kernel, posenc_isa_tier tier) {
+    sweep s = {.kernels = posenc_tier_kernels(tier), .random = 1, .hash = 0xcbf29ce484222325u};
+    kernels[kernel].run(&s);
+    return s.hash;
+}
+
+/* ---- Against the record ---- */
+
+static const char *record;
+
+/* The recorded hash of a kernel. */
+static uint64_t recorded(const char *name) {
+    char line[256], kernel[64];
+    unsigned long long hash;
+    FILE *file = fopen(record, "r");
+    if (file == NULL)
+        fail_msg("cannot read %s", record);
+    while (fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "%63s %llx", kernel, &hash) == 2 && strcmp(kernel, name) == 0) {
+            fclose(file);
+            return hash;
+        }
+    fclose(file);
+    fail_msg("%s has no line for %s: test_hashes --print", record, name);
+    return 0;
+}
+
+/* Without FMA instructions the anchors come from another function of SLEEF, and differ in rare last places. */
+static int is_comparable(const char *name) {
+    if (posenc_cpu_has_fma() || strcmp(name, "angle_anchors") != 0)
+        return 1;
+    print_message("%s: not compared, this CPU has no FMA\n", name);
+    return 0;
+}
+
+static void test_hashes_of_tier(void **state) {
+    posenc_isa_tier tier = *(const posenc_isa_tier *)*state;
+    if (!test_tier_ready(tier))
+        skip();
+    int changed = 0;
+    for (size_t k = 0; k < N_KERNELS; k++) {
+        uint64_t hash = hash_of(k, tier), expected = recorded(kernels[k].name);
+        if (hash != expected && is_comparable(kernels[k].name)) {
+            print_error("%s on %s: %016llx, recorded %016llx\n", kernels[k].name, posenc_isa_name(tier),
+                        (unsigned long long)hash, (unsigned long long)expected);
+            changed++;
+        }
+    }
+    if (changed > 0)
+        fail_msg(
+            "the results of %d kernels differ from %s. If that is meant: test_hashes --print > hashes.txt, and say "
+            "why in the commit",
+            changed, record);
+}
+
+static int print_hashes(posenc_isa_tier tier) {
+    if (!posenc_isa_supported(tier)) {
+        fprintf(stderr, "this tier cannot run here\n");
+        return 2;
+    }
+    printf("# FNV-1a over a fixed sweep of each kernel, the same on every tier. Made by: test_hashes --print\n");
+    for (size_t k = 0; k < N_KERNELS; k++)
+        printf("%s %016llx\n", kernels[k].name, (unsigned long long)hash_of(k, tier));
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc >= 2 && strcmp(argv[1], "--print") == 0)
+        return print_hashes(argc > 2 ? test_tier_by_name(argv[2]) : POSENC_ISA_SCALAR);
+    if (argc != 2) {
+        fprintf(stderr, "usage: test_hashes FILE | test_hashes --print [TIER]\n");
+        return 2;
+    }
+    record = argv[1];
+    static posenc_isa_tier tiers[POSENC_ISA_COUNT];
+    struct CMUnitTest tests[POSENC_ISA_COUNT];
+    size_t n = 0;
+    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
+        if (posenc_isa_built((posenc_isa_tier)tier)) {
+            tiers[n] = (posenc_isa_tier)tier;
+            tests[n] = (struct CMUnitTest){
+                .name = posenc_isa_name(tiers[n]), .test_func = test_hashes_of_tier, .initial_state = &tiers[n]};
+            n++;
+        }
+    return _cmocka_run_group_tests("hashes", tests, n, NULL, NULL);
+}

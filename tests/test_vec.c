@@ -1,0 +1,392 @@
+/* Conformance of the vector layer: every operation of vec.h against plain C. docs/vector-layer.md is the statement that
+ * both follow; tests/check-vec-layer holds the three to the same list. Compiled once per tier; the build defines
+ * VEC_HEADER. */
+#include "vec_tests.h"
+
+#include VEC_HEADER
+#include "kernels/variant.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Vectors as arrays ---- */
+
+typedef struct floats {
+    float at[VF];
+} floats;
+typedef struct ints {
+    int32_t at[VF];
+} ints;
+typedef struct doubles {
+    double at[VD];
+} doubles;
+
+/* Copies bytes, so that no operation under test is needed to look at a vector. */
+#define CONVERTER(name, to, from)                                                                                      \
+    static to name(from a) {                                                                                           \
+        to b;                                                                                                          \
+        _Static_assert(sizeof a == sizeof b, "a vector is its lanes");                                                 \
+        memcpy(&b, &a, sizeof b);                                                                                      \
+        return b;                                                                                                      \
+    }
+CONVERTER(vf_of, vf, floats)
+CONVERTER(floats_of, floats, vf)
+CONVERTER(vi_of, vi, ints)
+CONVERTER(ints_of, ints, vi)
+CONVERTER(vd_of, vd, doubles)
+CONVERTER(doubles_of, doubles, vd)
+
+enum { ROUNDS = 20000 };
+
+static floats random_floats(void) {
+    floats a;
+    for (int k = 0; k < VF; k++)
+        a.at[k] = test_random_float(FILL_HOSTILE);
+    return a;
+}
+
+static doubles random_doubles(void) {
+    doubles a;
+    for (int k = 0; k < VD; k++)
+        a.at[k] = test_random_double(FILL_HOSTILE);
+    return a;
+}
+
+static ints random_ints(void) {
+    static const int32_t special[] = {0,         1, -1, INT32_MIN, INT32_MAX, 1 << 24, (1 << 24) + 1, -(1 << 25) - 3,
+                                      0x7fffffbf};
+    ints a;
+    for (int k = 0; k < VF; k++)
+        a.at[k] = test_random() % 2 ? (int32_t)(uint32_t)test_random()
+                                    : special[test_random_below(sizeof special / sizeof special[0])];
+    return a;
+}
+
+static void expect_float(const char *operation, int lane, float got, float expected) {
+    if (!test_same_float(got, expected))
+        test_fail("%s, lane %d: %a instead of %a", operation, lane, (double)got, (double)expected);
+}
+
+static void expect_double(const char *operation, int lane, double got, double expected) {
+    if (!test_same_double(got, expected))
+        test_fail("%s, lane %d: %a instead of %a", operation, lane, got, expected);
+}
+
+static void expect_int(const char *operation, int lane, int32_t got, int32_t expected) {
+    if (got != expected)
+        test_fail("%s, lane %d: %d instead of %d", operation, lane, (int)got, (int)expected);
+}
+
+/* Holds lane k of a result to an expression in k. */
+#define EXPECT_FLOATS(result, expression)                                                                              \
+    do {                                                                                                               \
+        floats got_ = floats_of(result);                                                                               \
+        for (int k = 0; k < VF; k++)                                                                                   \
+            expect_float(#result, k, got_.at[k], expression);                                                          \
+        test_count(VF);                                                                                                \
+    } while (0)
+#define EXPECT_DOUBLES(result, expression)                                                                             \
+    do {                                                                                                               \
+        doubles got_ = doubles_of(result);                                                                             \
+        for (int k = 0; k < VD; k++)                                                                                   \
+            expect_double(#result, k, got_.at[k], expression);                                                         \
+        test_count(VD);                                                                                                \
+    } while (0)
+#define EXPECT_INTS(result, expression)                                                                                \
+    do {                                                                                                               \
+        ints got_ = ints_of(result);                                                                                   \
+        for (int k = 0; k < VF; k++)                                                                                   \
+            expect_int(#result, k, got_.at[k], expression);                                                            \
+        test_count(VF);                                                                                                \
+    } while (0)
+
+static void begin(const char *operations) {
+    test_catch_faults();
+    (void)test_case("%s, %s", posenc_isa_name(POSENC_TIER), operations);
+}
+
+/* ---- Load and store ---- */
+
+/* Places around both guard pages: enough to pass every alignment of a vector. */
+enum { N_PLACES = 4 * VF };
+
+static test_placement place(int p, size_t element) {
+    return (test_placement){.at_end = p % 2, .distance = (size_t)(p / 2) * element};
+}
+
+/* n random elements in guarded memory. */
+static void *put_floats(test_guarded *memory, const floats *a, size_t n, int p) {
+    return memcpy(test_guarded_place(memory, n * sizeof(float), place(p, sizeof(float))), a, n * sizeof(float));
+}
+
+static void *put_doubles(test_guarded *memory, const doubles *a, size_t n, int p) {
+    return memcpy(test_guarded_place(memory, n * sizeof(double), place(p, sizeof(double))), a, n * sizeof(double));
+}
+
+static void test_loads(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("loads of float32");
+    for (int p = 0; p < N_PLACES; p++) {
+        floats a = random_floats();
+        EXPECT_FLOATS(v_load(put_floats(&memory, &a, VF, p)), a.at[k]);
+        EXPECT_FLOATS(v_load_twice(put_floats(&memory, &a, VF / 2, p)), a.at[k / 2]);
+        for (int n = 0; n <= VF; n++) {
+            test_case_detail("n=%d place %d", n, p);
+            EXPECT_FLOATS(v_load_n(put_floats(&memory, &a, (size_t)n, p), (size_t)n), k < n ? a.at[k] : 0.0f);
+            if (n % 2 == 0)
+                EXPECT_FLOATS(v_load_twice_n(put_floats(&memory, &a, (size_t)n / 2, p), (size_t)n),
+                              k < n ? a.at[k / 2] : 0.0f);
+        }
+    }
+}
+
+static void test_loads_double(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("loads of float64");
+    for (int p = 0; p < N_PLACES; p++) {
+        doubles a = random_doubles();
+        EXPECT_DOUBLES(vd_load(put_doubles(&memory, &a, VD, p)), a.at[k]);
+        for (int n = 0; n <= VD; n++) {
+            test_case_detail("n=%d place %d", n, p);
+            EXPECT_DOUBLES(vd_load_n(put_doubles(&memory, &a, (size_t)n, p), (size_t)n), k < n ? a.at[k] : 0.0);
+        }
+    }
+}
+
+static void expect_stored(const test_guarded *memory, const void *expected, size_t bytes) {
+    if (memcmp(memory->data, expected, bytes) != 0)
+        test_fail("the values stored are wrong");
+    if (!test_guarded_intact(memory))
+        test_fail("stored more than was asked for");
+    test_count(bytes);
+}
+
+static void test_stores(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("v_store, v_store_n");
+    for (int p = 0; p < N_PLACES; p++)
+        for (size_t n = 0; n <= VF; n++) {
+            floats a = random_floats();
+            test_case_detail("n=%zu place %d", n, p);
+            float *to = test_guarded_place(&memory, n * sizeof(float), place(p, sizeof(float)));
+            v_store_n(to, vf_of(a), n);
+            expect_stored(&memory, &a, n * sizeof(float));
+            if (n == VF) {
+                to = test_guarded_place(&memory, n * sizeof(float), place(p, sizeof(float)));
+                v_store(to, vf_of(a));
+                expect_stored(&memory, &a, sizeof a);
+            }
+        }
+}
+
+static void test_stores_double(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("vd_store, vd_store_n");
+    for (int p = 0; p < N_PLACES; p++)
+        for (size_t n = 0; n <= VD; n++) {
+            doubles a = random_doubles();
+            test_case_detail("n=%zu place %d", n, p);
+            double *to = test_guarded_place(&memory, n * sizeof(double), place(p, sizeof(double)));
+            vd_store_n(to, vd_of(a), n);
+            expect_stored(&memory, &a, n * sizeof(double));
+            if (n == VD) {
+                to = test_guarded_place(&memory, n * sizeof(double), place(p, sizeof(double)));
+                vd_store(to, vd_of(a));
+                expect_stored(&memory, &a, sizeof a);
+            }
+        }
+}
+
+/* ---- float32 ---- */
+
+static float negated(float a) {
+    return copysignf(a, signbit(a) ? 1.0f : -1.0f);
+}
+
+static float with_exponent(float a) {
+    uint32_t bits = test_bits_of_float(a) << 23;
+    float result;
+    memcpy(&result, &bits, sizeof result);
+    return result;
+}
+
+static void test_arithmetic(void **state) {
+    (void)state;
+    begin("float32 arithmetic");
+    for (int round = 0; round < ROUNDS; round++) {
+        floats a = random_floats(), b = random_floats(), c = random_floats();
+        vf va = vf_of(a), vb = vf_of(b), vc = vf_of(c);
+        EXPECT_FLOATS(v_set1(a.at[0]), a.at[0]);
+        EXPECT_FLOATS(v_add(va, vb), a.at[k] + b.at[k]);
+        EXPECT_FLOATS(v_sub(va, vb), a.at[k] - b.at[k]);
+        EXPECT_FLOATS(v_mul(va, vb), a.at[k] * b.at[k]);
+        EXPECT_FLOATS(v_fma(va, vb, vc), fmaf(a.at[k], b.at[k], c.at[k]));
+        EXPECT_FLOATS(v_fms(va, vb, vc), fmaf(a.at[k], b.at[k], -c.at[k]));
+        EXPECT_FLOATS(v_neg(va), negated(a.at[k]));
+        EXPECT_FLOATS(v_neg_even(va), k % 2 == 0 ? negated(a.at[k]) : a.at[k]);
+        EXPECT_FLOATS(v_max(va, vb), a.at[k] > b.at[k] ? a.at[k] : b.at[k]);
+        EXPECT_FLOATS(v_zero_if(v_lt(va, vb), vc), a.at[k] < b.at[k] ? 0.0f : c.at[k]);
+        EXPECT_FLOATS(v_exponent(va), with_exponent(a.at[k]));
+    }
+}
+
+/* Products whose rounding shows: a fused operation differs from two. */
+static void test_fused(void **state) {
+    (void)state;
+    begin("v_fma, v_fms, vd_fma, vd_fms round once");
+    for (int round = 0; round < ROUNDS; round++) {
+        floats a, b, c;
+        for (int k = 0; k < VF; k++) {
+            a.at[k] = test_random_float(FILL_ORDINARY);
+            b.at[k] = test_random_float(FILL_ORDINARY);
+            c.at[k] = a.at[k] * b.at[k];
+        }
+        EXPECT_FLOATS(v_fms(vf_of(a), vf_of(b), vf_of(c)), fmaf(a.at[k], b.at[k], -c.at[k]));
+        EXPECT_FLOATS(v_fma(vf_of(a), vf_of(b), vf_of(c)), fmaf(a.at[k], b.at[k], c.at[k]));
+        doubles x, y, z;
+        for (int k = 0; k < VD; k++) {
+            x.at[k] = test_random_double(FILL_ORDINARY);
+            y.at[k] = test_random_double(FILL_ORDINARY);
+            z.at[k] = x.at[k] * y.at[k];
+        }
+        EXPECT_DOUBLES(vd_fms(vd_of(x), vd_of(y), vd_of(z)), fma(x.at[k], y.at[k], -z.at[k]));
+        EXPECT_DOUBLES(vd_fma(vd_of(x), vd_of(y), vd_of(z)), fma(x.at[k], y.at[k], z.at[k]));
+    }
+}
+
+/* Every pair of special values, in every lane. */
+static void test_special_pairs(void **state) {
+    (void)state;
+    begin("pairs of special values");
+    for (size_t i = 0; i < test_n_special_floats; i++)
+        for (size_t j = 0; j < test_n_special_floats; j++) {
+            float a = test_special_floats[i], b = test_special_floats[j];
+            vf va = v_set1(a), vb = v_set1(b);
+            EXPECT_FLOATS(v_add(va, vb), a + b);
+            EXPECT_FLOATS(v_sub(va, vb), a - b);
+            EXPECT_FLOATS(v_mul(va, vb), a * b);
+            EXPECT_FLOATS(v_max(va, vb), a > b ? a : b);
+            EXPECT_FLOATS(v_zero_if(v_lt(va, vb), va), a < b ? 0.0f : a);
+        }
+}
+
+static void test_moves(void **state) {
+    (void)state;
+    begin("v_keep, v_first_or, v_swap_pairs, v_zip");
+    for (int round = 0; round < ROUNDS / 10; round++) {
+        floats a = random_floats(), b = random_floats();
+        vf va = vf_of(a), vb = vf_of(b), low, high;
+        for (int n = 0; n <= VF; n++)
+            EXPECT_FLOATS(v_first_or(va, (size_t)n, vb), k < n ? a.at[k] : b.at[k]);
+        EXPECT_FLOATS(v_keep(va), a.at[k]);
+        EXPECT_FLOATS(v_swap_pairs(va), a.at[k ^ 1]);
+        v_zip(va, vb, &low, &high);
+        EXPECT_FLOATS(low, k % 2 == 0 ? a.at[k / 2] : b.at[k / 2]);
+        EXPECT_FLOATS(high, k % 2 == 0 ? a.at[(VF + k) / 2] : b.at[(VF + k) / 2]);
+    }
+}
+
+static void test_max_lanes(void **state) {
+    (void)state;
+    begin("v_max_lanes");
+    for (int round = 0; round < ROUNDS; round++) {
+        floats a;
+        float highest = -INFINITY;
+        for (int k = 0; k < VF; k++) {
+            do
+                a.at[k] = test_random_float(round % 2 ? FILL_HOSTILE : FILL_MASKED);
+            while (isnan(a.at[k]));
+            highest = a.at[k] > highest ? a.at[k] : highest;
+        }
+        float got = v_max_lanes(vf_of(a));
+        if (!(got == highest)) /* either zero will do */
+            test_fail("v_max_lanes: %a instead of %a", (double)got, (double)highest);
+        test_count(1);
+    }
+}
+
+/* ---- int32 ---- */
+
+static void test_integers(void **state) {
+    (void)state;
+    begin("int32");
+    EXPECT_INTS(vi_iota(), k);
+    for (int round = 0; round < ROUNDS; round++) {
+        ints a = random_ints(), b = random_ints();
+        EXPECT_INTS(vi_set1(a.at[0]), a.at[0]);
+        EXPECT_INTS(vi_add(vi_of(a), vi_of(b)), (int32_t)((uint32_t)a.at[k] + (uint32_t)b.at[k]));
+        EXPECT_INTS(vi_abs(vi_of(a)), a.at[k] < 0 ? (int32_t)(0u - (uint32_t)a.at[k]) : a.at[k]);
+        EXPECT_FLOATS(v_from_int(vi_of(a)), (float)a.at[k]);
+    }
+}
+
+/* ---- float64 ---- */
+
+static void test_doubles(void **state) {
+    (void)state;
+    begin("float64 arithmetic");
+    for (int round = 0; round < ROUNDS; round++) {
+        doubles a = random_doubles(), b = random_doubles(), c = random_doubles();
+        vd va = vd_of(a), vb = vd_of(b), vc = vd_of(c);
+        EXPECT_DOUBLES(vd_keep(va), a.at[k]);
+        EXPECT_DOUBLES(vd_set1(a.at[0]), a.at[0]);
+        EXPECT_DOUBLES(vd_add(va, vb), a.at[k] + b.at[k]);
+        EXPECT_DOUBLES(vd_mul(va, vb), a.at[k] * b.at[k]);
+        EXPECT_DOUBLES(vd_fma(va, vb, vc), fma(a.at[k], b.at[k], c.at[k]));
+        EXPECT_DOUBLES(vd_fms(va, vb, vc), fma(a.at[k], b.at[k], -c.at[k]));
+        EXPECT_DOUBLES(vd_round(va), rint(a.at[k]));
+    }
+}
+
+static void test_conversions(void **state) {
+    (void)state;
+    begin("v_from_vd, vd_low, vd_high");
+    for (int round = 0; round < ROUNDS; round++) {
+        test_fill fill = round % 2 ? FILL_HOSTILE : FILL_WIDE;
+        doubles low, high;
+        for (int k = 0; k < VD; k++) {
+            low.at[k] = test_random_double(fill);
+            high.at[k] = test_random_double(fill);
+        }
+        EXPECT_FLOATS(v_from_vd(vd_of(low), vd_of(high)), (float)(k < VD ? low.at[k] : high.at[k - VD]));
+        floats a = random_floats();
+        EXPECT_DOUBLES(vd_low(vf_of(a)), (double)a.at[k]);
+        EXPECT_DOUBLES(vd_high(vf_of(a)), (double)a.at[VD + k]);
+    }
+}
+
+/* The scalar function of the same family, whatever stands in the other lanes. */
+static void test_sincospi(void **state) {
+    (void)state;
+    begin("vd_sincospi");
+    for (int round = 0; round < ROUNDS; round++) {
+        doubles a;
+        vd s, c;
+        for (int k = 0; k < VD; k++)
+            a.at[k] = test_random() % 4 ? test_random_double(FILL_ORDINARY) / 4.0 : test_random_double(FILL_HOSTILE);
+        vd_sincospi(vd_of(a), &s, &c);
+        doubles sines = doubles_of(s), cosines = doubles_of(c);
+        for (int k = 0; k < VD; k++) {
+            if (fabs(a.at[k]) > 2.0) /* beyond what kernels ask for, but it must not disturb the others */
+                continue;
+            Sleef_double_2 expected = POSENC_SINCOSPI(d1_u35purecfma)(a.at[k]);
+            expect_double("sine of vd_sincospi", k, sines.at[k], expected.x);
+            expect_double("cosine of vd_sincospi", k, cosines.at[k], expected.y);
+            test_count(2);
+        }
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_loads),         cmocka_unit_test(test_loads_double), cmocka_unit_test(test_stores),
+    cmocka_unit_test(test_stores_double), cmocka_unit_test(test_arithmetic),   cmocka_unit_test(test_fused),
+    cmocka_unit_test(test_special_pairs), cmocka_unit_test(test_moves),        cmocka_unit_test(test_max_lanes),
+    cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),      cmocka_unit_test(test_conversions),
+    cmocka_unit_test(test_sincospi),
+};
+
+const vec_tests POSENC_PASTE(vec_tests, _, POSENC_VARIANT) = {tests, sizeof tests / sizeof tests[0]};

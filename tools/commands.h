@@ -1,0 +1,12 @@
+/* The subcommands of posenc. Each takes its own arguments (argv[0] is "posenc NAME") and returns the exit status. */
+#ifndef POSENC_TOOLS_COMMANDS_H
+#define POSENC_TOOLS_COMMANDS_H
+
+/* 0: all is well. */
+enum { EXIT_VERIFY_FAILED = 1, EXIT_USAGE = 2 };
+
+int command_info(int argc, char **argv);
+int command_verify(int argc, char **argv);
+int command_model(int argc, char **argv);
+
+#endif

@@ -1,0 +1,100 @@
+/* posenc info: what this machine has, what is built, what runs and why. */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <posenc/posenc.h>
+
+#include "commands.h"
+#include "cpu.h"
+#include "cpu_name.h"
+#include "kernels/sleef.h"
+#include "tiers.h"
+
+#define SLEEF_KIND (POSENC_SLEEF_FINZ ? "deterministic functions (finz)" : "deterministic throughout")
+
+/* The features that are there, or those that are not; no line if none. */
+static void print_features(const char *title, int wanted) {
+    int present, n = 0;
+    const char *feature;
+    for (int i = 0; (feature = cpu_feature(i, &present)) != NULL; i++)
+        if (present == wanted)
+            n++ == 0 ? printf("  %-15s%s", title, feature) : printf(", %s", feature);
+    if (n > 0)
+        printf("\n");
+}
+
+static void print_machine(void) {
+    char name[128];
+    cpu_name(name, sizeof name);
+    printf("posenc %s\n\n", posenc_version());
+    printf("  CPU            %s\n", name);
+    printf("  architecture   %s\n", architecture_name());
+    print_features("has", 1);
+    print_features("lacks", 0);
+    printf("  SLEEF          %d.%d.%d, %s\n\n", SLEEF_VERSION_MAJOR, SLEEF_VERSION_MINOR, SLEEF_VERSION_PATCHLEVEL,
+           SLEEF_KIND);
+    if (!posenc_cpu_has_fma())
+        printf("  No fused multiply-add here: scalar runs, slower, and may differ from other CPUs in rare last "
+               "places.\n\n");
+}
+
+/* What POSENC_ISA asked for, or NULL. */
+static const char *forced_tier(void) {
+    const char *forced = getenv("POSENC_ISA");
+    return forced != NULL && forced[0] != '\0' ? forced : NULL;
+}
+
+static int is_tier_name(const char *name) {
+    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
+        if (strcmp(name, posenc_isa_name((posenc_isa_tier)tier)) == 0)
+            return 1;
+    return 0;
+}
+
+static const char *why_in_use(void) {
+    const char *forced = forced_tier();
+    if (forced == NULL)
+        return "in use: the best that runs here";
+    return strcmp(forced, posenc_isa_name(posenc_isa())) == 0 ? "in use: POSENC_ISA asks for it"
+                                                              : "in use: POSENC_ISA was refused";
+}
+
+static void print_tiers(void) {
+    printf("  tier      built   runs here\n");
+    for (int i = 0; i < POSENC_ISA_COUNT; i++) {
+        posenc_isa_tier tier = (posenc_isa_tier)i;
+        const char *absence = tier_absence(tier);
+        const char *remark = tier == posenc_isa() ? why_in_use() : absence != NULL ? absence : "";
+        printf("  %-10s%-8s%-*s%s\n", posenc_isa_name(tier), posenc_isa_built(tier) ? "yes" : "no",
+               remark[0] != '\0' ? 12 : 0, posenc_isa_supported(tier) ? "yes" : "no", remark);
+    }
+}
+
+static void print_refusal(void) {
+    const char *forced = forced_tier();
+    if (forced == NULL || strcmp(forced, posenc_isa_name(posenc_isa())) == 0)
+        return;
+    printf("\n  POSENC_ISA=%s was refused: %s. Take one that runs here, or unset it.\n", forced,
+           is_tier_name(forced) ? "that tier does not run here" : "there is no such tier");
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    if (key != ARGP_KEY_ARG)
+        return ARGP_ERR_UNKNOWN;
+    argp_error(state, "info takes no argument '%s'", argument);
+    return 0;
+}
+
+int command_info(int argc, char **argv) {
+    static const struct argp argp = {
+        .parser = parse_option,
+        .doc = "Tells what this CPU has, which tiers are built and can run, and which one is in use and why.",
+    };
+    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    print_machine();
+    print_tiers();
+    print_refusal();
+    return 0;
+}

@@ -1,0 +1,74 @@
+/* posenc: looks at its first argument and hands the rest to a subcommand. */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <posenc/version.h>
+
+#include "commands.h"
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"info", command_info},
+    {"verify", command_verify},
+    {"model", command_model},
+};
+
+static const char doc[] =
+    "SIMD kernels for the position information of Transformers, seen from the command line.\v"
+    "Commands:\n"
+    "  info          what this CPU has, which tiers are built, which runs and why\n"
+    "  verify        every kernel on every tier that runs here, against a reference\n"
+    "  model FILE    verify and time a model's positional work, from its config.json\n"
+    "\n"
+    "'posenc COMMAND --help' tells a command's options. POSENC_ISA in the environment (scalar, avx2, avx512, neon) "
+    "forces a tier.\n"
+    "\n"
+    "Exit status: 0 all is well, 1 a check has failed, 2 the arguments or the input file are wrong.";
+
+typedef struct call {
+    const struct command *command;
+    int argc;
+    char **argv;
+} call;
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    call *c = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+            if (strcmp(argument, commands[i].name) == 0)
+                c->command = &commands[i];
+        if (c->command == NULL)
+            argp_error(state, "there is no command '%s'", argument);
+        c->argv = state->argv + state->next - 1;
+        c->argc = state->argc - state->next + 1;
+        state->next = state->argc;
+        return 0;
+    case ARGP_KEY_NO_ARGS: argp_error(state, "a command is missing"); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct argp argp = {.parser = parse_option, .args_doc = "COMMAND [ARGUMENT...]", .doc = doc};
+    static char program[] = "posenc";
+    argp_program_version = "posenc " POSENC_VERSION;
+    argp_err_exit_status = EXIT_USAGE;
+    argv[0] = program;
+    call c = {NULL, 0, NULL};
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &c);
+
+    char name[32];
+    snprintf(name, sizeof name, "posenc %s", c.command->name);
+    c.argv[0] = name;
+    int status = c.command->run(c.argc, c.argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("posenc: standard output");
+        return EXIT_USAGE;
+    }
+    return status;
+}

@@ -1,0 +1,13 @@
+/* Words about tiers that several commands print. */
+#ifndef POSENC_TOOLS_TIERS_H
+#define POSENC_TOOLS_TIERS_H
+
+#include <posenc/isa.h>
+
+/* Why the tier does not run here, in a few words; NULL if it does. */
+const char *tier_absence(posenc_isa_tier tier);
+
+/* "x86-64", "AArch64" ... */
+const char *architecture_name(void);
+
+#endif

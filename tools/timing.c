@@ -1,0 +1,60 @@
+#include "timing.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* A sample lasts at least this long, far above the resolution of the clock. */
+#define SHORTEST_SAMPLE_NS 20e3
+
+enum { FEWEST_SAMPLES = 7, MOST_SAMPLES = 501 };
+
+static double now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static double time_runs(const alternative *a, long n_runs) {
+    double start = now_ns();
+    for (long i = 0; i < n_runs; i++)
+        a->run(a->context);
+    return now_ns() - start;
+}
+
+/* How many runs make a sample. */
+static long runs_per_sample(const alternative *a) {
+    long n_runs = 1;
+    while (time_runs(a, n_runs) < SHORTEST_SAMPLE_NS)
+        n_runs *= 2;
+    return n_runs;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int time_alternatives(alternative *alternatives, int n, double seconds) {
+    long *n_runs = malloc((size_t)n * sizeof *n_runs);
+    double *samples = malloc((size_t)n * MOST_SAMPLES * sizeof *samples);
+    int ready = n_runs != NULL && samples != NULL;
+    double round_ns = 0.0;
+    for (int i = 0; ready && i < n; i++) {
+        n_runs[i] = runs_per_sample(&alternatives[i]);
+        round_ns += time_runs(&alternatives[i], n_runs[i]);
+    }
+    int n_samples = FEWEST_SAMPLES;
+    while (ready && n_samples < MOST_SAMPLES && n_samples * round_ns < n * seconds * 1e9)
+        n_samples++;
+    for (int s = 0; ready && s < n_samples; s++)
+        for (int i = 0; i < n; i++)
+            samples[i * MOST_SAMPLES + s] = time_runs(&alternatives[i], n_runs[i]) / (double)n_runs[i];
+    for (int i = 0; ready && i < n; i++) {
+        double *own = samples + i * MOST_SAMPLES;
+        qsort(own, (size_t)n_samples, sizeof *own, ascending);
+        alternatives[i].median_ns = own[n_samples / 2];
+    }
+    free(samples);
+    free(n_runs);
+    return ready;
+}

@@ -1,0 +1,225 @@
+#include "truth.h"
+
+#include <stdlib.h>
+
+#include "reference.h"
+
+truth truth_none(void) {
+    return (truth){0, 0.0, POSENC_OK};
+}
+
+void truth_merge(truth *a, truth b) {
+    a->values += b.values;
+    if (b.worst > a->worst)
+        a->worst = b.worst;
+    if (a->status == POSENC_OK)
+        a->status = b.status;
+}
+
+static truth failed(posenc_status status) {
+    return (truth){0, INFINITY, status};
+}
+
+static void note_error(truth *t, double error) {
+    t->values++;
+    if (!(error <= t->worst))
+        t->worst = isnan(error) ? INFINITY : error;
+}
+
+/* One unit in the last place of a float32 next to x. */
+static double float_ulp(double x) {
+    int exponent;
+    frexp(x, &exponent);
+    return ldexp(1.0, (exponent < -125 ? -125 : exponent) - 24);
+}
+
+static void note_cos_or_sin(truth *t, float value, double expected) {
+    note_error(t, fabs((double)value - expected) / fmax(float_ulp(expected), 0x1p-45));
+}
+
+/* ---- Rows ---- */
+
+static void compare_rows(truth *t, const reference_angles *angles, const int32_t *positions, int64_t n_positions,
+                         const float *cos_rows, const float *sin_rows, int64_t row_stride, int64_t step) {
+    for (int64_t r = 0; r < n_positions; r++)
+        for (int64_t i = 0; i < angles->n; i++) {
+            double c, s;
+            reference_cos_sin(angles, i, positions[r], &c, &s);
+            note_cos_or_sin(t, cos_rows[r * row_stride + i * step], c);
+            note_cos_or_sin(t, sin_rows[r * row_stride + i * step], s);
+        }
+}
+
+truth truth_angle_rows(double base, int64_t dim, const int32_t *positions, int64_t n_positions) {
+    truth t = truth_none();
+    int64_t n = dim / 2;
+    reference_angles *angles = reference_angles_create(base, dim, n);
+    float *rows = malloc((size_t)(2 * n * n_positions) * sizeof(float));
+    posenc_freq *freq = NULL;
+    t.status = angles == NULL || rows == NULL ? POSENC_ERR_MEMORY : posenc_freq_create(base, dim, &freq);
+    if (t.status == POSENC_OK)
+        t.status = posenc_angle_rows(freq, positions, n_positions, rows, rows + n, 2 * n);
+    if (t.status == POSENC_OK)
+        compare_rows(&t, angles, positions, n_positions, rows, rows + n, 2 * n, 1);
+    posenc_freq_free(freq);
+    free(rows);
+    free(angles);
+    return t.status == POSENC_OK ? t : failed(t.status);
+}
+
+truth truth_sinusoidal(posenc_sinusoidal_layout layout, int64_t dim, const int32_t *positions, int64_t n_positions) {
+    truth t = truth_none();
+    posenc_sinusoidal_params params = POSENC_SINUSOIDAL_DEFAULTS;
+    params.layout = layout;
+    params.schedule = POSENC_SCHEDULE_HALF;
+    params.dim = dim;
+    int interleaved = layout == POSENC_SINUSOIDAL_INTERLEAVED;
+    reference_angles *angles = reference_angles_create(params.base, dim, dim / 2);
+    float *rows = malloc((size_t)(dim * n_positions) * sizeof(float));
+    posenc_view view = posenc_view_dense(rows, POSENC_F32, dim, n_positions, 1, 1);
+    posenc_sinusoidal *pe = NULL;
+    t.status = angles == NULL || rows == NULL ? POSENC_ERR_MEMORY : posenc_sinusoidal_create(&params, &pe);
+    if (t.status == POSENC_OK)
+        t.status = posenc_sinusoidal_write(pe, positions, &view);
+    if (t.status == POSENC_OK)
+        compare_rows(&t, angles, positions, n_positions, rows + (interleaved ? 1 : dim / 2), rows, dim,
+                     interleaved ? 2 : 1);
+    posenc_sinusoidal_free(pe);
+    free(rows);
+    free(angles);
+    return t.status == POSENC_OK ? t : failed(t.status);
+}
+
+/* ---- RoPE ---- */
+
+static void compare_head(truth *t, const posenc_rope_params *p, const reference_angles *angles, int32_t position,
+                         const float *x, const float *y) {
+    int interleaved = p->layout == POSENC_ROPE_INTERLEAVED;
+    for (int64_t i = 0; i < angles->n; i++) {
+        int64_t first = p->n_offs + (interleaved ? 2 * i : i), second = first + (interleaved ? 1 : angles->n);
+        double c, s, x0 = (double)x[first], x1 = (double)x[second];
+        reference_cos_sin(angles, i, position, &c, &s);
+        double unit = (fabs(x0) + fabs(x1)) * 0x1p-24;
+        note_error(t, fabs((double)y[first] - (x0 * c - x1 * s)) / unit);
+        note_error(t, fabs((double)y[second] - (x1 * c + x0 * s)) / unit);
+    }
+    for (int64_t i = 0; i < p->head_dim; i++)
+        if (i < p->n_offs || i >= p->n_offs + p->n_rot)
+            note_error(t, y[i] == x[i] ? 0.0 : INFINITY);
+}
+
+truth truth_rope(const posenc_rope_params *params, int64_t n_heads, const int32_t *positions, int64_t n_tokens,
+                 random_state *random) {
+    truth t = truth_none();
+    int64_t n_values = params->head_dim * n_heads * n_tokens;
+    reference_angles *angles = reference_angles_create(params->base, params->n_rot, params->n_rot / 2);
+    float *x = malloc((size_t)n_values * sizeof(float)), *y = malloc((size_t)n_values * sizeof(float));
+    posenc_view from = posenc_view_dense(x, POSENC_F32, params->head_dim, n_heads, n_tokens, 1);
+    posenc_view to = from;
+    to.data = y;
+    posenc_rope *rope = NULL;
+    t.status = angles == NULL || x == NULL || y == NULL ? POSENC_ERR_MEMORY : posenc_rope_create(params, &rope);
+    for (int64_t i = 0; t.status == POSENC_OK && i < n_values; i++)
+        x[i] = (float)random_between(random, -4.0, 4.0);
+    if (t.status == POSENC_OK)
+        t.status = posenc_rope_apply(rope, &from, positions, &to, POSENC_FORWARD, posenc_all_rows());
+    for (int64_t row = 0; t.status == POSENC_OK && row < n_heads * n_tokens; row++)
+        compare_head(&t, params, angles, positions[row / n_heads], x + row * params->head_dim,
+                     y + row * params->head_dim);
+    posenc_rope_free(rope);
+    free(y);
+    free(x);
+    free(angles);
+    return t.status == POSENC_OK ? t : failed(t.status);
+}
+
+/* ---- ALiBi and softmax ---- */
+
+truth truth_alibi_slopes(int64_t n_heads) {
+    truth t = truth_none();
+    float *slopes = malloc((size_t)n_heads * sizeof(float));
+    t.status = slopes == NULL ? POSENC_ERR_MEMORY : posenc_alibi_slopes(n_heads, 8.0, slopes);
+    for (int64_t h = 0; t.status == POSENC_OK && h < n_heads; h++) {
+        double expected = reference_slope(n_heads, h);
+        note_error(&t, fabs((double)slopes[h] - expected) / float_ulp(expected));
+    }
+    free(slopes);
+    return t.status == POSENC_OK ? t : failed(t.status);
+}
+
+/* Keys that query position may see. */
+static int64_t allowed_keys(posenc_mask mask, int64_t position, int64_t n_k) {
+    return mask == POSENC_MASK_CAUSAL && position + 1 < n_k ? position + 1 : n_k;
+}
+
+truth truth_alibi_bias(int64_t n_heads, int64_t n_q, int64_t n_k, int64_t q_off) {
+    truth t = truth_none();
+    float *slopes = malloc((size_t)n_heads * sizeof(float));
+    float *bias = malloc((size_t)(n_heads * n_q * n_k) * sizeof(float));
+    posenc_view view = posenc_view_dense(bias, POSENC_F32, n_k, n_q, n_heads, 1);
+    t.status = slopes == NULL || bias == NULL ? POSENC_ERR_MEMORY : posenc_alibi_slopes(n_heads, 8.0, slopes);
+    if (t.status == POSENC_OK)
+        t.status = posenc_alibi_bias(slopes, POSENC_MASK_CAUSAL, q_off, &view, posenc_all_rows());
+    for (int64_t row = 0; t.status == POSENC_OK && row < n_heads * n_q; row++) {
+        int64_t position = q_off + row % n_q, allowed = allowed_keys(POSENC_MASK_CAUSAL, position, n_k);
+        for (int64_t j = 0; j < n_k; j++) {
+            double value = (double)bias[row * n_k + j];
+            double expected = -(double)slopes[row / n_q] * fabs((double)(position - j));
+            if (j >= allowed)
+                note_error(&t, value == -INFINITY ? 0.0 : INFINITY);
+            else
+                note_error(&t, fabs(value - expected) / fmax(fabs(expected) * 0x1p-24, 0x1p-149));
+        }
+    }
+    free(bias);
+    free(slopes);
+    return t.status == POSENC_OK ? t : failed(t.status);
+}
+
+/* truth.h tells the limits; a value below FLT_MIN may have been flushed. */
+static void note_probability(truth *t, float value, double expected, double relative_limit) {
+    double error = fabs((double)value - expected);
+    double beyond_flush = error - 0x1.0001p-126;
+    note_error(t, fmax(error / 2e-6, beyond_flush / (expected * relative_limit + 0x1p-1000)));
+}
+
+static void compare_softmax_row(truth *t, const float *x, const float *y, int64_t n_k, int64_t allowed,
+                                int32_t position, const posenc_softmax_params *params, float slope, double *expected) {
+    reference_softmax(x, allowed, position, params->scale, slope, expected);
+    for (int64_t j = 0; j < n_k; j++)
+        if (j < allowed)
+            note_probability(t, y[j], expected[j], params->slopes != NULL ? 1.4e-5 : 4e-6);
+        else
+            note_error(t, y[j] == 0.0f ? 0.0 : INFINITY);
+}
+
+truth truth_softmax(const float *slopes, int64_t n_heads, int64_t n_q, int64_t n_k, posenc_mask mask,
+                    random_state *random) {
+    truth t = truth_none();
+    int64_t n_values = n_heads * n_q * n_k;
+    float *x = malloc((size_t)n_values * sizeof(float)), *y = malloc((size_t)n_values * sizeof(float));
+    double *expected = malloc((size_t)n_k * sizeof(double));
+    posenc_softmax_params params = POSENC_SOFTMAX_DEFAULTS;
+    params.scale = 0.125f;
+    params.slopes = slopes;
+    params.mask = mask;
+    params.q_off = n_k - n_q;
+    posenc_view from = posenc_view_dense(x, POSENC_F32, n_k, n_q, n_heads, 1);
+    posenc_view to = from;
+    to.data = y;
+    t.status = x == NULL || y == NULL || expected == NULL ? POSENC_ERR_MEMORY : POSENC_OK;
+    for (int64_t i = 0; t.status == POSENC_OK && i < n_values; i++)
+        x[i] = (float)random_between(random, -128.0, 128.0);
+    if (t.status == POSENC_OK)
+        t.status = posenc_softmax(&params, &from, &to, posenc_all_rows());
+    for (int64_t row = 0; t.status == POSENC_OK && row < n_heads * n_q; row++) {
+        int64_t position = params.q_off + row % n_q;
+        float slope = slopes != NULL ? slopes[row / n_q] : 0.0f;
+        compare_softmax_row(&t, x + row * n_k, y + row * n_k, n_k, allowed_keys(mask, position, n_k), (int32_t)position,
+                            &params, slope, expected);
+    }
+    free(expected);
+    free(y);
+    free(x);
+    return t.status == POSENC_OK ? t : failed(t.status);
+}
