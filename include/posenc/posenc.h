@@ -18,7 +18,7 @@
  *   - Nothing outside the declared extents is read or written. Pointers and strides need the
  *     alignment of their element and no more. Any size may be 0.
  *   - Calls on data allocate nothing, lock nothing, start no thread and leave the floating-point
- *     environment alone. They expect it as C programs start: round to nearest, no flush to zero.
+ *     environment alone; they take up to 48 KB of stack. They expect it as C programs start: round to nearest, no flush to zero.
  *   - Set-up objects are immutable: any number of threads may share one.
  */
 #ifndef POSENC_POSENC_H
