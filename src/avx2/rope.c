@@ -3,9 +3,10 @@
 #define POSENC_OWN_ROPE_INTERLEAVED
 #include "kernels/rope.inc.h"
 
-/* Interleaved pairs are taken apart and put together again, within the 128-bit halves: one shuffle a vector more than the
+/* In float32 interleaved pairs are taken apart and put together again, within the 128-bit halves: one shuffle a vector more than the
  * shared body, but half as many vectors of cosines and sines, so that a head of 128 channels is walked once and not twice.
- * Zen 4, 32 heads x 128: over 8 MB 6.6 ns a row against 8.3 of the shared body; in L1 5.6 against 5.1. */
+ * Zen 4, 32 heads x 128: over 8 MB 6.6 ns a row against 8.3 of the shared body; in L1 5.6 against 5.1. With halves, whose
+ * conversions want the same units as the shuffles, the shared body is the faster one. */
 
 V_INLINE void take_apart(vf a, vf b, vf *x0, vf *x1) {
     *x0 = _mm256_shuffle_ps(a, b, 0x88);
@@ -49,6 +50,10 @@ V_INLINE void apart_group(const posenc_rope_args *a, size_t i, const int vectors
     }
 }
 
-void VARIANT(rope_interleaved)(const posenc_rope_args *a) {
-    walk_typed(a, a->n, apart_group);
+void VARIANT(rope_interleaved)(const posenc_rope_args *args) {
+    const posenc_rope_args a = *args; /* a copy: no store through y changes it */
+    if (a.x_type == POSENC_F32 && a.y_type == POSENC_F32)
+        walk(&a, a.n, apart_group, POSENC_F32, POSENC_F32);
+    else
+        walk_typed(args, 2 * a.n, interleaved_group);
 }

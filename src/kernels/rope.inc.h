@@ -59,6 +59,30 @@ V_INLINE void deinterleave_group(const posenc_rope_args *a, size_t i, const int 
     split_group(a, i, vectors, n, x_type, y_type, 1);
 }
 
+/* Vector k of the group holds channels i + k*VF onwards: VF/2 pairs, x0 x1 x0 x1 ... Beside it stand cos cos ... and
+ * -sin sin ..., so that y = x * cos + swapped x * sin, the same two roundings as in the specification. */
+V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
+                                const posenc_dtype x_type, const posenc_dtype y_type) {
+    vf c[GROUP], s[GROUP];
+    for (int k = 0; k < vectors; k++) {
+        const float *cos_row = a->cos_row + (i + k * VF) / 2, *sin_row = a->sin_row + (i + k * VF) / 2;
+        c[k] = n == VF ? v_load_twice(cos_row) : v_load_twice_n(cos_row, n);
+        s[k] = n == VF ? v_load_twice(sin_row) : v_load_twice_n(sin_row, n);
+        c[k] = v_mul(c[k], v_set1(a->cos_factor));
+        s[k] = v_neg_even(v_mul(s[k], v_set1(a->sin_factor)));
+    }
+    const char *x = typed_at(a->x, i, x_type);
+    char *y = typed_out(a->y, i, y_type);
+    for (size_t h = 0; h < a->n_heads; h++) {
+        for (int k = 0; k < vectors; k++) {
+            vf pairs = v_keep(load_typed(x, k * VF, n, x_type));
+            store_typed(y, k * VF, v_fma(pairs, c[k], v_mul(v_swap_pairs(pairs), s[k])), n, y_type);
+        }
+        x += a->x_stride;
+        y += a->y_stride;
+    }
+}
+
 typedef void group_body(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                         const posenc_dtype y_type);
 
@@ -98,33 +122,7 @@ void VARIANT(rope_deinterleave)(const posenc_rope_args *a) {
 }
 
 #ifndef POSENC_OWN_ROPE_INTERLEAVED
-
-/* Vector k of the group holds channels i + k*VF onwards: VF/2 pairs, x0 x1 x0 x1 ... Beside it stand cos cos ... and
- * -sin sin ..., so that y = x * cos + swapped x * sin, the same two roundings as in the specification. */
-V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
-                                const posenc_dtype x_type, const posenc_dtype y_type) {
-    vf c[GROUP], s[GROUP];
-    for (int k = 0; k < vectors; k++) {
-        const float *cos_row = a->cos_row + (i + k * VF) / 2, *sin_row = a->sin_row + (i + k * VF) / 2;
-        c[k] = n == VF ? v_load_twice(cos_row) : v_load_twice_n(cos_row, n);
-        s[k] = n == VF ? v_load_twice(sin_row) : v_load_twice_n(sin_row, n);
-        c[k] = v_mul(c[k], v_set1(a->cos_factor));
-        s[k] = v_neg_even(v_mul(s[k], v_set1(a->sin_factor)));
-    }
-    const char *x = typed_at(a->x, i, x_type);
-    char *y = typed_out(a->y, i, y_type);
-    for (size_t h = 0; h < a->n_heads; h++) {
-        for (int k = 0; k < vectors; k++) {
-            vf pairs = v_keep(load_typed(x, k * VF, n, x_type));
-            store_typed(y, k * VF, v_fma(pairs, c[k], v_mul(v_swap_pairs(pairs), s[k])), n, y_type);
-        }
-        x += a->x_stride;
-        y += a->y_stride;
-    }
-}
-
 void VARIANT(rope_interleaved)(const posenc_rope_args *a) {
     walk_typed(a, 2 * a->n, interleaved_group);
 }
-
 #endif
