@@ -1,0 +1,5 @@
+/* x */
+#include "truth.h"
+int main(void) {
+    return 0;
+}
