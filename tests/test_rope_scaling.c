@@ -8,8 +8,9 @@
 #include "angles.h"
 
 #define PI 3.14159265358979323846
-#define THETA_BOUND                                                                                                    \
-    0x1p-88 /* relative: double-double keeps some 95 bits through each step, the exponent's size costs 7 */
+/* Relative: 2^-95 for each step (src/dd.h), times the factor, at most 64, where an error of the share meets t / factor.
+ */
+#define THETA_BOUND 0x1p-88
 #define MAGNITUDE_BOUND 0x1p-51 /* relative: a quotient or a root of rounded values */
 
 enum { MAX_N_ROT = 512 };
@@ -190,15 +191,16 @@ static int coin(void) {
 }
 
 static posenc_rope_params random_params(posenc_scaling_type type) {
-    posenc_rope_params p = plain(4 + 2 * truth_below(MAX_N_ROT / 2 - 1), truth_log_uniform(10.0, 1e7), type);
+    int64_t pairs = 2 + truth_below(coin() ? 8 : MAX_N_ROT / 2 - 1); /* few: ramps meet the ends of the table */
+    posenc_rope_params p = plain(2 * pairs, truth_log_uniform(10.0, 1e7), type);
     posenc_rope_scaling *s = &p.scaling;
     s->factor = type == POSENC_SCALING_NONE || type == POSENC_SCALING_LONGROPE ? 0.0 : truth_log_uniform(1.0, 64.0);
-    s->original_context = floor(truth_log_uniform(256.0, 200000.0));
+    s->original_context = floor(truth_log_uniform(32.0, 200000.0));
     s->context = floor(s->original_context * truth_log_uniform(0.25, 8.0));
     s->max_context = floor(s->original_context * truth_log_uniform(0.5, 32.0));
     s->alpha = truth_uniform(1.0, 4.0);
     s->beta_fast = truth_log_uniform(8.0, 64.0);
-    s->beta_slow = truth_log_uniform(0.5, 4.0);
+    s->beta_slow = truth_below(8) == 0 ? s->beta_fast : truth_log_uniform(0.5, 4.0);
     s->ext_factor = coin() ? 1.0 : coin() ? 0.0 : truth_uniform(0.0, 1.0);
     s->truncate = coin();
     s->low_freq_factor = truth_uniform(0.5, 2.0);
