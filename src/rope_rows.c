@@ -4,19 +4,38 @@
 
 /* ---- For the walk ---- */
 
+posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction direction) {
+    if ((unsigned)direction > POSENC_SHIFT)
+        return POSENC_ERR_ENUM;
+    int has_xpos = rope->params.xpos.role != POSENC_XPOS_OFF;
+    return has_xpos && direction == POSENC_INVERSE ? POSENC_ERR_ENUM : POSENC_OK;
+}
+
+static double magnitude_of(const posenc_rope *rope, posenc_direction direction) {
+    switch (direction) {
+    case POSENC_INVERSE: return 1.0 / rope->magnitude;
+    case POSENC_SHIFT: return 1.0;
+    default: return rope->magnitude;
+    }
+}
+
 void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *kernels, int64_t first, int64_t n,
-                             double magnitude) {
+                             posenc_direction direction) {
     const posenc_rope *rope = source->rope;
     source->first = first;
     source->n = n;
     source->made_begin = source->made_end = 0;
-    if (rope->n_axes == 1) {
-        posenc_row_maker_init(&source->makers[0], kernels, rope->planes[0].freq, first, n, magnitude);
-        return;
+    for (int axis = 0; axis < rope->n_axes; axis++) {
+        posenc_row_maker *maker = &source->makers[axis];
+        const posenc_freq *freq = rope->planes[axis].freq;
+        if (rope->n_axes == 1)
+            posenc_row_maker_init(maker, kernels, freq, first, n);
+        else
+            posenc_row_maker_init(maker, kernels, freq, 0, freq->n); /* one slice holds all: POSENC_MAX_AXES_ROT */
+        maker->magnitude = magnitude_of(rope, direction);
+        if (direction == POSENC_SHIFT) /* what has grown already grows on from where it is */
+            maker->centre = 0.0;
     }
-    for (int axis = 0; axis < rope->n_axes; axis++) /* one slice holds all: POSENC_MAX_AXES_ROT */
-        posenc_row_maker_init(&source->makers[axis], kernels, rope->planes[axis].freq, 0,
-                              rope->planes[axis].freq->n, magnitude);
 }
 
 /* Each axis makes its pairs side by side; then they go where they stand in the row. */
@@ -145,7 +164,7 @@ posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *pos
                                      posenc_direction direction, const posenc_rope_table *table) {
     if (rope == NULL || table == NULL)
         return POSENC_ERR_NULL;
-    if ((unsigned)direction > POSENC_SHIFT)
+    if (posenc_check_direction(rope, direction) != POSENC_OK)
         return POSENC_ERR_ENUM;
     if (n_tokens < 0 || n_tokens > INT32_MAX)
         return POSENC_ERR_SHAPE;
@@ -167,8 +186,7 @@ posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *pos
     source.n_tokens = n_tokens;
     for (int64_t first = 0; first < rope->n_pairs; first += POSENC_SLICE) {
         int64_t n = rope->n_pairs - first < POSENC_SLICE ? rope->n_pairs - first : POSENC_SLICE;
-        posenc_row_source_slice(&source, posenc_active_kernels(), first, n,
-                                posenc_direction_magnitude(rope, direction));
+        posenc_row_source_slice(&source, posenc_active_kernels(), first, n, direction);
         if (rope->n_axes == 1)
             fill_slice(&source, n_tokens, table);
         else

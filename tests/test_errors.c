@@ -27,11 +27,13 @@ static posenc_sinusoidal *pe;
 
 static int set_up(void **state) {
     posenc_rope_params rope_params = {POSENC_ROPE_HALF, DIM, DIM, 0, 10000.0};
-    posenc_sinusoidal_params pe_params = {POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, DIM, 10000.0, 1.0};
+    posenc_sinusoidal_params pe_params = {
+        POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, DIM, 10000.0, 1.0};
     truth_reseed(state);
     truth_fill(arena, ARENA);
     memcpy(expected, arena, sizeof arena);
-    return posenc_freq_create(10000.0, DIM, &freq) != POSENC_OK || posenc_rope_create(&rope_params, &rope) != POSENC_OK ||
+    return posenc_freq_create(10000.0, DIM, &freq) != POSENC_OK ||
+           posenc_rope_create(&rope_params, &rope) != POSENC_OK ||
            posenc_sinusoidal_create(&pe_params, &pe) != POSENC_OK;
 }
 
@@ -136,9 +138,9 @@ static const struct {
     posenc_status (*call)(const posenc_view *x, const posenc_view *y, posenc_rows rows);
     int has_input, has_rows, n_dims;
 } calls[] = {
-    {"posenc_rope_apply", call_rope, 1, 1, 4},          {"posenc_rope_apply_rows", call_rope_rows, 1, 1, 4},
-    {"posenc_softmax", call_softmax, 1, 1, 4},          {"posenc_alibi_bias", call_bias, 0, 1, 4},
-    {"posenc_sinusoidal_write", call_write, 0, 0, 3},   {"posenc_sinusoidal_add", call_add, 0, 0, 3},
+    {"posenc_rope_apply", call_rope, 1, 1, 4},        {"posenc_rope_apply_rows", call_rope_rows, 1, 1, 4},
+    {"posenc_softmax", call_softmax, 1, 1, 4},        {"posenc_alibi_bias", call_bias, 0, 1, 4},
+    {"posenc_sinusoidal_write", call_write, 0, 0, 3}, {"posenc_sinusoidal_add", call_add, 0, 0, 3},
 };
 
 enum { N_CALLS = sizeof calls / sizeof calls[0] };
@@ -174,8 +176,8 @@ static void refuse_view(int k, place where, field f, int dim, int64_t value, pos
             continue;
         posenc_view bad_x = x, bad_y = y;
         set_field(p == INPUT ? &bad_x : &bad_y, f, dim, value);
-        snprintf(what, sizeof what, "%s, %s view, field %d[%d] = %lld", calls[k].name, p == INPUT ? "input" : "output", f,
-                 dim, (long long)value);
+        snprintf(what, sizeof what, "%s, %s view, field %d[%d] = %lld", calls[k].name, p == INPUT ? "input" : "output",
+                 f, dim, (long long)value);
         check(calls[k].call(&bad_x, &bad_y, posenc_all_rows()), want, what);
     }
 }
@@ -183,8 +185,8 @@ static void refuse_view(int k, place where, field f, int dim, int64_t value, pos
 static void test_views(void **state) {
     (void)state;
     static const int64_t bad_extents[] = {-1, INT64_MIN, INT64_MIN + 1, INT64_MAX, (int64_t)1 << 60, (int64_t)1 << 47};
-    static const int64_t bad_strides[] = {2,         DIM * 4 + 1, INT64_MIN,         INT64_MAX,
-                                          INT64_MAX - 3, INT64_MIN + 4, (int64_t)1 << 60, -((int64_t)1 << 60)};
+    static const int64_t bad_strides[] = {
+        2, DIM * 4 + 1, INT64_MIN, INT64_MAX, INT64_MAX - 3, INT64_MIN + 4, (int64_t)1 << 60, -((int64_t)1 << 60)};
     static const int64_t overlapping[] = {0, 4, -4, DIM * 4 - 4, -(DIM * 4 - 4)};
     static const int64_t bad_elements[] = {0, 2, 8, -4, INT64_MIN, INT64_MAX};
     for (int k = 0; k < N_CALLS; k++) {
@@ -272,6 +274,8 @@ static void test_overlap(void **state) {
         check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, other strides");
         reversed.nb[3] = -x.nb[3];
         check(calls[k].call(&x, &reversed, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, batches reversed");
+        reversed.data = in + N; /* only what lies before its data is shared */
+        check(calls[k].call(&x, &reversed, posenc_all_rows()), POSENC_ERR_OVERLAP, "reaches back into the input");
         x.nb[1] = x.nb[2] = x.nb[3] = 0;
         y = dense(in);
         check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "a broadcast row inside the output");
@@ -284,8 +288,9 @@ static void test_overlap(void **state) {
 static void test_row_ranges(void **state) {
     (void)state;
     enum { ROWS = HEADS * TOKENS * BATCH };
-    static const posenc_rows bad[] = {{-1, 0},        {1, 0},  {0, ROWS + 1}, {ROWS + 1, ROWS + 1}, {INT64_MIN, INT64_MAX},
-                                      {0, INT64_MAX}, {0, -2}, {-1, -1},      {1, -1},              {INT64_MIN, -1}};
+    static const posenc_rows bad[] = {
+        {-1, 0}, {1, 0},   {0, ROWS + 1}, {ROWS + 1, ROWS + 1}, {INT64_MIN, INT64_MAX}, {0, INT64_MAX},
+        {0, -2}, {-1, -1}, {1, -1},       {INT64_MIN, -1}};
     for (int k = 0; k < N_CALLS; k++) {
         posenc_view x, y;
         good_views(k, &x, &y);
@@ -301,7 +306,8 @@ static void test_row_ranges(void **state) {
 static void test_angles(void **state) {
     (void)state;
     static const double bad_bases[] = {0.0, -1.0, 0.5, 0.9999999, 1.0000001e30, INFINITY, -INFINITY, NAN};
-    static const int64_t bad_dims[] = {-2, -1, 1, 7, 2 * (int64_t)POSENC_MAX_PAIRS + 2, INT64_MAX, INT64_MIN, INT64_MAX - 1};
+    static const int64_t bad_dims[] = {-2,        -1,           1, 7, 2 * (int64_t)POSENC_MAX_PAIRS + 2, INT64_MAX,
+                                       INT64_MIN, INT64_MAX - 1};
     static const double bad_thetas[] = {POSENC_MAX_FREQUENCY * (1.0 + 0x1p-52), -1e300, INFINITY, -INFINITY, NAN};
     RETURNS(POSENC_ERR_NULL, posenc_freq_create, 10000.0, DIM, NULL);
     for (size_t i = 0; i < sizeof bad_bases / sizeof bad_bases[0]; i++)
@@ -643,9 +649,18 @@ static void test_every_public_function_is_here(void **state) {
 int main(void) {
 #define ROWS(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        ROWS(test_views),      ROWS(test_huge_products), ROWS(test_empty),  ROWS(test_overlap), ROWS(test_row_ranges),
-        ROWS(test_angles),     ROWS(test_angle_rows),    ROWS(test_rope),   ROWS(test_sinusoidal),
-        ROWS(test_slopes),     ROWS(test_scores),        ROWS(test_types_and_tiers),
+        ROWS(test_views),
+        ROWS(test_huge_products),
+        ROWS(test_empty),
+        ROWS(test_overlap),
+        ROWS(test_row_ranges),
+        ROWS(test_angles),
+        ROWS(test_angle_rows),
+        ROWS(test_rope),
+        ROWS(test_sinusoidal),
+        ROWS(test_slopes),
+        ROWS(test_scores),
+        ROWS(test_types_and_tiers),
         ROWS(test_every_public_function_is_here),
     };
     return truth_run(tests);

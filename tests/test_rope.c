@@ -275,10 +275,9 @@ static void check_splits(const whole *w, const float *cos_rows, const float *sin
     while (end > 0) {
         posenc_rows rows = {end - truth_below(end + 1) % 20, end};
         posenc_status status =
-            cos_rows == NULL
-                ? posenc_rope_apply(w->h.rope, &w->x.view, w->positions, &z.view, POSENC_FORWARD, rows)
-                : posenc_rope_apply_rows(w->h.rope, &w->x.view, cos_rows, sin_rows, stride, &z.view, POSENC_FORWARD,
-                                         rows);
+            cos_rows == NULL ? posenc_rope_apply(w->h.rope, &w->x.view, w->positions, &z.view, POSENC_FORWARD, rows)
+                             : posenc_rope_apply_rows(w->h.rope, &w->x.view, cos_rows, sin_rows, stride, &z.view,
+                                                      POSENC_FORWARD, rows);
         truth_ok(status);
         for (int64_t row = 0; row < rows.begin; row++)
             for (int64_t channel = 0; channel < z.view.ne[0]; channel++) {

@@ -129,6 +129,7 @@ static void test_loads(void **state) {
     begin("loads of float32");
     for (int p = 0; p < N_PLACES; p++) {
         floats a = random_floats();
+        test_case_detail("whole, place %d", p);
         EXPECT_FLOATS(v_load(put_floats(&memory, &a, VF, p)), a.at[k]);
         EXPECT_FLOATS(v_load_twice(put_floats(&memory, &a, VF / 2, p)), a.at[k / 2]);
         for (int n = 0; n <= VF; n++) {
@@ -147,6 +148,7 @@ static void test_loads_double(void **state) {
     begin("loads of float64");
     for (int p = 0; p < N_PLACES; p++) {
         doubles a = random_doubles();
+        test_case_detail("whole, place %d", p);
         EXPECT_DOUBLES(vd_load(put_doubles(&memory, &a, VD, p)), a.at[k]);
         for (int n = 0; n <= VD; n++) {
             test_case_detail("n=%d place %d", n, p);

@@ -138,8 +138,8 @@ static int check_a04(const example *e) {
 static int check_a06(const example *e) {
     int dim = (int)value(e, "d");
     int32_t k = (int32_t)value(e, "k"), sum = (int32_t)value(e, "position") + k;
-    posenc_sinusoidal_params params = {POSENC_SINUSOIDAL_INTERLEAVED, POSENC_SCHEDULE_UNSET, POSENC_ODD_SIN, dim,
-                                       value(e, "base"), 1.0};
+    posenc_sinusoidal_params params = {
+        POSENC_SINUSOIDAL_INTERLEAVED, POSENC_SCHEDULE_UNSET, POSENC_ODD_SIN, dim, value(e, "base"), 1.0};
     float turned[MAX_VALUES], shift[MAX_VALUES];
     encode(params, &sum, 1, turned, dim);
     encode(params, &k, 1, shift, dim);
@@ -155,8 +155,8 @@ static int check_a06(const example *e) {
 static int check_a21(const example *e) {
     int64_t h = (int64_t)value(e, "H"), w = (int64_t)value(e, "W"), dim = (int64_t)value(e, "d");
     int64_t prefix = (int64_t)value(e, "n_prefix");
-    posenc_sinusoidal_params params = {POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, dim / 2,
-                                       value(e, "base"), 1.0};
+    posenc_sinusoidal_params params = {
+        POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, dim / 2, value(e, "base"), 1.0};
     int32_t rows[MAX_POSITIONS], columns[MAX_POSITIONS];
     for (int64_t t = 0; t < h * w; t++) {
         rows[t] = (int32_t)(t / w);
@@ -391,13 +391,27 @@ static const struct {
     const char *file;
     int (*check)(const example *); /* returns the number of values compared */
 } files[] = {
-    {"A01_sinusoidal_interleaved", check_a01}, {"A02_sinusoidal_concat", check_a02}, {"A04_odd_dimension", check_a04},
-    {"A06_shift_matrix", check_a06},           {"A21_sincos_2d", check_a21},         {"B01_rope_frequencies", check_b01},
-    {"B02_rope_interleaved", check_b02},       {"B03_rope_half_split", check_b03},   {"B05_rope_partial", check_b05},
-    {"B06_rope_inverse", check_b06},           {"B08_rope_delta", check_b08},        {"B23_axial_rope", check_b23},
-    {"B24_rope_score", check_b24},             {"C02_alibi_slopes", check_c02},      {"C03_alibi_bias", check_c03},
-    {"C04_rope_alibi", check_c04},             {"C22_masks", check_c22},             {"C26_softmax_path", check_c26},
-    {"C32_attention", check_c32},              {"E03_rope_backward", check_e03},     {"F02_exact_angles", check_f02},
+    {"A01_sinusoidal_interleaved", check_a01},
+    {"A02_sinusoidal_concat", check_a02},
+    {"A04_odd_dimension", check_a04},
+    {"A06_shift_matrix", check_a06},
+    {"A21_sincos_2d", check_a21},
+    {"B01_rope_frequencies", check_b01},
+    {"B02_rope_interleaved", check_b02},
+    {"B03_rope_half_split", check_b03},
+    {"B05_rope_partial", check_b05},
+    {"B06_rope_inverse", check_b06},
+    {"B08_rope_delta", check_b08},
+    {"B23_axial_rope", check_b23},
+    {"B24_rope_score", check_b24},
+    {"C02_alibi_slopes", check_c02},
+    {"C03_alibi_bias", check_c03},
+    {"C04_rope_alibi", check_c04},
+    {"C22_masks", check_c22},
+    {"C26_softmax_path", check_c26},
+    {"C32_attention", check_c32},
+    {"E03_rope_backward", check_e03},
+    {"F02_exact_angles", check_f02},
 };
 
 static cJSON *read_json(const char *file) {
@@ -426,8 +440,7 @@ static void test_vectors(void **state) {
             for (const cJSON *c = cJSON_GetObjectItem(json, "cases")->child; c != NULL; c = c->next, index++) {
                 char where[100];
                 snprintf(where, sizeof where, "%s, case %d", files[k].file, index);
-                example e = {.where = where,
-                             .inputs = cJSON_GetObjectItem(c, "inputs")};
+                example e = {.where = where, .inputs = cJSON_GetObjectItem(c, "inputs")};
                 for (const cJSON *v = cJSON_GetObjectItem(c, "expected")->child; v != NULL; v = v->next) {
                     assert_true(e.n_expected < MAX_VALUES);
                     e.expected[e.n_expected++] = number(v);
