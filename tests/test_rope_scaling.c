@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "angles.h"
+#include "rope.h"
 
 #define PI 3.14159265358979323846
 /* Relative: 2^-95 for each step (src/dd.h), times the factor, at most 64, where an error of the share meets t / factor.
@@ -31,7 +31,7 @@ static posenc_rope *create(const posenc_rope_params *p) {
 }
 
 static double theta(const posenc_rope *rope, int64_t i) {
-    return posenc_freq_theta(posenc_rope_freq(rope), i);
+    return posenc_rope_theta(rope, i);
 }
 
 /* ---- The reference ---- */
@@ -231,7 +231,7 @@ static int must_refuse(const posenc_rope_params *p) {
 
 /* The table's half turns, taken times pi, against the reference; relative. */
 static double theta_error(const posenc_rope *rope, int64_t i, const mpfr_t want) {
-    const posenc_freq *freq = posenc_rope_freq(rope);
+    const posenc_freq *freq = rope->planes[0].freq;
     mpfr_t got, pi;
     mpfr_inits2(TRUTH_BITS, got, pi, (mpfr_ptr)NULL);
     mpfr_const_pi(pi, MPFR_RNDN);
@@ -371,7 +371,8 @@ static void test_lists_are_not_kept(void **state) {
     memset(list, 0xff, sizeof list);
     const int32_t position = 3;
     float cosine[4], sine[4];
-    truth_ok(posenc_angle_rows(posenc_rope_freq(rope), &position, 1, cosine, sine, 4));
+    posenc_rope_table table = {cosine, sine, 4, 1};
+    truth_ok(posenc_rope_fill_table(rope, &position, 1, POSENC_FORWARD, &table));
     for (int i = 0; i < 4; i++)
         truth_close((double)sine[i], sin(3.0 * pow(10.0, -i) / (double)(1 << i)), 1e-7, "pair %d", i);
     posenc_rope_free(rope);

@@ -78,7 +78,7 @@ static posenc_rope *create(const posenc_rope_params *p) {
 }
 
 static double theta(const posenc_rope *rope, int64_t i) {
-    return posenc_freq_theta(posenc_rope_freq(rope), i);
+    return posenc_rope_theta(rope, i);
 }
 
 /* The first n frequencies. */
