@@ -8,6 +8,7 @@
 #include "rope.h"
 
 #define PI 3.14159265358979323846
+
 /* Relative: 2^-95 for each step (src/dd.h), times the factor, at most 64, where an error of the share meets t / factor.
  */
 #define THETA_BOUND 0x1p-88
@@ -298,7 +299,7 @@ static void test_ntk_divides_the_last_frequency(void **state) {
 static void test_yarn_ends(void **state) {
     (void)state;
     posenc_rope_params p = plain(128, 10000.0, POSENC_SCALING_YARN), none = plain(128, 10000.0, POSENC_SCALING_NONE);
-    p.scaling.factor = 16.0;
+    p.scaling.max_context = 65536.0; /* the factor is 16 by that */
     p.scaling.original_context = 4096.0;
     posenc_rope *rope = create(&p), *before = create(&none);
     for (int64_t i = 0; i < 64; i++) { /* FORMULAS B.13: the ramp runs from pair 20 to 46 */

@@ -208,8 +208,10 @@ static void test_lists(void **state) {
                 p.scaling.freq_factors = list;
                 expect(&p, POSENC_ERR_FACTORS, "freq_factors");
             }
-    for (int64_t n = -1; n < 12; n++) {
+    static const double ones[12] = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0};
+    for (int64_t n = -1; n <= 12; n++) {
         posenc_rope_params p = good(POSENC_SCALING_LONGROPE);
+        p.scaling.short_factors = p.scaling.long_factors = ones;
         p.scaling.n_factors = n;
         expect(&p, n == 8 ? POSENC_OK : POSENC_ERR_FACTORS, "n_factors");
     }
