@@ -77,7 +77,7 @@ static double factor_of(const posenc_rope_params *p, int64_t i, int32_t position
         growth = pow(zeta, sign * ((double)position - centre) / p->xpos.scale_base);
     }
     switch (direction) {
-    case POSENC_INVERSE: return 1.0 / (m * growth);
+    case POSENC_INVERSE: return 1.0 / m; /* xPos has none */
     case POSENC_SHIFT: return growth;
     default: return m * growth;
     }

@@ -60,7 +60,10 @@ void truth_random_positions(int32_t *positions, int n_axes, int64_t n) {
 }
 
 posenc_direction truth_random_direction(const posenc_rope_params *params) {
-    return params->layout == POSENC_ROPE_DEINTERLEAVE ? POSENC_FORWARD : (posenc_direction)truth_below(4);
+    if (params->layout == POSENC_ROPE_DEINTERLEAVE)
+        return POSENC_FORWARD;
+    posenc_direction direction = (posenc_direction)truth_below(4);
+    return params->xpos.role != POSENC_XPOS_OFF && direction == POSENC_INVERSE ? POSENC_SHIFT : direction;
 }
 
 const char *truth_direction_name(posenc_direction direction) {

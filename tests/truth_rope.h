@@ -32,6 +32,7 @@ void truth_random_axes(posenc_rope_axes *axes, posenc_axes_kind kind, int64_t n_
 /* n_axes planes of n positions: runs mostly, with jumps. */
 void truth_random_positions(int32_t *positions, int n_axes, int64_t n);
 
+/* One that the parameters allow. */
 posenc_direction truth_random_direction(const posenc_rope_params *params);
 const char *truth_direction_name(posenc_direction direction);
 
