@@ -81,8 +81,30 @@ static double theta(const posenc_rope *rope, int64_t i) {
     return posenc_rope_theta(rope, i);
 }
 
+/* The rows that the first n frequencies and the magnitude ask for, on every tier. Rounding to float32 is off by 2^-24 of
+ * the magnitude, the angle in double by some 1e-12. */
+static void check_rows(const example *e, const posenc_rope *rope, const double *frequencies, int64_t n) {
+    static const int32_t positions[] = {0, 1, -7, 1000};
+    enum { N_POSITIONS = sizeof positions / sizeof positions[0] };
+    float rows[N_POSITIONS * 2 * MAX_VALUES];
+    int64_t n_pairs = posenc_rope_n_pairs(rope);
+    double m = posenc_rope_magnitude(rope), bound = m * (0x1p-24 + 1e-12);
+    posenc_rope_table table = posenc_rope_table_dense(rope, rows);
+    assert_true(n_pairs <= MAX_VALUES);
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_ok(posenc_rope_fill_table(rope, positions, N_POSITIONS, POSENC_FORWARD, &table));
+        for (int t = 0; t < N_POSITIONS; t++)
+            for (int64_t i = 0; i < n; i++) {
+                double angle = positions[t] * frequencies[i];
+                truth_close((double)table.cos[t * table.row_stride + i], m * cos(angle), bound, "%s, cos %d", e->where, (int)i);
+                truth_close((double)table.sin[t * table.row_stride + i], m * sin(angle), bound, "%s, sin %d", e->where, (int)i);
+            }
+    }
+}
+
 /* The first n frequencies. */
 static void check_frequencies(example *e, const posenc_rope *rope, int64_t n) {
+    check_rows(e, rope, e->expected + e->n_checked, n);
     for (int64_t i = 0; i < n; i++)
         check_relative(e, theta(rope, i));
 }
@@ -170,7 +192,25 @@ static void check_b14(example *e) {
     posenc_rope_free(rope);
 }
 
-/* The file holds rotated heads: rotated here in double by the frequencies and the magnitude of the library. */
+/* The file holds rotated heads: rotated by the library on every tier, |y| < 4 and the float32 tolerance of FORMULAS 0.5. */
+static void check_b15_rotated(const example *e, const posenc_rope *rope, const double *heads, int n_tokens, int head_dim,
+                              const double *at) {
+    float x[MAX_VALUES], y[MAX_VALUES];
+    int32_t positions[MAX_VALUES];
+    for (int i = 0; i < n_tokens * head_dim; i++)
+        x[i] = (float)heads[i];
+    for (int t = 0; t < n_tokens; t++)
+        positions[t] = (int32_t)at[t];
+    posenc_view from = posenc_view_dense(x, POSENC_F32, head_dim, 1, n_tokens, 1);
+    posenc_view to = posenc_view_dense(y, POSENC_F32, head_dim, 1, n_tokens, 1);
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_ok(posenc_rope_apply(rope, &from, positions, &to, POSENC_FORWARD, posenc_all_rows()));
+        for (int i = 0; i < n_tokens * head_dim; i++)
+            truth_close((double)y[i], e->expected[i], 2e-6, "%s, rotated, value %d", e->where, i);
+    }
+}
+
+/* And, to show that nothing hides below that, in double by the frequencies and the magnitude of the library. */
 static void check_b15(example *e) {
     double x[MAX_VALUES], list[MAX_VALUES], positions[MAX_VALUES];
     example of_params = {.inputs = input(e, "params")};
@@ -188,6 +228,7 @@ static void check_b15(example *e) {
         &p, head_dim, n_rot, is_neox ? 2 : 0, (int64_t)value(&of_params, "n_ctx_orig"), value(e, "freq_base"),
         freq_scale, value(&of_params, "ext_factor"), attn_factor, 32.0, 1.0, factors != NULL ? list : NULL));
     posenc_rope *rope = create(&p);
+    check_b15_rotated(e, rope, x, n_tokens, head_dim, positions);
     int half = n_rot / 2, stride = p.layout == POSENC_ROPE_HALF ? 1 : 2, apart = stride == 1 ? half : 1;
     for (int t = 0; t < n_tokens; t++) {
         double *head = x + t * head_dim;

@@ -93,6 +93,20 @@ void truth_turn(const posenc_rope *rope, int64_t head_dim, const float *x, const
     truth_ok(posenc_rope_apply(rope, &from, position, &to, direction, posenc_all_rows()));
 }
 
+void truth_rotate(const posenc_rope_params *params, float *x, int64_t n_tokens, const int32_t *positions,
+                  posenc_direction direction) {
+    float copy[TRUTH_MAX_DIM];
+    assert_true(params->head_dim * n_tokens <= TRUTH_MAX_DIM);
+    posenc_rope *rope = truth_rope_new(params);
+    posenc_view from = posenc_view_dense(x, POSENC_F32, params->head_dim, 1, n_tokens, 1), to = from;
+    if (params->layout == POSENC_ROPE_DEINTERLEAVE) {
+        memcpy(copy, x, (size_t)(params->head_dim * n_tokens) * sizeof(float));
+        from.data = copy;
+    }
+    truth_ok(posenc_rope_apply(rope, &from, positions, &to, direction, posenc_all_rows()));
+    posenc_rope_free(rope);
+}
+
 double truth_dot(const float *x, const float *y, int64_t n) {
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++)

@@ -47,6 +47,10 @@ truth_pair truth_pair_written(const posenc_rope_params *params, int64_t i);
 void truth_turn(const posenc_rope *rope, int64_t head_dim, const float *x, const int32_t *position,
                 posenc_direction direction, float *y);
 
+/* Rows [n_tokens][head_dim] in place, with a rope made for it. DEINTERLEAVE goes through a copy. */
+void truth_rotate(const posenc_rope_params *params, float *x, int64_t n_tokens, const int32_t *positions,
+                  posenc_direction direction);
+
 double truth_dot(const float *x, const float *y, int64_t n);
 
 #endif
