@@ -7,6 +7,8 @@
 posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction direction) {
     if ((unsigned)direction > POSENC_SHIFT)
         return POSENC_ERR_ENUM;
+    if (rope->params.layout == POSENC_ROPE_DEINTERLEAVE && direction != POSENC_FORWARD)
+        return POSENC_ERR_ENUM;
     int has_xpos = rope->params.xpos.role != POSENC_XPOS_OFF;
     return has_xpos && direction == POSENC_INVERSE ? POSENC_ERR_ENUM : POSENC_OK;
 }
