@@ -10,6 +10,7 @@
 
 #include "angles.h"
 #include "dd.h"
+#include "view.h"
 
 #define MAX_FACTOR 1e9
 #define MAX_CONTEXT 1e15
@@ -80,6 +81,8 @@ static posenc_status check_list(const double *list, int64_t n, int64_t wanted) {
         return POSENC_OK;
     if (n != wanted)
         return POSENC_ERR_FACTORS;
+    if (!posenc_is_aligned(list, 8))
+        return POSENC_ERR_STRIDE;
     for (int64_t i = 0; i < n; i++)
         if (!is_finite_positive(list[i]))
             return POSENC_ERR_FACTORS;
