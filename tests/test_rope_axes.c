@@ -1,5 +1,5 @@
-/* RoPE with several positions a token, and xPos (FORMULAS B.19-B.23): against the reference (truth_reference.h), and what
- * each scheme promises. */
+/* RoPE with several positions a token, and xPos (FORMULAS B.19-B.23): against the reference (truth_reference.h), and
+ * what each scheme promises. */
 #include "truth_reference.h"
 
 #include <math.h>
@@ -200,8 +200,8 @@ static void test_xpos_against_reference(void **state) {
     print_message("%d random calls with xPos\n", ROUNDS);
 }
 
-/* <q at m, k at n> depends on m - n only, factor included: it grows by zeta^((m - n)/B) at most, which bounds the error of
- * each of the four rotations. And a key moved by SHIFT is the key rotated where it went. */
+/* <q at m, k at n> depends on m - n only, factor included: it grows by zeta^((m - n)/B) at most, which bounds the error
+ * of each of the four rotations. And a key moved by SHIFT is the key rotated where it went. */
 static void test_xpos_properties(void **state) {
     (void)state;
     for (int tier = -1; truth_next_tier(&tier);)

@@ -182,7 +182,8 @@ static void test_shift_by_zero(void **state) {
             int32_t positions[9 * POSENC_MAX_AXES];
             int n_axes = posenc_rope_n_axes(rope);
             for (int64_t i = 0; i < 9 * n_axes; i++)
-                positions[i] = i % 9 == 8 || i % 2 == 0 ? 0 : 1 + (int32_t)truth_below(1000); /* even ones stay mostly */
+                positions[i] =
+                    i % 9 == 8 || i % 2 == 0 ? 0 : 1 + (int32_t)truth_below(1000); /* even ones stay mostly */
             truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne);
             TRUTH_EACH(&x.view, i, j, t, b) {
                 uint32_t bits = (uint32_t)truth_random() | 0x7f800001u; /* some NaN */

@@ -1,5 +1,6 @@
 /* What posenc_rope_apply_tasks is for: packed QKV, the norm of Q and K, a cache that K is scattered into and V with it,
- * the softmax scale; each against the plain calls or a reference in double. test_rope_tasks.c tries every combination. */
+ * the softmax scale; each against the plain calls or a reference in double. test_rope_tasks.c tries every combination.
+ */
 #include "truth_half.h"
 #include "truth_rope.h"
 #include "truth_view.h"
@@ -53,8 +54,8 @@ static void test_packed_qkv(void **state) {
 /* ---- RMS-norm ---- */
 
 /* u = 2^-24. n squares are added in 32 lanes of at most ceil(n/32) fma each, then five times two lanes; all of them are
- * positive, so the sum is off by (ceil(n/32) + 5) u relative. Division by n and adding eps: u each. The root halves that
- * and adds u; its reciprocal, and two multiplications, u each. */
+ * positive, so the sum is off by (ceil(n/32) + 5) u relative. Division by n and adding eps: u each. The root halves
+ * that and adds u; its reciprocal, and two multiplications, u each. */
 static double norm_error(int64_t n) {
     return TRUTH_U * TRUTH_SECOND_ORDER * (((double)((n + 31) / 32) + 5.0 + 2.0) / 2.0 + 4.0);
 }
@@ -98,12 +99,15 @@ static void check_norm(const posenc_rope_params *p, posenc_dtype type, int rotat
                 want[to.first] = n0 * c - n1 * s;
                 want[to.second] = n1 * c + n0 * s;
                 double turned = u * size + 1e-12 * size;
-                bound[to.first] = relative * (fabs(n0 * c) + fabs(n1 * s)) + turned + u * (fabs(n1 * s) + fabs(want[to.first]));
-                bound[to.second] = relative * (fabs(n1 * c) + fabs(n0 * s)) + turned + u * (fabs(n0 * s) + fabs(want[to.second]));
+                bound[to.first] =
+                    relative * (fabs(n0 * c) + fabs(n1 * s)) + turned + u * (fabs(n1 * s) + fabs(want[to.first]));
+                bound[to.second] =
+                    relative * (fabs(n1 * c) + fabs(n0 * s)) + turned + u * (fabs(n0 * s) + fabs(want[to.second]));
             }
             for (int64_t i = 0; i < n; i++)
-                truth_close((double)truth_get(&y.view, i, j, t, 0), want[i], bound[i], "norm%s of %lld channels, channel %lld",
-                            rotates ? " and rotation" : "", (long long)n, (long long)i);
+                truth_close((double)truth_get(&y.view, i, j, t, 0), want[i], bound[i],
+                            "norm%s of %lld channels, channel %lld", rotates ? " and rotation" : "", (long long)n,
+                            (long long)i);
         }
     truth_tensor_free(&x);
     truth_tensor_free(&y);
@@ -162,8 +166,8 @@ static void test_norm_then_rope(void **state) {
 
 /* ---- A cache ---- */
 
-/* K rotated into the cache's type and copied row by row, V converted and copied: the bytes of one call. Rows that no token
- * names keep theirs. */
+/* K rotated into the cache's type and copied row by row, V converted and copied: the bytes of one call. Rows that no
+ * token names keep theirs. */
 static void test_scatter(void **state) {
     (void)state;
     enum { TOKENS = 9, ROWS = 32 };
@@ -256,8 +260,8 @@ static void test_scale(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_packed_qkv), truth_test(test_norm),
-        truth_test(test_norm_then_rope), truth_test(test_scatter),
+        truth_test(test_packed_qkv),         truth_test(test_norm),
+        truth_test(test_norm_then_rope),     truth_test(test_scatter),
         truth_test(test_scatter_to_one_row), truth_test(test_scale),
     };
     return truth_run(tests);

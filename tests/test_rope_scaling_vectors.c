@@ -81,8 +81,8 @@ static double theta(const posenc_rope *rope, int64_t i) {
     return posenc_rope_theta(rope, i);
 }
 
-/* The rows that the first n frequencies and the magnitude ask for, on every tier. Rounding to float32 is off by 2^-24 of
- * the magnitude, the angle in double by some 1e-12. */
+/* The rows that the first n frequencies and the magnitude ask for, on every tier. Rounding to float32 is off by 2^-24
+ * of the magnitude, the angle in double by some 1e-12. */
 static void check_rows(const example *e, const posenc_rope *rope, const double *frequencies, int64_t n) {
     static const int32_t positions[] = {0, 1, -7, 1000};
     enum { N_POSITIONS = sizeof positions / sizeof positions[0] };
@@ -96,8 +96,10 @@ static void check_rows(const example *e, const posenc_rope *rope, const double *
         for (int t = 0; t < N_POSITIONS; t++)
             for (int64_t i = 0; i < n; i++) {
                 double angle = positions[t] * frequencies[i];
-                truth_close((double)table.cos[t * table.row_stride + i], m * cos(angle), bound, "%s, cos %d", e->where, (int)i);
-                truth_close((double)table.sin[t * table.row_stride + i], m * sin(angle), bound, "%s, sin %d", e->where, (int)i);
+                truth_close((double)table.cos[t * table.row_stride + i], m * cos(angle), bound, "%s, cos %d", e->where,
+                            (int)i);
+                truth_close((double)table.sin[t * table.row_stride + i], m * sin(angle), bound, "%s, sin %d", e->where,
+                            (int)i);
             }
     }
 }
@@ -192,9 +194,10 @@ static void check_b14(example *e) {
     posenc_rope_free(rope);
 }
 
-/* The file holds rotated heads: rotated by the library on every tier, |y| < 4 and the float32 tolerance of FORMULAS 0.5. */
-static void check_b15_rotated(const example *e, const posenc_rope *rope, const double *heads, int n_tokens, int head_dim,
-                              const double *at) {
+/* The file holds rotated heads: rotated by the library on every tier, |y| < 4 and the float32 tolerance of FORMULAS
+ * 0.5. */
+static void check_b15_rotated(const example *e, const posenc_rope *rope, const double *heads, int n_tokens,
+                              int head_dim, const double *at) {
     float x[MAX_VALUES], y[MAX_VALUES];
     int32_t positions[MAX_VALUES];
     for (int i = 0; i < n_tokens * head_dim; i++)

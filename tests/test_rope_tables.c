@@ -219,9 +219,8 @@ static void test_positions_packed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_tables),          truth_test(test_rows_are_those_of_angles_h),
-        truth_test(test_imported_tables), truth_test(test_positions_range),
-        truth_test(test_positions_packed),
+        truth_test(test_tables),          truth_test(test_rows_are_those_of_angles_h), truth_test(test_imported_tables),
+        truth_test(test_positions_range), truth_test(test_positions_packed),
     };
     return truth_run(tests);
 }

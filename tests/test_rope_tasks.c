@@ -179,10 +179,10 @@ static void check_set(task_set *s) {
                 }
             }
         if (memcmp(y->buffer, expected, y->n_elements * truth_size(y->view.dtype)) != 0)
-            fail_msg("%s, %s: task %d of %d: rotates %d, scale %g, %s, types %d to %d, %s", posenc_isa_name(posenc_isa()),
-                     truth_direction_name(s->direction), (int)k, (int)s->n_tasks, task->rotates, (double)task->scale,
-                     task->weight != NULL ? "norm" : "no norm", task->x.dtype, task->y.dtype,
-                     task->x.data == task->y.data ? "in place" : "out of place");
+            fail_msg("%s, %s: task %d of %d: rotates %d, scale %g, %s, types %d to %d, %s",
+                     posenc_isa_name(posenc_isa()), truth_direction_name(s->direction), (int)k, (int)s->n_tasks,
+                     task->rotates, (double)task->scale, task->weight != NULL ? "norm" : "no norm", task->x.dtype,
+                     task->y.dtype, task->x.data == task->y.data ? "in place" : "out of place");
         if (task->x.data != task->y.data)
             truth_nothing_changed(&s->memory[k].x, "input of a task");
         free(expected);
@@ -193,12 +193,14 @@ static void check_set(task_set *s) {
 /* ---- Ways to run a set ---- */
 
 static void run_at_once(task_set *s) {
-    truth_ok(posenc_rope_apply_tasks(s->rope, s->tasks, s->n_tasks, s->positions, NULL, s->direction, posenc_all_rows()));
+    truth_ok(
+        posenc_rope_apply_tasks(s->rope, s->tasks, s->n_tasks, s->positions, NULL, s->direction, posenc_all_rows()));
 }
 
 static void run_one_by_one(task_set *s) {
     for (int64_t i = 0; i < s->n_tasks; i++)
-        truth_ok(posenc_rope_apply_tasks(s->rope, &s->tasks[i], 1, s->positions, NULL, s->direction, posenc_all_rows()));
+        truth_ok(
+            posenc_rope_apply_tasks(s->rope, &s->tasks[i], 1, s->positions, NULL, s->direction, posenc_all_rows()));
 }
 
 /* Random ranges, the last first, some empty. */
@@ -265,7 +267,8 @@ static void test_ranges_alone(void **state) {
                         for (int64_t i = 0; i < y->view.ne[0] && (row < rows.begin || row >= rows.end); i++) {
                             float was = truth_was(y, i, j, row_of(&s->tasks[k], t), 0);
                             float is = truth_get(&y->view, i, j, row_of(&s->tasks[k], t), 0);
-                            truth_same_bits(&is, &was, 1, "task %d, row %lld outside the range", (int)k, (long long)row);
+                            truth_same_bits(&is, &was, 1, "task %d, row %lld outside the range", (int)k,
+                                            (long long)row);
                         }
                     }
             }

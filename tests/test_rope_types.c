@@ -13,8 +13,8 @@ static const posenc_dtype types[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
 /* ---- Every value ---- */
 
 /* Copies of one row of n values by the conversion of posenc_rope_apply_tasks. */
-static void convert(const posenc_rope *rope, const void *x, posenc_dtype x_type, void *y, posenc_dtype y_type, int64_t n,
-                    float scale) {
+static void convert(const posenc_rope *rope, const void *x, posenc_dtype x_type, void *y, posenc_dtype y_type,
+                    int64_t n, float scale) {
     posenc_rope_task task = {.x = posenc_view_dense((void *)(uintptr_t)x, x_type, n, 1, 1, 1),
                              .y = posenc_view_dense(y, y_type, n, 1, 1, 1),
                              .scale = scale};
@@ -36,8 +36,9 @@ static void test_every_half(void **state) {
             for (int to = 0; to < 3; to++) {
                 convert(rope, x, types[from], y, types[to], N, 1.0f);
                 for (size_t k = 0; k < N; k++)
-                    if (from == to ? memcmp(y + 2 * k, &x[k], 2) != 0
-                                   : !truth_holds(y + k * truth_size(types[to]), truth_widen(x[k], types[from]), types[to]))
+                    if (from == to
+                            ? memcmp(y + 2 * k, &x[k], 2) != 0
+                            : !truth_holds(y + k * truth_size(types[to]), truth_widen(x[k], types[from]), types[to]))
                         fail_msg("%s: type %d, bits %zx, to type %d", posenc_isa_name(posenc_isa()), from, k, to);
             }
     posenc_rope_free(rope);
@@ -53,14 +54,16 @@ static void test_rounding(void **state) {
     posenc_rope *rope = truth_rope_new(&params);
     for (int type = 1; type < 3; type++) {
         for (int k = 0; k < N / 3; k++) {
-            double low = (double)truth_widen((uint16_t)k, types[type]), high = (double)truth_widen((uint16_t)(k + 1), types[type]);
+            double low = (double)truth_widen((uint16_t)k, types[type]),
+                   high = (double)truth_widen((uint16_t)(k + 1), types[type]);
             float middle = isfinite(low) && isfinite(high) ? (float)((low + high) / 2) : truth_random_bits(POSENC_F32);
             x[3 * k] = middle;
             x[3 * k + 1] = nextafterf(middle, truth_below(2) ? INFINITY : -INFINITY);
             x[3 * k + 2] = truth_random_bits(POSENC_F32);
         }
-        static const float ends[] = {65504.0f, 65519.996f, 65520.0f, -65520.0f, 65536.0f, 0x1p-25f, 0x1.000002p-25f, 0x1p-24f,
-                                     0x1.ffp127f, 0x1.fefffep127f, 0x1.fffffep127f, -0x1.fffffep127f, 0x1p-134f, -0x1p-149f};
+        static const float ends[] = {65504.0f,        65519.996f,       65520.0f,  -65520.0f,   65536.0f,
+                                     0x1p-25f,        0x1.000002p-25f,  0x1p-24f,  0x1.ffp127f, 0x1.fefffep127f,
+                                     0x1.fffffep127f, -0x1.fffffep127f, 0x1p-134f, -0x1p-149f};
         memcpy(x, ends, sizeof ends);
         for (int tier = -1; truth_next_tier(&tier);) {
             convert(rope, x, POSENC_F32, y, types[type], N, 1.0f);
@@ -99,7 +102,8 @@ static void check_copies(const posenc_rope_params *p, const truth_tensor *x, con
 }
 
 static void check_pair_of_types(posenc_dtype from, posenc_dtype to, int hostile) {
-    posenc_rope_params params = truth_rope_random(TRUTH_MAGNITUDE | TRUTH_DEINTERLEAVE | TRUTH_AXES * (int)truth_below(2));
+    posenc_rope_params params =
+        truth_rope_random(TRUTH_MAGNITUDE | TRUTH_DEINTERLEAVE | TRUTH_AXES * (int)truth_below(2));
     posenc_rope *rope = truth_rope_new(&params);
     posenc_direction direction = truth_random_direction(&params);
     int64_t ne[4] = {params.head_dim, 1 + truth_below(4), 1 + truth_below(6), 1 + truth_below(2)};

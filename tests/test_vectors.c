@@ -157,8 +157,8 @@ static int check_c04(const example *e) {
     int32_t positions[MAX_POSITIONS];
     for (int64_t t = 0; t < n; t++)
         positions[t] = (int32_t)t;
-    posenc_rope_params params = truth_rope_params(
-        is(e, "layout", "half") ? POSENC_ROPE_HALF : POSENC_ROPE_INTERLEAVED, dim, dim, 0);
+    posenc_rope_params params =
+        truth_rope_params(is(e, "layout", "half") ? POSENC_ROPE_HALF : POSENC_ROPE_INTERLEAVED, dim, dim, 0);
     params.base = value(e, "base");
     truth_rotate(&params, q, n, positions, POSENC_FORWARD);
     truth_rotate(&params, k, n, positions, POSENC_FORWARD);
@@ -194,10 +194,18 @@ static int check_f02(const example *e) {
 static void test_vectors(void **state) {
     (void)state;
     static const vector_file files[] = {
-        {"A01_sinusoidal_interleaved", check_a01}, {"A02_sinusoidal_concat", check_a02}, {"A04_odd_dimension", check_a04},
-        {"A06_shift_matrix", check_a06},           {"A21_sincos_2d", check_a21},         {"C02_alibi_slopes", check_c02},
-        {"C03_alibi_bias", check_c03},             {"C04_rope_alibi", check_c04},        {"C22_masks", check_c22},
-        {"C26_softmax_path", check_c26},           {"C32_attention", check_c32},         {"F02_exact_angles", check_f02},
+        {"A01_sinusoidal_interleaved", check_a01},
+        {"A02_sinusoidal_concat", check_a02},
+        {"A04_odd_dimension", check_a04},
+        {"A06_shift_matrix", check_a06},
+        {"A21_sincos_2d", check_a21},
+        {"C02_alibi_slopes", check_c02},
+        {"C03_alibi_bias", check_c03},
+        {"C04_rope_alibi", check_c04},
+        {"C22_masks", check_c22},
+        {"C26_softmax_path", check_c26},
+        {"C32_attention", check_c32},
+        {"F02_exact_angles", check_f02},
     };
     check_vector_files(files, sizeof files / sizeof files[0], 35, 919, 8);
 }

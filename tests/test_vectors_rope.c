@@ -101,7 +101,8 @@ static int check_b19(const example *e) {
     int32_t positions[MAX_POSITIONS];
     int64_t n_tokens = integers(e, "positions", positions);
     posenc_rope_params params = params_of(e, "q", layout_of(e));
-    params.xpos = (posenc_xpos){POSENC_XPOS_QUERY, value(e, "gamma"), value(e, "scale_base"), (int32_t)value(e, "centre")};
+    params.xpos =
+        (posenc_xpos){POSENC_XPOS_QUERY, value(e, "gamma"), value(e, "scale_base"), (int32_t)value(e, "centre")};
     int compared = check_zeta(e, &params), n = 0;
     for (int key = 0; key < 2; key++, compared += n) {
         float x[MAX_VALUES];
@@ -110,7 +111,8 @@ static int check_b19(const example *e) {
         truth_rotate(&params, x, n_tokens, positions, POSENC_FORWARD);
         for (int i = 0; i < n; i++) {
             double want = e->expected[compared + i];
-            truth_close((double)x[i], want, TRUTH_TOLERANCE * fmax(1.0, fabs(want)), "%s, value %d", e->where, compared + i);
+            truth_close((double)x[i], want, TRUTH_TOLERANCE * fmax(1.0, fabs(want)), "%s, value %d", e->where,
+                        compared + i);
         }
     }
     return compared;
@@ -228,10 +230,18 @@ static int check_e03(const example *e) {
 static void test_vectors(void **state) {
     (void)state;
     static const vector_file files[] = {
-        {"B02_rope_interleaved", check_b02}, {"B03_rope_half_split", check_b03}, {"B04_rope_deinterleave", check_b04},
-        {"B05_rope_partial", check_b05},     {"B06_rope_inverse", check_b06},    {"B08_rope_delta", check_b08},
-        {"B19_xpos", check_b19},             {"B20_mrope", check_b20},           {"B21_imrope", check_b21},
-        {"B22_vision_rope_2d", check_b22},   {"B23_axial_rope", check_b23},      {"B24_rope_score", check_b24},
+        {"B02_rope_interleaved", check_b02},
+        {"B03_rope_half_split", check_b03},
+        {"B04_rope_deinterleave", check_b04},
+        {"B05_rope_partial", check_b05},
+        {"B06_rope_inverse", check_b06},
+        {"B08_rope_delta", check_b08},
+        {"B19_xpos", check_b19},
+        {"B20_mrope", check_b20},
+        {"B21_imrope", check_b21},
+        {"B22_vision_rope_2d", check_b22},
+        {"B23_axial_rope", check_b23},
+        {"B24_rope_score", check_b24},
         {"E03_rope_backward", check_e03},
     };
     check_vector_files(files, sizeof files / sizeof files[0], 37, 599, 0);

@@ -23,7 +23,8 @@ size_t truth_size(posenc_dtype type) {
 
 float truth_widen(uint16_t bits, posenc_dtype type) {
     format f = format_of(type);
-    int exponent = bits >> f.fraction_bits & ((1 << f.exponent_bits) - 1), fraction = bits & ((1 << f.fraction_bits) - 1);
+    int exponent = bits >> f.fraction_bits & ((1 << f.exponent_bits) - 1),
+        fraction = bits & ((1 << f.fraction_bits) - 1);
     int least = 1 - bias_of(f) - f.fraction_bits;
     double magnitude;
     if (exponent == (1 << f.exponent_bits) - 1)

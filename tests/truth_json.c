@@ -128,8 +128,8 @@ void check_vector_files(const vector_file *files, size_t n_files, int n_cases, i
             cases += checked;
             cJSON_Delete(json);
         }
-        print_message("%s: %d cases, %d values compared, %d cases left out\n", posenc_isa_name(posenc_isa()), cases, values,
-                      left_out);
+        print_message("%s: %d cases, %d values compared, %d cases left out\n", posenc_isa_name(posenc_isa()), cases,
+                      values, left_out);
         assert_int_equal(cases, n_cases);
         assert_int_equal(values, n_values);
         assert_int_equal(left_out, n_left_out);

@@ -44,8 +44,8 @@ typedef struct vector_file {
     int (*check)(const example *e);
 } vector_file;
 
-/* Every case of every file on every tier. A file of which nothing was checked is a failure; so are other numbers of cases
- * and values than these. */
+/* Every case of every file on every tier. A file of which nothing was checked is a failure; so are other numbers of
+ * cases and values than these. */
 void check_vector_files(const vector_file *files, size_t n_files, int n_cases, int n_values, int n_left_out);
 
 #endif

@@ -20,8 +20,7 @@ static origin origin_of(const posenc_rope_params *p, int64_t i) {
         while (i >= begin + s[axis])
             begin += s[axis++];
         return (origin){axis, i, n};
-    case POSENC_AXES_IMROPE:
-        return (origin){i % 3 == 1 && i < 3 * s[1] ? 1 : i % 3 == 2 && i < 3 * s[2] ? 2 : 0, i, n};
+    case POSENC_AXES_IMROPE: return (origin){i % 3 == 1 && i < 3 * s[1] ? 1 : i % 3 == 2 && i < 3 * s[2] ? 2 : 0, i, n};
     case POSENC_AXES_IMROPE_GGML:
         for (axis = 0; axis < 3; axis++)
             if (i % 3 == axis && i < 3 * s[axis])

@@ -123,7 +123,8 @@ static void compare_bytes(const truth_tensor *tensor, const void *expected, cons
     const unsigned char *got = tensor->buffer, *want = expected;
     for (size_t i = 0; i < bytes_of(tensor); i++)
         if (got[i] != want[i])
-            fail_msg("%s: %s: byte %zu of the buffer, which is not to be written", posenc_isa_name(posenc_isa()), where, i);
+            fail_msg("%s: %s: byte %zu of the buffer, which is not to be written", posenc_isa_name(posenc_isa()), where,
+                     i);
 }
 
 void truth_nothing_changed(const truth_tensor *tensor, const char *where) {

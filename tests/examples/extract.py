@@ -13,12 +13,13 @@ import sys
 # What a header's example takes for granted, in C, and the headers that have none.
 GIVEN = {
     'angles.h': '',
+    'rope_config.h': 'posenc_status status; posenc_rope *rope;',
     'rope.h': 'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
     'sinusoidal.h': 'int64_t n_tokens = 4; static float embeddings[4 * 768]; int32_t positions[4] = {0, 1, 2, 7};',
     'softmax.h': 'int64_t n_k = 20; static float scores[32 * 8 * 20]; float slopes[32]; '
                  'if (posenc_alibi_slopes(32, 8.0, slopes) != POSENC_OK) return 1;',
 }
-NO_EXAMPLE = {'alibi.h', 'isa.h', 'posenc.h', 'types.h', 'version.h'}
+NO_EXAMPLE = {'alibi.h', 'isa.h', 'posenc.h', 'rope_scaling.h', 'types.h', 'version.h'}
 
 
 def readme(path, out):
