@@ -129,8 +129,10 @@ posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_tabl
         return POSENC_OK;
     if (table->cos == NULL || table->sin == NULL)
         return POSENC_ERR_NULL;
-    if (n_tokens * table->row_stride > POSENC_LIMIT || !posenc_is_aligned(table->cos, 4) ||
-        !posenc_is_aligned(table->sin, 4))
+    int64_t reach;
+    if (__builtin_mul_overflow(n_tokens, table->row_stride, &reach) || reach > POSENC_LIMIT)
+        return POSENC_ERR_STRIDE;
+    if (!posenc_is_aligned(table->cos, 4) || !posenc_is_aligned(table->sin, 4))
         return POSENC_ERR_STRIDE;
     if (table->step == 2 && table->sin - table->cos != 1 && table->cos - table->sin != 1)
         return POSENC_ERR_STRIDE;

@@ -85,6 +85,9 @@ void test_rope_tables(void **state) {
     refuse_table((posenc_rope_table){rows_a, shifted(rows_b, 1), PAIRS, 1}, POSENC_ERR_STRIDE);
 
     posenc_direction forward = POSENC_FORWARD;
+    posenc_view many_x = posenc_view_dense(in, POSENC_F32, DIM, 1, (int64_t)1 << 42, 1), many_y = many_x;
+    t = (posenc_rope_table){rows_a, rows_b, INT32_MAX, 1}; /* 2^42 rows of 2^31 floats leave int64 */
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_table, rope, &many_x, &t, &many_y, forward, ((posenc_rows){0, 0}));
     RETURNS(POSENC_ERR_NULL, posenc_rope_apply_table, NULL, &x, &good, &y, forward, posenc_all_rows());
     RETURNS(POSENC_ERR_NULL, posenc_rope_apply_table, rope, &x, NULL, &y, forward, posenc_all_rows());
     RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_table, rope, &x, &good, &y, (posenc_direction)7, posenc_all_rows());
