@@ -169,14 +169,14 @@ static posenc_rope_params random_xpos(int64_t dim, posenc_xpos_role role) {
     posenc_rope_params params = truth_rope_params(POSENC_ROPE_INTERLEAVED, dim, dim, 0);
     params.xpos.role = role;
     params.xpos.gamma = truth_uniform(0.2, 0.8);
-    params.xpos.scale_base = truth_log_uniform(16.0, 0x1p27);
+    params.xpos.scale_base = truth_log_uniform(16.0, 0x1p26);
     params.xpos.centre = truth_position() / 4;
     return params;
 }
 
 /* A distance over which no pair grows by more than e^MAX_EXPONENT: |ln zeta| < 1.8. */
 static int32_t random_distance(const posenc_xpos *xpos) {
-    return (int32_t)truth_uniform(-MAX_EXPONENT / 2.0 * xpos->scale_base, MAX_EXPONENT / 2.0 * xpos->scale_base) / 4;
+    return (int32_t)(truth_uniform(-MAX_EXPONENT / 8.0, MAX_EXPONENT / 8.0) * xpos->scale_base);
 }
 
 static void test_xpos_against_reference(void **state) {

@@ -204,7 +204,7 @@ static void test_positions_packed(void **state) {
         for (int64_t s = 0; s < n; s++) {
             int32_t length = (int32_t)truth_below(9); /* 0 too */
             cu_seqlens[s + 1] = cu_seqlens[s] + length;
-            starts[s] = truth_below(4) ? truth_position() / 2 : INT32_MAX - length + 1 - (length == 0);
+            starts[s] = truth_below(4) ? truth_position() / 2 : INT32_MAX - length + (length > 0);
         }
         int with_starts = (int)truth_below(2);
         memset(positions, 0x5a, sizeof positions);
