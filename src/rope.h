@@ -29,7 +29,7 @@ posenc_status posenc_rope_check_axes(const posenc_rope_params *params);
 posenc_status posenc_rope_make_planes(posenc_rope *rope, const posenc_dd *theta);
 int posenc_axis_of_pair(const posenc_rope_params *params, int64_t i);
 
-/* POSENC_ERR_ENUM for a direction that does not exist, or that xPos does not have. */
+/* POSENC_ERR_ENUM for a direction that does not exist, or that xPos or the layout does not have. */
 posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction direction);
 
 /* Rows of one slice of the pairs, for one token after the other. On the caller's stack. (rope_rows.c) */

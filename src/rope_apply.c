@@ -284,9 +284,10 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
     posenc_status status = check_task(rope, &task);
     if (status == POSENC_OK)
         status = check_source(rope, positions, table, x->ne[2], direction);
+    if (status != POSENC_OK)
+        return status;
     int64_t per_batch = x->ne[1] * x->ne[2];
-    if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, per_batch * x->ne[3]);
+    status = posenc_check_rows(&rows, per_batch * x->ne[3]);
     if (status != POSENC_OK || rows.begin == rows.end)
         return status;
 

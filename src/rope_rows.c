@@ -7,6 +7,8 @@
 posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction direction) {
     if ((unsigned)direction > POSENC_SHIFT)
         return POSENC_ERR_ENUM;
+    if (rope->params.layout == POSENC_ROPE_DEINTERLEAVE && direction != POSENC_FORWARD)
+        return POSENC_ERR_ENUM;
     int has_xpos = rope->params.xpos.role != POSENC_XPOS_OFF;
     return has_xpos && direction == POSENC_INVERSE ? POSENC_ERR_ENUM : POSENC_OK;
 }
@@ -127,8 +129,10 @@ posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_tabl
         return POSENC_OK;
     if (table->cos == NULL || table->sin == NULL)
         return POSENC_ERR_NULL;
-    if (n_tokens * table->row_stride > POSENC_LIMIT || !posenc_is_aligned(table->cos, 4) ||
-        !posenc_is_aligned(table->sin, 4))
+    int64_t reach;
+    if (__builtin_mul_overflow(n_tokens, table->row_stride, &reach) || reach > POSENC_LIMIT)
+        return POSENC_ERR_STRIDE;
+    if (!posenc_is_aligned(table->cos, 4) || !posenc_is_aligned(table->sin, 4))
         return POSENC_ERR_STRIDE;
     if (table->step == 2 && table->sin - table->cos != 1 && table->cos - table->sin != 1)
         return POSENC_ERR_STRIDE;

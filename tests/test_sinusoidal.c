@@ -118,7 +118,7 @@ static void check_encoding(const posenc_sinusoidal_params *params, int64_t n_tok
         truth_tensor sum = truth_tensor_random(ne);
         if (truth_below(2) == 0) { /* -0 in the last column */
             *truth_at(&sum.view, ne[0] - 1, 0, 0, 0) = -0.0f;
-            memcpy(sum.before, sum.buffer, sum.n_floats * sizeof(float));
+            truth_mark(&sum);
         }
         truth_ok(posenc_sinusoidal_add(e.pe, positions, &sum.view));
         check_added(&e, &sum, &first.view);

@@ -12,7 +12,8 @@
  *
  *     POSENC_ROPE_HALF           i and i + n_rot/2     (GPT-NeoX, Hugging Face Llama, ggml NEOX)
  *     POSENC_ROPE_INTERLEAVED    2i and 2i + 1         (GPT-J, RoFormer, Llama as published, ggml NORMAL)
- *     POSENC_ROPE_DEINTERLEAVE   read as INTERLEAVED, written as HALF (DeepSeek in Hugging Face; FORMULAS B.4); not in place
+ *     POSENC_ROPE_DEINTERLEAVE   read as INTERLEAVED, written as HALF (DeepSeek in Hugging Face; FORMULAS B.4); not in place,
+ *                                and FORWARD only (else POSENC_ERR_ENUM): a HALF rope shifts the result or takes it back
  *
  * Tensors are [head_dim, n_heads, n_tokens, n_batch] (ne[0] first), as ggml_rope has them, in f32, f16 or bf16; input and
  * output may differ in type. Positions are int32 planes [n_axes][n_tokens], shared by the batch: one plane unless the
@@ -119,7 +120,8 @@ typedef struct posenc_rope_params {
     double base;      /* finite, in [1, 1e30] */
     double rot_fraction; /* in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, with
                             POSENC_SCALING_PROPORTIONAL all of them; 0: n_rot is meant as it stands */
-    posenc_rope_scaling scaling; /* rope_scaling.h; the axes that restart their frequencies take none */
+    posenc_rope_scaling scaling; /* rope_scaling.h; the axes that restart their frequencies (VISION, AXIAL)
+                                    take none and no freq_factors (POSENC_ERR_SCALING) */
     posenc_rope_axes axes;
     posenc_xpos xpos;
 } posenc_rope_params;

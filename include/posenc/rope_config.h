@@ -10,7 +10,7 @@
  *     posenc_rope_set_number(&params, "rope_theta", 500000.0);
  *     posenc_rope_set_string(&params, "rope_type", "llama3");
  *     posenc_rope_set_number(&params, "factor", 8.0);
- *     ...
+ *     posenc_rope_set_number(&params, "original_max_position_embeddings", 8192.0);
  *     status = posenc_rope_create(&params, &rope);
  *
  * What files do not say, or say elsewhere, stays with the caller: the layout; head_dim where it is hidden_size /
