@@ -4,7 +4,7 @@
 
 #include "half_statement.h"
 
-/* VF values of a format; places around the guard pages as test_vec.c has them. */
+/* VF values of a format. */
 typedef struct halves {
     uint16_t at[VF];
 } halves;
