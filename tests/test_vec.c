@@ -1,118 +1,14 @@
 /* Conformance of the vector layer: every operation of vec.h against plain C. docs/vector-layer.md is the statement that
  * both follow; tests/check-vec-layer holds the three to the same list. Compiled once per tier; the build defines
  * VEC_HEADER. */
-#include "vec_tests.h"
-
-#include VEC_HEADER
-#include "kernels/variant.h"
+#include "vec_lanes.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- Vectors as arrays ---- */
-
-typedef struct floats {
-    float at[VF];
-} floats;
-typedef struct ints {
-    int32_t at[VF];
-} ints;
-typedef struct doubles {
-    double at[VD];
-} doubles;
-
-/* Copies bytes, so that no operation under test is needed to look at a vector. */
-#define CONVERTER(name, to, from)                                                                                      \
-    static to name(from a) {                                                                                           \
-        to b;                                                                                                          \
-        _Static_assert(sizeof a == sizeof b, "a vector is its lanes");                                                 \
-        memcpy(&b, &a, sizeof b);                                                                                      \
-        return b;                                                                                                      \
-    }
-CONVERTER(vf_of, vf, floats)
-CONVERTER(floats_of, floats, vf)
-CONVERTER(vi_of, vi, ints)
-CONVERTER(ints_of, ints, vi)
-CONVERTER(vd_of, vd, doubles)
-CONVERTER(doubles_of, doubles, vd)
-
 enum { ROUNDS = 20000 };
 
-static floats random_floats(void) {
-    floats a;
-    for (int k = 0; k < VF; k++)
-        a.at[k] = test_random_float(FILL_HOSTILE);
-    return a;
-}
-
-static doubles random_doubles(void) {
-    doubles a;
-    for (int k = 0; k < VD; k++)
-        a.at[k] = test_random_double(FILL_HOSTILE);
-    return a;
-}
-
-static ints random_ints(void) {
-    static const int32_t special[] = {0,         1, -1, INT32_MIN, INT32_MAX, 1 << 24, (1 << 24) + 1, -(1 << 25) - 3,
-                                      0x7fffffbf};
-    ints a;
-    for (int k = 0; k < VF; k++)
-        a.at[k] = test_random() % 2 ? (int32_t)(uint32_t)test_random()
-                                    : special[test_random_below(sizeof special / sizeof special[0])];
-    return a;
-}
-
-static void expect_float(const char *operation, int lane, float got, float expected) {
-    if (!test_same_float(got, expected))
-        test_fail("%s, lane %d: %a instead of %a", operation, lane, (double)got, (double)expected);
-}
-
-static void expect_double(const char *operation, int lane, double got, double expected) {
-    if (!test_same_double(got, expected))
-        test_fail("%s, lane %d: %a instead of %a", operation, lane, got, expected);
-}
-
-static void expect_int(const char *operation, int lane, int32_t got, int32_t expected) {
-    if (got != expected)
-        test_fail("%s, lane %d: %d instead of %d", operation, lane, (int)got, (int)expected);
-}
-
-/* Holds lane k of a result to an expression in k. */
-#define EXPECT_FLOATS(result, expression)                                                                              \
-    do {                                                                                                               \
-        floats got_ = floats_of(result);                                                                               \
-        for (int k = 0; k < VF; k++)                                                                                   \
-            expect_float(#result, k, got_.at[k], expression);                                                          \
-        test_count(VF);                                                                                                \
-    } while (0)
-#define EXPECT_DOUBLES(result, expression)                                                                             \
-    do {                                                                                                               \
-        doubles got_ = doubles_of(result);                                                                             \
-        for (int k = 0; k < VD; k++)                                                                                   \
-            expect_double(#result, k, got_.at[k], expression);                                                         \
-        test_count(VD);                                                                                                \
-    } while (0)
-#define EXPECT_INTS(result, expression)                                                                                \
-    do {                                                                                                               \
-        ints got_ = ints_of(result);                                                                                   \
-        for (int k = 0; k < VF; k++)                                                                                   \
-            expect_int(#result, k, got_.at[k], expression);                                                            \
-        test_count(VF);                                                                                                \
-    } while (0)
-
-static void begin(const char *operations) {
-    test_catch_faults();
-    (void)test_case("%s, %s", posenc_isa_name(POSENC_TIER), operations);
-}
-
 /* ---- Load and store ---- */
-
-/* Places around both guard pages: enough to pass every alignment of a vector. */
-enum { N_PLACES = 4 * VF };
-
-static test_placement place(int p, size_t element) {
-    return (test_placement){.at_end = p % 2, .distance = (size_t)(p / 2) * element};
-}
 
 /* n random elements in guarded memory. */
 static void *put_floats(test_guarded *memory, const floats *a, size_t n, int p) {
@@ -278,10 +174,10 @@ static void test_special_pairs(void **state) {
 
 static void test_moves(void **state) {
     (void)state;
-    begin("v_keep, v_first_or, v_swap_pairs, v_zip");
+    begin("v_keep, v_first_or, v_swap_pairs, v_zip, v_unzip");
     for (int round = 0; round < ROUNDS / 10; round++) {
         floats a = random_floats(), b = random_floats();
-        vf va = vf_of(a), vb = vf_of(b), low, high;
+        vf va = vf_of(a), vb = vf_of(b), low, high, even, odd;
         for (int n = 0; n <= VF; n++)
             EXPECT_FLOATS(v_first_or(va, (size_t)n, vb), k < n ? a.at[k] : b.at[k]);
         EXPECT_FLOATS(v_keep(va), a.at[k]);
@@ -289,6 +185,9 @@ static void test_moves(void **state) {
         v_zip(va, vb, &low, &high);
         EXPECT_FLOATS(low, k % 2 == 0 ? a.at[k / 2] : b.at[k / 2]);
         EXPECT_FLOATS(high, k % 2 == 0 ? a.at[(VF + k) / 2] : b.at[(VF + k) / 2]);
+        v_unzip(va, vb, &even, &odd);
+        EXPECT_FLOATS(even, k < VF / 2 ? a.at[2 * k] : b.at[2 * k - VF]);
+        EXPECT_FLOATS(odd, k < VF / 2 ? a.at[2 * k + 1] : b.at[2 * k + 1 - VF]);
     }
 }
 
@@ -383,12 +282,26 @@ static void test_sincospi(void **state) {
     }
 }
 
+/* The same for the exponential: results from 0 over denormals to infinity. */
+static void test_exp(void **state) {
+    (void)state;
+    begin("vd_exp");
+    for (int round = 0; round < ROUNDS; round++) {
+        doubles a;
+        for (int k = 0; k < VD; k++)
+            a.at[k] = test_random() % 4 ? test_random_double(FILL_WIDE) * (k % 2 ? 3.0 : 0x1p-10)
+                                        : test_random_double(FILL_HOSTILE);
+        EXPECT_DOUBLES(vd_exp(vd_of(a)), POSENC_EXP(d1_u10purecfma)(a.at[k]));
+    }
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_loads),         cmocka_unit_test(test_loads_double), cmocka_unit_test(test_stores),
-    cmocka_unit_test(test_stores_double), cmocka_unit_test(test_arithmetic),   cmocka_unit_test(test_fused),
-    cmocka_unit_test(test_special_pairs), cmocka_unit_test(test_moves),        cmocka_unit_test(test_max_lanes),
-    cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),      cmocka_unit_test(test_conversions),
-    cmocka_unit_test(test_sincospi),
+    cmocka_unit_test(test_loads),         cmocka_unit_test(test_loads_double),  cmocka_unit_test(test_stores),
+    cmocka_unit_test(test_stores_double), cmocka_unit_test(test_arithmetic),    cmocka_unit_test(test_fused),
+    cmocka_unit_test(test_special_pairs), cmocka_unit_test(test_moves),         cmocka_unit_test(test_max_lanes),
+    cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),       cmocka_unit_test(test_conversions),
+    cmocka_unit_test(test_sincospi),      cmocka_unit_test(test_exp),           cmocka_unit_test(test_half_loads),
+    cmocka_unit_test(test_half_stores),   cmocka_unit_test(test_half_widening), cmocka_unit_test(test_half_rounding),
 };
 
 const vec_tests POSENC_PASTE(vec_tests, _, POSENC_VARIANT) = {tests, sizeof tests / sizeof tests[0]};
