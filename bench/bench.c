@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/half.h"
 #include "race.h"
 #include "shim.h"
 
@@ -61,16 +62,27 @@ void bench_check(posenc_status status) {
     exit(1);
 }
 
-void bench_random(float *x, size_t n, float bound) {
+void bench_compare(bench_job *job, void *data, posenc_dtype type, size_t n) {
+    if (job->n_outputs == (int)(sizeof job->outputs / sizeof job->outputs[0]))
+        bench_check(POSENC_ERR_MEMORY);
+    job->outputs[job->n_outputs++] = (bench_output){data, type, n};
+}
+
+void bench_random(void *x, posenc_dtype type, size_t n, float bound) {
     uint32_t state = 1;
     for (size_t i = 0; i < n; i++) {
         state = state * 1664525u + 1013904223u;
-        x[i] = bound * ((float)(state >> 8) * 0x1p-23f - 1.0f);
+        posenc_store(x, i, bound * ((float)(state >> 8) * 0x1p-23f - 1.0f), type);
     }
 }
 
-float bench_factor(bench_job *job) {
-    return job->n_scalings++ % 2 == 0 ? 2.0f : 0.5f;
+const char *bench_type_name(posenc_dtype x_type, posenc_dtype y_type) {
+    static const char *const names[3][3] = {
+        [POSENC_F32] = {"f32", "f32_f16", "f32_bf16"},
+        [POSENC_F16] = {"f16_f32", "f16", "f16_bf16"},
+        [POSENC_BF16] = {"bf16_f32", "bf16_f16", "bf16"},
+    };
+    return names[x_type][y_type];
 }
 
 /* "scalar avx2; not run: avx512 (not supported by this CPU), neon (not built)" */
@@ -91,6 +103,7 @@ int main(int argc, char **argv) {
     note_tiers();
     bench_register_kernels();
     bench_register_rope();
+    bench_register_fused();
     bench_register_tables();
     bench_register_softmax();
     return shim_main(argc, argv);

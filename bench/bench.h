@@ -5,6 +5,13 @@
 #include "kernels/kernels.h"
 #include "limits.h"
 
+/* What a call writes, for the check that all do the same work. */
+typedef struct bench_output {
+    void *data;
+    posenc_dtype type;
+    size_t n;
+} bench_output;
+
 /* The data of one run. A race puts it first in a struct of its own. */
 typedef struct bench_job {
     const void *shape;             /* what the race was registered with */
@@ -12,20 +19,21 @@ typedef struct bench_job {
     const bench_limits *limits;
     double elements; /* the work of one call, for ns/elem */
     double bytes;    /* what the limit moves in one call, for bytes/s */
-    float *out;      /* what a call writes, or part of it; NULL if that is not comparable */
-    size_t n_out;
-    unsigned n_scalings;
+    int n_outputs;   /* none if what is written is not comparable */
+    bench_output outputs[3];
     int n_blocks;
-    void *blocks[10];
+    void *blocks[16];
 } bench_job;
 
 typedef void bench_call(bench_job *job);
 
-enum { BENCH_OURS, BENCH_PLAIN, BENCH_LIMIT, BENCH_RACERS };
+/* Who competes. The last two stand for the public calls that a fused one replaces, and for a part of its work: most
+ * races have neither. */
+enum { BENCH_OURS, BENCH_PLAIN, BENCH_LIMIT, BENCH_UNFUSED, BENCH_ALONE, BENCH_RACERS };
 
 typedef struct bench_race {
     size_t job_size, shape_size;
-    bench_call *open;  /* allocates, and sets elements, bytes and out; the job arrives zeroed */
+    bench_call *open;  /* allocates, and sets elements, bytes and outputs; the job arrives zeroed */
     bench_call *fill;  /* writes the input; again from time to time, as rounding piles up in place */
     bench_call *close; /* frees what did not come from bench_alloc; may be NULL */
     bench_call *racers[BENCH_RACERS];
@@ -42,18 +50,22 @@ posenc_isa_tier bench_tier(int i);
 void *bench_alloc(bench_job *job, size_t bytes);
 float *bench_floats(bench_job *job, size_t n);
 
+/* Adds an output to those that are compared. */
+void bench_compare(bench_job *job, void *data, posenc_dtype type, size_t n);
+
 /* Ends the program with a message unless status is POSENC_OK: a call that refuses its input must not be timed. */
 void bench_check(posenc_status status);
 
-/* n values in [-bound, bound], the same every time. */
-void bench_random(float *x, size_t n, float bound);
+/* n values of the type in [-bound, bound], the same every time. */
+void bench_random(void *x, posenc_dtype type, size_t n, float bound);
 
-/* 2, 1/2, 2, ... : what scaling the job's data in place multiplies by, so that it stays what it was. */
-float bench_factor(bench_job *job);
+/* "f16", or for a pair "f32_f16". */
+const char *bench_type_name(posenc_dtype x_type, posenc_dtype y_type);
 
 /* The families, each a file. */
 void bench_register_kernels(void);
 void bench_register_rope(void);
+void bench_register_fused(void);
 void bench_register_tables(void);
 void bench_register_softmax(void);
 

@@ -5,10 +5,19 @@
 #include <stddef.h>
 
 #include <posenc/isa.h>
+#include <posenc/types.h>
+
+/* Rows of elements; the stride in bytes. */
+typedef struct bench_rows {
+    void *data;
+    posenc_dtype type;
+    ptrdiff_t stride;
+} bench_rows;
 
 typedef struct bench_limits {
-    /* x[r * stride + i] *= factor, r < n_rows, i < n */
-    void (*scale)(float *x, size_t n_rows, size_t n, size_t stride, float factor);
+    /* Row r, element i of y = that of x, times factor, in float32, r < n_rows, i < n; in place if the data are the
+     * same. In place a factor of 1 leaves everything as it was, and takes no less time than another. */
+    void (*scale)(bench_rows x, bench_rows y, size_t n_rows, size_t n, float factor);
     /* y[i] = value, i < n */
     void (*fill)(float *y, size_t n, float value);
     /* y[i] = x[i], i < n */
@@ -18,7 +27,11 @@ typedef struct bench_limits {
 /* The loops compiled for the tier, which must be one that is built. */
 const bench_limits *bench_limits_of(posenc_isa_tier tier);
 
-#define BENCH_DECLARE_LIMITS(isa) extern const bench_limits bench_limits_##isa;
+typedef void bench_scale(bench_rows x, bench_rows y, size_t n_rows, size_t n, float factor);
+
+#define BENCH_DECLARE_LIMITS(isa)                                                                                      \
+    extern const bench_limits bench_limits_##isa;                                                                      \
+    bench_scale bench_scale_##isa;
 BENCH_DECLARE_LIMITS(scalar)
 BENCH_DECLARE_LIMITS(avx2)
 BENCH_DECLARE_LIMITS(avx512)

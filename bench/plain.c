@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/half.h"
+#include "kernels/kernels.h"
+
 void plain_frequencies(float *inv_freq, size_t dim, float base) {
     for (size_t i = 0; i < dim / 2; i++)
         inv_freq[i] = powf(base, -2.0f * (float)i / (float)dim);
@@ -24,26 +27,78 @@ void plain_angles_double(const double *frequency, size_t n, double position, dou
     }
 }
 
-static void rotate_half(float *x, size_t half, const float *cos_row, const float *sin_row, float sin_sign) {
+static void rotate_half(float *x, size_t half, const float *cos_row, const float *sin_row) {
     for (size_t i = 0; i < half; i++) {
-        float x0 = x[i], x1 = x[i + half], c = cos_row[i], s = sin_sign * sin_row[i];
+        float x0 = x[i], x1 = x[i + half], c = cos_row[i], s = sin_row[i];
         x[i] = x0 * c - x1 * s;
         x[i + half] = x1 * c + x0 * s;
     }
 }
 
-static void rotate_interleaved(float *x, size_t half, const float *cos_row, const float *sin_row, float sin_sign) {
+static void rotate_interleaved(float *x, size_t half, const float *cos_row, const float *sin_row) {
     for (size_t i = 0; i < half; i++) {
-        float x0 = x[2 * i], x1 = x[2 * i + 1], c = cos_row[i], s = sin_sign * sin_row[i];
+        float x0 = x[2 * i], x1 = x[2 * i + 1], c = cos_row[i], s = sin_row[i];
         x[2 * i] = x0 * c - x1 * s;
         x[2 * i + 1] = x1 * c + x0 * s;
     }
 }
 
-void plain_rope(float *x, size_t n_heads, size_t head_dim, size_t n_rot, int interleaved, const float *cos_row,
-                const float *sin_row, float sin_sign) {
-    for (size_t h = 0; h < n_heads; h++)
-        (interleaved ? rotate_interleaved : rotate_half)(x + h * head_dim, n_rot / 2, cos_row, sin_row, sin_sign);
+static void normalise(float *x, size_t n, const float *weight, float eps) {
+    float sum = 0.0f;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    float inverse = 1.0f / sqrtf(sum / (float)n + eps);
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] * inverse * weight[i];
+}
+
+/* The types are constants in each loop. */
+static void convert(const void *x, posenc_dtype x_type, void *y, posenc_dtype y_type, size_t n) {
+    switch (POSENC_TYPE_PAIR(x_type, y_type)) {
+#define CASE(from, to)                                                                                                 \
+    case POSENC_TYPE_PAIR(from, to):                                                                                   \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            posenc_store(y, i, posenc_load(x, i, from), to);                                                           \
+        break;
+        POSENC_EACH_TYPE_PAIR(CASE)
+#undef CASE
+    }
+}
+
+/* Pairs that stand side by side come apart. */
+static void convert_apart(const void *x, posenc_dtype x_type, float *y, size_t half) {
+    for (size_t i = 0; i < half; i++) {
+        y[i] = posenc_load(x, 2 * i, x_type);
+        y[i + half] = posenc_load(x, 2 * i + 1, x_type);
+    }
+}
+
+/* In float32, which is the output or a buffer on its way there. */
+static void one_head(const plain_heads *a, const void *x, void *y) {
+    float buffer[PLAIN_MAX_HEAD], *work = a->y_type == POSENC_F32 ? y : buffer;
+    if (a->n_rot > 0 && a->layout == POSENC_ROPE_DEINTERLEAVE)
+        convert_apart(x, a->x_type, work, a->n_rot / 2);
+    else if (x != work)
+        convert(x, a->x_type, work, POSENC_F32, a->head_dim);
+    if (a->weight != NULL)
+        normalise(work, a->head_dim, a->weight, a->eps);
+    if (a->n_rot > 0)
+        (a->layout == POSENC_ROPE_INTERLEAVED ? rotate_interleaved : rotate_half)(work, a->n_rot / 2, a->cos_row,
+                                                                                  a->sin_row);
+    if (a->scale != 1.0f)
+        for (size_t i = 0; i < a->head_dim; i++)
+            work[i] *= a->scale;
+    if (y != work)
+        convert(work, POSENC_F32, y, a->y_type, a->head_dim);
+}
+
+static size_t head_bytes(const plain_heads *a, posenc_dtype type) {
+    return a->head_dim * (type == POSENC_F32 ? 4 : 2);
+}
+
+void plain_task(const plain_heads *a) {
+    for (size_t h = 0; h < a->n_heads; h++)
+        one_head(a, (const char *)a->x + h * head_bytes(a, a->x_type), (char *)a->y + h * head_bytes(a, a->y_type));
 }
 
 void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_t position, float *row, int add) {

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <posenc/rope.h>
+
 /* inv_freq[i] = base^(-2i/dim), i < dim/2 */
 void plain_frequencies(float *inv_freq, size_t dim, float base);
 
@@ -14,9 +16,25 @@ void plain_angles(const float *inv_freq, size_t n, int32_t position, float *cos_
 /* The same in double. */
 void plain_angles_double(const double *frequency, size_t n, double position, double *cos_out, double *sin_out);
 
-/* Rotates n_rot channels of each head in place; sin_sign -1 rotates back. */
-void plain_rope(float *x, size_t n_heads, size_t head_dim, size_t n_rot, int interleaved, const float *cos_row,
-                const float *sin_row, float sin_sign);
+#define PLAIN_MAX_HEAD 256
+
+/* Dense heads of one token, and what is done to them: RMS-norm, rotation, scaling, in this order. */
+typedef struct plain_heads {
+    const void *x;
+    void *y; /* x, or apart from it */
+    posenc_dtype x_type, y_type;
+    size_t n_heads, head_dim; /* head_dim <= PLAIN_MAX_HEAD */
+    size_t n_rot;             /* channels that are rotated, from the first on; all with DEINTERLEAVE */
+    posenc_rope_layout layout;
+    const float *cos_row, *sin_row;
+    const float *weight; /* NULL: no norm */
+    float eps;
+    float scale;
+} plain_heads;
+
+/* One head after the other, each step a loop. What is not float32 is converted, step by step and element by element in
+ * integers: the baseline has no instruction for it. */
+void plain_task(const plain_heads *heads);
 
 /* One row of the sinusoidal encoding, written or added; dim even. */
 void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_t position, float *row, int add);

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "kernels/half.h"
+#include "view.h"
+
 /* Long against reading the clock, short against what happens to a machine. A call that takes longer is a slice. */
 #define SLICE_SECONDS 200e-6
 
@@ -79,10 +82,10 @@ static double run_slice(racer *r, bench_job *job) {
     return seconds;
 }
 
-/* The baselines answer our slice, unless they have already been given more time than we had. */
-static void run_baselines(racer *racers, double ours, bench_job *job) {
-    for (int i = BENCH_PLAIN; i < BENCH_RACERS; i++)
-        if (racers[i].spent < racers[BENCH_OURS].spent)
+/* The others answer our slice, unless they have already been given more time than we had. */
+static void run_others(racer *racers, double ours, bench_job *job) {
+    for (int i = BENCH_OURS + 1; i < BENCH_RACERS; i++)
+        if (racers[i].call != NULL && racers[i].spent < racers[BENCH_OURS].spent)
             add_sample(&racers[i].times, run_slice(&racers[i], job) / ours);
 }
 
@@ -93,7 +96,7 @@ static void run_race(shim_state *state, racer *racers, const bench_race *race, b
         double seconds = run_slice(ours, job);
         shim_pause(state);
         add_sample(&ours->times, seconds);
-        run_baselines(racers, seconds, job);
+        run_others(racers, seconds, job);
         calls_since_fill += ours->calls;
         if (calls_since_fill > CALLS_PER_FILL) {
             race->fill(job);
@@ -103,52 +106,81 @@ static void run_race(shim_state *state, racer *racers, const bench_race *race, b
     }
 }
 
+/* Ratios are above 1 when a slower racer loses to us, and when we lose to what we are held to. */
+static void report_ratios(shim_state *state, racer *racers) {
+    static const struct {
+        const char *name;
+        int inverted;
+    } columns[BENCH_RACERS] = {
+        [BENCH_PLAIN] = {"x_libm", 0},
+        [BENCH_LIMIT] = {"x_limit", 1},
+        [BENCH_UNFUSED] = {"x_unfused", 0},
+        [BENCH_ALONE] = {"x_alone", 1},
+    };
+    for (int i = BENCH_OURS + 1; i < BENCH_RACERS; i++) {
+        if (racers[i].call == NULL)
+            continue;
+        double ratio = median(&racers[i].times);
+        shim_column(state, columns[i].name, columns[i].inverted ? 1.0 / ratio : ratio);
+    }
+}
+
 static void report(shim_state *state, racer *racers, const bench_job *job) {
     double seconds = median(&racers[BENCH_OURS].times);
     shim_column(state, "ns/elem", 1e9 * seconds / job->elements);
     shim_column(state, "bytes/s", job->bytes / seconds);
-    shim_column(state, "x_libm", median(&racers[BENCH_PLAIN].times));
-    shim_column(state, "x_limit", 1.0 / median(&racers[BENCH_LIMIT].times));
+    report_ratios(state, racers);
 }
 
 /* ---- Is it the same work? ---- */
 
 /* Of the largest value. Only that the same thing is computed matters here: at long positions the plain loop's float32
- * angles are wrong in the second digit. */
-#define TOLERANCE 0.1f
+ * angles are wrong in the second digit. Unfused calls have ours, but may round twice to bf16. */
+#define PLAIN_TOLERANCE 0.1f
+#define UNFUSED_TOLERANCE 0.01f
 
-/* One call on fresh input; what it does not write is NaN. */
-static void run_once(const bench_race *race, int which, bench_job *job) {
-    memset(job->out, 0xff, job->n_out * sizeof(float));
+/* The outputs of one call on fresh input, as floats; what it does not write is NaN. The caller frees them. */
+static float *results_of(const bench_race *race, int which, bench_job *job, size_t *n) {
+    for (int i = 0; i < job->n_outputs; i++)
+        memset(job->outputs[i].data, 0xff, job->outputs[i].n * (size_t)posenc_dtype_size(job->outputs[i].type));
     race->fill(job);
     race->racers[which](job);
+
+    *n = 0;
+    for (int i = 0; i < job->n_outputs; i++)
+        *n += job->outputs[i].n;
+    float *results = malloc(*n * sizeof(float)), *next = results;
+    if (results == NULL)
+        bench_check(POSENC_ERR_MEMORY);
+    for (int i = 0; i < job->n_outputs; i++)
+        for (size_t k = 0; k < job->outputs[i].n; k++)
+            *next++ = posenc_load(job->outputs[i].data, k, job->outputs[i].type);
+    return results;
 }
 
-static int is_alike(const float *x, const float *y, size_t n) {
+static int is_alike(const float *x, const float *y, size_t n, float tolerance) {
     float largest = 0.0f;
     for (size_t i = 0; i < n; i++)
         if (fabsf(y[i]) > largest && isfinite(y[i]))
             largest = fabsf(y[i]);
     for (size_t i = 0; i < n; i++)
-        if (x[i] != y[i] && !(fabsf(x[i] - y[i]) <= TOLERANCE * largest))
+        if (x[i] != y[i] && !(fabsf(x[i] - y[i]) <= tolerance * largest))
             return 0;
     return 1;
 }
 
-/* Ends the program if our code and the plain loop do not compute the same: their ratio would mean nothing. */
-static void compare_results(const bench_race *race, bench_job *job) {
-    size_t bytes = job->n_out * sizeof(float);
-    float *ours = malloc(bytes);
-    if (ours == NULL)
-        bench_check(POSENC_ERR_MEMORY);
-    run_once(race, BENCH_OURS, job);
-    memcpy(ours, job->out, bytes);
-    run_once(race, BENCH_PLAIN, job);
-    if (!is_alike(ours, job->out, job->n_out)) {
-        fprintf(stderr, "posenc-bench: the plain loop computes something else\n");
+/* Ends the program if another racer does not compute what our code does: their ratio would mean nothing. */
+static void compare_results(const bench_race *race, int which, const char *name, float tolerance, bench_job *job) {
+    if (race->racers[which] == NULL)
+        return;
+    size_t n;
+    float *ours = results_of(race, BENCH_OURS, job, &n), *others = results_of(race, which, job, &n);
+    if (!is_alike(ours, others, n, tolerance)) {
+        fprintf(stderr, "posenc-bench: %s compute something else\n", name);
         exit(1);
     }
     free(ours);
+    free(others);
 }
 
 /* ---- A run ---- */
@@ -174,11 +206,14 @@ static void close_job(const bench_race *race, bench_job *job) {
 
 /* What is done once for all runs of a benchmark. */
 static void prepare(bench_entry *entry, bench_job *job) {
-    if (job->out != NULL)
-        compare_results(entry->race, job);
+    if (job->n_outputs > 0) {
+        compare_results(entry->race, BENCH_PLAIN, "the plain loops", PLAIN_TOLERANCE, job);
+        compare_results(entry->race, BENCH_UNFUSED, "the unfused calls", UNFUSED_TOLERANCE, job);
+    }
     entry->race->fill(job);
     for (int i = 0; i < BENCH_RACERS; i++)
-        entry->calls[i] = calls_in_slice(entry->race->racers[i], job);
+        if (entry->race->racers[i] != NULL)
+            entry->calls[i] = calls_in_slice(entry->race->racers[i], job);
     entry->prepared = 1;
 }
 
@@ -195,7 +230,8 @@ void bench_run(shim_state *state, void *context) {
         racers[i].calls = entry->calls[i];
         racers[i].spent = 0.0;
         racers[i].times.n = 0;
-        racers[i].call(job); /* warm up */
+        if (racers[i].call != NULL)
+            racers[i].call(job); /* warm up */
     }
     run_race(state, racers, entry->race, job);
     report(state, racers, job);

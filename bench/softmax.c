@@ -59,8 +59,7 @@ static void open_scores(bench_job *base) {
     job->params = (posenc_softmax_params){0.0883883f, s->alibi ? job->slopes : NULL, s->mask, s->n_k - s->n_q};
     job->x = scores_of(job);
     job->y = scores_of(job);
-    base->out = job->y.data;
-    base->n_out = (size_t)(s->n_k * s->n_q * s->n_heads);
+    bench_compare(base, job->y.data, POSENC_F32, (size_t)(s->n_k * s->n_q * s->n_heads));
     for (int64_t i = 0; i < s->n_q; i++)
         base->elements += (double)(allowed_keys(job, i) * (size_t)s->n_heads);
 }
@@ -82,7 +81,7 @@ static void open_bias(bench_job *base) {
 static void fill_scores(bench_job *base) {
     const score_job *job = (score_job *)base;
     size_t n = (size_t)(job->shape.n_k * job->shape.n_q * job->shape.n_heads);
-    bench_random(job->x.data, n, 16.0f);
+    bench_random(job->x.data, POSENC_F32, n, 16.0f);
 }
 
 /* One row of a plain or limiting pass. */

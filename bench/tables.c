@@ -62,15 +62,14 @@ static void open_table(bench_job *base) {
     job->positions = bench_alloc(base, (size_t)job->shape.n_positions * sizeof(int32_t));
     job->inv_freq = bench_floats(base, (size_t)job->shape.dim / 2);
     base->elements = (double)job->n;
-    base->out = job->table;
-    base->n_out = job->n;
+    bench_compare(base, job->table, POSENC_F32, job->n);
     base->bytes = (job->shape.add ? 8 : 4) * base->elements; /* one float read and written, or only written */
 }
 
 /* Lone positions stride through 2^17, a long context, so that no two neighbours share a block. */
 static void fill_table(bench_job *base) {
     table_job *job = (table_job *)base;
-    bench_random(job->table, job->n, 1.0f);
+    bench_random(job->table, POSENC_F32, job->n, 1.0f);
     plain_frequencies(job->inv_freq, (size_t)job->shape.dim, 10000.0f);
     for (int64_t t = 0; t < job->shape.n_positions; t++)
         job->positions[t] = (int32_t)(job->shape.lone ? t * 40503 % (1 << 17) : 3000 + t);
@@ -113,8 +112,9 @@ static void plain_sinusoidal_rows(bench_job *base) {
 /* Writing the table, or reading and writing it where rows are added. */
 static void limit_table(bench_job *base) {
     const table_job *job = (table_job *)base;
+    bench_rows table = {job->table, POSENC_F32, (ptrdiff_t)(job->n * sizeof(float))};
     if (job->shape.add)
-        base->limits->scale(job->table, 1, job->n, job->n, bench_factor(base));
+        base->limits->scale(table, table, 1, job->n, 1.0f);
     else
         base->limits->fill(job->table, job->n, 1.0f);
 }
