@@ -40,6 +40,7 @@
  *     ...
  *     posenc_view q = posenc_view_dense(data, POSENC_F32, 128, 32, n_tokens, 1);
  *     status = posenc_rope_apply(rope, &q, positions, &q, POSENC_FORWARD, posenc_all_rows());
+ *     posenc_rope_free(rope);
  */
 #ifndef POSENC_ROPE_H
 #define POSENC_ROPE_H

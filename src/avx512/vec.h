@@ -52,12 +52,15 @@ V_INLINE __m256i v_load_16_n_(const uint16_t *p, size_t n) { return _mm256_maskz
 V_INLINE vf v_from_bf16_(__m256i a) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(a), 16)); }
 /* Not vcvtneps2bf16: it flushes denormals. */
 V_INLINE __m256i v_to_bf16_(vf a) {
+    const __m512i high_halves = _mm512_set_epi16(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 29, 27, 25, 23, 21, 19,
+                                                 17, 15, 13, 11, 9, 7, 5, 3, 1);
     __m512i bits = _mm512_castps_si512(a);
-    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
     __mmask16 nan = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+    __m512i rounded = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
+    rounded = _mm512_mask_add_epi32(rounded, odd, rounded, _mm512_set1_epi32(1));
     rounded = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
-    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16));
+    return _mm512_castsi512_si256(_mm512_permutexvar_epi16(high_halves, rounded));
 }
 V_INLINE vf v_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
 V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return _mm512_cvtph_ps(v_load_16_n_(p, n)); }
