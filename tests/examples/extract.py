@@ -56,9 +56,9 @@ def headers(directory, out):
                      f'{"one" if header.name in GIVEN else "none"}')
         name = header.stem + '_example'
         body = examples[0].replace('    ...\n', '')
-        result = 'status' if 'status' in body else 'POSENC_OK'
+        result = 'status != POSENC_OK' if 'status' in body else '0'
         text += f'static int {name}(void) {{\n    {GIVEN[header.name]}\n#line 1 "example of {header.name}"\n{body}' \
-                f'    {AFTER.get(header.name, "")}\n    return {result} != POSENC_OK;\n}}\n\n'
+                f'    {AFTER.get(header.name, "")}\n    return {result};\n}}\n\n'
         names.append(name)
     calls = ' || '.join(f'{name}() != 0' for name in names)
     pathlib.Path(out).write_text(f'{text}int main(void) {{\n    return {calls};\n}}\n')
