@@ -19,12 +19,6 @@ GIVEN = {
     'softmax.h': 'int64_t n_k = 20; static float scores[32 * 8 * 20]; float slopes[32]; '
                  'if (posenc_alibi_slopes(32, 8.0, slopes) != POSENC_OK) return 1;',
 }
-# What an example leaves to its reader.
-AFTER = {
-    'rope.h': 'posenc_rope_free(rope);',
-    'rope_config.h': 'posenc_rope_free(rope);',
-    'sinusoidal.h': 'posenc_sinusoidal_free(pe);',
-}
 NO_EXAMPLE = {'alibi.h', 'isa.h', 'posenc.h', 'rope_scaling.h', 'types.h', 'version.h'}
 
 
@@ -58,7 +52,7 @@ def headers(directory, out):
         body = examples[0].replace('    ...\n', '')
         result = 'status != POSENC_OK' if 'status' in body else '0'
         text += f'static int {name}(void) {{\n    {GIVEN[header.name]}\n#line 1 "example of {header.name}"\n{body}' \
-                f'    {AFTER.get(header.name, "")}\n    return {result};\n}}\n\n'
+                f'    return {result};\n}}\n\n'
         names.append(name)
     calls = ' || '.join(f'{name}() != 0' for name in names)
     pathlib.Path(out).write_text(f'{text}int main(void) {{\n    return {calls};\n}}\n')
