@@ -208,6 +208,20 @@ static void test_max_lanes(void **state) {
             test_fail("v_max_lanes: %a instead of %a", (double)got, (double)highest);
         test_count(1);
     }
+
+    begin("v_sum_lanes");
+    for (int round = 0; round < ROUNDS; round++) {
+        floats a, sums;
+        for (int k = 0; k < VF; k++)
+            sums.at[k] = a.at[k] = test_random_float(round % 2 ? FILL_HOSTILE : FILL_ORDINARY);
+        for (int width = VF / 2; width > 0; width /= 2)
+            for (int k = 0; k < width; k++)
+                sums.at[k] += sums.at[k + width];
+        float got = v_sum_lanes(vf_of(a));
+        if (memcmp(&got, &sums.at[0], sizeof got) != 0 && !(isnan(got) && isnan(sums.at[0])))
+            test_fail("v_sum_lanes: %a instead of %a", (double)got, (double)sums.at[0]);
+        test_count(1);
+    }
 }
 
 /* ---- int32 ---- */

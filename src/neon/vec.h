@@ -136,6 +136,10 @@ V_INLINE float v_max_lanes(vf a) {
     vf m = v_max(a, vextq_f32(a, a, 2));
     return vgetq_lane_f32(v_max(m, vextq_f32(m, m, 1)), 0);
 }
+V_INLINE float v_sum_lanes(vf a) {
+    float32x2_t s = vadd_f32(vget_low_f32(a), vget_high_f32(a));
+    return vget_lane_f32(s, 0) + vget_lane_f32(s, 1);
+}
 
 /* ---- int32 ---- */
 
