@@ -185,6 +185,8 @@ static const char *read_through(gguf_file *file) {
     }
     if (alignment == 0 || alignment > 1 << 20 || (alignment & (alignment - 1)) != 0)
         complain(&c, "has a general.alignment that is no power of two up to 2^20");
+    if (c.complaint != NULL)
+        return c.complaint;
     file->tensors = c.at;
     for (uint64_t k = 0; k < file->n_tensors && c.complaint == NULL; k++)
         take_tensor(&c, &tensor);

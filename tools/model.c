@@ -114,7 +114,14 @@ static void choose_context(reader *r, model_config *c, model_table *table, doubl
 
 /* ---- Checks ---- */
 
+/* Far more than any model has; beyond it, checking would take minutes. */
+enum { MOST_HEADS = 4096, MOST_HEAD_DIM = 4096 };
+
 static void check_heads(reader *r, const model_config *c) {
+    if (c->n_heads > MOST_HEADS || c->head_dim > MOST_HEAD_DIM || c->q.head_dim > MOST_HEAD_DIM ||
+        c->k.head_dim > MOST_HEAD_DIM)
+        reader_fail(r, "%lld heads of %lld channels make no sense; at most %d of %d are expected",
+                    (long long)c->n_heads, (long long)c->head_dim, MOST_HEADS, MOST_HEAD_DIM);
     if (c->n_kv_heads > c->n_heads || (c->n_heads > 0 && c->n_heads % c->n_kv_heads != 0))
         reader_fail(r, "%lld key-value heads cannot serve %lld heads; correct one of them", (long long)c->n_kv_heads,
                     (long long)c->n_heads);

@@ -38,7 +38,8 @@ static void print_scaling(const posenc_rope_scaling *s) {
                                                                              : names[s->type]);
     if (s->type == POSENC_SCALING_NONE)
         return;
-    print_given(", factor ", s->factor);
+    int from_lengths = s->type == POSENC_SCALING_YARN && s->factor == 0.0;
+    print_given(", factor ", from_lengths ? s->max_context / s->original_context : s->factor);
     print_given(", original context ", s->original_context);
     if (s->type == POSENC_SCALING_DYNAMIC)
         print_given(", as for a context of ", s->context);
