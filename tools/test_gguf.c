@@ -282,10 +282,11 @@ static void cut_off(const char *what, void (*make)(file *), size_t least) {
 }
 
 /* One byte changed may still make a valid file, but nothing worse than a refusal. */
-static void change_every_byte(const char *what, void (*make)(file *), unsigned char bits) {
+static void change_every_byte(const char *what, void (*make)(file *)) {
     file f;
     make(&f);
     for (size_t i = 0; i < f.header; i++) {
+        unsigned char bits = i % 2 == 0 ? 0x01 : 0x80; /* counts and types a little wrong, or much */
         f.bytes[i] ^= bits;
         int status = run(f.bytes, f.size);
         char place[64];
@@ -408,8 +409,7 @@ int main(int argc, char **argv) {
     wrong_lists();
     cut_off("llama cut off", llama, 0);
     cut_off("phi3 cut off", phi3, 400);
-    change_every_byte("llama", llama, 0x80);
-    change_every_byte("deepseek2", deepseek2, 0x01);
+    change_every_byte("llama", llama);
 
     unlink(model_path);
     unlink(out_path);
