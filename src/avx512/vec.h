@@ -132,9 +132,7 @@ V_INLINE vf v_exponent(vf a) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm5
 /* ---- float64 ---- */
 
 V_INLINE vd vd_load(const double *p) { return _mm512_loadu_pd(p); }
-V_INLINE vd vd_load_n(const double *p, size_t n) { return _mm512_maskz_loadu_pd((__mmask8)v_first_lanes_(n), p); }
 V_INLINE void vd_store(double *p, vd a) { _mm512_storeu_pd(p, a); }
-V_INLINE void vd_store_n(double *p, vd a, size_t n) { _mm512_mask_storeu_pd(p, (__mmask8)v_first_lanes_(n), a); }
 V_INLINE vd vd_set1(double a) { return _mm512_set1_pd(a); }
 V_INLINE vd vd_add(vd a, vd b) { return _mm512_add_pd(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }
