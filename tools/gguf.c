@@ -45,18 +45,17 @@ static uint64_t take_u64(cursor *c) {
     return low | (uint64_t)take_u32(c) << 32;
 }
 
-/* n things of that size each. */
-static void skip(cursor *c, uint64_t n, size_t size) {
-    if (c->complaint == NULL && n > left(c) / size)
+static void skip(cursor *c, uint64_t n_bytes) {
+    if (c->complaint == NULL && n_bytes > left(c))
         complain(c, "ends too early");
     if (c->complaint == NULL)
-        c->at += (size_t)n * size;
+        c->at += (size_t)n_bytes;
 }
 
 static void take_text(cursor *c, char text[GGUF_MOST_TEXT]) {
     uint64_t n = take_u64(c);
     size_t start = c->at;
-    skip(c, n, 1);
+    skip(c, n);
     size_t kept = c->complaint != NULL ? 0 : n < GGUF_MOST_TEXT - 1 ? (size_t)n : GGUF_MOST_TEXT - 1;
     memcpy(text, c->file->data + start, kept);
     text[kept] = '\0';
@@ -238,7 +237,7 @@ int gguf_read_floats(const gguf_file *file, const gguf_tensor *tensor, double *n
     if (tensor->type != 0 || tensor->n_dims != 1 || tensor->dims[0] != n || file->tensor_data > file->size)
         return 0;
     cursor c = {file, file->tensor_data, NULL};
-    skip(&c, tensor->offset, 1);
+    skip(&c, tensor->offset);
     for (size_t i = 0; i < n && c.complaint == NULL; i++)
         numbers[i] = take_number(&c, GGUF_F32);
     return c.complaint == NULL;

@@ -171,18 +171,29 @@ static model_table *new_table(const json_model *m, const char *name, const posen
     return table;
 }
 
-/* Tables for kinds of layers: objects inside the object, or a base of its own for those with a sliding window. */
-static void read_tables(const json_model *m) {
-    posenc_rope_params common = common_params(m);
-    const cJSON *rope = json_find(m->text, NAMES("rope_parameters", "rope_scaling")), *field;
-    if (rope != NULL && !cJSON_IsObject(rope))
-        reader_fail(m->r, "\"%s\" is no object; correct it", rope->string);
+/* An object inside the object for each kind of layers. What stands beside them is for all. 0 if there are none. */
+static int read_kinds_of_layers(const json_model *m, const cJSON *rope, posenc_rope_params common) {
+    const cJSON *field;
+    int n = 0;
+    cJSON_ArrayForEach(field, rope) n += cJSON_IsObject(field);
+    if (n == 0)
+        return 0;
+    cJSON_ArrayForEach(field, rope) if (!cJSON_IsObject(field)) read_field(m, &common, field, 1);
     cJSON_ArrayForEach(field, rope) {
         model_table *table = cJSON_IsObject(field) ? new_table(m, field->string, &common) : NULL;
         if (table != NULL)
             read_fields(m, &table->params, field, 1);
     }
-    if (m->config->n_tables > 0)
+    return 1;
+}
+
+/* Layers with a sliding window may also have a base of their own, and then no scaling. */
+static void read_tables(const json_model *m) {
+    posenc_rope_params common = common_params(m);
+    const cJSON *rope = json_find(m->text, NAMES("rope_parameters", "rope_scaling"));
+    if (rope != NULL && !cJSON_IsObject(rope))
+        reader_fail(m->r, "\"%s\" is no object; correct it", rope->string);
+    if (read_kinds_of_layers(m, rope, common))
         return;
     const cJSON *local_base = json_find(m->text, NAMES("rope_local_base_freq"));
     model_table *table = new_table(m, local_base != NULL ? "full_attention" : "", &common);

@@ -146,6 +146,7 @@ refused_scaling '1 sections' '"rope_type": "default", "mrope_section": [4]'
 reads 'not understood rope_wobble$' "{\"model_type\": \"llama\", $small, \"rope_wobble\": 2}"
 reads 'base 70000' "{$small, \"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 70000}}"
 reads 'base 80000' "{$small, \"rope_parameters\": {\"full_attention\": {\"rope_theta\": 80000}}}"
+reads 'not understood wobble$' "{$small, \"rope_parameters\": {\"wobble\": 1, \"a\": {\"rope_theta\": 1e4}}}"
 reads 'layer, 2 layers' "{$small, \"layer_types\": [\"a\", \"layer\", \"layer\"], \"rope_parameters\": {
     \"a\": {\"rope_theta\": 1e4}, \"layer\": {\"rope_theta\": 1e5, \"rope_type\": \"linear\", \"factor\": 3}}}"
 reads '4 of 8 channels' "{$small, \"rope_theta\": 1e4, \"partial_rotary_factor\": 0.5}"

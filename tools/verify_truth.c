@@ -205,7 +205,7 @@ static truth check_softmax_alibi(const int32_t *positions, random_state *random)
 /* ---- The table ---- */
 
 static const char rope_unit[] = "2^-24 (|x0| + |x1|) m";
-static const char stored_unit[] = "2^-24 (|x0| + |x1|) m, beyond half an ulp of the stored type";
+static const char stored_unit[] = "2^-24 (|x0| + |x1|) m, beyond half an ulp of y";
 
 static const struct truth_line {
     const char *what;
