@@ -134,12 +134,13 @@ double posenc_freq_theta(const posenc_freq *freq, int64_t i) {
 /* ---- Rows ---- */
 
 void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernels, const posenc_freq *freq,
-                           int64_t first, int64_t n, double magnitude) {
+                           int64_t first, int64_t n) {
     maker->kernels = kernels;
     maker->freq = freq;
     maker->first = first;
     maker->n = n;
-    maker->magnitude = magnitude;
+    maker->magnitude = 1.0;
+    maker->centre = freq->centre;
     maker->anchored_at = 1; /* no multiple of the block */
 }
 
@@ -151,7 +152,7 @@ static void move_anchor(posenc_row_maker *maker, int64_t position) {
         .hi = maker->freq->hi + maker->first,
         .lo = maker->freq->lo + maker->first,
         .growth = maker->freq->growth != NULL ? maker->freq->growth + maker->first : NULL,
-        .centre = maker->freq->centre,
+        .centre = maker->centre,
         .magnitude = maker->magnitude,
         .position = (double)position,
         .cos_out = maker->anchor_cos,
@@ -230,7 +231,7 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
     posenc_row_maker maker;
     for (int64_t first = 0; first < freq->n; first += POSENC_SLICE) {
         int64_t n = freq->n - first < POSENC_SLICE ? freq->n - first : POSENC_SLICE;
-        posenc_row_maker_init(&maker, posenc_active_kernels(), freq, first, n, 1.0);
+        posenc_row_maker_init(&maker, posenc_active_kernels(), freq, first, n);
         posenc_row_target target = {
             .cos_out = cos_rows + first,
             .sin_out = sin_rows + first,

@@ -44,13 +44,15 @@ typedef struct posenc_row_maker {
     const posenc_freq *freq;
     int64_t first, n;     /* the slice: n <= POSENC_SLICE pairs, first a multiple of POSENC_COLUMN */
     double magnitude;     /* factor on every value */
+    double centre;        /* xPos: where nothing has grown */
     int64_t anchored_at;  /* position of the anchor; odd: none yet */
     double anchor_cos[POSENC_SLICE], anchor_sin[POSENC_SLICE];
 } posenc_row_maker;
 
-/* Points the maker at pairs first .. first + n - 1. */
+/* Points the maker at pairs first .. first + n - 1, with magnitude 1 and the table's centre; the caller may change both
+ * before rows are made. */
 void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernels, const posenc_freq *freq,
-                           int64_t first, int64_t n, double magnitude);
+                           int64_t first, int64_t n);
 
 /* Row t of the target, t < n_positions, from positions[t]. The target's outputs stand at the slice's first pair. */
 void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,

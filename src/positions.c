@@ -1,6 +1,8 @@
 /* Arrays of positions. */
 #include <posenc/rope.h>
 
+#include "view.h"
+
 posenc_status posenc_positions_range(int32_t start, int64_t n, int32_t *positions) {
     if (n < 0)
         return POSENC_ERR_SHAPE;
@@ -8,6 +10,8 @@ posenc_status posenc_positions_range(int32_t start, int64_t n, int32_t *position
         return POSENC_ERR_POSITION;
     if (n > 0 && positions == NULL)
         return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(positions, 4))
+        return POSENC_ERR_STRIDE;
     for (int64_t t = 0; t < n; t++)
         positions[t] = (int32_t)(start + t);
     return POSENC_OK;
@@ -32,8 +36,14 @@ posenc_status posenc_positions_packed(const int32_t *cu_seqlens, const int32_t *
         return POSENC_ERR_SHAPE;
     if (n_sequences == 0)
         return POSENC_OK;
-    if (cu_seqlens == NULL || (positions == NULL && cu_seqlens[n_sequences] > 0))
+    if (cu_seqlens == NULL)
         return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(cu_seqlens, 4))
+        return POSENC_ERR_STRIDE;
+    if (positions == NULL && cu_seqlens[n_sequences] > 0)
+        return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(starts, 4) || !posenc_is_aligned(positions, 4))
+        return POSENC_ERR_STRIDE;
     posenc_status status = check_packed(cu_seqlens, starts, n_sequences);
     if (status != POSENC_OK)
         return status;

@@ -113,11 +113,3 @@ double posenc_rope_theta(const posenc_rope *rope, int64_t i) {
 double posenc_rope_magnitude(const posenc_rope *rope) {
     return rope == NULL ? (double)NAN : rope->magnitude;
 }
-
-double posenc_direction_magnitude(const posenc_rope *rope, posenc_direction direction) {
-    switch (direction) {
-    case POSENC_INVERSE: return 1.0 / rope->magnitude;
-    case POSENC_SHIFT: return 1.0;
-    default: return rope->magnitude;
-    }
-}

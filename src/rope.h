@@ -29,8 +29,8 @@ posenc_status posenc_rope_check_axes(const posenc_rope_params *params);
 posenc_status posenc_rope_make_planes(posenc_rope *rope, const posenc_dd *theta);
 int posenc_axis_of_pair(const posenc_rope_params *params, int64_t i);
 
-/* The magnitude that a direction applies. */
-double posenc_direction_magnitude(const posenc_rope *rope, posenc_direction direction);
+/* POSENC_ERR_ENUM for a direction that does not exist, or that xPos or the layout does not have. */
+posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction direction);
 
 /* Rows of one slice of the pairs, for one token after the other. On the caller's stack. (rope_rows.c) */
 typedef struct posenc_row_source {
@@ -44,9 +44,9 @@ typedef struct posenc_row_source {
     float made_cos[POSENC_ROWS_AHEAD][POSENC_SLICE], made_sin[POSENC_ROWS_AHEAD][POSENC_SLICE];
 } posenc_row_source;
 
-/* Turns the source to pairs first .. first + n - 1. */
+/* Turns the source to pairs first .. first + n - 1, for rows of that direction. */
 void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *kernels, int64_t first, int64_t n,
-                             double magnitude);
+                             posenc_direction direction);
 
 /* The slice's row of the token; n_wanted tokens from it on will be asked for. */
 void posenc_row_source_get(posenc_row_source *source, int64_t token, int64_t n_wanted, const float **cos_row,

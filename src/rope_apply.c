@@ -252,11 +252,10 @@ static void run(posenc_row_source *source, const posenc_rope_task *tasks, int64_
                 posenc_rows rows) {
     const posenc_rope *rope = source->rope;
     walk w = {rope, posenc_active_kernels(), source, direction};
-    double magnitude = posenc_direction_magnitude(rope, direction);
     int64_t first = 0;
     do {
         int64_t n = min(rope->n_pairs - first, POSENC_SLICE);
-        posenc_row_source_slice(source, w.kernels, first, n, magnitude);
+        posenc_row_source_slice(source, w.kernels, first, n, direction);
         do_rows(&w, tasks, n_tasks, rows);
         first += n;
     } while (first < rope->n_pairs);
@@ -266,7 +265,7 @@ static void run(posenc_row_source *source, const posenc_rope_task *tasks, int64_
 
 static posenc_status check_source(const posenc_rope *rope, const int32_t *positions, const posenc_rope_table *table,
                                   int64_t n_tokens, posenc_direction direction) {
-    if ((unsigned)direction > POSENC_SHIFT)
+    if (posenc_check_direction(rope, direction) != POSENC_OK)
         return POSENC_ERR_ENUM;
     if (table != NULL)
         return posenc_check_table(rope, table, n_tokens);
@@ -285,9 +284,10 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
     posenc_status status = check_task(rope, &task);
     if (status == POSENC_OK)
         status = check_source(rope, positions, table, x->ne[2], direction);
+    if (status != POSENC_OK)
+        return status;
     int64_t per_batch = x->ne[1] * x->ne[2];
-    if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, per_batch * x->ne[3]);
+    status = posenc_check_rows(&rows, per_batch * x->ne[3]);
     if (status != POSENC_OK || rows.begin == rows.end)
         return status;
 

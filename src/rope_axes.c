@@ -48,7 +48,7 @@ posenc_status posenc_rope_check_axes(const posenc_rope_params *p) {
     if (axes->kind != POSENC_AXES_SINGLE && p->n_rot > POSENC_MAX_AXES_ROT)
         return POSENC_ERR_N_ROT;
     int restarts = axes->kind == POSENC_AXES_VISION || axes->kind == POSENC_AXES_AXIAL;
-    if (restarts && p->scaling.type != POSENC_SCALING_NONE)
+    if (restarts && (p->scaling.type != POSENC_SCALING_NONE || p->scaling.freq_factors != NULL))
         return POSENC_ERR_SCALING;
     if (axes->kind == POSENC_AXES_PIXTRAL && p->n_rot % 4 != 0)
         return POSENC_ERR_N_ROT;

@@ -4,19 +4,40 @@
 
 /* ---- For the walk ---- */
 
+posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction direction) {
+    if ((unsigned)direction > POSENC_SHIFT)
+        return POSENC_ERR_ENUM;
+    if (rope->params.layout == POSENC_ROPE_DEINTERLEAVE && direction != POSENC_FORWARD)
+        return POSENC_ERR_ENUM;
+    int has_xpos = rope->params.xpos.role != POSENC_XPOS_OFF;
+    return has_xpos && direction == POSENC_INVERSE ? POSENC_ERR_ENUM : POSENC_OK;
+}
+
+static double magnitude_of(const posenc_rope *rope, posenc_direction direction) {
+    switch (direction) {
+    case POSENC_INVERSE: return 1.0 / rope->magnitude;
+    case POSENC_SHIFT: return 1.0;
+    default: return rope->magnitude;
+    }
+}
+
 void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *kernels, int64_t first, int64_t n,
-                             double magnitude) {
+                             posenc_direction direction) {
     const posenc_rope *rope = source->rope;
     source->first = first;
     source->n = n;
     source->made_begin = source->made_end = 0;
-    if (rope->n_axes == 1) {
-        posenc_row_maker_init(&source->makers[0], kernels, rope->planes[0].freq, first, n, magnitude);
-        return;
+    for (int axis = 0; axis < rope->n_axes; axis++) {
+        posenc_row_maker *maker = &source->makers[axis];
+        const posenc_freq *freq = rope->planes[axis].freq;
+        if (rope->n_axes == 1)
+            posenc_row_maker_init(maker, kernels, freq, first, n);
+        else
+            posenc_row_maker_init(maker, kernels, freq, 0, freq->n); /* one slice holds all: POSENC_MAX_AXES_ROT */
+        maker->magnitude = magnitude_of(rope, direction);
+        if (direction == POSENC_SHIFT) /* what has grown already grows on from where it is */
+            maker->centre = 0.0;
     }
-    for (int axis = 0; axis < rope->n_axes; axis++) /* one slice holds all: POSENC_MAX_AXES_ROT */
-        posenc_row_maker_init(&source->makers[axis], kernels, rope->planes[axis].freq, 0,
-                              rope->planes[axis].freq->n, magnitude);
 }
 
 /* Each axis makes its pairs side by side; then they go where they stand in the row. */
@@ -108,8 +129,10 @@ posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_tabl
         return POSENC_OK;
     if (table->cos == NULL || table->sin == NULL)
         return POSENC_ERR_NULL;
-    if (n_tokens * table->row_stride > POSENC_LIMIT || !posenc_is_aligned(table->cos, 4) ||
-        !posenc_is_aligned(table->sin, 4))
+    int64_t reach;
+    if (__builtin_mul_overflow(n_tokens, table->row_stride, &reach) || reach > POSENC_LIMIT)
+        return POSENC_ERR_STRIDE;
+    if (!posenc_is_aligned(table->cos, 4) || !posenc_is_aligned(table->sin, 4))
         return POSENC_ERR_STRIDE;
     if (table->step == 2 && table->sin - table->cos != 1 && table->cos - table->sin != 1)
         return POSENC_ERR_STRIDE;
@@ -145,7 +168,7 @@ posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *pos
                                      posenc_direction direction, const posenc_rope_table *table) {
     if (rope == NULL || table == NULL)
         return POSENC_ERR_NULL;
-    if ((unsigned)direction > POSENC_SHIFT)
+    if (posenc_check_direction(rope, direction) != POSENC_OK)
         return POSENC_ERR_ENUM;
     if (n_tokens < 0 || n_tokens > INT32_MAX)
         return POSENC_ERR_SHAPE;
@@ -167,8 +190,7 @@ posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *pos
     source.n_tokens = n_tokens;
     for (int64_t first = 0; first < rope->n_pairs; first += POSENC_SLICE) {
         int64_t n = rope->n_pairs - first < POSENC_SLICE ? rope->n_pairs - first : POSENC_SLICE;
-        posenc_row_source_slice(&source, posenc_active_kernels(), first, n,
-                                posenc_direction_magnitude(rope, direction));
+        posenc_row_source_slice(&source, posenc_active_kernels(), first, n, direction);
         if (rope->n_axes == 1)
             fill_slice(&source, n_tokens, table);
         else

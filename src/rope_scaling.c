@@ -10,6 +10,7 @@
 
 #include "angles.h"
 #include "dd.h"
+#include "view.h"
 
 #define MAX_FACTOR 1e9
 #define MAX_CONTEXT 1e15
@@ -80,6 +81,8 @@ static posenc_status check_list(const double *list, int64_t n, int64_t wanted) {
         return POSENC_OK;
     if (n != wanted)
         return POSENC_ERR_FACTORS;
+    if (!posenc_is_aligned(list, 8))
+        return POSENC_ERR_STRIDE;
     for (int64_t i = 0; i < n; i++)
         if (!is_finite_positive(list[i]))
             return POSENC_ERR_FACTORS;
@@ -204,7 +207,7 @@ static posenc_status plan_dynamic(plan *p) {
     return grow_base_ntk(p, posenc_dd_add(posenc_dd_from(1.0), scaled));
 }
 
-/* The pair, as a real number, whose t makes so many turns in C = original tokens: n ln(C/(2 pi turns)) / (2 ln base). */
+/* The pair, as a real number, whose t makes so many turns in C = original tokens: n ln(C/2 pi turns) / (2 ln base). */
 static posenc_dd pair_that_makes(double turns, double original, const plan *p) {
     posenc_dd spread = posenc_dd_mul(posenc_dd_from(original), posenc_dd_inv_pi());
     posenc_dd log_spread = log_dd(posenc_dd_div(spread, posenc_dd_from(2.0 * turns)));

@@ -108,7 +108,7 @@ static void write_pairs(const job *j, const posenc_kernels *kernels, int64_t fir
         .add = j->add,
     };
     posenc_row_maker maker;
-    posenc_row_maker_init(&maker, kernels, j->pe->freq, first, n, 1.0);
+    posenc_row_maker_init(&maker, kernels, j->pe->freq, first, n);
     posenc_make_rows(&maker, j->positions, j->n_positions, &target);
 }
 

@@ -169,6 +169,21 @@ const float test_special_floats[] = {
     88.8f,
     0x1.fffffep-1f,
     0x1.000002p0f,
+    65504.0f, /* the largest f16; below, what rounds to it and what no longer does */
+    0x1.ffdffep15f,
+    -65520.0f,
+    0x1.ffcp-15f, /* f16's denormals */
+    0x1.ffep-15f,
+    -0x1.8p-24f,
+    0x1p-25f,
+    0x1.000002p-25f,
+    0x1.002p0f, /* ties of f16 */
+    -0x1.006p0f,
+    0x1.01p0f, /* ties of bf16 */
+    -0x1.03p0f,
+    0x1.fefffep127f,
+    0x1.ffp127f,
+    0x1p-134f,
     INFINITY,
     -INFINITY,
     NAN,
@@ -213,7 +228,7 @@ const double test_special_doubles[] = {
 const size_t test_n_special_doubles = sizeof test_special_doubles / sizeof test_special_doubles[0];
 
 const char *test_fill_name(test_fill fill) {
-    static const char *const names[FILL_COUNT] = {"ordinary", "wide", "masked", "finite", "sparse", "hostile"};
+    static const char *const names[FILL_COUNT] = {"ordinary", "wide", "masked", "finite", "sparse", "hostile", "ties"};
     return names[fill];
 }
 
@@ -237,11 +252,14 @@ uint64_t test_bits_of_double(double a) {
     return bits;
 }
 
-static float random_bits_float(void) {
-    uint32_t bits = (uint32_t)test_random();
+static float float_of_bits(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
+}
+
+static float random_bits_float(void) {
+    return float_of_bits((uint32_t)test_random());
 }
 
 static double random_bits_double(void) {
@@ -274,6 +292,50 @@ static double finite_double(void) {
     return isfinite(value) ? value : 1.0;
 }
 
+/* Half way between two neighbours: in the denormals of f16 odd multiples of 2^-25; else the first fraction bit that
+ * f16, or bf16, lacks is set, and those behind it are clear. Every third value is one unit off, in either direction. */
+static float tie(void) {
+    uint32_t random = (uint32_t)test_random(), bits = random & 0x80000000u;
+    if (random % 4 == 0) {
+        bits |= test_bits_of_float((float)(2 * test_random_below(1024) + 1) * 0x1p-25f);
+    } else {
+        uint32_t first_lost = random % 4 == 1 ? 1u << 15 : 1u << 12;
+        uint32_t exponent = 127 - 15 + (uint32_t)test_random_below(31);
+        bits |= exponent << 23 | (random & 0x7fffff & ~(first_lost - 1)) | first_lost;
+    }
+    return float_of_bits(test_random() % 3 ? bits : bits + 1 - 2 * (uint32_t)test_random_below(2));
+}
+
+/* Of the given exponent and fraction, of either sign. */
+static uint16_t half(size_t exponent, size_t fraction, int fraction_bits) {
+    return (uint16_t)(test_random_below(2) << 15 | exponent << fraction_bits | fraction);
+}
+
+/* Zeros, denormals, the smallest and the largest values, infinities, quiet and signalling NaN, random bits. */
+static uint16_t hostile_half(int fraction_bits) {
+    size_t top = ((size_t)1 << (15 - fraction_bits)) - 1, ones = ((size_t)1 << fraction_bits) - 1;
+    const size_t exponents[] = {0, 1, top / 2, top - 1, top}, fractions[] = {0, 1, ones / 2 + 1, ones};
+    if (test_random() % 2)
+        return (uint16_t)test_random();
+    return half(exponents[test_random_below(5)], fractions[test_random_below(4)], fraction_bits);
+}
+
+/* Below 2^limit and not below 2^-4, exponents evenly. */
+static uint16_t ordinary_half(size_t limit, int fraction_bits) {
+    size_t bias = ((size_t)1 << (14 - fraction_bits)) - 1;
+    size_t exponent = bias - 4 + test_random_below(limit + 4);
+    return half(exponent, test_random_below((size_t)1 << fraction_bits), fraction_bits);
+}
+
+uint16_t test_random_half(test_fill fill, int fraction_bits) {
+    switch (fill) {
+    case FILL_WIDE: return ordinary_half(8, fraction_bits);
+    case FILL_SPARSE: return test_random() % 16 ? ordinary_half(2, fraction_bits) : hostile_half(fraction_bits);
+    case FILL_HOSTILE: return hostile_half(fraction_bits);
+    default: return ordinary_half(2, fraction_bits);
+    }
+}
+
 double test_random_double(test_fill fill) {
     switch (fill) {
     case FILL_WIDE: return even(256.0);
@@ -292,6 +354,7 @@ float test_random_float(test_fill fill) {
     case FILL_FINITE: return finite_float();
     case FILL_SPARSE: return test_random() % 16 ? (float)even(4.0) : hostile_float();
     case FILL_HOSTILE: return hostile_float();
+    case FILL_TIES: return test_random() % 4 ? tie() : (float)even(4.0);
     default: return (float)even(4.0);
     }
 }
@@ -358,10 +421,7 @@ void *test_guarded_place(test_guarded *memory, size_t bytes, test_placement plac
 }
 
 static int all_canaries(const unsigned char *p, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (p[i] != TEST_CANARY)
-            return 0;
-    return 1;
+    return n == 0 || (p[0] == TEST_CANARY && memcmp(p, p + 1, n - 1) == 0);
 }
 
 int test_guarded_intact(const test_guarded *memory) {

@@ -59,6 +59,7 @@ typedef enum test_fill {
     FILL_FINITE,   /* random bits, but finite */
     FILL_SPARSE,   /* ordinary, one in 16 hostile */
     FILL_HOSTILE,  /* NaN, infinities, zeros, denormals, extremes, random bits */
+    FILL_TIES,     /* half way between two values of f16 or bf16, or next to it; otherwise ordinary */
     FILL_COUNT
 } test_fill;
 
@@ -68,6 +69,9 @@ uint64_t test_random(void);
 size_t test_random_below(size_t n);
 float test_random_float(test_fill fill);
 double test_random_double(test_fill fill);
+
+/* The bits of a value of f16 (10 bits of fraction) or bf16 (7). */
+uint16_t test_random_half(test_fill fill, int fraction_bits);
 
 /* Values with traps in them. */
 extern const float test_special_floats[];

@@ -12,12 +12,28 @@
 
 typedef enum operand_role { OPERAND_IN = 1, OPERAND_OUT = 2, OPERAND_IN_OUT = 3 } operand_role;
 
+/* What a buffer holds. The first three are the values of posenc_dtype. */
+typedef enum element_type {
+    ELEMENT_F32 = POSENC_F32,
+    ELEMENT_F16 = POSENC_F16,
+    ELEMENT_BF16 = POSENC_BF16,
+    ELEMENT_F64
+} element_type;
+
+size_t element_size(element_type type);
+
+/* A stride in bytes, and the name, of a storage type. */
+ptrdiff_t element_bytes(ptrdiff_t elements, posenc_dtype type);
+const char *element_name(posenc_dtype type);
+
 /* A buffer. Its elements belong to lanes of the kernel, or lie between the rows and are nobody's. */
 typedef struct operand {
     const char *name;
     operand_role role;
-    size_t element; /* sizeof(float) or sizeof(double) */
+    element_type type;
+    size_t element; /* bytes */
     size_t count, capacity;
+    size_t n_outputs;      /* elements that the kernel writes */
     int32_t *lane;         /* [count]: the lane, or NO_LANE */
     unsigned char *before; /* [count * element]: contents before the call */
     unsigned char *scalar; /* [count * element]: contents after the scalar kernel */
@@ -38,10 +54,13 @@ typedef struct kernel_call {
 void call_begin(kernel_call *call, void (*run)(const posenc_kernels *, const kernel_call *), const void *shape);
 
 /* Adds a buffer of count elements, none of which belongs to a lane yet. Its index is the number of those before it. */
-operand *call_operand(kernel_call *call, const char *name, operand_role role, size_t element, size_t count);
+operand *call_operand(kernel_call *call, const char *name, operand_role role, element_type type, size_t count);
 
 /* Elements at, at + step, ... (n of them) belong to lanes 0, 1, ... */
 void operand_row(operand *o, size_t at, size_t n, size_t step);
+
+/* The same in each of n_rows rows, `stride` elements apart, `at` being counted from the row's start. */
+void operand_rows(operand *o, size_t n_rows, ptrdiff_t stride, size_t at, size_t n, size_t step);
 
 /* Elements that rows of `width`, `stride` apart, take. */
 size_t rows_extent(size_t n_rows, ptrdiff_t stride, size_t width);
@@ -50,14 +69,13 @@ size_t rows_extent(size_t n_rows, ptrdiff_t stride, size_t width);
 size_t rows_origin(size_t n_rows, ptrdiff_t stride);
 
 /* Element `at` of an operand, by index; for run. */
-float *call_floats(const kernel_call *call, int index, size_t at);
-double *call_doubles(const kernel_call *call, int index, size_t at);
+void *call_data(const kernel_call *call, int index, size_t at);
 
 /* Fills what the kernel reads. */
 void call_fill(kernel_call *call, test_fill fill);
 
-/* Sets an element of what the kernel reads. */
-void operand_set_double(operand *o, size_t at, double value);
+/* Sets an element of what the kernel reads, to the nearest value that its type has. */
+void operand_set(operand *o, size_t at, double value);
 
 /* How many places the buffers are tried in: all, or a few for large calls. */
 typedef enum call_places { EVERY_PLACE, FEW_PLACES } call_places;

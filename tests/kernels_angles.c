@@ -1,34 +1,46 @@
 /* Sweeps of the angle kernels. */
 #include "kernel_call.h"
 
+#include <stdio.h>
+
 /* ---- angle_anchors ---- */
 
 typedef struct anchors_shape {
     size_t n;
-    double position;
+    double position, centre, magnitude;
+    int has_growth;
 } anchors_shape;
 
-enum { HI, LO, ANCHOR_COS, ANCHOR_SIN };
+enum { HI, LO, ANCHOR_COS, ANCHOR_SIN, GROWTH };
 
 static void run_anchors(const posenc_kernels *kernels, const kernel_call *call) {
     const anchors_shape *s = call->shape;
     posenc_angle_anchors_args args = {
-        .hi = call_doubles(call, HI, 0),
-        .lo = call_doubles(call, LO, 0),
+        .hi = call_data(call, HI, 0),
+        .lo = call_data(call, LO, 0),
+        .growth = s->has_growth ? call_data(call, GROWTH, 0) : NULL,
+        .centre = s->centre,
+        .magnitude = s->magnitude,
         .position = s->position,
-        .cos_out = call_doubles(call, ANCHOR_COS, 0),
-        .sin_out = call_doubles(call, ANCHOR_SIN, 0),
+        .cos_out = call_data(call, ANCHOR_COS, 0),
+        .sin_out = call_data(call, ANCHOR_SIN, 0),
         .n = s->n,
     };
     kernels->angle_anchors(&args);
 }
 
 static void describe_anchors(kernel_call *call, const anchors_shape *s) {
-    static const char *const names[] = {"hi", "lo", "cos_out", "sin_out"};
+    static const struct {
+        const char *name;
+        operand_role role;
+    } operands[] = {{"hi", OPERAND_IN},
+                    {"lo", OPERAND_IN},
+                    {"cos_out", OPERAND_OUT},
+                    {"sin_out", OPERAND_OUT},
+                    {"growth", OPERAND_IN}};
     call_begin(call, run_anchors, s);
-    for (int k = HI; k <= ANCHOR_SIN; k++)
-        operand_row(call_operand(call, names[k], k < ANCHOR_COS ? OPERAND_IN : OPERAND_OUT, sizeof(double), s->n), 0,
-                    s->n, 1);
+    for (int k = HI; k <= (s->has_growth ? GROWTH : ANCHOR_SIN); k++)
+        operand_row(call_operand(call, operands[k].name, operands[k].role, ELEMENT_F64, s->n), 0, s->n, 1);
 }
 
 /* Half turns per position: of either sign, any magnitude up to the largest allowed (65536 radians), and a low part
@@ -44,30 +56,53 @@ static void fill_frequencies(kernel_call *call, size_t n) {
             hi = (double)test_random_below(9) * 0.25;
             lo = 0.0;
         }
-        operand_set_double(&call->operands[HI], i, hi);
-        operand_set_double(&call->operands[LO], i, lo);
+        operand_set(&call->operands[HI], i, hi);
+        operand_set(&call->operands[LO], i, lo);
     }
+}
+
+/* Exponents of e from 2^-20 to 2^13 and of either sign: growth that shows, that vanishes, and that ends in zero or
+ * infinity. */
+static void fill_growth(kernel_call *call, const anchors_shape *s) {
+    for (size_t i = 0; s->has_growth && i < s->n; i++) {
+        double exponent = test_random_double(FILL_ORDINARY) * 2048.0, distance = s->position - s->centre;
+        for (uint64_t halvings = test_random() % 32; halvings > 0; halvings--)
+            exponent *= 0.5;
+        operand_set(&call->operands[GROWTH], i, distance == 0.0 ? exponent : exponent / distance);
+    }
+}
+
+static void fill_anchors(kernel_call *call, const anchors_shape *s) {
+    call_fill(call, FILL_ORDINARY);
+    fill_frequencies(call, s->n);
+    fill_growth(call, s);
 }
 
 static const double positions[] = {0.0, 32.0, -32.0, 4096.0, 1000000.0, -99999968.0, 2147483616.0, -2147483648.0};
 enum { N_POSITIONS = sizeof positions / sizeof positions[0] };
 
+/* Magnitude and centre; every other one has growth too. 1.3689 is what YaRN makes of a factor of 40. */
+static const double stretches[][2] = {{1.0, 0.0},  {1.0, 0.0},           {1.3689, 0.0}, {0.73, 2048.0},
+                                      {-2.5, 0.0}, {1.0, -2147483648.0}, {0.0, 0.0},    {0x1p-1074, 1.0}};
+enum { N_STRETCHES = sizeof stretches / sizeof stretches[0] };
+
 /* Tables are padded to columns, so sizes are multiples of one. */
 static const size_t column_counts[] = {0, 1, 2, 3, 4, 5, 8, 33, 64};
 
 static void check_anchors(kernel_call *call, const posenc_kernels *variant, const anchors_shape *s) {
+    char what[128];
     int large = test_size_is_large(s->n);
-    if (test_case("angle_anchors n=%zu position=%.0f", s->n, s->position)) {
+    snprintf(what, sizeof what, "angle_anchors n=%zu position=%.0f centre=%.0f magnitude=%g%s", s->n, s->position,
+             s->centre, s->magnitude, s->has_growth ? " growing" : "");
+    if (test_case("%s", what)) {
         describe_anchors(call, s);
-        call_fill(call, FILL_ORDINARY);
-        fill_frequencies(call, s->n);
+        fill_anchors(call, s);
         call_check(call, variant, large ? FEW_PLACES : EVERY_PLACE);
     }
     for (size_t lane = 0; lane < s->n && !large; lane++)
-        if (test_case("angle_anchors n=%zu position=%.0f lane %zu", s->n, s->position, lane)) {
+        if (test_case("%s lane %zu", what, lane)) {
             describe_anchors(call, s);
-            call_fill(call, FILL_ORDINARY);
-            fill_frequencies(call, s->n);
+            fill_anchors(call, s);
             call_check_lane(call, variant, (int32_t)lane);
         }
 }
@@ -75,10 +110,16 @@ static void check_anchors(kernel_call *call, const posenc_kernels *variant, cons
 void sweep_angle_anchors(const posenc_kernels *variant) {
     static kernel_call call;
     for (size_t i = 0; i < sizeof column_counts / sizeof column_counts[0]; i++)
-        for (size_t p = 0; p < N_POSITIONS; p++) {
-            anchors_shape s = {column_counts[i] * POSENC_COLUMN, positions[p]};
-            check_anchors(&call, variant, &s);
-        }
+        for (size_t p = 0; p < N_POSITIONS; p++)
+            for (size_t k = 0; k < 2; k++) {
+                size_t stretch = (2 * (i + p) + k) % N_STRETCHES;
+                anchors_shape s = {.n = column_counts[i] * POSENC_COLUMN,
+                                   .position = positions[p],
+                                   .magnitude = stretches[stretch][0],
+                                   .centre = stretches[stretch][1],
+                                   .has_growth = k == 1};
+                check_anchors(&call, variant, &s);
+            }
 }
 
 /* ---- angle_rows ---- */
@@ -106,11 +147,11 @@ static int is_pairs(const rows_shape *s) {
 
 static void run_rows(const posenc_kernels *kernels, const kernel_call *call) {
     const rows_shape *s = call->shape;
-    float *first = call_floats(call, FIRST_OUT, rows_origin(s->n_rows, s->cos_stride));
+    float *first = call_data(call, FIRST_OUT, rows_origin(s->n_rows, s->cos_stride));
     posenc_angle_rows_args args = {
-        .anchor_cos = call_doubles(call, COS, 0),
-        .anchor_sin = call_doubles(call, SIN, 0),
-        .offsets = (const posenc_offset_column *)(const void *)call_doubles(call, OFFSETS, 0),
+        .anchor_cos = call_data(call, COS, 0),
+        .anchor_sin = call_data(call, SIN, 0),
+        .offsets = call_data(call, OFFSETS, 0),
         .first_offset = s->first_offset,
         .cos_stride = s->cos_stride,
         .sin_stride = s->sin_stride,
@@ -133,19 +174,19 @@ static void run_rows(const posenc_kernels *kernels, const kernel_call *call) {
         args.cos_out = first + s->n;
         args.sin_out = first;
         break;
-    default: args.cos_out = first; args.sin_out = call_floats(call, SECOND_OUT, rows_origin(s->n_rows, s->sin_stride));
+    default: args.cos_out = first; args.sin_out = call_data(call, SECOND_OUT, rows_origin(s->n_rows, s->sin_stride));
     }
     kernels->angle_rows(&args);
 }
 
 /* The padding is nobody's and stays canaries, NaN: it may be read and must not show. */
 static void anchor_operand(kernel_call *call, const rows_shape *s, const char *name) {
-    operand_row(call_operand(call, name, OPERAND_IN, sizeof(double), columns_of(s) * POSENC_COLUMN), 0, s->n, 1);
+    operand_row(call_operand(call, name, OPERAND_IN, ELEMENT_F64, columns_of(s) * POSENC_COLUMN), 0, s->n, 1);
 }
 
 static void offsets_operand(kernel_call *call, const rows_shape *s) {
     size_t column_doubles = sizeof(posenc_offset_column) / sizeof(double);
-    operand *o = call_operand(call, "offsets", OPERAND_IN, sizeof(double), columns_of(s) * column_doubles);
+    operand *o = call_operand(call, "offsets", OPERAND_IN, ELEMENT_F64, columns_of(s) * column_doubles);
     for (size_t i = 0; i < s->n; i++)
         for (size_t r = 0; r < s->n_rows; r++)
             for (size_t part = 0; part < 2; part++)
@@ -161,7 +202,7 @@ static size_t row_width(const rows_shape *s) {
 static void output_operand(kernel_call *call, const rows_shape *s, const char *name, ptrdiff_t stride) {
     size_t width = row_width(s);
     size_t step = is_pairs(s) ? 2 : 1, second = is_pairs(s) ? 1 : s->n;
-    operand *o = call_operand(call, name, s->add ? OPERAND_IN_OUT : OPERAND_OUT, sizeof(float),
+    operand *o = call_operand(call, name, s->add ? OPERAND_IN_OUT : OPERAND_OUT, ELEMENT_F32,
                               rows_extent(s->n_rows, stride, width));
     for (size_t r = 0; r < s->n_rows; r++) {
         size_t at = rows_origin(s->n_rows, stride) + (size_t)((ptrdiff_t)r * stride);

@@ -1,65 +1,85 @@
-/* Sweeps of the rotary kernels. */
+/* Sweeps of the rotary kernels: every pair of types. */
 #include "kernel_call.h"
 
+#include <stdio.h>
+
+typedef enum rope_layout { HALF, INTERLEAVED, DEINTERLEAVE } rope_layout;
+
 typedef struct rope_shape {
-    int interleaved, in_place;
+    rope_layout layout;
+    posenc_dtype x_type, y_type;
+    int in_place;
     size_t n, half, n_heads;
-    ptrdiff_t x_stride, y_stride;
-    float sin_sign;
+    ptrdiff_t x_stride, y_stride; /* in elements */
+    float cos_factor, sin_factor;
 } rope_shape;
 
 enum { COS, SIN, X, Y };
 
+static const char *const layout_names[] = {"half", "interleaved", "deinterleave"};
 static void run(const posenc_kernels *kernels, const kernel_call *call) {
     const rope_shape *s = call->shape;
     posenc_rope_args args = {
-        .x = call_floats(call, X, rows_origin(s->n_heads, s->x_stride)),
-        .y = call_floats(call, s->in_place ? X : Y, rows_origin(s->n_heads, s->y_stride)),
-        .x_stride = s->x_stride,
-        .y_stride = s->y_stride,
-        .cos_row = call_floats(call, COS, 0),
-        .sin_row = call_floats(call, SIN, 0),
-        .sin_sign = s->sin_sign,
+        .x = call_data(call, X, rows_origin(s->n_heads, s->x_stride)),
+        .y = call_data(call, s->in_place ? X : Y, rows_origin(s->n_heads, s->y_stride)),
+        .x_type = s->x_type,
+        .y_type = s->y_type,
+        .x_stride = element_bytes(s->x_stride, s->x_type),
+        .y_stride = element_bytes(s->y_stride, s->y_type),
+        .cos_row = call_data(call, COS, 0),
+        .sin_row = call_data(call, SIN, 0),
+        .cos_factor = s->cos_factor,
+        .sin_factor = s->sin_factor,
         .half = s->half,
         .n = s->n,
         .n_heads = s->n_heads,
     };
-    (s->interleaved ? kernels->rope_interleaved : kernels->rope_half)(&args);
+    switch (s->layout) {
+    case HALF: kernels->rope_half(&args); break;
+    case INTERLEAVED: kernels->rope_interleaved(&args); break;
+    default: kernels->rope_deinterleave(&args); break;
+    }
 }
 
 /* Channels from the first pair's first to the last pair's second. */
-static size_t head_width(const rope_shape *s) {
-    if (s->n == 0)
+static size_t head_width(size_t n, size_t half, int interleaved) {
+    if (n == 0)
         return 0;
-    return s->interleaved ? 2 * s->n : s->half + s->n;
+    return interleaved ? 2 * n : half + n;
 }
 
 static void heads_operand(kernel_call *call, const rope_shape *s, const char *name, operand_role role,
-                          ptrdiff_t stride) {
-    size_t step = s->interleaved ? 2 : 1, second = s->interleaved ? 1 : s->half;
-    operand *o = call_operand(call, name, role, sizeof(float), rows_extent(s->n_heads, stride, head_width(s)));
-    for (size_t h = 0; h < s->n_heads; h++) {
-        size_t at = rows_origin(s->n_heads, stride) + (size_t)((ptrdiff_t)h * stride);
-        operand_row(o, at, s->n, step);
-        operand_row(o, at + second, s->n, step);
-    }
+                          posenc_dtype type, int interleaved, ptrdiff_t stride) {
+    size_t step = interleaved ? 2 : 1, second = interleaved ? 1 : s->half;
+    size_t width = head_width(s->n, s->half, interleaved);
+    operand *o = call_operand(call, name, role, (element_type)type, rows_extent(s->n_heads, stride, width));
+    operand_rows(o, s->n_heads, stride, 0, s->n, step);
+    operand_rows(o, s->n_heads, stride, second, s->n, step);
 }
 
 static void describe(kernel_call *call, const rope_shape *s) {
     call_begin(call, run, s);
-    operand_row(call_operand(call, "cos_row", OPERAND_IN, sizeof(float), s->n), 0, s->n, 1);
-    operand_row(call_operand(call, "sin_row", OPERAND_IN, sizeof(float), s->n), 0, s->n, 1);
-    heads_operand(call, s, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, s->x_stride);
+    operand_row(call_operand(call, "cos_row", OPERAND_IN, ELEMENT_F32, s->n), 0, s->n, 1);
+    operand_row(call_operand(call, "sin_row", OPERAND_IN, ELEMENT_F32, s->n), 0, s->n, 1);
+    heads_operand(call, s, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, s->x_type, s->layout != HALF, s->x_stride);
     if (!s->in_place)
-        heads_operand(call, s, "y", OPERAND_OUT, s->y_stride);
+        heads_operand(call, s, "y", OPERAND_OUT, s->y_type, s->layout == INTERLEAVED, s->y_stride);
+}
+
+/* "rope_half f32 to f16 n=7": what shapes and lanes have in common. */
+static const char *name_of(const rope_shape *s) {
+    static char name[64];
+    snprintf(name, sizeof name, "rope_%s %s to %s n=%zu", layout_names[s->layout], element_name(s->x_type),
+             element_name(s->y_type), s->n);
+    return name;
 }
 
 static void check_shape(kernel_call *call, const posenc_kernels *variant, const rope_shape *s) {
     static const test_fill fills[] = {FILL_ORDINARY, FILL_HOSTILE};
     for (size_t f = 0; f < 2; f++) {
-        if (!test_case("rope_%s n=%zu half=%zu heads=%zu x_stride=%td y_stride=%td sin_sign=%g%s %s",
-                       s->interleaved ? "interleaved" : "half", s->n, s->half, s->n_heads, s->x_stride, s->y_stride,
-                       (double)s->sin_sign, s->in_place ? " in place" : "", test_fill_name(fills[f])))
+        if (!test_case("%s half=%zu heads=%zu x_stride=%td y_stride=%td factors %g %g%s %s", name_of(s), s->half,
+                       s->n_heads, s->x_stride, s->y_stride, (double)s->cos_factor, (double)s->sin_factor,
+                       s->in_place ? " in place" : "", test_fill_name(fills[f])))
             continue;
         describe(call, s);
         call_fill(call, fills[f]);
@@ -68,55 +88,77 @@ static void check_shape(kernel_call *call, const posenc_kernels *variant, const 
 }
 
 /* Every pair on its own, all others hostile. */
-static void check_lanes(kernel_call *call, const posenc_kernels *variant, const rope_shape *s) {
-    for (size_t i = 0; i < s->n; i++) {
-        if (!test_case("rope_%s n=%zu lane %zu", s->interleaved ? "interleaved" : "half", s->n, i))
+static void check_lanes(kernel_call *call, const posenc_kernels *variant, rope_shape s) {
+    s.n_heads = 2;
+    s.x_stride = (ptrdiff_t)head_width(s.n, s.half, s.layout != HALF) + 1;
+    s.in_place = s.layout != DEINTERLEAVE && s.x_type == s.y_type;
+    s.y_stride = s.in_place ? s.x_stride : s.x_stride + (ptrdiff_t)s.half;
+    s.cos_factor = s.sin_factor = 1.0f;
+    for (size_t i = 0; i < s.n; i++) {
+        if (!test_case("%s lane %zu", name_of(&s), i))
             continue;
-        describe(call, s);
+        describe(call, &s);
         call_fill(call, FILL_ORDINARY);
         call_check_lane(call, variant, (int32_t)i);
     }
 }
 
-/* Strides of a size: dense, padded, backwards; and a broadcast input. `space` is the distance of half and n. */
-static void check_strides(kernel_call *call, const posenc_kernels *variant, rope_shape s) {
-    ptrdiff_t width = (ptrdiff_t)head_width(&s);
-    const ptrdiff_t strides[][2] = {{width, width}, {width + 3, width + 17}, {-width - 1, width + 2}, {0, -width - 5}};
-    for (size_t k = 0; k < sizeof strides / sizeof strides[0]; k++) {
+/* The rotation, its inverse, both with a scale, zeros and what overflows. */
+static const float factors[][2] = {{1.0f, 1.0f},  {1.0f, -1.0f}, {0.125f, 0.125f}, {0.08838835f, -0.08838835f},
+                                   {-3.0f, 0.0f}, {-0.0f, 1e30f}};
+enum { N_FACTORS = sizeof factors / sizeof factors[0] };
+
+/* Strides of a size: dense, padded, backwards; and a broadcast input. In place where the kernel allows it. The numbers
+ * of heads, the factors and the space between half and n take turns. */
+static void check_size(kernel_call *call, const posenc_kernels *variant, rope_shape s, size_t turn) {
+    static const size_t spaces[] = {0, 1, 13};
+    s.half = s.layout == INTERLEAVED ? s.n : s.n + spaces[turn % 3];
+    ptrdiff_t x_width = (ptrdiff_t)head_width(s.n, s.half, s.layout != HALF);
+    ptrdiff_t y_width = (ptrdiff_t)head_width(s.n, s.half, s.layout == INTERLEAVED);
+    const ptrdiff_t strides[][2] = {
+        {x_width, y_width}, {x_width + 3, y_width + 17}, {-x_width - 1, y_width + 2}, {0, -y_width - 5}};
+    for (size_t k = 0; k < sizeof strides / sizeof strides[0]; k++, turn++) {
+        s.n_heads = test_counts[turn % test_n_counts];
+        s.cos_factor = factors[turn % N_FACTORS][0];
+        s.sin_factor = factors[turn % N_FACTORS][1];
         s.x_stride = strides[k][0];
         s.y_stride = strides[k][1];
         s.in_place = 0;
-        s.sin_sign = k % 2 ? -1.0f : 1.0f;
         check_shape(call, variant, &s);
-        if (s.x_stride == 0)
+        if (s.x_stride == 0 || s.layout == DEINTERLEAVE || s.x_type != s.y_type)
             continue;
+        s.n_heads = test_counts[(turn + 2) % test_n_counts];
+        s.sin_factor = -s.sin_factor;
         s.y_stride = s.x_stride;
         s.in_place = 1;
-        s.sin_sign = -s.sin_sign;
         check_shape(call, variant, &s);
     }
+    if (!test_size_is_large(s.n))
+        check_lanes(call, variant, s);
 }
 
-static void sweep(const posenc_kernels *variant, int interleaved) {
+static void sweep(const posenc_kernels *variant, rope_layout layout) {
     static kernel_call call;
-    static const size_t spaces[] = {0, 1, 13};
-    for (size_t i = 0; i < test_n_sizes; i++)
-        for (size_t h = 0; h < test_n_counts; h++) {
-            size_t n = test_sizes[i], n_heads = test_counts[h];
-            size_t space = interleaved ? 0 : spaces[(i + h) % 3];
-            rope_shape s = {.interleaved = interleaved, .n = n, .half = n + space, .n_heads = n_heads};
-            check_strides(&call, variant, s);
-            s.x_stride = s.y_stride = (ptrdiff_t)head_width(&s) + 1;
-            s.sin_sign = 1.0f;
-            if (n_heads == 2 && !test_size_is_large(n))
-                check_lanes(&call, variant, &s);
-        }
+    size_t turn = 0;
+    for (int x_type = POSENC_F32; x_type <= POSENC_BF16; x_type++)
+        for (int y_type = POSENC_F32; y_type <= POSENC_BF16; y_type++)
+            for (size_t i = 0; i < test_n_sizes; i++, turn++) {
+                rope_shape s = {.layout = layout,
+                                .x_type = (posenc_dtype)x_type,
+                                .y_type = (posenc_dtype)y_type,
+                                .n = test_sizes[i]};
+                check_size(&call, variant, s, turn);
+            }
 }
 
 void sweep_rope_half(const posenc_kernels *variant) {
-    sweep(variant, 0);
+    sweep(variant, HALF);
 }
 
 void sweep_rope_interleaved(const posenc_kernels *variant) {
-    sweep(variant, 1);
+    sweep(variant, INTERLEAVED);
+}
+
+void sweep_rope_deinterleave(const posenc_kernels *variant) {
+    sweep(variant, DEINTERLEAVE);
 }

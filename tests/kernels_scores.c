@@ -28,7 +28,7 @@ typedef struct alibi_shape {
 static void run_alibi(const posenc_kernels *kernels, const kernel_call *call) {
     const alibi_shape *s = call->shape;
     posenc_alibi_row_args args = {
-        .y = call_floats(call, 0, 0), .n = s->n, .n_allowed = s->n_allowed, .query = s->query, .slope = s->slope};
+        .y = call_data(call, 0, 0), .n = s->n, .n_allowed = s->n_allowed, .query = s->query, .slope = s->slope};
     kernels->alibi_row(&args);
 }
 
@@ -37,7 +37,7 @@ static void check_alibi(kernel_call *call, const posenc_kernels *variant, const 
                    (double)s->slope))
         return;
     call_begin(call, run_alibi, s);
-    operand_row(call_operand(call, "y", OPERAND_OUT, sizeof(float), s->n), 0, s->n, 1);
+    operand_row(call_operand(call, "y", OPERAND_OUT, ELEMENT_F32, s->n), 0, s->n, 1);
     call_fill(call, FILL_ORDINARY);
     call_check(call, variant, test_size_is_large(s->n) ? FEW_PLACES : EVERY_PLACE);
 }
@@ -70,8 +70,8 @@ enum { X, Y };
 static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) {
     const softmax_shape *s = call->shape;
     posenc_softmax_row_args args = {
-        .x = call_floats(call, X, 0),
-        .y = call_floats(call, s->in_place ? X : Y, 0),
+        .x = call_data(call, X, 0),
+        .y = call_data(call, s->in_place ? X : Y, 0),
         .n = s->n,
         .n_allowed = s->n_allowed,
         .query = s->query,
@@ -88,9 +88,9 @@ static void check_softmax(kernel_call *call, const posenc_kernels *variant, cons
         return;
     call_begin(call, run_softmax, s);
     size_t n_x = s->in_place ? s->n : s->n_allowed;
-    operand_row(call_operand(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, sizeof(float), n_x), 0, n_x, 1);
+    operand_row(call_operand(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, ELEMENT_F32, n_x), 0, n_x, 1);
     if (!s->in_place)
-        operand_row(call_operand(call, "y", OPERAND_OUT, sizeof(float), s->n), 0, s->n, 1);
+        operand_row(call_operand(call, "y", OPERAND_OUT, ELEMENT_F32, s->n), 0, s->n, 1);
     call_fill(call, fill);
     call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
 }
@@ -101,7 +101,7 @@ void sweep_softmax_row(const posenc_kernels *variant) {
     for (size_t i = 0; i < test_n_sizes; i++) {
         size_t n = test_sizes[i], which = i;
         for (size_t allowed = 0; allowed <= n; allowed += allowed_step(n))
-            for (int fill = 0; fill < FILL_COUNT; fill++, which++) {
+            for (int fill = 0; fill <= FILL_HOSTILE; fill++, which++) {
                 softmax_shape s = {
                     .n = n,
                     .n_allowed = allowed,

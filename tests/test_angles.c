@@ -86,9 +86,9 @@ static void test_powers_at_random_positions(void **state) {
 static void test_powers_at_chosen_positions(void **state) {
     (void)state;
     static const double bases[] = {1.0, 100.0, 10000.0, 500000.0, 1e6, 5e6, 1e7, 1e30};
-    static const int32_t positions[] = {INT32_MIN, INT32_MIN + 1,  INT32_MAX, INT32_MAX - 1, INT32_MAX - 31, -33,     -32,
-                                        -31,       -1,             0,         1,             31,             32,      33,
-                                        131071,    16777217,       1 << 30,   1000000000,    -1000000007,    -131072, 4096};
+    static const int32_t positions[] = {
+        INT32_MIN, INT32_MIN + 1, INT32_MAX, INT32_MAX - 1, INT32_MAX - 31, -33,         -32,     -31, -1, 0, 1, 31, 32,
+        33,        131071,        16777217,  1 << 30,       1000000000,     -1000000007, -131072, 4096};
     truth_worst worst = {0};
     for (size_t b = 0; b < sizeof bases / sizeof bases[0]; b++)
         for (int64_t dim = 2; dim <= 512; dim = dim < 64 ? 8 * dim : 2 * dim)

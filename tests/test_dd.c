@@ -39,9 +39,17 @@ static void judge(const char *function, const record *worst) {
 
 static void test_log(void **state) {
     (void)state;
-    static const double special[] = {1.0, 2.0, 10000.0, 5e-324, 0x1p-1022, 0x1.fffffffffffffp1023,
-                                     0x1.6a09e667f3bccp-1, 0x1.6a09e667f3bcdp-1, 0x1.fffffffffffffp-1,
-                                     0x1.0000000000001p0, 0x1.6a09e667f3bcdp0};
+    static const double special[] = {1.0,
+                                     2.0,
+                                     10000.0,
+                                     5e-324,
+                                     0x1p-1022,
+                                     0x1.fffffffffffffp1023,
+                                     0x1.6a09e667f3bccp-1,
+                                     0x1.6a09e667f3bcdp-1,
+                                     0x1.fffffffffffffp-1,
+                                     0x1.0000000000001p0,
+                                     0x1.6a09e667f3bcdp0};
     enum { SPECIAL = sizeof special / sizeof special[0] };
     record worst = {0};
     mpfr_t x;

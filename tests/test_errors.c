@@ -1,6 +1,6 @@
 /* Every public function, every parameter, bad values: the exact status, and not one byte written. The last test reads
  * the headers: a function declared POSENC_API that no row here names is a failure. */
-#include "truth.h"
+#include "truth_errors.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -8,30 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Memory: everything a call could write to ---- */
+/* ---- What truth_errors.h declares ---- */
 
-enum { DIM = 8, HEADS = 3, TOKENS = 4, BATCH = 2, N = DIM * HEADS * TOKENS * BATCH, PAIRS = DIM / 2, ARENA = 8192 };
-
-static _Alignas(64) float arena[ARENA];
+_Alignas(64) float arena[ARENA];
 static unsigned char expected[sizeof arena];
 
-/* Where things lie in it, with room around each. */
-static float *const in = arena + 1024, *const out = arena + 2048, *const rows_a = arena + 4096,
-                    *const rows_b = arena + 6144;
-static const int32_t positions[TOKENS] = {0, -5, 1000000, INT32_MAX};
-static const float slopes[TOKENS] = {0.5f, 0.25f, 0.125f, 0.0f};
+float *const in = arena + 1024, *const out = arena + 2048, *const rows_a = arena + 4096, *const rows_b = arena + 6144;
+const int32_t positions[TOKENS * BATCH] = {0, -5, 1000000, INT32_MAX, INT32_MIN, 31, 32, 33};
+const float slopes[TOKENS] = {0.5f, 0.25f, 0.125f, 0.0f};
 
-static posenc_freq *freq;
-static posenc_rope *rope;
-static posenc_sinusoidal *pe;
+posenc_freq *freq;
+posenc_rope *rope;
+posenc_sinusoidal *pe;
 
 static int set_up(void **state) {
-    posenc_rope_params rope_params = {POSENC_ROPE_HALF, DIM, DIM, 0, 10000.0};
-    posenc_sinusoidal_params pe_params = {POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, DIM, 10000.0, 1.0};
+    posenc_rope_params rope_params = good_params();
+    posenc_sinusoidal_params pe_params = {
+        POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, DIM, 10000.0, 1.0};
     truth_reseed(state);
     truth_fill(arena, ARENA);
     memcpy(expected, arena, sizeof arena);
-    return posenc_freq_create(10000.0, DIM, &freq) != POSENC_OK || posenc_rope_create(&rope_params, &rope) != POSENC_OK ||
+    return posenc_freq_create(10000.0, DIM, &freq) != POSENC_OK ||
+           posenc_rope_create(&rope_params, &rope) != POSENC_OK ||
            posenc_sinusoidal_create(&pe_params, &pe) != POSENC_OK;
 }
 
@@ -43,13 +41,20 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* ---- What a row of the tables becomes ---- */
+posenc_view dense(float *data) {
+    return posenc_view_dense(data, POSENC_F32, DIM, HEADS, TOKENS, BATCH);
+}
+
+void *shifted(const void *p, int bytes) {
+    return (void *)((uintptr_t)p + (uintptr_t)bytes);
+}
 
 enum { MAX_NAMED = 100 };
 static const char *named[MAX_NAMED];
-static int n_named, n_checks;
+static int n_named;
+int n_checks;
 
-static void name(const char *function) {
+void name(const char *function) {
     for (int i = 0; i < n_named; i++)
         if (strcmp(named[i], function) == 0)
             return;
@@ -57,243 +62,16 @@ static void name(const char *function) {
     named[n_named++] = function;
 }
 
-static void nothing_written(const char *what) {
+void nothing_written(const char *what) {
     if (memcmp(arena, expected, sizeof arena) != 0)
         fail_msg("%s: memory was written", what);
 }
 
-static void check(posenc_status got, posenc_status want, const char *what) {
+void check(posenc_status got, posenc_status want, const char *what) {
     n_checks++;
     if (got != want)
         fail_msg("%s: \"%s\" instead of \"%s\"", what, posenc_status_string(got), posenc_status_string(want));
     nothing_written(what);
-}
-
-/* The call returns the status and writes nothing; what it may write lies in the arena. */
-#define RETURNS(status, function, ...)                                                                                 \
-    (name(#function), check(function(__VA_ARGS__), status, #function "(" #__VA_ARGS__ ")"))
-
-/* The call creates nothing: the status, and a pointer that is NULL afterwards. */
-#define CREATES_NOTHING(type, status, function, ...)                                                                   \
-    do {                                                                                                               \
-        type *made = (type *)(void *)arena;                                                                            \
-        RETURNS(status, function, __VA_ARGS__, &made);                                                                 \
-        assert_null(made);                                                                                             \
-    } while (0)
-
-/* A call that cannot fail, and what it answers. */
-#define ANSWERS(condition, function, ...)                                                                              \
-    do {                                                                                                               \
-        name(#function);                                                                                               \
-        n_checks++;                                                                                                    \
-        assert_true(function(__VA_ARGS__) condition);                                                                  \
-    } while (0)
-
-static posenc_view dense(float *data) {
-    return posenc_view_dense(data, POSENC_F32, DIM, HEADS, TOKENS, BATCH);
-}
-
-/* ---- Views: the same bad ones for every call that takes one ---- */
-
-static posenc_status call_rope(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
-    name("posenc_rope_apply");
-    return posenc_rope_apply(rope, x, positions, y, POSENC_FORWARD, rows);
-}
-
-static posenc_status call_rope_rows(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
-    name("posenc_rope_apply_rows");
-    return posenc_rope_apply_rows(rope, x, rows_a, rows_b, PAIRS, y, POSENC_FORWARD, rows);
-}
-
-static posenc_status call_softmax(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
-    name("posenc_softmax");
-    posenc_softmax_params params = POSENC_SOFTMAX_DEFAULTS;
-    return posenc_softmax(&params, x, y, rows);
-}
-
-static posenc_status call_bias(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
-    (void)x;
-    name("posenc_alibi_bias");
-    return posenc_alibi_bias(slopes, POSENC_MASK_NONE, 0, y, rows);
-}
-
-static posenc_status call_write(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
-    (void)x;
-    (void)rows;
-    name("posenc_sinusoidal_write");
-    return posenc_sinusoidal_write(pe, positions, y);
-}
-
-static posenc_status call_add(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
-    (void)x;
-    (void)rows;
-    name("posenc_sinusoidal_add");
-    return posenc_sinusoidal_add(pe, positions, y);
-}
-
-static const struct {
-    const char *name;
-    posenc_status (*call)(const posenc_view *x, const posenc_view *y, posenc_rows rows);
-    int has_input, has_rows, n_dims;
-} calls[] = {
-    {"posenc_rope_apply", call_rope, 1, 1, 4},          {"posenc_rope_apply_rows", call_rope_rows, 1, 1, 4},
-    {"posenc_softmax", call_softmax, 1, 1, 4},          {"posenc_alibi_bias", call_bias, 0, 1, 4},
-    {"posenc_sinusoidal_write", call_write, 0, 0, 3},   {"posenc_sinusoidal_add", call_add, 0, 0, 3},
-};
-
-enum { N_CALLS = sizeof calls / sizeof calls[0] };
-
-/* Dense x and y that call k accepts. */
-static void good_views(int k, posenc_view *x, posenc_view *y) {
-    *x = dense(in);
-    *y = dense(out);
-    if (calls[k].n_dims == 3)
-        *y = posenc_view_dense(out, POSENC_F32, DIM, TOKENS, BATCH, 1);
-}
-
-typedef enum field { DATA, DTYPE, NE, NB } field;
-typedef enum place { INPUT = 1, OUTPUT = 2, BOTH = 3 } place;
-
-static void set_field(posenc_view *view, field f, int dim, int64_t value) {
-    switch (f) {
-    case DATA: view->data = value == 0 ? NULL : (char *)view->data + value; break;
-    case DTYPE: view->dtype = (posenc_dtype)value; break;
-    case NE: view->ne[dim] = value; break;
-    case NB: view->nb[dim] = value; break;
-    }
-}
-
-static void refuse_view(int k, place where, field f, int dim, int64_t value, posenc_status want) {
-    posenc_view x, y;
-    good_views(k, &x, &y);
-    if (calls[k].n_dims <= dim && f == NB)
-        return; /* the extent is 1: the stride is never used */
-    char what[120];
-    for (int p = INPUT; p <= OUTPUT; p++) {
-        if (!(where & p) || (p == INPUT && !calls[k].has_input))
-            continue;
-        posenc_view bad_x = x, bad_y = y;
-        set_field(p == INPUT ? &bad_x : &bad_y, f, dim, value);
-        snprintf(what, sizeof what, "%s, %s view, field %d[%d] = %lld", calls[k].name, p == INPUT ? "input" : "output", f,
-                 dim, (long long)value);
-        check(calls[k].call(&bad_x, &bad_y, posenc_all_rows()), want, what);
-    }
-}
-
-static void test_views(void **state) {
-    (void)state;
-    static const int64_t bad_extents[] = {-1, INT64_MIN, INT64_MIN + 1, INT64_MAX, (int64_t)1 << 60, (int64_t)1 << 47};
-    static const int64_t bad_strides[] = {2,         DIM * 4 + 1, INT64_MIN,         INT64_MAX,
-                                          INT64_MAX - 3, INT64_MIN + 4, (int64_t)1 << 60, -((int64_t)1 << 60)};
-    static const int64_t overlapping[] = {0, 4, -4, DIM * 4 - 4, -(DIM * 4 - 4)};
-    static const int64_t bad_elements[] = {0, 2, 8, -4, INT64_MIN, INT64_MAX};
-    for (int k = 0; k < N_CALLS; k++) {
-        posenc_view x, y;
-        good_views(k, &x, &y);
-        if (calls[k].has_input)
-            check(calls[k].call(NULL, &y, posenc_all_rows()), POSENC_ERR_NULL, "input view NULL");
-        check(calls[k].call(&x, NULL, posenc_all_rows()), POSENC_ERR_NULL, "output view NULL");
-        refuse_view(k, BOTH, DATA, 0, 0, POSENC_ERR_NULL);
-        for (int64_t off = 1; off < 4; off++)
-            refuse_view(k, BOTH, DATA, 0, off, POSENC_ERR_STRIDE);
-        refuse_view(k, BOTH, DTYPE, 0, 1, POSENC_ERR_DTYPE);
-        refuse_view(k, BOTH, DTYPE, 0, -1, POSENC_ERR_DTYPE);
-        refuse_view(k, BOTH, DTYPE, 0, INT32_MAX, POSENC_ERR_DTYPE);
-        for (size_t v = 0; v < sizeof bad_elements / sizeof bad_elements[0]; v++)
-            refuse_view(k, BOTH, NB, 0, bad_elements[v], POSENC_ERR_STRIDE);
-        for (int dim = 0; dim < 4; dim++)
-            for (size_t v = 0; v < sizeof bad_extents / sizeof bad_extents[0]; v++)
-                refuse_view(k, BOTH, NE, dim, bad_extents[v], POSENC_ERR_SHAPE);
-        for (int dim = 1; dim < 4; dim++) {
-            for (size_t v = 0; v < sizeof bad_strides / sizeof bad_strides[0]; v++)
-                refuse_view(k, BOTH, NB, dim, bad_strides[v], POSENC_ERR_STRIDE);
-            for (size_t v = 0; v < sizeof overlapping / sizeof overlapping[0]; v++)
-                refuse_view(k, OUTPUT, NB, dim, overlapping[v], POSENC_ERR_STRIDE);
-        }
-        for (int dim = 0; dim < 4; dim++) /* one element less than its partner or its set-up object */
-            if (calls[k].has_input)
-                refuse_view(k, INPUT, NE, dim, x.ne[dim] - 1, POSENC_ERR_SHAPE);
-        if (strncmp(calls[k].name, "posenc_sinusoidal", 17) == 0)
-            refuse_view(k, OUTPUT, NE, 0, DIM - 1, POSENC_ERR_SHAPE);
-    }
-}
-
-/* Products of extents that leave int64, with and without a 0 among them. */
-static void test_huge_products(void **state) {
-    (void)state;
-    static const int64_t shapes[][4] = {
-        {DIM, (int64_t)1 << 30, (int64_t)1 << 30, 1},
-        {DIM, 0, (int64_t)1 << 46, (int64_t)1 << 46},
-        {DIM, (int64_t)1 << 30, (int64_t)1 << 46, 0},
-        {0, (int64_t)1 << 30, (int64_t)1 << 46, (int64_t)1 << 46},
-        {(int64_t)1 << 46, (int64_t)1 << 46, (int64_t)1 << 46, (int64_t)1 << 46},
-    };
-    for (int k = 0; k < N_CALLS; k++)
-        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-            posenc_view x, y;
-            good_views(k, &x, &y);
-            memcpy(x.ne, shapes[s], sizeof x.ne);
-            memcpy(y.ne, shapes[s], sizeof y.ne);
-            char what[100];
-            snprintf(what, sizeof what, "%s, huge shape %zu", calls[k].name, s);
-            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_SHAPE, what);
-        }
-}
-
-/* Empty tensors need no memory. */
-static void test_empty(void **state) {
-    (void)state;
-    for (int k = 0; k < N_CALLS; k++)
-        for (int dim = 1; dim < 4; dim++) {
-            posenc_view x, y;
-            good_views(k, &x, &y);
-            x.ne[dim] = y.ne[dim] = 0;
-            x.data = y.data = NULL;
-            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_OK, calls[k].name);
-        }
-    posenc_view none = posenc_view_dense(NULL, POSENC_F32, 0, HEADS, TOKENS, BATCH);
-    posenc_softmax_params params = POSENC_SOFTMAX_DEFAULTS;
-    RETURNS(POSENC_OK, posenc_softmax, &params, &none, &none, posenc_all_rows());
-}
-
-static void test_overlap(void **state) {
-    (void)state;
-    for (int k = 0; k < N_CALLS; k++) {
-        if (!calls[k].has_input)
-            continue;
-        static const int64_t shifts[] = {1, -1, DIM, -DIM, N - 1, -(N - 1)};
-        for (size_t s = 0; s < sizeof shifts / sizeof shifts[0]; s++) {
-            posenc_view x = dense(in), y = dense(in + shifts[s]);
-            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, calls[k].name);
-        }
-        posenc_view x = dense(in), y = dense(in), reversed = dense(in + (N - DIM * HEADS * TOKENS));
-        y.nb[1] = x.nb[1] * TOKENS; /* the same memory with heads and tokens exchanged */
-        y.nb[2] = x.nb[1];
-        check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, other strides");
-        reversed.nb[3] = -x.nb[3];
-        check(calls[k].call(&x, &reversed, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, batches reversed");
-        x.nb[1] = x.nb[2] = x.nb[3] = 0;
-        y = dense(in);
-        check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "a broadcast row inside the output");
-        y = dense(in + DIM);
-        posenc_rows nothing = {0, 0};
-        check(calls[k].call(&x, &y, nothing), POSENC_OK, "neighbours do not overlap");
-    }
-}
-
-static void test_row_ranges(void **state) {
-    (void)state;
-    enum { ROWS = HEADS * TOKENS * BATCH };
-    static const posenc_rows bad[] = {{-1, 0},        {1, 0},  {0, ROWS + 1}, {ROWS + 1, ROWS + 1}, {INT64_MIN, INT64_MAX},
-                                      {0, INT64_MAX}, {0, -2}, {-1, -1},      {1, -1},              {INT64_MIN, -1}};
-    for (int k = 0; k < N_CALLS; k++) {
-        posenc_view x, y;
-        good_views(k, &x, &y);
-        for (size_t r = 0; calls[k].has_rows && r < sizeof bad / sizeof bad[0]; r++)
-            check(calls[k].call(&x, &y, bad[r]), POSENC_ERR_ROWS, calls[k].name);
-        for (int64_t at = 0; calls[k].has_rows && at <= ROWS; at++)
-            check(calls[k].call(&x, &y, (posenc_rows){at, at}), POSENC_OK, calls[k].name);
-    }
 }
 
 /* ---- Angles ---- */
@@ -301,7 +79,8 @@ static void test_row_ranges(void **state) {
 static void test_angles(void **state) {
     (void)state;
     static const double bad_bases[] = {0.0, -1.0, 0.5, 0.9999999, 1.0000001e30, INFINITY, -INFINITY, NAN};
-    static const int64_t bad_dims[] = {-2, -1, 1, 7, 2 * (int64_t)POSENC_MAX_PAIRS + 2, INT64_MAX, INT64_MIN, INT64_MAX - 1};
+    static const int64_t bad_dims[] = {-2,        -1,           1, 7, 2 * (int64_t)POSENC_MAX_PAIRS + 2, INT64_MAX,
+                                       INT64_MIN, INT64_MAX - 1};
     static const double bad_thetas[] = {POSENC_MAX_FREQUENCY * (1.0 + 0x1p-52), -1e300, INFINITY, -INFINITY, NAN};
     RETURNS(POSENC_ERR_NULL, posenc_freq_create, 10000.0, DIM, NULL);
     for (size_t i = 0; i < sizeof bad_bases / sizeof bad_bases[0]; i++)
@@ -367,8 +146,8 @@ static void test_angle_rows(void **state) {
                 int64_t distance = shift + (row / TOKENS - row % TOKENS) * stride;
                 shared = shared || (distance > -PAIRS && distance < PAIRS);
             }
-            float *shifted = rows_a + 1000 + shift;
-            posenc_status status = posenc_angle_rows(freq, positions, TOKENS, rows_a + 1000, shifted, stride);
+            float *moved = rows_a + 1000 + shift;
+            posenc_status status = posenc_angle_rows(freq, positions, TOKENS, rows_a + 1000, moved, stride);
             assert_int_equal(status, shared ? POSENC_ERR_OVERLAP : POSENC_OK);
             if (status == POSENC_OK) /* written rightly */
                 memcpy(arena, expected, sizeof arena);
@@ -376,67 +155,7 @@ static void test_angle_rows(void **state) {
         }
 }
 
-/* ---- Rope and sinusoidal ---- */
-
-static void test_rope(void **state) {
-    (void)state;
-    const posenc_rope_params good = {POSENC_ROPE_HALF, DIM, DIM, 0, 10000.0};
-    static const struct {
-        posenc_rope_params params;
-        posenc_status want;
-    } bad[] = {
-        {POSENC_ROPE_DEFAULTS, POSENC_ERR_ENUM},
-        {{(posenc_rope_layout)3, DIM, DIM, 0, 1e4}, POSENC_ERR_ENUM},
-        {{(posenc_rope_layout)-1, DIM, DIM, 0, 1e4}, POSENC_ERR_ENUM},
-        {{POSENC_ROPE_HALF, 0, 0, 0, 1e4}, POSENC_ERR_HEAD_DIM},
-        {{POSENC_ROPE_HALF, -8, 0, 0, 1e4}, POSENC_ERR_HEAD_DIM},
-        {{POSENC_ROPE_HALF, 2 * (int64_t)POSENC_MAX_PAIRS + 1, 0, 0, 1e4}, POSENC_ERR_HEAD_DIM},
-        {{POSENC_ROPE_HALF, INT64_MIN, 0, 0, 1e4}, POSENC_ERR_HEAD_DIM},
-        {{POSENC_ROPE_HALF, INT64_MAX, 0, 0, 1e4}, POSENC_ERR_HEAD_DIM},
-        {{POSENC_ROPE_HALF, DIM, -2, 0, 1e4}, POSENC_ERR_N_ROT},
-        {{POSENC_ROPE_HALF, DIM, 3, 0, 1e4}, POSENC_ERR_N_ROT},
-        {{POSENC_ROPE_HALF, DIM, DIM + 2, 0, 1e4}, POSENC_ERR_N_ROT},
-        {{POSENC_ROPE_HALF, DIM, DIM, 1, 1e4}, POSENC_ERR_N_ROT},
-        {{POSENC_ROPE_HALF, DIM, 0, DIM + 1, 1e4}, POSENC_ERR_N_ROT},
-        {{POSENC_ROPE_HALF, DIM, 2, -1, 1e4}, POSENC_ERR_N_ROT},
-        {{POSENC_ROPE_HALF, DIM, 2, INT64_MAX, 1e4}, POSENC_ERR_N_ROT},
-        {{POSENC_ROPE_HALF, DIM, 2, INT64_MIN, 1e4}, POSENC_ERR_N_ROT},
-        {{POSENC_ROPE_HALF, DIM, INT64_MIN, 0, 1e4}, POSENC_ERR_N_ROT},
-        {{POSENC_ROPE_HALF, DIM, INT64_MAX - 1, 2, 1e4}, POSENC_ERR_N_ROT},
-        {{POSENC_ROPE_HALF, DIM, DIM, 0, 0.0}, POSENC_ERR_BASE},
-        {{POSENC_ROPE_HALF, DIM, DIM, 0, -1e4}, POSENC_ERR_BASE},
-        {{POSENC_ROPE_HALF, DIM, DIM, 0, 0.999}, POSENC_ERR_BASE},
-        {{POSENC_ROPE_HALF, DIM, DIM, 0, 2e30}, POSENC_ERR_BASE},
-        {{POSENC_ROPE_HALF, DIM, DIM, 0, INFINITY}, POSENC_ERR_BASE},
-        {{POSENC_ROPE_HALF, DIM, DIM, 0, NAN}, POSENC_ERR_BASE},
-    };
-    RETURNS(POSENC_ERR_NULL, posenc_rope_create, &good, NULL);
-    CREATES_NOTHING(posenc_rope, POSENC_ERR_NULL, posenc_rope_create, NULL);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        CREATES_NOTHING(posenc_rope, bad[i].want, posenc_rope_create, &bad[i].params);
-    ANSWERS(== NULL, posenc_rope_freq, NULL);
-    name("posenc_rope_free");
-    posenc_rope_free(NULL);
-
-    posenc_view x = dense(in), y = dense(out);
-    posenc_rows all = posenc_all_rows();
-    float *misaligned = (float *)(void *)((char *)rows_a + 1);
-    const int32_t *misaligned_positions = (const int32_t *)(const void *)((const char *)positions + 1);
-    RETURNS(POSENC_ERR_NULL, posenc_rope_apply, NULL, &x, positions, &y, POSENC_FORWARD, all);
-    RETURNS(POSENC_ERR_NULL, posenc_rope_apply, rope, &x, NULL, &y, POSENC_FORWARD, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply, rope, &x, misaligned_positions, &y, POSENC_FORWARD, all);
-    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply, rope, &x, positions, &y, (posenc_direction)2, all);
-    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply, rope, &x, positions, &y, (posenc_direction)-1, all);
-    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_rows, NULL, &x, rows_a, rows_b, PAIRS, &y, POSENC_FORWARD, all);
-    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_rows, rope, &x, NULL, rows_b, PAIRS, &y, POSENC_FORWARD, all);
-    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_rows, rope, &x, rows_a, NULL, PAIRS, &y, POSENC_FORWARD, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_rows, rope, &x, misaligned, rows_b, PAIRS, &y, POSENC_FORWARD, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_rows, rope, &x, rows_a, misaligned, PAIRS, &y, POSENC_FORWARD, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_rows, rope, &x, rows_a, rows_b, PAIRS - 1, &y, POSENC_FORWARD, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_rows, rope, &x, rows_a, rows_b, INT64_MIN, &y, POSENC_FORWARD, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_rows, rope, &x, rows_a, rows_b, INT64_MAX, &y, POSENC_FORWARD, all);
-    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_rows, rope, &x, rows_a, rows_b, PAIRS, &y, (posenc_direction)7, all);
-}
+/* ---- Sinusoidal ---- */
 
 static void test_sinusoidal(void **state) {
     (void)state;
@@ -643,10 +362,16 @@ static void test_every_public_function_is_here(void **state) {
 int main(void) {
 #define ROWS(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        ROWS(test_views),      ROWS(test_huge_products), ROWS(test_empty),  ROWS(test_overlap), ROWS(test_row_ranges),
-        ROWS(test_angles),     ROWS(test_angle_rows),    ROWS(test_rope),   ROWS(test_sinusoidal),
-        ROWS(test_slopes),     ROWS(test_scores),        ROWS(test_types_and_tiers),
-        ROWS(test_every_public_function_is_here),
+        ROWS(test_views),           ROWS(test_half_views),
+        ROWS(test_huge_products),   ROWS(test_empty),
+        ROWS(test_overlap),         ROWS(test_row_ranges),
+        ROWS(test_angles),          ROWS(test_angle_rows),
+        ROWS(test_rope_params),     ROWS(test_rope_apply),
+        ROWS(test_rope_tables),     ROWS(test_rope_tasks),
+        ROWS(test_rope_questions),  ROWS(test_positions),
+        ROWS(test_rope_config),     ROWS(test_sinusoidal),
+        ROWS(test_slopes),          ROWS(test_scores),
+        ROWS(test_types_and_tiers), ROWS(test_every_public_function_is_here),
     };
     return truth_run(tests);
 }

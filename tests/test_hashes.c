@@ -76,18 +76,30 @@ static size_t padded(size_t n) {
     return (n + POSENC_COLUMN - 1) / POSENC_COLUMN * POSENC_COLUMN;
 }
 
+/* Plain, with a magnitude, and with growth. */
 static void hash_angle_anchors(sweep *s) {
-    double hi[MAX], lo[MAX], cos_out[MAX], sin_out[MAX];
+    double hi[MAX], lo[MAX], growth[MAX], cos_out[MAX], sin_out[MAX];
     for (size_t k = 0; k < N_SIZES; k++)
         for (int exponent = -30; exponent <= 14; exponent += 4) {
             size_t n = padded(sizes[k]);
             for (size_t i = 0; i < n; i++) {
                 hi[i] = ldexp(even(s, 1.0), exponent);
                 lo[i] = even(s, 0x1p-54) * hi[i];
+                growth[i] = ldexp(even(s, 1.0), -24);
             }
             double position = (double)((int64_t)next(s) >> 37) * 32.0; /* below 2^31 */
+            double centre = (double)((int64_t)next(s) >> 40), magnitude = even(s, 2.0);
             posenc_angle_anchors_args args = {
-                .hi = hi, .lo = lo, .position = position, .cos_out = cos_out, .sin_out = sin_out, .n = n};
+                .hi = hi,
+                .lo = lo,
+                .growth = exponent % 3 == 0 ? growth : NULL,
+                .centre = centre,
+                .magnitude = exponent < 0 ? 1.0 : magnitude,
+                .position = position,
+                .cos_out = cos_out,
+                .sin_out = sin_out,
+                .n = n,
+            };
             s->kernels->angle_anchors(&args);
             hash_doubles(s, cos_out, n);
             hash_doubles(s, sin_out, n);
@@ -127,29 +139,69 @@ static void hash_angle_rows(sweep *s) {
         }
 }
 
-static void hash_rope(sweep *s, void (*rotate)(const posenc_rope_args *)) {
-    float x[MAX_HEADS * 2 * MAX], cos_row[MAX], sin_row[MAX];
+/* Rows of a storage type. */
+typedef union rows {
+    float single[MAX_HEADS * 2 * MAX];
+    uint16_t half[MAX_HEADS * 2 * MAX];
+} rows;
+
+static size_t size_of(posenc_dtype type) {
+    return type == POSENC_F32 ? 4 : 2;
+}
+
+/* One half in 32 is of any bits whatever, the others are below 4. */
+static void fill_rows(sweep *s, rows *a, size_t n, posenc_dtype type) {
+    if (type == POSENC_F32)
+        fill_floats(s, a->single, n, 8.0f);
+    for (size_t i = 0; type != POSENC_F32 && i < n; i++) {
+        uint16_t bits = (uint16_t)next(s);
+        uint16_t quarter = type == POSENC_F16 ? 13 << 10 : 125 << 7, octaves = type == POSENC_F16 ? 0xfff : 0x1ff;
+        a->half[i] = next(s) % 32 == 0 ? bits : (uint16_t)((bits & (0x8000 | octaves)) + quarter);
+    }
+}
+
+static void hash_rows(sweep *s, const rows *a, size_t n, posenc_dtype type) {
+    if (type == POSENC_F32)
+        hash_floats(s, a->single, n);
+    for (size_t i = 0; type != POSENC_F32 && i < n; i++) {
+        uint16_t infinite = type == POSENC_F16 ? 0x7c00 : 0x7f80;
+        hash_bytes(s, (a->half[i] & 0x7fff) > infinite ? 0x7fff : a->half[i], 2);
+    }
+}
+
+static void hash_rope_of(sweep *s, void (*rotate)(const posenc_rope_args *), posenc_dtype x_type, posenc_dtype y_type) {
+    static rows x, y;
+    float cos_row[MAX], sin_row[MAX];
     for (size_t k = 0; k < N_SIZES; k++)
         for (int backwards = 0; backwards < 2; backwards++) {
             size_t n = sizes[k];
             fill_floats(s, cos_row, n, 1.0f);
             fill_floats(s, sin_row, n, 1.0f);
-            fill_floats(s, x, MAX_HEADS * 2 * n, 8.0f);
+            fill_rows(s, &x, MAX_HEADS * 2 * n, x_type);
             posenc_rope_args args = {
-                .x = x,
-                .y = x,
-                .x_stride = 2 * (ptrdiff_t)n,
-                .y_stride = 2 * (ptrdiff_t)n,
+                .x = &x,
+                .y = &y,
+                .x_type = x_type,
+                .y_type = y_type,
+                .x_stride = (ptrdiff_t)(2 * n * size_of(x_type)),
+                .y_stride = (ptrdiff_t)(2 * n * size_of(y_type)),
                 .cos_row = cos_row,
                 .sin_row = sin_row,
-                .sin_sign = backwards ? -1.0f : 1.0f,
+                .cos_factor = backwards ? 1.0f : 0.3f,
+                .sin_factor = backwards ? -1.0f : 0.3f,
                 .half = n,
                 .n = n,
                 .n_heads = MAX_HEADS,
             };
             rotate(&args);
-            hash_floats(s, x, MAX_HEADS * 2 * n);
+            hash_rows(s, &y, MAX_HEADS * 2 * n, y_type);
         }
+}
+
+static void hash_rope(sweep *s, void (*rotate)(const posenc_rope_args *)) {
+#define HASH(x_type, y_type) hash_rope_of(s, rotate, x_type, y_type);
+    POSENC_EACH_TYPE_PAIR(HASH)
+#undef HASH
 }
 
 static void hash_rope_half(sweep *s) {
@@ -160,18 +212,70 @@ static void hash_rope_interleaved(sweep *s) {
     hash_rope(s, s->kernels->rope_interleaved);
 }
 
+static void hash_rope_deinterleave(sweep *s) {
+    hash_rope(s, s->kernels->rope_deinterleave);
+}
+
+static void hash_rms_norm(sweep *s) {
+    static rows x, y;
+    float weight[MAX];
+    for (int type = POSENC_F32; type <= POSENC_BF16; type++)
+        for (size_t k = 0; k < N_SIZES; k++)
+            for (int round = 0; round < 2; round++) {
+                size_t n = sizes[k];
+                fill_rows(s, &x, MAX_HEADS * n, (posenc_dtype)type);
+                fill_floats(s, weight, n, 2.0f);
+                posenc_rms_norm_args args = {
+                    .x = &x,
+                    .x_type = (posenc_dtype)type,
+                    .x_stride = (ptrdiff_t)(n * size_of((posenc_dtype)type)),
+                    .y = y.single,
+                    .weight = weight,
+                    .eps = round == 0 ? 0.0f : 1e-6f,
+                    .n = n,
+                    .n_heads = MAX_HEADS,
+                };
+                s->kernels->rms_norm(&args);
+                hash_floats(s, y.single, MAX_HEADS * n);
+            }
+}
+
+static void hash_convert_of(sweep *s, posenc_dtype x_type, posenc_dtype y_type) {
+    static rows x, y;
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int round = 0; round < 2; round++) {
+            size_t n = sizes[k];
+            fill_rows(s, &x, MAX_HEADS * n, x_type);
+            posenc_convert_args args = {
+                .x = &x,
+                .y = &y,
+                .x_type = x_type,
+                .y_type = y_type,
+                .x_stride = (ptrdiff_t)(n * size_of(x_type)),
+                .y_stride = (ptrdiff_t)(n * size_of(y_type)),
+                .factor = round == 0 ? 1.0f : (float)even(s, 2.0),
+                .n = n,
+                .n_heads = MAX_HEADS,
+            };
+            s->kernels->convert_rows(&args);
+            hash_rows(s, &y, MAX_HEADS * n, y_type);
+        }
+}
+
+static void hash_convert_rows(sweep *s) {
+#define HASH(x_type, y_type) hash_convert_of(s, x_type, y_type);
+    POSENC_EACH_TYPE_PAIR(HASH)
+#undef HASH
+}
+
 static void hash_alibi_row(sweep *s) {
     float y[MAX];
     for (size_t k = 0; k < N_SIZES; k++)
         for (int shift = 0; shift < 30; shift += 3) {
-            size_t n = sizes[k];
+            size_t n = sizes[k], n_allowed = (size_t)(next(s) % (n + 1));
+            int32_t query = (int32_t)(next(s) % ((uint64_t)1 << (shift + 1))) - (1 << shift);
             posenc_alibi_row_args args = {
-                .y = y,
-                .n = n,
-                .n_allowed = (size_t)(next(s) % (n + 1)),
-                .query = (int32_t)(next(s) % ((uint64_t)1 << (shift + 1))) - (1 << shift),
-                .slope = (float)even(s, 1.0),
-            };
+                .y = y, .n = n, .n_allowed = n_allowed, .query = query, .slope = (float)even(s, 1.0)};
             s->kernels->alibi_row(&args);
             hash_floats(s, y, n);
         }
@@ -180,21 +284,17 @@ static void hash_alibi_row(sweep *s) {
 static void hash_softmax_row(sweep *s) {
     float x[MAX];
     for (size_t k = 0; k < N_SIZES; k++)
-        for (int round = 0; round < 16; round++) {
+        for (int round = 0; round < 96; round++) { /* enough for a last bit of a constant to show */
             size_t n = 2 * sizes[k] + 11;
             for (size_t i = 0; i < n; i++)
-                x[i] = round % 4 == 3 && next(s) % 4 == 0 ? -INFINITY : (float)even(s, round % 2 ? 8.0 : 100.0);
-            if (round == 15)
+                x[i] = round % 4 == 3 && next(s) % 4 == 0 ? -INFINITY : (float)even(s, round % 4 ? 8.0 : 100.0);
+            if (round % 32 == 31)
                 x[next(s) % n] = NAN;
+            size_t n_allowed = round % 3 == 0 ? n : (size_t)(next(s) % (n + 1));
+            int32_t query = (int32_t)(next(s) % n);
+            float scale = (float)even(s, 1.0), slope = round % 2 ? 0.0f : (float)even(s, 0.5);
             posenc_softmax_row_args args = {
-                .x = x,
-                .y = x,
-                .n = n,
-                .n_allowed = round % 3 == 0 ? n : (size_t)(next(s) % (n + 1)),
-                .query = (int32_t)(next(s) % n),
-                .scale = (float)even(s, 1.0),
-                .slope = round % 2 ? 0.0f : (float)even(s, 0.5),
-            };
+                .x = x, .y = x, .n = n, .n_allowed = n_allowed, .query = query, .scale = scale, .slope = slope};
             s->kernels->softmax_row(&args);
             hash_floats(s, x, n);
         }

@@ -1,9 +1,9 @@
 /* Softmax with scale, ALiBi and mask against a plain double reference (FORMULAS C.3, C.23, C.26), its edges, and the
  * independence from how it is called.
  *
- * softmax.h allows 2e-6 absolute against the exact function of the inputs while |l| <= 16. Beyond, the float32 rounding of
- * the logits comes on top, without limit as they grow; so the reference then starts from the logits as softmax.h defines
- * them in float32, and the same 2e-6 holds for all that follows.
+ * softmax.h allows 2e-6 absolute against the exact function of the inputs while |l| <= 16. Beyond, the float32 rounding
+ * of the logits comes on top, without limit as they grow; so the reference then starts from the logits as softmax.h
+ * defines them in float32, and the same 2e-6 holds for all that follows.
  */
 #include "truth.h"
 #include "truth_view.h"
@@ -102,11 +102,12 @@ static double check_random_call(const int64_t ne[4], int with_alibi, double spre
     if (truth_below(8) == 0)
         params.scale = -params.scale;
     truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne), first = truth_tensor_random(ne);
-    for (size_t i = 0; i < x.n_floats; i++)
-        x.buffer[i] = x.before[i] = (float)(truth_uniform(-spread, spread) / fabs((double)params.scale));
+    for (size_t i = 0; i < x.n_elements; i++)
+        ((float *)x.buffer)[i] = (float)(truth_uniform(-spread, spread) / fabs((double)params.scale));
+    truth_mark(&x);
     for (int tier = -1, n_tiers = 0; truth_next_tier(&tier); n_tiers++) {
         truth_ok(posenc_softmax(&params, &x.view, &y.view, posenc_all_rows()));
-        truth_same_bits(x.buffer, x.before, x.n_floats, "input");
+        truth_nothing_changed(&x, "input");
         truth_nothing_else_changed(&y, 0, ne[0], "softmax");
         if (n_tiers == 0)
             truth_copy(&y.view, &first.view);
@@ -171,9 +172,12 @@ static void test_worst_sums(void **state) {
     double worst = 0.0;
     for (int shape = 0; shape < 4; shape++) {
         for (int64_t j = 0; j < N; j++) /* e^-0.4 makes exponentials whose sums round the same way over and over */
-            x[j] = shape == 0 ? 3.0f : shape == 1 ? (j == 77 ? 0.0f : -0.4f) : shape == 2 ? (j == 0 ? 14.0f : 0.0f)
-                                                                                         : (float)(j % 32) * -0.01f;
-        posenc_view from = posenc_view_dense(x, POSENC_F32, N, 1, 1, 1), to = posenc_view_dense(y, POSENC_F32, N, 1, 1, 1);
+            x[j] = shape == 0   ? 3.0f
+                   : shape == 1 ? (j == 77 ? 0.0f : -0.4f)
+                   : shape == 2 ? (j == 0 ? 14.0f : 0.0f)
+                                : (float)(j % 32) * -0.01f;
+        posenc_view from = posenc_view_dense(x, POSENC_F32, N, 1, 1, 1),
+                    to = posenc_view_dense(y, POSENC_F32, N, 1, 1, 1);
         make_reference(x, N, &params, 0.0f, 0, &r);
         for (int tier = -1; truth_next_tier(&tier);) {
             truth_ok(posenc_softmax(&params, &from, &to, posenc_all_rows()));

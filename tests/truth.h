@@ -1,4 +1,5 @@
-/* What the tests against independent truth share: tiers, random numbers, comparison. tests/truth_mpfr.h adds the angles. */
+/* What the tests against independent truth share: tiers, random numbers, comparison. tests/truth_mpfr.h adds the
+ * angles. */
 #ifndef TRUTH_H
 #define TRUTH_H
 
@@ -27,8 +28,8 @@ uint64_t truth_random(void);
 int64_t truth_below(int64_t n);                /* 0 .. n-1 */
 double truth_uniform(double low, double high); /* [low, high) */
 double truth_log_uniform(double low, double high);
-int32_t truth_position(void);                  /* |p| log-uniform up to 2^31, either sign; often next to a multiple of 32 */
-void truth_fill(float *x, size_t n);           /* [-2, 2) */
+int32_t truth_position(void);        /* |p| log-uniform up to 2^31, either sign; often next to a multiple of 32 */
+void truth_fill(float *x, size_t n); /* [-2, 2) */
 
 /* Fails unless |got - want| <= bound; a NaN in got fails. The rest says, printf-like, where. */
 void truth_close(double got, double want, double bound, const char *where, ...) __attribute__((format(printf, 4, 5)));

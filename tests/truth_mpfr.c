@@ -66,8 +66,8 @@ double truth_error(float got, const mpfr_t truth) {
     return error / fmax(ulp, 0x1p-45);
 }
 
-void truth_compare(truth_worst *worst, float got, const mpfr_t truth, const char *function, int32_t p, const char *table,
-                   int64_t i) {
+void truth_compare(truth_worst *worst, float got, const mpfr_t truth, const char *function, int32_t p,
+                   const char *table, int64_t i) {
     double error = truth_error(got, truth);
     worst->n_compared++;
     if (error <= worst->error)

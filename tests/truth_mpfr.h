@@ -34,8 +34,8 @@ typedef struct truth_worst {
 } truth_worst;
 
 /* Compares, and remembers the place if it is the worst so far. */
-void truth_compare(truth_worst *worst, float got, const mpfr_t truth, const char *function, int32_t p, const char *table,
-                   int64_t i);
+void truth_compare(truth_worst *worst, float got, const mpfr_t truth, const char *function, int32_t p,
+                   const char *table, int64_t i);
 
 /* Positions 1 .. 2^31-1 where the sine or the cosine comes closest to 0: denominators of the continued fraction of
  * theta / (pi/2). Returns how many, at most 64. */

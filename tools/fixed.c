@@ -109,6 +109,32 @@ fixed fixed_root(const fixed *a, uint64_t n) {
     return search(power_exceeds, a, n);
 }
 
+fixed fixed_div(const fixed *a, const fixed *b) {
+    fixed dividend = *a, divisor = *b;
+    while (fixed_compare(&divisor, &one) < 0) {
+        dividend = fixed_add(&dividend, &dividend);
+        divisor = fixed_add(&divisor, &divisor);
+    }
+    fixed inverse = fixed_inverse(&divisor);
+    return fixed_mul(&dividend, &inverse);
+}
+
+/* Bit by bit: the square of a number has twice its logarithm. */
+fixed fixed_log2(const fixed *a) {
+    fixed x = *a, result = zero, half = fixed_from_double(0.5), two = fixed_from_double(2.0);
+    for (; fixed_compare(&x, &two) >= 0; x = fixed_mul(&x, &half))
+        result = fixed_add(&result, &one);
+    fixed weight = half;
+    for (int bit = 0; bit < 80; bit++, weight = fixed_mul(&weight, &half)) {
+        x = fixed_mul(&x, &x);
+        if (fixed_compare(&x, &two) < 0)
+            continue;
+        x = fixed_mul(&x, &half);
+        result = fixed_add(&result, &weight);
+    }
+    return result;
+}
+
 fixed fixed_fraction(const fixed *a) {
     fixed fraction = *a;
     for (int k = FIXED_FRACTION; k < FIXED_LIMBS; k++)

@@ -28,6 +28,12 @@ fixed fixed_mul(const fixed *a, const fixed *b);
 fixed fixed_inverse(const fixed *a);
 fixed fixed_root(const fixed *a, uint64_t n);
 
+/* a / b, for b > 0 and a quotient below 2^64; relative error below 2^-150. */
+fixed fixed_div(const fixed *a, const fixed *b);
+
+/* log2(a) cut off to 80 bits after the point, a >= 1. */
+fixed fixed_log2(const fixed *a);
+
 /* a without its whole part. */
 fixed fixed_fraction(const fixed *a);
 

@@ -22,7 +22,7 @@ static const char doc[] =
     "Commands:\n"
     "  info          what this CPU has, which tiers are built, which runs and why\n"
     "  verify        every kernel on every tier that runs here, against a reference\n"
-    "  model FILE    verify and time a model's positional work, from its config.json\n"
+    "  model FILE    verify and time a model's positional work, from its config.json or GGUF\n"
     "\n"
     "'posenc COMMAND --help' tells a command's options. POSENC_ISA in the environment (scalar, avx2, avx512, neon) "
     "forces a tier.\n"

@@ -1,29 +1,18 @@
+/* Reading a model: which format it is, and what both have in common afterwards. */
 #include "model.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cJSON.h>
+#include "model_reader.h"
 
-#include "model_types.h"
+/* ---- What the formats share ---- */
 
-/* No config.json is near this large; weights are. */
-#define LARGEST_FILE (16L << 20)
-
-/* What reading goes through; the first complaint stays. */
-typedef struct reader {
-    const char *path;
-    char *error;
-    size_t error_size;
-    int failed;
-} reader;
-
-__attribute__((format(printf, 2, 3))) static void fail(reader *r, const char *format, ...) {
+void reader_fail(reader *r, const char *format, ...) {
     if (r->failed)
         return;
     r->failed = 1;
@@ -36,264 +25,200 @@ __attribute__((format(printf, 2, 3))) static void fail(reader *r, const char *fo
     va_end(values);
 }
 
-/* ---- The file ---- */
+int reader_set_number(reader *r, posenc_rope_params *params, const char *name, double value) {
+    posenc_status status = posenc_rope_set_number(params, name, value);
+    if (status != POSENC_OK && status != POSENC_ERR_ENUM)
+        reader_fail(r, "\"%s\" is %g: %s", name, value, posenc_status_string(status));
+    return status != POSENC_ERR_ENUM;
+}
 
-static char *read_text(reader *r) {
-    struct stat status;
-    if (stat(r->path, &status) != 0) {
-        fail(r, "%s; give the path of a model's config.json", strerror(errno));
+int reader_set_string(reader *r, posenc_rope_params *params, const char *name, const char *value) {
+    (void)r;
+    return posenc_rope_set_string(params, name, value) == POSENC_OK;
+}
+
+int reader_set_list(reader *r, posenc_rope_params *params, const char *name, const double *values, int64_t n) {
+    posenc_status status = posenc_rope_set_list(params, name, values, n);
+    if (status != POSENC_OK && status != POSENC_ERR_ENUM)
+        reader_fail(r, "\"%s\" has %lld numbers: %s", name, (long long)n, posenc_status_string(status));
+    return status != POSENC_ERR_ENUM;
+}
+
+void reader_not_understood(model_config *c, const char *name) {
+    size_t used = strlen(c->not_understood);
+    snprintf(c->not_understood + used, sizeof c->not_understood - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+double *reader_new_list(reader *r, model_config *c, size_t n) {
+    int k = 0;
+    while (k < MODEL_MOST_LISTS && c->lists[k] != NULL)
+        k++;
+    if (k == MODEL_MOST_LISTS || (c->lists[k] = malloc((n + 1) * sizeof(double))) == NULL) {
+        reader_fail(r, "has too many lists of factors");
         return NULL;
     }
-    if (S_ISDIR(status.st_mode)) {
-        fail(r, "this is a directory; give the file in it: %s/config.json", r->path);
+    return c->lists[k];
+}
+
+model_table *reader_new_table(reader *r, model_config *c, const char *name, const posenc_rope_params *like) {
+    if (c->n_tables == MODEL_MOST_TABLES) {
+        reader_fail(r, "has more than %d kinds of layers", MODEL_MOST_TABLES);
         return NULL;
     }
-    if (status.st_size > LARGEST_FILE) {
-        fail(r, "too large for a config.json; give the small JSON file that lies beside the weights");
-        return NULL;
+    model_table *table = &c->tables[c->n_tables++];
+    *table = (model_table){.params = POSENC_ROPE_DEFAULTS};
+    if (like != NULL)
+        table->params = *like;
+    snprintf(table->name, sizeof table->name, "%s", name);
+    return table;
+}
+
+void reader_set_sections(reader *r, posenc_rope_params *params, posenc_axes_kind kind, const double *sections,
+                         uint64_t n) {
+    if (n < 2 || n > POSENC_MAX_AXES) {
+        reader_fail(r, "M-RoPE has %llu sections, but 2 to %d are possible", (unsigned long long)n, POSENC_MAX_AXES);
+        return;
     }
-    FILE *file = fopen(r->path, "rb");
-    char *text = malloc((size_t)status.st_size + 1);
-    size_t n = file != NULL && text != NULL ? fread(text, 1, (size_t)status.st_size, file) : 0;
-    if (file == NULL || text == NULL || ferror(file)) {
-        fail(r, "cannot be read: %s", strerror(errno));
-        free(text);
-        text = NULL;
-    } else {
-        text[n] = '\0';
+    params->axes = (posenc_rope_axes){.kind = kind, .n_axes = (int)n};
+    for (uint64_t a = 0; a < n; a++)
+        params->axes.sections[a] = sections[a] >= 0.0 && sections[a] <= 1e6 ? (int64_t)sections[a] : -1;
+}
+
+/* ---- Lengths of the context ---- */
+
+/* LongRoPE has one list up to the original context and one beyond: both are of interest, unless a length was given. */
+static void split_longrope(reader *r, model_config *c, model_table *table) {
+    posenc_rope_scaling *s = &table->params.scaling;
+    s->context = s->original_context;
+    if (s->max_context <= s->original_context)
+        return;
+    model_table *beyond = reader_new_table(r, c, "", &table->params);
+    if (beyond == NULL)
+        return;
+    beyond->params.scaling.context = s->max_context;
+    snprintf(table->name, sizeof table->name, "up to %.0f positions", s->original_context);
+    snprintf(beyond->name, sizeof beyond->name, "beyond %.0f positions", s->original_context);
+}
+
+static void choose_context(reader *r, model_config *c, model_table *table, double context) {
+    posenc_rope_scaling *s = &table->params.scaling;
+    double original = s->original_context != 0.0 ? s->original_context : s->max_context;
+    s->context = context;
+    if (context != 0.0)
+        return;
+    if (s->type == POSENC_SCALING_LONGROPE)
+        split_longrope(r, c, table);
+    else if (s->type == POSENC_SCALING_DYNAMIC) /* below that it changes nothing */
+        s->context = original * s->factor;
+}
+
+/* ---- Checks ---- */
+
+/* Far more than any model has; beyond it, checking would take minutes. */
+enum { MOST_HEADS = 4096, MOST_HEAD_DIM = 4096 };
+
+static void check_heads(reader *r, const model_config *c) {
+    if (c->n_heads > MOST_HEADS || c->head_dim > MOST_HEAD_DIM || c->q.head_dim > MOST_HEAD_DIM ||
+        c->k.head_dim > MOST_HEAD_DIM)
+        reader_fail(r, "%lld heads of %lld channels make no sense; at most %d of %d are expected",
+                    (long long)c->n_heads, (long long)c->head_dim, MOST_HEADS, MOST_HEAD_DIM);
+    if (c->n_kv_heads > c->n_heads || (c->n_heads > 0 && c->n_heads % c->n_kv_heads != 0))
+        reader_fail(r, "%lld key-value heads cannot serve %lld heads; correct one of them", (long long)c->n_kv_heads,
+                    (long long)c->n_heads);
+}
+
+/* The library judges, and says how many channels are rotated. */
+static void check_table(reader *r, const model_config *c, model_table *table) {
+    posenc_rope *rope;
+    table->params.head_dim = c->q.head_dim;
+    table->params.n_offs = c->q.n_offs;
+    posenc_status status = posenc_rope_create(&table->params, &rope);
+    if (status == POSENC_OK) {
+        table->params.n_rot = 2 * posenc_rope_n_pairs(rope);
+        table->params.rot_fraction = 0.0;
+        posenc_rope_params k = model_rope_params(table, &c->k);
+        posenc_rope_free(rope);
+        status = posenc_rope_create(&k, &rope);
     }
-    if (file != NULL)
-        fclose(file);
-    return text;
+    if (status != POSENC_OK)
+        reader_fail(r, "its RoPE parameters are refused: %s", posenc_status_string(status));
+    posenc_rope_free(rope);
 }
 
-/* Line and column, from 1, of a place in the text. */
-static void place_in(const char *text, const char *at, int *line, int *column) {
-    *line = *column = 1;
-    for (; text < at; text++)
-        if (*text == '\n') {
-            ++*line;
-            *column = 1;
-        } else {
-            ++*column;
-        }
-}
-
-static cJSON *parse(reader *r, const char *text) {
-    const char *end = text;
-    cJSON *json = cJSON_ParseWithOpts(text, &end, 1);
-    if (json == NULL) {
-        int line, column;
-        place_in(text, end, &line, &column);
-        if (*end == '\0')
-            fail(r, "the JSON ends too early, at line %d, column %d; fetch the file again", line, column);
-        else
-            fail(r, "no valid JSON near line %d, column %d; correct it there, or fetch the file again", line, column);
-    } else if (!cJSON_IsObject(json)) {
-        fail(r, "the JSON is no object; give a model's config.json");
-    }
-    return json;
-}
-
-/* ---- Fields, which go by several names ---- */
-
-/* The first of the names (NULL ends them) that is there and not null. */
-static const cJSON *find(const cJSON *object, const char *const *names) {
-    for (; *names != NULL; names++) {
-        const cJSON *field = cJSON_GetObjectItemCaseSensitive(object, *names);
-        if (field != NULL && !cJSON_IsNull(field))
-            return field;
-    }
-    return NULL;
-}
-#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static double number(reader *r, const cJSON *object, const char *const *names, double fallback, double low,
-                     double high) {
-    const cJSON *field = find(object, names);
-    if (field == NULL)
-        return fallback;
-    if (!cJSON_IsNumber(field))
-        fail(r, "\"%s\" is no number; correct it", field->string);
-    else if (!(field->valuedouble >= low && field->valuedouble <= high))
-        fail(r, "\"%s\" is %g, which makes no sense; expected %g .. %g", field->string, field->valuedouble, low, high);
-    else
-        return field->valuedouble;
-    return fallback;
-}
-
-/* A count, from 1 to 2^20; 0 where it is not stated. */
-static int64_t count(reader *r, const cJSON *object, const char *const *names) {
-    double value = number(r, object, names, 0.0, 1.0, 0x1p20);
-    if (value != floor(value))
-        fail(r, "\"%s\" is %g, but must be a whole number", find(object, names)->string, value);
-    return (int64_t)value;
-}
-
-static const char *string(const cJSON *object, const char *const *names) {
-    const cJSON *field = find(object, names);
-    return cJSON_IsString(field) ? field->valuestring : "";
-}
-
-static int is_true(const cJSON *object, const char *name) {
-    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, name));
-}
-
-/* ---- Kind ---- */
-
-static const model_type *type_named(const char *name) {
-    for (size_t i = 0; i < sizeof model_types / sizeof model_types[0]; i++)
-        if (strcmp(name, model_types[i].name) == 0)
-            return &model_types[i];
-    return NULL;
-}
-
-static const char *const rope_keys[] = {"rope_theta", "rope_scaling", "rope_parameters",       "rotary_emb_base",
-                                        "rotary_pct", "rotary_dim",   "partial_rotary_factor", "rope_ratio",
-                                        NULL};
-
-static position_kind find_kind(const cJSON *json, const cJSON *attention, const model_type *type) {
-    const char *stated = string(json, NAMES("position_embedding_type", "position_embeddings_type"));
-    if (is_true(json, "alibi") || is_true(attention, "alibi") || strcmp(stated, "alibi") == 0)
-        return POSITION_ALIBI;
-    if (is_true(attention, "rope") || strncmp(stated, "rop", 3) == 0 || strcmp(stated, "rotary") == 0)
-        return POSITION_ROPE;
-    if (type != NULL)
-        return type->kind;
-    if (find(json, rope_keys) != NULL)
-        return POSITION_ROPE;
-    return strcmp(stated, "absolute") == 0 ? POSITION_LEARNED : POSITION_UNKNOWN;
-}
-
-/* ---- RoPE ---- */
-
-/* Newer files have rope_theta and its companions inside rope_parameters, perhaps once per kind of layer: then the
- * layers with full attention count. */
-static const cJSON *rope_object(const cJSON *json) {
-    const cJSON *object = find(json, NAMES("rope_scaling", "rope_parameters"));
-    const cJSON *full = cJSON_GetObjectItemCaseSensitive(object, "full_attention");
-    return cJSON_IsObject(full) ? full : object;
-}
-
-static void read_scaling(reader *r, const cJSON *object, model_config *c) {
-    const char *type = string(object, NAMES("rope_type", "type"));
-    if (object != NULL && !cJSON_IsObject(object))
-        fail(r, "\"%s\" is no object; correct it", object->string);
-    if (cJSON_GetObjectItemCaseSensitive(object, "mrope_section") != NULL)
-        type = "mrope";
-    else if (type[0] == '\0' && find(object, NAMES("factor", "short_factor")) != NULL)
-        type = "unnamed";
-    if (strcmp(type, "default") == 0)
-        type = "";
-    snprintf(c->scaling_type, sizeof c->scaling_type, "%s", type);
-    c->scaling = type[0] != '\0' ? object : NULL;
-}
-
-static void read_rope(reader *r, const cJSON *json, const cJSON *attention, const model_type *type, model_config *c) {
-    const cJSON *rope = rope_object(json);
-    read_scaling(r, rope, c);
-    const char *const *base_names = NAMES("rope_theta", "rotary_emb_base");
-    const char *const *part_names = NAMES("partial_rotary_factor", "rotary_pct");
-    c->base = number(r,
-                     find(rope, base_names)   ? rope
-                     : find(json, base_names) ? json
-                                              : attention,
-                     base_names, 10000.0, 1.0, 1e30);
-    c->base *= number(r, json, NAMES("rope_ratio"), 1.0, 1e-3, 1e12); /* ChatGLM: a factor on the base */
-    double part =
-        number(r, find(rope, part_names) ? rope : json, part_names, type != NULL ? type->rotated_part : 1.0, 0.0, 1.0);
-    c->layout = type != NULL && type->layout != POSENC_ROPE_LAYOUT_UNSET ? type->layout : POSENC_ROPE_HALF;
-    c->n_rot = count(r, json, NAMES("rotary_dim", "qk_rope_head_dim"));
-    if (c->n_rot == 0)
-        c->n_rot = (int64_t)((double)c->head_dim * part);
-    c->q = (rotated_tensor){c->n_heads, c->head_dim, 0};
-    c->k = (rotated_tensor){c->n_kv_heads, c->head_dim, 0};
-
-    /* Multi-head latent attention: the rotated channels come last in Q, and K has them once for all heads. */
-    if (find(json, NAMES("qk_rope_head_dim")) != NULL) {
-        int64_t unrotated = count(r, json, NAMES("qk_nope_head_dim"));
-        c->q = (rotated_tensor){c->n_heads, unrotated + c->n_rot, unrotated};
-        c->k = (rotated_tensor){1, c->n_rot, 0};
-    } else if (c->n_rot > c->head_dim) {
-        fail(r, "%lld channels are to be rotated, but a head has %lld; correct rotary_dim or head_dim",
-             (long long)c->n_rot, (long long)c->head_dim);
-    }
-    if (c->n_rot % 2 != 0)
-        fail(r, "%lld channels are to be rotated, but RoPE needs an even number; correct head_dim or the rotated part",
-             (long long)c->n_rot);
+static void finish(reader *r, model_config *c, double context) {
+    if (c->kind == POSITION_UNKNOWN)
+        reader_fail(r,
+                    "\"%s\" is unknown, and nothing (rope_theta, alibi, position_embedding_type) tells its positions; "
+                    "add the one that applies",
+                    c->model_type);
+    check_heads(r, c);
+    if (c->kind != POSITION_ROPE)
+        return;
+    for (int k = 0, n = c->n_tables; k < n; k++)
+        choose_context(r, c, &c->tables[k], context);
+    for (int k = 0; k < c->n_tables && !r->failed; k++)
+        check_table(r, c, &c->tables[k]);
 }
 
 /* ---- The whole ---- */
 
-static void read_heads(reader *r, const cJSON *json, const cJSON *attention, model_config *c) {
-    c->hidden_size = count(r, json, NAMES("hidden_size", "n_embd", "d_model"));
-    c->n_heads = count(r, json, NAMES("num_attention_heads", "n_head", "n_heads", "num_heads"));
-    c->n_layers = count(r, json, NAMES("num_hidden_layers", "n_layer", "n_layers", "num_layers"));
-    c->max_position = (int64_t)number(
-        r, json, NAMES("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"), 0.0, 1.0, 0x1p31 - 1.0);
-    if (c->n_heads == 0)
-        fail(r, "there is no num_attention_heads (or n_head, n_heads); is this a Transformer's config.json?");
-    c->n_kv_heads = count(r, json, NAMES("num_key_value_heads", "num_kv_heads", "multi_query_group_num"));
-    if (c->n_kv_heads == 0)
-        c->n_kv_heads = count(r, attention, NAMES("kv_n_heads"));
-    if (is_true(json, "multi_query") && !is_true(json, "new_decoder_architecture") &&
-        find(json, NAMES("multi_query_group_num")) == NULL)
-        c->n_kv_heads = 1; /* Falcon, whose num_kv_heads does not count then */
-    if (c->n_kv_heads == 0)
-        c->n_kv_heads = c->n_heads;
-    if (c->n_kv_heads > c->n_heads || (c->n_heads > 0 && c->n_heads % c->n_kv_heads != 0))
-        fail(r, "%lld key-value heads cannot serve %lld heads; correct num_key_value_heads", (long long)c->n_kv_heads,
-             (long long)c->n_heads);
-    c->head_dim = count(r, json, NAMES("head_dim", "kv_channels"));
-    if (c->head_dim == 0 && c->n_heads > 0) {
-        if (c->hidden_size == 0)
-            fail(r, "there is neither head_dim nor hidden_size; add one of them");
-        else if (c->hidden_size % c->n_heads != 0)
-            fail(r, "hidden_size %lld is no multiple of %lld heads; correct one, or add head_dim",
-                 (long long)c->hidden_size, (long long)c->n_heads);
-        c->head_dim = c->hidden_size / c->n_heads;
+/* 1 for GGUF, 0 for what is not; a failure if it cannot be read. */
+static int is_gguf(reader *r) {
+    struct stat status;
+    char magic[4] = {0};
+    if (stat(r->path, &status) != 0)
+        reader_fail(r, "%s; give the path of a model's config.json or GGUF file", strerror(errno));
+    else if (S_ISDIR(status.st_mode))
+        reader_fail(r, "this is a directory; give the file in it: %s/config.json", r->path);
+    if (r->failed)
+        return 0;
+    FILE *file = fopen(r->path, "rb");
+    if (file == NULL) {
+        reader_fail(r, "cannot be read: %s", strerror(errno));
+        return 0;
     }
+    size_t n = fread(magic, 1, sizeof magic, file);
+    fclose(file);
+    return n == sizeof magic && memcmp(magic, "GGUF", sizeof magic) == 0;
 }
 
-static void interpret(reader *r, model_config *c) {
-    const cJSON *json = c->json;
-    /* Models that also see or hear keep the part that is wanted here inside. */
-    const cJSON *text = find(json, NAMES("text_config"));
-    if (cJSON_IsObject(text) && find(json, NAMES("num_attention_heads")) == NULL)
-        json = text;
-    const cJSON *attention = find(json, NAMES("attn_config"));
-    const cJSON *architectures = find(c->json, NAMES("architectures"));
-    const char *architecture = cJSON_GetStringValue(cJSON_GetArrayItem(architectures, 0));
-    snprintf(c->architecture, sizeof c->architecture, "%s", architecture != NULL ? architecture : "");
-    snprintf(c->model_type, sizeof c->model_type, "%s", string(json, NAMES("model_type")));
-
-    const model_type *type = type_named(c->model_type);
-    read_heads(r, json, attention, c);
-    c->kind = find_kind(json, attention, type);
-    if (c->kind == POSITION_ROPE)
-        read_rope(r, json, attention, type, c);
-    else if (c->kind == POSITION_UNKNOWN)
-        fail(r,
-             "model_type \"%s\" is unknown, and no rope_theta, alibi or position_embedding_type tells its positions; "
-             "add the one that applies",
-             c->model_type);
+/* Names and messages may hold anything that a file holds, but they are printed on one line. */
+static void make_printable(char *text) {
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = '?';
 }
 
-int model_read(const char *path, model_config *config, char *error, size_t error_size) {
+int model_read(const char *path, double context, model_config *config, char *error, size_t error_size) {
     reader r = {path, error, error_size, 0};
-    *config = (model_config){.json = NULL};
-    char *text = read_text(&r);
-    if (text != NULL)
-        config->json = parse(&r, text);
-    free(text);
+    *config = (model_config){.kind = POSITION_UNKNOWN};
+    int gguf = is_gguf(&r);
     if (!r.failed)
-        interpret(&r, config);
-    if (r.failed)
+        gguf ? model_read_gguf(&r, config) : model_read_json(&r, config);
+    if (!r.failed)
+        finish(&r, config, context);
+    make_printable(config->architecture);
+    make_printable(config->model_type);
+    make_printable(config->not_understood);
+    for (int k = 0; k < config->n_tables; k++)
+        make_printable(config->tables[k].name);
+    if (r.failed) {
+        make_printable(error);
         model_free(config);
+    }
     return !r.failed;
 }
 
 void model_free(model_config *config) {
-    cJSON_Delete(config->json);
-    config->json = NULL;
+    for (int k = 0; k < MODEL_MOST_LISTS; k++) {
+        free(config->lists[k]);
+        config->lists[k] = NULL;
+    }
+}
+
+posenc_rope_params model_rope_params(const model_table *table, const rotated_tensor *tensor) {
+    posenc_rope_params params = table->params;
+    params.head_dim = tensor->head_dim;
+    params.n_offs = tensor->n_offs;
+    return params;
 }

@@ -1,13 +1,11 @@
-/* A model's positional parameters, read from a Hugging Face config.json. */
+/* A model's positional parameters, read from a Hugging Face config.json or from a GGUF file. */
 #ifndef POSENC_TOOLS_MODEL_H
 #define POSENC_TOOLS_MODEL_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include <posenc/rope.h>
-
-struct cJSON;
+#include <posenc/rope_config.h>
 
 typedef enum position_kind {
     POSITION_UNKNOWN = 0,
@@ -18,31 +16,40 @@ typedef enum position_kind {
     POSITION_RELATIVE_BUCKETS
 } position_kind;
 
-/* Q or K as RoPE sees it. */
+/* Q or K as RoPE sees it: the rotated channels of a head begin at n_offs. */
 typedef struct rotated_tensor {
     int64_t n_heads, head_dim, n_offs;
 } rotated_tensor;
 
+/* One list of frequencies. Some models have several: for kinds of layers, or for lengths of the context. */
+typedef struct model_table {
+    char name[64];    /* empty where there is only one */
+    int64_t n_layers; /* that use it; 0: not known */
+    posenc_rope_params params;
+} model_table;
+
+enum { MODEL_MOST_TABLES = 6, MODEL_MOST_LISTS = 8 };
+
 typedef struct model_config {
-    char model_type[48], architecture[64];
+    char model_type[64], architecture[64];
     position_kind kind;
     int64_t hidden_size, n_heads, n_kv_heads, head_dim, n_layers;
     int64_t max_position; /* 0: not stated */
-    /* RoPE */
+    /* RoPE. Each table's parameters are those of a head of Q, n_rot as it is. */
     rotated_tensor q, k;
-    posenc_rope_layout layout;
-    int64_t n_rot;
-    double base;
-    /* A change of the frequencies: its name ("llama3", "yarn" ...; empty: none) and the object that describes it,
-     * whole, so that whoever learns to apply it finds every field. It lives as long as json. */
-    char scaling_type[32];
-    const struct cJSON *scaling;
-    struct cJSON *json;
+    int has_qk_norm; /* each head of Q and K is normalised first */
+    int n_tables;
+    model_table tables[MODEL_MOST_TABLES];
+    double *lists[MODEL_MOST_LISTS]; /* that the tables point to */
+    char not_understood[320];        /* names, with commas between them */
 } model_config;
 
-/* Reads a file. 1 and *config, to be released with model_free; or 0 and, in error, one line that tells what is wrong
- * and how to put it right. */
-int model_read(const char *path, model_config *config, char *error, size_t error_size);
+/* Reads a file. context: the longest sequence to come; 0: as long as the model takes. 1 and *config, to be released
+ * with model_free; or 0 and, in error, one line that tells what is wrong and how to put it right. */
+int model_read(const char *path, double context, model_config *config, char *error, size_t error_size);
 void model_free(model_config *config);
+
+/* What a tensor asks of posenc_rope_create. */
+posenc_rope_params model_rope_params(const model_table *table, const rotated_tensor *tensor);
 
 #endif

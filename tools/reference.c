@@ -5,20 +5,24 @@
 
 #define TWO_PI 6.283185307179586476925
 
-reference_angles *reference_angles_create(double base, int64_t dim, int64_t n) {
-    reference_angles *angles = malloc(sizeof *angles + (size_t)n * sizeof angles->turns[0]);
-    if (angles == NULL)
-        return NULL;
-    angles->n = n;
+void reference_fill(reference_angles *angles, int64_t first, int64_t n, double base, int64_t dim) {
     fixed whole_base = fixed_from_double(base);
     fixed inverse = fixed_inverse(&whole_base);
     fixed root = fixed_root(&inverse, (uint64_t)dim); /* base^(-1/dim) */
     fixed ratio = fixed_mul(&root, &root);
     fixed turns = fixed_inverse_two_pi(); /* theta_0 is 1 */
     for (int64_t i = 0; i < n; i++) {
-        angles->turns[i] = turns;
+        angles->turns[first + i] = turns;
         turns = fixed_mul(&turns, &ratio);
     }
+}
+
+reference_angles *reference_angles_create(double base, int64_t dim, int64_t n) {
+    reference_angles *angles = malloc(sizeof *angles + (size_t)n * sizeof angles->turns[0]);
+    if (angles == NULL)
+        return NULL;
+    angles->n = n;
+    reference_fill(angles, 0, n, base, dim);
     return angles;
 }
 

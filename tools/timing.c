@@ -6,7 +6,7 @@
 /* A sample lasts at least this long, far above the resolution of the clock. */
 #define SHORTEST_SAMPLE_NS 20e3
 
-enum { FEWEST_SAMPLES = 7, MOST_SAMPLES = 501 };
+enum { FEWEST_SAMPLES = 3, MOST_SAMPLES = 501 };
 
 static double now_ns(void) {
     struct timespec now;

@@ -16,11 +16,11 @@ void truth_merge(truth *a, truth b) {
         a->status = b.status;
 }
 
-static truth failed(posenc_status status) {
+truth truth_failed(posenc_status status) {
     return (truth){0, INFINITY, status};
 }
 
-static void note_error(truth *t, double error) {
+void truth_note(truth *t, double error) {
     t->values++;
     if (!(error <= t->worst))
         t->worst = isnan(error) ? INFINITY : error;
@@ -34,7 +34,7 @@ static double float_ulp(double x) {
 }
 
 static void note_cos_or_sin(truth *t, float value, double expected) {
-    note_error(t, fabs((double)value - expected) / fmax(float_ulp(expected), 0x1p-45));
+    truth_note(t, fabs((double)value - expected) / fmax(float_ulp(expected), 0x1p-45));
 }
 
 /* ---- Rows ---- */
@@ -64,7 +64,7 @@ truth truth_angle_rows(double base, int64_t dim, const int32_t *positions, int64
     posenc_freq_free(freq);
     free(rows);
     free(angles);
-    return t.status == POSENC_OK ? t : failed(t.status);
+    return t.status == POSENC_OK ? t : truth_failed(t.status);
 }
 
 truth truth_sinusoidal(posenc_sinusoidal_layout layout, int64_t dim, const int32_t *positions, int64_t n_positions) {
@@ -87,50 +87,7 @@ truth truth_sinusoidal(posenc_sinusoidal_layout layout, int64_t dim, const int32
     posenc_sinusoidal_free(pe);
     free(rows);
     free(angles);
-    return t.status == POSENC_OK ? t : failed(t.status);
-}
-
-/* ---- RoPE ---- */
-
-static void compare_head(truth *t, const posenc_rope_params *p, const reference_angles *angles, int32_t position,
-                         const float *x, const float *y) {
-    int interleaved = p->layout == POSENC_ROPE_INTERLEAVED;
-    for (int64_t i = 0; i < angles->n; i++) {
-        int64_t first = p->n_offs + (interleaved ? 2 * i : i), second = first + (interleaved ? 1 : angles->n);
-        double c, s, x0 = (double)x[first], x1 = (double)x[second];
-        reference_cos_sin(angles, i, position, &c, &s);
-        double unit = (fabs(x0) + fabs(x1)) * 0x1p-24;
-        note_error(t, fabs((double)y[first] - (x0 * c - x1 * s)) / unit);
-        note_error(t, fabs((double)y[second] - (x1 * c + x0 * s)) / unit);
-    }
-    for (int64_t i = 0; i < p->head_dim; i++)
-        if (i < p->n_offs || i >= p->n_offs + p->n_rot)
-            note_error(t, y[i] == x[i] ? 0.0 : INFINITY);
-}
-
-truth truth_rope(const posenc_rope_params *params, int64_t n_heads, const int32_t *positions, int64_t n_tokens,
-                 random_state *random) {
-    truth t = truth_none();
-    int64_t n_values = params->head_dim * n_heads * n_tokens;
-    reference_angles *angles = reference_angles_create(params->base, params->n_rot, params->n_rot / 2);
-    float *x = malloc((size_t)n_values * sizeof(float)), *y = malloc((size_t)n_values * sizeof(float));
-    posenc_view from = posenc_view_dense(x, POSENC_F32, params->head_dim, n_heads, n_tokens, 1);
-    posenc_view to = from;
-    to.data = y;
-    posenc_rope *rope = NULL;
-    t.status = angles == NULL || x == NULL || y == NULL ? POSENC_ERR_MEMORY : posenc_rope_create(params, &rope);
-    for (int64_t i = 0; t.status == POSENC_OK && i < n_values; i++)
-        x[i] = (float)random_between(random, -4.0, 4.0);
-    if (t.status == POSENC_OK)
-        t.status = posenc_rope_apply(rope, &from, positions, &to, POSENC_FORWARD, posenc_all_rows());
-    for (int64_t row = 0; t.status == POSENC_OK && row < n_heads * n_tokens; row++)
-        compare_head(&t, params, angles, positions[row / n_heads], x + row * params->head_dim,
-                     y + row * params->head_dim);
-    posenc_rope_free(rope);
-    free(y);
-    free(x);
-    free(angles);
-    return t.status == POSENC_OK ? t : failed(t.status);
+    return t.status == POSENC_OK ? t : truth_failed(t.status);
 }
 
 /* ---- ALiBi and softmax ---- */
@@ -141,10 +98,10 @@ truth truth_alibi_slopes(int64_t n_heads) {
     t.status = slopes == NULL ? POSENC_ERR_MEMORY : posenc_alibi_slopes(n_heads, 8.0, slopes);
     for (int64_t h = 0; t.status == POSENC_OK && h < n_heads; h++) {
         double expected = reference_slope(n_heads, h);
-        note_error(&t, fabs((double)slopes[h] - expected) / float_ulp(expected));
+        truth_note(&t, fabs((double)slopes[h] - expected) / float_ulp(expected));
     }
     free(slopes);
-    return t.status == POSENC_OK ? t : failed(t.status);
+    return t.status == POSENC_OK ? t : truth_failed(t.status);
 }
 
 /* Keys that query position may see. */
@@ -166,21 +123,21 @@ truth truth_alibi_bias(int64_t n_heads, int64_t n_q, int64_t n_k, int64_t q_off)
             double value = (double)bias[row * n_k + j];
             double expected = -(double)slopes[row / n_q] * fabs((double)(position - j));
             if (j >= allowed)
-                note_error(&t, value == -INFINITY ? 0.0 : INFINITY);
+                truth_note(&t, value == -INFINITY ? 0.0 : INFINITY);
             else
-                note_error(&t, fabs(value - expected) / fmax(fabs(expected) * 0x1p-24, 0x1p-149));
+                truth_note(&t, fabs(value - expected) / fmax(fabs(expected) * 0x1p-24, 0x1p-149));
         }
     }
     free(bias);
     free(slopes);
-    return t.status == POSENC_OK ? t : failed(t.status);
+    return t.status == POSENC_OK ? t : truth_failed(t.status);
 }
 
 /* truth.h tells the limits; a value below FLT_MIN may have been flushed. */
 static void note_probability(truth *t, float value, double expected, double relative_limit) {
     double error = fabs((double)value - expected);
     double beyond_flush = error - 0x1.0001p-126;
-    note_error(t, fmax(error / 2e-6, beyond_flush / (expected * relative_limit + 0x1p-1000)));
+    truth_note(t, fmax(error / 2e-6, beyond_flush / (expected * relative_limit + 0x1p-1000)));
 }
 
 static void compare_softmax_row(truth *t, const float *x, const float *y, int64_t n_k, int64_t allowed,
@@ -190,7 +147,7 @@ static void compare_softmax_row(truth *t, const float *x, const float *y, int64_
         if (j < allowed)
             note_probability(t, y[j], expected[j], params->slopes != NULL ? 1.4e-5 : 4e-6);
         else
-            note_error(t, y[j] == 0.0f ? 0.0 : INFINITY);
+            truth_note(t, y[j] == 0.0f ? 0.0 : INFINITY);
 }
 
 truth truth_softmax(const float *slopes, int64_t n_heads, int64_t n_q, int64_t n_k, posenc_mask mask,
@@ -221,5 +178,5 @@ truth truth_softmax(const float *slopes, int64_t n_heads, int64_t n_q, int64_t n
     free(expected);
     free(y);
     free(x);
-    return t.status == POSENC_OK ? t : failed(t.status);
+    return t.status == POSENC_OK ? t : truth_failed(t.status);
 }

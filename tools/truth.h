@@ -13,19 +13,39 @@ typedef struct truth {
     posenc_status status; /* of the call that failed, if one did */
 } truth;
 
-/* One that has seen nothing, and b taken into a. */
+/* One that has seen nothing, one of a call that failed, and b taken into a. */
 truth truth_none(void);
+truth truth_failed(posenc_status status);
 void truth_merge(truth *a, truth b);
+
+/* Takes one value's error in. */
+void truth_note(truth *t, double error);
 
 /* Errors of cosines and sines: in units of max(1 ulp, 2^-45); angles.h allows 1. */
 truth truth_angle_rows(double base, int64_t dim, const int32_t *positions, int64_t n_positions);
 truth truth_sinusoidal(posenc_sinusoidal_layout layout, int64_t dim, const int32_t *positions, int64_t n_positions);
 
-/* A rotated pair: error over (|x0| + |x1|) 2^-24. Each of the cosine, the sine, the product and the fma may be off by
- * one such unit, and only three of them meet in the same term, hence the limit. */
+/* Rotated tensors, by posenc_rope_apply, or fused: by posenc_rope_apply_tasks, where each head is normalised, rotated,
+ * scaled and written to a row of a cache out of order (TRUTH_FUSED), or normalised heads are only converted. */
+typedef enum truth_call { TRUTH_APPLY = 0, TRUTH_TABLE, TRUTH_FUSED } truth_call;
+
+typedef struct truth_rope_case {
+    posenc_rope_params params;
+    int64_t n_heads;
+    posenc_dtype x_type, y_type;
+    posenc_direction direction;
+    truth_call call;
+} truth_rope_case;
+
+/* A rotated pair, its error beyond the rounding to y_type (half a unit in its last place), over (|x0| + |x1|) m 2^-24.
+ * Each of the cosine, the sine, the product and the fma may be off by one such unit, and only three of them meet in the
+ * same term, hence the limit. For float32 the last rounding is one of them. Fused calls also round in the norm: 9 sums,
+ * half of which count through the square root, and 5 operations after them; and the scale into the cosines. */
 #define TRUTH_ROPE_LIMIT 3.0
-truth truth_rope(const posenc_rope_params *params, int64_t n_heads, const int32_t *positions, int64_t n_tokens,
-                 random_state *random);
+#define TRUTH_FUSED_LIMIT 13.0
+
+/* positions: planes of n_tokens, one for each axis. */
+truth truth_rope(const truth_rope_case *at, const int32_t *positions, int64_t n_tokens, random_state *random);
 
 /* Slopes: in ulp, correctly rounded means 0.5. Bias: relative, in units of 2^-24; the distance (beyond 2^24) and the
  * product are rounded, half a unit of the last place each. */

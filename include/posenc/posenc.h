@@ -18,7 +18,10 @@
  *   - Nothing outside the declared extents is read or written. Pointers and strides need the
  *     alignment of their element and no more. Any size may be 0.
  *   - Calls on data allocate nothing, lock nothing, start no thread and leave the floating-point
- *     environment alone. They expect it as C programs start: round to nearest, no flush to zero.
+ *     environment alone; they take up to 48 KB of stack. They expect the environment that C programs
+ *     start with: round to nearest, no flush to zero.
+ *   - Input and output tensors may overlap only where a call says so, and then that is checked. Small inputs (positions,
+ *     slopes, cos and sin rows) must lie outside the output; that is not.
  *   - Set-up objects are immutable: any number of threads may share one.
  */
 #ifndef POSENC_POSENC_H

@@ -12,7 +12,8 @@
  *
  *     POSENC_ROPE_HALF           i and i + n_rot/2     (GPT-NeoX, Hugging Face Llama, ggml NEOX)
  *     POSENC_ROPE_INTERLEAVED    2i and 2i + 1         (GPT-J, RoFormer, Llama as published, ggml NORMAL)
- *     POSENC_ROPE_DEINTERLEAVE   read as INTERLEAVED, written as HALF (DeepSeek in Hugging Face; FORMULAS B.4); not in place
+ *     POSENC_ROPE_DEINTERLEAVE   read as INTERLEAVED, written as HALF (DeepSeek in Hugging Face; FORMULAS B.4); not in place,
+ *                                and FORWARD only (else POSENC_ERR_ENUM): a HALF rope shifts the result or takes it back
  *
  * Tensors are [head_dim, n_heads, n_tokens, n_batch] (ne[0] first), as ggml_rope has them, in f32, f16 or bf16; input and
  * output may differ in type. Positions are int32 planes [n_axes][n_tokens], shared by the batch: one plane unless the
@@ -39,6 +40,7 @@
  *     ...
  *     posenc_view q = posenc_view_dense(data, POSENC_F32, 128, 32, n_tokens, 1);
  *     status = posenc_rope_apply(rope, &q, positions, &q, POSENC_FORWARD, posenc_all_rows());
+ *     posenc_rope_free(rope);
  */
 #ifndef POSENC_ROPE_H
 #define POSENC_ROPE_H
@@ -99,7 +101,8 @@ typedef struct posenc_rope_axes {
 } posenc_rope_axes;
 
 /* xPos (arXiv 2212.10554; FORMULAS B.19): pair i is multiplied by zeta_i^((p - centre)/scale_base) for queries, by its
- * inverse for keys, zeta_i = (2i/n_rot + gamma)/(1 + gamma). One rope object for queries, one for keys. */
+ * inverse for keys, zeta_i = (2i/n_rot + gamma)/(1 + gamma). One rope object for queries, one for keys. Not with several
+ * axes (POSENC_ERR_ENUM); SHIFT takes the centre for 0; INVERSE is refused (POSENC_ERR_ENUM). */
 typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_XPOS_KEY } posenc_xpos_role;
 
 typedef struct posenc_xpos {
@@ -117,7 +120,8 @@ typedef struct posenc_rope_params {
     double base;      /* finite, in [1, 1e30] */
     double rot_fraction; /* in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, with
                             POSENC_SCALING_PROPORTIONAL all of them; 0: n_rot is meant as it stands */
-    posenc_rope_scaling scaling; /* rope_scaling.h; the axes that restart their frequencies take none */
+    posenc_rope_scaling scaling; /* rope_scaling.h; the axes that restart their frequencies (VISION, AXIAL)
+                                    take none and no freq_factors (POSENC_ERR_SCALING) */
     posenc_rope_axes axes;
     posenc_xpos xpos;
 } posenc_rope_params;

@@ -10,8 +10,10 @@
  *     posenc_rope_set_number(&params, "rope_theta", 500000.0);
  *     posenc_rope_set_string(&params, "rope_type", "llama3");
  *     posenc_rope_set_number(&params, "factor", 8.0);
- *     ...
+ *     posenc_rope_set_number(&params, "original_max_position_embeddings", 8192.0);
  *     status = posenc_rope_create(&params, &rope);
+ *     ...
+ *     posenc_rope_free(rope);
  *
  * What files do not say, or say elsewhere, stays with the caller: the layout; head_dim where it is hidden_size /
  * num_attention_heads; n_offs; and scaling.context, the longest sequence to come, which LongRoPE needs and dynamic

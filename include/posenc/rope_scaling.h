@@ -29,6 +29,7 @@
  *   POSENC_ERR_SCALING  a number of the scheme, or the magnitude, is missing, not finite or out of its range
  *   POSENC_ERR_CONTEXT  a length in tokens is missing or out of its range, or does not go with the ramp
  *   POSENC_ERR_FACTORS  a list is missing, has not n_rot/2 entries, or one of them is not finite and positive
+ *   POSENC_ERR_STRIDE   a list is not aligned as doubles are
  *   POSENC_ERR_N_ROT    NTK, DYNAMIC: n_rot is 2; PROPORTIONAL: n_rot is not head_dim
  *   POSENC_ERR_BASE     NTK, NTK_LENGTH, DYNAMIC: the new base is not in [1, 1e30]; ramps: base is 1
  */

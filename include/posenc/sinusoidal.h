@@ -22,6 +22,7 @@
  *     posenc_status status = posenc_sinusoidal_create(&params, &pe);
  *     posenc_view x = posenc_view_dense(embeddings, POSENC_F32, 768, n_tokens, 1, 1);
  *     status = posenc_sinusoidal_add(pe, positions, &x);
+ *     posenc_sinusoidal_free(pe);
  */
 #ifndef POSENC_SINUSOIDAL_H
 #define POSENC_SINUSOIDAL_H

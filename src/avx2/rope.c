@@ -1,3 +1,59 @@
 #include "avx2/vec.h"
 
+#define POSENC_OWN_ROPE_INTERLEAVED
 #include "kernels/rope.inc.h"
+
+/* In float32 interleaved pairs are taken apart and put together again, within the 128-bit halves: one shuffle a vector more than the
+ * shared body, but half as many vectors of cosines and sines, so that a head of 128 channels is walked once and not twice.
+ * Zen 4, 32 heads x 128: over 8 MB 6.6 ns a row against 8.3 of the shared body; in L1 5.6 against 5.1. With halves, whose
+ * conversions want the same units as the shuffles, the shared body is the faster one. */
+
+V_INLINE void take_apart(vf a, vf b, vf *x0, vf *x1) {
+    *x0 = _mm256_shuffle_ps(a, b, 0x88);
+    *x1 = _mm256_shuffle_ps(a, b, 0xdd);
+}
+
+V_INLINE void put_together(vf y0, vf y1, vf *a, vf *b) {
+    *a = _mm256_unpacklo_ps(y0, y1);
+    *b = _mm256_unpackhi_ps(y0, y1);
+}
+
+/* Values of eight pairs in the order that take_apart leaves: 0 1 4 5 2 3 6 7. */
+V_INLINE vf in_that_order(vf a) {
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(a), 0xd8));
+}
+
+/* As half_group, for pairs 2i, 2i + 1. */
+V_INLINE void apart_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
+                          const posenc_dtype y_type) {
+    vf c[GROUP], s[GROUP];
+    for (int k = 0; k < vectors; k++) {
+        vf cosines = load_typed(a->cos_row + i, k * VF, n, POSENC_F32);
+        vf sines = load_typed(a->sin_row + i, k * VF, n, POSENC_F32);
+        c[k] = in_that_order(v_mul(cosines, v_set1(a->cos_factor)));
+        s[k] = in_that_order(v_mul(sines, v_set1(a->sin_factor)));
+    }
+    const char *x = typed_at(a->x, 2 * i, x_type);
+    char *y = typed_out(a->y, 2 * i, y_type);
+    size_t low = 2 * n < VF ? 2 * n : VF, high = 2 * n - low; /* lanes of the two vectors */
+    for (size_t h = 0; h < a->n_heads; h++) {
+        for (int k = 0; k < vectors; k++) {
+            size_t at = 2 * (size_t)k * VF;
+            vf x0, x1, y_low, y_high;
+            take_apart(v_keep(load_typed(x, at, low, x_type)), v_keep(load_typed(x, at + VF, high, x_type)), &x0, &x1);
+            put_together(v_fms(x0, c[k], v_mul(x1, s[k])), v_fma(x1, c[k], v_mul(x0, s[k])), &y_low, &y_high);
+            store_typed(y, at, y_low, low, y_type);
+            store_typed(y, at + VF, y_high, high, y_type);
+        }
+        x += a->x_stride;
+        y += a->y_stride;
+    }
+}
+
+void VARIANT(rope_interleaved)(const posenc_rope_args *args) {
+    const posenc_rope_args a = *args; /* a copy: no store through y changes it */
+    if (a.x_type == POSENC_F32 && a.y_type == POSENC_F32)
+        walk(&a, a.n, apart_group, POSENC_F32, POSENC_F32);
+    else
+        walk_typed(args, 2 * a.n, interleaved_group);
+}

@@ -139,6 +139,11 @@ V_INLINE float v_max_lanes(vf a) {
     m = _mm_max_ps(m, _mm_movehl_ps(m, m));
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
 }
+V_INLINE float v_sum_lanes(vf a) {
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
 
 /* ---- int32 ---- */
 
@@ -152,12 +157,7 @@ V_INLINE vf v_exponent(vf a) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm2
 /* ---- float64 ---- */
 
 V_INLINE vd vd_load(const double *p) { return _mm256_loadu_pd(p); }
-V_INLINE __m256i vd_first_lanes_(size_t n) {
-    return _mm256_cmpgt_epi64(_mm256_set1_epi64x((long long)n), _mm256_setr_epi64x(0, 1, 2, 3));
-}
-V_INLINE vd vd_load_n(const double *p, size_t n) { return _mm256_maskload_pd(p, vd_first_lanes_(n)); }
 V_INLINE void vd_store(double *p, vd a) { _mm256_storeu_pd(p, a); }
-V_INLINE void vd_store_n(double *p, vd a, size_t n) { _mm256_maskstore_pd(p, vd_first_lanes_(n), a); }
 V_INLINE vd vd_set1(double a) { return _mm256_set1_pd(a); }
 V_INLINE vd vd_add(vd a, vd b) { return _mm256_add_pd(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return _mm256_mul_pd(a, b); }

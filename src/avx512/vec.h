@@ -52,12 +52,15 @@ V_INLINE __m256i v_load_16_n_(const uint16_t *p, size_t n) { return _mm256_maskz
 V_INLINE vf v_from_bf16_(__m256i a) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(a), 16)); }
 /* Not vcvtneps2bf16: it flushes denormals. */
 V_INLINE __m256i v_to_bf16_(vf a) {
+    const __m512i high_halves = _mm512_set_epi16(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 29, 27, 25, 23, 21, 19,
+                                                 17, 15, 13, 11, 9, 7, 5, 3, 1);
     __m512i bits = _mm512_castps_si512(a);
-    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
     __mmask16 nan = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+    __m512i rounded = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
+    rounded = _mm512_mask_add_epi32(rounded, odd, rounded, _mm512_set1_epi32(1));
     rounded = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
-    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16));
+    return _mm512_castsi512_si256(_mm512_permutexvar_epi16(high_halves, rounded));
 }
 V_INLINE vf v_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
 V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return _mm512_cvtph_ps(v_load_16_n_(p, n)); }
@@ -110,6 +113,12 @@ V_INLINE float v_max_lanes(vf a) {
     m = _mm_max_ps(m, _mm_movehl_ps(m, m));
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
 }
+V_INLINE float v_sum_lanes(vf a) {
+    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
 
 /* ---- int32 ---- */
 
@@ -123,9 +132,7 @@ V_INLINE vf v_exponent(vf a) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm5
 /* ---- float64 ---- */
 
 V_INLINE vd vd_load(const double *p) { return _mm512_loadu_pd(p); }
-V_INLINE vd vd_load_n(const double *p, size_t n) { return _mm512_maskz_loadu_pd((__mmask8)v_first_lanes_(n), p); }
 V_INLINE void vd_store(double *p, vd a) { _mm512_storeu_pd(p, a); }
-V_INLINE void vd_store_n(double *p, vd a, size_t n) { _mm512_mask_storeu_pd(p, (__mmask8)v_first_lanes_(n), a); }
 V_INLINE vd vd_set1(double a) { return _mm512_set1_pd(a); }
 V_INLINE vd vd_add(vd a, vd b) { return _mm512_add_pd(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }

@@ -12,12 +12,7 @@ V_INLINE float sum_float_lanes(vf *lanes) {
     for (int width = NORM_STEP / 2; width > 0; width /= 2)
         for (int k = 0; k < width; k++)
             lanes[k] = v_add(lanes[k], lanes[k + width]);
-    float last[VF];
-    v_store(last, lanes[0]);
-    for (int width = VF / 2; width > 0; width /= 2)
-        for (int k = 0; k < width; k++)
-            last[k] += last[k + width];
-    return last[0];
+    return v_sum_lanes(lanes[0]);
 }
 
 V_INLINE float sum_of_squares(const void *x, size_t n, const posenc_dtype type) {

@@ -1,5 +1,6 @@
 /* SIMD body of RoPE; src/scalar/rope.c is the specification.
- * Needs: vec.h. Produces: rope_half, rope_interleaved, rope_deinterleave. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: rope_half, rope_deinterleave and, unless POSENC_OWN_ROPE_INTERLEAVED is defined,
+ * rope_interleaved. Used by: avx2 (with its own rope_interleaved), avx512, neon.
  *
  * A group of up to GROUP vectors of cosines, and as many of sines, stays in registers while the heads go by. */
 #include "kernels/typed.inc.h"
@@ -9,17 +10,17 @@
  * faster over 8 MB than two walks of four. Prefetching by hand cost 10 to 20 % there. */
 enum { GROUP = 8 };
 
-/* n pairs of a head from pair i on, as two vectors. */
-V_INLINE void load_pairs(const void *x, size_t i, size_t half, size_t n, const posenc_dtype type, const int interleaved,
-                         vf *x0, vf *x1) {
+/* n pairs of a head: the second halves at `second`, or, where they are interleaved, right beside the first. */
+V_INLINE void load_pairs(const void *first, const void *second, size_t i, size_t n, const posenc_dtype type,
+                         const int interleaved, vf *x0, vf *x1) {
     if (interleaved) {
         size_t lanes = 2 * n, low = lanes < VF ? lanes : VF;
-        vf a = load_typed(x, 2 * i, low, type);
-        vf b = lanes > VF ? load_typed(x, 2 * i + VF, lanes - VF, type) : v_set1(0.0f);
+        vf a = load_typed(first, 2 * i, low, type);
+        vf b = lanes > VF ? load_typed(first, 2 * i + VF, lanes - VF, type) : v_set1(0.0f);
         v_unzip(a, b, x0, x1);
     } else {
-        *x0 = v_keep(load_typed(x, i, n, type));
-        *x1 = v_keep(load_typed(x, i + half, n, type));
+        *x0 = v_keep(load_typed(first, i, n, type));
+        *x1 = v_keep(load_typed(second, i, n, type));
     }
 }
 
@@ -28,21 +29,23 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
                           const posenc_dtype y_type, const int reads_interleaved) {
     vf c[GROUP], s[GROUP];
     for (int k = 0; k < vectors; k++) {
-        c[k] = v_mul(load_typed(a->cos_row, i + k * VF, n, POSENC_F32), v_set1(a->cos_factor));
-        s[k] = v_mul(load_typed(a->sin_row, i + k * VF, n, POSENC_F32), v_set1(a->sin_factor));
+        c[k] = v_mul(load_typed(a->cos_row + i, k * VF, n, POSENC_F32), v_set1(a->cos_factor));
+        s[k] = v_mul(load_typed(a->sin_row + i, k * VF, n, POSENC_F32), v_set1(a->sin_factor));
     }
-    const char *x = a->x;
-    char *y = a->y;
+    const char *x_first = typed_at(a->x, reads_interleaved ? 2 * i : i, x_type);
+    const char *x_second = typed_at(a->x, i + a->half, x_type);
+    char *y_first = typed_out(a->y, i, y_type), *y_second = typed_out(a->y, i + a->half, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
         for (int k = 0; k < vectors; k++) {
-            size_t at = i + k * VF;
             vf x0, x1;
-            load_pairs(x, at, a->half, n, x_type, reads_interleaved, &x0, &x1);
-            store_typed(y, at, v_fms(x0, c[k], v_mul(x1, s[k])), n, y_type);
-            store_typed(y, at + a->half, v_fma(x1, c[k], v_mul(x0, s[k])), n, y_type);
+            load_pairs(x_first, x_second, k * VF, n, x_type, reads_interleaved, &x0, &x1);
+            store_typed(y_first, k * VF, v_fms(x0, c[k], v_mul(x1, s[k])), n, y_type);
+            store_typed(y_second, k * VF, v_fma(x1, c[k], v_mul(x0, s[k])), n, y_type);
         }
-        x += a->x_stride;
-        y += a->y_stride;
+        x_first += a->x_stride;
+        x_second += a->x_stride;
+        y_first += a->y_stride;
+        y_second += a->y_stride;
     }
 }
 
@@ -68,12 +71,12 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
         c[k] = v_mul(c[k], v_set1(a->cos_factor));
         s[k] = v_neg_even(v_mul(s[k], v_set1(a->sin_factor)));
     }
-    const char *x = a->x;
-    char *y = a->y;
+    const char *x = typed_at(a->x, i, x_type);
+    char *y = typed_out(a->y, i, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
         for (int k = 0; k < vectors; k++) {
-            vf pairs = v_keep(load_typed(x, i + k * VF, n, x_type));
-            store_typed(y, i + k * VF, v_fma(pairs, c[k], v_mul(v_swap_pairs(pairs), s[k])), n, y_type);
+            vf pairs = v_keep(load_typed(x, k * VF, n, x_type));
+            store_typed(y, k * VF, v_fma(pairs, c[k], v_mul(v_swap_pairs(pairs), s[k])), n, y_type);
         }
         x += a->x_stride;
         y += a->y_stride;
@@ -114,10 +117,12 @@ void VARIANT(rope_half)(const posenc_rope_args *a) {
     walk_typed(a, a->n, half_group);
 }
 
-void VARIANT(rope_interleaved)(const posenc_rope_args *a) {
-    walk_typed(a, 2 * a->n, interleaved_group);
-}
-
 void VARIANT(rope_deinterleave)(const posenc_rope_args *a) {
     walk_typed(a, a->n, deinterleave_group);
 }
+
+#ifndef POSENC_OWN_ROPE_INTERLEAVED
+void VARIANT(rope_interleaved)(const posenc_rope_args *a) {
+    walk_typed(a, 2 * a->n, interleaved_group);
+}
+#endif

@@ -7,7 +7,7 @@
 
 #include "kernels/alibi_penalty.inc.h"
 #include "kernels/exp.h"
-#include "kernels/parts.inc.h"
+#include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
 enum { STEP = POSENC_SUM_LANES / VF };
@@ -28,7 +28,7 @@ typedef struct logit_maker {
 V_INLINE vf logits(logit_maker *maker, const float *x, size_t n, int has_bias) {
     vf bias = has_bias ? alibi_penalty(maker->offsets, maker->slope) : v_set1(0.0f);
     maker->offsets = vi_add(maker->offsets, vi_set1(VF));
-    return v_fms(load_part(x, n), maker->scale, bias);
+    return v_fms(load_typed(x, 0, n, POSENC_F32), maker->scale, bias);
 }
 
 /* exp(x) for x <= 0; the specification says how. Lanes below the lowest argument hold rubbish until they are zeroed. */
@@ -52,7 +52,7 @@ V_INLINE void logit_step(logit_maker *maker, const float *x, float *y, size_t re
     for (int k = 0; k < STEP; k++) {
         size_t n = step_lanes(rest, k);
         vf l = logits(maker, x + k * VF, n, has_bias);
-        store_part(y + k * VF, l, n);
+        store_typed(y, (size_t)k * VF, l, n, POSENC_F32);
         max[k] = v_max(n == VF ? l : v_first_or(l, n, max[k]), max[k]);
     }
 }
@@ -80,7 +80,7 @@ V_INLINE void exp_step(float *y, size_t rest, vf max, vf *partial) {
         vf l = n == VF ? v_load(y + k * VF) : v_first_or(v_load_n(y + k * VF, n), n, v_set1(-INFINITY));
         vf e = exp_nonpositive(v_sub(l, max));
         partial[k] = v_add(partial[k], e);
-        store_part(y + k * VF, e, n);
+        store_typed(y, (size_t)k * VF, e, n, POSENC_F32);
     }
 }
 

@@ -21,3 +21,12 @@ V_INLINE void store_typed(void *p, size_t i, vf a, size_t n, const posenc_dtype 
     default: n == VF ? v_store(single, a) : v_store_n(single, a, n);
     }
 }
+
+/* Address of element i. Bodies hoist it, so that what is left inside their loops is a constant offset. */
+V_INLINE const void *typed_at(const void *p, size_t i, const posenc_dtype type) {
+    return (const char *)p + i * (type == POSENC_F32 ? 4 : 2);
+}
+
+V_INLINE void *typed_out(void *p, size_t i, const posenc_dtype type) {
+    return (char *)p + i * (type == POSENC_F32 ? 4 : 2);
+}

@@ -136,6 +136,10 @@ V_INLINE float v_max_lanes(vf a) {
     vf m = v_max(a, vextq_f32(a, a, 2));
     return vgetq_lane_f32(v_max(m, vextq_f32(m, m, 1)), 0);
 }
+V_INLINE float v_sum_lanes(vf a) {
+    float32x2_t s = vadd_f32(vget_low_f32(a), vget_high_f32(a));
+    return vget_lane_f32(s, 0) + vget_lane_f32(s, 1);
+}
 
 /* ---- int32 ---- */
 
@@ -152,18 +156,7 @@ V_INLINE vf v_exponent(vf a) { return vreinterpretq_f32_s32(vshlq_n_s32(vreinter
 /* ---- float64 ---- */
 
 V_INLINE vd vd_load(const double *p) { return vld1q_f64(p); }
-V_INLINE vd vd_load_n(const double *p, size_t n) {
-    if (n >= 2)
-        return vld1q_f64(p);
-    return n == 1 ? vld1q_lane_f64(p, vdupq_n_f64(0.0), 0) : vdupq_n_f64(0.0);
-}
 V_INLINE void vd_store(double *p, vd a) { vst1q_f64(p, a); }
-V_INLINE void vd_store_n(double *p, vd a, size_t n) {
-    if (n >= 2)
-        vst1q_f64(p, a);
-    else if (n == 1)
-        vst1q_lane_f64(p, a, 0);
-}
 V_INLINE vd vd_set1(double a) { return vdupq_n_f64(a); }
 V_INLINE vd vd_add(vd a, vd b) { return vaddq_f64(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return vmulq_f64(a, b); }

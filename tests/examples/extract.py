@@ -13,12 +13,13 @@ import sys
 # What a header's example takes for granted, in C, and the headers that have none.
 GIVEN = {
     'angles.h': '',
-    'rope.h': 'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 1000000};',
-    'sinusoidal.h': 'int64_t n_tokens = 4; static float embeddings[4 * 768]; int32_t positions[4] = {0, 1, 2, 1000000};',
+    'rope_config.h': 'posenc_status status; posenc_rope *rope;',
+    'rope.h': 'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
+    'sinusoidal.h': 'int64_t n_tokens = 4; static float embeddings[4 * 768]; int32_t positions[4] = {0, 1, 2, 7};',
     'softmax.h': 'int64_t n_k = 20; static float scores[32 * 8 * 20]; float slopes[32]; '
                  'if (posenc_alibi_slopes(32, 8.0, slopes) != POSENC_OK) return 1;',
 }
-NO_EXAMPLE = {'alibi.h', 'isa.h', 'posenc.h', 'types.h', 'version.h'}
+NO_EXAMPLE = {'alibi.h', 'isa.h', 'posenc.h', 'rope_scaling.h', 'types.h', 'version.h'}
 
 
 def readme(path, out):
@@ -49,9 +50,8 @@ def headers(directory, out):
                      f'{"one" if header.name in GIVEN else "none"}')
         name = header.stem + '_example'
         body = examples[0].replace('    ...\n', '')
-        ends = '' if 'status' not in body else '    if (status != POSENC_OK)\n        return 1;\n'
-        text += f'static int {name}(void) {{\n    {GIVEN[header.name]}\n#line 1 "example of {header.name}"\n{body}{ends}' \
-                '    return 0;\n}\n\n'
+        result = 'status != POSENC_OK' if 'status' in body else '0'
+        text += f'static int {name}(void) {{\n    {GIVEN[header.name]}\n#line 1 "example of {header.name}"\n{body}    return {result};\n}}\n\n'
         names.append(name)
     calls = ' || '.join(f'{name}() != 0' for name in names)
     pathlib.Path(out).write_text(f'{text}int main(void) {{\n    return {calls};\n}}\n')

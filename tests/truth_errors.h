@@ -1,0 +1,81 @@
+/* What the parts of test_errors share: memory that is watched, objects to call with, and what a row of a table becomes.
+ */
+#ifndef TRUTH_ERRORS_H
+#define TRUTH_ERRORS_H
+
+#include "truth.h"
+
+/* ---- Memory: everything a call could write to ---- */
+
+enum { DIM = 8, HEADS = 3, TOKENS = 4, BATCH = 2, N = DIM * HEADS * TOKENS * BATCH, PAIRS = DIM / 2, ARENA = 8192 };
+
+extern float arena[ARENA];
+
+/* Where things lie in it, with room around each. */
+extern float *const in, *const out, *const rows_a, *const rows_b;
+
+extern const int32_t positions[TOKENS * BATCH];
+extern const float slopes[TOKENS];
+
+/* Made for every test: head_dim or dim 8, base 10000; the rope HALF, all rotated. */
+extern posenc_freq *freq;
+extern posenc_rope *rope;
+extern posenc_sinusoidal *pe;
+
+/* The parameters of that rope. */
+posenc_rope_params good_params(void);
+
+/* [DIM, HEADS, TOKENS, BATCH] in float32. */
+posenc_view dense(float *data);
+
+/* The address some bytes further: misaligned. */
+void *shifted(const void *p, int bytes);
+
+/* ---- Checks ---- */
+
+extern int n_checks;
+
+/* Remembers that the function has a row. */
+void name(const char *function);
+
+void nothing_written(const char *what);
+void check(posenc_status got, posenc_status want, const char *what);
+
+/* The call returns the status and writes nothing; what it may write lies in the arena. */
+#define RETURNS(status, function, ...)                                                                                 \
+    (name(#function), check(function(__VA_ARGS__), status, #function "(" #__VA_ARGS__ ")"))
+
+/* The call creates nothing: the status, and a pointer that is NULL afterwards. */
+#define CREATES_NOTHING(type, status, function, ...)                                                                   \
+    do {                                                                                                               \
+        type *made = (type *)(void *)arena;                                                                            \
+        RETURNS(status, function, __VA_ARGS__, &made);                                                                 \
+        assert_null(made);                                                                                             \
+    } while (0)
+
+/* A call that cannot fail, and what it answers. */
+#define ANSWERS(condition, function, ...)                                                                              \
+    do {                                                                                                               \
+        name(#function);                                                                                               \
+        n_checks++;                                                                                                    \
+        assert_true(function(__VA_ARGS__) condition);                                                                  \
+    } while (0)
+
+/* ---- The tests of truth_errors_views.c, _rope.c and _tasks.c ---- */
+
+void test_views(void **state);
+void test_half_views(void **state);
+void test_huge_products(void **state);
+void test_empty(void **state);
+void test_overlap(void **state);
+void test_row_ranges(void **state);
+
+void test_rope_params(void **state);
+void test_rope_questions(void **state);
+void test_rope_apply(void **state);
+void test_rope_tables(void **state);
+void test_rope_tasks(void **state);
+void test_rope_config(void **state);
+void test_positions(void **state);
+
+#endif

@@ -1,0 +1,243 @@
+/* RoPE on tensors: apply, tables, tasks. Views have rows of their own in truth_errors_views.c. */
+#include "truth_errors.h"
+
+#include <math.h>
+
+/* ---- Apply ---- */
+
+void test_rope_apply(void **state) {
+    (void)state;
+    posenc_view x = dense(in), y = dense(out);
+    posenc_rows all = posenc_all_rows(), none = {0, 0};
+    posenc_direction forward = POSENC_FORWARD;
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply, NULL, &x, positions, &y, forward, all);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply, rope, &x, NULL, &y, forward, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply, rope, &x, shifted(positions, 1), &y, forward, all);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply, rope, &x, positions, &y, (posenc_direction)(POSENC_SHIFT + 1), all);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply, rope, &x, positions, &y, (posenc_direction)-1, all);
+
+    posenc_rope_params params = good_params();
+    params.layout = POSENC_ROPE_DEINTERLEAVE;
+    posenc_rope *deinterleave, *xpos, *still;
+    truth_ok(posenc_rope_create(&params, &deinterleave));
+    RETURNS(POSENC_ERR_OVERLAP, posenc_rope_apply, deinterleave, &x, positions, &x, forward, all);
+    params.layout = POSENC_ROPE_HALF;
+    params.xpos.role = POSENC_XPOS_QUERY;
+    truth_ok(posenc_rope_create(&params, &xpos));
+    for (int direction = POSENC_INVERSE; direction <= POSENC_SHIFT; direction++) {
+        posenc_direction d = (posenc_direction)direction;
+        RETURNS(POSENC_ERR_ENUM, posenc_rope_apply, deinterleave, &x, positions, &y, d, all);
+        RETURNS(d == POSENC_INVERSE ? POSENC_ERR_ENUM : POSENC_OK, posenc_rope_apply, xpos, &x, positions, &y, d, none);
+    }
+    params = good_params();
+    params.n_rot = 0; /* no positions are needed where nothing turns */
+    truth_ok(posenc_rope_create(&params, &still));
+    RETURNS(POSENC_OK, posenc_rope_apply, still, &x, NULL, &x, forward, all);
+    posenc_rope_free(deinterleave);
+    posenc_rope_free(xpos);
+    posenc_rope_free(still);
+}
+
+/* Bad tables, for the call that fills and the one that reads. */
+static void refuse_table(posenc_rope_table table, posenc_status want) {
+    posenc_view x = dense(in), y = dense(out);
+    RETURNS(want, posenc_rope_fill_table, rope, positions, TOKENS, POSENC_FORWARD, &table);
+    RETURNS(want, posenc_rope_apply_table, rope, &x, &table, &y, POSENC_FORWARD, posenc_all_rows());
+    posenc_rope_task task = {posenc_view_dense(in, POSENC_F32, DIM, HEADS, TOKENS, 1),
+                             posenc_view_dense(out, POSENC_F32, DIM, HEADS, TOKENS, 1),
+                             1,
+                             1.0f,
+                             NULL,
+                             0.0f,
+                             NULL,
+                             NULL};
+    RETURNS(want, posenc_rope_apply_tasks, rope, &task, 1, NULL, &table, POSENC_FORWARD, posenc_all_rows());
+}
+
+void test_rope_tables(void **state) {
+    (void)state;
+    static const int64_t bad_steps[] = {0, 3, -1, -2, INT64_MIN, INT64_MAX};
+    static const int64_t bad_strides[] = {PAIRS - 1, 0, -PAIRS, INT64_MIN, INT64_MAX, (int64_t)INT32_MAX + 1};
+    posenc_view x = dense(in), y = dense(out);
+    posenc_rope_table good = {rows_a, rows_b, PAIRS, 1}, pairs = {rows_a, rows_a + 1, 2 * PAIRS, 2}, t;
+    for (size_t k = 0; k < sizeof bad_steps / sizeof bad_steps[0]; k++) {
+        t = good;
+        t.step = bad_steps[k];
+        refuse_table(t, POSENC_ERR_STRIDE);
+    }
+    for (size_t k = 0; k < sizeof bad_strides / sizeof bad_strides[0]; k++) {
+        t = good;
+        t.row_stride = bad_strides[k];
+        refuse_table(t, POSENC_ERR_STRIDE);
+    }
+    pairs.row_stride = 2 * PAIRS - 1; /* too narrow for pairs */
+    refuse_table(pairs, POSENC_ERR_STRIDE);
+    pairs.row_stride = 2 * PAIRS;
+    for (int distance = -3; distance <= 3; distance++) { /* not one float apart */
+        pairs.cos = rows_a;
+        pairs.sin = rows_a + distance;
+        if (distance != 1 && distance != -1)
+            refuse_table(pairs, POSENC_ERR_STRIDE);
+    }
+    refuse_table((posenc_rope_table){NULL, rows_b, PAIRS, 1}, POSENC_ERR_NULL);
+    refuse_table((posenc_rope_table){rows_a, NULL, PAIRS, 1}, POSENC_ERR_NULL);
+    refuse_table((posenc_rope_table){shifted(rows_a, 2), rows_b, PAIRS, 1}, POSENC_ERR_STRIDE);
+    refuse_table((posenc_rope_table){rows_a, shifted(rows_b, 1), PAIRS, 1}, POSENC_ERR_STRIDE);
+
+    posenc_direction forward = POSENC_FORWARD;
+    posenc_view many_x = posenc_view_dense(in, POSENC_F32, DIM, 1, (int64_t)1 << 42, 1), many_y = many_x;
+    t = (posenc_rope_table){rows_a, rows_b, INT32_MAX, 1}; /* 2^42 rows of 2^31 floats leave int64 */
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_table, rope, &many_x, &t, &many_y, forward, ((posenc_rows){0, 0}));
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_table, NULL, &x, &good, &y, forward, posenc_all_rows());
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_table, rope, &x, NULL, &y, forward, posenc_all_rows());
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_table, rope, &x, &good, &y, (posenc_direction)7, posenc_all_rows());
+    RETURNS(POSENC_ERR_NULL, posenc_rope_fill_table, NULL, positions, TOKENS, forward, &good);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_fill_table, rope, positions, TOKENS, forward, NULL);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_fill_table, rope, NULL, TOKENS, forward, &good);
+    RETURNS(POSENC_OK, posenc_rope_fill_table, rope, NULL, 0, forward, &good);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_fill_table, rope, shifted(positions, 2), 1, forward, &good);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rope_fill_table, rope, positions, -1, forward, &good);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rope_fill_table, rope, positions, INT64_MAX, forward, &good);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_fill_table, rope, positions, TOKENS, (posenc_direction)4, &good);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_fill_table, rope, positions, TOKENS, (posenc_direction)-1, &good);
+    t = (posenc_rope_table){rows_a, rows_a + PAIRS - 1, 4 * PAIRS, 1};
+    RETURNS(POSENC_ERR_OVERLAP, posenc_rope_fill_table, rope, positions, TOKENS, forward, &t);
+    t = (posenc_rope_table){rows_a, rows_a, PAIRS, 1};
+    RETURNS(POSENC_ERR_OVERLAP, posenc_rope_fill_table, rope, positions, TOKENS, forward, &t);
+    t = (posenc_rope_table){rows_a, rows_b, INT32_MAX, 1};
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_fill_table, rope, positions, INT32_MAX, forward, &t);
+}
+
+/* ---- Tasks ---- */
+
+static posenc_rope_task good_task(float *x, float *y) {
+    return (posenc_rope_task){posenc_view_dense(x, POSENC_F32, DIM, HEADS, TOKENS, 1),
+                              posenc_view_dense(y, POSENC_F32, DIM, HEADS, TOKENS, 1),
+                              1,
+                              1.0f,
+                              NULL,
+                              0.0f,
+                              NULL,
+                              NULL};
+}
+
+/* Alone, and as the second of two, the first being good: nothing of the first is written either. */
+static void refuse_task(posenc_rope_task bad, posenc_status want) {
+    posenc_rope_task tasks[] = {good_task(rows_a, rows_b), bad};
+    RETURNS(want, posenc_rope_apply_tasks, rope, &tasks[1], 1, positions, NULL, POSENC_FORWARD, posenc_all_rows());
+    RETURNS(want, posenc_rope_apply_tasks, rope, tasks, 2, positions, NULL, POSENC_FORWARD, posenc_all_rows());
+}
+
+static void refuse_tasks_of(const posenc_rope *other, const posenc_rope_task *task, posenc_status want) {
+    RETURNS(want, posenc_rope_apply_tasks, other, task, 1, positions, NULL, POSENC_FORWARD, posenc_all_rows());
+}
+
+static void refuse_scatter(void) {
+    static const int64_t outside[] = {-1, TOKENS, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX};
+    int32_t rows32[TOKENS + 1] = {0, 1, 2, 3};
+    int64_t rows64[TOKENS + 1] = {0, 1, 2, 3};
+    for (size_t k = 0; k < sizeof outside / sizeof outside[0]; k++)
+        for (int t = 0; t < TOKENS; t++) {
+            posenc_rope_task task = good_task(in, out);
+            rows64[t] = outside[k];
+            task.rows64 = rows64;
+            refuse_task(task, POSENC_ERR_ROWS);
+            rows64[t] = t;
+            if (outside[k] != (int32_t)outside[k])
+                continue;
+            rows32[t] = (int32_t)outside[k];
+            task.rows64 = NULL;
+            task.rows32 = rows32;
+            refuse_task(task, POSENC_ERR_ROWS);
+            rows32[t] = t;
+        }
+    posenc_rope_task task = good_task(in, out);
+    task.rows32 = rows32;
+    task.rows64 = rows64;
+    refuse_task(task, POSENC_ERR_ROWS); /* both */
+    task.rows64 = NULL;
+    task.rows32 = shifted(rows32, 2);
+    refuse_task(task, POSENC_ERR_STRIDE);
+    task.rows32 = NULL;
+    task.rows64 = shifted(rows64, 4);
+    refuse_task(task, POSENC_ERR_STRIDE);
+    task = good_task(in, in); /* into itself */
+    task.rows32 = rows32;
+    refuse_task(task, POSENC_ERR_OVERLAP);
+    task = good_task(in, out);
+    task.rows32 = rows32;
+    task.y.ne[2] = 0; /* no rows */
+    refuse_task(task, POSENC_ERR_ROWS);
+}
+
+static void refuse_norm(void) {
+    static const float bad_eps[] = {-1e-6f, NAN, INFINITY, -INFINITY}, weight[DIM + 1] = {1.0f};
+    posenc_rope_task task = good_task(in, out);
+    task.weight = weight;
+    for (size_t k = 0; k < sizeof bad_eps / sizeof bad_eps[0]; k++) {
+        task.eps = bad_eps[k];
+        refuse_task(task, POSENC_ERR_SCALE);
+    }
+    task.eps = 0.0f;
+    task.weight = shifted(weight, 2);
+    refuse_task(task, POSENC_ERR_STRIDE);
+    task.weight = weight;
+
+    posenc_rope_params params = good_params(); /* heads too wide for the norm, and more pairs than go with it */
+    posenc_rope *wide;
+    params.head_dim = POSENC_MAX_NORM_DIM + 1;
+    truth_ok(posenc_rope_create(&params, &wide));
+    task.x = posenc_view_dense(NULL, POSENC_F32, params.head_dim, HEADS, 0, 1);
+    task.y = task.x;
+    refuse_tasks_of(wide, &task, POSENC_ERR_HEAD_DIM);
+    posenc_rope_free(wide);
+    params.head_dim = params.n_rot = 258;
+    truth_ok(posenc_rope_create(&params, &wide));
+    task.x = posenc_view_dense(NULL, POSENC_F32, params.head_dim, HEADS, 0, 1);
+    task.y = task.x;
+    refuse_tasks_of(wide, &task, POSENC_ERR_N_ROT);
+    posenc_rope_free(wide);
+}
+
+void test_rope_tasks(void **state) {
+    (void)state;
+    static const float bad_scales[] = {NAN, INFINITY, -INFINITY};
+    posenc_rope_task good = good_task(in, out), bad = good;
+    posenc_rows all = posenc_all_rows(), none = {0, 0};
+    posenc_direction forward = POSENC_FORWARD;
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_tasks, NULL, &good, 1, positions, NULL, forward, all);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_tasks, rope, NULL, 1, positions, NULL, forward, all);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_tasks, rope, &good, 1, NULL, NULL, forward, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rope_apply_tasks, rope, &good, -1, positions, NULL, forward, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rope_apply_tasks, rope, &good, INT64_MIN, positions, NULL, forward, all);
+    RETURNS(POSENC_OK, posenc_rope_apply_tasks, rope, NULL, 0, NULL, NULL, forward, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_tasks, rope, &good, 1, shifted(positions, 3), NULL, forward, all);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_tasks, rope, &good, 1, positions, NULL, (posenc_direction)4, all);
+    RETURNS(POSENC_ERR_ROWS, posenc_rope_apply_tasks, rope, &good, 1, positions, NULL, forward,
+            ((posenc_rows){0, HEADS * TOKENS + 1}));
+    good.rotates = 0; /* nothing turns: no positions */
+    RETURNS(POSENC_OK, posenc_rope_apply_tasks, rope, &good, 1, NULL, NULL, forward, none);
+    for (size_t k = 0; k < sizeof bad_scales / sizeof bad_scales[0]; k++) {
+        bad.scale = bad_scales[k];
+        refuse_task(bad, POSENC_ERR_SCALE);
+    }
+    bad = good_task(in, out);
+    bad.x.ne[2] = bad.y.ne[2] = TOKENS - 1; /* fewer tokens than the first */
+    posenc_rope_task uneven[] = {good_task(rows_a, rows_b), bad};
+    RETURNS(POSENC_ERR_SHAPE, posenc_rope_apply_tasks, rope, uneven, 2, positions, NULL, forward, all);
+    bad = good_task(in, out);
+    bad.x.ne[2] = bad.y.ne[2] = bad.x.ne[3] = bad.y.ne[3] = 2; /* a batch */
+    refuse_task(bad, POSENC_ERR_SHAPE);
+    refuse_scatter();
+    refuse_norm();
+
+    posenc_rope_params params = good_params();
+    params.layout = POSENC_ROPE_DEINTERLEAVE;
+    posenc_rope *deinterleave;
+    truth_ok(posenc_rope_create(&params, &deinterleave));
+    bad = good_task(in, in);
+    refuse_tasks_of(deinterleave, &bad, POSENC_ERR_OVERLAP);
+    bad.rotates = 0; /* nothing crosses, and nothing is to do */
+    refuse_tasks_of(deinterleave, &bad, POSENC_OK);
+    posenc_rope_free(deinterleave);
+}

@@ -1,0 +1,283 @@
+/* Views: the same bad ones for every call that takes one. */
+#include "truth_errors.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- The calls ---- */
+
+static posenc_status call_rope(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    name("posenc_rope_apply");
+    return posenc_rope_apply(rope, x, positions, y, POSENC_FORWARD, rows);
+}
+
+static posenc_status call_rope_table(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    name("posenc_rope_apply_table");
+    posenc_rope_table table = {rows_a, rows_b, PAIRS, 1};
+    return posenc_rope_apply_table(rope, x, &table, y, POSENC_FORWARD, rows);
+}
+
+/* One task; a view that is missing is a task that is missing. */
+static posenc_status call_tasks(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    name("posenc_rope_apply_tasks");
+    if (x == NULL || y == NULL)
+        return posenc_rope_apply_tasks(rope, NULL, 1, positions, NULL, POSENC_FORWARD, rows);
+    posenc_rope_task task = {*x, *y, 1, 1.0f, NULL, 0.0f, NULL, NULL};
+    return posenc_rope_apply_tasks(rope, &task, 1, positions, NULL, POSENC_FORWARD, rows);
+}
+
+/* The second of two, the first being good. */
+static posenc_status call_second_task(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    if (x == NULL || y == NULL)
+        return posenc_rope_apply_tasks(rope, NULL, 2, positions, NULL, POSENC_FORWARD, rows);
+    int64_t n_tokens = x->ne[2] == 0 ? 0 : TOKENS * BATCH;
+    posenc_view none = posenc_view_dense(NULL, POSENC_F32, DIM, 0, n_tokens, 1); /* no rows: theirs are the ranges */
+    posenc_rope_task tasks[] = {{none, none, 1, 1.0f, NULL, 0.0f, NULL, NULL},
+                                {*x, *y, 0, 1.0f, NULL, 0.0f, NULL, NULL}};
+    return posenc_rope_apply_tasks(rope, tasks, 2, positions, NULL, POSENC_FORWARD, rows);
+}
+
+static posenc_status call_softmax(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    name("posenc_softmax");
+    posenc_softmax_params params = POSENC_SOFTMAX_DEFAULTS;
+    return posenc_softmax(&params, x, y, rows);
+}
+
+static posenc_status call_bias(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    (void)x;
+    name("posenc_alibi_bias");
+    return posenc_alibi_bias(slopes, POSENC_MASK_NONE, 0, y, rows);
+}
+
+static posenc_status call_write(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    (void)x;
+    (void)rows;
+    name("posenc_sinusoidal_write");
+    return posenc_sinusoidal_write(pe, positions, y);
+}
+
+static posenc_status call_add(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    (void)x;
+    (void)rows;
+    name("posenc_sinusoidal_add");
+    return posenc_sinusoidal_add(pe, positions, y);
+}
+
+static const struct {
+    const char *name;
+    posenc_status (*call)(const posenc_view *x, const posenc_view *y, posenc_rows rows);
+    int has_input, has_rows, has_types, n_dims;
+} calls[] = {
+    {"posenc_rope_apply", call_rope, 1, 1, 1, 4},
+    {"posenc_rope_apply_table", call_rope_table, 1, 1, 1, 4},
+    {"posenc_rope_apply_tasks", call_tasks, 1, 1, 1, 3},
+    {"posenc_rope_apply_tasks, second", call_second_task, 1, 1, 1, 3},
+    {"posenc_softmax", call_softmax, 1, 1, 0, 4},
+    {"posenc_alibi_bias", call_bias, 0, 1, 0, 4},
+    {"posenc_sinusoidal_write", call_write, 0, 0, 0, 3},
+    {"posenc_sinusoidal_add", call_add, 0, 0, 0, 3},
+};
+
+enum { N_CALLS = sizeof calls / sizeof calls[0] };
+
+/* A dense view that call k accepts. */
+static posenc_view good_view(int k, void *data, posenc_dtype type) {
+    if (calls[k].n_dims == 4)
+        return posenc_view_dense(data, type, DIM, HEADS, TOKENS, BATCH);
+    if (calls[k].has_input)
+        return posenc_view_dense(data, type, DIM, HEADS, TOKENS * BATCH, 1);
+    return posenc_view_dense(data, type, DIM, TOKENS, BATCH, 1);
+}
+
+static void good_views(int k, posenc_view *x, posenc_view *y) {
+    *x = good_view(k, in, POSENC_F32);
+    *y = good_view(k, out, POSENC_F32);
+}
+
+typedef enum field { DATA, DTYPE, NE, NB } field;
+typedef enum place { INPUT = 1, OUTPUT = 2, BOTH = 3 } place;
+
+static void set_field(posenc_view *view, field f, int dim, int64_t value) {
+    switch (f) {
+    case DATA: view->data = value == 0 ? NULL : (char *)view->data + value; break;
+    case DTYPE: view->dtype = (posenc_dtype)value; break;
+    case NE: view->ne[dim] = value; break;
+    case NB: view->nb[dim] = value; break;
+    }
+}
+
+static void refuse_view(int k, place where, field f, int dim, int64_t value, posenc_status want) {
+    posenc_view x, y;
+    good_views(k, &x, &y);
+    if (calls[k].n_dims <= dim && f == NB)
+        return; /* the extent is 1: the stride is never used */
+    char what[120];
+    for (int p = INPUT; p <= OUTPUT; p++) {
+        if (!(where & p) || (p == INPUT && !calls[k].has_input))
+            continue;
+        posenc_view bad_x = x, bad_y = y;
+        set_field(p == INPUT ? &bad_x : &bad_y, f, dim, value);
+        snprintf(what, sizeof what, "%s, %s view, field %d[%d] = %lld", calls[k].name, p == INPUT ? "input" : "output",
+                 f, dim, (long long)value);
+        check(calls[k].call(&bad_x, &bad_y, posenc_all_rows()), want, what);
+    }
+}
+
+void test_views(void **state) {
+    (void)state;
+    static const int64_t bad_extents[] = {-1, INT64_MIN, INT64_MIN + 1, INT64_MAX, (int64_t)1 << 60, (int64_t)1 << 47};
+    static const int64_t bad_strides[] = {
+        2, DIM * 4 + 1, INT64_MIN, INT64_MAX, INT64_MAX - 3, INT64_MIN + 4, (int64_t)1 << 60, -((int64_t)1 << 60)};
+    static const int64_t overlapping[] = {0, 4, -4, DIM * 4 - 4, -(DIM * 4 - 4)};
+    static const int64_t bad_elements[] = {0, 2, 8, -4, INT64_MIN, INT64_MAX};
+    for (int k = 0; k < N_CALLS; k++) {
+        posenc_view x, y;
+        good_views(k, &x, &y);
+        if (calls[k].has_input)
+            check(calls[k].call(NULL, &y, posenc_all_rows()), POSENC_ERR_NULL, "input view NULL");
+        check(calls[k].call(&x, NULL, posenc_all_rows()), POSENC_ERR_NULL, "output view NULL");
+        refuse_view(k, BOTH, DATA, 0, 0, POSENC_ERR_NULL);
+        for (int64_t off = 1; off < 4; off++)
+            refuse_view(k, BOTH, DATA, 0, off, POSENC_ERR_STRIDE);
+        refuse_view(k, BOTH, DTYPE, 0, POSENC_BF16 + 1, POSENC_ERR_DTYPE);
+        refuse_view(k, BOTH, DTYPE, 0, -1, POSENC_ERR_DTYPE);
+        refuse_view(k, BOTH, DTYPE, 0, INT32_MAX, POSENC_ERR_DTYPE);
+        for (size_t v = 0; v < sizeof bad_elements / sizeof bad_elements[0]; v++)
+            refuse_view(k, BOTH, NB, 0, bad_elements[v], POSENC_ERR_STRIDE);
+        for (int dim = 0; dim < 4; dim++)
+            for (size_t v = 0; v < sizeof bad_extents / sizeof bad_extents[0]; v++)
+                refuse_view(k, BOTH, NE, dim, bad_extents[v], POSENC_ERR_SHAPE);
+        for (int dim = 1; dim < 4; dim++) {
+            for (size_t v = 0; v < sizeof bad_strides / sizeof bad_strides[0]; v++)
+                refuse_view(k, BOTH, NB, dim, bad_strides[v], POSENC_ERR_STRIDE);
+            for (size_t v = 0; v < sizeof overlapping / sizeof overlapping[0]; v++)
+                refuse_view(k, OUTPUT, NB, dim, overlapping[v], POSENC_ERR_STRIDE);
+        }
+        for (int dim = 0; dim < 4; dim++) /* one element less than its partner or its set-up object */
+            if (calls[k].has_input)
+                refuse_view(k, INPUT, NE, dim, x.ne[dim] - 1, POSENC_ERR_SHAPE);
+        if (strncmp(calls[k].name, "posenc_sinusoidal", 17) == 0)
+            refuse_view(k, OUTPUT, NE, 0, DIM - 1, POSENC_ERR_SHAPE);
+    }
+}
+
+/* f16 and bf16: taken where the call has types, with the alignment of two bytes; refused elsewhere. */
+void test_half_views(void **state) {
+    (void)state;
+    posenc_rows nothing = {0, 0};
+    for (int k = 0; k < N_CALLS; k++)
+        for (int type = POSENC_F16; type <= POSENC_BF16; type++)
+            for (int p = INPUT; p <= OUTPUT; p++) {
+                if (p == INPUT && !calls[k].has_input)
+                    continue;
+                posenc_view views[2], *half = &views[p - 1];
+                good_views(k, &views[0], &views[1]);
+                *half = good_view(k, half->data, (posenc_dtype)type);
+                posenc_view good = *half;
+                posenc_status ok = calls[k].has_types ? POSENC_OK : POSENC_ERR_DTYPE;
+                check(calls[k].call(&views[0], &views[1], calls[k].has_rows ? nothing : posenc_all_rows()), ok,
+                      calls[k].name);
+                half->data = shifted(good.data, 1);
+                check(calls[k].call(&views[0], &views[1], nothing), POSENC_ERR_STRIDE, "misaligned by one byte");
+                half->data = shifted(good.data, 2);
+                check(calls[k].call(&views[0], &views[1], nothing), ok, "aligned as its elements are");
+                *half = good;
+                half->nb[1] += 1;
+                check(calls[k].call(&views[0], &views[1], nothing), POSENC_ERR_STRIDE, "odd stride");
+                *half = good;
+                half->nb[0] = 4;
+                check(calls[k].call(&views[0], &views[1], nothing), POSENC_ERR_STRIDE, "nb[0] of float32");
+            }
+}
+
+/* Products of extents that leave int64, with and without a 0 among them. */
+void test_huge_products(void **state) {
+    (void)state;
+    static const int64_t shapes[][4] = {
+        {DIM, (int64_t)1 << 30, (int64_t)1 << 30, 1},
+        {DIM, 0, (int64_t)1 << 46, (int64_t)1 << 46},
+        {DIM, (int64_t)1 << 30, (int64_t)1 << 46, 0},
+        {0, (int64_t)1 << 30, (int64_t)1 << 46, (int64_t)1 << 46},
+        {(int64_t)1 << 46, (int64_t)1 << 46, (int64_t)1 << 46, (int64_t)1 << 46},
+    };
+    for (int k = 0; k < N_CALLS; k++)
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+            posenc_view x, y;
+            good_views(k, &x, &y);
+            memcpy(x.ne, shapes[s], sizeof x.ne);
+            memcpy(y.ne, shapes[s], sizeof y.ne);
+            char what[100];
+            snprintf(what, sizeof what, "%s, huge shape %zu", calls[k].name, s);
+            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_SHAPE, what);
+        }
+}
+
+/* Empty tensors need no memory. */
+void test_empty(void **state) {
+    (void)state;
+    for (int k = 0; k < N_CALLS; k++)
+        for (int dim = 1; dim < calls[k].n_dims; dim++) {
+            posenc_view x, y;
+            good_views(k, &x, &y);
+            x.ne[dim] = y.ne[dim] = 0;
+            x.data = y.data = NULL;
+            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_OK, calls[k].name);
+        }
+    posenc_view nothing = posenc_view_dense(NULL, POSENC_F32, 0, HEADS, TOKENS, BATCH);
+    posenc_softmax_params params = POSENC_SOFTMAX_DEFAULTS;
+    RETURNS(POSENC_OK, posenc_softmax, &params, &nothing, &nothing, posenc_all_rows());
+}
+
+void test_overlap(void **state) {
+    (void)state;
+    for (int k = 0; k < N_CALLS; k++) {
+        if (!calls[k].has_input)
+            continue;
+        static const int64_t shifts[] = {1, -1, DIM, -DIM, N - 1, -(N - 1)};
+        posenc_view x = good_view(k, in, POSENC_F32), y = x, reversed = x;
+        for (size_t s = 0; s < sizeof shifts / sizeof shifts[0]; s++) {
+            posenc_view moved = good_view(k, in + shifts[s], POSENC_F32);
+            check(calls[k].call(&x, &moved, posenc_all_rows()), POSENC_ERR_OVERLAP, calls[k].name);
+        }
+        y.nb[1] = x.nb[1] * x.ne[2]; /* the same memory with heads and tokens exchanged */
+        y.nb[2] = x.nb[1];
+        check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, other strides");
+        int last = calls[k].n_dims - 1;
+        reversed.nb[last] = -x.nb[last];
+        reversed.data = (char *)x.data + (x.ne[last] - 1) * x.nb[last];
+        check(calls[k].call(&x, &reversed, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, reversed");
+        reversed.data = in + N; /* only what lies before its data is shared */
+        check(calls[k].call(&x, &reversed, posenc_all_rows()), POSENC_ERR_OVERLAP, "reaches back into the input");
+        x.nb[1] = x.nb[2] = x.nb[3] = 0;
+        y = good_view(k, in, POSENC_F32);
+        check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "a broadcast row inside the output");
+        y = good_view(k, in + DIM, POSENC_F32);
+        posenc_rows nothing = {0, 0};
+        check(calls[k].call(&x, &y, nothing), POSENC_OK, "neighbours do not overlap");
+        if (calls[k].has_types) {
+            x = good_view(k, in, POSENC_F32);
+            y = good_view(k, in, POSENC_F16);
+            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, other types");
+            y = good_view(k, in + N - 1, POSENC_BF16);
+            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the last element");
+            y = good_view(k, in + N, POSENC_BF16);
+            check(calls[k].call(&x, &y, nothing), POSENC_OK, "neighbours of other types");
+        }
+    }
+}
+
+void test_row_ranges(void **state) {
+    (void)state;
+    enum { ROWS = HEADS * TOKENS * BATCH };
+    static const posenc_rows bad[] = {
+        {-1, 0}, {1, 0},   {0, ROWS + 1}, {ROWS + 1, ROWS + 1}, {INT64_MIN, INT64_MAX}, {0, INT64_MAX},
+        {0, -2}, {-1, -1}, {1, -1},       {INT64_MIN, -1}};
+    for (int k = 0; k < N_CALLS; k++) {
+        posenc_view x, y;
+        good_views(k, &x, &y);
+        for (size_t r = 0; calls[k].has_rows && r < sizeof bad / sizeof bad[0]; r++)
+            check(calls[k].call(&x, &y, bad[r]), POSENC_ERR_ROWS, calls[k].name);
+        for (int64_t at = 0; calls[k].has_rows && at <= ROWS; at++)
+            check(calls[k].call(&x, &y, (posenc_rows){at, at}), POSENC_OK, calls[k].name);
+    }
+}

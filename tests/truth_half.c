@@ -1,0 +1,83 @@
+#include "truth_half.h"
+#include "truth.h"
+
+#include <math.h>
+#include <string.h>
+
+/* sign, exponent, fraction */
+typedef struct format {
+    int exponent_bits, fraction_bits;
+} format;
+
+static format format_of(posenc_dtype type) {
+    return type == POSENC_F16 ? (format){5, 10} : (format){8, 7};
+}
+
+static int bias_of(format f) {
+    return (1 << (f.exponent_bits - 1)) - 1;
+}
+
+size_t truth_size(posenc_dtype type) {
+    return type == POSENC_F32 ? 4 : 2;
+}
+
+float truth_widen(uint16_t bits, posenc_dtype type) {
+    format f = format_of(type);
+    int exponent = bits >> f.fraction_bits & ((1 << f.exponent_bits) - 1),
+        fraction = bits & ((1 << f.fraction_bits) - 1);
+    int least = 1 - bias_of(f) - f.fraction_bits;
+    double magnitude;
+    if (exponent == (1 << f.exponent_bits) - 1)
+        magnitude = fraction != 0 ? (double)NAN : (double)INFINITY;
+    else if (exponent == 0)
+        magnitude = ldexp(fraction, least);
+    else
+        magnitude = ldexp(fraction + (1 << f.fraction_bits), least + exponent - 1);
+    return (float)(bits >> 15 ? -magnitude : magnitude);
+}
+
+uint16_t truth_narrow(float value, posenc_dtype type) {
+    format f = format_of(type);
+    int sign = signbit(value) ? 1 << 15 : 0, infinite = ((1 << f.exponent_bits) - 1) << f.fraction_bits;
+    if (isnan(value))
+        return (uint16_t)(sign | infinite | 1 << (f.fraction_bits - 1));
+    if (isinf(value))
+        return (uint16_t)(sign | infinite);
+    int exponent;
+    frexp(fabs((double)value), &exponent);
+    exponent--; /* |value| is 1.something times 2^exponent */
+    int normal = exponent + bias_of(f) >= 1 && value != 0.0f;
+    if (!normal)
+        exponent = 1 - bias_of(f);
+    int units = (int)rint(ldexp(fabs((double)value), f.fraction_bits - exponent));
+    if (normal) /* a fraction rounded up to 2 carries into the exponent, as it should */
+        units += (exponent + bias_of(f) - 1) * (1 << f.fraction_bits);
+    return (uint16_t)(sign | (units > infinite ? infinite : units));
+}
+
+float truth_load(const void *element, posenc_dtype type) {
+    float value;
+    uint16_t bits;
+    if (type == POSENC_F32) {
+        memcpy(&value, element, sizeof value);
+        return value;
+    }
+    memcpy(&bits, element, sizeof bits);
+    return truth_widen(bits, type);
+}
+
+void truth_store(void *element, float value, posenc_dtype type) {
+    uint16_t bits = type == POSENC_F32 ? 0 : truth_narrow(value, type);
+    memcpy(element, type == POSENC_F32 ? (const void *)&value : &bits, truth_size(type));
+}
+
+int truth_holds(const void *element, float value, posenc_dtype type) {
+    unsigned char stored[4];
+    truth_store(stored, value, type);
+    return isnan(value) ? isnan(truth_load(element, type)) : memcmp(element, stored, truth_size(type)) == 0;
+}
+
+float truth_random_bits(posenc_dtype type) {
+    uint32_t bits = (uint32_t)truth_random();
+    return truth_load(&bits, type);
+}

@@ -1,0 +1,106 @@
+/* Conformance of the vector layer's f16 and bf16: loads widen every value, stores round floats of every exponent,
+ * against half_statement.h. Part of test_vec.c's program. */
+#include "vec_lanes.h"
+
+#include "half_statement.h"
+
+/* VF values of a format. */
+typedef struct halves {
+    uint16_t at[VF];
+} halves;
+
+static halves random_halves(half_format f) {
+    halves a;
+    for (int k = 0; k < VF; k++)
+        a.at[k] = test_random_half(FILL_HOSTILE, f.fraction_bits);
+    return a;
+}
+
+static void *put_halves(test_guarded *memory, const halves *a, size_t n, int p) {
+    return memcpy(test_guarded_place(memory, n * 2, place(p, 2)), a, n * 2);
+}
+
+void test_half_loads(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("loads of f16 and bf16");
+    for (int p = 0; p < N_PLACES; p++) {
+        halves a = random_halves(half_f16), b = random_halves(half_bf16);
+        EXPECT_FLOATS(v_load_f16(put_halves(&memory, &a, VF, p)), (float)half_value(a.at[k], half_f16));
+        EXPECT_FLOATS(v_load_bf16(put_halves(&memory, &b, VF, p)), (float)half_value(b.at[k], half_bf16));
+        for (int n = 0; n <= VF; n++) {
+            test_case_detail("n=%d place %d", n, p);
+            EXPECT_FLOATS(v_load_f16_n(put_halves(&memory, &a, (size_t)n, p), (size_t)n),
+                          k < n ? (float)half_value(a.at[k], half_f16) : 0.0f);
+            EXPECT_FLOATS(v_load_bf16_n(put_halves(&memory, &b, (size_t)n, p), (size_t)n),
+                          k < n ? (float)half_value(b.at[k], half_bf16) : 0.0f);
+        }
+    }
+}
+
+void test_half_widening(void **state) {
+    (void)state;
+    begin("every f16 and bf16 widened");
+    for (uint32_t first = 0; first < 65536; first += VF) {
+        halves a;
+        for (int k = 0; k < VF; k++)
+            a.at[k] = (uint16_t)(first + (uint32_t)k);
+        EXPECT_FLOATS(v_load_f16(a.at), (float)half_value(a.at[k], half_f16));
+        EXPECT_FLOATS(v_load_bf16(a.at), (float)half_value(a.at[k], half_bf16));
+    }
+}
+
+static void expect_halves(const char *operation, const uint16_t *got, const floats *a, size_t n, half_format f) {
+    for (size_t k = 0; k < n; k++)
+        if (!half_is_rounded(got[k], a->at[k], f))
+            test_fail("%s, lane %zu: %a is rounded to %04x, %a", operation, k, (double)a->at[k], got[k],
+                      half_value(got[k], f));
+    test_count(n);
+}
+
+/* Memory for n halves, and what a store of a left there. */
+static uint16_t *room(test_guarded *memory, size_t n, int p) {
+    return test_guarded_place(memory, n * 2, place(p, 2));
+}
+
+static void expect_stored_halves(const char *operation, const test_guarded *memory, const floats *a, size_t n,
+                                 half_format f) {
+    expect_halves(operation, (const uint16_t *)(const void *)memory->data, a, n, f);
+    if (!test_guarded_intact(memory))
+        test_fail("%s stored more than was asked for", operation);
+}
+
+void test_half_stores(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("stores of f16 and bf16");
+    for (int p = 0; p < N_PLACES; p++) {
+        floats a = random_floats();
+        v_store_f16(room(&memory, VF, p), vf_of(a));
+        expect_stored_halves("v_store_f16", &memory, &a, VF, half_f16);
+        v_store_bf16(room(&memory, VF, p), vf_of(a));
+        expect_stored_halves("v_store_bf16", &memory, &a, VF, half_bf16);
+        for (size_t n = 0; n <= VF; n++) {
+            test_case_detail("n=%zu place %d", n, p);
+            v_store_f16_n(room(&memory, n, p), vf_of(a), n);
+            expect_stored_halves("v_store_f16_n", &memory, &a, n, half_f16);
+            v_store_bf16_n(room(&memory, n, p), vf_of(a), n);
+            expect_stored_halves("v_store_bf16_n", &memory, &a, n, half_bf16);
+        }
+    }
+}
+
+void test_half_rounding(void **state) {
+    (void)state;
+    begin("floats of every exponent rounded to f16 and bf16");
+    for (size_t first = 0; first < HALF_PROBES; first += VF) {
+        floats a;
+        halves f16, bf16;
+        for (size_t k = 0; k < VF; k++)
+            a.at[k] = half_probe(first + k);
+        v_store_f16(f16.at, vf_of(a));
+        v_store_bf16(bf16.at, vf_of(a));
+        expect_halves("v_store_f16", f16.at, &a, VF, half_f16);
+        expect_halves("v_store_bf16", bf16.at, &a, VF, half_bf16);
+    }
+}

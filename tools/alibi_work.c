@@ -1,0 +1,58 @@
+#include "alibi_work.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "negate.h"
+
+static float *new_floats(int64_t n) {
+    enum { LINE = 64 };
+    return aligned_alloc(LINE, ((size_t)n * sizeof(float) / LINE + 1) * LINE);
+}
+
+posenc_status alibi_work_create(alibi_work *work, const model_config *model, int64_t n_tokens, int64_t n_cached,
+                                random_state *random) {
+    *work = (alibi_work){.n_heads = model->n_heads, .n_tokens = n_tokens, .n_keys = n_cached + n_tokens};
+    float *scores = new_floats(alibi_work_count(work));
+    work->scores = posenc_view_dense(scores, POSENC_F32, work->n_keys, n_tokens, work->n_heads, 1);
+    work->slopes = new_floats(work->n_heads);
+    if (scores == NULL || work->slopes == NULL)
+        return POSENC_ERR_MEMORY;
+    for (int64_t i = 0; i < alibi_work_count(work); i++)
+        scores[i] = (float)random_between(random, -4.0, 4.0);
+    work->params = (posenc_softmax_params)POSENC_SOFTMAX_DEFAULTS;
+    work->params.scale = (float)(1.0 / sqrt((double)model->head_dim));
+    work->params.slopes = work->slopes;
+    work->params.mask = POSENC_MASK_CAUSAL;
+    work->params.q_off = n_cached;
+    return posenc_alibi_slopes(work->n_heads, 8.0, work->slopes);
+}
+
+void alibi_work_free(alibi_work *work) {
+    free(work->slopes);
+    free(work->scores.data);
+}
+
+posenc_status alibi_work_run(const alibi_work *work) {
+    return posenc_softmax(&work->params, &work->scores, &work->scores, posenc_all_rows());
+}
+
+/* Keys that query t may see. */
+static int64_t allowed(const alibi_work *work, int64_t t) {
+    return work->n_keys - work->n_tokens + t + 1;
+}
+
+void alibi_work_negate(const alibi_work *work) {
+    float *row = work->scores.data;
+    for (int64_t h = 0; h < work->n_heads; h++)
+        for (int64_t t = 0; t < work->n_tokens; t++, row += work->n_keys)
+            negate(row, row, allowed(work, t), POSENC_F32);
+}
+
+int64_t alibi_work_elements(const alibi_work *work) {
+    return work->n_heads * work->n_tokens * (allowed(work, 0) + allowed(work, work->n_tokens - 1)) / 2;
+}
+
+int64_t alibi_work_count(const alibi_work *work) {
+    return work->n_heads * work->n_tokens * work->n_keys;
+}

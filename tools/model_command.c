@@ -1,0 +1,142 @@
+/* posenc model: a model's positional work, verified and timed on every tier that runs here. */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <posenc/posenc.h>
+
+#include "commands.h"
+#include "model_report.h"
+#include "tiers.h"
+
+int model_wants(const model_options *o, int tier) {
+    return (o->tiers >> tier & 1) != 0 && posenc_isa_supported((posenc_isa_tier)tier);
+}
+
+int64_t model_cached_tokens(const model_options *o, const model_config *m) {
+    int64_t context = m->max_position > 0 && m->max_position < o->n_tokens ? m->max_position : o->n_tokens;
+    return context - 1;
+}
+
+/* What to say of models that leave nothing to time here. */
+static int remark(const model_config *m) {
+    static const char *const remarks[] = {
+        [POSITION_SINUSOIDAL] = "Sinusoidal rows are added to the embeddings, once per token and not per layer: "
+                                "posenc_sinusoidal_add does that.",
+        [POSITION_LEARNED] = "A learned table is added to the embeddings: one row is read per token, once and not per "
+                             "layer; posenc has no call for it yet.",
+        [POSITION_RELATIVE_BUCKETS] =
+            "A learned bias per bucket of distance is added to the scores; posenc has no call "
+            "for it yet.",
+    };
+    printf("%s\nThere is nothing to verify or time.\n", remarks[m->kind]);
+    return 0;
+}
+
+static int report(const model_options *o, const model_config *m) {
+    posenc_isa_tier in_use = posenc_isa();
+    int failures;
+    model_print(m, o->path);
+    switch (m->kind) {
+    case POSITION_ROPE: failures = model_report_rope(o, m); break;
+    case POSITION_ALIBI: failures = model_report_alibi(o, m); break;
+    default: failures = remark(m); break;
+    }
+    posenc_select_isa(in_use);
+    if (failures > 0)
+        printf("FAILED: see above; 'posenc verify' tells more.\n");
+    return failures;
+}
+
+/* ---- The command ---- */
+
+static const struct argp_option argp_options[] = {
+    {"tokens", 't', "N", 0, "Tokens of the prefill, 1 to 65536; 512 unless given", 0},
+    {"context", 'c', "N", 0, "The longest sequence to come, which LongRoPE and dynamic NTK go by", 0},
+    {"isa", 'i', "TIER[,TIER...]", 0, "Only these tiers, and scalar for comparison", 0},
+    {"quick", 'q', NULL, 0, "Time with few repetitions: the figures say little", 0},
+    {0},
+};
+
+static void parse_tiers(model_options *o, char *list, struct argp_state *state) {
+    o->tiers = 1u << POSENC_ISA_SCALAR;
+    for (char *name = strtok(list, ","); name != NULL; name = strtok(NULL, ",")) {
+        int tier = 0;
+        while (tier < POSENC_ISA_COUNT && strcmp(name, posenc_isa_name((posenc_isa_tier)tier)) != 0)
+            tier++;
+        if (tier == POSENC_ISA_COUNT)
+            argp_error(state, "there is no tier '%s'; the tiers are scalar, avx2, avx512 and neon", name);
+        const char *absence = tier_absence((posenc_isa_tier)tier);
+        if (absence != NULL)
+            argp_error(state, "%s cannot run here: %s", name, absence);
+        o->tiers |= 1u << tier;
+    }
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    model_options *o = state->input;
+    char *end;
+    switch (key) {
+    case 't':
+        o->n_tokens = strtoll(argument, &end, 10);
+        if (end == argument || *end != '\0' || o->n_tokens < 1 || o->n_tokens > 65536)
+            argp_error(state, "--tokens takes a number from 1 to 65536, not '%s'", argument);
+        return 0;
+    case 'c':
+        o->context = strtod(argument, &end);
+        if (end == argument || *end != '\0' || !(o->context >= 1.0 && o->context <= 1e15))
+            argp_error(state, "--context takes a number of tokens, not '%s'", argument);
+        return 0;
+    case 'q': o->seconds = 0.0; return 0;
+    case 'i': parse_tiers(o, argument, state); return 0;
+    case ARGP_KEY_ARG:
+        if (o->path != NULL)
+            argp_error(state, "one FILE at a time");
+        o->path = argument;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "FILE is missing: the path of a model's config.json or GGUF file");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Scores grow with the square of the tokens: better said before than by the system's memory. */
+static int fits(const model_options *o, const model_config *m) {
+    double tokens = (double)o->n_tokens, bytes = 0.0;
+    if (m->kind == POSITION_ALIBI)
+        bytes = (double)m->n_heads * tokens * tokens * 4.0;
+    else if (m->kind == POSITION_ROPE)
+        bytes = tokens * (double)(m->q.n_heads * m->q.head_dim + m->k.n_heads * m->k.head_dim) * 8.0;
+    if (bytes <= 0x1p30)
+        return 1;
+    fprintf(stderr, "posenc model: %lld tokens of this model take %.1f GiB; use a smaller --tokens\n",
+            (long long)o->n_tokens, bytes * 0x1p-30);
+    return 0;
+}
+
+int command_model(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = argp_options,
+        .parser = parse_option,
+        .args_doc = "FILE",
+        .doc = "Reads a Hugging Face config.json or a GGUF file and, for that model's real shapes and parameters, "
+               "verifies and times its positional work (RoPE of Q and K, or the softmax with ALiBi) on every tier that "
+               "runs here.\v"
+               "Exit status: 0 all is well, 1 a check has failed, 2 the file or the arguments are wrong.",
+    };
+    model_options o = {.n_tokens = 512, .tiers = ~0u, .seconds = 0.02};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    model_config model;
+    char error[512];
+    if (!model_read(o.path, o.context, &model, error, sizeof error)) {
+        fprintf(stderr, "posenc model: %s\n", error);
+        return EXIT_USAGE;
+    }
+    int status = EXIT_USAGE;
+    if (fits(&o, &model))
+        status = report(&o, &model) == 0 ? 0 : EXIT_VERIFY_FAILED;
+    model_free(&model);
+    return status;
+}

@@ -1,0 +1,210 @@
+/* The metadata of a GGUF file. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gguf.h"
+#include "model_reader.h"
+
+/* More factors than any head has pairs. */
+#define MOST_FACTORS 65536
+
+typedef struct gguf_model {
+    reader *r;
+    model_config *config;
+    gguf_file file;
+    const model_type *type;
+    posenc_rope_params params;
+    int64_t key_length_mla, compressed; /* multi-head latent attention */
+    double local_base;
+    int has_alibi, has_type; /* has_type: rope.scaling.type is stated */
+} gguf_model;
+
+/* ---- Keys ---- */
+
+/* The key without "<architecture>."; NULL if it is another's. */
+static const char *own_key(const gguf_model *m, const char *key) {
+    size_t n = strlen(m->config->model_type);
+    return strncmp(key, m->config->model_type, n) == 0 && key[n] == '.' ? key + n + 1 : NULL;
+}
+
+/* 1 if the key is a count that the tool itself wants. Where each layer has its own, the largest counts. */
+static int take_count(gguf_model *m, const char *key, const gguf_value *value) {
+    model_config *c = m->config;
+    const struct {
+        const char *key;
+        int64_t *to;
+    } counts[] = {
+        {"block_count", &c->n_layers},
+        {"embedding_length", &c->hidden_size},
+        {"attention.head_count", &c->n_heads},
+        {"attention.head_count_kv", &c->n_kv_heads},
+        {"attention.key_length", &c->head_dim},
+        {"attention.key_length_mla", &m->key_length_mla},
+        {"attention.kv_lora_rank", &m->compressed},
+        {"context_length", &c->max_position},
+    };
+    for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+        if (strcmp(key, counts[k].key) != 0)
+            continue;
+        double n = value->largest, most = counts[k].to == &c->max_position ? 0x1p31 - 1.0 : 0x1p20;
+        if (value->type == GGUF_STRING)
+            reader_fail(m->r, "\"%s\" is no number", value->key);
+        else if (!(n >= 0.0 && n <= most && n == floor(n)))
+            reader_fail(m->r, "\"%s\" is %g, which makes no sense; expected a whole number up to %g", value->key, n,
+                        most);
+        else
+            *counts[k].to = (int64_t)n;
+        return 1;
+    }
+    return 0;
+}
+
+/* Keys that the tool knows, and that are not the library's. */
+static int take_other(gguf_model *m, const char *key, const gguf_value *value) {
+    if (strcmp(key, "rope.dimension_sections") == 0 && value->is_array)
+        reader_set_sections(m->r, &m->params, m->type != NULL ? m->type->axes : POSENC_AXES_MROPE, value->first,
+                            value->n);
+    else if (strcmp(key, "rope.freq_base_swa") == 0)
+        m->local_base = value->first[0];
+    else if (strcmp(key, "attention.max_alibi_bias") == 0)
+        m->has_alibi = value->first[0] > 0.0;
+    else
+        return strcmp(key, "rope.scaling.finetuned") == 0; /* says nothing about positions */
+    return 1;
+}
+
+static void take_value(gguf_model *m, const gguf_value *value) {
+    const char *key = own_key(m, value->key);
+    char text[2 * GGUF_MOST_TEXT];
+    if (key == NULL)
+        return;
+    int known = take_count(m, key, value) | take_other(m, key, value);
+    if (!value->is_array)
+        known |= value->type == GGUF_STRING ? reader_set_string(m->r, &m->params, value->key, value->text)
+                                            : reader_set_number(m->r, &m->params, value->key, value->first[0]);
+    m->has_type |= strcmp(key, "rope.scaling.type") == 0;
+    if (known || strncmp(key, "rope.", 5) != 0)
+        return;
+    snprintf(text, sizeof text, "%.60s%s%.60s", value->key, value->text[0] != '\0' ? " = " : "", value->text);
+    reader_not_understood(m->config, text);
+}
+
+/* The architecture first, for the other keys begin with it. */
+static void take_values(gguf_model *m) {
+    model_config *c = m->config;
+    gguf_value value;
+    size_t place = m->file.keys;
+    for (uint64_t k = 0; k < m->file.n_keys; k++) {
+        place = gguf_value_at(&m->file, place, &value);
+        if (strcmp(value.key, "general.architecture") == 0)
+            snprintf(c->model_type, sizeof c->model_type, "%.63s", value.text);
+        if (strcmp(value.key, "general.name") == 0)
+            snprintf(c->architecture, sizeof c->architecture, "%.63s", value.text);
+    }
+    m->type = model_type_of_gguf(c->model_type);
+    if (m->type == NULL) {
+        reader_fail(m->r, "architecture \"%s\" is unknown: posenc cannot tell what its positions do", c->model_type);
+        return;
+    }
+    place = m->file.keys;
+    for (uint64_t k = 0; k < m->file.n_keys; k++) {
+        place = gguf_value_at(&m->file, place, &value);
+        take_value(m, &value);
+    }
+}
+
+/* ---- Tensors ---- */
+
+/* 1 if the file has that list of factors. */
+static int take_list(gguf_model *m, const char *name) {
+    gguf_tensor tensor;
+    if (!gguf_find_tensor(&m->file, name, &tensor))
+        return 0;
+    size_t n = tensor.dims[0] <= MOST_FACTORS ? (size_t)tensor.dims[0] : 0;
+    double *numbers = n > 0 ? reader_new_list(m->r, m->config, n) : NULL;
+    if (numbers == NULL || !gguf_read_floats(&m->file, &tensor, numbers, n))
+        reader_fail(m->r, "tensor \"%s\" is no list of float32 inside the file; fetch the file again", name);
+    else
+        reader_set_list(m->r, &m->params, name, numbers, (int64_t)n);
+    return 1;
+}
+
+static void take_tensors(gguf_model *m) {
+    gguf_tensor norm;
+    take_list(m, "rope_freqs.weight");
+    int has_lists = take_list(m, "rope_factors_short.weight") | take_list(m, "rope_factors_long.weight");
+    if (has_lists && !m->has_type) /* llama.cpp goes by the tensors */
+        reader_set_string(m->r, &m->params, "rope.scaling.type", "longrope");
+    m->config->has_qk_norm = gguf_find_tensor(&m->file, "blk.0.attn_q_norm.weight", &norm) && norm.n_dims == 1 &&
+                             norm.dims[0] == (uint64_t)m->config->head_dim;
+}
+
+/* ---- The whole ---- */
+
+static void check_heads(gguf_model *m) {
+    model_config *c = m->config;
+    if (c->n_heads == 0)
+        reader_fail(m->r, "there is no %s.attention.head_count; is this a Transformer?", c->model_type);
+    else if (c->head_dim == 0 && (c->hidden_size == 0 || c->hidden_size % c->n_heads != 0))
+        reader_fail(m->r, "there is no %s.attention.key_length, and embedding_length %lld is no multiple of %lld heads",
+                    c->model_type, (long long)c->hidden_size, (long long)c->n_heads);
+    else if (c->head_dim == 0)
+        c->head_dim = c->hidden_size / c->n_heads;
+    if (c->n_kv_heads == 0)
+        c->n_kv_heads = c->n_heads;
+}
+
+static void make_tables(gguf_model *m) {
+    model_config *c = m->config;
+    posenc_rope_params *p = &m->params, plain = *p;
+    if (!m->has_type && p->scaling.type == POSENC_SCALING_NONE && p->scaling.factor > 1.0)
+        reader_set_string(m->r, p, "rope.scaling.type", "linear");
+    double local_base = m->local_base != 0.0 ? m->local_base : m->type->local_base;
+    reader_new_table(m->r, c, local_base != 0.0 ? "full attention" : "", p);
+    if (local_base == 0.0)
+        return;
+    plain.scaling = (posenc_rope_scaling)POSENC_ROPE_SCALING_DEFAULTS;
+    plain.scaling.max_context = (double)c->max_position;
+    plain.base = local_base;
+    reader_new_table(m->r, c, "sliding window", &plain);
+}
+
+/* Multi-head latent attention: the rotated channels come last, in K behind the compressed keys and values. */
+static void find_tensors_rotated(gguf_model *m) {
+    model_config *c = m->config;
+    int64_t n_rot = m->params.n_rot, q_length = m->key_length_mla > 0 ? m->key_length_mla : c->head_dim;
+    c->q = (rotated_tensor){c->n_heads, c->head_dim, 0};
+    c->k = (rotated_tensor){c->n_kv_heads, c->head_dim, 0};
+    if (m->compressed == 0 || n_rot <= 0 || n_rot > q_length)
+        return;
+    c->q = (rotated_tensor){c->n_heads, q_length, q_length - n_rot};
+    c->k = (rotated_tensor){1, m->compressed + n_rot, m->compressed};
+}
+
+static void interpret(gguf_model *m) {
+    take_values(m);
+    if (!m->r->failed)
+        check_heads(m);
+    if (m->r->failed)
+        return;
+    m->config->kind = m->has_alibi ? POSITION_ALIBI : m->type->kind;
+    if (m->config->kind != POSITION_ROPE)
+        return;
+    m->params.layout = m->type->layout;
+    m->params.rot_fraction = 1.0;
+    take_tensors(m);
+    make_tables(m);
+    find_tensors_rotated(m);
+}
+
+void model_read_gguf(reader *r, model_config *config) {
+    gguf_model m = {.r = r, .config = config, .params = POSENC_ROPE_DEFAULTS};
+    char complaint[128];
+    if (!gguf_open(r->path, &m.file, complaint, sizeof complaint)) {
+        reader_fail(r, "the GGUF file %s; fetch it again", complaint);
+        return;
+    }
+    interpret(&m);
+    gguf_close(&m.file);
+}

@@ -1,0 +1,41 @@
+/* What the two formats share while a model is read. */
+#ifndef POSENC_TOOLS_MODEL_READER_H
+#define POSENC_TOOLS_MODEL_READER_H
+
+#include "model.h"
+#include "model_types.h"
+
+/* What reading goes through; the first complaint stays. */
+typedef struct reader {
+    const char *path;
+    char *error;
+    size_t error_size;
+    int failed;
+} reader;
+
+__attribute__((format(printf, 2, 3))) void reader_fail(reader *r, const char *format, ...);
+
+/* Fills what the file says, and one table (or one for each kind of layer) with params that are not yet checked. */
+void model_read_json(reader *r, model_config *config);
+void model_read_gguf(reader *r, model_config *config);
+
+/* A field by its published name, for the library to understand. 1 if it does; a value that makes no sense is a failure.
+ */
+int reader_set_number(reader *r, posenc_rope_params *params, const char *name, double value);
+int reader_set_string(reader *r, posenc_rope_params *params, const char *name, const char *value);
+int reader_set_list(reader *r, posenc_rope_params *params, const char *name, const double *values, int64_t n);
+
+/* Notes a name that nobody has understood. */
+void reader_not_understood(model_config *config, const char *name);
+
+/* n numbers that live as long as the config; NULL, and a failure, if there are too many lists or no memory. */
+double *reader_new_list(reader *r, model_config *config, size_t n);
+
+/* The next table, a copy of `like` (NULL: with the library's defaults); NULL, and a failure, if there are too many. */
+model_table *reader_new_table(reader *r, model_config *config, const char *name, const posenc_rope_params *like);
+
+/* M-RoPE: the sections, perhaps with a last one of 0 pairs. */
+void reader_set_sections(reader *r, posenc_rope_params *params, posenc_axes_kind kind, const double *sections,
+                         uint64_t n);
+
+#endif

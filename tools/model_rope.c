@@ -1,0 +1,277 @@
+/* posenc model: a model's RoPE, verified and timed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_report.h"
+#include "rope_work.h"
+#include "timing.h"
+#include "truth.h"
+
+enum { N_TYPES = POSENC_BF16 + 1, DECODE = 0, PREFILL, N_BATCHES };
+
+static const char *const type_names[N_TYPES] = {"f32", "f16", "bf16"};
+
+/* One layer's work in every type, for one token and for many. */
+typedef struct rope_batches {
+    const model_options *o;
+    const model_config *model;
+    int n_ways;
+    int64_t n_tokens[N_BATCHES];
+    rope_work work[N_BATCHES][N_TYPES];
+    /* nanoseconds per token */
+    double ns[N_BATCHES][POSENC_ISA_COUNT][N_TYPES][ROPE_WAYS];
+    double negate_ns[N_BATCHES][N_TYPES];
+} rope_batches;
+
+/* ---- Verification ---- */
+
+/* Scalar against the reference, with every table, at positions over the whole context, its end included. */
+static int verify_truth(const model_config *m, random_state *random) {
+    enum { N_POSITIONS = 16, N_ALL = N_POSITIONS * POSENC_MAX_AXES };
+    int32_t positions[N_ALL];
+    double last = m->max_position > 0 ? (double)(m->max_position - 1) : 2147483647.0;
+    for (int i = 0; i < N_ALL; i++)
+        positions[i] = (int32_t)(i < 2 ? i : i == 2 ? last : random_between(random, 0.0, last));
+    truth t = truth_none();
+    posenc_select_isa(POSENC_ISA_SCALAR);
+    for (int k = 0; k < m->n_tables; k++) {
+        const rotated_tensor *tensors[] = {&m->q, &m->k};
+        for (int i = 0; i < 2; i++) {
+            int64_t n_heads = tensors[i]->n_heads < 128 ? tensors[i]->n_heads : 128;
+            truth_rope_case at = {.params = model_rope_params(&m->tables[k], tensors[i]), .n_heads = n_heads};
+            truth_merge(&t, truth_rope(&at, positions, N_POSITIONS, random));
+        }
+    }
+    int ok = t.status == POSENC_OK && t.values > 0 && t.worst <= TRUTH_ROPE_LIMIT;
+    printf("  verified       %llu values against the reference: worst error %.2f of the %g allowed%s\n",
+           (unsigned long long)t.values, t.worst, TRUTH_ROPE_LIMIT, ok ? "" : ": FAILED");
+    return !ok;
+}
+
+/* Runs on the tier, from the same input, and keeps the output. */
+static int run_from(const rope_work *work, posenc_isa_tier tier, rope_way way, const void *input, void *output) {
+    memcpy(work->x, input, work->size);
+    if (work->y != work->x)
+        memset(work->y, 0, work->size);
+    posenc_select_isa(tier);
+    posenc_status status = rope_work_run(work, way);
+    memcpy(output, work->y, work->size);
+    return status == POSENC_OK;
+}
+
+/* The tier's bits against scalar's. */
+static int same_as_scalar(const rope_work *work, posenc_isa_tier tier, rope_way way) {
+    void *input = malloc(work->size), *expected = malloc(work->size), *actual = malloc(work->size);
+    int same = input != NULL && expected != NULL && actual != NULL;
+    if (same) {
+        memcpy(input, work->x, work->size);
+        same = run_from(work, POSENC_ISA_SCALAR, way, input, expected) && run_from(work, tier, way, input, actual) &&
+               memcmp(expected, actual, work->size) == 0;
+        memcpy(work->x, input, work->size);
+    }
+    free(actual);
+    free(expected);
+    free(input);
+    return same;
+}
+
+static int tier_differs(const rope_batches *b, posenc_isa_tier tier) {
+    int failures = 0;
+    for (int batch = 0; batch < N_BATCHES; batch++)
+        for (int type = 0; type < N_TYPES; type++)
+            for (int way = 0; way < b->n_ways; way++)
+                failures += !same_as_scalar(&b->work[batch][type], tier, (rope_way)way);
+    return failures;
+}
+
+static int verify_tiers(const rope_batches *b) {
+    int total = 0, n_tiers = 0;
+    for (int tier = POSENC_ISA_SCALAR + 1; tier < POSENC_ISA_COUNT; tier++) {
+        if (!model_wants(b->o, tier))
+            continue;
+        int failures = tier_differs(b, (posenc_isa_tier)tier);
+        printf("%s%s %s", n_tiers++ == 0 ? "                 " : ", ", posenc_isa_name((posenc_isa_tier)tier),
+               failures == 0 ? "= scalar" : "FAILED: differs from scalar");
+        total += failures;
+    }
+    if (n_tiers > 0)
+        printf(" in every type, bit for bit\n");
+    return total;
+}
+
+/* ---- Timing ---- */
+
+/* way ROPE_WAYS: negation. */
+typedef struct timed_job {
+    const rope_work *work;
+    posenc_isa_tier tier;
+    int way;
+    double *answer;
+} timed_job;
+
+static void run_job(void *context) {
+    const timed_job *job = context;
+    if (job->way == ROPE_WAYS) {
+        rope_work_negate(job->work);
+        return;
+    }
+    posenc_select_isa(job->tier);
+    rope_work_run(job->work, (rope_way)job->way);
+}
+
+enum { MOST_JOBS = N_BATCHES * N_TYPES * (POSENC_ISA_COUNT * ROPE_WAYS + 1) };
+
+static int list_jobs(rope_batches *b, timed_job *jobs) {
+    int n = 0;
+    for (int batch = 0; batch < N_BATCHES; batch++)
+        for (int type = 0; type < N_TYPES; type++) {
+            const rope_work *work = &b->work[batch][type];
+            for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
+                for (int way = 0; way < b->n_ways && model_wants(b->o, tier); way++)
+                    jobs[n++] = (timed_job){work, (posenc_isa_tier)tier, way, &b->ns[batch][tier][type][way]};
+            jobs[n++] = (timed_job){work, POSENC_ISA_SCALAR, ROPE_WAYS, &b->negate_ns[batch][type]};
+        }
+    return n;
+}
+
+/* 0 without memory. */
+static int time_all(rope_batches *b) {
+    static timed_job jobs[MOST_JOBS];
+    static alternative timed[MOST_JOBS];
+    int n = list_jobs(b, jobs);
+    for (int i = 0; i < n; i++)
+        timed[i] = (alternative){run_job, &jobs[i], 0.0};
+    if (!time_alternatives(timed, n, b->o->seconds))
+        return 0;
+    for (int i = 0; i < n; i++)
+        *jobs[i].answer = timed[i].median_ns / (double)jobs[i].work->n_tokens;
+    return 1;
+}
+
+/* ---- The table ---- */
+
+/* Widths of a column of nanoseconds and of a ratio, and the space before a batch. */
+enum { NS = 9, RATIO = 10, GAP = 3 };
+
+static int has_norm(const rope_batches *b) {
+    return b->n_ways > ROPE_WITH_NORM;
+}
+
+static void print_titles(const rope_batches *b) {
+    int width = NS * b->n_ways + 2 * RATIO;
+    char decode[64], prefill[64];
+    snprintf(decode, sizeof decode, "decode, 1 token at position %d", (int)b->work[DECODE][POSENC_F32].positions[0]);
+    snprintf(prefill, sizeof prefill, "prefill, %lld tokens", (long long)b->n_tokens[PREFILL]);
+    printf("\nOne layer, Q and K in one call, ns per token\n\n  %-14s%*s%*s\n  %-9s%-5s", "", GAP + width, decode,
+           GAP + width, prefill, "tier", "type");
+    for (int batch = 0; batch < N_BATCHES; batch++)
+        printf("%*s%*s%*s%*s%*s", GAP + NS, "first", NS, "later", has_norm(b) ? NS : 0, has_norm(b) ? "normed" : "",
+               RATIO, "vs scalar", RATIO, "vs limit");
+    printf("\n");
+}
+
+static void print_ns(double ns) {
+    printf("%*.*f", NS, ns < 100.0 ? 1 : 0, ns);
+}
+
+static void print_ratio(double ratio) {
+    printf("%*.*fx", RATIO - 1, ratio < 10.0 ? 2 : 0, ratio);
+}
+
+static void print_row(const rope_batches *b, int tier, int type) {
+    printf("  %-9s%-5s", type == POSENC_F32 ? posenc_isa_name((posenc_isa_tier)tier) : "", type_names[type]);
+    for (int batch = 0; batch < N_BATCHES; batch++) {
+        const double *ns = b->ns[batch][tier][type];
+        printf("%*s", GAP, "");
+        for (int way = 0; way < b->n_ways; way++)
+            print_ns(ns[way]);
+        print_ratio(b->ns[batch][POSENC_ISA_SCALAR][type][ROPE_ROWS_READY] / ns[ROPE_ROWS_READY]);
+        print_ratio(ns[ROPE_ROWS_READY] / b->negate_ns[batch][type]);
+    }
+    printf("\n");
+}
+
+static void print_limit(const rope_batches *b, int type) {
+    printf("  %-9s%-5s", type == POSENC_F32 ? "limit" : "", type_names[type]);
+    for (int batch = 0; batch < N_BATCHES; batch++) {
+        double bytes = 2.0 * (double)rope_work_elements(&b->work[batch][type]) / (double)b->n_tokens[batch] *
+                       (type == POSENC_F32 ? 4.0 : 2.0);
+        char cell[32];
+        snprintf(cell, sizeof cell, "%.0f GB/s", bytes / b->negate_ns[batch][type]);
+        printf("%*s", GAP + NS, "");
+        print_ns(b->negate_ns[batch][type]);
+        printf("%*s", NS * (b->n_ways - ROPE_WITH_NORM) + 2 * RATIO, cell);
+    }
+    printf("\n");
+}
+
+/* What the whole model spends, on the last tier of the table. The first layer makes the rows for the others. */
+static void print_all_layers(const rope_batches *b) {
+    int last = POSENC_ISA_SCALAR;
+    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
+        last = model_wants(b->o, tier) ? tier : last;
+    int way = b->n_ways - 1; /* with the norm where there is one */
+    double layers = (double)b->model->n_layers;
+    if (layers < 2.0)
+        return;
+    printf("\n  All %lld layers on %s%s, microseconds per token:\n", (long long)b->model->n_layers,
+           posenc_isa_name((posenc_isa_tier)last), way == ROPE_WITH_NORM ? ", norms included" : "");
+    for (int batch = 0; batch < N_BATCHES; batch++) {
+        printf("    %-8s", batch == DECODE ? "decode" : "prefill");
+        for (int type = 0; type < N_TYPES; type++) {
+            const double *ns = b->ns[batch][last][type];
+            double rows = (ns[ROPE_ROWS_MADE] - ns[ROPE_ROWS_READY]) * (double)b->model->n_tables;
+            printf("%s%9.1f %s", type == 0 ? "" : ", ", (ns[way] * layers + rows) * 1e-3, type_names[type]);
+        }
+        printf("\n");
+    }
+}
+
+static void print_table(const rope_batches *b) {
+    print_titles(b);
+    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
+        for (int type = 0; type < N_TYPES && model_wants(b->o, tier); type++)
+            print_row(b, tier, type);
+    for (int type = 0; type < N_TYPES; type++)
+        print_limit(b, type);
+    print_all_layers(b);
+    printf(
+        "\nMedians, one thread. first: rows of cosines and sines made in the call; later: rows ready, as for all other "
+        "layers%s.\nlimit: the same elements negated, which is what memory allows; the ratios are those of 'later'.\n",
+        has_norm(b) ? ";\nnormed: later, with the RMS-norm of each head before the rotation" : "");
+}
+
+/* ---- The report ---- */
+
+static posenc_status create_batches(rope_batches *b, random_state *random) {
+    posenc_status status = POSENC_OK;
+    int64_t cached = model_cached_tokens(b->o, b->model);
+    for (int batch = 0; batch < N_BATCHES; batch++)
+        for (int type = 0; type < N_TYPES && status == POSENC_OK; type++)
+            status = rope_work_create(&b->work[batch][type], b->model, (posenc_dtype)type, b->n_tokens[batch],
+                                      batch == DECODE ? cached : 0, random);
+    return status;
+}
+
+int model_report_rope(const model_options *o, const model_config *m) {
+    random_state random = {1};
+    static rope_batches b;
+    b = (rope_batches){.o = o,
+                       .model = m,
+                       .n_ways = m->has_qk_norm ? ROPE_WITH_NORM + 1 : ROPE_ROWS_READY + 1,
+                       .n_tokens = {1, o->n_tokens}};
+    int failures = verify_truth(m, &random);
+    posenc_status status = create_batches(&b, &random);
+    if (status == POSENC_OK) {
+        failures += verify_tiers(&b);
+        status = time_all(&b) ? POSENC_OK : POSENC_ERR_MEMORY;
+    }
+    if (status == POSENC_OK)
+        print_table(&b);
+    else
+        printf("FAILED: %s\n", posenc_status_string(status));
+    for (int i = 0; i < N_BATCHES * N_TYPES; i++)
+        rope_work_free(&b.work[i / N_TYPES][i % N_TYPES]);
+    return failures + (status != POSENC_OK);
+}

@@ -1,0 +1,65 @@
+#include "model_types.h"
+
+#include <string.h>
+
+/* As the model code of the transformers library has it. */
+static const model_type json_types[] = {
+    {"llama mistral mistral3 mixtral ministral qwen2 qwen2_moe qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text gemma "
+     "gemma2 phi3 gpt_oss starcoder2 olmo olmo2 smollm3 granite granitemoe seed_oss",
+     .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF},
+    {"qwen3 qwen3_moe qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text gemma3 gemma3_text", .kind = POSITION_ROPE,
+     .layout = POSENC_ROPE_HALF, .has_qk_norm = 1},
+    {"falcon", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF}, /* unless "alibi" is true */
+    {"phi persimmon glm4_moe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .rotated_part = 0.5},
+    {"gpt_neox stablelm", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .rotated_part = 0.25},
+    {"gptj codegen cohere cohere2 llama4_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED},
+    {"chatglm glm glm4", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .rotated_part = 0.5},
+    {"deepseek_v2 deepseek_v3 kimi_k2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_DEINTERLEAVE},
+    {"bloom", .kind = POSITION_ALIBI},
+    {"mpt gpt2 gpt_bigcode opt bert roberta", .kind = POSITION_LEARNED}, /* mpt: unless attn_config says otherwise */
+    {"marian m2m_100 whisper", .kind = POSITION_SINUSOIDAL},
+    {"t5", .kind = POSITION_RELATIVE_BUCKETS},
+};
+
+/* As llama.cpp has it, which converts weights where the layouts of the two differ. */
+static const model_type gguf_types[] = {
+    {"llama llama4 llada deci baichuan starcoder internlm2 minicpm xverse command-r cohere2 olmo arctic deepseek "
+     "deepseek2 plm chatglm glm4 granite granitemoe granitehybrid chameleon bailingmoe neo-bert smollm3 arcee ernie4_5 "
+     "ernie4_5-moe mistral3",
+     .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED},
+    {"falcon falcon-h1 grok dbrx nomic-bert nomic-bert-moe jina-bert-v3 modern-bert stablelm bitnet qwen qwen2 "
+     "qwen2moe "
+     "qwen3 qwen3moe dream llada-moe olmo2 olmoe phi2 phi3 phimoe plamo plamo2 plamo3 gemma gemma2 gemma-embedding "
+     "starcoder2 openelm gptneox codeshell orion nemotron exaone exaone4 minicpm3 bailingmoe2 dots1 hunyuan-moe "
+     "hunyuan-dense gpt-oss lfm2 lfm2moe smallthinker glm4moe seed_oss grovemoe apertus minimax-m2",
+     .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF},
+    {"gemma3 gemma3n", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 10000.0},
+    {"qwen2vl", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .axes = POSENC_AXES_MROPE},
+    {"qwen3vl qwen3vlmoe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .axes = POSENC_AXES_IMROPE_GGML},
+    {"bloom refact jina-bert-v2", .kind = POSITION_ALIBI},
+    {"mpt gpt2 bert", .kind = POSITION_LEARNED}, /* mpt: unless there is an attention.max_alibi_bias */
+    {"t5 t5encoder", .kind = POSITION_RELATIVE_BUCKETS},
+};
+
+static int has_word(const char *words, const char *word) {
+    size_t n = strlen(word);
+    for (const char *at = words; n > 0 && (at = strstr(at, word)) != NULL; at += n)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return strchr(word, ' ') == NULL;
+    return 0;
+}
+
+static const model_type *find(const model_type *types, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (has_word(types[i].names, name))
+            return &types[i];
+    return NULL;
+}
+
+const model_type *model_type_of_json(const char *name) {
+    return find(json_types, sizeof json_types / sizeof json_types[0], name);
+}
+
+const model_type *model_type_of_gguf(const char *name) {
+    return find(gguf_types, sizeof gguf_types / sizeof gguf_types[0], name);
+}

@@ -1,0 +1,420 @@
+/* `posenc model` on GGUF files: small valid ones, and the same files damaged in every way that comes to mind. What is
+ * wrong gets exit status 2 and one line on standard error; nothing ends in a crash. Usage: test_gguf POSENC */
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gguf.h"
+
+extern char **environ;
+
+static const char *posenc;
+static char directory[] = "/tmp/posenc-gguf-XXXXXX";
+static char model_path[64], out_path[64], err_path[64];
+static int failures, runs;
+
+/* ---- Writing: a file in memory ---- */
+
+typedef struct file {
+    unsigned char bytes[8192];
+    size_t size;
+    size_t header; /* where keys and tensor infos end */
+} file;
+
+static void put(file *f, const void *bytes, size_t n) {
+    memcpy(f->bytes + f->size, bytes, n);
+    f->size += n;
+}
+
+static void put_number(file *f, uint64_t value, int n_bytes) {
+    for (int i = 0; i < n_bytes; i++, value >>= 8)
+        f->bytes[f->size++] = (unsigned char)value;
+}
+
+static void put_text(file *f, const char *text) {
+    put_number(f, strlen(text), 8);
+    put(f, text, strlen(text));
+}
+
+static void put_key(file *f, const char *key, gguf_type type) {
+    put_text(f, key);
+    put_number(f, type, 4);
+}
+
+static void put_u32(file *f, const char *key, uint32_t value) {
+    put_key(f, key, GGUF_U32);
+    put_number(f, value, 4);
+}
+
+static void put_f32(file *f, const char *key, float value) {
+    put_key(f, key, GGUF_F32);
+    put(f, &value, 4);
+}
+
+static void put_string(file *f, const char *key, const char *value) {
+    put_key(f, key, GGUF_STRING);
+    put_text(f, value);
+}
+
+static void put_array(file *f, const char *key, gguf_type type, uint64_t n) {
+    put_key(f, key, GGUF_ARRAY);
+    put_number(f, type, 4);
+    put_number(f, n, 8);
+}
+
+static void begin(file *f, uint32_t version, uint64_t n_tensors, uint64_t n_keys) {
+    f->size = 0;
+    put(f, "GGUF", 4);
+    put_number(f, version, 4);
+    put_number(f, n_tensors, 8);
+    put_number(f, n_keys, 8);
+}
+
+static void put_tensor(file *f, const char *name, uint64_t n, uint32_t type, uint64_t offset) {
+    put_text(f, name);
+    put_number(f, 1, 4);
+    put_number(f, n, 8);
+    put_number(f, type, 4);
+    put_number(f, offset, 8);
+}
+
+/* n_lists lists of n numbers 1, 2, 3 ... of float32, each on a line of 32 bytes. */
+static void put_data(file *f, int n_lists, int n) {
+    f->header = f->size;
+    for (int list = 0; list < n_lists; list++) {
+        while (f->size % 32 != 0)
+            f->bytes[f->size++] = 0;
+        for (int i = 0; i < n; i++) {
+            float value = (float)(i + 1);
+            put(f, &value, 4);
+        }
+    }
+}
+
+/* ---- The files ---- */
+
+/* Every key that all architectures have; 6 of them. Heads of 8 channels. */
+static void put_common(file *f, const char *architecture) {
+    static const struct {
+        const char *key;
+        uint32_t value;
+    } counts[] = {{"block_count", 2},
+                  {"context_length", 4096},
+                  {"embedding_length", 16},
+                  {"attention.head_count", 2},
+                  {"attention.head_count_kv", 1}};
+    char key[128];
+    put_string(f, "general.architecture", architecture);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        snprintf(key, sizeof key, "%s.%s", architecture, counts[i].key);
+        put_u32(f, key, counts[i].value);
+    }
+}
+
+enum { N_COMMON = 6 };
+
+/* Values of every type, a vocabulary, and rope_freqs. */
+static void llama(file *f) {
+    begin(f, 3, 2, N_COMMON + 8);
+    put_common(f, "llama");
+    put_u32(f, "llama.rope.dimension_count", 8);
+    put_f32(f, "llama.rope.freq_base", 500000.0f);
+    put_string(f, "general.name", "a small\nLlama");
+    put_array(f, "tokenizer.ggml.tokens", GGUF_STRING, 3);
+    put_text(f, "a");
+    put_text(f, "");
+    put_text(f, "bcd");
+    put_array(f, "tokenizer.ggml.scores", GGUF_F64, 2);
+    put_number(f, 0, 8);
+    put_number(f, 0, 8);
+    put_key(f, "tokenizer.ggml.add_bos_token", GGUF_BOOL);
+    put_number(f, 1, 1);
+    put_key(f, "an.i16", GGUF_I16);
+    put_number(f, 0x8000, 2);
+    put_key(f, "llama.rope.wobble", GGUF_I8);
+    put_number(f, 1, 1);
+    put_tensor(f, "token_embd.weight", 4, 30, 1 << 20); /* of a type unknown here, and not in the file */
+    put_tensor(f, "rope_freqs.weight", 4, 0, 0);
+    put_data(f, 1, 4);
+}
+
+static void phi3(file *f) {
+    begin(f, 2, 3, N_COMMON + 2);
+    put_common(f, "phi3");
+    put_u32(f, "phi3.rope.scaling.original_context_length", 512);
+    put_f32(f, "phi3.rope.scaling.attn_factor", 1.25f);
+    put_tensor(f, "rope_factors_long.weight", 4, 0, 32);
+    put_tensor(f, "rope_factors_short.weight", 4, 0, 64);
+    put_tensor(f, "blk.0.attn_q_norm.weight", 8, 0, 0);
+    put_data(f, 3, 4);
+}
+
+static void gemma3(file *f) {
+    begin(f, 3, 0, N_COMMON + 2);
+    put_common(f, "gemma3");
+    put_f32(f, "gemma3.rope.freq_base", 1e6f);
+    put_f32(f, "gemma3.rope.scaling.factor", 8.0f);
+    put_data(f, 0, 0);
+}
+
+static void deepseek2(file *f) {
+    begin(f, 3, 0, N_COMMON + 8);
+    put_common(f, "deepseek2");
+    put_u32(f, "deepseek2.attention.key_length", 24);
+    put_u32(f, "deepseek2.attention.key_length_mla", 12);
+    put_u32(f, "deepseek2.attention.kv_lora_rank", 20);
+    put_u32(f, "deepseek2.rope.dimension_count", 4);
+    put_string(f, "deepseek2.rope.scaling.type", "yarn");
+    put_f32(f, "deepseek2.rope.scaling.factor", 40.0f);
+    put_u32(f, "deepseek2.rope.scaling.original_context_length", 4096);
+    put_f32(f, "deepseek2.rope.scaling.yarn_log_multiplier", 0.1f);
+    put_data(f, 0, 0);
+}
+
+static void qwen2vl(file *f) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, "qwen2vl");
+    put_array(f, "qwen2vl.rope.dimension_sections", GGUF_I32, 4);
+    for (int a = 0; a < 4; a++)
+        put_number(f, a == 0 ? 2 : a < 3 ? 1 : 0, 4);
+    put_data(f, 0, 0);
+}
+
+static void bloom(file *f) {
+    begin(f, 3, 0, N_COMMON);
+    put_common(f, "bloom");
+    put_data(f, 0, 0);
+}
+
+static void unknown(file *f) {
+    begin(f, 3, 0, N_COMMON);
+    put_common(f, "abacus");
+    put_data(f, 0, 0);
+}
+
+/* ---- Running ---- */
+
+static void fail(const char *what, const char *detail) {
+    printf("FAILED: %s: %s\n", what, detail);
+    failures++;
+}
+
+/* Exit status of the command on these bytes, or -1 if a signal ended it. */
+static int run(const unsigned char *bytes, size_t size) {
+    FILE *model = fopen(model_path, "wb");
+    if (model == NULL || fwrite(bytes, 1, size, model) != size || fclose(model) != 0) {
+        perror(model_path);
+        exit(1);
+    }
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, out_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addopen(&actions, 2, err_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const char *const arguments[] = {posenc, "model", "--quick", "--tokens", "2", "--isa", "scalar", model_path, NULL};
+    pid_t child;
+    int status = 0;
+    if (posix_spawn(&child, posenc, &actions, NULL, (char *const *)(uintptr_t)arguments, environ) != 0 ||
+        waitpid(child, &status, 0) < 0) {
+        perror(posenc);
+        exit(1);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    runs++;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static char text[16384];
+
+static const char *contents(const char *path) {
+    FILE *stream = fopen(path, "rb");
+    size_t n = stream != NULL ? fread(text, 1, sizeof text - 1, stream) : 0;
+    if (stream != NULL)
+        fclose(stream);
+    text[n] = '\0';
+    return text;
+}
+
+/* Status 2 goes with one line on standard error and nothing on standard output. */
+static void check_refusal(const char *what) {
+    const char *line = contents(err_path), *end = strchr(line, '\n');
+    if (end == NULL || end[1] != '\0' || strncmp(line, "posenc model: ", 14) != 0)
+        fail(what, line[0] != '\0' ? line : "nothing on standard error");
+    if (contents(out_path)[0] != '\0')
+        fail(what, "output in spite of the error");
+}
+
+/* Refused, with the word in the message. */
+static void refuses(const char *what, const char *word, const unsigned char *bytes, size_t size) {
+    if (run(bytes, size) != 2) {
+        fail(what, "exit status is not 2");
+        return;
+    }
+    check_refusal(what);
+    if (strstr(contents(err_path), word) == NULL)
+        fail(what, text);
+}
+
+static void works(const char *what, void (*make)(file *), const char *const *words) {
+    file f;
+    make(&f);
+    if (run(f.bytes, f.size) != 0)
+        fail(what, contents(err_path));
+    for (; *words != NULL; words++)
+        if (strstr(contents(out_path), *words) == NULL)
+            fail(what, *words);
+}
+#define WORKS(make, ...) works(#make, make, (const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- Damage ---- */
+
+/* In the data only the last byte, for the lists end there. */
+static void cut_off(const char *what, void (*make)(file *), size_t least) {
+    file f;
+    make(&f);
+    for (size_t size = least; size < f.header; size++)
+        refuses(what, "", f.bytes, size);
+    refuses(what, "no list of float32 inside the file", f.bytes, f.size - 1);
+}
+
+/* One byte changed may still make a valid file, but nothing worse than a refusal. */
+static void change_every_byte(const char *what, void (*make)(file *)) {
+    file f;
+    make(&f);
+    for (size_t i = 0; i < f.header; i++) {
+        unsigned char bits = i % 2 == 0 ? 0x01 : 0x80; /* counts and types a little wrong, or much */
+        f.bytes[i] ^= bits;
+        int status = run(f.bytes, f.size);
+        char place[64];
+        snprintf(place, sizeof place, "%s, byte %zu changed by %#x", what, i, bits);
+        if (status == 2)
+            check_refusal(place);
+        else if (status != 0)
+            fail(place, status < 0 ? "crashed" : "exit status is neither 0 nor 2");
+        f.bytes[i] ^= bits;
+    }
+}
+
+/* A valid file that claims other counts. */
+static void claim(const char *what, uint64_t n_tensors, uint64_t n_keys) {
+    file f;
+    llama(&f);
+    size_t size = f.size;
+    f.size = 8;
+    put_number(&f, n_tensors, 8);
+    put_number(&f, n_keys, 8);
+    refuses(what, "ends too early", f.bytes, size);
+}
+
+/* A file of one key more, which is what is wrong. */
+static file one_key(const char *key, gguf_type type) {
+    file f;
+    begin(&f, 3, 0, N_COMMON + 1);
+    put_common(&f, "llama");
+    put_key(&f, key, type);
+    return f;
+}
+
+static void damage(void) {
+    file f;
+    llama(&f);
+    f.bytes[0] = 'g';
+    refuses("wrong magic", "JSON", f.bytes, f.size);
+    llama(&f);
+    f.bytes[4] = 1;
+    refuses("version 1", "version", f.bytes, f.size);
+    f.bytes[4] = 0;
+    f.bytes[7] = 3;
+    refuses("big-endian", "version", f.bytes, f.size);
+    claim("too many keys", 2, UINT64_MAX);
+    claim("too many tensors", UINT64_MAX, N_COMMON + 8);
+
+    static const gguf_type types[] = {GGUF_U8, GGUF_U16, GGUF_F64, GGUF_STRING};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        f = one_key("x", GGUF_ARRAY);
+        put_number(&f, types[i], 4);
+        put_number(&f, UINT64_MAX / 4 + 2, 8); /* times the size, it is small */
+        refuses("array of too many", "ends too early", f.bytes, f.size);
+    }
+    f = one_key("x", (gguf_type)77);
+    put_number(&f, 0, 8);
+    refuses("unknown type", "unknown type", f.bytes, f.size);
+    f = one_key("x", GGUF_ARRAY);
+    put_number(&f, GGUF_ARRAY, 4);
+    put_number(&f, 1, 8);
+    refuses("array of arrays", "unknown type", f.bytes, f.size);
+    f = one_key("x", GGUF_STRING);
+    put_number(&f, UINT64_MAX, 8);
+    refuses("text too long", "ends too early", f.bytes, f.size);
+    f = one_key("general.alignment", GGUF_U32);
+    put_number(&f, 0, 4);
+    refuses("alignment 0", "alignment", f.bytes, f.size);
+    f = one_key("llama.attention.head_count", GGUF_STRING);
+    put_text(&f, "many");
+    refuses("heads in words", "is no number", f.bytes, f.size);
+    f = one_key("llama.attention.head_count", GGUF_I32);
+    put_number(&f, UINT32_MAX, 4);
+    refuses("-1 heads", "makes no sense", f.bytes, f.size);
+    f = one_key("llama.rope.dimension_count", GGUF_U32);
+    put_number(&f, 7, 4);
+    refuses("odd n_rot", "n_rot", f.bytes, f.size);
+    unknown(&f);
+    refuses("unknown architecture", "abacus", f.bytes, f.size);
+}
+
+static void wrong_lists(void) {
+    static const struct {
+        const char *what;
+        uint64_t n, offset;
+        uint32_t type;
+    } lists[] = {
+        {"list in f16", 4, 0, 1},
+        {"empty list", 0, 0, 0},
+        {"huge list", UINT64_MAX, 0, 0},
+        {"list outside the file", 4, UINT64_MAX - 64, 0},
+        {"list that ends outside", 4, 4, 0},
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        file f;
+        begin(&f, 3, 1, N_COMMON);
+        put_common(&f, "llama");
+        put_tensor(&f, "rope_freqs.weight", lists[i].n, lists[i].type, lists[i].offset);
+        put_data(&f, 1, 4);
+        refuses(lists[i].what, "no list of float32 inside the file", f.bytes, f.size);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2 || mkdtemp(directory) == NULL)
+        return 1;
+    posenc = argv[1];
+    snprintf(model_path, sizeof model_path, "%s/model.gguf", directory);
+    snprintf(out_path, sizeof out_path, "%s/out", directory);
+    snprintf(err_path, sizeof err_path, "%s/err", directory);
+
+    WORKS(llama, "a small?Llama", "interleaved, 8 of 8 channels", "base 500000, divided by the file's factors",
+          "divided by 2 to 4", "not understood llama.rope.wobble");
+    WORKS(phi3, "half-split", "after an RMS-norm", "up to 512 positions", "beyond 512 positions", "magnitude 1.25",
+          "normed");
+    WORKS(gemma3, "base 1e+06, linear, factor 8", "base 10000, unscaled");
+    WORKS(deepseek2, "Q 2 x 12 (the last 4 rotated), K 1 x 24 (the last 4 rotated)", "yarn, factor 40",
+          "softmax scale to be multiplied by 1.8738");
+    WORKS(qwen2vl, "4 positions a token", "sections of 2 1 1 0 pairs");
+    WORKS(bloom, "ALiBi: 2 slopes");
+    damage();
+    wrong_lists();
+    cut_off("llama cut off", llama, 0);
+    cut_off("phi3 cut off", phi3, 400);
+    change_every_byte("llama", llama);
+
+    unlink(model_path);
+    unlink(out_path);
+    unlink(err_path);
+    rmdir(directory);
+    printf("%d runs of posenc, %d failures\n", runs, failures);
+    return failures > 0;
+}

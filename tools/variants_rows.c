@@ -1,0 +1,127 @@
+/* Cases of the kernels that make rows: angles, ALiBi, softmax. */
+#include "variants_case.h"
+
+#include <string.h>
+
+/* ---- Angles ---- */
+
+static size_t whole_columns(size_t n) {
+    return (n + POSENC_COLUMN - 1) / POSENC_COLUMN * POSENC_COLUMN;
+}
+
+/* With and without growth: xPos grows by less than 2^-9 a position, and what overflows far from the centre is the same
+ * everywhere too. */
+void angle_anchors_case(variant_check *check, const variant_case *at) {
+    size_t n = whole_columns(at->n), n_outputs = 2 * n + 3 * MARGIN;
+    for (int k = 0; k < 3; k++)
+        fill_doubles(room.in[k], n + at->offset, check->random);
+    for (size_t i = 0; i < n + at->offset; i++) {
+        room.in[1][i] *= 0x1p-54;
+        room.in[2][i] *= 0x1p-9;
+    }
+    fill_doubles(room.expected_wide, n_outputs, check->random);
+    memcpy(room.actual_wide, room.expected_wide, n_outputs * sizeof(double));
+    double position = (double)random_position(check->random);
+    posenc_angle_anchors_args args = {
+        .hi = room.in[0] + at->offset,
+        .lo = room.in[1] + at->offset,
+        .growth = at->choices & 1 ? room.in[2] + at->offset : NULL,
+        .centre = at->choices & 2 ? 0.0 : position + random_between(check->random, -4096.0, 4096.0),
+        .magnitude = at->choices & 4 ? 1.0 : random_between(check->random, 0.5, 2.0),
+        .position = position,
+        .cos_out = room.expected_wide + MARGIN,
+        .sin_out = room.expected_wide + n + 2 * MARGIN,
+        .n = n,
+    };
+    check->scalar->angle_anchors(&args);
+    args.cos_out = room.actual_wide + MARGIN;
+    args.sin_out = room.actual_wide + n + 2 * MARGIN;
+    check->tier->angle_anchors(&args);
+    compare_wide_outputs(check, n_outputs, at);
+}
+
+/* Up to three rows, as two planes or as pairs, in either order, written or added. */
+void angle_rows_case(variant_check *check, const variant_case *at) {
+    int step = at->choices & 1 ? 2 : 1, swapped = (int)(at->choices >> 8 & 1);
+    size_t n_rows = 1 + (at->choices >> 1) % MAX_ROWS, n = whole_columns(at->n), row = (size_t)step * at->n + 1;
+    size_t first = MARGIN + at->offset, second = step == 2 ? first + 1 : first + n_rows * row + MARGIN;
+    size_t n_outputs = second + n_rows * row + MARGIN;
+    fill_doubles(room.in[0], n, check->random);
+    fill_doubles(room.in[1], n, check->random);
+    fill_doubles(room.offsets[0].cos_sin[0][0], n / POSENC_COLUMN * sizeof room.offsets[0] / sizeof(double),
+                 check->random);
+    fill_outputs(n_outputs, POSENC_F32, check->random);
+    posenc_angle_rows_args args = {
+        .anchor_cos = room.in[0],
+        .anchor_sin = room.in[1],
+        .offsets = room.offsets,
+        .first_offset = (at->choices >> 16) % (POSENC_ANCHOR_BLOCK - MAX_ROWS),
+        .cos_out = room.expected + (swapped ? second : first),
+        .sin_out = room.expected + (swapped ? first : second),
+        .cos_stride = (ptrdiff_t)row,
+        .sin_stride = (ptrdiff_t)row,
+        .n = at->n,
+        .n_rows = n_rows,
+        .step = step,
+        .drop_last = step == 2 && (at->choices >> 10 & 1),
+        .add = (int)(at->choices >> 9 & 1),
+    };
+    check->scalar->angle_rows(&args);
+    args.cos_out = room.actual + (swapped ? second : first);
+    args.sin_out = room.actual + (swapped ? first : second);
+    check->tier->angle_rows(&args);
+    compare_outputs(check, n_outputs, POSENC_F32, at);
+}
+
+/* ---- Scores ---- */
+
+/* Some keys allowed, often all. */
+static size_t some_allowed(const variant_case *at) {
+    return at->choices & 1 ? at->n : (at->choices >> 8) % (at->n + 1);
+}
+
+/* A query among the keys or far away, on either side. */
+static int32_t some_query(random_state *random) {
+    return random_position(random) / 2;
+}
+
+void alibi_row_case(variant_check *check, const variant_case *at) {
+    size_t n_outputs = 2 * MARGIN + at->offset + at->n;
+    fill_outputs(n_outputs, POSENC_F32, check->random);
+    posenc_alibi_row_args args = {
+        .y = room.expected + MARGIN + at->offset,
+        .n = at->n,
+        .n_allowed = some_allowed(at),
+        .query = some_query(check->random),
+        .slope = at->is_hostile ? hostile_number(check->random) : 0.25f,
+    };
+    check->scalar->alibi_row(&args);
+    args.y = room.actual + MARGIN + at->offset;
+    check->tier->alibi_row(&args);
+    compare_outputs(check, n_outputs, POSENC_F32, at);
+}
+
+void softmax_row_case(variant_check *check, const variant_case *at) {
+    size_t n_outputs = 2 * MARGIN + at->offset + at->n, first = MARGIN + at->offset;
+    int in_place = (int)(at->choices >> 1 & 1);
+    fill_floats(room.x, n_outputs, check->random, at->is_hostile);
+    fill_outputs(n_outputs, POSENC_F32, check->random);
+    if (in_place) {
+        memcpy(room.expected, room.x, n_outputs * sizeof(float));
+        memcpy(room.actual, room.x, n_outputs * sizeof(float));
+    }
+    posenc_softmax_row_args args = {
+        .x = (in_place ? room.expected : room.x) + first,
+        .y = room.expected + first,
+        .n = at->n,
+        .n_allowed = some_allowed(at),
+        .query = at->choices >> 2 & 1 ? (int32_t)at->n - 1 : some_query(check->random),
+        .scale = at->choices >> 3 & 1 ? 0.125f : 8.0f,
+        .slope = at->choices >> 4 & 1 ? 0.0f : (float)exp2(random_between(check->random, -16.0, 0.0)),
+    };
+    check->scalar->softmax_row(&args);
+    args.x = (in_place ? room.actual : room.x) + first;
+    args.y = room.actual + first;
+    check->tier->softmax_row(&args);
+    compare_outputs(check, n_outputs, POSENC_F32, at);
+}
