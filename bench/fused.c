@@ -204,7 +204,7 @@ static const fused_case k_cache = {"k_cache/f32_f16", open_k_cache, 128, 5e5, PO
 static const fused_case kv_cache = {"kv_cache/f32_f16", open_kv_cache, 128, 5e5, POSENC_F32, 0};
 static const fused_case packed_qkv = {"packed_qkv", open_packed, 96, 1e4, POSENC_F32, 0};
 
-/* 1 and 16 tokens fit the caches L1 and L2. */
+/* 1 and 16 tokens fit L1 and L2. */
 static const fused_shape shapes[] = {
     {&qk, 1, 0},
     {&qk, 512, 0},

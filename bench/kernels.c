@@ -7,6 +7,9 @@
 /* Memory that one call touches, at most. */
 static const size_t working_sets[] = {4 << 10, 16 << 10, 256 << 10, 4 << 20, 128 << 20};
 
+/* The same with a 16-bit type: in DRAM they are all alike. */
+#define MOST_WITH_16_BITS ((size_t)4 << 20)
+
 #define KERNEL(name, type)                                                                                             \
     void run_##name(bench_job *base) {                                                                                 \
         base->kernels->name(&((kernel_job *)base)->args.name);                                                         \
@@ -36,9 +39,13 @@ static size_t units_in(size_t bytes, size_t bytes_per_unit) {
     return n;
 }
 
+static int is_all_f32(const kernel_shape *shape) {
+    return shape->x_type == POSENC_F32 && shape->y_type == POSENC_F32;
+}
+
 /* On every tier; the types are named unless they are float32. */
 static void register_shape(const char *kernel, const kernel_race *k, const kernel_shape *shape) {
-    int is_f32 = shape->x_type == POSENC_F32 && shape->y_type == POSENC_F32;
+    int is_f32 = is_all_f32(shape);
     posenc_isa_tier tier;
     for (int t = 0; (tier = bench_tier(t)) != POSENC_ISA_COUNT; t++) {
         char name[128];
@@ -54,6 +61,8 @@ static void register_kernel(const char *kernel, const kernel_race *k) {
     for (size_t i = 0; i < (k->types != NULL ? k->n_types : 1); i++) {
         kernel_shape shape = {0, types[i].x, types[i].y, !k->apart && types[i].x == types[i].y};
         for (size_t w = 0; w < sizeof working_sets / sizeof working_sets[0]; w++) {
+            if (working_sets[w] > MOST_WITH_16_BITS && !is_all_f32(&shape))
+                continue;
             shape.n = units_in(working_sets[w], bytes_of_unit(k, &shape));
             register_shape(kernel, k, &shape);
         }

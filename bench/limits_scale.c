@@ -1,14 +1,16 @@
 /* The limit of what reads, computes a little and writes: scaling, with the conversions that the types ask for. Compiled
- * once per tier, on its vector layer, because compilers do not vectorise conversions from f16, and because the last
- * vector of a short row has to be a partial one. */
+ * once per tier, mostly on its vector layer, because compilers do not vectorise conversions from f16, and because the
+ * last vector of a short row has to be a partial one. Rounding to bf16 takes the vector layer several instructions,
+ * which could be better or worse chosen; there the compiler has its way. */
 #include "limits.h"
+
+#include "kernels/half.h"
+#include "kernels/kernels.h"
 
 #ifdef BENCH_VEC_H
 #include BENCH_VEC_H
 #include "kernels/typed.inc.h"
 #else /* the scalar tier: elements, which the compiler may vectorise with what the baseline has */
-#include "kernels/half.h"
-
 #define VF 1
 #define V_INLINE static inline __attribute__((always_inline))
 typedef float vf;
@@ -29,7 +31,26 @@ V_INLINE void store_typed(void *p, size_t i, vf a, size_t n, const posenc_dtype 
 }
 #endif
 
-#include "kernels/kernels.h"
+/* To the nearest bf16, ties to even; whoever scales knows that there is no NaN. */
+static inline uint16_t round_to_bf16(float a) {
+    uint32_t bits = posenc_bits(a);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static void scale_bf16_in_place(uint16_t *x, size_t n, float factor) {
+    for (size_t i = 0; i < n; i++)
+        x[i] = round_to_bf16(posenc_from_bf16(x[i]) * factor);
+}
+
+static void scale_bf16(const uint16_t *restrict x, uint16_t *restrict y, size_t n, float factor) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = round_to_bf16(posenc_from_bf16(x[i]) * factor);
+}
+
+static void scale_to_bf16(const float *restrict x, uint16_t *restrict y, size_t n, float factor) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = round_to_bf16(x[i] * factor);
+}
 
 V_INLINE void scale_row(const void *x, void *y, size_t n, float factor, const posenc_dtype x_type,
                         const posenc_dtype y_type) {
@@ -45,7 +66,13 @@ V_INLINE void scale_rows(bench_rows x, bench_rows y, size_t n_rows, size_t n, fl
                          const posenc_dtype y_type) {
     char *from = x.data, *to = y.data;
     for (size_t r = 0; r < n_rows; r++, from += x.stride, to += y.stride) {
-        if (from == to && x_type == y_type) /* said so that the compiler knows */
+        if (x_type == POSENC_BF16 && y_type == POSENC_BF16 && from == to)
+            scale_bf16_in_place((uint16_t *)to, n, factor);
+        else if (x_type == POSENC_BF16 && y_type == POSENC_BF16)
+            scale_bf16((const uint16_t *)from, (uint16_t *)to, n, factor);
+        else if (x_type == POSENC_F32 && y_type == POSENC_BF16)
+            scale_to_bf16((const float *)from, (uint16_t *)to, n, factor);
+        else if (x_type == y_type && from == to) /* said so that the compiler knows */
             scale_row(to, to, n, factor, x_type, x_type);
         else
             scale_row(from, to, n, factor, x_type, y_type);
