@@ -31,10 +31,6 @@ static posenc_rope *create(const posenc_rope_params *p) {
     return rope;
 }
 
-static double theta(const posenc_rope *rope, int64_t i) {
-    return posenc_rope_theta(rope, i);
-}
-
 /* ---- The reference ---- */
 
 static void new_base(const posenc_rope_params *p, mpfr_t base) {
@@ -271,7 +267,7 @@ static void test_against_mpfr(void **state) {
                 if (!(error <= THETA_BOUND))
                     fail_msg("type %d, n_rot %d, pair %d: off by 2^%.1f", type, (int)p.n_rot, (int)i, log2(error));
                 worst = fmax(worst, error);
-                truth_close(theta(rope, i), mpfr_get_d(want, MPFR_RNDN), 0.0, "type %d theta %d", type, (int)i);
+                truth_close(posenc_rope_theta(rope, i), mpfr_get_d(want, MPFR_RNDN), 0.0, "type %d theta %d", type, (int)i);
             }
             posenc_rope_free(rope);
         }
@@ -289,8 +285,8 @@ static void test_ntk_divides_the_last_frequency(void **state) {
         posenc_rope_params p = plain(n, 10000.0, POSENC_SCALING_NTK), none = plain(n, 10000.0, POSENC_SCALING_NONE);
         p.scaling.factor = 8.0;
         posenc_rope *rope = create(&p), *before = create(&none);
-        assert_true(theta(rope, 0) == 1.0);
-        assert_true(theta(rope, n / 2 - 1) == theta(before, n / 2 - 1) / 8.0);
+        assert_true(posenc_rope_theta(rope, 0) == 1.0);
+        assert_true(posenc_rope_theta(rope, n / 2 - 1) == posenc_rope_theta(before, n / 2 - 1) / 8.0);
         posenc_rope_free(rope);
         posenc_rope_free(before);
     }
@@ -303,7 +299,7 @@ static void test_yarn_ends(void **state) {
     p.scaling.original_context = 4096.0;
     posenc_rope *rope = create(&p), *before = create(&none);
     for (int64_t i = 0; i < 64; i++) { /* FORMULAS B.13: the ramp runs from pair 20 to 46 */
-        double ratio = theta(rope, i) / theta(before, i);
+        double ratio = posenc_rope_theta(rope, i) / posenc_rope_theta(before, i);
         if (i <= 20)
             assert_true(ratio == 1.0);
         else if (i >= 46)
@@ -328,7 +324,7 @@ static void test_llama3_is_continuous(void **state) {
             p.scaling.freq_factors = divisors;
             p.scaling.n_factors = 2;
             posenc_rope *rope = create(&p);
-            double now = theta(rope, 0);
+            double now = posenc_rope_theta(rope, 0);
             if (k > -50)
                 assert_true(now > before && now - before < 8e-9 * edge);
             before = now;
@@ -355,7 +351,7 @@ static void test_ggml_is_yarn_with_default_settings(void **state) {
                                               s->freq_factors));
         posenc_rope *a = create(&yarn), *b = create(&ggml);
         for (int64_t i = 0; i < yarn.n_rot / 2; i++)
-            assert_true(theta(a, i) == theta(b, i));
+            assert_true(posenc_rope_theta(a, i) == posenc_rope_theta(b, i));
         assert_true(posenc_rope_magnitude(a) == posenc_rope_magnitude(b));
         posenc_rope_free(a);
         posenc_rope_free(b);

@@ -77,10 +77,6 @@ static posenc_rope *create(const posenc_rope_params *p) {
     return rope;
 }
 
-static double theta(const posenc_rope *rope, int64_t i) {
-    return posenc_rope_theta(rope, i);
-}
-
 /* The rows that the first n frequencies and the magnitude ask for, on every tier. Rounding to float32 is off by 2^-24
  * of the magnitude, the angle in double by some 1e-12. */
 static void check_rows(const example *e, const posenc_rope *rope, const double *frequencies, int64_t n) {
@@ -108,7 +104,7 @@ static void check_rows(const example *e, const posenc_rope *rope, const double *
 static void check_frequencies(example *e, const posenc_rope *rope, int64_t n) {
     check_rows(e, rope, e->expected + e->n_checked, n);
     for (int64_t i = 0; i < n; i++)
-        check_relative(e, theta(rope, i));
+        check_relative(e, posenc_rope_theta(rope, i));
 }
 
 static void check_all_frequencies(example *e, const posenc_rope_params *p) {
@@ -131,7 +127,7 @@ static void check_b09(example *e) {
 
 /* The base that the second frequency tells. */
 static double base_of(const posenc_rope *rope, double n_rot) {
-    return pow(theta(rope, 1), -n_rot / 2.0);
+    return pow(posenc_rope_theta(rope, 1), -n_rot / 2.0);
 }
 
 static int64_t at_most_8(int64_t n) {
@@ -144,7 +140,7 @@ static void check_b10(example *e) {
     posenc_rope *rope = create(&p);
     check_relative(e, base_of(rope, (double)p.n_rot));
     check_frequencies(e, rope, at_most_8(p.n_rot / 2));
-    check_relative(e, theta(rope, p.n_rot / 2 - 1));
+    check_relative(e, posenc_rope_theta(rope, p.n_rot / 2 - 1));
     posenc_rope_free(rope);
 }
 
@@ -236,7 +232,7 @@ static void check_b15(example *e) {
     for (int t = 0; t < n_tokens; t++) {
         double *head = x + t * head_dim;
         for (int i = 0; i < half; i++) {
-            double angle = positions[t] * theta(rope, i), m = posenc_rope_magnitude(rope);
+            double angle = positions[t] * posenc_rope_theta(rope, i), m = posenc_rope_magnitude(rope);
             double x0 = head[i * stride], x1 = head[i * stride + apart];
             head[i * stride] = m * (x0 * cos(angle) - x1 * sin(angle));
             head[i * stride + apart] = m * (x1 * cos(angle) + x0 * sin(angle));
