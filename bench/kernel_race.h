@@ -28,6 +28,7 @@ typedef struct kernel_job {
     float *cos_row, *sin_row;  /* rope: ready rows */
     float *inv_freq;           /* angle_rows: what the plain loop starts from */
     float *weight;             /* norm */
+    float *table;              /* dot_rows: rows as they are, not packed */
     double *frequency, *zeros; /* angle_anchors: tables */
     double *cos, *sin;         /* angle_rows: anchors */
     posenc_offset_column *offsets;

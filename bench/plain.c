@@ -131,3 +131,13 @@ void plain_softmax(const float *x, float *y, size_t n, size_t n_allowed, int32_t
     for (size_t j = n_allowed; j < n; j++)
         y[j] = 0.0f;
 }
+
+void plain_dots(const float *x, const float *table, float *y, size_t n_x, size_t n_rows, size_t dim) {
+    for (size_t i = 0; i < n_x; i++)
+        for (size_t t = 0; t < n_rows; t++) {
+            float sum = 0.0f;
+            for (size_t c = 0; c < dim; c++)
+                sum += x[i * dim + c] * table[t * dim + c];
+            y[i * n_rows + t] = sum;
+        }
+}

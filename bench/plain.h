@@ -43,4 +43,7 @@ void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_
 void plain_alibi(float *y, size_t n, size_t n_allowed, int32_t query, float slope);
 void plain_softmax(const float *x, float *y, size_t n, size_t n_allowed, int32_t query, float scale, float slope);
 
+/* y[i][t] = the scalar product of rows i of x and t of the table, all dense */
+void plain_dots(const float *x, const float *table, float *y, size_t n_x, size_t n_rows, size_t dim);
+
 #endif

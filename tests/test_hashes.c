@@ -300,6 +300,34 @@ static void hash_softmax_row(sweep *s) {
         }
 }
 
+static void hash_dot_rows(sweep *s) {
+    static rows x, y;
+    static float panels[(MAX + POSENC_PANEL) * 67];
+    float shift[67];
+    for (int type = POSENC_F32; type <= POSENC_BF16; type++)
+        for (size_t k = 0; k < N_SIZES; k++)
+            for (size_t dim = 1; dim <= 67; dim = 3 * dim + 1) {
+                size_t n = sizes[k];
+                fill_rows(s, &x, MAX_HEADS * dim, (posenc_dtype)type);
+                fill_floats(s, shift, dim, 2.0f);
+                fill_floats(s, panels, padded(n + POSENC_COLUMN) * dim, 2.0f); /* whole panels */
+                posenc_dot_rows_args args = {
+                    .x = &x,
+                    .x_type = (posenc_dtype)type,
+                    .x_stride = (ptrdiff_t)(dim * size_of((posenc_dtype)type)),
+                    .shift = k % 2 ? shift : NULL,
+                    .panels = panels,
+                    .y = y.single,
+                    .y_stride = (ptrdiff_t)(n * sizeof(float)),
+                    .dim = dim,
+                    .n_x = MAX_HEADS,
+                    .n_rows = n,
+                };
+                s->kernels->dot_rows(&args);
+                hash_floats(s, y.single, MAX_HEADS * n);
+            }
+}
+
 static const struct {
     const char *name;
     void (*run)(sweep *);

@@ -154,6 +154,25 @@ typedef struct posenc_softmax_row_args {
 #define POSENC_SUM_LANES 32
 #define POSENC_SUM_BLOCK 512
 
+/* Rows of a table that stand side by side in a panel, so that kernels load whole vectors across rows: element c of row t
+ * is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. panels.h
+ * makes them. */
+#define POSENC_PANEL 32
+
+/* Products of every row of x with every row of a table: y[i][t] = sum of (x[i][c] + shift[c]) * table[t][c] over c < dim,
+ * i < n_x, t < n_rows. Each is one chain of fma from 0 in ascending c, so that it does not depend on what else is asked
+ * for: rows of y may be computed in any pieces, and the table in any runs of whole panels. y overlaps nothing. */
+typedef struct posenc_dot_rows_args {
+    const void *x;
+    posenc_dtype x_type;
+    ptrdiff_t x_stride;  /* in bytes */
+    const float *shift;  /* added to every row of x, rounded; NULL: none */
+    const float *panels; /* of the first row of the table */
+    float *y;
+    ptrdiff_t y_stride; /* in bytes */
+    size_t dim, n_x, n_rows;
+} posenc_dot_rows_args;
+
 typedef struct posenc_kernels {
     posenc_isa_tier tier;
 #define KERNEL(name, args) void (*name)(const args *);
