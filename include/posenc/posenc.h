@@ -10,6 +10,10 @@
  *   mask.h          which keys a query sees
  *   line.h          biases by offset, one float per offset and head
  *   alibi.h         ALiBi slopes
+ *   relative.h      Shaw, Transformer-XL, DeBERTa: products with a relative table; relative_grad.h: their gradients
+ *   fire.h          FIRE: a function of the relative distance
+ *   cope.h          CoPE: positions that count gates
+ *   attention.h     attention as a plain reference
  *   softmax.h       scale, soft cap, every bias and mask, sinks and softmax in one call
  *
  * Rules that hold for every call:
@@ -31,9 +35,14 @@
 
 #include <posenc/alibi.h>
 #include <posenc/angles.h>
+#include <posenc/attention.h>
+#include <posenc/cope.h>
+#include <posenc/fire.h>
 #include <posenc/isa.h>
 #include <posenc/line.h>
 #include <posenc/mask.h>
+#include <posenc/relative.h>
+#include <posenc/relative_grad.h>
 #include <posenc/rope.h>
 #include <posenc/rope_config.h>
 #include <posenc/rope_scaling.h>

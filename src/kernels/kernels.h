@@ -173,6 +173,40 @@ typedef struct posenc_dot_rows_args {
     size_t dim, n_x, n_rows;
 } posenc_dot_rows_args;
 
+/* A weighted sum of rows, added to y: y[c] = fma(factor * weight_k, row_k[c] + shift[c], y[c]) for k = 0 .. n - 1, one after the
+ * other, c < dim. Row k is row index[k] of the table where there is an index. y overlaps nothing. */
+typedef struct posenc_weighted_rows_args {
+    const float *weights;
+    ptrdiff_t weight_stride; /* in bytes */
+    float factor;
+    const void *rows;
+    posenc_dtype rows_type;
+    ptrdiff_t row_stride; /* in bytes */
+    const int32_t *index; /* or NULL */
+    const float *shift;   /* or NULL */
+    float *y;
+    size_t dim, n;
+} posenc_weighted_rows_args;
+
+/* y[j] = fma(a, x[j], b), or y[j] plus that, j < n; x and y do not overlap. */
+typedef struct posenc_affine_row_args {
+    const float *x;
+    float *y;
+    float a, b;
+    size_t n;
+    int add;
+} posenc_affine_row_args;
+
+/* The logits of cope.h for keys j < n_seen, -inf for n_seen <= j < n. x and gates may be y. */
+typedef struct posenc_cope_row_args {
+    const float *x, *gates;
+    const float *z; /* [n_positions] */
+    float *y;
+    float scale;
+    int is_scaled; /* the interpolated term too */
+    size_t n, n_seen, n_positions;
+} posenc_cope_row_args;
+
 typedef struct posenc_kernels {
     posenc_isa_tier tier;
 #define KERNEL(name, args) void (*name)(const args *);

@@ -13,6 +13,12 @@ import sys
 # What a header's example takes for granted, in C, and the headers that have none.
 GIVEN = {
     'angles.h': '',
+    'attention.h': 'int64_t n_q = 4; static float queries[8 * 4 * 64], keys[2 * 4 * 64], values[2 * 4 * 64], out[8 * 4 * 64];',
+    'cope.h': 'int64_t n_q = 4, n_k = 6; static float scores[8 * 4 * 6], products[8 * 4 * 64];',
+    'fire.h': 'float w1[] = {1.0f, -1.0f}, b1[] = {0.0f, 0.5f}, w2[] = {1.0f, 2.0f}, b2[] = {0.25f}, rows[4];',
+    'relative.h': 'int64_t n_q = 4, n_k = 4; static float a_k[33 * 64], queries[8 * 4 * 64], buffer[8 * 4 * 33], '
+                  'scores[8 * 4 * 4]; int32_t memory[4];',
+    'relative_grad.h': 'float dq_k[8] = {0}, du[4] = {0}, one = 1.0f;',
     'rope_config.h': 'posenc_status status; posenc_rope *rope;',
     'rope.h': 'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
     'sinusoidal.h': 'int64_t n_tokens = 4; static float embeddings[4 * 768]; int32_t positions[4] = {0, 1, 2, 7};',
