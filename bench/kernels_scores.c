@@ -1,6 +1,8 @@
 /* Races of the kernels that work on rows of scores. */
 #include "kernel_race.h"
 
+#include <math.h>
+
 /* ---- softmax_row: n keys, all allowed, with a bias that takes the far end to e^-8 ---- */
 
 static void open_softmax(bench_job *base) {

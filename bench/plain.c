@@ -141,3 +141,26 @@ void plain_dots(const float *x, const float *table, float *y, size_t n_x, size_t
             y[i * n_rows + t] = sum;
         }
 }
+
+void plain_weighted_sum(const float *weights, const float *table, float *y, size_t n, size_t dim) {
+    for (size_t k = 0; k < n; k++)
+        for (size_t c = 0; c < dim; c++)
+            y[c] += weights[k] * table[k * dim + c];
+}
+
+void plain_affine(const float *x, float *y, float a, float b, size_t n) {
+    for (size_t j = 0; j < n; j++)
+        y[j] = a * x[j] + b;
+}
+
+void plain_cope(const float *x, const float *z, float *y, size_t n, size_t n_positions, float scale) {
+    for (size_t j = 0; j < n; j++)
+        y[j] = 1.0f / (1.0f + expf(-scale * x[j]));
+    for (size_t j = n - 1; j-- > 0;)
+        y[j] += y[j + 1];
+    for (size_t j = 0; j < n; j++) {
+        float position = y[j] < (float)(n_positions - 1) ? y[j] : (float)(n_positions - 1);
+        float low = floorf(position), high = ceilf(position), w = position - low;
+        y[j] = scale * x[j] + (1.0f - w) * z[(size_t)low] + w * z[(size_t)high];
+    }
+}

@@ -46,4 +46,13 @@ void plain_softmax(const float *x, float *y, size_t n, size_t n_allowed, int32_t
 /* y[i][t] = the scalar product of rows i of x and t of the table, all dense */
 void plain_dots(const float *x, const float *table, float *y, size_t n_x, size_t n_rows, size_t dim);
 
+/* y[c] += the sum of weights[k] times row k of a dense table */
+void plain_weighted_sum(const float *weights, const float *table, float *y, size_t n, size_t dim);
+
+/* y[j] = a x[j] + b */
+void plain_affine(const float *x, float *y, float a, float b, size_t n);
+
+/* The logits of cope.h, listing form, all keys seen: gates, their sums, the interpolation, each a loop. */
+void plain_cope(const float *x, const float *z, float *y, size_t n, size_t n_positions, float scale);
+
 #endif

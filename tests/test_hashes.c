@@ -333,6 +333,79 @@ static void hash_dot_rows(sweep *s) {
             }
 }
 
+static void hash_weighted_rows(sweep *s) {
+    static rows table;
+    float weights[67], shift[MAX], y[MAX];
+    int32_t index[67];
+    for (int type = POSENC_F32; type <= POSENC_BF16; type++)
+        for (size_t k = 0; k < N_SIZES; k++)
+            for (size_t n = 1; n <= 67; n = 3 * n + 1) {
+                size_t dim = sizes[k];
+                fill_rows(s, &table, MAX_HEADS * dim, (posenc_dtype)type);
+                fill_floats(s, weights, n, 1.0f);
+                fill_floats(s, shift, dim, 2.0f);
+                fill_floats(s, y, dim, 1.0f);
+                for (size_t i = 0; i < n; i++)
+                    index[i] = (int32_t)(next(s) % MAX_HEADS);
+                posenc_weighted_rows_args args = {
+                    .weights = weights,
+                    .weight_stride = sizeof(float),
+                    .factor = n % 2 ? 1.0f : 0.3f,
+                    .rows = &table,
+                    .rows_type = (posenc_dtype)type,
+                    .row_stride = (ptrdiff_t)(dim * size_of((posenc_dtype)type)),
+                    .index = index,
+                    .shift = k % 2 ? shift : NULL,
+                    .y = y,
+                    .dim = dim,
+                    .n = n,
+                };
+                s->kernels->weighted_rows(&args);
+                hash_floats(s, y, dim);
+            }
+}
+
+static void hash_affine_row(sweep *s) {
+    float x[MAX], y[MAX];
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int add = 0; add < 2; add++) {
+            fill_floats(s, x, sizes[k], 8.0f);
+            fill_floats(s, y, sizes[k], 8.0f);
+            posenc_affine_row_args args = {
+                .x = x, .y = y, .a = (float)even(s, 2.0), .b = (float)even(s, 2.0), .n = sizes[k], .add = add};
+            s->kernels->affine_row(&args);
+            hash_floats(s, y, sizes[k]);
+        }
+}
+
+static void hash_cope_row(sweep *s) {
+    float x[MAX], gates[MAX], z[MAX], y[MAX];
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int round = 0; round < 32; round++) {
+            size_t n = 2 * sizes[k] + 11;
+            for (size_t i = 0; i < n; i++) {
+                x[i] = (float)even(s, 8.0);
+                gates[i] = (float)even(s, round % 4 ? 8.0 : 200.0);
+                z[i] = (float)even(s, 4.0);
+            }
+            if (round % 16 == 15)
+                gates[next(s) % n] = NAN;
+            posenc_cope_row_args args = {
+                .x = x,
+                .gates = round % 2 ? x : gates,
+                .z = z,
+                .y = y,
+                .scale = (float)even(s, 1.0),
+                .is_scaled = round % 3 == 0,
+                .n = n,
+                .n_seen = round % 3 == 0 ? n : (size_t)(next(s) % (n + 1)),
+                .n_positions = 1 + (size_t)(next(s) % n),
+            };
+            s->kernels->cope_row(&args);
+            hash_floats(s, y, n);
+        }
+}
+
 static const struct {
     const char *name;
     void (*run)(sweep *);

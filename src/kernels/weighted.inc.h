@@ -35,6 +35,10 @@ V_INLINE void weighted_typed(const posenc_weighted_rows_args *a, const posenc_dt
     size_t c = 0;
     for (; c + WEIGHTED_VECTORS * VF <= a->dim; c += WEIGHTED_VECTORS * VF)
         weighted_channels(a, c, WEIGHTED_VECTORS * VF, WEIGHTED_VECTORS, type, has_shift);
+    if (c + WEIGHTED_VECTORS / 2 * VF <= a->dim) {
+        weighted_channels(a, c, WEIGHTED_VECTORS / 2 * VF, WEIGHTED_VECTORS / 2, type, has_shift);
+        c += WEIGHTED_VECTORS / 2 * VF;
+    }
     for (; c + VF <= a->dim; c += VF)
         weighted_channels(a, c, VF, 1, type, has_shift);
     if (c < a->dim)
