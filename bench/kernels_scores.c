@@ -1,4 +1,6 @@
 /* Races of the kernels that work on rows of scores. */
+#include <math.h>
+
 #include "kernel_race.h"
 
 #include <math.h>
