@@ -27,27 +27,38 @@ static int64_t ceiling(posenc_dd a) {
     return (int64_t)nearest + (above > 0x1p-70 ? 1 : 0);
 }
 
-static posenc_dd log_ratio(int64_t a, int64_t b) {
-    return posenc_dd_add(posenc_dd_log((double)a), posenc_dd_mul(posenc_dd_from(-1.0), posenc_dd_log((double)b)));
+/* A rule and what its logarithms have in common. */
+typedef struct bucketing {
+    const posenc_index_rule *rule;
+    posenc_dd log_middle, steps; /* ln(middle); buckets beyond the middle for each unit of the logarithm */
+} bucketing;
+
+static posenc_dd difference(posenc_dd a, posenc_dd b) {
+    return posenc_dd_add(a, posenc_dd_mul(posenc_dd_from(-1.0), b));
 }
 
-/* FORMULAS C.15, for 0 <= distance < max_position. */
-static int64_t log_bucket(const posenc_index_rule *rule, int64_t distance) {
-    int64_t middle = rule->log_buckets / 2, farthest = rule->max_position - 1;
-    if (distance <= middle)
-        return distance;
-    posenc_dd share = posenc_dd_div(log_ratio(distance, middle), log_ratio(farthest, middle));
-    return ceiling(posenc_dd_mul(share, posenc_dd_from((double)(middle - 1)))) + middle;
-}
-
-static int64_t bucket(const posenc_index_rule *rule, int64_t r) {
-    int64_t distance = r < 0 ? -r : r, farthest = rule->max_position - 1;
+static bucketing bucketing_of(const posenc_index_rule *rule) {
+    bucketing b = {.rule = rule};
     if (rule->log_buckets == 0)
+        return b;
+    double middle = (double)(rule->log_buckets / 2);
+    b.log_middle = posenc_dd_log(middle);
+    posenc_dd range = difference(posenc_dd_log((double)(rule->max_position - 1)), b.log_middle);
+    b.steps = posenc_dd_div(posenc_dd_from(middle - 1.0), range);
+    return b;
+}
+
+/* FORMULAS C.15. */
+static int64_t bucket(const bucketing *b, int64_t r) {
+    int64_t distance = r < 0 ? -r : r, middle = b->rule->log_buckets / 2;
+    if (b->rule->log_buckets == 0 || distance <= middle)
         return r;
-    if (distance >= farthest) /* all alike, and the logarithm is not needed */
-        distance = rule->log_buckets - 1;
-    else
-        distance = log_bucket(rule, distance);
+    if (distance >= b->rule->max_position - 1) { /* all alike, and the logarithm is not needed */
+        distance = b->rule->log_buckets - 1;
+    } else {
+        posenc_dd log = difference(posenc_dd_log((double)distance), b->log_middle);
+        distance = ceiling(posenc_dd_mul(log, b->steps)) + middle;
+    }
     return r < 0 ? -distance : distance;
 }
 
@@ -56,9 +67,9 @@ static int is_beyond(const posenc_index_rule *rule, int64_t offset) {
     return row < 0 || row >= rule->n_rows;
 }
 
-static int64_t row_of(const posenc_index_rule *rule, int64_t offset) {
-    int64_t row = rule->zero + bucket(rule, rule->sign * offset);
-    return row < 0 ? 0 : row >= rule->n_rows ? rule->n_rows - 1 : row;
+static int64_t row_of(const bucketing *b, int64_t offset) {
+    int64_t row = b->rule->zero + bucket(b, b->rule->sign * offset), last = b->rule->n_rows - 1;
+    return row < 0 ? 0 : row > last ? last : row;
 }
 
 posenc_status posenc_index_line_fill(const posenc_index_rule *rule, posenc_index_line *line) {
@@ -72,8 +83,9 @@ posenc_status posenc_index_line_fill(const posenc_index_rule *rule, posenc_index
     int64_t last = line->first + line->n_offsets - 1;
     if (rule->is_strict && line->n_offsets > 0 && (is_beyond(rule, line->first) || is_beyond(rule, last)))
         return POSENC_ERR_OFFSETS;
+    bucketing buckets = bucketing_of(rule);
     for (int64_t offset = line->first; offset <= last; offset++)
-        line->data[offset - line->first] = (int32_t)row_of(rule, offset);
+        line->data[offset - line->first] = (int32_t)row_of(&buckets, offset);
     line->n_rows = rule->n_rows;
     return POSENC_OK;
 }
