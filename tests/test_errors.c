@@ -324,6 +324,10 @@ int main(void) {
         ROWS(test_slopes),          ROWS(test_scores),
         ROWS(test_score_positions), ROWS(test_score_masks),
         ROWS(test_score_lines),     ROWS(test_score_relative),
+        ROWS(test_relative_views),  ROWS(test_relative_rules),
+        ROWS(test_relative_tables), ROWS(test_relative_lines),
+        ROWS(test_fire_params),     ROWS(test_cope_params),
+        ROWS(test_attention_params),
         ROWS(test_types_and_tiers), ROWS(test_every_public_function_is_here),
     };
     return truth_run(tests);
