@@ -1,34 +1,10 @@
 /* Attention written out. */
-#include <posenc/attention.h>
+#include "attention.h"
 
 #include <stdlib.h>
 
 #include "kernels/half.h"
 #include "view.h"
-
-static posenc_status check_tensors(const posenc_view *q, const posenc_view *k, const posenc_view *v,
-                                   const posenc_view *out) {
-    posenc_status status = posenc_check_input(q);
-    if (status == POSENC_OK)
-        status = posenc_check_input(k);
-    if (status == POSENC_OK)
-        status = posenc_check_input(v);
-    if (status == POSENC_OK)
-        status = posenc_check_output(out);
-    if (status != POSENC_OK)
-        return status;
-    if (k->ne[0] != q->ne[0] || v->ne[1] != k->ne[1] || v->ne[2] != k->ne[2] || out->ne[0] != v->ne[0] ||
-        out->ne[1] != q->ne[1] || out->ne[2] != q->ne[2])
-        return POSENC_ERR_SHAPE;
-    if (k->ne[3] != q->ne[3] || v->ne[3] != q->ne[3] || out->ne[3] != q->ne[3])
-        return POSENC_ERR_SHAPE;
-    if (q->ne[2] > 0 && (k->ne[2] == 0 || q->ne[2] % k->ne[2] != 0))
-        return POSENC_ERR_N_HEADS;
-    const posenc_view *inputs[] = {q, k, v};
-    for (int i = 0; i < 3 && status == POSENC_OK; i++)
-        status = posenc_check_apart(inputs[i], out);
-    return status;
-}
 
 static posenc_status check_probabilities(const posenc_view *p, const posenc_view *q, const posenc_view *k,
                                          const posenc_view *v, const posenc_view *out) {
@@ -71,7 +47,8 @@ static void mix(const posenc_view *p, const posenc_view *v, const posenc_view *o
                     double sum = 0.0;
                     for (int64_t j = 0; j < v->ne[1]; j++)
                         if (row[j] != 0.0f)
-                            sum += (double)row[j] * (double)posenc_load(posenc_view_at(v, j, h / group, b), c, v->dtype);
+                            sum +=
+                                (double)row[j] * (double)posenc_load(posenc_view_at(v, j, h / group, b), c, v->dtype);
                     posenc_store(posenc_view_at(out, i, h, b), c, (float)sum, out->dtype);
                 }
 }
@@ -94,7 +71,7 @@ posenc_status posenc_attention_reference(const posenc_score_params *params, cons
                                          const posenc_view *probabilities) {
     if (params == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = check_tensors(q, k, v, out);
+    posenc_status status = posenc_check_attention(q, k, v, out);
     if (status != POSENC_OK)
         return status;
     if (probabilities != NULL) {

@@ -145,6 +145,7 @@ typedef struct posenc_softmax_row_args {
     const uint8_t *bytes; /* [n], or NULL; a key is seen where (byte != 0) == keep */
     int keep;
 
+    float least; /* the maximum is at least this; -inf: no such thing */
     float sink;  /* -inf: none */
     float empty; /* what the n entries of a row become where every logit is -inf */
     posenc_softmax_sum *sum; /* or NULL */
@@ -156,9 +157,17 @@ typedef struct posenc_softmax_row_args {
 #define POSENC_SUM_BLOCK 512
 
 /* Rows of a table that stand side by side in a panel, so that kernels load whole vectors across rows: element c of row t
- * is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. panels.h
- * makes them. */
+ * is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
 #define POSENC_PANEL 32
+
+/* Packs n_rows rows of dim channels into panels, widened to float32. */
+typedef struct posenc_pack_rows_args {
+    const void *rows;
+    posenc_dtype rows_type;
+    ptrdiff_t row_stride; /* in bytes */
+    float *panels;
+    size_t dim, n_rows;
+} posenc_pack_rows_args;
 
 /* Products of every row of x with every row of a table: y[i][t] = sum of (x[i][c] + shift[c]) * table[t][c] over c < dim,
  * i < n_x, t < n_rows. Each is one chain of fma from 0 in ascending c, so that it does not depend on what else is asked
@@ -188,6 +197,21 @@ typedef struct posenc_weighted_rows_args {
     float *y;
     size_t dim, n;
 } posenc_weighted_rows_args;
+
+/* Weighted sums of rows, several at a time: y[i][c] is multiplied by keep[i], and then
+ * y[i][c] = fma(weights[i][k], row_k[c], y[i][c]) for begin[i] <= k < end[i], one after the other, c < dim, i < n. */
+typedef struct posenc_mix_rows_args {
+    const float *weights;
+    size_t weight_stride; /* from row to row, in floats; and so for y */
+    const float *keep;
+    const int32_t *begin, *end;
+    const void *rows;
+    posenc_dtype rows_type;
+    ptrdiff_t row_stride; /* in bytes */
+    float *y;
+    size_t y_stride;
+    size_t dim, n;
+} posenc_mix_rows_args;
 
 /* y[j] = fma(a, x[j], b), or y[j] plus that, j < n; x and y do not overlap. */
 typedef struct posenc_affine_row_args {

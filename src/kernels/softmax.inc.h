@@ -109,7 +109,7 @@ static void line_run(const row *a, run r, vf *max) {
 V_INLINE float make_logits(const row *a, const logit_kind kind, int stores) {
     vf max[STEP];
     for (int k = 0; k < STEP; k++)
-        max[k] = v_set1(a->sink);
+        max[k] = v_set1(a->sink > a->least ? a->sink : a->least);
     for (run r = run_at(a, step_of(a->begin)); r.begin < a->end; r = run_at(a, r.end))
         if (r.is_ragged || kind == WITH_ANYTHING)
             any_run(a, r, stores, max);
