@@ -91,13 +91,110 @@ const kernel_race race_weighted_rows = {
     .bytes_per_unit = (1 + DOT_DIM) * sizeof(float),
 };
 
+/* ---- pack_rows: n rows of DOT_DIM channels ---- */
+
+static void open_pack(bench_job *base) {
+    kernel_job *job = kernel_start(base, DOT_DIM, 2 * DOT_DIM * sizeof(float));
+    job->table = bench_floats(base, job->n * DOT_DIM);
+    job->args.pack_rows = (posenc_pack_rows_args){
+        .rows = job->table,
+        .rows_type = POSENC_F32,
+        .row_stride = DOT_DIM * sizeof(float),
+        .panels = bench_floats(base, (size_t)posenc_panels_size(DOT_DIM, (int64_t)job->n)),
+        .dim = DOT_DIM,
+        .n_rows = job->n,
+    };
+    bench_compare(base, job->args.pack_rows.panels, POSENC_F32, job->n / POSENC_PANEL * POSENC_PANEL * DOT_DIM);
+}
+
+static void fill_table(bench_job *base) {
+    kernel_job *job = (kernel_job *)base;
+    bench_random(job->table, POSENC_F32, job->n * DOT_DIM, 1.0f);
+}
+
+static void plain_pack(bench_job *base) {
+    const posenc_pack_rows_args *a = &((kernel_job *)base)->args.pack_rows;
+    for (size_t t = 0; t < a->n_rows; t++)
+        for (size_t c = 0; c < DOT_DIM; c++)
+            a->panels[t / POSENC_PANEL * DOT_DIM * POSENC_PANEL + c * POSENC_PANEL + t % POSENC_PANEL] =
+                ((const float *)a->rows)[t * DOT_DIM + c];
+}
+
+static void limit_pack(bench_job *base) {
+    const posenc_pack_rows_args *a = &((kernel_job *)base)->args.pack_rows;
+    base->limits->copy(a->panels, a->rows, a->n_rows * DOT_DIM);
+}
+
+const kernel_race race_pack_rows = {
+    .race = {KERNEL_JOB, .open = open_pack, .fill = fill_table, .racers = {run_pack_rows, plain_pack, limit_pack}},
+    .unit = "rows",
+    .bytes_per_unit = 2 * DOT_DIM * sizeof(float),
+};
+
+/* ---- mix_rows: DOT_X sums of n rows of DOT_DIM channels ---- */
+
+static void open_mix(bench_job *base) {
+    kernel_job *job = kernel_start(base, DOT_X * DOT_DIM, (DOT_X + DOT_DIM) * sizeof(float));
+    job->weight = bench_floats(base, DOT_X * job->n);
+    job->table = bench_floats(base, job->n * DOT_DIM);
+    float *keep = bench_floats(base, DOT_X);
+    int32_t *begin = bench_alloc(base, DOT_X * sizeof *begin), *end = bench_alloc(base, DOT_X * sizeof *end);
+    for (int i = 0; i < DOT_X; i++) {
+        keep[i] = 0.0f;
+        begin[i] = 0;
+        end[i] = (int32_t)job->n;
+    }
+    job->args.mix_rows = (posenc_mix_rows_args){
+        .weights = job->weight,
+        .weight_stride = job->n,
+        .keep = keep,
+        .begin = begin,
+        .end = end,
+        .rows = job->table,
+        .rows_type = POSENC_F32,
+        .row_stride = DOT_DIM * sizeof(float),
+        .y = bench_floats(base, DOT_X * DOT_DIM),
+        .y_stride = DOT_DIM,
+        .dim = DOT_DIM,
+        .n = DOT_X,
+    };
+    bench_compare(base, job->args.mix_rows.y, POSENC_F32, DOT_X * DOT_DIM);
+}
+
+static void fill_mix(bench_job *base) {
+    kernel_job *job = (kernel_job *)base;
+    fill_table(base);
+    bench_random(job->weight, POSENC_F32, DOT_X * job->n, 1.0f);
+    bench_random(job->args.mix_rows.y, POSENC_F32, DOT_X * DOT_DIM, 1.0f);
+}
+
+static void plain_mix(bench_job *base) {
+    const posenc_mix_rows_args *a = &((kernel_job *)base)->args.mix_rows;
+    for (size_t i = 0; i < DOT_X; i++) {
+        float *y = a->y + i * DOT_DIM;
+        for (size_t c = 0; c < DOT_DIM; c++)
+            y[c] = 0.0f;
+        plain_weighted_sum(a->weights + i * a->weight_stride, a->rows, y, (size_t)a->end[i], DOT_DIM);
+    }
+}
+
+static void limit_mix(bench_job *base) {
+    base->limits->multiply(DOT_X * DOT_DIM * ((kernel_job *)base)->n);
+}
+
+const kernel_race race_mix_rows = {
+    .race = {KERNEL_JOB, .open = open_mix, .fill = fill_mix, .racers = {run_mix_rows, plain_mix, limit_mix}},
+    .unit = "rows",
+    .bytes_per_unit = (DOT_X + DOT_DIM) * sizeof(float),
+};
+
 /* ---- affine_row: n keys ---- */
 
 static void open_affine(bench_job *base) {
     kernel_job *job = kernel_start(base, 1, 2 * sizeof(float));
     job->x = bench_floats(base, job->n);
-    job->args.affine_row = (posenc_affine_row_args){
-        .x = job->x, .y = bench_floats(base, job->n), .a = 0.3f, .b = -0.7f, .n = job->n};
+    job->args.affine_row =
+        (posenc_affine_row_args){.x = job->x, .y = bench_floats(base, job->n), .a = 0.3f, .b = -0.7f, .n = job->n};
     bench_compare(base, job->args.affine_row.y, POSENC_F32, job->n);
 }
 

@@ -91,7 +91,10 @@ typedef struct unit {
     float *scores;    /* [UNIT_ROWS][BLOCK] */
     float *sums;      /* [UNIT_ROWS][v_dim] */
     float max[UNIT_ROWS], sum[UNIT_ROWS], keep[UNIT_ROWS];
-    int32_t begin[UNIT_ROWS], end[UNIT_ROWS]; /* keys of the block that the pair sees, counted from its first */
+    /* Keys of the block that the pair sees, counted from its first: begin <= j < end, and next_begin <= j < next_end behind a
+     * hole in the mask. */
+    int32_t begin[UNIT_ROWS], end[UNIT_ROWS], next_begin[UNIT_ROWS], next_end[UNIT_ROWS];
+    int has_hole;
 } unit;
 
 static size_t padded(int64_t n) {
@@ -181,11 +184,16 @@ static void row_args(const unit *u, int64_t pair, size_t first, size_t n, posenc
 static int find_bounds(unit *u, size_t first, size_t n, size_t *begin, size_t *end) {
     *begin = n;
     *end = 0;
+    u->has_hole = 0;
     for (int64_t pair = 0; pair < u->n; pair++) {
         posenc_softmax_row_args args;
         row_args(u, pair, first, n, &args);
+        int has_hole = args.hole_begin < args.hole_end;
         u->begin[pair] = (int32_t)args.begin;
-        u->end[pair] = (int32_t)args.end;
+        u->end[pair] = (int32_t)(has_hole ? args.hole_begin : args.end);
+        u->next_begin[pair] = (int32_t)(has_hole ? args.hole_end : 0);
+        u->next_end[pair] = (int32_t)(has_hole ? args.end : 0);
+        u->has_hole |= has_hole;
         if (args.begin == args.end)
             continue;
         *begin = args.begin < *begin ? args.begin : *begin;
@@ -261,6 +269,13 @@ static void attend_block(unit *u, size_t first, size_t n) {
         .dim = (size_t)u->v->ne[0],
         .n = (size_t)u->n,
     };
+    u->kernels->mix_rows(&mix);
+    if (!u->has_hole)
+        return;
+    for (int64_t pair = 0; pair < u->n; pair++)
+        u->keep[pair] = 1.0f;
+    mix.begin = u->next_begin;
+    mix.end = u->next_end;
     u->kernels->mix_rows(&mix);
 }
 

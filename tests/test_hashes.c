@@ -333,6 +333,61 @@ static void hash_dot_rows(sweep *s) {
             }
 }
 
+static void hash_pack_rows(sweep *s) {
+    static rows table;
+    static float panels[(MAX + POSENC_PANEL) * 67];
+    for (int type = POSENC_F32; type <= POSENC_BF16; type++)
+        for (size_t k = 0; k < N_SIZES; k++)
+            for (size_t n = 1; n <= MAX_HEADS; n++) {
+                fill_rows(s, &table, n * sizes[k], (posenc_dtype)type);
+                posenc_pack_rows_args args = {
+                    .rows = &table,
+                    .rows_type = (posenc_dtype)type,
+                    .row_stride = (ptrdiff_t)(sizes[k] * size_of((posenc_dtype)type)),
+                    .panels = panels,
+                    .dim = sizes[k],
+                    .n_rows = n,
+                };
+                s->kernels->pack_rows(&args);
+                hash_floats(s, panels, POSENC_PANEL * sizes[k]);
+            }
+}
+
+static void hash_mix_rows(sweep *s) {
+    static rows table;
+    static float weights[13 * MAX_HEADS], y[13 * MAX], keep[13];
+    int32_t begin[13], end[13];
+    for (int type = POSENC_F32; type <= POSENC_BF16; type++)
+        for (size_t k = 0; k < N_SIZES; k++)
+            for (size_t n = 1; n <= 13; n += 4) {
+                size_t dim = sizes[k];
+                fill_rows(s, &table, MAX_HEADS * dim, (posenc_dtype)type);
+                fill_floats(s, weights, n * MAX_HEADS, 1.0f);
+                fill_floats(s, keep, n, 1.0f);
+                fill_floats(s, y, n * dim, 1.0f);
+                for (size_t i = 0; i < n; i++) {
+                    begin[i] = (int32_t)(next(s) % 2);
+                    end[i] = (int32_t)(MAX_HEADS - next(s) % 2);
+                }
+                posenc_mix_rows_args args = {
+                    .weights = weights,
+                    .weight_stride = MAX_HEADS,
+                    .keep = keep,
+                    .begin = begin,
+                    .end = end,
+                    .rows = &table,
+                    .rows_type = (posenc_dtype)type,
+                    .row_stride = (ptrdiff_t)(dim * size_of((posenc_dtype)type)),
+                    .y = y,
+                    .y_stride = dim,
+                    .dim = dim,
+                    .n = n,
+                };
+                s->kernels->mix_rows(&args);
+                hash_floats(s, y, n * dim);
+            }
+}
+
 static void hash_weighted_rows(sweep *s) {
     static rows table;
     float weights[67], shift[MAX], y[MAX];

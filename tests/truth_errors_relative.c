@@ -62,6 +62,13 @@ static posenc_status attention(const posenc_view *const *v, posenc_rows rows) {
     return posenc_attention_reference(&params, v[0], v[1], v[2], v[3], v[4]);
 }
 
+static posenc_status fused(const posenc_view *const *v, posenc_rows rows) {
+    static float scratch[80000];
+    assert_true(sizeof scratch >= posenc_attention_scratch(8, 8));
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    return posenc_attention(&params, v[0], v[1], v[2], v[3], scratch, rows);
+}
+
 /* A place of a call: an input or output, whether it is float32 only, may be NULL; and for each extent what is made of one
  * too many: 's' the wrong shape, 'h' the wrong number of heads, '-' nothing. An extent of 1 is shared, and 3 instead. */
 typedef struct slot {
@@ -78,7 +85,11 @@ static const struct {
     int64_t n_rows;
     slot slots[MAX_SLOTS];
 } calls[] = {
-    {"posenc_relative_products", products, 1, 12, {{'i', 0, 0, {8, 3, 2, 2}, "ssss"}, {'o', 1, 0, {7, 3, 2, 2}, "ssss"}}},
+    {"posenc_relative_products",
+     products,
+     1,
+     12,
+     {{'i', 0, 0, {8, 3, 2, 2}, "ssss"}, {'o', 1, 0, {7, 3, 2, 2}, "ssss"}}},
     {"posenc_relative_values",
      values,
      1,
@@ -125,6 +136,14 @@ static const struct {
       {'i', 0, 0, {6, 5, 2, 2}, "ssss"},
       {'o', 0, 0, {6, 3, 2, 2}, "ssss"},
       {'o', 1, 1, {5, 3, 2, 2}, "ssss"}}},
+    {"posenc_attention",
+     fused,
+     1,
+     4, /* a unit for each head of keys and values */
+     {{'i', 0, 0, {8, 3, 2, 2}, "ssss"},
+      {'i', 0, 0, {8, 5, 2, 2}, "ssss"},
+      {'i', 0, 0, {6, 5, 2, 2}, "ssss"},
+      {'o', 0, 0, {6, 3, 2, 2}, "ssss"}}},
 };
 enum { N_CALLS = sizeof calls / sizeof calls[0] };
 
@@ -219,7 +238,8 @@ void test_relative_views(void **state) {
         for (int place = 0; place < n_slots; place++)
             refuse_view(k, place);
         refuse_overlaps(k);
-        const posenc_rows bad[] = {{0, calls[k].n_rows + 1}, {2, 1}, {-1, 1}, {0, -2}, {INT64_MAX, INT64_MAX}, {INT64_MIN, 0}};
+        const posenc_rows bad[] = {{0, calls[k].n_rows + 1}, {2, 1},        {-1, 1}, {0, -2},
+                                   {INT64_MAX, INT64_MAX},   {INT64_MIN, 0}};
         for (int i = 0; calls[k].has_rows && i < 6; i++)
             refuse(k, POSENC_ERR_ROWS, bad[i], "rows", 0);
     }
@@ -238,13 +258,13 @@ void test_relative_rules(void **state) {
         posenc_index_rule rule;
         posenc_status want;
     } bad[] = {
-        {{0, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},          {{-1, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
-        {{INT64_MAX, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},  {{5, 5, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
-        {{5, -1, 1, 0, 0, 0}, POSENC_ERR_SHAPE},         {{5, 2, 0, 0, 0, 0}, POSENC_ERR_ENUM},
-        {{5, 2, 2, 0, 0, 0}, POSENC_ERR_ENUM},           {{5, 2, -2, 0, 0, 0}, POSENC_ERR_ENUM},
-        {{16, 8, -1, 0, 7, 16}, POSENC_ERR_SHAPE},       {{16, 8, -1, 0, 2, 16}, POSENC_ERR_SHAPE},
-        {{16, 8, -1, 0, -8, 16}, POSENC_ERR_SHAPE},      {{16, 8, -1, 0, 8, 5}, POSENC_ERR_SHAPE},
-        {{16, 8, -1, 0, 8, 65537}, POSENC_ERR_SHAPE},    {{16, 8, -1, 0, 65538, 65540}, POSENC_ERR_SHAPE},
+        {{0, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},         {{-1, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
+        {{INT64_MAX, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE}, {{5, 5, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
+        {{5, -1, 1, 0, 0, 0}, POSENC_ERR_SHAPE},        {{5, 2, 0, 0, 0, 0}, POSENC_ERR_ENUM},
+        {{5, 2, 2, 0, 0, 0}, POSENC_ERR_ENUM},          {{5, 2, -2, 0, 0, 0}, POSENC_ERR_ENUM},
+        {{16, 8, -1, 0, 7, 16}, POSENC_ERR_SHAPE},      {{16, 8, -1, 0, 2, 16}, POSENC_ERR_SHAPE},
+        {{16, 8, -1, 0, -8, 16}, POSENC_ERR_SHAPE},     {{16, 8, -1, 0, 8, 5}, POSENC_ERR_SHAPE},
+        {{16, 8, -1, 0, 8, 65537}, POSENC_ERR_SHAPE},   {{16, 8, -1, 0, 65538, 65540}, POSENC_ERR_SHAPE},
         {{7, 3, -1, 1, 0, 0}, POSENC_ERR_OFFSETS}, /* relative_key of 4 positions, and offsets -4 .. 4 */
     };
     posenc_index_line line = good_line;
@@ -301,7 +321,8 @@ void test_relative_tables(void **state) {
 /* The calls that walk an index line. */
 void test_relative_lines(void **state) {
     (void)state;
-    posenc_view p = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1), z = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 1, 1);
+    posenc_view p = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1),
+                z = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 1, 1);
     posenc_view values_of = posenc_view_dense(weights, POSENC_F32, 8, REL_ROWS, 1, 1);
     posenc_view by_query = posenc_view_dense(out, POSENC_F32, REL_ROWS, REL_Q, 1, 1);
     posenc_view by_key = posenc_view_dense(out, POSENC_F32, REL_ROWS, REL_K, 1, 1);
@@ -337,7 +358,8 @@ void test_relative_lines(void **state) {
     WALKS(POSENC_ERR_SHAPE, open, 0);
 
     static const float bad_factors[] = {INFINITY, -INFINITY, NAN};
-    posenc_view x = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 1, 1), da = posenc_view_dense(out, POSENC_F32, 8, REL_ROWS, 1, 1);
+    posenc_view x = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 1, 1),
+                da = posenc_view_dense(out, POSENC_F32, 8, REL_ROWS, 1, 1);
     posenc_view w = posenc_view_dense(rows_a, POSENC_F32, REL_ROWS, REL_Q, 1, 1);
     for (int i = 0; i < 3; i++) {
         RETURNS(POSENC_ERR_SCALE, posenc_relative_combine, &w, &values_of, bad_factors[i], &z, all);
@@ -389,7 +411,8 @@ void test_fire_params(void **state) {
 
     posenc_fire *made;
     truth_ok(posenc_fire_create(&good_fire, &made));
-    posenc_view y = posenc_view_dense(out, POSENC_F32, 9, 3, 2, 1), wider = posenc_view_dense(out, POSENC_F32, 10, 3, 2, 1);
+    posenc_view y = posenc_view_dense(out, POSENC_F32, 9, 3, 2, 1),
+                wider = posenc_view_dense(out, POSENC_F32, 10, 3, 2, 1);
     posenc_view taller = posenc_view_dense(out, POSENC_F32, 3, 10, 2, 1);
     posenc_rows all = posenc_all_rows();
 #define FIRE_ROWS(status, ...)                                                                                         \
@@ -406,7 +429,8 @@ void test_fire_params(void **state) {
 
 void test_cope_params(void **state) {
     (void)state;
-    posenc_view x = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1), y = posenc_view_dense(out, POSENC_F32, REL_K, REL_Q, 1, 1);
+    posenc_view x = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1),
+                y = posenc_view_dense(out, POSENC_F32, REL_K, REL_Q, 1, 1);
     posenc_view z = posenc_view_dense(rows_a, POSENC_F32, 4, REL_Q, 1, 1), empty = z;
     posenc_rows all = posenc_all_rows();
     posenc_cope_params params = POSENC_COPE_DEFAULTS;
@@ -430,8 +454,10 @@ void test_cope_params(void **state) {
 
 void test_attention_params(void **state) {
     (void)state;
-    posenc_view q = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 3, 1), k = posenc_view_dense(in, POSENC_F32, 8, REL_K, 2, 1);
-    posenc_view v = posenc_view_dense(rows_a, POSENC_F32, 8, REL_K, 2, 1), y = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 3, 1);
+    posenc_view q = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 3, 1),
+                k = posenc_view_dense(in, POSENC_F32, 8, REL_K, 2, 1);
+    posenc_view v = posenc_view_dense(rows_a, POSENC_F32, 8, REL_K, 2, 1),
+                y = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 3, 1);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     RETURNS(POSENC_ERR_NULL, posenc_attention_reference, NULL, &q, &k, &v, &y, NULL);
     RETURNS(POSENC_ERR_N_HEADS, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
@@ -443,4 +469,32 @@ void test_attention_params(void **state) {
     params.scale = 1.0f;
     params.q_off = limit;
     RETURNS(POSENC_ERR_POSITION, posenc_attention_reference, &params, &q, &k, &v, &y, &p);
+
+    float scratch[1];
+    posenc_rows all = posenc_all_rows();
+    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    RETURNS(POSENC_ERR_NULL, posenc_attention, NULL, &q, &k, &v, &y, scratch, all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention, &params, &q, &k, &v, &y, NULL, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &k, &v, &y, shifted(scratch, 1), all);
+    params.empty = POSENC_EMPTY_UNIFORM;
+    RETURNS(POSENC_ERR_ENUM, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    params.cap = NAN;
+    RETURNS(POSENC_ERR_SCALE, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    params.cap = 0.0f;
+    posenc_view bias = posenc_view_dense(y.data, POSENC_F32, REL_K, 1, 1, 1);
+    params.bias = &bias;
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    params.bias = NULL;
+    q.ne[2] = y.ne[2] = 3;
+    RETURNS(POSENC_ERR_N_HEADS, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    q.ne[2] = y.ne[2] = 2;
+    q.ne[0] = k.ne[0] = 0;
+    RETURNS(POSENC_ERR_HEAD_DIM, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    ANSWERS(== 0, posenc_attention_units, NULL, &k);
+    ANSWERS(== 0, posenc_attention_units, &q, NULL);
+    ANSWERS(== 2, posenc_attention_units, &q, &k);
+    ANSWERS(== 0, posenc_attention_scratch, 0, 8);
+    ANSWERS(== 0, posenc_attention_scratch, 8, POSENC_MAX_HEAD_DIM + 1);
+    ANSWERS(< 300000, posenc_attention_scratch, 128, 128);
 }

@@ -63,6 +63,68 @@ void weighted_rows_case(variant_check *check, const variant_case *at) {
     compare_outputs(check, n_outputs, POSENC_F32, at);
 }
 
+/* Up to 20 rows of n channels, which share them. */
+void pack_rows_case(variant_check *check, const variant_case *at) {
+    size_t dim = at->n > 256 ? 256 : at->n, n_rows = 1 + at->choices % 40;
+    size_t n_outputs = 2 * MARGIN + at->offset + (n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL * dim;
+    if (n_outputs > ROOM) {
+        n_rows = 1;
+        n_outputs = 2 * MARGIN + at->offset + POSENC_PANEL * dim;
+    }
+    posenc_dtype type = (posenc_dtype)((at->choices >> 8) % 3);
+    fill_typed(room.x, at->offset + n_rows + dim, type, check->random, at->is_hostile);
+    fill_outputs(n_outputs, POSENC_F32, check->random);
+    posenc_pack_rows_args args = {
+        .rows = (const char *)room.x + at->offset * (type == POSENC_F32 ? 4 : 2),
+        .rows_type = type,
+        .row_stride = type == POSENC_F32 ? 4 : 2,
+        .panels = room.expected + MARGIN + at->offset,
+        .dim = dim,
+        .n_rows = n_rows,
+    };
+    check->scalar->pack_rows(&args);
+    args.panels = room.actual + MARGIN + at->offset;
+    check->tier->pack_rows(&args);
+    compare_outputs(check, n_outputs, POSENC_F32, at);
+}
+
+/* Up to eight sums of up to 40 rows of n channels, which share them. */
+void mix_rows_case(variant_check *check, const variant_case *at) {
+    enum { MOST_ROWS = 40 };
+    size_t n_sums = 1 + at->choices % 8, n_rows = at->choices >> 3 & 31;
+    if (n_sums * at->n > ROOM / 2)
+        n_sums = 1;
+    size_t n_outputs = 2 * MARGIN + at->offset + n_sums * at->n;
+    posenc_dtype type = (posenc_dtype)((at->choices >> 8) % 3);
+    int32_t begin[8], end[8];
+    for (size_t i = 0; i < n_sums; i++) {
+        begin[i] = at->choices >> 12 & 1 ? 0 : (int32_t)random_below(check->random, n_rows + 1);
+        end[i] = begin[i] + (int32_t)random_below(check->random, n_rows + 1 - (uint64_t)begin[i]);
+    }
+    fill_typed(room.x, at->offset + MOST_ROWS + at->n, type, check->random, at->is_hostile);
+    fill_floats(room.weight, n_sums * MOST_ROWS, check->random, at->is_hostile);
+    fill_floats(room.cos_row, n_sums, check->random, at->is_hostile);
+    fill_outputs(n_outputs, POSENC_F32, check->random);
+    posenc_mix_rows_args args = {
+        .weights = room.weight,
+        .weight_stride = MOST_ROWS,
+        .keep = room.cos_row,
+        .begin = begin,
+        .end = end,
+        .rows = (const char *)room.x + at->offset * (type == POSENC_F32 ? 4 : 2),
+        .rows_type = type,
+        .row_stride = type == POSENC_F32 ? 4 : 2,
+        .y = room.expected + MARGIN + at->offset,
+        .y_stride = at->n,
+        .dim = at->n,
+        .n = n_sums,
+    };
+    check->scalar->mix_rows(&args);
+    args.y = room.actual + MARGIN + at->offset;
+    check->tier->mix_rows(&args);
+    compare_outputs(check, n_outputs, POSENC_F32, at);
+}
+
 void affine_row_case(variant_check *check, const variant_case *at) {
     size_t n_outputs = 2 * MARGIN + at->offset + at->n;
     fill_floats(room.x, at->offset + at->n, check->random, at->is_hostile);

@@ -21,7 +21,7 @@
  * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its own
  * scratch (head_dim 128: 240 KB).
  *
- * Example: causal, 8 heads that share 2 of keys and values, one thread
+ * Example: causal, 8 heads that share 2 of keys and values, one thread; scratch has posenc_attention_scratch(64, 64) bytes
  *
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.scale = 0.125f;
@@ -30,9 +30,7 @@
  *     posenc_view k = posenc_view_dense(keys, POSENC_F32, 64, n_q, 2, 1);
  *     posenc_view v = posenc_view_dense(values, POSENC_F32, 64, n_q, 2, 1);
  *     posenc_view o = posenc_view_dense(out, POSENC_F32, 64, n_q, 8, 1);
- *     void *scratch = malloc(posenc_attention_scratch(64, 64));
  *     posenc_status status = posenc_attention(&params, &q, &k, &v, &o, scratch, posenc_all_rows());
- *     free(scratch);
  */
 #ifndef POSENC_ATTENTION_H
 #define POSENC_ATTENTION_H

@@ -13,7 +13,8 @@ import sys
 # What a header's example takes for granted, in C, and the headers that have none.
 GIVEN = {
     'angles.h': '',
-    'attention.h': 'int64_t n_q = 4; static float queries[8 * 4 * 64], keys[2 * 4 * 64], values[2 * 4 * 64], out[8 * 4 * 64];',
+    'attention.h': 'int64_t n_q = 4; static float queries[8 * 4 * 64], keys[2 * 4 * 64], values[2 * 4 * 64], out[8 * 4 * 64], '
+                   'scratch[1 << 16];',
     'cope.h': 'int64_t n_q = 4, n_k = 6; static float scores[8 * 4 * 6], products[8 * 4 * 64];',
     'fire.h': 'float w1[] = {1.0f, -1.0f}, b1[] = {0.0f, 0.5f}, w2[] = {1.0f, 2.0f}, b2[] = {0.25f}, rows[4];',
     'relative.h': 'int64_t n_q = 4, n_k = 4; static float a_k[33 * 64], queries[8 * 4 * 64], buffer[8 * 4 * 33], '
