@@ -112,10 +112,12 @@ static void test_products(void **state) {
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_reseed(NULL);
         for (int round = 0; round < 60; round++) {
-            int64_t dim = 1 + truth_below(round % 4 ? 70 : 600), n_rows = 1 + truth_below(100);
-            int64_t n_q = 1 + truth_below(round % 3 ? 20 : 1), n_heads = 1 + truth_below(9), n_batch = 1 + truth_below(3);
-            if (round % 50 == 0)
+            int64_t dim = 1 + truth_below(round % 8 ? 70 : 400), n_rows = 1 + truth_below(70);
+            int64_t n_q = 1 + truth_below(round % 3 ? 20 : 1), n_heads = 1 + truth_below(5), n_batch = 1 + truth_below(2);
+            if (round == 7) { /* more than one block of queries */
                 n_q = 250;
+                n_heads = 1;
+            }
             truth_tensor q = truth_numbers(random_type(), 2.0, dim, n_q, n_heads, n_batch);
             truth_tensor table = truth_numbers(random_type(), 2.0, dim, n_rows, truth_below(2) ? 1 : n_heads, 1);
             int64_t ne[4] = {n_rows, n_q, n_heads, n_batch};
