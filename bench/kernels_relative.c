@@ -96,8 +96,8 @@ const kernel_race race_weighted_rows = {
 static void open_affine(bench_job *base) {
     kernel_job *job = kernel_start(base, 1, 2 * sizeof(float));
     job->x = bench_floats(base, job->n);
-    job->args.affine_row = (posenc_affine_row_args){
-        .x = job->x, .y = bench_floats(base, job->n), .a = 0.3f, .b = -0.7f, .n = job->n};
+    job->args.affine_row =
+        (posenc_affine_row_args){.x = job->x, .y = bench_floats(base, job->n), .a = 0.3f, .b = -0.7f, .n = job->n};
     bench_compare(base, job->args.affine_row.y, POSENC_F32, job->n);
 }
 

@@ -51,7 +51,8 @@ static void open_shaw(bench_job *base) {
     job->without.mask = posenc_mask_causal();
     job->without.q_off = s->n_k - s->n_q;
     posenc_index_line *line = &job->index;
-    bench_check(posenc_line_range(job->without.mask, job->without.q_off, s->n_q, s->n_k, &line->first, &line->n_offsets));
+    bench_check(
+        posenc_line_range(job->without.mask, job->without.q_off, s->n_q, s->n_k, &line->first, &line->n_offsets));
     line->data = bench_alloc(base, (size_t)line->n_offsets * sizeof *line->data);
     posenc_index_rule rule = posenc_index_shaw(REL_REACH);
     bench_check(posenc_index_line_fill(&rule, line));

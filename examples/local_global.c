@@ -68,7 +68,7 @@ int main(void) {
         else
             elsewhere += share;
     }
-    printf("token %d: %.2f of its attention inside its block, %.2f on the heads of the others, %.2f elsewhere\n", last, local,
-           global, elsewhere);
+    printf("token %d: %.2f of its attention inside its block, %.2f on the heads of the others, %.2f elsewhere\n", last,
+           local, global, elsewhere);
     return local > 0.5 && global > 0.0 && elsewhere == 0.0 ? 0 : 1;
 }

@@ -71,7 +71,8 @@ static void mix(const posenc_view *p, const posenc_view *v, const posenc_view *o
                     double sum = 0.0;
                     for (int64_t j = 0; j < v->ne[1]; j++)
                         if (row[j] != 0.0f)
-                            sum += (double)row[j] * (double)posenc_load(posenc_view_at(v, j, h / group, b), c, v->dtype);
+                            sum +=
+                                (double)row[j] * (double)posenc_load(posenc_view_at(v, j, h / group, b), c, v->dtype);
                     posenc_store(posenc_view_at(out, i, h, b), c, (float)sum, out->dtype);
                 }
 }

@@ -78,7 +78,11 @@ static const struct {
     int64_t n_rows;
     slot slots[MAX_SLOTS];
 } calls[] = {
-    {"posenc_relative_products", products, 1, 12, {{'i', 0, 0, {8, 3, 2, 2}, "ssss"}, {'o', 1, 0, {7, 3, 2, 2}, "ssss"}}},
+    {"posenc_relative_products",
+     products,
+     1,
+     12,
+     {{'i', 0, 0, {8, 3, 2, 2}, "ssss"}, {'o', 1, 0, {7, 3, 2, 2}, "ssss"}}},
     {"posenc_relative_values",
      values,
      1,
@@ -219,7 +223,8 @@ void test_relative_views(void **state) {
         for (int place = 0; place < n_slots; place++)
             refuse_view(k, place);
         refuse_overlaps(k);
-        const posenc_rows bad[] = {{0, calls[k].n_rows + 1}, {2, 1}, {-1, 1}, {0, -2}, {INT64_MAX, INT64_MAX}, {INT64_MIN, 0}};
+        const posenc_rows bad[] = {{0, calls[k].n_rows + 1}, {2, 1},        {-1, 1}, {0, -2},
+                                   {INT64_MAX, INT64_MAX},   {INT64_MIN, 0}};
         for (int i = 0; calls[k].has_rows && i < 6; i++)
             refuse(k, POSENC_ERR_ROWS, bad[i], "rows", 0);
     }
@@ -238,13 +243,13 @@ void test_relative_rules(void **state) {
         posenc_index_rule rule;
         posenc_status want;
     } bad[] = {
-        {{0, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},          {{-1, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
-        {{INT64_MAX, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},  {{5, 5, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
-        {{5, -1, 1, 0, 0, 0}, POSENC_ERR_SHAPE},         {{5, 2, 0, 0, 0, 0}, POSENC_ERR_ENUM},
-        {{5, 2, 2, 0, 0, 0}, POSENC_ERR_ENUM},           {{5, 2, -2, 0, 0, 0}, POSENC_ERR_ENUM},
-        {{16, 8, -1, 0, 7, 16}, POSENC_ERR_SHAPE},       {{16, 8, -1, 0, 2, 16}, POSENC_ERR_SHAPE},
-        {{16, 8, -1, 0, -8, 16}, POSENC_ERR_SHAPE},      {{16, 8, -1, 0, 8, 5}, POSENC_ERR_SHAPE},
-        {{16, 8, -1, 0, 8, 65537}, POSENC_ERR_SHAPE},    {{16, 8, -1, 0, 65538, 65540}, POSENC_ERR_SHAPE},
+        {{0, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},         {{-1, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
+        {{INT64_MAX, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE}, {{5, 5, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
+        {{5, -1, 1, 0, 0, 0}, POSENC_ERR_SHAPE},        {{5, 2, 0, 0, 0, 0}, POSENC_ERR_ENUM},
+        {{5, 2, 2, 0, 0, 0}, POSENC_ERR_ENUM},          {{5, 2, -2, 0, 0, 0}, POSENC_ERR_ENUM},
+        {{16, 8, -1, 0, 7, 16}, POSENC_ERR_SHAPE},      {{16, 8, -1, 0, 2, 16}, POSENC_ERR_SHAPE},
+        {{16, 8, -1, 0, -8, 16}, POSENC_ERR_SHAPE},     {{16, 8, -1, 0, 8, 5}, POSENC_ERR_SHAPE},
+        {{16, 8, -1, 0, 8, 65537}, POSENC_ERR_SHAPE},   {{16, 8, -1, 0, 65538, 65540}, POSENC_ERR_SHAPE},
         {{7, 3, -1, 1, 0, 0}, POSENC_ERR_OFFSETS}, /* relative_key of 4 positions, and offsets -4 .. 4 */
     };
     posenc_index_line line = good_line;
@@ -301,7 +306,8 @@ void test_relative_tables(void **state) {
 /* The calls that walk an index line. */
 void test_relative_lines(void **state) {
     (void)state;
-    posenc_view p = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1), z = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 1, 1);
+    posenc_view p = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1),
+                z = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 1, 1);
     posenc_view values_of = posenc_view_dense(weights, POSENC_F32, 8, REL_ROWS, 1, 1);
     posenc_view by_query = posenc_view_dense(out, POSENC_F32, REL_ROWS, REL_Q, 1, 1);
     posenc_view by_key = posenc_view_dense(out, POSENC_F32, REL_ROWS, REL_K, 1, 1);
@@ -337,7 +343,8 @@ void test_relative_lines(void **state) {
     WALKS(POSENC_ERR_SHAPE, open, 0);
 
     static const float bad_factors[] = {INFINITY, -INFINITY, NAN};
-    posenc_view x = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 1, 1), da = posenc_view_dense(out, POSENC_F32, 8, REL_ROWS, 1, 1);
+    posenc_view x = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 1, 1),
+                da = posenc_view_dense(out, POSENC_F32, 8, REL_ROWS, 1, 1);
     posenc_view w = posenc_view_dense(rows_a, POSENC_F32, REL_ROWS, REL_Q, 1, 1);
     for (int i = 0; i < 3; i++) {
         RETURNS(POSENC_ERR_SCALE, posenc_relative_combine, &w, &values_of, bad_factors[i], &z, all);
@@ -389,7 +396,8 @@ void test_fire_params(void **state) {
 
     posenc_fire *made;
     truth_ok(posenc_fire_create(&good_fire, &made));
-    posenc_view y = posenc_view_dense(out, POSENC_F32, 9, 3, 2, 1), wider = posenc_view_dense(out, POSENC_F32, 10, 3, 2, 1);
+    posenc_view y = posenc_view_dense(out, POSENC_F32, 9, 3, 2, 1),
+                wider = posenc_view_dense(out, POSENC_F32, 10, 3, 2, 1);
     posenc_view taller = posenc_view_dense(out, POSENC_F32, 3, 10, 2, 1);
     posenc_rows all = posenc_all_rows();
 #define FIRE_ROWS(status, ...)                                                                                         \
@@ -406,7 +414,8 @@ void test_fire_params(void **state) {
 
 void test_cope_params(void **state) {
     (void)state;
-    posenc_view x = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1), y = posenc_view_dense(out, POSENC_F32, REL_K, REL_Q, 1, 1);
+    posenc_view x = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1),
+                y = posenc_view_dense(out, POSENC_F32, REL_K, REL_Q, 1, 1);
     posenc_view z = posenc_view_dense(rows_a, POSENC_F32, 4, REL_Q, 1, 1), empty = z;
     posenc_rows all = posenc_all_rows();
     posenc_cope_params params = POSENC_COPE_DEFAULTS;
@@ -430,8 +439,10 @@ void test_cope_params(void **state) {
 
 void test_attention_params(void **state) {
     (void)state;
-    posenc_view q = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 3, 1), k = posenc_view_dense(in, POSENC_F32, 8, REL_K, 2, 1);
-    posenc_view v = posenc_view_dense(rows_a, POSENC_F32, 8, REL_K, 2, 1), y = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 3, 1);
+    posenc_view q = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 3, 1),
+                k = posenc_view_dense(in, POSENC_F32, 8, REL_K, 2, 1);
+    posenc_view v = posenc_view_dense(rows_a, POSENC_F32, 8, REL_K, 2, 1),
+                y = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 3, 1);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     RETURNS(POSENC_ERR_NULL, posenc_attention_reference, NULL, &q, &k, &v, &y, NULL);
     RETURNS(POSENC_ERR_N_HEADS, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
