@@ -1,5 +1,5 @@
-/* A block-wise scheme: position p is token l = p mod B of block g = p / B, and both are encoded. The encodings are summed,
- * sin(g) + sin(l), and attention is local inside a block and global to the first token of every block before.
+/* A block-wise scheme: position p is token l = p mod B of block g = p / B, and both are encoded. The encodings are
+ * summed, sin(g) + sin(l), and attention is local inside a block and global to the first token of every block before.
  *
  *     cc local_global.c $(pkg-config --cflags --libs posenc)
  */

@@ -59,8 +59,8 @@ static float element(const float *x, int64_t stride, int64_t k) {
     return *(const float *)(const void *)((const char *)x + k * stride);
 }
 
-/* Adds up to POSENC_SUM_BLOCK elements to lanes in float32, and these to lanes in double. A dense run, which may be long, is left to the
- * compiler to vectorise: the lanes say in which order. */
+/* Adds up to POSENC_SUM_BLOCK elements to lanes in float32, and these to lanes in double. A dense run, which may be
+ * long, is left to the compiler to vectorise: the lanes say in which order. */
 static void sum_block(const float *x, int64_t stride, int64_t n, double *lanes) {
     float partial[POSENC_SUM_LANES] = {0.0f};
     int64_t k = 0;

@@ -116,7 +116,8 @@ static void cope_row(const posenc_cope_params *p, const posenc_view *x, const po
         double zl = (double)truth_get(z, (int64_t)low, i, h, b), zh = (double)truth_get(z, (int64_t)high, i, h, b);
         double term = w * zh + (1.0 - w) * zl, score = (double)truth_get(x, j, i, h, b), scale = (double)p->scale;
         l[j] = p->form == POSENC_COPE_SCALED ? scale * (score + term) : scale * score + term;
-        /* 3 ulp of each gate move the position, and that moves the term by the slope of z: neighbours differ by 4 at most. */
+        /* 3 ulp of each gate move the position, and that moves the term by the slope of z: neighbours differ by 4 at
+         * most. */
         bound[j] = 4.0 * 4.0 * 0x1p-24 * position + 4e-6 + 0x1p-23 * fabs(l[j]);
     }
 }

@@ -1,5 +1,5 @@
-/* Relative terms (relative.h) against plain double sums of the formulas C.7 - C.15: rules, products, whole schemes through
- * the softmax, values, shifts. */
+/* Relative terms (relative.h) against plain double sums of the formulas C.7 - C.15: rules, products, whole schemes
+ * through the softmax, values, shifts. */
 #include "truth_relative.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Gradients of the relative terms (relative_grad.h) against the sums of FORMULAS E.5 in double, one term after the other,
- * and against what they are the gradients of. */
+/* Gradients of the relative terms (relative_grad.h) against the sums of FORMULAS E.5 in double, one term after the
+ * other, and against what they are the gradients of. */
 #include "truth_relative.h"
 
 #include <math.h>

@@ -62,8 +62,9 @@ static posenc_status attention(const posenc_view *const *v, posenc_rows rows) {
     return posenc_attention_reference(&params, v[0], v[1], v[2], v[3], v[4]);
 }
 
-/* A place of a call: an input or output, whether it is float32 only, may be NULL; and for each extent what is made of one
- * too many: 's' the wrong shape, 'h' the wrong number of heads, '-' nothing. An extent of 1 is shared, and 3 instead. */
+/* A place of a call: an input or output, whether it is float32 only, may be NULL; and for each extent what is made of
+ * one too many: 's' the wrong shape, 'h' the wrong number of heads, '-' nothing. An extent of 1 is shared, and 3
+ * instead. */
 typedef struct slot {
     char role;
     int is_f32, is_optional;
