@@ -1,6 +1,6 @@
-/* Rotary embedding and ALiBi in one model, decoder style: q and k are rotated, and the scores take a linear penalty on
- * distance besides. Prints how much of each query's attention falls on the nearest quarter of the keys, without either, with each,
- * and with both.
+/* Rotary embedding and ALiBi in one model, decoder style: q and k are rotated, and the scores take a linear penalty
+ * on distance besides. Prints how much of each query's attention falls on the nearest quarter of the keys, without
+ * either, with each, and with both.
  *
  *     cc hybrid.c $(pkg-config --cflags --libs posenc)
  */
@@ -85,7 +85,7 @@ static double nearness(int has_rope, int has_alibi) {
 
 int main(void) {
     double none = nearness(0, 0), rope = nearness(1, 0), alibi = nearness(0, 1), both = nearness(1, 1);
-    printf("attention on the nearest %d keys: none %.2f, RoPE %.2f, ALiBi %.2f, both %.2f\n", TOKENS / 4 + 1, none, rope,
-           alibi, both);
+    printf("attention on the nearest %d keys: none %.2f, RoPE %.2f, ALiBi %.2f, both %.2f\n", TOKENS / 4 + 1, none,
+           rope, alibi, both);
     return none < rope && none < alibi && rope < both && alibi < both ? 0 : 1;
 }

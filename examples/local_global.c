@@ -1,5 +1,5 @@
-/* A block-wise scheme: position p is token l = p mod B of block g = p / B, and both are encoded. The encodings are summed,
- * sin(g) + sin(l), and attention is local inside a block and global to the first token of every block before.
+/* A block-wise scheme: position p is token l = p mod B of block g = p / B, and both are encoded. The encodings are
+ * summed, sin(g) + sin(l), and attention is local inside a block and global to the first token of every block before.
  *
  *     cc local_global.c $(pkg-config --cflags --libs posenc)
  */
@@ -68,7 +68,7 @@ int main(void) {
         else
             elsewhere += share;
     }
-    printf("token %d: %.2f of its attention inside its block, %.2f on the heads of the others, %.2f elsewhere\n", last, local,
-           global, elsewhere);
+    printf("token %d: %.2f of its attention inside its block, %.2f on the heads of the others, %.2f elsewhere\n", last,
+           local, global, elsewhere);
     return local > 0.5 && global > 0.0 && elsewhere == 0.0 ? 0 : 1;
 }

@@ -74,7 +74,9 @@ posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_
             .scale = params->scale,
             .is_scaled = params->form == POSENC_COPE_SCALED,
             .n = (size_t)n_k,
-            .n_seen = (size_t)(n_seen < 0 ? 0 : n_seen > n_k ? n_k : n_seen),
+            .n_seen = (size_t)(n_seen < 0     ? 0
+                               : n_seen > n_k ? n_k
+                                              : n_seen),
             .n_positions = (size_t)z->ne[0],
         };
         kernels->cope_row(&args);

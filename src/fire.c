@@ -219,8 +219,8 @@ static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_vi
         return status;
     for (int64_t r = rows.begin; r < rows.end; r++) {
         int64_t query = r % n_q, head = r / n_q % n_heads;
-        fire_row row = {fire, posenc_active_kernels(), q_off + query, n_k,
-                        posenc_view_at(y, query, head, r / n_q / n_heads), add};
+        fire_row row = {
+            fire, posenc_active_kernels(), q_off + query, n_k, posenc_view_at(y, query, head, r / n_q / n_heads), add};
         write_row(&row, head);
     }
     return POSENC_OK;

@@ -46,7 +46,8 @@ static posenc_status sums(const posenc_index_line *index, posenc_mask mask, int6
         float *sum = posenc_view_at(w, at, head, batch);
         memset(sum, 0, (size_t)w->ne[0] * sizeof(float));
         for (posenc_run run = {0, -1, 0}; next(&runs, at, &run);)
-            sum[run.row] += posenc_sum_run((const float *)(const void *)(line + run.begin * along), along, run.end - run.begin);
+            sum[run.row] +=
+                posenc_sum_run((const float *)(const void *)(line + run.begin * along), along, run.end - run.begin);
     }
     return POSENC_OK;
 }

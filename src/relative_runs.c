@@ -59,8 +59,8 @@ static float element(const float *x, int64_t stride, int64_t k) {
     return *(const float *)(const void *)((const char *)x + k * stride);
 }
 
-/* Adds up to POSENC_SUM_BLOCK elements to lanes in float32, and these to lanes in double. A dense run, which may be long, is left to the
- * compiler to vectorise: the lanes say in which order. */
+/* Adds up to POSENC_SUM_BLOCK elements to lanes in float32, and these to lanes in double. A dense run, which may be
+ * long, is left to the compiler to vectorise: the lanes say in which order. */
 static void sum_block(const float *x, int64_t stride, int64_t n, double *lanes) {
     float partial[POSENC_SUM_LANES] = {0.0f};
     int64_t k = 0;
@@ -79,7 +79,8 @@ float posenc_sum_run(const float *x, int64_t stride, int64_t n) {
         return x[0];
     double lanes[POSENC_SUM_LANES] = {0.0};
     for (int64_t k = 0; k < n; k += POSENC_SUM_BLOCK)
-        sum_block((const float *)(const void *)((const char *)x + k * stride), stride, min(n - k, POSENC_SUM_BLOCK), lanes);
+        sum_block((const float *)(const void *)((const char *)x + k * stride), stride, min(n - k, POSENC_SUM_BLOCK),
+                  lanes);
     for (int64_t width = POSENC_SUM_LANES / 2; width > 0; width /= 2)
         for (int64_t lane = 0; lane < width; lane++)
             lanes[lane] += lanes[lane + width];

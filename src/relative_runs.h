@@ -27,8 +27,8 @@ typedef struct posenc_run {
 int posenc_next_run_of_query(const posenc_runs *runs, int64_t query, posenc_run *run);
 int posenc_next_run_of_key(const posenc_runs *runs, int64_t key, posenc_run *run);
 
-/* The sum of n > 0 floats, stride in bytes. One is itself; of more, element k joins lane k mod 32, and the rest is the order of
- * the softmax's sum. */
+/* The sum of n > 0 floats, stride in bytes. One is itself; of more, element k joins lane k mod 32, and the rest is
+ * the order of the softmax's sum. */
 float posenc_sum_run(const float *x, int64_t stride, int64_t n);
 
 #endif

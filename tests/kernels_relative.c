@@ -53,8 +53,8 @@ static void check_weighted(kernel_call *call, const posenc_kernels *variant, con
     call_begin(call, run_weighted, s);
     operand *weights = call_operand(call, "weights", OPERAND_IN, ELEMENT_F32, rows_extent(s->n, s->weight_stride, 1));
     operand_rows(weights, s->n, s->weight_stride, 0, 1, 1);
-    operand *rows = call_operand(call, "rows", OPERAND_IN, (element_type)s->type,
-                                 rows_extent(rows_of(s), s->row_stride, s->dim));
+    operand *rows =
+        call_operand(call, "rows", OPERAND_IN, (element_type)s->type, rows_extent(rows_of(s), s->row_stride, s->dim));
     operand_rows(rows, rows_of(s), s->row_stride, 0, s->dim, 1);
     int index = add_row(call, "index", OPERAND_IN, ELEMENT_I32, s->n);
     add_row(call, "shift", OPERAND_IN, ELEMENT_F32, s->dim);
@@ -77,7 +77,9 @@ void sweep_weighted_rows(const posenc_kernels *variant) {
                 .has_shift = which % 7 < 2,
                 .dim = test_sizes[i],
                 .n = counts[which % 7],
-                .weight_stride = which % 4 == 0 ? 3 : which % 4 == 1 ? -1 : 1,
+                .weight_stride = which % 4 == 0   ? 3
+                                 : which % 4 == 1 ? -1
+                                                  : 1,
                 .factor = factors[which / 2 % 5],
             };
             ptrdiff_t strides[] = {(ptrdiff_t)s.dim, (ptrdiff_t)s.dim + 3, -(ptrdiff_t)s.dim - 1, 0};

@@ -35,9 +35,12 @@ static void check_attention(const posenc_score_params *params, const posenc_view
                     sum += weights[j];
                 }
                 for (int64_t j = 0; j < n_k; j++)
-                    truth_close((double)truth_get(p, j, i, h, b), sum > 0.0 ? weights[j] / sum : 0.0, 2e-6, "probability");
+                    truth_close((double)truth_get(p, j, i, h, b), sum > 0.0 ? weights[j] / sum : 0.0, 2e-6,
+                                "probability");
                 for (int64_t c = 0; c < v->ne[0]; c++) {
-                    double want = 0.0, ulp = out->dtype == POSENC_F32 ? 0.0 : out->dtype == POSENC_F16 ? 0x1p-10 : 0x1p-7;
+                    double want = 0.0, ulp = out->dtype == POSENC_F32   ? 0.0
+                                             : out->dtype == POSENC_F16 ? 0x1p-10
+                                                                        : 0x1p-7;
                     for (int64_t j = 0; j < n_k && sum > 0.0; j++)
                         want += weights[j] / sum * (double)truth_get(v, c, j, h / group, b);
                     truth_close((double)truth_get(out, c, i, h, b), want, 8e-6 + ulp, "output");
@@ -51,7 +54,8 @@ static void test_hybrid(void **state) {
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_reseed(NULL);
         for (int round = 0; round < 60; round++) {
-            int64_t dim = 2 * (1 + truth_below(20)), kv_heads = 1 + truth_below(3), n_heads = kv_heads * (1 + truth_below(3));
+            int64_t dim = 2 * (1 + truth_below(20)), kv_heads = 1 + truth_below(3),
+                    n_heads = kv_heads * (1 + truth_below(3));
             int64_t n_k = 1 + truth_below(60), n_q = 1 + truth_below(n_k), n_batch = 1 + truth_below(2);
             posenc_dtype type = (posenc_dtype)truth_below(3);
             truth_tensor q = truth_numbers(type, 1.0, dim, n_q, n_heads, n_batch);
@@ -137,8 +141,10 @@ static void test_permutation(void **state) {
 static void test_nope(void **state) {
     (void)state;
     float q[] = {1, 0, 0, 1}, k[] = {1, 0, 1, 1}, v[] = {1, 3}, out[2];
-    posenc_view queries = posenc_view_dense(q, POSENC_F32, 2, 2, 1, 1), keys = posenc_view_dense(k, POSENC_F32, 2, 2, 1, 1);
-    posenc_view values = posenc_view_dense(v, POSENC_F32, 1, 2, 1, 1), y = posenc_view_dense(out, POSENC_F32, 1, 2, 1, 1);
+    posenc_view queries = posenc_view_dense(q, POSENC_F32, 2, 2, 1, 1),
+                keys = posenc_view_dense(k, POSENC_F32, 2, 2, 1, 1);
+    posenc_view values = posenc_view_dense(v, POSENC_F32, 1, 2, 1, 1),
+                y = posenc_view_dense(out, POSENC_F32, 1, 2, 1, 1);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = 0.70710678f;
     params.mask = posenc_mask_causal();
@@ -188,7 +194,8 @@ static void test_local_global(void **state) {
             float a, b;
             truth_ok(posenc_softmax_join(&sums[0][i], &sums[1][i], &joined, &a, &b));
             for (int j = 0; j < N; j++)
-                truth_close(((double)local[i * N + j] * (double)a + (double)global[i * N + j] * (double)b) / (double)joined.sum,
+                truth_close(((double)local[i * N + j] * (double)a + (double)global[i * N + j] * (double)b) /
+                                (double)joined.sum,
                             (double)whole[i * N + j], 2e-6, "query %d, key %d", i, j);
         }
     }

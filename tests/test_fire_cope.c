@@ -72,7 +72,8 @@ static void test_fire(void **state) {
         for (int round = 0; round < 80; round++) {
             random_perceptron(&m);
             m.params.max_distance = truth_below(round % 8 ? 100 : 1500);
-            int64_t most = m.params.max_distance + 1, n_k = 1 + truth_below(most), n_q = 1 + truth_below(most < 8 ? most : 8);
+            int64_t most = m.params.max_distance + 1, n_k = 1 + truth_below(most),
+                    n_q = 1 + truth_below(most < 8 ? most : 8);
             int64_t q_off = truth_below(most - n_q + 1);
             posenc_fire *fire;
             truth_ok(posenc_fire_create(&m.params, &fire));
@@ -115,13 +116,14 @@ static void cope_row(const posenc_cope_params *p, const posenc_view *x, const po
         double zl = (double)truth_get(z, (int64_t)low, i, h, b), zh = (double)truth_get(z, (int64_t)high, i, h, b);
         double term = w * zh + (1.0 - w) * zl, score = (double)truth_get(x, j, i, h, b), scale = (double)p->scale;
         l[j] = p->form == POSENC_COPE_SCALED ? scale * (score + term) : scale * score + term;
-        /* 3 ulp of each gate move the position, and that moves the term by the slope of z: neighbours differ by 4 at most. */
+        /* 3 ulp of each gate move the position, and that moves the term by the slope of z: neighbours differ by 4 at
+         * most. */
         bound[j] = 4.0 * 4.0 * 0x1p-24 * position + 4e-6 + 0x1p-23 * fabs(l[j]);
     }
 }
 
-static void check_cope(const posenc_cope_params *p, const posenc_view *x, const posenc_view *gates, const posenc_view *z,
-                       const posenc_view *y) {
+static void check_cope(const posenc_cope_params *p, const posenc_view *x, const posenc_view *gates,
+                       const posenc_view *z, const posenc_view *y) {
     static double l[2000], bound[2000];
     for (int64_t b = 0; b < y->ne[3]; b++)
         for (int64_t h = 0; h < y->ne[2]; h++)
@@ -176,7 +178,8 @@ static void test_cope_integers(void **state) {
             z[n] = n % 2 ? INFINITY : (float)n;
         for (int j = 0; j < N; j++)
             gates[j] = j % 2 ? 200.0f : j % 4 ? -200.0f : -INFINITY;
-        posenc_view from = posenc_view_dense(x, POSENC_F32, N, 1, 1, 1), to = posenc_view_dense(y, POSENC_F32, N, 1, 1, 1);
+        posenc_view from = posenc_view_dense(x, POSENC_F32, N, 1, 1, 1),
+                    to = posenc_view_dense(y, POSENC_F32, N, 1, 1, 1);
         posenc_view by = posenc_view_dense(gates, POSENC_F32, N, 1, 1, 1);
         posenc_view terms = posenc_view_dense(z, POSENC_F32, POSITIONS, 1, 1, 1);
         posenc_cope_params params = POSENC_COPE_DEFAULTS;

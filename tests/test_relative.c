@@ -1,5 +1,5 @@
-/* Relative terms (relative.h) against plain double sums of the formulas C.7 - C.15: rules, products, whole schemes through
- * the softmax, values, shifts. */
+/* Relative terms (relative.h) against plain double sums of the formulas C.7 - C.15: rules, products, whole schemes
+ * through the softmax, values, shifts. */
 #include "truth_relative.h"
 
 #include <math.h>
@@ -38,8 +38,8 @@ static int64_t log_bucket(int64_t r, int64_t buckets, int64_t max_position, int6
     return r < 0 ? -bucket : bucket;
 }
 
-static void check_rule(posenc_index_rule rule, int64_t (*row)(int64_t offset, int64_t a, int64_t b), int64_t a, int64_t b,
-                       const char *what) {
+static void check_rule(posenc_index_rule rule, int64_t (*row)(int64_t offset, int64_t a, int64_t b), int64_t a,
+                       int64_t b, const char *what) {
     enum { N = 3000 };
     static int32_t data[N];
     int64_t n = rule.is_strict ? rule.n_rows : N;
@@ -112,10 +112,13 @@ static void test_products(void **state) {
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_reseed(NULL);
         for (int round = 0; round < 60; round++) {
-            int64_t dim = 1 + truth_below(round % 4 ? 70 : 600), n_rows = 1 + truth_below(100);
-            int64_t n_q = 1 + truth_below(round % 3 ? 20 : 1), n_heads = 1 + truth_below(9), n_batch = 1 + truth_below(3);
-            if (round % 50 == 0)
+            int64_t dim = 1 + truth_below(round % 8 ? 70 : 400), n_rows = 1 + truth_below(70);
+            int64_t n_q = 1 + truth_below(round % 3 ? 20 : 1), n_heads = 1 + truth_below(5),
+                    n_batch = 1 + truth_below(2);
+            if (round == 7) { /* more than one block of queries */
                 n_q = 250;
+                n_heads = 1;
+            }
             truth_tensor q = truth_numbers(random_type(), 2.0, dim, n_q, n_heads, n_batch);
             truth_tensor table = truth_numbers(random_type(), 2.0, dim, n_rows, truth_below(2) ? 1 : n_heads, 1);
             int64_t ne[4] = {n_rows, n_q, n_heads, n_batch};
@@ -134,7 +137,8 @@ static void test_products(void **state) {
                     want += term;
                     size += fabs(term);
                 }
-                truth_close((double)truth_get(&y.view, r, i, h, b), want, (double)(dim + 1) * 0x1p-24 * size, "products");
+                truth_close((double)truth_get(&y.view, r, i, h, b), want, (double)(dim + 1) * 0x1p-24 * size,
+                            "products");
             }
             for (int64_t end = n_q * n_heads * n_batch; end > 0;) {
                 int64_t begin = truth_below(end);
@@ -231,9 +235,8 @@ static double reference_logit(const scene *s, int64_t j, int64_t i, int64_t h, i
         double shift = s->kind == TRANSFORMER_XL ? (double)s->u[h * t->dim + c] : 0.0;
         size += ((double)truth_get(&s->q.view, c, i, h, b) + shift) * (double)truth_get(&s->k.view, c, j, h, b);
         if (s->kind == TRANSFORMER_XL)
-            sum += (double)s->v[h * t->dim + c] *
-                   (double)truth_get(&s->by_query_table.view, c, truth_row(t, i, j),
-                                     s->by_query_table.view.ne[2] == 1 ? 0 : h, 0);
+            sum += (double)s->v[h * t->dim + c] * (double)truth_get(&s->by_query_table.view, c, truth_row(t, i, j),
+                                                                    s->by_query_table.view.ne[2] == 1 ? 0 : h, 0);
     }
     if (s->params.by_key.products != NULL)
         sum += dot(&s->k.view, j, &s->by_key_table.view, truth_row(&s->reversed, i, j), h, b);
@@ -278,7 +281,8 @@ static void test_schemes(void **state) {
 
 /* ---- Values ---- */
 
-static void check_values(const truth_shape *t, const truth_tensor *p, const truth_tensor *table, const truth_tensor *z) {
+static void check_values(const truth_shape *t, const truth_tensor *p, const truth_tensor *table,
+                         const truth_tensor *z) {
     TRUTH_EACH(&z->view, c, i, h, b) {
         double want = (double)truth_was(z, c, i, h, b), size = fabs(want);
         for (int64_t j = 0; j < t->n_k; j++)
@@ -299,7 +303,8 @@ static void test_values(void **state) {
         truth_reseed(NULL);
         for (int round = 0; round < 50; round++) {
             truth_shape_random(&t, round % 10 ? 200 : 2000);
-            truth_shape_set_rule(&t, truth_below(2) ? posenc_index_shaw(truth_below(9)) : posenc_index_deberta_log(16, 40));
+            truth_shape_set_rule(&t,
+                                 truth_below(2) ? posenc_index_shaw(truth_below(9)) : posenc_index_deberta_log(16, 40));
             truth_tensor p = truth_numbers(POSENC_F32, 1.0, t.n_k, t.n_q, t.n_heads, t.n_batch);
             TRUTH_EACH(&p.view, j, i, h, b)
             if (!truth_is_seen(&t, i, j))
@@ -310,7 +315,8 @@ static void test_values(void **state) {
             truth_tensor split = truth_tensor_random(z.view.ne);
             truth_copy(&z.view, &split.view);
             truth_mark(&split);
-            truth_ok(posenc_relative_values(&t.index, t.mask, t.q_off, &p.view, &table.view, &z.view, posenc_all_rows()));
+            truth_ok(
+                posenc_relative_values(&t.index, t.mask, t.q_off, &p.view, &table.view, &z.view, posenc_all_rows()));
             check_values(&t, &p, &table, &z);
             for (int64_t end = t.n_q * t.n_heads * t.n_batch; end > 0;) {
                 int64_t begin = truth_below(end);
@@ -358,7 +364,8 @@ static void test_shifts(void **state) {
     for (int round = 0; round < 200; round++) {
         posenc_dtype type = random_type();
         int64_t n_q = 1 + truth_below(12), n_k = n_q + truth_below(20), n_heads = 1 + truth_below(3);
-        truth_tensor x = truth_numbers(type, 2.0, n_k, n_q, n_heads, 2), wide = truth_numbers(type, 2.0, 2 * n_q - 1, n_q, n_heads, 2);
+        truth_tensor x = truth_numbers(type, 2.0, n_k, n_q, n_heads, 2),
+                     wide = truth_numbers(type, 2.0, 2 * n_q - 1, n_q, n_heads, 2);
         truth_tensor y = truth_tensor_random_of(type, x.view.ne);
         truth_tensor square = truth_tensor_random_of(type, (int64_t[4]){n_q, n_q, n_heads, 2});
         truth_ok(posenc_relative_shift(&x.view, &y.view));
@@ -371,8 +378,8 @@ static void test_shifts(void **state) {
             truth_close((double)truth_get(&y.view, j, i, h, b), (double)want, 0.0, "shift");
         }
         TRUTH_EACH(&square.view, j, i, h, b)
-        truth_close((double)truth_get(&square.view, j, i, h, b), (double)truth_get(&wide.view, j - i + n_q - 1, i, h, b),
-                    0.0, "skew");
+        truth_close((double)truth_get(&square.view, j, i, h, b),
+                    (double)truth_get(&wide.view, j - i + n_q - 1, i, h, b), 0.0, "skew");
         truth_nothing_else_changed(&y, 0, n_k, "shift");
         truth_nothing_else_changed(&square, 0, n_q, "skew");
         truth_tensor *all[] = {&x, &wide, &y, &square};

@@ -1,5 +1,5 @@
-/* Gradients of the relative terms (relative_grad.h) against the sums of FORMULAS E.5 in double, one term after the other,
- * and against what they are the gradients of. */
+/* Gradients of the relative terms (relative_grad.h) against the sums of FORMULAS E.5 in double, one term after the
+ * other, and against what they are the gradients of. */
 #include "truth_relative.h"
 
 #include <math.h>
@@ -83,7 +83,8 @@ static void test_shaw(void **state) {
             truth_tensor ds = gradient(&t), q = truth_numbers(type, 2.0, t.dim, t.n_q, t.n_heads, t.n_batch);
             truth_tensor table = truth_numbers(type, 2.0, t.dim, t.rule.n_rows, heads, 1);
             truth_tensor w = zeros(t.rule.n_rows, t.n_q, t.n_heads, t.n_batch);
-            truth_tensor dq = zeros(t.dim, t.n_q, t.n_heads, t.n_batch), da = zeros(t.dim, t.rule.n_rows, heads, batches);
+            truth_tensor dq = zeros(t.dim, t.n_q, t.n_heads, t.n_batch),
+                         da = zeros(t.dim, t.rule.n_rows, heads, batches);
             posenc_rows all = posenc_all_rows();
             truth_ok(posenc_relative_sums_by_query(&t.index, t.mask, t.q_off, &ds.view, &w.view, all));
             truth_ok(posenc_relative_combine(&w.view, &table.view, scale, &dq.view, all));
@@ -264,12 +265,15 @@ static void test_splits(void **state) {
             truth_tensor whole = zeros(t.dim, n, heads, 1), split = zeros(t.dim, n, heads, 1);
             truth_ok(posenc_relative_collect(&w.view, &x.view, NULL, 0.3f, &whole.view, posenc_all_rows()));
             for (int64_t row = n * heads - 1; row >= 0; row--)
-                truth_ok(posenc_relative_collect(&w.view, &x.view, NULL, 0.3f, &split.view, (posenc_rows){row, row + 1}));
+                truth_ok(
+                    posenc_relative_collect(&w.view, &x.view, NULL, 0.3f, &split.view, (posenc_rows){row, row + 1}));
             truth_same_views(&split.view, &whole.view, "collect, split");
-            truth_tensor y = zeros(t.dim, t.n_q, t.n_heads, t.n_batch), y_split = zeros(t.dim, t.n_q, t.n_heads, t.n_batch);
+            truth_tensor y = zeros(t.dim, t.n_q, t.n_heads, t.n_batch),
+                         y_split = zeros(t.dim, t.n_q, t.n_heads, t.n_batch);
             truth_ok(posenc_relative_combine(&w.view, &whole.view, 0.3f, &y.view, posenc_all_rows()));
             for (int64_t row = t.n_q * t.n_heads * t.n_batch - 1; row >= 0; row--)
-                truth_ok(posenc_relative_combine(&w.view, &whole.view, 0.3f, &y_split.view, (posenc_rows){row, row + 1}));
+                truth_ok(
+                    posenc_relative_combine(&w.view, &whole.view, 0.3f, &y_split.view, (posenc_rows){row, row + 1}));
             truth_same_views(&y_split.view, &y.view, "combine, split");
             truth_tensor *every[] = {&w, &x, &whole, &split, &y, &y_split};
             for (int k = 0; k < 6; k++)

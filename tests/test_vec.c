@@ -117,6 +117,7 @@ static void test_arithmetic(void **state) {
         EXPECT_FLOATS(v_fma(va, vb, vc), fmaf(a.at[k], b.at[k], c.at[k]));
         EXPECT_FLOATS(v_fms(va, vb, vc), fmaf(a.at[k], b.at[k], -c.at[k]));
         EXPECT_FLOATS(v_neg(va), negated(a.at[k]));
+        EXPECT_FLOATS(v_reverse(va), a.at[VF - 1 - k]);
         EXPECT_FLOATS(v_neg_even(va), k % 2 == 0 ? negated(a.at[k]) : a.at[k]);
         EXPECT_FLOATS(v_max(va, vb), a.at[k] > b.at[k] ? a.at[k] : b.at[k]);
         EXPECT_FLOATS(v_zero_if(v_lt(va, vb), vc), a.at[k] < b.at[k] ? 0.0f : c.at[k]);
@@ -234,6 +235,10 @@ static void test_integers(void **state) {
         EXPECT_INTS(vi_max(vi_of(a), vi_of(b)), a.at[k] > b.at[k] ? a.at[k] : b.at[k]);
         EXPECT_FLOATS(v_select(vi_lt(vi_of(a), vi_of(b)), v_set1(1.0f), v_set1(2.0f)), a.at[k] < b.at[k] ? 1.0f : 2.0f);
         EXPECT_FLOATS(v_from_int(vi_of(a)), (float)a.at[k]);
+        ints other = a;
+        other.at[round % VF] ^= 1 << (round / VF % 31); /* in one bit of one lane */
+        EXPECT_INTS(vi_set1(vi_same(vi_of(a), vi_of(a))), 1);
+        EXPECT_INTS(vi_set1(vi_same(vi_of(a), vi_of(other))), 0);
     }
 }
 

@@ -1,5 +1,5 @@
-/* The golden vectors of the query-dependent terms (FORMULAS C.7 - C.9, C.11 - C.15, C.17, C.19, E.5) and of attention as a
- * whole (C.4, C.31, C.32), through the public API, on every tier. */
+/* The golden vectors of the query-dependent terms (FORMULAS C.7 - C.9, C.11 - C.15, C.17, C.19, E.5) and of attention
+ * as a whole (C.4, C.31, C.32), through the public API, on every tier. */
 #include "truth_json.h"
 #include "truth_rope.h"
 
@@ -82,8 +82,8 @@ static int check_c08(const example *e) {
         z.data[i] = 0.0f;
     make_index(posenc_index_shaw((int64_t)value(e, "k_max")), 0, n_q, n_k, &index);
     truth_ok(posenc_relative_combine(&p.view, &v.view, 1.0f, &z.view, posenc_all_rows()));
-    truth_ok(posenc_relative_values(&index.line, posenc_mask_none(), 0, &p.view, &table.view, &z.view,
-                                    posenc_all_rows()));
+    truth_ok(
+        posenc_relative_values(&index.line, posenc_mask_none(), 0, &p.view, &table.view, &z.view, posenc_all_rows()));
     return match(e, z.data, 0, (int)(z.view.ne[0] * n_q));
 }
 
@@ -301,8 +301,8 @@ static int check_c31(const example *e) {
     dense(&pe, n_centres, n);
     for (int64_t t = 0; t < n; t++)
         for (int64_t c = 0; c < n_centres; c++)
-            pe.data[t * n_centres + c] =
-                (float)exp(-((double)t - (double)centres[c]) * ((double)t - (double)centres[c]) / (2.0 * sigma * sigma));
+            pe.data[t * n_centres + c] = (float)exp(-((double)t - (double)centres[c]) *
+                                                    ((double)t - (double)centres[c]) / (2.0 * sigma * sigma));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = (float)value(e, "scale");
     return match_attention(e, &params, &pe, &pe, &pe);
@@ -349,13 +349,20 @@ static int check_e05(const example *e) {
 static void test_vectors(void **state) {
     (void)state;
     static const vector_file files[] = {
-        {"C04_rope_alibi", check_c04},       {"C07_shaw_keys", check_c07},
-        {"C08_shaw_values", check_c08},      {"C09_seed_relative_scores", check_c09},
-        {"C11_transformer_xl", check_c11},   {"C12_rel_shift", check_c12},
-        {"C13_unmasked_skew", check_c13},    {"C14_deberta", check_c14},
-        {"C15_deberta_log_bucket", check_c15}, {"C17_fire", check_c17},
-        {"C19_cope", check_c19},             {"C31_rbf_attention", check_c31},
-        {"C32_attention", check_c32},        {"E05_shaw_grad", check_e05},
+        {"C04_rope_alibi", check_c04},
+        {"C07_shaw_keys", check_c07},
+        {"C08_shaw_values", check_c08},
+        {"C09_seed_relative_scores", check_c09},
+        {"C11_transformer_xl", check_c11},
+        {"C12_rel_shift", check_c12},
+        {"C13_unmasked_skew", check_c13},
+        {"C14_deberta", check_c14},
+        {"C15_deberta_log_bucket", check_c15},
+        {"C17_fire", check_c17},
+        {"C19_cope", check_c19},
+        {"C31_rbf_attention", check_c31},
+        {"C32_attention", check_c32},
+        {"E05_shaw_grad", check_e05},
     };
     check_vector_files(files, sizeof files / sizeof files[0], 31, 680, 0);
 }

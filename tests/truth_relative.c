@@ -7,7 +7,7 @@ void truth_shape_random(truth_shape *s, int64_t most_keys) {
     s->n_heads = 1 + truth_below(4);
     s->n_batch = 1 + truth_below(2);
     s->q_off = truth_below(4) ? s->n_k - s->n_q : truth_below(s->n_k + 10) - 5;
-    s->mask = truth_below(3) ? posenc_mask_causal()
+    s->mask = truth_below(3)   ? posenc_mask_causal()
               : truth_below(2) ? posenc_mask_none()
                                : posenc_mask_symmetric(1 + truth_below(s->n_k));
 }

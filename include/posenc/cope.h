@@ -4,12 +4,12 @@
  *     P_j = min(g_j + g_(j+1) + .. + g_(i_abs), n_positions - 1)
  *     b_j = (1 - w) z_(floor P) + w z_(ceil P),   w = P - floor P,   z_n = q_i . E[n]
  *
- * (arXiv 2405.18719). z are the products of relative.h with the table E, so that a row costs one pass; past the key where
- * P reaches n_positions - 1 no gate is evaluated any more.
+ * (arXiv 2405.18719). z are the products of relative.h with the table E, so that a row costs one pass; past the key
+ * where P reaches n_positions - 1 no gate is evaluated any more.
  *
- * What to expect: gates within 3 ulp, their sum in double, from the query backwards, one after the other; the interpolation
- * in float32. A NaN among the gates counts as the end: it and the keys before it get z_(n_positions - 1). The same bits on
- * every tier, and however rows are split.
+ * What to expect: gates within 3 ulp, their sum in double, from the query backwards, one after the other; the
+ * interpolation in float32. A NaN among the gates counts as the end: it and the keys before it get z_(n_positions -
+ * 1). The same bits on every tier, and however rows are split.
  *
  * Example: causal, logits of all rows in place, then their softmax
  *
@@ -47,10 +47,10 @@ typedef struct posenc_cope_params {
 #define POSENC_COPE_DEFAULTS                                                                                           \
     { 1.0f, POSENC_COPE_LISTING, 0 }
 
-/* y[j] = the logit of key j for j <= q_off + i, -inf beyond. x: scores q . k, f32 [n_k, n_q, n_heads, n_batch], y the same
- * view or apart; gates: scores that make the gates instead of x (the published option of separate gate keys), like x,
- * apart from y, or NULL; z: f32 [n_positions, n_q, n_heads, n_batch], 1 <= n_positions <= 2^24, apart from y. A row is one
- * query of one head: row = (batch * n_heads + head) * n_q + query. */
+/* y[j] = the logit of key j for j <= q_off + i, -inf beyond. x: scores q . k, f32 [n_k, n_q, n_heads, n_batch], y the
+ * same view or apart; gates: scores that make the gates instead of x (the published option of separate gate keys),
+ * like x, apart from y, or NULL; z: f32 [n_positions, n_q, n_heads, n_batch], 1 <= n_positions <= 2^24, apart from y.
+ * A row is one query of one head: row = (batch * n_heads + head) * n_q + query. */
 POSENC_API posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_view *x,
                                             const posenc_view *gates, const posenc_view *z, const posenc_view *y,
                                             posenc_rows rows);

@@ -125,6 +125,7 @@ V_INLINE vf v_first_or(vf a, size_t n, vf fill) {
     return _mm256_blendv_ps(fill, a, _mm256_castsi256_ps(v_first_lanes_(n)));
 }
 V_INLINE vf v_swap_pairs(vf a) { return _mm256_permute_ps(a, 0xb1); }
+V_INLINE vf v_reverse(vf a) { return _mm256_permutevar8x32_ps(a, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0)); }
 /* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
 V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
     __m256 even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
@@ -159,6 +160,7 @@ V_INLINE vi vi_mul(vi a, vi b) { return _mm256_mullo_epi32(a, b); }
 V_INLINE vi vi_min(vi a, vi b) { return _mm256_min_epi32(a, b); }
 V_INLINE vi vi_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
 V_INLINE vm vi_lt(vi a, vi b) { return _mm256_castsi256_ps(_mm256_cmpgt_epi32(b, a)); }
+V_INLINE int vi_same(vi a, vi b) { return _mm256_movemask_epi8(_mm256_cmpeq_epi32(a, b)) == -1; }
 V_INLINE vi vi_load_n(const int32_t *p, size_t n) { return _mm256_maskload_epi32(p, v_first_lanes_(n)); }
 V_INLINE vi vi_load_u8_n(const uint8_t *p, size_t n) {
     uint64_t bytes = 0;

@@ -95,6 +95,10 @@ V_INLINE vf v_select(vm m, vf a, vf b) { return _mm512_mask_mov_ps(b, m, a); }
 /* lanes n and beyond become those of fill */
 V_INLINE vf v_first_or(vf a, size_t n, vf fill) { return _mm512_mask_mov_ps(fill, v_first_lanes_(n), a); }
 V_INLINE vf v_swap_pairs(vf a) { return _mm512_permute_ps(a, 0xb1); }
+V_INLINE vf v_reverse(vf a) {
+    const __m512i index = _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm512_permutexvar_ps(index, a);
+}
 /* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
 V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -133,6 +137,7 @@ V_INLINE vi vi_mul(vi a, vi b) { return _mm512_mullo_epi32(a, b); }
 V_INLINE vi vi_min(vi a, vi b) { return _mm512_min_epi32(a, b); }
 V_INLINE vi vi_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
 V_INLINE vm vi_lt(vi a, vi b) { return _mm512_cmplt_epi32_mask(a, b); }
+V_INLINE int vi_same(vi a, vi b) { return _mm512_cmpneq_epi32_mask(a, b) == 0; }
 V_INLINE vi vi_load_n(const int32_t *p, size_t n) { return _mm512_maskz_loadu_epi32(v_first_lanes_(n), p); }
 V_INLINE vi vi_load_u8_n(const uint8_t *p, size_t n) {
     return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(v_first_lanes_(n), p));

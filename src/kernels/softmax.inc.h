@@ -128,6 +128,7 @@ static float store_logits(const row *a) {
     case WITH_ALIBI: return make_logits(a, WITH_ALIBI, 1);
     case WITH_LINE: return make_logits(a, WITH_LINE, 1);
     case WITH_BIAS: return make_logits(a, WITH_BIAS, 1);
+    case WITH_QUERY_TERM: return make_logits(a, WITH_QUERY_TERM, 1);
     default: return make_logits(a, WITH_ANYTHING, 1);
     }
 }

@@ -125,6 +125,10 @@ V_INLINE vf v_first_or(vf a, size_t n, vf fill) {
     return vbslq_f32(vcltq_u32(lane, vdupq_n_u32((uint32_t)n)), a, fill);
 }
 V_INLINE vf v_swap_pairs(vf a) { return vrev64q_f32(a); }
+V_INLINE vf v_reverse(vf a) {
+    vf pairs = vrev64q_f32(a);
+    return vextq_f32(pairs, pairs, 2);
+}
 /* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
 V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
     *lo = vzip1q_f32(a, b);
@@ -158,6 +162,7 @@ V_INLINE vi vi_mul(vi a, vi b) { return vmulq_s32(a, b); }
 V_INLINE vi vi_min(vi a, vi b) { return vminq_s32(a, b); }
 V_INLINE vi vi_max(vi a, vi b) { return vmaxq_s32(a, b); }
 V_INLINE vm vi_lt(vi a, vi b) { return vcltq_s32(a, b); }
+V_INLINE int vi_same(vi a, vi b) { return vminvq_u32(vceqq_s32(a, b)) != 0; }
 V_INLINE vi vi_load_n(const int32_t *p, size_t n) {
     int32_t lanes[4] = {0};
     memcpy(lanes, p, n * sizeof *p);
