@@ -52,6 +52,8 @@ static void add_rows(const posenc_score_params *params, const posenc_view *ds, i
 
 static posenc_status check_line_call(const posenc_score_params *params, const posenc_view *ds,
                                      const posenc_line *gradient, int64_t *n_heads) {
+    if (params == NULL)
+        return POSENC_ERR_NULL;
     posenc_status status = posenc_check_input(ds);
     if (status == POSENC_OK)
         status = posenc_require_f32(ds);

@@ -36,6 +36,8 @@ static posenc_status check_sink_rows(const float *dsink_rows) {
 static posenc_status check_call(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
                                 const posenc_view *s, const posenc_view *dx, const posenc_view *db,
                                 const float *dsink_rows, posenc_rows *rows) {
+    if (params == NULL)
+        return POSENC_ERR_NULL;
     posenc_status status = posenc_check_input(p);
     if (status == POSENC_OK)
         status = posenc_require_f32(p);
@@ -45,7 +47,7 @@ static posenc_status check_call(const posenc_score_params *params, const posenc_
         status = check_input(dp, p);
     if (status == POSENC_OK && params->cap != 0.0f)
         status = check_input(s, p);
-    if (params != NULL && params->cap == 0.0f)
+    if (params->cap == 0.0f)
         s = NULL;
     if (status == POSENC_OK)
         status = check_result(dx, p, dp, s);

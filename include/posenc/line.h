@@ -11,7 +11,7 @@
  *     windows                    here               posenc_line_mask
  *
  * Calls that write a line take any range of offsets within +-(2^31 - 1) and 1 .. 2^20 heads; a line of stride 0 counts as one
- * head. Offsets outside int32 are POSENC_ERR_POSITION, a stride below n_offsets POSENC_ERR_STRIDE. All numbers are made in double
+ * head. Other offsets are POSENC_ERR_OFFSETS, a stride below n_offsets POSENC_ERR_STRIDE. All numbers are made in double
  * or double-double without the system's libm, so that lines have the same bits on every machine.
  *
  * Example: T5's bias for a decoder of 1024 tokens, table[32][n_heads]

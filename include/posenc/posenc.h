@@ -7,8 +7,10 @@
  *   rope_scaling.h  its frequencies: linear, NTK, YaRN, LongRoPE, Llama-3 ...
  *   rope_config.h   its parameters, from what models publish
  *   sinusoidal.h    sinusoidal encoding
- *   alibi.h         ALiBi slopes and bias
- *   softmax.h       scale, ALiBi bias, causal mask and softmax in one call
+ *   mask.h          which keys a query sees
+ *   line.h          biases by offset, one float per offset and head
+ *   alibi.h         ALiBi slopes
+ *   softmax.h       scale, soft cap, every bias and mask, sinks and softmax in one call
  *
  * Rules that hold for every call:
  *
@@ -30,6 +32,8 @@
 #include <posenc/alibi.h>
 #include <posenc/angles.h>
 #include <posenc/isa.h>
+#include <posenc/line.h>
+#include <posenc/mask.h>
 #include <posenc/rope.h>
 #include <posenc/rope_config.h>
 #include <posenc/rope_scaling.h>

@@ -69,7 +69,7 @@ typedef struct posenc_score_params {
 
     posenc_mask mask;
     int64_t q_off;                /* position of query 0 where key j has position j: n_k - n_q with a cache */
-    const int32_t *q_pos, *k_pos; /* positions [n_q], [n_k], each at most 2^30 in size, instead of q_off; both or neither */
+    const int32_t *q_pos, *k_pos; /* positions [n_q], [n_k], each below 2^30 in size, instead of q_off; both or neither */
     const int32_t *cu_seqlens;    /* packed documents: key j and query q_off + i (the same order, whatever q_pos says)
                                      belong to document d if cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending */
     int64_t n_seqs;
