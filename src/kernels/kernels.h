@@ -119,9 +119,10 @@ typedef struct posenc_relative_line {
 
 typedef enum posenc_softmax_form { POSENC_PROBABILITIES, POSENC_EXPONENTIALS, POSENC_LOGITS } posenc_softmax_form;
 
-/* One row of softmax.h. Seen are the keys begin <= j < end but hole_begin <= j < hole_end (begin <= hole_begin < hole_end <=
- * end <= n, or no hole: 0, 0); others become 0, or -inf for logits. x may equal y, and may be NULL for zeros. The offset of key j is j - position, or
- * k_pos[j] - position; with k_pos only offsets lowest .. highest are seen. Lines cover every offset that is seen. */
+/* One row of softmax.h. Seen are the keys begin <= j < end but hole_begin <= j < hole_end, where begin <= hole_begin < hole_end
+ * <= end <= n; without a hole both are 0, and if nothing is seen begin and end are too. Keys that are not seen become 0, or
+ * -inf for logits. x may equal y, and may be NULL for zeros. The offset of key j is j - position, or k_pos[j] - position; with
+ * k_pos only offsets lowest .. highest are seen. Lines cover every offset that is seen. */
 typedef struct posenc_softmax_row_args {
     const void *x;
     void *y;

@@ -85,7 +85,7 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, int stores) {
             logit_run(a, r, kind, stores, max);
     for (int k = 1; k < STEP; k++)
         max[0] = v_max(max[k], max[0]);
-    return v_max_lanes(max[0]);
+    return v_max_lanes(max[0]) + 0.0f; /* -0 becomes +0 */
 }
 
 static float store_logits(const row *a) {

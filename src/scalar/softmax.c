@@ -58,7 +58,7 @@ static float max_logit(const row *a) {
         float l = logit(a, j);
         max = l > max ? l : max; /* a NaN is passed over here and spoils the sum instead */
     }
-    return max;
+    return max + 0.0f; /* of zeros, +0: which comes first differs */
 }
 
 /* The sum of exponentials in the canonical order. */
