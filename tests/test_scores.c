@@ -41,7 +41,7 @@ static int is_seen(const scene *s, int64_t j, int64_t i, int64_t b) {
     const posenc_score_params *p = &s->params;
     int64_t at = p->k_pos != NULL ? p->k_pos[j] : j, query = p->q_pos != NULL ? p->q_pos[i] : p->q_off + i;
     const posenc_mask *m = &p->mask;
-    if (m->before >= 0 && query - at > m->before && at >= m->n_first)
+    if (m->before >= 0 && query - at > m->before && (m->n_first == 0 || at >= m->n_first))
         return 0;
     if (m->after >= 0 && at - query > m->after)
         return 0;

@@ -6,7 +6,7 @@
  *
  * A query at position p sees the key at position j if all of these hold:
  *
- *     p - j <= before            unless before is negative, or j < n_first
+ *     p - j <= before            unless before is negative, or 0 <= j < n_first
  *     j - p <= after             unless after is negative
  *     j / chunk == p / chunk     unless chunk is 0 (rounding towards minus infinity)
  *

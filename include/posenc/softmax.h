@@ -16,7 +16,7 @@
  *   - A row whose every logit is -inf, or that may see no key, is what `empty` says.
  *   - A NaN or +inf among the logits makes every allowed entry of its row NaN.
  *   - Against the exact function of the same float32 inputs: |error| <= 2e-6 absolute for rows up to 2^20 keys
- *     while |l| <= 16; beyond, the rounding of l itself, 2^-24 |l| relative, comes on top. Soft cap: tanh within 4 ulp.
+ *     while |l| <= 16; beyond, the rounding of l itself, 2^-24 |l| relative, comes on top. Soft cap: tanh within 2 ulp.
  *   - The sum is taken in a fixed order (key j joins lane j mod 32; every 512 keys the lanes move on to double), so the bits
  *     do not depend on instruction set, split, alignment, or on how a mask is given.
  *

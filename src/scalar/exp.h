@@ -26,7 +26,7 @@ static inline float posenc_exp_nonpositive(float x) {
     return p * posenc_float(posenc_bits(z) << 23); /* 2^n */
 }
 
-/* tanh(x), within 4 ulp. */
+/* tanh(x), within 2 ulp. */
 static inline float posenc_tanh(float x) {
     float size = fabsf(x), t;
     if (size < POSENC_TANH_SMALL) {
