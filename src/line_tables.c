@@ -36,7 +36,7 @@ posenc_status posenc_check_index_entries(const posenc_index_line *index, int64_t
     return POSENC_OK;
 }
 
-posenc_status posenc_check_table(const posenc_bias_table *table, int64_t n_heads) {
+posenc_status posenc_check_bias_table(const posenc_bias_table *table, int64_t n_heads) {
     if (table == NULL)
         return POSENC_ERR_NULL;
     if (table->n_rows < 0 || table->n_rows > INT32_MAX || table->n_heads != n_heads)
@@ -102,7 +102,7 @@ posenc_status posenc_line_gather(const posenc_index_line *index, const posenc_bi
         return POSENC_ERR_SCALE;
     posenc_status status = posenc_check_whole_line(line, &n_heads);
     if (status == POSENC_OK)
-        status = posenc_check_table(table, n_heads);
+        status = posenc_check_bias_table(table, n_heads);
     if (status == POSENC_OK)
         status = posenc_check_whole_index(index, table->n_rows);
     if (status == POSENC_OK)

@@ -55,7 +55,7 @@ static posenc_status check_pairs(const window *w, const posenc_bias_table *table
         return POSENC_ERR_SHAPE;
     if (scores->ne[2] < 1 || scores->ne[2] > POSENC_MAX_HEADS)
         return POSENC_ERR_N_HEADS;
-    posenc_status status = posenc_check_table(table, scores->ne[2]);
+    posenc_status status = posenc_check_bias_table(table, scores->ne[2]);
     if (status == POSENC_OK && table->n_rows != w->n_rows)
         status = POSENC_ERR_SHAPE;
     return status;
