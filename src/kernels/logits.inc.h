@@ -9,8 +9,8 @@ typedef posenc_softmax_row_args row;
 typedef enum logit_kind { SCALED, WITH_ALIBI, WITH_LINE, WITH_BIAS, WITH_ANYTHING } logit_kind;
 
 V_INLINE logit_kind kind_of(const row *a) {
-    int is_plain = a->x != NULL && a->x_type == POSENC_F32 && a->y_type == POSENC_F32 && a->k_pos == NULL && a->cap == 0.0f && a->bytes == NULL &&
-                   a->by_query.product == NULL && a->by_key.product == NULL;
+    int is_plain = a->x != NULL && a->x_type == POSENC_F32 && a->y_type == POSENC_F32 && a->k_pos == NULL &&
+                   a->cap == 0.0f && a->bytes == NULL && a->by_query.product == NULL && a->by_key.product == NULL;
     int has_alibi = a->slope != 0.0f, has_line = a->line.at != NULL, has_bias = a->bias != NULL;
     if (!is_plain || has_alibi + has_line + has_bias > 1)
         return WITH_ANYTHING;

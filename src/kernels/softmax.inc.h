@@ -46,7 +46,8 @@ V_INLINE size_t lanes_left(size_t rest, int k) {
 
 /* ---- First pass: logits and their maximum ---- */
 
-V_INLINE void logit_step(const row *a, size_t j, size_t rest, const logit_kind kind, int is_ragged, int stores, vf *max) {
+V_INLINE void logit_step(const row *a, size_t j, size_t rest, const logit_kind kind, int is_ragged, int stores,
+                         vf *max) {
     for (int k = 0; k < STEP; k++) {
         size_t at = j + (size_t)k * VF, n = lanes_left(rest, k);
         vf l = kind == WITH_ANYTHING ? any_logits(a, at, n, is_ragged) : plain_logits(a, at, n, kind);
