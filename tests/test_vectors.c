@@ -155,7 +155,7 @@ static int check_c26(const example *e) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = (float)value(e, "scale");
     params.cap = (float)value(e, "softcap");
-    posenc_line line = {bias, 0, n, 1, n};
+    posenc_line line = {bias, 0, n, 1, n, 0};
     params.line = &line;
     posenc_view masks = posenc_view_dense(mask, POSENC_F32, n, 1, 1, 1);
     params.bias = &masks;
