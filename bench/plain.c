@@ -164,3 +164,17 @@ void plain_cope(const float *x, const float *z, float *y, size_t n, size_t n_pos
         y[j] = scale * x[j] + (1.0f - w) * z[(size_t)low] + w * z[(size_t)high];
     }
 }
+
+void plain_softmax_backward(const float *p, const float *dp, float *dx, size_t n, float scale) {
+    float g = 0.0f;
+    for (size_t j = 0; j < n; j++)
+        g += p[j] * dp[j];
+    for (size_t j = 0; j < n; j++)
+        dx[j] = scale * p[j] * (dp[j] - g);
+}
+
+void plain_add_axes(float *y, const float *by_row, const float *by_column, size_t height, size_t width) {
+    for (size_t v = 0; v < height; v++)
+        for (size_t u = 0; u < width; u++)
+            y[v * width + u] += by_row[v] + by_column[u];
+}

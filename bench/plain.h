@@ -54,5 +54,10 @@ void plain_affine(const float *x, float *y, float a, float b, size_t n);
 
 /* The logits of cope.h, listing form, all keys seen: gates, their sums, the interpolation, each a loop. */
 void plain_cope(const float *x, const float *z, float *y, size_t n, size_t n_positions, float scale);
+/* dx = scale * p (dp - sum p dp) */
+void plain_softmax_backward(const float *p, const float *dp, float *dx, size_t n, float scale);
+
+/* y[v * width + u] += by_row[v] + by_column[u] */
+void plain_add_axes(float *y, const float *by_row, const float *by_column, size_t height, size_t width);
 
 #endif

@@ -461,6 +461,58 @@ static void hash_cope_row(sweep *s) {
         }
 }
 
+/* Probabilities of every size, some nothing; bounds, caps, sinks. */
+static void hash_softmax_backward(sweep *s) {
+    static float p[MAX], dp[MAX], scores[MAX], dx[MAX], db[MAX];
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int round = 0; round < 48; round++) {
+            size_t n = 2 * sizes[k] + 11;
+            for (size_t i = 0; i < n; i++) {
+                p[i] = round % 3 == 0 && next(s) % 4 == 0 ? 0.0f : (float)fabs(even(s, 1.0));
+                dp[i] = (float)even(s, 4.0);
+                scores[i] = (float)even(s, 40.0);
+            }
+            if (round % 16 == 15)
+                dp[next(s) % n] = round == 15 ? NAN : INFINITY;
+            float dsink = 0.0f;
+            posenc_softmax_backward_args args = {
+                .p = p,
+                .dp = dp,
+                .s = round % 4 >= 2 ? scores : NULL,
+                .dx = dx,
+                .db = round % 2 ? db : NULL,
+                .n = n,
+                .end = round % 5 == 0 ? n : (size_t)(next(s) % (n + 1)),
+                .scale = (float)even(s, 1.0),
+                .inv_cap = 0.05f,
+                .bias_slope = 0.3f,
+                .dsink = &dsink,
+            };
+            args.begin = args.end / 3;
+            if (args.begin + 4 < args.end && round % 6 == 0) {
+                args.hole_begin = args.begin + 1;
+                args.hole_end = args.end - 2;
+            }
+            s->kernels->softmax_backward(&args);
+            hash_floats(s, dx, n);
+            hash_floats(s, db, round % 2 ? n : 0);
+            hash_floats(s, &dsink, 1);
+        }
+}
+
+static void hash_add_axes(sweep *s) {
+    static float y[MAX_ROWS * MAX];
+    float by_row[MAX_ROWS], by_column[MAX];
+    for (size_t k = 0; k < N_SIZES; k++) {
+        fill_floats(s, y, MAX_ROWS * sizes[k], 8.0f);
+        fill_floats(s, by_row, MAX_ROWS, 8.0f);
+        fill_floats(s, by_column, sizes[k], 8.0f);
+        posenc_add_axes_args args = {y, by_row, by_column, MAX_ROWS, sizes[k]};
+        s->kernels->add_axes(&args);
+        hash_floats(s, y, MAX_ROWS * sizes[k]);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(sweep *);

@@ -14,7 +14,12 @@
  *   fire.h          FIRE: a function of the relative distance
  *   cope.h          CoPE: positions that count gates
  *   attention.h     attention as a plain reference
+ *   line.h          biases by offset, one float per offset and head; T5's buckets
+ *   line_functions.h  lines from functions of the offset: KERPLE, Sandwich, cosines
+ *   alibi.h         ALiBi slopes, line and rows
+ *   image_bias.h    Swin's bias, decomposed relative positions
  *   softmax.h       scale, soft cap, every bias and mask, sinks and softmax in one call
+ *   softmax_backward.h  gradients of scores, biases and their parameters
  *
  * Rules that hold for every call:
  *
@@ -38,8 +43,10 @@
 #include <posenc/attention.h>
 #include <posenc/cope.h>
 #include <posenc/fire.h>
+#include <posenc/image_bias.h>
 #include <posenc/isa.h>
 #include <posenc/line.h>
+#include <posenc/line_functions.h>
 #include <posenc/mask.h>
 #include <posenc/relative.h>
 #include <posenc/relative_grad.h>
@@ -48,6 +55,7 @@
 #include <posenc/rope_scaling.h>
 #include <posenc/sinusoidal.h>
 #include <posenc/softmax.h>
+#include <posenc/softmax_backward.h>
 #include <posenc/types.h>
 #include <posenc/version.h>
 

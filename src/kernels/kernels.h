@@ -151,6 +151,25 @@ typedef struct posenc_softmax_row_args {
     posenc_softmax_sum *sum; /* or NULL */
 } posenc_softmax_row_args;
 
+/* The gradient of softmax.h's row, as softmax_backward.h has it, over the seen keys (bounds as above): dx, and db unless it is
+ * NULL; 0 for keys that are not seen, whatever stands there, and where p < FLT_MIN. With s there is a cap. dx and db may equal an input.
+ * The sums of p dp and of p go by the canonical order below, products joining by fma; -(1 - sum p) g goes to dsink unless it is NULL. */
+typedef struct posenc_softmax_backward_args {
+    const float *p, *dp, *s;
+    float *dx, *db;
+    size_t n;
+    size_t begin, hole_begin, hole_end, end;
+    float scale, inv_cap, bias_slope;
+    float *dsink;
+} posenc_softmax_backward_args;
+
+/* y[v * width + u] = (y[v * width + u] + by_row[v]) + by_column[u], v < height, u < width */
+typedef struct posenc_add_axes_args {
+    float *y;
+    const float *by_row, *by_column;
+    size_t height, width;
+} posenc_add_axes_args;
+
 /* Lanes and block of the canonical sum: key j joins lane j % LANES; after BLOCK keys the lanes, so far in float32, are
  * added to 32 lanes in double. 16 terms a lane keep the float32 part below 1e-6; see docs/numerics.md. */
 #define POSENC_SUM_LANES 32
