@@ -27,7 +27,7 @@ typedef struct kernel_job {
     bench_rows heads, results; /* rope, norm, convert: what is read and what is written */
     float *cos_row, *sin_row;  /* rope: ready rows */
     float *inv_freq;           /* angle_rows: what the plain loop starts from */
-    float *weight;             /* norm */
+    float *factors;            /* norm */
     double *frequency, *zeros; /* angle_anchors: tables */
     double *cos, *sin;         /* angle_rows: anchors */
     posenc_offset_column *offsets;

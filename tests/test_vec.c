@@ -112,6 +112,8 @@ static void test_arithmetic(void **state) {
         EXPECT_FLOATS(v_add(va, vb), a.at[k] + b.at[k]);
         EXPECT_FLOATS(v_sub(va, vb), a.at[k] - b.at[k]);
         EXPECT_FLOATS(v_mul(va, vb), a.at[k] * b.at[k]);
+        EXPECT_FLOATS(v_div(va, vb), a.at[k] / b.at[k]);
+        EXPECT_FLOATS(v_sqrt(va), sqrtf(a.at[k]));
         EXPECT_FLOATS(v_fma(va, vb, vc), fmaf(a.at[k], b.at[k], c.at[k]));
         EXPECT_FLOATS(v_fms(va, vb, vc), fmaf(a.at[k], b.at[k], -c.at[k]));
         EXPECT_FLOATS(v_neg(va), negated(a.at[k]));
@@ -157,6 +159,8 @@ static void test_special_pairs(void **state) {
             EXPECT_FLOATS(v_add(va, vb), a + b);
             EXPECT_FLOATS(v_sub(va, vb), a - b);
             EXPECT_FLOATS(v_mul(va, vb), a * b);
+            EXPECT_FLOATS(v_div(va, vb), a / b);
+            EXPECT_FLOATS(v_sqrt(va), sqrtf(a));
             EXPECT_FLOATS(v_max(va, vb), a > b ? a : b);
             EXPECT_FLOATS(v_zero_if(v_lt(va, vb), va), a < b ? 0.0f : a);
         }

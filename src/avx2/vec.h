@@ -108,6 +108,8 @@ V_INLINE vf v_set1(float a) { return _mm256_set1_ps(a); }
 V_INLINE vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 V_INLINE vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 V_INLINE vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+V_INLINE vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+V_INLINE vf v_sqrt(vf a) { return _mm256_sqrt_ps(a); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return _mm256_fmsub_ps(a, b, c); }
 V_INLINE vf v_neg(vf a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }

@@ -83,6 +83,8 @@ V_INLINE vf v_set1(float a) { return _mm512_set1_ps(a); }
 V_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 V_INLINE vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 V_INLINE vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+V_INLINE vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+V_INLINE vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return _mm512_fmsub_ps(a, b, c); }
 V_INLINE vf v_neg(vf a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }

@@ -54,7 +54,10 @@ typedef struct posenc_angle_rows_args {
 
 /* Rotates n pairs of every head of one token. x and y point at the first pair of head 0; strides in bytes. Pair i is
  * channels i and i + half for rope_half, 2i and 2i + 1 for rope_interleaved; rope_deinterleave reads the latter and writes
- * the former, and is not for use in place. The rows are multiplied by the factors first: the inverse has a negative one. */
+ * the former, and is not for use in place. The rows are multiplied by the factors first: the inverse has a negative one.
+ *
+ * With head_factors, head h is multiplied by head_factors[h] before it turns, and every channel by its weight: a norm. The
+ * weights, laid out as x is, are multiplied into the rows, so that they cost nothing per head. */
 typedef struct posenc_rope_args {
     const void *x;
     void *y;
@@ -62,29 +65,31 @@ typedef struct posenc_rope_args {
     ptrdiff_t x_stride, y_stride;
     const float *cos_row, *sin_row;
     float cos_factor, sin_factor;
+    const float *weight, *head_factors; /* both or neither; floats */
     size_t half;
     size_t n, n_heads;
 } posenc_rope_args;
 
-/* y = x / sqrt(mean(x^2) + eps) * weight for every head of n channels, n > 0; y is dense. The squares are summed in
+/* factors[h] = 1 / sqrt(mean(x^2) + eps) over the n channels of head h, n > 0. The squares are summed in
  * POSENC_SUM_LANES lanes of float32, then lane k and lane k + 16, 8, .. 1 are added. */
-typedef struct posenc_rms_norm_args {
+typedef struct posenc_rms_factors_args {
     const void *x;
     posenc_dtype x_type;
     ptrdiff_t x_stride; /* in bytes */
-    float *y;
-    const float *weight;
+    float *factors;
     float eps;
     size_t n, n_heads;
-} posenc_rms_norm_args;
+} posenc_rms_factors_args;
 
-/* Copies n channels of every head of one token, times factor. */
+/* Copies n channels of every head of one token, times factor; with head_factors, also as a norm does, see
+ * posenc_rope_args. */
 typedef struct posenc_convert_args {
     const void *x;
     void *y;
     posenc_dtype x_type, y_type;
     ptrdiff_t x_stride, y_stride;
     float factor;
+    const float *weight, *head_factors; /* both or neither */
     size_t n, n_heads;
 } posenc_convert_args;
 

@@ -26,11 +26,19 @@ V_INLINE void load_pairs(const void *first, const void *second, size_t i, size_t
 
 /* Vector k of the group holds pairs i + k*VF onwards, n of them: VF, or fewer in a group of one. */
 V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
-                          const posenc_dtype y_type, const int reads_interleaved) {
-    vf c[GROUP], s[GROUP];
+                          const posenc_dtype y_type, const int is_normed, const int reads_interleaved) {
+    vf c[GROUP], s[GROUP], c1[GROUP], s1[GROUP]; /* with weights, the second channels have their own */
     for (int k = 0; k < vectors; k++) {
         c[k] = v_mul(load_typed(a->cos_row + i, k * VF, n, POSENC_F32), v_set1(a->cos_factor));
         s[k] = v_mul(load_typed(a->sin_row + i, k * VF, n, POSENC_F32), v_set1(a->sin_factor));
+        if (is_normed) {
+            vf w0, w1;
+            load_pairs(a->weight, a->weight + a->half, i + k * VF, n, POSENC_F32, reads_interleaved, &w0, &w1);
+            c1[k] = v_mul(c[k], w1);
+            s1[k] = v_mul(s[k], w1);
+            c[k] = v_mul(c[k], w0);
+            s[k] = v_mul(s[k], w0);
+        }
     }
     const char *x_first = typed_at(a->x, reads_interleaved ? 2 * i : i, x_type);
     const char *x_second = typed_at(a->x, i + a->half, x_type);
@@ -39,8 +47,12 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
         for (int k = 0; k < vectors; k++) {
             vf x0, x1;
             load_pairs(x_first, x_second, k * VF, n, x_type, reads_interleaved, &x0, &x1);
-            store_typed(y_first, k * VF, v_fms(x0, c[k], v_mul(x1, s[k])), n, y_type);
-            store_typed(y_second, k * VF, v_fma(x1, c[k], v_mul(x0, s[k])), n, y_type);
+            if (is_normed) {
+                x0 = v_mul(x0, v_set1(a->head_factors[h]));
+                x1 = v_mul(x1, v_set1(a->head_factors[h]));
+            }
+            store_typed(y_first, k * VF, v_fms(x0, c[k], v_mul(x1, is_normed ? s1[k] : s[k])), n, y_type);
+            store_typed(y_second, k * VF, v_fma(x1, is_normed ? c1[k] : c[k], v_mul(x0, s[k])), n, y_type);
         }
         x_first += a->x_stride;
         x_second += a->x_stride;
@@ -50,32 +62,40 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
 }
 
 V_INLINE void half_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
-                         const posenc_dtype y_type) {
-    split_group(a, i, vectors, n, x_type, y_type, 0);
+                         const posenc_dtype y_type, const int is_normed) {
+    split_group(a, i, vectors, n, x_type, y_type, is_normed, 0);
 }
 
 V_INLINE void deinterleave_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
-                                 const posenc_dtype x_type, const posenc_dtype y_type) {
-    split_group(a, i, vectors, n, x_type, y_type, 1);
+                                 const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
+    split_group(a, i, vectors, n, x_type, y_type, is_normed, 1);
 }
 
 /* Vector k of the group holds channels i + k*VF onwards: VF/2 pairs, x0 x1 x0 x1 ... Beside it stand cos cos ... and
  * -sin sin ..., so that y = x * cos + swapped x * sin, the same two roundings as in the specification. */
 V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
-                                const posenc_dtype x_type, const posenc_dtype y_type) {
+                                const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
     vf c[GROUP], s[GROUP];
     for (int k = 0; k < vectors; k++) {
         const float *cos_row = a->cos_row + (i + k * VF) / 2, *sin_row = a->sin_row + (i + k * VF) / 2;
         c[k] = n == VF ? v_load_twice(cos_row) : v_load_twice_n(cos_row, n);
         s[k] = n == VF ? v_load_twice(sin_row) : v_load_twice_n(sin_row, n);
         c[k] = v_mul(c[k], v_set1(a->cos_factor));
-        s[k] = v_neg_even(v_mul(s[k], v_set1(a->sin_factor)));
+        s[k] = v_mul(s[k], v_set1(a->sin_factor));
+        if (is_normed) {
+            vf weights = load_typed(a->weight + i, k * VF, n, POSENC_F32);
+            c[k] = v_mul(c[k], weights);
+            s[k] = v_mul(s[k], v_swap_pairs(weights));
+        }
+        s[k] = v_neg_even(s[k]);
     }
     const char *x = typed_at(a->x, i, x_type);
     char *y = typed_out(a->y, i, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
         for (int k = 0; k < vectors; k++) {
             vf pairs = v_keep(load_typed(x, k * VF, n, x_type));
+            if (is_normed)
+                pairs = v_mul(pairs, v_set1(a->head_factors[h]));
             store_typed(y, k * VF, v_fma(pairs, c[k], v_mul(v_swap_pairs(pairs), s[k])), n, y_type);
         }
         x += a->x_stride;
@@ -84,30 +104,33 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
 }
 
 typedef void group_body(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
-                        const posenc_dtype y_type);
+                        const posenc_dtype y_type, const int is_normed);
 
-/* Walks `lanes` lanes in groups. Vectors and types are constants in every call, so that they become registers and
- * instructions. */
+/* Walks `lanes` lanes in groups. Vectors, types and whether there is a norm are constants in every call, so that they
+ * become registers and instructions. With a norm, groups of 4 need as many registers as others of 8, and a third of the
+ * library is saved by not having more of them. */
 V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, const posenc_dtype x_type,
-                   const posenc_dtype y_type) {
+                   const posenc_dtype y_type, const int is_normed) {
     size_t i = 0;
-    for (; i + GROUP * VF <= lanes; i += GROUP * VF)
-        group(a, i, GROUP, VF, x_type, y_type);
+    for (; !is_normed && i + GROUP * VF <= lanes; i += GROUP * VF)
+        group(a, i, GROUP, VF, x_type, y_type, is_normed);
     for (; i + 4 * VF <= lanes; i += 4 * VF)
-        group(a, i, 4, VF, x_type, y_type);
-    for (; i + 2 * VF <= lanes; i += 2 * VF)
-        group(a, i, 2, VF, x_type, y_type);
+        group(a, i, 4, VF, x_type, y_type, is_normed);
+    for (; !is_normed && i + 2 * VF <= lanes; i += 2 * VF)
+        group(a, i, 2, VF, x_type, y_type, is_normed);
     for (; i + VF <= lanes; i += VF)
-        group(a, i, 1, VF, x_type, y_type);
+        group(a, i, 1, VF, x_type, y_type, is_normed);
     if (i < lanes)
-        group(a, i, 1, lanes - i, x_type, y_type);
+        group(a, i, 1, lanes - i, x_type, y_type, is_normed);
 }
 
 V_INLINE void walk_typed(const posenc_rope_args *args, size_t lanes, group_body *group) {
     const posenc_rope_args a = *args; /* a copy: no store through y changes it */
     switch (POSENC_TYPE_PAIR(a.x_type, a.y_type)) {
 #define CASE(x_type, y_type)                                                                                           \
-    case POSENC_TYPE_PAIR(x_type, y_type): walk(&a, lanes, group, x_type, y_type); break;
+    case POSENC_TYPE_PAIR(x_type, y_type):                                                                             \
+        a.head_factors != NULL ? walk(&a, lanes, group, x_type, y_type, 1) : walk(&a, lanes, group, x_type, y_type, 0);\
+        break;
         POSENC_EACH_TYPE_PAIR(CASE)
 #undef CASE
     }

@@ -106,6 +106,8 @@ V_INLINE vf v_set1(float a) { return vdupq_n_f32(a); }
 V_INLINE vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
 V_INLINE vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
 V_INLINE vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
+V_INLINE vf v_div(vf a, vf b) { return vdivq_f32(a, b); }
+V_INLINE vf v_sqrt(vf a) { return vsqrtq_f32(a); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 V_INLINE vf v_neg(vf a) { return vnegq_f32(a); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return vfmaq_f32(vnegq_f32(c), a, b); } /* two instructions */
