@@ -30,7 +30,7 @@ typedef struct kernel_job {
     float *factors;            /* norm */
     double *frequency, *zeros; /* angle_anchors: tables */
     double *cos, *sin;         /* angle_rows: anchors */
-    posenc_offset_column *offsets;
+    posenc_turn_column *offsets;
 } kernel_job;
 
 typedef struct kernel_types {

@@ -41,7 +41,7 @@ typedef struct operand {
 } operand;
 
 #define NO_LANE (-1)
-#define MAX_OPERANDS 6
+#define MAX_OPERANDS 7
 
 typedef struct kernel_call {
     void (*run)(const posenc_kernels *kernels, const struct kernel_call *call);

@@ -67,7 +67,7 @@ static void hash_doubles(sweep *s, const double *a, size_t n) {
 
 /* ---- The sweeps: hash_<kernel> for every kernel of kernels.def ---- */
 
-enum { MAX = 700, MAX_HEADS = 3, MAX_ROWS = 4 };
+enum { MAX = 700, MAX_HEADS = 3, MAX_ROWS = 4, COLUMNS = MAX / POSENC_COLUMN + 1 };
 
 static const size_t sizes[] = {1, 2, 3, 5, 8, 13, 16, 31, 32, 64, 67, 128, 300};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
@@ -108,10 +108,13 @@ static void hash_angle_anchors(sweep *s) {
 
 /* Planes, pairs, and pairs without the last float; written and added. */
 static void hash_angle_rows(sweep *s) {
-    static posenc_offset_column offsets[MAX / POSENC_COLUMN + 1];
+    static posenc_turn_column blocks[COLUMNS], offsets[COLUMNS];
+    static posenc_growth_column growth[COLUMNS];
     static float out[2 * MAX_ROWS * MAX];
     double anchor_cos[MAX], anchor_sin[MAX];
+    fill_doubles(s, &blocks[0].cos_sin[0][0][0], sizeof blocks / (sizeof(double)), 1.0);
     fill_doubles(s, &offsets[0].cos_sin[0][0][0], sizeof offsets / (sizeof(double)), 1.0);
+    fill_doubles(s, &growth[0].factor[0][0], sizeof growth / (sizeof(double)), 2.0);
     fill_doubles(s, anchor_cos, MAX, 1.0);
     fill_doubles(s, anchor_sin, MAX, 1.0);
     for (size_t k = 0; k < N_SIZES; k++)
@@ -122,8 +125,11 @@ static void hash_angle_rows(sweep *s) {
             posenc_angle_rows_args args = {
                 .anchor_cos = anchor_cos,
                 .anchor_sin = anchor_sin,
+                .blocks = blocks,
                 .offsets = offsets,
-                .first_offset = (size_t)(next(s) % (POSENC_ANCHOR_BLOCK - MAX_ROWS)),
+                .growth = k % 4 == 3 ? growth : NULL,
+                .block = (int)(next(s) % POSENC_ANCHOR_BLOCK) - POSENC_ANCHOR_REACH,
+                .first_offset = (int)(next(s) % (POSENC_ANCHOR_BLOCK + 1 - MAX_ROWS)) - POSENC_ANCHOR_REACH,
                 .cos_out = out,
                 .sin_out = out + (step == 1 ? n : 1),
                 .cos_stride = 2 * (ptrdiff_t)n,

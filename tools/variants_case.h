@@ -15,7 +15,8 @@ enum { ROOM = 2 * MARGIN + MAX_OFFSET + MAX_HEADS * (2 * LARGEST + MAX_OFFSET) }
 extern struct variant_room {
     float x[ROOM], expected[ROOM], actual[ROOM], cos_row[ROOM], sin_row[ROOM], weight[ROOM], head_factors[MAX_HEADS];
     double in[3][ROOM];
-    posenc_offset_column offsets[LARGEST / POSENC_COLUMN + 1];
+    posenc_turn_column blocks[LARGEST / POSENC_COLUMN + 1], offsets[LARGEST / POSENC_COLUMN + 1];
+    posenc_growth_column growth[LARGEST / POSENC_COLUMN + 1];
     double expected_wide[ROOM], actual_wide[ROOM];
 } room;
 

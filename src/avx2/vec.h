@@ -162,6 +162,7 @@ V_INLINE vd vd_load(const double *p) { return _mm256_loadu_pd(p); }
 V_INLINE void vd_store(double *p, vd a) { _mm256_storeu_pd(p, a); }
 V_INLINE vd vd_set1(double a) { return _mm256_set1_pd(a); }
 V_INLINE vd vd_add(vd a, vd b) { return _mm256_add_pd(a, b); }
+V_INLINE vd vd_sub(vd a, vd b) { return _mm256_sub_pd(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return _mm256_mul_pd(a, b); }
 V_INLINE vd vd_fma(vd a, vd b, vd c) { return _mm256_fmadd_pd(a, b, c); }
 V_INLINE vd vd_fms(vd a, vd b, vd c) { return _mm256_fmsub_pd(a, b, c); }
@@ -173,6 +174,7 @@ V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
 }
 V_INLINE vd vd_exp(vd a) { return POSENC_EXP(d4_u10avx2)(a); }
 V_INLINE vf v_from_vd(vd lo, vd hi) { return _mm256_set_m128(_mm256_cvtpd_ps(hi), _mm256_cvtpd_ps(lo)); }
+V_INLINE void v_store_vd(float *p, vd lo, vd hi) { v_store(p, v_from_vd(lo, hi)); }
 V_INLINE vd vd_low(vf a) { return _mm256_cvtps_pd(_mm256_castps256_ps128(a)); }
 V_INLINE vd vd_high(vf a) { return _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)); }
 

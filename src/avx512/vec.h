@@ -137,6 +137,7 @@ V_INLINE vd vd_load(const double *p) { return _mm512_loadu_pd(p); }
 V_INLINE void vd_store(double *p, vd a) { _mm512_storeu_pd(p, a); }
 V_INLINE vd vd_set1(double a) { return _mm512_set1_pd(a); }
 V_INLINE vd vd_add(vd a, vd b) { return _mm512_add_pd(a, b); }
+V_INLINE vd vd_sub(vd a, vd b) { return _mm512_sub_pd(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }
 V_INLINE vd vd_fma(vd a, vd b, vd c) { return _mm512_fmadd_pd(a, b, c); }
 V_INLINE vd vd_fms(vd a, vd b, vd c) { return _mm512_fmsub_pd(a, b, c); }
@@ -149,6 +150,10 @@ V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
 V_INLINE vd vd_exp(vd a) { return POSENC_EXP(d8_u10avx512f)(a); }
 V_INLINE vf v_from_vd(vd lo, vd hi) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(lo)), _mm512_cvtpd_ps(hi), 1);
+}
+V_INLINE void v_store_vd(float *p, vd lo, vd hi) {
+    _mm256_storeu_ps(p, _mm512_cvtpd_ps(lo));
+    _mm256_storeu_ps(p + 8, _mm512_cvtpd_ps(hi));
 }
 V_INLINE vd vd_low(vf a) { return _mm512_cvtps_pd(_mm512_castps512_ps256(a)); }
 V_INLINE vd vd_high(vf a) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)); }

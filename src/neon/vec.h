@@ -161,6 +161,7 @@ V_INLINE vd vd_load(const double *p) { return vld1q_f64(p); }
 V_INLINE void vd_store(double *p, vd a) { vst1q_f64(p, a); }
 V_INLINE vd vd_set1(double a) { return vdupq_n_f64(a); }
 V_INLINE vd vd_add(vd a, vd b) { return vaddq_f64(a, b); }
+V_INLINE vd vd_sub(vd a, vd b) { return vsubq_f64(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return vmulq_f64(a, b); }
 V_INLINE vd vd_fma(vd a, vd b, vd c) { return vfmaq_f64(c, a, b); }
 V_INLINE vd vd_fms(vd a, vd b, vd c) { return vfmaq_f64(vnegq_f64(c), a, b); } /* two instructions */
@@ -172,6 +173,7 @@ V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
 }
 V_INLINE vd vd_exp(vd a) { return POSENC_EXP(d2_u10advsimd)(a); }
 V_INLINE vf v_from_vd(vd lo, vd hi) { return vcvt_high_f32_f64(vcvt_f32_f64(lo), hi); }
+V_INLINE void v_store_vd(float *p, vd lo, vd hi) { v_store(p, v_from_vd(lo, hi)); }
 V_INLINE vd vd_low(vf a) { return vcvt_f64_f32(vget_low_f32(a)); }
 V_INLINE vd vd_high(vf a) { return vcvt_high_f64_f32(a); }
 
