@@ -64,12 +64,14 @@ V_INLINE void apart_group(const posenc_rope_args *a, size_t i, const int vectors
     }
 }
 
-void VARIANT(rope_interleaved)(const posenc_rope_args *args) {
-    const posenc_rope_args a = *args; /* a copy: no store through y changes it */
-    if (a.x_type == POSENC_F32 && a.y_type == POSENC_F32 && a.head_factors != NULL)
-        walk(&a, a.n, apart_group, POSENC_F32, POSENC_F32, 1);
-    else if (a.x_type == POSENC_F32 && a.y_type == POSENC_F32)
-        walk(&a, a.n, apart_group, POSENC_F32, POSENC_F32, 0);
+V_INLINE void walk_own(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
+                       const int is_normed) {
+    if (x_type == POSENC_F32 && y_type == POSENC_F32)
+        walk(a, a->n, apart_group, x_type, y_type, is_normed);
     else
-        walk_typed(args, 2 * a.n, interleaved_group);
+        walk_interleaved(a, x_type, y_type, is_normed);
+}
+
+void VARIANT(rope_interleaved)(const posenc_rope_args *a) {
+    walk_typed(a, walk_own);
 }

@@ -80,14 +80,17 @@ V_INLINE void v_store_16_n_(uint16_t *p, __m128i a, size_t n) {
         p[i] = lanes[i];
 }
 V_INLINE vf v_from_bf16_(__m128i a) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(a), 16)); }
-V_INLINE __m128i v_to_bf16_(vf a) {
+V_INLINE __m256i v_round_to_bf16_(vf a) { /* in the high halves */
     __m256i bits = _mm256_castps_si256(a);
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
     __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
     __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
     __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
-    rounded = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
-    return _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1));
+    return _mm256_blendv_epi8(rounded, quiet, nan);
+}
+V_INLINE __m128i v_to_bf16_(vf a) {
+    __m256i halves = _mm256_srli_epi32(v_round_to_bf16_(a), 16);
+    return _mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
 }
 V_INLINE vf v_load_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p)); }
 V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return _mm256_cvtph_ps(v_load_16_n_(p, n)); }
@@ -101,6 +104,17 @@ V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm_loadu_si128
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm_storeu_si128((__m128i *)(void *)p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
+/* n pairs of bf16 at p: each is a lane of 32 bits, whose high half is the second */
+V_INLINE void v_load_bf16_pairs(const uint16_t *p, size_t n, vf *first, vf *second) {
+    const float *lanes = (const float *)(const void *)p;
+    __m256i pairs = _mm256_castps_si256(n == VF ? v_load(lanes) : v_load_n(lanes, n));
+    *first = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
+    *second = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000)));
+}
+V_INLINE void v_store_bf16_pairs(uint16_t *p, vf first, vf second, size_t n) {
+    __m256i low = _mm256_srli_epi32(v_round_to_bf16_(first), 16);
+    v_store_n((float *)(void *)p, _mm256_castsi256_ps(_mm256_blend_epi16(low, v_round_to_bf16_(second), 0xaa)), n);
+}
 
 /* ---- float32 ---- */
 

@@ -13,7 +13,9 @@ enum { GROUP = 8 };
 /* n pairs of a head: the second halves at `second`, or, where they are interleaved, right beside the first. */
 V_INLINE void load_pairs(const void *first, const void *second, size_t i, size_t n, const posenc_dtype type,
                          const int interleaved, vf *x0, vf *x1) {
-    if (interleaved) {
+    if (interleaved && type == POSENC_BF16) {
+        v_load_bf16_pairs((const uint16_t *)first + 2 * i, n, x0, x1);
+    } else if (interleaved) {
         size_t lanes = 2 * n, low = lanes < VF ? lanes : VF;
         vf a = load_typed(first, 2 * i, low, type);
         vf b = lanes > VF ? load_typed(first, 2 * i + VF, lanes - VF, type) : v_set1(0.0f);
@@ -24,9 +26,20 @@ V_INLINE void load_pairs(const void *first, const void *second, size_t i, size_t
     }
 }
 
+V_INLINE void store_pairs(void *first, void *second, size_t i, vf y0, vf y1, size_t n, const posenc_dtype type,
+                          const int interleaved) {
+    if (interleaved) { /* of bf16: others go by interleaved_group */
+        v_store_bf16_pairs((uint16_t *)first + 2 * i, y0, y1, n);
+    } else {
+        store_typed(first, i, y0, n, type);
+        store_typed(second, i, y1, n, type);
+    }
+}
+
 /* Vector k of the group holds pairs i + k*VF onwards, n of them: VF, or fewer in a group of one. */
 V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
-                          const posenc_dtype y_type, const int is_normed, const int reads_interleaved) {
+                          const posenc_dtype y_type, const int is_normed, const int reads_interleaved,
+                          const int writes_interleaved) {
     vf c[GROUP], s[GROUP], c1[GROUP], s1[GROUP]; /* with weights, the second channels have their own */
     for (int k = 0; k < vectors; k++) {
         c[k] = v_mul(load_typed(a->cos_row + i, k * VF, n, POSENC_F32), v_set1(a->cos_factor));
@@ -42,7 +55,8 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
     }
     const char *x_first = typed_at(a->x, reads_interleaved ? 2 * i : i, x_type);
     const char *x_second = typed_at(a->x, i + a->half, x_type);
-    char *y_first = typed_out(a->y, i, y_type), *y_second = typed_out(a->y, i + a->half, y_type);
+    char *y_first = typed_out(a->y, writes_interleaved ? 2 * i : i, y_type);
+    char *y_second = typed_out(a->y, i + a->half, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
         for (int k = 0; k < vectors; k++) {
             vf x0, x1;
@@ -51,8 +65,9 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
                 x0 = v_mul(x0, v_set1(a->head_factors[h]));
                 x1 = v_mul(x1, v_set1(a->head_factors[h]));
             }
-            store_typed(y_first, k * VF, v_fms(x0, c[k], v_mul(x1, is_normed ? s1[k] : s[k])), n, y_type);
-            store_typed(y_second, k * VF, v_fma(x1, is_normed ? c1[k] : c[k], v_mul(x0, s[k])), n, y_type);
+            vf y0 = v_fms(x0, c[k], v_mul(x1, is_normed ? s1[k] : s[k]));
+            vf y1 = v_fma(x1, is_normed ? c1[k] : c[k], v_mul(x0, s[k]));
+            store_pairs(y_first, y_second, k * VF, y0, y1, n, y_type, writes_interleaved);
         }
         x_first += a->x_stride;
         x_second += a->x_stride;
@@ -63,12 +78,18 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
 
 V_INLINE void half_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                          const posenc_dtype y_type, const int is_normed) {
-    split_group(a, i, vectors, n, x_type, y_type, is_normed, 0);
+    split_group(a, i, vectors, n, x_type, y_type, is_normed, 0, 0);
 }
 
 V_INLINE void deinterleave_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
                                  const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
-    split_group(a, i, vectors, n, x_type, y_type, is_normed, 1);
+    split_group(a, i, vectors, n, x_type, y_type, is_normed, 1, 0);
+}
+
+/* bf16, whose pairs come apart and together again within a lane. */
+V_INLINE void bf16_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
+                         const posenc_dtype y_type, const int is_normed) {
+    split_group(a, i, vectors, n, x_type, y_type, is_normed, 1, 1);
 }
 
 /* Vector k of the group holds channels i + k*VF onwards: VF/2 pairs, x0 x1 x0 x1 ... Beside it stand cos cos ... and
@@ -124,12 +145,33 @@ V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, c
         group(a, i, 1, lanes - i, x_type, y_type, is_normed);
 }
 
-V_INLINE void walk_typed(const posenc_rope_args *args, size_t lanes, group_body *group) {
+typedef void walk_body(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
+                       const int is_normed);
+
+V_INLINE void walk_half(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
+                        const int is_normed) {
+    walk(a, a->n, half_group, x_type, y_type, is_normed);
+}
+
+V_INLINE void walk_deinterleave(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
+                                const int is_normed) {
+    walk(a, a->n, deinterleave_group, x_type, y_type, is_normed);
+}
+
+V_INLINE void walk_interleaved(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
+                               const int is_normed) {
+    if (x_type == POSENC_BF16 && y_type == POSENC_BF16)
+        walk(a, a->n, bf16_group, x_type, y_type, is_normed);
+    else
+        walk(a, 2 * a->n, interleaved_group, x_type, y_type, is_normed);
+}
+
+V_INLINE void walk_typed(const posenc_rope_args *args, walk_body *body) {
     const posenc_rope_args a = *args; /* a copy: no store through y changes it */
     switch (POSENC_TYPE_PAIR(a.x_type, a.y_type)) {
 #define CASE(x_type, y_type)                                                                                           \
     case POSENC_TYPE_PAIR(x_type, y_type):                                                                             \
-        a.head_factors != NULL ? walk(&a, lanes, group, x_type, y_type, 1) : walk(&a, lanes, group, x_type, y_type, 0);\
+        a.head_factors != NULL ? body(&a, x_type, y_type, 1) : body(&a, x_type, y_type, 0);                            \
         break;
         POSENC_EACH_TYPE_PAIR(CASE)
 #undef CASE
@@ -137,15 +179,15 @@ V_INLINE void walk_typed(const posenc_rope_args *args, size_t lanes, group_body 
 }
 
 void VARIANT(rope_half)(const posenc_rope_args *a) {
-    walk_typed(a, a->n, half_group);
+    walk_typed(a, walk_half);
 }
 
 void VARIANT(rope_deinterleave)(const posenc_rope_args *a) {
-    walk_typed(a, a->n, deinterleave_group);
+    walk_typed(a, walk_deinterleave);
 }
 
 #ifndef POSENC_OWN_ROPE_INTERLEAVED
 void VARIANT(rope_interleaved)(const posenc_rope_args *a) {
-    walk_typed(a, 2 * a->n, interleaved_group);
+    walk_typed(a, walk_interleaved);
 }
 #endif

@@ -84,13 +84,14 @@ V_INLINE void v_store_16_n_(uint16_t *p, uint16x4_t a, size_t n) {
 V_INLINE vf v_from_f16_(uint16x4_t a) { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
 V_INLINE uint16x4_t v_to_f16_(vf a) { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
 V_INLINE vf v_from_bf16_(uint16x4_t a) { return vreinterpretq_f32_u32(vshll_n_u16(a, 16)); }
-V_INLINE uint16x4_t v_to_bf16_(vf a) {
+V_INLINE uint32x4_t v_round_to_bf16_(vf a) { /* in the high halves */
     uint32x4_t bits = vreinterpretq_u32_f32(a);
     uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
     uint32x4_t rounded = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
     uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
-    return vshrn_n_u32(vbslq_u32(vceqq_f32(a, a), rounded, quiet), 16);
+    return vbslq_u32(vceqq_f32(a, a), rounded, quiet);
 }
+V_INLINE uint16x4_t v_to_bf16_(vf a) { return vshrn_n_u32(v_round_to_bf16_(a), 16); }
 V_INLINE vf v_load_f16(const uint16_t *p) { return v_from_f16_(vld1_u16(p)); }
 V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return v_from_f16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_f16(uint16_t *p, vf a) { vst1_u16(p, v_to_f16_(a)); }
@@ -99,6 +100,22 @@ V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(vld1_u16(p)); }
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { vst1_u16(p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
+/* n pairs of bf16 at p: each is a lane of 32 bits, whose high half is the second */
+V_INLINE void v_load_bf16_pairs(const uint16_t *p, size_t n, vf *first, vf *second) {
+    uint16_t lanes[8] = {0};
+    for (size_t i = 0; n < VF && i < 2 * n; i++)
+        lanes[i] = p[i];
+    uint32x4_t pairs = vreinterpretq_u32_u16(vld1q_u16(n == VF ? p : lanes));
+    *first = vreinterpretq_f32_u32(vshlq_n_u32(pairs, 16));
+    *second = vreinterpretq_f32_u32(vandq_u32(pairs, vdupq_n_u32(0xffff0000)));
+}
+V_INLINE void v_store_bf16_pairs(uint16_t *p, vf first, vf second, size_t n) {
+    uint16_t lanes[8];
+    uint32x4_t pairs = vsriq_n_u32(v_round_to_bf16_(second), v_round_to_bf16_(first), 16);
+    vst1q_u16(n == VF ? p : lanes, vreinterpretq_u16_u32(pairs));
+    for (size_t i = 0; n < VF && i < 2 * n; i++)
+        p[i] = lanes[i];
+}
 
 /* ---- float32 ---- */
 
