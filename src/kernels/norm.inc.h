@@ -10,13 +10,14 @@ V_INLINE void add_vectors(vf *lanes, const int width) {
         lanes[k] = v_add(lanes[k], lanes[k + width]);
 }
 
-/* Adds lane k and lane k + width for width = 16, 8, .. 1. Not a loop, beside which gcc would keep the lanes in memory. */
-V_INLINE float sum_float_lanes(vf *lanes) {
-    if (NORM_STEP >= 8)
+/* Adds lane k and lane k + width for width = half of all lanes, .. 1. Not a loop, beside which gcc would keep the lanes in memory. */
+V_INLINE float sum_vectors(vf *lanes, const int n) {
+    if (n >= 8)
         add_vectors(lanes, 4);
-    if (NORM_STEP >= 4)
+    if (n >= 4)
         add_vectors(lanes, 2);
-    add_vectors(lanes, 1);
+    if (n >= 2)
+        add_vectors(lanes, 1);
     return v_sum_lanes(lanes[0]);
 }
 
@@ -35,12 +36,32 @@ V_INLINE float sum_of_squares(const void *x, size_t n, const posenc_dtype type, 
         vf value = load_typed(x, i, n - i < VF ? n - i : VF, type); /* lanes beyond are 0 and add 0 */
         lanes[k] = v_fma(value, value, lanes[k]);
     }
-    return sum_float_lanes(lanes);
+    return sum_vectors(lanes, NORM_STEP);
+}
+
+/* bf16 in pairs: even channels in one half of the lanes, odd ones in the other. In the canonical order the two meet in the
+ * last addition. n is a multiple of the lanes. */
+V_INLINE float sum_of_bf16_squares(const uint16_t *x, size_t n) {
+    enum { STEP = NORM_STEP / 2 };
+    vf even[NORM_STEP], odd[NORM_STEP];
+    for (int k = 0; k < STEP; k++)
+        even[k] = odd[k] = v_set1(0.0f);
+    for (size_t i = 0; i < n; i += POSENC_SUM_LANES)
+        for (int k = 0; k < STEP; k++) {
+            vf first, second;
+            v_load_bf16_pairs(x + i + 2 * (size_t)k * VF, VF, &first, &second);
+            even[k] = v_fma(first, first, even[k]);
+            odd[k] = v_fma(second, second, odd[k]);
+        }
+    return sum_vectors(even, STEP) + sum_vectors(odd, STEP);
 }
 
 V_INLINE void sums_of_squares(const posenc_rms_factors_args *a, const posenc_dtype type) {
     const char *x = a->x;
-    if (a->n % POSENC_SUM_LANES == 0)
+    if (a->n % POSENC_SUM_LANES == 0 && type == POSENC_BF16)
+        for (size_t h = 0; h < a->n_heads; h++, x += a->x_stride)
+            a->factors[h] = sum_of_bf16_squares((const uint16_t *)(const void *)x, a->n);
+    else if (a->n % POSENC_SUM_LANES == 0)
         for (size_t h = 0; h < a->n_heads; h++, x += a->x_stride)
             a->factors[h] = sum_of_squares(x, a->n, type, 0);
     else

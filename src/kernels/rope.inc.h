@@ -36,38 +36,80 @@ V_INLINE void store_pairs(void *first, void *second, size_t i, vf y0, vf y1, siz
     }
 }
 
-/* Vector k of the group holds pairs i + k*VF onwards, n of them: VF, or fewer in a group of one. */
+/* What heads are multiplied by: cosines and sines for the first channels of pairs, and, with weights, others for the second. */
+typedef struct factors {
+    vf c0[GROUP], s0[GROUP], c1[GROUP], s1[GROUP];
+} factors;
+
+V_INLINE void load_factors(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const int is_normed,
+                           const int reads_interleaved, factors *f) {
+    for (int k = 0; k < vectors; k++) {
+        vf c = v_mul(load_typed(a->cos_row + i, k * VF, n, POSENC_F32), v_set1(a->cos_factor)), w0, w1;
+        vf s = v_mul(load_typed(a->sin_row + i, k * VF, n, POSENC_F32), v_set1(a->sin_factor));
+        f->c0[k] = f->c1[k] = c;
+        f->s0[k] = f->s1[k] = s;
+        if (!is_normed)
+            continue;
+        load_pairs(a->weight, a->weight + a->half, i + k * VF, n, POSENC_F32, reads_interleaved, &w0, &w1);
+        f->c0[k] = v_mul(c, w0);
+        f->s0[k] = v_mul(s, w0);
+        f->c1[k] = v_mul(c, w1);
+        f->s1[k] = v_mul(s, w1);
+    }
+}
+
+/* Two vectors' worth of factors, those of even pairs first. */
+V_INLINE void unzip_factors(factors *f, int k, const int is_normed) {
+    v_unzip(f->c0[k], f->c0[k + 1], &f->c0[k], &f->c0[k + 1]);
+    v_unzip(f->s0[k], f->s0[k + 1], &f->s0[k], &f->s0[k + 1]);
+    for (int j = k; j < k + 2 && !is_normed; j++) {
+        f->c1[j] = f->c0[j];
+        f->s1[j] = f->s0[j];
+    }
+    if (is_normed) {
+        v_unzip(f->c1[k], f->c1[k + 1], &f->c1[k], &f->c1[k + 1]);
+        v_unzip(f->s1[k], f->s1[k + 1], &f->s1[k], &f->s1[k + 1]);
+    }
+}
+
+V_INLINE void turn(const factors *f, int k, const int is_normed, vf head_factor, vf *x0, vf *x1) {
+    vf z0 = is_normed ? v_mul(*x0, head_factor) : *x0, z1 = is_normed ? v_mul(*x1, head_factor) : *x1;
+    *x0 = v_fms(z0, f->c0[k], v_mul(z1, f->s1[k]));
+    *x1 = v_fma(z1, f->c1[k], v_mul(z0, f->s0[k]));
+}
+
+/* Vector k of the group holds pairs i + k*VF onwards, n of them: VF, or fewer in a group of one. In bf16 two vectors of
+ * each half go together: one has the even, the other the odd channels, which a lane of 32 bits holds beside each other. */
 V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                           const posenc_dtype y_type, const int is_normed, const int reads_interleaved,
                           const int writes_interleaved) {
-    vf c[GROUP], s[GROUP], c1[GROUP], s1[GROUP]; /* with weights, the second channels have their own */
-    for (int k = 0; k < vectors; k++) {
-        c[k] = v_mul(load_typed(a->cos_row + i, k * VF, n, POSENC_F32), v_set1(a->cos_factor));
-        s[k] = v_mul(load_typed(a->sin_row + i, k * VF, n, POSENC_F32), v_set1(a->sin_factor));
-        if (is_normed) {
-            vf w0, w1;
-            load_pairs(a->weight, a->weight + a->half, i + k * VF, n, POSENC_F32, reads_interleaved, &w0, &w1);
-            c1[k] = v_mul(c[k], w1);
-            s1[k] = v_mul(s[k], w1);
-            c[k] = v_mul(c[k], w0);
-            s[k] = v_mul(s[k], w0);
-        }
-    }
+    const int by_twos = x_type == POSENC_BF16 && y_type == POSENC_BF16 && !reads_interleaved && vectors % 2 == 0;
+    factors f;
+    load_factors(a, i, vectors, n, is_normed, reads_interleaved, &f);
+    for (int k = 0; by_twos && k < vectors; k += 2)
+        unzip_factors(&f, k, is_normed);
     const char *x_first = typed_at(a->x, reads_interleaved ? 2 * i : i, x_type);
     const char *x_second = typed_at(a->x, i + a->half, x_type);
     char *y_first = typed_out(a->y, writes_interleaved ? 2 * i : i, y_type);
     char *y_second = typed_out(a->y, i + a->half, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
+        vf head_factor = v_set1(is_normed ? a->head_factors[h] : 1.0f);
         for (int k = 0; k < vectors; k++) {
             vf x0, x1;
-            load_pairs(x_first, x_second, k * VF, n, x_type, reads_interleaved, &x0, &x1);
-            if (is_normed) {
-                x0 = v_mul(x0, v_set1(a->head_factors[h]));
-                x1 = v_mul(x1, v_set1(a->head_factors[h]));
+            if (by_twos) {
+                vf x2, x3;
+                load_pairs(x_first, NULL, k / 2 * VF, VF, x_type, 1, &x0, &x2);
+                load_pairs(x_second, NULL, k / 2 * VF, VF, x_type, 1, &x1, &x3);
+                turn(&f, k, is_normed, head_factor, &x0, &x1);
+                turn(&f, k + 1, is_normed, head_factor, &x2, &x3);
+                store_pairs(y_first, NULL, k / 2 * VF, x0, x2, VF, y_type, 1);
+                store_pairs(y_second, NULL, k / 2 * VF, x1, x3, VF, y_type, 1);
+                k++;
+            } else {
+                load_pairs(x_first, x_second, k * VF, n, x_type, reads_interleaved, &x0, &x1);
+                turn(&f, k, is_normed, head_factor, &x0, &x1);
+                store_pairs(y_first, y_second, k * VF, x0, x1, n, y_type, writes_interleaved);
             }
-            vf y0 = v_fms(x0, c[k], v_mul(x1, is_normed ? s1[k] : s[k]));
-            vf y1 = v_fma(x1, is_normed ? c1[k] : c[k], v_mul(x0, s[k]));
-            store_pairs(y_first, y_second, k * VF, y0, y1, n, y_type, writes_interleaved);
         }
         x_first += a->x_stride;
         x_second += a->x_stride;
