@@ -43,11 +43,15 @@ static void rotate_interleaved(float *x, size_t half, const float *cos_row, cons
     }
 }
 
-static void normalise(float *x, size_t n, const float *weight, float eps) {
+static float rms_factor(const float *x, size_t n, float eps) {
     float sum = 0.0f;
     for (size_t i = 0; i < n; i++)
         sum += x[i] * x[i];
-    float inverse = 1.0f / sqrtf(sum / (float)n + eps);
+    return 1.0f / sqrtf(sum / (float)n + eps);
+}
+
+static void normalise(float *x, size_t n, const float *weight, float eps) {
+    float inverse = rms_factor(x, n, eps);
     for (size_t i = 0; i < n; i++)
         x[i] = x[i] * inverse * weight[i];
 }
@@ -99,6 +103,14 @@ static size_t head_bytes(const plain_heads *a, posenc_dtype type) {
 void plain_task(const plain_heads *a) {
     for (size_t h = 0; h < a->n_heads; h++)
         one_head(a, (const char *)a->x + h * head_bytes(a, a->x_type), (char *)a->y + h * head_bytes(a, a->y_type));
+}
+
+void plain_rms_factors(const plain_heads *a, float eps, float *factors) {
+    for (size_t h = 0; h < a->n_heads; h++) {
+        float buffer[PLAIN_MAX_HEAD];
+        convert((const char *)a->x + h * head_bytes(a, a->x_type), a->x_type, buffer, POSENC_F32, a->head_dim);
+        factors[h] = rms_factor(buffer, a->head_dim, eps);
+    }
 }
 
 void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_t position, float *row, int add) {

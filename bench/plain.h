@@ -36,6 +36,9 @@ typedef struct plain_heads {
  * integers: the baseline has no instruction for it. */
 void plain_task(const plain_heads *heads);
 
+/* factors[h] = 1 / sqrt(mean of the squares of head h + eps) */
+void plain_rms_factors(const plain_heads *heads, float eps, float *factors);
+
 /* One row of the sinusoidal encoding, written or added; dim even. */
 void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_t position, float *row, int add);
 

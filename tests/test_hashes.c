@@ -67,7 +67,7 @@ static void hash_doubles(sweep *s, const double *a, size_t n) {
 
 /* ---- The sweeps: hash_<kernel> for every kernel of kernels.def ---- */
 
-enum { MAX = 700, MAX_HEADS = 3, MAX_ROWS = 4 };
+enum { MAX = 700, MAX_HEADS = 3, MAX_ROWS = 4, COLUMNS = MAX / POSENC_COLUMN + 1 };
 
 static const size_t sizes[] = {1, 2, 3, 5, 8, 13, 16, 31, 32, 64, 67, 128, 300};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
@@ -108,10 +108,13 @@ static void hash_angle_anchors(sweep *s) {
 
 /* Planes, pairs, and pairs without the last float; written and added. */
 static void hash_angle_rows(sweep *s) {
-    static posenc_offset_column offsets[MAX / POSENC_COLUMN + 1];
+    static posenc_turn_column blocks[COLUMNS], offsets[COLUMNS];
+    static posenc_growth_column growth[COLUMNS];
     static float out[2 * MAX_ROWS * MAX];
     double anchor_cos[MAX], anchor_sin[MAX];
+    fill_doubles(s, &blocks[0].cos_sin[0][0][0], sizeof blocks / (sizeof(double)), 1.0);
     fill_doubles(s, &offsets[0].cos_sin[0][0][0], sizeof offsets / (sizeof(double)), 1.0);
+    fill_doubles(s, &growth[0].factor[0][0], sizeof growth / (sizeof(double)), 2.0);
     fill_doubles(s, anchor_cos, MAX, 1.0);
     fill_doubles(s, anchor_sin, MAX, 1.0);
     for (size_t k = 0; k < N_SIZES; k++)
@@ -122,8 +125,11 @@ static void hash_angle_rows(sweep *s) {
             posenc_angle_rows_args args = {
                 .anchor_cos = anchor_cos,
                 .anchor_sin = anchor_sin,
+                .blocks = blocks,
                 .offsets = offsets,
-                .first_offset = (size_t)(next(s) % (POSENC_ANCHOR_BLOCK - MAX_ROWS)),
+                .growth = k % 4 == 3 ? growth : NULL,
+                .block = (int)(next(s) % POSENC_ANCHOR_BLOCK) - POSENC_ANCHOR_REACH,
+                .first_offset = (int)(next(s) % (POSENC_ANCHOR_BLOCK + 1 - MAX_ROWS)) - POSENC_ANCHOR_REACH,
                 .cos_out = out,
                 .sin_out = out + (step == 1 ? n : 1),
                 .cos_stride = 2 * (ptrdiff_t)n,
@@ -171,12 +177,15 @@ static void hash_rows(sweep *s, const rows *a, size_t n, posenc_dtype type) {
 
 static void hash_rope_of(sweep *s, void (*rotate)(const posenc_rope_args *), posenc_dtype x_type, posenc_dtype y_type) {
     static rows x, y;
-    float cos_row[MAX], sin_row[MAX];
+    float cos_row[MAX], sin_row[MAX], weight[2 * MAX], head_factors[MAX_HEADS];
     for (size_t k = 0; k < N_SIZES; k++)
-        for (int backwards = 0; backwards < 2; backwards++) {
+        for (int mode = 0; mode < 4; mode++) {
             size_t n = sizes[k];
+            int backwards = mode % 2, is_normed = mode / 2;
             fill_floats(s, cos_row, n, 1.0f);
             fill_floats(s, sin_row, n, 1.0f);
+            fill_floats(s, weight, 2 * n, 2.0f);
+            fill_floats(s, head_factors, MAX_HEADS, 4.0f);
             fill_rows(s, &x, MAX_HEADS * 2 * n, x_type);
             posenc_rope_args args = {
                 .x = &x,
@@ -189,6 +198,8 @@ static void hash_rope_of(sweep *s, void (*rotate)(const posenc_rope_args *), pos
                 .sin_row = sin_row,
                 .cos_factor = backwards ? 1.0f : 0.3f,
                 .sin_factor = backwards ? -1.0f : 0.3f,
+                .weight = is_normed ? weight : NULL,
+                .head_factors = is_normed ? head_factors : NULL,
                 .half = n,
                 .n = n,
                 .n_heads = MAX_HEADS,
@@ -216,35 +227,36 @@ static void hash_rope_deinterleave(sweep *s) {
     hash_rope(s, s->kernels->rope_deinterleave);
 }
 
-static void hash_rms_norm(sweep *s) {
-    static rows x, y;
-    float weight[MAX];
+static void hash_rms_factors(sweep *s) {
+    static rows x;
+    float factors[MAX_HEADS];
     for (int type = POSENC_F32; type <= POSENC_BF16; type++)
         for (size_t k = 0; k < N_SIZES; k++)
             for (int round = 0; round < 2; round++) {
                 size_t n = sizes[k];
                 fill_rows(s, &x, MAX_HEADS * n, (posenc_dtype)type);
-                fill_floats(s, weight, n, 2.0f);
-                posenc_rms_norm_args args = {
+                posenc_rms_factors_args args = {
                     .x = &x,
                     .x_type = (posenc_dtype)type,
                     .x_stride = (ptrdiff_t)(n * size_of((posenc_dtype)type)),
-                    .y = y.single,
-                    .weight = weight,
+                    .factors = factors,
                     .eps = round == 0 ? 0.0f : 1e-6f,
                     .n = n,
                     .n_heads = MAX_HEADS,
                 };
-                s->kernels->rms_norm(&args);
-                hash_floats(s, y.single, MAX_HEADS * n);
+                s->kernels->rms_factors(&args);
+                hash_floats(s, factors, MAX_HEADS);
             }
 }
 
 static void hash_convert_of(sweep *s, posenc_dtype x_type, posenc_dtype y_type) {
     static rows x, y;
+    float weight[MAX], head_factors[MAX_HEADS];
     for (size_t k = 0; k < N_SIZES; k++)
-        for (int round = 0; round < 2; round++) {
+        for (int round = 0; round < 3; round++) {
             size_t n = sizes[k];
+            fill_floats(s, weight, n, 2.0f);
+            fill_floats(s, head_factors, MAX_HEADS, 4.0f);
             fill_rows(s, &x, MAX_HEADS * n, x_type);
             posenc_convert_args args = {
                 .x = &x,
@@ -254,6 +266,8 @@ static void hash_convert_of(sweep *s, posenc_dtype x_type, posenc_dtype y_type) 
                 .x_stride = (ptrdiff_t)(n * size_of(x_type)),
                 .y_stride = (ptrdiff_t)(n * size_of(y_type)),
                 .factor = round == 0 ? 1.0f : (float)even(s, 2.0),
+                .weight = round == 2 ? weight : NULL,
+                .head_factors = round == 2 ? head_factors : NULL,
                 .n = n,
                 .n_heads = MAX_HEADS,
             };

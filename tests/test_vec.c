@@ -114,6 +114,7 @@ static void test_arithmetic(void **state) {
         EXPECT_FLOATS(v_mul(va, vb), a.at[k] * b.at[k]);
         EXPECT_FLOATS(v_div(va, vb), a.at[k] / b.at[k]);
         EXPECT_FLOATS(v_select(v_lt(va, vb), vc, va), a.at[k] < b.at[k] ? c.at[k] : a.at[k]);
+        EXPECT_FLOATS(v_sqrt(va), sqrtf(a.at[k]));
         EXPECT_FLOATS(v_fma(va, vb, vc), fmaf(a.at[k], b.at[k], c.at[k]));
         EXPECT_FLOATS(v_fms(va, vb, vc), fmaf(a.at[k], b.at[k], -c.at[k]));
         EXPECT_FLOATS(v_neg(va), negated(a.at[k]));
@@ -161,6 +162,7 @@ static void test_special_pairs(void **state) {
             EXPECT_FLOATS(v_sub(va, vb), a - b);
             EXPECT_FLOATS(v_mul(va, vb), a * b);
             EXPECT_FLOATS(v_div(va, vb), a / b);
+            EXPECT_FLOATS(v_sqrt(va), sqrtf(a));
             EXPECT_FLOATS(v_max(va, vb), a > b ? a : b);
             EXPECT_FLOATS(v_zero_if(v_lt(va, vb), va), a < b ? 0.0f : a);
         }
@@ -279,6 +281,7 @@ static void test_doubles(void **state) {
         EXPECT_DOUBLES(vd_keep(va), a.at[k]);
         EXPECT_DOUBLES(vd_set1(a.at[0]), a.at[0]);
         EXPECT_DOUBLES(vd_add(va, vb), a.at[k] + b.at[k]);
+        EXPECT_DOUBLES(vd_sub(va, vb), a.at[k] - b.at[k]);
         EXPECT_DOUBLES(vd_mul(va, vb), a.at[k] * b.at[k]);
         EXPECT_DOUBLES(vd_fma(va, vb, vc), fma(a.at[k], b.at[k], c.at[k]));
         EXPECT_DOUBLES(vd_fms(va, vb, vc), fma(a.at[k], b.at[k], -c.at[k]));
@@ -288,7 +291,8 @@ static void test_doubles(void **state) {
 
 static void test_conversions(void **state) {
     (void)state;
-    begin("v_from_vd, vd_low, vd_high");
+    static test_guarded memory;
+    begin("v_from_vd, v_store_vd, vd_low, vd_high");
     for (int round = 0; round < ROUNDS; round++) {
         test_fill fill = round % 2 ? FILL_HOSTILE : FILL_WIDE;
         doubles low, high;
@@ -297,6 +301,11 @@ static void test_conversions(void **state) {
             high.at[k] = test_random_double(fill);
         }
         EXPECT_FLOATS(v_from_vd(vd_of(low), vd_of(high)), (float)(k < VD ? low.at[k] : high.at[k - VD]));
+        float *to = test_guarded_place(&memory, VF * sizeof *to, (test_placement){.at_end = round % 2 == 0});
+        v_store_vd(to, vd_of(low), vd_of(high));
+        if (!test_guarded_intact(&memory))
+            test_fail("v_store_vd wrote beyond its lanes");
+        EXPECT_FLOATS(v_load(to), (float)(k < VD ? low.at[k] : high.at[k - VD]));
         floats a = random_floats();
         EXPECT_DOUBLES(vd_low(vf_of(a)), (double)a.at[k]);
         EXPECT_DOUBLES(vd_high(vf_of(a)), (double)a.at[VD + k]);

@@ -40,6 +40,12 @@ void angle_anchors_case(variant_check *check, const variant_case *at) {
     compare_wide_outputs(check, n_outputs, at);
 }
 
+/* Of the first of MAX_ROWS rows; every other time next to the anchor, so that rows on both sides are asked for. */
+static int some_offset(const variant_case *at) {
+    int any = (int)((at->choices >> 18) % (POSENC_ANCHOR_BLOCK - MAX_ROWS)) - POSENC_ANCHOR_REACH;
+    return at->choices >> 17 & 1 ? -1 : any;
+}
+
 /* Up to three rows, as two planes or as pairs, in either order, written or added. */
 void angle_rows_case(variant_check *check, const variant_case *at) {
     int step = at->choices & 1 ? 2 : 1, swapped = (int)(at->choices >> 8 & 1);
@@ -48,14 +54,21 @@ void angle_rows_case(variant_check *check, const variant_case *at) {
     size_t n_outputs = second + n_rows * row + MARGIN;
     fill_doubles(room.in[0], n, check->random);
     fill_doubles(room.in[1], n, check->random);
-    fill_doubles(room.offsets[0].cos_sin[0][0], n / POSENC_COLUMN * sizeof room.offsets[0] / sizeof(double),
+    fill_doubles(&room.blocks[0].cos_sin[0][0][0], n / POSENC_COLUMN * sizeof room.blocks[0] / sizeof(double),
+                 check->random);
+    fill_doubles(&room.offsets[0].cos_sin[0][0][0], n / POSENC_COLUMN * sizeof room.offsets[0] / sizeof(double),
+                 check->random);
+    fill_doubles(&room.growth[0].factor[0][0], n / POSENC_COLUMN * sizeof room.growth[0] / sizeof(double),
                  check->random);
     fill_outputs(n_outputs, POSENC_F32, check->random);
     posenc_angle_rows_args args = {
         .anchor_cos = room.in[0],
         .anchor_sin = room.in[1],
+        .blocks = room.blocks,
         .offsets = room.offsets,
-        .first_offset = (at->choices >> 16) % (POSENC_ANCHOR_BLOCK - MAX_ROWS),
+        .growth = at->choices >> 11 & 1 ? room.growth : NULL,
+        .block = (int)(at->choices >> 12 & (POSENC_ANCHOR_BLOCK - 1)) - POSENC_ANCHOR_REACH,
+        .first_offset = some_offset(at),
         .cos_out = room.expected + (swapped ? second : first),
         .sin_out = room.expected + (swapped ? first : second),
         .cos_stride = (ptrdiff_t)row,
