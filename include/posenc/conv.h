@@ -62,9 +62,9 @@ POSENC_API posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_
 POSENC_API posenc_status posenc_conv_grad_input(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *dy,
                                                 const posenc_view *dx, posenc_rows rows);
 
-/* dw[u][c] += sum over t of dy[t][c] x[t + u - pad][c] and db[c] += sum over t of dy[t][c], in float32, tokens in ascending
- * order, batches in order. x and dy are float32. dw is dense, [K or K*K][n_channels] (taps outermost, unlike the weights),
- * db [n_channels] or NULL. A row is one tap: threads take ranges of those; db belongs to tap 0. */
+/* dw[c][u] += sum over t of dy[t][c] x[t + u - pad][c] and db[c] += sum over t of dy[t][c]: sums by fma in float32, tokens in
+ * ascending order, batches in order. x and dy are float32; dw is as the weights, db [n_channels] or NULL. A row is one
+ * tap u: threads take ranges of those; db belongs to tap 0. */
 POSENC_API posenc_status posenc_conv_grad_weights(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
                                                   const posenc_view *dy, float *dw, float *db, posenc_rows rows);
 

@@ -99,7 +99,8 @@ POSENC_API posenc_status posenc_encoding_check(const posenc_encoding *e, const p
  *             of eight sums, channel c in sum c mod 8, which are then added in order)
  *     de    = gate * dy
  *
- * dgate or de may be NULL, and then e or gate too. Inputs may be the same view as an output of the same extents. */
+ * dgate or de may be NULL, and then e or gate too. de may be the same view as dy; otherwise outputs lie apart from
+ * inputs and from each other. */
 POSENC_API posenc_status posenc_gate_grad(const posenc_view *e, const posenc_view *gate, const posenc_view *dy,
                                           const posenc_view *dgate, const posenc_view *de, posenc_rows rows);
 

@@ -26,7 +26,7 @@ extern "C" {
 typedef enum posenc_range { POSENC_RANGE_ERROR = 0, POSENC_RANGE_CLAMP, POSENC_RANGE_ZERO } posenc_range;
 
 typedef struct posenc_lookup {
-    int64_t offset;      /* BART and OPT: 2 */
+    int64_t offset;      /* BART and OPT: 2; magnitude up to 2^62 (POSENC_ERR_POSITION) */
     float scale;         /* finite (POSENC_ERR_SCALE) */
     posenc_range policy; /* POSENC_ERR_ENUM */
 } posenc_lookup;

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "kernels/alibi_penalty.inc.h"
-#include "kernels/exp.h"
+#include "kernels/exp.inc.h"
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
@@ -29,22 +29,6 @@ V_INLINE vf logits(logit_maker *maker, const float *x, size_t n, int has_bias) {
     vf bias = has_bias ? alibi_penalty(maker->offsets, maker->slope) : v_set1(0.0f);
     maker->offsets = vi_add(maker->offsets, vi_set1(VF));
     return v_fms(load_typed(x, 0, n, POSENC_F32), maker->scale, bias);
-}
-
-/* exp(x) for x <= 0; the specification says how. Lanes below the lowest argument hold rubbish until they are zeroed. */
-V_INLINE vf exp_nonpositive(vf x) {
-    vf z = v_fma(x, v_set1(POSENC_EXP_LOG2E), v_set1(POSENC_EXP_MAGIC));
-    vf n = v_sub(z, v_set1(POSENC_EXP_MAGIC));
-    vf r = v_fma(n, v_set1(-POSENC_EXP_LN2_HI), x);
-    r = v_fma(n, v_set1(-POSENC_EXP_LN2_LO), r);
-    vf p = v_set1(POSENC_EXP_C6);
-    p = v_fma(p, r, v_set1(POSENC_EXP_C5));
-    p = v_fma(p, r, v_set1(POSENC_EXP_C4));
-    p = v_fma(p, r, v_set1(POSENC_EXP_C3));
-    p = v_fma(p, r, v_set1(POSENC_EXP_C2));
-    p = v_fma(p, r, v_set1(1.0f));
-    p = v_fma(p, r, v_set1(1.0f));
-    return v_zero_if(v_lt(x, v_set1(POSENC_EXP_LOWEST)), v_mul(p, v_exponent(z)));
 }
 
 /* Writes the logits and takes their maximum: reading them back costs less than making them again. */

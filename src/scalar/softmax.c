@@ -3,36 +3,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/exp.h"
 #include "kernels/variant.h"
+#include "scalar/exp.h"
 
 /* l_j of softmax.h. */
 static float logit(const posenc_softmax_row_args *a, size_t j) {
     int32_t distance = abs((int32_t)j - a->query);
     return fmaf(a->x[j], a->scale, -(a->slope * (float)distance));
-}
-
-/* exp(x) for x <= 0, within 1 ulp; 0 below ln(FLT_MIN), NaN for NaN. */
-static float exp_nonpositive(float x) {
-    if (x < POSENC_EXP_LOWEST)
-        return 0.0f;
-    float z = fmaf(x, POSENC_EXP_LOG2E, POSENC_EXP_MAGIC); /* low bits: n + 127, n = round(x / ln 2) */
-    float n = z - POSENC_EXP_MAGIC;
-    float r = fmaf(n, -POSENC_EXP_LN2_HI, x);
-    r = fmaf(n, -POSENC_EXP_LN2_LO, r);
-    float p = POSENC_EXP_C6;
-    p = fmaf(p, r, POSENC_EXP_C5);
-    p = fmaf(p, r, POSENC_EXP_C4);
-    p = fmaf(p, r, POSENC_EXP_C3);
-    p = fmaf(p, r, POSENC_EXP_C2);
-    p = fmaf(p, r, 1.0f);
-    p = fmaf(p, r, 1.0f);
-    union {
-        float f;
-        uint32_t u;
-    } bits = {.f = z};
-    bits.u <<= 23; /* 2^n */
-    return p * bits.f;
 }
 
 static float max_logit(const posenc_softmax_row_args *a) {
@@ -50,7 +27,7 @@ static double write_exponentials(const posenc_softmax_row_args *a, float max) {
     for (size_t block = 0; block < a->n_allowed; block += POSENC_SUM_BLOCK) {
         float partial[POSENC_SUM_LANES] = {0.0f};
         for (size_t j = block; j < a->n_allowed && j < block + POSENC_SUM_BLOCK; j++) {
-            a->y[j] = exp_nonpositive(logit(a, j) - max);
+            a->y[j] = posenc_exp_nonpositive(logit(a, j) - max);
             partial[j % POSENC_SUM_LANES] += a->y[j];
         }
         for (size_t k = 0; k < POSENC_SUM_LANES; k++)
