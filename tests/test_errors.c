@@ -370,6 +370,9 @@ int main(void) {
         ROWS(test_rope_tables),     ROWS(test_rope_tasks),
         ROWS(test_rope_questions),  ROWS(test_positions),
         ROWS(test_rope_config),     ROWS(test_sinusoidal),
+        ROWS(test_encoding_apply),  ROWS(test_encoding_parts),
+        ROWS(test_encoding_params), ROWS(test_tables),
+        ROWS(test_conv),            ROWS(test_more_positions),
         ROWS(test_slopes),          ROWS(test_scores),
         ROWS(test_types_and_tiers), ROWS(test_every_public_function_is_here),
     };
