@@ -266,7 +266,7 @@ static void run_rbf(const posenc_kernels *kernels, const kernel_call *call) {
     posenc_rbf_rows_args args = {
         .positions = call_data(call, NUMBERS, 0),
         .minus_centres = call_data(call, CENTRES, 0),
-        .scale = 0.7,
+        .minus_k = -0.7,
         .y = row_at(call, MADE_Y, s->n_rows, s->stride, 0),
         .stride = s->stride,
         .n = s->n,

@@ -141,12 +141,12 @@ typedef struct posenc_bit_rows_args {
     int add;
 } posenc_bit_rows_args;
 
-/* y[i] of row r is exp(-z^2), z = (positions[r] - centre_i) * scale in double, -z^2 rounded to float32, exp as exp.h has it.
- * With add, y += that. */
+/* y[i] of row r is exp(d^2 * minus_k), d = positions[r] - centre_i; the argument in double, rounded to float32 once, exp as
+ * exp.h has it. minus_k is negative. With add, y += that. */
 typedef struct posenc_rbf_rows_args {
     const double *positions;
     const double *minus_centres; /* padded by POSENC_COLUMN */
-    double scale;
+    double minus_k;
     float *y;
     ptrdiff_t stride; /* in floats */
     size_t n, n_rows;
