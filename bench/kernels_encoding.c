@@ -109,7 +109,8 @@ static void ours_mix(bench_job *base) {
 static void plain_mix(bench_job *base) {
     kernel_job *job = (kernel_job *)base;
     for (size_t row = 0; row < job->n; row++)
-        plain_convolution(job->x + row * MIX_DIM, job->weight, (float *)job->results.data + row * MIX_DIM, MIX_DIM, TERMS);
+        plain_convolution(job->x + row * MIX_DIM, job->weight, (float *)job->results.data + row * MIX_DIM, MIX_DIM,
+                          TERMS);
 }
 
 static void limit_mix(bench_job *base) {

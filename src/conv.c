@@ -9,8 +9,8 @@
 /* Of a kernel of two dimensions. */
 enum { MAX_TAPS = POSENC_MAX_CONV_KERNEL_2D * POSENC_MAX_CONV_KERNEL_2D };
 
-/* Channels at a time: the weights and rows that a token needs of so many stay in the first cache. Terms of a gradient that are
- * added in one call. */
+/* Channels at a time: the weights and rows that a token needs of so many stay in the first cache. Terms of a gradient
+ * that are added in one call. */
 enum { SLICE = 256, GRAD_TERMS = 64 };
 
 struct posenc_conv {

@@ -28,7 +28,8 @@ static void *row_at(const kernel_call *call, int index, size_t n_rows, ptrdiff_t
 
 /* ---- place_rows ---- */
 
-typedef enum place_addend { NOTHING, IN_PLACE, APART, ONE_ROW, N_ADDENDS } place_addend; /* ONE_ROW: all rows into one, added up */
+/* ONE_ROW: all rows into one, added up. */
+typedef enum place_addend { NOTHING, IN_PLACE, APART, ONE_ROW, N_ADDENDS } place_addend;
 typedef enum place_gating { NO_GATE, GATE_OF_ROW, GATE_OF_CHANNEL, N_GATINGS } place_gating;
 
 typedef struct place_shape {

@@ -1,5 +1,5 @@
-/* The exponential of the kernels, dense over its whole range. The scalar form is the specification; that the tiers give its
- * bits is what tests of kernels show. */
+/* The exponential of the kernels, dense over its whole range. The scalar form is the specification; that the tiers
+ * give its bits is what tests of kernels show. */
 #include "scalar/exp.h"
 
 #include "truth.h"
