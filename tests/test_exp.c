@@ -1,7 +1,6 @@
-/* The exponential of the kernels, dense over its whole range. The scalar form is the specification; that the tiers
- * give its bits is what tests of kernels show. */
+/* The score path's exponential and hyperbolic tangent, dense over their whole range. The scalar form is the specification;
+ * that the tiers give its bits is what tests of kernels show. */
 #include "scalar/exp.h"
-
 #include "truth.h"
 
 #include <float.h>
@@ -56,8 +55,32 @@ static void test_edges(void **state) {
     assert_true(isnan(posenc_exp_nonpositive(NAN)));
 }
 
+/* libm's double tanh stands for the truth, as its exp does. */
+static void test_tanh(void **state) {
+    (void)state;
+    enum { STRIDE = 17 };
+    double worst = 0.0;
+    long long n = 0;
+    for (uint32_t bits = 0x30800000; bits < 0x42000000; bits += STRIDE, n++) { /* 2^-30 .. 32 */
+        float x = posenc_float(bits);
+        worst = fmax(worst, ulps(posenc_tanh(x), tanh((double)x)));
+        assert_true(posenc_tanh(-x) == -posenc_tanh(x));
+    }
+    print_message("%lld arguments, worst error %.4f ulp\n", n, worst);
+    assert_true(n > 10000000);
+    assert_true(worst < 2.0);
+    static const float one[] = {20.0f, 100.0f, FLT_MAX, INFINITY};
+    for (size_t i = 0; i < sizeof one / sizeof one[0]; i++)
+        assert_true(posenc_tanh(one[i]) == 1.0f && posenc_tanh(-one[i]) == -1.0f);
+    static const float same[] = {0.0f, -0.0f, 0x1p-149f, -0x1p-126f, 0x1p-30f};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+        assert_true(posenc_tanh(same[i]) == same[i]);
+    assert_true(isnan(posenc_tanh(NAN)));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        truth_test(test_tanh),
         truth_test(test_accuracy),
         truth_test(test_edges),
     };

@@ -386,35 +386,40 @@ static void hash_rbf_rows(sweep *s) {
         }
 }
 
-static void hash_alibi_row(sweep *s) {
-    float y[MAX];
-    for (size_t k = 0; k < N_SIZES; k++)
-        for (int shift = 0; shift < 30; shift += 3) {
-            size_t n = sizes[k], n_allowed = (size_t)(next(s) % (n + 1));
-            int32_t query = (int32_t)(next(s) % ((uint64_t)1 << (shift + 1))) - (1 << shift);
-            posenc_alibi_row_args args = {
-                .y = y, .n = n, .n_allowed = n_allowed, .query = query, .slope = (float)even(s, 1.0)};
-            s->kernels->alibi_row(&args);
-            hash_floats(s, y, n);
-        }
-}
-
+/* Half of the rows with a few of the terms a logit may have, the others with scale and slope alone. */
 static void hash_softmax_row(sweep *s) {
-    float x[MAX];
+    static float x[MAX], y[MAX], line[MAX];
     for (size_t k = 0; k < N_SIZES; k++)
         for (int round = 0; round < 96; round++) { /* enough for a last bit of a constant to show */
             size_t n = 2 * sizes[k] + 11;
-            for (size_t i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i++) {
                 x[i] = round % 4 == 3 && next(s) % 4 == 0 ? -INFINITY : (float)even(s, round % 4 ? 8.0 : 100.0);
+                line[i] = (float)even(s, 4.0);
+            }
             if (round % 32 == 31)
                 x[next(s) % n] = NAN;
-            size_t n_allowed = round % 3 == 0 ? n : (size_t)(next(s) % (n + 1));
             int32_t query = (int32_t)(next(s) % n);
-            float scale = (float)even(s, 1.0), slope = round % 2 ? 0.0f : (float)even(s, 0.5);
             posenc_softmax_row_args args = {
-                .x = x, .y = x, .n = n, .n_allowed = n_allowed, .query = query, .scale = scale, .slope = slope};
+                .x = x,
+                .y = y,
+                .n = n,
+                .end = round % 3 == 0 ? n : (size_t)(next(s) % (n + 1)),
+                .form = round % 8 < 4 ? POSENC_PROBABILITIES : (posenc_softmax_form)(round % 3),
+                .position = query,
+                .scale = (float)even(s, 1.0),
+                .slope = round % 2 ? 0.0f : (float)even(s, 0.5),
+                .sink = round % 5 == 0 ? 0.5f : -INFINITY,
+            };
+            if (round >= 48) {
+                args.begin = args.end / 3;
+                args.cap = round % 7 == 0 ? 0.0f : 30.0f;
+                args.inv_cap = round % 7 == 0 ? 0.0f : 1.0f / 30.0f;
+                args.line = (posenc_float_line){line, -query, (int32_t)n - 1 - query};
+                args.bias = line;
+                args.bias_slope = 0.25f;
+            }
             s->kernels->softmax_row(&args);
-            hash_floats(s, x, n);
+            hash_floats(s, y, n);
         }
 }
 

@@ -2,7 +2,7 @@
  *
  * Head h adds -slope_h * |i_abs - j| to the score of query i and key j, i_abs = q_off + i. On the keys a causal
  * model may see (j <= i_abs) this is the paper's slope_h * (j - i_abs). softmax.h applies it in the score path
- * without ever storing it; posenc_alibi_bias writes it out.
+ * without ever storing it; posenc_logits without scores writes it out.
  */
 #ifndef POSENC_ALIBI_H
 #define POSENC_ALIBI_H
@@ -21,19 +21,6 @@ POSENC_API posenc_status posenc_alibi_slopes(int64_t n_heads, double max_bias, f
 
 /* 2^(-max_bias (h+1)/n_heads): the same for powers of two, and what no published checkpoint uses otherwise. */
 POSENC_API posenc_status posenc_alibi_slopes_plain(int64_t n_heads, double max_bias, float *slopes);
-
-/* Which keys a query may see. */
-typedef enum posenc_mask {
-    POSENC_MASK_NONE = 0,
-    POSENC_MASK_CAUSAL /* keys j <= i + q_off */
-} posenc_mask;
-
-/* bias[h][i][j] = -(slopes[h] * |q_off + i - j|), and -inf where the mask forbids. bias is [n_k, n_q, n_heads, n_batch];
- * slopes[n_heads]. A row is one query of one head: row = (batch * n_heads + head) * n_q + query.
- * q_off is the position of query 0 among the keys: n_k - n_q with a cache. q_off is at least -2^30, q_off + n_q
- * and n_k are at most 2^30. */
-POSENC_API posenc_status posenc_alibi_bias(const float *slopes, posenc_mask mask, int64_t q_off,
-                                           const posenc_view *bias, posenc_rows rows);
 
 #ifdef __cplusplus
 }

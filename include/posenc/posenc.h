@@ -14,8 +14,10 @@
  *   integer.h       integers, binary and Gray code, Gaussian bumps
  *   random.h        seeded initial values
  *   conv.h          conditional encoding by depth-wise convolution
- *   alibi.h         ALiBi slopes and bias
- *   softmax.h       scale, ALiBi bias, causal mask and softmax in one call
+ *   mask.h          which keys a query sees
+ *   line.h          biases by offset, one float per offset and head
+ *   alibi.h         ALiBi slopes
+ *   softmax.h       scale, soft cap, every bias and mask, sinks and softmax in one call
  *
  * Rules that hold for every call:
  *
@@ -42,6 +44,8 @@
 #include <posenc/integer.h>
 #include <posenc/isa.h>
 #include <posenc/learned.h>
+#include <posenc/line.h>
+#include <posenc/mask.h>
 #include <posenc/position_ids.h>
 #include <posenc/random.h>
 #include <posenc/rope.h>

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <posenc/isa.h>
+#include <posenc/softmax.h>
 #include <posenc/types.h>
 
 /* Positions share an anchor in blocks of this many; angles.h tells the scheme. */
@@ -154,21 +155,52 @@ typedef struct posenc_rbf_rows_args {
     int add;
 } posenc_rbf_rows_args;
 
-/* y[j] = -(slope * |query - j|) for j < n_allowed, -inf for n_allowed <= j < n. */
-typedef struct posenc_alibi_row_args {
-    float *y;
-    size_t n, n_allowed;
-    int32_t query;
-    float slope;
-} posenc_alibi_row_args;
+/* A row of numbers by offset: that of offset o is at[o - first], first <= o <= last. Offsets beyond have those of the ends. */
+typedef struct posenc_float_line {
+    const float *at; /* NULL: none */
+    int32_t first, last;
+} posenc_float_line;
 
-/* The softmax of softmax.h over keys j < n_allowed; 0 for n_allowed <= j < n. x may equal y. */
+/* A relative term of softmax.h: product[index of the offset] of the query, or of key j, whose products lie at
+ * product + j * key_stride (in floats, below 2^26). Indices follow their line as above. */
+typedef struct posenc_relative_line {
+    const float *product; /* NULL: none */
+    ptrdiff_t key_stride; /* 0: the query's */
+    const int32_t *index;
+    int32_t first, last;
+} posenc_relative_line;
+
+typedef enum posenc_softmax_form { POSENC_PROBABILITIES, POSENC_EXPONENTIALS, POSENC_LOGITS } posenc_softmax_form;
+
+/* One row of softmax.h. Seen are the keys begin <= j < end but hole_begin <= j < hole_end, where begin <= hole_begin < hole_end
+ * <= end <= n; without a hole both are 0, and if nothing is seen begin and end are too. Keys that are not seen become 0, or
+ * -inf for logits. x may equal y, and may be NULL for zeros. The offset of key j is j - position, or k_pos[j] - position; with
+ * k_pos only offsets lowest .. highest are seen. Index lines cover every offset that is seen. */
 typedef struct posenc_softmax_row_args {
-    const float *x;
-    float *y;
-    size_t n, n_allowed;
-    int32_t query;
-    float scale, slope; /* slope 0: no bias */
+    const void *x;
+    void *y;
+    posenc_dtype x_type, y_type;
+    posenc_softmax_form form;
+    size_t n;
+    size_t begin, hole_begin, hole_end, end;
+    int32_t position;
+    const int32_t *k_pos;
+    int32_t lowest, highest;
+
+    float scale;
+    float cap, inv_cap; /* cap 0: none */
+    posenc_relative_line by_query, by_key;
+    float slope; /* 0: none */
+    posenc_float_line line;
+    const void *bias; /* [n], or NULL */
+    posenc_dtype bias_type;
+    float bias_slope;
+    const uint8_t *bytes; /* [n], or NULL; a key is seen where (byte != 0) == keep */
+    int keep;
+
+    float sink;  /* -inf: none */
+    float empty; /* what the n entries of a row become where every logit is -inf */
+    posenc_softmax_sum *sum; /* or NULL */
 } posenc_softmax_row_args;
 
 /* Lanes and block of the canonical sum: key j joins lane j % LANES; after BLOCK keys the lanes, so far in float32, are
