@@ -20,7 +20,7 @@ extern const float slopes[TOKENS];
 /* Made for every test: head_dim or dim 8, base 10000; the rope HALF, all rotated. */
 extern posenc_freq *freq;
 extern posenc_rope *rope;
-extern posenc_sinusoidal *pe;
+extern posenc_encoding *pe;
 
 /* The parameters of that rope. */
 posenc_rope_params good_params(void);
@@ -101,5 +101,12 @@ void test_rope_tables(void **state);
 void test_rope_tasks(void **state);
 void test_rope_config(void **state);
 void test_positions(void **state);
+
+void test_encoding_apply(void **state);
+void test_encoding_parts(void **state);
+void test_encoding_params(void **state);
+void test_tables(void **state);
+void test_conv(void **state);
+void test_more_positions(void **state);
 
 #endif
