@@ -131,9 +131,9 @@ const kernel_race race_pack_rows = {
     .bytes_per_unit = 2 * DOT_DIM * sizeof(float),
 };
 
-/* ---- mix_rows: DOT_X sums of n rows of DOT_DIM channels ---- */
+/* ---- attend_rows: DOT_X sums of n rows of DOT_DIM channels ---- */
 
-static void open_mix(bench_job *base) {
+static void open_attend(bench_job *base) {
     kernel_job *job = kernel_start(base, DOT_X * DOT_DIM, (DOT_X + DOT_DIM) * sizeof(float));
     job->weight = bench_floats(base, DOT_X * job->n);
     job->table = bench_floats(base, job->n * DOT_DIM);
@@ -144,7 +144,7 @@ static void open_mix(bench_job *base) {
         begin[i] = 0;
         end[i] = (int32_t)job->n;
     }
-    job->args.mix_rows = (posenc_mix_rows_args){
+    job->args.attend_rows = (posenc_attend_rows_args){
         .weights = job->weight,
         .weight_stride = job->n,
         .keep = keep,
@@ -158,18 +158,18 @@ static void open_mix(bench_job *base) {
         .dim = DOT_DIM,
         .n = DOT_X,
     };
-    bench_compare(base, job->args.mix_rows.y, POSENC_F32, DOT_X * DOT_DIM);
+    bench_compare(base, job->args.attend_rows.y, POSENC_F32, DOT_X * DOT_DIM);
 }
 
-static void fill_mix(bench_job *base) {
+static void fill_attend(bench_job *base) {
     kernel_job *job = (kernel_job *)base;
     fill_table(base);
     bench_random(job->weight, POSENC_F32, DOT_X * job->n, 1.0f);
-    bench_random(job->args.mix_rows.y, POSENC_F32, DOT_X * DOT_DIM, 1.0f);
+    bench_random(job->args.attend_rows.y, POSENC_F32, DOT_X * DOT_DIM, 1.0f);
 }
 
-static void plain_mix(bench_job *base) {
-    const posenc_mix_rows_args *a = &((kernel_job *)base)->args.mix_rows;
+static void plain_attend(bench_job *base) {
+    const posenc_attend_rows_args *a = &((kernel_job *)base)->args.attend_rows;
     for (size_t i = 0; i < DOT_X; i++) {
         float *y = a->y + i * DOT_DIM;
         for (size_t c = 0; c < DOT_DIM; c++)
@@ -178,12 +178,12 @@ static void plain_mix(bench_job *base) {
     }
 }
 
-static void limit_mix(bench_job *base) {
+static void limit_attend(bench_job *base) {
     base->limits->multiply(DOT_X * DOT_DIM * ((kernel_job *)base)->n);
 }
 
-const kernel_race race_mix_rows = {
-    .race = {KERNEL_JOB, .open = open_mix, .fill = fill_mix, .racers = {run_mix_rows, plain_mix, limit_mix}},
+const kernel_race race_attend_rows = {
+    .race = {KERNEL_JOB, .open = open_attend, .fill = fill_attend, .racers = {run_attend_rows, plain_attend, limit_attend}},
     .unit = "rows",
     .bytes_per_unit = (DOT_X + DOT_DIM) * sizeof(float),
 };

@@ -255,7 +255,7 @@ static void attend_block(unit *u, size_t first, size_t n) {
     multiply(u, first, begin, end);
     for (int64_t pair = 0; pair < u->n; pair++)
         soften(u, pair, first, n);
-    posenc_mix_rows_args mix = {
+    posenc_attend_rows_args mix = {
         .weights = u->scores,
         .weight_stride = BLOCK,
         .keep = u->keep,
@@ -269,14 +269,14 @@ static void attend_block(unit *u, size_t first, size_t n) {
         .dim = (size_t)u->v->ne[0],
         .n = (size_t)u->n,
     };
-    u->kernels->mix_rows(&mix);
+    u->kernels->attend_rows(&mix);
     if (!u->has_hole)
         return;
     for (int64_t pair = 0; pair < u->n; pair++)
         u->keep[pair] = 1.0f;
     mix.begin = u->next_begin;
     mix.end = u->next_end;
-    u->kernels->mix_rows(&mix);
+    u->kernels->attend_rows(&mix);
 }
 
 static void end_unit(const unit *u) {

@@ -1,4 +1,4 @@
-/* Sweeps of the kernels behind fused attention: packing rows into panels, mixing rows. */
+/* Sweeps of the kernels behind fused attention: packing rows into panels, weighting rows. */
 #include "kernel_call.h"
 
 /* ---- pack_rows ---- */
@@ -53,22 +53,22 @@ void sweep_pack_rows(const posenc_kernels *variant) {
         }
 }
 
-/* ---- mix_rows ---- */
+/* ---- attend_rows ---- */
 
 enum { MAX_SUMS = 14 };
 
-typedef struct mix_shape {
+typedef struct attend_shape {
     posenc_dtype type;
     size_t dim, n, n_rows;
     ptrdiff_t stride;
     int32_t begin[MAX_SUMS], end[MAX_SUMS];
-} mix_shape;
+} attend_shape;
 
 enum { WEIGHTS, KEEP, ROWS, Y };
 
-static void run_mix(const posenc_kernels *kernels, const kernel_call *call) {
-    const mix_shape *s = call->shape;
-    posenc_mix_rows_args args = {
+static void run_attend(const posenc_kernels *kernels, const kernel_call *call) {
+    const attend_shape *s = call->shape;
+    posenc_attend_rows_args args = {
         .weights = call_data(call, WEIGHTS, 0),
         .weight_stride = s->n_rows,
         .keep = call_data(call, KEEP, 0),
@@ -82,14 +82,14 @@ static void run_mix(const posenc_kernels *kernels, const kernel_call *call) {
         .dim = s->dim,
         .n = s->n,
     };
-    kernels->mix_rows(&args);
+    kernels->attend_rows(&args);
 }
 
-static void check_mix(kernel_call *call, const posenc_kernels *variant, const mix_shape *s, test_fill fill) {
-    if (!test_case("mix_rows %s dim=%zu n=%zu n_rows=%zu stride=%td %s", element_name(s->type), s->dim, s->n, s->n_rows,
+static void check_attend(kernel_call *call, const posenc_kernels *variant, const attend_shape *s, test_fill fill) {
+    if (!test_case("attend_rows %s dim=%zu n=%zu n_rows=%zu stride=%td %s", element_name(s->type), s->dim, s->n, s->n_rows,
                    s->stride, test_fill_name(fill)))
         return;
-    call_begin(call, run_mix, s);
+    call_begin(call, run_attend, s);
     operand_row(call_operand(call, "weights", OPERAND_IN, ELEMENT_F32, s->n * s->n_rows), 0, s->n * s->n_rows, 1);
     operand_row(call_operand(call, "keep", OPERAND_IN, ELEMENT_F32, s->n), 0, s->n, 1);
     operand *rows =
@@ -103,7 +103,7 @@ static void check_mix(kernel_call *call, const posenc_kernels *variant, const mi
 }
 
 /* Sums that see the same rows, rows that begin or end one apart as causal ones do, and any. */
-static void set_ranges(mix_shape *s, size_t which) {
+static void set_ranges(attend_shape *s, size_t which) {
     for (size_t i = 0; i < s->n; i++) {
         size_t n = s->n_rows;
         s->begin[i] = which % 3 == 2 ? (int32_t)(test_random() % (n + 1)) : 0;
@@ -115,16 +115,16 @@ static void set_ranges(mix_shape *s, size_t which) {
     }
 }
 
-void sweep_mix_rows(const posenc_kernels *variant) {
+void sweep_attend_rows(const posenc_kernels *variant) {
     static kernel_call call;
     static const size_t sums[] = {1, 6, 7, 2, 13, 0, 5, 12}, rows[] = {1, 2, 9, 33, 0, 64};
     size_t which = 0;
     for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
         for (size_t k = 0; k < 8; k++, which++) {
-            mix_shape s = {.type = (posenc_dtype)(which % 3), .dim = test_sizes[i], .n = sums[(which / 3) % 8]};
+            attend_shape s = {.type = (posenc_dtype)(which % 3), .dim = test_sizes[i], .n = sums[(which / 3) % 8]};
             s.n_rows = rows[(which / 2) % 6];
             s.stride = which / 5 % 2 ? (ptrdiff_t)s.dim + 3 : -(ptrdiff_t)s.dim - 1;
             set_ranges(&s, which / 4);
-            check_mix(&call, variant, &s, (test_fill)(which % FILL_COUNT));
+            check_attend(&call, variant, &s, (test_fill)(which % FILL_COUNT));
         }
 }

@@ -485,7 +485,7 @@ static void hash_pack_rows(sweep *s) {
             }
 }
 
-static void hash_mix_rows(sweep *s) {
+static void hash_attend_rows(sweep *s) {
     static rows table;
     static float weights[13 * MAX_HEADS], y[13 * MAX], keep[13];
     int32_t begin[13], end[13];
@@ -501,7 +501,7 @@ static void hash_mix_rows(sweep *s) {
                     begin[i] = (int32_t)(next(s) % 2);
                     end[i] = (int32_t)(MAX_HEADS - next(s) % 2);
                 }
-                posenc_mix_rows_args args = {
+                posenc_attend_rows_args args = {
                     .weights = weights,
                     .weight_stride = MAX_HEADS,
                     .keep = keep,
@@ -515,7 +515,7 @@ static void hash_mix_rows(sweep *s) {
                     .dim = dim,
                     .n = n,
                 };
-                s->kernels->mix_rows(&args);
+                s->kernels->attend_rows(&args);
                 hash_floats(s, y, n * dim);
             }
 }

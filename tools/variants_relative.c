@@ -89,7 +89,7 @@ void pack_rows_case(variant_check *check, const variant_case *at) {
 }
 
 /* Up to eight sums of up to 40 rows of n channels, which share them. */
-void mix_rows_case(variant_check *check, const variant_case *at) {
+void attend_rows_case(variant_check *check, const variant_case *at) {
     enum { MOST_ROWS = 40 };
     size_t n_sums = 1 + at->choices % 8, n_rows = at->choices >> 3 & 31;
     if (n_sums * at->n > ROOM / 2)
@@ -105,7 +105,7 @@ void mix_rows_case(variant_check *check, const variant_case *at) {
     fill_floats(room.weight, n_sums * MOST_ROWS, check->random, at->is_hostile);
     fill_floats(room.cos_row, n_sums, check->random, at->is_hostile);
     fill_outputs(n_outputs, POSENC_F32, check->random);
-    posenc_mix_rows_args args = {
+    posenc_attend_rows_args args = {
         .weights = room.weight,
         .weight_stride = MOST_ROWS,
         .keep = room.cos_row,
@@ -119,9 +119,9 @@ void mix_rows_case(variant_check *check, const variant_case *at) {
         .dim = at->n,
         .n = n_sums,
     };
-    check->scalar->mix_rows(&args);
+    check->scalar->attend_rows(&args);
     args.y = room.actual + MARGIN + at->offset;
-    check->tier->mix_rows(&args);
+    check->tier->attend_rows(&args);
     compare_outputs(check, n_outputs, POSENC_F32, at);
 }
 

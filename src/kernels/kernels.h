@@ -287,7 +287,7 @@ typedef struct posenc_weighted_rows_args {
 
 /* Weighted sums of rows, several at a time: y[i][c] is multiplied by keep[i], and then
  * y[i][c] = fma(weights[i][k], row_k[c], y[i][c]) for begin[i] <= k < end[i], one after the other, c < dim, i < n. */
-typedef struct posenc_mix_rows_args {
+typedef struct posenc_attend_rows_args {
     const float *weights;
     size_t weight_stride; /* from row to row, in floats; and so for y */
     const float *keep;
@@ -298,7 +298,7 @@ typedef struct posenc_mix_rows_args {
     float *y;
     size_t y_stride;
     size_t dim, n;
-} posenc_mix_rows_args;
+} posenc_attend_rows_args;
 
 /* y[j] = fma(a, x[j], b), or y[j] plus that, j < n; x and y do not overlap. */
 typedef struct posenc_affine_row_args {

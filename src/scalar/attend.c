@@ -4,7 +4,7 @@
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
-void VARIANT(mix_rows)(const posenc_mix_rows_args *a) {
+void VARIANT(attend_rows)(const posenc_attend_rows_args *a) {
     for (size_t i = 0; i < a->n; i++) {
         float *y = a->y + i * a->y_stride;
         for (size_t c = 0; c < a->dim; c++)
