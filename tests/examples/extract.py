@@ -15,8 +15,8 @@ GIVEN = {
     'alibi.h': 'static float slopes[32], bias_data[32 * 4096], scores[32 * 4096];',
     'angles.h': '',
     'image_bias.h': 'int64_t n_heads = 4; static float table_data[13 * 13 * 4], bias_data[49 * 49 * 4];',
-    'line.h': 'int64_t n_heads = 2; static int32_t bucket_data[1024]; '
-              'static float table_data[32 * 2], line_data[2 * 1024], scores[2 * 1024 * 1024];',
+    'line.h': 'int64_t n_heads = 2; static int32_t bucket_data[129]; '
+              'static float table_data[32 * 2], line_data[2 * 129], scores[2 * 1024 * 1024];',
     'line_functions.h': 'int64_t n_heads = 2; static float line_data[2 * 1024], p[2] = {1.0f, 0.5f}, a[2] = {0.1f, 1.0f};',
     'rope_config.h': 'posenc_status status; posenc_rope *rope;',
     'rope.h': 'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
@@ -25,7 +25,7 @@ GIVEN = {
                           'static float line_data[128], gradient_data[128], table_data[64]; '
                           'static float probabilities[2 * 64 * 64], gradients[2 * 64 * 64]; '
                           'posenc_index_line buckets = {bucket_data, -63, 64, 32}; '
-                          'posenc_line line = {line_data, -63, 64, 2, 64}, line_gradient = {gradient_data, -63, 64, 2, 64}; '
+                          'posenc_line line = {line_data, -63, 64, 2, 64, 0}, line_gradient = {gradient_data, -63, 64, 2, 64, 0}; '
                           'posenc_bias_table table_gradient = {table_data, 32, 2, 2, 1};',
     'softmax.h': 'int64_t n_k = 20; static float scores[32 * 8 * 20]; float slopes[32]; '
                  'if (posenc_alibi_slopes(32, 8.0, slopes) != POSENC_OK) return 1;',
