@@ -85,8 +85,8 @@ posenc_status posenc_relative_products(const posenc_relative_table *table, const
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     int64_t n_q = q->ne[1], n_heads = q->ne[2];
-    int joins_heads =
-        n_q == 1 && table->n_heads == 1 && shift == NULL; /* the heads of a token are rows of one matrix */
+    /* The heads of a single token are rows of one matrix. */
+    int joins_heads = n_q == 1 && table->n_heads == 1 && shift == NULL;
     for (int64_t row = rows.begin, n; row < rows.end; row += n) {
         int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
         int64_t together = joins_heads ? n_heads - head : n_q - query;

@@ -303,8 +303,8 @@ static void test_values(void **state) {
         truth_reseed(NULL);
         for (int round = 0; round < 50; round++) {
             truth_shape_random(&t, round % 10 ? 200 : 2000);
-            truth_shape_set_rule(&t,
-                                 truth_below(2) ? posenc_index_shaw(truth_below(9)) : posenc_index_deberta_log(16, 40));
+            truth_shape_set_rule(&t, truth_below(2) ? posenc_index_shaw(truth_below(truth_below(2) ? 9 : 150))
+                                                    : posenc_index_deberta_log(16, 40));
             truth_tensor p = truth_numbers(POSENC_F32, 1.0, t.n_k, t.n_q, t.n_heads, t.n_batch);
             TRUTH_EACH(&p.view, j, i, h, b)
             if (!truth_is_seen(&t, i, j))
