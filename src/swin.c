@@ -101,8 +101,7 @@ posenc_status posenc_swin_v2_coords(int64_t height, int64_t width, int64_t train
     posenc_status status = make_window(height, width, &w);
     if (status != POSENC_OK)
         return status;
-    if (!is_side(trained_height - 1) || !is_side(trained_width - 1) || trained_height > MAX_SIDE ||
-        trained_width > MAX_SIDE)
+    if (!is_side(trained_height) || !is_side(trained_width) || trained_height < 2 || trained_width < 2)
         return POSENC_ERR_SHAPE;
     if (coords == NULL)
         return POSENC_ERR_NULL;
