@@ -1,5 +1,5 @@
 /* Conditional positional encoding: which rows and weights meet in each token; mix_row does the rest. */
-#include <posenc/conv.h>
+#include "conv.h"
 
 #include <stdlib.h>
 
@@ -8,18 +8,6 @@
 
 /* Of a kernel of two dimensions. */
 enum { MAX_TAPS = POSENC_MAX_CONV_KERNEL_2D * POSENC_MAX_CONV_KERNEL_2D };
-
-/* Channels at a time: the weights and rows that a token needs of so many stay in the first cache. Terms of a gradient
- * that are added in one call. */
-enum { SLICE = 256, GRAD_TERMS = 64 };
-
-struct posenc_conv {
-    posenc_conv_params params;
-    int64_t height, width; /* of the kernel */
-    int64_t pad_y, pad_x;
-    float *bias;     /* NULL: none */
-    float weights[]; /* [height * width][n_channels] */
-};
 
 /* ---- Set-up ---- */
 
@@ -34,10 +22,6 @@ static posenc_status check_params(const posenc_conv_params *p) {
     if (p->kernel < 1 || p->kernel > largest || (p->kernel % 2 == 0 && !p->is_causal))
         return POSENC_ERR_SHAPE;
     return POSENC_OK;
-}
-
-static int64_t n_taps(const posenc_conv *conv) {
-    return conv->height * conv->width;
 }
 
 posenc_status posenc_conv_create(const posenc_conv_params *params, const float *weights, const float *bias,
@@ -81,14 +65,14 @@ void posenc_conv_free(posenc_conv *conv) {
 
 /* ---- Checks ---- */
 
-static posenc_status check_grid(const posenc_conv *conv, posenc_conv_grid g) {
+posenc_status posenc_conv_check_grid(const posenc_conv *conv, posenc_conv_grid g) {
     if (g.n_prefix < 0 || g.height < 0 || g.width < 0 || g.n_prefix > POSENC_LIMIT || g.height > INT32_MAX ||
         g.width > INT32_MAX || g.height * g.width > POSENC_LIMIT || (conv->params.n_dims == 1 && g.height != 1))
         return POSENC_ERR_SHAPE;
     return POSENC_OK;
 }
 
-static posenc_status check_tokens(const posenc_conv *conv, posenc_conv_grid g, const posenc_view *x) {
+posenc_status posenc_conv_check_tokens(const posenc_conv *conv, posenc_conv_grid g, const posenc_view *x) {
     return x->ne[0] == conv->params.n_channels && x->ne[1] == g.n_prefix + g.height * g.width && x->ne[3] <= 1
                ? POSENC_OK
                : POSENC_ERR_SHAPE;
@@ -102,9 +86,9 @@ static posenc_status check_apply(const posenc_conv *conv, posenc_conv_grid grid,
     if (status == POSENC_OK)
         status = posenc_check_output(y);
     if (status == POSENC_OK)
-        status = check_grid(conv, grid);
+        status = posenc_conv_check_grid(conv, grid);
     if (status == POSENC_OK)
-        status = check_tokens(conv, grid, y);
+        status = posenc_conv_check_tokens(conv, grid, y);
     for (int i = 0; i < 4 && status == POSENC_OK; i++)
         status = x->ne[i] == y->ne[i] ? POSENC_OK : POSENC_ERR_SHAPE;
     if (status == POSENC_OK)
@@ -190,8 +174,8 @@ static posenc_status run(const posenc_conv *conv, posenc_conv_grid grid, const p
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     taps found;
-    for (int64_t first = 0; first < y->ne[0]; first += SLICE) {
-        int64_t n = y->ne[0] - first < SLICE ? y->ne[0] - first : SLICE;
+    for (int64_t first = 0; first < y->ne[0]; first += POSENC_CONV_SLICE) {
+        int64_t n = y->ne[0] - first < POSENC_CONV_SLICE ? y->ne[0] - first : POSENC_CONV_SLICE;
         for (int64_t row = rows.begin; row < rows.end; row++) {
             int64_t batch = row / y->ne[1], token = row % y->ne[1];
             if (token < grid.n_prefix) {
@@ -213,117 +197,4 @@ posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_grid grid, 
 posenc_status posenc_conv_grad_input(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *dy,
                                      const posenc_view *dx, posenc_rows rows) {
     return run(conv, grid, dy, dx, rows, 1);
-}
-
-/* ---- The gradient of the weights ---- */
-
-/* Pairs of a token of dy and the token of x that it meets in one tap, gathered and added up. */
-typedef struct tap_sum {
-    const posenc_kernels *kernels;
-    const void *x[GRAD_TERMS];
-    const float *dy[GRAD_TERMS];
-    float sum[SLICE];
-    size_t n, n_channels;
-} tap_sum;
-
-static void flush(tap_sum *s) {
-    posenc_mix_row_args args = {
-        .x = s->x,
-        .weights = s->dy,
-        .weight_step = 1,
-        .start = s->sum,
-        .y = s->sum,
-        .n = s->n_channels,
-        .n_terms = s->n,
-    };
-    s->kernels->mix_row(&args);
-    s->n = 0;
-}
-
-/* One tap, channels first .. first + n - 1: over all tokens whose partner lies inside. */
-static void sum_tap(const posenc_conv *conv, posenc_conv_grid g, const posenc_view *x, const posenc_view *dy,
-                    int64_t tap, int64_t first, tap_sum *s) {
-    int64_t by_y = tap / conv->width - conv->pad_y, by_x = tap % conv->width - conv->pad_x;
-    for (int64_t batch = 0; batch < dy->ne[2]; batch++)
-        for (int64_t ty = 0; ty < g.height; ty++)
-            for (int64_t tx = 0; tx < g.width; tx++) {
-                int64_t sy = ty + by_y, sx = tx + by_x;
-                if (sy < 0 || sy >= g.height || sx < 0 || sx >= g.width)
-                    continue;
-                int64_t to = g.n_prefix + ty * g.width + tx, from = g.n_prefix + sy * g.width + sx;
-                s->x[s->n] = (const float *)posenc_view_at(x, from, batch, 0) + first;
-                s->dy[s->n] = (const float *)posenc_view_at(dy, to, batch, 0) + first;
-                if (++s->n == GRAD_TERMS)
-                    flush(s);
-            }
-    flush(s);
-}
-
-static void grad_of_tap(const posenc_conv *conv, posenc_conv_grid g, const posenc_view *x, const posenc_view *dy,
-                        int64_t tap, float *dw) {
-    tap_sum s = {.kernels = posenc_active_kernels()};
-    for (int64_t first = 0; first < dy->ne[0]; first += SLICE) {
-        s.n_channels = (size_t)(dy->ne[0] - first < SLICE ? dy->ne[0] - first : SLICE);
-        for (size_t c = 0; c < s.n_channels; c++)
-            s.sum[c] = 0.0f;
-        sum_tap(conv, g, x, dy, tap, first, &s);
-        for (size_t c = 0; c < s.n_channels; c++)
-            dw[(first + (int64_t)c) * n_taps(conv) + tap] += s.sum[c];
-    }
-}
-
-/* db += the tokens behind the prefix, one after the other. */
-static void grad_of_bias(posenc_conv_grid g, const posenc_view *dy, float *db) {
-    const posenc_kernels *kernels = posenc_active_kernels();
-    for (int64_t batch = 0; batch < dy->ne[2]; batch++)
-        for (int64_t token = g.n_prefix; token < dy->ne[1]; token++) {
-            const void *source = posenc_view_at(dy, token, batch, 0);
-            posenc_place_rows_args args = {
-                .sources = &source, .factor = 1.0f, .x = db, .y = db, .n = (size_t)dy->ne[0], .n_rows = 1};
-            kernels->place_rows(&args);
-        }
-}
-
-static posenc_status check_results(const posenc_view *x, const posenc_view *dy, const float *dw, int64_t n,
-                                   const float *db) {
-    posenc_view w = posenc_view_dense((void *)(uintptr_t)dw, POSENC_F32, n, dy->ne[0], 1, 1);
-    posenc_view b = posenc_view_dense((void *)(uintptr_t)db, POSENC_F32, db == NULL ? 0 : dy->ne[0], 1, 1, 1);
-    const posenc_view *inputs[] = {x, dy, &w};
-    posenc_status status = posenc_check_output(&w);
-    if (status == POSENC_OK)
-        status = posenc_check_output(&b);
-    for (int i = 0; i < 3 && status == POSENC_OK; i++)
-        status = posenc_check_apart(inputs[i], &b);
-    for (int i = 0; i < 2 && status == POSENC_OK; i++)
-        status = posenc_check_apart(inputs[i], &w);
-    return status;
-}
-
-posenc_status posenc_conv_grad_weights(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
-                                       const posenc_view *dy, float *dw, float *db, posenc_rows rows) {
-    if (conv == NULL)
-        return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_input(x);
-    if (status == POSENC_OK)
-        status = posenc_check_input(dy);
-    if (status == POSENC_OK)
-        status = x->dtype == POSENC_F32 ? posenc_require_f32(dy) : POSENC_ERR_DTYPE;
-    if (status == POSENC_OK)
-        status = check_grid(conv, grid);
-    if (status == POSENC_OK)
-        status = check_tokens(conv, grid, dy);
-    for (int i = 0; i < 4 && status == POSENC_OK; i++)
-        status = x->ne[i] == dy->ne[i] ? POSENC_OK : POSENC_ERR_SHAPE;
-    if (status == POSENC_OK)
-        status = check_results(x, dy, dw, n_taps(conv), db);
-    if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, n_taps(conv));
-    if (status != POSENC_OK || posenc_view_count(dy) == 0)
-        return status;
-    for (int64_t tap = rows.begin; tap < rows.end; tap++) {
-        grad_of_tap(conv, grid, x, dy, tap, dw);
-        if (tap == 0 && db != NULL)
-            grad_of_bias(grid, dy, db);
-    }
-    return POSENC_OK;
 }

@@ -206,11 +206,12 @@ static void convert_field(const job *j, const posenc_field *field, const chunk *
 
 /* From a table, or from nothing at all. */
 static void gather_field(const job *j, const posenc_field *field, const chunk *c) {
-    const void *sources[POSENC_CHUNK] = {NULL};
+    static const void *const nowhere[POSENC_CHUNK];
     if (field->n_terms == 0) {
-        place(j, c, field->column, field->width, sources, POSENC_F32, 1.0f);
+        place(j, c, field->column, field->width, nowhere, POSENC_F32, 1.0f);
         return;
     }
+    const void *sources[POSENC_CHUNK];
     const posenc_term *term = &field->terms[0];
     posenc_tokens tokens;
     posenc_load_tokens(term, j->at, j->y->ne[1], c->batch, c->first, c->n, &tokens);
