@@ -163,7 +163,8 @@ static void plain_norm(bench_job *base) {
     plain_rms_factors(&heads, eps, job->factors);
 }
 
-static const kernel_types norm_types[] = {{POSENC_F32, POSENC_F32}, {POSENC_F16, POSENC_F16}, {POSENC_BF16, POSENC_BF16}};
+static const kernel_types norm_types[] = {
+    {POSENC_F32, POSENC_F32}, {POSENC_F16, POSENC_F16}, {POSENC_BF16, POSENC_BF16}};
 
 const kernel_race race_rms_factors = {
     .race = {KERNEL_JOB, .open = open_norm, .fill = fill_heads, .racers = {ours_norm, plain_norm, limit_heads}},

@@ -243,8 +243,8 @@ int posenc_row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n
     return shift < n || stride - shift < n;
 }
 
-posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
-                                float *cos_rows, float *sin_rows, int64_t row_stride) {
+posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions, float *cos_rows,
+                                float *sin_rows, int64_t row_stride) {
     if (freq == NULL)
         return POSENC_ERR_NULL;
     if (n_positions < 0 || n_positions > INT32_MAX)
@@ -255,8 +255,8 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
         return POSENC_OK;
     if (positions == NULL || cos_rows == NULL || sin_rows == NULL)
         return POSENC_ERR_NULL;
-    if (n_positions * row_stride > POSENC_LIMIT || !posenc_is_aligned(positions, 4) || !posenc_is_aligned(cos_rows, 4) ||
-        !posenc_is_aligned(sin_rows, 4))
+    if (n_positions * row_stride > POSENC_LIMIT || !posenc_is_aligned(positions, 4) ||
+        !posenc_is_aligned(cos_rows, 4) || !posenc_is_aligned(sin_rows, 4))
         return POSENC_ERR_STRIDE;
     if (posenc_row_sets_overlap(cos_rows, sin_rows, freq->n, n_positions, row_stride))
         return POSENC_ERR_OVERLAP;

@@ -201,7 +201,8 @@ static void turns_operand(kernel_call *call, const rows_shape *s, const char *na
 }
 
 static void growth_operand(kernel_call *call, const rows_shape *s) {
-    size_t column = sizeof(posenc_growth_column) / sizeof(double), first = (size_t)(s->first_offset + POSENC_ANCHOR_REACH);
+    size_t column = sizeof(posenc_growth_column) / sizeof(double),
+           first = (size_t)(s->first_offset + POSENC_ANCHOR_REACH);
     operand *o = call_operand(call, "growth", OPERAND_IN, ELEMENT_F64, columns_of(s) * column);
     for (size_t i = 0; i < s->n; i++)
         for (size_t r = first; r < first + s->n_rows; r++)

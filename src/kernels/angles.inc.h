@@ -79,7 +79,8 @@ typedef struct row_form {
 } row_form;
 
 /* Pairs i .. i + n - 1, n <= VF, of the row at offset k. */
-V_INLINE void put_row(const posenc_angle_rows_args *a, ptrdiff_t k, turns row, size_t i, size_t n, const row_form form) {
+V_INLINE void put_row(const posenc_angle_rows_args *a, ptrdiff_t k, turns row, size_t i, size_t n,
+                      const row_form form) {
     if (form.has_growth) {
         const double *growth = a->growth[i / POSENC_COLUMN].factor[k + POSENC_ANCHOR_REACH] + i % POSENC_COLUMN;
         vd lo = vd_load(growth), hi = vd_load(growth + VD);

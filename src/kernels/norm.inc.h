@@ -10,7 +10,7 @@ V_INLINE void add_vectors(vf *lanes, const int width) {
         lanes[k] = v_add(lanes[k], lanes[k + width]);
 }
 
-/* Adds lane k and lane k + width for width = half of all lanes, .. 1. Not a loop, beside which gcc would keep the lanes in memory. */
+/* Adds lane k and lane k + width for width = half of all lanes, .. 1. Not a loop: beside one gcc keeps the lanes in memory. */
 V_INLINE float sum_vectors(vf *lanes, const int n) {
     if (n >= 8)
         add_vectors(lanes, 4);

@@ -36,7 +36,7 @@ V_INLINE void store_pairs(void *first, void *second, size_t i, vf y0, vf y1, siz
     }
 }
 
-/* What heads are multiplied by: cosines and sines for the first channels of pairs, and, with weights, others for the second. */
+/* What heads are multiplied by: cosines and sines for the first channels of pairs; with weights, others for the second. */
 typedef struct factors {
     vf c0[GROUP], s0[GROUP], c1[GROUP], s1[GROUP];
 } factors;
@@ -178,7 +178,7 @@ V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, c
     const int all_kinds = x_type == y_type && !is_normed;
     size_t i = 0;
 #define GROUPS_OF(vectors, has_them)                                                                                   \
-    for (; (has_them) && i + (vectors) * VF <= lanes; i += (vectors) * VF)                                             \
+    for (; (has_them) && i + (vectors)*VF <= lanes; i += (vectors)*VF)                                                 \
         group(a, i, vectors, VF, x_type, y_type, is_normed);
     GROUPS_OF(8, !is_normed)
     GROUPS_OF(6, all_kinds)
