@@ -371,6 +371,8 @@ int main(void) {
         ROWS(test_rope_questions),  ROWS(test_positions),
         ROWS(test_rope_config),     ROWS(test_sinusoidal),
         ROWS(test_slopes),          ROWS(test_scores),
+        ROWS(test_analysis_of_rows), ROWS(test_analysis_of_frequencies),
+        ROWS(test_costs),
         ROWS(test_types_and_tiers), ROWS(test_every_public_function_is_here),
     };
     return truth_run(tests);

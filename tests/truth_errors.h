@@ -61,7 +61,7 @@ void check(posenc_status got, posenc_status want, const char *what);
         assert_true(function(__VA_ARGS__) condition);                                                                  \
     } while (0)
 
-/* ---- The tests of truth_errors_views.c, _rope.c and _tasks.c ---- */
+/* ---- The tests of truth_errors_views.c, _rope.c, _tasks.c and _analysis.c ---- */
 
 void test_views(void **state);
 void test_half_views(void **state);
@@ -77,5 +77,9 @@ void test_rope_tables(void **state);
 void test_rope_tasks(void **state);
 void test_rope_config(void **state);
 void test_positions(void **state);
+
+void test_analysis_of_rows(void **state);
+void test_analysis_of_frequencies(void **state);
+void test_costs(void **state);
 
 #endif

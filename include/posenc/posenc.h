@@ -9,6 +9,7 @@
  *   sinusoidal.h    sinusoidal encoding
  *   alibi.h         ALiBi slopes and bias
  *   softmax.h       scale, ALiBi bias, causal mask and softmax in one call
+ *   analysis.h      similarities, frequencies and costs of encodings
  *
  * Rules that hold for every call:
  *
@@ -28,6 +29,7 @@
 #define POSENC_POSENC_H
 
 #include <posenc/alibi.h>
+#include <posenc/analysis.h>
 #include <posenc/angles.h>
 #include <posenc/isa.h>
 #include <posenc/rope.h>

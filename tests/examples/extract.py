@@ -12,6 +12,7 @@ import sys
 
 # What a header's example takes for granted, in C, and the headers that have none.
 GIVEN = {
+    'analysis.h': 'static float encoding[64 * 128], matrix[128 * 128];',
     'angles.h': '',
     'rope_config.h': 'posenc_status status; posenc_rope *rope;',
     'rope.h': 'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
