@@ -131,3 +131,17 @@ void plain_softmax(const float *x, float *y, size_t n, size_t n_allowed, int32_t
     for (size_t j = n_allowed; j < n; j++)
         y[j] = 0.0f;
 }
+
+void plain_softmax_backward(const float *p, const float *dp, float *dx, size_t n, float scale) {
+    float g = 0.0f;
+    for (size_t j = 0; j < n; j++)
+        g += p[j] * dp[j];
+    for (size_t j = 0; j < n; j++)
+        dx[j] = scale * p[j] * (dp[j] - g);
+}
+
+void plain_add_axes(float *y, const float *by_row, const float *by_column, size_t height, size_t width) {
+    for (size_t v = 0; v < height; v++)
+        for (size_t u = 0; u < width; u++)
+            y[v * width + u] += by_row[v] + by_column[u];
+}

@@ -43,4 +43,10 @@ void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_
 void plain_alibi(float *y, size_t n, size_t n_allowed, int32_t query, float slope);
 void plain_softmax(const float *x, float *y, size_t n, size_t n_allowed, int32_t query, float scale, float slope);
 
+/* dx = scale * p (dp - sum p dp) */
+void plain_softmax_backward(const float *p, const float *dp, float *dx, size_t n, float scale);
+
+/* y[v * width + u] += by_row[v] + by_column[u] */
+void plain_add_axes(float *y, const float *by_row, const float *by_column, size_t height, size_t width);
+
 #endif

@@ -1,4 +1,4 @@
-/* posenc_softmax and posenc_alibi_bias: decode rows over a cache, and causal prefill. */
+/* posenc_softmax, and posenc_logits without scores: decode rows over a cache, and causal prefill. */
 #include <posenc/alibi.h>
 #include <posenc/softmax.h>
 
@@ -37,12 +37,12 @@ typedef struct score_job {
     score_shape shape;
     posenc_view x, y;
     float slopes[MAX_HEADS];
-    posenc_softmax_params params;
+    posenc_score_params params;
 } score_job;
 
 static size_t allowed_keys(const score_job *job, int64_t query) {
     int64_t seen = job->params.q_off + query + 1;
-    return (size_t)(job->shape.mask == POSENC_MASK_CAUSAL && seen < job->shape.n_k ? seen : job->shape.n_k);
+    return (size_t)(job->shape.mask.after == 0 && seen < job->shape.n_k ? seen : job->shape.n_k);
 }
 
 static posenc_view scores_of(score_job *job) {
@@ -56,7 +56,11 @@ static void open_scores(bench_job *base) {
     job->shape = *(const score_shape *)base->shape;
     const score_shape *s = &job->shape;
     bench_check(posenc_alibi_slopes(s->n_heads, 8.0, job->slopes));
-    job->params = (posenc_softmax_params){0.0883883f, s->alibi ? job->slopes : NULL, s->mask, s->n_k - s->n_q};
+    job->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    job->params.scale = 0.0883883f;
+    job->params.slopes = s->alibi ? job->slopes : NULL;
+    job->params.mask = s->mask;
+    job->params.q_off = s->n_k - s->n_q;
     job->x = scores_of(job);
     job->y = scores_of(job);
     bench_compare(base, job->y.data, POSENC_F32, (size_t)(s->n_k * s->n_q * s->n_heads));
@@ -138,7 +142,7 @@ static void limit_softmax_call(bench_job *base) {
 
 static void run_bias(bench_job *base) {
     const score_job *job = (score_job *)base;
-    bench_check(posenc_alibi_bias(job->slopes, job->shape.mask, job->params.q_off, &job->y, posenc_all_rows()));
+    bench_check(posenc_logits(&job->params, NULL, &job->y, posenc_all_rows()));
 }
 
 static void plain_bias_call(bench_job *base) {
@@ -178,5 +182,5 @@ static void register_shapes(const char *call, const bench_race *race, const scor
 
 void bench_register_softmax(void) {
     register_shapes("posenc_softmax", &softmax_race, softmax_shapes, sizeof softmax_shapes / sizeof softmax_shapes[0]);
-    register_shapes("posenc_alibi_bias", &bias_race, bias_shapes, sizeof bias_shapes / sizeof bias_shapes[0]);
+    register_shapes("posenc_logits", &bias_race, bias_shapes, sizeof bias_shapes / sizeof bias_shapes[0]);
 }

@@ -2,24 +2,41 @@
 #ifndef POSENC_SCORES_H
 #define POSENC_SCORES_H
 
-#include <posenc/alibi.h>
+#include <posenc/softmax.h>
+
+#include "kernels/kernels.h"
 
 /* Largest query or key index: differences of two stay within int32. */
 #define POSENC_MAX_KEYS ((int64_t)1 << 30)
 
-/* Mask, q_off and extents are in range; the view itself is checked already. */
-posenc_status posenc_check_scores(const posenc_view *scores, posenc_mask mask, int64_t q_off);
+/* Beyond every offset there can be. */
+#define POSENC_ANY_OFFSET ((int64_t)1 << 31)
 
-/* The slopes are aligned, and each is finite. */
-posenc_status posenc_check_slopes(const float *slopes, int64_t n_heads);
+/* Offsets lowest .. highest of keys from a query; none if lowest > highest. */
+typedef struct posenc_offsets {
+    int64_t lowest, highest;
+} posenc_offsets;
 
-/* One row of scores. */
-typedef struct posenc_score_row {
-    int64_t batch, head, query; /* indices into the view */
-    int32_t position;           /* of the query among the keys */
-    size_t n_allowed;           /* keys 0 .. n_allowed - 1 may be seen */
-} posenc_score_row;
+posenc_status posenc_check_mask(const posenc_mask *mask);
 
-posenc_score_row posenc_score_row_at(const posenc_view *scores, posenc_mask mask, int64_t q_off, int64_t row);
+/* What a query at the position sees, n_first aside. */
+posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position);
+
+/* Those of the offsets met that some query may see, n_first included. */
+posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets met);
+
+/* The line, if there is one, has n_heads heads (or one for all) and covers the offsets. */
+posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc_offsets offsets);
+posenc_status posenc_check_index_line(const posenc_index_line *line, int64_t n_rows, posenc_offsets offsets);
+
+/* n finite numbers, or NULL. */
+posenc_status posenc_check_slopes(const float *slopes, int64_t n);
+
+/* Everything in params, for scores of the extents of y, which is checked already. */
+posenc_status posenc_check_scores(const posenc_score_params *params, const posenc_view *y);
+
+/* Row `row` of such scores: sets what params, query, head and batch decide; x, y, form and sum are the caller's. */
+void posenc_score_row_at(const posenc_score_params *params, const posenc_view *y, int64_t row,
+                         posenc_softmax_row_args *args);
 
 #endif

@@ -3,52 +3,88 @@
 
 #include <math.h>
 
-#include "kernels/kernels.h"
+#include "scalar/exp.h"
 #include "scores.h"
 #include "view.h"
 
-static posenc_status check_call(const posenc_softmax_params *params, const posenc_view *x, const posenc_view *y,
-                                posenc_rows *rows) {
-    if (params == NULL)
+/* One call; x NULL: zeros. */
+typedef struct score_call {
+    const posenc_score_params *params;
+    const posenc_view *x, *y;
+    posenc_softmax_form form;
+    posenc_softmax_sum *sums; /* or NULL */
+} score_call;
+
+static posenc_status check_call(const score_call *call, posenc_rows *rows) {
+    if (call->params == NULL)
         return POSENC_ERR_NULL;
-    if (!isfinite(params->scale))
-        return POSENC_ERR_SCALE;
-    posenc_status status = posenc_check_input(x);
+    posenc_status status = posenc_check_output(call->y);
+    if (status == POSENC_OK && call->x != NULL)
+        status = posenc_check_input(call->x);
+    if (status == POSENC_OK && call->x != NULL)
+        status = posenc_check_pair(call->x, call->y);
     if (status == POSENC_OK)
-        status = posenc_check_output(y);
+        status = posenc_check_scores(call->params, call->y);
     if (status == POSENC_OK)
-        status = posenc_require_f32(x);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(y);
-    if (status == POSENC_OK)
-        status = posenc_check_pair(x, y);
-    if (status == POSENC_OK)
-        status = posenc_check_scores(x, params->mask, params->q_off);
-    if (status == POSENC_OK)
-        status = posenc_check_rows(rows, x->ne[1] * x->ne[2] * x->ne[3]);
-    if (status == POSENC_OK && params->slopes != NULL)
-        status = posenc_check_slopes(params->slopes, x->ne[2]);
+        status = posenc_check_rows(rows, call->y->ne[1] * call->y->ne[2] * call->y->ne[3]);
     return status;
 }
 
-posenc_status posenc_softmax(const posenc_softmax_params *params, const posenc_view *x, const posenc_view *y,
-                             posenc_rows rows) {
-    posenc_status status = check_call(params, x, y, &rows);
-    if (status != POSENC_OK || x->ne[0] == 0)
+/* Address of a row. */
+static void *row_of(const posenc_view *view, int64_t row) {
+    int64_t n_q = view->ne[1], n_heads = view->ne[2];
+    return posenc_view_at(view, row % n_q, row / n_q % n_heads, row / n_q / n_heads);
+}
+
+static posenc_status run(const score_call *call, posenc_rows rows) {
+    posenc_status status = check_call(call, &rows);
+    if (status != POSENC_OK || (call->y->ne[0] == 0 && call->sums == NULL))
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
+    posenc_softmax_row_args args = {.form = call->form, .y_type = call->y->dtype};
     for (int64_t row = rows.begin; row < rows.end; row++) {
-        posenc_score_row at = posenc_score_row_at(x, params->mask, params->q_off, row);
-        posenc_softmax_row_args args = {
-            .x = posenc_view_at(x, at.query, at.head, at.batch),
-            .y = posenc_view_at(y, at.query, at.head, at.batch),
-            .n = (size_t)x->ne[0],
-            .n_allowed = at.n_allowed,
-            .query = at.position,
-            .scale = params->scale,
-            .slope = params->slopes != NULL ? params->slopes[at.head] : 0.0f,
-        };
+        posenc_score_row_at(call->params, call->y, row, &args);
+        args.y = row_of(call->y, row);
+        if (call->x != NULL) {
+            args.x = row_of(call->x, row);
+            args.x_type = call->x->dtype;
+        }
+        if (call->sums != NULL)
+            args.sum = &call->sums[row];
         kernels->softmax_row(&args);
     }
+    return POSENC_OK;
+}
+
+posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
+                             posenc_rows rows) {
+    score_call call = {params, x, y, POSENC_PROBABILITIES, NULL};
+    return x == NULL ? POSENC_ERR_NULL : run(&call, rows);
+}
+
+posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
+                            posenc_rows rows) {
+    score_call call = {params, x, y, POSENC_LOGITS, NULL};
+    return run(&call, rows);
+}
+
+posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
+                                     posenc_softmax_sum *sums, posenc_rows rows) {
+    score_call call = {params, x, y, POSENC_EXPONENTIALS, sums};
+    if (x == NULL || sums == NULL)
+        return POSENC_ERR_NULL;
+    return posenc_is_aligned(sums, 4) ? run(&call, rows) : POSENC_ERR_STRIDE;
+}
+
+posenc_status posenc_softmax_join(const posenc_softmax_sum *a, const posenc_softmax_sum *b, posenc_softmax_sum *joined,
+                                  float *factor_a, float *factor_b) {
+    if (a == NULL || b == NULL || joined == NULL || factor_a == NULL || factor_b == NULL)
+        return POSENC_ERR_NULL;
+    posenc_softmax_sum sum = {a->max > b->max ? a->max : b->max, 0.0f};
+    /* A part without keys adds nothing; -inf - -inf would be NaN. */
+    *factor_a = a->max == -INFINITY ? 0.0f : posenc_exp_nonpositive(a->max - sum.max);
+    *factor_b = b->max == -INFINITY ? 0.0f : posenc_exp_nonpositive(b->max - sum.max);
+    sum.sum = a->max >= b->max ? fmaf(b->sum, *factor_b, a->sum) : fmaf(a->sum, *factor_a, b->sum);
+    *joined = sum;
     return POSENC_OK;
 }

@@ -37,7 +37,8 @@ static void *grown(void *old, size_t bytes) {
 
 size_t element_size(element_type type) {
     static const size_t sizes[] = {
-        [ELEMENT_F32] = sizeof(float), [ELEMENT_F16] = 2, [ELEMENT_BF16] = 2, [ELEMENT_F64] = sizeof(double)};
+        [ELEMENT_F32] = sizeof(float), [ELEMENT_F16] = 2, [ELEMENT_BF16] = 2,
+                                   [ELEMENT_F64] = sizeof(double), [ELEMENT_I32] = sizeof(int32_t), [ELEMENT_U8] = 1};
     return sizes[type];
 }
 
@@ -103,12 +104,24 @@ static double element_at(const operand *o, const unsigned char *data, size_t i) 
         memcpy(&value, data + i * sizeof value, sizeof value);
         return value;
     }
+    if (o->type == ELEMENT_I32) {
+        int32_t value;
+        memcpy(&value, data + i * sizeof value, sizeof value);
+        return (double)value;
+    }
+    if (o->type == ELEMENT_U8)
+        return (double)data[i];
     return (double)posenc_load(data, i, (posenc_dtype)o->type);
 }
 
 void operand_set(operand *o, size_t at, double value) {
+    int32_t integer = (int32_t)value;
     if (o->type == ELEMENT_F64)
         memcpy(o->before + at * sizeof value, &value, sizeof value);
+    else if (o->type == ELEMENT_I32)
+        memcpy(o->before + at * sizeof integer, &integer, sizeof integer);
+    else if (o->type == ELEMENT_U8)
+        o->before[at] = (unsigned char)integer;
     else
         posenc_store(o->before, at, (float)value, (posenc_dtype)o->type);
 }
@@ -119,6 +132,8 @@ static void fill_element(operand *o, size_t i, test_fill fill) {
     if (o->type == ELEMENT_F64) {
         double value = test_random_double(fill);
         memcpy(to, &value, sizeof value);
+    } else if (o->type == ELEMENT_I32 || o->type == ELEMENT_U8) {
+        memset(to, 0, o->element);
     } else if (o->type == ELEMENT_F32) {
         float value = test_random_float(fill);
         memcpy(to, &value, sizeof value);

@@ -12,12 +12,14 @@
 
 typedef enum operand_role { OPERAND_IN = 1, OPERAND_OUT = 2, OPERAND_IN_OUT = 3 } operand_role;
 
-/* What a buffer holds. The first three are the values of posenc_dtype. */
+/* What a buffer holds. The first three are the values of posenc_dtype. Integers are 0 until they are set. */
 typedef enum element_type {
     ELEMENT_F32 = POSENC_F32,
     ELEMENT_F16 = POSENC_F16,
     ELEMENT_BF16 = POSENC_BF16,
-    ELEMENT_F64
+    ELEMENT_F64,
+    ELEMENT_I32,
+    ELEMENT_U8
 } element_type;
 
 size_t element_size(element_type type);
@@ -41,7 +43,7 @@ typedef struct operand {
 } operand;
 
 #define NO_LANE (-1)
-#define MAX_OPERANDS 6
+#define MAX_OPERANDS 12
 
 typedef struct kernel_call {
     void (*run)(const posenc_kernels *kernels, const struct kernel_call *call);

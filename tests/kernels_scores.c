@@ -1,12 +1,173 @@
-/* Sweeps of the kernels on rows of scores. */
+/* The sweep of the kernel on rows of scores. */
 #include "kernel_call.h"
 
 #include <float.h>
+#include <math.h>
 
-/* Numbers of keys to allow, of n: all of 0 .. n for small n, the ends and a few between for large ones. */
-static size_t allowed_step(size_t n) {
-    return test_size_is_large(n) ? n / 3 : 1;
+/* What a logit is made of besides the score; several at once. */
+enum {
+    WITH_ALIBI = 1,
+    WITH_LINE = 2,
+    WITH_BIAS = 4,
+    WITH_CAP = 8,
+    WITH_BYTES = 16,
+    WITH_QUERY_TERM = 32,
+    WITH_KEY_TERM = 64,
+    WITH_POSITIONS = 128,
+    WITHOUT_SCORES = 256,
+    WITH_SUM = 512,
+};
+
+typedef struct softmax_shape {
+    size_t n, begin, hole_begin, hole_end, end;
+    posenc_softmax_form form;
+    posenc_dtype x_type, y_type, bias_type;
+    int with, in_place;
+    int32_t query, lowest, highest; /* the last two are for positions */
+    float scale, slope, sink;
+} softmax_shape;
+
+/* Operands by number, those that a call has. */
+typedef struct softmax_operands {
+    int x, y, line, bias, bytes, k_pos, query_product, query_index, key_product, key_index, sum;
+} softmax_operands;
+
+static softmax_operands operands; /* of the call being made */
+
+enum { N_ROWS = 5 }; /* of a relative table */
+
+static int32_t first_offset(const softmax_shape *s) {
+    return s->with & WITH_POSITIONS ? s->lowest : (int32_t)s->begin - s->query;
 }
+
+static int32_t last_offset(const softmax_shape *s) {
+    return s->with & WITH_POSITIONS ? s->highest : (int32_t)s->end - 1 - s->query;
+}
+
+static posenc_relative_line relative(const kernel_call *call, int product, int index, ptrdiff_t stride) {
+    const softmax_shape *s = call->shape;
+    return (posenc_relative_line){call_data(call, product, 0), stride, call_data(call, index, 0), first_offset(s),
+                                  last_offset(s)};
+}
+
+static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) {
+    const softmax_shape *s = call->shape;
+    const softmax_operands *o = &operands;
+    posenc_softmax_row_args args = {
+        .x = s->with & WITHOUT_SCORES ? NULL : call_data(call, o->x, 0),
+        .y = call_data(call, o->y, 0),
+        .x_type = s->x_type,
+        .y_type = s->y_type,
+        .form = s->form,
+        .n = s->n,
+        .begin = s->begin,
+        .hole_begin = s->hole_begin,
+        .hole_end = s->hole_end,
+        .end = s->end,
+        .position = s->query,
+        .scale = s->scale,
+        .slope = s->with & WITH_ALIBI ? s->slope : 0.0f,
+        .sink = s->sink,
+        .empty = 0.25f,
+    };
+    if (s->with & WITH_LINE)
+        args.line = (posenc_float_line){call_data(call, o->line, 0), first_offset(s), last_offset(s)};
+    if (s->with & WITH_BIAS) {
+        args.bias = call_data(call, o->bias, 0);
+        args.bias_type = s->bias_type;
+        args.bias_slope = s->slope;
+    }
+    if (s->with & WITH_CAP) {
+        args.cap = 20.0f;
+        args.inv_cap = 0.05f;
+    }
+    if (s->with & WITH_BYTES) {
+        args.bytes = call_data(call, o->bytes, 0);
+        args.keep = s->n % 2 == 0;
+    }
+    if (s->with & WITH_POSITIONS) {
+        args.k_pos = call_data(call, o->k_pos, 0);
+        args.lowest = s->lowest;
+        args.highest = s->highest;
+    }
+    if (s->with & WITH_QUERY_TERM)
+        args.by_query = relative(call, o->query_product, o->query_index, 0);
+    if (s->with & WITH_KEY_TERM)
+        args.by_key = relative(call, o->key_product, o->key_index, N_ROWS);
+    if (s->with & WITH_SUM)
+        args.sum = call_data(call, o->sum, 0);
+    kernels->softmax_row(&args);
+}
+
+static int add_operand(kernel_call *call, const char *name, operand_role role, element_type type, size_t n) {
+    operand_row(call_operand(call, name, role, type, n), 0, n, 1);
+    return call->n_operands - 1;
+}
+
+/* Lines have exactly the offsets that are seen: what lies beside them is the guard page. */
+static size_t line_size(const softmax_shape *s) {
+    return s->begin < s->end ? (size_t)(last_offset(s) - first_offset(s) + 1) : 0;
+}
+
+static void describe(kernel_call *call, const softmax_shape *s) {
+    softmax_operands *o = &operands;
+    call_begin(call, run_softmax, s);
+    /* Scores behind the last key are not read: x ends there. */
+    o->x = add_operand(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, (element_type)s->x_type,
+                       s->in_place ? s->n : s->end);
+    o->y = s->in_place ? o->x : add_operand(call, "y", OPERAND_OUT, (element_type)s->y_type, s->n);
+    if (s->with & WITH_LINE)
+        o->line = add_operand(call, "line", OPERAND_IN, ELEMENT_F32, line_size(s));
+    if (s->with & WITH_BIAS)
+        o->bias = add_operand(call, "bias", OPERAND_IN, (element_type)s->bias_type, s->n);
+    if (s->with & WITH_BYTES)
+        o->bytes = add_operand(call, "bytes", OPERAND_IN, ELEMENT_U8, s->n);
+    if (s->with & WITH_POSITIONS)
+        o->k_pos = add_operand(call, "k_pos", OPERAND_IN, ELEMENT_I32, s->n);
+    if (s->with & WITH_QUERY_TERM) {
+        o->query_product = add_operand(call, "query products", OPERAND_IN, ELEMENT_F32, N_ROWS);
+        o->query_index = add_operand(call, "query index", OPERAND_IN, ELEMENT_I32, line_size(s));
+    }
+    if (s->with & WITH_KEY_TERM) {
+        o->key_product = add_operand(call, "key products", OPERAND_IN, ELEMENT_F32, N_ROWS * s->n);
+        o->key_index = add_operand(call, "key index", OPERAND_IN, ELEMENT_I32, line_size(s));
+    }
+    if (s->with & WITH_SUM)
+        o->sum = add_operand(call, "sum", OPERAND_OUT, ELEMENT_F32, 2);
+}
+
+/* Integers that mean something: indices of rows, bytes of both kinds, positions around the query. */
+static void set_integers(kernel_call *call, const softmax_shape *s) {
+    const softmax_operands *o = &operands;
+    for (size_t i = 0; i < line_size(s); i++) {
+        if (s->with & WITH_QUERY_TERM)
+            operand_set(&call->operands[o->query_index], i, (double)(test_random() % N_ROWS));
+        if (s->with & WITH_KEY_TERM)
+            operand_set(&call->operands[o->key_index], i, (double)(test_random() % N_ROWS));
+    }
+    int width = s->highest - s->lowest + 9;
+    for (size_t j = 0; j < s->n; j++) {
+        if (s->with & WITH_BYTES)
+            operand_set(&call->operands[o->bytes], j, test_random() % 3 == 0 ? 0.0 : (double)(1 + test_random() % 255));
+        if (s->with & WITH_POSITIONS)
+            operand_set(&call->operands[o->k_pos], j,
+                        (double)(s->query + s->lowest - 4 + (int32_t)(test_random() % (unsigned)width)));
+    }
+}
+
+static void check_softmax(kernel_call *call, const posenc_kernels *variant, const softmax_shape *s, test_fill fill) {
+    if (!test_case("softmax_row n=%zu [%zu %zu %zu %zu] form=%d with=%d %s->%s query=%d scale=%g slope=%g sink=%g%s %s", s->n,
+                   s->begin, s->hole_begin, s->hole_end, s->end, (int)s->form, s->with, element_name(s->x_type),
+                   element_name(s->y_type), (int)s->query, (double)s->scale, (double)s->slope, (double)s->sink,
+                   s->in_place ? " in place" : "", test_fill_name(fill)))
+        return;
+    describe(call, s);
+    call_fill(call, fill);
+    set_integers(call, s);
+    call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY || s->with ? FEW_PLACES : EVERY_PLACE);
+}
+
+/* ---- What is tried ---- */
 
 /* Positions of the query: among the keys, before and behind them, and as far as the kernels are promised to go. */
 static int32_t query_of(size_t which, size_t n) {
@@ -14,103 +175,60 @@ static int32_t query_of(size_t which, size_t n) {
     return queries[which % (sizeof queries / sizeof queries[0])];
 }
 
-static const float slopes[] = {0.5f, 0.00390625f, 0.7071067f, -0.25f, 0.0f, -0.0f, 1e-30f, 0x1p-149f, FLT_MAX};
-enum { N_SLOPES = sizeof slopes / sizeof slopes[0] };
+/* Number `which` of a list. */
+#define CHOICE(list, which) (list)[(which) % (sizeof(list) / sizeof((list)[0]))]
 
-/* ---- alibi_row ---- */
-
-typedef struct alibi_shape {
-    size_t n, n_allowed;
-    int32_t query;
-    float slope;
-} alibi_shape;
-
-static void run_alibi(const posenc_kernels *kernels, const kernel_call *call) {
-    const alibi_shape *s = call->shape;
-    posenc_alibi_row_args args = {
-        .y = call_data(call, 0, 0), .n = s->n, .n_allowed = s->n_allowed, .query = s->query, .slope = s->slope};
-    kernels->alibi_row(&args);
+static void set_types(softmax_shape *s, size_t which) {
+    static const posenc_dtype types[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
+    s->x_type = CHOICE(types, which);
+    s->y_type = CHOICE(types, which / 3);
+    s->bias_type = CHOICE(types, which / 9);
+    s->in_place = s->in_place && s->x_type == s->y_type && !(s->with & WITHOUT_SCORES);
 }
 
-static void check_alibi(kernel_call *call, const posenc_kernels *variant, const alibi_shape *s) {
-    if (!test_case("alibi_row n=%zu allowed=%zu query=%d slope=%g", s->n, s->n_allowed, (int)s->query,
-                   (double)s->slope))
-        return;
-    call_begin(call, run_alibi, s);
-    operand_row(call_operand(call, "y", OPERAND_OUT, ELEMENT_F32, s->n), 0, s->n, 1);
-    call_fill(call, FILL_ORDINARY);
-    call_check(call, variant, test_size_is_large(s->n) ? FEW_PLACES : EVERY_PLACE);
-}
-
-void sweep_alibi_row(const posenc_kernels *variant) {
-    static kernel_call call;
-    for (size_t i = 0; i < test_n_sizes; i++) {
-        size_t n = test_sizes[i], which = i;
-        for (size_t allowed = 0; allowed <= n; allowed += allowed_step(n), which++) {
-            alibi_shape s = {n, allowed, query_of(which, n), slopes[which / 2 % N_SLOPES]};
-            check_alibi(&call, variant, &s);
-            s.query = query_of(which + 3, n);
-            s.slope = slopes[(which + 1) % N_SLOPES];
-            check_alibi(&call, variant, &s);
-        }
+/* Bounds for number `which`: all keys, a last part of them hidden, a first part too, and a hole. */
+static void set_bounds(softmax_shape *s, size_t which) {
+    size_t n = s->n;
+    s->begin = s->hole_begin = s->hole_end = 0;
+    s->end = which % 4 == 0 ? n : test_random() % (n + 1);
+    if (which % 4 >= 2)
+        s->begin = test_random() % (s->end + 1);
+    if (s->begin == s->end)
+        s->begin = s->end = 0;
+    if (which % 4 == 3 && s->end - s->begin >= 3) {
+        s->hole_begin = s->begin + 1 + test_random() % (s->end - s->begin - 2);
+        s->hole_end = s->hole_begin + 1 + test_random() % (s->end - s->hole_begin - 1);
     }
-}
-
-/* ---- softmax_row ---- */
-
-typedef struct softmax_shape {
-    size_t n, n_allowed;
-    int32_t query;
-    float scale, slope;
-    int in_place;
-} softmax_shape;
-
-enum { X, Y };
-
-static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) {
-    const softmax_shape *s = call->shape;
-    posenc_softmax_row_args args = {
-        .x = call_data(call, X, 0),
-        .y = call_data(call, s->in_place ? X : Y, 0),
-        .n = s->n,
-        .n_allowed = s->n_allowed,
-        .query = s->query,
-        .scale = s->scale,
-        .slope = s->slope,
-    };
-    kernels->softmax_row(&args);
-}
-
-/* Keys that are not allowed are not read: x ends before them, so that the guard page is there. */
-static void check_softmax(kernel_call *call, const posenc_kernels *variant, const softmax_shape *s, test_fill fill) {
-    if (!test_case("softmax_row n=%zu allowed=%zu query=%d scale=%g slope=%g%s %s", s->n, s->n_allowed, (int)s->query,
-                   (double)s->scale, (double)s->slope, s->in_place ? " in place" : "", test_fill_name(fill)))
-        return;
-    call_begin(call, run_softmax, s);
-    size_t n_x = s->in_place ? s->n : s->n_allowed;
-    operand_row(call_operand(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, ELEMENT_F32, n_x), 0, n_x, 1);
-    if (!s->in_place)
-        operand_row(call_operand(call, "y", OPERAND_OUT, ELEMENT_F32, s->n), 0, s->n, 1);
-    call_fill(call, fill);
-    call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
 }
 
 void sweep_softmax_row(const posenc_kernels *variant) {
     static kernel_call call;
     static const float scales[] = {0.125f, 1.0f, -1.0f, 0.0f, 0x1p-149f, 100.0f, FLT_MAX};
-    for (size_t i = 0; i < test_n_sizes; i++) {
-        size_t n = test_sizes[i], which = i;
-        for (size_t allowed = 0; allowed <= n; allowed += allowed_step(n))
-            for (int fill = 0; fill <= FILL_HOSTILE; fill++, which++) {
-                softmax_shape s = {
-                    .n = n,
-                    .n_allowed = allowed,
-                    .query = query_of(which / 2, n),
-                    .scale = scales[which % 3 == 0 ? which / 3 % (sizeof scales / sizeof scales[0]) : 0],
-                    .slope = slopes[which % 2 == 0 ? which / 2 % N_SLOPES : 4], /* half of them without a bias */
-                    .in_place = which / 5 % 2 == 0,
-                };
-                check_softmax(&call, variant, &s, (test_fill)fill);
-            }
-    }
+    static const float slopes[] = {0.5f, 0.00390625f, 0.7071067f, -0.25f, -0.0f, 1e-30f, 0x1p-149f, FLT_MAX};
+    static const float sinks[] = {-INFINITY, -INFINITY, 0.5f, 50.0f};
+    static const int withs[] = {0, WITH_ALIBI, WITH_LINE, WITH_BIAS, WITH_CAP, WITH_BYTES, WITH_QUERY_TERM, WITH_KEY_TERM,
+                                WITH_POSITIONS | WITH_ALIBI, WITHOUT_SCORES | WITH_ALIBI, WITH_SUM};
+    for (size_t i = 0; i < test_n_sizes; i++)
+        for (size_t which = 0; which < 72; which++) {
+            softmax_shape s = {
+                .n = test_sizes[i],
+                .form = (posenc_softmax_form)(which % 5 < 3 ? 0 : which % 5 - 2),
+                .with = which < 44 ? CHOICE(withs, which) : (int)(test_random() % 1024),
+                .in_place = which / 2 % 2 == 0,
+                .query = query_of(which / 2, test_sizes[i]),
+                .scale = which % 3 == 0 ? CHOICE(scales, which / 3) : 0.125f,
+                .slope = CHOICE(slopes, which / 2),
+                .sink = CHOICE(sinks, which / 3),
+                .lowest = -(int32_t)(test_random() % 40),
+                .highest = (int32_t)(test_random() % 9),
+            };
+            set_bounds(&s, which);
+            if (which >= 22)
+                set_types(&s, (size_t)test_random());
+            if (s.with & WITH_SUM && s.form == POSENC_LOGITS)
+                s.with &= ~WITH_SUM;
+            if (s.with & WITH_POSITIONS && (s.query > 1 << 29 || s.query < -(1 << 29)))
+                s.query /= 2;
+            check_softmax(&call, variant, &s, (test_fill)(which % (FILL_HOSTILE + 1)));
+        }
 }

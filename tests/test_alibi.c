@@ -72,10 +72,10 @@ static void test_many_heads(void **state) {
 
 /* -(slope |i_abs - j|): one rounding of the distance to float32, one of the product. */
 static float formula(float slope, posenc_mask mask, int64_t position, int64_t j) {
-    if (mask == POSENC_MASK_CAUSAL && j > position)
+    if (mask.after == 0 && j > position)
         return -INFINITY;
     int64_t distance = position > j ? position - j : j - position;
-    return -(slope * (float)distance);
+    return -(slope * (float)distance) + 0.0f; /* a logit is added up from +0 */
 }
 
 static int64_t random_offset(int64_t n_k) {
@@ -113,12 +113,16 @@ static void test_bias(void **state) {
             float slopes[7];
             truth_ok(posenc_alibi_slopes(ne[2], 8.0, slopes));
             slopes[truth_below(ne[2])] = truth_below(2) ? (float)truth_uniform(-3.0, 3.0) : 0.0f;
-            posenc_mask mask = truth_below(2) ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
+            posenc_mask mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
             int64_t q_off = random_offset(ne[0]), n_rows = ne[1] * ne[2] * ne[3];
             posenc_rows rows = {truth_below(n_rows), 0};
             rows.end = rows.begin + truth_below(n_rows - rows.begin + 1);
             truth_tensor bias = truth_tensor_random(ne);
-            truth_ok(posenc_alibi_bias(slopes, mask, q_off, &bias.view, rows));
+            posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            params.slopes = slopes;
+            params.mask = mask;
+            params.q_off = q_off;
+            truth_ok(posenc_logits(&params, NULL, &bias.view, rows));
             check_bias(rows, mask, q_off, slopes, &bias);
             n_values += (rows.end - rows.begin) * ne[0];
             truth_tensor_free(&bias);

@@ -232,55 +232,6 @@ static void test_slopes(void **state) {
     }
 }
 
-static void test_scores(void **state) {
-    (void)state;
-    const int64_t limit = (int64_t)1 << 30; /* as alibi.h says of q_off + n_q and n_k */
-    const int64_t bad_offsets[] = {-limit - 1, limit - HEADS + 1, INT32_MAX, INT32_MIN, INT64_MIN, INT64_MAX};
-    static const float bad_floats[] = {INFINITY, -INFINITY, NAN};
-    posenc_view x = dense(in), y = dense(out), huge = posenc_view_dense(out, POSENC_F32, limit + 1, 1, 1, 1);
-    posenc_view tall = posenc_view_dense(out, POSENC_F32, 1, limit + 1, 1, 1);
-    posenc_rows all = posenc_all_rows(), nothing = {0, 0};
-    posenc_softmax_params params = {1.0f, slopes, POSENC_MASK_NONE, 0};
-    posenc_mask none = POSENC_MASK_NONE;
-
-    RETURNS(POSENC_ERR_NULL, posenc_alibi_bias, NULL, none, 0, &y, all);
-    RETURNS(POSENC_ERR_ENUM, posenc_alibi_bias, slopes, (posenc_mask)2, 0, &y, all);
-    RETURNS(POSENC_ERR_ENUM, posenc_alibi_bias, slopes, (posenc_mask)-1, 0, &y, all);
-    RETURNS(POSENC_ERR_SHAPE, posenc_alibi_bias, slopes, none, 0, &huge, all);
-    RETURNS(POSENC_ERR_SHAPE, posenc_alibi_bias, slopes, none, 0, &tall, all);
-    RETURNS(POSENC_OK, posenc_alibi_bias, slopes, none, -limit, &y, nothing);
-    RETURNS(POSENC_OK, posenc_alibi_bias, slopes, none, limit - HEADS, &y, nothing);
-
-    RETURNS(POSENC_ERR_NULL, posenc_softmax, NULL, &x, &y, all);
-    params.slopes = (const float *)(const void *)((const char *)slopes + 1);
-    RETURNS(POSENC_ERR_STRIDE, posenc_softmax, &params, &x, &y, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_alibi_bias, params.slopes, none, 0, &y, all);
-    params.slopes = slopes;
-    RETURNS(POSENC_ERR_SHAPE, posenc_softmax, &params, &huge, &huge, all);
-    RETURNS(POSENC_ERR_SHAPE, posenc_softmax, &params, &tall, &tall, all);
-    for (int mask = -1; mask <= 2; mask += 3) {
-        params.mask = (posenc_mask)mask;
-        RETURNS(POSENC_ERR_ENUM, posenc_softmax, &params, &x, &y, all);
-    }
-    params.mask = none;
-    for (size_t i = 0; i < sizeof bad_offsets / sizeof bad_offsets[0]; i++) {
-        params.q_off = bad_offsets[i];
-        RETURNS(POSENC_ERR_POSITION, posenc_softmax, &params, &x, &y, all);
-        RETURNS(POSENC_ERR_POSITION, posenc_alibi_bias, slopes, none, bad_offsets[i], &y, all);
-    }
-    params.q_off = 0;
-    for (size_t i = 0; i < sizeof bad_floats / sizeof bad_floats[0]; i++) {
-        params.scale = bad_floats[i];
-        RETURNS(POSENC_ERR_SCALE, posenc_softmax, &params, &x, &y, all);
-        params.scale = 1.0f;
-        float bad_slopes[4] = {0.5f, 0.5f, 0.5f, bad_floats[i]};
-        params.slopes = bad_slopes;
-        RETURNS(POSENC_ERR_SCALE, posenc_softmax, &params, &x, &y, all);
-        RETURNS(POSENC_ERR_SCALE, posenc_alibi_bias, bad_slopes, none, 0, &y, all);
-        params.slopes = slopes;
-    }
-}
-
 /* ---- Types, tiers, version ---- */
 
 static void test_types_and_tiers(void **state) {
@@ -371,6 +322,8 @@ int main(void) {
         ROWS(test_rope_questions),  ROWS(test_positions),
         ROWS(test_rope_config),     ROWS(test_sinusoidal),
         ROWS(test_slopes),          ROWS(test_scores),
+        ROWS(test_score_positions), ROWS(test_score_masks),
+        ROWS(test_score_lines),     ROWS(test_score_relative),
         ROWS(test_analysis_of_rows), ROWS(test_analysis_of_frequencies),
         ROWS(test_costs),
         ROWS(test_types_and_tiers), ROWS(test_every_public_function_is_here),

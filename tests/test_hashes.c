@@ -268,36 +268,93 @@ static void hash_convert_rows(sweep *s) {
 #undef HASH
 }
 
-static void hash_alibi_row(sweep *s) {
-    float y[MAX];
+/* Half of the rows with a few of the terms a logit may have, the others with scale and slope alone. */
+static void hash_softmax_row(sweep *s) {
+    static float x[MAX], y[MAX], line[MAX];
     for (size_t k = 0; k < N_SIZES; k++)
-        for (int shift = 0; shift < 30; shift += 3) {
-            size_t n = sizes[k], n_allowed = (size_t)(next(s) % (n + 1));
-            int32_t query = (int32_t)(next(s) % ((uint64_t)1 << (shift + 1))) - (1 << shift);
-            posenc_alibi_row_args args = {
-                .y = y, .n = n, .n_allowed = n_allowed, .query = query, .slope = (float)even(s, 1.0)};
-            s->kernels->alibi_row(&args);
+        for (int round = 0; round < 96; round++) { /* enough for a last bit of a constant to show */
+            size_t n = 2 * sizes[k] + 11;
+            for (size_t i = 0; i < n; i++) {
+                x[i] = round % 4 == 3 && next(s) % 4 == 0 ? -INFINITY : (float)even(s, round % 4 ? 8.0 : 100.0);
+                line[i] = (float)even(s, 4.0);
+            }
+            if (round % 32 == 31)
+                x[next(s) % n] = NAN;
+            int32_t query = (int32_t)(next(s) % n);
+            posenc_softmax_row_args args = {
+                .x = x,
+                .y = y,
+                .n = n,
+                .end = round % 3 == 0 ? n : (size_t)(next(s) % (n + 1)),
+                .form = round % 8 < 4 ? POSENC_PROBABILITIES : (posenc_softmax_form)(round % 3),
+                .position = query,
+                .scale = (float)even(s, 1.0),
+                .slope = round % 2 ? 0.0f : (float)even(s, 0.5),
+                .sink = round % 5 == 0 ? 0.5f : -INFINITY,
+            };
+            if (round >= 48) {
+                args.begin = args.end / 3;
+                args.cap = round % 7 == 0 ? 0.0f : 30.0f;
+                args.inv_cap = round % 7 == 0 ? 0.0f : 1.0f / 30.0f;
+                args.line = (posenc_float_line){line, -query, (int32_t)n - 1 - query};
+                args.bias = line;
+                args.bias_slope = 0.25f;
+            }
+            s->kernels->softmax_row(&args);
             hash_floats(s, y, n);
         }
 }
 
-static void hash_softmax_row(sweep *s) {
-    float x[MAX];
+/* Probabilities of every size, some nothing; bounds, caps, sinks. */
+static void hash_softmax_backward(sweep *s) {
+    static float p[MAX], dp[MAX], scores[MAX], dx[MAX], db[MAX];
     for (size_t k = 0; k < N_SIZES; k++)
-        for (int round = 0; round < 96; round++) { /* enough for a last bit of a constant to show */
+        for (int round = 0; round < 48; round++) {
             size_t n = 2 * sizes[k] + 11;
-            for (size_t i = 0; i < n; i++)
-                x[i] = round % 4 == 3 && next(s) % 4 == 0 ? -INFINITY : (float)even(s, round % 4 ? 8.0 : 100.0);
-            if (round % 32 == 31)
-                x[next(s) % n] = NAN;
-            size_t n_allowed = round % 3 == 0 ? n : (size_t)(next(s) % (n + 1));
-            int32_t query = (int32_t)(next(s) % n);
-            float scale = (float)even(s, 1.0), slope = round % 2 ? 0.0f : (float)even(s, 0.5);
-            posenc_softmax_row_args args = {
-                .x = x, .y = x, .n = n, .n_allowed = n_allowed, .query = query, .scale = scale, .slope = slope};
-            s->kernels->softmax_row(&args);
-            hash_floats(s, x, n);
+            for (size_t i = 0; i < n; i++) {
+                p[i] = round % 3 == 0 && next(s) % 4 == 0 ? 0.0f : (float)fabs(even(s, 1.0));
+                dp[i] = (float)even(s, 4.0);
+                scores[i] = (float)even(s, 40.0);
+            }
+            if (round % 16 == 15)
+                dp[next(s) % n] = round == 15 ? NAN : INFINITY;
+            float dsink = 0.0f;
+            posenc_softmax_backward_args args = {
+                .p = p,
+                .dp = dp,
+                .s = round % 4 >= 2 ? scores : NULL,
+                .dx = dx,
+                .db = round % 2 ? db : NULL,
+                .n = n,
+                .end = round % 5 == 0 ? n : (size_t)(next(s) % (n + 1)),
+                .scale = (float)even(s, 1.0),
+                .inv_cap = 0.05f,
+                .bias_slope = 0.3f,
+                .dsink = &dsink,
+            };
+            args.begin = args.end / 3;
+            if (args.begin + 4 < args.end && round % 6 == 0) {
+                args.hole_begin = args.begin + 1;
+                args.hole_end = args.end - 2;
+            }
+            s->kernels->softmax_backward(&args);
+            hash_floats(s, dx, n);
+            hash_floats(s, db, round % 2 ? n : 0);
+            hash_floats(s, &dsink, 1);
         }
+}
+
+static void hash_add_axes(sweep *s) {
+    static float y[MAX_ROWS * MAX];
+    float by_row[MAX_ROWS], by_column[MAX];
+    for (size_t k = 0; k < N_SIZES; k++) {
+        fill_floats(s, y, MAX_ROWS * sizes[k], 8.0f);
+        fill_floats(s, by_row, MAX_ROWS, 8.0f);
+        fill_floats(s, by_column, sizes[k], 8.0f);
+        posenc_add_axes_args args = {y, by_row, by_column, MAX_ROWS, sizes[k]};
+        s->kernels->add_axes(&args);
+        hash_floats(s, y, MAX_ROWS * sizes[k]);
+    }
 }
 
 static const struct {

@@ -27,10 +27,10 @@ static float distance(int64_t position, int64_t j) {
     return (float)(position > j ? position - j : j - position);
 }
 
-static void make_reference(const float *x, int64_t n, const posenc_softmax_params *params, float slope,
+static void make_reference(const float *x, int64_t n, const posenc_score_params *params, float slope,
                            int64_t position, reference *r) {
     r->n_allowed = n;
-    if (params->mask == POSENC_MASK_CAUSAL)
+    if (params->mask.after == 0)
         r->n_allowed = position < 0 ? 0 : position + 1 < n ? position + 1 : n;
     double largest = 0.0, max = -INFINITY, sum = 0.0;
     for (int64_t j = 0; j < r->n_allowed; j++) {
@@ -93,12 +93,11 @@ static long long n_exact, n_rounded; /* rows */
 static double check_random_call(const int64_t ne[4], int with_alibi, double spread) {
     float slopes[16];
     truth_ok(posenc_alibi_slopes(ne[2], 8.0, slopes));
-    posenc_softmax_params params = {
-        .scale = (float)truth_uniform(0.01, 1.0),
-        .slopes = with_alibi ? slopes : NULL,
-        .mask = truth_below(2) ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE,
-        .q_off = random_offset(ne[1], ne[0]),
-    };
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.scale = (float)truth_uniform(0.01, 1.0);
+    params.slopes = with_alibi ? slopes : NULL;
+    params.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
+    params.q_off = random_offset(ne[1], ne[0]);
     if (truth_below(8) == 0)
         params.scale = -params.scale;
     truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne), first = truth_tensor_random(ne);
@@ -168,7 +167,7 @@ static void test_worst_sums(void **state) {
     float *x = malloc(N * sizeof(float)), *y = malloc(N * sizeof(float));
     assert_true(x != NULL && y != NULL);
     reference r = new_reference(N);
-    posenc_softmax_params params = POSENC_SOFTMAX_DEFAULTS;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
     double worst = 0.0;
     for (int shape = 0; shape < 4; shape++) {
         for (int64_t j = 0; j < N; j++) /* e^-0.4 makes exponentials whose sums round the same way over and over */
@@ -196,7 +195,7 @@ static void test_worst_sums(void **state) {
 
 enum { MAX_EDGE = 1100 };
 
-static void run_row(const float *x, float *y, int64_t n, posenc_softmax_params params) {
+static void run_row(const float *x, float *y, int64_t n, posenc_score_params params) {
     posenc_view from = posenc_view_dense((float *)(uintptr_t)x, POSENC_F32, n, 1, 1, 1);
     posenc_view to = posenc_view_dense(y, POSENC_F32, n, 1, 1, 1);
     truth_ok(posenc_softmax(&params, &from, &to, posenc_all_rows()));
@@ -218,8 +217,10 @@ static void one_odd_key(float *x, int64_t n, int64_t at, float value) {
 
 static void check_edges(int64_t n) {
     float x[MAX_EDGE], y[MAX_EDGE], slope = 0.5f;
-    posenc_softmax_params plain = POSENC_SOFTMAX_DEFAULTS, masked = {1.0f, &slope, POSENC_MASK_CAUSAL, 0};
-    posenc_softmax_params doubled = {2.0f, NULL, POSENC_MASK_NONE, 0};
+    posenc_score_params plain = POSENC_SCORE_DEFAULTS, masked = plain, doubled = plain;
+    masked.slopes = &slope;
+    masked.mask = posenc_mask_causal();
+    doubled.scale = 2.0f;
     int64_t at = truth_below(n);
 
     for (int64_t j = 0; j < n; j++)
@@ -282,7 +283,7 @@ static void test_flush(void **state) {
     (void)state;
     enum { N = 64, STEPS = 3000 };
     float x[N], y[N];
-    posenc_softmax_params params = POSENC_SOFTMAX_DEFAULTS;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
     long long n_flushed = 0, n_kept = 0;
     double largest_flushed = 0.0;
     for (int tier = -1; truth_next_tier(&tier);)
@@ -327,7 +328,11 @@ static void test_row_ranges(void **state) {
             int64_t ne[4] = {1 + truth_below(300), 1 + truth_below(9), 1 + truth_below(5), 1 + truth_below(3)};
             float slopes[5];
             truth_ok(posenc_alibi_slopes(ne[2], 8.0, slopes));
-            posenc_softmax_params params = {0.5f, slopes, POSENC_MASK_CAUSAL, random_offset(ne[1], ne[0])};
+            posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            params.scale = 0.5f;
+            params.slopes = slopes;
+            params.mask = posenc_mask_causal();
+            params.q_off = random_offset(ne[1], ne[0]);
             truth_tensor x = truth_tensor_random(ne), whole = truth_tensor_random(ne), split = truth_tensor_random(ne);
             truth_ok(posenc_softmax(&params, &x.view, &whole.view, posenc_all_rows()));
             for (int64_t end = ne[1] * ne[2] * ne[3]; end > 0;) {

@@ -112,6 +112,8 @@ static void test_arithmetic(void **state) {
         EXPECT_FLOATS(v_add(va, vb), a.at[k] + b.at[k]);
         EXPECT_FLOATS(v_sub(va, vb), a.at[k] - b.at[k]);
         EXPECT_FLOATS(v_mul(va, vb), a.at[k] * b.at[k]);
+        EXPECT_FLOATS(v_div(va, vb), a.at[k] / b.at[k]);
+        EXPECT_FLOATS(v_select(v_lt(va, vb), vc, va), a.at[k] < b.at[k] ? c.at[k] : a.at[k]);
         EXPECT_FLOATS(v_fma(va, vb, vc), fmaf(a.at[k], b.at[k], c.at[k]));
         EXPECT_FLOATS(v_fms(va, vb, vc), fmaf(a.at[k], b.at[k], -c.at[k]));
         EXPECT_FLOATS(v_neg(va), negated(a.at[k]));
@@ -157,6 +159,7 @@ static void test_special_pairs(void **state) {
             EXPECT_FLOATS(v_add(va, vb), a + b);
             EXPECT_FLOATS(v_sub(va, vb), a - b);
             EXPECT_FLOATS(v_mul(va, vb), a * b);
+            EXPECT_FLOATS(v_div(va, vb), a / b);
             EXPECT_FLOATS(v_max(va, vb), a > b ? a : b);
             EXPECT_FLOATS(v_zero_if(v_lt(va, vb), va), a < b ? 0.0f : a);
         }
@@ -225,8 +228,39 @@ static void test_integers(void **state) {
         EXPECT_INTS(vi_set1(a.at[0]), a.at[0]);
         EXPECT_INTS(vi_add(vi_of(a), vi_of(b)), (int32_t)((uint32_t)a.at[k] + (uint32_t)b.at[k]));
         EXPECT_INTS(vi_abs(vi_of(a)), a.at[k] < 0 ? (int32_t)(0u - (uint32_t)a.at[k]) : a.at[k]);
+        EXPECT_INTS(vi_sub(vi_of(a), vi_of(b)), (int32_t)((uint32_t)a.at[k] - (uint32_t)b.at[k]));
+        EXPECT_INTS(vi_mul(vi_of(a), vi_of(b)), (int32_t)((uint32_t)a.at[k] * (uint32_t)b.at[k]));
+        EXPECT_INTS(vi_min(vi_of(a), vi_of(b)), a.at[k] < b.at[k] ? a.at[k] : b.at[k]);
+        EXPECT_INTS(vi_max(vi_of(a), vi_of(b)), a.at[k] > b.at[k] ? a.at[k] : b.at[k]);
+        EXPECT_FLOATS(v_select(vi_lt(vi_of(a), vi_of(b)), v_set1(1.0f), v_set1(2.0f)), a.at[k] < b.at[k] ? 1.0f : 2.0f);
         EXPECT_FLOATS(v_from_int(vi_of(a)), (float)a.at[k]);
     }
+}
+
+/* Integers and bytes in guarded memory, and what is gathered from there by any index. */
+static void test_integer_loads(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("vi_load_n, vi_load_u8_n, v_gather_n, vi_gather_n");
+    for (int p = 0; p < N_PLACES; p++)
+        for (int n = 0; n <= VF; n++) {
+            ints a = random_ints(), index;
+            floats b = random_floats();
+            uint8_t bytes[VF];
+            for (int k = 0; k < VF; k++) {
+                bytes[k] = (uint8_t)test_random();
+                index.at[k] = k < n ? (int32_t)(test_random() % (unsigned)n) : 1 << 30; /* far outside: not to be followed */
+            }
+            test_case_detail("n=%d place %d", n, p);
+            size_t size = (size_t)n * sizeof(int32_t);
+            void *to = memcpy(test_guarded_place(&memory, size, place(p, sizeof(int32_t))), &a, size);
+            EXPECT_INTS(vi_load_n(to, (size_t)n), k < n ? a.at[k] : 0);
+            EXPECT_INTS(vi_gather_n(to, vi_of(index), (size_t)n), k < n ? a.at[index.at[k]] : 0);
+            to = put_floats(&memory, &b, (size_t)n, p);
+            EXPECT_FLOATS(v_gather_n(to, vi_of(index), (size_t)n), k < n ? b.at[index.at[k]] : 0.0f);
+            to = memcpy(test_guarded_place(&memory, (size_t)n, place(p, 1)), bytes, (size_t)n);
+            EXPECT_INTS(vi_load_u8_n(to, (size_t)n), k < n ? bytes[k] : 0);
+        }
 }
 
 /* ---- float64 ---- */
@@ -306,6 +340,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),       cmocka_unit_test(test_conversions),
     cmocka_unit_test(test_sincospi),      cmocka_unit_test(test_exp),           cmocka_unit_test(test_half_loads),
     cmocka_unit_test(test_half_stores),   cmocka_unit_test(test_half_widening), cmocka_unit_test(test_half_rounding),
+    cmocka_unit_test(test_integer_loads),
 };
 
 const vec_tests POSENC_PASTE(vec_tests, _, POSENC_VARIANT) = {tests, sizeof tests / sizeof tests[0]};

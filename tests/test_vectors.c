@@ -95,48 +95,86 @@ static int check_c03(const example *e) {
     int64_t n_heads = (int64_t)value(e, "n_heads"), n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
     truth_ok(posenc_alibi_slopes(n_heads, 8.0, slopes));
     posenc_view view = posenc_view_dense(bias, POSENC_F32, n_k, n_q, n_heads, 1);
-    truth_ok(posenc_alibi_bias(slopes, is(e, "form", "causal") ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE,
-                               (int64_t)value(e, "q_offset"), &view, posenc_all_rows()));
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.slopes = slopes;
+    params.mask = is(e, "form", "causal") ? posenc_mask_causal() : posenc_mask_none();
+    params.q_off = (int64_t)value(e, "q_offset");
+    truth_ok(posenc_logits(&params, NULL, &view, posenc_all_rows()));
     return match(e, bias, 0, (int)(n_heads * n_q * n_k));
 }
 
-/* The causal mask alone is the bias of slope 0. */
+/* A mask is what the logits are without scores. */
 static int check_c22(const example *e) {
-    const cJSON *rule = input(e, "rule");
-    if (cJSON_GetArraySize(rule) != 1 || !cJSON_IsTrue(cJSON_GetObjectItem(rule, "causal")) ||
-        has(e, "key_padding_keep"))
-        return 0;
-    float mask[MAX_VALUES], slope = 0.0f;
+    const cJSON *rule = input(e, "rule"), *window = cJSON_GetObjectItem(rule, "window"),
+                *chunk = cJSON_GetObjectItem(rule, "chunk"), *symmetric = cJSON_GetObjectItem(rule, "symmetric_window");
+    float mask[MAX_VALUES];
+    int32_t keep[MAX_POSITIONS];
+    uint8_t bytes[MAX_POSITIONS];
     int64_t n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.q_off = (int64_t)value(e, "q_offset");
+    if (cJSON_IsTrue(cJSON_GetObjectItem(rule, "causal")))
+        params.mask = posenc_mask_causal();
+    if (window != NULL)
+        params.mask = posenc_mask_window((int64_t)number(window));
+    if (symmetric != NULL)
+        params.mask = posenc_mask_symmetric((int64_t)number(symmetric));
+    if (chunk != NULL)
+        params.mask = posenc_mask_chunked((int64_t)number(chunk));
+    posenc_bool_mask padding = {bytes, {1, 0, 0, 0}, POSENC_KEEP};
+    if (has(e, "key_padding_keep")) {
+        for (int64_t j = 0, n = integers(e, "key_padding_keep", keep); j < n; j++)
+            bytes[j] = (uint8_t)keep[j];
+        params.bool_mask = &padding;
+    }
     posenc_view view = posenc_view_dense(mask, POSENC_F32, n_k, n_q, 1, 1);
-    truth_ok(posenc_alibi_bias(&slope, POSENC_MASK_CAUSAL, (int64_t)value(e, "q_offset"), &view, posenc_all_rows()));
+    truth_ok(posenc_logits(&params, NULL, &view, posenc_all_rows()));
     return match(e, mask, 0, (int)(n_q * n_k));
 }
 
+static int check_c25(const example *e) {
+    float x[MAX_VALUES];
+    int32_t keep[MAX_POSITIONS];
+    uint8_t bytes[MAX_POSITIONS];
+    int64_t n = integers(e, "keep", keep), dim = floats(e, "x", x) / n;
+    for (int64_t t = 0; t < n; t++)
+        bytes[t] = (uint8_t)keep[t];
+    posenc_view view = posenc_view_dense(x, POSENC_F32, dim, n, 1, 1);
+    truth_ok(posenc_zero_padded(bytes, &view));
+    return match(e, x, 0, (int)(n * dim));
+}
+
+/* The bias goes in as a line, the mask as a tensor. */
 static int check_c26(const example *e) {
-    if (has(e, "softcap") || cJSON_IsNumber(input(e, "sink")) || !is(e, "policy", "zeros"))
-        return 0;
-    float dots[MAX_VALUES], bias[MAX_VALUES], mask[MAX_VALUES], probabilities[MAX_VALUES];
-    int n = floats(e, "dots", dots), n_allowed = 0;
+    float dots[MAX_VALUES], bias[MAX_VALUES], mask[MAX_VALUES], y[MAX_VALUES], sink = 0.0f;
+    int n = floats(e, "dots", dots);
     floats(e, "bias", bias);
     floats(e, "mask", mask);
-    while (n_allowed < n && mask[n_allowed] == 0.0f)
-        n_allowed++;
-    for (int j = n_allowed; j < n; j++)
-        if (mask[j] == 0.0f)
-            return 0; /* not what a causal mask can say */
-    double scale = value(e, "scale"), slope = value(e, "slope");
     for (int j = 0; j < n; j++)
-        dots[j] = (float)((double)dots[j] + slope * (double)bias[j] / scale); /* scale is a power of two: exact */
-    posenc_softmax_params params = {(float)scale, NULL, POSENC_MASK_CAUSAL, n_allowed - 1};
-    posenc_view x = posenc_view_dense(dots, POSENC_F32, n, 1, 1, 1);
-    posenc_view y = posenc_view_dense(probabilities, POSENC_F32, n, 1, 1, 1);
-    truth_ok(posenc_softmax(&params, &x, &y, posenc_all_rows()));
-    return match(e, probabilities, n, n); /* the first part is the logits */
+        bias[j] *= (float)value(e, "slope"); /* a power of two */
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.scale = (float)value(e, "scale");
+    params.cap = (float)value(e, "softcap");
+    posenc_line line = {bias, 0, n, 1, n};
+    params.line = &line;
+    posenc_view masks = posenc_view_dense(mask, POSENC_F32, n, 1, 1, 1);
+    params.bias = &masks;
+    params.empty = is(e, "policy", "uniform") ? POSENC_EMPTY_UNIFORM
+                   : is(e, "policy", "nan")   ? POSENC_EMPTY_NAN
+                                              : POSENC_EMPTY_ZEROS;
+    if (cJSON_IsNumber(input(e, "sink"))) {
+        sink = (float)value(e, "sink");
+        params.sinks = &sink;
+    }
+    posenc_view from = posenc_view_dense(dots, POSENC_F32, n, 1, 1, 1), to = posenc_view_dense(y, POSENC_F32, n, 1, 1, 1);
+    truth_ok(posenc_logits(&params, &from, &to, posenc_all_rows()));
+    int n_matched = match(e, y, 0, n);
+    truth_ok(posenc_softmax(&params, &from, &to, posenc_all_rows()));
+    return n_matched + match(e, y, n, n);
 }
 
 /* Probabilities of one head from q and k. */
-static int check_attention(const example *e, const float *q, const float *k, double scale, double slope,
+static int check_attention(const example *e, const float *q, const float *k, double scale, double slope, float cap,
                            posenc_mask mask) {
     float scores[MAX_VALUES], head_slope = (float)slope;
     int n = cJSON_GetArraySize(input(e, "q"));
@@ -144,7 +182,11 @@ static int check_attention(const example *e, const float *q, const float *k, dou
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             scores[i * n + j] = (float)truth_dot(q + i * dim, k + j * dim, dim);
-    posenc_softmax_params params = {(float)scale, &head_slope, mask, 0};
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.scale = (float)scale;
+    params.cap = cap;
+    params.slopes = &head_slope;
+    params.mask = mask;
     posenc_view view = posenc_view_dense(scores, POSENC_F32, n, n, 1, 1);
     truth_ok(posenc_softmax(&params, &view, &view, posenc_all_rows()));
     return match(e, scores, 0, n * n);
@@ -162,17 +204,15 @@ static int check_c04(const example *e) {
     params.base = value(e, "base");
     truth_rotate(&params, q, n, positions, POSENC_FORWARD);
     truth_rotate(&params, k, n, positions, POSENC_FORWARD);
-    return check_attention(e, q, k, 1.0 / sqrt((double)dim), value(e, "slope"), POSENC_MASK_NONE);
+    return check_attention(e, q, k, 1.0 / sqrt((double)dim), value(e, "slope"), 0.0f, posenc_mask_none());
 }
 
 static int check_c32(const example *e) {
-    if (has(e, "softcap"))
-        return 0;
     float q[MAX_VALUES], k[MAX_VALUES];
     floats(e, "q", q);
     floats(e, "k", k);
-    return check_attention(e, q, k, value(e, "scale"), value(e, "alibi_slope"),
-                           cJSON_IsTrue(input(e, "causal")) ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE);
+    return check_attention(e, q, k, value(e, "scale"), value(e, "alibi_slope"), (float)value(e, "softcap"),
+                           cJSON_IsTrue(input(e, "causal")) ? posenc_mask_causal() : posenc_mask_none());
 }
 
 /* ---- F: numerics ---- */
@@ -203,11 +243,12 @@ static void test_vectors(void **state) {
         {"C03_alibi_bias", check_c03},
         {"C04_rope_alibi", check_c04},
         {"C22_masks", check_c22},
+        {"C25_output_masking", check_c25},
         {"C26_softmax_path", check_c26},
         {"C32_attention", check_c32},
         {"F02_exact_angles", check_f02},
     };
-    check_vector_files(files, sizeof files / sizeof files[0], 35, 919, 8);
+    check_vector_files(files, sizeof files / sizeof files[0], 45, 1061, 0);
 }
 
 int main(void) {

@@ -61,7 +61,7 @@ void check(posenc_status got, posenc_status want, const char *what);
         assert_true(function(__VA_ARGS__) condition);                                                                  \
     } while (0)
 
-/* ---- The tests of truth_errors_views.c, _rope.c, _tasks.c and _analysis.c ---- */
+/* ---- The tests of truth_errors_views.c, _scores.c, _rope.c and _tasks.c ---- */
 
 void test_views(void **state);
 void test_half_views(void **state);
@@ -69,6 +69,12 @@ void test_huge_products(void **state);
 void test_empty(void **state);
 void test_overlap(void **state);
 void test_row_ranges(void **state);
+
+void test_scores(void **state);
+void test_score_positions(void **state);
+void test_score_masks(void **state);
+void test_score_lines(void **state);
+void test_score_relative(void **state);
 
 void test_rope_params(void **state);
 void test_rope_questions(void **state);

@@ -39,14 +39,36 @@ static posenc_status call_second_task(const posenc_view *x, const posenc_view *y
 
 static posenc_status call_softmax(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
     name("posenc_softmax");
-    posenc_softmax_params params = POSENC_SOFTMAX_DEFAULTS;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
     return posenc_softmax(&params, x, y, rows);
 }
 
+static posenc_status call_partial(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    static posenc_softmax_sum sums[HEADS * TOKENS * BATCH];
+    name("posenc_softmax_partial");
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    return posenc_softmax_partial(&params, x, y, sums, rows);
+}
+
+/* Without scores. */
 static posenc_status call_bias(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
     (void)x;
-    name("posenc_alibi_bias");
-    return posenc_alibi_bias(slopes, POSENC_MASK_NONE, 0, y, rows);
+    name("posenc_logits");
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    return posenc_logits(&params, NULL, y, rows);
+}
+
+static posenc_status call_logits(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    return x == NULL ? POSENC_ERR_NULL : posenc_logits(&params, x, y, rows);
+}
+
+static posenc_status call_zero_padded(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    static const uint8_t keep[BATCH * TOKENS * HEADS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    (void)x;
+    (void)rows;
+    name("posenc_zero_padded");
+    return posenc_zero_padded(keep, y);
 }
 
 static posenc_status call_write(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
@@ -72,8 +94,11 @@ static const struct {
     {"posenc_rope_apply_table", call_rope_table, 1, 1, 1, 4},
     {"posenc_rope_apply_tasks", call_tasks, 1, 1, 1, 3},
     {"posenc_rope_apply_tasks, second", call_second_task, 1, 1, 1, 3},
-    {"posenc_softmax", call_softmax, 1, 1, 0, 4},
-    {"posenc_alibi_bias", call_bias, 0, 1, 0, 4},
+    {"posenc_softmax", call_softmax, 1, 1, 1, 4},
+    {"posenc_softmax_partial", call_partial, 1, 1, 1, 4},
+    {"posenc_logits", call_logits, 1, 1, 1, 4},
+    {"posenc_logits, without scores", call_bias, 0, 1, 1, 4},
+    {"posenc_zero_padded", call_zero_padded, 0, 0, 1, 4},
     {"posenc_sinusoidal_write", call_write, 0, 0, 0, 3},
     {"posenc_sinusoidal_add", call_add, 0, 0, 0, 3},
 };
@@ -224,7 +249,7 @@ void test_empty(void **state) {
             check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_OK, calls[k].name);
         }
     posenc_view nothing = posenc_view_dense(NULL, POSENC_F32, 0, HEADS, TOKENS, BATCH);
-    posenc_softmax_params params = POSENC_SOFTMAX_DEFAULTS;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
     RETURNS(POSENC_OK, posenc_softmax, &params, &nothing, &nothing, posenc_all_rows());
 }
 

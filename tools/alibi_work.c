@@ -20,10 +20,10 @@ posenc_status alibi_work_create(alibi_work *work, const model_config *model, int
         return POSENC_ERR_MEMORY;
     for (int64_t i = 0; i < alibi_work_count(work); i++)
         scores[i] = (float)random_between(random, -4.0, 4.0);
-    work->params = (posenc_softmax_params)POSENC_SOFTMAX_DEFAULTS;
+    work->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     work->params.scale = (float)(1.0 / sqrt((double)model->head_dim));
     work->params.slopes = work->slopes;
-    work->params.mask = POSENC_MASK_CAUSAL;
+    work->params.mask = posenc_mask_causal();
     work->params.q_off = n_cached;
     return posenc_alibi_slopes(work->n_heads, 8.0, work->slopes);
 }

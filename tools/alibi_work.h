@@ -10,7 +10,7 @@
 
 typedef struct alibi_work {
     int64_t n_heads, n_tokens, n_keys;
-    posenc_softmax_params params;
+    posenc_score_params params;
     float *slopes;
     posenc_view scores;
 } alibi_work;

@@ -27,9 +27,28 @@ static const description options[OPTION_COUNT] = {
     [OPTION_FACTOR] = {"factor", "X", "Factor of the scaling", 1, 1e9, 0, {0}, OPTION_SCALING},
     [OPTION_CONTEXT] =
         {"context", "N", "Positions of the training, before the scaling", 1, 1e9, 1, {0}, OPTION_SCALING},
+    [OPTION_HEIGHT] = {"height", "N", "Rows of an image or a grid", 1, 4096, 1, {0}, OPTION_NONE},
+    [OPTION_WIDTH] = {"width", "N", "Columns of an image or a grid", 1, 4096, 1, {0}, OPTION_NONE},
     [OPTION_HEADS] = {"heads", "N", "Heads", 1, 4096, 1, {0}, OPTION_NONE},
     [OPTION_MAX_BIAS] = {"max-bias", "X", "ALiBi's exponent", 0, 100, 0, {0}, OPTION_NONE},
+    [OPTION_BUCKETS] = {"buckets", "N", "Buckets of distances", 2, 4096, 1, {0}, OPTION_NONE},
+    [OPTION_MAX_DISTANCE] =
+        {"max-distance", "N", "Distance from which on all are alike", 0, 1 << 24, 1, {0}, OPTION_NONE},
+    [OPTION_P] = {"p", "X", "KERPLE's p", 0, 1000, 0, {0}, OPTION_NONE},
+    [OPTION_A] = {"a", "X", "KERPLE's a", 0, 1000, 0, {0}, OPTION_NONE},
+    [OPTION_SIGMA] = {"sigma", "X", "Width of a Gaussian", 1e-6, 1e9, 0, {0}, OPTION_NONE},
+    [OPTION_SEED] = {"seed", "N", "Which random numbers", 0, 1e15, 1, {0}, OPTION_NONE},
     [OPTION_MASK] = {"mask", "WORD", NULL, 0, 0, 0, {"causal", "full"}, OPTION_NONE},
+    [OPTION_WINDOW] =
+        {"window", "N", "Keys a query sees on either side, itself included; 0: all", 0, 1 << 24, 1, {0}, OPTION_NONE},
+    [OPTION_CHUNK] = {"chunk",
+                      "N",
+                      "Keys are seen within chunks of so many positions; 0: everywhere",
+                      0,
+                      1 << 24,
+                      1,
+                      {0},
+                      OPTION_NONE},
 };
 
 enum { FIRST_KEY = 0x1000, KEY_OUTPUT = 'o' };
@@ -98,11 +117,12 @@ static int has_meaning(const table *t, option_id id) {
     return options[id].of == OPTION_NONE || t->value[options[id].of] != 0.0;
 }
 
-/* Numbers, and words that are not the usual ones. The axes tell length and start. */
+/* What is not usual, and numbers all the same unless they are 0. The axes tell length and start. */
 static int is_worth_saying(const table *t, const setting *s) {
     if (s->option == OPTION_LENGTH || s->option == OPTION_START || !has_meaning(t, s->option))
         return 0;
-    return options[s->option].words[0] == NULL || t->value[s->option] != s->value;
+    int is_usual = t->value[s->option] == s->value;
+    return !is_usual || (options[s->option].words[0] == NULL && s->value != 0.0);
 }
 
 void table_describe(const table *t, char *text, size_t size) {

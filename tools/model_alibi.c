@@ -16,7 +16,7 @@ static int verify_truth(const model_config *m, random_state *random) {
     posenc_select_isa(POSENC_ISA_SCALAR);
     t.status = slopes == NULL ? POSENC_ERR_MEMORY : posenc_alibi_slopes(m->n_heads, 8.0, slopes);
     if (t.status == POSENC_OK)
-        truth_merge(&t, truth_softmax(slopes, m->n_heads, 4, 513, POSENC_MASK_CAUSAL, random));
+        truth_merge(&t, truth_softmax(slopes, m->n_heads, 4, 513, posenc_mask_causal(), random));
     truth_merge(&t, truth_alibi_slopes(m->n_heads));
     free(slopes);
     int ok = t.status == POSENC_OK && t.values > 0 && t.worst <= 1.0;

@@ -25,19 +25,22 @@ static plot_colour between(const unsigned *colours, int n, double at) {
 }
 
 static plot_scale range_of(const float *values, int64_t n) {
-    plot_scale s = {INFINITY, -INFINITY, 0};
+    plot_scale s = {INFINITY, -INFINITY, 0, 0};
     for (int64_t i = 0; i < n; i++)
         if (isfinite(values[i])) {
             s.low = fmin(s.low, (double)values[i]);
             s.high = fmax(s.high, (double)values[i]);
         }
-    return s.low <= s.high ? s : (plot_scale){0.0, 1.0, 0};
+    return s.low <= s.high ? s : (plot_scale){0.0, 1.0, 0, 0};
 }
 
 plot_scale scale_of(const plot_panel *map) {
     plot_scale s = range_of(map->values, map->n_rows * map->n_columns);
-    if (map->is_capped)
-        s.high = range_of(map->values + map->n_rows / 8 * map->n_columns, map->n_columns).high;
+    if (map->is_capped) {
+        double cap = range_of(map->values + map->n_rows / 8 * map->n_columns, map->n_columns).high;
+        s.has_more = cap < s.high;
+        s.high = cap;
+    }
     s.is_diverging = s.low < 0.0 && s.high > 0.0;
     if (s.is_diverging) {
         s.high = fmax(-s.low, s.high);

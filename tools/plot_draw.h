@@ -51,6 +51,7 @@ typedef struct plot_colour {
 typedef struct plot_scale {
     double low, high;
     int is_diverging;
+    int has_more; /* some values are above high */
 } plot_scale;
 
 plot_scale scale_of(const plot_panel *map);

@@ -87,19 +87,33 @@ static int has_masked(const plot_panel *p) {
     return 0;
 }
 
-/* The bar's scale, high values at the top. */
+#define CLOSE 0.06 /* of the bar's height: ticks nearer than this would touch */
+
+/* The bar's scale, high values at the top. If values go on above, the top says so. */
 static int bar_ticks(const plot_scale *colours, plot_tick ticks[MAX_TICKS]) {
     plot_axis axis = {NULL, colours->high, colours->low, 0, 0};
-    return axis_ticks(&axis, BAR_TICKS, ticks);
+    int n = axis_ticks(&axis, BAR_TICKS, ticks);
+    if (!colours->has_more)
+        return n;
+    if (n == MAX_TICKS || (n > 0 && ticks[n - 1].at < CLOSE))
+        n--;
+    ticks[n].at = 0.0;
+    snprintf(ticks[n].text, sizeof ticks[n].text, "\xe2\x89\xa5 %.2g", colours->high);
+    return n + 1;
+}
+
+static double label_place(cairo_t *c, const plot_scale *colours) {
+    plot_tick ticks[MAX_TICKS];
+    return BAR_DISTANCE + BAR_WIDTH + TEXT_GAP + ticks_width(c, ticks, bar_ticks(colours, ticks)) + TEXT_GAP +
+           TEXT_HEIGHT / 2.0;
 }
 
 double map_margin(cairo_t *c, const plot_panel *p) {
     plot_scale colours = scale_of(p);
-    plot_tick ticks[MAX_TICKS];
-    double texts = ticks_width(c, ticks, bar_ticks(&colours, ticks));
+    double margin = label_place(c, &colours) + TEXT_HEIGHT / 2.0;
     if (has_masked(p))
-        texts = fmax(texts, text_width(c, TEXT_TICK, "masked"));
-    return BAR_DISTANCE + BAR_WIDTH + TEXT_GAP + texts + TEXT_GAP + TEXT_HEIGHT;
+        margin = fmax(margin, BAR_DISTANCE + BAR_WIDTH + TEXT_GAP + text_width(c, TEXT_TICK, "masked"));
+    return margin;
 }
 
 static void draw_frame(cairo_t *c, double x, double y, double width, double height) {
@@ -142,10 +156,8 @@ static void draw_bar(cairo_t *c, const plot_panel *p, const plot_box *frame, con
         cairo_stroke(c);
         text_draw(c, TEXT_TICK, x + BAR_WIDTH + TEXT_GAP, y, 0.0, ticks[i].text);
     }
-    double label_x = frame->x + frame->width + map_margin(c, p) - TEXT_HEIGHT / 2.0;
-    char label[80];
-    snprintf(label, sizeof label, "%s%s", p->unit, p->is_capped ? ", brightest: this and above" : "");
-    text_draw_upwards(c, TEXT_LABEL, label_x, frame->y + height / 2.0, label);
+    double label_x = frame->x + frame->width + label_place(c, colours);
+    text_draw_upwards(c, TEXT_LABEL, label_x, frame->y + height / 2.0, p->unit);
 }
 
 void map_draw(cairo_t *c, const plot_panel *p, const plot_box *frame, double scale) {

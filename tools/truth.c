@@ -106,7 +106,7 @@ truth truth_alibi_slopes(int64_t n_heads) {
 
 /* Keys that query position may see. */
 static int64_t allowed_keys(posenc_mask mask, int64_t position, int64_t n_k) {
-    return mask == POSENC_MASK_CAUSAL && position + 1 < n_k ? position + 1 : n_k;
+    return mask.after == 0 && position + 1 < n_k ? position + 1 : n_k;
 }
 
 truth truth_alibi_bias(int64_t n_heads, int64_t n_q, int64_t n_k, int64_t q_off) {
@@ -114,11 +114,15 @@ truth truth_alibi_bias(int64_t n_heads, int64_t n_q, int64_t n_k, int64_t q_off)
     float *slopes = malloc((size_t)n_heads * sizeof(float));
     float *bias = malloc((size_t)(n_heads * n_q * n_k) * sizeof(float));
     posenc_view view = posenc_view_dense(bias, POSENC_F32, n_k, n_q, n_heads, 1);
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.slopes = slopes;
+    params.mask = posenc_mask_causal();
+    params.q_off = q_off;
     t.status = slopes == NULL || bias == NULL ? POSENC_ERR_MEMORY : posenc_alibi_slopes(n_heads, 8.0, slopes);
     if (t.status == POSENC_OK)
-        t.status = posenc_alibi_bias(slopes, POSENC_MASK_CAUSAL, q_off, &view, posenc_all_rows());
+        t.status = posenc_logits(&params, NULL, &view, posenc_all_rows());
     for (int64_t row = 0; t.status == POSENC_OK && row < n_heads * n_q; row++) {
-        int64_t position = q_off + row % n_q, allowed = allowed_keys(POSENC_MASK_CAUSAL, position, n_k);
+        int64_t position = q_off + row % n_q, allowed = allowed_keys(posenc_mask_causal(), position, n_k);
         for (int64_t j = 0; j < n_k; j++) {
             double value = (double)bias[row * n_k + j];
             double expected = -(double)slopes[row / n_q] * fabs((double)(position - j));
@@ -141,7 +145,7 @@ static void note_probability(truth *t, float value, double expected, double rela
 }
 
 static void compare_softmax_row(truth *t, const float *x, const float *y, int64_t n_k, int64_t allowed,
-                                int32_t position, const posenc_softmax_params *params, float slope, double *expected) {
+                                int32_t position, const posenc_score_params *params, float slope, double *expected) {
     reference_softmax(x, allowed, position, params->scale, slope, expected);
     for (int64_t j = 0; j < n_k; j++)
         if (j < allowed)
@@ -156,7 +160,7 @@ truth truth_softmax(const float *slopes, int64_t n_heads, int64_t n_q, int64_t n
     int64_t n_values = n_heads * n_q * n_k;
     float *x = malloc((size_t)n_values * sizeof(float)), *y = malloc((size_t)n_values * sizeof(float));
     double *expected = malloc((size_t)n_k * sizeof(double));
-    posenc_softmax_params params = POSENC_SOFTMAX_DEFAULTS;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = 0.125f;
     params.slopes = slopes;
     params.mask = mask;

@@ -75,53 +75,110 @@ void angle_rows_case(variant_check *check, const variant_case *at) {
 
 /* ---- Scores ---- */
 
-/* Some keys allowed, often all. */
-static size_t some_allowed(const variant_case *at) {
-    return at->choices & 1 ? at->n : (at->choices >> 8) % (at->n + 1);
-}
-
 /* A query among the keys or far away, on either side. */
 static int32_t some_query(random_state *random) {
     return random_position(random) / 2;
 }
 
-void alibi_row_case(variant_check *check, const variant_case *at) {
-    size_t n_outputs = 2 * MARGIN + at->offset + at->n;
-    fill_outputs(n_outputs, POSENC_F32, check->random);
-    posenc_alibi_row_args args = {
-        .y = room.expected + MARGIN + at->offset,
-        .n = at->n,
-        .n_allowed = some_allowed(at),
-        .query = some_query(check->random),
-        .slope = at->is_hostile ? hostile_number(check->random) : 0.25f,
-    };
-    check->scalar->alibi_row(&args);
-    args.y = room.actual + MARGIN + at->offset;
-    check->tier->alibi_row(&args);
-    compare_outputs(check, n_outputs, POSENC_F32, at);
+/* Bounds within the row, often the whole of it. */
+static void some_bounds(const variant_case *at, posenc_softmax_row_args *args) {
+    size_t cuts[3] = {(at->choices >> 8) % (at->n + 1), (at->choices >> 24) % (at->n + 1), (at->choices >> 40) % (at->n + 1)};
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2 - i; j++)
+            if (cuts[j] > cuts[j + 1]) {
+                size_t larger = cuts[j];
+                cuts[j] = cuts[j + 1];
+                cuts[j + 1] = larger;
+            }
+    args->end = at->choices & 1 ? at->n : cuts[2];
+    args->begin = at->choices & 2 ? 0 : cuts[0];
+    if (args->begin == args->end)
+        args->begin = args->end = 0;
+    if (at->choices & 4 && args->begin < cuts[1] && cuts[1] < args->end) {
+        args->hole_begin = args->begin + (cuts[1] - args->begin) / 2;
+        args->hole_end = cuts[1];
+    }
 }
 
 void softmax_row_case(variant_check *check, const variant_case *at) {
     size_t n_outputs = 2 * MARGIN + at->offset + at->n, first = MARGIN + at->offset;
-    int in_place = (int)(at->choices >> 1 & 1);
+    int in_place = (int)(at->choices >> 3 & 1), n = (int)at->n;
+    uint64_t parts = at->choices >> 4; /* one bit for each thing a logit may be made of */
     fill_floats(room.x, n_outputs, check->random, at->is_hostile);
     fill_outputs(n_outputs, POSENC_F32, check->random);
     if (in_place) {
         memcpy(room.expected, room.x, n_outputs * sizeof(float));
         memcpy(room.actual, room.x, n_outputs * sizeof(float));
     }
+    int32_t query = parts & 1 ? n - 1 : some_query(check->random);
     posenc_softmax_row_args args = {
         .x = (in_place ? room.expected : room.x) + first,
         .y = room.expected + first,
+        .form = (posenc_softmax_form)(at->number % 3),
         .n = at->n,
-        .n_allowed = some_allowed(at),
-        .query = at->choices >> 2 & 1 ? (int32_t)at->n - 1 : some_query(check->random),
-        .scale = at->choices >> 3 & 1 ? 0.125f : 8.0f,
-        .slope = at->choices >> 4 & 1 ? 0.0f : (float)exp2(random_between(check->random, -16.0, 0.0)),
+        .position = query,
+        .scale = parts & 2 ? 0.125f : 8.0f,
+        .cap = parts & 4 ? 0.0f : 30.0f,
+        .inv_cap = parts & 4 ? 0.0f : 1.0f / 30.0f,
+        .slope = parts & 8 ? 0.0f : (float)exp2(random_between(check->random, -16.0, 0.0)),
+        .line = {parts & 16 ? NULL : room.x + first, -query, n - 1 - query},
+        .bias = parts & 32 ? NULL : room.x + first,
+        .bias_slope = 0.5f,
+        .sink = parts & 64 ? -INFINITY : 1.0f,
     };
+    some_bounds(at, &args);
     check->scalar->softmax_row(&args);
-    args.x = (in_place ? room.actual : room.x) + first;
+    if (in_place)
+        args.x = room.actual + first;
     args.y = room.actual + first;
     check->tier->softmax_row(&args);
+    compare_outputs(check, n_outputs, POSENC_F32, at);
+}
+
+/* Probabilities, as a softmax would have left them, their gradients, and scores beside them. */
+void softmax_backward_case(variant_check *check, const variant_case *at) {
+    size_t n = at->n, first = MARGIN + at->offset, n_outputs = 2 * (first + n) + 2 * MARGIN, db = first + n + MARGIN;
+    posenc_softmax_row_args seen = {.n = n};
+    some_bounds(at, &seen);
+    fill_floats(room.x, first + n, check->random, at->is_hostile);
+    fill_floats(room.weight, first + n, check->random, at->is_hostile);
+    fill_floats(room.cos_row, first + n, check->random, at->is_hostile);
+    fill_outputs(n_outputs, POSENC_F32, check->random);
+    posenc_softmax_backward_args args = {
+        .p = room.x + first,
+        .dp = room.weight + first,
+        .s = at->choices >> 4 & 1 ? room.cos_row + first : NULL,
+        .dx = room.expected + first,
+        .db = at->choices >> 5 & 1 ? room.expected + db : NULL,
+        .n = n,
+        .begin = seen.begin,
+        .hole_begin = seen.hole_begin,
+        .hole_end = seen.hole_end,
+        .end = seen.end,
+        .scale = at->choices >> 6 & 1 ? 0.125f : 8.0f,
+        .inv_cap = 1.0f / 30.0f,
+        .bias_slope = 0.5f,
+        .dsink = at->choices >> 7 & 1 ? room.expected + n_outputs - 1 : NULL,
+    };
+    check->scalar->softmax_backward(&args);
+    args.dx = room.actual + first;
+    args.db = args.db != NULL ? room.actual + db : NULL;
+    args.dsink = args.dsink != NULL ? room.actual + n_outputs - 1 : NULL;
+    check->tier->softmax_backward(&args);
+    compare_outputs(check, n_outputs, POSENC_F32, at);
+}
+
+/* Up to three rows of the image. */
+void add_axes_case(variant_check *check, const variant_case *at) {
+    size_t height = 1 + at->choices % MAX_ROWS, n_outputs = 2 * MARGIN + at->offset + height * at->n;
+    fill_floats(room.x, n_outputs, check->random, at->is_hostile);
+    fill_floats(room.weight, height, check->random, at->is_hostile);
+    fill_floats(room.cos_row, at->n, check->random, at->is_hostile);
+    memcpy(room.expected, room.x, n_outputs * sizeof(float));
+    memcpy(room.actual, room.x, n_outputs * sizeof(float));
+    posenc_add_axes_args args = {room.expected + MARGIN + at->offset, room.weight, room.cos_row, height, at->n};
+    check->scalar->add_axes(&args);
+    args.y = room.actual + MARGIN + at->offset;
+    check->tier->add_axes(&args);
     compare_outputs(check, n_outputs, POSENC_F32, at);
 }

@@ -188,8 +188,8 @@ static truth check_bias(const int32_t *positions, random_state *random) {
 
 static truth check_softmax(const int32_t *positions, random_state *random) {
     (void)positions;
-    truth t = truth_softmax(NULL, 2, 3, 1000, POSENC_MASK_NONE, random);
-    truth_merge(&t, truth_softmax(NULL, 1, 1, 100000, POSENC_MASK_NONE, random));
+    truth t = truth_softmax(NULL, 2, 3, 1000, posenc_mask_none(), random);
+    truth_merge(&t, truth_softmax(NULL, 1, 1, 100000, posenc_mask_none(), random));
     return t;
 }
 
@@ -198,7 +198,7 @@ static truth check_softmax_alibi(const int32_t *positions, random_state *random)
     float slopes[12];
     truth t = truth_none();
     t.status = posenc_alibi_slopes(12, 8.0, slopes);
-    truth_merge(&t, truth_softmax(slopes, 12, 40, 777, POSENC_MASK_CAUSAL, random));
+    truth_merge(&t, truth_softmax(slopes, 12, 40, 777, posenc_mask_causal(), random));
     return t;
 }
 

@@ -7,8 +7,13 @@
  *   rope_scaling.h  its frequencies: linear, NTK, YaRN, LongRoPE, Llama-3 ...
  *   rope_config.h   its parameters, from what models publish
  *   sinusoidal.h    sinusoidal encoding
- *   alibi.h         ALiBi slopes and bias
- *   softmax.h       scale, ALiBi bias, causal mask and softmax in one call
+ *   mask.h          which keys a query sees
+ *   line.h          biases by offset, one float per offset and head; T5's buckets
+ *   line_functions.h  lines from functions of the offset: KERPLE, Sandwich, cosines
+ *   alibi.h         ALiBi slopes, line and rows
+ *   image_bias.h    Swin's bias, decomposed relative positions
+ *   softmax.h       scale, soft cap, every bias and mask, sinks and softmax in one call
+ *   softmax_backward.h  gradients of scores, biases and their parameters
  *   analysis.h      similarities, frequencies and costs of encodings
  *
  * Rules that hold for every call:
@@ -31,12 +36,17 @@
 #include <posenc/alibi.h>
 #include <posenc/analysis.h>
 #include <posenc/angles.h>
+#include <posenc/image_bias.h>
 #include <posenc/isa.h>
+#include <posenc/line.h>
+#include <posenc/line_functions.h>
+#include <posenc/mask.h>
 #include <posenc/rope.h>
 #include <posenc/rope_config.h>
 #include <posenc/rope_scaling.h>
 #include <posenc/sinusoidal.h>
 #include <posenc/softmax.h>
+#include <posenc/softmax_backward.h>
 #include <posenc/types.h>
 #include <posenc/version.h>
 

@@ -1,26 +1,31 @@
-/* posenc/softmax.h - raw attention scores to probabilities in one call (FORMULAS C.3, C.23, C.26).
+/* posenc/softmax.h - raw attention scores to probabilities in one call (FORMULAS 0.3, C.3, C.22 - C.28).
  *
- *     l_j = scale * x_j - slope_h * |q_off + i - j|        for the keys j that the mask allows
- *     y_j = exp(l_j - max l) / sum exp(l - max l), and 0 for the keys it forbids
+ *     s_j = x_j + by_query_j + by_key_j                            relative terms, query-dependent
+ *     b_j = -(slope_h |offset_j|) + line_h[offset_j] + bias_slope_h bias_j
+ *     l_j = scale s_j + b_j                                        or cap tanh(scale s_j / cap) + b_j
+ *     y_j = exp(l_j - max l) / sum exp(l - max l), and 0 for the keys that a mask forbids
  *
- * in float32: l_j = fma(x_j, scale, -(slope_h * (float)|q_off + i - j|)).
+ * with offset_j = position of key j - position of the query. In float32, each term that is given: s_j and b_j are added up
+ * in this order, bias_slope * bias joining by fma; l_j = fma(s_j, scale, b_j), or fma(tanh, cap, b_j).
  *
  * What to expect:
- *   - Work is proportional to the allowed keys; forbidden ones are not read, only set to 0.
+ *   - No bias matrix is built; each bias is one load more in the pass that makes the logits.
+ *   - Work is proportional to the keys that position, lengths and documents allow. Others are set to 0, and their scores
+ *     do not matter. Keys forbidden by bytes, or by a bias of -inf, are computed.
  *   - Probabilities below FLT_MIN are 0 (values within 2^-20 above it may be): nothing is denormal, no input is slow.
- *   - A row whose every logit is -inf, or that may see no key, is all zeros.
+ *   - A row whose every logit is -inf, or that may see no key, is what `empty` says.
  *   - A NaN or +inf among the logits makes every allowed entry of its row NaN.
  *   - Against the exact function of the same float32 inputs: |error| <= 2e-6 absolute for rows up to 2^20 keys
- *     while |l| <= 16; beyond, the rounding of l itself, 2^-24 |l| relative, comes on top.
+ *     while |l| <= 16; beyond, the rounding of l itself, 2^-24 |l| relative, comes on top. Soft cap: tanh within 2 ulp.
  *   - The sum is taken in a fixed order (key j joins lane j mod 32; every 512 keys the lanes move on to double), so the bits
- *     do not depend on instruction set, split or alignment.
+ *     do not depend on instruction set, split, alignment, or on how a mask is given.
  *
  * Example: a causal row range of 32 heads, 8 queries behind a cache of n_k - 8 keys
  *
- *     posenc_softmax_params params = POSENC_SOFTMAX_DEFAULTS;
+ *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.scale = 0.0883883f;
  *     params.slopes = slopes;
- *     params.mask = POSENC_MASK_CAUSAL;
+ *     params.mask = posenc_mask_causal();
  *     params.q_off = n_k - 8;
  *     posenc_view s = posenc_view_dense(scores, POSENC_F32, n_k, 8, 32, 1);
  *     posenc_status status = posenc_softmax(&params, &s, &s, posenc_all_rows());
@@ -28,28 +33,86 @@
 #ifndef POSENC_SOFTMAX_H
 #define POSENC_SOFTMAX_H
 
-#include <posenc/alibi.h>
+#include <posenc/line.h>
+#include <posenc/mask.h>
 #include <posenc/types.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct posenc_softmax_params {
-    float scale;         /* finite */
-    const float *slopes; /* ALiBi slopes [n_heads], finite; NULL: no bias */
+/* A query-dependent term: products holds one float for each row of a relative table, index says which row an offset
+ * stands for (relative.h makes both). */
+typedef struct posenc_relative {
+    const posenc_view *products; /* f32 [n_rows, n_q or n_k, n_heads, n_batch], or strides of 0 */
+    const posenc_index_line *index;
+} posenc_relative;
+
+typedef enum posenc_empty {
+    POSENC_EMPTY_ZEROS = 0, /* FlashAttention, ggml's flash attention */
+    POSENC_EMPTY_UNIFORM,   /* 1/n_k for every key (eager code with finite masks) */
+    POSENC_EMPTY_NAN        /* PyTorch with -inf, ggml's soft_max */
+} posenc_empty;
+
+/* Everything but scale and mask may be left as POSENC_SCORE_DEFAULTS has it: absent. */
+typedef struct posenc_score_params {
+    float scale; /* finite */
+    float cap;   /* soft cap (Gemma 2: 50), finite, > 0; 0: none */
+
+    posenc_relative by_query; /* row of the query, by_query.products[index[offset], i, h, b]; NULL, NULL: none */
+    posenc_relative by_key;   /* row of the key, by_key.products[index[offset], j, h, b] */
+
+    const float *slopes;      /* ALiBi slopes [n_heads], finite */
+    const posenc_line *line;  /* of n_heads heads, or shared; it covers every offset that is seen */
+    const posenc_view *bias;  /* f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1 are shared, but n_k */
+    const float *bias_slopes; /* [n_heads], finite; NULL: 1. ggml's slope * mask */
+
     posenc_mask mask;
-    int64_t q_off; /* position of query 0 among the keys, for bias and mask */
-} posenc_softmax_params;
+    int64_t q_off;                /* position of query 0 where key j has position j: n_k - n_q with a cache */
+    const int32_t *q_pos, *k_pos; /* positions [n_q], [n_k], each below 2^30 in size, instead of q_off; both or neither */
+    const int32_t *cu_seqlens;    /* packed documents: key j and query q_off + i (the same order, whatever q_pos says)
+                                     belong to document d if cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending */
+    int64_t n_seqs;
+    const int32_t *k_begin, *k_end;     /* [n_batch]: real keys are k_begin <= j < k_end; NULL: 0, n_k */
+    const posenc_bool_mask *bool_mask;
 
-#define POSENC_SOFTMAX_DEFAULTS                                                                                        \
-    { 1.0f, NULL, POSENC_MASK_NONE, 0 }
+    const float *sinks; /* [n_heads] logits that join maximum and sum only (gpt-oss); finite or -inf */
+    posenc_empty empty;
+} posenc_score_params;
 
-/* x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap. A row is one query of one head:
- * row = (batch * n_heads + head) * n_q + query. q_off is at least -2^30, q_off + n_q and n_k are at most
- * 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
-POSENC_API posenc_status posenc_softmax(const posenc_softmax_params *params, const posenc_view *x, const posenc_view *y,
+#define POSENC_SCORE_DEFAULTS                                                                                          \
+    {                                                                                                                  \
+        1.0f, 0.0f, {NULL, NULL}, {NULL, NULL}, NULL, NULL, NULL, NULL, POSENC_MASK_NONE, 0, NULL, NULL, NULL, 0,      \
+            NULL, NULL, NULL, NULL, POSENC_EMPTY_ZEROS                                                                 \
+    }
+
+/* x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap, each f32, f16 or bf16; arithmetic is float32, and an
+ * f16 or bf16 result is rounded once. A row is one query of one head: row = (batch * n_heads + head) * n_q + query; a
+ * single query of 32 heads is 32 rows to share between threads. q_off is at least -2^30, q_off + n_q and n_k are at most 2^30
+ * (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
+POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_rows rows);
+
+/* Logits alone, y_j = l_j, and -inf for forbidden keys. With x NULL, s_j starts from 0: y is bias and mask written out, on
+ * which a matrix product can then be accumulated. sinks and empty are not used. */
+POSENC_API posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
+                                       posenc_rows rows);
+
+/* Largest logit of a row (with its sink), and the sum of exp(l - max) over it; -inf and 0 for a row that is empty. */
+typedef struct posenc_softmax_sum {
+    float max;
+    float sum;
+} posenc_softmax_sum;
+
+/* Exponentials y_j = exp(l_j - max) and sums[row], for a caller that divides by the sum later: for all rows of the tensor,
+ * those of the range are written. A long row may be taken in parts, each with its own sum (and the sink in one of them). */
+POSENC_API posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x,
+                                                const posenc_view *y, posenc_softmax_sum *sums, posenc_rows rows);
+
+/* Joins two parts of one row: what was accumulated over a is to be multiplied by *factor_a, over b by *factor_b, and *joined
+ * is the sum of both. */
+POSENC_API posenc_status posenc_softmax_join(const posenc_softmax_sum *a, const posenc_softmax_sum *b,
+                                             posenc_softmax_sum *joined, float *factor_a, float *factor_b);
 
 #ifdef __cplusplus
 }

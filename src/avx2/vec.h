@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kernels/sleef.h"
 
@@ -108,6 +109,7 @@ V_INLINE vf v_set1(float a) { return _mm256_set1_ps(a); }
 V_INLINE vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 V_INLINE vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 V_INLINE vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+V_INLINE vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return _mm256_fmsub_ps(a, b, c); }
 V_INLINE vf v_neg(vf a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
@@ -117,6 +119,7 @@ V_INLINE vf v_neg_even(vf a) {
 V_INLINE vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 V_INLINE vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 V_INLINE vf v_zero_if(vm m, vf a) { return _mm256_andnot_ps(m, a); }
+V_INLINE vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
 /* lanes n and beyond become those of fill */
 V_INLINE vf v_first_or(vf a, size_t n, vf fill) {
     return _mm256_blendv_ps(fill, a, _mm256_castsi256_ps(v_first_lanes_(n)));
@@ -151,6 +154,23 @@ V_INLINE vi vi_set1(int32_t a) { return _mm256_set1_epi32(a); }
 V_INLINE vi vi_iota(void) { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
 V_INLINE vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
 V_INLINE vi vi_abs(vi a) { return _mm256_abs_epi32(a); }
+V_INLINE vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
+V_INLINE vi vi_mul(vi a, vi b) { return _mm256_mullo_epi32(a, b); }
+V_INLINE vi vi_min(vi a, vi b) { return _mm256_min_epi32(a, b); }
+V_INLINE vi vi_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
+V_INLINE vm vi_lt(vi a, vi b) { return _mm256_castsi256_ps(_mm256_cmpgt_epi32(b, a)); }
+V_INLINE vi vi_load_n(const int32_t *p, size_t n) { return _mm256_maskload_epi32(p, v_first_lanes_(n)); }
+V_INLINE vi vi_load_u8_n(const uint8_t *p, size_t n) {
+    uint64_t bytes = 0;
+    memcpy(&bytes, p, n);
+    return _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)bytes));
+}
+V_INLINE vf v_gather_n(const float *p, vi index, size_t n) {
+    return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, index, _mm256_castsi256_ps(v_first_lanes_(n)), 4);
+}
+V_INLINE vi vi_gather_n(const int32_t *p, vi index, size_t n) {
+    return _mm256_mask_i32gather_epi32(_mm256_setzero_si256(), p, index, v_first_lanes_(n), 4);
+}
 V_INLINE vf v_from_int(vi a) { return _mm256_cvtepi32_ps(a); }
 V_INLINE vf v_exponent(vf a) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 23)); }
 

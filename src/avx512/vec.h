@@ -83,6 +83,7 @@ V_INLINE vf v_set1(float a) { return _mm512_set1_ps(a); }
 V_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 V_INLINE vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 V_INLINE vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+V_INLINE vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return _mm512_fmsub_ps(a, b, c); }
 V_INLINE vf v_neg(vf a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
@@ -90,6 +91,7 @@ V_INLINE vf v_neg_even(vf a) { return _mm512_mask_xor_ps(a, 0x5555, a, _mm512_se
 V_INLINE vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 V_INLINE vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 V_INLINE vf v_zero_if(vm m, vf a) { return _mm512_maskz_mov_ps((__mmask16)~m, a); }
+V_INLINE vf v_select(vm m, vf a, vf b) { return _mm512_mask_mov_ps(b, m, a); }
 /* lanes n and beyond become those of fill */
 V_INLINE vf v_first_or(vf a, size_t n, vf fill) { return _mm512_mask_mov_ps(fill, v_first_lanes_(n), a); }
 V_INLINE vf v_swap_pairs(vf a) { return _mm512_permute_ps(a, 0xb1); }
@@ -126,6 +128,21 @@ V_INLINE vi vi_set1(int32_t a) { return _mm512_set1_epi32(a); }
 V_INLINE vi vi_iota(void) { return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); }
 V_INLINE vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
 V_INLINE vi vi_abs(vi a) { return _mm512_abs_epi32(a); }
+V_INLINE vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
+V_INLINE vi vi_mul(vi a, vi b) { return _mm512_mullo_epi32(a, b); }
+V_INLINE vi vi_min(vi a, vi b) { return _mm512_min_epi32(a, b); }
+V_INLINE vi vi_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
+V_INLINE vm vi_lt(vi a, vi b) { return _mm512_cmplt_epi32_mask(a, b); }
+V_INLINE vi vi_load_n(const int32_t *p, size_t n) { return _mm512_maskz_loadu_epi32(v_first_lanes_(n), p); }
+V_INLINE vi vi_load_u8_n(const uint8_t *p, size_t n) {
+    return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(v_first_lanes_(n), p));
+}
+V_INLINE vf v_gather_n(const float *p, vi index, size_t n) {
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), v_first_lanes_(n), index, p, 4);
+}
+V_INLINE vi vi_gather_n(const int32_t *p, vi index, size_t n) {
+    return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), v_first_lanes_(n), index, p, 4);
+}
 V_INLINE vf v_from_int(vi a) { return _mm512_cvtepi32_ps(a); }
 V_INLINE vf v_exponent(vf a) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(a), 23)); }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <posenc/isa.h>
+#include <posenc/softmax.h>
 #include <posenc/types.h>
 
 /* Positions share an anchor in blocks of this many; angles.h tells the scheme. */
@@ -101,22 +102,72 @@ typedef struct posenc_convert_args {
     DO(POSENC_BF16, POSENC_BF16)
 #define POSENC_TYPE_PAIR(x_type, y_type) (3 * (int)(x_type) + (int)(y_type))
 
-/* y[j] = -(slope * |query - j|) for j < n_allowed, -inf for n_allowed <= j < n. */
-typedef struct posenc_alibi_row_args {
-    float *y;
-    size_t n, n_allowed;
-    int32_t query;
-    float slope;
-} posenc_alibi_row_args;
+/* A row of numbers by offset: that of offset o is at[o - first], first <= o <= last. */
+typedef struct posenc_float_line {
+    const float *at; /* NULL: none */
+    int32_t first, last;
+} posenc_float_line;
 
-/* The softmax of softmax.h over keys j < n_allowed; 0 for n_allowed <= j < n. x may equal y. */
+/* A relative term of softmax.h: product[index of the offset] of the query, or of key j, whose products lie at
+ * product + j * key_stride (in floats, below 2^26). Indices follow their line as above. */
+typedef struct posenc_relative_line {
+    const float *product; /* NULL: none */
+    ptrdiff_t key_stride; /* 0: the query's */
+    const int32_t *index;
+    int32_t first, last;
+} posenc_relative_line;
+
+typedef enum posenc_softmax_form { POSENC_PROBABILITIES, POSENC_EXPONENTIALS, POSENC_LOGITS } posenc_softmax_form;
+
+/* One row of softmax.h. Seen are the keys begin <= j < end but hole_begin <= j < hole_end, where begin <= hole_begin < hole_end
+ * <= end <= n; without a hole both are 0, and if nothing is seen begin and end are too. Keys that are not seen become 0, or
+ * -inf for logits. x may equal y, and may be NULL for zeros. The offset of key j is j - position, or k_pos[j] - position; with
+ * k_pos only offsets lowest .. highest are seen. Lines cover every offset that is seen. */
 typedef struct posenc_softmax_row_args {
-    const float *x;
-    float *y;
-    size_t n, n_allowed;
-    int32_t query;
-    float scale, slope; /* slope 0: no bias */
+    const void *x;
+    void *y;
+    posenc_dtype x_type, y_type;
+    posenc_softmax_form form;
+    size_t n;
+    size_t begin, hole_begin, hole_end, end;
+    int32_t position;
+    const int32_t *k_pos;
+    int32_t lowest, highest;
+
+    float scale;
+    float cap, inv_cap; /* cap 0: none */
+    posenc_relative_line by_query, by_key;
+    float slope; /* 0: none */
+    posenc_float_line line;
+    const void *bias; /* [n], or NULL */
+    posenc_dtype bias_type;
+    float bias_slope;
+    const uint8_t *bytes; /* [n], or NULL; a key is seen where (byte != 0) == keep */
+    int keep;
+
+    float sink;  /* -inf: none */
+    float empty; /* what the n entries of a row become where every logit is -inf */
+    posenc_softmax_sum *sum; /* or NULL */
 } posenc_softmax_row_args;
+
+/* The gradient of softmax.h's row, as softmax_backward.h has it, over the seen keys (bounds as above): dx, and db unless it is
+ * NULL; 0 for keys that are not seen, whatever stands there, and where p < FLT_MIN. With s there is a cap. dx and db may equal an input.
+ * The sums of p dp and of p go by the canonical order below, products joining by fma; -(1 - sum p) g goes to dsink unless it is NULL. */
+typedef struct posenc_softmax_backward_args {
+    const float *p, *dp, *s;
+    float *dx, *db;
+    size_t n;
+    size_t begin, hole_begin, hole_end, end;
+    float scale, inv_cap, bias_slope;
+    float *dsink;
+} posenc_softmax_backward_args;
+
+/* y[v * width + u] = (y[v * width + u] + by_row[v]) + by_column[u], v < height, u < width */
+typedef struct posenc_add_axes_args {
+    float *y;
+    const float *by_row, *by_column;
+    size_t height, width;
+} posenc_add_axes_args;
 
 /* Lanes and block of the canonical sum: key j joins lane j % LANES; after BLOCK keys the lanes, so far in float32, are
  * added to 32 lanes in double. 16 terms a lane keep the float32 part below 1e-6; see docs/numerics.md. */

@@ -1,87 +1,143 @@
-/* SIMD body of the softmax with ALiBi; src/scalar/softmax.c is the specification.
+/* SIMD body of the softmax of the score path; src/scalar/softmax.c is the specification.
  * Needs: vec.h. Produces: softmax_row. Used by: avx2, avx512, neon.
  *
  * Each pass walks steps of 32 keys, STEP vectors side by side: the lanes of the canonical sum, and enough of them to hide
- * the latency of the arithmetic. */
-#include <math.h>
-
-#include "kernels/alibi_penalty.inc.h"
-#include "kernels/exp.h"
+ * the latency of the arithmetic. A float32 result holds the logits, then the exponentials, between the passes: reading
+ * them back costs less than making them again. A result of 16 bits cannot, and so each pass makes its own. */
+#include "kernels/exp.inc.h"
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
-enum { STEP = POSENC_SUM_LANES / VF };
+#include "kernels/logits.inc.h"
+
+enum { LANES = POSENC_SUM_LANES, STEP = LANES / VF };
+
+/* ---- Which keys to walk ---- */
+
+/* Keys begin <= j < end; begin is a whole number of steps. A ragged run is one step, with keys that the bounds hide. */
+typedef struct run {
+    size_t begin, end;
+    int is_ragged;
+} run;
+
+V_INLINE size_t step_of(size_t j) {
+    return j / LANES * LANES;
+}
+
+/* The run from j on, or from behind the hole if j is in it. Without keys at the end of the row. */
+V_INLINE run run_at(const row *a, size_t j) {
+    if (j >= a->hole_begin && j + LANES <= a->hole_end)
+        j = step_of(a->hole_end);
+    run r = {j, a->end, j < a->begin || (j + LANES > a->hole_begin && j < a->hole_end)};
+    if (r.is_ragged)
+        r.end = j + LANES;
+    else if (j < a->hole_begin)
+        r.end = step_of(a->hole_begin);
+    if (r.end > a->end)
+        r.end = a->end;
+    return r;
+}
 
 /* Lanes of vector k of a step that `rest` keys are left for. */
-V_INLINE size_t step_lanes(size_t rest, int k) {
+V_INLINE size_t lanes_left(size_t rest, int k) {
     size_t before = (size_t)k * VF;
     return rest >= before + VF ? VF : rest > before ? rest - before : 0;
 }
 
-/* What makes a logit of a score. */
-typedef struct logit_maker {
-    vf scale, slope;
-    vi offsets; /* j - query of the next vector */
-} logit_maker;
+/* ---- First pass: logits and their maximum ---- */
 
-/* The next n logits. */
-V_INLINE vf logits(logit_maker *maker, const float *x, size_t n, int has_bias) {
-    vf bias = has_bias ? alibi_penalty(maker->offsets, maker->slope) : v_set1(0.0f);
-    maker->offsets = vi_add(maker->offsets, vi_set1(VF));
-    return v_fms(load_typed(x, 0, n, POSENC_F32), maker->scale, bias);
-}
-
-/* exp(x) for x <= 0; the specification says how. Lanes below the lowest argument hold rubbish until they are zeroed. */
-V_INLINE vf exp_nonpositive(vf x) {
-    vf z = v_fma(x, v_set1(POSENC_EXP_LOG2E), v_set1(POSENC_EXP_MAGIC));
-    vf n = v_sub(z, v_set1(POSENC_EXP_MAGIC));
-    vf r = v_fma(n, v_set1(-POSENC_EXP_LN2_HI), x);
-    r = v_fma(n, v_set1(-POSENC_EXP_LN2_LO), r);
-    vf p = v_set1(POSENC_EXP_C6);
-    p = v_fma(p, r, v_set1(POSENC_EXP_C5));
-    p = v_fma(p, r, v_set1(POSENC_EXP_C4));
-    p = v_fma(p, r, v_set1(POSENC_EXP_C3));
-    p = v_fma(p, r, v_set1(POSENC_EXP_C2));
-    p = v_fma(p, r, v_set1(1.0f));
-    p = v_fma(p, r, v_set1(1.0f));
-    return v_zero_if(v_lt(x, v_set1(POSENC_EXP_LOWEST)), v_mul(p, v_exponent(z)));
-}
-
-/* Writes the logits and takes their maximum: reading them back costs less than making them again. */
-V_INLINE void logit_step(logit_maker *maker, const float *x, float *y, size_t rest, int has_bias, vf *max) {
+V_INLINE void logit_step(const row *a, size_t j, size_t rest, const logit_kind kind, int is_ragged, int stores, vf *max) {
     for (int k = 0; k < STEP; k++) {
-        size_t n = step_lanes(rest, k);
-        vf l = logits(maker, x + k * VF, n, has_bias);
-        store_typed(y, (size_t)k * VF, l, n, POSENC_F32);
+        size_t at = j + (size_t)k * VF, n = lanes_left(rest, k);
+        vf l = kind == WITH_ANYTHING ? any_logits(a, at, n, is_ragged) : plain_logits(a, at, n, kind);
+        if (stores)
+            store_typed(a->y, at, l, n, kind == WITH_ANYTHING ? a->y_type : POSENC_F32);
         max[k] = v_max(n == VF ? l : v_first_or(l, n, max[k]), max[k]);
     }
 }
 
-V_INLINE float write_logits(const posenc_softmax_row_args *a, int has_bias) {
-    logit_maker maker = {v_set1(a->scale), v_set1(a->slope), vi_add(vi_iota(), vi_set1(-a->query))};
-    vf max[STEP];
+V_INLINE void logit_run(const row *a, run r, const logit_kind kind, int stores, vf *total) {
+    vf max[STEP]; /* a copy stays in registers */
     for (int k = 0; k < STEP; k++)
-        max[k] = v_set1(-INFINITY);
-    size_t j = 0;
-    for (; j + POSENC_SUM_LANES <= a->n_allowed; j += POSENC_SUM_LANES)
-        logit_step(&maker, a->x + j, a->y + j, POSENC_SUM_LANES, has_bias, max);
-    if (j < a->n_allowed)
-        logit_step(&maker, a->x + j, a->y + j, a->n_allowed - j, has_bias, max);
-    for (int k = 1; k < STEP; k++)
-        max[0] = v_max(max[k], max[0]);
-    float highest = v_max_lanes(max[0]);
-    return highest == -INFINITY ? 0.0f : highest;
+        max[k] = total[k];
+    size_t j = r.begin;
+    for (; j + LANES <= r.end; j += LANES)
+        logit_step(a, j, LANES, kind, r.is_ragged, stores, max);
+    if (j < r.end)
+        logit_step(a, j, r.end - j, kind, r.is_ragged, stores, max);
+    for (int k = 0; k < STEP; k++)
+        total[k] = max[k];
 }
 
-/* Turns logits into exponentials and adds them up; lanes beyond the row are exp(-inf) = 0. */
-V_INLINE void exp_step(float *y, size_t rest, vf max, vf *partial) {
-    for (int k = 0; k < STEP; k++) {
-        size_t n = step_lanes(rest, k);
-        vf l = n == VF ? v_load(y + k * VF) : v_first_or(v_load_n(y + k * VF, n), n, v_set1(-INFINITY));
-        vf e = exp_nonpositive(v_sub(l, max));
-        partial[k] = v_add(partial[k], e);
-        store_typed(y, (size_t)k * VF, e, n, POSENC_F32);
+static __attribute__((noinline)) void any_logit_run(const row *a, run r, int stores, vf *max) {
+    logit_run(a, r, WITH_ANYTHING, stores, max);
+}
+
+/* Stores the logits if asked to; the largest of them and the sink. */
+V_INLINE float make_logits(const row *a, const logit_kind kind, int stores) {
+    vf max[STEP];
+    for (int k = 0; k < STEP; k++)
+        max[k] = v_set1(a->sink);
+    for (run r = run_at(a, step_of(a->begin)); r.begin < a->end; r = run_at(a, r.end))
+        if (r.is_ragged || kind == WITH_ANYTHING)
+            any_logit_run(a, r, stores, max);
+        else
+            logit_run(a, r, kind, stores, max);
+    for (int k = 1; k < STEP; k++)
+        max[0] = v_max(max[k], max[0]);
+    return v_max_lanes(max[0]) + 0.0f; /* -0 becomes +0 */
+}
+
+static float store_logits(const row *a) {
+    switch (kind_of(a)) {
+    case SCALED: return make_logits(a, SCALED, 1);
+    case WITH_ALIBI: return make_logits(a, WITH_ALIBI, 1);
+    case WITH_LINE: return make_logits(a, WITH_LINE, 1);
+    case WITH_BIAS: return make_logits(a, WITH_BIAS, 1);
+    default: return make_logits(a, WITH_ANYTHING, 1);
     }
+}
+
+/* ---- Second pass: exponentials and their sum ---- */
+
+V_INLINE vf exponentials(const row *a, size_t j, size_t n, int is_ragged, vf max, int is_stored) {
+    if (!is_stored)
+        return exp_nonpositive(v_sub(any_logits(a, j, n, is_ragged), max));
+    const float *y = (const float *)a->y + j;
+    return exp_nonpositive(v_sub(n == VF ? v_load(y) : v_load_n(y, n), max));
+}
+
+V_INLINE void exp_step(const row *a, size_t j, size_t rest, int is_ragged, vf max, int is_stored, vf *partial) {
+    for (int k = 0; k < STEP; k++) {
+        size_t at = j + (size_t)k * VF, n = lanes_left(rest, k);
+        vf e = exponentials(a, at, n, is_ragged, max, is_stored);
+        partial[k] = v_add(partial[k], n == VF ? e : v_first_or(e, n, v_set1(0.0f)));
+        if (is_stored)
+            store_typed(a->y, at, e, n, POSENC_F32);
+    }
+}
+
+/* One block of the canonical sum, from key j on: adds it to the lanes and returns the key to go on with. */
+V_INLINE size_t sum_block(const row *a, size_t j, vf max, int is_stored, vd *lanes) {
+    size_t block_end = (j / POSENC_SUM_BLOCK + 1) * POSENC_SUM_BLOCK;
+    vf partial[STEP];
+    for (int k = 0; k < STEP; k++)
+        partial[k] = v_set1(0.0f);
+    while (j < block_end && j < a->end) {
+        run r = run_at(a, j);
+        size_t end = r.end < block_end ? r.end : block_end;
+        for (j = r.begin; j + LANES <= end; j += LANES)
+            exp_step(a, j, LANES, r.is_ragged, max, is_stored, partial);
+        if (j < end) {
+            exp_step(a, j, end - j, r.is_ragged, max, is_stored, partial);
+            j = end;
+        }
+    }
+    for (int k = 0; k < STEP; k++) {
+        lanes[2 * k] = vd_add(lanes[2 * k], vd_low(partial[k]));
+        lanes[2 * k + 1] = vd_add(lanes[2 * k + 1], vd_high(partial[k]));
+    }
+    return j;
 }
 
 /* Adds lane k and lane k + width for width = 16, 8, .. 1. */
@@ -97,45 +153,84 @@ V_INLINE double sum_lanes(vd *lanes) {
     return last[0];
 }
 
-V_INLINE double write_exponentials(float *y, size_t n_allowed, float highest) {
-    vf max = v_set1(highest);
+V_INLINE double sum_exponentials(const row *a, float max, int is_stored) {
     vd lanes[2 * STEP];
     for (int k = 0; k < 2 * STEP; k++)
         lanes[k] = vd_set1(0.0);
-    for (size_t block = 0; block < n_allowed; block += POSENC_SUM_BLOCK) {
-        size_t end = n_allowed - block < POSENC_SUM_BLOCK ? n_allowed : block + POSENC_SUM_BLOCK;
-        vf partial[STEP];
-        for (int k = 0; k < STEP; k++)
-            partial[k] = v_set1(0.0f);
-        size_t j = block;
-        for (; j + POSENC_SUM_LANES <= end; j += POSENC_SUM_LANES)
-            exp_step(y + j, POSENC_SUM_LANES, max, partial);
-        if (j < end)
-            exp_step(y + j, end - j, max, partial);
-        for (int k = 0; k < STEP; k++) {
-            lanes[2 * k] = vd_add(lanes[2 * k], vd_low(partial[k]));
-            lanes[2 * k + 1] = vd_add(lanes[2 * k + 1], vd_high(partial[k]));
-        }
-    }
-    return sum_lanes(lanes);
+    for (size_t j = step_of(a->begin); j < a->end;)
+        j = sum_block(a, j, v_set1(max), is_stored, lanes);
+    float of_sink[VF];
+    v_store(of_sink, exp_nonpositive(v_set1(a->sink - max)));
+    return sum_lanes(lanes) + (double)of_sink[0];
 }
+
+/* ---- Third pass: probabilities ---- */
 
 V_INLINE vf normalised(vf e, vf inverse, vf smallest) {
     return v_mul(v_zero_if(v_lt(e, smallest), e), inverse);
 }
 
-void VARIANT(softmax_row)(const posenc_softmax_row_args *args) {
-    const posenc_softmax_row_args a = *args; /* a copy: no store changes it */
-    float highest = a.slope != 0.0f ? write_logits(&a, 1) : write_logits(&a, 0);
-    double sum = write_exponentials(a.y, a.n_allowed, highest);
-    vf inverse = v_set1(sum == 0.0 ? 0.0f : (float)(1.0 / sum));
-    vf smallest = v_set1((float)(sum * POSENC_SOFTMAX_FLOOR));
-    size_t j = 0;
-    for (; j + VF <= a.n_allowed; j += VF)
-        v_store(a.y + j, normalised(v_load(a.y + j), inverse, smallest));
-    size_t n = a.n_allowed - j;
-    v_store_n(a.y + j, normalised(v_load_n(a.y + j, n), inverse, smallest), n);
-    for (j = a.n_allowed; j + VF <= a.n; j += VF)
-        v_store(a.y + j, v_set1(0.0f));
-    v_store_n(a.y + j, v_set1(0.0f), a.n - j);
+V_INLINE void finish_stored(const row *a, run r, vf inverse, vf smallest) {
+    float *y = a->y;
+    size_t j = r.begin;
+    for (; j + VF <= r.end; j += VF)
+        v_store(y + j, normalised(v_load(y + j), inverse, smallest));
+    v_store_n(y + j, normalised(v_load_n(y + j, r.end - j), inverse, smallest), r.end - j);
+}
+
+static void finish_anew(const row *a, run r, float max, vf inverse, vf smallest) {
+    for (size_t j = r.begin; j < r.end; j += VF) {
+        size_t n = lanes_left(r.end - j, 0);
+        vf e = exponentials(a, j, n, r.is_ragged, v_set1(max), 0);
+        store_typed(a->y, j, normalised(e, inverse, smallest), n, a->y_type);
+    }
+}
+
+V_INLINE void finish(const row *a, float max, double sum, int is_stored) {
+    int divides = a->form == POSENC_PROBABILITIES;
+    vf inverse = v_set1(divides ? (float)(1.0 / sum) : 1.0f);
+    vf smallest = v_set1(divides ? (float)(sum * POSENC_SOFTMAX_FLOOR) : 0.0f);
+    if (is_stored && !divides)
+        return;
+    for (run r = run_at(a, step_of(a->begin)); r.begin < a->end; r = run_at(a, r.end))
+        is_stored ? finish_stored(a, r, inverse, smallest) : finish_anew(a, r, max, inverse, smallest);
+}
+
+/* ---- The row ---- */
+
+V_INLINE void fill(const row *a, size_t begin, size_t end, float value) {
+    for (size_t j = begin; j < end; j += VF)
+        store_typed(a->y, j, v_set1(value), lanes_left(end - j, 0), a->y_type);
+}
+
+V_INLINE void fill_hidden(const row *a, float value) {
+    fill(a, 0, a->begin, value);
+    fill(a, a->hole_begin, a->hole_end, value);
+    fill(a, a->end, a->n, value);
+}
+
+V_INLINE void softmax(const row *a, int is_stored) {
+    float max = is_stored ? store_logits(a) : make_logits(a, WITH_ANYTHING, 0);
+    float base = max == -INFINITY ? 0.0f : max;
+    double sum = sum_exponentials(a, base, is_stored);
+    if (a->sum != NULL)
+        *a->sum = (posenc_softmax_sum){max, (float)sum};
+    if (sum == 0.0) {
+        fill(a, 0, a->n, a->empty);
+        return;
+    }
+    finish(a, base, sum, is_stored);
+    fill_hidden(a, 0.0f);
+}
+
+void VARIANT(softmax_row)(const row *args) {
+    const row a = *args; /* a copy: no store changes it */
+    if (a.form == POSENC_LOGITS) {
+        store_logits(&a);
+        fill_hidden(&a, -INFINITY);
+    } else if (a.y_type == POSENC_F32) {
+        softmax(&a, 1);
+    } else {
+        softmax(&a, 0);
+    }
 }

@@ -6,6 +6,7 @@
 #include <arm_neon.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kernels/sleef.h"
 
@@ -106,6 +107,7 @@ V_INLINE vf v_set1(float a) { return vdupq_n_f32(a); }
 V_INLINE vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
 V_INLINE vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
 V_INLINE vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
+V_INLINE vf v_div(vf a, vf b) { return vdivq_f32(a, b); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 V_INLINE vf v_neg(vf a) { return vnegq_f32(a); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return vfmaq_f32(vnegq_f32(c), a, b); } /* two instructions */
@@ -116,6 +118,7 @@ V_INLINE vf v_neg_even(vf a) {
 V_INLINE vf v_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); } /* two: fmax has other rules for NaN and -0 */
 V_INLINE vm v_lt(vf a, vf b) { return vcltq_f32(a, b); }
 V_INLINE vf v_zero_if(vm m, vf a) { return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(a), m)); }
+V_INLINE vf v_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }
 /* lanes n and beyond become those of fill */
 V_INLINE vf v_first_or(vf a, size_t n, vf fill) {
     const uint32x4_t lane = {0, 1, 2, 3};
@@ -150,6 +153,38 @@ V_INLINE vi vi_iota(void) {
 }
 V_INLINE vi vi_add(vi a, vi b) { return vaddq_s32(a, b); }
 V_INLINE vi vi_abs(vi a) { return vabsq_s32(a); }
+V_INLINE vi vi_sub(vi a, vi b) { return vsubq_s32(a, b); }
+V_INLINE vi vi_mul(vi a, vi b) { return vmulq_s32(a, b); }
+V_INLINE vi vi_min(vi a, vi b) { return vminq_s32(a, b); }
+V_INLINE vi vi_max(vi a, vi b) { return vmaxq_s32(a, b); }
+V_INLINE vm vi_lt(vi a, vi b) { return vcltq_s32(a, b); }
+V_INLINE vi vi_load_n(const int32_t *p, size_t n) {
+    int32_t lanes[4] = {0};
+    memcpy(lanes, p, n * sizeof *p);
+    return vld1q_s32(lanes);
+}
+V_INLINE vi vi_load_u8_n(const uint8_t *p, size_t n) {
+    int32_t lanes[4] = {0};
+    for (size_t i = 0; i < n; i++)
+        lanes[i] = p[i];
+    return vld1q_s32(lanes);
+}
+/* There is no gather: a load for each lane. */
+V_INLINE vf v_gather_n(const float *p, vi index, size_t n) {
+    int32_t at[4];
+    float lanes[4] = {0.0f};
+    vst1q_s32(at, index);
+    for (size_t i = 0; i < n; i++)
+        lanes[i] = p[at[i]];
+    return vld1q_f32(lanes);
+}
+V_INLINE vi vi_gather_n(const int32_t *p, vi index, size_t n) {
+    int32_t at[4], lanes[4] = {0};
+    vst1q_s32(at, index);
+    for (size_t i = 0; i < n; i++)
+        lanes[i] = p[at[i]];
+    return vld1q_s32(lanes);
+}
 V_INLINE vf v_from_int(vi a) { return vcvtq_f32_s32(a); }
 V_INLINE vf v_exponent(vf a) { return vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(a), 23)); }
 

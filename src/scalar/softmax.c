@@ -1,73 +1,108 @@
-/* Scalar softmax with ALiBi: the specification. include/posenc/softmax.h says what it promises, docs/numerics.md why. */
-#include <float.h>
-#include <math.h>
+/* Scalar softmax of the score path: the specification. include/posenc/softmax.h says what it promises, docs/numerics.md
+ * why. */
 #include <stdlib.h>
 
-#include "kernels/exp.h"
 #include "kernels/variant.h"
+#include "scalar/exp.h"
 
-/* l_j of softmax.h. */
-static float logit(const posenc_softmax_row_args *a, size_t j) {
-    int32_t distance = abs((int32_t)j - a->query);
-    return fmaf(a->x[j], a->scale, -(a->slope * (float)distance));
+typedef posenc_softmax_row_args row;
+
+/* ---- The logit of one key ---- */
+
+static int32_t offset_of(const row *a, size_t j) {
+    return (a->k_pos != NULL ? a->k_pos[j] : (int32_t)j) - a->position;
 }
 
-/* exp(x) for x <= 0, within 1 ulp; 0 below ln(FLT_MIN), NaN for NaN. */
-static float exp_nonpositive(float x) {
-    if (x < POSENC_EXP_LOWEST)
-        return 0.0f;
-    float z = fmaf(x, POSENC_EXP_LOG2E, POSENC_EXP_MAGIC); /* low bits: n + 127, n = round(x / ln 2) */
-    float n = z - POSENC_EXP_MAGIC;
-    float r = fmaf(n, -POSENC_EXP_LN2_HI, x);
-    r = fmaf(n, -POSENC_EXP_LN2_LO, r);
-    float p = POSENC_EXP_C6;
-    p = fmaf(p, r, POSENC_EXP_C5);
-    p = fmaf(p, r, POSENC_EXP_C4);
-    p = fmaf(p, r, POSENC_EXP_C3);
-    p = fmaf(p, r, POSENC_EXP_C2);
-    p = fmaf(p, r, 1.0f);
-    p = fmaf(p, r, 1.0f);
-    union {
-        float f;
-        uint32_t u;
-    } bits = {.f = z};
-    bits.u <<= 23; /* 2^n */
-    return p * bits.f;
+/* Inside the bounds of the loops. */
+static int is_inside(const row *a, size_t j) {
+    return j >= a->begin && j < a->end && !(j >= a->hole_begin && j < a->hole_end);
 }
 
-static float max_logit(const posenc_softmax_row_args *a) {
-    float max = -INFINITY;
-    for (size_t j = 0; j < a->n_allowed; j++) {
+static int is_seen(const row *a, size_t j) {
+    if (!is_inside(a, j))
+        return 0;
+    if (a->k_pos != NULL && (offset_of(a, j) < a->lowest || offset_of(a, j) > a->highest))
+        return 0;
+    return a->bytes == NULL || (a->bytes[j] != 0) == (a->keep != 0);
+}
+
+static float relative_term(const posenc_relative_line *r, size_t j, int32_t offset) {
+    return r->product[(ptrdiff_t)j * r->key_stride + r->index[offset - r->first]];
+}
+
+/* l_j of softmax.h; -inf for a key that is not seen. */
+static float logit(const row *a, size_t j) {
+    if (!is_seen(a, j))
+        return -INFINITY;
+    int32_t offset = offset_of(a, j);
+    float s = a->x != NULL ? posenc_load(a->x, j, a->x_type) : 0.0f;
+    if (a->by_query.product != NULL)
+        s += relative_term(&a->by_query, j, offset);
+    if (a->by_key.product != NULL)
+        s += relative_term(&a->by_key, j, offset);
+    float b = -(a->slope * (float)abs(offset));
+    if (a->line.at != NULL)
+        b += a->line.at[offset - a->line.first];
+    if (a->bias != NULL)
+        b = fmaf(a->bias_slope, posenc_load(a->bias, j, a->bias_type), b);
+    if (a->cap == 0.0f)
+        return fmaf(s, a->scale, b);
+    return fmaf(posenc_tanh(s * a->scale * a->inv_cap), a->cap, b);
+}
+
+/* ---- The row ---- */
+
+static float max_logit(const row *a) {
+    float max = a->sink;
+    for (size_t j = 0; j < a->n; j++) {
         float l = logit(a, j);
         max = l > max ? l : max; /* a NaN is passed over here and spoils the sum instead */
     }
-    return max == -INFINITY ? 0.0f : max; /* so that -inf - max is -inf and every term 0 */
+    return max + 0.0f; /* of zeros, +0: which comes first differs */
 }
 
-/* Writes the exponentials and returns their sum, in the canonical order. */
-static double write_exponentials(const posenc_softmax_row_args *a, float max) {
+/* The sum of exponentials in the canonical order. */
+static double sum_exponentials(const row *a, float max) {
     double lanes[POSENC_SUM_LANES] = {0.0};
-    for (size_t block = 0; block < a->n_allowed; block += POSENC_SUM_BLOCK) {
+    for (size_t block = 0; block < a->n; block += POSENC_SUM_BLOCK) {
         float partial[POSENC_SUM_LANES] = {0.0f};
-        for (size_t j = block; j < a->n_allowed && j < block + POSENC_SUM_BLOCK; j++) {
-            a->y[j] = exp_nonpositive(logit(a, j) - max);
-            partial[j % POSENC_SUM_LANES] += a->y[j];
-        }
+        for (size_t j = block; j < a->n && j < block + POSENC_SUM_BLOCK; j++)
+            partial[j % POSENC_SUM_LANES] += posenc_exp_nonpositive(logit(a, j) - max);
         for (size_t k = 0; k < POSENC_SUM_LANES; k++)
             lanes[k] += (double)partial[k];
     }
     for (size_t width = POSENC_SUM_LANES / 2; width > 0; width /= 2)
         for (size_t k = 0; k < width; k++)
             lanes[k] += lanes[k + width];
-    return lanes[0];
+    return lanes[0] + (double)posenc_exp_nonpositive(a->sink - max);
 }
 
-void VARIANT(softmax_row)(const posenc_softmax_row_args *a) {
-    double sum = write_exponentials(a, max_logit(a));
-    float inverse = sum == 0.0 ? 0.0f : (float)(1.0 / sum);
-    float smallest = (float)(sum * POSENC_SOFTMAX_FLOOR); /* below, the product would be denormal */
-    for (size_t j = 0; j < a->n_allowed; j++)
-        a->y[j] = a->y[j] < smallest ? 0.0f : a->y[j] * inverse;
-    for (size_t j = a->n_allowed; j < a->n; j++)
-        a->y[j] = 0.0f;
+/* The key's exponential, or probability; a NaN or +inf in the row makes inverse NaN. */
+static void finish(const row *a, float max, double sum) {
+    float inverse = a->form == POSENC_PROBABILITIES ? (float)(1.0 / sum) : 1.0f;
+    /* Below, the product would be denormal. */
+    float smallest = a->form == POSENC_PROBABILITIES ? (float)(sum * POSENC_SOFTMAX_FLOOR) : 0.0f;
+    for (size_t j = 0; j < a->n; j++) {
+        float e = posenc_exp_nonpositive(logit(a, j) - max);
+        float y = (e < smallest ? 0.0f : e) * inverse;
+        posenc_store(a->y, j, is_inside(a, j) ? y : 0.0f, a->y_type);
+    }
+}
+
+void VARIANT(softmax_row)(const row *a) {
+    if (a->form == POSENC_LOGITS) {
+        for (size_t j = 0; j < a->n; j++)
+            posenc_store(a->y, j, logit(a, j), a->y_type);
+        return;
+    }
+    float max = max_logit(a);
+    float base = max == -INFINITY ? 0.0f : max; /* so that -inf - base is -inf and every term 0 */
+    double sum = sum_exponentials(a, base);
+    if (a->sum != NULL)
+        *a->sum = (posenc_softmax_sum){max, (float)sum};
+    if (sum != 0.0)
+        finish(a, base, sum);
+    else
+        for (size_t j = 0; j < a->n; j++)
+            posenc_store(a->y, j, a->empty, a->y_type);
 }

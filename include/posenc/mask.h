@@ -1,0 +1,92 @@
+/* posenc/mask.h - which keys a query may see (FORMULAS C.22 - C.25).
+ *
+ * What position decides is a posenc_mask. It becomes the bounds of the loops over keys: keys it forbids are not read and cost
+ * their zeros only. What bytes decide is a posenc_bool_mask. Lengths and packed documents are fields of
+ * posenc_score_params (softmax.h); a mask that is a tensor of 0 and -inf goes there as a bias.
+ *
+ * A query at position p sees the key at position j if all of these hold:
+ *
+ *     p - j <= before            unless before is negative, or 0 <= j < n_first
+ *     j - p <= after             unless after is negative
+ *     j / chunk == p / chunk     unless chunk is 0 (rounding towards minus infinity)
+ *
+ *     POSENC_MASK_NONE               every key
+ *     POSENC_MASK_CAUSAL             the query's own and all before it
+ *     posenc_mask_window(w)          the query's own and the w - 1 before it (Mistral, gpt-oss, llama.cpp)
+ *     posenc_mask_symmetric(s)       s keys on either side, and its own (ModernBERT: s = window / 2)
+ *
+ * before and after are FlashAttention's window_size. n_first keeps the first keys of the cache in sight whatever the window
+ * (arXiv 2309.17453). chunk is Llama 4's. Positions are rows and columns unless posenc_score_params gives others.
+ */
+#ifndef POSENC_MASK_H
+#define POSENC_MASK_H
+
+#include <posenc/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct posenc_mask {
+    int64_t before, after; /* negative: no limit; else at most 2^30 */
+    int64_t chunk;         /* 0: none; else at most 2^30 */
+    int64_t n_first;       /* 0 .. 2^30; 0 with a chunk */
+} posenc_mask;
+
+#define POSENC_MASK_NONE                                                                                               \
+    { -1, -1, 0, 0 }
+#define POSENC_MASK_CAUSAL                                                                                             \
+    { -1, 0, 0, 0 }
+
+static inline posenc_mask posenc_mask_none(void) {
+    posenc_mask mask = POSENC_MASK_NONE;
+    return mask;
+}
+
+static inline posenc_mask posenc_mask_causal(void) {
+    posenc_mask mask = POSENC_MASK_CAUSAL;
+    return mask;
+}
+
+/* width: 1 .. 2^30 */
+static inline posenc_mask posenc_mask_window(int64_t width) {
+    posenc_mask mask = {width - 1, 0, 0, 0};
+    return mask;
+}
+
+static inline posenc_mask posenc_mask_symmetric(int64_t side) {
+    posenc_mask mask = {side, side, 0, 0};
+    return mask;
+}
+
+/* Causal within chunks of so many positions. */
+static inline posenc_mask posenc_mask_chunked(int64_t chunk) {
+    posenc_mask mask = {-1, 0, chunk, 0};
+    return mask;
+}
+
+/* One byte for each [key, query, head, batch]: 0 or anything else. nb[] are its strides in bytes, 0 where it is shared;
+ * a key padding mask [n_batch][n_k] has {1, 0, 0, n_k}. nb[0] is 1. */
+typedef enum posenc_polarity {
+    POSENC_POLARITY_UNSET = 0,
+    POSENC_KEEP, /* nonzero: the key is seen (Hugging Face's attention_mask) */
+    POSENC_DROP  /* nonzero: the key is masked (PyTorch's key_padding_mask) */
+} posenc_polarity;
+
+typedef struct posenc_bool_mask {
+    const uint8_t *data;
+    int64_t nb[4];
+    posenc_polarity polarity;
+} posenc_bool_mask;
+
+/* Writes 0 to the rows of padded queries, whatever they held: y [dim, n_q, n_heads, n_batch], keep [n_batch][n_q], nonzero
+ * where the query is real (C.25). y: f32, f16 or bf16. */
+POSENC_API posenc_status posenc_zero_padded(const uint8_t *keep, const posenc_view *y);
+
+/* Mean of the losses of kept tokens, 0 if none is kept. Summed in double, ascending. */
+POSENC_API posenc_status posenc_masked_mean(const float *losses, const uint8_t *keep, int64_t n, double *mean);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,110 @@
+/* Logits of the score path on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.inc.h, exp.inc.h. */
+#include <math.h>
+
+#include "kernels/kernels.h"
+
+typedef posenc_softmax_row_args row;
+
+/* What the logits of a row are made of. The common kinds have loops of their own. */
+typedef enum logit_kind { SCALED, WITH_ALIBI, WITH_LINE, WITH_BIAS, WITH_ANYTHING } logit_kind;
+
+V_INLINE logit_kind kind_of(const row *a) {
+    int is_plain = a->x != NULL && a->x_type == POSENC_F32 && a->y_type == POSENC_F32 && a->k_pos == NULL && a->cap == 0.0f && a->bytes == NULL &&
+                   a->by_query.product == NULL && a->by_key.product == NULL;
+    int has_alibi = a->slope != 0.0f, has_line = a->line.at != NULL, has_bias = a->bias != NULL;
+    if (!is_plain || has_alibi + has_line + has_bias > 1)
+        return WITH_ANYTHING;
+    return has_alibi ? WITH_ALIBI : has_line ? WITH_LINE : has_bias ? WITH_BIAS : SCALED;
+}
+
+V_INLINE vi key_numbers(size_t j) {
+    return vi_add(vi_iota(), vi_set1((int32_t)j));
+}
+
+V_INLINE vf alibi_penalty(vi offsets, float slope) {
+    return v_mul(v_set1(slope), v_from_int(vi_abs(offsets)));
+}
+
+/* Logits of the n keys from j on, all of them seen, and what they are made of is a constant. */
+V_INLINE vf plain_logits(const row *a, size_t j, size_t n, const logit_kind kind) {
+    vf s = load_typed(a->x, j, n, POSENC_F32), scale = v_set1(a->scale);
+    vi offsets = key_numbers(j - (size_t)(ptrdiff_t)a->position);
+    ptrdiff_t window = (ptrdiff_t)j - a->position - a->line.first;
+    switch (kind) {
+    case WITH_ALIBI: return v_fms(s, scale, alibi_penalty(offsets, a->slope));
+    case WITH_LINE: return v_fma(s, scale, load_typed(a->line.at + window, 0, n, POSENC_F32));
+    case WITH_BIAS: return v_fma(s, scale, v_mul(v_set1(a->bias_slope), load_typed(a->bias, j, n, a->bias_type)));
+    default: return v_mul(s, scale);
+    }
+}
+
+/* ---- Anything ---- */
+
+/* The keys of one vector. Where they do not stand side by side in their lines, those are gathered: at given positions, and in
+ * steps with keys that are not seen, whose offsets a line need not have. */
+typedef struct keys {
+    size_t j, n;
+    vi offsets;
+    int scattered;
+} keys;
+
+V_INLINE vi indices_in_line(const keys *k, int32_t first, int32_t last) {
+    vi inside = vi_min(vi_max(k->offsets, vi_set1(first)), vi_set1(last));
+    return vi_sub(inside, vi_set1(first));
+}
+
+V_INLINE vf line_values(const row *a, const keys *k) {
+    if (k->scattered)
+        return v_gather_n(a->line.at, indices_in_line(k, a->line.first, a->line.last), k->n);
+    return v_load_n(a->line.at + ((ptrdiff_t)k->j - a->position - a->line.first), k->n);
+}
+
+V_INLINE vf relative_values(const row *a, const posenc_relative_line *r, const keys *k) {
+    vi index = k->scattered ? vi_gather_n(r->index, indices_in_line(k, r->first, r->last), k->n)
+                            : vi_load_n(r->index + ((ptrdiff_t)k->j - a->position - r->first), k->n);
+    vi of_key = vi_mul(vi_iota(), vi_set1((int32_t)r->key_stride));
+    return v_gather_n(r->product + (ptrdiff_t)k->j * r->key_stride, vi_add(index, of_key), k->n);
+}
+
+/* -inf for keys that bytes, positions or the bounds hide. */
+V_INLINE vf hide(const row *a, const keys *k, vf l) {
+    vf hidden = v_set1(-INFINITY);
+    if (a->bytes != NULL) {
+        vm is_set = vi_lt(vi_set1(0), vi_load_u8_n(a->bytes + k->j, k->n));
+        l = a->keep ? v_select(is_set, l, hidden) : v_select(is_set, hidden, l);
+    }
+    if (a->k_pos != NULL) {
+        l = v_select(vi_lt(k->offsets, vi_set1(a->lowest)), hidden, l);
+        l = v_select(vi_lt(vi_set1(a->highest), k->offsets), hidden, l);
+    }
+    if (k->scattered) {
+        vi numbers = key_numbers(k->j);
+        vf behind_hole = v_select(vi_lt(numbers, vi_set1((int32_t)a->hole_end)), hidden, l);
+        l = v_select(vi_lt(numbers, vi_set1((int32_t)a->hole_begin)), l, behind_hole);
+        l = v_select(vi_lt(numbers, vi_set1((int32_t)a->begin)), hidden, l);
+    }
+    return l;
+}
+
+/* Logits of the n keys from j on, whatever they are made of; is_ragged: some may be hidden by the bounds. */
+static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n, int is_ragged) {
+    keys k = {j, n, vi_sub(key_numbers(j), vi_set1(a->position)), is_ragged || a->k_pos != NULL};
+    if (a->k_pos != NULL)
+        k.offsets = vi_sub(vi_load_n(a->k_pos + j, n), vi_set1(a->position));
+    vf s = a->x != NULL ? load_typed(a->x, j, n, a->x_type) : v_set1(0.0f);
+    if (a->by_query.product != NULL)
+        s = v_add(s, relative_values(a, &a->by_query, &k));
+    if (a->by_key.product != NULL)
+        s = v_add(s, relative_values(a, &a->by_key, &k));
+    vf b = v_neg(alibi_penalty(k.offsets, a->slope));
+    if (a->line.at != NULL)
+        b = v_add(b, line_values(a, &k));
+    if (a->bias != NULL)
+        b = v_fma(v_set1(a->bias_slope), load_typed(a->bias, j, n, a->bias_type), b);
+    vf l = v_fma(s, v_set1(a->scale), b);
+    if (a->cap != 0.0f) {
+        vf u = v_mul(v_mul(s, v_set1(a->scale)), v_set1(a->inv_cap));
+        l = v_fma(tanh_any(u), v_set1(a->cap), b);
+    }
+    return hide(a, &k, l);
+}

@@ -1,0 +1,47 @@
+/* exp and tanh of the score path in plain C: the specification, also used where set-up and joins need the same bits. The
+ * constants and their errors stand in kernels/exp.h. */
+#ifndef POSENC_SCALAR_EXP_H
+#define POSENC_SCALAR_EXP_H
+
+#include <math.h>
+
+#include "kernels/exp.h"
+#include "kernels/half.h"
+
+/* exp(x) for x <= 0, within 1 ulp; 0 below ln(FLT_MIN), NaN for NaN. */
+static inline float posenc_exp_nonpositive(float x) {
+    if (x < POSENC_EXP_LOWEST)
+        return 0.0f;
+    float z = fmaf(x, POSENC_EXP_LOG2E, POSENC_EXP_MAGIC); /* low bits: n + 127, n = round(x / ln 2) */
+    float n = z - POSENC_EXP_MAGIC;
+    float r = fmaf(n, -POSENC_EXP_LN2_HI, x);
+    r = fmaf(n, -POSENC_EXP_LN2_LO, r);
+    float p = POSENC_EXP_C6;
+    p = fmaf(p, r, POSENC_EXP_C5);
+    p = fmaf(p, r, POSENC_EXP_C4);
+    p = fmaf(p, r, POSENC_EXP_C3);
+    p = fmaf(p, r, POSENC_EXP_C2);
+    p = fmaf(p, r, 1.0f);
+    p = fmaf(p, r, 1.0f);
+    return p * posenc_float(posenc_bits(z) << 23); /* 2^n */
+}
+
+/* tanh(x), within 2 ulp. */
+static inline float posenc_tanh(float x) {
+    float size = fabsf(x), t;
+    if (size < POSENC_TANH_SMALL) {
+        float z = size * size;
+        float p = POSENC_TANH_C4;
+        p = fmaf(p, z, POSENC_TANH_C3);
+        p = fmaf(p, z, POSENC_TANH_C2);
+        p = fmaf(p, z, POSENC_TANH_C1);
+        p = fmaf(p, z, POSENC_TANH_C0);
+        t = fmaf(p * z, size, size);
+    } else {
+        float e = posenc_exp_nonpositive(-2.0f * size);
+        t = (1.0f - e) / (1.0f + e);
+    }
+    return x < 0.0f ? -t : t;
+}
+
+#endif

@@ -1,0 +1,249 @@
+/* What the calls on scores refuse: parameters of the score path, masks, lines, relative terms. */
+#include "truth_errors.h"
+
+#include <math.h>
+
+/* Scores of 8 keys, 3 queries, 4 heads, 2 in the batch: the views of dense(). */
+enum { N_K = DIM, N_Q = HEADS, N_HEADS = TOKENS };
+
+static const int64_t limit = (int64_t)1 << 30; /* as softmax.h says of q_off + n_q and n_k */
+
+static posenc_score_params params;
+static posenc_view x, y;
+static float line_data[N_HEADS * 64], product_data[5 * N_K * N_HEADS * BATCH], bias_data[N_K];
+static int32_t index_data[64];
+static posenc_line line;
+static posenc_index_line index_line;
+static posenc_view products, bias;
+static posenc_bool_mask bytes;
+static uint8_t byte_data[N_K];
+
+static void start(void) {
+    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    x = dense(in);
+    y = dense(out);
+    line = (posenc_line){line_data, -(N_Q - 1), N_K + N_Q - 1, N_HEADS, 64};
+    index_line = (posenc_index_line){index_data, -(N_Q - 1), N_K + N_Q - 1, 5};
+    products = posenc_view_dense(product_data, POSENC_F32, 5, N_Q, N_HEADS, BATCH);
+    bias = posenc_view_dense(bias_data, POSENC_F32, N_K, 1, 1, 1);
+    bytes = (posenc_bool_mask){byte_data, {1, 0, 0, 0}, POSENC_KEEP};
+}
+
+/* Every call on scores answers with this, with what params hold; they are the defaults afterwards. */
+static void refused(posenc_status want) {
+    static posenc_softmax_sum sums[N_Q * N_HEADS * BATCH];
+    posenc_rows all = posenc_all_rows();
+    RETURNS(want, posenc_softmax, &params, &x, &y, all);
+    RETURNS(want, posenc_softmax_partial, &params, &x, &y, sums, all);
+    RETURNS(want, posenc_logits, &params, &x, &y, all);
+    RETURNS(want, posenc_logits, &params, NULL, &y, all);
+    start();
+}
+
+#define REFUSED(status, setting) (params.setting, refused(status))
+
+void test_scores(void **state) {
+    (void)state;
+    static const float bad_floats[] = {INFINITY, -INFINITY, NAN};
+    posenc_rows all = posenc_all_rows();
+    static posenc_softmax_sum sums[N_Q * N_HEADS * BATCH];
+    start();
+    RETURNS(POSENC_ERR_NULL, posenc_softmax, NULL, &x, &y, all);
+    RETURNS(POSENC_ERR_NULL, posenc_logits, NULL, &x, &y, all);
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_partial, NULL, &x, &y, sums, all);
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_partial, &params, &x, &y, NULL, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_softmax_partial, &params, &x, &y, shifted(sums, 2), all);
+    for (size_t i = 0; i < sizeof bad_floats / sizeof bad_floats[0]; i++) {
+        float bad[N_HEADS] = {0.5f, 0.5f, 0.5f, bad_floats[i]};
+        REFUSED(POSENC_ERR_SCALE, scale = bad_floats[i]);
+        REFUSED(POSENC_ERR_SCALE, cap = bad_floats[i]);
+        REFUSED(POSENC_ERR_SCALE, slopes = bad);
+        REFUSED(POSENC_ERR_SCALE, bias_slopes = bad);
+        if (bad_floats[i] != -INFINITY)
+            REFUSED(POSENC_ERR_SCALE, sinks = bad);
+    }
+    REFUSED(POSENC_ERR_SCALE, cap = -1.0f);
+    REFUSED(POSENC_ERR_SCALE, cap = 1e-40f);
+    REFUSED(POSENC_ERR_STRIDE, slopes = shifted(slopes, 1));
+    REFUSED(POSENC_ERR_STRIDE, bias_slopes = shifted(slopes, 2));
+    REFUSED(POSENC_ERR_STRIDE, sinks = shifted(slopes, 3));
+    REFUSED(POSENC_ERR_ENUM, empty = (posenc_empty)3);
+    REFUSED(POSENC_ERR_ENUM, empty = (posenc_empty)-1);
+}
+
+void test_score_positions(void **state) {
+    (void)state;
+    const int64_t bad_offsets[] = {-limit - 1, limit - N_Q + 1, INT32_MAX, INT32_MIN, INT64_MIN, INT64_MAX};
+    static int32_t queries[N_Q] = {5, 6, 7}, keys[N_K] = {0, 1, 2, 3, 4, 5, 6, 7};
+    posenc_rows all = posenc_all_rows(), nothing = {0, 0};
+    start();
+    posenc_view huge = posenc_view_dense(out, POSENC_F32, limit + 1, 1, 1, 1);
+    posenc_view tall = posenc_view_dense(out, POSENC_F32, 1, limit + 1, 1, 1);
+    RETURNS(POSENC_ERR_SHAPE, posenc_softmax, &params, &huge, &huge, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_logits, &params, NULL, &tall, all);
+    for (size_t i = 0; i < sizeof bad_offsets / sizeof bad_offsets[0]; i++)
+        REFUSED(POSENC_ERR_POSITION, q_off = bad_offsets[i]);
+    params.q_off = -limit;
+    RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
+    params.q_off = limit - N_Q;
+    RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
+    start();
+
+    REFUSED(POSENC_ERR_NULL, q_pos = queries);
+    REFUSED(POSENC_ERR_NULL, k_pos = keys);
+    for (int k = 0; k < 4; k++) {
+        static const int32_t bad[] = {1 << 30, -(1 << 30), INT32_MAX, INT32_MIN};
+        int32_t bad_queries[N_Q] = {0, bad[k], 0}, bad_keys[N_K] = {0, 0, 0, 0, 0, 0, 0, bad[k]};
+        params.k_pos = keys;
+        REFUSED(POSENC_ERR_POSITION, q_pos = bad_queries);
+        params.q_pos = queries;
+        REFUSED(POSENC_ERR_POSITION, k_pos = bad_keys);
+    }
+    params.k_pos = keys;
+    REFUSED(POSENC_ERR_STRIDE, q_pos = shifted(queries, 1));
+    params.q_pos = queries;
+    REFUSED(POSENC_ERR_STRIDE, k_pos = shifted(keys, 2));
+    params.q_pos = queries;
+    params.k_pos = keys;
+    REFUSED(POSENC_ERR_MASK, mask.n_first = 1);
+}
+
+void test_score_masks(void **state) {
+    (void)state;
+    static const int32_t late[] = {1, 8}, falling[] = {0, 5, 4}, whole[] = {0, 8};
+    static const int32_t negative[BATCH] = {0, -1}, long_one[BATCH] = {N_K + 1, 0}, lengths[BATCH] = {3, 4};
+    start();
+    REFUSED(POSENC_ERR_MASK, mask.before = limit + 1);
+    REFUSED(POSENC_ERR_MASK, mask.after = limit + 1);
+    REFUSED(POSENC_ERR_MASK, mask.chunk = limit + 1);
+    REFUSED(POSENC_ERR_MASK, mask.n_first = limit + 1);
+    REFUSED(POSENC_ERR_MASK, mask.chunk = -1);
+    REFUSED(POSENC_ERR_MASK, mask.n_first = -1);
+    params.mask.n_first = 4;
+    REFUSED(POSENC_ERR_MASK, mask.chunk = 4);
+
+    REFUSED(POSENC_ERR_NULL, n_seqs = 1);
+    REFUSED(POSENC_ERR_SHAPE, n_seqs = -1);
+    params.n_seqs = 1;
+    REFUSED(POSENC_ERR_SHAPE, cu_seqlens = late);
+    params.n_seqs = 2;
+    REFUSED(POSENC_ERR_SHAPE, cu_seqlens = falling);
+    params.n_seqs = 1;
+    REFUSED(POSENC_ERR_STRIDE, cu_seqlens = shifted(whole, 2));
+    REFUSED(POSENC_ERR_MASK, k_begin = negative);
+    REFUSED(POSENC_ERR_MASK, k_end = negative);
+    REFUSED(POSENC_ERR_MASK, k_begin = long_one);
+    REFUSED(POSENC_ERR_MASK, k_end = long_one);
+    REFUSED(POSENC_ERR_STRIDE, k_begin = shifted(lengths, 1));
+    REFUSED(POSENC_ERR_STRIDE, k_end = shifted(lengths, 1));
+
+    bytes.polarity = POSENC_POLARITY_UNSET;
+    REFUSED(POSENC_ERR_ENUM, bool_mask = &bytes);
+    bytes.polarity = (posenc_polarity)3;
+    REFUSED(POSENC_ERR_ENUM, bool_mask = &bytes);
+    bytes.data = NULL;
+    REFUSED(POSENC_ERR_NULL, bool_mask = &bytes);
+    bytes.nb[0] = 4;
+    REFUSED(POSENC_ERR_STRIDE, bool_mask = &bytes);
+
+    double mean;
+    static const float losses[2];
+    RETURNS(POSENC_ERR_NULL, posenc_zero_padded, NULL, &y);
+    RETURNS(POSENC_ERR_SHAPE, posenc_masked_mean, losses, byte_data, -1, &mean);
+    RETURNS(POSENC_ERR_NULL, posenc_masked_mean, NULL, byte_data, 2, &mean);
+    RETURNS(POSENC_ERR_NULL, posenc_masked_mean, losses, NULL, 2, &mean);
+    RETURNS(POSENC_ERR_NULL, posenc_masked_mean, losses, byte_data, 2, NULL);
+    RETURNS(POSENC_ERR_STRIDE, posenc_masked_mean, shifted(losses, 1), byte_data, 2, &mean);
+}
+
+void test_score_lines(void **state) {
+    (void)state;
+    start();
+    line.data = NULL;
+    REFUSED(POSENC_ERR_NULL, line = &line);
+    line.data = (float *)shifted(line_data, 2);
+    REFUSED(POSENC_ERR_STRIDE, line = &line);
+    line.stride = line.n_offsets - 1;
+    REFUSED(POSENC_ERR_STRIDE, line = &line);
+    line.n_heads = N_HEADS + 1;
+    REFUSED(POSENC_ERR_N_HEADS, line = &line);
+    line.first++;
+    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    line.n_offsets--;
+    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    line.n_offsets = -1;
+    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    line.first = INT32_MIN;
+    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    params.q_off = 1;
+    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+
+    bias.ne[0] = N_K - 1;
+    REFUSED(POSENC_ERR_SHAPE, bias = &bias);
+    bias.ne[2] = N_HEADS - 1;
+    REFUSED(POSENC_ERR_SHAPE, bias = &bias);
+    bias.data = NULL;
+    REFUSED(POSENC_ERR_NULL, bias = &bias);
+    bias.dtype = (posenc_dtype)3;
+    REFUSED(POSENC_ERR_DTYPE, bias = &bias);
+    bias.data = out;
+    REFUSED(POSENC_ERR_OVERLAP, bias = &bias);
+
+    int64_t first, n_offsets;
+    posenc_mask bad = {-1, -1, -1, 0}, none = posenc_mask_none();
+    RETURNS(POSENC_ERR_NULL, posenc_line_range, none, 0, 1, 1, NULL, &n_offsets);
+    RETURNS(POSENC_ERR_NULL, posenc_line_range, none, 0, 1, 1, &first, NULL);
+    RETURNS(POSENC_ERR_MASK, posenc_line_range, bad, 0, 1, 1, &first, &n_offsets);
+    RETURNS(POSENC_ERR_SHAPE, posenc_line_range, none, 0, -1, 1, &first, &n_offsets);
+    RETURNS(POSENC_ERR_SHAPE, posenc_line_range, none, 0, 1, limit + 1, &first, &n_offsets);
+    RETURNS(POSENC_ERR_POSITION, posenc_line_range, none, limit, 1, 1, &first, &n_offsets);
+}
+
+static void use(posenc_relative *term) {
+    *term = (posenc_relative){&products, &index_line};
+}
+
+void test_score_relative(void **state) {
+    (void)state;
+    start();
+    for (int by_key = 0; by_key < 2; by_key++) {
+        posenc_relative *term = by_key ? &params.by_key : &params.by_query;
+        int64_t n = by_key ? N_K : N_Q;
+        products.ne[1] = n;
+        term->products = &products;
+        refused(POSENC_ERR_NULL);
+        term->index = &index_line;
+        refused(POSENC_ERR_NULL);
+        products.ne[1] = n + 1;
+        use(term);
+        refused(POSENC_ERR_SHAPE);
+        products = posenc_view_dense(product_data, POSENC_F32, 4, n, N_HEADS, BATCH); /* the index has 5 rows */
+        use(term);
+        refused(POSENC_ERR_SHAPE);
+        products = posenc_view_dense(product_data, POSENC_F16, 5, n, N_HEADS, BATCH);
+        use(term);
+        refused(POSENC_ERR_DTYPE);
+        products = posenc_view_dense(product_data, POSENC_F32, 5, n, N_HEADS, BATCH);
+        products.nb[1] = (int64_t)4 << 26;
+        use(term);
+        refused(POSENC_ERR_STRIDE);
+        products = posenc_view_dense(out, POSENC_F32, 5, n, N_HEADS, BATCH);
+        use(term);
+        refused(POSENC_ERR_OVERLAP);
+        products = posenc_view_dense(product_data, POSENC_F32, 5, n, N_HEADS, BATCH);
+        index_line.n_offsets--;
+        use(term);
+        refused(POSENC_ERR_OFFSETS);
+        products = posenc_view_dense(product_data, POSENC_F32, 5, n, N_HEADS, BATCH);
+        index_line.data = NULL;
+        use(term);
+        refused(POSENC_ERR_NULL);
+    }
+    posenc_softmax_sum sum = {0.0f, 1.0f}, joined;
+    float a, b;
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_join, NULL, &sum, &joined, &a, &b);
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_join, &sum, NULL, &joined, &a, &b);
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_join, &sum, &sum, NULL, &a, &b);
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_join, &sum, &sum, &joined, NULL, &b);
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_join, &sum, &sum, &joined, &a, NULL);
+}
