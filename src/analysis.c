@@ -1,5 +1,6 @@
 /* Looking at rows, frequencies and codes. */
 #include <posenc/analysis.h>
+#include <posenc/integer.h>
 
 #include <math.h>
 
@@ -230,14 +231,10 @@ posenc_status posenc_frequency_report(const double *theta, int64_t n, double con
 
 /* ---- Codes ---- */
 
-static uint64_t gray(uint64_t p) {
-    return p ^ (p >> 1);
-}
-
 int posenc_hamming_binary(uint64_t p, uint64_t q) {
     return __builtin_popcountll(p ^ q);
 }
 
 int posenc_hamming_gray(uint64_t p, uint64_t q) {
-    return posenc_hamming_binary(gray(p), gray(q));
+    return posenc_hamming_binary(posenc_gray_encode(p), posenc_gray_encode(q));
 }

@@ -90,14 +90,14 @@ static posenc_view encode(float *rows, int64_t n, int64_t dim) {
     posenc_sinusoidal_params params = POSENC_SINUSOIDAL_DEFAULTS;
     params.layout = POSENC_SINUSOIDAL_INTERLEAVED;
     params.dim = dim;
-    posenc_sinusoidal *pe;
+    posenc_encoding *pe;
     truth_ok(posenc_sinusoidal_create(&params, &pe));
     posenc_view y = posenc_view_dense(rows, POSENC_F32, dim, n, 1, 1);
     for (int32_t t = 0; t < n; t++) {
         posenc_view row = posenc_view_dense(rows + t * dim, POSENC_F32, dim, 1, 1, 1);
-        truth_ok(posenc_sinusoidal_write(pe, &t, &row));
+        truth_ok(posenc_encoding_write(pe, &t, &row));
     }
-    posenc_sinusoidal_free(pe);
+    posenc_encoding_free(pe);
     return y;
 }
 

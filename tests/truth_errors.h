@@ -20,7 +20,7 @@ extern const float slopes[TOKENS];
 /* Made for every test: head_dim or dim 8, base 10000; the rope HALF, all rotated. */
 extern posenc_freq *freq;
 extern posenc_rope *rope;
-extern posenc_sinusoidal *pe;
+extern posenc_encoding *pe;
 
 /* The parameters of that rope. */
 posenc_rope_params good_params(void);

@@ -74,15 +74,15 @@ static posenc_status call_zero_padded(const posenc_view *x, const posenc_view *y
 static posenc_status call_write(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
     (void)x;
     (void)rows;
-    name("posenc_sinusoidal_write");
-    return posenc_sinusoidal_write(pe, positions, y);
+    name("posenc_encoding_write");
+    return posenc_encoding_write(pe, positions, y);
 }
 
 static posenc_status call_add(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
     (void)x;
     (void)rows;
-    name("posenc_sinusoidal_add");
-    return posenc_sinusoidal_add(pe, positions, y);
+    name("posenc_encoding_add");
+    return posenc_encoding_add(pe, positions, y);
 }
 
 static const struct {
@@ -99,8 +99,8 @@ static const struct {
     {"posenc_logits", call_logits, 1, 1, 1, 4},
     {"posenc_logits, without scores", call_bias, 0, 1, 1, 4},
     {"posenc_zero_padded", call_zero_padded, 0, 0, 1, 4},
-    {"posenc_sinusoidal_write", call_write, 0, 0, 0, 3},
-    {"posenc_sinusoidal_add", call_add, 0, 0, 0, 3},
+    {"posenc_encoding_write", call_write, 0, 0, 0, 3},
+    {"posenc_encoding_add", call_add, 0, 0, 0, 3},
 };
 
 enum { N_CALLS = sizeof calls / sizeof calls[0] };
@@ -181,7 +181,7 @@ void test_views(void **state) {
         for (int dim = 0; dim < 4; dim++) /* one element less than its partner or its set-up object */
             if (calls[k].has_input)
                 refuse_view(k, INPUT, NE, dim, x.ne[dim] - 1, POSENC_ERR_SHAPE);
-        if (strncmp(calls[k].name, "posenc_sinusoidal", 17) == 0)
+        if (strncmp(calls[k].name, "posenc_encoding", 15) == 0)
             refuse_view(k, OUTPUT, NE, 0, DIM - 1, POSENC_ERR_SHAPE);
     }
 }

@@ -23,6 +23,13 @@ typedef enum option_id {
     OPTION_SCALING,
     OPTION_FACTOR,
     OPTION_CONTEXT,
+    OPTION_SHIFT,
+    OPTION_TRAINED,
+    OPTION_DEVIATION,
+    OPTION_BLOCK,
+    OPTION_RESIZE,
+    OPTION_ALPHA,
+    OPTION_ORDER,
     OPTION_HEIGHT,
     OPTION_WIDTH,
     OPTION_HEADS,
@@ -45,10 +52,12 @@ typedef struct setting {
     double value;
 } setting;
 
-enum { WORD_INTERLEAVED, WORD_CONCAT };                                              /* --layout */
+enum { WORD_INTERLEAVED, WORD_CONCAT, WORD_COMPLEX, WORD_CONCAT_COS };               /* --layout */
 enum { WORD_HALF, WORD_HALF_MINUS_1 };                                               /* --schedule */
 enum { WORD_SIN, WORD_ZERO };                                                        /* --odd */
 enum { WORD_UNSCALED, WORD_LINEAR, WORD_NTK, WORD_DYNAMIC, WORD_YARN, WORD_LLAMA3 }; /* --scaling */
+enum { WORD_W_FIRST, WORD_H_FIRST, WORD_TIMM };                                      /* --order */
+enum { WORD_LINEAR_RESIZE, WORD_CUBIC };                                             /* --resize */
 enum { WORD_CAUSAL, WORD_FULL };                                                     /* --mask */
 
 typedef enum method_kind {

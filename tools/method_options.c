@@ -19,7 +19,8 @@ static const description options[OPTION_COUNT] = {
     [OPTION_START] = {"start", "P", "The first position", -0x1p31, 0x1p31 - 1, 1, {0}, OPTION_NONE},
     [OPTION_DIM] = {"dim", "N", "Channels", 1, 1 << 21, 1, {0}, OPTION_NONE},
     [OPTION_BASE] = {"base", "X", "Base of the frequencies", 1, 1e30, 0, {0}, OPTION_NONE},
-    [OPTION_LAYOUT] = {"layout", "WORD", NULL, 0, 0, 0, {"interleaved", "concat"}, OPTION_NONE},
+    [OPTION_LAYOUT] =
+        {"layout", "WORD", NULL, 0, 0, 0, {"interleaved", "concat", "complex", "concat-cos"}, OPTION_NONE},
     [OPTION_SCHEDULE] = {"schedule", "WORD", NULL, 0, 0, 0, {"half", "half-minus-1"}, OPTION_NONE},
     [OPTION_ODD] = {"odd", "WORD", NULL, 0, 0, 0, {"sin", "zero"}, OPTION_NONE},
     [OPTION_SCALING] =
@@ -27,6 +28,13 @@ static const description options[OPTION_COUNT] = {
     [OPTION_FACTOR] = {"factor", "X", "Factor of the scaling", 1, 1e9, 0, {0}, OPTION_SCALING},
     [OPTION_CONTEXT] =
         {"context", "N", "Positions of the training, before the scaling", 1, 1e9, 1, {0}, OPTION_SCALING},
+    [OPTION_SHIFT] = {"shift", "X", "diffusers' downscale_freq_shift", 0, 1000, 0, {0}, OPTION_NONE},
+    [OPTION_TRAINED] = {"trained", "N", "Rows of a learned table", 1, 1 << 24, 1, {0}, OPTION_NONE},
+    [OPTION_DEVIATION] = {"deviation", "X", "Standard deviation of random numbers", 0, 1e9, 0, {0}, OPTION_NONE},
+    [OPTION_BLOCK] = {"block", "N", "Positions of a block", 1, 1 << 24, 1, {0}, OPTION_NONE},
+    [OPTION_RESIZE] = {"resize", "WORD", NULL, 0, 0, 0, {"linear", "cubic"}, OPTION_NONE},
+    [OPTION_ALPHA] = {"alpha", "X", "Exponent of the scales", 0, 1000, 0, {0}, OPTION_NONE},
+    [OPTION_ORDER] = {"order", "WORD", NULL, 0, 0, 0, {"w-first", "h-first", "timm"}, OPTION_NONE},
     [OPTION_HEIGHT] = {"height", "N", "Rows of an image or a grid", 1, 4096, 1, {0}, OPTION_NONE},
     [OPTION_WIDTH] = {"width", "N", "Columns of an image or a grid", 1, 4096, 1, {0}, OPTION_NONE},
     [OPTION_HEADS] = {"heads", "N", "Heads", 1, 4096, 1, {0}, OPTION_NONE},

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "method.h"
-#include "random.h"
 
 /* ---- Lines ---- */
 
@@ -77,12 +76,15 @@ static float *by_head(const table *t, int64_t n_heads, double (*from)(const tabl
     return values;
 }
 
-/* What training would have made: numbers in [-1, 1). */
+/* In place of what training makes: normal random numbers. */
 static float *random_table(const table *t, int64_t n) {
-    random_state random = {(uint64_t)t->value[OPTION_SEED]};
     float *values = malloc((size_t)n * sizeof *values);
-    for (int64_t i = 0; values != NULL && i < n; i++)
-        values[i] = (float)random_between(&random, -1.0, 1.0);
+    posenc_view view = posenc_view_dense(values, POSENC_F32, n, 1, 1, 1);
+    if (values != NULL &&
+        posenc_fill_normal((uint64_t)t->value[OPTION_SEED], 0.0, 1.0, &view, posenc_all_rows()) != POSENC_OK) {
+        free(values);
+        return NULL;
+    }
     return values;
 }
 

@@ -159,7 +159,7 @@ static posenc_status map_similarity(const table *t, plot_made *made) {
 
 /* ---- Curves ---- */
 
-/* Which of n are drawn: those asked for, or some, evenly spaced; of many, even ones, which are of one kind where sines and
+/* Which are drawn: those asked for, or some of n, evenly spaced; of many, even ones, which are of one kind where sines and
  * cosines alternate. */
 static int64_t choose(const plot_request *r, int64_t n, int64_t lines[PLOT_LINES]) {
     int count = r->n_lines > 0 ? r->n_lines : n <= PLOT_LINES ? (int)n : SOME_LINES;
@@ -186,7 +186,7 @@ static posenc_status curves_of_rows(const table *t, const plot_request *r, plot_
     posenc_status status = vectors != NULL && lines != NULL ? read_vectors(t, vectors) : POSENC_ERR_MEMORY;
     made->figure.n_panels = 1;
     p->n_points = n;
-    p->n_lines = (int)choose(r, width, chosen);
+    p->n_lines = (int)choose(r, t->n_columns, chosen);
     for (int i = 0; i < p->n_lines && status == POSENC_OK; i++) {
         for (int64_t row = 0; row < n; row++)
             lines[i * n + row] = vectors[row * width + chosen[i]];
@@ -220,7 +220,7 @@ static posenc_status curves_of_bias(const table *t, const plot_request *r, plot_
 /* What a figure is called after its method. */
 static const char *const view_titles[] = {
     [VIEW_MAP] = "",
-    [VIEW_SIMILARITY] = ": cosine similarity of positions",
+    [VIEW_SIMILARITY] = ": cosine similarity",
     [VIEW_CURVES] = ": curves",
     [VIEW_SPECTRUM] = ": spectrum",
 };

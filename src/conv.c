@@ -1,0 +1,314 @@
+/* Conditional positional encoding: which rows and weights meet in each token; mix_row does the rest. */
+#include <posenc/conv.h>
+
+#include <stdlib.h>
+
+#include "encoding.h"
+#include "view.h"
+
+/* Of a kernel of two dimensions. */
+enum { MAX_TAPS = POSENC_MAX_CONV_KERNEL_2D * POSENC_MAX_CONV_KERNEL_2D };
+
+/* Terms of a gradient that are added in one call, and channels that it takes at a time. */
+enum { GRAD_TERMS = 64, GRAD_CHANNELS = 512 };
+
+struct posenc_conv {
+    posenc_conv_params params;
+    int64_t height, width; /* of the kernel */
+    int64_t pad_y, pad_x;
+    float *bias;     /* NULL: none */
+    float weights[]; /* [height * width][n_channels] */
+};
+
+/* ---- Set-up ---- */
+
+static posenc_status check_params(const posenc_conv_params *p) {
+    if (p->n_dims != 1 && p->n_dims != 2)
+        return POSENC_ERR_SECTIONS;
+    if (p->is_causal && p->n_dims != 1)
+        return POSENC_ERR_ENUM;
+    if (p->n_channels < 0 || p->n_channels > POSENC_MAX_DIM)
+        return POSENC_ERR_HEAD_DIM;
+    int64_t largest = p->n_dims == 1 ? POSENC_MAX_CONV_KERNEL : POSENC_MAX_CONV_KERNEL_2D;
+    if (p->kernel < 1 || p->kernel > largest || (p->kernel % 2 == 0 && !p->is_causal))
+        return POSENC_ERR_SHAPE;
+    return POSENC_OK;
+}
+
+static int64_t n_taps(const posenc_conv *conv) {
+    return conv->height * conv->width;
+}
+
+posenc_status posenc_conv_create(const posenc_conv_params *params, const float *weights, const float *bias,
+                                 posenc_conv **out) {
+    if (out == NULL)
+        return POSENC_ERR_NULL;
+    *out = NULL;
+    if (params == NULL)
+        return POSENC_ERR_NULL;
+    posenc_status status = check_params(params);
+    if (status != POSENC_OK)
+        return status;
+    if (weights == NULL && params->n_channels > 0)
+        return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(weights, 4) || !posenc_is_aligned(bias, 4))
+        return POSENC_ERR_STRIDE;
+    int64_t height = params->n_dims == 2 ? params->kernel : 1, taps = height * params->kernel, n = params->n_channels;
+    posenc_conv *conv = calloc(1, sizeof *conv + (size_t)((taps + 1) * n) * sizeof(float));
+    if (conv == NULL)
+        return POSENC_ERR_MEMORY;
+    conv->params = *params;
+    conv->height = height;
+    conv->width = params->kernel;
+    conv->pad_y = (height - 1) / 2;
+    conv->pad_x = params->is_causal ? params->kernel - 1 : (params->kernel - 1) / 2;
+    for (int64_t c = 0; c < n; c++)
+        for (int64_t u = 0; u < taps; u++)
+            conv->weights[u * n + c] = weights[c * taps + u];
+    if (bias != NULL) {
+        conv->bias = conv->weights + taps * n;
+        for (int64_t c = 0; c < n; c++)
+            conv->bias[c] = bias[c];
+    }
+    *out = conv;
+    return POSENC_OK;
+}
+
+void posenc_conv_free(posenc_conv *conv) {
+    free(conv);
+}
+
+/* ---- Checks ---- */
+
+static posenc_status check_grid(const posenc_conv *conv, posenc_conv_grid g) {
+    if (g.n_prefix < 0 || g.height < 0 || g.width < 0 || g.n_prefix > POSENC_LIMIT || g.height > INT32_MAX ||
+        g.width > INT32_MAX || g.height * g.width > POSENC_LIMIT || (conv->params.n_dims == 1 && g.height != 1))
+        return POSENC_ERR_SHAPE;
+    return POSENC_OK;
+}
+
+static posenc_status check_tokens(const posenc_conv *conv, posenc_conv_grid g, const posenc_view *x) {
+    return x->ne[0] == conv->params.n_channels && x->ne[1] == g.n_prefix + g.height * g.width && x->ne[3] <= 1
+               ? POSENC_OK
+               : POSENC_ERR_SHAPE;
+}
+
+static posenc_status check_apply(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
+                                 const posenc_view *y, posenc_rows *rows) {
+    if (conv == NULL)
+        return POSENC_ERR_NULL;
+    posenc_status status = posenc_check_input(x);
+    if (status == POSENC_OK)
+        status = posenc_check_output(y);
+    if (status == POSENC_OK)
+        status = check_grid(conv, grid);
+    if (status == POSENC_OK)
+        status = check_tokens(conv, grid, y);
+    for (int i = 0; i < 4 && status == POSENC_OK; i++)
+        status = x->ne[i] == y->ne[i] ? POSENC_OK : POSENC_ERR_SHAPE;
+    if (status == POSENC_OK)
+        status = posenc_check_apart(x, y);
+    return status == POSENC_OK ? posenc_check_rows(rows, y->ne[1] * y->ne[2] * y->ne[3]) : status;
+}
+
+/* ---- Apply, and the gradient of the input, which is the same with the kernel turned round ---- */
+
+/* The taps of one token that lie inside the grid. */
+typedef struct taps {
+    const void *x[MAX_TAPS];
+    const float *weights[MAX_TAPS];
+    size_t n;
+} taps;
+
+/* Which token tap u of a token at `at` reads, in one dimension. */
+static int64_t reads(int64_t at, int64_t u, int64_t pad, int backward) {
+    return backward ? at - u + pad : at + u - pad;
+}
+
+static void find_taps(const posenc_conv *conv, posenc_conv_grid g, const posenc_view *x, int64_t token, int64_t batch,
+                      int backward, taps *found) {
+    int64_t ty = token / g.width, tx = token % g.width;
+    found->n = 0;
+    for (int64_t uy = 0; uy < conv->height; uy++) {
+        int64_t sy = reads(ty, uy, conv->pad_y, backward);
+        if (sy < 0 || sy >= g.height)
+            continue;
+        for (int64_t ux = 0; ux < conv->width; ux++) {
+            int64_t sx = reads(tx, ux, conv->pad_x, backward);
+            if (sx < 0 || sx >= g.width)
+                continue;
+            found->x[found->n] = posenc_view_at(x, g.n_prefix + sy * g.width + sx, batch, 0);
+            found->weights[found->n] = conv->weights + (uy * conv->width + ux) * conv->params.n_channels;
+            found->n++;
+        }
+    }
+}
+
+static void copy_token(const posenc_kernels *kernels, const posenc_view *x, const posenc_view *y, int64_t token,
+                       int64_t batch) {
+    const void *source = posenc_view_at(x, token, batch, 0);
+    posenc_place_rows_args args = {
+        .sources = &source,
+        .source_type = x->dtype,
+        .factor = 1.0f,
+        .y = posenc_view_at(y, token, batch, 0),
+        .type = y->dtype,
+        .n = (size_t)y->ne[0],
+        .n_rows = 1,
+    };
+    kernels->place_rows(&args);
+}
+
+static posenc_status run(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x, const posenc_view *y,
+                         posenc_rows rows, int backward) {
+    posenc_status status = check_apply(conv, grid, x, y, &rows);
+    if (status != POSENC_OK || posenc_view_count(y) == 0)
+        return status;
+    const posenc_kernels *kernels = posenc_active_kernels();
+    taps found;
+    for (int64_t row = rows.begin; row < rows.end; row++) {
+        int64_t batch = row / y->ne[1], token = row % y->ne[1];
+        if (token < grid.n_prefix) {
+            copy_token(kernels, x, y, token, batch);
+            continue;
+        }
+        find_taps(conv, grid, x, token - grid.n_prefix, batch, backward, &found);
+        posenc_mix_row_args args = {
+            .x = found.x,
+            .x_type = x->dtype,
+            .y_type = y->dtype,
+            .weights = found.weights,
+            .weight_step = 1,
+            .start = backward ? NULL : conv->bias,
+            .residual = conv->params.has_residual ? posenc_view_at(x, token, batch, 0) : NULL,
+            .y = posenc_view_at(y, token, batch, 0),
+            .n = (size_t)y->ne[0],
+            .n_terms = found.n,
+        };
+        kernels->mix_row(&args);
+    }
+    return POSENC_OK;
+}
+
+posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
+                                const posenc_view *y, posenc_rows rows) {
+    return run(conv, grid, x, y, rows, 0);
+}
+
+posenc_status posenc_conv_grad_input(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *dy,
+                                     const posenc_view *dx, posenc_rows rows) {
+    return run(conv, grid, dy, dx, rows, 1);
+}
+
+/* ---- The gradient of the weights ---- */
+
+/* Pairs of a token of dy and the token of x that it meets in one tap, gathered and added up. */
+typedef struct tap_sum {
+    const posenc_kernels *kernels;
+    const void *x[GRAD_TERMS];
+    const float *dy[GRAD_TERMS];
+    float sum[GRAD_CHANNELS];
+    size_t n, n_channels;
+} tap_sum;
+
+static void flush(tap_sum *s) {
+    posenc_mix_row_args args = {
+        .x = s->x,
+        .weights = s->dy,
+        .weight_step = 1,
+        .start = s->sum,
+        .y = s->sum,
+        .n = s->n_channels,
+        .n_terms = s->n,
+    };
+    s->kernels->mix_row(&args);
+    s->n = 0;
+}
+
+/* One tap, channels first .. first + n - 1: over all tokens whose partner lies inside. */
+static void sum_tap(const posenc_conv *conv, posenc_conv_grid g, const posenc_view *x, const posenc_view *dy,
+                    int64_t tap, int64_t first, tap_sum *s) {
+    int64_t by_y = tap / conv->width - conv->pad_y, by_x = tap % conv->width - conv->pad_x;
+    for (int64_t batch = 0; batch < dy->ne[2]; batch++)
+        for (int64_t ty = 0; ty < g.height; ty++)
+            for (int64_t tx = 0; tx < g.width; tx++) {
+                int64_t sy = ty + by_y, sx = tx + by_x;
+                if (sy < 0 || sy >= g.height || sx < 0 || sx >= g.width)
+                    continue;
+                int64_t to = g.n_prefix + ty * g.width + tx, from = g.n_prefix + sy * g.width + sx;
+                s->x[s->n] = (const float *)posenc_view_at(x, from, batch, 0) + first;
+                s->dy[s->n] = (const float *)posenc_view_at(dy, to, batch, 0) + first;
+                if (++s->n == GRAD_TERMS)
+                    flush(s);
+            }
+    flush(s);
+}
+
+static void grad_of_tap(const posenc_conv *conv, posenc_conv_grid g, const posenc_view *x, const posenc_view *dy,
+                        int64_t tap, float *dw) {
+    tap_sum s = {.kernels = posenc_active_kernels()};
+    for (int64_t first = 0; first < dy->ne[0]; first += GRAD_CHANNELS) {
+        s.n_channels = (size_t)(dy->ne[0] - first < GRAD_CHANNELS ? dy->ne[0] - first : GRAD_CHANNELS);
+        for (size_t c = 0; c < s.n_channels; c++)
+            s.sum[c] = 0.0f;
+        sum_tap(conv, g, x, dy, tap, first, &s);
+        for (size_t c = 0; c < s.n_channels; c++)
+            dw[(first + (int64_t)c) * n_taps(conv) + tap] += s.sum[c];
+    }
+}
+
+/* db += the tokens behind the prefix, one after the other. */
+static void grad_of_bias(posenc_conv_grid g, const posenc_view *dy, float *db) {
+    const posenc_kernels *kernels = posenc_active_kernels();
+    for (int64_t batch = 0; batch < dy->ne[2]; batch++)
+        for (int64_t token = g.n_prefix; token < dy->ne[1]; token++) {
+            const void *source = posenc_view_at(dy, token, batch, 0);
+            posenc_place_rows_args args = {
+                .sources = &source, .factor = 1.0f, .x = db, .y = db, .n = (size_t)dy->ne[0], .n_rows = 1};
+            kernels->place_rows(&args);
+        }
+}
+
+static posenc_status check_results(const posenc_view *x, const posenc_view *dy, const float *dw, int64_t n,
+                                   const float *db) {
+    posenc_view w = posenc_view_dense((void *)(uintptr_t)dw, POSENC_F32, n, dy->ne[0], 1, 1);
+    posenc_view b = posenc_view_dense((void *)(uintptr_t)db, POSENC_F32, db == NULL ? 0 : dy->ne[0], 1, 1, 1);
+    const posenc_view *inputs[] = {x, dy, &w};
+    posenc_status status = posenc_check_output(&w);
+    if (status == POSENC_OK)
+        status = posenc_check_output(&b);
+    for (int i = 0; i < 3 && status == POSENC_OK; i++)
+        status = posenc_check_apart(inputs[i], &b);
+    for (int i = 0; i < 2 && status == POSENC_OK; i++)
+        status = posenc_check_apart(inputs[i], &w);
+    return status;
+}
+
+posenc_status posenc_conv_grad_weights(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
+                                       const posenc_view *dy, float *dw, float *db, posenc_rows rows) {
+    if (conv == NULL)
+        return POSENC_ERR_NULL;
+    posenc_status status = posenc_check_input(x);
+    if (status == POSENC_OK)
+        status = posenc_check_input(dy);
+    if (status == POSENC_OK)
+        status = x->dtype == POSENC_F32 ? posenc_require_f32(dy) : POSENC_ERR_DTYPE;
+    if (status == POSENC_OK)
+        status = check_grid(conv, grid);
+    if (status == POSENC_OK)
+        status = check_tokens(conv, grid, dy);
+    for (int i = 0; i < 4 && status == POSENC_OK; i++)
+        status = x->ne[i] == dy->ne[i] ? POSENC_OK : POSENC_ERR_SHAPE;
+    if (status == POSENC_OK)
+        status = check_results(x, dy, dw, n_taps(conv), db);
+    if (status == POSENC_OK)
+        status = posenc_check_rows(&rows, n_taps(conv));
+    if (status != POSENC_OK || posenc_view_count(dy) == 0)
+        return status;
+    for (int64_t tap = rows.begin; tap < rows.end; tap++) {
+        grad_of_tap(conv, grid, x, dy, tap, dw);
+        if (tap == 0 && db != NULL)
+            grad_of_bias(grid, dy, db);
+    }
+    return POSENC_OK;
+}
