@@ -106,5 +106,6 @@ int main(int argc, char **argv) {
     bench_register_fused();
     bench_register_tables();
     bench_register_softmax();
+    bench_register_score_bias();
     return shim_main(argc, argv);
 }

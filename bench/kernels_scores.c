@@ -1,4 +1,6 @@
 /* Races of the kernels that work on rows of scores. */
+#include <math.h>
+
 #include "kernel_race.h"
 
 /* ---- softmax_row: n keys, all allowed, with a bias that takes the far end to e^-8 ---- */

@@ -158,9 +158,10 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
 
 /* ---- One row ---- */
 
-typedef struct place {
-    int64_t query, head, batch;
-} place;
+posenc_score_place posenc_score_place_of(const posenc_view *y, int64_t row) {
+    int64_t n_q = y->ne[1], n_heads = y->ne[2];
+    return (posenc_score_place){.query = row % n_q, .head = row / n_q % n_heads, .batch = row / n_q / n_heads};
+}
 
 static int64_t min(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -211,9 +212,9 @@ static void set_bounds(posenc_softmax_row_args *args, int64_t begin, int64_t hol
     args->end = (size_t)end;
 }
 
-static void set_mask(const posenc_score_params *params, int64_t n_k, place at, posenc_softmax_row_args *args) {
+static void set_mask(const posenc_score_params *params, posenc_score_place at, posenc_softmax_row_args *args) {
     int64_t begin = params->k_begin != NULL ? params->k_begin[at.batch] : 0;
-    int64_t end = params->k_end != NULL ? params->k_end[at.batch] : n_k;
+    int64_t end = params->k_end != NULL ? params->k_end[at.batch] : (int64_t)args->n;
     if (params->cu_seqlens != NULL) {
         posenc_offsets document = document_of(params, params->q_off + at.query);
         begin = max(begin, document.lowest);
@@ -248,7 +249,7 @@ static posenc_relative_line relative_at(const posenc_relative *r, const float *p
     };
 }
 
-static void set_biases(const posenc_score_params *params, place at, posenc_softmax_row_args *args) {
+static void set_biases(const posenc_score_params *params, posenc_score_place at, posenc_softmax_row_args *args) {
     const posenc_relative *q = &params->by_query, *k = &params->by_key;
     if (q->products != NULL)
         args->by_query = relative_at(q, shared_at(q->products, at.query, at.head, at.batch), 0);
@@ -279,18 +280,20 @@ static float value_of_empty(posenc_empty empty, int64_t n_k) {
     }
 }
 
-void posenc_score_row_at(const posenc_score_params *params, const posenc_view *y, int64_t row,
-                         posenc_softmax_row_args *args) {
-    int64_t n_k = y->ne[0], n_q = y->ne[1], n_heads = y->ne[2];
-    place at = {.query = row % n_q, .head = row / n_q % n_heads, .batch = row / n_q / n_heads};
-    args->n = (size_t)n_k;
-    args->position = params->q_pos != NULL ? params->q_pos[at.query] : (int32_t)(params->q_off + at.query);
+void posenc_score_args_begin(const posenc_score_params *params, const posenc_view *y, posenc_softmax_row_args *args) {
+    args->n = (size_t)y->ne[0];
     args->k_pos = params->k_pos;
     args->scale = params->scale;
     args->cap = params->cap;
     args->inv_cap = params->cap == 0.0f ? 0.0f : 1.0f / params->cap;
-    args->sink = params->sinks != NULL ? params->sinks[at.head] : -INFINITY;
-    args->empty = value_of_empty(params->empty, n_k);
-    set_mask(params, n_k, at, args);
+    args->sink = -INFINITY;
+    args->empty = value_of_empty(params->empty, y->ne[0]);
+}
+
+void posenc_score_args_at(const posenc_score_params *params, posenc_score_place at, posenc_softmax_row_args *args) {
+    args->position = params->q_pos != NULL ? params->q_pos[at.query] : (int32_t)(params->q_off + at.query);
+    if (params->sinks != NULL)
+        args->sink = params->sinks[at.head];
+    set_mask(params, at, args);
     set_biases(params, at, args);
 }

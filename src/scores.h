@@ -35,8 +35,27 @@ posenc_status posenc_check_slopes(const float *slopes, int64_t n);
 /* Everything in params, for scores of the extents of y, which is checked already. */
 posenc_status posenc_check_scores(const posenc_score_params *params, const posenc_view *y);
 
-/* Row `row` of such scores: sets what params, query, head and batch decide; x, y, form and sum are the caller's. */
-void posenc_score_row_at(const posenc_score_params *params, const posenc_view *y, int64_t row,
-                         posenc_softmax_row_args *args);
+/* A row of scores: one query of one head. */
+typedef struct posenc_score_place {
+    int64_t query, head, batch;
+} posenc_score_place;
+
+posenc_score_place posenc_score_place_of(const posenc_view *y, int64_t row);
+
+/* The place of the next row. */
+static inline void posenc_score_advance(const posenc_view *y, posenc_score_place *at) {
+    if (++at->query < y->ne[1])
+        return;
+    at->query = 0;
+    if (++at->head < y->ne[2])
+        return;
+    at->head = 0;
+    at->batch++;
+}
+
+/* Arguments of the rows of such scores: what all rows share, and then what the place decides. x, y, form and sum are the
+ * caller's. */
+void posenc_score_args_begin(const posenc_score_params *params, const posenc_view *y, posenc_softmax_row_args *args);
+void posenc_score_args_at(const posenc_score_params *params, posenc_score_place at, posenc_softmax_row_args *args);
 
 #endif

@@ -30,23 +30,23 @@ static posenc_status check_call(const score_call *call, posenc_rows *rows) {
     return status;
 }
 
-/* Address of a row. */
-static void *row_of(const posenc_view *view, int64_t row) {
-    int64_t n_q = view->ne[1], n_heads = view->ne[2];
-    return posenc_view_at(view, row % n_q, row / n_q % n_heads, row / n_q / n_heads);
+static void *row_of(const posenc_view *view, posenc_score_place at) {
+    return posenc_view_at(view, at.query, at.head, at.batch);
 }
 
 static posenc_status run(const score_call *call, posenc_rows rows) {
     posenc_status status = check_call(call, &rows);
-    if (status != POSENC_OK || (call->y->ne[0] == 0 && call->sums == NULL))
+    if (status != POSENC_OK || rows.begin == rows.end || (call->y->ne[0] == 0 && call->sums == NULL))
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     posenc_softmax_row_args args = {.form = call->form, .y_type = call->y->dtype};
-    for (int64_t row = rows.begin; row < rows.end; row++) {
-        posenc_score_row_at(call->params, call->y, row, &args);
-        args.y = row_of(call->y, row);
+    posenc_score_args_begin(call->params, call->y, &args);
+    posenc_score_place at = posenc_score_place_of(call->y, rows.begin);
+    for (int64_t row = rows.begin; row < rows.end; row++, posenc_score_advance(call->y, &at)) {
+        posenc_score_args_at(call->params, at, &args);
+        args.y = row_of(call->y, at);
         if (call->x != NULL) {
-            args.x = row_of(call->x, row);
+            args.x = row_of(call->x, at);
             args.x_type = call->x->dtype;
         }
         if (call->sums != NULL)

@@ -37,8 +37,8 @@ static void *grown(void *old, size_t bytes) {
 
 size_t element_size(element_type type) {
     static const size_t sizes[] = {
-        [ELEMENT_F32] = sizeof(float), [ELEMENT_F16] = 2, [ELEMENT_BF16] = 2,
-                                   [ELEMENT_F64] = sizeof(double), [ELEMENT_I32] = sizeof(int32_t), [ELEMENT_U8] = 1};
+        [ELEMENT_F32] = sizeof(float),   [ELEMENT_F16] = 2, [ELEMENT_BF16] = 2, [ELEMENT_F64] = sizeof(double),
+        [ELEMENT_I32] = sizeof(int32_t), [ELEMENT_U8] = 1};
     return sizes[type];
 }
 

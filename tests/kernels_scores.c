@@ -156,8 +156,8 @@ static void set_integers(kernel_call *call, const softmax_shape *s) {
 }
 
 static void check_softmax(kernel_call *call, const posenc_kernels *variant, const softmax_shape *s, test_fill fill) {
-    if (!test_case("softmax_row n=%zu [%zu %zu %zu %zu] form=%d with=%d %s->%s query=%d scale=%g slope=%g sink=%g%s %s", s->n,
-                   s->begin, s->hole_begin, s->hole_end, s->end, (int)s->form, s->with, element_name(s->x_type),
+    if (!test_case("softmax_row n=%zu [%zu %zu %zu %zu] form=%d with=%d %s->%s query=%d scale=%g slope=%g sink=%g%s %s",
+                   s->n, s->begin, s->hole_begin, s->hole_end, s->end, (int)s->form, s->with, element_name(s->x_type),
                    element_name(s->y_type), (int)s->query, (double)s->scale, (double)s->slope, (double)s->sink,
                    s->in_place ? " in place" : "", test_fill_name(fill)))
         return;
@@ -206,8 +206,17 @@ void sweep_softmax_row(const posenc_kernels *variant) {
     static const float scales[] = {0.125f, 1.0f, -1.0f, 0.0f, 0x1p-149f, 100.0f, FLT_MAX};
     static const float slopes[] = {0.5f, 0.00390625f, 0.7071067f, -0.25f, -0.0f, 1e-30f, 0x1p-149f, FLT_MAX};
     static const float sinks[] = {-INFINITY, -INFINITY, 0.5f, 50.0f};
-    static const int withs[] = {0, WITH_ALIBI, WITH_LINE, WITH_BIAS, WITH_CAP, WITH_BYTES, WITH_QUERY_TERM, WITH_KEY_TERM,
-                                WITH_POSITIONS | WITH_ALIBI, WITHOUT_SCORES | WITH_ALIBI, WITH_SUM};
+    static const int withs[] = {0,
+                                WITH_ALIBI,
+                                WITH_LINE,
+                                WITH_BIAS,
+                                WITH_CAP,
+                                WITH_BYTES,
+                                WITH_QUERY_TERM,
+                                WITH_KEY_TERM,
+                                WITH_POSITIONS | WITH_ALIBI,
+                                WITHOUT_SCORES | WITH_ALIBI,
+                                WITH_SUM};
     for (size_t i = 0; i < test_n_sizes; i++)
         for (size_t which = 0; which < 72; which++) {
             softmax_shape s = {

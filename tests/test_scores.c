@@ -122,7 +122,7 @@ static posenc_mask random_mask(void) {
 static void scale_tensor(truth_tensor *t, double size) {
     truth_tensor source = truth_tensor_random(t->view.ne);
     TRUTH_EACH(&source.view, i0, i1, i2, i3)
-        *truth_at(&source.view, i0, i1, i2, i3) = (float)truth_uniform(-size, size);
+    *truth_at(&source.view, i0, i1, i2, i3) = (float)truth_uniform(-size, size);
     truth_convert(&source.view, &t->view);
     truth_tensor_free(&source);
     truth_mark(t);
@@ -238,9 +238,7 @@ static long long n_values, n_empty;
 
 /* What storing the value costs. */
 static double rounding(posenc_dtype type, double value) {
-    return type == POSENC_F32   ? 0.0
-           : type == POSENC_F16 ? fmax(fabs(value) * 0x1p-11, 0x1p-25)
-                                : fabs(value) * 0x1p-8;
+    return type == POSENC_F32 ? 0.0 : type == POSENC_F16 ? fmax(fabs(value) * 0x1p-11, 0x1p-25) : fabs(value) * 0x1p-8;
 }
 
 static void check_value(const scene *s, double want, double bound, int64_t j, int64_t i, int64_t h, int64_t b,
@@ -318,7 +316,7 @@ static void test_everything(void **state) {
 /* Every mask of the call, written out as 0 and -inf. */
 static void masks_as_bias(const scene *s, posenc_view *bias) {
     TRUTH_EACH(bias, j, i, h, b)
-        *truth_at(bias, j, i, h, b) = is_seen(s, j, i, b) ? 0.0f : -INFINITY;
+    *truth_at(bias, j, i, h, b) = is_seen(s, j, i, b) ? 0.0f : -INFINITY;
 }
 
 static void test_masks_are_bounds(void **state) {
@@ -390,7 +388,8 @@ static void test_join(void **state) {
         for (int64_t j = 0; j < n; j++)
             x[j] = truth_below(5) ? (float)truth_uniform(-20.0, 20.0) : -INFINITY;
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        posenc_view all = posenc_view_dense(x, POSENC_F32, n, 1, 1, 1), p = posenc_view_dense(whole, POSENC_F32, n, 1, 1, 1);
+        posenc_view all = posenc_view_dense(x, POSENC_F32, n, 1, 1, 1),
+                    p = posenc_view_dense(whole, POSENC_F32, n, 1, 1, 1);
         truth_ok(posenc_softmax(&params, &all, &p, posenc_all_rows()));
         posenc_view from[2] = {posenc_view_dense(x, POSENC_F32, cut, 1, 1, 1),
                                posenc_view_dense(x + cut, POSENC_F32, n - cut, 1, 1, 1)};
@@ -401,8 +400,8 @@ static void test_join(void **state) {
         truth_ok(posenc_softmax_join(&sums[0], &sums[1], &joined, &a, &b));
         for (int64_t j = 0; j < n; j++)
             truth_close(joined.sum == 0.0f ? 0.0 : (double)y[j] * (double)(j < cut ? a : b) / (double)joined.sum,
-                        (double)whole[j], 1e-6, "round %d, key %lld, cut %lld of %lld", round, (long long)j, (long long)cut,
-                        (long long)n);
+                        (double)whole[j], 1e-6, "round %d, key %lld, cut %lld of %lld", round, (long long)j,
+                        (long long)cut, (long long)n);
         float other_a, other_b;
         posenc_softmax_sum other;
         truth_ok(posenc_softmax_join(&sums[1], &sums[0], &other, &other_b, &other_a));

@@ -27,8 +27,8 @@ static float distance(int64_t position, int64_t j) {
     return (float)(position > j ? position - j : j - position);
 }
 
-static void make_reference(const float *x, int64_t n, const posenc_score_params *params, float slope,
-                           int64_t position, reference *r) {
+static void make_reference(const float *x, int64_t n, const posenc_score_params *params, float slope, int64_t position,
+                           reference *r) {
     r->n_allowed = n;
     if (params->mask.after == 0)
         r->n_allowed = position < 0 ? 0 : position + 1 < n ? position + 1 : n;

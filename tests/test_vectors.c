@@ -166,7 +166,8 @@ static int check_c26(const example *e) {
         sink = (float)value(e, "sink");
         params.sinks = &sink;
     }
-    posenc_view from = posenc_view_dense(dots, POSENC_F32, n, 1, 1, 1), to = posenc_view_dense(y, POSENC_F32, n, 1, 1, 1);
+    posenc_view from = posenc_view_dense(dots, POSENC_F32, n, 1, 1, 1),
+                to = posenc_view_dense(y, POSENC_F32, n, 1, 1, 1);
     truth_ok(posenc_logits(&params, &from, &to, posenc_all_rows()));
     int n_matched = match(e, y, 0, n);
     truth_ok(posenc_softmax(&params, &from, &to, posenc_all_rows()));

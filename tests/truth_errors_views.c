@@ -64,7 +64,8 @@ static posenc_status call_logits(const posenc_view *x, const posenc_view *y, pos
 }
 
 static posenc_status call_zero_padded(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
-    static const uint8_t keep[BATCH * TOKENS * HEADS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    static const uint8_t keep[BATCH * TOKENS * HEADS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                                         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     (void)x;
     (void)rows;
     name("posenc_zero_padded");

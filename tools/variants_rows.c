@@ -82,7 +82,8 @@ static int32_t some_query(random_state *random) {
 
 /* Bounds within the row, often the whole of it. */
 static void some_bounds(const variant_case *at, posenc_softmax_row_args *args) {
-    size_t cuts[3] = {(at->choices >> 8) % (at->n + 1), (at->choices >> 24) % (at->n + 1), (at->choices >> 40) % (at->n + 1)};
+    size_t cuts[3] = {(at->choices >> 8) % (at->n + 1), (at->choices >> 24) % (at->n + 1),
+                      (at->choices >> 40) % (at->n + 1)};
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2 - i; j++)
             if (cuts[j] > cuts[j + 1]) {

@@ -68,12 +68,14 @@ typedef struct posenc_score_params {
     const float *bias_slopes; /* [n_heads], finite; NULL: 1. ggml's slope * mask */
 
     posenc_mask mask;
-    int64_t q_off;                /* position of query 0 where key j has position j: n_k - n_q with a cache */
-    const int32_t *q_pos, *k_pos; /* positions [n_q], [n_k], each below 2^30 in size, instead of q_off; both or neither */
-    const int32_t *cu_seqlens;    /* packed documents: key j and query q_off + i (the same order, whatever q_pos says)
-                                     belong to document d if cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending */
+    int64_t q_off; /* position of query 0 where key j has position j: n_k - n_q with a cache */
+    /* Or positions [n_q] and [n_k], each below 2^30 in size, instead of q_off; both or neither. */
+    const int32_t *q_pos, *k_pos;
+    /* Packed documents: key j and query q_off + i (the same order, whatever q_pos says) belong to document d if
+     * cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending; n_seqs + 1 entries. NULL: one. */
+    const int32_t *cu_seqlens;
     int64_t n_seqs;
-    const int32_t *k_begin, *k_end;     /* [n_batch]: real keys are k_begin <= j < k_end; NULL: 0, n_k */
+    const int32_t *k_begin, *k_end; /* [n_batch]: real keys are k_begin <= j < k_end; NULL: 0, n_k */
     const posenc_bool_mask *bool_mask;
 
     const float *sinks; /* [n_heads] logits that join maximum and sum only (gpt-oss); finite or -inf */

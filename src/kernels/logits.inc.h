@@ -9,8 +9,8 @@ typedef posenc_softmax_row_args row;
 typedef enum logit_kind { SCALED, WITH_ALIBI, WITH_LINE, WITH_BIAS, WITH_ANYTHING } logit_kind;
 
 V_INLINE logit_kind kind_of(const row *a) {
-    int is_plain = a->x != NULL && a->x_type == POSENC_F32 && a->y_type == POSENC_F32 && a->k_pos == NULL && a->cap == 0.0f && a->bytes == NULL &&
-                   a->by_query.product == NULL && a->by_key.product == NULL;
+    int is_plain = a->x != NULL && a->x_type == POSENC_F32 && a->y_type == POSENC_F32 && a->k_pos == NULL &&
+                   a->cap == 0.0f && a->bytes == NULL && a->by_query.product == NULL && a->by_key.product == NULL;
     int has_alibi = a->slope != 0.0f, has_line = a->line.at != NULL, has_bias = a->bias != NULL;
     if (!is_plain || has_alibi + has_line + has_bias > 1)
         return WITH_ANYTHING;
@@ -25,16 +25,40 @@ V_INLINE vf alibi_penalty(vi offsets, float slope) {
     return v_mul(v_set1(slope), v_from_int(vi_abs(offsets)));
 }
 
-/* Logits of the n keys from j on, all of them seen, and what they are made of is a constant. */
-V_INLINE vf plain_logits(const row *a, size_t j, size_t n, const logit_kind kind) {
-    vf s = load_typed(a->x, j, n, POSENC_F32), scale = v_set1(a->scale);
-    vi offsets = key_numbers(j - (size_t)(ptrdiff_t)a->position);
-    ptrdiff_t window = (ptrdiff_t)j - a->position - a->line.first;
+/* What plain logits are made of, in registers: no store to the result can be taken to change it. */
+typedef struct plain_terms {
+    vf scale, bias_slope;
+    float slope;
+    const float *x, *line;
+    ptrdiff_t key_0; /* where it stands in the line */
+    const void *bias;
+    posenc_dtype bias_type;
+    int32_t position;
+} plain_terms;
+
+V_INLINE plain_terms plain_terms_of(const row *a) {
+    return (plain_terms){
+        .scale = v_set1(a->scale),
+        .bias_slope = v_set1(a->bias_slope),
+        .slope = a->slope,
+        .x = a->x,
+        .line = a->line.at,
+        .key_0 = -(ptrdiff_t)a->position - a->line.first,
+        .bias = a->bias,
+        .bias_type = a->bias_type,
+        .position = a->position,
+    };
+}
+
+/* Logits of the n keys from j on, all of them seen. */
+V_INLINE vf plain_logits(const plain_terms *t, size_t j, size_t n, const logit_kind kind) {
+    vf s = load_typed(t->x, j, n, POSENC_F32);
+    vi offsets = vi_sub(key_numbers(j), vi_set1(t->position));
     switch (kind) {
-    case WITH_ALIBI: return v_fms(s, scale, alibi_penalty(offsets, a->slope));
-    case WITH_LINE: return v_fma(s, scale, load_typed(a->line.at + window, 0, n, POSENC_F32));
-    case WITH_BIAS: return v_fma(s, scale, v_mul(v_set1(a->bias_slope), load_typed(a->bias, j, n, a->bias_type)));
-    default: return v_mul(s, scale);
+    case WITH_ALIBI: return v_fms(s, t->scale, alibi_penalty(offsets, t->slope));
+    case WITH_LINE: return v_fma(s, t->scale, load_typed(t->line + (t->key_0 + (ptrdiff_t)j), 0, n, POSENC_F32));
+    case WITH_BIAS: return v_fma(s, t->scale, v_mul(t->bias_slope, load_typed(t->bias, j, n, t->bias_type)));
+    default: return v_mul(s, t->scale);
     }
 }
 

@@ -46,31 +46,40 @@ V_INLINE size_t lanes_left(size_t rest, int k) {
 
 /* ---- First pass: logits and their maximum ---- */
 
-V_INLINE void logit_step(const row *a, size_t j, size_t rest, const logit_kind kind, int is_ragged, int stores, vf *max) {
+/* One step of 32 keys, of which `rest` are left, that all are seen. */
+V_INLINE void plain_step(const plain_terms *t, float *y, size_t j, size_t rest, const logit_kind kind, vf *max) {
     for (int k = 0; k < STEP; k++) {
         size_t at = j + (size_t)k * VF, n = lanes_left(rest, k);
-        vf l = kind == WITH_ANYTHING ? any_logits(a, at, n, is_ragged) : plain_logits(a, at, n, kind);
-        if (stores)
-            store_typed(a->y, at, l, n, kind == WITH_ANYTHING ? a->y_type : POSENC_F32);
+        vf l = plain_logits(t, at, n, kind);
+        store_typed(y, at, l, n, POSENC_F32);
         max[k] = v_max(n == VF ? l : v_first_or(l, n, max[k]), max[k]);
     }
 }
 
-V_INLINE void logit_run(const row *a, run r, const logit_kind kind, int stores, vf *total) {
+V_INLINE void plain_run(const row *a, run r, const logit_kind kind, vf *total) {
+    plain_terms terms = plain_terms_of(a);
+    float *y = a->y;
     vf max[STEP]; /* a copy stays in registers */
     for (int k = 0; k < STEP; k++)
         max[k] = total[k];
     size_t j = r.begin;
     for (; j + LANES <= r.end; j += LANES)
-        logit_step(a, j, LANES, kind, r.is_ragged, stores, max);
+        plain_step(&terms, y, j, LANES, kind, max);
     if (j < r.end)
-        logit_step(a, j, r.end - j, kind, r.is_ragged, stores, max);
+        plain_step(&terms, y, j, r.end - j, kind, max);
     for (int k = 0; k < STEP; k++)
         total[k] = max[k];
 }
 
-static __attribute__((noinline)) void any_logit_run(const row *a, run r, int stores, vf *max) {
-    logit_run(a, r, WITH_ANYTHING, stores, max);
+static __attribute__((noinline)) void any_run(const row *a, run r, int stores, vf *max) {
+    for (size_t j = r.begin; j < r.end; j += LANES)
+        for (int k = 0; k < STEP; k++) {
+            size_t at = j + (size_t)k * VF, n = lanes_left(r.end - j, k);
+            vf l = any_logits(a, at, n, r.is_ragged);
+            if (stores)
+                store_typed(a->y, at, l, n, a->y_type);
+            max[k] = v_max(v_first_or(l, n, max[k]), max[k]);
+        }
 }
 
 /* Stores the logits if asked to; the largest of them and the sink. */
@@ -80,9 +89,9 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, int stores) {
         max[k] = v_set1(a->sink);
     for (run r = run_at(a, step_of(a->begin)); r.begin < a->end; r = run_at(a, r.end))
         if (r.is_ragged || kind == WITH_ANYTHING)
-            any_logit_run(a, r, stores, max);
+            any_run(a, r, stores, max);
         else
-            logit_run(a, r, kind, stores, max);
+            plain_run(a, r, kind, max);
     for (int k = 1; k < STEP; k++)
         max[0] = v_max(max[k], max[0]);
     return v_max_lanes(max[0]) + 0.0f; /* -0 becomes +0 */
@@ -100,26 +109,26 @@ static float store_logits(const row *a) {
 
 /* ---- Second pass: exponentials and their sum ---- */
 
-V_INLINE vf exponentials(const row *a, size_t j, size_t n, int is_ragged, vf max, int is_stored) {
-    if (!is_stored)
-        return exp_nonpositive(v_sub(any_logits(a, j, n, is_ragged), max));
-    const float *y = (const float *)a->y + j;
-    return exp_nonpositive(v_sub(n == VF ? v_load(y) : v_load_n(y, n), max));
+V_INLINE vf exponentials(const row *a, const float *y, size_t j, size_t n, int is_ragged, vf max, int is_stored) {
+    vf l = is_stored ? load_typed(y, j, n, POSENC_F32) : any_logits(a, j, n, is_ragged);
+    return exp_nonpositive(v_sub(l, max));
 }
 
-V_INLINE void exp_step(const row *a, size_t j, size_t rest, int is_ragged, vf max, int is_stored, vf *partial) {
+V_INLINE void exp_step(const row *a, float *y, size_t j, size_t rest, int is_ragged, vf max, int is_stored,
+                       vf *partial) {
     for (int k = 0; k < STEP; k++) {
         size_t at = j + (size_t)k * VF, n = lanes_left(rest, k);
-        vf e = exponentials(a, at, n, is_ragged, max, is_stored);
+        vf e = exponentials(a, y, at, n, is_ragged, max, is_stored);
         partial[k] = v_add(partial[k], n == VF ? e : v_first_or(e, n, v_set1(0.0f)));
         if (is_stored)
-            store_typed(a->y, at, e, n, POSENC_F32);
+            store_typed(y, at, e, n, POSENC_F32);
     }
 }
 
 /* One block of the canonical sum, from key j on: adds it to the lanes and returns the key to go on with. */
 V_INLINE size_t sum_block(const row *a, size_t j, vf max, int is_stored, vd *lanes) {
     size_t block_end = (j / POSENC_SUM_BLOCK + 1) * POSENC_SUM_BLOCK;
+    float *y = a->y;
     vf partial[STEP];
     for (int k = 0; k < STEP; k++)
         partial[k] = v_set1(0.0f);
@@ -127,9 +136,9 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, int is_stored, vd *lan
         run r = run_at(a, j);
         size_t end = r.end < block_end ? r.end : block_end;
         for (j = r.begin; j + LANES <= end; j += LANES)
-            exp_step(a, j, LANES, r.is_ragged, max, is_stored, partial);
+            exp_step(a, y, j, LANES, r.is_ragged, max, is_stored, partial);
         if (j < end) {
-            exp_step(a, j, end - j, r.is_ragged, max, is_stored, partial);
+            exp_step(a, y, j, end - j, r.is_ragged, max, is_stored, partial);
             j = end;
         }
     }
@@ -159,9 +168,12 @@ V_INLINE double sum_exponentials(const row *a, float max, int is_stored) {
         lanes[k] = vd_set1(0.0);
     for (size_t j = step_of(a->begin); j < a->end;)
         j = sum_block(a, j, v_set1(max), is_stored, lanes);
+    double sum = sum_lanes(lanes);
+    if (a->sink == -INFINITY)
+        return sum;
     float of_sink[VF];
     v_store(of_sink, exp_nonpositive(v_set1(a->sink - max)));
-    return sum_lanes(lanes) + (double)of_sink[0];
+    return sum + (double)of_sink[0];
 }
 
 /* ---- Third pass: probabilities ---- */
@@ -181,7 +193,7 @@ V_INLINE void finish_stored(const row *a, run r, vf inverse, vf smallest) {
 static void finish_anew(const row *a, run r, float max, vf inverse, vf smallest) {
     for (size_t j = r.begin; j < r.end; j += VF) {
         size_t n = lanes_left(r.end - j, 0);
-        vf e = exponentials(a, j, n, r.is_ragged, v_set1(max), 0);
+        vf e = exponentials(a, NULL, j, n, r.is_ragged, v_set1(max), 0);
         store_typed(a->y, j, normalised(e, inverse, smallest), n, a->y_type);
     }
 }
@@ -198,15 +210,28 @@ V_INLINE void finish(const row *a, float max, double sum, int is_stored) {
 
 /* ---- The row ---- */
 
-V_INLINE void fill(const row *a, size_t begin, size_t end, float value) {
-    for (size_t j = begin; j < end; j += VF)
-        store_typed(a->y, j, v_set1(value), lanes_left(end - j, 0), a->y_type);
+V_INLINE void fill_typed(const row *a, size_t begin, size_t end, float value, const posenc_dtype type) {
+    for (; begin + VF <= end; begin += VF)
+        store_typed(a->y, begin, v_set1(value), VF, type);
+    if (begin < end)
+        store_typed(a->y, begin, v_set1(value), end - begin, type);
+}
+
+static void fill(const row *a, size_t begin, size_t end, float value) {
+    switch (a->y_type) {
+    case POSENC_F16: fill_typed(a, begin, end, value, POSENC_F16); break;
+    case POSENC_BF16: fill_typed(a, begin, end, value, POSENC_BF16); break;
+    default: fill_typed(a, begin, end, value, POSENC_F32);
+    }
 }
 
 V_INLINE void fill_hidden(const row *a, float value) {
-    fill(a, 0, a->begin, value);
-    fill(a, a->hole_begin, a->hole_end, value);
-    fill(a, a->end, a->n, value);
+    if (a->begin > 0)
+        fill(a, 0, a->begin, value);
+    if (a->hole_begin < a->hole_end)
+        fill(a, a->hole_begin, a->hole_end, value);
+    if (a->end < a->n)
+        fill(a, a->end, a->n, value);
 }
 
 V_INLINE void softmax(const row *a, int is_stored) {
@@ -223,14 +248,14 @@ V_INLINE void softmax(const row *a, int is_stored) {
     fill_hidden(a, 0.0f);
 }
 
-void VARIANT(softmax_row)(const row *args) {
-    const row a = *args; /* a copy: no store changes it */
-    if (a.form == POSENC_LOGITS) {
-        store_logits(&a);
-        fill_hidden(&a, -INFINITY);
-    } else if (a.y_type == POSENC_F32) {
-        softmax(&a, 1);
+/* No copy of the arguments: they have just been written one by one, and wide loads would wait for that. */
+void VARIANT(softmax_row)(const row *a) {
+    if (a->form == POSENC_LOGITS) {
+        store_logits(a);
+        fill_hidden(a, -INFINITY);
+    } else if (a->y_type == POSENC_F32) {
+        softmax(a, 1);
     } else {
-        softmax(&a, 0);
+        softmax(a, 0);
     }
 }

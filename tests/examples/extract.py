@@ -27,7 +27,7 @@ GIVEN = {
     'softmax.h': 'int64_t n_k = 20; static float scores[32 * 8 * 20]; float slopes[32]; '
                  'if (posenc_alibi_slopes(32, 8.0, slopes) != POSENC_OK) return 1;',
 }
-NO_EXAMPLE = {'alibi.h', 'isa.h', 'posenc.h', 'position_ids.h', 'rope_scaling.h', 'types.h', 'version.h'}
+NO_EXAMPLE = {'alibi.h', 'isa.h', 'line.h', 'mask.h', 'posenc.h', 'position_ids.h', 'rope_scaling.h', 'types.h', 'version.h'}
 
 
 def readme(path, out):
