@@ -107,5 +107,6 @@ int main(int argc, char **argv) {
     bench_register_tables();
     bench_register_softmax();
     bench_register_score_bias();
+    bench_register_gradients();
     return shim_main(argc, argv);
 }

@@ -69,5 +69,6 @@ void bench_register_fused(void);
 void bench_register_tables(void);
 void bench_register_softmax(void);
 void bench_register_score_bias(void);
+void bench_register_gradients(void);
 
 #endif

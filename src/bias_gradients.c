@@ -95,7 +95,7 @@ posenc_status posenc_table_gradient(const posenc_index_line *index, const posenc
         return POSENC_ERR_SCALE;
     posenc_status status = posenc_check_whole_line(gradient, &n_heads);
     if (status == POSENC_OK)
-        status = posenc_check_bias_table(table, n_heads);
+        status = posenc_check_bias_table(table, n_heads, 1);
     if (status == POSENC_OK)
         status = posenc_check_whole_index(index, table->n_rows);
     if (status == POSENC_OK)

@@ -18,8 +18,8 @@ posenc_status posenc_check_whole_index(const posenc_index_line *index, int64_t n
 /* Every entry for offsets first .. first + n - 1, which the index must cover, names a row. */
 posenc_status posenc_check_index_entries(const posenc_index_line *index, int64_t first, int64_t n);
 
-/* A table of n_heads heads. */
-posenc_status posenc_check_bias_table(const posenc_bias_table *table, int64_t n_heads);
+/* A table of n_heads heads; if it is written, no two entries share an address. */
+posenc_status posenc_check_bias_table(const posenc_bias_table *table, int64_t n_heads, int is_written);
 
 /* n numbers in [low, high]; POSENC_ERR_SCALE for others. */
 posenc_status posenc_check_numbers(const float *numbers, int64_t n, double low, double high);

@@ -1,8 +1,6 @@
 /* Bias lines: their checks where they are made, windows, and what is looked up in tables. */
 #include "line.h"
 
-#include <stdlib.h>
-
 #include "scores.h"
 #include "view.h"
 
@@ -15,7 +13,7 @@ posenc_status posenc_check_whole_line(const posenc_line *line, int64_t *n_heads)
         return POSENC_ERR_NULL;
     if (line->n_heads < 1 || line->n_heads > POSENC_MAX_HEADS)
         return POSENC_ERR_N_HEADS;
-    if (line->stride < 0 || line->stride > POSENC_LIMIT / POSENC_MAX_HEADS)
+    if (line->stride < 0 || line->stride > POSENC_LIMIT / line->n_heads)
         return POSENC_ERR_STRIDE;
     *n_heads = line->stride == 0 ? 1 : line->n_heads;
     return posenc_check_line(line, line->n_heads, no_offsets);
@@ -36,17 +34,18 @@ posenc_status posenc_check_index_entries(const posenc_index_line *index, int64_t
     return POSENC_OK;
 }
 
-posenc_status posenc_check_bias_table(const posenc_bias_table *table, int64_t n_heads) {
+posenc_status posenc_check_bias_table(const posenc_bias_table *table, int64_t n_heads, int is_written) {
+    const int64_t limit = POSENC_LIMIT / 4;
     if (table == NULL)
         return POSENC_ERR_NULL;
-    if (table->n_rows < 0 || table->n_rows > INT32_MAX || table->n_heads != n_heads)
+    if (table->n_rows > INT32_MAX || table->n_heads != n_heads)
         return POSENC_ERR_SHAPE;
-    int64_t limit = POSENC_LIMIT / 4;
-    if (llabs(table->row_stride) > limit / (table->n_rows + 1) || llabs(table->head_stride) > limit / n_heads)
+    if (table->row_stride < -limit || table->row_stride > limit || table->head_stride < -limit ||
+        table->head_stride > limit)
         return POSENC_ERR_STRIDE;
-    if (table->data == NULL && table->n_rows > 0)
-        return POSENC_ERR_NULL;
-    return posenc_is_aligned(table->data, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
+    posenc_view view = {
+        table->data, POSENC_F32, {1, table->n_rows, n_heads, 1}, {4, 4 * table->row_stride, 4 * table->head_stride, 4}};
+    return is_written ? posenc_check_output(&view) : posenc_check_input(&view);
 }
 
 posenc_status posenc_check_numbers(const float *numbers, int64_t n, double low, double high) {
@@ -102,7 +101,7 @@ posenc_status posenc_line_gather(const posenc_index_line *index, const posenc_bi
         return POSENC_ERR_SCALE;
     posenc_status status = posenc_check_whole_line(line, &n_heads);
     if (status == POSENC_OK)
-        status = posenc_check_bias_table(table, n_heads);
+        status = posenc_check_bias_table(table, n_heads, 0);
     if (status == POSENC_OK)
         status = posenc_check_whole_index(index, table->n_rows);
     if (status == POSENC_OK)

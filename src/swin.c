@@ -50,12 +50,13 @@ posenc_status posenc_swin_index(int64_t height, int64_t width, int32_t *index) {
 }
 
 /* A table of the window's rows, and scores of its tokens. */
-static posenc_status check_pairs(const window *w, const posenc_bias_table *table, const posenc_view *scores) {
+static posenc_status check_pairs(const window *w, const posenc_bias_table *table, const posenc_view *scores,
+                                 int writes_table) {
     if (scores->ne[0] != w->n_tokens || scores->ne[1] != w->n_tokens)
         return POSENC_ERR_SHAPE;
     if (scores->ne[2] < 1 || scores->ne[2] > POSENC_MAX_HEADS)
         return POSENC_ERR_N_HEADS;
-    posenc_status status = posenc_check_bias_table(table, scores->ne[2]);
+    posenc_status status = posenc_check_bias_table(table, scores->ne[2], writes_table);
     if (status == POSENC_OK && table->n_rows != w->n_rows)
         status = POSENC_ERR_SHAPE;
     return status;
@@ -70,7 +71,7 @@ posenc_status posenc_swin_bias(int64_t height, int64_t width, const posenc_bias_
     if (status == POSENC_OK)
         status = posenc_require_f32(bias);
     if (status == POSENC_OK)
-        status = check_pairs(&w, table, bias);
+        status = check_pairs(&w, table, bias, 0);
     if (status == POSENC_OK && bias->ne[3] != 1)
         status = POSENC_ERR_SHAPE;
     if (status != POSENC_OK)
@@ -161,7 +162,7 @@ posenc_status posenc_swin_gradient(int64_t height, int64_t width, const posenc_v
     if (status == POSENC_OK)
         status = posenc_require_f32(ds);
     if (status == POSENC_OK)
-        status = check_pairs(&w, table, ds);
+        status = check_pairs(&w, table, ds, 1);
     if (status != POSENC_OK)
         return status;
     for (int64_t head = 0; head < ds->ne[2]; head++)

@@ -7,12 +7,13 @@
  *
  * Example: 32 heads, decoding behind a cache: the newest of 4096 keys has bias 0
  *
- *     float slopes[32];
  *     posenc_status status = posenc_alibi_slopes(32, 8.0, slopes);
  *     posenc_view bias = posenc_view_dense(bias_data, POSENC_F32, 4096, 1, 32, 1);
  *     status = posenc_alibi_one_row(slopes, POSENC_ONE_ROW_FROM_LAST, NULL, &bias);
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.bias = &bias;
+ *     posenc_view s = posenc_view_dense(scores, POSENC_F32, 4096, 1, 32, 1);
+ *     status = posenc_softmax(&params, &s, &s, posenc_all_rows());
  */
 #ifndef POSENC_ALIBI_H
 #define POSENC_ALIBI_H

@@ -5,9 +5,9 @@
  *
  * Example: KERPLE's logarithmic form for a causal decoder of 1024 tokens
  *
+ *     posenc_kerple kerple = {POSENC_KERPLE_LOG, p, a, 0.01f};
  *     int64_t first, n;
  *     posenc_status status = posenc_line_range(posenc_mask_causal(), 0, 1024, 1024, &first, &n);
- *     posenc_kerple kerple = {POSENC_KERPLE_LOG, p, a, 0.01f};
  *     posenc_line line = {line_data, first, n, n_heads, n};
  *     status = posenc_line_kerple(&kerple, &line);
  */

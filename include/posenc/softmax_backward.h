@@ -9,7 +9,7 @@
  *     dx_j = scale (1 - tanh^2(scale s_j / cap)) dl_j         without a cap, scale dl_j
  *
  * In float32, g summed in double in the order of softmax.h (products joining by fma) and rounded once; so the bits do not depend
- * on instruction set or split. |error| <= 2^-22 (|dp_j| + max |dp|) p_j times the factor, plus 2^-149.
+ * on instruction set or split. |error| <= 2e-6 p_j max |dp| times bias_slope or scale; with a cap, 4e-6 for dx.
  *
  * From there: a bias line's gradient is the sum of db over each diagonal, and everything that a line was made of has its gradient
  * from that of the line.
@@ -41,7 +41,7 @@ extern "C" {
  *   s    the scores s_j of softmax.h, relative terms added; needed with a cap, else not read
  *   db   NULL, or where db goes; apart from dx, and the view of dp, p or s, or apart from them
  *   dsink_rows  NULL, or [all rows]: -p_sink g of each row of the range, p_sink = 1 - sum p; posenc_sink_gradient adds them up
- * Keys that position, lengths or documents forbid are not read and get 0. */
+ * Keys that position, lengths or documents forbid get 0, whatever stands there. */
 POSENC_API posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p,
                                                  const posenc_view *dp, const posenc_view *s, const posenc_view *dx,
                                                  const posenc_view *db, float *dsink_rows, posenc_rows rows);

@@ -109,8 +109,11 @@ V_INLINE void write_seen(const row *r, int has_cap, int has_db, float g) {
 }
 
 static void clear(float *y, size_t begin, size_t end) {
-    for (size_t j = begin; j < end; j += VF)
-        store_typed(y, j, v_set1(0.0f), lanes_left(end - j, 0), POSENC_F32);
+    size_t j = begin;
+    for (; j + VF <= end; j += VF)
+        v_store(y + j, v_set1(0.0f));
+    if (j < end)
+        v_store_n(y + j, v_set1(0.0f), end - j);
 }
 
 static void clear_hidden(const row *r, float *y) {

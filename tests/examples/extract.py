@@ -12,22 +12,33 @@ import sys
 
 # What a header's example takes for granted, in C, and the headers that have none.
 GIVEN = {
+    'alibi.h': 'static float slopes[32], bias_data[32 * 4096], scores[32 * 4096];',
     'analysis.h': 'static float encoding[64 * 128], matrix[128 * 128];',
     'angles.h': '',
     'conv.h': 'enum { n_batch = 2 }; static float tokens[2 * 197 * 64], result[2 * 197 * 64], weights[64 * 9], bias[64];',
     'encoding.h': 'int64_t n_tokens = 4; static float embeddings[4 * 768]; int32_t positions[4] = {0, 1, 2, 7};',
     'fourier.h': 'enum { n_points = 3 }; static float memory[3 * 256], points[2 * 3];',
+    'image_bias.h': 'int64_t n_heads = 4; static float table_data[13 * 13 * 4], bias_data[49 * 49 * 4];',
     'integer.h': 'static float memory[4 * 16]; int32_t positions[4] = {0, 1, 2, 7};',
     'learned.h': 'static uint16_t weights[514 * 768]; static float data[4 * 768]; int64_t ids[4] = {0, 1, 2, 511}; '
                  'posenc_view x = posenc_view_dense(data, POSENC_F32, 768, 4, 1, 1);',
+    'line.h': 'int64_t n_heads = 2; static int32_t bucket_data[1024]; '
+              'static float table_data[32 * 2], line_data[2 * 1024], scores[2 * 1024 * 1024];',
+    'line_functions.h': 'int64_t n_heads = 2; static float line_data[2 * 1024], p[2] = {1.0f, 0.5f}, a[2] = {0.1f, 1.0f};',
     'random.h': 'static float weights[512 * 768];',
-    'rope_config.h': 'posenc_status status; posenc_rope *rope;',
     'rope.h': 'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
+    'rope_config.h': 'posenc_status status; posenc_rope *rope;',
     'sinusoidal.h': 'static uint16_t memory[4 * 512]; int32_t positions[4] = {0, 1, 2, 7};',
     'softmax.h': 'int64_t n_k = 20; static float scores[32 * 8 * 20]; float slopes[32]; '
                  'if (posenc_alibi_slopes(32, 8.0, slopes) != POSENC_OK) return 1;',
+    'softmax_backward.h': 'int64_t n_heads = 2; static int32_t bucket_data[64]; '
+                          'static float line_data[128], gradient_data[128], table_data[64]; '
+                          'static float probabilities[2 * 64 * 64], gradients[2 * 64 * 64]; '
+                          'posenc_index_line buckets = {bucket_data, -63, 64, 32}; '
+                          'posenc_line line = {line_data, -63, 64, 2, 64}, line_gradient = {gradient_data, -63, 64, 2, 64}; '
+                          'posenc_bias_table table_gradient = {table_data, 32, 2, 2, 1};',
 }
-NO_EXAMPLE = {'alibi.h', 'isa.h', 'line.h', 'mask.h', 'posenc.h', 'position_ids.h', 'rope_scaling.h', 'types.h', 'version.h'}
+NO_EXAMPLE = {'isa.h', 'mask.h', 'posenc.h', 'position_ids.h', 'rope_scaling.h', 'types.h', 'version.h'}
 
 
 def readme(path, out):
