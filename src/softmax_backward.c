@@ -71,7 +71,8 @@ posenc_status posenc_softmax_backward(const posenc_score_params *params, const p
     for (int64_t row = rows.begin; row < rows.end; row++) {
         int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
         posenc_softmax_row_args forward = {.n = (size_t)p->ne[0]};
-        posenc_score_row_at(params, p, row, &forward);
+        posenc_score_args_begin(params, p, &forward);
+        posenc_score_args_at(params, posenc_score_place_of(p, row), &forward);
         posenc_softmax_backward_args args = {
             .p = posenc_view_at(p, query, head, batch),
             .dp = posenc_view_at(dp, query, head, batch),
