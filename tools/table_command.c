@@ -10,18 +10,19 @@
 #include "npy.h"
 #include "progress.h"
 
-/* Block by block, so that a table may be larger than memory. Answers an errno, 0 if all is well. */
-static int write_rows(const table *t, FILE *f) {
+/* Block by block, so that a table may be larger than memory. NULL, or what went wrong. */
+static const char *write_rows(const table *t, FILE *f) {
     int64_t n = table_count_rows(t);
     size_t row_size = (size_t)t->n_columns * sizeof(float);
     float *block = malloc(TABLE_BLOCK * row_size);
-    int wrong = block == NULL ? ENOMEM : 0;
-    for (int64_t row = 0; row < n && wrong == 0; row += TABLE_BLOCK) {
+    const char *wrong = block == NULL ? strerror(ENOMEM) : NULL;
+    for (int64_t row = 0; row < n && wrong == NULL; row += TABLE_BLOCK) {
         int64_t n_rows = n - row < TABLE_BLOCK ? n - row : TABLE_BLOCK;
-        if (table_read(t, row, n_rows, block) != POSENC_OK)
-            wrong = EDOM;
+        posenc_status status = table_read(t, row, n_rows, block);
+        if (status != POSENC_OK)
+            wrong = posenc_status_string(status);
         else if (fwrite(block, row_size, (size_t)n_rows, f) != (size_t)n_rows)
-            wrong = errno;
+            wrong = strerror(errno);
         progress("writing", (double)row / (double)n);
     }
     progress("writing", 1.0);
@@ -40,14 +41,14 @@ static int write_file(const table *t, const char *path) {
     const int64_t shape[] = {t->n_planes, t->n_rows, t->n_columns};
     int skip = t->n_planes == 1 && t->method->kind == METHOD_ROWS; /* no axis of planes where there is but one */
     FILE *f = fopen(path, "wb");
-    int wrong = f == NULL ? errno : 0;
-    if (wrong == 0)
-        wrong = npy_write_header(f, shape + skip, 3 - skip) ? write_rows(t, f) : errno;
-    if (f != NULL && fclose(f) != 0 && wrong == 0)
-        wrong = errno;
-    if (wrong == 0)
+    const char *wrong = f == NULL ? strerror(errno) : NULL;
+    if (wrong == NULL)
+        wrong = npy_write_header(f, shape + skip, 3 - skip) ? write_rows(t, f) : strerror(errno);
+    if (f != NULL && fclose(f) != 0 && wrong == NULL)
+        wrong = strerror(errno);
+    if (wrong == NULL)
         return 1;
-    fprintf(stderr, "posenc table: %s: %s\n", path, strerror(wrong));
+    fprintf(stderr, "posenc table: %s: %s\n", path, wrong);
     if (f != NULL)
         remove_file(path);
     return 0;
