@@ -40,13 +40,15 @@ plot_scale scale_of(const plot_panel *map) {
         double cap = range_of(map->values + map->n_rows / 8 * map->n_columns, map->n_columns).high;
         s.has_more = cap < s.high;
         s.high = cap;
+        s.low = fmin(s.low, 0.0);
     }
     s.is_diverging = s.low < 0.0 && s.high > 0.0;
     if (s.is_diverging) {
         s.high = fmax(-s.low, s.high);
         s.low = -s.high;
-    } else if (s.low == s.high) {
-        s.high += fmax(1.0, fabs(s.high));
+    } else if (s.low == s.high) { /* one value alone: from 0 to it */
+        s.low = fmin(s.low, 0.0);
+        s.high = s.low < 0.0 ? 0.0 : s.high > 0.0 ? s.high : 1.0;
     }
     return s;
 }
