@@ -61,7 +61,7 @@ void check(posenc_status got, posenc_status want, const char *what);
         assert_true(function(__VA_ARGS__) condition);                                                                  \
     } while (0)
 
-/* ---- The tests of truth_errors_views.c, _scores.c, _lines.c, _rope.c and _tasks.c ---- */
+/* ---- The tests of truth_errors_views.c, _scores.c, _lines.c, _rope.c, _tasks.c, _encoding.c and _analysis.c ---- */
 
 void test_views(void **state);
 void test_half_views(void **state);
@@ -94,6 +94,13 @@ void test_rope_tables(void **state);
 void test_rope_tasks(void **state);
 void test_rope_config(void **state);
 void test_positions(void **state);
+
+void test_encoding_apply(void **state);
+void test_encoding_parts(void **state);
+void test_encoding_params(void **state);
+void test_tables(void **state);
+void test_conv(void **state);
+void test_more_positions(void **state);
 
 void test_analysis_of_rows(void **state);
 void test_analysis_of_frequencies(void **state);
