@@ -60,25 +60,30 @@ static posenc_status check_call(const posenc_score_params *params, const posenc_
     return status == POSENC_OK ? check_sink_rows(dsink_rows) : status;
 }
 
+static void *row_of(const posenc_view *view, posenc_score_place at) {
+    return posenc_view_at(view, at.query, at.head, at.batch);
+}
+
 posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
                                       const posenc_view *s, const posenc_view *dx, const posenc_view *db,
                                       float *dsink_rows, posenc_rows rows) {
     posenc_status status = check_call(params, p, dp, s, dx, db, dsink_rows, &rows);
     if (status != POSENC_OK)
         return status;
+    if (rows.begin == rows.end)
+        return POSENC_OK;
     const posenc_kernels *kernels = posenc_active_kernels();
-    int64_t n_q = p->ne[1], n_heads = p->ne[2];
-    for (int64_t row = rows.begin; row < rows.end; row++) {
-        int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
-        posenc_softmax_row_args forward = {.n = (size_t)p->ne[0]};
-        posenc_score_args_begin(params, p, &forward);
-        posenc_score_args_at(params, posenc_score_place_of(p, row), &forward);
+    posenc_softmax_row_args forward = {.n = 0}; /* whose bounds, scale and cap these rows have */
+    posenc_score_args_begin(params, p, &forward);
+    posenc_score_place at = posenc_score_place_of(p, rows.begin);
+    for (int64_t row = rows.begin; row < rows.end; row++, posenc_score_advance(p, &at)) {
+        posenc_score_args_at(params, at, &forward);
         posenc_softmax_backward_args args = {
-            .p = posenc_view_at(p, query, head, batch),
-            .dp = posenc_view_at(dp, query, head, batch),
-            .s = params->cap != 0.0f ? posenc_view_at(s, query, head, batch) : NULL,
-            .dx = posenc_view_at(dx, query, head, batch),
-            .db = db != NULL ? posenc_view_at(db, query, head, batch) : NULL,
+            .p = row_of(p, at),
+            .dp = row_of(dp, at),
+            .s = params->cap != 0.0f ? row_of(s, at) : NULL,
+            .dx = row_of(dx, at),
+            .db = db != NULL ? row_of(db, at) : NULL,
             .n = forward.n,
             .begin = forward.begin,
             .hole_begin = forward.hole_begin,
@@ -86,7 +91,7 @@ posenc_status posenc_softmax_backward(const posenc_score_params *params, const p
             .end = forward.end,
             .scale = forward.scale,
             .inv_cap = forward.inv_cap,
-            .bias_slope = params->bias_slopes != NULL ? params->bias_slopes[head] : 1.0f,
+            .bias_slope = params->bias_slopes != NULL ? params->bias_slopes[at.head] : 1.0f,
             .dsink = dsink_rows != NULL ? dsink_rows + row : NULL,
         };
         kernels->softmax_backward(&args);
