@@ -42,7 +42,9 @@ static posenc_status open_line(table *t, line_maker make) {
         free(values);
         return POSENC_ERR_MEMORY;
     }
-    *data = (line_data){{values, -(n - 1), n_offsets, n_heads, n_offsets}, mask_of(t)};
+    data->line = (posenc_line){
+        .data = values, .first = -(n - 1), .n_offsets = n_offsets, .n_heads = n_heads, .stride = n_offsets};
+    data->mask = mask_of(t);
     posenc_status status = make(t, &data->line);
     if (status != POSENC_OK)
         free_line(data);
