@@ -69,6 +69,7 @@ static void test_similarity(void **state) {
         check_matrix(dim, 1 + dim % 23, dim % 2 == 0 ? 0.0 : 1e-8);
     for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
         check_matrix(1 + truth_below(900), counts[k], 0.25);
+    check_matrix(3, 1100, 0.0);
 }
 
 /* A NaN stays in its own row and column. */

@@ -11,7 +11,7 @@
 /* Above this a picture takes more than 1 GiB. */
 #define MAX_VALUES (1 << 28)
 
-enum { SOME_LINES = 6 };
+enum { SOME_LINES = 6, SIMILARITY_BLOCK = 1024 }; /* rows, between two reports of progress */
 
 static const char too_large[] = "the picture would take more than 1 GiB: use a smaller --length or --dim";
 
@@ -142,8 +142,8 @@ static posenc_status map_similarity(const table *t, plot_made *made) {
     posenc_status status = vectors != NULL && matrix != NULL ? read_vectors(t, vectors) : POSENC_ERR_MEMORY;
     posenc_view e = posenc_view_dense(vectors, POSENC_F32, width, n, 1, 1);
     posenc_view similarity = posenc_view_dense(matrix, POSENC_F32, n, n, 1, 1);
-    for (int64_t row = 0; row < n && status == POSENC_OK; row += TABLE_BLOCK) {
-        posenc_rows rows = {row, n - row < TABLE_BLOCK ? n : row + TABLE_BLOCK};
+    for (int64_t row = 0; row < n && status == POSENC_OK; row += SIMILARITY_BLOCK) {
+        posenc_rows rows = {row, n - row < SIMILARITY_BLOCK ? n : row + SIMILARITY_BLOCK};
         status = posenc_cosine_similarity(&e, 0.0, &similarity, rows);
         progress("comparing", (double)row / (double)n);
     }
