@@ -89,7 +89,7 @@ static void test_sinusoidal(void) {
     };
     static const int32_t starts[] = {-5, 2147483518, 0};
     for (int i = 0; i < 3; i++) {
-        posenc_encoding *e;
+        posenc_encoding *e = NULL;
         run(arguments[i]);
         read_file(arguments[i], "(130, 33)", 130 * 33);
         check(posenc_sinusoidal_create(&params[i], &e) == POSENC_OK, "the library");
@@ -106,7 +106,7 @@ static void test_rope(void) {
     params.scaling.type = POSENC_SCALING_YARN;
     params.scaling.factor = 8.0;
     params.scaling.original_context = 2048.0;
-    posenc_rope *rope;
+    posenc_rope *rope = NULL;
     int32_t positions[70];
     run(arguments);
     read_file(arguments, "(2, 70, 32)", 2 * 70 * 32);
@@ -135,7 +135,7 @@ static void test_codes(void) {
 static void test_grid(void) {
     static const char arguments[] = "grid --height 3 --width 70 --dim 16";
     int32_t planes[2 * 210];
-    posenc_encoding *e;
+    posenc_encoding *e = NULL;
     posenc_view y = posenc_view_dense(want, POSENC_F32, 16, 210, 1, 1);
     run(arguments);
     read_file(arguments, "(210, 16)", 210 * 16);
