@@ -124,6 +124,11 @@ void plain_convolution(const float *x, const float *weights, float *y, size_t n,
             y[i] += weights[k * n + i] * x[k * n + i];
 }
 
+void plain_constant(float value, float *y, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = value;
+}
+
 void plain_binary(uint64_t p, float *y, size_t n) {
     for (size_t i = 0; i < n; i++)
         y[i] = i < 64 ? (float)(p >> i & 1) : 0.0f;

@@ -9,8 +9,9 @@
 /* Of a kernel of two dimensions. */
 enum { MAX_TAPS = POSENC_MAX_CONV_KERNEL_2D * POSENC_MAX_CONV_KERNEL_2D };
 
-/* Terms of a gradient that are added in one call, and channels that it takes at a time. */
-enum { GRAD_TERMS = 64, GRAD_CHANNELS = 512 };
+/* Channels at a time: the weights and rows that a token needs of so many stay in the first cache. Terms of a gradient
+ * that are added in one call. */
+enum { SLICE = 256, GRAD_TERMS = 64 };
 
 struct posenc_conv {
     posenc_conv_params params;
@@ -159,6 +160,29 @@ static void copy_token(const posenc_kernels *kernels, const posenc_view *x, cons
     kernels->place_rows(&args);
 }
 
+/* Channels first .. first + n - 1 of one token behind the prefix. */
+static void mix_token(const posenc_conv *conv, const posenc_kernels *kernels, taps *found, const posenc_view *x,
+                      const posenc_view *y, int64_t token, int64_t batch, int64_t first, int64_t n, int backward) {
+    int64_t x_begin = first * posenc_dtype_size(x->dtype), y_begin = first * posenc_dtype_size(y->dtype);
+    for (size_t k = 0; k < found->n; k++) {
+        found->x[k] = (const char *)found->x[k] + x_begin;
+        found->weights[k] += first;
+    }
+    posenc_mix_row_args args = {
+        .x = found->x,
+        .x_type = x->dtype,
+        .y_type = y->dtype,
+        .weights = found->weights,
+        .weight_step = 1,
+        .start = backward || conv->bias == NULL ? NULL : conv->bias + first,
+        .residual = conv->params.has_residual ? (const char *)posenc_view_at(x, token, batch, 0) + x_begin : NULL,
+        .y = (char *)posenc_view_at(y, token, batch, 0) + y_begin,
+        .n = (size_t)n,
+        .n_terms = found->n,
+    };
+    kernels->mix_row(&args);
+}
+
 static posenc_status run(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x, const posenc_view *y,
                          posenc_rows rows, int backward) {
     posenc_status status = check_apply(conv, grid, x, y, &rows);
@@ -166,26 +190,17 @@ static posenc_status run(const posenc_conv *conv, posenc_conv_grid grid, const p
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     taps found;
-    for (int64_t row = rows.begin; row < rows.end; row++) {
-        int64_t batch = row / y->ne[1], token = row % y->ne[1];
-        if (token < grid.n_prefix) {
-            copy_token(kernels, x, y, token, batch);
-            continue;
+    for (int64_t first = 0; first < y->ne[0]; first += SLICE) {
+        int64_t n = y->ne[0] - first < SLICE ? y->ne[0] - first : SLICE;
+        for (int64_t row = rows.begin; row < rows.end; row++) {
+            int64_t batch = row / y->ne[1], token = row % y->ne[1];
+            if (token < grid.n_prefix) {
+                copy_token(kernels, x, y, token, batch);
+                continue;
+            }
+            find_taps(conv, grid, x, token - grid.n_prefix, batch, backward, &found);
+            mix_token(conv, kernels, &found, x, y, token, batch, first, n, backward);
         }
-        find_taps(conv, grid, x, token - grid.n_prefix, batch, backward, &found);
-        posenc_mix_row_args args = {
-            .x = found.x,
-            .x_type = x->dtype,
-            .y_type = y->dtype,
-            .weights = found.weights,
-            .weight_step = 1,
-            .start = backward ? NULL : conv->bias,
-            .residual = conv->params.has_residual ? posenc_view_at(x, token, batch, 0) : NULL,
-            .y = posenc_view_at(y, token, batch, 0),
-            .n = (size_t)y->ne[0],
-            .n_terms = found.n,
-        };
-        kernels->mix_row(&args);
     }
     return POSENC_OK;
 }
@@ -207,7 +222,7 @@ typedef struct tap_sum {
     const posenc_kernels *kernels;
     const void *x[GRAD_TERMS];
     const float *dy[GRAD_TERMS];
-    float sum[GRAD_CHANNELS];
+    float sum[SLICE];
     size_t n, n_channels;
 } tap_sum;
 
@@ -247,8 +262,8 @@ static void sum_tap(const posenc_conv *conv, posenc_conv_grid g, const posenc_vi
 static void grad_of_tap(const posenc_conv *conv, posenc_conv_grid g, const posenc_view *x, const posenc_view *dy,
                         int64_t tap, float *dw) {
     tap_sum s = {.kernels = posenc_active_kernels()};
-    for (int64_t first = 0; first < dy->ne[0]; first += GRAD_CHANNELS) {
-        s.n_channels = (size_t)(dy->ne[0] - first < GRAD_CHANNELS ? dy->ne[0] - first : GRAD_CHANNELS);
+    for (int64_t first = 0; first < dy->ne[0]; first += SLICE) {
+        s.n_channels = (size_t)(dy->ne[0] - first < SLICE ? dy->ne[0] - first : SLICE);
         for (size_t c = 0; c < s.n_channels; c++)
             s.sum[c] = 0.0f;
         sum_tap(conv, g, x, dy, tap, first, &s);

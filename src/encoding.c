@@ -1,7 +1,8 @@
 /* Absolute encodings: from generators of float32 rows to any destination.
  *
- * A field of the row is walked in tiles. Where the destination is float32 and wants the plain value, generators write or add
- * into it; otherwise they fill a tile on the stack, and place_rows takes it to its place. Rows of a table need no tile. */
+ * A field of the row is walked in tiles. Where the destination is float32 and wants the plain value, generators write
+ * or add into it; otherwise they fill a tile on the stack, and place_rows takes it to its place. Rows of a table need
+ * no tile. */
 #include "encoding.h"
 
 #include <stdlib.h>
@@ -10,9 +11,6 @@
 
 /* A tile on the stack: 32 rows are a block of the angle engine. */
 enum { TILE_ROWS = 32, TILE_COLUMNS = 128 };
-
-/* Columns that a generator is asked for at a time where it writes to the destination. */
-enum { WIDE_TILE = 256 };
 
 /* ---- Objects ---- */
 
@@ -172,15 +170,15 @@ static tile first_tile(const posenc_field *field, int64_t columns) {
 
 /* ---- Fields ---- */
 
-/* Into the destination itself: term after term, each for all columns. */
+/* Into the destination itself: term after term, each in one tile. */
 static void write_field(const job *j, const posenc_field *field, const chunk *c) {
     posenc_tokens tokens;
+    tile whole = first_tile(field, 2 * field->width);
     ptrdiff_t stride = (ptrdiff_t)(j->y->nb[1] / (int64_t)sizeof(float));
     float *y = (float *)(void *)row_of(j->y, c, field->column);
-    for (int k = 0; k < field->n_terms; k++) {
+    for (int k = 0; k < field->n_terms && whole.n > 0; k++) {
         posenc_load_tokens(&field->terms[k], j->at, j->y->ne[1], c->batch, c->first, c->n, &tokens);
-        EACH_TILE(field, WIDE_TILE, t)
-        fill_tile(j, &field->terms[k], &tokens, &t, y + t.first, y + t.first + t.twin, stride, k > 0 || j->x != NULL);
+        fill_tile(j, &field->terms[k], &tokens, &whole, y, y + whole.twin, stride, k > 0 || j->x != NULL);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Inside of the absolute encodings: what makes rows, and how an encoding is put together. include/posenc/encoding.h tells
- * what they are. */
+/* Inside of the absolute encodings: what makes rows, and how an encoding is put together. include/posenc/encoding.h
+ * tells what they are. */
 #ifndef POSENC_SRC_ENCODING_H
 #define POSENC_SRC_ENCODING_H
 
@@ -20,8 +20,8 @@ typedef struct posenc_tokens {
     double real[POSENC_MAX_COORDS][POSENC_CHUNK]; /* every axis; only where the generator takes real numbers */
 } posenc_tokens;
 
-/* Where rows go: row t, column first + c to out[t * stride + c], c < n. With a twin, columns first + twin + c of the same rows
- * go to twin[t * stride + c]. */
+/* Where rows go: row t, column first + c to out[t * stride + c], c < n. With a twin, columns first + twin + c of the
+ * same rows go to twin[t * stride + c]. */
 typedef struct posenc_row_span {
     int64_t first, n;
     float *out, *twin;
@@ -75,13 +75,14 @@ struct posenc_encoding {
 /* Widest row of any encoding. */
 #define POSENC_MAX_DIM ((int64_t)1 << 21)
 
-/* An encoding of one generator, whose only user it is (destroyed if there is no memory), and of n_zeros columns behind. */
+/* An encoding of one generator, whose only user it is (destroyed if there is no memory), and of n_zeros columns behind.
+ */
 posenc_status posenc_encoding_of(posenc_generator *generator, int64_t n_zeros, posenc_encoding **e);
 
 /* ---- Coordinates (coords.c) ---- */
 
-/* The strides, the type and, in O(n), the values that e, or one term, would see. *row, -1 before, becomes the first row that
- * is out of range. */
+/* The strides, the type and, in O(n), the values that e, or one term, would see. *row, -1 before, becomes the first
+ * row that is out of range. */
 posenc_status posenc_check_coords(const posenc_encoding *e, const posenc_coords *at, int64_t n_tokens, int64_t n_batch,
                                   int64_t *row);
 posenc_status posenc_check_term(const posenc_term *term, const posenc_coords *at, int64_t n_tokens, int64_t n_batch,

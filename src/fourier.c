@@ -26,8 +26,8 @@ typedef struct fourier {
 
 /* Half turns 2 B p of some features of one token: hi + lo. The products are exact in double; what a sum rounds away is
  * kept. */
-static void half_turns(const fourier *f, const posenc_tokens *tokens, int64_t token, int64_t first, int64_t n, double *hi,
-                       double *lo) {
+static void half_turns(const fourier *f, const posenc_tokens *tokens, int64_t token, int64_t first, int64_t n,
+                       double *hi, double *lo) {
     memset(hi, 0, SLICE * sizeof *hi);
     memset(lo, 0, SLICE * sizeof *lo);
     for (int axis = 0; axis < f->base.n_axes; axis++) {

@@ -74,8 +74,8 @@ static float factor_of(int64_t i, int64_t dim, double alpha) {
         return 1.0f;
     if (i == 0)
         return 0.0f;
-    posenc_dd log_ratio = posenc_dd_add(posenc_dd_log((double)i),
-                                        posenc_dd_mul(posenc_dd_log((double)(dim - 1)), posenc_dd_from(-1.0)));
+    posenc_dd log_ratio =
+        posenc_dd_add(posenc_dd_log((double)i), posenc_dd_mul(posenc_dd_log((double)(dim - 1)), posenc_dd_from(-1.0)));
     posenc_dd exponent = posenc_dd_mul(log_ratio, posenc_dd_from(alpha));
     return exponent.hi < -POSENC_DD_MAX_EXP ? 0.0f : (float)posenc_dd_exp(exponent).hi;
 }
@@ -167,7 +167,7 @@ uint64_t posenc_gray_decode(uint64_t gray) {
 
 typedef struct rbf {
     posenc_generator base;
-    double scale; /* 1 / (sigma sqrt 2) */
+    double minus_k; /* -1 / (2 sigma^2) */
     double minus_centres[];
 } rbf;
 
@@ -177,7 +177,7 @@ static void rbf_rows(const posenc_generator *g, const posenc_kernels *kernels, c
     posenc_rbf_rows_args args = {
         .positions = tokens->real[0],
         .minus_centres = bumps->minus_centres + span->first,
-        .scale = bumps->scale,
+        .minus_k = bumps->minus_k,
         .y = span->out,
         .stride = span->stride,
         .n = (size_t)span->n,
@@ -206,7 +206,7 @@ posenc_status posenc_rbf_create(const double *centres, int64_t n, double sigma, 
     if (bumps == NULL)
         return POSENC_ERR_MEMORY;
     bumps->base.rows = rbf_rows;
-    bumps->scale = 1.0 / (sigma * sqrt(2.0));
+    bumps->minus_k = -0.5 / (sigma * sigma);
     for (int64_t i = 0; i < n; i++)
         bumps->minus_centres[i] = -centres[i];
     return posenc_encoding_of(&bumps->base, 0, out);

@@ -44,8 +44,8 @@ static double polynomial(const double *c, int n, double x) {
     return sum;
 }
 
-/* The quantile of the normal distribution: Wichura, algorithm AS 241 (PPND16), Applied Statistics 37, 1988; relative error
- * below 1e-15. Without fma, as everything here, so that every machine rounds alike. */
+/* The quantile of the normal distribution: Wichura, algorithm AS 241 (PPND16), Applied Statistics 37, 1988; relative
+ * error below 1e-15. Without fma, as everything here, so that every machine rounds alike. */
 static double normal_quantile(double p) {
     static const double a[] = {3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3,
                                1.3731693765509461125e+4, 4.5921953931549871457e+4, 6.7265770927008700853e+4,
@@ -58,8 +58,8 @@ static double normal_quantile(double p) {
                                3.9307895800092710610e+4,
                                2.8729085735721942674e+4,
                                5.2264952788528545610e+3};
-    static const double c[] = {1.42343711074968357734e0, 4.63033784615654529590e0,  5.76949722146069140550e0,
-                               3.64784832476320460504e0, 1.27045825245236838258e0,  2.41780725177450611770e-1,
+    static const double c[] = {1.42343711074968357734e0,  4.63033784615654529590e0, 5.76949722146069140550e0,
+                               3.64784832476320460504e0,  1.27045825245236838258e0, 2.41780725177450611770e-1,
                                2.27238449892691845833e-2, 7.74545014278341407640e-4};
     static const double d[] = {1.0,
                                2.05319162663775882187e0,
@@ -128,8 +128,7 @@ static int is_moderate(double x) {
     return fabs(x) <= LARGEST;
 }
 
-posenc_status posenc_fill_normal(uint64_t seed, double mean, double deviation, const posenc_view *y,
-                                 posenc_rows rows) {
+posenc_status posenc_fill_normal(uint64_t seed, double mean, double deviation, const posenc_view *y, posenc_rows rows) {
     if (!is_moderate(mean) || !(deviation >= 0.0 && deviation <= LARGEST))
         return POSENC_ERR_SCALE;
     distribution d = {.is_normal = 1, .at = mean, .spread = deviation};

@@ -33,8 +33,8 @@ static posenc_status check_params(const posenc_sinusoidal_params *p) {
     if (p->schedule == POSENC_SCHEDULE_HALF_MINUS_1 &&
         !(p->min_timescale > 0.0 && p->min_timescale <= p->base && p->min_timescale <= POSENC_MAX_FREQUENCY))
         return POSENC_ERR_BASE;
-    if (!isfinite(p->scale) || (p->schedule == POSENC_SCHEDULE_SHIFT &&
-                                (!isfinite(p->shift) || (double)(p->dim / 2) == p->shift)))
+    if (!isfinite(p->scale) ||
+        (p->schedule == POSENC_SCHEDULE_SHIFT && (!isfinite(p->shift) || (double)(p->dim / 2) == p->shift)))
         return POSENC_ERR_SCALING;
     return POSENC_OK;
 }
@@ -55,8 +55,8 @@ static posenc_dd shifted_power(double base, double i, double steps) {
 static posenc_dd half_minus_1(const posenc_sinusoidal_params *p, int64_t i) {
     int64_t half = p->dim / 2;
     double steps = half > 1 ? (double)(half - 1) : 1.0;
-    posenc_dd log_ratio = posenc_dd_add(posenc_dd_log(p->min_timescale),
-                                        posenc_dd_mul(posenc_dd_log(p->base), posenc_dd_from(-1.0)));
+    posenc_dd log_ratio =
+        posenc_dd_add(posenc_dd_log(p->min_timescale), posenc_dd_mul(posenc_dd_log(p->base), posenc_dd_from(-1.0)));
     posenc_dd exponent = posenc_dd_div(posenc_dd_mul(log_ratio, posenc_dd_from((double)i)), posenc_dd_from(steps));
     return posenc_dd_mul(posenc_dd_from(p->min_timescale), posenc_dd_exp(exponent));
 }
@@ -222,10 +222,19 @@ static posenc_status plan_of(posenc_grid grid, int64_t dim, int n_axes, grid_pla
     if (dim < 1 || dim > 2 * (int64_t)POSENC_MAX_PAIRS || (is_nd ? per_axis == 0 : dim % (is_volume ? 16 : 4) != 0))
         return POSENC_ERR_HEAD_DIM;
     *plan = (grid_plan){.schedule = is_nd ? POSENC_SCHEDULE_HALF_MINUS_1 : POSENC_SCHEDULE_HALF,
-                        .widths = {is_nd ? per_axis : is_volume ? quarter : 2 * quarter, is_volume ? 3 * dim / 8 : 0}};
+                        .widths = {is_nd       ? per_axis
+                                   : is_volume ? quarter
+                                               : 2 * quarter,
+                                   is_volume ? 3 * dim / 8 : 0}};
     switch (grid) {
-    case POSENC_GRID_W_FIRST: add_part(plan, 0, X, 0, 0); add_part(plan, 0, Y, 0, 0); break;
-    case POSENC_GRID_H_FIRST: add_part(plan, 0, Y, 0, 0); add_part(plan, 0, X, 0, 0); break;
+    case POSENC_GRID_W_FIRST:
+        add_part(plan, 0, X, 0, 0);
+        add_part(plan, 0, Y, 0, 0);
+        break;
+    case POSENC_GRID_H_FIRST:
+        add_part(plan, 0, Y, 0, 0);
+        add_part(plan, 0, X, 0, 0);
+        break;
     case POSENC_GRID_TIMM:
         for (int half = 0; half < 2; half++) {
             add_part(plan, 0, Y, half * quarter, quarter);

@@ -1,5 +1,5 @@
-/* Rows of sinusoids. Whole pairs at int32 positions go from the angle engine to their columns; for real positions, and where only
- * some columns of pairs are wanted, cosines and sines are made in planes first and then picked. */
+/* Rows of sinusoids. Whole pairs at int32 positions go from the angle engine to their columns; for real positions, and
+ * where only some columns of pairs are wanted, cosines and sines are made in planes first and then picked. */
 #include "sinusoidal.h"
 
 #include <math.h>

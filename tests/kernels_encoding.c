@@ -28,7 +28,8 @@ static void *row_at(const kernel_call *call, int index, size_t n_rows, ptrdiff_t
 
 /* ---- place_rows ---- */
 
-typedef enum place_addend { NOTHING, IN_PLACE, APART, ONE_ROW, N_ADDENDS } place_addend; /* ONE_ROW: all rows into one, added up */
+/* ONE_ROW: all rows into one, added up. */
+typedef enum place_addend { NOTHING, IN_PLACE, APART, ONE_ROW, N_ADDENDS } place_addend;
 typedef enum place_gating { NO_GATE, GATE_OF_ROW, GATE_OF_CHANNEL, N_GATINGS } place_gating;
 
 typedef struct place_shape {
@@ -266,7 +267,7 @@ static void run_rbf(const posenc_kernels *kernels, const kernel_call *call) {
     posenc_rbf_rows_args args = {
         .positions = call_data(call, NUMBERS, 0),
         .minus_centres = call_data(call, CENTRES, 0),
-        .scale = 0.7,
+        .minus_k = -0.7,
         .y = row_at(call, MADE_Y, s->n_rows, s->stride, 0),
         .stride = s->stride,
         .n = s->n,

@@ -1,5 +1,5 @@
-/* What the rows of absolute encodings hold, against plain double references written from FORMULAS, and the properties that it
- * names: A.3, A.6, A.13-A.19, A.22, A.23; E.1, E.2; seeded numbers. */
+/* What the rows of absolute encodings hold, against plain double references written from FORMULAS, and the properties
+ * that it names: A.3, A.6, A.13-A.19, A.22, A.23; E.1, E.2; seeded numbers. */
 #include "truth.h"
 #include "truth_view.h"
 
@@ -33,7 +33,8 @@ static void test_timesteps(void **state) {
             float row[512];
             real_row(e, t, row);
             for (int64_t i = 0; i < half; i++) {
-                long double f = expl(-logl((long double)period) * (long double)i / ((long double)half - (long double)shift));
+                long double f =
+                    expl(-logl((long double)period) * (long double)i / ((long double)half - (long double)shift));
                 long double a = (long double)scale * (long double)t * f;
                 truth_close((double)row[flip ? half + i : i], (double)sinl(a), 0x1p-23, "sine %d", (int)i);
                 truth_close((double)row[flip ? i : half + i], (double)cosl(a), 0x1p-23, "cosine %d", (int)i);
@@ -95,7 +96,8 @@ static void test_grids(void **state) {
     float row[DIM], axis_row[PER_AXIS];
     posenc_encoding *e, *axis;
     posenc_sinusoidal_params params = POSENC_SINUSOIDAL_DEFAULTS;
-    posenc_view y = posenc_view_dense(row, POSENC_F32, DIM, 1, 1, 1), part = posenc_view_dense(axis_row, POSENC_F32, PER_AXIS, 1, 1, 1);
+    posenc_view y = posenc_view_dense(row, POSENC_F32, DIM, 1, 1, 1),
+                part = posenc_view_dense(axis_row, POSENC_F32, PER_AXIS, 1, 1, 1);
     params.layout = POSENC_SINUSOIDAL_CONCAT;
     params.schedule = POSENC_SCHEDULE_HALF_MINUS_1;
     params.dim = PER_AXIS;
@@ -115,7 +117,8 @@ static void test_grids(void **state) {
 
     float timm[DIM], moco[DIM];
     posenc_encoding *h_first;
-    posenc_view ys[] = {posenc_view_dense(timm, POSENC_F32, DIM, 1, 1, 1), posenc_view_dense(moco, POSENC_F32, DIM, 1, 1, 1)};
+    posenc_view ys[] = {posenc_view_dense(timm, POSENC_F32, DIM, 1, 1, 1),
+                        posenc_view_dense(moco, POSENC_F32, DIM, 1, 1, 1)};
     truth_ok(posenc_grid_create(POSENC_GRID_TIMM, DIM, 0, 1e4, &e));
     truth_ok(posenc_grid_create(POSENC_GRID_H_FIRST, DIM, 0, 1e4, &h_first));
     truth_ok(posenc_encoding_write(e, planes, &ys[0]));
@@ -206,7 +209,8 @@ static void test_bits(void **state) {
             p[1] = p[0] == INT64_MAX ? 0 : p[0] + 1; /* INT64_MAX is followed by the first but for the bits beyond */
             posenc_coords at = posenc_coords_of(p, POSENC_COORD_I64);
             float codes[2][256], bits[2][256];
-            posenc_view y = posenc_view_dense(codes, POSENC_F32, dim, 2, 1, 1), z = posenc_view_dense(bits, POSENC_F32, dim, 2, 1, 1);
+            posenc_view y = posenc_view_dense(codes, POSENC_F32, dim, 2, 1, 1),
+                        z = posenc_view_dense(bits, POSENC_F32, dim, 2, 1, 1);
             y.nb[1] = z.nb[1] = sizeof codes[0];
             truth_ok(posenc_encoding_apply(gray, &at, NULL, NULL, &y, posenc_all_rows()));
             truth_ok(posenc_encoding_apply(binary, &at, NULL, NULL, &z, posenc_all_rows()));
@@ -314,8 +318,8 @@ static void test_gate_gradient(void **state) {
                 truth_close((double)*truth_at(&dgate.view, i, t, b, l), sum, size * 0x1.1p-24, "dgate");
             }
             TRUTH_EACH(&de.view, i, t, b, l)
-            assert_true(*truth_at(&de.view, i, t, b, l) == *truth_at(&dy.view, i, t, b, l) *
-                                                               *truth_at(&gate.view, gate_ne[0] == 1 ? 0 : i, t, b, l));
+            assert_true(*truth_at(&de.view, i, t, b, l) ==
+                        *truth_at(&dy.view, i, t, b, l) * *truth_at(&gate.view, gate_ne[0] == 1 ? 0 : i, t, b, l));
             truth_nothing_else_changed(&de, 0, dim, "de");
             truth_nothing_else_changed(&dgate, 0, gate_ne[0], "dgate");
             truth_tensor_free(&dgate);
@@ -329,7 +333,8 @@ static void test_gate_gradient(void **state) {
 
 /* ---- Seeded numbers ---- */
 
-/* The distribution function takes each number back to the uniform one that it was made of: splitmix64 of seed and place. */
+/* The distribution function takes each number back to the uniform one that it was made of: splitmix64 of seed and
+ * place. */
 static void test_quantiles(void) {
     enum { N = 20000 };
     static float x[N];
@@ -347,12 +352,14 @@ static void test_quantiles(void) {
     }
 }
 
-/* Moments and tails, and that numbers depend on seed and place alone. The hash says that they are the same on every machine. */
+/* Moments and tails, and that numbers depend on seed and place alone. The hash says that they are the same on every
+ * machine. */
 static void test_random_numbers(void **state) {
     (void)state;
     enum { N = 500, ROWS = 400 };
     static float x[ROWS * N], y[ROWS * N];
-    posenc_view view = posenc_view_dense(x, POSENC_F32, N, ROWS, 1, 1), other = posenc_view_dense(y, POSENC_F32, N, ROWS, 1, 1);
+    posenc_view view = posenc_view_dense(x, POSENC_F32, N, ROWS, 1, 1),
+                other = posenc_view_dense(y, POSENC_F32, N, ROWS, 1, 1);
     truth_ok(posenc_fill_normal(1, 2.0, 3.0, &view, posenc_all_rows()));
     double moments[5] = {0.0};
     int beyond = 0;

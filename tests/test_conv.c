@@ -1,4 +1,5 @@
-/* Conditional positional encoding against plain double loops (FORMULAS A.20, E.2), and its gradients, which are the transposes. */
+/* Conditional positional encoding against plain double loops (FORMULAS A.20, E.2), and its gradients, which are the
+ * transposes. */
 #include "truth.h"
 #include "truth_half.h"
 #include "truth_view.h"
@@ -40,7 +41,8 @@ static double weight(const setting *s, int64_t c, int64_t uy, int64_t ux) {
 
 /* Token of x that tap (uy, ux) of a token reads, or -1. */
 static int64_t partner(const setting *s, int64_t token, int64_t uy, int64_t ux) {
-    int64_t at = token - s->grid.n_prefix, y = at / s->grid.width + uy - s->pad_y, x = at % s->grid.width + ux - s->pad_x;
+    int64_t at = token - s->grid.n_prefix, y = at / s->grid.width + uy - s->pad_y,
+            x = at % s->grid.width + ux - s->pad_x;
     return y < 0 || y >= s->grid.height || x < 0 || x >= s->grid.width ? -1 : s->grid.n_prefix + y * s->grid.width + x;
 }
 
@@ -96,7 +98,8 @@ static double inner_product(const posenc_view *a, const posenc_view *b) {
 static void check_gradients(const setting *s) {
     int64_t ne[4] = {s->params.n_channels, s->n_tokens, s->n_batch, 1}, taps = s->height * s->params.kernel;
     truth_tensor x = truth_tensor_random(ne), dy = truth_tensor_random(ne), dx = truth_tensor_random(ne);
-    truth_tensor y = truth_tensor_random(ne), at_zero = truth_tensor_random(ne), zero = truth_tensor_dense(ne[0], ne[1], ne[2], 1);
+    truth_tensor y = truth_tensor_random(ne), at_zero = truth_tensor_random(ne),
+                 zero = truth_tensor_dense(ne[0], ne[1], ne[2], 1);
     float *dw = calloc((size_t)(ne[0] * taps), sizeof(float)), *db = calloc((size_t)ne[0], sizeof(float));
     TRUTH_EACH(&zero.view, i, j, k, l)
     *truth_at(&zero.view, i, j, k, l) = 0.0f;
@@ -163,7 +166,8 @@ static void test_bits_of_gradients(void **state) {
     }
     double sum = 0.25;
     for (int64_t t = 1; t < TOKENS - 1; t++) /* the last tap of the last channel */
-        sum += (double)*truth_at(&dy.view, CHANNELS - 1, t, 0, 0) * (double)*truth_at(&x.view, CHANNELS - 1, t + 1, 0, 0);
+        sum +=
+            (double)*truth_at(&dy.view, CHANNELS - 1, t, 0, 0) * (double)*truth_at(&x.view, CHANNELS - 1, t + 1, 0, 0);
     truth_close((double)dw[CHANNELS * KERNEL - 1], sum, 1e-4, "dw");
     truth_tensor_free(&x);
     truth_tensor_free(&dy);

@@ -375,7 +375,7 @@ static void hash_rbf_rows(sweep *s) {
             fill_floats(s, y, MAX_HEADS * n, 2.0f);
             posenc_rbf_rows_args args = {.positions = positions,
                                          .minus_centres = centres,
-                                         .scale = ldexp(1.0 + even(s, 0.5), round - 12),
+                                         .minus_k = -ldexp(1.0 + even(s, 0.5), 2 * (round - 12)),
                                          .y = y,
                                          .stride = (ptrdiff_t)n,
                                          .n = n,

@@ -1,4 +1,5 @@
-/* Resizing tables (FORMULAS A.12): two passes in double, as the formula says them; what must not change; the transpose. */
+/* Resizing tables (FORMULAS A.12): two passes in double, as the formula says them; what must not change; the transpose.
+ */
 #include "truth.h"
 #include "truth_half.h"
 #include "truth_view.h"
@@ -79,7 +80,8 @@ static void check_resize(const posenc_resize_params *p, int64_t dim, posenc_dtyp
         truth_nothing_else_changed(&y, 0, dim, "resized");
     }
     TRUTH_EACH(&first.view, c, row, b, l)
-    truth_close((double)*truth_at(&first.view, c, row, b, l), plain_value(p, &x.view, c, row), 3e-6, "row %d", (int)row);
+    truth_close((double)*truth_at(&first.view, c, row, b, l), plain_value(p, &x.view, c, row), 3e-6, "row %d",
+                (int)row);
     truth_tensor_free(&x);
     truth_tensor_free(&y);
     truth_tensor_free(&single);

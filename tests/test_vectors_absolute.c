@@ -1,8 +1,7 @@
-/* The golden vectors of the encodings that posenc_encoding_apply takes to their place, of what they are made of, and of their
- * gradients (FORMULAS A.3, A.6-A.23, E.1, E.2), on every tier. A.1, A.2 and A.4 are in test_vectors.c. */
+/* The golden vectors of the encodings that posenc_encoding_apply takes to their place, of what they are made of, and
+ * of their gradients (FORMULAS A.3, A.6-A.23, E.1, E.2), on every tier. A.1, A.2 and A.4 are in test_vectors.c. */
 #include "truth_json.h"
 #include "truth_rope.h"
-
 
 enum { MAX_PARTS = 3 };
 
@@ -70,7 +69,8 @@ static int check_a03(const example *e) {
     int n = floats(e, "t", t);
     posenc_encoding *made;
     truth_ok(posenc_timestep_create((int64_t)value(e, "dim"), cJSON_IsTrue(input(e, "flip_sin_to_cos")),
-                                    value(e, "downscale_freq_shift"), value(e, "scale"), value(e, "max_period"), &made));
+                                    value(e, "downscale_freq_shift"), value(e, "scale"), value(e, "max_period"),
+                                    &made));
     return match_rows(e, made, t, POSENC_COORD_F32, n, 0);
 }
 
@@ -79,7 +79,8 @@ static int check_a06(const example *e) {
     int64_t dim = (int64_t)value(e, "d");
     int32_t position = (int32_t)value(e, "position");
     posenc_encoding *made = sinusoid(POSENC_SINUSOIDAL_INTERLEAVED, dim, value(e, "base"));
-    posenc_view matrix = posenc_view_dense(m, POSENC_F32, dim, dim, 1, 1), row = posenc_view_dense(pe, POSENC_F32, dim, 1, 1, 1);
+    posenc_view matrix = posenc_view_dense(m, POSENC_F32, dim, dim, 1, 1),
+                row = posenc_view_dense(pe, POSENC_F32, dim, 1, 1, 1);
     truth_ok(posenc_sinusoidal_shift(made, (int32_t)value(e, "k"), &matrix));
     truth_ok(posenc_encoding_write(made, &position, &row));
     posenc_encoding_free(made);
@@ -320,7 +321,8 @@ static int check_a20(const example *e) {
     posenc_conv_grid grid = {0, 1, n};
     if (!is_1d)
         grid = (posenc_conv_grid){(int64_t)value(e, "n_prefix"), (int64_t)value(e, "H"), (int64_t)value(e, "W")};
-    posenc_view from = posenc_view_dense(x, POSENC_F32, dim, n, 1, 1), to = posenc_view_dense(y, POSENC_F32, dim, n, 1, 1);
+    posenc_view from = posenc_view_dense(x, POSENC_F32, dim, n, 1, 1),
+                to = posenc_view_dense(y, POSENC_F32, dim, n, 1, 1);
     truth_ok(posenc_conv_apply(conv, grid, &from, &to, posenc_all_rows()));
     posenc_conv_free(conv);
     return match(e, y, 0, (int)(n * dim));
@@ -360,8 +362,10 @@ static int check_conditional(const example *e) {
     floats(e, "P", p);
     floats(e, "f", f);
     floats(e, "dy", dy);
-    posenc_view rows = posenc_view_dense(p, POSENC_F32, dim, n, 1, 1), dys = posenc_view_dense(dy, POSENC_F32, dim, n, 1, 1);
-    posenc_view gate = posenc_view_dense(f, POSENC_F32, 1, n, 1, 1), dgate = posenc_view_dense(df, POSENC_F32, 1, n, 1, 1);
+    posenc_view rows = posenc_view_dense(p, POSENC_F32, dim, n, 1, 1),
+                dys = posenc_view_dense(dy, POSENC_F32, dim, n, 1, 1);
+    posenc_view gate = posenc_view_dense(f, POSENC_F32, 1, n, 1, 1),
+                dgate = posenc_view_dense(df, POSENC_F32, 1, n, 1, 1);
     truth_ok(posenc_gate_grad(&rows, &gate, &dys, &dgate, &dys, posenc_all_rows()));
     return match(e, df, 0, (int)n) + match(e, dy, (int)n, (int)(n * dim));
 }
@@ -375,7 +379,8 @@ static int check_e02(const example *e) {
     floats(e, "dy", dy);
     posenc_conv *conv = convolution(e, 1, NULL);
     posenc_conv_grid grid = {0, 1, n};
-    posenc_view xs = posenc_view_dense(x, POSENC_F32, dim, n, 1, 1), dys = posenc_view_dense(dy, POSENC_F32, dim, n, 1, 1);
+    posenc_view xs = posenc_view_dense(x, POSENC_F32, dim, n, 1, 1),
+                dys = posenc_view_dense(dy, POSENC_F32, dim, n, 1, 1);
     posenc_view dxs = posenc_view_dense(dx, POSENC_F32, dim, n, 1, 1);
     truth_ok(posenc_conv_grad_weights(conv, grid, &xs, &dys, dw, db, posenc_all_rows()));
     truth_ok(posenc_conv_grad_input(conv, grid, &dys, &dxs, posenc_all_rows()));

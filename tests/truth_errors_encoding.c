@@ -275,7 +275,8 @@ void test_encoding_params(void **state) {
     double centres[3] = {0.0, 1.0, 2.0};
     for (size_t i = 0; i < COUNT(dims); i++) {
         CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_integer_create, dims[i], 10, 1.0);
-        CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_bits_create, dims[i], POSENC_BITS_GRAY, 0.0f, 1.0f);
+        CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_bits_create, dims[i], POSENC_BITS_GRAY, 0.0f,
+                        1.0f);
         CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_rbf_create, centres, dims[i], 1.0);
     }
     static const int64_t lengths[] = {0, -1, ((int64_t)1 << 31) + 1, INT64_MAX, INT64_MIN};
@@ -422,7 +423,8 @@ static void test_resizing(void) {
 }
 
 static void test_gates(void) {
-    posenc_view e = posenc_view_dense(in, POSENC_F32, DIM, TOKENS, BATCH, 1), dy = e, de = e, odd = e, four = dense(rows_a);
+    posenc_view e = posenc_view_dense(in, POSENC_F32, DIM, TOKENS, BATCH, 1), dy = e, de = e, odd = e,
+                four = dense(rows_a);
     posenc_view gate = posenc_view_dense(rows_b, POSENC_F32, 1, TOKENS, BATCH, 1), dgate = gate, half;
     posenc_rows all = posenc_all_rows();
     dy.data = rows_a;
@@ -485,16 +487,11 @@ void test_conv(void **state) {
         posenc_conv_params params;
         posenc_status want;
     } bad[] = {
-        {{-1, 1, 3, 0, 1}, POSENC_ERR_HEAD_DIM},
-        {{((int64_t)1 << 21) + 1, 1, 3, 0, 1}, POSENC_ERR_HEAD_DIM},
-        {{DIM, 0, 3, 0, 1}, POSENC_ERR_SECTIONS},
-        {{DIM, 3, 3, 0, 1}, POSENC_ERR_SECTIONS},
-        {{DIM, 2, 3, 1, 1}, POSENC_ERR_ENUM},
-        {{DIM, 1, 0, 0, 1}, POSENC_ERR_SHAPE},
-        {{DIM, 1, 2, 0, 1}, POSENC_ERR_SHAPE},
-        {{DIM, 1, 33, 0, 1}, POSENC_ERR_SHAPE},
-        {{DIM, 1, 32, 1, 1}, POSENC_ERR_SHAPE},
-        {{DIM, 2, 17, 0, 1}, POSENC_ERR_SHAPE},
+        {{-1, 1, 3, 0, 1}, POSENC_ERR_HEAD_DIM},       {{((int64_t)1 << 21) + 1, 1, 3, 0, 1}, POSENC_ERR_HEAD_DIM},
+        {{DIM, 0, 3, 0, 1}, POSENC_ERR_SECTIONS},      {{DIM, 3, 3, 0, 1}, POSENC_ERR_SECTIONS},
+        {{DIM, 2, 3, 1, 1}, POSENC_ERR_ENUM},          {{DIM, 1, 0, 0, 1}, POSENC_ERR_SHAPE},
+        {{DIM, 1, 2, 0, 1}, POSENC_ERR_SHAPE},         {{DIM, 1, 33, 0, 1}, POSENC_ERR_SHAPE},
+        {{DIM, 1, 32, 1, 1}, POSENC_ERR_SHAPE},        {{DIM, 2, 17, 0, 1}, POSENC_ERR_SHAPE},
         {{DIM, 1, INT64_MIN, 0, 1}, POSENC_ERR_SHAPE},
     };
     for (size_t i = 0; i < COUNT(bad); i++)
@@ -519,8 +516,14 @@ void test_conv(void **state) {
     y.data = out;
     close.data = in + DIM;
     half = posenc_view_dense(in, POSENC_F16, DIM, TOKENS, BATCH, 1);
-    static const posenc_conv_grid grids[] = {{1, 2, 2}, {-1, 1, 5}, {0, -2, -2}, {0, 2, 3}, {INT64_MAX, 1, 1},
-                                             {0, INT64_MAX, INT64_MAX}, {4, INT32_MAX, INT32_MAX}, {INT64_MIN, 0, 0}};
+    static const posenc_conv_grid grids[] = {{1, 2, 2},
+                                             {-1, 1, 5},
+                                             {0, -2, -2},
+                                             {0, 2, 3},
+                                             {INT64_MAX, 1, 1},
+                                             {0, INT64_MAX, INT64_MAX},
+                                             {4, INT32_MAX, INT32_MAX},
+                                             {INT64_MIN, 0, 0}};
 #define BOTH(status, ...)                                                                                              \
     do {                                                                                                               \
         RETURNS(status, posenc_conv_apply, __VA_ARGS__);                                                               \

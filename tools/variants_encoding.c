@@ -118,7 +118,7 @@ void rbf_rows_case(variant_check *check, const variant_case *at) {
     posenc_rbf_rows_args args = {
         .positions = positions,
         .minus_centres = room.in[0] + at->offset,
-        .scale = random_between(check->random, 0.0, 16.0),
+        .minus_k = random_between(check->random, -64.0, 0.0),
         .y = room.expected + m.first,
         .stride = (ptrdiff_t)m.row,
         .n = at->n,

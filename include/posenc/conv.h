@@ -3,9 +3,9 @@
  *
  *     conv[t][c] = bias[c] + sum over u of w[c][u] x[t + u - pad][c],    0 outside,    y = conv, or x + conv (residual)
  *
- * Over tokens in a line, pad = (K-1)/2 or, causal, K-1; or over a grid of height x width tokens, row-major, w [C][K][K] and two
- * sums. It is cross-correlation, as in every deep-learning library. Terms are added by fma in float32, from the bias on in the
- * order of w (row-major), x last; terms outside are left out.
+ * Over tokens in a line, pad = (K-1)/2 or, causal, K-1; or over a grid of height x width tokens, row-major, w
+ * [C][K][K] and two sums. It is cross-correlation, as in every deep-learning library. Terms are added by fma in
+ * float32, from the bias on in the order of w (row-major), x last; terms outside are left out.
  *
  *     posenc_conv_params params = POSENC_CONV_DEFAULTS;
  *     params.n_channels = 64;
@@ -41,7 +41,8 @@ typedef struct posenc_conv_params {
 #define POSENC_CONV_DEFAULTS                                                                                           \
     { 0, 1, 3, 0, 1 }
 
-/* Tokens: n_prefix of them, which are copied (their gradient too), then height * width; in one dimension height is 1. */
+/* Tokens: n_prefix of them, which are copied (their gradient too), then height * width; in one dimension height is 1.
+ */
 typedef struct posenc_conv_grid {
     int64_t n_prefix, height, width;
 } posenc_conv_grid;
@@ -62,9 +63,9 @@ POSENC_API posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_
 POSENC_API posenc_status posenc_conv_grad_input(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *dy,
                                                 const posenc_view *dx, posenc_rows rows);
 
-/* dw[c][u] += sum over t of dy[t][c] x[t + u - pad][c] and db[c] += sum over t of dy[t][c]: sums by fma in float32, tokens in
- * ascending order, batches in order. x and dy are float32; dw is as the weights, db [n_channels] or NULL. A row is one
- * tap u: threads take ranges of those; db belongs to tap 0. */
+/* dw[c][u] += sum over t of dy[t][c] x[t + u - pad][c] and db[c] += sum over t of dy[t][c]: sums by fma in float32,
+ * tokens in ascending order, batches in order. x and dy are float32; dw is as the weights, db [n_channels] or NULL. A
+ * row is one tap u: threads take ranges of those; db belongs to tap 0. */
 POSENC_API posenc_status posenc_conv_grad_weights(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
                                                   const posenc_view *dy, float *dw, float *db, posenc_rows rows);
 

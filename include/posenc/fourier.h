@@ -2,10 +2,10 @@
  *
  *     z = 2 pi B p,    E = [cos z | sin z] or [sin z | cos z],    dim = 2 n_features
  *
- * for a token with n_coords coordinates p and a matrix B [n_features][n_coords], drawn once. Coordinates are float32 (a
- * model's own mapping, such as SAM's 2p - 1, is applied before) or integers up to 2^29 in magnitude, so that each product is
- * exact; turns are reduced before they are multiplied by 2 pi. Each value is within 1 ulp of that of the exact B and p, or
- * within 2^-40 * n_coords where that is larger.
+ * for a token with n_coords coordinates p and a matrix B [n_features][n_coords], drawn once. Coordinates are float32
+ * (a model's own mapping, such as SAM's 2p - 1, is applied before) or integers up to 2^29 in magnitude, so that each
+ * product is exact; turns are reduced before they are multiplied by 2 pi. Each value is within 1 ulp of that of the
+ * exact B and p, or within 2^-40 * n_coords where that is larger.
  *
  *     posenc_fourier_params params = POSENC_FOURIER_DEFAULTS;
  *     params.n_features = 128;

@@ -2,10 +2,10 @@
  *
  * With pairs i = 0 .. half-1, half = floor(dim/2), and frequencies f_i:
  *
- *     POSENC_SINUSOIDAL_INTERLEAVED   PE[p][2i] = sin(p f_i), PE[p][2i+1]    = cos(p f_i)     the paper
- *     POSENC_SINUSOIDAL_CONCAT        PE[p][i]  = sin(p f_i), PE[p][half+i]  = cos(p f_i)     Transformer-XL, fairseq, Whisper
- *     POSENC_SINUSOIDAL_COMPLEX       PE[p][2i] = cos(p f_i), PE[p][2i+1]    = sin(p f_i)     e^(j p f_i), (re, im) pairs
- *     POSENC_SINUSOIDAL_CONCAT_COS    PE[p][i]  = cos(p f_i), PE[p][half+i]  = sin(p f_i)     diffusion: ggml, flip_sin_to_cos
+ *     POSENC_SINUSOIDAL_INTERLEAVED   PE[p][2i] = sin(p f_i), PE[p][2i+1]   = cos(p f_i)   the paper
+ *     POSENC_SINUSOIDAL_CONCAT        PE[p][i]  = sin(p f_i), PE[p][half+i] = cos(p f_i)   Transformer-XL, fairseq, Whisper
+ *     POSENC_SINUSOIDAL_COMPLEX       PE[p][2i] = cos(p f_i), PE[p][2i+1]   = sin(p f_i)   e^(j p f_i) as (re, im)
+ *     POSENC_SINUSOIDAL_CONCAT_COS    PE[p][i]  = cos(p f_i), PE[p][half+i] = sin(p f_i)   diffusion: flip_sin_to_cos, ggml
  *
  * Frequencies f_i, by schedule; all are multiplied by `scale`:
  *
@@ -73,7 +73,8 @@ typedef struct posenc_sinusoidal_params {
 #define POSENC_SINUSOIDAL_DEFAULTS                                                                                     \
     { POSENC_SINUSOIDAL_LAYOUT_UNSET, POSENC_SCHEDULE_UNSET, POSENC_ODD_SIN, 0, 10000.0, 1.0, 1.0, 1.0 }
 
-/* Checks the parameters and builds the frequency table. On failure *e is set to NULL. One axis; integers and real numbers. */
+/* Checks the parameters and builds the frequency table. On failure *e is set to NULL. One axis; integers and real
+ * numbers. */
 POSENC_API posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, posenc_encoding **e);
 
 /* Timestep embedding (FORMULAS A.3), as diffusers' get_timestep_embedding names its arguments: SHIFT with CONCAT, or
@@ -101,8 +102,8 @@ POSENC_API posenc_status posenc_sinusoidal_shift(const posenc_encoding *e, int32
  *     H_FIRST         [S(y) | S(x)]: MoCo v3
  *     TIMM            [sin y | sin x | cos y | cos x]: timm's build_sincos2d_pos_embed
  *     VOLUME          [S_{d/4}(t) | S_{3d/8}(x) | S_{3d/8}(y)], dim a multiple of 16: CogVideoX in diffusers
- *     TENSOR2TENSOR   2 floor(dim / (2 n_axes)) channels for each axis in order, with HALF_MINUS_1 frequencies, then zeros:
- *                     add_timing_signal_nd; n_axes 1 .. 4
+ *     TENSOR2TENSOR   2 floor(dim / (2 n_axes)) channels for each axis in order, with HALF_MINUS_1 frequencies, then
+ *                     zeros: add_timing_signal_nd; n_axes 1 .. 4
  *
  * Axes are y, x; t, y, x; or as they come. posenc_positions_grid makes their planes. */
 typedef enum posenc_grid {

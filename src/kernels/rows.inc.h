@@ -153,23 +153,21 @@ void VARIANT(bit_rows)(const posenc_bit_rows_args *args) {
     a.add ? bits(&a, 1) : bits(&a, 0);
 }
 
-V_INLINE vf bumps(vd position, vd scale, vd minus_scale, const double *minus_centres) {
+V_INLINE vf bumps(vd position, vd minus_k, const double *minus_centres) {
     vd lo = vd_add(position, vd_load(minus_centres)), hi = vd_add(position, vd_load(minus_centres + VD));
-    lo = vd_mul(vd_mul(lo, scale), vd_mul(lo, minus_scale));
-    hi = vd_mul(vd_mul(hi, scale), vd_mul(hi, minus_scale));
-    return exp_nonpositive(v_from_vd(lo, hi));
+    return exp_nonpositive(v_from_vd(vd_mul(vd_mul(lo, lo), minus_k), vd_mul(vd_mul(hi, hi), minus_k)));
 }
 
 V_INLINE void rbf(const posenc_rbf_rows_args *a, int add) {
-    vd scale = vd_set1(a->scale), minus_scale = vd_set1(-a->scale);
+    vd minus_k = vd_set1(a->minus_k);
     for (size_t r = 0; r < a->n_rows; r++) {
         float *y = a->y + (ptrdiff_t)r * a->stride;
         vd position = vd_set1(a->positions[r]);
         size_t i = 0;
         for (; i + VF <= a->n; i += VF)
-            put_value(y, i, bumps(position, scale, minus_scale, a->minus_centres + i), VF, add);
+            put_value(y, i, bumps(position, minus_k, a->minus_centres + i), VF, add);
         if (i < a->n)
-            put_value(y, i, bumps(position, scale, minus_scale, a->minus_centres + i), a->n - i, add);
+            put_value(y, i, bumps(position, minus_k, a->minus_centres + i), a->n - i, add);
     }
 }
 

@@ -55,8 +55,8 @@ void VARIANT(rbf_rows)(const posenc_rbf_rows_args *a) {
     for (size_t r = 0; r < a->n_rows; r++)
         for (size_t i = 0; i < a->n; i++) {
             float *y = a->y + (ptrdiff_t)r * a->stride + i;
-            double z = (a->positions[r] + a->minus_centres[i]) * a->scale;
-            float value = posenc_exp_nonpositive((float)-(z * z));
+            double d = a->positions[r] + a->minus_centres[i];
+            float value = posenc_exp_nonpositive((float)(d * d * a->minus_k));
             *y = a->add ? *y + value : value;
         }
 }
