@@ -51,6 +51,20 @@ static void add_line(bias_job *job) {
     job->with.line = line;
 }
 
+/* T5's: constant beyond its max_distance. */
+static void add_t5(bias_job *job) {
+    enum { MAX_DISTANCE = 128 };
+    posenc_line *line = &job->line;
+    *line = (posenc_line){.first = -MAX_DISTANCE,
+                          .n_offsets = 2 * MAX_DISTANCE + 1,
+                          .n_heads = job->x.ne[2],
+                          .stride = 2 * MAX_DISTANCE + 1,
+                          .is_extended = 1};
+    line->data = bench_floats(&job->base, (size_t)(line->n_heads * line->stride));
+    bench_random(line->data, POSENC_F32, (size_t)(line->n_heads * line->stride), 4.0f);
+    job->with.line = line;
+}
+
 /* ggml's mask: one for all heads. */
 static void add_mask(bias_job *job, posenc_dtype type) {
     job->bias = new_view(job, type, job->x.ne[0], job->x.ne[1], 1);
@@ -92,8 +106,9 @@ static void add_window(bias_job *job) {
 }
 
 static const bias_shape shapes[] = {
-    {"alibi", add_alibi},       {"line", add_line}, {"mask_f32", add_mask_f32}, {"mask_f16", add_mask_f16},
-    {"by_query", add_by_query}, {"cap", add_cap},   {"causal", add_causal},     {"window_512", add_window},
+    {"alibi", add_alibi},       {"line", add_line},         {"t5", add_t5},
+    {"mask_f32", add_mask_f32}, {"mask_f16", add_mask_f16}, {"by_query", add_by_query},
+    {"cap", add_cap},           {"causal", add_causal},     {"window_512", add_window},
 };
 
 /* ---- The race ---- */

@@ -26,6 +26,10 @@ posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc
         return POSENC_ERR_N_HEADS;
     if (line->stride != 0 && line->stride < line->n_offsets)
         return POSENC_ERR_STRIDE;
+    if (line->is_extended && line->n_offsets < 1)
+        return POSENC_ERR_OFFSETS;
+    if (line->is_extended)
+        offsets = (posenc_offsets){1, 0}; /* all are covered */
     return check_range(line->data, line->first, line->n_offsets, offsets);
 }
 

@@ -25,6 +25,7 @@ typedef struct softmax_shape {
     int with, in_place;
     int32_t query, lowest, highest; /* the last two are for positions */
     float scale, slope, sink;
+    size_t cut_before, cut_behind; /* offsets that the line does without */
 } softmax_shape;
 
 /* Operands by number, those that a call has. */
@@ -50,6 +51,26 @@ static posenc_relative_line relative(const kernel_call *call, int product, int i
                                   last_offset(s)};
 }
 
+/* Offsets that are seen: index lines have exactly these, and what lies beside them is the guard page. */
+static size_t n_offsets(const softmax_shape *s) {
+    return s->begin < s->end ? (size_t)(last_offset(s) - first_offset(s) + 1) : 0;
+}
+
+/* The bias line may begin behind the first of them and end before the last. */
+static int is_cut(const softmax_shape *s) {
+    return n_offsets(s) > s->cut_before + s->cut_behind;
+}
+
+static size_t line_size(const softmax_shape *s) {
+    return is_cut(s) ? n_offsets(s) - s->cut_before - s->cut_behind : n_offsets(s);
+}
+
+static posenc_float_line line_of(const kernel_call *call) {
+    const softmax_shape *s = call->shape;
+    int32_t first = first_offset(s) + (is_cut(s) ? (int32_t)s->cut_before : 0);
+    return (posenc_float_line){call_data(call, operands.line, 0), first, first + (int32_t)line_size(s) - 1};
+}
+
 static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) {
     const softmax_shape *s = call->shape;
     const softmax_operands *o = &operands;
@@ -71,7 +92,7 @@ static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) 
         .empty = 0.25f,
     };
     if (s->with & WITH_LINE)
-        args.line = (posenc_float_line){call_data(call, o->line, 0), first_offset(s), last_offset(s)};
+        args.line = line_of(call);
     if (s->with & WITH_BIAS) {
         args.bias = call_data(call, o->bias, 0);
         args.bias_type = s->bias_type;
@@ -104,11 +125,6 @@ static int add_operand(kernel_call *call, const char *name, operand_role role, e
     return call->n_operands - 1;
 }
 
-/* Lines have exactly the offsets that are seen: what lies beside them is the guard page. */
-static size_t line_size(const softmax_shape *s) {
-    return s->begin < s->end ? (size_t)(last_offset(s) - first_offset(s) + 1) : 0;
-}
-
 static void describe(kernel_call *call, const softmax_shape *s) {
     softmax_operands *o = &operands;
     call_begin(call, run_softmax, s);
@@ -126,11 +142,11 @@ static void describe(kernel_call *call, const softmax_shape *s) {
         o->k_pos = add_operand(call, "k_pos", OPERAND_IN, ELEMENT_I32, s->n);
     if (s->with & WITH_QUERY_TERM) {
         o->query_product = add_operand(call, "query products", OPERAND_IN, ELEMENT_F32, N_ROWS);
-        o->query_index = add_operand(call, "query index", OPERAND_IN, ELEMENT_I32, line_size(s));
+        o->query_index = add_operand(call, "query index", OPERAND_IN, ELEMENT_I32, n_offsets(s));
     }
     if (s->with & WITH_KEY_TERM) {
         o->key_product = add_operand(call, "key products", OPERAND_IN, ELEMENT_F32, N_ROWS * s->n);
-        o->key_index = add_operand(call, "key index", OPERAND_IN, ELEMENT_I32, line_size(s));
+        o->key_index = add_operand(call, "key index", OPERAND_IN, ELEMENT_I32, n_offsets(s));
     }
     if (s->with & WITH_SUM)
         o->sum = add_operand(call, "sum", OPERAND_OUT, ELEMENT_F32, 2);
@@ -139,7 +155,7 @@ static void describe(kernel_call *call, const softmax_shape *s) {
 /* Integers that mean something: indices of rows, bytes of both kinds, positions around the query. */
 static void set_integers(kernel_call *call, const softmax_shape *s) {
     const softmax_operands *o = &operands;
-    for (size_t i = 0; i < line_size(s); i++) {
+    for (size_t i = 0; i < n_offsets(s); i++) {
         if (s->with & WITH_QUERY_TERM)
             operand_set(&call->operands[o->query_index], i, (double)(test_random() % N_ROWS));
         if (s->with & WITH_KEY_TERM)
@@ -156,10 +172,11 @@ static void set_integers(kernel_call *call, const softmax_shape *s) {
 }
 
 static void check_softmax(kernel_call *call, const posenc_kernels *variant, const softmax_shape *s, test_fill fill) {
-    if (!test_case("softmax_row n=%zu [%zu %zu %zu %zu] form=%d with=%d %s->%s query=%d scale=%g slope=%g sink=%g%s %s",
+    if (!test_case("softmax_row n=%zu [%zu %zu %zu %zu] form=%d with=%d %s->%s query=%d scale=%g slope=%g sink=%g "
+                   "cut=%zu,%zu%s %s",
                    s->n, s->begin, s->hole_begin, s->hole_end, s->end, (int)s->form, s->with, element_name(s->x_type),
                    element_name(s->y_type), (int)s->query, (double)s->scale, (double)s->slope, (double)s->sink,
-                   s->in_place ? " in place" : "", test_fill_name(fill)))
+                   s->cut_before, s->cut_behind, s->in_place ? " in place" : "", test_fill_name(fill)))
         return;
     describe(call, s);
     call_fill(call, fill);
@@ -230,6 +247,8 @@ void sweep_softmax_row(const posenc_kernels *variant) {
                 .sink = CHOICE(sinks, which / 3),
                 .lowest = -(int32_t)(test_random() % 40),
                 .highest = (int32_t)(test_random() % 9),
+                .cut_before = which % 4 == 1 ? test_random() % 50 : 0,
+                .cut_behind = which % 3 == 1 ? test_random() % 50 : 0,
             };
             set_bounds(&s, which);
             if (which >= 22)

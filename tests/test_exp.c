@@ -1,10 +1,5 @@
-<<<<<<< HEAD
 /* The score path's exponential and hyperbolic tangent, dense over their whole range. The scalar form is the specification;
  * that the tiers give its bits is what tests of kernels show. */
-=======
-/* The exponential of the kernels, dense over its whole range. The scalar form is the specification; that the tiers
- * give its bits is what tests of kernels show. */
->>>>>>> s3-rows
 #include "scalar/exp.h"
 #include "truth.h"
 

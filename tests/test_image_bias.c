@@ -69,6 +69,9 @@ static void test_swin_gradient(void **state) {
         draw(&c);
         int64_t n_batch = 1 + truth_below(3);
         truth_tensor ds = truth_tensor_random((int64_t[4]){c.n, c.n, c.n_heads, n_batch});
+        for (size_t i = 0; i < ds.n_elements; i += 2) /* what the order of the sum shows in */
+            ((float *)ds.buffer)[i] *= truth_below(3) ? 1.0f : 0x1p60f;
+        truth_mark(&ds);
         truth_ok(posenc_swin_gradient(c.height, c.width, &ds.view, &c.table));
         memset(sums, 0, sizeof sums);
         TRUTH_EACH(&ds.view, b, a, h, batch)

@@ -60,6 +60,14 @@ static int is_seen(const scene *s, int64_t j, int64_t i, int64_t b) {
     return p->bool_mask->polarity == POSENC_KEEP ? is_set : !is_set;
 }
 
+static float line_value(const posenc_line *line, int64_t h, int64_t offset) {
+    int64_t at = offset - line->first;
+    if (line->is_extended)
+        at = at < 0 ? 0 : at >= line->n_offsets ? line->n_offsets - 1 : at;
+    assert_true(at >= 0 && at < line->n_offsets);
+    return line->data[h * line->stride + at];
+}
+
 static double logit(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b, int has_scores) {
     const posenc_score_params *p = &s->params;
     if (!is_seen(s, j, i, b))
@@ -73,7 +81,7 @@ static double logit(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b, 
     if (p->slopes != NULL)
         bias -= (double)p->slopes[h] * fabs((double)offset);
     if (p->line != NULL)
-        bias += (double)p->line->data[h * p->line->stride + offset - p->line->first];
+        bias += (double)line_value(p->line, h, offset);
     if (p->bias != NULL) {
         const int64_t *ne = p->bias->ne;
         bias += (p->bias_slopes != NULL ? (double)p->bias_slopes[h] : 1.0) *
@@ -167,7 +175,7 @@ static void make_positions(scene *s) {
     }
 }
 
-/* Lines over exactly the offsets that the call may see. */
+/* Lines over exactly the offsets that the call may see, or extended ones over fewer, in any place. */
 static void make_lines(scene *s) {
     posenc_score_params *p = &s->params;
     int64_t first, n;
@@ -183,7 +191,12 @@ static void make_lines(scene *s) {
     for (int64_t o = 0; o < n; o++)
         s->index_data[o] = (int32_t)truth_below(N_REL);
     int64_t stride = truth_below(3) ? MAX_OFFSETS : 0;
-    s->line = (posenc_line){s->line_data[0], first, n, s->n_heads, stride};
+    s->line = (posenc_line){s->line_data[0], first, n, s->n_heads, stride, 0};
+    if (truth_below(2)) {
+        s->line.is_extended = 1;
+        s->line.first = first + truth_below(n + 200) - 100;
+        s->line.n_offsets = 1 + truth_below(truth_below(2) ? 40 : n + 1);
+    }
     s->index = (posenc_index_line){s->index_data, first, n, N_REL};
     p->line = truth_below(2) ? &s->line : NULL;
 }

@@ -22,7 +22,7 @@ static void start(void) {
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     x = dense(in);
     y = dense(out);
-    line = (posenc_line){line_data, -(N_Q - 1), N_K + N_Q - 1, N_HEADS, 64};
+    line = (posenc_line){line_data, -(N_Q - 1), N_K + N_Q - 1, N_HEADS, 64, 0};
     index_line = (posenc_index_line){index_data, -(N_Q - 1), N_K + N_Q - 1, 5};
     products = posenc_view_dense(product_data, POSENC_F32, 5, N_Q, N_HEADS, BATCH);
     bias = posenc_view_dense(bias_data, POSENC_F32, N_K, 1, 1, 1);
@@ -176,6 +176,9 @@ void test_score_lines(void **state) {
     line.first = INT32_MIN;
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
     params.q_off = 1;
+    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    line.is_extended = 1;
+    line.n_offsets = 0;
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
 
     bias.ne[0] = N_K - 1;

@@ -2,7 +2,8 @@
  *
  * Row i of such a bias matrix is a window into its line that moves by one element from query to query, so a line of
  * n_q + n_k - 1 offsets stands for the whole matrix: 32 heads at 32768 causal tokens take 4 MB. softmax.h consumes lines
- * at the cost of one load per vector. The caller owns the memory; a line may be made for any range of offsets, so that
+ * at the cost of one load per vector. Beyond some distance many biases stay what they are (T5, clipped tables): then a line
+ * that is extended needs no offsets beyond. The caller owns the memory; a line may be made for any range of offsets, so that
  * each part of a sequence can have its own, and made anew when trained parameters change.
  *
  *     ALiBi                      alibi.h            posenc_line_alibi
@@ -46,7 +47,8 @@ typedef struct posenc_line {
     float *data;
     int64_t first, n_offsets;
     int64_t n_heads;
-    int64_t stride; /* in floats, at least n_offsets; 0: one line for all heads */
+    int64_t stride;  /* in floats, at least n_offsets; 0: one line for all heads */
+    int is_extended; /* nonzero: offsets beyond either end have the value of that end; n_offsets is at least 1 */
 } posenc_line;
 
 /* The same for rows of a table: which row an offset stands for. Every index is in 0 .. n_rows - 1. */

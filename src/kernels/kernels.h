@@ -155,7 +155,7 @@ typedef struct posenc_rbf_rows_args {
     int add;
 } posenc_rbf_rows_args;
 
-/* A row of numbers by offset: that of offset o is at[o - first], first <= o <= last. */
+/* A row of numbers by offset: that of offset o is at[o - first], first <= o <= last. Offsets beyond have those of the ends. */
 typedef struct posenc_float_line {
     const float *at; /* NULL: none */
     int32_t first, last;
@@ -175,7 +175,7 @@ typedef enum posenc_softmax_form { POSENC_PROBABILITIES, POSENC_EXPONENTIALS, PO
 /* One row of softmax.h. Seen are the keys begin <= j < end but hole_begin <= j < hole_end, where begin <= hole_begin < hole_end
  * <= end <= n; without a hole both are 0, and if nothing is seen begin and end are too. Keys that are not seen become 0, or
  * -inf for logits. x may equal y, and may be NULL for zeros. The offset of key j is j - position, or k_pos[j] - position; with
- * k_pos only offsets lowest .. highest are seen. Lines cover every offset that is seen. */
+ * k_pos only offsets lowest .. highest are seen. Index lines cover every offset that is seen. */
 typedef struct posenc_softmax_row_args {
     const void *x;
     void *y;

@@ -6,7 +6,7 @@
 typedef posenc_softmax_row_args row;
 
 /* What the logits of a row are made of. The common kinds have loops of their own. */
-typedef enum logit_kind { SCALED, WITH_ALIBI, WITH_LINE, WITH_BIAS, WITH_ANYTHING } logit_kind;
+typedef enum logit_kind { SCALED, WITH_ALIBI, WITH_LINE, WITH_CONSTANT, WITH_BIAS, WITH_ANYTHING } logit_kind;
 
 V_INLINE logit_kind kind_of(const row *a) {
     int is_plain = a->x != NULL && a->x_type == POSENC_F32 && a->y_type == POSENC_F32 && a->k_pos == NULL &&
@@ -27,7 +27,7 @@ V_INLINE vf alibi_penalty(vi offsets, float slope) {
 
 /* What plain logits are made of, in registers: no store to the result can be taken to change it. */
 typedef struct plain_terms {
-    vf scale, bias_slope;
+    vf scale, bias_slope, constant; /* the last is one bias for all keys of a run */
     float slope;
     const float *x, *line;
     ptrdiff_t key_0; /* where it stands in the line */
@@ -36,8 +36,9 @@ typedef struct plain_terms {
     int32_t position;
 } plain_terms;
 
-V_INLINE plain_terms plain_terms_of(const row *a) {
+V_INLINE plain_terms plain_terms_of(const row *a, float constant) {
     return (plain_terms){
+        .constant = v_set1(constant),
         .scale = v_set1(a->scale),
         .bias_slope = v_set1(a->bias_slope),
         .slope = a->slope,
@@ -57,6 +58,7 @@ V_INLINE vf plain_logits(const plain_terms *t, size_t j, size_t n, const logit_k
     switch (kind) {
     case WITH_ALIBI: return v_fms(s, t->scale, alibi_penalty(offsets, t->slope));
     case WITH_LINE: return v_fma(s, t->scale, load_typed(t->line + (t->key_0 + (ptrdiff_t)j), 0, n, POSENC_F32));
+    case WITH_CONSTANT: return v_fma(s, t->scale, t->constant);
     case WITH_BIAS: return v_fma(s, t->scale, v_mul(t->bias_slope, load_typed(t->bias, j, n, t->bias_type)));
     default: return v_mul(s, t->scale);
     }
@@ -77,8 +79,14 @@ V_INLINE vi indices_in_line(const keys *k, int32_t first, int32_t last) {
     return vi_sub(inside, vi_set1(first));
 }
 
+/* Some of the keys lie beyond an end of the line. */
+V_INLINE int is_beyond(const row *a, const keys *k) {
+    ptrdiff_t offset = (ptrdiff_t)k->j - a->position;
+    return offset < a->line.first || offset + (ptrdiff_t)k->n - 1 > a->line.last;
+}
+
 V_INLINE vf line_values(const row *a, const keys *k) {
-    if (k->scattered)
+    if (k->scattered || is_beyond(a, k))
         return v_gather_n(a->line.at, indices_in_line(k, a->line.first, a->line.last), k->n);
     return v_load_n(a->line.at + ((ptrdiff_t)k->j - a->position - a->line.first), k->n);
 }

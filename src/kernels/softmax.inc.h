@@ -56,8 +56,8 @@ V_INLINE void plain_step(const plain_terms *t, float *y, size_t j, size_t rest, 
     }
 }
 
-V_INLINE void plain_run(const row *a, run r, const logit_kind kind, vf *total) {
-    plain_terms terms = plain_terms_of(a);
+V_INLINE void plain_run(const row *a, run r, const logit_kind kind, float constant, vf *total) {
+    plain_terms terms = plain_terms_of(a, constant);
     float *y = a->y;
     vf max[STEP]; /* a copy stays in registers */
     for (int k = 0; k < STEP; k++)
@@ -82,6 +82,29 @@ static __attribute__((noinline)) void any_run(const row *a, run r, int stores, v
         }
 }
 
+/* A run with a line, of which the line may cover a part: what lies beyond either end has one bias for all. */
+static void line_run(const row *a, run r, vf *max) {
+    ptrdiff_t begin = (ptrdiff_t)a->position + a->line.first, end = (ptrdiff_t)a->position + a->line.last + 1;
+    for (size_t j = r.begin; j < r.end;) {
+        ptrdiff_t at = (ptrdiff_t)j, step_end = (ptrdiff_t)(j + LANES < r.end ? j + LANES : r.end);
+        run part = r;
+        part.begin = j;
+        if (step_end <= begin) { /* so begin is positive */
+            part.end = (ptrdiff_t)r.end <= begin ? r.end : step_of((size_t)begin);
+            plain_run(a, part, WITH_CONSTANT, a->line.at[0], max);
+        } else if (at >= end) {
+            plain_run(a, part, WITH_CONSTANT, a->line.at[a->line.last - a->line.first], max);
+        } else if (at >= begin && step_end <= end) {
+            part.end = (ptrdiff_t)r.end <= end ? r.end : step_of((size_t)end);
+            plain_run(a, part, WITH_LINE, 0.0f, max);
+        } else {
+            part.end = (size_t)step_end;
+            any_run(a, part, 1, max);
+        }
+        j = part.end;
+    }
+}
+
 /* Stores the logits if asked to; the largest of them and the sink. */
 V_INLINE float make_logits(const row *a, const logit_kind kind, int stores) {
     vf max[STEP];
@@ -90,8 +113,10 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, int stores) {
     for (run r = run_at(a, step_of(a->begin)); r.begin < a->end; r = run_at(a, r.end))
         if (r.is_ragged || kind == WITH_ANYTHING)
             any_run(a, r, stores, max);
+        else if (kind == WITH_LINE)
+            line_run(a, r, max);
         else
-            plain_run(a, r, kind, max);
+            plain_run(a, r, kind, 0.0f, max);
     for (int k = 1; k < STEP; k++)
         max[0] = v_max(max[k], max[0]);
     return v_max_lanes(max[0]) + 0.0f; /* -0 becomes +0 */

@@ -30,6 +30,12 @@ static float relative_term(const posenc_relative_line *r, size_t j, int32_t offs
     return r->product[(ptrdiff_t)j * r->key_stride + r->index[offset - r->first]];
 }
 
+/* Offsets beyond a line have the values of its ends. */
+static float line_value(const posenc_float_line *line, int32_t offset) {
+    int32_t at = offset < line->first ? line->first : offset > line->last ? line->last : offset;
+    return line->at[at - line->first];
+}
+
 /* l_j of softmax.h; -inf for a key that is not seen. */
 static float logit(const row *a, size_t j) {
     if (!is_seen(a, j))
@@ -42,7 +48,7 @@ static float logit(const row *a, size_t j) {
         s += relative_term(&a->by_key, j, offset);
     float b = -(a->slope * (float)abs(offset));
     if (a->line.at != NULL)
-        b += a->line.at[offset - a->line.first];
+        b += line_value(&a->line, offset);
     if (a->bias != NULL)
         b = fmaf(a->bias_slope, posenc_load(a->bias, j, a->bias_type), b);
     if (a->cap == 0.0f)
