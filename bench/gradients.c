@@ -1,5 +1,5 @@
-/* posenc_softmax_backward and posenc_line_gradient over the scores of 4 heads, 2048 x 2048: what training adds to the forward
- * pass. */
+/* posenc_softmax_backward and posenc_line_gradient over the scores of 4 heads, 2048 x 2048: what training adds to the
+ * forward pass. */
 #include <posenc/softmax_backward.h>
 
 #include <stdio.h>
@@ -147,7 +147,8 @@ static void register_shape(const char *call, const bench_race *race, const gradi
     posenc_isa_tier tier;
     for (int t = 0; (tier = bench_tier(t)) != POSENC_ISA_COUNT; t++) {
         char name[128];
-        snprintf(name, sizeof name, "%s/%s/%s/%dx%dx%d", call, posenc_isa_name(tier), shape->name, HEADS, TOKENS, TOKENS);
+        snprintf(name, sizeof name, "%s/%s/%s/%dx%dx%d", call, posenc_isa_name(tier), shape->name, HEADS, TOKENS,
+                 TOKENS);
         bench_register(race, shape, tier, name);
     }
 }

@@ -1,5 +1,5 @@
-/* Gradients of bias lines, and of what they were made of (FORMULAS E.4, E.5). Every sum is taken in double in the order that
- * softmax_backward.h states, in blocks whose sums fit on the stack. */
+/* Gradients of bias lines, and of what they were made of (FORMULAS E.4, E.5). Every sum is taken in double in the order
+ * that softmax_backward.h states, in blocks whose sums fit on the stack. */
 #include <posenc/softmax_backward.h>
 
 #include <string.h>
@@ -21,33 +21,51 @@ static int64_t min_of(int64_t a, int64_t b) {
 
 /* ---- A line ---- */
 
-/* Adds a row of ds, of n_k keys from offset `lowest` on, to the sums of offsets first .. first + n - 1. */
-static void add_row(double *sums, int64_t first, int64_t n, const float *ds, int64_t n_k, int64_t lowest) {
-    int64_t begin = max_of(first, lowest), end = min_of(first + n, lowest + n_k);
-    for (int64_t o = begin; o < end; o++)
-        sums[o - first] += (double)ds[o - lowest];
+/* The sums of offsets first .. first + n - 1. Of those beyond, down to `from` and up to but not including `to`, the
+ * nearest takes the gradient: the ends of a line that is extended. */
+typedef struct block {
+    int64_t first, n, from, to;
+    double sums[BLOCK];
+} block;
+
+/* Adds a row of ds, of n_k keys from offset `lowest` on. */
+static void add_row(block *b, const float *ds, int64_t n_k, int64_t lowest) {
+    int64_t o = max_of(b->from, lowest), end = min_of(b->to, lowest + n_k), middle = min_of(end, b->first + b->n);
+    for (; o < end && o < b->first; o++)
+        b->sums[0] += (double)ds[o - lowest];
+    for (; o < middle; o++)
+        b->sums[o - b->first] += (double)ds[o - lowest];
+    for (; o < end; o++)
+        b->sums[b->n - 1] += (double)ds[o - lowest];
 }
 
 /* The same with keys at k_pos. */
-static void add_row_at(double *sums, int64_t first, int64_t n, const float *ds, int64_t n_k, const int32_t *k_pos,
-                       int64_t position) {
+static void add_row_at(block *b, const float *ds, int64_t n_k, const int32_t *k_pos, int64_t position) {
     for (int64_t j = 0; j < n_k; j++) {
         int64_t o = k_pos[j] - position;
-        if (o >= first && o < first + n)
-            sums[o - first] += (double)ds[j];
+        if (o >= b->from && o < b->to)
+            b->sums[min_of(max_of(o - b->first, 0), b->n - 1)] += (double)ds[j];
     }
 }
 
 /* Adds all rows of one head of one batch. */
-static void add_rows(const posenc_score_params *params, const posenc_view *ds, int64_t head, int64_t batch, double *sums,
-                     int64_t first, int64_t n) {
+static void add_rows(block *b, const posenc_score_params *params, const posenc_view *ds, int64_t head, int64_t batch) {
     for (int64_t i = 0; i < ds->ne[1]; i++) {
         const float *row = posenc_view_at(ds, i, head, batch);
         if (params->q_pos != NULL)
-            add_row_at(sums, first, n, row, ds->ne[0], params->k_pos, params->q_pos[i]);
+            add_row_at(b, row, ds->ne[0], params->k_pos, params->q_pos[i]);
         else
-            add_row(sums, first, n, row, ds->ne[0], -(params->q_off + i));
+            add_row(b, row, ds->ne[0], -(params->q_off + i));
     }
+}
+
+/* Offsets t and so on of the line, as many as fit. */
+static void begin_block(block *b, const posenc_line *line, int64_t t) {
+    b->first = line->first + t;
+    b->n = min_of(BLOCK, line->n_offsets - t);
+    b->from = line->is_extended && t == 0 ? -POSENC_ANY_OFFSET : b->first;
+    b->to = line->is_extended && t + b->n == line->n_offsets ? POSENC_ANY_OFFSET : b->first + b->n;
+    memset(b->sums, 0, sizeof b->sums);
 }
 
 static posenc_status check_line_call(const posenc_score_params *params, const posenc_view *ds,
@@ -75,13 +93,13 @@ posenc_status posenc_line_gradient(const posenc_score_params *params, const pose
     int64_t heads_of_line = gradient->n_heads / n_lines;
     for (int64_t line = 0; line < n_lines; line++)
         for (int64_t t = 0; t < gradient->n_offsets; t += BLOCK) {
-            int64_t n = min_of(BLOCK, gradient->n_offsets - t);
-            double sums[BLOCK] = {0.0};
-            for (int64_t b = 0; b < ds->ne[3]; b++)
+            block b;
+            begin_block(&b, gradient, t);
+            for (int64_t batch = 0; batch < ds->ne[3]; batch++)
                 for (int64_t h = line * heads_of_line; h < (line + 1) * heads_of_line; h++)
-                    add_rows(params, ds, h, b, sums, gradient->first + t, n);
-            for (int64_t k = 0; k < n; k++)
-                posenc_line_of_head(gradient, line)[t + k] = (float)sums[k];
+                    add_rows(&b, params, ds, h, batch);
+            for (int64_t k = 0; k < b.n; k++)
+                posenc_line_of_head(gradient, line)[t + k] = (float)b.sums[k];
         }
     return POSENC_OK;
 }
@@ -118,6 +136,12 @@ posenc_status posenc_table_gradient(const posenc_index_line *index, const posenc
 
 /* ---- Parameters ---- */
 
+/* The gradient of a line whose every offset has its own distance. */
+static posenc_status check_distances(const posenc_line *gradient, int64_t *n_heads) {
+    posenc_status status = posenc_check_whole_line(gradient, n_heads);
+    return status == POSENC_OK && gradient->is_extended ? POSENC_ERR_OFFSETS : status;
+}
+
 static posenc_status check_results(const float *results) {
     if (results == NULL)
         return POSENC_ERR_NULL;
@@ -126,7 +150,7 @@ static posenc_status check_results(const float *results) {
 
 posenc_status posenc_alibi_gradient(const posenc_line *gradient, float *slopes) {
     int64_t n_heads;
-    posenc_status status = posenc_check_whole_line(gradient, &n_heads);
+    posenc_status status = check_distances(gradient, &n_heads);
     if (status == POSENC_OK)
         status = check_results(slopes);
     if (status != POSENC_OK)
@@ -151,7 +175,8 @@ static void kerple_derivatives(const posenc_kerple_head *head, double d, double 
     }
 }
 
-/* The gradient of a parameter whose sum is `sum`: passed on, unless the parameter lies beyond its clamp and stops there. */
+/* The gradient of a parameter whose sum is `sum`: passed on, unless the parameter lies beyond its clamp and stops
+ * there. */
 static float passed(double sum, float parameter, float low, float high, posenc_clamped clamped) {
     int stops = clamped == POSENC_CLAMPED_STOPS && (parameter < low || parameter > high);
     return stops ? 0.0f : (float)(0.0 - sum);
@@ -160,7 +185,7 @@ static float passed(double sum, float parameter, float low, float high, posenc_c
 posenc_status posenc_kerple_gradient(const posenc_kerple *kerple, posenc_clamped clamped, const posenc_line *gradient,
                                      float *dp, float *da) {
     int64_t n_heads;
-    posenc_status status = posenc_check_whole_line(gradient, &n_heads);
+    posenc_status status = check_distances(gradient, &n_heads);
     if (status == POSENC_OK)
         status = posenc_check_kerple(kerple, n_heads);
     if (status == POSENC_OK && clamped != POSENC_CLAMPED_PASSES && clamped != POSENC_CLAMPED_STOPS)

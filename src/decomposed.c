@@ -58,11 +58,13 @@ posenc_status posenc_decomposed_rows(const posenc_view *table, const posenc_view
     for (int64_t a = 0; a < n_q; a++)
         for (int64_t b = 0; b < n_k; b++) {
             blend mix = blend_of(row_of(a, b, n_q, n_k), n, table->ne[1]);
-            const float *first = posenc_view_at(table, mix.first, 0, 0), *second = posenc_view_at(table, mix.second, 0, 0);
+            const float *first = posenc_view_at(table, mix.first, 0, 0),
+                        *second = posenc_view_at(table, mix.second, 0, 0);
             float *row = posenc_view_at(rows, b, a, 0);
             for (int64_t i = 0; i < rows->ne[0]; i++)
-                row[i] = mix.weight == 0.0 ? first[i]
-                                           : (float)((1.0 - mix.weight) * (double)first[i] + mix.weight * (double)second[i]);
+                row[i] = mix.weight == 0.0
+                             ? first[i]
+                             : (float)((1.0 - mix.weight) * (double)first[i] + mix.weight * (double)second[i]);
         }
     return POSENC_OK;
 }

@@ -1,5 +1,6 @@
-/* Exponential and logarithm in double for set-up calls that make many values: a float32 comes out right where double-double would
- * take a second. IEEE operations only, so every machine gets the same bits; the system's libm is not asked. */
+/* Exponential and logarithm in double for set-up calls that make many values: a float32 comes out right where
+ * double-double would take a second. IEEE operations only, so every machine gets the same bits; the system's libm is
+ * not asked. */
 #ifndef POSENC_ELEMENTARY_H
 #define POSENC_ELEMENTARY_H
 

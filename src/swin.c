@@ -62,8 +62,7 @@ static posenc_status check_pairs(const window *w, const posenc_bias_table *table
     return status;
 }
 
-posenc_status posenc_swin_bias(int64_t height, int64_t width, const posenc_bias_table *table,
-                               const posenc_view *bias) {
+posenc_status posenc_swin_bias(int64_t height, int64_t width, const posenc_bias_table *table, const posenc_view *bias) {
     window w;
     posenc_status status = make_window(height, width, &w);
     if (status == POSENC_OK)
@@ -102,7 +101,8 @@ posenc_status posenc_swin_v2_coords(int64_t height, int64_t width, int64_t train
     posenc_status status = make_window(height, width, &w);
     if (status != POSENC_OK)
         return status;
-    if (!is_side(trained_height - 1) || !is_side(trained_width - 1) || trained_height > MAX_SIDE || trained_width > MAX_SIDE)
+    if (!is_side(trained_height - 1) || !is_side(trained_width - 1) || trained_height > MAX_SIDE ||
+        trained_width > MAX_SIDE)
         return POSENC_ERR_SHAPE;
     if (coords == NULL)
         return POSENC_ERR_NULL;
@@ -139,7 +139,8 @@ posenc_status posenc_swin_v2_scale(const float *x, int64_t n, float *y) {
 
 /* ---- Gradient ---- */
 
-/* The sum over the pairs of one row of the table, which are as many as the window shifted by (down, right) shares with itself. */
+/* The sum over the pairs of one row of the table, which are as many as the window shifted by (down, right) shares with
+ * itself. */
 static double sum_of_pairs(const window *w, const posenc_view *ds, int64_t head, int64_t down, int64_t right) {
     int64_t y_begin = down > 0 ? down : 0, y_end = down < 0 ? w->height + down : w->height;
     int64_t x_begin = right > 0 ? right : 0, x_end = right < 0 ? w->width + right : w->width;

@@ -129,7 +129,9 @@ posenc_status posenc_index_t5(const posenc_t5_params *params, const posenc_index
     if (!params->bidirectional)
         fill(index, 1, INT32_MAX, 0);
     for (int64_t b = 0, nearest = 0; b < n; b++) {
-        int64_t next = b + 1 < side.exact ? b + 1 : b + 1 < n ? boundary(&side, b + 1 - side.exact) : INT32_MAX + (int64_t)1;
+        int64_t next = b + 1 < side.exact ? b + 1
+                       : b + 1 < n        ? boundary(&side, b + 1 - side.exact)
+                                          : INT32_MAX + (int64_t)1;
         fill(index, 1 - next, -nearest, b);
         if (params->bidirectional)
             fill(index, nearest > 1 ? nearest : 1, next - 1, n + b);

@@ -23,9 +23,7 @@ typedef struct backward_shape {
 
 enum { P, DP, S };
 
-static struct {
-    int input[3], dx, db, dsink;
-} operands; /* of the call being made */
+static struct { int input[3], dx, db, dsink; } operands; /* of the call being made */
 
 static void run_backward(const posenc_kernels *kernels, const kernel_call *call) {
     const backward_shape *s = call->shape;
@@ -123,7 +121,8 @@ typedef struct axes_shape {
 
 static void run_axes(const posenc_kernels *kernels, const kernel_call *call) {
     const axes_shape *s = call->shape;
-    posenc_add_axes_args args = {call_data(call, 0, 0), call_data(call, 1, 0), call_data(call, 2, 0), s->height, s->width};
+    posenc_add_axes_args args = {call_data(call, 0, 0), call_data(call, 1, 0), call_data(call, 2, 0), s->height,
+                                 s->width};
     kernels->add_axes(&args);
 }
 

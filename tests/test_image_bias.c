@@ -54,7 +54,8 @@ static void test_swin(void **state) {
                 int64_t row = swin_row(c.height, c.width, a, b);
                 assert_int_equal(index[a * c.n + b], row);
                 for (int64_t h = 0; h < c.n_heads; h++)
-                    truth_same_bits(truth_at(&bias.view, b, a, h, 0), table_at(&c, row, h), 1, "row %lld", (long long)row);
+                    truth_same_bits(truth_at(&bias.view, b, a, h, 0), table_at(&c, row, h), 1, "row %lld",
+                                    (long long)row);
             }
         truth_nothing_else_changed(&bias, 0, c.n, "bias");
         truth_tensor_free(&bias);
@@ -75,10 +76,11 @@ static void test_swin_gradient(void **state) {
         truth_ok(posenc_swin_gradient(c.height, c.width, &ds.view, &c.table));
         memset(sums, 0, sizeof sums);
         TRUTH_EACH(&ds.view, b, a, h, batch)
-            sums[swin_row(c.height, c.width, a, b) * c.n_heads + h] += (double)*truth_at(&ds.view, b, a, h, batch);
+        sums[swin_row(c.height, c.width, a, b) * c.n_heads + h] += (double)*truth_at(&ds.view, b, a, h, batch);
         for (int64_t i = 0; i < c.n_rows * c.n_heads; i++) {
             float want = (float)sums[i];
-            truth_same_bits(table_at(&c, i / c.n_heads, i % c.n_heads), &want, 1, "row %lld", (long long)(i / c.n_heads));
+            truth_same_bits(table_at(&c, i / c.n_heads, i % c.n_heads), &want, 1, "row %lld",
+                            (long long)(i / c.n_heads));
         }
         truth_nothing_changed(&ds, "ds");
         truth_tensor_free(&ds);
@@ -100,7 +102,8 @@ static void test_coords(void **state) {
         truth_ok(posenc_swin_v2_coords(side[0], side[1], trained[0], trained[1], coords));
         for (int64_t i = 0; i < 2 * (2 * side[0] - 1) * (2 * side[1] - 1); i++) {
             int axis = (int)(i % 2);
-            int64_t row = i / 2, wide = 2 * side[1] - 1, o = axis ? row % wide - (side[1] - 1) : row / wide - (side[0] - 1);
+            int64_t row = i / 2, wide = 2 * side[1] - 1,
+                    o = axis ? row % wide - (side[1] - 1) : row / wide - (side[0] - 1);
             double u = 8.0 * (double)o / (double)(trained[axis] - 1), want = copysign(log2(fabs(u) + 1.0) / 3.0, u);
             truth_close((double)coords[i], want, ulp(want), "coordinate %lld", (long long)i);
         }
@@ -109,7 +112,8 @@ static void test_coords(void **state) {
 
 static void test_sigmoid(void **state) {
     (void)state;
-    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e30f, -1e30f, 90.0f, -90.0f, 700.0f, -700.0f, FLT_MIN};
+    static const float special[] = {0.0f,   -0.0f, INFINITY, -INFINITY, NAN,     1e30f,
+                                    -1e30f, 90.0f, -90.0f,   700.0f,    -700.0f, FLT_MIN};
     float x[2000], y[2000];
     for (int i = 0; i < 2000; i++)
         x[i] = i < 12 ? special[i] : (float)truth_uniform(-120.0, 120.0) * (i % 3 ? 0.1f : 1.0f);
@@ -207,8 +211,8 @@ static void test_add(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_swin), truth_test(test_swin_gradient), truth_test(test_coords), truth_test(test_sigmoid),
-        truth_test(test_rows), truth_test(test_add),
+        truth_test(test_swin),    truth_test(test_swin_gradient), truth_test(test_coords),
+        truth_test(test_sigmoid), truth_test(test_rows),          truth_test(test_add),
     };
     return truth_run(tests);
 }

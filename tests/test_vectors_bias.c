@@ -11,7 +11,7 @@ enum { MAX_OFFSETS = 256 };
 
 /* A line of n_heads heads over offsets first .. -first. */
 static posenc_line symmetric_line(float *data, int64_t first, int64_t n_heads) {
-    return (posenc_line){data, first, 1 - 2 * first, n_heads, 1 - 2 * first};
+    return (posenc_line){data, first, 1 - 2 * first, n_heads, 1 - 2 * first, 0};
 }
 
 /* The bias [n_heads][n_q][n_k] that the score path makes of a line. */
@@ -92,7 +92,7 @@ static int check_c16(const example *e) {
     float kernel[MAX_VALUES], sigma = (float)value(e, "sigma"), p = (float)value(e, "p"), a = (float)value(e, "a");
     float log_line[MAX_OFFSETS], power_line[MAX_OFFSETS], rbf_line[2 * MAX_OFFSETS];
     int64_t n = (int64_t)value(e, "L");
-    posenc_line rbf = symmetric_line(rbf_line, 1 - n, 1), by_distance = {log_line, 0, n, 1, n};
+    posenc_line rbf = symmetric_line(rbf_line, 1 - n, 1), by_distance = {log_line, 0, n, 1, n, 0};
     truth_ok(posenc_line_rbf(&sigma, &rbf));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.line = &rbf;
@@ -113,7 +113,7 @@ static int check_c18(const example *e) {
     int n = floats(e, "distances", distances), n_heads = (int)value(e, "n_heads");
     for (int t = 0; t < n; t++) {
         float backwards[MAX_POSITIONS], forwards[MAX_POSITIONS];
-        posenc_line line = {backwards, -(int64_t)distances[t], 1, n_heads, 1};
+        posenc_line line = {backwards, -(int64_t)distances[t], 1, n_heads, 1, 0};
         truth_ok(posenc_line_sandwich(&sandwich, &line));
         line.first = -line.first;
         line.data = forwards;
@@ -129,7 +129,7 @@ static int check_c30(const example *e) {
     float bias[MAX_OFFSETS], amplitude = (float)value(e, "amplitude");
     double omega = value(e, "omega"), phi = value(e, "phi");
     int64_t n_k = (int64_t)value(e, "n_k");
-    posenc_line line = {bias, -(int64_t)value(e, "query"), n_k, 1, n_k};
+    posenc_line line = {bias, -(int64_t)value(e, "query"), n_k, 1, n_k, 0};
     truth_ok(posenc_line_cosine(&omega, &phi, &amplitude, &line));
     return match(e, bias, 0, (int)n_k);
 }
@@ -205,7 +205,7 @@ static int check_e04(const example *e) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     int64_t first, n;
     truth_ok(posenc_line_range(posenc_mask_none(), 0, n_q, n_k, &first, &n));
-    posenc_line line = {of_line, first, n, n_heads, n};
+    posenc_line line = {of_line, first, n, n_heads, n, 0};
     posenc_index_line index = {buckets, first, n, t5.num_buckets};
     posenc_bias_table table = {of_table, t5.num_buckets, n_heads, n_heads, 1};
     posenc_view view = posenc_view_dense(ds, POSENC_F32, n_k, n_q, n_heads, 1);

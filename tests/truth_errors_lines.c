@@ -7,7 +7,8 @@
 enum { N_HEADS = 3, N_OFFSETS = 11, N_ROWS = 5 };
 
 static const float bad_floats[] = {INFINITY, -INFINITY, NAN};
-static const double bad_doubles[] = {INFINITY, -INFINITY, NAN, POSENC_MAX_FREQUENCY * 1.001, -POSENC_MAX_FREQUENCY * 1.001};
+static const double bad_doubles[] = {INFINITY, -INFINITY, NAN, POSENC_MAX_FREQUENCY * 1.001,
+                                     -POSENC_MAX_FREQUENCY * 1.001};
 
 static float numbers[N_HEADS] = {0.5f, 0.25f, 1.0f};
 static double angles[N_HEADS] = {0.5, 0.25, 1.0};
@@ -19,7 +20,7 @@ static posenc_kerple kerple;
 
 /* A line in `out`, an index over its offsets, a table in `in`. */
 static void start(void) {
-    line = (posenc_line){out, -5, N_OFFSETS, N_HEADS, N_OFFSETS};
+    line = (posenc_line){out, -5, N_OFFSETS, N_HEADS, N_OFFSETS, 0};
     index_line = (posenc_index_line){rows, -5, N_OFFSETS, N_ROWS};
     table = (posenc_bias_table){in, N_ROWS, N_HEADS, N_HEADS, 1};
     kerple = (posenc_kerple){POSENC_KERPLE_LOG, numbers, numbers, 0.01f};
@@ -66,6 +67,8 @@ void test_lines(void **state) {
         line.stride = 0;
         REFUSED(POSENC_ERR_OFFSETS, n_offsets = bad_counts[i]);
     }
+    line.is_extended = 1;
+    REFUSED(POSENC_ERR_OFFSETS, n_offsets = 0);
 }
 
 /* ---- Parameters of lines ---- */
@@ -107,7 +110,7 @@ void test_kerple(void **state) {
     (void)state;
     static const float bad_mins[] = {0.0f, -0.01f, 1.001f, 1e-7f, INFINITY, NAN};
     float results[N_HEADS];
-    posenc_line good = {in, -5, N_OFFSETS, N_HEADS, N_OFFSETS};
+    posenc_line good = {in, -5, N_OFFSETS, N_HEADS, N_OFFSETS, 0};
     start();
 #define KERPLE_REFUSED(status, setting)                                                                                \
     do {                                                                                                               \
@@ -138,6 +141,10 @@ void test_kerple(void **state) {
     RETURNS(POSENC_ERR_STRIDE, posenc_kerple_gradient, &kerple, POSENC_CLAMPED_STOPS, &good, shifted(out, 1), out);
     RETURNS(POSENC_ERR_STRIDE, posenc_kerple_gradient, &kerple, POSENC_CLAMPED_STOPS, &good, out, shifted(out, 1));
     RETURNS(POSENC_ERR_NULL, posenc_alibi_gradient, &good, NULL);
+    good.is_extended = 1; /* what its ends took has no distance */
+    RETURNS(POSENC_ERR_OFFSETS, posenc_alibi_gradient, &good, out);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_kerple_gradient, &kerple, POSENC_CLAMPED_STOPS, &good, out, out);
+    good.is_extended = 0;
     RETURNS(POSENC_ERR_STRIDE, posenc_alibi_gradient, &good, shifted(out, 3));
     truth_ok(posenc_kerple_gradient(&kerple, POSENC_CLAMPED_STOPS, &good, results, results));
 }
@@ -148,11 +155,16 @@ void test_sandwich(void **state) {
         posenc_sandwich params;
         posenc_status want;
     } bad[] = {
-        {{0, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM},     {{-2, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM},
-        {{7, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM},     {{8194, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM},
-        {{INT64_MAX, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM}, {{INT64_MIN, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM},
-        {{8, 0.5, 0, 0}, POSENC_ERR_BASE},         {{8, INFINITY, 0, 0}, POSENC_ERR_BASE},
-        {{8, NAN, 0, 0}, POSENC_ERR_BASE},         {{8, 1e4, 2, 0}, POSENC_ERR_SHAPE},
+        {{0, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM},
+        {{-2, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM},
+        {{7, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM},
+        {{8194, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM},
+        {{INT64_MAX, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM},
+        {{INT64_MIN, 1e4, 0, 0}, POSENC_ERR_HEAD_DIM},
+        {{8, 0.5, 0, 0}, POSENC_ERR_BASE},
+        {{8, INFINITY, 0, 0}, POSENC_ERR_BASE},
+        {{8, NAN, 0, 0}, POSENC_ERR_BASE},
+        {{8, 1e4, 2, 0}, POSENC_ERR_SHAPE},
         {{8, 1e4, -1, 0}, POSENC_ERR_SHAPE},
     };
     start();
@@ -220,8 +232,9 @@ void test_bias_tables(void **state) {
 void test_buckets(void **state) {
     (void)state;
     static const posenc_t5_params bad[] = {
-        {1, 128, 0}, {0, 128, 0}, {-1, 128, 0}, {3, 128, 1}, {4097, 10000, 0}, {INT64_MIN, 128, 1}, {INT64_MAX, 128, 0},
-        {32, 16, 0}, {32, 8, 1},  {32, 0, 1},   {32, -1, 0}, {32, ((int64_t)1 << 30) + 1, 0}, {32, INT64_MAX, 0},
+        {1, 128, 0},         {0, 128, 0}, {-1, 128, 0}, {3, 128, 1}, {4097, 10000, 0}, {INT64_MIN, 128, 1},
+        {INT64_MAX, 128, 0}, {32, 16, 0}, {32, 8, 1},   {32, 0, 1},  {32, -1, 0},      {32, ((int64_t)1 << 30) + 1, 0},
+        {32, INT64_MAX, 0},
     };
     const posenc_t5_params good = POSENC_T5_DECODER;
     static const int64_t bad_sizes[] = {-1, ((int64_t)1 << 29) + 1, INT64_MIN, INT64_MAX};
@@ -434,7 +447,7 @@ void test_gradients(void **state) {
     RETURNS(POSENC_ERR_MASK, posenc_softmax_backward, &params, &p, &p, &p, &dx, NULL, NULL, all);
 
     start();
-    line = (posenc_line){out, 0, 4, TOKENS, 4};
+    line = (posenc_line){out, 0, 4, TOKENS, 4, 0};
     RETURNS(POSENC_ERR_MASK, posenc_line_gradient, &params, &p, &line);
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     RETURNS(POSENC_ERR_NULL, posenc_line_gradient, NULL, &p, &line);

@@ -1,9 +1,9 @@
 /* posenc/alibi.h - attention with linear biases (arXiv 2108.12409; FORMULAS C.2, C.3).
  *
- * Head h adds -slope_h * |i_abs - j| to the score of query i and key j, i_abs = q_off + i. On the keys a causal
- * model may see (j <= i_abs) this is the paper's slope_h * (j - i_abs). softmax.h applies it from the slopes alone, without
- * ever storing it; posenc_logits with x NULL writes it out. Where ALiBi is to be added up with other biases of the offset, or
- * where other code needs it, it is a line, or a single row for all queries.
+ * Head h adds -slope_h * |i_abs - j| to the score of query i and key j, i_abs = q_off + i. On the keys a causal model
+ * may see (j <= i_abs) this is the paper's slope_h * (j - i_abs). softmax.h applies it from the slopes alone, without
+ * ever storing it; posenc_logits with x NULL writes it out. Where ALiBi is to be added up with other biases of the
+ * offset, or where other code needs it, it is a line, or a single row for all queries.
  *
  * Example: 32 heads, decoding behind a cache: the newest of 4096 keys has bias 0
  *
@@ -38,12 +38,13 @@ POSENC_API posenc_status posenc_alibi_slopes_plain(int64_t n_heads, double max_b
  * slopes[line->n_heads], finite. */
 POSENC_API posenc_status posenc_line_alibi(const float *slopes, const posenc_line *line);
 
-/* One row for all queries: the symmetric bias plus slope_h * i_abs, which cancels in a causal softmax. The probabilities are
- * the same, the logits are not: not to be used with sinks, for logits that are handed on, or where keys follow the query.
+/* One row for all queries: the symmetric bias plus slope_h * i_abs, which cancels in a causal softmax. The
+ * probabilities are the same, the logits are not: not to be used with sinks, for logits that are handed on, or where
+ * keys follow the query.
  *
  *     POSENC_ONE_ROW_FROM_FIRST   slope_h * j                  (the official code)
  *     POSENC_ONE_ROW_FROM_LAST    slope_h * (j - (n_k - 1))    (MPT)
- *     POSENC_ONE_ROW_COUNTED      slope_h * (real keys before j), 0 for padded keys (BLOOM), by keep[n_batch][n_k], nonzero where the key is real
+ *     POSENC_ONE_ROW_COUNTED      slope_h * (real keys before j), 0 for padded keys (BLOOM)
  */
 typedef enum posenc_one_row {
     POSENC_ONE_ROW_UNSET = 0,
@@ -52,8 +53,9 @@ typedef enum posenc_one_row {
     POSENC_ONE_ROW_COUNTED
 } posenc_one_row;
 
-/* bias: f32 [n_k, 1, n_heads, n_batch], n_k at most 2^30; as it stands it is posenc_score_params' bias. slopes[n_heads], finite.
- * keep is read by COUNTED only. */
+/* bias: f32 [n_k, 1, n_heads, n_batch], n_k at most 2^30; as it stands it is posenc_score_params' bias.
+ * slopes[n_heads], finite.
+ * keep[n_batch][n_k], nonzero where the key is real, is read by COUNTED only. */
 POSENC_API posenc_status posenc_alibi_one_row(const float *slopes, posenc_one_row form, const uint8_t *keep,
                                               const posenc_view *bias);
 

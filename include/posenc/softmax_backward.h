@@ -1,5 +1,5 @@
-/* posenc/softmax_backward.h - gradients through the score path (FORMULAS E.4 - E.6). dX is the gradient of a scalar loss with
- * respect to X.
+/* posenc/softmax_backward.h - gradients through the score path (FORMULAS E.4 - E.6). dX is the gradient of a scalar
+ * loss with respect to X.
  *
  * Softmax, with p the probabilities that posenc_softmax gave and l its logits:
  *
@@ -8,11 +8,12 @@
  *     db_j = bias_slope_h dl_j                                what a bias gets: bias tensors, lines
  *     dx_j = scale (1 - tanh^2(scale s_j / cap)) dl_j         without a cap, scale dl_j
  *
- * In float32, g summed in double in the order of softmax.h (products joining by fma) and rounded once; so the bits do not depend
- * on instruction set or split. |error| <= 2e-6 p_j max |dp| times bias_slope or scale; with a cap, 4e-6 for dx.
+ * In float32, g summed in double in the order of softmax.h (products joining by fma) and rounded once; so the bits do
+ * not depend on instruction set or split. |error| <= 2e-6 p_j max |dp| times bias_slope or scale; with a cap, 4e-6 for
+ * dx.
  *
- * From there: a bias line's gradient is the sum of db over each diagonal, and everything that a line was made of has its gradient
- * from that of the line.
+ * From there: a bias line's gradient is the sum of db over each diagonal, and everything that a line was made of has
+ * its gradient from that of the line.
  *
  * Example: causal attention with T5's bias; buckets as in line.h
  *
@@ -37,7 +38,8 @@
 extern "C" {
 #endif
 
-/* p, dp, dx: [n_k, n_q, n_heads, n_batch], f32; rows and params as for posenc_softmax. dx may be the view of dp or of p.
+/* p, dp, dx: [n_k, n_q, n_heads, n_batch], f32; rows and params as for posenc_softmax. dx may be the view of dp or of
+ * p.
  *   s    the scores s_j of softmax.h, relative terms added; needed with a cap, else not read
  *   db   NULL, or where db goes; apart from dx, and the view of dp, p or s, or apart from them
  *   dsink_rows  NULL, or [all rows]: -p_sink g of each row of the range, p_sink = 1 - sum p; posenc_sink_gradient adds them up
@@ -50,30 +52,34 @@ POSENC_API posenc_status posenc_softmax_backward(const posenc_score_params *para
 POSENC_API posenc_status posenc_sink_gradient(const float *dsink_rows, int64_t n_q, int64_t n_heads, int64_t n_batch,
                                               float *dsinks);
 
-/* gradient_h[o] = sum of ds over the queries and keys of offset o, ds: [n_k, n_q, n_heads, n_batch], f32. Summed in double,
- * ascending by batch, then (for a line of stride 0) head, then query, then key, and rounded once. Of params, q_off or q_pos and k_pos
- * are used; offsets that the line does not have are left out, so that a long line can be made in parts. With q_pos, ds is read once for every
- * 4096 offsets. */
+/* gradient_h[o] = sum of ds over the queries and keys of offset o, ds: [n_k, n_q, n_heads, n_batch], f32. Summed in
+ * double, ascending by batch, then (for a line of stride 0) head, then query, then key, and rounded once. Of params,
+ * q_off or q_pos and k_pos are used. Offsets beyond a line that is extended go to its ends; beyond another they are
+ * left out, so that a long line can be made in parts. With q_pos, ds is read once for every 4096 offsets. */
 POSENC_API posenc_status posenc_line_gradient(const posenc_score_params *params, const posenc_view *ds,
                                               const posenc_line *gradient);
 
 /* ---- From the gradient of a line to that of what it was made of: sums in double, ascending by offset, rounded once ---- */
 
-/* table[r][h] = scale * sum of the line's gradient over the offsets whose index is r; 0 for a row that none has. T5, clipped scalars. */
+/* table[r][h] = scale * sum of the line's gradient over the offsets whose index is r; 0 for a row that none has. T5,
+ * clipped scalars. */
 POSENC_API posenc_status posenc_table_gradient(const posenc_index_line *index, const posenc_line *gradient, float scale,
                                                const posenc_bias_table *table);
 
-/* slopes[h] = -sum |o| gradient_h[o]: learned ALiBi slopes. */
+/* slopes[h] = -sum |o| gradient_h[o]: learned ALiBi slopes. Here and for KERPLE the line is not extended
+ * (POSENC_ERR_OFFSETS). */
 POSENC_API posenc_status posenc_alibi_gradient(const posenc_line *gradient, float *slopes);
 
-/* What a parameter beyond its clamp gets: its gradient all the same, as in KERPLE's code, which overwrites the parameter; or 0. */
+/* What a parameter beyond its clamp gets: its gradient all the same, as in KERPLE's code, which overwrites the
+ * parameter; or 0. */
 typedef enum posenc_clamped { POSENC_CLAMPED_PASSES = 0, POSENC_CLAMPED_STOPS } posenc_clamped;
 
 /* Gradients of p[n_heads] and a[n_heads]. */
 POSENC_API posenc_status posenc_kerple_gradient(const posenc_kerple *kerple, posenc_clamped clamped,
                                                 const posenc_line *gradient, float *dp, float *da);
 
-/* Swin: table[r][h] = sum of ds over batch, query and key, ascending; ds: f32 [n, n, n_heads, n_batch] with n = height * width. */
+/* Swin: table[r][h] = sum of ds over batch, query and key, ascending; ds: f32 [n, n, n_heads, n_batch] with n = height
+ * * width. */
 POSENC_API posenc_status posenc_swin_gradient(int64_t height, int64_t width, const posenc_view *ds,
                                               const posenc_bias_table *table);
 

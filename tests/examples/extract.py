@@ -22,8 +22,8 @@ GIVEN = {
     'integer.h': 'static float memory[4 * 16]; int32_t positions[4] = {0, 1, 2, 7};',
     'learned.h': 'static uint16_t weights[514 * 768]; static float data[4 * 768]; int64_t ids[4] = {0, 1, 2, 511}; '
                  'posenc_view x = posenc_view_dense(data, POSENC_F32, 768, 4, 1, 1);',
-    'line.h': 'int64_t n_heads = 2; static int32_t bucket_data[1024]; '
-              'static float table_data[32 * 2], line_data[2 * 1024], scores[2 * 1024 * 1024];',
+    'line.h': 'int64_t n_heads = 2; static int32_t bucket_data[129]; '
+              'static float table_data[32 * 2], line_data[2 * 129], scores[2 * 1024 * 1024];',
     'line_functions.h': 'int64_t n_heads = 2; static float line_data[2 * 1024], p[2] = {1.0f, 0.5f}, a[2] = {0.1f, 1.0f};',
     'random.h': 'static float weights[512 * 768];',
     'rope.h': 'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
@@ -35,7 +35,7 @@ GIVEN = {
                           'static float line_data[128], gradient_data[128], table_data[64]; '
                           'static float probabilities[2 * 64 * 64], gradients[2 * 64 * 64]; '
                           'posenc_index_line buckets = {bucket_data, -63, 64, 32}; '
-                          'posenc_line line = {line_data, -63, 64, 2, 64}, line_gradient = {gradient_data, -63, 64, 2, 64}; '
+                          'posenc_line line = {line_data, -63, 64, 2, 64, 0}, line_gradient = {gradient_data, -63, 64, 2, 64, 0}; '
                           'posenc_bias_table table_gradient = {table_data, 32, 2, 2, 1};',
 }
 NO_EXAMPLE = {'isa.h', 'mask.h', 'posenc.h', 'position_ids.h', 'rope_scaling.h', 'types.h', 'version.h'}
