@@ -331,6 +331,8 @@ int main(void) {
         ROWS(test_relative_tables), ROWS(test_relative_lines),
         ROWS(test_fire_params),     ROWS(test_cope_params),
         ROWS(test_attention_params),
+        ROWS(test_analysis_of_rows), ROWS(test_analysis_of_frequencies),
+        ROWS(test_costs),
         ROWS(test_lines),           ROWS(test_line_parameters),
         ROWS(test_kerple),          ROWS(test_sandwich),
         ROWS(test_bias_tables),     ROWS(test_buckets),

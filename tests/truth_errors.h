@@ -109,4 +109,8 @@ void test_tables(void **state);
 void test_conv(void **state);
 void test_more_positions(void **state);
 
+void test_analysis_of_rows(void **state);
+void test_analysis_of_frequencies(void **state);
+void test_costs(void **state);
+
 #endif

@@ -27,6 +27,7 @@
  *   image_bias.h    Swin's bias, decomposed relative positions
  *   softmax.h       scale, soft cap, every bias and mask, sinks and softmax in one call
  *   softmax_backward.h  gradients of scores, biases and their parameters
+ *   analysis.h      similarities, frequencies and costs of encodings
  *
  * Rules that hold for every call:
  *
@@ -46,6 +47,7 @@
 #define POSENC_POSENC_H
 
 #include <posenc/alibi.h>
+#include <posenc/analysis.h>
 #include <posenc/angles.h>
 #include <posenc/attention.h>
 #include <posenc/conv.h>

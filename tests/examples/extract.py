@@ -13,6 +13,7 @@ import sys
 # What a header's example takes for granted, in C, and the headers that have none.
 GIVEN = {
     'alibi.h': 'static float slopes[32], bias_data[32 * 4096], scores[32 * 4096];',
+    'analysis.h': 'static float encoding[64 * 128], matrix[128 * 128];',
     'angles.h': '',
     'attention.h': 'int64_t n_q = 4; static float queries[8 * 4 * 64], keys[2 * 4 * 64], values[2 * 4 * 64], out[8 * 4 * 64], '
                    'scratch[1 << 16];',
