@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "angles.h"
+#include "panels.h"
 #include "view.h"
 
 #define TWO_PI 6.283185307179586
@@ -29,10 +30,10 @@ static const float *row_of(const posenc_view *e, int64_t p) {
     return posenc_view_at(e, p, 0, 0);
 }
 
-/* Channels that one chain of fma adds up. */
+/* Channels that one chain of fma adds up: a panel of so many fits the stack. */
 enum { CHAIN = 256 };
 
-/* The sums of the chains, added up in order. */
+/* The sums of the chains, added up in order: one product of those that dot_rows makes. */
 static double dot(const float *a, const float *b, int64_t n) {
     float total = 0.0f;
     for (int64_t first = 0; first < n; first += CHAIN) {
@@ -53,8 +54,83 @@ static float quotient(double product, double norms, double eps) {
     return denominator == 0.0 ? 0.0f : (float)(product / denominator);
 }
 
-/* Columns whose norms wait on the stack while the rows go by. */
-enum { COLUMNS = 64 };
+/* Rows whose norms wait on the stack while panels of columns go by, and rows whose products with a panel do. */
+enum { ROWS_AT_ONCE = 1024, ROWS_AT_A_TIME = 32 };
+
+/* What the loops below share: rows first_row .. against columns first .. of one panel. */
+typedef struct similarity_block {
+    const posenc_kernels *kernels;
+    const posenc_view *e, *similarity;
+    int64_t first_row, n_rows;
+    int64_t first, n;
+} similarity_block;
+
+static float *result_of(const similarity_block *b, int64_t row) {
+    return (float *)posenc_view_at(b->similarity, b->first_row + row, 0, 0) + b->first;
+}
+
+/* Products of the rows with a packed panel of n_channels channels: written, or added to what earlier channels gave. */
+static void add_chains(const similarity_block *b, const float *panel, int64_t first_channel, int64_t n_channels) {
+    float chains[ROWS_AT_A_TIME][POSENC_PANEL];
+    for (int64_t row = 0; row < b->n_rows; row += ROWS_AT_A_TIME) {
+        int64_t n_rows = b->n_rows - row < ROWS_AT_A_TIME ? b->n_rows - row : ROWS_AT_A_TIME;
+        posenc_dot_rows_args args = {
+            .x = row_of(b->e, b->first_row + row) + first_channel,
+            .x_type = POSENC_F32,
+            .x_stride = (ptrdiff_t)b->e->nb[1],
+            .panels = panel,
+            .y = chains[0],
+            .y_stride = sizeof chains[0],
+            .dim = (size_t)n_channels,
+            .n_x = (size_t)n_rows,
+            .n_rows = (size_t)b->n,
+        };
+        b->kernels->dot_rows(&args);
+        for (int64_t i = 0; i < n_rows; i++) {
+            float *out = result_of(b, row + i);
+            for (int64_t k = 0; k < b->n; k++)
+                out[k] = first_channel == 0 ? chains[i][k] : out[k] + chains[i][k];
+        }
+    }
+}
+
+static void multiply(const similarity_block *b) {
+    float panel[CHAIN * POSENC_PANEL];
+    posenc_view columns = *b->e;
+    columns.ne[1] = b->n;
+    for (int64_t c = 0; c < b->e->ne[0]; c += CHAIN) {
+        columns.ne[0] = b->e->ne[0] - c < CHAIN ? b->e->ne[0] - c : CHAIN;
+        columns.data = (float *)(uintptr_t)(row_of(b->e, b->first) + c);
+        posenc_panels_pack(&columns, 0, 0, panel);
+        add_chains(b, panel, c, columns.ne[0]);
+    }
+}
+
+/* Products become similarities; without channels there are none. */
+static void divide(const similarity_block *b, const double *norms, double eps) {
+    double column_norms[POSENC_PANEL];
+    int64_t dim = b->e->ne[0];
+    for (int64_t k = 0; k < b->n; k++)
+        column_norms[k] = norm(row_of(b->e, b->first + k), dim);
+    for (int64_t row = 0; row < b->n_rows; row++) {
+        float *out = result_of(b, row);
+        for (int64_t k = 0; k < b->n; k++)
+            out[k] = quotient(dim > 0 ? (double)out[k] : 0.0, norms[row] * column_norms[k], eps);
+    }
+}
+
+/* Rows of the matrix, panel by panel of its columns. */
+static void make_rows(similarity_block *b, double eps) {
+    double norms[ROWS_AT_ONCE];
+    for (int64_t row = 0; row < b->n_rows; row++)
+        norms[row] = norm(row_of(b->e, b->first_row + row), b->e->ne[0]);
+    int64_t n = b->e->ne[1];
+    for (b->first = 0; b->first < n; b->first += POSENC_PANEL) {
+        b->n = n - b->first < POSENC_PANEL ? n - b->first : POSENC_PANEL;
+        multiply(b);
+        divide(b, norms, eps);
+    }
+}
 
 posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const posenc_view *similarity,
                                        posenc_rows rows) {
@@ -65,7 +141,7 @@ posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const p
         status = posenc_require_f32(similarity);
     if (status != POSENC_OK)
         return status;
-    int64_t dim = e->ne[0], n = e->ne[1];
+    int64_t n = e->ne[1];
     if (similarity->ne[0] != n || similarity->ne[1] != n || similarity->ne[2] > 1 || similarity->ne[3] > 1)
         return POSENC_ERR_SHAPE;
     if (!is_size(eps))
@@ -75,18 +151,10 @@ posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const p
         status = posenc_check_rows(&rows, n);
     if (status != POSENC_OK || posenc_view_count(similarity) == 0)
         return status;
-    for (int64_t first = 0; first < n; first += COLUMNS) {
-        int64_t n_columns = n - first < COLUMNS ? n - first : COLUMNS;
-        double norms[COLUMNS];
-        for (int64_t b = 0; b < n_columns; b++)
-            norms[b] = norm(row_of(e, first + b), dim);
-        for (int64_t a = rows.begin; a < rows.end; a++) {
-            const float *row = row_of(e, a);
-            float *out = (float *)posenc_view_at(similarity, a, 0, 0) + first;
-            double own = norm(row, dim);
-            for (int64_t b = 0; b < n_columns; b++)
-                out[b] = quotient(dot(row, row_of(e, first + b), dim), own * norms[b], eps);
-        }
+    similarity_block b = {.kernels = posenc_active_kernels(), .e = e, .similarity = similarity};
+    for (b.first_row = rows.begin; b.first_row < rows.end; b.first_row += b.n_rows) {
+        b.n_rows = rows.end - b.first_row < ROWS_AT_ONCE ? rows.end - b.first_row : ROWS_AT_ONCE;
+        make_rows(&b, eps);
     }
     return POSENC_OK;
 }
