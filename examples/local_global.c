@@ -30,12 +30,12 @@ static void encode(void) {
     posenc_sinusoidal_params params = POSENC_SINUSOIDAL_DEFAULTS;
     params.layout = POSENC_SINUSOIDAL_INTERLEAVED;
     params.dim = DIM;
-    posenc_sinusoidal *pe;
+    posenc_encoding *pe;
     check(posenc_sinusoidal_create(&params, &pe));
     posenc_view rows = posenc_view_dense(x, POSENC_F32, DIM, TOKENS, 1, 1);
-    check(posenc_sinusoidal_write(pe, block, &rows));
-    check(posenc_sinusoidal_add(pe, place, &rows));
-    posenc_sinusoidal_free(pe);
+    check(posenc_encoding_write(pe, block, &rows));
+    check(posenc_encoding_add(pe, place, &rows));
+    posenc_encoding_free(pe);
 }
 
 static int is_seen(int i, int j) {
