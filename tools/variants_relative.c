@@ -63,14 +63,11 @@ void weighted_rows_case(variant_check *check, const variant_case *at) {
     compare_outputs(check, n_outputs, POSENC_F32, at);
 }
 
-/* Up to 20 rows of n channels, which share them. */
+/* Up to a panel of rows of n channels, at most MOST_CHANNELS, which share them. */
 void pack_rows_case(variant_check *check, const variant_case *at) {
-    size_t dim = at->n > 256 ? 256 : at->n, n_rows = 1 + at->choices % 40;
-    size_t n_outputs = 2 * MARGIN + at->offset + (n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL * dim;
-    if (n_outputs > ROOM) {
-        n_rows = 1;
-        n_outputs = 2 * MARGIN + at->offset + POSENC_PANEL * dim;
-    }
+    enum { MOST_CHANNELS = 128 };
+    size_t dim = at->n < MOST_CHANNELS ? at->n : MOST_CHANNELS, n_rows = 1 + at->choices % POSENC_PANEL;
+    size_t n_outputs = 2 * MARGIN + at->offset + POSENC_PANEL * dim;
     posenc_dtype type = (posenc_dtype)((at->choices >> 8) % 3);
     fill_typed(room.x, at->offset + n_rows + dim, type, check->random, at->is_hostile);
     fill_outputs(n_outputs, POSENC_F32, check->random);
