@@ -13,7 +13,7 @@ static void open_backward(bench_job *base) {
         .dp = job->weight,
         .dx = bench_floats(base, job->n),
         .n = job->n,
-        .end = job->n,
+        .seen.end = job->n,
         .scale = 0.125f,
         .bias_slope = 1.0f,
     };

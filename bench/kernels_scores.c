@@ -14,7 +14,7 @@ static void open_softmax(bench_job *base) {
         .x = job->x,
         .y = bench_floats(base, job->n),
         .n = job->n,
-        .end = job->n,
+        .seen.end = job->n,
         .position = (int32_t)job->n - 1,
         .scale = 0.125f,
         .slope = 8.0f / (float)job->n,
@@ -30,7 +30,7 @@ static void fill_softmax(bench_job *base) {
 
 static void plain_softmax_row(bench_job *base) {
     const posenc_softmax_row_args *a = &((kernel_job *)base)->args.softmax_row;
-    plain_softmax(a->x, a->y, a->n, a->end, a->position, a->scale, a->slope);
+    plain_softmax(a->x, a->y, a->n, a->seen.end, a->position, a->scale, a->slope);
 }
 
 static void limit_softmax(bench_job *base) {

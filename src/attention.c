@@ -150,18 +150,19 @@ static void begin_unit(unit *u, int64_t number, float *scratch) {
 
 /* The score path's arguments for keys first .. first + n - 1 of a row: everything that counts keys, counted from there. */
 static void narrow(posenc_softmax_row_args *args, size_t first, size_t n) {
-    size_t end = args->end < first + n ? args->end : first + n, begin = args->begin > first ? args->begin : first;
-    size_t hole_begin = args->hole_begin > begin ? args->hole_begin : begin;
-    size_t hole_end = args->hole_end < end ? args->hole_end : end;
+    size_t end = args->seen.end < first + n ? args->seen.end : first + n,
+           begin = args->seen.begin > first ? args->seen.begin : first;
+    size_t hole_begin = args->seen.hole_begin > begin ? args->seen.hole_begin : begin;
+    size_t hole_end = args->seen.hole_end < end ? args->seen.hole_end : end;
     if (hole_begin < hole_end && hole_begin == begin) /* as in src/scores.c */
         begin = hole_end;
     else if (hole_begin < hole_end && hole_end == end)
         end = hole_begin;
     int has_hole = hole_begin < hole_end && begin < hole_begin && hole_end < end, sees = begin < end;
-    args->begin = sees ? begin - first : 0;
-    args->end = sees ? end - first : 0;
-    args->hole_begin = has_hole ? hole_begin - first : 0;
-    args->hole_end = has_hole ? hole_end - first : 0;
+    args->seen.begin = sees ? begin - first : 0;
+    args->seen.end = sees ? end - first : 0;
+    args->seen.hole_begin = has_hole ? hole_begin - first : 0;
+    args->seen.hole_end = has_hole ? hole_end - first : 0;
     args->n = n;
     args->position -= args->k_pos == NULL ? (int32_t)first : 0;
     args->k_pos += args->k_pos != NULL ? first : 0;
@@ -188,16 +189,16 @@ static int find_bounds(unit *u, size_t first, size_t n, size_t *begin, size_t *e
     for (int64_t pair = 0; pair < u->n; pair++) {
         posenc_softmax_row_args args;
         row_args(u, pair, first, n, &args);
-        int has_hole = args.hole_begin < args.hole_end;
-        u->begin[pair] = (int32_t)args.begin;
-        u->end[pair] = (int32_t)(has_hole ? args.hole_begin : args.end);
-        u->next_begin[pair] = (int32_t)(has_hole ? args.hole_end : 0);
-        u->next_end[pair] = (int32_t)(has_hole ? args.end : 0);
+        int has_hole = args.seen.hole_begin < args.seen.hole_end;
+        u->begin[pair] = (int32_t)args.seen.begin;
+        u->end[pair] = (int32_t)(has_hole ? args.seen.hole_begin : args.seen.end);
+        u->next_begin[pair] = (int32_t)(has_hole ? args.seen.hole_end : 0);
+        u->next_end[pair] = (int32_t)(has_hole ? args.seen.end : 0);
         u->has_hole |= has_hole;
-        if (args.begin == args.end)
+        if (args.seen.begin == args.seen.end)
             continue;
-        *begin = args.begin < *begin ? args.begin : *begin;
-        *end = args.end > *end ? args.end : *end;
+        *begin = args.seen.begin < *begin ? args.seen.begin : *begin;
+        *end = args.seen.end > *end ? args.seen.end : *end;
     }
     return *begin < *end;
 }

@@ -206,10 +206,10 @@ static void set_bounds(posenc_softmax_row_args *args, int64_t begin, int64_t hol
     }
     if (begin >= end)
         begin = end = 0;
-    args->begin = (size_t)begin;
-    args->hole_begin = (size_t)hole_begin;
-    args->hole_end = (size_t)hole_end;
-    args->end = (size_t)end;
+    args->seen.begin = (size_t)begin;
+    args->seen.hole_begin = (size_t)hole_begin;
+    args->seen.hole_end = (size_t)hole_end;
+    args->seen.end = (size_t)end;
 }
 
 static void set_mask(const posenc_score_params *params, posenc_score_place at, posenc_softmax_row_args *args) {

@@ -417,7 +417,7 @@ static void hash_softmax_row(sweep *s) {
                 .x = x,
                 .y = y,
                 .n = n,
-                .end = round % 3 == 0 ? n : (size_t)(next(s) % (n + 1)),
+                .seen.end = round % 3 == 0 ? n : (size_t)(next(s) % (n + 1)),
                 .form = round % 8 < 4 ? POSENC_PROBABILITIES : (posenc_softmax_form)(round % 3),
                 .position = query,
                 .scale = (float)even(s, 1.0),
@@ -425,7 +425,7 @@ static void hash_softmax_row(sweep *s) {
                 .sink = round % 5 == 0 ? 0.5f : -INFINITY,
             };
             if (round >= 48) {
-                args.begin = args.end / 3;
+                args.seen.begin = args.seen.end / 3;
                 args.cap = round % 7 == 0 ? 0.0f : 30.0f;
                 args.inv_cap = round % 7 == 0 ? 0.0f : 1.0f / 30.0f;
                 args.line = (posenc_float_line){line, -query, (int32_t)n - 1 - query};
@@ -614,16 +614,16 @@ static void hash_softmax_backward(sweep *s) {
                 .dx = dx,
                 .db = round % 2 ? db : NULL,
                 .n = n,
-                .end = round % 5 == 0 ? n : (size_t)(next(s) % (n + 1)),
+                .seen.end = round % 5 == 0 ? n : (size_t)(next(s) % (n + 1)),
                 .scale = (float)even(s, 1.0),
                 .inv_cap = 0.05f,
                 .bias_slope = 0.3f,
                 .dsink = &dsink,
             };
-            args.begin = args.end / 3;
-            if (args.begin + 4 < args.end && round % 6 == 0) {
-                args.hole_begin = args.begin + 1;
-                args.hole_end = args.end - 2;
+            args.seen.begin = args.seen.end / 3;
+            if (args.seen.begin + 4 < args.seen.end && round % 6 == 0) {
+                args.seen.hole_begin = args.seen.begin + 1;
+                args.seen.hole_end = args.seen.end - 2;
             }
             s->kernels->softmax_backward(&args);
             hash_floats(s, dx, n);

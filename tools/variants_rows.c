@@ -104,13 +104,13 @@ static void some_bounds(const variant_case *at, posenc_softmax_row_args *args) {
                 cuts[j] = cuts[j + 1];
                 cuts[j + 1] = larger;
             }
-    args->end = at->choices & 1 ? at->n : cuts[2];
-    args->begin = at->choices & 2 ? 0 : cuts[0];
-    if (args->begin == args->end)
-        args->begin = args->end = 0;
-    if (at->choices & 4 && args->begin < cuts[1] && cuts[1] < args->end) {
-        args->hole_begin = args->begin + (cuts[1] - args->begin) / 2;
-        args->hole_end = cuts[1];
+    args->seen.end = at->choices & 1 ? at->n : cuts[2];
+    args->seen.begin = at->choices & 2 ? 0 : cuts[0];
+    if (args->seen.begin == args->seen.end)
+        args->seen.begin = args->seen.end = 0;
+    if (at->choices & 4 && args->seen.begin < cuts[1] && cuts[1] < args->seen.end) {
+        args->seen.hole_begin = args->seen.begin + (cuts[1] - args->seen.begin) / 2;
+        args->seen.hole_end = cuts[1];
     }
 }
 
@@ -165,10 +165,7 @@ void softmax_backward_case(variant_check *check, const variant_case *at) {
         .dx = room.expected + first,
         .db = at->choices >> 5 & 1 ? room.expected + db : NULL,
         .n = n,
-        .begin = seen.begin,
-        .hole_begin = seen.hole_begin,
-        .hole_end = seen.hole_end,
-        .end = seen.end,
+        .seen = seen.seen,
         .scale = at->choices >> 6 & 1 ? 0.125f : 8.0f,
         .inv_cap = 1.0f / 30.0f,
         .bias_slope = 0.5f,

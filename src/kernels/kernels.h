@@ -187,17 +187,22 @@ typedef struct posenc_relative_line {
 
 typedef enum posenc_softmax_form { POSENC_PROBABILITIES, POSENC_EXPONENTIALS, POSENC_LOGITS } posenc_softmax_form;
 
-/* One row of softmax.h. Seen are the keys begin <= j < end but hole_begin <= j < hole_end, where begin <= hole_begin < hole_end
- * <= end <= n; without a hole both are 0, and if nothing is seen begin and end are too. Keys that are not seen become 0, or
- * -inf for logits. x may equal y, and may be NULL for zeros. The offset of key j is j - position, or k_pos[j] - position; with
- * k_pos only offsets lowest .. highest are seen. Index lines cover every offset that is seen. */
+/* Keys that a query sees: begin <= j < end but hole_begin <= j < hole_end, where begin <= hole_begin < hole_end <= end; without
+ * a hole both are 0, and if nothing is seen begin and end are too. */
+typedef struct posenc_seen {
+    size_t begin, hole_begin, hole_end, end;
+} posenc_seen;
+
+/* One row of softmax.h. Keys that are not seen become 0, or -inf for logits. x may equal y, and may be NULL for zeros. The offset
+ * of key j is j - position, or k_pos[j] - position; with k_pos only offsets lowest .. highest are seen. Index lines cover
+ * every offset that is seen. */
 typedef struct posenc_softmax_row_args {
     const void *x;
     void *y;
     posenc_dtype x_type, y_type;
     posenc_softmax_form form;
     size_t n;
-    size_t begin, hole_begin, hole_end, end;
+    posenc_seen seen;
     int32_t position;
     const int32_t *k_pos;
     int32_t lowest, highest;
@@ -226,7 +231,7 @@ typedef struct posenc_softmax_backward_args {
     const float *p, *dp, *s;
     float *dx, *db;
     size_t n;
-    size_t begin, hole_begin, hole_end, end;
+    posenc_seen seen;
     float scale, inv_cap, bias_slope;
     float *dsink;
 } posenc_softmax_backward_args;

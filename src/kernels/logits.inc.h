@@ -6,7 +6,15 @@
 typedef posenc_softmax_row_args row;
 
 /* What the logits of a row are made of. The common kinds have loops of their own. */
-typedef enum logit_kind { SCALED, WITH_ALIBI, WITH_LINE, WITH_CONSTANT, WITH_BIAS, WITH_QUERY_TERM, WITH_ANYTHING } logit_kind;
+typedef enum logit_kind {
+    SCALED,
+    WITH_ALIBI,
+    WITH_LINE,
+    WITH_CONSTANT,
+    WITH_BIAS,
+    WITH_QUERY_TERM,
+    WITH_ANYTHING
+} logit_kind;
 
 V_INLINE logit_kind kind_of(const row *a) {
     int is_plain = a->x != NULL && a->x_type == POSENC_F32 && a->y_type == POSENC_F32 && a->k_pos == NULL &&
@@ -125,7 +133,8 @@ V_INLINE vf relative_values(const row *a, const posenc_relative_line *r, const k
     const int32_t *here = r->index + ((ptrdiff_t)k->j - a->position - r->first);
     if (!k->scattered && r->key_stride == 0)
         return products_along(r->product, here, k->n);
-    vi index = k->scattered ? vi_gather_n(r->index, indices_in_line(k, r->first, r->last), k->n) : vi_load_n(here, k->n);
+    vi index =
+        k->scattered ? vi_gather_n(r->index, indices_in_line(k, r->first, r->last), k->n) : vi_load_n(here, k->n);
     vi of_key = vi_mul(vi_iota(), vi_set1((int32_t)r->key_stride));
     return v_gather_n(r->product + (ptrdiff_t)k->j * r->key_stride, vi_add(index, of_key), k->n);
 }
@@ -143,9 +152,9 @@ V_INLINE vf hide(const row *a, const keys *k, vf l) {
     }
     if (k->scattered) {
         vi numbers = key_numbers(k->j);
-        vf behind_hole = v_select(vi_lt(numbers, vi_set1((int32_t)a->hole_end)), hidden, l);
-        l = v_select(vi_lt(numbers, vi_set1((int32_t)a->hole_begin)), l, behind_hole);
-        l = v_select(vi_lt(numbers, vi_set1((int32_t)a->begin)), hidden, l);
+        vf behind_hole = v_select(vi_lt(numbers, vi_set1((int32_t)a->seen.hole_end)), hidden, l);
+        l = v_select(vi_lt(numbers, vi_set1((int32_t)a->seen.hole_begin)), l, behind_hole);
+        l = v_select(vi_lt(numbers, vi_set1((int32_t)a->seen.begin)), hidden, l);
     }
     return l;
 }

@@ -3,11 +3,6 @@
 
 enum { LANES = POSENC_SUM_LANES, STEP = LANES / VF };
 
-/* Bounds of a row, as posenc_softmax_row_args has them. */
-typedef struct bounds {
-    size_t begin, hole_begin, hole_end, end;
-} bounds;
-
 /* Keys begin <= j < end; begin is a whole number of steps. A ragged run is one step, with keys that the bounds hide. */
 typedef struct run {
     size_t begin, end;
@@ -19,7 +14,7 @@ V_INLINE size_t step_of(size_t j) {
 }
 
 /* The run from j on, or from behind the hole if j is in it. Without keys at the end of the row. */
-V_INLINE run run_at(const bounds *a, size_t j) {
+V_INLINE run run_at(const posenc_seen *a, size_t j) {
     if (j >= a->hole_begin && j + LANES <= a->hole_end)
         j = step_of(a->hole_end);
     run r = {j, a->end, j < a->begin || (j + LANES > a->hole_begin && j < a->hole_end)};

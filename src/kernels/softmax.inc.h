@@ -5,44 +5,11 @@
  * the latency of the arithmetic. A float32 result holds the logits, then the exponentials, between the passes: reading
  * them back costs less than making them again. A result of 16 bits cannot, and so each pass makes its own. */
 #include "kernels/exp.inc.h"
+#include "kernels/runs.inc.h"
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
 #include "kernels/logits.inc.h"
-
-enum { LANES = POSENC_SUM_LANES, STEP = LANES / VF };
-
-/* ---- Which keys to walk ---- */
-
-/* Keys begin <= j < end; begin is a whole number of steps. A ragged run is one step, with keys that the bounds hide. */
-typedef struct run {
-    size_t begin, end;
-    int is_ragged;
-} run;
-
-V_INLINE size_t step_of(size_t j) {
-    return j / LANES * LANES;
-}
-
-/* The run from j on, or from behind the hole if j is in it. Without keys at the end of the row. */
-V_INLINE run run_at(const row *a, size_t j) {
-    if (j >= a->hole_begin && j + LANES <= a->hole_end)
-        j = step_of(a->hole_end);
-    run r = {j, a->end, j < a->begin || (j + LANES > a->hole_begin && j < a->hole_end)};
-    if (r.is_ragged)
-        r.end = j + LANES;
-    else if (j < a->hole_begin)
-        r.end = step_of(a->hole_begin);
-    if (r.end > a->end)
-        r.end = a->end;
-    return r;
-}
-
-/* Lanes of vector k of a step that `rest` keys are left for. */
-V_INLINE size_t lanes_left(size_t rest, int k) {
-    size_t before = (size_t)k * VF;
-    return rest >= before + VF ? VF : rest > before ? rest - before : 0;
-}
 
 /* ---- First pass: logits and their maximum ---- */
 
@@ -110,7 +77,7 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, int stores) {
     vf max[STEP];
     for (int k = 0; k < STEP; k++)
         max[k] = v_set1(a->sink > a->least ? a->sink : a->least);
-    for (run r = run_at(a, step_of(a->begin)); r.begin < a->end; r = run_at(a, r.end))
+    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
         if (r.is_ragged || kind == WITH_ANYTHING)
             any_run(a, r, stores, max);
         else if (kind == WITH_LINE)
@@ -158,8 +125,8 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, int is_stored, vd *lan
     vf partial[STEP];
     for (int k = 0; k < STEP; k++)
         partial[k] = v_set1(0.0f);
-    while (j < block_end && j < a->end) {
-        run r = run_at(a, j);
+    while (j < block_end && j < a->seen.end) {
+        run r = run_at(&a->seen, j);
         size_t end = r.end < block_end ? r.end : block_end;
         for (j = r.begin; j + LANES <= end; j += LANES)
             exp_step(a, y, j, LANES, r.is_ragged, max, is_stored, partial);
@@ -168,31 +135,14 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, int is_stored, vd *lan
             j = end;
         }
     }
-    for (int k = 0; k < STEP; k++) {
-        lanes[2 * k] = vd_add(lanes[2 * k], vd_low(partial[k]));
-        lanes[2 * k + 1] = vd_add(lanes[2 * k + 1], vd_high(partial[k]));
-    }
+    add_block(lanes, partial);
     return j;
-}
-
-/* Adds lane k and lane k + width for width = 16, 8, .. 1. */
-V_INLINE double sum_lanes(vd *lanes) {
-    for (int width = STEP; width > 0; width /= 2)
-        for (int k = 0; k < width; k++)
-            lanes[k] = vd_add(lanes[k], lanes[k + width]);
-    double last[VD];
-    vd_store(last, lanes[0]);
-    for (int width = VD / 2; width > 0; width /= 2)
-        for (int k = 0; k < width; k++)
-            last[k] += last[k + width];
-    return last[0];
 }
 
 V_INLINE double sum_exponentials(const row *a, float max, int is_stored) {
     vd lanes[2 * STEP];
-    for (int k = 0; k < 2 * STEP; k++)
-        lanes[k] = vd_set1(0.0);
-    for (size_t j = step_of(a->begin); j < a->end;)
+    clear_lanes(lanes);
+    for (size_t j = step_of(a->seen.begin); j < a->seen.end;)
         j = sum_block(a, j, v_set1(max), is_stored, lanes);
     double sum = sum_lanes(lanes);
     if (a->sink == -INFINITY)
@@ -230,7 +180,7 @@ V_INLINE void finish(const row *a, float max, double sum, int is_stored) {
     vf smallest = v_set1(divides ? (float)(sum * POSENC_SOFTMAX_FLOOR) : 0.0f);
     if (is_stored && !divides)
         return;
-    for (run r = run_at(a, step_of(a->begin)); r.begin < a->end; r = run_at(a, r.end))
+    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
         is_stored ? finish_stored(a, r, inverse, smallest) : finish_anew(a, r, max, inverse, smallest);
 }
 
@@ -252,12 +202,12 @@ static void fill(const row *a, size_t begin, size_t end, float value) {
 }
 
 V_INLINE void fill_hidden(const row *a, float value) {
-    if (a->begin > 0)
-        fill(a, 0, a->begin, value);
-    if (a->hole_begin < a->hole_end)
-        fill(a, a->hole_begin, a->hole_end, value);
-    if (a->end < a->n)
-        fill(a, a->end, a->n, value);
+    if (a->seen.begin > 0)
+        fill(a, 0, a->seen.begin, value);
+    if (a->seen.hole_begin < a->seen.hole_end)
+        fill(a, a->seen.hole_begin, a->seen.hole_end, value);
+    if (a->seen.end < a->n)
+        fill(a, a->seen.end, a->n, value);
 }
 
 V_INLINE void softmax(const row *a, int is_stored) {

@@ -9,14 +9,11 @@
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
-typedef struct row {
-    posenc_softmax_backward_args a;
-    bounds seen;
-} row;
+typedef posenc_softmax_backward_args row;
 
 /* n probabilities from j on: those that the bounds hide are 0. */
 V_INLINE vf probabilities(const row *r, size_t j, size_t n, int is_ragged) {
-    vf p = load_typed(r->a.p, j, n, POSENC_F32);
+    vf p = load_typed(r->p, j, n, POSENC_F32);
     if (is_ragged) {
         vi keys = vi_add(vi_iota(), vi_set1((int32_t)j));
         vf none = v_set1(0.0f);
@@ -40,7 +37,7 @@ V_INLINE void sum_step(const row *r, size_t j, size_t rest, int is_ragged, int h
         vf p = probabilities(r, at, n, is_ragged);
         vm nothing = are_nothing(p);
         p = v_zero_if(nothing, p);
-        pdp[k] = v_fma(p, v_zero_if(nothing, load_typed(r->a.dp, at, n, POSENC_F32)), pdp[k]);
+        pdp[k] = v_fma(p, v_zero_if(nothing, load_typed(r->dp, at, n, POSENC_F32)), pdp[k]);
         if (has_sink)
             sum_p[k] = v_add(sum_p[k], p);
     }
@@ -82,16 +79,16 @@ V_INLINE double add_up(const row *r, int has_sink, double *sum_p) {
 /* ---- Second pass ---- */
 
 V_INLINE void write(const row *r, size_t j, size_t n, int is_ragged, int has_cap, int has_db, vf g) {
-    vf p = probabilities(r, j, n, is_ragged), scale = v_set1(r->a.scale);
+    vf p = probabilities(r, j, n, is_ragged), scale = v_set1(r->scale);
     vm nothing = are_nothing(p);
-    vf dl = v_mul(p, v_sub(load_typed(r->a.dp, j, n, POSENC_F32), g)), dx = dl;
+    vf dl = v_mul(p, v_sub(load_typed(r->dp, j, n, POSENC_F32), g)), dx = dl;
     if (has_cap) {
-        vf t = tanh_any(v_mul(v_mul(load_typed(r->a.s, j, n, POSENC_F32), scale), v_set1(r->a.inv_cap)));
+        vf t = tanh_any(v_mul(v_mul(load_typed(r->s, j, n, POSENC_F32), scale), v_set1(r->inv_cap)));
         dx = v_mul(dl, v_fma(v_neg(t), t, v_set1(1.0f)));
     }
-    store_typed(r->a.dx, j, v_zero_if(nothing, v_mul(dx, scale)), n, POSENC_F32);
+    store_typed(r->dx, j, v_zero_if(nothing, v_mul(dx, scale)), n, POSENC_F32);
     if (has_db)
-        store_typed(r->a.db, j, v_zero_if(nothing, v_mul(dl, v_set1(r->a.bias_slope))), n, POSENC_F32);
+        store_typed(r->db, j, v_zero_if(nothing, v_mul(dl, v_set1(r->bias_slope))), n, POSENC_F32);
 }
 
 V_INLINE void write_run(const row *r, run keys, int has_cap, int has_db, vf g) {
@@ -119,21 +116,21 @@ static void clear(float *y, size_t begin, size_t end) {
 static void clear_hidden(const row *r, float *y) {
     clear(y, 0, r->seen.begin);
     clear(y, r->seen.hole_begin, r->seen.hole_end);
-    clear(y, r->seen.end, r->a.n);
+    clear(y, r->seen.end, r->n);
 }
 
 void VARIANT(softmax_backward)(const posenc_softmax_backward_args *args) {
-    const row r = {*args, {args->begin, args->hole_begin, args->hole_end, args->end}}; /* a copy: no store changes it */
-    double sum_p = 0.0, g = r.a.dsink != NULL ? add_up(&r, 1, &sum_p) : add_up(&r, 0, &sum_p);
-    switch ((r.a.s != NULL) << 1 | (r.a.db != NULL)) {
+    const row r = *args; /* a copy: no store changes it */
+    double sum_p = 0.0, g = r.dsink != NULL ? add_up(&r, 1, &sum_p) : add_up(&r, 0, &sum_p);
+    switch ((r.s != NULL) << 1 | (r.db != NULL)) {
     case 0: write_seen(&r, 0, 0, (float)g); break;
     case 1: write_seen(&r, 0, 1, (float)g); break;
     case 2: write_seen(&r, 1, 0, (float)g); break;
     default: write_seen(&r, 1, 1, (float)g);
     }
-    clear_hidden(&r, r.a.dx);
-    if (r.a.db != NULL)
-        clear_hidden(&r, r.a.db);
-    if (r.a.dsink != NULL)
-        *r.a.dsink = (float)((sum_p - 1.0) * g);
+    clear_hidden(&r, r.dx);
+    if (r.db != NULL)
+        clear_hidden(&r, r.db);
+    if (r.dsink != NULL)
+        *r.dsink = (float)((sum_p - 1.0) * g);
 }

@@ -15,7 +15,7 @@ static int32_t offset_of(const row *a, size_t j) {
 
 /* Inside the bounds of the loops. */
 static int is_inside(const row *a, size_t j) {
-    return j >= a->begin && j < a->end && !(j >= a->hole_begin && j < a->hole_end);
+    return j >= a->seen.begin && j < a->seen.end && !(j >= a->seen.hole_begin && j < a->seen.hole_end);
 }
 
 static int is_seen(const row *a, size_t j) {

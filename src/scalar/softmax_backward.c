@@ -8,7 +8,7 @@
 typedef posenc_softmax_backward_args row;
 
 static int is_seen(const row *a, size_t j) {
-    return j >= a->begin && j < a->end && !(j >= a->hole_begin && j < a->hole_end);
+    return j >= a->seen.begin && j < a->seen.end && !(j >= a->seen.hole_begin && j < a->seen.hole_end);
 }
 
 /* 0 for a key that is not seen, and for one that counts for nothing. */
