@@ -61,8 +61,8 @@ static void test_against_reference(void **state) {
     long long n_values = 0;
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_reseed(NULL);
-        for (int round = 0; round < 250; round++) {
-            open_attention(1 + truth_below(round % 6 ? 200 : SCENE_K - 1));
+        for (int round = 0; round < 100; round++) {
+            open_attention(1 + truth_below(round % 12 ? 150 : SCENE_K - 1));
             truth_tensor want = truth_tensor_random(out.view.ne);
             truth_ok(posenc_attention_reference(&s.params, &q.view, &k.view, &v.view, &want.view, NULL));
             attend(&out.view);
@@ -91,8 +91,8 @@ static void test_against_reference(void **state) {
 /* Every tier, unit by unit from the last to the first, and each query alone: the bits of the whole. */
 static void test_same_bits(void **state) {
     (void)state;
-    for (int round = 0; round < 120; round++) {
-        open_attention(1 + truth_below(round % 4 ? 200 : SCENE_K - 1));
+    for (int round = 0; round < 50; round++) {
+        open_attention(1 + truth_below(round % 10 ? 150 : SCENE_K - 1));
         truth_tensor first = truth_tensor_random_of(out.view.dtype, out.view.ne);
         posenc_select_isa(POSENC_ISA_SCALAR);
         attend(&first.view);
@@ -133,8 +133,8 @@ static void test_same_bits(void **state) {
 /* What lies out of sight for good is not looked at: NaN there changes nothing. */
 static void test_out_of_sight(void **state) {
     (void)state;
-    for (int round = 0; round < 200; round++) {
-        open_attention(1 + truth_below(round % 4 ? 200 : SCENE_K - 1));
+    for (int round = 0; round < 70; round++) {
+        open_attention(1 + truth_below(round % 10 ? 150 : SCENE_K - 1));
         s.params.bool_mask = NULL;
         s.params.by_key = (posenc_relative){NULL, NULL};
         if (s.params.k_pos != NULL) {
