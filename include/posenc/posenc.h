@@ -20,7 +20,7 @@
  *   relative.h      Shaw, Transformer-XL, DeBERTa: products with a relative table; relative_grad.h: their gradients
  *   fire.h          FIRE: a function of the relative distance
  *   cope.h          CoPE: positions that count gates
- *   attention.h     attention as a plain reference
+ *   attention.h     attention, fused; and as a plain reference
  *   line.h          biases by offset, one float per offset and head; T5's buckets
  *   line_functions.h  lines from functions of the offset: KERPLE, Sandwich, cosines
  *   alibi.h         ALiBi slopes, line and rows
