@@ -105,6 +105,7 @@ int main(int argc, char **argv) {
     bench_register_rope();
     bench_register_fused();
     bench_register_tables();
+    bench_register_encodings();
     bench_register_softmax();
     bench_register_score_bias();
     return shim_main(argc, argv);

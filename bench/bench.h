@@ -67,6 +67,7 @@ void bench_register_kernels(void);
 void bench_register_rope(void);
 void bench_register_fused(void);
 void bench_register_tables(void);
+void bench_register_encodings(void);
 void bench_register_softmax(void);
 void bench_register_score_bias(void);
 

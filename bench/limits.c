@@ -12,6 +12,11 @@ static void copy(float *restrict y, const float *restrict x, size_t n) {
         y[i] = x[i];
 }
 
+static void add(float *restrict y, const float *restrict x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
 #define TIER_(name, tier) bench_##name##_##tier
 #define TIER(name, tier) TIER_(name, tier)
-const bench_limits TIER(limits, POSENC_VARIANT) = {TIER(scale, POSENC_VARIANT), fill, copy};
+const bench_limits TIER(limits, POSENC_VARIANT) = {TIER(scale, POSENC_VARIANT), fill, copy, add};

@@ -22,6 +22,8 @@ typedef struct bench_limits {
     void (*fill)(float *y, size_t n, float value);
     /* y[i] = x[i], i < n */
     void (*copy)(float *y, const float *x, size_t n);
+    /* y[i] += x[i], i < n */
+    void (*add)(float *y, const float *x, size_t n);
 } bench_limits;
 
 /* The loops compiled for the tier, which must be one that is built. */

@@ -111,6 +111,36 @@ void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_
     }
 }
 
+void plain_add_row(float *y, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
+void plain_convolution(const float *x, const float *weights, float *y, size_t n, size_t n_taps) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = 0.0f;
+    for (size_t k = 0; k < n_taps; k++)
+        for (size_t i = 0; i < n; i++)
+            y[i] += weights[k * n + i] * x[k * n + i];
+}
+
+void plain_constant(float value, float *y, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = value;
+}
+
+void plain_binary(uint64_t p, float *y, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = i < 64 ? (float)(p >> i & 1) : 0.0f;
+}
+
+void plain_rbf(float t, float spacing, float scale, float *y, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        float z = (t - (float)i * spacing) * scale;
+        y[i] = expf(-(z * z));
+    }
+}
+
 void plain_alibi(float *y, size_t n, size_t n_allowed, int32_t query, float slope) {
     for (size_t j = 0; j < n; j++)
         y[j] = j < n_allowed ? -slope * (float)abs(query - (int32_t)j) : -INFINITY;

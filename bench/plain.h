@@ -39,6 +39,14 @@ void plain_task(const plain_heads *heads);
 /* One row of the sinusoidal encoding, written or added; dim even. */
 void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_t position, float *row, int add);
 
+/* y[i] += x[i]; the sum over k of weights[k * n + i] * x[k * n + i]; a number; the bits of p, lowest first;
+ * exp(-((t - i * spacing) * scale)^2). */
+void plain_add_row(float *y, const float *x, size_t n);
+void plain_convolution(const float *x, const float *weights, float *y, size_t n, size_t n_taps);
+void plain_constant(float value, float *y, size_t n);
+void plain_binary(uint64_t p, float *y, size_t n);
+void plain_rbf(float t, float spacing, float scale, float *y, size_t n);
+
 /* The rows of alibi.h and softmax.h; a slope of 0 means no bias. */
 void plain_alibi(float *y, size_t n, size_t n_allowed, int32_t query, float slope);
 void plain_softmax(const float *x, float *y, size_t n, size_t n_allowed, int32_t query, float scale, float slope);

@@ -36,7 +36,7 @@ typedef struct table_job {
     bench_job base;
     table_shape shape;
     posenc_freq *freq;
-    posenc_sinusoidal *pe;
+    posenc_encoding *pe;
     float *table; /* angle rows: all cosines, then all sines */
     size_t n;     /* floats in it */
     int32_t *positions;
@@ -78,7 +78,7 @@ static void fill_table(bench_job *base) {
 static void close_table(bench_job *base) {
     table_job *job = (table_job *)base;
     posenc_freq_free(job->freq);
-    posenc_sinusoidal_free(job->pe);
+    posenc_encoding_free(job->pe);
 }
 
 static void run_angle_rows(bench_job *base) {
@@ -98,7 +98,7 @@ static void plain_angle_rows(bench_job *base) {
 static void run_sinusoidal(bench_job *base) {
     const table_job *job = (table_job *)base;
     posenc_view y = posenc_view_dense(job->table, POSENC_F32, job->shape.dim, job->shape.n_positions, 1, 1);
-    bench_check((job->shape.add ? posenc_sinusoidal_add : posenc_sinusoidal_write)(job->pe, job->positions, &y));
+    bench_check((job->shape.add ? posenc_encoding_add : posenc_encoding_write)(job->pe, job->positions, &y));
 }
 
 static void plain_sinusoidal_rows(bench_job *base) {

@@ -19,12 +19,12 @@ const float slopes[TOKENS] = {0.5f, 0.25f, 0.125f, 0.0f};
 
 posenc_freq *freq;
 posenc_rope *rope;
-posenc_sinusoidal *pe;
+posenc_encoding *pe;
 
 static int set_up(void **state) {
     posenc_rope_params rope_params = good_params();
     posenc_sinusoidal_params pe_params = {
-        POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, DIM, 10000.0, 1.0};
+        POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, DIM, 10000.0, 1.0, 0.0, 1.0};
     truth_reseed(state);
     truth_fill(arena, ARENA);
     memcpy(expected, arena, sizeof arena);
@@ -37,7 +37,7 @@ static int tear_down(void **state) {
     (void)state;
     posenc_freq_free(freq);
     posenc_rope_free(rope);
-    posenc_sinusoidal_free(pe);
+    posenc_encoding_free(pe);
     return 0;
 }
 
@@ -163,52 +163,52 @@ static void test_sinusoidal(void **state) {
 #define CONCAT POSENC_SINUSOIDAL_CONCAT
 #define HALF POSENC_SCHEDULE_HALF
 #define MINUS_1 POSENC_SCHEDULE_HALF_MINUS_1
-    const posenc_sinusoidal_params good = {CONCAT, HALF, POSENC_ODD_SIN, DIM, 1e4, 1.0};
+    const posenc_sinusoidal_params good = {CONCAT, HALF, POSENC_ODD_SIN, DIM, 1e4, 1.0, 0.0, 1.0};
     static const struct {
         posenc_sinusoidal_params params;
         posenc_status want;
     } bad[] = {
         {POSENC_SINUSOIDAL_DEFAULTS, POSENC_ERR_ENUM},
-        {{(posenc_sinusoidal_layout)3, HALF, 0, DIM, 1e4, 1.0}, POSENC_ERR_ENUM},
-        {{(posenc_sinusoidal_layout)-1, HALF, 0, DIM, 1e4, 1.0}, POSENC_ERR_ENUM},
-        {{INTERLEAVED, MINUS_1, 0, DIM, 1e4, 1.0}, POSENC_ERR_ENUM},
-        {{INTERLEAVED, (posenc_schedule)3, 0, DIM, 1e4, 1.0}, POSENC_ERR_ENUM},
-        {{CONCAT, POSENC_SCHEDULE_UNSET, 0, DIM, 1e4, 1.0}, POSENC_ERR_ENUM},
-        {{CONCAT, (posenc_schedule)-1, 0, DIM, 1e4, 1.0}, POSENC_ERR_ENUM},
-        {{CONCAT, HALF, (posenc_odd)2, DIM, 1e4, 1.0}, POSENC_ERR_ENUM},
-        {{CONCAT, HALF, (posenc_odd)-1, DIM, 1e4, 1.0}, POSENC_ERR_ENUM},
-        {{CONCAT, HALF, 0, 0, 1e4, 1.0}, POSENC_ERR_HEAD_DIM},
-        {{CONCAT, HALF, 0, -1, 1e4, 1.0}, POSENC_ERR_HEAD_DIM},
-        {{CONCAT, HALF, 0, 2 * (int64_t)POSENC_MAX_PAIRS + 1, 1e4, 1.0}, POSENC_ERR_HEAD_DIM},
-        {{CONCAT, HALF, 0, INT64_MIN, 1e4, 1.0}, POSENC_ERR_HEAD_DIM},
-        {{CONCAT, HALF, 0, INT64_MAX, 1e4, 1.0}, POSENC_ERR_HEAD_DIM},
-        {{CONCAT, HALF, 0, DIM, 0.5, 1.0}, POSENC_ERR_BASE},
-        {{CONCAT, HALF, 0, DIM, INFINITY, 1.0}, POSENC_ERR_BASE},
-        {{CONCAT, HALF, 0, DIM, NAN, 1.0}, POSENC_ERR_BASE},
-        {{CONCAT, MINUS_1, 0, DIM, 1e4, 0.0}, POSENC_ERR_BASE},
-        {{CONCAT, MINUS_1, 0, DIM, 1e4, -1.0}, POSENC_ERR_BASE},
-        {{CONCAT, MINUS_1, 0, DIM, 1e4, 10001.0}, POSENC_ERR_BASE},
-        {{CONCAT, MINUS_1, 0, DIM, 1e30, POSENC_MAX_FREQUENCY * 1.001}, POSENC_ERR_BASE},
-        {{CONCAT, MINUS_1, 0, DIM, 1e4, NAN}, POSENC_ERR_BASE},
-        {{CONCAT, MINUS_1, 0, DIM, 1e4, INFINITY}, POSENC_ERR_BASE},
+        {{(posenc_sinusoidal_layout)5, HALF, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
+        {{(posenc_sinusoidal_layout)-1, HALF, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
+        {{INTERLEAVED, MINUS_1, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
+        {{INTERLEAVED, (posenc_schedule)4, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
+        {{CONCAT, POSENC_SCHEDULE_UNSET, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
+        {{CONCAT, (posenc_schedule)-1, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
+        {{CONCAT, HALF, (posenc_odd)2, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
+        {{CONCAT, HALF, (posenc_odd)-1, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
+        {{CONCAT, HALF, 0, 0, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_HEAD_DIM},
+        {{CONCAT, HALF, 0, -1, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_HEAD_DIM},
+        {{CONCAT, HALF, 0, 2 * (int64_t)POSENC_MAX_PAIRS + 1, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_HEAD_DIM},
+        {{CONCAT, HALF, 0, INT64_MIN, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_HEAD_DIM},
+        {{CONCAT, HALF, 0, INT64_MAX, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_HEAD_DIM},
+        {{CONCAT, HALF, 0, DIM, 0.5, 1.0, 0.0, 1.0}, POSENC_ERR_BASE},
+        {{CONCAT, HALF, 0, DIM, INFINITY, 1.0, 0.0, 1.0}, POSENC_ERR_BASE},
+        {{CONCAT, HALF, 0, DIM, NAN, 1.0, 0.0, 1.0}, POSENC_ERR_BASE},
+        {{CONCAT, MINUS_1, 0, DIM, 1e4, 0.0, 0.0, 1.0}, POSENC_ERR_BASE},
+        {{CONCAT, MINUS_1, 0, DIM, 1e4, -1.0, 0.0, 1.0}, POSENC_ERR_BASE},
+        {{CONCAT, MINUS_1, 0, DIM, 1e4, 10001.0, 0.0, 1.0}, POSENC_ERR_BASE},
+        {{CONCAT, MINUS_1, 0, DIM, 1e30, POSENC_MAX_FREQUENCY * 1.001, 0.0, 1.0}, POSENC_ERR_BASE},
+        {{CONCAT, MINUS_1, 0, DIM, 1e4, NAN, 0.0, 1.0}, POSENC_ERR_BASE},
+        {{CONCAT, MINUS_1, 0, DIM, 1e4, INFINITY, 0.0, 1.0}, POSENC_ERR_BASE},
     };
     RETURNS(POSENC_ERR_NULL, posenc_sinusoidal_create, &good, NULL);
-    CREATES_NOTHING(posenc_sinusoidal, POSENC_ERR_NULL, posenc_sinusoidal_create, NULL);
+    CREATES_NOTHING(posenc_encoding, POSENC_ERR_NULL, posenc_sinusoidal_create, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        CREATES_NOTHING(posenc_sinusoidal, bad[i].want, posenc_sinusoidal_create, &bad[i].params);
-    name("posenc_sinusoidal_free");
-    posenc_sinusoidal_free(NULL);
+        CREATES_NOTHING(posenc_encoding, bad[i].want, posenc_sinusoidal_create, &bad[i].params);
+    name("posenc_encoding_free");
+    posenc_encoding_free(NULL);
 
     posenc_view y = posenc_view_dense(out, POSENC_F32, DIM, TOKENS, BATCH, 1), four = dense(out);
     const int32_t *misaligned_positions = (const int32_t *)(const void *)((const char *)positions + 3);
-    RETURNS(POSENC_ERR_NULL, posenc_sinusoidal_write, NULL, positions, &y);
-    RETURNS(POSENC_ERR_NULL, posenc_sinusoidal_add, NULL, positions, &y);
-    RETURNS(POSENC_ERR_NULL, posenc_sinusoidal_write, pe, NULL, &y);
-    RETURNS(POSENC_ERR_NULL, posenc_sinusoidal_add, pe, NULL, &y);
-    RETURNS(POSENC_ERR_STRIDE, posenc_sinusoidal_write, pe, misaligned_positions, &y);
-    RETURNS(POSENC_ERR_STRIDE, posenc_sinusoidal_add, pe, misaligned_positions, &y);
-    RETURNS(POSENC_ERR_SHAPE, posenc_sinusoidal_write, pe, positions, &four);
-    RETURNS(POSENC_ERR_SHAPE, posenc_sinusoidal_add, pe, positions, &four);
+    RETURNS(POSENC_ERR_NULL, posenc_encoding_write, NULL, positions, &y);
+    RETURNS(POSENC_ERR_NULL, posenc_encoding_add, NULL, positions, &y);
+    RETURNS(POSENC_ERR_NULL, posenc_encoding_write, pe, NULL, &y);
+    RETURNS(POSENC_ERR_NULL, posenc_encoding_add, pe, NULL, &y);
+    RETURNS(POSENC_ERR_STRIDE, posenc_encoding_write, pe, misaligned_positions, &y);
+    RETURNS(POSENC_ERR_STRIDE, posenc_encoding_add, pe, misaligned_positions, &y);
+    RETURNS(POSENC_ERR_SHAPE, posenc_encoding_write, pe, positions, &four);
+    RETURNS(POSENC_ERR_SHAPE, posenc_encoding_add, pe, positions, &four);
 }
 
 /* ---- Scores ---- */
@@ -263,7 +263,7 @@ static void test_types_and_tiers(void **state) {
     ANSWERS(.nb[3] == 4 * DIM * HEADS * TOKENS, posenc_view_dense, out, POSENC_F32, DIM, HEADS, TOKENS, BATCH);
     /* Extents that no call accepts: whatever the strides become, this is no overflow and the calls say no. */
     posenc_view bad = posenc_view_dense(out, POSENC_F32, INT64_MAX, INT64_MAX, INT64_MIN, -1);
-    RETURNS(POSENC_ERR_SHAPE, posenc_sinusoidal_write, pe, positions, &bad);
+    RETURNS(POSENC_ERR_SHAPE, posenc_encoding_write, pe, positions, &bad);
 }
 
 /* ---- Nothing forgotten ---- */
@@ -321,6 +321,9 @@ int main(void) {
         ROWS(test_rope_tables),     ROWS(test_rope_tasks),
         ROWS(test_rope_questions),  ROWS(test_positions),
         ROWS(test_rope_config),     ROWS(test_sinusoidal),
+        ROWS(test_encoding_apply),  ROWS(test_encoding_parts),
+        ROWS(test_encoding_params), ROWS(test_tables),
+        ROWS(test_conv),            ROWS(test_more_positions),
         ROWS(test_slopes),          ROWS(test_scores),
         ROWS(test_score_positions), ROWS(test_score_masks),
         ROWS(test_score_lines),     ROWS(test_score_relative),

@@ -268,6 +268,124 @@ static void hash_convert_rows(sweep *s) {
 #undef HASH
 }
 
+/* Added to or not, with every gate, one row from nowhere. */
+static void hash_place_of(sweep *s, posenc_dtype source_type, posenc_dtype type) {
+    static rows source, y;
+    float gate[MAX_HEADS * MAX];
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int mode = 0; mode < 6; mode++) {
+            size_t n = sizes[k];
+            fill_rows(s, &source, MAX_HEADS * n, source_type);
+            fill_rows(s, &y, MAX_HEADS * n, type);
+            fill_floats(s, gate, MAX_HEADS * n, 2.0f);
+            const char *first = (const char *)&source;
+            const void *sources[MAX_HEADS] = {first + 2 * n * size_of(source_type), NULL, first};
+            posenc_place_rows_args args = {
+                .sources = sources,
+                .source_type = source_type,
+                .factor = mode < 2 ? 1.0f : 0.3f,
+                .gate = mode / 2 == 0 ? NULL : gate,
+                .gate_stride = (ptrdiff_t)(n * sizeof(float)),
+                .gate_step = mode / 2 == 1,
+                .x = mode % 2 ? &y : NULL,
+                .y = &y,
+                .type = type,
+                .x_stride = (ptrdiff_t)(n * size_of(type)),
+                .y_stride = (ptrdiff_t)(n * size_of(type)),
+                .n = n,
+                .n_rows = MAX_HEADS,
+            };
+            s->kernels->place_rows(&args);
+            hash_rows(s, &y, MAX_HEADS * n, type);
+        }
+}
+
+static void hash_place_rows(sweep *s) {
+#define HASH(x_type, y_type) hash_place_of(s, x_type, y_type);
+    POSENC_EACH_TYPE_PAIR(HASH)
+#undef HASH
+}
+
+static void hash_mix_of(sweep *s, posenc_dtype x_type, posenc_dtype y_type) {
+    static rows x, y;
+    float weights[MAX_HEADS * MAX], start[MAX];
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int mode = 0; mode < 4; mode++) {
+            size_t n = sizes[k];
+            fill_rows(s, &x, MAX_HEADS * n, x_type);
+            fill_floats(s, weights, MAX_HEADS * n, 2.0f);
+            fill_floats(s, start, n, 2.0f);
+            const void *terms[MAX_HEADS];
+            const float *factors[MAX_HEADS];
+            for (size_t t = 0; t < MAX_HEADS; t++) {
+                terms[t] = (const char *)&x + t * n * size_of(x_type);
+                factors[t] = weights + t * n;
+            }
+            posenc_mix_row_args args = {
+                .x = terms,
+                .x_type = x_type,
+                .y_type = y_type,
+                .weights = factors,
+                .weight_step = mode % 2,
+                .start = mode / 2 ? start : NULL,
+                .residual = mode == 1 ? terms[1] : NULL,
+                .y = &y,
+                .n = n,
+                .n_terms = MAX_HEADS,
+            };
+            s->kernels->mix_row(&args);
+            hash_rows(s, &y, n, y_type);
+        }
+}
+
+static void hash_mix_row(sweep *s) {
+#define HASH(x_type, y_type) hash_mix_of(s, x_type, y_type);
+    POSENC_EACH_TYPE_PAIR(HASH)
+#undef HASH
+}
+
+static void hash_bit_rows(sweep *s) {
+    float y[MAX_HEADS * MAX];
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int add = 0; add < 2; add++) {
+            size_t n = sizes[k];
+            uint64_t codes[MAX_HEADS] = {next(s), next(s) >> 40, next(s) >> 60};
+            fill_floats(s, y, MAX_HEADS * n, 2.0f);
+            posenc_bit_rows_args args = {.codes = codes,
+                                         .zero = -1.0f,
+                                         .one = (float)even(s, 2.0),
+                                         .y = y,
+                                         .stride = (ptrdiff_t)n,
+                                         .n = n,
+                                         .n_rows = MAX_HEADS,
+                                         .add = add};
+            s->kernels->bit_rows(&args);
+            hash_floats(s, y, MAX_HEADS * n);
+        }
+}
+
+static void hash_rbf_rows(sweep *s) {
+    float y[MAX_HEADS * MAX];
+    double centres[MAX + POSENC_COLUMN], positions[MAX_HEADS];
+    for (size_t k = 0; k < N_SIZES; k++)
+        for (int round = 0; round < 16; round++) {
+            size_t n = sizes[k];
+            fill_doubles(s, centres, n + POSENC_COLUMN, 100.0);
+            fill_doubles(s, positions, MAX_HEADS, 100.0);
+            fill_floats(s, y, MAX_HEADS * n, 2.0f);
+            posenc_rbf_rows_args args = {.positions = positions,
+                                         .minus_centres = centres,
+                                         .minus_k = -ldexp(1.0 + even(s, 0.5), 2 * (round - 12)),
+                                         .y = y,
+                                         .stride = (ptrdiff_t)n,
+                                         .n = n,
+                                         .n_rows = MAX_HEADS,
+                                         .add = round % 2};
+            s->kernels->rbf_rows(&args);
+            hash_floats(s, y, MAX_HEADS * n);
+        }
+}
+
 /* Half of the rows with a few of the terms a logit may have, the others with scale and slope alone. */
 static void hash_softmax_row(sweep *s) {
     static float x[MAX], y[MAX], line[MAX];

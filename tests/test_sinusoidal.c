@@ -13,7 +13,7 @@ enum { MAX_TOKENS = 48 };
 
 typedef struct encoding {
     posenc_sinusoidal_params params;
-    posenc_sinusoidal *pe;
+    posenc_encoding *pe;
     truth_table truth;
 } encoding;
 
@@ -41,7 +41,7 @@ static encoding new_encoding(posenc_sinusoidal_params params) {
 
 static void free_encoding(encoding *e) {
     truth_table_free(&e->truth);
-    posenc_sinusoidal_free(e->pe);
+    posenc_encoding_free(e->pe);
 }
 
 /* What stands in a column: the sine or cosine of a frequency, or 0 by definition. */
@@ -109,7 +109,7 @@ static void check_encoding(const posenc_sinusoidal_params *params, int64_t n_tok
     int64_t ne[4] = {params->dim, n_tokens, n_batch, 1};
     truth_tensor y = truth_tensor_random(ne), first = truth_tensor_dense(ne[0], ne[1], ne[2], 1);
     for (int tier = -1, n_tiers = 0; truth_next_tier(&tier); n_tiers++) {
-        truth_ok(posenc_sinusoidal_write(e.pe, positions, &y.view));
+        truth_ok(posenc_encoding_write(e.pe, positions, &y.view));
         truth_nothing_else_changed(&y, 0, ne[0], "written");
         if (n_tiers == 0)
             truth_copy(&y.view, &first.view);
@@ -120,7 +120,7 @@ static void check_encoding(const posenc_sinusoidal_params *params, int64_t n_tok
             *truth_at(&sum.view, ne[0] - 1, 0, 0, 0) = -0.0f;
             truth_mark(&sum);
         }
-        truth_ok(posenc_sinusoidal_add(e.pe, positions, &sum.view));
+        truth_ok(posenc_encoding_add(e.pe, positions, &sum.view));
         check_added(&e, &sum, &first.view);
         truth_tensor_free(&sum);
     }
@@ -143,11 +143,11 @@ static void judge(const truth_worst *worst) {
 
 static posenc_sinusoidal_params variant(int v, int64_t dim) {
     static const posenc_sinusoidal_params variants[] = {
-        {POSENC_SINUSOIDAL_INTERLEAVED, POSENC_SCHEDULE_UNSET, POSENC_ODD_SIN, 0, 10000.0, 1.0},
-        {POSENC_SINUSOIDAL_INTERLEAVED, POSENC_SCHEDULE_HALF, POSENC_ODD_ZERO, 0, 10000.0, 1.0},
-        {POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, 0, 10000.0, 1.0},
-        {POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF_MINUS_1, POSENC_ODD_ZERO, 0, 10000.0, 1.0},
-        {POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF_MINUS_1, POSENC_ODD_SIN, 0, 10000.0, 0.25},
+        {POSENC_SINUSOIDAL_INTERLEAVED, POSENC_SCHEDULE_UNSET, POSENC_ODD_SIN, 0, 10000.0, 1.0, 0.0, 1.0},
+        {POSENC_SINUSOIDAL_INTERLEAVED, POSENC_SCHEDULE_HALF, POSENC_ODD_ZERO, 0, 10000.0, 1.0, 0.0, 1.0},
+        {POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, 0, 10000.0, 1.0, 0.0, 1.0},
+        {POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF_MINUS_1, POSENC_ODD_ZERO, 0, 10000.0, 1.0, 0.0, 1.0},
+        {POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF_MINUS_1, POSENC_ODD_SIN, 0, 10000.0, 0.25, 0.0, 1.0},
     };
     posenc_sinusoidal_params params = variants[v];
     params.dim = dim;
@@ -208,9 +208,9 @@ static void test_one_position_on_demand(void **state) {
             positions[t] = start + t;
         truth_tensor table = truth_tensor_dense(dim, TOKENS, 1, 1), row = truth_tensor_dense(dim, 1, 1, 1);
         for (int tier = -1; truth_next_tier(&tier);) {
-            truth_ok(posenc_sinusoidal_write(e.pe, positions, &table.view));
+            truth_ok(posenc_encoding_write(e.pe, positions, &table.view));
             for (int t = 0; t < TOKENS; t++) {
-                truth_ok(posenc_sinusoidal_write(e.pe, positions + t, &row.view));
+                truth_ok(posenc_encoding_write(e.pe, positions + t, &row.view));
                 truth_same_bits(row.view.data, truth_at(&table.view, 0, t, 0, 0), (size_t)dim, "position %d",
                                 positions[t]);
             }

@@ -167,7 +167,7 @@ static void test_special_pairs(void **state) {
 
 static void test_moves(void **state) {
     (void)state;
-    begin("v_keep, v_first_or, v_swap_pairs, v_zip, v_unzip");
+    begin("v_keep, v_first_or, v_swap_pairs, v_select_bits, v_zip, v_unzip");
     for (int round = 0; round < ROUNDS / 10; round++) {
         floats a = random_floats(), b = random_floats();
         vf va = vf_of(a), vb = vf_of(b), low, high, even, odd;
@@ -175,6 +175,8 @@ static void test_moves(void **state) {
             EXPECT_FLOATS(v_first_or(va, (size_t)n, vb), k < n ? a.at[k] : b.at[k]);
         EXPECT_FLOATS(v_keep(va), a.at[k]);
         EXPECT_FLOATS(v_swap_pairs(va), a.at[k ^ 1]);
+        uint32_t bits = (uint32_t)test_random();
+        EXPECT_FLOATS(v_select_bits(bits, va, vb), bits >> k & 1 ? a.at[k] : b.at[k]);
         v_zip(va, vb, &low, &high);
         EXPECT_FLOATS(low, k % 2 == 0 ? a.at[k / 2] : b.at[k / 2]);
         EXPECT_FLOATS(high, k % 2 == 0 ? a.at[(VF + k) / 2] : b.at[(VF + k) / 2]);

@@ -14,19 +14,19 @@
 /* ---- A: absolute encodings ---- */
 
 static void encode(posenc_sinusoidal_params params, const int32_t *positions, int64_t n, float *rows, int64_t stride) {
-    posenc_sinusoidal *pe;
+    posenc_encoding *pe;
     truth_ok(posenc_sinusoidal_create(&params, &pe));
     posenc_view y = posenc_view_dense(rows, POSENC_F32, params.dim, n, 1, 1);
     y.nb[1] = stride * (int64_t)sizeof(float);
-    truth_ok(posenc_sinusoidal_write(pe, positions, &y));
-    posenc_sinusoidal_free(pe);
+    truth_ok(posenc_encoding_write(pe, positions, &y));
+    posenc_encoding_free(pe);
 }
 
 static int check_encoding(const example *e, posenc_sinusoidal_layout layout, posenc_schedule schedule, posenc_odd odd) {
     int32_t positions[MAX_POSITIONS];
     float rows[MAX_VALUES];
     int64_t n = integers(e, "positions", positions), dim = (int64_t)value(e, "d");
-    encode((posenc_sinusoidal_params){layout, schedule, odd, dim, value(e, "base"), 1.0}, positions, n, rows, dim);
+    encode((posenc_sinusoidal_params){layout, schedule, odd, dim, value(e, "base"), 1.0, 0.0, 1.0}, positions, n, rows, dim);
     return match(e, rows, 0, (int)(n * dim));
 }
 
@@ -51,7 +51,7 @@ static int check_a06(const example *e) {
     int dim = (int)value(e, "d");
     int32_t k = (int32_t)value(e, "k"), sum = (int32_t)value(e, "position") + k;
     posenc_sinusoidal_params params = {
-        POSENC_SINUSOIDAL_INTERLEAVED, POSENC_SCHEDULE_UNSET, POSENC_ODD_SIN, dim, value(e, "base"), 1.0};
+        POSENC_SINUSOIDAL_INTERLEAVED, POSENC_SCHEDULE_UNSET, POSENC_ODD_SIN, dim, value(e, "base"), 1.0, 0.0, 1.0};
     float turned[MAX_VALUES], shift[MAX_VALUES];
     encode(params, &sum, 1, turned, dim);
     encode(params, &k, 1, shift, dim);
@@ -68,7 +68,7 @@ static int check_a21(const example *e) {
     int64_t h = (int64_t)value(e, "H"), w = (int64_t)value(e, "W"), dim = (int64_t)value(e, "d");
     int64_t prefix = (int64_t)value(e, "n_prefix");
     posenc_sinusoidal_params params = {
-        POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, dim / 2, value(e, "base"), 1.0};
+        POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, POSENC_ODD_SIN, dim / 2, value(e, "base"), 1.0, 0.0, 1.0};
     int32_t rows[MAX_POSITIONS], columns[MAX_POSITIONS];
     for (int64_t t = 0; t < h * w; t++) {
         rows[t] = (int32_t)(t / w);

@@ -20,7 +20,7 @@ extern const float slopes[TOKENS];
 /* Made for every test: head_dim or dim 8, base 10000; the rope HALF, all rotated. */
 extern posenc_freq *freq;
 extern posenc_rope *rope;
-extern posenc_sinusoidal *pe;
+extern posenc_encoding *pe;
 
 /* The parameters of that rope. */
 posenc_rope_params good_params(void);
@@ -61,7 +61,7 @@ void check(posenc_status got, posenc_status want, const char *what);
         assert_true(function(__VA_ARGS__) condition);                                                                  \
     } while (0)
 
-/* ---- The tests of truth_errors_views.c, _scores.c, _rope.c and _tasks.c ---- */
+/* ---- The tests of truth_errors_views.c, _scores.c, _rope.c, _tasks.c and _encoding.c ---- */
 
 void test_views(void **state);
 void test_half_views(void **state);
@@ -83,5 +83,12 @@ void test_rope_tables(void **state);
 void test_rope_tasks(void **state);
 void test_rope_config(void **state);
 void test_positions(void **state);
+
+void test_encoding_apply(void **state);
+void test_encoding_parts(void **state);
+void test_encoding_params(void **state);
+void test_tables(void **state);
+void test_conv(void **state);
+void test_more_positions(void **state);
 
 #endif

@@ -23,9 +23,9 @@ int64_t model_cached_tokens(const model_options *o, const model_config *m) {
 static int remark(const model_config *m) {
     static const char *const remarks[] = {
         [POSITION_SINUSOIDAL] = "Sinusoidal rows are added to the embeddings, once per token and not per layer: "
-                                "posenc_sinusoidal_add does that.",
+                                "posenc_encoding_add does that.",
         [POSITION_LEARNED] = "A learned table is added to the embeddings: one row is read per token, once and not per "
-                             "layer; posenc has no call for it yet.",
+                             "layer: posenc_learned_create and posenc_encoding_apply do that.",
         [POSITION_RELATIVE_BUCKETS] =
             "A learned bias per bucket of distance is added to the scores; posenc has no call "
             "for it yet.",

@@ -77,14 +77,14 @@ truth truth_sinusoidal(posenc_sinusoidal_layout layout, int64_t dim, const int32
     reference_angles *angles = reference_angles_create(params.base, dim, dim / 2);
     float *rows = malloc((size_t)(dim * n_positions) * sizeof(float));
     posenc_view view = posenc_view_dense(rows, POSENC_F32, dim, n_positions, 1, 1);
-    posenc_sinusoidal *pe = NULL;
+    posenc_encoding *pe = NULL;
     t.status = angles == NULL || rows == NULL ? POSENC_ERR_MEMORY : posenc_sinusoidal_create(&params, &pe);
     if (t.status == POSENC_OK)
-        t.status = posenc_sinusoidal_write(pe, positions, &view);
+        t.status = posenc_encoding_write(pe, positions, &view);
     if (t.status == POSENC_OK)
         compare_rows(&t, angles, positions, n_positions, rows + (interleaved ? 1 : dim / 2), rows, dim,
                      interleaved ? 2 : 1);
-    posenc_sinusoidal_free(pe);
+    posenc_encoding_free(pe);
     free(rows);
     free(angles);
     return t.status == POSENC_OK ? t : truth_failed(t.status);

@@ -6,7 +6,14 @@
  *   rope.h          rotary embedding
  *   rope_scaling.h  its frequencies: linear, NTK, YaRN, LongRoPE, Llama-3 ...
  *   rope_config.h   its parameters, from what models publish
- *   sinusoidal.h    sinusoidal encoding
+ *   position_ids.h  arrays of positions
+ *   encoding.h      absolute encodings: rows written, added, gated, side by side, summed
+ *   sinusoidal.h    sinusoids, timestep embedding, grids
+ *   fourier.h       random Fourier features
+ *   learned.h       learned tables: look-up, gradient, resizing
+ *   integer.h       integers, binary and Gray code, Gaussian bumps
+ *   random.h        seeded initial values
+ *   conv.h          conditional encoding by depth-wise convolution
  *   mask.h          which keys a query sees
  *   line.h          biases by offset, one float per offset and head
  *   alibi.h         ALiBi slopes
@@ -31,9 +38,16 @@
 
 #include <posenc/alibi.h>
 #include <posenc/angles.h>
+#include <posenc/conv.h>
+#include <posenc/encoding.h>
+#include <posenc/fourier.h>
+#include <posenc/integer.h>
 #include <posenc/isa.h>
+#include <posenc/learned.h>
 #include <posenc/line.h>
 #include <posenc/mask.h>
+#include <posenc/position_ids.h>
+#include <posenc/random.h>
 #include <posenc/rope.h>
 #include <posenc/rope_config.h>
 #include <posenc/rope_scaling.h>

@@ -46,6 +46,7 @@
 #define POSENC_ROPE_H
 
 #include <posenc/angles.h>
+#include <posenc/position_ids.h>
 #include <posenc/rope_scaling.h>
 #include <posenc/types.h>
 
@@ -205,16 +206,6 @@ typedef struct posenc_rope_task {
 POSENC_API posenc_status posenc_rope_apply_tasks(const posenc_rope *rope, const posenc_rope_task *tasks, int64_t n_tasks,
                                                  const int32_t *positions, const posenc_rope_table *table,
                                                  posenc_direction direction, posenc_rows rows);
-
-/* ---- Positions ---- */
-
-/* positions[t] = start + t, t < n. */
-POSENC_API posenc_status posenc_positions_range(int32_t start, int64_t n, int32_t *positions);
-
-/* Packed sequences: tokens cu_seqlens[s] .. cu_seqlens[s+1]-1 count up from starts[s] (NULL: from 0). cu_seqlens has
- * n_sequences + 1 non-decreasing entries, the first 0. */
-POSENC_API posenc_status posenc_positions_packed(const int32_t *cu_seqlens, const int32_t *starts, int64_t n_sequences,
-                                                 int32_t *positions);
 
 #ifdef __cplusplus
 }

@@ -124,6 +124,11 @@ V_INLINE vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
 V_INLINE vf v_first_or(vf a, size_t n, vf fill) {
     return _mm256_blendv_ps(fill, a, _mm256_castsi256_ps(v_first_lanes_(n)));
 }
+/* lane k: one where bit k of bits is set, else zero */
+V_INLINE vf v_select_bits(uint32_t bits, vf one, vf zero) {
+    __m256i to_sign = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    return _mm256_blendv_ps(zero, one, _mm256_castsi256_ps(_mm256_sllv_epi32(_mm256_set1_epi32((int)bits), to_sign)));
+}
 V_INLINE vf v_swap_pairs(vf a) { return _mm256_permute_ps(a, 0xb1); }
 /* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
 V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {

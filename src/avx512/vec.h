@@ -94,6 +94,8 @@ V_INLINE vf v_zero_if(vm m, vf a) { return _mm512_maskz_mov_ps((__mmask16)~m, a)
 V_INLINE vf v_select(vm m, vf a, vf b) { return _mm512_mask_mov_ps(b, m, a); }
 /* lanes n and beyond become those of fill */
 V_INLINE vf v_first_or(vf a, size_t n, vf fill) { return _mm512_mask_mov_ps(fill, v_first_lanes_(n), a); }
+/* lane k: one where bit k of bits is set, else zero */
+V_INLINE vf v_select_bits(uint32_t bits, vf one, vf zero) { return _mm512_mask_mov_ps(zero, (__mmask16)bits, one); }
 V_INLINE vf v_swap_pairs(vf a) { return _mm512_permute_ps(a, 0xb1); }
 /* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
 V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {

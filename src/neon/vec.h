@@ -124,6 +124,11 @@ V_INLINE vf v_first_or(vf a, size_t n, vf fill) {
     const uint32x4_t lane = {0, 1, 2, 3};
     return vbslq_f32(vcltq_u32(lane, vdupq_n_u32((uint32_t)n)), a, fill);
 }
+/* lane k: one where bit k of bits is set, else zero */
+V_INLINE vf v_select_bits(uint32_t bits, vf one, vf zero) {
+    const uint32x4_t lane = {1, 2, 4, 8};
+    return vbslq_f32(vtstq_u32(vdupq_n_u32(bits), lane), one, zero);
+}
 V_INLINE vf v_swap_pairs(vf a) { return vrev64q_f32(a); }
 /* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
 V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {

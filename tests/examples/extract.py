@@ -13,13 +13,20 @@ import sys
 # What a header's example takes for granted, in C, and the headers that have none.
 GIVEN = {
     'angles.h': '',
+    'conv.h': 'enum { n_batch = 2 }; static float tokens[2 * 197 * 64], result[2 * 197 * 64], weights[64 * 9], bias[64];',
+    'encoding.h': 'int64_t n_tokens = 4; static float embeddings[4 * 768]; int32_t positions[4] = {0, 1, 2, 7};',
+    'fourier.h': 'enum { n_points = 3 }; static float memory[3 * 256], points[2 * 3];',
+    'integer.h': 'static float memory[4 * 16]; int32_t positions[4] = {0, 1, 2, 7};',
+    'learned.h': 'static uint16_t weights[514 * 768]; static float data[4 * 768]; int64_t ids[4] = {0, 1, 2, 511}; '
+                 'posenc_view x = posenc_view_dense(data, POSENC_F32, 768, 4, 1, 1);',
+    'random.h': 'static float weights[512 * 768];',
     'rope_config.h': 'posenc_status status; posenc_rope *rope;',
     'rope.h': 'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
-    'sinusoidal.h': 'int64_t n_tokens = 4; static float embeddings[4 * 768]; int32_t positions[4] = {0, 1, 2, 7};',
+    'sinusoidal.h': 'static uint16_t memory[4 * 512]; int32_t positions[4] = {0, 1, 2, 7};',
     'softmax.h': 'int64_t n_k = 20; static float scores[32 * 8 * 20]; float slopes[32]; '
                  'if (posenc_alibi_slopes(32, 8.0, slopes) != POSENC_OK) return 1;',
 }
-NO_EXAMPLE = {'alibi.h', 'isa.h', 'line.h', 'mask.h', 'posenc.h', 'rope_scaling.h', 'types.h', 'version.h'}
+NO_EXAMPLE = {'alibi.h', 'isa.h', 'line.h', 'mask.h', 'posenc.h', 'position_ids.h', 'rope_scaling.h', 'types.h', 'version.h'}
 
 
 def readme(path, out):

@@ -1,0 +1,27 @@
+/* Inside of the convolution. */
+#ifndef POSENC_SRC_CONV_H
+#define POSENC_SRC_CONV_H
+
+#include <posenc/conv.h>
+
+/* Channels at a time: the weights and rows that a token needs of so many stay in the first cache. */
+enum { POSENC_CONV_SLICE = 256 };
+
+struct posenc_conv {
+    posenc_conv_params params;
+    int64_t height, width; /* of the kernel */
+    int64_t pad_y, pad_x;
+    float *bias;     /* NULL: none */
+    float weights[]; /* [height * width][n_channels] */
+};
+
+/* Taps of the kernel. */
+static inline int64_t posenc_conv_taps(const posenc_conv *conv) {
+    return conv->height * conv->width;
+}
+
+/* The grid, and whether a view has its tokens and the convolution's channels. */
+posenc_status posenc_conv_check_grid(const posenc_conv *conv, posenc_conv_grid grid);
+posenc_status posenc_conv_check_tokens(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x);
+
+#endif

@@ -1,0 +1,156 @@
+/* Resizing tables (FORMULAS A.12): two passes in double, as the formula says them; what must not change; the transpose.
+ */
+#include "truth.h"
+#include "truth_half.h"
+#include "truth_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double kernel(double t, double a) {
+    t = fabs(t);
+    if (t <= 1.0)
+        return (a + 2.0) * t * t * t - (a + 3.0) * t * t + 1.0;
+    return t < 2.0 ? a * t * t * t - 5.0 * a * t * t + 8.0 * a * t - 4.0 * a : 0.0;
+}
+
+/* One pass: weights[i] of the old coordinates for the new coordinate o. */
+static void weights_of(const posenc_resize_params *p, int64_t o, int64_t n_in, int64_t n_out, double ratio,
+                       double *weights) {
+    double r = ratio > 0.0 ? ratio : (double)n_in / (double)n_out, s = ((double)o + 0.5) * r - 0.5;
+    if (p->align_corners)
+        s = n_out == 1 ? 0.0 : (double)o * (double)(n_in - 1) / (double)(n_out - 1);
+    for (int64_t i = 0; i < n_in; i++)
+        weights[i] = 0.0;
+    if (p->method == POSENC_RESIZE_LINEAR && s < 0.0)
+        s = 0.0;
+    int64_t whole = (int64_t)floor(s);
+    for (int64_t k = -1; k <= 2; k++) {
+        double f = s - (double)whole, linear = k == 0 ? 1.0 - f : k == 1 ? f : 0.0;
+        int64_t i = whole + k < 0 ? 0 : whole + k >= n_in ? n_in - 1 : whole + k;
+        weights[i] += p->method == POSENC_RESIZE_LINEAR ? linear : kernel(f - (double)k, p->cubic_a);
+    }
+}
+
+static posenc_resize_params draw(void) {
+    posenc_resize_params p = POSENC_RESIZE_DEFAULTS;
+    p.method = (posenc_resize_method)truth_below(2);
+    p.align_corners = (int)truth_below(2);
+    p.h_in = 1 + truth_below(6);
+    p.w_in = 1 + truth_below(7);
+    p.h_out = 1 + truth_below(9);
+    p.w_out = 1 + truth_below(9);
+    p.n_prefix = truth_below(3);
+    if (!p.align_corners && truth_below(3) == 0) {
+        p.h_ratio = (double)p.h_in / ((double)p.h_out + 0.1);
+        p.w_ratio = (double)p.w_in / ((double)p.w_out + 0.1);
+    }
+    if (truth_below(3) == 0)
+        p.cubic_a = -0.5;
+    return p;
+}
+
+static double plain_value(const posenc_resize_params *p, const posenc_view *x, int64_t c, int64_t row) {
+    double wy[16], wx[16], sum = 0.0;
+    if (row < p->n_prefix)
+        return (double)truth_get(x, c, row, 0, 0);
+    int64_t o = row - p->n_prefix;
+    weights_of(p, o / p->w_out, p->h_in, p->h_out, p->h_ratio, wy);
+    weights_of(p, o % p->w_out, p->w_in, p->w_out, p->w_ratio, wx);
+    for (int64_t y = 0; y < p->h_in; y++)
+        for (int64_t i = 0; i < p->w_in; i++)
+            sum += wy[y] * wx[i] * (double)truth_get(x, c, p->n_prefix + y * p->w_in + i, 0, 0);
+    return sum;
+}
+
+static void check_resize(const posenc_resize_params *p, int64_t dim, posenc_dtype x_type, posenc_dtype y_type) {
+    int64_t n_in = p->n_prefix + p->h_in * p->w_in, n_out = p->n_prefix + p->h_out * p->w_out;
+    int64_t ne_in[4] = {dim, n_in, 1, 1}, ne_out[4] = {dim, n_out, 1, 1};
+    truth_tensor x = truth_tensor_random_of(x_type, ne_in), y = truth_tensor_random_of(y_type, ne_out);
+    truth_tensor single = truth_tensor_random(ne_out), first = truth_tensor_dense(dim, n_out, 1, 1);
+    for (int tier = -1, n = 0; truth_next_tier(&tier); n++) {
+        int64_t cut = truth_below(n_out + 1);
+        truth_ok(posenc_table_resize(p, &x.view, &single.view, posenc_all_rows()));
+        truth_ok(posenc_table_resize(p, &x.view, &y.view, (posenc_rows){cut, n_out}));
+        truth_ok(posenc_table_resize(p, &x.view, &y.view, (posenc_rows){0, cut}));
+        if (n == 0)
+            truth_copy(&single.view, &first.view);
+        truth_same_views(&single.view, &first.view, "tiers differ");
+        truth_rounded_views(&y.view, &single.view, "rounded once");
+        truth_nothing_else_changed(&y, 0, dim, "resized");
+    }
+    TRUTH_EACH(&first.view, c, row, b, l)
+    truth_close((double)*truth_at(&first.view, c, row, b, l), plain_value(p, &x.view, c, row), 3e-6, "row %d",
+                (int)row);
+    truth_tensor_free(&x);
+    truth_tensor_free(&y);
+    truth_tensor_free(&single);
+    truth_tensor_free(&first);
+}
+
+/* <resized x, dy> = <x, gradient>, which is added to what stands in dx. */
+static void check_gradient(const posenc_resize_params *p, int64_t dim) {
+    int64_t n_in = p->n_prefix + p->h_in * p->w_in, n_out = p->n_prefix + p->h_out * p->w_out;
+    int64_t ne_in[4] = {dim, n_in, 1, 1}, ne_out[4] = {dim, n_out, 1, 1};
+    truth_tensor x = truth_tensor_random(ne_in), dx = truth_tensor_random(ne_in), y = truth_tensor_random(ne_out);
+    truth_tensor dy = truth_tensor_random_of((posenc_dtype)truth_below(3), ne_out);
+    truth_ok(posenc_table_resize(p, &x.view, &y.view, posenc_all_rows()));
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_reset(&dx);
+        truth_ok(posenc_table_resize_grad(p, &dy.view, &dx.view));
+        double forward = 0.0, backward = 0.0;
+        TRUTH_EACH(&y.view, c, row, b, l)
+        forward += (double)*truth_at(&y.view, c, row, b, l) * (double)truth_get(&dy.view, c, row, b, l);
+        TRUTH_EACH(&x.view, c, row, b, l)
+        backward += (double)*truth_at(&x.view, c, row, b, l) *
+                    ((double)*truth_at(&dx.view, c, row, b, l) - (double)truth_was(&dx, c, row, b, l));
+        truth_close(backward, forward, 1e-3, "transpose");
+        truth_nothing_else_changed(&dx, 0, dim, "gradient");
+    }
+    truth_tensor *all[] = {&x, &dx, &y, &dy};
+    for (int i = 0; i < 4; i++)
+        truth_tensor_free(all[i]);
+}
+
+static void test_resize(void **state) {
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        posenc_resize_params p = draw();
+        check_resize(&p, 1 + truth_below(70), (posenc_dtype)truth_below(3), (posenc_dtype)truth_below(3));
+        check_gradient(&p, 1 + truth_below(40));
+    }
+}
+
+/* The same size gives the same bits, NaN beside a weight of 0 or not; corners that are aligned stay. */
+static void test_what_stays(void **state) {
+    (void)state;
+    enum { DIM = 5, SIDE = 6, LARGER = 11 };
+    truth_tensor x = truth_tensor_dense(DIM, SIDE * SIDE, 1, 1), y = truth_tensor_dense(DIM, SIDE * SIDE, 1, 1);
+    truth_tensor larger = truth_tensor_dense(DIM, LARGER * LARGER, 1, 1);
+    posenc_resize_params p = POSENC_RESIZE_DEFAULTS;
+    *truth_at(&x.view, 2, 7, 0, 0) = NAN;
+    p.h_in = p.w_in = SIDE;
+    for (int method = 0; method < 2; method++)
+        for (int corners = 0; corners < 2; corners++) {
+            p.method = (posenc_resize_method)method;
+            p.align_corners = corners;
+            p.h_out = p.w_out = SIDE;
+            truth_ok(posenc_table_resize(&p, &x.view, &y.view, posenc_all_rows()));
+            truth_same_views(&y.view, &x.view, "the same size");
+            p.h_out = p.w_out = LARGER;
+            truth_ok(posenc_table_resize(&p, &x.view, &larger.view, posenc_all_rows()));
+            for (int corner = 0; corners && corner < 4; corner++) {
+                int64_t from = corner / 2 * (SIDE - 1) * SIDE + corner % 2 * (SIDE - 1);
+                int64_t to = corner / 2 * (LARGER - 1) * LARGER + corner % 2 * (LARGER - 1);
+                truth_same_bits(truth_at(&larger.view, 0, to, 0, 0), truth_at(&x.view, 0, from, 0, 0), DIM, "corner");
+            }
+        }
+    truth_tensor_free(&x);
+    truth_tensor_free(&y);
+    truth_tensor_free(&larger);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {truth_test(test_resize), truth_test(test_what_stays)};
+    return truth_run(tests);
+}
