@@ -359,11 +359,38 @@ static void test_parts_of_parts(void **state) {
     truth_tensor_free(&cut);
 }
 
+/* Quotients go down and remainders are not negative, on both sides of 0. */
+static void test_quotients(void **state) {
+    (void)state;
+    enum { DIM = 6, FIRST = -40, N = 80, BLOCK = 7 };
+    posenc_encoding *plain = sinusoid(POSENC_SINUSOIDAL_INTERLEAVED, DIM), *blocks;
+    posenc_part parts[] = {{.encoding = plain, .divide = BLOCK}, {.encoding = plain, .modulo = BLOCK}};
+    int32_t positions[N], quotients[N], remainders[N];
+    truth_ok(posenc_encoding_concat(parts, 2, &blocks));
+    for (int t = 0; t < N; t++) {
+        positions[t] = FIRST + t;
+        quotients[t] = (int32_t)floor((double)(FIRST + t) / BLOCK);
+        remainders[t] = positions[t] - BLOCK * quotients[t];
+    }
+    truth_tensor got = truth_tensor_dense(2 * DIM, N, 1, 1), want = truth_tensor_dense(2 * DIM, N, 1, 1);
+    posenc_view left = want.view, right = want.view;
+    left.ne[0] = right.ne[0] = DIM;
+    right.data = truth_at(&want.view, DIM, 0, 0, 0);
+    truth_ok(posenc_encoding_write(blocks, positions, &got.view));
+    truth_ok(posenc_encoding_write(plain, quotients, &left));
+    truth_ok(posenc_encoding_write(plain, remainders, &right));
+    truth_same_views(&got.view, &want.view, "quotients and remainders");
+    truth_tensor_free(&got);
+    truth_tensor_free(&want);
+    posenc_encoding_free(plain);
+    posenc_encoding_free(blocks);
+}
+
 int main(void) {
 #define TEST(function) cmocka_unit_test_setup(function, set_up)
     const struct CMUnitTest tests[] = {
         TEST(test_every_destination), TEST(test_types_of_coordinates), TEST(test_refused_rows),
-        TEST(test_zeros_leave_alone), TEST(test_parts_of_parts),
+        TEST(test_zeros_leave_alone), TEST(test_parts_of_parts),       TEST(test_quotients),
     };
     return truth_run(tests);
 }
