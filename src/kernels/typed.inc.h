@@ -1,8 +1,5 @@
 /* Loads and stores of n <= VF elements of a storage type, from element i on. In the bodies type and, mostly, n are
  * constants, so that one instruction remains. Needs: vec.h. */
-#ifndef POSENC_TYPED_INC_H
-#define POSENC_TYPED_INC_H
-
 #include <posenc/types.h>
 
 V_INLINE vf load_typed(const void *p, size_t i, size_t n, const posenc_dtype type) {
@@ -33,5 +30,3 @@ V_INLINE const void *typed_at(const void *p, size_t i, const posenc_dtype type) 
 V_INLINE void *typed_out(void *p, size_t i, const posenc_dtype type) {
     return (char *)p + i * (type == POSENC_F32 ? 4 : 2);
 }
-
-#endif
