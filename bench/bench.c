@@ -108,5 +108,7 @@ int main(int argc, char **argv) {
     bench_register_encodings();
     bench_register_softmax();
     bench_register_score_bias();
+    bench_register_relative();
+    bench_register_gradients();
     return shim_main(argc, argv);
 }

@@ -70,5 +70,7 @@ void bench_register_tables(void);
 void bench_register_encodings(void);
 void bench_register_softmax(void);
 void bench_register_score_bias(void);
+void bench_register_relative(void);
+void bench_register_gradients(void);
 
 #endif

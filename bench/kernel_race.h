@@ -27,10 +27,12 @@ typedef struct kernel_job {
     bench_rows heads, results; /* rope, norm, convert: what is read and what is written */
     float *cos_row, *sin_row;  /* rope: ready rows */
     float *inv_freq;           /* angle_rows: what the plain loop starts from */
-    float *weight;             /* norm */
+    float *table;              /* dot_rows: rows as they are, not packed */
+    float *factors;            /* norm */
+    float *weight;             /* of rows that are summed; of a gradient, what comes in */
     double *frequency, *zeros; /* angle_anchors: tables */
     double *cos, *sin;         /* angle_rows: anchors */
-    posenc_offset_column *offsets;
+    posenc_turn_column *offsets;
 } kernel_job;
 
 typedef struct kernel_types {

@@ -57,12 +57,14 @@ static void open_rows(bench_job *base) {
     kernel_job *job = kernel_start(base, 2 * ROWS, 2 * ROWS * sizeof(float));
     job->cos = bench_alloc(base, columns(job->n) * POSENC_COLUMN * sizeof(double));
     job->sin = bench_alloc(base, columns(job->n) * POSENC_COLUMN * sizeof(double));
-    job->offsets = bench_alloc(base, columns(job->n) * sizeof(posenc_offset_column));
+    job->offsets = bench_alloc(base, columns(job->n) * sizeof(posenc_turn_column));
     job->inv_freq = bench_floats(base, job->n);
     job->args.angle_rows = (posenc_angle_rows_args){
         .anchor_cos = job->cos,
         .anchor_sin = job->sin,
+        .blocks = job->offsets,
         .offsets = job->offsets,
+        .first_offset = -POSENC_ANCHOR_REACH,
         .cos_out = bench_floats(base, ROWS * job->n),
         .sin_out = bench_floats(base, ROWS * job->n),
         .cos_stride = (ptrdiff_t)job->n,
@@ -80,11 +82,11 @@ static void fill_rows(bench_job *base) {
     plain_frequencies(job->inv_freq, 2 * job->n, 10000.0f);
     for (size_t i = 0; i < columns(job->n) * POSENC_COLUMN; i++) {
         double frequency = i < job->n ? (double)job->inv_freq[i] : 0.0;
-        plain_angles_double(&frequency, 1, POSITION, &job->cos[i], &job->sin[i]);
-        posenc_offset_column *column = &job->offsets[i / POSENC_COLUMN];
-        for (size_t r = 0; r < ROWS; r++)
-            plain_angles_double(&frequency, 1, (double)r, &column->cos_sin[r][0][i % POSENC_COLUMN],
-                                &column->cos_sin[r][1][i % POSENC_COLUMN]);
+        plain_angles_double(&frequency, 1, POSITION + POSENC_ANCHOR_REACH, &job->cos[i], &job->sin[i]);
+        posenc_turn_column *column = &job->offsets[i / POSENC_COLUMN];
+        for (size_t k = 0; k <= POSENC_ANCHOR_REACH; k++)
+            plain_angles_double(&frequency, 1, (double)k, &column->cos_sin[k][0][i % POSENC_COLUMN],
+                                &column->cos_sin[k][1][i % POSENC_COLUMN]);
     }
 }
 
@@ -104,5 +106,5 @@ static void limit_rows(bench_job *base) {
 const kernel_race race_angle_rows = {
     .race = {KERNEL_JOB, .open = open_rows, .fill = fill_rows, .racers = {run_angle_rows, plain_rows, limit_rows}},
     .unit = "pairs",
-    .bytes_per_unit = ROWS * 2 * (sizeof(double) + sizeof(float)),
+    .bytes_per_unit = 2 * (POSENC_ANCHOR_REACH + 1) * sizeof(double) + ROWS * 2 * sizeof(float),
 };

@@ -130,52 +130,46 @@ ROPE_RACE(rope_half, POSENC_ROPE_HALF, 0)
 ROPE_RACE(rope_interleaved, POSENC_ROPE_INTERLEAVED, 0)
 ROPE_RACE(rope_deinterleave, POSENC_ROPE_DEINTERLEAVE, 1)
 
-/* ---- rms_norm: to float32 ---- */
+/* ---- rms_factors: a float for every head; the limit also writes the heads ---- */
 
 static void open_norm(bench_job *base) {
     kernel_job *job = start_heads(base);
-    job->weight = bench_floats(base, HEAD_DIM);
-    job->args.rms_norm = (posenc_rms_norm_args){
+    float *factors = bench_floats(base, job->n);
+    job->args.rms_factors = (posenc_rms_factors_args){
         .x_type = job->heads.type,
         .x_stride = job->heads.stride,
-        .weight = job->weight,
+        .factors = factors,
         .eps = eps,
         .n = HEAD_DIM,
         .n_heads = heads_per_call(job),
     };
-}
-
-static void fill_norm(bench_job *base) {
-    bench_random(((kernel_job *)base)->weight, POSENC_F32, HEAD_DIM, 2.0f);
-    fill_heads(base);
-}
-
-static void norm_token(kernel_job *job, const void *x, void *y) {
-    job->args.rms_norm.x = x;
-    job->args.rms_norm.y = y;
-    run_rms_norm(&job->base);
+    base->n_outputs = 0; /* not the heads */
+    bench_compare(base, factors, POSENC_F32, job->n);
+    job->factors = factors;
 }
 
 static void ours_norm(bench_job *base) {
-    every_token(base, norm_token);
+    kernel_job *job = (kernel_job *)base;
+    for (size_t head = 0; head < job->n; head += TOKEN_HEADS) {
+        job->args.rms_factors.x = (const char *)job->heads.data + (ptrdiff_t)head * job->heads.stride;
+        job->args.rms_factors.factors = job->factors + head;
+        run_rms_factors(base);
+    }
 }
 
 static void plain_norm(bench_job *base) {
     const kernel_job *job = (kernel_job *)base;
     plain_heads heads = plain_heads_of(job);
-    heads.weight = job->weight;
-    heads.eps = eps;
-    plain_task(&heads);
+    plain_rms_factors(&heads, eps, job->factors);
 }
 
 static const kernel_types norm_types[] = {
-    {POSENC_F32, POSENC_F32}, {POSENC_F16, POSENC_F32}, {POSENC_BF16, POSENC_F32}};
+    {POSENC_F32, POSENC_F32}, {POSENC_F16, POSENC_F16}, {POSENC_BF16, POSENC_BF16}};
 
-const kernel_race race_rms_norm = {
-    .race = {KERNEL_JOB, .open = open_norm, .fill = fill_norm, .racers = {ours_norm, plain_norm, limit_heads}},
+const kernel_race race_rms_factors = {
+    .race = {KERNEL_JOB, .open = open_norm, .fill = fill_heads, .racers = {ours_norm, plain_norm, limit_heads}},
     .unit = "heads",
     .elements_per_unit = HEAD_DIM,
-    .apart = 1,
     .types = norm_types,
     .n_types = sizeof norm_types / sizeof norm_types[0],
 };

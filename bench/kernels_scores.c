@@ -3,6 +3,8 @@
 
 #include "kernel_race.h"
 
+#include <math.h>
+
 /* ---- softmax_row: n keys, all allowed, with a bias that takes the far end to e^-8 ---- */
 
 static void open_softmax(bench_job *base) {

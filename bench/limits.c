@@ -19,4 +19,5 @@ static void add(float *restrict y, const float *restrict x, size_t n) {
 
 #define TIER_(name, tier) bench_##name##_##tier
 #define TIER(name, tier) TIER_(name, tier)
-const bench_limits TIER(limits, POSENC_VARIANT) = {TIER(scale, POSENC_VARIANT), fill, copy, add};
+const bench_limits TIER(limits, POSENC_VARIANT) = {TIER(scale, POSENC_VARIANT), fill, copy, add,
+                                                   TIER(multiply, POSENC_VARIANT)};

@@ -24,16 +24,20 @@ typedef struct bench_limits {
     void (*copy)(float *y, const float *x, size_t n);
     /* y[i] += x[i], i < n */
     void (*add)(float *y, const float *x, size_t n);
+    /* n multiplications with their additions, in registers */
+    void (*multiply)(size_t n);
 } bench_limits;
 
 /* The loops compiled for the tier, which must be one that is built. */
 const bench_limits *bench_limits_of(posenc_isa_tier tier);
 
 typedef void bench_scale(bench_rows x, bench_rows y, size_t n_rows, size_t n, float factor);
+typedef void bench_multiply(size_t n);
 
 #define BENCH_DECLARE_LIMITS(isa)                                                                                      \
     extern const bench_limits bench_limits_##isa;                                                                      \
-    bench_scale bench_scale_##isa;
+    bench_scale bench_scale_##isa;                                                                                     \
+    bench_multiply bench_multiply_##isa;
 BENCH_DECLARE_LIMITS(scalar)
 BENCH_DECLARE_LIMITS(avx2)
 BENCH_DECLARE_LIMITS(avx512)

@@ -43,11 +43,15 @@ static void rotate_interleaved(float *x, size_t half, const float *cos_row, cons
     }
 }
 
-static void normalise(float *x, size_t n, const float *weight, float eps) {
+static float rms_factor(const float *x, size_t n, float eps) {
     float sum = 0.0f;
     for (size_t i = 0; i < n; i++)
         sum += x[i] * x[i];
-    float inverse = 1.0f / sqrtf(sum / (float)n + eps);
+    return 1.0f / sqrtf(sum / (float)n + eps);
+}
+
+static void normalise(float *x, size_t n, const float *weight, float eps) {
+    float inverse = rms_factor(x, n, eps);
     for (size_t i = 0; i < n; i++)
         x[i] = x[i] * inverse * weight[i];
 }
@@ -99,6 +103,14 @@ static size_t head_bytes(const plain_heads *a, posenc_dtype type) {
 void plain_task(const plain_heads *a) {
     for (size_t h = 0; h < a->n_heads; h++)
         one_head(a, (const char *)a->x + h * head_bytes(a, a->x_type), (char *)a->y + h * head_bytes(a, a->y_type));
+}
+
+void plain_rms_factors(const plain_heads *a, float eps, float *factors) {
+    for (size_t h = 0; h < a->n_heads; h++) {
+        float buffer[PLAIN_MAX_HEAD];
+        convert((const char *)a->x + h * head_bytes(a, a->x_type), a->x_type, buffer, POSENC_F32, a->head_dim);
+        factors[h] = rms_factor(buffer, a->head_dim, eps);
+    }
 }
 
 void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_t position, float *row, int add) {
@@ -160,4 +172,51 @@ void plain_softmax(const float *x, float *y, size_t n, size_t n_allowed, int32_t
         y[j] /= sum;
     for (size_t j = n_allowed; j < n; j++)
         y[j] = 0.0f;
+}
+
+void plain_dots(const float *x, const float *table, float *y, size_t n_x, size_t n_rows, size_t dim) {
+    for (size_t i = 0; i < n_x; i++)
+        for (size_t t = 0; t < n_rows; t++) {
+            float sum = 0.0f;
+            for (size_t c = 0; c < dim; c++)
+                sum += x[i * dim + c] * table[t * dim + c];
+            y[i * n_rows + t] = sum;
+        }
+}
+
+void plain_weighted_sum(const float *weights, const float *table, float *y, size_t n, size_t dim) {
+    for (size_t k = 0; k < n; k++)
+        for (size_t c = 0; c < dim; c++)
+            y[c] += weights[k] * table[k * dim + c];
+}
+
+void plain_affine(const float *x, float *y, float a, float b, size_t n) {
+    for (size_t j = 0; j < n; j++)
+        y[j] = a * x[j] + b;
+}
+
+void plain_cope(const float *x, const float *z, float *y, size_t n, size_t n_positions, float scale) {
+    for (size_t j = 0; j < n; j++)
+        y[j] = 1.0f / (1.0f + expf(-scale * x[j]));
+    for (size_t j = n - 1; j-- > 0;)
+        y[j] += y[j + 1];
+    for (size_t j = 0; j < n; j++) {
+        float position = y[j] < (float)(n_positions - 1) ? y[j] : (float)(n_positions - 1);
+        float low = floorf(position), high = ceilf(position), w = position - low;
+        y[j] = scale * x[j] + (1.0f - w) * z[(size_t)low] + w * z[(size_t)high];
+    }
+}
+
+void plain_softmax_backward(const float *p, const float *dp, float *dx, size_t n, float scale) {
+    float g = 0.0f;
+    for (size_t j = 0; j < n; j++)
+        g += p[j] * dp[j];
+    for (size_t j = 0; j < n; j++)
+        dx[j] = scale * p[j] * (dp[j] - g);
+}
+
+void plain_add_axes(float *y, const float *by_row, const float *by_column, size_t height, size_t width) {
+    for (size_t v = 0; v < height; v++)
+        for (size_t u = 0; u < width; u++)
+            y[v * width + u] += by_row[v] + by_column[u];
 }

@@ -36,6 +36,9 @@ typedef struct plain_heads {
  * integers: the baseline has no instruction for it. */
 void plain_task(const plain_heads *heads);
 
+/* factors[h] = 1 / sqrt(mean of the squares of head h + eps) */
+void plain_rms_factors(const plain_heads *heads, float eps, float *factors);
+
 /* One row of the sinusoidal encoding, written or added; dim even. */
 void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_t position, float *row, int add);
 
@@ -50,5 +53,22 @@ void plain_rbf(float t, float spacing, float scale, float *y, size_t n);
 /* The rows of alibi.h and softmax.h; a slope of 0 means no bias. */
 void plain_alibi(float *y, size_t n, size_t n_allowed, int32_t query, float slope);
 void plain_softmax(const float *x, float *y, size_t n, size_t n_allowed, int32_t query, float scale, float slope);
+
+/* y[i][t] = the scalar product of rows i of x and t of the table, all dense */
+void plain_dots(const float *x, const float *table, float *y, size_t n_x, size_t n_rows, size_t dim);
+
+/* y[c] += the sum of weights[k] times row k of a dense table */
+void plain_weighted_sum(const float *weights, const float *table, float *y, size_t n, size_t dim);
+
+/* y[j] = a x[j] + b */
+void plain_affine(const float *x, float *y, float a, float b, size_t n);
+
+/* The logits of cope.h, listing form, all keys seen: gates, their sums, the interpolation, each a loop. */
+void plain_cope(const float *x, const float *z, float *y, size_t n, size_t n_positions, float scale);
+/* dx = scale * p (dp - sum p dp) */
+void plain_softmax_backward(const float *p, const float *dp, float *dx, size_t n, float scale);
+
+/* y[v * width + u] += by_row[v] + by_column[u] */
+void plain_add_axes(float *y, const float *by_row, const float *by_column, size_t height, size_t width);
 
 #endif

@@ -1,14 +1,15 @@
-/* ALiBi slopes. */
+/* ALiBi: slopes, the line, and one row for all queries. */
 #include <posenc/alibi.h>
 
 #include "dd.h"
+#include "line.h"
+#include "scores.h"
 #include "view.h"
 
-#define MAX_HEADS ((int64_t)1 << 20)
 #define MAX_MAX_BIAS 100.0
 
 static posenc_status check_slopes_call(int64_t n_heads, double max_bias, const float *slopes) {
-    if (n_heads < 1 || n_heads > MAX_HEADS)
+    if (n_heads < 1 || n_heads > POSENC_MAX_HEADS)
         return POSENC_ERR_N_HEADS;
     if (!(max_bias >= 0.0 && max_bias <= MAX_MAX_BIAS))
         return POSENC_ERR_SCALE;
@@ -42,5 +43,71 @@ posenc_status posenc_alibi_slopes_plain(int64_t n_heads, double max_bias, float 
         return status;
     for (int64_t h = 0; h < n_heads; h++)
         slopes[h] = slope(max_bias, h + 1, n_heads);
+    return POSENC_OK;
+}
+
+/* ---- Lines and rows ---- */
+
+static posenc_status check_slopes(const float *slopes, int64_t n_heads) {
+    return posenc_check_numbers(slopes, n_heads, -(double)FLT_MAX, (double)FLT_MAX);
+}
+
+posenc_status posenc_line_alibi(const float *slopes, const posenc_line *line) {
+    int64_t n_heads;
+    posenc_status status = posenc_check_whole_line(line, &n_heads);
+    if (status == POSENC_OK)
+        status = check_slopes(slopes, n_heads);
+    if (status != POSENC_OK)
+        return status;
+    for (int64_t h = 0; h < n_heads; h++)
+        for (int64_t t = 0; t < line->n_offsets; t++)
+            posenc_line_of_head(line, h)[t] = -(slopes[h] * (float)posenc_line_distance(line, t));
+    return POSENC_OK;
+}
+
+static posenc_status check_one_row(const float *slopes, posenc_one_row form, const uint8_t *keep,
+                                   const posenc_view *bias) {
+    posenc_status status = posenc_check_output(bias);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(bias);
+    if (status != POSENC_OK)
+        return status;
+    if (form != POSENC_ONE_ROW_FROM_FIRST && form != POSENC_ONE_ROW_FROM_LAST && form != POSENC_ONE_ROW_COUNTED)
+        return POSENC_ERR_ENUM;
+    if (bias->ne[0] > POSENC_MAX_KEYS || bias->ne[1] > 1)
+        return POSENC_ERR_SHAPE;
+    if (posenc_view_count(bias) == 0)
+        return POSENC_OK;
+    if (form == POSENC_ONE_ROW_COUNTED && keep == NULL)
+        return POSENC_ERR_NULL;
+    return check_slopes(slopes, bias->ne[2]);
+}
+
+/* slope * j, counted from `first`. */
+static void write_one_row(float *row, int64_t n_k, int64_t first, float slope) {
+    for (int64_t j = 0; j < n_k; j++)
+        row[j] = slope * (float)(j - first);
+}
+
+/* The count of real keys before each real one. */
+static void write_counted(float *row, int64_t n_k, const uint8_t *keep, float slope) {
+    for (int64_t j = 0, n_before = 0; j < n_k; j++)
+        row[j] = keep[j] ? slope * (float)n_before++ : 0.0f;
+}
+
+posenc_status posenc_alibi_one_row(const float *slopes, posenc_one_row form, const uint8_t *keep,
+                                   const posenc_view *bias) {
+    posenc_status status = check_one_row(slopes, form, keep, bias);
+    if (status != POSENC_OK || posenc_view_count(bias) == 0)
+        return status;
+    int64_t n_k = bias->ne[0];
+    for (int64_t b = 0; b < bias->ne[3]; b++)
+        for (int64_t h = 0; h < bias->ne[2]; h++) {
+            float *row = posenc_view_at(bias, 0, h, b);
+            if (form == POSENC_ONE_ROW_COUNTED)
+                write_counted(row, n_k, keep + b * n_k, slopes[h]);
+            else
+                write_one_row(row, n_k, form == POSENC_ONE_ROW_FROM_LAST ? n_k - 1 : 0, slopes[h]);
+        }
     return POSENC_OK;
 }

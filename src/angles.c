@@ -17,32 +17,33 @@ static int64_t whole_columns(int64_t n) {
 
 static posenc_freq *allocate(int64_t n) {
     size_t n_columns = (size_t)whole_columns(n), padded = n_columns * POSENC_COLUMN;
-    posenc_freq *freq = calloc(1, sizeof *freq + n_columns * sizeof(posenc_offset_column) + 3 * padded * sizeof(double));
+    posenc_freq *freq =
+        calloc(1, sizeof *freq + 2 * n_columns * sizeof(posenc_turn_column) + 3 * padded * sizeof(double));
     if (freq == NULL)
         return NULL;
     freq->n = n;
-    freq->offsets = (posenc_offset_column *)(freq + 1);
-    freq->hi = (double *)(freq->offsets + n_columns);
+    freq->offsets = (posenc_turn_column *)(freq + 1);
+    freq->blocks = freq->offsets + n_columns;
+    freq->hi = (double *)(freq->blocks + n_columns);
     freq->lo = freq->hi + padded;
     freq->theta = freq->lo + padded;
     return freq;
 }
 
-static void fill_offsets(posenc_freq *freq) {
-    const posenc_kernels *kernels = posenc_active_kernels();
+/* Turns of 0 .. POSENC_ANCHOR_REACH times `step` positions. */
+static void fill_turns(const posenc_freq *freq, posenc_turn_column *turns, int step) {
     for (int64_t column = 0; column < whole_columns(freq->n); column++)
-        for (int offset = 0; offset < POSENC_ANCHOR_BLOCK; offset++) {
+        for (int k = 0; k <= POSENC_ANCHOR_REACH; k++) {
             posenc_angle_anchors_args args = {
                 .hi = freq->hi + column * POSENC_COLUMN,
                 .lo = freq->lo + column * POSENC_COLUMN,
-                .growth = freq->growth != NULL ? freq->growth + column * POSENC_COLUMN : NULL,
                 .magnitude = 1.0,
-                .position = offset,
-                .cos_out = freq->offsets[column].cos_sin[offset][0],
-                .sin_out = freq->offsets[column].cos_sin[offset][1],
+                .position = k * step,
+                .cos_out = turns[column].cos_sin[k][0],
+                .sin_out = turns[column].cos_sin[k][1],
                 .n = POSENC_COLUMN,
             };
-            kernels->angle_anchors(&args);
+            posenc_active_kernels()->angle_anchors(&args);
         }
 }
 
@@ -61,7 +62,8 @@ posenc_status posenc_freq_build(posenc_theta theta, const void *context, int64_t
         freq->hi[i] = half_turns.hi;
         freq->lo[i] = half_turns.lo;
     }
-    fill_offsets(freq);
+    fill_turns(freq, freq->offsets, 1);
+    fill_turns(freq, freq->blocks, POSENC_ANCHOR_BLOCK);
     *out = freq;
     return POSENC_OK;
 }
@@ -104,15 +106,36 @@ posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_f
     return posenc_freq_build(theta_of_value, theta, n, freq);
 }
 
+/* The growth over k positions is the cosine of no angle, grown. */
+static void fill_offset_growth(posenc_freq *freq) {
+    static const double zeros[POSENC_COLUMN];
+    double sines[POSENC_COLUMN];
+    for (int64_t column = 0; column < whole_columns(freq->n); column++)
+        for (int k = 0; k < POSENC_ANCHOR_BLOCK; k++) {
+            posenc_angle_anchors_args args = {
+                .hi = zeros,
+                .lo = zeros,
+                .growth = freq->growth + column * POSENC_COLUMN,
+                .magnitude = 1.0,
+                .position = k - POSENC_ANCHOR_REACH,
+                .cos_out = freq->offset_growth[column].factor[k],
+                .sin_out = sines,
+                .n = POSENC_COLUMN,
+            };
+            posenc_active_kernels()->angle_anchors(&args);
+        }
+}
+
 posenc_status posenc_freq_set_growth(posenc_freq *freq, const double *growth, double centre) {
-    size_t padded = (size_t)whole_columns(freq->n) * POSENC_COLUMN;
-    freq->growth = calloc(padded + 1, sizeof(double));
+    size_t n_columns = (size_t)whole_columns(freq->n), padded = n_columns * POSENC_COLUMN;
+    freq->growth = calloc(1, padded * sizeof(double) + n_columns * sizeof(posenc_growth_column) + 1);
     if (freq->growth == NULL)
         return POSENC_ERR_MEMORY;
+    freq->offset_growth = (posenc_growth_column *)(freq->growth + padded);
     for (int64_t i = 0; i < freq->n; i++)
         freq->growth[i] = growth[i];
     freq->centre = centre;
-    fill_offsets(freq);
+    fill_offset_growth(freq);
     return POSENC_OK;
 }
 
@@ -173,19 +196,29 @@ static int64_t run_length(const int32_t *positions, int64_t n_positions, int64_t
     return run;
 }
 
+/* The multiple of `step`, a power of two, that is nearest to the position; half way, the next. */
+static int64_t nearest(int64_t position, int64_t step) {
+    return (position + step / 2) & -step;
+}
+
+/* What grows has an anchor for every block: then there is one table of growths, not two. */
 void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
                       const posenc_row_target *target) {
     const posenc_freq *freq = maker->freq;
+    int64_t column = maker->first / POSENC_COLUMN;
     for (int64_t t = 0; t < n_positions;) {
-        int64_t offset = positions[t] & (POSENC_ANCHOR_BLOCK - 1);
-        int64_t anchor = positions[t] - offset;
-        int64_t run = run_length(positions + t, n_positions - t, anchor + POSENC_ANCHOR_BLOCK);
+        int64_t block = nearest(positions[t], POSENC_ANCHOR_BLOCK);
+        int64_t anchor = freq->growth != NULL ? block : nearest(block, POSENC_ANCHOR_SPAN);
+        int64_t run = run_length(positions + t, n_positions - t, block + POSENC_ANCHOR_REACH);
         move_anchor(maker, anchor);
         posenc_angle_rows_args args = {
             .anchor_cos = maker->anchor_cos,
             .anchor_sin = maker->anchor_sin,
-            .offsets = freq->offsets + maker->first / POSENC_COLUMN,
-            .first_offset = (size_t)offset,
+            .blocks = freq->blocks + column,
+            .offsets = freq->offsets + column,
+            .growth = freq->growth != NULL ? freq->offset_growth + column : NULL,
+            .block = (int)((block - anchor) / POSENC_ANCHOR_BLOCK),
+            .first_offset = (int)(positions[t] - block),
             .cos_out = target->cos_out + t * target->cos_stride,
             .sin_out = target->sin_out + t * target->sin_stride,
             .cos_stride = target->cos_stride,
@@ -210,8 +243,8 @@ int posenc_row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n
     return shift < n || stride - shift < n;
 }
 
-posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
-                                float *cos_rows, float *sin_rows, int64_t row_stride) {
+posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions, float *cos_rows,
+                                float *sin_rows, int64_t row_stride) {
     if (freq == NULL)
         return POSENC_ERR_NULL;
     if (n_positions < 0 || n_positions > INT32_MAX)
@@ -222,8 +255,8 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
         return POSENC_OK;
     if (positions == NULL || cos_rows == NULL || sin_rows == NULL)
         return POSENC_ERR_NULL;
-    if (n_positions * row_stride > POSENC_LIMIT || !posenc_is_aligned(positions, 4) || !posenc_is_aligned(cos_rows, 4) ||
-        !posenc_is_aligned(sin_rows, 4))
+    if (n_positions * row_stride > POSENC_LIMIT || !posenc_is_aligned(positions, 4) ||
+        !posenc_is_aligned(cos_rows, 4) || !posenc_is_aligned(sin_rows, 4))
         return POSENC_ERR_STRIDE;
     if (posenc_row_sets_overlap(cos_rows, sin_rows, freq->n, n_positions, row_stride))
         return POSENC_ERR_OVERLAP;

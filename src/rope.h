@@ -6,8 +6,8 @@
 
 #include "angles.h"
 
-/* Rows made ahead, so that consecutive positions are made together. */
-#define POSENC_ROWS_AHEAD 8
+/* Rows made ahead at most, so that consecutive positions are made together: a block. */
+#define POSENC_ROWS_AHEAD POSENC_ANCHOR_BLOCK
 
 /* The pairs that follow one axis. */
 typedef struct posenc_rope_plane {

@@ -5,8 +5,8 @@
 #include "rope.h"
 #include "view.h"
 
-/* Floats of a chunk of normalised heads, on the stack. */
-#define NORM_CHUNK POSENC_MAX_NORM_DIM
+/* Heads whose norms are made at a time; what they share is multiplied out once for all of them. */
+#define NORM_HEADS 64
 
 /* ---- Checks ---- */
 
@@ -32,13 +32,11 @@ static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_task 
         return POSENC_ERR_STRIDE;
     if (!(task->eps >= 0.0f && isfinite(task->eps)))
         return POSENC_ERR_SCALE;
-    if (rope->params.head_dim > POSENC_MAX_NORM_DIM)
-        return POSENC_ERR_HEAD_DIM;
     return rope->n_pairs > POSENC_SLICE ? POSENC_ERR_N_ROT : POSENC_OK;
 }
 
 static posenc_status check_layout(const posenc_rope *rope, const posenc_rope_task *task) {
-    int crosses = rope->params.layout == POSENC_ROPE_DEINTERLEAVE && task->rotates && task->weight == NULL;
+    int crosses = rope->params.layout == POSENC_ROPE_DEINTERLEAVE && task->rotates;
     return crosses && rope->n_pairs > 0 && task->x.data == task->y.data && posenc_view_count(&task->x) > 0
                ? POSENC_ERR_OVERLAP
                : POSENC_OK;
@@ -77,6 +75,7 @@ typedef struct heads {
     const char *x;
     char *y;
     int64_t n;
+    const float *norms; /* factor of each head; NULL: no norm */
 } heads;
 
 /* What stays the same through a slice. */
@@ -91,12 +90,12 @@ static heads heads_of(const posenc_rope_task *task, int64_t token, int64_t first
     int64_t row = token;
     if (scatters(task))
         row = task->rows32 != NULL ? task->rows32[token] : task->rows64[token];
-    return (heads){posenc_view_at(&task->x, first, token, 0), posenc_view_at(&task->y, first, row, 0), n};
+    return (heads){posenc_view_at(&task->x, first, token, 0), posenc_view_at(&task->y, first, row, 0), n, NULL};
 }
 
 /* Channels first .. first + n - 1: nothing, a copy of the bytes, or a conversion. */
 static void copy_channels(const walk *w, const posenc_rope_task *task, const heads *h, int64_t first, int64_t n) {
-    int changes = task->x.dtype != task->y.dtype || task->scale != 1.0f;
+    int changes = task->x.dtype != task->y.dtype || task->scale != 1.0f || h->norms != NULL;
     if (n == 0 || (!changes && h->x == h->y))
         return;
     int64_t x_size = posenc_dtype_size(task->x.dtype), y_size = posenc_dtype_size(task->y.dtype);
@@ -111,6 +110,8 @@ static void copy_channels(const walk *w, const posenc_rope_task *task, const hea
             .x_stride = (ptrdiff_t)task->x.nb[1],
             .y_stride = (ptrdiff_t)task->y.nb[1],
             .factor = task->scale,
+            .weight = h->norms != NULL ? task->weight + first : NULL,
+            .head_factors = h->norms,
             .n = (size_t)n,
             .n_heads = (size_t)h->n,
         };
@@ -140,6 +141,8 @@ static void rotate(const walk *w, const posenc_rope_task *task, const heads *h, 
         .sin_row = sin_row,
         .cos_factor = task->scale,
         .sin_factor = backwards ? -task->scale : task->scale,
+        .weight = h->norms != NULL ? task->weight + x_first : NULL,
+        .head_factors = h->norms,
         .half = (size_t)p->n_rot / 2,
         .n = (size_t)w->source->n,
         .n_heads = (size_t)h->n,
@@ -155,30 +158,27 @@ static void rotate(const walk *w, const posenc_rope_task *task, const heads *h, 
     }
 }
 
-/* RMS-norm of a few heads at a time into float32 on the stack, and the rotation from there: one rounding at the end. */
-static void normalise_and_rotate(const walk *w, const posenc_rope_task *task, const heads *h, const float *cos_row,
-                                 const float *sin_row) {
-    float chunk[NORM_CHUNK];
-    int64_t head_dim = w->rope->params.head_dim, most = NORM_CHUNK / head_dim;
-    posenc_rope_task from_chunk = *task;
-    from_chunk.x = posenc_view_dense(chunk, POSENC_F32, head_dim, most, 1, 1);
-    for (int64_t head = 0; head < h->n; head += most) {
-        heads some = {(const char *)chunk, h->y + head * task->y.nb[1], h->n - head < most ? h->n - head : most};
-        posenc_rms_norm_args args = {
-            .x = h->x + head * task->x.nb[1],
+/* The factors of a few heads' norms at a time; the rotation or the copy multiplies by them. */
+static void normalise(const walk *w, const posenc_rope_task *task, const heads *h, const float *cos_row,
+                      const float *sin_row, int rotates) {
+    float norms[NORM_HEADS];
+    for (int64_t head = 0; head < h->n; head += NORM_HEADS) {
+        heads some = {h->x + head * task->x.nb[1], h->y + head * task->y.nb[1],
+                      h->n - head < NORM_HEADS ? h->n - head : NORM_HEADS, norms};
+        posenc_rms_factors_args args = {
+            .x = some.x,
             .x_type = task->x.dtype,
             .x_stride = (ptrdiff_t)task->x.nb[1],
-            .y = chunk,
-            .weight = task->weight,
+            .factors = norms,
             .eps = task->eps,
-            .n = (size_t)head_dim,
+            .n = (size_t)w->rope->params.head_dim,
             .n_heads = (size_t)some.n,
         };
-        w->kernels->rms_norm(&args);
-        if (task->rotates)
-            rotate(w, &from_chunk, &some, cos_row, sin_row);
+        w->kernels->rms_factors(&args);
+        if (rotates)
+            rotate(w, task, &some, cos_row, sin_row);
         else
-            copy_channels(w, &from_chunk, &some, 0, head_dim);
+            copy_channels(w, task, &some, 0, w->rope->params.head_dim);
     }
 }
 
@@ -197,15 +197,12 @@ static void do_heads(const walk *w, const posenc_rope_task *task, int64_t token,
     int rotates = task->rotates && w->source->n > 0 && !stays(w, token);
     if (rotates)
         posenc_row_source_get(w->source, token, n_wanted, &cos_row, &sin_row);
-    if (task->weight != NULL) {
-        posenc_rope_task as_is = *task;
-        as_is.rotates = rotates;
-        normalise_and_rotate(w, &as_is, h, cos_row, sin_row);
-    } else if (rotates) {
+    if (task->weight != NULL)
+        normalise(w, task, h, cos_row, sin_row, rotates);
+    else if (rotates)
         rotate(w, task, h, cos_row, sin_row);
-    } else if (w->source->first == 0) {
+    else if (w->source->first == 0)
         copy_channels(w, task, h, 0, w->rope->params.head_dim);
-    }
 }
 
 /* ---- The walk ---- */

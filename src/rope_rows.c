@@ -40,9 +40,12 @@ void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *ke
     }
 }
 
+/* The same with several axes, which need room of their own. */
+#define AXES_ROWS_AHEAD 8
+
 /* Each axis makes its pairs side by side; then they go where they stand in the row. */
 static void make_by_axis(posenc_row_source *source, int64_t token, int64_t n_tokens) {
-    float cosines[POSENC_ROWS_AHEAD][POSENC_SLICE], sines[POSENC_ROWS_AHEAD][POSENC_SLICE];
+    float cosines[AXES_ROWS_AHEAD][POSENC_SLICE], sines[AXES_ROWS_AHEAD][POSENC_SLICE];
     posenc_row_target target = {
         .cos_out = cosines[0],
         .sin_out = sines[0],
@@ -76,6 +79,15 @@ static void make_ahead(posenc_row_source *source, int64_t token, int64_t n_token
     posenc_make_rows(&source->makers[0], source->positions + token, n_tokens, &target);
 }
 
+/* How many rows to make from the token on: to the end of its block, so that the next ones have a block to themselves. */
+static int64_t rows_ahead(const posenc_row_source *source, int64_t token, int64_t n_wanted) {
+    int64_t most = AXES_ROWS_AHEAD;
+    if (source->rope->n_axes == 1)
+        most = POSENC_ANCHOR_BLOCK -
+               ((source->positions[token] + (int64_t)POSENC_ANCHOR_REACH) & (POSENC_ANCHOR_BLOCK - 1));
+    return n_wanted < most ? n_wanted : most;
+}
+
 /* One row of interleaved pairs, taken apart. */
 static void copy_row(posenc_row_source *source, const float *cosines, const float *sines) {
     for (int64_t i = 0; i < source->n; i++) {
@@ -94,13 +106,11 @@ void posenc_row_source_get(posenc_row_source *source, int64_t token, int64_t n_w
         return;
     }
     if (token < source->made_begin || token >= source->made_end) {
-        int64_t n = n_wanted < POSENC_ROWS_AHEAD ? n_wanted : POSENC_ROWS_AHEAD;
-        if (table != NULL) {
+        int64_t n = table != NULL ? 1 : rows_ahead(source, token, n_wanted);
+        if (table != NULL)
             copy_row(source, table->cos + at, table->sin + at);
-            n = 1;
-        } else {
+        else
             make_ahead(source, token, n);
-        }
         source->made_begin = token;
         source->made_end = token + n;
     }
@@ -112,7 +122,7 @@ void posenc_row_source_get(posenc_row_source *source, int64_t token, int64_t n_w
 
 int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_tokens) {
     return rope == NULL || n_tokens < 0 || n_tokens > INT32_MAX ? 0
-                                                               : 2 * (int64_t)sizeof(float) * rope->n_pairs * n_tokens;
+                                                                : 2 * (int64_t)sizeof(float) * rope->n_pairs * n_tokens;
 }
 
 posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory) {
@@ -179,8 +189,7 @@ posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *pos
         return POSENC_ERR_NULL;
     if (!posenc_is_aligned(positions, 4))
         return POSENC_ERR_STRIDE;
-    if (table->step == 1 &&
-        posenc_row_sets_overlap(table->cos, table->sin, rope->n_pairs, n_tokens, table->row_stride))
+    if (table->step == 1 && posenc_row_sets_overlap(table->cos, table->sin, rope->n_pairs, n_tokens, table->row_stride))
         return POSENC_ERR_OVERLAP;
 
     posenc_row_source source;

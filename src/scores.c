@@ -286,7 +286,7 @@ void posenc_score_args_begin(const posenc_score_params *params, const posenc_vie
     args->scale = params->scale;
     args->cap = params->cap;
     args->inv_cap = params->cap == 0.0f ? 0.0f : 1.0f / params->cap;
-    args->sink = -INFINITY;
+    args->sink = args->least = -INFINITY;
     args->empty = value_of_empty(params->empty, y->ne[0]);
 }
 

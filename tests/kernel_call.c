@@ -80,6 +80,11 @@ void operand_rows(operand *o, size_t n_rows, ptrdiff_t stride, size_t at, size_t
         operand_row(o, origin + (size_t)((ptrdiff_t)r * stride) + at, n, step);
 }
 
+void call_head_factors(kernel_call *call, size_t n_heads, int vary) {
+    operand *o = call_operand(call, "head_factors", OPERAND_IN, ELEMENT_F32, n_heads);
+    operand_row(o, 0, vary ? n_heads : 0, 1);
+}
+
 static size_t distance(ptrdiff_t stride) {
     return (size_t)(stride < 0 ? -stride : stride);
 }

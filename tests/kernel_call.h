@@ -67,6 +67,9 @@ void operand_rows(operand *o, size_t n_rows, ptrdiff_t stride, size_t at, size_t
 /* Elements that rows of `width`, `stride` apart, take. */
 size_t rows_extent(size_t n_rows, ptrdiff_t stride, size_t width);
 
+/* A factor for each head. Those that vary belong to the lanes in turn; otherwise all are alike, whatever is filled. */
+void call_head_factors(kernel_call *call, size_t n_heads, int vary);
+
 /* Where row 0 of such rows stands: behind the others if the stride is negative. */
 size_t rows_origin(size_t n_rows, ptrdiff_t stride);
 

@@ -2,6 +2,7 @@
 #include "kernel_call.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- angle_anchors ---- */
 
@@ -130,12 +131,13 @@ typedef enum rows_target { PLANES, PAIRS_COS_FIRST, PAIRS_SIN_FIRST, CONCATENATE
 
 typedef struct rows_shape {
     rows_target target;
-    size_t n, n_rows, first_offset;
+    size_t n, n_rows;
+    int block, first_offset;
     ptrdiff_t cos_stride, sin_stride;
-    int drop_last, add;
+    int drop_last, add, has_growth;
 } rows_shape;
 
-enum { COS, SIN, OFFSETS, FIRST_OUT, SECOND_OUT };
+enum { COS, SIN, BLOCKS, OFFSETS, OFFSET_GROWTH, FIRST_OUT, SECOND_OUT };
 
 static size_t columns_of(const rows_shape *s) {
     return (s->n + POSENC_COLUMN - 1) / POSENC_COLUMN;
@@ -151,7 +153,10 @@ static void run_rows(const posenc_kernels *kernels, const kernel_call *call) {
     posenc_angle_rows_args args = {
         .anchor_cos = call_data(call, COS, 0),
         .anchor_sin = call_data(call, SIN, 0),
+        .blocks = call_data(call, BLOCKS, 0),
         .offsets = call_data(call, OFFSETS, 0),
+        .growth = s->has_growth ? call_data(call, OFFSET_GROWTH, 0) : NULL,
+        .block = s->block,
         .first_offset = s->first_offset,
         .cos_stride = s->cos_stride,
         .sin_stride = s->sin_stride,
@@ -184,14 +189,24 @@ static void anchor_operand(kernel_call *call, const rows_shape *s, const char *n
     operand_row(call_operand(call, name, OPERAND_IN, ELEMENT_F64, columns_of(s) * POSENC_COLUMN), 0, s->n, 1);
 }
 
-static void offsets_operand(kernel_call *call, const rows_shape *s) {
-    size_t column_doubles = sizeof(posenc_offset_column) / sizeof(double);
-    operand *o = call_operand(call, "offsets", OPERAND_IN, ELEMENT_F64, columns_of(s) * column_doubles);
+/* Only the turns first .. last, of either sign, are filled: no other may show. */
+static void turns_operand(kernel_call *call, const rows_shape *s, const char *name, int first, int last) {
+    size_t column = sizeof(posenc_turn_column) / sizeof(double);
+    operand *o = call_operand(call, name, OPERAND_IN, ELEMENT_F64, columns_of(s) * column);
     for (size_t i = 0; i < s->n; i++)
-        for (size_t r = 0; r < s->n_rows; r++)
+        for (int k = first; k <= last; k++)
             for (size_t part = 0; part < 2; part++)
-                o->lane[i / POSENC_COLUMN * column_doubles + ((s->first_offset + r) * 2 + part) * POSENC_COLUMN +
-                        i % POSENC_COLUMN] = (int32_t)i;
+                o->lane[i / POSENC_COLUMN * column + (2 * (size_t)abs(k) + part) * POSENC_COLUMN + i % POSENC_COLUMN] =
+                    (int32_t)i;
+}
+
+static void growth_operand(kernel_call *call, const rows_shape *s) {
+    size_t column = sizeof(posenc_growth_column) / sizeof(double),
+           first = (size_t)(s->first_offset + POSENC_ANCHOR_REACH);
+    operand *o = call_operand(call, "growth", OPERAND_IN, ELEMENT_F64, columns_of(s) * column);
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t r = first; r < first + s->n_rows; r++)
+            o->lane[i / POSENC_COLUMN * column + r * POSENC_COLUMN + i % POSENC_COLUMN] = (int32_t)i;
 }
 
 /* Floats of an output's row. */
@@ -216,7 +231,9 @@ static void describe_rows(kernel_call *call, const rows_shape *s) {
     call_begin(call, run_rows, s);
     anchor_operand(call, s, "anchor_cos");
     anchor_operand(call, s, "anchor_sin");
-    offsets_operand(call, s);
+    turns_operand(call, s, "blocks", s->block, s->block);
+    turns_operand(call, s, "offsets", s->first_offset, s->first_offset + (int)s->n_rows - 1);
+    growth_operand(call, s);
     if (s->target == PLANES) {
         output_operand(call, s, "cos_out", s->cos_stride);
         output_operand(call, s, "sin_out", s->sin_stride);
@@ -230,9 +247,10 @@ static const char *const target_names[] = {"planes", "pairs cos first", "pairs s
 static void check_rows(kernel_call *call, const posenc_kernels *variant, const rows_shape *s) {
     static const test_fill fills[] = {FILL_ORDINARY, FILL_HOSTILE};
     for (size_t f = 0; f < 2; f++)
-        if (test_case("angle_rows n=%zu rows=%zu of %zu, %s%s%s, strides %td %td %s", s->n, s->n_rows, s->first_offset,
-                      target_names[s->target], s->drop_last ? " but the last" : "", s->add ? " added" : "",
-                      s->cos_stride, s->sin_stride, test_fill_name(fills[f]))) {
+        if (test_case("angle_rows n=%zu block=%d rows=%zu from %d, %s%s%s%s, strides %td %td %s", s->n, s->block,
+                      s->n_rows, s->first_offset, target_names[s->target], s->drop_last ? " but the last" : "",
+                      s->add ? " added" : "", s->has_growth ? " growing" : "", s->cos_stride, s->sin_stride,
+                      test_fill_name(fills[f]))) {
             describe_rows(call, s);
             call_fill(call, fills[f]);
             call_check(call, variant, test_size_is_large(s->n) || f > 0 ? FEW_PLACES : EVERY_PLACE);
@@ -260,6 +278,7 @@ static void choose_strides(rows_shape *s, size_t which) {
 void sweep_angle_rows(const posenc_kernels *variant) {
     static kernel_call call;
     static const size_t row_counts[] = {0, 1, 2, 3, 7, POSENC_ANCHOR_BLOCK};
+    static const int blocks[] = {0, -1, 5, -POSENC_ANCHOR_REACH, POSENC_ANCHOR_REACH - 1};
     for (size_t i = 0; i < test_n_sizes; i++)
         for (size_t r = 0; r < sizeof row_counts / sizeof row_counts[0]; r++)
             for (int mode = 0; mode < 4 * N_TARGETS; mode++) {
@@ -270,7 +289,9 @@ void sweep_angle_rows(const posenc_kernels *variant) {
                                 .add = mode % 2};
                 if (s.drop_last && (!is_pairs(&s) || s.n == 0))
                     continue;
-                s.first_offset = (i * 7 + r) % (POSENC_ANCHOR_BLOCK + 1 - s.n_rows);
+                s.has_growth = (i + r + (size_t)mode) % 5 == 0;
+                s.block = blocks[(i + (size_t)mode) % 5];
+                s.first_offset = (int)((i * 7 + r) % (POSENC_ANCHOR_BLOCK + 1 - s.n_rows)) - POSENC_ANCHOR_REACH;
                 choose_strides(&s, i + r);
                 check_rows(&call, variant, &s);
                 if (s.n_rows == 2 && !s.drop_last && !test_size_is_large(s.n))

@@ -8,13 +8,13 @@ typedef enum rope_layout { HALF, INTERLEAVED, DEINTERLEAVE } rope_layout;
 typedef struct rope_shape {
     rope_layout layout;
     posenc_dtype x_type, y_type;
-    int in_place;
+    int in_place, is_normed;
     size_t n, half, n_heads;
     ptrdiff_t x_stride, y_stride; /* in elements */
     float cos_factor, sin_factor;
 } rope_shape;
 
-enum { COS, SIN, X, Y };
+enum { COS, SIN, WEIGHT, HEAD_FACTORS, X, Y };
 
 static const char *const layout_names[] = {"half", "interleaved", "deinterleave"};
 static void run(const posenc_kernels *kernels, const kernel_call *call) {
@@ -30,6 +30,8 @@ static void run(const posenc_kernels *kernels, const kernel_call *call) {
         .sin_row = call_data(call, SIN, 0),
         .cos_factor = s->cos_factor,
         .sin_factor = s->sin_factor,
+        .weight = s->is_normed ? call_data(call, WEIGHT, 0) : NULL,
+        .head_factors = s->is_normed ? call_data(call, HEAD_FACTORS, 0) : NULL,
         .half = s->half,
         .n = s->n,
         .n_heads = s->n_heads,
@@ -49,28 +51,31 @@ static size_t head_width(size_t n, size_t half, int interleaved) {
 }
 
 static void heads_operand(kernel_call *call, const rope_shape *s, const char *name, operand_role role,
-                          posenc_dtype type, int interleaved, ptrdiff_t stride) {
+                          posenc_dtype type, int interleaved, size_t n_heads, ptrdiff_t stride) {
     size_t step = interleaved ? 2 : 1, second = interleaved ? 1 : s->half;
     size_t width = head_width(s->n, s->half, interleaved);
-    operand *o = call_operand(call, name, role, (element_type)type, rows_extent(s->n_heads, stride, width));
-    operand_rows(o, s->n_heads, stride, 0, s->n, step);
-    operand_rows(o, s->n_heads, stride, second, s->n, step);
+    operand *o = call_operand(call, name, role, (element_type)type, rows_extent(n_heads, stride, width));
+    operand_rows(o, n_heads, stride, 0, s->n, step);
+    operand_rows(o, n_heads, stride, second, s->n, step);
 }
 
-static void describe(kernel_call *call, const rope_shape *s) {
+static void describe(kernel_call *call, const rope_shape *s, int factors_vary) {
     call_begin(call, run, s);
     operand_row(call_operand(call, "cos_row", OPERAND_IN, ELEMENT_F32, s->n), 0, s->n, 1);
     operand_row(call_operand(call, "sin_row", OPERAND_IN, ELEMENT_F32, s->n), 0, s->n, 1);
-    heads_operand(call, s, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, s->x_type, s->layout != HALF, s->x_stride);
+    heads_operand(call, s, "weight", OPERAND_IN, POSENC_F32, s->layout != HALF, 1, 1);
+    call_head_factors(call, s->n_heads, factors_vary);
+    heads_operand(call, s, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, s->x_type, s->layout != HALF, s->n_heads,
+                  s->x_stride);
     if (!s->in_place)
-        heads_operand(call, s, "y", OPERAND_OUT, s->y_type, s->layout == INTERLEAVED, s->y_stride);
+        heads_operand(call, s, "y", OPERAND_OUT, s->y_type, s->layout == INTERLEAVED, s->n_heads, s->y_stride);
 }
 
 /* "rope_half f32 to f16 n=7": what shapes and lanes have in common. */
 static const char *name_of(const rope_shape *s) {
-    static char name[64];
-    snprintf(name, sizeof name, "rope_%s %s to %s n=%zu", layout_names[s->layout], element_name(s->x_type),
-             element_name(s->y_type), s->n);
+    static char name[80];
+    snprintf(name, sizeof name, "rope_%s %s to %s n=%zu%s", layout_names[s->layout], element_name(s->x_type),
+             element_name(s->y_type), s->n, s->is_normed ? " normed" : "");
     return name;
 }
 
@@ -81,7 +86,7 @@ static void check_shape(kernel_call *call, const posenc_kernels *variant, const 
                        s->n_heads, s->x_stride, s->y_stride, (double)s->cos_factor, (double)s->sin_factor,
                        s->in_place ? " in place" : "", test_fill_name(fills[f])))
             continue;
-        describe(call, s);
+        describe(call, s, 1);
         call_fill(call, fills[f]);
         call_check(call, variant, test_size_is_large(s->n) || f > 0 ? FEW_PLACES : EVERY_PLACE);
     }
@@ -97,7 +102,7 @@ static void check_lanes(kernel_call *call, const posenc_kernels *variant, rope_s
     for (size_t i = 0; i < s.n; i++) {
         if (!test_case("%s lane %zu", name_of(&s), i))
             continue;
-        describe(call, &s);
+        describe(call, &s, 0);
         call_fill(call, FILL_ORDINARY);
         call_check_lane(call, variant, (int32_t)i);
     }
@@ -124,11 +129,13 @@ static void check_size(kernel_call *call, const posenc_kernels *variant, rope_sh
         s.x_stride = strides[k][0];
         s.y_stride = strides[k][1];
         s.in_place = 0;
+        s.is_normed = turn % 7 < 3;
         check_shape(call, variant, &s);
         if (s.x_stride == 0 || s.layout == DEINTERLEAVE || s.x_type != s.y_type)
             continue;
         s.n_heads = test_counts[(turn + 2) % test_n_counts];
         s.sin_factor = -s.sin_factor;
+        s.is_normed = !s.is_normed;
         s.y_stride = s.x_stride;
         s.in_place = 1;
         check_shape(call, variant, &s);

@@ -1,4 +1,4 @@
-/* Sweeps of the kernels on rows of channels without a rotation: the RMS-norm and the conversion. */
+/* Sweeps of the kernels on rows of channels without a rotation: the norms' factors and the conversion. */
 #include "kernel_call.h"
 
 #include <float.h>
@@ -10,7 +10,7 @@ static void rows_operand(kernel_call *call, const char *name, operand_role role,
     operand_rows(o, n_rows, stride, 0, n, 1);
 }
 
-/* ---- rms_norm ---- */
+/* ---- rms_factors ---- */
 
 /* What stands in the heads: random numbers, or, in every second head, values that sums of squares trip over. */
 typedef enum norm_input { FILLED, ZEROS, ONE_NAN, ONE_INFINITE, ONE_LARGE, TINY, N_INPUTS } norm_input;
@@ -25,21 +25,20 @@ typedef struct norm_shape {
     norm_input input;
 } norm_shape;
 
-enum { X, Y, WEIGHT };
+enum { X, Y };
 
 static void run_norm(const posenc_kernels *kernels, const kernel_call *call) {
     const norm_shape *s = call->shape;
-    posenc_rms_norm_args args = {
+    posenc_rms_factors_args args = {
         .x = call_data(call, X, rows_origin(s->n_heads, s->x_stride)),
         .x_type = s->x_type,
         .x_stride = element_bytes(s->x_stride, s->x_type),
-        .y = call_data(call, Y, 0),
-        .weight = call_data(call, WEIGHT, 0),
+        .factors = call_data(call, Y, 0),
         .eps = s->eps,
         .n = s->n,
         .n_heads = s->n_heads,
     };
-    kernels->rms_norm(&args);
+    kernels->rms_factors(&args);
 }
 
 /* The squares of the large value overflow in float32 and bfloat16; those of the tiny ones vanish. */
@@ -57,13 +56,12 @@ static void spoil(kernel_call *call, const norm_shape *s) {
 }
 
 static void check_norm(kernel_call *call, const posenc_kernels *variant, const norm_shape *s, test_fill fill) {
-    if (!test_case("rms_norm %s n=%zu heads=%zu x_stride=%td eps=%g %s%s", element_name(s->x_type), s->n, s->n_heads,
+    if (!test_case("rms_factors %s n=%zu heads=%zu x_stride=%td eps=%g %s%s", element_name(s->x_type), s->n, s->n_heads,
                    s->x_stride, (double)s->eps, test_fill_name(fill), input_names[s->input]))
         return;
     call_begin(call, run_norm, s);
     rows_operand(call, "x", OPERAND_IN, s->x_type, s->n_heads, s->x_stride, s->n);
-    rows_operand(call, "y", OPERAND_OUT, POSENC_F32, s->n_heads, (ptrdiff_t)s->n, s->n);
-    rows_operand(call, "weight", OPERAND_IN, POSENC_F32, 1, (ptrdiff_t)s->n, s->n);
+    rows_operand(call, "factors", OPERAND_OUT, POSENC_F32, s->n_heads, 1, 1);
     call_fill(call, fill);
     spoil(call, s);
     call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
@@ -75,8 +73,9 @@ static ptrdiff_t stride_of(size_t which, size_t n) {
     return strides[which % 4];
 }
 
-void sweep_rms_norm(const posenc_kernels *variant) {
+void sweep_rms_factors(const posenc_kernels *variant) {
     static kernel_call call;
+    static const size_t head_counts[] = {0, 1, 2, 3, 7, 16, 19, 5, 33, 8, 4}; /* heads are the lanes of the last steps */
     static const float epsilons[] = {1e-6f, 0.0f, 1e-5f, 0x1p-149f, 1.0f, FLT_MAX};
     for (int type = POSENC_F32; type <= POSENC_BF16; type++)
         for (size_t i = 0, which = 0; i < test_n_sizes; i++)
@@ -84,7 +83,7 @@ void sweep_rms_norm(const posenc_kernels *variant) {
                 norm_shape s = {
                     .x_type = (posenc_dtype)type,
                     .n = test_sizes[i],
-                    .n_heads = test_counts[which % test_n_counts],
+                    .n_heads = head_counts[which % (sizeof head_counts / sizeof head_counts[0])],
                     .x_stride = stride_of(which / 2, test_sizes[i]),
                     .eps = epsilons[which % 3 == 0 ? which / 3 % (sizeof epsilons / sizeof epsilons[0]) : which % 2],
                     .input = k < FILL_COUNT ? FILLED : (norm_input)(k - FILL_COUNT),
@@ -94,45 +93,52 @@ void sweep_rms_norm(const posenc_kernels *variant) {
             }
 }
 
-/* ---- convert_rows ---- */
+/* ---- convert_rows: a norm, too, in some cases ---- */
 
 typedef struct convert_shape {
     posenc_dtype x_type, y_type;
-    int in_place;
+    int in_place, is_normed;
     size_t n, n_heads;
     ptrdiff_t x_stride, y_stride; /* in elements */
     float factor;
 } convert_shape;
 
+enum { WEIGHT, HEAD_FACTORS, CONVERT_X, CONVERT_Y };
+
 static void run_convert(const posenc_kernels *kernels, const kernel_call *call) {
     const convert_shape *s = call->shape;
     posenc_convert_args args = {
-        .x = call_data(call, X, rows_origin(s->n_heads, s->x_stride)),
-        .y = call_data(call, s->in_place ? X : Y, rows_origin(s->n_heads, s->y_stride)),
+        .x = call_data(call, CONVERT_X, rows_origin(s->n_heads, s->x_stride)),
+        .y = call_data(call, s->in_place ? CONVERT_X : CONVERT_Y, rows_origin(s->n_heads, s->y_stride)),
         .x_type = s->x_type,
         .y_type = s->y_type,
         .x_stride = element_bytes(s->x_stride, s->x_type),
         .y_stride = element_bytes(s->y_stride, s->y_type),
         .factor = s->factor,
+        .weight = s->is_normed ? call_data(call, WEIGHT, 0) : NULL,
+        .head_factors = s->is_normed ? call_data(call, HEAD_FACTORS, 0) : NULL,
         .n = s->n,
         .n_heads = s->n_heads,
     };
     kernels->convert_rows(&args);
 }
 
-static void describe_convert(kernel_call *call, const convert_shape *s) {
+static void describe_convert(kernel_call *call, const convert_shape *s, int varies) {
     call_begin(call, run_convert, s);
+    operand_row(call_operand(call, "weight", OPERAND_IN, ELEMENT_F32, s->n), 0, s->n, 1);
+    call_head_factors(call, s->n_heads, varies);
     rows_operand(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, s->x_type, s->n_heads, s->x_stride, s->n);
     if (!s->in_place)
         rows_operand(call, "y", OPERAND_OUT, s->y_type, s->n_heads, s->y_stride, s->n);
 }
 
 static void check_convert(kernel_call *call, const posenc_kernels *variant, const convert_shape *s, test_fill fill) {
-    if (!test_case("convert_rows %s to %s n=%zu heads=%zu x_stride=%td y_stride=%td factor=%g%s %s",
+    if (!test_case("convert_rows %s to %s n=%zu heads=%zu x_stride=%td y_stride=%td factor=%g%s%s %s",
                    element_name(s->x_type), element_name(s->y_type), s->n, s->n_heads, s->x_stride, s->y_stride,
-                   (double)s->factor, s->in_place ? " in place" : "", test_fill_name(fill)))
+                   (double)s->factor, s->in_place ? " in place" : "", s->is_normed ? " normed" : "",
+                   test_fill_name(fill)))
         return;
-    describe_convert(call, s);
+    describe_convert(call, s, 1);
     call_fill(call, fill);
     call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
 }
@@ -140,8 +146,9 @@ static void check_convert(kernel_call *call, const posenc_kernels *variant, cons
 static void check_lanes_of_convert(kernel_call *call, const posenc_kernels *variant, convert_shape s) {
     s.n_heads = 1;
     for (size_t i = 0; i < s.n; i++)
-        if (test_case("convert_rows %s to %s n=%zu lane %zu", element_name(s.x_type), element_name(s.y_type), s.n, i)) {
-            describe_convert(call, &s);
+        if (test_case("convert_rows %s to %s n=%zu%s lane %zu", element_name(s.x_type), element_name(s.y_type), s.n,
+                      s.is_normed ? " normed" : "", i)) {
+            describe_convert(call, &s, 0);
             call_fill(call, FILL_ORDINARY);
             call_check_lane(call, variant, (int32_t)i);
         }
@@ -158,6 +165,7 @@ static void sweep_conversion(const posenc_kernels *variant, posenc_dtype x_type,
             s.x_stride = stride_of(which, s.n);
             s.y_stride = (ptrdiff_t)s.n + (ptrdiff_t)(which % 3) * 5;
             s.factor = factors[(which + which / 6) % 8];
+            s.is_normed = which / 2 % 3 == 0;
             s.in_place = x_type == y_type && s.x_stride != 0 && which % 2 == 0;
             if (s.in_place)
                 s.y_stride = s.x_stride;

@@ -35,7 +35,7 @@ typedef struct softmax_operands {
 
 static softmax_operands operands; /* of the call being made */
 
-enum { N_ROWS = 5 }; /* of a relative table */
+enum { N_ROWS = 5, QUERY_ROWS = 40 }; /* of a relative table; the latter has room for vectors of rows side by side */
 
 static int32_t first_offset(const softmax_shape *s) {
     return s->with & WITH_POSITIONS ? s->lowest : (int32_t)s->begin - s->query;
@@ -141,7 +141,7 @@ static void describe(kernel_call *call, const softmax_shape *s) {
     if (s->with & WITH_POSITIONS)
         o->k_pos = add_operand(call, "k_pos", OPERAND_IN, ELEMENT_I32, s->n);
     if (s->with & WITH_QUERY_TERM) {
-        o->query_product = add_operand(call, "query products", OPERAND_IN, ELEMENT_F32, N_ROWS);
+        o->query_product = add_operand(call, "query products", OPERAND_IN, ELEMENT_F32, QUERY_ROWS);
         o->query_index = add_operand(call, "query index", OPERAND_IN, ELEMENT_I32, n_offsets(s));
     }
     if (s->with & WITH_KEY_TERM) {
@@ -152,12 +152,22 @@ static void describe(kernel_call *call, const softmax_shape *s) {
         o->sum = add_operand(call, "sum", OPERAND_OUT, ELEMENT_F32, 2);
 }
 
+/* Rows as rules have them, ascending or descending between runs of the first and last one, and at random. */
+static int query_row(const softmax_shape *s, size_t i) {
+    int at = (int)i - (int)(s->n % 50), row = at < 0 ? 0 : at < QUERY_ROWS ? at : QUERY_ROWS - 1;
+    switch (s->n % 3) {
+    case 0: return (int)(test_random() % QUERY_ROWS);
+    case 1: return row;
+    default: return QUERY_ROWS - 1 - row;
+    }
+}
+
 /* Integers that mean something: indices of rows, bytes of both kinds, positions around the query. */
 static void set_integers(kernel_call *call, const softmax_shape *s) {
     const softmax_operands *o = &operands;
     for (size_t i = 0; i < n_offsets(s); i++) {
         if (s->with & WITH_QUERY_TERM)
-            operand_set(&call->operands[o->query_index], i, (double)(test_random() % N_ROWS));
+            operand_set(&call->operands[o->query_index], i, (double)query_row(s, i));
         if (s->with & WITH_KEY_TERM)
             operand_set(&call->operands[o->key_index], i, (double)(test_random() % N_ROWS));
     }

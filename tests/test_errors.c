@@ -49,7 +49,7 @@ void *shifted(const void *p, int bytes) {
     return (void *)((uintptr_t)p + (uintptr_t)bytes);
 }
 
-enum { MAX_NAMED = 100 };
+enum { MAX_NAMED = 200 };
 static const char *named[MAX_NAMED];
 static int n_named;
 int n_checks;
@@ -327,6 +327,17 @@ int main(void) {
         ROWS(test_slopes),          ROWS(test_scores),
         ROWS(test_score_positions), ROWS(test_score_masks),
         ROWS(test_score_lines),     ROWS(test_score_relative),
+        ROWS(test_relative_views),  ROWS(test_relative_rules),
+        ROWS(test_relative_tables), ROWS(test_relative_lines),
+        ROWS(test_fire_params),     ROWS(test_cope_params),
+        ROWS(test_attention_params),
+        ROWS(test_analysis_of_rows), ROWS(test_analysis_of_frequencies),
+        ROWS(test_costs),
+        ROWS(test_lines),           ROWS(test_line_parameters),
+        ROWS(test_kerple),          ROWS(test_sandwich),
+        ROWS(test_bias_tables),     ROWS(test_buckets),
+        ROWS(test_one_row),         ROWS(test_swin),
+        ROWS(test_decomposed),      ROWS(test_gradients),
         ROWS(test_types_and_tiers), ROWS(test_every_public_function_is_here),
     };
     return truth_run(tests);

@@ -129,8 +129,9 @@ static void test_norm(void **state) {
     print_message("%d random norms per tier\n", ROUNDS);
 }
 
-/* The fused call gives the bits of the norm into float32, then the rotation from there: into any type, scaled or not,
- * the scale of the rotation being the same rounding of the rows. */
+/* The fused call gives the bits of the norm into float32, then the rotation from there, if the weights are powers of two:
+ * they then multiply exactly, wherever they do. Into any type, scaled or not, the scale of the rotation being the same
+ * rounding of the rows. */
 static void test_norm_then_rope(void **state) {
     (void)state;
     for (int tier = -1; truth_next_tier(&tier);)
@@ -141,7 +142,8 @@ static void test_norm_then_rope(void **state) {
             posenc_rope *rope = truth_rope_new(&params);
             int64_t ne[4] = {params.head_dim, 1 + truth_below(9), 1 + truth_below(6), 1};
             float weight[TRUTH_MAX_DIM], scale = round % 2 ? 0.088388346f : 1.0f;
-            truth_fill(weight, (size_t)ne[0]);
+            for (int64_t i = 0; i < ne[0]; i++)
+                weight[i] = ldexpf(truth_below(2) ? 1.0f : -1.0f, (int)truth_below(9) - 4);
             int32_t positions[6];
             truth_random_positions(positions, 1, 6);
             posenc_direction direction = truth_random_direction(&params);

@@ -54,7 +54,7 @@ static void random_task(task_set *s, posenc_rope_task *task, task_memory *m) {
         task->weight = m->weight;
         task->eps = truth_below(4) ? 1e-6f : 0.0f;
     }
-    int deinterleaves = s->params.layout == POSENC_ROPE_DEINTERLEAVE && task->rotates && task->weight == NULL;
+    int deinterleaves = s->params.layout == POSENC_ROPE_DEINTERLEAVE && task->rotates;
     if (truth_below(3) == 0 && !deinterleaves) {
         m->y = truth_tensor_random_of(y_type, ne);
         task->x = task->y = m->y.view;
@@ -121,7 +121,7 @@ static int64_t row_of(const posenc_rope_task *task, int64_t t) {
     return task->rows32 != NULL ? task->rows32[t] : task->rows64 != NULL ? task->rows64[t] : t;
 }
 
-/* A head as float32, after the norm. The norm alone is held to a reference in test_rope_fused.c. */
+/* A head as float32, after a norm with weights of 1. The norm alone is held to a reference in test_rope_fused.c. */
 static void read_head(const task_set *s, int64_t k, int64_t j, int64_t t, float *head) {
     const posenc_rope_task *task = &s->tasks[k];
     const truth_tensor *x = task->x.data == task->y.data ? &s->memory[k].y : &s->memory[k].x;
@@ -130,28 +130,33 @@ static void read_head(const task_set *s, int64_t k, int64_t j, int64_t t, float 
         head[i] = truth_was(x, i, j, t, 0);
     if (task->weight == NULL)
         return;
-    float normed[TRUTH_MAX_DIM];
+    float normed[TRUTH_MAX_DIM], ones[TRUTH_MAX_DIM];
+    for (int64_t i = 0; i < n; i++)
+        ones[i] = 1.0f;
     posenc_rope_task norm = {.x = posenc_view_dense(head, POSENC_F32, n, 1, 1, 1),
                              .y = posenc_view_dense(normed, POSENC_F32, n, 1, 1, 1),
                              .scale = 1.0f,
-                             .weight = task->weight,
+                             .weight = ones,
                              .eps = task->eps};
     truth_ok(posenc_rope_apply_tasks(s->rope, &norm, 1, NULL, NULL, POSENC_FORWARD, posenc_all_rows()));
     memcpy(head, normed, (size_t)n * sizeof(float));
 }
 
-/* Rotated, or not, and scaled: in float32. */
+/* Rotated, or not, weighted and scaled: in float32. */
 static void make_head(const task_set *s, const posenc_rope_task *task, const float *x, const float *cosines,
                       const float *sines, float *y) {
     int backwards = s->direction == POSENC_INVERSE || s->direction == POSENC_BACKWARD;
-    for (int64_t i = 0; i < s->params.head_dim; i++)
-        y[i] = x[i] * task->scale;
+    float w[TRUTH_MAX_DIM];
+    for (int64_t i = 0; i < s->params.head_dim; i++) {
+        w[i] = task->weight != NULL ? task->weight[i] : 1.0f;
+        y[i] = x[i] * (w[i] * task->scale);
+    }
     for (int64_t i = 0; task->rotates && i < s->params.n_rot / 2; i++) {
         truth_pair from = truth_pair_read(&s->params, i), to = truth_pair_written(&s->params, i);
-        float x0 = x[from.first], x1 = x[from.second];
+        float x0 = x[from.first], x1 = x[from.second], w0 = w[from.first], w1 = w[from.second];
         float cosine = cosines[i] * task->scale, sine = sines[i] * (backwards ? -task->scale : task->scale);
-        y[to.first] = fmaf(x0, cosine, -(x1 * sine));
-        y[to.second] = fmaf(x1, cosine, x0 * sine);
+        y[to.first] = fmaf(x0, cosine * w0, -(x1 * (sine * w1)));
+        y[to.second] = fmaf(x1, cosine * w1, x0 * (sine * w0));
     }
 }
 

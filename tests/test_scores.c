@@ -1,76 +1,15 @@
 /* The score path with everything at once (softmax.h) against a plain double reference: each key's logit by its formula, and
  * whether it is seen by the definition of each mask, with no thought of loops. Random calls of every combination. */
-#include "truth.h"
-#include "truth_view.h"
+#include "truth_scene.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { MAX_K = 2100, MAX_Q = 6, MAX_HEADS = 4, MAX_BATCH = 2, N_REL = 7, MAX_OFFSETS = 2 * 4096 };
-
-/* Everything a call may be given; what it is given, params says. */
-typedef struct scene {
-    int64_t n_k, n_q, n_heads, n_batch;
-    posenc_score_params params;
-    truth_tensor x, y, bias, by_query, by_key;
-    float slopes[MAX_HEADS], bias_slopes[MAX_HEADS], sinks[MAX_HEADS];
-    float line_data[MAX_HEADS][MAX_OFFSETS];
-    int32_t index_data[MAX_OFFSETS];
-    posenc_line line;
-    posenc_index_line index;
-    int32_t q_pos[MAX_Q], k_pos[MAX_K], cu_seqlens[4], k_begin[MAX_BATCH], k_end[MAX_BATCH];
-    uint8_t bytes[MAX_BATCH * MAX_K];
-    posenc_bool_mask bool_mask;
-} scene;
 
 /* ---- The reference ---- */
 
-static int64_t floor_div(int64_t a, int64_t b) {
-    return a / b - (a % b < 0);
-}
-
-static int document(const scene *s, int64_t index) {
-    for (int64_t d = 0; d < s->params.n_seqs; d++)
-        if (s->cu_seqlens[d] <= index && index < s->cu_seqlens[d + 1])
-            return (int)d;
-    return -1;
-}
-
-static int is_seen(const scene *s, int64_t j, int64_t i, int64_t b) {
-    const posenc_score_params *p = &s->params;
-    int64_t at = p->k_pos != NULL ? p->k_pos[j] : j, query = p->q_pos != NULL ? p->q_pos[i] : p->q_off + i;
-    const posenc_mask *m = &p->mask;
-    if (m->before >= 0 && query - at > m->before && (m->n_first == 0 || at >= m->n_first))
-        return 0;
-    if (m->after >= 0 && at - query > m->after)
-        return 0;
-    if (m->chunk > 0 && floor_div(at, m->chunk) != floor_div(query, m->chunk))
-        return 0;
-    if (p->cu_seqlens != NULL) {
-        int mine = document(s, p->q_off + i);
-        if (mine < 0 || mine != document(s, j))
-            return 0;
-    }
-    if ((p->k_begin != NULL && j < p->k_begin[b]) || (p->k_end != NULL && j >= p->k_end[b]))
-        return 0;
-    if (p->bool_mask == NULL)
-        return 1;
-    int is_set = p->bool_mask->data[b * s->n_k + j] != 0;
-    return p->bool_mask->polarity == POSENC_KEEP ? is_set : !is_set;
-}
-
-static float line_value(const posenc_line *line, int64_t h, int64_t offset) {
-    int64_t at = offset - line->first;
-    if (line->is_extended)
-        at = at < 0 ? 0 : at >= line->n_offsets ? line->n_offsets - 1 : at;
-    assert_true(at >= 0 && at < line->n_offsets);
-    return line->data[h * line->stride + at];
-}
-
 static double logit(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b, int has_scores) {
     const posenc_score_params *p = &s->params;
-    if (!is_seen(s, j, i, b))
+    if (!scene_sees(s, j, i, b))
         return -INFINITY;
     int64_t offset = p->k_pos != NULL ? (int64_t)p->k_pos[j] - p->q_pos[i] : j - (p->q_off + i);
     double score = has_scores ? (double)truth_get(&s->x.view, j, i, h, b) : 0.0, bias = 0.0;
@@ -81,7 +20,7 @@ static double logit(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b, 
     if (p->slopes != NULL)
         bias -= (double)p->slopes[h] * fabs((double)offset);
     if (p->line != NULL)
-        bias += (double)line_value(p->line, h, offset);
+        bias += (double)scene_line_value(p->line, h, offset);
     if (p->bias != NULL) {
         const int64_t *ne = p->bias->ne;
         bias += (p->bias_slopes != NULL ? (double)p->bias_slopes[h] : 1.0) *
@@ -104,145 +43,6 @@ static double reference_row(const scene *s, int64_t i, int64_t h, int64_t b, int
     for (int64_t j = 0; j < s->n_k; j++)
         sum += exp(l[j] - *max);
     return sum + exp(sink - *max);
-}
-
-/* ---- Random scenes ---- */
-
-static posenc_dtype random_type(void) {
-    return truth_below(2) ? POSENC_F32 : (posenc_dtype)truth_below(3);
-}
-
-static posenc_mask random_mask(void) {
-    int64_t size = 1 + truth_below(truth_below(2) ? 30 : 900);
-    posenc_mask mask;
-    switch (truth_below(6)) {
-    case 0: return posenc_mask_none();
-    case 1: return posenc_mask_causal();
-    case 2: return posenc_mask_symmetric(size);
-    case 3: return posenc_mask_chunked(size);
-    case 4: mask = posenc_mask_window(size); break;
-    default: mask = (posenc_mask){size, truth_below(5), 0, 0};
-    }
-    mask.n_first = truth_below(2) ? truth_below(40) : 0;
-    return mask;
-}
-
-static void scale_tensor(truth_tensor *t, double size) {
-    truth_tensor source = truth_tensor_random(t->view.ne);
-    TRUTH_EACH(&source.view, i0, i1, i2, i3)
-    *truth_at(&source.view, i0, i1, i2, i3) = (float)truth_uniform(-size, size);
-    truth_convert(&source.view, &t->view);
-    truth_tensor_free(&source);
-    truth_mark(t);
-}
-
-static truth_tensor tensor_of(posenc_dtype type, double size, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
-    truth_tensor t = truth_tensor_random_of(type, (int64_t[4]){ne0, ne1, ne2, ne3});
-    scale_tensor(&t, size);
-    return t;
-}
-
-static void make_positions(scene *s) {
-    posenc_score_params *p = &s->params;
-    p->mask = random_mask();
-    p->q_off = truth_below(4) ? s->n_k - s->n_q : truth_below(2 * s->n_k + 60) - 30;
-    if (p->mask.n_first == 0 && truth_below(4) == 0) {
-        for (int64_t i = 0; i < s->n_q; i++)
-            s->q_pos[i] = (int32_t)(truth_below(1000) - 100);
-        for (int64_t j = 0; j < s->n_k; j++)
-            s->k_pos[j] = (int32_t)(truth_below(1000) - 100);
-        p->q_pos = s->q_pos;
-        p->k_pos = s->k_pos;
-    }
-    if (truth_below(4) == 0) {
-        s->cu_seqlens[1] = (int32_t)truth_below(s->n_k + 1);
-        s->cu_seqlens[2] = s->cu_seqlens[1] + (int32_t)truth_below(s->n_k + 1 - s->cu_seqlens[1]);
-        s->cu_seqlens[3] = (int32_t)s->n_k;
-        p->cu_seqlens = s->cu_seqlens;
-        p->n_seqs = 1 + truth_below(3);
-    }
-    for (int b = 0; b < MAX_BATCH; b++) {
-        s->k_begin[b] = (int32_t)truth_below(s->n_k / 2 + 1);
-        s->k_end[b] = (int32_t)(s->n_k - truth_below(s->n_k / 2 + 1));
-    }
-    p->k_begin = truth_below(5) == 0 ? s->k_begin : NULL;
-    p->k_end = truth_below(5) == 0 ? s->k_end : NULL;
-    if (truth_below(5) == 0) {
-        for (int64_t k = 0; k < s->n_batch * s->n_k; k++)
-            s->bytes[k] = truth_below(3) ? (uint8_t)(1 + truth_below(255)) : 0;
-        s->bool_mask = (posenc_bool_mask){s->bytes, {1, 0, 0, s->n_k}, truth_below(2) ? POSENC_KEEP : POSENC_DROP};
-        p->bool_mask = &s->bool_mask;
-    }
-}
-
-/* Lines over exactly the offsets that the call may see, or extended ones over fewer, in any place. */
-static void make_lines(scene *s) {
-    posenc_score_params *p = &s->params;
-    int64_t first, n;
-    truth_ok(posenc_line_range(p->mask, p->q_off, s->n_q, s->n_k, &first, &n));
-    if (p->k_pos != NULL) {
-        first = -1000;
-        n = 2001;
-    }
-    assert_true(n <= MAX_OFFSETS);
-    for (int h = 0; h < MAX_HEADS; h++)
-        for (int64_t o = 0; o < n; o++)
-            s->line_data[h][o] = (float)truth_uniform(-2.0, 2.0);
-    for (int64_t o = 0; o < n; o++)
-        s->index_data[o] = (int32_t)truth_below(N_REL);
-    int64_t stride = truth_below(3) ? MAX_OFFSETS : 0;
-    s->line = (posenc_line){s->line_data[0], first, n, s->n_heads, stride, 0};
-    if (truth_below(2)) {
-        s->line.is_extended = 1;
-        s->line.first = first + truth_below(n + 200) - 100;
-        s->line.n_offsets = 1 + truth_below(truth_below(2) ? 40 : n + 1);
-    }
-    s->index = (posenc_index_line){s->index_data, first, n, N_REL};
-    p->line = truth_below(2) ? &s->line : NULL;
-}
-
-static void make_terms(scene *s) {
-    posenc_score_params *p = &s->params;
-    for (int h = 0; h < MAX_HEADS; h++) {
-        s->slopes[h] = (float)truth_uniform(0.0, 0.004);
-        s->bias_slopes[h] = (float)truth_uniform(-1.0, 1.0);
-        s->sinks[h] = truth_below(4) ? (float)truth_uniform(-4.0, 4.0) : -INFINITY;
-    }
-    p->slopes = truth_below(3) == 0 ? s->slopes : NULL;
-    p->sinks = truth_below(3) == 0 ? s->sinks : NULL;
-    p->bias_slopes = truth_below(2) ? s->bias_slopes : NULL;
-    p->cap = truth_below(3) == 0 ? (float)truth_uniform(0.5, 60.0) : 0.0f;
-    p->bias = truth_below(3) == 0 ? &s->bias.view : NULL;
-    p->empty = (posenc_empty)truth_below(3);
-    if (truth_below(4) == 0)
-        p->by_query = (posenc_relative){&s->by_query.view, &s->index};
-    if (truth_below(4) == 0)
-        p->by_key = (posenc_relative){&s->by_key.view, &s->index};
-}
-
-static void open_scene(scene *s, int64_t n_k) {
-    memset(s, 0, sizeof *s);
-    s->n_k = n_k;
-    s->n_q = 1 + truth_below(MAX_Q);
-    s->n_heads = 1 + truth_below(MAX_HEADS);
-    s->n_batch = 1 + truth_below(MAX_BATCH);
-    s->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    s->params.scale = (float)truth_uniform(0.05, 1.0);
-    int64_t shared = truth_below(2);
-    s->x = tensor_of(random_type(), 4.0, n_k, s->n_q, s->n_heads, s->n_batch);
-    s->y = tensor_of(random_type(), 1.0, n_k, s->n_q, s->n_heads, s->n_batch);
-    s->bias = tensor_of(random_type(), 2.0, n_k, shared ? 1 : s->n_q, shared ? s->n_heads : 1, 1);
-    s->by_query = tensor_of(POSENC_F32, 1.0, N_REL, s->n_q, s->n_heads, s->n_batch);
-    s->by_key = tensor_of(POSENC_F32, 1.0, N_REL, n_k, s->n_heads, s->n_batch);
-    make_positions(s);
-    make_lines(s);
-    make_terms(s);
-}
-
-static void close_scene(scene *s) {
-    truth_tensor *all[] = {&s->x, &s->y, &s->bias, &s->by_query, &s->by_key};
-    for (int k = 0; k < 5; k++)
-        truth_tensor_free(all[k]);
 }
 
 /* ---- Comparison ---- */
@@ -298,14 +98,14 @@ static void check_softmax(const scene *s, const posenc_softmax_sum *sums, double
 static void test_everything(void **state) {
     (void)state;
     static scene s;
-    static posenc_softmax_sum sums[MAX_Q * MAX_HEADS * MAX_BATCH];
-    double *l = malloc(MAX_K * sizeof *l);
+    static posenc_softmax_sum sums[SCENE_Q * SCENE_HEADS * SCENE_BATCH];
+    double *l = malloc(SCENE_K * sizeof *l);
     assert_true(l != NULL);
     n_values = n_empty = 0;
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_reseed(NULL);
         for (int round = 0; round < 600; round++) {
-            open_scene(&s, 1 + truth_below(round % 8 ? 140 : MAX_K - 1));
+            scene_open(&s, 1 + truth_below(round % 8 ? 140 : SCENE_K - 1));
             truth_ok(posenc_logits(&s.params, &s.x.view, &s.y.view, posenc_all_rows()));
             check_logits(&s, 1, l);
             truth_ok(posenc_logits(&s.params, NULL, &s.y.view, posenc_all_rows()));
@@ -316,7 +116,7 @@ static void test_everything(void **state) {
             check_softmax(&s, NULL, l);
             truth_nothing_else_changed(&s.y, 0, s.n_k, "scores");
             truth_nothing_changed(&s.x, "scores");
-            close_scene(&s);
+            scene_close(&s);
         }
     }
     print_message("%lld values, %lld rows that see nothing\n", n_values, n_empty);
@@ -329,7 +129,7 @@ static void test_everything(void **state) {
 /* Every mask of the call, written out as 0 and -inf. */
 static void masks_as_bias(const scene *s, posenc_view *bias) {
     TRUTH_EACH(bias, j, i, h, b)
-    *truth_at(bias, j, i, h, b) = is_seen(s, j, i, b) ? 0.0f : -INFINITY;
+    *truth_at(bias, j, i, h, b) = scene_sees(s, j, i, b) ? 0.0f : -INFINITY;
 }
 
 static void test_masks_are_bounds(void **state) {
@@ -338,7 +138,7 @@ static void test_masks_are_bounds(void **state) {
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_reseed(NULL);
         for (int round = 0; round < 300; round++) {
-            open_scene(&s, 1 + truth_below(round % 4 ? 140 : MAX_K - 1));
+            scene_open(&s, 1 + truth_below(round % 4 ? 140 : SCENE_K - 1));
             posenc_score_params said = s.params;
             said.bias = NULL;
             said.line = NULL; /* it need not cover what the other call sees */
@@ -359,7 +159,7 @@ static void test_masks_are_bounds(void **state) {
             truth_same_views(&other.view, &s.y.view, "a mask written out");
             truth_tensor_free(&mask);
             truth_tensor_free(&other);
-            close_scene(&s);
+            scene_close(&s);
         }
     }
 }
@@ -371,7 +171,7 @@ static void test_calls(void **state) {
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_reseed(NULL);
         for (int round = 0; round < 300; round++) {
-            open_scene(&s, 1 + truth_below(300));
+            scene_open(&s, 1 + truth_below(300));
             int64_t ne[4] = {s.n_k, s.n_q, s.n_heads, s.n_batch};
             truth_tensor other = truth_tensor_random_of(s.y.view.dtype, ne);
             truth_ok(posenc_softmax(&s.params, &s.x.view, &s.y.view, posenc_all_rows()));
@@ -383,7 +183,7 @@ static void test_calls(void **state) {
                 truth_same_views(&s.x.view, &s.y.view, "in place");
             }
             truth_tensor_free(&other);
-            close_scene(&s);
+            scene_close(&s);
         }
     }
 }

@@ -114,9 +114,11 @@ static void test_arithmetic(void **state) {
         EXPECT_FLOATS(v_mul(va, vb), a.at[k] * b.at[k]);
         EXPECT_FLOATS(v_div(va, vb), a.at[k] / b.at[k]);
         EXPECT_FLOATS(v_select(v_lt(va, vb), vc, va), a.at[k] < b.at[k] ? c.at[k] : a.at[k]);
+        EXPECT_FLOATS(v_sqrt(va), sqrtf(a.at[k]));
         EXPECT_FLOATS(v_fma(va, vb, vc), fmaf(a.at[k], b.at[k], c.at[k]));
         EXPECT_FLOATS(v_fms(va, vb, vc), fmaf(a.at[k], b.at[k], -c.at[k]));
         EXPECT_FLOATS(v_neg(va), negated(a.at[k]));
+        EXPECT_FLOATS(v_reverse(va), a.at[VF - 1 - k]);
         EXPECT_FLOATS(v_neg_even(va), k % 2 == 0 ? negated(a.at[k]) : a.at[k]);
         EXPECT_FLOATS(v_max(va, vb), a.at[k] > b.at[k] ? a.at[k] : b.at[k]);
         EXPECT_FLOATS(v_zero_if(v_lt(va, vb), vc), a.at[k] < b.at[k] ? 0.0f : c.at[k]);
@@ -160,6 +162,7 @@ static void test_special_pairs(void **state) {
             EXPECT_FLOATS(v_sub(va, vb), a - b);
             EXPECT_FLOATS(v_mul(va, vb), a * b);
             EXPECT_FLOATS(v_div(va, vb), a / b);
+            EXPECT_FLOATS(v_sqrt(va), sqrtf(a));
             EXPECT_FLOATS(v_max(va, vb), a > b ? a : b);
             EXPECT_FLOATS(v_zero_if(v_lt(va, vb), va), a < b ? 0.0f : a);
         }
@@ -236,6 +239,10 @@ static void test_integers(void **state) {
         EXPECT_INTS(vi_max(vi_of(a), vi_of(b)), a.at[k] > b.at[k] ? a.at[k] : b.at[k]);
         EXPECT_FLOATS(v_select(vi_lt(vi_of(a), vi_of(b)), v_set1(1.0f), v_set1(2.0f)), a.at[k] < b.at[k] ? 1.0f : 2.0f);
         EXPECT_FLOATS(v_from_int(vi_of(a)), (float)a.at[k]);
+        ints other = a;
+        other.at[round % VF] ^= 1 << (round / VF % 31); /* in one bit of one lane */
+        EXPECT_INTS(vi_set1(vi_same(vi_of(a), vi_of(a))), 1);
+        EXPECT_INTS(vi_set1(vi_same(vi_of(a), vi_of(other))), 0);
     }
 }
 
@@ -276,6 +283,7 @@ static void test_doubles(void **state) {
         EXPECT_DOUBLES(vd_keep(va), a.at[k]);
         EXPECT_DOUBLES(vd_set1(a.at[0]), a.at[0]);
         EXPECT_DOUBLES(vd_add(va, vb), a.at[k] + b.at[k]);
+        EXPECT_DOUBLES(vd_sub(va, vb), a.at[k] - b.at[k]);
         EXPECT_DOUBLES(vd_mul(va, vb), a.at[k] * b.at[k]);
         EXPECT_DOUBLES(vd_fma(va, vb, vc), fma(a.at[k], b.at[k], c.at[k]));
         EXPECT_DOUBLES(vd_fms(va, vb, vc), fma(a.at[k], b.at[k], -c.at[k]));
@@ -285,7 +293,8 @@ static void test_doubles(void **state) {
 
 static void test_conversions(void **state) {
     (void)state;
-    begin("v_from_vd, vd_low, vd_high");
+    static test_guarded memory;
+    begin("v_from_vd, v_store_vd, vd_low, vd_high");
     for (int round = 0; round < ROUNDS; round++) {
         test_fill fill = round % 2 ? FILL_HOSTILE : FILL_WIDE;
         doubles low, high;
@@ -294,6 +303,11 @@ static void test_conversions(void **state) {
             high.at[k] = test_random_double(fill);
         }
         EXPECT_FLOATS(v_from_vd(vd_of(low), vd_of(high)), (float)(k < VD ? low.at[k] : high.at[k - VD]));
+        float *to = test_guarded_place(&memory, VF * sizeof *to, (test_placement){.at_end = round % 2 == 0});
+        v_store_vd(to, vd_of(low), vd_of(high));
+        if (!test_guarded_intact(&memory))
+            test_fail("v_store_vd wrote beyond its lanes");
+        EXPECT_FLOATS(v_load(to), (float)(k < VD ? low.at[k] : high.at[k - VD]));
         floats a = random_floats();
         EXPECT_DOUBLES(vd_low(vf_of(a)), (double)a.at[k]);
         EXPECT_DOUBLES(vd_high(vf_of(a)), (double)a.at[VD + k]);

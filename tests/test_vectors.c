@@ -2,7 +2,7 @@
  * test_vectors_rope.c, the scalings test_rope_scaling_vectors.c.
  *
  * Left out, because the library has no such thing yet; a check returns 0 for such a case:
- *   C.3 "one_row"; C.22 with windows, chunks or padding masks; C.26 with softcap, sink or the policies other than zeros
+ *   C.3 "one_row" (test_vectors_bias.c); C.22 with windows, chunks or padding masks; C.26 with softcap, sink or the policies other than zeros
  *   (an arbitrary bias is added to the dots by the caller, exactly: they are multiples of 1/64); C.32 with softcap; the
  *   outputs P V of C.4 and C.32.
  */

@@ -61,7 +61,7 @@ void check(posenc_status got, posenc_status want, const char *what);
         assert_true(function(__VA_ARGS__) condition);                                                                  \
     } while (0)
 
-/* ---- The tests of truth_errors_views.c, _scores.c, _rope.c, _tasks.c and _encoding.c ---- */
+/* ---- The tests of truth_errors_*.c ---- */
 
 void test_views(void **state);
 void test_half_views(void **state);
@@ -75,6 +75,24 @@ void test_score_positions(void **state);
 void test_score_masks(void **state);
 void test_score_lines(void **state);
 void test_score_relative(void **state);
+
+void test_relative_views(void **state);
+void test_relative_rules(void **state);
+void test_relative_tables(void **state);
+void test_relative_lines(void **state);
+void test_fire_params(void **state);
+void test_cope_params(void **state);
+void test_attention_params(void **state);
+void test_lines(void **state);
+void test_line_parameters(void **state);
+void test_kerple(void **state);
+void test_sandwich(void **state);
+void test_bias_tables(void **state);
+void test_buckets(void **state);
+void test_one_row(void **state);
+void test_swin(void **state);
+void test_decomposed(void **state);
+void test_gradients(void **state);
 
 void test_rope_params(void **state);
 void test_rope_questions(void **state);
@@ -90,5 +108,9 @@ void test_encoding_params(void **state);
 void test_tables(void **state);
 void test_conv(void **state);
 void test_more_positions(void **state);
+
+void test_analysis_of_rows(void **state);
+void test_analysis_of_frequencies(void **state);
+void test_costs(void **state);
 
 #endif

@@ -72,6 +72,13 @@ static posenc_status call_zero_padded(const posenc_view *x, const posenc_view *y
     return posenc_zero_padded(keep, y);
 }
 
+/* The gradient in place of what comes in. */
+static posenc_status call_backward(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+    name("posenc_softmax_backward");
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    return posenc_softmax_backward(&params, x, x, NULL, y, NULL, NULL, rows);
+}
+
 static posenc_status call_write(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
     (void)x;
     (void)rows;
@@ -106,6 +113,7 @@ static const struct {
     {"posenc_softmax_partial", call_partial, 1, 1, 1, 4},
     {"posenc_logits", call_logits, 1, 1, 1, 4},
     {"posenc_logits, without scores", call_bias, 0, 1, 1, 4},
+    {"posenc_softmax_backward", call_backward, 1, 1, 0, 4},
     {"posenc_zero_padded", call_zero_padded, 0, 0, 1, 4},
     {"posenc_encoding_write", call_write, 0, 0, 1, 3},
     {"posenc_encoding_add", call_add, 0, 0, 1, 3},

@@ -34,6 +34,12 @@ void test_half_loads(void **state) {
                           k < n ? (float)half_value(a.at[k], half_f16) : 0.0f);
             EXPECT_FLOATS(v_load_bf16_n(put_halves(&memory, &b, (size_t)n, p), (size_t)n),
                           k < n ? (float)half_value(b.at[k], half_bf16) : 0.0f);
+            if (n % 2 != 0)
+                continue;
+            vf first, second;
+            v_load_bf16_pairs(put_halves(&memory, &b, (size_t)n, p), (size_t)n / 2, &first, &second);
+            EXPECT_FLOATS(first, 2 * k < n ? (float)half_value(b.at[2 * k % VF], half_bf16) : 0.0f);
+            EXPECT_FLOATS(second, 2 * k < n ? (float)half_value(b.at[(2 * k + 1) % VF], half_bf16) : 0.0f);
         }
     }
 }
@@ -70,6 +76,26 @@ static void expect_stored_halves(const char *operation, const test_guarded *memo
         test_fail("%s stored more than was asked for", operation);
 }
 
+/* All of 0 .. VF pairs, which are two vectors. */
+static void test_stores_of_pairs(int p) {
+    static test_guarded memory;
+    floats first = random_floats(), second = random_floats();
+    for (size_t n = 0; n <= VF; n++) {
+        test_case_detail("%zu pairs, place %d", n, p);
+        uint16_t *to = room(&memory, 2 * n, p);
+        v_store_bf16_pairs(to, vf_of(first), vf_of(second), n);
+        halves even, odd;
+        for (size_t k = 0; k < n; k++) {
+            even.at[k] = to[2 * k];
+            odd.at[k] = to[2 * k + 1];
+        }
+        expect_halves("v_store_bf16_pairs, first", even.at, &first, n, half_bf16);
+        expect_halves("v_store_bf16_pairs, second", odd.at, &second, n, half_bf16);
+        if (!test_guarded_intact(&memory))
+            test_fail("v_store_bf16_pairs stored more than was asked for");
+    }
+}
+
 void test_half_stores(void **state) {
     (void)state;
     static test_guarded memory;
@@ -87,6 +113,7 @@ void test_half_stores(void **state) {
             v_store_bf16_n(room(&memory, n, p), vf_of(a), n);
             expect_stored_halves("v_store_bf16_n", &memory, &a, n, half_bf16);
         }
+        test_stores_of_pairs(p);
     }
 }
 

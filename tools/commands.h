@@ -8,5 +8,7 @@ enum { EXIT_VERIFY_FAILED = 1, EXIT_USAGE = 2 };
 int command_info(int argc, char **argv);
 int command_verify(int argc, char **argv);
 int command_model(int argc, char **argv);
+int command_table(int argc, char **argv);
+int command_plot(int argc, char **argv);
 
 #endif

@@ -15,6 +15,8 @@ static const struct command {
     {"info", command_info},
     {"verify", command_verify},
     {"model", command_model},
+    {"table", command_table},
+    {"plot", command_plot},
 };
 
 static const char doc[] =
@@ -23,6 +25,8 @@ static const char doc[] =
     "  info          what this CPU has, which tiers are built, which runs and why\n"
     "  verify        every kernel on every tier that runs here, against a reference\n"
     "  model FILE    verify and time a model's positional work, from its config.json or GGUF\n"
+    "  table METHOD  write an encoding, or the biases of attention heads, as a NumPy file\n"
+    "  plot METHOD   draw it as a PNG picture: heat map, similarity, curves or spectrum\n"
     "\n"
     "'posenc COMMAND --help' tells a command's options. POSENC_ISA in the environment (scalar, avx2, avx512, neon) "
     "forces a tier.\n"

@@ -13,9 +13,10 @@ enum { ROOM = 2 * MARGIN + MAX_OFFSET + MAX_HEADS * (2 * LARGEST + MAX_OFFSET) }
 
 /* Inputs and outputs of one case; one for the program, for it is large. The floats also hold f16 and bf16. */
 extern struct variant_room {
-    float x[ROOM], expected[ROOM], actual[ROOM], cos_row[ROOM], sin_row[ROOM], weight[ROOM];
+    float x[ROOM], expected[ROOM], actual[ROOM], cos_row[ROOM], sin_row[ROOM], weight[ROOM], head_factors[MAX_HEADS];
     double in[3][ROOM];
-    posenc_offset_column offsets[LARGEST / POSENC_COLUMN + 1];
+    posenc_turn_column blocks[LARGEST / POSENC_COLUMN + 1], offsets[LARGEST / POSENC_COLUMN + 1];
+    posenc_growth_column growth[LARGEST / POSENC_COLUMN + 1];
     double expected_wide[ROOM], actual_wide[ROOM];
 } room;
 

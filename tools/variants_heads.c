@@ -44,6 +44,16 @@ static float some_factor(const variant_case *at, int shift) {
     return factors[at->choices >> shift & 3];
 }
 
+/* Half of the cases have a norm. */
+static int is_normed(const variant_case *at) {
+    return at->choices >> 24 & 1;
+}
+
+static void fill_norm(variant_check *check, const variant_case *at, size_t n) {
+    fill_floats(room.weight, n + at->offset, check->random, at->is_hostile);
+    fill_floats(room.head_factors, MAX_HEADS, check->random, at->is_hostile);
+}
+
 /* ---- RoPE ---- */
 
 /* n pairs of up to three heads, in place or not, forward or back. */
@@ -52,6 +62,7 @@ static void rope_case(variant_check *check, const variant_case *at, size_t half,
     case_heads h = make_heads(check, at, at->n + half, may_be_in_place);
     fill_floats(room.cos_row, at->n + at->offset, check->random, at->is_hostile);
     fill_floats(room.sin_row, at->n + at->offset, check->random, at->is_hostile);
+    fill_norm(check, at, at->n + half);
     posenc_rope_args args = {
         .x = x_of(&h, room.expected),
         .y = y_of(&h, room.expected),
@@ -63,6 +74,8 @@ static void rope_case(variant_check *check, const variant_case *at, size_t half,
         .sin_row = room.sin_row + at->offset,
         .cos_factor = some_factor(at, 9),
         .sin_factor = some_factor(at, 11),
+        .weight = is_normed(at) ? room.weight + at->offset : NULL,
+        .head_factors = is_normed(at) ? room.head_factors : NULL,
         .half = half,
         .n = at->n,
         .n_heads = h.n_heads,
@@ -93,31 +106,30 @@ void rope_deinterleave_case(variant_check *check, const variant_case *at) {
 
 /* ---- RMS-norm and conversion ---- */
 
-void rms_norm_case(variant_check *check, const variant_case *at) {
+void rms_factors_case(variant_check *check, const variant_case *at) {
     if (at->n == 0)
         return; /* not asked of the kernel */
     case_heads h = make_heads(check, at, at->n, 0);
-    size_t n_outputs = 2 * MARGIN + at->offset + h.n_heads * at->n;
+    size_t n_outputs = 2 * MARGIN + at->offset + h.n_heads;
     fill_outputs(n_outputs, POSENC_F32, check->random);
-    fill_floats(room.weight, at->n + at->offset, check->random, at->is_hostile);
-    posenc_rms_norm_args args = {
+    posenc_rms_factors_args args = {
         .x = x_of(&h, room.expected),
         .x_type = h.x_type,
         .x_stride = (ptrdiff_t)(h.stride * h.x_size),
-        .y = room.expected + h.first,
-        .weight = room.weight + at->offset,
+        .factors = room.expected + h.first,
         .eps = at->choices >> 9 & 1 ? 1e-6f : 0.0f,
         .n = at->n,
         .n_heads = h.n_heads,
     };
-    check->scalar->rms_norm(&args);
-    args.y = room.actual + h.first;
-    check->tier->rms_norm(&args);
+    check->scalar->rms_factors(&args);
+    args.factors = room.actual + h.first;
+    check->tier->rms_factors(&args);
     compare_outputs(check, n_outputs, POSENC_F32, at);
 }
 
 void convert_rows_case(variant_check *check, const variant_case *at) {
     case_heads h = make_heads(check, at, at->n, 1);
+    fill_norm(check, at, at->n);
     posenc_convert_args args = {
         .x = x_of(&h, room.expected),
         .y = y_of(&h, room.expected),
@@ -126,6 +138,8 @@ void convert_rows_case(variant_check *check, const variant_case *at) {
         .x_stride = (ptrdiff_t)(h.stride * h.x_size),
         .y_stride = (ptrdiff_t)(h.stride * h.y_size),
         .factor = some_factor(at, 9),
+        .weight = is_normed(at) ? room.weight + at->offset : NULL,
+        .head_factors = is_normed(at) ? room.head_factors : NULL,
         .n = at->n,
         .n_heads = h.n_heads,
     };

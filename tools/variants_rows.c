@@ -40,6 +40,12 @@ void angle_anchors_case(variant_check *check, const variant_case *at) {
     compare_wide_outputs(check, n_outputs, at);
 }
 
+/* Of the first of MAX_ROWS rows; every other time next to the anchor, so that rows on both sides are asked for. */
+static int some_offset(const variant_case *at) {
+    int any = (int)((at->choices >> 18) % (POSENC_ANCHOR_BLOCK - MAX_ROWS)) - POSENC_ANCHOR_REACH;
+    return at->choices >> 17 & 1 ? -1 : any;
+}
+
 /* Up to three rows, as two planes or as pairs, in either order, written or added. */
 void angle_rows_case(variant_check *check, const variant_case *at) {
     int step = at->choices & 1 ? 2 : 1, swapped = (int)(at->choices >> 8 & 1);
@@ -48,14 +54,21 @@ void angle_rows_case(variant_check *check, const variant_case *at) {
     size_t n_outputs = second + n_rows * row + MARGIN;
     fill_doubles(room.in[0], n, check->random);
     fill_doubles(room.in[1], n, check->random);
-    fill_doubles(room.offsets[0].cos_sin[0][0], n / POSENC_COLUMN * sizeof room.offsets[0] / sizeof(double),
+    fill_doubles(&room.blocks[0].cos_sin[0][0][0], n / POSENC_COLUMN * sizeof room.blocks[0] / sizeof(double),
+                 check->random);
+    fill_doubles(&room.offsets[0].cos_sin[0][0][0], n / POSENC_COLUMN * sizeof room.offsets[0] / sizeof(double),
+                 check->random);
+    fill_doubles(&room.growth[0].factor[0][0], n / POSENC_COLUMN * sizeof room.growth[0] / sizeof(double),
                  check->random);
     fill_outputs(n_outputs, POSENC_F32, check->random);
     posenc_angle_rows_args args = {
         .anchor_cos = room.in[0],
         .anchor_sin = room.in[1],
+        .blocks = room.blocks,
         .offsets = room.offsets,
-        .first_offset = (at->choices >> 16) % (POSENC_ANCHOR_BLOCK - MAX_ROWS),
+        .growth = at->choices >> 11 & 1 ? room.growth : NULL,
+        .block = (int)(at->choices >> 12 & (POSENC_ANCHOR_BLOCK - 1)) - POSENC_ANCHOR_REACH,
+        .first_offset = some_offset(at),
         .cos_out = room.expected + (swapped ? second : first),
         .sin_out = room.expected + (swapped ? first : second),
         .cos_stride = (ptrdiff_t)row,
@@ -133,5 +146,53 @@ void softmax_row_case(variant_check *check, const variant_case *at) {
         args.x = room.actual + first;
     args.y = room.actual + first;
     check->tier->softmax_row(&args);
+    compare_outputs(check, n_outputs, POSENC_F32, at);
+}
+
+/* Probabilities, as a softmax would have left them, their gradients, and scores beside them. */
+void softmax_backward_case(variant_check *check, const variant_case *at) {
+    size_t n = at->n, first = MARGIN + at->offset, n_outputs = 2 * (first + n) + 2 * MARGIN, db = first + n + MARGIN;
+    posenc_softmax_row_args seen = {.n = n};
+    some_bounds(at, &seen);
+    fill_floats(room.x, first + n, check->random, at->is_hostile);
+    fill_floats(room.weight, first + n, check->random, at->is_hostile);
+    fill_floats(room.cos_row, first + n, check->random, at->is_hostile);
+    fill_outputs(n_outputs, POSENC_F32, check->random);
+    posenc_softmax_backward_args args = {
+        .p = room.x + first,
+        .dp = room.weight + first,
+        .s = at->choices >> 4 & 1 ? room.cos_row + first : NULL,
+        .dx = room.expected + first,
+        .db = at->choices >> 5 & 1 ? room.expected + db : NULL,
+        .n = n,
+        .begin = seen.begin,
+        .hole_begin = seen.hole_begin,
+        .hole_end = seen.hole_end,
+        .end = seen.end,
+        .scale = at->choices >> 6 & 1 ? 0.125f : 8.0f,
+        .inv_cap = 1.0f / 30.0f,
+        .bias_slope = 0.5f,
+        .dsink = at->choices >> 7 & 1 ? room.expected + n_outputs - 1 : NULL,
+    };
+    check->scalar->softmax_backward(&args);
+    args.dx = room.actual + first;
+    args.db = args.db != NULL ? room.actual + db : NULL;
+    args.dsink = args.dsink != NULL ? room.actual + n_outputs - 1 : NULL;
+    check->tier->softmax_backward(&args);
+    compare_outputs(check, n_outputs, POSENC_F32, at);
+}
+
+/* Up to three rows of the image. */
+void add_axes_case(variant_check *check, const variant_case *at) {
+    size_t height = 1 + at->choices % MAX_ROWS, n_outputs = 2 * MARGIN + at->offset + height * at->n;
+    fill_floats(room.x, n_outputs, check->random, at->is_hostile);
+    fill_floats(room.weight, height, check->random, at->is_hostile);
+    fill_floats(room.cos_row, at->n, check->random, at->is_hostile);
+    memcpy(room.expected, room.x, n_outputs * sizeof(float));
+    memcpy(room.actual, room.x, n_outputs * sizeof(float));
+    posenc_add_axes_args args = {room.expected + MARGIN + at->offset, room.weight, room.cos_row, height, at->n};
+    check->scalar->add_axes(&args);
+    args.y = room.actual + MARGIN + at->offset;
+    check->tier->add_axes(&args);
     compare_outputs(check, n_outputs, POSENC_F32, at);
 }

@@ -8,10 +8,11 @@
  * "True" is the function of the exact product p * theta_i. For tables made from a base, theta_i itself is
  * the exact power, not its float32 or float64 rounding.
  *
- * How: a position is p = p0 + k with p0 a multiple of 32. The phase p0 * theta_i / pi is reduced in
- * double-double, its cosine and sine come from SLEEF in double, and one complex product with the
- * tabulated angle k * theta_i, then one rounding, gives the row. So consecutive positions cost a
- * multiplication each. The way depends on the position alone, hence so do the bits.
+ * How: a position is p = p0 + 32 j + k with p0 a multiple of 1024, j and k from -16 to 15. The phase
+ * p0 * theta_i / pi is reduced in double-double, its cosine and sine come from SLEEF in double, and
+ * complex products with the tabulated angles 32 j * theta_i and k * theta_i, then one rounding, give the
+ * row. So consecutive positions cost a multiplication each. The way depends on the position alone, hence
+ * so do the bits.
  *
  *     posenc_freq *freq;
  *     if (posenc_freq_create(500000.0, 128, &freq) == POSENC_OK) {

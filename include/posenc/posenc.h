@@ -17,7 +17,17 @@
  *   mask.h          which keys a query sees
  *   line.h          biases by offset, one float per offset and head
  *   alibi.h         ALiBi slopes
+ *   relative.h      Shaw, Transformer-XL, DeBERTa: products with a relative table; relative_grad.h: their gradients
+ *   fire.h          FIRE: a function of the relative distance
+ *   cope.h          CoPE: positions that count gates
+ *   attention.h     attention as a plain reference
+ *   line.h          biases by offset, one float per offset and head; T5's buckets
+ *   line_functions.h  lines from functions of the offset: KERPLE, Sandwich, cosines
+ *   alibi.h         ALiBi slopes, line and rows
+ *   image_bias.h    Swin's bias, decomposed relative positions
  *   softmax.h       scale, soft cap, every bias and mask, sinks and softmax in one call
+ *   softmax_backward.h  gradients of scores, biases and their parameters
+ *   analysis.h      similarities, frequencies and costs of encodings
  *
  * Rules that hold for every call:
  *
@@ -37,22 +47,31 @@
 #define POSENC_POSENC_H
 
 #include <posenc/alibi.h>
+#include <posenc/analysis.h>
 #include <posenc/angles.h>
+#include <posenc/attention.h>
 #include <posenc/conv.h>
+#include <posenc/cope.h>
 #include <posenc/encoding.h>
+#include <posenc/fire.h>
 #include <posenc/fourier.h>
+#include <posenc/image_bias.h>
 #include <posenc/integer.h>
 #include <posenc/isa.h>
 #include <posenc/learned.h>
 #include <posenc/line.h>
+#include <posenc/line_functions.h>
 #include <posenc/mask.h>
 #include <posenc/position_ids.h>
 #include <posenc/random.h>
+#include <posenc/relative.h>
+#include <posenc/relative_grad.h>
 #include <posenc/rope.h>
 #include <posenc/rope_config.h>
 #include <posenc/rope_scaling.h>
 #include <posenc/sinusoidal.h>
 #include <posenc/softmax.h>
+#include <posenc/softmax_backward.h>
 #include <posenc/types.h>
 #include <posenc/version.h>
 

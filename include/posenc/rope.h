@@ -191,13 +191,11 @@ typedef struct posenc_rope_task {
     int rotates;         /* 0: only what the other fields say (V on its way to the cache) */
     float scale;         /* the result is multiplied by it: the softmax scale into Q; finite */
     const float *weight; /* [head_dim]: RMS-norm of each head, x / sqrt(mean(x^2) + eps) * weight, before the rotation;
-                            NULL: none. head_dim up to POSENC_MAX_NORM_DIM */
+                            NULL: none. n_rot up to 256. The weights are multiplied into the cosines and sines. */
     float eps;           /* >= 0 */
     const int32_t *rows32; /* token t goes to row rows32[t] of y (its ne[2]): scatter into a cache; NULL: to row t */
     const int64_t *rows64; /* the same as int64; at most one of the two */
 } posenc_rope_task;
-
-#define POSENC_MAX_NORM_DIM 4096
 
 /* For every token: all tasks, from one set of cosines and sines. positions, or table if positions is NULL; both may be NULL
  * if no task rotates. A row, for row ranges, is one head: row = token * (heads of all tasks together) + head, tasks in

@@ -36,9 +36,10 @@ typedef enum posenc_status {
     POSENC_ERR_FACTORS,   /* a list of frequency factors is missing, of wrong length, or not finite and positive */
     POSENC_ERR_N_HEADS,   /* a head count is not in its range */
     POSENC_ERR_SCALE,     /* scale, slope or max_bias is not finite, or not in its range */
-    POSENC_ERR_POSITION,  /* a position, offset or id leaves its range */
+    POSENC_ERR_POSITION,  /* a position, offset or id is out of its range */
     POSENC_ERR_MASK,      /* a number of the mask is not in its range, or does not go with another */
     POSENC_ERR_OFFSETS,   /* a bias line or index line does not cover the offsets of the call */
+    POSENC_ERR_BUCKETS,   /* the number of buckets, or the distance that they cover, is not in its range */
     POSENC_ERR_ISA,       /* the instruction set is not built in, or this CPU lacks it */
     POSENC_ERR_MEMORY     /* set-up could not allocate */
 } posenc_status;

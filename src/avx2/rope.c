@@ -25,23 +25,37 @@ V_INLINE vf in_that_order(vf a) {
 
 /* As half_group, for pairs 2i, 2i + 1. */
 V_INLINE void apart_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
-                          const posenc_dtype y_type) {
-    vf c[GROUP], s[GROUP];
+                          const posenc_dtype y_type, const int is_normed) {
+    size_t low = 2 * n < VF ? 2 * n : VF, high = 2 * n - low; /* lanes of the two vectors */
+    vf c[GROUP], s[GROUP], c1[GROUP], s1[GROUP];
     for (int k = 0; k < vectors; k++) {
         vf cosines = load_typed(a->cos_row + i, k * VF, n, POSENC_F32);
         vf sines = load_typed(a->sin_row + i, k * VF, n, POSENC_F32);
         c[k] = in_that_order(v_mul(cosines, v_set1(a->cos_factor)));
         s[k] = in_that_order(v_mul(sines, v_set1(a->sin_factor)));
+        if (is_normed) {
+            const float *weight = a->weight + 2 * (i + (size_t)k * VF);
+            vf w0, w1;
+            take_apart(load_typed(weight, 0, low, POSENC_F32), load_typed(weight, VF, high, POSENC_F32), &w0, &w1);
+            c1[k] = v_mul(c[k], w1);
+            s1[k] = v_mul(s[k], w1);
+            c[k] = v_mul(c[k], w0);
+            s[k] = v_mul(s[k], w0);
+        }
     }
     const char *x = typed_at(a->x, 2 * i, x_type);
     char *y = typed_out(a->y, 2 * i, y_type);
-    size_t low = 2 * n < VF ? 2 * n : VF, high = 2 * n - low; /* lanes of the two vectors */
     for (size_t h = 0; h < a->n_heads; h++) {
         for (int k = 0; k < vectors; k++) {
             size_t at = 2 * (size_t)k * VF;
             vf x0, x1, y_low, y_high;
             take_apart(v_keep(load_typed(x, at, low, x_type)), v_keep(load_typed(x, at + VF, high, x_type)), &x0, &x1);
-            put_together(v_fms(x0, c[k], v_mul(x1, s[k])), v_fma(x1, c[k], v_mul(x0, s[k])), &y_low, &y_high);
+            if (is_normed) {
+                x0 = v_mul(x0, v_set1(a->head_factors[h]));
+                x1 = v_mul(x1, v_set1(a->head_factors[h]));
+            }
+            put_together(v_fms(x0, c[k], v_mul(x1, is_normed ? s1[k] : s[k])),
+                         v_fma(x1, is_normed ? c1[k] : c[k], v_mul(x0, s[k])), &y_low, &y_high);
             store_typed(y, at, y_low, low, y_type);
             store_typed(y, at + VF, y_high, high, y_type);
         }
@@ -50,10 +64,14 @@ V_INLINE void apart_group(const posenc_rope_args *a, size_t i, const int vectors
     }
 }
 
-void VARIANT(rope_interleaved)(const posenc_rope_args *args) {
-    const posenc_rope_args a = *args; /* a copy: no store through y changes it */
-    if (a.x_type == POSENC_F32 && a.y_type == POSENC_F32)
-        walk(&a, a.n, apart_group, POSENC_F32, POSENC_F32);
+V_INLINE void walk_own(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
+                       const int is_normed) {
+    if (x_type == POSENC_F32 && y_type == POSENC_F32)
+        walk(a, a->n, apart_group, x_type, y_type, is_normed);
     else
-        walk_typed(args, 2 * a.n, interleaved_group);
+        walk_interleaved(a, x_type, y_type, is_normed);
+}
+
+void VARIANT(rope_interleaved)(const posenc_rope_args *a) {
+    walk_typed(a, walk_own);
 }

@@ -81,14 +81,17 @@ V_INLINE void v_store_16_n_(uint16_t *p, __m128i a, size_t n) {
         p[i] = lanes[i];
 }
 V_INLINE vf v_from_bf16_(__m128i a) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(a), 16)); }
-V_INLINE __m128i v_to_bf16_(vf a) {
+V_INLINE __m256i v_round_to_bf16_(vf a) { /* in the high halves */
     __m256i bits = _mm256_castps_si256(a);
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
     __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
     __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
     __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
-    rounded = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
-    return _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1));
+    return _mm256_blendv_epi8(rounded, quiet, nan);
+}
+V_INLINE __m128i v_to_bf16_(vf a) {
+    __m256i halves = _mm256_srli_epi32(v_round_to_bf16_(a), 16);
+    return _mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
 }
 V_INLINE vf v_load_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p)); }
 V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return _mm256_cvtph_ps(v_load_16_n_(p, n)); }
@@ -102,6 +105,17 @@ V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm_loadu_si128
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm_storeu_si128((__m128i *)(void *)p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
+/* n pairs of bf16 at p: each is a lane of 32 bits, whose high half is the second */
+V_INLINE void v_load_bf16_pairs(const uint16_t *p, size_t n, vf *first, vf *second) {
+    const float *lanes = (const float *)(const void *)p;
+    __m256i pairs = _mm256_castps_si256(n == VF ? v_load(lanes) : v_load_n(lanes, n));
+    *first = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
+    *second = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000)));
+}
+V_INLINE void v_store_bf16_pairs(uint16_t *p, vf first, vf second, size_t n) {
+    __m256i low = _mm256_srli_epi32(v_round_to_bf16_(first), 16);
+    v_store_n((float *)(void *)p, _mm256_castsi256_ps(_mm256_blend_epi16(low, v_round_to_bf16_(second), 0xaa)), n);
+}
 
 /* ---- float32 ---- */
 
@@ -110,6 +124,7 @@ V_INLINE vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 V_INLINE vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 V_INLINE vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 V_INLINE vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+V_INLINE vf v_sqrt(vf a) { return _mm256_sqrt_ps(a); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return _mm256_fmsub_ps(a, b, c); }
 V_INLINE vf v_neg(vf a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
@@ -130,6 +145,7 @@ V_INLINE vf v_select_bits(uint32_t bits, vf one, vf zero) {
     return _mm256_blendv_ps(zero, one, _mm256_castsi256_ps(_mm256_sllv_epi32(_mm256_set1_epi32((int)bits), to_sign)));
 }
 V_INLINE vf v_swap_pairs(vf a) { return _mm256_permute_ps(a, 0xb1); }
+V_INLINE vf v_reverse(vf a) { return _mm256_permutevar8x32_ps(a, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0)); }
 /* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
 V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
     __m256 even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
@@ -164,6 +180,7 @@ V_INLINE vi vi_mul(vi a, vi b) { return _mm256_mullo_epi32(a, b); }
 V_INLINE vi vi_min(vi a, vi b) { return _mm256_min_epi32(a, b); }
 V_INLINE vi vi_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
 V_INLINE vm vi_lt(vi a, vi b) { return _mm256_castsi256_ps(_mm256_cmpgt_epi32(b, a)); }
+V_INLINE int vi_same(vi a, vi b) { return _mm256_movemask_epi8(_mm256_cmpeq_epi32(a, b)) == -1; }
 V_INLINE vi vi_load_n(const int32_t *p, size_t n) { return _mm256_maskload_epi32(p, v_first_lanes_(n)); }
 V_INLINE vi vi_load_u8_n(const uint8_t *p, size_t n) {
     uint64_t bytes = 0;
@@ -185,6 +202,7 @@ V_INLINE vd vd_load(const double *p) { return _mm256_loadu_pd(p); }
 V_INLINE void vd_store(double *p, vd a) { _mm256_storeu_pd(p, a); }
 V_INLINE vd vd_set1(double a) { return _mm256_set1_pd(a); }
 V_INLINE vd vd_add(vd a, vd b) { return _mm256_add_pd(a, b); }
+V_INLINE vd vd_sub(vd a, vd b) { return _mm256_sub_pd(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return _mm256_mul_pd(a, b); }
 V_INLINE vd vd_fma(vd a, vd b, vd c) { return _mm256_fmadd_pd(a, b, c); }
 V_INLINE vd vd_fms(vd a, vd b, vd c) { return _mm256_fmsub_pd(a, b, c); }
@@ -196,6 +214,7 @@ V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
 }
 V_INLINE vd vd_exp(vd a) { return POSENC_EXP(d4_u10avx2)(a); }
 V_INLINE vf v_from_vd(vd lo, vd hi) { return _mm256_set_m128(_mm256_cvtpd_ps(hi), _mm256_cvtpd_ps(lo)); }
+V_INLINE void v_store_vd(float *p, vd lo, vd hi) { v_store(p, v_from_vd(lo, hi)); }
 V_INLINE vd vd_low(vf a) { return _mm256_cvtps_pd(_mm256_castps256_ps128(a)); }
 V_INLINE vd vd_high(vf a) { return _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)); }
 

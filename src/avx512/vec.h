@@ -51,16 +51,18 @@ V_INLINE vf v_load_twice_n(const float *p, size_t n) {
 V_INLINE __m256i v_load_16_n_(const uint16_t *p, size_t n) { return _mm256_maskz_loadu_epi16(v_first_lanes_(n), p); }
 V_INLINE vf v_from_bf16_(__m256i a) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(a), 16)); }
 /* Not vcvtneps2bf16: it flushes denormals. */
-V_INLINE __m256i v_to_bf16_(vf a) {
-    const __m512i high_halves = _mm512_set_epi16(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 29, 27, 25, 23, 21, 19,
-                                                 17, 15, 13, 11, 9, 7, 5, 3, 1);
+V_INLINE __m512i v_round_to_bf16_(vf a) { /* in the high halves */
     __m512i bits = _mm512_castps_si512(a);
     __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
     __mmask16 nan = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
     __m512i rounded = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
     rounded = _mm512_mask_add_epi32(rounded, odd, rounded, _mm512_set1_epi32(1));
-    rounded = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
-    return _mm512_castsi512_si256(_mm512_permutexvar_epi16(high_halves, rounded));
+    return _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+}
+V_INLINE __m256i v_to_bf16_(vf a) {
+    const __m512i high_halves = _mm512_set_epi16(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 29, 27, 25, 23, 21, 19,
+                                                 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    return _mm512_castsi512_si256(_mm512_permutexvar_epi16(high_halves, v_round_to_bf16_(a)));
 }
 V_INLINE vf v_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
 V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return _mm512_cvtph_ps(v_load_16_n_(p, n)); }
@@ -76,6 +78,16 @@ V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm256_storeu_si256((__m256i *)(
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) {
     _mm256_mask_storeu_epi16(p, v_first_lanes_(n), v_to_bf16_(a));
 }
+/* n pairs of bf16 at p: each is a lane of 32 bits, whose high half is the second */
+V_INLINE void v_load_bf16_pairs(const uint16_t *p, size_t n, vf *first, vf *second) {
+    __m512i pairs = _mm512_maskz_loadu_epi32(v_first_lanes_(n), p);
+    *first = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
+    *second = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000)));
+}
+V_INLINE void v_store_bf16_pairs(uint16_t *p, vf first, vf second, size_t n) {
+    __m512i low = _mm512_srli_epi32(v_round_to_bf16_(first), 16);
+    _mm512_mask_storeu_epi32(p, v_first_lanes_(n), _mm512_mask_blend_epi16(0xaaaaaaaa, low, v_round_to_bf16_(second)));
+}
 
 /* ---- float32 ---- */
 
@@ -84,6 +96,7 @@ V_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 V_INLINE vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 V_INLINE vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 V_INLINE vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+V_INLINE vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return _mm512_fmsub_ps(a, b, c); }
 V_INLINE vf v_neg(vf a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
@@ -97,6 +110,10 @@ V_INLINE vf v_first_or(vf a, size_t n, vf fill) { return _mm512_mask_mov_ps(fill
 /* lane k: one where bit k of bits is set, else zero */
 V_INLINE vf v_select_bits(uint32_t bits, vf one, vf zero) { return _mm512_mask_mov_ps(zero, (__mmask16)bits, one); }
 V_INLINE vf v_swap_pairs(vf a) { return _mm512_permute_ps(a, 0xb1); }
+V_INLINE vf v_reverse(vf a) {
+    const __m512i index = _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm512_permutexvar_ps(index, a);
+}
 /* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
 V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -135,6 +152,7 @@ V_INLINE vi vi_mul(vi a, vi b) { return _mm512_mullo_epi32(a, b); }
 V_INLINE vi vi_min(vi a, vi b) { return _mm512_min_epi32(a, b); }
 V_INLINE vi vi_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
 V_INLINE vm vi_lt(vi a, vi b) { return _mm512_cmplt_epi32_mask(a, b); }
+V_INLINE int vi_same(vi a, vi b) { return _mm512_cmpneq_epi32_mask(a, b) == 0; }
 V_INLINE vi vi_load_n(const int32_t *p, size_t n) { return _mm512_maskz_loadu_epi32(v_first_lanes_(n), p); }
 V_INLINE vi vi_load_u8_n(const uint8_t *p, size_t n) {
     return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(v_first_lanes_(n), p));
@@ -154,6 +172,7 @@ V_INLINE vd vd_load(const double *p) { return _mm512_loadu_pd(p); }
 V_INLINE void vd_store(double *p, vd a) { _mm512_storeu_pd(p, a); }
 V_INLINE vd vd_set1(double a) { return _mm512_set1_pd(a); }
 V_INLINE vd vd_add(vd a, vd b) { return _mm512_add_pd(a, b); }
+V_INLINE vd vd_sub(vd a, vd b) { return _mm512_sub_pd(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }
 V_INLINE vd vd_fma(vd a, vd b, vd c) { return _mm512_fmadd_pd(a, b, c); }
 V_INLINE vd vd_fms(vd a, vd b, vd c) { return _mm512_fmsub_pd(a, b, c); }
@@ -166,6 +185,10 @@ V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
 V_INLINE vd vd_exp(vd a) { return POSENC_EXP(d8_u10avx512f)(a); }
 V_INLINE vf v_from_vd(vd lo, vd hi) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(lo)), _mm512_cvtpd_ps(hi), 1);
+}
+V_INLINE void v_store_vd(float *p, vd lo, vd hi) {
+    _mm256_storeu_ps(p, _mm512_cvtpd_ps(lo));
+    _mm256_storeu_ps(p + 8, _mm512_cvtpd_ps(hi));
 }
 V_INLINE vd vd_low(vf a) { return _mm512_cvtps_pd(_mm512_castps512_ps256(a)); }
 V_INLINE vd vd_high(vf a) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)); }

@@ -1,5 +1,7 @@
 /* SIMD body of the angle kernels; src/scalar/angles.c is the specification.
  * Needs: vec.h. Produces: angle_anchors, angle_rows. Used by: avx2, avx512, neon. */
+#include <stdlib.h>
+
 #include "kernels/variant.h"
 
 V_INLINE vd half_turns(const posenc_angle_anchors_args *a, vd hi, vd lo) {
@@ -25,24 +27,6 @@ void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
     a->growth != NULL ? anchors(a, 1) : anchors(a, 0);
 }
 
-/* Cosines and sines of VF pairs. */
-typedef struct turns {
-    vd cos_lo, cos_hi, sin_lo, sin_hi;
-} turns;
-
-V_INLINE turns load_turns(const double *cosines, const double *sines) {
-    return (turns){vd_keep(vd_load(cosines)), vd_keep(vd_load(cosines + VD)), vd_keep(vd_load(sines)),
-                   vd_keep(vd_load(sines + VD))};
-}
-
-/* Complex product, rounded to float32. */
-V_INLINE void multiply(turns a, turns o, vf *c, vf *s) {
-    *c = v_from_vd(vd_fms(a.cos_lo, o.cos_lo, vd_mul(a.sin_lo, o.sin_lo)),
-                   vd_fms(a.cos_hi, o.cos_hi, vd_mul(a.sin_hi, o.sin_hi)));
-    *s = v_from_vd(vd_fma(a.sin_lo, o.cos_lo, vd_mul(a.cos_lo, o.sin_lo)),
-                   vd_fma(a.sin_hi, o.cos_hi, vd_mul(a.cos_hi, o.sin_hi)));
-}
-
 /* n floats at p, of which there may be more or fewer than a vector's. */
 V_INLINE void put(float *p, vf value, size_t n, int add) {
     if (n >= VF)
@@ -60,41 +44,107 @@ V_INLINE void put_pairs(float *p, vf first, vf second, size_t n, int add) {
         put(p + VF, hi, n - VF, add);
 }
 
-/* Pairs i .. i + n - 1, n <= VF, of every row: the anchors stay in registers while the rows go by. */
-V_INLINE void column(const posenc_angle_rows_args *a, size_t i, size_t n, int step, int drop_last, int add) {
-    turns anchor = load_turns(a->anchor_cos + i, a->anchor_sin + i);
-    const posenc_offset_column *offsets = &a->offsets[i / POSENC_COLUMN];
-    float *cos_out = a->cos_out + i * (size_t)step, *sin_out = a->sin_out + i * (size_t)step;
-    for (size_t r = 0; r < a->n_rows; r++) {
-        const double(*offset)[POSENC_COLUMN] = offsets->cos_sin[a->first_offset + r];
-        vf c, s;
-        multiply(anchor, load_turns(offset[0] + i % POSENC_COLUMN, offset[1] + i % POSENC_COLUMN), &c, &s);
-        if (step == 1) {
-            put(cos_out, c, n, add);
-            put(sin_out, s, n, add);
-        } else if (cos_out < sin_out) {
-            put_pairs(cos_out, c, s, 2 * n - (size_t)drop_last, add);
-        } else {
-            put_pairs(sin_out, s, c, 2 * n - (size_t)drop_last, add);
-        }
-        cos_out += a->cos_stride;
-        sin_out += a->sin_stride;
+/* Cosines and sines of VF pairs. */
+typedef struct turns {
+    vd cos_lo, cos_hi, sin_lo, sin_hi;
+} turns;
+
+V_INLINE turns load_turns(const double *cosines, const double *sines) {
+    return (turns){vd_keep(vd_load(cosines)), vd_keep(vd_load(cosines + VD)), vd_keep(vd_load(sines)),
+                   vd_keep(vd_load(sines + VD))};
+}
+
+V_INLINE turns table_at(const posenc_turn_column *table, size_t k, size_t i) {
+    const double(*cos_sin)[POSENC_COLUMN] = table[i / POSENC_COLUMN].cos_sin[k];
+    return load_turns(cos_sin[0] + i % POSENC_COLUMN, cos_sin[1] + i % POSENC_COLUMN);
+}
+
+/* Turns a by b's cosines and the products with b's sines; backwards, these have the other sign. */
+V_INLINE turns turned(turns a, turns b, turns products, const int backwards) {
+    if (backwards)
+        return (turns){vd_fma(a.cos_lo, b.cos_lo, products.cos_lo), vd_fma(a.cos_hi, b.cos_hi, products.cos_hi),
+                       vd_fms(a.sin_lo, b.cos_lo, products.sin_lo), vd_fms(a.sin_hi, b.cos_hi, products.sin_hi)};
+    return (turns){vd_fms(a.cos_lo, b.cos_lo, products.cos_lo), vd_fms(a.cos_hi, b.cos_hi, products.cos_hi),
+                   vd_fma(a.sin_lo, b.cos_lo, products.sin_lo), vd_fma(a.sin_hi, b.cos_hi, products.sin_hi)};
+}
+
+V_INLINE turns sine_products(turns a, turns b) {
+    return (turns){vd_mul(a.sin_lo, b.sin_lo), vd_mul(a.sin_hi, b.sin_hi), vd_mul(a.cos_lo, b.sin_lo),
+                   vd_mul(a.cos_hi, b.sin_hi)};
+}
+
+/* What the rows of a call have in common: constants, except where they grow. */
+typedef struct row_form {
+    int step, add, has_growth;
+} row_form;
+
+/* Pairs i .. i + n - 1, n <= VF, of the row at offset k. */
+V_INLINE void put_row(const posenc_angle_rows_args *a, ptrdiff_t k, turns row, size_t i, size_t n,
+                      const row_form form) {
+    if (form.has_growth) {
+        const double *growth = a->growth[i / POSENC_COLUMN].factor[k + POSENC_ANCHOR_REACH] + i % POSENC_COLUMN;
+        vd lo = vd_load(growth), hi = vd_load(growth + VD);
+        row = (turns){vd_mul(row.cos_lo, lo), vd_mul(row.cos_hi, hi), vd_mul(row.sin_lo, lo), vd_mul(row.sin_hi, hi)};
+    }
+    vf c = v_from_vd(row.cos_lo, row.cos_hi), s = v_from_vd(row.sin_lo, row.sin_hi);
+    ptrdiff_t r = k - a->first_offset;
+    float *cos_out = a->cos_out + r * a->cos_stride + i * (size_t)form.step;
+    float *sin_out = a->sin_out + r * a->sin_stride + i * (size_t)form.step;
+    size_t floats = 2 * n - (size_t)(a->drop_last && i + n == a->n);
+    if (form.step == 1 && !form.add && n == VF) {
+        v_store_vd(cos_out, row.cos_lo, row.cos_hi);
+        v_store_vd(sin_out, row.sin_lo, row.sin_hi);
+    } else if (form.step == 1) {
+        put(cos_out, c, n, form.add);
+        put(sin_out, s, n, form.add);
+    } else if (cos_out < sin_out) {
+        put_pairs(cos_out, c, s, floats, form.add);
+    } else {
+        put_pairs(sin_out, s, c, floats, form.add);
     }
 }
 
-V_INLINE void columns(const posenc_angle_rows_args *a, int step, int add) {
+/* Which of the rows at offsets k and -k. */
+enum { FORWARDS = 1, BACKWARDS = 2, BOTH = 3 };
+
+V_INLINE void rows_at(const posenc_angle_rows_args *a, size_t k, const int ways, turns anchor, size_t i, size_t n,
+                      const row_form form) {
+    turns by = table_at(a->offsets, k, i), products = sine_products(anchor, by);
+    if (ways & FORWARDS)
+        put_row(a, (ptrdiff_t)k, turned(anchor, by, products, 0), i, n, form);
+    if (ways & BACKWARDS)
+        put_row(a, -(ptrdiff_t)k, turned(anchor, by, products, 1), i, n, form);
+}
+
+/* Pairs i .. i + n - 1, n <= VF, of every row: the block's anchor stays in registers while the rows go by. Rows on either
+ * side of it are made together, for they share half of their products. */
+V_INLINE void column(const posenc_angle_rows_args *a, size_t i, size_t n, const row_form form) {
+    turns anchor = load_turns(a->anchor_cos + i, a->anchor_sin + i), by = table_at(a->blocks, (size_t)abs(a->block), i);
+    anchor = turned(anchor, by, sine_products(anchor, by), a->block < 0);
+    ptrdiff_t first = a->first_offset, last = first + (ptrdiff_t)a->n_rows - 1, k = first > 0 ? first : 0;
+    for (; k <= last && k <= -first; k++)
+        k == 0 ? rows_at(a, 0, FORWARDS, anchor, i, n, form) : rows_at(a, (size_t)k, BOTH, anchor, i, n, form);
+    for (; k <= last; k++)
+        rows_at(a, (size_t)k, FORWARDS, anchor, i, n, form);
+    for (k = last < 0 ? -last : last + 1; k <= -first; k++)
+        rows_at(a, (size_t)k, BACKWARDS, anchor, i, n, form);
+}
+
+V_INLINE void columns(const posenc_angle_rows_args *a, const row_form form) {
     size_t i = 0;
-    for (; i + VF < a->n; i += VF)
-        column(a, i, VF, step, 0, add);
+    for (; i + VF <= a->n; i += VF)
+        column(a, i, VF, form);
     if (i < a->n)
-        column(a, i, a->n - i, step, a->drop_last, add);
+        column(a, i, a->n - i, form);
 }
 
 /* The copy tells the compiler that no store changes the arguments. */
 void VARIANT(angle_rows)(const posenc_angle_rows_args *args) {
     const posenc_angle_rows_args a = *args;
-    if (a.step == 1)
-        a.add ? columns(&a, 1, 1) : columns(&a, 1, 0);
+    if (a.growth != NULL)
+        columns(&a, (row_form){a.step, a.add, 1});
+    else if (a.step == 1)
+        a.add ? columns(&a, (row_form){1, 1, 0}) : columns(&a, (row_form){1, 0, 0});
     else
-        a.add ? columns(&a, 2, 1) : columns(&a, 2, 0);
+        a.add ? columns(&a, (row_form){2, 1, 0}) : columns(&a, (row_form){2, 0, 0});
 }

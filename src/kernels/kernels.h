@@ -13,17 +13,25 @@
 #include <posenc/softmax.h>
 #include <posenc/types.h>
 
-/* Positions share an anchor in blocks of this many; angles.h tells the scheme. */
-#define POSENC_ANCHOR_BLOCK 32
+/* A position is an anchor, plus -REACH .. REACH-1 blocks, plus -REACH .. REACH-1: the anchor stands in the middle of its
+ * span, and so does each block's own. angles.h tells the scheme. */
+#define POSENC_ANCHOR_REACH 16
+#define POSENC_ANCHOR_BLOCK (2 * POSENC_ANCHOR_REACH)
+#define POSENC_ANCHOR_SPAN (2 * POSENC_ANCHOR_REACH * POSENC_ANCHOR_BLOCK)
 
 /* Tables of doubles are padded to columns of this many pairs, so that kernels load whole vectors of them. */
 #define POSENC_COLUMN 16
 
-/* Offsets of one column: for each offset 0 .. POSENC_ANCHOR_BLOCK-1 the cosines, then the sines, of its pairs. A column
- * is read in a stream while positions count up. */
-typedef struct posenc_offset_column {
-    double cos_sin[POSENC_ANCHOR_BLOCK][2][POSENC_COLUMN];
-} posenc_offset_column;
+/* A table of turns is an array of columns: cosines, then sines, of turn 0 .. REACH of a column's pairs. Turn -k has the
+ * cosine of turn k and minus its sine. A column is read in a stream while positions count up. */
+typedef struct posenc_turn_column {
+    double cos_sin[POSENC_ANCHOR_REACH + 1][2][POSENC_COLUMN];
+} posenc_turn_column;
+
+/* Likewise what a column's pairs grow by over -REACH .. REACH - 1 positions. */
+typedef struct posenc_growth_column {
+    double factor[POSENC_ANCHOR_BLOCK][POSENC_COLUMN];
+} posenc_growth_column;
 
 /* cos_out[i], sin_out[i] = cos, sin of pi * (position * frequency_i), frequency_i = hi[i] + lo[i] half turns, times
  * magnitude, and times exp(growth[i] * (position - centre)) where growth is given. n is a multiple of POSENC_COLUMN. */
@@ -37,14 +45,16 @@ typedef struct posenc_angle_anchors_args {
     size_t n;
 } posenc_angle_anchors_args;
 
-/* n_rows consecutive positions of one block: row r is the anchor turned by offset first_offset + r, rounded to float32.
+/* n_rows consecutive positions of one block: the anchor is turned by `block` blocks, then for row r by first_offset + r
+ * positions, and rounded to float32. Where growth is given, it is multiplied by that of the latter before it is rounded.
  * With step 1 (planes), value i goes to cos_out[r * cos_stride + i] and sin_out[r * sin_stride + i], i < n.
  * With step 2 (pairs), cos_out and sin_out are one float apart, either first, and value i goes to [r * stride + 2i]; with
  * drop_last the last float of the row, of 2n, is left out. With add, values are added to what is there. */
 typedef struct posenc_angle_rows_args {
     const double *anchor_cos, *anchor_sin; /* padded to POSENC_COLUMN */
-    const posenc_offset_column *offsets;   /* one column for each POSENC_COLUMN pairs */
-    size_t first_offset;
+    const posenc_turn_column *blocks, *offsets; /* a column for each POSENC_COLUMN pairs */
+    const posenc_growth_column *growth;         /* xPos; or NULL */
+    int block, first_offset;
     float *cos_out, *sin_out;
     ptrdiff_t cos_stride, sin_stride; /* in floats */
     size_t n, n_rows;
@@ -55,7 +65,10 @@ typedef struct posenc_angle_rows_args {
 
 /* Rotates n pairs of every head of one token. x and y point at the first pair of head 0; strides in bytes. Pair i is
  * channels i and i + half for rope_half, 2i and 2i + 1 for rope_interleaved; rope_deinterleave reads the latter and writes
- * the former, and is not for use in place. The rows are multiplied by the factors first: the inverse has a negative one. */
+ * the former, and is not for use in place. The rows are multiplied by the factors first: the inverse has a negative one.
+ *
+ * With head_factors, head h is multiplied by head_factors[h] before it turns, and every channel by its weight: a norm. The
+ * weights, laid out as x is, are multiplied into the rows, so that they cost nothing per head. */
 typedef struct posenc_rope_args {
     const void *x;
     void *y;
@@ -63,29 +76,31 @@ typedef struct posenc_rope_args {
     ptrdiff_t x_stride, y_stride;
     const float *cos_row, *sin_row;
     float cos_factor, sin_factor;
+    const float *weight, *head_factors; /* both or neither; floats */
     size_t half;
     size_t n, n_heads;
 } posenc_rope_args;
 
-/* y = x / sqrt(mean(x^2) + eps) * weight for every head of n channels, n > 0; y is dense. The squares are summed in
+/* factors[h] = 1 / sqrt(mean(x^2) + eps) over the n channels of head h, n > 0. The squares are summed in
  * POSENC_SUM_LANES lanes of float32, then lane k and lane k + 16, 8, .. 1 are added. */
-typedef struct posenc_rms_norm_args {
+typedef struct posenc_rms_factors_args {
     const void *x;
     posenc_dtype x_type;
     ptrdiff_t x_stride; /* in bytes */
-    float *y;
-    const float *weight;
+    float *factors;
     float eps;
     size_t n, n_heads;
-} posenc_rms_norm_args;
+} posenc_rms_factors_args;
 
-/* Copies n channels of every head of one token, times factor. */
+/* Copies n channels of every head of one token, times factor; with head_factors, also as a norm does, see
+ * posenc_rope_args. */
 typedef struct posenc_convert_args {
     const void *x;
     void *y;
     posenc_dtype x_type, y_type;
     ptrdiff_t x_stride, y_stride;
     float factor;
+    const float *weight, *head_factors; /* both or neither */
     size_t n, n_heads;
 } posenc_convert_args;
 
@@ -198,15 +213,111 @@ typedef struct posenc_softmax_row_args {
     const uint8_t *bytes; /* [n], or NULL; a key is seen where (byte != 0) == keep */
     int keep;
 
+    float least; /* the maximum is at least this; -inf: no such thing */
     float sink;  /* -inf: none */
     float empty; /* what the n entries of a row become where every logit is -inf */
     posenc_softmax_sum *sum; /* or NULL */
 } posenc_softmax_row_args;
 
+/* The gradient of softmax.h's row, as softmax_backward.h has it, over the seen keys (bounds as above): dx, and db unless it is
+ * NULL; 0 for keys that are not seen, whatever stands there, and where p < FLT_MIN. With s there is a cap. dx and db may equal an input.
+ * The sums of p dp and of p go by the canonical order below, products joining by fma; -(1 - sum p) g goes to dsink unless it is NULL. */
+typedef struct posenc_softmax_backward_args {
+    const float *p, *dp, *s;
+    float *dx, *db;
+    size_t n;
+    size_t begin, hole_begin, hole_end, end;
+    float scale, inv_cap, bias_slope;
+    float *dsink;
+} posenc_softmax_backward_args;
+
+/* y[v * width + u] = (y[v * width + u] + by_row[v]) + by_column[u], v < height, u < width */
+typedef struct posenc_add_axes_args {
+    float *y;
+    const float *by_row, *by_column;
+    size_t height, width;
+} posenc_add_axes_args;
+
 /* Lanes and block of the canonical sum: key j joins lane j % LANES; after BLOCK keys the lanes, so far in float32, are
  * added to 32 lanes in double. 16 terms a lane keep the float32 part below 1e-6; see docs/numerics.md. */
 #define POSENC_SUM_LANES 32
 #define POSENC_SUM_BLOCK 512
+
+/* Rows of a table that stand side by side in a panel, so that kernels load whole vectors across rows: element c of row t
+ * is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
+#define POSENC_PANEL 32
+
+/* Packs n_rows rows of dim channels into panels, widened to float32. */
+typedef struct posenc_pack_rows_args {
+    const void *rows;
+    posenc_dtype rows_type;
+    ptrdiff_t row_stride; /* in bytes */
+    float *panels;
+    size_t dim, n_rows;
+} posenc_pack_rows_args;
+
+/* Products of every row of x with every row of a table: y[i][t] = sum of (x[i][c] + shift[c]) * table[t][c] over c < dim,
+ * i < n_x, t < n_rows. Each is one chain of fma from 0 in ascending c, so that it does not depend on what else is asked
+ * for: rows of y may be computed in any pieces, and the table in any runs of whole panels. y overlaps nothing. */
+typedef struct posenc_dot_rows_args {
+    const void *x;
+    posenc_dtype x_type;
+    ptrdiff_t x_stride;  /* in bytes */
+    const float *shift;  /* added to every row of x, rounded; NULL: none */
+    const float *panels; /* of the first row of the table */
+    float *y;
+    ptrdiff_t y_stride; /* in bytes */
+    size_t dim, n_x, n_rows;
+} posenc_dot_rows_args;
+
+/* A weighted sum of rows, added to y: y[c] = fma(factor * weight_k, row_k[c] + shift[c], y[c]) for k = 0 .. n - 1, one after the
+ * other, c < dim. Row k is row index[k] of the table where there is an index. y overlaps nothing. */
+typedef struct posenc_weighted_rows_args {
+    const float *weights;
+    ptrdiff_t weight_stride; /* in bytes */
+    float factor;
+    const void *rows;
+    posenc_dtype rows_type;
+    ptrdiff_t row_stride; /* in bytes */
+    const int32_t *index; /* or NULL */
+    const float *shift;   /* or NULL */
+    float *y;
+    size_t dim, n;
+} posenc_weighted_rows_args;
+
+/* Weighted sums of rows, several at a time: y[i][c] is multiplied by keep[i], and then
+ * y[i][c] = fma(weights[i][k], row_k[c], y[i][c]) for begin[i] <= k < end[i], one after the other, c < dim, i < n. */
+typedef struct posenc_attend_rows_args {
+    const float *weights;
+    size_t weight_stride; /* from row to row, in floats; and so for y */
+    const float *keep;
+    const int32_t *begin, *end;
+    const void *rows;
+    posenc_dtype rows_type;
+    ptrdiff_t row_stride; /* in bytes */
+    float *y;
+    size_t y_stride;
+    size_t dim, n;
+} posenc_attend_rows_args;
+
+/* y[j] = fma(a, x[j], b), or y[j] plus that, j < n; x and y do not overlap. */
+typedef struct posenc_affine_row_args {
+    const float *x;
+    float *y;
+    float a, b;
+    size_t n;
+    int add;
+} posenc_affine_row_args;
+
+/* The logits of cope.h for keys j < n_seen, -inf for n_seen <= j < n. x and gates may be y. */
+typedef struct posenc_cope_row_args {
+    const float *x, *gates;
+    const float *z; /* [n_positions] */
+    float *y;
+    float scale;
+    int is_scaled; /* the interpolated term too */
+    size_t n, n_seen, n_positions;
+} posenc_cope_row_args;
 
 typedef struct posenc_kernels {
     posenc_isa_tier tier;

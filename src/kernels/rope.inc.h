@@ -13,7 +13,9 @@ enum { GROUP = 8 };
 /* n pairs of a head: the second halves at `second`, or, where they are interleaved, right beside the first. */
 V_INLINE void load_pairs(const void *first, const void *second, size_t i, size_t n, const posenc_dtype type,
                          const int interleaved, vf *x0, vf *x1) {
-    if (interleaved) {
+    if (interleaved && type == POSENC_BF16) {
+        v_load_bf16_pairs((const uint16_t *)first + 2 * i, n, x0, x1);
+    } else if (interleaved) {
         size_t lanes = 2 * n, low = lanes < VF ? lanes : VF;
         vf a = load_typed(first, 2 * i, low, type);
         vf b = lanes > VF ? load_typed(first, 2 * i + VF, lanes - VF, type) : v_set1(0.0f);
@@ -24,23 +26,90 @@ V_INLINE void load_pairs(const void *first, const void *second, size_t i, size_t
     }
 }
 
-/* Vector k of the group holds pairs i + k*VF onwards, n of them: VF, or fewer in a group of one. */
-V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
-                          const posenc_dtype y_type, const int reads_interleaved) {
-    vf c[GROUP], s[GROUP];
-    for (int k = 0; k < vectors; k++) {
-        c[k] = v_mul(load_typed(a->cos_row + i, k * VF, n, POSENC_F32), v_set1(a->cos_factor));
-        s[k] = v_mul(load_typed(a->sin_row + i, k * VF, n, POSENC_F32), v_set1(a->sin_factor));
+V_INLINE void store_pairs(void *first, void *second, size_t i, vf y0, vf y1, size_t n, const posenc_dtype type,
+                          const int interleaved) {
+    if (interleaved) { /* of bf16: others go by interleaved_group */
+        v_store_bf16_pairs((uint16_t *)first + 2 * i, y0, y1, n);
+    } else {
+        store_typed(first, i, y0, n, type);
+        store_typed(second, i, y1, n, type);
     }
+}
+
+/* What heads are multiplied by: cosines and sines for the first channels of pairs; with weights, others for the second. */
+typedef struct factors {
+    vf c0[GROUP], s0[GROUP], c1[GROUP], s1[GROUP];
+} factors;
+
+V_INLINE void load_factors(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const int is_normed,
+                           const int reads_interleaved, factors *f) {
+    for (int k = 0; k < vectors; k++) {
+        vf c = v_mul(load_typed(a->cos_row + i, k * VF, n, POSENC_F32), v_set1(a->cos_factor)), w0, w1;
+        vf s = v_mul(load_typed(a->sin_row + i, k * VF, n, POSENC_F32), v_set1(a->sin_factor));
+        f->c0[k] = f->c1[k] = c;
+        f->s0[k] = f->s1[k] = s;
+        if (!is_normed)
+            continue;
+        load_pairs(a->weight, a->weight + a->half, i + k * VF, n, POSENC_F32, reads_interleaved, &w0, &w1);
+        f->c0[k] = v_mul(c, w0);
+        f->s0[k] = v_mul(s, w0);
+        f->c1[k] = v_mul(c, w1);
+        f->s1[k] = v_mul(s, w1);
+    }
+}
+
+/* Two vectors' worth of factors, those of even pairs first. */
+V_INLINE void unzip_factors(factors *f, int k, const int is_normed) {
+    v_unzip(f->c0[k], f->c0[k + 1], &f->c0[k], &f->c0[k + 1]);
+    v_unzip(f->s0[k], f->s0[k + 1], &f->s0[k], &f->s0[k + 1]);
+    for (int j = k; j < k + 2 && !is_normed; j++) {
+        f->c1[j] = f->c0[j];
+        f->s1[j] = f->s0[j];
+    }
+    if (is_normed) {
+        v_unzip(f->c1[k], f->c1[k + 1], &f->c1[k], &f->c1[k + 1]);
+        v_unzip(f->s1[k], f->s1[k + 1], &f->s1[k], &f->s1[k + 1]);
+    }
+}
+
+V_INLINE void turn(const factors *f, int k, const int is_normed, vf head_factor, vf *x0, vf *x1) {
+    vf z0 = is_normed ? v_mul(*x0, head_factor) : *x0, z1 = is_normed ? v_mul(*x1, head_factor) : *x1;
+    *x0 = v_fms(z0, f->c0[k], v_mul(z1, f->s1[k]));
+    *x1 = v_fma(z1, f->c1[k], v_mul(z0, f->s0[k]));
+}
+
+/* Vector k of the group holds pairs i + k*VF onwards, n of them: VF, or fewer in a group of one. In bf16 two vectors of
+ * each half go together: one has the even, the other the odd channels, which a lane of 32 bits holds beside each other. */
+V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
+                          const posenc_dtype y_type, const int is_normed, const int reads_interleaved,
+                          const int writes_interleaved) {
+    const int by_twos = x_type == POSENC_BF16 && y_type == POSENC_BF16 && !reads_interleaved && vectors % 2 == 0;
+    factors f;
+    load_factors(a, i, vectors, n, is_normed, reads_interleaved, &f);
+    for (int k = 0; by_twos && k < vectors; k += 2)
+        unzip_factors(&f, k, is_normed);
     const char *x_first = typed_at(a->x, reads_interleaved ? 2 * i : i, x_type);
     const char *x_second = typed_at(a->x, i + a->half, x_type);
-    char *y_first = typed_out(a->y, i, y_type), *y_second = typed_out(a->y, i + a->half, y_type);
+    char *y_first = typed_out(a->y, writes_interleaved ? 2 * i : i, y_type);
+    char *y_second = typed_out(a->y, i + a->half, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
+        vf head_factor = v_set1(is_normed ? a->head_factors[h] : 1.0f);
         for (int k = 0; k < vectors; k++) {
             vf x0, x1;
-            load_pairs(x_first, x_second, k * VF, n, x_type, reads_interleaved, &x0, &x1);
-            store_typed(y_first, k * VF, v_fms(x0, c[k], v_mul(x1, s[k])), n, y_type);
-            store_typed(y_second, k * VF, v_fma(x1, c[k], v_mul(x0, s[k])), n, y_type);
+            if (by_twos) {
+                vf x2, x3;
+                load_pairs(x_first, NULL, k / 2 * VF, VF, x_type, 1, &x0, &x2);
+                load_pairs(x_second, NULL, k / 2 * VF, VF, x_type, 1, &x1, &x3);
+                turn(&f, k, is_normed, head_factor, &x0, &x1);
+                turn(&f, k + 1, is_normed, head_factor, &x2, &x3);
+                store_pairs(y_first, NULL, k / 2 * VF, x0, x2, VF, y_type, 1);
+                store_pairs(y_second, NULL, k / 2 * VF, x1, x3, VF, y_type, 1);
+                k++;
+            } else {
+                load_pairs(x_first, x_second, k * VF, n, x_type, reads_interleaved, &x0, &x1);
+                turn(&f, k, is_normed, head_factor, &x0, &x1);
+                store_pairs(y_first, y_second, k * VF, x0, x1, n, y_type, writes_interleaved);
+            }
         }
         x_first += a->x_stride;
         x_second += a->x_stride;
@@ -50,32 +119,46 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
 }
 
 V_INLINE void half_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
-                         const posenc_dtype y_type) {
-    split_group(a, i, vectors, n, x_type, y_type, 0);
+                         const posenc_dtype y_type, const int is_normed) {
+    split_group(a, i, vectors, n, x_type, y_type, is_normed, 0, 0);
 }
 
 V_INLINE void deinterleave_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
-                                 const posenc_dtype x_type, const posenc_dtype y_type) {
-    split_group(a, i, vectors, n, x_type, y_type, 1);
+                                 const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
+    split_group(a, i, vectors, n, x_type, y_type, is_normed, 1, 0);
+}
+
+/* bf16, whose pairs come apart and together again within a lane. */
+V_INLINE void bf16_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
+                         const posenc_dtype y_type, const int is_normed) {
+    split_group(a, i, vectors, n, x_type, y_type, is_normed, 1, 1);
 }
 
 /* Vector k of the group holds channels i + k*VF onwards: VF/2 pairs, x0 x1 x0 x1 ... Beside it stand cos cos ... and
  * -sin sin ..., so that y = x * cos + swapped x * sin, the same two roundings as in the specification. */
 V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
-                                const posenc_dtype x_type, const posenc_dtype y_type) {
+                                const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
     vf c[GROUP], s[GROUP];
     for (int k = 0; k < vectors; k++) {
         const float *cos_row = a->cos_row + (i + k * VF) / 2, *sin_row = a->sin_row + (i + k * VF) / 2;
         c[k] = n == VF ? v_load_twice(cos_row) : v_load_twice_n(cos_row, n);
         s[k] = n == VF ? v_load_twice(sin_row) : v_load_twice_n(sin_row, n);
         c[k] = v_mul(c[k], v_set1(a->cos_factor));
-        s[k] = v_neg_even(v_mul(s[k], v_set1(a->sin_factor)));
+        s[k] = v_mul(s[k], v_set1(a->sin_factor));
+        if (is_normed) {
+            vf weights = load_typed(a->weight + i, k * VF, n, POSENC_F32);
+            c[k] = v_mul(c[k], weights);
+            s[k] = v_mul(s[k], v_swap_pairs(weights));
+        }
+        s[k] = v_neg_even(s[k]);
     }
     const char *x = typed_at(a->x, i, x_type);
     char *y = typed_out(a->y, i, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
         for (int k = 0; k < vectors; k++) {
             vf pairs = v_keep(load_typed(x, k * VF, n, x_type));
+            if (is_normed)
+                pairs = v_mul(pairs, v_set1(a->head_factors[h]));
             store_typed(y, k * VF, v_fma(pairs, c[k], v_mul(v_swap_pairs(pairs), s[k])), n, y_type);
         }
         x += a->x_stride;
@@ -84,45 +167,73 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
 }
 
 typedef void group_body(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
-                        const posenc_dtype y_type);
+                        const posenc_dtype y_type, const int is_normed);
 
-/* Walks `lanes` lanes in groups. Vectors and types are constants in every call, so that they become registers and
- * instructions. */
+/* Walks `lanes` lanes in groups. Vectors, types and whether there is a norm are constants in every call, so that they
+ * become registers and instructions. A head is walked at once where that can be: over 38 MB, walking 48 pairs as 2 vectors
+ * and then 1 took 1.4 times as long as all 3. But groups are code: heads that change their type, or are normed, have
+ * fewer kinds of them; with a norm, a group of 4 has as many factors as others of 8. */
 V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, const posenc_dtype x_type,
-                   const posenc_dtype y_type) {
+                   const posenc_dtype y_type, const int is_normed) {
+    const int all_kinds = x_type == y_type && !is_normed;
     size_t i = 0;
-    for (; i + GROUP * VF <= lanes; i += GROUP * VF)
-        group(a, i, GROUP, VF, x_type, y_type);
-    for (; i + 4 * VF <= lanes; i += 4 * VF)
-        group(a, i, 4, VF, x_type, y_type);
-    for (; i + 2 * VF <= lanes; i += 2 * VF)
-        group(a, i, 2, VF, x_type, y_type);
-    for (; i + VF <= lanes; i += VF)
-        group(a, i, 1, VF, x_type, y_type);
+#define GROUPS_OF(vectors, has_them)                                                                                   \
+    for (; (has_them) && i + (vectors)*VF <= lanes; i += (vectors)*VF)                                                 \
+        group(a, i, vectors, VF, x_type, y_type, is_normed);
+    GROUPS_OF(8, !is_normed)
+    GROUPS_OF(6, all_kinds)
+    GROUPS_OF(4, 1)
+    GROUPS_OF(3, all_kinds)
+    GROUPS_OF(2, !is_normed)
+    GROUPS_OF(1, 1)
+#undef GROUPS_OF
     if (i < lanes)
-        group(a, i, 1, lanes - i, x_type, y_type);
+        group(a, i, 1, lanes - i, x_type, y_type, is_normed);
 }
 
-V_INLINE void walk_typed(const posenc_rope_args *args, size_t lanes, group_body *group) {
+typedef void walk_body(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
+                       const int is_normed);
+
+V_INLINE void walk_half(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
+                        const int is_normed) {
+    walk(a, a->n, half_group, x_type, y_type, is_normed);
+}
+
+V_INLINE void walk_deinterleave(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
+                                const int is_normed) {
+    walk(a, a->n, deinterleave_group, x_type, y_type, is_normed);
+}
+
+V_INLINE void walk_interleaved(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
+                               const int is_normed) {
+    if (x_type == POSENC_BF16 && y_type == POSENC_BF16)
+        walk(a, a->n, bf16_group, x_type, y_type, is_normed);
+    else
+        walk(a, 2 * a->n, interleaved_group, x_type, y_type, is_normed);
+}
+
+V_INLINE void walk_typed(const posenc_rope_args *args, walk_body *body) {
     const posenc_rope_args a = *args; /* a copy: no store through y changes it */
     switch (POSENC_TYPE_PAIR(a.x_type, a.y_type)) {
 #define CASE(x_type, y_type)                                                                                           \
-    case POSENC_TYPE_PAIR(x_type, y_type): walk(&a, lanes, group, x_type, y_type); break;
+    case POSENC_TYPE_PAIR(x_type, y_type):                                                                             \
+        a.head_factors != NULL ? body(&a, x_type, y_type, 1) : body(&a, x_type, y_type, 0);                            \
+        break;
         POSENC_EACH_TYPE_PAIR(CASE)
 #undef CASE
     }
 }
 
 void VARIANT(rope_half)(const posenc_rope_args *a) {
-    walk_typed(a, a->n, half_group);
+    walk_typed(a, walk_half);
 }
 
 void VARIANT(rope_deinterleave)(const posenc_rope_args *a) {
-    walk_typed(a, a->n, deinterleave_group);
+    walk_typed(a, walk_deinterleave);
 }
 
 #ifndef POSENC_OWN_ROPE_INTERLEAVED
 void VARIANT(rope_interleaved)(const posenc_rope_args *a) {
-    walk_typed(a, 2 * a->n, interleaved_group);
+    walk_typed(a, walk_interleaved);
 }
 #endif

@@ -109,7 +109,7 @@ static void line_run(const row *a, run r, vf *max) {
 V_INLINE float make_logits(const row *a, const logit_kind kind, int stores) {
     vf max[STEP];
     for (int k = 0; k < STEP; k++)
-        max[k] = v_set1(a->sink);
+        max[k] = v_set1(a->sink > a->least ? a->sink : a->least);
     for (run r = run_at(a, step_of(a->begin)); r.begin < a->end; r = run_at(a, r.end))
         if (r.is_ragged || kind == WITH_ANYTHING)
             any_run(a, r, stores, max);
@@ -128,6 +128,7 @@ static float store_logits(const row *a) {
     case WITH_ALIBI: return make_logits(a, WITH_ALIBI, 1);
     case WITH_LINE: return make_logits(a, WITH_LINE, 1);
     case WITH_BIAS: return make_logits(a, WITH_BIAS, 1);
+    case WITH_QUERY_TERM: return make_logits(a, WITH_QUERY_TERM, 1);
     default: return make_logits(a, WITH_ANYTHING, 1);
     }
 }

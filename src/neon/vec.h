@@ -85,13 +85,14 @@ V_INLINE void v_store_16_n_(uint16_t *p, uint16x4_t a, size_t n) {
 V_INLINE vf v_from_f16_(uint16x4_t a) { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
 V_INLINE uint16x4_t v_to_f16_(vf a) { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
 V_INLINE vf v_from_bf16_(uint16x4_t a) { return vreinterpretq_f32_u32(vshll_n_u16(a, 16)); }
-V_INLINE uint16x4_t v_to_bf16_(vf a) {
+V_INLINE uint32x4_t v_round_to_bf16_(vf a) { /* in the high halves */
     uint32x4_t bits = vreinterpretq_u32_f32(a);
     uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
     uint32x4_t rounded = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
     uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
-    return vshrn_n_u32(vbslq_u32(vceqq_f32(a, a), rounded, quiet), 16);
+    return vbslq_u32(vceqq_f32(a, a), rounded, quiet);
 }
+V_INLINE uint16x4_t v_to_bf16_(vf a) { return vshrn_n_u32(v_round_to_bf16_(a), 16); }
 V_INLINE vf v_load_f16(const uint16_t *p) { return v_from_f16_(vld1_u16(p)); }
 V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return v_from_f16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_f16(uint16_t *p, vf a) { vst1_u16(p, v_to_f16_(a)); }
@@ -100,6 +101,22 @@ V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(vld1_u16(p)); }
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { vst1_u16(p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
+/* n pairs of bf16 at p: each is a lane of 32 bits, whose high half is the second */
+V_INLINE void v_load_bf16_pairs(const uint16_t *p, size_t n, vf *first, vf *second) {
+    uint16_t lanes[8] = {0};
+    for (size_t i = 0; n < VF && i < 2 * n; i++)
+        lanes[i] = p[i];
+    uint32x4_t pairs = vreinterpretq_u32_u16(vld1q_u16(n == VF ? p : lanes));
+    *first = vreinterpretq_f32_u32(vshlq_n_u32(pairs, 16));
+    *second = vreinterpretq_f32_u32(vandq_u32(pairs, vdupq_n_u32(0xffff0000)));
+}
+V_INLINE void v_store_bf16_pairs(uint16_t *p, vf first, vf second, size_t n) {
+    uint16_t lanes[8];
+    uint32x4_t pairs = vsriq_n_u32(v_round_to_bf16_(second), v_round_to_bf16_(first), 16);
+    vst1q_u16(n == VF ? p : lanes, vreinterpretq_u16_u32(pairs));
+    for (size_t i = 0; n < VF && i < 2 * n; i++)
+        p[i] = lanes[i];
+}
 
 /* ---- float32 ---- */
 
@@ -108,6 +125,7 @@ V_INLINE vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
 V_INLINE vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
 V_INLINE vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
 V_INLINE vf v_div(vf a, vf b) { return vdivq_f32(a, b); }
+V_INLINE vf v_sqrt(vf a) { return vsqrtq_f32(a); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 V_INLINE vf v_neg(vf a) { return vnegq_f32(a); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return vfmaq_f32(vnegq_f32(c), a, b); } /* two instructions */
@@ -130,6 +148,10 @@ V_INLINE vf v_select_bits(uint32_t bits, vf one, vf zero) {
     return vbslq_f32(vtstq_u32(vdupq_n_u32(bits), lane), one, zero);
 }
 V_INLINE vf v_swap_pairs(vf a) { return vrev64q_f32(a); }
+V_INLINE vf v_reverse(vf a) {
+    vf pairs = vrev64q_f32(a);
+    return vextq_f32(pairs, pairs, 2);
+}
 /* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
 V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
     *lo = vzip1q_f32(a, b);
@@ -163,6 +185,7 @@ V_INLINE vi vi_mul(vi a, vi b) { return vmulq_s32(a, b); }
 V_INLINE vi vi_min(vi a, vi b) { return vminq_s32(a, b); }
 V_INLINE vi vi_max(vi a, vi b) { return vmaxq_s32(a, b); }
 V_INLINE vm vi_lt(vi a, vi b) { return vcltq_s32(a, b); }
+V_INLINE int vi_same(vi a, vi b) { return vminvq_u32(vceqq_s32(a, b)) != 0; }
 V_INLINE vi vi_load_n(const int32_t *p, size_t n) {
     int32_t lanes[4] = {0};
     memcpy(lanes, p, n * sizeof *p);
@@ -199,6 +222,7 @@ V_INLINE vd vd_load(const double *p) { return vld1q_f64(p); }
 V_INLINE void vd_store(double *p, vd a) { vst1q_f64(p, a); }
 V_INLINE vd vd_set1(double a) { return vdupq_n_f64(a); }
 V_INLINE vd vd_add(vd a, vd b) { return vaddq_f64(a, b); }
+V_INLINE vd vd_sub(vd a, vd b) { return vsubq_f64(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return vmulq_f64(a, b); }
 V_INLINE vd vd_fma(vd a, vd b, vd c) { return vfmaq_f64(c, a, b); }
 V_INLINE vd vd_fms(vd a, vd b, vd c) { return vfmaq_f64(vnegq_f64(c), a, b); } /* two instructions */
@@ -210,6 +234,7 @@ V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
 }
 V_INLINE vd vd_exp(vd a) { return POSENC_EXP(d2_u10advsimd)(a); }
 V_INLINE vf v_from_vd(vd lo, vd hi) { return vcvt_high_f32_f64(vcvt_f32_f64(lo), hi); }
+V_INLINE void v_store_vd(float *p, vd lo, vd hi) { v_store(p, v_from_vd(lo, hi)); }
 V_INLINE vd vd_low(vf a) { return vcvt_f64_f32(vget_low_f32(a)); }
 V_INLINE vd vd_high(vf a) { return vcvt_high_f64_f32(a); }
 

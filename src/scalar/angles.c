@@ -1,5 +1,6 @@
 /* Scalar angles: the specification. The scheme stands in include/posenc/angles.h, its error in docs/numerics.md. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "cpu.h"
 #include "kernels/sleef.h"
@@ -31,24 +32,43 @@ void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
     }
 }
 
+/* cos + j sin, j the imaginary unit */
+typedef struct turn {
+    double cosine, sine;
+} turn;
+
+/* Pair i of turn k. */
+static turn table_at(const posenc_turn_column *table, int k, size_t i) {
+    const double(*column)[2][POSENC_COLUMN] = table[i / POSENC_COLUMN].cos_sin;
+    double cosine = column[abs(k)][0][i % POSENC_COLUMN], sine = column[abs(k)][1][i % POSENC_COLUMN];
+    return (turn){cosine, k < 0 ? -sine : sine};
+}
+
+static double growth_at(const posenc_growth_column *table, int k, size_t i) {
+    return table == NULL ? 1.0 : table[i / POSENC_COLUMN].factor[k + POSENC_ANCHOR_REACH][i % POSENC_COLUMN];
+}
+
+static turn multiply(turn a, turn b) {
+    return (turn){fma(a.cosine, b.cosine, -(a.sine * b.sine)), fma(a.sine, b.cosine, a.cosine * b.sine)};
+}
+
 void VARIANT(angle_rows)(const posenc_angle_rows_args *a) {
     for (size_t r = 0; r < a->n_rows; r++) {
         float *cos_out = a->cos_out + (ptrdiff_t)r * a->cos_stride;
         float *sin_out = a->sin_out + (ptrdiff_t)r * a->sin_stride;
+        int k = a->first_offset + (int)r;
         for (size_t i = 0; i < a->n; i++) {
-            const posenc_offset_column *column = &a->offsets[i / POSENC_COLUMN];
-            double oc = column->cos_sin[a->first_offset + r][0][i % POSENC_COLUMN];
-            double os = column->cos_sin[a->first_offset + r][1][i % POSENC_COLUMN];
-            double ac = a->anchor_cos[i], as = a->anchor_sin[i];
-            /* (ac + j as)(oc + j os), j the imaginary unit */
-            float c = (float)fma(ac, oc, -(as * os));
-            float s = (float)fma(as, oc, ac * os);
-            size_t k = i * (size_t)a->step;
+            turn anchor = {a->anchor_cos[i], a->anchor_sin[i]};
+            turn of_block = multiply(anchor, table_at(a->blocks, a->block, i));
+            turn of_row = multiply(of_block, table_at(a->offsets, k, i));
+            double growth = growth_at(a->growth, k, i);
+            float c = (float)(of_row.cosine * growth), s = (float)(of_row.sine * growth);
+            size_t at = i * (size_t)a->step;
             int last = a->drop_last && i + 1 == a->n;
             if (!(last && cos_out > sin_out))
-                cos_out[k] = a->add ? cos_out[k] + c : c;
+                cos_out[at] = a->add ? cos_out[at] + c : c;
             if (!(last && sin_out > cos_out))
-                sin_out[k] = a->add ? sin_out[k] + s : s;
+                sin_out[at] = a->add ? sin_out[at] + s : s;
         }
     }
 }

@@ -1,4 +1,5 @@
-/* Scalar RoPE: the specification. y0 = x0 cos - x1 sin, y1 = x1 cos + x0 sin (FORMULAS B.2-B.4). */
+/* Scalar RoPE: the specification. y0 = x0 cos - x1 sin, y1 = x1 cos + x0 sin (FORMULAS B.2-B.4); after a norm
+ * x0 = z0 w0, x1 = z1 w1, and the weights join the cosines and sines. */
 #include <math.h>
 
 #include "kernels/half.h"
@@ -22,13 +23,17 @@ static void rotate(const posenc_rope_args *a, channels (*from)(size_t, size_t), 
     for (size_t h = 0; h < a->n_heads; h++) {
         const char *x = (const char *)a->x + (ptrdiff_t)h * a->x_stride;
         char *y = (char *)a->y + (ptrdiff_t)h * a->y_stride;
+        float factor = a->head_factors != NULL ? a->head_factors[h] : 1.0f;
         for (size_t i = 0; i < a->n; i++) {
+            channels in = from(i, a->half), out = to(i, a->half);
             float c = a->cos_row[i] * a->cos_factor;
             float s = a->sin_row[i] * a->sin_factor;
-            float x0 = posenc_load(x, from(i, a->half).first, a->x_type);
-            float x1 = posenc_load(x, from(i, a->half).second, a->x_type);
-            posenc_store(y, to(i, a->half).first, fmaf(x0, c, -(x1 * s)), a->y_type);
-            posenc_store(y, to(i, a->half).second, fmaf(x1, c, x0 * s), a->y_type);
+            float w0 = a->weight != NULL ? a->weight[in.first] : 1.0f;
+            float w1 = a->weight != NULL ? a->weight[in.second] : 1.0f;
+            float z0 = posenc_load(x, in.first, a->x_type) * factor;
+            float z1 = posenc_load(x, in.second, a->x_type) * factor;
+            posenc_store(y, out.first, fmaf(z0, c * w0, -(z1 * (s * w1))), a->y_type);
+            posenc_store(y, out.second, fmaf(z1, c * w1, z0 * (s * w0)), a->y_type);
         }
     }
 }

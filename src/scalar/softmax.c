@@ -59,7 +59,7 @@ static float logit(const row *a, size_t j) {
 /* ---- The row ---- */
 
 static float max_logit(const row *a) {
-    float max = a->sink;
+    float max = a->sink > a->least ? a->sink : a->least;
     for (size_t j = 0; j < a->n; j++) {
         float l = logit(a, j);
         max = l > max ? l : max; /* a NaN is passed over here and spoils the sum instead */

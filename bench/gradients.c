@@ -1,0 +1,161 @@
+/* posenc_softmax_backward and posenc_line_gradient over the scores of 4 heads, 2048 x 2048: what training adds to the
+ * forward pass. */
+#include <posenc/softmax_backward.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bench.h"
+#include "plain.h"
+
+enum { HEADS = 4, TOKENS = 2048, SCORES = HEADS * TOKENS * TOKENS };
+
+typedef struct gradient_shape {
+    const char *name;
+    posenc_mask mask;
+    float cap;
+} gradient_shape;
+
+static const gradient_shape shapes[] = {
+    {"full", POSENC_MASK_NONE, 0.0f},
+    {"causal", POSENC_MASK_CAUSAL, 0.0f},
+    {"causal_cap", POSENC_MASK_CAUSAL, 50.0f},
+};
+
+typedef struct gradient_job {
+    bench_job base;
+    gradient_shape shape;
+    posenc_score_params params;
+    posenc_view p, dp, s, dx;
+    posenc_line line;
+} gradient_job;
+
+static int64_t seen_keys(const gradient_job *job, int64_t query) {
+    return job->shape.mask.after == 0 ? query + 1 : TOKENS;
+}
+
+static posenc_view scores(bench_job *base) {
+    return posenc_view_dense(bench_floats(base, SCORES), POSENC_F32, TOKENS, TOKENS, HEADS, 1);
+}
+
+static void open_gradient(bench_job *base) {
+    gradient_job *job = (gradient_job *)base;
+    job->shape = *(const gradient_shape *)base->shape;
+    job->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    job->params.scale = 0.125f;
+    job->params.mask = job->shape.mask;
+    job->params.cap = job->shape.cap;
+    job->p = scores(base);
+    job->dp = scores(base);
+    job->s = scores(base);
+    job->dx = scores(base);
+    job->line.n_heads = HEADS;
+    bench_check(posenc_line_range(job->shape.mask, 0, TOKENS, TOKENS, &job->line.first, &job->line.n_offsets));
+    job->line.stride = job->line.n_offsets;
+    job->line.data = bench_floats(base, (size_t)(HEADS * job->line.n_offsets));
+    for (int64_t i = 0; i < TOKENS; i++)
+        base->elements += (double)(HEADS * seen_keys(job, i));
+}
+
+/* The limit copies what is seen of p and of dp. */
+static void open_backward(bench_job *base) {
+    open_gradient(base);
+    base->bytes = 4 * sizeof(float) * base->elements;
+    if (((gradient_job *)base)->shape.cap == 0.0f)
+        bench_compare(base, ((gradient_job *)base)->dx.data, POSENC_F32, SCORES);
+}
+
+/* The limit copies what is seen of ds. */
+static void open_line(bench_job *base) {
+    open_gradient(base);
+    base->bytes = 2 * sizeof(float) * base->elements;
+}
+
+static void fill_gradient(bench_job *base) {
+    gradient_job *job = (gradient_job *)base;
+    bench_random(job->s.data, POSENC_F32, SCORES, 16.0f);
+    bench_random(job->dp.data, POSENC_F32, SCORES, 1.0f);
+    bench_check(posenc_softmax(&job->params, &job->s, &job->p, posenc_all_rows()));
+}
+
+static void run_backward(bench_job *base) {
+    gradient_job *job = (gradient_job *)base;
+    const posenc_view *s = job->shape.cap != 0.0f ? &job->s : NULL;
+    bench_check(posenc_softmax_backward(&job->params, &job->p, &job->dp, s, &job->dx, NULL, NULL, posenc_all_rows()));
+}
+
+static void plain_backward(bench_job *base) {
+    const gradient_job *job = (gradient_job *)base;
+    for (int64_t row = 0; row < HEADS * TOKENS; row++) {
+        int64_t at = row * TOKENS, n = seen_keys(job, row % TOKENS);
+        float *dx = (float *)job->dx.data + at;
+        plain_softmax_backward((float *)job->p.data + at, (float *)job->dp.data + at, dx, (size_t)n, job->params.scale);
+        memset(dx + n, 0, (size_t)(TOKENS - n) * sizeof(float));
+    }
+}
+
+static void limit_backward(bench_job *base) {
+    const gradient_job *job = (gradient_job *)base;
+    for (int64_t row = 0; row < HEADS * TOKENS; row++) {
+        int64_t at = row * TOKENS, n = seen_keys(job, row % TOKENS);
+        base->limits->copy((float *)job->dx.data + at, (float *)job->p.data + at, (size_t)n);
+        base->limits->copy((float *)job->dx.data + at, (float *)job->dp.data + at, (size_t)n);
+    }
+}
+
+static void run_line(bench_job *base) {
+    gradient_job *job = (gradient_job *)base;
+    bench_check(posenc_line_gradient(&job->params, &job->dp, &job->line));
+}
+
+/* In float32, offset by offset of each row, as one would write it. */
+static void plain_line(bench_job *base) {
+    gradient_job *job = (gradient_job *)base;
+    memset(job->line.data, 0, (size_t)(HEADS * job->line.n_offsets) * sizeof(float));
+    for (int64_t row = 0; row < HEADS * TOKENS; row++) {
+        int64_t i = row % TOKENS;
+        const float *ds = (float *)job->dp.data + row * TOKENS;
+        float *sums = job->line.data + row / TOKENS * job->line.stride - job->line.first - i;
+        for (int64_t j = 0; j < seen_keys(job, i); j++)
+            sums[j] += ds[j];
+    }
+}
+
+static void limit_line(bench_job *base) {
+    const gradient_job *job = (gradient_job *)base;
+    for (int64_t row = 0; row < HEADS * TOKENS; row++)
+        base->limits->copy((float *)job->dx.data, (float *)job->dp.data + row * TOKENS,
+                           (size_t)seen_keys(job, row % TOKENS));
+}
+
+static const bench_race backward_race = {
+    .job_size = sizeof(gradient_job),
+    .shape_size = sizeof(gradient_shape),
+    .open = open_backward,
+    .fill = fill_gradient,
+    .racers = {run_backward, plain_backward, limit_backward},
+};
+static const bench_race line_race = {
+    .job_size = sizeof(gradient_job),
+    .shape_size = sizeof(gradient_shape),
+    .open = open_line,
+    .fill = fill_gradient,
+    .racers = {run_line, plain_line, limit_line},
+};
+
+static void register_shape(const char *call, const bench_race *race, const gradient_shape *shape) {
+    posenc_isa_tier tier;
+    for (int t = 0; (tier = bench_tier(t)) != POSENC_ISA_COUNT; t++) {
+        char name[128];
+        snprintf(name, sizeof name, "%s/%s/%s/%dx%dx%d", call, posenc_isa_name(tier), shape->name, HEADS, TOKENS,
+                 TOKENS);
+        bench_register(race, shape, tier, name);
+    }
+}
+
+void bench_register_gradients(void) {
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        register_shape("posenc_softmax_backward", &backward_race, &shapes[i]);
+    for (size_t i = 0; i < 2; i++)
+        register_shape("posenc_line_gradient", &line_race, &shapes[i]);
+}

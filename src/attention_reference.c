@@ -1,0 +1,90 @@
+/* Attention written out. */
+#include "attention.h"
+
+#include <stdlib.h>
+
+#include "kernels/half.h"
+#include "view.h"
+
+static posenc_status check_probabilities(const posenc_view *p, const posenc_view *q, const posenc_view *k,
+                                         const posenc_view *v, const posenc_view *out) {
+    posenc_status status = posenc_check_output(p);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(p);
+    if (status != POSENC_OK)
+        return status;
+    if (p->ne[0] != k->ne[1] || p->ne[1] != q->ne[1] || p->ne[2] != q->ne[2] || p->ne[3] != q->ne[3])
+        return POSENC_ERR_SHAPE;
+    const posenc_view *others[] = {q, k, v, out};
+    for (int i = 0; i < 4 && status == POSENC_OK; i++)
+        status = posenc_check_apart(others[i], p);
+    return status;
+}
+
+/* scores[j, i, h, b] = q_i . k_j */
+static void multiply(const posenc_view *q, const posenc_view *k, const posenc_view *scores) {
+    int64_t group = k->ne[2] > 0 ? q->ne[2] / k->ne[2] : 1;
+    for (int64_t b = 0; b < q->ne[3]; b++)
+        for (int64_t h = 0; h < q->ne[2]; h++)
+            for (int64_t i = 0; i < q->ne[1]; i++)
+                for (int64_t j = 0; j < k->ne[1]; j++) {
+                    const void *query = posenc_view_at(q, i, h, b), *key = posenc_view_at(k, j, h / group, b);
+                    double sum = 0.0;
+                    for (size_t c = 0; c < (size_t)q->ne[0]; c++)
+                        sum += (double)posenc_load(query, c, q->dtype) * (double)posenc_load(key, c, k->dtype);
+                    ((float *)posenc_view_at(scores, i, h, b))[j] = (float)sum;
+                }
+}
+
+/* out[c, i, h, b] = sum over j of p[j, i, h, b] v_j[c]; keys of probability 0 do not count, whatever they hold. */
+static void mix(const posenc_view *p, const posenc_view *v, const posenc_view *out) {
+    int64_t group = v->ne[2] > 0 ? out->ne[2] / v->ne[2] : 1;
+    for (int64_t b = 0; b < out->ne[3]; b++)
+        for (int64_t h = 0; h < out->ne[2]; h++)
+            for (int64_t i = 0; i < out->ne[1]; i++)
+                for (size_t c = 0; c < (size_t)out->ne[0]; c++) {
+                    const float *row = posenc_view_at(p, i, h, b);
+                    double sum = 0.0;
+                    for (int64_t j = 0; j < v->ne[1]; j++)
+                        if (row[j] != 0.0f)
+                            sum +=
+                                (double)row[j] * (double)posenc_load(posenc_view_at(v, j, h / group, b), c, v->dtype);
+                    posenc_store(posenc_view_at(out, i, h, b), c, (float)sum, out->dtype);
+                }
+}
+
+static posenc_status attend(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
+                            const posenc_view *v, const posenc_view *out, const posenc_view *p) {
+    posenc_rows none = {0, 0};
+    posenc_status status = posenc_softmax(params, p, p, none); /* the parameters, before anything is written */
+    if (status != POSENC_OK)
+        return status;
+    multiply(q, k, p);
+    status = posenc_softmax(params, p, p, posenc_all_rows());
+    if (status == POSENC_OK)
+        mix(p, v, out);
+    return status;
+}
+
+posenc_status posenc_attention_reference(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
+                                         const posenc_view *v, const posenc_view *out,
+                                         const posenc_view *probabilities) {
+    if (params == NULL)
+        return POSENC_ERR_NULL;
+    posenc_status status = posenc_check_attention(q, k, v, out);
+    if (status != POSENC_OK)
+        return status;
+    if (probabilities != NULL) {
+        status = check_probabilities(probabilities, q, k, v, out);
+        return status == POSENC_OK ? attend(params, q, k, v, out, probabilities) : status;
+    }
+    posenc_view own = posenc_view_dense(NULL, POSENC_F32, k->ne[1], q->ne[1], q->ne[2], q->ne[3]);
+    if (k->ne[1] > POSENC_LIMIT / (q->ne[1] * q->ne[2] * q->ne[3] + 1))
+        return POSENC_ERR_SHAPE;
+    own.data = malloc((size_t)posenc_view_count(&own) * sizeof(float) + sizeof(float));
+    if (own.data == NULL)
+        return POSENC_ERR_MEMORY;
+    status = attend(params, q, k, v, out, &own);
+    free(own.data);
+    return status;
+}

@@ -1,0 +1,3 @@
+#include "avx2/vec.h"
+
+#include "kernels/attend.inc.h"

@@ -1,0 +1,3 @@
+#include "avx512/vec.h"
+
+#include "kernels/pack.inc.h"

@@ -1,0 +1,125 @@
+/* Decomposed relative positions: rows of one axis, and the sum onto scores (FORMULAS C.21). */
+#include <posenc/image_bias.h>
+
+#include "kernels/kernels.h"
+#include "view.h"
+
+#define MAX_SIDE ((int64_t)1 << 20)
+
+/* ---- Rows of one axis ---- */
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* Rows of the table that make up row o of n resized ones: (1 - weight) first + weight second. */
+typedef struct blend {
+    int64_t first, second;
+    double weight;
+} blend;
+
+/* Row o stands at (o + 1/2) n_table / n - 1/2 of the table, or at its first or last row. */
+static blend blend_of(int64_t o, int64_t n, int64_t n_table) {
+    int64_t numerator = (2 * o + 1) * n_table - n; /* over 2n */
+    if (numerator < 0)
+        numerator = 0;
+    int64_t first = numerator / (2 * n), second = first + 1 < n_table ? first + 1 : first;
+    return (blend){first, second, (double)(numerator % (2 * n)) / (double)(2 * n)};
+}
+
+/* The row of query a and key b, with the larger side as the unit. */
+static int64_t row_of(int64_t a, int64_t b, int64_t n_q, int64_t n_k) {
+    return n_q >= n_k ? a + (n_k - 1 - b) * n_q / n_k : a * n_k / n_q + n_k - 1 - b;
+}
+
+static posenc_status check_rows_call(const posenc_view *table, const posenc_view *rows) {
+    posenc_status status = posenc_check_input(table);
+    if (status == POSENC_OK)
+        status = posenc_check_output(rows);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(table);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(rows);
+    if (status != POSENC_OK)
+        return status;
+    if (table->ne[0] != rows->ne[0] || table->ne[2] != 1 || table->ne[3] != 1 || rows->ne[3] != 1)
+        return POSENC_ERR_SHAPE;
+    if (table->ne[1] < 1 || table->ne[1] > MAX_SIDE || rows->ne[1] < 1 || rows->ne[1] > MAX_SIDE || rows->ne[2] < 1 ||
+        rows->ne[2] > MAX_SIDE)
+        return POSENC_ERR_SHAPE;
+    return posenc_check_apart(table, rows);
+}
+
+posenc_status posenc_decomposed_rows(const posenc_view *table, const posenc_view *rows) {
+    posenc_status status = check_rows_call(table, rows);
+    if (status != POSENC_OK)
+        return status;
+    int64_t n_k = rows->ne[1], n_q = rows->ne[2], n = 2 * larger(n_q, n_k) - 1;
+    for (int64_t a = 0; a < n_q; a++)
+        for (int64_t b = 0; b < n_k; b++) {
+            blend mix = blend_of(row_of(a, b, n_q, n_k), n, table->ne[1]);
+            const float *first = posenc_view_at(table, mix.first, 0, 0),
+                        *second = posenc_view_at(table, mix.second, 0, 0);
+            float *row = posenc_view_at(rows, b, a, 0);
+            for (int64_t i = 0; i < rows->ne[0]; i++)
+                row[i] = mix.weight == 0.0
+                             ? first[i]
+                             : (float)((1.0 - mix.weight) * (double)first[i] + mix.weight * (double)second[i]);
+        }
+    return POSENC_OK;
+}
+
+/* ---- Onto scores ---- */
+
+static posenc_status check_product(const posenc_view *product, const posenc_view *scores) {
+    posenc_status status = posenc_check_input(product);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(product);
+    for (int i = 1; i < 4 && status == POSENC_OK; i++)
+        if (product->ne[i] != scores->ne[i])
+            status = POSENC_ERR_SHAPE;
+    return status;
+}
+
+static posenc_status check_add(const posenc_view *by_row, const posenc_view *by_column, const posenc_view *scores,
+                               posenc_rows *rows) {
+    posenc_status status = posenc_check_output(scores);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(scores);
+    if (status == POSENC_OK)
+        status = check_product(by_row, scores);
+    if (status == POSENC_OK)
+        status = check_product(by_column, scores);
+    if (status != POSENC_OK)
+        return status;
+    int64_t n_keys; /* an extent may be large where another is 0 */
+    if (__builtin_mul_overflow(by_row->ne[0], by_column->ne[0], &n_keys) || n_keys != scores->ne[0])
+        return POSENC_ERR_SHAPE;
+    status = posenc_check_apart(by_row, scores);
+    if (status == POSENC_OK)
+        status = posenc_check_apart(by_column, scores);
+    if (status == POSENC_OK)
+        status = posenc_check_rows(rows, scores->ne[1] * scores->ne[2] * scores->ne[3]);
+    return status;
+}
+
+posenc_status posenc_decomposed_add(const posenc_view *by_row, const posenc_view *by_column, const posenc_view *scores,
+                                    posenc_rows rows) {
+    posenc_status status = check_add(by_row, by_column, scores, &rows);
+    if (status != POSENC_OK || scores->ne[0] == 0)
+        return status;
+    const posenc_kernels *kernels = posenc_active_kernels();
+    int64_t n_q = scores->ne[1], n_heads = scores->ne[2];
+    for (int64_t row = rows.begin; row < rows.end; row++) {
+        int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
+        posenc_add_axes_args args = {
+            .y = posenc_view_at(scores, query, head, batch),
+            .by_row = posenc_view_at(by_row, query, head, batch),
+            .by_column = posenc_view_at(by_column, query, head, batch),
+            .height = (size_t)by_row->ne[0],
+            .width = (size_t)by_column->ne[0],
+        };
+        kernels->add_axes(&args);
+    }
+    return POSENC_OK;
+}

@@ -1,0 +1,39 @@
+#include "elementary.h"
+
+#include <math.h>
+
+#define LOG2E 0x1.71547652b82fep+0
+#define LN2_HI 0x1.62e42fefap-1 /* 37 bits: its product with an exponent is exact */
+#define LN2_LO 0x1.cf79abc9e3b3ap-40
+
+double posenc_exp_double(double x) {
+    /* x = k ln 2 + r with |r| <= 0.35; Taylor: 0.35^14/14! < 2^-57. */
+    double k = rint(x * LOG2E);
+    double r = (x - k * LN2_HI) - k * LN2_LO;
+    double sum = 1.0;
+    for (int n = 13; n >= 1; n--)
+        sum = 1.0 + sum * r / n;
+    return ldexp(sum, (int)k);
+}
+
+/* ln((1 + s)/(1 - s)) = 2 (s + s^3/3 + s^5/5 + ...) for |s| < 0.172: s^24/25 < 2^-65. */
+static double log_ratio(double s) {
+    double z = s * s, sum = 0.0;
+    for (int n = 23; n >= 3; n -= 2)
+        sum = z * (sum + 1.0 / n);
+    return 2.0 * (s + s * sum);
+}
+
+double posenc_log1p_double(double x) {
+    if (x < 0.41421356237309503) /* sqrt(2) - 1 */
+        return log_ratio(x / (2.0 + x));
+    /* 1 + x = m 2^k with m in [sqrt(1/2), sqrt(2)). */
+    int k;
+    double u = 1.0 + x, lost = x < 1.0 ? x - (u - 1.0) : 1.0 - (u - x);
+    double m = frexp(u, &k);
+    if (m < 0.70710678118654752) {
+        m *= 2.0;
+        k -= 1;
+    }
+    return k * LN2_HI + (log_ratio((m - 1.0) / (m + 1.0)) + (k * LN2_LO + lost / u));
+}

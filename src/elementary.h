@@ -1,0 +1,13 @@
+/* Exponential and logarithm in double for set-up calls that make many values: a float32 comes out right where
+ * double-double would take a second. IEEE operations only, so every machine gets the same bits; the system's libm is
+ * not asked. */
+#ifndef POSENC_ELEMENTARY_H
+#define POSENC_ELEMENTARY_H
+
+/* e^x for |x| <= 700, relative error below 2^-50. */
+double posenc_exp_double(double x);
+
+/* ln(1 + x) for 0 <= x <= 2^1000, relative error below 2^-50. */
+double posenc_log1p_double(double x);
+
+#endif

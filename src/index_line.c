@@ -1,0 +1,91 @@
+/* Index lines: which row of a relative table an offset stands for. */
+#include <posenc/relative.h>
+
+#include <math.h>
+
+#include "dd.h"
+#include "scores.h"
+
+#define MAX_BUCKETS ((int64_t)1 << 16)
+
+static posenc_status check_rule(const posenc_index_rule *rule) {
+    if (rule->sign != 1 && rule->sign != -1)
+        return POSENC_ERR_ENUM;
+    if (rule->n_rows < 1 || rule->n_rows > POSENC_MAX_KEYS || rule->zero < 0 || rule->zero >= rule->n_rows)
+        return POSENC_ERR_SHAPE;
+    if (rule->log_buckets == 0)
+        return POSENC_OK;
+    if (rule->log_buckets < 4 || rule->log_buckets > MAX_BUCKETS || rule->log_buckets % 2 != 0)
+        return POSENC_ERR_SHAPE;
+    return rule->max_position > rule->log_buckets / 2 + 1 && rule->max_position <= MAX_BUCKETS ? POSENC_OK
+                                                                                               : POSENC_ERR_SHAPE;
+}
+
+/* The least integer that is not below a; what is next to one differs from it by rounding only. */
+static int64_t ceiling(posenc_dd a) {
+    double nearest = rint(a.hi), above = (a.hi - nearest) + a.lo;
+    return (int64_t)nearest + (above > 0x1p-70 ? 1 : 0);
+}
+
+/* A rule and what its logarithms have in common. */
+typedef struct bucketing {
+    const posenc_index_rule *rule;
+    posenc_dd log_middle, steps; /* ln(middle); buckets beyond the middle for each unit of the logarithm */
+} bucketing;
+
+static posenc_dd difference(posenc_dd a, posenc_dd b) {
+    return posenc_dd_add(a, posenc_dd_mul(posenc_dd_from(-1.0), b));
+}
+
+static bucketing bucketing_of(const posenc_index_rule *rule) {
+    bucketing b = {.rule = rule};
+    if (rule->log_buckets == 0)
+        return b;
+    double middle = (double)(rule->log_buckets / 2);
+    b.log_middle = posenc_dd_log(middle);
+    posenc_dd range = difference(posenc_dd_log((double)(rule->max_position - 1)), b.log_middle);
+    b.steps = posenc_dd_div(posenc_dd_from(middle - 1.0), range);
+    return b;
+}
+
+/* FORMULAS C.15. */
+static int64_t bucket(const bucketing *b, int64_t r) {
+    int64_t distance = r < 0 ? -r : r, middle = b->rule->log_buckets / 2;
+    if (b->rule->log_buckets == 0 || distance <= middle)
+        return r;
+    if (distance >= b->rule->max_position - 1) { /* all alike, and the logarithm is not needed */
+        distance = b->rule->log_buckets - 1;
+    } else {
+        posenc_dd log = difference(posenc_dd_log((double)distance), b->log_middle);
+        distance = ceiling(posenc_dd_mul(log, b->steps)) + middle;
+    }
+    return r < 0 ? -distance : distance;
+}
+
+static int is_beyond(const posenc_index_rule *rule, int64_t offset) {
+    int64_t row = rule->zero + rule->sign * offset;
+    return row < 0 || row >= rule->n_rows;
+}
+
+static int64_t row_of(const bucketing *b, int64_t offset) {
+    int64_t row = b->rule->zero + bucket(b, b->rule->sign * offset), last = b->rule->n_rows - 1;
+    return row < 0 ? 0 : row > last ? last : row;
+}
+
+posenc_status posenc_index_line_fill(const posenc_index_rule *rule, posenc_index_line *line) {
+    if (rule == NULL || line == NULL)
+        return POSENC_ERR_NULL;
+    posenc_status status = check_rule(rule);
+    if (status == POSENC_OK)
+        status = posenc_check_index_line(line, line->n_rows, (posenc_offsets){1, 0});
+    if (status != POSENC_OK)
+        return status;
+    int64_t last = line->first + line->n_offsets - 1;
+    if (rule->is_strict && line->n_offsets > 0 && (is_beyond(rule, line->first) || is_beyond(rule, last)))
+        return POSENC_ERR_OFFSETS;
+    bucketing buckets = bucketing_of(rule);
+    for (int64_t offset = line->first; offset <= last; offset++)
+        line->data[offset - line->first] = (int32_t)row_of(&buckets, offset);
+    line->n_rows = rule->n_rows;
+    return POSENC_OK;
+}

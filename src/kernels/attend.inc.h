@@ -1,0 +1,109 @@
+/* SIMD body of the weighted sums of rows; src/scalar/attend.c is the specification.
+ * Needs: vec.h. Produces: attend_rows. Used by: avx2, avx512, neon.
+ *
+ * A tile of some sums and some vectors of channels stays in registers while the rows pass by; a row is loaded and widened
+ * once for all of them. Where only some of the tile's sums see a row, it is taken for each apart. */
+#include "kernels/typed.inc.h"
+#include "kernels/variant.h"
+
+enum {
+    ATTEND_SUMS = 6, /* 6 x 2 vectors are what the 16 registers of AVX2 hold */
+    ATTEND_VECTORS = VF == 8 ? 2 : 4,
+    ATTEND_WIDE = 8 /* vectors of a single sum: enough chains to hide the latency of fma */
+};
+
+/* The sums of one tile. */
+typedef struct attend_tile {
+    size_t first, n_sums;       /* rows of y */
+    size_t channel, n_channels; /* less than VF only if there is one vector */
+} attend_tile;
+
+/* Rows begin <= k < end for those sums of the tile that see them. */
+V_INLINE void attend_ragged(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
+                         const size_t n_sums, const size_t n_v, const posenc_dtype type, vf sum[][ATTEND_WIDE]) {
+    size_t lanes = t->n_channels < VF ? t->n_channels : VF;
+    for (int32_t k = begin; k < end; k++) {
+        const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
+        for (size_t r = 0; r < n_sums; r++) {
+            if (k < a->begin[t->first + r] || k >= a->end[t->first + r])
+                continue;
+            vf weight = v_set1(a->weights[(t->first + r) * a->weight_stride + (size_t)k]);
+            for (size_t v = 0; v < n_v; v++)
+                sum[r][v] = v_fma(weight, load_typed(row, t->channel + v * VF, lanes, type), sum[r][v]);
+        }
+    }
+}
+
+V_INLINE void attend_whole(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
+                        const size_t n_sums, const size_t n_v, const posenc_dtype type, vf sum[][ATTEND_WIDE]) {
+    size_t lanes = t->n_channels < VF ? t->n_channels : VF;
+    const float *weights = a->weights + t->first * a->weight_stride;
+    for (int32_t k = begin; k < end; k++) {
+        const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
+        vf value[ATTEND_WIDE];
+        for (size_t v = 0; v < n_v; v++)
+            value[v] = load_typed(row, t->channel + v * VF, lanes, type);
+        for (size_t r = 0; r < n_sums; r++) {
+            vf weight = v_set1(weights[r * a->weight_stride + (size_t)k]);
+            for (size_t v = 0; v < n_v; v++)
+                sum[r][v] = v_fma(weight, value[v], sum[r][v]);
+        }
+    }
+}
+
+V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *t, const size_t n_sums, const size_t n_v,
+                        const posenc_dtype type) {
+    size_t lanes = t->n_channels < VF ? t->n_channels : VF;
+    float *y = a->y + t->first * a->y_stride + t->channel;
+    vf sum[ATTEND_SUMS][ATTEND_WIDE];
+    int32_t first = a->begin[t->first], all_begin = first, all_end = a->end[t->first], last = all_end;
+    for (size_t r = 0; r < n_sums; r++) {
+        int32_t begin = a->begin[t->first + r], end = a->end[t->first + r];
+        first = begin < first ? begin : first;
+        all_begin = begin > all_begin ? begin : all_begin;
+        all_end = end < all_end ? end : all_end;
+        last = end > last ? end : last;
+        for (size_t v = 0; v < n_v; v++)
+            sum[r][v] =
+                v_mul(load_typed(y + r * a->y_stride, v * VF, lanes, POSENC_F32), v_set1(a->keep[t->first + r]));
+    }
+    if (all_begin >= all_end)
+        all_begin = all_end = last;
+    attend_ragged(a, t, first, all_begin, n_sums, n_v, type, sum);
+    attend_whole(a, t, all_begin, all_end, n_sums, n_v, type, sum);
+    attend_ragged(a, t, all_end, last, n_sums, n_v, type, sum);
+    for (size_t r = 0; r < n_sums; r++)
+        for (size_t v = 0; v < n_v; v++)
+            store_typed(y + r * a->y_stride, v * VF, sum[r][v], lanes, POSENC_F32);
+}
+
+/* All channels of n_sums sums, wide_v vectors at a time. */
+V_INLINE void attend_channels(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
+                           const posenc_dtype type) {
+    attend_tile t = {first, n_sums, 0, wide_v * VF};
+    for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF)
+        attend_block(a, &t, n_sums, wide_v, type);
+    t.n_channels = VF;
+    for (; t.channel + VF <= a->dim; t.channel += VF)
+        attend_block(a, &t, n_sums, 1, type);
+    t.n_channels = a->dim - t.channel;
+    if (t.n_channels > 0)
+        attend_block(a, &t, n_sums, 1, type);
+}
+
+V_INLINE void attend_typed(const posenc_attend_rows_args *a, const posenc_dtype type) {
+    size_t i = 0;
+    for (; i + ATTEND_SUMS <= a->n; i += ATTEND_SUMS)
+        attend_channels(a, i, ATTEND_SUMS, ATTEND_VECTORS, type);
+    for (; i < a->n; i++)
+        attend_channels(a, i, 1, ATTEND_WIDE, type);
+}
+
+void VARIANT(attend_rows)(const posenc_attend_rows_args *args) {
+    const posenc_attend_rows_args a = *args; /* a copy: no store changes it */
+    switch (a.rows_type) {
+    case POSENC_F16: attend_typed(&a, POSENC_F16); break;
+    case POSENC_BF16: attend_typed(&a, POSENC_BF16); break;
+    default: attend_typed(&a, POSENC_F32);
+    }
+}

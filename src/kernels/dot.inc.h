@@ -1,0 +1,116 @@
+/* SIMD body of the products with the rows of a table; src/scalar/dot.c is the specification.
+ * Needs: vec.h. Produces: dot_rows. Used by: avx2, avx512, neon.
+ *
+ * A tile is some rows of x times some vectors across panels; its sums stay in registers while c runs. Wide tiles of
+ * TILE_X rows do the bulk, panel by panel: a panel stays in the first cache while the rows of x pass by. The rows that
+ * are left take tiles of one row and ONE_VECTORS vectors, several panels side by side, so that enough chains of fma run
+ * at once to hide their latency. */
+#include "kernels/typed.inc.h"
+#include "kernels/variant.h"
+
+enum {
+    PANEL_VECTORS = POSENC_PANEL / VF,
+    TILE_X = 6, /* 6 x 2 sums are what the 16 registers of AVX2 hold */
+    TILE_VECTORS = PANEL_VECTORS < 4 ? 2 : PANEL_VECTORS / 2,
+    ONE_VECTORS = 8,
+    STAGE = 256 /* channels of a row that are widened at a time */
+};
+
+/* x, the table and y from the tile's corner on; n: rows of the table that are left. */
+typedef struct dot_corner {
+    const char *x;
+    const float *panel;
+    char *y;
+    size_t n;
+} dot_corner;
+
+V_INLINE void stage_typed(const posenc_dot_rows_args *a, const void *x, size_t first, size_t n, float *stage,
+                          const posenc_dtype type) {
+    for (size_t c = 0; c < n; c += VF) {
+        size_t lanes = n - c < VF ? n - c : VF;
+        vf value = load_typed(x, first + c, lanes, type);
+        if (a->shift != NULL)
+            value = v_add(value, load_typed(a->shift, first + c, lanes, POSENC_F32));
+        v_store(stage + c, value);
+    }
+}
+
+/* Channels first .. first + n - 1 of a row of x, shifted, in float32. */
+V_INLINE void stage_row(const posenc_dot_rows_args *a, const void *x, size_t first, size_t n, float *stage) {
+    switch (a->x_type) {
+    case POSENC_F16: stage_typed(a, x, first, n, stage, POSENC_F16); break;
+    case POSENC_BF16: stage_typed(a, x, first, n, stage, POSENC_BF16); break;
+    default: stage_typed(a, x, first, n, stage, POSENC_F32); break;
+    }
+}
+
+/* One tile of n_x rows and n_v vectors; rows that need no conversion are used where they are. */
+V_INLINE void dot_tile(const posenc_dot_rows_args *a, dot_corner at, const size_t n_x, const size_t n_v,
+                       const int is_staged) {
+    float stage[TILE_X][STAGE];
+    vf sum[TILE_X][ONE_VECTORS];
+    for (size_t r = 0; r < n_x; r++)
+        for (size_t v = 0; v < n_v; v++)
+            sum[r][v] = v_set1(0.0f);
+    for (size_t first = 0; first < a->dim; first += STAGE) {
+        size_t n = a->dim - first < STAGE ? a->dim - first : STAGE;
+        const float *x[TILE_X];
+        for (size_t r = 0; r < n_x; r++) {
+            const void *row = at.x + (ptrdiff_t)r * a->x_stride;
+            x[r] = is_staged ? stage[r] : (const float *)row + first;
+            if (is_staged)
+                stage_row(a, row, first, n, stage[r]);
+        }
+        const float *panel = at.panel + first * POSENC_PANEL;
+        for (size_t c = 0; c < n; c++) {
+            vf column[ONE_VECTORS];
+            for (size_t v = 0; v < n_v; v++)
+                column[v] = v_load(panel + v / PANEL_VECTORS * a->dim * POSENC_PANEL + c * POSENC_PANEL +
+                                   v % PANEL_VECTORS * VF);
+            for (size_t r = 0; r < n_x; r++) {
+                vf value = v_set1(x[r][c]);
+                for (size_t v = 0; v < n_v; v++)
+                    sum[r][v] = v_fma(value, column[v], sum[r][v]);
+            }
+        }
+    }
+    for (size_t r = 0; r < n_x; r++) {
+        float *y = (float *)(void *)(at.y + (ptrdiff_t)r * a->y_stride);
+        for (size_t v = 0; v < n_v; v++) {
+            size_t before = v * VF, lanes = at.n <= before ? 0 : at.n - before < VF ? at.n - before : VF;
+            store_typed(y, before, sum[r][v], lanes, POSENC_F32);
+        }
+    }
+}
+
+/* The corner at row i of x and row t of the table. */
+V_INLINE dot_corner dot_corner_at(const posenc_dot_rows_args *a, size_t i, size_t t) {
+    return (dot_corner){
+        .x = (const char *)a->x + (ptrdiff_t)i * a->x_stride,
+        .panel = a->panels + t / POSENC_PANEL * POSENC_PANEL * a->dim + t % POSENC_PANEL,
+        .y = (char *)a->y + (ptrdiff_t)i * a->y_stride + (ptrdiff_t)(t * sizeof(float)),
+        .n = a->n_rows - t,
+    };
+}
+
+V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
+    size_t tiled = a->n_x - a->n_x % TILE_X;
+    for (size_t t = 0; t < a->n_rows && tiled > 0; t += TILE_VECTORS * VF)
+        for (size_t i = 0; i < tiled; i += TILE_X)
+            dot_tile(a, dot_corner_at(a, i, t), TILE_X, TILE_VECTORS, is_staged);
+    for (size_t i = tiled; i < a->n_x; i++) {
+        size_t t = 0;
+        for (; t + ONE_VECTORS * VF <= a->n_rows; t += ONE_VECTORS * VF)
+            dot_tile(a, dot_corner_at(a, i, t), 1, ONE_VECTORS, is_staged);
+        for (; t < a->n_rows; t += POSENC_PANEL)
+            dot_tile(a, dot_corner_at(a, i, t), 1, PANEL_VECTORS, is_staged);
+    }
+}
+
+void VARIANT(dot_rows)(const posenc_dot_rows_args *args) {
+    const posenc_dot_rows_args a = *args; /* a copy: no store changes it */
+    if (a.x_type == POSENC_F32 && a.shift == NULL)
+        dot_all(&a, 0);
+    else
+        dot_all(&a, 1);
+}

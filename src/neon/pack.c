@@ -1,0 +1,3 @@
+#include "neon/vec.h"
+
+#include "kernels/pack.inc.h"

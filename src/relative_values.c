@@ -1,0 +1,77 @@
+/* Relative values: weights of the rows of a table, and the rows themselves. */
+#include <posenc/relative.h>
+
+#include "relative_runs.h"
+#include "view.h"
+
+/* Runs that are handed to the kernel at a time. */
+enum { BATCH = 64 };
+
+static posenc_status check_values(const posenc_index_line *index, posenc_mask mask, int64_t q_off, const posenc_view *p,
+                                  const posenc_view *table, const posenc_view *z, posenc_rows *rows,
+                                  posenc_runs *runs) {
+    posenc_status status = posenc_check_input(p);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(p);
+    if (status == POSENC_OK)
+        status = posenc_check_input(table);
+    if (status == POSENC_OK)
+        status = posenc_check_output(z);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(z);
+    if (status == POSENC_OK)
+        status = posenc_runs_check(index, &mask, q_off, p, runs);
+    if (status != POSENC_OK)
+        return status;
+    if (table->ne[0] != z->ne[0] || table->ne[1] != index->n_rows)
+        return POSENC_ERR_SHAPE;
+    for (int i = 1; i < 4; i++)
+        if (p->ne[i] != z->ne[i] || (i > 1 && table->ne[i] != 1 && table->ne[i] != z->ne[i]))
+            return POSENC_ERR_SHAPE;
+    status = posenc_check_apart(p, z);
+    if (status == POSENC_OK)
+        status = posenc_check_apart(table, z);
+    return status == POSENC_OK ? posenc_check_rows(rows, p->ne[1] * p->ne[2] * p->ne[3]) : status;
+}
+
+static void add_values(const posenc_kernels *kernels, const posenc_runs *runs, int64_t query, const float *p,
+                       posenc_weighted_rows_args *args) {
+    float weights[BATCH];
+    int32_t index[BATCH];
+    args->weights = weights;
+    args->weight_stride = sizeof weights[0];
+    args->index = index;
+    posenc_run run = {0, -1, 0};
+    do {
+        args->n = 0;
+        while (args->n < BATCH && posenc_next_run_of_query(runs, query, &run)) {
+            weights[args->n] = posenc_sum_run(p + run.begin, sizeof(float), run.end - run.begin);
+            index[args->n++] = (int32_t)run.row;
+        }
+        kernels->weighted_rows(args);
+    } while (args->n == BATCH);
+}
+
+posenc_status posenc_relative_values(const posenc_index_line *index, posenc_mask mask, int64_t q_off,
+                                     const posenc_view *p, const posenc_view *table, const posenc_view *z,
+                                     posenc_rows rows) {
+    posenc_runs runs;
+    posenc_status status = check_values(index, mask, q_off, p, table, z, &rows, &runs);
+    if (status != POSENC_OK || posenc_view_count(z) == 0 || p->ne[0] == 0)
+        return status;
+    const posenc_kernels *kernels = posenc_active_kernels();
+    int64_t n_q = p->ne[1], n_heads = p->ne[2];
+    for (int64_t row = rows.begin; row < rows.end; row++) {
+        int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
+        posenc_weighted_rows_args args = {
+            .factor = 1.0f,
+            .rows = posenc_view_at(table, 0, table->ne[2] == 1 ? 0 : head, table->ne[3] == 1 ? 0 : batch),
+            .rows_type = table->dtype,
+            .row_stride = (ptrdiff_t)table->nb[1],
+            .y = posenc_view_at(z, query, head, batch),
+            .dim = (size_t)z->ne[0],
+        };
+        add_values(kernels, &runs, query, posenc_view_at(p, query, head, batch), &args);
+    }
+    return POSENC_OK;
+}

@@ -1,0 +1,18 @@
+/* Scalar weighted sums of rows: the specification. */
+#include <math.h>
+
+#include "kernels/half.h"
+#include "kernels/variant.h"
+
+void VARIANT(attend_rows)(const posenc_attend_rows_args *a) {
+    for (size_t i = 0; i < a->n; i++) {
+        float *y = a->y + i * a->y_stride;
+        for (size_t c = 0; c < a->dim; c++)
+            y[c] *= a->keep[i];
+        for (int32_t k = a->begin[i]; k < a->end[i]; k++) {
+            const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
+            for (size_t c = 0; c < a->dim; c++)
+                y[c] = fmaf(a->weights[i * a->weight_stride + (size_t)k], posenc_load(row, c, a->rows_type), y[c]);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+/* Scalar products with the rows of a table: the specification. */
+#include <math.h>
+
+#include "kernels/half.h"
+#include "kernels/variant.h"
+
+void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
+    for (size_t i = 0; i < a->n_x; i++) {
+        const char *x = (const char *)a->x + (ptrdiff_t)i * a->x_stride;
+        float *y = (float *)(void *)((char *)a->y + (ptrdiff_t)i * a->y_stride);
+        for (size_t t = 0; t < a->n_rows; t++) {
+            const float *row = a->panels + t / POSENC_PANEL * POSENC_PANEL * a->dim + t % POSENC_PANEL;
+            float sum = 0.0f;
+            for (size_t c = 0; c < a->dim; c++) {
+                float value = posenc_load(x, c, a->x_type);
+                if (a->shift != NULL)
+                    value += a->shift[c];
+                sum = fmaf(value, row[c * POSENC_PANEL], sum);
+            }
+            y[t] = sum;
+        }
+    }
+}

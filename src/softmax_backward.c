@@ -1,0 +1,120 @@
+/* Gradient through the softmax: checks, and the walk over rows (FORMULAS E.6). */
+#include <posenc/softmax_backward.h>
+
+#include "scores.h"
+#include "view.h"
+
+/* The same extents as p, f32, and the same memory as one of the others or as none. */
+static posenc_status check_input(const posenc_view *x, const posenc_view *p) {
+    posenc_status status = posenc_check_input(x);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(x);
+    for (int i = 0; i < 4 && status == POSENC_OK; i++)
+        if (x->ne[i] != p->ne[i])
+            status = POSENC_ERR_SHAPE;
+    return status;
+}
+
+static posenc_status check_result(const posenc_view *y, const posenc_view *p, const posenc_view *dp,
+                                  const posenc_view *s) {
+    posenc_status status = posenc_check_output(y);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(y);
+    if (status == POSENC_OK)
+        status = posenc_check_pair(p, y);
+    if (status == POSENC_OK)
+        status = posenc_check_pair(dp, y);
+    if (status == POSENC_OK && s != NULL)
+        status = posenc_check_pair(s, y);
+    return status;
+}
+
+static posenc_status check_sink_rows(const float *dsink_rows) {
+    return posenc_is_aligned(dsink_rows, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
+}
+
+static posenc_status check_call(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
+                                const posenc_view *s, const posenc_view *dx, const posenc_view *db,
+                                const float *dsink_rows, posenc_rows *rows) {
+    if (params == NULL)
+        return POSENC_ERR_NULL;
+    posenc_status status = posenc_check_input(p);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(p);
+    if (status == POSENC_OK)
+        status = posenc_check_scores(params, p);
+    if (status == POSENC_OK)
+        status = check_input(dp, p);
+    if (status == POSENC_OK && params->cap != 0.0f)
+        status = check_input(s, p);
+    if (params->cap == 0.0f)
+        s = NULL;
+    if (status == POSENC_OK)
+        status = check_result(dx, p, dp, s);
+    if (status == POSENC_OK && db != NULL)
+        status = check_result(db, p, dp, s);
+    if (status == POSENC_OK && db != NULL)
+        status = posenc_check_apart(dx, db);
+    if (status == POSENC_OK)
+        status = posenc_check_rows(rows, p->ne[1] * p->ne[2] * p->ne[3]);
+    return status == POSENC_OK ? check_sink_rows(dsink_rows) : status;
+}
+
+static void *row_of(const posenc_view *view, posenc_score_place at) {
+    return posenc_view_at(view, at.query, at.head, at.batch);
+}
+
+posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
+                                      const posenc_view *s, const posenc_view *dx, const posenc_view *db,
+                                      float *dsink_rows, posenc_rows rows) {
+    posenc_status status = check_call(params, p, dp, s, dx, db, dsink_rows, &rows);
+    if (status != POSENC_OK)
+        return status;
+    if (rows.begin == rows.end)
+        return POSENC_OK;
+    const posenc_kernels *kernels = posenc_active_kernels();
+    posenc_softmax_row_args forward = {.n = 0}; /* whose bounds, scale and cap these rows have */
+    posenc_score_args_begin(params, p, &forward);
+    posenc_score_place at = posenc_score_place_of(p, rows.begin);
+    for (int64_t row = rows.begin; row < rows.end; row++, posenc_score_advance(p, &at)) {
+        posenc_score_args_at(params, at, &forward);
+        posenc_softmax_backward_args args = {
+            .p = row_of(p, at),
+            .dp = row_of(dp, at),
+            .s = params->cap != 0.0f ? row_of(s, at) : NULL,
+            .dx = row_of(dx, at),
+            .db = db != NULL ? row_of(db, at) : NULL,
+            .n = forward.n,
+            .begin = forward.begin,
+            .hole_begin = forward.hole_begin,
+            .hole_end = forward.hole_end,
+            .end = forward.end,
+            .scale = forward.scale,
+            .inv_cap = forward.inv_cap,
+            .bias_slope = params->bias_slopes != NULL ? params->bias_slopes[at.head] : 1.0f,
+            .dsink = dsink_rows != NULL ? dsink_rows + row : NULL,
+        };
+        kernels->softmax_backward(&args);
+    }
+    return POSENC_OK;
+}
+
+posenc_status posenc_sink_gradient(const float *dsink_rows, int64_t n_q, int64_t n_heads, int64_t n_batch,
+                                   float *dsinks) {
+    posenc_view rows = posenc_view_dense((float *)(uintptr_t)dsink_rows, POSENC_F32, n_q, n_heads, n_batch, 1);
+    posenc_status status = posenc_check_input(&rows);
+    if (status != POSENC_OK || n_heads == 0)
+        return status;
+    if (dsinks == NULL)
+        return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(dsinks, 4))
+        return POSENC_ERR_STRIDE;
+    for (int64_t h = 0; h < n_heads; h++) {
+        double sum = 0.0;
+        for (int64_t b = 0; b < n_batch; b++)
+            for (int64_t i = 0; i < n_q; i++)
+                sum += (double)dsink_rows[(b * n_heads + h) * n_q + i];
+        dsinks[h] = (float)sum;
+    }
+    return POSENC_OK;
+}

@@ -1,0 +1,69 @@
+/* Sweep of the products with the rows of a table. */
+#include "kernel_call.h"
+
+typedef struct dot_shape {
+    posenc_dtype x_type;
+    int has_shift;
+    size_t dim, n_x, n_rows;
+    ptrdiff_t x_stride, y_stride; /* in elements */
+} dot_shape;
+
+enum { X, SHIFT, PANELS, Y };
+
+static void run_dot(const posenc_kernels *kernels, const kernel_call *call) {
+    const dot_shape *s = call->shape;
+    posenc_dot_rows_args args = {
+        .x = call_data(call, X, rows_origin(s->n_x, s->x_stride)),
+        .x_type = s->x_type,
+        .x_stride = element_bytes(s->x_stride, s->x_type),
+        .shift = s->has_shift ? call_data(call, SHIFT, 0) : NULL,
+        .panels = call_data(call, PANELS, 0),
+        .y = call_data(call, Y, rows_origin(s->n_x, s->y_stride)),
+        .y_stride = element_bytes(s->y_stride, POSENC_F32),
+        .dim = s->dim,
+        .n_x = s->n_x,
+        .n_rows = s->n_rows,
+    };
+    kernels->dot_rows(&args);
+}
+
+static void check_dot(kernel_call *call, const posenc_kernels *variant, const dot_shape *s, test_fill fill) {
+    if (!test_case("dot_rows %s dim=%zu n_x=%zu n_rows=%zu x_stride=%td y_stride=%td%s %s", element_name(s->x_type),
+                   s->dim, s->n_x, s->n_rows, s->x_stride, s->y_stride, s->has_shift ? " shift" : "",
+                   test_fill_name(fill)))
+        return;
+    size_t panels = (s->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL * s->dim;
+    call_begin(call, run_dot, s);
+    operand *x = call_operand(call, "x", OPERAND_IN, (element_type)s->x_type, rows_extent(s->n_x, s->x_stride, s->dim));
+    operand_rows(x, s->n_x, s->x_stride, 0, s->dim, 1);
+    operand_row(call_operand(call, "shift", OPERAND_IN, ELEMENT_F32, s->dim), 0, s->dim, 1);
+    operand_row(call_operand(call, "panels", OPERAND_IN, ELEMENT_F32, panels), 0, panels, 1);
+    operand *y = call_operand(call, "y", OPERAND_OUT, ELEMENT_F32, rows_extent(s->n_x, s->y_stride, s->n_rows));
+    operand_rows(y, s->n_x, s->y_stride, 0, s->n_rows, 1);
+    call_fill(call, fill);
+    int is_large = test_size_is_large(s->dim) || test_size_is_large(s->n_rows);
+    call_check(call, variant, is_large || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
+}
+
+/* Every number of rows of the table and some widths; then every width, across where rows are widened in parts. */
+void sweep_dot_rows(const posenc_kernels *variant) {
+    static kernel_call call;
+    static const size_t dims[] = {1, 2, 3, 7, 8, 17, 64, 0, 255, 257}, rows_of_x[] = {1, 6, 7, 2, 13, 0, 5, 12};
+    static const size_t some_rows[] = {1, 33, 64, 257, 31, 130};
+    size_t n_dims = sizeof dims / sizeof dims[0], n_counts = sizeof rows_of_x / sizeof rows_of_x[0];
+    for (size_t pass = 0, which = 0; pass < 2; pass++)
+        for (size_t i = 0; i < test_n_sizes; i++)
+            for (size_t k = 0; k < FILL_COUNT + 2 && test_sizes[i] <= 1000; k++, which++) {
+                dot_shape s = {
+                    .x_type = (posenc_dtype)(which % 3),
+                    .has_shift = which / 3 % 3 == 0,
+                    .dim = pass == 0 ? dims[which % n_dims] : test_sizes[i],
+                    .n_x = rows_of_x[which / 2 % n_counts],
+                    .n_rows = pass == 0 ? test_sizes[i] : some_rows[which % 6],
+                };
+                ptrdiff_t strides[] = {(ptrdiff_t)s.dim, (ptrdiff_t)s.dim + 3, -(ptrdiff_t)s.dim - 1, 0};
+                s.x_stride = strides[which / 5 % 4];
+                s.y_stride = (ptrdiff_t)s.n_rows + (ptrdiff_t)(which % 2) * 5;
+                check_dot(&call, variant, &s, k < FILL_COUNT ? (test_fill)k : FILL_ORDINARY);
+            }
+}

@@ -1,0 +1,144 @@
+/* Sweeps of the softmax's gradient, and of the sum of row and column terms. */
+#include "kernel_call.h"
+
+#include <float.h>
+#include <math.h>
+
+static int add_operand(kernel_call *call, const char *name, operand_role role, size_t n) {
+    operand_row(call_operand(call, name, role, ELEMENT_F32, n), 0, n, 1);
+    return call->n_operands - 1;
+}
+
+/* ---- softmax_backward ---- */
+
+/* Where a result goes: memory of its own, or that of an input. */
+typedef enum place { APART, OVER_P, OVER_DP, OVER_S, N_PLACES } place;
+
+typedef struct backward_shape {
+    size_t n, begin, hole_begin, hole_end, end;
+    int has_cap, has_db, has_sink;
+    place dx, db;
+    float scale, bias_slope;
+} backward_shape;
+
+enum { P, DP, S };
+
+static struct { int input[3], dx, db, dsink; } operands; /* of the call being made */
+
+static void run_backward(const posenc_kernels *kernels, const kernel_call *call) {
+    const backward_shape *s = call->shape;
+    posenc_softmax_backward_args args = {
+        .p = call_data(call, operands.input[P], 0),
+        .dp = call_data(call, operands.input[DP], 0),
+        .s = s->has_cap ? call_data(call, operands.input[S], 0) : NULL,
+        .dx = call_data(call, operands.dx, 0),
+        .db = s->has_db ? call_data(call, operands.db, 0) : NULL,
+        .n = s->n,
+        .begin = s->begin,
+        .hole_begin = s->hole_begin,
+        .hole_end = s->hole_end,
+        .end = s->end,
+        .scale = s->scale,
+        .inv_cap = 0.05f,
+        .bias_slope = s->bias_slope,
+        .dsink = s->has_sink ? call_data(call, operands.dsink, 0) : NULL,
+    };
+    kernels->softmax_backward(&args);
+}
+
+/* What lies behind the last key that is seen is not read: inputs that nothing is written to end there. */
+static void add_input(kernel_call *call, const backward_shape *s, int which, place over) {
+    static const char *const names[] = {"p", "dp", "s"};
+    int is_written = s->dx == over || (s->has_db && s->db == over);
+    operands.input[which] =
+        add_operand(call, names[which], is_written ? OPERAND_IN_OUT : OPERAND_IN, is_written ? s->n : s->end);
+}
+
+static int add_output(kernel_call *call, const backward_shape *s, const char *name, place at) {
+    return at == APART ? add_operand(call, name, OPERAND_OUT, s->n) : operands.input[at - OVER_P];
+}
+
+static void check_backward(kernel_call *call, const posenc_kernels *variant, const backward_shape *s, test_fill fill) {
+    if (!test_case("softmax_backward n=%zu [%zu %zu %zu %zu]%s%s%s dx=%d db=%d scale=%g slope=%g %s", s->n, s->begin,
+                   s->hole_begin, s->hole_end, s->end, s->has_cap ? " cap" : "", s->has_db ? " db" : "",
+                   s->has_sink ? " sink" : "", (int)s->dx, (int)s->db, (double)s->scale, (double)s->bias_slope,
+                   test_fill_name(fill)))
+        return;
+    call_begin(call, run_backward, s);
+    add_input(call, s, P, OVER_P);
+    add_input(call, s, DP, OVER_DP);
+    if (s->has_cap)
+        add_input(call, s, S, OVER_S);
+    operands.dx = add_output(call, s, "dx", s->dx);
+    if (s->has_db)
+        operands.db = add_output(call, s, "db", s->db);
+    if (s->has_sink)
+        operands.dsink = add_operand(call, "dsink", OPERAND_OUT, 1);
+    call_fill(call, fill);
+    call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
+}
+
+/* All keys, or some at the end hidden, at the beginning too, and in between. */
+static void set_bounds(backward_shape *s, size_t which) {
+    s->end = which % 4 == 0 ? s->n : test_random() % (s->n + 1);
+    if (which % 4 >= 2)
+        s->begin = test_random() % (s->end + 1);
+    if (s->begin == s->end)
+        s->begin = s->end = 0;
+    if (which % 4 == 3 && s->end - s->begin >= 3) {
+        s->hole_begin = s->begin + 1 + test_random() % (s->end - s->begin - 2);
+        s->hole_end = s->hole_begin + 1 + test_random() % (s->end - s->hole_begin - 1);
+    }
+}
+
+void sweep_softmax_backward(const posenc_kernels *variant) {
+    static kernel_call call;
+    static const float scales[] = {0.125f, 1.0f, -1.0f, 0.0f, 0x1p-149f, 100.0f, FLT_MAX};
+    for (size_t i = 0; i < test_n_sizes; i++)
+        for (size_t which = 0; which < 48; which++) {
+            backward_shape s = {
+                .n = test_sizes[i],
+                .has_cap = which / 4 % 2,
+                .has_db = which / 8 % 2,
+                .has_sink = which % 3 == 0,
+                .scale = scales[which % 5 == 0 ? which / 5 % 7 : 0],
+                .bias_slope = which % 7 == 0 ? -0.25f : 1.0f,
+            };
+            s.dx = (place)(test_random() % (s.has_cap ? N_PLACES : OVER_S));
+            s.db = (place)(test_random() % (s.has_cap ? N_PLACES : OVER_S));
+            if (s.db == s.dx)
+                s.db = APART;
+            set_bounds(&s, which);
+            check_backward(&call, variant, &s, (test_fill)(which / 2 % (FILL_HOSTILE + 1)));
+        }
+}
+
+/* ---- add_axes ---- */
+
+typedef struct axes_shape {
+    size_t height, width;
+} axes_shape;
+
+static void run_axes(const posenc_kernels *kernels, const kernel_call *call) {
+    const axes_shape *s = call->shape;
+    posenc_add_axes_args args = {call_data(call, 0, 0), call_data(call, 1, 0), call_data(call, 2, 0), s->height,
+                                 s->width};
+    kernels->add_axes(&args);
+}
+
+void sweep_add_axes(const posenc_kernels *variant) {
+    static kernel_call call;
+    for (size_t i = 0; i < test_n_sizes; i++)
+        for (size_t k = 0; k < test_n_counts; k++)
+            for (int fill = 0; fill <= FILL_HOSTILE; fill++) {
+                axes_shape s = {test_counts[k], test_sizes[i]};
+                if (!test_case("add_axes %zux%zu %s", s.height, s.width, test_fill_name((test_fill)fill)))
+                    continue;
+                call_begin(&call, run_axes, &s);
+                add_operand(&call, "y", OPERAND_IN_OUT, s.height * s.width);
+                add_operand(&call, "by_row", OPERAND_IN, s.height);
+                add_operand(&call, "by_column", OPERAND_IN, s.width);
+                call_fill(&call, (test_fill)fill);
+                call_check(&call, variant, test_size_is_large(s.width) || fill ? FEW_PLACES : EVERY_PLACE);
+            }
+}

@@ -1,0 +1,212 @@
+/* Attention as a whole (attention.h): against a double loop, and what must hold of it. */
+#include "truth_relative.h"
+#include "truth_rope.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Against a plain double loop: RoPE and ALiBi together, heads in groups, every type ---- */
+
+static void rotate(posenc_rope *rope, const posenc_view *x, const int32_t *positions) {
+    posenc_view heads = *x; /* rope.h wants [head_dim, n_heads, n_tokens, n_batch] */
+    heads.ne[1] = x->ne[2];
+    heads.ne[2] = x->ne[1];
+    heads.nb[1] = x->nb[2];
+    heads.nb[2] = x->nb[1];
+    truth_ok(posenc_rope_apply(rope, &heads, positions, &heads, POSENC_FORWARD, posenc_all_rows()));
+}
+
+static void check_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
+                            const posenc_view *v, const posenc_view *out, const posenc_view *p) {
+    int64_t n_k = k->ne[1], group = q->ne[2] / k->ne[2];
+    double *weights = malloc((size_t)n_k * sizeof *weights);
+    for (int64_t b = 0; b < q->ne[3]; b++)
+        for (int64_t h = 0; h < q->ne[2]; h++)
+            for (int64_t i = 0; i < q->ne[1]; i++) {
+                double sum = 0.0;
+                for (int64_t j = 0; j < n_k; j++) {
+                    double s = 0.0, distance = fabs((double)(params->q_off + i - j));
+                    for (int64_t c = 0; c < q->ne[0]; c++)
+                        s += (double)truth_get(q, c, i, h, b) * (double)truth_get(k, c, j, h / group, b);
+                    s = (double)params->scale * s - (params->slopes ? (double)params->slopes[h] * distance : 0.0);
+                    int is_seen = params->mask.after < 0 || j <= params->q_off + i;
+                    weights[j] = is_seen ? exp(s) : 0.0; /* scores are small */
+                    sum += weights[j];
+                }
+                for (int64_t j = 0; j < n_k; j++)
+                    truth_close((double)truth_get(p, j, i, h, b), sum > 0.0 ? weights[j] / sum : 0.0, 2e-6,
+                                "probability");
+                for (int64_t c = 0; c < v->ne[0]; c++) {
+                    double want = 0.0, ulp = out->dtype == POSENC_F32   ? 0.0
+                                             : out->dtype == POSENC_F16 ? 0x1p-10
+                                                                        : 0x1p-7;
+                    for (int64_t j = 0; j < n_k && sum > 0.0; j++)
+                        want += weights[j] / sum * (double)truth_get(v, c, j, h / group, b);
+                    truth_close((double)truth_get(out, c, i, h, b), want, 8e-6 + ulp, "output");
+                }
+            }
+    free(weights);
+}
+
+static void test_hybrid(void **state) {
+    (void)state;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_reseed(NULL);
+        for (int round = 0; round < 60; round++) {
+            int64_t dim = 2 * (1 + truth_below(20)), kv_heads = 1 + truth_below(3),
+                    n_heads = kv_heads * (1 + truth_below(3));
+            int64_t n_k = 1 + truth_below(60), n_q = 1 + truth_below(n_k), n_batch = 1 + truth_below(2);
+            posenc_dtype type = (posenc_dtype)truth_below(3);
+            truth_tensor q = truth_numbers(type, 1.0, dim, n_q, n_heads, n_batch);
+            truth_tensor k = truth_numbers(type, 1.0, dim, n_k, kv_heads, n_batch);
+            truth_tensor v = truth_numbers(type, 2.0, 1 + truth_below(20), n_k, kv_heads, n_batch);
+            truth_tensor out = truth_numbers(type, 1.0, v.view.ne[0], n_q, n_heads, n_batch);
+            truth_tensor p = truth_numbers(POSENC_F32, 1.0, n_k, n_q, n_heads, n_batch), again = p;
+            int32_t positions[120];
+            float slopes[9];
+            truth_ok(posenc_alibi_slopes(n_heads, 8.0, slopes));
+            posenc_rope_params rope_params = truth_rope_params(POSENC_ROPE_HALF, dim, dim, 0);
+            posenc_rope *rope;
+            truth_ok(posenc_rope_create(&rope_params, &rope));
+            for (int64_t t = 0; t < n_k * n_batch; t++)
+                positions[t] = (int32_t)(t % n_k);
+            rotate(rope, &k.view, positions);
+            for (int64_t t = 0; t < n_q * n_batch; t++)
+                positions[t] = (int32_t)(n_k - n_q + t % n_q);
+            rotate(rope, &q.view, positions);
+            posenc_rope_free(rope);
+            posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            params.scale = (float)(1.0 / sqrt((double)dim));
+            params.q_off = n_k - n_q;
+            params.slopes = round % 3 ? slopes : NULL; /* without: RoPE alone; without a mask and NoPE: see below */
+            params.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
+            truth_ok(posenc_attention_reference(&params, &q.view, &k.view, &v.view, &out.view, &p.view));
+            check_attention(&params, &q.view, &k.view, &v.view, &out.view, &p.view);
+            truth_nothing_else_changed(&out, 0, v.view.ne[0], "attention");
+            again = truth_numbers(type, 1.0, v.view.ne[0], n_q, n_heads, n_batch);
+            truth_ok(posenc_attention_reference(&params, &q.view, &k.view, &v.view, &again.view, NULL));
+            truth_same_views(&again.view, &out.view, "attention without probabilities");
+            truth_tensor *all[] = {&q, &k, &v, &out, &p, &again};
+            for (int t = 0; t < 6; t++)
+                truth_tensor_free(all[t]);
+        }
+    }
+}
+
+/* ---- Without positions, permuting tokens permutes outputs (C.32); NoPE with a causal mask does not (C.29) ---- */
+
+/* Softmax sums keys in another order. */
+static void check_permuted(const posenc_view *out, const posenc_view *permuted, const int64_t *order, int64_t n,
+                           int *n_different) {
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t c = 0; c < out->ne[0]; c++) {
+            double a = (double)truth_get(out, c, order[t], 0, 0), b = (double)truth_get(permuted, c, t, 0, 0);
+            *n_different += fabs(a - b) > 1e-5;
+        }
+}
+
+static void test_permutation(void **state) {
+    (void)state;
+    enum { N = 30, DIM = 8 };
+    for (int tier = -1; truth_next_tier(&tier);) {
+        float x[N * DIM], moved[N * DIM], out[N * DIM], permuted[N * DIM];
+        int64_t order[N];
+        truth_fill(x, N * DIM);
+        for (int64_t t = 0; t < N; t++) {
+            int64_t at = truth_below(t + 1);
+            order[t] = order[at];
+            order[at] = t;
+        }
+        for (int64_t t = 0; t < N; t++)
+            memcpy(moved + t * DIM, x + order[t] * DIM, DIM * sizeof(float));
+        posenc_view before = posenc_view_dense(x, POSENC_F32, DIM, N, 1, 1), after = before, a = before, b = before;
+        after.data = moved;
+        a.data = out;
+        b.data = permuted;
+        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        int n_different[2] = {0, 0};
+        for (int causal = 0; causal < 2; causal++) {
+            params.mask = causal ? posenc_mask_causal() : posenc_mask_none();
+            truth_ok(posenc_attention_reference(&params, &before, &before, &before, &a, NULL));
+            truth_ok(posenc_attention_reference(&params, &after, &after, &after, &b, NULL));
+            check_permuted(&a, &b, order, N, &n_different[causal]);
+        }
+        assert_int_equal(n_different[0], 0);
+        assert_true(n_different[1] > N);
+    }
+}
+
+/* FORMULAS C.29: the example. */
+static void test_nope(void **state) {
+    (void)state;
+    float q[] = {1, 0, 0, 1}, k[] = {1, 0, 1, 1}, v[] = {1, 3}, out[2];
+    posenc_view queries = posenc_view_dense(q, POSENC_F32, 2, 2, 1, 1),
+                keys = posenc_view_dense(k, POSENC_F32, 2, 2, 1, 1);
+    posenc_view values = posenc_view_dense(v, POSENC_F32, 1, 2, 1, 1),
+                y = posenc_view_dense(out, POSENC_F32, 1, 2, 1, 1);
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.scale = 0.70710678f;
+    params.mask = posenc_mask_causal();
+    truth_ok(posenc_attention_reference(&params, &queries, &keys, &values, &y, NULL));
+    truth_close((double)out[0], 1.0, 1e-6, "query 0");
+    truth_close((double)out[1], 2.3395231, 1e-6, "query 1");
+}
+
+/* ---- Block-wise: local attention inside blocks, and a token of each block that all may see ---- */
+
+/* Two calls, local and global, each with its sums, joined: the same as one softmax over both sets of keys. */
+static void test_local_global(void **state) {
+    (void)state;
+    enum { N = 60, BLOCK = 8 };
+    for (int tier = -1; truth_next_tier(&tier);) {
+        float x[N * N], local[N * N], global[N * N], whole[N * N];
+        uint8_t first[N], both[N * N];
+        truth_fill(x, N * N);
+        for (int j = 0; j < N; j++)
+            first[j] = j % BLOCK == 0;
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++)
+                both[i * N + j] = j <= i && (j / BLOCK == i / BLOCK || j % BLOCK == 0);
+        posenc_view s = posenc_view_dense(x, POSENC_F32, N, N, 1, 1), l = s, g = s, w = s;
+        l.data = local;
+        g.data = global;
+        w.data = whole;
+        posenc_softmax_sum sums[2][N];
+        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.mask = posenc_mask_chunked(BLOCK);
+        truth_ok(posenc_softmax_partial(&params, &s, &l, sums[0], posenc_all_rows()));
+        posenc_bool_mask heads_of_blocks = {first, {1, 0, 0, 0}, POSENC_KEEP};
+        params.mask = posenc_mask_causal();
+        params.bool_mask = &heads_of_blocks;
+        params.k_end = NULL;
+        truth_ok(posenc_softmax_partial(&params, &s, &g, sums[1], posenc_all_rows()));
+        posenc_bool_mask all = {both, {1, N, 0, 0}, POSENC_KEEP};
+        params.mask = posenc_mask_none();
+        params.bool_mask = &all;
+        truth_ok(posenc_softmax(&params, &s, &w, posenc_all_rows()));
+        for (int i = 0; i < N; i++) {
+            /* The head of the query's own block is in both sets: taken out of the local one by hand. */
+            int head = i / BLOCK * BLOCK;
+            sums[0][i].sum -= local[i * N + head];
+            local[i * N + head] = 0.0f;
+            posenc_softmax_sum joined;
+            float a, b;
+            truth_ok(posenc_softmax_join(&sums[0][i], &sums[1][i], &joined, &a, &b));
+            for (int j = 0; j < N; j++)
+                truth_close(((double)local[i * N + j] * (double)a + (double)global[i * N + j] * (double)b) /
+                                (double)joined.sum,
+                            (double)whole[i * N + j], 2e-6, "query %d, key %d", i, j);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        truth_test(test_hybrid),
+        truth_test(test_permutation),
+        truth_test(test_nope),
+        truth_test(test_local_global),
+    };
+    return truth_run(tests);
+}

@@ -1,0 +1,180 @@
+/* Fused attention (attention.h) with everything that posenc_score_params may hold: against the reference, and the same bits
+ * however it is called. */
+#include "truth_scene.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static scene s;
+static truth_tensor q, k, v, out;
+static void *scratch;
+static double largest_v;
+
+static truth_tensor random_tensor(int64_t ne0, int64_t ne1, int64_t ne2, double size) {
+    truth_tensor t = truth_tensor_random_of((posenc_dtype)truth_below(3), (int64_t[4]){ne0, ne1, ne2, s.n_batch});
+    truth_tensor source = truth_tensor_random(t.view.ne);
+    TRUTH_EACH(&source.view, i0, i1, i2, i3)
+    *truth_at(&source.view, i0, i1, i2, i3) = (float)truth_uniform(-size, size);
+    truth_convert(&source.view, &t.view);
+    truth_tensor_free(&source);
+    truth_mark(&t);
+    return t;
+}
+
+static void open_attention(int64_t n_k) {
+    scene_open(&s, n_k);
+    if (s.params.empty == POSENC_EMPTY_UNIFORM)
+        s.params.empty = POSENC_EMPTY_ZEROS;
+    int64_t head_dim = 1 + truth_below(truth_below(3) ? 40 : 200),
+            v_dim = truth_below(2) ? head_dim : 1 + truth_below(150);
+    int64_t n_kv_heads = truth_below(2) ? 1 : s.n_heads;
+    double size = sqrt(6.0 / sqrt((double)head_dim)); /* scores of a few units */
+    largest_v = 2.0;
+    q = random_tensor(head_dim, s.n_q, s.n_heads, size);
+    k = random_tensor(head_dim, n_k, n_kv_heads, size);
+    v = random_tensor(v_dim, n_k, n_kv_heads, largest_v);
+    out = random_tensor(v_dim, s.n_q, s.n_heads, 1.0);
+    scratch = malloc(posenc_attention_scratch(head_dim, v_dim));
+    assert_true(scratch != NULL);
+}
+
+static void close_attention(void) {
+    truth_tensor_free(&q);
+    truth_tensor_free(&k);
+    truth_tensor_free(&v);
+    truth_tensor_free(&out);
+    scene_close(&s);
+    free(scratch);
+}
+
+static void attend(const posenc_view *to) {
+    truth_ok(posenc_attention(&s.params, &q.view, &k.view, &v.view, to, scratch, posenc_all_rows()));
+}
+
+static double rounding(posenc_dtype type) {
+    return type == POSENC_F32 ? 0.0 : type == POSENC_F16 ? 0x1p-10 : 0x1p-7; /* of numbers below 2 */
+}
+
+static void test_against_reference(void **state) {
+    (void)state;
+    double worst = 0.0;
+    long long n_values = 0;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_reseed(NULL);
+        for (int round = 0; round < 250; round++) {
+            open_attention(1 + truth_below(round % 6 ? 200 : SCENE_K - 1));
+            truth_tensor want = truth_tensor_random(out.view.ne);
+            truth_ok(posenc_attention_reference(&s.params, &q.view, &k.view, &v.view, &want.view, NULL));
+            attend(&out.view);
+            TRUTH_EACH(&out.view, c, i, h, b) {
+                double got = (double)truth_get(&out.view, c, i, h, b),
+                       expected = (double)*truth_at(&want.view, c, i, h, b);
+                if (s.params.empty == POSENC_EMPTY_NAN && isnan(got))
+                    continue; /* the reference leaves zeros there */
+                double bound = 4e-6 * largest_v + rounding(out.view.dtype);
+                truth_close(got, expected, bound, "channel %lld of query %lld, head %lld", (long long)c, (long long)i,
+                            (long long)h);
+                worst = out.view.dtype == POSENC_F32 ? fmax(worst, fabs(got - expected) / bound) : worst;
+                n_values++;
+            }
+            truth_nothing_else_changed(&out, 0, out.view.ne[0], "attention");
+            truth_nothing_changed(&q, "q");
+            truth_nothing_changed(&k, "k");
+            truth_nothing_changed(&v, "v");
+            truth_tensor_free(&want);
+            close_attention();
+        }
+    }
+    print_message("%lld values, worst error in float32 %.3f of the allowed\n", n_values, worst);
+}
+
+/* Every tier, unit by unit from the last to the first, and each query alone: the bits of the whole. */
+static void test_same_bits(void **state) {
+    (void)state;
+    for (int round = 0; round < 120; round++) {
+        open_attention(1 + truth_below(round % 4 ? 200 : SCENE_K - 1));
+        truth_tensor first = truth_tensor_random_of(out.view.dtype, out.view.ne);
+        posenc_select_isa(POSENC_ISA_SCALAR);
+        attend(&first.view);
+        for (int tier = -1; truth_next_tier(&tier);) {
+            attend(&out.view);
+            truth_same_views(&out.view, &first.view, "tiers differ");
+            truth_reset(&out);
+            for (int64_t unit = posenc_attention_units(&q.view, &k.view) - 1; unit >= 0; unit--)
+                truth_ok(posenc_attention(&s.params, &q.view, &k.view, &v.view, &out.view, scratch,
+                                          (posenc_rows){unit, unit + 1}));
+            truth_same_views(&out.view, &first.view, "unit by unit");
+        }
+        truth_reset(&out);
+        posenc_score_params all = s.params;
+        for (int64_t i = 0; i < s.n_q; i++) {
+            posenc_view one = q.view, to = out.view, products = s.by_query.view, bias = s.bias.view;
+            one.ne[1] = to.ne[1] = products.ne[1] = 1;
+            one.data = truth_address(&q.view, 0, i, 0, 0);
+            to.data = truth_address(&out.view, 0, i, 0, 0);
+            products.data = truth_address(&s.by_query.view, 0, i, 0, 0);
+            if (bias.ne[1] > 1)
+                bias.data = truth_address(&s.bias.view, 0, i, 0, 0);
+            bias.ne[1] = 1;
+            s.params.q_off = all.q_off + i;
+            s.params.q_pos = all.q_pos != NULL ? all.q_pos + i : NULL;
+            s.params.bias = all.bias != NULL ? &bias : NULL;
+            if (all.by_query.products != NULL)
+                s.params.by_query.products = &products;
+            truth_ok(posenc_attention(&s.params, &one, &k.view, &v.view, &to, scratch, posenc_all_rows()));
+        }
+        s.params = all;
+        truth_same_views(&out.view, &first.view, "query by query");
+        truth_tensor_free(&first);
+        close_attention();
+    }
+}
+
+/* What lies out of sight for good is not looked at: NaN there changes nothing. */
+static void test_out_of_sight(void **state) {
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        open_attention(1 + truth_below(round % 4 ? 200 : SCENE_K - 1));
+        s.params.bool_mask = NULL;
+        s.params.by_key = (posenc_relative){NULL, NULL};
+        if (s.params.k_pos != NULL) {
+            close_attention();
+            continue;
+        }
+        truth_tensor clean = truth_tensor_random_of(out.view.dtype, out.view.ne);
+        attend(&clean.view);
+        for (int64_t b = 0; b < s.n_batch; b++)
+            for (int64_t j = 0; j < s.n_k; j++) {
+                int is_seen = 0;
+                for (int64_t i = 0; i < s.n_q; i++)
+                    is_seen |= scene_sees(&s, j, i, b);
+                for (int64_t h = 0; h < k.view.ne[2] && !is_seen; h++) {
+                    posenc_view nan_k = k.view, nan_v = v.view,
+                                nan = posenc_view_dense(&(float){NAN}, POSENC_F32, 1, 1, 1, 1);
+                    for (int64_t c = 0; c < k.view.ne[0]; c++) {
+                        nan_k.data = truth_address(&k.view, c, j, h, b);
+                        nan_k.ne[0] = nan_k.ne[1] = nan_k.ne[2] = nan_k.ne[3] = 1;
+                        truth_convert(&nan, &nan_k);
+                    }
+                    for (int64_t c = 0; c < v.view.ne[0]; c++) {
+                        nan_v.data = truth_address(&v.view, c, j, h, b);
+                        nan_v.ne[0] = nan_v.ne[1] = nan_v.ne[2] = nan_v.ne[3] = 1;
+                        truth_convert(&nan, &nan_v);
+                    }
+                }
+            }
+        attend(&out.view);
+        truth_same_views(&out.view, &clean.view, "NaN out of sight");
+        truth_tensor_free(&clean);
+        close_attention();
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        truth_test(test_against_reference),
+        truth_test(test_same_bits),
+        truth_test(test_out_of_sight),
+    };
+    return truth_run(tests);
+}

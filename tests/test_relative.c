@@ -1,0 +1,397 @@
+/* Relative terms (relative.h) against plain double sums of the formulas C.7 - C.15: rules, products, whole schemes
+ * through the softmax, values, shifts. */
+#include "truth_relative.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static posenc_dtype random_type(void) {
+    return (posenc_dtype)truth_below(3);
+}
+
+static double dot(const posenc_view *x, int64_t i, const posenc_view *table, int64_t r, int64_t h, int64_t b) {
+    double sum = 0.0;
+    for (int64_t c = 0; c < x->ne[0]; c++)
+        sum += (double)truth_get(x, c, i, h, b) * (double)truth_get(table, c, r, table->ne[2] == 1 ? 0 : h, 0);
+    return sum;
+}
+
+/* ---- Rules ---- */
+
+static int64_t clip(int64_t x, int64_t low, int64_t high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+/* C.15 in long double, which settles every case that is not within 1e-12 of an integer. */
+static int64_t log_bucket(int64_t r, int64_t buckets, int64_t max_position, int64_t *n_close) {
+    int64_t middle = buckets / 2, size = llabs(clip(r, 1 - max_position, max_position - 1));
+    if (size <= middle)
+        return r;
+    long double x = logl((long double)size / (long double)middle) /
+                    logl((long double)(max_position - 1) / (long double)middle) * (long double)(middle - 1);
+    if (fabsl(x - rintl(x)) < 1e-12L) {
+        x = rintl(x);
+        *n_close += size < max_position - 1;
+    }
+    int64_t bucket = (int64_t)ceill(x) + middle;
+    return r < 0 ? -bucket : bucket;
+}
+
+static void check_rule(posenc_index_rule rule, int64_t (*row)(int64_t offset, int64_t a, int64_t b), int64_t a,
+                       int64_t b, const char *what) {
+    enum { N = 3000 };
+    static int32_t data[N];
+    int64_t n = rule.is_strict ? rule.n_rows : N;
+    posenc_index_line line = {data, rule.is_strict ? -(n / 2) : -N / 2, n < N ? n : N, -1};
+    truth_ok(posenc_index_line_fill(&rule, &line));
+    assert_int_equal(line.n_rows, rule.n_rows);
+    for (int64_t o = 0; o < line.n_offsets; o++)
+        if (data[o] != row(line.first + o, a, b))
+            fail_msg("%s(%lld, %lld): offset %lld has row %d", what, (long long)a, (long long)b,
+                     (long long)(line.first + o), (int)data[o]);
+}
+
+static int64_t shaw(int64_t o, int64_t k, int64_t b) {
+    (void)b;
+    return clip(o, -k, k) + k;
+}
+
+static int64_t shaw_reversed(int64_t o, int64_t k, int64_t b) {
+    return shaw(-o, k, b);
+}
+
+static int64_t relative_key(int64_t o, int64_t n, int64_t b) {
+    (void)b;
+    return -o + n - 1;
+}
+
+static int64_t transformer_xl(int64_t o, int64_t n, int64_t b) {
+    (void)b;
+    return n - 1 - clip(-o, 0, n - 1); /* the row of the distance */
+}
+
+static int64_t xlnet(int64_t o, int64_t n_q, int64_t n_k) {
+    return n_k - clip(-o, 1 - n_q, n_k);
+}
+
+static int64_t deberta(int64_t o, int64_t k, int64_t b) {
+    (void)b;
+    return clip(-o + k, 0, 2 * k - 1);
+}
+
+static int64_t n_close;
+
+static int64_t deberta_log(int64_t o, int64_t buckets, int64_t max_position) {
+    return clip(log_bucket(-o, buckets, max_position, &n_close) + buckets, 0, 2 * buckets - 1);
+}
+
+static void test_rules(void **state) {
+    (void)state;
+    n_close = 0;
+    for (int round = 0; round < 300; round++) {
+        int64_t a = 1 + truth_below(round % 2 ? 20 : 1400), b = 1 + truth_below(1000);
+        check_rule(posenc_index_shaw(a - 1), shaw, a - 1, b, "shaw");
+        check_rule(posenc_index_reversed(posenc_index_shaw(a)), shaw_reversed, a, b, "shaw reversed");
+        check_rule(posenc_index_relative_key(a), relative_key, a, b, "relative_key");
+        check_rule(posenc_index_transformer_xl(a), transformer_xl, a, b, "transformer_xl");
+        check_rule(posenc_index_xlnet(a, b), xlnet, a, b, "xlnet");
+        check_rule(posenc_index_deberta(a), deberta, a, b, "deberta");
+        int64_t buckets = 2 * (2 + truth_below(round % 2 ? 10 : 600)), most = buckets / 2 + 2 + truth_below(1500);
+        check_rule(posenc_index_deberta_log(buckets, most), deberta_log, buckets, most, "deberta_log");
+    }
+    check_rule(posenc_index_deberta_log(256, 512), deberta_log, 256, 512, "deberta_log");
+    check_rule(posenc_index_deberta_log(6, 13), deberta_log, 6, 13, "deberta_log"); /* 6 / 3 is the root of 12 / 3 */
+    print_message("%lld offsets on the boundary of a bucket\n", (long long)n_close);
+}
+
+/* ---- Products ---- */
+
+static void test_products(void **state) {
+    (void)state;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_reseed(NULL);
+        for (int round = 0; round < 60; round++) {
+            int64_t dim = 1 + truth_below(round % 8 ? 70 : 400), n_rows = 1 + truth_below(70);
+            int64_t n_q = 1 + truth_below(round % 3 ? 20 : 1), n_heads = 1 + truth_below(5),
+                    n_batch = 1 + truth_below(2);
+            if (round == 7) { /* more than one block of queries */
+                n_q = 250;
+                n_heads = 1;
+            }
+            truth_tensor q = truth_numbers(random_type(), 2.0, dim, n_q, n_heads, n_batch);
+            truth_tensor table = truth_numbers(random_type(), 2.0, dim, n_rows, truth_below(2) ? 1 : n_heads, 1);
+            int64_t ne[4] = {n_rows, n_q, n_heads, n_batch};
+            truth_tensor y = truth_tensor_random(ne), split = truth_tensor_random(ne);
+            float *shift = malloc((size_t)(n_heads * dim) * sizeof *shift);
+            truth_fill(shift, (size_t)(n_heads * dim));
+            float *given = truth_below(2) ? shift : NULL;
+            posenc_relative_table *packed;
+            truth_ok(posenc_relative_table_create(&table.view, &packed));
+            truth_ok(posenc_relative_products(packed, &q.view, given, &y.view, posenc_all_rows()));
+            TRUTH_EACH(&y.view, r, i, h, b) {
+                double want = 0.0, size = 0.0;
+                for (int64_t c = 0; c < dim; c++) {
+                    double x = (double)truth_get(&q.view, c, i, h, b) + (given ? (double)given[h * dim + c] : 0.0);
+                    double term = x * (double)truth_get(&table.view, c, r, table.view.ne[2] == 1 ? 0 : h, 0);
+                    want += term;
+                    size += fabs(term);
+                }
+                truth_close((double)truth_get(&y.view, r, i, h, b), want, (double)(dim + 1) * 0x1p-24 * size,
+                            "products");
+            }
+            for (int64_t end = n_q * n_heads * n_batch; end > 0;) {
+                int64_t begin = truth_below(end);
+                truth_ok(posenc_relative_products(packed, &q.view, given, &split.view, (posenc_rows){begin, end}));
+                end = begin;
+            }
+            truth_same_views(&split.view, &y.view, "products, split");
+            truth_nothing_else_changed(&split, 0, n_rows, "products");
+            posenc_relative_table_free(packed);
+            free(shift);
+            truth_tensor *all[] = {&q, &table, &y, &split};
+            for (int k = 0; k < 4; k++)
+                truth_tensor_free(all[k]);
+        }
+    }
+}
+
+/* ---- Schemes ---- */
+
+typedef enum scheme { SHAW, KEY_QUERY, TRANSFORMER_XL, DEBERTA, DEBERTA_PAPER, N_SCHEMES } scheme;
+
+/* What a call needs, and its share of the logit in double. */
+typedef struct scene {
+    truth_shape shape;
+    scheme kind;
+    truth_tensor q, k, by_query_table, by_key_table, x, by_query, by_key, y;
+    truth_shape reversed;
+    float u[4 * 160], v[4 * 160];
+    posenc_score_params params;
+} scene;
+
+static posenc_index_rule rule_of(scheme kind, int64_t n_k) {
+    switch (kind) {
+    case SHAW: return posenc_index_shaw(truth_below(12));
+    case KEY_QUERY: return posenc_index_relative_key(2 * n_k + 20);
+    case TRANSFORMER_XL: return posenc_index_transformer_xl(truth_below(2) ? n_k : 1 + truth_below(n_k));
+    default:
+        return truth_below(2) ? posenc_index_deberta(1 + truth_below(20))
+                              : posenc_index_deberta_log(2 * (2 + truth_below(8)), 20 + truth_below(80));
+    }
+}
+
+static truth_tensor products_of(const truth_tensor *x, const truth_tensor *table, const float *shift) {
+    const posenc_view *v = &x->view;
+    truth_tensor y = truth_tensor_random((int64_t[4]){table->view.ne[1], v->ne[1], v->ne[2], v->ne[3]});
+    posenc_relative_table *packed;
+    truth_ok(posenc_relative_table_create(&table->view, &packed));
+    truth_ok(posenc_relative_products(packed, v, shift, &y.view, posenc_all_rows()));
+    posenc_relative_table_free(packed);
+    return y;
+}
+
+static void open_scene(scene *s, scheme kind) {
+    truth_shape *t = &s->shape;
+    truth_shape_random(t, truth_below(8) ? 90 : 300);
+    s->kind = kind;
+    truth_shape_set_rule(t, rule_of(kind, t->n_k));
+    s->reversed = *t;
+    truth_shape_set_rule(&s->reversed, kind == DEBERTA_PAPER ? posenc_index_reversed(t->rule) : t->rule);
+    s->reversed.index.data = s->reversed.index_data;
+    int64_t shared = truth_below(2) ? 1 : t->n_heads;
+    s->q = truth_numbers(random_type(), 1.0, t->dim, t->n_q, t->n_heads, t->n_batch);
+    s->k = truth_numbers(random_type(), 1.0, t->dim, t->n_k, t->n_heads, t->n_batch);
+    s->by_query_table = truth_numbers(random_type(), 1.0, t->dim, t->rule.n_rows, shared, 1);
+    s->by_key_table = truth_numbers(random_type(), 1.0, t->dim, t->rule.n_rows, shared, 1);
+    s->x = truth_tensor_random((int64_t[4]){t->n_k, t->n_q, t->n_heads, t->n_batch});
+    s->y = truth_tensor_random(s->x.view.ne);
+    truth_fill(s->u, 4 * 160);
+    truth_fill(s->v, 4 * 160);
+    int shifts = kind == TRANSFORMER_XL;
+    TRUTH_EACH(&s->x.view, j, i, h, b) {
+        double sum = 0.0;
+        for (int64_t c = 0; c < t->dim; c++)
+            sum += ((double)truth_get(&s->q.view, c, i, h, b) + (shifts ? (double)s->u[h * t->dim + c] : 0.0)) *
+                   (double)truth_get(&s->k.view, c, j, h, b);
+        *truth_at(&s->x.view, j, i, h, b) = (float)sum;
+    }
+    s->by_query = products_of(&s->q, &s->by_query_table, shifts ? s->v : NULL);
+    s->by_key = products_of(&s->k, &s->by_key_table, NULL);
+    s->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    s->params.scale = (float)(1.0 / sqrt((double)t->dim));
+    s->params.mask = t->mask;
+    s->params.q_off = t->q_off;
+    s->params.by_query = (posenc_relative){&s->by_query.view, &t->index};
+    if (kind == KEY_QUERY || kind >= DEBERTA)
+        s->params.by_key = (posenc_relative){&s->by_key.view, &s->reversed.index};
+}
+
+static double reference_logit(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b) {
+    const truth_shape *t = &s->shape;
+    double sum = dot(&s->q.view, i, &s->by_query_table.view, truth_row(t, i, j), h, b);
+    double size = 0.0;
+    for (int64_t c = 0; c < t->dim; c++) {
+        double shift = s->kind == TRANSFORMER_XL ? (double)s->u[h * t->dim + c] : 0.0;
+        size += ((double)truth_get(&s->q.view, c, i, h, b) + shift) * (double)truth_get(&s->k.view, c, j, h, b);
+        if (s->kind == TRANSFORMER_XL)
+            sum += (double)s->v[h * t->dim + c] * (double)truth_get(&s->by_query_table.view, c, truth_row(t, i, j),
+                                                                    s->by_query_table.view.ne[2] == 1 ? 0 : h, 0);
+    }
+    if (s->params.by_key.products != NULL)
+        sum += dot(&s->k.view, j, &s->by_key_table.view, truth_row(&s->reversed, i, j), h, b);
+    return (sum + size) / sqrt((double)t->dim);
+}
+
+static void check_scene(const scene *s) {
+    const truth_shape *t = &s->shape;
+    double l[300];
+    for (int64_t b = 0; b < t->n_batch; b++)
+        for (int64_t h = 0; h < t->n_heads; h++)
+            for (int64_t i = 0; i < t->n_q; i++) {
+                double max = -INFINITY, sum = 0.0;
+                for (int64_t j = 0; j < t->n_k; j++) {
+                    l[j] = truth_is_seen(t, i, j) ? reference_logit(s, j, i, h, b) : -INFINITY;
+                    max = fmax(max, l[j]);
+                }
+                for (int64_t j = 0; j < t->n_k; j++)
+                    sum += max == -INFINITY ? 0.0 : exp(l[j] - max);
+                for (int64_t j = 0; j < t->n_k; j++)
+                    truth_close((double)truth_get(&s->y.view, j, i, h, b), sum == 0.0 ? 0.0 : exp(l[j] - max) / sum,
+                                2e-6, "%s, scheme %d: key %lld of %lld, query %lld", posenc_isa_name(posenc_isa()),
+                                (int)s->kind, (long long)j, (long long)t->n_k, (long long)i);
+            }
+}
+
+static void test_schemes(void **state) {
+    (void)state;
+    static scene s;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_reseed(NULL);
+        for (int round = 0; round < 50; round++) {
+            open_scene(&s, (scheme)(round % N_SCHEMES));
+            truth_ok(posenc_softmax(&s.params, &s.x.view, &s.y.view, posenc_all_rows()));
+            check_scene(&s);
+            truth_tensor *all[] = {&s.q, &s.k, &s.by_query_table, &s.by_key_table, &s.x, &s.by_query, &s.by_key, &s.y};
+            for (int k = 0; k < 8; k++)
+                truth_tensor_free(all[k]);
+        }
+    }
+}
+
+/* ---- Values ---- */
+
+static void check_values(const truth_shape *t, const truth_tensor *p, const truth_tensor *table,
+                         const truth_tensor *z) {
+    TRUTH_EACH(&z->view, c, i, h, b) {
+        double want = (double)truth_was(z, c, i, h, b), size = fabs(want);
+        for (int64_t j = 0; j < t->n_k; j++)
+            if (truth_is_seen(t, i, j)) {
+                double value = (double)truth_get(&table->view, c, truth_row(t, i, j), table->view.ne[2] == 1 ? 0 : h,
+                                                 table->view.ne[3] == 1 ? 0 : b);
+                want += (double)truth_get(&p->view, j, i, h, b) * value;
+                size += fabs((double)truth_get(&p->view, j, i, h, b) * value);
+            }
+        truth_close((double)truth_get(&z->view, c, i, h, b), want, 2e-6 * size + 1e-7, "values");
+    }
+}
+
+static void test_values(void **state) {
+    (void)state;
+    static truth_shape t;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_reseed(NULL);
+        for (int round = 0; round < 50; round++) {
+            truth_shape_random(&t, round % 10 ? 200 : 2000);
+            truth_shape_set_rule(&t, truth_below(2) ? posenc_index_shaw(truth_below(truth_below(2) ? 9 : 150))
+                                                    : posenc_index_deberta_log(16, 40));
+            truth_tensor p = truth_numbers(POSENC_F32, 1.0, t.n_k, t.n_q, t.n_heads, t.n_batch);
+            TRUTH_EACH(&p.view, j, i, h, b)
+            if (!truth_is_seen(&t, i, j))
+                *truth_at(&p.view, j, i, h, b) = 0.0f;
+            truth_tensor table = truth_numbers(random_type(), 2.0, t.dim, t.rule.n_rows, truth_below(2) ? 1 : t.n_heads,
+                                               truth_below(2) ? 1 : t.n_batch);
+            truth_tensor z = truth_numbers(POSENC_F32, 1.0, t.dim, t.n_q, t.n_heads, t.n_batch);
+            truth_tensor split = truth_tensor_random(z.view.ne);
+            truth_copy(&z.view, &split.view);
+            truth_mark(&split);
+            truth_ok(
+                posenc_relative_values(&t.index, t.mask, t.q_off, &p.view, &table.view, &z.view, posenc_all_rows()));
+            check_values(&t, &p, &table, &z);
+            for (int64_t end = t.n_q * t.n_heads * t.n_batch; end > 0;) {
+                int64_t begin = truth_below(end);
+                truth_ok(posenc_relative_values(&t.index, t.mask, t.q_off, &p.view, &table.view, &split.view,
+                                                (posenc_rows){begin, end}));
+                end = begin;
+            }
+            truth_same_views(&split.view, &z.view, "values, split");
+            truth_nothing_else_changed(&split, 0, t.dim, "values");
+            truth_tensor *all[] = {&p, &table, &z, &split};
+            for (int k = 0; k < 4; k++)
+                truth_tensor_free(all[k]);
+        }
+    }
+}
+
+/* Probabilities of a row of 131072 keys, nearly all in the first row of the table. */
+static void test_long_run(void **state) {
+    (void)state;
+    enum { N = 131072, K = 8 };
+    static float p[N];
+    static int32_t index_data[N];
+    float table[2 * K + 1], z = 0.0f;
+    double want = 0.0;
+    for (int r = 0; r <= 2 * K; r++)
+        table[r] = (float)truth_uniform(1.0, 2.0);
+    for (int j = 0; j < N; j++) {
+        p[j] = (float)(truth_uniform(0.0, 2.0) / N);
+        want += (double)p[j] * (double)table[j < N - K ? 0 : j - (N - 1 - K)];
+    }
+    posenc_index_rule rule = posenc_index_shaw(K);
+    posenc_index_line index = {index_data, 1 - N, N, 0};
+    truth_ok(posenc_index_line_fill(&rule, &index));
+    posenc_view rows = posenc_view_dense(p, POSENC_F32, N, 1, 1, 1);
+    posenc_view values = posenc_view_dense(table, POSENC_F32, 1, 2 * K + 1, 1, 1);
+    posenc_view out = posenc_view_dense(&z, POSENC_F32, 1, 1, 1, 1);
+    truth_ok(posenc_relative_values(&index, posenc_mask_causal(), N - 1, &rows, &values, &out, posenc_all_rows()));
+    truth_close((double)z, want, 1e-6, "a run of 131064 keys");
+}
+
+/* ---- Shifts ---- */
+
+static void test_shifts(void **state) {
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        posenc_dtype type = random_type();
+        int64_t n_q = 1 + truth_below(12), n_k = n_q + truth_below(20), n_heads = 1 + truth_below(3);
+        truth_tensor x = truth_numbers(type, 2.0, n_k, n_q, n_heads, 2),
+                     wide = truth_numbers(type, 2.0, 2 * n_q - 1, n_q, n_heads, 2);
+        truth_tensor y = truth_tensor_random_of(type, x.view.ne);
+        truth_tensor square = truth_tensor_random_of(type, (int64_t[4]){n_q, n_q, n_heads, 2});
+        truth_ok(posenc_relative_shift(&x.view, &y.view));
+        truth_ok(posenc_relative_skew(&wide.view, &square.view));
+        TRUTH_EACH(&y.view, j, i, h, b) {
+            int64_t flat = n_q + i * n_k + j, row = flat / (n_k + 1), column = flat % (n_k + 1);
+            float want = column == 0 ? 0.0f : truth_get(&x.view, column - 1, row, h, b);
+            if (j <= i + n_k - n_q) /* the part that means something */
+                assert_true(row == i && column == j + n_q - i);
+            truth_close((double)truth_get(&y.view, j, i, h, b), (double)want, 0.0, "shift");
+        }
+        TRUTH_EACH(&square.view, j, i, h, b)
+        truth_close((double)truth_get(&square.view, j, i, h, b),
+                    (double)truth_get(&wide.view, j - i + n_q - 1, i, h, b), 0.0, "skew");
+        truth_nothing_else_changed(&y, 0, n_k, "shift");
+        truth_nothing_else_changed(&square, 0, n_q, "skew");
+        truth_tensor *all[] = {&x, &wide, &y, &square};
+        for (int k = 0; k < 4; k++)
+            truth_tensor_free(all[k]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        truth_test(test_rules),  truth_test(test_products), truth_test(test_schemes),
+        truth_test(test_values), truth_test(test_long_run), truth_test(test_shifts),
+    };
+    return truth_run(tests);
+}

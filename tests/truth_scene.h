@@ -1,0 +1,35 @@
+/* A random call on the score path with everything that posenc_score_params may hold, and what its masks mean. */
+#ifndef TRUTH_SCENE_H
+#define TRUTH_SCENE_H
+
+#include "truth.h"
+#include "truth_view.h"
+
+enum { SCENE_K = 2100, SCENE_Q = 6, SCENE_HEADS = 4, SCENE_BATCH = 2, SCENE_ROWS = 7, SCENE_OFFSETS = 2 * 4096 };
+
+/* Everything a call may be given; what it is given, params says. */
+typedef struct scene {
+    int64_t n_k, n_q, n_heads, n_batch;
+    posenc_score_params params;
+    truth_tensor x, y, bias, by_query, by_key;
+    float slopes[SCENE_HEADS], bias_slopes[SCENE_HEADS], sinks[SCENE_HEADS];
+    float line_data[SCENE_HEADS][SCENE_OFFSETS];
+    int32_t index_data[SCENE_OFFSETS];
+    posenc_line line;
+    posenc_index_line index;
+    int32_t q_pos[SCENE_Q], k_pos[SCENE_K], cu_seqlens[4], k_begin[SCENE_BATCH], k_end[SCENE_BATCH];
+    uint8_t bytes[SCENE_BATCH * SCENE_K];
+    posenc_bool_mask bool_mask;
+} scene;
+
+/* Extents and parameters drawn anew; the tensors are freed by scene_close. */
+void scene_open(scene *s, int64_t n_k);
+void scene_close(scene *s);
+
+/* Whether a key is seen, by the definition of each mask, with no thought of loops. */
+int scene_sees(const scene *s, int64_t j, int64_t i, int64_t b);
+
+/* The float that a line has for an offset. */
+float scene_line_value(const posenc_line *line, int64_t h, int64_t offset);
+
+#endif

@@ -1,0 +1,13 @@
+/* A build without Cairo draws nothing. */
+#include "plot.h"
+
+const char *plot_absence(void) {
+    return "this posenc was built without Cairo, which draws: install libcairo2-dev (Debian, Ubuntu), then "
+           "'meson setup --reconfigure build && ninja -C build'";
+}
+
+const char *plot_write_png(const plot_figure *figure, const char *path) {
+    (void)figure;
+    (void)path;
+    return plot_absence();
+}
