@@ -268,8 +268,8 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
         posenc_row_target target = {
             .cos_out = cos_rows + first,
             .sin_out = sin_rows + first,
-            .cos_stride = row_stride,
-            .sin_stride = row_stride,
+            .cos_stride = (ptrdiff_t)row_stride,
+            .sin_stride = (ptrdiff_t)row_stride,
             .step = 1,
         };
         posenc_make_rows(&maker, positions, n_positions, &target);

@@ -2,6 +2,10 @@
 
 #include <stdatomic.h>
 
+#if defined(__arm__)
+#include <sys/auxv.h>
+#endif
+
 #if defined(__AVX__)
 #error "The detection must run on every CPU: build without -mavx or -march=native."
 #endif
@@ -84,6 +88,17 @@ int posenc_cpu_allows(posenc_isa_tier tier) {
 
 int posenc_cpu_has_fma(void) {
     return 1;
+}
+
+#elif defined(__arm__)
+
+int posenc_cpu_allows(posenc_isa_tier tier) {
+    return tier == POSENC_ISA_SCALAR;
+}
+
+/* Fused multiply-add came with the fourth floating-point unit. HWCAP_VFPv4 of Linux' <asm/hwcap.h>. */
+int posenc_cpu_has_fma(void) {
+    return (getauxval(AT_HWCAP) & 1UL << 16) != 0;
 }
 
 #else

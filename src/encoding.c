@@ -80,9 +80,9 @@ static void place(const job *j, const chunk *c, int64_t column, int64_t n, const
         .sources = sources,
         .source_type = type,
         .x = j->x != NULL ? row_of(j->x, c, column) : NULL,
-        .x_stride = j->x != NULL ? j->x->nb[1] : 0,
+        .x_stride = j->x != NULL ? (ptrdiff_t)j->x->nb[1] : 0,
         .y = row_of(j->y, c, column),
-        .y_stride = j->y->nb[1],
+        .y_stride = (ptrdiff_t)j->y->nb[1],
         .type = j->y->dtype,
         .factor = factor,
         .n = (size_t)n,
@@ -91,7 +91,7 @@ static void place(const job *j, const chunk *c, int64_t column, int64_t n, const
     if (j->gate != NULL) {
         args.gate_step = j->gate->ne[0] == 1 ? 0 : 1;
         args.gate = (const float *)(const void *)row_of(j->gate, c, args.gate_step * column);
-        args.gate_stride = j->gate->nb[1];
+        args.gate_stride = (ptrdiff_t)j->gate->nb[1];
     }
     j->kernels->place_rows(&args);
 }

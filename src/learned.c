@@ -162,7 +162,8 @@ posenc_status posenc_learned_grad(const posenc_lookup *lookup, const posenc_coor
         for (int64_t first = 0; first < dy->ne[1]; first += POSENC_CHUNK) {
             int64_t n = dy->ne[1] - first < POSENC_CHUNK ? dy->ne[1] - first : POSENC_CHUNK;
             posenc_load_tokens(&term, ids, dy->ne[1], batch, first, n, &tokens);
-            add_chunk(lookup, &tokens, posenc_view_at(dy, first, batch, 0), dy->nb[1], dy->dtype, dtable, rows);
+            add_chunk(lookup, &tokens, posenc_view_at(dy, first, batch, 0), (ptrdiff_t)dy->nb[1], dy->dtype, dtable,
+                      rows);
         }
     return POSENC_OK;
 }

@@ -157,5 +157,15 @@ reads 'ALiBi: 4 slopes' "{\"model_type\": \"mpt\", \"n_heads\": 4, \"d_model\": 
 reads 'learned table' "{\"model_type\": \"gpt2\", \"n_head\": 4, \"n_embd\": 32}"
 reads 'posenc_encoding_add' "{\"model_type\": \"whisper\", \"num_attention_heads\": 4, \"d_model\": 32}"
 
+# The manual page knows every command and every option.
+sed 's/\\//g' "$(dirname "$0")/posenc.1" >"$work/page"
+for command in $("$posenc" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+    grep -q "^\.SS posenc $command$" "$work/page" || fail "posenc.1 does not have 'posenc $command'"
+    for option in $("$posenc" "$command" --help | grep -o -e '^ .*--[a-z-]*' | grep -o -e '--[a-z-]*$'); do
+        sed -n "/^\.SS posenc $command$/,/^\.SS/p; /^\.SH OPTIONS/,\$p" "$work/page" | grep -qw -e "$option" ||
+            fail "posenc.1 does not have $option of 'posenc $command'"
+    done
+done
+
 [ $failures -eq 0 ] || exit 1
 echo "all that was asked of posenc is as it should be"

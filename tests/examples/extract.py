@@ -1,6 +1,6 @@
 """Turns the C examples of the documentation into programs.
 
-    extract.py readme README.md OUT.c      the first fenced C block that has a main(), as it stands
+    extract.py markdown FILE.md OUT.c      the first fenced C block that has a main(), as it stands
     extract.py headers INCLUDE_DIR OUT.c   the example in the opening comment of each public header, each in a function
                                            of its own with the variables it takes for granted
 
@@ -48,8 +48,8 @@ GIVEN = {
 NO_EXAMPLE = {'isa.h', 'mask.h', 'posenc.h', 'position_ids.h', 'rope_scaling.h', 'types.h', 'version.h'}
 
 
-def readme(path, out):
-    for block in re.findall(r'^```c\n(.*?)^```', pathlib.Path(path).read_text(), re.M | re.S):
+def markdown(path, out):
+    for block in re.findall(r'^ *```c\n(.*?)^ *```', pathlib.Path(path).read_text(), re.M | re.S):
         if re.search(r'\bmain\(', block):
             pathlib.Path(out).write_text(f'#line 1 "example of {pathlib.Path(path).name}"\n{block}')
             return
@@ -83,4 +83,4 @@ def headers(directory, out):
     pathlib.Path(out).write_text(f'{text}int main(void) {{\n    return {calls};\n}}\n')
 
 
-{'readme': readme, 'headers': headers}[sys.argv[1]](*sys.argv[2:])
+{'markdown': markdown, 'headers': headers}[sys.argv[1]](*sys.argv[2:])
