@@ -65,11 +65,10 @@ static bool sections_cover(const rope_node *n) {
 
 static bool numbers_are_in_range(const rope_node *n) {
     bool plain = n->freq_base >= 1.0 && n->freq_base <= 1e30 && n->freq_scale >= 1e-9 && n->freq_scale <= 1e9 &&
-                 n->attn_factor > 0.0 && isfinite(n->attn_factor) && isfinite(n->ext_factor);
-    if (n->ext_factor == 0.0)
-        return plain;
-    return plain && n->freq_base > 1.0 && n->beta_slow > 0.0 && n->beta_fast >= n->beta_slow &&
-           isfinite(n->beta_fast) && (double)n->n_ctx_orig >= 7.0 * n->beta_slow;
+                 n->attn_factor > 0.0 && isfinite(n->attn_factor);
+    bool ramp = n->ext_factor >= 0.0 && n->ext_factor <= 1.0 && n->freq_base > 1.0 && n->beta_fast > 0.0 &&
+                n->beta_slow > 0.0 && n->n_ctx_orig >= 0;
+    return plain && (ramp || n->ext_factor == 0.0);
 }
 
 bool takes_rope(const struct ggml_tensor *node) {
@@ -101,47 +100,58 @@ static void set_axes(const rope_node *n, posenc_rope_params *params) {
         params->axes.sections[axis_of_pair(n, i)]++;
 }
 
-/* VISION restarts its frequencies with each section while its YaRN ramp and freq_factors go on. Such frequencies are given
- * one by one, as divisors of a base of 1. */
-static void set_vision(const rope_node *n, posenc_rope_params *params, double *divisors) {
+/* The share of a pair's frequency that YaRN leaves unscaled; ramp holds the pairs at which it starts and ends to fall. */
+static double unscaled_share(const rope_node *n, const float *ramp, int64_t i) {
+    if (n->ext_factor == 0.0)
+        return 0.0;
+    double first = (double)ramp[0], width = fmax(0.001, (double)ramp[1] - first);
+    return n->ext_factor * (1.0 - fmin(1.0, fmax(0.0, ((double)i - first) / width)));
+}
+
+/* Positions are whole numbers, so frequencies that differ by whole turns are the same: what freq_factors that no model
+ * has (negative, or next to 0) lead to becomes something between 0 and a turn. */
+static double usual_frequency(double theta) {
+    const double turn = 6.283185307179586;
+    if (theta < 0.0 || theta > POSENC_MAX_FREQUENCY)
+        theta -= turn * floor(theta / turn);
+    return fmax(theta, 1e-30);
+}
+
+/* ggml's frequencies in double. VISION restarts them with each section, while ramp and freq_factors go on. */
+static void make_frequencies(const rope_node *n, const float *factors, double *theta) {
     float ramp[2];
     ggml_rope_yarn_corr_dims((int)n->n_dims, (int)n->n_ctx_orig, (float)n->freq_base, (float)n->beta_fast,
                              (float)n->beta_slow, ramp);
-    double width = fmax(0.001, (double)ramp[1] - (double)ramp[0]);
-    for (int64_t i = 0, section_start = 0; i < n->n_dims; i++) {
-        if (i > 0 && axis_of_pair(n, i) != axis_of_pair(n, i - 1))
-            section_start = i;
-        double theta = pow(n->freq_base, -2.0 * (double)(i - section_start) / (double)n->n_dims) / divisors[i];
-        double unscaled = n->ext_factor == 0.0 ? 0.0
-                          : n->ext_factor * (1.0 - fmin(1.0, fmax(0.0, ((double)i - (double)ramp[0]) / width)));
-        divisors[i] = 1.0 / (theta * (n->freq_scale * (1.0 - unscaled) + unscaled));
+    for (int64_t i = 0, start = 0; i < n_pairs_of(n); i++) {
+        if (n->mode == GGML_ROPE_TYPE_VISION && i > 0 && axis_of_pair(n, i) != axis_of_pair(n, i - 1))
+            start = i;
+        double full = pow(n->freq_base, -2.0 * (double)(i - start) / (double)n->n_dims);
+        double share = unscaled_share(n, ramp, i);
+        double divisor = factors != NULL ? (double)factors[i] : 1.0;
+        theta[i] = usual_frequency(full / divisor * (n->freq_scale * (1.0 - share) + share));
     }
-    if (n->ext_factor != 0.0)
-        params->scaling.attention_factor *= 1.0 - 0.1 * log(n->freq_scale);
-    params->scaling.ext_factor = 0.0;
-    params->scaling.factor = 1.0;
-    params->base = 1.0;
 }
 
+/* Frequencies are given one by one, as divisors of a base of 1. */
 static posenc_status make_rope(const struct ggml_tensor *node, const float *factors, posenc_rope **rope) {
     rope_node n = read_node(node);
-    int64_t n_pairs = n_pairs_of(&n);
-    bool is_vision = n.mode == GGML_ROPE_TYPE_VISION;
     double divisors[MAX_ROPE_PAIRS];
-    for (int64_t i = 0; i < MAX_ROPE_PAIRS; i++)
-        divisors[i] = factors != NULL && i < n_pairs ? (double)factors[i] : 1.0;
-    posenc_rope_params params;
-    posenc_status status = posenc_rope_params_from_ggml(
-        &params, node->ne[0], 2 * n_pairs, n.mode == GGML_ROPE_TYPE_NORMAL ? 0 : 2, n.n_ctx_orig, n.freq_base,
-        n.freq_scale, n.ext_factor, n.attn_factor, n.beta_fast, n.beta_slow,
-        factors != NULL || is_vision ? divisors : NULL);
-    if (status != POSENC_OK)
-        return status;
+    make_frequencies(&n, factors, divisors);
+    for (int64_t i = 0; i < n_pairs_of(&n); i++)
+        divisors[i] = 1.0 / divisors[i];
+    posenc_rope_params params = POSENC_ROPE_DEFAULTS;
+    params.layout = n.mode == GGML_ROPE_TYPE_NORMAL ? POSENC_ROPE_INTERLEAVED : POSENC_ROPE_HALF;
+    params.head_dim = node->ne[0];
+    params.n_rot = 2 * n_pairs_of(&n);
     params.n_offs = n.n_offs;
+    params.base = 1.0;
+    params.scaling.type = POSENC_SCALING_GGML;
+    params.scaling.ext_factor = 0.0;
+    params.scaling.attention_factor = n.attn_factor * (n.ext_factor == 0.0 ? 1.0 : 1.0 - 0.1 * log(n.freq_scale));
+    params.scaling.freq_factors = divisors;
+    params.scaling.n_factors = n_pairs_of(&n);
     if (has_axes(&n))
         set_axes(&n, &params);
-    if (is_vision)
-        set_vision(&n, &params, divisors);
     return posenc_rope_create(&params, rope);
 }
 
