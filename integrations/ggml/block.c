@@ -52,8 +52,8 @@ static struct ggml_tensor *heads(struct ggml_context *ctx, struct ggml_tensor *w
 static struct ggml_tensor *stored(struct ggml_context *ctx, struct ggml_tensor *cache, struct ggml_tensor *x,
                                   struct ggml_tensor *cells) {
     int64_t width = HEAD_DIM * KV_HEADS;
-    struct ggml_tensor *rows = ggml_set_rows(ctx, ggml_reshape_2d(ctx, cache, width, CELLS),
-                                             ggml_reshape_2d(ctx, x, width, x->ne[2]), cells);
+    struct ggml_tensor *rows =
+        ggml_set_rows(ctx, ggml_reshape_2d(ctx, cache, width, CELLS), ggml_reshape_2d(ctx, x, width, x->ne[2]), cells);
     return ggml_reshape_3d(ctx, rows, HEAD_DIM, KV_HEADS, CELLS);
 }
 
@@ -87,10 +87,11 @@ static struct ggml_tensor *attention(struct ggml_context *ctx, const block *b, c
 
 static struct ggml_tensor *whole_block(struct ggml_context *ctx, const block *b, const batch *in, int64_t n_keys,
                                        positions_by_posenc *ours) {
-    struct ggml_tensor *x = ggml_add(
-        ctx, in->x, attention(ctx, b, in, normed(ctx, in->x, b->attention_norm), n_keys, ours));
+    struct ggml_tensor *x =
+        ggml_add(ctx, in->x, attention(ctx, b, in, normed(ctx, in->x, b->attention_norm), n_keys, ours));
     struct ggml_tensor *h = normed(ctx, x, b->hidden_norm);
-    struct ggml_tensor *gated = ggml_mul(ctx, ggml_silu(ctx, ggml_mul_mat(ctx, b->gate, h)), ggml_mul_mat(ctx, b->up, h));
+    struct ggml_tensor *gated =
+        ggml_mul(ctx, ggml_silu(ctx, ggml_mul_mat(ctx, b->gate, h)), ggml_mul_mat(ctx, b->up, h));
     return ggml_add(ctx, x, ggml_mul_mat(ctx, b->down, gated));
 }
 
@@ -148,7 +149,8 @@ static void fill_batch(const batch *in, int64_t n_past, int64_t n) {
 }
 
 /* Runs n tokens behind n_past through the block; out [WIDTH * n]. */
-static void run(ggml_backend_t backend, const block *b, int64_t n_past, int64_t n, positions_by_posenc *ours, float *out) {
+static void run(ggml_backend_t backend, const block *b, int64_t n_past, int64_t n, positions_by_posenc *ours,
+                float *out) {
     struct ggml_context *ctx = new_context();
     batch in = {
         .x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, WIDTH, n),

@@ -30,8 +30,8 @@ static int32_t bits(float value) {
 
 static void rope(const char *name, enum ggml_type type, int mode, int64_t head_dim, int64_t n_heads, int64_t n_tokens) {
     int64_t ne[4] = {head_dim, n_heads, n_tokens, 1}, positions[4] = {n_tokens, 1, 1, 1};
-    int32_t params[16] = {0, (int32_t)head_dim, mode, 0, 4096, bits(10000.0f), bits(1.0f), 0, bits(1.0f), bits(32.0f),
-                          bits(1.0f)};
+    int32_t params[16] = {0, (int32_t)head_dim, mode,        0,         4096, bits(10000.0f), bits(1.0f),
+                          0, bits(1.0f),        bits(32.0f), bits(1.0f)};
     print_node(GGML_OP_ROPE, type, ne, params);
     printf(" 2");
     print_extents(type, ne);

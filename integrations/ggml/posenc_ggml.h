@@ -38,10 +38,11 @@ static inline posenc_view posenc_ggml_view(const struct ggml_tensor *tensor) {
     posenc_dtype type = tensor->type == GGML_TYPE_F32   ? POSENC_F32
                         : tensor->type == GGML_TYPE_F16 ? POSENC_F16
                                                         : POSENC_BF16;
-    posenc_view view = {tensor->data,
-                        type,
-                        {tensor->ne[0], tensor->ne[1], tensor->ne[2], tensor->ne[3]},
-                        {(int64_t)tensor->nb[0], (int64_t)tensor->nb[1], (int64_t)tensor->nb[2], (int64_t)tensor->nb[3]}};
+    posenc_view view = {
+        tensor->data,
+        type,
+        {tensor->ne[0], tensor->ne[1], tensor->ne[2], tensor->ne[3]},
+        {(int64_t)tensor->nb[0], (int64_t)tensor->nb[1], (int64_t)tensor->nb[2], (int64_t)tensor->nb[3]}};
     return view;
 }
 

@@ -79,8 +79,7 @@ bool takes_rope(const struct ggml_tensor *node) {
         return false;
     if (positions->type != GGML_TYPE_I32 || !ggml_is_contiguous(positions))
         return false;
-    if (factors != NULL &&
-        (factors->type != GGML_TYPE_F32 || !ggml_is_contiguous(factors) || factors->ne[0] < n_pairs))
+    if (factors != NULL && (factors->type != GGML_TYPE_F32 || !ggml_is_contiguous(factors) || factors->ne[0] < n_pairs))
         return false;
     if (n.n_dims < 2 || n.n_dims % 2 != 0 || n_pairs > MAX_ROPE_PAIRS || n.n_offs < 0 ||
         n.n_offs + 2 * n_pairs > x->ne[0])
