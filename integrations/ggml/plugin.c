@@ -1,0 +1,259 @@
+/* libggml-posenc.so: posenc as a ggml backend that works on host memory, beside ggml's own for the CPU. ggml hands it the
+ * operations of ops.h and keeps the rest. */
+#include <ggml-alloc.h>
+#include <ggml-backend.h>
+#include <omp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interface.h"
+#include "ops.h"
+
+/* Below this a second thread costs more than it saves; measured with libgomp's threads awake. */
+#define MIN_ELEMENTS_PER_THREAD 16384
+
+/* Below this a node stays with ggml: handing it over splits the graph, which costs some 3 microseconds on either side.
+ * POSENC_GGML_MIN_ELEMENTS in the environment says otherwise. */
+static int64_t min_elements = 8192;
+
+static const operation operations[] = {
+    {GGML_OP_ROPE, "ROPE", takes_rope, compute_rope},
+    {GGML_OP_ROPE_BACK, "ROPE_BACK", takes_rope, compute_rope_back},
+    {GGML_OP_SOFT_MAX, "SOFT_MAX", takes_soft_max, compute_soft_max},
+    {GGML_OP_DIAG_MASK_INF, "DIAG_MASK_INF", takes_diag_mask_inf, compute_diag_mask_inf},
+};
+
+#define N_OPERATIONS (sizeof operations / sizeof operations[0])
+
+static const operation *find_operation(enum ggml_op op) {
+    for (size_t i = 0; i < N_OPERATIONS; i++)
+        if (operations[i].op == op)
+            return &operations[i];
+    return NULL;
+}
+
+/* Nodes that only look at memory in another way. */
+static bool computes_nothing(const struct ggml_tensor *node) {
+    switch (node->op) {
+    case GGML_OP_NONE:
+    case GGML_OP_RESHAPE:
+    case GGML_OP_VIEW:
+    case GGML_OP_PERMUTE:
+    case GGML_OP_TRANSPOSE: return true;
+    default: return ggml_is_empty(node);
+    }
+}
+
+/* ggml's own log, which a host may have turned elsewhere. */
+__attribute__((format(printf, 1, 2))) static void log_error(const char *format, ...) {
+    char line[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    ggml_log_callback log = NULL;
+    void *user_data = NULL;
+    ggml_log_get(&log, &user_data);
+    if (log != NULL)
+        log(GGML_LOG_LEVEL_ERROR, line, user_data);
+}
+
+/* ---- Computing ---- */
+
+/* OpenMP, because ggml's CPU backend uses it too: its threads, which wait for work between two nodes, do ours, where
+ * threads of our own would have to take the cores from them. */
+posenc_status run_parts(const backend_state *state, part_of_node part, const void *node, int64_t n_elements) {
+    int64_t worth = n_elements / MIN_ELEMENTS_PER_THREAD;
+    int n_threads = worth < state->n_threads ? (int)worth : state->n_threads;
+    if (n_threads <= 1)
+        return part(node, 0, 1);
+    int worst = POSENC_OK;
+#pragma omp parallel num_threads(n_threads) reduction(max : worst)
+    worst = (int)part(node, omp_get_thread_num(), omp_get_num_threads());
+    return (posenc_status)worst;
+}
+
+static enum ggml_status compute_graph(ggml_backend_t backend, struct ggml_cgraph *graph) {
+    for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
+        struct ggml_tensor *node = ggml_graph_node(graph, i);
+        if (computes_nothing(node) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE))
+            continue;
+        const operation *found = find_operation(node->op);
+        posenc_status status = found != NULL ? found->compute(backend->own, node) : POSENC_ERR_ENUM;
+        if (status != POSENC_OK) {
+            log_error("posenc: %s '%s': %s\n", ggml_op_name(node->op), node->name, posenc_status_string(status));
+            return GGML_STATUS_FAILED;
+        }
+    }
+    return GGML_STATUS_SUCCESS;
+}
+
+/* ---- A backend ---- */
+
+static const char *backend_name(ggml_backend_t backend) {
+    (void)backend;
+    return "POSENC";
+}
+
+static void close_backend(ggml_backend_t backend) {
+    free_ropes(backend->own);
+    free(backend->own);
+    free(backend);
+}
+
+static void set_n_threads(ggml_backend_t backend, int n_threads) {
+    ((backend_state *)backend->own)->n_threads = n_threads > 1 ? n_threads : 1;
+}
+
+static ggml_backend_t open_backend(ggml_backend_dev_t device, const char *parameters) {
+    static ggml_guid guid = {'p', 'o', 's', 'e', 'n', 'c', '-', 'g', 'g', 'm', 'l', '-', '0', '0', '0', '1'};
+    (void)parameters;
+    ggml_backend_t backend = calloc(1, sizeof *backend);
+    backend_state *state = calloc(1, sizeof *state);
+    if (backend == NULL || state == NULL) {
+        free(backend);
+        free(state);
+        return NULL;
+    }
+    state->n_threads = 1;
+    backend->guid = &guid;
+    backend->name = backend_name;
+    backend->close = close_backend;
+    backend->compute = compute_graph;
+    backend->device = device;
+    backend->own = state;
+    return backend;
+}
+
+/* ---- The device ---- */
+
+static const char *device_name(ggml_backend_dev_t device) {
+    (void)device;
+    return "POSENC";
+}
+
+static const char *device_description(ggml_backend_dev_t device) {
+    (void)device;
+    return "posenc: position information on the CPU";
+}
+
+static void device_memory(ggml_backend_dev_t device, size_t *free_bytes, size_t *total) {
+    (void)device;
+    *free_bytes = *total = 0; /* none of its own */
+}
+
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
+    (void)device;
+    return GGML_BACKEND_DEVICE_TYPE_ACCEL;
+}
+
+static void device_properties(ggml_backend_dev_t device, struct ggml_backend_dev_props *properties) {
+    *properties = (struct ggml_backend_dev_props){
+        .name = device_name(device),
+        .description = device_description(device),
+        .type = device_type(device),
+        .caps = {.buffer_from_host_ptr = true},
+    };
+}
+
+static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
+    (void)device;
+    return ggml_backend_cpu_buffer_type();
+}
+
+static ggml_backend_buffer_t buffer_from_pointer(ggml_backend_dev_t device, void *memory, size_t size,
+                                                 size_t max_tensor_size) {
+    (void)device;
+    (void)max_tensor_size;
+    return ggml_backend_cpu_buffer_from_ptr(memory, size);
+}
+
+static bool device_takes(ggml_backend_dev_t device, const struct ggml_tensor *node) {
+    (void)device;
+    if (computes_nothing(node))
+        return true;
+    const operation *found = find_operation(node->op);
+    return found != NULL && ggml_nelements(node) >= min_elements && found->takes(node);
+}
+
+static bool device_reads_buffer(ggml_backend_dev_t device, ggml_backend_buffer_type_t type) {
+    (void)device;
+    return ggml_backend_buft_is_host(type);
+}
+
+/* ---- What ggml asks for ---- */
+
+static const char *reg_name(ggml_backend_reg_t reg) {
+    (void)reg;
+    return "POSENC";
+}
+
+static size_t reg_n_devices(ggml_backend_reg_t reg) {
+    (void)reg;
+    return 1;
+}
+
+static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index);
+
+static void *reg_function(ggml_backend_reg_t reg, const char *name) {
+    (void)reg;
+    return strcmp(name, "ggml_backend_set_n_threads") == 0 ? (void *)(uintptr_t)set_n_threads : NULL;
+}
+
+static struct ggml_backend_reg registration = {
+    .version = POSENC_GGML_INTERFACE_VERSION,
+    .name = reg_name,
+    .n_devices = reg_n_devices,
+    .device = reg_device,
+    .function = reg_function,
+};
+
+static struct ggml_backend_device the_device = {
+    .name = device_name,
+    .description = device_description,
+    .memory = device_memory,
+    .type = device_type,
+    .properties = device_properties,
+    .open = open_backend,
+    .buffer_type = device_buffer_type,
+    .buffer_from_pointer = buffer_from_pointer,
+    .takes = device_takes,
+    .reads_buffer = device_reads_buffer,
+    .reg = &registration,
+};
+
+static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
+    (void)reg;
+    return index == 0 ? &the_device : NULL;
+}
+
+/* ggml renumbers its operations and grows its tensors without changing the interface version, so both are compared with
+ * the headers that this file was compiled with. */
+static bool host_is_known(void) {
+    static const size_t object_header = 32; /* what ggml keeps before each tensor */
+    if (ggml_tensor_overhead() != object_header + sizeof(struct ggml_tensor)) {
+        log_error("posenc: ggml %s lays out tensors in another way: build the plugin with its headers\n",
+                  ggml_version());
+        return false;
+    }
+    for (size_t i = 0; i < N_OPERATIONS; i++) {
+        if (strcmp(ggml_op_name(operations[i].op), operations[i].name) != 0) {
+            log_error("posenc: ggml %s numbers operations in another way: build the plugin with its headers\n",
+                      ggml_version());
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The one symbol that ggml looks for. NULL makes it go on without this backend. */
+__attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init(void);
+
+ggml_backend_reg_t ggml_backend_init(void) {
+    const char *least = getenv("POSENC_GGML_MIN_ELEMENTS");
+    if (least != NULL)
+        min_elements = strtoll(least, NULL, 10);
+    return host_is_known() ? &registration : NULL;
+}

@@ -1,0 +1,151 @@
+/* posenc_ggml.h - posenc inside a ggml graph, by ggml's public interface alone. Every function here adds one node
+ * (ggml_custom_4d), which ggml's CPU backend computes with its own threads; link with posenc and ggml, no plugin needed.
+ *
+ * What it adds to ggml's own nodes: cosines and sines are made once for a batch of tokens, exact at any position, and serve
+ * Q and K of every layer; K is rotated, converted and scattered into its cache in one pass; biases that depend on the
+ * offset of key and query need no tensor of their own.
+ *
+ *     posenc_ggml_rope rope = {posenc_rope_object, POSENC_FORWARD};   lives as long as the graph
+ *     struct ggml_tensor *table = posenc_ggml_rope_table(ctx, positions, &rope);
+ *     for each layer:
+ *         q = posenc_ggml_rope_apply(ctx, q, table, GGML_TYPE_F32, &rope);
+ *         k = posenc_ggml_rope_to_cache(ctx, k, table, k_cache, rows, &rope);
+ *         kq = posenc_ggml_softmax(ctx, kq, NULL, &score_params);
+ *
+ * Objects handed over as pointers are not copied: they live until the graph has been computed for the last time. A node
+ * whose tensors posenc refuses aborts by GGML_ABORT with the reason, as ggml's own nodes do. Rows are split between
+ * ggml's threads by row ranges, so the heads of a single token are shared between them. */
+#ifndef POSENC_GGML_H
+#define POSENC_GGML_H
+
+#include <ggml.h>
+#include <posenc/posenc.h>
+
+/* A rope, and which way to turn: context of every rope node. */
+typedef struct posenc_ggml_rope {
+    const posenc_rope *rope;
+    posenc_direction direction;
+} posenc_ggml_rope;
+
+static inline void posenc_ggml_must(posenc_status status, const struct ggml_tensor *node) {
+    if (status != POSENC_OK)
+        GGML_ABORT("posenc: node '%s': %s", node->name, posenc_status_string(status));
+}
+
+/* A tensor of f32, f16 or bf16 as a view. */
+static inline posenc_view posenc_ggml_view(const struct ggml_tensor *tensor) {
+    GGML_ASSERT(tensor->type == GGML_TYPE_F32 || tensor->type == GGML_TYPE_F16 || tensor->type == GGML_TYPE_BF16);
+    posenc_dtype type = tensor->type == GGML_TYPE_F32   ? POSENC_F32
+                        : tensor->type == GGML_TYPE_F16 ? POSENC_F16
+                                                        : POSENC_BF16;
+    posenc_view view = {
+        tensor->data,
+        type,
+        {tensor->ne[0], tensor->ne[1], tensor->ne[2], tensor->ne[3]},
+        {(int64_t)tensor->nb[0], (int64_t)tensor->nb[1], (int64_t)tensor->nb[2], (int64_t)tensor->nb[3]}};
+    return view;
+}
+
+static inline posenc_rows posenc_ggml_rows(int64_t n_rows, int ith, int nth) {
+    posenc_rows rows = {n_rows * ith / nth, n_rows * (ith + 1) / nth};
+    return rows;
+}
+
+/* ---- The table ---- */
+
+static inline void posenc_ggml_run_table(struct ggml_tensor *dst, int ith, int nth, void *context) {
+    const posenc_ggml_rope *rope = (const posenc_ggml_rope *)context;
+    const struct ggml_tensor *positions = dst->src[0];
+    int64_t n_tokens = dst->ne[1];
+    GGML_ASSERT(positions->type == GGML_TYPE_I32 && ggml_is_contiguous(positions));
+    if (posenc_rope_n_axes(rope->rope) > 1) { /* planes of positions are not split */
+        if (ith != 0)
+            return;
+        nth = 1;
+    }
+    posenc_rows part = posenc_ggml_rows(n_tokens, ith, nth);
+    posenc_rope_table table = posenc_rope_table_dense(rope->rope, (float *)dst->data + part.begin * dst->ne[0]);
+    posenc_ggml_must(posenc_rope_fill_table(rope->rope, (const int32_t *)positions->data + part.begin,
+                                            part.end - part.begin, rope->direction, &table),
+                     dst);
+}
+
+/* Cosines and sines of positions, i32 [n_tokens] (several axes: [n_axes * n_tokens], plane after plane): f32
+ * [2 * pairs, n_tokens]. */
+static inline struct ggml_tensor *posenc_ggml_rope_table(struct ggml_context *ctx, struct ggml_tensor *positions,
+                                                         posenc_ggml_rope *rope) {
+    int n_axes = posenc_rope_n_axes(rope->rope);
+    int64_t n_tokens = positions->ne[0] / (n_axes > 1 ? n_axes : 1);
+    return ggml_custom_4d(ctx, GGML_TYPE_F32, 2 * posenc_rope_n_pairs(rope->rope), n_tokens, 1, 1, &positions, 1,
+                          posenc_ggml_run_table, GGML_N_TASKS_MAX, rope);
+}
+
+/* ---- Rotation ---- */
+
+static inline void posenc_ggml_run_apply(struct ggml_tensor *dst, int ith, int nth, void *context) {
+    const posenc_ggml_rope *rope = (const posenc_ggml_rope *)context;
+    posenc_view x = posenc_ggml_view(dst->src[0]), y = posenc_ggml_view(dst);
+    posenc_rope_table table = posenc_rope_table_dense(rope->rope, (float *)dst->src[1]->data);
+    posenc_ggml_must(posenc_rope_apply_table(rope->rope, &x, &table, &y, rope->direction,
+                                             posenc_ggml_rows(ggml_nrows(dst), ith, nth)),
+                     dst);
+}
+
+/* x [head_dim, n_heads, n_tokens, n_batch], rotated by the rows of the table, as a new tensor of a type of its own. */
+static inline struct ggml_tensor *posenc_ggml_rope_apply(struct ggml_context *ctx, struct ggml_tensor *x,
+                                                         struct ggml_tensor *table, enum ggml_type type,
+                                                         posenc_ggml_rope *rope) {
+    struct ggml_tensor *args[] = {x, table};
+    return ggml_custom_4d(ctx, type, x->ne[0], x->ne[1], x->ne[2], x->ne[3], args, 2, posenc_ggml_run_apply,
+                          GGML_N_TASKS_MAX, rope);
+}
+
+/* Sources: cache, x, table, rows. The node is a view of the cache, so what reads the cache after it waits for it. */
+static inline void posenc_ggml_run_to_cache(struct ggml_tensor *dst, int ith, int nth, void *context) {
+    const posenc_ggml_rope *rope = (const posenc_ggml_rope *)context;
+    const struct ggml_tensor *x = dst->src[1], *rows = dst->src[3];
+    GGML_ASSERT(ggml_is_contiguous(rows) && (rows->type == GGML_TYPE_I32 || rows->type == GGML_TYPE_I64));
+    posenc_rope_task task = {posenc_ggml_view(x), posenc_ggml_view(dst), 1, 1.0f, NULL, 0.0f, NULL, NULL};
+    if (rows->type == GGML_TYPE_I32)
+        task.rows32 = (const int32_t *)rows->data;
+    else
+        task.rows64 = (const int64_t *)rows->data;
+    posenc_rope_table table = posenc_rope_table_dense(rope->rope, (float *)dst->src[2]->data);
+    posenc_ggml_must(posenc_rope_apply_tasks(rope->rope, &task, 1, NULL, &table, rope->direction,
+                                             posenc_ggml_rows(x->ne[1] * x->ne[2], ith, nth)),
+                     dst);
+}
+
+/* x [head_dim, n_heads, n_tokens] rotated, converted to the cache's type, and written to its rows: cache [head_dim, n_heads,
+ * n_cells], rows i32 or i64 [n_tokens], no row twice. Returns the cache as the node leaves it; read that. */
+static inline struct ggml_tensor *posenc_ggml_rope_to_cache(struct ggml_context *ctx, struct ggml_tensor *x,
+                                                            struct ggml_tensor *table, struct ggml_tensor *cache,
+                                                            struct ggml_tensor *rows, posenc_ggml_rope *rope) {
+    struct ggml_tensor *args[] = {x, table, rows};
+    return ggml_custom_inplace(ctx, cache, args, 3, posenc_ggml_run_to_cache, GGML_N_TASKS_MAX, rope);
+}
+
+/* ---- Softmax ---- */
+
+static inline void posenc_ggml_run_softmax(struct ggml_tensor *dst, int ith, int nth, void *context) {
+    posenc_score_params params = *(const posenc_score_params *)context;
+    posenc_view x = posenc_ggml_view(dst->src[0]), y = posenc_ggml_view(dst), bias;
+    if (dst->src[1] != NULL) {
+        bias = posenc_ggml_view(dst->src[1]);
+        bias.ne[1] = x.ne[1]; /* a ggml mask may have more rows than there are queries */
+        params.bias = &bias;
+    }
+    posenc_ggml_must(posenc_softmax(&params, &x, &y, posenc_ggml_rows(ggml_nrows(dst), ith, nth)), dst);
+}
+
+/* Probabilities of scores [n_keys, n_queries, n_heads, n_batch]. What biases and masks them is in params: a line, slopes, a
+ * causal mask or a window need no tensor; params->q_off may be changed between two runs of a graph. mask, or NULL, is a
+ * tensor of f32 or f16 that is added besides, as ggml_soft_max_ext has it. */
+static inline struct ggml_tensor *posenc_ggml_softmax(struct ggml_context *ctx, struct ggml_tensor *scores,
+                                                      struct ggml_tensor *mask, posenc_score_params *params) {
+    struct ggml_tensor *args[] = {scores, mask};
+    return ggml_custom_4d(ctx, GGML_TYPE_F32, scores->ne[0], scores->ne[1], scores->ne[2], scores->ne[3], args,
+                          mask != NULL ? 2 : 1, posenc_ggml_run_softmax, GGML_N_TASKS_MAX, params);
+}
+
+#endif
