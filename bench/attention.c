@@ -102,6 +102,8 @@ void bench_register_attention(void) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         posenc_isa_tier tier;
         for (int t = 0; (tier = bench_tier(t)) != POSENC_ISA_COUNT; t++) {
+            if (tier == POSENC_ISA_SCALAR)
+                continue; /* seconds a call: it is the specification */
             const attention_shape *s = &shapes[i];
             char name[128];
             snprintf(name, sizeof name, "posenc_attention/%s/%s/%dx%d/%dx%d/%d", posenc_isa_name(tier), s->name,
