@@ -48,8 +48,6 @@ void free_ropes(backend_state *state);
 
 bool takes_soft_max(const struct ggml_tensor *node);
 posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node);
-bool takes_soft_max_back(const struct ggml_tensor *node);
-posenc_status compute_soft_max_back(backend_state *state, struct ggml_tensor *node);
 bool takes_diag_mask_inf(const struct ggml_tensor *node);
 posenc_status compute_diag_mask_inf(backend_state *state, struct ggml_tensor *node);
 

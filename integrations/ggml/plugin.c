@@ -22,7 +22,6 @@ static const operation operations[] = {
     {GGML_OP_ROPE, "ROPE", takes_rope, compute_rope},
     {GGML_OP_ROPE_BACK, "ROPE_BACK", takes_rope, compute_rope_back},
     {GGML_OP_SOFT_MAX, "SOFT_MAX", takes_soft_max, compute_soft_max},
-    {GGML_OP_SOFT_MAX_BACK, "SOFT_MAX_BACK", takes_soft_max_back, compute_soft_max_back},
     {GGML_OP_DIAG_MASK_INF, "DIAG_MASK_INF", takes_diag_mask_inf, compute_diag_mask_inf},
 };
 

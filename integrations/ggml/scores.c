@@ -1,4 +1,4 @@
-/* SOFT_MAX, SOFT_MAX_BACK and DIAG_MASK_INF. */
+/* SOFT_MAX and DIAG_MASK_INF. */
 #include <math.h>
 #include <string.h>
 
@@ -84,36 +84,6 @@ posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node) {
         }
     }
     return run_parts(state, scores_part, &job, ggml_nelements(node));
-}
-
-/* ---- SOFT_MAX_BACK: sources are the gradient that comes in, and the probabilities ---- */
-
-typedef struct back_job {
-    posenc_score_params params;
-    posenc_view dp, p, dx;
-} back_job;
-
-static bool is_f32_rows(const struct ggml_tensor *tensor) {
-    return has_plain_rows(tensor) && tensor->type == GGML_TYPE_F32;
-}
-
-bool takes_soft_max_back(const struct ggml_tensor *node) {
-    return is_f32_rows(node) && is_f32_rows(node->src[0]) && is_f32_rows(node->src[1]) &&
-           isfinite(float_param(node, 0)) && float_param(node, 1) == 0.0f && node->ne[0] <= 1 << 30 &&
-           node->ne[1] <= 1 << 30;
-}
-
-static posenc_status back_part(const void *node, int ith, int nth) {
-    const back_job *job = node;
-    int64_t n_rows = job->dx.ne[1] * job->dx.ne[2] * job->dx.ne[3];
-    return posenc_softmax_backward(&job->params, &job->p, &job->dp, NULL, &job->dx, NULL, NULL,
-                                   part_of_rows(n_rows, ith, nth));
-}
-
-posenc_status compute_soft_max_back(backend_state *state, struct ggml_tensor *node) {
-    back_job job = {POSENC_SCORE_DEFAULTS, view_of(node->src[0]), view_of(node->src[1]), view_of(node)};
-    job.params.scale = float_param(node, 0);
-    return run_parts(state, back_part, &job, ggml_nelements(node));
 }
 
 /* ---- DIAG_MASK_INF: keys later than the query, with so many of the past before it ---- */
