@@ -162,14 +162,15 @@ static void test_fourier(void **state) {
             truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &own, posenc_all_rows()));
             truth_same_bits(drawn, row, (size_t)(2 * params.n_features), "drawn or given");
             for (int64_t i = 0; i < params.n_features; i++) {
-                long double turns = 0.0L;
-                for (int a = 0; a < params.n_coords; a++)
-                    turns += (long double)matrix[i * params.n_coords + a] * (long double)p[a];
-                turns -= roundl(turns);
+                double turns = 0.0; /* each product is exact, and so is what is left of it without its whole turns */
+                for (int a = 0; a < params.n_coords; a++) {
+                    double product = (double)matrix[i * params.n_coords + a] * (double)p[a];
+                    turns += product - rint(product);
+                }
                 int64_t cosine = params.order == POSENC_FOURIER_COS_SIN ? i : params.n_features + i;
                 int64_t sine = params.order == POSENC_FOURIER_COS_SIN ? params.n_features + i : i;
-                truth_close((double)row[cosine], (double)cosl(2.0L * (long double)pi * turns), 0x1p-24, "cosine");
-                truth_close((double)row[sine], (double)sinl(2.0L * (long double)pi * turns), 0x1p-24, "sine");
+                truth_close((double)row[cosine], cos(2.0 * pi * turns), 0x1p-24, "cosine");
+                truth_close((double)row[sine], sin(2.0 * pi * turns), 0x1p-24, "sine");
             }
         }
         posenc_encoding_free(e);
