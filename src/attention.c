@@ -164,11 +164,14 @@ static void narrow(posenc_softmax_row_args *args, size_t first, size_t n) {
     args->seen.hole_begin = has_hole ? hole_begin - first : 0;
     args->seen.hole_end = has_hole ? hole_end - first : 0;
     args->n = n;
-    args->position -= args->k_pos == NULL ? (int32_t)first : 0;
-    args->k_pos += args->k_pos != NULL ? first : 0;
+    if (args->k_pos != NULL)
+        args->k_pos += first;
+    else
+        args->position -= (int32_t)first;
     if (args->bias != NULL)
         args->bias = (const char *)args->bias + first * (size_t)posenc_dtype_size(args->bias_type);
-    args->bytes += args->bytes != NULL ? first : 0;
+    if (args->bytes != NULL)
+        args->bytes += first;
     if (args->by_key.product != NULL)
         args->by_key.product += (ptrdiff_t)first * args->by_key.key_stride;
 }

@@ -113,7 +113,7 @@ static int same_view(const posenc_view *x, const posenc_view *y) {
 }
 
 posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
-    if (posenc_view_count(x) == 0 || posenc_view_count(y) == 0)
+    if (posenc_view_count(x) == 0 || posenc_view_count(y) == 0 || x->data == NULL || y->data == NULL)
         return POSENC_OK;
     span sx = view_span(x), sy = view_span(y);
     int overlap = posenc_ranges_overlap((char *)x->data + sx.begin, sx.end - sx.begin, (char *)y->data + sy.begin,

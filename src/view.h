@@ -19,7 +19,7 @@ posenc_status posenc_require_f32(const posenc_view *view);
 /* x and y, both checked: same extents, and the same view or no common byte. */
 posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y);
 
-/* x and y, both checked: no common byte. */
+/* x and y, both checked (or x without memory): no common byte. */
 posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y);
 
 /* Replaces "all rows" by 0 .. n_rows, and checks any other range against it. */

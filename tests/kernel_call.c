@@ -120,15 +120,16 @@ static double element_at(const operand *o, const unsigned char *data, size_t i) 
 }
 
 void operand_set(operand *o, size_t at, double value) {
-    int32_t integer = (int32_t)value;
-    if (o->type == ELEMENT_F64)
+    if (o->type == ELEMENT_F64) {
         memcpy(o->before + at * sizeof value, &value, sizeof value);
-    else if (o->type == ELEMENT_I32)
+    } else if (o->type == ELEMENT_I32) {
+        int32_t integer = (int32_t)value;
         memcpy(o->before + at * sizeof integer, &integer, sizeof integer);
-    else if (o->type == ELEMENT_U8)
-        o->before[at] = (unsigned char)integer;
-    else
+    } else if (o->type == ELEMENT_U8) {
+        o->before[at] = (unsigned char)value;
+    } else {
         posenc_store(o->before, at, (float)value, (posenc_dtype)o->type);
+    }
 }
 
 /* Bit for bit: what is drawn may be a signalling NaN. */
