@@ -20,6 +20,19 @@ int test_size_is_large(size_t n) {
     return n > 67;
 }
 
+posenc_seen test_seen(size_t n, size_t which) {
+    posenc_seen seen = {.end = which % 4 == 0 ? n : test_random() % (n + 1)};
+    if (which % 4 >= 2)
+        seen.begin = test_random() % (seen.end + 1);
+    if (seen.begin == seen.end)
+        seen.begin = seen.end = 0;
+    if (which % 4 == 3 && seen.end - seen.begin >= 3) {
+        seen.hole_begin = seen.begin + 1 + test_random() % (seen.end - seen.begin - 2);
+        seen.hole_end = seen.hole_begin + 1 + test_random() % (seen.end - seen.hole_begin - 1);
+    }
+    return seen;
+}
+
 /* ---- Describing a call ---- */
 
 void call_begin(kernel_call *call, void (*run)(const posenc_kernels *, const kernel_call *), const void *shape) {

@@ -97,6 +97,9 @@ extern const size_t test_sizes[], test_counts[];
 extern const size_t test_n_sizes, test_n_counts;
 int test_size_is_large(size_t n);
 
+/* Keys that are seen, of n: for number `which` all, a last part hidden, a first part too, and a hole. */
+posenc_seen test_seen(size_t n, size_t which);
+
 /* A sweep per kernel: a kernel without one does not link. */
 #define KERNEL(name, args) void sweep_##name(const posenc_kernels *variant);
 #include "kernels/kernels.def"

@@ -15,7 +15,8 @@ static int add_operand(kernel_call *call, const char *name, operand_role role, s
 typedef enum place { APART, OVER_P, OVER_DP, OVER_S, N_PLACES } place;
 
 typedef struct backward_shape {
-    size_t n, begin, hole_begin, hole_end, end;
+    size_t n;
+    posenc_seen seen;
     int has_cap, has_db, has_sink;
     place dx, db;
     float scale, bias_slope;
@@ -34,10 +35,7 @@ static void run_backward(const posenc_kernels *kernels, const kernel_call *call)
         .dx = call_data(call, operands.dx, 0),
         .db = s->has_db ? call_data(call, operands.db, 0) : NULL,
         .n = s->n,
-        .seen.begin = s->begin,
-        .seen.hole_begin = s->hole_begin,
-        .seen.hole_end = s->hole_end,
-        .seen.end = s->end,
+        .seen = s->seen,
         .scale = s->scale,
         .inv_cap = 0.05f,
         .bias_slope = s->bias_slope,
@@ -51,7 +49,7 @@ static void add_input(kernel_call *call, const backward_shape *s, int which, pla
     static const char *const names[] = {"p", "dp", "s"};
     int is_written = s->dx == over || (s->has_db && s->db == over);
     operands.input[which] =
-        add_operand(call, names[which], is_written ? OPERAND_IN_OUT : OPERAND_IN, is_written ? s->n : s->end);
+        add_operand(call, names[which], is_written ? OPERAND_IN_OUT : OPERAND_IN, is_written ? s->n : s->seen.end);
 }
 
 static int add_output(kernel_call *call, const backward_shape *s, const char *name, place at) {
@@ -59,10 +57,10 @@ static int add_output(kernel_call *call, const backward_shape *s, const char *na
 }
 
 static void check_backward(kernel_call *call, const posenc_kernels *variant, const backward_shape *s, test_fill fill) {
-    if (!test_case("softmax_backward n=%zu [%zu %zu %zu %zu]%s%s%s dx=%d db=%d scale=%g slope=%g %s", s->n, s->begin,
-                   s->hole_begin, s->hole_end, s->end, s->has_cap ? " cap" : "", s->has_db ? " db" : "",
-                   s->has_sink ? " sink" : "", (int)s->dx, (int)s->db, (double)s->scale, (double)s->bias_slope,
-                   test_fill_name(fill)))
+    if (!test_case("softmax_backward n=%zu [%zu %zu %zu %zu]%s%s%s dx=%d db=%d scale=%g slope=%g %s", s->n,
+                   s->seen.begin, s->seen.hole_begin, s->seen.hole_end, s->seen.end, s->has_cap ? " cap" : "",
+                   s->has_db ? " db" : "", s->has_sink ? " sink" : "", (int)s->dx, (int)s->db, (double)s->scale,
+                   (double)s->bias_slope, test_fill_name(fill)))
         return;
     call_begin(call, run_backward, s);
     add_input(call, s, P, OVER_P);
@@ -76,19 +74,6 @@ static void check_backward(kernel_call *call, const posenc_kernels *variant, con
         operands.dsink = add_operand(call, "dsink", OPERAND_OUT, 1);
     call_fill(call, fill);
     call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
-}
-
-/* All keys, or some at the end hidden, at the beginning too, and in between. */
-static void set_bounds(backward_shape *s, size_t which) {
-    s->end = which % 4 == 0 ? s->n : test_random() % (s->n + 1);
-    if (which % 4 >= 2)
-        s->begin = test_random() % (s->end + 1);
-    if (s->begin == s->end)
-        s->begin = s->end = 0;
-    if (which % 4 == 3 && s->end - s->begin >= 3) {
-        s->hole_begin = s->begin + 1 + test_random() % (s->end - s->begin - 2);
-        s->hole_end = s->hole_begin + 1 + test_random() % (s->end - s->hole_begin - 1);
-    }
 }
 
 void sweep_softmax_backward(const posenc_kernels *variant) {
@@ -108,7 +93,7 @@ void sweep_softmax_backward(const posenc_kernels *variant) {
             s.db = (place)(test_random() % (s.has_cap ? N_PLACES : OVER_S));
             if (s.db == s.dx)
                 s.db = APART;
-            set_bounds(&s, which);
+            s.seen = test_seen(s.n, which);
             check_backward(&call, variant, &s, (test_fill)(which / 2 % (FILL_HOSTILE + 1)));
         }
 }

@@ -19,7 +19,8 @@ enum {
 };
 
 typedef struct softmax_shape {
-    size_t n, begin, hole_begin, hole_end, end;
+    size_t n;
+    posenc_seen seen;
     posenc_softmax_form form;
     posenc_dtype x_type, y_type, bias_type;
     int with, in_place;
@@ -38,11 +39,11 @@ static softmax_operands operands; /* of the call being made */
 enum { N_ROWS = 5, QUERY_ROWS = 40 }; /* of a relative table; the latter has room for vectors of rows side by side */
 
 static int32_t first_offset(const softmax_shape *s) {
-    return s->with & WITH_POSITIONS ? s->lowest : (int32_t)s->begin - s->query;
+    return s->with & WITH_POSITIONS ? s->lowest : (int32_t)s->seen.begin - s->query;
 }
 
 static int32_t last_offset(const softmax_shape *s) {
-    return s->with & WITH_POSITIONS ? s->highest : (int32_t)s->end - 1 - s->query;
+    return s->with & WITH_POSITIONS ? s->highest : (int32_t)s->seen.end - 1 - s->query;
 }
 
 static posenc_relative_line relative(const kernel_call *call, int product, int index, ptrdiff_t stride) {
@@ -53,7 +54,7 @@ static posenc_relative_line relative(const kernel_call *call, int product, int i
 
 /* Offsets that are seen: index lines have exactly these, and what lies beside them is the guard page. */
 static size_t n_offsets(const softmax_shape *s) {
-    return s->begin < s->end ? (size_t)(last_offset(s) - first_offset(s) + 1) : 0;
+    return s->seen.begin < s->seen.end ? (size_t)(last_offset(s) - first_offset(s) + 1) : 0;
 }
 
 /* The bias line may begin behind the first of them and end before the last. */
@@ -81,10 +82,7 @@ static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) 
         .y_type = s->y_type,
         .form = s->form,
         .n = s->n,
-        .seen.begin = s->begin,
-        .seen.hole_begin = s->hole_begin,
-        .seen.hole_end = s->hole_end,
-        .seen.end = s->end,
+        .seen = s->seen,
         .position = s->query,
         .scale = s->scale,
         .slope = s->with & WITH_ALIBI ? s->slope : 0.0f,
@@ -130,7 +128,7 @@ static void describe(kernel_call *call, const softmax_shape *s) {
     call_begin(call, run_softmax, s);
     /* Scores behind the last key are not read: x ends there. */
     o->x = add_operand(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, (element_type)s->x_type,
-                       s->in_place ? s->n : s->end);
+                       s->in_place ? s->n : s->seen.end);
     o->y = s->in_place ? o->x : add_operand(call, "y", OPERAND_OUT, (element_type)s->y_type, s->n);
     if (s->with & WITH_LINE)
         o->line = add_operand(call, "line", OPERAND_IN, ELEMENT_F32, line_size(s));
@@ -184,9 +182,9 @@ static void set_integers(kernel_call *call, const softmax_shape *s) {
 static void check_softmax(kernel_call *call, const posenc_kernels *variant, const softmax_shape *s, test_fill fill) {
     if (!test_case("softmax_row n=%zu [%zu %zu %zu %zu] form=%d with=%d %s->%s query=%d scale=%g slope=%g sink=%g "
                    "cut=%zu,%zu%s %s",
-                   s->n, s->begin, s->hole_begin, s->hole_end, s->end, (int)s->form, s->with, element_name(s->x_type),
-                   element_name(s->y_type), (int)s->query, (double)s->scale, (double)s->slope, (double)s->sink,
-                   s->cut_before, s->cut_behind, s->in_place ? " in place" : "", test_fill_name(fill)))
+                   s->n, s->seen.begin, s->seen.hole_begin, s->seen.hole_end, s->seen.end, (int)s->form, s->with,
+                   element_name(s->x_type), element_name(s->y_type), (int)s->query, (double)s->scale, (double)s->slope,
+                   (double)s->sink, s->cut_before, s->cut_behind, s->in_place ? " in place" : "", test_fill_name(fill)))
         return;
     describe(call, s);
     call_fill(call, fill);
@@ -211,21 +209,6 @@ static void set_types(softmax_shape *s, size_t which) {
     s->y_type = CHOICE(types, which / 3);
     s->bias_type = CHOICE(types, which / 9);
     s->in_place = s->in_place && s->x_type == s->y_type && !(s->with & WITHOUT_SCORES);
-}
-
-/* Bounds for number `which`: all keys, a last part of them hidden, a first part too, and a hole. */
-static void set_bounds(softmax_shape *s, size_t which) {
-    size_t n = s->n;
-    s->begin = s->hole_begin = s->hole_end = 0;
-    s->end = which % 4 == 0 ? n : test_random() % (n + 1);
-    if (which % 4 >= 2)
-        s->begin = test_random() % (s->end + 1);
-    if (s->begin == s->end)
-        s->begin = s->end = 0;
-    if (which % 4 == 3 && s->end - s->begin >= 3) {
-        s->hole_begin = s->begin + 1 + test_random() % (s->end - s->begin - 2);
-        s->hole_end = s->hole_begin + 1 + test_random() % (s->end - s->hole_begin - 1);
-    }
 }
 
 void sweep_softmax_row(const posenc_kernels *variant) {
@@ -260,7 +243,7 @@ void sweep_softmax_row(const posenc_kernels *variant) {
                 .cut_before = which % 4 == 1 ? test_random() % 50 : 0,
                 .cut_behind = which % 3 == 1 ? test_random() % 50 : 0,
             };
-            set_bounds(&s, which);
+            s.seen = test_seen(s.n, which);
             if (which >= 22)
                 set_types(&s, (size_t)test_random());
             if (s.with & WITH_SUM && s.form == POSENC_LOGITS)
