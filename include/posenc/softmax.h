@@ -63,7 +63,7 @@ typedef struct posenc_score_params {
     posenc_relative by_key;   /* row of the key, by_key.products[index[offset], j, h, b] */
 
     const float *slopes;      /* ALiBi slopes [n_heads], finite */
-    const posenc_line *line;  /* of n_heads heads, or shared; it covers every offset that is seen */
+    const posenc_line *line;  /* of n_heads heads, or shared; covers each offset that is seen, or is extended */
     const posenc_view *bias;  /* f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1 are shared, but n_k */
     const float *bias_slopes; /* [n_heads], finite; NULL: 1. ggml's slope * mask */
 

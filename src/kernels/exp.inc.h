@@ -1,4 +1,5 @@
-/* exp and tanh of the score path on vectors; src/scalar/exp.h is the specification. Needs: vec.h. Used by: softmax. */
+/* exp and tanh of the score path on vectors; src/scalar/exp.h is the specification. Needs: vec.h.
+ * Used by: softmax and its gradient, cope, rows. */
 #include "kernels/exp.h"
 
 /* exp(x) for x <= 0. */
