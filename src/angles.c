@@ -210,6 +210,7 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
         int64_t block = nearest(positions[t], POSENC_ANCHOR_BLOCK);
         int64_t anchor = freq->growth != NULL ? block : nearest(block, POSENC_ANCHOR_SPAN);
         int64_t run = run_length(positions + t, n_positions - t, block + POSENC_ANCHOR_REACH);
+        int64_t n_fetch = target->n_far - t - POSENC_ANCHOR_BLOCK;
         move_anchor(maker, anchor);
         posenc_angle_rows_args args = {
             .anchor_cos = maker->anchor_cos,
@@ -225,6 +226,7 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
             .sin_stride = target->sin_stride,
             .n = (size_t)maker->n,
             .n_rows = (size_t)run,
+            .n_fetch = n_fetch > 0 ? (size_t)(n_fetch < run ? n_fetch : run) : 0,
             .step = target->step,
             .drop_last = target->drop_last,
             .add = target->add,
@@ -271,6 +273,7 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
             .cos_stride = (ptrdiff_t)row_stride,
             .sin_stride = (ptrdiff_t)row_stride,
             .step = 1,
+            .n_far = posenc_is_far(2 * n_positions * freq->n) ? n_positions : 0,
         };
         posenc_make_rows(&maker, positions, n_positions, &target);
     }

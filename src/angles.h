@@ -12,12 +12,13 @@
 
 struct posenc_freq {
     int64_t n;
-    double *hi, *lo;               /* half turns per position; padded with zeros to whole columns */
-    double *theta;                 /* [n]: radians per position, rounded; for people */
-    double *growth;                /* xPos: ln of each pair's growth per position; padded; NULL without */
-    double centre;                 /* xPos: the position where nothing has grown */
-    posenc_turn_column *blocks, *offsets; /* turns by blocks and by positions: one column for each POSENC_COLUMN pairs */
-    posenc_growth_column *offset_growth;  /* xPos: growth over positions, likewise */
+    double *hi, *lo; /* half turns per position; padded with zeros to whole columns */
+    double *theta;   /* [n]: radians per position, rounded; for people */
+    double *growth;  /* xPos: ln of each pair's growth per position; padded; NULL without */
+    double centre;   /* xPos: the position where nothing has grown */
+    posenc_turn_column *blocks,
+        *offsets;                        /* turns by blocks and by positions: one column for each POSENC_COLUMN pairs */
+    posenc_growth_column *offset_growth; /* xPos: growth over positions, likewise */
 };
 
 /* A table of n frequencies from radians[i](context, i). */
@@ -30,6 +31,11 @@ posenc_status posenc_freq_set_growth(posenc_freq *freq, const double *growth, do
 /* 1 if base is acceptable to every table made from a base. */
 int posenc_base_is_valid(double base);
 
+/* 1 if an output of so many floats lies beyond the caches that a core has to itself: 1 MB and more. */
+static inline int posenc_is_far(int64_t n_floats) {
+    return n_floats >= (int64_t)1 << 18;
+}
+
 /* Where rows go; as posenc_angle_rows_args has it. Value i of the table goes to cos_out[i * step]. */
 typedef struct posenc_row_target {
     float *cos_out, *sin_out;
@@ -37,16 +43,17 @@ typedef struct posenc_row_target {
     int step;
     int drop_last;
     int add;
+    int64_t n_far; /* rows from the first on, written now or next, that lie beyond the caches; 0: none */
 } posenc_row_target;
 
 /* Makes rows for one slice of a table, and keeps the anchor between calls. On the caller's stack. */
 typedef struct posenc_row_maker {
     const posenc_kernels *kernels;
     const posenc_freq *freq;
-    int64_t first, n;     /* the slice: n <= POSENC_SLICE pairs, first a multiple of POSENC_COLUMN */
-    double magnitude;     /* factor on every value */
-    double centre;        /* xPos: where nothing has grown */
-    int64_t anchored_at;  /* position of the anchor; odd: none yet */
+    int64_t first, n;    /* the slice: n <= POSENC_SLICE pairs, first a multiple of POSENC_COLUMN */
+    double magnitude;    /* factor on every value */
+    double centre;       /* xPos: where nothing has grown */
+    int64_t anchored_at; /* position of the anchor; odd: none yet */
     double anchor_cos[POSENC_SLICE], anchor_sin[POSENC_SLICE];
 } posenc_row_maker;
 

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "angles.h"
 #include "view.h"
 
 /* A tile on the stack: 32 rows are a block of the angle engine. */
@@ -133,22 +134,19 @@ static int64_t twin_of(const posenc_field *field) {
     return lead->first == 0 && field->width == lead->generator->dim ? lead->generator->twin : 0;
 }
 
-/* A term's rows for a tile; the twin's columns go to `twin`. */
-static void fill_tile(const job *j, const posenc_term *term, const posenc_tokens *tokens, const tile *t, float *out,
-                      float *twin, ptrdiff_t stride, int add) {
-    posenc_row_span span = {.first = term->first + t->first, .n = t->n, .out = out, .stride = stride, .add = add};
-    if (t->twin == 0) {
-        make_rows(j, term, tokens, span);
-        return;
-    }
-    if (term->generator->twin == t->twin && term->first == 0) {
-        span.twin = twin;
-        make_rows(j, term, tokens, span);
-        return;
-    }
+/* A term's rows for a tile. `to` says where: the twin's columns go to its twin. */
+static void fill_tile(const job *j, const posenc_term *term, const posenc_tokens *tokens, const tile *t,
+                      const posenc_row_span *to) {
+    int together = t->twin != 0 && term->generator->twin == t->twin && term->first == 0;
+    posenc_row_span span = *to;
+    span.first = term->first + t->first;
+    span.n = t->n;
+    span.twin = together ? to->twin : NULL;
     make_rows(j, term, tokens, span);
+    if (t->twin == 0 || together)
+        return;
     span.first += t->twin;
-    span.out = twin;
+    span.out = to->twin;
     make_rows(j, term, tokens, span);
 }
 
@@ -174,11 +172,17 @@ static tile first_tile(const posenc_field *field, int64_t columns) {
 static void write_field(const job *j, const posenc_field *field, const chunk *c) {
     posenc_tokens tokens;
     tile whole = first_tile(field, 2 * field->width);
-    ptrdiff_t stride = (ptrdiff_t)(j->y->nb[1] / (int64_t)sizeof(float));
     float *y = (float *)(void *)row_of(j->y, c, field->column);
+    posenc_row_span to = {
+        .out = y,
+        .twin = y + whole.twin,
+        .stride = (ptrdiff_t)(j->y->nb[1] / (int64_t)sizeof(float)),
+        .n_far = posenc_is_far(posenc_view_count(j->y)) ? j->y->ne[1] - c->first : 0,
+    };
     for (int k = 0; k < field->n_terms && whole.n > 0; k++) {
         posenc_load_tokens(&field->terms[k], j->at, j->y->ne[1], c->batch, c->first, c->n, &tokens);
-        fill_tile(j, &field->terms[k], &tokens, &whole, y, y + whole.twin, stride, k > 0 || j->x != NULL);
+        to.add = k > 0 || j->x != NULL;
+        fill_tile(j, &field->terms[k], &tokens, &whole, &to);
     }
 }
 
@@ -186,13 +190,15 @@ static void write_field(const job *j, const posenc_field *field, const chunk *c)
 static void convert_field(const job *j, const posenc_field *field, const chunk *c) {
     posenc_tokens tokens;
     float rows[TILE_ROWS][TILE_COLUMNS];
+    posenc_row_span to = {.out = rows[0], .twin = rows[0] + TILE_COLUMNS / 2, .stride = TILE_COLUMNS};
     const void *sources[TILE_ROWS], *twins[TILE_ROWS];
     EACH_TILE(field, TILE_COLUMNS, t)
     for (chunk part = {c->batch, c->first, 0}; part.first < c->first + c->n; part.first += part.n) {
         part.n = c->first + c->n - part.first < TILE_ROWS ? c->first + c->n - part.first : TILE_ROWS;
         for (int k = 0; k < field->n_terms; k++) {
             posenc_load_tokens(&field->terms[k], j->at, j->y->ne[1], part.batch, part.first, part.n, &tokens);
-            fill_tile(j, &field->terms[k], &tokens, &t, rows[0], rows[0] + TILE_COLUMNS / 2, TILE_COLUMNS, k > 0);
+            to.add = k > 0;
+            fill_tile(j, &field->terms[k], &tokens, &t, &to);
         }
         for (int64_t r = 0; r < part.n; r++) {
             sources[r] = rows[r];

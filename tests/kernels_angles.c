@@ -162,6 +162,7 @@ static void run_rows(const posenc_kernels *kernels, const kernel_call *call) {
         .sin_stride = s->sin_stride,
         .n = s->n,
         .n_rows = s->n_rows,
+        .n_fetch = s->n_rows / 2,
         .step = is_pairs(s) ? 2 : 1,
         .drop_last = s->drop_last,
         .add = s->add,

@@ -78,6 +78,13 @@ typedef struct row_form {
     int step, add, has_growth;
 } row_form;
 
+/* Starts to fetch the lines that n floats at p will be written to. Without it a store that misses holds up the arithmetic:
+ * over 8 MB and over 128 MB rows took 1.7 times as long; over 256 KB they take 1.3 times as long with it. */
+V_INLINE void fetch(const float *p, size_t n) {
+    for (size_t i = 0; i < n; i += 64 / sizeof(float))
+        __builtin_prefetch(p + i, 1);
+}
+
 /* Pairs i .. i + n - 1, n <= VF, of the row at offset k. */
 V_INLINE void put_row(const posenc_angle_rows_args *a, ptrdiff_t k, turns row, size_t i, size_t n,
                       const row_form form) {
@@ -91,6 +98,11 @@ V_INLINE void put_row(const posenc_angle_rows_args *a, ptrdiff_t k, turns row, s
     float *cos_out = a->cos_out + r * a->cos_stride + i * (size_t)form.step;
     float *sin_out = a->sin_out + r * a->sin_stride + i * (size_t)form.step;
     size_t floats = 2 * n - (size_t)(a->drop_last && i + n == a->n);
+    if ((size_t)r < a->n_fetch) {
+        fetch(cos_out + POSENC_ANCHOR_BLOCK * a->cos_stride, form.step == 1 ? n : floats);
+        if (form.step == 1)
+            fetch(sin_out + POSENC_ANCHOR_BLOCK * a->sin_stride, n);
+    }
     if (form.step == 1 && !form.add && n == VF) {
         v_store_vd(cos_out, row.cos_lo, row.cos_hi);
         v_store_vd(sin_out, row.sin_lo, row.sin_hi);
@@ -116,26 +128,41 @@ V_INLINE void rows_at(const posenc_angle_rows_args *a, size_t k, const int ways,
         put_row(a, -(ptrdiff_t)k, turned(anchor, by, products, 1), i, n, form);
 }
 
-/* Pairs i .. i + n - 1, n <= VF, of every row: the block's anchor stays in registers while the rows go by. Rows on either
- * side of it are made together, for they share half of their products. */
-V_INLINE void column(const posenc_angle_rows_args *a, size_t i, size_t n, const row_form form) {
+/* The block's anchor. */
+V_INLINE turns anchor_at(const posenc_angle_rows_args *a, size_t i) {
     turns anchor = load_turns(a->anchor_cos + i, a->anchor_sin + i), by = table_at(a->blocks, (size_t)abs(a->block), i);
-    anchor = turned(anchor, by, sine_products(anchor, by), a->block < 0);
-    ptrdiff_t first = a->first_offset, last = first + (ptrdiff_t)a->n_rows - 1, k = first > 0 ? first : 0;
-    for (; k <= last && k <= -first; k++)
-        k == 0 ? rows_at(a, 0, FORWARDS, anchor, i, n, form) : rows_at(a, (size_t)k, BOTH, anchor, i, n, form);
-    for (; k <= last; k++)
-        rows_at(a, (size_t)k, FORWARDS, anchor, i, n, form);
-    for (k = last < 0 ? -last : last + 1; k <= -first; k++)
-        rows_at(a, (size_t)k, BACKWARDS, anchor, i, n, form);
+    return turned(anchor, by, sine_products(anchor, by), a->block < 0);
 }
 
+/* Pairs from i on, `vectors` times n <= VF of them, of every row: the block's anchors stay in registers while the rows go
+ * by. Rows on either side of it are made together, for they share half of their products. */
+V_INLINE void column(const posenc_angle_rows_args *a, size_t i, const int vectors, size_t n, const row_form form) {
+    turns anchor[2];
+    for (int v = 0; v < vectors; v++)
+        anchor[v] = anchor_at(a, i + v * VF);
+    ptrdiff_t first = a->first_offset, last = first + (ptrdiff_t)a->n_rows - 1, k = first > 0 ? first : 0;
+    for (; k <= last && k <= -first; k++)
+        for (int v = 0; v < vectors; v++)
+            k == 0 ? rows_at(a, 0, FORWARDS, anchor[v], i + v * VF, n, form)
+                   : rows_at(a, (size_t)k, BOTH, anchor[v], i + v * VF, n, form);
+    for (; k <= last; k++)
+        for (int v = 0; v < vectors; v++)
+            rows_at(a, (size_t)k, FORWARDS, anchor[v], i + v * VF, n, form);
+    for (k = last < 0 ? -last : last + 1; k <= -first; k++)
+        for (int v = 0; v < vectors; v++)
+            rows_at(a, (size_t)k, BACKWARDS, anchor[v], i + v * VF, n, form);
+}
+
+/* By twos, rows beyond the caches take 0.8 times as long, the others 1.1 times; pairs, which are two vectors each already,
+ * do not gain. */
 V_INLINE void columns(const posenc_angle_rows_args *a, const row_form form) {
     size_t i = 0;
+    for (; form.step == 1 && i + 2 * VF <= a->n; i += 2 * VF)
+        column(a, i, 2, VF, form);
     for (; i + VF <= a->n; i += VF)
-        column(a, i, VF, form);
+        column(a, i, 1, VF, form);
     if (i < a->n)
-        column(a, i, a->n - i, form);
+        column(a, i, 1, a->n - i, form);
 }
 
 /* The copy tells the compiler that no store changes the arguments. */

@@ -58,6 +58,7 @@ typedef struct posenc_angle_rows_args {
     float *cos_out, *sin_out;
     ptrdiff_t cos_stride, sin_stride; /* in floats */
     size_t n, n_rows;
+    size_t n_fetch; /* for the first n_fetch <= n_rows rows, the row POSENC_ANCHOR_BLOCK further on is fetched */
     int step;
     int drop_last;
     int add;
