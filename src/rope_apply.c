@@ -43,9 +43,9 @@ static posenc_status check_layout(const posenc_rope *rope, const posenc_rope_tas
 }
 
 static posenc_status check_task(const posenc_rope *rope, const posenc_rope_task *task) {
-    posenc_status status = posenc_check_input(&task->x);
-    if (status == POSENC_OK)
-        status = posenc_check_output(&task->y);
+    posenc_status status = posenc_check_output(&task->y);
+    if (status == POSENC_OK && !posenc_same_view(&task->x, &task->y))
+        status = posenc_check_input(&task->x);
     if (status != POSENC_OK)
         return status;
     if (task->x.ne[0] != rope->params.head_dim || task->y.ne[0] != task->x.ne[0] || task->y.ne[1] != task->x.ne[1])
@@ -152,7 +152,7 @@ static void rotate(const walk *w, const posenc_rope_task *task, const heads *h, 
     case POSENC_ROPE_INTERLEAVED: w->kernels->rope_interleaved(&args); break;
     default: w->kernels->rope_deinterleave(&args); break;
     }
-    if (first == 0) {
+    if (first == 0 && p->n_rot < p->head_dim) {
         copy_channels(w, task, h, 0, p->n_offs);
         copy_channels(w, task, h, after, p->head_dim - after);
     }
@@ -231,12 +231,17 @@ static void do_token(const walk *w, const posenc_rope_task *tasks, int64_t n_tas
     }
 }
 
+/* A division costs as much as three heads: those of a call for one token, or for all, are left out. */
+static int64_t quotient(int64_t a, int64_t b) {
+    return a < b ? 0 : a / b;
+}
+
 static void do_rows(const walk *w, const posenc_rope_task *tasks, int64_t n_tasks, posenc_rows rows) {
     int64_t per_token = heads_per_token(tasks, n_tasks);
     if (rows.begin >= rows.end)
         return;
-    int64_t token = rows.begin / per_token, first = rows.begin % per_token;
-    int64_t last_token = (rows.end - 1) / per_token;
+    int64_t token = quotient(rows.begin, per_token), first = rows.begin - token * per_token;
+    int64_t last_token = quotient(rows.end - 1, per_token);
     for (int64_t left = rows.end - rows.begin; left > 0; token++) {
         int64_t end = min(per_token, first + left);
         do_token(w, tasks, n_tasks, token, first, end, last_token - token + 1);
@@ -293,7 +298,7 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
     source.table = table;
     source.positions = positions;
     source.n_tokens = x->ne[2];
-    for (int64_t batch = rows.begin / per_batch; batch * per_batch < rows.end; batch++) {
+    for (int64_t batch = quotient(rows.begin, per_batch); batch * per_batch < rows.end; batch++) {
         posenc_rows part = {rows.begin - batch * per_batch, min(rows.end - batch * per_batch, per_batch)};
         if (part.begin < 0)
             part.begin = 0;

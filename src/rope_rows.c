@@ -27,6 +27,8 @@ void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *ke
     source->first = first;
     source->n = n;
     source->made_begin = source->made_end = 0;
+    if (source->table != NULL)
+        return;
     for (int axis = 0; axis < rope->n_axes; axis++) {
         posenc_row_maker *maker = &source->makers[axis];
         const posenc_freq *freq = rope->planes[axis].freq;

@@ -103,11 +103,11 @@ int posenc_ranges_overlap(const void *a, int64_t a_size, const void *b, int64_t 
     return a_size > 0 && b_size > 0 && a0 < b0 + (uintptr_t)b_size && b0 < a0 + (uintptr_t)a_size;
 }
 
-static int same_view(const posenc_view *x, const posenc_view *y) {
+int posenc_same_view(const posenc_view *x, const posenc_view *y) {
     if (x->data != y->data || x->dtype != y->dtype)
         return 0;
     for (int i = 0; i < 4; i++)
-        if (x->ne[i] > 1 && x->nb[i] != y->nb[i])
+        if (x->ne[i] != y->ne[i] || (x->ne[i] > 1 && x->nb[i] != y->nb[i]))
             return 0;
     return 1;
 }
@@ -125,7 +125,7 @@ posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y) {
     for (int i = 0; i < 4; i++)
         if (x->ne[i] != y->ne[i])
             return POSENC_ERR_SHAPE;
-    return same_view(x, y) ? POSENC_OK : posenc_check_apart(x, y);
+    return posenc_same_view(x, y) ? POSENC_OK : posenc_check_apart(x, y);
 }
 
 posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows) {

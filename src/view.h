@@ -16,6 +16,9 @@ posenc_status posenc_check_output(const posenc_view *view);
 /* For calls that take float32 only; after the checks above. */
 posenc_status posenc_require_f32(const posenc_view *view);
 
+/* 1 if both are the same elements in the same order, whatever they are. */
+int posenc_same_view(const posenc_view *x, const posenc_view *y);
+
 /* x and y, both checked: same extents, and the same view or no common byte. */
 posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y);
 
