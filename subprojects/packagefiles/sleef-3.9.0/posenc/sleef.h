@@ -1,0 +1,36 @@
+/* What posenc calls of SLEEF 3.9, as SLEEF's own header declares it: sin and cos of pi x, and e^x, in double. The same bits
+ * from every set (finz), and the form for CPUs without FMA (cinz). */
+#ifndef SLEEF_H
+#define SLEEF_H
+
+#define SLEEF_VERSION_MAJOR 3
+#define SLEEF_VERSION_MINOR 9
+#define SLEEF_VERSION_PATCHLEVEL 0
+
+typedef struct { double x, y; } Sleef_double_2;
+Sleef_double_2 Sleef_finz_sincospid1_u35purecfma(double);
+Sleef_double_2 Sleef_cinz_sincospid1_u35purec(double);
+double Sleef_finz_expd1_u10purecfma(double);
+double Sleef_cinz_expd1_u10purec(double);
+
+#ifdef __AVX2__
+#include <immintrin.h>
+typedef struct { __m256d x, y; } Sleef___m256d_2;
+Sleef___m256d_2 Sleef_finz_sincospid4_u35avx2(__m256d);
+__m256d Sleef_finz_expd4_u10avx2(__m256d);
+#endif
+
+#ifdef __AVX512F__
+typedef struct { __m512d x, y; } Sleef___m512d_2;
+Sleef___m512d_2 Sleef_finz_sincospid8_u35avx512f(__m512d);
+__m512d Sleef_finz_expd8_u10avx512f(__m512d);
+#endif
+
+#ifdef __aarch64__
+#include <arm_neon.h>
+typedef struct { float64x2_t x, y; } Sleef_float64x2_t_2;
+Sleef_float64x2_t_2 Sleef_finz_sincospid2_u35advsimd(float64x2_t);
+float64x2_t Sleef_finz_expd2_u10advsimd(float64x2_t);
+#endif
+
+#endif
