@@ -72,6 +72,8 @@ posenc_status posenc_attention_reference(const posenc_score_params *params, cons
     if (params == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_attention(q, k, v, out);
+    if (status == POSENC_OK && k->ne[3] != q->ne[3])
+        status = POSENC_ERR_SHAPE;
     if (status != POSENC_OK)
         return status;
     if (probabilities != NULL) {

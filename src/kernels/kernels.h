@@ -135,7 +135,7 @@ typedef struct posenc_place_rows_args {
 } posenc_place_rows_args;
 
 /* y[i] = start[i] + w_0[i] x_0[i] + w_1[i] x_1[i] .., by fma in that order, + residual[i]; start and residual may be
- * NULL: 0. y may be start. */
+ * NULL: 0. y may be start, or one of x if the types are the same. */
 typedef struct posenc_mix_row_args {
     const void *const *x; /* [n_terms] */
     posenc_dtype x_type, y_type;
