@@ -48,7 +48,7 @@ static size_t sums_stride(int64_t v_dim) {
 size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim) {
     if (!posenc_is_attention_dim(head_dim) || !posenc_is_attention_dim(v_dim))
         return 0;
-    return sizeof(float) * (posenc_attention_unit_floats(head_dim) + 2 * UNIT_ROWS * sums_stride(v_dim));
+    return sizeof(float) * (posenc_attention_unit_floats(head_dim, v_dim) + 2 * UNIT_ROWS * sums_stride(v_dim));
 }
 
 /* ---- Calls ---- */
@@ -83,7 +83,8 @@ static posenc_status check_memory(const void *memory) {
 static void run_unit(posenc_attention_unit *u, float *scratch) {
     const posenc_attention_call *call = u->call;
     size_t stride = sums_stride(call->task->v.ne[0]);
-    posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(call->task->q.ne[0]), stride};
+    posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(call->task->q.ne[0], call->task->v.ne[0]),
+                                  stride};
     float *totals = sums.rows + UNIT_ROWS * stride;
     posenc_attention_load_queries(u, scratch);
     for (int64_t pair = 0; pair < u->n; pair++)

@@ -6,6 +6,9 @@
 
 #include "scores.h"
 
+/* The blocks of a view as the halves that they consist of, for checks on memory; other views are as they are. */
+posenc_view posenc_storage_of(const posenc_view *view);
+
 /* The tensors, each alone and with each other, but batches of k and v with that of q: those may be pages. (attention_check.c) */
 posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
                                      const posenc_view *out);
@@ -43,7 +46,7 @@ typedef struct posenc_attention_unit {
     const posenc_attention_call *call;
     int64_t batch, kv_head;
     int64_t first, n;
-    float *queries, *panels, *stage, *scores; /* in the caller's scratch */
+    float *queries, *scores, *side, *panels, *stage; /* in the caller's scratch */
 } posenc_attention_unit;
 
 /* Weighted sums so far: a row for each pair, v_dim sums, then the largest logit and the sum of exponentials. */
@@ -61,7 +64,7 @@ const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_v
 
 /* A unit, its scratch of so many floats, and the queries in it. (attention_unit.c) */
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number);
-size_t posenc_attention_unit_floats(int64_t head_dim);
+size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim);
 void posenc_attention_load_queries(posenc_attention_unit *u, float *scratch);
 posenc_score_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair);
 

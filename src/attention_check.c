@@ -4,13 +4,35 @@
 #include "rope.h"
 #include "view.h"
 
+posenc_view posenc_storage_of(const posenc_view *view) {
+    posenc_view storage = *view;
+    if (view->dtype == POSENC_Q8_0) {
+        storage.dtype = POSENC_F16;
+        storage.ne[0] = view->ne[0] / POSENC_Q8_BLOCK * (POSENC_Q8_BYTES / 2);
+        storage.nb[0] = (int64_t)sizeof(uint16_t);
+    }
+    return storage;
+}
+
+/* Keys or values: blocks too. */
+static posenc_status check_rows(const posenc_view *view) {
+    if (view == NULL || view->dtype != POSENC_Q8_0)
+        return posenc_check_input(view);
+    if (view->ne[0] % POSENC_Q8_BLOCK != 0)
+        return POSENC_ERR_SHAPE;
+    if (view->nb[0] != POSENC_Q8_BYTES && posenc_view_count(view) > 0)
+        return POSENC_ERR_STRIDE;
+    posenc_view storage = posenc_storage_of(view);
+    return posenc_check_input(&storage);
+}
+
 posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
                                      const posenc_view *out) {
     posenc_status status = posenc_check_input(q);
     if (status == POSENC_OK)
-        status = posenc_check_input(k);
+        status = check_rows(k);
     if (status == POSENC_OK)
-        status = posenc_check_input(v);
+        status = check_rows(v);
     if (status == POSENC_OK)
         status = posenc_check_output(out);
     if (status != POSENC_OK)
@@ -20,9 +42,9 @@ posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k,
         return POSENC_ERR_SHAPE;
     if (q->ne[2] > 0 && (k->ne[2] == 0 || q->ne[2] % k->ne[2] != 0))
         return POSENC_ERR_N_HEADS;
-    const posenc_view *inputs[] = {q, k, v};
+    posenc_view inputs[] = {*q, posenc_storage_of(k), posenc_storage_of(v)};
     for (int i = 0; i < 3 && status == POSENC_OK; i++)
-        status = posenc_check_apart(inputs[i], out);
+        status = posenc_check_apart(&inputs[i], out);
     return status;
 }
 
@@ -42,7 +64,8 @@ static posenc_status check_lse(const posenc_attention_task *t) {
 /* Inputs of the score path, and the tensors, lie apart from an output; NULL: there is none. */
 static posenc_status check_inputs_apart(const posenc_attention_task *t, const posenc_view *output) {
     const posenc_score_params *p = t->params;
-    const posenc_view *inputs[] = {&t->q, &t->k, &t->v, p->bias, p->by_query.products, p->by_key.products};
+    posenc_view k = posenc_storage_of(&t->k), v = posenc_storage_of(&t->v);
+    const posenc_view *inputs[] = {&t->q, &k, &v, p->bias, p->by_query.products, p->by_key.products};
     posenc_status status = POSENC_OK;
     for (int i = 0; i < 6 && status == POSENC_OK; i++)
         if (inputs[i] != NULL && output != NULL)

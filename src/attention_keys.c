@@ -13,39 +13,55 @@ const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_v
 }
 
 /* The head's keys as a view for the rotation: [head_dim, 1, n, 1]. */
-static posenc_view as_tokens(const void *rows, const posenc_view *like, int64_t stride, int64_t n) {
+static posenc_view as_tokens(const void *rows, const posenc_view *k, int64_t n) {
     return (posenc_view){
-        .data = (void *)(uintptr_t)rows, /* read only */
-        .dtype = like->dtype,
-        .ne = {like->ne[0], 1, n, 1},
-        .nb = {like->nb[0], stride, stride, stride * n},
+        .data = (void *)(uintptr_t)rows, /* only read */
+        .dtype = k->dtype,
+        .ne = {k->ne[0], 1, n, 1},
+        .nb = {k->nb[0], k->nb[1], k->nb[1], k->nb[1]},
     };
 }
 
-/* n keys that stand one stride apart, as rows of float32, rotated or copied. */
-static void stage(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
-    const posenc_attention_task *task = u->call->task;
-    int64_t dim = task->k.ne[0];
-    if (task->k_rope != NULL) {
-        posenc_rope_table table = *task->k_table;
-        posenc_view x = as_tokens(rows, &task->k, task->k.nb[1], n);
-        posenc_view y = posenc_view_dense(to, POSENC_F32, dim, 1, n, 1);
-        table.cos += j * table.row_stride;
-        table.sin += j * table.row_stride;
-        (void)posenc_rope_apply_table(task->k_rope, &x, &table, &y, POSENC_FORWARD, posenc_all_rows()); /* checked */
-        return;
-    }
+/* n rows of k, as rows of float32. */
+static void widen(const posenc_attention_unit *u, const void *rows, int64_t n, float *to) {
+    const posenc_view *k = &u->call->task->k;
     posenc_convert_args copy = {
         .x = rows,
         .y = to,
-        .x_type = task->k.dtype,
-        .x_stride = (ptrdiff_t)task->k.nb[1],
-        .y_stride = (ptrdiff_t)(dim * (int64_t)sizeof(float)),
+        .x_type = k->dtype,
+        .x_stride = (ptrdiff_t)k->nb[1],
+        .y_stride = (ptrdiff_t)(k->ne[0] * (int64_t)sizeof(float)),
         .factor = 1.0f,
-        .n = (size_t)dim,
+        .n = (size_t)k->ne[0],
         .n_heads = (size_t)n,
     };
     u->call->kernels->convert_rows(&copy);
+}
+
+/* Keys j .. j + n - 1, rotated. */
+static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t j, float *to) {
+    const posenc_attention_task *task = u->call->task;
+    posenc_rope_table table = *task->k_table;
+    table.cos += j * table.row_stride;
+    table.sin += j * table.row_stride;
+    posenc_view y = posenc_view_dense(to, POSENC_F32, x->ne[0], 1, x->ne[2], 1);
+    (void)posenc_rope_apply_table(task->k_rope, x, &table, &y, POSENC_FORWARD, posenc_all_rows()); /* all is checked */
+}
+
+/* Keys j .. j + n - 1, which stand one stride apart, as rows of float32. */
+static void stage(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
+    const posenc_attention_task *task = u->call->task;
+    const posenc_view *k = &task->k;
+    if (task->k_rope == NULL) {
+        widen(u, rows, n, to);
+    } else if (k->dtype == POSENC_Q8_0) {
+        posenc_view wide = posenc_view_dense(u->panels, POSENC_F32, k->ne[0], 1, n, 1); /* nothing is packed yet */
+        widen(u, rows, n, u->panels);
+        rotate(u, &wide, j, to);
+    } else {
+        posenc_view x = as_tokens(rows, k, n);
+        rotate(u, &x, j, to);
+    }
 }
 
 static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype type, int64_t stride, int64_t n,

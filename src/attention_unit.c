@@ -48,15 +48,17 @@ posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call
     };
 }
 
-size_t posenc_attention_unit_floats(int64_t head_dim) {
-    return UNIT_ROWS * posenc_padded(head_dim) + UNIT_ROWS * BLOCK + 2 * POSENC_KEYS_PACKED * (size_t)head_dim;
+size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
+    return UNIT_ROWS * (posenc_padded(head_dim) + BLOCK + posenc_padded(v_dim + 2)) +
+           2 * POSENC_KEYS_PACKED * (size_t)head_dim;
 }
 
 void posenc_attention_load_queries(posenc_attention_unit *u, float *scratch) {
     const posenc_view *q = &u->call->task->q;
     u->queries = scratch;
     u->scores = u->queries + UNIT_ROWS * posenc_padded(q->ne[0]);
-    u->panels = u->scores + UNIT_ROWS * BLOCK;
+    u->side = u->scores + UNIT_ROWS * BLOCK;
+    u->panels = u->side + UNIT_ROWS * posenc_padded(u->call->task->v.ne[0] + 2);
     u->stage = u->panels + POSENC_KEYS_PACKED * (size_t)q->ne[0];
     for (int64_t pair = 0; pair < u->n; pair++) {
         posenc_score_place at = posenc_attention_place(u, pair);
@@ -177,36 +179,48 @@ static void soften(block *b, int64_t pair) {
     state[0] = sum.max;
 }
 
-/* Adds the values of keys begin[pair] .. end[pair] - 1, one run of rows after the other. */
-static void mix(block *b, const int32_t *begin, const int32_t *end) {
+/* The part of keys begin[pair] .. end[pair] - 1 that lies in a run of n rows from key j of the block on. */
+static void cut(const block *b, int pass, int64_t j, int64_t n, int32_t begin[UNIT_ROWS], int32_t end[UNIT_ROWS]) {
+    const int32_t *first = pass == 0 ? b->seen.begin : b->seen.next_begin;
+    const int32_t *last = pass == 0 ? b->seen.end : b->seen.next_end;
+    for (int64_t pair = 0; pair < b->unit->n; pair++) {
+        int64_t from = first[pair] - j, to = last[pair] - j;
+        begin[pair] = (int32_t)(from < 0 ? 0 : from < n ? from : n);
+        end[pair] = (int32_t)(to < 0 ? 0 : to < n ? to : n);
+    }
+}
+
+/* The block's weighted values, joined to the sums so far. Rows that do not stand one stride apart, and keys behind a hole, come
+ * in runs; all but the last leave their sums on the side, so that the runs are one chain. */
+static void mix(const block *b) {
     const posenc_attention_unit *u = b->unit;
     const posenc_view *v = &u->call->task->v;
-    int64_t n;
-    for (int64_t j = (int64_t)b->seen.first; j < (int64_t)b->seen.last; j += n) {
-        n = (int64_t)b->seen.last - j;
-        int32_t run_begin[UNIT_ROWS], run_end[UNIT_ROWS];
-        posenc_attend_rows_args args = {
-            .weights = u->scores + j,
-            .weight_stride = BLOCK,
-            .keep = b->keep,
-            .begin = run_begin,
-            .end = run_end,
-            .rows = posenc_attention_rows(u, v, (int64_t)b->first + j, &n),
-            .rows_type = v->dtype,
-            .row_stride = (ptrdiff_t)v->nb[1],
-            .y = b->sums.rows,
-            .y_stride = b->sums.stride,
-            .dim = (size_t)v->ne[0],
-            .n = (size_t)u->n,
-        };
-        for (int64_t pair = 0; pair < u->n; pair++) {
-            int64_t from = begin[pair] - j, to = end[pair] - j;
-            run_begin[pair] = (int32_t)(from < 0 ? 0 : from < n ? from : n);
-            run_end[pair] = (int32_t)(to < 0 ? 0 : to < n ? to : n);
+    int n_passes = b->seen.has_hole ? 2 : 1, is_first = 1;
+    for (int pass = 0; pass < n_passes; pass++) {
+        int64_t n, last = (int64_t)b->seen.last;
+        for (int64_t j = (int64_t)b->seen.first; j < last; j += n, is_first = 0) {
+            n = last - j;
+            const void *rows = posenc_attention_rows(u, v, (int64_t)b->first + j, &n);
+            int is_last = pass == n_passes - 1 && j + n == last;
+            int32_t begin[UNIT_ROWS], end[UNIT_ROWS];
+            cut(b, pass, j, n, begin, end);
+            posenc_attend_rows_args args = {
+                .weights = u->scores + j,
+                .weight_stride = BLOCK,
+                .from = is_first ? NULL : u->side,
+                .keep = is_last ? b->keep : NULL,
+                .begin = begin,
+                .end = end,
+                .rows = rows,
+                .rows_type = v->dtype,
+                .row_stride = (ptrdiff_t)v->nb[1],
+                .y = is_last ? b->sums.rows : u->side,
+                .y_stride = b->sums.stride,
+                .dim = (size_t)v->ne[0],
+                .n = (size_t)u->n,
+            };
+            u->call->kernels->attend_rows(&args);
         }
-        u->call->kernels->attend_rows(&args);
-        for (int64_t pair = 0; pair < u->n; pair++)
-            b->keep[pair] = 1.0f;
     }
 }
 
@@ -216,9 +230,7 @@ static void attend_block(block *b) {
     multiply(b);
     for (int64_t pair = 0; pair < b->unit->n; pair++)
         soften(b, pair);
-    mix(b, b->seen.begin, b->seen.end);
-    if (b->seen.has_hole)
-        mix(b, b->seen.next_begin, b->seen.next_end);
+    mix(b);
 }
 
 void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums) {

@@ -1,6 +1,7 @@
 /* Attention in parts, with its log-sum-exp, with keys rotated on their way, in pages; results merged: the same bits as the plain
  * call, and sums in double. */
 #include "truth_attention.h"
+#include "truth_half.h"
 #include "truth_rope.h"
 
 #include <math.h>
@@ -10,11 +11,15 @@
 static posenc_attention_task task;
 static truth_tensor lse;
 
-static void open_task(int64_t n_k) {
-    open_attention(n_k);
+static void make_task(void) {
     lse = truth_tensor_random((int64_t[4]){1, s.n_q, s.n_heads, s.n_batch});
     task = (posenc_attention_task){
         .params = &s.params, .q = q.view, .k = k.view, .v = v.view, .out = out.view, .lse = &lse.view};
+}
+
+static void open_task(int64_t n_k) {
+    open_attention(n_k);
+    make_task();
 }
 
 static void close_task(void) {
@@ -333,6 +338,83 @@ static void test_variants(void **state) {
     }
 }
 
+/* ---- Blocks of eight bits ---- */
+
+/* Random blocks for keys or values, dense, and the numbers that they mean as float32. */
+static void new_blocks(truth_tensor *t, posenc_view *blocks) {
+    posenc_view old = t->view;
+    truth_tensor_free(t);
+    *t = truth_tensor_dense(old.ne[0], old.ne[1], old.ne[2], old.ne[3]);
+    size_t n = t->n_elements / POSENC_Q8_BLOCK;
+    unsigned char *memory = malloc(n * POSENC_Q8_BYTES);
+    assert_true(memory != NULL);
+    for (size_t i = 0; i < n; i++) {
+        unsigned char *block = memory + i * POSENC_Q8_BYTES;
+        uint16_t scale = truth_narrow((float)truth_uniform(0.0, LARGEST_V / 128.0), POSENC_F16);
+        memcpy(block, &scale, sizeof scale);
+        for (int c = 0; c < POSENC_Q8_BLOCK; c++) {
+            int64_t number = truth_below(256) - 128;
+            block[2 + c] = (unsigned char)number;
+            ((float *)t->view.data)[i * POSENC_Q8_BLOCK + (size_t)c] = truth_widen(scale, POSENC_F16) * (float)number;
+        }
+    }
+    *blocks = posenc_view_dense(memory, POSENC_Q8_0, old.ne[0], old.ne[1], old.ne[2], old.ne[3]);
+}
+
+/* The same memory as pages of some rows; n_k is a multiple of that. */
+static posenc_view as_pages(const posenc_view *x, int64_t size) {
+    posenc_view pages = *x;
+    pages.ne[1] = size;
+    pages.ne[3] = ((x->ne[3] - 1) * x->ne[2] + 1) * (x->ne[1] / size);
+    pages.nb[3] = size * x->nb[1];
+    return pages;
+}
+
+static void test_blocks(void **state) {
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        int64_t size = 1 + truth_below(70), per = 1 + truth_below(round % 10 ? 300 : SCENE_K - 80) / size;
+        int64_t head_dim = POSENC_Q8_BLOCK * (1 + truth_below(5)), v_dim = POSENC_Q8_BLOCK * (1 + truth_below(5));
+        open_attention_of(size * per, head_dim, v_dim);
+        posenc_view k_blocks, v_blocks;
+        new_blocks(&k, &k_blocks);
+        new_blocks(&v, &v_blocks);
+        make_task();
+        variant x = {.rope = NULL};
+        truth_tensor want = truth_tensor_random_of(out.view.dtype, out.view.ne), turned = {.buffer = NULL};
+        posenc_view keys = k.view;
+        if (round % 2) {
+            add_rotation(&x);
+            turned = rotated_keys(&x);
+            keys = turned.view;
+        }
+        truth_ok(posenc_attention(&s.params, &q.view, &keys, &v.view, &want.view, scratch, posenc_all_rows()));
+        task.k = k_blocks;
+        task.v = v_blocks;
+        int32_t numbers[SCENE_BATCH * SCENE_K];
+        posenc_attention_pages pages = {numbers, per, s.n_k};
+        for (int64_t i = 0; i < s.n_batch * per; i++)
+            numbers[i] = (int32_t)(i / per * k.view.ne[2] * per + i % per);
+        for (int tier = -1; truth_next_tier(&tier);)
+            for (int in_pages = 0; in_pages < 2; in_pages++) {
+                task.k = in_pages ? as_pages(&k_blocks, size) : k_blocks;
+                task.v = in_pages ? as_pages(&v_blocks, size) : v_blocks;
+                task.pages = in_pages ? &pages : NULL;
+                truth_reset(&out);
+                run_task();
+                truth_same_views(&out.view, &want.view, in_pages ? "blocks in pages" : "blocks");
+            }
+        task.pages = NULL;
+        free_variant(&x);
+        free(k_blocks.data);
+        free(v_blocks.data);
+        truth_tensor_free(&want);
+        if (round % 2)
+            truth_tensor_free(&turned);
+        close_task();
+    }
+}
+
 /* ---- Extremes ---- */
 
 /* A million keys that are all one: the mean of the values is that value, in no more scratch than a few keys need. */
@@ -359,7 +441,7 @@ static void test_million_keys(void **state) {
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_ok(posenc_attention_run(&t, memory, posenc_all_rows()));
         for (int c = 0; c < DIM; c++)
-            truth_close((double)result[c], (double)value[c], 4e-5, "mean");
+            truth_close((double)result[c], (double)value[c], 1e-5 * LARGEST_V, "mean");
         truth_close((double)one_lse, -0.5 + log((double)N_K), 1e-5, "lse");
         if (tier == 0)
             memcpy(first, result, sizeof first);
@@ -394,8 +476,8 @@ static void test_nan(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_parts),    truth_test(test_lse),          truth_test(test_merge),
-        truth_test(test_variants), truth_test(test_million_keys), truth_test(test_nan),
+        truth_test(test_parts),  truth_test(test_lse),          truth_test(test_merge), truth_test(test_variants),
+        truth_test(test_blocks), truth_test(test_million_keys), truth_test(test_nan),
     };
     return truth_run(tests);
 }

@@ -18,12 +18,10 @@ static truth_tensor random_tensor(int64_t ne0, int64_t ne1, int64_t ne2, double 
     return t;
 }
 
-void open_attention(int64_t n_k) {
+void open_attention_of(int64_t n_k, int64_t head_dim, int64_t v_dim) {
     scene_open(&s, n_k);
     if (s.params.empty == POSENC_EMPTY_UNIFORM)
         s.params.empty = POSENC_EMPTY_ZEROS;
-    int64_t head_dim = 1 + truth_below(truth_below(3) ? 40 : 200),
-            v_dim = truth_below(2) ? head_dim : 1 + truth_below(150);
     int64_t n_kv_heads = truth_below(2) ? 1 : s.n_heads;
     double size = sqrt(6.0 / sqrt((double)head_dim)); /* scores of a few units */
     q = random_tensor(head_dim, s.n_q, s.n_heads, size);
@@ -32,6 +30,11 @@ void open_attention(int64_t n_k) {
     out = random_tensor(v_dim, s.n_q, s.n_heads, 1.0);
     scratch = malloc(posenc_attention_scratch(head_dim, v_dim));
     assert_true(scratch != NULL);
+}
+
+void open_attention(int64_t n_k) {
+    int64_t head_dim = 1 + truth_below(truth_below(3) ? 40 : 200);
+    open_attention_of(n_k, head_dim, truth_below(2) ? head_dim : 1 + truth_below(150));
 }
 
 void close_attention(void) {

@@ -13,6 +13,7 @@ extern void *scratch; /* of the size that is asked for */
 
 /* Drawn anew, and freed. */
 void open_attention(int64_t n_k);
+void open_attention_of(int64_t n_k, int64_t head_dim, int64_t v_dim);
 void close_attention(void);
 
 /* posenc_attention in one call. */

@@ -44,6 +44,20 @@ void test_half_loads(void **state) {
     }
 }
 
+/* VF numbers of 8 bits, at any byte. */
+void test_byte_loads(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("loads of int8");
+    for (int p = 0; p < N_PLACES; p++)
+        for (int first = -128; first <= 128 - VF; first++) {
+            int8_t *bytes = test_guarded_place(&memory, VF, place(p, 1));
+            for (int k = 0; k < VF; k++)
+                bytes[k] = (int8_t)(first + k);
+            EXPECT_FLOATS(v_load_i8(bytes), (float)(first + k));
+        }
+}
+
 void test_half_widening(void **state) {
     (void)state;
     begin("every f16 and bf16 widened");
@@ -52,6 +66,7 @@ void test_half_widening(void **state) {
         for (int k = 0; k < VF; k++)
             a.at[k] = (uint16_t)(first + (uint32_t)k);
         EXPECT_FLOATS(v_load_f16(a.at), (float)half_value(a.at[k], half_f16));
+        EXPECT_FLOATS(v_set1_f16(&a.at[VF - 1]), (float)half_value(a.at[VF - 1], half_f16));
         EXPECT_FLOATS(v_load_bf16(a.at), (float)half_value(a.at[k], half_bf16));
     }
 }

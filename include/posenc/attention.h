@@ -12,7 +12,8 @@
  *     s = o = 0, for each block that holds a key in sight of the query
  *         m' = max(m, largest logit of the block),  f = exp(m - m')
  *         e_j = exp(l_j - m'),  s = fma(s, f, sum e_j) in the order of softmax.h
- *         o[c] = o[c] f, then o[c] = fma(e_j, v_j[c], o[c]) for each key of the block from the first to the last in sight
+ *         a[c] = fma(e_j, v_j[c], a[c]) for each key of the block from the first to the last in sight, from -0
+ *         o[c] = fma(o[c], f, a[c])
  *     segments in ascending order are joined to m = sink, s = 1 (without a sink -inf, 0) and o = 0
  *         m, s, f, g = posenc_softmax_join of both,  o[c] = fma(g, o_segment[c], o[c] f)
  *     out[c] = o[c] (1 / s), rounded once;  lse = m + ln s in double, rounded once
@@ -22,7 +23,7 @@
  * be finite. Against the exact function: |error| <= 4e-6 max |v| for head_dim <= 256, |l| <= 16 and up to 2^17 keys.
  *
  * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its own
- * scratch (head_dim 128: 350 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a unit is
+ * scratch (head_dim 128: 400 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a unit is
  * cut into parts by segments of keys: posenc_attention_run_parts, and when all are done posenc_attention_join_parts.
  *
  * Example: causal, 8 heads that share 2 of keys and values, one thread; scratch has posenc_attention_scratch(64, 64) bytes
@@ -56,8 +57,8 @@ POSENC_API size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim);
 #define POSENC_MAX_HEAD_DIM 1024
 
 /* q: [head_dim, n_q, n_heads, n_batch]; k: [head_dim, n_k, n_kv_heads, n_batch]; v: [v_dim, n_k, n_kv_heads, n_batch];
- * out: [v_dim, n_q, n_heads, n_batch]; each f32, f16 or bf16. n_kv_heads divides n_heads (POSENC_ERR_N_HEADS). v may be a
- * view into k. out overlaps nothing. units: which of the units to compute. scratch needs the alignment of a float. */
+ * out: [v_dim, n_q, n_heads, n_batch]; each f32, f16 or bf16, k and v also Q8_0 (types.h). n_kv_heads divides n_heads
+ * (POSENC_ERR_N_HEADS). v may be a view into k. out overlaps nothing. units: which of the units to compute. scratch needs the alignment of a float. */
 POSENC_API posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
                                           const posenc_view *v, const posenc_view *out, void *scratch,
                                           posenc_rows units);
@@ -131,7 +132,7 @@ POSENC_API posenc_status posenc_attention_merge(const posenc_attention_result *a
 /* The same as a reference, plain and slow, for tests and examples: dot products and P V are summed in double in ascending
  * order and rounded once. It allocates the probabilities, unless they are asked for: f32 [n_k, n_q, n_heads, n_batch], which
  * overlap nothing. q: [head_dim, n_q, n_heads, n_batch]; k: [head_dim, n_k, n_kv_heads, n_batch]; v: [v_dim, n_k, n_kv_heads, n_batch];
- * out: [v_dim, n_q, n_heads, n_batch]; each f32, f16 or bf16. */
+ * out: [v_dim, n_q, n_heads, n_batch]; types as above. */
 POSENC_API posenc_status posenc_attention_reference(const posenc_score_params *params, const posenc_view *q,
                                                     const posenc_view *k, const posenc_view *v, const posenc_view *out,
                                                     const posenc_view *probabilities);

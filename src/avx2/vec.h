@@ -101,6 +101,10 @@ V_INLINE void v_store_f16(uint16_t *p, vf a) {
 V_INLINE void v_store_f16_n(uint16_t *p, vf a, size_t n) {
     v_store_16_n_(p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT), n);
 }
+V_INLINE vf v_set1_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_set1_epi16((short)*p)); }
+V_INLINE vf v_load_i8(const int8_t *p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
 V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm_loadu_si128((const __m128i *)(const void *)p)); }
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm_storeu_si128((__m128i *)(void *)p, v_to_bf16_(a)); }

@@ -46,6 +46,7 @@ void VARIANT(pack_rows)(const posenc_pack_rows_args *args) {
     switch (a.rows_type) {
     case POSENC_F16: pack_typed(&a, POSENC_F16); break;
     case POSENC_BF16: pack_typed(&a, POSENC_BF16); break;
+    case POSENC_Q8_0: pack_typed(&a, POSENC_Q8_0); break;
     default: pack_typed(&a, POSENC_F32);
     }
 }

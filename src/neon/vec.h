@@ -97,6 +97,12 @@ V_INLINE vf v_load_f16(const uint16_t *p) { return v_from_f16_(vld1_u16(p)); }
 V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return v_from_f16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_f16(uint16_t *p, vf a) { vst1_u16(p, v_to_f16_(a)); }
 V_INLINE void v_store_f16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_f16_(a), n); }
+V_INLINE vf v_set1_f16(const uint16_t *p) { return v_from_f16_(vdup_n_u16(*p)); }
+V_INLINE vf v_load_i8(const int8_t *p) {
+    uint32_t lanes;
+    memcpy(&lanes, p, sizeof lanes);
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(lanes)))));
+}
 V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(vld1_u16(p)); }
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { vst1_u16(p, v_to_bf16_(a)); }
