@@ -357,7 +357,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),       cmocka_unit_test(test_conversions),
     cmocka_unit_test(test_sincospi),      cmocka_unit_test(test_exp),           cmocka_unit_test(test_half_loads),
     cmocka_unit_test(test_half_stores),   cmocka_unit_test(test_half_widening), cmocka_unit_test(test_half_rounding),
-    cmocka_unit_test(test_integer_loads), cmocka_unit_test(test_byte_loads),
+    cmocka_unit_test(test_integer_loads), cmocka_unit_test(test_byte_loads),    cmocka_unit_test(test_transposition),
 };
 
 const vec_tests POSENC_PASTE(vec_tests, _, POSENC_VARIANT) = {tests, sizeof tests / sizeof tests[0]};

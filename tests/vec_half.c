@@ -58,6 +58,28 @@ void test_byte_loads(void **state) {
         }
 }
 
+/* 8 halves of VF rows at any stride: rows of a dense table, of one with room between, and backwards. */
+void test_transposition(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("transposition of numbers of 16 bits");
+    for (int p = 0; p < N_PLACES; p++)
+        for (int stride = 8; stride <= 11; stride++)
+            for (int sign = -1; sign <= 1; sign += 2) {
+                size_t n = (size_t)((VF - 1) * stride + 8);
+                uint16_t *table = test_guarded_place(&memory, n * 2, place(p, 2)), out[8 * VF];
+                for (size_t i = 0; i < n; i++)
+                    table[i] = (uint16_t)test_random();
+                uint16_t *first = sign < 0 ? table + (VF - 1) * stride : table;
+                v_transpose_16(first, (ptrdiff_t)(2 * sign * stride), out);
+                for (int c = 0; c < 8; c++)
+                    for (int t = 0; t < VF; t++)
+                        if (out[c * VF + t] != first[sign * t * stride + c])
+                            test_fail("number %d of row %d", c, t);
+                test_count(sizeof out / sizeof out[0]);
+            }
+}
+
 void test_half_widening(void **state) {
     (void)state;
     begin("every f16 and bf16 widened");

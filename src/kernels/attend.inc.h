@@ -101,7 +101,15 @@ V_INLINE void attend_typed(const posenc_attend_rows_args *a, const posenc_dtype 
     size_t i = 0;
     for (; i + ATTEND_SUMS <= a->n; i += ATTEND_SUMS)
         attend_channels(a, i, ATTEND_SUMS, ATTEND_VECTORS, type);
-    for (; i < a->n; i++)
+    if (i + 4 <= a->n) {
+        attend_channels(a, i, 4, ATTEND_VECTORS, type);
+        i += 4;
+    }
+    if (i + 2 <= a->n) {
+        attend_channels(a, i, 2, 2 * ATTEND_VECTORS, type);
+        i += 2;
+    }
+    if (i < a->n)
         attend_channels(a, i, 1, ATTEND_WIDE, type);
 }
 
