@@ -20,7 +20,8 @@
  *
  * Keys out of sight by position, lengths or documents are skipped, whatever k and v hold there; a block, or a panel of 32
  * keys, that no query of a unit sees is not touched. Keys hidden by bytes or by a bias of -inf get e_j = 0, and their v must
- * be finite. Against the exact function: |error| <= 4e-6 max |v| for head_dim <= 256, |l| <= 16 and up to 2^17 keys.
+ * be finite. Against the exact function, for head_dim <= 256, |l| <= 16 and up to 2^20 keys: |error| <= 4e-6 max |v|, or 1e-5 where
+ * many keys weigh alike and hold nearly the same, so that all roundings go one way; |error of lse| <= 4e-6 + 2^-24 |lse|.
  *
  * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its own
  * scratch (head_dim 128: 400 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a unit is
