@@ -153,7 +153,9 @@ static void multiply(const block *b) {
             .n_x = (size_t)u->n,
             .n_rows = left < POSENC_KEYS_PACKED ? left : POSENC_KEYS_PACKED,
         };
-        posenc_attention_pack(u, (int64_t)(b->first + j), (int64_t)dot.n_rows);
+        int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows, next = (int64_t)left - n;
+        posenc_attention_pack(u, first, n);
+        posenc_attention_prefetch(u, first + n, next < POSENC_KEYS_PACKED ? next : POSENC_KEYS_PACKED);
         u->call->kernels->dot_rows(&dot);
     }
 }
