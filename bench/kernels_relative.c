@@ -137,17 +137,14 @@ static void open_attend(bench_job *base) {
     kernel_job *job = kernel_start(base, DOT_X * DOT_DIM, (DOT_X + DOT_DIM) * sizeof(float));
     job->weight = bench_floats(base, DOT_X * job->n);
     job->table = bench_floats(base, job->n * DOT_DIM);
-    float *keep = bench_floats(base, DOT_X);
     int32_t *begin = bench_alloc(base, DOT_X * sizeof *begin), *end = bench_alloc(base, DOT_X * sizeof *end);
     for (int i = 0; i < DOT_X; i++) {
-        keep[i] = 0.0f;
         begin[i] = 0;
         end[i] = (int32_t)job->n;
     }
     job->args.attend_rows = (posenc_attend_rows_args){
         .weights = job->weight,
         .weight_stride = job->n,
-        .keep = keep,
         .begin = begin,
         .end = end,
         .rows = job->table,

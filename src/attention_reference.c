@@ -15,9 +15,9 @@ static posenc_status check_probabilities(const posenc_view *p, const posenc_view
         return status;
     if (p->ne[0] != k->ne[1] || p->ne[1] != q->ne[1] || p->ne[2] != q->ne[2] || p->ne[3] != q->ne[3])
         return POSENC_ERR_SHAPE;
-    const posenc_view *others[] = {q, k, v, out};
+    posenc_view others[] = {*q, posenc_storage_of(k), posenc_storage_of(v), *out};
     for (int i = 0; i < 4 && status == POSENC_OK; i++)
-        status = posenc_check_apart(others[i], p);
+        status = posenc_check_apart(&others[i], p);
     return status;
 }
 
@@ -72,6 +72,8 @@ posenc_status posenc_attention_reference(const posenc_score_params *params, cons
     if (params == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_attention(q, k, v, out);
+    if (status == POSENC_OK && k->ne[3] != q->ne[3])
+        status = POSENC_ERR_SHAPE;
     if (status != POSENC_OK)
         return status;
     if (probabilities != NULL) {

@@ -25,8 +25,7 @@ const char *posenc_status_string(posenc_status status) {
         return "the sections or the number of axes do not fit the kind of axes, or do not add up to n_rot/2";
     case POSENC_ERR_BASE: return "base or min_timescale is not finite or not in its range";
     case POSENC_ERR_FREQUENCY: return "a frequency is not finite or exceeds POSENC_MAX_FREQUENCY";
-    case POSENC_ERR_SCALING:
-        return "a number of the frequency scaling is missing, not finite, or not in its range";
+    case POSENC_ERR_SCALING: return "a number of the frequency scaling is missing, not finite, or not in its range";
     case POSENC_ERR_CONTEXT:
         return "a length in tokens that the frequency scaling needs is missing, or not in its range";
     case POSENC_ERR_FACTORS:
@@ -45,8 +44,11 @@ const char *posenc_status_string(posenc_status status) {
 
 posenc_view posenc_view_dense(void *data, posenc_dtype dtype, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
     posenc_view view = {data, dtype, {ne0, ne1, ne2, ne3}, {0, 0, 0, 0}};
-    view.nb[0] = posenc_dtype_size(dtype);
-    for (int i = 1; i < 4; i++) /* unsigned: extents that no call accepts must not overflow here */
-        view.nb[i] = (int64_t)((uint64_t)view.nb[i - 1] * (uint64_t)view.ne[i - 1]);
+    int is_blocks = dtype == POSENC_Q8_0;
+    view.nb[0] = is_blocks ? POSENC_Q8_BYTES : posenc_dtype_size(dtype);
+    for (int i = 1; i < 4; i++) { /* unsigned: extents that no call accepts must not overflow here */
+        int64_t n = is_blocks && i == 1 ? ne0 / POSENC_Q8_BLOCK : view.ne[i - 1];
+        view.nb[i] = (int64_t)((uint64_t)view.nb[i - 1] * (uint64_t)n);
+    }
     return view;
 }

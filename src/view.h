@@ -4,7 +4,7 @@
 
 #include <posenc/types.h>
 
-/* Size of one element; 0 for a type that does not exist. */
+/* Size of one element; 0 for a type that does not exist, or that has blocks for elements. */
 int64_t posenc_dtype_size(posenc_dtype dtype);
 
 /* A view that is read: type, extents, nb[0], alignment. A view without elements may have data NULL. */

@@ -55,12 +55,21 @@ size_t element_size(element_type type) {
     return sizes[type];
 }
 
+element_type element_of(posenc_dtype type) {
+    return type == POSENC_Q8_0 ? ELEMENT_F16 : (element_type)type;
+}
+
+size_t element_count(size_t n, posenc_dtype type) {
+    return type == POSENC_Q8_0 ? n / POSENC_Q8_BLOCK * (POSENC_Q8_BYTES / 2) : n;
+}
+
 ptrdiff_t element_bytes(ptrdiff_t elements, posenc_dtype type) {
-    return elements * (ptrdiff_t)element_size((element_type)type);
+    return elements * (ptrdiff_t)element_size(element_of(type));
 }
 
 const char *element_name(posenc_dtype type) {
-    static const char *const names[] = {[POSENC_F32] = "f32", [POSENC_F16] = "f16", [POSENC_BF16] = "bf16"};
+    static const char *const names[] = {
+        [POSENC_F32] = "f32", [POSENC_F16] = "f16", [POSENC_BF16] = "bf16", [POSENC_Q8_0] = "q8_0"};
     return names[type];
 }
 

@@ -24,7 +24,11 @@ typedef enum element_type {
 
 size_t element_size(element_type type);
 
-/* A stride in bytes, and the name, of a storage type. */
+/* How a row of n elements of a storage type lies in a buffer, and how many there are; blocks of Q8_0 lie there as halves. */
+element_type element_of(posenc_dtype type);
+size_t element_count(size_t n, posenc_dtype type);
+
+/* A stride of such elements in bytes, and the name of a storage type. */
 ptrdiff_t element_bytes(ptrdiff_t elements, posenc_dtype type);
 const char *element_name(posenc_dtype type);
 

@@ -1,6 +1,18 @@
 /* Sweeps of the kernels behind fused attention: packing rows into panels, weighting rows. */
 #include "kernel_call.h"
 
+/* Rows of any storage type; the stride is in elements of the buffer. */
+static void describe_rows(kernel_call *call, posenc_dtype type, size_t n_rows, ptrdiff_t stride, size_t dim) {
+    size_t width = element_count(dim, type);
+    operand *rows = call_operand(call, "rows", OPERAND_IN, element_of(type), rows_extent(n_rows, stride, width));
+    operand_rows(rows, n_rows, stride, 0, width, 1);
+}
+
+/* One type after the other; Q8_0 for whole blocks. */
+static posenc_dtype type_of(size_t which, size_t dim) {
+    return dim % POSENC_Q8_BLOCK == 0 && dim > 0 ? (posenc_dtype)(which % 4) : (posenc_dtype)(which % 3);
+}
+
 /* ---- pack_rows ---- */
 
 typedef struct pack_shape {
@@ -31,9 +43,7 @@ static void check_pack(kernel_call *call, const posenc_kernels *variant, const p
                    test_fill_name(fill)))
         return;
     call_begin(call, run_pack, s);
-    operand *rows =
-        call_operand(call, "rows", OPERAND_IN, (element_type)s->type, rows_extent(s->n_rows, s->stride, s->dim));
-    operand_rows(rows, s->n_rows, s->stride, 0, s->dim, 1);
+    describe_rows(call, s->type, s->n_rows, s->stride, s->dim);
     operand_row(call_operand(call, "panels", OPERAND_OUT, ELEMENT_F32, panels_size(s)), 0, panels_size(s), 1);
     call_fill(call, fill);
     call_check(call, variant, FEW_PLACES);
@@ -45,10 +55,9 @@ void sweep_pack_rows(const posenc_kernels *variant) {
     size_t which = 0;
     for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
         for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++, which++) {
-            pack_shape s = {.type = (posenc_dtype)(which % 3), .dim = test_sizes[i], .n_rows = counts[k]};
-            s.stride = which / 3 % 3 == 0   ? (ptrdiff_t)s.dim
-                       : which / 3 % 3 == 1 ? (ptrdiff_t)s.dim + 3
-                                            : -(ptrdiff_t)s.dim - 1;
+            pack_shape s = {.type = type_of(which, test_sizes[i]), .dim = test_sizes[i], .n_rows = counts[k]};
+            ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
+            s.stride = which / 3 % 3 == 0 ? width : which / 3 % 3 == 1 ? width + 3 : -width - 1;
             check_pack(&call, variant, &s, (test_fill)(which % FILL_COUNT));
         }
 }
@@ -62,16 +71,19 @@ typedef struct attend_shape {
     size_t dim, n, n_rows;
     ptrdiff_t stride;
     int32_t begin[MAX_SUMS], end[MAX_SUMS];
+    enum { FROM_NOTHING, FROM_OTHERS, FROM_Y } from;
+    int keeps;
 } attend_shape;
 
-enum { WEIGHTS, KEEP, ROWS, Y };
+enum { WEIGHTS, KEEP, ROWS, Y, FROM };
 
 static void run_attend(const posenc_kernels *kernels, const kernel_call *call) {
     const attend_shape *s = call->shape;
     posenc_attend_rows_args args = {
         .weights = call_data(call, WEIGHTS, 0),
         .weight_stride = s->n_rows,
-        .keep = call_data(call, KEEP, 0),
+        .from = s->from == FROM_NOTHING ? NULL : call_data(call, s->from == FROM_Y ? Y : FROM, 0),
+        .keep = s->keeps ? call_data(call, KEEP, 0) : NULL,
         .begin = s->begin,
         .end = s->end,
         .rows = call_data(call, ROWS, rows_origin(s->n_rows, s->stride)),
@@ -86,18 +98,18 @@ static void run_attend(const posenc_kernels *kernels, const kernel_call *call) {
 }
 
 static void check_attend(kernel_call *call, const posenc_kernels *variant, const attend_shape *s, test_fill fill) {
-    if (!test_case("attend_rows %s dim=%zu n=%zu n_rows=%zu stride=%td %s", element_name(s->type), s->dim, s->n, s->n_rows,
-                   s->stride, test_fill_name(fill)))
+    if (!test_case("attend_rows %s dim=%zu n=%zu n_rows=%zu stride=%td from %d%s %s", element_name(s->type), s->dim,
+                   s->n, s->n_rows, s->stride, s->from, s->keeps ? " keeps" : "", test_fill_name(fill)))
         return;
     call_begin(call, run_attend, s);
     operand_row(call_operand(call, "weights", OPERAND_IN, ELEMENT_F32, s->n * s->n_rows), 0, s->n * s->n_rows, 1);
     operand_row(call_operand(call, "keep", OPERAND_IN, ELEMENT_F32, s->n), 0, s->n, 1);
-    operand *rows =
-        call_operand(call, "rows", OPERAND_IN, (element_type)s->type, rows_extent(s->n_rows, s->stride, s->dim));
-    operand_rows(rows, s->n_rows, s->stride, 0, s->dim, 1);
+    describe_rows(call, s->type, s->n_rows, s->stride, s->dim);
     ptrdiff_t y_stride = (ptrdiff_t)s->dim + 2;
     operand *y = call_operand(call, "y", OPERAND_IN_OUT, ELEMENT_F32, rows_extent(s->n, y_stride, s->dim));
     operand_rows(y, s->n, y_stride, 0, s->dim, 1);
+    operand *from = call_operand(call, "from", OPERAND_IN, ELEMENT_F32, rows_extent(s->n, y_stride, s->dim));
+    operand_rows(from, s->n, y_stride, 0, s->dim, 1);
     call_fill(call, fill);
     call_check(call, variant, FEW_PLACES);
 }
@@ -121,9 +133,12 @@ void sweep_attend_rows(const posenc_kernels *variant) {
     size_t which = 0;
     for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
         for (size_t k = 0; k < 8; k++, which++) {
-            attend_shape s = {.type = (posenc_dtype)(which % 3), .dim = test_sizes[i], .n = sums[(which / 3) % 8]};
+            attend_shape s = {.type = type_of(which, test_sizes[i]), .dim = test_sizes[i], .n = sums[(which / 3) % 8]};
+            ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
             s.n_rows = rows[(which / 2) % 6];
-            s.stride = which / 5 % 2 ? (ptrdiff_t)s.dim + 3 : -(ptrdiff_t)s.dim - 1;
+            s.stride = which / 5 % 2 ? width + 3 : -width - 1;
+            s.from = which % 5 == 0 ? FROM_Y : which % 5 < 3 ? FROM_OTHERS : FROM_NOTHING;
+            s.keeps = which % 7 > 2;
             set_ranges(&s, which / 4);
             check_attend(&call, variant, &s, (test_fill)(which % FILL_COUNT));
         }

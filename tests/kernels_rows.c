@@ -6,8 +6,9 @@
 
 static void rows_operand(kernel_call *call, const char *name, operand_role role, posenc_dtype type, size_t n_rows,
                          ptrdiff_t stride, size_t n) {
-    operand *o = call_operand(call, name, role, (element_type)type, rows_extent(n_rows, stride, n));
-    operand_rows(o, n_rows, stride, 0, n, 1);
+    size_t width = element_count(n, type);
+    operand *o = call_operand(call, name, role, element_of(type), rows_extent(n_rows, stride, width));
+    operand_rows(o, n_rows, stride, 0, width, 1);
 }
 
 /* ---- rms_factors ---- */
@@ -75,7 +76,8 @@ static ptrdiff_t stride_of(size_t which, size_t n) {
 
 void sweep_rms_factors(const posenc_kernels *variant) {
     static kernel_call call;
-    static const size_t head_counts[] = {0, 1, 2, 3, 7, 16, 19, 5, 33, 8, 4}; /* heads are the lanes of the last steps */
+    static const size_t head_counts[] = {0,  1, 2,  3, 7, 16,
+                                         19, 5, 33, 8, 4}; /* heads are the lanes of the last steps */
     static const float epsilons[] = {1e-6f, 0.0f, 1e-5f, 0x1p-149f, 1.0f, FLT_MAX};
     for (int type = POSENC_F32; type <= POSENC_BF16; type++)
         for (size_t i = 0, which = 0; i < test_n_sizes; i++)
@@ -176,7 +178,21 @@ static void sweep_conversion(const posenc_kernels *variant, posenc_dtype x_type,
     }
 }
 
+/* Blocks, which become float32 only, without a norm. */
+static void sweep_blocks(const posenc_kernels *variant) {
+    static kernel_call call;
+    for (size_t i = 0, which = 0; i < test_n_sizes; i++)
+        for (size_t k = 0; k < 6 && test_sizes[i] % POSENC_Q8_BLOCK == 0; k++, which++) {
+            convert_shape s = {.x_type = POSENC_Q8_0, .y_type = POSENC_F32, .n = test_sizes[i], .factor = 1.0f};
+            s.n_heads = test_counts[which % test_n_counts];
+            s.x_stride = stride_of(which, element_count(s.n, POSENC_Q8_0));
+            s.y_stride = (ptrdiff_t)s.n + (ptrdiff_t)(which % 3) * 5;
+            check_convert(&call, variant, &s, k % 2 ? FILL_HOSTILE : FILL_ORDINARY);
+        }
+}
+
 void sweep_convert_rows(const posenc_kernels *variant) {
+    sweep_blocks(variant);
     for (int x_type = POSENC_F32; x_type <= POSENC_BF16; x_type++)
         for (int y_type = POSENC_F32; y_type <= POSENC_BF16; y_type++)
             sweep_conversion(variant, (posenc_dtype)x_type, (posenc_dtype)y_type);

@@ -1,55 +1,8 @@
 /* Fused attention (attention.h) with everything that posenc_score_params may hold: against the reference, and the same bits
  * however it is called. */
-#include "truth_scene.h"
+#include "truth_attention.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-static scene s;
-static truth_tensor q, k, v, out;
-static void *scratch;
-static double largest_v;
-
-static truth_tensor random_tensor(int64_t ne0, int64_t ne1, int64_t ne2, double size) {
-    truth_tensor t = truth_tensor_random_of((posenc_dtype)truth_below(3), (int64_t[4]){ne0, ne1, ne2, s.n_batch});
-    truth_tensor source = truth_tensor_random(t.view.ne);
-    TRUTH_EACH(&source.view, i0, i1, i2, i3)
-    *truth_at(&source.view, i0, i1, i2, i3) = (float)truth_uniform(-size, size);
-    truth_convert(&source.view, &t.view);
-    truth_tensor_free(&source);
-    truth_mark(&t);
-    return t;
-}
-
-static void open_attention(int64_t n_k) {
-    scene_open(&s, n_k);
-    if (s.params.empty == POSENC_EMPTY_UNIFORM)
-        s.params.empty = POSENC_EMPTY_ZEROS;
-    int64_t head_dim = 1 + truth_below(truth_below(3) ? 40 : 200),
-            v_dim = truth_below(2) ? head_dim : 1 + truth_below(150);
-    int64_t n_kv_heads = truth_below(2) ? 1 : s.n_heads;
-    double size = sqrt(6.0 / sqrt((double)head_dim)); /* scores of a few units */
-    largest_v = 2.0;
-    q = random_tensor(head_dim, s.n_q, s.n_heads, size);
-    k = random_tensor(head_dim, n_k, n_kv_heads, size);
-    v = random_tensor(v_dim, n_k, n_kv_heads, largest_v);
-    out = random_tensor(v_dim, s.n_q, s.n_heads, 1.0);
-    scratch = malloc(posenc_attention_scratch(head_dim, v_dim));
-    assert_true(scratch != NULL);
-}
-
-static void close_attention(void) {
-    truth_tensor_free(&q);
-    truth_tensor_free(&k);
-    truth_tensor_free(&v);
-    truth_tensor_free(&out);
-    scene_close(&s);
-    free(scratch);
-}
-
-static void attend(const posenc_view *to) {
-    truth_ok(posenc_attention(&s.params, &q.view, &k.view, &v.view, to, scratch, posenc_all_rows()));
-}
 
 static double rounding(posenc_dtype type) {
     return type == POSENC_F32 ? 0.0 : type == POSENC_F16 ? 0x1p-10 : 0x1p-7; /* of numbers below 2 */
@@ -71,7 +24,7 @@ static void test_against_reference(void **state) {
                        expected = (double)*truth_at(&want.view, c, i, h, b);
                 if (s.params.empty == POSENC_EMPTY_NAN && isnan(got))
                     continue; /* the reference leaves zeros there */
-                double bound = 4e-6 * largest_v + rounding(out.view.dtype);
+                double bound = 4e-6 * LARGEST_V + rounding(out.view.dtype);
                 truth_close(got, expected, bound, "channel %lld of query %lld, head %lld", (long long)c, (long long)i,
                             (long long)h);
                 worst = out.view.dtype == POSENC_F32 ? fmax(worst, fabs(got - expected) / bound) : worst;

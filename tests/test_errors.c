@@ -331,6 +331,7 @@ int main(void) {
         ROWS(test_relative_tables), ROWS(test_relative_lines),
         ROWS(test_fire_params),     ROWS(test_cope_params),
         ROWS(test_attention_params),
+        ROWS(test_attention_tasks),
         ROWS(test_analysis_of_rows), ROWS(test_analysis_of_frequencies),
         ROWS(test_costs),
         ROWS(test_lines),           ROWS(test_line_parameters),

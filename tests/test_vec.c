@@ -258,7 +258,8 @@ static void test_integer_loads(void **state) {
             uint8_t bytes[VF];
             for (int k = 0; k < VF; k++) {
                 bytes[k] = (uint8_t)test_random();
-                index.at[k] = k < n ? (int32_t)(test_random() % (unsigned)n) : 1 << 30; /* far outside: not to be followed */
+                index.at[k] =
+                    k < n ? (int32_t)(test_random() % (unsigned)n) : 1 << 30; /* far outside: not to be followed */
             }
             test_case_detail("n=%d place %d", n, p);
             size_t size = (size_t)n * sizeof(int32_t);
@@ -356,7 +357,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),       cmocka_unit_test(test_conversions),
     cmocka_unit_test(test_sincospi),      cmocka_unit_test(test_exp),           cmocka_unit_test(test_half_loads),
     cmocka_unit_test(test_half_stores),   cmocka_unit_test(test_half_widening), cmocka_unit_test(test_half_rounding),
-    cmocka_unit_test(test_integer_loads),
+    cmocka_unit_test(test_integer_loads), cmocka_unit_test(test_byte_loads),    cmocka_unit_test(test_transposition),
 };
 
 const vec_tests POSENC_PASTE(vec_tests, _, POSENC_VARIANT) = {tests, sizeof tests / sizeof tests[0]};

@@ -187,7 +187,9 @@ void test_score_lines(void **state) {
     REFUSED(POSENC_ERR_SHAPE, bias = &bias);
     bias.data = NULL;
     REFUSED(POSENC_ERR_NULL, bias = &bias);
-    bias.dtype = (posenc_dtype)3;
+    bias.dtype = POSENC_Q8_0;
+    REFUSED(POSENC_ERR_DTYPE, bias = &bias);
+    bias.dtype = (posenc_dtype)4;
     REFUSED(POSENC_ERR_DTYPE, bias = &bias);
     bias.data = out;
     REFUSED(POSENC_ERR_OVERLAP, bias = &bias);

@@ -5,7 +5,7 @@
 #include "truth.h"
 #include "truth_view.h"
 
-enum { SCENE_K = 2100, SCENE_Q = 6, SCENE_HEADS = 4, SCENE_BATCH = 2, SCENE_ROWS = 7, SCENE_OFFSETS = 2 * 4096 };
+enum { SCENE_K = 9000, SCENE_Q = 6, SCENE_HEADS = 4, SCENE_BATCH = 2, SCENE_ROWS = 7, SCENE_OFFSETS = 2 * 10000 };
 
 /* Everything a call may be given; what it is given, params says. */
 typedef struct scene {

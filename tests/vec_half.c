@@ -44,6 +44,42 @@ void test_half_loads(void **state) {
     }
 }
 
+/* VF numbers of 8 bits, at any byte. */
+void test_byte_loads(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("loads of int8");
+    for (int p = 0; p < N_PLACES; p++)
+        for (int first = -128; first <= 128 - VF; first++) {
+            int8_t *bytes = test_guarded_place(&memory, VF, place(p, 1));
+            for (int k = 0; k < VF; k++)
+                bytes[k] = (int8_t)(first + k);
+            EXPECT_FLOATS(v_load_i8(bytes), (float)(first + k));
+        }
+}
+
+/* 8 halves of VF rows at any stride: rows of a dense table, of one with room between, and backwards. */
+void test_transposition(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("transposition of numbers of 16 bits");
+    for (int p = 0; p < N_PLACES; p++)
+        for (int stride = 8; stride <= 11; stride++)
+            for (int sign = -1; sign <= 1; sign += 2) {
+                size_t n = (size_t)((VF - 1) * stride + 8);
+                uint16_t *table = test_guarded_place(&memory, n * 2, place(p, 2)), out[8 * VF];
+                for (size_t i = 0; i < n; i++)
+                    table[i] = (uint16_t)test_random();
+                uint16_t *first = sign < 0 ? table + (VF - 1) * stride : table;
+                v_transpose_16(first, (ptrdiff_t)(2 * sign * stride), out);
+                for (int c = 0; c < 8; c++)
+                    for (int t = 0; t < VF; t++)
+                        if (out[c * VF + t] != first[sign * t * stride + c])
+                            test_fail("number %d of row %d", c, t);
+                test_count(sizeof out / sizeof out[0]);
+            }
+}
+
 void test_half_widening(void **state) {
     (void)state;
     begin("every f16 and bf16 widened");
@@ -52,6 +88,7 @@ void test_half_widening(void **state) {
         for (int k = 0; k < VF; k++)
             a.at[k] = (uint16_t)(first + (uint32_t)k);
         EXPECT_FLOATS(v_load_f16(a.at), (float)half_value(a.at[k], half_f16));
+        EXPECT_FLOATS(v_set1_f16(&a.at[VF - 1]), (float)half_value(a.at[VF - 1], half_f16));
         EXPECT_FLOATS(v_load_bf16(a.at), (float)half_value(a.at[k], half_bf16));
     }
 }

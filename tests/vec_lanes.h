@@ -110,7 +110,9 @@ static inline test_placement place(int p, size_t element) {
 }
 
 /* Tests in vec_half.c. */
+void test_byte_loads(void **state);
 void test_half_loads(void **state);
+void test_transposition(void **state);
 void test_half_stores(void **state);
 void test_half_widening(void **state);
 void test_half_rounding(void **state);

@@ -105,7 +105,7 @@ void attend_rows_case(variant_check *check, const variant_case *at) {
     posenc_attend_rows_args args = {
         .weights = room.weight,
         .weight_stride = MOST_ROWS,
-        .keep = room.cos_row,
+        .keep = at->choices & 1 << 13 ? room.cos_row : NULL,
         .begin = begin,
         .end = end,
         .rows = (const char *)room.x + at->offset * (type == POSENC_F32 ? 4 : 2),

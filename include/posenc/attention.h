@@ -3,23 +3,29 @@
  *     O = P V,   P = posenc_softmax(params, Q K^T)
  *
  * with everything that posenc_score_params can say but POSENC_EMPTY_UNIFORM. Query head h uses head h / (n_heads / n_kv_heads)
- * of k and v. Encodings of q and k (rotary, additive) are the caller's, before the call.
+ * of k and v. Encodings of q and k (rotary, additive) are the caller's, before the call; or k is rotated on its way, below.
  *
  * The order of the arithmetic is part of the result, and the same for prefill, decode, any batch, split and instruction set:
  *
  *     x_ij = chain of fma over the channels, ascending, from 0, in float32
- *     keys are taken in blocks of 512, counted from key 0; for each block that holds a key in sight of the query
- *         m' = max(m, largest logit of the block),  f = exp(m - m')           m starts at the sink, or -inf
- *         e_j = exp(l_j - m'),  s = fma(s, f, sum e_j) in the order of softmax.h     s starts at 1 with a sink, or 0
- *         o[c] = o[c] f, then o[c] = fma(e_j, v_j[c], o[c]) for each key of the block from the first to the last in sight
- *     out[c] = o[c] (1 / s), rounded once
+ *     keys are taken in segments of 4096 and these in blocks of 512, counted from key 0. In each segment, from m = -inf and
+ *     s = o = 0, for each block that holds a key in sight of the query
+ *         m' = max(m, largest logit of the block),  f = exp(m - m')
+ *         e_j = exp(l_j - m'),  s = fma(s, f, sum e_j) in the order of softmax.h
+ *         a[c] = fma(e_j, v_j[c], a[c]) for each key of the block from the first to the last in sight, from -0
+ *         o[c] = fma(o[c], f, a[c])
+ *     segments in ascending order are joined to m = sink, s = 1 (without a sink -inf, 0) and o = 0
+ *         m, s, f, g = posenc_softmax_join of both,  o[c] = fma(g, o_segment[c], o[c] f)
+ *     out[c] = o[c] (1 / s), rounded once;  lse = m + ln s in double, rounded once
  *
  * Keys out of sight by position, lengths or documents are skipped, whatever k and v hold there; a block, or a panel of 32
  * keys, that no query of a unit sees is not touched. Keys hidden by bytes or by a bias of -inf get e_j = 0, and their v must
- * be finite. Against the exact function: |error| <= 4e-6 max |v| for head_dim <= 256, |l| <= 16 and up to 2^17 keys.
+ * be finite. Against the exact function, for head_dim <= 256, |l| <= 16 and up to 2^20 keys: |error| <= 4e-6 max |v|, or 1e-5 where
+ * many keys weigh alike and hold nearly the same, so that all roundings go one way; |error of lse| <= 4e-6 + 2^-24 |lse|.
  *
  * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its own
- * scratch (head_dim 128: 240 KB).
+ * scratch (head_dim 128: 340 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a unit is
+ * cut into parts by segments of keys: posenc_attention_run_parts, and when all are done posenc_attention_join_parts.
  *
  * Example: causal, 8 heads that share 2 of keys and values, one thread; scratch has posenc_attention_scratch(64, 64) bytes
  *
@@ -35,6 +41,7 @@
 #ifndef POSENC_ATTENTION_H
 #define POSENC_ATTENTION_H
 
+#include <posenc/rope.h>
 #include <posenc/softmax.h>
 #include <posenc/types.h>
 
@@ -51,16 +58,82 @@ POSENC_API size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim);
 #define POSENC_MAX_HEAD_DIM 1024
 
 /* q: [head_dim, n_q, n_heads, n_batch]; k: [head_dim, n_k, n_kv_heads, n_batch]; v: [v_dim, n_k, n_kv_heads, n_batch];
- * out: [v_dim, n_q, n_heads, n_batch]; each f32, f16 or bf16. n_kv_heads divides n_heads (POSENC_ERR_N_HEADS). v may be a
- * view into k. out overlaps nothing. units: which of the units to compute. scratch needs the alignment of a float. */
+ * out: [v_dim, n_q, n_heads, n_batch]; each f32, f16 or bf16, k and v also Q8_0 (types.h). n_kv_heads divides n_heads
+ * (POSENC_ERR_N_HEADS). v may be a view into k. out overlaps nothing. units: which of the units to compute. scratch needs the alignment of a float. */
 POSENC_API posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
                                           const posenc_view *v, const posenc_view *out, void *scratch,
                                           posenc_rows units);
 
+/* ---- The same with more: log-sum-exp, keys rotated on their way, pages ---- */
+
+/* Keys and values in pages: key j of sequence b is row j % page_size of page table[b * stride + j / page_size]. */
+typedef struct posenc_attention_pages {
+    const int32_t *table;
+    int64_t stride; /* entries from sequence to sequence; 0: all have the same pages */
+    int64_t n_k;    /* keys of the longest sequence; those of each: params->k_end */
+} posenc_attention_pages;
+
+/* A call in one piece. What is NULL is not there. */
+typedef struct posenc_attention_task {
+    const posenc_score_params *params;
+    posenc_view q, k, v, out; /* as above */
+    const posenc_view
+        *lse; /* f32 [1, n_q, n_heads, n_batch], written: ln of the sum of exp(logit), the sink's included;
+                                 -inf for a row that sees nothing */
+    /* k is stored before its rotation: key j, of every head and sequence, is turned by row j of the table as
+     * posenc_rope_apply_table does FORWARD, and stays float32. rope->head_dim is k's; both or neither. A context shift is
+     * another table. */
+    const posenc_rope *k_rope;
+    const posenc_rope_table *k_table;
+    /* k and v are [dim, page_size, n_kv_heads, n_pages]. Entries of the table that hold keys below the sequence's k_end are
+     * looked at, and checked (POSENC_ERR_ROWS). Any page_size; multiples of 32 are packed without a copy. */
+    const posenc_attention_pages *pages;
+} posenc_attention_task;
+
+/* posenc_attention for a task; as many units. lse overlaps nothing. */
+POSENC_API posenc_status posenc_attention_run(const posenc_attention_task *task, void *scratch, posenc_rows units);
+
+/* ---- Parts: a unit's keys shared by several threads ---- */
+
+#define POSENC_ATTENTION_SEGMENT 4096
+
+/* Number of parts, units times segments of keys; 0 if the extents do not fit each other. */
+POSENC_API int64_t posenc_attention_n_parts(const posenc_attention_task *task);
+
+/* Bytes of the memory that all parts share: v_dim + 2 floats for each query, head and segment. 0 if there are none, or if they
+ * are more than can be. */
+POSENC_API size_t posenc_attention_parts_bytes(const posenc_attention_task *task);
+
+/* Computes some of the parts: every thread its own range and scratch, one `parts`. Then, with all of them done, the units are
+ * joined and written. The bits are those of posenc_attention_run. */
+POSENC_API posenc_status posenc_attention_run_parts(const posenc_attention_task *task, void *scratch, void *parts,
+                                                    posenc_rows range);
+POSENC_API posenc_status posenc_attention_join_parts(const posenc_attention_task *task, const void *parts,
+                                                     posenc_rows units);
+
+/* ---- Results of different keys joined ---- */
+
+/* What attention over some keys gave. */
+typedef struct posenc_attention_result {
+    posenc_view out; /* [v_dim, n_q, n_heads, n_batch] */
+    posenc_view lse; /* f32 [1, n_q, n_heads, n_batch] */
+} posenc_attention_result;
+
+/* Joins results over two disjoint sets of keys, made anywhere (the sink counted in one of them):
+ *     m = max(lse_a, lse_b),  w = exp(lse - m) of each,  s = w_a + w_b
+ *     out = fma(w_b / s, out_b, (w_a / s) out_a),  lse = m + ln s
+ * A result with an lse of -inf has weight 0, whatever its out holds. Types are f32, f16 or bf16, the same for a and b; joined
+ * may be a or b, or overlaps neither. The order matters in last places. A row, for row ranges, is one query of one head, as in
+ * softmax.h. */
+POSENC_API posenc_status posenc_attention_merge(const posenc_attention_result *a, const posenc_attention_result *b,
+                                                const posenc_attention_result *joined, posenc_rows rows);
+
+/* ---- Reference ---- */
+
 /* The same as a reference, plain and slow, for tests and examples: dot products and P V are summed in double in ascending
  * order and rounded once. It allocates the probabilities, unless they are asked for: f32 [n_k, n_q, n_heads, n_batch], which
  * overlap nothing. q: [head_dim, n_q, n_heads, n_batch]; k: [head_dim, n_k, n_kv_heads, n_batch]; v: [v_dim, n_k, n_kv_heads, n_batch];
- * out: [v_dim, n_q, n_heads, n_batch]; each f32, f16 or bf16. */
+ * out: [v_dim, n_q, n_heads, n_batch]; types as above. */
 POSENC_API posenc_status posenc_attention_reference(const posenc_score_params *params, const posenc_view *q,
                                                     const posenc_view *k, const posenc_view *v, const posenc_view *out,
                                                     const posenc_view *probabilities);

@@ -48,8 +48,15 @@ typedef enum posenc_status {
 POSENC_API const char *posenc_status_string(posenc_status status);
 
 /* Storage type of a tensor: IEEE single, IEEE half, bfloat16. Arithmetic is float32 whatever it is; what is stored is
- * rounded once, to nearest even. Each call says which types it takes. */
-typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16 } posenc_dtype;
+ * rounded once, to nearest even. Each call says which types it takes.
+ *
+ * Q8_0 is for keys and values of attention.h only: blocks of POSENC_Q8_BLOCK channels in POSENC_Q8_BYTES bytes as ggml stores
+ * them, a scale in half precision and then an int8 for each channel, whose value is their product. ne[0] counts channels, a
+ * multiple of the block's, and nb[0] is the size of a block. */
+typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0 } posenc_dtype;
+
+#define POSENC_Q8_BLOCK 32
+#define POSENC_Q8_BYTES 34
 
 /* A tensor somebody else owns: extents ne[] and strides nb[] in bytes, innermost first, as ggml has
  * them. nb[0] must be the element size; the other strides may be anything that is a multiple of it:
@@ -61,7 +68,7 @@ typedef struct posenc_view {
     int64_t nb[4];
 } posenc_view;
 
-/* A dense view: each stride is the previous extent times the previous stride. */
+/* A dense view: each stride is the previous extent times the previous stride; blocks lie side by side. */
 POSENC_API posenc_view posenc_view_dense(void *data, posenc_dtype dtype, int64_t ne0, int64_t ne1, int64_t ne2,
                                          int64_t ne3);
 

@@ -101,10 +101,34 @@ V_INLINE void v_store_f16(uint16_t *p, vf a) {
 V_INLINE void v_store_f16_n(uint16_t *p, vf a, size_t n) {
     v_store_16_n_(p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT), n);
 }
+V_INLINE vf v_set1_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_set1_epi16((short)*p)); }
+V_INLINE vf v_load_i8(const int8_t *p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
 V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm_loadu_si128((const __m128i *)(const void *)p)); }
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm_storeu_si128((__m128i *)(void *)p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
+/* 8 numbers of 16 bits from each of VF rows, stride bytes apart: out[c * VF + t] is number c of row t. Rows t and t + 4 lie in
+ * one register, so that its halves need no more than one permutation. */
+V_INLINE void v_transpose_16(const void *rows, ptrdiff_t stride, uint16_t *out) {
+    __m256i two[4], pair[4], done[4];
+    for (int t = 0; t < 4; t++) {
+        const char *row = (const char *)rows + t * stride;
+        two[t] = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)row));
+        two[t] = _mm256_inserti128_si256(two[t], _mm_loadu_si128((const __m128i *)(const void *)(row + 4 * stride)), 1);
+    }
+    for (int t = 0; t < 4; t += 2) {
+        pair[t / 2] = _mm256_unpacklo_epi16(two[t], two[t + 1]);
+        pair[t / 2 + 2] = _mm256_unpackhi_epi16(two[t], two[t + 1]);
+    }
+    for (int c = 0; c < 4; c += 2) {
+        done[c] = _mm256_unpacklo_epi32(pair[c], pair[c + 1]);
+        done[c + 1] = _mm256_unpackhi_epi32(pair[c], pair[c + 1]);
+    }
+    for (int c = 0; c < 4; c++)
+        _mm256_storeu_si256((__m256i *)(void *)(out + 16 * c), _mm256_permute4x64_epi64(done[c], 0xd8));
+}
 /* n pairs of bf16 at p: each is a lane of 32 bits, whose high half is the second */
 V_INLINE void v_load_bf16_pairs(const uint16_t *p, size_t n, vf *first, vf *second) {
     const float *lanes = (const float *)(const void *)p;

@@ -72,11 +72,38 @@ V_INLINE void v_store_f16(uint16_t *p, vf a) {
 V_INLINE void v_store_f16_n(uint16_t *p, vf a, size_t n) {
     _mm256_mask_storeu_epi16(p, v_first_lanes_(n), _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
 }
+V_INLINE vf v_set1_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_set1_epi16((short)*p)); }
+V_INLINE vf v_load_i8(const int8_t *p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
 V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm256_storeu_si256((__m256i *)(void *)p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) {
     _mm256_mask_storeu_epi16(p, v_first_lanes_(n), v_to_bf16_(a));
+}
+/* 8 numbers of 16 bits from each of VF rows, stride bytes apart: out[c * VF + t] is number c of row t. Rows t, t + 4, .. lie in
+ * one register, so that the lanes of 128 bits need no more than one permutation. */
+V_INLINE void v_transpose_16(const void *rows, ptrdiff_t stride, uint16_t *out) {
+    __m512i four[4], pair[4], done[4];
+    for (int t = 0; t < 4; t++) {
+        const char *row = (const char *)rows + t * stride;
+        four[t] = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)row));
+        four[t] = _mm512_inserti32x4(four[t], _mm_loadu_si128((const __m128i *)(const void *)(row + 4 * stride)), 1);
+        four[t] = _mm512_inserti32x4(four[t], _mm_loadu_si128((const __m128i *)(const void *)(row + 8 * stride)), 2);
+        four[t] = _mm512_inserti32x4(four[t], _mm_loadu_si128((const __m128i *)(const void *)(row + 12 * stride)), 3);
+    }
+    for (int t = 0; t < 4; t += 2) {
+        pair[t / 2] = _mm512_unpacklo_epi16(four[t], four[t + 1]);
+        pair[t / 2 + 2] = _mm512_unpackhi_epi16(four[t], four[t + 1]);
+    }
+    for (int c = 0; c < 4; c += 2) {
+        done[c] = _mm512_unpacklo_epi32(pair[c], pair[c + 1]);
+        done[c + 1] = _mm512_unpackhi_epi32(pair[c], pair[c + 1]);
+    }
+    const __m512i by_number = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    for (int c = 0; c < 4; c++)
+        _mm512_storeu_si512(out + 32 * c, _mm512_permutexvar_epi64(by_number, done[c]));
 }
 /* n pairs of bf16 at p: each is a lane of 32 bits, whose high half is the second */
 V_INLINE void v_load_bf16_pairs(const uint16_t *p, size_t n, vf *first, vf *second) {

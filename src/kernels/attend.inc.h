@@ -20,7 +20,7 @@ typedef struct attend_tile {
 
 /* Rows begin <= k < end for those sums of the tile that see them. */
 V_INLINE void attend_ragged(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
-                         const size_t n_sums, const size_t n_v, const posenc_dtype type, vf sum[][ATTEND_WIDE]) {
+                            const size_t n_sums, const size_t n_v, const posenc_dtype type, vf sum[][ATTEND_WIDE]) {
     size_t lanes = t->n_channels < VF ? t->n_channels : VF;
     for (int32_t k = begin; k < end; k++) {
         const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
@@ -35,7 +35,7 @@ V_INLINE void attend_ragged(const posenc_attend_rows_args *a, const attend_tile 
 }
 
 V_INLINE void attend_whole(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
-                        const size_t n_sums, const size_t n_v, const posenc_dtype type, vf sum[][ATTEND_WIDE]) {
+                           const size_t n_sums, const size_t n_v, const posenc_dtype type, vf sum[][ATTEND_WIDE]) {
     size_t lanes = t->n_channels < VF ? t->n_channels : VF;
     const float *weights = a->weights + t->first * a->weight_stride;
     for (int32_t k = begin; k < end; k++) {
@@ -51,10 +51,10 @@ V_INLINE void attend_whole(const posenc_attend_rows_args *a, const attend_tile *
     }
 }
 
-V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *t, const size_t n_sums, const size_t n_v,
-                        const posenc_dtype type) {
+V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *t, const size_t n_sums,
+                           const size_t n_v, const posenc_dtype type) {
     size_t lanes = t->n_channels < VF ? t->n_channels : VF;
-    float *y = a->y + t->first * a->y_stride + t->channel;
+    size_t corner = t->first * a->y_stride + t->channel;
     vf sum[ATTEND_SUMS][ATTEND_WIDE];
     int32_t first = a->begin[t->first], all_begin = first, all_end = a->end[t->first], last = all_end;
     for (size_t r = 0; r < n_sums; r++) {
@@ -64,22 +64,28 @@ V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *
         all_end = end < all_end ? end : all_end;
         last = end > last ? end : last;
         for (size_t v = 0; v < n_v; v++)
-            sum[r][v] =
-                v_mul(load_typed(y + r * a->y_stride, v * VF, lanes, POSENC_F32), v_set1(a->keep[t->first + r]));
+            sum[r][v] = a->from == NULL ? v_set1(-0.0f)
+                                        : load_typed(a->from + corner + r * a->y_stride, v * VF, lanes, POSENC_F32);
     }
     if (all_begin >= all_end)
         all_begin = all_end = last;
     attend_ragged(a, t, first, all_begin, n_sums, n_v, type, sum);
     attend_whole(a, t, all_begin, all_end, n_sums, n_v, type, sum);
     attend_ragged(a, t, all_end, last, n_sums, n_v, type, sum);
-    for (size_t r = 0; r < n_sums; r++)
-        for (size_t v = 0; v < n_v; v++)
-            store_typed(y + r * a->y_stride, v * VF, sum[r][v], lanes, POSENC_F32);
+    for (size_t r = 0; r < n_sums; r++) {
+        float *y = a->y + corner + r * a->y_stride;
+        vf keep = v_set1(a->keep != NULL ? a->keep[t->first + r] : 0.0f);
+        for (size_t v = 0; v < n_v; v++) {
+            if (a->keep != NULL)
+                sum[r][v] = v_fma(keep, load_typed(y, v * VF, lanes, POSENC_F32), sum[r][v]);
+            store_typed(y, v * VF, sum[r][v], lanes, POSENC_F32);
+        }
+    }
 }
 
 /* All channels of n_sums sums, wide_v vectors at a time. */
 V_INLINE void attend_channels(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
-                           const posenc_dtype type) {
+                              const posenc_dtype type) {
     attend_tile t = {first, n_sums, 0, wide_v * VF};
     for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF)
         attend_block(a, &t, n_sums, wide_v, type);
@@ -95,7 +101,15 @@ V_INLINE void attend_typed(const posenc_attend_rows_args *a, const posenc_dtype 
     size_t i = 0;
     for (; i + ATTEND_SUMS <= a->n; i += ATTEND_SUMS)
         attend_channels(a, i, ATTEND_SUMS, ATTEND_VECTORS, type);
-    for (; i < a->n; i++)
+    if (i + 4 <= a->n) {
+        attend_channels(a, i, 4, ATTEND_VECTORS, type);
+        i += 4;
+    }
+    if (i + 2 <= a->n) {
+        attend_channels(a, i, 2, 2 * ATTEND_VECTORS, type);
+        i += 2;
+    }
+    if (i < a->n)
         attend_channels(a, i, 1, ATTEND_WIDE, type);
 }
 
@@ -104,6 +118,7 @@ void VARIANT(attend_rows)(const posenc_attend_rows_args *args) {
     switch (a.rows_type) {
     case POSENC_F16: attend_typed(&a, POSENC_F16); break;
     case POSENC_BF16: attend_typed(&a, POSENC_BF16); break;
+    case POSENC_Q8_0: attend_typed(&a, POSENC_Q8_0); break;
     default: attend_typed(&a, POSENC_F32);
     }
 }

@@ -39,5 +39,6 @@ void VARIANT(convert_rows)(const posenc_convert_args *args) {
         break;
         POSENC_EACH_TYPE_PAIR(CASE)
 #undef CASE
+    case POSENC_TYPE_PAIR(POSENC_Q8_0, POSENC_F32): convert(&a, POSENC_Q8_0, POSENC_F32, 0); break;
     }
 }

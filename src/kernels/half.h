@@ -56,11 +56,19 @@ static inline uint16_t posenc_to_f16(float x) {
     return sign | (uint16_t)((magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13);
 }
 
+/* Channel i of a row of blocks. The product of 11 bits and 8 is exact. */
+static inline float posenc_from_q8_0(const void *p, size_t i) {
+    const char *block = (const char *)p + i / POSENC_Q8_BLOCK * POSENC_Q8_BYTES;
+    float scale = posenc_from_f16(*(const uint16_t *)(const void *)block);
+    return scale * (float)((const int8_t *)block)[sizeof(uint16_t) + i % POSENC_Q8_BLOCK];
+}
+
 /* Element i of an array of the type. */
 static inline float posenc_load(const void *p, size_t i, posenc_dtype type) {
     switch (type) {
     case POSENC_F16: return posenc_from_f16(((const uint16_t *)p)[i]);
     case POSENC_BF16: return posenc_from_bf16(((const uint16_t *)p)[i]);
+    case POSENC_Q8_0: return posenc_from_q8_0(p, i);
     default: return ((const float *)p)[i];
     }
 }

@@ -94,7 +94,7 @@ typedef struct posenc_rms_factors_args {
 } posenc_rms_factors_args;
 
 /* Copies n channels of every head of one token, times factor; with head_factors, also as a norm does, see
- * posenc_rope_args. */
+ * posenc_rope_args. x may be Q8_0 where y is float32 and there are no head_factors. */
 typedef struct posenc_convert_args {
     const void *x;
     void *y;
@@ -136,7 +136,7 @@ typedef struct posenc_place_rows_args {
 } posenc_place_rows_args;
 
 /* y[i] = start[i] + w_0[i] x_0[i] + w_1[i] x_1[i] .., by fma in that order, + residual[i]; start and residual may be
- * NULL: 0. y may be start. */
+ * NULL: 0. y may be start, or one of x if the types are the same. */
 typedef struct posenc_mix_row_args {
     const void *const *x; /* [n_terms] */
     posenc_dtype x_type, y_type;
@@ -253,7 +253,7 @@ typedef struct posenc_add_axes_args {
  * is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
 #define POSENC_PANEL 32
 
-/* Packs n_rows rows of dim channels into panels, widened to float32. */
+/* Packs n_rows rows of dim channels into panels, widened to float32. Rows may be Q8_0. */
 typedef struct posenc_pack_rows_args {
     const void *rows;
     posenc_dtype rows_type;
@@ -291,12 +291,13 @@ typedef struct posenc_weighted_rows_args {
     size_t dim, n;
 } posenc_weighted_rows_args;
 
-/* Weighted sums of rows, several at a time: y[i][c] is multiplied by keep[i], and then
- * y[i][c] = fma(weights[i][k], row_k[c], y[i][c]) for begin[i] <= k < end[i], one after the other, c < dim, i < n. */
+/* Weighted sums of rows, several at a time: from from[i][c], or -0, which changes nothing it is added to,
+ * sum = fma(weights[i][k], row_k[c], sum) for begin[i] <= k < end[i], one after the other, c < dim, i < n; then
+ * y[i][c] = fma(keep[i], y[i][c], sum), or sum without keep. from may be y. Rows may be Q8_0. */
 typedef struct posenc_attend_rows_args {
     const float *weights;
-    size_t weight_stride; /* from row to row, in floats; and so for y */
-    const float *keep;
+    size_t weight_stride; /* from row to row, in floats; and so for y, and from */
+    const float *from, *keep; /* each may be NULL */
     const int32_t *begin, *end;
     const void *rows;
     posenc_dtype rows_type;

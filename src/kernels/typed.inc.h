@@ -2,12 +2,20 @@
  * constants, so that one instruction remains. Needs: vec.h. */
 #include <posenc/types.h>
 
+/* VF channels of a row of Q8_0 blocks, from channel i on, a multiple of VF. */
+V_INLINE vf load_q8_0(const void *p, size_t i) {
+    const char *block = (const char *)p + i / POSENC_Q8_BLOCK * POSENC_Q8_BYTES;
+    vf scale = v_set1_f16((const uint16_t *)(const void *)block);
+    return v_mul(scale, v_load_i8((const int8_t *)block + sizeof(uint16_t) + i % POSENC_Q8_BLOCK));
+}
+
 V_INLINE vf load_typed(const void *p, size_t i, size_t n, const posenc_dtype type) {
     const uint16_t *half = (const uint16_t *)p + i;
     const float *single = (const float *)p + i;
     switch (type) {
     case POSENC_F16: return n == VF ? v_load_f16(half) : v_load_f16_n(half, n);
     case POSENC_BF16: return n == VF ? v_load_bf16(half) : v_load_bf16_n(half, n);
+    case POSENC_Q8_0: return load_q8_0(p, i); /* rows are whole vectors */
     default: return n == VF ? v_load(single) : v_load_n(single, n);
     }
 }

@@ -97,10 +97,30 @@ V_INLINE vf v_load_f16(const uint16_t *p) { return v_from_f16_(vld1_u16(p)); }
 V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return v_from_f16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_f16(uint16_t *p, vf a) { vst1_u16(p, v_to_f16_(a)); }
 V_INLINE void v_store_f16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_f16_(a), n); }
+V_INLINE vf v_set1_f16(const uint16_t *p) { return v_from_f16_(vdup_n_u16(*p)); }
+V_INLINE vf v_load_i8(const int8_t *p) {
+    uint32_t lanes;
+    memcpy(&lanes, p, sizeof lanes);
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(lanes)))));
+}
 V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(vld1_u16(p)); }
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { vst1_u16(p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
+/* 8 numbers of 16 bits from each of VF rows, stride bytes apart: out[c * VF + t] is number c of row t */
+V_INLINE void v_transpose_16(const void *rows, ptrdiff_t stride, uint16_t *out) {
+    uint16x8_t row[4];
+    for (int t = 0; t < 4; t++)
+        row[t] = vld1q_u16((const uint16_t *)(const void *)((const char *)rows + t * stride));
+    uint32x4_t low01 = vreinterpretq_u32_u16(vzip1q_u16(row[0], row[1]));
+    uint32x4_t low23 = vreinterpretq_u32_u16(vzip1q_u16(row[2], row[3]));
+    uint32x4_t high01 = vreinterpretq_u32_u16(vzip2q_u16(row[0], row[1]));
+    uint32x4_t high23 = vreinterpretq_u32_u16(vzip2q_u16(row[2], row[3]));
+    vst1q_u16(out, vreinterpretq_u16_u32(vzip1q_u32(low01, low23)));
+    vst1q_u16(out + 8, vreinterpretq_u16_u32(vzip2q_u32(low01, low23)));
+    vst1q_u16(out + 16, vreinterpretq_u16_u32(vzip1q_u32(high01, high23)));
+    vst1q_u16(out + 24, vreinterpretq_u16_u32(vzip2q_u32(high01, high23)));
+}
 /* n pairs of bf16 at p: each is a lane of 32 bits, whose high half is the second */
 V_INLINE void v_load_bf16_pairs(const uint16_t *p, size_t n, vf *first, vf *second) {
     uint16_t lanes[8] = {0};

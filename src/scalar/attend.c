@@ -7,12 +7,13 @@
 void VARIANT(attend_rows)(const posenc_attend_rows_args *a) {
     for (size_t i = 0; i < a->n; i++) {
         float *y = a->y + i * a->y_stride;
-        for (size_t c = 0; c < a->dim; c++)
-            y[c] *= a->keep[i];
-        for (int32_t k = a->begin[i]; k < a->end[i]; k++) {
-            const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
-            for (size_t c = 0; c < a->dim; c++)
-                y[c] = fmaf(a->weights[i * a->weight_stride + (size_t)k], posenc_load(row, c, a->rows_type), y[c]);
+        for (size_t c = 0; c < a->dim; c++) {
+            float sum = a->from != NULL ? a->from[i * a->y_stride + c] : -0.0f;
+            for (int32_t k = a->begin[i]; k < a->end[i]; k++) {
+                const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
+                sum = fmaf(a->weights[i * a->weight_stride + (size_t)k], posenc_load(row, c, a->rows_type), sum);
+            }
+            y[c] = a->keep != NULL ? fmaf(a->keep[i], y[c], sum) : sum;
         }
     }
 }

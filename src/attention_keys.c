@@ -1,0 +1,108 @@
+/* Attention, fused: where a unit's keys and values stand, and how keys become panels. */
+#include "attention.h"
+#include "view.h"
+
+const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n) {
+    const posenc_attention_pages *pages = u->call->task->pages;
+    if (pages == NULL)
+        return posenc_view_at(x, j, u->kv_head, u->batch);
+    int64_t page_size = x->ne[1], row = j % page_size;
+    if (*n > page_size - row)
+        *n = page_size - row;
+    return posenc_view_at(x, row, u->kv_head, pages->table[u->batch * pages->stride + j / page_size]);
+}
+
+/* The head's keys as a view for the rotation: [head_dim, 1, n, 1]. */
+static posenc_view as_tokens(const void *rows, const posenc_view *k, int64_t n) {
+    return (posenc_view){
+        .data = (void *)(uintptr_t)rows, /* only read */
+        .dtype = k->dtype,
+        .ne = {k->ne[0], 1, n, 1},
+        .nb = {k->nb[0], k->nb[1], k->nb[1], k->nb[1]},
+    };
+}
+
+/* n rows of k, as rows of float32. */
+static void widen(const posenc_attention_unit *u, const void *rows, int64_t n, float *to) {
+    const posenc_view *k = &u->call->task->k;
+    posenc_convert_args copy = {
+        .x = rows,
+        .y = to,
+        .x_type = k->dtype,
+        .x_stride = (ptrdiff_t)k->nb[1],
+        .y_stride = (ptrdiff_t)(k->ne[0] * (int64_t)sizeof(float)),
+        .factor = 1.0f,
+        .n = (size_t)k->ne[0],
+        .n_heads = (size_t)n,
+    };
+    u->call->kernels->convert_rows(&copy);
+}
+
+/* Keys j .. j + n - 1, rotated. */
+static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t j, float *to) {
+    const posenc_attention_task *task = u->call->task;
+    posenc_rope_table table = *task->k_table;
+    table.cos += j * table.row_stride;
+    table.sin += j * table.row_stride;
+    posenc_view y = posenc_view_dense(to, POSENC_F32, x->ne[0], 1, x->ne[2], 1);
+    (void)posenc_rope_apply_table(task->k_rope, x, &table, &y, POSENC_FORWARD, posenc_all_rows()); /* all is checked */
+}
+
+/* Keys j .. j + n - 1, which stand one stride apart, as rows of float32. */
+static void stage(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
+    const posenc_attention_task *task = u->call->task;
+    const posenc_view *k = &task->k;
+    if (task->k_rope == NULL) {
+        widen(u, rows, n, to);
+    } else if (k->dtype == POSENC_Q8_0) {
+        posenc_view wide = posenc_view_dense(u->panels, POSENC_F32, k->ne[0], 1, n, 1); /* nothing is packed yet */
+        widen(u, rows, n, u->panels);
+        rotate(u, &wide, j, to);
+    } else {
+        posenc_view x = as_tokens(rows, k, n);
+        rotate(u, &x, j, to);
+    }
+}
+
+static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype type, int64_t stride, int64_t n,
+                 float *panels) {
+    posenc_pack_rows_args args = {
+        .rows = rows,
+        .rows_type = type,
+        .row_stride = (ptrdiff_t)stride,
+        .panels = panels,
+        .dim = (size_t)u->call->task->k.ne[0],
+        .n_rows = (size_t)n,
+    };
+    u->call->kernels->pack_rows(&args);
+}
+
+void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n) {
+    const posenc_attention_task *task = u->call->task;
+    const posenc_view *k = &task->k;
+    int64_t dim = k->ne[0], run;
+    int is_staged = task->k_rope != NULL || (task->pages != NULL && k->ne[1] % POSENC_PANEL != 0);
+    for (int64_t done = 0; done < n; done += run) {
+        run = n - done;
+        const void *rows = posenc_attention_rows(u, k, j + done, &run);
+        if (is_staged)
+            stage(u, rows, j + done, run, u->stage + done * dim);
+        else
+            pack(u, rows, k->dtype, k->nb[1], run, u->panels + done * dim); /* whole panels, but the last */
+    }
+    if (is_staged)
+        pack(u, u->stage, POSENC_F32, dim * (int64_t)sizeof(float), n, u->panels);
+}
+
+void posenc_attention_prefetch(const posenc_attention_unit *u, int64_t j, int64_t n) {
+    enum { LINE = 64 };
+    posenc_view k = posenc_storage_of(&u->call->task->k);
+    int64_t run;
+    for (int64_t done = 0; done < n; done += run) {
+        run = n - done;
+        const char *rows = posenc_attention_rows(u, &u->call->task->k, j + done, &run);
+        for (int64_t i = 0; i < run; i++)
+            for (int64_t at = 0; at < k.ne[0] * k.nb[0]; at += LINE)
+                __builtin_prefetch(rows + i * k.nb[1] + at);
+    }
+}

@@ -1,0 +1,483 @@
+/* Attention in parts, with its log-sum-exp, with keys rotated on their way, in pages; results merged: the same bits as the plain
+ * call, and sums in double. */
+#include "truth_attention.h"
+#include "truth_half.h"
+#include "truth_rope.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static posenc_attention_task task;
+static truth_tensor lse;
+
+static void make_task(void) {
+    lse = truth_tensor_random((int64_t[4]){1, s.n_q, s.n_heads, s.n_batch});
+    task = (posenc_attention_task){
+        .params = &s.params, .q = q.view, .k = k.view, .v = v.view, .out = out.view, .lse = &lse.view};
+}
+
+static void open_task(int64_t n_k) {
+    open_attention(n_k);
+    make_task();
+}
+
+static void close_task(void) {
+    truth_tensor_free(&lse);
+    close_attention();
+}
+
+static void run_task(void) {
+    truth_ok(posenc_attention_run(&task, scratch, posenc_all_rows()));
+}
+
+/* Now and then more than one segment. */
+static int64_t random_n_k(int round) {
+    return 1 + truth_below(round % 10 ? 150 : SCENE_K - 1);
+}
+
+/* ---- Parts ---- */
+
+enum { CANARY = 0x5a };
+
+/* Part by part from the last to the first, and joined unit by unit likewise. */
+static void run_parts(void) {
+    size_t bytes = posenc_attention_parts_bytes(&task);
+    unsigned char *parts = malloc(bytes + 16);
+    assert_true(parts != NULL);
+    memset(parts, CANARY, bytes + 16);
+    for (int64_t i = posenc_attention_n_parts(&task) - 1; i >= 0; i--)
+        truth_ok(posenc_attention_run_parts(&task, scratch, parts, (posenc_rows){i, i + 1}));
+    for (int64_t i = posenc_attention_units(&q.view, &k.view) - 1; i >= 0; i--)
+        truth_ok(posenc_attention_join_parts(&task, parts, (posenc_rows){i, i + 1}));
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(parts[bytes + (size_t)i], CANARY);
+    free(parts);
+}
+
+static void test_parts(void **state) {
+    (void)state;
+    int64_t most = 0;
+    for (int round = 0; round < 60; round++) {
+        open_task(random_n_k(round));
+        most = posenc_attention_n_parts(&task) > most ? posenc_attention_n_parts(&task) : most;
+        truth_tensor first = truth_tensor_random_of(out.view.dtype, out.view.ne);
+        truth_tensor first_lse = truth_tensor_random(lse.view.ne);
+        attend(&first.view);
+        task.lse = &first_lse.view;
+        run_task();
+        task.lse = &lse.view;
+        for (int tier = -1; truth_next_tier(&tier);)
+            for (int in_parts = 0; in_parts < 2; in_parts++) {
+                truth_reset(&out);
+                truth_reset(&lse);
+                in_parts ? run_parts() : run_task();
+                truth_same_views(&out.view, &first.view, in_parts ? "parts" : "with lse");
+                truth_same_views(&lse.view, &first_lse.view, in_parts ? "lse of parts" : "lse of tiers");
+                truth_nothing_else_changed(&out, 0, out.view.ne[0], "out");
+                truth_nothing_else_changed(&lse, 0, 1, "lse");
+            }
+        truth_tensor_free(&first_lse);
+        truth_tensor_free(&first);
+        close_task();
+    }
+    assert_true(most > 4);
+    assert_int_equal(posenc_attention_n_parts(NULL), 0);
+}
+
+/* ---- Log-sum-exp ---- */
+
+static double exact_dot(int64_t i, int64_t j, int64_t h, int64_t b) {
+    double sum = 0.0;
+    for (int64_t c = 0; c < q.view.ne[0]; c++)
+        sum += (double)truth_get(&q.view, c, i, h, b) *
+               (double)truth_get(&k.view, c, j, h / (s.n_heads / k.view.ne[2]), b);
+    return sum;
+}
+
+static double exact_lse(const posenc_view *logits, int64_t i, int64_t h, int64_t b) {
+    double sink = s.params.sinks != NULL ? (double)s.params.sinks[h] : -INFINITY, max = sink;
+    for (int64_t j = 0; j < s.n_k; j++)
+        max = fmax(max, (double)*truth_at(logits, j, i, h, b));
+    if (max == -INFINITY)
+        return max;
+    double sum = exp(sink - max);
+    for (int64_t j = 0; j < s.n_k; j++)
+        sum += exp((double)*truth_at(logits, j, i, h, b) - max);
+    return max + log(sum);
+}
+
+static void test_lse(void **state) {
+    (void)state;
+    double worst = 0.0;
+    for (int round = 0; round < 60; round++) {
+        open_task(random_n_k(round));
+        truth_tensor logits = truth_tensor_dense(s.n_k, s.n_q, s.n_heads, s.n_batch);
+        TRUTH_EACH(&logits.view, j, i, h, b)
+        *truth_at(&logits.view, j, i, h, b) = (float)exact_dot(i, j, h, b);
+        truth_ok(posenc_logits(&s.params, &logits.view, &logits.view, posenc_all_rows()));
+        run_task();
+        TRUTH_EACH(&lse.view, one, i, h, b) {
+            double got = (double)*truth_at(&lse.view, one, i, h, b), want = exact_lse(&logits.view, i, h, b);
+            double bound = 4e-6 + 0x1p-24 * fabs(want);
+            if (want == -INFINITY) {
+                assert_true(got == want);
+                continue;
+            }
+            truth_close(got, want, bound, "lse of query %lld, head %lld", (long long)i, (long long)h);
+            worst = fmax(worst, fabs(got - want) / bound);
+        }
+        truth_tensor_free(&logits);
+        close_task();
+    }
+    print_message("worst error of lse %.3f of the allowed\n", worst);
+}
+
+/* ---- Results merged ---- */
+
+/* Attention over keys first .. first + n - 1 only, by what every part has: scale, cap, causal or not. */
+static void attend_some(int64_t first, int64_t n, const float *sinks, posenc_attention_result *r) {
+    posenc_score_params params = s.params;
+    params.q_off -= first;
+    params.sinks = sinks;
+    posenc_attention_task part = {
+        .params = &params, .q = q.view, .k = k.view, .v = v.view, .out = r->out, .lse = &r->lse};
+    part.k.ne[1] = part.v.ne[1] = n;
+    part.k.data = (char *)part.k.data + first * part.k.nb[1];
+    part.v.data = (char *)part.v.data + first * part.v.nb[1];
+    truth_ok(posenc_attention_run(&part, scratch, posenc_all_rows()));
+}
+
+static posenc_attention_result new_result(truth_tensor *to, truth_tensor *to_lse) {
+    *to = truth_tensor_random(out.view.ne);
+    *to_lse = truth_tensor_random(lse.view.ne);
+    return (posenc_attention_result){to->view, to_lse->view};
+}
+
+static void test_merge(void **state) {
+    (void)state;
+    for (int round = 0; round < 80; round++) {
+        open_task(random_n_k(round));
+        posenc_score_params plain = POSENC_SCORE_DEFAULTS;
+        plain.scale = s.params.scale;
+        plain.cap = s.params.cap;
+        plain.q_off = s.params.q_off;
+        plain.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
+        plain.empty = truth_below(2) ? POSENC_EMPTY_NAN : POSENC_EMPTY_ZEROS;
+        s.params = plain;
+        const float *sinks = truth_below(2) ? s.sinks : NULL;
+        truth_tensor tensors[4], lses[4];
+        posenc_attention_result r[4];
+        for (int i = 0; i < 4; i++)
+            r[i] = new_result(&tensors[i], &lses[i]);
+        int64_t cut = truth_below(4) ? truth_below(s.n_k + 1) : 0;
+        attend_some(0, cut, sinks, &r[0]);
+        attend_some(cut, s.n_k - cut, NULL, &r[1]);
+        attend_some(0, s.n_k, sinks, &r[2]);
+        for (int tier = -1; truth_next_tier(&tier);) {
+            int64_t n = s.n_q * s.n_heads * s.n_batch, middle = truth_below(n + 1);
+            truth_ok(posenc_attention_merge(&r[0], &r[1], &r[3], (posenc_rows){middle, n}));
+            truth_ok(posenc_attention_merge(&r[0], &r[1], &r[3], (posenc_rows){0, middle}));
+            TRUTH_EACH(&r[2].out, c, i, h, b) {
+                float want_lse = *truth_at(&r[2].lse, 0, i, h, b), got_lse = *truth_at(&r[3].lse, 0, i, h, b);
+                float want = *truth_at(&r[2].out, c, i, h, b), got = *truth_at(&r[3].out, c, i, h, b);
+                if (want_lse == -INFINITY) {
+                    assert_true(got_lse == want_lse && got == 0.0f);
+                    continue;
+                }
+                truth_close((double)got_lse, (double)want_lse, 8e-6 + 0x1p-23 * fabs((double)want_lse), "merged lse");
+                truth_close((double)got, (double)want, 8e-6 * LARGEST_V, "merged");
+                if (cut == 0 && sinks == NULL)
+                    assert_true(got_lse == want_lse && got == want);
+            }
+            truth_nothing_else_changed(&tensors[3], 0, out.view.ne[0], "merge");
+            /* in place, either way */
+            truth_tensor here, here_lse;
+            posenc_attention_result to = new_result(&here, &here_lse);
+            int which = (int)truth_below(2);
+            truth_copy(&r[which].out, &to.out);
+            truth_copy(&r[which].lse, &to.lse);
+            truth_ok(posenc_attention_merge(which ? &r[0] : &to, which ? &to : &r[1], &to, posenc_all_rows()));
+            truth_same_views(&to.out, &r[3].out, "merged in place");
+            truth_same_views(&to.lse, &r[3].lse, "lse merged in place");
+            truth_tensor_free(&here);
+            truth_tensor_free(&here_lse);
+        }
+        for (int i = 0; i < 4; i++) {
+            truth_tensor_free(&tensors[i]);
+            truth_tensor_free(&lses[i]);
+        }
+        close_task();
+    }
+}
+
+/* ---- Keys rotated on their way, pages ---- */
+
+/* What a call is given: a rotation, pages, or both. */
+typedef struct variant {
+    posenc_rope *rope;
+    posenc_rope_table table;
+    float *rows;
+    int32_t *numbers;
+    posenc_attention_pages pages;
+    truth_tensor k_pages, v_pages;
+} variant;
+
+/* A random rope for the head_dim of the call, and its table for keys at any positions. */
+static void add_rotation(variant *x) {
+    posenc_rope_params params = truth_rope_random(TRUTH_MAGNITUDE | TRUTH_AXES | TRUTH_DEINTERLEAVE);
+    while (params.head_dim > q.view.ne[0] || params.n_offs + params.n_rot > q.view.ne[0])
+        params = truth_rope_random(TRUTH_MAGNITUDE | TRUTH_DEINTERLEAVE | (truth_below(2) ? TRUTH_AXES : 0));
+    params.head_dim = q.view.ne[0];
+    x->rope = truth_rope_new(&params);
+    int n_axes = posenc_rope_n_axes(x->rope);
+    int32_t *positions = malloc((size_t)(n_axes * s.n_k) * sizeof *positions);
+    x->rows = malloc((size_t)posenc_rope_table_bytes(x->rope, s.n_k) + sizeof *x->rows);
+    assert_true(positions != NULL && x->rows != NULL);
+    truth_random_positions(positions, n_axes, s.n_k);
+    x->table = posenc_rope_table_dense(x->rope, x->rows);
+    truth_ok(posenc_rope_fill_table(x->rope, positions, s.n_k, POSENC_FORWARD, &x->table));
+    free(positions);
+    task.k_rope = x->rope;
+    task.k_table = &x->table;
+}
+
+/* k after its rotation, in float32: what the call is to see. */
+static truth_tensor rotated_keys(const variant *x) {
+    truth_tensor turned = truth_tensor_dense(k.view.ne[0], k.view.ne[1], k.view.ne[2], k.view.ne[3]);
+    posenc_view from = k.view, to = turned.view; /* heads and tokens change places */
+    from.ne[1] = to.ne[1] = k.view.ne[2];
+    from.ne[2] = to.ne[2] = k.view.ne[1];
+    from.nb[1] = k.view.nb[2];
+    from.nb[2] = k.view.nb[1];
+    to.nb[1] = turned.view.nb[2];
+    to.nb[2] = turned.view.nb[1];
+    truth_ok(posenc_rope_apply_table(x->rope, &from, &x->table, &to, POSENC_FORWARD, posenc_all_rows()));
+    return turned;
+}
+
+static void copy_page(const posenc_view *from, int64_t first, int64_t n, int64_t b, const posenc_view *pages,
+                      int64_t page) {
+    posenc_view x = *from, y = *pages;
+    x.ne[1] = y.ne[1] = n;
+    x.ne[3] = y.ne[3] = 1;
+    x.data = (char *)x.data + first * x.nb[1] + b * x.nb[3];
+    y.data = (char *)y.data + page * y.nb[3];
+    truth_copy(&x, &y);
+}
+
+/* Keys and values in pages at random places; the table's entries beyond a sequence's end are nonsense. */
+static void add_pages(variant *x) {
+    static const int64_t sizes[] = {32, 64, 16, 1, 512};
+    int64_t size = truth_below(2) ? sizes[truth_below(5)] : 1 + truth_below(100), per = (s.n_k + size - 1) / size;
+    int64_t n = per * s.n_batch, stride = per + truth_below(3);
+    x->k_pages = truth_tensor_random_of(k.view.dtype, (int64_t[4]){k.view.ne[0], size, k.view.ne[2], n});
+    x->v_pages = truth_tensor_random_of(v.view.dtype, (int64_t[4]){v.view.ne[0], size, v.view.ne[2], n});
+    x->numbers = malloc((size_t)(stride * s.n_batch) * sizeof *x->numbers);
+    assert_true(x->numbers != NULL);
+    int64_t step = 1 + truth_below(n), at = 0;
+    while (step > 1 && n % step == 0) /* enough to spread them */
+        step--;
+    for (int64_t b = 0; b < s.n_batch; b++)
+        for (int64_t i = 0; i < stride; i++) {
+            int64_t end = s.params.k_end != NULL ? s.params.k_end[b] : s.n_k, first = i * size;
+            int32_t *number = &x->numbers[b * stride + i];
+            *number = (int32_t)(truth_below(2) ? -1 - truth_below(9) : n + truth_below(9));
+            if (first >= end)
+                continue;
+            *number = (int32_t)(n - 1 - at++);
+            copy_page(&k.view, first, s.n_k - first < size ? s.n_k - first : size, b, &x->k_pages.view, *number);
+            copy_page(&v.view, first, s.n_k - first < size ? s.n_k - first : size, b, &x->v_pages.view, *number);
+        }
+    x->pages = (posenc_attention_pages){x->numbers, stride, s.n_k};
+    task.pages = &x->pages;
+    task.k = x->k_pages.view;
+    task.v = x->v_pages.view;
+}
+
+static void free_variant(variant *x) {
+    posenc_rope_free(x->rope);
+    free(x->rows);
+    if (task.pages != NULL) {
+        truth_tensor_free(&x->k_pages);
+        truth_tensor_free(&x->v_pages);
+        free(x->numbers);
+    }
+}
+
+static void test_variants(void **state) {
+    (void)state;
+    for (int round = 0; round < 120; round++) {
+        open_task(random_n_k(round));
+        variant x = {.rope = NULL};
+        truth_tensor want = truth_tensor_random_of(out.view.dtype, out.view.ne), turned = {.buffer = NULL};
+        posenc_view keys = k.view;
+        int rotates = round % 3 != 1, pages = round % 3 != 0;
+        if (rotates) {
+            add_rotation(&x);
+            turned = rotated_keys(&x);
+            keys = turned.view;
+        }
+        truth_ok(posenc_attention(&s.params, &q.view, &keys, &v.view, &want.view, scratch, posenc_all_rows()));
+        if (pages)
+            add_pages(&x);
+        for (int tier = -1; truth_next_tier(&tier);) {
+            run_task();
+            truth_same_views(&out.view, &want.view, rotates ? pages ? "rotated, in pages" : "rotated" : "in pages");
+            truth_nothing_else_changed(&out, 0, out.view.ne[0], "attention");
+            truth_reset(&out);
+            run_parts();
+            truth_same_views(&out.view, &want.view, "in parts");
+            truth_reset(&out);
+        }
+        free_variant(&x);
+        truth_tensor_free(&want);
+        if (rotates)
+            truth_tensor_free(&turned);
+        close_task();
+    }
+}
+
+/* ---- Blocks of eight bits ---- */
+
+/* Random blocks for keys or values, dense, and the numbers that they mean as float32. */
+static void new_blocks(truth_tensor *t, posenc_view *blocks) {
+    posenc_view old = t->view;
+    truth_tensor_free(t);
+    *t = truth_tensor_dense(old.ne[0], old.ne[1], old.ne[2], old.ne[3]);
+    size_t n = t->n_elements / POSENC_Q8_BLOCK;
+    unsigned char *memory = malloc(n * POSENC_Q8_BYTES);
+    assert_true(memory != NULL);
+    for (size_t i = 0; i < n; i++) {
+        unsigned char *block = memory + i * POSENC_Q8_BYTES;
+        uint16_t scale = truth_narrow((float)truth_uniform(0.0, LARGEST_V / 128.0), POSENC_F16);
+        memcpy(block, &scale, sizeof scale);
+        for (int c = 0; c < POSENC_Q8_BLOCK; c++) {
+            int64_t number = truth_below(256) - 128;
+            block[2 + c] = (unsigned char)number;
+            ((float *)t->view.data)[i * POSENC_Q8_BLOCK + (size_t)c] = truth_widen(scale, POSENC_F16) * (float)number;
+        }
+    }
+    *blocks = posenc_view_dense(memory, POSENC_Q8_0, old.ne[0], old.ne[1], old.ne[2], old.ne[3]);
+}
+
+/* The same memory as pages of some rows; n_k is a multiple of that. */
+static posenc_view as_pages(const posenc_view *x, int64_t size) {
+    posenc_view pages = *x;
+    pages.ne[1] = size;
+    pages.ne[3] = ((x->ne[3] - 1) * x->ne[2] + 1) * (x->ne[1] / size);
+    pages.nb[3] = size * x->nb[1];
+    return pages;
+}
+
+static void test_blocks(void **state) {
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        int64_t size = 1 + truth_below(70), per = 1 + truth_below(round % 10 ? 300 : SCENE_K - 80) / size;
+        int64_t head_dim = POSENC_Q8_BLOCK * (1 + truth_below(5)), v_dim = POSENC_Q8_BLOCK * (1 + truth_below(5));
+        open_attention_of(size * per, head_dim, v_dim);
+        posenc_view k_blocks, v_blocks;
+        new_blocks(&k, &k_blocks);
+        new_blocks(&v, &v_blocks);
+        make_task();
+        variant x = {.rope = NULL};
+        truth_tensor want = truth_tensor_random_of(out.view.dtype, out.view.ne), turned = {.buffer = NULL};
+        posenc_view keys = k.view;
+        if (round % 2) {
+            add_rotation(&x);
+            turned = rotated_keys(&x);
+            keys = turned.view;
+        }
+        truth_ok(posenc_attention(&s.params, &q.view, &keys, &v.view, &want.view, scratch, posenc_all_rows()));
+        task.k = k_blocks;
+        task.v = v_blocks;
+        int32_t numbers[SCENE_BATCH * SCENE_K];
+        posenc_attention_pages pages = {numbers, per, s.n_k};
+        for (int64_t i = 0; i < s.n_batch * per; i++)
+            numbers[i] = (int32_t)(i / per * k.view.ne[2] * per + i % per);
+        for (int tier = -1; truth_next_tier(&tier);)
+            for (int in_pages = 0; in_pages < 2; in_pages++) {
+                task.k = in_pages ? as_pages(&k_blocks, size) : k_blocks;
+                task.v = in_pages ? as_pages(&v_blocks, size) : v_blocks;
+                task.pages = in_pages ? &pages : NULL;
+                truth_reset(&out);
+                run_task();
+                truth_same_views(&out.view, &want.view, in_pages ? "blocks in pages" : "blocks");
+            }
+        task.pages = NULL;
+        free_variant(&x);
+        free(k_blocks.data);
+        free(v_blocks.data);
+        truth_tensor_free(&want);
+        if (round % 2)
+            truth_tensor_free(&turned);
+        close_task();
+    }
+}
+
+/* ---- Extremes ---- */
+
+/* A million keys that are all one: the mean of the values is that value, in no more scratch than a few keys need. */
+static void test_million_keys(void **state) {
+    (void)state;
+    enum { DIM = 8, N_K = 1 << 20 };
+    static float query[DIM] = {0.5f, -1.0f, 0.25f, 1.0f}, key[DIM] = {1.0f, 0.5f, 2.0f, -1.0f}, value[DIM], result[DIM];
+    float one_lse;
+    truth_fill(value, DIM);
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_view lse_view = posenc_view_dense(&one_lse, POSENC_F32, 1, 1, 1, 1);
+    posenc_attention_task t = {
+        .params = &params,
+        .q = posenc_view_dense(query, POSENC_F32, DIM, 1, 1, 1),
+        .k = {key, POSENC_F32, {DIM, N_K, 1, 1}, {4, 0, 0, 0}},
+        .v = {value, POSENC_F32, {DIM, N_K, 1, 1}, {4, 0, 0, 0}},
+        .out = posenc_view_dense(result, POSENC_F32, DIM, 1, 1, 1),
+        .lse = &lse_view,
+    };
+    void *memory = malloc(posenc_attention_scratch(DIM, DIM)), *parts = malloc(posenc_attention_parts_bytes(&t));
+    assert_true(memory != NULL && parts != NULL);
+    assert_int_equal(posenc_attention_n_parts(&t), N_K / POSENC_ATTENTION_SEGMENT);
+    float first[DIM] = {0.0f};
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_ok(posenc_attention_run(&t, memory, posenc_all_rows()));
+        for (int c = 0; c < DIM; c++)
+            truth_close((double)result[c], (double)value[c], 1e-5 * LARGEST_V, "mean");
+        truth_close((double)one_lse, -0.5 + log((double)N_K), 1e-5, "lse");
+        if (tier == 0)
+            memcpy(first, result, sizeof first);
+        truth_same_bits(result, first, DIM, "tiers");
+        memset(result, 0, sizeof result);
+        truth_ok(posenc_attention_run_parts(&t, memory, parts, posenc_all_rows()));
+        truth_ok(posenc_attention_join_parts(&t, parts, posenc_all_rows()));
+        truth_same_bits(result, first, DIM, "parts");
+    }
+    free(memory);
+    free(parts);
+}
+
+/* A query of NaN has a result of NaN, as in softmax.h, and its neighbours do not. */
+static void test_nan(void **state) {
+    (void)state;
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int round = 0; round < 12; round++) {
+            open_task(random_n_k(round));
+            s.params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+            posenc_view nan = posenc_view_dense(&(float){NAN}, POSENC_F32, 1, 1, 1, 1), first = q.view;
+            first.ne[0] = first.ne[1] = first.ne[2] = first.ne[3] = 1;
+            truth_convert(&nan, &first);
+            run_task();
+            TRUTH_EACH(&out.view, c, i, h, b)
+            assert_int_equal(isnan(truth_get(&out.view, c, i, h, b)) != 0, i + h + b == 0);
+            TRUTH_EACH(&lse.view, c, i, h, b)
+            assert_int_equal(isnan(*truth_at(&lse.view, c, i, h, b)) != 0, i + h + b == 0);
+            close_task();
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        truth_test(test_parts),  truth_test(test_lse),          truth_test(test_merge), truth_test(test_variants),
+        truth_test(test_blocks), truth_test(test_million_keys), truth_test(test_nan),
+    };
+    return truth_run(tests);
+}

@@ -1,0 +1,154 @@
+/* What attention refuses besides bad views (truth_errors_relative.c). */
+#include "truth_errors.h"
+
+#include <math.h>
+#include <stdint.h>
+
+enum { REL_K = 5, REL_Q = 3 };
+
+static const int64_t limit = (int64_t)1 << 30;
+static float attention_scratch[110000], attention_parts[4096];
+
+void test_attention_params(void **state) {
+    (void)state;
+    posenc_view q = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 3, 1),
+                k = posenc_view_dense(in, POSENC_F32, 8, REL_K, 2, 1);
+    posenc_view v = posenc_view_dense(rows_a, POSENC_F32, 8, REL_K, 2, 1),
+                y = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 3, 1);
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    RETURNS(POSENC_ERR_NULL, posenc_attention_reference, NULL, &q, &k, &v, &y, NULL);
+    RETURNS(POSENC_ERR_N_HEADS, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
+    q.ne[2] = y.ne[2] = 2;
+    params.scale = NAN;
+    posenc_view p = posenc_view_dense(rows_b, POSENC_F32, REL_K, REL_Q, 2, 1);
+    RETURNS(POSENC_ERR_SCALE, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
+    RETURNS(POSENC_ERR_SCALE, posenc_attention_reference, &params, &q, &k, &v, &y, &p);
+    params.scale = 1.0f;
+    params.q_off = limit;
+    RETURNS(POSENC_ERR_POSITION, posenc_attention_reference, &params, &q, &k, &v, &y, &p);
+
+    float scratch[1];
+    posenc_rows all = posenc_all_rows();
+    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    RETURNS(POSENC_ERR_NULL, posenc_attention, NULL, &q, &k, &v, &y, scratch, all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention, &params, &q, &k, &v, &y, NULL, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &k, &v, &y, shifted(scratch, 1), all);
+    params.empty = POSENC_EMPTY_UNIFORM;
+    RETURNS(POSENC_ERR_ENUM, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    params.cap = NAN;
+    RETURNS(POSENC_ERR_SCALE, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    params.cap = 0.0f;
+    posenc_view bias = posenc_view_dense(y.data, POSENC_F32, REL_K, 1, 1, 1);
+    params.bias = &bias;
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    params.bias = NULL;
+    q.ne[2] = y.ne[2] = 3;
+    RETURNS(POSENC_ERR_N_HEADS, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    q.ne[2] = y.ne[2] = 2;
+    q.ne[0] = k.ne[0] = 0;
+    RETURNS(POSENC_ERR_HEAD_DIM, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    ANSWERS(== 0, posenc_attention_units, NULL, &k);
+    ANSWERS(== 0, posenc_attention_units, &q, NULL);
+    ANSWERS(== 2, posenc_attention_units, &q, &k);
+    ANSWERS(== 0, posenc_attention_scratch, 0, 8);
+    ANSWERS(== 0, posenc_attention_scratch, 8, POSENC_MAX_HEAD_DIM + 1);
+    ANSWERS(< 410000, posenc_attention_scratch, 128, 128);
+}
+
+/* What only tasks have. */
+void test_attention_tasks(void **state) {
+    (void)state;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_rope_table rows = posenc_rope_table_dense(rope, rows_b);
+    static const int32_t numbers[] = {1, 0, -1, 2, 3, 0};
+    const posenc_attention_pages pages = {numbers, 2, 5};
+    const posenc_attention_task good_task = {
+        .params = &params,
+        .q = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 2, 2),
+        .k = posenc_view_dense(in, POSENC_F32, 8, 3, 2, 3),
+        .v = posenc_view_dense(in, POSENC_F32, 8, 3, 2, 3),
+        .out = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 2, 2),
+        .k_rope = rope,
+        .k_table = &rows,
+        .pages = &pages,
+    };
+    posenc_attention_task t = good_task;
+    posenc_attention_pages p = pages;
+    posenc_rows all = posenc_all_rows();
+    float *memory = attention_scratch;
+#define BAD_TASK(status, change)                                                                                       \
+    change;                                                                                                            \
+    RETURNS(status, posenc_attention_run, &t, memory, all);                                                            \
+    RETURNS(status, posenc_attention_run_parts, &t, memory, attention_parts, all);                                     \
+    RETURNS(status, posenc_attention_join_parts, &t, attention_parts, all);                                            \
+    t = good_task;                                                                                                     \
+    rows = posenc_rope_table_dense(rope, rows_b);                                                                      \
+    p = pages
+    BAD_TASK(POSENC_ERR_ROWS, (void)0); /* page -1 */
+    static const int32_t right[] = {1, 0, 2, 2};
+#define BAD_PAGES(status, change)                                                                                      \
+    p.table = right;                                                                                                   \
+    change;                                                                                                            \
+    t.pages = &p;                                                                                                      \
+    BAD_TASK(status, (void)0)
+    BAD_PAGES(POSENC_ERR_ROWS, t.k.ne[3] = t.v.ne[3] = 2);
+    BAD_PAGES(POSENC_ERR_ROWS, p.table = right + 1; p.stride = 1; p.n_k = 6; t.k.ne[3] = t.v.ne[3] = 2);
+    BAD_PAGES(POSENC_ERR_NULL, p.table = NULL);
+    BAD_PAGES(POSENC_ERR_STRIDE, p.table = shifted(right, 1));
+    BAD_PAGES(POSENC_ERR_SHAPE, p.stride = -1);
+    BAD_PAGES(POSENC_ERR_SHAPE, p.stride = INT64_MAX);
+    BAD_PAGES(POSENC_ERR_SHAPE, p.n_k = -1);
+    BAD_PAGES(POSENC_ERR_SHAPE, p.n_k = limit + 1);
+    BAD_PAGES(POSENC_ERR_SHAPE, t.k.ne[1] = t.v.ne[1] = 0);
+    BAD_PAGES(POSENC_ERR_SHAPE, t.v.ne[3] = 2);
+    BAD_PAGES(POSENC_ERR_NULL, t.k_rope = NULL);
+    BAD_PAGES(POSENC_ERR_NULL, t.k_table = NULL);
+    BAD_PAGES(POSENC_ERR_SHAPE, t.q.ne[0] = t.k.ne[0] = 7);
+    BAD_PAGES(POSENC_ERR_STRIDE, rows.step = 3);
+    BAD_PAGES(POSENC_ERR_NULL, rows.cos = NULL);
+    BAD_PAGES(POSENC_ERR_NULL, t.params = NULL);
+
+    static const int32_t ends[] = {5, 0};
+    params.k_end = ends; /* the second sequence has no keys, so nobody looks at its pages */
+    p.table = numbers;
+    t.pages = &p;
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, ((posenc_rows){0, 0}));
+    RETURNS(POSENC_ERR_NULL, posenc_attention_run, &t, NULL, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention_run, &t, shifted(memory, 2), all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_run_parts, &t, NULL, attention_parts, all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_run_parts, &t, memory, NULL, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention_run_parts, &t, memory, shifted(attention_parts, 2), all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_join_parts, &t, NULL, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention_join_parts, &t, shifted(attention_parts, 2), all);
+    ANSWERS(== 4, posenc_attention_n_parts, &t);
+    ANSWERS(== 3 * 2 * 2 * 10 * sizeof(float), posenc_attention_parts_bytes, &t);
+    p.n_k = POSENC_ATTENTION_SEGMENT + 1;
+    ANSWERS(== 8, posenc_attention_n_parts, &t);
+    t.q.ne[3] = (int64_t)1 << 44;
+    ANSWERS(== 0, posenc_attention_parts_bytes, &t);
+    ANSWERS(== 0, posenc_attention_parts_bytes, NULL);
+    ANSWERS(== 0, posenc_attention_n_parts, NULL);
+
+    posenc_view blocks = posenc_view_dense(in, POSENC_Q8_0, 32, REL_K, 1, 1);
+    posenc_view q = posenc_view_dense(rows_a, POSENC_F32, 32, 1, 1, 1),
+                y = posenc_view_dense(out, POSENC_F32, 32, 1, 1, 1);
+    RETURNS(POSENC_OK, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, ((posenc_rows){0, 0}));
+    blocks.nb[0] = 2;
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    blocks = posenc_view_dense(in, POSENC_Q8_0, 32, REL_K, 1, 1);
+    blocks.nb[1] = 35;
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    blocks = posenc_view_dense(shifted(in, 1), POSENC_Q8_0, 32, REL_K, 1, 1);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    blocks = posenc_view_dense(shifted(out, -170 + 2), POSENC_Q8_0, 32, REL_K, 1, 1);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+
+    posenc_attention_result a = {posenc_view_dense(in, POSENC_F16, 8, 3, 1, 1),
+                                 posenc_view_dense(rows_a, POSENC_F32, 1, 3, 1, 1)};
+    posenc_attention_result b = {posenc_view_dense(in, POSENC_F32, 8, 3, 1, 1), a.lse};
+    posenc_attention_result to = {posenc_view_dense(out, POSENC_F32, 8, 3, 1, 1),
+                                  posenc_view_dense(rows_b, POSENC_F32, 1, 3, 1, 1)};
+    RETURNS(POSENC_ERR_DTYPE, posenc_attention_merge, &a, &b, &to, all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_merge, NULL, &b, &to, all);
+}
