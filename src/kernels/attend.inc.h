@@ -9,13 +9,15 @@
 enum {
     ATTEND_SUMS = 6, /* 6 x 2 vectors are what the 16 registers of AVX2 hold */
     ATTEND_VECTORS = VF == 8 ? 2 : 4,
-    ATTEND_WIDE = 8 /* vectors of a single sum: enough chains to hide the latency of fma */
+    ATTEND_WIDE = 8, /* vectors of a single sum: enough chains to hide the latency of fma */
+    ATTEND_AHEAD = 16 /* rows */
 };
 
 /* The sums of one tile. */
 typedef struct attend_tile {
     size_t first, n_sums;       /* rows of y */
     size_t channel, n_channels; /* less than VF only if there is one vector */
+    ptrdiff_t ahead;            /* to the row that is fetched while this one is used */
 } attend_tile;
 
 /* Rows begin <= k < end for those sums of the tile that see them. */
@@ -41,6 +43,7 @@ V_INLINE void attend_whole(const posenc_attend_rows_args *a, const attend_tile *
     for (int32_t k = begin; k < end; k++) {
         const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
         vf value[ATTEND_WIDE];
+        prefetch_typed(row + t->ahead, t->channel, n_v * VF, type);
         for (size_t v = 0; v < n_v; v++)
             value[v] = load_typed(row, t->channel + v * VF, lanes, type);
         for (size_t r = 0; r < n_sums; r++) {
@@ -80,7 +83,7 @@ V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *
 /* All channels of n_sums sums, wide_v vectors at a time. */
 V_INLINE void attend_channels(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
                            const posenc_dtype type) {
-    attend_tile t = {first, n_sums, 0, wide_v * VF};
+    attend_tile t = {first, n_sums, 0, wide_v * VF, first == 0 ? ATTEND_AHEAD * a->row_stride : 0};
     for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF)
         attend_block(a, &t, n_sums, wide_v, type);
     t.n_channels = VF;
@@ -95,7 +98,13 @@ V_INLINE void attend_typed(const posenc_attend_rows_args *a, const posenc_dtype 
     size_t i = 0;
     for (; i + ATTEND_SUMS <= a->n; i += ATTEND_SUMS)
         attend_channels(a, i, ATTEND_SUMS, ATTEND_VECTORS, type);
-    for (; i < a->n; i++)
+    if (i + 4 <= a->n) {
+        attend_channels(a, i, 4, ATTEND_VECTORS, type);
+        i += 4;
+    }
+    for (; i + 2 <= a->n; i += 2)
+        attend_channels(a, i, 2, ATTEND_WIDE / 2, type);
+    if (i < a->n)
         attend_channels(a, i, 1, ATTEND_WIDE, type);
 }
 

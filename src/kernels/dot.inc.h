@@ -3,8 +3,8 @@
  *
  * A tile is some rows of x times some vectors across panels; its sums stay in registers while c runs. Wide tiles of
  * TILE_X rows do the bulk, panel by panel: a panel stays in the first cache while the rows of x pass by. The rows that
- * are left take tiles of one row and ONE_VECTORS vectors, several panels side by side, so that enough chains of fma run
- * at once to hide their latency. */
+ * are left take tiles of four, two and one, the fewer the more vectors, several panels side by side, so that enough chains of
+ * fma run at once to hide their latency: a decoded token has no more rows than heads that share keys. */
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
@@ -12,6 +12,7 @@ enum {
     PANEL_VECTORS = POSENC_PANEL / VF,
     TILE_X = 6, /* 6 x 2 sums are what the 16 registers of AVX2 hold */
     TILE_VECTORS = PANEL_VECTORS < 4 ? 2 : PANEL_VECTORS / 2,
+    PAIR_VECTORS = PANEL_VECTORS < 4 ? 4 : PANEL_VECTORS,
     ONE_VECTORS = 8,
     STAGE = 256 /* channels of a row that are widened at a time */
 };
@@ -93,18 +94,29 @@ V_INLINE dot_corner dot_corner_at(const posenc_dot_rows_args *a, size_t i, size_
     };
 }
 
+/* n_x rows from i on, n_v vectors at a time: whole panels. */
+V_INLINE void dot_few(const posenc_dot_rows_args *a, size_t i, const size_t n_x, const size_t n_v, const int is_staged) {
+    size_t t = 0;
+    for (; t + n_v * VF <= a->n_rows; t += n_v * VF)
+        dot_tile(a, dot_corner_at(a, i, t), n_x, n_v, is_staged);
+    for (; t < a->n_rows; t += POSENC_PANEL)
+        dot_tile(a, dot_corner_at(a, i, t), n_x, PANEL_VECTORS, is_staged);
+}
+
 V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
-    size_t tiled = a->n_x - a->n_x % TILE_X;
+    size_t tiled = a->n_x - a->n_x % TILE_X, i = tiled;
     for (size_t t = 0; t < a->n_rows && tiled > 0; t += TILE_VECTORS * VF)
-        for (size_t i = 0; i < tiled; i += TILE_X)
-            dot_tile(a, dot_corner_at(a, i, t), TILE_X, TILE_VECTORS, is_staged);
-    for (size_t i = tiled; i < a->n_x; i++) {
-        size_t t = 0;
-        for (; t + ONE_VECTORS * VF <= a->n_rows; t += ONE_VECTORS * VF)
-            dot_tile(a, dot_corner_at(a, i, t), 1, ONE_VECTORS, is_staged);
-        for (; t < a->n_rows; t += POSENC_PANEL)
-            dot_tile(a, dot_corner_at(a, i, t), 1, PANEL_VECTORS, is_staged);
+        for (size_t k = 0; k < tiled; k += TILE_X)
+            dot_tile(a, dot_corner_at(a, k, t), TILE_X, TILE_VECTORS, is_staged);
+    if (i + 4 <= a->n_x) {
+        for (size_t t = 0; t < a->n_rows; t += TILE_VECTORS * VF)
+            dot_tile(a, dot_corner_at(a, i, t), 4, TILE_VECTORS, is_staged);
+        i += 4;
     }
+    for (; i + 2 <= a->n_x; i += 2)
+        dot_few(a, i, 2, PAIR_VECTORS, is_staged);
+    if (i < a->n_x)
+        dot_few(a, i, 1, ONE_VECTORS, is_staged);
 }
 
 void VARIANT(dot_rows)(const posenc_dot_rows_args *args) {

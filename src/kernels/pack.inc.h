@@ -6,6 +6,8 @@
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
+enum { PACK_AHEAD = 32 }; /* rows that are fetched ahead of use */
+
 V_INLINE void transpose(vf *block) {
     vf other[VF];
     for (int bit = 1; bit < VF; bit *= 2) {
@@ -20,6 +22,8 @@ V_INLINE void transpose(vf *block) {
 V_INLINE void pack_block(const posenc_pack_rows_args *a, const char *rows, size_t n_rows, size_t c, size_t n, float *to,
                          const posenc_dtype type) {
     vf block[VF];
+    for (size_t t = 0; t < VF; t++)
+        prefetch_typed(rows + (ptrdiff_t)(PACK_AHEAD + t) * a->row_stride, c, n, type);
     for (size_t t = 0; t < VF; t++)
         block[t] = t < n_rows ? load_typed(rows + (ptrdiff_t)t * a->row_stride, c, n, type) : v_set1(0.0f);
     transpose(block);

@@ -30,3 +30,11 @@ V_INLINE const void *typed_at(const void *p, size_t i, const posenc_dtype type) 
 V_INLINE void *typed_out(void *p, size_t i, const posenc_dtype type) {
     return (char *)p + i * (type == POSENC_F32 ? 4 : 2);
 }
+
+/* Fetches n elements from i on for later use; the place may lie beyond the end of the memory. */
+V_INLINE void prefetch_typed(const void *x, size_t i, size_t n, const posenc_dtype type) {
+    size_t size = type == POSENC_F32 ? 4 : 2;
+    uintptr_t at = (uintptr_t)x + i * size;
+    for (size_t k = 0; k < n * size; k += 64)
+        __builtin_prefetch((const void *)(at + k));
+}
