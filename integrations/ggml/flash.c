@@ -35,7 +35,7 @@ bool takes_flash_attn(const struct ggml_tensor *node) {
         return false;
     if (q->ne[0] > POSENC_MAX_HEAD_DIM || v->ne[0] > POSENC_MAX_HEAD_DIM || k->ne[1] > 1 << 30 || q->ne[1] > 1 << 29)
         return false;
-    if (q->ne[2] % k->ne[2] != 0 || k->ne[2] != v->ne[2] || q->ne[3] % k->ne[3] != 0 || q->ne[3] % v->ne[3] != 0)
+    if (q->ne[2] % k->ne[2] != 0 || k->ne[2] != v->ne[2] || k->ne[3] != q->ne[3] || v->ne[3] != q->ne[3])
         return false;
     return takes_mask(mask, k->ne[1], q) && takes_sinks(node->src[4], q->ne[2]) && isfinite(scale) && isfinite(cap) &&
            cap >= 0.0f && takes_slopes(max_bias, q->ne[2]);
@@ -48,13 +48,13 @@ int64_t work_of_flash_attn(const struct ggml_tensor *node) {
 
 /* ---- One call: a batch, and heads first_head .. first_head + n_heads - 1 ---- */
 
-/* ggml repeats batches of k and v one after the other, those of a mask in turns. */
+/* ggml repeats heads and batches of a mask in turns. */
 static posenc_status attend(const flash_job *job, int64_t number, posenc_rows units, void *scratch) {
     int64_t calls_per_batch = job->q.ne[2] / job->n_heads, batch = number / calls_per_batch;
     int64_t head = number % calls_per_batch * job->n_heads, kv_head = head / (job->q.ne[2] / job->k.ne[2]);
     posenc_view q = block_of(&job->q, head, batch, job->n_heads, 1);
-    posenc_view k = block_of(&job->k, kv_head, batch / (job->q.ne[3] / job->k.ne[3]), job->n_kv_heads, 1);
-    posenc_view v = block_of(&job->v, kv_head, batch / (job->q.ne[3] / job->v.ne[3]), job->n_kv_heads, 1);
+    posenc_view k = block_of(&job->k, kv_head, batch, job->n_kv_heads, 1);
+    posenc_view v = block_of(&job->v, kv_head, batch, job->n_kv_heads, 1);
     posenc_view out = block_of(&job->out, head, batch, job->n_heads, 1);
     posenc_score_params params = job->params;
     posenc_view mask;
