@@ -1,5 +1,6 @@
 /* Times of nodes that test-backend-ops cannot be asked for (masks of its files are random, its threads its own): on ggml's CPU
- * backend with one thread, on the plugin with one and with two, in turns; the smallest time of each. */
+ * backend with one thread, on the plugin with one and with two, in turns; the smallest time of each. usage: ggml-scaling [WORD], for the
+ * attention whose name contains the word */
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
 #include <ggml.h>
@@ -12,7 +13,7 @@
 enum { CPU_ONE, OURS_ONE, OURS_TWO, N_WAYS };
 
 #define MAX_ROUNDS 200
-#define BUDGET_US 3000000 /* for a node, unless three rounds take longer */
+#define BUDGET_US 3000000 /* for a node, unless two rounds take longer */
 
 typedef struct way {
     ggml_backend_t backend;
@@ -50,7 +51,7 @@ static void measure(const char *name, struct ggml_context *ctx, struct ggml_tens
     ggml_build_forward_expand(graph, node);
     double best[N_WAYS] = {INFINITY, INFINITY, INFINITY};
     int64_t start = ggml_time_us();
-    for (int i = 0; i < MAX_ROUNDS && (i < 3 || ggml_time_us() - start < BUDGET_US); i++)
+    for (int i = 0; i < MAX_ROUNDS && (i < 2 || ggml_time_us() - start < BUDGET_US); i++)
         for (int w = 0; w < N_WAYS; w++)
             best[w] = fmin(best[w], time_once(&ways[w], graph));
     printf("%-30s %12.0f %12.0f %7.2fx %12.0f %7.2fx\n", name, best[CPU_ONE], best[OURS_ONE],
@@ -158,12 +159,14 @@ int main(int argc, char **argv) {
     ways[OURS_ONE] = way_of("POSENC", 1);
     ways[OURS_TWO] = way_of("POSENC", 2);
     printf("%-30s %12s %12s %8s %12s %8s\n", "node", "ggml us", "posenc us", "ratio", "2 threads us", "1 : 2");
-    rope("rope neox f32, 512 tokens", GGML_TYPE_F32, GGML_ROPE_TYPE_NEOX);
-    rope("rope neox f16, 512 tokens", GGML_TYPE_F16, GGML_ROPE_TYPE_NEOX);
-    rope("rope normal f32, 512 tokens", GGML_TYPE_F32, GGML_ROPE_TYPE_NORMAL);
-    soft_max("soft_max 1024 x 128 x 32", 1024, 128);
+    if (argc == 1) {
+        rope("rope neox f32, 512 tokens", GGML_TYPE_F32, GGML_ROPE_TYPE_NEOX);
+        rope("rope neox f16, 512 tokens", GGML_TYPE_F16, GGML_ROPE_TYPE_NEOX);
+        rope("rope normal f32, 512 tokens", GGML_TYPE_F32, GGML_ROPE_TYPE_NORMAL);
+        soft_max("soft_max 1024 x 128 x 32", 1024, 128);
+    }
     for (size_t i = 0; i < sizeof attentions / sizeof attentions[0]; i++)
-        if (argc < 2 || strstr(attentions[i].name, argv[1]))
+        if (argc == 1 || strstr(attentions[i].name, argv[1]) != NULL)
             measure_attention(&attentions[i]);
     for (int w = 0; w < N_WAYS; w++)
         ggml_backend_free(ways[w].backend);
