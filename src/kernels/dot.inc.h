@@ -95,7 +95,8 @@ V_INLINE dot_corner dot_corner_at(const posenc_dot_rows_args *a, size_t i, size_
 }
 
 /* n_x rows from i on, n_v vectors at a time: whole panels. */
-V_INLINE void dot_few(const posenc_dot_rows_args *a, size_t i, const size_t n_x, const size_t n_v, const int is_staged) {
+V_INLINE void dot_few(const posenc_dot_rows_args *a, size_t i, const size_t n_x, const size_t n_v,
+                      const int is_staged) {
     size_t t = 0;
     for (; t + n_v * VF <= a->n_rows; t += n_v * VF)
         dot_tile(a, dot_corner_at(a, i, t), n_x, n_v, is_staged);
