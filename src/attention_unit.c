@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "hidden.h"
 #include "scalar/exp.h"
 #include "view.h"
 
@@ -80,6 +81,8 @@ void posenc_attention_load_queries(posenc_attention_unit *u, float *scratch) {
 static void narrow(posenc_softmax_row_args *args, size_t first, size_t n) {
     size_t end = args->seen.end < first + n ? args->seen.end : first + n,
            begin = args->seen.begin > first ? args->seen.begin : first;
+    if (begin < end)
+        posenc_skip_hidden(args, &begin, &end);
     size_t hole_begin = args->seen.hole_begin > begin ? args->seen.hole_begin : begin;
     size_t hole_end = args->seen.hole_end < end ? args->seen.hole_end : end;
     if (hole_begin < hole_end && hole_begin == begin) /* as in src/scores.c */

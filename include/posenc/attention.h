@@ -19,9 +19,12 @@
  *     out[c] = o[c] (1 / s), rounded once;  lse = m + ln s in double, rounded once
  *
  * Keys out of sight by position, lengths or documents are skipped, whatever k and v hold there; a block, or a panel of 32
- * keys, that no query of a unit sees is not touched. Keys hidden by bytes or by a bias of -inf get e_j = 0, and their v must
- * be finite. Against the exact function, for head_dim <= 256, |l| <= 16 and up to 2^20 keys: |error| <= 4e-6 max |v|, or 1e-5 where
- * many keys weigh alike and hold nearly the same, so that all roundings go one way; |error of lse| <= 4e-6 + 2^-24 |lse|.
+ * keys, that no query of a unit sees is not touched. So are keys of a block before the first and behind the last whose bias is
+ * not -inf (bias_slope > 0): a causal mask as a tensor costs one look at what it hides. Keys hidden by bytes, or by a bias of
+ * -inf among others, get e_j = 0, and their v must be finite.
+ *
+ * Against the exact function, for head_dim <= 256, |l| <= 16 and up to 2^20 keys: |error| <= 4e-6 max |v|, or 1e-5 where many
+ * keys weigh alike and hold nearly the same, so that all roundings go one way; |error of lse| <= 4e-6 + 2^-24 |lse|.
  *
  * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its own
  * scratch (head_dim 128: 340 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a unit is

@@ -25,19 +25,23 @@ typedef struct backend_state {
     int n_threads;
     int oldest_rope;
     kept_rope ropes[MAX_ROPES];
+    char *scratch; /* of all threads, kept from node to node */
+    size_t scratch_size;
 } backend_state;
 
 /* A node that is ready to run: thread ith of nth computes its part. */
 typedef posenc_status (*part_of_node)(const void *node, int ith, int nth);
 
-/* Runs all parts of a node on as many threads as the host allowed and the elements are worth. */
-posenc_status run_parts(const backend_state *state, part_of_node part, const void *node, int64_t n_elements);
+/* Runs all parts of a node on as many threads as the host allowed and the work is worth. */
+posenc_status run_parts(const backend_state *state, part_of_node part, const void *node, int64_t work);
 
-/* One operation: whether a node is of a form that it takes, and its computation. */
+/* One operation: whether a node is of a form that it takes, how much work that is (an element to be rotated, or a score to be
+ * made a probability, is 1), and its computation. */
 typedef struct operation {
     enum ggml_op op;
     const char *name; /* ggml's, to see that both sides number operations alike */
     bool (*takes)(const struct ggml_tensor *node);
+    int64_t (*work)(const struct ggml_tensor *node);
     posenc_status (*compute)(backend_state *state, struct ggml_tensor *node);
 } operation;
 
@@ -51,6 +55,23 @@ posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node);
 bool takes_diag_mask_inf(const struct ggml_tensor *node);
 posenc_status compute_diag_mask_inf(backend_state *state, struct ggml_tensor *node);
 
+bool takes_flash_attn(const struct ggml_tensor *node);
+int64_t work_of_flash_attn(const struct ggml_tensor *node);
+posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node);
+
+/* ---- Scores ---- */
+
+/* Slopes are made for each node, on the stack. */
+#define MAX_HEADS 1024
+
+/* A mask over the keys for each row, head and batch of a tensor, if there is one: ggml repeats it over heads and batches. */
+bool takes_mask(const struct ggml_tensor *mask, int64_t n_keys, const struct ggml_tensor *of);
+bool takes_sinks(const struct ggml_tensor *sinks, int64_t n_heads);
+
+/* ALiBi by slopes that the mask is multiplied with; max_bias 0: none. */
+bool takes_slopes(float max_bias, int64_t n_heads);
+posenc_status set_slopes(posenc_score_params *params, float max_bias, int64_t n_heads, float *slopes);
+
 /* ---- Tensors ---- */
 
 static inline bool is_f32_or_f16(const struct ggml_tensor *tensor) {
@@ -62,13 +83,31 @@ static inline bool has_plain_rows(const struct ggml_tensor *tensor) {
     return is_f32_or_f16(tensor) && tensor->nb[0] == ggml_type_size(tensor->type);
 }
 
+static inline posenc_dtype dtype_of(const struct ggml_tensor *tensor) {
+    switch (tensor->type) {
+    case GGML_TYPE_F16: return POSENC_F16;
+    case GGML_TYPE_BF16: return POSENC_BF16;
+    default: return POSENC_F32;
+    }
+}
+
 static inline posenc_view view_of(const struct ggml_tensor *tensor) {
-    posenc_view view = {.data = tensor->data, .dtype = tensor->type == GGML_TYPE_F32 ? POSENC_F32 : POSENC_F16};
+    posenc_view view = {.data = tensor->data, .dtype = dtype_of(tensor)};
     for (int i = 0; i < 4; i++) {
         view.ne[i] = tensor->ne[i];
         view.nb[i] = (int64_t)tensor->nb[i];
     }
     return view;
+}
+
+/* Heads and batches from (head, batch) on, so many of them. */
+static inline posenc_view block_of(const posenc_view *view, int64_t head, int64_t batch, int64_t n_heads,
+                                   int64_t n_batch) {
+    posenc_view block = *view;
+    block.data = (char *)view->data + head * view->nb[2] + batch * view->nb[3];
+    block.ne[2] = n_heads;
+    block.ne[3] = n_batch;
+    return block;
 }
 
 static inline posenc_rows part_of_rows(int64_t n_rows, int ith, int nth) {

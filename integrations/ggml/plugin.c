@@ -19,10 +19,11 @@
 static int64_t min_elements = 8192;
 
 static const operation operations[] = {
-    {GGML_OP_ROPE, "ROPE", takes_rope, compute_rope},
-    {GGML_OP_ROPE_BACK, "ROPE_BACK", takes_rope, compute_rope_back},
-    {GGML_OP_SOFT_MAX, "SOFT_MAX", takes_soft_max, compute_soft_max},
-    {GGML_OP_DIAG_MASK_INF, "DIAG_MASK_INF", takes_diag_mask_inf, compute_diag_mask_inf},
+    {GGML_OP_ROPE, "ROPE", takes_rope, ggml_nelements, compute_rope},
+    {GGML_OP_ROPE_BACK, "ROPE_BACK", takes_rope, ggml_nelements, compute_rope_back},
+    {GGML_OP_SOFT_MAX, "SOFT_MAX", takes_soft_max, ggml_nelements, compute_soft_max},
+    {GGML_OP_DIAG_MASK_INF, "DIAG_MASK_INF", takes_diag_mask_inf, ggml_nelements, compute_diag_mask_inf},
+    {GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT", takes_flash_attn, work_of_flash_attn, compute_flash_attn},
 };
 
 #define N_OPERATIONS (sizeof operations / sizeof operations[0])
@@ -64,8 +65,8 @@ __attribute__((format(printf, 1, 2))) static void log_error(const char *format, 
 
 /* OpenMP, because ggml's CPU backend uses it too: its threads, which wait for work between two nodes, do ours, where
  * threads of our own would have to take the cores from them. */
-posenc_status run_parts(const backend_state *state, part_of_node part, const void *node, int64_t n_elements) {
-    int64_t worth = n_elements / MIN_ELEMENTS_PER_THREAD;
+posenc_status run_parts(const backend_state *state, part_of_node part, const void *node, int64_t work) {
+    int64_t worth = work / MIN_ELEMENTS_PER_THREAD;
     int n_threads = worth < state->n_threads ? (int)worth : state->n_threads;
     if (n_threads <= 1)
         return part(node, 0, 1);
@@ -98,8 +99,10 @@ static const char *backend_name(ggml_backend_t backend) {
 }
 
 static void close_backend(ggml_backend_t backend) {
-    free_ropes(backend->own);
-    free(backend->own);
+    backend_state *state = backend->own;
+    free_ropes(state);
+    free(state->scratch);
+    free(state);
     free(backend);
 }
 
@@ -175,7 +178,7 @@ static bool device_takes(ggml_backend_dev_t device, const struct ggml_tensor *no
     if (computes_nothing(node))
         return true;
     const operation *found = find_operation(node->op);
-    return found != NULL && ggml_nelements(node) >= min_elements && found->takes(node);
+    return found != NULL && found->takes(node) && found->work(node) >= min_elements;
 }
 
 static bool device_reads_buffer(ggml_backend_dev_t device, ggml_backend_buffer_type_t type) {

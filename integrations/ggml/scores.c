@@ -4,23 +4,11 @@
 
 #include "ops.h"
 
-/* Slopes are made in each call, on the stack. */
-#define MAX_HEADS 1024
-
 typedef struct scores_job {
     posenc_score_params params;
     posenc_view x, y, mask; /* mask.data NULL: none */
     posenc_status (*call)(const posenc_score_params *, const posenc_view *, const posenc_view *, posenc_rows);
 } scores_job;
-
-/* Heads and batches from (head, batch) on, as many as a mask of that size covers. */
-static posenc_view block_of(const posenc_view *view, int64_t head, int64_t batch, int64_t n_heads, int64_t n_batch) {
-    posenc_view block = *view;
-    block.data = (char *)view->data + head * view->nb[2] + batch * view->nb[3];
-    block.ne[2] = n_heads;
-    block.ne[3] = n_batch;
-    return block;
-}
 
 /* ggml repeats a mask over heads and batches. Once for all, or one each, posenc takes as it is; anything between is taken
  * block by block. */
@@ -46,24 +34,36 @@ static posenc_status scores_part(const void *node, int ith, int nth) {
     return POSENC_OK;
 }
 
-/* ---- SOFT_MAX ---- */
+/* ---- What the nodes of scores have in common ---- */
 
-static bool takes_mask(const struct ggml_tensor *mask, const struct ggml_tensor *x) {
-    return has_plain_rows(mask) && mask->ne[0] == x->ne[0] && mask->ne[1] >= x->ne[1] && mask->ne[2] > 0 &&
-           mask->ne[3] > 0 && x->ne[2] % mask->ne[2] == 0 && x->ne[3] % mask->ne[3] == 0;
+bool takes_mask(const struct ggml_tensor *mask, int64_t n_keys, const struct ggml_tensor *of) {
+    return mask == NULL ||
+           (has_plain_rows(mask) && mask->ne[0] == n_keys && mask->ne[1] >= of->ne[1] && mask->ne[2] > 0 &&
+            mask->ne[3] > 0 && of->ne[2] % mask->ne[2] == 0 && of->ne[3] % mask->ne[3] == 0);
 }
+
+bool takes_sinks(const struct ggml_tensor *sinks, int64_t n_heads) {
+    return sinks == NULL || (sinks->type == GGML_TYPE_F32 && ggml_is_contiguous(sinks) && sinks->ne[0] == n_heads);
+}
+
+bool takes_slopes(float max_bias, int64_t n_heads) {
+    return max_bias >= 0.0f && max_bias <= 100.0f && (max_bias == 0.0f || n_heads <= MAX_HEADS);
+}
+
+posenc_status set_slopes(posenc_score_params *params, float max_bias, int64_t n_heads, float *slopes) {
+    params->bias_slopes = max_bias > 0.0f ? slopes : NULL;
+    return max_bias > 0.0f ? posenc_alibi_slopes(n_heads, (double)max_bias, slopes) : POSENC_OK;
+}
+
+/* ---- SOFT_MAX ---- */
 
 bool takes_soft_max(const struct ggml_tensor *node) {
     const struct ggml_tensor *x = node->src[0], *mask = node->src[1], *sinks = node->src[2];
-    float max_bias = float_param(node, 1);
     if (!has_plain_rows(x) || !has_plain_rows(node) || x->type != GGML_TYPE_F32 || node->type != GGML_TYPE_F32)
         return false;
-    if (mask != NULL && !takes_mask(mask, x))
-        return false;
-    if (sinks != NULL && (sinks->type != GGML_TYPE_F32 || !ggml_is_contiguous(sinks) || sinks->ne[0] != x->ne[2]))
-        return false;
-    return isfinite(float_param(node, 0)) && max_bias >= 0.0f && max_bias <= 100.0f &&
-           (max_bias == 0.0f || x->ne[2] <= MAX_HEADS) && x->ne[0] <= 1 << 30 && x->ne[1] <= 1 << 30;
+    return takes_mask(mask, x->ne[0], x) && takes_sinks(sinks, x->ne[2]) &&
+           takes_slopes(float_param(node, 1), x->ne[2]) && isfinite(float_param(node, 0)) && x->ne[0] <= 1 << 30 &&
+           x->ne[1] <= 1 << 30;
 }
 
 posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node) {
@@ -75,13 +75,9 @@ posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node) {
     if (mask != NULL) {
         job.mask = view_of(mask);
         job.mask.ne[1] = node->ne[1]; /* masks may have more rows than there are queries */
-        double max_bias = (double)float_param(node, 1);
-        if (max_bias > 0.0) {
-            posenc_status status = posenc_alibi_slopes(node->ne[2], max_bias, slopes);
-            if (status != POSENC_OK)
-                return status;
-            job.params.bias_slopes = slopes;
-        }
+        posenc_status status = set_slopes(&job.params, float_param(node, 1), node->ne[2], slopes);
+        if (status != POSENC_OK)
+            return status;
     }
     return run_parts(state, scores_part, &job, ggml_nelements(node));
 }

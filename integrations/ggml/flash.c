@@ -1,0 +1,160 @@
+/* FLASH_ATTN_EXT: posenc_attention, a batch and a block of heads at a time, on threads that take units from one heap. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "ops.h"
+
+/* A thread takes an eighth of its share of the units at a time: masks make some of them cheaper than others. */
+#define PORTIONS 8
+
+/* Reading, or multiplying and adding to, so many numbers is worth an element of the other operations. */
+#define NUMBERS_PER_ELEMENT 8
+
+typedef struct flash_job {
+    posenc_score_params params;
+    posenc_view q, k, v, out, mask; /* whole tensors, in posenc's order of extents; mask.data NULL: none */
+    int64_t n_heads, n_kv_heads;    /* of a call: what shares a head of the mask, if there is more than one */
+    int64_t n_units;                /* of a call */
+    int64_t *next;                  /* the first unit that nobody has taken */
+    char *scratch;
+    size_t scratch_size; /* a thread's */
+} flash_job;
+
+/* ---- Which nodes ---- */
+
+static bool has_attention_rows(const struct ggml_tensor *tensor) {
+    bool is_known = is_f32_or_f16(tensor) || tensor->type == GGML_TYPE_BF16;
+    return is_known && tensor->nb[0] == ggml_type_size(tensor->type);
+}
+
+bool takes_flash_attn(const struct ggml_tensor *node) {
+    const struct ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2], *mask = node->src[3];
+    float scale = float_param(node, 0), max_bias = float_param(node, 1), cap = float_param(node, 2);
+    if (q->type != GGML_TYPE_F32 || node->type != GGML_TYPE_F32 || !has_plain_rows(q) || !has_plain_rows(node) ||
+        !has_attention_rows(k) || !has_attention_rows(v))
+        return false;
+    if (q->ne[0] > POSENC_MAX_HEAD_DIM || v->ne[0] > POSENC_MAX_HEAD_DIM || k->ne[1] > 1 << 30 || q->ne[1] > 1 << 29)
+        return false;
+    if (q->ne[2] % k->ne[2] != 0 || k->ne[2] != v->ne[2] || k->ne[3] != q->ne[3] || v->ne[3] != q->ne[3])
+        return false;
+    return takes_mask(mask, k->ne[1], q) && takes_sinks(node->src[4], q->ne[2]) && isfinite(scale) && isfinite(cap) &&
+           cap >= 0.0f && takes_slopes(max_bias, q->ne[2]);
+}
+
+int64_t work_of_flash_attn(const struct ggml_tensor *node) {
+    const struct ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2];
+    return ggml_nrows(q) * k->ne[1] * (k->ne[0] + v->ne[0]) / NUMBERS_PER_ELEMENT;
+}
+
+/* ---- One call: a batch, and heads first_head .. first_head + n_heads - 1 ---- */
+
+/* ggml repeats heads and batches of a mask in turns. */
+static posenc_status attend(const flash_job *job, int64_t number, posenc_rows units, void *scratch) {
+    int64_t calls_per_batch = job->q.ne[2] / job->n_heads, batch = number / calls_per_batch;
+    int64_t head = number % calls_per_batch * job->n_heads, kv_head = head / (job->q.ne[2] / job->k.ne[2]);
+    posenc_view q = block_of(&job->q, head, batch, job->n_heads, 1);
+    posenc_view k = block_of(&job->k, kv_head, batch, job->n_kv_heads, 1);
+    posenc_view v = block_of(&job->v, kv_head, batch, job->n_kv_heads, 1);
+    posenc_view out = block_of(&job->out, head, batch, job->n_heads, 1);
+    posenc_score_params params = job->params;
+    posenc_view mask;
+    if (job->mask.data != NULL) {
+        int64_t n_heads = job->mask.ne[2];
+        mask = block_of(&job->mask, head % n_heads, batch % job->mask.ne[3], n_heads == 1 ? 1 : job->n_heads, 1);
+        params.bias = &mask;
+    }
+    params.bias_slopes = params.bias_slopes != NULL ? params.bias_slopes + head : NULL;
+    params.sinks = params.sinks != NULL ? params.sinks + head : NULL;
+    return posenc_attention(&params, &q, &k, &v, &out, scratch, units);
+}
+
+/* ---- All of them ---- */
+
+static posenc_status flash_part(const void *node, int ith, int nth) {
+    const flash_job *job = node;
+    int64_t n_calls = job->q.ne[3] * (job->q.ne[2] / job->n_heads), n_all = n_calls * job->n_units;
+    int64_t portion = nth == 1 ? n_all : n_all / (PORTIONS * nth) + 1;
+    for (;;) {
+        int64_t begin;
+#pragma omp atomic capture
+        {
+            begin = *job->next;
+            *job->next += portion;
+        }
+        int64_t end = begin + portion < n_all ? begin + portion : n_all;
+        if (begin >= end)
+            return POSENC_OK;
+        while (begin < end) {
+            int64_t number = begin / job->n_units, first = number * job->n_units;
+            int64_t stop = end < first + job->n_units ? end : first + job->n_units;
+            posenc_rows units = {begin - first, stop - first};
+            posenc_status status = attend(job, number, units, job->scratch + (size_t)ith * job->scratch_size);
+            if (status != POSENC_OK)
+                return status;
+            begin = stop;
+        }
+    }
+}
+
+/* Calls take all heads, unless the mask has several. Then they take one of its rounds if that is a whole number of groups, or
+ * single heads. */
+static void choose_calls(flash_job *job) {
+    int64_t group = job->q.ne[2] / job->k.ne[2], round = job->mask.data != NULL ? job->mask.ne[2] : 1;
+    if (round == 1)
+        job->n_heads = job->q.ne[2];
+    else
+        job->n_heads = round % group == 0 ? round : 1;
+    job->n_kv_heads = job->n_heads == 1 ? 1 : job->n_heads / group;
+    posenc_view q = block_of(&job->q, 0, 0, job->n_heads, 1), k = block_of(&job->k, 0, 0, job->n_kv_heads, 1);
+    job->n_units = posenc_attention_units(&q, &k);
+}
+
+static void swap_heads_and_rows(posenc_view *view) {
+    int64_t ne = view->ne[1], nb = view->nb[1];
+    view->ne[1] = view->ne[2];
+    view->nb[1] = view->nb[2];
+    view->ne[2] = ne;
+    view->nb[2] = nb;
+}
+
+/* Scratch for all threads, kept from node to node. */
+static char *scratch_of(backend_state *state, size_t size) {
+    size_t needed = size * (size_t)state->n_threads;
+    if (needed > state->scratch_size) {
+        free(state->scratch);
+        state->scratch = aligned_alloc(64, needed);
+        state->scratch_size = state->scratch != NULL ? needed : 0;
+    }
+    return state->scratch;
+}
+
+posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node) {
+    const struct ggml_tensor *mask = node->src[3], *sinks = node->src[4];
+    int64_t next = 0;
+    flash_job job = {
+        .params = POSENC_SCORE_DEFAULTS,
+        .q = view_of(node->src[0]),
+        .k = view_of(node->src[1]),
+        .v = view_of(node->src[2]),
+        .out = view_of(node),
+        .next = &next,
+    };
+    float slopes[MAX_HEADS];
+    swap_heads_and_rows(&job.out);
+    job.params.scale = float_param(node, 0);
+    job.params.cap = float_param(node, 2);
+    job.params.sinks = sinks != NULL ? sinks->data : NULL;
+    if (mask != NULL) {
+        job.mask = view_of(mask);
+        job.mask.ne[1] = job.q.ne[1]; /* masks may have more rows than there are queries */
+        posenc_status status = set_slopes(&job.params, float_param(node, 1), job.q.ne[2], slopes);
+        if (status != POSENC_OK)
+            return status;
+    }
+    choose_calls(&job);
+    job.scratch_size = (posenc_attention_scratch(job.q.ne[0], job.v.ne[0]) + 63) / 64 * 64;
+    job.scratch = scratch_of(state, job.scratch_size);
+    if (job.scratch == NULL)
+        return POSENC_ERR_MEMORY;
+    return run_parts(state, flash_part, &job, work_of_flash_attn(node));
+}

@@ -1,0 +1,102 @@
+/* FLASH_ATTN_EXT with masks for several heads and batches, which test-backend-ops does not have: as on ggml's CPU backend, with
+ * one thread and with three. */
+#include <ggml-alloc.h>
+#include <ggml-backend.h>
+#include <ggml.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DIM = 40, V_DIM = 24, N_Q = 37, N_K = 600, HEADS = 12, BATCH = 4 };
+
+typedef struct mask_case {
+    int64_t kv_heads, mask_heads, mask_batch;
+    float max_bias;
+} mask_case;
+
+static const mask_case cases[] = {
+    {12, 1, 1, 0.0f}, {4, 1, 4, 8.0f}, {4, 6, 2, 0.0f},  {4, 12, 4, 8.0f},
+    {6, 3, 1, 0.0f},  {2, 4, 2, 8.0f}, {1, 12, 1, 0.0f}, {1, 2, 4, 0.0f},
+};
+
+static float next_number(void) {
+    static uint32_t state = 1;
+    state = state * 1664525u + 1013904223u;
+    return (float)(state >> 8) / 8388608.0f - 1.0f;
+}
+
+/* Numbers between -1 and 1; of a mask a quarter of them -inf, never the first of a row. */
+static void fill(struct ggml_tensor *tensor, int is_mask) {
+    for (int64_t i = 0; i < ggml_nelements(tensor); i++) {
+        float value = next_number();
+        if (is_mask && value > 0.5f && i % tensor->ne[0] != 0)
+            value = -INFINITY;
+        if (tensor->type == GGML_TYPE_F16)
+            ((ggml_fp16_t *)tensor->data)[i] = ggml_fp32_to_fp16(value);
+        else
+            ((float *)tensor->data)[i] = value;
+    }
+}
+
+static void compute(const char *name, int n_threads, struct ggml_cgraph *graph) {
+    ggml_backend_t backend = ggml_backend_init_by_name(name, NULL);
+    GGML_ASSERT(backend != NULL);
+    ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(ggml_backend_get_device(backend));
+    ggml_backend_set_n_threads_t set_n_threads = NULL;
+    *(void **)&set_n_threads = ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads");
+    set_n_threads(backend, n_threads);
+    GGML_ASSERT(ggml_backend_supports_op(backend, ggml_graph_node(graph, -1)));
+    GGML_ASSERT(ggml_backend_graph_compute(backend, graph) == GGML_STATUS_SUCCESS);
+    ggml_backend_free(backend);
+}
+
+/* Sum of squared differences, over that of the squares. */
+static double difference(const float *got, const float *want, int64_t n) {
+    double differences = 0.0, squares = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        differences += ((double)got[i] - (double)want[i]) * ((double)got[i] - (double)want[i]);
+        squares += (double)want[i] * (double)want[i];
+    }
+    return differences / squares;
+}
+
+static int agrees(const mask_case *c) {
+    struct ggml_init_params params = {(size_t)64 << 20, NULL, false};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *q = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, DIM, N_Q, HEADS, BATCH);
+    struct ggml_tensor *k = ggml_new_tensor_4d(ctx, GGML_TYPE_F16, DIM, N_K, c->kv_heads, BATCH);
+    struct ggml_tensor *v = ggml_new_tensor_4d(ctx, GGML_TYPE_F16, V_DIM, N_K, c->kv_heads, BATCH);
+    struct ggml_tensor *mask = ggml_new_tensor_4d(ctx, GGML_TYPE_F16, N_K, N_Q, c->mask_heads, c->mask_batch);
+    struct ggml_tensor *node = ggml_flash_attn_ext(ctx, q, k, v, mask, 0.3f, c->max_bias, 0.0f);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, node);
+    fill(q, 0);
+    fill(k, 0);
+    fill(v, 0);
+    fill(mask, 1);
+    int64_t n = ggml_nelements(node);
+    float *want = malloc((size_t)n * sizeof *want);
+    GGML_ASSERT(want != NULL);
+    compute("CPU", 1, graph);
+    for (int64_t i = 0; i < n; i++)
+        want[i] = ((float *)node->data)[i];
+    double worst = 0.0;
+    for (int n_threads = 1; n_threads <= 3; n_threads += 2) {
+        ggml_set_zero(node);
+        compute("POSENC", n_threads, graph);
+        worst = fmax(worst, difference(node->data, want, n));
+    }
+    printf("kv heads %d; mask heads %d, batches %d; max_bias %g: %.2g\n", (int)c->kv_heads, (int)c->mask_heads,
+           (int)c->mask_batch, (double)c->max_bias, worst);
+    free(want);
+    ggml_free(ctx);
+    return worst < 5e-4; /* as in test-backend-ops: ggml rounds q and sums to f16 */
+}
+
+int main(void) {
+    int n_wrong = 0;
+    ggml_backend_load_all();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        n_wrong += !agrees(&cases[i]);
+    return n_wrong > 0;
+}

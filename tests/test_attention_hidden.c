@@ -1,0 +1,136 @@
+/* Keys hidden by a bias of -inf at either end of a query's row are out of sight (attention.h): nothing there matters, and the
+ * bits are those of bounds. */
+#include "truth_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { DIM = 24, HEADS = 4, KV_HEADS = 2, MAX_Q = 5, MAX_K = 1400 };
+
+static posenc_score_params params;
+static truth_tensor q, k, v, bias, out, want;
+static void *scratch;
+static int64_t n_q, n_k, first[MAX_Q], end[MAX_Q]; /* what each query sees */
+
+static void set(const posenc_view *view, int64_t i0, int64_t i1, int64_t i2, float value) {
+    posenc_view at = *view, single = posenc_view_dense(&value, POSENC_F32, 1, 1, 1, 1);
+    at.data = truth_address(view, i0, i1, i2, 0);
+    at.ne[0] = at.ne[1] = at.ne[2] = at.ne[3] = 1;
+    truth_convert(&single, &at);
+}
+
+static truth_tensor random_tensor(int64_t ne0, int64_t ne1, int64_t ne2) {
+    return truth_tensor_random_of((posenc_dtype)truth_below(3), (int64_t[4]){ne0, ne1, ne2, 1});
+}
+
+/* Rows of the bias are hidden at both ends, here and there between, and sometimes altogether. */
+static void open_call(void) {
+    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    params.scale = 0.2f;
+    n_q = 1 + truth_below(MAX_Q);
+    n_k = 1 + truth_below(truth_below(4) ? 100 : MAX_K - 1);
+    q = random_tensor(DIM, n_q, HEADS);
+    k = random_tensor(DIM, n_k, KV_HEADS);
+    v = random_tensor(DIM, n_k, KV_HEADS);
+    bias = random_tensor(n_k, n_q, 1);
+    out = truth_tensor_random((int64_t[4]){DIM, n_q, HEADS, 1});
+    want = truth_tensor_random((int64_t[4]){DIM, n_q, HEADS, 1});
+    for (int64_t i = 0; i < n_q; i++) {
+        first[i] = truth_below(n_k + 1);
+        end[i] = truth_below(6) ? first[i] + truth_below(n_k - first[i] + 1) : first[i];
+        for (int64_t j = 0; j < n_k; j++) {
+            int is_end = j == first[i] || j == end[i] - 1;
+            if (j < first[i] || j >= end[i] || (!is_end && truth_below(8) == 0))
+                set(&bias.view, j, i, 0, -INFINITY);
+        }
+    }
+    params.bias = &bias.view;
+    scratch = malloc(posenc_attention_scratch(DIM, DIM));
+    assert_non_null(scratch);
+}
+
+static void close_call(void) {
+    truth_tensor *all[] = {&q, &k, &v, &bias, &out, &want};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        truth_tensor_free(all[i]);
+    free(scratch);
+}
+
+static void attend(const posenc_view *queries, const posenc_view *to) {
+    truth_ok(posenc_attention(&params, queries, &k.view, &v.view, to, scratch, posenc_all_rows()));
+}
+
+static posenc_view only_query(posenc_view view, int64_t i) {
+    view.data = truth_address(&view, 0, i, 0, 0);
+    view.ne[1] = 1;
+    return view;
+}
+
+/* Both ends given once by the bias and once by bounds. */
+static void test_same_as_bounds(void **state) {
+    (void)state;
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int round = 0; round < 100; round++) {
+            open_call();
+            attend(&q.view, &out.view);
+            for (int64_t i = 0; i < n_q; i++) {
+                posenc_view row = only_query(bias.view, i), one = only_query(q.view, i), to = only_query(want.view, i);
+                int32_t begin = (int32_t)first[i], stop = (int32_t)end[i];
+                for (int64_t j = 0; j < n_k; j++)
+                    if (j < begin || j >= stop)
+                        set(&row, j, 0, 0, 1.0f);
+                params.bias = &row;
+                params.k_begin = &begin;
+                params.k_end = &stop;
+                attend(&one, &to);
+            }
+            truth_same_views(&out.view, &want.view, "bounds");
+            close_call();
+        }
+}
+
+/* NaN in keys and values that no query sees. */
+static void test_nothing_there_matters(void **state) {
+    (void)state;
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int round = 0; round < 100; round++) {
+            open_call();
+            attend(&q.view, &want.view);
+            for (int64_t j = 0; j < n_k; j++) {
+                int is_seen = 0;
+                for (int64_t i = 0; i < n_q; i++)
+                    is_seen |= first[i] <= j && j < end[i];
+                for (int64_t c = 0; c < DIM * KV_HEADS && !is_seen; c++) {
+                    set(&k.view, c % DIM, j, c / DIM, NAN);
+                    set(&v.view, c % DIM, j, c / DIM, NAN);
+                }
+            }
+            attend(&q.view, &out.view);
+            truth_same_views(&out.view, &want.view, "NaN under -inf");
+            close_call();
+        }
+}
+
+/* Times a slope that is not positive, -inf is NaN or inf, and no key is out of sight. */
+static void test_slopes(void **state) {
+    (void)state;
+    static const float slopes[HEADS] = {0.5f, 0.0f, -1.0f, 2.0f};
+    for (int round = 0; round < 20; round++) {
+        open_call();
+        set(&bias.view, 0, 0, 0, -INFINITY);
+        params.bias_slopes = slopes;
+        attend(&q.view, &out.view);
+        for (int64_t h = 0; h < HEADS; h++)
+            assert_int_equal(isnan(truth_get(&out.view, 0, 0, h, 0)) != 0, !(slopes[h] > 0.0f));
+        close_call();
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        truth_test(test_same_as_bounds),
+        truth_test(test_nothing_there_matters),
+        truth_test(test_slopes),
+    };
+    return truth_run(tests);
+}
