@@ -23,7 +23,7 @@ typedef struct flash_job {
 /* ---- Which nodes ---- */
 
 static bool has_attention_rows(const struct ggml_tensor *tensor) {
-    bool is_known = is_f32_or_f16(tensor) || tensor->type == GGML_TYPE_BF16;
+    bool is_known = is_f32_or_f16(tensor) || tensor->type == GGML_TYPE_BF16 || tensor->type == GGML_TYPE_Q8_0;
     return is_known && tensor->nb[0] == ggml_type_size(tensor->type);
 }
 

@@ -87,6 +87,7 @@ static inline posenc_dtype dtype_of(const struct ggml_tensor *tensor) {
     switch (tensor->type) {
     case GGML_TYPE_F16: return POSENC_F16;
     case GGML_TYPE_BF16: return POSENC_BF16;
+    case GGML_TYPE_Q8_0: return POSENC_Q8_0;
     default: return POSENC_F32;
     }
 }
