@@ -1,11 +1,12 @@
-/* posenc_attention: prefill and decode, f16 keys and values, against as many multiply-adds (x_limit), and with each bias or mask
- * against the plain call (x_alone). */
+/* posenc_attention: prefill, f16 keys and values, against as many multiply-adds (x_limit); decode against reading keys and
+ * values once; and with each bias or mask against the plain call (x_alone). */
 #include <posenc/alibi.h>
 #include <posenc/attention.h>
 
 #include <stdio.h>
 
 #include "bench.h"
+#include "serve.h"
 
 enum { MAX_HEADS = 32 };
 
@@ -86,8 +87,15 @@ static void run_without(bench_job *base) {
     bench_check(posenc_attention(&job->without, &job->q, &job->k, &job->v, &job->out, job->scratch, posenc_all_rows()));
 }
 
-static void run_multiply(bench_job *base) {
-    base->limits->multiply((size_t)base->elements);
+/* Decode has little to multiply: what it cannot do without is reading the keys and values, once. */
+static void run_limit(bench_job *base) {
+    const attention_job *job = (attention_job *)base;
+    if (job->q.ne[1] > 1) {
+        base->limits->multiply((size_t)base->elements);
+    } else {
+        base->limits->read(job->k.data, (size_t)base->bytes / 2);
+        base->limits->read(job->v.data, (size_t)base->bytes / 2);
+    }
 }
 
 static const bench_race race = {
@@ -95,8 +103,16 @@ static const bench_race race = {
     .shape_size = sizeof(attention_shape),
     .open = open_attention,
     .fill = fill_nothing,
-    .racers = {[BENCH_OURS] = run_with, [BENCH_LIMIT] = run_multiply, [BENCH_ALONE] = run_without},
+    .racers = {[BENCH_OURS] = run_with, [BENCH_LIMIT] = run_limit, [BENCH_ALONE] = run_without},
 };
+
+bench_match bench_match_attention(const work *w) {
+    static attention_shape shape;
+    if (!work_is(w, "attention") || w->heads < 1 || w->heads > MAX_HEADS)
+        return (bench_match){NULL, NULL};
+    shape = (attention_shape){"", w->causal ? add_causal : add_nothing, w->dim, w->heads, w->kv_heads, w->queries, w->keys};
+    return (bench_match){&race, &shape};
+}
 
 void bench_register_attention(void) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
