@@ -189,17 +189,21 @@ def time_calls(call, calls):
     return (time.thread_time() - start) / calls
 
 
-def measure(call, milliseconds):
-    calls = max(1, int(SLICE_SECONDS / max(time_calls(call, 1), 1e-7)))
+def calls_in_slice(call):
+    call()  # what is set up by the first
+    return max(1, int(SLICE_SECONDS / max(time_calls(call, 1), 1e-7)))
+
+
+def measure(call, calls, milliseconds):
     times, end = [], time.thread_time() + 1e-3 * milliseconds
     while not times or time.thread_time() < end:
         times.append(time_calls(call, calls))
-    return 1e9 * statistics.median(times), calls
+    return 1e9 * statistics.median(times)
 
 
 def main(framework, name):
     lib = {'torch': Torch, 'numpy': NumPy}[framework]()
-    last, call = None, None
+    last, call, calls = None, None, 0
     for line in sys.stdin:
         work = parse(line)
         answer = {'peer': name, 'work': work['kind'], 'shape': work['shape']}
@@ -210,9 +214,9 @@ def main(framework, name):
                 raise Absent('is timed with one thread')
             if line != last:
                 call = WORKS[work['kind']](lib, work)
+                calls = calls_in_slice(call)
                 last = line
-                call()
-            ns, calls = measure(call, work['ms'])
+            ns = measure(call, calls, work['ms'])
             answer.update(ns_per_element=ns / work['elements'], ns_per_call=ns, calls=calls)
         except Absent as reason:
             answer['absent'] = str(reason)

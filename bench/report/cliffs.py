@@ -1,0 +1,69 @@
+"""Sizes that cost more per element than their neighbours do."""
+import statistics
+import sys
+
+import works
+from race import our_tiers, Peer
+
+CLIFF = 1.5
+VECTOR = {'avx512': 16, 'avx2': 8, 'neon': 4}
+PASSES = 3
+
+# What is scanned: name, sizes, line of a size, and how many of its elements lie next to each other.
+SIZES, DIMS = range(1, 4097), range(2, 513, 2)
+SCANS = [
+    ('softmax with ALiBi, keys', SIZES, lambda n: works.softmax(n, heads=8, alibi=1), lambda n: n),
+    ('bias written, keys', SIZES, lambda n: works.line('logits', heads=8, queries=1, keys=n, alibi=1), lambda n: n),
+    ('RoPE half-split, head_dim', DIMS, lambda n: works.rope(1, dim=n), lambda n: n // 2),
+    ('RoPE interleaved, head_dim', DIMS, lambda n: works.rope(1, 'interleaved', dim=n), lambda n: n),
+    ('RoPE half-split f16, head_dim', DIMS, lambda n: works.rope(1, kind='f16', dim=n), lambda n: n // 2),
+    ('RoPE half-split, rows made, head_dim', DIMS, lambda n: works.rope(16, rows='made', dim=n), lambda n: n // 2),
+    ('cos/sin rows, 2 x pairs', DIMS, lambda n: works.rows(64, dim=n), lambda n: n // 2),
+    ('attention, head_dim', DIMS, lambda n: works.attention(16, 128, 1, 1, dim=n), lambda n: n),
+]
+
+
+def time_all(peer, sizes, make, passes, milliseconds):
+    """{size: median ns per element}; a pass goes over all sizes, so that a slow moment hits each at most once."""
+    times = {n: [] for n in sizes}
+    for _ in range(passes):
+        for n in sizes:
+            times[n].append(peer.ask(make(n), milliseconds)['ns_per_element'])
+    return {n: statistics.median(values) for n, values in times.items()}
+
+
+def steps(times, first_vector, parts):
+    """[(size, neighbour, ratio)] of the neighbours beyond the first vector that differ by more than a cliff, the dearer first."""
+    sizes = [n for n in sorted(times) if parts(n) > first_vector]
+    found = []
+    for n, following in zip(sizes, sizes[1:]):
+        dear, cheap = (n, following) if times[n] > times[following] else (following, n)
+        if times[dear] > CLIFF * times[cheap]:
+            found.append((dear, cheap, times[dear] / times[cheap]))
+    return found
+
+
+def scan_one(peer, tier, sizes, make, parts):
+    times = time_all(peer, sizes, make, PASSES, 0)
+    suspects = steps(times, VECTOR[tier], parts)
+    again = sorted({n for dear, cheap, _ in suspects for n in (dear, cheap)})
+    times.update(time_all(peer, again, make, 5, 5))
+    return [step for step in steps({n: times[n] for n in again}, VECTOR[tier], parts)
+            if abs(step[0] - step[1]) <= sizes.step]
+
+
+def scan(build, core):
+    """Prints the cliffs of every tier; the exit status."""
+    n_found = 0
+    for tier in our_tiers(build):
+        if tier not in VECTOR:
+            continue
+        peer = Peer(f'posenc {tier}', [str(build / 'bench/posenc-bench'), '--serve', tier, 'ours'], {core})
+        for name, sizes, make, parts in SCANS:
+            print(f'{tier}: {name} {sizes[0]}..{sizes[-1]}', file=sys.stderr)
+            for dear, cheap, ratio in scan_one(peer, tier, sizes, make, parts):
+                n_found += 1
+                print(f'cliff: {tier}, {name}: {dear} costs {ratio:.2f} times as much per element as {cheap}')
+        peer.stop()
+    print(f'{n_found} cliffs: neighbours beyond the first vector whose cost per element differs by more than {CLIFF} times')
+    return int(n_found > 0)
