@@ -28,13 +28,15 @@ static bench_match match(const work *w) {
     return found;
 }
 
-/* What a caller would give one of its threads: some of the tokens or heads. */
-static work part_of(const work *w) {
+/* What a caller would give one of its threads: some of the tokens, heads or queries. */
+static work part_of(const work *w, int n_threads) {
     work part = *w;
     if (work_is(w, "rope") || work_is(w, "rows"))
-        part.tokens /= w->threads;
+        part.tokens /= n_threads;
+    else if (work_is(w, "attention"))
+        part.queries /= n_threads;
     else
-        part.heads /= w->threads;
+        part.heads /= n_threads;
     return part;
 }
 
@@ -60,9 +62,10 @@ static void close_shared(bench_job *base) {
 }
 
 static const char *open_shared(const work *w, worker_job *opened) {
-    if (w->threads < 1 || w->threads > MAX_THREADS)
+    if (w->threads > MAX_THREADS)
         return "not this many threads";
-    work part = part_of(w);
+    int n_threads = w->threads > 1 ? (int)w->threads : 1;
+    work part = part_of(w, n_threads);
     bench_match found = match(&part);
     if (found.race == NULL || found.race->racers[racer] == NULL)
         return "no race does this";
@@ -70,11 +73,11 @@ static const char *open_shared(const work *w, worker_job *opened) {
     if (job == NULL)
         return "no memory";
     job->race = found.race;
-    for (int i = 0; i < w->threads; i++) {
+    for (int i = 0; i < n_threads; i++) {
         job->parts[i] = bench_open(found.race, found.shape, tier);
         found.race->fill(job->parts[i]);
     }
-    if (w->threads > 1 && (job->pool = threads_new((int)w->threads, run_part, job)) == NULL) {
+    if (n_threads > 1 && (job->pool = threads_new(n_threads, run_part, job)) == NULL) {
         close_shared(&job->base);
         return "no threads";
     }

@@ -136,7 +136,7 @@ static const char *open_graph(const work *w, worker_job *opened) {
         return "has no operation for it";
     if (w->type == POSENC_BF16)
         return "has none in bf16";
-    if (w->threads != 1)
+    if (w->threads > 1)
         return "is timed with one thread";
     int64_t elements = rotates ? w->tokens * w->heads * w->dim : w->heads * w->queries * w->keys;
     int n_nodes = elements * MAX_NODES <= NODES_ELEMENTS ? MAX_NODES : (int)(NODES_ELEMENTS / elements);

@@ -55,7 +55,7 @@ int work_is(const work *w, const char *kind) {
 }
 
 const char *work_parse(work *w, const char *line) {
-    *w = (work){.tokens = 1, .heads = 1, .kv_heads = 1, .queries = 1, .keys = 1, .dim = 128, .threads = 1, .ms = 20, .elements = 1};
+    *w = (work){.tokens = 1, .heads = 1, .kv_heads = 1, .queries = 1, .keys = 1, .dim = 128, .ms = 20, .elements = 1};
     char buffer[sizeof w->shape];
     if (snprintf(buffer, sizeof buffer, "%s", line) >= (int)sizeof buffer)
         return "the line is too long";

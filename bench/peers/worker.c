@@ -29,7 +29,7 @@ static const char *open_line(state *s, const char *line, const work *w) {
     if (why_not != NULL)
         return why_not;
     snprintf(s->line, sizeof s->line, "%s", line);
-    slices_use_wall_clock(w->threads > 1);
+    slices_use_wall_clock(w->threads > 0);
     s->open.call(s->open.job); /* what is set up by the first call */
     s->calls = calls_in_slice(s->open.call, s->open.job);
     return NULL;

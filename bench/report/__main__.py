@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FULL = {'rounds': 7, 'ms': 20, 'sweep_rounds': 5, 'sweep_ms': 8, 'kernel_rounds': 3, 'kernel_seconds': 0.004}
 QUICK = {'rounds': 3, 'ms': 5, 'sweep_rounds': 3, 'sweep_ms': 2, 'kernel_rounds': 1, 'kernel_seconds': 0.002}
 LARGEST_QUICK = 16 << 20  # bytes of a working set
+LARGEST_SCALAR = 1 << 18  # elements
 
 
 def arguments():
@@ -46,16 +47,21 @@ def is_small(sweep_x, quick):
     return not quick or sweep_x <= LARGEST_QUICK
 
 
+def in_time(works, peers, work):
+    """The scalar tier is the specification, and would take most of the run if it did what is large."""
+    is_large = work.startswith('attention') or works.shape_of(work)['elements'] > LARGEST_SCALAR
+    return [p for p in peers if not (is_large and p.name.endswith('scalar'))]
+
+
 def peer_jobs(works, mine, others):
-    """Lines that goals and bars need, by everybody; attention takes the scalar tier seconds."""
-    def asked(work):
-        return [p for p in mine if not (work.startswith('attention') and p.name.endswith('scalar'))] + others
+    """Lines that goals and bars need, by everybody."""
     lines = list(dict.fromkeys(works.goal_lines() + [work for _, work in works.BARS]))
-    return [(work, asked(work)) for work in lines]
+    return [(work, in_time(works, mine, work) + others) for work in lines]
 
 
 def sweep_jobs(works, mine, quick):
-    jobs = [(work, mine) for sweep in works.WORKING_SETS for x, work in sweep.points if is_small(x, quick)]
+    jobs = [(work, in_time(works, mine, work)) for sweep in works.WORKING_SETS for x, work in sweep.points
+            if is_small(x, quick)]
     ours = [p for p in mine if p.name.startswith('posenc') and not p.name.endswith('scalar')]
     return jobs + [(work, ours) for sweep in works.SHAPES for _, work in sweep.points]
 

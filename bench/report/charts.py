@@ -8,14 +8,14 @@ import matplotlib
 matplotlib.use('svg')
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter  # noqa: E402
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator  # noqa: E402
 
 import works  # noqa: E402
 from results import SIMD_TIERS, TIER_NAMES  # noqa: E402
 
 INK, MUTED, GRID = '#222222', '#666666', '#dddddd'
-TIER_COLOURS = {'avx512': '#0072b2', 'avx2': '#d55e00', 'neon': '#009e73', 'scalar': '#7f7f7f'}
-TIER_MARKERS = {'avx512': 'o', 'avx2': 's', 'neon': 'D', 'scalar': '^'}
+TIER_COLOURS = {'avx512': '#0072b2', 'avx2': '#d55e00', 'neon': '#009e73'}
+TIER_MARKERS = {'avx512': 'o', 'avx2': 's', 'neon': 'D'}
 PEER_COLOUR, LIMIT_COLOUR = '#e6c37a', '#222222'
 
 plt.rcParams.update({
@@ -77,8 +77,9 @@ def scale_y(axes, values):
     if max(values) > 8 * min(values):
         axes.set_yscale('log')
         axes.set_ylabel(axes.get_ylabel() + ' (log scale)')
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter(FuncFormatter(plain_number))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_minor_locator(NullLocator())
     else:
         axes.set_ylim(bottom=0, top=1.12 * max(values))
 
@@ -88,7 +89,7 @@ def mark_caches(axes, caches):
         low, high = axes.get_xlim()
         if low < size < high:
             axes.axvline(size, color=MUTED, linewidth=0.8, linestyle=(0, (1, 2)), zorder=0)
-            axes.annotate(name, (size, 1), xycoords=('data', 'axes fraction'), xytext=(-3, -2), ha='right', va='top',
+            axes.annotate(name, (size, 1), xycoords=('data', 'axes fraction'), xytext=(0, 1), ha='center', va='bottom',
                           textcoords='offset points', fontsize=8, color=MUTED)
 
 
@@ -105,29 +106,24 @@ def legend(figure, tiers, with_limit):
     handles = [Line2D([], [], label=TIER_NAMES[tier], **tier_style(tier)) for tier in tiers]
     if with_limit:
         handles += [Line2D([], [], label=f'limit, {TIER_NAMES[t]}', color=TIER_COLOURS[t], linestyle=(0, (4, 2)), linewidth=1.1)
-                    for t in tiers if t != 'scalar']
+                    for t in tiers]
     legend_above(figure, handles)
-
-
-def measured_tiers(results):
-    tiers = results.tiers()
-    return tiers + ['scalar'] if any(peer == 'posenc scalar' for _, peer in results.times) else tiers
 
 
 def working_sets(results, sweeps=None):
     sweeps = works.WORKING_SETS if sweeps is None else sweeps
-    tiers = measured_tiers(results)
+    tiers = results.tiers()
     figure, cells = panels(len(sweeps))
     for axes, sweep in zip(cells, sweeps):
         values = []
         for tier in tiers:
             values += draw_line(axes, results, sweep.points, f'posenc {tier}', **tier_style(tier))
-            if tier in SIMD_TIERS:
-                values += draw_line(axes, results, sweep.points, f'limit {tier}', color=TIER_COLOURS[tier],
-                                    linestyle=(0, (4, 2)), linewidth=1.1)
-        axes.set(title=sweep.title, xlabel=f'{sweep.x_label} (log scale)', ylabel=sweep.y_label)
+            values += draw_line(axes, results, sweep.points, f'limit {tier}', color=TIER_COLOURS[tier],
+                                linestyle=(0, (4, 2)), linewidth=1.1)
+        axes.set_title(sweep.title, pad=15)
+        axes.set(xlabel=f'{sweep.x_label} (log scale)', ylabel=sweep.y_label)
         axes.set_xscale('log', base=2)
-        axes.set_xticks([x for x, _ in sweep.points][::2], minor=False)
+        axes.set_xticks([x for x, work in sweep.points if results.has(work, f'posenc {tiers[0]}')][::2])
         axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
         scale_y(axes, values)
         mark_caches(axes, results.report['machine']['caches'])
@@ -180,7 +176,9 @@ def threads(results, sweeps):
 
 
 def bar_names(results, work):
-    names = [peer for line, peer in results.times if line == work and not peer.startswith('limit')]
+    """The scalar tier, the specification, would make the others too small to see."""
+    names = [peer for line, peer in results.times
+             if line == work and not peer.startswith('limit') and peer != 'posenc scalar']
     return sorted(names, key=lambda peer: results.median(work, peer))
 
 
@@ -197,7 +195,7 @@ def bars(results):
         for at, (name, value) in enumerate(zip(names, times)):
             low, _, high = results.spread(work, name)
             axes.plot([low, high], [at, at], color=INK, linewidth=1)
-            axes.annotate(f'{value:.3g} ns   {value / times[0]:.3g}x', (max(value, high), at), xytext=(5, 0), fontsize=8,
+            axes.annotate(f'{value:.3g} ns ({value / times[0]:.3g}x)', (max(value, high), at), xytext=(5, 0), fontsize=8,
                           textcoords='offset points', va='center', color=INK)
         best = results.tiers()[0]
         if (limit := results.median(work, f'limit {best}')) is not None:

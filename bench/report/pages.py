@@ -39,7 +39,7 @@ def goals_section(results):
 
 def peers_section(results, draw):
     report = results.report
-    words = ['Bars begin at zero; each panel has its own scale. Behind each bar: nanoseconds per element, and how many times the '
+    words = ['Bars begin at zero; each panel has its own scale. The scalar tier, which is the specification, is in the table only. Behind each bar: nanoseconds per element, and how many times the '
              'fastest that is. The thin line in a bar spans the quartiles of the rounds; the dashed line is the limit of the '
              'best tier.']
     if report['absent']:
@@ -89,7 +89,7 @@ def sections(report, draw=None):
     parts.append(sweep_section(
         'From the first cache to memory',
         ['Dashed: the measured limit of the tier, which moves the same bytes and does next to nothing else. Dotted lines: sizes '
-         'of the caches. Bands: quartiles of the rounds.'],
+         'of the caches. Bands: quartiles of the rounds. The scalar tier, ten to a hundred times as slow, is in the table only.'],
         results, works.WORKING_SETS, draw and draw.working_sets(results)))
     parts.append(sweep_section('By shape', ['What a head dimension, a number of tokens or a length of rows costs.'],
                                results, works.SHAPES, draw and draw.shapes(results)))
