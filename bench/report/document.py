@@ -5,7 +5,7 @@ import statistics
 import kernel_table
 import machine
 import works
-from pages import markdown_table
+from pages import head_words, markdown_table
 from results import SIMD_TIERS, TIER_NAMES, Results
 
 # The README's table: what a reader looks for, and the benchmark's name.
@@ -73,7 +73,7 @@ def roof_table(report):
 
 
 def performance_tables(report):
-    return {'machine': machine.sentence(report['machine']) + '.', 'roof': roof_table(report),
+    return {'machine': '\n'.join(head_words(report)), 'roof': roof_table(report),
             'kernels': markdown_table(*kernel_table.by_size(report['kernels']))}
 
 
