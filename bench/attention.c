@@ -110,7 +110,8 @@ bench_match bench_match_attention(const work *w) {
     static attention_shape shape;
     if (!work_is(w, "attention") || w->heads < 1 || w->heads > MAX_HEADS)
         return (bench_match){NULL, NULL};
-    shape = (attention_shape){"", w->causal ? add_causal : add_nothing, w->dim, w->heads, w->kv_heads, w->queries, w->keys};
+    shape =
+        (attention_shape){"", w->causal ? add_causal : add_nothing, w->dim, w->heads, w->kv_heads, w->queries, w->keys};
     return (bench_match){&race, &shape};
 }
 

@@ -29,5 +29,5 @@ static void read_all(const void *x, size_t bytes) {
 
 #define TIER_(name, tier) bench_##name##_##tier
 #define TIER(name, tier) TIER_(name, tier)
-const bench_limits TIER(limits, POSENC_VARIANT) = {TIER(scale, POSENC_VARIANT), fill, copy, add, read_all,
+const bench_limits TIER(limits, POSENC_VARIANT) = {TIER(scale, POSENC_VARIANT),   fill, copy, add, read_all,
                                                    TIER(multiply, POSENC_VARIANT)};

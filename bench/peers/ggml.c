@@ -33,7 +33,8 @@ static struct ggml_tensor *positions_of(const work *w) {
 
 static struct ggml_tensor *rope_node(const work *w, struct ggml_tensor *x, struct ggml_tensor *positions) {
     int mode = w->layout == POSENC_ROPE_INTERLEAVED ? GGML_ROPE_TYPE_NORMAL : GGML_ROPE_TYPE_NEOX;
-    return ggml_rope_ext_inplace(the_job.ctx, x, positions, NULL, (int)w->dim, mode, 0, 1e4f, 1.0f, 0.0f, 1.0f, 0.0f, 0.0f);
+    return ggml_rope_ext_inplace(the_job.ctx, x, positions, NULL, (int)w->dim, mode, 0, 1e4f, 1.0f, 0.0f, 1.0f, 0.0f,
+                                 0.0f);
 }
 
 static struct ggml_tensor *softmax_node(const work *w, struct ggml_tensor *x, struct ggml_tensor *mask) {
@@ -77,8 +78,8 @@ static void allocate(void) {
 static void open_rope(const work *w, int n_nodes) {
     posenc_dtype type = (posenc_dtype)w->type;
     int64_t heads = work_is(w, "rows") ? 1 : w->heads;
-    struct ggml_tensor *x = ggml_new_tensor_3d(the_job.ctx, type == POSENC_F16 ? GGML_TYPE_F16 : GGML_TYPE_F32, w->dim,
-                                               heads, w->tokens);
+    struct ggml_tensor *x =
+        ggml_new_tensor_3d(the_job.ctx, type == POSENC_F16 ? GGML_TYPE_F16 : GGML_TYPE_F32, w->dim, heads, w->tokens);
     struct ggml_tensor *positions = positions_of(w);
     for (int i = 0; i < n_nodes; i++)
         add_node(x = rope_node(w, x, positions));

@@ -11,11 +11,14 @@ static const struct {
     const char *name;
     size_t offset;
 } keys[] = {
-    {"layout", offsetof(work, layout)},     {"type", offsetof(work, type)},       {"rows", offsetof(work, ready)},
-    {"lone", offsetof(work, lone)},         {"alibi", offsetof(work, alibi)},     {"causal", offsetof(work, causal)},
-    {"tokens", offsetof(work, tokens)},     {"heads", offsetof(work, heads)},     {"dim", offsetof(work, dim)},
-    {"kv_heads", offsetof(work, kv_heads)}, {"queries", offsetof(work, queries)}, {"keys", offsetof(work, keys)},
-    {"threads", offsetof(work, threads)},   {"ms", offsetof(work, ms)},           {"elements", offsetof(work, elements)},
+    {"layout", offsetof(work, layout)},     {"type", offsetof(work, type)},
+    {"rows", offsetof(work, ready)},        {"lone", offsetof(work, lone)},
+    {"alibi", offsetof(work, alibi)},       {"causal", offsetof(work, causal)},
+    {"tokens", offsetof(work, tokens)},     {"heads", offsetof(work, heads)},
+    {"dim", offsetof(work, dim)},           {"kv_heads", offsetof(work, kv_heads)},
+    {"queries", offsetof(work, queries)},   {"keys", offsetof(work, keys)},
+    {"threads", offsetof(work, threads)},   {"ms", offsetof(work, ms)},
+    {"elements", offsetof(work, elements)},
 };
 
 /* Values that are no numbers. */
@@ -23,8 +26,13 @@ static const struct {
     const char *name;
     int64_t value;
 } words[] = {
-    {"half", POSENC_ROPE_HALF}, {"interleaved", POSENC_ROPE_INTERLEAVED}, {"made", 0}, {"ready", 1}, {"f32", POSENC_F32},
-    {"f16", POSENC_F16},        {"bf16", POSENC_BF16},
+    {"half", POSENC_ROPE_HALF},
+    {"interleaved", POSENC_ROPE_INTERLEAVED},
+    {"made", 0},
+    {"ready", 1},
+    {"f32", POSENC_F32},
+    {"f16", POSENC_F16},
+    {"bf16", POSENC_BF16},
 };
 
 static int parse_value(const char *text, int64_t *value) {

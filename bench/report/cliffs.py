@@ -3,11 +3,13 @@ import statistics
 import sys
 
 import works
-from race import our_tiers, Peer
+from race import Peer, our_tiers
+from results import quartiles
 
 CLIFF = 1.5
 VECTOR = {'avx512': 16, 'avx2': 8, 'neon': 4}
 PASSES = 3
+CONFIRMATIONS = 7
 
 # What is scanned: name, sizes, line of a size, and how many of its elements lie next to each other.
 SIZES, DIMS = range(1, 4097), range(2, 513, 2)
@@ -23,12 +25,12 @@ SCANS = [
 ]
 
 
-def time_all(peer, sizes, make, passes, milliseconds):
-    """{size: median ns per element}; a pass goes over all sizes, so that a slow moment hits each at most once."""
+def time_all(peer, sizes, make):
+    """{size: median ns per element}, of one slice in each pass; so a slow moment hits each size at most once."""
     times = {n: [] for n in sizes}
-    for _ in range(passes):
+    for _ in range(PASSES):
         for n in sizes:
-            times[n].append(peer.ask(make(n), milliseconds)['ns_per_element'])
+            times[n].append(peer.ask(make(n), 0)['ns_per_element'])
     return {n: statistics.median(values) for n, values in times.items()}
 
 
@@ -43,13 +45,17 @@ def steps(times, first_vector, parts):
     return found
 
 
+def confirmed(peer, make, dear, cheap):
+    """How many times as dear, the two in turns; the lower quartile, so that a busy machine makes no cliffs."""
+    return quartiles([peer.ask(make(dear), 2)['ns_per_element'] / peer.ask(make(cheap), 2)['ns_per_element']
+                      for _ in range(CONFIRMATIONS)])[0]
+
+
 def scan_one(peer, tier, sizes, make, parts):
-    times = time_all(peer, sizes, make, PASSES, 0)
-    suspects = steps(times, VECTOR[tier], parts)
-    again = sorted({n for dear, cheap, _ in suspects for n in (dear, cheap)})
-    times.update(time_all(peer, again, make, 5, 5))
-    return [step for step in steps({n: times[n] for n in again}, VECTOR[tier], parts)
-            if abs(step[0] - step[1]) <= sizes.step]
+    """[(ratio, dear, cheap)], the worst first."""
+    suspects = steps(time_all(peer, sizes, make), VECTOR[tier], parts)
+    seen = ((confirmed(peer, make, dear, cheap), dear, cheap) for dear, cheap, _ in suspects)
+    return sorted((step for step in seen if step[0] > CLIFF), reverse=True)
 
 
 def scan(build, core):
@@ -61,9 +67,11 @@ def scan(build, core):
         peer = Peer(f'posenc {tier}', [str(build / 'bench/posenc-bench'), '--serve', tier, 'ours'], {core})
         for name, sizes, make, parts in SCANS:
             print(f'{tier}: {name} {sizes[0]}..{sizes[-1]}', file=sys.stderr)
-            for dear, cheap, ratio in scan_one(peer, tier, sizes, make, parts):
-                n_found += 1
-                print(f'cliff: {tier}, {name}: {dear} costs {ratio:.2f} times as much per element as {cheap}')
+            found = scan_one(peer, tier, sizes, make, parts)
+            n_found += len(found)
+            if found:
+                print(f'cliffs: {tier}, {name}, times a neighbour: '
+                      + ', '.join(f'{dear} {ratio:.2f}x of {cheap}' for ratio, dear, cheap in found), flush=True)
         peer.stop()
     print(f'{n_found} cliffs: neighbours beyond the first vector whose cost per element differs by more than {CLIFF} times')
     return int(n_found > 0)
