@@ -3,8 +3,8 @@
 
     frameworks.py torch|numpy [NAME]
 
-Reads lines of work and prints lines of JSON, as peers in C do (worker.h, work.h). What is computed is what people write in these
-frameworks: Hugging Face's rotation, softmax of scores plus a tensor, attention by two products.
+Reads lines of work and prints lines of JSON, as peers in C do (worker.h, work.h). What is computed is what people write
+in these frameworks: Hugging Face's rotation, softmax of scores plus a tensor, attention by two products.
 """
 import importlib
 import json
@@ -154,9 +154,9 @@ def bias(lib, work):
     """The tensor that ALiBi and the mask are to these frameworks, or None."""
     first = work['keys'] - work['queries']
     distance = [[first + i - j for j in range(work['keys'])] for i in range(work['queries'])]
-    planes = []
-    for slope in slopes(work['heads']) if work['alibi'] else [0.0]:
-        planes.append([[float('-inf') if work['causal'] and d < 0 else -slope * abs(d) for d in row] for row in distance])
+    hidden = float('-inf')
+    planes = [[[hidden if work['causal'] and d < 0 else -slope * abs(d) for d in row] for row in distance]
+              for slope in (slopes(work['heads']) if work['alibi'] else [0.0])]
     return lib.array(planes) if work['alibi'] or work['causal'] else None
 
 

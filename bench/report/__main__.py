@@ -1,4 +1,4 @@
-"""The benchmark report: runs us and our peers in turns, and writes what was seen. scripts/bench builds and starts this."""
+"""The benchmark report: runs us and our peers in turns and writes what was seen. scripts/bench builds and starts it."""
 import argparse
 import datetime
 import json
@@ -16,20 +16,21 @@ LARGEST_SCALAR = 1 << 18  # elements
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog='scripts/bench', formatter_class=argparse.RawDescriptionHelpFormatter, description="""
-Runs our kernels on every tier, their limits, and whatever peers are installed (ggml, XNNPACK, PyTorch, NumPy, a plain loop), in turns
-on one core, and writes report.json, report.md and report.html. Keep the machine quiet meanwhile.""", epilog="""
-To install the peers that Debian has: scripts/bench --install-peers""")
-    parser.add_argument('--quick', action='store_true', help='fewer rounds and sizes: some three minutes instead of ten')
+    parser = argparse.ArgumentParser(
+        prog='scripts/bench', description='Runs our kernels on every tier, their limits, and whatever peers are installed '
+        '(ggml, XNNPACK, PyTorch, NumPy, a plain loop), in turns on one core, and writes report.json, report.md and '
+        'report.html. Keep the machine quiet meanwhile.',
+        epilog='To install the peers that Debian has: scripts/bench --install-peers')
+    parser.add_argument('--quick', action='store_true', help='fewer rounds and sizes: three minutes instead of ten')
     parser.add_argument('--check', action='store_true',
-                        help='compare ratios with bench/baseline.json, name those that got worse by more than 15 %%, and fail')
+                        help='compare ratios with bench/baseline.json; name those more than 15 %% worse, and fail')
     parser.add_argument('--record', action='store_true', help="write this CPU's ratios into bench/baseline.json")
     parser.add_argument('--cliffs', action='store_true',
                         help='list sizes that cost more than 1.5 times as much per element as their neighbours')
     parser.add_argument('--render', metavar='JSON', type=pathlib.Path, help='pages of a report.json that is there')
     parser.add_argument('--documents', metavar='JSON', type=pathlib.Path,
                         help='write the tables of README.md and docs/performance.md from a report.json')
-    parser.add_argument('-o', '--output', metavar='FOLDER', type=pathlib.Path, help='for the report (build-bench/report)')
+    parser.add_argument('-o', '--output', metavar='FOLDER', type=pathlib.Path, help='instead of build-bench/report')
     parser.add_argument('--core', type=int, default=max(os.sched_getaffinity(0)), help='to run on (the last)')
     parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build-bench', help=argparse.SUPPRESS)
     parser.add_argument('--ggml', default='', help=argparse.SUPPRESS)
@@ -105,7 +106,8 @@ def run(options):
     program = str(options.build / 'bench/posenc-bench')
     leave_out = ('tokens:512', '2048x', '262144x') if options.quick else ('262144x',)
     names = [n for n in kernels.list_names(program, leave_out) if not options.quick or len(n.rsplit(':', 1)[-1]) < 6]
-    report['kernels'] = kernels.run_rounds(program, names, effort['kernel_rounds'], effort['kernel_seconds'], options.core)
+    report['kernels'] = kernels.run_rounds(program, names, effort['kernel_rounds'], effort['kernel_seconds'],
+                                           options.core)
     report['finished'] = datetime.datetime.now().isoformat(timespec='seconds')
     return report
 

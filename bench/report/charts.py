@@ -1,5 +1,5 @@
-"""The charts of the report, as SVG. Colours are Okabe and Ito's, which people see whatever their colour vision; what differs in
-colour differs in dash or marker too."""
+"""The charts of the report, as SVG. Colours are Okabe and Ito's, which people see whatever their colour vision; what
+differs in colour differs in dash or marker too."""
 import io
 import re
 
@@ -17,6 +17,7 @@ INK, MUTED, GRID = '#222222', '#666666', '#dddddd'
 TIER_COLOURS = {'avx512': '#0072b2', 'avx2': '#d55e00', 'neon': '#009e73'}
 TIER_MARKERS = {'avx512': 'o', 'avx2': 's', 'neon': 'D'}
 PEER_COLOUR, LIMIT_COLOUR = '#e6c37a', '#222222'
+DASHED = {'linestyle': (0, (4, 2)), 'linewidth': 1.1}
 
 plt.rcParams.update({
     'font.family': 'DejaVu Sans', 'font.size': 9, 'text.color': INK, 'axes.labelcolor': INK, 'axes.titlesize': 10,
@@ -105,8 +106,7 @@ def legend_above(figure, handles):
 def legend(figure, tiers, with_limit):
     handles = [Line2D([], [], label=TIER_NAMES[tier], **tier_style(tier)) for tier in tiers]
     if with_limit:
-        handles += [Line2D([], [], label=f'limit, {TIER_NAMES[t]}', color=TIER_COLOURS[t], linestyle=(0, (4, 2)), linewidth=1.1)
-                    for t in tiers]
+        handles += [Line2D([], [], label=f'limit, {TIER_NAMES[t]}', color=TIER_COLOURS[t], **DASHED) for t in tiers]
     legend_above(figure, handles)
 
 
@@ -118,8 +118,7 @@ def working_sets(results, sweeps=None):
         values = []
         for tier in tiers:
             values += draw_line(axes, results, sweep.points, f'posenc {tier}', **tier_style(tier))
-            values += draw_line(axes, results, sweep.points, f'limit {tier}', color=TIER_COLOURS[tier],
-                                linestyle=(0, (4, 2)), linewidth=1.1)
+            values += draw_line(axes, results, sweep.points, f'limit {tier}', color=TIER_COLOURS[tier], **DASHED)
         axes.set_title(sweep.title, pad=15)
         axes.set(xlabel=f'{sweep.x_label} (log scale)', ylabel=sweep.y_label)
         axes.set_xscale('log', base=2)
@@ -152,7 +151,7 @@ def threads(results, sweeps):
     figure, cells = panels(len(sweeps), columns=4, height=2.9)
     for axes, sweep in zip(cells, sweeps):
         counts = [x for x, _ in sweep.points]
-        axes.plot(counts, counts, color=MUTED, linewidth=1, linestyle=(0, (4, 2)))
+        axes.plot(counts, counts, color=MUTED, **DASHED)
         highest = max(counts)
         for tier in tiers:
             peer = f'posenc {tier}'
@@ -170,7 +169,7 @@ def threads(results, sweeps):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     cells[0].set_ylabel('times as fast as one thread')
     handles = [Line2D([], [], label=TIER_NAMES[t], **tier_style(t)) for t in tiers]
-    handles.append(Line2D([], [], label='ideal', color=MUTED, linestyle=(0, (4, 2)), linewidth=1))
+    handles.append(Line2D([], [], label='ideal', color=MUTED, **DASHED))
     legend_above(figure, handles)
     return as_svg(figure)
 
@@ -180,6 +179,10 @@ def bar_names(results, work):
     names = [peer for line, peer in results.times
              if line == work and not peer.startswith('limit') and peer != 'posenc scalar']
     return sorted(names, key=lambda peer: results.median(work, peer))
+
+
+def bar_label(peer):
+    return f"posenc, {TIER_NAMES[peer.split()[1]]}" if peer.startswith('posenc') else peer
 
 
 def bars(results):
@@ -195,13 +198,12 @@ def bars(results):
         for at, (name, value) in enumerate(zip(names, times)):
             low, _, high = results.spread(work, name)
             axes.plot([low, high], [at, at], color=INK, linewidth=1)
-            axes.annotate(f'{value:.3g} ns ({value / times[0]:.3g}x)', (max(value, high), at), xytext=(5, 0), fontsize=8,
-                          textcoords='offset points', va='center', color=INK)
+            axes.annotate(f'{value:.3g} ns ({value / times[0]:.3g}x)', (max(value, high), at), xytext=(5, 0),
+                          textcoords='offset points', va='center', fontsize=8)
         best = results.tiers()[0]
         if (limit := results.median(work, f'limit {best}')) is not None:
-            axes.axvline(limit, color=LIMIT_COLOUR, linewidth=1, linestyle=(0, (4, 2)))
-        axes.set_yticks(range(len(names)), [TIER_NAMES.get(n.removeprefix('posenc '), n) if not n.startswith('posenc')
-                                            else f"posenc, {TIER_NAMES[n.split()[1]]}" for n in names])
+            axes.axvline(limit, color=LIMIT_COLOUR, **DASHED)
+        axes.set_yticks(range(len(names)), [bar_label(name) for name in names])
         axes.invert_yaxis()
         axes.set(title=title, xlim=(0, 1.3 * max(times)))
         axes.grid(axis='y', visible=False)
@@ -221,7 +223,7 @@ def kernels(levels, title):
         for tier in tiers:
             if tier in by_tier:
                 axes.plot(by_tier[tier], at, linestyle='', zorder=2, **{**tier_style(tier), 'markersize': 6})
-    axes.axvline(1, color=LIMIT_COLOUR, linewidth=1, linestyle=(0, (4, 2)))
+    axes.axvline(1, color=LIMIT_COLOUR, **DASHED)
     axes.set_xscale('log', base=2)
     axes.xaxis.set_major_formatter(FuncFormatter(plain_number))
     axes.set_yticks(range(len(levels)), [name for name, _ in levels])

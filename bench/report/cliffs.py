@@ -35,7 +35,7 @@ def time_all(peer, sizes, make):
 
 
 def steps(times, first_vector, parts):
-    """[(size, neighbour, ratio)] of the neighbours beyond the first vector that differ by more than a cliff, the dearer first."""
+    """[(size, neighbour, ratio)] of neighbours beyond the first vector that differ by more than a cliff, the dearer first."""
     sizes = [n for n in sorted(times) if parts(n) > first_vector]
     found = []
     for n, following in zip(sizes, sizes[1:]):
@@ -73,5 +73,5 @@ def scan(build, core):
                 print(f'cliffs: {tier}, {name}, times a neighbour: '
                       + ', '.join(f'{dear} {ratio:.2f}x of {cheap}' for ratio, dear, cheap in found), flush=True)
         peer.stop()
-    print(f'{n_found} cliffs: neighbours beyond the first vector whose cost per element differs by more than {CLIFF} times')
+    print(f'{n_found} cliffs: neighbours beyond the first vector of which one costs more than {CLIFF} times the other')
     return int(n_found > 0)

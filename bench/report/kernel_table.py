@@ -7,7 +7,7 @@ SIZE_NAMES = ('4 KiB', '16 KiB', '256 KiB', '4 MiB', '128 MiB')
 
 
 def kernel_lines(times):
-    """{(kernel with its types): {tier: [x_limit by size, smallest first]}}; public calls have names that begin with posenc_."""
+    """{kernel with its types: {tier: [x_limit by size, smallest first]}}; posenc_ is how public calls begin."""
     found = {}
     for name, ratios in times.items():
         if name.startswith('posenc_') or 'x_limit' not in ratios:
@@ -18,7 +18,8 @@ def kernel_lines(times):
         title = ' '.join([kernel, *types])
         count = int(size.rsplit(':', 1)[1])
         found.setdefault(title, {}).setdefault(tier, []).append((count, statistics.median(ratios['x_limit'])))
-    return {title: {tier: [x for _, x in sorted(sizes)] for tier, sizes in tiers.items()} for title, tiers in found.items()}
+    return {title: {tier: [x for _, x in sorted(sizes)] for tier, sizes in tiers.items()}
+            for title, tiers in found.items()}
 
 
 def in_cache(times):

@@ -1,4 +1,4 @@
-"""Ratios of every kernel and public call, by posenc-bench: ours against the plain loop, the limit and the unfused calls."""
+"""Ratios of every kernel and public call, by posenc-bench: against the plain loop, the limit and the unfused calls."""
 import json
 import statistics
 import subprocess
@@ -22,8 +22,9 @@ def run_once(program, names, seconds, core):
     found = {}
     for begin in range(0, len(names), 200):
         pattern = '^(' + '|'.join(escape(name) for name in names[begin:begin + 200]) + ')$'
-        run = subprocess.run(['taskset', '-c', str(core), program, f'--benchmark_filter={pattern}', '--benchmark_format=json',
-                              f'--benchmark_min_time={seconds}'], capture_output=True, text=True, check=True)
+        run = subprocess.run(['taskset', '-c', str(core), program, f'--benchmark_filter={pattern}',
+                              '--benchmark_format=json', f'--benchmark_min_time={seconds}'],
+                             capture_output=True, text=True, check=True)
         for entry in json.loads(run.stdout)['benchmarks']:
             found[entry['name']] = {'ns': entry['ns/elem'], **{key: entry[key] for key in RATIOS if key in entry}}
     return found

@@ -31,19 +31,21 @@ def goals_section(results):
         verdicts.append([met for _, met in cells])
     counts = [f'{TIER_NAMES[tier]} {sum(v[i] is True for v in verdicts)} of {sum(v[i] is not None for v in verdicts)}'
               for i, tier in enumerate(tiers)]
-    words = ['Medians of ratios, each of two neighbours in time in one round; in brackets the lower and upper quartile of the '
-             'rounds. "ahead": how many times as long the other takes. "limit", "our own": how many times as long as that we '
-             'take. For AVX2, peers that can be kept from using more are.', 'Met: ' + ', '.join(counts) + '.']
+    words = ['Medians of ratios, each of two neighbours in time in one round; in brackets the lower and upper quartile of '
+             'the rounds. "ahead": how many times as long the other takes. "limit", "our own": how many times as long as '
+             'that we take. For AVX2, peers that can be kept from using more are.', 'Met: ' + ', '.join(counts) + '.']
     return Section('Goals', words, head, rows)
 
 
 def peers_section(results, draw):
     report = results.report
-    words = ['Bars begin at zero; each panel has its own scale. The scalar tier, which is the specification, is in the table only. Behind each bar: nanoseconds per element, and how many times the '
-             'fastest that is. The thin line in a bar spans the quartiles of the rounds; the dashed line is the limit of the '
-             'best tier.']
+    words = ['Bars begin at zero; each panel has its own scale. Behind each bar: nanoseconds per element, and how many '
+             'times the fastest that is. The thin line spans the quartiles of the rounds; the dashed line is the limit of '
+             'the best tier. ggml makes its rows of cosines and sines in every call. The scalar tier, which is the '
+             'specification, is in the table only.']
     if report['absent']:
-        words.append('Not there: ' + '; '.join(f'{name}: {why}' for name, why in sorted(report['absent'].items())) + '.')
+        reasons = [f'{name}: {why}' for name, why in sorted(report['absent'].items())]
+        words.append(f"Not there: {'; '.join(reasons)}.")
     reasons = sorted({f"{t['peer']} {t['absent']}" for t in report['times'] if 'absent' in t
                       and not t['peer'].startswith(('posenc', 'limit', 'plain'))})
     if reasons:
@@ -67,15 +69,17 @@ def sweep_section(title, words, results, sweeps, chart):
             cells = [results.median(work, name) for name in names]
             if any(cells):
                 rows.append([sweep.title, f'{x}', *('-' if c is None else f'{c:.3g}' for c in cells)])
-    return Section(title, words, ['ns per element', sweeps[0].x_label if len({s.x_label for s in sweeps}) == 1 else 'x', *names],
-                   rows, chart if rows else '', folded=True)
+    labels = {sweep.x_label for sweep in sweeps}
+    head = ['ns per element', labels.pop() if len(labels) == 1 else 'x', *names]
+    return Section(title, words, head, rows, chart if rows else '', folded=True)
 
 
 def kernels_section(results, draw):
     times = results.report['kernels']
     levels = kernel_table.in_cache(times)
-    words = ['Every kernel, and how many times as long as its limit it takes: the same bytes moved with next to no arithmetic; '
-             'for products, as many multiply-adds. The chart shows the second smallest working set, 16 KiB: the first cache.']
+    words = ['Every kernel, and how many times as long as its limit it takes: the same bytes moved with next to no '
+             'arithmetic; for products, as many multiply-adds. The chart shows the second smallest working set, 16 KiB: '
+             'the first cache.']
     head, rows = kernel_table.by_size(times)
     chart = draw and levels and draw.kernels(levels, 'Kernels in the first cache')
     return Section('Kernels against their limits', words, head, rows, chart or '', folded=True)
@@ -88,8 +92,9 @@ def sections(report, draw=None):
     parts = [goals_section(results), peers_section(results, draw)]
     parts.append(sweep_section(
         'From the first cache to memory',
-        ['Dashed: the measured limit of the tier, which moves the same bytes and does next to nothing else. Dotted lines: sizes '
-         'of the caches. Bands: quartiles of the rounds. The scalar tier, ten to a hundred times as slow, is in the table only.'],
+        ['Dashed: the measured limit of the tier, which moves the same bytes and does next to nothing else. Dotted lines: '
+         'sizes of the caches. Bands: quartiles of the rounds. The scalar tier, ten to a hundred times as slow, is in the '
+         'table only.'],
         results, works.WORKING_SETS, draw and draw.working_sets(results)))
     parts.append(sweep_section('By shape', ['What a head dimension, a number of tokens or a length of rows costs.'],
                                results, works.SHAPES, draw and draw.shapes(results)))
@@ -105,8 +110,8 @@ def head_words(report):
     load = f"The load of the machine was {m['load_before']:.1f} before the run"
     quiet = load + ('.' if m['load_before'] < 0.5 else ': it was not quiet, and absolute times are too long.')
     return [machine.sentence(m) + '.',
-            f"One thread pinned to core {m['core']} unless said; {report['rounds']} rounds, in which all peers of a line take turns; "
-            f'processor time. {quiet}']
+            f"One thread pinned to core {m['core']} unless said; {report['rounds']} rounds, in which all peers of a line take "
+            f'turns; processor time. {quiet}']
 
 
 # ---- Markdown ----
@@ -151,8 +156,8 @@ def html_cell(text):
 
 
 def html_table(head, rows):
-    lines = ['<div class="scroll"><table><thead><tr>', *(f'<th>{html.escape(h)}</th>' for h in head), '</tr></thead><tbody>']
-    lines += ['<tr>' + ''.join(map(html_cell, row)) + '</tr>' for row in rows]
+    lines = ['<div class="scroll"><table><thead><tr>', *(f'<th>{html.escape(h)}</th>' for h in head), '</tr></thead>']
+    lines += ['<tbody>'] + ['<tr>' + ''.join(map(html_cell, row)) + '</tr>' for row in rows]
     return ''.join(lines) + '</tbody></table></div>'
 
 
@@ -167,6 +172,7 @@ def page(report, draw):
             parts.append(f'<figure aria-label="{html.escape(section.title)}">{section.chart}</figure>')
         table = html_table(section.head, section.rows)
         parts.append(f'<details><summary>The numbers</summary>{table}</details>' if section.folded else table)
-    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width">'
             f'<title>posenc against its peers and limits</title><style>{STYLE}</style></head><body>\n'
             '<h1>posenc against its peers and limits</h1>\n' + '\n'.join(parts) + '\n</body></html>\n')

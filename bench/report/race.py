@@ -139,9 +139,10 @@ class Progress:
         left = spent / self.done * (self.total - self.done)
         text = f'[{self.done}/{self.total}] {spent:.0f} s, about {left:.0f} s to go: {what}'
         width = shutil.get_terminal_size().columns - 1
-        print(f'\r{text[:width]:<{width}}' if self.terminal else text, end='' if self.terminal else '\n', file=sys.stderr)
-        if self.terminal and self.done == self.total:
-            print(file=sys.stderr)
+        if not self.terminal:
+            print(text, file=sys.stderr)
+        else:
+            print(f'\r{text[:width]:<{width}}', end='\n' if self.done == self.total else '', file=sys.stderr)
 
 
 def run_rounds(jobs, rounds, milliseconds):

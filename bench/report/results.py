@@ -63,7 +63,7 @@ def judge(results, goal, tier):
     if goal.against == 'best':
         peer = results.best_library(goal.theirs, tier)
     else:
-        peer = {'ggml': results.limited_to(tier, 'ggml'), 'limit': f'limit {tier}', 'ours': f'posenc {tier}'}[goal.against]
+        peer = {'ggml': results.limited_to(tier, 'ggml'), 'limit': f'limit {tier}', 'ours': us[1]}[goal.against]
     them = (goal.theirs, peer)
     seen = results.ratio(them, us) if is_behind(goal) else results.ratio(us, them)
     if seen is None:

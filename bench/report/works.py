@@ -1,11 +1,11 @@
-"""What is measured: the lines of work (bench/peers/work.h), those that goals are set for, and the sweeps of the charts."""
+"""What is measured: the lines of work (bench/peers/work.h), those that goals are set for, the sweeps of the charts."""
 from dataclasses import dataclass
 
 LAYOUTS = ('half', 'interleaved')
 
 
 def elements(kind, **shape):
-    """What a line is divided by: channels, cosines and sines, keys in sight, or multiplications with their additions."""
+    """What a line is divided by: channels, cosines and sines, keys in sight, or multiplications with additions."""
     if kind == 'rope':
         return shape['tokens'] * shape['heads'] * shape['dim']
     if kind == 'rows':
@@ -49,8 +49,8 @@ class Goal:
     """One promise: our line against that of somebody else, in one run.
 
     against: 'ggml'; 'best', the fastest of the other libraries; 'limit'; or 'ours', another line of our own.
-    factor: how many times as long as ours theirs has to take, for 'ggml' and 'best'; of 'limit' and 'ours', how many times as
-    long as theirs ours may take.
+    factor: how many times as long as ours theirs has to take, for 'ggml' and 'best'; of 'limit' and 'ours', how many
+    times as long as theirs ours may take.
     """
     work: str
     against: str
