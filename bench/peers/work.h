@@ -6,8 +6,8 @@
  *     logits     the same, nothing read: what bias and mask write
  *     attention  heads= kv_heads= queries= keys= dim= causal=0|1   float32 Q, f16 K and V
  *
- * and of each: threads=, whose time is taken on the wall (without it one, in processor time), ms= to measure for (20), elements=
- * that a call is divided by (1). */
+ * and of each: threads=, whose time is taken on the wall (without it one, in processor time), ms= to measure for (20),
+ * elements= that a call is divided by (1). */
 #ifndef POSENC_BENCH_PEERS_WORK_H
 #define POSENC_BENCH_PEERS_WORK_H
 

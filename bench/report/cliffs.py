@@ -35,7 +35,7 @@ def time_all(peer, sizes, make):
 
 
 def steps(times, first_vector, parts):
-    """[(size, neighbour, ratio)] of neighbours beyond the first vector that differ by more than a cliff, the dearer first."""
+    """[(size, neighbour, ratio)] of neighbours beyond the first vector that are a cliff apart, the dearer first."""
     sizes = [n for n in sorted(times) if parts(n) > first_vector]
     found = []
     for n, following in zip(sizes, sizes[1:]):
