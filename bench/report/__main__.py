@@ -105,7 +105,7 @@ def run(options):
     report['times'] = without_repeats(times)
     program = str(options.build / 'bench/posenc-bench')
     leave_out = ('tokens:512', '2048x', '262144x') if options.quick else ('262144x',)
-    names = [n for n in kernels.list_names(program, leave_out) if not options.quick or len(n.rsplit(':', 1)[-1]) < 6]
+    names = [name for name in kernels.list_names(program, leave_out) if not options.quick or kernels.is_small(name)]
     report['kernels'] = kernels.run_rounds(program, names, effort['kernel_rounds'], effort['kernel_seconds'],
                                            options.core)
     report['finished'] = datetime.datetime.now().isoformat(timespec='seconds')

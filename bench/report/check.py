@@ -13,14 +13,8 @@ LEAVE_OUT = ('tokens:512', '32768', '16384', '2048x', '262144', '/4096', 'posenc
 SECONDS, ROUNDS = 0.003, 3
 
 
-def small(name):
-    """Whether it runs in the first two caches."""
-    count = name.rsplit(':', 1)[-1]
-    return not count.isdigit() or len(count) < 5
-
-
 def names_to_check(program):
-    return [name for name in kernels.list_names(program, LEAVE_OUT) if small(name)]
+    return [name for name in kernels.list_names(program, LEAVE_OUT) if kernels.is_small(name)]
 
 
 def how_much_worse(key, was, now):

@@ -13,6 +13,12 @@ def list_names(program, leave_out):
     return [name for name in listed.split() if '/scalar/' not in name and not any(mark in name for mark in leave_out)]
 
 
+def is_small(name):
+    """Whether a kernel runs in the first two caches."""
+    count = name.rsplit(':', 1)[-1]
+    return not count.isdigit() or len(count) < 5
+
+
 def escape(name):
     return ''.join('\\' + c if c in '.+*?()[]{}|^$\\' else c for c in name)
 
