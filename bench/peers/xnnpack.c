@@ -48,8 +48,10 @@ static const char *open_softmax(const work *w, worker_job *opened) {
     the_job.x = bench_floats(&the_job.base, n);
     the_job.y = bench_floats(&the_job.base, n);
     bench_random(the_job.x, POSENC_F32, n, 16.0f);
-    if (set_up((size_t)w->keys, rows) != xnn_status_success)
+    if (set_up((size_t)w->keys, rows) != xnn_status_success) {
+        close_softmax(&the_job.base);
         return "its operator cannot be set up";
+    }
     *opened = (worker_job){.job = &the_job.base, .call = run, .close = close_softmax};
     return NULL;
 }
