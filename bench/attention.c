@@ -1,11 +1,12 @@
-/* posenc_attention: prefill against as many multiply-adds, decode against reading keys and values once with their conversion
- * (x_limit); each bias, mask, rotation, type of keys and way through them against the plain call on f16 (x_alone). */
+/* posenc_attention: prefill against as many multiply-adds, decode against reading keys and values once (x_limit); each bias,
+ * mask, rotation, type of keys and way through them against the plain call on f16 (x_alone). */
 #include <posenc/alibi.h>
 #include <posenc/attention.h>
 
 #include <stdio.h>
 
 #include "bench.h"
+#include "serve.h"
 
 enum { MAX_HEADS = 32 };
 
@@ -14,7 +15,7 @@ typedef struct attention_job {
     posenc_score_params params; /* of the task */
     posenc_attention_task task, plain;
     void *scratch, *parts; /* parts: NULL, or the task goes part by part */
-    float slopes[MAX_HEADS], *row;
+    float slopes[MAX_HEADS];
     posenc_rope *rope;
     posenc_rope_table table;
     posenc_attention_pages pages;
@@ -150,7 +151,6 @@ static void open_attention(bench_job *base) {
     job->task = job->plain;
     job->task.params = &job->params;
     job->scratch = bench_alloc(base, posenc_attention_scratch(s->head_dim, s->head_dim));
-    job->row = bench_floats(base, (size_t)s->head_dim);
     s->add(job);
     base->elements = 2.0 * (double)(s->head_dim * s->n_heads * s->n_q * s->n_k);
     base->bytes = 2.0 * 2.0 * (double)(s->head_dim * s->n_kv_heads * s->n_k);
@@ -179,20 +179,15 @@ static void run_plain(bench_job *base) {
     bench_check(posenc_attention_run(&job->plain, job->scratch, posenc_all_rows()));
 }
 
-/* All rows of keys or values, widened into one row. */
-static void read_once(attention_job *job, const posenc_view *x) {
-    bench_rows from = {x->data, x->dtype, (ptrdiff_t)x->nb[1]}, to = {job->row, POSENC_F32, 0};
-    job->base.limits->scale(from, to, (size_t)(x->ne[1] * x->ne[2]), (size_t)x->ne[0], 1.0f);
-}
-
+/* Decode has little to multiply: what it cannot do without is reading the keys and values, once. */
 static void run_limit(bench_job *base) {
-    attention_job *job = (attention_job *)base;
+    const attention_job *job = (attention_job *)base;
     if (job->plain.q.ne[1] > 1) {
         base->limits->multiply((size_t)base->elements);
-        return;
+    } else {
+        base->limits->read(job->plain.k.data, (size_t)base->bytes / 2);
+        base->limits->read(job->plain.v.data, (size_t)base->bytes / 2);
     }
-    read_once(job, &job->plain.k);
-    read_once(job, &job->plain.v);
 }
 
 static const bench_race race = {
@@ -203,6 +198,15 @@ static const bench_race race = {
     .close = close_attention,
     .racers = {[BENCH_OURS] = run_task, [BENCH_LIMIT] = run_limit, [BENCH_ALONE] = run_plain},
 };
+
+bench_match bench_match_attention(const work *w) {
+    static attention_shape shape;
+    if (!work_is(w, "attention") || w->heads < 1 || w->heads > MAX_HEADS)
+        return (bench_match){NULL, NULL};
+    shape =
+        (attention_shape){"", w->causal ? add_causal : add_nothing, w->dim, w->heads, w->kv_heads, w->queries, w->keys};
+    return (bench_match){&race, &shape};
+}
 
 void bench_register_attention(void) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {

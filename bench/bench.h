@@ -45,10 +45,15 @@ void bench_register(const bench_race *race, const void *shape, posenc_isa_tier t
 /* The tiers that run here, best last: tier i, or POSENC_ISA_COUNT after the last. */
 posenc_isa_tier bench_tier(int i);
 
-/* Memory until the end of the run, aligned to 64 bytes. No two blocks start at the same place in a 4 KiB page, which
+/* A job of the race on a tier, which must be the selected one; and its end. */
+bench_job *bench_open(const bench_race *race, const void *shape, posenc_isa_tier tier);
+void bench_close(const bench_race *race, bench_job *job);
+
+/* Memory until the end of the job, aligned to 64 bytes. No two blocks start at the same place in a 4 KiB page, which
  * would make loads from one wait for stores to the other. Ends the program when there is none. */
 void *bench_alloc(bench_job *job, size_t bytes);
 float *bench_floats(bench_job *job, size_t n);
+void bench_free_blocks(bench_job *job);
 
 /* Adds an output to those that are compared. */
 void bench_compare(bench_job *job, void *data, posenc_dtype type, size_t n);

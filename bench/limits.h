@@ -24,6 +24,8 @@ typedef struct bench_limits {
     void (*copy)(float *y, const float *x, size_t n);
     /* y[i] += x[i], i < n */
     void (*add)(float *y, const float *x, size_t n);
+    /* reads as many bytes, of a multiple of 16 */
+    void (*read)(const void *x, size_t bytes);
     /* n multiplications with their additions, in registers */
     void (*multiply)(size_t n);
 } bench_limits;

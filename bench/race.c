@@ -1,31 +1,19 @@
 /* Machines drift: clocks change, neighbours come and go. So the racers take turns in slices of a fraction of a
  * millisecond, and a ratio is the median over slices of neighbours in time, never a quotient of two long runs. */
-#define _POSIX_C_SOURCE 200809L
 #include "race.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "kernels/half.h"
+#include "slices.h"
 #include "view.h"
-
-/* Long against reading the clock, short against what happens to a machine. A call that takes longer is a slice. */
-#define SLICE_SECONDS 200e-6
 
 /* Calls after which the input is written anew. Turning by cos and sin rounded to float32 changes a length by at
  * most 1e-7, so it stays within a few percent. */
 #define CALLS_PER_FILL 500000
-
-/* Slices remembered; of longer runs, the last ones. */
-#define MAX_SLICES 4096
-
-typedef struct samples {
-    size_t n;
-    double value[MAX_SLICES];
-} samples;
 
 typedef struct racer {
     bench_call *call;
@@ -33,48 +21,6 @@ typedef struct racer {
     double spent;  /* seconds */
     samples times; /* ours: seconds per call; the others: how many times ours */
 } racer;
-
-/* Processor time: what others run on this core in between does not count. */
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void add_sample(samples *s, double value) {
-    s->value[s->n++ % MAX_SLICES] = value;
-}
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(samples *s) {
-    size_t n = s->n < MAX_SLICES ? s->n : MAX_SLICES;
-    qsort(s->value, n, sizeof s->value[0], compare);
-    return (s->value[n / 2] + s->value[(n - 1) / 2]) / 2;
-}
-
-/* Makes `calls` calls; seconds per call. */
-static double time_calls(bench_call *call, int64_t calls, bench_job *job) {
-    double start = now();
-    for (int64_t i = 0; i < calls; i++)
-        call(job);
-    return (now() - start) / (double)calls;
-}
-
-/* The number of calls that fill a slice. */
-static int64_t calls_in_slice(bench_call *call, bench_job *job) {
-    double seconds = 0.0;
-    int64_t calls = 1;
-    for (; calls < 1 << 24; calls *= 2) {
-        seconds = time_calls(call, calls, job);
-        if (seconds * (double)calls >= SLICE_SECONDS / 4)
-            break;
-    }
-    return seconds * (double)calls < SLICE_SECONDS ? (int64_t)(SLICE_SECONDS / seconds) + 1 : calls;
-}
 
 static double run_slice(racer *r, bench_job *job) {
     double seconds = time_calls(r->call, r->calls, job);
@@ -86,7 +32,7 @@ static double run_slice(racer *r, bench_job *job) {
 static void run_others(racer *racers, double ours, bench_job *job) {
     for (int i = BENCH_OURS + 1; i < BENCH_RACERS; i++)
         if (racers[i].call != NULL && racers[i].spent < racers[BENCH_OURS].spent)
-            add_sample(&racers[i].times, run_slice(&racers[i], job) / ours);
+            samples_add(&racers[i].times, run_slice(&racers[i], job) / ours);
 }
 
 static void run_race(shim_state *state, racer *racers, const bench_race *race, bench_job *job) {
@@ -95,7 +41,7 @@ static void run_race(shim_state *state, racer *racers, const bench_race *race, b
     while (shim_next(state, ours->calls)) {
         double seconds = run_slice(ours, job);
         shim_pause(state);
-        add_sample(&ours->times, seconds);
+        samples_add(&ours->times, seconds);
         run_others(racers, seconds, job);
         calls_since_fill += ours->calls;
         if (calls_since_fill > CALLS_PER_FILL) {
@@ -120,13 +66,13 @@ static void report_ratios(shim_state *state, racer *racers) {
     for (int i = BENCH_OURS + 1; i < BENCH_RACERS; i++) {
         if (racers[i].call == NULL)
             continue;
-        double ratio = median(&racers[i].times);
+        double ratio = samples_median(&racers[i].times);
         shim_column(state, columns[i].name, columns[i].inverted ? 1.0 / ratio : ratio);
     }
 }
 
 static void report(shim_state *state, racer *racers, const bench_job *job) {
-    double seconds = median(&racers[BENCH_OURS].times);
+    double seconds = samples_median(&racers[BENCH_OURS].times);
     shim_column(state, "ns/elem", 1e9 * seconds / job->elements);
     shim_column(state, "bytes/s", job->bytes / seconds);
     report_ratios(state, racers);
@@ -185,25 +131,6 @@ static void compare_results(const bench_race *race, int which, const char *name,
 
 /* ---- A run ---- */
 
-static bench_job *open_job(const bench_entry *entry) {
-    bench_job *job = calloc(1, entry->race->job_size);
-    if (job == NULL)
-        bench_check(POSENC_ERR_MEMORY);
-    job->shape = entry->shape;
-    job->kernels = posenc_tier_kernels(entry->tier);
-    job->limits = bench_limits_of(entry->tier);
-    entry->race->open(job);
-    return job;
-}
-
-static void close_job(const bench_race *race, bench_job *job) {
-    if (race->close != NULL)
-        race->close(job);
-    while (job->n_blocks > 0)
-        free(job->blocks[--job->n_blocks]);
-    free(job);
-}
-
 /* What is done once for all runs of a benchmark. */
 static void prepare(bench_entry *entry, bench_job *job) {
     if (job->n_outputs > 0) {
@@ -221,7 +148,7 @@ void bench_run(shim_state *state, void *context) {
     bench_entry *entry = context;
     static racer racers[BENCH_RACERS]; /* static: large */
     bench_check(posenc_select_isa(entry->tier));
-    bench_job *job = open_job(entry);
+    bench_job *job = bench_open(entry->race, entry->shape, entry->tier);
     if (!entry->prepared)
         prepare(entry, job);
     entry->race->fill(job);
@@ -235,5 +162,5 @@ void bench_run(shim_state *state, void *context) {
     }
     run_race(state, racers, entry->race, job);
     report(state, racers, job);
-    close_job(entry->race, job);
+    bench_close(entry->race, job);
 }

@@ -6,6 +6,7 @@
 
 #include "heads.h"
 #include "plain.h"
+#include "serve.h"
 
 typedef struct model {
     const char *name;
@@ -169,6 +170,19 @@ static const bench_race create_race = {
     .fill = fill_nothing,
     .racers = {run_create, plain_create, limit_create},
 };
+
+/* ---- for peers ---- */
+
+bench_match bench_match_rope(const work *w) {
+    static model asked;
+    static rope_shape shape;
+    if (!work_is(w, "rope") || w->tokens < 1)
+        return (bench_match){NULL, NULL};
+    posenc_rope_layout layout = (posenc_rope_layout)w->layout;
+    asked = (model){"", w->heads, 0, w->dim, w->dim, layout, 1e4, (posenc_dtype)w->type, {0}};
+    shape = (rope_shape){&asked, w->tokens, (int)w->ready};
+    return (bench_match){&rope_race, &shape};
+}
 
 /* ---- all of them ---- */
 

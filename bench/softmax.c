@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "plain.h"
+#include "serve.h"
 
 enum { MAX_HEADS = 32 };
 
@@ -167,6 +168,17 @@ static const bench_race bias_race = {
     .fill = fill_scores,
     .racers = {run_bias, plain_bias_call, limit_bias_call},
 };
+
+bench_match bench_match_softmax(const work *w) {
+    static score_shape shape;
+    int is_softmax = work_is(w, "softmax");
+    if ((!is_softmax && !work_is(w, "logits")) || w->heads < 1 || w->heads > MAX_HEADS)
+        return (bench_match){NULL, NULL};
+    shape = (score_shape){"", w->heads, w->queries, w->keys, (int)w->alibi, POSENC_MASK_NONE};
+    if (w->causal)
+        shape.mask = posenc_mask_causal();
+    return (bench_match){is_softmax ? &softmax_race : &bias_race, &shape};
+}
 
 static void register_shapes(const char *call, const bench_race *race, const score_shape *shapes, size_t n) {
     for (size_t i = 0; i < n; i++) {

@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "plain.h"
+#include "serve.h"
 
 enum { ANGLE_ROWS, INTERLEAVED, CONCAT };
 
@@ -135,6 +136,14 @@ static const bench_race sinusoidal_race = {
     .close = close_table,
     .racers = {run_sinusoidal, plain_sinusoidal_rows, limit_table},
 };
+
+bench_match bench_match_rows(const work *w) {
+    static table_shape shape;
+    if (!work_is(w, "rows") || w->tokens < 1)
+        return (bench_match){NULL, NULL};
+    shape = (table_shape){ANGLE_ROWS, w->dim, w->tokens, (int)w->lone, 0};
+    return (bench_match){&angle_race, &shape};
+}
 
 static void name_shape(char *name, size_t size, const table_shape *s, posenc_isa_tier tier) {
     static const char *const calls[] = {"angle_rows", "sinusoidal_write", "sinusoidal_add"};

@@ -1,0 +1,81 @@
+#include "work.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <posenc/rope.h>
+
+static const struct {
+    const char *name;
+    size_t offset;
+} keys[] = {
+    {"layout", offsetof(work, layout)},     {"type", offsetof(work, type)},
+    {"rows", offsetof(work, ready)},        {"lone", offsetof(work, lone)},
+    {"alibi", offsetof(work, alibi)},       {"causal", offsetof(work, causal)},
+    {"tokens", offsetof(work, tokens)},     {"heads", offsetof(work, heads)},
+    {"dim", offsetof(work, dim)},           {"kv_heads", offsetof(work, kv_heads)},
+    {"queries", offsetof(work, queries)},   {"keys", offsetof(work, keys)},
+    {"threads", offsetof(work, threads)},   {"ms", offsetof(work, ms)},
+    {"elements", offsetof(work, elements)},
+};
+
+/* Values that are no numbers. */
+static const struct {
+    const char *name;
+    int64_t value;
+} words[] = {
+    {"half", POSENC_ROPE_HALF},
+    {"interleaved", POSENC_ROPE_INTERLEAVED},
+    {"made", 0},
+    {"ready", 1},
+    {"f32", POSENC_F32},
+    {"f16", POSENC_F16},
+    {"bf16", POSENC_BF16},
+};
+
+static int parse_value(const char *text, int64_t *value) {
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(text, words[i].name) == 0) {
+            *value = words[i].value;
+            return 1;
+        }
+    }
+    char *end;
+    *value = strtoll(text, &end, 10);
+    return end != text && *end == '\0' && *value >= 0;
+}
+
+static int parse_pair(work *w, char *word) {
+    char *value = strchr(word, '=');
+    if (value == NULL)
+        return 0;
+    *value++ = '\0';
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(word, keys[i].name) == 0)
+            return parse_value(value, (int64_t *)((char *)w + keys[i].offset));
+    return 0;
+}
+
+int work_is(const work *w, const char *kind) {
+    return strcmp(w->kind, kind) == 0;
+}
+
+const char *work_parse(work *w, const char *line) {
+    *w = (work){.tokens = 1, .heads = 1, .kv_heads = 1, .queries = 1, .keys = 1, .dim = 128, .ms = 20, .elements = 1};
+    char buffer[sizeof w->shape];
+    if (snprintf(buffer, sizeof buffer, "%s", line) >= (int)sizeof buffer)
+        return "the line is too long";
+    char *rest, *word = strtok_r(buffer, " \n", &rest);
+    if (word == NULL || strlen(word) >= sizeof w->kind)
+        return "no work of this name";
+    strcpy(w->kind, word);
+    while ((word = strtok_r(NULL, " \n", &rest)) != NULL) {
+        size_t used = strlen(w->shape);
+        snprintf(w->shape + used, sizeof w->shape - used, "%s%s", used ? " " : "", word);
+        if (!parse_pair(w, word))
+            return "a word that is not understood";
+    }
+    return NULL;
+}

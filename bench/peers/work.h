@@ -1,0 +1,29 @@
+/* A piece of work, as every peer is asked for it: one line of words.
+ *
+ *     rope       layout=half|interleaved type=f32|f16|bf16 rows=made|ready tokens= heads= dim=      in place
+ *     rows       dim= tokens= lone=0|1         cosines and sines of dim/2 pairs
+ *     softmax    heads= queries= keys= alibi=0|1 causal=0|1     float32, apart; queries are the last of the keys
+ *     logits     the same, nothing read: what bias and mask write
+ *     attention  heads= kv_heads= queries= keys= dim= causal=0|1   float32 Q, f16 K and V
+ *
+ * and of each: threads=, whose time is taken on the wall (without it one, in processor time), ms= to measure for (20),
+ * elements= that a call is divided by (1). */
+#ifndef POSENC_BENCH_PEERS_WORK_H
+#define POSENC_BENCH_PEERS_WORK_H
+
+#include <stdint.h>
+
+typedef struct work {
+    char kind[16], shape[256]; /* the first word, and the others as they came */
+    int64_t layout, type;      /* posenc_rope_layout, posenc_dtype */
+    int64_t ready, lone, alibi, causal;
+    int64_t tokens, heads, kv_heads, queries, keys, dim;
+    int64_t threads, ms, elements;
+} work;
+
+int work_is(const work *w, const char *kind);
+
+/* NULL, or what is wrong with the line. */
+const char *work_parse(work *w, const char *line);
+
+#endif

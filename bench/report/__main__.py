@@ -1,0 +1,152 @@
+"""The benchmark report: runs us and our peers in turns and writes what was seen. scripts/bench builds and starts it."""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+# What a run takes: rounds and milliseconds of each peer in each, and the same of posenc-bench in seconds.
+FULL = {'rounds': 7, 'ms': 20, 'sweep_rounds': 5, 'sweep_ms': 8, 'kernel_rounds': 3, 'kernel_seconds': 0.004}
+QUICK = {'rounds': 3, 'ms': 5, 'sweep_rounds': 3, 'sweep_ms': 2, 'kernel_rounds': 1, 'kernel_seconds': 0.002}
+LARGEST_QUICK = 16 << 20  # bytes of a working set
+LARGEST_SCALAR = 1 << 18  # elements
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog='scripts/bench', description='Runs our kernels on every tier, their limits, and whatever peers are installed '
+        '(ggml, XNNPACK, PyTorch, NumPy, a plain loop), in turns on one core, and writes report.json, report.md and '
+        'report.html. Keep the machine quiet meanwhile.',
+        epilog='To install the peers that Debian has: scripts/bench --install-peers')
+    parser.add_argument('--quick', action='store_true', help='fewer rounds and sizes: three minutes instead of ten')
+    parser.add_argument('--check', action='store_true',
+                        help='compare ratios with bench/baseline.json; name those more than 15 %% worse, and fail')
+    parser.add_argument('--record', action='store_true', help="write this CPU's ratios into bench/baseline.json")
+    parser.add_argument('--cliffs', action='store_true',
+                        help='list sizes that cost more than 1.5 times as much per element as their neighbours')
+    parser.add_argument('--render', metavar='JSON', type=pathlib.Path, help='pages of a report.json that is there')
+    parser.add_argument('--documents', metavar='JSON', type=pathlib.Path,
+                        help='write the tables of README.md and docs/performance.md from a report.json')
+    parser.add_argument('-o', '--output', metavar='FOLDER', type=pathlib.Path, help='instead of build-bench/report')
+    parser.add_argument('--core', type=int, default=max(os.sched_getaffinity(0)), help='to run on (the last)')
+    parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build-bench', help=argparse.SUPPRESS)
+    parser.add_argument('--ggml', default='', help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def thread_counts():
+    cores, counts = len(os.sched_getaffinity(0)), [1]
+    while 2 * counts[-1] <= cores:
+        counts.append(2 * counts[-1])
+    return counts
+
+
+def is_small(sweep_x, quick):
+    return not quick or sweep_x <= LARGEST_QUICK
+
+
+def in_time(works, peers, work):
+    """The scalar tier is the specification, and would take most of the run if it did what is large."""
+    is_large = work.startswith('attention') or works.shape_of(work)['elements'] > LARGEST_SCALAR
+    return [p for p in peers if not (is_large and p.name.endswith('scalar'))]
+
+
+def peer_jobs(works, mine, others):
+    """Lines that goals and bars need, by everybody."""
+    lines = list(dict.fromkeys(works.goal_lines() + [work for _, work in works.BARS]))
+    return [(work, in_time(works, mine, work) + others) for work in lines]
+
+
+def sweep_jobs(works, mine, quick):
+    jobs = [(work, in_time(works, mine, work)) for sweep in works.WORKING_SETS for x, work in sweep.points
+            if is_small(x, quick)]
+    ours = [p for p in mine if p.name.startswith('posenc') and not p.name.endswith('scalar')]
+    return jobs + [(work, ours) for sweep in works.SHAPES for _, work in sweep.points]
+
+
+def thread_jobs(works, race, options, counts):
+    mine, _ = race.ours(options.build, os.sched_getaffinity(0))
+    ours = [p for p in mine if p.name.startswith('posenc') and not p.name.endswith('scalar')]
+    return [(work, ours) for sweep in works.thread_sweeps(counts) for _, work in sweep.points], ours
+
+
+def without_repeats(results):
+    """Sweeps and goals share lines: of each line and peer the first stays, which had more rounds."""
+    first = {}
+    for entry in results:
+        first.setdefault((entry['work'], entry['peer']), entry)
+    return list(first.values())
+
+
+def run(options):
+    import kernels
+    import machine
+    import race
+    import works
+    effort = QUICK if options.quick else FULL
+    report = {'version': 1, 'machine': machine.describe(options.build, ROOT, options.core), 'rounds': effort['rounds'],
+              'started': datetime.datetime.now().isoformat(timespec='seconds'), 'threads': thread_counts()}
+    mine, others, report['absent'] = race.find_peers(options.build, options.ggml, options.core)
+    for name, why in report['absent'].items():
+        print(f'absent: {name}: {why}', file=sys.stderr)
+    times = race.run_rounds(peer_jobs(works, mine, others), effort['rounds'], effort['ms'])
+    for peer in others:
+        peer.stop()
+    times += race.run_rounds(sweep_jobs(works, mine, options.quick), effort['sweep_rounds'], effort['sweep_ms'])
+    for peer in mine:
+        peer.stop()
+    jobs, threaded = thread_jobs(works, race, options, report['threads'])
+    times += race.run_rounds(jobs, effort['sweep_rounds'], effort['ms'])
+    for peer in threaded:
+        peer.stop()
+    report['times'] = without_repeats(times)
+    program = str(options.build / 'bench/posenc-bench')
+    leave_out = ('tokens:512', '2048x', '262144x') if options.quick else ('262144x',)
+    names = [name for name in kernels.list_names(program, leave_out) if not options.quick or kernels.is_small(name)]
+    report['kernels'] = kernels.run_rounds(program, names, effort['kernel_rounds'], effort['kernel_seconds'],
+                                           options.core)
+    report['finished'] = datetime.datetime.now().isoformat(timespec='seconds')
+    return report
+
+
+def write_pages(report, folder):
+    import pages
+    try:
+        import charts
+    except ImportError:
+        charts = None
+        print('skipped: the charts, for want of matplotlib (Debian: python3-matplotlib)')
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / 'report.md').write_text(pages.markdown(report))
+    (folder / 'report.html').write_text(pages.page(report, charts))
+    print(f'{folder}/report.md\n{folder}/report.html')
+
+
+def main():
+    options = arguments()
+    folder = options.output or options.build / 'report'
+    if options.render:
+        write_pages(json.loads(options.render.read_text()), options.output or options.render.parent)
+    elif options.documents:
+        import document
+        document.write(json.loads(options.documents.read_text()), ROOT)
+    elif options.check or options.record:
+        import check
+        program = str(options.build / 'bench/posenc-bench')
+        return check.check(program, options.core) if options.check else check.record(program, options.core)
+    elif options.cliffs:
+        import cliffs
+        return cliffs.scan(options.build, options.core)
+    else:
+        report = run(options)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / 'report.json').write_text(json.dumps(report, indent=1) + '\n')
+        print(f'{folder}/report.json')
+        write_pages(report, folder)
+    return 0
+
+
+sys.exit(main())

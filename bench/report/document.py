@@ -1,0 +1,100 @@
+"""The tables of README.md and docs/performance.md, written anew from a report, between lines that mark them."""
+import re
+import statistics
+
+import kernel_table
+import machine
+import works
+from pages import head_words, markdown_table
+from results import SIMD_TIERS, TIER_NAMES, Results
+
+# The README's table: what a reader looks for, and the benchmark's name.
+SPEED = [
+    ('RoPE half-split, 1 token x 32 heads x 128, rows ready', 'posenc_rope_apply_table/{}/32x128/half/tokens:1'),
+    ('RoPE half-split, 512 tokens x 32 x 128, rows ready', 'posenc_rope_apply_table/{}/32x128/half/tokens:512'),
+    ('RoPE interleaved, 1 token, rows ready', 'posenc_rope_apply_table/{}/32x128/interleaved/tokens:1'),
+    ('RoPE interleaved, 512 tokens, rows ready', 'posenc_rope_apply_table/{}/32x128/interleaved/tokens:512'),
+    ('RoPE half-split, 1 token, rows made in the call', 'posenc_rope_apply/{}/32x128/half/tokens:1'),
+    ('RoPE half-split, 512 tokens, rows made in the call', 'posenc_rope_apply/{}/32x128/half/tokens:512'),
+    ('RoPE half-split f16, 512 tokens, rows ready', 'posenc_rope_apply_table/{}/llama-3.1-8b/half/f16/tokens:512'),
+    ('RoPE half-split bf16, 512 tokens, rows ready', 'posenc_rope_apply_table/{}/llama-3.1-8b/half/bf16/tokens:512'),
+    ('RoPE interleaved bf16, 64 heads x 128, in cache', 'rope_interleaved/{}/bf16/heads:64'),
+    ('QK-norm and RoPE half-split, 1 token of Qwen3-8B, rows ready',
+     'posenc_rope_apply_tasks/{}/qk_norm/table/tokens:1'),
+    ('packed QKV of Phi-3-mini taken apart and rotated, 512 tokens',
+     'posenc_rope_apply_tasks/{}/packed_qkv/table/tokens:512'),
+    ('K to an f16 cache (rotate, convert, scatter), 512 tokens',
+     'posenc_rope_apply_tasks/{}/k_cache/f32_f16/table/tokens:512'),
+    ('cos/sin rows, 64 pairs, 512 consecutive positions', 'posenc_angle_rows/{}/run/512x64'),
+    ('cos/sin rows, 64 pairs, 16384 consecutive positions', 'posenc_angle_rows/{}/run/16384x64'),
+    ('cos/sin rows, 64 pairs, lone positions', 'posenc_angle_rows/{}/lone/512x64'),
+    ('softmax with ALiBi, rows of 4096', 'posenc_softmax/{}/alibi/32x1x4096'),
+    ('attention, prefill, f16 K and V, 4 heads x 1024 x 1024 x 128', 'posenc_attention/{}/plain/4x4/1024x1024/128'),
+]
+
+
+def ratio_text(values):
+    if not values:
+        return '-'
+    middle = statistics.median(values)
+    return f'{middle:.0f}x' if middle >= 20 else f'{middle:.1f}x' if middle >= 2 else f'{middle:.2f}x'
+
+
+def measured_tiers(times):
+    return [tier for tier in SIMD_TIERS if any(f'/{tier}/' in name for name in times)]
+
+
+def speed_table(report):
+    times = report['kernels']
+    tiers = measured_tiers(times)
+    head = ['work, float32 unless said', *(text for tier in tiers for text in (f'{TIER_NAMES[tier]}: plain', 'limit'))]
+    rows = []
+    for title, pattern in SPEED:
+        seen = [times.get(pattern.format(tier), {}) for tier in tiers]
+        if any(seen):
+            rows.append([title, *(ratio_text(ratios.get(key)) for ratios in seen for key in ('x_libm', 'x_limit'))])
+    return f"One thread, {machine.sentence(report['machine'])}:\n\n" + markdown_table(head, rows)
+
+
+def roof_table(report):
+    """What the limits reach: of scaling in place, of writing and of copying, by working set; and of multiply-adds."""
+    results = Results(report)
+    kinds = (('scale in place', 0, 8), ('write', 2, 4), ('copy', 3, 8))  # of works.WORKING_SETS, bytes an element moves
+    head = ['working set', *(f'{TIER_NAMES[tier]}: {name}, GB/s' for tier in results.tiers() for name, _, _ in kinds)]
+    rows = []
+    for at, size in enumerate(works.SET_SIZES):
+        cells = []
+        for tier in results.tiers():
+            for _, sweep, moved in kinds:
+                ns = results.median(works.WORKING_SETS[sweep].points[at][1], f'limit {tier}')
+                cells.append('-' if ns is None else f'{moved / ns:.0f}')
+        rows.append([f'{size >> 10} KiB' if size < 1 << 20 else f'{size >> 20} MiB', *cells])
+    multiply = works.attention(1024, 1024, 4, 4)
+    peaks = [f'{TIER_NAMES[tier]} {2 / ns:.0f} GFLOP/s' for tier in results.tiers()
+             if (ns := results.median(multiply, f'limit {tier}')) is not None]
+    return markdown_table(head, rows) + f"\n\nMultiply-adds in registers: {', '.join(peaks)}."
+
+
+def performance_tables(report):
+    return {'machine': '\n'.join(head_words(report)), 'roof': roof_table(report),
+            'kernels': markdown_table(*kernel_table.by_size(report['kernels']))}
+
+
+def replace_between(text, name, new):
+    """What stands between <!-- name: begin --> and <!-- name: end -->."""
+    begin, end = f'<!-- {name}: begin -->', f'<!-- {name}: end -->'
+    pattern = re.compile(re.escape(begin) + '.*?' + re.escape(end), re.S)
+    if len(pattern.findall(text)) != 1:
+        raise SystemExit(f'no place for {name}: it needs {begin} and {end}, once')
+    return pattern.sub(lambda _: f'{begin}\n{new}\n{end}', text)
+
+
+def write(report, root):
+    """Both documents."""
+    readme = root / 'README.md'
+    readme.write_text(replace_between(readme.read_text(), 'speed', speed_table(report)))
+    performance = root / 'docs/performance.md'
+    text = performance.read_text()
+    for name, table in performance_tables(report).items():
+        text = replace_between(text, name, table)
+    performance.write_text(text)

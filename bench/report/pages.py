@@ -1,0 +1,178 @@
+"""The report as Markdown and as one page of HTML: the same sections, tables and words."""
+import html
+from dataclasses import dataclass, field
+
+import kernel_table
+import machine
+import works
+from results import TIER_NAMES, Results, goal_rows
+
+
+@dataclass
+class Section:
+    title: str
+    words: list = field(default_factory=list)  # paragraphs
+    head: list = field(default_factory=list)   # of the table
+    rows: list = field(default_factory=list)
+    chart: str = ''
+    folded: bool = False                       # in HTML the table opens on demand
+
+
+def met_text(met):
+    return {True: 'met', False: '**not met**', None: '-'}[met]
+
+
+def goals_section(results):
+    tiers = results.tiers()
+    head = ['work', 'against', 'goal', *(text for t in tiers for text in (f'seen on {TIER_NAMES[t]}', 'met'))]
+    rows, verdicts = [], []
+    for work, what, goal, cells in goal_rows(results):
+        rows.append([work, what, goal] + [text for seen, met in cells for text in (seen, met_text(met))])
+        verdicts.append([met for _, met in cells])
+    counts = [f'{TIER_NAMES[tier]} {sum(v[i] is True for v in verdicts)} of {sum(v[i] is not None for v in verdicts)}'
+              for i, tier in enumerate(tiers)]
+    words = ['Medians of ratios, each of two neighbours in time in one round; in brackets the lower and upper quartile of '
+             'the rounds. "ahead": how many times as long the other takes. "limit", "our own": how many times as long as '
+             'that we take. For AVX2, peers that can be kept from using more are.', 'Met: ' + ', '.join(counts) + '.']
+    return Section('Goals', words, head, rows)
+
+
+def peers_section(results, draw):
+    report = results.report
+    words = ['Bars begin at zero; each panel has its own scale. Behind each bar: nanoseconds per element, and how many '
+             'times the fastest that is. The thin line spans the quartiles of the rounds; the dashed line is the limit of '
+             'the best tier. ggml makes its rows of cosines and sines in every call. The scalar tier, which is the '
+             'specification, is in the table only.']
+    if report['absent']:
+        reasons = [f'{name}: {why}' for name, why in sorted(report['absent'].items())]
+        words.append(f"Not there: {'; '.join(reasons)}.")
+    reasons = sorted({f"{t['peer']} {t['absent']}" for t in report['times'] if 'absent' in t
+                      and not t['peer'].startswith(('posenc', 'limit', 'plain'))})
+    if reasons:
+        words.append('Left out of some panels: ' + '; '.join(reasons) + '.')
+    names = list(dict.fromkeys(peer for _, peer in results.times))
+    rows = []
+    for work in works.goal_lines():
+        cells = [results.median(work, name) for name in names]
+        if any(cells):
+            shape = ' '.join(word for word in work.split() if not word.startswith('elements='))
+            rows.append([shape, *('-' if cell is None else f'{cell:.3g}' for cell in cells)])
+    return Section('Against peers', words, ['ns per element', *names], rows, draw and draw.bars(results), folded=True)
+
+
+def sweep_section(title, words, results, sweeps, chart):
+    names = list(dict.fromkeys(peer for sweep in sweeps for _, work in sweep.points
+                               for w, peer in results.times if w == work))
+    rows = []
+    for sweep in sweeps:
+        for x, work in sweep.points:
+            cells = [results.median(work, name) for name in names]
+            if any(cells):
+                rows.append([sweep.title, f'{x}', *('-' if c is None else f'{c:.3g}' for c in cells)])
+    labels = {sweep.x_label for sweep in sweeps}
+    head = ['ns per element', labels.pop() if len(labels) == 1 else 'x', *names]
+    return Section(title, words, head, rows, chart if rows else '', folded=True)
+
+
+def kernels_section(results, draw):
+    times = results.report['kernels']
+    levels = kernel_table.in_cache(times)
+    words = ['Every kernel, and how many times as long as its limit it takes: the same bytes moved with next to no '
+             'arithmetic; for products, as many multiply-adds. The chart shows the second smallest working set, 16 KiB: '
+             'the first cache.']
+    head, rows = kernel_table.by_size(times)
+    chart = draw and levels and draw.kernels(levels, 'Kernels in the first cache')
+    return Section('Kernels against their limits', words, head, rows, chart or '', folded=True)
+
+
+def sections(report, draw=None):
+    """draw: the module charts, or None for tables alone."""
+    results = Results(report)
+    thread_sweeps = works.thread_sweeps(report['threads'])
+    parts = [goals_section(results), peers_section(results, draw)]
+    parts.append(sweep_section(
+        'From the first cache to memory',
+        ['Dashed: the measured limit of the tier, which moves the same bytes and does next to nothing else. Dotted lines: '
+         'sizes of the caches. Bands: quartiles of the rounds. The scalar tier, ten to a hundred times as slow, is in the '
+         'table only.'],
+        results, works.WORKING_SETS, draw and draw.working_sets(results)))
+    parts.append(sweep_section('By shape', ['What a head dimension, a number of tokens or a length of rows costs.'],
+                               results, works.SHAPES, draw and draw.shapes(results)))
+    parts.append(sweep_section('By threads', ['Each thread takes its part of the tokens or heads. On the wall clock.'],
+                               results, thread_sweeps, draw and draw.threads(results, thread_sweeps)))
+    if report['kernels']:
+        parts.append(kernels_section(results, draw))
+    return parts
+
+
+def head_words(report):
+    m = report['machine']
+    load = f"The load of the machine was {m['load_before']:.1f} before the run"
+    quiet = load + ('.' if m['load_before'] < 0.5 else ': it was not quiet, and absolute times are too long.')
+    return [machine.sentence(m) + '.',
+            f"One thread pinned to core {m['core']} unless said; {report['rounds']} rounds, in which all peers of a line take "
+            f'turns; processor time. {quiet}']
+
+
+# ---- Markdown ----
+
+def markdown_table(head, rows):
+    lines = ['| ' + ' | '.join(head) + ' |', '|' + '---|' * len(head)]
+    return '\n'.join(lines + ['| ' + ' | '.join(row) + ' |' for row in rows])
+
+
+def markdown(report):
+    parts = ['# posenc against its peers and limits', *head_words(report)]
+    for section in sections(report):
+        if section.rows:
+            parts += [f'## {section.title}', *section.words, markdown_table(section.head, section.rows)]
+    return '\n\n'.join(parts) + '\n'
+
+
+# ---- HTML ----
+
+STYLE = """
+body { font: 15px/1.5 system-ui, "DejaVu Sans", Verdana, sans-serif; color: #222; background: #fff; max-width: 70rem;
+       margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
+p { max-width: 48rem; }
+svg { width: 100%; height: auto; }
+svg text { font-family: "DejaVu Sans", Verdana, sans-serif !important; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; vertical-align: top; padding: 0.2rem 0.7rem 0.2rem 0; border-bottom: 1px solid #ddd; }
+th { border-bottom: 2px solid #888; }
+.met { color: #00633f; } .unmet { color: #a33c00; font-weight: bold; }
+summary { cursor: pointer; color: #0059a0; margin: 0.5rem 0; }
+"""
+
+
+def html_cell(text):
+    if text == 'met':
+        return '<td class="met">&#10003; met</td>'
+    if text == '**not met**':
+        return '<td class="unmet">&#10007; not met</td>'
+    return f'<td>{html.escape(text)}</td>'
+
+
+def html_table(head, rows):
+    lines = ['<div class="scroll"><table><thead><tr>', *(f'<th>{html.escape(h)}</th>' for h in head), '</tr></thead>']
+    lines += ['<tbody>'] + ['<tr>' + ''.join(map(html_cell, row)) + '</tr>' for row in rows]
+    return ''.join(lines) + '</tbody></table></div>'
+
+
+def page(report, draw):
+    parts = [f'<p>{html.escape(text)}</p>' for text in head_words(report)]
+    for section in sections(report, draw):
+        if not section.rows:
+            continue
+        parts.append(f'<h2>{html.escape(section.title)}</h2>')
+        parts += [f'<p>{html.escape(text)}</p>' for text in section.words]
+        if section.chart:
+            parts.append(f'<figure aria-label="{html.escape(section.title)}">{section.chart}</figure>')
+        table = html_table(section.head, section.rows)
+        parts.append(f'<details><summary>The numbers</summary>{table}</details>' if section.folded else table)
+    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width">'
+            f'<title>posenc against its peers and limits</title><style>{STYLE}</style></head><body>\n'
+            '<h1>posenc against its peers and limits</h1>\n' + '\n'.join(parts) + '\n</body></html>\n')

@@ -1,0 +1,168 @@
+"""The race: peers are programs that wait for a line of work; they take turns on one core, round by round."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+PEERS = pathlib.Path(__file__).resolve().parent.parent / 'peers'
+
+
+class Peer:
+    """A program that does what it is asked for, one line at a time. Started when first asked."""
+
+    def __init__(self, name, command, cores, folder=None, environment=()):
+        self.name, self.command, self.cores = name, command, cores
+        self.folder, self.environment, self.process = folder, dict(environment), None
+
+    def start(self):
+        self.process = subprocess.Popen(
+            self.command, cwd=self.folder, env={**os.environ, 'OMP_NUM_THREADS': '1', **self.environment}, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            preexec_fn=lambda: os.sched_setaffinity(0, self.cores))
+
+    def ask(self, work, milliseconds):
+        """Its answer, in which 'absent' says why there is no time."""
+        if self.process is None:
+            self.start()
+        try:
+            self.process.stdin.write(f'{work} ms={milliseconds}\n')
+            self.process.stdin.flush()
+            return json.loads(self.process.stdout.readline())
+        except (OSError, ValueError):
+            return {'peer': self.name, 'absent': 'ended without an answer'}
+
+    def stop(self):
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
+            self.process = None
+
+
+def cpu_flags():
+    for line in pathlib.Path('/proc/cpuinfo').read_text().splitlines():
+        if line.startswith(('flags', 'Features')):
+            return set(line.split()[2:])
+    return set()
+
+
+def our_tiers(build):
+    """The tiers that run here, best first."""
+    context = subprocess.run([build / 'bench/posenc-bench', '--benchmark_format=json', '--benchmark_filter=rope_create',
+                              '--benchmark_min_time=0.001'], capture_output=True, text=True, check=True).stdout
+    return json.loads(context)['context']['tiers'].split(', ')[::-1]
+
+
+def ours(build, cores):
+    program = str(build / 'bench/posenc-bench')
+    tiers = our_tiers(build)
+    peers = [Peer(f'posenc {tier}', [program, '--serve', tier, 'ours'], cores) for tier in tiers]
+    peers += [Peer(f'limit {tier}', [program, '--serve', tier, 'limit'], cores) for tier in tiers if tier != 'scalar']
+    return peers, Peer('plain libm loop', [program, '--serve', 'scalar', 'plain'], cores)
+
+
+def ggml_peers(build, root, cores):
+    """ggml at its best, and on the backend for AVX2 CPUs. An unpacked ggml is started by its own loader."""
+    program = build / 'bench/peer-ggml'
+    if not program.exists():
+        return [], 'its headers were not found when this was built (scripts/ggml-packages)'
+    libraries = next(iter(pathlib.Path(root, 'usr/lib').glob('*/libggml-base.so.0')), None) if root else None
+    if libraries is None:
+        return [Peer('ggml', [str(program), 'ggml'], cores)], None
+    libraries = libraries.parent
+    backends = libraries / 'ggml/backends0'
+    loader = next(pathlib.Path(root, 'usr').glob('lib*/ld-linux-*.so.*'))
+    start = [str(loader), '--library-path', f'{libraries}:{backends}', str(program.resolve())]
+    peers = [Peer('ggml', [*start, 'ggml'], cores, folder=backends)]
+    haswell = backends / 'libggml-cpu-haswell.so'
+    if 'avx512f' in cpu_flags() and haswell.exists():
+        peers.append(Peer('ggml (AVX2)', [*start, 'ggml (AVX2)', str(haswell)], cores, folder=backends))
+    return peers, None
+
+
+# What keeps a framework from using AVX-512.
+AVX2_ONLY = {'ATEN_CPU_CAPABILITY': 'avx2', 'ONEDNN_MAX_CPU_ISA': 'AVX2', 'DNNL_MAX_CPU_ISA': 'AVX2',
+             'NPY_DISABLE_CPU_FEATURES': 'AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL',
+             'OPENBLAS_CORETYPE': 'Haswell'}
+
+
+def framework_peers(module, title, cores):
+    found = subprocess.run([sys.executable, '-c', f'import numpy, {module}; print({module}.__version__)'],
+                           capture_output=True, text=True)
+    if found.returncode != 0:
+        return [], f'not installed (Debian: python3-{module})'
+    command = [sys.executable, str(PEERS / 'frameworks.py'), module, title]
+    peers = [Peer(title, command, cores)]
+    if 'avx512f' in cpu_flags():
+        peers.append(Peer(f'{title} (AVX2)', command, cores, environment=AVX2_ONLY))
+    return peers, None
+
+
+def xnnpack_peers(build, cores):
+    program = build / 'bench/peer-xnnpack'
+    if not program.exists():
+        return [], 'not installed when this was built (Debian: libxnnpack-dev, libpthreadpool-dev)'
+    return [Peer('XNNPACK', [str(program)], cores)], None
+
+
+def find_peers(build, ggml_root, core):
+    """Ours, others, and {name: why} of those that are absent."""
+    cores, absent = {core}, {}
+    mine, plain = ours(build, cores)
+    others = [plain]
+    for name, (found, why) in {
+            'ggml': ggml_peers(build, ggml_root, cores),
+            'XNNPACK': xnnpack_peers(build, cores),
+            'PyTorch': framework_peers('torch', 'PyTorch', cores),
+            'NumPy': framework_peers('numpy', 'NumPy', cores)}.items():
+        others += found
+        if why is not None:
+            absent[name] = why
+    return mine, others, absent
+
+
+class Progress:
+    """One line on a terminal that is written over; into a file, a line now and then."""
+
+    def __init__(self, total):
+        self.total, self.done, self.begin, self.printed = total, 0, time.monotonic(), -1e9
+        self.terminal = sys.stderr.isatty()
+
+    def step(self, what):
+        self.done += 1
+        now = time.monotonic()
+        if now - self.printed < (0.2 if self.terminal else 20) and self.done < self.total:
+            return
+        self.printed, spent = now, now - self.begin
+        left = spent / self.done * (self.total - self.done)
+        text = f'[{self.done}/{self.total}] {spent:.0f} s, about {left:.0f} s to go: {what}'
+        width = shutil.get_terminal_size().columns - 1
+        if not self.terminal:
+            print(text, file=sys.stderr)
+        else:
+            print(f'\r{text[:width]:<{width}}', end='\n' if self.done == self.total else '', file=sys.stderr)
+
+
+def run_rounds(jobs, rounds, milliseconds):
+    """jobs: [(line, [peer])]. All peers of a line in turns, in each round beginning with another. Returns
+    [{'work', 'peer', 'rounds': [ns per element]}], and of who does not do it {'work', 'peer', 'absent'}."""
+    progress = Progress(sum(len(peers) for _, peers in jobs) * rounds)
+    results = []
+    for work, peers in jobs:
+        times = {peer.name: [] for peer in peers}
+        why_not = {}
+        for r in range(rounds):
+            for peer in peers[r % len(peers):] + peers[:r % len(peers)]:
+                progress.step(f'{peer.name}: {work}')
+                if peer.name in why_not:
+                    continue
+                answer = peer.ask(work, milliseconds)
+                if 'absent' in answer:
+                    why_not[peer.name] = answer['absent']
+                else:
+                    times[peer.name].append(answer['ns_per_element'])
+        results += [{'work': work, 'peer': name, 'rounds': values} for name, values in times.items() if values]
+        results += [{'work': work, 'peer': name, 'absent': why} for name, why in why_not.items()]
+    return results

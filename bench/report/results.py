@@ -1,0 +1,92 @@
+"""Numbers out of the rounds: medians with their spread, ratios within rounds, goals."""
+import statistics
+
+import works
+
+LIBRARIES = ('XNNPACK', 'PyTorch', 'NumPy')  # and ggml, which has goals of its own
+SIMD_TIERS = ('avx512', 'avx2', 'neon')
+TIER_NAMES = {'avx512': 'AVX-512', 'avx2': 'AVX2', 'neon': 'NEON', 'scalar': 'scalar'}
+
+
+def quartiles(values):
+    """Lower quartile, median, upper quartile."""
+    if len(values) < 2:
+        return values[0], values[0], values[0]
+    low, middle, high = statistics.quantiles(values, n=4, method='inclusive')
+    return low, middle, high
+
+
+class Results:
+    """The report's 'times', by line and peer."""
+
+    def __init__(self, report):
+        self.report = report
+        self.times = {(t['work'], t['peer']): t['rounds'] for t in report['times'] if 'rounds' in t}
+
+    def has(self, work, peer):
+        return (work, peer) in self.times
+
+    def median(self, work, peer):
+        return statistics.median(self.times[work, peer]) if self.has(work, peer) else None
+
+    def spread(self, work, peer):
+        return quartiles(self.times[work, peer])
+
+    def tiers(self):
+        """SIMD tiers that were measured, best first."""
+        return [tier for tier in SIMD_TIERS if any(peer == f'posenc {tier}' for _, peer in self.times)]
+
+    def ratio(self, above, below):
+        """Quartiles of one (line, peer) by another, each ratio within one round; None if one of them is absent."""
+        if above not in self.times or below not in self.times:
+            return None
+        return quartiles([a / b for a, b in zip(self.times[above], self.times[below])])
+
+    def limited_to(self, tier, peer):
+        """The peer, kept from using more than the tier where that can be done."""
+        limited = f'{peer} ({TIER_NAMES[tier]})'
+        return limited if any(name == limited for _, name in self.times) else peer
+
+    def best_library(self, work, tier):
+        names = [self.limited_to(tier, name) for name in LIBRARIES]
+        return min((name for name in names if self.has(work, name)), key=lambda n: self.median(work, n), default=None)
+
+
+def is_behind(goal):
+    """Whether it is theirs that has to take longer."""
+    return goal.against in ('ggml', 'best')
+
+
+def judge(results, goal, tier):
+    """(quartiles, whose, met) of a goal on a tier; None if somebody was not there."""
+    us = (goal.ours, f'posenc {tier}')
+    if goal.against == 'best':
+        peer = results.best_library(goal.theirs, tier)
+    else:
+        peer = {'ggml': results.limited_to(tier, 'ggml'), 'limit': f'limit {tier}', 'ours': us[1]}[goal.against]
+    them = (goal.theirs, peer)
+    seen = results.ratio(them, us) if is_behind(goal) else results.ratio(us, them)
+    if seen is None:
+        return None
+    return seen, peer, seen[1] >= goal.factor if is_behind(goal) else seen[1] <= goal.factor
+
+
+def goal_text(goal):
+    whom = {'ggml': 'ahead of ggml by', 'best': 'ahead of the best other library by', 'limit': 'of the limit at most',
+            'ours': 'of our own at most'}[goal.against]
+    return f'{whom} {goal.factor:.3g}x'
+
+
+def goal_rows(results):
+    """What a table shows of each goal: work, what with, goal, then for each tier (text, met or None)."""
+    for goal in works.GOALS:
+        cells = []
+        for tier in results.tiers():
+            verdict = judge(results, goal, tier)
+            if verdict is None:
+                cells.append(('not measured', None))
+                continue
+            (low, middle, high), peer, met = verdict
+            whose = f', {peer}' if goal.against == 'best' else ''
+            cells.append((f'{middle:.3g}x ({low:.3g}-{high:.3g}{whose})', met))
+        yield goal.work, goal.what, goal_text(goal), cells

@@ -1,0 +1,185 @@
+"""What is measured: the lines of work (bench/peers/work.h), those that goals are set for, the sweeps of the charts."""
+from dataclasses import dataclass
+
+LAYOUTS = ('half', 'interleaved')
+
+
+def elements(kind, **shape):
+    """What a line is divided by: channels, cosines and sines, keys in sight, or multiplications with additions."""
+    if kind == 'rope':
+        return shape['tokens'] * shape['heads'] * shape['dim']
+    if kind == 'rows':
+        return shape['tokens'] * shape['dim']
+    queries, keys = shape['queries'], shape['keys']
+    seen = queries * keys - (queries * (queries - 1) // 2 if shape.get('causal') else 0)
+    return shape['heads'] * seen * (2 * shape['dim'] if kind == 'attention' else 1)
+
+
+def line(kind, **shape):
+    words = ' '.join(f'{key}={value}' for key, value in shape.items())
+    count = elements(kind, **{k: v for k, v in shape.items() if k != 'threads'})
+    return f'{kind} {words} elements={count}'
+
+
+def rope(tokens, layout='half', kind='f32', rows='ready', heads=32, dim=128, **more):
+    return line('rope', layout=layout, type=kind, rows=rows, tokens=tokens, heads=heads, dim=dim, **more)
+
+
+def rows(tokens, lone=0, dim=128, **more):
+    return line('rows', dim=dim, tokens=tokens, lone=lone, **more)
+
+
+def softmax(keys, queries=1, heads=32, alibi=0, causal=0, **more):
+    return line('softmax', heads=heads, queries=queries, keys=keys, alibi=alibi, causal=causal, **more)
+
+
+def attention(queries, keys, heads, kv_heads, causal=0, dim=128, **more):
+    return line('attention', heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim, causal=causal, **more)
+
+
+def shape_of(work):
+    """The words of a line as numbers and names."""
+    return {key: int(value) if value.isdigit() else value for key, value in (w.split('=') for w in work.split()[1:])}
+
+
+# ---- The goals ----
+
+@dataclass(frozen=True)
+class Goal:
+    """One promise: our line against that of somebody else, in one run.
+
+    against: 'ggml'; 'best', the fastest of the other libraries; 'limit'; or 'ours', another line of our own.
+    factor: how many times as long as ours theirs has to take, for 'ggml' and 'best'; of 'limit' and 'ours', how many
+    times as long as theirs ours may take.
+    """
+    work: str
+    against: str
+    factor: float
+    ours: str
+    theirs: str
+    what: str
+
+
+SOFTMAX_KEYS = (256, 1024, 4096, 32768)
+
+
+def rope_goals():
+    for layout, decode, prefill in (('half', (10, 18, 2.5), (3.5, 1.25)), ('interleaved', (2.5, 2.5, 2), (1.8, 1.2))):
+        name = f'RoPE {layout}' + ('-split' if layout == 'half' else '')
+        made, ready = rope(1, layout, rows='made'), rope(1, layout)
+        work = f'{name}, decode (1 token, 32 heads x 128)'
+        yield Goal(work, 'ggml', decode[0], made, made, 'cos/sin row included')
+        yield Goal(work, 'ggml', decode[1], ready, made, 'row already there (ggml makes its own)')
+        yield Goal(work, 'best', decode[2], ready, ready, 'row already there')
+        yield Goal(work, 'limit', 1.5, ready, ready, 'in-cache scale of the same bytes')
+        made, ready = rope(512, layout, rows='made'), rope(512, layout)
+        work = f'{name}, prefill (512 tokens x 32 x 128)'
+        yield Goal(work, 'ggml', prefill[0], made, made, 'rows included')
+        yield Goal(work, 'best', prefill[1], ready, ready, 'rows already there')
+        yield Goal(work, 'limit', 1.15, ready, ready, 'in-place scale of the same bytes')
+    made, ready = rope(512, kind='f16', rows='made'), rope(512, kind='f16')
+    work = 'RoPE half-split f16, prefill'
+    yield Goal(work, 'ggml', 20, made, made, 'rows included')
+    yield Goal(work, 'best', 1.5, ready, ready, 'rows already there')
+    yield Goal(work, 'limit', 1.25, ready, ready, 'in-place scale of f16')
+
+
+def row_goals():
+    work = 'cos/sin rows, 64 pairs'
+    run, lone, long_run = rows(512), rows(512, lone=1), rows(65536)
+    yield Goal(work, 'ggml', 15, run, run, '512 consecutive positions (ggml: rotation of one head)')
+    yield Goal(work, 'ggml', 3.5, lone, lone, 'lone positions (ggml: rotation of one head)')
+    yield Goal(work, 'limit', 2.5, run, run, 'writing the table, in L2')
+    yield Goal(work, 'limit', 1.3, long_run, long_run, 'writing the table, 32 MiB')
+
+
+def softmax_goals():
+    for keys in SOFTMAX_KEYS:
+        work = f'softmax with scale, ALiBi and mask, rows of {keys}'
+        ours, plain = softmax(keys, alibi=1, causal=1), softmax(keys)
+        yield Goal(work, 'ggml', 6, ours, ours, 'f16 mask')
+        yield Goal(work, 'best', 1.1, ours, plain, 'theirs without any bias')
+        yield Goal(work, 'ours', 1.1, ours, plain, 'plain softmax')
+    work = 'causal prefill score path (4 x 2048 x 2048)'
+    causal, full = softmax(2048, 2048, 4, causal=1), softmax(2048, 2048, 4)
+    yield Goal(work, 'ggml', 8, causal, causal, 'f16 mask')
+    yield Goal(work, 'ours', 1.15, causal, full, 'a key in sight against one of the full rows')
+
+
+def attention_goals():
+    for name, factor, shape in (('prefill', 3, {}), ('causal prefill', 6, {'causal': 1})):
+        work = attention(1024, 1024, 4, 4, **shape)
+        title = f'fused attention, f16 K and V, {name} (4 heads, 1024 x 1024 x 128)'
+        yield Goal(title, 'ggml', factor, work, work, 'its flash attention')
+        if not shape:
+            yield Goal(title, 'limit', 1 / 0.6, work, work, '60 % of the peak of multiply-adds')
+    work = attention(1, 8192, 32, 8)
+    title = 'fused attention, f16 K and V, decode, grouped heads (32 over 8, 8192 keys)'
+    yield Goal(title, 'ggml', 3, work, work, 'its flash attention')
+    yield Goal(title, 'limit', 1.25, work, work, 'reading K and V once')
+
+
+GOALS = [*rope_goals(), *row_goals(), *softmax_goals(), *attention_goals()]
+
+
+def goal_lines():
+    return list(dict.fromkeys(work for goal in GOALS for work in (goal.ours, goal.theirs)))
+
+
+# Bars against peers: title and line.
+BARS = [
+    ('RoPE half-split, decode, rows ready', rope(1)),
+    ('RoPE half-split, prefill, rows made', rope(512, rows='made')),
+    ('RoPE interleaved, prefill, rows made', rope(512, 'interleaved', rows='made')),
+    ('RoPE half-split f16, prefill, rows made', rope(512, kind='f16', rows='made')),
+    ('cos/sin rows, 512 consecutive positions', rows(512)),
+    ('softmax, plain, rows of 4096', softmax(4096)),
+    ('softmax, ALiBi and mask, rows of 4096', softmax(4096, alibi=1, causal=1)),
+    ('attention, prefill, 4 x 1024 x 1024 x 128', attention(1024, 1024, 4, 4)),
+    ('attention, decode, 32 heads over 8, 8192 keys', attention(1, 8192, 32, 8)),
+]
+
+
+# ---- Sweeps: title, what x is, unit of y, and [(x, line)] ----
+
+@dataclass(frozen=True)
+class Sweep:
+    title: str
+    x_label: str
+    points: tuple  # of (x, line)
+    y_label: str = 'ns per element'
+
+
+KIB = 1024
+SET_SIZES = [4 * KIB * 4 ** i for i in range(9)]  # 4 KiB to 256 MiB
+
+WORKING_SETS = [
+    Sweep('RoPE half-split, float32, rows ready', 'working set',
+          tuple((size, rope(size // (4 * KIB), heads=8)) for size in SET_SIZES)),
+    Sweep('RoPE half-split, f16, rows ready', 'working set',
+          tuple((size, rope(size // (4 * KIB), heads=16, kind='f16')) for size in SET_SIZES)),
+    Sweep('cos/sin rows, consecutive positions', 'working set',
+          tuple((size, rows(size // 512)) for size in SET_SIZES)),
+    Sweep('softmax with ALiBi, rows of 512', 'working set',
+          tuple((size, softmax(512, size // (4 * KIB), 1, alibi=1)) for size in SET_SIZES)),
+]
+
+DIMS = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 320, 384, 512)
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+SHAPES = [
+    Sweep('RoPE half-split, decode, by head_dim', 'head_dim', tuple((d, rope(1, dim=d)) for d in DIMS)),
+    Sweep('RoPE interleaved, decode, by head_dim', 'head_dim', tuple((d, rope(1, 'interleaved', dim=d)) for d in DIMS)),
+    Sweep('RoPE half-split, rows made in the call, by tokens', 'tokens',
+          tuple((n, rope(n, rows='made')) for n in COUNTS)),
+    Sweep('softmax with ALiBi, by keys in a row', 'keys',
+          tuple((n, softmax(n, heads=8, alibi=1)) for n in (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 16384))),
+]
+
+
+def thread_sweeps(counts):
+    works = [('RoPE half-split, prefill, rows ready', lambda n: rope(512, threads=n)),
+             ('cos/sin rows, 512 positions', lambda n: rows(512, threads=n)),
+             ('softmax with ALiBi, 32 rows of 4096', lambda n: softmax(4096, alibi=1, threads=n)),
+             ('attention, prefill, 4 x 1024 x 1024 x 128', lambda n: attention(1024, 1024, 4, 4, threads=n))]
+    return [Sweep(title, 'threads', tuple((n, make(n)) for n in counts)) for title, make in works]
