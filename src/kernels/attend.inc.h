@@ -7,9 +7,12 @@
 #include "kernels/variant.h"
 
 enum {
-    ATTEND_SUMS = 6, /* 6 x 2 vectors are what the 16 registers of AVX2 hold */
-    ATTEND_VECTORS = VF == 8 ? 2 : 4,
-    ATTEND_WIDE = 8 /* vectors of a single sum: enough chains to hide the latency of fma */
+    /* 6 x 2 vectors are what the 16 registers of AVX2 hold. Of the tiles that fit 32 registers AVX-512 takes the one of more
+     * sums: it widens a row for twice as many at once. */
+    ATTEND_SUMS = VF == 16 ? 12 : 6,
+    ATTEND_VECTORS = VF == 4 ? 4 : 2,
+    ATTEND_FEW = VF == 8 ? 2 : 4, /* vectors of four sums, and half of those of two */
+    ATTEND_WIDE = 8               /* vectors of a single sum: enough chains to hide the latency of fma */
 };
 
 /* The sums of one tile. */
@@ -101,12 +104,10 @@ V_INLINE void attend_typed(const posenc_attend_rows_args *a, const posenc_dtype 
     size_t i = 0;
     for (; i + ATTEND_SUMS <= a->n; i += ATTEND_SUMS)
         attend_channels(a, i, ATTEND_SUMS, ATTEND_VECTORS, type);
-    if (i + 4 <= a->n) {
-        attend_channels(a, i, 4, ATTEND_VECTORS, type);
-        i += 4;
-    }
+    for (; i + 4 <= a->n; i += 4)
+        attend_channels(a, i, 4, ATTEND_FEW, type);
     if (i + 2 <= a->n) {
-        attend_channels(a, i, 2, 2 * ATTEND_VECTORS, type);
+        attend_channels(a, i, 2, 2 * ATTEND_FEW, type);
         i += 2;
     }
     if (i < a->n)

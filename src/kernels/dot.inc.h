@@ -12,6 +12,7 @@ enum {
     PANEL_VECTORS = POSENC_PANEL / VF,
     TILE_X = 6, /* 6 x 2 sums are what the 16 registers of AVX2 hold */
     TILE_VECTORS = PANEL_VECTORS < 4 ? 2 : PANEL_VECTORS / 2,
+    BULK_VECTORS = VF == 16 ? 4 : TILE_VECTORS, /* two panels fill the 32 registers of AVX-512 */
     ONE_VECTORS = VF == 16 ? 4 : 8, /* 64 rows of the table on x86: what attention packs at a time */
     STAGE = 256                     /* channels of a row that are widened at a time */
 };
@@ -104,13 +105,16 @@ V_INLINE void dot_few(const posenc_dot_rows_args *a, size_t i, const size_t n_x,
 }
 
 V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
-    size_t tiled = a->n_x - a->n_x % TILE_X;
-    for (size_t t = 0; t < a->n_rows && tiled > 0; t += TILE_VECTORS * VF)
+    size_t tiled = a->n_x - a->n_x % TILE_X, t = 0;
+    for (; t + BULK_VECTORS * VF <= a->n_rows; t += BULK_VECTORS * VF)
+        for (size_t i = 0; i < tiled; i += TILE_X)
+            dot_tile(a, dot_corner_at(a, i, t), TILE_X, BULK_VECTORS, is_staged);
+    for (; t < a->n_rows; t += TILE_VECTORS * VF)
         for (size_t i = 0; i < tiled; i += TILE_X)
             dot_tile(a, dot_corner_at(a, i, t), TILE_X, TILE_VECTORS, is_staged);
     size_t i = tiled;
     if (i + 4 <= a->n_x) {
-        dot_few(a, i, 4, TILE_VECTORS, TILE_VECTORS, is_staged);
+        dot_few(a, i, 4, BULK_VECTORS, TILE_VECTORS, is_staged);
         i += 4;
     }
     if (i + 2 <= a->n_x) {
