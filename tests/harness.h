@@ -50,6 +50,9 @@ void test_fail(const char *format, ...) __attribute__((format(printf, 1, 2), nor
 /* Counts values that were compared. */
 void test_count(size_t n);
 
+/* Reports that so many values were compared and none was off, as truth_report() does; scripts/prove collects it. */
+void test_report_exact(const char *what, size_t n);
+
 /* ---- Numbers ---- */
 
 typedef enum test_fill {
