@@ -1,11 +1,16 @@
 """The same bits from every compiler, level of optimisation and architecture: tests/hashes.txt, made anew by each."""
+import re
+
 from proof import ROOT, Part, Stop, build, have, run
 
 # name, compiler, cross file; what is not installed is named in the table
 COMPILERS = [('gcc', 'gcc', None), ('clang 14', 'clang-14', None), ('clang 16', 'clang-16', None),
              ('clang 19', 'clang-19', None), ('gcc for aarch64', 'aarch64-linux-gnu-gcc', 'aarch64-linux-gnu'),
              ('clang 14 for aarch64', 'clang-14', 'aarch64-linux-gnu-clang'),
-             ('gcc for 32-bit ARM', 'arm-linux-gnueabihf-gcc', 'arm-linux-gnueabihf')]
+             ('gcc for 32-bit ARM', 'arm-linux-gnueabihf-gcc', 'arm-linux-gnueabihf'),
+             ('gcc for s390x, big-endian', 's390x-linux-gnu-gcc', 's390x-linux-gnu')]
+# Debian's SLEEF for s390x is compiled with other roundings than everywhere else; see docs/numerics.md.
+EXCEPT = {'s390x-linux-gnu': 'angle_anchors'}
 SHORT = [('gcc', '0'), ('clang 14', '0')]  # scripts/test has -O3 of gcc, clang 14 and the ARM compilers
 
 
@@ -13,7 +18,7 @@ def program_and_emulator(directory, cross):
     program = directory / 'tests' / 'test_hashes'
     if cross is None:
         return [program]
-    return ['qemu-arm' if cross.startswith('arm-') else 'qemu-aarch64', program]
+    return ['qemu-' + cross.split('-')[0], program]
 
 
 def tiers_of(cross):
@@ -22,9 +27,14 @@ def tiers_of(cross):
     return ['scalar', 'neon'] if cross.startswith('aarch64') else ['scalar']
 
 
+def different_kernels(text, expected):
+    lines = text.splitlines()
+    return [line.split()[0] for line in expected if line not in lines]
+
+
 def compare(part, expected, name, compiler, cross, level):
     """A row of the table: what each tier of one build has to say."""
-    directory = build(f"bits-{name.replace(' ', '-')}-O{level}", ['tests/test_hashes'],
+    directory = build(f"bits-{re.sub('[ ,]+', '-', name)}-O{level}", ['tests/test_hashes'],
                       [f'-Doptimization={level}', '-Ddefault_library=static', '-Dtools=disabled',
                        *(['--cross-file', f'cross/{cross}.ini'] if cross else [])], None if cross else compiler)
     cells = []
@@ -32,11 +42,13 @@ def compare(part, expected, name, compiler, cross, level):
         status, text = run([*program_and_emulator(directory, cross), '--print', tier])
         if status == 2:
             cells.append(f'{tier}: not run, this CPU lacks it')
-        elif status != 0 or text.splitlines() != expected:
+            continue
+        different = different_kernels(text, expected)
+        if status != 0 or different not in ([], [EXCEPT.get(cross)]):
             part.fail(f'{name} -O{level}, {tier}: other bits than tests/hashes.txt')
             cells.append(f'{tier}: DIFFERS')
         else:
-            cells.append(f'{tier}: equal')
+            cells.append(f'{tier}: equal' + (f' but {EXCEPT[cross]}' if different else ''))
     return [name, f'-O{level}', ', '.join(cells)]
 
 

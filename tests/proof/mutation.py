@@ -9,21 +9,19 @@ import pathlib
 import random
 import re
 import shutil
-import subprocess
 
 from proof import ROOT, SCRATCH, Part, Stop, run
 
 SOURCES = ['src/*.c', 'src/kernels/*.inc.h', 'src/kernels/exp.h', 'src/kernels/half.h', 'src/scalar/*', 'src/avx2/vec.h',
            'src/avx2/rope.c', 'src/avx512/vec.h', 'src/*.h']
-TREE, BUILD = SCRATCH / 'mutants' / 'tree', SCRATCH / 'mutants' / 'build'
+TREE = SCRATCH / 'mutants' / 'tree'
 
 SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ', ' <= '), (' <= ', ' < '), (' > ', ' >= '),
          (' >= ', ' > '), (' == ', ' != '), (' != ', ' == '), (' && ', ' || '), (' || ', ' && '), ('v_add(', 'v_sub('),
          ('v_sub(', 'v_add('), ('v_mul(', 'v_add('), ('v_fma(', 'v_fms('), ('v_fms(', 'v_fma('), ('vd_add(', 'vd_sub('),
          ('vd_mul(', 'vd_add('), ('vd_fms(', 'vd_fma('), ('vi_add(', 'vi_sub('), ('v_max(', 'v_min('), ('_lo', '_hi'), ('_hi', '_lo'),
-         ('unpacklo', 'unpackhi'), ('unpackhi', 'unpacklo'), ('cos', 'sin'), ('sin', 'cos'), ('first', 'second'),
-         ('begin', 'end'), ('++)', '+= 2)'), ('fma(', 'fms_(')]
-SWAPS = SWAPS[:-1]
+         ('unpacklo', 'unpackhi'), ('unpackhi', 'unpacklo'), ('cos_', 'sin_'), ('sin_', 'cos_'), ('.begin', '.end'),
+         ('.end', '.begin')]
 NUMBER = re.compile(r'(?<![\w.])(0x[0-9a-fA-F]+u?|\d+u?)(?![\w.])')
 REAL = re.compile(r'(?<![\w.])(0x[0-9a-f.]+p[-+]?\d+f?|\d+\.\d*(?:e[-+]?\d+)?f?)(?![\w.])')
 
@@ -70,40 +68,38 @@ def all_mutants(only):
     return found
 
 
-def ninja():
-    return run(['ninja', '-C', BUILD, '-j2', *PROGRAMS], None, None, 900)
+class Copy:
+    """The tree once more, built for one vector tier without optimisation, which is quick to compile and has the same bits."""
+
+    def __init__(self, tier):
+        self.tier, self.build = tier, SCRATCH / 'mutants' / tier
+        if not (self.build / 'build.ninja').exists():
+            if run(['meson', 'setup', self.build, TREE, '-Doptimization=0', '-Dbench=disabled', '-Dtools=disabled',
+                    '-Dtests=enabled', '-Ddefault_library=static', f'-Disa={tier}'])[0] != 0:
+                raise Stop('the copy cannot be configured')
+        targets = run(['ninja', '-C', self.build, '-t', 'targets', 'all'])[1]
+        self.programs = [t for t in re.findall(r'^(tests/(?:test|vec)_\w+): ', targets, re.MULTILINE)
+                         if t not in ('tests/test_static', 'tests/test_dispatch')]
+        status, text = self.ninja()
+        if status != 0:
+            raise Stop(f'the copy does not build: {text[-500:]}')
+        self.sound = self.objects()
+
+    def ninja(self):
+        return run(['ninja', '-C', self.build, '-j2', *self.programs], None, None, 900)
+
+    def objects(self):
+        """What the library's objects hold, so that a mutant with the same machine code is known."""
+        return {path.name + path.parent.name: hashlib.sha1(path.read_bytes()).digest()
+                for path in self.build.glob('lib*.p/*.o')}
 
 
-def objects():
-    """What the library's objects hold, so that a mutant with the same machine code is known."""
-    return {path.name + path.parent.name: hashlib.sha1(path.read_bytes()).digest()
-            for path in BUILD.glob('lib*.p/*.o')}
-
-
-PROGRAMS = []
-
-
-def prepare():
-    """Copies and builds the tree; the programs of the tests, with how long each takes."""
-    shutil.rmtree(TREE, ignore_errors=True)
-    shutil.copytree(ROOT, TREE, ignore=shutil.ignore_patterns('.git', 'build*', '.cache'))
-    if not (BUILD / 'build.ninja').exists():
-        if run(['meson', 'setup', BUILD, TREE, '-Doptimization=1', '-Dbench=disabled', '-Dtools=disabled', '-Dtests=enabled',
-                '-Ddefault_library=static'])[0] != 0:
-            raise Stop('the copy cannot be configured')
-    targets = run(['ninja', '-C', BUILD, '-t', 'targets', 'all'])[1]
-    PROGRAMS[:] = [t for t in re.findall(r'^(tests/(?:test|vec)_\w+): ', targets, re.MULTILINE)
-                   if t not in ('tests/test_static', 'tests/test_dispatch')]
-    if ninja()[0] != 0:
-        raise Stop('the copy does not build')
-
-
-def commands(name):
+def commands(name, copy):
     """Test commands in the order in which they are likely to notice a change of this file."""
     quick = [['test_hashes', TREE / 'tests/hashes.txt']]
-    kernels = [['test_kernels', tier] for tier in ('avx2', 'avx512', 'scalar')]
-    vectors = [['vec_avx2'], ['vec_avx512'], ['test_half']]
-    others = sorted(pathlib.Path(p).name for p in PROGRAMS)
+    kernels = [['test_kernels', copy.tier], ['test_kernels', 'scalar']]
+    vectors = [[f'vec_{copy.tier}'], ['test_half']]
+    others = sorted(pathlib.Path(p).name for p in copy.programs)
     others = [[p] for p in others if p.startswith('test_') and p not in ('test_hashes', 'test_kernels', 'test_half')]
     words = set(re.split(r'[/_.]', name)) - {'src', 'c', 'h', 'inc', 'kernels', 'scalar', 'avx2', 'avx512'}
     slow = {'test_angles', 'test_encoding', 'test_scores', 'test_relative', 'test_softmax', 'test_exp', 'test_rope_tasks',
@@ -114,10 +110,10 @@ def commands(name):
     return [p for p in others if words & set(p[0].split('_'))] + quick + [p for p in others if not words & set(p[0].split('_'))]
 
 
-def noticed_by(name):
+def noticed_by(name, copy):
     """The program that fails, or None."""
-    for program, *arguments in commands(name):
-        status, _ = run([BUILD / 'tests' / program, *arguments], {'POSENC_TEST_SCALE': '4', 'POSENC_TEST_SEED': '1'},
+    for program, *arguments in commands(name, copy):
+        status, _ = run([copy.build / 'tests' / program, *arguments], {'POSENC_TEST_SCALE': '4', 'POSENC_TEST_SEED': '1'},
                         timeout=120)
         if status not in (0, 77):
             return f'{program} {arguments[0] if program == "test_kernels" else ""}'.strip() + ('' if status else ' (too long)')
@@ -131,7 +127,7 @@ def explained():
     return {line for line in lines if line and not line.startswith('#')}
 
 
-def one(mutant, sound):
+def one(mutant, copy):
     """(what became of it, by what)."""
     name, number, line, changed = mutant
     path = TREE / name
@@ -139,12 +135,12 @@ def one(mutant, sound):
     lines[number] = changed
     path.write_text('\n'.join(lines), encoding='utf-8')
     try:
-        status, text = ninja()
+        status, text = copy.ninja()
         if status != 0:
-            return 'does not compile', ''
-        if objects() == sound:
+            return 'does not compile', next((line for line in text.splitlines() if 'error' in line), '')
+        if copy.objects() == copy.sound:
             return 'equivalent', 'same machine code'
-        killer = noticed_by(name)
+        killer = noticed_by(name, copy)
         return ('killed', killer) if killer else ('survived', '')
     finally:
         shutil.copy(ROOT / name, path)
@@ -155,8 +151,10 @@ def main():
     with Part('mutation', seed=0, count=0, only='') as part:
         seed = part.options.seed or 1
         count = part.options.count or (150 if part.is_long else 6)
-        prepare()
-        sound = objects()
+        shutil.rmtree(TREE, ignore_errors=True)
+        # With new times: what is left of a build with a fault in it is older.
+        shutil.copytree(ROOT, TREE, ignore=shutil.ignore_patterns('.git', 'build*', '.cache'), copy_function=shutil.copy)
+        copies = {tier: Copy(tier) for tier in ('avx2', 'avx512')}
         candidates = all_mutants(part.options.only)
         random.Random(seed).shuffle(candidates)
         print(f'seed {seed}: {count} of {len(candidates)} mutants', flush=True)
@@ -165,7 +163,7 @@ def main():
         for mutant in candidates:
             if counts['killed'] + counts['survived'] + counts['explained'] >= count:
                 break
-            fate, by = one(mutant, sound)
+            fate, by = one(mutant, copies['avx512' if 'avx512' in mutant[0] else 'avx2'])
             name, number, line, changed = mutant
             if fate == 'survived' and f'{name}: {changed.strip()}' in kept:
                 fate = 'explained'
