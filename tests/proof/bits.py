@@ -3,15 +3,15 @@ import re
 
 from proof import ROOT, Part, Stop, build, have, run
 
-# name, compiler, cross file; what is not installed is named in the table
-COMPILERS = [('gcc', 'gcc', None), ('clang 14', 'clang-14', None), ('clang 16', 'clang-16', None),
+# name, compiler, cross file; the system's own gcc and clang (of Debian 12: 12 and 14), and newer ones; what is not installed is named in the table
+COMPILERS = [('gcc', 'gcc', None), ('clang', 'clang', None), ('clang 16', 'clang-16', None),
              ('clang 19', 'clang-19', None), ('gcc for aarch64', 'aarch64-linux-gnu-gcc', 'aarch64-linux-gnu'),
-             ('clang 14 for aarch64', 'clang-14', 'aarch64-linux-gnu-clang'),
+             ('clang for aarch64', 'clang', 'aarch64-linux-gnu-clang'),
              ('gcc for 32-bit ARM', 'arm-linux-gnueabihf-gcc', 'arm-linux-gnueabihf'),
              ('gcc for s390x, big-endian', 's390x-linux-gnu-gcc', 's390x-linux-gnu')]
 # Debian's SLEEF for s390x is compiled with other roundings than everywhere else; see docs/numerics.md.
 EXCEPT = {'s390x-linux-gnu': 'angle_anchors'}
-SHORT = [('gcc', '0'), ('clang 14', '0')]  # scripts/test has -O3 of gcc, clang 14 and the ARM compilers
+SHORT = [('gcc', '0'), ('clang', '0')]  # scripts/test has -O3 of gcc, clang 14 and the ARM compilers
 
 
 def program_and_emulator(directory, cross):

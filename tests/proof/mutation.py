@@ -85,8 +85,8 @@ class Copy:
             raise Stop(f'the copy does not build: {text[-500:]}')
         self.sound = self.objects()
 
-    def ninja(self):
-        return run(['ninja', '-C', self.build, '-j2', *self.programs], None, None, 900)
+    def ninja(self, *targets):
+        return run(['ninja', '-C', self.build, '-j2', *(targets or self.programs)], None, None, 900)
 
     def objects(self):
         """What the library's objects hold, so that a mutant with the same machine code is known."""
@@ -113,6 +113,7 @@ def commands(name, copy):
 def noticed_by(name, copy):
     """The program that fails, or None."""
     for program, *arguments in commands(name, copy):
+        copy.ninja(f'tests/{program}')
         status, _ = run([copy.build / 'tests' / program, *arguments], {'POSENC_TEST_SCALE': '4', 'POSENC_TEST_SEED': '1'},
                         timeout=120)
         if status not in (0, 77):
@@ -135,7 +136,7 @@ def one(mutant, copy):
     lines[number] = changed
     path.write_text('\n'.join(lines), encoding='utf-8')
     try:
-        status, text = copy.ninja()
+        status, text = copy.ninja('libposenc.a')
         if status != 0:
             return 'does not compile', next((line for line in text.splitlines() if 'error' in line), '')
         if copy.objects() == copy.sound:
@@ -152,6 +153,7 @@ def main():
         seed = part.options.seed or 1
         count = part.options.count or (150 if part.is_long else 6)
         shutil.rmtree(TREE, ignore_errors=True)
+        os.environ['CCACHE_DIR'] = str(SCRATCH / 'ccache')  # if there is one, faulty objects stay in a cache of their own
         # With new times: what is left of a build with a fault in it is older.
         shutil.copytree(ROOT, TREE, ignore=shutil.ignore_patterns('.git', 'build*', '.cache'), copy_function=shutil.copy)
         copies = {tier: Copy(tier) for tier in ('avx2', 'avx512')}

@@ -105,5 +105,18 @@ def build(name, targets=(), options=(), compiler='gcc', tests=True):
     return directory
 
 
+def plain_build(targets=()):
+    """The build that scripts/test has for gcc, made if there is none; returns the directory."""
+    directory = ROOT / 'build-gcc'
+    print(f'building {directory.name}', flush=True)
+    if not (directory / 'build.ninja').exists():
+        if run(['meson', 'setup', directory, '--werror', '-Dtests=enabled', '-Dtools=enabled'], {'CC': 'gcc', 'CXX': 'g++'})[0] != 0:
+            raise Stop('build-gcc cannot be configured')
+    status, text = run(['ninja', '-C', directory, '-j2', *targets])
+    if status != 0:
+        raise Stop(f'build-gcc does not build: {text[-1000:]}')
+    return directory
+
+
 def have(program):
     return shutil.which(program) is not None

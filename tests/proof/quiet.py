@@ -2,7 +2,7 @@
 library imports and which instructions it has is read from the file; threads that share objects run under ThreadSanitizer."""
 import re
 
-from proof import ROOT, SCRATCH, Part, Stop, build, run
+from proof import ROOT, SCRATCH, Part, Stop, build, plain_build, run
 
 # Set-up: what may allocate, and free.
 SETS_UP = re.compile(r'_(create|create_values|free|concat|sum)$')
@@ -108,7 +108,7 @@ def main():
         directory = build('quiet', options=['-Doptimization=1', '-Dtools=disabled', '-Ddefault_library=both',
                                             '-Dc_args=-finstrument-functions -finstrument-functions-exclude-file-list=tests/'])
         judge(part, watch(part, directory, public), public)
-        read_library(part, build('gcc', ['libposenc.so'], ['-Dtools=disabled']) / 'libposenc.so')
+        read_library(part, plain_build(['libposenc.so']) / 'libposenc.so')
         race(part)
 
 

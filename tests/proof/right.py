@@ -1,7 +1,7 @@
 """Errors against independent truth: what the tests print in lines 'measured | what | how many | worst | where'."""
 import json
 
-from proof import Part, Stop, build, run
+from proof import Part, Stop, plain_build, run
 
 
 def measured(directory):
@@ -23,7 +23,7 @@ def measured(directory):
 
 def main():
     with Part('right') as part:
-        directory = build('gcc', options=['-Dtools=disabled'])
+        directory = plain_build()
         rows, failed = measured(directory)
         for name in failed:
             part.fail(f'test {name} fails')

@@ -1,7 +1,7 @@
 """Every tier against scalar in every place, bad input to every function, and reads of what was never written."""
 import re
 
-from proof import Part, build, run
+from proof import Part, plain_build, run
 
 # Programs for memcheck, which knows AVX2 and not AVX-512: what writes its own buffers and reads every byte of them.
 MEMCHECK = ['test_encoding', 'test_rope_tasks', 'test_scores', 'test_attention_fused', 'test_relative', 'test_gradients',
@@ -29,7 +29,7 @@ def sweep_rows(part, directory, seeds):
 
 def main():
     with Part('sweeps', seeds=10) as part:
-        directory = build('gcc', options=['-Dtools=disabled'])
+        directory = plain_build()
         seeds = range(1, 1 + (part.options.seeds if part.is_long else 1))
         part.table('Every kernel against scalar, bit for bit: sizes 0 to 67 and some large, each call in up to 32 places between '
                    'guard pages, canaries around and between rows (`tests/README.md`):',

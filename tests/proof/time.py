@@ -1,13 +1,13 @@
-"""Hostile numbers against ordinary ones: how much longer a kernel takes. Reported, not judged, in the short form: other work
-on the machine disturbs it."""
-from proof import Part, Stop, build, run
+"""Hostile numbers against ordinary ones: how much longer a kernel takes. Only the long form judges: other work on the machine
+disturbs it."""
+from proof import Part, Stop, plain_build, run
 
 ALLOWED = 1.3
 
 
 def main():
     with Part('time') as part:
-        directory = build('gcc', ['tests/hostile_time'], ['-Dtools=disabled'])
+        directory = plain_build(['tests/hostile_time'])
         status, text = run([directory / 'tests' / 'hostile_time'])
         lines = [line.split(' | ')[1:] for line in text.splitlines() if line.startswith('time | ')]
         if status != 0 or not lines:
