@@ -25,13 +25,14 @@ static int n_calls;
 
 static double number(kind k, element_type type, size_t i) {
     double smallest = type == ELEMENT_F16 ? 0x1p-20 : 0x1p-130, largest = type == ELEMENT_F16 ? 65504.0 : 0x1.fep127;
+    double smallest_normal = type == ELEMENT_F16 ? 0x1p-14 : 0x1p-126;
     double sign = i % 2 ? -1.0 : 1.0;
     switch (k) {
     case ORDINARY: return sign * (0.5 + (double)(i * 37 % 101) / 64.0);
     case DENORMAL: return sign * smallest * (double)(1 + i % 7);
     case INFINITE: return sign * INFINITY;
     case NOT_A_NUMBER: return NAN;
-    default: return i % 4 < 2 ? sign * largest : sign * smallest;
+    default: return i % 4 < 2 ? sign * largest : sign * smallest_normal;
     }
 }
 

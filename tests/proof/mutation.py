@@ -115,7 +115,7 @@ def noticed_by(name, copy):
     for program, *arguments in commands(name, copy):
         copy.ninja(f'tests/{program}')
         status, _ = run([copy.build / 'tests' / program, *arguments], {'POSENC_TEST_SCALE': '4', 'POSENC_TEST_SEED': '1'},
-                        timeout=120)
+                        timeout=600)
         if status not in (0, 77):
             return f'{program} {arguments[0] if program == "test_kernels" else ""}'.strip() + ('' if status else ' (too long)')
     return None
