@@ -10,7 +10,7 @@ COMPILERS = [('gcc', 'gcc', None), ('clang', 'clang', None), ('clang 16', 'clang
              ('clang for aarch64', 'clang', 'aarch64-linux-gnu-clang'),
              ('gcc for 32-bit ARM', 'arm-linux-gnueabihf-gcc', 'arm-linux-gnueabihf'),
              ('gcc for s390x, big-endian', 's390x-linux-gnu-gcc', 's390x-linux-gnu')]
-# Debian's SLEEF for s390x is compiled with other roundings than everywhere else; see docs/numerics.md.
+# SLEEF's double cosines and sines have other last bits there; see docs/numerics.md.
 EXCEPT = {'s390x-linux-gnu': 'angle_anchors'}
 SHORT = [('gcc', '0'), ('clang', '0')]  # scripts/test has -O3 of gcc, clang 14 and the ARM compilers
 

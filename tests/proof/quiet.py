@@ -90,7 +90,7 @@ def read_library(part, library):
 
 def race(part):
     directory = build('threads', ['tests/test_guest', 'tests/test_dispatch'],
-                      ['-Db_sanitize=thread', '-Db_lundef=false', '-Dtools=disabled', '-Ddefault_library=static', '-Doptimization=1'],
+                      ['-Db_sanitize=thread', '-Db_lundef=false', '-Dtools=disabled', '-Ddefault_library=static', '-Doptimization=0', '-Disa=avx2'],
                       'clang')
     rows = []
     for name in 'test_guest', 'test_dispatch':
