@@ -18,7 +18,7 @@ def fuzz(part, directory, target, seconds):
     artifacts.mkdir(exist_ok=True)
     seeds = [ROOT / 'tests/fuzz/corpus' / target] + ([ROOT / 'models'] if target == 'model' else [])
     program = directory / 'tests/fuzz' / f'fuzz_{target}'
-    status, text = run([program, f'-max_total_time={seconds}', '-timeout=20', '-rss_limit_mb=2500', '-print_final_stats=1',
+    status, text = run([program, f'-max_total_time={seconds}', '-timeout=120', '-rss_limit_mb=2500', '-print_final_stats=1',
                         '-verbosity=1', f'-artifact_prefix={artifacts}/{target}-', found, *seeds],
                        {'ASAN_OPTIONS': 'allocator_may_return_null=1'}, SCRATCH / f'fuzz-{target}.log')
     runs = re.search(r'number_of_executed_units: (\d+)', text)
