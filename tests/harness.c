@@ -20,6 +20,35 @@ static struct {
     char name[256], detail[128];
 } now = {.scale = 1};
 
+/* A fuzzer's input: the case that it wants, and what that case is to draw. */
+static struct {
+    int active, begun;
+    const unsigned char *bytes;
+    size_t left;
+    uint64_t wanted, cases;
+} driven;
+
+void test_drive(const unsigned char *bytes, size_t n, uint64_t wanted) {
+    driven.active = 1;
+    driven.bytes = bytes;
+    driven.left = n;
+    driven.wanted = wanted;
+    driven.cases = 0;
+}
+
+uint64_t test_driven_cases(void) {
+    return driven.cases;
+}
+
+static uint64_t driven_random(void) {
+    uint64_t bits = 0;
+    size_t n = driven.left < sizeof bits ? driven.left : sizeof bits;
+    memcpy(&bits, driven.bytes, n);
+    driven.bytes += n;
+    driven.left -= n;
+    return bits;
+}
+
 static uint64_t mix(uint64_t x) { /* splitmix64 */
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -34,13 +63,18 @@ static uint64_t hash_of(const char *text) {
 }
 
 int test_case(const char *format, ...) {
+    if (driven.active) {
+        driven.begun = driven.cases++ == driven.wanted;
+        if (!driven.begun)
+            return 0;
+    }
     va_list args;
     va_start(args, format);
     vsnprintf(now.name, sizeof now.name, format, args);
     va_end(args);
     now.detail[0] = '\0';
     now.random = mix(now.seed ^ hash_of(now.name));
-    int wanted = test_random() % now.scale == 0;
+    int wanted = driven.active || test_random() % now.scale == 0;
     now.cases += (uint64_t)wanted;
     return wanted;
 }
@@ -64,6 +98,10 @@ void test_fail(const char *format, ...) {
 
 void test_count(size_t n) {
     now.compared += n;
+}
+
+void test_report_exact(const char *what, size_t n) {
+    printf("measured | %s | %zu | 0 ulp | every value\n", what, n);
 }
 
 /* cmocka turns signals into failures too, but cannot say which case it was; and it leaves the signal blocked, so that
@@ -233,6 +271,8 @@ const char *test_fill_name(test_fill fill) {
 }
 
 uint64_t test_random(void) {
+    if (driven.begun && driven.left > 0)
+        return driven_random();
     return mix(now.random += 0x9e3779b97f4a7c15u);
 }
 

@@ -96,6 +96,10 @@ void call_check(kernel_call *call, const posenc_kernels *variant, call_places pl
  * neighbours. The call is filled and belongs to a kernel that is elementwise. */
 void call_check_lane(kernel_call *call, const posenc_kernels *variant, int32_t lane);
 
+/* If set, it gets the calls instead: for a program that times them. call_place puts every buffer into place 0, filled. */
+extern void (*call_watcher)(kernel_call *call, const posenc_kernels *variant);
+void call_place(kernel_call *call);
+
 /* Sizes worth a test: 0 .. 67, and around powers of two and blocks. The second list is for one dimension of several. */
 extern const size_t test_sizes[], test_counts[];
 extern const size_t test_n_sizes, test_n_counts;

@@ -43,14 +43,6 @@ static void measure(const posenc_freq *freq, const truth_table *truth, const int
     mpfr_clears(c, s, (mpfr_ptr)NULL);
 }
 
-static void judge(const truth_worst *worst) {
-    print_message("%lld values compared, worst error %.6f of the allowed: %s\n", worst->n_compared, worst->error,
-                  worst->where);
-    assert_true(worst->n_compared > 0);
-    if (!(worst->error <= 1.0))
-        fail_msg("%s is off by %g times the allowed error", worst->where, worst->error);
-}
-
 static void measure_powers(double base, int64_t dim, const int32_t *positions, int64_t n_positions,
                            truth_worst *worst) {
     char table[64];
@@ -80,7 +72,7 @@ static void test_powers_at_random_positions(void **state) {
             positions[t] = truth_position();
         measure_powers(base, dim, positions, POSITIONS, &worst);
     }
-    judge(&worst);
+    truth_judge("cos and sin, random bases and positions", &worst);
 }
 
 static void test_powers_at_chosen_positions(void **state) {
@@ -93,7 +85,7 @@ static void test_powers_at_chosen_positions(void **state) {
     for (size_t b = 0; b < sizeof bases / sizeof bases[0]; b++)
         for (int64_t dim = 2; dim <= 512; dim = dim < 64 ? 8 * dim : 2 * dim)
             measure_powers(bases[b], dim, positions, sizeof positions / sizeof positions[0], &worst);
-    judge(&worst);
+    truth_judge("cos and sin, positions to 2^31", &worst);
 }
 
 /* For every pair, the positions where its sine or cosine comes closest to 0: where relative accuracy is hardest. */
@@ -136,7 +128,7 @@ static void test_powers_next_to_zeros(void **state) {
         }
         truth_table_free(&truth);
     }
-    judge(&worst);
+    truth_judge("cos and sin next to their zeros", &worst);
 }
 
 static void test_values(void **state) {
@@ -174,7 +166,7 @@ static void test_values(void **state) {
         truth_table_free(&truth);
         posenc_freq_free(freq);
     }
-    judge(&worst);
+    truth_judge("cos and sin, frequencies by value", &worst);
 }
 
 /* ---- The same bits however it is called ---- */

@@ -38,7 +38,7 @@ static void test_against_reference(void **state) {
             close_attention();
         }
     }
-    print_message("%lld values, worst error in float32 %.3f of the allowed\n", n_values, worst);
+    truth_report("fused attention, float32", n_values, worst, TRUTH_ALLOWED, "random calls");
 }
 
 /* Every tier, unit by unit from the last to the first, and each query alone: the bits of the whole. */

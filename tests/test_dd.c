@@ -31,8 +31,7 @@ static void compare(record *worst, posenc_dd got, mpfr_t truth, double a, double
 }
 
 static void judge(const char *function, const record *worst) {
-    print_message("%s: worst relative error 2^%.1f at (%a, %a, %a)\n", function, log2(worst->error), worst->a, worst->b,
-                  worst->c);
+    truth_report(function, ROUNDS, worst->error, "relative", "(%a, %a, %a)", worst->a, worst->b, worst->c);
     if (!(worst->error <= LIMIT))
         fail_msg("%s(%a, %a, %a) is off by 2^%.1f", function, worst->a, worst->b, worst->c, log2(worst->error));
 }
@@ -61,7 +60,7 @@ static void test_log(void **state) {
         compare(&worst, posenc_dd_log(a), x, a, 0.0, 0.0);
     }
     mpfr_clear(x);
-    judge("log", &worst);
+    judge("double-double log", &worst);
 }
 
 static void test_exp(void **state) {
@@ -83,7 +82,7 @@ static void test_exp(void **state) {
         compare(&worst, posenc_dd_exp(a), x, a.hi, a.lo, 0.0);
     }
     mpfr_clear(x);
-    judge("exp", &worst);
+    judge("double-double exp", &worst);
 }
 
 static void test_pow(void **state) {
@@ -102,7 +101,7 @@ static void test_pow(void **state) {
         compare(&worst, posenc_dd_pow(b, numerator, denominator), x, b, numerator, denominator);
     }
     mpfr_clears(x, base, (mpfr_ptr)NULL);
-    judge("pow", &worst);
+    judge("double-double pow", &worst);
 }
 
 static void test_inv_pi(void **state) {
@@ -114,7 +113,7 @@ static void test_inv_pi(void **state) {
     mpfr_ui_div(x, 1, x, MPFR_RNDN);
     compare(&worst, posenc_dd_inv_pi(), x, 0.0, 0.0, 0.0);
     mpfr_clear(x);
-    judge("1/pi", &worst);
+    judge("double-double 1/pi", &worst);
 }
 
 int main(void) {

@@ -57,6 +57,7 @@ static void test_widening(void **state) {
             test_fail("%04x does not come back", (unsigned)bits);
     }
     test_count(65536);
+    test_report_exact("f16 and bf16 widened and back, all values", 2 * 65536);
 }
 
 static void test_rounding(void **state) {
@@ -68,6 +69,7 @@ static void test_rounding(void **state) {
         expect_rounded(x, posenc_to_bf16(x), half_bf16);
     }
     test_count(HALF_PROBES);
+    test_report_exact("float32 rounded to f16 and bf16", (size_t)2 * HALF_PROBES);
 }
 
 static void test_elements(void **state) {

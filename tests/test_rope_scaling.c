@@ -249,7 +249,7 @@ static void test_against_mpfr(void **state) {
     mpfr_init2(want, TRUTH_BITS);
     for (int type = POSENC_SCALING_NONE; type <= POSENC_SCALING_GGML; type++) {
         double worst = 0.0;
-        int n_refused = 0;
+        int n_refused = 0, n_values = 0;
         for (int round = 0; round < 60; round++) {
             posenc_rope_params p = random_params((posenc_scaling_type)type);
             if (must_refuse(&p)) {
@@ -267,11 +267,12 @@ static void test_against_mpfr(void **state) {
                 if (!(error <= THETA_BOUND))
                     fail_msg("type %d, n_rot %d, pair %d: off by 2^%.1f", type, (int)p.n_rot, (int)i, log2(error));
                 worst = fmax(worst, error);
+                n_values++;
                 truth_close(posenc_rope_theta(rope, i), mpfr_get_d(want, MPFR_RNDN), 0.0, "type %d theta %d", type, (int)i);
             }
             posenc_rope_free(rope);
         }
-        print_message("type %d: worst relative error 2^%.1f, %d of 60 refused\n", type, log2(worst), n_refused);
+        truth_report("frequencies of scaled RoPE", n_values, worst, "relative", "type %d, %d of 60 refused", type, n_refused);
         assert_true(n_refused <= 15);
     }
     mpfr_clear(want);

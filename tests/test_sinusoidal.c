@@ -133,14 +133,6 @@ static void check_encoding(const posenc_sinusoidal_params *params, int64_t n_tok
     free_encoding(&e);
 }
 
-static void judge(const truth_worst *worst) {
-    print_message("%lld values compared, worst error %.6f of the allowed: %s\n", worst->n_compared, worst->error,
-                  worst->where);
-    assert_true(worst->n_compared > 0);
-    if (!(worst->error <= 1.0))
-        fail_msg("%s is off by %g times the allowed error", worst->where, worst->error);
-}
-
 static posenc_sinusoidal_params variant(int v, int64_t dim) {
     static const posenc_sinusoidal_params variants[] = {
         {POSENC_SINUSOIDAL_INTERLEAVED, POSENC_SCHEDULE_UNSET, POSENC_ODD_SIN, 0, 10000.0, 1.0, 0.0, 1.0},
@@ -164,7 +156,7 @@ static void test_every_small_dim(void **state) {
             posenc_sinusoidal_params params = variant(v, dim);
             check_encoding(&params, 1 + truth_below(8), 1 + truth_below(2), &worst);
         }
-    judge(&worst);
+    truth_judge("sinusoidal, every small dim", &worst);
 }
 
 static void test_wide_dims_and_other_bases(void **state) {
@@ -178,7 +170,7 @@ static void test_wide_dims_and_other_bases(void **state) {
                 params.min_timescale = truth_log_uniform(1e-3, fmin(params.base, POSENC_MAX_FREQUENCY));
             check_encoding(&params, 1 + truth_below(8), 1 + truth_below(3), &worst);
         }
-    judge(&worst);
+    truth_judge("sinusoidal, wide dims and other bases", &worst);
 }
 
 static void test_extreme_timescales(void **state) {
@@ -193,7 +185,7 @@ static void test_extreme_timescales(void **state) {
             params.min_timescale = pairs[k][1];
             check_encoding(&params, 20, 1, &worst);
         }
-    judge(&worst);
+    truth_judge("sinusoidal, extreme timescales", &worst);
 }
 
 /* A.5: one position on demand has the bits of the table's row. */

@@ -145,8 +145,8 @@ static void test_random_calls(void **state) {
         worst = fmax(worst, check_random_call(ne, round % 2, spread));
         n_values += ne[0] * ne[1] * ne[2] * ne[3];
     }
-    print_message("%lld probabilities in %lld rows with |l| <= 16 and %lld beyond, worst error %.3f of the allowed\n",
-                  n_values, n_exact, n_rounded, worst);
+    truth_report("softmax", n_values, worst, TRUTH_ALLOWED, "%lld rows with |l| <= 16, %lld beyond", (long long)n_exact,
+                 (long long)n_rounded);
     assert_true(n_exact > 0 && n_rounded > 0);
 }
 
@@ -154,10 +154,11 @@ static void test_long_rows(void **state) {
     (void)state;
     static const int64_t lengths[] = {4096, 32768, 131072, 1000003, 1 << 20};
     double worst = 0.0;
+    long long n_values = 0;
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++)
-        for (int alibi = 0; alibi < 2; alibi++)
+        for (int alibi = 0; alibi < 2; alibi++, n_values += lengths[k])
             worst = fmax(worst, check_random_call((int64_t[4]){lengths[k], 1, 1, 1}, alibi, alibi ? 16.0 : 4.0));
-    print_message("worst error %.3f of the allowed\n", worst);
+    truth_report("softmax, long rows", n_values, worst, TRUTH_ALLOWED, "4096 to 2^20 keys");
 }
 
 /* Equal scores: p = 1/n, where every rounding of the sum goes the same way; and one key far above a million others. */
@@ -185,7 +186,7 @@ static void test_worst_sums(void **state) {
                 truth_close((double)y[j], r.p[j], 3e-6 * r.p[j], "shape %d: relative, key %lld", shape, (long long)j);
         }
     }
-    print_message("worst error %.3f of the allowed\n", worst);
+    truth_report("softmax, sums where every rounding goes one way", N, worst, TRUTH_ALLOWED, "%d keys", N);
     free(r.p);
     free(x);
     free(y);

@@ -41,6 +41,37 @@ int truth_reseed(void **unused) {
     return 0;
 }
 
+void truth_report(const char *what, long long n, double worst, const char *unit, const char *where, ...) {
+    char place[200];
+    va_list arguments;
+    va_start(arguments, where);
+    vsnprintf(place, sizeof place, where, arguments);
+    va_end(arguments);
+    printf("measured | %s | %lld | %.4g %s | %s\n", what, n, worst, unit, place);
+    fflush(stdout);
+}
+
+/* What truth_close() has seen in this test. */
+static struct {
+    long long n;
+    double worst;
+    char where[200];
+} closeness;
+
+int truth_begin(void **name) {
+    (void)name;
+    closeness.n = 0;
+    closeness.worst = 0.0;
+    closeness.where[0] = '\0';
+    return truth_reseed(NULL);
+}
+
+int truth_end(void **name) {
+    if (closeness.n > 0)
+        truth_report(*name, closeness.n, closeness.worst, TRUTH_ALLOWED, "%s", closeness.where);
+    return 0;
+}
+
 /* splitmix64 (Steele, Lea, Flood 2014) */
 uint64_t truth_random(void) {
     uint64_t z = state += 0x9e3779b97f4a7c15u;
@@ -85,14 +116,20 @@ static _Noreturn void fail_at(const char *what, const char *where, va_list argum
 }
 
 void truth_close(double got, double want, double bound, const char *where, ...) {
-    if (fabs(got - want) <= bound)
-        return;
-    char what[160];
-    snprintf(what, sizeof what, "%.9g instead of %.17g, off by %.3g where %.3g is allowed", got, want, fabs(got - want),
-             bound);
+    double error = fabs(got - want);
     va_list arguments;
     va_start(arguments, where);
-    fail_at(what, where, arguments);
+    if (!(error <= bound)) {
+        char what[160];
+        snprintf(what, sizeof what, "%.9g instead of %.17g, off by %.3g where %.3g is allowed", got, want, error, bound);
+        fail_at(what, where, arguments);
+    }
+    closeness.n++;
+    if (error > closeness.worst * bound) {
+        closeness.worst = error / bound;
+        vsnprintf(closeness.where, sizeof closeness.where, where, arguments);
+    }
+    va_end(arguments);
 }
 
 void truth_same_bits(const float *got, const float *want, size_t n, const char *where, ...) {

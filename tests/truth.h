@@ -22,7 +22,9 @@ int truth_next_tier(int *tier);
 
 /* Makes a test independent of those before it: the generator starts again from the seed (POSENC_TEST_SEED=number). */
 int truth_reseed(void **state);
-#define truth_test(function) cmocka_unit_test_setup(function, truth_reseed)
+#define truth_test(function) cmocka_unit_test_prestate_setup_teardown(function, truth_begin, truth_end, #function)
+int truth_begin(void **name);
+int truth_end(void **name);
 
 uint64_t truth_random(void);
 int64_t truth_below(int64_t n);                /* 0 .. n-1 */
@@ -31,7 +33,14 @@ double truth_log_uniform(double low, double high);
 int32_t truth_position(void);        /* |p| log-uniform up to 2^31, either sign; often next to a multiple of 32 */
 void truth_fill(float *x, size_t n); /* [-2, 2) */
 
-/* Fails unless |got - want| <= bound; a NaN in got fails. The rest says, printf-like, where. */
+/* Prints what was measured, how often, and the worst error with its unit, as scripts/prove collects it. The rest says,
+ * printf-like, where that was. */
+void truth_report(const char *what, long long n, double worst, const char *unit, const char *where, ...)
+    __attribute__((format(printf, 5, 6)));
+#define TRUTH_ALLOWED "of the allowed"
+
+/* Fails unless |got - want| <= bound; a NaN in got fails. The rest says, printf-like, where. The worst of a test, in parts
+ * of its bound, is reported at its end. */
 void truth_close(double got, double want, double bound, const char *where, ...) __attribute__((format(printf, 4, 5)));
 
 /* Fails unless the n floats have the same bits. */

@@ -1,5 +1,7 @@
 #include "truth_mpfr.h"
 
+#include "truth.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +77,13 @@ void truth_compare(truth_worst *worst, float got, const mpfr_t truth, const char
     worst->error = isnan(error) ? INFINITY : error;
     snprintf(worst->where, sizeof worst->where, "%s(%d theta_%lld), %s: %a, truth %.17g", function, p, (long long)i,
              table, (double)got, mpfr_get_d(truth, MPFR_RNDN));
+}
+
+void truth_judge(const char *what, const truth_worst *worst) {
+    truth_report(what, worst->n_compared, worst->error, TRUTH_ALLOWED, "%s", worst->where);
+    assert_true(worst->n_compared > 0);
+    if (!(worst->error <= 1.0))
+        fail_msg("%s is off by %g times the allowed error", worst->where, worst->error);
 }
 
 int truth_near_zeros(const truth_table *table, int64_t i, int32_t positions[64]) {

@@ -37,6 +37,9 @@ typedef struct truth_worst {
 void truth_compare(truth_worst *worst, float got, const mpfr_t truth, const char *function, int32_t p,
                    const char *table, int64_t i);
 
+/* Reports the worst, and fails if it is more than is allowed. */
+void truth_judge(const char *what, const truth_worst *worst);
+
 /* Positions 1 .. 2^31-1 where the sine or the cosine comes closest to 0: denominators of the continued fraction of
  * theta / (pi/2). Returns how many, at most 64. */
 int truth_near_zeros(const truth_table *table, int64_t i, int32_t positions[64]);

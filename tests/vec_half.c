@@ -91,6 +91,7 @@ void test_half_widening(void **state) {
         EXPECT_FLOATS(v_set1_f16(&a.at[VF - 1]), (float)half_value(a.at[VF - 1], half_f16));
         EXPECT_FLOATS(v_load_bf16(a.at), (float)half_value(a.at[k], half_bf16));
     }
+    test_report_exact("f16 and bf16 widened, all values", 2 * 65536);
 }
 
 static void expect_halves(const char *operation, const uint16_t *got, const floats *a, size_t n, half_format f) {
@@ -167,4 +168,5 @@ void test_half_rounding(void **state) {
         expect_halves("v_store_f16", f16.at, &a, VF, half_f16);
         expect_halves("v_store_bf16", bf16.at, &a, VF, half_bf16);
     }
+    test_report_exact("float32 rounded to f16 and bf16", (size_t)2 * HALF_PROBES);
 }

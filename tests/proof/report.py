@@ -1,0 +1,39 @@
+"""Puts results of scripts/prove into the page: report.py PAGE DIRECTORY. The page has a pair of lines for each part,
+
+    <!-- proof: NAME -->
+    <!-- end -->
+
+and what stands between them is replaced if the directory has NAME.json; else it stays, with the date of its run.
+"""
+import json
+import pathlib
+import re
+import sys
+
+
+def rendered(result):
+    hours, minutes = divmod(result['seconds'] // 60, 60)
+    lines = [f"*{result['date']}, {result['machine']}, `scripts/prove {result['part']}`: {hours} h {minutes} min.*"]
+    for table in result['tables']:
+        lines += ['', table['caption'], '', '| ' + ' | '.join(table['columns']) + ' |', '|---' * len(table['columns']) + '|']
+        lines += ['| ' + ' | '.join(cell.replace('|', '\\|') for cell in row) + ' |' for row in table['rows']]
+    if result['failures']:
+        lines += ['', '**Failed:**', ''] + [f'- {sentence}' for sentence in result['failures']]
+    return '\n'.join(lines)
+
+
+def main(page, directory):
+    page, directory = pathlib.Path(page), pathlib.Path(directory)
+
+    def replaced(match):
+        result = directory / f'{match[1]}.json'
+        if not result.exists():
+            return match[0]
+        text = rendered(json.loads(result.read_text(encoding='utf-8')))
+        return f'<!-- proof: {match[1]} -->\n{text}\n<!-- end -->'
+
+    text = page.read_text(encoding='utf-8')
+    page.write_text(re.sub(r'<!-- proof: (\w+) -->\n.*?<!-- end -->', replaced, text, flags=re.DOTALL), encoding='utf-8')
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,207 @@
+/* The library as a guest: threads that begin at once and share what was set up, a process that forks, and modes of
+ * floating-point arithmetic that the host has set. Meant for ThreadSanitizer too (scripts/prove quiet), so it draws few numbers
+ * and makes many calls. */
+#include "truth.h"
+
+#include <fenv.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N_THREADS = 4, N_CALLS = 100, DIM = 64, TOKENS = 5, KEYS = 40, RESULTS = 4 * KEYS * TOKENS + 2 * DIM * TOKENS };
+
+static const int32_t positions[TOKENS] = {0, 1, 1000003, -7, 31};
+
+typedef struct shared {
+    posenc_rope *rope;
+    posenc_encoding *encoding;
+    posenc_fire *fire;
+    posenc_freq *freq;
+    posenc_relative_table *table;
+    float query[DIM * TOKENS], scores[KEYS * TOKENS];
+} shared;
+
+static shared objects;
+static float expected[RESULTS];
+static atomic_int mistakes, n_ready;
+
+/* One call of each family, results one behind the other. */
+static int work(float *results) {
+    const shared *o = &objects;
+    memset(results, 0, RESULTS * sizeof *results);
+    posenc_view x = posenc_view_dense((void *)(uintptr_t)o->query, POSENC_F32, DIM, 1, TOKENS, 1);
+    posenc_view q = posenc_view_dense((void *)(uintptr_t)o->query, POSENC_F32, DIM, TOKENS, 1, 1);
+    posenc_view rotated = posenc_view_dense(results, POSENC_F32, DIM, 1, TOKENS, 1);
+    posenc_view added = posenc_view_dense(results + DIM * TOKENS, POSENC_F32, DIM, TOKENS, 1, 1);
+    float *rest = results + 2 * DIM * TOKENS;
+    posenc_view scores = posenc_view_dense((void *)(uintptr_t)o->scores, POSENC_F32, KEYS, TOKENS, 1, 1);
+    posenc_view softmax = posenc_view_dense(rest, POSENC_F32, KEYS, TOKENS, 1, 1);
+    posenc_view bias = posenc_view_dense(rest + KEYS * TOKENS, POSENC_F32, KEYS, TOKENS, 1, 1);
+    posenc_view products = posenc_view_dense(rest + 2 * KEYS * TOKENS, POSENC_F32, KEYS, TOKENS, 1, 1);
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_causal();
+    params.q_off = KEYS - TOKENS;
+    posenc_rows all = posenc_all_rows();
+    return posenc_rope_apply(o->rope, &x, positions, &rotated, POSENC_FORWARD, all) == POSENC_OK &&
+           posenc_encoding_write(o->encoding, positions, &added) == POSENC_OK &&
+           posenc_softmax(&params, &scores, &softmax, all) == POSENC_OK &&
+           posenc_fire_write(o->fire, KEYS - TOKENS, &bias, all) == POSENC_OK &&
+           posenc_relative_products(o->table, &q, NULL, &products, all) == POSENC_OK &&
+           posenc_angle_rows(o->freq, positions, TOKENS, rest + 3 * KEYS * TOKENS, rest + 3 * KEYS * TOKENS + 2, 4) ==
+               POSENC_OK;
+}
+
+static void *run_thread(void *unused) {
+    float results[RESULTS];
+    atomic_fetch_add(&n_ready, 1);
+    while (atomic_load(&n_ready) < N_THREADS) {
+    }
+    for (int call = 0; call < N_CALLS; call++)
+        if (!work(results) || memcmp(results, expected, sizeof results) != 0)
+            atomic_fetch_add(&mistakes, 1);
+    return unused;
+}
+
+static void set_up(void) {
+    static float table[DIM * KEYS], ones[8] = {1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f};
+    posenc_rope_params rope = POSENC_ROPE_DEFAULTS;
+    rope.layout = POSENC_ROPE_HALF;
+    rope.head_dim = rope.n_rot = DIM;
+    posenc_sinusoidal_params sinusoidal = POSENC_SINUSOIDAL_DEFAULTS;
+    sinusoidal.layout = POSENC_SINUSOIDAL_INTERLEAVED;
+    sinusoidal.dim = DIM;
+    posenc_fire_params fire = {1, 8, ones, ones, ones, ones, 0.1, 8.0, 1e-6, KEYS};
+    truth_fill(table, DIM * KEYS);
+    truth_fill(objects.query, DIM * TOKENS);
+    truth_fill(objects.scores, KEYS * TOKENS);
+    posenc_view rows = posenc_view_dense(table, POSENC_F32, DIM, KEYS, 1, 1);
+    truth_ok(posenc_rope_create(&rope, &objects.rope));
+    truth_ok(posenc_sinusoidal_create(&sinusoidal, &objects.encoding));
+    truth_ok(posenc_fire_create(&fire, &objects.fire));
+    truth_ok(posenc_freq_create(10000.0, 4, &objects.freq));
+    truth_ok(posenc_relative_table_create(&rows, &objects.table));
+}
+
+static int make_objects(void **state) {
+    truth_begin(state);
+    set_up();
+    return !work(expected);
+}
+
+static int free_objects(void **state) {
+    posenc_rope_free(objects.rope);
+    posenc_encoding_free(objects.encoding);
+    posenc_fire_free(objects.fire);
+    posenc_freq_free(objects.freq);
+    posenc_relative_table_free(objects.table);
+    return truth_end(state);
+}
+
+static void test_shared_objects(void **state) {
+    (void)state;
+    pthread_t threads[N_THREADS];
+    atomic_store(&n_ready, 0);
+    for (int t = 0; t < N_THREADS; t++)
+        assert_int_equal(pthread_create(&threads[t], NULL, run_thread, NULL), 0);
+    for (int t = 0; t < N_THREADS; t++)
+        pthread_join(threads[t], NULL);
+    assert_int_equal(mistakes, 0);
+}
+
+/* A child goes on with the objects of its parent, and gets the same bits. */
+static void test_fork(void **state) {
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        float results[RESULTS];
+        _exit(work(results) && memcmp(results, expected, sizeof results) == 0 ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* ---- Modes that the host has set ---- */
+
+/* Denormals to zero on either side, 0 or 1; returns 0 where the CPU has no such mode. */
+static int set_flush(int on) {
+#if defined(__x86_64__)
+    unsigned mode = __builtin_ia32_stmxcsr() & ~0x8040u;
+    __builtin_ia32_ldmxcsr(on ? mode | 0x8040u : mode);
+    return 1;
+#elif defined(__aarch64__)
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+    mode = on ? mode | 1u << 24 : mode & ~((uint64_t)1 << 24);
+    __asm__ volatile("msr fpcr, %0" ::"r"(mode));
+    return 1;
+#else
+    (void)on;
+    return 0;
+#endif
+}
+
+static int flushes(void) {
+    volatile float denormal = 0x1p-140f, half = 0.5f, product = denormal * half;
+    return product == 0.0f;
+}
+
+/* Outside the modes that posenc.h expects results may differ, but by little: so much of 1, or of the value. A product's
+ * DIM roundings, each of a sum below 4 DIM, go all one way. */
+#define OUT_OF_MODE 0x1p-19
+#define OUT_OF_MODE_PRODUCT (DIM * 4.0 * DIM * 0x1p-23)
+
+static void compare(const float *results, const char *mode) {
+    enum { PRODUCTS = 2 * DIM * TOKENS + 2 * KEYS * TOKENS };
+    for (int i = 0; i < RESULTS; i++) {
+        int is_product = i >= PRODUCTS && i < PRODUCTS + KEYS * TOKENS;
+        double size = fmax(1.0, fabs((double)expected[i])),
+               bound = is_product ? OUT_OF_MODE_PRODUCT : OUT_OF_MODE * size;
+        truth_close((double)results[i], (double)expected[i], bound, "%s, result %d", mode, i);
+    }
+}
+
+static void test_flush_to_zero(void **state) {
+    (void)state;
+    static float results[RESULTS];
+    for (int tier = -1; truth_next_tier(&tier);) {
+        if (!set_flush(1))
+            skip();
+        int worked = work(results), is_set = flushes();
+        set_flush(0);
+        assert_true(worked && is_set);
+        truth_same_bits(results, expected, RESULTS, "denormals flushed");
+    }
+}
+
+static void test_rounding_modes(void **state) {
+    (void)state;
+    static const struct {
+        int mode;
+        const char *name;
+    } modes[] = {{FE_UPWARD, "upward"}, {FE_DOWNWARD, "downward"}, {FE_TOWARDZERO, "towards zero"}};
+    static float results[RESULTS];
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++) {
+            assert_int_equal(fesetround(modes[k].mode), 0);
+            int worked = work(results), after = fegetround();
+            fesetround(FE_TONEAREST);
+            assert_true(worked);
+            assert_int_equal(after, modes[k].mode);
+            compare(results, modes[k].name);
+        }
+}
+
+int main(void) {
+#define GUEST(function) cmocka_unit_test_prestate_setup_teardown(function, make_objects, free_objects, #function)
+    const struct CMUnitTest tests[] = {
+        GUEST(test_shared_objects),
+        GUEST(test_fork),
+        GUEST(test_flush_to_zero),
+        GUEST(test_rounding_modes),
+    };
+    return truth_run(tests);
+}
