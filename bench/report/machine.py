@@ -44,7 +44,8 @@ def caches():
 
 def compiler(build):
     """The first line of what it says of itself."""
-    command = json.loads((build / 'compile_commands.json').read_text())[0]['command'].split()[0]
+    words = json.loads((build / 'compile_commands.json').read_text())[0]['command'].split()
+    command = words[1] if words[0].endswith('ccache') else words[0]
     said = subprocess.run([command, '--version'], capture_output=True, text=True).stdout
     return said.splitlines()[0]
 
