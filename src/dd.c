@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "elementary.h"
+
 static const posenc_dd ln2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 static const posenc_dd inv_pi = {0x1.45f306dc9c883p-2, -0x1.6b01ec5417056p-56};
 
@@ -76,7 +78,7 @@ posenc_dd posenc_dd_exp(posenc_dd a) {
     for (int n = 25; n >= 1; n--)
         sum = posenc_dd_add(posenc_dd_from(1.0),
                             posenc_dd_mul(sum, posenc_dd_div(r, posenc_dd_from(n))));
-    return (posenc_dd){ldexp(sum.hi, (int)k), ldexp(sum.lo, (int)k)};
+    return (posenc_dd){posenc_scale_by_power(sum.hi, (int)k), posenc_scale_by_power(sum.lo, (int)k)};
 }
 
 posenc_dd posenc_dd_pow(double base, double numerator, double denominator) {

@@ -1,10 +1,25 @@
 #include "elementary.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 #define LOG2E 0x1.71547652b82fep+0
 #define LN2_HI 0x1.62e42fefap-1 /* 37 bits: its product with an exponent is exact */
 #define LN2_LO 0x1.cf79abc9e3b3ap-40
+
+/* 2^k for -1022 <= k <= 1023. */
+static double power_of_two(int k) {
+    uint64_t bits = (uint64_t)(k + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+double posenc_scale_by_power(double x, int k) {
+    k = k < -2040 ? -2040 : k > 2040 ? 2040 : k; /* 0 and infinity all the same */
+    return x * power_of_two(k / 2) * power_of_two(k - k / 2); /* the first product is exact, or the second is 0 or infinite */
+}
 
 double posenc_exp_double(double x) {
     /* x = k ln 2 + r with |r| <= 0.35; Taylor: 0.35^14/14! < 2^-57. */
@@ -13,7 +28,7 @@ double posenc_exp_double(double x) {
     double sum = 1.0;
     for (int n = 13; n >= 1; n--)
         sum = 1.0 + sum * r / n;
-    return ldexp(sum, (int)k);
+    return posenc_scale_by_power(sum, (int)k);
 }
 
 /* ln((1 + s)/(1 - s)) = 2 (s + s^3/3 + s^5/5 + ...) for |s| < 0.172: s^24/25 < 2^-65. */

@@ -4,6 +4,9 @@
 #ifndef POSENC_ELEMENTARY_H
 #define POSENC_ELEMENTARY_H
 
+/* x 2^k, rounded once, for x that is 0 or has 2^-400 < |x| < 2^400: ldexp without its errno. */
+double posenc_scale_by_power(double x, int k);
+
 /* e^x for |x| <= 700, relative error below 2^-50. */
 double posenc_exp_double(double x);
 
