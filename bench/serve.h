@@ -15,6 +15,7 @@ bench_match bench_match_rope(const work *w);
 bench_match bench_match_rows(const work *w);
 bench_match bench_match_softmax(const work *w);
 bench_match bench_match_attention(const work *w);
+bench_match bench_match_stretches(const work *w);
 
 int bench_serve(const char *tier, const char *racer);
 

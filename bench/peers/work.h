@@ -5,6 +5,7 @@
  *     softmax    heads= queries= keys= alibi=0|1 causal=0|1     float32, apart; queries are the last of the keys
  *     logits     the same, nothing read: what bias and mask write
  *     attention  heads= kv_heads= queries= keys= dim= causal=0|1   float32 Q, f16 K and V
+ *     stretches  rows=made|ready type= heads= dim=   the limit only: written, or scaled in place, each head by itself
  *
  * and of each: threads=, whose time is taken on the wall (without it one, in processor time), ms= to measure for (20),
  * elements= that a call is divided by (1). */
