@@ -1,5 +1,6 @@
 #include "view.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 int64_t posenc_dtype_size(posenc_dtype dtype) {
@@ -33,13 +34,21 @@ static span view_span(const posenc_view *view) {
     return s;
 }
 
-/* a * b, or POSENC_LIMIT + 1 where it is larger than POSENC_LIMIT; 0 <= a, and b is any number. Divisions would cost more than the
- * rest of a small call. */
-static int64_t capped_product(int64_t a, int64_t b) {
-    int64_t product;
-    if (__builtin_mul_overflow(a, b, &product) || product > POSENC_LIMIT || product < -POSENC_LIMIT)
-        return POSENC_LIMIT + 1;
-    return product;
+/* 1 if |a * b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger looks smaller. */
+static int leaves_limit(double a, double b) {
+    return !(fabs(a * b) <= (double)POSENC_LIMIT);
+}
+
+/* 1 if the extents are negative, or their product, of those that are not 0, is more than POSENC_LIMIT: a 0 must not hide that the
+ * others leave int64. */
+static int is_too_large(const int64_t ne[4]) {
+    double product = 1.0;
+    for (int i = 0; i < 4; i++) {
+        if (ne[i] < 0)
+            return 1;
+        product *= (double)(ne[i] + (ne[i] == 0));
+    }
+    return product > (double)POSENC_LIMIT;
 }
 
 posenc_status posenc_check_input(const posenc_view *view) {
@@ -48,13 +57,7 @@ posenc_status posenc_check_input(const posenc_view *view) {
     int64_t size = posenc_dtype_size(view->dtype);
     if (size == 0)
         return POSENC_ERR_DTYPE;
-    for (int i = 0; i < 4; i++)
-        if (view->ne[i] < 0 || view->ne[i] > POSENC_LIMIT)
-            return POSENC_ERR_SHAPE;
-    int64_t count = 1; /* an extent of 0 must not hide a product of the others that leaves int64 */
-    for (int i = 0; i < 4; i++)
-        count = capped_product(count, view->ne[i] + (view->ne[i] == 0));
-    if (count > POSENC_LIMIT)
+    if (is_too_large(view->ne))
         return POSENC_ERR_SHAPE;
     if (posenc_view_count(view) == 0)
         return POSENC_OK;
@@ -62,17 +65,28 @@ posenc_status posenc_check_input(const posenc_view *view) {
         return POSENC_ERR_NULL;
     if (view->nb[0] != size || !posenc_is_aligned(view->data, size))
         return POSENC_ERR_STRIDE;
-    for (int i = 1; i < 4; i++) {
-        int64_t stride = view->nb[i];
-        if (stride & (size - 1) || capped_product(view->ne[i], stride) > POSENC_LIMIT)
+    for (int i = 1; i < 4; i++)
+        if (view->nb[i] & (size - 1) || leaves_limit((double)view->ne[i], (double)view->nb[i]))
             return POSENC_ERR_STRIDE;
-    }
     return POSENC_OK;
+}
+
+/* 1 if each step clears all that the dimensions before it cover, as in most tensors. */
+static int is_nested(const posenc_view *view) {
+    int64_t covered = 0;
+    for (int i = 0; i < 4; i++) {
+        if (view->ne[i] == 1)
+            continue;
+        if (view->nb[i] < covered)
+            return 0;
+        covered = view->ne[i] * view->nb[i];
+    }
+    return 1;
 }
 
 posenc_status posenc_check_output(const posenc_view *view) {
     posenc_status status = posenc_check_input(view);
-    if (status != POSENC_OK || posenc_view_count(view) == 0)
+    if (status != POSENC_OK || posenc_view_count(view) == 0 || is_nested(view))
         return status;
 
     /* Dimensions by growing stride: each step must clear all that the smaller ones cover. */

@@ -46,6 +46,8 @@ V_INLINE void apart_group(const posenc_rope_args *a, size_t i, const int vectors
     const char *x = typed_at(a->x, 2 * i, x_type);
     char *y = typed_out(a->y, 2 * i, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
+        if (a->y_ahead != 0)
+            fetch_lines(y + a->y_ahead, 2 * vectors, y_type);
         for (int k = 0; k < vectors; k++) {
             size_t at = 2 * (size_t)k * VF;
             vf x0, x1, y_low, y_high;
