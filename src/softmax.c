@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "angles.h"
 #include "scalar/exp.h"
 #include "scores.h"
 #include "view.h"
@@ -34,24 +35,42 @@ static void *row_of(const posenc_view *view, posenc_score_place at) {
     return posenc_view_at(view, at.query, at.head, at.batch);
 }
 
+static void set_row(const score_call *call, posenc_score_place at, int64_t row, posenc_softmax_row_args *args) {
+    posenc_score_args_at(call->params, at, args);
+    args->y = row_of(call->y, at);
+    if (call->x != NULL) {
+        args->x = row_of(call->x, at);
+        args->x_type = call->x->dtype;
+    }
+    if (call->sums != NULL)
+        args->sum = &call->sums[row];
+}
+
+/* Rows of float32 beyond the caches are fetched while the one before is at work. */
+static int fetches_next(const score_call *call) {
+    return call->x != NULL && call->x->dtype == POSENC_F32 && call->y->dtype == POSENC_F32 &&
+           posenc_is_far(posenc_view_count(call->y));
+}
+
 static posenc_status run(const score_call *call, posenc_rows rows) {
     posenc_status status = check_call(call, &rows);
     if (status != POSENC_OK || rows.begin == rows.end || (call->y->ne[0] == 0 && call->sums == NULL))
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
-    posenc_softmax_row_args args = {.form = call->form, .y_type = call->y->dtype};
-    posenc_score_args_begin(call->params, call->y, &args);
+    posenc_softmax_row_args args[2] = {{.form = call->form, .y_type = call->y->dtype}}; /* a row, and the next */
+    posenc_score_args_begin(call->params, call->y, &args[0]);
+    args[1] = args[0];
+    int fetches = fetches_next(call), now = 0;
     posenc_score_place at = posenc_score_place_of(call->y, rows.begin);
-    for (int64_t row = rows.begin; row < rows.end; row++, posenc_score_advance(call->y, &at)) {
-        posenc_score_args_at(call->params, at, &args);
-        args.y = row_of(call->y, at);
-        if (call->x != NULL) {
-            args.x = row_of(call->x, at);
-            args.x_type = call->x->dtype;
+    set_row(call, at, rows.begin, &args[0]);
+    for (int64_t row = rows.begin; row < rows.end; row++, now = !now) {
+        int is_last = row + 1 == rows.end;
+        if (!is_last) {
+            posenc_score_advance(call->y, &at);
+            set_row(call, at, row + 1, &args[!now]);
         }
-        if (call->sums != NULL)
-            args.sum = &call->sums[row];
-        kernels->softmax_row(&args);
+        args[now].next = fetches && !is_last ? &args[!now] : NULL;
+        kernels->softmax_row(&args[now]);
     }
     return POSENC_OK;
 }

@@ -73,7 +73,7 @@ posenc_status posenc_check_input(const posenc_view *view) {
 
 /* 1 if each step clears all that the dimensions before it cover, as in most tensors. */
 static int is_nested(const posenc_view *view) {
-    int64_t covered = 0;
+    int64_t covered = posenc_dtype_size(view->dtype);
     for (int i = 0; i < 4; i++) {
         if (view->ne[i] == 1)
             continue;

