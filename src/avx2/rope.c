@@ -47,7 +47,7 @@ V_INLINE void apart_group(const posenc_rope_args *a, size_t i, const int vectors
     char *y = typed_out(a->y, 2 * i, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
         if (a->y_ahead != 0)
-            fetch_lines(y + a->y_ahead, 2 * vectors, y_type);
+            fetch_typed(y + a->y_ahead, 0, 2 * vectors * VF, y_type, 1);
         for (int k = 0; k < vectors; k++) {
             size_t at = 2 * (size_t)k * VF;
             vf x0, x1, y_low, y_high;

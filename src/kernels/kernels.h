@@ -101,7 +101,7 @@ typedef struct posenc_convert_args {
     const void *x;
     void *y;
     posenc_dtype x_type, y_type;
-    ptrdiff_t x_stride, y_stride;
+    ptrdiff_t x_stride, y_stride, y_ahead;
     float factor;
     const float *weight, *head_factors; /* both or neither */
     size_t n, n_heads;

@@ -10,14 +10,6 @@
  * faster over 8 MB than two walks of four. */
 enum { GROUP = 8 };
 
-/* Starts to fetch the lines that so many vectors will be written to. In place they have been read, and fetching by hand cost
- * 10 to 20 % over 8 MB. */
-V_INLINE void fetch_lines(const char *p, const int vectors, const posenc_dtype type) {
-    const int bytes = vectors * VF * (type == POSENC_F32 ? 4 : 2);
-    for (int i = 0; i < bytes; i += 64)
-        __builtin_prefetch(p + i, 1);
-}
-
 /* n pairs of a head: the second halves at `second`, or, where they are interleaved, right beside the first. */
 V_INLINE void load_pairs(const void *first, const void *second, size_t i, size_t n, const posenc_dtype type,
                          const int interleaved, vf *x0, vf *x1) {
@@ -103,9 +95,9 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
     for (size_t h = 0; h < a->n_heads; h++) {
         vf head_factor = v_set1(is_normed ? a->head_factors[h] : 1.0f);
         if (a->y_ahead != 0) {
-            fetch_lines(y_first + a->y_ahead, writes_interleaved ? 2 * vectors : vectors, y_type);
+            fetch_typed(y_first + a->y_ahead, 0, (writes_interleaved ? 2 : 1) * vectors * VF, y_type, 1);
             if (!writes_interleaved)
-                fetch_lines(y_second + a->y_ahead, vectors, y_type);
+                fetch_typed(y_second + a->y_ahead, 0, vectors * VF, y_type, 1);
         }
         for (int k = 0; k < vectors; k++) {
             vf x0, x1;
@@ -169,7 +161,7 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
     char *y = typed_out(a->y, i, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
         if (a->y_ahead != 0)
-            fetch_lines(y + a->y_ahead, vectors, y_type);
+            fetch_typed(y + a->y_ahead, 0, vectors * VF, y_type, 1);
         for (int k = 0; k < vectors; k++) {
             vf pairs = v_keep(load_typed(x, k * VF, n, x_type));
             if (is_normed)

@@ -1,4 +1,4 @@
-/* Loads and stores of n <= VF elements of a storage type, from element i on. In the bodies type and, mostly, n are
+/* Loads and stores of n <= VF elements of a storage type, from element i on, and fetching them ahead. In the bodies type and, mostly, n are
  * constants, so that one instruction remains. Needs: vec.h. */
 #include <posenc/types.h>
 
@@ -37,4 +37,11 @@ V_INLINE const void *typed_at(const void *p, size_t i, const posenc_dtype type) 
 
 V_INLINE void *typed_out(void *p, size_t i, const posenc_dtype type) {
     return (char *)p + i * (type == POSENC_F32 ? 4 : 2);
+}
+
+/* Starts to fetch the lines of elements i .. i + n - 1: to write there soon, or else into the second cache. */
+V_INLINE void fetch_typed(const void *p, size_t i, size_t n, const posenc_dtype type, const int to_write) {
+    const char *at = typed_at(p, i, type), *end = typed_at(p, i + n, type);
+    for (; at < end; at += 64)
+        to_write ? __builtin_prefetch(at, 1) : __builtin_prefetch(at, 0, 2);
 }
