@@ -31,11 +31,6 @@ posenc_status posenc_freq_set_growth(posenc_freq *freq, const double *growth, do
 /* 1 if base is acceptable to every table made from a base. */
 int posenc_base_is_valid(double base);
 
-/* 1 if an output of so many floats lies beyond the caches that a core has to itself: 1 MB and more. */
-static inline int posenc_is_far(int64_t n_floats) {
-    return n_floats >= (int64_t)1 << 18;
-}
-
 /* Where rows go; as posenc_angle_rows_args has it. Value i of the table goes to cos_out[i * step]. */
 typedef struct posenc_row_target {
     float *cos_out, *sin_out;

@@ -60,8 +60,8 @@ typedef struct posenc_attention_sums {
  * (attention_keys.c) */
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n);
 
-/* Asks the memory for such keys, so that they come while others are multiplied: 10 % of a decode over 16 MB. */
-void posenc_attention_prefetch(const posenc_attention_unit *u, int64_t j, int64_t n);
+/* Asks the memory for keys or values j .. j + n - 1, so that they come while others are multiplied: 10 % of a decode over 16 MB. */
+void posenc_attention_prefetch(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n);
 
 /* Address of key or value j of the unit's head; *n rows at most are wanted, *n stand one stride apart from there on. */
 const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);

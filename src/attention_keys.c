@@ -94,15 +94,15 @@ void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n)
         pack(u, u->stage, POSENC_F32, dim * (int64_t)sizeof(float), n, u->panels);
 }
 
-void posenc_attention_prefetch(const posenc_attention_unit *u, int64_t j, int64_t n) {
+void posenc_attention_prefetch(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n) {
     enum { LINE = 64 };
-    posenc_view k = posenc_storage_of(&u->call->task->k);
+    posenc_view storage = posenc_storage_of(x);
     int64_t run;
     for (int64_t done = 0; done < n; done += run) {
         run = n - done;
-        const char *rows = posenc_attention_rows(u, &u->call->task->k, j + done, &run);
+        const char *rows = posenc_attention_rows(u, x, j + done, &run);
         for (int64_t i = 0; i < run; i++)
-            for (int64_t at = 0; at < k.ne[0] * k.nb[0]; at += LINE)
-                __builtin_prefetch(rows + i * k.nb[1] + at);
+            for (int64_t at = 0; at < storage.ne[0] * storage.nb[0]; at += LINE)
+                __builtin_prefetch(rows + i * storage.nb[1] + at, 0, 2);
     }
 }

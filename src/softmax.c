@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "angles.h"
 #include "scalar/exp.h"
 #include "scores.h"
 #include "view.h"

@@ -44,6 +44,11 @@ static inline void *posenc_view_at(const posenc_view *view, int64_t i1, int64_t 
     return (char *)view->data + i1 * view->nb[1] + i2 * view->nb[2] + i3 * view->nb[3];
 }
 
+/* 1 if so many numbers lie beyond the caches that a core has to itself: 1 MB of float32 and more. */
+static inline int posenc_is_far(int64_t n) {
+    return n >= (int64_t)1 << 18;
+}
+
 /* 1 if the byte ranges [a, a + a_size) and [b, b + b_size) have a byte in common. */
 int posenc_ranges_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size);
 
