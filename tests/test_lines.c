@@ -268,17 +268,25 @@ static void test_alibi_is_softmaxs(void **state) {
 
 static void test_one_row(void **state) {
     (void)state;
-    enum { HEADS = 5, N_K = 33, BATCH = 3 };
-    float data[BATCH * HEADS * N_K];
+    enum { HEADS = 5, N_K = 33, BATCH = 3, STRIDE = N_K + 1 }; /* a float between rows, which stays */
+    float data[BATCH * HEADS * STRIDE];
     uint8_t keep[BATCH * N_K];
     truth_ok(posenc_alibi_slopes(HEADS, 8.0, slopes));
     for (int i = 0; i < BATCH * N_K; i++)
         keep[i] = (uint8_t)(truth_below(3) * truth_below(100));
     for (int form = POSENC_ONE_ROW_FROM_FIRST; form <= POSENC_ONE_ROW_COUNTED; form++) {
-        posenc_view bias = posenc_view_dense(data, POSENC_F32, N_K, 1, HEADS, BATCH);
+        posenc_view bias = posenc_view_dense(data, POSENC_F32, STRIDE, 1, HEADS, BATCH);
+        bias.ne[0] = N_K;
+        truth_fill(data, BATCH * HEADS * STRIDE);
+        float before[BATCH * HEADS * STRIDE];
+        memcpy(before, data, sizeof data);
         truth_ok(posenc_alibi_one_row(slopes, (posenc_one_row)form, keep, &bias));
-        for (int i = 0; i < BATCH * HEADS * N_K; i++) {
-            int j = i % N_K, h = i / N_K % HEADS, b = i / N_K / HEADS, count = -1;
+        for (int i = 0; i < BATCH * HEADS * STRIDE; i++) {
+            int j = i % STRIDE, h = i / STRIDE % HEADS, b = i / STRIDE / HEADS, count = -1;
+            if (j == N_K) {
+                truth_same_bits(&data[i], &before[i], 1, "form %d, between rows, head %d, batch %d", form, h, b);
+                continue;
+            }
             for (int k = 0; k <= j; k++)
                 count += keep[b * N_K + k] != 0;
             double at = form == POSENC_ONE_ROW_FROM_FIRST  ? j

@@ -4,7 +4,7 @@
  *     time | kernel | tier | kind | calls | ordinary ns | hostile ns
  *
  * with the times of all calls added up, each the shortest of some: what else runs on the machine only makes them longer.
- * usage: hostile_time [TIER] */
+ * usage: hostile_time [flush]: with denormals flushed to zero, as a host may ask of its processor */
 #define _POSIX_C_SOURCE 200809L
 #include "../kernel_call.h"
 
@@ -13,6 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
 
 enum { REPETITIONS = 25, LEAST_ELEMENTS = 1500, MOST_CALLS = 12 };
 
@@ -28,7 +31,7 @@ static double number(kind k, element_type type, size_t i) {
     double smallest_normal = type == ELEMENT_F16 ? 0x1p-14 : 0x1p-126;
     double sign = i % 2 ? -1.0 : 1.0;
     switch (k) {
-    case ORDINARY: return sign * (0.5 + (double)(i * 37 % 101) / 64.0);
+    case ORDINARY: return 0.5 + (double)(i * 37 % 101) / 64.0; /* what probabilities may be as well */
     case DENORMAL: return sign * smallest * (double)(1 + i % 7);
     case INFINITE: return sign * INFINITY;
     case NOT_A_NUMBER: return NAN;
@@ -90,14 +93,30 @@ static const struct {
 #undef KERNEL
 };
 
+/* 0 if this processor has no such mode. */
+static int flush_denormals(void) {
+#if defined __SSE2__
+    _mm_setcsr(_mm_getcsr() | 0x8040);
+    return 1;
+#elif defined __aarch64__
+    uint64_t modes;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(modes));
+    __asm__ volatile("msr fpcr, %0" : : "r"(modes | 1 << 24));
+    return 1;
+#else
+    return 0;
+#endif
+}
+
 int main(int argc, char **argv) {
+    int flushes = argc > 1 && strcmp(argv[1], "flush") == 0;
+    if (argc > 1 && (!flushes || !flush_denormals()))
+        return 2;
     call_watcher = watch;
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++) {
         const posenc_kernels *variant = posenc_tier_kernels((posenc_isa_tier)tier);
         const char *name = posenc_isa_name((posenc_isa_tier)tier);
-        for (size_t k = 0;
-             variant != NULL && (argc < 2 || strcmp(argv[1], name) == 0) && k < sizeof kernels / sizeof kernels[0];
-             k++) {
+        for (size_t k = 0; variant != NULL && k < sizeof kernels / sizeof kernels[0]; k++) {
             memset(shortest, 0, sizeof shortest);
             n_calls = 0;
             kernels[k].sweep(variant);
