@@ -57,7 +57,8 @@ V_INLINE vf products_along(const float *product, const int32_t *index, size_t n)
 /* What plain logits are made of, in registers: no store to the result can be taken to change it. */
 typedef struct plain_terms {
     vf scale, bias_slope, constant; /* the last is one bias for all keys of a run */
-    float slope;
+    vf slope, lanes[STEP];          /* ALiBi's; what the keys of a step add to the distance of the first */
+    int32_t direction;              /* 1: keys up to the query's own; -1: those behind it */
     const float *x, *line;
     ptrdiff_t key_0; /* where it stands in the line */
     const float *product;
@@ -68,12 +69,13 @@ typedef struct plain_terms {
     int32_t position;
 } plain_terms;
 
-V_INLINE plain_terms plain_terms_of(const row *a, float constant) {
-    return (plain_terms){
+V_INLINE plain_terms plain_terms_of(const row *a, float constant, int32_t direction) {
+    plain_terms t = {
         .constant = v_set1(constant),
         .scale = v_set1(a->scale),
         .bias_slope = v_set1(a->bias_slope),
-        .slope = a->slope,
+        .slope = v_set1(a->slope),
+        .direction = direction,
         .x = a->x,
         .line = a->line.at,
         .key_0 = -(ptrdiff_t)a->position - a->line.first,
@@ -84,14 +86,16 @@ V_INLINE plain_terms plain_terms_of(const row *a, float constant) {
         .bias_type = a->bias_type,
         .position = a->position,
     };
+    for (int k = 0; k < STEP; k++)
+        t.lanes[k] = v_from_int(vi_mul(key_numbers((size_t)k * VF), vi_set1(-direction)));
+    return t;
 }
 
-/* Logits of the n keys from j on, all of them seen. */
-V_INLINE vf plain_logits(const plain_terms *t, size_t j, size_t n, const logit_kind kind) {
+/* Logits of the n keys from j on, all of them seen; the distances are ALiBi's, which nothing else looks at. */
+V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n, const logit_kind kind) {
     vf s = load_typed(t->x, j, n, POSENC_F32);
-    vi offsets = vi_sub(key_numbers(j), vi_set1(t->position));
     switch (kind) {
-    case WITH_ALIBI: return v_fms(s, t->scale, alibi_penalty(offsets, t->slope));
+    case WITH_ALIBI: return v_fms(s, t->scale, v_mul(t->slope, distances));
     case WITH_LINE: return v_fma(s, t->scale, load_typed(t->line + (t->key_0 + (ptrdiff_t)j), 0, n, POSENC_F32));
     case WITH_CONSTANT: return v_fma(s, t->scale, t->constant);
     case WITH_QUERY_TERM:

@@ -15,16 +15,17 @@
 
 /* One step of 32 keys, of which `rest` are left, that all are seen. */
 V_INLINE void plain_step(const plain_terms *t, float *y, size_t j, size_t rest, const logit_kind kind, vf *max) {
+    vf first = v_set1((float)(t->direction * (t->position - (int32_t)j)));
     for (int k = 0; k < STEP; k++) {
         size_t at = j + (size_t)k * VF, n = lanes_left(rest, k);
-        vf l = plain_logits(t, at, n, kind);
+        vf l = plain_logits(t, v_add(first, t->lanes[k]), at, n, kind);
         store_typed(y, at, l, n, POSENC_F32);
         max[k] = v_max(n == VF ? l : v_first_or(l, n, max[k]), max[k]);
     }
 }
 
-V_INLINE void plain_run(const row *a, run r, const logit_kind kind, float constant, vf *total) {
-    plain_terms terms = plain_terms_of(a, constant);
+V_INLINE void plain_run(const row *a, run r, const logit_kind kind, float constant, int32_t direction, vf *total) {
+    plain_terms terms = plain_terms_of(a, constant, direction);
     float *y = a->y;
     vf max[STEP]; /* a copy stays in registers */
     for (int k = 0; k < STEP; k++)
@@ -58,18 +59,36 @@ static void line_run(const row *a, run r, vf *max) {
         part.begin = j;
         if (step_end <= begin) { /* so begin is positive */
             part.end = (ptrdiff_t)r.end <= begin ? r.end : step_of((size_t)begin);
-            plain_run(a, part, WITH_CONSTANT, a->line.at[0], max);
+            plain_run(a, part, WITH_CONSTANT, a->line.at[0], 0, max);
         } else if (at >= end) {
-            plain_run(a, part, WITH_CONSTANT, a->line.at[a->line.last - a->line.first], max);
+            plain_run(a, part, WITH_CONSTANT, a->line.at[a->line.last - a->line.first], 0, max);
         } else if (at >= begin && step_end <= end) {
             part.end = (ptrdiff_t)r.end <= end ? r.end : step_of((size_t)end);
-            plain_run(a, part, WITH_LINE, 0.0f, max);
+            plain_run(a, part, WITH_LINE, 0.0f, 0, max);
         } else {
             part.end = (size_t)step_end;
             any_run(a, part, 1, max);
         }
         j = part.end;
     }
+}
+
+/* A run with ALiBi: keys up to the query's own, and those behind it, so that distances are counted instead of made of integers
+ * one by one. In float32, while that is exact. */
+static void alibi_run(const row *a, run r, vf *max) {
+    const ptrdiff_t exact = 1 << 24, position = a->position, begin = (ptrdiff_t)r.begin, end = (ptrdiff_t)r.end;
+    if (position - begin >= exact || end - position >= exact) {
+        any_run(a, r, 1, max);
+        return;
+    }
+    run behind = r;
+    if (position >= begin) {
+        run before = r;
+        before.end = behind.begin = position + 1 < end ? (size_t)position + 1 : r.end;
+        plain_run(a, before, WITH_ALIBI, 0.0f, 1, max);
+    }
+    if (behind.begin < behind.end)
+        plain_run(a, behind, WITH_ALIBI, 0.0f, -1, max);
 }
 
 /* Stores the logits if asked to; the largest of them and the sink. */
@@ -82,8 +101,10 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, int stores) {
             any_run(a, r, stores, max);
         else if (kind == WITH_LINE)
             line_run(a, r, max);
+        else if (kind == WITH_ALIBI)
+            alibi_run(a, r, max);
         else
-            plain_run(a, r, kind, 0.0f, max);
+            plain_run(a, r, kind, 0.0f, 0, max);
     for (int k = 1; k < STEP; k++)
         max[0] = v_max(max[k], max[0]);
     return v_max_lanes(max[0]) + 0.0f; /* -0 becomes +0 */
