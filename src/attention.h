@@ -56,12 +56,9 @@ typedef struct posenc_attention_sums {
     size_t stride; /* in floats */
 } posenc_attention_sums;
 
-/* Keys j .. j + n - 1 of the unit's head, as panels of float32, rotated if the task says so; j is a multiple of a panel.
- * (attention_keys.c) */
-void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n);
-
-/* Asks the memory for keys or values j .. j + n - 1, so that they come while others are multiplied: 10 % of a decode over 16 MB. */
-void posenc_attention_prefetch(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n);
+/* Keys j .. j + n - 1 of the unit's head, as panels of float32, rotated if the task says so; j is a multiple of a panel. The next
+ * n_next keys are fetched meanwhile, and the values of these if the unit waits for them. (attention_keys.c) */
+void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next);
 
 /* Address of key or value j of the unit's head; *n rows at most are wanted, *n stand one stride apart from there on. */
 const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);

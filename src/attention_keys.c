@@ -64,45 +64,55 @@ static void stage(const posenc_attention_unit *u, const void *rows, int64_t j, i
     }
 }
 
-static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype type, int64_t stride, int64_t n,
-                 float *panels) {
-    posenc_pack_rows_args args = {
-        .rows = rows,
-        .rows_type = type,
-        .row_stride = (ptrdiff_t)stride,
-        .panels = panels,
-        .dim = (size_t)u->call->task->k.ne[0],
-        .n_rows = (size_t)n,
-    };
-    u->call->kernels->pack_rows(&args);
+/* Units of so few pairs wait for memory: their values are fetched while keys are packed. Values that the caches hold anyway would pay
+ * 4 % for it. */
+enum { FEW_PAIRS = 16 };
+
+/* Rows j .. j + n - 1 of x, or those of them that stand one stride apart. */
+static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n) {
+    if (n <= 0)
+        return (posenc_rows_ahead){.n = 0};
+    posenc_view storage = posenc_storage_of(x);
+    const void *rows = posenc_attention_rows(u, x, j, &n);
+    return (posenc_rows_ahead){rows, (ptrdiff_t)x->nb[1], (size_t)(storage.ne[0] * storage.nb[0]), (size_t)n};
 }
 
-void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n) {
+/* What will be needed after keys j .. j + n - 1: the n_next keys behind them, and their values. */
+static void look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next, posenc_rows_ahead ahead[2]) {
+    const posenc_attention_task *task = u->call->task;
+    int waits_for_values = u->n <= FEW_PAIRS && posenc_is_far(posenc_view_count(&task->v));
+    ahead[0] = rows_ahead(u, &task->k, j + n, n_next);
+    ahead[1] = rows_ahead(u, &task->v, j, waits_for_values ? n : 0);
+}
+
+void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next) {
     const posenc_attention_task *task = u->call->task;
     const posenc_view *k = &task->k;
     int64_t dim = k->ne[0], run;
     int is_staged = task->k_rope != NULL || (task->pages != NULL && k->ne[1] % POSENC_PANEL != 0);
+    posenc_pack_rows_args args = {.dim = (size_t)dim};
+    look_ahead(u, j, n, n_next, args.ahead);
     for (int64_t done = 0; done < n; done += run) {
         run = n - done;
         const void *rows = posenc_attention_rows(u, k, j + done, &run);
-        if (is_staged)
+        if (is_staged) {
             stage(u, rows, j + done, run, u->stage + done * dim);
-        else
-            pack(u, rows, k->dtype, k->nb[1], run, u->panels + done * dim); /* whole panels, but the last */
+            continue;
+        }
+        args.rows = rows;
+        args.rows_type = k->dtype;
+        args.row_stride = (ptrdiff_t)k->nb[1];
+        args.panels = u->panels + done * dim; /* whole panels, but the last */
+        args.n_rows = (size_t)run;
+        u->call->kernels->pack_rows(&args);
+        args.ahead[0].n = args.ahead[1].n = 0; /* pages: once is enough */
     }
-    if (is_staged)
-        pack(u, u->stage, POSENC_F32, dim * (int64_t)sizeof(float), n, u->panels);
-}
-
-void posenc_attention_prefetch(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n) {
-    enum { LINE = 64 };
-    posenc_view storage = posenc_storage_of(x);
-    int64_t run;
-    for (int64_t done = 0; done < n; done += run) {
-        run = n - done;
-        const char *rows = posenc_attention_rows(u, x, j + done, &run);
-        for (int64_t i = 0; i < run; i++)
-            for (int64_t at = 0; at < storage.ne[0] * storage.nb[0]; at += LINE)
-                __builtin_prefetch(rows + i * storage.nb[1] + at, 0, 2);
+    if (is_staged) {
+        args.rows = u->stage;
+        args.rows_type = POSENC_F32;
+        args.row_stride = (ptrdiff_t)(dim * (int64_t)sizeof(float));
+        args.panels = u->panels;
+        args.n_rows = (size_t)n;
+        u->call->kernels->pack_rows(&args);
     }
 }

@@ -140,15 +140,10 @@ static int find_bounds(block *b) {
 
 /* ---- Blocks of keys ---- */
 
-/* Units of so few pairs wait for memory: their values are fetched while keys are multiplied, 4 to 13 % of a decode over 16 MB and
- * more. Values that the caches hold anyway would pay 4 % for it. */
-enum { FEW_ROWS = 16 };
-
 /* q . k for the panels that hold keys in sight. */
 static void multiply(const block *b) {
     const posenc_attention_unit *u = b->unit;
     const posenc_view *q = &u->call->task->q;
-    int waits_for_values = u->n <= FEW_ROWS && posenc_is_far(posenc_view_count(&u->call->task->v));
     for (size_t j = b->seen.first / POSENC_PANEL * POSENC_PANEL; j < b->seen.last; j += POSENC_KEYS_PACKED) {
         size_t left = b->seen.last - j;
         posenc_dot_rows_args dot = {
@@ -162,10 +157,7 @@ static void multiply(const block *b) {
             .n_rows = left < POSENC_KEYS_PACKED ? left : POSENC_KEYS_PACKED,
         };
         int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows, next = (int64_t)left - n;
-        posenc_attention_pack(u, first, n);
-        posenc_attention_prefetch(u, &u->call->task->k, first + n, next < POSENC_KEYS_PACKED ? next : POSENC_KEYS_PACKED);
-        if (waits_for_values)
-            posenc_attention_prefetch(u, &u->call->task->v, first, n);
+        posenc_attention_pack(u, first, n, next < POSENC_KEYS_PACKED ? next : POSENC_KEYS_PACKED);
         u->call->kernels->dot_rows(&dot);
     }
 }

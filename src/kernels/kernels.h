@@ -256,13 +256,22 @@ typedef struct posenc_add_axes_args {
  * is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
 #define POSENC_PANEL 32
 
-/* Packs n_rows rows of dim channels into panels, widened to float32. Rows may be Q8_0. */
+/* n rows of some bytes that will be needed soon; n 0: none. */
+typedef struct posenc_rows_ahead {
+    const void *rows;
+    ptrdiff_t stride;
+    size_t bytes, n;
+} posenc_rows_ahead;
+
+/* Packs n_rows rows of dim channels into panels, widened to float32. Rows may be Q8_0. Those ahead, n_rows at most, are fetched into
+ * the second cache on the way. */
 typedef struct posenc_pack_rows_args {
     const void *rows;
     posenc_dtype rows_type;
     ptrdiff_t row_stride; /* in bytes */
     float *panels;
     size_t dim, n_rows;
+    posenc_rows_ahead ahead[2];
 } posenc_pack_rows_args;
 
 /* Products of every row of x with every row of a table: y[i][t] = sum of (x[i][c] + shift[c]) * table[t][c] over c < dim,

@@ -38,18 +38,42 @@ V_INLINE void pack_16(const posenc_pack_rows_args *a, const char *rows, size_t c
         v_store(to + k * POSENC_PANEL, load_typed(columns, k * VF, VF, type));
 }
 
+/* Rows ahead go with the channels, a few lines at a time: all at once they would wait for each other, and the packing for them:
+ * decodes over 16 MB and more took 1.2 to 1.4 times as long. */
+typedef struct fetching {
+    size_t row, due;
+} fetching;
+
+V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
+    const char *at = (const char *)ahead->rows + (ptrdiff_t)row * ahead->stride;
+    for (size_t i = 0; row < ahead->n && i < ahead->bytes; i += 64)
+        __builtin_prefetch(at + i, 0, 2);
+}
+
+/* After n more channels of VF rows. */
+V_INLINE void fetch_some(const posenc_pack_rows_args *a, size_t n, fetching *f) {
+    for (f->due += n * VF; f->due >= a->dim; f->due -= a->dim, f->row++) {
+        fetch_row(&a->ahead[0], f->row);
+        fetch_row(&a->ahead[1], f->row);
+    }
+}
+
 V_INLINE void pack_typed(const posenc_pack_rows_args *a, const posenc_dtype type) {
     size_t n_padded = (a->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
+    fetching f = {0, 0};
     for (size_t t = 0; t < n_padded; t += VF) {
         const char *rows = (const char *)a->rows + (ptrdiff_t)t * a->row_stride;
         float *to = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL;
         size_t n_rows = t >= a->n_rows ? 0 : a->n_rows - t < VF ? a->n_rows - t : VF, c = 0;
         const int is_16 = type == POSENC_F16 || type == POSENC_BF16;
-        for (; is_16 && n_rows == VF && c + PACK_16 <= a->dim; c += PACK_16)
+        for (; is_16 && n_rows == VF && c + PACK_16 <= a->dim; c += PACK_16) {
+            fetch_some(a, PACK_16, &f);
             pack_16(a, rows, c, to + c * POSENC_PANEL, type);
-        if (n_rows == VF)
-            for (; c + VF <= a->dim; c += VF)
-                pack_block(a, rows, VF, c, VF, to + c * POSENC_PANEL, type);
+        }
+        for (; n_rows == VF && c + VF <= a->dim; c += VF) {
+            fetch_some(a, VF, &f);
+            pack_block(a, rows, VF, c, VF, to + c * POSENC_PANEL, type);
+        }
         for (; c < a->dim; c += VF)
             pack_block(a, rows, n_rows, c, a->dim - c < VF ? a->dim - c : VF, to + c * POSENC_PANEL, type);
     }
