@@ -46,7 +46,7 @@ V_INLINE void apart_group(const posenc_rope_args *a, size_t i, const int vectors
     const char *x = typed_at(a->x, 2 * i, x_type);
     char *y = typed_out(a->y, 2 * i, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
-        if (a->y_ahead != 0)
+        if (RARELY(a->y_ahead != 0))
             fetch_typed(y + a->y_ahead, 0, 2 * vectors * VF, y_type, 1);
         for (int k = 0; k < vectors; k++) {
             size_t at = 2 * (size_t)k * VF;

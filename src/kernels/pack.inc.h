@@ -41,7 +41,7 @@ V_INLINE void pack_16(const posenc_pack_rows_args *a, const char *rows, size_t c
 /* Rows ahead go with the channels, a few lines at a time: all at once they would wait for each other, and the packing for them:
  * decodes over 16 MB and more took 1.2 to 1.4 times as long. */
 typedef struct fetching {
-    size_t row, due;
+    size_t row, end, due;
 } fetching;
 
 V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
@@ -52,7 +52,8 @@ V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
 
 /* After n more channels of VF rows. */
 V_INLINE void fetch_some(const posenc_pack_rows_args *a, size_t n, fetching *f) {
-    for (f->due += n * VF; f->due >= a->dim; f->due -= a->dim, f->row++) {
+    f->due += n * VF;
+    for (; RARELY(f->due >= a->dim && f->row < f->end); f->due -= a->dim, f->row++) {
         fetch_row(&a->ahead[0], f->row);
         fetch_row(&a->ahead[1], f->row);
     }
@@ -60,7 +61,7 @@ V_INLINE void fetch_some(const posenc_pack_rows_args *a, size_t n, fetching *f) 
 
 V_INLINE void pack_typed(const posenc_pack_rows_args *a, const posenc_dtype type) {
     size_t n_padded = (a->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
-    fetching f = {0, 0};
+    fetching f = {0, a->ahead[0].n > a->ahead[1].n ? a->ahead[0].n : a->ahead[1].n, 0};
     for (size_t t = 0; t < n_padded; t += VF) {
         const char *rows = (const char *)a->rows + (ptrdiff_t)t * a->row_stride;
         float *to = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL;

@@ -94,7 +94,7 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
     char *y_second = typed_out(a->y, i + a->half, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
         vf head_factor = v_set1(is_normed ? a->head_factors[h] : 1.0f);
-        if (a->y_ahead != 0) {
+        if (RARELY(a->y_ahead != 0)) {
             fetch_typed(y_first + a->y_ahead, 0, (writes_interleaved ? 2 : 1) * vectors * VF, y_type, 1);
             if (!writes_interleaved)
                 fetch_typed(y_second + a->y_ahead, 0, vectors * VF, y_type, 1);
@@ -160,7 +160,7 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
     const char *x = typed_at(a->x, i, x_type);
     char *y = typed_out(a->y, i, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
-        if (a->y_ahead != 0)
+        if (RARELY(a->y_ahead != 0))
             fetch_typed(y + a->y_ahead, 0, vectors * VF, y_type, 1);
         for (int k = 0; k < vectors; k++) {
             vf pairs = v_keep(load_typed(x, k * VF, n, x_type));
