@@ -45,8 +45,10 @@ typedef struct fetching {
 } fetching;
 
 V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
+    if (row >= ahead->n)
+        return;
     const char *at = (const char *)ahead->rows + (ptrdiff_t)row * ahead->stride;
-    for (size_t i = 0; row < ahead->n && i < ahead->bytes; i += 64)
+    for (size_t i = 0; i < ahead->bytes; i += 64)
         __builtin_prefetch(at + i, 0, 2);
 }
 
