@@ -64,8 +64,8 @@ static void stage(const posenc_attention_unit *u, const void *rows, int64_t j, i
     }
 }
 
-/* Units of so few pairs wait for memory: their values are fetched while keys are packed. Values that the caches hold anyway would pay
- * 4 % for it. */
+/* Units of so few pairs wait for memory: their values are fetched while keys are packed. Values that the caches hold
+ * anyway would pay 4 % for it. */
 enum { FEW_PAIRS = 16 };
 
 /* Rows j .. j + n - 1 of x, or those of them that stand one stride apart. */

@@ -34,7 +34,8 @@ static span view_span(const posenc_view *view) {
     return s;
 }
 
-/* 1 if |a * b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger looks smaller. */
+/* 1 if |a * b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger looks
+ * smaller. */
 static int leaves_limit(double a, double b) {
     return !(fabs(a * b) <= (double)POSENC_LIMIT);
 }

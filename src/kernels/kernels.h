@@ -263,8 +263,8 @@ typedef struct posenc_rows_ahead {
     size_t bytes, n;
 } posenc_rows_ahead;
 
-/* Packs n_rows rows of dim channels into panels, widened to float32. Rows may be Q8_0. Those ahead, n_rows at most, are fetched into
- * the second cache on the way. */
+/* Packs n_rows rows of dim channels into panels, widened to float32. Rows may be Q8_0. Those ahead, n_rows at most, are
+ * fetched into the second cache on the way. */
 typedef struct posenc_pack_rows_args {
     const void *rows;
     posenc_dtype rows_type;

@@ -1,0 +1,113 @@
+/* Calls on more than the caches hold, which fetch ahead what they will need, against the same work in pieces, which do not: the
+ * same bits, and under the sanitizers no address of anything that is not there. */
+#include "truth.h"
+
+#include <stdlib.h>
+
+#include <posenc/posenc.h>
+
+static float *numbers(int64_t n) {
+    float *x = malloc((size_t)n * sizeof *x);
+    assert_non_null(x);
+    truth_fill(x, (size_t)n);
+    return x;
+}
+
+/* The query or token i of a view alone. */
+static posenc_view slice(const posenc_view *x, int dim, int64_t i) {
+    posenc_view one = *x;
+    one.data = (char *)x->data + i * x->nb[dim];
+    one.ne[dim] = 1;
+    return one;
+}
+
+static void test_rotations(void **state) {
+    (void)state;
+    enum { DIM = 96, HEADS = 24, TOKENS = 130, ALL = DIM * HEADS * TOKENS };
+    static int32_t positions[TOKENS];
+    static int64_t rows[TOKENS];
+    float *x = numbers(ALL), *whole = numbers(ALL), *pieces = numbers(ALL);
+    for (int64_t t = 0; t < TOKENS; t++) {
+        positions[t] = (int32_t)(3 * t);
+        rows[t] = (t * 37 + 5) % TOKENS;
+    }
+    for (int layout = POSENC_ROPE_HALF; layout <= POSENC_ROPE_DEINTERLEAVE; layout++) {
+        posenc_rope_params params = POSENC_ROPE_DEFAULTS;
+        params.layout = (posenc_rope_layout)layout;
+        params.head_dim = DIM;
+        params.n_rot = 64;
+        posenc_rope *rope;
+        truth_ok(posenc_rope_create(&params, &rope));
+        posenc_view in = posenc_view_dense(x, POSENC_F32, DIM, HEADS, TOKENS, 1), out = in, piece = in;
+        out.data = whole;
+        piece.data = pieces;
+        posenc_rope_task task = {.x = in, .y = out, .rotates = 1, .rows64 = rows, .scale = 0.5f};
+        truth_ok(posenc_rope_apply_tasks(rope, &task, 1, positions, NULL, POSENC_FORWARD, posenc_all_rows()));
+        for (int64_t t = 0; t < TOKENS; t++) {
+            posenc_rope_task one = {.x = slice(&in, 2, t), .y = slice(&piece, 2, rows[t]), .rotates = 1, .scale = 0.5f};
+            truth_ok(posenc_rope_apply_tasks(rope, &one, 1, &positions[t], NULL, POSENC_FORWARD, posenc_all_rows()));
+        }
+        truth_same_bits(whole, pieces, ALL, "layout %d", layout);
+        posenc_rope_free(rope);
+    }
+    free(x);
+    free(whole);
+    free(pieces);
+}
+
+static void test_softmax(void **state) {
+    (void)state;
+    enum { KEYS = 700, QUERIES = 400, ALL = KEYS * QUERIES };
+    float *x = numbers(ALL), *bias = numbers(ALL), *whole = numbers(ALL), *pieces = numbers(ALL);
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_view in = posenc_view_dense(x, POSENC_F32, KEYS, QUERIES, 1, 1), out = in, piece = in, mask = in;
+    out.data = whole;
+    piece.data = pieces;
+    mask.data = bias;
+    params.bias = &mask;
+    truth_ok(posenc_softmax(&params, &in, &out, posenc_all_rows()));
+    for (int64_t q = 0; q < QUERIES; q++) {
+        posenc_view one_in = slice(&in, 1, q), one_out = slice(&piece, 1, q), one_mask = slice(&mask, 1, q);
+        params.bias = &one_mask;
+        truth_ok(posenc_softmax(&params, &one_in, &one_out, posenc_all_rows()));
+    }
+    truth_same_bits(whole, pieces, ALL, "softmax with a mask");
+    free(x);
+    free(bias);
+    free(whole);
+    free(pieces);
+}
+
+static void test_attention(void **state) {
+    (void)state;
+    enum { DIM = 72, KEYS = 1900, HEADS = 2, ALL = DIM * KEYS * HEADS };
+    float *q = numbers(DIM * HEADS), *k = numbers(ALL), *v = numbers(ALL), whole[DIM * HEADS], pieces[DIM * HEADS];
+    float *scratch = malloc((size_t)posenc_attention_scratch(DIM, DIM));
+    assert_non_null(scratch);
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.scale = 0.1f;
+    posenc_view queries = posenc_view_dense(q, POSENC_F32, DIM, 1, HEADS, 1), keys = posenc_view_dense(k, POSENC_F32, DIM, KEYS, HEADS, 1);
+    posenc_view values = keys, out = queries, piece = queries;
+    values.data = v;
+    out.data = whole;
+    piece.data = pieces;
+    truth_ok(posenc_attention(&params, &queries, &keys, &values, &out, scratch, posenc_all_rows()));
+    for (int64_t h = 0; h < HEADS; h++) {
+        posenc_view one_q = slice(&queries, 2, h), one_k = slice(&keys, 2, h), one_v = slice(&values, 2, h), one = slice(&piece, 2, h);
+        truth_ok(posenc_attention(&params, &one_q, &one_k, &one_v, &one, scratch, posenc_all_rows()));
+    }
+    truth_same_bits(whole, pieces, DIM * HEADS, "attention of a lone query");
+    free(q);
+    free(k);
+    free(v);
+    free(scratch);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        truth_test(test_rotations),
+        truth_test(test_softmax),
+        truth_test(test_attention),
+    };
+    return truth_run(tests);
+}
