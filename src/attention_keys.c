@@ -85,34 +85,37 @@ static void look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int
     ahead[1] = rows_ahead(u, &task->v, j, waits_for_values ? n : 0);
 }
 
+static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype type, int64_t stride, int64_t n,
+                 float *panels, const posenc_rows_ahead ahead[2]) {
+    posenc_pack_rows_args args = {
+        .rows = rows,
+        .rows_type = type,
+        .row_stride = (ptrdiff_t)stride,
+        .panels = panels,
+        .dim = (size_t)u->call->task->k.ne[0],
+        .n_rows = (size_t)n,
+        .ahead = {ahead[0], ahead[1]},
+    };
+    u->call->kernels->pack_rows(&args);
+}
+
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next) {
     const posenc_attention_task *task = u->call->task;
     const posenc_view *k = &task->k;
     int64_t dim = k->ne[0], run;
     int is_staged = task->k_rope != NULL || (task->pages != NULL && k->ne[1] % POSENC_PANEL != 0);
-    posenc_pack_rows_args args = {.dim = (size_t)dim};
-    look_ahead(u, j, n, n_next, args.ahead);
+    posenc_rows_ahead ahead[2];
+    look_ahead(u, j, n, n_next, ahead);
     for (int64_t done = 0; done < n; done += run) {
         run = n - done;
         const void *rows = posenc_attention_rows(u, k, j + done, &run);
         if (is_staged) {
             stage(u, rows, j + done, run, u->stage + done * dim);
-            continue;
+        } else {
+            pack(u, rows, k->dtype, k->nb[1], run, u->panels + done * dim, ahead); /* whole panels, but the last */
+            ahead[0].n = ahead[1].n = 0; /* of several pages the first fetches */
         }
-        args.rows = rows;
-        args.rows_type = k->dtype;
-        args.row_stride = (ptrdiff_t)k->nb[1];
-        args.panels = u->panels + done * dim; /* whole panels, but the last */
-        args.n_rows = (size_t)run;
-        u->call->kernels->pack_rows(&args);
-        args.ahead[0].n = args.ahead[1].n = 0; /* pages: once is enough */
     }
-    if (is_staged) {
-        args.rows = u->stage;
-        args.rows_type = POSENC_F32;
-        args.row_stride = (ptrdiff_t)(dim * (int64_t)sizeof(float));
-        args.panels = u->panels;
-        args.n_rows = (size_t)n;
-        u->call->kernels->pack_rows(&args);
-    }
+    if (is_staged)
+        pack(u, u->stage, POSENC_F32, dim * (int64_t)sizeof(float), n, u->panels, ahead);
 }

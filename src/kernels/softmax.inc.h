@@ -129,8 +129,7 @@ V_INLINE vf exponentials(const row *a, const float *y, size_t j, size_t n, int i
 }
 
 /* What the next row needs of keys j .. j + LANES - 1, while the exponentials of this one keep the units busy; not into the
- * first cache, which holds this row. 4 million
- * scores with a mask took 1.4 times as long without. */
+ * first cache, which holds this row. 4 million scores with a mask took 1.4 times as long without. */
 V_INLINE void fetch_next(const row *next, size_t j) {
     fetch_typed(next->x, j, LANES, POSENC_F32, 0);
     fetch_typed(next->y, j, LANES, POSENC_F32, 0);

@@ -1,5 +1,5 @@
 """Hostile numbers against ordinary ones: how much longer a kernel takes, and how much where the host has denormals flushed. CPUs that take
-a detour for denormal numbers do so for whoever computes with them: there the bound is promised with flushing (docs/numerics.md). Only the
+a detour for denormal numbers do so for whoever computes with them: there the bound is promised with flushing (docs/reliability.md). Only the
 long form judges: other work on the machine disturbs it."""
 from proof import Part, Stop, plain_build, run
 
