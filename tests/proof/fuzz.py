@@ -2,32 +2,43 @@
 --seconds: how long each target runs. --keep: the smallest inputs that together reach most go into tests/fuzz/corpus."""
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 from proof import ROOT, SCRATCH, Part, Stop, build, run
 
-TARGETS = {'setup': 'constructors of all set-up objects and lines, and a first use',
-           'model': 'the command\'s readers of config.json and GGUF',
-           'kernels': 'every kernel of every tier against scalar'}
+PROGRAMS = {'setup': 'constructors of all set-up objects and lines, and a first use',
+            'model': 'the command\'s readers of config.json and GGUF'}
+# Kernels by family, each on every tier against scalar.
+FAMILIES = {'angles': ['angle_anchors', 'angle_rows'],
+            'rope': ['rope_half', 'rope_interleaved', 'rope_deinterleave', 'rms_factors', 'convert_rows'],
+            'rows': ['place_rows', 'mix_row', 'bit_rows', 'rbf_rows', 'add_axes'],
+            'softmax': ['softmax_row', 'affine_row', 'cope_row', 'softmax_backward'],
+            'attention': ['pack_rows', 'dot_rows', 'attend_rows', 'weighted_rows']}
 KEPT_FILES, KEPT_BYTES = 60, 8192
 
 
 def fuzz(part, directory, target, seconds):
     """A row of the table."""
+    family = FAMILIES.get(target)
+    name = 'kernels' if family else target
     found, artifacts = SCRATCH / 'corpus' / target, SCRATCH / 'findings'
     found.mkdir(parents=True, exist_ok=True)
     artifacts.mkdir(exist_ok=True)
-    seeds = [ROOT / 'tests/fuzz/corpus' / target] + ([ROOT / 'models'] if target == 'model' else [])
-    program = directory / 'tests/fuzz' / f'fuzz_{target}'
-    status, text = run([program, f'-max_total_time={seconds}', '-timeout=120', '-rss_limit_mb=2500', '-print_final_stats=1',
+    seeds = [ROOT / 'tests/fuzz/corpus' / name] + ([ROOT / 'models'] if target == 'model' else [])
+    program = directory / 'tests/fuzz' / f'fuzz_{name}'
+    chosen = {'POSENC_FUZZ_KERNELS': ','.join(family) + ','} if family else {}
+    status, text = run([program, f'-max_total_time={seconds}', '-timeout=600', '-rss_limit_mb=2500', '-print_final_stats=1',
                         '-verbosity=1', f'-artifact_prefix={artifacts}/{target}-', found, *seeds],
-                       {'ASAN_OPTIONS': 'allocator_may_return_null=1'}, SCRATCH / f'fuzz-{target}.log')
+                       {'ASAN_OPTIONS': 'allocator_may_return_null=1', **chosen}, SCRATCH / f'fuzz-{target}.log')
+    print(f'{target}: exit status {status}', flush=True)
     runs = re.search(r'number_of_executed_units: (\d+)', text)
     covered = re.findall(r'cov: (\d+)', text)
     if status != 0:
-        part.fail(f'fuzz_{target}: {text[-1500:]}')
+        part.fail(f'fuzz_{name}, {target}: {text[-1500:]}')
     if part.options.keep:
-        keep(program, target, found, seeds)
-    return [target, TARGETS[target], f'{seconds} s', f'{int(runs[1]):,}' if runs else '?', covered[-1] if covered else '?',
+        keep(program, name, found, seeds)
+    what = ', '.join(f'`{kernel}`' for kernel in family) if family else PROGRAMS[target]
+    return [target, what, f'{seconds} s', f'{int(runs[1]):,}' if runs else '?', covered[-1] if covered else '?',
             'none' if status == 0 else 'SEE BELOW']
 
 
@@ -47,15 +58,25 @@ def keep(program, target, found, seeds):
         shutil.copy(file, kept / file.name[:12])
 
 
+def check_families():
+    """Every kernel has a family."""
+    listed = re.findall(r'^KERNEL\((\w+),', (ROOT / 'src/kernels/kernels.def').read_text(encoding='utf-8'), re.MULTILINE)
+    if sorted(listed) != sorted(sum(FAMILIES.values(), [])):
+        raise Stop('FAMILIES in tests/proof/fuzz.py and src/kernels/kernels.def differ')
+
+
 def main():
     with Part('fuzz', seconds=0, keep=0) as part:
-        directory = build('fuzz', [f'tests/fuzz/fuzz_{target}' for target in TARGETS],
+        check_families()
+        directory = build('fuzz', [f'tests/fuzz/fuzz_{name}' for name in [*PROGRAMS, 'kernels']],
                           ['-Dfuzz=enabled', '-Dtools=disabled', '-Ddefault_library=static', '-Db_lundef=false',
                            '--buildtype=debugoptimized', '-Db_sanitize=address,undefined'], 'clang')
         seconds = part.options.seconds or (1200 if part.is_long else 30)
-        part.table('libFuzzer, with address and undefined-behaviour sanitizers (the SIMD tiers between guard pages instead):',
-                   ['target', 'what is fed', 'time', 'runs', 'edges reached', 'findings'],
-                   [fuzz(part, directory, target, seconds) for target in TARGETS])
+        with ThreadPoolExecutor(2) as pool:
+            rows = list(pool.map(lambda target: fuzz(part, directory, target, seconds), [*PROGRAMS, *FAMILIES]))
+        part.table('libFuzzer, with address and undefined-behaviour sanitizers (the SIMD tiers between guard pages instead), two at '
+                   'a time; kernels by family, each on every tier against scalar:',
+                   ['target', 'what is fed', 'time', 'runs', 'edges reached', 'findings'], rows)
 
 
 main()
