@@ -101,7 +101,8 @@ static int64_t row_of(const posenc_rope_task *task, int64_t token) {
 static int64_t bytes_ahead(const posenc_rope_task *task, int64_t token, int64_t n_tokens) {
     if (n_tokens < 2 || task->x.data == task->y.data || !posenc_is_far(posenc_view_count(&task->y)))
         return 0;
-    int64_t tokens = 1 + FETCHED_BYTES / (task->y.ne[0] * task->y.ne[1] * posenc_dtype_size(task->y.dtype));
+    int64_t size = task->y.ne[0] * task->y.ne[1] * posenc_dtype_size(task->y.dtype);
+    int64_t tokens = (FETCHED_BYTES + size - 1) / size;
     return tokens < n_tokens ? (row_of(task, token + tokens) - row_of(task, token)) * task->y.nb[2] : 0;
 }
 

@@ -11,6 +11,18 @@
 #define MAX_ROPES 16
 #define MAX_ROPE_PAIRS 512
 
+/* Cosines and sines of the last positions: Q and K of all layers of a graph have the same. */
+typedef struct kept_rows {
+    int32_t *positions; /* [n_tokens * axes] */
+    float *memory;      /* of the table */
+    int64_t n_tokens;   /* 0: none */
+    posenc_direction direction;
+    posenc_rope_table table;
+} kept_rows;
+
+/* Tables beyond this are not kept: rows are made as the heads go by. */
+#define MAX_TABLE_BYTES (INT64_C(1) << 20)
+
 /* A rope and what it was made from. */
 typedef struct kept_rope {
     posenc_rope *rope;
@@ -18,6 +30,7 @@ typedef struct kept_rope {
     int64_t head_dim;
     bool has_factors;
     float factors[MAX_ROPE_PAIRS];
+    kept_rows rows;
 } kept_rope;
 
 /* One backend, which one thread at a time computes with. */

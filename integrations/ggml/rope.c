@@ -1,5 +1,6 @@
 /* ROPE and ROPE_BACK: ggml's parameters as a posenc_rope, kept from call to call. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops.h"
@@ -162,22 +163,37 @@ static bool is_made_from(const kept_rope *kept, const struct ggml_tensor *node, 
            (factors == NULL || memcmp(kept->factors, factors, (size_t)n_pairs * sizeof *factors) == 0);
 }
 
+static void forget_rows(kept_rows *rows) {
+    free(rows->positions);
+    free(rows->memory);
+    *rows = (kept_rows){0};
+}
+
+static void forget_rope(kept_rope *kept) {
+    forget_rows(&kept->rows);
+    posenc_rope_free(kept->rope);
+    kept->rope = NULL;
+}
+
+void free_ropes(backend_state *state) {
+    for (int i = 0; i < MAX_ROPES; i++)
+        forget_rope(&state->ropes[i]);
+}
+
 /* The rope of a node: one that is kept, or a new one in place of the oldest. */
-static posenc_status rope_of_node(backend_state *state, const struct ggml_tensor *node, const posenc_rope **rope) {
+static posenc_status rope_of_node(backend_state *state, const struct ggml_tensor *node, kept_rope **rope) {
     const float *factors = node->src[2] != NULL ? node->src[2]->data : NULL;
     rope_node n = read_node(node);
     int64_t n_pairs = n_pairs_of(&n);
     for (int i = 0; i < MAX_ROPES; i++) {
-        *rope = state->ropes[i].rope;
-        if (is_made_from(&state->ropes[i], node, factors, n_pairs))
+        *rope = &state->ropes[i];
+        if (is_made_from(*rope, node, factors, n_pairs))
             return POSENC_OK;
     }
-    kept_rope *kept = &state->ropes[state->oldest_rope];
+    kept_rope *kept = *rope = &state->ropes[state->oldest_rope];
     state->oldest_rope = (state->oldest_rope + 1) % MAX_ROPES;
-    posenc_rope_free(kept->rope);
-    kept->rope = NULL;
+    forget_rope(kept);
     posenc_status status = make_rope(node, factors, &kept->rope);
-    *rope = kept->rope;
     if (status != POSENC_OK)
         return status;
     memcpy(kept->op_params, node->op_params, sizeof kept->op_params);
@@ -188,15 +204,38 @@ static posenc_status rope_of_node(backend_state *state, const struct ggml_tensor
     return POSENC_OK;
 }
 
-void free_ropes(backend_state *state) {
-    for (int i = 0; i < MAX_ROPES; i++)
-        posenc_rope_free(state->ropes[i].rope);
+/* Rows for these positions, kept or made; without memory for them, or if they are too many, there are none. */
+static posenc_status keep_rows(kept_rope *kept, const struct ggml_tensor *positions, int64_t n_tokens,
+                               posenc_direction direction) {
+    kept_rows *rows = &kept->rows;
+    size_t size = ggml_nbytes(positions);
+    if (rows->n_tokens == n_tokens && rows->direction == direction &&
+        memcmp(rows->positions, positions->data, size) == 0)
+        return POSENC_OK;
+    int64_t bytes = posenc_rope_table_bytes(kept->rope, n_tokens);
+    if (bytes == 0 || bytes > MAX_TABLE_BYTES || rows->n_tokens != n_tokens)
+        forget_rows(rows);
+    if (bytes == 0 || bytes > MAX_TABLE_BYTES)
+        return POSENC_OK;
+    if (rows->n_tokens == 0) {
+        rows->positions = malloc(size);
+        rows->memory = malloc((size_t)bytes);
+        rows->table = posenc_rope_table_dense(kept->rope, rows->memory);
+    }
+    if (rows->positions == NULL || rows->memory == NULL) {
+        forget_rows(rows);
+        return POSENC_OK;
+    }
+    memcpy(rows->positions, positions->data, size);
+    rows->n_tokens = n_tokens;
+    rows->direction = direction;
+    return posenc_rope_fill_table(kept->rope, rows->positions, n_tokens, direction, &rows->table);
 }
 
 /* ---- Compute ---- */
 
 typedef struct rope_job {
-    const posenc_rope *rope;
+    const kept_rope *kept;
     const int32_t *positions;
     posenc_view x, y;
     posenc_direction direction;
@@ -204,14 +243,22 @@ typedef struct rope_job {
 
 static posenc_status rope_part(const void *node, int ith, int nth) {
     const rope_job *job = node;
+    const kept_rope *kept = job->kept;
     posenc_rows rows = part_of_rows(job->x.ne[1] * job->x.ne[2] * job->x.ne[3], ith, nth);
-    return posenc_rope_apply(job->rope, &job->x, job->positions, &job->y, job->direction, rows);
+    if (kept->rows.n_tokens > 0)
+        return posenc_rope_apply_table(kept->rope, &job->x, &kept->rows.table, &job->y, job->direction, rows);
+    return posenc_rope_apply(kept->rope, &job->x, job->positions, &job->y, job->direction, rows);
 }
 
 static posenc_status rotate(backend_state *state, struct ggml_tensor *node, posenc_direction direction) {
-    rope_job job = {NULL, node->src[1]->data, view_of(node->src[0]), view_of(node), direction};
-    posenc_status status = rope_of_node(state, node, &job.rope);
-    return status == POSENC_OK ? run_parts(state, rope_part, &job, ggml_nelements(node)) : status;
+    kept_rope *kept;
+    posenc_status status = rope_of_node(state, node, &kept);
+    if (status == POSENC_OK)
+        status = keep_rows(kept, node->src[1], node->ne[2], direction);
+    if (status != POSENC_OK)
+        return status;
+    rope_job job = {kept, node->src[1]->data, view_of(node->src[0]), view_of(node), direction};
+    return run_parts(state, rope_part, &job, ggml_nelements(node));
 }
 
 posenc_status compute_rope(backend_state *state, struct ggml_tensor *node) {
