@@ -14,10 +14,11 @@ typedef struct flash_job {
     posenc_score_params params;
     posenc_view q, k, v, out, mask; /* whole tensors, in posenc's order of extents; mask.data NULL: none */
     int64_t n_heads, n_kv_heads;    /* of a call: what shares a head of the mask, if there is more than one */
-    int64_t n_units;                /* of a call */
-    int64_t *next;                  /* the first unit that nobody has taken */
-    char *scratch;
-    size_t scratch_size; /* a thread's */
+    bool by_parts;                  /* units are cut into segments of keys */
+    int64_t n_items;                /* units or parts of a call */
+    int64_t *next;                  /* the first item that nobody has taken */
+    char *scratch, *parts;
+    size_t scratch_size, parts_size; /* a thread's, a call's */
 } flash_job;
 
 /* ---- Which nodes ---- */
@@ -48,31 +49,62 @@ int64_t work_of_flash_attn(const struct ggml_tensor *node) {
 
 /* ---- One call: a batch, and heads first_head .. first_head + n_heads - 1 ---- */
 
+static int64_t n_calls(const flash_job *job) {
+    return job->q.ne[3] * (job->q.ne[2] / job->n_heads);
+}
+
+/* What a task points to. */
+typedef struct call_room {
+    posenc_score_params params;
+    posenc_view mask;
+} call_room;
+
 /* ggml repeats heads and batches of a mask in turns. */
-static posenc_status attend(const flash_job *job, int64_t number, posenc_rows units, void *scratch) {
+static posenc_attention_task task_of(const flash_job *job, int64_t number, call_room *room) {
     int64_t calls_per_batch = job->q.ne[2] / job->n_heads, batch = number / calls_per_batch;
     int64_t head = number % calls_per_batch * job->n_heads, kv_head = head / (job->q.ne[2] / job->k.ne[2]);
-    posenc_view q = block_of(&job->q, head, batch, job->n_heads, 1);
-    posenc_view k = block_of(&job->k, kv_head, batch, job->n_kv_heads, 1);
-    posenc_view v = block_of(&job->v, kv_head, batch, job->n_kv_heads, 1);
-    posenc_view out = block_of(&job->out, head, batch, job->n_heads, 1);
-    posenc_score_params params = job->params;
-    posenc_view mask;
+    room->params = job->params;
     if (job->mask.data != NULL) {
         int64_t n_heads = job->mask.ne[2];
-        mask = block_of(&job->mask, head % n_heads, batch % job->mask.ne[3], n_heads == 1 ? 1 : job->n_heads, 1);
-        params.bias = &mask;
+        room->mask = block_of(&job->mask, head % n_heads, batch % job->mask.ne[3], n_heads == 1 ? 1 : job->n_heads, 1);
+        room->params.bias = &room->mask;
     }
-    params.bias_slopes = params.bias_slopes != NULL ? params.bias_slopes + head : NULL;
-    params.sinks = params.sinks != NULL ? params.sinks + head : NULL;
-    return posenc_attention(&params, &q, &k, &v, &out, scratch, units);
+    if (room->params.bias_slopes != NULL)
+        room->params.bias_slopes += head;
+    if (room->params.sinks != NULL)
+        room->params.sinks += head;
+    return (posenc_attention_task){
+        .params = &room->params,
+        .q = block_of(&job->q, head, batch, job->n_heads, 1),
+        .k = block_of(&job->k, kv_head, batch, job->n_kv_heads, 1),
+        .v = block_of(&job->v, kv_head, batch, job->n_kv_heads, 1),
+        .out = block_of(&job->out, head, batch, job->n_heads, 1),
+    };
+}
+
+static posenc_status attend(const flash_job *job, int64_t number, posenc_rows items, void *scratch) {
+    call_room room;
+    posenc_attention_task task = task_of(job, number, &room);
+    return job->by_parts
+               ? posenc_attention_run_parts(&task, scratch, job->parts + (size_t)number * job->parts_size, items)
+               : posenc_attention_run(&task, scratch, items);
+}
+
+static posenc_status join(const flash_job *job) {
+    posenc_status status = POSENC_OK;
+    for (int64_t number = 0; number < n_calls(job) && status == POSENC_OK; number++) {
+        call_room room;
+        posenc_attention_task task = task_of(job, number, &room);
+        status = posenc_attention_join_parts(&task, job->parts + (size_t)number * job->parts_size, posenc_all_rows());
+    }
+    return status;
 }
 
 /* ---- All of them ---- */
 
 static posenc_status flash_part(const void *node, int ith, int nth) {
     const flash_job *job = node;
-    int64_t n_calls = job->q.ne[3] * (job->q.ne[2] / job->n_heads), n_all = n_calls * job->n_units;
+    int64_t n_all = n_calls(job) * job->n_items;
     int64_t portion = nth == 1 ? n_all : n_all / (PORTIONS * nth) + 1;
     for (;;) {
         int64_t begin;
@@ -85,10 +117,10 @@ static posenc_status flash_part(const void *node, int ith, int nth) {
         if (begin >= end)
             return POSENC_OK;
         while (begin < end) {
-            int64_t number = begin / job->n_units, first = number * job->n_units;
-            int64_t stop = end < first + job->n_units ? end : first + job->n_units;
-            posenc_rows units = {begin - first, stop - first};
-            posenc_status status = attend(job, number, units, job->scratch + (size_t)ith * job->scratch_size);
+            int64_t number = begin / job->n_items, first = number * job->n_items;
+            int64_t stop = end < first + job->n_items ? end : first + job->n_items;
+            posenc_rows items = {begin - first, stop - first};
+            posenc_status status = attend(job, number, items, job->scratch + (size_t)ith * job->scratch_size);
             if (status != POSENC_OK)
                 return status;
             begin = stop;
@@ -97,16 +129,24 @@ static posenc_status flash_part(const void *node, int ith, int nth) {
 }
 
 /* Calls take all heads, unless the mask has several. Then they take one of its rounds if that is a whole number of groups, or
- * single heads. */
-static void choose_calls(flash_job *job) {
+ * single heads. Units that are too few for all threads are cut into parts. */
+static void choose_calls(flash_job *job, int n_threads) {
     int64_t group = job->q.ne[2] / job->k.ne[2], round = job->mask.data != NULL ? job->mask.ne[2] : 1;
     if (round == 1)
         job->n_heads = job->q.ne[2];
     else
         job->n_heads = round % group == 0 ? round : 1;
     job->n_kv_heads = job->n_heads == 1 ? 1 : job->n_heads / group;
-    posenc_view q = block_of(&job->q, 0, 0, job->n_heads, 1), k = block_of(&job->k, 0, 0, job->n_kv_heads, 1);
-    job->n_units = posenc_attention_units(&q, &k);
+    call_room room;
+    posenc_attention_task task = task_of(job, 0, &room);
+    int64_t n_units = posenc_attention_units(&task.q, &task.k), n_parts = posenc_attention_n_parts(&task);
+    job->by_parts = n_calls(job) * n_units < n_threads && n_parts > n_units;
+    job->n_items = job->by_parts ? n_parts : n_units;
+    job->parts_size = job->by_parts ? posenc_attention_parts_bytes(&task) : 0;
+}
+
+static size_t whole_lines(size_t bytes) {
+    return (bytes + 63) / 64 * 64;
 }
 
 static void swap_heads_and_rows(posenc_view *view) {
@@ -117,9 +157,8 @@ static void swap_heads_and_rows(posenc_view *view) {
     view->nb[2] = nb;
 }
 
-/* Scratch for all threads, kept from node to node. */
-static char *scratch_of(backend_state *state, size_t size) {
-    size_t needed = size * (size_t)state->n_threads;
+/* Scratch, kept from node to node. */
+static char *scratch_of(backend_state *state, size_t needed) {
     if (needed > state->scratch_size) {
         free(state->scratch);
         state->scratch = aligned_alloc(64, needed);
@@ -151,10 +190,13 @@ posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node)
         if (status != POSENC_OK)
             return status;
     }
-    choose_calls(&job);
-    job.scratch_size = (posenc_attention_scratch(job.q.ne[0], job.v.ne[0]) + 63) / 64 * 64;
-    job.scratch = scratch_of(state, job.scratch_size);
+    choose_calls(&job, state->n_threads);
+    job.scratch_size = whole_lines(posenc_attention_scratch(job.q.ne[0], job.v.ne[0]));
+    size_t of_threads = job.scratch_size * (size_t)state->n_threads;
+    job.scratch = scratch_of(state, of_threads + whole_lines(job.parts_size * (size_t)n_calls(&job)));
     if (job.scratch == NULL)
         return POSENC_ERR_MEMORY;
-    return run_parts(state, flash_part, &job, work_of_flash_attn(node));
+    job.parts = job.scratch + of_threads;
+    posenc_status status = run_parts(state, flash_part, &job, work_of_flash_attn(node));
+    return status == POSENC_OK && job.by_parts ? join(&job) : status;
 }

@@ -151,6 +151,7 @@ static const attention attentions[] = {
     {"attention decode 8:1, 4096", 128, 128, 32, 4, 1, 4096, 0},
     {"attention decode 8:1, 16384", 128, 128, 32, 4, 1, 16384, 0},
     {"attention decode MLA, 4096", 576, 512, 16, 1, 1, 4096, 0},
+    {"attention decode MLA, 16384", 576, 512, 16, 1, 1, 16384, 0},
 };
 
 int main(int argc, char **argv) {
