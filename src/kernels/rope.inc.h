@@ -178,8 +178,9 @@ typedef void group_body(const posenc_rope_args *a, size_t i, const int vectors, 
 
 /* Walks `lanes` lanes in groups. Vectors, types and whether there is a norm are constants in every call, so that they
  * become registers and instructions. A head is walked at once where that can be: over 38 MB, walking 48 pairs as 2 vectors
- * and then 1 took 1.4 times as long as all 3. But groups are code: heads that change their type, or are normed, have
- * fewer kinds of them; with a norm, a group of 4 has as many factors as others of 8. */
+ * and then 1 took 1.4 times as long as all 3. A partial vector is a walk of its own, though: beside whole ones, in cache,
+ * its loads wait for what was just stored next to them (docs/performance.md, cliffs). And groups are code: heads that
+ * change their type, or are normed, have fewer kinds of them; with a norm, a group of 4 has as many factors as others of 8. */
 V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, const posenc_dtype x_type,
                    const posenc_dtype y_type, const int is_normed) {
     const int all_kinds = x_type == y_type && !is_normed;
