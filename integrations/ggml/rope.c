@@ -229,7 +229,10 @@ static posenc_status keep_rows(kept_rope *kept, const struct ggml_tensor *positi
     memcpy(rows->positions, positions->data, size);
     rows->n_tokens = n_tokens;
     rows->direction = direction;
-    return posenc_rope_fill_table(kept->rope, rows->positions, n_tokens, direction, &rows->table);
+    posenc_status status = posenc_rope_fill_table(kept->rope, rows->positions, n_tokens, direction, &rows->table);
+    if (status != POSENC_OK)
+        forget_rows(rows);
+    return status;
 }
 
 /* ---- Compute ---- */
