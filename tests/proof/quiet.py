@@ -117,7 +117,7 @@ def main():
         directory = build('quiet', options=['-Doptimization=1', '-Dtools=disabled', '-Ddefault_library=both',
                                             '-Dc_args=-finstrument-functions -finstrument-functions-exclude-file-list=tests/'])
         judge(part, watch(part, directory, public), public)
-        read_library(part, plain_build(['libposenc.so']) / 'libposenc.so')
+        read_library(part, plain_build() / 'libposenc.so')
         race(part)
 
 
