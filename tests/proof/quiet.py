@@ -72,8 +72,9 @@ def judge(part, totals, public):
         for name in sorted(public - set(totals)):
             part.fail(f'{name} was never called')
     sums = [sum(column) for column in zip(*hot.values())]
+    excused = ' and '.join(f'`{name}`' for name in sorted(MAY_ALLOCATE))
     part.table(f'Calls from the tests into the {len(public)} public functions, watched from outside; "modes" are rounding and '
-               'flushing, set-up is what creates and frees:',
+               f'flushing, set-up is what creates and frees; only {excused} allocate on data, as their headers say:',
                ['functions', 'calls', *KINDS],
                [[f'{len(hot)} on data', f'{sums[0]:,}', *sums[1:]],
                 [f'{len(totals) - len(hot)} of set-up', f'{sum(c[0] for n, c in totals.items() if n not in hot):,}', 'allowed',
