@@ -175,6 +175,27 @@ static void test_rows(void **state) {
     }
 }
 
+/* The most that each extent may be is taken, and one more is not. */
+static void test_longest_sides(void **state) {
+    (void)state;
+    const int64_t most = 1 << 20;
+    float *table_data = calloc((size_t)most + 1, sizeof(float)), *rows_data = calloc((size_t)most + 1, sizeof(float));
+    assert_true(table_data != NULL && rows_data != NULL);
+    for (int64_t i = 0; i <= most; i++)
+        table_data[i] = 3.0f;
+    for (int extent = 0; extent < 3; extent++)
+        for (int64_t n = most; n <= most + 1; n++) {
+            int64_t n_table = extent == 0 ? n : 1, n_k = extent == 1 ? n : 1, n_q = extent == 2 ? n : 1;
+            posenc_view table = posenc_view_dense(table_data, POSENC_F32, 1, n_table, 1, 1);
+            posenc_view rows = posenc_view_dense(rows_data, POSENC_F32, 1, n_k, n_q, 1);
+            rows_data[0] = 7.0f;
+            assert_int_equal(posenc_decomposed_rows(&table, &rows), n == most ? POSENC_OK : POSENC_ERR_SHAPE);
+            truth_close((double)rows_data[0], n == most ? 3.0 : 7.0, 1e-6, "extent %d", extent);
+        }
+    free(table_data);
+    free(rows_data);
+}
+
 /* The sum, by the bits, whatever the strides, the range of rows and the tier. */
 static void test_add(void **state) {
     (void)state;
@@ -211,8 +232,8 @@ static void test_add(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_swin),    truth_test(test_swin_gradient), truth_test(test_coords),
-        truth_test(test_sigmoid), truth_test(test_rows),          truth_test(test_add),
+        truth_test(test_swin), truth_test(test_swin_gradient), truth_test(test_coords), truth_test(test_sigmoid),
+        truth_test(test_rows), truth_test(test_longest_sides), truth_test(test_add),
     };
     return truth_run(tests);
 }
