@@ -69,7 +69,7 @@ def all_mutants(only):
 
 
 class Copy:
-    """The tree once more, built for one vector tier with little optimisation: quick to compile, quick enough to run, and the same bits."""
+    """The tree once more, built for one vector tier with little optimisation: quick to compile and to run, and the same bits."""
 
     def __init__(self, tier):
         self.tier, self.build = tier, SCRATCH / 'mutants' / tier
