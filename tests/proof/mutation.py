@@ -3,18 +3,22 @@ original is no fault and is drawn again. tests/proof/survivors.txt explains thos
 
     mutation.py --count 200 --seed 7       so many, drawn anew
     mutation.py --only src/t5.c            of files whose path has this in it"""
+import collections
+import concurrent.futures
 import hashlib
 import os
 import pathlib
+import queue
 import random
 import re
 import shutil
+import time
 
 from proof import ROOT, SCRATCH, Part, Stop, run
 
 SOURCES = ['src/*.c', 'src/kernels/*.inc.h', 'src/kernels/exp.h', 'src/kernels/half.h', 'src/scalar/*', 'src/avx2/vec.h',
            'src/avx2/rope.c', 'src/avx512/vec.h', 'src/*.h']
-TREE = SCRATCH / 'mutants' / 'tree'
+FEW, MANY = 64, 4  # one case in so many: of all tests, for a quick verdict, and before a mutant is said to survive
 
 SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ', ' <= '), (' <= ', ' < '), (' > ', ' >= '),
          (' >= ', ' > '), (' == ', ' != '), (' != ', ' == '), (' && ', ' || '), (' || ', ' && '), ('v_add(', 'v_sub('),
@@ -69,13 +73,14 @@ def all_mutants(only):
 
 
 class Copy:
-    """The tree once more, built for one vector tier with little optimisation: quick to compile and to run, and the same bits."""
+    """The tree once more, built for one vector tier: quick to compile, and the same bits. With -mfma the scalar tier's fmaf is one
+    instruction, not a call, in which the tests spend half their time otherwise; src/cpu.c refuses it if it sees __AVX__."""
 
-    def __init__(self, tier):
-        self.tier, self.build = tier, SCRATCH / 'mutants' / tier
+    def __init__(self, tree, tier):
+        self.tree, self.tier, self.build = tree, tier, tree.parent / f'{tree.name}-{tier}'
         if not (self.build / 'build.ninja').exists():
-            if run(['meson', 'setup', self.build, TREE, '-Doptimization=1', '-Dbench=disabled', '-Dtools=disabled',
-                    '-Dtests=enabled', '-Ddefault_library=static', f'-Disa={tier}'])[0] != 0:
+            if run(['meson', 'setup', self.build, tree, '-Doptimization=1', '-Dc_args=-mfma -U__AVX__', '-Dbench=disabled',
+                    '-Dtools=disabled', '-Dtests=enabled', '-Ddefault_library=static', f'-Disa={tier}'])[0] != 0:
                 raise Stop('the copy cannot be configured')
         targets = run(['ninja', '-C', self.build, '-t', 'targets', 'all'])[1]
         self.programs = [t for t in re.findall(r'^(tests/(?:test|vec)_\w+): ', targets, re.MULTILINE)
@@ -86,38 +91,50 @@ class Copy:
         self.sound = self.objects()
 
     def ninja(self, *targets):
-        return run(['ninja', '-C', self.build, '-j2', *(targets or self.programs)], None, None, 900)
+        return run(['ninja', '-C', self.build, '-j1', *(targets or self.programs)], None, None, 900)
 
     def objects(self):
         """What the library's objects hold, so that a mutant with the same machine code is known."""
         return {path.name + path.parent.name: hashlib.sha1(path.read_bytes()).digest()
                 for path in self.build.glob('lib*.p/*.o')}
 
+    def commands(self):
+        """Every test: its program, and its arguments."""
+        arguments = {'test_hashes': [[self.tree / 'tests/hashes.txt']], 'test_kernels': [[self.tier], ['scalar']]}
+        return [(path.name, *more) for path in map(pathlib.Path, self.programs) for more in arguments.get(path.name, [[]])]
 
-def commands(name, copy):
-    """Test commands in the order in which they are likely to notice a change of this file."""
-    quick = [['test_hashes', TREE / 'tests/hashes.txt']]
-    kernels = [['test_kernels', copy.tier], ['test_kernels', 'scalar']]
-    vectors = [[f'vec_{copy.tier}'], ['test_half']]
-    others = sorted(pathlib.Path(p).name for p in copy.programs)
-    others = [[p] for p in others if p.startswith('test_') and p not in ('test_hashes', 'test_kernels', 'test_half')]
+    def passes(self, command, scale, timeout):
+        self.ninja(f'tests/{command[0]}')
+        status, _ = run([self.build / 'tests' / command[0], *command[1:]],
+                        {'POSENC_TEST_SCALE': str(scale), 'POSENC_TEST_SEED': '1'}, timeout=timeout)
+        return status in (0, 77)
+
+
+def time_tests(copy):
+    """{command: seconds} of the sound copy with few cases; a net with a hole of its own proves nothing."""
+    seconds = {}
+    for command in copy.commands():
+        start = time.time()
+        if not copy.passes(command, FEW, 600):
+            raise Stop(f'{command[0]} fails without a mutant')
+        seconds[command[0]] = time.time() - start
+    return seconds
+
+
+def in_order(name, copy, seconds):
+    """The tests in the order in which they are likely to notice a change of this file soon: those named after it, then the quick."""
     words = set(re.split(r'[/_.]', name)) - {'src', 'c', 'h', 'inc', 'kernels', 'scalar', 'avx2', 'avx512'}
-    slow = {'test_angles', 'test_encoding', 'test_scores', 'test_relative', 'test_softmax', 'test_exp', 'test_rope_tasks',
-            'test_attention_fused'}
-    others.sort(key=lambda p: (-len(words & set(p[0].split('_'))), p[0] in slow))
     if re.match(r'src/(kernels|scalar|avx2|avx512)/', name):
-        return quick + (vectors if 'vec.h' in name or 'half.h' in name else []) + kernels + vectors + others
-    return [p for p in others if words & set(p[0].split('_'))] + quick + [p for p in others if not words & set(p[0].split('_'))]
+        words |= {'hashes', 'kernels', 'vec'}
+    return sorted(copy.commands(), key=lambda c: (-len(words & set(c[0].split('_'))), seconds[c[0]]))
 
 
-def noticed_by(name, copy):
-    """The program that fails, or None."""
-    for program, *arguments in commands(name, copy):
-        copy.ninja(f'tests/{program}')
-        status, _ = run([copy.build / 'tests' / program, *arguments], {'POSENC_TEST_SCALE': '4', 'POSENC_TEST_SEED': '1'},
-                        timeout=600)
-        if status not in (0, 77):
-            return f'{program} {arguments[0] if program == "test_kernels" else ""}'.strip() + ('' if status else ' (too long)')
+def noticed_by(name, copy, seconds):
+    """The test that fails, or None: first all with few cases, then all with many."""
+    for scale, patience in ((FEW, 10), (MANY, 100)):
+        for command in in_order(name, copy, seconds):
+            if not copy.passes(command, scale, 20 + patience * seconds[command[0]]):
+                return command[0]
     return None
 
 
@@ -128,10 +145,11 @@ def explained():
     return {line for line in lines if line and not line.startswith('#')}
 
 
-def one(mutant, copy):
-    """(what became of it, by what)."""
+def judge(mutant, copies, seconds):
+    """(what became of it, by what). The copies are one tree's, and of no one else meanwhile."""
     name, number, line, changed = mutant
-    path = TREE / name
+    copy = copies['avx512' if 'avx512' in name else 'avx2']
+    path = copy.tree / name
     lines = (ROOT / name).read_text(encoding='utf-8').split('\n')
     lines[number] = changed
     path.write_text('\n'.join(lines), encoding='utf-8')
@@ -141,34 +159,64 @@ def one(mutant, copy):
             return 'does not compile', next((line for line in text.splitlines() if 'error' in line), '')
         if copy.objects() == copy.sound:
             return 'equivalent', 'same machine code'
-        killer = noticed_by(name, copy)
-        return ('killed', killer) if killer else ('survived', '')
+        killer = noticed_by(name, copy, seconds)
+        if killer:
+            return 'killed', killer
+        return ('explained', '') if f'{name}: {changed.strip()}' in explained() else ('survived', '')
     finally:
         shutil.copy(ROOT / name, path)
         os.utime(path)
+
+
+def copies_of_tree(number):
+    tree = SCRATCH / 'mutants' / f'tree{number}'
+    shutil.rmtree(tree, ignore_errors=True)
+    # With new times: what is left of a build with a fault in it is older.
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns('.git', 'build*', '.cache'), copy_function=shutil.copy)
+    return {tier: Copy(tree, tier) for tier in ('avx2', 'avx512')}
+
+
+def judge_all(candidates, trees, seconds):
+    """(mutant, what became of it, by what) in the order of the candidates, as many at a time as there are trees."""
+    free = queue.SimpleQueue()
+    for tree in trees:
+        free.put(tree)
+
+    def with_a_tree(mutant):
+        tree = free.get()
+        try:
+            return mutant, *judge(mutant, tree, seconds)
+        finally:
+            free.put(tree)
+
+    with concurrent.futures.ThreadPoolExecutor(len(trees)) as pool:
+        under_way = collections.deque()
+        try:
+            for mutant in candidates:
+                under_way.append(pool.submit(with_a_tree, mutant))
+                if len(under_way) > 4 * len(trees):
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        finally:
+            for future in under_way:
+                future.cancel()
 
 
 def main():
     with Part('mutation', seed=0, count=0, only='') as part:
         seed = part.options.seed or 1
         count = part.options.count or (150 if part.is_long else 6)
-        shutil.rmtree(TREE, ignore_errors=True)
         os.environ['CCACHE_DIR'] = str(SCRATCH / 'ccache')  # if there is one, faulty objects stay in a cache of their own
-        # With new times: what is left of a build with a fault in it is older.
-        shutil.copytree(ROOT, TREE, ignore=shutil.ignore_patterns('.git', 'build*', '.cache'), copy_function=shutil.copy)
-        copies = {tier: Copy(tier) for tier in ('avx2', 'avx512')}
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            trees = list(pool.map(copies_of_tree, range(os.cpu_count())))
+        seconds = time_tests(trees[0]['avx2'])
         candidates = all_mutants(part.options.only)
         random.Random(seed).shuffle(candidates)
         print(f'seed {seed}: {count} of {len(candidates)} mutants', flush=True)
         counts = {'killed': 0, 'survived': 0, 'explained': 0, 'equivalent': 0, 'does not compile': 0}
-        kept, survivors, by_folder = explained(), [], {}
-        for mutant in candidates:
-            if counts['killed'] + counts['survived'] + counts['explained'] >= count:
-                break
-            fate, by = one(mutant, copies['avx512' if 'avx512' in mutant[0] else 'avx2'])
-            name, number, line, changed = mutant
-            if fate == 'survived' and f'{name}: {changed.strip()}' in kept:
-                fate = 'explained'
+        survivors, by_folder = [], {}
+        for (name, number, line, changed), fate, by in judge_all(candidates, trees, seconds):
             counts[fate] += 1
             folder = by_folder.setdefault(str(pathlib.Path(name).parent), [0, 0])
             folder[0] += fate == 'killed'
@@ -176,6 +224,8 @@ def main():
             print(f'{fate:<16} {name}:{number + 1}: {line.strip()}  =>  {changed.strip()}  {by}', flush=True)
             if fate == 'survived':
                 survivors.append([name, line.strip(), changed.strip()])
+            if counts['killed'] + counts['survived'] + counts['explained'] >= count:
+                break
         judged = counts['killed'] + counts['survived']
         share = 100.0 * counts['killed'] / judged if judged else 0.0
         part.table(f'{count} mutants of {len(candidates)} possible, drawn with seed {seed}; those of the same machine code '
