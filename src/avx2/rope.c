@@ -18,6 +18,11 @@ V_INLINE void put_together(vf y0, vf y1, vf *a, vf *b) {
     *b = _mm256_unpackhi_ps(y0, y1);
 }
 
+/* Two vectors from channel `at` on, with so many channels in them. */
+V_INLINE void load_apart(const void *x, size_t at, size_t low, size_t high, const posenc_dtype type, vf *x0, vf *x1) {
+    take_apart(v_keep(load_typed(x, at, low, type)), v_keep(load_typed(x, at + VF, high, type)), x0, x1);
+}
+
 /* Values of eight pairs in the order that take_apart leaves: 0 1 4 5 2 3 6 7. */
 V_INLINE vf in_that_order(vf a) {
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(a), 0xd8));
@@ -26,17 +31,19 @@ V_INLINE vf in_that_order(vf a) {
 /* As half_group, for pairs 2i, 2i + 1. */
 V_INLINE void apart_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                           const posenc_dtype y_type, const int is_normed) {
-    size_t low = 2 * n < VF ? 2 * n : VF, high = 2 * n - low; /* lanes of the two vectors */
+    const size_t each = lanes_each(vectors, n);
+    size_t low = 2 * each < VF ? 2 * each : VF, high = 2 * each - low; /* channels of two vectors */
     vf c[GROUP], s[GROUP], c1[GROUP], s1[GROUP];
     for (int k = 0; k < vectors; k++) {
-        vf cosines = load_typed(a->cos_row + i, k * VF, n, POSENC_F32);
-        vf sines = load_typed(a->sin_row + i, k * VF, n, POSENC_F32);
+        size_t lane = lane_of(k, vectors, n);
+        vf cosines = load_typed(a->cos_row + i, lane, each, POSENC_F32);
+        vf sines = load_typed(a->sin_row + i, lane, each, POSENC_F32);
         c[k] = in_that_order(v_mul(cosines, v_set1(a->cos_factor)));
         s[k] = in_that_order(v_mul(sines, v_set1(a->sin_factor)));
         if (is_normed) {
-            const float *weight = a->weight + 2 * (i + (size_t)k * VF);
+            const float *weight = a->weight + 2 * (i + lane);
             vf w0, w1;
-            take_apart(load_typed(weight, 0, low, POSENC_F32), load_typed(weight, VF, high, POSENC_F32), &w0, &w1);
+            load_apart(weight, 0, low, high, POSENC_F32, &w0, &w1);
             c1[k] = v_mul(c[k], w1);
             s1[k] = v_mul(s[k], w1);
             c[k] = v_mul(c[k], w0);
@@ -48,10 +55,13 @@ V_INLINE void apart_group(const posenc_rope_args *a, size_t i, const int vectors
     for (size_t h = 0; h < a->n_heads; h++) {
         if (RARELY(a->y_ahead != 0))
             fetch_typed(y + a->y_ahead, 0, 2 * vectors * VF, y_type, 1);
+        vf last0, last1;
+        load_apart(x, 2 * lane_of(vectors - 1, vectors, n), low, high, x_type, &last0, &last1);
         for (int k = 0; k < vectors; k++) {
-            size_t at = 2 * (size_t)k * VF;
-            vf x0, x1, y_low, y_high;
-            take_apart(v_keep(load_typed(x, at, low, x_type)), v_keep(load_typed(x, at + VF, high, x_type)), &x0, &x1);
+            size_t at = 2 * lane_of(k, vectors, n);
+            vf x0 = last0, x1 = last1, y_low, y_high;
+            if (k < vectors - 1)
+                load_apart(x, at, low, high, x_type, &x0, &x1);
             if (is_normed) {
                 x0 = v_mul(x0, v_set1(a->head_factors[h]));
                 x1 = v_mul(x1, v_set1(a->head_factors[h]));

@@ -11,6 +11,7 @@
 
 #define VF 8 /* float32 lanes */
 #define VD 4 /* float64 lanes */
+#define V_MASKED_STORES 0
 
 typedef __m256 vf;
 typedef __m256i vi;

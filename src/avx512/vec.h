@@ -11,6 +11,7 @@
 
 #define VF 16 /* float32 lanes */
 #define VD 8  /* float64 lanes */
+#define V_MASKED_STORES 1
 
 typedef __m512 vf;
 typedef __m512i vi;

@@ -10,6 +10,16 @@
  * faster over 8 MB than two walks of four. */
 enum { GROUP = 8 };
 
+/* A group of n lanes is `vectors` vectors. One alone may be partial. The last of several ends where the group ends, over lanes of the
+ * one before it if need be: it is read before any is written, and these lanes get the same bits twice. */
+V_INLINE size_t lane_of(int k, const int vectors, size_t n) {
+    return k > 0 && k == vectors - 1 ? n - VF : (size_t)k * VF;
+}
+
+V_INLINE size_t lanes_each(const int vectors, size_t n) {
+    return vectors == 1 ? n : VF;
+}
+
 /* n pairs of a head: the second halves at `second`, or, where they are interleaved, right beside the first. */
 V_INLINE void load_pairs(const void *first, const void *second, size_t i, size_t n, const posenc_dtype type,
                          const int interleaved, vf *x0, vf *x1) {
@@ -43,14 +53,16 @@ typedef struct factors {
 
 V_INLINE void load_factors(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const int is_normed,
                            const int reads_interleaved, factors *f) {
+    const size_t each = lanes_each(vectors, n);
     for (int k = 0; k < vectors; k++) {
-        vf c = v_mul(load_typed(a->cos_row + i, k * VF, n, POSENC_F32), v_set1(a->cos_factor)), w0, w1;
-        vf s = v_mul(load_typed(a->sin_row + i, k * VF, n, POSENC_F32), v_set1(a->sin_factor));
+        size_t lane = lane_of(k, vectors, n);
+        vf c = v_mul(load_typed(a->cos_row + i, lane, each, POSENC_F32), v_set1(a->cos_factor)), w0, w1;
+        vf s = v_mul(load_typed(a->sin_row + i, lane, each, POSENC_F32), v_set1(a->sin_factor));
         f->c0[k] = f->c1[k] = c;
         f->s0[k] = f->s1[k] = s;
         if (!is_normed)
             continue;
-        load_pairs(a->weight, a->weight + a->half, i + k * VF, n, POSENC_F32, reads_interleaved, &w0, &w1);
+        load_pairs(a->weight, a->weight + a->half, i + lane, each, POSENC_F32, reads_interleaved, &w0, &w1);
         f->c0[k] = v_mul(c, w0);
         f->s0[k] = v_mul(s, w0);
         f->c1[k] = v_mul(c, w1);
@@ -78,12 +90,15 @@ V_INLINE void turn(const factors *f, int k, const int is_normed, vf head_factor,
     *x1 = v_fma(z1, f->c1[k], v_mul(z0, f->s0[k]));
 }
 
-/* Vector k of the group holds pairs i + k*VF onwards, n of them: VF, or fewer in a group of one. In bf16 two vectors of
- * each half go together: one has the even, the other the odd channels, which a lane of 32 bits holds beside each other. */
+/* Pairs i .. i + n - 1. In bf16 two whole vectors of each half go together: one has the even, the other the odd channels, which a
+ * lane of 32 bits holds beside each other. */
 V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                           const posenc_dtype y_type, const int is_normed, const int reads_interleaved,
                           const int writes_interleaved) {
     const int by_twos = x_type == POSENC_BF16 && y_type == POSENC_BF16 && !reads_interleaved && vectors % 2 == 0;
+    const size_t each = lanes_each(vectors, n);
+    /* What lies in the rest of a masked store, the next head, would wait for it: it is read before. 0.3 times as long in cache. */
+    const int is_ahead = V_MASKED_STORES && each != VF;
     factors f;
     load_factors(a, i, vectors, n, is_normed, reads_interleaved, &f);
     for (int k = 0; by_twos && k < vectors; k += 2)
@@ -92,6 +107,7 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
     const char *x_second = typed_at(a->x, i + a->half, x_type);
     char *y_first = typed_out(a->y, writes_interleaved ? 2 * i : i, y_type);
     char *y_second = typed_out(a->y, i + a->half, y_type);
+    vf last0, last1;
     for (size_t h = 0; h < a->n_heads; h++) {
         vf head_factor = v_set1(is_normed ? a->head_factors[h] : 1.0f);
         if (RARELY(a->y_ahead != 0)) {
@@ -99,22 +115,26 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
             if (!writes_interleaved)
                 fetch_typed(y_second + a->y_ahead, 0, vectors * VF, y_type, 1);
         }
-        for (int k = 0; k < vectors; k++) {
-            vf x0, x1;
-            if (by_twos) {
-                vf x2, x3;
-                load_pairs(x_first, NULL, k / 2 * VF, VF, x_type, 1, &x0, &x2);
-                load_pairs(x_second, NULL, k / 2 * VF, VF, x_type, 1, &x1, &x3);
-                turn(&f, k, is_normed, head_factor, &x0, &x1);
-                turn(&f, k + 1, is_normed, head_factor, &x2, &x3);
-                store_pairs(y_first, NULL, k / 2 * VF, x0, x2, VF, y_type, 1);
-                store_pairs(y_second, NULL, k / 2 * VF, x1, x3, VF, y_type, 1);
-                k++;
-            } else {
-                load_pairs(x_first, x_second, k * VF, n, x_type, reads_interleaved, &x0, &x1);
-                turn(&f, k, is_normed, head_factor, &x0, &x1);
-                store_pairs(y_first, y_second, k * VF, x0, x1, n, y_type, writes_interleaved);
-            }
+        for (int k = 0; by_twos && k < vectors; k += 2) {
+            vf x0, x1, x2, x3;
+            load_pairs(x_first, NULL, k / 2 * VF, VF, x_type, 1, &x0, &x2);
+            load_pairs(x_second, NULL, k / 2 * VF, VF, x_type, 1, &x1, &x3);
+            turn(&f, k, is_normed, head_factor, &x0, &x1);
+            turn(&f, k + 1, is_normed, head_factor, &x2, &x3);
+            store_pairs(y_first, NULL, k / 2 * VF, x0, x2, VF, y_type, 1);
+            store_pairs(y_second, NULL, k / 2 * VF, x1, x3, VF, y_type, 1);
+        }
+        if (!by_twos && (!is_ahead || h == 0))
+            load_pairs(x_first, x_second, lane_of(vectors - 1, vectors, n), each, x_type, reads_interleaved, &last0, &last1);
+        for (int k = 0; !by_twos && k < vectors; k++) {
+            size_t lane = lane_of(k, vectors, n);
+            vf x0 = last0, x1 = last1;
+            if (is_ahead && h + 1 < a->n_heads)
+                load_pairs(x_first + a->x_stride, x_second + a->x_stride, 0, each, x_type, reads_interleaved, &last0, &last1);
+            if (k < vectors - 1)
+                load_pairs(x_first, x_second, lane, each, x_type, reads_interleaved, &x0, &x1);
+            turn(&f, k, is_normed, head_factor, &x0, &x1);
+            store_pairs(y_first, y_second, lane, x0, x1, each, y_type, writes_interleaved);
         }
         x_first += a->x_stride;
         x_second += a->x_stride;
@@ -139,19 +159,20 @@ V_INLINE void bf16_group(const posenc_rope_args *a, size_t i, const int vectors,
     split_group(a, i, vectors, n, x_type, y_type, is_normed, 1, 1);
 }
 
-/* Vector k of the group holds channels i + k*VF onwards: VF/2 pairs, x0 x1 x0 x1 ... Beside it stand cos cos ... and
- * -sin sin ..., so that y = x * cos + swapped x * sin, the same two roundings as in the specification. */
+/* Channels i .. i + n - 1, x0 x1 x0 x1 ... Beside them stand cos cos ... and -sin sin ..., so that y = x * cos + swapped x * sin, the same two roundings as in the specification. */
 V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
                                 const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
+    const size_t each = lanes_each(vectors, n);
     vf c[GROUP], s[GROUP];
     for (int k = 0; k < vectors; k++) {
-        const float *cos_row = a->cos_row + (i + k * VF) / 2, *sin_row = a->sin_row + (i + k * VF) / 2;
-        c[k] = n == VF ? v_load_twice(cos_row) : v_load_twice_n(cos_row, n);
-        s[k] = n == VF ? v_load_twice(sin_row) : v_load_twice_n(sin_row, n);
+        size_t lane = lane_of(k, vectors, n);
+        const float *cos_row = a->cos_row + (i + lane) / 2, *sin_row = a->sin_row + (i + lane) / 2;
+        c[k] = each == VF ? v_load_twice(cos_row) : v_load_twice_n(cos_row, each);
+        s[k] = each == VF ? v_load_twice(sin_row) : v_load_twice_n(sin_row, each);
         c[k] = v_mul(c[k], v_set1(a->cos_factor));
         s[k] = v_mul(s[k], v_set1(a->sin_factor));
         if (is_normed) {
-            vf weights = load_typed(a->weight + i, k * VF, n, POSENC_F32);
+            vf weights = load_typed(a->weight + i, lane, each, POSENC_F32);
             c[k] = v_mul(c[k], weights);
             s[k] = v_mul(s[k], v_swap_pairs(weights));
         }
@@ -162,11 +183,13 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
     for (size_t h = 0; h < a->n_heads; h++) {
         if (RARELY(a->y_ahead != 0))
             fetch_typed(y + a->y_ahead, 0, vectors * VF, y_type, 1);
+        vf last = v_keep(load_typed(x, lane_of(vectors - 1, vectors, n), each, x_type));
         for (int k = 0; k < vectors; k++) {
-            vf pairs = v_keep(load_typed(x, k * VF, n, x_type));
+            size_t lane = lane_of(k, vectors, n);
+            vf pairs = k < vectors - 1 ? v_keep(load_typed(x, lane, each, x_type)) : last;
             if (is_normed)
                 pairs = v_mul(pairs, v_set1(a->head_factors[h]));
-            store_typed(y, k * VF, v_fma(pairs, c[k], v_mul(v_swap_pairs(pairs), s[k])), n, y_type);
+            store_typed(y, lane, v_fma(pairs, c[k], v_mul(v_swap_pairs(pairs), s[k])), each, y_type);
         }
         x += a->x_stride;
         y += a->y_stride;
@@ -178,16 +201,22 @@ typedef void group_body(const posenc_rope_args *a, size_t i, const int vectors, 
 
 /* Walks `lanes` lanes in groups. Vectors, types and whether there is a norm are constants in every call, so that they
  * become registers and instructions. A head is walked at once where that can be: over 38 MB, walking 48 pairs as 2 vectors
- * and then 1 took 1.4 times as long as all 3. A partial vector is a walk of its own, though: beside whole ones, in cache,
- * its loads wait for what was just stored next to them (docs/performance.md, cliffs). And groups are code: heads that
- * change their type, or are normed, have fewer kinds of them; with a norm, a group of 4 has as many factors as others of 8. */
+ * and then 1 took 1.4 times as long as all 3. Groups are code: heads that change their type, or are normed, have fewer kinds of
+ * them; with a norm, a group of 4 has as many factors as others of 8.
+ *
+ * Where all kinds are there, a partial vector is the last of a group: masked, beside whole ones, it would wait in cache for what was
+ * just stored next to it (docs/performance.md, cliffs). Elsewhere it is a walk of its own. */
 V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, const posenc_dtype x_type,
                    const posenc_dtype y_type, const int is_normed) {
     const int all_kinds = x_type == y_type && !is_normed;
-    size_t i = 0;
+    const int overlaps = all_kinds && x_type != POSENC_BF16 && lanes > VF && lanes % VF != 0;
+    size_t i = 0, left = lanes / VF + (size_t)overlaps;
 #define GROUPS_OF(vectors, has_them)                                                                                   \
-    for (; (has_them) && i + (vectors)*VF <= lanes; i += (vectors)*VF)                                                 \
-        group(a, i, vectors, VF, x_type, y_type, is_normed);
+    for (; (has_them) && left >= (vectors) && !(overlaps && left == (vectors) + 1); left -= (vectors)) {              \
+        size_t end = overlaps && left == (vectors) ? lanes : i + (vectors)*VF;                                         \
+        group(a, i, vectors, (vectors) == 1 ? VF : end - i, x_type, y_type, is_normed);                                \
+        i = end;                                                                                                       \
+    }
     GROUPS_OF(8, !is_normed)
     GROUPS_OF(6, all_kinds)
     GROUPS_OF(4, 1)

@@ -12,6 +12,7 @@
 
 #define VF 4 /* float32 lanes */
 #define VD 2 /* float64 lanes */
+#define V_MASKED_STORES 0
 
 typedef float32x4_t vf;
 typedef int32x4_t vi;

@@ -146,7 +146,7 @@ def explained():
 
 
 def judge(mutant, copies, seconds):
-    """(what became of it, by what). The copies are one tree's, and of no one else meanwhile."""
+    """(what became of it, by what); seconds of the tests of each tier. The copies are one tree's, and of no one else meanwhile."""
     name, number, line, changed = mutant
     copy = copies['avx512' if 'avx512' in name else 'avx2']
     path = copy.tree / name
@@ -159,7 +159,7 @@ def judge(mutant, copies, seconds):
             return 'does not compile', next((line for line in text.splitlines() if 'error' in line), '')
         if copy.objects() == copy.sound:
             return 'equivalent', 'same machine code'
-        killer = noticed_by(name, copy, seconds)
+        killer = noticed_by(name, copy, seconds[copy.tier])
         if killer:
             return 'killed', killer
         return ('explained', '') if f'{name}: {changed.strip()}' in explained() else ('survived', '')
@@ -210,7 +210,7 @@ def main():
         os.environ['CCACHE_DIR'] = str(SCRATCH / 'ccache')  # if there is one, faulty objects stay in a cache of their own
         with concurrent.futures.ThreadPoolExecutor() as pool:
             trees = list(pool.map(copies_of_tree, range(os.cpu_count())))
-        seconds = time_tests(trees[0]['avx2'])
+        seconds = {tier: time_tests(copy) for tier, copy in trees[0].items()}
         candidates = all_mutants(part.options.only)
         random.Random(seed).shuffle(candidates)
         print(f'seed {seed}: {count} of {len(candidates)} mutants', flush=True)
