@@ -210,7 +210,7 @@ def main():
         os.environ['CCACHE_DIR'] = str(SCRATCH / 'ccache')  # if there is one, faulty objects stay in a cache of their own
         with concurrent.futures.ThreadPoolExecutor() as pool:
             trees = list(pool.map(copies_of_tree, range(os.cpu_count())))
-        seconds = {tier: time_tests(copy) for tier, copy in trees[0].items()}
+            seconds = dict(zip(trees[0], pool.map(time_tests, trees[0].values())))
         candidates = all_mutants(part.options.only)
         random.Random(seed).shuffle(candidates)
         print(f'seed {seed}: {count} of {len(candidates)} mutants', flush=True)
