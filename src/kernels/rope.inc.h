@@ -10,8 +10,8 @@
  * faster over 8 MB than two walks of four. */
 enum { GROUP = 8 };
 
-/* A group of n lanes is `vectors` vectors. One alone may be partial. The last of several ends where the group ends, over lanes of the
- * one before it if need be: it is read before any is written, and these lanes get the same bits twice. */
+/* A group of n lanes is `vectors` vectors. One alone may be partial. The last of several ends where the group ends, over lanes of
+ * the one before it if need be: it is read before any is written, and these lanes get the same bits twice. */
 V_INLINE size_t lane_of(int k, const int vectors, size_t n) {
     return k > 0 && k == vectors - 1 ? n - VF : (size_t)k * VF;
 }
@@ -90,8 +90,27 @@ V_INLINE void turn(const factors *f, int k, const int is_normed, vf head_factor,
     *x1 = v_fma(z1, f->c1[k], v_mul(z0, f->s0[k]));
 }
 
-/* Pairs i .. i + n - 1. In bf16 two whole vectors of each half go together: one has the even, the other the odd channels, which a
- * lane of 32 bits holds beside each other. */
+/* Where pairs of a head begin. */
+typedef struct head {
+    const char *x_first, *x_second;
+    char *y_first, *y_second;
+} head;
+
+/* Two whole vectors of bf16 of each half together: one has the even, the other the odd channels, which a lane of 32 bits holds
+ * beside each other. */
+V_INLINE void turn_by_twos(const head *at, const int vectors, const factors *f, const int is_normed, vf head_factor) {
+    for (int k = 0; k < vectors; k += 2) {
+        vf x0, x1, x2, x3;
+        load_pairs(at->x_first, NULL, k / 2 * VF, VF, POSENC_BF16, 1, &x0, &x2);
+        load_pairs(at->x_second, NULL, k / 2 * VF, VF, POSENC_BF16, 1, &x1, &x3);
+        turn(f, k, is_normed, head_factor, &x0, &x1);
+        turn(f, k + 1, is_normed, head_factor, &x2, &x3);
+        store_pairs(at->y_first, NULL, k / 2 * VF, x0, x2, VF, POSENC_BF16, 1);
+        store_pairs(at->y_second, NULL, k / 2 * VF, x1, x3, VF, POSENC_BF16, 1);
+    }
+}
+
+/* Pairs i .. i + n - 1. */
 V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                           const posenc_dtype y_type, const int is_normed, const int reads_interleaved,
                           const int writes_interleaved) {
@@ -103,43 +122,31 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
     load_factors(a, i, vectors, n, is_normed, reads_interleaved, &f);
     for (int k = 0; by_twos && k < vectors; k += 2)
         unzip_factors(&f, k, is_normed);
-    const char *x_first = typed_at(a->x, reads_interleaved ? 2 * i : i, x_type);
-    const char *x_second = typed_at(a->x, i + a->half, x_type);
-    char *y_first = typed_out(a->y, writes_interleaved ? 2 * i : i, y_type);
-    char *y_second = typed_out(a->y, i + a->half, y_type);
-    vf last0, last1;
+    head at = {typed_at(a->x, reads_interleaved ? 2 * i : i, x_type), typed_at(a->x, i + a->half, x_type),
+               typed_out(a->y, writes_interleaved ? 2 * i : i, y_type), typed_out(a->y, i + a->half, y_type)};
+    vf last0 = v_set1(0.0f), last1 = last0;
     for (size_t h = 0; h < a->n_heads; h++) {
         vf head_factor = v_set1(is_normed ? a->head_factors[h] : 1.0f);
         if (RARELY(a->y_ahead != 0)) {
-            fetch_typed(y_first + a->y_ahead, 0, (writes_interleaved ? 2 : 1) * vectors * VF, y_type, 1);
+            fetch_typed(at.y_first + a->y_ahead, 0, (writes_interleaved ? 2 : 1) * vectors * VF, y_type, 1);
             if (!writes_interleaved)
-                fetch_typed(y_second + a->y_ahead, 0, vectors * VF, y_type, 1);
+                fetch_typed(at.y_second + a->y_ahead, 0, vectors * VF, y_type, 1);
         }
-        for (int k = 0; by_twos && k < vectors; k += 2) {
-            vf x0, x1, x2, x3;
-            load_pairs(x_first, NULL, k / 2 * VF, VF, x_type, 1, &x0, &x2);
-            load_pairs(x_second, NULL, k / 2 * VF, VF, x_type, 1, &x1, &x3);
-            turn(&f, k, is_normed, head_factor, &x0, &x1);
-            turn(&f, k + 1, is_normed, head_factor, &x2, &x3);
-            store_pairs(y_first, NULL, k / 2 * VF, x0, x2, VF, y_type, 1);
-            store_pairs(y_second, NULL, k / 2 * VF, x1, x3, VF, y_type, 1);
-        }
-        if (!by_twos && (!is_ahead || h == 0))
-            load_pairs(x_first, x_second, lane_of(vectors - 1, vectors, n), each, x_type, reads_interleaved, &last0, &last1);
+        if (by_twos)
+            turn_by_twos(&at, vectors, &f, is_normed, head_factor);
+        else if (!is_ahead || h == 0)
+            load_pairs(at.x_first, at.x_second, lane_of(vectors - 1, vectors, n), each, x_type, reads_interleaved, &last0, &last1);
         for (int k = 0; !by_twos && k < vectors; k++) {
             size_t lane = lane_of(k, vectors, n);
             vf x0 = last0, x1 = last1;
-            if (is_ahead && h + 1 < a->n_heads)
-                load_pairs(x_first + a->x_stride, x_second + a->x_stride, 0, each, x_type, reads_interleaved, &last0, &last1);
             if (k < vectors - 1)
-                load_pairs(x_first, x_second, lane, each, x_type, reads_interleaved, &x0, &x1);
+                load_pairs(at.x_first, at.x_second, lane, each, x_type, reads_interleaved, &x0, &x1);
+            if (is_ahead && h + 1 < a->n_heads)
+                load_pairs(at.x_first + a->x_stride, at.x_second + a->x_stride, 0, each, x_type, reads_interleaved, &last0, &last1);
             turn(&f, k, is_normed, head_factor, &x0, &x1);
-            store_pairs(y_first, y_second, lane, x0, x1, each, y_type, writes_interleaved);
+            store_pairs(at.y_first, at.y_second, lane, x0, x1, each, y_type, writes_interleaved);
         }
-        x_first += a->x_stride;
-        x_second += a->x_stride;
-        y_first += a->y_stride;
-        y_second += a->y_stride;
+        at = (head){at.x_first + a->x_stride, at.x_second + a->x_stride, at.y_first + a->y_stride, at.y_second + a->y_stride};
     }
 }
 
@@ -159,7 +166,8 @@ V_INLINE void bf16_group(const posenc_rope_args *a, size_t i, const int vectors,
     split_group(a, i, vectors, n, x_type, y_type, is_normed, 1, 1);
 }
 
-/* Channels i .. i + n - 1, x0 x1 x0 x1 ... Beside them stand cos cos ... and -sin sin ..., so that y = x * cos + swapped x * sin, the same two roundings as in the specification. */
+/* Channels i .. i + n - 1, x0 x1 x0 x1 ... Beside them stand cos cos ... and -sin sin ..., so that y = x * cos + swapped x * sin,
+ * the same two roundings as in the specification. */
 V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
                                 const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
     const size_t each = lanes_each(vectors, n);
@@ -204,8 +212,8 @@ typedef void group_body(const posenc_rope_args *a, size_t i, const int vectors, 
  * and then 1 took 1.4 times as long as all 3. Groups are code: heads that change their type, or are normed, have fewer kinds of
  * them; with a norm, a group of 4 has as many factors as others of 8.
  *
- * Where all kinds are there, a partial vector is the last of a group: masked, beside whole ones, it would wait in cache for what was
- * just stored next to it (docs/performance.md, cliffs). Elsewhere it is a walk of its own. */
+ * Where all kinds are there, what is left over goes into the last of several vectors: masked, beside whole ones, it would wait in
+ * cache for what was just stored next to it (docs/performance.md, cliffs). Elsewhere it is a walk of its own. */
 V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, const posenc_dtype x_type,
                    const posenc_dtype y_type, const int is_normed) {
     const int all_kinds = x_type == y_type && !is_normed;
