@@ -101,8 +101,14 @@ static void test_grids(void **state) {
     params.layout = POSENC_SINUSOIDAL_CONCAT;
     params.schedule = POSENC_SCHEDULE_HALF_MINUS_1;
     params.dim = PER_AXIS;
-    truth_ok(posenc_grid_create(POSENC_GRID_TENSOR2TENSOR, DIM, AXES, 1e4, &e));
+    truth_ok(posenc_grid_create(POSENC_GRID_TENSOR2TENSOR, PER_AXIS, 1, 1e4, &e)); /* of one axis: that axis */
     truth_ok(posenc_sinusoidal_create(&params, &axis));
+    truth_ok(posenc_encoding_write(e, planes, &part));
+    memcpy(row, axis_row, sizeof axis_row);
+    truth_ok(posenc_encoding_write(axis, planes, &part));
+    truth_same_bits(row, axis_row, PER_AXIS, "one axis");
+    posenc_encoding_free(e);
+    truth_ok(posenc_grid_create(POSENC_GRID_TENSOR2TENSOR, DIM, AXES, 1e4, &e));
     assert_int_equal(posenc_encoding_n_axes(e), AXES);
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_ok(posenc_encoding_write(e, planes, &y));
@@ -308,6 +314,9 @@ static void test_gate_gradient(void **state) {
         int64_t dim = 1 + truth_below(100), ne[4] = {dim, 1 + truth_below(9), 1 + truth_below(3), 1};
         int64_t gate_ne[4] = {round % 2 ? dim : 1, ne[1], ne[2], 1};
         truth_tensor e = truth_tensor_random(ne), dy = truth_tensor_random(ne), gate = truth_tensor_random(gate_ne);
+        truth_tensor nothing = truth_tensor_random(ne);
+        TRUTH_EACH(&nothing.view, i, t, b, l)
+        *truth_at(&nothing.view, i, t, b, l) = 0.0f;
         for (int tier = -1; truth_next_tier(&tier);) {
             truth_tensor dgate = truth_tensor_random(gate_ne), de = truth_tensor_random(ne);
             truth_ok(posenc_gate_grad(&e.view, &gate.view, &dy.view, &dgate.view, &de.view, posenc_all_rows()));
@@ -325,23 +334,38 @@ static void test_gate_gradient(void **state) {
                         *truth_at(&dy.view, i, t, b, l) * *truth_at(&gate.view, gate_ne[0] == 1 ? 0 : i, t, b, l));
             truth_nothing_else_changed(&de, 0, dim, "de");
             truth_nothing_else_changed(&dgate, 0, gate_ne[0], "dgate");
+            if (round < 2) { /* no gradient is no gradient, to the last bit */
+                truth_ok(posenc_gate_grad(&e.view, &gate.view, &nothing.view, &dgate.view, NULL, posenc_all_rows()));
+                TRUTH_EACH(&dgate.view, i, t, b, l)
+                assert_true(*truth_at(&dgate.view, i, t, b, l) == 0.0f);
+            }
             truth_tensor_free(&dgate);
             truth_tensor_free(&de);
         }
         truth_tensor_free(&e);
         truth_tensor_free(&dy);
         truth_tensor_free(&gate);
+        truth_tensor_free(&nothing);
     }
 }
 
 /* ---- Seeded numbers ---- */
 
+/* Of the numbers that splitmix64 turns into bits, the one that it turns into `bits`. */
+static uint64_t before_mixing(uint64_t bits) {
+    uint64_t z = bits ^ bits >> 31 ^ bits >> 62;
+    z *= 0x319642b2d24d8ec3u; /* times 0x94d049bb133111eb: 1 */
+    z ^= z >> 27 ^ z >> 54;
+    z *= 0x96de1b173f119089u; /* times 0xbf58476d1ce4e5b9: 1 */
+    return z ^ z >> 30 ^ z >> 60;
+}
+
 /* The distribution function takes each number back to the uniform one that it was made of: splitmix64 of seed and
- * place. */
-static void test_quantiles(void) {
-    enum { N = 20000 };
+ * place. The first is made of the bits given: beyond five deviations chance seldom gets. */
+static void check_quantiles(uint64_t first_bits) {
+    enum { N = 5000 };
     static float x[N];
-    const uint64_t seed = 99;
+    const uint64_t seed = before_mixing(first_bits) - 0x9e3779b97f4a7c15u;
     posenc_view view = posenc_view_dense(x, POSENC_F32, N, 1, 1, 1);
     truth_ok(posenc_fill_normal(seed, 0.0, 1.0, &view, posenc_all_rows()));
     for (uint64_t i = 0; i < N; i++) {
@@ -352,6 +376,15 @@ static void test_quantiles(void) {
         double tail = u < 0.5 ? u : 1.0 - u, got = 0.5 * erfc(fabs(value) / sqrt(2.0));
         assert_true((value < 0.0) == (u < 0.5));
         truth_close(got, tail, tail * 0x1p-23 * (1.0 + value * value), "quantile of %g", u);
+        assert_true(i > 0 || (z ^ z >> 31) == first_bits);
+    }
+}
+
+static void test_quantiles(void) {
+    for (int bit = 0; bit < 52; bit++) { /* down to u = 2^-53 */
+        check_quantiles((uint64_t)1 << (12 + bit));
+        check_quantiles(~((uint64_t)1 << (12 + bit)));
+        check_quantiles(((uint64_t)1 << (12 + bit)) - 1);
     }
 }
 

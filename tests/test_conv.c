@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MAX_WEIGHTS = 64 * 15 * 15, MAX_CHANNELS = 64 };
+enum { MAX_CHANNELS = 320, MAX_WEIGHTS = MAX_CHANNELS * 5 * 5 };
 
 typedef struct setting {
     posenc_conv_params params;
@@ -19,7 +19,8 @@ typedef struct setting {
 } setting;
 
 static void draw(setting *s) {
-    s->params = (posenc_conv_params){.n_channels = 1 + truth_below(40), .n_dims = 1 + (int)truth_below(2)};
+    int64_t n_channels = truth_below(10) ? 1 + truth_below(40) : 257 + truth_below(60); /* more than one slice of 256 */
+    s->params = (posenc_conv_params){.n_channels = n_channels, .n_dims = 1 + (int)truth_below(2)};
     s->params.is_causal = s->params.n_dims == 1 && truth_below(2);
     s->params.kernel = s->params.is_causal ? 1 + truth_below(8) : 1 + 2 * truth_below(3);
     s->params.has_residual = (int)truth_below(2);

@@ -62,6 +62,24 @@ static void check_fire(const perceptron *m, int64_t q_off, const truth_tensor *y
     }
 }
 
+/* The smallest and the largest numbers that are taken. */
+static void test_fire_limits(void **state) {
+    (void)state;
+    static perceptron m;
+    static const double c[] = {0x1p-100, -0x1p-100, 0x1p20, -0x1p20}, eps[] = {0x1p-100, 1.0, 0x1p-100, 1.0},
+                        thresholds[] = {0.0, 0x1p30, 0x1p30, 0.0};
+    random_perceptron(&m);
+    m.params.max_distance = 10;
+    for (int i = 0; i < 4; i++) {
+        m.params.c = c[i];
+        m.params.eps = eps[i];
+        m.params.threshold = thresholds[i];
+        posenc_fire *fire;
+        truth_ok(posenc_fire_create(&m.params, &fire));
+        posenc_fire_free(fire);
+    }
+}
+
 static void test_fire(void **state) {
     (void)state;
     static perceptron m;
@@ -191,6 +209,7 @@ static void test_cope_integers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {truth_test(test_fire), truth_test(test_cope), truth_test(test_cope_integers)};
+    const struct CMUnitTest tests[] = {truth_test(test_fire_limits), truth_test(test_fire), truth_test(test_cope),
+                                       truth_test(test_cope_integers)};
     return truth_run(tests);
 }

@@ -450,6 +450,9 @@ static void test_sinks(void **state) {
         float want = (float)sum;
         truth_same_bits(&dsinks[h], &want, 1, "head %d", h);
     }
+    const float nothing[3] = {0.0f};
+    truth_ok(posenc_sink_gradient(nothing, 1, 3, 1, dsinks));
+    truth_same_bits(dsinks, nothing, 3, "of zeros");
 }
 
 int main(void) {

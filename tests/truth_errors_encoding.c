@@ -520,6 +520,8 @@ void test_conv(void **state) {
                                              {-1, 1, 5},
                                              {0, -2, -2},
                                              {0, 2, 3},
+                                             {TOKENS + 3, 1, -3},
+                                             {TOKENS + 3, -1, 3},
                                              {INT64_MAX, 1, 1},
                                              {0, INT64_MAX, INT64_MAX},
                                              {4, INT32_MAX, INT32_MAX},

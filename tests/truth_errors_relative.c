@@ -451,6 +451,8 @@ void test_fire_params(void **state) {
     BAD_FIRE(POSENC_ERR_SHAPE, max_distance, -1);
     BAD_FIRE(POSENC_ERR_SHAPE, max_distance, ((int64_t)1 << 22) + 1);
     BAD_FIRE(POSENC_ERR_SCALE, c, 0.0);
+    BAD_FIRE(POSENC_ERR_SCALE, c, 0x0.ffffffp-100);
+    BAD_FIRE(POSENC_ERR_SCALE, c, -0x1.000002p20);
     BAD_FIRE(POSENC_ERR_SCALE, eps, 0.0);
     BAD_FIRE(POSENC_ERR_SCALE, threshold, -1.0);
 #define BAD_WEIGHTS(field)                                                                                             \

@@ -75,11 +75,15 @@ V_INLINE void dot_tile(const posenc_dot_rows_args *a, dot_corner at, const size_
             }
         }
     }
+    vf done[TILE_X][ONE_VECTORS]; /* gcc for AArch64, which leaves the loop below a loop, otherwise has the sums in memory above */
+    for (size_t r = 0; r < n_x; r++)
+        for (size_t v = 0; v < n_v; v++)
+            done[r][v] = sum[r][v];
     for (size_t r = 0; r < n_x; r++) {
         float *y = (float *)(void *)(at.y + (ptrdiff_t)r * a->y_stride);
         for (size_t v = 0; v < n_v; v++) {
             size_t before = v * VF, lanes = at.n <= before ? 0 : at.n - before < VF ? at.n - before : VF;
-            store_typed(y, before, sum[r][v], lanes, POSENC_F32);
+            store_typed(y, before, done[r][v], lanes, POSENC_F32);
         }
     }
 }

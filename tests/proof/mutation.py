@@ -80,7 +80,8 @@ class Copy:
         self.tree, self.tier, self.build = tree, tier, tree.parent / f'{tree.name}-{tier}'
         if not (self.build / 'build.ninja').exists():
             if run(['meson', 'setup', self.build, tree, '-Doptimization=2', '-Dc_args=-mfma -U__AVX__', '-Dbench=disabled',
-                    '-Dtools=disabled', '-Dtests=enabled', '-Ddefault_library=static', f'-Disa={tier}'])[0] != 0:
+                    '-Dtools=disabled', '-Dtests=enabled', '-Dc_link_args=-fsanitize=leak', '-Ddefault_library=static',
+                    f'-Disa={tier}'])[0] != 0:
                 raise Stop('the copy cannot be configured')
         targets = run(['ninja', '-C', self.build, '-t', 'targets', 'all'])[1]
         self.programs = [t for t in re.findall(r'^(tests/(?:test|vec)_\w+): ', targets, re.MULTILINE)
