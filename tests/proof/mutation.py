@@ -6,12 +6,14 @@ original is no fault and is drawn again. tests/proof/survivors.txt explains thos
 import collections
 import concurrent.futures
 import hashlib
+import json
 import os
 import pathlib
 import queue
 import random
 import re
 import shutil
+import threading
 import time
 
 from proof import ROOT, SCRATCH, Part, Stop, run
@@ -160,9 +162,7 @@ def judge(mutant, copies, seconds):
         if copy.objects() == copy.sound:
             return 'equivalent', 'same machine code'
         killer = noticed_by(name, copy, seconds[copy.tier])
-        if killer:
-            return 'killed', killer
-        return ('explained', '') if f'{name}: {changed.strip()}' in explained() else ('survived', '')
+        return ('killed', killer) if killer else ('survived', '')
     finally:
         shutil.copy(ROOT / name, path)
         os.utime(path)
@@ -176,18 +176,43 @@ def copies_of_tree(number):
     return {tier: Copy(tree, tier) for tier in ('avx2', 'avx512')}
 
 
+class Verdicts:
+    """What became of mutants, kept for as long as sources and tests stay the same: a run that was cut short goes on."""
+
+    def __init__(self):
+        digest = hashlib.sha1()
+        for folder in ('include', 'src', 'tests'):
+            for path in sorted((ROOT / folder).rglob('*')):
+                if path.suffix in ('.c', '.h', '.def', '.json'):
+                    digest.update(path.read_bytes())
+        self.lock = threading.Lock()
+        self.path = SCRATCH / 'mutants' / f'verdicts-{digest.hexdigest()[:12]}.json'
+        self.known = json.loads(self.path.read_text(encoding='utf-8')) if self.path.exists() else {}
+
+    def of(self, mutant, judge_it):
+        key = ': '.join(map(str, mutant))
+        if key not in self.known:
+            verdict = judge_it()
+            with self.lock:
+                self.known[key] = verdict
+                self.path.write_text(json.dumps(self.known), encoding='utf-8')
+        return self.known[key]
+
+
 def judge_all(candidates, trees, seconds):
     """(mutant, what became of it, by what) in the order of the candidates, as many at a time as there are trees."""
-    free = queue.SimpleQueue()
+    free, verdicts, no_effect = queue.SimpleQueue(), Verdicts(), explained()
     for tree in trees:
         free.put(tree)
 
     def with_a_tree(mutant):
         tree = free.get()
         try:
-            return mutant, *judge(mutant, tree, seconds)
+            fate, by = verdicts.of(mutant, lambda: judge(mutant, tree, seconds))
         finally:
             free.put(tree)
+        is_explained = fate == 'survived' and f'{mutant[0]}: {mutant[3].strip()}' in no_effect
+        return mutant, 'explained' if is_explained else fate, by
 
     with concurrent.futures.ThreadPoolExecutor(len(trees)) as pool:
         under_way = collections.deque()
