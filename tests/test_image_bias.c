@@ -196,6 +196,23 @@ static void test_longest_sides(void **state) {
     free(rows_data);
 }
 
+/* Windows of the longest sides: the corners, which are each other's ends. */
+static void test_longest_windows(void **state) {
+    (void)state;
+    enum { MOST = 1024 };
+    int32_t *index = calloc((size_t)MOST * MOST, sizeof(int32_t));
+    assert_non_null(index);
+    for (int across = 0; across < 2; across++) {
+        truth_ok(posenc_swin_index(across ? 1 : MOST, across ? MOST : 1, index));
+        assert_int_equal(index[0], MOST - 1);
+        assert_int_equal(index[MOST - 1], 0);
+        assert_int_equal(index[MOST * (MOST - 1)], 2 * MOST - 2);
+    }
+    assert_int_equal(posenc_swin_index(MOST + 1, 1, index), POSENC_ERR_SHAPE);
+    assert_int_equal(posenc_swin_index(1, MOST + 1, index), POSENC_ERR_SHAPE);
+    free(index);
+}
+
 /* The sum, by the bits, whatever the strides, the range of rows and the tier. */
 static void test_add(void **state) {
     (void)state;
@@ -233,7 +250,8 @@ static void test_add(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_swin), truth_test(test_swin_gradient), truth_test(test_coords), truth_test(test_sigmoid),
-        truth_test(test_rows), truth_test(test_longest_sides), truth_test(test_add),
+        truth_test(test_rows), truth_test(test_longest_sides), truth_test(test_longest_windows),
+        truth_test(test_add),
     };
     return truth_run(tests);
 }

@@ -172,6 +172,35 @@ static double check_value(float got, truth_value want, const char *name, int64_t
     return fabs((double)got - want.value) / allowed;
 }
 
+/* As many heads as there are, and nothing after the last. */
+static void test_no_head_beyond(void **state) {
+    (void)state;
+    enum { HEADS = 2, N = 9 };
+    draw_parameters();
+    for (int s = 0; s < N_SCHEMES; s++) {
+        float data[(HEADS + 1) * N];
+        for (int i = 0; i < (HEADS + 1) * N; i++)
+            data[i] = 77.0f;
+        posenc_line line = {data, 1 - N, N, HEADS, N, 0};
+        truth_ok(schemes[s].make(&line));
+        for (int i = HEADS * N; i < (HEADS + 1) * N; i++)
+            assert_true(data[i] == 77.0f);
+    }
+    free_parameters();
+}
+
+/* Causal within chunks: the keys of the query's own chunk up to its own. */
+static void test_range_of_causal_chunks(void **state) {
+    (void)state;
+    posenc_mask mask = posenc_mask_none();
+    int64_t first, n;
+    mask.chunk = 8;
+    mask.after = 0;
+    truth_ok(posenc_line_range(mask, 0, 20, 20, &first, &n));
+    assert_int_equal(first, -7);
+    assert_int_equal(n, 8);
+}
+
 static void test_formulas(void **state) {
     (void)state;
     for (int s = 0; s < N_SCHEMES; s++) {
@@ -549,6 +578,8 @@ static void test_powers_leave_errno_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        truth_test(test_no_head_beyond),
+        truth_test(test_range_of_causal_chunks),
         truth_test(test_formulas),
         truth_test(test_parts),
         truth_test(test_shared),

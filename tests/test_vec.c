@@ -170,12 +170,14 @@ static void test_special_pairs(void **state) {
 
 static void test_moves(void **state) {
     (void)state;
-    begin("v_keep, v_first_or, v_swap_pairs, v_select_bits, v_zip, v_unzip");
+    begin("v_keep, v_first_or, v_slide, v_swap_pairs, v_select_bits, v_zip, v_unzip");
     for (int round = 0; round < ROUNDS / 10; round++) {
         floats a = random_floats(), b = random_floats();
         vf va = vf_of(a), vb = vf_of(b), low, high, even, odd;
-        for (int n = 0; n <= VF; n++)
+        for (int n = 0; n <= VF; n++) {
             EXPECT_FLOATS(v_first_or(va, (size_t)n, vb), k < n ? a.at[k] : b.at[k]);
+            EXPECT_FLOATS(v_slide(va, vb, (size_t)n), k + n < VF ? a.at[k + n] : b.at[k + n - VF]);
+        }
         EXPECT_FLOATS(v_keep(va), a.at[k]);
         EXPECT_FLOATS(v_swap_pairs(va), a.at[k ^ 1]);
         uint32_t bits = (uint32_t)test_random();

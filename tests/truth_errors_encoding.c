@@ -417,6 +417,8 @@ static void test_resizing(void) {
     p.w_ratio = 0.5;
     p.align_corners = 1;
     RETURNS(POSENC_ERR_SCALING, posenc_table_resize, &p, &x, &y, all);
+    p.w_ratio = 1e-300;
+    RETURNS(POSENC_ERR_SCALING, posenc_table_resize, &p, &x, &y, all);
     p = good;
     p.method = (posenc_resize_method)2;
     RETURNS(POSENC_ERR_ENUM, posenc_table_resize, &p, &x, &y, all);

@@ -181,6 +181,12 @@ V_INLINE vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 V_INLINE vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 V_INLINE vf v_zero_if(vm m, vf a) { return _mm256_andnot_ps(m, a); }
 V_INLINE vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
+/* lanes n and beyond of a, then the first n of b */
+V_INLINE vf v_slide(vf a, vf b, size_t n) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    vf both = _mm256_blendv_ps(a, b, _mm256_castsi256_ps(v_first_lanes_(n)));
+    return _mm256_permutevar8x32_ps(both, _mm256_add_epi32(lane, _mm256_set1_epi32((int)n))); /* modulo 8 */
+}
 /* lanes n and beyond become those of fill */
 V_INLINE vf v_first_or(vf a, size_t n, vf fill) {
     return _mm256_blendv_ps(fill, a, _mm256_castsi256_ps(v_first_lanes_(n)));

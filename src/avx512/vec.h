@@ -137,6 +137,11 @@ V_INLINE vf v_select(vm m, vf a, vf b) { return _mm512_mask_mov_ps(b, m, a); }
 V_INLINE vf v_first_or(vf a, size_t n, vf fill) { return _mm512_mask_mov_ps(fill, v_first_lanes_(n), a); }
 /* lane k: one where bit k of bits is set, else zero */
 V_INLINE vf v_select_bits(uint32_t bits, vf one, vf zero) { return _mm512_mask_mov_ps(zero, (__mmask16)bits, one); }
+/* lanes n and beyond of a, then the first n of b */
+V_INLINE vf v_slide(vf a, vf b, size_t n) {
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_permutex2var_ps(a, _mm512_add_epi32(lane, _mm512_set1_epi32((int)n)), b);
+}
 V_INLINE vf v_swap_pairs(vf a) { return _mm512_permute_ps(a, 0xb1); }
 V_INLINE vf v_reverse(vf a) {
     const __m512i index = _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);

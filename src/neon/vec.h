@@ -163,6 +163,12 @@ V_INLINE vf v_first_or(vf a, size_t n, vf fill) {
     const uint32x4_t lane = {0, 1, 2, 3};
     return vbslq_f32(vcltq_u32(lane, vdupq_n_u32((uint32_t)n)), a, fill);
 }
+/* lanes n and beyond of a, then the first n of b */
+V_INLINE vf v_slide(vf a, vf b, size_t n) {
+    const uint8x16_t byte = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const uint8x16x2_t both = {{vreinterpretq_u8_f32(a), vreinterpretq_u8_f32(b)}};
+    return vreinterpretq_f32_u8(vqtbl2q_u8(both, vaddq_u8(byte, vdupq_n_u8((uint8_t)(4 * n)))));
+}
 /* lane k: one where bit k of bits is set, else zero */
 V_INLINE vf v_select_bits(uint32_t bits, vf one, vf zero) {
     const uint32x4_t lane = {1, 2, 4, 8};
