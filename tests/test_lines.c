@@ -267,6 +267,15 @@ static void test_shared(void **state) {
         truth_ok(schemes[s].make(&of_many));
         truth_same_bits(shared, one, 50, "%s: stride 0", schemes[s].name);
         assert_true(shared[50] == 77.0f);
+
+        enum { HEADS = 3, N_Q = 2, N_K = 25 };
+        float logits[HEADS * N_Q * N_K];
+        posenc_view view = posenc_view_dense(logits, POSENC_F32, N_K, N_Q, HEADS, 1);
+        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.line = &of_many; /* of any number of heads */
+        truth_ok(posenc_logits(&params, NULL, &view, posenc_all_rows()));
+        for (int i = 0; i < HEADS * N_Q * N_K; i++)
+            assert_true(logits[i] == shared[20 + i % N_K - i / N_K % N_Q]);
     }
     free_parameters();
 }

@@ -167,6 +167,9 @@ void test_score_lines(void **state) {
     REFUSED(POSENC_ERR_STRIDE, line = &line);
     line.n_heads = N_HEADS + 1;
     REFUSED(POSENC_ERR_N_HEADS, line = &line);
+    line.stride = line.n_offsets = 1; /* one offset for each head is no line for all */
+    line.n_heads = N_HEADS + 1;
+    REFUSED(POSENC_ERR_N_HEADS, line = &line);
     line.first++;
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
     line.n_offsets--;
