@@ -177,26 +177,28 @@ def copies_of_tree(number):
 
 
 class Verdicts:
-    """What became of mutants, kept for as long as sources and tests stay the same: a run that was cut short goes on."""
+    """What became of mutants of these sources, in this run or one before it, which may have been cut short. Those that survived are
+    judged anew each time: there may be a test for them by now."""
 
     def __init__(self):
         digest = hashlib.sha1()
-        for folder in ('include', 'src', 'tests'):
-            for path in sorted((ROOT / folder).rglob('*')):
-                if path.suffix in ('.c', '.h', '.def', '.json'):
-                    digest.update(path.read_bytes())
+        for folder in ('include', 'src'):
+            for path in sorted((ROOT / folder).rglob('*.*')):
+                digest.update(path.read_bytes())
         self.lock = threading.Lock()
         self.path = SCRATCH / 'mutants' / f'verdicts-{digest.hexdigest()[:12]}.json'
         self.known = json.loads(self.path.read_text(encoding='utf-8')) if self.path.exists() else {}
 
     def of(self, mutant, judge_it):
         key = ': '.join(map(str, mutant))
-        if key not in self.known:
-            verdict = judge_it()
+        if key in self.known:
+            return self.known[key]
+        verdict = judge_it()
+        if verdict[0] != 'survived':
             with self.lock:
                 self.known[key] = verdict
                 self.path.write_text(json.dumps(self.known), encoding='utf-8')
-        return self.known[key]
+        return verdict
 
 
 def judge_all(candidates, trees, seconds):
@@ -206,13 +208,13 @@ def judge_all(candidates, trees, seconds):
         free.put(tree)
 
     def with_a_tree(mutant):
+        if f'{mutant[0]}: {mutant[3].strip()}' in no_effect:
+            return mutant, 'explained', ''
         tree = free.get()
         try:
-            fate, by = verdicts.of(mutant, lambda: judge(mutant, tree, seconds))
+            return mutant, *verdicts.of(mutant, lambda: judge(mutant, tree, seconds))
         finally:
             free.put(tree)
-        is_explained = fate == 'survived' and f'{mutant[0]}: {mutant[3].strip()}' in no_effect
-        return mutant, 'explained' if is_explained else fate, by
 
     with concurrent.futures.ThreadPoolExecutor(len(trees)) as pool:
         under_way = collections.deque()
