@@ -140,8 +140,14 @@ def noticed_by(name, copy, seconds):
     return None
 
 
+def spelled(mutant):
+    """As the kept list has it: FILE: changed line, or FILE: without line."""
+    name, _, line, changed = mutant
+    return f'{name}: without {line.strip()}' if changed.strip() == ';' else f'{name}: {changed.strip()}'
+
+
 def explained():
-    """Lines of the kept list: FILE: changed line."""
+    """Lines of the kept list."""
     path = ROOT / 'tests/proof/survivors.txt'
     lines = path.read_text(encoding='utf-8').splitlines() if path.exists() else []
     return {line for line in lines if line and not line.startswith('#')}
@@ -208,7 +214,7 @@ def judge_all(candidates, trees, seconds):
         free.put(tree)
 
     def with_a_tree(mutant):
-        if f'{mutant[0]}: {mutant[3].strip()}' in no_effect:
+        if spelled(mutant) in no_effect:
             return mutant, 'explained', ''
         tree = free.get()
         try:
