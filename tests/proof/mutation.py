@@ -10,7 +10,6 @@ import json
 import os
 import pathlib
 import queue
-import random
 import re
 import shutil
 import threading
@@ -72,6 +71,19 @@ def all_mutants(only):
             for number, line in code_lines(path.read_text(encoding='utf-8')):
                 found += [(name, number, line, changed) for changed in mutants_of_line(line) if changed != line]
     return found
+
+
+def drawn(candidates, seed):
+    """In an order that the seed and each mutant's own text give, so that a change elsewhere draws the same mutants again."""
+    seen = collections.Counter()
+
+    def lot(mutant):
+        name, _, line, changed = mutant
+        text = f'{seed}: {name}: {line.strip()} => {changed.strip()}'
+        seen[text] += 1
+        return hashlib.sha1(f'{text}: {seen[text]}'.encode()).digest()
+
+    return sorted(candidates, key=lot)
 
 
 class Copy:
@@ -244,8 +256,7 @@ def main():
         with concurrent.futures.ThreadPoolExecutor() as pool:
             trees = list(pool.map(copies_of_tree, range(os.cpu_count())))
             seconds = dict(zip(trees[0], pool.map(time_tests, trees[0].values())))
-        candidates = all_mutants(part.options.only)
-        random.Random(seed).shuffle(candidates)
+        candidates = drawn(all_mutants(part.options.only), seed)
         print(f'seed {seed}: {count} of {len(candidates)} mutants', flush=True)
         counts = {'killed': 0, 'survived': 0, 'explained': 0, 'equivalent': 0, 'does not compile': 0}
         survivors, by_folder = [], {}
