@@ -460,6 +460,8 @@ static void test_position_ids(void **state) {
     truth_ok(posenc_positions_grid(sizes, 3, &planes[0][0]));
     for (int t = 0; t < 24; t++)
         assert_true(planes[0][t] == t / 12 && planes[1][t] == t / 4 % 3 && planes[2][t] == t % 4);
+    truth_ok(posenc_positions_grid(sizes, 1, planes[0]));
+    assert_true(planes[0][0] == 0 && planes[0][1] == 1);
 }
 
 int main(void) {

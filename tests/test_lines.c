@@ -190,15 +190,30 @@ static void test_no_head_beyond(void **state) {
 }
 
 /* Causal within chunks: the keys of the query's own chunk up to its own. */
-static void test_range_of_causal_chunks(void **state) {
+/* Of every window and chunk: the offsets from the first to the last that some query sees. */
+static void test_ranges(void **state) {
     (void)state;
-    posenc_mask mask = posenc_mask_none();
-    int64_t first, n;
-    mask.chunk = 8;
-    mask.after = 0;
-    truth_ok(posenc_line_range(mask, 0, 20, 20, &first, &n));
-    assert_int_equal(first, -7);
-    assert_int_equal(n, 8);
+    enum { N = 20, KINDS = 5 };
+    static const int64_t windows[KINDS] = {-1, 0, 1, 5, 40}, chunks[KINDS] = {0, 1, 2, 8, 50};
+    for (int kind = 0; kind < KINDS * KINDS * KINDS; kind++) {
+        posenc_mask mask = posenc_mask_none();
+        mask.before = windows[kind % KINDS];
+        mask.after = windows[kind / KINDS % KINDS];
+        mask.chunk = chunks[kind / (KINDS * KINDS)];
+        int64_t lowest = N, highest = -N, first, n;
+        for (int64_t query = 0; query < N; query++)
+            for (int64_t key = 0; key < N; key++) {
+                int64_t offset = key - query;
+                if ((mask.before >= 0 && offset < -mask.before) || (mask.after >= 0 && offset > mask.after) ||
+                    (mask.chunk > 0 && key / mask.chunk != query / mask.chunk))
+                    continue;
+                lowest = offset < lowest ? offset : lowest;
+                highest = offset > highest ? offset : highest;
+            }
+        truth_ok(posenc_line_range(mask, 0, N, N, &first, &n));
+        assert_int_equal(first, lowest);
+        assert_int_equal(n, highest - lowest + 1);
+    }
 }
 
 static void test_formulas(void **state) {
@@ -588,7 +603,7 @@ static void test_powers_leave_errno_alone(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_no_head_beyond),
-        truth_test(test_range_of_causal_chunks),
+        truth_test(test_ranges),
         truth_test(test_formulas),
         truth_test(test_parts),
         truth_test(test_shared),

@@ -87,15 +87,18 @@ void test_line_parameters(void **state) {
     RETURNS(POSENC_ERR_STRIDE, posenc_line_cosine, angles, shifted(angles, 4), NULL, &line);
     RETURNS(POSENC_ERR_STRIDE, posenc_line_cosine, angles, NULL, shifted(numbers, 2), &line);
     for (int i = 0; i < 3; i++) {
-        float bad[N_HEADS] = {0.5f, 0.5f, bad_floats[i]};
+        float bad[N_HEADS] = {0.5f, 0.5f, 0.5f};
+        bad[i] = bad_floats[i];
         RETURNS(POSENC_ERR_SCALE, posenc_line_alibi, bad, &line);
         RETURNS(POSENC_ERR_SCALE, posenc_line_rbf, bad, &line);
         RETURNS(POSENC_ERR_SCALE, posenc_line_cosine, angles, NULL, bad, &line);
     }
     for (int i = 0; i < 5; i++) {
         static const float bad_sigmas[] = {0.0f, -1.0f, 1e-7f, 2e12f, -0.0f};
-        double bad[N_HEADS] = {0.5, 0.5, bad_doubles[i]};
-        float sigma[N_HEADS] = {1.0f, bad_sigmas[i], 1.0f};
+        double bad[N_HEADS] = {0.5, 0.5, 0.5};
+        float sigma[N_HEADS] = {1.0f, 1.0f, 1.0f};
+        bad[i % N_HEADS] = bad_doubles[i];
+        sigma[i % N_HEADS] = bad_sigmas[i];
         RETURNS(POSENC_ERR_FREQUENCY, posenc_line_cosine, bad, NULL, NULL, &line);
         RETURNS(POSENC_ERR_FREQUENCY, posenc_line_cosine, angles, bad, NULL, &line);
         RETURNS(POSENC_ERR_SCALE, posenc_line_rbf, sigma, &line);
@@ -129,7 +132,8 @@ void test_kerple(void **state) {
     for (int i = 0; i < 6; i++)
         KERPLE_REFUSED(POSENC_ERR_SCALE, min = bad_mins[i]);
     for (int i = 0; i < 5; i++) {
-        float bad[N_HEADS] = {0.5f, i < 3 ? bad_floats[i] : i == 3 ? 0x1.1p20f : -0x1.1p20f, 0.5f};
+        float bad[N_HEADS] = {0.5f, 0.5f, 0.5f};
+        bad[i % N_HEADS] = i < 3 ? bad_floats[i] : i == 3 ? 0x1.1p20f : -0x1.1p20f;
         KERPLE_REFUSED(POSENC_ERR_SCALE, p = bad);
         KERPLE_REFUSED(POSENC_ERR_SCALE, a = bad);
     }
@@ -287,7 +291,8 @@ void test_one_row(void **state) {
     bad.nb[2] = 4;
     RETURNS(POSENC_ERR_STRIDE, posenc_alibi_one_row, numbers, form, keep, &bad);
     for (int i = 0; i < 3; i++) {
-        float slope[N_HEADS] = {0.5f, bad_floats[i], 0.5f};
+        float slope[N_HEADS] = {0.5f, 0.5f, 0.5f};
+        slope[i] = bad_floats[i];
         RETURNS(POSENC_ERR_SCALE, posenc_alibi_one_row, slope, form, keep, &bias);
     }
 }

@@ -356,6 +356,7 @@ void test_relative_tables(void **state) {
     BAD_TABLE(POSENC_ERR_HEAD_DIM, ne[0] = 65537);
     BAD_TABLE(POSENC_ERR_SHAPE, ne[1] = 0);
     BAD_TABLE(POSENC_ERR_SHAPE, ne[1] = -1);
+    BAD_TABLE(POSENC_ERR_SHAPE, ne[1] = ((int64_t)1 << 30) + 1);
     BAD_TABLE(POSENC_ERR_N_HEADS, ne[2] = 0);
     BAD_TABLE(POSENC_ERR_SHAPE, ne[3] = 2);
 #undef BAD_TABLE
@@ -496,6 +497,8 @@ void test_cope_params(void **state) {
     RETURNS(POSENC_ERR_SHAPE, posenc_cope_logits, &params, &x, NULL, &empty, &y, all);
     empty.ne[0] = ((int64_t)1 << 24) + 1;
     RETURNS(POSENC_ERR_SHAPE, posenc_cope_logits, &params, &x, NULL, &empty, &y, all);
+    empty.ne[0]--; /* as many positions as there may be; of no row, so that none is read */
+    RETURNS(POSENC_OK, posenc_cope_logits, &params, &x, NULL, &empty, &y, (posenc_rows){0, 0});
 #define BAD_COPE(status, field, value)                                                                                 \
     params.field = value;                                                                                              \
     RETURNS(status, posenc_cope_logits, &params, &x, NULL, &z, &y, all);                                               \

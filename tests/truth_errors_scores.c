@@ -54,7 +54,8 @@ void test_scores(void **state) {
     RETURNS(POSENC_ERR_NULL, posenc_softmax_partial, &params, &x, &y, NULL, all);
     RETURNS(POSENC_ERR_STRIDE, posenc_softmax_partial, &params, &x, &y, shifted(sums, 2), all);
     for (size_t i = 0; i < sizeof bad_floats / sizeof bad_floats[0]; i++) {
-        float bad[N_HEADS] = {0.5f, 0.5f, 0.5f, bad_floats[i]};
+        float bad[N_HEADS] = {0.5f, 0.5f, 0.5f, 0.5f};
+        bad[i] = bad_floats[i];
         REFUSED(POSENC_ERR_SCALE, scale = bad_floats[i]);
         REFUSED(POSENC_ERR_SCALE, cap = bad_floats[i]);
         REFUSED(POSENC_ERR_SCALE, slopes = bad);

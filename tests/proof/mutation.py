@@ -27,19 +27,20 @@ SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ',
          ('vd_mul(', 'vd_add('), ('vd_fms(', 'vd_fma('), ('vi_add(', 'vi_sub('), ('v_max(', 'v_min('), ('_lo', '_hi'), ('_hi', '_lo'),
          ('unpacklo', 'unpackhi'), ('unpackhi', 'unpacklo'), ('cos_', 'sin_'), ('sin_', 'cos_'), ('.begin', '.end'),
          ('.end', '.begin')]
+NO_CODE = '#', '//', '_Static_assert', 'static_assert', '__builtin_prefetch'
 NUMBER = re.compile(r'(?<![\w.])(0x[0-9a-fA-F]+u?|\d+u?)(?![\w.])')
 REAL = re.compile(r'(?<![\w.])(0x[0-9a-f.]+p[-+]?\d+f?|\d+\.\d*(?:e[-+]?\d+)?f?)(?![\w.])')
 
 
 def code_lines(text):
-    """(number, line) of what is code; comments, directives and texts are not."""
+    """(number, line) of what is code; comments, directives, texts and what is fetched ahead, which changes no result, are not."""
     is_comment = False
     for number, line in enumerate(text.split('\n')):
         stripped = line.strip()
         if is_comment or stripped.startswith('/*'):
             is_comment = '*/' not in line
             continue
-        if stripped and not stripped.startswith(('#', '//', '_Static_assert', 'static_assert')) and '"' not in line:
+        if stripped and not stripped.startswith(NO_CODE) and '"' not in line:
             yield number, line
 
 
