@@ -90,80 +90,120 @@ V_INLINE void turn(const factors *f, int k, const int is_normed, vf head_factor,
     *x1 = v_fma(z1, f->c1[k], v_mul(z0, f->s0[k]));
 }
 
+/* How pairs of which each half is a vector of its own are read and written; all of it is constant. */
+typedef struct split {
+    posenc_dtype x_type, y_type;
+    int is_normed, reads_interleaved, writes_interleaved;
+} split;
+
 /* Where pairs of a head begin. */
 typedef struct head {
     const char *x_first, *x_second;
     char *y_first, *y_second;
 } head;
 
+V_INLINE head first_head(const posenc_rope_args *a, size_t i, const split s) {
+    return (head){typed_at(a->x, s.reads_interleaved ? 2 * i : i, s.x_type), typed_at(a->x, i + a->half, s.x_type),
+                  typed_out(a->y, s.writes_interleaved ? 2 * i : i, s.y_type), typed_out(a->y, i + a->half, s.y_type)};
+}
+
+V_INLINE head next_head(const posenc_rope_args *a, head at) {
+    return (head){at.x_first + a->x_stride, at.x_second + a->x_stride, at.y_first + a->y_stride, at.y_second + a->y_stride};
+}
+
+V_INLINE void fetch_head(const posenc_rope_args *a, head at, const int vectors, const split s) {
+    if (RARELY(a->y_ahead != 0)) {
+        fetch_typed(at.y_first + a->y_ahead, 0, (s.writes_interleaved ? 2 : 1) * vectors * VF, s.y_type, 1);
+        if (!s.writes_interleaved)
+            fetch_typed(at.y_second + a->y_ahead, 0, vectors * VF, s.y_type, 1);
+    }
+}
+
+V_INLINE vf factor_of_head(const posenc_rope_args *a, size_t h, const split s) {
+    return v_set1(s.is_normed ? a->head_factors[h] : 1.0f);
+}
+
+/* Less than a vector of each head. What lies in the rest of a masked store, the next head, would wait for it: it is read before.
+ * 0.3 times as long in cache. */
+V_INLINE void turn_parts(const posenc_rope_args *a, head at, size_t n, const factors *f, const split s) {
+    vf next0 = v_set1(0.0f), next1 = next0;
+    for (size_t h = 0; h < a->n_heads; h++) {
+        head next = next_head(a, at);
+        fetch_head(a, at, 1, s);
+        if (!V_MASKED_STORES || h == 0)
+            load_pairs(at.x_first, at.x_second, 0, n, s.x_type, s.reads_interleaved, &next0, &next1);
+        vf x0 = next0, x1 = next1;
+        if (V_MASKED_STORES && h + 1 < a->n_heads)
+            load_pairs(next.x_first, next.x_second, 0, n, s.x_type, s.reads_interleaved, &next0, &next1);
+        turn(f, 0, s.is_normed, factor_of_head(a, h, s), &x0, &x1);
+        store_pairs(at.y_first, at.y_second, 0, x0, x1, n, s.y_type, s.writes_interleaved);
+        at = next;
+    }
+}
+
+/* n pairs of one head, whole vectors of which the last is read before any is written. */
+V_INLINE void turn_vectors(head at, const int vectors, size_t n, const factors *f, vf head_factor, const split s) {
+    vf last0, last1;
+    load_pairs(at.x_first, at.x_second, lane_of(vectors - 1, vectors, n), VF, s.x_type, s.reads_interleaved, &last0, &last1);
+    for (int k = 0; k < vectors; k++) {
+        size_t lane = lane_of(k, vectors, n);
+        vf x0 = last0, x1 = last1;
+        if (k < vectors - 1)
+            load_pairs(at.x_first, at.x_second, lane, VF, s.x_type, s.reads_interleaved, &x0, &x1);
+        turn(f, k, s.is_normed, head_factor, &x0, &x1);
+        store_pairs(at.y_first, at.y_second, lane, x0, x1, VF, s.y_type, s.writes_interleaved);
+    }
+}
+
 /* Two whole vectors of bf16 of each half together: one has the even, the other the odd channels, which a lane of 32 bits holds
  * beside each other. */
-V_INLINE void turn_by_twos(const head *at, const int vectors, const factors *f, const int is_normed, vf head_factor) {
+V_INLINE void turn_by_twos(head at, const int vectors, const factors *f, vf head_factor, const split s) {
     for (int k = 0; k < vectors; k += 2) {
         vf x0, x1, x2, x3;
-        load_pairs(at->x_first, NULL, k / 2 * VF, VF, POSENC_BF16, 1, &x0, &x2);
-        load_pairs(at->x_second, NULL, k / 2 * VF, VF, POSENC_BF16, 1, &x1, &x3);
-        turn(f, k, is_normed, head_factor, &x0, &x1);
-        turn(f, k + 1, is_normed, head_factor, &x2, &x3);
-        store_pairs(at->y_first, NULL, k / 2 * VF, x0, x2, VF, POSENC_BF16, 1);
-        store_pairs(at->y_second, NULL, k / 2 * VF, x1, x3, VF, POSENC_BF16, 1);
+        load_pairs(at.x_first, NULL, k / 2 * VF, VF, POSENC_BF16, 1, &x0, &x2);
+        load_pairs(at.x_second, NULL, k / 2 * VF, VF, POSENC_BF16, 1, &x1, &x3);
+        turn(f, k, s.is_normed, head_factor, &x0, &x1);
+        turn(f, k + 1, s.is_normed, head_factor, &x2, &x3);
+        store_pairs(at.y_first, NULL, k / 2 * VF, x0, x2, VF, POSENC_BF16, 1);
+        store_pairs(at.y_second, NULL, k / 2 * VF, x1, x3, VF, POSENC_BF16, 1);
     }
 }
 
 /* Pairs i .. i + n - 1. */
-V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
-                          const posenc_dtype y_type, const int is_normed, const int reads_interleaved,
-                          const int writes_interleaved) {
-    const int by_twos = x_type == POSENC_BF16 && y_type == POSENC_BF16 && !reads_interleaved && vectors % 2 == 0;
-    const size_t each = lanes_each(vectors, n);
-    /* What lies in the rest of a masked store, the next head, would wait for it: it is read before. 0.3 times as long in cache. */
-    const int is_ahead = V_MASKED_STORES && each != VF;
+V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const split s) {
+    const int by_twos = s.x_type == POSENC_BF16 && s.y_type == POSENC_BF16 && !s.reads_interleaved && vectors % 2 == 0;
     factors f;
-    load_factors(a, i, vectors, n, is_normed, reads_interleaved, &f);
+    load_factors(a, i, vectors, n, s.is_normed, s.reads_interleaved, &f);
     for (int k = 0; by_twos && k < vectors; k += 2)
-        unzip_factors(&f, k, is_normed);
-    head at = {typed_at(a->x, reads_interleaved ? 2 * i : i, x_type), typed_at(a->x, i + a->half, x_type),
-               typed_out(a->y, writes_interleaved ? 2 * i : i, y_type), typed_out(a->y, i + a->half, y_type)};
-    vf last0 = v_set1(0.0f), last1 = last0;
-    for (size_t h = 0; h < a->n_heads; h++) {
-        vf head_factor = v_set1(is_normed ? a->head_factors[h] : 1.0f);
-        if (RARELY(a->y_ahead != 0)) {
-            fetch_typed(at.y_first + a->y_ahead, 0, (writes_interleaved ? 2 : 1) * vectors * VF, y_type, 1);
-            if (!writes_interleaved)
-                fetch_typed(at.y_second + a->y_ahead, 0, vectors * VF, y_type, 1);
-        }
+        unzip_factors(&f, k, s.is_normed);
+    head at = first_head(a, i, s);
+    if (lanes_each(vectors, n) != VF) {
+        turn_parts(a, at, n, &f, s);
+        return;
+    }
+    for (size_t h = 0; h < a->n_heads; h++, at = next_head(a, at)) {
+        fetch_head(a, at, vectors, s);
         if (by_twos)
-            turn_by_twos(&at, vectors, &f, is_normed, head_factor);
-        else if (!is_ahead || h == 0)
-            load_pairs(at.x_first, at.x_second, lane_of(vectors - 1, vectors, n), each, x_type, reads_interleaved, &last0, &last1);
-        for (int k = 0; !by_twos && k < vectors; k++) {
-            size_t lane = lane_of(k, vectors, n);
-            vf x0 = last0, x1 = last1;
-            if (k < vectors - 1)
-                load_pairs(at.x_first, at.x_second, lane, each, x_type, reads_interleaved, &x0, &x1);
-            if (is_ahead && h + 1 < a->n_heads)
-                load_pairs(at.x_first + a->x_stride, at.x_second + a->x_stride, 0, each, x_type, reads_interleaved, &last0, &last1);
-            turn(&f, k, is_normed, head_factor, &x0, &x1);
-            store_pairs(at.y_first, at.y_second, lane, x0, x1, each, y_type, writes_interleaved);
-        }
-        at = (head){at.x_first + a->x_stride, at.x_second + a->x_stride, at.y_first + a->y_stride, at.y_second + a->y_stride};
+            turn_by_twos(at, vectors, &f, factor_of_head(a, h, s), s);
+        else
+            turn_vectors(at, vectors, n, &f, factor_of_head(a, h, s), s);
     }
 }
 
 V_INLINE void half_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                          const posenc_dtype y_type, const int is_normed) {
-    split_group(a, i, vectors, n, x_type, y_type, is_normed, 0, 0);
+    split_group(a, i, vectors, n, (split){x_type, y_type, is_normed, 0, 0});
 }
 
 V_INLINE void deinterleave_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
                                  const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
-    split_group(a, i, vectors, n, x_type, y_type, is_normed, 1, 0);
+    split_group(a, i, vectors, n, (split){x_type, y_type, is_normed, 1, 0});
 }
 
 /* bf16, whose pairs come apart and together again within a lane. */
 V_INLINE void bf16_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                          const posenc_dtype y_type, const int is_normed) {
-    split_group(a, i, vectors, n, x_type, y_type, is_normed, 1, 1);
+    split_group(a, i, vectors, n, (split){x_type, y_type, is_normed, 1, 1});
 }
 
 /* Channels i .. i + n - 1, x0 x1 x0 x1 ... Beside them stand cos cos ... and -sin sin ..., so that y = x * cos + swapped x * sin,
@@ -207,6 +247,21 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
 typedef void group_body(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                         const posenc_dtype y_type, const int is_normed);
 
+/* Lanes of a head of which `vectors` vectors are left from lane i on. */
+typedef struct lanes_left {
+    size_t i, vectors, end;
+} lanes_left;
+
+/* As many groups of so many vectors as there are. A last vector that overlaps has one before it in its group. */
+V_INLINE void walk_groups(const posenc_rope_args *a, lanes_left *at, const int vectors, const int overlaps, group_body *group,
+                          const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
+    for (; at->vectors >= (size_t)vectors && !(overlaps && at->vectors == (size_t)vectors + 1); at->vectors -= vectors) {
+        size_t end = overlaps && at->vectors == (size_t)vectors ? at->end : at->i + (size_t)vectors * VF;
+        group(a, at->i, vectors, vectors == 1 ? VF : end - at->i, x_type, y_type, is_normed);
+        at->i = end;
+    }
+}
+
 /* Walks `lanes` lanes in groups. Vectors, types and whether there is a norm are constants in every call, so that they
  * become registers and instructions. A head is walked at once where that can be: over 38 MB, walking 48 pairs as 2 vectors
  * and then 1 took 1.4 times as long as all 3. Groups are code: heads that change their type, or are normed, have fewer kinds of
@@ -218,22 +273,19 @@ V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, c
                    const posenc_dtype y_type, const int is_normed) {
     const int all_kinds = x_type == y_type && !is_normed;
     const int overlaps = all_kinds && x_type != POSENC_BF16 && lanes > VF && lanes % VF != 0;
-    size_t i = 0, left = lanes / VF + (size_t)overlaps;
-#define GROUPS_OF(vectors, has_them)                                                                                   \
-    for (; (has_them) && left >= (vectors) && !(overlaps && left == (vectors) + 1); left -= (vectors)) {              \
-        size_t end = overlaps && left == (vectors) ? lanes : i + (vectors)*VF;                                         \
-        group(a, i, vectors, (vectors) == 1 ? VF : end - i, x_type, y_type, is_normed);                                \
-        i = end;                                                                                                       \
-    }
-    GROUPS_OF(8, !is_normed)
-    GROUPS_OF(6, all_kinds)
-    GROUPS_OF(4, 1)
-    GROUPS_OF(3, all_kinds)
-    GROUPS_OF(2, !is_normed)
-    GROUPS_OF(1, 1)
-#undef GROUPS_OF
-    if (i < lanes)
-        group(a, i, 1, lanes - i, x_type, y_type, is_normed);
+    lanes_left at = {0, lanes / VF + (size_t)overlaps, lanes};
+    if (!is_normed)
+        walk_groups(a, &at, 8, overlaps, group, x_type, y_type, is_normed);
+    if (all_kinds)
+        walk_groups(a, &at, 6, overlaps, group, x_type, y_type, is_normed);
+    walk_groups(a, &at, 4, overlaps, group, x_type, y_type, is_normed);
+    if (all_kinds)
+        walk_groups(a, &at, 3, overlaps, group, x_type, y_type, is_normed);
+    if (!is_normed)
+        walk_groups(a, &at, 2, overlaps, group, x_type, y_type, is_normed);
+    walk_groups(a, &at, 1, overlaps, group, x_type, y_type, is_normed);
+    if (at.i < lanes)
+        group(a, at.i, 1, lanes - at.i, x_type, y_type, is_normed);
 }
 
 typedef void walk_body(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
