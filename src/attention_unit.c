@@ -4,26 +4,22 @@
 #include <math.h>
 
 #include "hidden.h"
+#include "minmax.h"
 #include "scalar/exp.h"
 #include "view.h"
 
 enum { UNIT_ROWS = POSENC_UNIT_ROWS, BLOCK = POSENC_KEY_BLOCK };
 
-/* Keys of the block that a pair sees, counted from the block's first: begin <= j < end, and next_begin <= j < next_end behind
- * a hole in the mask. */
-typedef struct bounds {
-    int32_t begin[UNIT_ROWS], end[UNIT_ROWS], next_begin[UNIT_ROWS], next_end[UNIT_ROWS];
-    int has_hole;
-    size_t first, last; /* of all pairs: first <= j < last */
-} bounds;
-
-/* One block at work. */
+/* One block of keys at work. */
 typedef struct block {
     const posenc_attention_unit *unit;
-    size_t first, n; /* keys */
     posenc_attention_sums sums;
-    bounds seen;
-    float keep[UNIT_ROWS]; /* what the sums are to be multiplied by */
+    posenc_softmax_row_args rows[UNIT_ROWS]; /* how the scores of a pair become exponentials, all keys of it */
+    size_t first, n;                         /* keys of the block */
+    posenc_seen seen[UNIT_ROWS];             /* of them by each pair, counted from the first */
+    size_t seen_first, seen_end;             /* by any pair */
+    int has_hole;                            /* in what any pair sees */
+    float keep[UNIT_ROWS];                   /* what the sums are to be multiplied by */
 } block;
 
 /* ---- Units ---- */
@@ -77,65 +73,55 @@ void posenc_attention_load_queries(posenc_attention_unit *u, float *scratch) {
 
 /* ---- What is seen ---- */
 
-/* The score path's arguments for keys first .. first + n - 1 of a row: everything that counts keys, counted from there. */
-static void narrow(posenc_softmax_row_args *args, size_t first, size_t n) {
-    size_t end = args->seen.end < first + n ? args->seen.end : first + n,
-           begin = args->seen.begin > first ? args->seen.begin : first;
+static void set_rows(block *b) {
+    const posenc_attention_call *call = b->unit->call;
+    for (int64_t pair = 0; pair < b->unit->n; pair++) {
+        posenc_softmax_row_args *row = &b->rows[pair];
+        *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS};
+        posenc_score_args_begin(call->task->params, &call->scores, row);
+        posenc_score_args_at(call->task->params, posenc_attention_place(b->unit, pair), row);
+        row->sink = -INFINITY; /* it joins the segments, not a block */
+    }
+}
+
+/* What a row sees of keys first .. first + n - 1, counted from there. */
+static posenc_seen seen_of(const posenc_softmax_row_args *row, size_t first, size_t n) {
+    size_t begin = posenc_max_size(row->seen.begin, first), end = posenc_min_size(row->seen.end, first + n);
     if (begin < end)
-        posenc_skip_hidden(args, &begin, &end);
-    size_t hole_begin = args->seen.hole_begin > begin ? args->seen.hole_begin : begin;
-    size_t hole_end = args->seen.hole_end < end ? args->seen.hole_end : end;
+        posenc_skip_hidden(row, &begin, &end);
+    size_t hole_begin = posenc_max_size(row->seen.hole_begin, begin), hole_end = posenc_min_size(row->seen.hole_end, end);
     if (hole_begin < hole_end && hole_begin == begin) /* as in src/scores.c */
         begin = hole_end;
     else if (hole_begin < hole_end && hole_end == end)
         end = hole_begin;
-    int has_hole = hole_begin < hole_end && begin < hole_begin && hole_end < end, sees = begin < end;
-    args->seen.begin = sees ? begin - first : 0;
-    args->seen.end = sees ? end - first : 0;
-    args->seen.hole_begin = has_hole ? hole_begin - first : 0;
-    args->seen.hole_end = has_hole ? hole_end - first : 0;
-    args->n = n;
-    if (args->k_pos != NULL)
-        args->k_pos += first;
-    else
-        args->position -= (int32_t)first;
-    if (args->bias != NULL)
-        args->bias = (const char *)args->bias + first * (size_t)posenc_dtype_size(args->bias_type);
-    if (args->bytes != NULL)
-        args->bytes += first;
-    if (args->by_key.product != NULL)
-        args->by_key.product += (ptrdiff_t)first * args->by_key.key_stride;
+    if (begin >= end)
+        return (posenc_seen){.end = 0};
+    posenc_seen seen = {.begin = begin - first, .end = end - first};
+    if (begin < hole_begin && hole_begin < hole_end && hole_end < end) {
+        seen.hole_begin = hole_begin - first;
+        seen.hole_end = hole_end - first;
+    }
+    return seen;
 }
 
-static void row_args(const block *b, int64_t pair, posenc_softmax_row_args *args) {
-    const posenc_attention_call *call = b->unit->call;
-    *args = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS};
-    posenc_score_args_begin(call->task->params, &call->scores, args);
-    posenc_score_args_at(call->task->params, posenc_attention_place(b->unit, pair), args);
-    narrow(args, b->first, b->n);
+static int has_hole(posenc_seen seen) {
+    return seen.hole_begin < seen.hole_end;
 }
 
 /* Whether any pair sees a key of the block, and which. */
-static int find_bounds(block *b) {
-    bounds *s = &b->seen;
-    s->first = b->n;
-    s->last = 0;
-    s->has_hole = 0;
+static int find_seen(block *b) {
+    b->seen_first = b->n;
+    b->seen_end = 0;
+    b->has_hole = 0;
     for (int64_t pair = 0; pair < b->unit->n; pair++) {
-        posenc_softmax_row_args args;
-        row_args(b, pair, &args);
-        int has_hole = args.seen.hole_begin < args.seen.hole_end;
-        s->begin[pair] = (int32_t)args.seen.begin;
-        s->end[pair] = (int32_t)(has_hole ? args.seen.hole_begin : args.seen.end);
-        s->next_begin[pair] = (int32_t)(has_hole ? args.seen.hole_end : 0);
-        s->next_end[pair] = (int32_t)(has_hole ? args.seen.end : 0);
-        s->has_hole |= has_hole;
-        if (args.seen.begin == args.seen.end)
+        posenc_seen seen = b->seen[pair] = seen_of(&b->rows[pair], b->first, b->n);
+        if (seen.begin == seen.end)
             continue;
-        s->first = args.seen.begin < s->first ? args.seen.begin : s->first;
-        s->last = args.seen.end > s->last ? args.seen.end : s->last;
+        b->has_hole |= has_hole(seen);
+        b->seen_first = posenc_min_size(b->seen_first, seen.begin);
+        b->seen_end = posenc_max_size(b->seen_end, seen.end);
     }
-    return s->first < s->last;
+    return b->seen_first < b->seen_end;
 }
 
 /* ---- Blocks of keys ---- */
@@ -144,8 +130,8 @@ static int find_bounds(block *b) {
 static void multiply(const block *b) {
     const posenc_attention_unit *u = b->unit;
     const posenc_view *q = &u->call->task->q;
-    for (size_t j = b->seen.first / POSENC_PANEL * POSENC_PANEL; j < b->seen.last; j += POSENC_KEYS_PACKED) {
-        size_t left = b->seen.last - j;
+    for (size_t j = b->seen_first / POSENC_PANEL * POSENC_PANEL; j < b->seen_end; j += POSENC_KEYS_PACKED) {
+        size_t left = b->seen_end - j;
         posenc_dot_rows_args dot = {
             .x = u->queries,
             .x_stride = (ptrdiff_t)(posenc_padded(q->ne[0]) * sizeof(float)),
@@ -162,17 +148,33 @@ static void multiply(const block *b) {
     }
 }
 
+/* The score path's arguments for the block's keys of a row: everything that counts keys, counted from the first. */
+static posenc_softmax_row_args scores_of(const block *b, int64_t pair) {
+    posenc_softmax_row_args args = b->rows[pair];
+    args.n = b->n;
+    args.seen = b->seen[pair];
+    if (args.k_pos != NULL)
+        args.k_pos += b->first;
+    else
+        args.position -= (int32_t)b->first;
+    if (args.bias != NULL)
+        args.bias = (const char *)args.bias + b->first * (size_t)posenc_dtype_size(args.bias_type);
+    if (args.bytes != NULL)
+        args.bytes += b->first;
+    if (args.by_key.product != NULL)
+        args.by_key.product += (ptrdiff_t)b->first * args.by_key.key_stride;
+    args.x = args.y = b->unit->scores + (size_t)pair * BLOCK;
+    return args;
+}
+
 /* Scores to exponentials, and what was summed before to the new maximum. */
 static void soften(block *b, int64_t pair) {
     float *state = b->sums.rows + (size_t)pair * b->sums.stride + b->unit->call->task->v.ne[0], max = state[0];
     b->keep[pair] = 1.0f;
-    if (b->seen.begin[pair] == b->seen.end[pair])
+    if (b->seen[pair].begin == b->seen[pair].end)
         return;
-    posenc_softmax_row_args args;
+    posenc_softmax_row_args args = scores_of(b, pair);
     posenc_softmax_sum sum;
-    row_args(b, pair, &args);
-    args.x = args.y = b->unit->scores + (size_t)pair * BLOCK;
-    args.sink = -INFINITY; /* it joins the segments, not a block */
     args.least = max;
     args.sum = &sum;
     b->unit->call->kernels->softmax_row(&args);
@@ -183,14 +185,14 @@ static void soften(block *b, int64_t pair) {
     state[0] = sum.max;
 }
 
-/* The part of keys begin[pair] .. end[pair] - 1 that lies in a run of n rows from key j of the block on. */
+/* Of the keys that each pair sees before a hole (pass 0) or behind it, those in a run of n rows from key j of the block on. */
 static void cut(const block *b, int pass, int64_t j, int64_t n, int32_t begin[UNIT_ROWS], int32_t end[UNIT_ROWS]) {
-    const int32_t *first = pass == 0 ? b->seen.begin : b->seen.next_begin;
-    const int32_t *last = pass == 0 ? b->seen.end : b->seen.next_end;
     for (int64_t pair = 0; pair < b->unit->n; pair++) {
-        int64_t from = first[pair] - j, to = last[pair] - j;
-        begin[pair] = (int32_t)(from < 0 ? 0 : from < n ? from : n);
-        end[pair] = (int32_t)(to < 0 ? 0 : to < n ? to : n);
+        posenc_seen seen = b->seen[pair];
+        int64_t from = (int64_t)(pass == 0 ? seen.begin : has_hole(seen) ? seen.hole_end : seen.end) - j;
+        int64_t to = (int64_t)(pass == 0 && has_hole(seen) ? seen.hole_begin : seen.end) - j;
+        begin[pair] = (int32_t)posenc_min(posenc_max(from, 0), n);
+        end[pair] = (int32_t)posenc_min(posenc_max(to, 0), n);
     }
 }
 
@@ -199,10 +201,10 @@ static void cut(const block *b, int pass, int64_t j, int64_t n, int32_t begin[UN
 static void mix(const block *b) {
     const posenc_attention_unit *u = b->unit;
     const posenc_view *v = &u->call->task->v;
-    int n_passes = b->seen.has_hole ? 2 : 1, is_first = 1;
+    int n_passes = b->has_hole ? 2 : 1, is_first = 1;
     for (int pass = 0; pass < n_passes; pass++) {
-        int64_t n, last = (int64_t)b->seen.last;
-        for (int64_t j = (int64_t)b->seen.first; j < last; j += n, is_first = 0) {
+        int64_t n, last = (int64_t)b->seen_end;
+        for (int64_t j = (int64_t)b->seen_first; j < last; j += n, is_first = 0) {
             n = last - j;
             const void *rows = posenc_attention_rows(u, v, (int64_t)b->first + j, &n);
             int is_last = pass == n_passes - 1 && j + n == last;
@@ -229,7 +231,7 @@ static void mix(const block *b) {
 }
 
 static void attend_block(block *b) {
-    if (!find_bounds(b))
+    if (!find_seen(b))
         return;
     multiply(b);
     for (int64_t pair = 0; pair < b->unit->n; pair++)
@@ -247,7 +249,10 @@ void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, p
         row[dim + 1] = 0.0f;
     }
     size_t first = (size_t)segment * POSENC_ATTENTION_SEGMENT, end = first + POSENC_ATTENTION_SEGMENT;
-    block b = {.unit = u, .sums = sums};
+    block b; /* not cleared: it is large, and what is read was written */
+    b.unit = u;
+    b.sums = sums;
+    set_rows(&b);
     for (b.first = first; b.first < end && b.first < n_k; b.first += BLOCK) {
         b.n = n_k - b.first < BLOCK ? n_k - b.first : BLOCK;
         attend_block(&b);

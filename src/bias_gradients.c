@@ -6,18 +6,11 @@
 
 #include "kerple.h"
 #include "line.h"
+#include "minmax.h"
 #include "scores.h"
 #include "view.h"
 
 enum { BLOCK = 4096 };
-
-static int64_t max_of(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
-static int64_t min_of(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* ---- A line ---- */
 
@@ -30,7 +23,7 @@ typedef struct block {
 
 /* Adds a row of ds, of n_k keys from offset `lowest` on. */
 static void add_row(block *b, const float *ds, int64_t n_k, int64_t lowest) {
-    int64_t o = max_of(b->from, lowest), end = min_of(b->to, lowest + n_k), middle = min_of(end, b->first + b->n);
+    int64_t o = posenc_max(b->from, lowest), end = posenc_min(b->to, lowest + n_k), middle = posenc_min(end, b->first + b->n);
     for (; o < end && o < b->first; o++)
         b->sums[0] += (double)ds[o - lowest];
     for (; o < middle; o++)
@@ -44,7 +37,7 @@ static void add_row_at(block *b, const float *ds, int64_t n_k, const int32_t *k_
     for (int64_t j = 0; j < n_k; j++) {
         int64_t o = k_pos[j] - position;
         if (o >= b->from && o < b->to)
-            b->sums[min_of(max_of(o - b->first, 0), b->n - 1)] += (double)ds[j];
+            b->sums[posenc_min(posenc_max(o - b->first, 0), b->n - 1)] += (double)ds[j];
     }
 }
 
@@ -62,7 +55,7 @@ static void add_rows(block *b, const posenc_score_params *params, const posenc_v
 /* Offsets t and so on of the line, as many as fit. */
 static void begin_block(block *b, const posenc_line *line, int64_t t) {
     b->first = line->first + t;
-    b->n = min_of(BLOCK, line->n_offsets - t);
+    b->n = posenc_min(BLOCK, line->n_offsets - t);
     b->from = line->is_extended && t == 0 ? -POSENC_ANY_OFFSET : b->first;
     b->to = line->is_extended && t + b->n == line->n_offsets ? POSENC_ANY_OFFSET : b->first + b->n;
     memset(b->sums, 0, sizeof b->sums);
@@ -123,7 +116,7 @@ posenc_status posenc_table_gradient(const posenc_index_line *index, const posenc
     const int32_t *rows = gradient->n_offsets > 0 ? index->data + (gradient->first - index->first) : NULL;
     for (int64_t h = 0; h < n_heads; h++)
         for (int64_t first = 0; first < table->n_rows; first += BLOCK) {
-            int64_t n = min_of(BLOCK, table->n_rows - first);
+            int64_t n = posenc_min(BLOCK, table->n_rows - first);
             double sums[BLOCK] = {0.0};
             for (int64_t t = 0; t < gradient->n_offsets; t++)
                 if (rows[t] >= first && rows[t] < first + n)

@@ -2,15 +2,12 @@
 #include <posenc/image_bias.h>
 
 #include "kernels/kernels.h"
+#include "minmax.h"
 #include "view.h"
 
 #define MAX_SIDE ((int64_t)1 << 20)
 
 /* ---- Rows of one axis ---- */
-
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
 
 /* Rows of the table that make up row o of n resized ones: (1 - weight) first + weight second. */
 typedef struct blend {
@@ -54,7 +51,7 @@ posenc_status posenc_decomposed_rows(const posenc_view *table, const posenc_view
     posenc_status status = check_rows_call(table, rows);
     if (status != POSENC_OK)
         return status;
-    int64_t n_k = rows->ne[1], n_q = rows->ne[2], n = 2 * larger(n_q, n_k) - 1;
+    int64_t n_k = rows->ne[1], n_q = rows->ne[2], n = 2 * posenc_max(n_q, n_k) - 1;
     for (int64_t a = 0; a < n_q; a++)
         for (int64_t b = 0; b < n_k; b++) {
             blend mix = blend_of(row_of(a, b, n_q, n_k), n, table->ne[1]);

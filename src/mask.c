@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "minmax.h"
 #include "scores.h"
 #include "view.h"
 
@@ -16,22 +17,14 @@ posenc_status posenc_check_mask(const posenc_mask *mask) {
     return POSENC_OK;
 }
 
-static int64_t min(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t max(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position) {
     posenc_offsets seen = {mask->before < 0 ? -POSENC_ANY_OFFSET : -mask->before,
                            mask->after < 0 ? POSENC_ANY_OFFSET : mask->after};
     if (mask->chunk > 0) {
         int64_t inside = position % mask->chunk; /* the query's place in its chunk */
         inside += inside < 0 ? mask->chunk : 0;
-        seen.lowest = max(seen.lowest, -inside);
-        seen.highest = min(seen.highest, mask->chunk - 1 - inside);
+        seen.lowest = posenc_max(seen.lowest, -inside);
+        seen.highest = posenc_min(seen.highest, mask->chunk - 1 - inside);
     }
     return seen;
 }
@@ -39,13 +32,13 @@ posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position) {
 posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets met) {
     int64_t before = mask->n_first > 0 ? -1 : mask->before, after = mask->after;
     if (mask->chunk > 0) {
-        before = before < 0 ? mask->chunk - 1 : min(before, mask->chunk - 1);
-        after = after < 0 ? mask->chunk - 1 : min(after, mask->chunk - 1);
+        before = before < 0 ? mask->chunk - 1 : posenc_min(before, mask->chunk - 1);
+        after = after < 0 ? mask->chunk - 1 : posenc_min(after, mask->chunk - 1);
     }
     if (before >= 0)
-        met.lowest = max(met.lowest, -before);
+        met.lowest = posenc_max(met.lowest, -before);
     if (after >= 0)
-        met.highest = min(met.highest, after);
+        met.highest = posenc_min(met.highest, after);
     return met;
 }
 

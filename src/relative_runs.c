@@ -1,5 +1,6 @@
 #include "relative_runs.h"
 
+#include "minmax.h"
 #include "view.h"
 
 posenc_status posenc_runs_check(const posenc_index_line *index, const posenc_mask *mask, int64_t q_off,
@@ -21,20 +22,12 @@ posenc_status posenc_runs_check(const posenc_index_line *index, const posenc_mas
     return posenc_check_index_line(index, index->n_rows, seen);
 }
 
-static int64_t min(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t max(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 /* Elements of a line whose element t has the offset first_offset + t * step, step 1 or -1. */
 static int next_run(const posenc_runs *runs, int64_t first_offset, int64_t step, int64_t n, posenc_run *run) {
     int64_t begin = step > 0 ? runs->seen.lowest - first_offset : first_offset - runs->seen.highest;
     int64_t end = step > 0 ? runs->seen.highest - first_offset + 1 : first_offset - runs->seen.lowest + 1;
-    begin = max(max(begin, 0), run->end);
-    end = min(end, n);
+    begin = posenc_max(posenc_max(begin, 0), run->end);
+    end = posenc_min(end, n);
     if (begin >= end)
         return 0;
     const int32_t *index = runs->index->data + (first_offset + begin * step - runs->index->first);
@@ -79,7 +72,7 @@ float posenc_sum_run(const float *x, int64_t stride, int64_t n) {
         return x[0];
     double lanes[POSENC_SUM_LANES] = {0.0};
     for (int64_t k = 0; k < n; k += POSENC_SUM_BLOCK)
-        sum_block((const float *)(const void *)((const char *)x + k * stride), stride, min(n - k, POSENC_SUM_BLOCK),
+        sum_block((const float *)(const void *)((const char *)x + k * stride), stride, posenc_min(n - k, POSENC_SUM_BLOCK),
                   lanes);
     for (int64_t width = POSENC_SUM_LANES / 2; width > 0; width /= 2)
         for (int64_t lane = 0; lane < width; lane++)

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "minmax.h"
 #include "rope.h"
 #include "view.h"
 
@@ -227,10 +228,6 @@ static void do_heads(const walk *w, const posenc_rope_task *task, int64_t token,
 
 /* ---- The walk ---- */
 
-static int64_t min(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 static int64_t heads_per_token(const posenc_rope_task *tasks, int64_t n_tasks) {
     int64_t sum = 0;
     for (int64_t i = 0; i < n_tasks; i++)
@@ -243,7 +240,7 @@ static void do_token(const walk *w, const posenc_rope_task *tasks, int64_t n_tas
                      int64_t end, int64_t n_wanted) {
     int64_t base = 0;
     for (int64_t i = 0; i < n_tasks; base += tasks[i].x.ne[1], i++) {
-        int64_t from = first > base ? first - base : 0, to = min(end - base, tasks[i].x.ne[1]);
+        int64_t from = first > base ? first - base : 0, to = posenc_min(end - base, tasks[i].x.ne[1]);
         if (from >= to)
             continue;
         heads h = heads_of(&tasks[i], token, from, to - from, n_wanted);
@@ -263,7 +260,7 @@ static void do_rows(const walk *w, const posenc_rope_task *tasks, int64_t n_task
     int64_t token = quotient(rows.begin, per_token), first = rows.begin - token * per_token;
     int64_t last_token = quotient(rows.end - 1, per_token);
     for (int64_t left = rows.end - rows.begin; left > 0; token++) {
-        int64_t end = min(per_token, first + left);
+        int64_t end = posenc_min(per_token, first + left);
         do_token(w, tasks, n_tasks, token, first, end, last_token - token + 1);
         left -= end - first;
         first = 0;
@@ -276,7 +273,7 @@ static void run(posenc_row_source *source, const posenc_rope_task *tasks, int64_
     walk w = {rope, posenc_active_kernels(), source, direction};
     int64_t first = 0;
     do {
-        int64_t n = min(rope->n_pairs - first, POSENC_SLICE);
+        int64_t n = posenc_min(rope->n_pairs - first, POSENC_SLICE);
         posenc_row_source_slice(source, w.kernels, first, n, direction);
         do_rows(&w, tasks, n_tasks, rows);
         first += n;
@@ -319,7 +316,7 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
     source.positions = positions;
     source.n_tokens = x->ne[2];
     for (int64_t batch = quotient(rows.begin, per_batch); batch * per_batch < rows.end; batch++) {
-        posenc_rows part = {rows.begin - batch * per_batch, min(rows.end - batch * per_batch, per_batch)};
+        posenc_rows part = {rows.begin - batch * per_batch, posenc_min(rows.end - batch * per_batch, per_batch)};
         if (part.begin < 0)
             part.begin = 0;
         task.x.data = posenc_view_at(x, 0, 0, batch);

@@ -1,4 +1,5 @@
 /* RoPE: rows of cosines and sines, made from positions or taken from a table. */
+#include "minmax.h"
 #include "rope.h"
 #include "view.h"
 
@@ -87,7 +88,7 @@ static int64_t rows_ahead(const posenc_row_source *source, int64_t token, int64_
     if (source->rope->n_axes == 1)
         most = POSENC_ANCHOR_BLOCK -
                ((source->positions[token] + (int64_t)POSENC_ANCHOR_REACH) & (POSENC_ANCHOR_BLOCK - 1));
-    return n_wanted < most ? n_wanted : most;
+    return posenc_min(n_wanted, most);
 }
 
 /* One row of interleaved pairs, taken apart. */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "minmax.h"
 #include "view.h"
 
 /* ---- Checks ---- */
@@ -163,14 +164,6 @@ posenc_score_place posenc_score_place_of(const posenc_view *y, int64_t row) {
     return (posenc_score_place){.query = row % n_q, .head = row / n_q % n_heads, .batch = row / n_q / n_heads};
 }
 
-static int64_t min(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t max(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 /* Like posenc_view_at, where an extent of 1 is shared. */
 static void *shared_at(const posenc_view *v, int64_t i1, int64_t i2, int64_t i3) {
     return posenc_view_at(v, v->ne[1] == 1 ? 0 : i1, v->ne[2] == 1 ? 0 : i2, v->ne[3] == 1 ? 0 : i3);
@@ -194,14 +187,14 @@ static posenc_offsets document_of(const posenc_score_params *params, int64_t que
 
 /* The bounds, from keys [begin, end), in which the mask makes a hole if the first keys stay in sight of a window. */
 static void set_bounds(posenc_softmax_row_args *args, int64_t begin, int64_t hole_end, int64_t end, int64_t n_first) {
-    int64_t hole_begin = max(begin, n_first);
+    int64_t hole_begin = posenc_max(begin, n_first);
     if (hole_end <= hole_begin) {
         hole_begin = hole_end = 0;
     } else if (hole_begin == begin) { /* nothing before the hole */
         begin = hole_end;
         hole_begin = hole_end = 0;
     } else if (hole_end >= end) { /* nothing behind it */
-        end = min(end, hole_begin);
+        end = posenc_min(end, hole_begin);
         hole_begin = hole_end = 0;
     }
     if (begin >= end)
@@ -217,16 +210,16 @@ static void set_mask(const posenc_score_params *params, posenc_score_place at, p
     int64_t end = params->k_end != NULL ? params->k_end[at.batch] : (int64_t)args->n;
     if (params->cu_seqlens != NULL) {
         posenc_offsets document = document_of(params, params->q_off + at.query);
-        begin = max(begin, document.lowest);
-        end = min(end, document.highest + 1);
+        begin = posenc_max(begin, document.lowest);
+        end = posenc_min(end, document.highest + 1);
     }
     posenc_offsets seen = posenc_offsets_at(&params->mask, args->position);
     if (params->k_pos != NULL) {
-        args->lowest = (int32_t)max(seen.lowest, -POSENC_ANY_OFFSET);
-        args->highest = (int32_t)min(seen.highest, POSENC_ANY_OFFSET - 1);
+        args->lowest = (int32_t)posenc_max(seen.lowest, -POSENC_ANY_OFFSET);
+        args->highest = (int32_t)posenc_min(seen.highest, POSENC_ANY_OFFSET - 1);
         set_bounds(args, begin, 0, end, 0);
     } else {
-        end = min(end, args->position + seen.highest + 1);
+        end = posenc_min(end, args->position + seen.highest + 1);
         set_bounds(args, begin, args->position + seen.lowest, end, params->mask.n_first);
     }
     if (params->bool_mask != NULL) {

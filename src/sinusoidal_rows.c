@@ -4,9 +4,7 @@
 
 #include <math.h>
 
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
+#include "minmax.h"
 
 /* ---- Whole pairs ---- */
 
@@ -22,7 +20,7 @@ static void whole_pairs(const posenc_sinusoid *s, const posenc_kernels *kernels,
         positions[t] = (int32_t)tokens->whole[t];
     int64_t begin = span->first / s->step, end = begin + (span->n + s->step - 1) / s->step;
     for (int64_t pair = begin; pair < end; pair += POSENC_SLICE) {
-        int64_t n = least(end - pair, POSENC_SLICE), column = (pair - begin) * s->step;
+        int64_t n = posenc_min(end - pair, POSENC_SLICE), column = (pair - begin) * s->step;
         float *first = span->out + column, *second = s->step == 2 ? first + 1 : span->twin + column;
         posenc_row_target target = {
             .cos_out = s->cos_first ? first : second,
@@ -117,12 +115,12 @@ static void picked_columns(const posenc_sinusoid *s, const posenc_kernels *kerne
     planes p;
     posenc_row_maker maker;
     for (int64_t pair = 0; pair < s->freq->n; pair += POSENC_SLICE) {
-        int64_t n = least(s->freq->n - pair, POSENC_SLICE);
+        int64_t n = posenc_min(s->freq->n - pair, POSENC_SLICE);
         if (!is_wanted(s, span, pair, n))
             continue;
         posenc_row_maker_init(&maker, kernels, s->freq, pair, n);
         for (int64_t first = 0; first < tokens->n; first += PLANE_ROWS) {
-            int64_t n_rows = least(tokens->n - first, PLANE_ROWS);
+            int64_t n_rows = posenc_min(tokens->n - first, PLANE_ROWS);
             make_planes(&maker, tokens, first, n_rows, &p);
             for (int64_t i = 0; i < n; i++)
                 for (int second = 0; second < 2; second++) {

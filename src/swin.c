@@ -6,6 +6,7 @@
 
 #include "elementary.h"
 #include "line.h"
+#include "minmax.h"
 #include "view.h"
 
 #define MAX_SIDE 1024
@@ -141,8 +142,8 @@ posenc_status posenc_swin_v2_scale(const float *x, int64_t n, float *y) {
 /* The sum over the pairs of one row of the table, which are as many as the window shifted by (down, right) shares with
  * itself. */
 static double sum_of_pairs(const window *w, const posenc_view *ds, int64_t head, int64_t down, int64_t right) {
-    int64_t y_begin = down > 0 ? down : 0, y_end = down < 0 ? w->height + down : w->height;
-    int64_t x_begin = right > 0 ? right : 0, x_end = right < 0 ? w->width + right : w->width;
+    int64_t y_begin = posenc_max(down, 0), y_end = down < 0 ? w->height + down : w->height;
+    int64_t x_begin = posenc_max(right, 0), x_end = right < 0 ? w->width + right : w->width;
     double sum = 0.0;
     for (int64_t b = 0; b < ds->ne[3]; b++)
         for (int64_t y = y_begin; y < y_end; y++)
