@@ -55,7 +55,7 @@ static float quotient(double product, double norms, double eps) {
 }
 
 /* Rows whose norms wait on the stack while panels of columns go by, and rows whose products with a panel do. */
-enum { ROWS_AT_ONCE = 1024, ROWS_AT_A_TIME = 32 };
+enum { ROWS_AT_ONCE = 256, ROWS_AT_A_TIME = 16 };
 
 /* What the loops below share: rows first_row .. against columns first .. of one panel. */
 typedef struct similarity_block {

@@ -7,6 +7,7 @@
 #include "angles.h"
 #include "kerple.h"
 #include "line.h"
+#include "minmax.h"
 #include "view.h"
 
 /* ---- KERPLE ---- */
@@ -41,6 +42,32 @@ posenc_status posenc_line_rbf(const float *sigma, const posenc_line *line) {
     return POSENC_OK;
 }
 
+/* ---- Columns of waves ---- */
+
+/* Angles in half turns, and cosines and sines of these times a position. */
+typedef struct wave_column {
+    double hi[POSENC_COLUMN], lo[POSENC_COLUMN], cosine[POSENC_COLUMN], sine[POSENC_COLUMN];
+} wave_column;
+
+static void set_angle(wave_column *column, int64_t k, posenc_dd radians) {
+    posenc_dd half_turns = posenc_dd_mul(radians, posenc_dd_inv_pi());
+    column->hi[k] = half_turns.hi;
+    column->lo[k] = half_turns.lo;
+}
+
+static void turn(wave_column *column, double position) {
+    posenc_angle_anchors_args args = {
+        .hi = column->hi,
+        .lo = column->lo,
+        .magnitude = 1.0,
+        .position = position,
+        .cos_out = column->cosine,
+        .sin_out = column->sine,
+        .n = POSENC_COLUMN,
+    };
+    posenc_active_kernels()->angle_anchors(&args);
+}
+
 /* ---- Sandwich ---- */
 
 #define MAX_DIM 8192
@@ -60,43 +87,41 @@ static posenc_dd sandwich_theta(const void *context, int64_t i) {
     return posenc_dd_pow(s->base, -2.0 * (double)(s->first + i), (double)s->dim);
 }
 
-/* The sum of cos(distance theta_k), ascending. */
-static double sum_of_cosines(const posenc_kernels *kernels, const posenc_freq *freq, double distance) {
-    double cosines[POSENC_COLUMN], sines[POSENC_COLUMN], sum = 0.0;
-    for (int64_t i = 0; i < freq->n; i += POSENC_COLUMN) {
-        posenc_angle_anchors_args args = {
-            .hi = freq->hi + i,
-            .lo = freq->lo + i,
-            .magnitude = 1.0,
-            .position = distance,
-            .cos_out = cosines,
-            .sin_out = sines,
-            .n = POSENC_COLUMN,
-        };
-        kernels->angle_anchors(&args);
-        for (int64_t k = 0; k < POSENC_COLUMN && i + k < freq->n; k++)
-            sum += cosines[k];
+/* The sums over k of cos(distance theta_k), ascending, of n offsets of the line from the first on. */
+static void sum_cosines(const posenc_sandwich *sandwich, const posenc_line *line, int64_t first, int64_t n, double *sums) {
+    int64_t n_angles = sandwich->dim / 2;
+    for (int64_t t = 0; t < n; t++)
+        sums[t] = 0.0;
+    for (int64_t i = 0; i < n_angles; i += POSENC_COLUMN) {
+        int64_t n_column = posenc_min(n_angles - i, POSENC_COLUMN);
+        wave_column wave = {.hi = {0.0}};
+        for (int64_t k = 0; k < n_column; k++)
+            set_angle(&wave, k, sandwich_theta(sandwich, i + k));
+        for (int64_t t = 0; t < n; t++) {
+            turn(&wave, posenc_line_distance(line, first + t));
+            for (int64_t k = 0; k < n_column; k++)
+                sums[t] += wave.cosine[k];
+        }
     }
-    return sum;
 }
 
 posenc_status posenc_line_sandwich(const posenc_sandwich *sandwich, const posenc_line *line) {
+    enum { BLOCK = 1024 }; /* offsets for which an angle is made once */
     int64_t n_heads;
-    posenc_freq *freq;
     posenc_status status = posenc_check_whole_line(line, &n_heads);
     if (status == POSENC_OK)
         status = check_sandwich(sandwich);
-    if (status == POSENC_OK)
-        status = posenc_freq_build(sandwich_theta, sandwich, sandwich->dim / 2, &freq);
     if (status != POSENC_OK)
         return status;
-    double constant = sandwich->centred ? (double)(sandwich->dim / 2) : 0.0;
-    for (int64_t t = 0; t < line->n_offsets; t++) {
-        double sum = sum_of_cosines(posenc_active_kernels(), freq, posenc_line_distance(line, t)) - constant;
+    double constant = sandwich->centred ? (double)(sandwich->dim / 2) : 0.0, sums[BLOCK];
+    for (int64_t first = 0; first < line->n_offsets; first += BLOCK) {
+        int64_t n = posenc_min(line->n_offsets - first, BLOCK);
+        sum_cosines(sandwich, line, first, n, sums);
         for (int64_t h = 0; h < n_heads; h++)
-            posenc_line_of_head(line, h)[t] = posenc_rounded((double)n_heads * sum / (double)(8 * (h + 1)));
+            for (int64_t t = 0; t < n; t++)
+                posenc_line_of_head(line, h)[first + t] =
+                    posenc_rounded((double)n_heads * (sums[t] - constant) / (double)(8 * (h + 1)));
     }
-    posenc_freq_free(freq);
     return POSENC_OK;
 }
 
@@ -122,31 +147,11 @@ static posenc_status check_cosines(const double *omega, const double *phi, const
     return status;
 }
 
-/* Cosines and sines of n <= POSENC_COLUMN angles times a position. */
-typedef struct wave_column {
-    double hi[POSENC_COLUMN], lo[POSENC_COLUMN], cosine[POSENC_COLUMN], sine[POSENC_COLUMN];
-} wave_column;
-
-static void set_angles(wave_column *column, const double *radians, int64_t n) {
-    *column = (wave_column){{0.0}, {0.0}, {0.0}, {0.0}};
-    for (int64_t k = 0; radians != NULL && k < n; k++) {
-        posenc_dd half_turns = posenc_dd_mul(posenc_dd_from(radians[k]), posenc_dd_inv_pi());
-        column->hi[k] = half_turns.hi;
-        column->lo[k] = half_turns.lo;
-    }
-}
-
-static void turn(wave_column *column, double position) {
-    posenc_angle_anchors_args args = {
-        .hi = column->hi,
-        .lo = column->lo,
-        .magnitude = 1.0,
-        .position = position,
-        .cos_out = column->cosine,
-        .sin_out = column->sine,
-        .n = POSENC_COLUMN,
-    };
-    posenc_active_kernels()->angle_anchors(&args);
+static wave_column column_of(const double *radians, int64_t n) {
+    wave_column column = {.hi = {0.0}};
+    for (int64_t k = 0; radians != NULL && k < n; k++)
+        set_angle(&column, k, posenc_dd_from(radians[k]));
+    return column;
 }
 
 /* cos(omega o + phi) by the sum formula: the product omega o is exact, as everywhere in this library. */
@@ -159,10 +164,8 @@ posenc_status posenc_line_cosine(const double *omega, const double *phi, const f
     if (status != POSENC_OK)
         return status;
     for (int64_t h = 0; h < n_heads; h += POSENC_COLUMN) {
-        int64_t n = n_heads - h < POSENC_COLUMN ? n_heads - h : POSENC_COLUMN;
-        wave_column wave, phase;
-        set_angles(&wave, omega + h, n);
-        set_angles(&phase, phi != NULL ? phi + h : NULL, n);
+        int64_t n = posenc_min(n_heads - h, POSENC_COLUMN);
+        wave_column wave = column_of(omega + h, n), phase = column_of(phi != NULL ? phi + h : NULL, n);
         turn(&phase, 1.0);
         for (int64_t t = 0; t < line->n_offsets; t++) {
             turn(&wave, (double)(line->first + t));

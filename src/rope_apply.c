@@ -51,7 +51,7 @@ static posenc_status check_task(const posenc_rope *rope, const posenc_rope_task 
         return status;
     if (task->x.ne[0] != rope->params.head_dim || task->y.ne[0] != task->x.ne[0] || task->y.ne[1] != task->x.ne[1])
         return POSENC_ERR_SHAPE;
-    if (!isfinite(task->scale))
+    if (!isfinite(task->scale) || task->scale == 0.0f) /* 0 is what was forgotten */
         return POSENC_ERR_SCALE;
     if (scatters(task)) {
         if (task->rows32 != NULL && task->rows64 != NULL)

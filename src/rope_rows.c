@@ -43,12 +43,13 @@ void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *ke
     }
 }
 
-/* The same with several axes, which need room of their own. */
+/* The same with several axes: so few that the made rows behind them have room for those of one axis. */
 #define AXES_ROWS_AHEAD 8
 
 /* Each axis makes its pairs side by side; then they go where they stand in the row. */
 static void make_by_axis(posenc_row_source *source, int64_t token, int64_t n_tokens) {
-    float cosines[AXES_ROWS_AHEAD][POSENC_SLICE], sines[AXES_ROWS_AHEAD][POSENC_SLICE];
+    float(*cosines)[POSENC_SLICE] = source->made_cos + AXES_ROWS_AHEAD;
+    float(*sines)[POSENC_SLICE] = source->made_sin + AXES_ROWS_AHEAD;
     posenc_row_target target = {
         .cos_out = cosines[0],
         .sin_out = sines[0],

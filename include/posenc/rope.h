@@ -189,7 +189,7 @@ typedef struct posenc_rope_task {
     posenc_view x;
     posenc_view y;       /* [head_dim, n_heads, n_tokens or cache rows, 1] */
     int rotates;         /* 0: only what the other fields say (V on its way to the cache) */
-    float scale;         /* the result is multiplied by it: the softmax scale into Q; finite */
+    float scale;         /* the result is multiplied by it: 1, or the softmax scale into Q; finite, not 0 */
     const float *weight; /* [head_dim]: RMS-norm of each head, x / sqrt(mean(x^2) + eps) * weight, before the rotation;
                             NULL: none. n_rot up to 256. The weights are multiplied into the cosines and sines. */
     float eps;           /* >= 0 */
