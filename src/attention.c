@@ -86,7 +86,7 @@ static void run_unit(posenc_attention_unit *u, float *scratch) {
     posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(call->task->q.ne[0], call->task->v.ne[0]),
                                   stride};
     float *totals = sums.rows + UNIT_ROWS * stride;
-    posenc_attention_load_queries(u, scratch);
+    posenc_attention_begin_unit(u, scratch);
     for (int64_t pair = 0; pair < u->n; pair++)
         posenc_attention_start(call, posenc_attention_place(u, pair).head, totals + (size_t)pair * stride);
     for (int64_t segment = 0; segment < call->n_segments; segment++) {
@@ -153,7 +153,7 @@ posenc_status posenc_attention_run_parts(const posenc_attention_task *task, void
         return status;
     for (int64_t part = range.begin; part < range.end; part++) {
         posenc_attention_unit u = posenc_attention_unit_at(&call, part / call.n_segments);
-        posenc_attention_load_queries(&u, scratch);
+        posenc_attention_begin_unit(&u, scratch);
         posenc_attention_segment(&u, part % call.n_segments, part_of(&u, part % call.n_segments, parts));
     }
     return POSENC_OK;

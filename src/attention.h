@@ -47,7 +47,9 @@ typedef struct posenc_attention_unit {
     const posenc_attention_call *call;
     int64_t batch, kv_head;
     int64_t first, n;
-    float *queries, *scores, *side, *panels, *stage; /* in the caller's scratch */
+    /* In the caller's scratch: how the scores of a pair become exponentials, all keys of it; then floats. */
+    posenc_softmax_row_args *rows;
+    float *queries, *scores, *side, *panels, *stage;
 } posenc_attention_unit;
 
 /* Weighted sums so far: a row for each pair, v_dim sums, then the largest logit and the sum of exponentials. */
@@ -63,10 +65,10 @@ void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n,
 /* Address of key or value j of the unit's head; *n rows at most are wanted, *n stand one stride apart from there on. */
 const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);
 
-/* A unit, its scratch of so many floats, and the queries in it. (attention_unit.c) */
+/* A unit, its scratch of so many floats, and what stands in it before the first key: rows and queries. (attention_unit.c) */
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number);
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim);
-void posenc_attention_load_queries(posenc_attention_unit *u, float *scratch);
+void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch);
 posenc_score_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair);
 
 /* Sums of one segment of keys alone. */

@@ -14,12 +14,11 @@ enum { UNIT_ROWS = POSENC_UNIT_ROWS, BLOCK = POSENC_KEY_BLOCK };
 typedef struct block {
     const posenc_attention_unit *unit;
     posenc_attention_sums sums;
-    posenc_softmax_row_args rows[UNIT_ROWS]; /* how the scores of a pair become exponentials, all keys of it */
-    size_t first, n;                         /* keys of the block */
-    posenc_seen seen[UNIT_ROWS];             /* of them by each pair, counted from the first */
-    size_t seen_first, seen_end;             /* by any pair */
-    int has_hole;                            /* in what any pair sees */
-    float keep[UNIT_ROWS];                   /* what the sums are to be multiplied by */
+    size_t first, n;             /* keys of the block */
+    posenc_seen seen[UNIT_ROWS]; /* of them by each pair, counted from the first */
+    size_t seen_first, seen_end; /* by any pair */
+    int has_hole;                /* in what any pair sees */
+    float keep[UNIT_ROWS];       /* what the sums are to be multiplied by */
 } block;
 
 /* ---- Units ---- */
@@ -45,51 +44,61 @@ posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call
     };
 }
 
+/* The rows begin where a line of the caches does, whatever the caller's scratch. */
+enum { LINE = 64, ROW_FLOATS = UNIT_ROWS * sizeof(posenc_softmax_row_args) / sizeof(float) };
+
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
-    return UNIT_ROWS * (posenc_padded(head_dim) + BLOCK + posenc_padded(v_dim + 2)) +
+    return LINE / sizeof(float) + ROW_FLOATS +
+           UNIT_ROWS * (posenc_padded(head_dim) + BLOCK + posenc_padded(v_dim + 2)) +
            2 * POSENC_KEYS_PACKED * (size_t)head_dim;
 }
 
-void posenc_attention_load_queries(posenc_attention_unit *u, float *scratch) {
+static void set_row(const posenc_attention_unit *u, posenc_score_place at, posenc_softmax_row_args *row) {
+    *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS};
+    posenc_score_args_begin(u->call->task->params, &u->call->scores, row);
+    posenc_score_args_at(u->call->task->params, at, row);
+    row->sink = -INFINITY; /* it joins the segments, not a block */
+}
+
+static void load_query(const posenc_attention_unit *u, posenc_score_place at, float *query) {
     const posenc_view *q = &u->call->task->q;
-    u->queries = scratch;
-    u->scores = u->queries + UNIT_ROWS * posenc_padded(q->ne[0]);
+    posenc_convert_args copy = {
+        .x = posenc_view_at(q, at.query, at.head, at.batch),
+        .y = query,
+        .x_type = q->dtype,
+        .factor = 1.0f,
+        .n = (size_t)q->ne[0],
+        .n_heads = 1,
+    };
+    u->call->kernels->convert_rows(&copy);
+}
+
+void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
+    int64_t head_dim = u->call->task->q.ne[0];
+    size_t query_floats = posenc_padded(head_dim), beyond = (uintptr_t)scratch % LINE;
+    float *floats = scratch + (beyond == 0 ? 0 : LINE - beyond) / sizeof(float);
+    u->rows = (posenc_softmax_row_args *)(void *)floats;
+    u->queries = floats + ROW_FLOATS;
+    u->scores = u->queries + UNIT_ROWS * query_floats;
     u->side = u->scores + UNIT_ROWS * BLOCK;
     u->panels = u->side + UNIT_ROWS * posenc_padded(u->call->task->v.ne[0] + 2);
-    u->stage = u->panels + POSENC_KEYS_PACKED * (size_t)q->ne[0];
+    u->stage = u->panels + POSENC_KEYS_PACKED * (size_t)head_dim;
     for (int64_t pair = 0; pair < u->n; pair++) {
         posenc_score_place at = posenc_attention_place(u, pair);
-        posenc_convert_args copy = {
-            .x = posenc_view_at(q, at.query, at.head, at.batch),
-            .y = u->queries + (size_t)pair * posenc_padded(q->ne[0]),
-            .x_type = q->dtype,
-            .factor = 1.0f,
-            .n = (size_t)q->ne[0],
-            .n_heads = 1,
-        };
-        u->call->kernels->convert_rows(&copy);
+        set_row(u, at, &u->rows[pair]);
+        load_query(u, at, u->queries + (size_t)pair * query_floats);
     }
 }
 
 /* ---- What is seen ---- */
-
-static void set_rows(block *b) {
-    const posenc_attention_call *call = b->unit->call;
-    for (int64_t pair = 0; pair < b->unit->n; pair++) {
-        posenc_softmax_row_args *row = &b->rows[pair];
-        *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS};
-        posenc_score_args_begin(call->task->params, &call->scores, row);
-        posenc_score_args_at(call->task->params, posenc_attention_place(b->unit, pair), row);
-        row->sink = -INFINITY; /* it joins the segments, not a block */
-    }
-}
 
 /* What a row sees of keys first .. first + n - 1, counted from there. */
 static posenc_seen seen_of(const posenc_softmax_row_args *row, size_t first, size_t n) {
     size_t begin = posenc_max_size(row->seen.begin, first), end = posenc_min_size(row->seen.end, first + n);
     if (begin < end)
         posenc_skip_hidden(row, &begin, &end);
-    size_t hole_begin = posenc_max_size(row->seen.hole_begin, begin), hole_end = posenc_min_size(row->seen.hole_end, end);
+    size_t hole_begin = posenc_max_size(row->seen.hole_begin, begin),
+           hole_end = posenc_min_size(row->seen.hole_end, end);
     if (hole_begin < hole_end && hole_begin == begin) /* as in src/scores.c */
         begin = hole_end;
     else if (hole_begin < hole_end && hole_end == end)
@@ -114,7 +123,7 @@ static int find_seen(block *b) {
     b->seen_end = 0;
     b->has_hole = 0;
     for (int64_t pair = 0; pair < b->unit->n; pair++) {
-        posenc_seen seen = b->seen[pair] = seen_of(&b->rows[pair], b->first, b->n);
+        posenc_seen seen = b->seen[pair] = seen_of(&b->unit->rows[pair], b->first, b->n);
         if (seen.begin == seen.end)
             continue;
         b->has_hole |= has_hole(seen);
@@ -150,7 +159,7 @@ static void multiply(const block *b) {
 
 /* The score path's arguments for the block's keys of a row: everything that counts keys, counted from the first. */
 static posenc_softmax_row_args scores_of(const block *b, int64_t pair) {
-    posenc_softmax_row_args args = b->rows[pair];
+    posenc_softmax_row_args args = b->unit->rows[pair];
     args.n = b->n;
     args.seen = b->seen[pair];
     if (args.k_pos != NULL)
@@ -249,10 +258,7 @@ void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, p
         row[dim + 1] = 0.0f;
     }
     size_t first = (size_t)segment * POSENC_ATTENTION_SEGMENT, end = first + POSENC_ATTENTION_SEGMENT;
-    block b; /* not cleared: it is large, and what is read was written */
-    b.unit = u;
-    b.sums = sums;
-    set_rows(&b);
+    block b = {.unit = u, .sums = sums};
     for (b.first = first; b.first < end && b.first < n_k; b.first += BLOCK) {
         b.n = n_k - b.first < BLOCK ? n_k - b.first : BLOCK;
         attend_block(&b);

@@ -27,7 +27,7 @@
  * keys weigh alike and hold nearly the same, so that all roundings go one way; |error of lse| <= 4e-6 + 2^-24 |lse|.
  *
  * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its own
- * scratch (head_dim 128: 340 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a unit is
+ * scratch (head_dim 128: 350 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a unit is
  * cut into parts by segments of keys: posenc_attention_run_parts, and when all are done posenc_attention_join_parts.
  *
  * Example: causal, 8 heads that share 2 of keys and values, one thread; scratch has posenc_attention_scratch(64, 64) bytes

@@ -59,7 +59,6 @@ typedef struct posenc_sandwich {
 #define POSENC_SANDWICH_DEFAULTS                                                                                       \
     { 128, 10000.0, 0, 0 }
 
-/* It allocates its frequencies while it works. */
 POSENC_API posenc_status posenc_line_sandwich(const posenc_sandwich *sandwich, const posenc_line *line);
 
 /* amplitude_h cos(omega_h o + phi_h): what one rotary pair adds to the score of constant content. omega in radians per

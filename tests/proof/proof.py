@@ -64,7 +64,9 @@ class Part:
             for row in [table['columns']] + table['rows']:
                 print('  ' + ' | '.join(row))
         if self.options.result:
-            pathlib.Path(self.options.result).write_text(json.dumps(result, indent=1) + '\n', encoding='utf-8')
+            path = pathlib.Path(self.options.result)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(result, indent=1) + '\n', encoding='utf-8')
         print(f"\n{self.name}: {len(self.failures)} failures, {result['seconds']} s", flush=True)
         sys.exit(1 if self.failures else 0)
 
