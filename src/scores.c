@@ -251,7 +251,7 @@ static void set_biases(const posenc_score_params *params, posenc_score_place at,
         args->by_key = relative_at(k, shared_at(k->products, 0, at.head, at.batch), stride);
     }
     if (params->slopes != NULL)
-        args->slope = params->slopes[at.head];
+        args->slope = params->slopes[at.head] + 0.0f; /* -0 is none too */
     if (params->line != NULL) {
         const posenc_line *line = params->line;
         args->line.at = line->data + at.head * line->stride;
@@ -280,7 +280,8 @@ void posenc_score_args_begin(const posenc_score_params *params, const posenc_vie
     args->cap = params->cap;
     args->inv_cap = params->cap == 0.0f ? 0.0f : 1.0f / params->cap;
     args->sink = args->least = -INFINITY;
-    args->empty = value_of_empty(params->empty, y->ne[0]);
+    /* Exponentials are a part of a row, of which others may not be empty. */
+    args->empty = args->form == POSENC_PROBABILITIES ? value_of_empty(params->empty, y->ne[0]) : 0.0f;
 }
 
 void posenc_score_args_at(const posenc_score_params *params, posenc_score_place at, posenc_softmax_row_args *args) {

@@ -163,11 +163,17 @@ V_INLINE vf hide(const row *a, const keys *k, vf l) {
     return l;
 }
 
-/* Logits of the n keys from j on, whatever they are made of; is_ragged: some may be hidden by the bounds. */
-static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n, int is_ragged) {
+/* The n keys from j on; is_ragged: some may be hidden by the bounds. */
+V_INLINE keys keys_at(const row *a, size_t j, size_t n, int is_ragged) {
     keys k = {j, n, vi_sub(key_numbers(j), vi_set1(a->position)), is_ragged || a->k_pos != NULL};
     if (a->k_pos != NULL)
         k.offsets = vi_sub(vi_load_n(a->k_pos + j, n), vi_set1(a->position));
+    return k;
+}
+
+/* Their logits, whatever they are made of. */
+static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n, int is_ragged) {
+    keys k = keys_at(a, j, n, is_ragged);
     vf s = a->x != NULL ? load_typed(a->x, j, n, a->x_type) : v_set1(0.0f);
     if (a->by_query.product != NULL)
         s = v_add(s, relative_values(a, &a->by_query, &k));

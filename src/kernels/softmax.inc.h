@@ -217,6 +217,17 @@ V_INLINE void finish(const row *a, float max, double sum, int is_stored) {
         is_stored ? finish_stored(a, r, inverse, smallest) : finish_anew(a, r, max, inverse, smallest);
 }
 
+/* A row of which a key that is seen is NaN or +inf: so is each of these, and 0 those that bytes or positions hide, which times
+ * NaN would not be. */
+static __attribute__((noinline)) void finish_nan(const row *a) {
+    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
+        for (size_t j = r.begin; j < r.end; j += VF) {
+            keys k = keys_at(a, j, lanes_left(r.end - j, 0), r.is_ragged);
+            vm is_hidden = v_lt(hide(a, &k, v_set1(0.0f)), v_set1(0.0f));
+            store_typed(a->y, j, v_zero_if(is_hidden, v_set1(NAN)), k.n, a->y_type);
+        }
+}
+
 /* ---- The row ---- */
 
 V_INLINE void fill_typed(const row *a, size_t begin, size_t end, float value, const posenc_dtype type) {
@@ -253,7 +264,10 @@ V_INLINE void softmax(const row *a, int is_stored) {
         fill(a, 0, a->n, a->empty);
         return;
     }
-    finish(a, base, sum, is_stored);
+    if (RARELY(isnan(sum)) && a->form == POSENC_PROBABILITIES)
+        finish_nan(a);
+    else
+        finish(a, base, sum, is_stored);
     fill_hidden(a, 0.0f);
 }
 

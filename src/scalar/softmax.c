@@ -83,7 +83,7 @@ static double sum_exponentials(const row *a, float max) {
     return lanes[0] + (double)posenc_exp_nonpositive(a->sink - max);
 }
 
-/* The key's exponential, or probability; a NaN or +inf in the row makes inverse NaN. */
+/* The key's exponential, or probability; a NaN or +inf in the row makes inverse NaN, and so every key that is seen. */
 static void finish(const row *a, float max, double sum) {
     float inverse = a->form == POSENC_PROBABILITIES ? (float)(1.0 / sum) : 1.0f;
     /* Below, the product would be denormal. */
@@ -91,7 +91,7 @@ static void finish(const row *a, float max, double sum) {
     for (size_t j = 0; j < a->n; j++) {
         float e = posenc_exp_nonpositive(logit(a, j) - max);
         float y = (e < smallest ? 0.0f : e) * inverse;
-        posenc_store(a->y, j, is_inside(a, j) ? y : 0.0f, a->y_type);
+        posenc_store(a->y, j, is_seen(a, j) ? y : 0.0f, a->y_type);
     }
 }
 
