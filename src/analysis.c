@@ -16,7 +16,7 @@ static posenc_status check_rows_view(const posenc_view *e) {
     posenc_status status = posenc_check_input(e);
     if (status == POSENC_OK)
         status = posenc_require_f32(e);
-    if (status == POSENC_OK && (e->ne[2] > 1 || e->ne[3] > 1))
+    if (status == POSENC_OK && (e->ne[2] != 1 || e->ne[3] != 1))
         status = POSENC_ERR_SHAPE;
     return status;
 }

@@ -8,17 +8,16 @@ enum { UNIT_ROWS = POSENC_UNIT_ROWS };
 /* ---- Sizes ---- */
 
 static int64_t ceil_div(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
-static int64_t units_of(const posenc_view *q, int64_t n_kv_heads) {
-    if (n_kv_heads <= 0 || q->ne[2] % n_kv_heads != 0)
-        return 0;
-    return ceil_div(q->ne[1] * (q->ne[2] / n_kv_heads), UNIT_ROWS) * n_kv_heads * q->ne[3];
+    return a / b + (a % b > 0);
 }
 
 int64_t posenc_attention_units(const posenc_view *q, const posenc_view *k) {
-    return q == NULL || k == NULL ? 0 : units_of(q, k->ne[2]);
+    if (q == NULL || k == NULL || posenc_view_is_too_large(q) || posenc_view_is_too_large(k))
+        return 0;
+    int64_t n_kv_heads = k->ne[2];
+    if (n_kv_heads == 0 || q->ne[2] % n_kv_heads != 0 || q->ne[0] != k->ne[0])
+        return 0;
+    return ceil_div(q->ne[1] * (q->ne[2] / n_kv_heads), UNIT_ROWS) * n_kv_heads * q->ne[3];
 }
 
 static int64_t n_segments(const posenc_attention_task *t) {
@@ -26,7 +25,10 @@ static int64_t n_segments(const posenc_attention_task *t) {
 }
 
 int64_t posenc_attention_n_parts(const posenc_attention_task *task) {
-    return task == NULL ? 0 : units_of(&task->q, task->k.ne[2]) * n_segments(task);
+    int64_t n;
+    if (task == NULL || __builtin_mul_overflow(posenc_attention_units(&task->q, &task->k), n_segments(task), &n))
+        return 0;
+    return n;
 }
 
 size_t posenc_attention_parts_bytes(const posenc_attention_task *task) {

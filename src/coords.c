@@ -64,8 +64,10 @@ static posenc_status check_type(const posenc_term *term, posenc_coord_type type)
     return reals == POSENC_F32_ONLY && type == POSENC_COORD_F64 ? POSENC_ERR_DTYPE : POSENC_OK;
 }
 
-static int takes_every_int32(const posenc_generator *g) {
-    return g->lowest <= INT32_MIN && g->highest >= INT32_MAX;
+/* What the term's map makes of any int32 is taken: a large modulo leads a negative one out of int32. */
+static int takes_every_int32(const posenc_term *term) {
+    const posenc_generator *g = term->generator;
+    return g->lowest <= INT32_MIN && g->highest >= INT32_MAX && term->modulo <= (int64_t)1 << 31;
 }
 
 /* The first of n coordinates from i on that the term refuses; n if there is none. */
@@ -75,7 +77,7 @@ static int64_t first_refused(const posenc_term *term, const posenc_coords *at, i
     if (is_real(at->type))
         while (t < n && fabs(real_at(at, i + t)) <= 0x1p31)
             t++;
-    else if (at->type == POSENC_COORD_I32 && takes_every_int32(g))
+    else if (at->type == POSENC_COORD_I32 && takes_every_int32(term))
         t = n;
     else
         while (t < n && whole_at(at, i + t, term) >= g->lowest && whole_at(at, i + t, term) <= g->highest)

@@ -1,6 +1,7 @@
 /* FIRE: the pieces of the perceptron, a table of psi, and rows of the bias. */
 #include <posenc/fire.h>
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -182,6 +183,11 @@ static void write_keys(const fire_row *row, int64_t first, int64_t last, float s
     row->kernels->affine_row(&args);
 }
 
+/* Rounded; beyond float's range its end, since infinity times a distance of 0 is no number. */
+static float clamped(double x) {
+    return (float)fmin(fmax(x, -(double)FLT_MAX), (double)FLT_MAX);
+}
+
 static void write_row(const fire_row *row, int64_t head) {
     const posenc_fire *fire = row->fire;
     double position = (double)row->query;
@@ -192,7 +198,7 @@ static void write_row(const fire_row *row, int64_t head) {
         int64_t end = most + 1; /* distances begin .. end - 1 */
         if (piece + 1 < fire->n_pieces)
             end = first_distance(fire, fire->starts[piece + 1] * norm, most);
-        float slope = (float)(slopes[piece] / norm), constant = (float)constants[piece];
+        float slope = clamped(slopes[piece] / norm), constant = (float)constants[piece];
         write_keys(row, row->query - end + 1, row->query - begin, slope, constant);
         write_keys(row, row->query + (begin > 0 ? begin : 1), row->query + end - 1, slope, constant);
         begin = end;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "dd.h"
+#include "minmax.h"
 #include "scores.h"
 
 #define MAX_BUCKETS ((int64_t)1 << 16)
@@ -62,14 +63,18 @@ static int64_t bucket(const bucketing *b, int64_t r) {
     return r < 0 ? -distance : distance;
 }
 
-static int is_beyond(const posenc_index_rule *rule, int64_t offset) {
-    int64_t row = rule->zero + rule->sign * offset;
-    return row < 0 || row >= rule->n_rows;
+/* Of the table, or beyond it. */
+static int64_t wanted_row(const bucketing *b, int64_t offset) {
+    return b->rule->zero + bucket(b, b->rule->sign * offset);
+}
+
+static int is_beyond(const bucketing *b, int64_t offset) {
+    int64_t row = wanted_row(b, offset);
+    return row < 0 || row >= b->rule->n_rows;
 }
 
 static int64_t row_of(const bucketing *b, int64_t offset) {
-    int64_t row = b->rule->zero + bucket(b, b->rule->sign * offset), last = b->rule->n_rows - 1;
-    return row < 0 ? 0 : row > last ? last : row;
+    return posenc_min(posenc_max(wanted_row(b, offset), 0), b->rule->n_rows - 1);
 }
 
 posenc_status posenc_index_line_fill(const posenc_index_rule *rule, posenc_index_line *line) {
@@ -81,9 +86,9 @@ posenc_status posenc_index_line_fill(const posenc_index_rule *rule, posenc_index
     if (status != POSENC_OK)
         return status;
     int64_t last = line->first + line->n_offsets - 1;
-    if (rule->is_strict && line->n_offsets > 0 && (is_beyond(rule, line->first) || is_beyond(rule, last)))
-        return POSENC_ERR_OFFSETS;
     bucketing buckets = bucketing_of(rule);
+    if (rule->is_strict && line->n_offsets > 0 && (is_beyond(&buckets, line->first) || is_beyond(&buckets, last)))
+        return POSENC_ERR_OFFSETS; /* rows go one way with the offset */
     for (int64_t offset = line->first; offset <= last; offset++)
         line->data[offset - line->first] = (int32_t)row_of(&buckets, offset);
     line->n_rows = rule->n_rows;

@@ -16,11 +16,14 @@ typedef struct axis_taps {
     int n;
 } axis_taps;
 
+/* From here on a double has no fraction, and every row of the grid lies before. */
+#define FAR 0x1p53
+
 static double source_coordinate(const posenc_resize_params *p, int64_t o, int64_t n_in, int64_t n_out, double ratio) {
     if (p->align_corners)
         return n_out == 1 ? 0.0 : (double)o * (double)(n_in - 1) / (double)(n_out - 1);
     double r = ratio > 0.0 ? ratio : (double)n_in / (double)n_out;
-    return ((double)o + 0.5) * r - 0.5;
+    return fmin(((double)o + 0.5) * r - 0.5, FAR);
 }
 
 static int64_t clipped(double i, int64_t n) {

@@ -20,6 +20,10 @@ static posenc_status check_sections(const posenc_rope_axes *axes, int64_t n_pair
     return section_sum(axes) == n_pairs ? POSENC_OK : POSENC_ERR_SECTIONS;
 }
 
+/* What a pair may grow by from one position to the next, as an exponent. Its value is that at an anchor times what it grew by since
+ * then; up to here both stay within double's range wherever the value is within float's. */
+#define MAX_GROWTH 32.0
+
 static posenc_status check_xpos(const posenc_rope_params *p) {
     const posenc_xpos *x = &p->xpos;
     if (x->role == POSENC_XPOS_OFF)
@@ -27,6 +31,8 @@ static posenc_status check_xpos(const posenc_rope_params *p) {
     if (x->role != POSENC_XPOS_QUERY && x->role != POSENC_XPOS_KEY)
         return POSENC_ERR_ENUM;
     if (!(x->gamma > 0.0 && isfinite(x->gamma) && x->scale_base > 0.0 && isfinite(x->scale_base)))
+        return POSENC_ERR_SCALE;
+    if (!(-posenc_dd_log(x->gamma / (1.0 + x->gamma)).hi <= MAX_GROWTH * x->scale_base))
         return POSENC_ERR_SCALE;
     return p->axes.kind == POSENC_AXES_SINGLE ? POSENC_OK : POSENC_ERR_ENUM;
 }

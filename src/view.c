@@ -22,9 +22,12 @@ typedef struct span {
     int64_t begin, end;
 } span;
 
-static span view_span(const posenc_view *view) {
+/* Steps by whole periods are left out; period 0: none is. */
+static span view_span(const posenc_view *view, int64_t period) {
     span s = {0, posenc_dtype_size(view->dtype)};
     for (int i = 0; i < 4; i++) {
+        if (period != 0 && view->nb[i] % period == 0)
+            continue;
         int64_t reach = (view->ne[i] - 1) * view->nb[i];
         if (reach < 0)
             s.begin += reach;
@@ -40,14 +43,12 @@ static int leaves_limit(double a, double b) {
     return !(fabs(a * b) <= (double)POSENC_LIMIT);
 }
 
-/* 1 if the extents are negative, or their product, of those that are not 0, is more than POSENC_LIMIT: a 0 must not hide that the
- * others leave int64. */
-static int is_too_large(const int64_t ne[4]) {
+int posenc_view_is_too_large(const posenc_view *view) {
     double product = 1.0;
     for (int i = 0; i < 4; i++) {
-        if (ne[i] < 0)
+        if (view->ne[i] < 0)
             return 1;
-        product *= (double)(ne[i] + (ne[i] == 0));
+        product *= (double)(view->ne[i] + (view->ne[i] == 0));
     }
     return product > (double)POSENC_LIMIT;
 }
@@ -58,7 +59,7 @@ posenc_status posenc_check_input(const posenc_view *view) {
     int64_t size = posenc_dtype_size(view->dtype);
     if (size == 0)
         return POSENC_ERR_DTYPE;
-    if (is_too_large(view->ne))
+    if (posenc_view_is_too_large(view))
         return POSENC_ERR_SHAPE;
     if (posenc_view_count(view) == 0)
         return POSENC_OK;
@@ -128,12 +129,24 @@ int posenc_same_view(const posenc_view *x, const posenc_view *y) {
     return 1;
 }
 
+/* Slices of one packed tensor, q and k of every token, lie between each other: they are apart if they are within each period. */
+static int are_apart_by_period(const posenc_view *x, const posenc_view *y, int64_t period) {
+    if (period == 0)
+        return 0;
+    span sx = view_span(x, period), sy = view_span(y, period);
+    int64_t step = (((char *)y->data + sy.begin) - ((char *)x->data + sx.begin)) % period; /* from x to the next y */
+    step += step < 0 ? period : 0;
+    return step >= sx.end - sx.begin && step + (sy.end - sy.begin) <= period;
+}
+
 posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
     if (posenc_view_count(x) == 0 || posenc_view_count(y) == 0 || x->data == NULL || y->data == NULL)
         return POSENC_OK;
-    span sx = view_span(x), sy = view_span(y);
+    span sx = view_span(x, 0), sy = view_span(y, 0);
     int overlap = posenc_ranges_overlap((char *)x->data + sx.begin, sx.end - sx.begin, (char *)y->data + sy.begin,
                                         sy.end - sy.begin);
+    for (int i = 1; i < 4 && overlap; i++)
+        overlap = !are_apart_by_period(x, y, llabs(x->nb[i]));
     return overlap ? POSENC_ERR_OVERLAP : POSENC_OK;
 }
 

@@ -302,6 +302,25 @@ static void test_refused_rows(void **state) {
     posenc_encoding_free(e);
 }
 
+/* A modulo beyond 2^31 makes of a negative int32 what no position can be: it was taken in int32 and refused in int64. */
+static void test_large_modulo(void **state) {
+    (void)state;
+    const int32_t id = -1;
+    const int64_t wide = -1;
+    float y[8];
+    posenc_view view = posenc_view_dense(y, POSENC_F32, 8, 1, 1, 1);
+    posenc_coords narrow_at = posenc_coords_of(&id, POSENC_COORD_I32),
+                  wide_at = posenc_coords_of(&wide, POSENC_COORD_I64);
+    for (int shift = 30; shift <= 40; shift++) {
+        posenc_part part = {.encoding = sinusoid(POSENC_SINUSOIDAL_INTERLEAVED, 8), .modulo = (int64_t)1 << shift};
+        posenc_encoding *e = joined(&part, 1, 0);
+        posenc_status want = shift <= 31 ? POSENC_OK : POSENC_ERR_POSITION;
+        assert_int_equal(posenc_encoding_apply(e, &narrow_at, NULL, NULL, &view, posenc_all_rows()), want);
+        assert_int_equal(posenc_encoding_apply(e, &wide_at, NULL, NULL, &view, posenc_all_rows()), want);
+        posenc_encoding_free(e);
+    }
+}
+
 /* As many fields as an encoding has, each the sum of as many terms as there may be. */
 static void test_most_fields(void **state) {
     (void)state;
@@ -422,7 +441,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_every_destination), TEST(test_types_of_coordinates), TEST(test_refused_rows),
         TEST(test_zeros_leave_alone), TEST(test_parts_of_parts),       TEST(test_quotients),
-        TEST(test_most_fields),
+        TEST(test_most_fields),       truth_test(test_large_modulo),
     };
     return truth_run(tests);
 }

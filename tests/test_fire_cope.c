@@ -80,6 +80,29 @@ static void test_fire_limits(void **state) {
     }
 }
 
+/* A slope beyond float's range, at a distance of 0: infinity times 0 was NaN. */
+static void test_steep_fire(void **state) {
+    (void)state;
+    static perceptron m;
+    random_perceptron(&m);
+    m.params.n_hidden = m.params.n_heads = 1;
+    m.params.max_distance = 3;
+    m.params.threshold = 0.0;
+    m.params.eps = 0x1p-100;
+    m.w1[0] = m.w2[0] = 1e5f;
+    m.b1[0] = 0.0f;
+    m.b2[0] = 1.0f;
+    posenc_fire *fire;
+    truth_ok(posenc_fire_create(&m.params, &fire));
+    for (int tier = -1; truth_next_tier(&tier);) {
+        float y = 0.0f;
+        posenc_view view = posenc_view_dense(&y, POSENC_F32, 1, 1, 1, 1);
+        truth_ok(posenc_fire_write(fire, 0, &view, posenc_all_rows()));
+        assert_true(y == 1.0f);
+    }
+    posenc_fire_free(fire);
+}
+
 static void test_fire(void **state) {
     (void)state;
     static perceptron m;
@@ -210,6 +233,6 @@ static void test_cope_integers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {truth_test(test_fire_limits), truth_test(test_fire), truth_test(test_cope),
-                                       truth_test(test_cope_integers)};
+                                       truth_test(test_cope_integers), truth_test(test_steep_fire)};
     return truth_run(tests);
 }

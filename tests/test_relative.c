@@ -105,6 +105,21 @@ static void test_rules(void **state) {
     print_message("%lld offsets on the boundary of a bucket\n", (long long)n_close);
 }
 
+/* Far offsets whose buckets all have a row: they were refused as if there were no buckets. */
+static void test_strict_buckets(void **state) {
+    (void)state;
+    enum { FIRST = -2000, N = 4001, ROWS = 2 * 256 };
+    static int32_t data[N];
+    posenc_index_rule rule = posenc_index_deberta_log(256, 512);
+    posenc_index_line line = {data, FIRST, N, ROWS};
+    rule.is_strict = 1;
+    truth_ok(posenc_index_line_fill(&rule, &line));
+    for (int64_t t = 0; t < N; t++)
+        assert_int_equal(data[t], deberta_log(FIRST + t, 256, 512));
+    rule.zero = 0;
+    assert_int_equal(posenc_index_line_fill(&rule, &line), POSENC_ERR_OFFSETS);
+}
+
 /* ---- Products ---- */
 
 static void test_products(void **state) {
@@ -390,8 +405,8 @@ static void test_shifts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_rules),  truth_test(test_products), truth_test(test_schemes),
-        truth_test(test_values), truth_test(test_long_run), truth_test(test_shifts),
+        truth_test(test_rules),    truth_test(test_products), truth_test(test_schemes),        truth_test(test_values),
+        truth_test(test_long_run), truth_test(test_shifts),   truth_test(test_strict_buckets),
     };
     return truth_run(tests);
 }

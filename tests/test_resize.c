@@ -150,7 +150,32 @@ static void test_what_stays(void **state) {
     truth_tensor_free(&larger);
 }
 
+/* A ratio that leads beyond any row gives the last one; beyond double's range it gave NaN. */
+static void test_far_beyond(void **state) {
+    (void)state;
+    enum { SIDE = 3, WIDE = 7 };
+    truth_tensor x = truth_tensor_dense(1, SIDE * SIDE, 1, 1), y = truth_tensor_dense(1, SIDE * WIDE, 1, 1);
+    static const double ratios[] = {1e10, 0x1p53, 0x1p61, 1e308};
+    for (int method = 0; method < 2; method++)
+        for (int k = 0; k < 4; k++) {
+            posenc_resize_params p = POSENC_RESIZE_DEFAULTS;
+            p.method = (posenc_resize_method)method;
+            p.h_in = p.w_in = p.h_out = SIDE;
+            p.w_out = WIDE;
+            p.w_ratio = ratios[k];
+            truth_ok(posenc_table_resize(&p, &x.view, &y.view, posenc_all_rows()));
+            for (int64_t to = 0; to < SIDE * WIDE; to++) {
+                float last = *truth_at(&x.view, 0, to / WIDE * SIDE + SIDE - 1, 0, 0);
+                truth_close((double)*truth_at(&y.view, 0, to, 0, 0), (double)last, 1e-6, "column %lld",
+                            (long long)(to % WIDE));
+            }
+        }
+    truth_tensor_free(&x);
+    truth_tensor_free(&y);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {truth_test(test_resize), truth_test(test_what_stays)};
+    const struct CMUnitTest tests[] = {truth_test(test_resize), truth_test(test_what_stays),
+                                       truth_test(test_far_beyond)};
     return truth_run(tests);
 }

@@ -272,6 +272,71 @@ static void check_edges(int64_t n) {
     }
 }
 
+/* Keys that bytes or positions hide stay 0 beside a NaN, as those beyond a bound do: they became NaN. */
+static void test_hidden_beside_nan(void **state) {
+    (void)state;
+    enum { N = 70, NANS = 3 };
+    float x[N], y[N];
+    uint8_t keep[N];
+    int32_t q_pos = 40, k_pos[N];
+    posenc_bool_mask mask = {keep, {1, N, N, N}, POSENC_KEEP};
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int round = 0; round < 200; round++) {
+            int64_t n = 1 + truth_below(N);
+            posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            int by_position = round % 2, seen[N];
+            for (int64_t j = 0; j < n; j++) {
+                x[j] = 0.5f;
+                keep[j] = (uint8_t)truth_below(2);
+                k_pos[j] = (int32_t)truth_below(80);
+                seen[j] = by_position ? k_pos[j] <= q_pos : keep[j];
+            }
+            int64_t bad = truth_below(n);
+            x[bad] = round % 3 ? NAN : INFINITY;
+            if (by_position) {
+                params.q_pos = &q_pos;
+                params.k_pos = k_pos;
+                params.mask = posenc_mask_causal();
+            } else {
+                params.bool_mask = &mask;
+            }
+            run_row(x, y, n, params);
+            for (int64_t j = 0; j < n; j++)
+                assert_true(seen[j] ? isnan(y[j]) == seen[bad] : y[j] == 0.0f);
+        }
+}
+
+static void test_minus_zero_slope(void **state) {
+    (void)state;
+    const float slope = -0.0f, x = -0.0f;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_view from = posenc_view_dense((void *)(uintptr_t)&x, POSENC_F32, 1, 1, 1, 1);
+    params.slopes = &slope;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        float y = 1.0f;
+        posenc_view to = posenc_view_dense(&y, POSENC_F32, 1, 1, 1, 1);
+        truth_ok(posenc_logits(&params, &from, &to, posenc_all_rows()));
+        assert_true(y == 0.0f && signbit(y));
+    }
+}
+
+/* Exponentials are a part of a row: without a key it is 0, whatever an empty row is. */
+static void test_empty_part(void **state) {
+    (void)state;
+    float x[2] = {1.0f, 2.0f}, y[2];
+    posenc_softmax_sum sum;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_view from = posenc_view_dense(x, POSENC_F32, 2, 1, 1, 1), to = posenc_view_dense(y, POSENC_F32, 2, 1, 1, 1);
+    params.mask = posenc_mask_causal();
+    params.q_off = -1;
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int empty = POSENC_EMPTY_ZEROS; empty <= POSENC_EMPTY_NAN; empty++) {
+            params.empty = (posenc_empty)empty;
+            truth_ok(posenc_softmax_partial(&params, &from, &to, &sum, posenc_all_rows()));
+            assert_true(y[0] == 0.0f && y[1] == 0.0f && sum.sum == 0.0f && sum.max == -INFINITY);
+        }
+}
+
 static void test_edges(void **state) {
     (void)state;
     for (int tier = -1; truth_next_tier(&tier);)
@@ -357,8 +422,15 @@ static void test_row_ranges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_random_calls), truth_test(test_long_rows), truth_test(test_worst_sums),
-        truth_test(test_edges),        truth_test(test_flush),     truth_test(test_row_ranges),
+        truth_test(test_random_calls),
+        truth_test(test_long_rows),
+        truth_test(test_worst_sums),
+        truth_test(test_edges),
+        truth_test(test_flush),
+        truth_test(test_row_ranges),
+        truth_test(test_hidden_beside_nan),
+        truth_test(test_minus_zero_slope),
+        truth_test(test_empty_part),
     };
     return truth_run(tests);
 }

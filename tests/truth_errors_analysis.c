@@ -43,6 +43,15 @@ void test_analysis_of_rows(void **state) {
         RETURNS(POSENC_ERR_SCALE, posenc_check_progression, &e, 0, 1, bad_sizes[i], 0.0, result);
         RETURNS(POSENC_ERR_SCALE, posenc_check_progression, &e, 0, 1, 0.0, bad_sizes[i], result);
     }
+    /* Nothing is in them, but rows were read. */
+    posenc_view none = {.data = NULL, .dtype = POSENC_F32, .ne = {DIM, TOKENS, 1, 1}, .nb = {4, 4, 4, 4}};
+    for (int dim = 2; dim < 4; dim++) {
+        none.ne[2] = dim != 2;
+        none.ne[3] = dim != 3;
+        RETURNS(POSENC_ERR_SHAPE, posenc_cosine_similarity, &none, 0.0, &y, all);
+        RETURNS(POSENC_ERR_SHAPE, posenc_similarity_profile, &none, 0, 0.0, TOKENS, out);
+        RETURNS(POSENC_ERR_SHAPE, posenc_check_progression, &none, 0, 1, 0.0, 0.0, result);
+    }
     RETURNS(POSENC_ERR_NULL, posenc_cosine_similarity, NULL, 0.0, &y, all);
     RETURNS(POSENC_ERR_NULL, posenc_cosine_similarity, &e, 0.0, NULL, all);
     wide.ne[0] = flat.ne[1] = TOKENS - 1;

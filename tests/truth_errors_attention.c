@@ -51,6 +51,13 @@ void test_attention_params(void **state) {
     ANSWERS(== 0, posenc_attention_units, NULL, &k);
     ANSWERS(== 0, posenc_attention_units, &q, NULL);
     ANSWERS(== 2, posenc_attention_units, &q, &k);
+    q.ne[0] = 1; /* not k's */
+    ANSWERS(== 0, posenc_attention_units, &q, &k);
+    q.ne[0] = k.ne[0];
+    q.ne[1] = -100;
+    ANSWERS(== 0, posenc_attention_units, &q, &k);
+    q.ne[1] = INT64_MAX;
+    ANSWERS(== 0, posenc_attention_units, &q, &k);
     ANSWERS(== 0, posenc_attention_scratch, 0, 8);
     ANSWERS(== 0, posenc_attention_scratch, 8, POSENC_MAX_HEAD_DIM + 1);
     ANSWERS(< 410000, posenc_attention_scratch, 128, 128);

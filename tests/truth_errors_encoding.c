@@ -1,6 +1,7 @@
 /* Absolute encodings: every parameter of every call, bad. */
 #include "truth_errors.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -101,6 +102,7 @@ void test_encoding_parts(void **state) {
         {{.encoding = pe, .width = INT64_MIN}, POSENC_ERR_SHAPE},
         {{.encoding = pe, .axis = -1}, POSENC_ERR_SECTIONS},
         {{.encoding = pe, .axis = POSENC_MAX_COORDS}, POSENC_ERR_SECTIONS},
+        {{.encoding = pe, .axis = INT_MAX}, POSENC_ERR_SECTIONS},
         {{.encoding = pe, .divide = -1}, POSENC_ERR_CONTEXT},
         {{.encoding = pe, .modulo = -1}, POSENC_ERR_CONTEXT},
     };

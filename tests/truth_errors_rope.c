@@ -143,6 +143,10 @@ static void refuse_xpos(void) {
         params.xpos = (posenc_xpos){POSENC_XPOS_KEY, 0.4, bad[k], 0};
         refuse(&params, POSENC_ERR_SCALE, "xPos scale_base");
     }
+    params.xpos = (posenc_xpos){POSENC_XPOS_QUERY, 0.4, 0.03, 0}; /* e^42 from one position to the next: it gave NaN */
+    refuse(&params, POSENC_ERR_SCALE, "xPos scale_base next to 0");
+    params.xpos = (posenc_xpos){POSENC_XPOS_QUERY, 0.4, 0.05, 0};
+    refuse(&params, POSENC_OK, "xPos scale_base small");
     params.xpos = (posenc_xpos){(posenc_xpos_role)(POSENC_XPOS_KEY + 1), 0.4, 512.0, 0};
     refuse(&params, POSENC_ERR_ENUM, "unknown role of xPos");
     params.xpos = (posenc_xpos){(posenc_xpos_role)-1, 0.4, 512.0, 0};

@@ -52,7 +52,8 @@
 extern "C" {
 #endif
 
-/* Number of units that posenc_attention cuts this into; 0 if the extents do not fit each other. */
+/* Number of units that posenc_attention cuts this into, of k in one piece or in pages; 0 if head_dim or the numbers of heads do not
+ * fit each other. */
 POSENC_API int64_t posenc_attention_units(const posenc_view *q, const posenc_view *k);
 
 /* Bytes of scratch that a call (a thread) needs; 0 if a dimension is not 1 .. POSENC_MAX_HEAD_DIM. */

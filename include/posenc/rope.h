@@ -109,7 +109,7 @@ typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_X
 typedef struct posenc_xpos {
     posenc_xpos_role role;
     double gamma;      /* > 0 */
-    double scale_base; /* > 0 */
+    double scale_base; /* > 0, and so large that no pair changes by more than e^32 from one position to the next */
     int32_t centre;
 } posenc_xpos;
 
