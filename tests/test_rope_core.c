@@ -74,6 +74,37 @@ static void test_broadcast_input(void **state) {
     posenc_rope_free(rope);
 }
 
+/* From one slice of every token's row to another: they lie between each other, and were refused as if they overlapped. */
+static void test_packed_slices(void **state) {
+    (void)state;
+    enum { DIM = 16, HEADS = 3, TOKENS = 5, BATCH = 2, SLICES = 3 };
+    posenc_rope_params params = truth_rope_params(POSENC_ROPE_HALF, DIM, DIM, 0);
+    posenc_rope *rope = truth_rope_new(&params);
+    static const int32_t positions[TOKENS] = {0, 5, -7, 1000000, 31};
+    truth_tensor packed = truth_tensor_dense(DIM, SLICES * HEADS, TOKENS, BATCH),
+                 want = truth_tensor_dense(DIM, HEADS, TOKENS, BATCH);
+    posenc_view slices[SLICES];
+    for (int i = 0; i < SLICES; i++) {
+        slices[i] = packed.view;
+        slices[i].ne[1] = HEADS;
+        slices[i].data = truth_at(&packed.view, 0, i * HEADS, 0, 0);
+    }
+    for (int from = 0; from < SLICES; from++)
+        for (int to = 0; to < SLICES; to++) {
+            truth_ok(posenc_rope_apply(rope, &slices[from], positions, &want.view, POSENC_FORWARD, posenc_all_rows()));
+            truth_ok(posenc_rope_apply(rope, &slices[from], positions, &slices[to], POSENC_FORWARD, posenc_all_rows()));
+            truth_same_views(&slices[to], &want.view, "slice to slice");
+            posenc_view beside = slices[to]; /* one head further: two heads are common to both */
+            beside.data = (char *)beside.data + (from == to) * packed.view.nb[1];
+            posenc_status status =
+                posenc_rope_apply(rope, &slices[from], positions, &beside, POSENC_FORWARD, posenc_all_rows());
+            assert_int_equal(status, from == to ? POSENC_ERR_OVERLAP : POSENC_OK);
+        }
+    truth_tensor_free(&packed);
+    truth_tensor_free(&want);
+    posenc_rope_free(rope);
+}
+
 /* ---- Properties, at positions up to 2^31 ---- */
 
 static double radius(const posenc_rope_params *p, const float *x, int64_t i) {
@@ -294,7 +325,7 @@ static void test_ways_to_call(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_reference),     truth_test(test_broadcast_input), truth_test(test_properties),
-        truth_test(test_shift_by_zero), truth_test(test_ways_to_call),
+        truth_test(test_shift_by_zero), truth_test(test_ways_to_call),    truth_test(test_packed_slices),
     };
     return truth_run(tests);
 }
