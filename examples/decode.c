@@ -1,8 +1,9 @@
-/* An attention layer in the shape of Llama with its key/value cache: prefill, decoding token by token, and a context shift,
- * alone and with threads. A model is many of these; here there is one, and its matrix products are plain loops.
+/* An attention layer in the shape of Llama with its key/value cache: prefill, decoding token by token, and a context
+ * shift, alone and with threads. A model is many of these; here there is one, and its projections are plain loops.
  *
- * It checks itself: decoding gives the bits of the prefill, threads give the bits of one thread, and a shifted cache gives
- * what a cache filled at the new positions gives, up to the rounding of the keys.
+ * It checks itself: decoding gives the bits of the prefill; threads give those of one thread, also where they share
+ * the keys of a long cache; attention is what the plain reference says; and a shifted cache gives what a cache filled at
+ * the new positions gives, up to the rounding of the keys.
  *
  *     cc decode.c $(pkg-config --cflags --libs posenc) -lm -lpthread
  */
@@ -15,7 +16,8 @@
 #include <posenc/posenc.h>
 
 enum { HEAD_DIM = 64, N_HEADS = 4, N_KV_HEADS = 2, HIDDEN = 128, Q = N_HEADS * HEAD_DIM, KV = N_KV_HEADS * HEAD_DIM };
-enum { N_CTX = 64, N_PREFILL = 24, N_TOKENS = 32, N_THREADS = 3 };
+enum { N_CTX = 5120, N_SEGMENTS = (N_CTX - 1) / POSENC_ATTENTION_SEGMENT + 1 };
+enum { N_PREFILL = 24, N_TOKENS = 32, MAX_BATCH = 32, N_THREADS = 3 };
 
 typedef struct layer {
     float wq[Q * HIDDEN], wk[KV * HIDDEN], wv[KV * HIDDEN], wo[HIDDEN * Q];
@@ -36,14 +38,18 @@ typedef struct pass {
     const float *x; /* [hidden, n] */
     float *y;       /* [hidden, n] */
     int64_t n;
-    int32_t positions[N_CTX];
-    float table[N_CTX * HEAD_DIM]; /* cosines and sines of the tokens: one table for all layers of a model */
-    float q[N_CTX * Q], k[N_CTX * KV], v[N_CTX * KV], scores[N_HEADS * N_CTX * N_CTX], mixed[N_CTX * Q];
+    int32_t positions[MAX_BATCH];
+    float table[MAX_BATCH * HEAD_DIM]; /* cosines and sines of the tokens: one table for all layers of a model */
+    float q[MAX_BATCH * Q], k[MAX_BATCH * KV], v[MAX_BATCH * KV], mixed[MAX_BATCH * Q];
+    posenc_score_params params;
+    posenc_attention_task attention;
+    void *scratch[N_THREADS];                                       /* posenc_attention_scratch bytes for each thread */
+    float parts[(HEAD_DIM + 2) * MAX_BATCH * N_HEADS * N_SEGMENTS]; /* posenc_attention_parts_bytes at most */
     int nth;
     pthread_barrier_t barrier;
-    posenc_status status[N_THREADS];
 } pass;
 
+/* A status other than POSENC_OK is a mistake in this program. */
 static void check(posenc_status status, const char *what) {
     if (status != POSENC_OK) {
         fprintf(stderr, "%s: %s\n", what, posenc_status_string(status));
@@ -75,7 +81,7 @@ static void project(const float *w, const float *x, float *y, int64_t n_in, int6
 
 /* Q is rotated in place and scaled; K is rotated on its way into the cache, V is copied there. One call, one set of
  * cosines and sines; a row is one head of one token, so that even a single token is work for several threads. */
-static posenc_status rotate(pass *p, int ith) {
+static void rotate(pass *p, int ith) {
     posenc_rope_table table = posenc_rope_table_dense(p->layer->rope, p->table);
     posenc_view q = posenc_view_dense(p->q, POSENC_F32, HEAD_DIM, N_HEADS, p->n, 1);
     posenc_rope_task tasks[3] = {
@@ -92,35 +98,46 @@ static posenc_status rotate(pass *p, int ith) {
          .rows32 = p->positions},
     };
     posenc_rows rows = part_of(p->n * (N_HEADS + 2 * N_KV_HEADS), ith, p->nth);
-    return posenc_rope_apply_tasks(p->layer->rope, tasks, 3, NULL, &table, POSENC_FORWARD, rows);
+    check(posenc_rope_apply_tasks(p->layer->rope, tasks, 3, NULL, &table, POSENC_FORWARD, rows), "rotation");
 }
 
-/* Scores, softmax and mixing of the values, for a range of rows: row = head * n + query. */
-static posenc_status attend(pass *p, int ith) {
+/* [head_dim, n_heads, n] in memory, as attention takes it: [head_dim, n, n_heads]. */
+static posenc_view by_head(float *data, int64_t n_heads, int64_t n) {
+    posenc_view view = posenc_view_dense(data, POSENC_F32, HEAD_DIM, n, n_heads, 1);
+    view.nb[1] = n_heads * HEAD_DIM * (int64_t)sizeof *data;
+    view.nb[2] = HEAD_DIM * (int64_t)sizeof *data;
+    return view;
+}
+
+/* What the pass asks of attention, once its tokens are in the cache. */
+static void set_attention(pass *p) {
     int64_t n_k = p->cache->n + p->n;
-    posenc_rows rows = part_of(N_HEADS * p->n, ith, p->nth);
-    for (int64_t r = rows.begin; r < rows.end; r++) {
-        int64_t head = r / p->n, query = r % p->n, kv_head = head / (N_HEADS / N_KV_HEADS);
-        for (int64_t j = 0; j < n_k; j++)
-            p->scores[r * n_k + j] =
-                dot(p->q + query * Q + head * HEAD_DIM, p->cache->k + j * KV + kv_head * HEAD_DIM, HEAD_DIM);
-    }
+    p->params = (posenc_score_params)POSENC_SCORE_DEFAULTS; /* the scale is in Q already */
+    p->params.mask = posenc_mask_causal();
+    p->params.q_off = p->cache->n;
+    p->attention = (posenc_attention_task){
+        .params = &p->params,
+        .q = by_head(p->q, N_HEADS, p->n),
+        .k = by_head(p->cache->k, N_KV_HEADS, n_k),
+        .v = by_head(p->cache->v, N_KV_HEADS, n_k),
+        .out = by_head(p->mixed, N_HEADS, p->n),
+    };
+}
 
-    posenc_score_params params = POSENC_SCORE_DEFAULTS; /* the scale is in Q already */
-    params.mask = posenc_mask_causal();
-    params.q_off = p->cache->n;
-    posenc_view scores = posenc_view_dense(p->scores, POSENC_F32, n_k, p->n, N_HEADS, 1);
-    posenc_status status = posenc_softmax(&params, &scores, &scores, rows);
-
-    for (int64_t r = rows.begin; r < rows.end; r++) {
-        int64_t head = r / p->n, query = r % p->n, kv_head = head / (N_HEADS / N_KV_HEADS);
-        float *mixed = p->mixed + query * Q + head * HEAD_DIM;
-        memset(mixed, 0, HEAD_DIM * sizeof *mixed);
-        for (int64_t j = 0; j <= p->cache->n + query; j++)
-            for (int64_t i = 0; i < HEAD_DIM; i++)
-                mixed[i] += p->scores[r * n_k + j] * p->cache->v[j * KV + kv_head * HEAD_DIM + i];
+/* Threads share units, of up to 64 queries and heads over the same keys. A lone token has one for each head of K and V.
+ * Where units are fewer than threads, a unit's keys are shared, 4096 at a time, and the parts are joined behind a
+ * barrier. All threads go the same way. */
+static void attend(pass *p, int ith) {
+    const posenc_attention_task *task = &p->attention;
+    int64_t n_units = posenc_attention_units(&task->q, &task->k), n_parts = posenc_attention_n_parts(task);
+    posenc_rows units = part_of(n_units, ith, p->nth);
+    if (n_units >= p->nth) {
+        check(posenc_attention_run(task, p->scratch[ith], units), "attention");
+        return;
     }
-    return status;
+    check(posenc_attention_run_parts(task, p->scratch[ith], p->parts, part_of(n_parts, ith, p->nth)), "parts");
+    pthread_barrier_wait(&p->barrier);
+    check(posenc_attention_join_parts(task, p->parts, units), "join");
 }
 
 static void run_part(pass *p, int ith) {
@@ -129,10 +146,9 @@ static void run_part(pass *p, int ith) {
     project(p->layer->wk, p->x, p->k, HIDDEN, KV, tokens);
     project(p->layer->wv, p->x, p->v, HIDDEN, KV, tokens);
     pthread_barrier_wait(&p->barrier);
-    p->status[ith] = rotate(p, ith);
+    rotate(p, ith);
     pthread_barrier_wait(&p->barrier);
-    if (p->status[ith] == POSENC_OK)
-        p->status[ith] = attend(p, ith);
+    attend(p, ith);
     pthread_barrier_wait(&p->barrier);
     project(p->layer->wo, p->mixed, p->y, Q, HIDDEN, tokens);
 }
@@ -149,33 +165,29 @@ static void *run_worker(void *argument) {
 }
 
 /* Runs n tokens on nth threads, of which the caller's is one. */
-static void forward(const layer *l, cache *c, const float *x, float *y, int64_t n, int nth) {
-    static pass p;
-    p.layer = l;
-    p.cache = c;
-    p.x = x;
-    p.y = y;
-    p.n = n;
-    p.nth = nth;
-    check(posenc_positions_range(c->n, n, p.positions), "positions");
-    posenc_rope_table table = posenc_rope_table_dense(l->rope, p.table);
-    check(posenc_rope_fill_table(l->rope, p.positions, n, POSENC_FORWARD, &table), "table");
+static void forward(pass *p, const float *x, float *y, int64_t n, int nth) {
+    p->x = x;
+    p->y = y;
+    p->n = n;
+    p->nth = nth;
+    check(posenc_positions_range(p->cache->n, n, p->positions), "positions");
+    posenc_rope_table table = posenc_rope_table_dense(p->layer->rope, p->table);
+    check(posenc_rope_fill_table(p->layer->rope, p->positions, n, POSENC_FORWARD, &table), "table");
+    set_attention(p);
 
     pthread_t threads[N_THREADS];
     worker workers[N_THREADS];
-    pthread_barrier_init(&p.barrier, NULL, (unsigned)nth);
+    pthread_barrier_init(&p->barrier, NULL, (unsigned)nth);
     for (int ith = 1; ith < nth; ith++) {
-        workers[ith] = (worker){&p, ith};
+        workers[ith] = (worker){p, ith};
         if (pthread_create(&threads[ith], NULL, run_worker, &workers[ith]) != 0)
             exit(1);
     }
-    run_part(&p, 0);
+    run_part(p, 0);
     for (int ith = 1; ith < nth; ith++)
         pthread_join(threads[ith], NULL);
-    pthread_barrier_destroy(&p.barrier);
-    for (int ith = 0; ith < nth; ith++)
-        check(p.status[ith], "attention");
-    c->n += (int32_t)n;
+    pthread_barrier_destroy(&p->barrier);
+    p->cache->n += (int32_t)n;
 }
 
 /* ---- Context shift: the n_discard tokens behind the first n_keep leave the cache, those behind them move up ---- */
@@ -221,31 +233,56 @@ static int report(const char *what, float difference, float allowed) {
 }
 
 /* The output of the last n_new tokens must be `expected` when the first are run at once and those one by one. */
-static int decodes(const layer *l, cache *c, const float *x, const float *expected, int nth, const char *what) {
-    static float y[N_CTX * HIDDEN];
-    c->n = 0;
-    forward(l, c, x, y, N_PREFILL, nth);
+static int decodes(pass *p, const float *x, const float *expected, int nth, const char *what) {
+    static float y[N_TOKENS * HIDDEN];
+    p->cache->n = 0;
+    forward(p, x, y, N_PREFILL, nth);
     for (int64_t t = N_PREFILL; t < N_TOKENS; t++)
-        forward(l, c, x + t * HIDDEN, y + t * HIDDEN, 1, nth);
+        forward(p, x + t * HIDDEN, y + t * HIDDEN, 1, nth);
     return report(what, largest_difference(y, expected, N_TOKENS * HIDDEN), 0.0f);
 }
 
 /* Once the cache is shifted, the next token must see what it sees behind the same tokens run afresh. */
-static int shifts(const layer *l, cache *c, float *x) {
+static int shifts(pass *p, float *x) {
     enum { N_KEEP = 4, N_DISCARD = 10, N_LEFT = N_TOKENS - N_DISCARD };
-    static cache fresh;
-    static float y[HIDDEN], y_fresh[N_CTX * HIDDEN];
-    shift(l, c, N_KEEP, N_DISCARD);
-    forward(l, c, x + N_TOKENS * HIDDEN, y, 1, 1);
+    static float y[HIDDEN], y_fresh[MAX_BATCH * HIDDEN];
+    shift(p->layer, p->cache, N_KEEP, N_DISCARD);
+    forward(p, x + N_TOKENS * HIDDEN, y, 1, 1);
     memmove(x + N_KEEP * HIDDEN, x + (N_KEEP + N_DISCARD) * HIDDEN,
             (size_t)(N_TOKENS + 1 - N_KEEP - N_DISCARD) * HIDDEN * sizeof *x);
-    forward(l, &fresh, x, y_fresh, N_LEFT + 1, 1);
+    p->cache->n = 0;
+    forward(p, x, y_fresh, N_LEFT + 1, 1);
     return report("context shift and filling afresh", largest_difference(y, y_fresh + N_LEFT * HIDDEN, HIDDEN), 1e-5f);
+}
+
+/* What the last pass mixed must be what the plain reference makes of the same queries and cache. */
+static int matches_reference(pass *p, const char *what) {
+    static float expected[MAX_BATCH * Q];
+    const posenc_attention_task *task = &p->attention;
+    posenc_view out = by_head(expected, N_HEADS, p->n);
+    check(posenc_attention_reference(&p->params, &task->q, &task->k, &task->v, &out, NULL), "reference");
+    return report(what, largest_difference(p->mixed, expected, p->n * Q), 4e-6f);
+}
+
+/* One token behind a long cache: two units for three threads, so they share the keys. */
+static int shares_keys(pass *p, const float *x) {
+    enum { N_BEFORE = N_CTX - 1 };
+    static float alone[HIDDEN], shared[HIDDEN];
+    fill_random(p->cache->k, N_BEFORE * KV, 1.0f);
+    fill_random(p->cache->v, N_BEFORE * KV, 1.0f);
+    p->cache->n = N_BEFORE;
+    forward(p, x, alone, 1, 1);
+    int is_right = matches_reference(p, "attention over a long cache and the reference");
+    p->cache->n = N_BEFORE;
+    forward(p, x, shared, 1, N_THREADS);
+    is_right &= report("keys shared by three threads", largest_difference(shared, alone, HIDDEN), 0.0f);
+    return is_right;
 }
 
 int main(void) {
     static layer l;
     static cache c;
+    static pass p = {.layer = &l, .cache = &c};
     static float x[(N_TOKENS + 1) * HIDDEN], at_once[N_TOKENS * HIDDEN];
     fill_random(l.wq, Q * HIDDEN, 0.3f);
     fill_random(l.wk, KV * HIDDEN, 0.3f);
@@ -257,11 +294,18 @@ int main(void) {
     params.head_dim = params.n_rot = HEAD_DIM;
     params.base = 500000.0;
     check(posenc_rope_create(&params, &l.rope), "rope");
+    for (int ith = 0; ith < N_THREADS; ith++) /* a thread needs one, whatever the number of layers and keys */
+        if ((p.scratch[ith] = malloc(posenc_attention_scratch(HEAD_DIM, HEAD_DIM))) == NULL)
+            return 1;
 
-    forward(&l, &c, x, at_once, N_TOKENS, 1);
-    int is_right = decodes(&l, &c, x, at_once, N_THREADS, "decoding with three threads and prefill with one");
-    is_right &= decodes(&l, &c, x, at_once, 1, "decoding and prefill");
-    is_right &= shifts(&l, &c, x);
+    forward(&p, x, at_once, N_TOKENS, 1);
+    int is_right = matches_reference(&p, "attention over a prompt and the reference");
+    is_right &= decodes(&p, x, at_once, N_THREADS, "decoding with three threads and prefill with one");
+    is_right &= decodes(&p, x, at_once, 1, "decoding and prefill");
+    is_right &= shifts(&p, x);
+    is_right &= shares_keys(&p, x);
+    for (int ith = 0; ith < N_THREADS; ith++)
+        free(p.scratch[ith]);
     posenc_rope_free(l.rope);
     return is_right ? 0 : 1;
 }

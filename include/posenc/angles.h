@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-/* A frequency table: immutable, to be shared by threads and layers. About 530 bytes per pair. */
+/* A frequency table: immutable, to be shared by threads and layers. Some 570 bytes per pair. */
 typedef struct posenc_freq posenc_freq;
 
 /* theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv 2104.09864; FORMULAS B.1), exact to about

@@ -1,33 +1,40 @@
 /* posenc/posenc.h - position information for Transformers on CPUs; includes every public header.
  *
- *   types.h         status codes, data types, tensor views, row ranges
- *   isa.h           which instruction set runs, and how to force one
- *   angles.h        frequency tables; cos and sin rows, exact at any position
- *   rope.h          rotary embedding
- *   rope_scaling.h  its frequencies: linear, NTK, YaRN, LongRoPE, Llama-3 ...
- *   rope_config.h   its parameters, from what models publish
- *   position_ids.h  arrays of positions
- *   encoding.h      absolute encodings: rows written, added, gated, side by side, summed
- *   sinusoidal.h    sinusoids, timestep embedding, grids
- *   fourier.h       random Fourier features
- *   learned.h       learned tables: look-up, gradient, resizing
- *   integer.h       integers, binary and Gray code, Gaussian bumps
- *   random.h        seeded initial values
- *   conv.h          conditional encoding by depth-wise convolution
- *   mask.h          which keys a query sees
- *   line.h          biases by offset, one float per offset and head
- *   alibi.h         ALiBi slopes
- *   relative.h      Shaw, Transformer-XL, DeBERTa: products with a relative table; relative_grad.h: their gradients
- *   fire.h          FIRE: a function of the relative distance
- *   cope.h          CoPE: positions that count gates
- *   attention.h     attention, fused; and as a plain reference
- *   line.h          biases by offset, one float per offset and head; T5's buckets
- *   line_functions.h  lines from functions of the offset: KERPLE, Sandwich, cosines
- *   alibi.h         ALiBi slopes, line and rows
- *   image_bias.h    Swin's bias, decomposed relative positions
- *   softmax.h       scale, soft cap, every bias and mask, sinks and softmax in one call
+ *   types.h             status codes, data types, tensor views, row ranges
+ *   version.h           the version, at compile time and at run time
+ *   isa.h               which instruction set runs, and how to force one
+ *
+ *   angles.h            frequency tables; cos and sin rows, exact at any position
+ *   position_ids.h      arrays of positions
+ *   rope_scaling.h      rotary frequencies: linear, NTK, YaRN, LongRoPE, Llama-3 ...
+ *   rope.h              rotary embedding
+ *   rope_config.h       its parameters, from what models publish
+ *
+ *   encoding.h          absolute encodings: rows written, added, gated, side by side, summed
+ *   sinusoidal.h        sinusoids, timestep embedding, grids
+ *   fourier.h           random Fourier features
+ *   learned.h           learned tables: look-up, gradient, resizing
+ *   integer.h           integers, binary and Gray code, Gaussian bumps
+ *   random.h            seeded initial values
+ *   conv.h              conditional encoding by depth-wise convolution
+ *
+ *   mask.h              which keys a query sees
+ *   line.h              biases by offset, one float per offset and head; T5's buckets
+ *   alibi.h             ALiBi: slopes, line and rows
+ *   line_functions.h    lines from functions of the offset: KERPLE, Sandwich, cosines
+ *   image_bias.h        Swin's bias, decomposed relative positions
+ *   relative.h          Shaw, Transformer-XL, DeBERTa: products with a relative table
+ *   relative_grad.h     their gradients
+ *   fire.h              FIRE: a function of the relative distance
+ *   cope.h              CoPE: positions that count gates
+ *   softmax.h           scale, soft cap, every bias and mask, sinks and softmax in one call
  *   softmax_backward.h  gradients of scores, biases and their parameters
- *   analysis.h      similarities, frequencies and costs of encodings
+ *   attention.h         attention, fused; and as a plain reference
+ *
+ *   analysis.h          similarities, frequencies and costs of encodings
+ *
+ * A header stands behind those that it builds on. "FORMULAS B.14" and the like is a section of docs/formulas.md in the
+ * source tree: the mathematics in full, with its sources.
  *
  * Rules that hold for every call:
  *
@@ -36,11 +43,11 @@
  *   - Bad input returns a status other than POSENC_OK and nothing is written.
  *   - Nothing outside the declared extents is read or written. Pointers and strides need the
  *     alignment of their element and no more. Any size may be 0.
- *   - Calls on data allocate nothing, lock nothing, start no thread and leave the floating-point
- *     environment alone; they take up to 48 KB of stack. They expect the environment that C programs
- *     start with: round to nearest, no flush to zero.
- *   - Input and output tensors may overlap only where a call says so, and then that is checked. Small inputs (positions,
- *     slopes, cos and sin rows) must lie outside the output; that is not.
+ *   - Calls on data allocate nothing (but for posenc_attention_reference and posenc_line_sandwich, which say so), lock
+ *     nothing, start no thread and leave the floating-point environment alone; they take up to 48 KB of stack. They
+ *     expect the environment that C programs start with: round to nearest, no flush to zero.
+ *   - Input and output tensors may overlap only where a call says so, and then that is checked. Small inputs
+ *     (positions, slopes, cos and sin rows) must lie outside the output; that is not.
  *   - Set-up objects are immutable: any number of threads may share one.
  */
 #ifndef POSENC_POSENC_H

@@ -1,10 +1,11 @@
 """Turns the C examples of the documentation into programs.
 
-    extract.py markdown FILE.md OUT.c      the first fenced C block that has a main(), as it stands
+    extract.py markdown FILE.md NUMBER COUNT OUT.c
+                                           fenced C block NUMBER, from 1, of the COUNT that have a main(), as it stands
     extract.py headers INCLUDE_DIR OUT.c   the example in the opening comment of each public header, each in a function
                                            of its own with the variables it takes for granted
 
-A document without its example is an error.
+A document that has not all of its examples, or more, is an error.
 """
 import pathlib
 import re
@@ -48,12 +49,12 @@ GIVEN = {
 NO_EXAMPLE = {'isa.h', 'mask.h', 'posenc.h', 'position_ids.h', 'rope_scaling.h', 'types.h', 'version.h'}
 
 
-def markdown(path, out):
-    for block in re.findall(r'^ *```c\n(.*?)^ *```', pathlib.Path(path).read_text(), re.M | re.S):
-        if re.search(r'\bmain\(', block):
-            pathlib.Path(out).write_text(f'#line 1 "example of {pathlib.Path(path).name}"\n{block}')
-            return
-    sys.exit(f'{path} has no C block with a main()')
+def markdown(path, number, count, out):
+    text = pathlib.Path(path).read_text()
+    blocks = [block for block in re.findall(r'^ *```c\n(.*?)^ *```', text, re.M | re.S) if re.search(r'\bmain\(', block)]
+    if len(blocks) != int(count):
+        sys.exit(f'{path} has {len(blocks)} C blocks with a main(), and tests/meson.build knows of {count}')
+    pathlib.Path(out).write_text(f'#line 1 "example {number} of {pathlib.Path(path).name}"\n{blocks[int(number) - 1]}')
 
 
 def examples_of(header):
