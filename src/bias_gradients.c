@@ -65,9 +65,7 @@ static posenc_status check_line_call(const posenc_score_params *params, const po
                                      const posenc_line *gradient, int64_t *n_heads) {
     if (params == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_input(ds);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(ds);
+    posenc_status status = posenc_check_input_f32(ds);
     if (status == POSENC_OK)
         status = posenc_check_scores(params, ds);
     if (status == POSENC_OK)

@@ -22,14 +22,11 @@ static posenc_status check_numbers(const posenc_cope_params *params, const posen
 
 /* An input beside y; its rows may be of another length. */
 static posenc_status check_beside(const posenc_view *input, const posenc_view *y, int is_apart) {
-    posenc_status status = posenc_check_input(input);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(input);
+    posenc_status status = posenc_check_input_f32(input);
     if (status != POSENC_OK)
         return status;
-    for (int i = 1; i < 4; i++)
-        if (input->ne[i] != y->ne[i])
-            return POSENC_ERR_SHAPE;
+    if (!posenc_same_rows(input, y))
+        return POSENC_ERR_SHAPE;
     return is_apart ? posenc_check_apart(input, y) : posenc_check_pair(input, y);
 }
 
@@ -37,9 +34,7 @@ static posenc_status check_call(const posenc_cope_params *params, const posenc_v
                                 const posenc_view *z, const posenc_view *y, posenc_rows *rows) {
     if (params == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_output(y);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(y);
+    posenc_status status = posenc_check_output_f32(y);
     if (status == POSENC_OK)
         status = check_numbers(params, y);
     if (status == POSENC_OK)

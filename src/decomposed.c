@@ -69,20 +69,13 @@ posenc_status posenc_decomposed_rows(const posenc_view *table, const posenc_view
 /* ---- Onto scores ---- */
 
 static posenc_status check_product(const posenc_view *product, const posenc_view *scores) {
-    posenc_status status = posenc_check_input(product);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(product);
-    for (int i = 1; i < 4 && status == POSENC_OK; i++)
-        if (product->ne[i] != scores->ne[i])
-            status = POSENC_ERR_SHAPE;
-    return status;
+    posenc_status status = posenc_check_input_f32(product);
+    return status == POSENC_OK && !posenc_same_rows(product, scores) ? POSENC_ERR_SHAPE : status;
 }
 
 static posenc_status check_add(const posenc_view *by_row, const posenc_view *by_column, const posenc_view *scores,
                                posenc_rows *rows) {
-    posenc_status status = posenc_check_output(scores);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(scores);
+    posenc_status status = posenc_check_output_f32(scores);
     if (status == POSENC_OK)
         status = check_product(by_row, scores);
     if (status == POSENC_OK)

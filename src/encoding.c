@@ -257,8 +257,7 @@ static posenc_status check_views(const posenc_encoding *e, const posenc_view *x,
         return status;
     if (gate == NULL)
         return POSENC_OK;
-    if ((gate->ne[0] != 1 && gate->ne[0] != y->ne[0]) || gate->ne[1] != y->ne[1] || gate->ne[2] != y->ne[2] ||
-        gate->ne[3] != y->ne[3])
+    if ((gate->ne[0] != 1 && gate->ne[0] != y->ne[0]) || !posenc_same_rows(gate, y))
         return POSENC_ERR_SHAPE;
     status = posenc_require_f32(gate);
     return status == POSENC_OK ? posenc_check_apart(gate, y) : status;

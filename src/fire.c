@@ -202,9 +202,7 @@ static void write_row(const fire_row *row, int64_t head) {
 static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_view *y, posenc_rows rows, int add) {
     if (fire == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_output(y);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(y);
+    posenc_status status = posenc_check_output_f32(y);
     if (status != POSENC_OK)
         return status;
     int64_t n_k = y->ne[0], n_q = y->ne[1], n_heads = y->ne[2];

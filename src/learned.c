@@ -106,9 +106,7 @@ static posenc_status check_grad(const posenc_lookup *lookup, const posenc_view *
                                 posenc_rows *rows) {
     posenc_status status = posenc_check_input(dy);
     if (status == POSENC_OK)
-        status = posenc_check_output(dtable);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(dtable);
+        status = posenc_check_output_f32(dtable);
     if (status == POSENC_OK)
         status = check_table(dtable);
     if (status == POSENC_OK)

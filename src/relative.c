@@ -60,16 +60,11 @@ static posenc_status check_products(const posenc_relative_table *table, const po
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_input(q);
     if (status == POSENC_OK)
-        status = posenc_check_output(y);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(y);
+        status = posenc_check_output_f32(y);
     if (status != POSENC_OK)
         return status;
-    if (q->ne[0] != table->dim || y->ne[0] != table->n_rows)
+    if (q->ne[0] != table->dim || y->ne[0] != table->n_rows || !posenc_same_rows(q, y))
         return POSENC_ERR_SHAPE;
-    for (int i = 1; i < 4; i++)
-        if (q->ne[i] != y->ne[i])
-            return POSENC_ERR_SHAPE;
     if (table->n_heads != 1 && table->n_heads != q->ne[2])
         return POSENC_ERR_N_HEADS;
     if (!posenc_is_aligned(shift, 4))
@@ -119,13 +114,9 @@ static posenc_status check_shift(const posenc_view *x, const posenc_view *y, int
         return status;
     if (x->dtype != y->dtype)
         return POSENC_ERR_DTYPE;
-    for (int i = 0; i < 4; i++)
-        if (x->ne[i] != y->ne[i] && !(is_skew && i == 0))
-            return POSENC_ERR_SHAPE;
     int64_t n = y->ne[1];
-    if (is_skew && (y->ne[0] != n || (n > 0 && x->ne[0] != 2 * n - 1)))
-        return POSENC_ERR_SHAPE;
-    return posenc_check_apart(x, y);
+    int fits = is_skew ? y->ne[0] == n && (n == 0 || x->ne[0] == 2 * n - 1) : x->ne[0] == y->ne[0];
+    return fits && posenc_same_rows(x, y) ? posenc_check_apart(x, y) : POSENC_ERR_SHAPE;
 }
 
 /* Row `query` of the flat form: elements n_q + query * n_k and on of the rows of x, each with a zero before it. */

@@ -14,13 +14,9 @@ typedef int next_run(const posenc_runs *runs, int64_t at, posenc_run *run);
 static posenc_status check_sums(const posenc_index_line *index, const posenc_mask *mask, int64_t q_off,
                                 const posenc_view *x, const posenc_view *w, int by_key, posenc_rows *rows,
                                 posenc_runs *runs) {
-    posenc_status status = posenc_check_input(x);
+    posenc_status status = posenc_check_input_f32(x);
     if (status == POSENC_OK)
-        status = posenc_require_f32(x);
-    if (status == POSENC_OK)
-        status = posenc_check_output(w);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(w);
+        status = posenc_check_output_f32(w);
     if (status == POSENC_OK)
         status = posenc_runs_check(index, mask, q_off, x, runs);
     if (status != POSENC_OK)
@@ -66,15 +62,11 @@ posenc_status posenc_relative_sums_by_key(const posenc_index_line *index, posenc
 
 /* w, the rows that are weighted, y: types, and that y shares no byte with the others. */
 static posenc_status check_product(const posenc_view *w, const posenc_view *x, float factor, const posenc_view *y) {
-    posenc_status status = posenc_check_input(w);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(w);
+    posenc_status status = posenc_check_input_f32(w);
     if (status == POSENC_OK)
         status = posenc_check_input(x);
     if (status == POSENC_OK)
-        status = posenc_check_output(y);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(y);
+        status = posenc_check_output_f32(y);
     if (status != POSENC_OK)
         return status;
     if (!isfinite(factor))
@@ -98,7 +90,7 @@ posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *t
     posenc_status status = check_product(w, table, factor, y);
     if (status != POSENC_OK)
         return status;
-    if (w->ne[0] != table->ne[1] || w->ne[1] != y->ne[1] || w->ne[2] != y->ne[2] || w->ne[3] != y->ne[3])
+    if (w->ne[0] != table->ne[1] || !posenc_same_rows(w, y))
         return POSENC_ERR_SHAPE;
     status = check_shared(table, y);
     int64_t n_q = w->ne[1], n_heads = w->ne[2];
@@ -148,7 +140,7 @@ posenc_status posenc_relative_collect(const posenc_view *w, const posenc_view *x
     posenc_status status = check_product(w, x, factor, y);
     if (status != POSENC_OK)
         return status;
-    if (w->ne[0] != y->ne[1] || w->ne[1] != x->ne[1] || w->ne[2] != x->ne[2] || w->ne[3] != x->ne[3])
+    if (w->ne[0] != y->ne[1] || !posenc_same_rows(w, x))
         return POSENC_ERR_SHAPE;
     if (!posenc_is_aligned(shift, 4))
         return POSENC_ERR_STRIDE;

@@ -10,15 +10,11 @@ enum { BATCH = 64 };
 static posenc_status check_values(const posenc_index_line *index, posenc_mask mask, int64_t q_off, const posenc_view *p,
                                   const posenc_view *table, const posenc_view *z, posenc_rows *rows,
                                   posenc_runs *runs) {
-    posenc_status status = posenc_check_input(p);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(p);
+    posenc_status status = posenc_check_input_f32(p);
     if (status == POSENC_OK)
         status = posenc_check_input(table);
     if (status == POSENC_OK)
-        status = posenc_check_output(z);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(z);
+        status = posenc_check_output_f32(z);
     if (status == POSENC_OK)
         status = posenc_runs_check(index, &mask, q_off, p, runs);
     if (status != POSENC_OK)

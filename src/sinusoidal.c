@@ -144,9 +144,7 @@ static const posenc_sinusoid *sinusoid_of(const posenc_encoding *e) {
 static posenc_status check_shift(const posenc_encoding *e, const posenc_view *m) {
     if (e == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_output(m);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(m);
+    posenc_status status = posenc_check_output_f32(m);
     if (status == POSENC_OK && sinusoid_of(e) == NULL)
         status = POSENC_ERR_ENUM;
     if (status == POSENC_OK && e->dim % 2 != 0)

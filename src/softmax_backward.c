@@ -6,20 +6,13 @@
 
 /* The same extents as p, f32, and the same memory as one of the others or as none. */
 static posenc_status check_input(const posenc_view *x, const posenc_view *p) {
-    posenc_status status = posenc_check_input(x);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(x);
-    for (int i = 0; i < 4 && status == POSENC_OK; i++)
-        if (x->ne[i] != p->ne[i])
-            status = POSENC_ERR_SHAPE;
-    return status;
+    posenc_status status = posenc_check_input_f32(x);
+    return status == POSENC_OK && (x->ne[0] != p->ne[0] || !posenc_same_rows(x, p)) ? POSENC_ERR_SHAPE : status;
 }
 
 static posenc_status check_result(const posenc_view *y, const posenc_view *p, const posenc_view *dp,
                                   const posenc_view *s) {
-    posenc_status status = posenc_check_output(y);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(y);
+    posenc_status status = posenc_check_output_f32(y);
     if (status == POSENC_OK)
         status = posenc_check_pair(p, y);
     if (status == POSENC_OK)
@@ -38,9 +31,7 @@ static posenc_status check_call(const posenc_score_params *params, const posenc_
                                 const float *dsink_rows, posenc_rows *rows) {
     if (params == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_input(p);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(p);
+    posenc_status status = posenc_check_input_f32(p);
     if (status == POSENC_OK)
         status = posenc_check_scores(params, p);
     if (status == POSENC_OK)

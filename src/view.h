@@ -13,8 +13,13 @@ posenc_status posenc_check_input(const posenc_view *view);
 /* A view that is written: the same, and no two elements at one address. */
 posenc_status posenc_check_output(const posenc_view *view);
 
-/* For calls that take float32 only; after the checks above. */
+/* For calls that take float32 only: after the checks above, and together with them. */
 posenc_status posenc_require_f32(const posenc_view *view);
+posenc_status posenc_check_input_f32(const posenc_view *view);
+posenc_status posenc_check_output_f32(const posenc_view *view);
+
+/* 1 if both have as many rows, along each of the outer extents. */
+int posenc_same_rows(const posenc_view *x, const posenc_view *y);
 
 /* 1 if both are the same elements in the same order, whatever they are. */
 int posenc_same_view(const posenc_view *x, const posenc_view *y);
