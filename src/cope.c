@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "minmax.h"
 #include "scores.h"
 #include "view.h"
 
@@ -57,21 +58,18 @@ posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     const posenc_view *gating = gates != NULL ? gates : x;
-    int64_t n_k = y->ne[0], n_q = y->ne[1], n_heads = y->ne[2];
     for (int64_t row = rows.begin; row < rows.end; row++) {
-        int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
-        int64_t n_seen = params->q_off + query + 1;
+        posenc_score_place at = posenc_score_place_of(y, row);
+        int64_t n_k = y->ne[0], n_seen = posenc_max(params->q_off + at.query + 1, 0);
         posenc_cope_row_args args = {
-            .x = posenc_view_at(x, query, head, batch),
-            .gates = posenc_view_at(gating, query, head, batch),
-            .z = posenc_view_at(z, query, head, batch),
-            .y = posenc_view_at(y, query, head, batch),
+            .x = posenc_score_row(x, at),
+            .gates = posenc_score_row(gating, at),
+            .z = posenc_score_row(z, at),
+            .y = posenc_score_row(y, at),
             .scale = params->scale,
             .is_scaled = params->form == POSENC_COPE_SCALED,
             .n = (size_t)n_k,
-            .n_seen = (size_t)(n_seen < 0     ? 0
-                               : n_seen > n_k ? n_k
-                                              : n_seen),
+            .n_seen = (size_t)posenc_min(n_seen, n_k),
             .n_positions = (size_t)z->ne[0],
         };
         kernels->cope_row(&args);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "dd.h"
-#include "kernels/kernels.h"
+#include "scores.h"
 #include "view.h"
 
 #define MAX_HEADS ((int64_t)1 << 16)
@@ -216,10 +216,9 @@ static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_vi
     if (status != POSENC_OK || n_k == 0)
         return status;
     for (int64_t r = rows.begin; r < rows.end; r++) {
-        int64_t query = r % n_q, head = r / n_q % n_heads;
-        fire_row row = {
-            fire, posenc_active_kernels(), q_off + query, n_k, posenc_view_at(y, query, head, r / n_q / n_heads), add};
-        write_row(&row, head);
+        posenc_score_place at = posenc_score_place_of(y, r);
+        fire_row row = {fire, posenc_active_kernels(), q_off + at.query, n_k, posenc_score_row(y, at), add};
+        write_row(&row, at.head);
     }
     return POSENC_OK;
 }

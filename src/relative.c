@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "minmax.h"
 #include "panels.h"
+#include "scores.h"
 #include "view.h"
 
 #define MAX_DIM ((int64_t)1 << 16)
@@ -83,17 +85,17 @@ posenc_status posenc_relative_products(const posenc_relative_table *table, const
     /* The heads of a single token are rows of one matrix. */
     int joins_heads = n_q == 1 && table->n_heads == 1 && shift == NULL;
     for (int64_t row = rows.begin, n; row < rows.end; row += n) {
-        int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
-        int64_t together = joins_heads ? n_heads - head : n_q - query;
-        n = together < rows.end - row ? together : rows.end - row;
-        n = n < BLOCK ? n : BLOCK;
+        posenc_score_place at = posenc_score_place_of(q, row);
+        int64_t together = joins_heads ? n_heads - at.head : n_q - at.query;
+        n = posenc_min(posenc_min(together, rows.end - row), BLOCK);
         posenc_dot_rows_args args = {
-            .x = posenc_view_at(q, query, head, batch),
+            .x = posenc_score_row(q, at),
             .x_type = q->dtype,
             .x_stride = (ptrdiff_t)q->nb[joins_heads ? 2 : 1],
-            .shift = shift != NULL ? shift + head * table->dim : NULL,
-            .panels = table->panels + (table->n_heads == 1 ? 0 : head) * posenc_panels_size(table->dim, table->n_rows),
-            .y = posenc_view_at(y, query, head, batch),
+            .shift = shift != NULL ? shift + at.head * table->dim : NULL,
+            .panels =
+                table->panels + (table->n_heads == 1 ? 0 : at.head) * posenc_panels_size(table->dim, table->n_rows),
+            .y = posenc_score_row(y, at),
             .y_stride = (ptrdiff_t)y->nb[joins_heads ? 2 : 1],
             .dim = (size_t)table->dim,
             .n_x = (size_t)n,
@@ -129,7 +131,7 @@ static void shift_row(const posenc_view *x, const posenc_view *y, int64_t query,
             memset(to + j * size, 0, (size_t)size); /* 0 is all bits 0 in every type */
             n = 1;
         } else {
-            n = n_k + 1 - column < n_k - j ? n_k + 1 - column : n_k - j;
+            n = posenc_min(n_k + 1 - column, n_k - j);
             const char *from = posenc_view_at(x, row, head, batch);
             memcpy(to + j * size, from + (column - 1) * size, (size_t)(n * size));
         }

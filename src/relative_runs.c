@@ -22,6 +22,13 @@ posenc_status posenc_runs_check(const posenc_index_line *index, const posenc_mas
     return posenc_check_index_line(index, index->n_rows, seen);
 }
 
+posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *x) {
+    for (int i = 2; i < 4; i++)
+        if (table->ne[i] != x->ne[i] && table->ne[i] != 1)
+            return POSENC_ERR_SHAPE;
+    return POSENC_OK;
+}
+
 /* Elements of a line whose element t has the offset first_offset + t * step, step 1 or -1. */
 static int next_run(const posenc_runs *runs, int64_t first_offset, int64_t step, int64_t n, posenc_run *run) {
     int64_t begin = step > 0 ? runs->seen.lowest - first_offset : first_offset - runs->seen.highest;

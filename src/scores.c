@@ -2,7 +2,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #include "minmax.h"
 #include "view.h"
@@ -164,11 +163,6 @@ posenc_score_place posenc_score_place_of(const posenc_view *y, int64_t row) {
     return (posenc_score_place){.query = row % n_q, .head = row / n_q % n_heads, .batch = row / n_q / n_heads};
 }
 
-/* Like posenc_view_at, where an extent of 1 is shared. */
-static void *shared_at(const posenc_view *v, int64_t i1, int64_t i2, int64_t i3) {
-    return posenc_view_at(v, v->ne[1] == 1 ? 0 : i1, v->ne[2] == 1 ? 0 : i2, v->ne[3] == 1 ? 0 : i3);
-}
-
 /* Keys of the document that the query belongs to; none if it lies behind the last. */
 static posenc_offsets document_of(const posenc_score_params *params, int64_t query) {
     const int32_t *starts = params->cu_seqlens;
@@ -245,10 +239,10 @@ static posenc_relative_line relative_at(const posenc_relative *r, const float *p
 static void set_biases(const posenc_score_params *params, posenc_score_place at, posenc_softmax_row_args *args) {
     const posenc_relative *q = &params->by_query, *k = &params->by_key;
     if (q->products != NULL)
-        args->by_query = relative_at(q, shared_at(q->products, at.query, at.head, at.batch), 0);
+        args->by_query = relative_at(q, posenc_shared_at(q->products, at.query, at.head, at.batch), 0);
     if (k->products != NULL) {
         int64_t stride = k->products->ne[1] == 1 ? 0 : k->products->nb[1] / (int64_t)sizeof(float);
-        args->by_key = relative_at(k, shared_at(k->products, 0, at.head, at.batch), stride);
+        args->by_key = relative_at(k, posenc_shared_at(k->products, 0, at.head, at.batch), stride);
     }
     if (params->slopes != NULL)
         args->slope = params->slopes[at.head];
@@ -259,7 +253,7 @@ static void set_biases(const posenc_score_params *params, posenc_score_place at,
         args->line.last = (int32_t)(line->first + line->n_offsets - 1);
     }
     if (params->bias != NULL) {
-        args->bias = shared_at(params->bias, at.query, at.head, at.batch);
+        args->bias = posenc_shared_at(params->bias, at.query, at.head, at.batch);
         args->bias_type = params->bias->dtype;
         args->bias_slope = params->bias_slopes != NULL ? params->bias_slopes[at.head] : 1.0f;
     }

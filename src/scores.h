@@ -5,6 +5,7 @@
 #include <posenc/softmax.h>
 
 #include "kernels/kernels.h"
+#include "view.h"
 
 /* Largest query or key index: differences of two stay within int32. */
 #define POSENC_MAX_KEYS ((int64_t)1 << 30)
@@ -41,6 +42,11 @@ typedef struct posenc_score_place {
 } posenc_score_place;
 
 posenc_score_place posenc_score_place_of(const posenc_view *y, int64_t row);
+
+/* Where the row begins, in the scores or in a tensor of as many rows. */
+static inline void *posenc_score_row(const posenc_view *view, posenc_score_place at) {
+    return posenc_view_at(view, at.query, at.head, at.batch);
+}
 
 /* The place of the next row. */
 static inline void posenc_score_advance(const posenc_view *y, posenc_score_place *at) {

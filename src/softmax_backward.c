@@ -51,10 +51,6 @@ static posenc_status check_call(const posenc_score_params *params, const posenc_
     return status == POSENC_OK ? check_sink_rows(dsink_rows) : status;
 }
 
-static void *row_of(const posenc_view *view, posenc_score_place at) {
-    return posenc_view_at(view, at.query, at.head, at.batch);
-}
-
 posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
                                       const posenc_view *s, const posenc_view *dx, const posenc_view *db,
                                       float *dsink_rows, posenc_rows rows) {
@@ -70,11 +66,11 @@ posenc_status posenc_softmax_backward(const posenc_score_params *params, const p
     for (int64_t row = rows.begin; row < rows.end; row++, posenc_score_advance(p, &at)) {
         posenc_score_args_at(params, at, &forward);
         posenc_softmax_backward_args args = {
-            .p = row_of(p, at),
-            .dp = row_of(dp, at),
-            .s = params->cap != 0.0f ? row_of(s, at) : NULL,
-            .dx = row_of(dx, at),
-            .db = db != NULL ? row_of(db, at) : NULL,
+            .p = posenc_score_row(p, at),
+            .dp = posenc_score_row(dp, at),
+            .s = params->cap != 0.0f ? posenc_score_row(s, at) : NULL,
+            .dx = posenc_score_row(dx, at),
+            .db = db != NULL ? posenc_score_row(db, at) : NULL,
             .n = forward.n,
             .seen = forward.seen,
             .scale = forward.scale,

@@ -49,6 +49,11 @@ static inline void *posenc_view_at(const posenc_view *view, int64_t i1, int64_t 
     return (char *)view->data + i1 * view->nb[1] + i2 * view->nb[2] + i3 * view->nb[3];
 }
 
+/* The same, where an extent of 1 is shared. */
+static inline void *posenc_shared_at(const posenc_view *view, int64_t i1, int64_t i2, int64_t i3) {
+    return posenc_view_at(view, view->ne[1] == 1 ? 0 : i1, view->ne[2] == 1 ? 0 : i2, view->ne[3] == 1 ? 0 : i3);
+}
+
 /* 1 if so many numbers lie beyond the caches that a core has to itself: 1 MB of float32 and more. */
 static inline int posenc_is_far(int64_t n) {
     return n >= (int64_t)1 << 18;
