@@ -33,17 +33,13 @@ typedef struct bucketing {
     posenc_dd log_middle, steps; /* ln(middle); buckets beyond the middle for each unit of the logarithm */
 } bucketing;
 
-static posenc_dd difference(posenc_dd a, posenc_dd b) {
-    return posenc_dd_add(a, posenc_dd_mul(posenc_dd_from(-1.0), b));
-}
-
 static bucketing bucketing_of(const posenc_index_rule *rule) {
     bucketing b = {.rule = rule};
     if (rule->log_buckets == 0)
         return b;
     double middle = (double)(rule->log_buckets / 2);
     b.log_middle = posenc_dd_log(middle);
-    posenc_dd range = difference(posenc_dd_log((double)(rule->max_position - 1)), b.log_middle);
+    posenc_dd range = posenc_dd_sub(posenc_dd_log((double)(rule->max_position - 1)), b.log_middle);
     b.steps = posenc_dd_div(posenc_dd_from(middle - 1.0), range);
     return b;
 }
@@ -56,7 +52,7 @@ static int64_t bucket(const bucketing *b, int64_t r) {
     if (distance >= b->rule->max_position - 1) { /* all alike, and the logarithm is not needed */
         distance = b->rule->log_buckets - 1;
     } else {
-        posenc_dd log = difference(posenc_dd_log((double)distance), b->log_middle);
+        posenc_dd log = posenc_dd_sub(posenc_dd_log((double)distance), b->log_middle);
         distance = ceiling(posenc_dd_mul(log, b->steps)) + middle;
     }
     return r < 0 ? -distance : distance;

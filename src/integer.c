@@ -74,8 +74,7 @@ static float factor_of(int64_t i, int64_t dim, double alpha) {
         return 1.0f;
     if (i == 0)
         return 0.0f;
-    posenc_dd log_ratio =
-        posenc_dd_add(posenc_dd_log((double)i), posenc_dd_mul(posenc_dd_log((double)(dim - 1)), posenc_dd_from(-1.0)));
+    posenc_dd log_ratio = posenc_dd_sub(posenc_dd_log((double)i), posenc_dd_log((double)(dim - 1)));
     posenc_dd exponent = posenc_dd_mul(log_ratio, posenc_dd_from(alpha));
     return exponent.hi < -POSENC_DD_MAX_EXP ? 0.0f : (float)posenc_dd_exp(exponent).hi;
 }

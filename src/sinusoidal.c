@@ -55,8 +55,7 @@ static posenc_dd shifted_power(double base, double i, double steps) {
 static posenc_dd half_minus_1(const posenc_sinusoidal_params *p, int64_t i) {
     int64_t half = p->dim / 2;
     double steps = half > 1 ? (double)(half - 1) : 1.0;
-    posenc_dd log_ratio =
-        posenc_dd_add(posenc_dd_log(p->min_timescale), posenc_dd_mul(posenc_dd_log(p->base), posenc_dd_from(-1.0)));
+    posenc_dd log_ratio = posenc_dd_sub(posenc_dd_log(p->min_timescale), posenc_dd_log(p->base));
     posenc_dd exponent = posenc_dd_div(posenc_dd_mul(log_ratio, posenc_dd_from((double)i)), posenc_dd_from(steps));
     return posenc_dd_mul(posenc_dd_from(p->min_timescale), posenc_dd_exp(exponent));
 }
