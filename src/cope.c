@@ -14,11 +14,7 @@ static posenc_status check_numbers(const posenc_cope_params *params, const posen
         return POSENC_ERR_SCALE;
     if (params->form != POSENC_COPE_LISTING && params->form != POSENC_COPE_SCALED)
         return POSENC_ERR_ENUM;
-    if (y->ne[0] > POSENC_MAX_KEYS || y->ne[1] > POSENC_MAX_KEYS)
-        return POSENC_ERR_SHAPE;
-    if (params->q_off < -POSENC_MAX_KEYS || params->q_off > POSENC_MAX_KEYS - y->ne[1])
-        return POSENC_ERR_POSITION;
-    return POSENC_OK;
+    return posenc_check_extent(params->q_off, y->ne[1], y->ne[0]);
 }
 
 /* An input beside y; its rows may be of another length. */

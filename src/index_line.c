@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "dd.h"
-#include "scores.h"
+#include "line.h"
 
 #define MAX_BUCKETS ((int64_t)1 << 16)
 
@@ -68,20 +68,34 @@ static int64_t row_of(const bucketing *b, int64_t offset) {
     return row < 0 ? 0 : row > last ? last : row;
 }
 
+static void fill(const posenc_index_rule *rule, const posenc_index_line *line) {
+    bucketing buckets = bucketing_of(rule);
+    for (int64_t t = 0; t < line->n_offsets; t++)
+        line->data[t] = (int32_t)row_of(&buckets, line->first + t);
+}
+
 posenc_status posenc_index_line_fill(const posenc_index_rule *rule, posenc_index_line *line) {
     if (rule == NULL || line == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = check_rule(rule);
     if (status == POSENC_OK)
-        status = posenc_check_index_line(line, line->n_rows, (posenc_offsets){1, 0});
+        status = posenc_check_whole_index(line, line->n_rows);
     if (status != POSENC_OK)
         return status;
     int64_t last = line->first + line->n_offsets - 1;
     if (rule->is_strict && line->n_offsets > 0 && (is_beyond(rule, line->first) || is_beyond(rule, last)))
         return POSENC_ERR_OFFSETS;
-    bucketing buckets = bucketing_of(rule);
-    for (int64_t offset = line->first; offset <= last; offset++)
-        line->data[offset - line->first] = (int32_t)row_of(&buckets, offset);
+    fill(rule, line);
     line->n_rows = rule->n_rows;
     return POSENC_OK;
+}
+
+posenc_status posenc_index_clipped(int64_t k, const posenc_index_line *index) {
+    if (k < 0 || k > (int64_t)1 << 29)
+        return POSENC_ERR_BUCKETS;
+    posenc_index_rule rule = posenc_index_shaw(k);
+    posenc_status status = posenc_check_whole_index(index, rule.n_rows);
+    if (status == POSENC_OK)
+        fill(&rule, index);
+    return status;
 }

@@ -1,5 +1,6 @@
 #include "relative_runs.h"
 
+#include "line.h"
 #include "minmax.h"
 #include "view.h"
 
@@ -8,16 +9,13 @@ posenc_status posenc_runs_check(const posenc_index_line *index, const posenc_mas
     if (index == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_mask(mask);
+    int64_t n_k = x->ne[0], n_q = x->ne[1];
+    if (status == POSENC_OK)
+        status = posenc_check_extent(q_off, n_q, n_k);
     if (status != POSENC_OK)
         return status;
-    int64_t n_k = x->ne[0], n_q = x->ne[1];
-    if (n_k > POSENC_MAX_KEYS || n_q > POSENC_MAX_KEYS)
-        return POSENC_ERR_SHAPE;
-    if (q_off < -POSENC_MAX_KEYS || q_off > POSENC_MAX_KEYS - n_q)
-        return POSENC_ERR_POSITION;
-    posenc_offsets seen = {1, 0};
-    if (n_k > 0 && n_q > 0)
-        seen = posenc_offsets_seen(mask, (posenc_offsets){-(q_off + n_q - 1), n_k - 1 - q_off});
+    posenc_offsets queries = {q_off, q_off + n_q - 1}, keys = {0, n_k - 1};
+    posenc_offsets seen = posenc_offsets_seen(mask, queries, keys);
     *runs = (posenc_runs){index, seen, q_off, n_q, n_k};
     return posenc_check_index_line(index, index->n_rows, seen);
 }

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "line.h"
 #include "minmax.h"
 #include "view.h"
 
@@ -31,6 +32,12 @@ static posenc_status check_numbers(const posenc_score_params *params, int64_t n_
     return status == POSENC_OK ? posenc_check_slopes(params->bias_slopes, n_heads) : status;
 }
 
+posenc_status posenc_check_extent(int64_t q_off, int64_t n_q, int64_t n_k) {
+    if (n_q < 0 || n_q > POSENC_MAX_KEYS || n_k < 0 || n_k > POSENC_MAX_KEYS)
+        return POSENC_ERR_SHAPE;
+    return q_off < -POSENC_MAX_KEYS || q_off > POSENC_MAX_KEYS - n_q ? POSENC_ERR_POSITION : POSENC_OK;
+}
+
 /* Smallest and largest of n positions. */
 static posenc_status check_positions(const int32_t *positions, int64_t n, posenc_offsets *range) {
     if (!posenc_is_aligned(positions, 4))
@@ -47,25 +54,22 @@ static posenc_status check_positions(const int32_t *positions, int64_t n, posenc
 /* The offsets that the call meets and the mask lets be seen. */
 static posenc_status check_offsets(const posenc_score_params *params, const posenc_view *y, posenc_offsets *seen) {
     int64_t n_k = y->ne[0], n_q = y->ne[1];
-    if (n_k > POSENC_MAX_KEYS || n_q > POSENC_MAX_KEYS)
-        return POSENC_ERR_SHAPE;
-    if (params->q_off < -POSENC_MAX_KEYS || params->q_off > POSENC_MAX_KEYS - n_q)
-        return POSENC_ERR_POSITION;
+    posenc_status status = posenc_check_extent(params->q_off, n_q, n_k);
+    if (status != POSENC_OK)
+        return status;
     posenc_offsets keys = {0, n_k - 1}, queries = {params->q_off, params->q_off + n_q - 1};
     if ((params->q_pos == NULL) != (params->k_pos == NULL))
         return POSENC_ERR_NULL;
     if (params->k_pos != NULL) {
         if (params->mask.n_first > 0)
             return POSENC_ERR_MASK;
-        posenc_status status = check_positions(params->q_pos, n_q, &queries);
+        status = check_positions(params->q_pos, n_q, &queries);
         if (status == POSENC_OK)
             status = check_positions(params->k_pos, n_k, &keys);
-        if (status != POSENC_OK)
-            return status;
     }
-    posenc_offsets met = {keys.lowest - queries.highest, keys.highest - queries.lowest};
-    *seen = n_k == 0 || n_q == 0 ? (posenc_offsets){1, 0} : posenc_offsets_seen(&params->mask, met);
-    return POSENC_OK;
+    if (status == POSENC_OK)
+        *seen = posenc_offsets_seen(&params->mask, queries, keys);
+    return status;
 }
 
 static posenc_status check_documents(const posenc_score_params *params) {

@@ -23,12 +23,11 @@ posenc_status posenc_check_mask(const posenc_mask *mask);
 /* What a query at the position sees, n_first aside. */
 posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position);
 
-/* Those of the offsets met that some query may see, n_first included. */
-posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets met);
+/* Offsets at which queries meet keys, both from lowest to highest, and some query may see them; n_first included. */
+posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets queries, posenc_offsets keys);
 
-/* The line, if there is one, has n_heads heads (or one for all) and covers the offsets. */
-posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc_offsets offsets);
-posenc_status posenc_check_index_line(const posenc_index_line *line, int64_t n_rows, posenc_offsets offsets);
+/* Queries q_off .. q_off + n_q - 1 and keys 0 .. n_k - 1 are in range. */
+posenc_status posenc_check_extent(int64_t q_off, int64_t n_q, int64_t n_k);
 
 /* n finite numbers, or NULL. */
 posenc_status posenc_check_slopes(const float *slopes, int64_t n);
