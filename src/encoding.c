@@ -20,6 +20,23 @@ static void release(posenc_generator *g) {
         g->destroy(g);
 }
 
+static void destroy(posenc_generator *g) {
+    free(g);
+}
+
+void *posenc_generator_new(size_t bytes, int64_t dim) {
+    posenc_generator *g = calloc(1, bytes);
+    if (g == NULL)
+        return NULL;
+    g->dim = dim;
+    g->n_axes = 1;
+    g->lowest = INT32_MIN;
+    g->highest = INT32_MAX;
+    g->reals = POSENC_ALL_REALS;
+    g->destroy = destroy;
+    return g;
+}
+
 posenc_status posenc_encoding_of(posenc_generator *generator, int64_t n_zeros, posenc_encoding **out) {
     posenc_encoding *e = calloc(1, sizeof *e + 2 * sizeof e->fields[0]);
     atomic_init(&generator->users, 1);

@@ -2,7 +2,6 @@
 #include <posenc/learned.h>
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "encoding.h"
 #include "view.h"
@@ -52,10 +51,6 @@ static void sources(const posenc_generator *g, const posenc_tokens *tokens, int6
     }
 }
 
-static void destroy(posenc_generator *g) {
-    free(g);
-}
-
 /* ---- Set-up ---- */
 
 static posenc_status check_lookup(const posenc_lookup *lookup) {
@@ -85,17 +80,15 @@ posenc_status posenc_learned_create(const posenc_view *table, const posenc_looku
         status = check_lookup(lookup);
     if (status != POSENC_OK)
         return status;
-    learned *l = calloc(1, sizeof *l);
+    learned *l = posenc_generator_new(sizeof *l, table->ne[0]);
     if (l == NULL)
         return POSENC_ERR_MEMORY;
     l->table = *table;
     l->lookup = *lookup;
-    l->base.dim = table->ne[0];
-    l->base.n_axes = 1;
+    l->base.reals = POSENC_NO_REALS;
     l->base.sources = sources;
     l->base.source_type = table->dtype;
     l->base.factor = lookup->scale;
-    l->base.destroy = destroy;
     set_range(&l->base, lookup, table->ne[1]);
     return posenc_encoding_of(&l->base, 0, out);
 }

@@ -91,7 +91,8 @@ posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, p
     posenc_status status = check_params(params);
     if (status != POSENC_OK)
         return status;
-    posenc_sinusoid *s = calloc(1, sizeof *s);
+    int64_t half = params->dim / 2, n_sinusoids = half + n_frequencies(params);
+    posenc_sinusoid *s = posenc_generator_new(sizeof *s, n_sinusoids);
     if (s == NULL)
         return POSENC_ERR_MEMORY;
     status = posenc_freq_build(theta, params, n_frequencies(params), &s->freq);
@@ -99,19 +100,11 @@ posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, p
         free(s);
         return status;
     }
-    int64_t half = params->dim / 2, n_sinusoids = half + s->freq->n;
     s->step = is_concat(params->layout) ? 1 : 2;
     s->cos_first = params->layout == POSENC_SINUSOIDAL_COMPLEX || params->layout == POSENC_SINUSOIDAL_CONCAT_COS;
-    s->base = (posenc_generator){
-        .dim = n_sinusoids,
-        .n_axes = 1,
-        .lowest = INT32_MIN,
-        .highest = INT32_MAX,
-        .reals = POSENC_ALL_REALS,
-        .twin = s->step == 1 ? half : 0,
-        .rows = posenc_sinusoid_rows,
-        .destroy = destroy,
-    };
+    s->base.twin = s->step == 1 ? half : 0;
+    s->base.rows = posenc_sinusoid_rows;
+    s->base.destroy = destroy;
     return posenc_encoding_of(&s->base, params->dim - n_sinusoids, out);
 }
 
