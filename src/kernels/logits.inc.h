@@ -1,4 +1,5 @@
-/* Logits of the score path on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.inc.h, exp.inc.h. */
+/* Logits of the score path on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.inc.h, exp.inc.h,
+ * runs.inc.h. */
 #include <math.h>
 
 #include "kernels/kernels.h"
@@ -26,10 +27,6 @@ V_INLINE logit_kind kind_of(const row *a) {
     if (has_query_term)
         return WITH_QUERY_TERM;
     return has_alibi ? WITH_ALIBI : has_line ? WITH_LINE : has_bias ? WITH_BIAS : SCALED;
-}
-
-V_INLINE vi key_numbers(size_t j) {
-    return vi_add(vi_iota(), vi_set1((int32_t)j));
 }
 
 V_INLINE vf alibi_penalty(vi offsets, float slope) {
@@ -154,13 +151,7 @@ V_INLINE vf hide(const row *a, const keys *k, vf l) {
         l = v_select(vi_lt(k->offsets, vi_set1(a->lowest)), hidden, l);
         l = v_select(vi_lt(vi_set1(a->highest), k->offsets), hidden, l);
     }
-    if (k->scattered) {
-        vi numbers = key_numbers(k->j);
-        vf behind_hole = v_select(vi_lt(numbers, vi_set1((int32_t)a->seen.hole_end)), hidden, l);
-        l = v_select(vi_lt(numbers, vi_set1((int32_t)a->seen.hole_begin)), l, behind_hole);
-        l = v_select(vi_lt(numbers, vi_set1((int32_t)a->seen.begin)), hidden, l);
-    }
-    return l;
+    return k->scattered ? hide_unseen(&a->seen, k->j, l, hidden) : l;
 }
 
 /* Logits of the n keys from j on, whatever they are made of; is_ragged: some may be hidden by the bounds. */
