@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "angles.h"
+#include "minmax.h"
 #include "view.h"
 
 /* A tile on the stack: 32 rows are a block of the angle engine. */
@@ -174,7 +175,7 @@ static void fill_tile(const job *j, const posenc_term *term, const posenc_tokens
 static void next_tile(const posenc_field *field, int64_t columns, tile *t) {
     int64_t end = t->twin != 0 ? t->twin : field->width, most = t->twin != 0 ? columns / 2 : columns;
     t->first += t->n;
-    t->n = end - t->first < most ? end - t->first : most;
+    t->n = posenc_min(end - t->first, most);
 }
 
 static tile first_tile(const posenc_field *field, int64_t columns) {
@@ -211,7 +212,7 @@ static void convert_field(const job *j, const posenc_field *field, const chunk *
     const void *sources[TILE_ROWS], *twins[TILE_ROWS];
     EACH_TILE(field, TILE_COLUMNS, t)
     for (chunk part = {c->batch, c->first, 0}; part.first < c->first + c->n; part.first += part.n) {
-        part.n = c->first + c->n - part.first < TILE_ROWS ? c->first + c->n - part.first : TILE_ROWS;
+        part.n = posenc_min(c->first + c->n - part.first, TILE_ROWS);
         for (int k = 0; k < field->n_terms; k++) {
             posenc_load_tokens(&field->terms[k], j->at, j->y->ne[1], part.batch, part.first, part.n, &tokens);
             to.add = k > 0;
@@ -296,9 +297,7 @@ posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coord
     job j = {e, at, x, gate, y, x != NULL && x->data == y->data, posenc_active_kernels()};
     for (int64_t row = rows.begin; row < rows.end;) {
         chunk c = {.batch = row / y->ne[1], .first = row % y->ne[1]};
-        c.n = y->ne[1] - c.first < POSENC_CHUNK ? y->ne[1] - c.first : POSENC_CHUNK;
-        if (c.n > rows.end - row)
-            c.n = rows.end - row;
+        c.n = posenc_min(posenc_min(y->ne[1] - c.first, POSENC_CHUNK), rows.end - row);
         run_chunk(&j, &c);
         row += c.n;
     }

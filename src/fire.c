@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "dd.h"
+#include "minmax.h"
 #include "scores.h"
 #include "view.h"
 
@@ -167,8 +168,8 @@ typedef struct fire_row {
 
 /* Keys first .. last, as far as there are such, in one piece. */
 static void write_keys(const fire_row *row, int64_t first, int64_t last, float slope, float constant) {
-    first = first < 0 ? 0 : first;
-    last = last >= row->n_k ? row->n_k - 1 : last;
+    first = posenc_max(first, 0);
+    last = posenc_min(last, row->n_k - 1);
     if (first > last)
         return;
     posenc_affine_row_args args = {
@@ -187,14 +188,14 @@ static void write_row(const fire_row *row, int64_t head) {
     double position = (double)row->query;
     double norm = psi(fire->c, position > fire->threshold ? position : fire->threshold) + fire->eps;
     const double *slopes = fire->slopes + head * fire->n_pieces, *constants = fire->constants + head * fire->n_pieces;
-    int64_t most = row->query > row->n_k - 1 - row->query ? row->query : row->n_k - 1 - row->query, begin = 0;
+    int64_t most = posenc_max(row->query, row->n_k - 1 - row->query), begin = 0;
     for (int piece = 0; piece < fire->n_pieces && begin <= most; piece++) {
         int64_t end = most + 1; /* distances begin .. end - 1 */
         if (piece + 1 < fire->n_pieces)
             end = first_distance(fire, fire->starts[piece + 1] * norm, most);
         float slope = (float)(slopes[piece] / norm), constant = (float)constants[piece];
         write_keys(row, row->query - end + 1, row->query - begin, slope, constant);
-        write_keys(row, row->query + (begin > 0 ? begin : 1), row->query + end - 1, slope, constant);
+        write_keys(row, row->query + posenc_max(begin, 1), row->query + end - 1, slope, constant);
         begin = end;
     }
 }

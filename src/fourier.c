@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "encoding.h"
+#include "minmax.h"
 #include "view.h"
 
 #define MAX_FEATURES 65536
@@ -81,8 +82,7 @@ static void fourier_rows(const posenc_generator *g, const posenc_kernels *kernel
     const fourier *f = (const fourier *)g;
     for (int64_t done = 0, n; done < span->n; done += n) {
         int64_t first = span->first + done, half_end = first < f->n_features ? f->n_features : 2 * f->n_features;
-        n = span->n - done < SLICE ? span->n - done : SLICE;
-        n = half_end - first < n ? half_end - first : n;
+        n = posenc_min(posenc_min(span->n - done, SLICE), half_end - first);
         for (int64_t t = 0; t < tokens->n; t++) {
             float *twin = span->twin != NULL ? span->twin + t * span->stride + done : NULL;
             write_columns(f, kernels, tokens, t, first, n, span->out + t * span->stride + done, twin, span->add);

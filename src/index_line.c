@@ -5,6 +5,7 @@
 
 #include "dd.h"
 #include "line.h"
+#include "minmax.h"
 
 #define MAX_BUCKETS ((int64_t)1 << 16)
 
@@ -64,8 +65,8 @@ static int is_beyond(const posenc_index_rule *rule, int64_t offset) {
 }
 
 static int64_t row_of(const bucketing *b, int64_t offset) {
-    int64_t row = b->rule->zero + bucket(b, b->rule->sign * offset), last = b->rule->n_rows - 1;
-    return row < 0 ? 0 : row > last ? last : row;
+    int64_t row = b->rule->zero + bucket(b, b->rule->sign * offset);
+    return posenc_min(posenc_max(row, 0), b->rule->n_rows - 1);
 }
 
 static void fill(const posenc_index_rule *rule, const posenc_index_line *line) {

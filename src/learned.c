@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "encoding.h"
+#include "minmax.h"
 #include "view.h"
 
 typedef struct learned {
@@ -151,7 +152,7 @@ posenc_status posenc_learned_grad(const posenc_lookup *lookup, const posenc_coor
     posenc_tokens tokens;
     for (int64_t batch = 0; batch < dy->ne[2]; batch++)
         for (int64_t first = 0; first < dy->ne[1]; first += POSENC_CHUNK) {
-            int64_t n = dy->ne[1] - first < POSENC_CHUNK ? dy->ne[1] - first : POSENC_CHUNK;
+            int64_t n = posenc_min(dy->ne[1] - first, POSENC_CHUNK);
             posenc_load_tokens(&term, ids, dy->ne[1], batch, first, n, &tokens);
             add_chunk(lookup, &tokens, posenc_view_at(dy, first, batch, 0), (ptrdiff_t)dy->nb[1], dy->dtype, dtable,
                       rows);

@@ -77,8 +77,8 @@ float posenc_sum_run(const float *x, int64_t stride, int64_t n) {
         return x[0];
     double lanes[POSENC_SUM_LANES] = {0.0};
     for (int64_t k = 0; k < n; k += POSENC_SUM_BLOCK)
-        sum_block((const float *)(const void *)((const char *)x + k * stride), stride, posenc_min(n - k, POSENC_SUM_BLOCK),
-                  lanes);
+        sum_block((const float *)(const void *)((const char *)x + k * stride), stride,
+                  posenc_min(n - k, POSENC_SUM_BLOCK), lanes);
     for (int64_t width = POSENC_SUM_LANES / 2; width > 0; width /= 2)
         for (int64_t lane = 0; lane < width; lane++)
             lanes[lane] += lanes[lane + width];

@@ -44,8 +44,8 @@ static posenc_status check_positions(const int32_t *positions, int64_t n, posenc
         return POSENC_ERR_STRIDE;
     *range = (posenc_offsets){POSENC_MAX_KEYS, -POSENC_MAX_KEYS};
     for (int64_t t = 0; t < n; t++) {
-        range->lowest = positions[t] < range->lowest ? positions[t] : range->lowest;
-        range->highest = positions[t] > range->highest ? positions[t] : range->highest;
+        range->lowest = posenc_min(range->lowest, positions[t]);
+        range->highest = posenc_max(range->highest, positions[t]);
     }
     int is_inside = n == 0 || (range->lowest > -POSENC_MAX_KEYS && range->highest < POSENC_MAX_KEYS);
     return is_inside ? POSENC_OK : POSENC_ERR_POSITION;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "minmax.h"
 #include "view.h"
 
 /* ---- Set-up ---- */
@@ -157,7 +158,7 @@ posenc_status posenc_sinusoidal_shift(const posenc_encoding *e, int32_t k, const
     float cosines[POSENC_SLICE], sines[POSENC_SLICE];
     for (int64_t i = 0; i < s->freq->n; i++) {
         if (i % POSENC_SLICE == 0) {
-            int64_t n = s->freq->n - i < POSENC_SLICE ? s->freq->n - i : POSENC_SLICE;
+            int64_t n = posenc_min(s->freq->n - i, POSENC_SLICE);
             posenc_row_target target = {.cos_out = cosines, .sin_out = sines, .step = 1};
             posenc_row_maker maker;
             posenc_row_maker_init(&maker, posenc_active_kernels(), s->freq, i, n);
