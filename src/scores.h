@@ -58,8 +58,8 @@ static inline void posenc_score_advance(const posenc_view *y, posenc_score_place
     at->batch++;
 }
 
-/* Arguments of the rows of such scores: what all rows share, and then what the place decides. x, y, form and sum are the
- * caller's. */
+/* Arguments of the rows of such scores: what all rows share, and then what the place decides. x, y, form and sum are
+ * the caller's. */
 void posenc_score_args_begin(const posenc_score_params *params, const posenc_view *y, posenc_softmax_row_args *args);
 void posenc_score_args_at(const posenc_score_params *params, posenc_score_place at, posenc_softmax_row_args *args);
 

@@ -34,14 +34,14 @@ static span view_span(const posenc_view *view) {
     return s;
 }
 
-/* 1 if |a * b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger looks
- * smaller. */
+/* 1 if |a * b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger
+ * looks smaller. */
 static int leaves_limit(double a, double b) {
     return !(fabs(a * b) <= (double)POSENC_LIMIT);
 }
 
-/* 1 if the extents are negative, or their product, of those that are not 0, is more than POSENC_LIMIT: a 0 must not hide that the
- * others leave int64. */
+/* 1 if the extents are negative, or their product, of those that are not 0, is more than POSENC_LIMIT: a 0 must not
+ * hide that the others leave int64. */
 static int is_too_large(const int64_t ne[4]) {
     double product = 1.0;
     for (int i = 0; i < 4; i++) {

@@ -33,9 +33,9 @@ V_INLINE vf alibi_penalty(vi offsets, float slope) {
     return v_mul(v_set1(slope), v_from_int(vi_abs(offsets)));
 }
 
-/* product[index[k]] for k < n. Rules of relative tables (relative.h) mostly give neighbouring keys one row, or rows side by
- * side in either direction, and a load does. Gathers take twice as long as the rest of the softmax: with them the term cost
- * 200 %, so it costs 10 to 25 % (AMD Zen 4, AVX-512 and AVX2). */
+/* product[index[k]] for k < n. Rules of relative tables (relative.h) mostly give neighbouring keys one row, or rows
+ * side by side in either direction, and a load does. Gathers take twice as long as the rest of the softmax: with them
+ * the term cost 200 %, so it costs 10 to 25 % (AMD Zen 4, AVX-512 and AVX2). */
 V_INLINE vf products_along(const float *product, const int32_t *index, size_t n) {
     vi at = vi_load_n(index, n);
     if (n == VF) {
@@ -105,8 +105,8 @@ V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n,
 
 /* ---- Anything ---- */
 
-/* The keys of one vector. Where they do not stand side by side in their lines, those are gathered: at given positions, and in
- * steps with keys that are not seen, whose offsets a line need not have. */
+/* The keys of one vector. Where they do not stand side by side in their lines, those are gathered: at given positions,
+ * and in steps with keys that are not seen, whose offsets a line need not have. */
 typedef struct keys {
     size_t j, n;
     vi offsets;
