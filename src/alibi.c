@@ -67,9 +67,7 @@ posenc_status posenc_line_alibi(const float *slopes, const posenc_line *line) {
 
 static posenc_status check_one_row(const float *slopes, posenc_one_row form, const uint8_t *keep,
                                    const posenc_view *bias) {
-    posenc_status status = posenc_check_output(bias);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(bias);
+    posenc_status status = posenc_check_output_f32(bias);
     if (status != POSENC_OK)
         return status;
     if (form != POSENC_ONE_ROW_FROM_FIRST && form != POSENC_ONE_ROW_FROM_LAST && form != POSENC_ONE_ROW_COUNTED)

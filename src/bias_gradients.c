@@ -23,7 +23,8 @@ typedef struct block {
 
 /* Adds a row of ds, of n_k keys from offset `lowest` on. */
 static void add_row(block *b, const float *ds, int64_t n_k, int64_t lowest) {
-    int64_t o = posenc_max(b->from, lowest), end = posenc_min(b->to, lowest + n_k), middle = posenc_min(end, b->first + b->n);
+    int64_t o = posenc_max(b->from, lowest), end = posenc_min(b->to, lowest + n_k);
+    int64_t middle = posenc_min(end, b->first + b->n);
     for (; o < end && o < b->first; o++)
         b->sums[0] += (double)ds[o - lowest];
     for (; o < middle; o++)
@@ -65,9 +66,7 @@ static posenc_status check_line_call(const posenc_score_params *params, const po
                                      const posenc_line *gradient, int64_t *n_heads) {
     if (params == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_input(ds);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(ds);
+    posenc_status status = posenc_check_input_f32(ds);
     if (status == POSENC_OK)
         status = posenc_check_scores(params, ds);
     if (status == POSENC_OK)

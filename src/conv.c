@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "encoding.h"
+#include "minmax.h"
 #include "view.h"
 
 /* Of a kernel of two dimensions. */
@@ -175,7 +176,7 @@ static posenc_status run(const posenc_conv *conv, posenc_conv_grid grid, const p
     const posenc_kernels *kernels = posenc_active_kernels();
     taps found;
     for (int64_t first = 0; first < y->ne[0]; first += POSENC_CONV_SLICE) {
-        int64_t n = y->ne[0] - first < POSENC_CONV_SLICE ? y->ne[0] - first : POSENC_CONV_SLICE;
+        int64_t n = posenc_min(y->ne[0] - first, POSENC_CONV_SLICE);
         for (int64_t row = rows.begin; row < rows.end; row++) {
             int64_t batch = row / y->ne[1], token = row % y->ne[1];
             if (token < grid.n_prefix) {

@@ -2,6 +2,7 @@
 #include "conv.h"
 
 #include "kernels/kernels.h"
+#include "minmax.h"
 #include "view.h"
 
 /* Terms that are added in one call. */
@@ -53,7 +54,7 @@ static void grad_of_tap(const posenc_conv *conv, posenc_conv_grid g, const posen
                         int64_t tap, float *dw) {
     tap_sum s = {.kernels = posenc_active_kernels()};
     for (int64_t first = 0; first < dy->ne[0]; first += POSENC_CONV_SLICE) {
-        s.n_channels = (size_t)(dy->ne[0] - first < POSENC_CONV_SLICE ? dy->ne[0] - first : POSENC_CONV_SLICE);
+        s.n_channels = (size_t)posenc_min(dy->ne[0] - first, POSENC_CONV_SLICE);
         for (size_t c = 0; c < s.n_channels; c++)
             s.sum[c] = 0.0f;
         sum_tap(conv, g, x, dy, tap, first, &s);

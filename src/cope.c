@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "minmax.h"
 #include "scores.h"
 #include "view.h"
 
@@ -13,23 +14,16 @@ static posenc_status check_numbers(const posenc_cope_params *params, const posen
         return POSENC_ERR_SCALE;
     if (params->form != POSENC_COPE_LISTING && params->form != POSENC_COPE_SCALED)
         return POSENC_ERR_ENUM;
-    if (y->ne[0] > POSENC_MAX_KEYS || y->ne[1] > POSENC_MAX_KEYS)
-        return POSENC_ERR_SHAPE;
-    if (params->q_off < -POSENC_MAX_KEYS || params->q_off > POSENC_MAX_KEYS - y->ne[1])
-        return POSENC_ERR_POSITION;
-    return POSENC_OK;
+    return posenc_check_extent(params->q_off, y->ne[1], y->ne[0]);
 }
 
 /* An input beside y; its rows may be of another length. */
 static posenc_status check_beside(const posenc_view *input, const posenc_view *y, int is_apart) {
-    posenc_status status = posenc_check_input(input);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(input);
+    posenc_status status = posenc_check_input_f32(input);
     if (status != POSENC_OK)
         return status;
-    for (int i = 1; i < 4; i++)
-        if (input->ne[i] != y->ne[i])
-            return POSENC_ERR_SHAPE;
+    if (!posenc_same_rows(input, y))
+        return POSENC_ERR_SHAPE;
     return is_apart ? posenc_check_apart(input, y) : posenc_check_pair(input, y);
 }
 
@@ -37,9 +31,7 @@ static posenc_status check_call(const posenc_cope_params *params, const posenc_v
                                 const posenc_view *z, const posenc_view *y, posenc_rows *rows) {
     if (params == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_output(y);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(y);
+    posenc_status status = posenc_check_output_f32(y);
     if (status == POSENC_OK)
         status = check_numbers(params, y);
     if (status == POSENC_OK)
@@ -62,21 +54,18 @@ posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     const posenc_view *gating = gates != NULL ? gates : x;
-    int64_t n_k = y->ne[0], n_q = y->ne[1], n_heads = y->ne[2];
     for (int64_t row = rows.begin; row < rows.end; row++) {
-        int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
-        int64_t n_seen = params->q_off + query + 1;
+        posenc_score_place at = posenc_score_place_of(y, row);
+        int64_t n_k = y->ne[0], n_seen = posenc_max(params->q_off + at.query + 1, 0);
         posenc_cope_row_args args = {
-            .x = posenc_view_at(x, query, head, batch),
-            .gates = posenc_view_at(gating, query, head, batch),
-            .z = posenc_view_at(z, query, head, batch),
-            .y = posenc_view_at(y, query, head, batch),
+            .x = posenc_score_row(x, at),
+            .gates = posenc_score_row(gating, at),
+            .z = posenc_score_row(z, at),
+            .y = posenc_score_row(y, at),
             .scale = params->scale,
             .is_scaled = params->form == POSENC_COPE_SCALED,
             .n = (size_t)n_k,
-            .n_seen = (size_t)(n_seen < 0     ? 0
-                               : n_seen > n_k ? n_k
-                                              : n_seen),
+            .n_seen = (size_t)posenc_min(n_seen, n_k),
             .n_positions = (size_t)z->ne[0],
         };
         kernels->cope_row(&args);

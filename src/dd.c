@@ -35,6 +35,10 @@ posenc_dd posenc_dd_add(posenc_dd a, posenc_dd b) {
     return quick_two_sum(s.hi, s.lo + t.lo);
 }
 
+posenc_dd posenc_dd_sub(posenc_dd a, posenc_dd b) {
+    return posenc_dd_add(a, (posenc_dd){-b.hi, -b.lo});
+}
+
 posenc_dd posenc_dd_mul(posenc_dd a, posenc_dd b) {
     double p = a.hi * b.hi;
     double e = fma(a.hi, b.hi, -p);

@@ -13,6 +13,7 @@ typedef struct posenc_dd {
 
 posenc_dd posenc_dd_from(double x);
 posenc_dd posenc_dd_add(posenc_dd a, posenc_dd b);
+posenc_dd posenc_dd_sub(posenc_dd a, posenc_dd b);
 posenc_dd posenc_dd_mul(posenc_dd a, posenc_dd b);
 posenc_dd posenc_dd_div(posenc_dd a, posenc_dd b);
 

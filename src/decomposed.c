@@ -1,8 +1,8 @@
 /* Decomposed relative positions: rows of one axis, and the sum onto scores (FORMULAS C.21). */
 #include <posenc/image_bias.h>
 
-#include "kernels/kernels.h"
 #include "minmax.h"
+#include "scores.h"
 #include "view.h"
 
 #define MAX_SIDE ((int64_t)1 << 20)
@@ -69,20 +69,13 @@ posenc_status posenc_decomposed_rows(const posenc_view *table, const posenc_view
 /* ---- Onto scores ---- */
 
 static posenc_status check_product(const posenc_view *product, const posenc_view *scores) {
-    posenc_status status = posenc_check_input(product);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(product);
-    for (int i = 1; i < 4 && status == POSENC_OK; i++)
-        if (product->ne[i] != scores->ne[i])
-            status = POSENC_ERR_SHAPE;
-    return status;
+    posenc_status status = posenc_check_input_f32(product);
+    return status == POSENC_OK && !posenc_same_rows(product, scores) ? POSENC_ERR_SHAPE : status;
 }
 
 static posenc_status check_add(const posenc_view *by_row, const posenc_view *by_column, const posenc_view *scores,
                                posenc_rows *rows) {
-    posenc_status status = posenc_check_output(scores);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(scores);
+    posenc_status status = posenc_check_output_f32(scores);
     if (status == POSENC_OK)
         status = check_product(by_row, scores);
     if (status == POSENC_OK)
@@ -106,13 +99,12 @@ posenc_status posenc_decomposed_add(const posenc_view *by_row, const posenc_view
     if (status != POSENC_OK || scores->ne[0] == 0)
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
-    int64_t n_q = scores->ne[1], n_heads = scores->ne[2];
     for (int64_t row = rows.begin; row < rows.end; row++) {
-        int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
+        posenc_score_place at = posenc_score_place_of(scores, row);
         posenc_add_axes_args args = {
-            .y = posenc_view_at(scores, query, head, batch),
-            .by_row = posenc_view_at(by_row, query, head, batch),
-            .by_column = posenc_view_at(by_column, query, head, batch),
+            .y = posenc_score_row(scores, at),
+            .by_row = posenc_score_row(by_row, at),
+            .by_column = posenc_score_row(by_column, at),
             .height = (size_t)by_row->ne[0],
             .width = (size_t)by_column->ne[0],
         };

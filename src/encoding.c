@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "angles.h"
+#include "minmax.h"
 #include "view.h"
 
 /* A tile on the stack: 32 rows are a block of the angle engine. */
@@ -18,6 +19,23 @@ enum { TILE_ROWS = 32, TILE_COLUMNS = 128 };
 static void release(posenc_generator *g) {
     if (atomic_fetch_sub_explicit(&g->users, 1, memory_order_acq_rel) == 1)
         g->destroy(g);
+}
+
+static void destroy(posenc_generator *g) {
+    free(g);
+}
+
+void *posenc_generator_new(size_t bytes, int64_t dim) {
+    posenc_generator *g = calloc(1, bytes);
+    if (g == NULL)
+        return NULL;
+    g->dim = dim;
+    g->n_axes = 1;
+    g->lowest = INT32_MIN;
+    g->highest = INT32_MAX;
+    g->reals = POSENC_ALL_REALS;
+    g->destroy = destroy;
+    return g;
 }
 
 posenc_status posenc_encoding_of(posenc_generator *generator, int64_t n_zeros, posenc_encoding **out) {
@@ -157,7 +175,7 @@ static void fill_tile(const job *j, const posenc_term *term, const posenc_tokens
 static void next_tile(const posenc_field *field, int64_t columns, tile *t) {
     int64_t end = t->twin != 0 ? t->twin : field->width, most = t->twin != 0 ? columns / 2 : columns;
     t->first += t->n;
-    t->n = end - t->first < most ? end - t->first : most;
+    t->n = posenc_min(end - t->first, most);
 }
 
 static tile first_tile(const posenc_field *field, int64_t columns) {
@@ -194,7 +212,7 @@ static void convert_field(const job *j, const posenc_field *field, const chunk *
     const void *sources[TILE_ROWS], *twins[TILE_ROWS];
     EACH_TILE(field, TILE_COLUMNS, t)
     for (chunk part = {c->batch, c->first, 0}; part.first < c->first + c->n; part.first += part.n) {
-        part.n = c->first + c->n - part.first < TILE_ROWS ? c->first + c->n - part.first : TILE_ROWS;
+        part.n = posenc_min(c->first + c->n - part.first, TILE_ROWS);
         for (int k = 0; k < field->n_terms; k++) {
             posenc_load_tokens(&field->terms[k], j->at, j->y->ne[1], part.batch, part.first, part.n, &tokens);
             to.add = k > 0;
@@ -257,8 +275,7 @@ static posenc_status check_views(const posenc_encoding *e, const posenc_view *x,
         return status;
     if (gate == NULL)
         return POSENC_OK;
-    if ((gate->ne[0] != 1 && gate->ne[0] != y->ne[0]) || gate->ne[1] != y->ne[1] || gate->ne[2] != y->ne[2] ||
-        gate->ne[3] != y->ne[3])
+    if ((gate->ne[0] != 1 && gate->ne[0] != y->ne[0]) || !posenc_same_rows(gate, y))
         return POSENC_ERR_SHAPE;
     status = posenc_require_f32(gate);
     return status == POSENC_OK ? posenc_check_apart(gate, y) : status;
@@ -280,9 +297,7 @@ posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coord
     job j = {e, at, x, gate, y, x != NULL && x->data == y->data, posenc_active_kernels()};
     for (int64_t row = rows.begin; row < rows.end;) {
         chunk c = {.batch = row / y->ne[1], .first = row % y->ne[1]};
-        c.n = y->ne[1] - c.first < POSENC_CHUNK ? y->ne[1] - c.first : POSENC_CHUNK;
-        if (c.n > rows.end - row)
-            c.n = rows.end - row;
+        c.n = posenc_min(posenc_min(y->ne[1] - c.first, POSENC_CHUNK), rows.end - row);
         run_chunk(&j, &c);
         row += c.n;
     }

@@ -76,6 +76,10 @@ struct posenc_encoding {
 /* Widest row of any encoding. */
 #define POSENC_MAX_DIM ((int64_t)1 << 21)
 
+/* A family's object of so many bytes: zeros, behind a generator that has one axis, takes every int32 and every real
+ * number, and owns this memory only. NULL if there is none. */
+void *posenc_generator_new(size_t bytes, int64_t dim);
+
 /* An encoding of one generator, whose only user it is (destroyed if there is no memory), and of n_zeros columns behind.
  */
 posenc_status posenc_encoding_of(posenc_generator *generator, int64_t n_zeros, posenc_encoding **e);

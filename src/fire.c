@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "dd.h"
-#include "kernels/kernels.h"
+#include "minmax.h"
+#include "scores.h"
 #include "view.h"
 
 #define MAX_HEADS ((int64_t)1 << 16)
@@ -168,8 +169,8 @@ typedef struct fire_row {
 
 /* Keys first .. last, as far as there are such, in one piece. */
 static void write_keys(const fire_row *row, int64_t first, int64_t last, float slope, float constant) {
-    first = first < 0 ? 0 : first;
-    last = last >= row->n_k ? row->n_k - 1 : last;
+    first = posenc_max(first, 0);
+    last = posenc_min(last, row->n_k - 1);
     if (first > last)
         return;
     posenc_affine_row_args args = {
@@ -193,14 +194,14 @@ static void write_row(const fire_row *row, int64_t head) {
     double position = (double)row->query;
     double norm = psi(fire->c, position > fire->threshold ? position : fire->threshold) + fire->eps;
     const double *slopes = fire->slopes + head * fire->n_pieces, *constants = fire->constants + head * fire->n_pieces;
-    int64_t most = row->query > row->n_k - 1 - row->query ? row->query : row->n_k - 1 - row->query, begin = 0;
+    int64_t most = posenc_max(row->query, row->n_k - 1 - row->query), begin = 0;
     for (int piece = 0; piece < fire->n_pieces && begin <= most; piece++) {
         int64_t end = most + 1; /* distances begin .. end - 1 */
         if (piece + 1 < fire->n_pieces)
             end = first_distance(fire, fire->starts[piece + 1] * norm, most);
         float slope = clamped(slopes[piece] / norm), constant = (float)constants[piece];
         write_keys(row, row->query - end + 1, row->query - begin, slope, constant);
-        write_keys(row, row->query + (begin > 0 ? begin : 1), row->query + end - 1, slope, constant);
+        write_keys(row, row->query + posenc_max(begin, 1), row->query + end - 1, slope, constant);
         begin = end;
     }
 }
@@ -208,9 +209,7 @@ static void write_row(const fire_row *row, int64_t head) {
 static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_view *y, posenc_rows rows, int add) {
     if (fire == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_output(y);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(y);
+    posenc_status status = posenc_check_output_f32(y);
     if (status != POSENC_OK)
         return status;
     int64_t n_k = y->ne[0], n_q = y->ne[1], n_heads = y->ne[2];
@@ -224,10 +223,9 @@ static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_vi
     if (status != POSENC_OK || n_k == 0)
         return status;
     for (int64_t r = rows.begin; r < rows.end; r++) {
-        int64_t query = r % n_q, head = r / n_q % n_heads;
-        fire_row row = {
-            fire, posenc_active_kernels(), q_off + query, n_k, posenc_view_at(y, query, head, r / n_q / n_heads), add};
-        write_row(&row, head);
+        posenc_score_place at = posenc_score_place_of(y, r);
+        fire_row row = {fire, posenc_active_kernels(), q_off + at.query, n_k, posenc_score_row(y, at), add};
+        write_row(&row, at.head);
     }
     return POSENC_OK;
 }

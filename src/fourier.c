@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "encoding.h"
+#include "minmax.h"
+#include "view.h"
 
 #define MAX_FEATURES 65536
 #define MAX_ENTRY 65536.0f
@@ -80,8 +82,7 @@ static void fourier_rows(const posenc_generator *g, const posenc_kernels *kernel
     const fourier *f = (const fourier *)g;
     for (int64_t done = 0, n; done < span->n; done += n) {
         int64_t first = span->first + done, half_end = first < f->n_features ? f->n_features : 2 * f->n_features;
-        n = span->n - done < SLICE ? span->n - done : SLICE;
-        n = half_end - first < n ? half_end - first : n;
+        n = posenc_min(posenc_min(span->n - done, SLICE), half_end - first);
         for (int64_t t = 0; t < tokens->n; t++) {
             float *twin = span->twin != NULL ? span->twin + t * span->stride + done : NULL;
             write_columns(f, kernels, tokens, t, first, n, span->out + t * span->stride + done, twin, span->add);
@@ -91,14 +92,10 @@ static void fourier_rows(const posenc_generator *g, const posenc_kernels *kernel
 
 /* ---- Set-up ---- */
 
-static void destroy(posenc_generator *g) {
-    free(g);
-}
-
 static posenc_status check_matrix(const posenc_fourier_params *p) {
     if (p->matrix == NULL)
         return p->sigma > 0.0 && p->sigma <= MAX_FOURIER_SIGMA ? POSENC_OK : POSENC_ERR_SCALE;
-    if ((uintptr_t)p->matrix % sizeof(float) != 0)
+    if (!posenc_is_aligned(p->matrix, sizeof(float)))
         return POSENC_ERR_STRIDE;
     for (int64_t i = 0; i < p->n_features * p->n_coords; i++)
         if (!(fabsf(p->matrix[i]) <= MAX_ENTRY))
@@ -144,19 +141,16 @@ posenc_status posenc_fourier_create(const posenc_fourier_params *params, posenc_
     posenc_status status = check_params(params);
     if (status != POSENC_OK)
         return status;
-    fourier *f = calloc(1, sizeof *f + (size_t)(params->n_features * params->n_coords) * sizeof(float));
+    size_t n_entries = (size_t)(params->n_features * params->n_coords);
+    fourier *f = posenc_generator_new(sizeof *f + n_entries * sizeof(float), 2 * params->n_features);
     if (f == NULL)
         return POSENC_ERR_MEMORY;
-    f->base = (posenc_generator){
-        .dim = 2 * params->n_features,
-        .n_axes = params->n_coords,
-        .lowest = -((int64_t)1 << 29),
-        .highest = (int64_t)1 << 29,
-        .reals = POSENC_F32_ONLY,
-        .twin = params->n_features,
-        .rows = fourier_rows,
-        .destroy = destroy,
-    };
+    f->base.n_axes = params->n_coords;
+    f->base.lowest = -((int64_t)1 << 29);
+    f->base.highest = (int64_t)1 << 29;
+    f->base.reals = POSENC_F32_ONLY;
+    f->base.twin = params->n_features;
+    f->base.rows = fourier_rows;
     f->order = params->order;
     f->n_features = params->n_features;
     status = fill_matrix(params, f);

@@ -5,26 +5,23 @@
 
 enum { N_SUMS = 8 };
 
-static posenc_status check_input_f32(const posenc_view *view, const posenc_view *dy, int64_t width) {
-    posenc_status status = posenc_check_input(view);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(view);
+static posenc_status check_input(const posenc_view *view, const posenc_view *dy, int64_t width) {
+    posenc_status status = posenc_check_input_f32(view);
     if (status != POSENC_OK)
         return status;
-    int fits = view->ne[0] == width && view->ne[1] == dy->ne[1] && view->ne[2] == dy->ne[2] && view->ne[3] == dy->ne[3];
-    return fits ? POSENC_OK : POSENC_ERR_SHAPE;
+    return view->ne[0] == width && posenc_same_rows(view, dy) ? POSENC_OK : POSENC_ERR_SHAPE;
 }
 
-static posenc_status check_output_f32(const posenc_view *view, const posenc_view *dy, int64_t width) {
+static posenc_status check_output(const posenc_view *view, const posenc_view *dy, int64_t width) {
     posenc_status status = posenc_check_output(view);
-    return status == POSENC_OK ? check_input_f32(view, dy, width) : status;
+    return status == POSENC_OK ? check_input(view, dy, width) : status;
 }
 
 /* dgate needs e, de needs gate. */
 static posenc_status check_dgate(const posenc_view *e, const posenc_view *dy, const posenc_view *dgate) {
-    posenc_status status = check_input_f32(e, dy, dy->ne[0]);
+    posenc_status status = check_input(e, dy, dy->ne[0]);
     if (status == POSENC_OK)
-        status = check_output_f32(dgate, dy, dgate->ne[0] == 1 ? 1 : dy->ne[0]);
+        status = check_output(dgate, dy, dgate->ne[0] == 1 ? 1 : dy->ne[0]);
     if (status == POSENC_OK)
         status = posenc_check_apart(e, dgate);
     return status == POSENC_OK ? posenc_check_apart(dy, dgate) : status;
@@ -33,9 +30,9 @@ static posenc_status check_dgate(const posenc_view *e, const posenc_view *dy, co
 static posenc_status check_de(const posenc_view *gate, const posenc_view *dy, const posenc_view *de) {
     posenc_status status = posenc_check_input(gate);
     if (status == POSENC_OK)
-        status = check_input_f32(gate, dy, gate->ne[0] == 1 ? 1 : dy->ne[0]);
+        status = check_input(gate, dy, gate->ne[0] == 1 ? 1 : dy->ne[0]);
     if (status == POSENC_OK)
-        status = check_output_f32(de, dy, dy->ne[0]);
+        status = check_output(de, dy, dy->ne[0]);
     if (status == POSENC_OK)
         status = posenc_check_apart(gate, de);
     return status == POSENC_OK ? posenc_check_pair(dy, de) : status;
@@ -43,9 +40,7 @@ static posenc_status check_de(const posenc_view *gate, const posenc_view *dy, co
 
 static posenc_status check_call(const posenc_view *e, const posenc_view *gate, const posenc_view *dy,
                                 const posenc_view *dgate, const posenc_view *de, posenc_rows *rows) {
-    posenc_status status = posenc_check_input(dy);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(dy);
+    posenc_status status = posenc_check_input_f32(dy);
     if (status == POSENC_OK && dy->ne[3] > 1)
         status = POSENC_ERR_SHAPE;
     if (status == POSENC_OK && dgate != NULL)

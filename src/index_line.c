@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "dd.h"
+#include "line.h"
 #include "minmax.h"
-#include "scores.h"
 
 #define MAX_BUCKETS ((int64_t)1 << 16)
 
@@ -34,17 +34,13 @@ typedef struct bucketing {
     posenc_dd log_middle, steps; /* ln(middle); buckets beyond the middle for each unit of the logarithm */
 } bucketing;
 
-static posenc_dd difference(posenc_dd a, posenc_dd b) {
-    return posenc_dd_add(a, posenc_dd_mul(posenc_dd_from(-1.0), b));
-}
-
 static bucketing bucketing_of(const posenc_index_rule *rule) {
     bucketing b = {.rule = rule};
     if (rule->log_buckets == 0)
         return b;
     double middle = (double)(rule->log_buckets / 2);
     b.log_middle = posenc_dd_log(middle);
-    posenc_dd range = difference(posenc_dd_log((double)(rule->max_position - 1)), b.log_middle);
+    posenc_dd range = posenc_dd_sub(posenc_dd_log((double)(rule->max_position - 1)), b.log_middle);
     b.steps = posenc_dd_div(posenc_dd_from(middle - 1.0), range);
     return b;
 }
@@ -57,7 +53,7 @@ static int64_t bucket(const bucketing *b, int64_t r) {
     if (distance >= b->rule->max_position - 1) { /* all alike, and the logarithm is not needed */
         distance = b->rule->log_buckets - 1;
     } else {
-        posenc_dd log = difference(posenc_dd_log((double)distance), b->log_middle);
+        posenc_dd log = posenc_dd_sub(posenc_dd_log((double)distance), b->log_middle);
         distance = ceiling(posenc_dd_mul(log, b->steps)) + middle;
     }
     return r < 0 ? -distance : distance;
@@ -77,20 +73,36 @@ static int64_t row_of(const bucketing *b, int64_t offset) {
     return posenc_min(posenc_max(wanted_row(b, offset), 0), b->rule->n_rows - 1);
 }
 
+static void fill(const bucketing *b, const posenc_index_line *line) {
+    for (int64_t t = 0; t < line->n_offsets; t++)
+        line->data[t] = (int32_t)row_of(b, line->first + t);
+}
+
 posenc_status posenc_index_line_fill(const posenc_index_rule *rule, posenc_index_line *line) {
     if (rule == NULL || line == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = check_rule(rule);
     if (status == POSENC_OK)
-        status = posenc_check_index_line(line, line->n_rows, (posenc_offsets){1, 0});
+        status = posenc_check_whole_index(line, line->n_rows);
     if (status != POSENC_OK)
         return status;
     int64_t last = line->first + line->n_offsets - 1;
     bucketing buckets = bucketing_of(rule);
     if (rule->is_strict && line->n_offsets > 0 && (is_beyond(&buckets, line->first) || is_beyond(&buckets, last)))
         return POSENC_ERR_OFFSETS; /* rows go one way with the offset */
-    for (int64_t offset = line->first; offset <= last; offset++)
-        line->data[offset - line->first] = (int32_t)row_of(&buckets, offset);
+    fill(&buckets, line);
     line->n_rows = rule->n_rows;
+    return POSENC_OK;
+}
+
+posenc_status posenc_index_clipped(int64_t k, const posenc_index_line *index) {
+    if (k < 0 || k > (int64_t)1 << 29)
+        return POSENC_ERR_BUCKETS;
+    posenc_index_rule rule = posenc_index_shaw(k);
+    posenc_status status = posenc_check_whole_index(index, rule.n_rows);
+    if (status != POSENC_OK)
+        return status;
+    bucketing none = bucketing_of(&rule);
+    fill(&none, index);
     return POSENC_OK;
 }

@@ -2,33 +2,15 @@
 #include <posenc/integer.h>
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "dd.h"
 #include "encoding.h"
+#include "view.h"
 
 #define MAX_LENGTH ((int64_t)1 << 31)
 #define MAX_ALPHA 1000.0
 #define MAX_CENTRE 0x1p40
 #define LARGEST_SIGMA 0x1p60
-
-static void destroy(posenc_generator *g) {
-    free(g);
-}
-
-/* A generator's object of `size` bytes and n elements behind, with what all of this file have in common. */
-static void *allocate(size_t size, size_t n, size_t element, int64_t dim) {
-    posenc_generator *g = calloc(1, size + n * element);
-    if (g == NULL)
-        return NULL;
-    g->dim = dim;
-    g->n_axes = 1;
-    g->lowest = INT32_MIN;
-    g->highest = INT32_MAX;
-    g->reals = POSENC_ALL_REALS;
-    g->destroy = destroy;
-    return g;
-}
 
 static int is_dim(int64_t dim) {
     return dim >= 1 && dim <= POSENC_MAX_DIM;
@@ -74,8 +56,7 @@ static float factor_of(int64_t i, int64_t dim, double alpha) {
         return 1.0f;
     if (i == 0)
         return 0.0f;
-    posenc_dd log_ratio =
-        posenc_dd_add(posenc_dd_log((double)i), posenc_dd_mul(posenc_dd_log((double)(dim - 1)), posenc_dd_from(-1.0)));
+    posenc_dd log_ratio = posenc_dd_sub(posenc_dd_log((double)i), posenc_dd_log((double)(dim - 1)));
     posenc_dd exponent = posenc_dd_mul(log_ratio, posenc_dd_from(alpha));
     return exponent.hi < -POSENC_DD_MAX_EXP ? 0.0f : (float)posenc_dd_exp(exponent).hi;
 }
@@ -90,7 +71,7 @@ posenc_status posenc_integer_create(int64_t dim, int64_t length, double alpha, p
         return POSENC_ERR_CONTEXT;
     if (!(alpha >= 0.0 && alpha <= MAX_ALPHA))
         return POSENC_ERR_SCALING;
-    integer *in = allocate(sizeof *in, (size_t)dim, sizeof(float), dim);
+    integer *in = posenc_generator_new(sizeof *in + (size_t)dim * sizeof(float), dim);
     if (in == NULL)
         return POSENC_ERR_MEMORY;
     in->base.rows = integer_rows;
@@ -140,7 +121,7 @@ posenc_status posenc_bits_create(int64_t dim, posenc_bit_code code, float zero, 
         return POSENC_ERR_ENUM;
     if (!isfinite(zero) || !isfinite(one))
         return POSENC_ERR_SCALE;
-    bit_code *b = allocate(sizeof *b, 0, 0, dim);
+    bit_code *b = posenc_generator_new(sizeof *b, dim);
     if (b == NULL)
         return POSENC_ERR_MEMORY;
     b->base.rows = bit_rows;
@@ -195,14 +176,14 @@ posenc_status posenc_rbf_create(const double *centres, int64_t n, double sigma, 
         return POSENC_ERR_HEAD_DIM;
     if (centres == NULL)
         return POSENC_ERR_NULL;
-    if ((uintptr_t)centres % sizeof(double) != 0)
+    if (!posenc_is_aligned(centres, sizeof(double)))
         return POSENC_ERR_STRIDE;
     if (!(sigma >= 1.0 / LARGEST_SIGMA && sigma <= LARGEST_SIGMA))
         return POSENC_ERR_SCALE;
     for (int64_t i = 0; i < n; i++)
         if (!(fabs(centres[i]) <= MAX_CENTRE))
             return POSENC_ERR_SCALE;
-    rbf *bumps = allocate(sizeof *bumps, (size_t)n + POSENC_COLUMN, sizeof(double), n);
+    rbf *bumps = posenc_generator_new(sizeof *bumps + ((size_t)n + POSENC_COLUMN) * sizeof(double), n);
     if (bumps == NULL)
         return POSENC_ERR_MEMORY;
     bumps->base.rows = rbf_rows;

@@ -2,9 +2,9 @@
 #include <posenc/learned.h>
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "encoding.h"
+#include "minmax.h"
 #include "view.h"
 
 typedef struct learned {
@@ -52,10 +52,6 @@ static void sources(const posenc_generator *g, const posenc_tokens *tokens, int6
     }
 }
 
-static void destroy(posenc_generator *g) {
-    free(g);
-}
-
 /* ---- Set-up ---- */
 
 static posenc_status check_lookup(const posenc_lookup *lookup) {
@@ -85,17 +81,15 @@ posenc_status posenc_learned_create(const posenc_view *table, const posenc_looku
         status = check_lookup(lookup);
     if (status != POSENC_OK)
         return status;
-    learned *l = calloc(1, sizeof *l);
+    learned *l = posenc_generator_new(sizeof *l, table->ne[0]);
     if (l == NULL)
         return POSENC_ERR_MEMORY;
     l->table = *table;
     l->lookup = *lookup;
-    l->base.dim = table->ne[0];
-    l->base.n_axes = 1;
+    l->base.reals = POSENC_NO_REALS;
     l->base.sources = sources;
     l->base.source_type = table->dtype;
     l->base.factor = lookup->scale;
-    l->base.destroy = destroy;
     set_range(&l->base, lookup, table->ne[1]);
     return posenc_encoding_of(&l->base, 0, out);
 }
@@ -106,9 +100,7 @@ static posenc_status check_grad(const posenc_lookup *lookup, const posenc_view *
                                 posenc_rows *rows) {
     posenc_status status = posenc_check_input(dy);
     if (status == POSENC_OK)
-        status = posenc_check_output(dtable);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(dtable);
+        status = posenc_check_output_f32(dtable);
     if (status == POSENC_OK)
         status = check_table(dtable);
     if (status == POSENC_OK)
@@ -160,7 +152,7 @@ posenc_status posenc_learned_grad(const posenc_lookup *lookup, const posenc_coor
     posenc_tokens tokens;
     for (int64_t batch = 0; batch < dy->ne[2]; batch++)
         for (int64_t first = 0; first < dy->ne[1]; first += POSENC_CHUNK) {
-            int64_t n = dy->ne[1] - first < POSENC_CHUNK ? dy->ne[1] - first : POSENC_CHUNK;
+            int64_t n = posenc_min(dy->ne[1] - first, POSENC_CHUNK);
             posenc_load_tokens(&term, ids, dy->ne[1], batch, first, n, &tokens);
             add_chunk(lookup, &tokens, posenc_view_at(dy, first, batch, 0), (ptrdiff_t)dy->nb[1], dy->dtype, dtable,
                       rows);

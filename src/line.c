@@ -1,11 +1,15 @@
-/* Bias lines: which offsets a call meets, and what their memory must be. */
-#include <posenc/line.h>
+/* Bias lines: their checks, which offsets a call meets, and windows. */
+#include "line.h"
 
-#include "scores.h"
+#include "minmax.h"
 #include "view.h"
 
 #define FIRST_OFFSET (-((int64_t)1 << 31) + 1)
 #define LAST_OFFSET (((int64_t)1 << 31) - 1)
+
+/* ---- Checks ---- */
+
+static const posenc_offsets no_offsets = {1, 0};
 
 static posenc_status check_range(const void *data, int64_t first, int64_t n_offsets, posenc_offsets offsets) {
     if (data == NULL)
@@ -29,7 +33,7 @@ posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc
     if (line->is_extended && line->n_offsets < 1)
         return POSENC_ERR_OFFSETS;
     if (line->is_extended)
-        offsets = (posenc_offsets){1, 0}; /* all are covered */
+        offsets = no_offsets; /* all are covered */
     return check_range(line->data, line->first, line->n_offsets, offsets);
 }
 
@@ -39,19 +43,89 @@ posenc_status posenc_check_index_line(const posenc_index_line *line, int64_t n_r
     return check_range(line->data, line->first, line->n_offsets, offsets);
 }
 
+posenc_status posenc_check_whole_line(const posenc_line *line, int64_t *n_heads) {
+    if (line == NULL)
+        return POSENC_ERR_NULL;
+    if (line->n_heads < 1 || line->n_heads > POSENC_MAX_HEADS)
+        return POSENC_ERR_N_HEADS;
+    if (line->stride < 0 || line->stride > POSENC_LIMIT / line->n_heads)
+        return POSENC_ERR_STRIDE;
+    *n_heads = line->stride == 0 ? 1 : line->n_heads;
+    return posenc_check_line(line, line->n_heads, no_offsets);
+}
+
+posenc_status posenc_check_whole_index(const posenc_index_line *index, int64_t n_rows) {
+    return index == NULL ? POSENC_ERR_NULL : posenc_check_index_line(index, n_rows, no_offsets);
+}
+
+posenc_status posenc_check_index_entries(const posenc_index_line *index, int64_t first, int64_t n) {
+    if (n == 0)
+        return POSENC_OK;
+    if (first < index->first || first + n > index->first + index->n_offsets)
+        return POSENC_ERR_OFFSETS;
+    for (int64_t t = first - index->first; t < first - index->first + n; t++)
+        if (index->data[t] < 0 || index->data[t] >= index->n_rows)
+            return POSENC_ERR_ROWS;
+    return POSENC_OK;
+}
+
+posenc_status posenc_check_bias_table(const posenc_bias_table *table, int64_t n_heads, int is_written) {
+    const int64_t limit = POSENC_LIMIT / 4;
+    if (table == NULL)
+        return POSENC_ERR_NULL;
+    if (table->n_rows > INT32_MAX || table->n_heads != n_heads)
+        return POSENC_ERR_SHAPE;
+    if (table->row_stride < -limit || table->row_stride > limit || table->head_stride < -limit ||
+        table->head_stride > limit)
+        return POSENC_ERR_STRIDE;
+    posenc_view view = {
+        table->data, POSENC_F32, {1, table->n_rows, n_heads, 1}, {4, 4 * table->row_stride, 4 * table->head_stride, 4}};
+    return is_written ? posenc_check_output(&view) : posenc_check_input(&view);
+}
+
+posenc_status posenc_check_numbers(const float *numbers, int64_t n, double low, double high) {
+    if (numbers == NULL)
+        return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(numbers, 4))
+        return POSENC_ERR_STRIDE;
+    for (int64_t i = 0; i < n; i++)
+        if (!((double)numbers[i] >= low && (double)numbers[i] <= high))
+            return POSENC_ERR_SCALE;
+    return POSENC_OK;
+}
+
+/* ---- Ranges and windows ---- */
+
 posenc_status posenc_line_range(posenc_mask mask, int64_t q_off, int64_t n_q, int64_t n_k, int64_t *first,
                                 int64_t *n_offsets) {
     if (first == NULL || n_offsets == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_mask(&mask);
+    if (status == POSENC_OK)
+        status = posenc_check_extent(q_off, n_q, n_k);
     if (status != POSENC_OK)
         return status;
-    if (n_q < 0 || n_q > POSENC_MAX_KEYS || n_k < 0 || n_k > POSENC_MAX_KEYS)
-        return POSENC_ERR_SHAPE;
-    if (q_off < -POSENC_MAX_KEYS || q_off > POSENC_MAX_KEYS - n_q)
-        return POSENC_ERR_POSITION;
-    posenc_offsets seen = posenc_offsets_seen(&mask, (posenc_offsets){-(q_off + n_q - 1), n_k - 1 - q_off});
+    posenc_offsets queries = {q_off, q_off + n_q - 1}, keys = {0, n_k - 1};
+    posenc_offsets seen = posenc_offsets_seen(&mask, queries, keys);
     *first = seen.lowest;
-    *n_offsets = n_q == 0 || n_k == 0 || seen.highest < seen.lowest ? 0 : seen.highest - seen.lowest + 1;
+    *n_offsets = posenc_max(seen.highest - seen.lowest + 1, 0);
+    return POSENC_OK;
+}
+
+posenc_status posenc_line_mask(posenc_mask mask, const posenc_line *line) {
+    int64_t n_heads;
+    posenc_status status = posenc_check_mask(&mask);
+    if (status == POSENC_OK && (mask.chunk != 0 || mask.n_first != 0))
+        status = POSENC_ERR_MASK;
+    if (status == POSENC_OK)
+        status = posenc_check_whole_line(line, &n_heads);
+    if (status != POSENC_OK)
+        return status;
+    for (int64_t h = 0; h < n_heads; h++)
+        for (int64_t t = 0; t < line->n_offsets; t++) {
+            int64_t offset = line->first + t;
+            if ((mask.before >= 0 && offset < -mask.before) || (mask.after >= 0 && offset > mask.after))
+                posenc_line_of_head(line, h)[t] = -INFINITY;
+        }
     return POSENC_OK;
 }

@@ -1,4 +1,4 @@
-/* Checks on bias lines and their parameters, shared by the calls that make them and those that make gradients of them. */
+/* Checks on bias lines and their parameters, shared by the calls that make lines, read them or make their gradients. */
 #ifndef POSENC_SRC_LINE_H
 #define POSENC_SRC_LINE_H
 
@@ -7,7 +7,13 @@
 #include <float.h>
 #include <math.h>
 
+#include "scores.h"
+
 #define POSENC_MAX_HEADS ((int64_t)1 << 20)
+
+/* The line, if there is one, has n_heads heads (or one for all) and covers the offsets. */
+posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc_offsets offsets);
+posenc_status posenc_check_index_line(const posenc_index_line *line, int64_t n_rows, posenc_offsets offsets);
 
 /* A line of its own, written or read: offsets, stride, alignment. *n_heads is 1 for a line of stride 0. */
 posenc_status posenc_check_whole_line(const posenc_line *line, int64_t *n_heads);

@@ -29,17 +29,20 @@ posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position) {
     return seen;
 }
 
-posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets met) {
+posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets queries, posenc_offsets keys) {
+    posenc_offsets seen = {keys.lowest - queries.highest, keys.highest - queries.lowest};
     int64_t before = mask->n_first > 0 ? -1 : mask->before, after = mask->after;
     if (mask->chunk > 0) {
         before = before < 0 ? mask->chunk - 1 : posenc_min(before, mask->chunk - 1);
         after = after < 0 ? mask->chunk - 1 : posenc_min(after, mask->chunk - 1);
     }
     if (before >= 0)
-        met.lowest = posenc_max(met.lowest, -before);
+        seen.lowest = posenc_max(seen.lowest, -before);
     if (after >= 0)
-        met.highest = posenc_min(met.highest, after);
-    return met;
+        seen.highest = posenc_min(seen.highest, after);
+    if (queries.lowest > queries.highest || keys.lowest > keys.highest)
+        seen.highest = seen.lowest - 1;
+    return seen;
 }
 
 posenc_status posenc_zero_padded(const uint8_t *keep, const posenc_view *y) {

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "minmax.h"
 #include "panels.h"
+#include "scores.h"
 #include "view.h"
 
 #define MAX_DIM ((int64_t)1 << 16)
@@ -60,16 +62,11 @@ static posenc_status check_products(const posenc_relative_table *table, const po
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_input(q);
     if (status == POSENC_OK)
-        status = posenc_check_output(y);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(y);
+        status = posenc_check_output_f32(y);
     if (status != POSENC_OK)
         return status;
-    if (q->ne[0] != table->dim || y->ne[0] != table->n_rows)
+    if (q->ne[0] != table->dim || y->ne[0] != table->n_rows || !posenc_same_rows(q, y))
         return POSENC_ERR_SHAPE;
-    for (int i = 1; i < 4; i++)
-        if (q->ne[i] != y->ne[i])
-            return POSENC_ERR_SHAPE;
     if (table->n_heads != 1 && table->n_heads != q->ne[2])
         return POSENC_ERR_N_HEADS;
     if (!posenc_is_aligned(shift, 4))
@@ -88,17 +85,17 @@ posenc_status posenc_relative_products(const posenc_relative_table *table, const
     /* The heads of a single token are rows of one matrix. */
     int joins_heads = n_q == 1 && table->n_heads == 1 && shift == NULL;
     for (int64_t row = rows.begin, n; row < rows.end; row += n) {
-        int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
-        int64_t together = joins_heads ? n_heads - head : n_q - query;
-        n = together < rows.end - row ? together : rows.end - row;
-        n = n < BLOCK ? n : BLOCK;
+        posenc_score_place at = posenc_score_place_of(q, row);
+        int64_t together = joins_heads ? n_heads - at.head : n_q - at.query;
+        n = posenc_min(posenc_min(together, rows.end - row), BLOCK);
         posenc_dot_rows_args args = {
-            .x = posenc_view_at(q, query, head, batch),
+            .x = posenc_score_row(q, at),
             .x_type = q->dtype,
             .x_stride = (ptrdiff_t)q->nb[joins_heads ? 2 : 1],
-            .shift = shift != NULL ? shift + head * table->dim : NULL,
-            .panels = table->panels + (table->n_heads == 1 ? 0 : head) * posenc_panels_size(table->dim, table->n_rows),
-            .y = posenc_view_at(y, query, head, batch),
+            .shift = shift != NULL ? shift + at.head * table->dim : NULL,
+            .panels =
+                table->panels + (table->n_heads == 1 ? 0 : at.head) * posenc_panels_size(table->dim, table->n_rows),
+            .y = posenc_score_row(y, at),
             .y_stride = (ptrdiff_t)y->nb[joins_heads ? 2 : 1],
             .dim = (size_t)table->dim,
             .n_x = (size_t)n,
@@ -119,13 +116,9 @@ static posenc_status check_shift(const posenc_view *x, const posenc_view *y, int
         return status;
     if (x->dtype != y->dtype)
         return POSENC_ERR_DTYPE;
-    for (int i = 0; i < 4; i++)
-        if (x->ne[i] != y->ne[i] && !(is_skew && i == 0))
-            return POSENC_ERR_SHAPE;
     int64_t n = y->ne[1];
-    if (is_skew && (y->ne[0] != n || (n > 0 && x->ne[0] != 2 * n - 1)))
-        return POSENC_ERR_SHAPE;
-    return posenc_check_apart(x, y);
+    int fits = is_skew ? y->ne[0] == n && (n == 0 || x->ne[0] == 2 * n - 1) : x->ne[0] == y->ne[0];
+    return fits && posenc_same_rows(x, y) ? posenc_check_apart(x, y) : POSENC_ERR_SHAPE;
 }
 
 /* Row `query` of the flat form: elements n_q + query * n_k and on of the rows of x, each with a zero before it. */
@@ -138,7 +131,7 @@ static void shift_row(const posenc_view *x, const posenc_view *y, int64_t query,
             memset(to + j * size, 0, (size_t)size); /* 0 is all bits 0 in every type */
             n = 1;
         } else {
-            n = n_k + 1 - column < n_k - j ? n_k + 1 - column : n_k - j;
+            n = posenc_min(n_k + 1 - column, n_k - j);
             const char *from = posenc_view_at(x, row, head, batch);
             memcpy(to + j * size, from + (column - 1) * size, (size_t)(n * size));
         }

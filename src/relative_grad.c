@@ -14,13 +14,9 @@ typedef int next_run(const posenc_runs *runs, int64_t at, posenc_run *run);
 static posenc_status check_sums(const posenc_index_line *index, const posenc_mask *mask, int64_t q_off,
                                 const posenc_view *x, const posenc_view *w, int by_key, posenc_rows *rows,
                                 posenc_runs *runs) {
-    posenc_status status = posenc_check_input(x);
+    posenc_status status = posenc_check_input_f32(x);
     if (status == POSENC_OK)
-        status = posenc_require_f32(x);
-    if (status == POSENC_OK)
-        status = posenc_check_output(w);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(w);
+        status = posenc_check_output_f32(w);
     if (status == POSENC_OK)
         status = posenc_runs_check(index, mask, q_off, x, runs);
     if (status != POSENC_OK)
@@ -37,15 +33,14 @@ static posenc_status sums(const posenc_index_line *index, posenc_mask mask, int6
     posenc_status status = check_sums(index, &mask, q_off, x, w, by_key, &rows, &runs);
     if (status != POSENC_OK)
         return status;
-    int64_t n = w->ne[1], n_heads = w->ne[2];
     int64_t along = by_key ? x->nb[1] : x->nb[0], across = by_key ? x->nb[0] : x->nb[1]; /* strides of a line of x */
     next_run *next = by_key ? posenc_next_run_of_key : posenc_next_run_of_query;
     for (int64_t row = rows.begin; row < rows.end; row++) {
-        int64_t at = row % n, head = row / n % n_heads, batch = row / n / n_heads;
-        const char *line = (const char *)posenc_view_at(x, 0, head, batch) + at * across;
-        float *sum = posenc_view_at(w, at, head, batch);
+        posenc_score_place at = posenc_score_place_of(w, row); /* whose query may be a key */
+        const char *line = (const char *)posenc_view_at(x, 0, at.head, at.batch) + at.query * across;
+        float *sum = posenc_score_row(w, at);
         memset(sum, 0, (size_t)w->ne[0] * sizeof(float));
-        for (posenc_run run = {0, -1, 0}; next(&runs, at, &run);)
+        for (posenc_run run = {0, -1, 0}; next(&runs, at.query, &run);)
             sum[run.row] +=
                 posenc_sum_run((const float *)(const void *)(line + run.begin * along), along, run.end - run.begin);
     }
@@ -66,15 +61,11 @@ posenc_status posenc_relative_sums_by_key(const posenc_index_line *index, posenc
 
 /* w, the rows that are weighted, y: types, and that y shares no byte with the others. */
 static posenc_status check_product(const posenc_view *w, const posenc_view *x, float factor, const posenc_view *y) {
-    posenc_status status = posenc_check_input(w);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(w);
+    posenc_status status = posenc_check_input_f32(w);
     if (status == POSENC_OK)
         status = posenc_check_input(x);
     if (status == POSENC_OK)
-        status = posenc_check_output(y);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(y);
+        status = posenc_check_output_f32(y);
     if (status != POSENC_OK)
         return status;
     if (!isfinite(factor))
@@ -85,38 +76,29 @@ static posenc_status check_product(const posenc_view *w, const posenc_view *x, f
     return status == POSENC_OK ? posenc_check_apart(x, y) : status;
 }
 
-/* The heads and batches of one are those of the other, or 1. */
-static posenc_status check_shared(const posenc_view *one, const posenc_view *other) {
-    for (int i = 2; i < 4; i++)
-        if (one->ne[i] != other->ne[i] && one->ne[i] != 1)
-            return POSENC_ERR_SHAPE;
-    return POSENC_OK;
-}
-
 posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *table, float factor,
                                       const posenc_view *y, posenc_rows rows) {
     posenc_status status = check_product(w, table, factor, y);
     if (status != POSENC_OK)
         return status;
-    if (w->ne[0] != table->ne[1] || w->ne[1] != y->ne[1] || w->ne[2] != y->ne[2] || w->ne[3] != y->ne[3])
+    if (w->ne[0] != table->ne[1] || !posenc_same_rows(w, y))
         return POSENC_ERR_SHAPE;
-    status = check_shared(table, y);
-    int64_t n_q = w->ne[1], n_heads = w->ne[2];
+    status = posenc_check_shared(table, y);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, n_q * n_heads * w->ne[3]);
+        status = posenc_check_rows(&rows, w->ne[1] * w->ne[2] * w->ne[3]);
     if (status != POSENC_OK || posenc_view_count(w) == 0)
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     for (int64_t row = rows.begin; row < rows.end; row++) {
-        int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
+        posenc_score_place at = posenc_score_place_of(w, row);
         posenc_weighted_rows_args args = {
-            .weights = posenc_view_at(w, query, head, batch),
+            .weights = posenc_score_row(w, at),
             .weight_stride = sizeof(float),
             .factor = factor,
-            .rows = posenc_view_at(table, 0, table->ne[2] == 1 ? 0 : head, table->ne[3] == 1 ? 0 : batch),
+            .rows = posenc_shared_at(table, 0, at.head, at.batch),
             .rows_type = table->dtype,
             .row_stride = (ptrdiff_t)table->nb[1],
-            .y = posenc_view_at(y, query, head, batch),
+            .y = posenc_score_row(y, at),
             .dim = (size_t)y->ne[0],
             .n = (size_t)w->ne[0],
         };
@@ -148,22 +130,21 @@ posenc_status posenc_relative_collect(const posenc_view *w, const posenc_view *x
     posenc_status status = check_product(w, x, factor, y);
     if (status != POSENC_OK)
         return status;
-    if (w->ne[0] != y->ne[1] || w->ne[1] != x->ne[1] || w->ne[2] != x->ne[2] || w->ne[3] != x->ne[3])
+    if (w->ne[0] != y->ne[1] || !posenc_same_rows(w, x))
         return POSENC_ERR_SHAPE;
     if (!posenc_is_aligned(shift, 4))
         return POSENC_ERR_STRIDE;
-    status = check_shared(y, x);
-    int64_t n = y->ne[1], n_heads = y->ne[2];
+    status = posenc_check_shared(y, x);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, n * n_heads * y->ne[3]);
+        status = posenc_check_rows(&rows, y->ne[1] * y->ne[2] * y->ne[3]);
     if (status != POSENC_OK || posenc_view_count(w) == 0)
         return status;
     for (int64_t row = rows.begin; row < rows.end; row++) {
-        int64_t r = row % n, y_head = row / n % n_heads, y_batch = row / n / n_heads;
+        posenc_score_place at = posenc_score_place_of(y, row); /* whose query is a row of the table */
         for (int64_t batch = 0; batch < x->ne[3]; batch++)
             for (int64_t head = 0; head < x->ne[2]; head++)
-                if ((y->ne[3] == 1 || batch == y_batch) && (n_heads == 1 || head == y_head))
-                    collect_head(w, x, shift, factor, r, head, batch, posenc_view_at(y, r, y_head, y_batch));
+                if ((y->ne[3] == 1 || batch == at.batch) && (y->ne[2] == 1 || head == at.head))
+                    collect_head(w, x, shift, factor, at.query, head, batch, posenc_score_row(y, at));
     }
     return POSENC_OK;
 }

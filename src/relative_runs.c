@@ -1,5 +1,6 @@
 #include "relative_runs.h"
 
+#include "line.h"
 #include "minmax.h"
 #include "view.h"
 
@@ -8,18 +9,22 @@ posenc_status posenc_runs_check(const posenc_index_line *index, const posenc_mas
     if (index == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_mask(mask);
+    int64_t n_k = x->ne[0], n_q = x->ne[1];
+    if (status == POSENC_OK)
+        status = posenc_check_extent(q_off, n_q, n_k);
     if (status != POSENC_OK)
         return status;
-    int64_t n_k = x->ne[0], n_q = x->ne[1];
-    if (n_k > POSENC_MAX_KEYS || n_q > POSENC_MAX_KEYS)
-        return POSENC_ERR_SHAPE;
-    if (q_off < -POSENC_MAX_KEYS || q_off > POSENC_MAX_KEYS - n_q)
-        return POSENC_ERR_POSITION;
-    posenc_offsets seen = {1, 0};
-    if (n_k > 0 && n_q > 0)
-        seen = posenc_offsets_seen(mask, (posenc_offsets){-(q_off + n_q - 1), n_k - 1 - q_off});
+    posenc_offsets queries = {q_off, q_off + n_q - 1}, keys = {0, n_k - 1};
+    posenc_offsets seen = posenc_offsets_seen(mask, queries, keys);
     *runs = (posenc_runs){index, seen, q_off, n_q, n_k};
     return posenc_check_index_line(index, index->n_rows, seen);
+}
+
+posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *x) {
+    for (int i = 2; i < 4; i++)
+        if (table->ne[i] != x->ne[i] && table->ne[i] != 1)
+            return POSENC_ERR_SHAPE;
+    return POSENC_OK;
 }
 
 /* Elements of a line whose element t has the offset first_offset + t * step, step 1 or -1. */
@@ -72,8 +77,8 @@ float posenc_sum_run(const float *x, int64_t stride, int64_t n) {
         return x[0];
     double lanes[POSENC_SUM_LANES] = {0.0};
     for (int64_t k = 0; k < n; k += POSENC_SUM_BLOCK)
-        sum_block((const float *)(const void *)((const char *)x + k * stride), stride, posenc_min(n - k, POSENC_SUM_BLOCK),
-                  lanes);
+        sum_block((const float *)(const void *)((const char *)x + k * stride), stride,
+                  posenc_min(n - k, POSENC_SUM_BLOCK), lanes);
     for (int64_t width = POSENC_SUM_LANES / 2; width > 0; width /= 2)
         for (int64_t lane = 0; lane < width; lane++)
             lanes[lane] += lanes[lane + width];

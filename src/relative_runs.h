@@ -17,7 +17,11 @@ typedef struct posenc_runs {
 posenc_status posenc_runs_check(const posenc_index_line *index, const posenc_mask *mask, int64_t q_off,
                                 const posenc_view *x, posenc_runs *runs);
 
-/* A place on the walk: elements begin .. end - 1 of the line of keys of a query, or of queries of a key, share a row. */
+/* The heads and batches of a table are those of x, or 1, which all of them share. */
+posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *x);
+
+/* A place on the walk: elements begin .. end - 1 of the line of keys of a query, or of queries of a key, share a
+ * row. */
 typedef struct posenc_run {
     int64_t begin, end;
     int64_t row;

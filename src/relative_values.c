@@ -10,25 +10,20 @@ enum { BATCH = 64 };
 static posenc_status check_values(const posenc_index_line *index, posenc_mask mask, int64_t q_off, const posenc_view *p,
                                   const posenc_view *table, const posenc_view *z, posenc_rows *rows,
                                   posenc_runs *runs) {
-    posenc_status status = posenc_check_input(p);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(p);
+    posenc_status status = posenc_check_input_f32(p);
     if (status == POSENC_OK)
         status = posenc_check_input(table);
     if (status == POSENC_OK)
-        status = posenc_check_output(z);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(z);
+        status = posenc_check_output_f32(z);
     if (status == POSENC_OK)
         status = posenc_runs_check(index, &mask, q_off, p, runs);
     if (status != POSENC_OK)
         return status;
-    if (table->ne[0] != z->ne[0] || table->ne[1] != index->n_rows)
+    if (table->ne[0] != z->ne[0] || table->ne[1] != index->n_rows || !posenc_same_rows(p, z))
         return POSENC_ERR_SHAPE;
-    for (int i = 1; i < 4; i++)
-        if (p->ne[i] != z->ne[i] || (i > 1 && table->ne[i] != 1 && table->ne[i] != z->ne[i]))
-            return POSENC_ERR_SHAPE;
-    status = posenc_check_apart(p, z);
+    status = posenc_check_shared(table, z);
+    if (status == POSENC_OK)
+        status = posenc_check_apart(p, z);
     if (status == POSENC_OK)
         status = posenc_check_apart(table, z);
     return status == POSENC_OK ? posenc_check_rows(rows, p->ne[1] * p->ne[2] * p->ne[3]) : status;
@@ -60,18 +55,17 @@ posenc_status posenc_relative_values(const posenc_index_line *index, posenc_mask
     if (status != POSENC_OK || posenc_view_count(z) == 0 || p->ne[0] == 0)
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
-    int64_t n_q = p->ne[1], n_heads = p->ne[2];
     for (int64_t row = rows.begin; row < rows.end; row++) {
-        int64_t query = row % n_q, head = row / n_q % n_heads, batch = row / n_q / n_heads;
+        posenc_score_place at = posenc_score_place_of(p, row);
         posenc_weighted_rows_args args = {
             .factor = 1.0f,
-            .rows = posenc_view_at(table, 0, table->ne[2] == 1 ? 0 : head, table->ne[3] == 1 ? 0 : batch),
+            .rows = posenc_shared_at(table, 0, at.head, at.batch),
             .rows_type = table->dtype,
             .row_stride = (ptrdiff_t)table->nb[1],
-            .y = posenc_view_at(z, query, head, batch),
+            .y = posenc_score_row(z, at),
             .dim = (size_t)z->ne[0],
         };
-        add_values(kernels, &runs, query, posenc_view_at(p, query, head, batch), &args);
+        add_values(kernels, &runs, at.query, posenc_score_row(p, at), &args);
     }
     return POSENC_OK;
 }

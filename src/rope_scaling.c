@@ -30,10 +30,6 @@ typedef struct plan {
 
 /* ---- Arithmetic ---- */
 
-static posenc_dd subtract(posenc_dd a, posenc_dd b) {
-    return posenc_dd_add(a, (posenc_dd){-b.hi, -b.lo});
-}
-
 static int is_less(posenc_dd a, posenc_dd b) {
     return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo);
 }
@@ -113,9 +109,9 @@ static posenc_dd share_nothing(const plan *p, int64_t i, posenc_dd t) {
 /* YaRN: falls from ext_factor to 0 along the ramp. */
 static posenc_dd share_before_ramp(const plan *p, int64_t i, posenc_dd t) {
     (void)t;
-    posenc_dd beyond = subtract(posenc_dd_from((double)i), p->ramp_begin);
+    posenc_dd beyond = posenc_dd_sub(posenc_dd_from((double)i), p->ramp_begin);
     posenc_dd ramp = clip(posenc_dd_div(beyond, p->ramp_width), 0.0, 1.0);
-    return posenc_dd_mul(subtract(posenc_dd_from(1.0), ramp), posenc_dd_from(p->scaling->ext_factor));
+    return posenc_dd_mul(posenc_dd_sub(posenc_dd_from(1.0), ramp), posenc_dd_from(p->scaling->ext_factor));
 }
 
 /* Llama-3: rises from 0 to 1 while the turns of t in the original context rise from low to high. */
@@ -125,7 +121,7 @@ static posenc_dd share_of_turns(const plan *p, int64_t i, posenc_dd t) {
     posenc_dd low = posenc_dd_from(s->low_freq_factor), high = posenc_dd_from(s->high_freq_factor);
     posenc_dd half_turns = posenc_dd_mul(posenc_dd_mul(t, posenc_dd_inv_pi()), posenc_dd_from(s->original_context));
     posenc_dd turns = posenc_dd_mul(half_turns, posenc_dd_from(0.5));
-    return clip(posenc_dd_div(subtract(turns, low), subtract(high, low)), 0.0, 1.0);
+    return clip(posenc_dd_div(posenc_dd_sub(turns, low), posenc_dd_sub(high, low)), 0.0, 1.0);
 }
 
 /* ---- Magnitudes ---- */
@@ -189,7 +185,7 @@ static posenc_status plan_ntk_length(plan *p) {
     if (!is_context(s->original_context) || !is_context(s->context))
         return POSENC_ERR_CONTEXT;
     posenc_dd ratio = posenc_dd_div(posenc_dd_from(s->context), posenc_dd_from(s->original_context));
-    return grow_base(p, posenc_dd_mul(posenc_dd_log(s->alpha), subtract(ratio, posenc_dd_from(1.0))));
+    return grow_base(p, posenc_dd_mul(posenc_dd_log(s->alpha), posenc_dd_sub(ratio, posenc_dd_from(1.0))));
 }
 
 static posenc_status plan_dynamic(plan *p) {
@@ -202,7 +198,7 @@ static posenc_status plan_dynamic(plan *p) {
     if (status != POSENC_OK)
         return status;
     /* factor L/C - (factor - 1) = 1 + factor (L - C)/C */
-    posenc_dd beyond = subtract(posenc_dd_from(fmax(longest, original)), posenc_dd_from(original));
+    posenc_dd beyond = posenc_dd_sub(posenc_dd_from(fmax(longest, original)), posenc_dd_from(original));
     posenc_dd scaled = posenc_dd_div(posenc_dd_mul(beyond, posenc_dd_from(p->factor)), posenc_dd_from(original));
     return grow_base_ntk(p, posenc_dd_add(posenc_dd_from(1.0), scaled));
 }
@@ -234,7 +230,7 @@ static posenc_status set_ramp(plan *p, double original, int truncate) {
         end = posenc_dd_from(ceil_dd(end));
     }
     p->ramp_begin = clip(begin, 0.0, HUGE_VAL);
-    p->ramp_width = subtract(clip(end, -HUGE_VAL, (double)p->params->n_rot - 1.0), p->ramp_begin);
+    p->ramp_width = posenc_dd_sub(clip(end, -HUGE_VAL, (double)p->params->n_rot - 1.0), p->ramp_begin);
     p->share = share_before_ramp;
     return POSENC_OK;
 }
@@ -329,7 +325,7 @@ static posenc_dd theta_of(const plan *p, int64_t i) {
         t = posenc_dd_div(t, posenc_dd_from(p->scheme_factors[i]));
 
     posenc_dd share = p->share(p, i, t), scaled = posenc_dd_div(t, posenc_dd_from(p->factor));
-    posenc_dd rest = subtract(posenc_dd_from(1.0), share);
+    posenc_dd rest = posenc_dd_sub(posenc_dd_from(1.0), share);
     return posenc_dd_add(posenc_dd_mul(t, share), posenc_dd_mul(scaled, rest));
 }
 

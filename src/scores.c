@@ -2,8 +2,8 @@
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
+#include "line.h"
 #include "minmax.h"
 #include "view.h"
 
@@ -32,14 +32,20 @@ static posenc_status check_numbers(const posenc_score_params *params, int64_t n_
     return status == POSENC_OK ? posenc_check_slopes(params->bias_slopes, n_heads) : status;
 }
 
+posenc_status posenc_check_extent(int64_t q_off, int64_t n_q, int64_t n_k) {
+    if (n_q < 0 || n_q > POSENC_MAX_KEYS || n_k < 0 || n_k > POSENC_MAX_KEYS)
+        return POSENC_ERR_SHAPE;
+    return q_off < -POSENC_MAX_KEYS || q_off > POSENC_MAX_KEYS - n_q ? POSENC_ERR_POSITION : POSENC_OK;
+}
+
 /* Smallest and largest of n positions. */
 static posenc_status check_positions(const int32_t *positions, int64_t n, posenc_offsets *range) {
     if (!posenc_is_aligned(positions, 4))
         return POSENC_ERR_STRIDE;
     *range = (posenc_offsets){POSENC_MAX_KEYS, -POSENC_MAX_KEYS};
     for (int64_t t = 0; t < n; t++) {
-        range->lowest = positions[t] < range->lowest ? positions[t] : range->lowest;
-        range->highest = positions[t] > range->highest ? positions[t] : range->highest;
+        range->lowest = posenc_min(range->lowest, positions[t]);
+        range->highest = posenc_max(range->highest, positions[t]);
     }
     int is_inside = n == 0 || (range->lowest > -POSENC_MAX_KEYS && range->highest < POSENC_MAX_KEYS);
     return is_inside ? POSENC_OK : POSENC_ERR_POSITION;
@@ -48,25 +54,22 @@ static posenc_status check_positions(const int32_t *positions, int64_t n, posenc
 /* The offsets that the call meets and the mask lets be seen. */
 static posenc_status check_offsets(const posenc_score_params *params, const posenc_view *y, posenc_offsets *seen) {
     int64_t n_k = y->ne[0], n_q = y->ne[1];
-    if (n_k > POSENC_MAX_KEYS || n_q > POSENC_MAX_KEYS)
-        return POSENC_ERR_SHAPE;
-    if (params->q_off < -POSENC_MAX_KEYS || params->q_off > POSENC_MAX_KEYS - n_q)
-        return POSENC_ERR_POSITION;
+    posenc_status status = posenc_check_extent(params->q_off, n_q, n_k);
+    if (status != POSENC_OK)
+        return status;
     posenc_offsets keys = {0, n_k - 1}, queries = {params->q_off, params->q_off + n_q - 1};
     if ((params->q_pos == NULL) != (params->k_pos == NULL))
         return POSENC_ERR_NULL;
     if (params->k_pos != NULL) {
         if (params->mask.n_first > 0)
             return POSENC_ERR_MASK;
-        posenc_status status = check_positions(params->q_pos, n_q, &queries);
+        status = check_positions(params->q_pos, n_q, &queries);
         if (status == POSENC_OK)
             status = check_positions(params->k_pos, n_k, &keys);
-        if (status != POSENC_OK)
-            return status;
     }
-    posenc_offsets met = {keys.lowest - queries.highest, keys.highest - queries.lowest};
-    *seen = n_k == 0 || n_q == 0 ? (posenc_offsets){1, 0} : posenc_offsets_seen(&params->mask, met);
-    return POSENC_OK;
+    if (status == POSENC_OK)
+        *seen = posenc_offsets_seen(&params->mask, queries, keys);
+    return status;
 }
 
 static posenc_status check_documents(const posenc_score_params *params) {
@@ -164,11 +167,6 @@ posenc_score_place posenc_score_place_of(const posenc_view *y, int64_t row) {
     return (posenc_score_place){.query = row % n_q, .head = row / n_q % n_heads, .batch = row / n_q / n_heads};
 }
 
-/* Like posenc_view_at, where an extent of 1 is shared. */
-static void *shared_at(const posenc_view *v, int64_t i1, int64_t i2, int64_t i3) {
-    return posenc_view_at(v, v->ne[1] == 1 ? 0 : i1, v->ne[2] == 1 ? 0 : i2, v->ne[3] == 1 ? 0 : i3);
-}
-
 /* Keys of the document that the query belongs to; none if it lies behind the last. */
 static posenc_offsets document_of(const posenc_score_params *params, int64_t query) {
     const int32_t *starts = params->cu_seqlens;
@@ -245,10 +243,10 @@ static posenc_relative_line relative_at(const posenc_relative *r, const float *p
 static void set_biases(const posenc_score_params *params, posenc_score_place at, posenc_softmax_row_args *args) {
     const posenc_relative *q = &params->by_query, *k = &params->by_key;
     if (q->products != NULL)
-        args->by_query = relative_at(q, shared_at(q->products, at.query, at.head, at.batch), 0);
+        args->by_query = relative_at(q, posenc_shared_at(q->products, at.query, at.head, at.batch), 0);
     if (k->products != NULL) {
         int64_t stride = k->products->ne[1] == 1 ? 0 : k->products->nb[1] / (int64_t)sizeof(float);
-        args->by_key = relative_at(k, shared_at(k->products, 0, at.head, at.batch), stride);
+        args->by_key = relative_at(k, posenc_shared_at(k->products, 0, at.head, at.batch), stride);
     }
     if (params->slopes != NULL)
         args->slope = params->slopes[at.head] + 0.0f; /* -0 is none too */
@@ -259,7 +257,7 @@ static void set_biases(const posenc_score_params *params, posenc_score_place at,
         args->line.last = (int32_t)(line->first + line->n_offsets - 1);
     }
     if (params->bias != NULL) {
-        args->bias = shared_at(params->bias, at.query, at.head, at.batch);
+        args->bias = posenc_shared_at(params->bias, at.query, at.head, at.batch);
         args->bias_type = params->bias->dtype;
         args->bias_slope = params->bias_slopes != NULL ? params->bias_slopes[at.head] : 1.0f;
     }

@@ -5,6 +5,7 @@
 #include <posenc/softmax.h>
 
 #include "kernels/kernels.h"
+#include "view.h"
 
 /* Largest query or key index: differences of two stay within int32. */
 #define POSENC_MAX_KEYS ((int64_t)1 << 30)
@@ -22,12 +23,11 @@ posenc_status posenc_check_mask(const posenc_mask *mask);
 /* What a query at the position sees, n_first aside. */
 posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position);
 
-/* Those of the offsets met that some query may see, n_first included. */
-posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets met);
+/* Offsets at which queries meet keys, both from lowest to highest, and some query may see them; n_first included. */
+posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets queries, posenc_offsets keys);
 
-/* The line, if there is one, has n_heads heads (or one for all) and covers the offsets. */
-posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc_offsets offsets);
-posenc_status posenc_check_index_line(const posenc_index_line *line, int64_t n_rows, posenc_offsets offsets);
+/* Queries q_off .. q_off + n_q - 1 and keys 0 .. n_k - 1 are in range. */
+posenc_status posenc_check_extent(int64_t q_off, int64_t n_q, int64_t n_k);
 
 /* n finite numbers, or NULL. */
 posenc_status posenc_check_slopes(const float *slopes, int64_t n);
@@ -42,6 +42,11 @@ typedef struct posenc_score_place {
 
 posenc_score_place posenc_score_place_of(const posenc_view *y, int64_t row);
 
+/* Where the row begins, in the scores or in a tensor of as many rows. */
+static inline void *posenc_score_row(const posenc_view *view, posenc_score_place at) {
+    return posenc_view_at(view, at.query, at.head, at.batch);
+}
+
 /* The place of the next row. */
 static inline void posenc_score_advance(const posenc_view *y, posenc_score_place *at) {
     if (++at->query < y->ne[1])
@@ -53,8 +58,8 @@ static inline void posenc_score_advance(const posenc_view *y, posenc_score_place
     at->batch++;
 }
 
-/* Arguments of the rows of such scores: what all rows share, and then what the place decides. x, y, form and sum are the
- * caller's. */
+/* Arguments of the rows of such scores: what all rows share, and then what the place decides. x, y, form and sum are
+ * the caller's. */
 void posenc_score_args_begin(const posenc_score_params *params, const posenc_view *y, posenc_softmax_row_args *args);
 void posenc_score_args_at(const posenc_score_params *params, posenc_score_place at, posenc_softmax_row_args *args);
 

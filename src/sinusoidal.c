@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "minmax.h"
 #include "view.h"
 
 /* ---- Set-up ---- */
@@ -55,8 +56,7 @@ static posenc_dd shifted_power(double base, double i, double steps) {
 static posenc_dd half_minus_1(const posenc_sinusoidal_params *p, int64_t i) {
     int64_t half = p->dim / 2;
     double steps = half > 1 ? (double)(half - 1) : 1.0;
-    posenc_dd log_ratio =
-        posenc_dd_add(posenc_dd_log(p->min_timescale), posenc_dd_mul(posenc_dd_log(p->base), posenc_dd_from(-1.0)));
+    posenc_dd log_ratio = posenc_dd_sub(posenc_dd_log(p->min_timescale), posenc_dd_log(p->base));
     posenc_dd exponent = posenc_dd_div(posenc_dd_mul(log_ratio, posenc_dd_from((double)i)), posenc_dd_from(steps));
     return posenc_dd_mul(posenc_dd_from(p->min_timescale), posenc_dd_exp(exponent));
 }
@@ -92,7 +92,8 @@ posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, p
     posenc_status status = check_params(params);
     if (status != POSENC_OK)
         return status;
-    posenc_sinusoid *s = calloc(1, sizeof *s);
+    int64_t half = params->dim / 2, n_sinusoids = half + n_frequencies(params);
+    posenc_sinusoid *s = posenc_generator_new(sizeof *s, n_sinusoids);
     if (s == NULL)
         return POSENC_ERR_MEMORY;
     status = posenc_freq_build(theta, params, n_frequencies(params), &s->freq);
@@ -100,19 +101,11 @@ posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, p
         free(s);
         return status;
     }
-    int64_t half = params->dim / 2, n_sinusoids = half + s->freq->n;
     s->step = is_concat(params->layout) ? 1 : 2;
     s->cos_first = params->layout == POSENC_SINUSOIDAL_COMPLEX || params->layout == POSENC_SINUSOIDAL_CONCAT_COS;
-    s->base = (posenc_generator){
-        .dim = n_sinusoids,
-        .n_axes = 1,
-        .lowest = INT32_MIN,
-        .highest = INT32_MAX,
-        .reals = POSENC_ALL_REALS,
-        .twin = s->step == 1 ? half : 0,
-        .rows = posenc_sinusoid_rows,
-        .destroy = destroy,
-    };
+    s->base.twin = s->step == 1 ? half : 0;
+    s->base.rows = posenc_sinusoid_rows;
+    s->base.destroy = destroy;
     return posenc_encoding_of(&s->base, params->dim - n_sinusoids, out);
 }
 
@@ -144,9 +137,7 @@ static const posenc_sinusoid *sinusoid_of(const posenc_encoding *e) {
 static posenc_status check_shift(const posenc_encoding *e, const posenc_view *m) {
     if (e == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_output(m);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(m);
+    posenc_status status = posenc_check_output_f32(m);
     if (status == POSENC_OK && sinusoid_of(e) == NULL)
         status = POSENC_ERR_ENUM;
     if (status == POSENC_OK && e->dim % 2 != 0)
@@ -167,7 +158,7 @@ posenc_status posenc_sinusoidal_shift(const posenc_encoding *e, int32_t k, const
     float cosines[POSENC_SLICE], sines[POSENC_SLICE];
     for (int64_t i = 0; i < s->freq->n; i++) {
         if (i % POSENC_SLICE == 0) {
-            int64_t n = s->freq->n - i < POSENC_SLICE ? s->freq->n - i : POSENC_SLICE;
+            int64_t n = posenc_min(s->freq->n - i, POSENC_SLICE);
             posenc_row_target target = {.cos_out = cosines, .sin_out = sines, .step = 1};
             posenc_row_maker maker;
             posenc_row_maker_init(&maker, posenc_active_kernels(), s->freq, i, n);

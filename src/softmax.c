@@ -30,15 +30,11 @@ static posenc_status check_call(const score_call *call, posenc_rows *rows) {
     return status;
 }
 
-static void *row_of(const posenc_view *view, posenc_score_place at) {
-    return posenc_view_at(view, at.query, at.head, at.batch);
-}
-
 static void set_row(const score_call *call, posenc_score_place at, int64_t row, posenc_softmax_row_args *args) {
     posenc_score_args_at(call->params, at, args);
-    args->y = row_of(call->y, at);
+    args->y = posenc_score_row(call->y, at);
     if (call->x != NULL) {
-        args->x = row_of(call->x, at);
+        args->x = posenc_score_row(call->x, at);
         args->x_type = call->x->dtype;
     }
     if (call->sums != NULL)

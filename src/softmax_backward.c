@@ -6,20 +6,13 @@
 
 /* The same extents as p, f32, and the same memory as one of the others or as none. */
 static posenc_status check_input(const posenc_view *x, const posenc_view *p) {
-    posenc_status status = posenc_check_input(x);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(x);
-    for (int i = 0; i < 4 && status == POSENC_OK; i++)
-        if (x->ne[i] != p->ne[i])
-            status = POSENC_ERR_SHAPE;
-    return status;
+    posenc_status status = posenc_check_input_f32(x);
+    return status == POSENC_OK && (x->ne[0] != p->ne[0] || !posenc_same_rows(x, p)) ? POSENC_ERR_SHAPE : status;
 }
 
 static posenc_status check_result(const posenc_view *y, const posenc_view *p, const posenc_view *dp,
                                   const posenc_view *s) {
-    posenc_status status = posenc_check_output(y);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(y);
+    posenc_status status = posenc_check_output_f32(y);
     if (status == POSENC_OK)
         status = posenc_check_pair(p, y);
     if (status == POSENC_OK)
@@ -38,9 +31,7 @@ static posenc_status check_call(const posenc_score_params *params, const posenc_
                                 const float *dsink_rows, posenc_rows *rows) {
     if (params == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_input(p);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(p);
+    posenc_status status = posenc_check_input_f32(p);
     if (status == POSENC_OK)
         status = posenc_check_scores(params, p);
     if (status == POSENC_OK)
@@ -60,10 +51,6 @@ static posenc_status check_call(const posenc_score_params *params, const posenc_
     return status == POSENC_OK ? check_sink_rows(dsink_rows) : status;
 }
 
-static void *row_of(const posenc_view *view, posenc_score_place at) {
-    return posenc_view_at(view, at.query, at.head, at.batch);
-}
-
 posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
                                       const posenc_view *s, const posenc_view *dx, const posenc_view *db,
                                       float *dsink_rows, posenc_rows rows) {
@@ -79,11 +66,11 @@ posenc_status posenc_softmax_backward(const posenc_score_params *params, const p
     for (int64_t row = rows.begin; row < rows.end; row++, posenc_score_advance(p, &at)) {
         posenc_score_args_at(params, at, &forward);
         posenc_softmax_backward_args args = {
-            .p = row_of(p, at),
-            .dp = row_of(dp, at),
-            .s = params->cap != 0.0f ? row_of(s, at) : NULL,
-            .dx = row_of(dx, at),
-            .db = db != NULL ? row_of(db, at) : NULL,
+            .p = posenc_score_row(p, at),
+            .dp = posenc_score_row(dp, at),
+            .s = params->cap != 0.0f ? posenc_score_row(s, at) : NULL,
+            .dx = posenc_score_row(dx, at),
+            .db = db != NULL ? posenc_score_row(db, at) : NULL,
             .n = forward.n,
             .seen = forward.seen,
             .scale = forward.scale,

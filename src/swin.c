@@ -67,9 +67,7 @@ posenc_status posenc_swin_bias(int64_t height, int64_t width, const posenc_bias_
     window w;
     posenc_status status = make_window(height, width, &w);
     if (status == POSENC_OK)
-        status = posenc_check_output(bias);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(bias);
+        status = posenc_check_output_f32(bias);
     if (status == POSENC_OK)
         status = check_pairs(&w, table, bias, 0);
     if (status == POSENC_OK && bias->ne[3] != 1)
@@ -159,9 +157,7 @@ posenc_status posenc_swin_gradient(int64_t height, int64_t width, const posenc_v
     window w;
     posenc_status status = make_window(height, width, &w);
     if (status == POSENC_OK)
-        status = posenc_check_input(ds);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(ds);
+        status = posenc_check_input_f32(ds);
     if (status == POSENC_OK)
         status = check_pairs(&w, table, ds, 1);
     if (status != POSENC_OK)

@@ -2,7 +2,6 @@
 #include <posenc/line.h>
 
 #include <math.h>
-#include <string.h>
 
 #include "dd.h"
 #include "line.h"

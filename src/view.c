@@ -37,8 +37,8 @@ static span view_span(const posenc_view *view, int64_t period) {
     return s;
 }
 
-/* 1 if |a * b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger looks
- * smaller. */
+/* 1 if |a * b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger
+ * looks smaller. */
 static int leaves_limit(double a, double b) {
     return !(fabs(a * b) <= (double)POSENC_LIMIT);
 }
@@ -115,6 +115,20 @@ posenc_status posenc_require_f32(const posenc_view *view) {
     return view->dtype == POSENC_F32 ? POSENC_OK : POSENC_ERR_DTYPE;
 }
 
+posenc_status posenc_check_input_f32(const posenc_view *view) {
+    posenc_status status = posenc_check_input(view);
+    return status == POSENC_OK ? posenc_require_f32(view) : status;
+}
+
+posenc_status posenc_check_output_f32(const posenc_view *view) {
+    posenc_status status = posenc_check_output(view);
+    return status == POSENC_OK ? posenc_require_f32(view) : status;
+}
+
+int posenc_same_rows(const posenc_view *x, const posenc_view *y) {
+    return x->ne[1] == y->ne[1] && x->ne[2] == y->ne[2] && x->ne[3] == y->ne[3];
+}
+
 int posenc_ranges_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size) {
     uintptr_t a0 = (uintptr_t)a, b0 = (uintptr_t)b;
     return a_size > 0 && b_size > 0 && a0 < b0 + (uintptr_t)b_size && b0 < a0 + (uintptr_t)a_size;
@@ -151,9 +165,8 @@ posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
 }
 
 posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y) {
-    for (int i = 0; i < 4; i++)
-        if (x->ne[i] != y->ne[i])
-            return POSENC_ERR_SHAPE;
+    if (x->ne[0] != y->ne[0] || !posenc_same_rows(x, y))
+        return POSENC_ERR_SHAPE;
     return posenc_same_view(x, y) ? POSENC_OK : posenc_check_apart(x, y);
 }
 

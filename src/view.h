@@ -13,8 +13,13 @@ posenc_status posenc_check_input(const posenc_view *view);
 /* A view that is written: the same, and no two elements at one address. */
 posenc_status posenc_check_output(const posenc_view *view);
 
-/* For calls that take float32 only; after the checks above. */
+/* For calls that take float32 only: after the checks above, and together with them. */
 posenc_status posenc_require_f32(const posenc_view *view);
+posenc_status posenc_check_input_f32(const posenc_view *view);
+posenc_status posenc_check_output_f32(const posenc_view *view);
+
+/* 1 if both have as many rows, along each of the outer extents. */
+int posenc_same_rows(const posenc_view *x, const posenc_view *y);
 
 /* 1 if both are the same elements in the same order, whatever they are. */
 int posenc_same_view(const posenc_view *x, const posenc_view *y);
@@ -46,6 +51,11 @@ int64_t posenc_view_count(const posenc_view *view);
 /* Address of element (0, i1, i2, i3). */
 static inline void *posenc_view_at(const posenc_view *view, int64_t i1, int64_t i2, int64_t i3) {
     return (char *)view->data + i1 * view->nb[1] + i2 * view->nb[2] + i3 * view->nb[3];
+}
+
+/* The same, where an extent of 1 is shared. */
+static inline void *posenc_shared_at(const posenc_view *view, int64_t i1, int64_t i2, int64_t i3) {
+    return posenc_view_at(view, view->ne[1] == 1 ? 0 : i1, view->ne[2] == 1 ? 0 : i2, view->ne[3] == 1 ? 0 : i3);
 }
 
 /* 1 if so many numbers lie beyond the caches that a core has to itself: 1 MB of float32 and more. */

@@ -1,4 +1,5 @@
-/* Logits of the score path on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.inc.h, exp.inc.h. */
+/* Logits of the score path on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.inc.h, exp.inc.h,
+ * runs.inc.h. */
 #include <math.h>
 
 #include "kernels/kernels.h"
@@ -28,17 +29,13 @@ V_INLINE logit_kind kind_of(const row *a) {
     return has_alibi ? WITH_ALIBI : has_line ? WITH_LINE : has_bias ? WITH_BIAS : SCALED;
 }
 
-V_INLINE vi key_numbers(size_t j) {
-    return vi_add(vi_iota(), vi_set1((int32_t)j));
-}
-
 V_INLINE vf alibi_penalty(vi offsets, float slope) {
     return v_mul(v_set1(slope), v_from_int(vi_abs(offsets)));
 }
 
-/* product[index[k]] for k < n. Rules of relative tables (relative.h) mostly give neighbouring keys one row, or rows side by
- * side in either direction, and a load does. Gathers take twice as long as the rest of the softmax: with them the term cost
- * 200 %, so it costs 10 to 25 % (AMD Zen 4, AVX-512 and AVX2). */
+/* product[index[k]] for k < n. Rules of relative tables (relative.h) mostly give neighbouring keys one row, or rows
+ * side by side in either direction, and a load does. Gathers take twice as long as the rest of the softmax: with them
+ * the term cost 200 %, so it costs 10 to 25 % (AMD Zen 4, AVX-512 and AVX2). */
 V_INLINE vf products_along(const float *product, const int32_t *index, size_t n) {
     vi at = vi_load_n(index, n);
     if (n == VF) {
@@ -108,8 +105,8 @@ V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n,
 
 /* ---- Anything ---- */
 
-/* The keys of one vector. Where they do not stand side by side in their lines, those are gathered: at given positions, and in
- * steps with keys that are not seen, whose offsets a line need not have. */
+/* The keys of one vector. Where they do not stand side by side in their lines, those are gathered: at given positions,
+ * and in steps with keys that are not seen, whose offsets a line need not have. */
 typedef struct keys {
     size_t j, n;
     vi offsets;
@@ -154,13 +151,7 @@ V_INLINE vf hide(const row *a, const keys *k, vf l) {
         l = v_select(vi_lt(k->offsets, vi_set1(a->lowest)), hidden, l);
         l = v_select(vi_lt(vi_set1(a->highest), k->offsets), hidden, l);
     }
-    if (k->scattered) {
-        vi numbers = key_numbers(k->j);
-        vf behind_hole = v_select(vi_lt(numbers, vi_set1((int32_t)a->seen.hole_end)), hidden, l);
-        l = v_select(vi_lt(numbers, vi_set1((int32_t)a->seen.hole_begin)), l, behind_hole);
-        l = v_select(vi_lt(numbers, vi_set1((int32_t)a->seen.begin)), hidden, l);
-    }
-    return l;
+    return k->scattered ? hide_unseen(&a->seen, k->j, l, hidden) : l;
 }
 
 /* The n keys from j on; is_ragged: some may be hidden by the bounds. */

@@ -27,6 +27,18 @@ V_INLINE run run_at(const posenc_seen *a, size_t j) {
     return r;
 }
 
+V_INLINE vi key_numbers(size_t j) {
+    return vi_add(vi_iota(), vi_set1((int32_t)j));
+}
+
+/* x at those of the keys from j on that the bounds show, and `hidden` at the others. */
+V_INLINE vf hide_unseen(const posenc_seen *seen, size_t j, vf x, vf hidden) {
+    vi keys = key_numbers(j);
+    vf behind_hole = v_select(vi_lt(keys, vi_set1((int32_t)seen->hole_end)), hidden, x);
+    x = v_select(vi_lt(keys, vi_set1((int32_t)seen->hole_begin)), x, behind_hole);
+    return v_select(vi_lt(keys, vi_set1((int32_t)seen->begin)), hidden, x);
+}
+
 /* Lanes of vector k of a step that `rest` keys are left for. */
 V_INLINE size_t lanes_left(size_t rest, int k) {
     size_t before = (size_t)k * VF;

@@ -14,14 +14,7 @@ typedef posenc_softmax_backward_args row;
 /* n probabilities from j on: those that the bounds hide are 0. */
 V_INLINE vf probabilities(const row *r, size_t j, size_t n, int is_ragged) {
     vf p = load_typed(r->p, j, n, POSENC_F32);
-    if (is_ragged) {
-        vi keys = vi_add(vi_iota(), vi_set1((int32_t)j));
-        vf none = v_set1(0.0f);
-        vf behind_hole = v_select(vi_lt(keys, vi_set1((int32_t)r->seen.hole_end)), none, p);
-        p = v_select(vi_lt(keys, vi_set1((int32_t)r->seen.hole_begin)), p, behind_hole);
-        p = v_select(vi_lt(keys, vi_set1((int32_t)r->seen.begin)), none, p);
-    }
-    return p;
+    return is_ragged ? hide_unseen(&r->seen, j, p, v_set1(0.0f)) : p;
 }
 
 /* Those that count for nothing. */
