@@ -33,6 +33,12 @@ static posenc_status check_params(posenc_rope_params *p) {
     return posenc_rope_check_axes(p);
 }
 
+posenc_status posenc_rope_check(const posenc_rope_params *params) {
+    posenc_rope_params p = *params;
+    posenc_status status = check_params(&p);
+    return status == POSENC_OK ? posenc_rope_check_scaling(&p) : status;
+}
+
 static posenc_status make_tables(posenc_rope *rope) {
     posenc_dd *theta = malloc((size_t)(rope->n_pairs + 1) * sizeof *theta);
     if (theta == NULL)
@@ -47,6 +53,7 @@ static posenc_status make_tables(posenc_rope *rope) {
 /* The lists of the scaling are the caller's, and not needed any more. */
 static void forget_lists(posenc_rope_scaling *scaling) {
     scaling->freq_factors = scaling->short_factors = scaling->long_factors = NULL;
+    scaling->freq_factors_f32 = NULL;
 }
 
 posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope **out) {

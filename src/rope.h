@@ -23,11 +23,21 @@ struct posenc_rope {
     posenc_rope_plane planes[POSENC_MAX_AXES];
 };
 
-/* Makes the planes for n_pairs frequencies: what rope->params.axes and rope->params.xpos say. theta: the n_pairs ordinary
+/* POSENC_OK if posenc_rope_create would take them, the lists of the scaling and memory apart. */
+posenc_status posenc_rope_check(const posenc_rope_params *params);
+
+/* Makes the planes for n_pairs frequencies: what rope->params.axes and rope->params.xpos say. theta: the n_pairs
  * frequencies, scaled. (rope_axes.c) */
 posenc_status posenc_rope_check_axes(const posenc_rope_params *params);
 posenc_status posenc_rope_make_planes(posenc_rope *rope, const posenc_dd *theta);
 int posenc_axis_of_pair(const posenc_rope_params *params, int64_t i);
+
+/* Before scaling pair i has the frequency base^(-2j/n): j is i and n is n_rot, unless sections restart. */
+typedef struct posenc_power {
+    int64_t j, n;
+} posenc_power;
+
+posenc_power posenc_power_of_pair(const posenc_rope_params *params, int64_t i);
 
 /* POSENC_ERR_ENUM for a direction that does not exist, or that xPos or the layout does not have. */
 posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction direction);

@@ -37,13 +37,24 @@ static posenc_status check_xpos(const posenc_rope_params *p) {
     return p->axes.kind == POSENC_AXES_SINGLE ? POSENC_OK : POSENC_ERR_ENUM;
 }
 
+/* What scalings mean for frequencies that restart nobody has said, but ggml for its own. */
+static int has_scaling_of_restarts(const posenc_rope_params *p) {
+    const posenc_rope_scaling *s = &p->scaling;
+    int is_plain = s->type == POSENC_SCALING_NONE && s->freq_factors == NULL && s->freq_factors_f32 == NULL;
+    switch (p->axes.kind) {
+    case POSENC_AXES_VISION: return is_plain || s->type == POSENC_SCALING_GGML;
+    case POSENC_AXES_AXIAL: return is_plain;
+    default: return 1;
+    }
+}
+
 posenc_status posenc_rope_check_axes(const posenc_rope_params *p) {
     /* planes that each kind may have */
     static const struct {
         int least, most;
     } allowed[] = {
         [POSENC_AXES_SINGLE] = {0, 1},      [POSENC_AXES_MROPE] = {2, 4},  [POSENC_AXES_IMROPE] = {3, 3},
-        [POSENC_AXES_IMROPE_GGML] = {4, 4}, [POSENC_AXES_VISION] = {2, 2}, [POSENC_AXES_PIXTRAL] = {2, 2},
+        [POSENC_AXES_IMROPE_GGML] = {4, 4}, [POSENC_AXES_VISION] = {2, 4}, [POSENC_AXES_PIXTRAL] = {2, 2},
         [POSENC_AXES_AXIAL] = {2, 4},
     };
     const posenc_rope_axes *axes = &p->axes;
@@ -53,8 +64,7 @@ posenc_status posenc_rope_check_axes(const posenc_rope_params *p) {
         return POSENC_ERR_SECTIONS;
     if (axes->kind != POSENC_AXES_SINGLE && p->n_rot > POSENC_MAX_AXES_ROT)
         return POSENC_ERR_N_ROT;
-    int restarts = axes->kind == POSENC_AXES_VISION || axes->kind == POSENC_AXES_AXIAL;
-    if (restarts && (p->scaling.type != POSENC_SCALING_NONE || p->scaling.freq_factors != NULL))
+    if (!has_scaling_of_restarts(p))
         return POSENC_ERR_SCALING;
     if (axes->kind == POSENC_AXES_PIXTRAL && p->n_rot % 4 != 0)
         return POSENC_ERR_N_ROT;
@@ -96,33 +106,35 @@ static int64_t index_in_section(const posenc_rope_axes *axes, int64_t i, int axi
     return i;
 }
 
-/* theta_i, from the ordinary frequencies or, where a section starts anew, from the base. */
-static posenc_dd theta_of_pair(const posenc_rope_params *p, const posenc_dd *ordinary, int64_t i) {
+posenc_power posenc_power_of_pair(const posenc_rope_params *p, int64_t i) {
     int axis = posenc_axis_of_pair(p, i);
-    int64_t quarter = p->n_rot / 4, j;
     switch (p->axes.kind) {
-    case POSENC_AXES_VISION:
-        j = index_in_section(&p->axes, i, axis);
-        return posenc_dd_pow(p->base, -2.0 * (double)j, (double)(p->n_rot / 2));
+    case POSENC_AXES_VISION: return (posenc_power){index_in_section(&p->axes, i, axis), p->n_rot / 2};
     case POSENC_AXES_AXIAL:
-        j = index_in_section(&p->axes, i, axis);
-        return posenc_dd_pow(p->base, -(double)j, (double)p->axes.sections[axis]);
-    case POSENC_AXES_PIXTRAL: return ordinary[i < quarter ? 2 * i : 2 * (i - quarter) + 1];
-    default: return ordinary[i];
+        return (posenc_power){index_in_section(&p->axes, i, axis), 2 * p->axes.sections[axis]};
+    default: return (posenc_power){i, p->n_rot};
     }
+}
+
+/* Pixtral deals the frequencies out in turns. */
+static posenc_dd theta_of_pair(const posenc_rope_params *p, const posenc_dd *theta, int64_t i) {
+    int64_t quarter = p->n_rot / 4;
+    if (p->axes.kind == POSENC_AXES_PIXTRAL)
+        return theta[i < quarter ? 2 * i : 2 * (i - quarter) + 1];
+    return theta[i];
 }
 
 /* ---- Tables ---- */
 
 typedef struct plane_theta {
     const posenc_rope_params *params;
-    const posenc_dd *ordinary;
+    const posenc_dd *theta;
     const int32_t *pairs;
 } plane_theta;
 
 static posenc_dd theta_of_plane(const void *context, int64_t k) {
     const plane_theta *c = context;
-    return theta_of_pair(c->params, c->ordinary, c->pairs != NULL ? c->pairs[k] : k);
+    return theta_of_pair(c->params, c->theta, c->pairs != NULL ? c->pairs[k] : k);
 }
 
 static posenc_status make_plane(posenc_rope *rope, const posenc_dd *theta, int axis) {

@@ -182,7 +182,8 @@ posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name,
     for (size_t k = 0; k < sizeof list_names / sizeof list_names[0]; k++) {
         if (strcmp(list_names[k].published, name) != 0)
             continue;
-        int has_list = s->freq_factors != NULL || s->short_factors != NULL || s->long_factors != NULL;
+        int has_list = s->freq_factors != NULL || s->freq_factors_f32 != NULL || s->short_factors != NULL ||
+                       s->long_factors != NULL;
         if (n < 0 || (has_list && n != s->n_factors))
             return POSENC_ERR_FACTORS;
         *(const double **)((char *)params + list_names[k].offset) = values;
@@ -190,34 +191,4 @@ posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name,
         return done(params);
     }
     return POSENC_ERR_ENUM;
-}
-
-/* ---- ggml ---- */
-
-posenc_status posenc_rope_params_from_ggml(posenc_rope_params *params, int64_t head_dim, int64_t n_dims, int mode,
-                                           int64_t n_ctx_orig, double freq_base, double freq_scale, double ext_factor,
-                                           double attn_factor, double beta_fast, double beta_slow,
-                                           const double *freq_factors) {
-    if (params == NULL)
-        return POSENC_ERR_NULL;
-    if (mode != 0 && mode != 2)
-        return POSENC_ERR_ENUM;
-    if (!(freq_scale > 0.0 && attn_factor > 0.0))
-        return POSENC_ERR_SCALING;
-    posenc_rope_params p = POSENC_ROPE_DEFAULTS;
-    p.layout = mode == 0 ? POSENC_ROPE_INTERLEAVED : POSENC_ROPE_HALF;
-    p.head_dim = head_dim;
-    p.n_rot = n_dims;
-    p.base = freq_base;
-    p.scaling.type = POSENC_SCALING_GGML;
-    p.scaling.factor = 1.0 / freq_scale;
-    p.scaling.original_context = (double)n_ctx_orig;
-    p.scaling.ext_factor = ext_factor;
-    p.scaling.attention_factor = attn_factor;
-    p.scaling.beta_fast = beta_fast;
-    p.scaling.beta_slow = beta_slow;
-    p.scaling.freq_factors = freq_factors;
-    p.scaling.n_factors = n_dims / 2;
-    *params = p;
-    return POSENC_OK;
 }

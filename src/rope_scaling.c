@@ -10,10 +10,12 @@
 
 #include "angles.h"
 #include "dd.h"
+#include "rope.h"
 #include "view.h"
 
 #define MAX_FACTOR 1e9
 #define MAX_CONTEXT 1e15
+#define MAX_TURNS 1e9
 
 /* One set of parameters on its way to frequencies. */
 typedef struct plan {
@@ -24,6 +26,7 @@ typedef struct plan {
     posenc_dd ln_base;
     int64_t n_turning;                /* pairs from here on stand still */
     const double *scheme_factors;     /* LongRoPE's list, or NULL */
+    double n_ramp;                    /* channels that the frequencies under a ramp are spread over */
     posenc_dd ramp_begin, ramp_width; /* in pairs */
     double magnitude;                 /* unless attention_factor is given */
 } plan;
@@ -72,25 +75,48 @@ static posenc_status set_factor(plan *p, double least, double if_absent) {
     return p->factor >= least && p->factor <= MAX_FACTOR ? POSENC_OK : POSENC_ERR_SCALING;
 }
 
-static posenc_status check_list(const double *list, int64_t n, int64_t wanted) {
-    if (list == NULL)
+/* A list as it is published: doubles, or the floats of a tensor; NULL: none. */
+typedef struct factor_list {
+    const void *entries;
+    int64_t size; /* of an entry, in bytes */
+} factor_list;
+
+static double factor_at(factor_list list, int64_t i) {
+    return list.size == sizeof(float) ? (double)((const float *)list.entries)[i] : ((const double *)list.entries)[i];
+}
+
+static factor_list freq_factors_of(const posenc_rope_scaling *s) {
+    if (s->freq_factors_f32 != NULL)
+        return (factor_list){s->freq_factors_f32, sizeof(float)};
+    return (factor_list){s->freq_factors, sizeof(double)};
+}
+
+static posenc_status check_list(const plan *p, factor_list list) {
+    int64_t n = p->params->n_rot / 2;
+    if (list.entries == NULL)
         return POSENC_OK;
-    if (n != wanted)
+    if (p->scaling->n_factors != n)
         return POSENC_ERR_FACTORS;
-    if (!posenc_is_aligned(list, 8))
+    if (!posenc_is_aligned(list.entries, list.size))
         return POSENC_ERR_STRIDE;
-    for (int64_t i = 0; i < n; i++)
-        if (!is_finite_positive(list[i]))
+    int either_sign = p->scaling->type == POSENC_SCALING_GGML;
+    for (int64_t i = 0; i < n; i++) {
+        double factor = factor_at(list, i);
+        if (!is_finite_positive(either_sign ? fabs(factor) : factor))
             return POSENC_ERR_FACTORS;
+    }
     return POSENC_OK;
 }
 
 static posenc_status check_lists(const plan *p) {
     const posenc_rope_scaling *s = p->scaling;
-    const double *lists[] = {s->freq_factors, s->short_factors, s->long_factors};
+    const factor_list lists[] = {
+        freq_factors_of(s), {s->short_factors, sizeof(double)}, {s->long_factors, sizeof(double)}};
+    if (s->freq_factors != NULL && s->freq_factors_f32 != NULL)
+        return POSENC_ERR_FACTORS;
     posenc_status status = POSENC_OK;
     for (int k = 0; k < 3 && status == POSENC_OK; k++)
-        status = check_list(lists[k], s->n_factors, p->params->n_rot / 2);
+        status = check_list(p, lists[k]);
     return status;
 }
 
@@ -205,32 +231,35 @@ static posenc_status plan_dynamic(plan *p) {
 
 /* The pair, as a real number, whose t makes so many turns in C = original tokens: n ln(C/2 pi turns) / (2 ln base). */
 static posenc_dd pair_that_makes(double turns, double original, const plan *p) {
+    if (original == 0.0) /* ggml: before the first */
+        return posenc_dd_from(-1.0);
     posenc_dd spread = posenc_dd_mul(posenc_dd_from(original), posenc_dd_inv_pi());
     posenc_dd log_spread = log_dd(posenc_dd_div(spread, posenc_dd_from(2.0 * turns)));
-    posenc_dd pairs = posenc_dd_mul(log_spread, posenc_dd_from(0.5 * (double)p->params->n_rot));
+    posenc_dd pairs = posenc_dd_mul(log_spread, posenc_dd_from(0.5 * p->n_ramp));
     return posenc_dd_div(pairs, p->ln_base);
 }
 
 static posenc_status set_ramp(plan *p, double original, int truncate) {
     const posenc_rope_scaling *s = p->scaling;
-    if (!(is_finite_positive(s->beta_fast) && is_finite_positive(s->beta_slow) && s->beta_fast >= s->beta_slow))
+    if (!(s->beta_slow >= 1.0 / MAX_TURNS && s->beta_slow <= s->beta_fast && s->beta_fast <= MAX_TURNS))
         return POSENC_ERR_SCALING;
     if (!(fabs(s->ext_factor) <= DBL_MAX))
         return POSENC_ERR_SCALING;
-    if (!is_context(original))
+    int is_ggml = s->type == POSENC_SCALING_GGML;
+    if (!is_context(original) && !(is_ggml && original == 0.0))
         return POSENC_ERR_CONTEXT;
     if (p->params->base == 1.0)
         return POSENC_ERR_BASE;
     posenc_dd begin = pair_that_makes(s->beta_fast, original, p);
     posenc_dd end = pair_that_makes(s->beta_slow, original, p);
-    if (end.hi < 0.0) /* no pair turns so often, and implementations disagree */
+    if (end.hi < 0.0 && !is_ggml) /* no pair turns so often, and implementations of YaRN disagree */
         return POSENC_ERR_CONTEXT;
     if (truncate) {
         begin = posenc_dd_from(floor_dd(begin));
         end = posenc_dd_from(ceil_dd(end));
     }
     p->ramp_begin = clip(begin, 0.0, HUGE_VAL);
-    p->ramp_width = posenc_dd_sub(clip(end, -HUGE_VAL, (double)p->params->n_rot - 1.0), p->ramp_begin);
+    p->ramp_width = posenc_dd_sub(clip(end, -HUGE_VAL, p->n_ramp - 1.0), p->ramp_begin);
     p->share = share_before_ramp;
     return POSENC_OK;
 }
@@ -317,10 +346,12 @@ static posenc_status (*const planners[])(plan *p) = {
 static posenc_dd theta_of(const plan *p, int64_t i) {
     if (i >= p->n_turning)
         return posenc_dd_from(0.0);
-    posenc_dd exponent = posenc_dd_mul(p->ln_base, posenc_dd_from(-2.0 * (double)i));
-    posenc_dd t = posenc_dd_exp(posenc_dd_div(exponent, posenc_dd_from((double)p->params->n_rot)));
-    if (p->scaling->freq_factors != NULL)
-        t = posenc_dd_div(t, posenc_dd_from(p->scaling->freq_factors[i]));
+    posenc_power power = posenc_power_of_pair(p->params, i);
+    posenc_dd exponent = posenc_dd_mul(p->ln_base, posenc_dd_from(-2.0 * (double)power.j));
+    posenc_dd t = posenc_dd_exp(posenc_dd_div(exponent, posenc_dd_from((double)power.n)));
+    factor_list factors = freq_factors_of(p->scaling);
+    if (factors.entries != NULL)
+        t = posenc_dd_div(t, posenc_dd_from(factor_at(factors, i)));
     if (p->scheme_factors != NULL)
         t = posenc_dd_div(t, posenc_dd_from(p->scheme_factors[i]));
 
@@ -329,30 +360,42 @@ static posenc_dd theta_of(const plan *p, int64_t i) {
     return posenc_dd_add(posenc_dd_mul(t, share), posenc_dd_mul(scaled, rest));
 }
 
-posenc_status posenc_rope_compile(const posenc_rope_params *params, posenc_dd *theta, double *magnitude) {
+static posenc_status make_plan(const posenc_rope_params *params, plan *p) {
     const posenc_rope_scaling *s = &params->scaling;
     if ((unsigned)s->type >= sizeof planners / sizeof planners[0])
         return POSENC_ERR_ENUM;
-    plan p = {
+    *p = (plan){
         .params = params,
         .scaling = s,
         .share = share_all,
         .factor = 1.0,
         .ln_base = posenc_dd_log(params->base),
         .n_turning = params->n_rot / 2,
+        .n_ramp = (double)posenc_power_of_pair(params, 0).n,
         .magnitude = 1.0,
     };
-    if (params->n_rot > 0) { /* else there is nothing to scale */
-        posenc_status status = check_lists(&p);
-        if (status == POSENC_OK)
-            status = planners[s->type](&p);
-        if (status != POSENC_OK)
-            return status;
-        if (s->type != POSENC_SCALING_GGML)
-            p.magnitude = or_if_absent(s->attention_factor, p.magnitude);
-        if (!(p.magnitude >= (double)FLT_MIN && p.magnitude <= (double)FLT_MAX))
-            return POSENC_ERR_SCALING;
-    }
+    if (params->n_rot == 0) /* there is nothing to scale */
+        return POSENC_OK;
+    posenc_status status = planners[s->type](p);
+    if (status != POSENC_OK)
+        return status;
+    if (s->type != POSENC_SCALING_GGML)
+        p->magnitude = or_if_absent(s->attention_factor, p->magnitude);
+    return p->magnitude >= (double)FLT_MIN && p->magnitude <= (double)FLT_MAX ? POSENC_OK : POSENC_ERR_SCALING;
+}
+
+posenc_status posenc_rope_check_scaling(const posenc_rope_params *params) {
+    plan p;
+    return make_plan(params, &p);
+}
+
+posenc_status posenc_rope_compile(const posenc_rope_params *params, posenc_dd *theta, double *magnitude) {
+    plan p;
+    posenc_status status = make_plan(params, &p);
+    if (status == POSENC_OK && params->n_rot > 0)
+        status = check_lists(&p);
+    if (status != POSENC_OK)
+        return status;
     for (int64_t i = 0; i < params->n_rot / 2; i++)
         theta[i] = theta_of(&p, i);
     *magnitude = p.magnitude;

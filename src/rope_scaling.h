@@ -6,8 +6,11 @@
 
 #include "dd.h"
 
-/* theta[0 .. n_rot/2 - 1] and the magnitude that params ask for; n_rot is resolved and, like base, already checked. On
- * failure nothing is written. */
+/* theta[0 .. n_rot/2 - 1] and the magnitude that params ask for; n_rot is resolved and, like base and axes, already
+ * checked. On failure nothing is written. */
 posenc_status posenc_rope_compile(const posenc_rope_params *params, posenc_dd *theta, double *magnitude);
+
+/* What posenc_rope_compile would say if the lists were in order. */
+posenc_status posenc_rope_check_scaling(const posenc_rope_params *params);
 
 #endif

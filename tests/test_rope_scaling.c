@@ -83,7 +83,7 @@ static int ramp_ends(const posenc_rope_params *p, mpfr_t low, mpfr_t high) {
     int is_ggml = s->type == POSENC_SCALING_GGML;
     dim_of(p, s->beta_fast, low);
     dim_of(p, s->beta_slow, high);
-    if (mpfr_sgn(high) < 0)
+    if (mpfr_sgn(high) < 0 && !is_ggml)
         return 0;
     if (is_ggml || s->truncate) {
         mpfr_floor(low, low);
@@ -193,6 +193,8 @@ static posenc_rope_params random_params(posenc_scaling_type type) {
     posenc_rope_scaling *s = &p.scaling;
     s->factor = type == POSENC_SCALING_NONE || type == POSENC_SCALING_LONGROPE ? 0.0 : truth_log_uniform(1.0, 64.0);
     s->original_context = floor(truth_log_uniform(32.0, 200000.0));
+    if (type == POSENC_SCALING_GGML && truth_below(4) == 0)
+        s->original_context = (double)truth_below(40);
     s->context = floor(s->original_context * truth_log_uniform(0.25, 8.0));
     s->max_context = floor(s->original_context * truth_log_uniform(0.5, 32.0));
     s->alpha = truth_uniform(1.0, 4.0);
@@ -347,15 +349,53 @@ static void test_ggml_is_yarn_with_default_settings(void **state) {
         if (must_refuse(&yarn))
             continue;
         posenc_rope_params ggml;
-        truth_ok(posenc_rope_params_from_ggml(&ggml, yarn.head_dim, yarn.n_rot, 2, (int64_t)s->original_context,
-                                              yarn.base, 1.0 / s->factor, 1.0, 1.0, s->beta_fast, s->beta_slow,
-                                              s->freq_factors));
+        posenc_rope_ggml arguments = POSENC_ROPE_GGML_DEFAULTS;
+        arguments.head_dim = yarn.head_dim;
+        arguments.n_dims = (int)yarn.n_rot;
+        arguments.mode = 2;
+        arguments.n_ctx_orig = (int)s->original_context;
+        arguments.freq_base = yarn.base;
+        arguments.freq_scale = 1.0 / s->factor;
+        arguments.ext_factor = 1.0;
+        arguments.beta_fast = s->beta_fast;
+        arguments.beta_slow = s->beta_slow;
+        truth_ok(posenc_rope_params_from_ggml(&arguments, &ggml));
+        ggml.scaling.freq_factors = s->freq_factors;
         posenc_rope *a = create(&yarn), *b = create(&ggml);
         for (int64_t i = 0; i < yarn.n_rot / 2; i++)
             assert_true(posenc_rope_theta(a, i) == posenc_rope_theta(b, i));
         assert_true(posenc_rope_magnitude(a) == posenc_rope_magnitude(b));
         posenc_rope_free(a);
         posenc_rope_free(b);
+    }
+}
+
+/* Floats are the same numbers as doubles, whatever the type; GGML takes either sign. */
+static void test_float_factors(void **state) {
+    (void)state;
+    float floats[MAX_N_ROT / 2];
+    double doubles[MAX_N_ROT / 2];
+    for (int type = POSENC_SCALING_NONE; type <= POSENC_SCALING_GGML; type++) {
+        posenc_rope_params a = random_params((posenc_scaling_type)type), b;
+        while (must_refuse(&a))
+            a = random_params((posenc_scaling_type)type);
+        for (int64_t i = 0; i < a.scaling.n_factors; i++) {
+            floats[i] = (float)truth_log_uniform(0.5, 50.0);
+            if (type == POSENC_SCALING_GGML && coin())
+                floats[i] = -floats[i];
+            doubles[i] = (double)floats[i];
+        }
+        a.scaling.freq_factors = doubles;
+        b = a;
+        b.scaling.freq_factors = NULL;
+        b.scaling.freq_factors_f32 = floats;
+        posenc_rope *of_doubles = create(&a), *of_floats = create(&b);
+        for (int64_t i = 0; i < a.n_rot / 2; i++) {
+            assert_true(posenc_rope_theta(of_floats, i) == posenc_rope_theta(of_doubles, i));
+            assert_true((posenc_rope_theta(of_floats, i) < 0.0) == (floats[i] < 0.0f));
+        }
+        posenc_rope_free(of_doubles);
+        posenc_rope_free(of_floats);
     }
 }
 
@@ -402,6 +442,7 @@ int main(void) {
         truth_test(test_yarn_ends),
         truth_test(test_llama3_is_continuous),
         truth_test(test_ggml_is_yarn_with_default_settings),
+        truth_test(test_float_factors),
         truth_test(test_lists_are_not_kept),
         truth_test(test_small_functions),
     };

@@ -60,8 +60,9 @@ typedef struct number_row {
     ROW(type, scaling.beta_fast, 0.5, SCALING), ROW(type, scaling.beta_fast, (double)NAN, SCALING),                    \
         ROW(type, scaling.beta_fast, HUGE_VAL, SCALING), ROW(type, scaling.beta_slow, 0.0, SCALING),                   \
         ROW(type, scaling.beta_slow, -1.0, SCALING), ROW(type, scaling.beta_slow, 33.0, SCALING),                      \
+        ROW(type, scaling.beta_slow, 0.9e-9, SCALING), ROW(type, scaling.beta_fast, 1.1e9, SCALING),                   \
         ROW(type, scaling.ext_factor, (double)NAN, SCALING), ROW(type, scaling.ext_factor, HUGE_VAL, SCALING),         \
-        ROW(type, scaling.original_context, 6.28, CONTEXT), ROW(type, base, 1.0, BASE)
+        ROW(type, base, 1.0, BASE)
 #define BAD_ATTENTION(type)                                                                                            \
     ROW(type, scaling.attention_factor, -1.0, SCALING), ROW(type, scaling.attention_factor, (double)NAN, SCALING),     \
         ROW(type, scaling.attention_factor, HUGE_VAL, SCALING), ROW(type, scaling.attention_factor, 1e-39, SCALING),   \
@@ -100,6 +101,7 @@ static const number_row number_rows[] = {
     ROW(YARN, scaling.original_context, 0.0, OK),
     BAD_CONTEXT(YARN, original_context),
     BAD_RAMP(YARN),
+    ROW(YARN, scaling.original_context, 6.28, CONTEXT), /* less than a turn of beta_slow */
     ROW(YARN, scaling.original_context, 1e13, CONTEXT), /* the ramp would begin beyond the last pair */
     BAD_ATTENTION(YARN),
     BAD_CONTEXT(LONGROPE, context),
@@ -131,7 +133,9 @@ static const number_row number_rows[] = {
     ROW(GGML, scaling.factor, (double)NAN, SCALING),
     ROW(GGML, scaling.factor, HUGE_VAL, SCALING),
     ROW(GGML, scaling.factor, 1e-5, SCALING), /* 1 + 0.1 ln factor is negative */
-    ROW(GGML, scaling.original_context, 0.0, CONTEXT),
+    BAD_CONTEXT(GGML, original_context),
+    ROW(GGML, scaling.original_context, 0.0, OK),
+    ROW(GGML, scaling.original_context, 6.28, OK),
     ROW(GGML, scaling.original_context, 1e13, OK),
     BAD_RAMP(GGML),
     BAD_ATTENTION(GGML),
@@ -206,7 +210,8 @@ static void test_lists(void **state) {
                 list[entry] = bad_entries[k];
                 posenc_rope_params p = good((posenc_scaling_type)type);
                 p.scaling.freq_factors = list;
-                expect(&p, POSENC_ERR_FACTORS, "freq_factors");
+                int is_taken = type == POSENC_SCALING_GGML && bad_entries[k] == -1.0;
+                expect(&p, is_taken ? POSENC_OK : POSENC_ERR_FACTORS, "freq_factors");
             }
     static const double ones[12] = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0};
     for (int64_t n = -1; n <= 12; n++) {

@@ -223,9 +223,17 @@ static void check_b15(example *e) {
     double attn_factor = input(&of_params, "attn_factor") ? value(&of_params, "attn_factor") : 1.0;
 
     posenc_rope_params p;
-    truth_ok(posenc_rope_params_from_ggml(
-        &p, head_dim, n_rot, is_neox ? 2 : 0, (int64_t)value(&of_params, "n_ctx_orig"), value(e, "freq_base"),
-        freq_scale, value(&of_params, "ext_factor"), attn_factor, 32.0, 1.0, factors != NULL ? list : NULL));
+    posenc_rope_ggml ggml = POSENC_ROPE_GGML_DEFAULTS;
+    ggml.head_dim = head_dim;
+    ggml.n_dims = n_rot;
+    ggml.mode = is_neox ? 2 : 0;
+    ggml.n_ctx_orig = (int)value(&of_params, "n_ctx_orig");
+    ggml.freq_base = value(e, "freq_base");
+    ggml.freq_scale = freq_scale;
+    ggml.ext_factor = value(&of_params, "ext_factor");
+    ggml.attn_factor = attn_factor;
+    truth_ok(posenc_rope_params_from_ggml(&ggml, &p));
+    p.scaling.freq_factors = factors != NULL ? list : NULL; /* doubles */
     posenc_rope *rope = create(&p);
     check_b15_rotated(e, rope, x, n_tokens, head_dim, positions);
     int half = n_rot / 2, stride = p.layout == POSENC_ROPE_HALF ? 1 : 2, apart = stride == 1 ? half : 1;

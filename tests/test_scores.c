@@ -77,7 +77,8 @@ static void check_logits(const scene *s, int has_scores, double *l) {
 
 /* Probabilities, or exponentials with sums. */
 static void check_softmax(const scene *s, const posenc_softmax_sum *sums, double *l) {
-    double of_empty[] = {0.0, 1.0 / (double)s->n_k, NAN};
+    const double empty_rows[] = {0.0, 1.0 / (double)s->n_k, NAN},
+                 of_empty = sums != NULL ? 0.0 : empty_rows[s->params.empty];
     for (int64_t b = 0; b < s->n_batch; b++)
         for (int64_t h = 0; h < s->n_heads; h++)
             for (int64_t i = 0; i < s->n_q; i++) {
@@ -89,7 +90,7 @@ static void check_softmax(const scene *s, const posenc_softmax_sum *sums, double
                     truth_close((double)got->sum, sum, 2e-5 * sum, "sum"); /* of a logit's error */
                 }
                 for (int64_t j = 0; j < s->n_k; j++) {
-                    double want = sum == 0.0 ? of_empty[s->params.empty] : exp(l[j] - max) / (sums != NULL ? 1.0 : sum);
+                    double want = sum == 0.0 ? of_empty : exp(l[j] - max) / (sums != NULL ? 1.0 : sum);
                     check_value(s, want, sums != NULL ? 1.6e-5 : 2e-6, j, i, h, b, "softmax");
                 }
             }

@@ -101,7 +101,8 @@ static void refuse_axes(void) {
         {"IMROPE, too few pairs", 8, {POSENC_AXES_IMROPE, 3, {1, 1, 1}}, POSENC_ERR_SECTIONS},
         {"IMROPE_GGML, three planes", 8, {POSENC_AXES_IMROPE_GGML, 3, {2, 1, 1}}, POSENC_ERR_SECTIONS},
         {"IMROPE_GGML", 8, {POSENC_AXES_IMROPE_GGML, 4, {2, 1, 1, 0}}, POSENC_OK},
-        {"VISION, three planes", 8, {POSENC_AXES_VISION, 3, {2, 1, 1}}, POSENC_ERR_SECTIONS},
+        {"VISION, one plane", 8, {POSENC_AXES_VISION, 1, {4}}, POSENC_ERR_SECTIONS},
+        {"VISION, four planes", 8, {POSENC_AXES_VISION, 4, {2, 1, 0, 1}}, POSENC_OK},
         {"VISION, too few pairs", 8, {POSENC_AXES_VISION, 2, {2, 1}}, POSENC_ERR_SECTIONS},
         {"PIXTRAL, six channels", 6, {POSENC_AXES_PIXTRAL, 2, {0}}, POSENC_ERR_N_ROT},
         {"PIXTRAL, one plane", 8, {POSENC_AXES_PIXTRAL, 1, {0}}, POSENC_ERR_SECTIONS},
@@ -117,6 +118,7 @@ static void refuse_axes(void) {
         refuse(&params, rows[k].want, rows[k].what);
     }
     static const double factors[PAIRS] = {1.0, 1.0, 1.0, 1.0};
+    static const float factors_f32[PAIRS] = {1.0f, 1.0f, 1.0f, 1.0f};
     static const posenc_rope_axes restart[] = {{POSENC_AXES_VISION, 2, {2, 2}}, {POSENC_AXES_AXIAL, 2, {2, 2}}};
     for (int k = 0; k < 2; k++) {
         posenc_rope_params params = good_params();
@@ -129,6 +131,12 @@ static void refuse_axes(void) {
         params.scaling.freq_factors = factors;
         params.scaling.n_factors = PAIRS;
         refuse(&params, POSENC_ERR_SCALING, "factors of frequencies that restart");
+        params.scaling.type = POSENC_SCALING_GGML;
+        refuse(&params, k == 0 ? POSENC_OK : POSENC_ERR_SCALING, "ggml's scaling of frequencies that restart");
+        params.scaling = good_params().scaling;
+        params.scaling.freq_factors_f32 = factors_f32;
+        params.scaling.n_factors = PAIRS;
+        refuse(&params, POSENC_ERR_SCALING, "float factors of frequencies that restart");
     }
 }
 
@@ -194,6 +202,15 @@ void test_rope_params(void **state) {
     params.scaling.n_factors = PAIRS;
     params.scaling.freq_factors = shifted(factors, 4);
     refuse(&params, POSENC_ERR_STRIDE, "misaligned factors");
+    float factors_f32[PAIRS + 1] = {1.0f, 1.0f, 1.0f, 1.0f, 1.0f};
+    params.scaling.freq_factors = NULL;
+    params.scaling.freq_factors_f32 = factors_f32;
+    refuse(&params, POSENC_OK, "float factors");
+    params.scaling.freq_factors_f32 = shifted(factors_f32, 2);
+    refuse(&params, POSENC_ERR_STRIDE, "misaligned float factors");
+    params.scaling.freq_factors_f32 = factors_f32;
+    params.scaling.freq_factors = factors;
+    refuse(&params, POSENC_ERR_FACTORS, "factors twice");
 }
 
 void test_rope_questions(void **state) {
@@ -285,12 +302,13 @@ void test_rope_config(void **state) {
     RETURNS(POSENC_ERR_NULL, posenc_rope_set_list, &params, "rope_freqs", NULL, PAIRS);
     RETURNS(POSENC_ERR_ENUM, posenc_rope_set_list, &params, "no such", list, PAIRS);
     RETURNS(POSENC_ERR_FACTORS, posenc_rope_set_list, &params, "rope_freqs", list, -1);
-    RETURNS(POSENC_ERR_NULL, posenc_rope_params_from_ggml, NULL, DIM, DIM, 0, 0, 1e4, 1.0, 0.0, 1.0, 32.0, 1.0, NULL);
-    RETURNS(POSENC_ERR_ENUM, posenc_rope_params_from_ggml, &params, DIM, DIM, 1, 0, 1e4, 1.0, 0.0, 1.0, 32.0, 1.0,
-            NULL);
-    RETURNS(POSENC_ERR_SCALING, posenc_rope_params_from_ggml, &params, DIM, DIM, 0, 0, 1e4, 0.0, 0.0, 1.0, 32.0, 1.0,
-            NULL);
-    RETURNS(POSENC_ERR_SCALING, posenc_rope_params_from_ggml, &params, DIM, DIM, 0, 0, 1e4, 1.0, 0.0, -1.0, 32.0, 1.0,
-            NULL);
+    posenc_rope_ggml ggml = POSENC_ROPE_GGML_DEFAULTS;
+    ggml.head_dim = ggml.n_dims = DIM;
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_params_from_ggml, &ggml, &params); /* no mode by default */
+    ggml.mode = 0;
+    RETURNS(POSENC_ERR_NULL, posenc_rope_params_from_ggml, NULL, &params);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_params_from_ggml, &ggml, NULL);
+    ggml.freq_scale = 0.0;
+    RETURNS(POSENC_ERR_SCALING, posenc_rope_params_from_ggml, &ggml, &params);
     assert_memory_equal(&params, &before, sizeof params);
 }

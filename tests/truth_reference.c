@@ -26,8 +26,10 @@ static origin origin_of(const posenc_rope_params *p, int64_t i) {
             if (i % 3 == axis && i < 3 * s[axis])
                 return (origin){axis, i, n};
         return (origin){3, i, n};
-    case POSENC_AXES_VISION: /* base^(-2j/(n/2)) anew for w */
-        return i < s[0] ? (origin){0, i, n / 2} : (origin){1, i - s[0], n / 2};
+    case POSENC_AXES_VISION: /* base^(-2j/(n/2)) anew for w, and what ggml lets follow it */
+        while (i >= begin + s[axis])
+            begin += s[axis++];
+        return (origin){axis, i - begin, n / 2};
     case POSENC_AXES_PIXTRAL: return i < n / 4 ? (origin){0, 2 * i, n} : (origin){1, 2 * (i - n / 4) + 1, n};
     case POSENC_AXES_AXIAL:
         while (i >= begin + s[axis])

@@ -18,7 +18,7 @@ posenc_rope *truth_rope_new(const posenc_rope_params *params) {
 }
 
 void truth_random_axes(posenc_rope_axes *axes, posenc_axes_kind kind, int64_t n_pairs) {
-    static const int least[] = {0, 2, 3, 4, 2, 2, 2}, most[] = {0, 4, 3, 4, 2, 2, 4};
+    static const int least[] = {0, 2, 3, 4, 2, 2, 2}, most[] = {0, 4, 3, 4, 4, 2, 4};
     *axes = (posenc_rope_axes){kind, least[kind] + (int)truth_below(most[kind] - least[kind] + 1), {0}};
     if (kind == POSENC_AXES_PIXTRAL)
         return;

@@ -76,7 +76,7 @@ typedef enum posenc_direction {
  *     IMROPE     Qwen3-VL: h for i mod 3 = 1 and i < 3 s_h, w for i mod 3 = 2 and i < 3 s_w, else t
  *     IMROPE_GGML  the same, but pairs i mod 3 = 0 with i >= 3 s_t, and all that match no rule, follow the fourth position
  *     VISION     Qwen2-VL's vision tower, ggml VISION: sections[0] pairs follow h, the other sections[1] w, and the
- *                frequencies restart for w: base^(-2j/(n_rot/2)) for both. Positions planes: h, w
+ *                frequencies restart for w: base^(-2j/(n_rot/2)) for both. Positions planes: h, w; ggml has up to four
  *     PIXTRAL    first half of the pairs follows h with theta_2j, second half w with theta_(2j+1). Planes: h, w
  *     AXIAL      FLUX and others: section a is a complete rotary embedding of its own, base^(-j/sections[a])
  */
@@ -121,8 +121,8 @@ typedef struct posenc_rope_params {
     double base;      /* finite, in [1, 1e30] */
     double rot_fraction; /* in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, with
                             POSENC_SCALING_PROPORTIONAL all of them; 0: n_rot is meant as it stands */
-    posenc_rope_scaling scaling; /* rope_scaling.h; the axes that restart their frequencies (VISION, AXIAL)
-                                    take none and no freq_factors (POSENC_ERR_SCALING) */
+    posenc_rope_scaling scaling; /* rope_scaling.h; of axes that restart their frequencies VISION takes GGML alone, AXIAL
+                                    none, nor freq_factors (POSENC_ERR_SCALING) */
     posenc_rope_axes axes;
     posenc_xpos xpos;
 } posenc_rope_params;

@@ -2,7 +2,7 @@
  *
  * Hugging Face: the fields of config.json and of its rope_scaling (or rope_parameters) object, one call a field,
  * whatever JSON library the caller has. GGUF: the <architecture>.rope.* keys likewise, and the factor tensors as
- * lists. ggml: the arguments of ggml_rope_ext.
+ * lists. ggml: the arguments of ggml_rope_ext and ggml_rope_multi, as a struct.
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;
@@ -17,7 +17,7 @@
  *
  * What files do not say, or say elsewhere, stays with the caller: the layout; head_dim where it is hidden_size /
  * num_attention_heads; n_offs; and scaling.context, the longest sequence to come, which LongRoPE needs and dynamic
- * NTK wants. The order of the fields does not matter. The parameters are judged by posenc_rope_create, not here.
+ * NTK wants. The order of the fields does not matter. The fields are judged by posenc_rope_create, not here.
  *
  * The first call that succeeds sets rot_fraction to 1 if it is 0: a published model rotates whole heads unless it says
  * otherwise (partial_rotary_factor, rotary_dim).
@@ -59,14 +59,68 @@ POSENC_API posenc_status posenc_rope_set_string(posenc_rope_params *params, cons
 POSENC_API posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name, const double *values,
                                               int64_t n);
 
-/* The arguments of ggml_rope_ext: mode 0 (normal) or 2 (neox); freq_factors has n_dims/2 entries or is NULL, and must
- * live until posenc_rope_create returns. Angles and magnitude are those that ggml defines, without the float32
- * recurrence it computes them by. POSENC_ERR_ENUM for another mode, POSENC_ERR_SCALING for a freq_scale or attn_factor
- * that is not positive: nothing is changed. */
-POSENC_API posenc_status posenc_rope_params_from_ggml(posenc_rope_params *params, int64_t head_dim, int64_t n_dims,
-                                                      int mode, int64_t n_ctx_orig, double freq_base, double freq_scale,
-                                                      double ext_factor, double attn_factor, double beta_fast,
-                                                      double beta_slow, const double *freq_factors);
+/* ---- ggml ---- */
+
+/* The arguments of ggml_rope_ext and ggml_rope_multi, by the names they have there; a, b and c are its tensors. */
+typedef struct posenc_rope_ggml {
+    int64_t head_dim;   /* a->ne[0] */
+    int n_dims;         /* channels that are rotated, even; VISION rotates twice as many */
+    int mode;           /* GGML_ROPE_TYPE_: NORMAL 0, NEOX 2, MROPE 8, VISION 24, IMROPE 40. There is no default */
+    int sections[4];    /* pairs of each plane of positions, >= 0; NORMAL, NEOX: not read */
+    int n_offs;         /* first rotated channel: ggml_rope_set_offset */
+    int n_ctx_orig;     /* >= 0 */
+    double freq_base;   /* finite, in [1, 1e30]; above 1 when ext_factor is not 0 */
+    double freq_scale;  /* 1e-9 .. POSENC_MAX_FREQUENCY */
+    double ext_factor;  /* 0 .. 1; 0: n_ctx_orig, beta_fast and beta_slow are not read */
+    double attn_factor; /* > 0 */
+    double beta_fast;   /* beta_slow .. 1e9 */
+    double beta_slow;   /* >= 1e-9 */
+    const float *freq_factors; /* c->data, or NULL; finite and not 0, of either sign */
+    int64_t n_freq_factors;    /* c->ne[0] */
+} posenc_rope_ggml;
+
+/* As ggml_rope has them: no scaling. head_dim, n_dims and mode are left to be said. */
+#define POSENC_ROPE_GGML_DEFAULTS                                                                                      \
+    { 0, 0, -1, {0, 0, 0, 0}, 0, 0, 10000.0, 1.0, 0.0, 1.0, 32.0, 1.0, NULL, 0 }
+
+/* The rope that ggml applies for these arguments (FORMULAS B.15, B.20-B.22). Pair i of a token turns by
+ *
+ *     position * (freq_scale * e_i * (1 - g_i) + e_i * g_i)     e_i = freq_base^(-2j/n_dims) / freq_factors[i]
+ *                                                               g_i = ext_factor * (1 - ramp_i)
+ *
+ * and is stretched by attn_factor, times 1 - 0.1 ln freq_scale when ext_factor is not 0. j is i, but in VISION counts
+ * from the first pair of the section; the ramp, YaRN's, runs over i in every mode. Frequencies and the ends of the ramp
+ * are exact, where ggml rounds to float32 and multiplies up an angle.
+ *
+ * MROPE, VISION and IMROPE have four planes of positions, b as it stands. Sections must count all pairs that there are,
+ * n_dims/2 or VISION n_dims; what they count beyond is left out. freq_factors has as many entries; more are not read.
+ * It is not copied: it need not be filled before posenc_rope_create, and must live until that returns.
+ *
+ *     posenc_rope_ggml ggml = POSENC_ROPE_GGML_DEFAULTS;     // ggml_rope_multi(ctx, a, b, NULL, 128, sections,
+ *     ggml.head_dim = ggml.n_dims = 128;                     //     GGML_ROPE_TYPE_MROPE, 32768, 1e6f,
+ *     ggml.mode = 8;                                         //     1.0f, 0.0f, 1.0f, 32.0f, 1.0f)
+ *     memcpy(ggml.sections, sections, sizeof ggml.sections);
+ *     ggml.freq_base = 1e6;
+ *     posenc_rope_params params;
+ *     status = posenc_rope_params_from_ggml(&ggml, &params);
+ *     if (status == POSENC_OK)
+ *         status = posenc_rope_create(&params, &rope);
+ *
+ * posenc_rope_create takes what is accepted here, unless an entry of freq_factors is out of its range
+ * (POSENC_ERR_FACTORS) or makes a frequency larger than POSENC_MAX_FREQUENCY (POSENC_ERR_FREQUENCY).
+ * Refused, with *params unchanged:
+ *
+ *   POSENC_ERR_ENUM      another mode
+ *   POSENC_ERR_HEAD_DIM  head_dim is not in 1 .. 2*POSENC_MAX_PAIRS
+ *   POSENC_ERR_N_ROT     n_dims is odd or negative, n_offs negative, or they reach beyond head_dim together; MROPE,
+ *                        VISION, IMROPE: more than POSENC_MAX_AXES_ROT rotated channels
+ *   POSENC_ERR_SECTIONS  a section is negative, or they count too few pairs (ggml starts over then)
+ *   POSENC_ERR_FACTORS   n_freq_factors is too small
+ *   POSENC_ERR_BASE      freq_base is out of its range
+ *   POSENC_ERR_SCALING   freq_scale, ext_factor, attn_factor, beta_fast or beta_slow is out of its range, or the stretch
+ *                        is: not positive (freq_scale above e^10), or beyond float32
+ *   POSENC_ERR_CONTEXT   n_ctx_orig is negative */
+POSENC_API posenc_status posenc_rope_params_from_ggml(const posenc_rope_ggml *ggml, posenc_rope_params *params);
 
 #ifdef __cplusplus
 }

@@ -22,14 +22,18 @@
  *   GGML          factor = 1/freq_scale, ext_factor, as ggml_rope_ext defines them: YARN with truncate and a ramp
  *                 original_context, beta_fast ...    at least 0.001 wide; t_i / factor when ext_factor is 0
  *
+ * With axes VISION (rope.h) t_i is base^(-2j/n) for pair j of a section and n = n_rot/2, also in the ramp, which goes on
+ * over the sections as the lists do.
+ *
  * freq_factors, with any type, divide the t_i first: the caller's own numbers, ggml's rope_freqs.
  *
  * Refused, by posenc_rope_create:
  *   POSENC_ERR_ENUM     an unknown type
  *   POSENC_ERR_SCALING  a number of the scheme, or the magnitude, is missing, not finite or out of its range
  *   POSENC_ERR_CONTEXT  a length in tokens is missing or out of its range, or does not go with the ramp
- *   POSENC_ERR_FACTORS  a list is missing, has not n_rot/2 entries, or one of them is not finite and positive
- *   POSENC_ERR_STRIDE   a list is not aligned as doubles are
+ *   POSENC_ERR_FACTORS  a list is missing, has not n_rot/2 entries, or one of them is not finite and positive (GGML: not
+ *                       0, of either sign); or freq_factors and freq_factors_f32 are both given
+ *   POSENC_ERR_STRIDE   a list is not aligned as its entries are
  *   POSENC_ERR_N_ROT    NTK, DYNAMIC: n_rot is 2; PROPORTIONAL: n_rot is not head_dim
  *   POSENC_ERR_BASE     NTK, NTK_LENGTH, DYNAMIC: the new base is not in [1, 1e30]; ramps: base is 1
  */
@@ -67,8 +71,9 @@ typedef struct posenc_rope_scaling {
     double context;          /* the longest sequence to come; DYNAMIC may do without */
 
     double alpha;                /* NTK_LENGTH: > 0 */
-    double beta_fast, beta_slow; /* YARN, GGML: turns in original_context; beta_fast >= beta_slow > 0,
-                                    original_context >= 2 pi beta_slow */
+    double beta_fast, beta_slow; /* YARN, GGML: turns in original_context, 1e-9 .. 1e9; beta_fast >= beta_slow,
+                                    YARN: original_context >= 2 pi beta_slow. GGML: any, and 0, where the
+                                    ramp ends with pair 0 */
     double ext_factor;           /* YARN, GGML: weight of the unscaled frequencies in the ramp */
     int truncate;                /* YARN: round the ramp's ends outwards to whole pairs (gpt-oss does not) */
     double low_freq_factor, high_freq_factor; /* LLAMA3: turns in original_context, 0 < low < high */
@@ -85,6 +90,7 @@ typedef struct posenc_rope_scaling {
 
     /* Lists of n_rot/2 divisors each, or NULL. They need to live until posenc_rope_create returns. */
     const double *freq_factors;
+    const float *freq_factors_f32; /* the same, as tensors hold them; one of the two */
     const double *short_factors, *long_factors;
     int64_t n_factors; /* length of each list that is given */
 } posenc_rope_scaling;
@@ -93,7 +99,7 @@ typedef struct posenc_rope_scaling {
 #define POSENC_ROPE_SCALING_DEFAULTS                                                                                   \
     {                                                                                                                  \
         POSENC_SCALING_NONE, 0.0, 0.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, NULL, NULL,     \
-            NULL, 0                                                                                                    \
+            NULL, NULL, 0                                                                                              \
     }
 
 /* What DeepSeek-V2/V3 multiply the softmax scale by: m(factor, mscale_all_dim)^2 with m as above; 1 when

@@ -107,7 +107,8 @@ typedef struct posenc_softmax_sum {
 } posenc_softmax_sum;
 
 /* Exponentials y_j = exp(l_j - max) and sums[row], for a caller that divides by the sum later: for all rows of the tensor,
- * those of the range are written. A long row may be taken in parts, each with its own sum (and the sink in one of them). */
+ * those of the range are written. A long row may be taken in parts, each with its own sum (and the sink in one of them). A part
+ * that is empty is 0, whatever `empty` says: others may not be. */
 POSENC_API posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x,
                                                 const posenc_view *y, posenc_softmax_sum *sums, posenc_rows rows);
 

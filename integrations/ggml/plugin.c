@@ -179,7 +179,8 @@ static bool device_takes(ggml_backend_dev_t device, const struct ggml_tensor *no
     if (computes_nothing(node))
         return true;
     const operation *found = find_operation(node->op);
-    return found != NULL && found->takes(node) && found->work(node) >= min_elements;
+    /* In this order: judging a rope takes microseconds, and a lone token's are most that ggml asks about. */
+    return found != NULL && found->work(node) >= min_elements && found->takes(node);
 }
 
 static bool device_reads_buffer(ggml_backend_dev_t device, ggml_backend_buffer_type_t type) {

@@ -64,7 +64,7 @@ static void setup_freq(input *in) {
     free(theta);
 }
 
-static posenc_rope_scaling scaling_of(input *in, const double *factors) {
+static posenc_rope_scaling scaling_of(input *in, const double *factors, const float *factors_f32) {
     posenc_rope_scaling s = {.type = (posenc_scaling_type)input_enum(in)};
     double *numbers[] = {&s.factor,     &s.original_context, &s.max_context, &s.context,         &s.alpha,
                          &s.beta_fast,  &s.beta_slow,        &s.ext_factor,  &s.low_freq_factor, &s.high_freq_factor,
@@ -84,12 +84,14 @@ static posenc_rope_scaling scaling_of(input *in, const double *factors) {
         s.freq_factors = lists & 1 ? factors : NULL;
         s.short_factors = lists & 2 ? factors : NULL;
         s.long_factors = lists & 4 ? factors : NULL;
+        s.freq_factors_f32 = lists & 16 ? factors_f32 : NULL;
     }
     return s;
 }
 
 static void setup_rope(input *in) {
     double factors[MOST];
+    float factors_f32[MOST];
     posenc_rope_params p = POSENC_ROPE_DEFAULTS;
     p.layout = (posenc_rope_layout)input_enum(in);
     p.head_dim = input_size(in, 2 * MOST);
@@ -106,10 +108,12 @@ static void setup_rope(input *in) {
     if (input_byte(in) % 4 == 0)
         p.xpos = (posenc_xpos){(posenc_xpos_role)input_enum(in), input_double(in), input_double(in),
                                (int32_t)input_size(in, 4096)};
-    p.scaling = scaling_of(in, factors);
+    p.scaling = scaling_of(in, factors, factors_f32);
     double fill = input_double(in), step = input_double(in);
     for (int i = 0; i < MOST; i++)
         factors[i] = fill + (double)i * step;
+    for (int i = 0; i < MOST; i++)
+        factors_f32[i] = (float)factors[i];
 
     posenc_rope *rope;
     posenc_status status = posenc_rope_create(&p, &rope);
@@ -125,6 +129,30 @@ static void setup_rope(input *in) {
     expect(status == POSENC_OK || status == POSENC_ERR_ENUM || status == POSENC_ERR_POSITION);
     free(x);
     free(y);
+    posenc_rope_free(rope);
+}
+
+/* What is accepted can be created. */
+static void setup_rope_ggml(input *in) {
+    posenc_rope_ggml g = POSENC_ROPE_GGML_DEFAULTS;
+    static const int modes[] = {0, 2, 8, 24, 40, 1};
+    double *numbers[] = {&g.freq_base, &g.freq_scale, &g.ext_factor, &g.attn_factor, &g.beta_fast, &g.beta_slow};
+    g.mode = modes[input_byte(in) % (sizeof modes / sizeof modes[0])];
+    g.head_dim = input_size(in, 2 * MOST);
+    g.n_dims = (int)input_size(in, MOST);
+    g.n_offs = input_byte(in) % 4 ? 0 : (int)input_size(in, MOST);
+    g.n_ctx_orig = (int)input_size(in, 8192);
+    for (int i = 0; i < 4; i++)
+        g.sections[i] = (int)input_size(in, 200);
+    uint8_t given = input_byte(in);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (given >> i & 1)
+            *numbers[i] = input_double(in);
+    posenc_rope_params params;
+    if (posenc_rope_params_from_ggml(&g, &params) != POSENC_OK)
+        return;
+    posenc_rope *rope;
+    expect(posenc_rope_create(&params, &rope) == POSENC_OK);
     posenc_rope_free(rope);
 }
 
@@ -339,7 +367,7 @@ static void setup_lines(input *in) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static void (*const setups[])(input *) = {setup_freq, setup_rope,     setup_encoding, setup_fire,
-                                              setup_conv, setup_relative, setup_lines};
+                                              setup_conv, setup_relative, setup_lines,    setup_rope_ggml};
     input in = {data, size};
     setups[input_byte(&in) % (sizeof setups / sizeof setups[0])](&in);
     return 0;
