@@ -12,7 +12,7 @@
 static const posenc_offsets no_offsets = {1, 0};
 
 static posenc_status check_range(const void *data, int64_t first, int64_t n_offsets, posenc_offsets offsets) {
-    if (data == NULL)
+    if (data == NULL && n_offsets != 0)
         return POSENC_ERR_NULL;
     if (!posenc_is_aligned(data, 4))
         return POSENC_ERR_STRIDE;
@@ -28,7 +28,7 @@ posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc
         return POSENC_OK;
     if (line->stride != 0 && line->n_heads != n_heads)
         return POSENC_ERR_N_HEADS;
-    if (line->stride != 0 && line->stride < line->n_offsets)
+    if (line->stride != 0 && (line->stride < line->n_offsets || line->stride > POSENC_LIMIT / posenc_max(n_heads, 1)))
         return POSENC_ERR_STRIDE;
     if (line->is_extended && line->n_offsets < 1)
         return POSENC_ERR_OFFSETS;
@@ -48,8 +48,6 @@ posenc_status posenc_check_whole_line(const posenc_line *line, int64_t *n_heads)
         return POSENC_ERR_NULL;
     if (line->n_heads < 1 || line->n_heads > POSENC_MAX_HEADS)
         return POSENC_ERR_N_HEADS;
-    if (line->stride < 0 || line->stride > POSENC_LIMIT / line->n_heads)
-        return POSENC_ERR_STRIDE;
     *n_heads = line->stride == 0 ? 1 : line->n_heads;
     return posenc_check_line(line, line->n_heads, no_offsets);
 }

@@ -33,6 +33,9 @@ static posenc_status sums(const posenc_index_line *index, posenc_mask mask, int6
     posenc_status status = check_sums(index, &mask, q_off, x, w, by_key, &rows, &runs);
     if (status != POSENC_OK)
         return status;
+    const posenc_view nothing = {.dtype = POSENC_F32};
+    if (posenc_view_count(x) == 0) /* and strides that nobody has checked */
+        x = &nothing;
     int64_t along = by_key ? x->nb[1] : x->nb[0], across = by_key ? x->nb[0] : x->nb[1]; /* strides of a line of x */
     next_run *next = by_key ? posenc_next_run_of_key : posenc_next_run_of_query;
     for (int64_t row = rows.begin; row < rows.end; row++) {

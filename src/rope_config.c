@@ -28,6 +28,7 @@ typedef enum value_kind {
     NUMBER,
     TIMES_TEN,
     NOT_ONE, /* 1 says nothing */
+    ONE,     /* whatever the value: a field that goes with it */
     FRACTION,
     CHANNELS, /* int64_t */
     FLAG      /* int */
@@ -41,7 +42,7 @@ typedef struct number_name {
 
 #define FIELD(member) offsetof(posenc_rope_params, member)
 
-/* A name may stand in several rows: all of them are set, the last one wins. Rows of one name are of one kind. */
+/* A name may stand in several rows: all of them are set, the last one wins. Rows of one name refuse the same values. */
 static const number_name number_names[] = {
     {"head_dim", CHANNELS, FIELD(head_dim)},
     {"rotary_dim", CHANNELS, FIELD(n_rot)},
@@ -74,11 +75,11 @@ static const number_name number_names[] = {
     {".rope.scaling.yarn_ext_factor", NUMBER, FIELD(scaling.ext_factor)},
     {".rope.scaling.yarn_beta_fast", NUMBER, FIELD(scaling.beta_fast)},
     {".rope.scaling.yarn_beta_slow", NUMBER, FIELD(scaling.beta_slow)},
-    /* llama.cpp multiplies these to what the scheme gives, and writes 1 where nobody set one. */
-    {".rope.scaling.attn_factor", NOT_ONE, FIELD(scaling.attention_factor)},
+    /* Files have 1 where nobody set one. */
+    {".rope.scaling.attn_factor", NOT_ONE, FIELD(scaling.attn_factor)},
     {".rope.scaling.yarn_attn_factor", NOT_ONE, FIELD(scaling.attention_factor)},
-    /* mscale_all_dim, which equals mscale in every model that has it; DeepSeek's files hold a tenth of it. */
-    {".rope.scaling.yarn_log_multiplier", NUMBER, FIELD(scaling.mscale)},
+    /* mscale_all_dim, and mscale is 1. DeepSeek's files hold a tenth of it, and mscale is the same. */
+    {".rope.scaling.yarn_log_multiplier", ONE, FIELD(scaling.mscale)},
     {".rope.scaling.yarn_log_multiplier", NUMBER, FIELD(scaling.mscale_all_dim)},
     {"deepseek2.rope.scaling.yarn_log_multiplier", TIMES_TEN, FIELD(scaling.mscale)},
     {"deepseek2.rope.scaling.yarn_log_multiplier", TIMES_TEN, FIELD(scaling.mscale_all_dim)},
@@ -88,7 +89,8 @@ static posenc_status store(value_kind kind, double value, void *field) {
     switch (kind) {
     case NUMBER: *(double *)field = value; break;
     case TIMES_TEN: *(double *)field = 10.0 * value; break;
-    case NOT_ONE: *(double *)field = value == 1.0 ? 0.0 : value; break;
+    case NOT_ONE: *(double *)field = value == 1.0 ? *(double *)field : value; break;
+    case ONE: *(double *)field = 1.0; break;
     case FLAG: *(int *)field = value != 0.0; break;
     case FRACTION:
         if (!(value > 0.0 && value <= 1.0))

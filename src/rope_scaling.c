@@ -299,7 +299,7 @@ static posenc_status plan_longrope(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
     if (!is_context(s->original_context) || !is_context(s->context))
         return POSENC_ERR_CONTEXT;
-    if (s->attention_factor == 0.0 && !is_context(s->max_context))
+    if (s->attention_factor == 0.0 && s->attn_factor == 0.0 && !is_context(s->max_context))
         return POSENC_ERR_CONTEXT;
     p->scheme_factors = s->context > s->original_context ? s->long_factors : s->short_factors;
     p->magnitude = longrope_magnitude(s);
@@ -381,6 +381,10 @@ static posenc_status make_plan(const posenc_rope_params *params, plan *p) {
         return status;
     if (s->type != POSENC_SCALING_GGML)
         p->magnitude = or_if_absent(s->attention_factor, p->magnitude);
+    if (s->type == POSENC_SCALING_LONGROPE && s->attn_factor != 0.0)
+        p->magnitude = s->attn_factor;
+    else
+        p->magnitude *= or_if_absent(s->attn_factor, 1.0);
     return p->magnitude >= (double)FLT_MIN && p->magnitude <= (double)FLT_MAX ? POSENC_OK : POSENC_ERR_SCALING;
 }
 

@@ -227,10 +227,10 @@ static void set_mask(const posenc_score_params *params, posenc_score_place at, p
     }
 }
 
+/* A line without offsets goes with keys of which none is seen: there is nothing to read. */
 static posenc_relative_line relative_at(const posenc_relative *r, const float *products, int64_t key_stride) {
-    posenc_relative_line line = {.product = NULL};
-    if (r->products == NULL)
-        return line;
+    if (r->index->n_offsets == 0)
+        return (posenc_relative_line){.product = NULL};
     return (posenc_relative_line){
         .product = products,
         .key_stride = (ptrdiff_t)key_stride,
@@ -250,7 +250,7 @@ static void set_biases(const posenc_score_params *params, posenc_score_place at,
     }
     if (params->slopes != NULL)
         args->slope = params->slopes[at.head] + 0.0f; /* -0 is none too */
-    if (params->line != NULL) {
+    if (params->line != NULL && params->line->n_offsets > 0) {
         const posenc_line *line = params->line;
         args->line.at = line->data + at.head * line->stride;
         args->line.first = (int32_t)line->first;

@@ -216,6 +216,33 @@ static void test_ranges(void **state) {
     }
 }
 
+/* Lines without an offset, beside positions of which no key is seen: what stands before the line was read as its last offset. */
+static void test_without_offsets(void **state) {
+    (void)state;
+    const int32_t q_pos = 0, k_pos = 100;
+    int32_t index_data[2] = {1 << 28, 1 << 28};
+    float x = 1.0f, products[2] = {1.0f, 2.0f}, line_data[2] = {NAN, NAN};
+    posenc_view scores = posenc_view_dense(&x, POSENC_F32, 1, 1, 1, 1),
+                rows = posenc_view_dense(products, POSENC_F32, 2, 1, 1, 1);
+    posenc_index_line index = {index_data + 1, 5, 0, 2};
+    posenc_line line = {line_data + 1, 5, 0, 1, 0, 0}, nowhere = {NULL, 0, 0, 1, 0, 0};
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int kind = 0; kind < 4; kind++) {
+            posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            float y = 1.0f;
+            posenc_view to = posenc_view_dense(&y, POSENC_F32, 1, 1, 1, 1);
+            params.q_pos = &q_pos;
+            params.k_pos = &k_pos;
+            params.mask.before = params.mask.after = 0;
+            params.line = kind == 1 ? &line : kind == 2 ? &nowhere : NULL;
+            if (kind % 3 == 0)
+                *(kind == 0 ? &params.by_query : &params.by_key) = (posenc_relative){&rows, &index};
+            truth_ok(posenc_softmax(&params, &scores, &to, posenc_all_rows()));
+            assert_true(y == 0.0f);
+        }
+    truth_ok(posenc_line_alibi(products, &nowhere));
+}
+
 static void test_formulas(void **state) {
     (void)state;
     for (int s = 0; s < N_SCHEMES; s++) {
@@ -617,6 +644,7 @@ int main(void) {
         truth_test(test_clipped),
         truth_test(test_elementary),
         truth_test(test_powers_leave_errno_alone),
+        truth_test(test_without_offsets),
     };
     return truth_run(tests);
 }

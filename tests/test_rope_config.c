@@ -142,8 +142,7 @@ static void test_models(void **state) {
         for (int j = 0; j < 3; j++) {
             int64_t i = m->pairs[j].i;
             double want = pow(m->base, -2.0 * (double)i / (double)m->n_rot) / m->pairs[j].divisor;
-            truth_close(posenc_rope_theta(rope, i), want, 1e-14 * want, "%s, pair %d", m->name,
-                        (int)i);
+            truth_close(posenc_rope_theta(rope, i), want, 1e-14 * want, "%s, pair %d", m->name, (int)i);
         }
         truth_close(posenc_rope_magnitude(rope), m->magnitude, 1e-15, "%s, magnitude", m->name);
         truth_close(posenc_rope_softmax_multiplier(&c.params.scaling), m->softmax_multiplier, 1e-15, "%s", m->name);
@@ -200,15 +199,56 @@ static void test_names(void **state) {
     SETS("llama.rope.scale_linear", 2, scaling.factor, 2);
     SETS("llama.rope.scaling.factor", 4, scaling.factor, 4);
     SETS("rope.scaling.original_context_length", 512, scaling.original_context, 512);
-    SETS("phi3.rope.scaling.attn_factor", 1.19, scaling.attention_factor, 1.19);
-    SETS("llama.rope.scaling.attn_factor", 1, scaling.attention_factor, 0);
+    SETS("phi3.rope.scaling.attn_factor", 1.19, scaling.attn_factor, 1.19);
+    SETS("llama.rope.scaling.attn_factor", 1, scaling.attn_factor, 0);
     SETS("llama.rope.scaling.yarn_attn_factor", 1.5, scaling.attention_factor, 1.5);
+    SETS("llama.rope.scaling.yarn_attn_factor", 1, scaling.attention_factor, 0);
     SETS("x.rope.scaling.yarn_ext_factor", 0.5, scaling.ext_factor, 0.5);
     SETS("x.rope.scaling.yarn_beta_fast", 16, scaling.beta_fast, 16);
     SETS("x.rope.scaling.yarn_beta_slow", 2, scaling.beta_slow, 2);
     SETS("deepseek2.rope.scaling.yarn_log_multiplier", 0.1, scaling.mscale_all_dim, 1);
     SETS("deepseek2.rope.scaling.yarn_log_multiplier", 0.1, scaling.mscale, 1);
-    SETS("mistral3.rope.scaling.yarn_log_multiplier", 1, scaling.mscale_all_dim, 1);
+    SETS("mistral3.rope.scaling.yarn_log_multiplier", 0.5, scaling.mscale_all_dim, 0.5);
+    SETS("mistral3.rope.scaling.yarn_log_multiplier", 0.5, scaling.mscale, 1);
+}
+
+/* What a file's attention factors make of the magnitude, in whatever order they stand; llama.cpp's rule. */
+static void test_attention_factors(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *first, *second;
+        double a, b, want;
+    } rows[] = {
+        {"yarn", "attn_factor", "yarn_attn_factor", 1.5, 1.0, 1.811916}, /* (1 + 0.1 ln 8) * 1.5: it replaced */
+        {"yarn", "attn_factor", "yarn_attn_factor", 1.0, 1.0, 1.20794},
+        {"yarn", "yarn_attn_factor", "attn_factor", 1.25, 1.0, 1.25}, /* the 1 erased the other */
+        {"yarn", "yarn_attn_factor", "attn_factor", 1.25, 2.0, 2.5},
+        {"yarn", "yarn_log_multiplier", "attn_factor", 0.5, 1.0, 1.09418}, /* over 1 + 0.05 ln 8 */
+        {"linear", "attn_factor", "yarn_attn_factor", 1.5, 1.0, 1.5},
+        {"longrope", "attn_factor", "yarn_attn_factor", 1.19, 1.0, 1.19},
+    };
+    static const double list[4] = {1.0, 1.0, 1.0, 1.0};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+        for (int swapped = 0; swapped < 2; swapped++) {
+            posenc_rope_params params = POSENC_ROPE_DEFAULTS;
+            char first[64], second[64];
+            snprintf(first, sizeof first, "llama.rope.scaling.%s", swapped ? rows[k].second : rows[k].first);
+            snprintf(second, sizeof second, "llama.rope.scaling.%s", swapped ? rows[k].first : rows[k].second);
+            params.layout = POSENC_ROPE_HALF;
+            params.head_dim = params.n_rot = 8;
+            params.scaling.short_factors = params.scaling.long_factors = list;
+            params.scaling.n_factors = 4;
+            truth_ok(posenc_rope_set_string(&params, "llama.rope.scaling.type", rows[k].type));
+            truth_ok(posenc_rope_set_number(&params, "llama.rope.scaling.factor", 8.0));
+            truth_ok(posenc_rope_set_number(&params, "llama.rope.scaling.original_context_length", 4096.0));
+            truth_ok(posenc_rope_set_number(&params, "llama.context_length", 32768.0));
+            truth_ok(posenc_rope_set_number(&params, first, swapped ? rows[k].b : rows[k].a));
+            truth_ok(posenc_rope_set_number(&params, second, swapped ? rows[k].a : rows[k].b));
+            posenc_rope *rope;
+            truth_ok(posenc_rope_create(&params, &rope));
+            truth_close(posenc_rope_magnitude(rope), rows[k].want, 1e-5, "%s, %s", rows[k].type, first);
+            posenc_rope_free(rope);
+        }
 }
 
 static void test_types(void **state) {
@@ -248,8 +288,7 @@ static void test_proportional(void **state) {
     truth_ok(posenc_rope_create(&p, &rope));
     assert_int_equal(posenc_rope_n_pairs(rope), 8);
     for (int i = 0; i < 8; i++)
-        truth_close(posenc_rope_theta(rope, i), i < 2 ? pow(1e6, -i / 8.0) : 0.0, 1e-15, "pair %d",
-                    i);
+        truth_close(posenc_rope_theta(rope, i), i < 2 ? pow(1e6, -i / 8.0) : 0.0, 1e-15, "pair %d", i);
     posenc_rope_free(rope);
 }
 
@@ -321,8 +360,13 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_models),       truth_test(test_names), truth_test(test_types),
-        truth_test(test_proportional), truth_test(test_lists), truth_test(test_refusals),
+        truth_test(test_models),
+        truth_test(test_names),
+        truth_test(test_types),
+        truth_test(test_proportional),
+        truth_test(test_lists),
+        truth_test(test_refusals),
+        truth_test(test_attention_factors),
     };
     return truth_run(tests);
 }

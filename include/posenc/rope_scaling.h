@@ -87,6 +87,7 @@ typedef struct posenc_rope_scaling {
      * but GGML: attention_factor (1 if not given) times 1 + 0.1 ln factor, the latter when ext_factor is not 0. */
     double attention_factor;
     double mscale, mscale_all_dim;
+    double attn_factor; /* GGUF's: not given 1; LONGROPE: the magnitude itself; others multiply it */
 
     /* Lists of n_rot/2 divisors each, or NULL. They need to live until posenc_rope_create returns. */
     const double *freq_factors;
@@ -98,8 +99,8 @@ typedef struct posenc_rope_scaling {
 /* Type NONE, and the published defaults of the other fields. */
 #define POSENC_ROPE_SCALING_DEFAULTS                                                                                   \
     {                                                                                                                  \
-        POSENC_SCALING_NONE, 0.0, 0.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, NULL, NULL,     \
-            NULL, NULL, 0                                                                                              \
+        POSENC_SCALING_NONE, 0.0, 0.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, 0.0, NULL,      \
+            NULL, NULL, NULL, 0                                                                                        \
     }
 
 /* What DeepSeek-V2/V3 multiply the softmax scale by: m(factor, mscale_all_dim)^2 with m as above; 1 when
