@@ -121,8 +121,8 @@ typedef struct posenc_rope_params {
     double base;      /* finite, in [1, 1e30] */
     double rot_fraction; /* in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, with
                             POSENC_SCALING_PROPORTIONAL all of them; 0: n_rot is meant as it stands */
-    posenc_rope_scaling scaling; /* rope_scaling.h; of axes that restart their frequencies VISION takes GGML alone, AXIAL
-                                    none, nor freq_factors (POSENC_ERR_SCALING) */
+    posenc_rope_scaling scaling; /* rope_scaling.h; of the axes that restart their frequencies, VISION takes GGML
+                                    alone, AXIAL none and no freq_factors (POSENC_ERR_SCALING) */
     posenc_rope_axes axes;
     posenc_xpos xpos;
 } posenc_rope_params;

@@ -117,8 +117,8 @@ typedef struct posenc_rope_ggml {
  *   POSENC_ERR_SECTIONS  a section is negative, or they count too few pairs (ggml starts over then)
  *   POSENC_ERR_FACTORS   n_freq_factors is too small
  *   POSENC_ERR_BASE      freq_base is out of its range
- *   POSENC_ERR_SCALING   freq_scale, ext_factor, attn_factor, beta_fast or beta_slow is out of its range, or the stretch
- *                        is: not positive (freq_scale above e^10), or beyond float32
+ *   POSENC_ERR_SCALING   freq_scale, ext_factor, attn_factor, beta_fast or beta_slow is out of its range, or the
+ *                        stretch is: not positive (freq_scale above e^10), or beyond float32
  *   POSENC_ERR_CONTEXT   n_ctx_orig is negative */
 POSENC_API posenc_status posenc_rope_params_from_ggml(const posenc_rope_ggml *ggml, posenc_rope_params *params);
 

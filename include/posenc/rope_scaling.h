@@ -22,8 +22,8 @@
  *   GGML          factor = 1/freq_scale, ext_factor, as ggml_rope_ext defines them: YARN with truncate and a ramp
  *                 original_context, beta_fast ...    at least 0.001 wide; t_i / factor when ext_factor is 0
  *
- * With axes VISION (rope.h) t_i is base^(-2j/n) for pair j of a section and n = n_rot/2, also in the ramp, which goes on
- * over the sections as the lists do.
+ * With axes VISION (rope.h) t_i is base^(-2j/n) for pair j of a section and n = n_rot/2, also in the ramp, which goes
+ * on over the sections as the lists do.
  *
  * freq_factors, with any type, divide the t_i first: the caller's own numbers, ggml's rope_freqs.
  *
@@ -31,8 +31,8 @@
  *   POSENC_ERR_ENUM     an unknown type
  *   POSENC_ERR_SCALING  a number of the scheme, or the magnitude, is missing, not finite or out of its range
  *   POSENC_ERR_CONTEXT  a length in tokens is missing or out of its range, or does not go with the ramp
- *   POSENC_ERR_FACTORS  a list is missing, has not n_rot/2 entries, or one of them is not finite and positive (GGML: not
- *                       0, of either sign); or freq_factors and freq_factors_f32 are both given
+ *   POSENC_ERR_FACTORS  a list is missing, has not n_rot/2 entries, or one of them is not finite and positive (GGML:
+ *                       not 0, of either sign); or freq_factors and freq_factors_f32 are both given
  *   POSENC_ERR_STRIDE   a list is not aligned as its entries are
  *   POSENC_ERR_N_ROT    NTK, DYNAMIC: n_rot is 2; PROPORTIONAL: n_rot is not head_dim
  *   POSENC_ERR_BASE     NTK, NTK_LENGTH, DYNAMIC: the new base is not in [1, 1e30]; ramps: base is 1
