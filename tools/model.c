@@ -215,10 +215,3 @@ void model_free(model_config *config) {
         config->lists[k] = NULL;
     }
 }
-
-posenc_rope_params model_rope_params(const model_table *table, const rotated_tensor *tensor) {
-    posenc_rope_params params = table->params;
-    params.head_dim = tensor->head_dim;
-    params.n_offs = tensor->n_offs;
-    return params;
-}

@@ -50,6 +50,11 @@ int model_read(const char *path, double context, model_config *config, char *err
 void model_free(model_config *config);
 
 /* What a tensor asks of posenc_rope_create. */
-posenc_rope_params model_rope_params(const model_table *table, const rotated_tensor *tensor);
+static inline posenc_rope_params model_rope_params(const model_table *table, const rotated_tensor *tensor) {
+    posenc_rope_params params = table->params;
+    params.head_dim = tensor->head_dim;
+    params.n_offs = tensor->n_offs;
+    return params;
+}
 
 #endif
