@@ -27,8 +27,8 @@ static int remark(const model_config *m) {
         [POSITION_LEARNED] = "A learned table is added to the embeddings: one row is read per token, once and not per "
                              "layer: posenc_learned_create and posenc_encoding_apply do that.",
         [POSITION_RELATIVE_BUCKETS] =
-            "A learned bias per bucket of distance is added to the scores; posenc has no call "
-            "for it yet.",
+            "A learned bias per bucket of distance is added to the scores: posenc_index_t5 and posenc_line_gather make "
+            "lines of\nit, which posenc_softmax adds.",
     };
     printf("%s\nThere is nothing to verify or time.\n", remarks[m->kind]);
     return 0;

@@ -49,6 +49,7 @@ reads() {
 works 'verify' --help
 works '^posenc [0-9]' --version
 works 'in use' info
+works 'scripts/board' verify --help
 works '^Verified' verify --quick --seed 7
 for model in "$models"/*.json; do
     works 'scalar ' model --quick --tokens 4 "$model"
@@ -155,6 +156,7 @@ reads 'latent attention' "{\"model_type\": \"deepseek_v3\", $small, \"qk_nope_he
 reads 'Q 4, K 4' "{\"text_config\": {\"model_type\": \"llama\", $small}}"
 reads 'ALiBi: 4 slopes' "{\"model_type\": \"mpt\", \"n_heads\": 4, \"d_model\": 32, \"attn_config\": {\"alibi\": true}}"
 reads 'learned table' "{\"model_type\": \"gpt2\", \"n_head\": 4, \"n_embd\": 32}"
+reads 'posenc_index_t5 and posenc_line_gather' '{"model_type": "t5", "num_heads": 4, "d_model": 32}'
 reads 'posenc_encoding_add' "{\"model_type\": \"whisper\", \"num_attention_heads\": 4, \"d_model\": 32}"
 
 # The manual page knows every command and every option.

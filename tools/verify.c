@@ -149,7 +149,8 @@ int command_verify(int argc, char **argv) {
         .options = argp_options,
         .parser = parse_option,
         .doc = "Checks every kernel on every tier this CPU can run against the scalar one, bit for bit, and the scalar "
-               "one against an independent reference. Needs nothing but this program: copy it to the board.\v"
+               "one against an independent reference. For another machine copy it with scripts/board, which takes its "
+               "libraries along.\v"
                "Exit status: 0 nothing failed, 1 something did.",
     };
     verify_options o = {.seed = 1};
