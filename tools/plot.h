@@ -36,6 +36,7 @@ typedef struct plot_figure {
     char title[160], subtitle[300];
     plot_panel panels[PLOT_PANELS];
     int n_panels;
+    int has_common_scale; /* the heat maps have one range of colours: that of the values of all */
     double scale; /* 1: some 800 pixels wide */
 } plot_figure;
 

@@ -85,20 +85,40 @@ static void set_map(plot_panel *p, const float *values, int64_t n_rows, int64_t 
     p->unit = unit;
 }
 
+/* A panel for each plane, side by side. */
+static plot_panel *panel_of_plane(const table *t, int i, plot_made *made) {
+    plot_panel *p = &made->figure.panels[i];
+    made->figure.n_panels = i + 1;
+    made->figure.has_common_scale = t->n_planes > 1;
+    if (t->method->plane_names[i] != NULL)
+        snprintf(p->title, sizeof p->title, "%s", t->method->plane_names[i]);
+    p->x = cells(t->method->column_label, 0, t->n_columns);
+    p->is_square = t->n_planes > 1;
+    return p;
+}
+
 static posenc_status map_rows(const table *t, plot_made *made) {
     posenc_status status = POSENC_OK;
-    made->figure.n_panels = (int)t->n_planes;
-    for (int i = 0; i < made->figure.n_panels && status == POSENC_OK; i++) {
-        plot_panel *p = &made->figure.panels[i];
+    for (int i = 0; i < t->n_planes && status == POSENC_OK; i++) {
+        plot_panel *p = panel_of_plane(t, i, made);
         float *values = made->values[i] = new_values(t->n_rows, t->n_columns);
         status = values != NULL ? read_rows(t, i * t->n_rows, t->n_rows, values) : POSENC_ERR_MEMORY;
-        if (t->method->plane_names[i] != NULL)
-            snprintf(p->title, sizeof p->title, "%s", t->method->plane_names[i]);
-        p->x = cells(t->method->column_label, 0, t->n_columns);
         p->y = cells(t->method->row_label, t->first, t->n_rows);
-        p->is_square = t->n_planes > 1;
         set_map(p, values, t->n_rows, t->n_columns, "value");
     }
+    return status;
+}
+
+static posenc_status spectrum(const table *t, plot_made *made) {
+    float *rows = new_values(t->n_rows, t->n_columns);
+    posenc_status status = rows != NULL ? POSENC_OK : POSENC_ERR_MEMORY;
+    for (int i = 0; i < t->n_planes && status == POSENC_OK; i++) {
+        plot_panel *p = panel_of_plane(t, i, made);
+        status = read_rows(t, i * t->n_rows, t->n_rows, rows);
+        if (status == POSENC_OK)
+            status = plot_spectrum(rows, t->n_rows, t->n_columns, p, &made->values[i]);
+    }
+    free(rows);
     return status;
 }
 
@@ -260,16 +280,7 @@ const char *plot_make(const table *t, const plot_request *r, plot_made *made) {
         if (status == POSENC_OK)
             f->panels[0].y = range_of_lines(is_bias ? "bias" : "value", &f->panels[0]);
         break;
-    case VIEW_SPECTRUM: {
-        float *vectors = new_values(t->n_rows, t->n_planes * t->n_columns);
-        status = vectors != NULL ? read_vectors(t, vectors) : POSENC_ERR_MEMORY;
-        if (status == POSENC_OK)
-            status = plot_spectrum(vectors, t->n_rows, t->n_planes * t->n_columns, &f->panels[0], &made->values[0]);
-        f->panels[0].x = cells(t->method->column_label, 0, t->n_planes * t->n_columns);
-        f->n_panels = 1;
-        free(vectors);
-        break;
-    }
+    case VIEW_SPECTRUM: status = spectrum(t, made); break;
     }
     return status == POSENC_OK ? NULL : posenc_status_string(status);
 }
