@@ -159,7 +159,11 @@ const char *plot_absence(void) {
     return NULL;
 }
 
-const char *plot_write_png(const plot_figure *figure, const char *path) {
+static cairo_status_t write_bytes(void *f, const unsigned char *bytes, unsigned int n) {
+    return fwrite(bytes, 1, n, f) == n ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
+}
+
+const char *plot_write_png(const plot_figure *figure, FILE *f) {
     cairo_t *measure = new_canvas(1.0, 1.0, figure->scale);
     page p = lay_out(measure, figure);
     cairo_destroy(measure);
@@ -168,7 +172,7 @@ const char *plot_write_png(const plot_figure *figure, const char *path) {
     cairo_status_t status = cairo_status(c);
     errno = 0;
     if (status == CAIRO_STATUS_SUCCESS)
-        status = cairo_surface_write_to_png(cairo_get_target(c), path);
+        status = cairo_surface_write_to_png_stream(cairo_get_target(c), write_bytes, f);
     cairo_destroy(c);
     if (status == CAIRO_STATUS_SUCCESS)
         return NULL;
