@@ -27,14 +27,8 @@ static const description options[OPTION_COUNT] = {
                        0,
                        {"interleaved", "concat", "complex", "concat-cos"},
                        OPTION_NONE},
-    [OPTION_SCHEDULE] = {"schedule",
-                         "WORD",
-                         "What divides the exponents: half of dim, or one less",
-                         0,
-                         0,
-                         0,
-                         {"half", "half-minus-1"},
-                         OPTION_NONE},
+    [OPTION_SCHEDULE] =
+        {"schedule", "WORD", "Divisor of the exponents", 0, 0, 0, {"half", "half-minus-1"}, OPTION_NONE},
     [OPTION_ODD] = {"odd", "WORD", "The last channel of an odd dim", 0, 0, 0, {"sin", "zero"}, OPTION_NONE},
     [OPTION_SCALING] = {"scaling",
                         "WORD",
@@ -66,19 +60,19 @@ static const description options[OPTION_COUNT] = {
     [OPTION_A] = {"a", "X", "KERPLE's a", 0, 1000, 0, {0}, OPTION_NONE},
     [OPTION_SIGMA] = {"sigma", "X", "Width of a Gaussian", 1e-6, 1e8, 0, {0}, OPTION_NONE},
     [OPTION_SEED] = {"seed", "N", "Which random numbers", 0, 1e15, 1, {0}, OPTION_NONE},
-    [OPTION_MASK] = {"mask",
-                     "WORD",
-                     "Which keys are seen: none behind the query, or all",
-                     0,
-                     0,
-                     0,
-                     {"causal", "full"},
-                     OPTION_NONE},
-    [OPTION_WINDOW] =
-        {"window", "N", "Keys a query sees on either side, itself included; 0: all", 0, 1 << 24, 1, {0}, OPTION_NONE},
+    [OPTION_MASK] =
+        {"mask", "WORD", "Whether keys after the query are hidden", 0, 0, 0, {"causal", "full"}, OPTION_NONE},
+    [OPTION_WINDOW] = {"window",
+                       "N",
+                       "Keys a query sees on either side, itself included, or 0 for all",
+                       0,
+                       1 << 24,
+                       1,
+                       {0},
+                       OPTION_NONE},
     [OPTION_CHUNK] = {"chunk",
                       "N",
-                      "Keys are seen within chunks of so many positions; 0: everywhere",
+                      "Keys are seen within chunks of so many positions, or 0 for everywhere",
                       0,
                       1 << 24,
                       1,
@@ -111,13 +105,20 @@ static double read_word(const description *o, const char *text, struct argp_stat
     return 0.0;
 }
 
+/* The range of an option, as its numbers are read: "1 to 4096". */
+static const char *range_of(const description *o) {
+    static char text[64];
+    snprintf(text, sizeof text, o->is_whole ? "%.0f to %.0f" : "%.10g to %.10g", o->min, o->max);
+    return text;
+}
+
 static double read_number(const description *o, const char *text, struct argp_state *state) {
     int64_t n = 0;
     double x = 0.0;
     int ok = o->is_whole ? read_whole(text, (int64_t)o->min, (int64_t)o->max, &n) : read_real(text, o->min, o->max, &x);
     if (!ok)
-        argp_error(state, "--%s takes a %s from %.10g to %.10g, not '%s'", o->name,
-                   o->is_whole ? "whole number" : "number", o->min, o->max, text);
+        argp_error(state, "--%s takes a %s from %s, not '%s'", o->name, o->is_whole ? "whole number" : "number",
+                   range_of(o), text);
     return o->is_whole ? (double)n : x;
 }
 
@@ -276,7 +277,7 @@ static const struct argp_option *argp_options(void) {
         if (o->words[0] != NULL)
             snprintf(help[id], sizeof help[id], "%s: %s", o->help, words_of(o));
         else
-            snprintf(help[id], sizeof help[id], "%s (%.10g to %.10g)", o->help, o->min, o->max);
+            snprintf(help[id], sizeof help[id], "%s: %s", o->help, range_of(o));
         list[id] = (struct argp_option){o->name, FIRST_KEY + id, o->argument, 0, help[id], 2};
     }
     return list;

@@ -56,7 +56,8 @@ enum { MOST_TOKENS = 65536 };
 
 static const struct argp_option argp_options[] = {
     {"tokens", 't', "N", 0, "Tokens of the prefill, 1 to 65536; 512 unless given", 0},
-    {"context", 'c', "N", 0, "The longest sequence to come, 1 to 1e15, which LongRoPE and dynamic NTK go by", 0},
+    {"context", 'c', "N", 0,
+     "The longest sequence to come, 1 to 1000000000000000, which LongRoPE and dynamic NTK go by", 0},
     {"isa", 'i', "TIER[,TIER...]", 0, "Only these tiers, and scalar for comparison", 0},
     {"quick", 'q', NULL, 0, "Time with few repetitions: the figures say little", 0},
     {0},

@@ -47,6 +47,10 @@ reads() {
 }
 
 works 'verify' --help
+! sed -n '/^Commands:/,/^$/p' "$work/out" | grep -q '^[a-z]' || fail "posenc --help: a line of the list begins in column 0"
+cp "$work/out" "$work/help"
+works 'verify' help
+cmp -s "$work/help" "$work/out" || fail "posenc help is not posenc --help"
 works '^posenc [0-9]' --version
 works 'in use' info
 works 'scripts/board' verify --help
@@ -175,12 +179,17 @@ reads 'posenc_encoding_add' "{\"model_type\": \"whisper\", \"num_attention_heads
 
 # The manual page knows every command and every option.
 sed 's/\\//g' "$(dirname "$0")/posenc.1" >"$work/page"
-for command in $("$posenc" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+for command in $("$posenc" --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'); do
     grep -q "^\.SS posenc $command$" "$work/page" || fail "posenc.1 does not have 'posenc $command'"
     for option in $("$posenc" "$command" --help | grep -o -e '^ .*--[a-z-]*' | grep -o -e '--[a-z-]*$'); do
-        sed -n "/^\.SS posenc $command$/,/^\.SS/p; /^\.SH OPTIONS/,\$p" "$work/page" | grep -qw -e "$option" ||
+        sed -n "/^\.SS posenc $command$/,/^\.S/p; /^\.SH METHOD OPTIONS/,\$p" "$work/page" | grep -qw -e "$option" ||
             fail "posenc.1 does not have $option of 'posenc $command'"
     done
+done
+
+"$posenc" table --help >"$work/out"
+for method in $(sed -n '/^Encodings:/,$s/^  \([a-z0-9-]*\)  *[^ ].*/\1/p' "$work/out"); do
+    grep -q "^\.B $method$" "$work/page" || fail "posenc.1 does not have the method $method"
 done
 
 [ $failures -eq 0 ] || exit 1
