@@ -104,8 +104,7 @@ int method_takes(const method *m, option_id id);
 /* One line, as printf has it; it stays until the next call. */
 __attribute__((format(printf, 1, 2))) const char *method_text(const char *format, ...);
 
-/* NULL, or what is wrong with the options and how to put it right, to follow "METHOD: ". They are checked before anything
- * is made of them. */
+/* NULL, or what is wrong with the options and how to put it right, to follow "METHOD: ". Check, and then open. */
 const char *table_check(const table *t);
 const char *table_open(table *t);
 void table_close(table *t);
@@ -116,8 +115,8 @@ posenc_status table_read(const table *t, int64_t row, int64_t n, float *values);
 /* Bytes of the whole table; needs nothing but the options. */
 double table_bytes(const table *t);
 
-/* What to do about a table that is too large: "use a smaller --length or --dim". only_rows: the number of its rows is what
- * counts. */
+/* What to do about a table that is too large: "use a smaller --length or --dim". only_rows: the number of its rows is
+ * what counts. */
 const char *table_shrink(const table *t, int only_rows);
 
 int64_t table_count_rows(const table *t);

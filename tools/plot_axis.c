@@ -54,8 +54,8 @@ void text_draw_upwards(cairo_t *c, text_style style, double x, double y, const c
 
 /* ---- Ticks ---- */
 
-/* With a minus sign as typeset, and no more decimals than the step between ticks has. Positions stand in full; other large
- * and small numbers with digits enough to tell neighbours apart. */
+/* With a minus sign as typeset, and no more decimals than the step between ticks has. Positions stand in full; other
+ * large and small numbers with digits enough to tell neighbours apart. */
 static void write_number(double value, double step, int is_whole, char text[24]) {
     int decimals = 0;
     while (decimals < 9 && fabs(rint(step * pow(10.0, decimals)) - step * pow(10.0, decimals)) > 1e-6)

@@ -159,9 +159,9 @@ refused_scaling 'holds what is no number' '"type": "longrope", "short_factor": [
 refused_scaling 'add up' '"rope_type": "default", "mrope_section": [1, 1, 1]'
 refused_scaling '1 sections' '"rope_type": "default", "mrope_section": [4]'
 damaged '"rope_theta" is no number' "{\"model_type\": \"llama\", $small, \"rope_theta\": \"abc\"}"
-reads 'guessed  *half-split, base 10000: "abacus" is unknown' \
+reads 'guessed  *half-split, base 10000, for model_type "abacus" is unknown' \
     "{\"model_type\": \"abacus\", $small, \"position_embedding_type\": \"rotary\"}"
-reads 'guessed  *half-split: "" is unknown' "{$small, \"rope_parameters\": {\"rope_theta\": 70000}}"
+reads 'guessed  *half-split, for model_type "" is unknown' "{$small, \"rope_parameters\": {\"rope_theta\": 70000}}"
 reads 'not understood rope_wobble$' "{\"model_type\": \"llama\", $small, \"rope_wobble\": 2}"
 reads 'base 70000' "{$small, \"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 70000}}"
 reads 'base 80000' "{$small, \"rope_parameters\": {\"full_attention\": {\"rope_theta\": 80000}}}"
