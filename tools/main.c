@@ -19,14 +19,18 @@ static const struct command {
     {"plot", command_plot},
 };
 
+/* Lines of the list are broken here, for argp would go on in column 0. */
 static const char doc[] =
     "SIMD kernels for the position information of Transformers, seen from the command line.\v"
     "Commands:\n"
     "  info          what this CPU has, which tiers are built, which runs and why\n"
     "  verify        every kernel on every tier that runs here, against a reference\n"
-    "  model FILE    verify and time a model's positional work, from its config.json or GGUF\n"
-    "  table METHOD  write an encoding, or the biases of attention heads, as a NumPy file\n"
-    "  plot METHOD   draw it as a PNG picture: heat map, similarity, curves or spectrum\n"
+    "  model FILE    verify and time a model's positional work, from its\n"
+    "                config.json or GGUF file\n"
+    "  table METHOD  write an encoding, or the biases of attention heads, as a\n"
+    "                NumPy file\n"
+    "  plot METHOD   draw it as a PNG picture: heat map, similarity, curves or\n"
+    "                spectrum\n"
     "\n"
     "'posenc COMMAND --help' tells a command's options. POSENC_ISA in the environment (scalar, avx2, avx512, neon) "
     "forces a tier.\n"
@@ -46,6 +50,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
             if (strcmp(argument, commands[i].name) == 0)
                 c->command = &commands[i];
+        if (strcmp(argument, "help") == 0)
+            argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         if (c->command == NULL)
             argp_error(state, "there is no command '%s'", argument);
         c->argv = state->argv + state->next - 1;

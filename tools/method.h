@@ -72,8 +72,10 @@ typedef struct method {
     const char *title;       /* of a picture */
     method_kind kind;
     const char *row_label, *column_label, *plane_names[2];
-    setting takes[12];                          /* up to OPTION_NONE */
-    posenc_status (*open)(struct table *table); /* sets the extents, and data */
+    setting takes[12];                               /* up to OPTION_NONE */
+    int n_parts;                                     /* of --dim channels each, side by side; 0: one */
+    const char *(*check)(const struct table *table); /* of method_checks.h; NULL: none is needed */
+    posenc_status (*open)(struct table *table);      /* sets the extents, and data */
     posenc_status (*fill)(const struct table *table, int64_t row, int64_t n,
                           float *values); /* n: at most TABLE_BLOCK */
     void (*close)(struct table *table);
@@ -97,10 +99,25 @@ extern const method methods_rows[], methods_bias[];
 /* NULL if there is none of this name. */
 const method *method_find(const char *name);
 
-/* Fills rows of all planes, with progress on standard error. */
-posenc_status table_read(const table *t, int64_t row, int64_t n, float *values);
-posenc_status table_open(table *t);
+int method_takes(const method *m, option_id id);
+
+/* One line, as printf has it; it stays until the next call. */
+__attribute__((format(printf, 1, 2))) const char *method_text(const char *format, ...);
+
+/* NULL, or what is wrong with the options and how to put it right, to follow "METHOD: ". Check, and then open. */
+const char *table_check(const table *t);
+const char *table_open(table *t);
 void table_close(table *t);
+
+/* Fills rows of all planes. */
+posenc_status table_read(const table *t, int64_t row, int64_t n, float *values);
+
+/* Bytes of the whole table; needs nothing but the options. */
+double table_bytes(const table *t);
+
+/* What to do about a table that is too large: "use a smaller --length or --dim". only_rows: the number of its rows is
+ * what counts. */
+const char *table_shrink(const table *t, int only_rows);
 
 int64_t table_count_rows(const table *t);
 
@@ -111,7 +128,7 @@ void table_describe(const table *t, char *text, size_t size);
 
 /* Input of method_argp(); path and table are what it finds. */
 typedef struct method_arguments {
-    const char *file_type; /* ".npy" or ".png", for messages */
+    const char *file_type; /* ".npy" or ".png" */
     const char *path;
     table table;
     const char *given[OPTION_COUNT];

@@ -1,13 +1,13 @@
 /* The options of the methods: names, ranges and words, how they are read, and the help that lists the methods. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "method.h"
+#include "number.h"
 
 typedef struct description {
-    const char *name, *argument, *help;
+    const char *name, *argument, *help; /* help: without the range or the words */
     double min, max;
     int is_whole;
     const char *words[8]; /* instead of a number */
@@ -19,12 +19,25 @@ static const description options[OPTION_COUNT] = {
     [OPTION_START] = {"start", "P", "The first position", -0x1p31, 0x1p31 - 1, 1, {0}, OPTION_NONE},
     [OPTION_DIM] = {"dim", "N", "Channels", 1, 1 << 21, 1, {0}, OPTION_NONE},
     [OPTION_BASE] = {"base", "X", "Base of the frequencies", 1, 1e30, 0, {0}, OPTION_NONE},
-    [OPTION_LAYOUT] =
-        {"layout", "WORD", NULL, 0, 0, 0, {"interleaved", "concat", "complex", "concat-cos"}, OPTION_NONE},
-    [OPTION_SCHEDULE] = {"schedule", "WORD", NULL, 0, 0, 0, {"half", "half-minus-1"}, OPTION_NONE},
-    [OPTION_ODD] = {"odd", "WORD", NULL, 0, 0, 0, {"sin", "zero"}, OPTION_NONE},
-    [OPTION_SCALING] =
-        {"scaling", "WORD", NULL, 0, 0, 0, {"none", "linear", "ntk", "dynamic", "yarn", "llama3"}, OPTION_NONE},
+    [OPTION_LAYOUT] = {"layout",
+                       "WORD",
+                       "Order of sines and cosines",
+                       0,
+                       0,
+                       0,
+                       {"interleaved", "concat", "complex", "concat-cos"},
+                       OPTION_NONE},
+    [OPTION_SCHEDULE] =
+        {"schedule", "WORD", "Divisor of the exponents", 0, 0, 0, {"half", "half-minus-1"}, OPTION_NONE},
+    [OPTION_ODD] = {"odd", "WORD", "The last channel of an odd dim", 0, 0, 0, {"sin", "zero"}, OPTION_NONE},
+    [OPTION_SCALING] = {"scaling",
+                        "WORD",
+                        "How frequencies are stretched",
+                        0,
+                        0,
+                        0,
+                        {"none", "linear", "ntk", "dynamic", "yarn", "llama3"},
+                        OPTION_NONE},
     [OPTION_FACTOR] = {"factor", "X", "Factor of the scaling", 1, 1e9, 0, {0}, OPTION_SCALING},
     [OPTION_CONTEXT] =
         {"context", "N", "Positions of the training, before the scaling", 1, 1e9, 1, {0}, OPTION_SCALING},
@@ -32,9 +45,10 @@ static const description options[OPTION_COUNT] = {
     [OPTION_TRAINED] = {"trained", "N", "Rows of a learned table", 1, 1 << 24, 1, {0}, OPTION_NONE},
     [OPTION_DEVIATION] = {"deviation", "X", "Standard deviation of random numbers", 0, 1e9, 0, {0}, OPTION_NONE},
     [OPTION_BLOCK] = {"block", "N", "Positions of a block", 1, 1 << 24, 1, {0}, OPTION_NONE},
-    [OPTION_RESIZE] = {"resize", "WORD", NULL, 0, 0, 0, {"linear", "cubic"}, OPTION_NONE},
+    [OPTION_RESIZE] = {"resize", "WORD", "Interpolation", 0, 0, 0, {"linear", "cubic"}, OPTION_NONE},
     [OPTION_ALPHA] = {"alpha", "X", "Exponent of the scales", 0, 1000, 0, {0}, OPTION_NONE},
-    [OPTION_ORDER] = {"order", "WORD", NULL, 0, 0, 0, {"w-first", "h-first", "timm"}, OPTION_NONE},
+    [OPTION_ORDER] =
+        {"order", "WORD", "Which of row and column comes first", 0, 0, 0, {"w-first", "h-first", "timm"}, OPTION_NONE},
     [OPTION_HEIGHT] = {"height", "N", "Rows of an image or a grid", 1, 4096, 1, {0}, OPTION_NONE},
     [OPTION_WIDTH] = {"width", "N", "Columns of an image or a grid", 1, 4096, 1, {0}, OPTION_NONE},
     [OPTION_HEADS] = {"heads", "N", "Heads", 1, 4096, 1, {0}, OPTION_NONE},
@@ -44,14 +58,21 @@ static const description options[OPTION_COUNT] = {
         {"max-distance", "N", "Distance from which on all are alike", 0, 1 << 24, 1, {0}, OPTION_NONE},
     [OPTION_P] = {"p", "X", "KERPLE's p", 0, 1000, 0, {0}, OPTION_NONE},
     [OPTION_A] = {"a", "X", "KERPLE's a", 0, 1000, 0, {0}, OPTION_NONE},
-    [OPTION_SIGMA] = {"sigma", "X", "Width of a Gaussian", 1e-6, 1e9, 0, {0}, OPTION_NONE},
+    [OPTION_SIGMA] = {"sigma", "X", "Width of a Gaussian", 1e-6, 1e8, 0, {0}, OPTION_NONE},
     [OPTION_SEED] = {"seed", "N", "Which random numbers", 0, 1e15, 1, {0}, OPTION_NONE},
-    [OPTION_MASK] = {"mask", "WORD", NULL, 0, 0, 0, {"causal", "full"}, OPTION_NONE},
-    [OPTION_WINDOW] =
-        {"window", "N", "Keys a query sees on either side, itself included; 0: all", 0, 1 << 24, 1, {0}, OPTION_NONE},
+    [OPTION_MASK] =
+        {"mask", "WORD", "Whether keys after the query are hidden", 0, 0, 0, {"causal", "full"}, OPTION_NONE},
+    [OPTION_WINDOW] = {"window",
+                       "N",
+                       "Keys a query sees on either side, itself included, or 0 for all",
+                       0,
+                       1 << 24,
+                       1,
+                       {0},
+                       OPTION_NONE},
     [OPTION_CHUNK] = {"chunk",
                       "N",
-                      "Keys are seen within chunks of so many positions; 0: everywhere",
+                      "Keys are seen within chunks of so many positions, or 0 for everywhere",
                       0,
                       1 << 24,
                       1,
@@ -84,13 +105,21 @@ static double read_word(const description *o, const char *text, struct argp_stat
     return 0.0;
 }
 
+/* The range of an option, as its numbers are read: "1 to 4096". */
+static const char *range_of(const description *o) {
+    static char text[64];
+    snprintf(text, sizeof text, o->is_whole ? "%.0f to %.0f" : "%.10g to %.10g", o->min, o->max);
+    return text;
+}
+
 static double read_number(const description *o, const char *text, struct argp_state *state) {
-    char *end;
-    double x = strtod(text, &end);
-    if (end == text || *end != '\0' || !(x >= o->min && x <= o->max) || (o->is_whole && x != floor(x)))
-        argp_error(state, "--%s takes a %s from %.10g to %.10g, not '%s'", o->name,
-                   o->is_whole ? "whole number" : "number", o->min, o->max, text);
-    return x;
+    int64_t n = 0;
+    double x = 0.0;
+    int ok = o->is_whole ? read_whole(text, (int64_t)o->min, (int64_t)o->max, &n) : read_real(text, o->min, o->max, &x);
+    if (!ok)
+        argp_error(state, "--%s takes a %s from %s, not '%s'", o->name, o->is_whole ? "whole number" : "number",
+                   range_of(o), text);
+    return o->is_whole ? (double)n : x;
 }
 
 /* "dim 64" or "--dim 64". */
@@ -113,13 +142,6 @@ static const char *options_of(const method *m) {
 }
 
 /* ---- The command line ---- */
-
-static int takes(const method *m, option_id id) {
-    for (const setting *s = m->takes; s->option != OPTION_NONE; s++)
-        if (s->option == id)
-            return 1;
-    return 0;
-}
 
 static int has_meaning(const table *t, option_id id) {
     return options[id].of == OPTION_NONE || t->value[options[id].of] != 0.0;
@@ -145,19 +167,30 @@ void table_describe(const table *t, char *text, size_t size) {
     }
 }
 
+/* A name that promises another kind of file is a mistake. */
+static void check_path(const method_arguments *a, struct argp_state *state) {
+    if (a->path == NULL)
+        argp_error(state, "the file to write is missing: -o FILE%s", a->file_type);
+    if (a->path[0] == '\0')
+        argp_error(state, "the name of the file to write is empty: -o FILE%s", a->file_type);
+    const char *slash = strrchr(a->path, '/'), *name = slash != NULL ? slash + 1 : a->path, *end = strrchr(name, '.');
+    if (end != NULL && end != name && strcasecmp(end, a->file_type) != 0)
+        argp_error(state, "-o %s: nothing but %s files can be written; use a name that ends with %s", a->path,
+                   a->file_type, a->file_type);
+}
+
 /* All has been read: defaults, then what was given. */
 static void finish(method_arguments *a, struct argp_state *state) {
     const method *m = a->table.method;
     if (m == NULL)
         argp_error(state, "METHOD is missing; --help lists them");
-    if (a->path == NULL)
-        argp_error(state, "the file to write is missing: -o FILE%s", a->file_type);
+    check_path(a, state);
     for (const setting *s = m->takes; s->option != OPTION_NONE; s++)
         a->table.value[s->option] = s->value;
     for (option_id id = OPTION_NONE + 1; id < OPTION_COUNT; id++) {
         if (a->given[id] == NULL)
             continue;
-        if (!takes(m, id))
+        if (!method_takes(m, id))
             argp_error(state, "%s takes no --%s; its options are %s", m->name, options[id].name, options_of(m));
         a->table.value[id] = options[id].words[0] != NULL ? read_word(&options[id], a->given[id], state)
                                                           : read_number(&options[id], a->given[id], state);
@@ -238,10 +271,13 @@ static char *filter_help(int key, const char *text, void *input) {
 static const struct argp_option *argp_options(void) {
     static struct argp_option list[OPTION_COUNT + 1];
     static char help[OPTION_COUNT][200];
-    list[0] = (struct argp_option){"output", KEY_OUTPUT, "FILE", 0, "The file to write", 1};
+    list[0] = (struct argp_option){"output", KEY_OUTPUT, "FILE", 0, "The file to write; - is standard output", 1};
     for (int id = OPTION_NONE + 1; id < OPTION_COUNT; id++) {
         const description *o = &options[id];
-        snprintf(help[id], sizeof help[id], "%s", o->words[0] != NULL ? words_of(o) : o->help);
+        if (o->words[0] != NULL)
+            snprintf(help[id], sizeof help[id], "%s: %s", o->help, words_of(o));
+        else
+            snprintf(help[id], sizeof help[id], "%s: %s", o->help, range_of(o));
         list[id] = (struct argp_option){o->name, FIRST_KEY + id, o->argument, 0, help[id], 2};
     }
     return list;

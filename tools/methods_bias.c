@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "method.h"
+#include "method_checks.h"
 
 /* ---- Lines ---- */
 
@@ -216,8 +217,6 @@ OPEN(cosine)
 static posenc_status swin_open(table *t) {
     int64_t height = (int64_t)t->value[OPTION_HEIGHT], width = (int64_t)t->value[OPTION_WIDTH], n = height * width;
     int64_t n_heads = (int64_t)t->value[OPTION_HEADS], n_rows = (2 * height - 1) * (2 * width - 1);
-    if ((double)n * (double)n * (double)n_heads > 0x1p28)
-        return POSENC_ERR_SHAPE;
     t->n_planes = n_heads;
     t->n_rows = t->n_columns = n;
     t->value[OPTION_MASK] = WORD_FULL;
@@ -262,7 +261,8 @@ const method methods_bias[] = {
     {"alibi", "Linear biases, head by head (C.2, C.3)", "ALiBi", LINE(alibi),
      .takes = {WHERE(8), {OPTION_MAX_BIAS, 8}, MASK}},
     {"t5", "T5's buckets, with random biases (C.5, C.6); with --mask full those of the encoder", "T5 relative bias",
-     LINE(t5), .takes = {WHERE(8), {OPTION_BUCKETS, 32}, {OPTION_MAX_DISTANCE, 128}, {OPTION_SEED, 1}, MASK}},
+     LINE(t5), .check = check_t5,
+     .takes = {WHERE(8), {OPTION_BUCKETS, 32}, {OPTION_MAX_DISTANCE, 128}, {OPTION_SEED, 1}, MASK}},
     {"clipped", "A random bias for each offset up to --max-distance (C.10)", "Clipped relative bias", LINE(clipped),
      .takes = {WHERE(8), {OPTION_MAX_DISTANCE, 16}, {OPTION_SEED, 1}, MASK}},
     {"kerple-log", "KERPLE, logarithmic; head h of H has p (h+1)/H (C.16)", "KERPLE, logarithmic", LINE(kerple_log),
@@ -271,12 +271,12 @@ const method methods_bias[] = {
      .takes = {WHERE(8), {OPTION_P, 1.5}, {OPTION_A, 0.5}, MASK}},
     {"kerple-rbf", "KERPLE, Gaussian; head h has sigma (h+1) (C.16)", "KERPLE, Gaussian", LINE(rbf),
      .takes = {WHERE(8), {OPTION_SIGMA, 4}, MASK}},
-    {"sandwich", "Sums of cosines, head by head (C.18)", "Sandwich", LINE(sandwich),
+    {"sandwich", "Sums of cosines, head by head (C.18)", "Sandwich", LINE(sandwich), .check = check_sandwich,
      .takes = {WHERE(8), {OPTION_DIM, 128}, {OPTION_BASE, 10000}, MASK}},
     {"cosine", "A cosine for each head, of frequency base^(-h/H) (C.30)", "Cosine bias", LINE(cosine),
      .takes = {WHERE(8), {OPTION_BASE, 10000}, MASK}},
     {"swin", "Swin's window of an image, with random biases (C.20)", "Swin relative bias", BIAS, .open = swin_open,
-     .fill = matrix_fill, .close = free_data,
+     .fill = matrix_fill, .close = free_data, .check = check_swin,
      .takes = {{OPTION_HEIGHT, 7}, {OPTION_WIDTH, 7}, {OPTION_HEADS, 3}, {OPTION_SEED, 1}}},
     {.name = NULL},
 };

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "method.h"
+#include "method_checks.h"
 #include "method_rope.h"
 
 /* ---- What they share: an encoding of the library, and how its tokens get their coordinates ---- */
@@ -282,11 +283,11 @@ OPEN(rbf)
 
 const method methods_rows[] = {
     {"sinusoidal", "Sines and cosines of the Transformer; complex numbers (A.1, A.2, A.4, A.17)", "Sinusoidal encoding",
-     LABELS, ROWS(sinusoidal),
+     LABELS, ROWS(sinusoidal), .check = check_sinusoidal,
      .takes =
          {WHERE(128), WIDE, {OPTION_LAYOUT, WORD_INTERLEAVED}, {OPTION_SCHEDULE, WORD_HALF}, {OPTION_ODD, WORD_SIN}}},
     {"timestep", "Timestep embedding of diffusion models (A.3)", "Timestep embedding", LABELS, ROWS(timestep),
-     .takes = {WHERE(1000), WIDE, {OPTION_SHIFT, 1}, {OPTION_LAYOUT, WORD_CONCAT}}},
+     .check = check_timestep, .takes = {WHERE(1000), WIDE, {OPTION_SHIFT, 1}, {OPTION_LAYOUT, WORD_CONCAT}}},
     {"rope",
      "Cosines and sines of the rotary embedding, with its scalings (B.1, B.9 - B.17)",
      "Rotary embedding",
@@ -297,6 +298,7 @@ const method methods_rows[] = {
      .open = rope_open,
      .fill = rope_fill,
      .close = rope_close,
+     .check = check_rope,
      .takes = {WHERE(128), WIDE, {OPTION_SCALING, WORD_UNSCALED}, {OPTION_FACTOR, 4}, {OPTION_CONTEXT, 4096}}},
     {"learned", "A table of random numbers, zero beyond its --trained rows (A.7)", "Learned table", LABELS,
      ROWS(learned), .takes = {WHERE(128), {OPTION_DIM, 128}, {OPTION_TRAINED, 128}, RANDOM}},
@@ -306,21 +308,23 @@ const method methods_rows[] = {
      LABELS, ROWS(hybrid),
      .takes = {WHERE(128), WIDE, {OPTION_TRAINED, 96}, {OPTION_DEVIATION, 0.5}, {OPTION_SEED, 1}}},
     {"blocks", "Sinusoids of the block's number beside those of the place in it (A.11)", "Block-wise encoding", LABELS,
-     ROWS(blocks), .takes = {WHERE(128), {OPTION_DIM, 64}, {OPTION_BASE, 10000}, {OPTION_BLOCK, 16}}},
+     ROWS(blocks), .n_parts = 2, .takes = {WHERE(128), {OPTION_DIM, 64}, {OPTION_BASE, 10000}, {OPTION_BLOCK, 16}}},
     {"resized", "A table of --trained rows, resized to --length (A.12)", "Resized table", LABELS, ROWS(resized),
+     .check = check_resized,
      .takes = {WHERE(128), {OPTION_DIM, 32}, {OPTION_TRAINED, 16}, {OPTION_RESIZE, WORD_LINEAR_RESIZE}, RANDOM}},
     {"integer", "Integers over --length - 1; --alpha for several scales (A.13, A.14)", "Integer encoding", LABELS,
      ROWS(integer), .takes = {WHERE(128), {OPTION_DIM, 16}, {OPTION_ALPHA, 0}}},
     {"binary", "Bits, the lowest first (A.15)", "Binary code", METHOD_ROWS, "position", "bit", ROWS(binary),
-     .takes = {WHERE(64), {OPTION_DIM, 6}}},
+     .check = check_bits, .takes = {WHERE(64), {OPTION_DIM, 6}}},
     {"gray", "Bits of the Gray code (A.16)", "Gray code", METHOD_ROWS, "position", "bit", ROWS(gray),
-     .takes = {WHERE(64), {OPTION_DIM, 6}}},
+     .check = check_bits, .takes = {WHERE(64), {OPTION_DIM, 6}}},
     {"fourier", "Random Fourier features of positions from 0 to 1 (A.18)", "Random Fourier features", LABELS,
-     ROWS(fourier), .takes = {WHERE(128), {OPTION_DIM, 64}, {OPTION_SIGMA, 2}, {OPTION_SEED, 1}}},
+     ROWS(fourier), .check = check_fourier,
+     .takes = {WHERE(128), {OPTION_DIM, 64}, {OPTION_SIGMA, 2}, {OPTION_SEED, 1}}},
     {"rbf", "Gaussian bumps, as many as --dim (A.19)", "Gaussian basis", METHOD_ROWS, "position", "bump", ROWS(rbf),
      .takes = {WHERE(128), {OPTION_DIM, 16}, {OPTION_SIGMA, 8}}},
     {"grid", "Sinusoids of the rows and columns of an image (A.21)", "2D sinusoidal encoding", METHOD_ROWS, "token",
-     "channel", ROWS(grid), .takes = {IMAGE, WIDE, {OPTION_ORDER, WORD_W_FIRST}}},
+     "channel", ROWS(grid), .check = check_grid, .takes = {IMAGE, WIDE, {OPTION_ORDER, WORD_W_FIRST}}},
     {"axial", "Tables for the rows and the columns of an image, summed (A.22)", "Axial encoding", METHOD_ROWS, "token",
      "channel", ROWS(axial), .takes = {IMAGE, {OPTION_DIM, 64}, RANDOM}},
     {.name = NULL},

@@ -33,8 +33,21 @@ int reader_set_number(reader *r, posenc_rope_params *params, const char *name, d
 }
 
 int reader_set_string(reader *r, posenc_rope_params *params, const char *name, const char *value) {
-    (void)r;
-    return posenc_rope_set_string(params, name, value) == POSENC_OK;
+    posenc_rope_params other = *params;
+    int is_known = posenc_rope_set_string(params, name, value) == POSENC_OK;
+    if (is_known || posenc_rope_set_string(&other, name, "none") != POSENC_OK)
+        return is_known;
+    reader_fail(r,
+                "\"%s\" is \"%.48s\", a scaling that posenc does not have; it has default, linear, dynamic, yarn, "
+                "longrope, llama3 and proportional",
+                name, value);
+    return 1;
+}
+
+void reader_check_no_number(reader *r, const char *name) {
+    posenc_rope_params any = POSENC_ROPE_DEFAULTS;
+    if (posenc_rope_set_number(&any, name, 1.0) != POSENC_ERR_ENUM)
+        reader_fail(r, "\"%s\" is no number; correct it", name);
 }
 
 int reader_set_list(reader *r, posenc_rope_params *params, const char *name, const double *values, int64_t n) {
@@ -214,11 +227,4 @@ void model_free(model_config *config) {
         free(config->lists[k]);
         config->lists[k] = NULL;
     }
-}
-
-posenc_rope_params model_rope_params(const model_table *table, const rotated_tensor *tensor) {
-    posenc_rope_params params = table->params;
-    params.head_dim = tensor->head_dim;
-    params.n_offs = tensor->n_offs;
-    return params;
 }

@@ -42,6 +42,7 @@ typedef struct model_config {
     model_table tables[MODEL_MOST_TABLES];
     double *lists[MODEL_MOST_LISTS]; /* that the tables point to */
     char not_understood[320];        /* names, with commas between them */
+    char guessed[64];                /* what neither the file nor its type tells */
 } model_config;
 
 /* Reads a file. context: the longest sequence to come; 0: as long as the model takes. 1 and *config, to be released
@@ -50,6 +51,11 @@ int model_read(const char *path, double context, model_config *config, char *err
 void model_free(model_config *config);
 
 /* What a tensor asks of posenc_rope_create. */
-posenc_rope_params model_rope_params(const model_table *table, const rotated_tensor *tensor);
+static inline posenc_rope_params model_rope_params(const model_table *table, const rotated_tensor *tensor) {
+    posenc_rope_params params = table->params;
+    params.head_dim = tensor->head_dim;
+    params.n_offs = tensor->n_offs;
+    return params;
+}
 
 #endif

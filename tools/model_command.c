@@ -1,13 +1,13 @@
 /* posenc model: a model's positional work, verified and timed on every tier that runs here. */
 #include <argp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <posenc/posenc.h>
 
 #include "commands.h"
 #include "model_report.h"
+#include "number.h"
 #include "tiers.h"
 
 int model_wants(const model_options *o, int tier) {
@@ -27,8 +27,8 @@ static int remark(const model_config *m) {
         [POSITION_LEARNED] = "A learned table is added to the embeddings: one row is read per token, once and not per "
                              "layer: posenc_learned_create and posenc_encoding_apply do that.",
         [POSITION_RELATIVE_BUCKETS] =
-            "A learned bias per bucket of distance is added to the scores; posenc has no call "
-            "for it yet.",
+            "A learned bias per bucket of distance is added to the scores: posenc_index_t5 and posenc_line_gather make "
+            "lines of\nit, which posenc_softmax adds.",
     };
     printf("%s\nThere is nothing to verify or time.\n", remarks[m->kind]);
     return 0;
@@ -51,9 +51,13 @@ static int report(const model_options *o, const model_config *m) {
 
 /* ---- The command ---- */
 
+enum { MOST_TOKENS = 65536 };
+#define MOST_CONTEXT 1000000000000000LL
+
 static const struct argp_option argp_options[] = {
     {"tokens", 't', "N", 0, "Tokens of the prefill, 1 to 65536; 512 unless given", 0},
-    {"context", 'c', "N", 0, "The longest sequence to come, which LongRoPE and dynamic NTK go by", 0},
+    {"context", 'c', "N", 0,
+     "The longest sequence to come, 1 to 1000000000000000, which LongRoPE and dynamic NTK go by", 0},
     {"isa", 'i', "TIER[,TIER...]", 0, "Only these tiers, and scalar for comparison", 0},
     {"quick", 'q', NULL, 0, "Time with few repetitions: the figures say little", 0},
     {0},
@@ -61,7 +65,7 @@ static const struct argp_option argp_options[] = {
 
 static void parse_tiers(model_options *o, char *list, struct argp_state *state) {
     o->tiers = 1u << POSENC_ISA_SCALAR;
-    for (char *name = strtok(list, ","); name != NULL; name = strtok(NULL, ",")) {
+    for (char *name = strsep(&list, ","); name != NULL; name = strsep(&list, ",")) {
         int tier = 0;
         while (tier < POSENC_ISA_COUNT && strcmp(name, posenc_isa_name((posenc_isa_tier)tier)) != 0)
             tier++;
@@ -76,23 +80,24 @@ static void parse_tiers(model_options *o, char *list, struct argp_state *state) 
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     model_options *o = state->input;
-    char *end;
+    int64_t context = 0;
     switch (key) {
     case 't':
-        o->n_tokens = strtoll(argument, &end, 10);
-        if (end == argument || *end != '\0' || o->n_tokens < 1 || o->n_tokens > 65536)
-            argp_error(state, "--tokens takes a number from 1 to 65536, not '%s'", argument);
+        if (!read_whole(argument, 1, MOST_TOKENS, &o->n_tokens))
+            argp_error(state, "--tokens takes a whole number from 1 to %d, not '%s'", MOST_TOKENS, argument);
         return 0;
     case 'c':
-        o->context = strtod(argument, &end);
-        if (end == argument || *end != '\0' || !(o->context >= 1.0 && o->context <= 1e15))
-            argp_error(state, "--context takes a number of tokens, not '%s'", argument);
+        if (!read_whole(argument, 1, MOST_CONTEXT, &context))
+            argp_error(state, "--context takes a whole number from 1 to %lld, not '%s'", MOST_CONTEXT, argument);
+        o->context = (double)context;
         return 0;
     case 'q': o->seconds = 0.0; return 0;
     case 'i': parse_tiers(o, argument, state); return 0;
     case ARGP_KEY_ARG:
         if (o->path != NULL)
             argp_error(state, "one FILE at a time");
+        if (argument[0] == '\0')
+            argp_error(state, "the name of FILE is empty: give the path of a model's config.json or GGUF file");
         o->path = argument;
         return 0;
     case ARGP_KEY_NO_ARGS:

@@ -86,6 +86,7 @@ static void take_value(gguf_model *m, const gguf_value *value) {
     m->has_type |= strcmp(key, "rope.scaling.type") == 0;
     if (known || strncmp(key, "rope.", 5) != 0)
         return;
+    reader_check_no_number(m->r, value->key);
     snprintf(text, sizeof text, "%.60s%s%.60s", value->key, value->text[0] != '\0' ? " = " : "", value->text);
     reader_not_understood(m->config, text);
 }

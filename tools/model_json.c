@@ -84,14 +84,17 @@ static void read_list(const json_model *m, posenc_rope_params *params, const cJS
     if (strcmp(array->string, "mrope_section") == 0)
         reader_set_sections(
             m->r, params, params->axes.kind == POSENC_AXES_IMROPE ? POSENC_AXES_IMROPE : POSENC_AXES_MROPE, values, n);
-    else if (!reader_set_list(m->r, params, array->string, values, (int64_t)n))
+    else if (!reader_set_list(m->r, params, array->string, values, (int64_t)n)) {
+        reader_check_no_number(m->r, array->string);
         reader_not_understood(m->config, array->string);
+    }
 }
 
 static void read_type(const json_model *m, posenc_rope_params *params, const cJSON *field) {
     int is_mrope = strcmp(field->valuestring, "mrope") == 0; /* says only that there are sections */
     if (reader_set_string(m->r, params, field->string, is_mrope ? "default" : field->valuestring))
         return;
+    reader_check_no_number(m->r, field->string);
     char text[96];
     snprintf(text, sizeof text, "%.32s \"%.48s\"", field->string, field->valuestring);
     reader_not_understood(m->config, text);
@@ -111,6 +114,7 @@ static void read_field(const json_model *m, posenc_rope_params *params, const cJ
     } else if (cJSON_IsArray(field) && inside) {
         read_list(m, params, field);
     } else if (!cJSON_IsNull(field) && matters) {
+        reader_check_no_number(m->r, name);
         reader_not_understood(m->config, name);
     }
 }
@@ -204,12 +208,29 @@ static void read_tables(const json_model *m) {
     new_table(m, "sliding_attention", &common);
 }
 
+/* In the model's object, that of its RoPE, or one inside that. */
+static int states_base(const cJSON *object) {
+    const cJSON *field;
+    if (json_find(object, NAMES("rope_theta", "rotary_emb_base")) != NULL)
+        return 1;
+    cJSON_ArrayForEach(field, object) if (cJSON_IsObject(field) && states_base(field)) return 1;
+    return 0;
+}
+
+/* An unknown type implies nothing: what the file does not state either is a guess. */
+static void note_guesses(const json_model *m) {
+    model_config *c = m->config;
+    if (m->type == NULL)
+        snprintf(c->guessed, sizeof c->guessed, "half-split%s", states_base(m->text) ? "" : ", base 10000");
+}
+
 static void read_rope(const json_model *m) {
     model_config *c = m->config;
     c->has_qk_norm = m->type != NULL && m->type->has_qk_norm;
     c->q = (rotated_tensor){c->n_heads, c->head_dim, 0};
     c->k = (rotated_tensor){c->n_kv_heads, c->head_dim, 0};
     read_tables(m);
+    note_guesses(m);
 
     /* Multi-head latent attention: the rotated channels come last, in Q behind those of each head, in K once for all
      * heads behind the compressed keys and values. */

@@ -156,6 +156,9 @@ void model_print(const model_config *m, const char *path) {
         printf("  positions      ALiBi: %lld slopes, applied in the softmax over the scores\n", (long long)m->n_heads);
     if (m->max_position > 0)
         printf("  context        %lld positions\n", (long long)m->max_position);
+    if (m->guessed[0] != '\0')
+        printf("  guessed        %s, for model_type \"%s\" is unknown and the file does not tell\n", m->guessed,
+               m->model_type);
     if (m->not_understood[0] != '\0')
         printf("  not understood %s\n", m->not_understood);
     printf("\n");

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { PLOT_LINES = 8, PLOT_PANELS = 2 };
 
@@ -36,13 +37,14 @@ typedef struct plot_figure {
     char title[160], subtitle[300];
     plot_panel panels[PLOT_PANELS];
     int n_panels;
-    double scale; /* 1: some 800 pixels wide */
+    int has_common_scale; /* the heat maps have one range of colours: that of the values of all */
+    double scale;         /* 1: some 800 pixels wide */
 } plot_figure;
 
 /* NULL if this program can draw; else what to do about it. */
 const char *plot_absence(void);
 
 /* NULL, or why the file could not be written. */
-const char *plot_write_png(const plot_figure *figure, const char *path);
+const char *plot_write_png(const plot_figure *figure, FILE *f);
 
 #endif

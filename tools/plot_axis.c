@@ -54,8 +54,9 @@ void text_draw_upwards(cairo_t *c, text_style style, double x, double y, const c
 
 /* ---- Ticks ---- */
 
-/* With a minus sign as typeset, and no more decimals than the step between ticks has. */
-static void write_number(double value, double step, char text[24]) {
+/* With a minus sign as typeset, and no more decimals than the step between ticks has. Positions stand in full; other
+ * large and small numbers with digits enough to tell neighbours apart. */
+static void write_number(double value, double step, int is_whole, char text[24]) {
     int decimals = 0;
     while (decimals < 9 && fabs(rint(step * pow(10.0, decimals)) - step * pow(10.0, decimals)) > 1e-6)
         decimals++;
@@ -63,8 +64,8 @@ static void write_number(double value, double step, char text[24]) {
     if (size < 1e-6 * step)
         value = size = 0.0;
     const char *sign = value < 0.0 ? "\xe2\x88\x92" : "";
-    if (size >= 1e6 || (step < 1e-4 && size > 0.0))
-        snprintf(text, 24, "%s%.3g", sign, size);
+    if (!is_whole && (size >= 1e6 || (step < 1e-4 && size > 0.0)))
+        snprintf(text, 24, "%s%.*g", sign, (int)fmin(fmax(ceil(log10(size / step)) + 1.0, 3.0), 15.0), size);
     else
         snprintf(text, 24, "%s%.*f", sign, decimals, size);
 }
@@ -85,7 +86,7 @@ static int linear_ticks(const plot_axis *axis, int n, plot_tick *ticks) {
     int count = 0;
     for (double k = ceil(low / step - 1e-9); k * step <= high + 1e-9 * step && count < MAX_TICKS; k++, count++) {
         ticks[count].at = (k * step - axis->first) / (axis->last - axis->first);
-        write_number(k * step, step, ticks[count].text);
+        write_number(k * step, step, axis->is_whole, ticks[count].text);
     }
     return count;
 }
@@ -100,7 +101,7 @@ static int log_ticks(const plot_axis *axis, plot_tick *ticks) {
             if (value < low * (1.0 - 1e-9) || value > high * (1.0 + 1e-9) || count == MAX_TICKS)
                 continue;
             ticks[count].at = log(value / axis->first) / log(axis->last / axis->first);
-            write_number(value, fmin(value, 1.0), ticks[count++].text);
+            write_number(value, fmin(value, 1.0), 0, ticks[count++].text);
         }
     return count;
 }

@@ -34,8 +34,18 @@ static plot_scale range_of(const float *values, int64_t n) {
     return s.low <= s.high ? s : (plot_scale){0.0, 1.0, 0, 0};
 }
 
-plot_scale scale_of(const plot_panel *map) {
-    plot_scale s = range_of(map->values, map->n_rows * map->n_columns);
+static plot_scale range_of_map(const plot_panel *map) {
+    return range_of(map->values, map->n_rows * map->n_columns);
+}
+
+plot_scale scale_of(const plot_figure *f, int i) {
+    const plot_panel *map = &f->panels[i];
+    plot_scale s = range_of_map(map);
+    for (int k = 0; k < f->n_panels && f->has_common_scale; k++) {
+        plot_scale other = range_of_map(&f->panels[k]);
+        s.low = fmin(s.low, other.low);
+        s.high = fmax(s.high, other.high);
+    }
     if (map->is_capped) {
         double cap = range_of(map->values + map->n_rows / 8 * map->n_columns, map->n_columns).high;
         s.has_more = cap < s.high;

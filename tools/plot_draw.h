@@ -54,7 +54,8 @@ typedef struct plot_scale {
     int has_more; /* some values are above high */
 } plot_scale;
 
-plot_scale scale_of(const plot_panel *map);
+/* Of panel i, which is a heat map. */
+plot_scale scale_of(const plot_figure *figure, int i);
 plot_colour scale_colour(const plot_scale *scale, double value);
 extern const plot_colour colour_of_masked;
 
@@ -67,10 +68,10 @@ plot_colour line_colour(int i, int n);
 void map_size(const plot_panel *panel, double scale, double *width, double *height);
 
 /* What stands to the right of the frame: colour bar or legend. */
-double map_margin(cairo_t *c, const plot_panel *panel);
+double map_margin(cairo_t *c, const plot_panel *panel, const plot_scale *colours);
 double lines_margin(cairo_t *c, const plot_panel *panel);
 
-void map_draw(cairo_t *c, const plot_panel *panel, const plot_box *frame, double scale);
+void map_draw(cairo_t *c, const plot_panel *panel, const plot_box *frame, const plot_scale *colours, double scale);
 void lines_draw(cairo_t *c, const plot_panel *panel, const plot_box *frame);
 
 #endif

@@ -19,6 +19,7 @@ enum { X_TICKS = 8, Y_TICKS = 8, LINES_WIDTH = 600, LINES_HEIGHT = 340 };
 typedef struct layout {
     plot_box frame;
     double left, right; /* margins: the y axis; colour bar or legend */
+    plot_scale colours; /* of a heat map */
 } layout;
 
 typedef struct page {
@@ -47,10 +48,12 @@ static page lay_out(cairo_t *c, const plot_figure *f) {
         const plot_panel *p = &f->panels[i];
         layout *l = &result.panels[i];
         double width = LINES_WIDTH, height = LINES_HEIGHT;
-        if (p->values != NULL)
+        if (p->values != NULL) {
             map_size(p, f->scale, &width, &height);
+            l->colours = scale_of(f, i);
+        }
         l->left = left_margin(c, p);
-        l->right = p->values != NULL ? map_margin(c, p) : lines_margin(c, p);
+        l->right = p->values != NULL ? map_margin(c, p, &l->colours) : lines_margin(c, p);
         x += (i > 0 ? PANEL_DISTANCE : 0.0) + l->left;
         l->frame = (plot_box){rint(x * f->scale) / f->scale, rint(top * f->scale) / f->scale, width, height};
         x += width + l->right;
@@ -64,9 +67,17 @@ static page lay_out(cairo_t *c, const plot_figure *f) {
 
 /* ---- Drawing ---- */
 
+/* As many as stand side by side with some room between them. */
+static int x_ticks(cairo_t *c, const plot_panel *p, double width, plot_tick ticks[MAX_TICKS]) {
+    int wanted = X_TICKS, n = axis_ticks(&p->x, wanted, ticks);
+    while (wanted > 1 && n * (ticks_width(c, ticks, n) + TEXT_GAP) > width)
+        n = axis_ticks(&p->x, --wanted, ticks);
+    return n;
+}
+
 static void draw_x_axis(cairo_t *c, const plot_panel *p, const plot_box *frame) {
     plot_tick ticks[MAX_TICKS];
-    int n = axis_ticks(&p->x, X_TICKS, ticks);
+    int n = x_ticks(c, p, frame->width, ticks);
     double y = frame->y + frame->height;
     for (int i = 0; i < n; i++) {
         double x = frame->x + ticks[i].at * frame->width;
@@ -110,7 +121,7 @@ static void draw_panel(cairo_t *c, const plot_panel *p, const layout *l, double 
     if (p->title[0] != '\0')
         text_draw(c, TEXT_PANEL_TITLE, frame->x, frame->y - PANEL_TITLE_HEIGHT / 2.0, 0.0, p->title);
     if (p->values != NULL)
-        map_draw(c, p, frame, scale);
+        map_draw(c, p, frame, &l->colours, scale);
     else
         lines_draw(c, p, frame);
     cairo_rectangle(c, frame->x, frame->y, frame->width, frame->height);
@@ -148,7 +159,11 @@ const char *plot_absence(void) {
     return NULL;
 }
 
-const char *plot_write_png(const plot_figure *figure, const char *path) {
+static cairo_status_t write_bytes(void *f, const unsigned char *bytes, unsigned int n) {
+    return fwrite(bytes, 1, n, f) == n ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
+}
+
+const char *plot_write_png(const plot_figure *figure, FILE *f) {
     cairo_t *measure = new_canvas(1.0, 1.0, figure->scale);
     page p = lay_out(measure, figure);
     cairo_destroy(measure);
@@ -157,7 +172,7 @@ const char *plot_write_png(const plot_figure *figure, const char *path) {
     cairo_status_t status = cairo_status(c);
     errno = 0;
     if (status == CAIRO_STATUS_SUCCESS)
-        status = cairo_surface_write_to_png(cairo_get_target(c), path);
+        status = cairo_surface_write_to_png_stream(cairo_get_target(c), write_bytes, f);
     cairo_destroy(c);
     if (status == CAIRO_STATUS_SUCCESS)
         return NULL;

@@ -108,9 +108,8 @@ static double label_place(cairo_t *c, const plot_scale *colours) {
            TEXT_HEIGHT / 2.0;
 }
 
-double map_margin(cairo_t *c, const plot_panel *p) {
-    plot_scale colours = scale_of(p);
-    double margin = label_place(c, &colours) + TEXT_HEIGHT / 2.0;
+double map_margin(cairo_t *c, const plot_panel *p, const plot_scale *colours) {
+    double margin = label_place(c, colours) + TEXT_HEIGHT / 2.0;
     if (has_masked(p))
         margin = fmax(margin, BAR_DISTANCE + BAR_WIDTH + TEXT_GAP + text_width(c, TEXT_TICK, "masked"));
     return margin;
@@ -123,7 +122,18 @@ static void draw_frame(cairo_t *c, double x, double y, double width, double heig
     cairo_stroke(c);
 }
 
-static void draw_bar(cairo_t *c, const plot_panel *p, const plot_box *frame, const plot_scale *colours) {
+/* What colours stand for: the mean of several cells where there are more of them than pixels. */
+static void write_unit(const plot_panel *p, const plot_box *frame, double scale, char *text, size_t size) {
+    double rows = (double)p->n_rows / fmax(1.0, rint(frame->height * scale));
+    double columns = (double)p->n_columns / fmax(1.0, rint(frame->width * scale));
+    if (rows <= 1.0 && columns <= 1.0)
+        snprintf(text, size, "%s", p->unit);
+    else
+        snprintf(text, size, "%s, each pixel a mean of %.3g \xc3\x97 %.3g cells", p->unit, fmax(rows, 1.0),
+                 fmax(columns, 1.0));
+}
+
+static void draw_bar(cairo_t *c, const plot_panel *p, const plot_box *frame, const plot_scale *colours, double scale) {
     double x = frame->x + frame->width + BAR_DISTANCE, height = frame->height;
     if (has_masked(p)) {
         height -= 2.0 * MASKED_SIZE;
@@ -157,11 +167,12 @@ static void draw_bar(cairo_t *c, const plot_panel *p, const plot_box *frame, con
         text_draw(c, TEXT_TICK, x + BAR_WIDTH + TEXT_GAP, y, 0.0, ticks[i].text);
     }
     double label_x = frame->x + frame->width + label_place(c, colours);
-    text_draw_upwards(c, TEXT_LABEL, label_x, frame->y + height / 2.0, p->unit);
+    char unit[120];
+    write_unit(p, frame, scale, unit, sizeof unit);
+    text_draw_upwards(c, TEXT_LABEL, label_x, frame->y + height / 2.0, unit);
 }
 
-void map_draw(cairo_t *c, const plot_panel *p, const plot_box *frame, double scale) {
-    plot_scale colours = scale_of(p);
-    draw_cells(c, p, frame, &colours, scale);
-    draw_bar(c, p, frame, &colours);
+void map_draw(cairo_t *c, const plot_panel *p, const plot_box *frame, const plot_scale *colours, double scale) {
+    draw_cells(c, p, frame, colours, scale);
+    draw_bar(c, p, frame, colours, scale);
 }

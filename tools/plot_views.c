@@ -13,8 +13,6 @@
 
 enum { SOME_LINES = 6, SIMILARITY_BLOCK = 1024 }; /* rows, between two reports of progress */
 
-static const char too_large[] = "the picture would take more than 1 GiB: use a smaller --length or --dim";
-
 /* ---- Numbers ---- */
 
 static float *new_values(int64_t rows, int64_t columns) {
@@ -85,20 +83,40 @@ static void set_map(plot_panel *p, const float *values, int64_t n_rows, int64_t 
     p->unit = unit;
 }
 
+/* A panel for each plane, side by side. */
+static plot_panel *panel_of_plane(const table *t, int i, plot_made *made) {
+    plot_panel *p = &made->figure.panels[i];
+    made->figure.n_panels = i + 1;
+    made->figure.has_common_scale = t->n_planes > 1;
+    if (t->method->plane_names[i] != NULL)
+        snprintf(p->title, sizeof p->title, "%s", t->method->plane_names[i]);
+    p->x = cells(t->method->column_label, 0, t->n_columns);
+    p->is_square = t->n_planes > 1;
+    return p;
+}
+
 static posenc_status map_rows(const table *t, plot_made *made) {
     posenc_status status = POSENC_OK;
-    made->figure.n_panels = (int)t->n_planes;
-    for (int i = 0; i < made->figure.n_panels && status == POSENC_OK; i++) {
-        plot_panel *p = &made->figure.panels[i];
+    for (int i = 0; i < t->n_planes && status == POSENC_OK; i++) {
+        plot_panel *p = panel_of_plane(t, i, made);
         float *values = made->values[i] = new_values(t->n_rows, t->n_columns);
         status = values != NULL ? read_rows(t, i * t->n_rows, t->n_rows, values) : POSENC_ERR_MEMORY;
-        if (t->method->plane_names[i] != NULL)
-            snprintf(p->title, sizeof p->title, "%s", t->method->plane_names[i]);
-        p->x = cells(t->method->column_label, 0, t->n_columns);
         p->y = cells(t->method->row_label, t->first, t->n_rows);
-        p->is_square = t->n_planes > 1;
         set_map(p, values, t->n_rows, t->n_columns, "value");
     }
+    return status;
+}
+
+static posenc_status spectrum(const table *t, plot_made *made) {
+    float *rows = new_values(t->n_rows, t->n_columns);
+    posenc_status status = rows != NULL ? POSENC_OK : POSENC_ERR_MEMORY;
+    for (int i = 0; i < t->n_planes && status == POSENC_OK; i++) {
+        plot_panel *p = panel_of_plane(t, i, made);
+        status = read_rows(t, i * t->n_rows, t->n_rows, rows);
+        if (status == POSENC_OK)
+            status = plot_spectrum(rows, t->n_rows, t->n_columns, p, &made->values[i]);
+    }
+    free(rows);
     return status;
 }
 
@@ -225,22 +243,43 @@ static const char *const view_titles[] = {
     [VIEW_SPECTRUM] = ": spectrum",
 };
 
+static const char *too_large(const table *t, int only_rows) {
+    return method_text("the picture would take more than 1 GiB of memory: %s", table_shrink(t, only_rows));
+}
+
+/* NULL, or what to make smaller. Of a bias one head is drawn, with as many keys as queries. */
+static const char *check_size(const table *t, const plot_request *r) {
+    int is_bias = t->method->kind == METHOD_BIAS;
+    double rows = (double)t->n_rows, width = (double)(t->n_planes * t->n_columns);
+    if ((is_bias || r->view == VIEW_SIMILARITY) && rows * rows > MAX_VALUES)
+        return too_large(t, 1);
+    return !is_bias && rows * width > MAX_VALUES ? too_large(t, 0) : NULL;
+}
+
+/* NULL, or which of the lines or heads asked for is not there. */
+static const char *check_numbers(const table *t, const plot_request *r) {
+    int is_bias = t->method->kind == METHOD_BIAS;
+    long long n = is_bias ? t->n_planes : t->n_planes * t->n_columns, n_heads = t->n_planes;
+    if (is_bias && r->head >= n_heads)
+        return method_text("there is no --head %lld: with --heads %lld they are 0 to %lld", (long long)r->head, n_heads,
+                           n_heads - 1);
+    for (int i = 0; i < r->n_lines; i++)
+        if (r->lines[i] >= n)
+            return method_text("--lines names %s %lld, which is not there: they are 0 to %lld",
+                               is_bias ? "head" : t->method->column_label, (long long)r->lines[i], n - 1);
+    return NULL;
+}
+
 static const char *refusal(const table *t, const plot_request *r) {
     int is_bias = t->method->kind == METHOD_BIAS;
-    double rows = (double)t->n_rows, width = (double)t->n_columns * (is_bias ? 1.0 : (double)t->n_planes);
     if (is_bias && (r->view == VIEW_SIMILARITY || r->view == VIEW_SPECTRUM))
         return "--similarity and --spectrum are for encodings, and this is a bias: leave them away, or use --curves";
+    if (is_bias && r->view == VIEW_CURVES && method_takes(t->method, OPTION_HEIGHT))
+        return "--curves goes over key - query, but this bias depends on rows and columns: leave --curves away";
     if (r->view != VIEW_MAP && t->n_rows < 2)
         return "there is only one position to draw: use a --length of 2 or more";
-    if (rows * fmax(width, r->view == VIEW_SIMILARITY ? rows : 1.0) > MAX_VALUES)
-        return too_large;
-    if (is_bias && r->head >= t->n_planes)
-        return "there is no such head: --head counts from 0 and ends before --heads";
-    for (int i = 0; i < r->n_lines; i++)
-        if (r->lines[i] >= (is_bias ? t->n_planes : t->n_planes * t->n_columns))
-            return is_bias ? "--lines names a head that is not there: they count from 0 and end before --heads"
-                           : "--lines names a channel that is not there: they count from 0";
-    return NULL;
+    const char *wrong = check_size(t, r);
+    return wrong != NULL ? wrong : check_numbers(t, r);
 }
 
 const char *plot_make(const table *t, const plot_request *r, plot_made *made) {
@@ -260,16 +299,7 @@ const char *plot_make(const table *t, const plot_request *r, plot_made *made) {
         if (status == POSENC_OK)
             f->panels[0].y = range_of_lines(is_bias ? "bias" : "value", &f->panels[0]);
         break;
-    case VIEW_SPECTRUM: {
-        float *vectors = new_values(t->n_rows, t->n_planes * t->n_columns);
-        status = vectors != NULL ? read_vectors(t, vectors) : POSENC_ERR_MEMORY;
-        if (status == POSENC_OK)
-            status = plot_spectrum(vectors, t->n_rows, t->n_planes * t->n_columns, &f->panels[0], &made->values[0]);
-        f->panels[0].x = cells(t->method->column_label, 0, t->n_planes * t->n_columns);
-        f->n_panels = 1;
-        free(vectors);
-        break;
-    }
+    case VIEW_SPECTRUM: status = spectrum(t, made); break;
     }
     return status == POSENC_OK ? NULL : posenc_status_string(status);
 }

@@ -61,8 +61,10 @@ static void fill(rope_work *work, const model_config *model, int64_t first_posit
         posenc_store(work->x, i, value, work->type);
         posenc_store(work->y, i, value, work->type);
     }
+    /* Of size 1: the norm's output is its next input, and what shrinks a little each time ends as subnormal numbers,
+     * which take a hundred times as long. */
     for (int64_t i = 0; i < shown(model, &model->q).head_dim; i++)
-        work->weight[i] = (float)random_between(random, 0.5, 1.5);
+        work->weight[i] = i % 3 == 0 ? -1.0f : 1.0f;
     for (int64_t i = 0; i < work->n_tokens * posenc_rope_n_axes(work->rope); i++)
         work->positions[i] = (int32_t)(first_position + i % work->n_tokens);
     const rotated_tensor *tensors[] = {&model->q, &model->k};

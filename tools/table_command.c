@@ -3,18 +3,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "commands.h"
 #include "method.h"
 #include "npy.h"
+#include "output.h"
 #include "progress.h"
+
+/* Beyond this a file is more likely a slip than a wish. */
+#define GIB 0x1p30
+#define MOST_BYTES (4.0 * GIB)
+
+typedef struct table_options {
+    method_arguments arguments;
+    int is_large;
+} table_options;
+
+static const struct argp_option argp_options[] = {
+    {"large", 'L', NULL, 0, "Write the file even if it has more than 4 GiB", 1},
+    {0},
+};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    table_options *o = state->input;
+    (void)argument;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &o->arguments; return 0;
+    case 'L': o->is_large = 1; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- The file ---- */
 
 /* Block by block, so that a table may be larger than memory. NULL, or what went wrong. */
 static const char *write_rows(const table *t, FILE *f) {
     int64_t n = table_count_rows(t);
     size_t row_size = (size_t)t->n_columns * sizeof(float);
     float *block = malloc(TABLE_BLOCK * row_size);
+    char what[40];
+    snprintf(what, sizeof what, "writing %.1f GiB", (double)n * (double)row_size / GIB);
     const char *wrong = block == NULL ? strerror(ENOMEM) : NULL;
     for (int64_t row = 0; row < n && wrong == NULL; row += TABLE_BLOCK) {
         int64_t n_rows = n - row < TABLE_BLOCK ? n - row : TABLE_BLOCK;
@@ -23,51 +51,58 @@ static const char *write_rows(const table *t, FILE *f) {
             wrong = posenc_status_string(status);
         else if (fwrite(block, row_size, (size_t)n_rows, f) != (size_t)n_rows)
             wrong = strerror(errno);
-        progress("writing", (double)row / (double)n);
+        progress(what, (double)row / (double)n);
     }
-    progress("writing", 1.0);
+    progress(what, 1.0);
     free(block);
     return wrong;
 }
 
-/* Half a file must not be taken for a whole one. */
-static void remove_file(const char *path) {
-    struct stat status;
-    if (stat(path, &status) == 0 && S_ISREG(status.st_mode)) /* no device, for one */
-        remove(path);
-}
-
-static int write_file(const table *t, const char *path) {
+static const char *write_file(const table *t, const char *path) {
     const int64_t shape[] = {t->n_planes, t->n_rows, t->n_columns};
     int skip = t->n_planes == 1 && t->method->kind == METHOD_ROWS; /* no axis of planes where there is but one */
-    FILE *f = fopen(path, "wb");
-    const char *wrong = f == NULL ? strerror(errno) : NULL;
-    if (wrong == NULL)
-        wrong = npy_write_header(f, shape + skip, 3 - skip) ? write_rows(t, f) : strerror(errno);
-    if (f != NULL && fclose(f) != 0 && wrong == NULL)
-        wrong = strerror(errno);
-    if (wrong == NULL)
-        return 1;
-    fprintf(stderr, "posenc table: %s: %s\n", path, wrong);
-    if (f != NULL)
-        remove_file(path);
-    return 0;
+    output o;
+    const char *wrong = output_open(&o, path);
+    if (wrong != NULL)
+        return wrong;
+    return output_close(&o, npy_write_header(o.file, shape + skip, 3 - skip) ? write_rows(t, o.file) : strerror(errno));
+}
+
+/* ---- The command ---- */
+
+static const char *check(const table_options *o) {
+    const table *t = &o->arguments.table;
+    const char *wrong = table_check(t);
+    double bytes = table_bytes(t);
+    if (wrong != NULL || o->is_large || bytes <= MOST_BYTES)
+        return wrong;
+    return method_text("this file would have %.1f GiB: %s, or add --large to write it all the same", bytes / GIB,
+                       table_shrink(t, 0));
 }
 
 int command_table(int argc, char **argv) {
-    struct argp argp = *method_argp();
-    argp.doc = "Writes an encoding, or the biases of every head, as a NumPy file: float32, [position, channel], "
-               "[plane, position, "
-               "channel] where a method has several planes, or [head, query, key] with -inf where a key is masked.\v"
-               "Example: posenc table sinusoidal --length 512 --dim 64 -o pe.npy";
-    method_arguments a = {.file_type = ".npy"};
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
-    posenc_status status = table_open(&a.table);
-    if (status != POSENC_OK) {
-        fprintf(stderr, "posenc table: %s: %s\n", a.table.method->name, posenc_status_string(status));
-        return EXIT_USAGE;
+    const struct argp_child children[] = {{method_argp(), 0, NULL, 0}, {0}};
+    const struct argp argp = {
+        .options = argp_options,
+        .parser = parse_option,
+        .doc = "Writes an encoding, or the biases of every head, as a NumPy file: float32, [position, channel], "
+               "[plane, position, channel] where a method has several planes, or [head, query, key] with -inf where a "
+               "key is masked. The file has its name only once it is whole.\v"
+               "Example: posenc table sinusoidal --length 512 --dim 64 -o pe.npy",
+        .children = children,
+    };
+    table_options o = {.arguments.file_type = ".npy"};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    table *t = &o.arguments.table;
+    const char *wrong = check(&o), *subject = t->method->name;
+    if (wrong == NULL)
+        wrong = table_open(t);
+    if (wrong == NULL) {
+        wrong = write_file(t, o.arguments.path);
+        subject = o.arguments.path;
+        table_close(t);
     }
-    int ok = write_file(&a.table, a.path);
-    table_close(&a.table);
-    return ok ? 0 : EXIT_USAGE;
+    if (wrong != NULL)
+        fprintf(stderr, "posenc table: %s: %s\n", subject, wrong);
+    return wrong == NULL ? 0 : EXIT_USAGE;
 }

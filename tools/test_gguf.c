@@ -356,6 +356,12 @@ static void damage(void) {
     f = one_key("llama.attention.head_count", GGUF_STRING);
     put_text(&f, "many");
     refuses("heads in words", "is no number", f.bytes, f.size);
+    f = one_key("llama.rope.freq_base", GGUF_STRING);
+    put_text(&f, "ten thousand");
+    refuses("base in words", "is no number", f.bytes, f.size);
+    f = one_key("llama.rope.scaling.type", GGUF_STRING);
+    put_text(&f, "weird");
+    refuses("an unknown scaling", "posenc does not have", f.bytes, f.size);
     f = one_key("llama.attention.head_count", GGUF_I32);
     put_number(&f, UINT32_MAX, 4);
     refuses("-1 heads", "makes no sense", f.bytes, f.size);

@@ -63,8 +63,58 @@ refuses 'dim takes a whole number' table gray --dim many -o "$work/none"
 refuses 'layout takes interleaved, concat' table sinusoidal --layout round -o "$work/none"
 refuses 'does nothing without --scaling' table rope --factor 2 -o "$work/none"
 refuses 'beyond position 2147483647' table sinusoidal --start 2147483647 --length 2 -o "$work/none"
-refuses 'rope: n_rot is odd' table rope --dim 7 -o "$work/none"
-refuses 'a position, offset or id' table gray --start -1 -o "$work/none"
+refuses 'name of the file to write is empty' table gray -o ''
+refuses 'ends with .npy' table gray -o "$work/none.npz"
+refuses 'length takes a whole number' table gray --length 1e3 -o "$work/none"
+
+# What does not go together is told by options, and how to put it right, in one line.
+advises() { # WORDS ARGUMENTS...
+    refuses "$@" -o "$work/none"
+    [ "$(wc -l <"$work/err")" -eq 1 ] || fail "more than one line: $(cat "$work/err")"
+    grep -q -e '--[a-z]' "$work/err" || fail "no option in: $(cat "$work/err")"
+}
+advises 'rope: --dim must be even, not 63: use 64' table rope --dim 63
+advises 'ntk and dynamic need a --dim of 4' table rope --scaling ntk --dim 2
+advises 'ntk and dynamic need a --dim of 4' table rope --scaling dynamic --dim 2
+advises 'smaller --factor or --base' table rope --scaling ntk --dim 4 --factor 1e9 --base 1e20
+advises 'context times --factor' table rope --scaling dynamic --factor 1e9 --context 1000000000
+advises 'context of 7 or more' table rope --scaling yarn --context 1
+advises 'base above 1' table rope --scaling yarn --base 1
+advises 'larger --base' table rope --scaling yarn --base 2 --context 1000000
+advises 'multiple of 4, not 6: use 8' table grid --dim 6
+advises 'shift 1 must be less .*dim of 4' table timestep --dim 2
+advises 'shift 2 must be less .*dim of 6' table timestep --dim 4 --shift 2
+advises 'layout concat or concat-cos' table sinusoidal --schedule half-minus-1 --dim 2
+advises 'even, not 9' table sinusoidal --layout complex --dim 9
+advises 'buckets must be 4 or more' table t5 --buckets 3 --mask full
+advises 'use 17 or more' table t5 --max-distance 16
+advises 'dim is at most 8192' table sandwich --dim 8194
+advises 'even, not 7' table sandwich --dim 7
+advises 'sigma is at most 4096' table fourier --sigma 5000
+advises 'trained is at most 1048576' table resized --trained 2000000
+advises 'width is at most 1024' table swin --width 2000 --height 1
+advises 'start must not be negative' table gray --start -1
+advises '298.0 GiB: use a smaller --length or --heads, or add --large' table alibi --length 100000
+advises 'smaller --length or --dim' table sinusoidal --length 16777216
+advises 'smaller --height or --width or --dim' table grid --height 4096 --width 4096
+advises 'smaller --height, --width or --heads' table swin --height 200 --width 100
+
+# Standard output is written like a file, and a file has its name only when it is whole.
+"$posenc" table t5 -o - >"$work/again.npy" || fail "table -o -: exit status $?"
+cmp -s "$work/t5.npy" "$work/again.npy" || fail "table -o -: not what -o FILE writes"
+mkdir "$work/part"
+echo old >"$work/part/old.npy"
+ln -s old.npy "$work/part/link.npy"
+"$posenc" table gray -o "$work/part/link.npy" || fail "a link: exit status $?"
+cmp -s "$work/gray.npy" "$work/part/old.npy" && [ -L "$work/part/link.npy" ] || fail "a link is not followed"
+"$posenc" table sinusoidal --length 4000 --dim 65536 -o "$work/part/old.npy" &
+run=$!
+until [ -n "$(find "$work/part" -name '*.part')" ] || ! kill -0 $run 2>"$work/err"; do :; done
+kill $run
+wait $run 2>"$work/err" && fail "a run that is ended says that all is well"
+[ "$(ls "$work/part")" = "$(printf 'link.npy\nold.npy')" ] || fail "an ended run leaves $(ls "$work/part")"
+cmp -s "$work/gray.npy" "$work/part/old.npy" || fail "an ended run has changed the file"
+
 refuses 'No such file or directory' table gray -o "$work/no-such-directory/x.npy"
 [ ! -w /dev/full ] || refuses 'No space left' table gray -o /dev/full
 
@@ -86,7 +136,8 @@ picture() {
     [ "$(head -c 8 "$work/$n.png" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "posenc plot $*: no PNG"
     # shellcheck disable=SC2046 # eight bytes, each a word
     set -- $(od -An -tu1 -j16 -N8 "$work/$n.png")
-    [ $(($3 * 256 + $4)) -ge 200 ] && [ $(($7 * 256 + $8)) -ge 150 ] || fail "picture $n: $3 $4 x $7 $8 pixels"
+    width=$(($3 * 256 + $4))
+    [ $width -ge 200 ] && [ $(($7 * 256 + $8)) -ge 150 ] || fail "picture $n: $3 $4 x $7 $8 pixels"
 }
 
 for method in $encodings; do
@@ -96,10 +147,8 @@ for method in $encodings; do
     done
 done
 for method in $biases; do
-    for view in '' --curves; do
-        # shellcheck disable=SC2086
-        picture "$method" $view --scale 0.5
-    done
+    picture "$method" --scale 0.5
+    [ "$method" = swin ] || picture "$method" --curves --scale 0.5
 done
 distinct=$(cksum "$work"/[0-9]*.png | awk '{ print $1, $2 }' | sort -u | wc -l)
 [ "$distinct" -eq "$n" ] || fail "$n pictures, but only $distinct different ones"
@@ -113,13 +162,27 @@ cp "$work/$n.png" "$work/first.png"
 picture sinusoidal
 cmp -s "$work/$n.png" "$work/first.png" || fail "sinusoidal: two pictures of the same differ"
 
+picture sinusoidal --spectrum
+one_panel=$width
+picture rope --spectrum # cosines and sines
+[ "$width" -gt $((one_panel * 5 / 4)) ] || fail "the spectrum of rope has one panel"
+"$posenc" plot gray -o - >"$work/again.png" || fail "plot -o -: exit status $?"
+cmp -s "$work/gray.png" "$work/again.png" || fail "plot -o -: not what -o FILE writes"
+
 refuses '-o FILE.png' plot gray
+refuses 'ends with .png' plot gray -o "$work/none.jpg"
+refuses 'ends with .png' plot gray -o "$work/none.svg"
+refuses 'sinusoidal has no heads' plot sinusoidal -H 0 -o "$work/none"
+refuses 'use --lines' plot alibi --curves -H 3 -o "$work/none"
+advises 'depends on rows and columns' plot swin --curves
+advises '1 GiB of memory: use a smaller --length$' plot alibi --length 100000
+advises 'no --head 8: with --heads 8 they are 0 to 7' plot alibi -H 8
+advises 'names bit 3, which is not there: they are 0 to 2' plot gray --dim 3 --curves --lines 3
 refuses 'one of --similarity' plot gray --similarity --curves -o "$work/none"
 refuses 'are for encodings' plot alibi --similarity -o "$work/none"
 refuses 'are for encodings' plot alibi --spectrum -o "$work/none"
-refuses 'no such head' plot alibi --heads 2 --head 2 -o "$work/none"
-refuses 'not there' plot gray --dim 3 --curves --lines 3 -o "$work/none"
 refuses 'numbers from 0' plot gray --curves --lines 1,x -o "$work/none"
+refuses 'numbers from 0' plot gray --curves --lines 1,,2 -o "$work/none"
 refuses 'at most 8' plot gray --curves --lines 0,0,0,0,0,0,0,0,0 -o "$work/none"
 refuses 'goes with --curves' plot gray --lines 0 -o "$work/none"
 refuses 'from 0.5 to 8' plot gray --scale 9 -o "$work/none"

@@ -47,8 +47,13 @@ reads() {
 }
 
 works 'verify' --help
+! sed -n '/^Commands:/,/^$/p' "$work/out" | grep -q '^[a-z]' || fail "posenc --help: a line of the list begins in column 0"
+cp "$work/out" "$work/help"
+works 'verify' help
+cmp -s "$work/help" "$work/out" || fail "posenc help is not posenc --help"
 works '^posenc [0-9]' --version
 works 'in use' info
+works 'scripts/board' verify --help
 works '^Verified' verify --quick --seed 7
 for model in "$models"/*.json; do
     works 'scalar ' model --quick --tokens 4 "$model"
@@ -89,11 +94,18 @@ POSENC_ISA=nonsense "$posenc" info | grep -q 'nonsense was refused' || fail 'a w
 refuses 'a command is missing'
 refuses "no command 'fly'" fly
 refuses 'takes no argument' info more
-refuses '--seed takes a number' verify --seed x
+for seed in x -1 '' 18446744073709551616 1e3; do
+    refuses '--seed takes a whole number from 0 to 18446744073709551615' verify --seed "$seed"
+done
 refuses 'FILE is missing' model
-refuses '--context takes a number' model --context -1 "$models/bloom-7b1.json"
-refuses '--tokens takes a number' model --tokens 0 "$models/bloom-7b1.json"
+refuses 'FILE is empty' model ''
+for number in -1 0 1e3 '' 1x; do
+    refuses '--context takes a whole number from 1' model --context "$number" "$models/bloom-7b1.json"
+    refuses '--tokens takes a whole number from 1 to 65536' model --tokens "$number" "$models/bloom-7b1.json"
+done
 refuses "no tier 'sse'" model --isa sse "$models/bloom-7b1.json"
+refuses "no tier ''" model --isa '' "$models/bloom-7b1.json"
+refuses "no tier ''" model --isa scalar,,scalar "$models/bloom-7b1.json"
 refuses 'use a smaller --tokens' model --tokens 65536 "$models/bloom-7b1.json"
 refuses 'No such file' model "$work/none.json"
 refuses 'directory.*config.json' model "$work"
@@ -131,18 +143,25 @@ scaled 'magnitude 1.5 ' '"rope_type": "yarn", "factor": 4, "attention_factor": 1
 scaled 'divided by 1 to 4\|divided by 2 to 4' \
     '"type": "su", "short_factor": [1,1,1,1], "long_factor": [1,2,3,4], "original_max_position_embeddings": 512'
 scaled 'these do not turn' '"rope_type": "proportional", "partial_rotary_factor": 0.5'
-scaled 'not understood rope_type "some-later-one", wobble$' '"rope_type": "some-later-one", "wobble": 3'
+scaled 'not understood wobble, wave "long"$' '"rope_type": "default", "wobble": 3, "wave": "long"'
 scaled '3 positions a token' '"rope_type": "default", "mrope_section": [1, 1, 2]'
 scaled 'interleaved$' '"rope_type": "default", "mrope_section": [2, 1, 1], "mrope_interleaved": true'
 refused_scaling() { # WORD FIELDS-OF-ROPE-SCALING
     damaged "$1" "{\"model_type\": \"llama\", $small, \"rope_scaling\": {$2}}"
 }
+refused_scaling '"rope_type" is "weird", a scaling that posenc does not have; it has' '"rope_type": "weird", "factor": 4'
+refused_scaling '"factor" is no number' '"rope_type": "linear", "factor": "four"'
+refused_scaling '"factor" is no number' '"rope_type": "linear", "factor": [4]'
 refused_scaling 'missing' '"type": "linear"'
 refused_scaling 'list of frequency factors' '"type": "longrope", "original_max_position_embeddings": 512'
 refused_scaling 'has 2 numbers' '"type": "longrope", "short_factor": [1,1,1,1], "long_factor": [1,2]'
 refused_scaling 'holds what is no number' '"type": "longrope", "short_factor": [1, "two"]'
 refused_scaling 'add up' '"rope_type": "default", "mrope_section": [1, 1, 1]'
 refused_scaling '1 sections' '"rope_type": "default", "mrope_section": [4]'
+damaged '"rope_theta" is no number' "{\"model_type\": \"llama\", $small, \"rope_theta\": \"abc\"}"
+reads 'guessed  *half-split, base 10000, for model_type "abacus" is unknown' \
+    "{\"model_type\": \"abacus\", $small, \"position_embedding_type\": \"rotary\"}"
+reads 'guessed  *half-split, for model_type "" is unknown' "{$small, \"rope_parameters\": {\"rope_theta\": 70000}}"
 reads 'not understood rope_wobble$' "{\"model_type\": \"llama\", $small, \"rope_wobble\": 2}"
 reads 'base 70000' "{$small, \"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 70000}}"
 reads 'base 80000' "{$small, \"rope_parameters\": {\"full_attention\": {\"rope_theta\": 80000}}}"
@@ -155,16 +174,22 @@ reads 'latent attention' "{\"model_type\": \"deepseek_v3\", $small, \"qk_nope_he
 reads 'Q 4, K 4' "{\"text_config\": {\"model_type\": \"llama\", $small}}"
 reads 'ALiBi: 4 slopes' "{\"model_type\": \"mpt\", \"n_heads\": 4, \"d_model\": 32, \"attn_config\": {\"alibi\": true}}"
 reads 'learned table' "{\"model_type\": \"gpt2\", \"n_head\": 4, \"n_embd\": 32}"
+reads 'posenc_index_t5 and posenc_line_gather' '{"model_type": "t5", "num_heads": 4, "d_model": 32}'
 reads 'posenc_encoding_add' "{\"model_type\": \"whisper\", \"num_attention_heads\": 4, \"d_model\": 32}"
 
 # The manual page knows every command and every option.
 sed 's/\\//g' "$(dirname "$0")/posenc.1" >"$work/page"
-for command in $("$posenc" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+for command in $("$posenc" --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'); do
     grep -q "^\.SS posenc $command$" "$work/page" || fail "posenc.1 does not have 'posenc $command'"
     for option in $("$posenc" "$command" --help | grep -o -e '^ .*--[a-z-]*' | grep -o -e '--[a-z-]*$'); do
-        sed -n "/^\.SS posenc $command$/,/^\.SS/p; /^\.SH OPTIONS/,\$p" "$work/page" | grep -qw -e "$option" ||
+        sed -n "/^\.SS posenc $command$/,/^\.S/p; /^\.SH METHOD OPTIONS/,\$p" "$work/page" | grep -qw -e "$option" ||
             fail "posenc.1 does not have $option of 'posenc $command'"
     done
+done
+
+"$posenc" table --help >"$work/out"
+for method in $(sed -n '/^Encodings:/,$s/^  \([a-z0-9-]*\)  *[^ ].*/\1/p' "$work/out"); do
+    grep -q "^\.B $method$" "$work/page" || fail "posenc.1 does not have the method $method"
 done
 
 [ $failures -eq 0 ] || exit 1

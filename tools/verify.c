@@ -10,6 +10,7 @@
 #include <posenc/posenc.h>
 
 #include "commands.h"
+#include "number.h"
 #include "tiers.h"
 #include "variants.h"
 #include "verify.h"
@@ -131,13 +132,12 @@ static const struct argp_option argp_options[] = {
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     verify_options *o = state->input;
-    char *end;
     switch (key) {
     case 'q': o->quick = 1; return 0;
     case 's':
-        o->seed = strtoull(argument, &end, 0);
-        if (end == argument || *end != '\0')
-            argp_error(state, "--seed takes a number, not '%s'", argument);
+        if (!read_unsigned(argument, &o->seed))
+            argp_error(state, "--seed takes a whole number from 0 to %llu, not '%s'", (unsigned long long)UINT64_MAX,
+                       argument);
         return 0;
     case ARGP_KEY_ARG: argp_error(state, "verify takes no argument '%s'", argument); return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -149,7 +149,8 @@ int command_verify(int argc, char **argv) {
         .options = argp_options,
         .parser = parse_option,
         .doc = "Checks every kernel on every tier this CPU can run against the scalar one, bit for bit, and the scalar "
-               "one against an independent reference. Needs nothing but this program: copy it to the board.\v"
+               "one against an independent reference. For another machine copy it with scripts/board, which takes its "
+               "libraries along.\v"
                "Exit status: 0 nothing failed, 1 something did.",
     };
     verify_options o = {.seed = 1};

@@ -1,0 +1,92 @@
+#include "output.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Interruption ---- */
+
+static const char *volatile unfinished;
+
+static void remove_unfinished(int number) {
+    if (unfinished != NULL)
+        unlink(unfinished);
+    raise(number); /* its action is the default one again */
+}
+
+static void watch_for_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction action = {.sa_handler = remove_unfinished, .sa_flags = (int)SA_RESETHAND};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction old;
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) /* nohup has it ignored */
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+/* ---- The file ---- */
+
+static const char *open_stdout(output *o) {
+    if (isatty(STDOUT_FILENO))
+        return "standard output is a terminal: send it to a file or a program, or give -o a name";
+    o->file = stdout;
+    return NULL;
+}
+
+/* The name may be that of a link: what it leads to is replaced, not the link. */
+static const char *open_part(output *o, const char *path) {
+    char *target = realpath(path, NULL);
+    o->path = target != NULL ? target : strdup(path);
+    size_t size = o->path != NULL ? strlen(o->path) + 32 : 0; /* room for the process and the ending */
+    o->part = malloc(size);
+    if (o->path == NULL || o->part == NULL)
+        return strerror(ENOMEM);
+    snprintf(o->part, size, "%s.%ld.part", o->path, (long)getpid());
+    o->file = fopen(o->part, "wbx");
+    if (o->file == NULL)
+        return strerror(errno);
+    unfinished = o->part;
+    watch_for_signals();
+    return NULL;
+}
+
+static void free_names(output *o) {
+    unfinished = NULL;
+    free(o->part);
+    free(o->path);
+}
+
+const char *output_open(output *o, const char *path) {
+    *o = (output){NULL, NULL, NULL};
+    if (strcmp(path, "-") == 0)
+        return open_stdout(o);
+    struct stat status;
+    int exists = stat(path, &status) == 0;
+    const char *wrong = NULL;
+    if (exists && access(path, W_OK) != 0) {
+        wrong = strerror(errno);
+    } else if (exists && !S_ISREG(status.st_mode)) {
+        o->file = fopen(path, "wb");
+        wrong = o->file == NULL ? strerror(errno) : NULL;
+    } else {
+        wrong = open_part(o, path);
+    }
+    if (wrong != NULL)
+        free_names(o);
+    return wrong;
+}
+
+const char *output_close(output *o, const char *wrong) {
+    int failed = o->file == stdout ? fflush(stdout) : fclose(o->file);
+    if (failed != 0 && wrong == NULL)
+        wrong = strerror(errno);
+    if (o->part != NULL && wrong == NULL && rename(o->part, o->path) != 0)
+        wrong = strerror(errno);
+    if (o->part != NULL && wrong != NULL)
+        remove(o->part);
+    free_names(o);
+    return wrong;
+}
