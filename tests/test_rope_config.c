@@ -238,6 +238,7 @@ static void test_attention_factors(void **state) {
             params.head_dim = params.n_rot = 8;
             params.scaling.short_factors = params.scaling.long_factors = list;
             params.scaling.n_factors = 4;
+            params.scaling.context = 4096.0;
             truth_ok(posenc_rope_set_string(&params, "llama.rope.scaling.type", rows[k].type));
             truth_ok(posenc_rope_set_number(&params, "llama.rope.scaling.factor", 8.0));
             truth_ok(posenc_rope_set_number(&params, "llama.rope.scaling.original_context_length", 4096.0));
