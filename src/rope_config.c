@@ -15,13 +15,6 @@ static int is_named(const char *published, const char *name) {
     return first_dot != NULL && strcmp(published, first_dot) == 0;
 }
 
-/* Published models rotate whole heads unless they say otherwise. */
-static posenc_status done(posenc_rope_params *params) {
-    if (params->rot_fraction == 0.0)
-        params->rot_fraction = 1.0;
-    return POSENC_OK;
-}
-
 /* ---- Numbers ---- */
 
 typedef enum value_kind {
@@ -119,7 +112,7 @@ posenc_status posenc_rope_set_number(posenc_rope_params *params, const char *nam
         if (status != POSENC_OK)
             return status;
     }
-    return known ? done(params) : POSENC_ERR_ENUM;
+    return known ? POSENC_OK : POSENC_ERR_ENUM;
 }
 
 /* ---- Types ---- */
@@ -156,7 +149,7 @@ posenc_status posenc_rope_set_string(posenc_rope_params *params, const char *nam
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++)
         if (strcmp(types[k].published, value) == 0) {
             params->scaling.type = types[k].type;
-            return done(params);
+            return POSENC_OK;
         }
     return POSENC_ERR_ENUM;
 }
@@ -190,7 +183,7 @@ posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name,
             return POSENC_ERR_FACTORS;
         *(const double **)((char *)params + list_names[k].offset) = values;
         s->n_factors = n;
-        return done(params);
+        return POSENC_OK;
     }
     return POSENC_ERR_ENUM;
 }

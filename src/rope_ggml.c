@@ -73,6 +73,7 @@ posenc_status posenc_rope_params_from_ggml(const posenc_rope_ggml *ggml, posenc_
     p.layout = mode->layout;
     p.head_dim = ggml->head_dim;
     p.n_rot = mode->axes == POSENC_AXES_VISION ? 2 * (int64_t)ggml->n_dims : ggml->n_dims;
+    p.rot_fraction = 0.0; /* n_dims may be 0 */
     p.n_offs = ggml->n_offs;
     p.base = ggml->freq_base;
     p.scaling = scaling_of(ggml, p.n_rot / 2);

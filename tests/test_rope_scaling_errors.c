@@ -173,7 +173,20 @@ static void test_shapes(void **state) {
     expect(&p, POSENC_ERR_ENUM, "negative type");
     p.scaling.type = POSENC_SCALING_YARN;
     p.n_rot = 0;
+    p.rot_fraction = 0.0;
     expect(&p, POSENC_OK, "nothing rotated, nothing scaled");
+}
+
+/* n_rot was forgotten: the whole head turns, where none of it did. */
+static void test_whole_heads(void **state) {
+    (void)state;
+    posenc_rope_params p = POSENC_ROPE_DEFAULTS;
+    posenc_rope *rope;
+    p.layout = POSENC_ROPE_HALF;
+    p.head_dim = 128;
+    truth_ok(posenc_rope_create(&p, &rope));
+    assert_int_equal(posenc_rope_n_pairs(rope), 64);
+    posenc_rope_free(rope);
 }
 
 static void test_fractions(void **state) {
@@ -237,10 +250,8 @@ static void test_lists(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_numbers),
-        truth_test(test_shapes),
-        truth_test(test_fractions),
-        truth_test(test_lists),
+        truth_test(test_numbers), truth_test(test_shapes),      truth_test(test_fractions),
+        truth_test(test_lists),   truth_test(test_whole_heads),
     };
     return truth_run(tests);
 }

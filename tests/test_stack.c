@@ -11,7 +11,7 @@
 #define IS_SANITIZED 0
 #endif
 
-enum { ALLOWED = 48 * 1024, SIZE = 1 << 20, PAINT = 0xa5, DIM = 256, HEADS = 4, TOKENS = 40, KEYS = 600 };
+enum { ALLOWED = 64 * 1024, SIZE = 1 << 20, PAINT = 0xa5, DIM = 256, HEADS = 4, TOKENS = 40, KEYS = 600 };
 
 /* ---- Calls with large frames ---- */
 

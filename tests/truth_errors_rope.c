@@ -65,6 +65,7 @@ static void refuse_shapes(void) {
         params.layout = (posenc_rope_layout)rows[k].layout;
         params.head_dim = rows[k].head_dim;
         params.n_rot = rows[k].n_rot;
+        params.rot_fraction = 0.0;
         params.n_offs = rows[k].n_offs;
         params.base = rows[k].base;
         char what[40];

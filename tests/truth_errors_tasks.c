@@ -31,6 +31,7 @@ void test_rope_apply(void **state) {
     }
     params = good_params();
     params.n_rot = 0; /* no positions are needed where nothing turns */
+    params.rot_fraction = 0.0;
     truth_ok(posenc_rope_create(&params, &still));
     RETURNS(POSENC_OK, posenc_rope_apply, still, &x, NULL, &x, forward, all);
     posenc_rope_free(deinterleave);

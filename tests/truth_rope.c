@@ -7,6 +7,7 @@ posenc_rope_params truth_rope_params(posenc_rope_layout layout, int64_t head_dim
     params.layout = layout;
     params.head_dim = head_dim;
     params.n_rot = n_rot;
+    params.rot_fraction = 0.0; /* 0 is 0 */
     params.n_offs = n_offs;
     return params;
 }

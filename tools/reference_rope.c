@@ -150,7 +150,7 @@ static double mscale(double factor, double weight) {
     return 1.0 + 0.1 * weight * log(factor);
 }
 
-static double magnitude_of(const posenc_rope_scaling *s) {
+static double magnitude_of_scheme(const posenc_rope_scaling *s) {
     if (s->attention_factor != 0.0)
         return s->attention_factor;
     if (s->type == POSENC_SCALING_YARN) {
@@ -161,6 +161,12 @@ static double magnitude_of(const posenc_rope_scaling *s) {
     if (s->type == POSENC_SCALING_LONGROPE && s->max_context > s->original_context)
         return sqrt(1.0 + log(s->max_context / s->original_context) / log(s->original_context));
     return 1.0;
+}
+
+static double magnitude_of(const posenc_rope_scaling *s) {
+    if (s->attn_factor == 0.0)
+        return magnitude_of_scheme(s);
+    return s->type == POSENC_SCALING_LONGROPE ? s->attn_factor : s->attn_factor * magnitude_of_scheme(s);
 }
 
 /* ---- Axes ---- */

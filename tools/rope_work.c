@@ -84,6 +84,7 @@ posenc_status rope_work_create(rope_work *work, const model_config *model, posen
     rotated_tensor part = shown(model, &model->q);
     posenc_rope_params params = model_rope_params(&model->tables[0], &part);
     params.scaling.attention_factor = 1.0;
+    params.scaling.attn_factor = 0.0;
     *work = (rope_work){.type = type, .n_tokens = n_tokens, .n_pairs = params.n_rot / 2};
     posenc_status status = posenc_rope_create(&params, &work->rope);
     if (status == POSENC_OK)

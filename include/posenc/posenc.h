@@ -44,7 +44,7 @@
  *   - Nothing outside the declared extents is read or written. Pointers and strides need the
  *     alignment of their element and no more. Any size may be 0.
  *   - Calls on data allocate nothing (but for posenc_attention_reference, which says so), lock nothing, start no
- *     thread and leave the floating-point environment alone; they take up to 48 KB of stack. They expect the
+ *     thread and leave the floating-point environment alone; they take up to 64 KB of stack. They expect the
  *     environment that C programs start with: round to nearest, no flush to zero.
  *   - Input and output tensors may overlap only where a call says so, and then that is checked. Small inputs
  *     (positions, slopes, cos and sin rows) must lie outside the output; that is not.

@@ -116,11 +116,11 @@ typedef struct posenc_xpos {
 typedef struct posenc_rope_params {
     posenc_rope_layout layout;
     int64_t head_dim; /* channels per head, 1 .. 2*POSENC_MAX_PAIRS */
-    int64_t n_rot;    /* channels that are rotated: even, 0 .. head_dim - n_offs */
+    int64_t n_rot;    /* channels that are rotated: even, up to head_dim - n_offs; 0: rot_fraction says it */
     int64_t n_offs;   /* first rotated channel */
     double base;      /* finite, in [1, 1e30] */
-    double rot_fraction; /* in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, with
-                            POSENC_SCALING_PROPORTIONAL all of them; 0: n_rot is meant as it stands */
+    double rot_fraction; /* in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, which must be
+                            even, with POSENC_SCALING_PROPORTIONAL all of them; 0: none when n_rot is 0 */
     posenc_rope_scaling scaling; /* rope_scaling.h; of the axes that restart their frequencies, VISION takes GGML
                                     alone, AXIAL none and no freq_factors (POSENC_ERR_SCALING) */
     posenc_rope_axes axes;
@@ -129,7 +129,7 @@ typedef struct posenc_rope_params {
 
 #define POSENC_ROPE_DEFAULTS                                                                                           \
     {                                                                                                                  \
-        POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, 0.0, POSENC_ROPE_SCALING_DEFAULTS,                                 \
+        POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, 1.0, POSENC_ROPE_SCALING_DEFAULTS,                                 \
             {POSENC_AXES_SINGLE, 0, {0, 0, 0, 0}}, {POSENC_XPOS_OFF, 0.4, 512.0, 0}                                    \
     }
 

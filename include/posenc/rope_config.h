@@ -18,9 +18,6 @@
  * What files do not say, or say elsewhere, stays with the caller: the layout; head_dim where it is hidden_size /
  * num_attention_heads; n_offs; and scaling.context, the longest sequence to come, which LongRoPE needs and dynamic
  * NTK wants. The order of the fields does not matter. The fields are judged by posenc_rope_create, not here.
- *
- * The first call that succeeds sets rot_fraction to 1 if it is 0: a published model rotates whole heads unless it says
- * otherwise (partial_rotary_factor, rotary_dim).
  */
 #ifndef POSENC_ROPE_CONFIG_H
 #define POSENC_ROPE_CONFIG_H
