@@ -1,5 +1,5 @@
-/* posenc_attention: prefill against as many multiply-adds, decode against reading keys and values once (x_limit); each bias,
- * mask, rotation, type of keys and way through them against the plain call on f16 (x_alone). */
+/* posenc_attention: prefill against as many multiply-adds, decode against reading keys and values once (x_limit); each
+ * bias, mask, rotation, type of keys and way through them against the plain call on f16 (x_alone). */
 #include <posenc/alibi.h>
 #include <posenc/attention.h>
 

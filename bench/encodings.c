@@ -101,8 +101,8 @@ void bench_register_encodings(void) {
         posenc_isa_tier tier;
         for (int t = 0; (tier = bench_tier(t)) != POSENC_ISA_COUNT; t++) {
             char name[128];
-            snprintf(name, sizeof name, "posenc_encoding/%s/%s/%dx%d", posenc_isa_name(tier), kind_names[kind], N_TOKENS,
-                     DIM);
+            snprintf(name, sizeof name, "posenc_encoding/%s/%s/%dx%d", posenc_isa_name(tier), kind_names[kind],
+                     N_TOKENS, DIM);
             bench_register(&race, &(encoding_kind){(encoding_kind)kind}, tier, name);
         }
     }

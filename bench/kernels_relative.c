@@ -180,7 +180,8 @@ static void limit_attend(bench_job *base) {
 }
 
 const kernel_race race_attend_rows = {
-    .race = {KERNEL_JOB, .open = open_attend, .fill = fill_attend, .racers = {run_attend_rows, plain_attend, limit_attend}},
+    .race = {KERNEL_JOB, .open = open_attend, .fill = fill_attend,
+             .racers = {run_attend_rows, plain_attend, limit_attend}},
     .unit = "rows",
     .bytes_per_unit = (DOT_X + DOT_DIM) * sizeof(float),
 };

@@ -17,8 +17,8 @@ void samples_add(samples *s, double value);
 /* Sorts them. */
 double samples_median(samples *s);
 
-/* Seconds on the clock of slices: processor time of this thread, so that what others run on its core in between does not count;
- * or, of work that is shared by threads, time on the wall. */
+/* Seconds on the clock of slices: processor time of this thread, so that what others run on its core in between does
+ * not count; or, of work that is shared by threads, time on the wall. */
 double slice_clock(void);
 void slices_use_wall_clock(int wanted);
 

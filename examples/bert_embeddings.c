@@ -1,5 +1,6 @@
-/* The embedding layer of BERT: the sum of a token's, a position's and a segment's learned row, then a layer norm. Token ids
- * are looked up by the same calls as positions are. Tables are bf16, as a checkpoint may have them; sums are float32.
+/* The embedding layer of BERT: the sum of a token's, a position's and a segment's learned row, then a layer norm. Token
+ * ids are looked up by the same calls as positions are. Tables are bf16, as a checkpoint may have them; sums are
+ * float32.
  *
  * RoBERTa differs in its positions only: posenc_positions_masked(mask, n_tokens, n_batch, 2, 1, positions).
  *

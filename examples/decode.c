@@ -2,8 +2,8 @@
  * shift, alone and with threads. A model is many of these; here there is one, and its projections are plain loops.
  *
  * It checks itself: decoding gives the bits of the prefill; threads give those of one thread, also where they share
- * the keys of a long cache; attention is what the plain reference says; and a shifted cache gives what a cache filled at
- * the new positions gives, up to the rounding of the keys.
+ * the keys of a long cache; attention is what the plain reference says; and a shifted cache gives what a cache filled
+ * at the new positions gives, up to the rounding of the keys.
  *
  *     cc decode.c $(pkg-config --cflags --libs posenc) -lm -lpthread
  */
@@ -24,8 +24,8 @@ typedef struct layer {
     posenc_rope *rope; /* made once for the model: immutable, shared by layers and threads */
 } layer;
 
-/* Cell j holds the key and value of the token at position j: [head_dim, n_kv_heads, n_ctx]. An engine would take 16 bits
- * here, POSENC_F16 in the views below, and nothing else would change. */
+/* Cell j holds the key and value of the token at position j: [head_dim, n_kv_heads, n_ctx]. An engine would take 16
+ * bits here, POSENC_F16 in the views below, and nothing else would change. */
 typedef struct cache {
     float k[N_CTX * KV], v[N_CTX * KV];
     int32_t n;

@@ -16,7 +16,8 @@ static int64_t whole_columns(int64_t n) {
     return (n + POSENC_COLUMN - 1) / POSENC_COLUMN;
 }
 
-/* Tables begin with a cache line, so that no vector of them spans two: with AVX-512 rows take 1.07 times as long otherwise. */
+/* Tables begin with a cache line, so that no vector of them spans two: with AVX-512 rows take 1.07 times as long
+ * otherwise. */
 #define LINE 64
 
 static size_t whole_lines(size_t bytes) {

@@ -9,7 +9,8 @@
 /* The blocks of a view as the halves that they consist of, for checks on memory; other views are as they are. */
 posenc_view posenc_storage_of(const posenc_view *view);
 
-/* The tensors, each alone and with each other, but batches of k and v with that of q: those may be pages. (attention_check.c) */
+/* The tensors, each alone and with each other, but batches of k and v with that of q: those may be pages.
+ * (attention_check.c) */
 posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
                                      const posenc_view *out);
 
@@ -58,14 +59,16 @@ typedef struct posenc_attention_sums {
     size_t stride; /* in floats */
 } posenc_attention_sums;
 
-/* Keys j .. j + n - 1 of the unit's head, as panels of float32, rotated if the task says so; j is a multiple of a panel. The next
- * n_next keys are fetched meanwhile, and the values of these if the unit waits for them. (attention_keys.c) */
+/* Keys j .. j + n - 1 of the unit's head, as panels of float32, rotated if the task says so; j is a multiple of a
+ * panel. The next n_next keys are fetched meanwhile, and the values of these if the unit waits for them.
+ * (attention_keys.c) */
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next);
 
 /* Address of key or value j of the unit's head; *n rows at most are wanted, *n stand one stride apart from there on. */
 const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);
 
-/* A unit, its scratch of so many floats, and what stands in it before the first key: rows and queries. (attention_unit.c) */
+/* A unit, its scratch of so many floats, and what stands in it before the first key: rows and queries.
+ * (attention_unit.c) */
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number);
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim);
 void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch);

@@ -78,7 +78,8 @@ static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc
 }
 
 /* What will be needed after keys j .. j + n - 1: the n_next keys behind them, and their values. */
-static void look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next, posenc_rows_ahead ahead[2]) {
+static void look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+                       posenc_rows_ahead ahead[2]) {
     const posenc_attention_task *task = u->call->task;
     int waits_for_values = u->n <= FEW_PAIRS && posenc_is_far(posenc_view_count(&task->v));
     ahead[0] = rows_ahead(u, &task->k, j + n, n_next);

@@ -194,7 +194,8 @@ static void soften(block *b, int64_t pair) {
     state[0] = sum.max;
 }
 
-/* Of the keys that each pair sees before a hole (pass 0) or behind it, those in a run of n rows from key j of the block on. */
+/* Of the keys that each pair sees before a hole (pass 0) or behind it, those in a run of n rows from key j of the block
+ * on. */
 static void cut(const block *b, int pass, int64_t j, int64_t n, int32_t begin[UNIT_ROWS], int32_t end[UNIT_ROWS]) {
     for (int64_t pair = 0; pair < b->unit->n; pair++) {
         posenc_seen seen = b->seen[pair];
@@ -205,8 +206,8 @@ static void cut(const block *b, int pass, int64_t j, int64_t n, int32_t begin[UN
     }
 }
 
-/* The block's weighted values, joined to the sums so far. Rows that do not stand one stride apart, and keys behind a hole, come
- * in runs; all but the last leave their sums on the side, so that the runs are one chain. */
+/* The block's weighted values, joined to the sums so far. Rows that do not stand one stride apart, and keys behind a
+ * hole, come in runs; all but the last leave their sums on the side, so that the runs are one chain. */
 static void mix(const block *b) {
     const posenc_attention_unit *u = b->unit;
     const posenc_view *v = &u->call->task->v;

@@ -88,7 +88,8 @@ static posenc_dd sandwich_theta(const void *context, int64_t i) {
 }
 
 /* The sums over k of cos(distance theta_k), ascending, of n offsets of the line from the first on. */
-static void sum_cosines(const posenc_sandwich *sandwich, const posenc_line *line, int64_t first, int64_t n, double *sums) {
+static void sum_cosines(const posenc_sandwich *sandwich, const posenc_line *line, int64_t first, int64_t n,
+                        double *sums) {
     int64_t n_angles = sandwich->dim / 2;
     for (int64_t t = 0; t < n; t++)
         sums[t] = 0.0;

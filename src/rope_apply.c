@@ -94,8 +94,9 @@ static int64_t row_of(const posenc_rope_task *task, int64_t token) {
     return task->rows32 != NULL ? task->rows32[token] : task->rows64[token];
 }
 
-/* Bytes of output that are on their way, where it has to come from beyond the caches and was not just read: over 8 MB and over
- * 16 MB, out of place, rotations take 0.83 times as long with it, and as long as memcpy. In place it cost 10 to 20 %. */
+/* Bytes of output that are on their way, where it has to come from beyond the caches and was not just read: over 8 MB
+ * and over 16 MB, out of place, rotations take 0.83 times as long with it, and as long as memcpy. In place it cost 10
+ * to 20 %. */
 #define FETCHED_BYTES 8192
 
 /* n_tokens: how many are still to come, this one included. */
@@ -108,8 +109,8 @@ static int64_t bytes_ahead(const posenc_rope_task *task, int64_t token, int64_t 
 }
 
 static heads heads_of(const posenc_rope_task *task, int64_t token, int64_t first, int64_t n, int64_t n_tokens) {
-    return (heads){posenc_view_at(&task->x, first, token, 0), posenc_view_at(&task->y, first, row_of(task, token), 0), n,
-                   bytes_ahead(task, token, n_tokens), NULL};
+    return (heads){posenc_view_at(&task->x, first, token, 0), posenc_view_at(&task->y, first, row_of(task, token), 0),
+                   n, bytes_ahead(task, token, n_tokens), NULL};
 }
 
 /* Channels first .. first + n - 1: nothing, a copy of the bytes, or a conversion. */

@@ -20,8 +20,8 @@ static posenc_status check_sections(const posenc_rope_axes *axes, int64_t n_pair
     return section_sum(axes) == n_pairs ? POSENC_OK : POSENC_ERR_SECTIONS;
 }
 
-/* What a pair may grow by from one position to the next, as an exponent. Its value is that at an anchor times what it grew by since
- * then; up to here both stay within double's range wherever the value is within float's. */
+/* What a pair may grow by from one position to the next, as an exponent. Its value is that at an anchor times what it
+ * grew by since then; up to here both stay within double's range wherever the value is within float's. */
 #define MAX_GROWTH 32.0
 
 static posenc_status check_xpos(const posenc_rope_params *p) {

@@ -143,7 +143,8 @@ int posenc_same_view(const posenc_view *x, const posenc_view *y) {
     return 1;
 }
 
-/* Slices of one packed tensor, q and k of every token, lie between each other: they are apart if they are within each period. */
+/* Slices of one packed tensor, q and k of every token, lie between each other: they are apart if they are within each
+ * period. */
 static int are_apart_by_period(const posenc_view *x, const posenc_view *y, int64_t period) {
     if (period == 0)
         return 0;

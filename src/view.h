@@ -41,8 +41,8 @@ static inline int posenc_is_aligned(const void *p, int64_t size) {
     return ((uintptr_t)p & (uintptr_t)(size - 1)) == 0;
 }
 
-/* 1 if the extents are negative, or their product, of those that are not 0, is more than POSENC_LIMIT: a 0 must not hide that the
- * others leave int64. */
+/* 1 if the extents are negative, or their product, of those that are not 0, is more than POSENC_LIMIT: a 0 must not
+ * hide that the others leave int64. */
 int posenc_view_is_too_large(const posenc_view *view);
 
 /* Number of elements; the view is checked. */

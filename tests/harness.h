@@ -44,8 +44,8 @@ int test_case(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Adds to the name, replacing what an earlier call added. Random numbers go on. */
 void test_case_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* For fuzzers: from now on only the case of this number is wanted, and what it draws is taken from these bytes as long as
- * there are any. test_driven_cases() says how many cases came by. */
+/* For fuzzers: from now on only the case of this number is wanted, and what it draws is taken from these bytes as long
+ * as there are any. test_driven_cases() says how many cases came by. */
 void test_drive(const unsigned char *bytes, size_t n, uint64_t wanted);
 uint64_t test_driven_cases(void);
 

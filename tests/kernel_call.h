@@ -24,7 +24,8 @@ typedef enum element_type {
 
 size_t element_size(element_type type);
 
-/* How a row of n elements of a storage type lies in a buffer, and how many there are; blocks of Q8_0 lie there as halves. */
+/* How a row of n elements of a storage type lies in a buffer, and how many there are; blocks of Q8_0 lie there as
+ * halves. */
 element_type element_of(posenc_dtype type);
 size_t element_count(size_t n, posenc_dtype type);
 
@@ -96,7 +97,8 @@ void call_check(kernel_call *call, const posenc_kernels *variant, call_places pl
  * neighbours. The call is filled and belongs to a kernel that is elementwise. */
 void call_check_lane(kernel_call *call, const posenc_kernels *variant, int32_t lane);
 
-/* If set, it gets the calls instead: for a program that times them. call_place puts every buffer into place 0, filled. */
+/* If set, it gets the calls instead: for a program that times them. call_place puts every buffer into place 0, filled.
+ * */
 extern void (*call_watcher)(kernel_call *call, const posenc_kernels *variant);
 void call_place(kernel_call *call);
 

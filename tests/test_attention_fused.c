@@ -1,5 +1,5 @@
-/* Fused attention (attention.h) with everything that posenc_score_params may hold: against the reference, and the same bits
- * however it is called. */
+/* Fused attention (attention.h) with everything that posenc_score_params may hold: against the reference, and the same
+ * bits however it is called. */
 #include "truth_attention.h"
 
 #include <math.h>

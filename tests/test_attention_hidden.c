@@ -1,5 +1,5 @@
-/* Keys hidden by a bias of -inf at either end of a query's row are out of sight (attention.h): nothing there matters, and the
- * bits are those of bounds. */
+/* Keys hidden by a bias of -inf at either end of a query's row are out of sight (attention.h): nothing there matters,
+ * and the bits are those of bounds. */
 #include "truth_view.h"
 
 #include <math.h>

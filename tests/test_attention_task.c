@@ -1,5 +1,5 @@
-/* Attention in parts, with its log-sum-exp, with keys rotated on their way, in pages; results merged: the same bits as the plain
- * call, and sums in double. */
+/* Attention in parts, with its log-sum-exp, with keys rotated on their way, in pages; results merged: the same bits as
+ * the plain call, and sums in double. */
 #include "truth_attention.h"
 #include "truth_half.h"
 #include "truth_rope.h"

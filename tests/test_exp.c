@@ -1,5 +1,5 @@
-/* The score path's exponential and hyperbolic tangent, dense over their whole range. The scalar form is the specification;
- * that the tiers give its bits is what tests of kernels show. */
+/* The score path's exponential and hyperbolic tangent, dense over their whole range. The scalar form is the
+ * specification; that the tiers give its bits is what tests of kernels show. */
 #include "scalar/exp.h"
 #include "truth.h"
 

@@ -1,5 +1,5 @@
-/* Calls on more than the caches hold, which fetch ahead what they will need, against the same work in pieces, which do not: the
- * same bits, and under the sanitizers no address of anything that is not there. */
+/* Calls on more than the caches hold, which fetch ahead what they will need, against the same work in pieces, which do
+ * not: the same bits, and under the sanitizers no address of anything that is not there. */
 #include "truth.h"
 
 #include <stdlib.h>
@@ -86,14 +86,16 @@ static void test_attention(void **state) {
     assert_non_null(scratch);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = 0.1f;
-    posenc_view queries = posenc_view_dense(q, POSENC_F32, DIM, 1, HEADS, 1), keys = posenc_view_dense(k, POSENC_F32, DIM, KEYS, HEADS, 1);
+    posenc_view queries = posenc_view_dense(q, POSENC_F32, DIM, 1, HEADS, 1),
+                keys = posenc_view_dense(k, POSENC_F32, DIM, KEYS, HEADS, 1);
     posenc_view values = keys, out = queries, piece = queries;
     values.data = v;
     out.data = whole;
     piece.data = pieces;
     truth_ok(posenc_attention(&params, &queries, &keys, &values, &out, scratch, posenc_all_rows()));
     for (int64_t h = 0; h < HEADS; h++) {
-        posenc_view one_q = slice(&queries, 2, h), one_k = slice(&keys, 2, h), one_v = slice(&values, 2, h), one = slice(&piece, 2, h);
+        posenc_view one_q = slice(&queries, 2, h), one_k = slice(&keys, 2, h), one_v = slice(&values, 2, h),
+                    one = slice(&piece, 2, h);
         truth_ok(posenc_attention(&params, &one_q, &one_k, &one_v, &one, scratch, posenc_all_rows()));
     }
     truth_same_bits(whole, pieces, DIM * HEADS, "attention of a lone query");

@@ -162,8 +162,8 @@ static void test_rows(void **state) {
         truth_tensor rows = truth_tensor_random((int64_t[4]){dim, n_k, n_q, 1});
         truth_ok(posenc_decomposed_rows(&table.view, &rows.view));
         TRUTH_EACH(&rows.view, c, b, a, one) {
-            /* floor(a max(k/q, 1) - b max(q/k, 1) + (k - 1) max(q/k, 1)), over the common denominator: both terms are the
-             * same number of its parts */
+            /* floor(a max(k/q, 1) - b max(q/k, 1) + (k - 1) max(q/k, 1)), over the common denominator: both terms are
+             * the same number of its parts */
             int64_t o = floor_of(a * n_k + (n_k - 1 - b) * n_q, n_q < n_k ? n_q : n_k);
             truth_close((double)*truth_at(&rows.view, c, b, a, one), resized(&table.view, o, n, c), 1e-6,
                         "query %lld, key %lld", (long long)a, (long long)b);

@@ -216,7 +216,8 @@ static void test_ranges(void **state) {
     }
 }
 
-/* Lines without an offset, beside positions of which no key is seen: what stands before the line was read as its last offset. */
+/* Lines without an offset, beside positions of which no key is seen: what stands before the line was read as its last
+ * offset. */
 static void test_without_offsets(void **state) {
     (void)state;
     const int32_t q_pos = 0, k_pos = 100;

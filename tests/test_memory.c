@@ -1,6 +1,6 @@
-/* Memory that runs out: every set-up object is made again and again, and each of its allocations fails in turn. The call says
- * POSENC_ERR_MEMORY, gives no object, and keeps nothing of what it had. The linker puts the functions below in the place of
- * malloc, calloc, aligned_alloc and free in the library (--wrap). */
+/* Memory that runs out: every set-up object is made again and again, and each of its allocations fails in turn. The
+ * call says POSENC_ERR_MEMORY, gives no object, and keeps nothing of what it had. The linker puts the functions below
+ * in the place of malloc, calloc, aligned_alloc and free in the library (--wrap). */
 #include <posenc/posenc.h>
 
 #include <stdlib.h>
@@ -136,7 +136,8 @@ static posenc_status make_of_parts(int is_sum, void **object) {
     truth_ok(make_learned((void **)&e[1]));
     n_left = left;
     posenc_part parts[2] = {{.encoding = e[0]}, {.encoding = e[1]}};
-    posenc_status status = (is_sum ? posenc_encoding_sum : posenc_encoding_concat)(parts, 2, (posenc_encoding **)object);
+    posenc_status status =
+        (is_sum ? posenc_encoding_sum : posenc_encoding_concat)(parts, 2, (posenc_encoding **)object);
     posenc_encoding_free(e[0]);
     posenc_encoding_free(e[1]);
     return status;
@@ -243,8 +244,8 @@ static void test_memory_runs_out(void **state) {
                 kinds[i].drop(object);
             }
             if (n_live != 0 || (ran_out && (status != POSENC_ERR_MEMORY || object != NULL)))
-                fail_msg("%s, allocation %d: status %d, object %p, %d blocks kept", kinds[i].name, n, (int)status, object,
-                         n_live);
+                fail_msg("%s, allocation %d: status %d, object %p, %d blocks kept", kinds[i].name, n, (int)status,
+                         object, n_live);
             if (!ran_out) {
                 assert_true(n > 0); /* some memory was asked for */
                 break;

@@ -129,9 +129,9 @@ static void test_norm(void **state) {
     print_message("%d random norms per tier\n", ROUNDS);
 }
 
-/* The fused call gives the bits of the norm into float32, then the rotation from there, if the weights are powers of two:
- * they then multiply exactly, wherever they do. Into any type, scaled or not, the scale of the rotation being the same
- * rounding of the rows. */
+/* The fused call gives the bits of the norm into float32, then the rotation from there, if the weights are powers of
+ * two: they then multiply exactly, wherever they do. Into any type, scaled or not, the scale of the rotation being the
+ * same rounding of the rows. */
 static void test_norm_then_rope(void **state) {
     (void)state;
     for (int tier = -1; truth_next_tier(&tier);)

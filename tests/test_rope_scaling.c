@@ -270,11 +270,13 @@ static void test_against_mpfr(void **state) {
                     fail_msg("type %d, n_rot %d, pair %d: off by 2^%.1f", type, (int)p.n_rot, (int)i, log2(error));
                 worst = fmax(worst, error);
                 n_values++;
-                truth_close(posenc_rope_theta(rope, i), mpfr_get_d(want, MPFR_RNDN), 0.0, "type %d theta %d", type, (int)i);
+                truth_close(posenc_rope_theta(rope, i), mpfr_get_d(want, MPFR_RNDN), 0.0, "type %d theta %d", type,
+                            (int)i);
             }
             posenc_rope_free(rope);
         }
-        truth_report("frequencies of scaled RoPE", n_values, worst, "relative", "type %d, %d of 60 refused", type, n_refused);
+        truth_report("frequencies of scaled RoPE", n_values, worst, "relative", "type %d, %d of 60 refused", type,
+                     n_refused);
         assert_true(n_refused <= 15);
     }
     mpfr_clear(want);

@@ -1,5 +1,6 @@
-/* The score path with everything at once (softmax.h) against a plain double reference: each key's logit by its formula, and
- * whether it is seen by the definition of each mask, with no thought of loops. Random calls of every combination. */
+/* The score path with everything at once (softmax.h) against a plain double reference: each key's logit by its formula,
+ * and whether it is seen by the definition of each mask, with no thought of loops. Random calls of every combination.
+ * */
 #include "truth_scene.h"
 
 #include <math.h>

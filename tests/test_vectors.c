@@ -2,9 +2,9 @@
  * test_vectors_rope.c, the scalings test_rope_scaling_vectors.c.
  *
  * Left out, because the library has no such thing yet; a check returns 0 for such a case:
- *   C.3 "one_row" (test_vectors_bias.c); C.22 with windows, chunks or padding masks; C.26 with softcap, sink or the policies other than zeros
- *   (an arbitrary bias is added to the dots by the caller, exactly: they are multiples of 1/64); C.32 with softcap; the
- *   outputs P V of C.4 and C.32.
+ *   C.3 "one_row" (test_vectors_bias.c); C.22 with windows, chunks or padding masks; C.26 with softcap, sink or the
+ *   policies other than zeros (an arbitrary bias is added to the dots by the caller, exactly: they are multiples of
+ *   1/64); C.32 with softcap; the outputs P V of C.4 and C.32.
  */
 #include "truth_json.h"
 #include "truth_rope.h"
@@ -26,7 +26,8 @@ static int check_encoding(const example *e, posenc_sinusoidal_layout layout, pos
     int32_t positions[MAX_POSITIONS];
     float rows[MAX_VALUES];
     int64_t n = integers(e, "positions", positions), dim = (int64_t)value(e, "d");
-    encode((posenc_sinusoidal_params){layout, schedule, odd, dim, value(e, "base"), 1.0, 0.0, 1.0}, positions, n, rows, dim);
+    encode((posenc_sinusoidal_params){layout, schedule, odd, dim, value(e, "base"), 1.0, 0.0, 1.0}, positions, n, rows,
+           dim);
     return match(e, rows, 0, (int)(n * dim));
 }
 

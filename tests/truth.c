@@ -121,7 +121,8 @@ void truth_close(double got, double want, double bound, const char *where, ...) 
     va_start(arguments, where);
     if (!(error <= bound)) {
         char what[160];
-        snprintf(what, sizeof what, "%.9g instead of %.17g, off by %.3g where %.3g is allowed", got, want, error, bound);
+        snprintf(what, sizeof what, "%.9g instead of %.17g, off by %.3g where %.3g is allowed", got, want, error,
+                 bound);
         fail_at(what, where, arguments);
     }
     closeness.n++;

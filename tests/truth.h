@@ -39,8 +39,8 @@ void truth_report(const char *what, long long n, double worst, const char *unit,
     __attribute__((format(printf, 5, 6)));
 #define TRUTH_ALLOWED "of the allowed"
 
-/* Fails unless |got - want| <= bound; a NaN in got fails. The rest says, printf-like, where. The worst of a test, in parts
- * of its bound, is reported at its end. */
+/* Fails unless |got - want| <= bound; a NaN in got fails. The rest says, printf-like, where. The worst of a test, in
+ * parts of its bound, is reported at its end. */
 void truth_close(double got, double want, double bound, const char *where, ...) __attribute__((format(printf, 4, 5)));
 
 /* Fails unless the n floats have the same bits. */

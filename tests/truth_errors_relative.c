@@ -103,8 +103,9 @@ static posenc_status attention_merge(const posenc_view *const *v, posenc_rows ro
     return posenc_attention_merge(at[0], at[1], at[2], rows);
 }
 
-/* A place of a call: an input (b: of blocks too) or output, whether it is float32 only, may be NULL; and for each extent what is made of one
- * too many: 's' the wrong shape, 'h' the wrong number of heads, '-' nothing. An extent of 1 is shared, and 3 instead. */
+/* A place of a call: an input (b: of blocks too) or output, whether it is float32 only, may be NULL; and for each
+ * extent what is made of one too many: 's' the wrong shape, 'h' the wrong number of heads, '-' nothing. An extent of 1
+ * is shared, and 3 instead. */
 typedef struct slot {
     char role;
     int is_f32, is_optional;

@@ -1,7 +1,7 @@
 /* What `posenc table` writes and `posenc plot` draws: a method, its options, and the table of floats that they give.
  *
- * A method is one entry in methods_rows.c or methods_bias.c: name, one line of help, its options, and functions that open a
- * table, fill rows of it by calls of the library, and close it.
+ * A method is one entry in methods_rows.c or methods_bias.c: name, one line of help, its options, and functions that
+ * open a table, fill rows of it by calls of the library, and close it.
  */
 #ifndef POSENC_TOOLS_METHOD_H
 #define POSENC_TOOLS_METHOD_H

@@ -19,8 +19,8 @@ __attribute__((format(printf, 2, 3))) void reader_fail(reader *r, const char *fo
 void model_read_json(reader *r, model_config *config);
 void model_read_gguf(reader *r, model_config *config);
 
-/* A field by its published name, for the library to understand. 1 if it does; a value that makes no sense is a failure, and
- * so is a scaling that posenc does not have. */
+/* A field by its published name, for the library to understand. 1 if it does; a value that makes no sense is a failure,
+ * and so is a scaling that posenc does not have. */
 int reader_set_number(reader *r, posenc_rope_params *params, const char *name, double value);
 int reader_set_string(reader *r, posenc_rope_params *params, const char *name, const char *value);
 int reader_set_list(reader *r, posenc_rope_params *params, const char *name, const double *values, int64_t n);

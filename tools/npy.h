@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writes the header of float32 numbers of this shape, of 2 dimensions or more. What follows is for the caller to write. 0 if that failed. */
+/* Writes the header of float32 numbers of this shape, of 2 dimensions or more. What follows is for the caller to write.
+ * 0 if that failed. */
 int npy_write_header(FILE *f, const int64_t *shape, int n_dims);
 
 #endif

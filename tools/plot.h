@@ -25,7 +25,7 @@ typedef struct plot_panel {
     int64_t n_rows, n_columns;
     const char *unit; /* of the colour bar */
     int is_square;
-    int is_capped; /* from 0 to the largest value of the row an eighth down; what is above has the brightest colour too */
+    int is_capped; /* from 0 to the largest value of the row an eighth down; what is above is as bright */
 
     const float *lines[PLOT_LINES]; /* [n_points] each, from x.first to x.last */
     char names[PLOT_LINES][40];

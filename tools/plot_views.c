@@ -177,8 +177,8 @@ static posenc_status map_similarity(const table *t, plot_made *made) {
 
 /* ---- Curves ---- */
 
-/* Which are drawn: those asked for, or some of n, evenly spaced; of many, even ones, which are of one kind where sines and
- * cosines alternate. */
+/* Which are drawn: those asked for, or some of n, evenly spaced; of many, even ones, which are of one kind where sines
+ * and cosines alternate. */
 static int64_t choose(const plot_request *r, int64_t n, int64_t lines[PLOT_LINES]) {
     int count = r->n_lines > 0 ? r->n_lines : n <= PLOT_LINES ? (int)n : SOME_LINES;
     for (int i = 0; i < count; i++)

@@ -1,9 +1,10 @@
-/* How far a long piece of work has come: one line on standard error, if that is a terminal, from the second second on. */
+/* How far a long piece of work has come: one line on standard error, if that is a terminal, from the second second on.
+ * */
 #ifndef POSENC_TOOLS_PROGRESS_H
 #define POSENC_TOOLS_PROGRESS_H
 
-/* The part of the work that is done, 0 .. 1. At 1 the line is taken away. The clock starts with the first call, and with
- * the first after a 1. */
+/* The part of the work that is done, 0 .. 1. At 1 the line is taken away. The clock starts with the first call, and
+ * with the first after a 1. */
 void progress(const char *what, double done);
 
 #endif

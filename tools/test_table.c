@@ -1,4 +1,5 @@
-/* `posenc table` from the outside: the files it writes hold what the library gives, bit for bit. Usage: test_table POSENC */
+/* `posenc table` from the outside: the files it writes hold what the library gives, bit for bit. Usage: test_table
+ * POSENC */
 #include <math.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -45,7 +45,8 @@ static truth_rope_case plain_case(posenc_rope_layout layout) {
     return at;
 }
 
-/* Whole heads in every direction that the layout has, by both ways of getting rows, and a part of the head at an offset. */
+/* Whole heads in every direction that the layout has, by both ways of getting rows, and a part of the head at an
+ * offset. */
 static truth check_layout(posenc_rope_layout layout, const int32_t *positions, random_state *random) {
     truth t = truth_none();
     truth_rope_case at = plain_case(layout);

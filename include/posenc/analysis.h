@@ -1,7 +1,7 @@
 /* posenc/analysis.h - looking at an encoding: similarities, offsets, frequencies, costs (FORMULAS D).
  *
- * For whoever chooses or checks an encoding; `posenc plot` draws it. Rows are what any encoding of this library wrote: a
- * view [dim, n, 1, 1] in float32, row p the vector of position p.
+ * For whoever chooses or checks an encoding; `posenc plot` draws it. Rows are what any encoding of this library wrote:
+ * a view [dim, n, 1, 1] in float32, row p the vector of position p.
  *
  *     posenc_view rows = posenc_view_dense(encoding, POSENC_F32, 64, 128, 1, 1);
  *     posenc_view similarity = posenc_view_dense(matrix, POSENC_F32, 128, 128, 1, 1);
@@ -19,12 +19,14 @@ extern "C" {
 
 /* ---- Rows (D.1 - D.3) ---- */
 
-/* similarity[a][b] = E_a . E_b / (|E_a| |E_b| + eps), and 0 where the denominator is 0, as for rows of zeros. Products are
- * summed in float32 by fma, 256 channels in a chain and the chains in order; norm and quotient are double, rounded once. With
- * eps = 0 the error is below dim * 2^-23, and near 2^-23 in practice. A NaN in a row makes its similarities NaN.
+/* similarity[a][b] = E_a . E_b / (|E_a| |E_b| + eps), and 0 where the denominator is 0, as for rows of zeros. Products
+ * are summed in float32 by fma, 256 channels in a chain and the chains in order; norm and quotient are double, rounded
+ * once. With eps = 0 the error is below dim * 2^-23, and near 2^-23 in practice. A NaN in a row makes its similarities
+ * NaN.
  *
- * e: [dim, n, 1, 1], similarity: [n, n, 1, 1], apart from e; a row of similarity is a row of the range. eps: finite, not
- * negative (POSENC_ERR_SCALE). For sinusoidal rows it is a Toeplitz matrix: what posenc_dot_by_offset gives, over dim/2. */
+ * e: [dim, n, 1, 1], similarity: [n, n, 1, 1], apart from e; a row of similarity is a row of the range. eps: finite,
+ * not negative (POSENC_ERR_SCALE). For sinusoidal rows it is a Toeplitz matrix: what posenc_dot_by_offset gives, over
+ * dim/2. */
 POSENC_API posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const posenc_view *similarity,
                                                   posenc_rows rows);
 
@@ -47,14 +49,14 @@ POSENC_API posenc_status posenc_check_progression(const posenc_view *e, int64_t 
 
 /* ---- Frequencies (D.4, D.5, D.8) ---- */
 
-/* dots[k] = PE(t) . PE(t + offsets[k]) = sum over pairs of cos(theta_i offsets[k]), whatever t: of sinusoidal rows in any
- * layout, and of two equal rotated vectors with unit pairs. The cosines are those of angles.h, summed in double from pair 0
- * on: within n_pairs * 2^-24. */
+/* dots[k] = PE(t) . PE(t + offsets[k]) = sum over pairs of cos(theta_i offsets[k]), whatever t: of sinusoidal rows in
+ * any layout, and of two equal rotated vectors with unit pairs. The cosines are those of angles.h, summed in double
+ * from pair 0 on: within n_pairs * 2^-24. */
 POSENC_API posenc_status posenc_dot_by_offset(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets,
                                               double *dots);
 
-/* distances[k] = |PE(t) - PE(t + offsets[k])|, whatever t: from 0 to 2 sqrt(n_pairs). Near 0 two positions look alike. No
- * digits cancel: within 2^-22 of its own size, or 2^-43 sqrt(n_pairs) where that is larger. */
+/* distances[k] = |PE(t) - PE(t + offsets[k])|, whatever t: from 0 to 2 sqrt(n_pairs). Near 0 two positions look alike.
+ * No digits cancel: within 2^-22 of its own size, or 2^-43 sqrt(n_pairs) where that is larger. */
 POSENC_API posenc_status posenc_alias_distance(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets,
                                                double *distances);
 
@@ -64,15 +66,15 @@ typedef struct posenc_frequency {
     double turns;      /* |theta| context / (2 pi) within the context: what YaRN and Llama-3 scaling go by */
 } posenc_frequency;
 
-/* report[i] for theta[i], as posenc_freq_theta or posenc_rope_theta has it: finite, at most POSENC_MAX_FREQUENCY in size
- * (POSENC_ERR_FREQUENCY). context, in positions: finite, not negative (POSENC_ERR_CONTEXT). */
+/* report[i] for theta[i], as posenc_freq_theta or posenc_rope_theta has it: finite, at most POSENC_MAX_FREQUENCY in
+ * size (POSENC_ERR_FREQUENCY). context, in positions: finite, not negative (POSENC_ERR_CONTEXT). */
 POSENC_API posenc_status posenc_frequency_report(const double *theta, int64_t n, double context,
                                                  posenc_frequency *report);
 
 /* ---- Codes (D.9) ---- */
 
-/* In how many bits two positions differ, written in binary or in Gray code. For p and p + 1 it is 1 in Gray code, and one
- * more than p has trailing ones in binary. */
+/* In how many bits two positions differ, written in binary or in Gray code. For p and p + 1 it is 1 in Gray code, and
+ * one more than p has trailing ones in binary. */
 POSENC_API int posenc_hamming_binary(uint64_t p, uint64_t q);
 POSENC_API int posenc_hamming_gray(uint64_t p, uint64_t q);
 
@@ -123,8 +125,8 @@ typedef struct posenc_sizes {
  * Shaw's are keys and values; Transformer-XL's u, v and W_kR. A count beyond int64 is POSENC_ERR_SHAPE. */
 POSENC_API posenc_status posenc_parameter_count(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *count);
 
-/* Arithmetic for one token, multiplications and additions counted alike and making angles or slopes not at all, over all
- * heads of one layer:
+/* Arithmetic for one token, multiplications and additions counted alike and making angles or slopes not at all, over
+ * all heads of one layer:
  *
  *     sinusoidal, learned   d additions
  *     RoPE                  6 H d_h: Q and K, 4 multiplications and 2 additions a pair
@@ -134,8 +136,8 @@ POSENC_API posenc_status posenc_parameter_count(posenc_scheme scheme, const pose
  * Other schemes: POSENC_ERR_ENUM. */
 POSENC_API posenc_status posenc_flops(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *flops);
 
-/* The rules of thumb that comparisons often quote, of a single head: sinusoidal and learned d, RoPE 4 d_h, ALiBi L, Shaw
- * 2 L d_h. Same schemes. */
+/* The rules of thumb that comparisons often quote, of a single head: sinusoidal and learned d, RoPE 4 d_h, ALiBi L,
+ * Shaw 2 L d_h. Same schemes. */
 POSENC_API posenc_status posenc_flops_rule_of_thumb(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *flops);
 
 #ifdef __cplusplus

@@ -2,14 +2,16 @@
  *
  *     O = P V,   P = posenc_softmax(params, Q K^T)
  *
- * with everything that posenc_score_params can say but POSENC_EMPTY_UNIFORM. Query head h uses head h / (n_heads / n_kv_heads)
- * of k and v. Encodings of q and k (rotary, additive) are the caller's, before the call; or k is rotated on its way, below.
+ * with everything that posenc_score_params can say but POSENC_EMPTY_UNIFORM. Query head h uses head h / (n_heads /
+ * n_kv_heads) of k and v. Encodings of q and k (rotary, additive) are the caller's, before the call; or k is rotated on
+ * its way, below.
  *
- * The order of the arithmetic is part of the result, and the same for prefill, decode, any batch, split and instruction set:
+ * The order of the arithmetic is part of the result, and the same for prefill, decode, any batch, split and instruction
+ * set:
  *
  *     x_ij = chain of fma over the channels, ascending, from 0, in float32
- *     keys are taken in segments of 4096 and these in blocks of 512, counted from key 0. In each segment, from m = -inf and
- *     s = o = 0, for each block that holds a key in sight of the query
+ *     keys are taken in segments of 4096 and these in blocks of 512, counted from key 0. In each segment, from m = -inf
+ *     and s = o = 0, for each block that holds a key in sight of the query
  *         m' = max(m, largest logit of the block),  f = exp(m - m')
  *         e_j = exp(l_j - m'),  s = fma(s, f, sum e_j) in the order of softmax.h
  *         a[c] = fma(e_j, v_j[c], a[c]) for each key of the block from the first to the last in sight, from -0
@@ -18,19 +20,23 @@
  *         m, s, f, g = posenc_softmax_join of both,  o[c] = fma(g, o_segment[c], o[c] f)
  *     out[c] = o[c] (1 / s), rounded once;  lse = m + ln s in double, rounded once
  *
- * Keys out of sight by position, lengths or documents are skipped, whatever k and v hold there; a block, or a panel of 32
- * keys, that no query of a unit sees is not touched. So are keys of a block before the first and behind the last whose bias is
- * not -inf (bias_slope > 0): a causal mask as a tensor costs one look at what it hides. Keys hidden by bytes, or by a bias of
+ * Keys out of sight by position, lengths or documents are skipped, whatever k and v hold there; a block, or a panel of
+ * 32 keys, that no query of a unit sees is not touched. So are keys of a block before the first and behind the last
+ * whose bias is not -inf (bias_slope > 0): a causal mask as a tensor costs one look at what it hides. Keys hidden by
+ * bytes, or by a bias of
  * -inf among others, get e_j = 0, and their v must be finite.
  *
- * Against the exact function, for head_dim <= 256, |l| <= 16 and up to 2^20 keys: |error| <= 4e-6 max |v|, or 1e-5 where many
- * keys weigh alike and hold nearly the same, so that all roundings go one way; |error of lse| <= 4e-6 + 2^-24 |lse|.
+ * Against the exact function, for head_dim <= 256, |l| <= 16 and up to 2^20 keys: |error| <= 4e-6 max |v|, or 1e-5
+ * where many keys weigh alike and hold nearly the same, so that all roundings go one way; |error of lse| <= 4e-6 +
+ * 2^-24 |lse|.
  *
- * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its own
- * scratch (head_dim 128: 350 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a unit is
- * cut into parts by segments of keys: posenc_attention_run_parts, and when all are done posenc_attention_join_parts.
+ * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its
+ * own scratch (head_dim 128: 350 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a
+ * unit is cut into parts by segments of keys: posenc_attention_run_parts, and when all are done
+ * posenc_attention_join_parts.
  *
- * Example: causal, 8 heads that share 2 of keys and values, one thread; scratch has posenc_attention_scratch(64, 64) bytes
+ * Example: causal, 8 heads that share 2 of keys and values, one thread; scratch has posenc_attention_scratch(64, 64)
+ * bytes
  *
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.scale = 0.125f;
@@ -52,8 +58,8 @@
 extern "C" {
 #endif
 
-/* Number of units that posenc_attention cuts this into, of k in one piece or in pages; 0 if head_dim or the numbers of heads do not
- * fit each other. */
+/* Number of units that posenc_attention cuts this into, of k in one piece or in pages; 0 if head_dim or the numbers of
+ * heads do not fit each other. */
 POSENC_API int64_t posenc_attention_units(const posenc_view *q, const posenc_view *k);
 
 /* Bytes of scratch that a call (a thread) needs; 0 if a dimension is not 1 .. POSENC_MAX_HEAD_DIM. */
@@ -63,7 +69,8 @@ POSENC_API size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim);
 
 /* q: [head_dim, n_q, n_heads, n_batch]; k: [head_dim, n_k, n_kv_heads, n_batch]; v: [v_dim, n_k, n_kv_heads, n_batch];
  * out: [v_dim, n_q, n_heads, n_batch]; each f32, f16 or bf16, k and v also Q8_0 (types.h). n_kv_heads divides n_heads
- * (POSENC_ERR_N_HEADS). v may be a view into k. out overlaps nothing. units: which of the units to compute. scratch needs the alignment of a float. */
+ * (POSENC_ERR_N_HEADS). v may be a view into k. out overlaps nothing. units: which of the units to compute. scratch
+ * needs the alignment of a float. */
 POSENC_API posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
                                           const posenc_view *v, const posenc_view *out, void *scratch,
                                           posenc_rows units);
@@ -81,16 +88,16 @@ typedef struct posenc_attention_pages {
 typedef struct posenc_attention_task {
     const posenc_score_params *params;
     posenc_view q, k, v, out; /* as above */
-    const posenc_view
-        *lse; /* f32 [1, n_q, n_heads, n_batch], written: ln of the sum of exp(logit), the sink's included;
-                                 -inf for a row that sees nothing */
+    /* f32 [1, n_q, n_heads, n_batch], written: ln of the sum of exp(logit), the sink's included; -inf for a row that
+     * sees nothing */
+    const posenc_view *lse;
     /* k is stored before its rotation: key j, of every head and sequence, is turned by row j of the table as
-     * posenc_rope_apply_table does FORWARD, and stays float32. rope->head_dim is k's; both or neither. A context shift is
-     * another table. */
+     * posenc_rope_apply_table does FORWARD, and stays float32. rope->head_dim is k's; both or neither. A context shift
+     * is another table. */
     const posenc_rope *k_rope;
     const posenc_rope_table *k_table;
-    /* k and v are [dim, page_size, n_kv_heads, n_pages]. Entries of the table that hold keys below the sequence's k_end are
-     * looked at, and checked (POSENC_ERR_ROWS). Any page_size; multiples of 32 are packed without a copy. */
+    /* k and v are [dim, page_size, n_kv_heads, n_pages]. Entries of the table that hold keys below the sequence's k_end
+     * are looked at, and checked (POSENC_ERR_ROWS). Any page_size; multiples of 32 are packed without a copy. */
     const posenc_attention_pages *pages;
 } posenc_attention_task;
 
@@ -104,12 +111,12 @@ POSENC_API posenc_status posenc_attention_run(const posenc_attention_task *task,
 /* Number of parts, units times segments of keys; 0 if the extents do not fit each other. */
 POSENC_API int64_t posenc_attention_n_parts(const posenc_attention_task *task);
 
-/* Bytes of the memory that all parts share: v_dim + 2 floats for each query, head and segment. 0 if there are none, or if they
- * are more than can be. */
+/* Bytes of the memory that all parts share: v_dim + 2 floats for each query, head and segment. 0 if there are none, or
+ * if they are more than can be. */
 POSENC_API size_t posenc_attention_parts_bytes(const posenc_attention_task *task);
 
-/* Computes some of the parts: every thread its own range and scratch, one `parts`. Then, with all of them done, the units are
- * joined and written. The bits are those of posenc_attention_run. */
+/* Computes some of the parts: every thread its own range and scratch, one `parts`. Then, with all of them done, the
+ * units are joined and written. The bits are those of posenc_attention_run. */
 POSENC_API posenc_status posenc_attention_run_parts(const posenc_attention_task *task, void *scratch, void *parts,
                                                     posenc_rows range);
 POSENC_API posenc_status posenc_attention_join_parts(const posenc_attention_task *task, const void *parts,
@@ -126,18 +133,18 @@ typedef struct posenc_attention_result {
 /* Joins results over two disjoint sets of keys, made anywhere (the sink counted in one of them):
  *     m = max(lse_a, lse_b),  w = exp(lse - m) of each,  s = w_a + w_b
  *     out = fma(w_b / s, out_b, (w_a / s) out_a),  lse = m + ln s
- * A result with an lse of -inf has weight 0, whatever its out holds. Types are f32, f16 or bf16, the same for a and b; joined
- * may be a or b, or overlaps neither. The order matters in last places. A row, for row ranges, is one query of one head, as in
- * softmax.h. */
+ * A result with an lse of -inf has weight 0, whatever its out holds. Types are f32, f16 or bf16, the same for a and b;
+ * joined may be a or b, or overlaps neither. The order matters in last places. A row, for row ranges, is one query of
+ * one head, as in softmax.h. */
 POSENC_API posenc_status posenc_attention_merge(const posenc_attention_result *a, const posenc_attention_result *b,
                                                 const posenc_attention_result *joined, posenc_rows rows);
 
 /* ---- Reference ---- */
 
-/* The same as a reference, plain and slow, for tests and examples: dot products and P V are summed in double in ascending
- * order and rounded once. It allocates the probabilities, unless they are asked for: f32 [n_k, n_q, n_heads, n_batch], which
- * overlap nothing. q: [head_dim, n_q, n_heads, n_batch]; k: [head_dim, n_k, n_kv_heads, n_batch]; v: [v_dim, n_k, n_kv_heads, n_batch];
- * out: [v_dim, n_q, n_heads, n_batch]; types as above. */
+/* The same as a reference, plain and slow, for tests and examples: dot products and P V are summed in double in
+ * ascending order and rounded once. It allocates the probabilities, unless they are asked for: f32 [n_k, n_q, n_heads,
+ * n_batch], which overlap nothing. q: [head_dim, n_q, n_heads, n_batch]; k: [head_dim, n_k, n_kv_heads, n_batch]; v:
+ * [v_dim, n_k, n_kv_heads, n_batch]; out: [v_dim, n_q, n_heads, n_batch]; types as above. */
 POSENC_API posenc_status posenc_attention_reference(const posenc_score_params *params, const posenc_view *q,
                                                     const posenc_view *k, const posenc_view *v, const posenc_view *out,
                                                     const posenc_view *probabilities);

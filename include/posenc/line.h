@@ -1,10 +1,10 @@
 /* posenc/line.h - bias lines: a bias that depends on the offset of key and query only, one float per offset and head.
  *
  * Row i of such a bias matrix is a window into its line that moves by one element from query to query, so a line of
- * n_q + n_k - 1 offsets stands for the whole matrix: 32 heads at 32768 causal tokens take 4 MB. softmax.h consumes lines
- * at the cost of one load per vector. Beyond some distance many biases stay what they are (T5, clipped tables): then a line
- * that is extended needs no offsets beyond. The caller owns the memory; a line may be made for any range of offsets, so that
- * each part of a sequence can have its own, and made anew when trained parameters change.
+ * n_q + n_k - 1 offsets stands for the whole matrix: 32 heads at 32768 causal tokens take 4 MB. softmax.h consumes
+ * lines at the cost of one load per vector. Beyond some distance many biases stay what they are (T5, clipped tables):
+ * then a line that is extended needs no offsets beyond. The caller owns the memory; a line may be made for any range of
+ * offsets, so that each part of a sequence can have its own, and made anew when trained parameters change.
  *
  *     ALiBi                      alibi.h            posenc_line_alibi
  *     T5, clipped scalars        here               posenc_index_t5, posenc_index_clipped, posenc_line_gather

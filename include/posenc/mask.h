@@ -1,7 +1,7 @@
 /* posenc/mask.h - which keys a query may see (FORMULAS C.22 - C.25).
  *
- * What position decides is a posenc_mask. It becomes the bounds of the loops over keys: keys it forbids are not read and cost
- * their zeros only. What bytes decide is a posenc_bool_mask. Lengths and packed documents are fields of
+ * What position decides is a posenc_mask. It becomes the bounds of the loops over keys: keys it forbids are not read
+ * and cost their zeros only. What bytes decide is a posenc_bool_mask. Lengths and packed documents are fields of
  * posenc_score_params (softmax.h); a mask that is a tensor of 0 and -inf goes there as a bias.
  *
  * A query at position p sees the key at position j if all of these hold:
@@ -15,8 +15,9 @@
  *     posenc_mask_window(w)          the query's own and the w - 1 before it (Mistral, gpt-oss, llama.cpp)
  *     posenc_mask_symmetric(s)       s keys on either side, and its own (ModernBERT: s = window / 2)
  *
- * before and after are FlashAttention's window_size. n_first keeps the first keys of the cache in sight whatever the window
- * (arXiv 2309.17453). chunk is Llama 4's. Positions are rows and columns unless posenc_score_params gives others.
+ * before and after are FlashAttention's window_size. n_first keeps the first keys of the cache in sight whatever the
+ * window (arXiv 2309.17453). chunk is Llama 4's. Positions are rows and columns unless posenc_score_params gives
+ * others.
  */
 #ifndef POSENC_MASK_H
 #define POSENC_MASK_H
@@ -79,8 +80,8 @@ typedef struct posenc_bool_mask {
     posenc_polarity polarity;
 } posenc_bool_mask;
 
-/* Writes 0 to the rows of padded queries, whatever they held: y [dim, n_q, n_heads, n_batch], keep [n_batch][n_q], nonzero
- * where the query is real (C.25). y: f32, f16 or bf16. */
+/* Writes 0 to the rows of padded queries, whatever they held: y [dim, n_q, n_heads, n_batch], keep [n_batch][n_q],
+ * nonzero where the query is real (C.25). y: f32, f16 or bf16. */
 POSENC_API posenc_status posenc_zero_padded(const uint8_t *keep, const posenc_view *y);
 
 /* Mean of the losses of kept tokens, 0 if none is kept. Summed in double, ascending. */

@@ -1,23 +1,25 @@
 /* posenc/rope.h - rotary position embedding (RoFormer, arXiv 2104.09864; FORMULAS part B).
  *
- * A head is a vector of head_dim channels, of which n_rot (even), from channel n_offs on, are rotated in pairs. Pair i of
- * a token at position p turns by the angle a = p * theta_i and is stretched by the magnitude m (1 unless a scaling says
- * otherwise):
+ * A head is a vector of head_dim channels, of which n_rot (even), from channel n_offs on, are rotated in pairs. Pair i
+ * of a token at position p turns by the angle a = p * theta_i and is stretched by the magnitude m (1 unless a scaling
+ * says otherwise):
  *
  *     y0 = x0 * m cos a - x1 * m sin a
  *     y1 = x1 * m cos a + x0 * m sin a        theta_i = base^(-2i/n_rot), i = 0 .. n_rot/2-1, before scaling
  *
- * computed as y0 = fma(x0, c, -(x1*s)), y1 = fma(x1, c, x0*s) in float32, c and s being rows of angles.h. The channels of
- * pair i, counted from n_offs, are
+ * computed as y0 = fma(x0, c, -(x1*s)), y1 = fma(x1, c, x0*s) in float32, c and s being rows of angles.h. The channels
+ * of pair i, counted from n_offs, are
  *
  *     POSENC_ROPE_HALF           i and i + n_rot/2     (GPT-NeoX, Hugging Face Llama, ggml NEOX)
  *     POSENC_ROPE_INTERLEAVED    2i and 2i + 1         (GPT-J, RoFormer, Llama as published, ggml NORMAL)
- *     POSENC_ROPE_DEINTERLEAVE   read as INTERLEAVED, written as HALF (DeepSeek in Hugging Face; FORMULAS B.4); not in place,
- *                                and FORWARD only (else POSENC_ERR_ENUM): a HALF rope shifts the result or takes it back
+ *     POSENC_ROPE_DEINTERLEAVE   read as INTERLEAVED, written as HALF (DeepSeek in Hugging Face; FORMULAS B.4); not in
+ *     place,
+ *                                and FORWARD only (else POSENC_ERR_ENUM): a HALF rope shifts the result or takes it
+ *                                back
  *
- * Tensors are [head_dim, n_heads, n_tokens, n_batch] (ne[0] first), as ggml_rope has them, in f32, f16 or bf16; input and
- * output may differ in type. Positions are int32 planes [n_axes][n_tokens], shared by the batch: one plane unless the
- * parameters name more axes. A row, for row ranges, is one head of one token:
+ * Tensors are [head_dim, n_heads, n_tokens, n_batch] (ne[0] first), as ggml_rope has them, in f32, f16 or bf16; input
+ * and output may differ in type. Positions are int32 planes [n_axes][n_tokens], shared by the batch: one plane unless
+ * the parameters name more axes. A row, for row ranges, is one head of one token:
  * row = (batch * n_tokens + token) * n_heads + head.
  *
  * y may be the same view as x (in place: channels that are not rotated are not touched) or a view that does not overlap
@@ -28,7 +30,8 @@
  *     POSENC_FORWARD    m R
  *     POSENC_INVERSE    1/m R^T      takes back what FORWARD did
  *     POSENC_BACKWARD   m R^T        the gradient: dx from dy (FORMULAS E.3)
- *     POSENC_SHIFT      R            moves rotated rows by the positions given, magnitude not applied again: context shift
+ *     POSENC_SHIFT      R            moves rotated rows by the positions given, magnitude not applied again: context
+ *     shift
  *                                    (FORMULAS B.8). Tokens whose positions are all 0 stay as they are.
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
@@ -74,8 +77,9 @@ typedef enum posenc_direction {
  *     SINGLE     one position
  *     MROPE      pairs in consecutive sections (t, h, w[, e]), Qwen2-VL; sections add up to n_rot/2
  *     IMROPE     Qwen3-VL: h for i mod 3 = 1 and i < 3 s_h, w for i mod 3 = 2 and i < 3 s_w, else t
- *     IMROPE_GGML  the same, but pairs i mod 3 = 0 with i >= 3 s_t, and all that match no rule, follow the fourth position
- *     VISION     Qwen2-VL's vision tower, ggml VISION: sections[0] pairs follow h, the other sections[1] w, and the
+ *     IMROPE_GGML  the same, but pairs i mod 3 = 0 with i >= 3 s_t, and all that match no rule, follow the fourth
+ *     position VISION     Qwen2-VL's vision tower, ggml VISION: sections[0] pairs follow h, the other sections[1] w,
+ *     and the
  *                frequencies restart for w: base^(-2j/(n_rot/2)) for both. Positions planes: h, w; ggml has up to four
  *     PIXTRAL    first half of the pairs follows h with theta_2j, second half w with theta_(2j+1). Planes: h, w
  *     AXIAL      FLUX and others: section a is a complete rotary embedding of its own, base^(-j/sections[a])
@@ -102,8 +106,8 @@ typedef struct posenc_rope_axes {
 } posenc_rope_axes;
 
 /* xPos (arXiv 2212.10554; FORMULAS B.19): pair i is multiplied by zeta_i^((p - centre)/scale_base) for queries, by its
- * inverse for keys, zeta_i = (2i/n_rot + gamma)/(1 + gamma). One rope object for queries, one for keys. Not with several
- * axes (POSENC_ERR_ENUM); SHIFT takes the centre for 0; INVERSE is refused (POSENC_ERR_ENUM). */
+ * inverse for keys, zeta_i = (2i/n_rot + gamma)/(1 + gamma). One rope object for queries, one for keys. Not with
+ * several axes (POSENC_ERR_ENUM); SHIFT takes the centre for 0; INVERSE is refused (POSENC_ERR_ENUM). */
 typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_XPOS_KEY } posenc_xpos_role;
 
 typedef struct posenc_xpos {
@@ -141,7 +145,8 @@ POSENC_API posenc_status posenc_rope_create(const posenc_rope_params *params, po
 /* Frees it; NULL is allowed. */
 POSENC_API void posenc_rope_free(posenc_rope *rope);
 
-/* Number of pairs, theta_i rounded to double, the axis of pair i, and planes of positions; 0 for what does not exist. */
+/* Number of pairs, theta_i rounded to double, the axis of pair i, and planes of positions; 0 for what does not exist.
+ * */
 POSENC_API int64_t posenc_rope_n_pairs(const posenc_rope *rope);
 POSENC_API double posenc_rope_theta(const posenc_rope *rope, int64_t i);
 POSENC_API int posenc_rope_axis(const posenc_rope *rope, int64_t i);
@@ -157,8 +162,8 @@ POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc
 /* ---- Tables: rows made once for a batch of tokens, used by Q and K of every layer ---- */
 
 /* Rows of n_pairs cosines and sines in float32. Value i of token t stands at cos[t*row_stride + i*step] and
- * sin[t*row_stride + i*step]; row_stride in floats. step 1: separate planes, or [cos | sin] rows with sin = cos + n_pairs.
- * step 2: interleaved pairs, sin = cos + 1 (complex64 rows) or cos = sin + 1. */
+ * sin[t*row_stride + i*step]; row_stride in floats. step 1: separate planes, or [cos | sin] rows with sin = cos +
+ * n_pairs. step 2: interleaved pairs, sin = cos + 1 (complex64 rows) or cos = sin + 1. */
 typedef struct posenc_rope_table {
     float *cos, *sin;
     int64_t row_stride;
@@ -175,16 +180,16 @@ POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, fl
 POSENC_API posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
                                                 posenc_direction direction, const posenc_rope_table *table);
 
-/* posenc_rope_apply with the rows of a table, ours or the caller's own (per-element angles, learned frequencies). With a
- * table filled for the same direction the result has the same bits; SHIFT skips no token here. */
+/* posenc_rope_apply with the rows of a table, ours or the caller's own (per-element angles, learned frequencies). With
+ * a table filled for the same direction the result has the same bits; SHIFT skips no token here. */
 POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view *x,
                                                  const posenc_rope_table *table, const posenc_view *y,
                                                  posenc_direction direction, posenc_rows rows);
 
 /* ---- Fused: several tensors of the same tokens, with what stands around the rotation ---- */
 
-/* One tensor of a fused call. x is [head_dim, n_heads, n_tokens, 1]; every task has the same n_tokens, its own heads, strides
- * and types, so Q and K may be slices of one packed QKV tensor. */
+/* One tensor of a fused call. x is [head_dim, n_heads, n_tokens, 1]; every task has the same n_tokens, its own heads,
+ * strides and types, so Q and K may be slices of one packed QKV tensor. */
 typedef struct posenc_rope_task {
     posenc_view x;
     posenc_view y;       /* [head_dim, n_heads, n_tokens or cache rows, 1] */
@@ -197,13 +202,14 @@ typedef struct posenc_rope_task {
     const int64_t *rows64; /* the same as int64; at most one of the two */
 } posenc_rope_task;
 
-/* For every token: all tasks, from one set of cosines and sines. positions, or table if positions is NULL; both may be NULL
- * if no task rotates. A row, for row ranges, is one head: row = token * (heads of all tasks together) + head, tasks in
- * order. Outputs of different tasks must not overlap, which is not checked. Tokens of one call that name the same cache
- * row must not be split between threads. Nothing is written unless every task is acceptable. */
-POSENC_API posenc_status posenc_rope_apply_tasks(const posenc_rope *rope, const posenc_rope_task *tasks, int64_t n_tasks,
-                                                 const int32_t *positions, const posenc_rope_table *table,
-                                                 posenc_direction direction, posenc_rows rows);
+/* For every token: all tasks, from one set of cosines and sines. positions, or table if positions is NULL; both may be
+ * NULL if no task rotates. A row, for row ranges, is one head: row = token * (heads of all tasks together) + head,
+ * tasks in order. Outputs of different tasks must not overlap, which is not checked. Tokens of one call that name the
+ * same cache row must not be split between threads. Nothing is written unless every task is acceptable. */
+POSENC_API posenc_status posenc_rope_apply_tasks(const posenc_rope *rope, const posenc_rope_task *tasks,
+                                                 int64_t n_tasks, const int32_t *positions,
+                                                 const posenc_rope_table *table, posenc_direction direction,
+                                                 posenc_rows rows);
 
 #ifdef __cplusplus
 }

@@ -5,19 +5,21 @@
  *     l_j = scale s_j + b_j                                        or cap tanh(scale s_j / cap) + b_j
  *     y_j = exp(l_j - max l) / sum exp(l - max l), and 0 for the keys that a mask forbids
  *
- * with offset_j = position of key j - position of the query. In float32, each term that is given: s_j and b_j are added up
- * in this order, bias_slope * bias joining by fma; l_j = fma(s_j, scale, b_j), or fma(tanh, cap, b_j).
+ * with offset_j = position of key j - position of the query. In float32, each term that is given: s_j and b_j are added
+ * up in this order, bias_slope * bias joining by fma; l_j = fma(s_j, scale, b_j), or fma(tanh, cap, b_j).
  *
  * What to expect:
  *   - No bias matrix is built; each bias is one load more in the pass that makes the logits.
- *   - Work is proportional to the keys that position, lengths and documents allow. Others are set to 0, and their scores
+ *   - Work is proportional to the keys that position, lengths and documents allow. Others are set to 0, and their
+ *   scores
  *     do not matter. Keys forbidden by bytes, or by a bias of -inf, are computed.
  *   - Probabilities below FLT_MIN are 0 (values within 2^-20 above it may be): nothing is denormal, no input is slow.
  *   - A row whose every logit is -inf, or that may see no key, is what `empty` says.
  *   - A NaN or +inf among the logits makes every allowed entry of its row NaN.
  *   - Against the exact function of the same float32 inputs: |error| <= 2e-6 absolute for rows up to 2^20 keys
  *     while |l| <= 16; beyond, the rounding of l itself, 2^-24 |l| relative, comes on top. Soft cap: tanh within 2 ulp.
- *   - The sum is taken in a fixed order (key j joins lane j mod 32; every 512 keys the lanes move on to double), so the bits
+ *   - The sum is taken in a fixed order (key j joins lane j mod 32; every 512 keys the lanes move on to double), so the
+ *   bits
  *     do not depend on instruction set, split, alignment, or on how a mask is given.
  *
  * Example: a causal row range of 32 heads, 8 queries behind a cache of n_k - 8 keys
@@ -88,15 +90,15 @@ typedef struct posenc_score_params {
             NULL, NULL, NULL, NULL, POSENC_EMPTY_ZEROS                                                                 \
     }
 
-/* x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap, each f32, f16 or bf16; arithmetic is float32, and an
- * f16 or bf16 result is rounded once. A row is one query of one head: row = (batch * n_heads + head) * n_q + query; a
- * single query of 32 heads is 32 rows to share between threads. q_off is at least -2^30, q_off + n_q and n_k are at most 2^30
- * (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
+/* x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap, each f32, f16 or bf16; arithmetic is float32, and
+ * an f16 or bf16 result is rounded once. A row is one query of one head: row = (batch * n_heads + head) * n_q + query;
+ * a single query of 32 heads is 32 rows to share between threads. q_off is at least -2^30, q_off + n_q and n_k are at
+ * most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_rows rows);
 
-/* Logits alone, y_j = l_j, and -inf for forbidden keys. With x NULL, s_j starts from 0: y is bias and mask written out, on
- * which a matrix product can then be accumulated. sinks and empty are not used. */
+/* Logits alone, y_j = l_j, and -inf for forbidden keys. With x NULL, s_j starts from 0: y is bias and mask written out,
+ * on which a matrix product can then be accumulated. sinks and empty are not used. */
 POSENC_API posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                        posenc_rows rows);
 
@@ -106,14 +108,14 @@ typedef struct posenc_softmax_sum {
     float sum;
 } posenc_softmax_sum;
 
-/* Exponentials y_j = exp(l_j - max) and sums[row], for a caller that divides by the sum later: for all rows of the tensor,
- * those of the range are written. A long row may be taken in parts, each with its own sum (and the sink in one of them). A part
- * that is empty is 0, whatever `empty` says: others may not be. */
+/* Exponentials y_j = exp(l_j - max) and sums[row], for a caller that divides by the sum later: for all rows of the
+ * tensor, those of the range are written. A long row may be taken in parts, each with its own sum (and the sink in one
+ * of them). A part that is empty is 0, whatever `empty` says: others may not be. */
 POSENC_API posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x,
                                                 const posenc_view *y, posenc_softmax_sum *sums, posenc_rows rows);
 
-/* Joins two parts of one row: what was accumulated over a is to be multiplied by *factor_a, over b by *factor_b, and *joined
- * is the sum of both. */
+/* Joins two parts of one row: what was accumulated over a is to be multiplied by *factor_a, over b by *factor_b, and
+ * *joined is the sum of both. */
 POSENC_API posenc_status posenc_softmax_join(const posenc_softmax_sum *a, const posenc_softmax_sum *b,
                                              posenc_softmax_sum *joined, float *factor_a, float *factor_b);
 

@@ -1,5 +1,5 @@
-/* Writes the nodes that scripts/test-ggml times, in the form that test-backend-ops reads: numbers of operation and type,
- * extents, parameters, sources with extents and strides, a name. The numbers are those of the headers. */
+/* Writes the nodes that scripts/test-ggml times, in the form that test-backend-ops reads: numbers of operation and
+ * type, extents, parameters, sources with extents and strides, a name. The numbers are those of the headers. */
 #include <ggml.h>
 #include <stdio.h>
 #include <string.h>

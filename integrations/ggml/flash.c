@@ -1,4 +1,5 @@
-/* FLASH_ATTN_EXT: posenc_attention, a batch and a block of heads at a time, on threads that take units from one heap. */
+/* FLASH_ATTN_EXT: posenc_attention, a batch and a block of heads at a time, on threads that take units from one heap.
+ * */
 #include <math.h>
 #include <stdlib.h>
 
@@ -128,8 +129,8 @@ static posenc_status flash_part(const void *node, int ith, int nth) {
     }
 }
 
-/* Calls take all heads, unless the mask has several. Then they take one of its rounds if that is a whole number of groups, or
- * single heads. Units that are too few for all threads are cut into parts. */
+/* Calls take all heads, unless the mask has several. Then they take one of its rounds if that is a whole number of
+ * groups, or single heads. Units that are too few for all threads are cut into parts. */
 static void choose_calls(flash_job *job, int n_threads) {
     int64_t group = job->q.ne[2] / job->k.ne[2], round = job->mask.data != NULL ? job->mask.ne[2] : 1;
     if (round == 1)

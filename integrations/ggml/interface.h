@@ -1,5 +1,5 @@
-/* What a loadable ggml backend has to look like. ggml's installed headers name these structures but do not lay them out,
- * so this file does, as far as this plugin goes: members it leaves to ggml's defaults are counted, not declared.
+/* What a loadable ggml backend has to look like. ggml's installed headers name these structures but do not lay them
+ * out, so this file does, as far as this plugin goes: members it leaves to ggml's defaults are counted, not declared.
  *
  * The layout belongs to an interface version. ggml refuses a plugin that states another than its own, so a wrong guess
  * here is a message at load time and nothing worse. */

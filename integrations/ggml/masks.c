@@ -1,5 +1,5 @@
-/* FLASH_ATTN_EXT with masks for several heads and batches, and with more threads than units of work, which test-backend-ops does
- * not have: as on ggml's CPU backend, and the same bits with one thread and with three. */
+/* FLASH_ATTN_EXT with masks for several heads and batches, and with more threads than units of work, which
+ * test-backend-ops does not have: as on ggml's CPU backend, and the same bits with one thread and with three. */
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
 #include <ggml.h>

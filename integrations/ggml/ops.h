@@ -48,8 +48,8 @@ typedef posenc_status (*part_of_node)(const void *node, int ith, int nth);
 /* Runs all parts of a node on as many threads as the host allowed and the work is worth. */
 posenc_status run_parts(const backend_state *state, part_of_node part, const void *node, int64_t work);
 
-/* One operation: whether a node is of a form that it takes, how much work that is (an element to be rotated, or a score to be
- * made a probability, is 1), and its computation. */
+/* One operation: whether a node is of a form that it takes, how much work that is (an element to be rotated, or a score
+ * to be made a probability, is 1), and its computation. */
 typedef struct operation {
     enum ggml_op op;
     const char *name; /* ggml's, to see that both sides number operations alike */
@@ -77,7 +77,8 @@ posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node)
 /* Slopes are made for each node, on the stack. */
 #define MAX_HEADS 1024
 
-/* A mask over the keys for each row, head and batch of a tensor, if there is one: ggml repeats it over heads and batches. */
+/* A mask over the keys for each row, head and batch of a tensor, if there is one: ggml repeats it over heads and
+ * batches. */
 bool takes_mask(const struct ggml_tensor *mask, int64_t n_keys, const struct ggml_tensor *of);
 bool takes_sinks(const struct ggml_tensor *sinks, int64_t n_heads);
 

@@ -1,5 +1,5 @@
-/* libggml-posenc.so: posenc as a ggml backend that works on host memory, beside ggml's own for the CPU. ggml hands it the
- * operations of ops.h and keeps the rest. */
+/* libggml-posenc.so: posenc as a ggml backend that works on host memory, beside ggml's own for the CPU. ggml hands it
+ * the operations of ops.h and keeps the rest. */
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
 #include <omp.h>
@@ -14,8 +14,8 @@
 /* Below this a second thread costs more than it saves; measured with libgomp's threads awake. */
 #define MIN_ELEMENTS_PER_THREAD 16384
 
-/* Below this a node stays with ggml: handing it over splits the graph, which costs some 3 microseconds on either side, and more with
- * several threads: at 8192, models of a few layers generated 0.95 times as fast with two.
+/* Below this a node stays with ggml: handing it over splits the graph, which costs some 3 microseconds on either side,
+ * and more with several threads: at 8192, models of a few layers generated 0.95 times as fast with two.
  * POSENC_GGML_MIN_ELEMENTS in the environment says otherwise. */
 static int64_t min_elements = 32768;
 

@@ -1,9 +1,10 @@
 /* posenc_ggml.h - posenc inside a ggml graph, by ggml's public interface alone. Every function here adds one node
- * (ggml_custom_4d), which ggml's CPU backend computes with its own threads; link with posenc and ggml, no plugin needed.
+ * (ggml_custom_4d), which ggml's CPU backend computes with its own threads; link with posenc and ggml, no plugin
+ * needed.
  *
- * What it adds to ggml's own nodes: cosines and sines are made once for a batch of tokens, exact at any position, and serve
- * Q and K of every layer; K is rotated, converted and scattered into its cache in one pass; biases that depend on the
- * offset of key and query need no tensor of their own.
+ * What it adds to ggml's own nodes: cosines and sines are made once for a batch of tokens, exact at any position, and
+ * serve Q and K of every layer; K is rotated, converted and scattered into its cache in one pass; biases that depend on
+ * the offset of key and query need no tensor of their own.
  *
  *     posenc_ggml_rope rope = {posenc_rope_object, POSENC_FORWARD};   lives as long as the graph
  *     struct ggml_tensor *table = posenc_ggml_rope_table(ctx, positions, &rope);
@@ -116,8 +117,8 @@ static inline void posenc_ggml_run_to_cache(struct ggml_tensor *dst, int ith, in
                      dst);
 }
 
-/* x [head_dim, n_heads, n_tokens] rotated, converted to the cache's type, and written to its rows: cache [head_dim, n_heads,
- * n_cells], rows i32 or i64 [n_tokens], no row twice. Returns the cache as the node leaves it; read that. */
+/* x [head_dim, n_heads, n_tokens] rotated, converted to the cache's type, and written to its rows: cache [head_dim,
+ * n_heads, n_cells], rows i32 or i64 [n_tokens], no row twice. Returns the cache as the node leaves it; read that. */
 static inline struct ggml_tensor *posenc_ggml_rope_to_cache(struct ggml_context *ctx, struct ggml_tensor *x,
                                                             struct ggml_tensor *table, struct ggml_tensor *cache,
                                                             struct ggml_tensor *rows, posenc_ggml_rope *rope) {
@@ -138,9 +139,9 @@ static inline void posenc_ggml_run_softmax(struct ggml_tensor *dst, int ith, int
     posenc_ggml_must(posenc_softmax(&params, &x, &y, posenc_ggml_rows(ggml_nrows(dst), ith, nth)), dst);
 }
 
-/* Probabilities of scores [n_keys, n_queries, n_heads, n_batch]. What biases and masks them is in params: a line, slopes, a
- * causal mask or a window need no tensor; params->q_off may be changed between two runs of a graph. mask, or NULL, is a
- * tensor of f32 or f16 that is added besides, as ggml_soft_max_ext has it. */
+/* Probabilities of scores [n_keys, n_queries, n_heads, n_batch]. What biases and masks them is in params: a line,
+ * slopes, a causal mask or a window need no tensor; params->q_off may be changed between two runs of a graph. mask, or
+ * NULL, is a tensor of f32 or f16 that is added besides, as ggml_soft_max_ext has it. */
 static inline struct ggml_tensor *posenc_ggml_softmax(struct ggml_context *ctx, struct ggml_tensor *scores,
                                                       struct ggml_tensor *mask, posenc_score_params *params) {
     struct ggml_tensor *args[] = {scores, mask};

@@ -10,8 +10,8 @@ typedef struct scores_job {
     posenc_status (*call)(const posenc_score_params *, const posenc_view *, const posenc_view *, posenc_rows);
 } scores_job;
 
-/* ggml repeats a mask over heads and batches. Once for all, or one each, posenc takes as it is; anything between is taken
- * block by block. */
+/* ggml repeats a mask over heads and batches. Once for all, or one each, posenc takes as it is; anything between is
+ * taken block by block. */
 static posenc_status scores_part(const void *node, int ith, int nth) {
     const scores_job *job = node;
     const int64_t *ne = job->x.ne;

@@ -1,4 +1,5 @@
-/* The vector layer on AVX2 + FMA. docs/vector-layer.md states each operation; tests/test_vec.c holds every tier to it. */
+/* The vector layer on AVX2 + FMA. docs/vector-layer.md states each operation; tests/test_vec.c holds every tier to it.
+ * */
 #ifndef POSENC_VEC_H
 #define POSENC_VEC_H
 
@@ -69,8 +70,8 @@ V_INLINE vf v_load_twice_n(const float *p, size_t n) {
 
 /* ---- f16 and bf16 at p, widened and rounded to nearest even; a NaN stays one ---- */
 
-/* n <= 8 numbers of 16 bits, by words that overlap: one by one they would have to wait for each other in memory. A head of 30
- * took 6 times as long a channel as one of 32. */
+/* n <= 8 numbers of 16 bits, by words that overlap: one by one they would have to wait for each other in memory. A head
+ * of 30 took 6 times as long a channel as one of 32. */
 V_INLINE __m128i v_load_16_n_(const uint16_t *p, size_t n) {
     uint64_t low = 0, high = 0;
     if (n >= 4) {
@@ -131,8 +132,8 @@ V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm_loadu_si128
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm_storeu_si128((__m128i *)(void *)p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
-/* 8 numbers of 16 bits from each of VF rows, stride bytes apart: out[c * VF + t] is number c of row t. Rows t and t + 4 lie in
- * one register, so that its halves need no more than one permutation. */
+/* 8 numbers of 16 bits from each of VF rows, stride bytes apart: out[c * VF + t] is number c of row t. Rows t and t + 4
+ * lie in one register, so that its halves need no more than one permutation. */
 V_INLINE void v_transpose_16(const void *rows, ptrdiff_t stride, uint16_t *out) {
     __m256i two[4], pair[4], done[4];
     for (int t = 0; t < 4; t++) {

@@ -61,11 +61,13 @@ V_INLINE __m512i v_round_to_bf16_(vf a) { /* in the high halves */
     return _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
 }
 V_INLINE __m256i v_to_bf16_(vf a) {
-    const __m512i high_halves = _mm512_set_epi16(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 29, 27, 25, 23, 21, 19,
-                                                 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    const __m512i high_halves = _mm512_set_epi16(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, //
+                                                 31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
     return _mm512_castsi512_si256(_mm512_permutexvar_epi16(high_halves, v_round_to_bf16_(a)));
 }
-V_INLINE vf v_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
+V_INLINE vf v_load_f16(const uint16_t *p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
 V_INLINE vf v_load_f16_n(const uint16_t *p, size_t n) { return _mm512_cvtph_ps(v_load_16_n_(p, n)); }
 V_INLINE void v_store_f16(uint16_t *p, vf a) {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
@@ -77,14 +79,16 @@ V_INLINE vf v_set1_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_set1_e
 V_INLINE vf v_load_i8(const int8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
 }
-V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
+V_INLINE vf v_load_bf16(const uint16_t *p) {
+    return v_from_bf16_(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm256_storeu_si256((__m256i *)(void *)p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) {
     _mm256_mask_storeu_epi16(p, v_first_lanes_(n), v_to_bf16_(a));
 }
-/* 8 numbers of 16 bits from each of VF rows, stride bytes apart: out[c * VF + t] is number c of row t. Rows t, t + 4, .. lie in
- * one register, so that the lanes of 128 bits need no more than one permutation. */
+/* 8 numbers of 16 bits from each of VF rows, stride bytes apart: out[c * VF + t] is number c of row t. Rows t, t + 4,
+ * .. lie in one register, so that the lanes of 128 bits need no more than one permutation. */
 V_INLINE void v_transpose_16(const void *rows, ptrdiff_t stride, uint16_t *out) {
     __m512i four[4], pair[4], done[4];
     for (int t = 0; t < 4; t++) {

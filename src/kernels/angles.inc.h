@@ -95,15 +95,15 @@ V_INLINE void put_row(const posenc_angle_rows_args *a, ptrdiff_t k, turns row, s
     float *cos_out = a->cos_out + r * a->cos_stride + i * (size_t)form.step;
     float *sin_out = a->sin_out + r * a->sin_stride + i * (size_t)form.step;
     size_t floats = 2 * n - (size_t)(a->drop_last && i + n == a->n);
-    /* Without this a store that misses holds up the arithmetic: over 8 MB and over 128 MB rows took 1.7 times as long; over 256 KB
-     * they take 1.3 times as long with it. */
+    /* Without this a store that misses holds up the arithmetic: over 8 MB and over 128 MB rows took 1.7 times as long;
+     * over 256 KB they take 1.3 times as long with it. */
     if ((size_t)r < a->n_fetch) {
         fetch_typed(cos_out + POSENC_ANCHOR_BLOCK * a->cos_stride, 0, form.step == 1 ? n : floats, POSENC_F32, 1);
         if (form.step == 1)
             fetch_typed(sin_out + POSENC_ANCHOR_BLOCK * a->sin_stride, 0, n, POSENC_F32, 1);
     }
-    /* Of a store that spans two lines only the first is on its way before its turn: 32 rows and more of 95 pairs take 0.7 times as
-     * long with it. Vectors of half a line, which seldom span two, take 1.4 times as long. */
+    /* Of a store that spans two lines only the first is on its way before its turn: 32 rows and more of 95 pairs take
+     * 0.7 times as long with it. Vectors of half a line, which seldom span two, take 1.4 times as long. */
     if (form.step == 1 && VF * sizeof(float) == 64) {
         __builtin_prefetch(cos_out + n - 1, 1);
         __builtin_prefetch(sin_out + n - 1, 1);
@@ -145,8 +145,8 @@ V_INLINE void vector_at(const posenc_angle_rows_args *a, size_t k, const int way
 }
 
 /* A whole vector and the n pairs after it. */
-V_INLINE void joined_at(const posenc_angle_rows_args *a, size_t k, const int ways, const turns *anchor, size_t i, size_t n,
-                        const row_form form) {
+V_INLINE void joined_at(const posenc_angle_rows_args *a, size_t k, const int ways, const turns *anchor, size_t i,
+                        size_t n, const row_form form) {
     turns by[2], products[2];
     for (int v = 0; v < 2; v++) {
         by[v] = table_at(a->offsets, k, i + v * VF);
@@ -179,8 +179,8 @@ V_INLINE turns anchor_at(const posenc_angle_rows_args *a, size_t i) {
     return turned(anchor, by, sine_products(anchor, by), a->block < 0);
 }
 
-/* Pairs from i on of every row, `vectors` vectors of which the last has n <= VF: the block's anchors stay in registers while
- * the rows go by. Rows on either side of it are made together, for they share half of their products. */
+/* Pairs from i on of every row, `vectors` vectors of which the last has n <= VF: the block's anchors stay in registers
+ * while the rows go by. Rows on either side of it are made together, for they share half of their products. */
 V_INLINE void column(const posenc_angle_rows_args *a, size_t i, const int vectors, size_t n, const row_form form) {
     turns anchor[2];
     for (int v = 0; v < vectors; v++)
@@ -195,9 +195,9 @@ V_INLINE void column(const posenc_angle_rows_args *a, size_t i, const int vector
         rows_at(a, (size_t)k, BACKWARDS, anchor, i, vectors, n, form);
 }
 
-/* By twos, rows beyond the caches take 0.8 times as long, the others 1.1 times; pairs, which are two vectors each already,
- * do not gain. What is left over goes with the last whole vector, where nothing is added to: 0.7 to 0.9 times as long as alone
- * with AVX-512, 0.9 to 1.0 with AVX2. */
+/* By twos, rows beyond the caches take 0.8 times as long, the others 1.1 times; pairs, which are two vectors each
+ * already, do not gain. What is left over goes with the last whole vector, where nothing is added to: 0.7 to 0.9 times
+ * as long as alone with AVX-512, 0.9 to 1.0 with AVX2. */
 V_INLINE void columns(const posenc_angle_rows_args *a, const row_form form) {
     size_t i = 0, rest = a->n % VF;
     const int joins = form.step == 1 && !form.add && rest > 0 && a->n > VF;

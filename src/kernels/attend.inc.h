@@ -1,14 +1,14 @@
 /* SIMD body of the weighted sums of rows; src/scalar/attend.c is the specification.
  * Needs: vec.h. Produces: attend_rows. Used by: avx2, avx512, neon.
  *
- * A tile of some sums and some vectors of channels stays in registers while the rows pass by; a row is loaded and widened
- * once for all of them. Where only some of the tile's sums see a row, it is taken for each apart. */
+ * A tile of some sums and some vectors of channels stays in registers while the rows pass by; a row is loaded and
+ * widened once for all of them. Where only some of the tile's sums see a row, it is taken for each apart. */
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
 enum {
-    /* 6 x 2 vectors are what the 16 registers of AVX2 hold. Of the tiles that fit 32 registers AVX-512 takes the one of more
-     * sums: it widens a row for twice as many at once. */
+    /* 6 x 2 vectors are what the 16 registers of AVX2 hold. Of the tiles that fit 32 registers AVX-512 takes the one of
+     * more sums: it widens a row for twice as many at once. */
     ATTEND_SUMS = VF == 16 ? 12 : 6,
     ATTEND_VECTORS = VF == 4 ? 4 : 2,
     ATTEND_FEW = VF == 8 ? 2 : 4, /* vectors of four sums, and half of those of two */

@@ -2,9 +2,9 @@
  * Needs: vec.h. Produces: dot_rows. Used by: avx2, avx512, neon.
  *
  * A tile is some rows of x times some vectors across panels; its sums stay in registers while c runs. Wide tiles of
- * TILE_X rows do the bulk, panel by panel: a panel stays in the first cache while the rows of x pass by. What is left goes
- * by four, two and one row, the fewer the more vectors, several panels side by side, so that enough chains of fma run at
- * once to hide their latency. Four rows at a time take a third of the time that they take one by one. */
+ * TILE_X rows do the bulk, panel by panel: a panel stays in the first cache while the rows of x pass by. What is left
+ * goes by four, two and one row, the fewer the more vectors, several panels side by side, so that enough chains of fma
+ * run at once to hide their latency. Four rows at a time take a third of the time that they take one by one. */
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
@@ -75,7 +75,9 @@ V_INLINE void dot_tile(const posenc_dot_rows_args *a, dot_corner at, const size_
             }
         }
     }
-    vf done[TILE_X][ONE_VECTORS]; /* gcc for AArch64, which leaves the loop below a loop, otherwise has the sums in memory above */
+    vf done
+        [TILE_X]
+        [ONE_VECTORS]; /* gcc for AArch64, which leaves the loop below a loop, otherwise has the sums in memory above */
     for (size_t r = 0; r < n_x; r++)
         for (size_t v = 0; v < n_v; v++)
             done[r][v] = sum[r][v];

@@ -1,5 +1,5 @@
-/* Constants of the softmax: exp(x) for x <= 0, tanh(x), and where results are flushed. Shared by the scalar form and the SIMD
- * body, which state the same operations apart.
+/* Constants of the softmax: exp(x) for x <= 0, tanh(x), and where results are flushed. Shared by the scalar form and
+ * the SIMD body, which state the same operations apart.
  *
  *     exp(x) = 2^n exp(r),  n = round(x / ln 2),  r = x - n ln 2 in two steps,  |r| <= 0.3466
  *     exp(r) = 1 + r + C2 r^2 + ... + C6 r^6: minimax, 2^-28 relative (Remez, this project)
@@ -21,8 +21,8 @@
 #define POSENC_EXP_C5 0.00836871687973f
 #define POSENC_EXP_C6 0.00138145986467f
 
-/* tanh(x) = x + x^3 (C0 + C1 x^2 + ... + C4 x^8) for |x| < SMALL: minimax, 2^-27.7 relative (Remez, this project); beyond, it
- * is (1 - e) / (1 + e) with e = exp(-2 |x|), and the sign of x. */
+/* tanh(x) = x + x^3 (C0 + C1 x^2 + ... + C4 x^8) for |x| < SMALL: minimax, 2^-27.7 relative (Remez, this project);
+ * beyond, it is (1 - e) / (1 + e) with e = exp(-2 |x|), and the sign of x. */
 #define POSENC_TANH_SMALL 0.625f
 #define POSENC_TANH_C0 (-0.333332819431f)
 #define POSENC_TANH_C1 0.133314422241f

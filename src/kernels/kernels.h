@@ -13,8 +13,8 @@
 #include <posenc/softmax.h>
 #include <posenc/types.h>
 
-/* A position is an anchor, plus -REACH .. REACH-1 blocks, plus -REACH .. REACH-1: the anchor stands in the middle of its
- * span, and so does each block's own. angles.h tells the scheme. */
+/* A position is an anchor, plus -REACH .. REACH-1 blocks, plus -REACH .. REACH-1: the anchor stands in the middle of
+ * its span, and so does each block's own. angles.h tells the scheme. */
 #define POSENC_ANCHOR_REACH 16
 #define POSENC_ANCHOR_BLOCK (2 * POSENC_ANCHOR_REACH)
 #define POSENC_ANCHOR_SPAN (2 * POSENC_ANCHOR_REACH * POSENC_ANCHOR_BLOCK)
@@ -46,10 +46,10 @@ typedef struct posenc_angle_anchors_args {
 } posenc_angle_anchors_args;
 
 /* n_rows consecutive positions of one block: the anchor is turned by `block` blocks, then for row r by first_offset + r
- * positions, and rounded to float32. Where growth is given, it is multiplied by that of the latter before it is rounded.
- * With step 1 (planes), value i goes to cos_out[r * cos_stride + i] and sin_out[r * sin_stride + i], i < n.
- * With step 2 (pairs), cos_out and sin_out are one float apart, either first, and value i goes to [r * stride + 2i]; with
- * drop_last the last float of the row, of 2n, is left out. With add, values are added to what is there. */
+ * positions, and rounded to float32. Where growth is given, it is multiplied by that of the latter before it is
+ * rounded. With step 1 (planes), value i goes to cos_out[r * cos_stride + i] and sin_out[r * sin_stride + i], i < n.
+ * With step 2 (pairs), cos_out and sin_out are one float apart, either first, and value i goes to [r * stride + 2i];
+ * with drop_last the last float of the row, of 2n, is left out. With add, values are added to what is there. */
 typedef struct posenc_angle_rows_args {
     const double *anchor_cos, *anchor_sin; /* padded to POSENC_COLUMN */
     const posenc_turn_column *blocks, *offsets; /* a column for each POSENC_COLUMN pairs */
@@ -65,11 +65,12 @@ typedef struct posenc_angle_rows_args {
 } posenc_angle_rows_args;
 
 /* Rotates n pairs of every head of one token. x and y point at the first pair of head 0; strides in bytes. Pair i is
- * channels i and i + half for rope_half, 2i and 2i + 1 for rope_interleaved; rope_deinterleave reads the latter and writes
- * the former, and is not for use in place. The rows are multiplied by the factors first: the inverse has a negative one.
+ * channels i and i + half for rope_half, 2i and 2i + 1 for rope_interleaved; rope_deinterleave reads the latter and
+ * writes the former, and is not for use in place. The rows are multiplied by the factors first: the inverse has a
+ * negative one.
  *
- * With head_factors, head h is multiplied by head_factors[h] before it turns, and every channel by its weight: a norm. The
- * weights, laid out as x is, are multiplied into the rows, so that they cost nothing per head.
+ * With head_factors, head h is multiplied by head_factors[h] before it turns, and every channel by its weight: a norm.
+ * The weights, laid out as x is, are multiplied into the rows, so that they cost nothing per head.
  *
  * With y_ahead, what lies so many bytes from each head's output is fetched: it will be written soon. */
 typedef struct posenc_rope_args {
@@ -173,7 +174,8 @@ typedef struct posenc_rbf_rows_args {
     int add;
 } posenc_rbf_rows_args;
 
-/* A row of numbers by offset: that of offset o is at[o - first], first <= o <= last. Offsets beyond have those of the ends. */
+/* A row of numbers by offset: that of offset o is at[o - first], first <= o <= last. Offsets beyond have those of the
+ * ends. */
 typedef struct posenc_float_line {
     const float *at; /* NULL: none */
     int32_t first, last;
@@ -190,15 +192,15 @@ typedef struct posenc_relative_line {
 
 typedef enum posenc_softmax_form { POSENC_PROBABILITIES, POSENC_EXPONENTIALS, POSENC_LOGITS } posenc_softmax_form;
 
-/* Keys that a query sees: begin <= j < end but hole_begin <= j < hole_end, where begin <= hole_begin < hole_end <= end; without
- * a hole both are 0, and if nothing is seen begin and end are too. */
+/* Keys that a query sees: begin <= j < end but hole_begin <= j < hole_end, where begin <= hole_begin < hole_end <= end;
+ * without a hole both are 0, and if nothing is seen begin and end are too. */
 typedef struct posenc_seen {
     size_t begin, hole_begin, hole_end, end;
 } posenc_seen;
 
-/* One row of softmax.h. Keys that are not seen become 0, or -inf for logits. x may equal y, and may be NULL for zeros. The offset
- * of key j is j - position, or k_pos[j] - position; with k_pos only offsets lowest .. highest are seen. Index lines cover
- * every offset that is seen. */
+/* One row of softmax.h. Keys that are not seen become 0, or -inf for logits. x may equal y, and may be NULL for zeros.
+ * The offset of key j is j - position, or k_pos[j] - position; with k_pos only offsets lowest .. highest are seen.
+ * Index lines cover every offset that is seen. */
 typedef struct posenc_softmax_row_args {
     const void *x;
     void *y;
@@ -225,13 +227,14 @@ typedef struct posenc_softmax_row_args {
     float sink;  /* -inf: none */
     float empty; /* what the n entries of a row become where every logit is -inf */
     posenc_softmax_sum *sum; /* or NULL */
-    const struct posenc_softmax_row_args *next; /* a row of n that will be asked for next, from beyond the caches; or NULL */
+    const struct posenc_softmax_row_args
+        *next; /* a row of n that will be asked for next, from beyond the caches; or NULL */
 } posenc_softmax_row_args;
 
-/* The gradient of softmax.h's row, as softmax_backward.h has it, over the seen keys (bounds as above): dx, and db unless it is
- * NULL; 0 for keys that are not seen, whatever stands there, and where p < FLT_MIN. With s there is a cap. dx and db may equal an
- * input. The sums of p dp and of p go by the canonical order below, products joining by fma; -(1 - sum p) g goes to dsink unless it
- * is NULL. */
+/* The gradient of softmax.h's row, as softmax_backward.h has it, over the seen keys (bounds as above): dx, and db
+ * unless it is NULL; 0 for keys that are not seen, whatever stands there, and where p < FLT_MIN. With s there is a cap.
+ * dx and db may equal an input. The sums of p dp and of p go by the canonical order below, products joining by fma; -(1
+ * - sum p) g goes to dsink unless it is NULL. */
 typedef struct posenc_softmax_backward_args {
     const float *p, *dp, *s;
     float *dx, *db;
@@ -253,8 +256,8 @@ typedef struct posenc_add_axes_args {
 #define POSENC_SUM_LANES 32
 #define POSENC_SUM_BLOCK 512
 
-/* Rows of a table that stand side by side in a panel, so that kernels load whole vectors across rows: element c of row t
- * is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
+/* Rows of a table that stand side by side in a panel, so that kernels load whole vectors across rows: element c of row
+ * t is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
 #define POSENC_PANEL 32
 
 /* n rows of some bytes that will be needed soon; n 0: none. */
@@ -275,9 +278,9 @@ typedef struct posenc_pack_rows_args {
     posenc_rows_ahead ahead[2];
 } posenc_pack_rows_args;
 
-/* Products of every row of x with every row of a table: y[i][t] = sum of (x[i][c] + shift[c]) * table[t][c] over c < dim,
- * i < n_x, t < n_rows. Each is one chain of fma from 0 in ascending c, so that it does not depend on what else is asked
- * for: rows of y may be computed in any pieces, and the table in any runs of whole panels. y overlaps nothing. */
+/* Products of every row of x with every row of a table: y[i][t] = sum of (x[i][c] + shift[c]) * table[t][c] over c <
+ * dim, i < n_x, t < n_rows. Each is one chain of fma from 0 in ascending c, so that it does not depend on what else is
+ * asked for: rows of y may be computed in any pieces, and the table in any runs of whole panels. y overlaps nothing. */
 typedef struct posenc_dot_rows_args {
     const void *x;
     posenc_dtype x_type;
@@ -289,8 +292,8 @@ typedef struct posenc_dot_rows_args {
     size_t dim, n_x, n_rows;
 } posenc_dot_rows_args;
 
-/* A weighted sum of rows, added to y: y[c] = fma(factor * weight_k, row_k[c] + shift[c], y[c]) for k = 0 .. n - 1, one after the
- * other, c < dim. Row k is row index[k] of the table where there is an index. y overlaps nothing. */
+/* A weighted sum of rows, added to y: y[c] = fma(factor * weight_k, row_k[c] + shift[c], y[c]) for k = 0 .. n - 1, one
+ * after the other, c < dim. Row k is row index[k] of the table where there is an index. y overlaps nothing. */
 typedef struct posenc_weighted_rows_args {
     const float *weights;
     ptrdiff_t weight_stride; /* in bytes */

@@ -10,7 +10,8 @@ V_INLINE void add_vectors(vf *lanes, const int width) {
         lanes[k] = v_add(lanes[k], lanes[k + width]);
 }
 
-/* Adds lane k and lane k + width for width = half of all lanes, .. 1. Not a loop: beside one gcc keeps the lanes in memory. */
+/* Adds lane k and lane k + width for width = half of all lanes, .. 1. Not a loop: beside one gcc keeps the lanes in
+ * memory. */
 V_INLINE float sum_vectors(vf *lanes, const int n) {
     if (n >= 8)
         add_vectors(lanes, 4);
@@ -21,7 +22,8 @@ V_INLINE float sum_vectors(vf *lanes, const int n) {
     return v_sum_lanes(lanes[0]);
 }
 
-/* has_tail: n is no multiple of the lanes. Constant, as the type is: beside code for tails the lanes would live in memory. */
+/* has_tail: n is no multiple of the lanes. Constant, as the type is: beside code for tails the lanes would live in
+ * memory. */
 V_INLINE float sum_of_squares(const void *x, size_t n, const posenc_dtype type, const int has_tail) {
     vf lanes[NORM_STEP];
     for (int k = 0; k < NORM_STEP; k++)
@@ -39,8 +41,8 @@ V_INLINE float sum_of_squares(const void *x, size_t n, const posenc_dtype type, 
     return sum_vectors(lanes, NORM_STEP);
 }
 
-/* bf16 in pairs: even channels in one half of the lanes, odd ones in the other. In the canonical order the two meet in the
- * last addition. n is a multiple of the lanes. */
+/* bf16 in pairs: even channels in one half of the lanes, odd ones in the other. In the canonical order the two meet in
+ * the last addition. n is a multiple of the lanes. */
 V_INLINE float sum_of_bf16_squares(const uint16_t *x, size_t n) {
     enum { STEP = NORM_STEP / 2 };
     vf even[NORM_STEP], odd[NORM_STEP];

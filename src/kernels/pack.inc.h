@@ -1,9 +1,9 @@
 /* SIMD body of the packing of rows into panels; src/scalar/pack.c is the specification.
  * Needs: vec.h. Produces: pack_rows. Used by: avx2, avx512, neon.
  *
- * VF rows by VF channels are transposed in registers: a zip of lane halves that lie VF/2 apart moves one bit of the lane's
- * number into the register's, and after as many zips as VF has bits the two have changed places. Types of 16 bits are
- * transposed before they are widened, which halves the time. */
+ * VF rows by VF channels are transposed in registers: a zip of lane halves that lie VF/2 apart moves one bit of the
+ * lane's number into the register's, and after as many zips as VF has bits the two have changed places. Types of 16
+ * bits are transposed before they are widened, which halves the time. */
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
@@ -38,8 +38,8 @@ V_INLINE void pack_16(const posenc_pack_rows_args *a, const char *rows, size_t c
         v_store(to + k * POSENC_PANEL, load_typed(columns, k * VF, VF, type));
 }
 
-/* Rows ahead go with the channels, a few lines at a time: all at once they would wait for each other, and the packing for them:
- * decodes over 16 MB and more took 1.2 to 1.4 times as long. */
+/* Rows ahead go with the channels, a few lines at a time: all at once they would wait for each other, and the packing
+ * for them: decodes over 16 MB and more took 1.2 to 1.4 times as long. */
 typedef struct fetching {
     size_t row, end, due;
 } fetching;

@@ -6,12 +6,13 @@
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
-/* Vectors of a group. Where two eights are more than the registers hold (AVX2), the rest comes from the stack: still 20 %
- * faster over 8 MB than two walks of four. */
+/* Vectors of a group. Where two eights are more than the registers hold (AVX2), the rest comes from the stack: still 20
+ * % faster over 8 MB than two walks of four. */
 enum { GROUP = 8 };
 
-/* A group of n lanes is `vectors` vectors. One alone may be partial. The last of several ends where the group ends, over lanes of
- * the one before it if need be: it is read before any is written, and these lanes get the same bits twice. */
+/* A group of n lanes is `vectors` vectors. One alone may be partial. The last of several ends where the group ends,
+ * over lanes of the one before it if need be: it is read before any is written, and these lanes get the same bits
+ * twice. */
 V_INLINE size_t lane_of(int k, const int vectors, size_t n) {
     return k > 0 && k == vectors - 1 ? n - VF : (size_t)k * VF;
 }
@@ -46,7 +47,8 @@ V_INLINE void store_pairs(void *first, void *second, size_t i, vf y0, vf y1, siz
     }
 }
 
-/* What heads are multiplied by: cosines and sines for the first channels of pairs; with weights, others for the second. */
+/* What heads are multiplied by: cosines and sines for the first channels of pairs; with weights, others for the second.
+ * */
 typedef struct factors {
     vf c0[GROUP], s0[GROUP], c1[GROUP], s1[GROUP];
 } factors;
@@ -108,7 +110,8 @@ V_INLINE head first_head(const posenc_rope_args *a, size_t i, const split s) {
 }
 
 V_INLINE head next_head(const posenc_rope_args *a, head at) {
-    return (head){at.x_first + a->x_stride, at.x_second + a->x_stride, at.y_first + a->y_stride, at.y_second + a->y_stride};
+    return (head){at.x_first + a->x_stride, at.x_second + a->x_stride, at.y_first + a->y_stride,
+                  at.y_second + a->y_stride};
 }
 
 V_INLINE void fetch_head(const posenc_rope_args *a, head at, const int vectors, const split s) {
@@ -123,8 +126,8 @@ V_INLINE vf factor_of_head(const posenc_rope_args *a, size_t h, const split s) {
     return v_set1(s.is_normed ? a->head_factors[h] : 1.0f);
 }
 
-/* Less than a vector of each head. What lies in the rest of a masked store, the next head, would wait for it: it is read before.
- * 0.3 times as long in cache. */
+/* Less than a vector of each head. What lies in the rest of a masked store, the next head, would wait for it: it is
+ * read before. 0.3 times as long in cache. */
 V_INLINE void turn_parts(const posenc_rope_args *a, head at, size_t n, const factors *f, const split s) {
     vf next0 = v_set1(0.0f), next1 = next0;
     for (size_t h = 0; h < a->n_heads; h++) {
@@ -144,7 +147,8 @@ V_INLINE void turn_parts(const posenc_rope_args *a, head at, size_t n, const fac
 /* n pairs of one head, whole vectors of which the last is read before any is written. */
 V_INLINE void turn_vectors(head at, const int vectors, size_t n, const factors *f, vf head_factor, const split s) {
     vf last0, last1;
-    load_pairs(at.x_first, at.x_second, lane_of(vectors - 1, vectors, n), VF, s.x_type, s.reads_interleaved, &last0, &last1);
+    load_pairs(at.x_first, at.x_second, lane_of(vectors - 1, vectors, n), VF, s.x_type, s.reads_interleaved, &last0,
+               &last1);
     for (int k = 0; k < vectors; k++) {
         size_t lane = lane_of(k, vectors, n);
         vf x0 = last0, x1 = last1;
@@ -155,8 +159,8 @@ V_INLINE void turn_vectors(head at, const int vectors, size_t n, const factors *
     }
 }
 
-/* Two whole vectors of bf16 of each half together: one has the even, the other the odd channels, which a lane of 32 bits holds
- * beside each other. */
+/* Two whole vectors of bf16 of each half together: one has the even, the other the odd channels, which a lane of 32
+ * bits holds beside each other. */
 V_INLINE void turn_by_twos(head at, const int vectors, const factors *f, vf head_factor, const split s) {
     for (int k = 0; k < vectors; k += 2) {
         vf x0, x1, x2, x3;
@@ -206,8 +210,8 @@ V_INLINE void bf16_group(const posenc_rope_args *a, size_t i, const int vectors,
     split_group(a, i, vectors, n, (split){x_type, y_type, is_normed, 1, 1});
 }
 
-/* Channels i .. i + n - 1, x0 x1 x0 x1 ... Beside them stand cos cos ... and -sin sin ..., so that y = x * cos + swapped x * sin,
- * the same two roundings as in the specification. */
+/* Channels i .. i + n - 1, x0 x1 x0 x1 ... Beside them stand cos cos ... and -sin sin ..., so that y = x * cos +
+ * swapped x * sin, the same two roundings as in the specification. */
 V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
                                 const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
     const size_t each = lanes_each(vectors, n);
@@ -253,9 +257,11 @@ typedef struct lanes_left {
 } lanes_left;
 
 /* As many groups of so many vectors as there are. A last vector that overlaps has one before it in its group. */
-V_INLINE void walk_groups(const posenc_rope_args *a, lanes_left *at, const int vectors, const int overlaps, group_body *group,
-                          const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
-    for (; at->vectors >= (size_t)vectors && !(overlaps && at->vectors == (size_t)vectors + 1); at->vectors -= vectors) {
+V_INLINE void walk_groups(const posenc_rope_args *a, lanes_left *at, const int vectors, const int overlaps,
+                          group_body *group, const posenc_dtype x_type, const posenc_dtype y_type,
+                          const int is_normed) {
+    for (; at->vectors >= (size_t)vectors && !(overlaps && at->vectors == (size_t)vectors + 1);
+         at->vectors -= vectors) {
         size_t end = overlaps && at->vectors == (size_t)vectors ? at->end : at->i + (size_t)vectors * VF;
         group(a, at->i, vectors, vectors == 1 ? VF : end - at->i, x_type, y_type, is_normed);
         at->i = end;
@@ -263,12 +269,13 @@ V_INLINE void walk_groups(const posenc_rope_args *a, lanes_left *at, const int v
 }
 
 /* Walks `lanes` lanes in groups. Vectors, types and whether there is a norm are constants in every call, so that they
- * become registers and instructions. A head is walked at once where that can be: over 38 MB, walking 48 pairs as 2 vectors
- * and then 1 took 1.4 times as long as all 3. Groups are code: heads that change their type, or are normed, have fewer kinds of
- * them; with a norm, a group of 4 has as many factors as others of 8.
+ * become registers and instructions. A head is walked at once where that can be: over 38 MB, walking 48 pairs as 2
+ * vectors and then 1 took 1.4 times as long as all 3. Groups are code: heads that change their type, or are normed,
+ * have fewer kinds of them; with a norm, a group of 4 has as many factors as others of 8.
  *
- * Where all kinds are there, what is left over goes into the last of several vectors: masked, beside whole ones, it would wait in
- * cache for what was just stored next to it (docs/performance.md, cliffs). Elsewhere it is a walk of its own. */
+ * Where all kinds are there, what is left over goes into the last of several vectors: masked, beside whole ones, it
+ * would wait in cache for what was just stored next to it (docs/performance.md, cliffs). Elsewhere it is a walk of its
+ * own. */
 V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, const posenc_dtype x_type,
                    const posenc_dtype y_type, const int is_normed) {
     const int all_kinds = x_type == y_type && !is_normed;

@@ -1,7 +1,7 @@
-/* SLEEF's deterministic sincospi and exp: cos and sin of pi * x, and e^x, in double, the same bits from every variant whatever stands in
- * the neighbouring lanes. SLEEF 3.5 .. 3.9 have it under the finz prefix; 4.0 made the plain names deterministic and
- * dropped the prefix. The build says which (POSENC_SLEEF_FINZ). Errors are below 3.5 ulp, 2^-51, far below the 2^-25
- * of the float32 result.
+/* SLEEF's deterministic sincospi and exp: cos and sin of pi * x, and e^x, in double, the same bits from every variant
+ * whatever stands in the neighbouring lanes. SLEEF 3.5 .. 3.9 have it under the finz prefix; 4.0 made the plain names
+ * deterministic and dropped the prefix. The build says which (POSENC_SLEEF_FINZ). Errors are below 3.5 ulp, 2^-51, far
+ * below the 2^-25 of the float32 result.
  */
 #ifndef POSENC_SLEEF_H
 #define POSENC_SLEEF_H
@@ -20,8 +20,8 @@
 #define POSENC_EXP_NOFMA Sleef_expd1_u10purec
 #endif
 
-/* The scalar form executes FMA instructions, so sleef.h shows it only to code compiled for them. The scalar tier is not:
- * it asks the CPU first and takes POSENC_SINCOSPI_NOFMA where there is none. */
+/* The scalar form executes FMA instructions, so sleef.h shows it only to code compiled for them. The scalar tier is
+ * not: it asks the CPU first and takes POSENC_SINCOSPI_NOFMA where there is none. */
 #ifndef FP_FAST_FMA
 Sleef_double_2 POSENC_SINCOSPI(d1_u35purecfma)(double);
 double POSENC_EXP(d1_u10purecfma)(double);

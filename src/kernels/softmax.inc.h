@@ -1,9 +1,9 @@
 /* SIMD body of the softmax of the score path; src/scalar/softmax.c is the specification.
  * Needs: vec.h. Produces: softmax_row. Used by: avx2, avx512, neon.
  *
- * Each pass walks steps of 32 keys, STEP vectors side by side: the lanes of the canonical sum, and enough of them to hide
- * the latency of the arithmetic. A float32 result holds the logits, then the exponentials, between the passes: reading
- * them back costs less than making them again. A result of 16 bits cannot, and so each pass makes its own. */
+ * Each pass walks steps of 32 keys, STEP vectors side by side: the lanes of the canonical sum, and enough of them to
+ * hide the latency of the arithmetic. A float32 result holds the logits, then the exponentials, between the passes:
+ * reading them back costs less than making them again. A result of 16 bits cannot, and so each pass makes its own. */
 #include "kernels/exp.inc.h"
 #include "kernels/runs.inc.h"
 #include "kernels/typed.inc.h"
@@ -73,8 +73,8 @@ static void line_run(const row *a, run r, vf *max) {
     }
 }
 
-/* A run with ALiBi: keys up to the query's own, and those behind it, so that distances are counted instead of made of integers
- * one by one. In float32, while that is exact. */
+/* A run with ALiBi: keys up to the query's own, and those behind it, so that distances are counted instead of made of
+ * integers one by one. In float32, while that is exact. */
 static void alibi_run(const row *a, run r, vf *max) {
     const ptrdiff_t exact = 1 << 24, position = a->position, begin = (ptrdiff_t)r.begin, end = (ptrdiff_t)r.end;
     if (position - begin >= exact || end - position >= exact) {
@@ -128,8 +128,8 @@ V_INLINE vf exponentials(const row *a, const float *y, size_t j, size_t n, int i
     return exp_nonpositive(v_sub(l, max));
 }
 
-/* What the next row needs of keys j .. j + LANES - 1, while the exponentials of this one keep the units busy; not into the
- * first cache, which holds this row. 4 million scores with a mask took 1.4 times as long without. */
+/* What the next row needs of keys j .. j + LANES - 1, while the exponentials of this one keep the units busy; not into
+ * the first cache, which holds this row. 4 million scores with a mask took 1.4 times as long without. */
 V_INLINE void fetch_next(const row *next, size_t j) {
     fetch_typed(next->x, j, LANES, POSENC_F32, 0);
     fetch_typed(next->y, j, LANES, POSENC_F32, 0);
@@ -217,8 +217,8 @@ V_INLINE void finish(const row *a, float max, double sum, int is_stored) {
         is_stored ? finish_stored(a, r, inverse, smallest) : finish_anew(a, r, max, inverse, smallest);
 }
 
-/* A row of which a key that is seen is NaN or +inf: so is each of these, and 0 those that bytes or positions hide, which times
- * NaN would not be. */
+/* A row of which a key that is seen is NaN or +inf: so is each of these, and 0 those that bytes or positions hide,
+ * which times NaN would not be. */
 static __attribute__((noinline)) void finish_nan(const row *a) {
     for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
         for (size_t j = r.begin; j < r.end; j += VF) {

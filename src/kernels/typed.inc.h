@@ -1,5 +1,5 @@
-/* Loads and stores of n <= VF elements of a storage type, from element i on, and fetching them ahead. In the bodies type
- * and, mostly, n are constants, so that one instruction remains. Needs: vec.h. */
+/* Loads and stores of n <= VF elements of a storage type, from element i on, and fetching them ahead. In the bodies
+ * type and, mostly, n are constants, so that one instruction remains. Needs: vec.h. */
 #include <posenc/types.h>
 
 /* VF channels of a row of Q8_0 blocks, from channel i on, a multiple of VF. */
@@ -42,8 +42,8 @@ V_INLINE void *typed_out(void *p, size_t i, const posenc_dtype type) {
 /* Where nothing is fetched, mostly: keeps the fetching out of the loop. */
 #define RARELY(condition) __builtin_expect(condition, 0)
 
-/* Starts to fetch the lines of elements i .. i + n - 1, to write there soon, or else into the second cache. (clang 14 dies of
- * a ?: between prefetches.) */
+/* Starts to fetch the lines of elements i .. i + n - 1, to write there soon, or else into the second cache. (clang 14
+ * dies of a ?: between prefetches.) */
 V_INLINE void fetch_typed(const void *p, size_t i, size_t n, const posenc_dtype type, const int to_write) {
     const char *at = typed_at(p, i, type), *end = typed_at(p, i + n, type);
     for (; at < end; at += 64) {

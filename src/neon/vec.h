@@ -154,7 +154,8 @@ V_INLINE vf v_neg_even(vf a) {
     const uint32x4_t even = {0x80000000u, 0u, 0x80000000u, 0u};
     return vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(a), even));
 }
-V_INLINE vf v_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); } /* two: fmax has other rules for NaN and -0 */
+/* Two instructions: fmax has other rules for NaN and -0. */
+V_INLINE vf v_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 V_INLINE vm v_lt(vf a, vf b) { return vcltq_f32(a, b); }
 V_INLINE vf v_zero_if(vm m, vf a) { return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(a), m)); }
 V_INLINE vf v_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }

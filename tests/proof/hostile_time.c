@@ -1,10 +1,10 @@
-/* Calls of the sweeps (tests/kernels_*.c), timed with ordinary numbers and with hostile ones in all that is float32, f16 or bf16.
- * For each kernel, tier and kind of numbers the line
+/* Calls of the sweeps (tests/kernels_*.c), timed with ordinary numbers and with hostile ones in all that is float32,
+ * f16 or bf16. For each kernel, tier and kind of numbers the line
  *
  *     time | kernel | tier | kind | calls | ordinary ns | hostile ns
  *
- * with the times of all calls added up, each the shortest of some: what else runs on the machine only makes them longer.
- * usage: hostile_time [flush]: with denormals flushed to zero, as a host may ask of its processor */
+ * with the times of all calls added up, each the shortest of some: what else runs on the machine only makes them
+ * longer. usage: hostile_time [flush]: with denormals flushed to zero, as a host may ask of its processor */
 #define _POSIX_C_SOURCE 200809L
 #include "../kernel_call.h"
 

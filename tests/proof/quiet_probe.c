@@ -1,6 +1,6 @@
 /* Preloaded into the programs of the tests, whose library is compiled with -finstrument-functions: for each call from
- * outside into the library it counts what a guest should not do. At the end it writes to $QUIET_PROBE, for every function that was
- * called, its address and
+ * outside into the library it counts what a guest should not do. At the end it writes to $QUIET_PROBE, for every
+ * function that was called, its address and
  *
  *     calls, allocations and frees, locks, threads, changes of rounding or flush mode, changes of errno
  */
