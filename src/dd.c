@@ -80,8 +80,7 @@ posenc_dd posenc_dd_exp(posenc_dd a) {
 
     posenc_dd sum = posenc_dd_from(1.0);
     for (int n = 25; n >= 1; n--)
-        sum = posenc_dd_add(posenc_dd_from(1.0),
-                            posenc_dd_mul(sum, posenc_dd_div(r, posenc_dd_from(n))));
+        sum = posenc_dd_add(posenc_dd_from(1.0), posenc_dd_mul(sum, posenc_dd_div(r, posenc_dd_from(n))));
     return (posenc_dd){posenc_scale_by_power(sum.hi, (int)k), posenc_scale_by_power(sum.lo, (int)k)};
 }
 

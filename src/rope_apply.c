@@ -354,8 +354,8 @@ posenc_status posenc_rope_apply_tasks(const posenc_rope *rope, const posenc_rope
             return POSENC_ERR_SHAPE;
         rotates |= tasks[i].rotates;
     }
-    posenc_status status = check_source(rope, positions, positions != NULL ? NULL : table, rotates ? n_tokens : 0,
-                                        direction);
+    posenc_status status =
+        check_source(rope, positions, positions != NULL ? NULL : table, rotates ? n_tokens : 0, direction);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, heads_per_token(tasks, n_tasks) * n_tokens);
     if (status != POSENC_OK || rows.begin == rows.end)

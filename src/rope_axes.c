@@ -110,8 +110,7 @@ posenc_power posenc_power_of_pair(const posenc_rope_params *p, int64_t i) {
     int axis = posenc_axis_of_pair(p, i);
     switch (p->axes.kind) {
     case POSENC_AXES_VISION: return (posenc_power){index_in_section(&p->axes, i, axis), p->n_rot / 2};
-    case POSENC_AXES_AXIAL:
-        return (posenc_power){index_in_section(&p->axes, i, axis), 2 * p->axes.sections[axis]};
+    case POSENC_AXES_AXIAL: return (posenc_power){index_in_section(&p->axes, i, axis), 2 * p->axes.sections[axis]};
     default: return (posenc_power){i, p->n_rot};
     }
 }

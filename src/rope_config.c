@@ -160,14 +160,10 @@ static const struct {
     const char *published;
     size_t offset;
 } list_names[] = {
-    {"short_factor", FIELD(scaling.short_factors)},
-    {"long_factor", FIELD(scaling.long_factors)},
-    {"rope_factors_short", FIELD(scaling.short_factors)},
-    {"rope_factors_short.weight", FIELD(scaling.short_factors)},
-    {"rope_factors_long", FIELD(scaling.long_factors)},
-    {"rope_factors_long.weight", FIELD(scaling.long_factors)},
-    {"rope_freqs", FIELD(scaling.freq_factors)},
-    {"rope_freqs.weight", FIELD(scaling.freq_factors)},
+    {"short_factor", FIELD(scaling.short_factors)},       {"long_factor", FIELD(scaling.long_factors)},
+    {"rope_factors_short", FIELD(scaling.short_factors)}, {"rope_factors_short.weight", FIELD(scaling.short_factors)},
+    {"rope_factors_long", FIELD(scaling.long_factors)},   {"rope_factors_long.weight", FIELD(scaling.long_factors)},
+    {"rope_freqs", FIELD(scaling.freq_factors)},          {"rope_freqs.weight", FIELD(scaling.freq_factors)},
 };
 
 posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name, const double *values, int64_t n) {

@@ -1,5 +1,5 @@
-/* ggml's CPU backend, through its public interface: peer-ggml NAME [BACKEND], where BACKEND is a library file that holds
- * one, for a certain instruction set; without it ggml loads its best.
+/* ggml's CPU backend, through its public interface: peer-ggml NAME [BACKEND], where BACKEND is a library file that
+ * holds one, for a certain instruction set; without it ggml loads its best.
  *
  * ggml has no rows of cosines and sines: each rotation makes its own, whatever is asked for. The work `rows` is the
  * rotation of one head by them. Masks and ALiBi are tensors of f16, as llama.cpp has them. */

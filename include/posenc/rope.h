@@ -65,12 +65,7 @@ typedef enum posenc_rope_layout {
     POSENC_ROPE_DEINTERLEAVE
 } posenc_rope_layout;
 
-typedef enum posenc_direction {
-    POSENC_FORWARD = 0,
-    POSENC_INVERSE,
-    POSENC_BACKWARD,
-    POSENC_SHIFT
-} posenc_direction;
+typedef enum posenc_direction { POSENC_FORWARD = 0, POSENC_INVERSE, POSENC_BACKWARD, POSENC_SHIFT } posenc_direction;
 
 /* Which position each pair follows, where tokens have several (FORMULAS B.20-B.23). sections[] counts pairs per axis.
  *
@@ -119,10 +114,10 @@ typedef struct posenc_xpos {
 
 typedef struct posenc_rope_params {
     posenc_rope_layout layout;
-    int64_t head_dim; /* channels per head, 1 .. 2*POSENC_MAX_PAIRS */
-    int64_t n_rot;    /* channels that are rotated: even, up to head_dim - n_offs; 0: rot_fraction says it */
-    int64_t n_offs;   /* first rotated channel */
-    double base;      /* finite, in [1, 1e30] */
+    int64_t head_dim;    /* channels per head, 1 .. 2*POSENC_MAX_PAIRS */
+    int64_t n_rot;       /* channels that are rotated: even, up to head_dim - n_offs; 0: rot_fraction says it */
+    int64_t n_offs;      /* first rotated channel */
+    double base;         /* finite, in [1, 1e30] */
     double rot_fraction; /* in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, which must be
                             even, with POSENC_SCALING_PROPORTIONAL all of them; 0: none when n_rot is 0 */
     posenc_rope_scaling scaling; /* rope_scaling.h; of the axes that restart their frequencies, VISION takes GGML

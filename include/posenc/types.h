@@ -18,18 +18,18 @@ extern "C" {
 /* What a call says. Anything but POSENC_OK means that nothing was written. */
 typedef enum posenc_status {
     POSENC_OK = 0,
-    POSENC_ERR_NULL,     /* a required pointer is NULL */
-    POSENC_ERR_DTYPE,    /* the data type is unknown, or not supported by this call */
-    POSENC_ERR_SHAPE,    /* an extent is negative, too large, or does not match its partner */
-    POSENC_ERR_STRIDE,   /* nb[0] is not the element size, a stride or pointer is not a multiple of
+    POSENC_ERR_NULL,      /* a required pointer is NULL */
+    POSENC_ERR_DTYPE,     /* the data type is unknown, or not supported by this call */
+    POSENC_ERR_SHAPE,     /* an extent is negative, too large, or does not match its partner */
+    POSENC_ERR_STRIDE,    /* nb[0] is not the element size, a stride or pointer is not a multiple of
                              it, a stride reaches too far, or the output's rows overlap each other */
-    POSENC_ERR_OVERLAP,  /* input and output overlap without being the same view */
-    POSENC_ERR_ROWS,     /* the row range, or a row named for scatter, does not lie inside the tensor */
-    POSENC_ERR_ENUM,     /* an enumerator (layout, schedule, mask, direction ...) is unknown or unset */
-    POSENC_ERR_HEAD_DIM, /* head_dim or dim is not positive, is odd where it must be even, or is too large */
-    POSENC_ERR_N_ROT,    /* n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another */
-    POSENC_ERR_SECTIONS, /* sections or the number of axes do not fit the kind of axes, or add up to no n_rot/2 */
-    POSENC_ERR_BASE,     /* base (or min_timescale) is not finite, or not in its range */
+    POSENC_ERR_OVERLAP,   /* input and output overlap without being the same view */
+    POSENC_ERR_ROWS,      /* the row range, or a row named for scatter, does not lie inside the tensor */
+    POSENC_ERR_ENUM,      /* an enumerator (layout, schedule, mask, direction ...) is unknown or unset */
+    POSENC_ERR_HEAD_DIM,  /* head_dim or dim is not positive, is odd where it must be even, or is too large */
+    POSENC_ERR_N_ROT,     /* n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another */
+    POSENC_ERR_SECTIONS,  /* sections or the number of axes do not fit the kind of axes, or add up to no n_rot/2 */
+    POSENC_ERR_BASE,      /* base (or min_timescale) is not finite, or not in its range */
     POSENC_ERR_FREQUENCY, /* a frequency is not finite, or beyond POSENC_MAX_FREQUENCY */
     POSENC_ERR_SCALING,   /* a number of the frequency scaling is missing, not finite, or not in its range */
     POSENC_ERR_CONTEXT,   /* a length in tokens that the scaling needs is missing, or not in its range */

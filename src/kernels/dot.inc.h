@@ -13,8 +13,8 @@ enum {
     TILE_X = 6, /* 6 x 2 sums are what the 16 registers of AVX2 hold */
     TILE_VECTORS = PANEL_VECTORS < 4 ? 2 : PANEL_VECTORS / 2,
     BULK_VECTORS = VF == 16 ? 4 : TILE_VECTORS, /* two panels fill the 32 registers of AVX-512 */
-    ONE_VECTORS = VF == 16 ? 4 : 8, /* 64 rows of the table on x86: what attention packs at a time */
-    STAGE = 256                     /* channels of a row that are widened at a time */
+    ONE_VECTORS = VF == 16 ? 4 : 8,             /* 64 rows of the table on x86: what attention packs at a time */
+    STAGE = 256                                 /* channels of a row that are widened at a time */
 };
 
 /* x, the table and y from the tile's corner on; n: rows of the table that are left. */

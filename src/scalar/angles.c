@@ -19,9 +19,9 @@ void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
     int has_fma = posenc_cpu_has_fma();
     for (size_t i = 0; i < a->n; i++) {
         double p = a->position;
-        double product = p * a->hi[i];                                 /* rounded ...                  */
-        double error = fma(p, a->hi[i], -product);                     /* ... and what the rounding lost */
-        double turns = fma(-2.0, rint(0.5 * product), product);        /* exact, in [-1, 1]            */
+        double product = p * a->hi[i];                          /* rounded ...                  */
+        double error = fma(p, a->hi[i], -product);              /* ... and what the rounding lost */
+        double turns = fma(-2.0, rint(0.5 * product), product); /* exact, in [-1, 1]            */
         double half_turns = turns + fma(p, a->lo[i], error);
         Sleef_double_2 sc = sincospi(half_turns, has_fma);
         double factor = a->magnitude;

@@ -1,4 +1,5 @@
-/* The command's readers: any bytes as a config.json or a GGUF file. What is accepted must be something that RoPE takes. */
+/* The command's readers: any bytes as a config.json or a GGUF file. What is accepted must be something that RoPE takes.
+ * */
 #define _GNU_SOURCE /* memfd_create */
 #include <posenc/posenc.h>
 
