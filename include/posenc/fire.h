@@ -43,9 +43,9 @@ typedef struct posenc_fire_params {
     int64_t n_hidden;     /* 1 .. 1024; 32 as published */
     const float *w1, *b1; /* [n_hidden] */
     const float *w2, *b2; /* [n_heads][n_hidden], [n_heads] */
-    double c;             /* 0.1, trained; not 0, at most 2^20 in size */
+    double c;             /* 0.1, trained; 2^-100 to 2^20 in size */
     double threshold;     /* |L_mult L|, 512; 0 .. 2^30 */
-    double eps;           /* 1e-6; > 0, at most 1 */
+    double eps;           /* 1e-6; 2^-100 .. 1 */
     int64_t max_distance; /* largest distance of a query and a key, 0 .. 2^22: 8 bytes, and a microsecond, for each */
 } posenc_fire_params;
 

@@ -25,7 +25,7 @@ typedef enum posenc_status {
                              it, a stride reaches too far, or the output's rows overlap each other */
     POSENC_ERR_OVERLAP,   /* input and output overlap without being the same view */
     POSENC_ERR_ROWS,      /* the row range, or a row named for scatter, does not lie inside the tensor */
-    POSENC_ERR_ENUM,      /* an enumerator (layout, schedule, mask, direction ...) is unknown or unset */
+    POSENC_ERR_ENUM,      /* an enumerator (layout, schedule, mask, direction ...) or a name is unknown, or unset */
     POSENC_ERR_HEAD_DIM,  /* head_dim or dim is not positive, is odd where it must be even, or is too large */
     POSENC_ERR_N_ROT,     /* n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another */
     POSENC_ERR_SECTIONS,  /* sections or the number of axes do not fit the kind of axes, or add up to no n_rot/2 */

@@ -19,9 +19,10 @@
 
 enum { REPETITIONS = 25, LEAST_ELEMENTS = 1500, MOST_CALLS = 12 };
 
-typedef enum kind { ORDINARY, DENORMAL, INFINITE, NOT_A_NUMBER, ALTERNATING, N_KINDS } kind;
+typedef enum kind { ORDINARY, DENORMAL, DENORMAL_AMONG, INFINITE, NOT_A_NUMBER, ALTERNATING, N_KINDS } kind;
 
-static const char *const kind_names[N_KINDS] = {"ordinary", "denormal", "infinite", "NaN", "alternating extremes"};
+static const char *const kind_names[N_KINDS] = {"ordinary", "denormal", "denormal among ordinary",
+                                                "infinite", "NaN",      "alternating extremes"};
 
 static double shortest[N_KINDS];
 static int n_calls;
@@ -32,21 +33,36 @@ static double number(kind k, element_type type, size_t i) {
     double sign = i % 2 ? -1.0 : 1.0;
     switch (k) {
     case ORDINARY: return 0.5 + (double)(i * 37 % 101) / 64.0; /* what probabilities may be as well */
-    case DENORMAL: return sign * smallest * (double)(1 + i % 7);
+    case DENORMAL:
+    case DENORMAL_AMONG: return sign * smallest * (double)(1 + i % 7);
     case INFINITE: return sign * INFINITY;
     case NOT_A_NUMBER: return NAN;
     default: return i % 4 < 2 ? sign * largest : sign * smallest_normal;
     }
 }
 
-/* Indices and masks stay as the sweep has drawn them, so that the work is the same. */
+static int is_data(const operand *o) {
+    return (o->role & OPERAND_IN) && (o->type == ELEMENT_F32 || o->type == ELEMENT_F16 || o->type == ELEMENT_BF16);
+}
+
+static const operand *largest_data(const kernel_call *call) {
+    const operand *largest = NULL;
+    for (int j = 0; j < call->n_operands; j++)
+        if (is_data(&call->operands[j]) && (largest == NULL || call->operands[j].count > largest->count))
+            largest = &call->operands[j];
+    return largest;
+}
+
+/* Indices and masks stay as the sweep has drawn them, so that the work is the same. Of products of two denormals nothing is
+ * left, and 0 is quick: they stand alone, among ordinary numbers, too. */
 static void fill(kernel_call *call, kind k) {
+    const operand *largest = largest_data(call);
     for (int j = 0; j < call->n_operands; j++) {
         operand *o = &call->operands[j];
-        int is_data = o->type == ELEMENT_F32 || o->type == ELEMENT_F16 || o->type == ELEMENT_BF16;
-        for (size_t i = 0; is_data && (o->role & OPERAND_IN) && i < o->count; i++)
+        kind of_operand = k == DENORMAL_AMONG && o != largest ? ORDINARY : k;
+        for (size_t i = 0; is_data(o) && i < o->count; i++)
             if (o->lane[i] != NO_LANE)
-                operand_set(o, i, number(k, o->type, i));
+                operand_set(o, i, number(of_operand, o->type, i));
     }
 }
 
