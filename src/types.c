@@ -17,7 +17,7 @@ const char *posenc_status_string(posenc_status status) {
         return "nb[0] is not the element size, a stride or pointer is not a multiple of it, or output rows overlap";
     case POSENC_ERR_OVERLAP: return "input and output overlap without being the same view";
     case POSENC_ERR_ROWS: return "the row range, or a row named for scatter, does not lie inside the tensor";
-    case POSENC_ERR_ENUM: return "an enumerator (layout, schedule, mask, direction, tier) or a name is unknown, or unset";
+    case POSENC_ERR_ENUM: return "an enumerator (layout, schedule, mask, direction, tier) or name is unknown, or unset";
     case POSENC_ERR_HEAD_DIM: return "head_dim or dim is not positive, is odd where it must be even, or is too large";
     case POSENC_ERR_N_ROT:
         return "n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another n_rot";
