@@ -221,12 +221,12 @@ static void test_ranges(void **state) {
 static void test_without_offsets(void **state) {
     (void)state;
     const int32_t q_pos = 0, k_pos = 100;
-    int32_t index_data[2] = {1 << 28, 1 << 28};
-    float x = 1.0f, products[2] = {1.0f, 2.0f}, line_data[1] = {NAN};
+    void *const unreadable = (void *)(uintptr_t)64;
+    float x = 1.0f, products[2] = {1.0f, 2.0f};
     posenc_view scores = posenc_view_dense(&x, POSENC_F32, 1, 1, 1, 1),
                 rows = posenc_view_dense(products, POSENC_F32, 2, 1, 1, 1);
-    posenc_index_line index = {index_data + 1, 5, 0, 2};
-    posenc_line line = {line_data, 5, 0, 1, 0, 0}, nowhere = {NULL, 0, 0, 1, 0, 0};
+    posenc_index_line index = {unreadable, 5, 0, 2};
+    posenc_line line = {unreadable, 5, 0, 1, 0, 0}, nowhere = {NULL, 0, 0, 1, 0, 0};
     for (int tier = -1; truth_next_tier(&tier);)
         for (int kind = 0; kind < 4; kind++) {
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
