@@ -85,29 +85,45 @@ static void test_same_bits(void **state) {
     }
 }
 
+/* Of one head, with the parameters as they stand: the reference's values on every tier. */
+static void compare_with_reference(const posenc_score_params *params, int64_t n_q, int64_t n_k) {
+    enum { DIM = 8 };
+    truth_tensor x = truth_tensor_dense(DIM, n_q, 1, 1), keys = truth_tensor_dense(DIM, n_k, 1, 1);
+    truth_tensor got = truth_tensor_dense(DIM, n_q, 1, 1), want = truth_tensor_dense(DIM, n_q, 1, 1);
+    void *memory = malloc(posenc_attention_scratch(DIM, DIM));
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_ok(posenc_attention_reference(params, &x.view, &keys.view, &keys.view, &want.view, NULL));
+        truth_ok(posenc_attention(params, &x.view, &keys.view, &keys.view, &got.view, memory, posenc_all_rows()));
+        TRUTH_EACH(&got.view, c, i, h, b)
+        truth_close((double)truth_get(&got.view, c, i, h, b), (double)*truth_at(&want.view, c, i, h, b), 4e-6,
+                    "channel %lld of query %lld", (long long)c, (long long)i);
+    }
+    free(memory);
+    truth_tensor *all[] = {&x, &keys, &got, &want};
+    for (int i = 0; i < 4; i++)
+        truth_tensor_free(all[i]);
+}
+
 /* A block of keys whose exponentials all come to 0 beside those of another: it made NaN of rows that see keys. */
 static void test_nothing_in_a_block(void **state) {
     (void)state;
-    enum { N = 1200, DIM = 8 };
     const float slope = 0.5f;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    truth_tensor x = truth_tensor_dense(DIM, N, 1, 1), got = truth_tensor_dense(DIM, N, 1, 1),
-                 want = truth_tensor_dense(DIM, N, 1, 1);
-    void *memory = malloc(posenc_attention_scratch(DIM, DIM));
     params.slopes = &slope;
-    for (int tier = -1; truth_next_tier(&tier);)
-        for (int empty = POSENC_EMPTY_ZEROS; empty <= POSENC_EMPTY_NAN; empty += POSENC_EMPTY_NAN) {
-            params.empty = (posenc_empty)empty;
-            truth_ok(posenc_attention_reference(&params, &x.view, &x.view, &x.view, &want.view, NULL));
-            truth_ok(posenc_attention(&params, &x.view, &x.view, &x.view, &got.view, memory, posenc_all_rows()));
-            TRUTH_EACH(&got.view, c, i, h, b)
-            truth_close((double)truth_get(&got.view, c, i, h, b), (double)*truth_at(&want.view, c, i, h, b), 4e-6,
-                        "channel %lld of query %lld", (long long)c, (long long)i);
-        }
-    free(memory);
-    truth_tensor_free(&x);
-    truth_tensor_free(&got);
-    truth_tensor_free(&want);
+    for (int empty = POSENC_EMPTY_ZEROS; empty <= POSENC_EMPTY_NAN; empty += POSENC_EMPTY_NAN) {
+        params.empty = (posenc_empty)empty;
+        compare_with_reference(&params, 1200, 1200);
+    }
+}
+
+/* First keys that reach into a later block, and a window behind them in the same one. */
+static void test_hole_in_a_later_block(void **state) {
+    (void)state;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_window(10);
+    params.mask.n_first = 600;
+    params.q_off = 900;
+    compare_with_reference(&params, 300, 1200);
 }
 
 /* What lies out of sight for good is not looked at: NaN there changes nothing. */
@@ -156,6 +172,7 @@ int main(void) {
         truth_test(test_same_bits),
         truth_test(test_out_of_sight),
         truth_test(test_nothing_in_a_block),
+        truth_test(test_hole_in_a_later_block),
     };
     return truth_run(tests);
 }

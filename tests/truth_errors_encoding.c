@@ -77,6 +77,8 @@ void test_encoding_apply(void **state) {
     RETURNS(POSENC_ERR_SHAPE, posenc_encoding_check, pe, &at, 1, -1, &row);
     RETURNS(POSENC_ERR_SHAPE, posenc_encoding_check, pe, &at, INT64_MAX, INT64_MAX, &row);
     RETURNS(POSENC_OK, posenc_encoding_check, pe, &at, TOKENS, BATCH, &row);
+    RETURNS(POSENC_OK, posenc_encoding_check, pe, &at, 0, BATCH, &row);
+    RETURNS(POSENC_OK, posenc_encoding_check, pe, &at, TOKENS, 0, &row);
     assert_int_equal(row, -1);
     ANSWERS(== DIM, posenc_encoding_dim, pe);
     ANSWERS(== 1, posenc_encoding_n_axes, pe);
