@@ -168,10 +168,8 @@ static void test_out_of_sight(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_against_reference),
-        truth_test(test_same_bits),
-        truth_test(test_out_of_sight),
-        truth_test(test_nothing_in_a_block),
+        truth_test(test_against_reference),     truth_test(test_same_bits),
+        truth_test(test_out_of_sight),          truth_test(test_nothing_in_a_block),
         truth_test(test_hole_in_a_later_block),
     };
     return truth_run(tests);
