@@ -5,12 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__has_feature)
-#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(memory_sanitizer))
-#else
-#define IS_SANITIZED 0
-#endif
-
 enum { ALLOWED = 64 * 1024, SIZE = 1 << 20, PAINT = 0xa5, DIM = 256, HEADS = 4, TOKENS = 40, KEYS = 600 };
 
 /* ---- Calls with large frames ---- */
@@ -161,9 +155,6 @@ static void tear_down(void) {
 
 static void test_stack(void **state) {
     (void)state;
-#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || IS_SANITIZED
-    skip(); /* frames are larger then */
-#endif
     set_up();
     for (int tier = -1; truth_next_tier(&tier);) {
         size_t least = stack_of(nothing);
