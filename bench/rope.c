@@ -1,5 +1,4 @@
-/* posenc_rope_apply and posenc_rope_apply_table on the heads of real models, making a table, and what setting up costs.
- */
+/* posenc_rope_apply and posenc_rope_apply_table on the heads of real models, making a table, and what set-up costs. */
 #include <posenc/rope.h>
 
 #include <stdio.h>

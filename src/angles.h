@@ -61,8 +61,7 @@ void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernel
 void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
                       const posenc_row_target *target);
 
-/* 1 if the rows of a and b, n floats each and stride apart, share a float; rows of the one may lie between the other's.
- * */
+/* 1 if the rows of a and b, n floats each and stride apart, share a float; one's rows may lie between the other's. */
 int posenc_row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n_rows, int64_t stride);
 
 #endif

@@ -80,8 +80,7 @@ struct posenc_encoding {
  * number, and owns this memory only. NULL if there is none. */
 void *posenc_generator_new(size_t bytes, int64_t dim);
 
-/* An encoding of one generator, whose only user it is (destroyed if there is no memory), and of n_zeros columns behind.
- */
+/* An encoding of one generator, whose only user it is (destroyed if there is no memory), and n_zeros columns behind. */
 posenc_status posenc_encoding_of(posenc_generator *generator, int64_t n_zeros, posenc_encoding **e);
 
 /* ---- Coordinates (coords.c) ---- */

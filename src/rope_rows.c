@@ -83,8 +83,7 @@ static void make_ahead(posenc_row_source *source, int64_t token, int64_t n_token
     posenc_make_rows(&source->makers[0], source->positions + token, n_tokens, &target);
 }
 
-/* How many rows to make from the token on: to the end of its block, so that the next ones have a block to themselves.
- * */
+/* How many rows to make from the token on: to the end of its block, so that the next have one to themselves. */
 static int64_t rows_ahead(const posenc_row_source *source, int64_t token, int64_t n_wanted) {
     int64_t most = AXES_ROWS_AHEAD;
     if (source->rope->n_axes == 1)

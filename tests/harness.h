@@ -37,8 +37,7 @@ void test_catch_faults(void);
 
 /* ---- The case being run ---- */
 
-/* Names the case, and starts the random numbers anew from seed and name. Returns 0 if POSENC_TEST_SCALE leaves it out.
- */
+/* Names the case, and starts the random numbers anew from seed and name. 0: POSENC_TEST_SCALE leaves it out. */
 int test_case(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Adds to the name, replacing what an earlier call added. Random numbers go on. */

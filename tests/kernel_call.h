@@ -97,8 +97,7 @@ void call_check(kernel_call *call, const posenc_kernels *variant, call_places pl
  * neighbours. The call is filled and belongs to a kernel that is elementwise. */
 void call_check_lane(kernel_call *call, const posenc_kernels *variant, int32_t lane);
 
-/* If set, it gets the calls instead: for a program that times them. call_place puts every buffer into place 0, filled.
- * */
+/* If set, it gets the calls instead: for a program that times them. call_place puts every buffer into place 0. */
 extern void (*call_watcher)(kernel_call *call, const posenc_kernels *variant);
 void call_place(kernel_call *call);
 

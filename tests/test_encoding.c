@@ -302,8 +302,7 @@ static void test_refused_rows(void **state) {
     posenc_encoding_free(e);
 }
 
-/* A modulo beyond 2^31 makes of a negative int32 what no position can be: it was taken in int32 and refused in int64.
- * */
+/* A modulo beyond 2^31 makes of a negative int32 what no position can be: it was taken in int32, refused in int64. */
 static void test_large_modulo(void **state) {
     (void)state;
     const int32_t id = -1;

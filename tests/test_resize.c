@@ -1,5 +1,4 @@
-/* Resizing tables (FORMULAS A.12): two passes in double, as the formula says them; what must not change; the transpose.
- */
+/* Resizing tables (FORMULAS A.12): two passes in double, by the formula; what must not change; the transpose. */
 #include "truth.h"
 #include "truth_half.h"
 #include "truth_view.h"

@@ -74,8 +74,7 @@ static void test_broadcast_input(void **state) {
     posenc_rope_free(rope);
 }
 
-/* From one slice of every token's row to another: they lie between each other, and were refused as if they overlapped.
- * */
+/* From one slice of every token's row to another: they lie between each other, and were refused as overlapping. */
 static void test_packed_slices(void **state) {
     (void)state;
     enum { DIM = 16, HEADS = 3, TOKENS = 5, BATCH = 2, SLICES = 3 };

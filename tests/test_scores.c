@@ -1,6 +1,5 @@
 /* The score path with everything at once (softmax.h) against a plain double reference: each key's logit by its formula,
- * and whether it is seen by the definition of each mask, with no thought of loops. Random calls of every combination.
- * */
+ * and whether it is seen by the definition of each mask, with no thought of loops. Random calls of all combinations. */
 #include "truth_scene.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
-/* What the parts of test_errors share: memory that is watched, objects to call with, and what a row of a table becomes.
- */
+/* What the parts of test_errors share: memory that is watched, objects to call with, what a row of a table becomes. */
 #ifndef TRUTH_ERRORS_H
 #define TRUTH_ERRORS_H
 

@@ -1,5 +1,4 @@
-/* The softmax with ALiBi of one layer of a model: the scores of n_tokens queries against n_keys keys, causal, in place.
- */
+/* The softmax with ALiBi of one layer of a model: scores of n_tokens queries against n_keys keys, causal, in place. */
 #ifndef POSENC_TOOLS_ALIBI_WORK_H
 #define POSENC_TOOLS_ALIBI_WORK_H
 

@@ -1,5 +1,4 @@
-/* Reproducible random numbers: SplitMix64 (Steele, Lea, Flood 2014). The same seed gives the same run on any machine.
- */
+/* Reproducible random numbers: SplitMix64 (Steele, Lea, Flood 2014). A seed gives the same run on any machine. */
 #ifndef POSENC_TOOLS_RANDOM_H
 #define POSENC_TOOLS_RANDOM_H
 

@@ -2,9 +2,9 @@
  *
  *     O = P V,   P = posenc_softmax(params, Q K^T)
  *
- * with everything that posenc_score_params can say but POSENC_EMPTY_UNIFORM. Query head h uses head h / (n_heads /
- * n_kv_heads) of k and v. Encodings of q and k (rotary, additive) are the caller's, before the call; or k is rotated on
- * its way, below.
+ * with everything that posenc_score_params can say but POSENC_EMPTY_UNIFORM. Query head h uses head
+ * h / (n_heads / n_kv_heads) of k and v. Encodings of q and k (rotary, additive) are the caller's, before the call; or
+ * k is rotated on its way, below.
  *
  * The order of the arithmetic is part of the result, and the same for prefill, decode, any batch, split and instruction
  * set:
@@ -23,20 +23,19 @@
  * Keys out of sight by position, lengths or documents are skipped, whatever k and v hold there; a block, or a panel of
  * 32 keys, that no query of a unit sees is not touched. So are keys of a block before the first and behind the last
  * whose bias is not -inf (bias_slope > 0): a causal mask as a tensor costs one look at what it hides. Keys hidden by
- * bytes, or by a bias of
- * -inf among others, get e_j = 0, and their v must be finite.
+ * bytes, or by a bias of -inf among others, get e_j = 0, and their v must be finite.
  *
  * Against the exact function, for head_dim <= 256, |l| <= 16 and up to 2^20 keys: |error| <= 4e-6 max |v|, or 1e-5
- * where many keys weigh alike and hold nearly the same, so that all roundings go one way; |error of lse| <= 4e-6 +
- * 2^-24 |lse|.
+ * where many keys weigh alike and hold nearly the same, so that all roundings go one way;
+ * |error of lse| <= 4e-6 + 2^-24 |lse|.
  *
  * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its
  * own scratch (head_dim 128: 350 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a
  * unit is cut into parts by segments of keys: posenc_attention_run_parts, and when all are done
  * posenc_attention_join_parts.
  *
- * Example: causal, 8 heads that share 2 of keys and values, one thread; scratch has posenc_attention_scratch(64, 64)
- * bytes
+ * Example: causal, 8 heads that share 2 of keys and values, one thread; scratch has
+ * posenc_attention_scratch(64, 64) bytes
  *
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.scale = 0.125f;

@@ -41,8 +41,7 @@ typedef struct posenc_conv_params {
 #define POSENC_CONV_DEFAULTS                                                                                           \
     { 0, 1, 3, 0, 1 }
 
-/* Tokens: n_prefix of them, which are copied (their gradient too), then height * width; in one dimension height is 1.
- */
+/* n_prefix tokens, which are copied (their gradient too), then height * width; in one dimension height is 1. */
 typedef struct posenc_conv_grid {
     int64_t n_prefix, height, width;
 } posenc_conv_grid;

@@ -12,10 +12,9 @@
  *
  *     POSENC_ROPE_HALF           i and i + n_rot/2     (GPT-NeoX, Hugging Face Llama, ggml NEOX)
  *     POSENC_ROPE_INTERLEAVED    2i and 2i + 1         (GPT-J, RoFormer, Llama as published, ggml NORMAL)
- *     POSENC_ROPE_DEINTERLEAVE   read as INTERLEAVED, written as HALF (DeepSeek in Hugging Face; FORMULAS B.4); not in
- *     place,
- *                                and FORWARD only (else POSENC_ERR_ENUM): a HALF rope shifts the result or takes it
- *                                back
+ *     POSENC_ROPE_DEINTERLEAVE   read as INTERLEAVED, written as HALF (DeepSeek in Hugging Face; FORMULAS B.4);
+ *                                not in place, and FORWARD only (else POSENC_ERR_ENUM): a HALF rope shifts the result
+ *                                or takes it back
  *
  * Tensors are [head_dim, n_heads, n_tokens, n_batch] (ne[0] first), as ggml_rope has them, in f32, f16 or bf16; input
  * and output may differ in type. Positions are int32 planes [n_axes][n_tokens], shared by the batch: one plane unless
@@ -31,8 +30,7 @@
  *     POSENC_INVERSE    1/m R^T      takes back what FORWARD did
  *     POSENC_BACKWARD   m R^T        the gradient: dx from dy (FORMULAS E.3)
  *     POSENC_SHIFT      R            moves rotated rows by the positions given, magnitude not applied again: context
- *     shift
- *                                    (FORMULAS B.8). Tokens whose positions are all 0 stay as they are.
+ *                                    shift (FORMULAS B.8). Tokens whose positions are all 0 stay as they are.
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;
@@ -69,15 +67,15 @@ typedef enum posenc_direction { POSENC_FORWARD = 0, POSENC_INVERSE, POSENC_BACKW
 
 /* Which position each pair follows, where tokens have several (FORMULAS B.20-B.23). sections[] counts pairs per axis.
  *
- *     SINGLE     one position
- *     MROPE      pairs in consecutive sections (t, h, w[, e]), Qwen2-VL; sections add up to n_rot/2
- *     IMROPE     Qwen3-VL: h for i mod 3 = 1 and i < 3 s_h, w for i mod 3 = 2 and i < 3 s_w, else t
+ *     SINGLE       one position
+ *     MROPE        pairs in consecutive sections (t, h, w[, e]), Qwen2-VL; sections add up to n_rot/2
+ *     IMROPE       Qwen3-VL: h for i mod 3 = 1 and i < 3 s_h, w for i mod 3 = 2 and i < 3 s_w, else t
  *     IMROPE_GGML  the same, but pairs i mod 3 = 0 with i >= 3 s_t, and all that match no rule, follow the fourth
- *     position VISION     Qwen2-VL's vision tower, ggml VISION: sections[0] pairs follow h, the other sections[1] w,
- *     and the
- *                frequencies restart for w: base^(-2j/(n_rot/2)) for both. Positions planes: h, w; ggml has up to four
- *     PIXTRAL    first half of the pairs follows h with theta_2j, second half w with theta_(2j+1). Planes: h, w
- *     AXIAL      FLUX and others: section a is a complete rotary embedding of its own, base^(-j/sections[a])
+ *                  position
+ *     VISION       Qwen2-VL's vision tower, ggml VISION: sections[0] pairs follow h, the other sections[1] w, and the
+ *                  frequencies restart for w: base^(-2j/(n_rot/2)) for both. Planes: h, w; ggml has up to four
+ *     PIXTRAL      first half of the pairs follows h with theta_2j, second half w with theta_(2j+1). Planes: h, w
+ *     AXIAL        FLUX and others: section a is a complete rotary embedding of its own, base^(-j/sections[a])
  */
 typedef enum posenc_axes_kind {
     POSENC_AXES_SINGLE = 0,
@@ -140,8 +138,7 @@ POSENC_API posenc_status posenc_rope_create(const posenc_rope_params *params, po
 /* Frees it; NULL is allowed. */
 POSENC_API void posenc_rope_free(posenc_rope *rope);
 
-/* Number of pairs, theta_i rounded to double, the axis of pair i, and planes of positions; 0 for what does not exist.
- * */
+/* Number of pairs, theta_i rounded to double, the axis of pair i, and planes of positions; 0 for what is not there. */
 POSENC_API int64_t posenc_rope_n_pairs(const posenc_rope *rope);
 POSENC_API double posenc_rope_theta(const posenc_rope *rope, int64_t i);
 POSENC_API int posenc_rope_axis(const posenc_rope *rope, int64_t i);

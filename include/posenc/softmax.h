@@ -11,16 +11,14 @@
  * What to expect:
  *   - No bias matrix is built; each bias is one load more in the pass that makes the logits.
  *   - Work is proportional to the keys that position, lengths and documents allow. Others are set to 0, and their
- *   scores
- *     do not matter. Keys forbidden by bytes, or by a bias of -inf, are computed.
+ *     scores do not matter. Keys forbidden by bytes, or by a bias of -inf, are computed.
  *   - Probabilities below FLT_MIN are 0 (values within 2^-20 above it may be): nothing is denormal, no input is slow.
  *   - A row whose every logit is -inf, or that may see no key, is what `empty` says.
  *   - A NaN or +inf among the logits makes every allowed entry of its row NaN.
  *   - Against the exact function of the same float32 inputs: |error| <= 2e-6 absolute for rows up to 2^20 keys
  *     while |l| <= 16; beyond, the rounding of l itself, 2^-24 |l| relative, comes on top. Soft cap: tanh within 2 ulp.
  *   - The sum is taken in a fixed order (key j joins lane j mod 32; every 512 keys the lanes move on to double), so the
- *   bits
- *     do not depend on instruction set, split, alignment, or on how a mask is given.
+ *     bits do not depend on instruction set, split, alignment, or on how a mask is given.
  *
  * Example: a causal row range of 32 heads, 8 queries behind a cache of n_k - 8 keys
  *

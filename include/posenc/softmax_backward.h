@@ -38,12 +38,13 @@
 extern "C" {
 #endif
 
-/* p, dp, dx: [n_k, n_q, n_heads, n_batch], f32; rows and params as for posenc_softmax. dx may be the view of dp or of
- * p.
- *   s    the scores s_j of softmax.h, relative terms added; needed with a cap, else not read
- *   db   NULL, or where db goes; apart from dx, and the view of dp, p or s, or apart from them
- *   dsink_rows  NULL, or [all rows]: -p_sink g of each row of the range, p_sink = 1 - sum p; posenc_sink_gradient adds
- *   them up
+/* p, dp, dx: [n_k, n_q, n_heads, n_batch], f32; rows and params as for posenc_softmax. dx may be the view of dp or p.
+ *
+ *   s           the scores s_j of softmax.h, relative terms added; needed with a cap, else not read
+ *   db          NULL, or where db goes; apart from dx, and the view of dp, p or s, or apart from them
+ *   dsink_rows  NULL, or [all rows]: -p_sink g of each row of the range, p_sink = 1 - sum p; posenc_sink_gradient
+ *               adds them up
+ *
  * Keys that position, lengths or documents forbid get 0, whatever stands there. */
 POSENC_API posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p,
                                                  const posenc_view *dp, const posenc_view *s, const posenc_view *dx,
@@ -60,8 +61,9 @@ POSENC_API posenc_status posenc_sink_gradient(const float *dsink_rows, int64_t n
 POSENC_API posenc_status posenc_line_gradient(const posenc_score_params *params, const posenc_view *ds,
                                               const posenc_line *gradient);
 
-/* ---- From the gradient of a line to that of what it was made of: sums in double, ascending by offset, rounded once
- * ---- */
+/* ---- From the gradient of a line to that of what it was made of ----
+ *
+ * Sums in double, ascending by offset, rounded once. */
 
 /* table[r][h] = scale * sum of the line's gradient over the offsets whose index is r; 0 for a row that none has. T5,
  * clipped scalars. */

@@ -1,5 +1,4 @@
-/* FLASH_ATTN_EXT: posenc_attention, a batch and a block of heads at a time, on threads that take units from one heap.
- * */
+/* FLASH_ATTN_EXT: posenc_attention, a batch and a block of heads at a time, on threads that take units from a heap. */
 #include <math.h>
 #include <stdlib.h>
 

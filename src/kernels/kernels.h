@@ -151,8 +151,7 @@ typedef struct posenc_mix_row_args {
     size_t n, n_terms;
 } posenc_mix_row_args;
 
-/* y[i] of row r is one where bit i of codes[r] is set, else zero; bits from the 64th on are not. With add, y += that.
- */
+/* y[i] of row r is one where bit i of codes[r] is set, else zero; from the 64th on none is. With add, y += that. */
 typedef struct posenc_bit_rows_args {
     const uint64_t *codes;
     float zero, one;
@@ -233,8 +232,8 @@ typedef struct posenc_softmax_row_args {
 
 /* The gradient of softmax.h's row, as softmax_backward.h has it, over the seen keys (bounds as above): dx, and db
  * unless it is NULL; 0 for keys that are not seen, whatever stands there, and where p < FLT_MIN. With s there is a cap.
- * dx and db may equal an input. The sums of p dp and of p go by the canonical order below, products joining by fma; -(1
- * - sum p) g goes to dsink unless it is NULL. */
+ * dx and db may equal an input. The sums of p dp and of p go by the canonical order below, products joining by fma;
+ * -(1 - sum p) g goes to dsink unless it is NULL. */
 typedef struct posenc_softmax_backward_args {
     const float *p, *dp, *s;
     float *dx, *db;
@@ -278,9 +277,10 @@ typedef struct posenc_pack_rows_args {
     posenc_rows_ahead ahead[2];
 } posenc_pack_rows_args;
 
-/* Products of every row of x with every row of a table: y[i][t] = sum of (x[i][c] + shift[c]) * table[t][c] over c <
- * dim, i < n_x, t < n_rows. Each is one chain of fma from 0 in ascending c, so that it does not depend on what else is
- * asked for: rows of y may be computed in any pieces, and the table in any runs of whole panels. y overlaps nothing. */
+/* Products of every row of x with every row of a table: y[i][t] = sum of (x[i][c] + shift[c]) * table[t][c] over
+ * c < dim, for i < n_x, t < n_rows. Each is one chain of fma from 0 in ascending c, so that it does not depend on what
+ * else is asked for: rows of y may be computed in any pieces, and the table in any runs of whole panels. y overlaps
+ * nothing. */
 typedef struct posenc_dot_rows_args {
     const void *x;
     posenc_dtype x_type;

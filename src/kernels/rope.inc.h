@@ -6,8 +6,8 @@
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
-/* Vectors of a group. Where two eights are more than the registers hold (AVX2), the rest comes from the stack: still 20
- * % faster over 8 MB than two walks of four. */
+/* Vectors of a group. Where two eights are more than the registers hold (AVX2), the rest comes from the stack: still
+ * 20 % faster over 8 MB than two walks of four. */
 enum { GROUP = 8 };
 
 /* A group of n lanes is `vectors` vectors. One alone may be partial. The last of several ends where the group ends,
@@ -47,8 +47,7 @@ V_INLINE void store_pairs(void *first, void *second, size_t i, vf y0, vf y1, siz
     }
 }
 
-/* What heads are multiplied by: cosines and sines for the first channels of pairs; with weights, others for the second.
- * */
+/* What heads are multiplied by: cosines and sines for first channels of pairs; with weights, others for the second. */
 typedef struct factors {
     vf c0[GROUP], s0[GROUP], c1[GROUP], s1[GROUP];
 } factors;

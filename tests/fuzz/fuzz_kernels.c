@@ -1,7 +1,6 @@
 /* Differential: the first byte chooses a kernel, of all or of those that the environment variable POSENC_FUZZ_KERNELS
  * names with a comma behind each, the next a tier, the next two a case of the kernel's sweep (tests/kernels_*.c); the
- * other bytes are the random numbers that it draws. The harness compares with scalar, bit for bit, between guard pages.
- * */
+ * other bytes are the random numbers that it draws. It compares with scalar, bit for bit, between guard pages. */
 #include <stdlib.h>
 #include <string.h>
 

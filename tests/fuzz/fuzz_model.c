@@ -1,5 +1,4 @@
-/* The command's readers: any bytes as a config.json or a GGUF file. What is accepted must be something that RoPE takes.
- * */
+/* The command's readers: any bytes as a config.json or a GGUF file. What is accepted, RoPE must take. */
 #define _GNU_SOURCE /* memfd_create */
 #include <posenc/posenc.h>
 
