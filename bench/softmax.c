@@ -15,22 +15,31 @@ typedef struct score_shape {
     int64_t n_heads, n_q, n_k;
     int alibi;
     posenc_mask mask;
+    posenc_hidden hidden;
 } score_shape;
 
 /* Decode over a growing cache, then causal prefill. */
 static const score_shape softmax_shapes[] = {
-    {"plain", 32, 1, 256, 0, POSENC_MASK_NONE},           {"alibi", 32, 1, 256, 1, POSENC_MASK_NONE},
-    {"alibi_causal", 32, 1, 256, 1, POSENC_MASK_CAUSAL},  {"plain", 32, 1, 1024, 0, POSENC_MASK_NONE},
-    {"alibi", 32, 1, 1024, 1, POSENC_MASK_NONE},          {"alibi_causal", 32, 1, 1024, 1, POSENC_MASK_CAUSAL},
-    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE},          {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE},
-    {"alibi_causal", 32, 1, 4096, 1, POSENC_MASK_CAUSAL}, {"plain", 32, 1, 32768, 0, POSENC_MASK_NONE},
-    {"alibi", 32, 1, 32768, 1, POSENC_MASK_NONE},         {"alibi_causal", 32, 1, 32768, 1, POSENC_MASK_CAUSAL},
-    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL},     {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL},
+    {"plain", 32, 1, 256, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
+    {"alibi", 32, 1, 256, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
+    {"alibi_causal", 32, 1, 256, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
+    {"plain", 32, 1, 1024, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
+    {"alibi", 32, 1, 1024, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
+    {"alibi_causal", 32, 1, 1024, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
+    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
+    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
+    {"alibi_causal", 32, 1, 4096, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
+    {"plain", 32, 1, 32768, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
+    {"alibi", 32, 1, 32768, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
+    {"alibi_causal", 32, 1, 32768, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
+    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
+    {"causal_untouched", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_UNTOUCHED},
+    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
 };
 
 static const score_shape bias_shapes[] = {
-    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE},
-    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL},
+    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
+    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
 };
 
 typedef struct score_job {
@@ -61,6 +70,7 @@ static void open_scores(bench_job *base) {
     job->params.scale = 0.0883883f;
     job->params.slopes = s->alibi ? job->slopes : NULL;
     job->params.mask = s->mask;
+    job->params.hidden = s->hidden;
     job->params.q_off = s->n_k - s->n_q;
     job->x = scores_of(job);
     job->y = scores_of(job);
@@ -69,11 +79,12 @@ static void open_scores(bench_job *base) {
         base->elements += (double)(allowed_keys(job, i) * (size_t)s->n_heads);
 }
 
-/* The limit reads what is allowed and writes everything. */
+/* The limit reads what is allowed and writes everything, or that too if the rest is not touched. */
 static void open_softmax(bench_job *base) {
     open_scores(base);
     const score_shape *s = &((score_job *)base)->shape;
-    base->bytes = sizeof(float) * (base->elements + (double)(s->n_k * s->n_q * s->n_heads));
+    double written = s->hidden == POSENC_HIDDEN_UNTOUCHED ? base->elements : (double)(s->n_k * s->n_q * s->n_heads);
+    base->bytes = sizeof(float) * (base->elements + written);
 }
 
 /* The limit writes everything. */
@@ -113,7 +124,8 @@ static void limit_softmax_row(const score_job *job, const float *x, float *y, si
                               float slope) {
     (void)query, (void)slope;
     job->base.limits->copy(y, x, n_allowed);
-    job->base.limits->fill(y + n_allowed, (size_t)job->shape.n_k - n_allowed, 0.0f);
+    if (job->shape.hidden == POSENC_HIDDEN_WRITTEN)
+        job->base.limits->fill(y + n_allowed, (size_t)job->shape.n_k - n_allowed, 0.0f);
 }
 
 static void plain_bias_row(const score_job *job, const float *x, float *y, size_t n_allowed, int64_t query,
@@ -174,7 +186,13 @@ bench_match bench_match_softmax(const work *w) {
     int is_softmax = work_is(w, "softmax");
     if ((!is_softmax && !work_is(w, "logits")) || w->heads < 1 || w->heads > MAX_HEADS)
         return (bench_match){NULL, NULL};
-    shape = (score_shape){"", w->heads, w->queries, w->keys, (int)w->alibi, POSENC_MASK_NONE};
+    shape = (score_shape){"",
+                          w->heads,
+                          w->queries,
+                          w->keys,
+                          (int)w->alibi,
+                          POSENC_MASK_NONE,
+                          w->untouched ? POSENC_HIDDEN_UNTOUCHED : POSENC_HIDDEN_WRITTEN};
     if (w->causal)
         shape.mask = posenc_mask_causal();
     return (bench_match){is_softmax ? &softmax_race : &bias_race, &shape};

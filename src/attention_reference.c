@@ -60,7 +60,9 @@ static posenc_status attend(const posenc_score_params *params, const posenc_view
     if (status != POSENC_OK)
         return status;
     multiply(q, k, p);
-    status = posenc_softmax(params, p, p, posenc_all_rows());
+    posenc_score_params whole = *params; /* every probability is read */
+    whole.hidden = POSENC_HIDDEN_WRITTEN;
+    status = posenc_softmax(&whole, p, p, posenc_all_rows());
     if (status == POSENC_OK)
         mix(p, v, out);
     return status;

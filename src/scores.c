@@ -21,7 +21,8 @@ posenc_status posenc_check_slopes(const float *slopes, int64_t n) {
 static posenc_status check_numbers(const posenc_score_params *params, int64_t n_heads) {
     if (!isfinite(params->scale) || !isfinite(params->cap) || !(params->cap == 0.0f || params->cap >= FLT_MIN))
         return POSENC_ERR_SCALE;
-    if (params->empty < POSENC_EMPTY_ZEROS || params->empty > POSENC_EMPTY_NAN)
+    if (params->empty < POSENC_EMPTY_ZEROS || params->empty > POSENC_EMPTY_NAN ||
+        params->hidden < POSENC_HIDDEN_WRITTEN || params->hidden > POSENC_HIDDEN_UNTOUCHED)
         return POSENC_ERR_ENUM;
     if (!posenc_is_aligned(params->sinks, 4))
         return POSENC_ERR_STRIDE;

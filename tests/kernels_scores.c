@@ -23,7 +23,7 @@ typedef struct softmax_shape {
     posenc_seen seen;
     posenc_softmax_form form;
     posenc_dtype x_type, y_type, bias_type;
-    int with, in_place;
+    int with, in_place, leaves_hidden;
     int32_t query, lowest, highest; /* the last two are for positions */
     float scale, slope, sink;
     size_t cut_before, cut_behind; /* offsets that the line does without */
@@ -83,6 +83,7 @@ static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) 
         .form = s->form,
         .n = s->n,
         .seen = s->seen,
+        .leaves_hidden = s->leaves_hidden,
         .position = s->query,
         .scale = s->scale,
         .slope = s->with & WITH_ALIBI ? s->slope : 0.0f,
@@ -181,10 +182,11 @@ static void set_integers(kernel_call *call, const softmax_shape *s) {
 
 static void check_softmax(kernel_call *call, const posenc_kernels *variant, const softmax_shape *s, test_fill fill) {
     if (!test_case("softmax_row n=%zu [%zu %zu %zu %zu] form=%d with=%d %s->%s query=%d scale=%g slope=%g sink=%g "
-                   "cut=%zu,%zu%s %s",
+                   "cut=%zu,%zu%s%s %s",
                    s->n, s->seen.begin, s->seen.hole_begin, s->seen.hole_end, s->seen.end, (int)s->form, s->with,
                    element_name(s->x_type), element_name(s->y_type), (int)s->query, (double)s->scale, (double)s->slope,
-                   (double)s->sink, s->cut_before, s->cut_behind, s->in_place ? " in place" : "", test_fill_name(fill)))
+                   (double)s->sink, s->cut_before, s->cut_behind, s->in_place ? " in place" : "",
+                   s->leaves_hidden ? " leaves hidden" : "", test_fill_name(fill)))
         return;
     describe(call, s);
     call_fill(call, fill);
@@ -234,6 +236,7 @@ void sweep_softmax_row(const posenc_kernels *variant) {
                 .form = (posenc_softmax_form)(which % 5 < 3 ? 0 : which % 5 - 2),
                 .with = which < 44 ? CHOICE(withs, which) : (int)(test_random() % 1024),
                 .in_place = which / 2 % 2 == 0,
+                .leaves_hidden = which % 5 == 2 || which % 7 == 3,
                 .query = query_of(which / 2, test_sizes[i]),
                 .scale = which % 3 == 0 ? CHOICE(scales, which / 3) : 0.125f,
                 .slope = CHOICE(slopes, which / 2),

@@ -116,6 +116,25 @@ static void test_nothing_in_a_block(void **state) {
     }
 }
 
+/* There are no scores to leave alone. */
+static void test_hidden_means_nothing(void **state) {
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        open_attention(1 + truth_below(150));
+        truth_tensor first = truth_tensor_random_of(out.view.dtype, out.view.ne);
+        attend(&first.view);
+        s.params.hidden = POSENC_HIDDEN_UNTOUCHED;
+        attend(&out.view);
+        truth_same_views(&out.view, &first.view, "hidden keys untouched");
+        truth_tensor_free(&first);
+        close_attention();
+    }
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_causal();
+    params.hidden = POSENC_HIDDEN_UNTOUCHED;
+    compare_with_reference(&params, 200, 200);
+}
+
 /* First keys that reach into a later block, and a window behind them in the same one. */
 static void test_hole_in_a_later_block(void **state) {
     (void)state;
@@ -170,7 +189,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_against_reference),     truth_test(test_same_bits),
         truth_test(test_out_of_sight),          truth_test(test_nothing_in_a_block),
-        truth_test(test_hole_in_a_later_block),
+        truth_test(test_hole_in_a_later_block), truth_test(test_hidden_means_nothing),
     };
     return truth_run(tests);
 }

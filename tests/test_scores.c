@@ -189,6 +189,74 @@ static void test_calls(void **state) {
     }
 }
 
+/* ---- Hidden keys that are not touched ---- */
+
+/* The same scene with those masks alone that make the bounds of a row. */
+static void keep_bounds(scene *s) {
+    s->params.bool_mask = NULL;
+    if (s->params.k_pos == NULL)
+        return;
+    s->params.k_pos = s->params.q_pos = NULL;
+    s->params.mask = posenc_mask_none();
+}
+
+static int is_untouched(const scene *bounds, int64_t j, int64_t i, int64_t b) {
+    int64_t first = j / POSENC_HIDDEN_GROUP * POSENC_HIDDEN_GROUP;
+    for (j = first; j < first + POSENC_HIDDEN_GROUP && j < bounds->n_k; j++)
+        if (scene_sees(bounds, j, i, b))
+            return 0;
+    return 1;
+}
+
+/* Where a group has no key within the bounds stands what stood there, elsewhere what the plain call writes. */
+static long long check_untouched(const scene *bounds, const truth_tensor *plain, const truth_tensor *got) {
+    long long n = 0;
+    TRUTH_EACH(&got->view, j, i, h, b) {
+        int stays = is_untouched(bounds, j, i, b);
+        float is = truth_get(&got->view, j, i, h, b), was = truth_was(got, j, i, h, b),
+              written = truth_get(&plain->view, j, i, h, b);
+        truth_same_bits(&is, stays ? &was : &written, 1, "hidden keys untouched");
+        n += stays;
+    }
+    truth_nothing_else_changed(got, 0, bounds->n_k, "hidden keys untouched");
+    return n;
+}
+
+static posenc_status call_of_form(int form, const scene *s, const truth_tensor *y, posenc_softmax_sum *sums) {
+    switch (form) {
+    case 0: return posenc_softmax(&s->params, &s->x.view, &y->view, posenc_all_rows());
+    case 1: return posenc_logits(&s->params, &s->x.view, &y->view, posenc_all_rows());
+    default: return posenc_softmax_partial(&s->params, &s->x.view, &y->view, sums, posenc_all_rows());
+    }
+}
+
+static void test_untouched(void **state) {
+    (void)state;
+    static scene s, bounds;
+    static posenc_softmax_sum sums[2][SCENE_Q * SCENE_HEADS * SCENE_BATCH];
+    long long n = 0;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_reseed(NULL);
+        for (int round = 0; round < 300; round++) {
+            scene_open(&s, 1 + truth_below(300));
+            truth_tensor other = truth_tensor_random_of(s.y.view.dtype, s.y.view.ne);
+            bounds = s;
+            keep_bounds(&bounds);
+            truth_ok(call_of_form(round % 3, &s, &s.y, sums[0]));
+            s.params.hidden = POSENC_HIDDEN_UNTOUCHED;
+            truth_ok(call_of_form(round % 3, &s, &other, sums[1]));
+            n += check_untouched(&bounds, &s.y, &other);
+            if (round % 3 == 2)
+                assert_memory_equal(sums[1], sums[0],
+                                    (size_t)(s.n_q * s.n_heads * s.n_batch) * sizeof(posenc_softmax_sum));
+            truth_tensor_free(&other);
+            scene_close(&s);
+        }
+    }
+    print_message("%lld keys not touched\n", n);
+    assert_true(n > 10000);
+}
+
 /* ---- Parts of a row ---- */
 
 /* A row of keys taken in two parts and joined gives the probabilities of the whole. */
@@ -257,7 +325,7 @@ static void test_padded(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_everything), truth_test(test_masks_are_bounds), truth_test(test_calls),
-        truth_test(test_join),       truth_test(test_padded),
+        truth_test(test_untouched),  truth_test(test_join),             truth_test(test_padded),
     };
     return truth_run(tests);
 }

@@ -70,6 +70,8 @@ void test_scores(void **state) {
     REFUSED(POSENC_ERR_STRIDE, sinks = shifted(slopes, 3));
     REFUSED(POSENC_ERR_ENUM, empty = (posenc_empty)3);
     REFUSED(POSENC_ERR_ENUM, empty = (posenc_empty)-1);
+    REFUSED(POSENC_ERR_ENUM, hidden = (posenc_hidden)2);
+    REFUSED(POSENC_ERR_ENUM, hidden = (posenc_hidden)-1);
 }
 
 void test_score_positions(void **state) {

@@ -14,8 +14,8 @@ import time
 
 SCALE = 0.0883883
 WORDS = {'made': 0, 'ready': 1}
-DEFAULTS = {'layout': 'half', 'type': 'f32', 'rows': 0, 'lone': 0, 'alibi': 0, 'causal': 0, 'tokens': 1, 'heads': 1,
-            'kv_heads': 1, 'queries': 1, 'keys': 1, 'dim': 128, 'threads': 0, 'ms': 20, 'elements': 1}
+DEFAULTS = {'layout': 'half', 'type': 'f32', 'rows': 0, 'lone': 0, 'alibi': 0, 'causal': 0, 'untouched': 0, 'tokens': 1,
+            'heads': 1, 'kv_heads': 1, 'queries': 1, 'keys': 1, 'dim': 128, 'threads': 0, 'ms': 20, 'elements': 1}
 SLICE_SECONDS = 200e-6
 
 

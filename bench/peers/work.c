@@ -11,13 +11,21 @@ static const struct {
     const char *name;
     size_t offset;
 } keys[] = {
-    {"layout", offsetof(work, layout)},     {"type", offsetof(work, type)},
-    {"rows", offsetof(work, ready)},        {"lone", offsetof(work, lone)},
-    {"alibi", offsetof(work, alibi)},       {"causal", offsetof(work, causal)},
-    {"tokens", offsetof(work, tokens)},     {"heads", offsetof(work, heads)},
-    {"dim", offsetof(work, dim)},           {"kv_heads", offsetof(work, kv_heads)},
-    {"queries", offsetof(work, queries)},   {"keys", offsetof(work, keys)},
-    {"threads", offsetof(work, threads)},   {"ms", offsetof(work, ms)},
+    {"layout", offsetof(work, layout)},
+    {"type", offsetof(work, type)},
+    {"rows", offsetof(work, ready)},
+    {"lone", offsetof(work, lone)},
+    {"alibi", offsetof(work, alibi)},
+    {"causal", offsetof(work, causal)},
+    {"untouched", offsetof(work, untouched)},
+    {"tokens", offsetof(work, tokens)},
+    {"heads", offsetof(work, heads)},
+    {"dim", offsetof(work, dim)},
+    {"kv_heads", offsetof(work, kv_heads)},
+    {"queries", offsetof(work, queries)},
+    {"keys", offsetof(work, keys)},
+    {"threads", offsetof(work, threads)},
+    {"ms", offsetof(work, ms)},
     {"elements", offsetof(work, elements)},
 };
 

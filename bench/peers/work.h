@@ -2,7 +2,8 @@
  *
  *     rope       layout=half|interleaved type=f32|f16|bf16 rows=made|ready tokens= heads= dim=      in place
  *     rows       dim= tokens= lone=0|1         cosines and sines of dim/2 pairs
- *     softmax    heads= queries= keys= alibi=0|1 causal=0|1     float32, apart; queries are the last of the keys
+ *     softmax    heads= queries= keys= alibi=0|1 causal=0|1     float32, apart; queries are the last of the keys;
+ *                untouched=1: hidden keys are left alone by those who can
  *     logits     the same, nothing read: what bias and mask write
  *     attention  heads= kv_heads= queries= keys= dim= causal=0|1   float32 Q, f16 K and V
  *     stretches  rows=made|ready type= heads= dim=   the limit only: written, or scaled in place, each head by itself
@@ -17,7 +18,7 @@
 typedef struct work {
     char kind[16], shape[256]; /* the first word, and the others as they came */
     int64_t layout, type;      /* posenc_rope_layout, posenc_dtype */
-    int64_t ready, lone, alibi, causal;
+    int64_t ready, lone, alibi, causal, untouched;
     int64_t tokens, heads, kv_heads, queries, keys, dim;
     int64_t threads, ms, elements;
 } work;

@@ -104,6 +104,10 @@ def softmax_goals():
     causal, full = softmax(2048, 2048, 4, causal=1), softmax(2048, 2048, 4)
     yield Goal(work, 'ggml', 8, causal, causal, 'f16 mask')
     yield Goal(work, 'ours', 1.15, causal, full, 'a key in sight against one of the full rows')
+    work += ', hidden keys not touched'
+    causal = softmax(2048, 2048, 4, causal=1, untouched=1)
+    yield Goal(work, 'ggml', 8, causal, causal, 'f16 mask')
+    yield Goal(work, 'ours', 1.15, causal, full, 'a key in sight against one of the full rows')
 
 
 def attention_goals():

@@ -10,8 +10,8 @@
  *
  * What to expect:
  *   - No bias matrix is built; each bias is one load more in the pass that makes the logits.
- *   - Work is proportional to the keys that position, lengths and documents allow. Others are set to 0, and their
- *     scores do not matter. Keys forbidden by bytes, or by a bias of -inf, are computed.
+ *   - Work is proportional to the keys that position, lengths and documents allow. Others are set to 0, or are not even
+ *     touched (`hidden`), and their scores do not matter. Keys forbidden by bytes, or by a bias of -inf, are computed.
  *   - Probabilities below FLT_MIN are 0 (values within 2^-20 above it may be): nothing is denormal, no input is slow.
  *   - A row whose every logit is -inf, or that may see no key, is what `empty` says.
  *   - A NaN or +inf among the logits makes every allowed entry of its row NaN.
@@ -54,6 +54,15 @@ typedef enum posenc_empty {
     POSENC_EMPTY_NAN        /* PyTorch with -inf, ggml's soft_max */
 } posenc_empty;
 
+/* What becomes of the keys of a row that position, lengths or documents forbid: they are set to 0, among logits to -inf;
+ * or whole groups of POSENC_HIDDEN_GROUP of them, counted from key 0, stay what they are. Those that share a group with
+ * a key in sight are set all the same. For an output that holds zeros already, because it is that of the layer before,
+ * or a product with V that stops where the groups do: a causal prefill then reads and writes half. With q_pos and k_pos
+ * it is lengths and documents only. */
+typedef enum posenc_hidden { POSENC_HIDDEN_WRITTEN = 0, POSENC_HIDDEN_UNTOUCHED } posenc_hidden;
+
+#define POSENC_HIDDEN_GROUP 32
+
 /* Everything but scale and mask may be left as POSENC_SCORE_DEFAULTS has it: absent. */
 typedef struct posenc_score_params {
     float scale; /* finite */
@@ -80,12 +89,13 @@ typedef struct posenc_score_params {
 
     const float *sinks; /* [n_heads] logits that join maximum and sum only (gpt-oss); finite or -inf */
     posenc_empty empty;
+    posenc_hidden hidden; /* of posenc_softmax, posenc_logits and posenc_softmax_partial alone */
 } posenc_score_params;
 
 #define POSENC_SCORE_DEFAULTS                                                                                          \
     {                                                                                                                  \
         1.0f, 0.0f, {NULL, NULL}, {NULL, NULL}, NULL, NULL, NULL, NULL, POSENC_MASK_NONE, 0, NULL, NULL, NULL, 0,      \
-            NULL, NULL, NULL, NULL, POSENC_EMPTY_ZEROS                                                                 \
+            NULL, NULL, NULL, NULL, POSENC_EMPTY_ZEROS, POSENC_HIDDEN_WRITTEN                                          \
     }
 
 /* x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap, each f32, f16 or bf16; arithmetic is float32, and

@@ -197,7 +197,9 @@ typedef struct posenc_seen {
     size_t begin, hole_begin, hole_end, end;
 } posenc_seen;
 
-/* One row of softmax.h. Keys that are not seen become 0, or -inf for logits. x may equal y, and may be NULL for zeros.
+/* One row of softmax.h. Keys that are not seen become 0, or -inf for logits; with leaves_hidden, groups of
+ * POSENC_SUM_LANES keys, counted from key 0, that are all outside the bounds stay what they are. x may equal y, and may
+ * be NULL for zeros.
  * The offset of key j is j - position, or k_pos[j] - position; with k_pos only offsets lowest .. highest are seen.
  * Index lines cover every offset that is seen. */
 typedef struct posenc_softmax_row_args {
@@ -207,6 +209,7 @@ typedef struct posenc_softmax_row_args {
     posenc_softmax_form form;
     size_t n;
     posenc_seen seen;
+    int leaves_hidden;
     int32_t position;
     const int32_t *k_pos;
     int32_t lowest, highest;
@@ -224,7 +227,7 @@ typedef struct posenc_softmax_row_args {
 
     float least; /* the maximum is at least this; -inf: no such thing */
     float sink;  /* -inf: none */
-    float empty; /* what the n entries of a row become where every logit is -inf */
+    float empty; /* what all of a row becomes where every logit is -inf */
     posenc_softmax_sum *sum; /* or NULL */
     const struct posenc_softmax_row_args
         *next; /* a row of n that will be asked for next, from beyond the caches; or NULL */

@@ -245,13 +245,31 @@ static void fill(const row *a, size_t begin, size_t end, float value) {
     }
 }
 
+/* Keys begin <= j < end that the bounds hide; whole steps of them may be left. */
+static void fill_gap(const row *a, size_t begin, size_t end, float value) {
+    size_t first = step_of(begin + LANES - 1), last = end == a->n ? end : step_of(end);
+    if (a->leaves_hidden && first < last) {
+        fill(a, begin, first, value);
+        fill(a, last, end, value);
+    } else {
+        fill(a, begin, end, value);
+    }
+}
+
 V_INLINE void fill_hidden(const row *a, float value) {
     if (a->seen.begin > 0)
-        fill(a, 0, a->seen.begin, value);
+        fill_gap(a, 0, a->seen.begin, value);
     if (a->seen.hole_begin < a->seen.hole_end)
-        fill(a, a->seen.hole_begin, a->seen.hole_end, value);
+        fill_gap(a, a->seen.hole_begin, a->seen.hole_end, value);
     if (a->seen.end < a->n)
-        fill(a, a->seen.end, a->n, value);
+        fill_gap(a, a->seen.end, a->n, value);
+}
+
+static void fill_seen(const row *a, float value) {
+    int has_hole = a->seen.hole_begin < a->seen.hole_end;
+    fill(a, a->seen.begin, has_hole ? a->seen.hole_begin : a->seen.end, value);
+    if (has_hole)
+        fill(a, a->seen.hole_end, a->seen.end, value);
 }
 
 V_INLINE void softmax(const row *a, int is_stored) {
@@ -261,7 +279,8 @@ V_INLINE void softmax(const row *a, int is_stored) {
     if (a->sum != NULL)
         *a->sum = (posenc_softmax_sum){max, (float)sum};
     if (sum == 0.0) {
-        fill(a, 0, a->n, a->empty);
+        fill_seen(a, a->empty);
+        fill_hidden(a, a->empty);
         return;
     }
     if (RARELY(isnan(sum)) && a->form == POSENC_PROBABILITIES)

@@ -18,6 +18,15 @@ static int is_inside(const row *a, size_t j) {
     return j >= a->seen.begin && j < a->seen.end && !(j >= a->seen.hole_begin && j < a->seen.hole_end);
 }
 
+/* Of a group that is to be left: no key of it is inside. */
+static int is_left(const row *a, size_t j) {
+    size_t first = j / POSENC_SUM_LANES * POSENC_SUM_LANES;
+    for (j = first; a->leaves_hidden && j < first + POSENC_SUM_LANES; j++)
+        if (is_inside(a, j))
+            return 0;
+    return a->leaves_hidden;
+}
+
 static int is_seen(const row *a, size_t j) {
     if (!is_inside(a, j))
         return 0;
@@ -58,6 +67,11 @@ static float logit(const row *a, size_t j) {
 
 /* ---- The row ---- */
 
+static void store(const row *a, size_t j, float y) {
+    if (!is_left(a, j))
+        posenc_store(a->y, j, y, a->y_type);
+}
+
 static float max_logit(const row *a) {
     float max = a->sink > a->least ? a->sink : a->least;
     for (size_t j = 0; j < a->n; j++) {
@@ -91,14 +105,14 @@ static void finish(const row *a, float max, double sum) {
     for (size_t j = 0; j < a->n; j++) {
         float e = posenc_exp_nonpositive(logit(a, j) - max);
         float y = (e < smallest ? 0.0f : e) * inverse;
-        posenc_store(a->y, j, is_seen(a, j) ? y : 0.0f, a->y_type);
+        store(a, j, is_seen(a, j) ? y : 0.0f);
     }
 }
 
 void VARIANT(softmax_row)(const row *a) {
     if (a->form == POSENC_LOGITS) {
         for (size_t j = 0; j < a->n; j++)
-            posenc_store(a->y, j, logit(a, j), a->y_type);
+            store(a, j, logit(a, j));
         return;
     }
     float max = max_logit(a);
@@ -110,5 +124,5 @@ void VARIANT(softmax_row)(const row *a) {
         finish(a, base, sum);
     else
         for (size_t j = 0; j < a->n; j++)
-            posenc_store(a->y, j, a->empty, a->y_type);
+            store(a, j, a->empty);
 }
