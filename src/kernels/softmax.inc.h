@@ -50,6 +50,17 @@ static __attribute__((noinline)) void any_run(const row *a, run r, int stores, v
         }
 }
 
+/* A step in which the line begins or ends. */
+V_INLINE void line_step(const row *a, run r, vf *max) {
+    for (int k = 0; k < STEP; k++) {
+        size_t at = r.begin + (size_t)k * VF, n = lanes_left(r.end - r.begin, k);
+        keys here = keys_at(a, at, n, 0);
+        vf l = v_fma(load_typed(a->x, at, n, POSENC_F32), v_set1(a->scale), line_values(a, &here));
+        store_typed(a->y, at, l, n, POSENC_F32);
+        max[k] = v_max(v_first_or(l, n, max[k]), max[k]);
+    }
+}
+
 /* A run with a line, of which the line may cover a part: what lies beyond either end has one bias for all. */
 static void line_run(const row *a, run r, vf *max) {
     ptrdiff_t begin = (ptrdiff_t)a->position + a->line.first, end = (ptrdiff_t)a->position + a->line.last + 1;
@@ -67,7 +78,7 @@ static void line_run(const row *a, run r, vf *max) {
             plain_run(a, part, WITH_LINE, 0.0f, 0, max);
         } else {
             part.end = (size_t)step_end;
-            any_run(a, part, 1, max);
+            line_step(a, part, max);
         }
         j = part.end;
     }
