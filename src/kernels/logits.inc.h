@@ -54,8 +54,7 @@ V_INLINE vf products_along(const float *product, const int32_t *index, size_t n)
 /* What plain logits are made of, in registers: no store to the result can be taken to change it. */
 typedef struct plain_terms {
     vf scale, bias_slope, constant; /* the last is one bias for all keys of a run */
-    vf slope, lanes[STEP];          /* ALiBi's; what the keys of a step add to the distance of the first */
-    int32_t direction;              /* 1: keys up to the query's own; -1: those behind it */
+    vf slope, step;                 /* ALiBi's; what the distances of a step grow by to the next */
     const float *x, *line;
     ptrdiff_t key_0; /* where it stands in the line */
     const float *product;
@@ -63,16 +62,16 @@ typedef struct plain_terms {
     ptrdiff_t index_0; /* and in the index line */
     const void *bias;
     posenc_dtype bias_type;
-    int32_t position;
 } plain_terms;
 
+/* direction: 1 for keys up to the query's own, -1 for those behind it. */
 V_INLINE plain_terms plain_terms_of(const row *a, float constant, int32_t direction) {
-    plain_terms t = {
+    return (plain_terms){
         .constant = v_set1(constant),
         .scale = v_set1(a->scale),
         .bias_slope = v_set1(a->bias_slope),
         .slope = v_set1(a->slope),
-        .direction = direction,
+        .step = v_set1((float)(-direction * LANES)),
         .x = a->x,
         .line = a->line.at,
         .key_0 = -(ptrdiff_t)a->position - a->line.first,
@@ -81,11 +80,7 @@ V_INLINE plain_terms plain_terms_of(const row *a, float constant, int32_t direct
         .index_0 = -(ptrdiff_t)a->position - a->by_query.first,
         .bias = a->bias,
         .bias_type = a->bias_type,
-        .position = a->position,
     };
-    for (int k = 0; k < STEP; k++)
-        t.lanes[k] = v_from_int(vi_mul(key_numbers((size_t)k * VF), vi_set1(-direction)));
-    return t;
 }
 
 /* Logits of the n keys from j on, all of them seen; the distances are ALiBi's, which nothing else looks at. */

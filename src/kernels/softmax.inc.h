@@ -13,12 +13,13 @@
 
 /* ---- First pass: logits and their maximum ---- */
 
-/* One step of 32 keys, of which `rest` are left, that all are seen. */
-V_INLINE void plain_step(const plain_terms *t, float *y, size_t j, size_t rest, const logit_kind kind, vf *max) {
-    vf first = v_set1((float)(t->direction * (t->position - (int32_t)j)));
+/* One step of 32 keys, of which `rest` are left, that all are seen; distances become those of the next step. */
+V_INLINE void plain_step(const plain_terms *t, float *y, size_t j, size_t rest, const logit_kind kind, vf *distances,
+                         vf *max) {
     for (int k = 0; k < STEP; k++) {
         size_t at = j + (size_t)k * VF, n = lanes_left(rest, k);
-        vf l = plain_logits(t, v_add(first, t->lanes[k]), at, n, kind);
+        vf l = plain_logits(t, distances[k], at, n, kind);
+        distances[k] = v_add(distances[k], t->step);
         store_typed(y, at, l, n, POSENC_F32);
         max[k] = v_max(n == VF ? l : v_first_or(l, n, max[k]), max[k]);
     }
@@ -27,14 +28,17 @@ V_INLINE void plain_step(const plain_terms *t, float *y, size_t j, size_t rest, 
 V_INLINE void plain_run(const row *a, run r, const logit_kind kind, float constant, int32_t direction, vf *total) {
     plain_terms terms = plain_terms_of(a, constant, direction);
     float *y = a->y;
-    vf max[STEP]; /* a copy stays in registers */
-    for (int k = 0; k < STEP; k++)
+    vf max[STEP], distances[STEP]; /* a copy stays in registers */
+    for (int k = 0; k < STEP; k++) {
+        vi offsets = vi_sub(key_numbers(r.begin + (size_t)k * VF), vi_set1(a->position));
+        distances[k] = v_from_int(vi_mul(offsets, vi_set1(-direction)));
         max[k] = total[k];
+    }
     size_t j = r.begin;
     for (; j + LANES <= r.end; j += LANES)
-        plain_step(&terms, y, j, LANES, kind, max);
+        plain_step(&terms, y, j, LANES, kind, distances, max);
     if (j < r.end)
-        plain_step(&terms, y, j, r.end - j, kind, max);
+        plain_step(&terms, y, j, r.end - j, kind, distances, max);
     for (int k = 0; k < STEP; k++)
         total[k] = max[k];
 }
