@@ -143,11 +143,34 @@ static void copy_channels(const walk *w, const posenc_rope_task *task, const hea
         memcpy(y + head * task->y.nb[1], x + head * task->x.nb[1], (size_t)(n * y_size));
 }
 
+/* The channels that are not rotated: with the first slice. */
+static void copy_unrotated(const walk *w, const posenc_rope_task *task, const heads *h) {
+    const posenc_rope_params *p = &w->rope->params;
+    if (w->source->first > 0 || p->n_rot == p->head_dim)
+        return;
+    int64_t after = p->n_offs + p->n_rot;
+    copy_channels(w, task, h, 0, p->n_offs);
+    copy_channels(w, task, h, after, p->head_dim - after);
+}
+
+/* A token that a shift leaves where it is. Slice by slice, as if it were rotated, for others may go to the same row. */
+static void keep(const walk *w, const posenc_rope_task *task, const heads *h) {
+    const posenc_rope_params *p = &w->rope->params;
+    int64_t first = w->source->first, n = w->source->n;
+    if (p->layout == POSENC_ROPE_HALF) {
+        copy_channels(w, task, h, p->n_offs + first, n);
+        copy_channels(w, task, h, p->n_offs + p->n_rot / 2 + first, n);
+    } else {
+        copy_channels(w, task, h, p->n_offs + 2 * first, 2 * n);
+    }
+    copy_unrotated(w, task, h);
+}
+
 /* The rotated channels of the slice, and with the first slice all others. */
 static void rotate(const walk *w, const posenc_rope_task *task, const heads *h, const float *cos_row,
                    const float *sin_row) {
     const posenc_rope_params *p = &w->rope->params;
-    int64_t first = w->source->first, after = p->n_offs + p->n_rot;
+    int64_t first = w->source->first;
     int64_t x_first = p->n_offs + (p->layout == POSENC_ROPE_HALF ? first : 2 * first);
     int64_t y_first = p->n_offs + (p->layout == POSENC_ROPE_INTERLEAVED ? 2 * first : first);
     int backwards = w->direction == POSENC_INVERSE || w->direction == POSENC_BACKWARD;
@@ -174,10 +197,7 @@ static void rotate(const walk *w, const posenc_rope_task *task, const heads *h, 
     case POSENC_ROPE_INTERLEAVED: w->kernels->rope_interleaved(&args); break;
     default: w->kernels->rope_deinterleave(&args); break;
     }
-    if (first == 0 && p->n_rot < p->head_dim) {
-        copy_channels(w, task, h, 0, p->n_offs);
-        copy_channels(w, task, h, after, p->head_dim - after);
-    }
+    copy_unrotated(w, task, h);
 }
 
 /* The factors of a few heads' norms at a time; the rotation or the copy multiplies by them. */
@@ -216,11 +236,13 @@ static int stays(const walk *w, int64_t token) {
 
 static void do_heads(const walk *w, const posenc_rope_task *task, int64_t token, const heads *h, int64_t n_wanted) {
     const float *cos_row = NULL, *sin_row = NULL;
-    int rotates = task->rotates && w->source->n > 0 && !stays(w, token);
+    int turns = task->rotates && w->source->n > 0, is_kept = turns && stays(w, token), rotates = turns && !is_kept;
     if (rotates)
         posenc_row_source_get(w->source, token, n_wanted, &cos_row, &sin_row);
     if (task->weight != NULL)
         normalise(w, task, h, cos_row, sin_row, rotates);
+    else if (is_kept)
+        keep(w, task, h);
     else if (rotates)
         rotate(w, task, h, cos_row, sin_row);
     else if (w->source->first == 0)

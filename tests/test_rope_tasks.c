@@ -281,11 +281,48 @@ static void test_ranges_alone(void **state) {
         }
 }
 
+/* Tokens of more than one slice that go to one cache row, some of which a shift leaves as they are: the last one is
+ * what remains. It was a mix of two. */
+static void test_shift_into_one_row(void **state) {
+    (void)state;
+    const struct {
+        posenc_rope_layout layout;
+        int64_t n_rot, n_offs;
+    } ropes[] = {{POSENC_ROPE_HALF, 512, 0},
+                 {POSENC_ROPE_INTERLEAVED, 512, 0},
+                 {POSENC_ROPE_HALF, 400, 40},
+                 {POSENC_ROPE_INTERLEAVED, 500, 3}};
+    const int32_t positions[][3] = {{3, 0, 0}, {0, 0, -7}, {5, 0, 6}, {0, 0, 0}}, rows[3] = {1, 1, 1};
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int which = 0; which < 16; which++) {
+            posenc_rope_params params =
+                truth_rope_params(ropes[which % 4].layout, 512, ropes[which % 4].n_rot, ropes[which % 4].n_offs);
+            posenc_rope *rope = truth_rope_new(&params);
+            truth_tensor x = truth_tensor_random((int64_t[4]){512, 2, 3, 1}),
+                         y = truth_tensor_random((int64_t[4]){512, 2, 2, 1}),
+                         one_by_one = truth_tensor_random((int64_t[4]){512, 2, 2, 1});
+            truth_copy(&y.view, &one_by_one.view);
+            posenc_rope_task task = {.x = x.view, .y = y.view, .rotates = 1, .scale = 1.0f, .rows32 = rows};
+            truth_ok(
+                posenc_rope_apply_tasks(rope, &task, 1, positions[which / 4], NULL, POSENC_SHIFT, posenc_all_rows()));
+            task.y = one_by_one.view;
+            for (int64_t row = 0; row < 6; row++)
+                truth_ok(posenc_rope_apply_tasks(rope, &task, 1, positions[which / 4], NULL, POSENC_SHIFT,
+                                                 (posenc_rows){row, row + 1}));
+            truth_same_views(&y.view, &one_by_one.view, "a row that is named three times");
+            truth_tensor_free(&x);
+            truth_tensor_free(&y);
+            truth_tensor_free(&one_by_one);
+            posenc_rope_free(rope);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_sets),
         truth_test(test_ways_to_run),
         truth_test(test_ranges_alone),
+        truth_test(test_shift_into_one_row),
     };
     return truth_run(tests);
 }
