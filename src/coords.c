@@ -156,6 +156,8 @@ posenc_status posenc_encoding_check(const posenc_encoding *e, const posenc_coord
     if (n_tokens < 0 || n_batch < 0 || __builtin_mul_overflow(n_tokens, n_batch, &count) || n_tokens > POSENC_LIMIT ||
         n_batch > POSENC_LIMIT || count > POSENC_LIMIT)
         return POSENC_ERR_SHAPE;
+    if (count == 0) /* nor does posenc_encoding_apply look at them then */
+        return POSENC_OK;
     posenc_status status = posenc_check_coords(e, at, n_tokens, n_batch, row);
     if (status != POSENC_ERR_POSITION)
         *row = -1;

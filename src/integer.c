@@ -31,7 +31,7 @@ static void integer_rows(const posenc_generator *g, const posenc_kernels *kernel
     float quotients[POSENC_CHUNK];
     for (int64_t t = 0; t < tokens->n; t++) {
         sources[t] = in->factors + span->first;
-        quotients[t] = in->last > 0.0 ? (float)(tokens->real[0][t] / in->last) : 0.0f;
+        quotients[t] = in->last > 0.0 ? (float)((tokens->real[0][t] + 0.0) / in->last) : 0.0f; /* -0 is 0 */
     }
     posenc_place_rows_args args = {
         .sources = sources,

@@ -115,7 +115,12 @@ posenc_status posenc_positions_grid(const int64_t *sizes, int n_axes, int32_t *p
         return POSENC_ERR_STRIDE;
     int64_t n = 1;
     for (int axis = 0; axis < n_axes; axis++) {
-        if (sizes[axis] < 0 || sizes[axis] > INT32_MAX || n * sizes[axis] > INT32_MAX)
+        if (sizes[axis] < 0 || sizes[axis] > INT32_MAX)
+            return POSENC_ERR_SHAPE;
+        n = sizes[axis] == 0 ? 0 : n;
+    }
+    for (int axis = 0; axis < n_axes; axis++) {
+        if (n * sizes[axis] > INT32_MAX)
             return POSENC_ERR_SHAPE;
         n *= sizes[axis];
     }

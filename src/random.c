@@ -2,6 +2,7 @@
 #include <posenc/random.h>
 
 #include <math.h>
+#include <string.h>
 
 #include "kernels/half.h"
 #include "view.h"
@@ -107,6 +108,18 @@ static double draw(const distribution *d, uint64_t bits) {
     return value < d->high ? value : d->high;
 }
 
+/* The nearest float; on the way to a half, the odd one of its two neighbours, so that the half is the nearest of x. */
+static float narrowed(double x, posenc_dtype dtype) {
+    float nearest = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &nearest, sizeof bits);
+    if (dtype == POSENC_F32 || (double)nearest == x || bits & 1)
+        return nearest;
+    bits += fabs((double)nearest) < fabs(x) ? 1 : UINT32_MAX;
+    memcpy(&nearest, &bits, sizeof nearest);
+    return nearest;
+}
+
 static posenc_status fill(const distribution *d, uint64_t seed, const posenc_view *y, posenc_rows rows) {
     posenc_status status = posenc_check_output(y);
     if (status == POSENC_OK)
@@ -118,7 +131,7 @@ static posenc_status fill(const distribution *d, uint64_t seed, const posenc_vie
         void *to = posenc_view_at(y, i1, i2, i3);
         for (int64_t i = 0; i < y->ne[0]; i++) {
             uint64_t place = (uint64_t)row * (uint64_t)y->ne[0] + (uint64_t)i;
-            posenc_store(to, (size_t)i, (float)draw(d, random_bits(seed, place)), y->dtype);
+            posenc_store(to, (size_t)i, narrowed(draw(d, random_bits(seed, place)), y->dtype), y->dtype);
         }
     }
     return POSENC_OK;

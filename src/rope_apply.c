@@ -366,7 +366,7 @@ posenc_status posenc_rope_apply_tasks(const posenc_rope *rope, const posenc_rope
         return POSENC_ERR_NULL;
     if (n_tasks < 0)
         return POSENC_ERR_SHAPE;
-    int64_t n_tokens = n_tasks > 0 ? tasks[0].x.ne[2] : 0;
+    int64_t n_tokens = n_tasks > 0 ? tasks[0].x.ne[2] : 0, n_heads = 0;
     int rotates = 0;
     for (int64_t i = 0; i < n_tasks; i++) {
         posenc_status status = check_task(rope, &tasks[i]);
@@ -374,12 +374,15 @@ posenc_status posenc_rope_apply_tasks(const posenc_rope *rope, const posenc_rope
             return status;
         if (tasks[i].x.ne[2] != n_tokens || tasks[i].x.ne[3] != 1 || tasks[i].y.ne[3] != 1)
             return POSENC_ERR_SHAPE;
+        n_heads += tasks[i].x.ne[1];
+        if (n_heads > POSENC_LIMIT / posenc_max(n_tokens, 1))
+            return POSENC_ERR_SHAPE;
         rotates |= tasks[i].rotates;
     }
     posenc_status status =
         check_source(rope, positions, positions != NULL ? NULL : table, rotates ? n_tokens : 0, direction);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, heads_per_token(tasks, n_tasks) * n_tokens);
+        status = posenc_check_rows(&rows, n_heads * n_tokens);
     if (status != POSENC_OK || rows.begin == rows.end)
         return status;
 

@@ -48,9 +48,11 @@ int posenc_view_is_too_large(const posenc_view *view);
 /* Number of elements; the view is checked. */
 int64_t posenc_view_count(const posenc_view *view);
 
-/* Address of element (0, i1, i2, i3). */
+/* Address of element (0, i1, i2, i3). In unsigned numbers: a view without elements may have any strides. */
 static inline void *posenc_view_at(const posenc_view *view, int64_t i1, int64_t i2, int64_t i3) {
-    return (char *)view->data + i1 * view->nb[1] + i2 * view->nb[2] + i3 * view->nb[3];
+    uint64_t offset = (uint64_t)i1 * (uint64_t)view->nb[1] + (uint64_t)i2 * (uint64_t)view->nb[2] +
+                      (uint64_t)i3 * (uint64_t)view->nb[3];
+    return (char *)((uintptr_t)view->data + (uintptr_t)offset);
 }
 
 /* The same, where an extent of 1 is shared. */

@@ -437,6 +437,27 @@ static void test_random_numbers(void **state) {
     assert_true(posenc_xavier_normal(0, 0) == 0.0 && posenc_xavier_uniform(-1, 5) == 0.0);
 }
 
+/* A number between two halves, or next to the middle of them, goes to the nearest: on its way it must not be rounded to
+ * a float, and then, a second time, away from it. */
+static void test_random_halves(void **state) {
+    (void)state;
+    const struct {
+        posenc_dtype type;
+        double mean, want;
+    } cases[] = {
+        {POSENC_F16, 1.0 + 0x1p-11 + 0x1p-40, 1.0 + 0x1p-10}, {POSENC_F16, 1.0 + 0x1p-11, 1.0},
+        {POSENC_F16, 1.0 + 0x1p-11 - 0x1p-40, 1.0},           {POSENC_F16, -1.0 - 0x1p-11 - 0x1p-40, -1.0 - 0x1p-10},
+        {POSENC_F16, 1.0 + 0x3p-11 - 0x1p-40, 1.0 + 0x1p-10}, {POSENC_BF16, 1.0 + 0x1p-8 + 0x1p-40, 1.0 + 0x1p-7},
+        {POSENC_BF16, 1.0 + 0x3p-8 - 0x1p-40, 1.0 + 0x1p-7},  {POSENC_BF16, -3.0 - 0x1p-7 + 0x1p-40, -3.0},
+        {POSENC_F32, 1.0 + 0x1p-24 + 0x1p-40, 1.0 + 0x1p-23}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        float memory = 0.0f;
+        posenc_view y = posenc_view_dense(&memory, cases[i].type, 1, 1, 1, 1);
+        truth_ok(posenc_fill_normal(5, cases[i].mean, 0.0, &y, posenc_all_rows()));
+        truth_close((double)truth_get(&y, 0, 0, 0, 0), cases[i].want, 0.0, "case %d", (int)i);
+    }
+}
+
 /* ---- Position ids ---- */
 
 static void test_position_ids(void **state) {
@@ -462,6 +483,25 @@ static void test_position_ids(void **state) {
         assert_true(planes[0][t] == t / 12 && planes[1][t] == t / 4 % 3 && planes[2][t] == t % 4);
     truth_ok(posenc_positions_grid(sizes, 1, planes[0]));
     assert_true(planes[0][0] == 0 && planes[0][1] == 1);
+    truth_ok(posenc_positions_grid((int64_t[3]){INT32_MAX, 2, 0}, 3, NULL)); /* no token, in any order of the axes */
+    truth_ok(posenc_positions_grid((int64_t[3]){0, INT32_MAX, 2}, 3, NULL));
+}
+
+/* A real position of -0 is 0, to the last bit. */
+static void test_minus_zero(void **state) {
+    (void)state;
+    posenc_encoding *e;
+    float of_zero[8], of_minus[8];
+    const float minus = -0.0f;
+    const int32_t zero = 0;
+    posenc_coords at = posenc_coords_of(&minus, POSENC_COORD_F32);
+    posenc_view y = posenc_view_dense(of_zero, POSENC_F32, 8, 1, 1, 1), other = y;
+    other.data = of_minus;
+    truth_ok(posenc_integer_create(8, 100, 1.5, &e));
+    truth_ok(posenc_encoding_write(e, &zero, &y));
+    truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &other, posenc_all_rows()));
+    assert_memory_equal(of_minus, of_zero, sizeof of_zero);
+    posenc_encoding_free(e);
 }
 
 int main(void) {
@@ -469,7 +509,8 @@ int main(void) {
         truth_test(test_timesteps),      truth_test(test_shift),          truth_test(test_grids),
         truth_test(test_fourier),        truth_test(test_integers),       truth_test(test_bits),
         truth_test(test_bumps),          truth_test(test_table_gradient), truth_test(test_gate_gradient),
-        truth_test(test_random_numbers), truth_test(test_position_ids),
+        truth_test(test_random_numbers), truth_test(test_random_halves),  truth_test(test_position_ids),
+        truth_test(test_minus_zero),
     };
     return truth_run(tests);
 }

@@ -39,7 +39,7 @@ POSENC_API int posenc_isa_built(posenc_isa_tier tier);
 /* 1 if the tier is built in and can run on this machine. */
 POSENC_API int posenc_isa_supported(posenc_isa_tier tier);
 
-/* Uses the tier from now on, in all threads; calls already running finish with the old one, and the
+/* Uses the tier from now on, in all threads; calls already running may finish with either, and the
  * results are the same. POSENC_ERR_ENUM for a tier that does not exist, POSENC_ERR_ISA for one that
  * cannot run here; the choice then stays as it was. */
 POSENC_API posenc_status posenc_select_isa(posenc_isa_tier tier);

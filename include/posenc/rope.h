@@ -162,7 +162,7 @@ typedef struct posenc_rope_table {
     int64_t step;
 } posenc_rope_table;
 
-/* Bytes of a dense table for n_tokens tokens; 0 if rope is NULL or n_tokens negative. */
+/* Bytes of a dense table for n_tokens tokens; 0 if rope is NULL, or n_tokens negative or above 2^31 - 1. */
 POSENC_API int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_tokens);
 
 /* A dense table of [cos | sin] rows in memory of that many bytes, at least float-aligned. */

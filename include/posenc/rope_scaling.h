@@ -108,8 +108,8 @@ typedef struct posenc_rope_scaling {
 POSENC_API double posenc_rope_softmax_multiplier(const posenc_rope_scaling *scaling);
 
 /* Query temperature of layers without rotation, Llama 4 (arXiv 2501.19399; FORMULAS B.25):
- * ln(floor((position + 1) / floor_scale) + 1) * attn_scale + 1. NaN unless position >= 0, floor_scale > 0 and
- * attn_scale is finite. */
+ * ln(floor((position + 1) / floor_scale) + 1) * attn_scale + 1. NaN unless position >= 0, floor_scale > 0,
+ * attn_scale is finite, and the quotient is below the largest double. */
 POSENC_API double posenc_query_temperature(int32_t position, double attn_scale, double floor_scale);
 
 #ifdef __cplusplus
