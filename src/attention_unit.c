@@ -18,6 +18,7 @@ typedef struct block {
     posenc_seen seen[UNIT_ROWS]; /* of them by each pair, counted from the first */
     size_t seen_first, seen_end; /* by any pair */
     int has_hole;                /* in what any pair sees */
+    uint32_t panels;             /* that hold a key which any pair sees, a bit for each */
     float keep[UNIT_ROWS];       /* what the sums are to be multiplied by */
 } block;
 
@@ -92,29 +93,41 @@ void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
 
 /* ---- What is seen ---- */
 
-/* What a row sees of keys first .. first + n - 1, counted from there. */
-static posenc_seen seen_of(const posenc_softmax_row_args *row, size_t first, size_t n) {
-    size_t begin = posenc_max_size(row->seen.begin, first), end = posenc_min_size(row->seen.end, first + n);
-    if (begin < end)
-        posenc_skip_hidden(row, &begin, &end);
-    size_t hole_begin = posenc_max_size(row->seen.hole_begin, begin),
-           hole_end = posenc_min_size(row->seen.hole_end, end);
-    if (hole_begin < hole_end && hole_begin == begin) /* as in src/scores.c */
-        begin = hole_end;
-    else if (hole_begin < hole_end && hole_end == end)
-        end = hole_begin;
-    if (begin >= end)
-        return (posenc_seen){.end = 0};
-    posenc_seen seen = {.begin = begin - first, .end = end - first};
-    if (begin < hole_begin && hole_begin < hole_end && hole_end < end) {
-        seen.hole_begin = hole_begin - first;
-        seen.hole_end = hole_end - first;
-    }
-    return seen;
-}
-
 static int has_hole(posenc_seen seen) {
     return seen.hole_begin < seen.hole_end;
+}
+
+typedef struct key_range {
+    size_t begin, end;
+} key_range;
+
+/* Of keys begin .. end - 1, those that lie in first .. first + n - 1, counted from there, and that no bias of -inf hides
+ * at either end. */
+static key_range part_of(const posenc_softmax_row_args *row, size_t begin, size_t end, size_t first, size_t n) {
+    key_range part = {posenc_max_size(begin, first), posenc_min_size(end, first + n)};
+    if (part.begin < part.end)
+        posenc_skip_hidden(row, &part.begin, &part.end);
+    return part.begin < part.end ? (key_range){part.begin - first, part.end - first} : (key_range){0, 0};
+}
+
+/* What a row sees of keys first .. first + n - 1, counted from there. */
+static posenc_seen seen_of(const posenc_softmax_row_args *row, size_t first, size_t n) {
+    if (!has_hole(row->seen)) {
+        key_range all = part_of(row, row->seen.begin, row->seen.end, first, n);
+        return (posenc_seen){.begin = all.begin, .end = all.end};
+    }
+    key_range before = part_of(row, row->seen.begin, row->seen.hole_begin, first, n),
+              behind = part_of(row, row->seen.hole_end, row->seen.end, first, n);
+    if (before.end == 0)
+        return (posenc_seen){.begin = behind.begin, .end = behind.end};
+    if (behind.end == 0)
+        return (posenc_seen){.begin = before.begin, .end = before.end};
+    return (posenc_seen){before.begin, before.end, behind.begin, behind.end};
+}
+
+/* The panels with keys begin .. end - 1, a bit for each. */
+static uint32_t panels_with(size_t begin, size_t end) {
+    return begin < end ? (UINT32_C(2) << ((end - 1) / POSENC_PANEL)) - (UINT32_C(1) << (begin / POSENC_PANEL)) : 0;
 }
 
 /* Whether any pair sees a key of the block, and which. */
@@ -122,11 +135,14 @@ static int find_seen(block *b) {
     b->seen_first = b->n;
     b->seen_end = 0;
     b->has_hole = 0;
+    b->panels = 0;
     for (int64_t pair = 0; pair < b->unit->n; pair++) {
         posenc_seen seen = b->seen[pair] = seen_of(&b->unit->rows[pair], b->first, b->n);
         if (seen.begin == seen.end)
             continue;
         b->has_hole |= has_hole(seen);
+        b->panels |= panels_with(seen.begin, has_hole(seen) ? seen.hole_begin : seen.end);
+        b->panels |= has_hole(seen) ? panels_with(seen.hole_end, seen.end) : 0;
         b->seen_first = posenc_min_size(b->seen_first, seen.begin);
         b->seen_end = posenc_max_size(b->seen_end, seen.end);
     }
@@ -135,12 +151,12 @@ static int find_seen(block *b) {
 
 /* ---- Blocks of keys ---- */
 
-/* q . k for the panels that hold keys in sight. */
-static void multiply(const block *b) {
+/* q . k for keys begin .. end - 1 of the block; begin is a whole number of panels. */
+static void multiply_keys(const block *b, size_t begin, size_t end) {
     const posenc_attention_unit *u = b->unit;
     const posenc_view *q = &u->call->task->q;
-    for (size_t j = b->seen_first / POSENC_PANEL * POSENC_PANEL; j < b->seen_end; j += POSENC_KEYS_PACKED) {
-        size_t left = b->seen_end - j;
+    for (size_t j = begin; j < end; j += POSENC_KEYS_PACKED) {
+        size_t left = end - j;
         posenc_dot_rows_args dot = {
             .x = u->queries,
             .x_stride = (ptrdiff_t)(posenc_padded(q->ne[0]) * sizeof(float)),
@@ -154,6 +170,21 @@ static void multiply(const block *b) {
         int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows, next = (int64_t)left - n;
         posenc_attention_pack(u, first, n, next < POSENC_KEYS_PACKED ? next : POSENC_KEYS_PACKED);
         u->call->kernels->dot_rows(&dot);
+    }
+}
+
+static int has_panel(const block *b, size_t j) {
+    return b->panels >> (j / POSENC_PANEL) & 1;
+}
+
+/* The panels that hold keys in sight, in runs. */
+static void multiply(const block *b) {
+    for (size_t begin = 0, end; begin < b->seen_end; begin = end) {
+        int is_seen = has_panel(b, begin);
+        for (end = begin; end < b->seen_end && has_panel(b, end) == is_seen;)
+            end += POSENC_PANEL;
+        if (is_seen)
+            multiply_keys(b, begin, posenc_min_size(end, b->seen_end));
     }
 }
 

@@ -4,9 +4,13 @@
 #include <float.h>
 #include <math.h>
 
-static int add_operand(kernel_call *call, const char *name, operand_role role, size_t n) {
-    operand_row(call_operand(call, name, role, ELEMENT_F32, n), 0, n, 1);
+static int add_row(kernel_call *call, const char *name, operand_role role, element_type type, size_t n) {
+    operand_row(call_operand(call, name, role, type, n), 0, n, 1);
     return call->n_operands - 1;
+}
+
+static int add_operand(kernel_call *call, const char *name, operand_role role, size_t n) {
+    return add_row(call, name, role, ELEMENT_F32, n);
 }
 
 /* ---- softmax_backward ---- */
@@ -17,14 +21,14 @@ typedef enum place { APART, OVER_P, OVER_DP, OVER_S, N_PLACES } place;
 typedef struct backward_shape {
     size_t n;
     posenc_seen seen;
-    int has_cap, has_db, has_sink;
+    int has_cap, has_db, has_sink, has_positions;
     place dx, db;
     float scale, bias_slope;
 } backward_shape;
 
 enum { P, DP, S };
 
-static struct { int input[3], dx, db, dsink; } operands; /* of the call being made */
+static struct { int input[3], dx, db, dsink, k_pos; } operands; /* of the call being made */
 
 static void run_backward(const posenc_kernels *kernels, const kernel_call *call) {
     const backward_shape *s = call->shape;
@@ -36,6 +40,10 @@ static void run_backward(const posenc_kernels *kernels, const kernel_call *call)
         .db = s->has_db ? call_data(call, operands.db, 0) : NULL,
         .n = s->n,
         .seen = s->seen,
+        .k_pos = s->has_positions ? call_data(call, operands.k_pos, 0) : NULL,
+        .position = 100,
+        .lowest = -9,
+        .highest = 3,
         .scale = s->scale,
         .inv_cap = 0.05f,
         .bias_slope = s->bias_slope,
@@ -57,10 +65,10 @@ static int add_output(kernel_call *call, const backward_shape *s, const char *na
 }
 
 static void check_backward(kernel_call *call, const posenc_kernels *variant, const backward_shape *s, test_fill fill) {
-    if (!test_case("softmax_backward n=%zu [%zu %zu %zu %zu]%s%s%s dx=%d db=%d scale=%g slope=%g %s", s->n,
+    if (!test_case("softmax_backward n=%zu [%zu %zu %zu %zu]%s%s%s%s dx=%d db=%d scale=%g slope=%g %s", s->n,
                    s->seen.begin, s->seen.hole_begin, s->seen.hole_end, s->seen.end, s->has_cap ? " cap" : "",
-                   s->has_db ? " db" : "", s->has_sink ? " sink" : "", (int)s->dx, (int)s->db, (double)s->scale,
-                   (double)s->bias_slope, test_fill_name(fill)))
+                   s->has_db ? " db" : "", s->has_sink ? " sink" : "", s->has_positions ? " positions" : "", (int)s->dx,
+                   (int)s->db, (double)s->scale, (double)s->bias_slope, test_fill_name(fill)))
         return;
     call_begin(call, run_backward, s);
     add_input(call, s, P, OVER_P);
@@ -72,7 +80,11 @@ static void check_backward(kernel_call *call, const posenc_kernels *variant, con
         operands.db = add_output(call, s, "db", s->db);
     if (s->has_sink)
         operands.dsink = add_operand(call, "dsink", OPERAND_OUT, 1);
+    if (s->has_positions)
+        operands.k_pos = add_row(call, "k_pos", OPERAND_IN, ELEMENT_I32, s->seen.end);
     call_fill(call, fill);
+    for (size_t j = 0; s->has_positions && j < s->seen.end; j++) /* around those that are seen */
+        operand_set(&call->operands[operands.k_pos], j, (double)(int32_t)(85 + test_random() % 25));
     call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
 }
 
@@ -86,6 +98,7 @@ void sweep_softmax_backward(const posenc_kernels *variant) {
                 .has_cap = which / 4 % 2,
                 .has_db = which / 8 % 2,
                 .has_sink = which % 3 == 0,
+                .has_positions = which % 5 == 3 || which % 11 == 2,
                 .scale = scales[which % 5 == 0 ? which / 5 % 7 : 0],
                 .bias_slope = which % 7 == 0 ? -0.25f : 1.0f,
             };

@@ -1,9 +1,12 @@
 /* Keys hidden by a bias of -inf at either end of a query's row are out of sight (attention.h): nothing there matters,
  * and the bits are those of bounds. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "truth_view.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { DIM = 24, HEADS = 4, KV_HEADS = 2, MAX_Q = 5, MAX_K = 1400 };
 
@@ -126,11 +129,69 @@ static void test_slopes(void **state) {
     }
 }
 
+/* ---- Beside a hole: the first keys, and a window ---- */
+
+/* One query of one head over random keys and values of WIDTH channels, 4 first keys and a window of the last. */
+enum { WIDTH = 32, HOLE_KEYS = 512 };
+
+static float attend_around_hole(const float *keys, const float *values, int64_t window, const posenc_view *hiding) {
+    float query[WIDTH], to[WIDTH];
+    for (int c = 0; c < WIDTH; c++)
+        query[c] = 0.01f * (float)c;
+    posenc_score_params around = POSENC_SCORE_DEFAULTS;
+    around.mask = posenc_mask_window(window);
+    around.mask.n_first = 4;
+    around.q_off = HOLE_KEYS - 1;
+    around.bias = hiding;
+    posenc_view one = posenc_view_dense(query, POSENC_F32, WIDTH, 1, 1, 1), result = one;
+    posenc_view all = posenc_view_dense((void *)(uintptr_t)keys, POSENC_F32, WIDTH, HOLE_KEYS, 1, 1), all_values = all;
+    all_values.data = (void *)(uintptr_t)values;
+    result.data = to;
+    void *memory = malloc(posenc_attention_scratch(WIDTH, WIDTH));
+    truth_ok(posenc_attention(&around, &one, &all, &all_values, &result, memory, posenc_all_rows()));
+    free(memory);
+    return to[0];
+}
+
+/* Panels that nobody sees are not touched: there is no memory. */
+static void test_nothing_in_the_hole(void **state) {
+    (void)state;
+    size_t size = sizeof(float) * WIDTH * HOLE_KEYS, page = (size_t)sysconf(_SC_PAGESIZE), row = sizeof(float) * WIDTH,
+           gap = (64 * row + page - 1) / page * page, gap_end = 448 * row / page * page;
+    float *keys = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(keys != MAP_FAILED);
+    truth_fill(keys, WIDTH * HOLE_KEYS);
+    for (int tier = -1; truth_next_tier(&tier);) {
+        float expected = attend_around_hole(keys, keys, 16, NULL);
+        if (gap < gap_end)
+            assert_int_equal(mprotect((char *)keys + gap, gap_end - gap, PROT_NONE), 0);
+        assert_true(attend_around_hole(keys, keys, 16, NULL) == expected);
+        assert_int_equal(mprotect(keys, size, PROT_READ | PROT_WRITE), 0);
+    }
+    munmap(keys, size);
+}
+
+/* A bias of -inf hides the keys behind the hole too, whatever it has in the hole. */
+static void test_hidden_behind_the_hole(void **state) {
+    (void)state;
+    static float keys[WIDTH * HOLE_KEYS], values[WIDTH * HOLE_KEYS], hiding[HOLE_KEYS];
+    posenc_view row = posenc_view_dense(hiding, POSENC_F32, HOLE_KEYS, 1, 1, 1);
+    truth_fill(keys, WIDTH * HOLE_KEYS);
+    truth_fill(values, WIDTH * HOLE_KEYS);
+    for (int j = 0; j < 440 * WIDTH; j++)
+        values[j] = NAN;
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int in_hole = 0; in_hole < 2; in_hole++) { /* the window begins with key 412 */
+            for (int j = 0; j < HOLE_KEYS; j++)
+                hiding[j] = j < 4 || (j >= 412 && j < 440) || (j < 412 && in_hole) ? -INFINITY : 0.0f;
+            assert_false(isnan(attend_around_hole(keys, values, 100, &row)));
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_same_as_bounds),
-        truth_test(test_nothing_there_matters),
-        truth_test(test_slopes),
+        truth_test(test_same_as_bounds),      truth_test(test_nothing_there_matters),  truth_test(test_slopes),
+        truth_test(test_nothing_in_the_hole), truth_test(test_hidden_behind_the_hole),
     };
     return truth_run(tests);
 }

@@ -261,6 +261,15 @@ static void test_edges(void **state) {
             truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_all_rows()));
             truth_same_bits(dx, want_dx, KEYS, "dx beside %g", (double)hostile[k]);
             truth_same_bits(db, want_db, KEYS, "db beside %g", (double)hostile[k]);
+            const int32_t query = 60;
+            int32_t keys[KEYS];
+            for (int32_t j = 0; j < KEYS; j++)
+                keys[j] = j;
+            params.q_pos = &query;
+            params.k_pos = keys;
+            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_all_rows()));
+            truth_same_bits(dx, want_dx, KEYS, "dx beside %g, positions given", (double)hostile[k]);
+            truth_same_bits(db, want_db, KEYS, "db beside %g, positions given", (double)hostile[k]);
             dp[40] = NAN;
             truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_all_rows()));
             for (int j = 0; j < KEYS; j++)

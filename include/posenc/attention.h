@@ -22,8 +22,9 @@
  *
  * Keys out of sight by position, lengths or documents are skipped, whatever k and v hold there; a block, or a panel of
  * 32 keys, that no query of a unit sees is not touched. So are keys of a block before the first and behind the last
- * whose bias is not -inf (bias_slope > 0): a causal mask as a tensor costs one look at what it hides. Keys hidden by
- * bytes, or by a bias of -inf among others, get e_j = 0, and their v must be finite.
+ * whose bias is not -inf (bias_slope > 0), before and behind the hole of n_first apart: a causal mask as a tensor costs
+ * one look at what it hides. Keys hidden by bytes, by positions given as q_pos and k_pos, or by a bias of -inf among
+ * others, get e_j = 0: their v must be finite, and where it is a bias their score must not be NaN.
  *
  * Against the exact function, for head_dim <= 256, |l| <= 16 and up to 2^20 keys: |error| <= 4e-6 max |v|, or 1e-5
  * where many keys weigh alike and hold nearly the same, so that all roundings go one way;

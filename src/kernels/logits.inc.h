@@ -142,10 +142,8 @@ V_INLINE vf hide(const row *a, const keys *k, vf l) {
         vm is_set = vi_lt(vi_set1(0), vi_load_u8_n(a->bytes + k->j, k->n));
         l = a->keep ? v_select(is_set, l, hidden) : v_select(is_set, hidden, l);
     }
-    if (a->k_pos != NULL) {
-        l = v_select(vi_lt(k->offsets, vi_set1(a->lowest)), hidden, l);
-        l = v_select(vi_lt(vi_set1(a->highest), k->offsets), hidden, l);
-    }
+    if (a->k_pos != NULL)
+        l = hide_far(k->offsets, a->lowest, a->highest, l, hidden);
     return k->scattered ? hide_unseen(&a->seen, k->j, l, hidden) : l;
 }
 

@@ -39,6 +39,12 @@ V_INLINE vf hide_unseen(const posenc_seen *seen, size_t j, vf x, vf hidden) {
     return v_select(vi_lt(keys, vi_set1((int32_t)seen->begin)), hidden, x);
 }
 
+/* x at the keys of offsets lowest .. highest, and `hidden` at the others. */
+V_INLINE vf hide_far(vi offsets, int32_t lowest, int32_t highest, vf x, vf hidden) {
+    x = v_select(vi_lt(offsets, vi_set1(lowest)), hidden, x);
+    return v_select(vi_lt(vi_set1(highest), offsets), hidden, x);
+}
+
 /* Lanes of vector k of a step that `rest` keys are left for. */
 V_INLINE size_t lanes_left(size_t rest, int k) {
     size_t before = (size_t)k * VF;

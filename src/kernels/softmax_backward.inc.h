@@ -11,10 +11,12 @@
 
 typedef posenc_softmax_backward_args row;
 
-/* n probabilities from j on: those that the bounds hide are 0. */
+/* n probabilities from j on: those that bounds or positions hide are 0. */
 V_INLINE vf probabilities(const row *r, size_t j, size_t n, int is_ragged) {
-    vf p = load_typed(r->p, j, n, POSENC_F32);
-    return is_ragged ? hide_unseen(&r->seen, j, p, v_set1(0.0f)) : p;
+    vf p = load_typed(r->p, j, n, POSENC_F32), hidden = v_set1(0.0f);
+    if (r->k_pos != NULL)
+        p = hide_far(vi_sub(vi_load_n(r->k_pos + j, n), vi_set1(r->position)), r->lowest, r->highest, p, hidden);
+    return is_ragged ? hide_unseen(&r->seen, j, p, hidden) : p;
 }
 
 /* Those that count for nothing. */

@@ -8,7 +8,9 @@
 typedef posenc_softmax_backward_args row;
 
 static int is_seen(const row *a, size_t j) {
-    return j >= a->seen.begin && j < a->seen.end && !(j >= a->seen.hole_begin && j < a->seen.hole_end);
+    if (j < a->seen.begin || j >= a->seen.end || (j >= a->seen.hole_begin && j < a->seen.hole_end))
+        return 0;
+    return a->k_pos == NULL || (a->k_pos[j] - a->position >= a->lowest && a->k_pos[j] - a->position <= a->highest);
 }
 
 /* 0 for a key that is not seen, and for one that counts for nothing. */
