@@ -24,7 +24,7 @@ static const struct mode *find_mode(int number) {
 static posenc_rope_scaling scaling_of(const posenc_rope_ggml *ggml, int64_t n_pairs) {
     posenc_rope_scaling s = POSENC_ROPE_SCALING_DEFAULTS;
     s.type = POSENC_SCALING_GGML;
-    s.factor = 1.0 / ggml->freq_scale;
+    s.freq_scale = ggml->freq_scale;
     s.original_context = (double)ggml->n_ctx_orig;
     s.ext_factor = ggml->ext_factor;
     s.attention_factor = ggml->attn_factor;

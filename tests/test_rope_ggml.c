@@ -1,9 +1,11 @@
 /* posenc_rope_params_from_ggml: every mode against ggml's formula, written anew from FORMULAS B.15 and B.20-B.22 in
  * long double, against the schemes that the modes are known by, and what it refuses. */
+#include "truth_mpfr.h"
 #include "truth_rope.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NORMAL = 0, NEOX = 2, MROPE = 8, VISION = 24, IMROPE = 40 };
@@ -60,7 +62,7 @@ static long double theta_of(const posenc_rope_ggml *g, int i) {
 }
 
 static double magnitude_of(const posenc_rope_ggml *g) {
-    return g->attn_factor * (g->ext_factor != 0.0 ? 1.0 + 0.1 * log(1.0 / g->freq_scale) : 1.0);
+    return g->attn_factor * (g->ext_factor != 0.0 ? 1.0 - 0.1 * log(g->freq_scale) : 1.0);
 }
 
 /* ---- Against it ---- */
@@ -154,6 +156,46 @@ static void test_against_formula(void **state) {
             check_rotation(&g, rope);
             posenc_rope_free(rope);
         }
+}
+
+/* Scales whose inverse is no double: rows as exact as angles.h has them, also where sine or cosine is next to 0. */
+static void test_scales_are_exact(void **state) {
+    (void)state;
+    enum { N_DIMS = 8, N_PAIRS = N_DIMS / 2, N_ZEROS = 64 };
+    static const double scales[] = {(double)0.1f, (double)1.415f, (double)0.3f, 1.0 / 3.0, 1.0 / 40.0, 0.25, 49.0};
+    static const int32_t chosen[] = {0, 1, 131071, 1 << 24, 1000000007, INT32_MAX - 1, INT32_MAX, INT32_MIN};
+    enum { N_CHOSEN = sizeof chosen / sizeof chosen[0] };
+    truth_worst worst = {0};
+    mpfr_t cosine, sine;
+    mpfr_inits2(TRUTH_BITS, cosine, sine, (mpfr_ptr)NULL);
+    for (size_t k = 0; k < sizeof scales / sizeof scales[0]; k++) {
+        posenc_rope_ggml g = POSENC_ROPE_GGML_DEFAULTS;
+        g.head_dim = g.n_dims = N_DIMS;
+        g.mode = NEOX;
+        g.freq_scale = scales[k];
+        posenc_rope *rope = create(&g);
+        truth_table truth = truth_powers(scales[k], g.freq_base, 2, N_DIMS, N_PAIRS);
+        char table[64];
+        snprintf(table, sizeof table, "freq_scale %.9g", scales[k]);
+        for (int i = 0; i < N_PAIRS; i++) {
+            int32_t positions[N_ZEROS + N_CHOSEN];
+            int n = truth_near_zeros(&truth, i, positions);
+            memcpy(positions + n, chosen, sizeof chosen);
+            n += N_CHOSEN;
+            float cosines[N_ZEROS + N_CHOSEN][N_PAIRS], sines[N_ZEROS + N_CHOSEN][N_PAIRS];
+            posenc_rope_table rows = {&cosines[0][0], &sines[0][0], N_PAIRS, 1};
+            truth_ok(posenc_rope_fill_table(rope, positions, n, POSENC_FORWARD, &rows));
+            for (int t = 0; t < n; t++) {
+                truth_angle(&truth, i, positions[t], cosine, sine);
+                truth_compare(&worst, cosines[t][i], cosine, "cos", positions[t], table, i);
+                truth_compare(&worst, sines[t][i], sine, "sin", positions[t], table, i);
+            }
+        }
+        truth_table_free(&truth);
+        posenc_rope_free(rope);
+    }
+    mpfr_clears(cosine, sine, (mpfr_ptr)NULL);
+    truth_judge("cos and sin of ggml's scales", &worst);
 }
 
 /* ---- Against the schemes of rope.h ---- */
@@ -382,8 +424,9 @@ static void test_factors_are_read_late(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_against_formula), truth_test(test_same_as_axes), truth_test(test_refusals),
-        truth_test(test_without_ramp),    truth_test(test_shapes),       truth_test(test_factors_are_read_late),
+        truth_test(test_against_formula),  truth_test(test_same_as_axes), truth_test(test_refusals),
+        truth_test(test_without_ramp),     truth_test(test_shapes),       truth_test(test_factors_are_read_late),
+        truth_test(test_scales_are_exact),
     };
     return truth_run(tests);
 }

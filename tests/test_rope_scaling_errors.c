@@ -12,7 +12,8 @@ static posenc_rope_params good(posenc_scaling_type type) {
     p.layout = POSENC_ROPE_HALF;
     p.head_dim = p.n_rot = 16;
     p.scaling.type = type;
-    p.scaling.factor = type == POSENC_SCALING_NONE ? 0.0 : 4.0;
+    p.scaling.factor = type == POSENC_SCALING_NONE || type == POSENC_SCALING_GGML ? 0.0 : 4.0;
+    p.scaling.freq_scale = 0.25;
     p.scaling.original_context = 4096.0;
     p.scaling.max_context = p.scaling.context = 16384.0;
     p.scaling.proportion = 0.5;
@@ -127,12 +128,19 @@ static const number_row number_rows[] = {
     ROW(PROPORTIONAL, scaling.proportion, 1.1, SCALING),
     ROW(PROPORTIONAL, scaling.proportion, (double)NAN, SCALING),
     ROW(PROPORTIONAL, scaling.proportion, 0.0, OK),
-    ROW(GGML, scaling.factor, 0.0, OK),
-    ROW(GGML, scaling.factor, 0.5, OK),
-    ROW(GGML, scaling.factor, -1.0, SCALING),
+    ROW(GGML, scaling.factor, 1.0, OK),
+    ROW(GGML, scaling.factor, 0.5, SCALING), /* it has freq_scale */
+    ROW(GGML, scaling.factor, 4.0, SCALING),
     ROW(GGML, scaling.factor, (double)NAN, SCALING),
-    ROW(GGML, scaling.factor, HUGE_VAL, SCALING),
-    ROW(GGML, scaling.factor, 1e-5, SCALING), /* 1 + 0.1 ln factor is negative */
+    ROW(GGML, scaling.freq_scale, 0.0, OK),
+    ROW(GGML, scaling.freq_scale, 2.0, OK),
+    ROW(GGML, scaling.freq_scale, 1e-9, OK),
+    ROW(GGML, scaling.freq_scale, 0.9e-9, SCALING),
+    ROW(GGML, scaling.freq_scale, -1.0, SCALING),
+    ROW(GGML, scaling.freq_scale, (double)NAN, SCALING),
+    ROW(GGML, scaling.freq_scale, HUGE_VAL, SCALING),
+    ROW(GGML, scaling.freq_scale, 1.0001 * POSENC_MAX_FREQUENCY, SCALING),
+    ROW(GGML, scaling.freq_scale, 1e5, SCALING), /* and 1 - 0.1 ln freq_scale is negative */
     BAD_CONTEXT(GGML, original_context),
     ROW(GGML, scaling.original_context, 0.0, OK),
     ROW(GGML, scaling.original_context, 6.28, OK),
