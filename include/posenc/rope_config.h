@@ -111,7 +111,8 @@ typedef struct posenc_rope_ggml {
  *   POSENC_ERR_HEAD_DIM  head_dim is not in 1 .. 2*POSENC_MAX_PAIRS
  *   POSENC_ERR_N_ROT     n_dims is odd or negative, n_offs negative, or they reach beyond head_dim together; MROPE,
  *                        VISION, IMROPE: more than POSENC_MAX_AXES_ROT rotated channels
- *   POSENC_ERR_SECTIONS  a section is negative, or they count too few pairs (ggml starts over then)
+ *   POSENC_ERR_SECTIONS  a section is negative, or they count too few pairs (ggml starts over then); VISION: an empty
+ *                        one between pairs (ggml does not restart the frequencies behind it)
  *   POSENC_ERR_FACTORS   n_freq_factors is too small
  *   POSENC_ERR_BASE      freq_base is out of its range
  *   POSENC_ERR_SCALING   freq_scale, ext_factor, attn_factor, beta_fast or beta_slow is out of its range, or the
