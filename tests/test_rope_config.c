@@ -208,6 +208,7 @@ static void test_names(void **state) {
     SETS("x.rope.scaling.yarn_beta_slow", 2, scaling.beta_slow, 2);
     SETS("deepseek2.rope.scaling.yarn_log_multiplier", 0.1, scaling.mscale_all_dim, 1);
     SETS("deepseek2.rope.scaling.yarn_log_multiplier", 0.1, scaling.mscale, 1);
+    SETS("deepseek.rope.scaling.yarn_log_multiplier", 0.1, scaling.mscale_all_dim, 0.1);
     SETS("mistral3.rope.scaling.yarn_log_multiplier", 0.5, scaling.mscale_all_dim, 0.5);
     SETS("mistral3.rope.scaling.yarn_log_multiplier", 0.5, scaling.mscale, 1);
 }
@@ -250,6 +251,44 @@ static void test_attention_factors(void **state) {
             truth_close(posenc_rope_magnitude(rope), rows[k].want, 1e-5, "%s, %s", rows[k].type, first);
             posenc_rope_free(rope);
         }
+}
+
+/* Files of DeepSeek-V2's relatives hold a tenth of mscale_all_dim, too: cosine and sine stay, and the softmax scale has
+ * (1 + 0.1 ln 8)^2. */
+static void test_log_multipliers(void **state) {
+    (void)state;
+    static const struct {
+        const char *architecture;
+        double value, magnitude, multiplier;
+    } rows[] = {
+        {"axk2", 0.1, 1.0, 1.459129},
+        {"deepseek2", 0.1, 1.0, 1.459129},
+        {"deepseek32", 0.1, 1.0, 1.459129},
+        {"mistral4", 0.1, 1.0, 1.459129},
+        {"gigachat35", 0.1, 1.0, 1.459129},
+        {"instella-moe", 0.1, 1.0, 1.459129},
+        {"longcat-flash-ngram", 0.1, 1.0, 1.459129},
+        {"xing4_0", 0.1, 1.0, 1.459129},
+        {"mistral4", 0.0707, 1.0, 1.315647}, /* (1 + 0.0707 ln 8)^2 */
+        {"mistral3", 1.0, 1.0, 1.459129},
+        {"llama", 0.5, 1.094180, 1.218754}, /* its mscale is 1 */
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        posenc_rope_params p = POSENC_ROPE_DEFAULTS;
+        char name[80];
+        p.layout = POSENC_ROPE_HALF;
+        p.head_dim = p.n_rot = 64;
+        truth_ok(posenc_rope_set_string(&p, "rope.scaling.type", "yarn"));
+        truth_ok(posenc_rope_set_number(&p, "rope.scaling.factor", 8.0));
+        truth_ok(posenc_rope_set_number(&p, "rope.scaling.original_context_length", 4096.0));
+        snprintf(name, sizeof name, "%s.rope.scaling.yarn_log_multiplier", rows[k].architecture);
+        truth_ok(posenc_rope_set_number(&p, name, rows[k].value));
+        posenc_rope *rope;
+        truth_ok(posenc_rope_create(&p, &rope));
+        truth_close(posenc_rope_magnitude(rope), rows[k].magnitude, 1e-6, "%s", name);
+        truth_close(posenc_rope_softmax_multiplier(&p.scaling), rows[k].multiplier, 1e-6, "%s", name);
+        posenc_rope_free(rope);
+    }
 }
 
 static void test_types(void **state) {
@@ -368,6 +407,7 @@ int main(void) {
         truth_test(test_lists),
         truth_test(test_refusals),
         truth_test(test_attention_factors),
+        truth_test(test_log_multipliers),
     };
     return truth_run(tests);
 }

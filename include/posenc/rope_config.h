@@ -37,7 +37,9 @@ extern "C" {
  *   GGUF, with or without "<architecture>." in front
  *                  attention.key_length, context_length, rope.dimension_count, rope.freq_base, rope.scale_linear,
  *                  rope.scaling.factor, .original_context_length, .attn_factor, .yarn_ext_factor, .yarn_attn_factor,
- *                  .yarn_beta_fast, .yarn_beta_slow, .yarn_log_multiplier
+ *                  .yarn_beta_fast, .yarn_beta_slow, .yarn_log_multiplier, which is mscale_all_dim, or a tenth of it
+ *                  in files of DeepSeek-V2 and its relatives, whose mscale is the same: where the name begins with
+ *                  axk2, deepseek2, deepseek32, gigachat35, instella-moe, longcat-flash-ngram, mistral4 or xing4_0
  *
  * POSENC_ERR_ENUM for another name: nothing is changed, and the caller may go on, knowing that something was not
  * understood. POSENC_ERR_SHAPE for a count of channels that is no whole number, POSENC_ERR_N_ROT for a fraction outside
