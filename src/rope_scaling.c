@@ -166,11 +166,13 @@ static double yarn_magnitude(const plan *p) {
     return mscale_of(p->factor, s->mscale) / mscale_of(p->factor, s->mscale_all_dim);
 }
 
-static double longrope_magnitude(const posenc_rope_scaling *s) {
-    if (s->max_context <= s->original_context)
+static double longrope_magnitude(const posenc_rope_scaling *s, double original) {
+    posenc_dd growth = posenc_dd_from(s->factor);
+    if (s->factor == 0.0)
+        growth = posenc_dd_div(posenc_dd_from(s->max_context), posenc_dd_from(original));
+    if (growth.hi <= 1.0)
         return 1.0;
-    posenc_dd ratio = posenc_dd_div(posenc_dd_from(s->max_context), posenc_dd_from(s->original_context));
-    return sqrt(1.0 + posenc_dd_div(log_dd(ratio), posenc_dd_log(s->original_context)).hi);
+    return sqrt(1.0 + posenc_dd_div(log_dd(growth), posenc_dd_log(original)).hi);
 }
 
 /* ---- Schemes ---- */
@@ -217,7 +219,7 @@ static posenc_status plan_ntk_length(plan *p) {
 
 static posenc_status plan_dynamic(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
-    double original = or_if_absent(s->original_context, s->max_context);
+    double original = or_if_absent(s->max_context, s->original_context);
     double longest = or_if_absent(s->context, original);
     if (!is_context(original) || !is_context(longest))
         return POSENC_ERR_CONTEXT;
@@ -301,12 +303,16 @@ static posenc_status plan_ggml(plan *p) {
 
 static posenc_status plan_longrope(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
-    if (!is_context(s->original_context) || !is_context(s->context))
+    double original = or_if_absent(s->original_context, s->max_context);
+    if (!is_context(original) || !is_context(s->context))
         return POSENC_ERR_CONTEXT;
-    if (s->attention_factor == 0.0 && s->attn_factor == 0.0 && !is_context(s->max_context))
+    if (s->factor == 0.0 && s->attention_factor == 0.0 && s->attn_factor == 0.0 && !is_context(s->max_context))
         return POSENC_ERR_CONTEXT;
-    p->scheme_factors = s->context > s->original_context ? s->long_factors : s->short_factors;
-    p->magnitude = longrope_magnitude(s);
+    posenc_status status = set_factor(p, 1.0, 1.0);
+    if (status != POSENC_OK)
+        return status;
+    p->scheme_factors = s->context > original ? s->long_factors : s->short_factors;
+    p->magnitude = longrope_magnitude(s, original);
     return p->scheme_factors == NULL ? POSENC_ERR_FACTORS : POSENC_OK;
 }
 
