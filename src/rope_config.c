@@ -35,6 +35,13 @@ typedef struct number_name {
 
 #define FIELD(member) offsetof(posenc_rope_params, member)
 
+/* What llama.cpp has in files of DeepSeek-V2 and the models that it derives from it: a tenth of mscale_all_dim, and
+ * mscale is the same. */
+#define A_TENTH(architecture)                                                                                          \
+    {architecture ".rope.scaling.yarn_log_multiplier", TIMES_TEN, FIELD(scaling.mscale)}, {                            \
+        architecture ".rope.scaling.yarn_log_multiplier", TIMES_TEN, FIELD(scaling.mscale_all_dim)                     \
+    }
+
 /* A name may stand in several rows: all of them are set, the last one wins. Rows of one name refuse the same values. */
 static const number_name number_names[] = {
     {"head_dim", CHANNELS, FIELD(head_dim)},
@@ -71,11 +78,17 @@ static const number_name number_names[] = {
     /* Files have 1 where nobody set one. */
     {".rope.scaling.attn_factor", NOT_ONE, FIELD(scaling.attn_factor)},
     {".rope.scaling.yarn_attn_factor", NOT_ONE, FIELD(scaling.attention_factor)},
-    /* mscale_all_dim, and mscale is 1. DeepSeek's files hold a tenth of it, and mscale is the same. */
+    /* mscale_all_dim, and mscale is 1. */
     {".rope.scaling.yarn_log_multiplier", ONE, FIELD(scaling.mscale)},
     {".rope.scaling.yarn_log_multiplier", NUMBER, FIELD(scaling.mscale_all_dim)},
-    {"deepseek2.rope.scaling.yarn_log_multiplier", TIMES_TEN, FIELD(scaling.mscale)},
-    {"deepseek2.rope.scaling.yarn_log_multiplier", TIMES_TEN, FIELD(scaling.mscale_all_dim)},
+    A_TENTH("axk2"),
+    A_TENTH("deepseek2"),
+    A_TENTH("deepseek32"),
+    A_TENTH("gigachat35"),
+    A_TENTH("instella-moe"),
+    A_TENTH("longcat-flash-ngram"),
+    A_TENTH("mistral4"),
+    A_TENTH("xing4_0"),
 };
 
 static posenc_status store(value_kind kind, double value, void *field) {

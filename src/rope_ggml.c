@@ -24,7 +24,7 @@ static const struct mode *find_mode(int number) {
 static posenc_rope_scaling scaling_of(const posenc_rope_ggml *ggml, int64_t n_pairs) {
     posenc_rope_scaling s = POSENC_ROPE_SCALING_DEFAULTS;
     s.type = POSENC_SCALING_GGML;
-    s.factor = 1.0 / ggml->freq_scale;
+    s.freq_scale = ggml->freq_scale;
     s.original_context = (double)ggml->n_ctx_orig;
     s.ext_factor = ggml->ext_factor;
     s.attention_factor = ggml->attn_factor;
@@ -33,6 +33,16 @@ static posenc_rope_scaling scaling_of(const posenc_rope_ggml *ggml, int64_t n_pa
     s.freq_factors_f32 = ggml->freq_factors;
     s.n_factors = n_pairs;
     return s;
+}
+
+/* Of two sections that begin with the same pair, which is not the first, ggml restarts the frequencies of the former,
+ * though it has no pairs. */
+static int has_gap(const int *sections, int64_t n_pairs) {
+    int64_t begin = 0;
+    for (int axis = 0; axis < POSENC_MAX_AXES; begin += sections[axis++])
+        if (sections[axis] == 0 && begin > 0 && begin < n_pairs)
+            return 1;
+    return 0;
 }
 
 /* ggml's sections may reach beyond the last pair, where those of a posenc_rope end: pairs are counted by their axis. */
@@ -49,6 +59,8 @@ static posenc_status set_axes(const posenc_rope_ggml *ggml, posenc_axes_kind kin
         reach += ggml->sections[axis];
     }
     if (reach < n_pairs) /* ggml starts over with the first section */
+        return POSENC_ERR_SECTIONS;
+    if (kind == POSENC_AXES_VISION && has_gap(ggml->sections, n_pairs))
         return POSENC_ERR_SECTIONS;
     posenc_rope_axes counted = {kind, POSENC_MAX_AXES, {0, 0, 0, 0}};
     for (int64_t i = 0; i < n_pairs; i++)

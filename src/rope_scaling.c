@@ -2,7 +2,8 @@
  *
  *     theta_i = share_i * t_i + (1 - share_i) * t_i / factor        t_i = base'^(-2i/n_rot) / (lists of factors)[i]
  *
- * radians per position: a scheme chooses a new base, lists, or the share of t_i that stays unscaled. */
+ * radians per position: a scheme chooses a new base, lists, or the share of t_i that stays unscaled. GGML multiplies by
+ * freq_scale where the others divide by a factor: a quotient of the two would not be exact. */
 #include "rope_scaling.h"
 
 #include <float.h>
@@ -22,7 +23,7 @@ typedef struct plan {
     const posenc_rope_params *params;
     const posenc_rope_scaling *scaling;
     posenc_dd (*share)(const struct plan *plan, int64_t i, posenc_dd t);
-    double factor;
+    double factor, freq_scale;
     posenc_dd ln_base;
     int64_t n_turning;                /* pairs from here on stand still */
     const double *scheme_factors;     /* LongRoPE's list, or NULL */
@@ -152,7 +153,7 @@ static posenc_dd share_of_turns(const plan *p, int64_t i, posenc_dd t) {
 
 /* ---- Magnitudes ---- */
 
-/* m(s, w) of FORMULAS B.14, for s > 0; below 1 only ggml asks. */
+/* m(s, w) of FORMULAS B.14, for s > 0. ggml has a scale in place of a factor, and w = -1. */
 static double mscale_of(double s, double w) {
     posenc_dd tenth_of_log = posenc_dd_div(posenc_dd_log(s), posenc_dd_from(10.0));
     return posenc_dd_add(posenc_dd_from(1.0), posenc_dd_mul(tenth_of_log, posenc_dd_from(w))).hi;
@@ -165,11 +166,13 @@ static double yarn_magnitude(const plan *p) {
     return mscale_of(p->factor, s->mscale) / mscale_of(p->factor, s->mscale_all_dim);
 }
 
-static double longrope_magnitude(const posenc_rope_scaling *s) {
-    if (s->max_context <= s->original_context)
+static double longrope_magnitude(const posenc_rope_scaling *s, double original) {
+    posenc_dd growth = posenc_dd_from(s->factor);
+    if (s->factor == 0.0)
+        growth = posenc_dd_div(posenc_dd_from(s->max_context), posenc_dd_from(original));
+    if (growth.hi <= 1.0)
         return 1.0;
-    posenc_dd ratio = posenc_dd_div(posenc_dd_from(s->max_context), posenc_dd_from(s->original_context));
-    return sqrt(1.0 + posenc_dd_div(log_dd(ratio), posenc_dd_log(s->original_context)).hi);
+    return sqrt(1.0 + posenc_dd_div(log_dd(growth), posenc_dd_log(original)).hi);
 }
 
 /* ---- Schemes ---- */
@@ -216,7 +219,7 @@ static posenc_status plan_ntk_length(plan *p) {
 
 static posenc_status plan_dynamic(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
-    double original = or_if_absent(s->original_context, s->max_context);
+    double original = or_if_absent(s->max_context, s->original_context);
     double longest = or_if_absent(s->context, original);
     if (!is_context(original) || !is_context(longest))
         return POSENC_ERR_CONTEXT;
@@ -281,15 +284,18 @@ static posenc_status plan_yarn(plan *p) {
 
 static posenc_status plan_ggml(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
-    posenc_status status = set_factor(p, 1.0 / MAX_FACTOR, 1.0);
+    posenc_status status = plan_none(p); /* a factor was meant for another type */
     if (status != POSENC_OK)
         return status;
+    p->freq_scale = or_if_absent(s->freq_scale, 1.0);
+    if (!(p->freq_scale >= 1.0 / MAX_FACTOR && p->freq_scale <= POSENC_MAX_FREQUENCY))
+        return POSENC_ERR_SCALING;
     p->magnitude = or_if_absent(s->attention_factor, 1.0);
     if (s->ext_factor == 0.0) {
         p->share = share_nothing;
         return POSENC_OK;
     }
-    p->magnitude *= mscale_of(p->factor, 1.0);
+    p->magnitude *= mscale_of(p->freq_scale, -1.0);
     status = set_ramp(p, s->original_context, 1);
     p->ramp_width = clip(p->ramp_width, 0.001, HUGE_VAL);
     return status;
@@ -297,12 +303,16 @@ static posenc_status plan_ggml(plan *p) {
 
 static posenc_status plan_longrope(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
-    if (!is_context(s->original_context) || !is_context(s->context))
+    double original = or_if_absent(s->original_context, s->max_context);
+    if (!is_context(original) || !is_context(s->context))
         return POSENC_ERR_CONTEXT;
-    if (s->attention_factor == 0.0 && s->attn_factor == 0.0 && !is_context(s->max_context))
+    if (s->factor == 0.0 && s->attention_factor == 0.0 && s->attn_factor == 0.0 && !is_context(s->max_context))
         return POSENC_ERR_CONTEXT;
-    p->scheme_factors = s->context > s->original_context ? s->long_factors : s->short_factors;
-    p->magnitude = longrope_magnitude(s);
+    posenc_status status = set_factor(p, 1.0, 1.0);
+    if (status != POSENC_OK)
+        return status;
+    p->scheme_factors = s->context > original ? s->long_factors : s->short_factors;
+    p->magnitude = longrope_magnitude(s, original);
     return p->scheme_factors == NULL ? POSENC_ERR_FACTORS : POSENC_OK;
 }
 
@@ -343,6 +353,12 @@ static posenc_status (*const planners[])(plan *p) = {
 
 /* ---- Frequencies ---- */
 
+static posenc_dd scaled(const plan *p, posenc_dd t) {
+    if (p->scaling->type == POSENC_SCALING_GGML)
+        return posenc_dd_mul(t, posenc_dd_from(p->freq_scale));
+    return posenc_dd_div(t, posenc_dd_from(p->factor));
+}
+
 static posenc_dd theta_of(const plan *p, int64_t i) {
     if (i >= p->n_turning)
         return posenc_dd_from(0.0);
@@ -355,9 +371,8 @@ static posenc_dd theta_of(const plan *p, int64_t i) {
     if (p->scheme_factors != NULL)
         t = posenc_dd_div(t, posenc_dd_from(p->scheme_factors[i]));
 
-    posenc_dd share = p->share(p, i, t), scaled = posenc_dd_div(t, posenc_dd_from(p->factor));
-    posenc_dd rest = posenc_dd_sub(posenc_dd_from(1.0), share);
-    return posenc_dd_add(posenc_dd_mul(t, share), posenc_dd_mul(scaled, rest));
+    posenc_dd share = p->share(p, i, t), rest = posenc_dd_sub(posenc_dd_from(1.0), share);
+    return posenc_dd_add(posenc_dd_mul(t, share), posenc_dd_mul(scaled(p, t), rest));
 }
 
 static posenc_status make_plan(const posenc_rope_params *params, plan *p) {

@@ -208,6 +208,7 @@ static void test_names(void **state) {
     SETS("x.rope.scaling.yarn_beta_slow", 2, scaling.beta_slow, 2);
     SETS("deepseek2.rope.scaling.yarn_log_multiplier", 0.1, scaling.mscale_all_dim, 1);
     SETS("deepseek2.rope.scaling.yarn_log_multiplier", 0.1, scaling.mscale, 1);
+    SETS("deepseek.rope.scaling.yarn_log_multiplier", 0.1, scaling.mscale_all_dim, 0.1);
     SETS("mistral3.rope.scaling.yarn_log_multiplier", 0.5, scaling.mscale_all_dim, 0.5);
     SETS("mistral3.rope.scaling.yarn_log_multiplier", 0.5, scaling.mscale, 1);
 }
@@ -250,6 +251,89 @@ static void test_attention_factors(void **state) {
             truth_close(posenc_rope_magnitude(rope), rows[k].want, 1e-5, "%s, %s", rows[k].type, first);
             posenc_rope_free(rope);
         }
+}
+
+/* Files of DeepSeek-V2's relatives hold a tenth of mscale_all_dim, too: cosine and sine stay, and the softmax scale has
+ * (1 + 0.1 ln 8)^2. */
+static void test_log_multipliers(void **state) {
+    (void)state;
+    static const struct {
+        const char *architecture;
+        double value, magnitude, multiplier;
+    } rows[] = {
+        {"axk2", 0.1, 1.0, 1.459129},
+        {"deepseek2", 0.1, 1.0, 1.459129},
+        {"deepseek32", 0.1, 1.0, 1.459129},
+        {"mistral4", 0.1, 1.0, 1.459129},
+        {"gigachat35", 0.1, 1.0, 1.459129},
+        {"instella-moe", 0.1, 1.0, 1.459129},
+        {"longcat-flash-ngram", 0.1, 1.0, 1.459129},
+        {"xing4_0", 0.1, 1.0, 1.459129},
+        {"mistral4", 0.0707, 1.0, 1.315647}, /* (1 + 0.0707 ln 8)^2 */
+        {"mistral3", 1.0, 1.0, 1.459129},
+        {"llama", 0.5, 1.094180, 1.218754}, /* its mscale is 1 */
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        posenc_rope_params p = POSENC_ROPE_DEFAULTS;
+        char name[80];
+        p.layout = POSENC_ROPE_HALF;
+        p.head_dim = p.n_rot = 64;
+        truth_ok(posenc_rope_set_string(&p, "rope.scaling.type", "yarn"));
+        truth_ok(posenc_rope_set_number(&p, "rope.scaling.factor", 8.0));
+        truth_ok(posenc_rope_set_number(&p, "rope.scaling.original_context_length", 4096.0));
+        snprintf(name, sizeof name, "%s.rope.scaling.yarn_log_multiplier", rows[k].architecture);
+        truth_ok(posenc_rope_set_number(&p, name, rows[k].value));
+        posenc_rope *rope;
+        truth_ok(posenc_rope_create(&p, &rope));
+        truth_close(posenc_rope_magnitude(rope), rows[k].magnitude, 1e-6, "%s", name);
+        truth_close(posenc_rope_softmax_multiplier(&p.scaling), rows[k].multiplier, 1e-6, "%s", name);
+        posenc_rope_free(rope);
+    }
+}
+
+/* Which of two lengths counts, and which factor: transformers' rule. */
+static void test_lengths(void **state) {
+    (void)state;
+    static const struct {
+        const char *type;
+        double factor, original, published, context;
+        double theta, magnitude; /* of the last pair, n_rot = 4, base 100 */
+    } rows[] = {
+        /* dynamic: the base, times (1 + 2 (L - C)/C)^2, and theta is base^(-1/2) */
+        {"dynamic", 2.0, 4096.0, 8192.0, 8192.0, 0.1, 1.0}, /* C is 8192 */
+        {"dynamic", 2.0, 4096.0, 8192.0, 16384.0, 0.1 / 3.0, 1.0},
+        {"dynamic", 2.0, 4096.0, 0.0, 8192.0, 0.1 / 3.0, 1.0},
+        {"dynamic", 2.0, 0.0, 8192.0, 16384.0, 0.1 / 3.0, 1.0},
+        /* longrope: short lists divide by 2, long ones by 5; sqrt(1 + ln s / ln C) */
+        {"longrope", 0.0, 4096.0, 131072.0, 8192.0, 0.02, 1.190238}, /* s is 32 */
+        {"longrope", 8.0, 4096.0, 131072.0, 8192.0, 0.02, 1.118034}, /* s is 8 */
+        {"longrope", 8.0, 4096.0, 0.0, 4096.0, 0.05, 1.118034},
+        {"longrope", 8.0, 0.0, 4096.0, 4096.0, 0.05, 1.118034}, /* C is 4096 */
+        {"longrope", 8.0, 0.0, 4096.0, 4097.0, 0.02, 1.118034},
+        {"longrope", 1.0, 4096.0, 131072.0, 4096.0, 0.05, 1.0},
+        {"longrope", 0.0, 0.0, 4096.0, 4097.0, 0.02, 1.0},
+    };
+    static const double short_list[2] = {2.0, 2.0}, long_list[2] = {5.0, 5.0};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        posenc_rope_params p = POSENC_ROPE_DEFAULTS;
+        p.layout = POSENC_ROPE_HALF;
+        truth_ok(posenc_rope_set_number(&p, "head_dim", 4.0));
+        truth_ok(posenc_rope_set_number(&p, "rope_theta", 100.0));
+        truth_ok(posenc_rope_set_string(&p, "rope_type", rows[k].type));
+        truth_ok(posenc_rope_set_number(&p, "factor", rows[k].factor));
+        truth_ok(posenc_rope_set_number(&p, "original_max_position_embeddings", rows[k].original));
+        truth_ok(posenc_rope_set_number(&p, "max_position_embeddings", rows[k].published));
+        truth_ok(posenc_rope_set_list(&p, "short_factor", short_list, 2));
+        truth_ok(posenc_rope_set_list(&p, "long_factor", long_list, 2));
+        p.scaling.context = rows[k].context;
+        posenc_rope *rope;
+        posenc_status status = posenc_rope_create(&p, &rope);
+        if (status != POSENC_OK)
+            fail_msg("%s, row %d: %s", rows[k].type, (int)k, posenc_status_string(status));
+        truth_close(posenc_rope_theta(rope, 1), rows[k].theta, 1e-15, "%s, row %d", rows[k].type, (int)k);
+        truth_close(posenc_rope_magnitude(rope), rows[k].magnitude, 1e-6, "%s, row %d", rows[k].type, (int)k);
+        posenc_rope_free(rope);
+    }
 }
 
 static void test_types(void **state) {
@@ -368,6 +452,8 @@ int main(void) {
         truth_test(test_lists),
         truth_test(test_refusals),
         truth_test(test_attention_factors),
+        truth_test(test_log_multipliers),
+        truth_test(test_lengths),
     };
     return truth_run(tests);
 }

@@ -1,9 +1,11 @@
 /* posenc_rope_params_from_ggml: every mode against ggml's formula, written anew from FORMULAS B.15 and B.20-B.22 in
  * long double, against the schemes that the modes are known by, and what it refuses. */
+#include "truth_mpfr.h"
 #include "truth_rope.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NORMAL = 0, NEOX = 2, MROPE = 8, VISION = 24, IMROPE = 40 };
@@ -43,10 +45,24 @@ static long double dim_of(const posenc_rope_ggml *g, double turns) {
     return (long double)g->n_dims * logl(spread) / (2.0L * logl((long double)g->freq_base));
 }
 
+/* The power of pair i in its plane. ggml goes from pair to pair, with one power for each plane, and VISION restarts one
+ * of them where a section begins: the first whose section does. */
+static int power_of(const posenc_rope_ggml *g, int i) {
+    const int begins[4] = {0, g->sections[0], g->sections[0] + g->sections[1],
+                           g->sections[0] + g->sections[1] + g->sections[2]};
+    int powers[4] = {-1, -1, -1, -1};
+    for (int pair = 0; pair <= i; pair++) {
+        int restarts = g->mode == VISION ? 0 : 4;
+        while (restarts < 4 && begins[restarts] != pair)
+            restarts++;
+        for (int plane = 0; plane < 4; plane++)
+            powers[plane] = plane == restarts ? 0 : powers[plane] + 1;
+    }
+    return powers[axis_of(g, i)];
+}
+
 static long double theta_of(const posenc_rope_ggml *g, int i) {
-    int j = i;
-    for (int axis = axis_of(g, i); g->mode == VISION && axis > 0; axis--)
-        j -= g->sections[axis - 1];
+    int j = power_of(g, i);
     long double e = powl((long double)g->freq_base, -2.0L * (long double)j / (long double)g->n_dims);
     if (g->freq_factors != NULL)
         e /= (long double)g->freq_factors[i];
@@ -60,14 +76,22 @@ static long double theta_of(const posenc_rope_ggml *g, int i) {
 }
 
 static double magnitude_of(const posenc_rope_ggml *g) {
-    return g->attn_factor * (g->ext_factor != 0.0 ? 1.0 + 0.1 * log(1.0 / g->freq_scale) : 1.0);
+    return g->attn_factor * (g->ext_factor != 0.0 ? 1.0 - 0.1 * log(g->freq_scale) : 1.0);
 }
 
 /* ---- Against it ---- */
 
 static float factors[MAX_N_PAIRS + 3];
 
-/* Sections that cover the pairs: sometimes just so, mostly beyond. None but the last two of VISION's are empty. */
+/* VISION: a section without pairs begins where a later one does, which then goes on where it was. */
+static int is_refused(const posenc_rope_ggml *g) {
+    for (int i = 1; g->mode == VISION && i < n_pairs_of(g); i++)
+        if (axis_of(g, i) != axis_of(g, i - 1) && power_of(g, i) != 0)
+            return 1;
+    return 0;
+}
+
+/* Sections that cover the pairs: sometimes just so, mostly beyond. */
 static void random_sections(posenc_rope_ggml *g) {
     int left = n_pairs_of(g);
     if (g->mode == IMROPE) {
@@ -77,7 +101,7 @@ static void random_sections(posenc_rope_ggml *g) {
         return;
     }
     for (int a = 0; a < 3; a++) {
-        g->sections[a] = left > 0 ? 1 + (int)truth_below(left) : (int)truth_below(9);
+        g->sections[a] = truth_below(4) == 0 ? 0 : left > 0 ? 1 + (int)truth_below(left) : (int)truth_below(9);
         left -= g->sections[a];
     }
     g->sections[3] = (left > 0 ? left : 0) + (truth_below(2) ? (int)truth_below(9) : 0);
@@ -97,7 +121,9 @@ static posenc_rope_ggml random_arguments(int mode) {
     if (mode == NORMAL || mode == NEOX)
         g.sections[0] = -1; /* not read */
     else
-        random_sections(&g);
+        do
+            random_sections(&g);
+        while (is_refused(&g));
     for (int i = 0; i < MAX_N_PAIRS; i++)
         factors[i] = (float)(truth_log_uniform(0.5, 50.0) * (truth_below(8) ? 1.0 : -1.0));
     g.freq_factors = truth_below(2) ? factors : NULL;
@@ -154,6 +180,46 @@ static void test_against_formula(void **state) {
             check_rotation(&g, rope);
             posenc_rope_free(rope);
         }
+}
+
+/* Scales whose inverse is no double: rows as exact as angles.h has them, also where sine or cosine is next to 0. */
+static void test_scales_are_exact(void **state) {
+    (void)state;
+    enum { N_DIMS = 8, N_PAIRS = N_DIMS / 2, N_ZEROS = 64 };
+    static const double scales[] = {(double)0.1f, (double)1.415f, (double)0.3f, 1.0 / 3.0, 1.0 / 40.0, 0.25, 49.0};
+    static const int32_t chosen[] = {0, 1, 131071, 1 << 24, 1000000007, INT32_MAX - 1, INT32_MAX, INT32_MIN};
+    enum { N_CHOSEN = sizeof chosen / sizeof chosen[0] };
+    truth_worst worst = {0};
+    mpfr_t cosine, sine;
+    mpfr_inits2(TRUTH_BITS, cosine, sine, (mpfr_ptr)NULL);
+    for (size_t k = 0; k < sizeof scales / sizeof scales[0]; k++) {
+        posenc_rope_ggml g = POSENC_ROPE_GGML_DEFAULTS;
+        g.head_dim = g.n_dims = N_DIMS;
+        g.mode = NEOX;
+        g.freq_scale = scales[k];
+        posenc_rope *rope = create(&g);
+        truth_table truth = truth_powers(scales[k], g.freq_base, 2, N_DIMS, N_PAIRS);
+        char table[64];
+        snprintf(table, sizeof table, "freq_scale %.9g", scales[k]);
+        for (int i = 0; i < N_PAIRS; i++) {
+            int32_t positions[N_ZEROS + N_CHOSEN];
+            int n = truth_near_zeros(&truth, i, positions);
+            memcpy(positions + n, chosen, sizeof chosen);
+            n += N_CHOSEN;
+            float cosines[N_ZEROS + N_CHOSEN][N_PAIRS], sines[N_ZEROS + N_CHOSEN][N_PAIRS];
+            posenc_rope_table rows = {&cosines[0][0], &sines[0][0], N_PAIRS, 1};
+            truth_ok(posenc_rope_fill_table(rope, positions, n, POSENC_FORWARD, &rows));
+            for (int t = 0; t < n; t++) {
+                truth_angle(&truth, i, positions[t], cosine, sine);
+                truth_compare(&worst, cosines[t][i], cosine, "cos", positions[t], table, i);
+                truth_compare(&worst, sines[t][i], sine, "sin", positions[t], table, i);
+            }
+        }
+        truth_table_free(&truth);
+        posenc_rope_free(rope);
+    }
+    mpfr_clears(cosine, sine, (mpfr_ptr)NULL);
+    truth_judge("cos and sin of ggml's scales", &worst);
 }
 
 /* ---- Against the schemes of rope.h ---- */
@@ -354,6 +420,38 @@ static void test_shapes(void **state) {
     }
 }
 
+/* VISION of 8 pairs: what ggml makes of empty sections is taken where it is what they say. */
+static void test_empty_sections(void **state) {
+    (void)state;
+    static const struct {
+        int sections[4];
+        posenc_status want;
+    } rows[] = {
+        {{4, 0, 4, 0}, POSENC_ERR_SECTIONS}, {{3, 2, 0, 3}, POSENC_ERR_SECTIONS}, {{4, 0, 0, 4}, POSENC_ERR_SECTIONS},
+        {{0, 4, 0, 4}, POSENC_ERR_SECTIONS}, {{7, 0, 1, 9}, POSENC_ERR_SECTIONS}, {{0, 4, 4, 0}, POSENC_OK},
+        {{0, 0, 8, 0}, POSENC_OK},           {{0, 0, 4, 4}, POSENC_OK},           {{0, 0, 0, 8}, POSENC_OK},
+        {{8, 0, 0, 0}, POSENC_OK},           {{8, 0, 8, 0}, POSENC_OK},           {{4, 4, 0, 4}, POSENC_OK},
+        {{4, 5, 0, 4}, POSENC_OK},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
+        for (int k = 0; k < N_MODES; k++) {
+            posenc_rope_ggml g = good(modes[k]);
+            g.ext_factor = 0.0;
+            memcpy(g.sections, rows[r].sections, sizeof g.sections);
+            if (modes[k] != VISION) {
+                expect(&g, POSENC_OK, "empty sections");
+                continue;
+            }
+            expect(&g, rows[r].want, "empty sections");
+            assert_int_equal(is_refused(&g), rows[r].want != POSENC_OK);
+            if (rows[r].want != POSENC_OK)
+                continue;
+            posenc_rope *rope = create(&g);
+            check_frequencies(&g, rope);
+            posenc_rope_free(rope);
+        }
+}
+
 /* Entries are judged where they are read. */
 static void test_factors_are_read_late(void **state) {
     (void)state;
@@ -382,8 +480,9 @@ static void test_factors_are_read_late(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_against_formula), truth_test(test_same_as_axes), truth_test(test_refusals),
-        truth_test(test_without_ramp),    truth_test(test_shapes),       truth_test(test_factors_are_read_late),
+        truth_test(test_against_formula),  truth_test(test_same_as_axes),   truth_test(test_refusals),
+        truth_test(test_without_ramp),     truth_test(test_shapes),         truth_test(test_factors_are_read_late),
+        truth_test(test_scales_are_exact), truth_test(test_empty_sections),
     };
     return truth_run(tests);
 }

@@ -34,7 +34,7 @@ static posenc_rope *create(const posenc_rope_params *p) {
 
 static void new_base(const posenc_rope_params *p, mpfr_t base) {
     const posenc_rope_scaling *s = &p->scaling;
-    double n = (double)p->n_rot, longest = fmax(s->context, s->original_context);
+    double n = (double)p->n_rot, longest = fmax(s->context, s->max_context);
     mpfr_t growth, e;
     mpfr_inits2(TRUTH_BITS, growth, e, (mpfr_ptr)NULL);
     mpfr_set_d(e, n, MPFR_RNDN);
@@ -45,7 +45,7 @@ static void new_base(const posenc_rope_params *p, mpfr_t base) {
     if (s->type == POSENC_SCALING_DYNAMIC) { /* factor * L / C - (factor - 1) */
         mpfr_set_d(growth, s->factor, MPFR_RNDN);
         mpfr_mul_d(growth, growth, longest, MPFR_RNDN);
-        mpfr_div_d(growth, growth, s->original_context, MPFR_RNDN);
+        mpfr_div_d(growth, growth, s->max_context, MPFR_RNDN);
         mpfr_sub_d(growth, growth, s->factor, MPFR_RNDN);
         mpfr_add_ui(growth, growth, 1, MPFR_RNDN);
     }
@@ -157,16 +157,17 @@ static void reference_theta(const posenc_rope_params *p, int64_t i, mpfr_t out) 
     mpfr_ui_sub(rest, 1, g, MPFR_RNDN);
     mpfr_mul(rest, rest, t, MPFR_RNDN);
     mpfr_div_d(rest, rest, s->factor != 0.0 ? s->factor : 1.0, MPFR_RNDN);
+    mpfr_mul_d(rest, rest, s->freq_scale != 0.0 ? s->freq_scale : 1.0, MPFR_RNDN);
     mpfr_add(out, out, rest, MPFR_RNDN);
     mpfr_clears(t, g, rest, (mpfr_ptr)NULL);
 }
 
 static double reference_magnitude(const posenc_rope_scaling *s) {
-    double ln_factor = log(s->factor), ratio = s->max_context / s->original_context;
+    double ln_factor = log(s->factor), ratio = s->factor != 0.0 ? s->factor : s->max_context / s->original_context;
     int is_ggml = s->type == POSENC_SCALING_GGML;
     if (is_ggml)
         return (s->attention_factor != 0.0 ? s->attention_factor : 1.0) *
-               (s->ext_factor != 0.0 ? 1.0 + 0.1 * ln_factor : 1.0);
+               (s->ext_factor != 0.0 ? 1.0 - 0.1 * log(s->freq_scale) : 1.0);
     if (s->attention_factor != 0.0)
         return s->attention_factor;
     if (s->type == POSENC_SCALING_LONGROPE)
@@ -190,7 +191,10 @@ static posenc_rope_params random_params(posenc_scaling_type type) {
     int64_t pairs = 2 + truth_below(coin() ? 8 : MAX_N_ROT / 2 - 1); /* few: ramps meet the ends of the table */
     posenc_rope_params p = plain(2 * pairs, truth_log_uniform(10.0, 1e7), type);
     posenc_rope_scaling *s = &p.scaling;
-    s->factor = type == POSENC_SCALING_NONE || type == POSENC_SCALING_LONGROPE ? 0.0 : truth_log_uniform(1.0, 64.0);
+    if (type == POSENC_SCALING_GGML)
+        s->freq_scale = truth_log_uniform(1.0 / 64.0, 64.0);
+    else if (type != POSENC_SCALING_NONE && (type != POSENC_SCALING_LONGROPE || coin()))
+        s->factor = truth_log_uniform(1.0, 64.0);
     s->original_context = floor(truth_log_uniform(32.0, 200000.0));
     if (type == POSENC_SCALING_GGML && truth_below(4) == 0)
         s->original_context = (double)truth_below(40);

@@ -12,7 +12,8 @@ static posenc_rope_params good(posenc_scaling_type type) {
     p.layout = POSENC_ROPE_HALF;
     p.head_dim = p.n_rot = 16;
     p.scaling.type = type;
-    p.scaling.factor = type == POSENC_SCALING_NONE ? 0.0 : 4.0;
+    p.scaling.factor = type == POSENC_SCALING_NONE || type == POSENC_SCALING_GGML ? 0.0 : 4.0;
+    p.scaling.freq_scale = 0.25;
     p.scaling.original_context = 4096.0;
     p.scaling.max_context = p.scaling.context = 16384.0;
     p.scaling.proportion = 0.5;
@@ -93,9 +94,10 @@ static const number_row number_rows[] = {
     ROW(DYNAMIC, scaling.factor, 0.0, SCALING),
     BAD_FACTOR(DYNAMIC),
     BAD_CONTEXT(DYNAMIC, context),
-    BAD_CONTEXT(DYNAMIC, original_context),
+    BAD_CONTEXT(DYNAMIC, max_context),
     ROW(DYNAMIC, scaling.context, 0.0, OK),
-    ROW(DYNAMIC, scaling.original_context, 0.0, OK), /* max_context */
+    ROW(DYNAMIC, scaling.max_context, 0.0, OK), /* original_context */
+    ROW(DYNAMIC, scaling.original_context, 0.0, OK),
     BAD_FACTOR(YARN),
     ROW(YARN, scaling.factor, 0.0, OK), /* max_context / original_context */
     ROW(YARN, scaling.original_context, 0.0, OK),
@@ -106,10 +108,11 @@ static const number_row number_rows[] = {
     BAD_ATTENTION(YARN),
     BAD_CONTEXT(LONGROPE, context),
     BAD_CONTEXT(LONGROPE, original_context),
-    BAD_CONTEXT(LONGROPE, max_context),
+    BAD_FACTOR(LONGROPE),
     ROW(LONGROPE, scaling.context, 0.0, CONTEXT),
-    ROW(LONGROPE, scaling.original_context, 0.0, CONTEXT),
-    ROW(LONGROPE, scaling.max_context, 0.0, CONTEXT),
+    ROW(LONGROPE, scaling.factor, 0.0, OK),                /* max_context / original_context */
+    ROW(LONGROPE, scaling.original_context, 0.0, OK),      /* max_context */
+    ROW(LONGROPE, scaling.max_context, 0.0, OK),           /* there is a factor */
     ROW(LONGROPE, scaling.original_context, 1.0, SCALING), /* ln 1 = 0 */
     BAD_ATTENTION(LONGROPE),
     ROW(LLAMA3, scaling.factor, 0.0, SCALING),
@@ -127,12 +130,19 @@ static const number_row number_rows[] = {
     ROW(PROPORTIONAL, scaling.proportion, 1.1, SCALING),
     ROW(PROPORTIONAL, scaling.proportion, (double)NAN, SCALING),
     ROW(PROPORTIONAL, scaling.proportion, 0.0, OK),
-    ROW(GGML, scaling.factor, 0.0, OK),
-    ROW(GGML, scaling.factor, 0.5, OK),
-    ROW(GGML, scaling.factor, -1.0, SCALING),
+    ROW(GGML, scaling.factor, 1.0, OK),
+    ROW(GGML, scaling.factor, 0.5, SCALING), /* it has freq_scale */
+    ROW(GGML, scaling.factor, 4.0, SCALING),
     ROW(GGML, scaling.factor, (double)NAN, SCALING),
-    ROW(GGML, scaling.factor, HUGE_VAL, SCALING),
-    ROW(GGML, scaling.factor, 1e-5, SCALING), /* 1 + 0.1 ln factor is negative */
+    ROW(GGML, scaling.freq_scale, 0.0, OK),
+    ROW(GGML, scaling.freq_scale, 2.0, OK),
+    ROW(GGML, scaling.freq_scale, 1e-9, OK),
+    ROW(GGML, scaling.freq_scale, 0.9e-9, SCALING),
+    ROW(GGML, scaling.freq_scale, -1.0, SCALING),
+    ROW(GGML, scaling.freq_scale, (double)NAN, SCALING),
+    ROW(GGML, scaling.freq_scale, HUGE_VAL, SCALING),
+    ROW(GGML, scaling.freq_scale, 1.0001 * POSENC_MAX_FREQUENCY, SCALING),
+    ROW(GGML, scaling.freq_scale, 1e5, SCALING), /* and 1 - 0.1 ln freq_scale is negative */
     BAD_CONTEXT(GGML, original_context),
     ROW(GGML, scaling.original_context, 0.0, OK),
     ROW(GGML, scaling.original_context, 6.28, OK),
@@ -152,6 +162,22 @@ static void test_numbers(void **state) {
         posenc_rope_params p = good(number_rows[k].type);
         memcpy((char *)&p + number_rows[k].offset, &number_rows[k].value, sizeof(double));
         expect(&p, number_rows[k].want, number_rows[k].field);
+    }
+}
+
+/* LONGROPE's factor, or the lengths that say it. */
+static void test_longrope_lengths(void **state) {
+    (void)state;
+    static const double bad[] = {0.0, (double)NAN, -1.0, 0.5, HUGE_VAL, 1.1e15};
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        posenc_rope_params p = good(POSENC_SCALING_LONGROPE);
+        p.scaling.factor = 0.0;
+        p.scaling.max_context = bad[k];
+        expect(&p, POSENC_ERR_CONTEXT, "LONGROPE, neither factor nor max_context");
+        p.scaling.attention_factor = 1.0;
+        expect(&p, POSENC_OK, "LONGROPE, and none is needed");
+        p.scaling.original_context = 0.0;
+        expect(&p, POSENC_ERR_CONTEXT, "LONGROPE, no length");
     }
 }
 
@@ -250,8 +276,8 @@ static void test_lists(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_numbers), truth_test(test_shapes),      truth_test(test_fractions),
-        truth_test(test_lists),   truth_test(test_whole_heads),
+        truth_test(test_numbers), truth_test(test_longrope_lengths), truth_test(test_shapes),
+        truth_test(test_lists),   truth_test(test_whole_heads),      truth_test(test_fractions),
     };
     return truth_run(tests);
 }

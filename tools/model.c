@@ -102,27 +102,27 @@ void reader_set_sections(reader *r, posenc_rope_params *params, posenc_axes_kind
 /* LongRoPE has one list up to the original context and one beyond: both are of interest, unless a length was given. */
 static void split_longrope(reader *r, model_config *c, model_table *table) {
     posenc_rope_scaling *s = &table->params.scaling;
-    s->context = s->original_context;
-    if (s->max_context <= s->original_context)
+    double original = s->original_context != 0.0 ? s->original_context : s->max_context;
+    s->context = original;
+    if (s->max_context <= original)
         return;
     model_table *beyond = reader_new_table(r, c, "", &table->params);
     if (beyond == NULL)
         return;
     beyond->params.scaling.context = s->max_context;
-    snprintf(table->name, sizeof table->name, "up to %.0f positions", s->original_context);
-    snprintf(beyond->name, sizeof beyond->name, "beyond %.0f positions", s->original_context);
+    snprintf(table->name, sizeof table->name, "up to %.0f positions", original);
+    snprintf(beyond->name, sizeof beyond->name, "beyond %.0f positions", original);
 }
 
 static void choose_context(reader *r, model_config *c, model_table *table, double context) {
     posenc_rope_scaling *s = &table->params.scaling;
-    double original = s->original_context != 0.0 ? s->original_context : s->max_context;
     s->context = context;
     if (context != 0.0)
         return;
     if (s->type == POSENC_SCALING_LONGROPE)
         split_longrope(r, c, table);
     else if (s->type == POSENC_SCALING_DYNAMIC) /* below that it changes nothing */
-        s->context = original * s->factor;
+        s->context = s->factor * (s->max_context != 0.0 ? s->max_context : s->original_context);
 }
 
 /* ---- Checks ---- */

@@ -55,7 +55,7 @@ static void scale_ntk(reference_angles *angles, const posenc_rope_params *p, dou
 
 static void scale_dynamic(reference_angles *angles, const posenc_rope_params *p, double factor) {
     const posenc_rope_scaling *s = &p->scaling;
-    double original = s->original_context != 0.0 ? s->original_context : s->max_context;
+    double original = s->max_context != 0.0 ? s->max_context : s->original_context;
     double longest = fmax(s->context, original);
     fixed one = from(1.0), growth = from(factor), beyond = from(longest - original);
     growth = divided(fixed_mul(&growth, &beyond), original);
@@ -105,7 +105,8 @@ static void divide_by_list(reference_angles *angles, const double *list) {
 static void scale_longrope(reference_angles *angles, const posenc_rope_params *p, double factor) {
     (void)factor;
     const posenc_rope_scaling *s = &p->scaling;
-    divide_by_list(angles, s->context > s->original_context ? s->long_factors : s->short_factors);
+    double original = s->original_context != 0.0 ? s->original_context : s->max_context;
+    divide_by_list(angles, s->context > original ? s->long_factors : s->short_factors);
 }
 
 static void scale_llama3(reference_angles *angles, const posenc_rope_params *p, double factor) {
@@ -158,9 +159,11 @@ static double magnitude_of_scheme(const posenc_rope_scaling *s) {
         double factor = factor_of(s);
         return has_both ? mscale(factor, s->mscale) / mscale(factor, s->mscale_all_dim) : mscale(factor, 1.0);
     }
-    if (s->type == POSENC_SCALING_LONGROPE && s->max_context > s->original_context)
-        return sqrt(1.0 + log(s->max_context / s->original_context) / log(s->original_context));
-    return 1.0;
+    if (s->type != POSENC_SCALING_LONGROPE)
+        return 1.0;
+    double original = s->original_context != 0.0 ? s->original_context : s->max_context;
+    double growth = s->factor != 0.0 ? s->factor : s->max_context / original;
+    return growth > 1.0 ? sqrt(1.0 + log(growth) / log(original)) : 1.0;
 }
 
 static double magnitude_of(const posenc_rope_scaling *s) {

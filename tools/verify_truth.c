@@ -93,7 +93,8 @@ static truth check_scalings(const int32_t *positions, random_state *random) {
         s->type = types[k];
         s->factor = 8.0;
         s->original_context = 8192.0;
-        s->context = s->max_context = 65536.0;
+        s->max_context = 32768.0;
+        s->context = 65536.0;
         s->truncate = k % 2 == 0; /* YaRN stands at an odd and at an even place */
         s->proportion = 0.25;
         s->long_factors = factors;

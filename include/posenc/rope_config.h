@@ -37,7 +37,9 @@ extern "C" {
  *   GGUF, with or without "<architecture>." in front
  *                  attention.key_length, context_length, rope.dimension_count, rope.freq_base, rope.scale_linear,
  *                  rope.scaling.factor, .original_context_length, .attn_factor, .yarn_ext_factor, .yarn_attn_factor,
- *                  .yarn_beta_fast, .yarn_beta_slow, .yarn_log_multiplier
+ *                  .yarn_beta_fast, .yarn_beta_slow, .yarn_log_multiplier, which is mscale_all_dim, or a tenth of it
+ *                  in files of DeepSeek-V2 and its relatives, whose mscale is the same: where the name begins with
+ *                  axk2, deepseek2, deepseek32, gigachat35, instella-moe, longcat-flash-ngram, mistral4 or xing4_0
  *
  * POSENC_ERR_ENUM for another name: nothing is changed, and the caller may go on, knowing that something was not
  * understood. POSENC_ERR_SHAPE for a count of channels that is no whole number, POSENC_ERR_N_ROT for a fraction outside
@@ -111,7 +113,8 @@ typedef struct posenc_rope_ggml {
  *   POSENC_ERR_HEAD_DIM  head_dim is not in 1 .. 2*POSENC_MAX_PAIRS
  *   POSENC_ERR_N_ROT     n_dims is odd or negative, n_offs negative, or they reach beyond head_dim together; MROPE,
  *                        VISION, IMROPE: more than POSENC_MAX_AXES_ROT rotated channels
- *   POSENC_ERR_SECTIONS  a section is negative, or they count too few pairs (ggml starts over then)
+ *   POSENC_ERR_SECTIONS  a section is negative, or they count too few pairs (ggml starts over then); VISION: an empty
+ *                        one between pairs (ggml does not restart the frequencies behind it)
  *   POSENC_ERR_FACTORS   n_freq_factors is too small
  *   POSENC_ERR_BASE      freq_base is out of its range
  *   POSENC_ERR_SCALING   freq_scale, ext_factor, attn_factor, beta_fast or beta_slow is out of its range, or the

@@ -9,8 +9,8 @@
  *   LINEAR        factor                             t_i / factor                                (arXiv 2306.15595)
  *   NTK           factor                             t_i of base * factor^(n/(n-2))
  *   NTK_LENGTH    alpha, context, original_context   t_i of base * alpha^(context/original_context - 1)
- *   DYNAMIC       factor, original_context, context  t_i of base * (1 + factor (L - C)/C)^(n/(n-2)),
- *                                                    C = original_context, L = max(context, C)
+ *   DYNAMIC       factor, max_context, context       t_i of base * (1 + factor (L - C)/C)^(n/(n-2)),
+ *                                                    C = max_context, L = max(context, C)
  *   YARN          factor, original_context,          g_i t_i + (1 - g_i) t_i/factor, g_i = ext_factor (1 - ramp_i),
  *                 beta_fast, beta_slow ...           the ramp running over the pair index        (arXiv 2309.00071)
  *   LONGROPE      short_factors, long_factors,       t_i / list[i], the long list when context exceeds
@@ -19,8 +19,9 @@
  *                 low_freq_factor, high_freq_factor  that t_i makes in original_context          (arXiv 2407.21783)
  *   PROPORTIONAL  proportion                         t_i / factor for i < floor(proportion n/2), else 0;
  *                                                    n_rot must be head_dim                      (arXiv 2410.06205)
- *   GGML          factor = 1/freq_scale, ext_factor, as ggml_rope_ext defines them: YARN with truncate and a ramp
- *                 original_context, beta_fast ...    at least 0.001 wide; t_i / factor when ext_factor is 0
+ *   GGML          freq_scale, ext_factor,            as ggml_rope_ext defines them: YARN with truncate, a ramp at least
+ *                 original_context, beta_fast ...    0.001 wide and t_i freq_scale in place of t_i / factor, which
+ *                                                    alone is left when ext_factor is 0
  *
  * With axes VISION (rope.h) t_i is base^(-2j/n) for pair j of a section and n = n_rot/2, also in the ramp, which goes
  * on over the sections as the lists do.
@@ -63,11 +64,12 @@ typedef enum posenc_scaling_type {
 typedef struct posenc_rope_scaling {
     posenc_scaling_type type;
 
-    /* 1 .. 1e9; GGML: 1e-9 .. 1e9. Not given: YARN takes max_context / original_context, PROPORTIONAL and GGML 1, the
-     * others that need it refuse. NONE refuses all but 1: somebody meant a scaling. */
+    /* 1 .. 1e9. Not given: YARN and LONGROPE, whose magnitude needs it, take max_context / original_context,
+     * PROPORTIONAL 1, the others that need it refuse. NONE and GGML refuse all but 1: somebody meant a scaling. */
     double factor;
-    double original_context; /* what the model was trained on before scaling; YARN and DYNAMIC: else max_context */
-    double max_context;      /* what the model was published for: max_position_embeddings */
+    double freq_scale;       /* GGML: what multiplies the t_i, 1e-9 .. POSENC_MAX_FREQUENCY; not given 1 */
+    double original_context; /* what the model was trained on before scaling; YARN and LONGROPE: else max_context */
+    double max_context;      /* what the model was published for: max_position_embeddings; DYNAMIC: else the former */
     double context;          /* the longest sequence to come; DYNAMIC may do without */
 
     double alpha;                /* NTK_LENGTH: > 0 */
@@ -82,9 +84,10 @@ typedef struct posenc_rope_scaling {
     /* The magnitude is attention_factor, if given; else
      *   YARN      m(factor, mscale) / m(factor, mscale_all_dim) if both are given, else m(factor, 1),
      *             m(s, w) = 1 + 0.1 w ln s                                                       (FORMULAS B.14)
-     *   LONGROPE  sqrt(1 + ln s / ln original_context), s = max_context / original_context; 1 for s <= 1
+     *   LONGROPE  sqrt(1 + ln s / ln original_context), s = factor; 1 for s <= 1
      *   others    1
-     * but GGML: attention_factor (1 if not given) times 1 + 0.1 ln factor, the latter when ext_factor is not 0. */
+     * but GGML: attention_factor (1 if not given) times 1 - 0.1 ln freq_scale, the latter when ext_factor is not
+     * 0. */
     double attention_factor;
     double mscale, mscale_all_dim;
     double attn_factor; /* GGUF's: not given 1; LONGROPE: the magnitude itself; others multiply it */
@@ -99,7 +102,7 @@ typedef struct posenc_rope_scaling {
 /* Type NONE, and the published defaults of the other fields. */
 #define POSENC_ROPE_SCALING_DEFAULTS                                                                                   \
     {                                                                                                                  \
-        POSENC_SCALING_NONE, 0.0, 0.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, 0.0, NULL,      \
+        POSENC_SCALING_NONE, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, 0.0, NULL, \
             NULL, NULL, NULL, 0                                                                                        \
     }
 

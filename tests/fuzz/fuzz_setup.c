@@ -68,7 +68,7 @@ static posenc_rope_scaling scaling_of(input *in, const double *factors, const fl
     posenc_rope_scaling s = {.type = (posenc_scaling_type)input_enum(in)};
     double *numbers[] = {&s.factor,     &s.original_context, &s.max_context, &s.context,         &s.alpha,
                          &s.beta_fast,  &s.beta_slow,        &s.ext_factor,  &s.low_freq_factor, &s.high_freq_factor,
-                         &s.proportion, &s.attention_factor, &s.mscale,      &s.mscale_all_dim};
+                         &s.proportion, &s.attention_factor, &s.mscale,      &s.mscale_all_dim,  &s.freq_scale};
     uint16_t given;
     input_bytes(in, &given, sizeof given);
     posenc_rope_scaling defaults = POSENC_ROPE_SCALING_DEFAULTS;
@@ -77,7 +77,7 @@ static posenc_rope_scaling scaling_of(input *in, const double *factors, const fl
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (given >> i & 1)
             *numbers[i] = input_double(in);
-    s.truncate = given >> 14 & 1;
+    s.truncate = given >> 15 & 1;
     uint8_t lists = input_byte(in);
     s.n_factors = lists & 8 ? input_size(in, MOST) : 0;
     if (s.n_factors > 0 && s.n_factors <= MOST) {
