@@ -218,6 +218,21 @@ reads 'learned table' "{\"model_type\": \"gpt2\", \"n_head\": 4, \"n_embd\": 32}
 reads 'posenc_index_t5 and posenc_line_gather' '{"model_type": "t5", "num_heads": 4, "d_model": 32}'
 reads 'posenc_encoding_add' "{\"model_type\": \"whisper\", \"num_attention_heads\": 4, \"d_model\": 32}"
 
+# Output that goes nowhere is an error, told once, --help's and --version's too.
+for arguments in --help --version info 'model --help' 'table gray -o -'; do
+    for out in /dev/full closed; do
+        [ "$out" = closed ] || [ -w "$out" ] || continue
+        (
+            if [ "$out" = closed ]; then exec >&-; else exec >"$out"; fi
+            # shellcheck disable=SC2086 # several arguments
+            "$posenc" $arguments 2>"$work/err"
+        )
+        status=$?
+        [ $status -eq 2 ] || fail "posenc $arguments, output $out: exit status $status, expected 2"
+        [ "$(wc -l <"$work/err")" -eq 1 ] || fail "posenc $arguments, output $out: says $(cat "$work/err")"
+    done
+done
+
 # The manual page knows every command and every option.
 sed 's/\\//g' "$(dirname "$0")/posenc.1" >"$work/page"
 for command in $("$posenc" --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'); do
