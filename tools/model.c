@@ -188,6 +188,8 @@ static int is_gguf(reader *r) {
         reader_fail(r, "%s; give the path of a model's config.json or GGUF file", strerror(errno));
     else if (S_ISDIR(status.st_mode))
         reader_fail(r, "this is a directory; give the file in it: %s/config.json", r->path);
+    else if (!S_ISREG(status.st_mode)) /* it is read twice, and by its size */
+        reader_fail(r, "this is a pipe or a device; write it to a file, and give that");
     if (r->failed)
         return 0;
     FILE *file = fopen(r->path, "rb");

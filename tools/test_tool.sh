@@ -109,6 +109,7 @@ refuses "no tier ''" model --isa scalar,,scalar "$models/bloom-7b1.json"
 refuses 'use a smaller --tokens' model --tokens 65536 "$models/bloom-7b1.json"
 refuses 'No such file' model "$work/none.json"
 refuses 'directory.*config.json' model "$work"
+refuses 'pipe or a device' model /dev/null
 
 damaged 'ends too early' '{"num_attention_heads": 32,'
 damaged 'ends too early' ''
