@@ -40,13 +40,14 @@ static posenc_encoding *joined(posenc_part *parts, int64_t n, int is_sum) {
     return e;
 }
 
-/* The deviation is as large as it may be. */
+/* Deviations from one so small that all sines are next to 0, which f16 holds as denormals, to the largest. */
 static posenc_encoding *fourier(int64_t n_features, int n_coords) {
     posenc_fourier_params params = POSENC_FOURIER_DEFAULTS;
     params.n_features = n_features;
     params.n_coords = n_coords;
     params.seed = 7;
-    params.sigma = 4096.0;
+    static const double sigmas[] = {0x1p-28, 4096.0, 1.0, 10.0, 0x1p-16}; /* the dims below take them all */
+    params.sigma = sigmas[n_features % 5];
     posenc_encoding *e;
     truth_ok(posenc_fourier_create(&params, &e));
     return e;

@@ -1,8 +1,10 @@
 /* posenc: looks at its first argument and hands the rest to a subcommand. */
 #include <argp.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <posenc/version.h>
 
@@ -35,7 +37,8 @@ static const char doc[] =
     "'posenc COMMAND --help' tells a command's options. POSENC_ISA in the environment (scalar, avx2, avx512, neon) "
     "forces a tier.\n"
     "\n"
-    "Exit status: 0 all is well, 1 a check has failed, 2 the arguments or the input file are wrong.";
+    "Exit status: 0 all is well, 1 a check has failed, 2 the arguments or the input file are wrong, or the output "
+    "cannot be written.";
 
 typedef struct call {
     const struct command *command;
@@ -63,6 +66,17 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     }
 }
 
+static int has_complained; /* the command has said itself what went wrong */
+
+/* At exit, for argp leaves in the middle of --help and --version. */
+static void check_stdout(void) {
+    errno = 0;
+    if (has_complained || (fflush(stdout) == 0 && !ferror(stdout)))
+        return;
+    fprintf(stderr, "posenc: standard output: %s\n", errno != 0 ? strerror(errno) : "not everything could be written");
+    _exit(EXIT_USAGE);
+}
+
 int main(int argc, char **argv) {
     static const struct argp argp = {.parser = parse_option, .args_doc = "COMMAND [ARGUMENT...]", .doc = doc};
     static char program[] = "posenc";
@@ -70,15 +84,13 @@ int main(int argc, char **argv) {
     argp_err_exit_status = EXIT_USAGE;
     argv[0] = program;
     call c = {NULL, 0, NULL};
+    atexit(check_stdout);
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &c);
 
     char name[32];
     snprintf(name, sizeof name, "posenc %s", c.command->name);
     c.argv[0] = name;
     int status = c.command->run(c.argc, c.argv);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        perror("posenc: standard output");
-        return EXIT_USAGE;
-    }
+    has_complained = status == EXIT_USAGE;
     return status;
 }

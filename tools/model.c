@@ -27,8 +27,11 @@ void reader_fail(reader *r, const char *format, ...) {
 
 int reader_set_number(reader *r, posenc_rope_params *params, const char *name, double value) {
     posenc_status status = posenc_rope_set_number(params, name, value);
-    if (status != POSENC_OK && status != POSENC_ERR_ENUM)
-        reader_fail(r, "\"%s\" is %g: %s", name, value, posenc_status_string(status));
+    if (status == POSENC_ERR_N_ROT)
+        reader_fail(r, "\"%s\" is %g; as a part of the channels it has to be above 0 and at most 1: correct it", name,
+                    value);
+    else if (status == POSENC_ERR_SHAPE)
+        reader_fail(r, "\"%s\" is %g; it has to be a whole number: correct it", name, value);
     return status != POSENC_ERR_ENUM;
 }
 
@@ -52,8 +55,9 @@ void reader_check_no_number(reader *r, const char *name) {
 
 int reader_set_list(reader *r, posenc_rope_params *params, const char *name, const double *values, int64_t n) {
     posenc_status status = posenc_rope_set_list(params, name, values, n);
-    if (status != POSENC_OK && status != POSENC_ERR_ENUM)
-        reader_fail(r, "\"%s\" has %lld numbers: %s", name, (long long)n, posenc_status_string(status));
+    if (status == POSENC_ERR_FACTORS)
+        reader_fail(r, "\"%s\" has %lld numbers, and another list of factors has %lld; correct one of them", name,
+                    (long long)n, (long long)params->scaling.n_factors);
     return status != POSENC_ERR_ENUM;
 }
 
@@ -145,16 +149,17 @@ static void check_table(reader *r, const model_config *c, model_table *table) {
     posenc_rope *rope;
     table->params.head_dim = c->q.head_dim;
     table->params.n_offs = c->q.n_offs;
-    posenc_status status = posenc_rope_create(&table->params, &rope);
+    posenc_rope_params params = table->params;
+    posenc_status status = posenc_rope_create(&params, &rope);
     if (status == POSENC_OK) {
         table->params.n_rot = 2 * posenc_rope_n_pairs(rope);
         table->params.rot_fraction = 0.0;
-        posenc_rope_params k = model_rope_params(table, &c->k);
         posenc_rope_free(rope);
-        status = posenc_rope_create(&k, &rope);
+        params = model_rope_params(table, &c->k);
+        status = posenc_rope_create(&params, &rope);
     }
     if (status != POSENC_OK)
-        reader_fail(r, "its RoPE parameters are refused: %s", posenc_status_string(status));
+        reader_fail_refused(r, c, &params, status);
     posenc_rope_free(rope);
 }
 
@@ -183,6 +188,8 @@ static int is_gguf(reader *r) {
         reader_fail(r, "%s; give the path of a model's config.json or GGUF file", strerror(errno));
     else if (S_ISDIR(status.st_mode))
         reader_fail(r, "this is a directory; give the file in it: %s/config.json", r->path);
+    else if (!S_ISREG(status.st_mode)) /* it is read twice, and by its size */
+        reader_fail(r, "this is a pipe or a device; write it to a file, and give that");
     if (r->failed)
         return 0;
     FILE *file = fopen(r->path, "rb");
@@ -203,11 +210,11 @@ static void make_printable(char *text) {
 }
 
 int model_read(const char *path, double context, model_config *config, char *error, size_t error_size) {
-    reader r = {path, error, error_size, 0};
+    reader r = {.path = path, .error = error, .error_size = error_size};
     *config = (model_config){.kind = POSITION_UNKNOWN};
-    int gguf = is_gguf(&r);
+    r.is_gguf = is_gguf(&r);
     if (!r.failed)
-        gguf ? model_read_gguf(&r, config) : model_read_json(&r, config);
+        r.is_gguf ? model_read_gguf(&r, config) : model_read_json(&r, config);
     if (!r.failed)
         finish(&r, config, context);
     make_printable(config->architecture);

@@ -131,6 +131,8 @@ static int is_known_here(const char *name) {
 
 static void read_fields(const json_model *m, posenc_rope_params *params, const cJSON *object, int inside) {
     const cJSON *field;
+    if (!cJSON_IsObject(object)) /* items of an array have no names */
+        return;
     if (inside && json_is_true(object, "mrope_interleaved"))
         params->axes.kind = POSENC_AXES_IMROPE;
     cJSON_ArrayForEach(field, object) if (!is_known_here(field->string)) read_field(m, params, field, inside);

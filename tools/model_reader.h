@@ -11,6 +11,7 @@ typedef struct reader {
     char *error;
     size_t error_size;
     int failed;
+    int is_gguf; /* whose names the complaints are to use */
 } reader;
 
 __attribute__((format(printf, 2, 3))) void reader_fail(reader *r, const char *format, ...);
@@ -40,5 +41,8 @@ model_table *reader_new_table(reader *r, model_config *config, const char *name,
 /* M-RoPE: the sections, perhaps with a last one of 0 pairs. */
 void reader_set_sections(reader *r, posenc_rope_params *params, posenc_axes_kind kind, const double *sections,
                          uint64_t n);
+
+/* What posenc_rope_create says of parameters, in terms of the file: the key that is to blame, and what to do. */
+void reader_fail_refused(reader *r, const model_config *config, const posenc_rope_params *params, posenc_status status);
 
 #endif

@@ -264,7 +264,12 @@ static const char *check_numbers(const table *t, const plot_request *r) {
         return method_text("there is no --head %lld: with --heads %lld they are 0 to %lld", (long long)r->head, n_heads,
                            n_heads - 1);
     for (int i = 0; i < r->n_lines; i++)
-        if (r->lines[i] >= n)
+        if (r->lines[i] >= n && !is_bias && t->n_planes > 1)
+            return method_text(
+                "--lines names curve %lld, which is not there: they are 0 to %lld, the %ss of %lld %ss first",
+                (long long)r->lines[i], n - 1, t->method->plane_names[0], (long long)t->n_columns,
+                t->method->column_label);
+        else if (r->lines[i] >= n)
             return method_text("--lines names %s %lld, which is not there: they are 0 to %lld",
                                is_bias ? "head" : t->method->column_label, (long long)r->lines[i], n - 1);
     return NULL;

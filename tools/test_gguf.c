@@ -367,7 +367,10 @@ static void damage(void) {
     refuses("-1 heads", "makes no sense", f.bytes, f.size);
     f = one_key("llama.rope.dimension_count", GGUF_U32);
     put_number(&f, 7, 4);
-    refuses("odd n_rot", "n_rot", f.bytes, f.size);
+    refuses("odd n_rot", "correct rope.dimension_count", f.bytes, f.size);
+    f = one_key("llama.rope.freq_base", GGUF_U32);
+    put_number(&f, 0, 4);
+    refuses("no base", "\"llama.rope.freq_base\" is 0 or missing; it has to be 1 to 1e+30", f.bytes, f.size);
     unknown(&f);
     refuses("unknown architecture", "abacus", f.bytes, f.size);
 }

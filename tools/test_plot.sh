@@ -177,6 +177,8 @@ refuses 'use --lines' plot alibi --curves -H 3 -o "$work/none"
 advises 'depends on rows and columns' plot swin --curves
 advises '1 GiB of memory: use a smaller --length$' plot alibi --length 100000
 advises 'no --head 8: with --heads 8 they are 0 to 7' plot alibi -H 8
+advises 'names curve 128, which is not there: they are 0 to 127, the cosines of 64 pairs first' \
+    plot rope --curves --lines 128
 advises 'names bit 3, which is not there: they are 0 to 2' plot gray --dim 3 --curves --lines 3
 refuses 'one of --similarity' plot gray --similarity --curves -o "$work/none"
 refuses 'are for encodings' plot alibi --similarity -o "$work/none"

@@ -109,6 +109,7 @@ refuses "no tier ''" model --isa scalar,,scalar "$models/bloom-7b1.json"
 refuses 'use a smaller --tokens' model --tokens 65536 "$models/bloom-7b1.json"
 refuses 'No such file' model "$work/none.json"
 refuses 'directory.*config.json' model "$work"
+refuses 'pipe or a device' model /dev/null
 
 damaged 'ends too early' '{"num_attention_heads": 32,'
 damaged 'ends too early' ''
@@ -122,10 +123,15 @@ damaged 'no multiple of' '{"model_type": "llama", "hidden_size": 100, "num_atten
 damaged 'is no number' '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": "many"}'
 damaged 'makes no sense' '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": -4}'
 damaged 'whole number' '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2.5}'
-damaged 'base.* is not finite' '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "rope_theta": 0}'
-damaged '"rotary_pct" is 1.5' '{"hidden_size": 64, "num_attention_heads": 4, "rotary_pct": 1.5}'
-damaged 'n_rot is odd' '{"model_type": "llama", "head_dim": 7, "num_attention_heads": 4}'
-damaged 'n_rot exceeds\|exceeds head_dim' '{"model_type": "gptj", "head_dim": 8, "rotary_dim": 16, "num_attention_heads": 4}'
+damaged '"rope_theta" or .* is 0 or missing; it has to be 1 to 1e+30: correct it' \
+    '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "rope_theta": 0}'
+damaged '"rotary_pct" is 1.5; .* at most 1: correct it' \
+    '{"hidden_size": 64, "num_attention_heads": 4, "rotary_pct": 1.5}'
+damaged '"rotary_dim" is 3.5; it has to be a whole number' \
+    '{"num_attention_heads": 4, "head_dim": 8, "rotary_dim": 3.5}'
+damaged '7 of the 7 channels.*correct "head_dim"' '{"model_type": "llama", "head_dim": 7, "num_attention_heads": 4}'
+damaged '16 of the 8 channels.*"rotary_dim"' \
+    '{"model_type": "gptj", "head_dim": 8, "rotary_dim": 16, "num_attention_heads": 4}'
 damaged 'make no sense' '{"model_type": "llama", "head_dim": 65536, "num_attention_heads": 4}'
 damaged 'cannot serve' '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 4, "num_key_value_heads": 3}'
 damaged 'is unknown' '{"model_type": "abacus", "head_dim": 8, "num_attention_heads": 4}'
@@ -149,15 +155,51 @@ scaled 'interleaved$' '"rope_type": "default", "mrope_section": [2, 1, 1], "mrop
 refused_scaling() { # WORD FIELDS-OF-ROPE-SCALING
     damaged "$1" "{\"model_type\": \"llama\", $small, \"rope_scaling\": {$2}}"
 }
-refused_scaling '"rope_type" is "weird", a scaling that posenc does not have; it has' '"rope_type": "weird", "factor": 4'
+refused_scaling '"rope_type" is "weird", a scaling that posenc does not have; it has' \
+    '"rope_type": "weird", "factor": 4'
 refused_scaling '"factor" is no number' '"rope_type": "linear", "factor": "four"'
 refused_scaling '"factor" is no number' '"rope_type": "linear", "factor": [4]'
-refused_scaling 'missing' '"type": "linear"'
-refused_scaling 'list of frequency factors' '"type": "longrope", "original_max_position_embeddings": 512'
-refused_scaling 'has 2 numbers' '"type": "longrope", "short_factor": [1,1,1,1], "long_factor": [1,2]'
+refused_scaling '"factor" is 0 or missing; it has to be 1 to 1e+09: correct it' '"type": "linear"'
+refused_scaling '"factor" is 0.5; it has to be 1 to' '"type": "linear", "factor": 0.5'
+refused_scaling '"factor" is 4, but no scaling is stated; add its type ("rope_type")' \
+    '"rope_type": "default", "factor": 4'
+refused_scaling '"original_max_position_embeddings" is 0 or missing' '"rope_type": "llama3", "factor": 8'
+refused_scaling '"low_freq_factor" is 4, and has to be below "high_freq_factor", 4' \
+    '"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 512, "low_freq_factor": 4'
+refused_scaling '"low_freq_factor" is -1; it has to be above 0' \
+    '"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 512, "low_freq_factor": -1'
+refused_scaling '"factor" is 0 or missing' '"rope_type": "yarn", "original_max_position_embeddings": 8192'
+refused_scaling '"beta_slow" is 40, and must not be above "beta_fast", 32' \
+    '"rope_type": "yarn", "factor": 4, "beta_slow": 40'
+refused_scaling 'context of 4 tokens does not go with' \
+    '"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 4'
+refused_scaling '"attention_factor" is -1; it has to be above 0' \
+    '"rope_type": "yarn", "factor": 4, "attention_factor": -1'
+refused_scaling '"mscale", -9, and "mscale_all_dim", 1,' \
+    '"rope_type": "yarn", "factor": 4, "mscale": -9, "mscale_all_dim": 1'
+refused_scaling '"short_factor" is missing' '"type": "longrope", "original_max_position_embeddings": 512'
+refused_scaling '"long_factor" has 2 numbers, and another list of factors has 4' \
+    '"type": "longrope", "short_factor": [1,1,1,1], "long_factor": [1,2]'
+refused_scaling '"short_factor" has 2 numbers for the 4 pairs' \
+    '"type": "longrope", "short_factor": [1,1], "long_factor": [1,2], "original_max_position_embeddings": 512'
+refused_scaling 'number 4 of "long_factor" is 0' \
+    '"type": "longrope", "short_factor": [1,1,1,1], "long_factor": [1,2,3,0], "original_max_position_embeddings": 512'
 refused_scaling 'holds what is no number' '"type": "longrope", "short_factor": [1, "two"]'
-refused_scaling 'add up' '"rope_type": "default", "mrope_section": [1, 1, 1]'
+refused_scaling 'sections of "mrope_section" add up to 3 pairs, but a head has 4' \
+    '"rope_type": "default", "mrope_section": [1, 1, 1]'
+refused_scaling '"mrope_section" has 2 sections' \
+    '"rope_type": "default", "mrope_section": [2, 2], "mrope_interleaved": true'
 refused_scaling '1 sections' '"rope_type": "default", "mrope_section": [4]'
+damaged '"max_position_embeddings" is 0 or missing' \
+    '{"model_type": "llama", "num_attention_heads": 4, "head_dim": 8, "rope_scaling": {"type": "dynamic", "factor": 2}}'
+damaged '2 rotated channels cannot be scaled' \
+    "{\"model_type\": \"llama\", $small, \"rotary_dim\": 2, \"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2}}"
+damaged 'at most 256 where' '{"model_type": "qwen2_vl", "num_attention_heads": 4, "head_dim": 512, "rope_scaling": {
+    "type": "mrope", "mrope_section": [128, 64, 64]}}'
+damaged 'a base of 1e+30, grown by a factor of 2,' \
+    "{\"model_type\": \"llama\", $small, \"rope_theta\": 1e30, \"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2}}"
+damaged 'a base of 1 gives' "{\"model_type\": \"llama\", $small, \"rope_theta\": 1, \"rope_scaling\": {
+    \"type\": \"yarn\", \"factor\": 2}}"
 damaged '"rope_theta" is no number' "{\"model_type\": \"llama\", $small, \"rope_theta\": \"abc\"}"
 reads 'guessed  *half-split, base 10000, for model_type "abacus" is unknown' \
     "{\"model_type\": \"abacus\", $small, \"position_embedding_type\": \"rotary\"}"
@@ -176,6 +218,21 @@ reads 'ALiBi: 4 slopes' "{\"model_type\": \"mpt\", \"n_heads\": 4, \"d_model\": 
 reads 'learned table' "{\"model_type\": \"gpt2\", \"n_head\": 4, \"n_embd\": 32}"
 reads 'posenc_index_t5 and posenc_line_gather' '{"model_type": "t5", "num_heads": 4, "d_model": 32}'
 reads 'posenc_encoding_add' "{\"model_type\": \"whisper\", \"num_attention_heads\": 4, \"d_model\": 32}"
+
+# Output that goes nowhere is an error, told once, --help's and --version's too.
+for arguments in --help --version info 'model --help' 'table gray -o -'; do
+    for out in /dev/full closed; do
+        [ "$out" = closed ] || [ -w "$out" ] || continue
+        (
+            if [ "$out" = closed ]; then exec >&-; else exec >"$out"; fi
+            # shellcheck disable=SC2086 # several arguments
+            "$posenc" $arguments 2>"$work/err"
+        )
+        status=$?
+        [ $status -eq 2 ] || fail "posenc $arguments, output $out: exit status $status, expected 2"
+        [ "$(wc -l <"$work/err")" -eq 1 ] || fail "posenc $arguments, output $out: says $(cat "$work/err")"
+    done
+done
 
 # The manual page knows every command and every option.
 sed 's/\\//g' "$(dirname "$0")/posenc.1" >"$work/page"

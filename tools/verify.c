@@ -151,7 +151,7 @@ int command_verify(int argc, char **argv) {
         .doc = "Checks every kernel on every tier this CPU can run against the scalar one, bit for bit, and the scalar "
                "one against an independent reference. For another machine copy it with scripts/board, which takes its "
                "libraries along.\v"
-               "Exit status: 0 nothing failed, 1 something did.",
+               "Exit status: 0 nothing failed, 1 something did, 2 the arguments are wrong.",
     };
     verify_options o = {.seed = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &o);

@@ -74,7 +74,8 @@ def judge(part, totals, public):
     sums = [sum(column) for column in zip(*hot.values())]
     excused = ' and '.join(f'`{name}`' for name in sorted(MAY_ALLOCATE))
     part.table(f'Calls from the tests into the {len(public)} public functions, watched from outside; "modes" are rounding and '
-               f'flushing, set-up is what creates and frees; only {excused} allocate on data, as their headers say:',
+               'flushing, set-up is what creates and frees; on data nothing may allocate but '
+               f'{excused}, which says so:',
                ['functions', 'calls', *KINDS],
                [[f'{len(hot)} on data', f'{sums[0]:,}', *sums[1:]],
                 [f'{len(totals) - len(hot)} of set-up', f'{sum(c[0] for n, c in totals.items() if n not in hot):,}', 'allowed',
