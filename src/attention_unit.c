@@ -101,8 +101,8 @@ typedef struct key_range {
     size_t begin, end;
 } key_range;
 
-/* Of keys begin .. end - 1, those that lie in first .. first + n - 1, counted from there, and that no bias of -inf hides
- * at either end. */
+/* Of keys begin .. end - 1, those that lie in first .. first + n - 1, counted from there, without those that a bias of
+ * -inf hides at either end. */
 static key_range part_of(const posenc_softmax_row_args *row, size_t begin, size_t end, size_t first, size_t n) {
     key_range part = {posenc_max_size(begin, first), posenc_min_size(end, first + n)};
     if (part.begin < part.end)

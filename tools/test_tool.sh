@@ -136,6 +136,7 @@ damaged 'make no sense' '{"model_type": "llama", "head_dim": 65536, "num_attenti
 damaged 'cannot serve' '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 4, "num_key_value_heads": 3}'
 damaged 'is unknown' '{"model_type": "abacus", "head_dim": 8, "num_attention_heads": 4}'
 damaged 'is no object' '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 4, "rope_scaling": "yarn"}'
+damaged 'is no object' '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 4, "rope_scaling": ["yarn"]}'
 
 small='"num_attention_heads": 4, "head_dim": 8, "max_position_embeddings": 4096'
 scaled() { # WORD FIELDS-OF-ROPE-SCALING

@@ -2,9 +2,9 @@
  *
  *     O = P V,   P = posenc_softmax(params, Q K^T)
  *
- * with everything that posenc_score_params can say but POSENC_EMPTY_UNIFORM. Query head h uses head
- * h / (n_heads / n_kv_heads) of k and v. Encodings of q and k (rotary, additive) are the caller's, before the call; or
- * k is rotated on its way, below.
+ * with everything that posenc_score_params can say but POSENC_EMPTY_UNIFORM (POSENC_ERR_ENUM; the reference below takes
+ * it). Query head h uses head h / (n_heads / n_kv_heads) of k and v. Encodings of q and k (rotary, additive) are the
+ * caller's, before the call; or k is rotated on its way, below.
  *
  * The order of the arithmetic is part of the result, and the same for prefill, decode, any batch, split and instruction
  * set:

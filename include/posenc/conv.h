@@ -63,8 +63,9 @@ POSENC_API posenc_status posenc_conv_grad_input(const posenc_conv *conv, posenc_
                                                 const posenc_view *dx, posenc_rows rows);
 
 /* dw[c][u] += sum over t of dy[t][c] x[t + u - pad][c] and db[c] += sum over t of dy[t][c]: sums in float32, that of dw
- * by fma from 0, that of db from what stands there, tokens in ascending order, batches in order. x and dy are float32; dw is as the weights, db [n_channels] or NULL. A
- * row is one tap u: threads take ranges of those; db belongs to tap 0. */
+ * by fma from 0, that of db from what stands there, tokens in ascending order, batches in order. x and dy are float32;
+ * dw is as the weights, db [n_channels] or NULL. A row is one tap u: threads take ranges of those; db belongs to
+ * tap 0. */
 POSENC_API posenc_status posenc_conv_grad_weights(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
                                                   const posenc_view *dy, float *dw, float *db, posenc_rows rows);
 

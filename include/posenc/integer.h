@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 /* E[p][i] = p/(length-1) * (i/(dim-1))^alpha, i = 0 .. dim-1 (FORMULAS A.14). alpha 0 is the plain p/(length-1) in
- * every column (A.13). length 1 makes every value 0; dim 1 has the factor 1. The quotient, taken in double, and the power
- * are rounded to float32, their product once more. dim 1 .. 2^21 (POSENC_ERR_HEAD_DIM); length 1 .. 2^31
+ * every column (A.13). length 1 makes every value 0; dim 1 has the factor 1. The quotient, taken in double, and the
+ * power are rounded to float32, their product once more. dim 1 .. 2^21 (POSENC_ERR_HEAD_DIM); length 1 .. 2^31
  * (POSENC_ERR_CONTEXT); alpha in [0, 1000] (POSENC_ERR_SCALING). Integers and real numbers. */
 POSENC_API posenc_status posenc_integer_create(int64_t dim, int64_t length, double alpha, posenc_encoding **e);
 

@@ -27,7 +27,7 @@ typedef enum posenc_range { POSENC_RANGE_ERROR = 0, POSENC_RANGE_CLAMP, POSENC_R
 
 typedef struct posenc_lookup {
     int64_t offset;      /* BART and OPT: 2; magnitude up to 2^62 (POSENC_ERR_POSITION) */
-    float scale;         /* finite (POSENC_ERR_SCALE) */
+    float scale;         /* finite (POSENC_ERR_SCALE); in a struct of zeros 0, and then every E is 0 */
     posenc_range policy; /* POSENC_ERR_ENUM */
 } posenc_lookup;
 

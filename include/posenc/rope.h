@@ -67,15 +67,19 @@ typedef enum posenc_direction { POSENC_FORWARD = 0, POSENC_INVERSE, POSENC_BACKW
 
 /* Which position each pair follows, where tokens have several (FORMULAS B.20-B.23). sections[] counts pairs per axis.
  *
- *     SINGLE       one position
- *     MROPE        pairs in consecutive sections (t, h, w[, e]), Qwen2-VL; sections add up to n_rot/2
- *     IMROPE       Qwen3-VL: h for i mod 3 = 1 and i < 3 s_h, w for i mod 3 = 2 and i < 3 s_w, else t
- *     IMROPE_GGML  the same, but pairs i mod 3 = 0 with i >= 3 s_t, and all that match no rule, follow the fourth
- *                  position
- *     VISION       Qwen2-VL's vision tower, ggml VISION: sections[0] pairs follow h, the other sections[1] w, and the
- *                  frequencies restart for w: base^(-2j/(n_rot/2)) for both. Planes: h, w; ggml has up to four
- *     PIXTRAL      first half of the pairs follows h with theta_2j, second half w with theta_(2j+1). Planes: h, w
- *     AXIAL        FLUX and others: section a is a complete rotary embedding of its own, base^(-j/sections[a])
+ *                  n_axes   which position
+ *     SINGLE       0, 1     one position
+ *     MROPE        2 .. 4   pairs in consecutive sections (t, h, w[, e]), Qwen2-VL
+ *     IMROPE       3        Qwen3-VL: h for i mod 3 = 1 and i < 3 s_h, w for i mod 3 = 2 and i < 3 s_w, else t
+ *     IMROPE_GGML  4        the same, but pairs i mod 3 = 0 with i >= 3 s_t, and all that match no rule, follow the
+ *                           fourth position
+ *     VISION       2 .. 4   Qwen2-VL's vision tower, ggml VISION: sections[0] pairs follow h, the next sections[1] w,
+ *                           and the frequencies restart for each section: base^(-2j/(n_rot/2)). ggml has four planes
+ *     PIXTRAL      2        first half of the pairs follows h with theta_2j, second half w with theta_(2j+1); n_rot is
+ *                           a multiple of 4 (POSENC_ERR_N_ROT), sections are not read
+ *     AXIAL        2 .. 4   FLUX and others: section a is a complete rotary embedding of its own, base^(-j/sections[a])
+ *
+ * Sections add up to n_rot/2, and those beyond n_axes are 0; else, or with another n_axes, POSENC_ERR_SECTIONS.
  */
 typedef enum posenc_axes_kind {
     POSENC_AXES_SINGLE = 0,
@@ -94,13 +98,15 @@ typedef enum posenc_axes_kind {
 
 typedef struct posenc_rope_axes {
     posenc_axes_kind kind;
-    int n_axes; /* planes of positions, 1 .. POSENC_MAX_AXES; 0 with SINGLE */
+    int n_axes; /* planes of positions, as above */
     int64_t sections[POSENC_MAX_AXES];
 } posenc_rope_axes;
 
 /* xPos (arXiv 2212.10554; FORMULAS B.19): pair i is multiplied by zeta_i^((p - centre)/scale_base) for queries, by its
  * inverse for keys, zeta_i = (2i/n_rot + gamma)/(1 + gamma). One rope object for queries, one for keys. Not with
- * several axes (POSENC_ERR_ENUM); SHIFT takes the centre for 0; INVERSE is refused (POSENC_ERR_ENUM). */
+ * several axes (POSENC_ERR_ENUM); SHIFT takes the centre for 0; INVERSE is refused (POSENC_ERR_ENUM). gamma or
+ * scale_base out of its range: POSENC_ERR_SCALE. Where the power leaves double's range, with the published numbers some
+ * 290,000 positions from the centre, cosines and sines are infinite or NaN. */
 typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_XPOS_KEY } posenc_xpos_role;
 
 typedef struct posenc_xpos {
@@ -168,7 +174,9 @@ POSENC_API int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_to
 /* A dense table of [cos | sin] rows in memory of that many bytes, at least float-aligned. */
 POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory);
 
-/* Fills the table, with the magnitude of the direction: m for FORWARD and BACKWARD, 1/m for INVERSE, 1 for SHIFT. */
+/* Fills the table, with the magnitude of the direction: m for FORWARD and BACKWARD, 1/m for INVERSE, 1 for SHIFT.
+ * positions are planes [n_axes][n_tokens] of these tokens: a thread that fills a part of a table of several axes needs
+ * planes of its own tokens. */
 POSENC_API posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
                                                 posenc_direction direction, const posenc_rope_table *table);
 

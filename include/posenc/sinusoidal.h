@@ -3,9 +3,11 @@
  * With pairs i = 0 .. half-1, half = floor(dim/2), and frequencies f_i:
  *
  *     POSENC_SINUSOIDAL_INTERLEAVED   PE[p][2i] = sin(p f_i), PE[p][2i+1] = cos(p f_i)     the paper
- *     POSENC_SINUSOIDAL_CONCAT        PE[p][i]  = sin(p f_i), PE[p][half+i] = cos(p f_i)   Transformer-XL, Whisper
+ *     POSENC_SINUSOIDAL_CONCAT        PE[p][i]  = sin(p f_i), PE[p][half+i] = cos(p f_i)   Transformer-XL, fairseq
  *     POSENC_SINUSOIDAL_COMPLEX       PE[p][2i] = cos(p f_i), PE[p][2i+1] = sin(p f_i)     e^(j p f_i) as (re, im)
  *     POSENC_SINUSOIDAL_CONCAT_COS    PE[p][i]  = cos(p f_i), PE[p][half+i] = sin(p f_i)   diffusion, ggml
+ *
+ * CONCAT is Whisper's layout too, CONCAT_COS that of flip_sin_to_cos.
  *
  * Frequencies f_i, by schedule; all are multiplied by `scale`:
  *

@@ -54,8 +54,8 @@ typedef enum posenc_empty {
     POSENC_EMPTY_NAN        /* PyTorch with -inf, ggml's soft_max */
 } posenc_empty;
 
-/* What becomes of the keys of a row that position, lengths or documents forbid: they are set to 0, among logits to -inf;
- * or whole groups of POSENC_HIDDEN_GROUP of them, counted from key 0, stay what they are. Those that share a group with
+/* What becomes of the keys of a row that position, lengths or documents forbid: they are set to 0 (logits: -inf), or
+ * whole groups of POSENC_HIDDEN_GROUP of them, counted from key 0, stay what they are. Those that share a group with
  * a key in sight are set all the same. For an output that holds zeros already, because it is that of the layer before,
  * or a product with V that stops where the groups do: a causal prefill then reads and writes half. With q_pos and k_pos
  * it is lengths and documents only. */
@@ -63,7 +63,8 @@ typedef enum posenc_hidden { POSENC_HIDDEN_WRITTEN = 0, POSENC_HIDDEN_UNTOUCHED 
 
 #define POSENC_HIDDEN_GROUP 32
 
-/* Everything but scale and mask may be left as POSENC_SCORE_DEFAULTS has it: absent. */
+/* Begin with POSENC_SCORE_DEFAULTS, in which everything but scale and mask is absent. All zeros is another thing, and
+ * not refused: a scale of 0, and a mask that shows each query the key at its own position alone. */
 typedef struct posenc_score_params {
     float scale; /* finite */
     float cap;   /* soft cap (Gemma 2: 50), finite, > 0; 0: none */
@@ -78,7 +79,7 @@ typedef struct posenc_score_params {
 
     posenc_mask mask;
     int64_t q_off; /* position of query 0 where key j has position j: n_k - n_q with a cache */
-    /* Or positions [n_q] and [n_k], each below 2^30 in size, instead of q_off; both or neither. */
+    /* Or positions [n_q] and [n_k], each below 2^30 in size, instead of q_off; both or neither (POSENC_ERR_NULL). */
     const int32_t *q_pos, *k_pos;
     /* Packed documents: key j and query q_off + i (the same order, whatever q_pos says) belong to document d if
      * cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending; n_seqs + 1 entries. NULL: one. */
