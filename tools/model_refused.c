@@ -21,7 +21,8 @@ typedef struct number_key {
 static const number_key number_keys[] = {
     {"rope_theta\" or \"rotary_emb_base", "rope.freq_base", AT(base), 1.0, 1e30, ~0u, ~0u},
     {"factor", "rope.scaling.factor", AT(scaling.factor), 1.0, 1e9,
-     BY(LINEAR) | BY(DYNAMIC) | BY(YARN) | BY(LONGROPE) | BY(LLAMA3) | BY(PROPORTIONAL), BY(LINEAR) | BY(DYNAMIC) | BY(LLAMA3)},
+     BY(LINEAR) | BY(DYNAMIC) | BY(YARN) | BY(LONGROPE) | BY(LLAMA3) | BY(PROPORTIONAL),
+     BY(LINEAR) | BY(DYNAMIC) | BY(LLAMA3)},
     {"original_max_position_embeddings", "rope.scaling.original_context_length", AT(scaling.original_context), 1.0,
      1e15, BY(DYNAMIC) | BY(YARN) | BY(LONGROPE) | BY(LLAMA3), BY(LLAMA3)},
     {"max_position_embeddings", "context_length", AT(scaling.max_context), 1.0, 1e15,
