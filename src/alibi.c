@@ -20,7 +20,9 @@ static posenc_status check_slopes_call(int64_t n_heads, double max_bias, const f
 
 /* 2^(-max_bias * numerator / denominator) */
 static float slope(double max_bias, int64_t numerator, int64_t denominator) {
-    return (float)posenc_dd_pow(2.0, -max_bias * (double)numerator, (double)denominator).hi;
+    posenc_dd exponent = posenc_dd_mul(posenc_dd_from(-max_bias), posenc_dd_from((double)numerator)); /* exact */
+    exponent = posenc_dd_div(posenc_dd_mul(posenc_dd_log(2.0), exponent), posenc_dd_from((double)denominator));
+    return posenc_dd_to_float(posenc_dd_exp(exponent));
 }
 
 posenc_status posenc_alibi_slopes(int64_t n_heads, double max_bias, float *slopes) {

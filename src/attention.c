@@ -21,7 +21,8 @@ int64_t posenc_attention_units(const posenc_view *q, const posenc_view *k) {
 }
 
 static int64_t n_segments(const posenc_attention_task *t) {
-    return ceil_div(t->pages != NULL ? t->pages->n_k : t->k.ne[1], POSENC_ATTENTION_SEGMENT);
+    int64_t n_k = t->pages != NULL ? t->pages->n_k : t->k.ne[1];
+    return n_k > 0 ? ceil_div(n_k, POSENC_ATTENTION_SEGMENT) : 0;
 }
 
 int64_t posenc_attention_n_parts(const posenc_attention_task *task) {
@@ -32,14 +33,14 @@ int64_t posenc_attention_n_parts(const posenc_attention_task *task) {
 }
 
 size_t posenc_attention_parts_bytes(const posenc_attention_task *task) {
-    if (posenc_attention_n_parts(task) <= 0)
+    if (posenc_attention_n_parts(task) <= 0 || !posenc_is_attention_dim(task->v.ne[0]))
         return 0;
     int64_t factors[] = {n_segments(task), task->q.ne[1], task->q.ne[2], task->q.ne[3], task->v.ne[0] + 2};
     int64_t bytes = sizeof(float);
     for (int i = 0; i < 5; i++)
         if (__builtin_mul_overflow(bytes, factors[i], &bytes) || bytes > POSENC_LIMIT)
             return 0;
-    return (size_t)bytes;
+    return posenc_is_size(bytes) ? (size_t)bytes : 0;
 }
 
 /* A thread has a unit's scratch, then its sums of a segment and of all segments. */

@@ -18,7 +18,7 @@ posenc_view posenc_storage_of(const posenc_view *view) {
 static posenc_status check_rows(const posenc_view *view) {
     if (view == NULL || view->dtype != POSENC_Q8_0)
         return posenc_check_input(view);
-    if (view->ne[0] % POSENC_Q8_BLOCK != 0)
+    if (view->ne[0] % POSENC_Q8_BLOCK != 0 || posenc_view_is_too_large(view))
         return POSENC_ERR_SHAPE;
     if (view->nb[0] != POSENC_Q8_BYTES && posenc_view_count(view) > 0)
         return POSENC_ERR_STRIDE;

@@ -85,7 +85,8 @@ posenc_status posenc_attention_reference(const posenc_score_params *params, cons
     posenc_view own = posenc_view_dense(NULL, POSENC_F32, k->ne[1], q->ne[1], q->ne[2], q->ne[3]);
     if (k->ne[1] > POSENC_LIMIT / (q->ne[1] * q->ne[2] * q->ne[3] + 1))
         return POSENC_ERR_SHAPE;
-    own.data = malloc((size_t)posenc_view_count(&own) * sizeof(float) + sizeof(float));
+    int64_t bytes = (posenc_view_count(&own) + 1) * (int64_t)sizeof(float);
+    own.data = posenc_is_size(bytes) ? malloc((size_t)bytes) : NULL;
     if (own.data == NULL)
         return POSENC_ERR_MEMORY;
     status = attend(params, q, k, v, out, &own);

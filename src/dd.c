@@ -1,6 +1,8 @@
 #include "dd.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "elementary.h"
 
@@ -87,4 +89,14 @@ posenc_dd posenc_dd_exp(posenc_dd a) {
 posenc_dd posenc_dd_pow(double base, double numerator, double denominator) {
     posenc_dd e = posenc_dd_mul(posenc_dd_log(base), posenc_dd_from(numerator));
     return posenc_dd_exp(posenc_dd_div(e, posenc_dd_from(denominator)));
+}
+
+float posenc_dd_to_float(posenc_dd a) {
+    /* By way of the odd one of the doubles next to a: no number halfway between two floats is odd. */
+    uint64_t bits;
+    memcpy(&bits, &a.hi, sizeof bits);
+    if (a.lo != 0.0 && bits % 2 == 0)
+        bits += (a.lo > 0.0) == (a.hi > 0.0) ? 1 : UINT64_MAX;
+    memcpy(&a.hi, &bits, sizeof a.hi);
+    return (float)a.hi;
 }

@@ -24,6 +24,9 @@ posenc_dd posenc_dd_exp(posenc_dd a);
 /* base^(numerator/denominator), base > 0, denominator > 0. */
 posenc_dd posenc_dd_pow(double base, double numerator, double denominator);
 
+/* The nearest float, rounded once. */
+float posenc_dd_to_float(posenc_dd a);
+
 /* 1/pi. */
 posenc_dd posenc_dd_inv_pi(void);
 

@@ -16,7 +16,8 @@ static posenc_status check_range(const void *data, int64_t first, int64_t n_offs
         return POSENC_ERR_NULL;
     if (!posenc_is_aligned(data, 4))
         return POSENC_ERR_STRIDE;
-    if (first < FIRST_OFFSET || n_offsets < 0 || n_offsets > LAST_OFFSET - first + 1)
+    /* Kernels count the offsets of a line in int32. */
+    if (first < FIRST_OFFSET || n_offsets < 0 || n_offsets > INT32_MAX || n_offsets > LAST_OFFSET - first + 1)
         return POSENC_ERR_OFFSETS;
     if (offsets.lowest <= offsets.highest && (offsets.lowest < first || offsets.highest >= first + n_offsets))
         return POSENC_ERR_OFFSETS;

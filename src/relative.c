@@ -33,8 +33,11 @@ posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relat
     if (rows->ne[2] < 1)
         return POSENC_ERR_N_HEADS;
     int64_t size = posenc_panels_size(rows->ne[0], rows->ne[1]);
+    int64_t bytes = size * rows->ne[2] * (int64_t)sizeof(float);
+    if (!posenc_is_size(bytes))
+        return POSENC_ERR_MEMORY;
     posenc_relative_table *table = malloc(sizeof *table);
-    float *panels = aligned_alloc(64, (size_t)(size * rows->ne[2]) * sizeof(float));
+    float *panels = aligned_alloc(64, (size_t)bytes);
     if (table == NULL || panels == NULL) {
         free(table);
         free(panels);

@@ -89,7 +89,7 @@ posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *t
     status = posenc_check_shared(table, y);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, w->ne[1] * w->ne[2] * w->ne[3]);
-    if (status != POSENC_OK || posenc_view_count(w) == 0)
+    if (status != POSENC_OK || posenc_view_count(w) == 0 || y->ne[0] == 0)
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     for (int64_t row = rows.begin; row < rows.end; row++) {
@@ -140,7 +140,7 @@ posenc_status posenc_relative_collect(const posenc_view *w, const posenc_view *x
     status = posenc_check_shared(y, x);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, y->ne[1] * y->ne[2] * y->ne[3]);
-    if (status != POSENC_OK || posenc_view_count(w) == 0)
+    if (status != POSENC_OK || posenc_view_count(w) == 0 || y->ne[0] == 0)
         return status;
     for (int64_t row = rows.begin; row < rows.end; row++) {
         posenc_score_place at = posenc_score_place_of(y, row); /* whose query is a row of the table */

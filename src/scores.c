@@ -118,6 +118,12 @@ static posenc_status check_beside(const posenc_view *input, const posenc_view *y
     return posenc_check_apart(input, y);
 }
 
+/* Kernels multiply it by the lanes of a vector, in int32. */
+static int is_key_stride(const posenc_view *products) {
+    int64_t stride = products->nb[1] / (int64_t)sizeof(float);
+    return products->ne[1] <= 1 || (stride > -((int64_t)1 << 26) && stride < (int64_t)1 << 26);
+}
+
 /* Rows of products belong to queries, or to keys: n of them. */
 static posenc_status check_relative(const posenc_relative *r, const posenc_view *y, int64_t n, posenc_offsets seen) {
     if (r->products == NULL && r->index == NULL)
@@ -130,9 +136,6 @@ static posenc_status check_relative(const posenc_relative *r, const posenc_view 
         status = posenc_require_f32(r->products);
     if (status != POSENC_OK)
         return status;
-    int64_t key_stride = r->products->nb[1] / (int64_t)sizeof(float);
-    if (key_stride <= -((int64_t)1 << 26) || key_stride >= (int64_t)1 << 26)
-        return POSENC_ERR_STRIDE;
     return posenc_check_index_line(r->index, ne[0], seen);
 }
 
@@ -158,7 +161,11 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
         status = check_beside(params->bias, y, y->ne);
     if (status == POSENC_OK)
         status = check_relative(&params->by_query, y, n_q, seen);
-    return status == POSENC_OK ? check_relative(&params->by_key, y, n_k, seen) : status;
+    if (status == POSENC_OK)
+        status = check_relative(&params->by_key, y, n_k, seen);
+    if (status == POSENC_OK && params->by_key.products != NULL && !is_key_stride(params->by_key.products))
+        status = POSENC_ERR_STRIDE;
+    return status;
 }
 
 /* ---- One row ---- */

@@ -48,6 +48,11 @@ int posenc_view_is_too_large(const posenc_view *view);
 /* Number of elements; the view is checked. */
 int64_t posenc_view_count(const posenc_view *view);
 
+/* 1 if so many bytes are a size: with 32 bits, views that repeat a row can stand for more. */
+static inline int posenc_is_size(int64_t bytes) {
+    return bytes >= 0 && (uint64_t)bytes <= SIZE_MAX;
+}
+
 /* Address of element (0, i1, i2, i3). In unsigned numbers: a view without elements may have any strides. */
 static inline void *posenc_view_at(const posenc_view *view, int64_t i1, int64_t i2, int64_t i3) {
     uint64_t offset = (uint64_t)i1 * (uint64_t)view->nb[1] + (uint64_t)i2 * (uint64_t)view->nb[2] +

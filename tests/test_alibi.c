@@ -53,6 +53,34 @@ static void test_slopes(void **state) {
     print_message("%lld slopes, each correctly rounded\n", n_slopes);
 }
 
+/* max_bias next to where a slope lies halfway between two floats: what is rounded more than once goes wrong there. */
+static void test_between_floats(void **state) {
+    (void)state;
+    enum { ROUNDS = 20000, FEW_HEADS = 16 };
+    long long n_slopes = 0;
+    mpfr_t x;
+    mpfr_init2(x, BITS);
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t n = 1 + truth_below(FEW_HEADS), h = truth_below(n);
+        double middle = ldexp((double)(((int64_t)1 << 24) + 2 * truth_below((int64_t)1 << 23) + 1),
+                              -25 - (int)truth_below(99)); /* 25 bits */
+        mpfr_set_d(x, middle, MPFR_RNDN);
+        mpfr_log2(x, x, MPFR_RNDN);
+        mpfr_mul_si(x, x, -(long)n, MPFR_RNDN);
+        mpfr_div_si(x, x, (long)(h + 1), MPFR_RNDN);
+        double max_bias = mpfr_get_d(x, MPFR_RNDN);
+        if (max_bias > 100.0)
+            continue;
+        float slopes[FEW_HEADS], plain[FEW_HEADS];
+        truth_ok(posenc_alibi_slopes(n, max_bias, slopes));
+        truth_ok(posenc_alibi_slopes_plain(n, max_bias, plain));
+        check_head(max_bias, h, n, slopes, plain);
+        n_slopes += 2;
+    }
+    mpfr_clear(x);
+    print_message("%lld slopes, half of them next to the middle of two floats, each correctly rounded\n", n_slopes);
+}
+
 static void test_many_heads(void **state) {
     (void)state;
     enum { HEADS = 100003 };
@@ -134,6 +162,7 @@ static void test_bias(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_slopes),
+        truth_test(test_between_floats),
         truth_test(test_many_heads),
         truth_test(test_bias),
     };

@@ -116,12 +116,28 @@ static void test_inv_pi(void **state) {
     judge("double-double 1/pi", &worst);
 }
 
+/* Numbers near the middle of two floats, and elsewhere. */
+static void test_to_float(void **state) {
+    (void)state;
+    mpfr_t x;
+    mpfr_init2(x, BITS);
+    for (int k = 0; k < 10 * ROUNDS; k++) {
+        double middle = (double)(2 * truth_below((int64_t)1 << 24) + (k % 4 != 0)), sign = k % 2 ? 1.0 : -1.0;
+        posenc_dd a = {sign * ldexp(middle + (double)(truth_below(5) - 2) * 0x1p-28, (int)truth_below(200) - 120), 0.0};
+        if (k % 3 != 0)
+            a.lo = a.hi * truth_uniform(-0x1p-54, 0x1p-54) * ldexp(1.0, -(int)truth_below(50));
+        mpfr_set_d(x, a.hi, MPFR_RNDN);
+        mpfr_add_d(x, x, a.lo, MPFR_RNDN);
+        float got = posenc_dd_to_float(a), want = mpfr_get_flt(x, MPFR_RNDN);
+        truth_same_bits(&got, &want, 1, "%a + %a as a float", a.hi, a.lo);
+    }
+    mpfr_clear(x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_log),
-        truth_test(test_exp),
-        truth_test(test_pow),
-        truth_test(test_inv_pi),
+        truth_test(test_log),    truth_test(test_exp),      truth_test(test_pow),
+        truth_test(test_inv_pi), truth_test(test_to_float),
     };
     return truth_run(tests);
 }

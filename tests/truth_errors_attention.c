@@ -63,6 +63,43 @@ void test_attention_params(void **state) {
     ANSWERS(< 410000, posenc_attention_scratch, 128, 128);
 }
 
+/* Sizes of tasks that cannot be, or that are more than a size can say. */
+static void test_sizes(void) {
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    const posenc_attention_task good_task = {
+        .params = &params,
+        .q = posenc_view_dense(in, POSENC_F32, 64, 8192, 32, 1),
+        .k = posenc_view_dense(in, POSENC_F16, 64, 33 * POSENC_ATTENTION_SEGMENT, 1, 1),
+        .v = posenc_view_dense(in, POSENC_F16, 126, 33 * POSENC_ATTENTION_SEGMENT, 1, 1),
+    };
+    posenc_attention_task t = good_task;
+    static const uint64_t bytes = (uint64_t)33 * 8192 * 32 * 128 * sizeof(float);
+    ANSWERS(== 33 * 8192 * 32 / 64, posenc_attention_n_parts, &t);
+    ANSWERS(== (bytes <= SIZE_MAX ? bytes : 0), posenc_attention_parts_bytes, &t);
+    static const int64_t bad_dims[] = {-3, -1, 0, POSENC_MAX_HEAD_DIM + 1, INT64_MAX, INT64_MIN};
+    for (int i = 0; i < 6; i++) {
+        t.v.ne[0] = bad_dims[i];
+        ANSWERS(== 0, posenc_attention_parts_bytes, &t);
+    }
+    t = good_task;
+    static const int64_t bad_counts[] = {-1, -5000, 0, INT64_MIN, INT64_MAX};
+    for (int i = 0; i < 5; i++) {
+        posenc_attention_pages pages = {NULL, 0, bad_counts[i]};
+        t.pages = &pages;
+        ANSWERS(== 0, posenc_attention_n_parts, &t);
+        ANSWERS(== 0, posenc_attention_parts_bytes, &t);
+    }
+#if SIZE_MAX < UINT64_MAX
+    /* Elsewhere there may be memory for the probabilities. */
+    static float written[16384];
+    posenc_view q = posenc_view_dense(in, POSENC_F32, 1, 16384, 1, 1);
+    posenc_view k = posenc_view_dense(in, POSENC_F32, 1, 65537, 1, 1);
+    posenc_view y = posenc_view_dense(written, POSENC_F32, 1, 16384, 1, 1);
+    q.nb[1] = k.nb[1] = 0;
+    RETURNS(POSENC_ERR_MEMORY, posenc_attention_reference, &params, &q, &k, &k, &y, NULL);
+#endif
+}
+
 /* What only tasks have. */
 void test_attention_tasks(void **state) {
     (void)state;
@@ -146,6 +183,9 @@ void test_attention_tasks(void **state) {
     blocks = posenc_view_dense(in, POSENC_Q8_0, 32, REL_K, 1, 1);
     blocks.nb[1] = 35;
     RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    blocks = posenc_view_dense(in, POSENC_Q8_0, 32, (int64_t)1 << 40, (int64_t)1 << 40, 1);
+    blocks.nb[0] = 4; /* so many that counting them leaves int64 */
+    RETURNS(POSENC_ERR_SHAPE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
     blocks = posenc_view_dense(shifted(in, 1), POSENC_Q8_0, 32, REL_K, 1, 1);
     RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
     blocks = posenc_view_dense(shifted(out, -170 + 2), POSENC_Q8_0, 32, REL_K, 1, 1);
@@ -158,4 +198,5 @@ void test_attention_tasks(void **state) {
                                   posenc_view_dense(rows_b, POSENC_F32, 1, 3, 1, 1)};
     RETURNS(POSENC_ERR_DTYPE, posenc_attention_merge, &a, &b, &to, all);
     RETURNS(POSENC_ERR_NULL, posenc_attention_merge, NULL, &b, &to, all);
+    test_sizes();
 }

@@ -53,7 +53,7 @@ void test_lines(void **state) {
     static const int64_t bad_heads[] = {0, -1, ((int64_t)1 << 20) + 1, INT64_MIN, INT64_MAX};
     static const int64_t bad_firsts[] = {INT32_MIN, INT32_MAX - N_OFFSETS + 2, INT64_MIN, INT64_MAX};
     static const int64_t bad_strides[] = {-1, 1, N_OFFSETS - 1, INT64_MIN, INT64_MAX};
-    static const int64_t bad_counts[] = {-1, (int64_t)1 << 33, INT64_MIN, INT64_MAX};
+    static const int64_t bad_counts[] = {-1, (int64_t)1 << 31, (int64_t)1 << 33, INT64_MIN, INT64_MAX};
     start();
     refused(POSENC_ERR_NULL, NULL);
     REFUSED(POSENC_ERR_NULL, data = NULL);
@@ -62,8 +62,9 @@ void test_lines(void **state) {
         REFUSED(POSENC_ERR_N_HEADS, n_heads = bad_heads[i]);
         REFUSED(POSENC_ERR_STRIDE, stride = bad_strides[i]);
     }
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         REFUSED(POSENC_ERR_OFFSETS, first = bad_firsts[i]);
+    for (int i = 0; i < 5; i++) {
         line.stride = 0;
         REFUSED(POSENC_ERR_OFFSETS, n_offsets = bad_counts[i]);
     }
@@ -215,6 +216,7 @@ void test_bias_tables(void **state) {
     INDEX_REFUSED(POSENC_ERR_OFFSETS, first = -6);
     INDEX_REFUSED(POSENC_ERR_OFFSETS, n_offsets = N_OFFSETS - 1);
     INDEX_REFUSED(POSENC_ERR_OFFSETS, n_offsets = -1);
+    INDEX_REFUSED(POSENC_ERR_OFFSETS, n_offsets = (int64_t)1 << 31);
     INDEX_REFUSED(POSENC_ERR_OFFSETS, first = INT64_MIN);
     static const int32_t bad_rows[] = {-1, N_ROWS, INT32_MIN, INT32_MAX};
     for (int i = 0; i < 4; i++) {

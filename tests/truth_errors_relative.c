@@ -361,6 +361,11 @@ void test_relative_tables(void **state) {
     BAD_TABLE(POSENC_ERR_N_HEADS, ne[2] = 0);
     BAD_TABLE(POSENC_ERR_SHAPE, ne[3] = 2);
 #undef BAD_TABLE
+#if SIZE_MAX < UINT64_MAX
+    bad = posenc_view_dense(in, POSENC_F32, 65536, 16384, 1, 1); /* elsewhere there may be memory for it */
+    bad.nb[1] = 0;
+    CREATES_NOTHING(posenc_relative_table, POSENC_ERR_MEMORY, posenc_relative_table_create, &bad);
+#endif
     name("posenc_relative_table_free");
     posenc_relative_table_free(NULL);
 
@@ -423,6 +428,13 @@ void test_relative_lines(void **state) {
         RETURNS(POSENC_ERR_SCALE, posenc_relative_collect, &w, &x, NULL, bad_factors[i], &da, all);
     }
     RETURNS(POSENC_ERR_STRIDE, posenc_relative_collect, &w, &x, shifted(weights, 3), 1.0f, &da, all);
+
+    /* Without channels, no stride is looked at. */
+    values_of = (posenc_view){NULL, POSENC_F32, {0, REL_ROWS, 1, 1}, {4, INT64_MAX, INT64_MIN, 1}};
+    x = z = da = values_of;
+    x.ne[1] = z.ne[1] = REL_Q;
+    RETURNS(POSENC_OK, posenc_relative_combine, &w, &values_of, 1.0f, &z, all);
+    RETURNS(POSENC_OK, posenc_relative_collect, &w, &x, NULL, 1.0f, &da, all);
 }
 
 void test_fire_params(void **state) {

@@ -2,6 +2,7 @@
 #include "truth_errors.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Scores of 8 keys, 3 queries, 4 heads, 2 in the batch: the views of dense(). */
 enum { N_K = DIM, N_Q = HEADS, N_HEADS = TOKENS };
@@ -179,6 +180,9 @@ void test_score_lines(void **state) {
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
     line.n_offsets = -1;
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    line.stride = 0;
+    line.n_offsets = (int64_t)1 << 31;
+    REFUSED(POSENC_ERR_OFFSETS, line = &line);
     line.first = INT32_MIN;
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
     params.q_off = 1;
@@ -235,9 +239,9 @@ void test_score_relative(void **state) {
         use(term);
         refused(POSENC_ERR_DTYPE);
         products = posenc_view_dense(product_data, POSENC_F32, 5, n, N_HEADS, BATCH);
-        products.nb[1] = (int64_t)4 << 26;
+        index_line.n_offsets = (int64_t)1 << 31;
         use(term);
-        refused(POSENC_ERR_STRIDE);
+        refused(POSENC_ERR_OFFSETS);
         products = posenc_view_dense(out, POSENC_F32, 5, n, N_HEADS, BATCH);
         use(term);
         refused(POSENC_ERR_OVERLAP);
@@ -250,6 +254,37 @@ void test_score_relative(void **state) {
         use(term);
         refused(POSENC_ERR_NULL);
     }
+
+    /* Keys lie less than 2^28 bytes apart; a single one, and queries, anywhere. */
+    static const int64_t far_apart[] = {(int64_t)1 << 28, -((int64_t)1 << 28), (int64_t)1 << 45};
+    posenc_rows nothing = {0, 0};
+    for (int i = 0; i < 3; i++) {
+        products = posenc_view_dense(product_data, POSENC_F32, 5, 1, 1, 1);
+        products.nb[1] = far_apart[i];
+        use(&params.by_query);
+        use(&params.by_key);
+        RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
+    }
+    start();
+    products.ne[1] = N_K;
+    products.nb[1] = far_apart[0];
+    use(&params.by_key);
+    refused(POSENC_ERR_STRIDE);
+    products.ne[1] = N_K;
+    products.nb[1] = far_apart[1];
+    use(&params.by_key);
+    refused(POSENC_ERR_STRIDE);
+    char *memory = malloc((size_t)far_apart[0] + sizeof(float) * 5);
+    if (memory != NULL) {
+        products = posenc_view_dense(memory, POSENC_F32, 5, 2, 1, 1);
+        products.nb[1] = far_apart[0];
+        x.ne[1] = y.ne[1] = 2;
+        use(&params.by_query);
+        RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
+    }
+    free(memory);
+    start();
+
     posenc_softmax_sum sum = {0.0f, 1.0f}, joined;
     float a, b;
     RETURNS(POSENC_ERR_NULL, posenc_softmax_join, NULL, &sum, &joined, &a, &b);

@@ -28,7 +28,7 @@ extern "C" {
 /* The published slopes for any number of heads, with max_bias = 8 as in the paper. With c the largest power of two
  * that is at most n_heads: 2^(-max_bias (h+1)/c) for h < c, then 2^(-max_bias (2(h-c)+1)/(2c)), as trained
  * checkpoints have them. slopes[n_heads]; n_heads: 1 .. 2^20; max_bias: 0 .. 100. Each slope is
- * correctly rounded. */
+ * known to 2^-90 and correctly rounded. */
 POSENC_API posenc_status posenc_alibi_slopes(int64_t n_heads, double max_bias, float *slopes);
 
 /* 2^(-max_bias (h+1)/n_heads): the same for powers of two, and what no published checkpoint uses otherwise. */

@@ -42,10 +42,11 @@ typedef struct posenc_freq posenc_freq;
 
 /* theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv 2104.09864; FORMULAS B.1), exact to about
  * 30 digits. dim: even, 0 .. 2*POSENC_MAX_PAIRS (POSENC_ERR_HEAD_DIM); base: finite, in [1, 1e30]
- * (POSENC_ERR_BASE). */
+ * (POSENC_ERR_BASE). On failure *freq is set to NULL. */
 POSENC_API posenc_status posenc_freq_create(double base, int64_t dim, posenc_freq **freq);
 
-/* The caller's own frequencies, theta[0 .. n-1], radians per position, taken as exact. */
+/* The caller's own frequencies, theta[0 .. n-1], radians per position, taken as exact. On failure *freq is set to
+ * NULL. */
 POSENC_API posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_freq **freq);
 
 /* Frees the table; NULL is allowed. */

@@ -48,7 +48,8 @@ typedef struct posenc_conv_grid {
 
 typedef struct posenc_conv posenc_conv;
 
-/* weights [n_channels][K] or [n_channels][K][K] and bias [n_channels], or NULL for none, are copied. */
+/* weights [n_channels][K] or [n_channels][K][K] and bias [n_channels], or NULL for none, are copied. On failure *conv
+ * is set to NULL. */
 POSENC_API posenc_status posenc_conv_create(const posenc_conv_params *params, const float *weights, const float *bias,
                                             posenc_conv **conv);
 POSENC_API void posenc_conv_free(posenc_conv *conv);

@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-/* Immutable, to be shared by threads. */
+/* Immutable, to be shared by threads. A call that makes one, here or in another header, sets it to NULL on failure. */
 typedef struct posenc_encoding posenc_encoding;
 
 /* Channels of a row, coordinates of a token; 0 if NULL. */

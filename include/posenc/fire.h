@@ -55,7 +55,8 @@ typedef struct posenc_fire_params {
 /* Immutable; threads may share it. */
 typedef struct posenc_fire posenc_fire;
 
-/* The weights are copied and must be finite (POSENC_ERR_SCALE, as for c, threshold and eps). */
+/* The weights are copied and must be finite (POSENC_ERR_SCALE, as for c, threshold and eps). On failure *fire is set to
+ * NULL. */
 POSENC_API posenc_status posenc_fire_create(const posenc_fire_params *params, posenc_fire **fire);
 POSENC_API void posenc_fire_free(posenc_fire *fire);
 

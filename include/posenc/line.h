@@ -11,10 +11,10 @@
  *     KERPLE, Sandwich, cosines  line_functions.h   posenc_line_kerple, _rbf, _sandwich, _cosine
  *     windows                    here               posenc_line_mask
  *
- * Calls that write a line take any range of offsets within +-(2^31 - 1) and 1 .. 2^20 heads; a line of stride 0 counts
- * as one head. Other offsets are POSENC_ERR_OFFSETS, a stride below n_offsets POSENC_ERR_STRIDE. Numbers are made in
- * double or double-double without the system's libm, so that lines have the same bits on every machine; 65535 offsets
- * of 32 heads take 0.2 s at most.
+ * Calls that write a line take up to 2^31 - 1 offsets, of any range within +-(2^31 - 1), and 1 .. 2^20 heads; a line of
+ * stride 0 counts as one head. Other offsets are POSENC_ERR_OFFSETS, a stride below n_offsets POSENC_ERR_STRIDE.
+ * Numbers are made in double or double-double without the system's libm, so that lines have the same bits on every
+ * machine; 65535 offsets of 32 heads take 0.2 s at most.
  *
  * Example: T5's bias for a decoder of any length, here 1024 tokens, table[32][n_heads]
  *
@@ -40,7 +40,8 @@
 extern "C" {
 #endif
 
-/* Head h, offset o = key position - query position, first <= o < first + n_offsets: data[h * stride + (o - first)]. */
+/* Head h, offset o = key position - query position, first <= o < first + n_offsets: data[h * stride + (o - first)].
+ * A line, or index line, has at most 2^31 - 1 offsets, written or read. */
 typedef struct posenc_line {
     float *data;
     int64_t first, n_offsets;

@@ -75,8 +75,7 @@ typedef struct posenc_sinusoidal_params {
 #define POSENC_SINUSOIDAL_DEFAULTS                                                                                     \
     { POSENC_SINUSOIDAL_LAYOUT_UNSET, POSENC_SCHEDULE_UNSET, POSENC_ODD_SIN, 0, 10000.0, 1.0, 1.0, 1.0 }
 
-/* Checks the parameters and builds the frequency table. On failure *e is set to NULL. One axis; integers and real
- * numbers. */
+/* Checks the parameters and builds the frequency table. One axis; integers and real numbers. */
 POSENC_API posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, posenc_encoding **e);
 
 /* Timestep embedding (FORMULAS A.3), as diffusers' get_timestep_embedding names its arguments: SHIFT with CONCAT, or

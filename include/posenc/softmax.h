@@ -70,10 +70,13 @@ typedef struct posenc_score_params {
     float cap;   /* soft cap (Gemma 2: 50), finite, > 0; 0: none */
 
     posenc_relative by_query; /* row of the query, by_query.products[index[offset], i, h, b]; NULL, NULL: none */
-    posenc_relative by_key;   /* row of the key, by_key.products[index[offset], j, h, b] */
+    posenc_relative by_key;   /* row of the key, by_key.products[index[offset], j, h, b]; |nb[1]| < 2^28 */
 
-    const float *slopes;      /* ALiBi slopes [n_heads], finite */
-    const posenc_line *line;  /* of n_heads heads, or shared; covers each offset that is seen, or is extended */
+    const float *slopes; /* ALiBi slopes [n_heads], finite */
+    /* Of n_heads heads, or shared. It is extended, or covers what posenc_line_range says of mask, q_off, n_q and n_k
+     * (with q_pos and k_pos: what the mask leaves between the least and the greatest of them), as do the indices of
+     * by_query and by_key: lengths, documents, bytes and a query's place in its chunk do not shorten it. */
+    const posenc_line *line;
     const posenc_view *bias;  /* f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1 are shared, but n_k */
     const float *bias_slopes; /* [n_heads], finite; NULL: 1. ggml's slope * mask */
 
