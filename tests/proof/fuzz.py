@@ -1,5 +1,8 @@
 """Random parameters, files and calls by libFuzzer (tests/fuzz), with clang's address and undefined-behaviour sanitizers.
---seconds: how long each target runs. --keep: the smallest inputs that together reach most go into tests/fuzz/corpus."""
+--seconds: how long each target runs. --targets a,b: those only, the result keeps the rows of the others. --keep: the
+smallest inputs that together reach most go into tests/fuzz/corpus."""
+import json
+import pathlib
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -39,7 +42,7 @@ def fuzz(part, directory, target, seconds):
         keep(program, name, found, seeds)
     what = ', '.join(f'`{kernel}`' for kernel in family) if family else PROGRAMS[target]
     return [target, what, f'{seconds} s', f'{int(runs[1]):,}' if runs else '?', covered[-1] if covered else '?',
-            'none' if status == 0 else 'SEE BELOW']
+            'none' if status == 0 else 'SEE BELOW', part.commit]
 
 
 def keep(program, target, found, seeds):
@@ -58,6 +61,14 @@ def keep(program, target, found, seeds):
         shutil.copy(file, kept / file.name[:12])
 
 
+def rows_before(part):
+    """Target to its row in the result that there is."""
+    path = pathlib.Path(part.options.result or '')
+    if not path.is_file():
+        return {}
+    return {row[0]: row for row in json.loads(path.read_text(encoding='utf-8'))['tables'][0]['rows']}
+
+
 def check_families():
     """Every kernel has a family."""
     listed = re.findall(r'^KERNEL\((\w+),', (ROOT / 'src/kernels/kernels.def').read_text(encoding='utf-8'), re.MULTILINE)
@@ -66,17 +77,21 @@ def check_families():
 
 
 def main():
-    with Part('fuzz', seconds=0, keep=0) as part:
+    with Part('fuzz', seconds=0, keep=0, targets='') as part:
         check_families()
+        targets = [*PROGRAMS, *FAMILIES]
+        rows = rows_before(part) if part.options.targets else {}
+        chosen = [target for target in targets if target in (part.options.targets.split(',') if part.options.targets else targets)]
         directory = build('fuzz', [f'tests/fuzz/fuzz_{name}' for name in [*PROGRAMS, 'kernels']],
                           ['-Dfuzz=enabled', '-Dtools=disabled', '-Ddefault_library=static', '-Db_lundef=false',
                            '--buildtype=debugoptimized', '-Db_sanitize=address,undefined'], 'clang')
         seconds = part.options.seconds or (1200 if part.is_long else 30)
         with ThreadPoolExecutor(2) as pool:
-            rows = list(pool.map(lambda target: fuzz(part, directory, target, seconds), [*PROGRAMS, *FAMILIES]))
+            rows.update((row[0], row) for row in pool.map(lambda target: fuzz(part, directory, target, seconds), chosen))
         part.table('libFuzzer, with address and undefined-behaviour sanitizers (the SIMD tiers between guard pages instead), two at '
                    'a time; kernels by family, each on every tier against scalar:',
-                   ['target', 'what is fed', 'time', 'runs', 'edges reached', 'findings'], rows)
+                   ['target', 'what is fed', 'time', 'runs', 'edges reached', 'findings', 'commit'],
+                   [rows[target] for target in targets if target in rows])
 
 
 main()

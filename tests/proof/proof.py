@@ -1,6 +1,6 @@
 """What the parts of scripts/prove share: options, builds, and the result that tests/proof/report.py reads.
 
-A result is a JSON object: part, form, date, machine, seconds, failures (a list of sentences), tables (each a caption, the
+A result is a JSON object: part, form, date, machine, commit, seconds, failures (a list of sentences), tables (each a caption, the
 names of the columns, and rows of text).
 """
 import argparse
@@ -25,6 +25,13 @@ def cpu_name():
     return platform.machine()
 
 
+def commit():
+    """The commit that is at work; with a + if files differ from it."""
+    name = run(['git', 'rev-parse', '--short', 'HEAD'])[1].strip()
+    changed = run(['git', 'status', '--porcelain', '--', 'src', 'include', 'tests', 'tools'])[1].strip()
+    return name + ('+' if changed else '')
+
+
 class Part:
     """One run of a part: `with Part('bits') as part:`; at the end the result is written and the exit status set."""
 
@@ -39,7 +46,7 @@ class Part:
         self.options = parser.parse_args()
         self.name, self.form = name, self.options.form or 'short'
         self.is_long = self.form == 'long'
-        self.failures, self.tables, self.start = [], [], time.time()
+        self.failures, self.tables, self.start, self.commit = [], [], time.time(), commit()
 
     def __enter__(self):
         SCRATCH.mkdir(exist_ok=True)
@@ -58,7 +65,7 @@ class Part:
         elif kind is not None:
             return False
         result = {'part': self.name, 'form': self.form, 'date': datetime.date.today().isoformat(), 'machine': cpu_name(),
-                  'seconds': round(time.time() - self.start), 'failures': self.failures, 'tables': self.tables}
+                  'commit': self.commit, 'seconds': round(time.time() - self.start), 'failures': self.failures, 'tables': self.tables}
         for table in self.tables:
             print('\n' + table['caption'])
             for row in [table['columns']] + table['rows']:

@@ -13,7 +13,8 @@ import sys
 
 def rendered(result):
     hours, minutes = divmod(result['seconds'] // 60, 60)
-    lines = [f"*{result['date']}, {result['machine']}, `scripts/prove {result['part']}`: {hours} h {minutes} min.*"]
+    lines = [f"*{result['date']}, {result['machine']}, commit {result['commit']}, `scripts/prove {result['part']}`: {hours} h "
+             f'{minutes} min.*']
     for table in result['tables']:
         lines += ['', table['caption'], '', '| ' + ' | '.join(table['columns']) + ' |', '|---' * len(table['columns']) + '|']
         lines += ['| ' + ' | '.join(cell.replace('|', '\\|') for cell in row) + ' |' for row in table['rows']]
