@@ -5,7 +5,7 @@
 #include "kernels/kernels.h"
 
 /* Moves *begin up to the first of the keys *begin <= j < *end whose bias is not -inf, and *end behind the last: they
- * meet if there is none. Nothing moves where bias_slope is not positive, bias_slope * bias may then be no -inf. */
+ * meet if there is none. Nothing moves unless bias_slope is positive: bias_slope * bias may else be no -inf. */
 void posenc_skip_hidden(const posenc_softmax_row_args *args, size_t *begin, size_t *end);
 
 #endif
