@@ -3,6 +3,7 @@
 #include <posenc/softmax.h>
 
 #include <stdio.h>
+#include <string.h>
 
 #include "bench.h"
 #include "plain.h"
@@ -98,6 +99,8 @@ static void fill_scores(bench_job *base) {
     const score_job *job = (score_job *)base;
     size_t n = (size_t)(job->shape.n_k * job->shape.n_q * job->shape.n_heads);
     bench_random(job->x.data, POSENC_F32, n, 16.0f);
+    if (job->shape.hidden == POSENC_HIDDEN_UNTOUCHED) /* as the layer before has left it */
+        memset(job->y.data, 0, n * sizeof(float));
 }
 
 /* One row of a plain or limiting pass. */
