@@ -80,7 +80,7 @@ static void open_scores(bench_job *base) {
         base->elements += (double)(allowed_keys(job, i) * (size_t)s->n_heads);
 }
 
-/* The limit reads what is allowed and writes everything, or that too if the rest is not touched. */
+/* The limit reads what is allowed and writes everything; as much as it reads if the rest is not touched. */
 static void open_softmax(bench_job *base) {
     open_scores(base);
     const score_shape *s = &((score_job *)base)->shape;

@@ -260,6 +260,9 @@ typedef struct posenc_add_axes_args {
 #define POSENC_SUM_LANES 32
 #define POSENC_SUM_BLOCK 512
 
+/* What steps leave alone is what softmax.h promises. */
+_Static_assert(POSENC_SUM_LANES == POSENC_HIDDEN_GROUP, "hidden keys go by the lanes of the sum");
+
 /* Rows of a table that stand side by side in a panel, so that kernels load whole vectors across rows: element c of row
  * t is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
 #define POSENC_PANEL 32
