@@ -15,7 +15,7 @@ import shutil
 import threading
 import time
 
-from proof import ROOT, SCRATCH, Part, Stop, run
+from proof import ROOT, SCRATCH, Part, Stop, run, tiers
 
 SOURCES = ['src/*.c', 'src/kernels/*.inc.h', 'src/kernels/exp.h', 'src/kernels/half.h', 'src/scalar/*', 'src/avx2/vec.h',
            'src/avx2/rope.c', 'src/avx512/vec.h', 'src/*.h']
@@ -62,12 +62,18 @@ def mutants_of_line(line):
         yield re.match(r'^\s*', code)[0] + ';'
 
 
+def tier_of(name):
+    """The vector tier whose build judges a mutant of this file."""
+    return 'avx512' if 'avx512' in name else 'avx2'
+
+
 def all_mutants(only):
+    """Of every file that this CPU can run."""
     found = []
     for pattern in SOURCES:
         for path in sorted(ROOT.glob(pattern)):
             name = str(path.relative_to(ROOT))
-            if only not in name or not path.is_file() or name == 'src/cpu.c':
+            if only not in name or not path.is_file() or name == 'src/cpu.c' or tier_of(name) not in tiers():
                 continue
             for number, line in code_lines(path.read_text(encoding='utf-8')):
                 found += [(name, number, line, changed) for changed in mutants_of_line(line) if changed != line]
@@ -169,7 +175,7 @@ def explained():
 def judge(mutant, copies, seconds):
     """(what became of it, by what); seconds of the tests of each tier. The copies are one tree's, and of no one else meanwhile."""
     name, number, line, changed = mutant
-    copy = copies['avx512' if 'avx512' in name else 'avx2']
+    copy = copies[tier_of(name)]
     path = copy.tree / name
     lines = (ROOT / name).read_text(encoding='utf-8').split('\n')
     lines[number] = changed
@@ -192,7 +198,7 @@ def copies_of_tree(number):
     shutil.rmtree(tree, ignore_errors=True)
     # With new times: what is left of a build with a fault in it is older.
     shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns('.git', 'build*', '.cache'), copy_function=shutil.copy)
-    return {tier: Copy(tree, tier) for tier in ('avx2', 'avx512')}
+    return {tier: Copy(tree, tier) for tier in tiers() if tier != 'scalar'}
 
 
 class Verdicts:

@@ -1,4 +1,6 @@
-"""Puts results of scripts/prove into the page: report.py PAGE DIRECTORY. The page has a pair of lines for each part,
+"""Puts results of scripts/prove into a page: report.py DOCS DIRECTORY. Of the two pages in DOCS it is reliability.md on a machine
+that runs every tier of x86, else reliability-avx2.md, so that no tier's figures are lost to a machine that lacks it. A page has a
+pair of lines for each part,
 
     <!-- proof: NAME -->
     <!-- end -->
@@ -9,6 +11,8 @@ import json
 import pathlib
 import re
 import sys
+
+from proof import tiers
 
 
 def rendered(result):
@@ -23,8 +27,9 @@ def rendered(result):
     return '\n'.join(lines)
 
 
-def main(page, directory):
-    page, directory = pathlib.Path(page), pathlib.Path(directory)
+def main(docs, directory):
+    page = pathlib.Path(docs) / ('reliability.md' if 'avx512' in tiers() else 'reliability-avx2.md')
+    directory = pathlib.Path(directory)
 
     def replaced(match):
         result = directory / f'{match[1]}.json'
