@@ -29,7 +29,8 @@ def arguments():
                         help='list sizes that cost more than 1.5 times as much per element as their neighbours')
     parser.add_argument('--render', metavar='JSON', type=pathlib.Path, help='pages of a report.json that is there')
     parser.add_argument('--documents', metavar='JSON', type=pathlib.Path,
-                        help='write the tables of README.md and docs/performance.md from a report.json')
+                        help='write the tables of README.md and docs/performance.md from a report.json, or, if its CPU '
+                        'lacks AVX-512, of docs/performance-avx2.md')
     parser.add_argument('-o', '--output', metavar='FOLDER', type=pathlib.Path, help='instead of build-bench/report')
     parser.add_argument('--core', type=int, default=max(os.sched_getaffinity(0)), help='to run on (the last)')
     parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build-bench', help=argparse.SUPPRESS)

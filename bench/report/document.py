@@ -1,11 +1,12 @@
-"""The tables of README.md and docs/performance.md, written anew from a report, between lines that mark them."""
+"""The tables of README.md and docs/performance.md, written anew from a report, between lines that mark them; from a report of a CPU
+without AVX-512 those of docs/performance-avx2.md, so that no tier's figures are lost to a machine that lacks it."""
 import re
 import statistics
 
 import kernel_table
 import machine
 import works
-from pages import head_words, markdown_table
+from pages import goals_section, head_words, markdown_table
 from results import SIMD_TIERS, TIER_NAMES, Results
 
 # The README's table: what a reader looks for, and the benchmark's name.
@@ -89,12 +90,22 @@ def replace_between(text, name, new):
     return pattern.sub(lambda _: f'{begin}\n{new}\n{end}', text)
 
 
-def write(report, root):
-    """Both documents."""
-    readme = root / 'README.md'
-    readme.write_text(replace_between(readme.read_text(), 'speed', speed_table(report)))
-    performance = root / 'docs/performance.md'
-    text = performance.read_text()
-    for name, table in performance_tables(report).items():
+def goals_table(report):
+    goals = goals_section(Results(report))
+    return '\n\n'.join([*goals.words, markdown_table(goals.head, goals.rows)])
+
+
+def fill(path, tables):
+    text = path.read_text()
+    for name, table in tables.items():
         text = replace_between(text, name, table)
-    performance.write_text(text)
+    path.write_text(text)
+
+
+def write(report, root):
+    """README.md and the page of this machine, or only the page."""
+    if 'avx512' in measured_tiers(report['kernels']):
+        fill(root / 'README.md', {'speed': speed_table(report)})
+        fill(root / 'docs/performance.md', performance_tables(report))
+    else:
+        fill(root / 'docs/performance-avx2.md', {**performance_tables(report), 'goals': goals_table(report)})
