@@ -3,7 +3,7 @@
  *
  * It checks itself: decoding gives the bits of the prefill; threads give those of one thread, also where they share
  * the keys of a long cache; attention is what the plain reference says; and a shifted cache gives what a cache filled
- * at the new positions gives, up to the rounding of the keys.
+ * at the new positions gives, up to the rounding of the keys to f16.
  *
  *     cc decode.c $(pkg-config --cflags --libs posenc) -lm -lpthread
  */
@@ -24,10 +24,9 @@ typedef struct layer {
     posenc_rope *rope; /* made once for the model: immutable, shared by layers and threads */
 } layer;
 
-/* Cell j holds the key and value of the token at position j: [head_dim, n_kv_heads, n_ctx]. An engine would take 16
- * bits here, POSENC_F16 in the views below, and nothing else would change. */
+/* Cell j holds the f16 key and value of the token at position j: [head_dim, n_kv_heads, n_ctx]. */
 typedef struct cache {
-    float k[N_CTX * KV], v[N_CTX * KV];
+    uint16_t k[N_CTX * KV], v[N_CTX * KV];
     int32_t n;
 } cache;
 
@@ -79,20 +78,20 @@ static void project(const float *w, const float *x, float *y, int64_t n_in, int6
 
 /* ---- The pass, as each of its threads runs it ---- */
 
-/* Q is rotated in place and scaled; K is rotated on its way into the cache, V is copied there. One call, one set of
- * cosines and sines; a row is one head of one token, so that even a single token is work for several threads. */
+/* Q is rotated in place and scaled; K is rotated and V goes as it is into the cache, both rounded to f16. One call, one
+ * set of cosines and sines; a row is one head of one token, so that even a single token is work for several threads. */
 static void rotate(pass *p, int ith) {
     posenc_rope_table table = posenc_rope_table_dense(p->layer->rope, p->table);
     posenc_view q = posenc_view_dense(p->q, POSENC_F32, HEAD_DIM, N_HEADS, p->n, 1);
     posenc_rope_task tasks[3] = {
         {.x = q, .y = q, .rotates = 1, .scale = 1.0f / 8.0f}, /* 1 / sqrt(HEAD_DIM) */
         {.x = posenc_view_dense(p->k, POSENC_F32, HEAD_DIM, N_KV_HEADS, p->n, 1),
-         .y = posenc_view_dense(p->cache->k, POSENC_F32, HEAD_DIM, N_KV_HEADS, N_CTX, 1),
+         .y = posenc_view_dense(p->cache->k, POSENC_F16, HEAD_DIM, N_KV_HEADS, N_CTX, 1),
          .rotates = 1,
          .scale = 1.0f,
          .rows32 = p->positions},
         {.x = posenc_view_dense(p->v, POSENC_F32, HEAD_DIM, N_KV_HEADS, p->n, 1),
-         .y = posenc_view_dense(p->cache->v, POSENC_F32, HEAD_DIM, N_KV_HEADS, N_CTX, 1),
+         .y = posenc_view_dense(p->cache->v, POSENC_F16, HEAD_DIM, N_KV_HEADS, N_CTX, 1),
          .rotates = 0,
          .scale = 1.0f,
          .rows32 = p->positions},
@@ -102,10 +101,10 @@ static void rotate(pass *p, int ith) {
 }
 
 /* [head_dim, n_heads, n] in memory, as attention takes it: [head_dim, n, n_heads]. */
-static posenc_view by_head(float *data, int64_t n_heads, int64_t n) {
-    posenc_view view = posenc_view_dense(data, POSENC_F32, HEAD_DIM, n, n_heads, 1);
-    view.nb[1] = n_heads * HEAD_DIM * (int64_t)sizeof *data;
-    view.nb[2] = HEAD_DIM * (int64_t)sizeof *data;
+static posenc_view by_head(void *data, posenc_dtype type, int64_t n_heads, int64_t n) {
+    posenc_view view = posenc_view_dense(data, type, HEAD_DIM, n, n_heads, 1);
+    view.nb[1] = n_heads * HEAD_DIM * view.nb[0];
+    view.nb[2] = HEAD_DIM * view.nb[0];
     return view;
 }
 
@@ -117,16 +116,17 @@ static void set_attention(pass *p) {
     p->params.q_off = p->cache->n;
     p->attention = (posenc_attention_task){
         .params = &p->params,
-        .q = by_head(p->q, N_HEADS, p->n),
-        .k = by_head(p->cache->k, N_KV_HEADS, n_k),
-        .v = by_head(p->cache->v, N_KV_HEADS, n_k),
-        .out = by_head(p->mixed, N_HEADS, p->n),
+        .q = by_head(p->q, POSENC_F32, N_HEADS, p->n),
+        .k = by_head(p->cache->k, POSENC_F16, N_KV_HEADS, n_k),
+        .v = by_head(p->cache->v, POSENC_F16, N_KV_HEADS, n_k),
+        .out = by_head(p->mixed, POSENC_F32, N_HEADS, p->n),
     };
 }
 
 /* Threads share units, of up to 64 queries and heads over the same keys. A lone token has one for each head of K and V.
  * Where units are fewer than threads, a unit's keys are shared, 4096 at a time, and the parts are joined behind a
- * barrier. All threads go the same way. */
+ * barrier. All threads go the same way. Behind a causal mask later units have more keys: for long prompts an engine
+ * hands units out a few at a time instead (docs/embedding.md). */
 static void attend(pass *p, int ith) {
     const posenc_attention_task *task = &p->attention;
     int64_t n_units = posenc_attention_units(&task->q, &task->k), n_parts = posenc_attention_n_parts(task);
@@ -194,7 +194,7 @@ static void forward(pass *p, const float *x, float *y, int64_t n, int nth) {
 
 static void shift(const layer *l, cache *c, int32_t n_keep, int32_t n_discard) {
     int64_t n_moved = c->n - n_keep - n_discard;
-    float *to = c->k + n_keep * KV;
+    uint16_t *to = c->k + n_keep * KV;
     memmove(to, to + n_discard * KV, (size_t)(n_moved * KV) * sizeof *to);
     memmove(c->v + n_keep * KV, c->v + (n_keep + n_discard) * KV, (size_t)(n_moved * KV) * sizeof *to);
 
@@ -202,7 +202,7 @@ static void shift(const layer *l, cache *c, int32_t n_keep, int32_t n_discard) {
     int32_t deltas[N_CTX];
     for (int64_t t = 0; t < n_moved; t++)
         deltas[t] = -n_discard;
-    posenc_view k = posenc_view_dense(to, POSENC_F32, HEAD_DIM, N_KV_HEADS, n_moved, 1);
+    posenc_view k = posenc_view_dense(to, POSENC_F16, HEAD_DIM, N_KV_HEADS, n_moved, 1);
     check(posenc_rope_apply(l->rope, &k, deltas, &k, POSENC_SHIFT, posenc_all_rows()), "shift");
     c->n -= n_discard;
 }
@@ -214,6 +214,15 @@ static void fill_random(float *p, int64_t n, float size) {
     for (int64_t i = 0; i < n; i++) {
         state = state * 1664525u + 1013904223u;
         p[i] = size * ((float)(state >> 8) * 0x1p-23f - 1.0f);
+    }
+}
+
+/* f16 of either sign from 0.5 to 1. */
+static void fill_random_halves(uint16_t *p, int64_t n) {
+    static uint32_t state = 1;
+    for (int64_t i = 0; i < n; i++) {
+        state = state * 1664525u + 1013904223u;
+        p[i] = (uint16_t)((state >> 16 & 0x83ff) | 0x3800);
     }
 }
 
@@ -252,14 +261,14 @@ static int shifts(pass *p, float *x) {
             (size_t)(N_TOKENS + 1 - N_KEEP - N_DISCARD) * HIDDEN * sizeof *x);
     p->cache->n = 0;
     forward(p, x, y_fresh, N_LEFT + 1, 1);
-    return report("context shift and filling afresh", largest_difference(y, y_fresh + N_LEFT * HIDDEN, HIDDEN), 1e-5f);
+    return report("context shift and filling afresh", largest_difference(y, y_fresh + N_LEFT * HIDDEN, HIDDEN), 0x1p-11f);
 }
 
 /* What the last pass mixed must be what the plain reference makes of the same queries and cache. */
 static int matches_reference(pass *p, const char *what) {
     static float expected[MAX_BATCH * Q];
     const posenc_attention_task *task = &p->attention;
-    posenc_view out = by_head(expected, N_HEADS, p->n);
+    posenc_view out = by_head(expected, POSENC_F32, N_HEADS, p->n);
     check(posenc_attention_reference(&p->params, &task->q, &task->k, &task->v, &out, NULL), "reference");
     return report(what, largest_difference(p->mixed, expected, p->n * Q), 4e-6f);
 }
@@ -268,8 +277,8 @@ static int matches_reference(pass *p, const char *what) {
 static int shares_keys(pass *p, const float *x) {
     enum { N_BEFORE = N_CTX - 1 };
     static float alone[HIDDEN], shared[HIDDEN];
-    fill_random(p->cache->k, N_BEFORE * KV, 1.0f);
-    fill_random(p->cache->v, N_BEFORE * KV, 1.0f);
+    fill_random_halves(p->cache->k, N_BEFORE * KV);
+    fill_random_halves(p->cache->v, N_BEFORE * KV);
     p->cache->n = N_BEFORE;
     forward(p, x, alone, 1, 1);
     int is_right = matches_reference(p, "attention over a long cache and the reference");
