@@ -261,7 +261,8 @@ static int shifts(pass *p, float *x) {
             (size_t)(N_TOKENS + 1 - N_KEEP - N_DISCARD) * HIDDEN * sizeof *x);
     p->cache->n = 0;
     forward(p, x, y_fresh, N_LEFT + 1, 1);
-    return report("context shift and filling afresh", largest_difference(y, y_fresh + N_LEFT * HIDDEN, HIDDEN), 0x1p-11f);
+    return report("context shift and filling afresh", largest_difference(y, y_fresh + N_LEFT * HIDDEN, HIDDEN),
+                  0x1p-11f);
 }
 
 /* What the last pass mixed must be what the plain reference makes of the same queries and cache. */

@@ -1,6 +1,7 @@
 /* Attention written out. */
 #include "attention.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "kernels/half.h"
@@ -36,15 +37,16 @@ static void multiply(const posenc_view *q, const posenc_view *k, const posenc_vi
                 }
 }
 
-/* out[c, i, h, b] = sum over j of p[j, i, h, b] v_j[c]; keys of probability 0 do not count, whatever they hold. */
-static void mix(const posenc_view *p, const posenc_view *v, const posenc_view *out) {
+/* out[c, i, h, b] = sum over j of p[j, i, h, b] v_j[c]; keys of probability 0 do not count, whatever they hold. Without
+ * keys there are no probabilities that could say what an empty row is. */
+static void mix(const posenc_view *p, const posenc_view *v, const posenc_view *out, posenc_empty empty) {
     int64_t group = v->ne[2] > 0 ? out->ne[2] / v->ne[2] : 1;
     for (int64_t b = 0; b < out->ne[3]; b++)
         for (int64_t h = 0; h < out->ne[2]; h++)
             for (int64_t i = 0; i < out->ne[1]; i++)
                 for (size_t c = 0; c < (size_t)out->ne[0]; c++) {
                     const float *row = posenc_view_at(p, i, h, b);
-                    double sum = 0.0;
+                    double sum = v->ne[1] == 0 && empty == POSENC_EMPTY_NAN ? (double)NAN : 0.0;
                     for (int64_t j = 0; j < v->ne[1]; j++)
                         if (row[j] != 0.0f)
                             sum +=
@@ -64,7 +66,7 @@ static posenc_status attend(const posenc_score_params *params, const posenc_view
     whole.hidden = POSENC_HIDDEN_WRITTEN;
     status = posenc_softmax(&whole, p, p, posenc_all_rows());
     if (status == POSENC_OK)
-        mix(p, v, out);
+        mix(p, v, out, params->empty);
     return status;
 }
 

@@ -44,12 +44,12 @@ static void add_row_at(block *b, const float *ds, int64_t n_k, const int32_t *k_
 
 /* Adds all rows of one head of one batch. */
 static void add_rows(block *b, const posenc_score_params *params, const posenc_view *ds, int64_t head, int64_t batch) {
-    for (int64_t i = 0; i < ds->ne[1]; i++) {
+    for (int64_t i = 0; i < ds->ne[1] && ds->ne[0] > 0; i++) {
         const float *row = posenc_view_at(ds, i, head, batch);
         if (params->q_pos != NULL)
             add_row_at(b, row, ds->ne[0], params->k_pos, params->q_pos[i]);
         else
-            add_row(b, row, ds->ne[0], -(params->q_off + i));
+            add_row(b, row, ds->ne[0], -posenc_query_position(params, (posenc_score_place){i, head, batch}));
     }
 }
 
@@ -64,11 +64,13 @@ static void begin_block(block *b, const posenc_line *line, int64_t t) {
 
 static posenc_status check_line_call(const posenc_score_params *params, const posenc_view *ds,
                                      const posenc_line *gradient, int64_t *n_heads) {
-    if (params == NULL)
+    if (params == NULL || ds == NULL)
         return POSENC_ERR_NULL;
+    posenc_view extents = *ds;
+    extents.data = NULL; /* ds is read, and what params name may lie there too */
     posenc_status status = posenc_check_input_f32(ds);
     if (status == POSENC_OK)
-        status = posenc_check_scores(params, ds);
+        status = posenc_check_scores(params, &extents);
     if (status == POSENC_OK)
         status = posenc_check_whole_line(gradient, n_heads);
     if (status == POSENC_OK && gradient->n_heads != ds->ne[2])

@@ -49,7 +49,7 @@ static posenc_status check_rows_call(const posenc_view *table, const posenc_view
 
 posenc_status posenc_decomposed_rows(const posenc_view *table, const posenc_view *rows) {
     posenc_status status = check_rows_call(table, rows);
-    if (status != POSENC_OK)
+    if (status != POSENC_OK || rows->ne[0] == 0)
         return status;
     int64_t n_k = rows->ne[1], n_q = rows->ne[2], n = 2 * posenc_max(n_q, n_k) - 1;
     for (int64_t a = 0; a < n_q; a++)

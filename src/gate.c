@@ -85,7 +85,8 @@ static void multiply(const posenc_kernels *kernels, const float *x, const float 
 posenc_status posenc_gate_grad(const posenc_view *e, const posenc_view *gate, const posenc_view *dy,
                                const posenc_view *dgate, const posenc_view *de, posenc_rows rows) {
     posenc_status status = check_call(e, gate, dy, dgate, de, &rows);
-    if (status != POSENC_OK || dy->ne[1] * dy->ne[2] * dy->ne[3] == 0)
+    int is_shared = dgate != NULL && dgate->ne[0] == 1; /* the sum over a row, which is 0 of none */
+    if (status != POSENC_OK || dy->ne[1] * dy->ne[2] * dy->ne[3] == 0 || (dy->ne[0] == 0 && !is_shared))
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     int64_t dim = dy->ne[0];

@@ -5,6 +5,7 @@
 
 #include "dd.h"
 #include "encoding.h"
+#include "minmax.h"
 #include "view.h"
 
 #define MAX_LENGTH ((int64_t)1 << 31)
@@ -50,15 +51,15 @@ static void integer_rows(const posenc_generator *g, const posenc_kernels *kernel
     kernels->place_rows(&args);
 }
 
-/* (i / (dim - 1))^alpha, with 0^0 = 1, and 1 for a dim of 1. */
-static float factor_of(int64_t i, int64_t dim, double alpha) {
+/* (i / (dim - 1))^alpha, with 0^0 = 1, and 1 for a dim of 1. log_last: of dim - 1. */
+static float factor_of(int64_t i, int64_t dim, posenc_dd log_last, double alpha) {
     if (dim == 1 || alpha == 0.0 || i == dim - 1)
         return 1.0f;
     if (i == 0)
         return 0.0f;
-    posenc_dd log_ratio = posenc_dd_sub(posenc_dd_log((double)i), posenc_dd_log((double)(dim - 1)));
+    posenc_dd log_ratio = posenc_dd_sub(posenc_dd_log((double)i), log_last);
     posenc_dd exponent = posenc_dd_mul(log_ratio, posenc_dd_from(alpha));
-    return exponent.hi < -POSENC_DD_MAX_EXP ? 0.0f : (float)posenc_dd_exp(exponent).hi;
+    return exponent.hi < -POSENC_DD_MAX_EXP ? 0.0f : posenc_dd_to_float(posenc_dd_exp(exponent));
 }
 
 posenc_status posenc_integer_create(int64_t dim, int64_t length, double alpha, posenc_encoding **out) {
@@ -76,8 +77,9 @@ posenc_status posenc_integer_create(int64_t dim, int64_t length, double alpha, p
         return POSENC_ERR_MEMORY;
     in->base.rows = integer_rows;
     in->last = (double)(length - 1);
+    posenc_dd log_last = posenc_dd_log((double)posenc_max(dim - 1, 1));
     for (int64_t i = 0; i < dim; i++)
-        in->factors[i] = factor_of(i, dim, alpha);
+        in->factors[i] = factor_of(i, dim, log_last, alpha);
     return posenc_encoding_of(&in->base, 0, out);
 }
 

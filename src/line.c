@@ -111,6 +111,14 @@ posenc_status posenc_line_range(posenc_mask mask, int64_t q_off, int64_t n_q, in
     return POSENC_OK;
 }
 
+/* 1 if what the mask says of the ends of an extended line it says of all offsets beyond them. */
+static int ends_speak(const posenc_line *line, posenc_offsets seen) {
+    int64_t first = line->first, last = first + line->n_offsets - 1;
+    int low = first < seen.lowest || (seen.lowest == -POSENC_ANY_OFFSET && first <= seen.highest);
+    int high = last > seen.highest || (seen.highest == POSENC_ANY_OFFSET && last >= seen.lowest);
+    return line->n_offsets == 0 || (low && high);
+}
+
 posenc_status posenc_line_mask(posenc_mask mask, const posenc_line *line) {
     int64_t n_heads;
     posenc_status status = posenc_check_mask(&mask);
@@ -120,11 +128,13 @@ posenc_status posenc_line_mask(posenc_mask mask, const posenc_line *line) {
         status = posenc_check_whole_line(line, &n_heads);
     if (status != POSENC_OK)
         return status;
+    posenc_offsets seen = {mask.before < 0 ? -POSENC_ANY_OFFSET : -mask.before,
+                           mask.after < 0 ? POSENC_ANY_OFFSET : mask.after};
+    if (line->is_extended && !ends_speak(line, seen))
+        return POSENC_ERR_OFFSETS;
     for (int64_t h = 0; h < n_heads; h++)
-        for (int64_t t = 0; t < line->n_offsets; t++) {
-            int64_t offset = line->first + t;
-            if ((mask.before >= 0 && offset < -mask.before) || (mask.after >= 0 && offset > mask.after))
+        for (int64_t t = 0; t < line->n_offsets; t++)
+            if (line->first + t < seen.lowest || line->first + t > seen.highest)
                 posenc_line_of_head(line, h)[t] = -INFINITY;
-        }
     return POSENC_OK;
 }

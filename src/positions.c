@@ -84,7 +84,7 @@ static posenc_status check_masked(const uint8_t *mask, int64_t n_tokens, int64_t
 posenc_status posenc_positions_masked(const uint8_t *mask, int64_t n_tokens, int64_t n_batch, int32_t start,
                                       int32_t pad_value, int32_t *positions) {
     posenc_status status = check_masked(mask, n_tokens, n_batch, start, positions);
-    if (status != POSENC_OK)
+    if (status != POSENC_OK || n_tokens == 0)
         return status;
     for (int64_t b = 0; b < n_batch; b++) {
         int64_t next = start;

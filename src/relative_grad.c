@@ -31,7 +31,7 @@ static posenc_status sums(const posenc_index_line *index, posenc_mask mask, int6
                           const posenc_view *w, int by_key, posenc_rows rows) {
     posenc_runs runs;
     posenc_status status = check_sums(index, &mask, q_off, x, w, by_key, &rows, &runs);
-    if (status != POSENC_OK)
+    if (status != POSENC_OK || w->ne[0] == 0)
         return status;
     const posenc_view nothing = {.dtype = POSENC_F32};
     if (posenc_view_count(x) == 0) /* and strides that nobody has checked */

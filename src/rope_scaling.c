@@ -269,9 +269,10 @@ static posenc_status set_ramp(plan *p, double original, int truncate) {
 
 static posenc_status plan_yarn(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
-    posenc_status status = set_factor(p, 1.0, s->max_context / s->original_context);
+    double original = or_if_absent(s->original_context, s->max_context);
+    posenc_status status = set_factor(p, 1.0, s->max_context / original);
     if (status == POSENC_OK)
-        status = set_ramp(p, or_if_absent(s->original_context, s->max_context), s->truncate);
+        status = set_ramp(p, original, s->truncate);
     if (status != POSENC_OK)
         return status;
     if (p->ramp_width.hi < 0.0) /* the ramp would begin beyond the last pair and run backwards */
@@ -429,7 +430,7 @@ double posenc_rope_softmax_multiplier(const posenc_rope_scaling *s) {
     if (s->mscale_all_dim == 0.0)
         return 1.0;
     plan p = {.scaling = s};
-    if (set_factor(&p, 1.0, s->max_context / s->original_context) != POSENC_OK)
+    if (set_factor(&p, 1.0, s->max_context / or_if_absent(s->original_context, s->max_context)) != POSENC_OK)
         return (double)NAN;
     double m = mscale_of(p.factor, s->mscale_all_dim);
     return m * m;

@@ -52,16 +52,38 @@ static posenc_status check_positions(const int32_t *positions, int64_t n, posenc
     return is_inside ? POSENC_OK : POSENC_ERR_POSITION;
 }
 
+/* Positions of queries by q_off and q_offs: lowest to highest. */
+static posenc_status check_first_queries(const posenc_score_params *params, int64_t n_q, int64_t n_k, int64_t n_batch,
+                                         posenc_offsets *queries) {
+    posenc_status status = posenc_check_extent(params->q_off, n_q, n_k);
+    *queries = (posenc_offsets){params->q_off, params->q_off + n_q - 1};
+    if (status != POSENC_OK || params->q_offs == NULL)
+        return status;
+    if (!posenc_is_aligned(params->q_offs, 4))
+        return POSENC_ERR_STRIDE;
+    for (int64_t batch = 0; batch < n_batch; batch++) {
+        int64_t first = posenc_query_position(params, (posenc_score_place){.batch = batch});
+        status = posenc_check_extent(first, n_q, n_k);
+        if (status != POSENC_OK)
+            return status;
+        queries->lowest = batch == 0 ? first : posenc_min(queries->lowest, first);
+        queries->highest = batch == 0 ? first + n_q - 1 : posenc_max(queries->highest, first + n_q - 1);
+    }
+    return POSENC_OK;
+}
+
 /* The offsets that the call meets and the mask lets be seen. */
 static posenc_status check_offsets(const posenc_score_params *params, const posenc_view *y, posenc_offsets *seen) {
     int64_t n_k = y->ne[0], n_q = y->ne[1];
-    posenc_status status = posenc_check_extent(params->q_off, n_q, n_k);
+    posenc_offsets keys = {0, n_k - 1}, queries;
+    posenc_status status = check_first_queries(params, n_q, n_k, y->ne[3], &queries);
     if (status != POSENC_OK)
         return status;
-    posenc_offsets keys = {0, n_k - 1}, queries = {params->q_off, params->q_off + n_q - 1};
     if ((params->q_pos == NULL) != (params->k_pos == NULL))
         return POSENC_ERR_NULL;
     if (params->k_pos != NULL) {
+        if (params->q_offs != NULL)
+            return POSENC_ERR_POSITION;
         if (params->mask.n_first > 0)
             return POSENC_ERR_MASK;
         status = check_positions(params->q_pos, n_q, &queries);
@@ -97,6 +119,7 @@ static posenc_status check_lengths(const int32_t *lengths, int64_t n_batch, int6
     return POSENC_OK;
 }
 
+/* y's extents may be more than there is room for: of attention they are the scores that nobody makes. */
 static posenc_status check_bool_mask(const posenc_bool_mask *mask, const posenc_view *y) {
     if (mask == NULL)
         return POSENC_OK;
@@ -104,7 +127,13 @@ static posenc_status check_bool_mask(const posenc_bool_mask *mask, const posenc_
         return POSENC_ERR_ENUM;
     if (mask->nb[0] != 1)
         return POSENC_ERR_STRIDE;
-    return mask->data == NULL && posenc_view_count(y) > 0 ? POSENC_ERR_NULL : POSENC_OK;
+    int is_empty = 0;
+    for (int i = 0; i < 4; i++) {
+        if (posenc_leaves_limit(mask->nb[i], y->ne[i]))
+            return POSENC_ERR_STRIDE;
+        is_empty |= y->ne[i] == 0;
+    }
+    return mask->data == NULL && !is_empty ? POSENC_ERR_NULL : POSENC_OK;
 }
 
 /* The input has y's extents, or 1 where it is shared (not along keys). */
@@ -215,7 +244,7 @@ static void set_mask(const posenc_score_params *params, posenc_score_place at, p
     int64_t begin = params->k_begin != NULL ? params->k_begin[at.batch] : 0;
     int64_t end = params->k_end != NULL ? params->k_end[at.batch] : (int64_t)args->n;
     if (params->cu_seqlens != NULL) {
-        posenc_offsets document = document_of(params, params->q_off + at.query);
+        posenc_offsets document = document_of(params, posenc_query_position(params, at));
         begin = posenc_max(begin, document.lowest);
         end = posenc_min(end, document.highest + 1);
     }
@@ -291,7 +320,7 @@ void posenc_score_args_begin(const posenc_score_params *params, const posenc_vie
 }
 
 void posenc_score_args_at(const posenc_score_params *params, posenc_score_place at, posenc_softmax_row_args *args) {
-    args->position = params->q_pos != NULL ? params->q_pos[at.query] : (int32_t)(params->q_off + at.query);
+    args->position = params->q_pos != NULL ? params->q_pos[at.query] : (int32_t)posenc_query_position(params, at);
     if (params->sinks != NULL)
         args->sink = params->sinks[at.head];
     set_mask(params, at, args);

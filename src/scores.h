@@ -42,6 +42,11 @@ typedef struct posenc_score_place {
 
 posenc_score_place posenc_score_place_of(const posenc_view *y, int64_t row);
 
+/* Where the query stands, q_pos aside. */
+static inline int64_t posenc_query_position(const posenc_score_params *params, posenc_score_place at) {
+    return params->q_off + (params->q_offs != NULL ? params->q_offs[at.batch] : 0) + at.query;
+}
+
 /* Where the row begins, in the scores or in a tensor of as many rows. */
 static inline void *posenc_score_row(const posenc_view *view, posenc_score_place at) {
     return posenc_view_at(view, at.query, at.head, at.batch);

@@ -58,7 +58,7 @@ static posenc_dd half_minus_1(const posenc_sinusoidal_params *p, int64_t i) {
     double steps = half > 1 ? (double)(half - 1) : 1.0;
     posenc_dd log_ratio = posenc_dd_sub(posenc_dd_log(p->min_timescale), posenc_dd_log(p->base));
     posenc_dd exponent = posenc_dd_div(posenc_dd_mul(log_ratio, posenc_dd_from((double)i)), posenc_dd_from(steps));
-    return posenc_dd_mul(posenc_dd_from(p->min_timescale), posenc_dd_exp(exponent));
+    return posenc_dd_exp(exponent);
 }
 
 static posenc_dd unscaled(const posenc_sinusoidal_params *p, int64_t i) {
@@ -74,8 +74,10 @@ static posenc_dd unscaled(const posenc_sinusoidal_params *p, int64_t i) {
 
 static posenc_dd theta(const void *context, int64_t i) {
     const posenc_sinusoidal_params *p = context;
-    posenc_dd f = unscaled(p, i);
-    return isfinite(f.hi) ? posenc_dd_mul(f, posenc_dd_from(p->scale)) : f;
+    posenc_dd f = unscaled(p, i), scale = posenc_dd_from(p->scale);
+    if (is_concat(p->layout) && p->schedule == POSENC_SCHEDULE_HALF_MINUS_1)
+        scale = posenc_dd_mul(scale, posenc_dd_from(p->min_timescale)); /* before f, which may be next to nothing */
+    return isfinite(f.hi) ? posenc_dd_mul(f, scale) : f;
 }
 
 static void destroy(posenc_generator *g) {
@@ -128,7 +130,7 @@ static const posenc_sinusoid *sinusoid_of(const posenc_encoding *e) {
     const posenc_term *term = &e->fields[0].terms[0];
     int is_whole = e->fields[0].n_terms == 1 && e->fields[0].width == term->generator->dim && term->first == 0 &&
                    term->axis == 0 && term->divide <= 1 && term->modulo == 0;
-    int is_alone = e->n_fields == 1 || (e->n_fields == 2 && e->fields[1].n_terms == 0);
+    int is_alone = e->n_fields == 1 || (e->n_fields == 2 && e->fields[1].n_terms == 0 && e->dim % 2 != 0);
     return is_whole && is_alone && term->generator->rows == posenc_sinusoid_rows
                ? (const posenc_sinusoid *)term->generator
                : NULL;
@@ -204,7 +206,7 @@ static void add_part(grid_plan *plan, int sinusoid, int axis, int64_t first, int
 enum { Y = 0, X = 1 };
 
 static posenc_status plan_of(posenc_grid grid, int64_t dim, int n_axes, grid_plan *plan) {
-    int64_t quarter = dim / 4, per_axis = n_axes > 0 ? 2 * (dim / (2 * n_axes)) : 0;
+    int64_t quarter = dim / 4, per_axis = n_axes > 0 ? 2 * (dim / (2 * (int64_t)n_axes)) : 0;
     int is_volume = grid == POSENC_GRID_VOLUME, is_nd = grid == POSENC_GRID_TENSOR2TENSOR;
     if ((unsigned)grid > POSENC_GRID_TENSOR2TENSOR)
         return POSENC_ERR_ENUM;

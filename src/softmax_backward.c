@@ -29,11 +29,13 @@ static posenc_status check_sink_rows(const float *dsink_rows) {
 static posenc_status check_call(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
                                 const posenc_view *s, const posenc_view *dx, const posenc_view *db,
                                 const float *dsink_rows, posenc_rows *rows) {
-    if (params == NULL)
+    if (params == NULL || p == NULL)
         return POSENC_ERR_NULL;
+    posenc_view extents = *p;
+    extents.data = NULL; /* p is read, and what params name may lie there too */
     posenc_status status = posenc_check_input_f32(p);
     if (status == POSENC_OK)
-        status = posenc_check_scores(params, p);
+        status = posenc_check_scores(params, &extents);
     if (status == POSENC_OK)
         status = check_input(dp, p);
     if (status == POSENC_OK && params->cap != 0.0f)
@@ -57,7 +59,7 @@ posenc_status posenc_softmax_backward(const posenc_score_params *params, const p
     posenc_status status = check_call(params, p, dp, s, dx, db, dsink_rows, &rows);
     if (status != POSENC_OK)
         return status;
-    if (rows.begin == rows.end)
+    if (rows.begin == rows.end || (p->ne[0] == 0 && dsink_rows == NULL))
         return POSENC_OK;
     const posenc_kernels *kernels = posenc_active_kernels();
     posenc_softmax_row_args forward = {.n = 0}; /* whose bounds, scale and cap these rows have */

@@ -37,10 +37,8 @@ static span view_span(const posenc_view *view, int64_t period) {
     return s;
 }
 
-/* 1 if |a * b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger
- * looks smaller. */
-static int leaves_limit(double a, double b) {
-    return !(fabs(a * b) <= (double)POSENC_LIMIT);
+int posenc_leaves_limit(int64_t a, int64_t b) {
+    return !(fabs((double)a * (double)b) <= (double)POSENC_LIMIT);
 }
 
 int posenc_view_is_too_large(const posenc_view *view) {
@@ -68,7 +66,7 @@ posenc_status posenc_check_input(const posenc_view *view) {
     if (view->nb[0] != size || !posenc_is_aligned(view->data, size))
         return POSENC_ERR_STRIDE;
     for (int i = 1; i < 4; i++)
-        if (view->nb[i] & (size - 1) || leaves_limit((double)view->ne[i], (double)view->nb[i]))
+        if (view->nb[i] & (size - 1) || posenc_leaves_limit(view->ne[i], view->nb[i]))
             return POSENC_ERR_STRIDE;
     return POSENC_OK;
 }
@@ -155,7 +153,7 @@ static int are_apart_by_period(const posenc_view *x, const posenc_view *y, int64
 }
 
 posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
-    if (posenc_view_count(x) == 0 || posenc_view_count(y) == 0 || x->data == NULL || y->data == NULL)
+    if (x->data == NULL || y->data == NULL || posenc_view_count(x) == 0 || posenc_view_count(y) == 0)
         return POSENC_OK;
     span sx = view_span(x, 0), sy = view_span(y, 0);
     int overlap = posenc_ranges_overlap((char *)x->data + sx.begin, sx.end - sx.begin, (char *)y->data + sy.begin,

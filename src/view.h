@@ -41,6 +41,10 @@ static inline int posenc_is_aligned(const void *p, int64_t size) {
     return ((uintptr_t)p & (uintptr_t)(size - 1)) == 0;
 }
 
+/* 1 if |a b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger looks
+ * smaller. */
+int posenc_leaves_limit(int64_t a, int64_t b);
+
 /* 1 if the extents are negative, or their product, of those that are not 0, is more than POSENC_LIMIT: a 0 must not
  * hide that the others leave int64. */
 int posenc_view_is_too_large(const posenc_view *view);

@@ -186,6 +186,17 @@ static void test_fourier(void **state) {
 
 /* ---- Integers, bits, bumps ---- */
 
+/* The power is rounded to float32 once: 2^-alpha is 7.8e-24 below a number between two floats. */
+static void test_one_rounding(void **state) {
+    (void)state;
+    float row[3];
+    posenc_encoding *e;
+    truth_ok(posenc_integer_create(3, 2, 4.2995663356387483e-08, &e));
+    real_row(e, 1.0, row);
+    assert_true(row[1] == 0x1.fffffep-1f);
+    posenc_encoding_free(e);
+}
+
 static void test_integers(void **state) {
     (void)state;
     float row[64];
@@ -510,7 +521,7 @@ int main(void) {
         truth_test(test_fourier),        truth_test(test_integers),       truth_test(test_bits),
         truth_test(test_bumps),          truth_test(test_table_gradient), truth_test(test_gate_gradient),
         truth_test(test_random_numbers), truth_test(test_random_halves),  truth_test(test_position_ids),
-        truth_test(test_minus_zero),
+        truth_test(test_minus_zero),     truth_test(test_one_rounding),
     };
     return truth_run(tests);
 }

@@ -104,6 +104,28 @@ static void compare_with_reference(const posenc_score_params *params, int64_t n_
         truth_tensor_free(all[i]);
 }
 
+/* Without keys every row is empty; the reference gave 0 for it whatever `empty` says. */
+static void test_no_keys(void **state) {
+    (void)state;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    for (int empty = POSENC_EMPTY_ZEROS; empty <= POSENC_EMPTY_NAN; empty += POSENC_EMPTY_NAN) {
+        enum { DIM = 8, N_Q = 3 };
+        params.empty = (posenc_empty)empty;
+        float x[DIM * N_Q] = {0}, fused[DIM * N_Q], plain[DIM * N_Q];
+        posenc_view queries = posenc_view_dense(x, POSENC_F32, DIM, N_Q, 1, 1);
+        posenc_view keys = posenc_view_dense(NULL, POSENC_F32, DIM, 0, 1, 1);
+        posenc_view got = posenc_view_dense(fused, POSENC_F32, DIM, N_Q, 1, 1), want = got;
+        want.data = plain;
+        void *memory = malloc(posenc_attention_scratch(DIM, DIM));
+        truth_ok(posenc_attention(&params, &queries, &keys, &keys, &got, memory, posenc_all_rows()));
+        truth_ok(posenc_attention_reference(&params, &queries, &keys, &keys, &want, NULL));
+        for (int i = 0; i < DIM * N_Q; i++)
+            assert_true(empty == POSENC_EMPTY_NAN ? isnan(fused[i]) && isnan(plain[i])
+                                                  : fused[i] == 0.0f && plain[i] == 0.0f);
+        free(memory);
+    }
+}
+
 /* A block of keys whose exponentials all come to 0 beside those of another: it made NaN of rows that see keys. */
 static void test_nothing_in_a_block(void **state) {
     (void)state;
@@ -190,6 +212,7 @@ int main(void) {
         truth_test(test_against_reference),     truth_test(test_same_bits),
         truth_test(test_out_of_sight),          truth_test(test_nothing_in_a_block),
         truth_test(test_hole_in_a_later_block), truth_test(test_hidden_means_nothing),
+        truth_test(test_no_keys),
     };
     return truth_run(tests);
 }

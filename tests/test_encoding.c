@@ -271,6 +271,32 @@ static void test_types_of_coordinates(void **state) {
     }
 }
 
+/* Sines and cosines half a row apart, at positions between integers, in more columns than are made at once: those that
+ * a part does not have belong to the next. In f16 they are made beside each other, in place of float32 far apart. */
+static void test_parts_of_real_rows(void **state) {
+    (void)state;
+    enum { N = 50 };
+    double at[N];
+    for (int64_t dim = 240; dim <= 400; dim += 16) {
+        posenc_encoding *e;
+        truth_ok(posenc_timestep_create(dim, 0, 0.0, 1.0, 10000.0, &e));
+        for (int t = 0; t < N; t++)
+            at[t] = truth_uniform(-1000.0, 1000.0);
+        posenc_coords coords = posenc_coords_of(at, POSENC_COORD_F64);
+        int64_t ne[4] = {dim, N, 1, 1};
+        truth_tensor whole = truth_tensor_dense(dim, N, 1, 1), rounded = truth_tensor_random_of(POSENC_F16, ne),
+                     want = truth_tensor_random_of(POSENC_F16, ne);
+        truth_ok(posenc_encoding_apply(e, &coords, NULL, NULL, &whole.view, posenc_all_rows()));
+        truth_ok(posenc_encoding_apply(e, &coords, NULL, NULL, &rounded.view, posenc_all_rows()));
+        truth_convert(&whole.view, &want.view);
+        truth_same_views(&rounded.view, &want.view, "rows in parts");
+        truth_tensor_free(&whole);
+        truth_tensor_free(&rounded);
+        truth_tensor_free(&want);
+        posenc_encoding_free(e);
+    }
+}
+
 /* The first row that is to blame, whatever term refuses it, and nothing written. */
 static void test_refused_rows(void **state) {
     (void)state;
@@ -442,7 +468,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_every_destination), TEST(test_types_of_coordinates), TEST(test_refused_rows),
         TEST(test_zeros_leave_alone), TEST(test_parts_of_parts),       TEST(test_quotients),
-        TEST(test_most_fields),       truth_test(test_large_modulo),
+        TEST(test_most_fields),       truth_test(test_large_modulo),   TEST(test_parts_of_real_rows),
     };
     return truth_run(tests);
 }

@@ -17,7 +17,7 @@
 enum { MAX_KEYS = 2200, MAX_BATCH = 3, MAX_HEADS = 4, MAX_QUERIES = 5 };
 
 static float bias_slopes[MAX_HEADS], sinks[MAX_HEADS];
-static int32_t k_begin[MAX_BATCH], k_end[MAX_BATCH];
+static int32_t k_begin[MAX_BATCH], k_end[MAX_BATCH], q_offs[MAX_BATCH];
 
 /* Masks and factors of all kinds; scores of ne. */
 static posenc_score_params random_params(const int64_t ne[4]) {
@@ -45,7 +45,9 @@ static posenc_score_params random_params(const int64_t ne[4]) {
     for (int64_t b = 0; b < ne[3]; b++) {
         k_begin[b] = (int32_t)truth_below(ne[0] / 4 + 1);
         k_end[b] = (int32_t)(ne[0] - truth_below(ne[0] / 4 + 1));
+        q_offs[b] = (int32_t)(truth_below(61) - 30);
     }
+    params.q_offs = truth_below(3) == 0 ? q_offs : NULL;
     if (truth_below(3) == 0) {
         params.k_begin = k_begin;
         params.k_end = k_end;
@@ -250,6 +252,7 @@ static void test_edges(void **state) {
             float *data[] = {p, dp, s, dx, db};
             for (int i = 0; i < 5; i++)
                 v[i] = posenc_view_dense(data[i], POSENC_F32, KEYS, 1, 1, 1);
+            params.bias = &v[0]; /* which is not read, and may lie anywhere */
             truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_all_rows()));
             memcpy(want_dx, dx, sizeof dx);
             memcpy(want_db, db, sizeof db);
@@ -282,8 +285,9 @@ static void test_edges(void **state) {
 
 static int32_t q_pos[MAX_QUERIES * 20], k_pos[400];
 
-static int64_t offset_of(const posenc_score_params *params, int64_t i, int64_t j) {
-    return params->q_pos != NULL ? k_pos[j] - q_pos[i] : j - params->q_off - i;
+static int64_t offset_of(const posenc_score_params *params, int64_t i, int64_t j, int64_t b) {
+    int64_t more = params->q_offs != NULL ? params->q_offs[b] : 0;
+    return params->q_pos != NULL ? k_pos[j] - q_pos[i] : j - params->q_off - more - i;
 }
 
 /* The sum for one offset of the line, or what its end takes, in the order that is promised. */
@@ -295,7 +299,7 @@ static float sum_of(const posenc_score_params *params, const posenc_view *ds, in
         for (int64_t h = head; h < end; h++)
             for (int64_t i = 0; i < ds->ne[1]; i++)
                 for (int64_t j = 0; j < ds->ne[0]; j++) {
-                    int64_t o = offset_of(params, i, j);
+                    int64_t o = offset_of(params, i, j, b);
                     if (line->is_extended)
                         o = o < line->first ? line->first : o > last ? last : o;
                     if (o == offset)
@@ -328,7 +332,13 @@ static void test_line(void **state) {
         if (round % 2) {
             params.q_pos = q_pos;
             params.k_pos = k_pos;
+        } else if (round % 4) {
+            for (int b = 0; b < 3; b++)
+                q_offs[b] = (int32_t)(truth_below(21) - 10);
+            params.q_offs = q_offs;
         }
+        if (round % 5 == 0)
+            params.bias = &ds.view; /* which is not read, and may lie anywhere */
         int shared = round % 3 == 0;
         float data[3 * 90];
         int extended = (int)truth_below(2);

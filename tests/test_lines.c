@@ -379,24 +379,34 @@ static void test_one_row(void **state) {
     }
 }
 
+static int is_hidden(const posenc_mask *mask, int64_t offset) {
+    return (mask->before >= 0 && -offset > mask->before) || (mask->after >= 0 && offset > mask->after);
+}
+
 static void test_mask(void **state) {
     (void)state;
-    for (int round = 0; round < 200; round++) {
+    int n_refused = 0;
+    for (int round = 0; round < 400; round++) {
         float data[3 * 60];
         posenc_mask mask = {truth_below(30) - 5, truth_below(30) - 5, 0, 0};
-        posenc_line line = {data, truth_below(80) - 70, truth_below(61), 3, 60, 0};
+        int extended = round % 2;
+        posenc_line line = {data, truth_below(80) - 70, extended + truth_below(61 - extended), 3, 60, extended};
         truth_fill(data, 180);
         float before[180];
         memcpy(before, data, sizeof data);
-        truth_ok(posenc_line_mask(mask, &line));
+        int64_t last = line.first + line.n_offsets - 1, n_other = 0; /* beyond an end that does not speak for them */
+        for (int64_t o = 1; extended && o < 200; o++)
+            n_other += is_hidden(&mask, line.first - o) != is_hidden(&mask, line.first) ||
+                       is_hidden(&mask, last + o) != is_hidden(&mask, last);
+        assert_int_equal(posenc_line_mask(mask, &line), n_other > 0 ? POSENC_ERR_OFFSETS : POSENC_OK);
+        n_refused += n_other > 0;
         for (int64_t i = 0; i < 180; i++) {
             int64_t t = i % 60, o = line.first + t;
-            int hidden =
-                t < line.n_offsets && ((mask.before >= 0 && -o > mask.before) || (mask.after >= 0 && o > mask.after));
-            float want = hidden ? -INFINITY : before[i];
+            float want = n_other == 0 && t < line.n_offsets && is_hidden(&mask, o) ? -INFINITY : before[i];
             truth_same_bits(data + i, &want, 1, "offset %lld", (long long)o);
         }
     }
+    assert_true(n_refused > 40 && n_refused < 180); /* of 200 that are extended */
 }
 
 /* ---- Tables ---- */

@@ -378,11 +378,13 @@ static void test_shifts(void **state) {
     (void)state;
     for (int round = 0; round < 200; round++) {
         posenc_dtype type = random_type();
-        int64_t n_q = 1 + truth_below(12), n_k = n_q + truth_below(20), n_heads = 1 + truth_below(3);
-        truth_tensor x = truth_numbers(type, 2.0, n_k, n_q, n_heads, 2),
-                     wide = truth_numbers(type, 2.0, 2 * n_q - 1, n_q, n_heads, 2);
+        int64_t n_q = 1 + truth_below(12), n_k = n_q + truth_below(20), n_heads = 1 + truth_below(3), n_batch = 2;
+        if (round == 0)
+            n_q = n_k = n_heads = n_batch = 1;
+        truth_tensor x = truth_numbers(type, 2.0, n_k, n_q, n_heads, n_batch),
+                     wide = truth_numbers(type, 2.0, 2 * n_q - 1, n_q, n_heads, n_batch);
         truth_tensor y = truth_tensor_random_of(type, x.view.ne);
-        truth_tensor square = truth_tensor_random_of(type, (int64_t[4]){n_q, n_q, n_heads, 2});
+        truth_tensor square = truth_tensor_random_of(type, (int64_t[4]){n_q, n_q, n_heads, n_batch});
         truth_ok(posenc_relative_shift(&x.view, &y.view));
         truth_ok(posenc_relative_skew(&wide.view, &square.view));
         TRUTH_EACH(&y.view, j, i, h, b) {

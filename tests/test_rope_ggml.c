@@ -345,6 +345,7 @@ static void test_refusals(void **state) {
         DOUBLE(freq_scale, 1e-9, POSENC_OK),
         DOUBLE(ext_factor, -0.1, POSENC_ERR_SCALING),
         DOUBLE(ext_factor, 1.1, POSENC_ERR_SCALING),
+        DOUBLE(ext_factor, 1.0005, POSENC_ERR_SCALING),
         DOUBLE(ext_factor, (double)NAN, POSENC_ERR_SCALING),
         DOUBLE(attn_factor, 0.0, POSENC_ERR_SCALING),
         DOUBLE(attn_factor, -1.0, POSENC_ERR_SCALING),

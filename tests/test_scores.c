@@ -11,7 +11,7 @@ static double logit(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b, 
     const posenc_score_params *p = &s->params;
     if (!scene_sees(s, j, i, b))
         return -INFINITY;
-    int64_t offset = p->k_pos != NULL ? (int64_t)p->k_pos[j] - p->q_pos[i] : j - (p->q_off + i);
+    int64_t offset = p->k_pos != NULL ? (int64_t)p->k_pos[j] - p->q_pos[i] : j - scene_query(s, i, b);
     double score = has_scores ? (double)truth_get(&s->x.view, j, i, h, b) : 0.0, bias = 0.0;
     if (p->by_query.products != NULL)
         score += (double)truth_get(&s->by_query.view, s->index_data[offset - s->index.first], i, h, b);

@@ -17,8 +17,8 @@ typedef struct encoding {
     truth_table truth;
 } encoding;
 
-/* Frequencies as FORMULAS writes them. */
-static truth_table frequencies(const posenc_sinusoidal_params *p) {
+/* Frequencies as FORMULAS writes them, but for `scale`. */
+static truth_table unscaled(const posenc_sinusoidal_params *p) {
     int64_t half = p->dim / 2;
     if (p->layout == POSENC_SINUSOIDAL_INTERLEAVED)
         return truth_powers(1.0, p->base, 2, p->dim, (p->dim + 1) / 2); /* base^(-2i/dim) */
@@ -30,6 +30,13 @@ static truth_table frequencies(const posenc_sinusoidal_params *p) {
     for (int64_t i = 0; i < half; i++)
         mpfr_mul(table.theta[i], table.theta[i], base.theta[i], MPFR_RNDN);
     truth_table_free(&base);
+    return table;
+}
+
+static truth_table frequencies(const posenc_sinusoidal_params *p) {
+    truth_table table = unscaled(p);
+    for (int64_t i = 0; p->scale != 1.0 && i < table.n; i++)
+        mpfr_mul_d(table.theta[i], table.theta[i], p->scale, MPFR_RNDN);
     return table;
 }
 
@@ -185,6 +192,11 @@ static void test_extreme_timescales(void **state) {
             params.min_timescale = pairs[k][1];
             check_encoding(&params, 20, 1, &worst);
         }
+    posenc_sinusoidal_params tiny = variant(4, 2048); /* min_timescale is next to nothing until it is scaled */
+    tiny.base = 1.0;
+    tiny.min_timescale = 1e-318;
+    tiny.scale = 1.7e308;
+    check_encoding(&tiny, 4, 1, &worst);
     truth_judge("sinusoidal, extreme timescales", &worst);
 }
 

@@ -198,6 +198,17 @@ static void test_sinusoids(void) {
     RETURNS(POSENC_ERR_SHAPE, posenc_sinusoidal_shift, pe, 1, &wide);
     RETURNS(POSENC_ERR_ENUM, posenc_sinusoidal_shift, bits, 1, &m);
     RETURNS(POSENC_ERR_HEAD_DIM, posenc_sinusoidal_shift, odd, 1, &m);
+    /* A sine without its cosine, and a column to make the number even. */
+    posenc_encoding *half_pair, *padded;
+    posenc_sinusoidal_params lone = POSENC_SINUSOIDAL_DEFAULTS;
+    lone.layout = POSENC_SINUSOIDAL_INTERLEAVED;
+    lone.dim = DIM - 1;
+    truth_ok(posenc_sinusoidal_create(&lone, &half_pair));
+    posenc_part lone_parts[2] = {{.encoding = half_pair}, {.width = 1}};
+    truth_ok(posenc_encoding_concat(lone_parts, 2, &padded));
+    RETURNS(POSENC_ERR_ENUM, posenc_sinusoidal_shift, padded, 1, &m);
+    posenc_encoding_free(half_pair);
+    posenc_encoding_free(padded);
     m.ne[1] = DIM - 1;
     RETURNS(POSENC_ERR_SHAPE, posenc_sinusoidal_shift, pe, 1, &m);
     posenc_encoding_free(odd);
@@ -209,6 +220,8 @@ static void test_sinusoids(void) {
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_SECTIONS, posenc_grid_create, POSENC_GRID_TIMM, DIM, 2, 1e4);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_SECTIONS, posenc_grid_create, POSENC_GRID_TENSOR2TENSOR, DIM, 0, 1e4);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_SECTIONS, posenc_grid_create, POSENC_GRID_TENSOR2TENSOR, DIM, 5, 1e4);
+    CREATES_NOTHING(posenc_encoding, POSENC_ERR_SECTIONS, posenc_grid_create, POSENC_GRID_TENSOR2TENSOR, DIM, INT_MAX,
+                    1e4);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_grid_create, POSENC_GRID_TENSOR2TENSOR, 5, 3, 1e4);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_grid_create, POSENC_GRID_VOLUME, 24, 0, 1e4);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_BASE, posenc_grid_create, POSENC_GRID_H_FIRST, DIM, 0, 0.5);

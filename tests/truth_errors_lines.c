@@ -108,6 +108,17 @@ void test_line_parameters(void **state) {
     RETURNS(POSENC_ERR_MASK, posenc_line_mask, window, &line);
     RETURNS(POSENC_ERR_MASK, posenc_line_mask, posenc_mask_chunked(8), &line);
     RETURNS(POSENC_ERR_MASK, posenc_line_mask, posenc_mask_window((int64_t)1 << 40), &line);
+
+    /* Ends of an extended line that a window hides in part; what it hides or shows as a whole is for test_lines. */
+    posenc_line extended = {out, -8, 11, N_HEADS, 11, 1}; /* -8 .. 2 */
+    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_window(10), &extended);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_window(9), &extended);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_symmetric(2), &extended);
+    extended.first = 1; /* behind what is causal: its first speaks for offset 0 too */
+    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_causal(), &extended);
+    extended.first = -20; /* -20 .. -10 */
+    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_causal(), &extended);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_window(4), &extended);
 }
 
 void test_kerple(void **state) {

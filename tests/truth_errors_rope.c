@@ -87,6 +87,8 @@ static void refuse_axes(void) {
         {"SINGLE with two planes", 8, {POSENC_AXES_SINGLE, 2, {2, 2}}, POSENC_ERR_SECTIONS},
         {"SINGLE with one plane", 8, {POSENC_AXES_SINGLE, 1, {0}}, POSENC_OK},
         {"MROPE", 8, {POSENC_AXES_MROPE, 3, {2, 1, 1}}, POSENC_OK},
+        {"SINGLE with sections", 8, {POSENC_AXES_SINGLE, 0, {2, 2}}, POSENC_ERR_SECTIONS},
+        {"SINGLE, a section at the end", 8, {POSENC_AXES_SINGLE, 1, {0, 0, 0, 4}}, POSENC_ERR_SECTIONS},
         {"MROPE, too few pairs", 8, {POSENC_AXES_MROPE, 3, {2, 1, 0}}, POSENC_ERR_SECTIONS},
         {"MROPE, too many pairs", 8, {POSENC_AXES_MROPE, 3, {2, 1, 2}}, POSENC_ERR_SECTIONS},
         {"MROPE, negative section", 8, {POSENC_AXES_MROPE, 3, {5, -2, 1}}, POSENC_ERR_SECTIONS},

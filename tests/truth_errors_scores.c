@@ -93,6 +93,15 @@ void test_score_positions(void **state) {
     RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
     start();
 
+    for (int k = 0; k < 2; k++) {
+        int32_t late[BATCH] = {0, 5}, early[BATCH] = {-6, 0};
+        params.q_off = limit - N_Q - 4;
+        REFUSED(POSENC_ERR_POSITION, q_offs = late);
+        params.q_off = 5 - limit;
+        REFUSED(POSENC_ERR_POSITION, q_offs = early);
+        REFUSED(POSENC_ERR_STRIDE, q_offs = shifted(late, 1));
+    }
+
     REFUSED(POSENC_ERR_NULL, q_pos = queries);
     REFUSED(POSENC_ERR_NULL, k_pos = keys);
     for (int k = 0; k < 4; k++) {
@@ -110,6 +119,9 @@ void test_score_positions(void **state) {
     params.q_pos = queries;
     params.k_pos = keys;
     REFUSED(POSENC_ERR_MASK, mask.n_first = 1);
+    params.q_pos = queries;
+    params.k_pos = keys;
+    REFUSED(POSENC_ERR_POSITION, q_offs = queries);
 }
 
 void test_score_masks(void **state) {
@@ -122,6 +134,8 @@ void test_score_masks(void **state) {
     REFUSED(POSENC_ERR_MASK, mask.chunk = limit + 1);
     REFUSED(POSENC_ERR_MASK, mask.n_first = limit + 1);
     REFUSED(POSENC_ERR_MASK, mask.chunk = -1);
+    REFUSED(POSENC_ERR_MASK, mask = posenc_mask_window(0));
+    REFUSED(POSENC_ERR_MASK, mask = posenc_mask_symmetric(-1));
     REFUSED(POSENC_ERR_MASK, mask.n_first = -1);
     params.mask.n_first = 4;
     REFUSED(POSENC_ERR_MASK, mask.chunk = 4);
@@ -149,6 +163,10 @@ void test_score_masks(void **state) {
     REFUSED(POSENC_ERR_NULL, bool_mask = &bytes);
     bytes.nb[0] = 4;
     REFUSED(POSENC_ERR_STRIDE, bool_mask = &bytes);
+    for (int dim = 1; dim < 4; dim++) {
+        bytes.nb[dim] = dim == 2 ? INT64_MIN / 2 : INT64_MAX / 2;
+        REFUSED(POSENC_ERR_STRIDE, bool_mask = &bytes);
+    }
 
     double mean;
     static const float losses[2];

@@ -272,6 +272,25 @@ void test_empty(void **state) {
     RETURNS(POSENC_OK, posenc_softmax, &params, &nothing, &nothing, posenc_all_rows());
 }
 
+/* However many rows there are without elements, nobody walks them: this would take years. */
+void test_empty_rows(void **state) {
+    (void)state;
+    const int64_t many = (int64_t)1 << 45, side = (int64_t)1 << 20;
+    posenc_rows all = posenc_all_rows();
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_view heads = posenc_view_dense(NULL, POSENC_F32, 0, 1, many, 1);
+    posenc_view rows = posenc_view_dense(NULL, POSENC_F32, 0, many, 1, 1);
+    posenc_view table = posenc_view_dense(NULL, POSENC_F32, 0, 3, 1, 1);
+    posenc_view square = posenc_view_dense(NULL, POSENC_F32, 0, side, side, 1);
+    posenc_index_line index = {NULL, 0, 0, 0};
+    RETURNS(POSENC_OK, posenc_positions_masked, NULL, 0, INT64_MAX, 0, 0, NULL);
+    RETURNS(POSENC_OK, posenc_gate_grad, NULL, &rows, &rows, NULL, &rows, all);
+    RETURNS(POSENC_OK, posenc_softmax, &params, &heads, &heads, all);
+    RETURNS(POSENC_OK, posenc_softmax_backward, &params, &heads, &heads, NULL, &heads, NULL, NULL, all);
+    RETURNS(POSENC_OK, posenc_decomposed_rows, &table, &square);
+    RETURNS(POSENC_OK, posenc_relative_sums_by_query, &index, params.mask, 0, &heads, &heads, all);
+}
+
 void test_overlap(void **state) {
     (void)state;
     for (int k = 0; k < N_CALLS; k++) {

@@ -16,9 +16,13 @@ static int document(const scene *s, int64_t index) {
     return -1;
 }
 
+int64_t scene_query(const scene *s, int64_t i, int64_t b) {
+    return s->params.q_off + i + (s->params.q_offs != NULL ? s->params.q_offs[b] : 0);
+}
+
 int scene_sees(const scene *s, int64_t j, int64_t i, int64_t b) {
     const posenc_score_params *p = &s->params;
-    int64_t at = p->k_pos != NULL ? p->k_pos[j] : j, query = p->q_pos != NULL ? p->q_pos[i] : p->q_off + i;
+    int64_t at = p->k_pos != NULL ? p->k_pos[j] : j, query = p->q_pos != NULL ? p->q_pos[i] : scene_query(s, i, b);
     const posenc_mask *m = &p->mask;
     if (m->before >= 0 && query - at > m->before && (m->n_first == 0 || at >= m->n_first))
         return 0;
@@ -27,7 +31,7 @@ int scene_sees(const scene *s, int64_t j, int64_t i, int64_t b) {
     if (m->chunk > 0 && floor_div(at, m->chunk) != floor_div(query, m->chunk))
         return 0;
     if (p->cu_seqlens != NULL) {
-        int mine = document(s, p->q_off + i);
+        int mine = document(s, scene_query(s, i, b));
         if (mine < 0 || mine != document(s, j))
             return 0;
     }
@@ -94,6 +98,10 @@ static void make_positions(scene *s) {
             s->k_pos[j] = (int32_t)(truth_below(1000) - 100);
         p->q_pos = s->q_pos;
         p->k_pos = s->k_pos;
+    } else if (truth_below(3) == 0) {
+        for (int b = 0; b < SCENE_BATCH; b++)
+            s->q_offs[b] = (int32_t)(truth_below(300) - 150);
+        p->q_offs = s->q_offs;
     }
     if (truth_below(4) == 0) {
         s->cu_seqlens[1] = (int32_t)truth_below(s->n_k + 1);
@@ -120,7 +128,12 @@ static void make_positions(scene *s) {
 static void make_lines(scene *s) {
     posenc_score_params *p = &s->params;
     int64_t first, n;
-    truth_ok(posenc_line_range(p->mask, p->q_off, s->n_q, s->n_k, &first, &n));
+    int64_t least = scene_query(s, 0, 0), greatest = least;
+    for (int64_t b = 1; b < s->n_batch; b++) {
+        least = least < scene_query(s, 0, b) ? least : scene_query(s, 0, b);
+        greatest = greatest > scene_query(s, 0, b) ? greatest : scene_query(s, 0, b);
+    }
+    truth_ok(posenc_line_range(p->mask, least, greatest - least + s->n_q, s->n_k, &first, &n));
     if (p->k_pos != NULL) {
         first = -1000;
         n = 2001;

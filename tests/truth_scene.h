@@ -17,7 +17,8 @@ typedef struct scene {
     int32_t index_data[SCENE_OFFSETS];
     posenc_line line;
     posenc_index_line index;
-    int32_t q_pos[SCENE_Q], k_pos[SCENE_K], cu_seqlens[4], k_begin[SCENE_BATCH], k_end[SCENE_BATCH];
+    int32_t q_pos[SCENE_Q], k_pos[SCENE_K], cu_seqlens[4];
+    int32_t k_begin[SCENE_BATCH], k_end[SCENE_BATCH], q_offs[SCENE_BATCH];
     uint8_t bytes[SCENE_BATCH * SCENE_K];
     posenc_bool_mask bool_mask;
 } scene;
@@ -25,6 +26,9 @@ typedef struct scene {
 /* Extents and parameters drawn anew; the tensors are freed by scene_close. */
 void scene_open(scene *s, int64_t n_k);
 void scene_close(scene *s);
+
+/* Where a query stands by q_off and q_offs. */
+int64_t scene_query(const scene *s, int64_t i, int64_t b);
 
 /* Whether a key is seen, by the definition of each mask, with no thought of loops. */
 int scene_sees(const scene *s, int64_t j, int64_t i, int64_t b);

@@ -2,6 +2,7 @@
 #include "model.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,8 +98,13 @@ void reader_set_sections(reader *r, posenc_rope_params *params, posenc_axes_kind
         return;
     }
     params->axes = (posenc_rope_axes){.kind = kind, .n_axes = (int)n};
-    for (uint64_t a = 0; a < n; a++)
-        params->axes.sections[a] = sections[a] >= 0.0 && sections[a] <= 1e6 ? (int64_t)sections[a] : -1;
+    for (uint64_t a = 0; a < n; a++) {
+        if (!(sections[a] >= 0.0 && sections[a] <= 1e6 && sections[a] == floor(sections[a])))
+            reader_fail(r, "\"%s\" holds %g, and a section is a number of pairs; correct it",
+                        r->is_gguf ? "rope.dimension_sections" : "mrope_section", sections[a]);
+        else
+            params->axes.sections[a] = (int64_t)sections[a];
+    }
 }
 
 /* ---- Lengths of the context ---- */

@@ -43,7 +43,8 @@ static int is_needed(const number_key *key, const posenc_rope_params *p) {
     int of_type = (key->needed >> s->type & 1) != 0;
     switch (key->offset) {
     case AT(scaling.factor):
-        return of_type || (s->type == POSENC_SCALING_YARN && !(s->max_context / s->original_context >= 1.0));
+        return of_type || (s->type == POSENC_SCALING_YARN &&
+                           !(s->max_context > 0.0 && s->max_context >= s->original_context));
     case AT(scaling.max_context): {
         int is_longrope = s->type == POSENC_SCALING_LONGROPE;
         int has_magnitude = s->factor != 0.0 || s->attention_factor != 0.0 || s->attn_factor != 0.0;

@@ -190,6 +190,7 @@ refused_scaling 'sections of "mrope_section" add up to 3 pairs, but a head has 4
     '"rope_type": "default", "mrope_section": [1, 1, 1]'
 refused_scaling '"mrope_section" has 2 sections' \
     '"rope_type": "default", "mrope_section": [2, 2], "mrope_interleaved": true'
+refused_scaling '"mrope_section" holds 1.9' '"rope_type": "default", "mrope_section": [1.9, 1, 1]'
 refused_scaling '1 sections' '"rope_type": "default", "mrope_section": [4]'
 damaged '"max_position_embeddings" is 0 or missing' \
     '{"model_type": "llama", "num_attention_heads": 4, "head_dim": 8, "rope_scaling": {"type": "dynamic", "factor": 2}}'

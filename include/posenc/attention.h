@@ -20,11 +20,17 @@
  *         m, s, f, g = posenc_softmax_join of both,  o[c] = fma(g, o_segment[c], o[c] f)
  *     out[c] = o[c] (1 / s), rounded once;  lse = m + ln s in double, rounded once
  *
- * Keys out of sight by position, lengths or documents are skipped, whatever k and v hold there; a block, or a panel of
- * 32 keys, that no query of a unit sees is not touched. So are keys of a block before the first and behind the last
- * whose bias is not -inf (bias_slope > 0), before and behind the hole of n_first apart: a causal mask as a tensor costs
- * one look at what it hides. Keys hidden by bytes, by positions given as q_pos and k_pos, or by a bias of -inf among
- * others, get e_j = 0: their v must be finite, and where it is a bias their score must not be NaN.
+ * What hides a key decides what k and v may hold there:
+ *
+ *     position, lengths, documents             skipped: anything. A block of 512 keys, or a panel of 32, that no
+ *                                              query of a unit sees is not read
+ *     a bias of -inf at either end of a block  the same (bias_slope > 0; the keys before and behind the hole of n_first
+ *     of keys                                  have ends of their own): a causal mask as a tensor costs one look
+ *     a bias of -inf among keys in sight       e_j = 0: v must be finite, and the score not NaN
+ *     bytes; positions given as q_pos, k_pos   e_j = 0: v must be finite
+ *
+ * Extents 1 and 2 are not in rope.h's order, [dim, heads, tokens]: from one view to the other extents and strides 1 and
+ * 2 change places.
  *
  * Against the exact function, for head_dim <= 256, |l| <= 16 and up to 2^20 keys: |error| <= 4e-6 max |v|, or 1e-5
  * where many keys weigh alike and hold nearly the same, so that all roundings go one way;
@@ -81,7 +87,7 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
 typedef struct posenc_attention_pages {
     const int32_t *table;
     int64_t stride; /* entries from sequence to sequence; 0: all have the same pages */
-    int64_t n_k;    /* keys of the longest sequence; those of each: params->k_end */
+    int64_t n_k;    /* keys of the longest sequence; those of each: params->k_end, and its queries': q_offs */
 } posenc_attention_pages;
 
 /* A call in one piece. What is NULL is not there. */

@@ -65,7 +65,8 @@ POSENC_API posenc_status posenc_line_range(posenc_mask mask, int64_t q_off, int6
 
 /* Writes -inf for the offsets that a mask forbids and leaves the others alone: the window becomes part of the line,
  * which serves explicit positions and callers that only know additive biases. A chunk or n_first is not a matter of the
- * offset: POSENC_ERR_MASK. */
+ * offset: POSENC_ERR_MASK. Of an extended line the ends stand for all beyond them: POSENC_ERR_OFFSETS where the mask
+ * hides some of these and not others, as a window does that is wider than the line. */
 POSENC_API posenc_status posenc_line_mask(posenc_mask mask, const posenc_line *line);
 
 /* ---- Learned tables ---- */

@@ -49,14 +49,16 @@ static inline posenc_mask posenc_mask_causal(void) {
     return mask;
 }
 
-/* width: 1 .. 2^30 */
+/* width: 1 .. 2^30; another is refused where the mask is used (POSENC_ERR_MASK) */
 static inline posenc_mask posenc_mask_window(int64_t width) {
-    posenc_mask mask = {width - 1, 0, 0, 0};
+    posenc_mask mask = {width > 0 ? width - 1 : INT64_MAX, 0, 0, 0};
     return mask;
 }
 
+/* side: 0 .. 2^30, likewise */
 static inline posenc_mask posenc_mask_symmetric(int64_t side) {
-    posenc_mask mask = {side, side, 0, 0};
+    int64_t reach = side >= 0 ? side : INT64_MAX;
+    posenc_mask mask = {reach, reach, 0, 0};
     return mask;
 }
 

@@ -18,7 +18,8 @@ POSENC_API posenc_status posenc_positions_packed(const int32_t *cu_seqlens, cons
 
 /* Padding masks [n_batch][n_tokens], not 0 for a real token: real tokens of each batch count up from start, the others
  * get pad_value. Hugging Face decoders with left padding: start 0, any pad_value; RoBERTa and fairseq: start 2,
- * pad_value 1; OPT: start 0, pad_value -1, and a table with offset 2. */
+ * pad_value 1; OPT: start 0, pad_value -1, and a table with offset 2. posenc_rope_apply takes a row of these for one
+ * sequence; all of them for the tokens of all sequences, one behind the other, as one. */
 POSENC_API posenc_status posenc_positions_masked(const uint8_t *mask, int64_t n_tokens, int64_t n_batch, int32_t start,
                                                  int32_t pad_value, int32_t *positions);
 

@@ -141,8 +141,9 @@ POSENC_API posenc_status posenc_relative_products(const posenc_relative_table *t
  * offset no query sees are not looked at; table: f32, f16 or bf16 [head_dim, n_rows, n_heads or 1, n_batch or 1],
  * n_rows that of the index; z: f32 [head_dim, n_q, n_heads, n_batch], apart from both. Rows are those of p.
  *
- * Neighbouring keys with the same row are one run. Its probabilities are added up as softmax.h adds exponentials,
- * rounded to float32, and z takes the runs in ascending order of keys, by fma. */
+ * Neighbouring keys with the same row are one run. Its probabilities are added up as softmax.h adds exponentials, lanes
+ * and blocks counted from the run's first key, rounded to float32, and z takes the runs in ascending order of keys, by
+ * fma. */
 POSENC_API posenc_status posenc_relative_values(const posenc_index_line *index, posenc_mask mask, int64_t q_off,
                                                 const posenc_view *p, const posenc_view *table, const posenc_view *z,
                                                 posenc_rows rows);

@@ -79,7 +79,8 @@ typedef enum posenc_direction { POSENC_FORWARD = 0, POSENC_INVERSE, POSENC_BACKW
  *                           a multiple of 4 (POSENC_ERR_N_ROT), sections are not read
  *     AXIAL        2 .. 4   FLUX and others: section a is a complete rotary embedding of its own, base^(-j/sections[a])
  *
- * Sections add up to n_rot/2, and those beyond n_axes are 0; else, or with another n_axes, POSENC_ERR_SECTIONS.
+ * Sections add up to n_rot/2, and those beyond n_axes are 0, of SINGLE all; else, or with another n_axes,
+ * POSENC_ERR_SECTIONS.
  */
 typedef enum posenc_axes_kind {
     POSENC_AXES_SINGLE = 0,
@@ -105,8 +106,9 @@ typedef struct posenc_rope_axes {
 /* xPos (arXiv 2212.10554; FORMULAS B.19): pair i is multiplied by zeta_i^((p - centre)/scale_base) for queries, by its
  * inverse for keys, zeta_i = (2i/n_rot + gamma)/(1 + gamma). One rope object for queries, one for keys. Not with
  * several axes (POSENC_ERR_ENUM); SHIFT takes the centre for 0; INVERSE is refused (POSENC_ERR_ENUM). gamma or
- * scale_base out of its range: POSENC_ERR_SCALE. Where the power leaves double's range, with the published numbers some
- * 290,000 positions from the centre, cosines and sines are infinite or NaN. */
+ * scale_base out of its range: POSENC_ERR_SCALE. Where the power leaves float32's range, with the published numbers
+ * some 36,000 positions from the centre, cosines and sines are infinite, or 0 on the other side; where it leaves
+ * double's, some 290,000 from it, NaN. */
 typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_XPOS_KEY } posenc_xpos_role;
 
 typedef struct posenc_xpos {

@@ -16,8 +16,9 @@
  *     posenc_rope_free(rope);
  *
  * What files do not say, or say elsewhere, stays with the caller: the layout; head_dim where it is hidden_size /
- * num_attention_heads; n_offs; and scaling.context, the longest sequence to come, which LongRoPE needs and dynamic
- * NTK wants. The order of the fields does not matter. The fields are judged by posenc_rope_create, not here.
+ * num_attention_heads; n_offs; axes, of which files have the sections (mrope_section, rope.dimension_sections); and
+ * scaling.context, the longest sequence to come, which LongRoPE needs and dynamic NTK wants. The order of the fields
+ * does not matter. The fields are judged by posenc_rope_create, not here.
  */
 #ifndef POSENC_ROPE_CONFIG_H
 #define POSENC_ROPE_CONFIG_H
@@ -43,7 +44,7 @@ extern "C" {
  *
  * POSENC_ERR_ENUM for another name: nothing is changed, and the caller may go on, knowing that something was not
  * understood. POSENC_ERR_SHAPE for a count of channels that is no whole number, POSENC_ERR_N_ROT for a fraction outside
- * (0, 1]. */
+ * (0, 1]. A count of rotated channels of 0 is one that is not given: all are rotated. */
 POSENC_API posenc_status posenc_rope_set_number(posenc_rope_params *params, const char *name, double value);
 
 /* rope_type, type (Hugging Face) or rope.scaling.type (GGUF): default, none, linear, dynamic, yarn, longrope, su,

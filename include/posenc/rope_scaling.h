@@ -28,7 +28,7 @@
  *
  * freq_factors, with any type, divide the t_i first: the caller's own numbers, ggml's rope_freqs.
  *
- * Refused, by posenc_rope_create:
+ * Refused, by posenc_rope_create, unless n_rot is 0, with which the scaling is not read:
  *   POSENC_ERR_ENUM     an unknown type
  *   POSENC_ERR_SCALING  a number of the scheme, or the magnitude, is missing, not finite or out of its range
  *   POSENC_ERR_CONTEXT  a length in tokens is missing or out of its range, or does not go with the ramp
@@ -60,7 +60,7 @@ typedef enum posenc_scaling_type {
     POSENC_SCALING_GGML
 } posenc_scaling_type;
 
-/* 0 in a field that is no flag means: not given. Lengths are in tokens, 1 .. 1e15. */
+/* 0 in a field that is no flag means: not given; of ext_factor it is 0. Lengths are in tokens, 1 .. 1e15. */
 typedef struct posenc_rope_scaling {
     posenc_scaling_type type;
 

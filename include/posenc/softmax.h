@@ -74,21 +74,26 @@ typedef struct posenc_score_params {
 
     const float *slopes; /* ALiBi slopes [n_heads], finite */
     /* Of n_heads heads, or shared. It is extended, or covers what posenc_line_range says of mask, q_off, n_q and n_k
-     * (with q_pos and k_pos: what the mask leaves between the least and the greatest of them), as do the indices of
-     * by_query and by_key: lengths, documents, bytes and a query's place in its chunk do not shorten it. */
+     * (with q_offs: from what it says of the least of them to the greatest; with q_pos and k_pos: what the mask leaves
+     * between the least and the greatest of them), as do the indices of by_query and by_key: lengths, documents, bytes
+     * and a query's place in its chunk do not shorten it. */
     const posenc_line *line;
     const posenc_view *bias;  /* f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1 are shared, but n_k */
     const float *bias_slopes; /* [n_heads], finite; NULL: 1. ggml's slope * mask */
 
     posenc_mask mask;
     int64_t q_off; /* position of query 0 where key j has position j: n_k - n_q with a cache */
-    /* Or positions [n_q] and [n_k], each below 2^30 in size, instead of q_off; both or neither (POSENC_ERR_NULL). */
+    /* Or positions [n_q] and [n_k] of all sequences, each below 2^30 in size, instead of q_off; both or neither
+     * (POSENC_ERR_NULL). */
     const int32_t *q_pos, *k_pos;
-    /* Packed documents: key j and query q_off + i (the same order, whatever q_pos says) belong to document d if
+    /* Packed documents: key j and query q_off + i (in that order, whatever q_pos says) belong to document d if
      * cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending; n_seqs + 1 entries. NULL: one. */
     const int32_t *cu_seqlens;
     int64_t n_seqs;
     const int32_t *k_begin, *k_end; /* [n_batch]: real keys are k_begin <= j < k_end; NULL: 0, n_k */
+    /* [n_batch], added to q_off: sequences behind caches of different lengths, whose newest key is k_end[b] - 1, stand
+     * at k_end[b] - n_q. NULL: 0. Not with q_pos (POSENC_ERR_POSITION). */
+    const int32_t *q_offs;
     const posenc_bool_mask *bool_mask;
 
     const float *sinks; /* [n_heads] logits that join maximum and sum only (gpt-oss); finite or -inf */
@@ -99,13 +104,13 @@ typedef struct posenc_score_params {
 #define POSENC_SCORE_DEFAULTS                                                                                          \
     {                                                                                                                  \
         1.0f, 0.0f, {NULL, NULL}, {NULL, NULL}, NULL, NULL, NULL, NULL, POSENC_MASK_NONE, 0, NULL, NULL, NULL, 0,      \
-            NULL, NULL, NULL, NULL, POSENC_EMPTY_ZEROS, POSENC_HIDDEN_WRITTEN                                          \
+            NULL, NULL, NULL, NULL, NULL, POSENC_EMPTY_ZEROS, POSENC_HIDDEN_WRITTEN                                    \
     }
 
 /* x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap, each f32, f16 or bf16; arithmetic is float32, and
  * an f16 or bf16 result is rounded once. A row is one query of one head: row = (batch * n_heads + head) * n_q + query;
- * a single query of 32 heads is 32 rows to share between threads. q_off is at least -2^30, q_off + n_q and n_k are at
- * most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
+ * a single query of 32 heads is 32 rows to share between threads. q_off (and its sum with each of q_offs) is at least
+ * -2^30, q_off + n_q and n_k are at most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_rows rows);
 

@@ -56,8 +56,8 @@ POSENC_API posenc_status posenc_sink_gradient(const float *dsink_rows, int64_t n
 
 /* gradient_h[o] = sum of ds over the queries and keys of offset o, ds: [n_k, n_q, n_heads, n_batch], f32. Summed in
  * double, ascending by batch, then (for a line of stride 0) head, then query, then key, and rounded once. Of params,
- * q_off or q_pos and k_pos are used. Offsets beyond a line that is extended go to its ends; beyond another they are
- * left out, so that a long line can be made in parts. With q_pos, ds is read once for every 4096 offsets. */
+ * q_off with q_offs, or q_pos and k_pos are used. Offsets beyond a line that is extended go to its ends; beyond another
+ * they are left out, so that a long line can be made in parts. With q_pos, ds is read once for every 4096 offsets. */
 POSENC_API posenc_status posenc_line_gradient(const posenc_score_params *params, const posenc_view *ds,
                                               const posenc_line *gradient);
 

@@ -145,26 +145,12 @@ static void choose_calls(flash_job *job, int n_threads) {
     job->parts_size = job->by_parts ? posenc_attention_parts_bytes(&task) : 0;
 }
 
-static size_t whole_lines(size_t bytes) {
-    return (bytes + 63) / 64 * 64;
-}
-
 static void swap_heads_and_rows(posenc_view *view) {
     int64_t ne = view->ne[1], nb = view->nb[1];
     view->ne[1] = view->ne[2];
     view->nb[1] = view->nb[2];
     view->ne[2] = ne;
     view->nb[2] = nb;
-}
-
-/* Scratch, kept from node to node. */
-static char *scratch_of(backend_state *state, size_t needed) {
-    if (needed > state->scratch_size) {
-        free(state->scratch);
-        state->scratch = aligned_alloc(64, needed);
-        state->scratch_size = state->scratch != NULL ? needed : 0;
-    }
-    return state->scratch;
 }
 
 posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node) {

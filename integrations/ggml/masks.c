@@ -1,5 +1,6 @@
-/* FLASH_ATTN_EXT with masks for several heads and batches, and with more threads than units of work, which
- * test-backend-ops does not have: as on ggml's CPU backend, and the same bits with one thread and with three. */
+/* What test-backend-ops does not have. FLASH_ATTN_EXT with masks for several heads and batches, and with more threads
+ * than units of work: as on ggml's CPU backend, and the same bits with one thread and with three. SOFT_MAX in place of
+ * its mask. */
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
 #include <ggml.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 enum { DIM = 40, V_DIM = 24, HEADS = 12 };
+enum { N = 96 }; /* keys, and queries, of SOFT_MAX */
 
 typedef struct mask_case {
     int64_t n_q, n_k, n_batch, kv_heads, mask_heads, mask_batch;
@@ -98,9 +100,47 @@ static int agrees(const mask_case *c) {
     return same && off < 5e-4; /* as in test-backend-ops: ggml rounds q and sums to f16 */
 }
 
+/* Scores that somebody else reads as well, and a mask that nobody does: ggml-alloc puts the node in the mask's
+ * place. */
+static void soft_max_over_mask(const char *name, float *probabilities) {
+    struct ggml_init_params params = {(size_t)1 << 20, NULL, true};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, N, N), *mask = ggml_dup_tensor(ctx, x);
+    ggml_set_input(x);
+    ggml_set_output(x);
+    ggml_set_input(mask);
+    struct ggml_tensor *node = ggml_soft_max_ext(ctx, x, mask, 0.5f, 0.0f);
+    ggml_set_output(node);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, node);
+    ggml_backend_t backend = ggml_backend_init_by_name(name, NULL);
+    ggml_gallocr_t memory = ggml_gallocr_new(ggml_backend_get_default_buffer_type(backend));
+    GGML_ASSERT(ggml_gallocr_alloc_graph(memory, graph));
+    GGML_ASSERT(node->data == mask->data);
+    for (int i = 0; i < N * N; i++) {
+        ((float *)x->data)[i] = (float)(i % 7) * 0.3f;
+        ((float *)mask->data)[i] = i % N > i / N ? -INFINITY : (float)(i % 5) * 0.1f;
+    }
+    GGML_ASSERT(ggml_backend_graph_compute(backend, graph) == GGML_STATUS_SUCCESS);
+    memcpy(probabilities, node->data, (size_t)N * N * sizeof *probabilities);
+    ggml_gallocr_free(memory);
+    ggml_backend_free(backend);
+    ggml_free(ctx);
+}
+
+static int in_place_of_mask_agrees(void) {
+    static float got[N * N], want[N * N];
+    soft_max_over_mask("CPU", want);
+    soft_max_over_mask("POSENC", got);
+    double off = difference(got, want, N * N);
+    printf("SOFT_MAX in place of its mask: %.2g\n", off);
+    return off < 1e-12;
+}
+
 int main(void) {
     int n_wrong = 0;
     ggml_backend_load_all();
+    n_wrong += !in_place_of_mask_agrees();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         n_wrong += !agrees(&cases[i]);
     return n_wrong > 0;

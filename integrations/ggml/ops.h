@@ -42,6 +42,13 @@ typedef struct backend_state {
     size_t scratch_size;
 } backend_state;
 
+/* Scratch of the backend, kept from node to node; NULL if there is none to be had. */
+char *scratch_of(backend_state *state, size_t needed);
+
+static inline size_t whole_lines(size_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
 /* A node that is ready to run: thread ith of nth computes its part. */
 typedef posenc_status (*part_of_node)(const void *node, int ith, int nth);
 

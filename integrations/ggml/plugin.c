@@ -94,6 +94,15 @@ static enum ggml_status compute_graph(ggml_backend_t backend, struct ggml_cgraph
 
 /* ---- A backend ---- */
 
+char *scratch_of(backend_state *state, size_t needed) {
+    if (needed > state->scratch_size) {
+        free(state->scratch);
+        state->scratch = aligned_alloc(64, whole_lines(needed));
+        state->scratch_size = state->scratch != NULL ? needed : 0;
+    }
+    return state->scratch;
+}
+
 static const char *backend_name(ggml_backend_t backend) {
     (void)backend;
     return "POSENC";

@@ -75,6 +75,11 @@ posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node) {
     if (mask != NULL) {
         job.mask = view_of(mask);
         job.mask.ne[1] = node->ne[1]; /* masks may have more rows than there are queries */
+        if (mask->data == node->data) { /* ggml-alloc may have put the node in place of either input */
+            if ((job.mask.data = scratch_of(state, ggml_nbytes(mask))) == NULL)
+                return POSENC_ERR_MEMORY;
+            memcpy(job.mask.data, mask->data, ggml_nbytes(mask));
+        }
         posenc_status status = set_slopes(&job.params, float_param(node, 1), node->ne[2], slopes);
         if (status != POSENC_OK)
             return status;

@@ -27,7 +27,7 @@ SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ',
          ('vd_mul(', 'vd_add('), ('vd_fms(', 'vd_fma('), ('vi_add(', 'vi_sub('), ('v_max(', 'v_min('), ('_lo', '_hi'), ('_hi', '_lo'),
          ('unpacklo', 'unpackhi'), ('unpackhi', 'unpacklo'), ('cos_', 'sin_'), ('sin_', 'cos_'), ('.begin', '.end'),
          ('.end', '.begin')]
-NO_CODE = '#', '//', '_Static_assert', 'static_assert', '__builtin_prefetch'
+NO_CODE = '#', '//', '_Static_assert', 'static_assert', '__builtin_prefetch', 'fetch_typed('
 NUMBER = re.compile(r'(?<![\w.])(0x[0-9a-fA-F]+u?|\d+u?)(?![\w.])')
 REAL = re.compile(r'(?<![\w.])(0x[0-9a-f.]+p[-+]?\d+f?|\d+\.\d*(?:e[-+]?\d+)?f?)(?![\w.])')
 
@@ -181,7 +181,7 @@ def judge(mutant, copies, seconds):
     lines[number] = changed
     path.write_text('\n'.join(lines), encoding='utf-8')
     try:
-        status, text = copy.ninja('libposenc.a')
+        status, text = copy.ninja('libposenc.a', copy.programs[0]) # a name that nothing has shows when it is linked
         if status != 0:
             return 'does not compile', next((line for line in text.splitlines() if 'error' in line), '')
         if copy.objects() == copy.sound:
