@@ -43,7 +43,7 @@ void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *ke
     }
 }
 
-/* The same with several axes: so few that the made rows behind them have room for those of one axis. */
+/* POSENC_ROWS_AHEAD with several axes: so few that the made rows behind them have room for those of one axis. */
 #define AXES_ROWS_AHEAD 8
 
 /* Each axis makes its pairs side by side; then they go where they stand in the row. */

@@ -1,4 +1,4 @@
-/* posenc verify: every kernel of every tier against scalar, and scalar against the reference. */
+/* posenc verify: every kernel of every tier against scalar, and calls on scalar against the reference. */
 #include <argp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -148,9 +148,9 @@ int command_verify(int argc, char **argv) {
     static const struct argp argp = {
         .options = argp_options,
         .parser = parse_option,
-        .doc = "Checks every kernel on every tier this CPU can run against the scalar one, bit for bit, and the scalar "
-               "one against an independent reference. For another machine copy it with scripts/board, which takes its "
-               "libraries along.\v"
+        .doc = "Checks every kernel on every tier this CPU can run against the scalar one, bit for bit, and rows, "
+               "rotations, norm, ALiBi and softmax on the scalar one against an independent reference. For another "
+               "machine copy it with scripts/board, which takes its libraries along.\v"
                "Exit status: 0 nothing failed, 1 something did, 2 the arguments are wrong.",
     };
     verify_options o = {.seed = 1};
