@@ -86,8 +86,8 @@ typedef struct posenc_score_params {
     /* Or positions [n_q] and [n_k] of all sequences, each below 2^30 in size, instead of q_off; both or neither
      * (POSENC_ERR_NULL). */
     const int32_t *q_pos, *k_pos;
-    /* Packed documents: key j and query q_off + i (in that order, whatever q_pos says) belong to document d if
-     * cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending; n_seqs + 1 entries. NULL: one. */
+    /* Packed documents: key j and query q_off + q_offs[b] + i (in that order, whatever q_pos says) belong to document d
+     * if cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending; n_seqs + 1 entries. NULL: one. */
     const int32_t *cu_seqlens;
     int64_t n_seqs;
     const int32_t *k_begin, *k_end; /* [n_batch]: real keys are k_begin <= j < k_end; NULL: 0, n_k */
