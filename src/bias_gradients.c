@@ -44,7 +44,7 @@ static void add_row_at(block *b, const float *ds, int64_t n_k, const int32_t *k_
 
 /* Adds all rows of one head of one batch. */
 static void add_rows(block *b, const posenc_score_params *params, const posenc_view *ds, int64_t head, int64_t batch) {
-    for (int64_t i = 0; i < ds->ne[1] && ds->ne[0] > 0; i++) {
+    for (int64_t i = 0; i < ds->ne[1]; i++) {
         const float *row = posenc_view_at(ds, i, head, batch);
         if (params->q_pos != NULL)
             add_row_at(b, row, ds->ne[0], params->k_pos, params->q_pos[i]);
@@ -85,11 +85,12 @@ posenc_status posenc_line_gradient(const posenc_score_params *params, const pose
     if (status != POSENC_OK)
         return status;
     int64_t heads_of_line = gradient->n_heads / n_lines;
+    int64_t n_batch = posenc_view_count(ds) > 0 ? ds->ne[3] : 0; /* there may be any number of rows without elements */
     for (int64_t line = 0; line < n_lines; line++)
         for (int64_t t = 0; t < gradient->n_offsets; t += BLOCK) {
             block b;
             begin_block(&b, gradient, t);
-            for (int64_t batch = 0; batch < ds->ne[3]; batch++)
+            for (int64_t batch = 0; batch < n_batch; batch++)
                 for (int64_t h = line * heads_of_line; h < (line + 1) * heads_of_line; h++)
                     add_rows(&b, params, ds, h, batch);
             for (int64_t k = 0; k < b.n; k++)

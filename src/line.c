@@ -128,8 +128,7 @@ posenc_status posenc_line_mask(posenc_mask mask, const posenc_line *line) {
         status = posenc_check_whole_line(line, &n_heads);
     if (status != POSENC_OK)
         return status;
-    posenc_offsets seen = {mask.before < 0 ? -POSENC_ANY_OFFSET : -mask.before,
-                           mask.after < 0 ? POSENC_ANY_OFFSET : mask.after};
+    posenc_offsets seen = posenc_offsets_at(&mask, 0); /* without a chunk the same anywhere */
     if (line->is_extended && !ends_speak(line, seen))
         return POSENC_ERR_OFFSETS;
     for (int64_t h = 0; h < n_heads; h++)

@@ -13,13 +13,6 @@ static int64_t section_sum(const posenc_rope_axes *axes) {
     return sum;
 }
 
-static int has_sections(const posenc_rope_axes *axes) {
-    for (int a = 0; a < POSENC_MAX_AXES; a++)
-        if (axes->sections[a] != 0)
-            return 1;
-    return 0;
-}
-
 static posenc_status check_sections(const posenc_rope_axes *axes, int64_t n_pairs) {
     for (int a = 0; a < POSENC_MAX_AXES; a++)
         if (axes->sections[a] < 0 || axes->sections[a] > n_pairs || (a >= axes->n_axes && axes->sections[a] != 0))
@@ -75,12 +68,12 @@ posenc_status posenc_rope_check_axes(const posenc_rope_params *p) {
         return POSENC_ERR_SCALING;
     if (axes->kind == POSENC_AXES_PIXTRAL && p->n_rot % 4 != 0)
         return POSENC_ERR_N_ROT;
-    posenc_status status = POSENC_OK;
-    if (axes->kind == POSENC_AXES_SINGLE)
-        status = has_sections(axes) ? POSENC_ERR_SECTIONS : POSENC_OK;
-    else if (axes->kind != POSENC_AXES_PIXTRAL)
-        status = check_sections(axes, p->n_rot / 2);
-    return status == POSENC_OK ? check_xpos(p) : status;
+    if (axes->kind != POSENC_AXES_PIXTRAL) {
+        posenc_status status = check_sections(axes, axes->kind == POSENC_AXES_SINGLE ? 0 : p->n_rot / 2);
+        if (status != POSENC_OK)
+            return status;
+    }
+    return check_xpos(p);
 }
 
 static int section_of(const posenc_rope_axes *axes, int64_t i) {

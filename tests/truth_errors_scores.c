@@ -93,14 +93,12 @@ void test_score_positions(void **state) {
     RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
     start();
 
-    for (int k = 0; k < 2; k++) {
-        int32_t late[BATCH] = {0, 5}, early[BATCH] = {-6, 0};
-        params.q_off = limit - N_Q - 4;
-        REFUSED(POSENC_ERR_POSITION, q_offs = late);
-        params.q_off = 5 - limit;
-        REFUSED(POSENC_ERR_POSITION, q_offs = early);
-        REFUSED(POSENC_ERR_STRIDE, q_offs = shifted(late, 1));
-    }
+    static const int32_t late[BATCH] = {0, 5}, early[BATCH] = {-6, 0};
+    params.q_off = limit - N_Q - 4;
+    REFUSED(POSENC_ERR_POSITION, q_offs = late);
+    params.q_off = 5 - limit;
+    REFUSED(POSENC_ERR_POSITION, q_offs = early);
+    REFUSED(POSENC_ERR_STRIDE, q_offs = shifted(late, 1));
 
     REFUSED(POSENC_ERR_NULL, q_pos = queries);
     REFUSED(POSENC_ERR_NULL, k_pos = keys);

@@ -9,7 +9,6 @@ import json
 import os
 import pathlib
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -28,8 +27,8 @@ def cpu_name():
 
 def tiers():
     """Those of x86 that this CPU can run; scalar where it is another CPU."""
-    flags = set(re.findall(r'\w+', (re.search(r'^flags\s*:(.*)', pathlib.Path('/proc/cpuinfo').read_text(encoding='utf-8'),
-                                             re.MULTILINE) or [''])[0]))
+    lines = pathlib.Path('/proc/cpuinfo').read_text(encoding='utf-8').splitlines()
+    flags = next((set(line.split()) for line in lines if line.startswith('flags')), set())
     wanted = {'scalar': set(), 'avx2': {'avx2', 'fma', 'f16c'}, 'avx512': {'avx512f', 'avx512bw', 'avx512dq', 'avx512vl'}}
     return [tier for tier, needs in wanted.items() if needs <= flags]
 
