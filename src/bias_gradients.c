@@ -64,13 +64,11 @@ static void begin_block(block *b, const posenc_line *line, int64_t t) {
 
 static posenc_status check_line_call(const posenc_score_params *params, const posenc_view *ds,
                                      const posenc_line *gradient, int64_t *n_heads) {
-    if (params == NULL || ds == NULL)
+    if (params == NULL)
         return POSENC_ERR_NULL;
-    posenc_view extents = *ds;
-    extents.data = NULL; /* ds is read, and what params name may lie there too */
     posenc_status status = posenc_check_input_f32(ds);
     if (status == POSENC_OK)
-        status = posenc_check_scores(params, &extents);
+        status = posenc_check_scores_read(params, ds);
     if (status == POSENC_OK)
         status = posenc_check_whole_line(gradient, n_heads);
     if (status == POSENC_OK && gradient->n_heads != ds->ne[2])

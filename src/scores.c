@@ -197,6 +197,12 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
     return status;
 }
 
+posenc_status posenc_check_scores_read(const posenc_score_params *params, const posenc_view *x) {
+    posenc_view extents = *x;
+    extents.data = NULL;
+    return posenc_check_scores(params, &extents);
+}
+
 /* ---- One row ---- */
 
 posenc_score_place posenc_score_place_of(const posenc_view *y, int64_t row) {

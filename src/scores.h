@@ -35,6 +35,9 @@ posenc_status posenc_check_slopes(const float *slopes, int64_t n);
 /* Everything in params, for scores of the extents of y, which is checked already. */
 posenc_status posenc_check_scores(const posenc_score_params *params, const posenc_view *y);
 
+/* The same beside scores that are read: what params name may lie there too. */
+posenc_status posenc_check_scores_read(const posenc_score_params *params, const posenc_view *x);
+
 /* A row of scores: one query of one head. */
 typedef struct posenc_score_place {
     int64_t query, head, batch;

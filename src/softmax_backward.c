@@ -29,13 +29,11 @@ static posenc_status check_sink_rows(const float *dsink_rows) {
 static posenc_status check_call(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
                                 const posenc_view *s, const posenc_view *dx, const posenc_view *db,
                                 const float *dsink_rows, posenc_rows *rows) {
-    if (params == NULL || p == NULL)
+    if (params == NULL)
         return POSENC_ERR_NULL;
-    posenc_view extents = *p;
-    extents.data = NULL; /* p is read, and what params name may lie there too */
     posenc_status status = posenc_check_input_f32(p);
     if (status == POSENC_OK)
-        status = posenc_check_scores(params, &extents);
+        status = posenc_check_scores_read(params, p);
     if (status == POSENC_OK)
         status = check_input(dp, p);
     if (status == POSENC_OK && params->cap != 0.0f)
