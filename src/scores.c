@@ -56,9 +56,11 @@ static posenc_status check_positions(const int32_t *positions, int64_t n, posenc
 static posenc_status check_first_queries(const posenc_score_params *params, int64_t n_q, int64_t n_k, int64_t n_batch,
                                          posenc_offsets *queries) {
     posenc_status status = posenc_check_extent(params->q_off, n_q, n_k);
-    *queries = (posenc_offsets){params->q_off, params->q_off + n_q - 1};
-    if (status != POSENC_OK || params->q_offs == NULL)
+    if (status != POSENC_OK)
         return status;
+    *queries = (posenc_offsets){params->q_off, params->q_off + n_q - 1};
+    if (params->q_offs == NULL)
+        return POSENC_OK;
     if (!posenc_is_aligned(params->q_offs, 4))
         return POSENC_ERR_STRIDE;
     for (int64_t batch = 0; batch < n_batch; batch++) {
