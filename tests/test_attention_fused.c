@@ -9,6 +9,29 @@ static double rounding(posenc_dtype type) {
     return type == POSENC_F32 ? 0.0 : type == POSENC_F16 ? 0x1p-10 : 0x1p-7; /* of numbers below 2 */
 }
 
+/* The call that is open, beside the reference; the worst error of float32, and how many values there were, are kept. */
+static void compare_call(double *worst, long long *n_values) {
+    truth_tensor want = truth_tensor_random(out.view.ne);
+    truth_ok(posenc_attention_reference(&s.params, &q.view, &k.view, &v.view, &want.view, NULL));
+    attend(&out.view);
+    TRUTH_EACH(&out.view, c, i, h, b) {
+        double got = (double)truth_get(&out.view, c, i, h, b), expected = (double)*truth_at(&want.view, c, i, h, b);
+        assert_int_equal(isnan(got), isnan(expected));
+        if (isnan(expected))
+            continue; /* a row that sees nothing */
+        double bound = 4e-6 * LARGEST_V + rounding(out.view.dtype);
+        truth_close(got, expected, bound, "channel %lld of query %lld, head %lld", (long long)c, (long long)i,
+                    (long long)h);
+        *worst = out.view.dtype == POSENC_F32 ? fmax(*worst, fabs(got - expected) / bound) : *worst;
+        ++*n_values;
+    }
+    truth_nothing_else_changed(&out, 0, out.view.ne[0], "attention");
+    truth_nothing_changed(&q, "q");
+    truth_nothing_changed(&k, "k");
+    truth_nothing_changed(&v, "v");
+    truth_tensor_free(&want);
+}
+
 static void test_against_reference(void **state) {
     (void)state;
     double worst = 0.0;
@@ -17,30 +40,29 @@ static void test_against_reference(void **state) {
         truth_reseed(NULL);
         for (int round = 0; round < 100; round++) {
             open_attention(1 + truth_below(round % 12 ? 150 : SCENE_K - 1));
-            truth_tensor want = truth_tensor_random(out.view.ne);
-            truth_ok(posenc_attention_reference(&s.params, &q.view, &k.view, &v.view, &want.view, NULL));
-            attend(&out.view);
-            TRUTH_EACH(&out.view, c, i, h, b) {
-                double got = (double)truth_get(&out.view, c, i, h, b),
-                       expected = (double)*truth_at(&want.view, c, i, h, b);
-                assert_int_equal(isnan(got), isnan(expected));
-                if (isnan(expected))
-                    continue; /* a row that sees nothing */
-                double bound = 4e-6 * LARGEST_V + rounding(out.view.dtype);
-                truth_close(got, expected, bound, "channel %lld of query %lld, head %lld", (long long)c, (long long)i,
-                            (long long)h);
-                worst = out.view.dtype == POSENC_F32 ? fmax(worst, fabs(got - expected) / bound) : worst;
-                n_values++;
-            }
-            truth_nothing_else_changed(&out, 0, out.view.ne[0], "attention");
-            truth_nothing_changed(&q, "q");
-            truth_nothing_changed(&k, "k");
-            truth_nothing_changed(&v, "v");
-            truth_tensor_free(&want);
+            compare_call(&worst, &n_values);
             close_attention();
         }
     }
     truth_report("fused attention, float32", n_values, worst, TRUTH_ALLOWED, "random calls");
+}
+
+/* Heads as wide as they may be: random calls are narrower. */
+static void test_widest(void **state) {
+    (void)state;
+    static const int64_t widths[][2] = {
+        {POSENC_MAX_HEAD_DIM, POSENC_MAX_HEAD_DIM}, {POSENC_MAX_HEAD_DIM, 1}, {1, POSENC_MAX_HEAD_DIM}};
+    double worst = 0.0;
+    long long n_values = 0;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_reseed(NULL);
+        for (int round = 0; round < 9; round++) {
+            open_attention_of(1 + truth_below(150), widths[round % 3][0], widths[round % 3][1]);
+            compare_call(&worst, &n_values);
+            close_attention();
+        }
+    }
+    truth_report("widest heads, float32", n_values, worst, TRUTH_ALLOWED, "random calls");
 }
 
 /* Every tier, unit by unit from the last to the first, and each query alone: the bits of the whole. */
@@ -209,9 +231,13 @@ static void test_out_of_sight(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_against_reference),     truth_test(test_same_bits),
-        truth_test(test_out_of_sight),          truth_test(test_nothing_in_a_block),
-        truth_test(test_hole_in_a_later_block), truth_test(test_hidden_means_nothing),
+        truth_test(test_against_reference),
+        truth_test(test_widest),
+        truth_test(test_same_bits),
+        truth_test(test_out_of_sight),
+        truth_test(test_nothing_in_a_block),
+        truth_test(test_hole_in_a_later_block),
+        truth_test(test_hidden_means_nothing),
         truth_test(test_no_keys),
     };
     return truth_run(tests);

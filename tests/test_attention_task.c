@@ -55,34 +55,50 @@ static void run_parts(void) {
     free(parts);
 }
 
+/* The task that is open: whole with its lse and in parts, on every tier the bits of the plain call. */
+static void check_parts(void) {
+    truth_tensor first = truth_tensor_random_of(out.view.dtype, out.view.ne);
+    truth_tensor first_lse = truth_tensor_random(lse.view.ne);
+    attend(&first.view);
+    task.lse = &first_lse.view;
+    run_task();
+    task.lse = &lse.view;
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int in_parts = 0; in_parts < 2; in_parts++) {
+            truth_reset(&out);
+            truth_reset(&lse);
+            in_parts ? run_parts() : run_task();
+            truth_same_views(&out.view, &first.view, in_parts ? "parts" : "with lse");
+            truth_same_views(&lse.view, &first_lse.view, in_parts ? "lse of parts" : "lse of tiers");
+            truth_nothing_else_changed(&out, 0, out.view.ne[0], "out");
+            truth_nothing_else_changed(&lse, 0, 1, "lse");
+        }
+    truth_tensor_free(&first_lse);
+    truth_tensor_free(&first);
+}
+
 static void test_parts(void **state) {
     (void)state;
     int64_t most = 0;
     for (int round = 0; round < 60; round++) {
         open_task(random_n_k(round));
         most = posenc_attention_n_parts(&task) > most ? posenc_attention_n_parts(&task) : most;
-        truth_tensor first = truth_tensor_random_of(out.view.dtype, out.view.ne);
-        truth_tensor first_lse = truth_tensor_random(lse.view.ne);
-        attend(&first.view);
-        task.lse = &first_lse.view;
-        run_task();
-        task.lse = &lse.view;
-        for (int tier = -1; truth_next_tier(&tier);)
-            for (int in_parts = 0; in_parts < 2; in_parts++) {
-                truth_reset(&out);
-                truth_reset(&lse);
-                in_parts ? run_parts() : run_task();
-                truth_same_views(&out.view, &first.view, in_parts ? "parts" : "with lse");
-                truth_same_views(&lse.view, &first_lse.view, in_parts ? "lse of parts" : "lse of tiers");
-                truth_nothing_else_changed(&out, 0, out.view.ne[0], "out");
-                truth_nothing_else_changed(&lse, 0, 1, "lse");
-            }
-        truth_tensor_free(&first_lse);
-        truth_tensor_free(&first);
+        check_parts();
         close_task();
     }
     assert_true(most > 4);
     assert_int_equal(posenc_attention_n_parts(NULL), 0);
+}
+
+/* Sums of heads as wide as they may be. */
+static void test_widest_parts(void **state) {
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        open_attention_of(POSENC_ATTENTION_SEGMENT + 5, round ? POSENC_MAX_HEAD_DIM : 8, POSENC_MAX_HEAD_DIM);
+        make_task();
+        check_parts();
+        close_task();
+    }
 }
 
 /* ---- Log-sum-exp ---- */
@@ -476,8 +492,8 @@ static void test_nan(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_parts),  truth_test(test_lse),          truth_test(test_merge), truth_test(test_variants),
-        truth_test(test_blocks), truth_test(test_million_keys), truth_test(test_nan),
+        truth_test(test_parts),    truth_test(test_widest_parts), truth_test(test_lse),          truth_test(test_merge),
+        truth_test(test_variants), truth_test(test_blocks),       truth_test(test_million_keys), truth_test(test_nan),
     };
     return truth_run(tests);
 }
