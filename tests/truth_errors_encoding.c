@@ -376,6 +376,10 @@ static void test_learned(void) {
     RETURNS(POSENC_ERR_SHAPE, posenc_learned_grad, &good, &at, &dy, &many, all);
     RETURNS(POSENC_ERR_OVERLAP, posenc_learned_grad, &good, &at, &y, &y, all);
     RETURNS(POSENC_ERR_ROWS, posenc_learned_grad, &good, &at, &dy, &y, (posenc_rows){0, TOKENS + 1});
+    static int32_t late[BATCH * TOKENS] = {[BATCH * TOKENS - 1] = TOKENS}; /* in the last batch only */
+    posenc_coords of_batches = posenc_coords_of(late, POSENC_COORD_I32);
+    of_batches.batch_stride = TOKENS;
+    RETURNS(POSENC_ERR_POSITION, posenc_learned_grad, &good, &of_batches, &dy, &y, all);
     half = posenc_view_dense(out, POSENC_BF16, DIM, TOKENS, 1, 1);
     RETURNS(POSENC_ERR_DTYPE, posenc_learned_grad, &good, &at, &dy, &half, all);
     dy.ne[0] = DIM - 1;
