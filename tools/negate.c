@@ -11,15 +11,7 @@
 
 EVERY_VECTOR_LENGTH
 static void flip(char *y, const char *x, size_t size, uint32_t bits) {
-    typedef uint32_t block __attribute__((vector_size(64)));
-    size_t i = 0;
-    for (; i + sizeof(block) <= size; i += sizeof(block)) {
-        block values;
-        memcpy(&values, x + i, sizeof values);
-        values ^= bits;
-        memcpy(y + i, &values, sizeof values);
-    }
-    for (; i < size; i += sizeof(uint32_t)) {
+    for (size_t i = 0; i < size; i += sizeof(uint32_t)) {
         uint32_t value;
         memcpy(&value, x + i, sizeof value);
         value ^= bits;
