@@ -36,8 +36,8 @@ static const char *open_stdout(output *o) {
     return NULL;
 }
 
-/* The name may be that of a link: what it leads to is replaced, not the link. */
-static const char *open_part(output *o, const char *path) {
+/* The name may be that of a link: what it leads to is replaced, not the link. old: what is there, or NULL. */
+static const char *open_part(output *o, const char *path, const struct stat *old) {
     char *target = realpath(path, NULL);
     o->path = target != NULL ? target : strdup(path);
     size_t size = o->path != NULL ? strlen(o->path) + 32 : 0; /* room for the process and the ending */
@@ -47,10 +47,10 @@ static const char *open_part(output *o, const char *path) {
     snprintf(o->part, size, "%s.%ld.part", o->path, (long)getpid());
     o->file = fopen(o->part, "wbx");
     if (o->file == NULL)
-        return strerror(errno);
+        return errno == EACCES ? "its folder cannot be written to" : strerror(errno);
     unfinished = o->part;
     watch_for_signals();
-    return NULL;
+    return old != NULL && fchmod(fileno(o->file), old->st_mode & 07777) != 0 ? strerror(errno) : NULL;
 }
 
 static void free_names(output *o) {
@@ -63,16 +63,18 @@ const char *output_open(output *o, const char *path) {
     *o = (output){NULL, NULL, NULL};
     if (strcmp(path, "-") == 0)
         return open_stdout(o);
-    struct stat status;
+    struct stat status, link;
     int exists = stat(path, &status) == 0;
     const char *wrong = NULL;
-    if (exists && access(path, W_OK) != 0) {
+    if (!exists && lstat(path, &link) == 0) {
+        wrong = "this link leads to no file: remove it, or name the file itself";
+    } else if (exists && access(path, W_OK) != 0) {
         wrong = strerror(errno);
     } else if (exists && !S_ISREG(status.st_mode)) {
         o->file = fopen(path, "wb");
         wrong = o->file == NULL ? strerror(errno) : NULL;
     } else {
-        wrong = open_part(o, path);
+        wrong = open_part(o, path, exists ? &status : NULL);
     }
     if (wrong != NULL)
         free_names(o);

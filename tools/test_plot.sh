@@ -104,9 +104,14 @@ advises 'smaller --height, --width or --heads' table swin --height 200 --width 1
 cmp -s "$work/t5.npy" "$work/again.npy" || fail "table -o -: not what -o FILE writes"
 mkdir "$work/part"
 echo old >"$work/part/old.npy"
+chmod 600 "$work/part/old.npy"
 ln -s old.npy "$work/part/link.npy"
 "$posenc" table gray -o "$work/part/link.npy" || fail "a link: exit status $?"
 cmp -s "$work/gray.npy" "$work/part/old.npy" && [ -L "$work/part/link.npy" ] || fail "a link is not followed"
+[ "$(stat -c %a "$work/part/old.npy")" = 600 ] || fail "the file's mode has changed"
+ln -s nothing "$work/dangling.npy"
+"$posenc" table gray -o "$work/dangling.npy" 2>"$work/err" && fail "a link to nothing is replaced"
+grep -q 'leads to no file' "$work/err" || fail "a link to nothing: $(cat "$work/err")"
 "$posenc" table sinusoidal --length 4000 --dim 65536 -o "$work/part/old.npy" &
 run=$!
 until [ -n "$(find "$work/part" -name '*.part')" ] || ! kill -0 $run 2>"$work/err"; do :; done

@@ -150,7 +150,7 @@ int command_verify(int argc, char **argv) {
         .parser = parse_option,
         .doc = "Checks every kernel on every tier this CPU can run against the scalar one, bit for bit, and rows, "
                "rotations, norm, ALiBi and softmax on the scalar one against an independent reference. For another "
-               "machine copy it with scripts/board, which takes its libraries along.\v"
+               "machine copy it with scripts/board, which takes along libraries that may be missing there.\v"
                "Exit status: 0 nothing failed, 1 something did, 2 the arguments are wrong.",
     };
     verify_options o = {.seed = 1};

@@ -15,6 +15,15 @@ LARGEST_QUICK = 16 << 20  # bytes of a working set
 LARGEST_SCALAR = 1 << 18  # elements
 
 
+def report_file(name):
+    """The path of a report that can be read."""
+    try:
+        json.loads(pathlib.Path(name).read_text())
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f'no report of scripts/bench: {error}') from None
+    return pathlib.Path(name)
+
+
 def arguments():
     parser = argparse.ArgumentParser(
         prog='scripts/bench', description='Runs our kernels on every tier, their limits, and whatever peers are installed '
@@ -27,14 +36,15 @@ def arguments():
     parser.add_argument('--record', action='store_true', help="write this CPU's ratios into bench/baseline.json")
     parser.add_argument('--cliffs', action='store_true',
                         help='list sizes that cost more than 1.5 times as much per element as their neighbours')
-    parser.add_argument('--render', metavar='JSON', type=pathlib.Path, help='pages of a report.json that is there')
-    parser.add_argument('--documents', metavar='JSON', type=pathlib.Path,
+    parser.add_argument('--render', metavar='JSON', type=report_file, help='pages of a report.json that is there')
+    parser.add_argument('--documents', metavar='JSON', type=report_file,
                         help='write the tables of README.md and docs/performance.md from a report.json, or, if its CPU '
                         'lacks AVX-512, of docs/performance-avx2.md')
     parser.add_argument('-o', '--output', metavar='FOLDER', type=pathlib.Path, help='instead of build-bench/report')
     parser.add_argument('--core', type=int, default=max(os.sched_getaffinity(0)), help='to run on (the last)')
     parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build-bench', help=argparse.SUPPRESS)
     parser.add_argument('--ggml', default='', help=argparse.SUPPRESS)
+    parser.add_argument('--arguments-only', action='store_true', help=argparse.SUPPRESS)  # before a build, which takes long
     return parser.parse_args()
 
 
@@ -128,6 +138,8 @@ def write_pages(report, folder):
 
 def main():
     options = arguments()
+    if options.arguments_only:
+        return 0
     folder = options.output or options.build / 'report'
     if options.render:
         write_pages(json.loads(options.render.read_text()), options.output or options.render.parent)

@@ -23,7 +23,7 @@ SPEED = [
     ('QK-norm and RoPE half-split, 1 token of Qwen3-8B, rows ready',
      'posenc_rope_apply_tasks/{}/qk_norm/table/tokens:1'),
     ('packed QKV of Phi-3-mini taken apart and rotated, 512 tokens',
-     'posenc_rope_apply_tasks/{}/packed_qkv/table/tokens:512'),
+     'posenc_rope_apply_tasks/{}/packed_qkv/tokens:512'),
     ('K to an f16 cache (rotate, convert, scatter), 512 tokens',
      'posenc_rope_apply_tasks/{}/k_cache/f32_f16/table/tokens:512'),
     ('cos/sin rows, 64 pairs, 512 consecutive positions', 'posenc_angle_rows/{}/run/512x64'),
@@ -52,8 +52,9 @@ def speed_table(report):
     rows = []
     for title, pattern in SPEED:
         seen = [times.get(pattern.format(tier), {}) for tier in tiers]
-        if any(seen):
-            rows.append([title, *(ratio_text(ratios.get(key)) for ratios in seen for key in ('x_libm', 'x_limit'))])
+        if not any(seen):
+            raise SystemExit(f"the report has no benchmark '{pattern}' for '{title}': correct the name in {__file__}")
+        rows.append([title, *(ratio_text(ratios.get(key)) for ratios in seen for key in ('x_libm', 'x_limit'))])
     return f"One thread, {machine.sentence(report['machine'])}:\n\n" + markdown_table(head, rows)
 
 

@@ -13,14 +13,14 @@ PEERS = pathlib.Path(__file__).resolve().parent.parent / 'peers'
 class Peer:
     """A program that does what it is asked for, one line at a time. Started when first asked."""
 
-    def __init__(self, name, command, cores, folder=None, environment=()):
-        self.name, self.command, self.cores = name, command, cores
+    def __init__(self, name, command, cores, folder=None, environment=(), is_ours=False):
+        self.name, self.command, self.cores, self.is_ours = name, command, cores, is_ours
         self.folder, self.environment, self.process = folder, dict(environment), None
 
     def start(self):
         self.process = subprocess.Popen(
             self.command, cwd=self.folder, env={**os.environ, 'OMP_NUM_THREADS': '1', **self.environment}, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None if self.is_ours else subprocess.DEVNULL,
             preexec_fn=lambda: os.sched_setaffinity(0, self.cores))
 
     def ask(self, work, milliseconds):
@@ -32,6 +32,9 @@ class Peer:
             self.process.stdin.flush()
             return json.loads(self.process.stdout.readline())
         except (OSError, ValueError):
+            if self.is_ours: # a defect, where another's peer may just be unable
+                raise SystemExit(f"error: {self.name} ended without an answer to '{work}'; see for yourself: "
+                                 f"echo '{work} ms={milliseconds}' | {' '.join(self.command)}") from None
             return {'peer': self.name, 'absent': 'ended without an answer'}
 
     def stop(self):
@@ -58,9 +61,13 @@ def our_tiers(build):
 def ours(build, cores):
     program = str(build / 'bench/posenc-bench')
     tiers = our_tiers(build)
-    peers = [Peer(f'posenc {tier}', [program, '--serve', tier, 'ours'], cores) for tier in tiers]
-    peers += [Peer(f'limit {tier}', [program, '--serve', tier, 'limit'], cores) for tier in tiers if tier != 'scalar']
-    return peers, Peer('plain libm loop', [program, '--serve', 'scalar', 'plain'], cores)
+
+    def peer(name, tier, what):
+        return Peer(name, [program, '--serve', tier, what], cores, is_ours=True)
+
+    peers = [peer(f'posenc {tier}', tier, 'ours') for tier in tiers]
+    peers += [peer(f'limit {tier}', tier, 'limit') for tier in tiers if tier != 'scalar']
+    return peers, peer('plain libm loop', 'scalar', 'plain')
 
 
 def ggml_peers(build, root, cores):

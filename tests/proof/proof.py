@@ -126,9 +126,11 @@ def plain_build(targets=()):
     """The build that scripts/test has for gcc, made if there is none; returns the directory."""
     directory = ROOT / 'build-gcc'
     print(f'building {directory.name}', flush=True)
-    if not (directory / 'build.ninja').exists():
-        if run(['meson', 'setup', directory, '--werror', '-Dtests=enabled', '-Dtools=enabled'], {'CC': 'gcc', 'CXX': 'g++'})[0] != 0:
-            raise Stop('build-gcc cannot be configured')
+    setup = ['meson', 'setup', directory, '--werror', '-Dtests=enabled', '-Dtools=enabled']
+    if (directory / 'build.ninja').exists():
+        setup.append('--reconfigure')
+    if run(setup, {'CC': 'gcc', 'CXX': 'g++'})[0] != 0:
+        raise Stop('build-gcc cannot be configured')
     status, text = run(['ninja', '-C', directory, '-j2', *targets])
     if status != 0:
         raise Stop(f'build-gcc does not build: {text[-1000:]}')
