@@ -97,7 +97,8 @@ static posenc_status check_pages(const posenc_attention_task *t) {
         return POSENC_ERR_NULL;
     if (!posenc_is_aligned(pages->table, 4))
         return POSENC_ERR_STRIDE;
-    for (int64_t b = 0; b < t->q.ne[3]; b++) {
+    int64_t n_batch = posenc_view_count(&t->q) > 0 ? t->q.ne[3] : 0; /* those for which pages are read */
+    for (int64_t b = 0; b < n_batch; b++) {
         int64_t n_k = t->params->k_end != NULL ? t->params->k_end[b] : pages->n_k;
         for (int64_t page = 0; page * page_size < n_k; page++) {
             int32_t number = pages->table[b * pages->stride + page];

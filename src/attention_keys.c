@@ -42,8 +42,10 @@ static void widen(const posenc_attention_unit *u, const void *rows, int64_t n, f
 static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t j, float *to) {
     const posenc_attention_task *task = u->call->task;
     posenc_rope_table table = *task->k_table;
-    table.cos += j * table.row_stride;
-    table.sin += j * table.row_stride;
+    if (table.cos != NULL) { /* without pairs there may be no memory */
+        table.cos += j * table.row_stride;
+        table.sin += j * table.row_stride;
+    }
     posenc_view y = posenc_view_dense(to, POSENC_F32, x->ne[0], 1, x->ne[2], 1);
     (void)posenc_rope_apply_table(task->k_rope, x, &table, &y, POSENC_FORWARD, posenc_all_rows()); /* all is checked */
 }

@@ -61,11 +61,12 @@ static posenc_status attend(const posenc_score_params *params, const posenc_view
     posenc_status status = posenc_softmax(params, p, p, none); /* the parameters, before anything is written */
     if (status != POSENC_OK)
         return status;
-    multiply(q, k, p);
+    if (posenc_view_count(p) > 0)
+        multiply(q, k, p);
     posenc_score_params whole = *params; /* every probability is read */
     whole.hidden = POSENC_HIDDEN_WRITTEN;
     status = posenc_softmax(&whole, p, p, posenc_all_rows());
-    if (status == POSENC_OK)
+    if (status == POSENC_OK && posenc_view_count(out) > 0)
         mix(p, v, out, params->empty);
     return status;
 }

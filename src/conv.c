@@ -180,7 +180,8 @@ static posenc_status run(const posenc_conv *conv, posenc_conv_grid grid, const p
         for (int64_t row = rows.begin; row < rows.end; row++) {
             int64_t batch = row / y->ne[1], token = row % y->ne[1];
             if (token < grid.n_prefix) {
-                copy_token(kernels, x, y, token, batch);
+                if (first == 0) /* all its channels at once */
+                    copy_token(kernels, x, y, token, batch);
                 continue;
             }
             find_taps(conv, grid, x, token - grid.n_prefix, batch, backward, &found);

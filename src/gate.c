@@ -97,7 +97,7 @@ posenc_status posenc_gate_grad(const posenc_view *e, const posenc_view *gate, co
             *(float *)posenc_view_at(dgate, token, batch, 0) = dot(from, posenc_view_at(e, token, batch, 0), dim);
         else if (dgate != NULL)
             multiply(kernels, from, posenc_view_at(e, token, batch, 0), 0, posenc_view_at(dgate, token, batch, 0), dim);
-        if (de != NULL)
+        if (de != NULL && dim > 0)
             multiply(kernels, from, posenc_view_at(gate, token, batch, 0), gate->ne[0] == 1,
                      posenc_view_at(de, token, batch, 0), dim);
     }

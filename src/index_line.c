@@ -17,9 +17,9 @@ static posenc_status check_rule(const posenc_index_rule *rule) {
     if (rule->log_buckets == 0)
         return POSENC_OK;
     if (rule->log_buckets < 4 || rule->log_buckets > MAX_BUCKETS || rule->log_buckets % 2 != 0)
-        return POSENC_ERR_SHAPE;
+        return POSENC_ERR_BUCKETS;
     return rule->max_position > rule->log_buckets / 2 + 1 && rule->max_position <= MAX_BUCKETS ? POSENC_OK
-                                                                                               : POSENC_ERR_SHAPE;
+                                                                                               : POSENC_ERR_BUCKETS;
 }
 
 /* The least integer that is not below a; what is next to one differs from it by rounding only. */

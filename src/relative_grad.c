@@ -33,19 +33,17 @@ static posenc_status sums(const posenc_index_line *index, posenc_mask mask, int6
     posenc_status status = check_sums(index, &mask, q_off, x, w, by_key, &rows, &runs);
     if (status != POSENC_OK || w->ne[0] == 0)
         return status;
-    const posenc_view nothing = {.dtype = POSENC_F32};
-    if (posenc_view_count(x) == 0) /* and strides that nobody has checked */
-        x = &nothing;
     int64_t along = by_key ? x->nb[1] : x->nb[0], across = by_key ? x->nb[0] : x->nb[1]; /* strides of a line of x */
     next_run *next = by_key ? posenc_next_run_of_key : posenc_next_run_of_query;
     for (int64_t row = rows.begin; row < rows.end; row++) {
         posenc_score_place at = posenc_score_place_of(w, row); /* whose query may be a key */
-        const char *line = (const char *)posenc_view_at(x, 0, at.head, at.batch) + at.query * across;
+        /* Of an x without elements, data and strides may be anything, and there are no runs. */
+        uintptr_t line = (uintptr_t)posenc_view_at(x, 0, at.head, at.batch) + (uintptr_t)at.query * (uintptr_t)across;
         float *sum = posenc_score_row(w, at);
         memset(sum, 0, (size_t)w->ne[0] * sizeof(float));
         for (posenc_run run = {0, -1, 0}; next(&runs, at.query, &run);)
             sum[run.row] +=
-                posenc_sum_run((const float *)(const void *)(line + run.begin * along), along, run.end - run.begin);
+                posenc_sum_run((const float *)(line + (uintptr_t)(run.begin * along)), along, run.end - run.begin);
     }
     return POSENC_OK;
 }

@@ -152,7 +152,8 @@ static posenc_status check_beside(const posenc_view *input, const posenc_view *y
 /* Kernels multiply it by the lanes of a vector, in int32. */
 static int is_key_stride(const posenc_view *products) {
     int64_t stride = products->nb[1] / (int64_t)sizeof(float);
-    return products->ne[1] <= 1 || (stride > -((int64_t)1 << 26) && stride < (int64_t)1 << 26);
+    return products->ne[1] <= 1 || posenc_view_count(products) == 0 ||
+           (stride > -((int64_t)1 << 26) && stride < (int64_t)1 << 26);
 }
 
 /* Rows of products belong to queries, or to keys: n of them. */
@@ -265,7 +266,7 @@ static void set_mask(const posenc_score_params *params, posenc_score_place at, p
         end = posenc_min(end, args->position + seen.highest + 1);
         set_bounds(args, begin, args->position + seen.lowest, end, params->mask.n_first);
     }
-    if (params->bool_mask != NULL) {
+    if (params->bool_mask != NULL && args->n > 0) {
         const posenc_bool_mask *m = params->bool_mask;
         args->bytes = m->data + at.query * m->nb[1] + at.head * m->nb[2] + at.batch * m->nb[3];
         args->keep = m->polarity == POSENC_KEEP;

@@ -97,6 +97,8 @@ posenc_status posenc_sink_gradient(const float *dsink_rows, int64_t n_q, int64_t
         return POSENC_ERR_NULL;
     if (!posenc_is_aligned(dsinks, 4))
         return POSENC_ERR_STRIDE;
+    if (n_q == 0)
+        n_batch = 0; /* however many of them hold nothing */
     for (int64_t h = 0; h < n_heads; h++) {
         double sum = 0.0;
         for (int64_t b = 0; b < n_batch; b++)

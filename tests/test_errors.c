@@ -314,7 +314,8 @@ int main(void) {
 #define ROWS(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         ROWS(test_views),           ROWS(test_half_views),
-        ROWS(test_huge_products),   ROWS(test_empty),     ROWS(test_empty_rows),
+        ROWS(test_huge_products),   ROWS(test_empty),
+        ROWS(test_empty_rows),      ROWS(test_rows_of_nothing),
         ROWS(test_overlap),         ROWS(test_row_ranges),
         ROWS(test_angles),          ROWS(test_angle_rows),
         ROWS(test_rope_params),     ROWS(test_rope_apply),

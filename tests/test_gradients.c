@@ -424,6 +424,8 @@ static void test_parameters(void **state) {
         float g[HEADS * OFFSETS], dslopes[HEADS], dp[HEADS], da[HEADS], p[HEADS], a[HEADS];
         posenc_line line = {g, truth_below(600) - 500, truth_below(OFFSETS + 1), HEADS, OFFSETS, 0};
         truth_fill(g, HEADS * OFFSETS);
+        if (round % 10 == 9)
+            memset(g, 0, sizeof g); /* of nothing, exactly nothing */
         for (int h = 0; h < HEADS; h++) {
             p[h] = (float)truth_uniform(-0.2, 2.3);
             a[h] = (float)truth_uniform(-0.2, 1.0);

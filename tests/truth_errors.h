@@ -67,6 +67,7 @@ void test_half_views(void **state);
 void test_huge_products(void **state);
 void test_empty(void **state);
 void test_empty_rows(void **state);
+void test_rows_of_nothing(void **state);
 void test_overlap(void **state);
 void test_row_ranges(void **state);
 

@@ -1,6 +1,7 @@
 /* What the calls on relative terms, FIRE, CoPE and whole attention refuse. */
 #include "truth_errors.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -318,9 +319,9 @@ void test_relative_rules(void **state) {
         {{INT64_MAX, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE}, {{5, 5, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
         {{5, -1, 1, 0, 0, 0}, POSENC_ERR_SHAPE},        {{5, 2, 0, 0, 0, 0}, POSENC_ERR_ENUM},
         {{5, 2, 2, 0, 0, 0}, POSENC_ERR_ENUM},          {{5, 2, -2, 0, 0, 0}, POSENC_ERR_ENUM},
-        {{16, 8, -1, 0, 7, 16}, POSENC_ERR_SHAPE},      {{16, 8, -1, 0, 2, 16}, POSENC_ERR_SHAPE},
-        {{16, 8, -1, 0, -8, 16}, POSENC_ERR_SHAPE},     {{16, 8, -1, 0, 8, 5}, POSENC_ERR_SHAPE},
-        {{16, 8, -1, 0, 8, 65537}, POSENC_ERR_SHAPE},   {{16, 8, -1, 0, 65538, 65540}, POSENC_ERR_SHAPE},
+        {{16, 8, -1, 0, 7, 16}, POSENC_ERR_BUCKETS},    {{16, 8, -1, 0, 2, 16}, POSENC_ERR_BUCKETS},
+        {{16, 8, -1, 0, -8, 16}, POSENC_ERR_BUCKETS},   {{16, 8, -1, 0, 8, 5}, POSENC_ERR_BUCKETS},
+        {{16, 8, -1, 0, 8, 65537}, POSENC_ERR_BUCKETS}, {{16, 8, -1, 0, 65538, 65540}, POSENC_ERR_BUCKETS},
         {{7, 3, -1, 1, 0, 0}, POSENC_ERR_OFFSETS}, /* relative_key of 4 positions, and offsets -4 .. 4 */
     };
     posenc_index_line line = good_line;
@@ -328,6 +329,23 @@ void test_relative_rules(void **state) {
     RETURNS(POSENC_ERR_NULL, posenc_index_line_fill, &shaw, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         RETURNS(bad[i].want, posenc_index_line_fill, &bad[i].rule, &line);
+    static const int64_t bad_sizes[] = {-1, ((int64_t)1 << 30) + 1, INT64_MAX, INT64_MIN};
+    for (int i = 0; i < 4; i++) {
+        int64_t n = bad_sizes[i];
+        const posenc_index_rule made[] = {posenc_index_shaw(n),
+                                          posenc_index_relative_key(n),
+                                          posenc_index_transformer_xl(n),
+                                          posenc_index_xlnet(n, 4),
+                                          posenc_index_xlnet(4, n),
+                                          posenc_index_deberta(n),
+                                          posenc_index_deberta_log(n, 512)};
+        for (size_t k = 0; k < sizeof made / sizeof made[0]; k++)
+            RETURNS(POSENC_ERR_SHAPE, posenc_index_line_fill, &made[k], &line);
+    }
+    posenc_index_rule turned = shaw;
+    turned.sign = INT_MIN;
+    turned = posenc_index_reversed(turned);
+    RETURNS(POSENC_ERR_ENUM, posenc_index_line_fill, &turned, &line);
     line.data = NULL;
     RETURNS(POSENC_ERR_NULL, posenc_index_line_fill, &shaw, &line);
     line.data = shifted(data, 2);

@@ -2,6 +2,7 @@
 #include "truth_errors.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- The calls ---- */
@@ -294,6 +295,67 @@ void test_empty_rows(void **state) {
     RETURNS(POSENC_OK, posenc_line_gradient, &params, &queries, &line);
     assert_true(sum == 0.0f);
     RETURNS(POSENC_OK, posenc_relative_sums_by_query, &index, params.mask, 0, &heads, &heads, all);
+    sum = 1.0f;
+    RETURNS(POSENC_OK, posenc_sink_gradient, NULL, 0, 1, many, &sum);
+    assert_true(sum == 0.0f);
+    posenc_view q = posenc_view_dense(NULL, POSENC_F32, DIM, 0, 1, (int64_t)1 << 40), k = q;
+    k.nb[3] = 0;
+    RETURNS(POSENC_OK, posenc_attention_reference, &params, &q, &k, &k, &q, NULL);
+    int32_t page = 0;
+    posenc_attention_pages pages = {&page, 0, 0};
+    posenc_view key = posenc_view_dense(in, POSENC_F32, DIM, 1, 1, 1);
+    posenc_attention_task task = {.params = &params, .q = q, .k = key, .v = key, .out = q, .pages = &pages};
+    void *scratch = malloc(posenc_attention_scratch(DIM, DIM));
+    RETURNS(POSENC_OK, posenc_attention_run, &task, scratch, all);
+    free(scratch);
+}
+
+/* Real rows of what has no elements: no address is made of memory that is not there, nor of strides that nobody has
+ * looked at. The undefined-behaviour sanitizer saw it. */
+void test_rows_of_nothing(void **state) {
+    (void)state;
+    enum { N_ROWS = 2 };
+    posenc_rows all = posenc_all_rows();
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_view none = {NULL, POSENC_F32, {0, N_ROWS, 1, 1}, {4, INT64_MAX, 0, 0}};
+    int32_t rows[1] = {0};
+    posenc_index_line index = {rows, 0, 1, 3};
+    float w[3 * N_ROWS] = {1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f};
+    posenc_view sums = posenc_view_dense(w, POSENC_F32, 3, N_ROWS, 1, 1);
+    RETURNS(POSENC_OK, posenc_relative_sums_by_query, &index, params.mask, 0, &none, &sums, all);
+    for (int i = 0; i < 3 * N_ROWS; i++)
+        assert_true(w[i] == 0.0f);
+
+    float gate[N_ROWS] = {0}, dgate[N_ROWS] = {1.0f, 1.0f};
+    posenc_view gates = posenc_view_dense(gate, POSENC_F32, 1, N_ROWS, 1, 1), to = gates;
+    to.data = dgate;
+    none.nb[1] = 0;
+    RETURNS(POSENC_OK, posenc_gate_grad, &none, &gates, &none, &to, &none, all);
+    assert_true(dgate[0] == 0.0f && dgate[1] == 0.0f);
+
+    posenc_bool_mask mask = {NULL, {1, 0, 0, 0}, POSENC_KEEP};
+    posenc_softmax_sum parts[N_ROWS];
+    params.bool_mask = &mask;
+    RETURNS(POSENC_OK, posenc_softmax_partial, &params, &none, &none, parts, all);
+    assert_true(parts[0].sum == 0.0f && parts[1].sum == 0.0f);
+    params.bool_mask = NULL;
+
+    posenc_rope_params unrotated = POSENC_ROPE_DEFAULTS;
+    unrotated.layout = POSENC_ROPE_HALF;
+    unrotated.head_dim = DIM;
+    unrotated.rot_fraction = 0.0;
+    posenc_rope *plain;
+    truth_ok(posenc_rope_create(&unrotated, &plain));
+    posenc_rope_table table = posenc_rope_table_dense(plain, NULL);
+    posenc_view x = posenc_view_dense(in, POSENC_F32, DIM, 2, 1, 1), y = x;
+    float got[2 * DIM];
+    y.data = got;
+    posenc_attention_task task = {
+        .params = &params, .q = x, .k = x, .v = x, .out = y, .k_rope = plain, .k_table = &table};
+    void *scratch = malloc(posenc_attention_scratch(DIM, DIM));
+    RETURNS(POSENC_OK, posenc_attention_run, &task, scratch, all);
+    free(scratch);
+    posenc_rope_free(plain);
 }
 
 void test_overlap(void **state) {

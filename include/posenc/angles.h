@@ -57,8 +57,9 @@ POSENC_API int64_t posenc_freq_count(const posenc_freq *freq);
 POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);
 
 /* Row t: cos_rows[t*row_stride + i], sin_rows[t*row_stride + i] for positions[t], t = 0 .. n_positions-1.
- * row_stride, in floats, is at least the number of pairs; what lies between the rows is not touched. The
- * two outputs may be interleaved by rows (cos | sin), but must not overlap (POSENC_ERR_OVERLAP). */
+ * row_stride, in floats, is at least the number of pairs; neither it nor n_positions is above INT32_MAX.
+ * What lies between the rows is not touched. The two outputs may be interleaved by rows (cos | sin), but must
+ * not overlap (POSENC_ERR_OVERLAP). */
 POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
                                            float *cos_rows, float *sin_rows, int64_t row_stride);
 

@@ -111,7 +111,8 @@ POSENC_API posenc_status posenc_gate_grad(const posenc_view *e, const posenc_vie
 
 /* Columns first .. first + width - 1 of an encoding, at other coordinates: axis a of the part reads axis `axis` + a of
  * the whole, and a coordinate p becomes floor(p / divide) and then that modulo `modulo`, in 0 .. modulo-1. Parts that
- * divide or have a modulo take integers only. */
+ * divide or have a modulo take integers only, and no parts that do either (POSENC_ERR_SECTIONS); neither number is
+ * negative (POSENC_ERR_CONTEXT). */
 typedef struct posenc_part {
     const posenc_encoding *encoding; /* NULL: `width` columns that are 0 by definition (concat only) */
     int64_t first, width;            /* width 0: all from first on */

@@ -31,7 +31,7 @@ extern "C" {
 typedef struct posenc_mask {
     int64_t before, after; /* negative: no limit; else at most 2^30 */
     int64_t chunk;         /* 0: none; else at most 2^30 */
-    int64_t n_first;       /* 0 .. 2^30; 0 with a chunk */
+    int64_t n_first;       /* 0 .. 2^30; 0 with a chunk, and where positions of keys are given */
 } posenc_mask;
 
 #define POSENC_MASK_NONE                                                                                               \

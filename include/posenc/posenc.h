@@ -46,8 +46,8 @@
  *   - Calls on data allocate nothing (but for posenc_attention_reference, which says so), lock nothing, start no
  *     thread and leave the floating-point environment alone; they take up to 64 KB of stack. They expect the
  *     environment that C programs start with: round to nearest, no flush to zero.
- *   - Input and output tensors may overlap only where a call says so, and then that is checked. Small inputs
- *     (positions, slopes, cos and sin rows) must lie outside the output; that is not.
+ *   - Input and output tensors may overlap only where a call says so, and then that is checked. What is no tensor
+ *     (positions, slopes, lines, bias tables, cos and sin rows) must lie outside them; that is not.
  *   - Set-up objects are immutable: any number of threads may share one.
  */
 #ifndef POSENC_POSENC_H

@@ -1,7 +1,8 @@
 /* posenc/random.h - seeded initial values for tables: the same numbers on every machine.
  *
  * The value of an element depends on the seed and on its place (row * ne[0] + column, rows counted in order) alone,
- * however the work is split: splitmix64 of seed + place. The generator is for initial values, not for secrets.
+ * however the work is split: splitmix64 started with the seed gives it after `place` others. The generator is for
+ * initial values, not for secrets.
  *
  *     posenc_view table = posenc_view_dense(weights, POSENC_F32, 768, 512, 1, 1);
  *     posenc_status status = posenc_fill_normal(42, 0.0, 0.02, &table, posenc_all_rows());

@@ -67,14 +67,22 @@ typedef struct posenc_index_rule {
     int64_t max_position; /* with buckets: more than log_buckets / 2 + 1, at most 2^16 */
 } posenc_index_rule;
 
+/* A number of rows or tokens that a rule can be made of; what is out of range becomes a rule that is refused where it
+ * is used (POSENC_ERR_SHAPE). */
+static inline int64_t posenc_index_size(int64_t n) {
+    return n < 0 || n > (int64_t)1 << 30 ? -1 : n;
+}
+
 /* Shaw (arXiv 1803.02155; C.7): clip(j - i, -k, k) + k, 2k + 1 rows; k >= 0. */
 static inline posenc_index_rule posenc_index_shaw(int64_t k) {
+    k = posenc_index_size(k);
     posenc_index_rule rule = {2 * k + 1, k, 1, 0, 0, 0};
     return rule;
 }
 
 /* BERT's relative_key: i - j + n - 1, 2n - 1 rows, n = max_position_embeddings; offsets of n and more are an error. */
 static inline posenc_index_rule posenc_index_relative_key(int64_t n) {
+    n = posenc_index_size(n);
     posenc_index_rule rule = {2 * n - 1, n - 1, -1, 1, 0, 0};
     return rule;
 }
@@ -83,31 +91,38 @@ static inline posenc_index_rule posenc_index_relative_key(int64_t n) {
  * whereby greater distances take the row of clamp_len. Later keys are there for the mask. With
  * posenc_relative_products this is the relative shift (C.12) by direct indexing. */
 static inline posenc_index_rule posenc_index_transformer_xl(int64_t n) {
+    n = posenc_index_size(n);
     posenc_index_rule rule = {n, n - 1, 1, 0, 0, 0};
     return rule;
 }
 
 /* XLNet (arXiv 1906.08237): both directions, rows stand for distances n_k, .., 0, .., 1 - n_q. */
 static inline posenc_index_rule posenc_index_xlnet(int64_t n_q, int64_t n_k) {
+    n_q = posenc_index_size(n_q);
+    n_k = posenc_index_size(n_k);
     posenc_index_rule rule = {n_k + n_q, n_k, 1, 0, 0, 0};
     return rule;
 }
 
 /* DeBERTa (arXiv 2006.03654; C.14): clip(i - j + k, 0, 2k - 1), 2k rows; k >= 1, 512 in v1. */
 static inline posenc_index_rule posenc_index_deberta(int64_t k) {
+    k = posenc_index_size(k);
     posenc_index_rule rule = {2 * k, k, -1, 0, 0, 0};
     return rule;
 }
 
-/* DeBERTa v2 and v3 (C.15): the same of logarithmic buckets, 2 buckets rows; 256 and 512. */
+/* DeBERTa v2 and v3 (C.15): the same of logarithmic buckets, 2 buckets rows; 256 and 512. Offsets of max_position and
+ * more take the last bucket, as those of max_position - 1. (Published code goes on by one bucket, into a row that no
+ * nearer offset has; nothing was trained there.) */
 static inline posenc_index_rule posenc_index_deberta_log(int64_t buckets, int64_t max_position) {
+    buckets = posenc_index_size(buckets);
     posenc_index_rule rule = {2 * buckets, buckets, -1, 0, buckets, max_position};
     return rule;
 }
 
 /* The same rule for the negated offset. */
 static inline posenc_index_rule posenc_index_reversed(posenc_index_rule rule) {
-    rule.sign = -rule.sign;
+    rule.sign = rule.sign == 1 ? -1 : rule.sign == -1 ? 1 : 0;
     return rule;
 }
 
@@ -120,7 +135,8 @@ POSENC_API posenc_status posenc_index_line_fill(const posenc_index_rule *rule, p
 /* A table, packed for multiplication. Immutable: threads may share it. */
 typedef struct posenc_relative_table posenc_relative_table;
 
-/* rows: f32, f16 or bf16 [head_dim, n_rows, n_heads or 1, 1]; they are copied. On failure *table is set to NULL. */
+/* rows: f32, f16 or bf16 [head_dim, n_rows, n_heads or 1, 1], head_dim 1 .. 2^16; they are copied. On failure *table is
+ * set to NULL. */
 POSENC_API posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relative_table **table);
 POSENC_API void posenc_relative_table_free(posenc_relative_table *table);
 

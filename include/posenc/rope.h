@@ -206,8 +206,9 @@ typedef struct posenc_rope_task {
 
 /* For every token: all tasks, from one set of cosines and sines. positions, or table if positions is NULL; both may be
  * NULL if no task rotates. A row, for row ranges, is one head: row = token * (heads of all tasks together) + head,
- * tasks in order. Outputs of different tasks must not overlap, which is not checked. Tokens of one call that name the
- * same cache row must not be split between threads. Nothing is written unless every task is acceptable. */
+ * tasks in order. The output of a task must overlap neither another's output nor another's input, which is not checked.
+ * Tokens of one call that name the same cache row must not be split between threads. Nothing is written unless every
+ * task is acceptable. */
 POSENC_API posenc_status posenc_rope_apply_tasks(const posenc_rope *rope, const posenc_rope_task *tasks,
                                                  int64_t n_tasks, const int32_t *positions,
                                                  const posenc_rope_table *table, posenc_direction direction,

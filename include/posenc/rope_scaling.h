@@ -28,7 +28,7 @@
  *
  * freq_factors, with any type, divide the t_i first: the caller's own numbers, ggml's rope_freqs.
  *
- * Refused, by posenc_rope_create, unless n_rot is 0, with which the scaling is not read:
+ * Refused, by posenc_rope_create; with n_rot 0 only an unknown type, and a scheme that does not go with the axes:
  *   POSENC_ERR_ENUM     an unknown type
  *   POSENC_ERR_SCALING  a number of the scheme, or the magnitude, is missing, not finite or out of its range
  *   POSENC_ERR_CONTEXT  a length in tokens is missing or out of its range, or does not go with the ramp
