@@ -13,9 +13,10 @@
  *         k = posenc_ggml_rope_to_cache(ctx, k, table, k_cache, rows, &rope);
  *         kq = posenc_ggml_softmax(ctx, kq, NULL, &score_params);
  *
- * Objects handed over as pointers are not copied: they live until the graph has been computed for the last time. A node
- * whose tensors posenc refuses aborts by GGML_ABORT with the reason, as ggml's own nodes do. Rows are split between
- * ggml's threads by row ranges, so the heads of a single token are shared between them. */
+ * Objects handed over as pointers are not copied: they live until the graph has been computed for the last time.
+ * Tensors of the wrong type, or that do not fit each other, abort as in ggml's own nodes: by GGML_ASSERT where the node
+ * is made or, if it is posenc that refuses them, by GGML_ABORT with the reason where it is computed. Rows are split
+ * between ggml's threads by row ranges, so the heads of a single token are shared between them. */
 #ifndef POSENC_GGML_H
 #define POSENC_GGML_H
 
@@ -58,7 +59,6 @@ static inline void posenc_ggml_run_table(struct ggml_tensor *dst, int ith, int n
     const posenc_ggml_rope *rope = (const posenc_ggml_rope *)context;
     const struct ggml_tensor *positions = dst->src[0];
     int64_t n_tokens = dst->ne[1];
-    GGML_ASSERT(positions->type == GGML_TYPE_I32 && ggml_is_contiguous(positions));
     if (posenc_rope_n_axes(rope->rope) > 1) { /* planes of positions are not split */
         if (ith != 0)
             return;
@@ -75,10 +75,18 @@ static inline void posenc_ggml_run_table(struct ggml_tensor *dst, int ith, int n
  * [2 * pairs, n_tokens]. */
 static inline struct ggml_tensor *posenc_ggml_rope_table(struct ggml_context *ctx, struct ggml_tensor *positions,
                                                          posenc_ggml_rope *rope) {
-    int n_axes = posenc_rope_n_axes(rope->rope);
-    int64_t n_tokens = positions->ne[0] / (n_axes > 1 ? n_axes : 1);
-    return ggml_custom_4d(ctx, GGML_TYPE_F32, 2 * posenc_rope_n_pairs(rope->rope), n_tokens, 1, 1, &positions, 1,
-                          posenc_ggml_run_table, GGML_N_TASKS_MAX, rope);
+    int64_t n_axes = posenc_rope_n_axes(rope->rope);
+    GGML_ASSERT(positions->type == GGML_TYPE_I32 && ggml_is_vector(positions) && ggml_is_contiguous(positions));
+    GGML_ASSERT(n_axes > 0 && positions->ne[0] % n_axes == 0);
+    return ggml_custom_4d(ctx, GGML_TYPE_F32, 2 * posenc_rope_n_pairs(rope->rope), positions->ne[0] / n_axes, 1, 1,
+                          &positions, 1, posenc_ggml_run_table, GGML_N_TASKS_MAX, rope);
+}
+
+/* To posenc a table is pointers without an end, so nothing behind this compares it with what it rotates. */
+static inline void posenc_ggml_check_table(const struct ggml_tensor *table, const struct ggml_tensor *x,
+                                           const posenc_ggml_rope *rope) {
+    GGML_ASSERT(table->type == GGML_TYPE_F32 && ggml_is_contiguous(table));
+    GGML_ASSERT(table->ne[0] == 2 * posenc_rope_n_pairs(rope->rope) && table->ne[1] == x->ne[2]);
 }
 
 /* ---- Rotation ---- */
@@ -92,11 +100,13 @@ static inline void posenc_ggml_run_apply(struct ggml_tensor *dst, int ith, int n
                      dst);
 }
 
-/* x [head_dim, n_heads, n_tokens, n_batch], rotated by the rows of the table, as a new tensor of a type of its own. */
+/* x [head_dim, n_heads, n_tokens, n_batch], rotated by the rows of the table, one for each token, as a new tensor of a
+ * type of its own. */
 static inline struct ggml_tensor *posenc_ggml_rope_apply(struct ggml_context *ctx, struct ggml_tensor *x,
                                                          struct ggml_tensor *table, enum ggml_type type,
                                                          posenc_ggml_rope *rope) {
     struct ggml_tensor *args[] = {x, table};
+    posenc_ggml_check_table(table, x, rope);
     return ggml_custom_4d(ctx, type, x->ne[0], x->ne[1], x->ne[2], x->ne[3], args, 2, posenc_ggml_run_apply,
                           GGML_N_TASKS_MAX, rope);
 }
@@ -105,7 +115,6 @@ static inline struct ggml_tensor *posenc_ggml_rope_apply(struct ggml_context *ct
 static inline void posenc_ggml_run_to_cache(struct ggml_tensor *dst, int ith, int nth, void *context) {
     const posenc_ggml_rope *rope = (const posenc_ggml_rope *)context;
     const struct ggml_tensor *x = dst->src[1], *rows = dst->src[3];
-    GGML_ASSERT(ggml_is_contiguous(rows) && (rows->type == GGML_TYPE_I32 || rows->type == GGML_TYPE_I64));
     posenc_rope_task task = {posenc_ggml_view(x), posenc_ggml_view(dst), 1, 1.0f, NULL, 0.0f, NULL, NULL};
     if (rows->type == GGML_TYPE_I32)
         task.rows32 = (const int32_t *)rows->data;
@@ -123,6 +132,9 @@ static inline struct ggml_tensor *posenc_ggml_rope_to_cache(struct ggml_context 
                                                             struct ggml_tensor *table, struct ggml_tensor *cache,
                                                             struct ggml_tensor *rows, posenc_ggml_rope *rope) {
     struct ggml_tensor *args[] = {x, table, rows};
+    posenc_ggml_check_table(table, x, rope);
+    GGML_ASSERT(rows->type == GGML_TYPE_I32 || rows->type == GGML_TYPE_I64);
+    GGML_ASSERT(ggml_is_contiguous(rows) && ggml_nelements(rows) == x->ne[2]);
     return ggml_custom_inplace(ctx, cache, args, 3, posenc_ggml_run_to_cache, GGML_N_TASKS_MAX, rope);
 }
 
@@ -133,7 +145,8 @@ static inline void posenc_ggml_run_softmax(struct ggml_tensor *dst, int ith, int
     posenc_view x = posenc_ggml_view(dst->src[0]), y = posenc_ggml_view(dst), bias;
     if (dst->src[1] != NULL) {
         bias = posenc_ggml_view(dst->src[1]);
-        bias.ne[1] = x.ne[1]; /* a ggml mask may have more rows than there are queries */
+        if (bias.ne[1] > x.ne[1]) /* a ggml mask may have more rows than there are queries */
+            bias.ne[1] = x.ne[1];
         params.bias = &bias;
     }
     posenc_ggml_must(posenc_softmax(&params, &x, &y, posenc_ggml_rows(ggml_nrows(dst), ith, nth)), dst);
@@ -141,7 +154,9 @@ static inline void posenc_ggml_run_softmax(struct ggml_tensor *dst, int ith, int
 
 /* Probabilities of scores [n_keys, n_queries, n_heads, n_batch]. What biases and masks them is in params: a line,
  * slopes, a causal mask or a window need no tensor; params->q_off may be changed between two runs of a graph. mask, or
- * NULL, is a tensor of f32 or f16 that is added besides, as ggml_soft_max_ext has it. */
+ * NULL, is a tensor of f32, f16 or bf16 that is added besides: [n_keys, n_queries or more, n_heads, n_batch], of which
+ * one row is for all queries, one head for all heads, one batch for all of them. ggml_soft_max_ext takes any divisor of
+ * the heads, and repeats them in turns; this node aborts. */
 static inline struct ggml_tensor *posenc_ggml_softmax(struct ggml_context *ctx, struct ggml_tensor *scores,
                                                       struct ggml_tensor *mask, posenc_score_params *params) {
     struct ggml_tensor *args[] = {scores, mask};
