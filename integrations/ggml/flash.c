@@ -1,4 +1,5 @@
 /* FLASH_ATTN_EXT: posenc_attention, a batch and a block of heads at a time, on threads that take units from a heap. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -28,18 +29,24 @@ static bool has_attention_rows(const struct ggml_tensor *tensor) {
     return is_known && tensor->nb[0] == ggml_type_size(tensor->type);
 }
 
+/* The inverse of a denormal cap may be infinite. */
+static bool takes_cap(float cap) {
+    return isfinite(cap) && (cap == 0.0f || cap >= FLT_MIN);
+}
+
 bool takes_flash_attn(const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2], *mask = node->src[3];
-    float scale = float_param(node, 0), max_bias = float_param(node, 1), cap = float_param(node, 2);
+    float scale = float_param(node, 0), max_bias = float_param(node, 1);
     if (q->type != GGML_TYPE_F32 || node->type != GGML_TYPE_F32 || !has_plain_rows(q) || !has_plain_rows(node) ||
         !has_attention_rows(k) || !has_attention_rows(v))
         return false;
     if (q->ne[0] > POSENC_MAX_HEAD_DIM || v->ne[0] > POSENC_MAX_HEAD_DIM || k->ne[1] > 1 << 30 || q->ne[1] > 1 << 29)
         return false;
-    if (q->ne[2] % k->ne[2] != 0 || k->ne[2] != v->ne[2] || k->ne[3] != q->ne[3] || v->ne[3] != q->ne[3])
+    if (q->ne[2] % k->ne[2] != 0 || k->ne[1] != v->ne[1] || k->ne[2] != v->ne[2] || k->ne[3] != q->ne[3] ||
+        v->ne[3] != q->ne[3])
         return false;
-    return takes_mask(mask, k->ne[1], q) && takes_sinks(node->src[4], q->ne[2]) && isfinite(scale) && isfinite(cap) &&
-           cap >= 0.0f && takes_slopes(max_bias, q->ne[2]);
+    return takes_mask(mask, k->ne[1], q) && takes_sinks(node->src[4], q->ne[2]) && isfinite(scale) &&
+           takes_cap(float_param(node, 2)) && takes_slopes(max_bias, q->ne[2]);
 }
 
 int64_t work_of_flash_attn(const struct ggml_tensor *node) {
