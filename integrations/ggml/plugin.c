@@ -262,12 +262,24 @@ static bool host_is_known(void) {
     return true;
 }
 
+/* What is no number leaves the default. One beyond int64 becomes the largest, which is as good: no node has as many. */
+static void read_min_elements(void) {
+    const char *text = getenv("POSENC_GGML_MIN_ELEMENTS");
+    if (text == NULL)
+        return;
+    char *end;
+    long long number = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || number < 0)
+        log_error("posenc: POSENC_GGML_MIN_ELEMENTS='%.64s' is no whole number of 0 or more: it stays %lld\n", text,
+                  (long long)min_elements);
+    else
+        min_elements = number;
+}
+
 /* The one symbol that ggml looks for. NULL makes it go on without this backend. */
 __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init(void);
 
 ggml_backend_reg_t ggml_backend_init(void) {
-    const char *least = getenv("POSENC_GGML_MIN_ELEMENTS");
-    if (least != NULL)
-        min_elements = strtoll(least, NULL, 10);
+    read_min_elements();
     return host_is_known() ? &registration : NULL;
 }
