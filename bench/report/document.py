@@ -52,9 +52,10 @@ def speed_table(report):
     rows = []
     for title, pattern in SPEED:
         seen = [times.get(pattern.format(tier), {}) for tier in tiers]
-        if not any(seen):
-            raise SystemExit(f"the report has no benchmark '{pattern}' for '{title}': correct the name in {__file__}")
-        rows.append([title, *(ratio_text(ratios.get(key)) for ratios in seen for key in ('x_libm', 'x_limit'))])
+        if any(seen):
+            rows.append([title, *(ratio_text(ratios.get(key)) for ratios in seen for key in ('x_libm', 'x_limit'))])
+        else:
+            print(f"left out: '{title}', for the report has no benchmark '{pattern}'")
     return f"One thread, {machine.sentence(report['machine'])}:\n\n" + markdown_table(head, rows)
 
 
