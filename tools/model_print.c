@@ -157,8 +157,7 @@ void model_print(const model_config *m, const char *path) {
     if (m->max_position > 0)
         printf("  context        %lld positions\n", (long long)m->max_position);
     if (m->guessed[0] != '\0')
-        printf("  guessed        %s, for model_type \"%s\" is unknown and the file does not tell\n", m->guessed,
-               m->model_type);
+        printf("  guessed        %s: neither the file nor its model_type, \"%s\", tells\n", m->guessed, m->model_type);
     if (m->not_understood[0] != '\0')
         printf("  not understood %s\n", m->not_understood);
     printf("\n");

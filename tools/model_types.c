@@ -2,19 +2,32 @@
 
 #include <string.h>
 
-/* As the model code of the transformers library has it. */
+/* As the model and configuration code of the transformers library has it. */
 static const model_type json_types[] = {
-    {"llama mistral mistral3 mixtral ministral qwen2 qwen2_moe qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text gemma "
-     "gemma2 phi3 gpt_oss starcoder2 olmo olmo2 smollm3 granite granitemoe seed_oss",
-     .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF},
-    {"qwen3 qwen3_moe qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text gemma3 gemma3_text", .kind = POSITION_ROPE,
-     .layout = POSENC_ROPE_HALF, .has_qk_norm = 1},
-    {"falcon", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF}, /* unless "alibi" is true */
-    {"phi persimmon glm4_moe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .rotated_part = 0.5},
-    {"gpt_neox stablelm", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .rotated_part = 0.25},
-    {"gptj codegen cohere cohere2 llama4_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED},
-    {"chatglm glm glm4", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .rotated_part = 0.5},
-    {"deepseek_v2 deepseek_v3 kimi_k2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_DEINTERLEAVE},
+    {"llama mistral mistral3 ministral qwen2 qwen2_moe falcon phi3 starcoder2 olmo olmo2 granite granitemoe",
+     .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4}, /* falcon: unless "alibi" is true */
+    {"mixtral qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
+     .base = 1e6},
+    {"gpt_oss", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 150000.0, .head_dim = 64},
+    {"seed_oss", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .head_dim = 128},
+    {"smollm3", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 2e6},
+    {"qwen3", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .head_dim = 128, .has_qk_norm = 1},
+    {"qwen3_moe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .has_qk_norm = 1},
+    {"qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
+     .base = 5e6, .head_dim = 128, .has_qk_norm = 1},
+    {"gemma gemma2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .head_dim = 256},
+    {"gemma3 gemma3_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e6, .local_base = 1e4,
+     .hidden_size = 2304, .n_heads = 8, .n_kv_heads = 4, .head_dim = 256, .n_layers = 26, .max_position = 131072,
+     .layers = {.full_every = 6}, .has_qk_norm = 1},
+    {"phi glm4_moe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .rotated_part = 0.5},
+    {"persimmon", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 25000.0, .rotated_part = 0.5},
+    {"gpt_neox stablelm", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .rotated_part = 0.25},
+    {"gptj codegen cohere cohere2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 1e4},
+    {"llama4_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 5e5, .head_dim = 128},
+    {"chatglm", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 1e4, .rotated_part = 0.5},
+    {"glm glm4", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 1e4, .rotated_part = 0.5,
+     .head_dim = 128},
+    {"deepseek_v2 deepseek_v3 kimi_k2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_DEINTERLEAVE, .base = 1e4},
     {"bloom", .kind = POSITION_ALIBI},
     {"mpt gpt2 gpt_bigcode opt bert roberta", .kind = POSITION_LEARNED}, /* mpt: unless attn_config says otherwise */
     {"marian m2m_100 whisper", .kind = POSITION_SINUSOIDAL},
@@ -62,4 +75,20 @@ const model_type *model_type_of_json(const char *name) {
 
 const model_type *model_type_of_gguf(const char *name) {
     return find(gguf_types, sizeof gguf_types / sizeof gguf_types[0], name);
+}
+
+/* ---- Layers ---- */
+
+const char *layer_kind(const layer_pattern *p, int64_t i) {
+    if (p->full_every == 0)
+        return "";
+    return i % p->full_every == (p->full_comes_first ? 0 : p->full_every - 1) ? "full_attention" : "sliding_attention";
+}
+
+int layer_rotates(const layer_pattern *p, int64_t i, const char *kind) {
+    if (has_word("mamba linear_attention conv recurrent", kind)) /* there are no Q and K */
+        return 0;
+    if (p->only_windows_rotate && strcmp(kind, "sliding_attention") != 0)
+        return 0;
+    return p->unrotated_every == 0 || (i + 1) % p->unrotated_every != 0;
 }

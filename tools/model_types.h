@@ -4,18 +4,35 @@
 
 #include "model.h"
 
+/* Which layers see all keys, and which rotate. All 0: all layers do both. */
+typedef struct layer_pattern {
+    int64_t full_every;      /* one of so many layers sees all keys, the others have a sliding window */
+    int full_comes_first;    /* of those so many, and not last */
+    int64_t unrotated_every; /* the last of so many layers does not rotate */
+    int only_windows_rotate;
+} layer_pattern;
+
+/* Numbers are those of a file that is silent; 0: there is no such, the file has to say it. */
 typedef struct model_type {
     const char *names; /* with spaces between them */
     position_kind kind;
     posenc_rope_layout layout;
-    double rotated_part;   /* of head_dim, where the file is silent; 0: all of it */
+    double base, local_base; /* local: of the layers with a sliding window; 0: that of the others */
+    double rotated_part;     /* of head_dim; 0: all of it */
+    int64_t hidden_size, n_heads, n_kv_heads, head_dim, n_layers, max_position;
+    layer_pattern layers;
     int has_qk_norm;       /* JSON: RMS-norm of each head of Q and K; a GGUF file has its weights */
     posenc_axes_kind axes; /* GGUF: of a model with rope.dimension_sections */
-    double local_base;     /* GGUF: of the layers with a sliding window; 0: that of the others */
 } model_type;
 
 /* NULL for an unknown name. */
 const model_type *model_type_of_json(const char *name);
 const model_type *model_type_of_gguf(const char *name);
+
+/* Layer i by the names of config.json's layer_types; "" where no layer has a window. */
+const char *layer_kind(const layer_pattern *pattern, int64_t i);
+
+/* kind: as above, or as the file has it. */
+int layer_rotates(const layer_pattern *pattern, int64_t i, const char *kind);
 
 #endif

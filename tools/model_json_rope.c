@@ -1,0 +1,202 @@
+/* RoPE in a config.json: fields by their published names, and a table for each kind of layers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model_json.h"
+
+/* ---- Fields ---- */
+
+static void read_list(const json_model *m, posenc_rope_params *params, const cJSON *array) {
+    size_t n = (size_t)cJSON_GetArraySize(array), i = 0;
+    double *values = reader_new_list(m->r, m->config, n);
+    const cJSON *element;
+    if (values == NULL)
+        return;
+    cJSON_ArrayForEach(element, array) {
+        if (!cJSON_IsNumber(element)) {
+            reader_fail(m->r, "\"%s\" holds what is no number; correct it", array->string);
+            return;
+        }
+        values[i++] = element->valuedouble;
+    }
+    if (strcmp(array->string, "mrope_section") == 0)
+        reader_set_sections(
+            m->r, params, params->axes.kind == POSENC_AXES_IMROPE ? POSENC_AXES_IMROPE : POSENC_AXES_MROPE, values, n);
+    else if (!reader_set_list(m->r, params, array->string, values, (int64_t)n)) {
+        reader_check_no_number(m->r, array->string);
+        reader_not_understood(m->config, array->string);
+    }
+}
+
+static void read_type(const json_model *m, posenc_rope_params *params, const cJSON *field) {
+    int is_mrope = strcmp(field->valuestring, "mrope") == 0; /* says only that there are sections */
+    if (reader_set_string(m->r, params, field->string, is_mrope ? "default" : field->valuestring))
+        return;
+    reader_check_no_number(m->r, field->string);
+    char text[96];
+    snprintf(text, sizeof text, "%.32s \"%.48s\"", field->string, field->valuestring);
+    reader_not_understood(m->config, text);
+}
+
+/* One field, for the library to understand. inside: of rope_scaling or rope_parameters, where every name matters; of
+ * the others, only names that speak of RoPE. */
+static void read_field(const json_model *m, posenc_rope_params *params, const cJSON *field, int inside) {
+    const char *name = field->string;
+    int matters = inside || strstr(name, "rope") != NULL || strstr(name, "rotary") != NULL;
+    if (cJSON_IsNumber(field) || cJSON_IsBool(field)) {
+        double value = cJSON_IsNumber(field) ? field->valuedouble : (double)cJSON_IsTrue(field);
+        if (!reader_set_number(m->r, params, name, value) && matters)
+            reader_not_understood(m->config, name);
+    } else if (cJSON_IsString(field) && inside) {
+        read_type(m, params, field);
+    } else if (cJSON_IsArray(field) && inside) {
+        read_list(m, params, field);
+    } else if (!cJSON_IsNull(field) && matters) {
+        reader_check_no_number(m->r, name);
+        reader_not_understood(m->config, name);
+    }
+}
+
+/* What the tool itself makes use of, beside the library. */
+static int is_known_here(const char *name) {
+    static const char *const names[] = {"rope_scaling",     "rope_parameters", "rope_local_base_freq", "rope_ratio",
+                                        "qk_rope_head_dim", "rope_interleave", "mrope_interleaved"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static void read_fields(const json_model *m, posenc_rope_params *params, const cJSON *object, int inside) {
+    const cJSON *field;
+    if (!cJSON_IsObject(object)) /* items of an array have no names */
+        return;
+    if (inside && json_is_true(object, "mrope_interleaved"))
+        params->axes.kind = POSENC_AXES_IMROPE;
+    cJSON_ArrayForEach(field, object) if (!is_known_here(field->string)) read_field(m, params, field, inside);
+    if (inside && params->axes.n_axes == 0)
+        params->axes.kind = POSENC_AXES_SINGLE;
+}
+
+/* ---- Tables ---- */
+
+/* What all layers have in common. */
+static posenc_rope_params common_params(const json_model *m) {
+    model_config *c = m->config;
+    posenc_rope_params params = POSENC_ROPE_DEFAULTS;
+    params.layout = m->type->layout != POSENC_ROPE_LAYOUT_UNSET ? m->type->layout : POSENC_ROPE_HALF;
+    if (json_find(m->text, NAMES("rope_interleave")) != NULL && !json_is_true(m->text, "rope_interleave"))
+        params.layout = POSENC_ROPE_HALF;
+    params.rot_fraction = m->type->rotated_part != 0.0 ? m->type->rotated_part : 1.0;
+    params.base = m->type->base != 0.0 ? m->type->base : params.base;
+    read_fields(m, &params, m->attention, 0);
+    read_fields(m, &params, m->text, 0);
+    params.head_dim = c->head_dim;
+    params.scaling.max_context = (double)c->max_position;
+    params.base *= json_number(m->r, m->text, NAMES("rope_ratio"), 1.0, 1e-3, 1e12); /* ChatGLM: a factor on the base */
+    return params;
+}
+
+static void take_interval(const json_model *m, const char *const *names, int64_t *every) {
+    const cJSON *field = json_find(m->text, names);
+    if (cJSON_IsNumber(field) && field->valueint > 0)
+        *every = field->valueint;
+}
+
+/* Layers that use the table of that name ("": of any); 0 where the file does not tell. */
+static int64_t count_layers(const json_model *m, const char *name) {
+    const cJSON *types = json_find(m->text, NAMES("layer_types")), *type = types != NULL ? types->child : NULL;
+    int64_t n = 0, n_layers = types != NULL ? cJSON_GetArraySize(types) : m->config->n_layers;
+    layer_pattern pattern = m->type->layers;
+    take_interval(m, NAMES("sliding_window_pattern", "_sliding_window_pattern"), &pattern.full_every);
+    for (int64_t i = 0; i < n_layers; i++, type = type != NULL ? type->next : NULL) {
+        const char *kind = cJSON_IsString(type) ? type->valuestring : layer_kind(&pattern, i);
+        n += layer_rotates(&pattern, i, kind) && (name[0] == '\0' || strcmp(kind, name) == 0);
+    }
+    return n;
+}
+
+/* Of the layers with a sliding window, where it is not that of the others. */
+static double local_base(const json_model *m, double base) {
+    double implied = m->type->local_base != 0.0 ? m->type->local_base : base;
+    return json_number(m->r, m->text, NAMES("rope_local_base_freq"), implied, 1.0, 1e30);
+}
+
+static model_table *new_table(const json_model *m, const char *name, const posenc_rope_params *like) {
+    model_table *table = reader_new_table(m->r, m->config, name, like);
+    if (table == NULL)
+        return NULL;
+    table->n_layers = count_layers(m, name);
+    if (strcmp(name, "sliding_attention") == 0)
+        table->params.base = local_base(m, like->base);
+    return table;
+}
+
+/* An object inside the object for each kind of layers. What stands beside them is for all. 0 if there are none. */
+static int read_kinds_of_layers(const json_model *m, const cJSON *rope, posenc_rope_params common) {
+    const cJSON *field;
+    int n = 0;
+    cJSON_ArrayForEach(field, rope) n += cJSON_IsObject(field);
+    if (n == 0)
+        return 0;
+    cJSON_ArrayForEach(field, rope) if (!cJSON_IsObject(field)) read_field(m, &common, field, 1);
+    cJSON_ArrayForEach(field, rope) {
+        model_table *table = cJSON_IsObject(field) ? new_table(m, field->string, &common) : NULL;
+        if (table != NULL)
+            read_fields(m, &table->params, field, 1);
+    }
+    return 1;
+}
+
+/* Layers with a sliding window may also have a base of their own, and then no scaling. */
+static void read_tables(const json_model *m) {
+    posenc_rope_params common = common_params(m);
+    const cJSON *rope = json_find(m->text, NAMES("rope_parameters", "rope_scaling"));
+    if (rope != NULL && !cJSON_IsObject(rope))
+        reader_fail(m->r, "\"%s\" is no object; correct it", rope->string);
+    if (read_kinds_of_layers(m, rope, common))
+        return;
+    int has_local_base = local_base(m, 0.0) != 0.0;
+    model_table *table = new_table(m, has_local_base ? "full_attention" : "", &common);
+    read_fields(m, &table->params, rope, 1);
+    if (has_local_base)
+        new_table(m, "sliding_attention", &common);
+}
+
+/* In the model's object, that of its RoPE, or one inside that. */
+static int states_base(const cJSON *object) {
+    const cJSON *field;
+    if (json_find(object, NAMES("rope_theta", "rotary_emb_base")) != NULL)
+        return 1;
+    cJSON_ArrayForEach(field, object) if (cJSON_IsObject(field) && states_base(field)) return 1;
+    return 0;
+}
+
+/* What neither the file states nor its type implies. */
+static void note_guesses(const json_model *m) {
+    model_config *c = m->config;
+    int layout = m->type->layout == POSENC_ROPE_LAYOUT_UNSET, base = m->type->base == 0.0 && !states_base(m->text);
+    snprintf(c->guessed, sizeof c->guessed, "%s%s%s", layout ? "half-split" : "", layout && base ? ", " : "",
+             base ? "base 10000" : "");
+}
+
+void model_json_read_rope(const json_model *m) {
+    model_config *c = m->config;
+    c->has_qk_norm = m->type->has_qk_norm;
+    c->q = (rotated_tensor){c->n_heads, c->head_dim, 0};
+    c->k = (rotated_tensor){c->n_kv_heads, c->head_dim, 0};
+    read_tables(m);
+    note_guesses(m);
+
+    /* Multi-head latent attention: the rotated channels come last, in Q behind those of each head, in K once for all
+     * heads behind the compressed keys and values. */
+    int64_t n_rot = json_count(m->r, m->text, NAMES("qk_rope_head_dim"));
+    if (n_rot == 0)
+        return;
+    int64_t unrotated = json_count(m->r, m->text, NAMES("qk_nope_head_dim"));
+    int64_t compressed = json_count(m->r, m->text, NAMES("kv_lora_rank"));
+    c->q = (rotated_tensor){c->n_heads, unrotated + n_rot, unrotated};
+    c->k = (rotated_tensor){1, compressed + n_rot, compressed};
+    for (int k = 0; k < c->n_tables; k++)
+        c->tables[k].params.n_rot = n_rot;
+}

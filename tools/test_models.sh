@@ -1,0 +1,95 @@
+#!/bin/sh
+# What posenc model makes of published files: test_models.sh POSENC MODELS. Those in models/, and the parts that matter of
+# others, as they were published: what a file leaves to its model_type is left out here too.
+set -u
+posenc=$1
+models=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+# works WORD ARGUMENTS...: exit status 0, nothing on standard error, WORD in the output
+works() {
+    word=$1
+    shift
+    "$posenc" "$@" >"$work/out" 2>"$work/err" || fail "posenc $*: exit status $?"
+    [ ! -s "$work/err" ] || fail "posenc $*: says on standard error: $(cat "$work/err")"
+    grep -q -e "$word" "$work/out" || fail "posenc $*: no '$word' in: $(cat "$work/out")"
+}
+
+# lacks WORDS: not in the output of the command before
+lacks() {
+    ! grep -q -e "$1" "$work/out" || fail "'$1' in: $(cat "$work/out")"
+}
+
+# reads JSON WORDS...: a config.json with this text is read, and its report has all of the words
+reads() {
+    printf '%s' "$1" >"$work/config.json"
+    shift
+    for words in "$@"; do
+        works "$words" model --quick --tokens 2 --isa scalar "$work/config.json"
+    done
+}
+
+# ---- models/ ----
+
+for model in "$models"/*.json; do
+    works 'scalar ' model --quick --tokens 4 "$model"
+    ! grep -q -e FAILED -e 'not understood' "$work/out" || fail "$model: $(cat "$work/out")"
+    ! grep -q '.\{121\}' "$work/out" || fail "$model: a line of more than 120 characters"
+done
+
+# says WORDS MODEL: what the report of a shipped model says
+says() {
+    works "$1" model --quick --tokens 2 --isa scalar "$models/$2.json"
+}
+says 'llama3, factor 8, original context 8192, turns 1 to 4' llama-3.1-8b
+says 'pairs 29 to 63, of 64, differ from the unscaled: divided by 1.207 to 8' llama-3.1-8b
+says '24 of 96 channels' gpt-neox-20b
+says 'interleaved, 64 of 256' gpt-j-6b
+says 'ALiBi: 32 slopes' bloom-7b1
+says 'Q 128 x 192 (the last 64 rotated), K 1 x 576 (the last 64 rotated)' deepseek-v3
+says 'interleaved pairs written half-split' deepseek-v3
+says 'softmax scale to be multiplied by 1.87385421' deepseek-v3
+says 'Q 71, K 1' falcon-7b
+says 'full_attention, 8 layers' gemma-3-12b
+says 'base 1e+06, linear, factor 8' gemma-3-12b
+says 'sliding_attention, 40 layers' gemma-3-12b
+says 'base 10000, unscaled' gemma-3-12b
+says 'normed' gemma-3-12b
+says 'interleaved, 64 of 128' glm-4-9b-0414
+says 'yarn, factor 32, .*not truncated' gpt-oss-20b
+says 'beyond 4096 positions' phi-4-mini
+says 'magnitude 1.19023807' phi-4-mini
+says 'sections of 16 24 24 pairs, one after the other' qwen2-vl-7b
+says 'sections of 24 20 20 pairs, interleaved' qwen3-vl-8b
+says 'magnitude 1.13862944' qwen2.5-7b-yarn
+works 'longrope.*original context' model --quick --tokens 2 --context 5000 "$models/phi-4-mini.json"
+lacks 'up to 4096'
+
+# ---- What a file leaves to its model_type ----
+
+gemma3='"model_type": "gemma3_text", "rope_scaling": {"rope_type": "linear", "factor": 8.0}, "sliding_window": 1024'
+reads "{\"model_type\": \"gemma3\", \"text_config\": {$gemma3, \"hidden_size\": 3840, \"num_hidden_layers\": 48,
+    \"num_attention_heads\": 16, \"num_key_value_heads\": 8}}" \
+    'Q 16, K 8, of 256 channels, in 48 layers' 'full_attention, 8 layers' 'base 1e+06, linear, factor 8' \
+    'sliding_attention, 40 layers' 'base 10000, unscaled' 'normed' 'context  *131072 positions'
+lacks 'guessed'
+reads "{\"model_type\": \"gemma3\", \"text_config\": {$gemma3, \"hidden_size\": 2560, \"num_hidden_layers\": 34}}" \
+    'Q 8, K 4, of 256 channels, in 34 layers' 'full_attention, 5 layers' 'sliding_attention, 29 layers'
+
+heads='"num_attention_heads": 4, "head_dim": 8, "num_hidden_layers": 12'
+reads "{\"model_type\": \"mixtral\", $heads}" 'base 1e+06'
+lacks 'guessed'
+reads "{\"model_type\": \"llama\", $heads}" 'base 10000'
+lacks 'guessed'
+reads "{\"model_type\": \"bert\", $heads, \"position_embedding_type\": \"rotary\"}" \
+    'guessed  *half-split, base 10000: neither the file nor its model_type, "bert", tells'
+
+[ $failures -eq 0 ] || exit 1
+echo "every model is read as it was published"
