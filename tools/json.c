@@ -109,3 +109,7 @@ const char *json_string(const cJSON *object, const char *const *names) {
 int json_is_true(const cJSON *object, const char *name) {
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, name));
 }
+
+int json_is_of_rope(const char *name) {
+    return strstr(name, "rope") != NULL || strstr(name, "rotary") != NULL;
+}

@@ -20,6 +20,9 @@ double json_number(reader *r, const cJSON *object, const char *const *names, dou
 const char *json_string(const cJSON *object, const char *const *names);
 int json_is_true(const cJSON *object, const char *name);
 
+/* 1 if a field of that name speaks of RoPE. */
+int json_is_of_rope(const char *name);
+
 /* A count, from 1 to 2^20; 0 where it is not stated. */
 int64_t json_count(reader *r, const cJSON *object, const char *const *names);
 

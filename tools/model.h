@@ -9,11 +9,13 @@
 
 typedef enum position_kind {
     POSITION_UNKNOWN = 0,
+    POSITION_NONE,
     POSITION_ROPE,
     POSITION_ALIBI,
     POSITION_SINUSOIDAL,
     POSITION_LEARNED,
-    POSITION_RELATIVE_BUCKETS
+    POSITION_RELATIVE_BUCKETS,
+    POSITION_RELATIVE_KEYS
 } position_kind;
 
 /* Q or K as RoPE sees it: the rotated channels of a head begin at n_offs. */

@@ -22,6 +22,7 @@ int64_t model_cached_tokens(const model_options *o, const model_config *m) {
 /* What to say of models that leave nothing to time here. */
 static int remark(const model_config *m) {
     static const char *const remarks[] = {
+        [POSITION_NONE] = "Its attention layers know nothing of positions.",
         [POSITION_SINUSOIDAL] = "Sinusoidal rows are added to the embeddings, once per token and not per layer: "
                                 "posenc_encoding_add does that.",
         [POSITION_LEARNED] = "A learned table is added to the embeddings: one row is read per token, once and not per "
@@ -29,6 +30,9 @@ static int remark(const model_config *m) {
         [POSITION_RELATIVE_BUCKETS] =
             "A learned bias per bucket of distance is added to the scores: posenc_index_t5 and posenc_line_gather make "
             "lines of\nit, which posenc_softmax adds.",
+        [POSITION_RELATIVE_KEYS] = "A learned row per distance is multiplied with Q, and with K where the file says "
+                                   "so: posenc_index_relative_key "
+                                   "and\nposenc_relative_products make these terms, which posenc_softmax adds.",
     };
     printf("%s\nThere is nothing to verify or time.\n", remarks[m->kind]);
     return 0;

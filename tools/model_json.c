@@ -6,21 +6,45 @@
 
 /* ---- Kind and heads ---- */
 
-static const char *const rope_keys[] = {"rope_theta", "rope_scaling", "rope_parameters",       "rotary_emb_base",
-                                        "rotary_pct", "rotary_dim",   "partial_rotary_factor", "rope_ratio",
-                                        NULL};
+/* 1 if a field speaks of RoPE, and not to say that there is none. */
+static int speaks_of_rope(const cJSON *object) {
+    const cJSON *field;
+    if (!cJSON_IsObject(object))
+        return 0;
+    cJSON_ArrayForEach(field, object) {
+        if (json_is_of_rope(field->string) && !cJSON_IsNull(field) && !cJSON_IsFalse(field))
+            return 1;
+    }
+    return 0;
+}
 
+/* What the file states goes before what its type implies, but for "absolute": many files have it from a class that theirs
+ * was copied from, and rotate. */
 static position_kind find_kind(const json_model *m) {
-    const char *stated = json_string(m->text, NAMES("position_embedding_type", "position_embeddings_type"));
-    if (json_is_true(m->text, "alibi") || json_is_true(m->attention, "alibi") || strcmp(stated, "alibi") == 0)
+    static const struct {
+        const char *name;
+        position_kind kind;
+    } stated[] = {
+        {"alibi", POSITION_ALIBI},
+        {"rope", POSITION_ROPE},
+        {"rotary", POSITION_ROPE},
+        {"nope", POSITION_NONE},
+        {"relative_key", POSITION_RELATIVE_KEYS},
+        {"relative_key_query", POSITION_RELATIVE_KEYS},
+    };
+    const char *name = json_string(m->text, NAMES("position_embedding_type", "position_embeddings_type"));
+    if (json_is_true(m->text, "alibi") || json_is_true(m->attention, "alibi"))
         return POSITION_ALIBI;
-    if (json_is_true(m->attention, "rope") || strncmp(stated, "rop", 3) == 0 || strcmp(stated, "rotary") == 0)
+    if (json_is_true(m->attention, "rope"))
         return POSITION_ROPE;
+    for (size_t i = 0; i < sizeof stated / sizeof stated[0]; i++)
+        if (strcmp(name, stated[i].name) == 0)
+            return stated[i].kind;
     if (m->type->kind != POSITION_UNKNOWN)
         return m->type->kind;
-    if (json_find(m->text, rope_keys) != NULL)
+    if (speaks_of_rope(m->text) || speaks_of_rope(m->attention))
         return POSITION_ROPE;
-    return strcmp(stated, "absolute") == 0 ? POSITION_LEARNED : POSITION_UNKNOWN;
+    return strcmp(name, "absolute") == 0 ? POSITION_LEARNED : POSITION_UNKNOWN;
 }
 
 static void read_kv_heads(const json_model *m) {

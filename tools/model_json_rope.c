@@ -42,7 +42,7 @@ static void read_type(const json_model *m, posenc_rope_params *params, const cJS
  * the others, only names that speak of RoPE. */
 static void read_field(const json_model *m, posenc_rope_params *params, const cJSON *field, int inside) {
     const char *name = field->string;
-    int matters = inside || strstr(name, "rope") != NULL || strstr(name, "rotary") != NULL;
+    int matters = inside || json_is_of_rope(name);
     if (cJSON_IsNumber(field) || cJSON_IsBool(field)) {
         double value = cJSON_IsNumber(field) ? field->valuedouble : (double)cJSON_IsTrue(field);
         if (!reader_set_number(m->r, params, name, value) && matters)
@@ -59,8 +59,9 @@ static void read_field(const json_model *m, posenc_rope_params *params, const cJ
 
 /* What the tool itself makes use of, beside the library. */
 static int is_known_here(const char *name) {
-    static const char *const names[] = {"rope_scaling",     "rope_parameters", "rope_local_base_freq", "rope_ratio",
-                                        "qk_rope_head_dim", "rope_interleave", "mrope_interleaved"};
+    static const char *const names[] = {"rope_scaling",      "rope_parameters",   "rope_local_base_freq",
+                                        "rope_ratio",        "qk_rope_head_dim",  "rope_interleave",
+                                        "mrope_interleaved", "global_rope_theta", "local_rope_theta"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i]) == 0)
             return 1;
@@ -91,6 +92,7 @@ static posenc_rope_params common_params(const json_model *m) {
     params.base = m->type->base != 0.0 ? m->type->base : params.base;
     read_fields(m, &params, m->attention, 0);
     read_fields(m, &params, m->text, 0);
+    params.base = json_number(m->r, m->text, NAMES("global_rope_theta"), params.base, 1.0, 1e30);
     params.head_dim = c->head_dim;
     params.scaling.max_context = (double)c->max_position;
     params.base *= json_number(m->r, m->text, NAMES("rope_ratio"), 1.0, 1e-3, 1e12); /* ChatGLM: a factor on the base */
@@ -108,7 +110,8 @@ static int64_t count_layers(const json_model *m, const char *name) {
     const cJSON *types = json_find(m->text, NAMES("layer_types")), *type = types != NULL ? types->child : NULL;
     int64_t n = 0, n_layers = types != NULL ? cJSON_GetArraySize(types) : m->config->n_layers;
     layer_pattern pattern = m->type->layers;
-    take_interval(m, NAMES("sliding_window_pattern", "_sliding_window_pattern"), &pattern.full_every);
+    take_interval(m, NAMES("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"),
+                  &pattern.full_every);
     for (int64_t i = 0; i < n_layers; i++, type = type != NULL ? type->next : NULL) {
         const char *kind = cJSON_IsString(type) ? type->valuestring : layer_kind(&pattern, i);
         n += layer_rotates(&pattern, i, kind) && (name[0] == '\0' || strcmp(kind, name) == 0);
@@ -119,7 +122,7 @@ static int64_t count_layers(const json_model *m, const char *name) {
 /* Of the layers with a sliding window, where it is not that of the others. */
 static double local_base(const json_model *m, double base) {
     double implied = m->type->local_base != 0.0 ? m->type->local_base : base;
-    return json_number(m->r, m->text, NAMES("rope_local_base_freq"), implied, 1.0, 1e30);
+    return json_number(m->r, m->text, NAMES("rope_local_base_freq", "local_rope_theta"), implied, 1.0, 1e30);
 }
 
 static model_table *new_table(const json_model *m, const char *name, const posenc_rope_params *like) {
@@ -166,7 +169,7 @@ static void read_tables(const json_model *m) {
 /* In the model's object, that of its RoPE, or one inside that. */
 static int states_base(const cJSON *object) {
     const cJSON *field;
-    if (json_find(object, NAMES("rope_theta", "rotary_emb_base")) != NULL)
+    if (json_find(object, NAMES("rope_theta", "rotary_emb_base", "global_rope_theta")) != NULL)
         return 1;
     cJSON_ArrayForEach(field, object) if (cJSON_IsObject(field) && states_base(field)) return 1;
     return 0;

@@ -4,7 +4,8 @@
 
 /* As the model and configuration code of the transformers library has it. */
 static const model_type json_types[] = {
-    {"llama mistral mistral3 ministral qwen2 qwen2_moe falcon phi3 starcoder2 olmo olmo2 granite granitemoe",
+    {"llama mistral mistral3 ministral qwen2 qwen2_moe falcon phi3 starcoder2 olmo olmo2 granite granitemoe "
+     "granitemoehybrid dbrx",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4}, /* falcon: unless "alibi" is true */
     {"mixtral qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
      .base = 1e6},
@@ -19,6 +20,9 @@ static const model_type json_types[] = {
     {"gemma3 gemma3_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e6, .local_base = 1e4,
      .hidden_size = 2304, .n_heads = 8, .n_kv_heads = 4, .head_dim = 256, .n_layers = 26, .max_position = 131072,
      .layers = {.full_every = 6}, .has_qk_norm = 1},
+    {"modernbert", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 160000.0, .local_base = 1e4,
+     .hidden_size = 768, .n_heads = 12, .n_layers = 22, .max_position = 8192,
+     .layers = {.full_every = 3, .full_comes_first = 1}},
     {"phi glm4_moe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .rotated_part = 0.5},
     {"persimmon", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 25000.0, .rotated_part = 0.5},
     {"gpt_neox stablelm", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .rotated_part = 0.25},

@@ -91,5 +91,30 @@ lacks 'guessed'
 reads "{\"model_type\": \"bert\", $heads, \"position_embedding_type\": \"rotary\"}" \
     'guessed  *half-split, base 10000: neither the file nor its model_type, "bert", tells'
 
+# ---- What a file states itself ----
+
+modernbert='"model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12, "num_hidden_layers": 22,
+    "global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "global_attn_every_n_layers": 3, "local_attention": 128'
+for stated in '' ', "position_embedding_type": "absolute"'; do
+    reads "{$modernbert$stated}" 'half-split, 64 of 64' 'full_attention, 8 layers' 'base 160000' \
+        'sliding_attention, 14 layers' 'base 10000'
+    lacks 'not understood'
+done
+reads "{\"model_type\": \"abacus\", $heads, \"position_embedding_type\": \"absolute\", \"rope_theta\": 500}" 'base 500'
+reads "{\"model_type\": \"abacus\", $heads, \"position_embedding_type\": \"absolute\"}" 'learned table'
+reads "{\"model_type\": \"granitemoehybrid\", $heads, \"position_embedding_type\": \"nope\", \"rope_theta\": 10000}" \
+    'know nothing of positions'
+reads "{\"model_type\": \"granitemoehybrid\", $heads, \"position_embedding_type\": \"rope\", \"rope_theta\": 10000}" \
+    'RoPE, half-split'
+for stated in relative_key relative_key_query; do
+    reads "{\"model_type\": \"bert\", $heads, \"position_embedding_type\": \"$stated\"}" \
+        'posenc_relative_products' 'nothing to verify'
+done
+dbrx='"d_model": 6144, "n_heads": 48, "n_layers": 40, "max_seq_len": 32768,
+    "attn_config": {"kv_n_heads": 8, "rope_theta": 500000}'
+reads "{\"model_type\": \"dbrx\", $dbrx}" 'Q 48, K 8, of 128 channels' 'base 500000'
+lacks 'guessed'
+reads "{$dbrx}" 'base 500000' 'guessed  *half-split: neither'
+
 [ $failures -eq 0 ] || exit 1
 echo "every model is read as it was published"
