@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const char too_short[] = "ends too early; fetch it again";
+
 /* ---- Bytes: the first complaint stays, and everything read after it is 0 ---- */
 
 typedef struct cursor {
@@ -27,7 +29,7 @@ static size_t left(const cursor *c) {
 static void take(cursor *c, void *to, size_t size) {
     memset(to, 0, size);
     if (c->complaint == NULL && size > left(c))
-        complain(c, "ends too early");
+        complain(c, too_short);
     if (c->complaint != NULL)
         return;
     memcpy(to, c->file->data + c->at, size);
@@ -47,7 +49,7 @@ static uint64_t take_u64(cursor *c) {
 
 static void skip(cursor *c, uint64_t n_bytes) {
     if (c->complaint == NULL && n_bytes > left(c))
-        complain(c, "ends too early");
+        complain(c, too_short);
     if (c->complaint == NULL)
         c->at += (size_t)n_bytes;
 }
@@ -106,7 +108,7 @@ static double take_number(cursor *c, gguf_type type) {
 
 static void take_numbers(cursor *c, gguf_value *v) {
     if (v->n > left(c) / size_of(v->type)) { /* before the loop, which a wrong count would make long */
-        complain(c, "ends too early");
+        complain(c, too_short);
         return;
     }
     for (uint64_t i = 0; i < v->n; i++) {
@@ -136,7 +138,7 @@ static void take_value(cursor *c, gguf_value *v) {
     } else if (size_of(v->type) > 0) {
         take_numbers(c, v);
     } else {
-        complain(c, "holds a value of an unknown type");
+        complain(c, "holds a value of an unknown type; fetch it again");
     }
 }
 
@@ -145,7 +147,7 @@ static void take_tensor(cursor *c, gguf_tensor *t) {
     take_text(c, t->name);
     t->n_dims = take_u32(c);
     if (t->n_dims > GGUF_MOST_DIMS)
-        complain(c, "has a tensor of more than four dimensions");
+        complain(c, "has a tensor of more than four dimensions; fetch it again");
     for (uint32_t i = 0; i < t->n_dims && c->complaint == NULL; i++)
         t->dims[i] = take_u64(c);
     t->type = take_u32(c);
@@ -173,7 +175,7 @@ static const char *read_through(gguf_file *file) {
     gguf_tensor tensor;
     uint32_t alignment = 32, version = take_u32(&c);
     if (c.complaint == NULL && version != 2 && version != 3)
-        return "is of another version than 2 and 3, which posenc reads";
+        return "is of another version than 2 and 3, which posenc reads; convert the model anew with a current tool";
     file->n_tensors = take_u64(&c);
     file->n_keys = take_u64(&c);
     file->keys = c.at;
@@ -183,7 +185,7 @@ static const char *read_through(gguf_file *file) {
             alignment = value.type == GGUF_U32 ? (uint32_t)value.first[0] : 0;
     }
     if (alignment == 0 || alignment > 1 << 20 || (alignment & (alignment - 1)) != 0)
-        complain(&c, "has a general.alignment that is no power of two up to 2^20");
+        complain(&c, "has a general.alignment that is no power of two up to 2^20; fetch it again");
     if (c.complaint != NULL)
         return c.complaint;
     file->tensors = c.at;

@@ -52,7 +52,8 @@ typedef struct gguf_file {
     size_t keys, tensors, tensor_data;
 } gguf_file;
 
-/* Reads through all keys and tensors once, so that what follows cannot fail. 1; or 0 and, in error, what is wrong. */
+/* Reads through all keys and tensors once, so that what follows cannot fail. 1; or 0 and, in error, what is wrong
+ * and how to put it right. */
 int gguf_open(const char *path, gguf_file *file, char *error, size_t error_size);
 void gguf_close(gguf_file *file);
 

@@ -17,7 +17,7 @@ typedef struct gguf_model {
     posenc_rope_params params;
     int64_t key_length_mla, compressed; /* multi-head latent attention */
     double local_base;
-    int has_alibi, has_type; /* has_type: rope.scaling.type is stated */
+    int has_alibi, has_no_rope, has_type; /* has_type: rope.scaling.type is stated */
 } gguf_model;
 
 /* ---- Keys ---- */
@@ -60,17 +60,26 @@ static int take_count(gguf_model *m, const char *key, const gguf_value *value) {
     return 0;
 }
 
+/* Without a first and a second section llama.cpp takes them for none. */
+static void take_sections(gguf_model *m, const gguf_value *value) {
+    if (value->n >= 2 && value->first[0] == 0.0 && value->first[1] == 0.0)
+        return;
+    reader_set_sections(m->r, &m->params, m->type->axes != POSENC_AXES_SINGLE ? m->type->axes : POSENC_AXES_MROPE,
+                        value->first, value->n);
+}
+
 /* Keys that the tool knows, and that are not the library's. */
 static int take_other(gguf_model *m, const char *key, const gguf_value *value) {
     if (strcmp(key, "rope.dimension_sections") == 0 && value->is_array)
-        reader_set_sections(m->r, &m->params, m->type != NULL ? m->type->axes : POSENC_AXES_MROPE, value->first,
-                            value->n);
+        take_sections(m, value);
     else if (strcmp(key, "rope.freq_base_swa") == 0)
         m->local_base = value->first[0];
     else if (strcmp(key, "attention.max_alibi_bias") == 0)
         m->has_alibi = value->first[0] > 0.0;
+    else if (strcmp(key, "rope.scaling.finetuned") == 0) /* of most models it says nothing about positions */
+        m->has_no_rope = m->type->finetuned_tells && value->first[0] == 0.0;
     else
-        return strcmp(key, "rope.scaling.finetuned") == 0; /* says nothing about positions */
+        return 0;
     return 1;
 }
 
@@ -105,7 +114,10 @@ static void take_values(gguf_model *m) {
     }
     m->type = model_type_of_gguf(c->model_type);
     if (m->type == NULL) {
-        reader_fail(m->r, "architecture \"%s\" is unknown: posenc cannot tell what its positions do", c->model_type);
+        reader_fail(m->r,
+                    "architecture \"%s\" is unknown: posenc cannot tell what its positions do; give the config.json "
+                    "of the model it was made from",
+                    c->model_type);
         return;
     }
     place = m->file.keys;
@@ -156,19 +168,27 @@ static void check_heads(gguf_model *m) {
         c->n_kv_heads = c->n_heads;
 }
 
+static void new_table(gguf_model *m, const char *name, const char *kind, const posenc_rope_params *params) {
+    model_table *table = reader_new_table(m->r, m->config, name, params);
+    if (table != NULL)
+        table->n_layers = layers_of_kind(&m->type->layers, m->config->n_layers, kind);
+}
+
 static void make_tables(gguf_model *m) {
     model_config *c = m->config;
     posenc_rope_params *p = &m->params, plain = *p;
     if (!m->has_type && p->scaling.type == POSENC_SCALING_NONE && p->scaling.factor > 1.0)
         reader_set_string(m->r, p, "rope.scaling.type", "linear");
     double local_base = m->local_base != 0.0 ? m->local_base : m->type->local_base;
-    reader_new_table(m->r, c, local_base != 0.0 ? "full attention" : "", p);
-    if (local_base == 0.0)
+    if (local_base == 0.0) {
+        new_table(m, "", "", p);
         return;
+    }
+    new_table(m, "full attention", "full_attention", p);
     plain.scaling = (posenc_rope_scaling)POSENC_ROPE_SCALING_DEFAULTS;
     plain.scaling.max_context = (double)c->max_position;
     plain.base = local_base;
-    reader_new_table(m->r, c, "sliding window", &plain);
+    new_table(m, "sliding window", "sliding_attention", &plain);
 }
 
 /* Multi-head latent attention: the rotated channels come last, in K behind the compressed keys and values. */
@@ -189,10 +209,11 @@ static void interpret(gguf_model *m) {
         check_heads(m);
     if (m->r->failed)
         return;
-    m->config->kind = m->has_alibi ? POSITION_ALIBI : m->type->kind;
+    m->config->kind = m->has_alibi ? POSITION_ALIBI : m->has_no_rope ? POSITION_NONE : m->type->kind;
     if (m->config->kind != POSITION_ROPE)
         return;
-    m->params.layout = m->type->layout;
+    int has_sections = m->params.axes.kind != POSENC_AXES_SINGLE; /* M-RoPE pairs the halves, whatever the type */
+    m->params.layout = has_sections ? POSENC_ROPE_HALF : m->type->layout;
     m->params.rot_fraction = 1.0;
     take_tensors(m);
     make_tables(m);
@@ -203,7 +224,7 @@ void model_read_gguf(reader *r, model_config *config) {
     gguf_model m = {.r = r, .config = config, .params = POSENC_ROPE_DEFAULTS};
     char complaint[128];
     if (!gguf_open(r->path, &m.file, complaint, sizeof complaint)) {
-        reader_fail(r, "the GGUF file %s; fetch it again", complaint);
+        reader_fail(r, "the GGUF file %s", complaint);
         return;
     }
     interpret(&m);

@@ -40,18 +40,24 @@ static const model_type json_types[] = {
 
 /* As llama.cpp has it, which converts weights where the layouts of the two differ. */
 static const model_type gguf_types[] = {
-    {"llama llama4 llada deci baichuan starcoder internlm2 minicpm xverse command-r cohere2 olmo arctic deepseek "
-     "deepseek2 plm chatglm glm4 granite granitemoe granitehybrid chameleon bailingmoe neo-bert smollm3 arcee ernie4_5 "
-     "ernie4_5-moe mistral3",
+    {"llama llada deci baichuan starcoder internlm2 minicpm xverse command-r olmo arctic deepseek deepseek2 plm "
+     "chatglm "
+     "glm4 chameleon bailingmoe neo-bert arcee ernie4_5 ernie4_5-moe mistral3",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED},
-    {"falcon falcon-h1 grok dbrx nomic-bert nomic-bert-moe jina-bert-v3 modern-bert stablelm bitnet qwen qwen2 "
-     "qwen2moe "
-     "qwen3 qwen3moe dream llada-moe olmo2 olmoe phi2 phi3 phimoe plamo plamo2 plamo3 gemma gemma2 gemma-embedding "
-     "starcoder2 openelm gptneox codeshell orion nemotron exaone exaone4 minicpm3 bailingmoe2 dots1 hunyuan-moe "
-     "hunyuan-dense gpt-oss lfm2 lfm2moe smallthinker glm4moe seed_oss grovemoe apertus minimax-m2",
+    {"granite granitemoe granitehybrid", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED,
+     .finetuned_tells = 1},
+    {"cohere2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED,
+     .layers = {.full_every = 4, .only_windows_rotate = 1}},
+    {"llama4 smollm3", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .layers = {.unrotated_every = 4}},
+    {"falcon falcon-h1 grok dbrx nomic-bert nomic-bert-moe jina-bert-v3 stablelm bitnet qwen qwen2 "
+     "qwen2moe qwen2vl qwen3 qwen3moe dream llada-moe olmo2 olmoe phi2 phi3 phimoe plamo plamo2 plamo3 gemma gemma2 "
+     "gemma-embedding starcoder2 openelm gptneox codeshell orion nemotron exaone exaone4 minicpm3 bailingmoe2 dots1 "
+     "hunyuan-moe hunyuan-dense gpt-oss lfm2 lfm2moe smallthinker glm4moe seed_oss grovemoe apertus minimax-m2",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF},
-    {"gemma3 gemma3n", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 10000.0},
-    {"qwen2vl", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .axes = POSENC_AXES_MROPE},
+    {"gemma3", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 1e4, .layers = {.full_every = 6}},
+    {"gemma3n", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 1e4, .layers = {.full_every = 5}},
+    {"modern-bert", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
+     .layers = {.full_every = 3, .full_comes_first = 1}},
     {"qwen3vl qwen3vlmoe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .axes = POSENC_AXES_IMROPE_GGML},
     {"bloom refact jina-bert-v2", .kind = POSITION_ALIBI},
     {"mpt gpt2 bert", .kind = POSITION_LEARNED}, /* mpt: unless there is an attention.max_alibi_bias */
@@ -95,4 +101,13 @@ int layer_rotates(const layer_pattern *p, int64_t i, const char *kind) {
     if (p->only_windows_rotate && strcmp(kind, "sliding_attention") != 0)
         return 0;
     return p->unrotated_every == 0 || (i + 1) % p->unrotated_every != 0;
+}
+
+int64_t layers_of_kind(const layer_pattern *p, int64_t n, const char *kind) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const char *own = layer_kind(p, i);
+        count += layer_rotates(p, i, own) && (kind[0] == '\0' || strcmp(own, kind) == 0);
+    }
+    return count;
 }

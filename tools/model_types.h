@@ -22,7 +22,8 @@ typedef struct model_type {
     int64_t hidden_size, n_heads, n_kv_heads, head_dim, n_layers, max_position;
     layer_pattern layers;
     int has_qk_norm;       /* JSON: RMS-norm of each head of Q and K; a GGUF file has its weights */
-    posenc_axes_kind axes; /* GGUF: of a model with rope.dimension_sections */
+    posenc_axes_kind axes; /* GGUF: of a model with rope.dimension_sections, where these are not one after the other */
+    int finetuned_tells;   /* GGUF: a rope.scaling.finetuned that is false says that nothing rotates */
 } model_type;
 
 /* NULL for an unknown name. */
@@ -34,5 +35,8 @@ const char *layer_kind(const layer_pattern *pattern, int64_t i);
 
 /* kind: as above, or as the file has it. */
 int layer_rotates(const layer_pattern *pattern, int64_t i, const char *kind);
+
+/* Of n layers those that rotate and are of that kind; "": of any. */
+int64_t layers_of_kind(const layer_pattern *pattern, int64_t n, const char *kind);
 
 #endif

@@ -185,6 +185,42 @@ static void qwen2vl(file *f) {
     put_data(f, 0, 0);
 }
 
+/* Of a type whose layout is another without the sections. */
+static void glm4(file *f) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, "glm4");
+    put_array(f, "glm4.rope.dimension_sections", GGUF_I32, 4);
+    for (int a = 0; a < 4; a++)
+        put_number(f, a == 0 ? 2 : a < 3 ? 1 : 0, 4);
+    put_data(f, 0, 0);
+}
+
+static void glm4_without_sections(file *f) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, "glm4");
+    put_array(f, "glm4.rope.dimension_sections", GGUF_I32, 4);
+    for (int a = 0; a < 4; a++)
+        put_number(f, 0, 4);
+    put_data(f, 0, 0);
+}
+
+static void granite(file *f) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, "granitehybrid");
+    put_key(f, "granitehybrid.rope.scaling.finetuned", GGUF_BOOL);
+    put_number(f, 0, 1);
+    put_data(f, 0, 0);
+}
+
+/* Of other types that key says nothing. */
+static void llama_not_finetuned(file *f) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, "llama");
+    put_key(f, "llama.rope.scaling.finetuned", GGUF_BOOL);
+    put_number(f, 0, 1);
+    put_data(f, 0, 0);
+}
+
 static void bloom(file *f) {
     begin(f, 3, 0, N_COMMON);
     put_common(f, "bloom");
@@ -326,7 +362,7 @@ static void damage(void) {
     refuses("wrong magic", "JSON", f.bytes, f.size);
     llama(&f);
     f.bytes[4] = 1;
-    refuses("version 1", "version", f.bytes, f.size);
+    refuses("version 1", "convert the model anew", f.bytes, f.size);
     f.bytes[4] = 0;
     f.bytes[7] = 3;
     refuses("big-endian", "version", f.bytes, f.size);
@@ -372,7 +408,8 @@ static void damage(void) {
     put_number(&f, 0, 4);
     refuses("no base", "\"llama.rope.freq_base\" is 0 or missing; it has to be 1 to 1e+30", f.bytes, f.size);
     unknown(&f);
-    refuses("unknown architecture", "abacus", f.bytes, f.size);
+    refuses("unknown architecture",
+            "\"abacus\" is unknown: posenc cannot tell what its positions do; give the config.json", f.bytes, f.size);
 }
 
 static void wrong_lists(void) {
@@ -413,6 +450,10 @@ int main(int argc, char **argv) {
     WORKS(deepseek2, "Q 2 x 12 (the last 4 rotated), K 1 x 24 (the last 4 rotated)", "yarn, factor 40",
           "softmax scale to be multiplied by 1.8738");
     WORKS(qwen2vl, "4 positions a token", "sections of 2 1 1 0 pairs");
+    WORKS(glm4, "half-split", "sections of 2 1 1 0 pairs, one after the other");
+    WORKS(glm4_without_sections, "interleaved, 8 of 8 channels");
+    WORKS(granite, "know nothing of positions");
+    WORKS(llama_not_finetuned, "interleaved, 8 of 8 channels");
     WORKS(bloom, "ALiBi: 2 slopes");
     damage();
     wrong_lists();
