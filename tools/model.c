@@ -172,9 +172,10 @@ static void check_table(reader *r, const model_config *c, model_table *table) {
 static void finish(reader *r, model_config *c, double context) {
     if (c->kind == POSITION_UNKNOWN)
         reader_fail(r,
-                    "\"%s\" is unknown, and nothing (rope_theta, alibi, position_embedding_type) tells its positions; "
-                    "add the one that applies",
-                    c->model_type);
+                    "%s%s%s, and nothing (rope_theta, alibi, position_embedding_type) tells its positions; add the one "
+                    "that applies",
+                    c->model_type[0] != '\0' ? "model_type \"" : "there is no model_type", c->model_type,
+                    c->model_type[0] != '\0' ? "\" is unknown" : "");
     check_heads(r, c);
     if (c->kind != POSITION_ROPE)
         return;

@@ -101,7 +101,8 @@ damaged '16 of the 8 channels.*"rotary_dim"' \
     '{"model_type": "gptj", "head_dim": 8, "rotary_dim": 16, "num_attention_heads": 4}'
 damaged 'make no sense' '{"model_type": "llama", "head_dim": 65536, "num_attention_heads": 4}'
 damaged 'cannot serve' '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 4, "num_key_value_heads": 3}'
-damaged 'is unknown' '{"model_type": "abacus", "head_dim": 8, "num_attention_heads": 4}'
+damaged 'there is no model_type, and nothing' '{"head_dim": 8, "num_attention_heads": 4}'
+damaged 'model_type "abacus" is unknown, and nothing' '{"model_type": "abacus", "head_dim": 8, "num_attention_heads": 4}'
 damaged 'is no object' '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 4, "rope_scaling": "yarn"}'
 damaged 'is no object' '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 4, "rope_scaling": ["yarn"]}'
 
