@@ -68,24 +68,31 @@ static int64_t count_or(const json_model *m, int64_t implied, const char *const 
 static void read_heads(const json_model *m) {
     reader *r = m->r;
     model_config *c = m->config;
-    c->hidden_size = count_or(m, m->type->hidden_size, NAMES("hidden_size", "n_embd", "d_model"));
-    c->n_heads = count_or(m, m->type->n_heads, NAMES("num_attention_heads", "n_head", "n_heads", "num_heads"));
+    c->hidden_size = count_or(m, m->type->hidden_size, NAMES("hidden_size", "n_embd", "n_embed", "d_model"));
+    c->n_heads = count_or(m, m->type->n_heads,
+                          NAMES("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads"));
     c->n_layers = count_or(m, m->type->n_layers, NAMES("num_hidden_layers", "n_layer", "n_layers", "num_layers"));
     c->max_position =
         (int64_t)json_number(r, m->text, NAMES("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"),
                              (double)m->type->max_position, 1.0, 0x1p31 - 1.0);
-    if (c->n_heads == 0)
-        reader_fail(r, "there is no num_attention_heads (or n_head, n_heads); is this a Transformer's config.json?");
     read_kv_heads(m);
-    c->head_dim = count_or(m, m->type->head_dim, NAMES("head_dim", "kv_channels"));
-    if (c->head_dim != 0 || c->n_heads == 0)
+    c->head_dim = count_or(m, m->type->head_dim, NAMES("head_dim", "kv_channels", "d_kv"));
+    if (c->head_dim == 0 && c->n_heads != 0 && c->hidden_size % c->n_heads == 0)
+        c->head_dim = c->hidden_size / c->n_heads;
+}
+
+/* Encodings that are added to the embeddings, or to the scores by themselves, do without. */
+static void check_heads(const json_model *m) {
+    const model_config *c = m->config;
+    if (c->kind != POSITION_ROPE && c->kind != POSITION_ALIBI)
         return;
-    if (c->hidden_size == 0)
-        reader_fail(r, "there is neither head_dim nor hidden_size; add one of them");
-    else if (c->hidden_size % c->n_heads != 0)
-        reader_fail(r, "hidden_size %lld is no multiple of %lld heads; correct one, or add head_dim",
+    if (c->n_heads == 0)
+        reader_fail(m->r, "there is no num_attention_heads (or n_head, n_heads); is this a Transformer's config.json?");
+    else if (c->head_dim == 0 && c->hidden_size == 0)
+        reader_fail(m->r, "there is neither head_dim nor hidden_size; add one of them");
+    else if (c->head_dim == 0)
+        reader_fail(m->r, "hidden_size %lld is no multiple of %lld heads; correct one, or add head_dim",
                     (long long)c->hidden_size, (long long)c->n_heads);
-    c->head_dim = c->hidden_size / c->n_heads;
 }
 
 /* ---- The whole ---- */
@@ -105,8 +112,9 @@ static void interpret(reader *r, const cJSON *json, model_config *c) {
     const model_type *type = model_type_of_json(c->model_type);
     if (type != NULL)
         m.type = type;
-    read_heads(&m);
     c->kind = find_kind(&m);
+    read_heads(&m);
+    check_heads(&m);
     if (c->kind == POSITION_ROPE && !r->failed)
         model_json_read_rope(&m);
 }

@@ -57,14 +57,21 @@ static void read_field(const json_model *m, posenc_rope_params *params, const cJ
     }
 }
 
-/* What the tool itself makes use of, beside the library. */
-static int is_known_here(const char *name) {
+/* What the tool itself makes use of, beside the library; and fields that say what is done anyway. */
+static int is_known_here(const cJSON *field) {
     static const char *const names[] = {"rope_scaling",      "rope_parameters",   "rope_local_base_freq",
                                         "rope_ratio",        "qk_rope_head_dim",  "rope_interleave",
                                         "mrope_interleaved", "global_rope_theta", "local_rope_theta"};
+    static const struct {
+        const char *name;
+        int value;
+    } as_done[] = {{"original_rope", 1}, {"rotary", 1}, {"rope_interleaved", 0}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
+        if (strcmp(field->string, names[i]) == 0)
             return 1;
+    for (size_t i = 0; i < sizeof as_done / sizeof as_done[0]; i++)
+        if (strcmp(field->string, as_done[i].name) == 0 && cJSON_IsBool(field))
+            return cJSON_IsTrue(field) == as_done[i].value;
     return 0;
 }
 
@@ -74,7 +81,7 @@ static void read_fields(const json_model *m, posenc_rope_params *params, const c
         return;
     if (inside && json_is_true(object, "mrope_interleaved"))
         params->axes.kind = POSENC_AXES_IMROPE;
-    cJSON_ArrayForEach(field, object) if (!is_known_here(field->string)) read_field(m, params, field, inside);
+    cJSON_ArrayForEach(field, object) if (!is_known_here(field)) read_field(m, params, field, inside);
     if (inside && params->axes.n_axes == 0)
         params->axes.kind = POSENC_AXES_SINGLE;
 }
@@ -151,12 +158,26 @@ static int read_kinds_of_layers(const json_model *m, const cJSON *rope, posenc_r
     return 1;
 }
 
+/* What is told of the frequencies, in one object, or in one for each kind of layers. rope_scaling, the older name, goes before
+ * the other, as transformers has it. NULL: nothing. */
+static const cJSON *find_rope(const json_model *m) {
+    const cJSON *scaling = json_find(m->text, NAMES("rope_scaling"));
+    const cJSON *parameters = json_find(m->text, NAMES("rope_parameters"));
+    const cJSON *both[] = {scaling, parameters};
+    for (int i = 0; i < 2; i++)
+        if (both[i] != NULL && !cJSON_IsObject(both[i]))
+            reader_fail(m->r, "\"%s\" is no object; correct it", both[i]->string);
+    if (cJSON_GetArraySize(scaling) == 0)
+        return parameters;
+    if (parameters != NULL && !cJSON_Compare(scaling, parameters, 1))
+        reader_not_understood(m->config, "rope_parameters beside rope_scaling");
+    return scaling;
+}
+
 /* Layers with a sliding window may also have a base of their own, and then no scaling. */
 static void read_tables(const json_model *m) {
     posenc_rope_params common = common_params(m);
-    const cJSON *rope = json_find(m->text, NAMES("rope_parameters", "rope_scaling"));
-    if (rope != NULL && !cJSON_IsObject(rope))
-        reader_fail(m->r, "\"%s\" is no object; correct it", rope->string);
+    const cJSON *rope = find_rope(m);
     if (read_kinds_of_layers(m, rope, common))
         return;
     int has_local_base = local_base(m, 0.0) != 0.0;

@@ -122,6 +122,8 @@ static void print_rotated(const char *name, const rotated_tensor *tensor, int64_
 }
 
 static void print_heads(const model_config *m) {
+    if (m->n_heads == 0 || m->head_dim == 0)
+        return;
     printf("  heads          ");
     if (m->kind == POSITION_ROPE && m->q.n_offs > 0) {
         print_rotated("Q", &m->q, m->tables[0].params.n_rot);

@@ -35,7 +35,7 @@ static const model_type json_types[] = {
     {"bloom", .kind = POSITION_ALIBI},
     {"mpt gpt2 gpt_bigcode opt bert roberta", .kind = POSITION_LEARNED}, /* mpt: unless attn_config says otherwise */
     {"marian m2m_100 whisper", .kind = POSITION_SINUSOIDAL},
-    {"t5", .kind = POSITION_RELATIVE_BUCKETS},
+    {"t5 mt5 umt5", .kind = POSITION_RELATIVE_BUCKETS},
 };
 
 /* As llama.cpp has it, which converts weights where the layouts of the two differ. */

@@ -116,5 +116,33 @@ reads "{\"model_type\": \"dbrx\", $dbrx}" 'Q 48, K 8, of 128 channels' 'base 500
 lacks 'guessed'
 reads "{$dbrx}" 'base 500000' 'guessed  *half-split: neither'
 
+# The older name counts; what the other says besides is told. An empty one says nothing.
+yarn='"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 1024'
+linear='"rope_type": "linear", "factor": 2'
+reads "{\"model_type\": \"llama\", $heads, \"rope_parameters\": {$linear}, \"rope_scaling\": {$yarn}}" \
+    'yarn, factor 4' 'not understood rope_parameters beside rope_scaling'
+reads "{\"model_type\": \"llama\", $heads, \"rope_parameters\": {$linear}, \"rope_scaling\": {$linear}}" 'linear, factor 2'
+lacks 'not understood'
+reads "{\"model_type\": \"llama\", $heads, \"rope_parameters\": {$linear}, \"rope_scaling\": {}}" 'linear, factor 2'
+
+# Fields that say what is done anyway.
+for stated in '"chatglm", "original_rope": true' '"gptj", "rotary": true' '"llama", "rope_interleaved": false'; do
+    reads "{\"model_type\": $stated, $heads}" 'RoPE'
+    lacks 'not understood'
+done
+reads "{\"model_type\": \"llama\", $heads, \"rope_interleaved\": true}" 'not understood rope_interleaved'
+
+# ---- Names, and heads where they are needed ----
+
+reads '{"model_type": "t5", "d_model": 512, "num_heads": 6, "d_kv": 64, "num_layers": 8}' 'of 64 channels' 'posenc_index_t5'
+reads '{"model_type": "t5", "d_model": 1024, "num_heads": 128, "d_kv": 128, "num_layers": 24}' 'of 128 channels'
+reads '{"model_type": "bloom", "n_embed": 1024, "num_attention_heads": 16, "n_layer": 24}' 'Q 16, K 16, of 64 channels' \
+    'ALiBi: 16 slopes'
+for type in marian whisper; do
+    reads "{\"model_type\": \"$type\", \"d_model\": 512, \"encoder_attention_heads\": 8, \"encoder_layers\": 6}" \
+        'Q 8, K 8, of 64 channels' 'posenc_encoding_add'
+done
+reads '{"model_type": "gpt2"}' 'learned table'
+
 [ $failures -eq 0 ] || exit 1
 echo "every model is read as it was published"
