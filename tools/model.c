@@ -120,6 +120,8 @@ static void split_longrope(reader *r, model_config *c, model_table *table) {
     if (beyond == NULL)
         return;
     beyond->params.scaling.context = s->max_context;
+    beyond->n_layers = table->n_layers;
+    beyond->is_alternative = 1;
     snprintf(table->name, sizeof table->name, "up to %.0f positions", original);
     snprintf(beyond->name, sizeof beyond->name, "beyond %.0f positions", original);
 }

@@ -25,8 +25,9 @@ typedef struct rotated_tensor {
 
 /* One list of frequencies. Some models have several: for kinds of layers, or for lengths of the context. */
 typedef struct model_table {
-    char name[64];    /* empty where there is only one */
-    int64_t n_layers; /* that use it; 0: not known */
+    char name[64];      /* empty where there is only one */
+    int64_t n_layers;   /* that use it; 0: not known */
+    int is_alternative; /* in the place of another table, in longer contexts */
     posenc_rope_params params;
 } model_table;
 

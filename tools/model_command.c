@@ -19,6 +19,16 @@ int64_t model_cached_tokens(const model_options *o, const model_config *m) {
     return context - 1;
 }
 
+int64_t model_rotated_layers(const model_config *m) {
+    int64_t n = 0;
+    for (int k = 0; k < m->n_tables; k++) {
+        if (m->tables[k].n_layers == 0) /* nothing tells */
+            return m->n_layers;
+        n += m->tables[k].is_alternative ? 0 : m->tables[k].n_layers;
+    }
+    return n;
+}
+
 /* What to say of models that leave nothing to time here. */
 static int remark(const model_config *m) {
     static const char *const remarks[] = {

@@ -59,9 +59,10 @@ static void read_field(const json_model *m, posenc_rope_params *params, const cJ
 
 /* What the tool itself makes use of, beside the library; and fields that say what is done anyway. */
 static int is_known_here(const cJSON *field) {
-    static const char *const names[] = {"rope_scaling",      "rope_parameters",   "rope_local_base_freq",
-                                        "rope_ratio",        "qk_rope_head_dim",  "rope_interleave",
-                                        "mrope_interleaved", "global_rope_theta", "local_rope_theta"};
+    static const char *const names[] = {"rope_scaling",      "rope_parameters",       "rope_local_base_freq",
+                                        "rope_ratio",        "qk_rope_head_dim",      "rope_interleave",
+                                        "mrope_interleaved", "global_rope_theta",     "local_rope_theta",
+                                        "no_rope_layers",    "no_rope_layer_interval"};
     static const struct {
         const char *name;
         int value;
@@ -112,16 +113,30 @@ static void take_interval(const json_model *m, const char *const *names, int64_t
         *every = field->valueint;
 }
 
+/* Its first element; NULL if the list is missing or empty. */
+static const cJSON *first_of_list(const json_model *m, const char *name) {
+    const cJSON *list = json_find(m->text, NAMES(name));
+    return cJSON_IsArray(list) ? list->child : NULL;
+}
+
 /* Layers that use the table of that name ("": of any); 0 where the file does not tell. */
 static int64_t count_layers(const json_model *m, const char *name) {
-    const cJSON *types = json_find(m->text, NAMES("layer_types")), *type = types != NULL ? types->child : NULL;
-    int64_t n = 0, n_layers = types != NULL ? cJSON_GetArraySize(types) : m->config->n_layers;
+    const cJSON *type = first_of_list(m, "layer_types");
+    const cJSON *rotates = first_of_list(m, "no_rope_layers"); /* in spite of its name, 1 is a layer with RoPE */
+    int64_t n = 0, n_layers = type != NULL ? cJSON_GetArraySize(json_find(m->text, NAMES("layer_types")))
+                                           : m->config->n_layers;
     layer_pattern pattern = m->type->layers;
     take_interval(m, NAMES("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"),
                   &pattern.full_every);
-    for (int64_t i = 0; i < n_layers; i++, type = type != NULL ? type->next : NULL) {
+    take_interval(m, NAMES("no_rope_layer_interval"), &pattern.unrotated_every);
+    if (rotates != NULL)
+        pattern.unrotated_every = 0;
+    for (int64_t i = 0; i < n_layers; i++) {
         const char *kind = cJSON_IsString(type) ? type->valuestring : layer_kind(&pattern, i);
-        n += layer_rotates(&pattern, i, kind) && (name[0] == '\0' || strcmp(kind, name) == 0);
+        int is_unrotated = cJSON_IsNumber(rotates) && rotates->valueint == 0;
+        n += !is_unrotated && layer_rotates(&pattern, i, kind) && (name[0] == '\0' || strcmp(kind, name) == 0);
+        type = type != NULL ? type->next : NULL;
+        rotates = rotates != NULL ? rotates->next : NULL;
     }
     return n;
 }

@@ -86,13 +86,13 @@ static void print_frequencies(const posenc_rope *rope) {
            two_pi / low);
 }
 
-static void print_table(const model_table *table) {
+static void print_table(const model_table *table, int64_t n_layers) {
     posenc_rope_params plain = table->params;
     plain.scaling = (posenc_rope_scaling)POSENC_ROPE_SCALING_DEFAULTS;
     posenc_rope *rope = NULL, *unscaled = NULL;
     if (table->name[0] != '\0') {
         printf("  frequencies    %s", table->name);
-        if (table->n_layers > 0)
+        if (table->n_layers > 0 && table->n_layers < n_layers)
             printf(", %lld layers", (long long)table->n_layers);
         printf(":\n                 ");
     } else {
@@ -140,11 +140,15 @@ static void print_heads(const model_config *m) {
 
 static void print_rope(const model_config *m) {
     const posenc_rope_params *p = &m->tables[0].params;
-    printf("  positions      RoPE, %s, %lld of %lld channels%s\n", layout_name(p->layout), (long long)p->n_rot,
-           (long long)m->q.head_dim, m->has_qk_norm ? ", after an RMS-norm of each head" : "");
+    int64_t rotated = model_rotated_layers(m);
+    printf("  positions      RoPE, %s, %lld of %lld channels", layout_name(p->layout), (long long)p->n_rot,
+           (long long)m->q.head_dim);
+    if (rotated != m->n_layers)
+        printf(", in %lld of the layers", (long long)rotated);
+    printf("%s\n", m->has_qk_norm ? ", after an RMS-norm of each head" : "");
     print_axes(&p->axes);
     for (int k = 0; k < m->n_tables; k++)
-        print_table(&m->tables[k]);
+        print_table(&m->tables[k], rotated);
 }
 
 /* ---- The whole ---- */

@@ -18,6 +18,9 @@ int model_wants(const model_options *o, int tier);
 /* Tokens before the one that is decoded: the context, as far as it is short enough to be worth the memory. */
 int64_t model_cached_tokens(const model_options *o, const model_config *m);
 
+/* Layers that rotate. */
+int64_t model_rotated_layers(const model_config *m);
+
 /* What the model is. */
 void model_print(const model_config *m, const char *path);
 

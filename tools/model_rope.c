@@ -206,23 +206,33 @@ static void print_limit(const rope_batches *b, int type) {
     printf("\n");
 }
 
+/* Lists of rows that a token needs: one of LongRoPE's two. */
+static int count_rows(const model_config *m) {
+    int n = 0;
+    for (int k = 0; k < m->n_tables; k++)
+        n += !m->tables[k].is_alternative;
+    return n;
+}
+
 /* What the whole model spends, on the last tier of the table. The first layer makes the rows for the others. */
 static void print_all_layers(const rope_batches *b) {
     int last = POSENC_ISA_SCALAR;
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
         last = model_wants(b->o, tier) ? tier : last;
     int way = b->n_ways - 1; /* with the norm where there is one */
-    double layers = (double)b->model->n_layers;
-    if (layers < 2.0)
+    int64_t layers = model_rotated_layers(b->model);
+    int n_rows = count_rows(b->model);
+    if (layers < 2)
         return;
-    printf("\n  All %lld layers on %s%s, microseconds per token:\n", (long long)b->model->n_layers,
-           posenc_isa_name((posenc_isa_tier)last), way == ROPE_WITH_NORM ? ", norms included" : "");
+    printf("\n  All %lld layers%s on %s%s, %d list%s of rows, microseconds per token:\n", (long long)layers,
+           layers < b->model->n_layers ? " with RoPE" : "", posenc_isa_name((posenc_isa_tier)last),
+           way == ROPE_WITH_NORM ? ", norms included" : "", n_rows, n_rows == 1 ? "" : "s");
     for (int batch = 0; batch < N_BATCHES; batch++) {
         printf("    %-8s", batch == DECODE ? "decode" : "prefill");
         for (int type = 0; type < N_TYPES; type++) {
             const double *ns = b->ns[batch][last][type];
-            double rows = (ns[ROPE_ROWS_MADE] - ns[ROPE_ROWS_READY]) * (double)b->model->n_tables;
-            printf("%s%9.1f %s", type == 0 ? "" : ", ", (ns[way] * layers + rows) * 1e-3, type_names[type]);
+            double rows = (ns[ROPE_ROWS_MADE] - ns[ROPE_ROWS_READY]) * n_rows;
+            printf("%s%9.1f %s", type == 0 ? "" : ", ", (ns[way] * (double)layers + rows) * 1e-3, type_names[type]);
         }
         printf("\n");
     }

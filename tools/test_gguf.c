@@ -212,6 +212,13 @@ static void granite(file *f) {
     put_data(f, 0, 0);
 }
 
+static void cohere2(file *f) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, "cohere2");
+    put_u32(f, "cohere2.block_count", 8); /* of two, the last counts */
+    put_data(f, 0, 0);
+}
+
 /* Of other types that key says nothing. */
 static void llama_not_finetuned(file *f) {
     begin(f, 3, 0, N_COMMON + 1);
@@ -453,6 +460,7 @@ int main(int argc, char **argv) {
     WORKS(glm4, "half-split", "sections of 2 1 1 0 pairs, one after the other");
     WORKS(glm4_without_sections, "interleaved, 8 of 8 channels");
     WORKS(granite, "know nothing of positions");
+    WORKS(cohere2, "All 6 layers with RoPE");
     WORKS(llama_not_finetuned, "interleaved, 8 of 8 channels");
     WORKS(bloom, "ALiBi: 2 slopes");
     damage();

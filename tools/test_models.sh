@@ -144,5 +144,22 @@ for type in marian whisper; do
 done
 reads '{"model_type": "gpt2"}' 'learned table'
 
+# ---- Which layers rotate, and how often rows are made ----
+
+says 'All 32 layers on scalar, 1 list of rows' phi-4-mini
+says 'All 48 layers on scalar, norms included, 2 lists of rows' gemma-3-12b
+layers='"num_attention_heads": 32, "head_dim": 128, "num_hidden_layers"'
+reads "{\"model_type\": \"cohere2\", $layers: 32, \"sliding_window\": 4096, \"sliding_window_pattern\": 4}" \
+    'channels, in 24 of the layers' 'All 24 layers with RoPE'
+for stated in '' ', "no_rope_layers": [], "no_rope_layer_interval": 4'; do
+    reads "{\"model_type\": \"llama4_text\", $layers: 48$stated}" 'base 500000' 'All 36 layers with RoPE'
+    lacks 'not understood'
+done
+reads "{\"model_type\": \"smollm3\", $layers: 36, \"no_rope_layer_interval\": 4}" 'base 2e+06' 'All 27 layers with RoPE'
+reads "{\"model_type\": \"smollm3\", $layers: 6, \"no_rope_layers\": [1, 0, 1, 0, 1, 1]}" 'All 4 layers with RoPE'
+lacks 'not understood'
+reads "{\"model_type\": \"granitemoehybrid\", $layers: 4, \"position_embedding_type\": \"rope\",
+    \"layer_types\": [\"mamba\", \"attention\", \"mamba\", \"attention\"]}" 'All 2 layers with RoPE'
+
 [ $failures -eq 0 ] || exit 1
 echo "every model is read as it was published"
