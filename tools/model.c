@@ -84,7 +84,8 @@ model_table *reader_new_table(reader *r, model_config *c, const char *name, cons
         return NULL;
     }
     model_table *table = &c->tables[c->n_tables++];
-    *table = (model_table){.params = POSENC_ROPE_DEFAULTS};
+    *table = (model_table){
+        .q = {c->n_heads, c->head_dim, 0}, .k = {c->n_kv_heads, c->head_dim, 0}, .params = POSENC_ROPE_DEFAULTS};
     if (like != NULL)
         table->params = *like;
     snprintf(table->name, sizeof table->name, "%s", name);
@@ -142,28 +143,31 @@ static void choose_context(reader *r, model_config *c, model_table *table, doubl
 /* Far more than any model has; beyond it, checking would take minutes. */
 enum { MOST_HEADS = 4096, MOST_HEAD_DIM = 4096 };
 
-static void check_heads(reader *r, const model_config *c) {
-    if (c->n_heads > MOST_HEADS || c->head_dim > MOST_HEAD_DIM || c->q.head_dim > MOST_HEAD_DIM ||
-        c->k.head_dim > MOST_HEAD_DIM)
+static void check_heads(reader *r, const rotated_tensor *q, const rotated_tensor *k) {
+    int64_t widest = q->head_dim > k->head_dim ? q->head_dim : k->head_dim;
+    if (q->n_heads > MOST_HEADS || widest > MOST_HEAD_DIM)
         reader_fail(r, "%lld heads of %lld channels make no sense; at most %d of %d are expected",
-                    (long long)c->n_heads, (long long)c->head_dim, MOST_HEADS, MOST_HEAD_DIM);
-    if (c->n_kv_heads > c->n_heads || (c->n_heads > 0 && c->n_heads % c->n_kv_heads != 0))
-        reader_fail(r, "%lld key-value heads cannot serve %lld heads; correct one of them", (long long)c->n_kv_heads,
-                    (long long)c->n_heads);
+                    (long long)q->n_heads, (long long)widest, MOST_HEADS, MOST_HEAD_DIM);
+    if (k->n_heads > q->n_heads || (q->n_heads > 0 && q->n_heads % k->n_heads != 0))
+        reader_fail(r, "%lld key-value heads cannot serve %lld heads; correct one of them", (long long)k->n_heads,
+                    (long long)q->n_heads);
 }
 
 /* The library judges, and says how many channels are rotated. */
 static void check_table(reader *r, const model_config *c, model_table *table) {
     posenc_rope *rope;
-    table->params.head_dim = c->q.head_dim;
-    table->params.n_offs = c->q.n_offs;
+    check_heads(r, &table->q, &table->k);
+    if (r->failed)
+        return;
+    table->params.head_dim = table->q.head_dim;
+    table->params.n_offs = table->q.n_offs;
     posenc_rope_params params = table->params;
     posenc_status status = posenc_rope_create(&params, &rope);
     if (status == POSENC_OK) {
         table->params.n_rot = 2 * posenc_rope_n_pairs(rope);
         table->params.rot_fraction = 0.0;
         posenc_rope_free(rope);
-        params = model_rope_params(table, &c->k);
+        params = model_rope_params(table, &table->k);
         status = posenc_rope_create(&params, &rope);
     }
     if (status != POSENC_OK)
@@ -178,7 +182,7 @@ static void finish(reader *r, model_config *c, double context) {
                     "that applies",
                     c->model_type[0] != '\0' ? "model_type \"" : "there is no model_type", c->model_type,
                     c->model_type[0] != '\0' ? "\" is unknown" : "");
-    check_heads(r, c);
+    check_heads(r, &(rotated_tensor){c->n_heads, c->head_dim, 0}, &(rotated_tensor){c->n_kv_heads, c->head_dim, 0});
     if (c->kind != POSITION_ROPE)
         return;
     for (int k = 0, n = c->n_tables; k < n; k++)

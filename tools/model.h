@@ -28,7 +28,8 @@ typedef struct model_table {
     char name[64];      /* empty where there is only one */
     int64_t n_layers;   /* that use it; 0: not known */
     int is_alternative; /* in the place of another table, in longer contexts */
-    posenc_rope_params params;
+    rotated_tensor q, k;
+    posenc_rope_params params; /* of a head of Q */
 } model_table;
 
 enum { MODEL_MOST_TABLES = 6, MODEL_MOST_LISTS = 8 };
@@ -38,8 +39,7 @@ typedef struct model_config {
     position_kind kind;
     int64_t hidden_size, n_heads, n_kv_heads, head_dim, n_layers;
     int64_t max_position; /* 0: not stated */
-    /* RoPE. Each table's parameters are those of a head of Q, n_rot as it is. */
-    rotated_tensor q, k;
+    /* RoPE */
     int has_qk_norm; /* each head of Q and K is normalised first */
     int n_tables;
     model_table tables[MODEL_MOST_TABLES];

@@ -29,6 +29,19 @@ int64_t model_rotated_layers(const model_config *m) {
     return n;
 }
 
+int model_same_heads(const model_table *a, const model_table *b) {
+    return a->q.n_heads == b->q.n_heads && a->q.head_dim == b->q.head_dim && a->k.n_heads == b->k.n_heads &&
+           a->k.head_dim == b->k.head_dim;
+}
+
+const model_table *model_timed_table(const model_config *m) {
+    const model_table *most = &m->tables[0];
+    for (int k = 1; k < m->n_tables; k++)
+        if (m->tables[k].n_layers > most->n_layers)
+            most = &m->tables[k];
+    return most;
+}
+
 /* What to say of models that leave nothing to time here. */
 static int remark(const model_config *m) {
     static const char *const remarks[] = {
@@ -123,11 +136,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
 
 /* Scores grow with the square of the tokens: better said before than by the system's memory. */
 static int fits(const model_options *o, const model_config *m) {
+    const rotated_tensor *q = &model_timed_table(m)->q, *k = &model_timed_table(m)->k;
     double tokens = (double)o->n_tokens, bytes = 0.0;
     if (m->kind == POSITION_ALIBI)
         bytes = (double)m->n_heads * tokens * tokens * 4.0;
     else if (m->kind == POSITION_ROPE)
-        bytes = tokens * (double)(m->q.n_heads * m->q.head_dim + m->k.n_heads * m->k.head_dim) * 8.0;
+        bytes = tokens * (double)(q->n_heads * q->head_dim + k->n_heads * k->head_dim) * 8.0;
     if (bytes <= 0x1p30)
         return 1;
     fprintf(stderr, "posenc model: %lld tokens of this model take %.1f GiB; use a smaller --tokens\n",

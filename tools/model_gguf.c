@@ -195,12 +195,12 @@ static void make_tables(gguf_model *m) {
 static void find_tensors_rotated(gguf_model *m) {
     model_config *c = m->config;
     int64_t n_rot = m->params.n_rot, q_length = m->key_length_mla > 0 ? m->key_length_mla : c->head_dim;
-    c->q = (rotated_tensor){c->n_heads, c->head_dim, 0};
-    c->k = (rotated_tensor){c->n_kv_heads, c->head_dim, 0};
     if (m->compressed == 0 || n_rot <= 0 || n_rot > q_length)
         return;
-    c->q = (rotated_tensor){c->n_heads, q_length, q_length - n_rot};
-    c->k = (rotated_tensor){1, m->compressed + n_rot, m->compressed};
+    for (int k = 0; k < c->n_tables; k++) {
+        c->tables[k].q = (rotated_tensor){c->n_heads, q_length, q_length - n_rot};
+        c->tables[k].k = (rotated_tensor){1, m->compressed + n_rot, m->compressed};
+    }
 }
 
 static void interpret(gguf_model *m) {

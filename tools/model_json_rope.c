@@ -147,6 +147,18 @@ static double local_base(const json_model *m, double base) {
     return json_number(m->r, m->text, NAMES("rope_local_base_freq", "local_rope_theta"), implied, 1.0, 1e30);
 }
 
+/* Layers that see all keys may have heads of their own. */
+static void read_full_heads(const json_model *m, model_table *table) {
+    int64_t head_dim = json_count(m->r, m->text, NAMES("global_head_dim"));
+    int64_t n_kv_heads = json_count(m->r, m->text, NAMES("num_global_key_value_heads"));
+    if (head_dim == 0)
+        head_dim = m->type->full_head_dim;
+    if (head_dim != 0)
+        table->q.head_dim = table->k.head_dim = head_dim;
+    if (n_kv_heads != 0 && json_is_true(m->text, "attention_k_eq_v")) /* without it the class takes no notice */
+        table->k.n_heads = n_kv_heads;
+}
+
 static model_table *new_table(const json_model *m, const char *name, const posenc_rope_params *like) {
     model_table *table = reader_new_table(m->r, m->config, name, like);
     if (table == NULL)
@@ -154,6 +166,8 @@ static model_table *new_table(const json_model *m, const char *name, const posen
     table->n_layers = count_layers(m, name);
     if (strcmp(name, "sliding_attention") == 0)
         table->params.base = local_base(m, like->base);
+    else if (strcmp(name, "full_attention") == 0)
+        read_full_heads(m, table);
     return table;
 }
 
@@ -198,6 +212,10 @@ static void read_tables(const json_model *m) {
     int has_local_base = local_base(m, 0.0) != 0.0;
     model_table *table = new_table(m, has_local_base ? "full_attention" : "", &common);
     read_fields(m, &table->params, rope, 1);
+    if (rope == NULL && m->type->full_proportion != 0.0) {
+        table->params.scaling.type = POSENC_SCALING_PROPORTIONAL;
+        table->params.scaling.proportion = m->type->full_proportion;
+    }
     if (has_local_base)
         new_table(m, "sliding_attention", &common);
 }
@@ -222,8 +240,6 @@ static void note_guesses(const json_model *m) {
 void model_json_read_rope(const json_model *m) {
     model_config *c = m->config;
     c->has_qk_norm = m->type->has_qk_norm;
-    c->q = (rotated_tensor){c->n_heads, c->head_dim, 0};
-    c->k = (rotated_tensor){c->n_kv_heads, c->head_dim, 0};
     read_tables(m);
     note_guesses(m);
 
@@ -234,8 +250,9 @@ void model_json_read_rope(const json_model *m) {
         return;
     int64_t unrotated = json_count(m->r, m->text, NAMES("qk_nope_head_dim"));
     int64_t compressed = json_count(m->r, m->text, NAMES("kv_lora_rank"));
-    c->q = (rotated_tensor){c->n_heads, unrotated + n_rot, unrotated};
-    c->k = (rotated_tensor){1, compressed + n_rot, compressed};
-    for (int k = 0; k < c->n_tables; k++)
+    for (int k = 0; k < c->n_tables; k++) {
+        c->tables[k].q = (rotated_tensor){c->n_heads, unrotated + n_rot, unrotated};
+        c->tables[k].k = (rotated_tensor){1, compressed + n_rot, compressed};
         c->tables[k].params.n_rot = n_rot;
+    }
 }

@@ -86,14 +86,17 @@ static void print_frequencies(const posenc_rope *rope) {
            two_pi / low);
 }
 
-static void print_table(const model_table *table, int64_t n_layers) {
+static void print_table(const model_config *m, const model_table *table) {
     posenc_rope_params plain = table->params;
     plain.scaling = (posenc_rope_scaling)POSENC_ROPE_SCALING_DEFAULTS;
     posenc_rope *rope = NULL, *unscaled = NULL;
     if (table->name[0] != '\0') {
         printf("  frequencies    %s", table->name);
-        if (table->n_layers > 0 && table->n_layers < n_layers)
-            printf(", %lld layers", (long long)table->n_layers);
+        if (table->n_layers > 0 && table->n_layers < model_rotated_layers(m))
+            printf(", %lld layer%s", (long long)table->n_layers, table->n_layers == 1 ? "" : "s");
+        if (!model_same_heads(table, model_timed_table(m)))
+            printf(", Q %lld, K %lld, of %lld channels", (long long)table->q.n_heads, (long long)table->k.n_heads,
+                   (long long)table->q.head_dim);
         printf(":\n                 ");
     } else {
         printf("  frequencies    ");
@@ -125,9 +128,10 @@ static void print_heads(const model_config *m) {
     if (m->n_heads == 0 || m->head_dim == 0)
         return;
     printf("  heads          ");
-    if (m->kind == POSITION_ROPE && m->q.n_offs > 0) {
-        print_rotated("Q", &m->q, m->tables[0].params.n_rot);
-        print_rotated(", K", &m->k, m->tables[0].params.n_rot);
+    const model_table *table = model_timed_table(m);
+    if (m->kind == POSITION_ROPE && table->q.n_offs > 0) {
+        print_rotated("Q", &table->q, table->params.n_rot);
+        print_rotated(", K", &table->k, table->params.n_rot);
         printf(", latent attention");
     } else {
         printf("Q %lld, K %lld, of %lld channels", (long long)m->n_heads, (long long)m->n_kv_heads,
@@ -139,16 +143,16 @@ static void print_heads(const model_config *m) {
 }
 
 static void print_rope(const model_config *m) {
-    const posenc_rope_params *p = &m->tables[0].params;
+    const posenc_rope_params *p = &model_timed_table(m)->params;
     int64_t rotated = model_rotated_layers(m);
     printf("  positions      RoPE, %s, %lld of %lld channels", layout_name(p->layout), (long long)p->n_rot,
-           (long long)m->q.head_dim);
+           (long long)p->head_dim);
     if (rotated != m->n_layers)
         printf(", in %lld of the layers", (long long)rotated);
     printf("%s\n", m->has_qk_norm ? ", after an RMS-norm of each head" : "");
     print_axes(&p->axes);
     for (int k = 0; k < m->n_tables; k++)
-        print_table(&m->tables[k], rotated);
+        print_table(m, &m->tables[k]);
 }
 
 /* ---- The whole ---- */

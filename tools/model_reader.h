@@ -35,7 +35,8 @@ void reader_not_understood(model_config *config, const char *name);
 /* n numbers that live as long as the config; NULL, and a failure, if there are too many lists or no memory. */
 double *reader_new_list(reader *r, model_config *config, size_t n);
 
-/* The next table, a copy of `like` (NULL: with the library's defaults); NULL, and a failure, if there are too many. */
+/* The next table, for the model's heads, with the parameters `like` (NULL: the library's defaults); NULL, and a
+ * failure, if there are too many. */
 model_table *reader_new_table(reader *r, model_config *config, const char *name, const posenc_rope_params *like);
 
 /* M-RoPE: the sections, perhaps with a last one of 0 pairs. */

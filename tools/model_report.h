@@ -21,6 +21,12 @@ int64_t model_cached_tokens(const model_options *o, const model_config *m);
 /* Layers that rotate. */
 int64_t model_rotated_layers(const model_config *m);
 
+/* 1 if heads of Q and K are alike in both. */
+int model_same_heads(const model_table *a, const model_table *b);
+
+/* The table whose layers are timed: that of most layers, for their heads may differ. */
+const model_table *model_timed_table(const model_config *m);
+
 /* What the model is. */
 void model_print(const model_config *m, const char *path);
 

@@ -36,7 +36,7 @@ static int verify_truth(const model_config *m, random_state *random) {
     truth t = truth_none();
     posenc_select_isa(POSENC_ISA_SCALAR);
     for (int k = 0; k < m->n_tables; k++) {
-        const rotated_tensor *tensors[] = {&m->q, &m->k};
+        const rotated_tensor *tensors[] = {&m->tables[k].q, &m->tables[k].k};
         for (int i = 0; i < 2; i++) {
             int64_t n_heads = tensors[i]->n_heads < 128 ? tensors[i]->n_heads : 128;
             truth_rope_case at = {.params = model_rope_params(&m->tables[k], tensors[i]), .n_heads = n_heads};
@@ -206,27 +206,35 @@ static void print_limit(const rope_batches *b, int type) {
     printf("\n");
 }
 
-/* Lists of rows that a token needs: one of LongRoPE's two. */
-static int count_rows(const model_config *m) {
-    int n = 0;
-    for (int k = 0; k < m->n_tables; k++)
-        n += !m->tables[k].is_alternative;
-    return n;
+/* Layers of the heads that are timed, and the lists of rows that a token needs for them: one of LongRoPE's two. */
+static int64_t count_layers(const model_config *m, int *n_rows) {
+    int64_t n = 0;
+    int others = 0;
+    *n_rows = 0;
+    for (int k = 0; k < m->n_tables; k++) {
+        int counts = model_same_heads(&m->tables[k], model_timed_table(m)) && !m->tables[k].is_alternative;
+        n += counts ? m->tables[k].n_layers : 0;
+        *n_rows += counts;
+        others += !counts && !m->tables[k].is_alternative;
+    }
+    return others == 0 ? model_rotated_layers(m) : n;
 }
 
 /* What the whole model spends, on the last tier of the table. The first layer makes the rows for the others. */
 static void print_all_layers(const rope_batches *b) {
-    int last = POSENC_ISA_SCALAR;
+    int last = POSENC_ISA_SCALAR, n_rows;
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
         last = model_wants(b->o, tier) ? tier : last;
     int way = b->n_ways - 1; /* with the norm where there is one */
-    int64_t layers = model_rotated_layers(b->model);
-    int n_rows = count_rows(b->model);
+    int64_t layers = count_layers(b->model, &n_rows), rotated = model_rotated_layers(b->model);
     if (layers < 2)
         return;
-    printf("\n  All %lld layers%s on %s%s, %d list%s of rows, microseconds per token:\n", (long long)layers,
-           layers < b->model->n_layers ? " with RoPE" : "", posenc_isa_name((posenc_isa_tier)last),
-           way == ROPE_WITH_NORM ? ", norms included" : "", n_rows, n_rows == 1 ? "" : "s");
+    const char *which = rotated < b->model->n_layers ? " with RoPE" : "";
+    if (layers < rotated)
+        which = " with these heads";
+    printf("\n  All %lld layers%s on %s%s, %d list%s of rows, microseconds per token:\n", (long long)layers, which,
+           posenc_isa_name((posenc_isa_tier)last), way == ROPE_WITH_NORM ? ", norms included" : "", n_rows,
+           n_rows == 1 ? "" : "s");
     for (int batch = 0; batch < N_BATCHES; batch++) {
         printf("    %-8s", batch == DECODE ? "decode" : "prefill");
         for (int type = 0; type < N_TYPES; type++) {
@@ -259,8 +267,8 @@ static posenc_status create_batches(rope_batches *b, random_state *random) {
     int64_t cached = model_cached_tokens(b->o, b->model);
     for (int batch = 0; batch < N_BATCHES; batch++)
         for (int type = 0; type < N_TYPES && status == POSENC_OK; type++)
-            status = rope_work_create(&b->work[batch][type], b->model, (posenc_dtype)type, b->n_tokens[batch],
-                                      batch == DECODE ? cached : 0, random);
+            status = rope_work_create(&b->work[batch][type], model_timed_table(b->model), (posenc_dtype)type,
+                                      b->n_tokens[batch], batch == DECODE ? cached : 0, random);
     return status;
 }
 

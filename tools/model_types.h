@@ -20,6 +20,8 @@ typedef struct model_type {
     double base, local_base; /* local: of the layers with a sliding window; 0: that of the others */
     double rotated_part;     /* of head_dim; 0: all of it */
     int64_t hidden_size, n_heads, n_kv_heads, head_dim, n_layers, max_position;
+    int64_t full_head_dim;  /* of the layers that see all keys; 0: that of the others */
+    double full_proportion; /* of their pairs that turn; 0: all */
     layer_pattern layers;
     int has_qk_norm;       /* JSON: RMS-norm of each head of Q and K; a GGUF file has its weights */
     posenc_axes_kind axes; /* GGUF: of a model with rope.dimension_sections, where these are not one after the other */

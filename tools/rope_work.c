@@ -19,16 +19,16 @@ static int64_t elements(const rotated_tensor *tensor, int64_t n_tokens) {
 }
 
 /* What of each head is shown to the library. */
-static rotated_tensor shown(const model_config *model, const rotated_tensor *tensor) {
-    int64_t n_rot = model->tables[0].params.n_rot;
-    int is_slice = model->q.n_offs > 0 || model->q.head_dim != model->k.head_dim;
+static rotated_tensor shown(const model_table *layer, const rotated_tensor *tensor) {
+    int64_t n_rot = layer->params.n_rot;
+    int is_slice = layer->q.n_offs > 0 || layer->q.head_dim != layer->k.head_dim;
     return is_slice ? (rotated_tensor){tensor->n_heads, n_rot, 0} : *tensor;
 }
 
 /* The tensor's heads, which begin at element `first` of the buffer. */
-static posenc_view view_of(const rope_work *work, const model_config *model, const rotated_tensor *tensor, void *buffer,
+static posenc_view view_of(const rope_work *work, const model_table *layer, const rotated_tensor *tensor, void *buffer,
                            int64_t first) {
-    rotated_tensor part = shown(model, tensor);
+    rotated_tensor part = shown(layer, tensor);
     int64_t size = (int64_t)size_of(work->type);
     char *data = (char *)buffer + (first + tensor->n_offs - part.n_offs) * size;
     posenc_view view = posenc_view_dense(data, work->type, part.head_dim, part.n_heads, work->n_tokens, 1);
@@ -38,10 +38,10 @@ static posenc_view view_of(const rope_work *work, const model_config *model, con
     return view;
 }
 
-static posenc_status allocate(rope_work *work, const model_config *model) {
-    int in_place = model->tables[0].params.layout != POSENC_ROPE_DEINTERLEAVE;
-    int64_t n = elements(&model->q, work->n_tokens) + elements(&model->k, work->n_tokens);
-    int64_t head_dim = shown(model, &model->q).head_dim;
+static posenc_status allocate(rope_work *work, const model_table *layer) {
+    int in_place = layer->params.layout != POSENC_ROPE_DEINTERLEAVE;
+    int64_t n = elements(&layer->q, work->n_tokens) + elements(&layer->k, work->n_tokens);
+    int64_t head_dim = shown(layer, &layer->q).head_dim;
     work->size = (size_t)n * size_of(work->type);
     work->x = new_lines(work->size);
     work->y = in_place ? work->x : new_lines(work->size);
@@ -54,7 +54,7 @@ static posenc_status allocate(rope_work *work, const model_config *model) {
     return complete ? POSENC_OK : POSENC_ERR_MEMORY;
 }
 
-static void fill(rope_work *work, const model_config *model, int64_t first_position, random_state *random) {
+static void fill(rope_work *work, const model_table *layer, int64_t first_position, random_state *random) {
     size_t n = work->size / size_of(work->type);
     for (size_t i = 0; i < n; i++) {
         float value = (float)random_between(random, -4.0, 4.0);
@@ -63,35 +63,35 @@ static void fill(rope_work *work, const model_config *model, int64_t first_posit
     }
     /* Of size 1: the norm's output is its next input, and what shrinks a little each time ends as subnormal numbers,
      * which take a hundred times as long. */
-    for (int64_t i = 0; i < shown(model, &model->q).head_dim; i++)
+    for (int64_t i = 0; i < shown(layer, &layer->q).head_dim; i++)
         work->weight[i] = i % 3 == 0 ? -1.0f : 1.0f;
     for (int64_t i = 0; i < work->n_tokens * posenc_rope_n_axes(work->rope); i++)
         work->positions[i] = (int32_t)(first_position + i % work->n_tokens);
-    const rotated_tensor *tensors[] = {&model->q, &model->k};
+    const rotated_tensor *tensors[] = {&layer->q, &layer->k};
     int64_t first = 0;
     for (int k = 0; k < 2; first += elements(tensors[k++], work->n_tokens))
         work->tasks[k] = (posenc_rope_task){
-            .x = view_of(work, model, tensors[k], work->x, first),
-            .y = view_of(work, model, tensors[k], work->y, first),
+            .x = view_of(work, layer, tensors[k], work->x, first),
+            .y = view_of(work, layer, tensors[k], work->y, first),
             .rotates = 1,
             .scale = 1.0f,
             .eps = 1e-6f,
         };
 }
 
-posenc_status rope_work_create(rope_work *work, const model_config *model, posenc_dtype type, int64_t n_tokens,
+posenc_status rope_work_create(rope_work *work, const model_table *layer, posenc_dtype type, int64_t n_tokens,
                                int64_t first_position, random_state *random) {
-    rotated_tensor part = shown(model, &model->q);
-    posenc_rope_params params = model_rope_params(&model->tables[0], &part);
+    rotated_tensor part = shown(layer, &layer->q);
+    posenc_rope_params params = model_rope_params(layer, &part);
     params.scaling.attention_factor = 1.0;
     params.scaling.attn_factor = 0.0;
     *work = (rope_work){.type = type, .n_tokens = n_tokens, .n_pairs = params.n_rot / 2};
     posenc_status status = posenc_rope_create(&params, &work->rope);
     if (status == POSENC_OK)
-        status = allocate(work, model);
+        status = allocate(work, layer);
     if (status != POSENC_OK)
         return status;
-    fill(work, model, first_position, random);
+    fill(work, layer, first_position, random);
     return posenc_rope_fill_table(work->rope, work->positions, n_tokens, POSENC_FORWARD, &work->table);
 }
 

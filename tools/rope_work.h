@@ -1,4 +1,4 @@
-/* The RoPE of one layer of a model, on buffers of its real shapes: Q and K in one call. */
+/* The RoPE of one layer of a layer, on buffers of its real shapes: Q and K in one call. */
 #ifndef POSENC_TOOLS_ROPE_WORK_H
 #define POSENC_TOOLS_ROPE_WORK_H
 
@@ -26,7 +26,7 @@ typedef struct rope_work {
 } rope_work;
 
 /* Positions count up from first_position, on all axes. */
-posenc_status rope_work_create(rope_work *work, const model_config *model, posenc_dtype type, int64_t n_tokens,
+posenc_status rope_work_create(rope_work *work, const model_table *layer, posenc_dtype type, int64_t n_tokens,
                                int64_t first_position, random_state *random);
 void rope_work_free(rope_work *work);
 

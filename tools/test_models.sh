@@ -91,6 +91,23 @@ lacks 'guessed'
 reads "{\"model_type\": \"bert\", $heads, \"position_embedding_type\": \"rotary\"}" \
     'guessed  *half-split, base 10000: neither the file nor its model_type, "bert", tells'
 
+# ---- Heads that differ ----
+
+layer_types=$(printf '"sliding_attention", %.0s' 1 2 3 4 5)'"full_attention"'
+gemma4='"num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 256, "global_head_dim": 512,
+    "num_global_key_value_heads": 2, "num_hidden_layers": 6'
+parameters='{"full_attention": {"partial_rotary_factor": 0.25, "rope_theta": 1000000.0, "rope_type": "proportional"},
+    "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"}}'
+reads "{\"model_type\": \"gemma4_text\", $gemma4, \"attention_k_eq_v\": true, \"layer_types\": [$layer_types],
+    \"rope_parameters\": $parameters}" \
+    'half-split, 256 of 256 channels' 'full_attention, 1 layer, Q 16, K 2, of 512 channels' \
+    'base 1e+06, proportional, proportion 0.25' 'theta 1 to 0.0333762' \
+    'pairs 64 to 255, of 256, differ from the unscaled: these do not turn' 'sliding_attention, 5 layers:' \
+    'base 10000, unscaled' 'All 5 layers with these heads on scalar, norms included, 1 list of rows'
+lacks 'not understood'
+reads "{\"model_type\": \"gemma4_text\", $gemma4}" 'full_attention, 1 layer, Q 16, K 8, of 512 channels' \
+    'base 1e+06, proportional, proportion 0.25' 'pairs 64 to 255, of 256' 'sliding_attention, 5 layers:'
+
 # ---- What a file states itself ----
 
 modernbert='"model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12, "num_hidden_layers": 22,

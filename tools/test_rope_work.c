@@ -9,13 +9,12 @@
 
 enum { RUNS = 20000, N_TOKENS = 3 };
 
-static model_config model_of(int64_t head_dim, int64_t n_rot) {
+static model_table layer_of(int64_t head_dim, int64_t n_rot) {
     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
     params.layout = POSENC_ROPE_HALF;
     params.head_dim = head_dim;
     params.n_rot = n_rot;
-    return (model_config){
-        .q = {2, head_dim, 0}, .k = {1, head_dim, 0}, .has_qk_norm = 1, .n_tables = 1, .tables = {{.params = params}}};
+    return (model_table){.q = {2, head_dim, 0}, .k = {1, head_dim, 0}, .params = params};
 }
 
 /* Numbers that are infinite or NaN, or smaller than the smallest normal one of the type. */
@@ -29,29 +28,29 @@ static int64_t count_strange(const rope_work *work, int64_t n) {
     return strange;
 }
 
-static int check(const model_config *model, posenc_dtype type, rope_way way) {
+static int check(const model_table *layer, posenc_dtype type, rope_way way) {
     random_state random = {1};
     rope_work work;
-    posenc_status status = rope_work_create(&work, model, type, N_TOKENS, 1000, &random);
+    posenc_status status = rope_work_create(&work, layer, type, N_TOKENS, 1000, &random);
     for (int i = 0; i < RUNS && status == POSENC_OK; i++)
         status = rope_work_run(&work, way);
-    int64_t n = (model->q.n_heads + model->k.n_heads) * model->q.head_dim * N_TOKENS;
+    int64_t n = (layer->q.n_heads + layer->k.n_heads) * layer->q.head_dim * N_TOKENS;
     int64_t strange = status == POSENC_OK ? count_strange(&work, n) : n;
     rope_work_free(&work);
     int ok = strange <= (type == POSENC_F16 ? n / 100 : 0); /* f16: a turn may pass as near to 0 as that */
     if (!ok)
         printf("FAILED: type %d, way %d, %d of %d channels: %d of %d numbers are not ordinary after %d runs\n", type,
-               way, (int)model->tables[0].params.n_rot, (int)model->q.head_dim, (int)strange, (int)n, RUNS);
+               way, (int)layer->params.n_rot, (int)layer->q.head_dim, (int)strange, (int)n, RUNS);
     return !ok;
 }
 
 int main(void) {
-    const model_config models[] = {model_of(128, 128), model_of(80, 32)};
+    const model_table layers[] = {layer_of(128, 128), layer_of(80, 32)};
     int failures = 0;
-    for (int m = 0; m < 2; m++)
+    for (int k = 0; k < 2; k++)
         for (posenc_dtype type = POSENC_F32; type <= POSENC_BF16; type++)
             for (rope_way way = ROPE_ROWS_READY; way < ROPE_WAYS; way++)
-                failures += check(&models[m], type, way);
+                failures += check(&layers[k], type, way);
     printf("%d failures\n", failures);
     return failures != 0;
 }

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const model_config *config) {
     for (int t = 0; t < config->n_tables && config->kind == POSITION_ROPE; t++) {
-        posenc_rope_params params = model_rope_params(&config->tables[t], &config->q);
+        posenc_rope_params params = model_rope_params(&config->tables[t], &config->tables[t].q);
         posenc_rope *rope;
         if (posenc_rope_create(&params, &rope) != POSENC_OK)
             abort();
