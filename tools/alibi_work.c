@@ -25,7 +25,7 @@ posenc_status alibi_work_create(alibi_work *work, const model_config *model, int
     work->params.slopes = work->slopes;
     work->params.mask = posenc_mask_causal();
     work->params.q_off = n_cached;
-    return posenc_alibi_slopes(work->n_heads, 8.0, work->slopes);
+    return posenc_alibi_slopes(work->n_heads, model->max_bias, work->slopes);
 }
 
 void alibi_work_free(alibi_work *work) {

@@ -224,7 +224,7 @@ static void make_printable(char *text) {
 
 int model_read(const char *path, double context, model_config *config, char *error, size_t error_size) {
     reader r = {.path = path, .error = error, .error_size = error_size};
-    *config = (model_config){.kind = POSITION_UNKNOWN};
+    *config = (model_config){.kind = POSITION_UNKNOWN, .max_bias = 8.0};
     r.is_gguf = is_gguf(&r);
     if (!r.failed)
         r.is_gguf ? model_read_gguf(&r, config) : model_read_json(&r, config);

@@ -39,6 +39,7 @@ typedef struct model_config {
     position_kind kind;
     int64_t hidden_size, n_heads, n_kv_heads, head_dim, n_layers;
     int64_t max_position; /* 0: not stated */
+    double max_bias;      /* ALiBi: the smallest slope is 2^-max_bias */
     /* RoPE */
     int has_qk_norm; /* each head of Q and K is normalised first */
     int n_tables;

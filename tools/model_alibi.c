@@ -14,10 +14,10 @@ static int verify_truth(const model_config *m, random_state *random) {
     float *slopes = malloc((size_t)m->n_heads * sizeof *slopes);
     truth t = truth_none();
     posenc_select_isa(POSENC_ISA_SCALAR);
-    t.status = slopes == NULL ? POSENC_ERR_MEMORY : posenc_alibi_slopes(m->n_heads, 8.0, slopes);
+    t.status = slopes == NULL ? POSENC_ERR_MEMORY : posenc_alibi_slopes(m->n_heads, m->max_bias, slopes);
     if (t.status == POSENC_OK)
         truth_merge(&t, truth_softmax(slopes, m->n_heads, 4, 513, posenc_mask_causal(), random));
-    truth_merge(&t, truth_alibi_slopes(m->n_heads));
+    truth_merge(&t, truth_alibi_slopes(m->n_heads, m->max_bias));
     free(slopes);
     int ok = t.status == POSENC_OK && t.values > 0 && t.worst <= 1.0;
     printf("  verified       %llu values against the reference: worst error %.2f of the 1 allowed%s\n\n",

@@ -68,6 +68,17 @@ static void take_sections(gguf_model *m, const gguf_value *value) {
                         value->first, value->n);
 }
 
+/* 0: there is none. */
+static void take_max_bias(gguf_model *m, const gguf_value *value) {
+    double bias = value->first[0];
+    if (!(bias >= 0.0 && bias <= MODEL_LARGEST_BIAS))
+        reader_fail(m->r, "\"%s\" is %g, which makes no sense; expected 0 to %g", value->key, bias, MODEL_LARGEST_BIAS);
+    else if (bias > 0.0) {
+        m->has_alibi = 1;
+        m->config->max_bias = bias;
+    }
+}
+
 /* Keys that the tool knows, and that are not the library's. */
 static int take_other(gguf_model *m, const char *key, const gguf_value *value) {
     if (strcmp(key, "rope.dimension_sections") == 0 && value->is_array)
@@ -75,7 +86,7 @@ static int take_other(gguf_model *m, const char *key, const gguf_value *value) {
     else if (strcmp(key, "rope.freq_base_swa") == 0)
         m->local_base = value->first[0];
     else if (strcmp(key, "attention.max_alibi_bias") == 0)
-        m->has_alibi = value->first[0] > 0.0;
+        take_max_bias(m, value);
     else if (strcmp(key, "rope.scaling.finetuned") == 0) /* of most models it says nothing about positions */
         m->has_no_rope = m->type->finetuned_tells && value->first[0] == 0.0;
     else

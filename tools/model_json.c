@@ -18,8 +18,8 @@ static int speaks_of_rope(const cJSON *object) {
     return 0;
 }
 
-/* What the file states goes before what its type implies, but for "absolute": many files have it from a class that theirs
- * was copied from, and rotate. */
+/* What the file states goes before what its type implies, but for "absolute": many files have it from a class that
+ * theirs was copied from, and rotate. */
 static position_kind find_kind(const json_model *m) {
     static const struct {
         const char *name;
@@ -115,6 +115,7 @@ static void interpret(reader *r, const cJSON *json, model_config *c) {
     c->kind = find_kind(&m);
     read_heads(&m);
     check_heads(&m);
+    c->max_bias = json_number(r, m.attention, NAMES("alibi_bias_max"), c->max_bias, 0.01, MODEL_LARGEST_BIAS);
     if (c->kind == POSITION_ROPE && !r->failed)
         model_json_read_rope(&m);
 }

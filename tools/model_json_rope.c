@@ -187,8 +187,8 @@ static int read_kinds_of_layers(const json_model *m, const cJSON *rope, posenc_r
     return 1;
 }
 
-/* What is told of the frequencies, in one object, or in one for each kind of layers. rope_scaling, the older name, goes before
- * the other, as transformers has it. NULL: nothing. */
+/* What is told of the frequencies, in one object, or in one for each kind of layers. rope_scaling, the older name, goes
+ * before the other, as transformers has it. NULL: nothing. */
 static const cJSON *find_rope(const json_model *m) {
     const cJSON *scaling = json_find(m->text, NAMES("rope_scaling"));
     const cJSON *parameters = json_find(m->text, NAMES("rope_parameters"));

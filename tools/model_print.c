@@ -163,7 +163,8 @@ void model_print(const model_config *m, const char *path) {
     if (m->kind == POSITION_ROPE)
         print_rope(m);
     else if (m->kind == POSITION_ALIBI)
-        printf("  positions      ALiBi: %lld slopes, applied in the softmax over the scores\n", (long long)m->n_heads);
+        printf("  positions      ALiBi: %lld slopes down to 2^-%g, applied in the softmax over the scores\n",
+               (long long)m->n_heads, m->max_bias);
     if (m->max_position > 0)
         printf("  context        %lld positions\n", (long long)m->max_position);
     if (m->guessed[0] != '\0')

@@ -5,6 +5,9 @@
 #include "model.h"
 #include "model_types.h"
 
+/* Of ALiBi. With more, slopes are 0 in float32. */
+#define MODEL_LARGEST_BIAS 100.0
+
 /* What reading goes through; the first complaint stays. */
 typedef struct reader {
     const char *path;

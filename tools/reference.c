@@ -52,10 +52,10 @@ void reference_cos_sin(const reference_angles *angles, int64_t i, int32_t positi
         *sine = -*sine;
 }
 
-double reference_slope(int64_t n_heads, int64_t h) {
+double reference_slope(int64_t n_heads, double max_bias, int64_t h) {
     double power = exp2(floor(log2((double)n_heads)));
     double exponent = (double)h < power ? (double)(h + 1) / power : (2.0 * ((double)h - power) + 1.0) / (2.0 * power);
-    return exp2(-8.0 * exponent);
+    return exp2(-max_bias * exponent);
 }
 
 void reference_softmax(const float *x, int64_t n_allowed, int32_t query, float scale, float slope,

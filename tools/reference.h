@@ -22,7 +22,7 @@ void reference_fill(reference_angles *angles, int64_t first, int64_t n, double b
 void reference_cos_sin(const reference_angles *angles, int64_t i, int32_t position, double *cosine, double *sine);
 
 /* ALiBi's published slope of head h. */
-double reference_slope(int64_t n_heads, int64_t h);
+double reference_slope(int64_t n_heads, double max_bias, int64_t h);
 
 /* probabilities[0 .. n_allowed-1] of scale * x[j] - slope * |query - j|. */
 void reference_softmax(const float *x, int64_t n_allowed, int32_t query, float scale, float slope,

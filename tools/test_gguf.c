@@ -234,6 +234,13 @@ static void bloom(file *f) {
     put_data(f, 0, 0);
 }
 
+static void mpt(file *f) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, "mpt");
+    put_f32(f, "mpt.attention.max_alibi_bias", 16.0f);
+    put_data(f, 0, 0);
+}
+
 static void unknown(file *f) {
     begin(f, 3, 0, N_COMMON);
     put_common(f, "abacus");
@@ -414,6 +421,9 @@ static void damage(void) {
     f = one_key("llama.rope.freq_base", GGUF_U32);
     put_number(&f, 0, 4);
     refuses("no base", "\"llama.rope.freq_base\" is 0 or missing; it has to be 1 to 1e+30", f.bytes, f.size);
+    mpt(&f);
+    f.bytes[f.size - 1] ^= 0x80;
+    refuses("ALiBi of -16", "max_alibi_bias\" is -16, which makes no sense", f.bytes, f.size);
     unknown(&f);
     refuses("unknown architecture",
             "\"abacus\" is unknown: posenc cannot tell what its positions do; give the config.json", f.bytes, f.size);
@@ -462,7 +472,8 @@ int main(int argc, char **argv) {
     WORKS(granite, "know nothing of positions");
     WORKS(cohere2, "All 6 layers with RoPE");
     WORKS(llama_not_finetuned, "interleaved, 8 of 8 channels");
-    WORKS(bloom, "ALiBi: 2 slopes");
+    WORKS(bloom, "ALiBi: 2 slopes down to 2^-8,");
+    WORKS(mpt, "ALiBi: 2 slopes down to 2^-16,");
     damage();
     wrong_lists();
     cut_off("llama cut off", llama, 0);

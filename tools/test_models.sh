@@ -161,6 +161,12 @@ for type in marian whisper; do
 done
 reads '{"model_type": "gpt2"}' 'learned table'
 
+# ---- ALiBi's exponent ----
+
+says 'ALiBi: 32 slopes down to 2^-8,' bloom-7b1
+reads '{"model_type": "mpt", "n_heads": 12, "d_model": 96, "attn_config": {"alibi": true, "alibi_bias_max": 16}}' \
+    'ALiBi: 12 slopes down to 2^-16,'
+
 # ---- Which layers rotate, and how often rows are made ----
 
 says 'All 32 layers on scalar, 1 list of rows' phi-4-mini

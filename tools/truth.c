@@ -92,12 +92,12 @@ truth truth_sinusoidal(posenc_sinusoidal_layout layout, int64_t dim, const int32
 
 /* ---- ALiBi and softmax ---- */
 
-truth truth_alibi_slopes(int64_t n_heads) {
+truth truth_alibi_slopes(int64_t n_heads, double max_bias) {
     truth t = truth_none();
     float *slopes = malloc((size_t)n_heads * sizeof(float));
-    t.status = slopes == NULL ? POSENC_ERR_MEMORY : posenc_alibi_slopes(n_heads, 8.0, slopes);
+    t.status = slopes == NULL ? POSENC_ERR_MEMORY : posenc_alibi_slopes(n_heads, max_bias, slopes);
     for (int64_t h = 0; t.status == POSENC_OK && h < n_heads; h++) {
-        double expected = reference_slope(n_heads, h);
+        double expected = reference_slope(n_heads, max_bias, h);
         truth_note(&t, fabs((double)slopes[h] - expected) / float_ulp(expected));
     }
     free(slopes);

@@ -51,7 +51,7 @@ truth truth_rope(const truth_rope_case *at, const int32_t *positions, int64_t n_
  * product are rounded, half a unit of the last place each. */
 #define TRUTH_SLOPES_LIMIT 0.5000001
 #define TRUTH_BIAS_LIMIT 2.0
-truth truth_alibi_slopes(int64_t n_heads);
+truth truth_alibi_slopes(int64_t n_heads, double max_bias);
 truth truth_alibi_bias(int64_t n_heads, int64_t n_q, int64_t n_k, int64_t q_off);
 
 /* Probabilities, as a share of what is allowed: 2e-6 absolute (softmax.h, for the logits up to 16 made here), and,

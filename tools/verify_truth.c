@@ -176,7 +176,7 @@ static truth check_slopes(const int32_t *positions, random_state *random) {
     (void)random;
     truth t = truth_none();
     for (int64_t n_heads = 1; n_heads <= 128; n_heads++)
-        truth_merge(&t, truth_alibi_slopes(n_heads));
+        truth_merge(&t, truth_alibi_slopes(n_heads, 8.0));
     return t;
 }
 
