@@ -10,7 +10,7 @@
 
 /* ---- Verification ---- */
 
-static int verify_truth(const model_config *m, random_state *random) {
+static posenc_status verify_truth(const model_config *m, random_state *random, int *failures) {
     float *slopes = malloc((size_t)m->n_heads * sizeof *slopes);
     truth t = truth_none();
     posenc_select_isa(POSENC_ISA_SCALAR);
@@ -19,10 +19,13 @@ static int verify_truth(const model_config *m, random_state *random) {
         truth_merge(&t, truth_softmax(slopes, m->n_heads, 4, 513, posenc_mask_causal(), random));
     truth_merge(&t, truth_alibi_slopes(m->n_heads, m->max_bias));
     free(slopes);
+    if (t.status == POSENC_ERR_MEMORY)
+        return t.status;
     int ok = t.status == POSENC_OK && t.values > 0 && t.worst <= 1.0;
     printf("  verified       %llu values against the reference: worst error %.2f of the 1 allowed%s\n\n",
            (unsigned long long)t.values, t.worst, ok ? "" : ": FAILED");
-    return !ok;
+    *failures += !ok;
+    return POSENC_OK;
 }
 
 /* The tier's bits against scalar's, from the same input. */
@@ -42,22 +45,27 @@ static int same_as_scalar(const alibi_work *work, posenc_isa_tier tier, float *i
     return same;
 }
 
-static int verify_tiers(const model_options *o, const alibi_work *work) {
-    int64_t n = alibi_work_count(work);
-    int failures = 0;
-    float *input = malloc((size_t)n * sizeof *input), *expected = malloc((size_t)n * sizeof *expected);
-    printf("  verified       %lld values", (long long)n);
+static void compare_tiers(const model_options *o, const alibi_work *work, float *input, float *expected,
+                          int *failures) {
+    printf("  verified       %lld values", (long long)alibi_work_count(work));
     for (int tier = POSENC_ISA_SCALAR + 1; tier < POSENC_ISA_COUNT; tier++)
         if (model_wants(o, tier)) {
-            int same =
-                input != NULL && expected != NULL && same_as_scalar(work, (posenc_isa_tier)tier, input, expected);
+            int same = same_as_scalar(work, (posenc_isa_tier)tier, input, expected);
             printf(", %s %s", posenc_isa_name((posenc_isa_tier)tier), same ? "= scalar" : "FAILED");
-            failures += !same;
+            *failures += !same;
         }
     printf("\n");
+}
+
+static posenc_status verify_tiers(const model_options *o, const alibi_work *work, int *failures) {
+    size_t n = (size_t)alibi_work_count(work);
+    float *input = malloc(n * sizeof *input), *expected = malloc(n * sizeof *expected);
+    int has_memory = input != NULL && expected != NULL;
+    if (has_memory)
+        compare_tiers(o, work, input, expected, failures);
     free(expected);
     free(input);
-    return failures;
+    return has_memory ? POSENC_OK : POSENC_ERR_MEMORY;
 }
 
 /* ---- Timing ---- */
@@ -83,8 +91,8 @@ static void print_row(const char *name, double ns, double scalar_ns, double limi
            ns / limit_ns);
 }
 
-/* One line per tier, and the limit. 0 without memory. */
-static int time_work(const model_options *o, const alibi_work *work) {
+/* One line per tier, and the limit. */
+static posenc_status time_work(const model_options *o, const alibi_work *work) {
     timed_job jobs[POSENC_ISA_COUNT + 1];
     alternative timed[POSENC_ISA_COUNT + 1];
     int n = 0;
@@ -95,44 +103,45 @@ static int time_work(const model_options *o, const alibi_work *work) {
     for (int i = 0; i <= n; i++)
         timed[i] = (alternative){i < n ? run_job : negate_job, &jobs[i], 0.0};
     if (!time_alternatives(timed, n + 1, o->seconds))
-        return 0;
+        return POSENC_ERR_MEMORY;
     double scalar_ns = timed[0].median_ns, limit_ns = timed[n].median_ns;
     printf("\n  %-9s%12s%12s%10s%11s\n", "tier", "ns/token", "vs scalar", "GB/s", "vs limit");
     for (int i = 0; i < n; i++)
         print_row(posenc_isa_name(jobs[i].tier), timed[i].median_ns, scalar_ns, limit_ns, work);
     print_row("limit", limit_ns, scalar_ns, limit_ns, work);
     printf("\n");
-    return 1;
+    return POSENC_OK;
 }
 
 /* ---- The report ---- */
 
-static int report_batch(const model_options *o, const model_config *m, const char *title, int64_t n_tokens,
-                        int64_t n_cached, random_state *random) {
+static posenc_status report_batch(const model_options *o, const model_config *m, const char *title, int64_t n_tokens,
+                                  int64_t n_cached, random_state *random, int *failures) {
     alibi_work work;
     posenc_status status = alibi_work_create(&work, m, n_tokens, n_cached, random);
-    int failures = 0;
     if (status == POSENC_OK) {
         printf("%s, one layer: scale, ALiBi, causal mask, softmax, in place\n\n", title);
-        failures += verify_tiers(o, &work);
-        status = time_work(o, &work) ? POSENC_OK : POSENC_ERR_MEMORY;
+        status = verify_tiers(o, &work, failures);
     }
-    if (status != POSENC_OK)
-        printf("%s: FAILED: %s\n\n", title, posenc_status_string(status));
+    if (status == POSENC_OK)
+        status = time_work(o, &work);
     alibi_work_free(&work);
-    return failures + (status != POSENC_OK);
+    return status;
 }
 
-int model_report_alibi(const model_options *o, const model_config *m) {
+posenc_status model_report_alibi(const model_options *o, const model_config *m, int *failures) {
     random_state random = {1};
     char decode[64], prefill[64];
     int64_t cached = model_cached_tokens(o, m);
     snprintf(decode, sizeof decode, "Decode, 1 token against %lld keys", (long long)cached + 1);
     snprintf(prefill, sizeof prefill, "Prefill, %lld tokens", (long long)o->n_tokens);
-    int failures = verify_truth(m, &random);
-    failures += report_batch(o, m, decode, 1, cached, &random);
-    failures += report_batch(o, m, prefill, o->n_tokens, 0, &random);
-    printf("Medians, one thread. GB/s: bytes read and written. limit: the same scores negated in place, which is what "
-           "memory allows.\n");
-    return failures;
+    posenc_status status = verify_truth(m, &random, failures);
+    if (status == POSENC_OK)
+        status = report_batch(o, m, decode, 1, cached, &random, failures);
+    if (status == POSENC_OK)
+        status = report_batch(o, m, prefill, o->n_tokens, 0, &random, failures);
+    if (status == POSENC_OK)
+        printf("Medians, one thread. GB/s: bytes read and written. limit: the same scores negated in place, which is "
+               "what memory allows.\n");
+    return status;
 }

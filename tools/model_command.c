@@ -43,7 +43,7 @@ const model_table *model_timed_table(const model_config *m) {
 }
 
 /* What to say of models that leave nothing to time here. */
-static int remark(const model_config *m) {
+static void remark(const model_config *m) {
     static const char *const remarks[] = {
         [POSITION_NONE] = "Its attention layers know nothing of positions.",
         [POSITION_SINUSOIDAL] = "Sinusoidal rows are added to the embeddings, once per token and not per layer: "
@@ -58,22 +58,25 @@ static int remark(const model_config *m) {
                                    "and\nposenc_relative_products make these terms, which posenc_softmax adds.",
     };
     printf("%s\nThere is nothing to verify or time.\n", remarks[m->kind]);
-    return 0;
 }
 
+/* The exit status. */
 static int report(const model_options *o, const model_config *m) {
     posenc_isa_tier in_use = posenc_isa();
-    int failures;
+    posenc_status status = POSENC_OK;
+    int failures = 0;
     model_print(m, o->path);
     switch (m->kind) {
-    case POSITION_ROPE: failures = model_report_rope(o, m); break;
-    case POSITION_ALIBI: failures = model_report_alibi(o, m); break;
-    default: failures = remark(m); break;
+    case POSITION_ROPE: status = model_report_rope(o, m, &failures); break;
+    case POSITION_ALIBI: status = model_report_alibi(o, m, &failures); break;
+    default: remark(m); break;
     }
     posenc_select_isa(in_use);
     if (failures > 0)
         printf("FAILED: see above; 'posenc verify' tells more.\n");
-    return failures;
+    if (status != POSENC_OK)
+        fprintf(stderr, "posenc model: %s; use a smaller --tokens\n", posenc_status_string(status));
+    return failures > 0 ? EXIT_VERIFY_FAILED : status != POSENC_OK ? EXIT_USAGE : 0;
 }
 
 /* ---- The command ---- */
@@ -157,7 +160,8 @@ int command_model(int argc, char **argv) {
         .doc = "Reads a Hugging Face config.json or a GGUF file and, for that model's real shapes and parameters, "
                "verifies and times its positional work (RoPE of Q and K, or the softmax with ALiBi) on every tier that "
                "runs here.\v"
-               "Exit status: 0 all is well, 1 a check has failed, 2 the file or the arguments are wrong.",
+               "Exit status: 0 all is well, 1 a check has failed, 2 the file or the arguments are wrong, or memory "
+               "runs out.",
     };
     model_options o = {.n_tokens = 512, .tiers = ~0u, .seconds = 0.02};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
@@ -169,7 +173,7 @@ int command_model(int argc, char **argv) {
     }
     int status = EXIT_USAGE;
     if (fits(&o, &model))
-        status = report(&o, &model) == 0 ? 0 : EXIT_VERIFY_FAILED;
+        status = report(&o, &model);
     model_free(&model);
     return status;
 }

@@ -30,8 +30,8 @@ const model_table *model_timed_table(const model_config *m);
 /* What the model is. */
 void model_print(const model_config *m, const char *path);
 
-/* Verify and time. Count failures. */
-int model_report_rope(const model_options *o, const model_config *m);
-int model_report_alibi(const model_options *o, const model_config *m);
+/* Verify and time; checks that fail are counted. A status other than OK: they could not. */
+posenc_status model_report_rope(const model_options *o, const model_config *m, int *failures);
+posenc_status model_report_alibi(const model_options *o, const model_config *m, int *failures);
 
 #endif

@@ -27,7 +27,7 @@ typedef struct rope_batches {
 /* ---- Verification ---- */
 
 /* Scalar against the reference, with every table, at positions over the whole context, its end included. */
-static int verify_truth(const model_config *m, random_state *random) {
+static posenc_status verify_truth(const model_config *m, random_state *random, int *failures) {
     enum { N_POSITIONS = 16, N_ALL = N_POSITIONS * POSENC_MAX_AXES };
     int32_t positions[N_ALL];
     double last = m->max_position > 0 ? (double)(m->max_position - 1) : 2147483647.0;
@@ -43,10 +43,13 @@ static int verify_truth(const model_config *m, random_state *random) {
             truth_merge(&t, truth_rope(&at, positions, N_POSITIONS, random));
         }
     }
+    if (t.status == POSENC_ERR_MEMORY)
+        return t.status;
     int ok = t.status == POSENC_OK && t.values > 0 && t.worst <= TRUTH_ROPE_LIMIT;
     printf("  verified       %llu values against the reference: worst error %.2f of the %g allowed%s\n",
            (unsigned long long)t.values, t.worst, TRUTH_ROPE_LIMIT, ok ? "" : ": FAILED");
-    return !ok;
+    *failures += !ok;
+    return POSENC_OK;
 }
 
 /* Runs on the tier, from the same input, and keeps the output. */
@@ -61,43 +64,47 @@ static int run_from(const rope_work *work, posenc_isa_tier tier, rope_way way, c
 }
 
 /* The tier's bits against scalar's. */
-static int same_as_scalar(const rope_work *work, posenc_isa_tier tier, rope_way way) {
+static posenc_status compare_with_scalar(const rope_work *work, posenc_isa_tier tier, rope_way way, int *failures) {
     void *input = malloc(work->size), *expected = malloc(work->size), *actual = malloc(work->size);
-    int same = input != NULL && expected != NULL && actual != NULL;
-    if (same) {
+    int has_memory = input != NULL && expected != NULL && actual != NULL;
+    if (has_memory) {
         memcpy(input, work->x, work->size);
-        same = run_from(work, POSENC_ISA_SCALAR, way, input, expected) && run_from(work, tier, way, input, actual) &&
-               memcmp(expected, actual, work->size) == 0;
+        int same = run_from(work, POSENC_ISA_SCALAR, way, input, expected) &&
+                   run_from(work, tier, way, input, actual) && memcmp(expected, actual, work->size) == 0;
         memcpy(work->x, input, work->size);
+        *failures += !same;
     }
     free(actual);
     free(expected);
     free(input);
-    return same;
+    return has_memory ? POSENC_OK : POSENC_ERR_MEMORY;
 }
 
-static int tier_differs(const rope_batches *b, posenc_isa_tier tier) {
-    int failures = 0;
+static posenc_status verify_tier(const rope_batches *b, posenc_isa_tier tier, int *failures) {
+    posenc_status status = POSENC_OK;
     for (int batch = 0; batch < N_BATCHES; batch++)
         for (int type = 0; type < N_TYPES; type++)
-            for (int way = 0; way < b->n_ways; way++)
-                failures += !same_as_scalar(&b->work[batch][type], tier, (rope_way)way);
-    return failures;
+            for (int way = 0; way < b->n_ways && status == POSENC_OK; way++)
+                status = compare_with_scalar(&b->work[batch][type], tier, (rope_way)way, failures);
+    return status;
 }
 
-static int verify_tiers(const rope_batches *b) {
-    int total = 0, n_tiers = 0;
+static posenc_status verify_tiers(const rope_batches *b, int *failures) {
+    int n_tiers = 0;
     for (int tier = POSENC_ISA_SCALAR + 1; tier < POSENC_ISA_COUNT; tier++) {
         if (!model_wants(b->o, tier))
             continue;
-        int failures = tier_differs(b, (posenc_isa_tier)tier);
+        int differences = 0;
+        posenc_status status = verify_tier(b, (posenc_isa_tier)tier, &differences);
+        if (status != POSENC_OK)
+            return status;
         printf("%s%s %s", n_tiers++ == 0 ? "                 " : ", ", posenc_isa_name((posenc_isa_tier)tier),
-               failures == 0 ? "= scalar" : "FAILED: differs from scalar");
-        total += failures;
+               differences == 0 ? "= scalar" : "FAILED: differs from scalar");
+        *failures += differences;
     }
     if (n_tiers > 0)
         printf(" in every type, bit for bit\n");
-    return total;
+    return POSENC_OK;
 }
 
 /* ---- Timing ---- */
@@ -135,18 +142,17 @@ static int list_jobs(rope_batches *b, timed_job *jobs) {
     return n;
 }
 
-/* 0 without memory. */
-static int time_all(rope_batches *b) {
+static posenc_status time_all(rope_batches *b) {
     static timed_job jobs[MOST_JOBS];
     static alternative timed[MOST_JOBS];
     int n = list_jobs(b, jobs);
     for (int i = 0; i < n; i++)
         timed[i] = (alternative){run_job, &jobs[i], 0.0};
     if (!time_alternatives(timed, n, b->o->seconds))
-        return 0;
+        return POSENC_ERR_MEMORY;
     for (int i = 0; i < n; i++)
         *jobs[i].answer = timed[i].median_ns / (double)jobs[i].work->n_tokens;
-    return 1;
+    return POSENC_OK;
 }
 
 /* ---- The table ---- */
@@ -272,24 +278,23 @@ static posenc_status create_batches(rope_batches *b, random_state *random) {
     return status;
 }
 
-int model_report_rope(const model_options *o, const model_config *m) {
+posenc_status model_report_rope(const model_options *o, const model_config *m, int *failures) {
     random_state random = {1};
     static rope_batches b;
     b = (rope_batches){.o = o,
                        .model = m,
                        .n_ways = m->has_qk_norm ? ROPE_WITH_NORM + 1 : ROPE_ROWS_READY + 1,
                        .n_tokens = {1, o->n_tokens}};
-    int failures = verify_truth(m, &random);
-    posenc_status status = create_batches(&b, &random);
-    if (status == POSENC_OK) {
-        failures += verify_tiers(&b);
-        status = time_all(&b) ? POSENC_OK : POSENC_ERR_MEMORY;
-    }
+    posenc_status status = verify_truth(m, &random, failures);
+    if (status == POSENC_OK)
+        status = create_batches(&b, &random);
+    if (status == POSENC_OK)
+        status = verify_tiers(&b, failures);
+    if (status == POSENC_OK)
+        status = time_all(&b);
     if (status == POSENC_OK)
         print_table(&b);
-    else
-        printf("FAILED: %s\n", posenc_status_string(status));
     for (int i = 0; i < N_BATCHES * N_TYPES; i++)
         rope_work_free(&b.work[i / N_TYPES][i % N_TYPES]);
-    return failures + (status != POSENC_OK);
+    return status;
 }
