@@ -17,12 +17,9 @@ void reader_fail(reader *r, const char *format, ...) {
     if (r->failed)
         return;
     r->failed = 1;
-    int used = snprintf(r->error, r->error_size, "%s: ", r->path);
-    if (used < 0 || (size_t)used >= r->error_size)
-        return;
     va_list values;
     va_start(values, format);
-    vsnprintf(r->error + used, r->error_size - (size_t)used, format, values);
+    vsnprintf(r->error, r->error_size, format, values);
     va_end(values);
 }
 
@@ -200,7 +197,7 @@ static int is_gguf(reader *r) {
     if (stat(r->path, &status) != 0)
         reader_fail(r, "%s; give the path of a model's config.json or GGUF file", strerror(errno));
     else if (S_ISDIR(status.st_mode))
-        reader_fail(r, "this is a directory; give the file in it: %s/config.json", r->path);
+        reader_fail(r, "this is a directory; give the config.json in it");
     else if (!S_ISREG(status.st_mode)) /* it is read twice, and by its size */
         reader_fail(r, "this is a pipe or a device; write it to a file, and give that");
     if (r->failed)
@@ -215,8 +212,7 @@ static int is_gguf(reader *r) {
     return n == sizeof magic && memcmp(magic, "GGUF", sizeof magic) == 0;
 }
 
-/* Names and messages may hold anything that a file holds, but they are printed on one line. */
-static void make_printable(char *text) {
+void model_make_printable(char *text) {
     for (; *text != '\0'; text++)
         if ((unsigned char)*text < ' ' || *text == 127)
             *text = '?';
@@ -230,13 +226,13 @@ int model_read(const char *path, double context, model_config *config, char *err
         r.is_gguf ? model_read_gguf(&r, config) : model_read_json(&r, config);
     if (!r.failed)
         finish(&r, config, context);
-    make_printable(config->architecture);
-    make_printable(config->model_type);
-    make_printable(config->not_understood);
+    model_make_printable(config->architecture);
+    model_make_printable(config->model_type);
+    model_make_printable(config->not_understood);
     for (int k = 0; k < config->n_tables; k++)
-        make_printable(config->tables[k].name);
+        model_make_printable(config->tables[k].name);
     if (r.failed) {
-        make_printable(error);
+        model_make_printable(error);
         model_free(config);
     }
     return !r.failed;

@@ -50,9 +50,12 @@ typedef struct model_config {
 } model_config;
 
 /* Reads a file. context: the longest sequence to come; 0: as long as the model takes. 1 and *config, to be released
- * with model_free; or 0 and, in error, one line that tells what is wrong and how to put it right. */
+ * with model_free; or 0 and, in error, one line that tells what is wrong and how to put it right, without the path. */
 int model_read(const char *path, double context, model_config *config, char *error, size_t error_size);
 void model_free(model_config *config);
+
+/* Names and paths may hold anything, but they are printed on one line. */
+void model_make_printable(char *text);
 
 /* What a tensor asks of posenc_rope_create. */
 static inline posenc_rope_params model_rope_params(const model_table *table, const rotated_tensor *tensor) {

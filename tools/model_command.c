@@ -168,7 +168,8 @@ int command_model(int argc, char **argv) {
     model_config model;
     char error[512];
     if (!model_read(o.path, o.context, &model, error, sizeof error)) {
-        fprintf(stderr, "posenc model: %s\n", error);
+        model_make_printable(o.path); /* as long as it may be, it leaves the reason its place */
+        fprintf(stderr, "posenc model: %s: %s\n", o.path, error);
         return EXIT_USAGE;
     }
     int status = EXIT_USAGE;

@@ -5,7 +5,7 @@
 #include "model.h"
 
 typedef struct model_options {
-    const char *path;
+    char *path;
     int64_t n_tokens;
     double context;
     unsigned tiers; /* bit t: tier t is wanted */

@@ -77,6 +77,9 @@ refuses 'use a smaller --tokens' model --tokens 65536 "$models/bloom-7b1.json"
 refuses 'No such file' model "$work/none.json"
 refuses 'directory.*config.json' model "$work"
 refuses 'pipe or a device' model /dev/null
+refuses 'none.json: No such file.*give the path' model "$work/$(printf '%1000s' | tr ' ' /)none.json"
+refuses 'no?ne.json: No such file' model "$work/no
+ne.json"
 
 damaged 'ends too early' '{"num_attention_heads": 32,'
 damaged 'ends too early' ''
