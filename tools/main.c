@@ -37,8 +37,8 @@ static const char doc[] =
     "'posenc COMMAND --help' tells a command's options. POSENC_ISA in the environment (scalar, avx2, avx512, neon) "
     "forces a tier.\n"
     "\n"
-    "Exit status: 0 all is well, 1 a check has failed, 2 the arguments or the input file are wrong, memory runs out, or "
-    "the output cannot be written.";
+    "Exit status: 0 all is well, 1 a check has failed, 2 the arguments or the input file are wrong, memory runs out, "
+    "or the output cannot be written.";
 
 typedef struct call {
     const struct command *command;
