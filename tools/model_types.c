@@ -47,8 +47,7 @@ static const model_type json_types[] = {
 /* As llama.cpp has it, which converts weights where the layouts of the two differ. */
 static const model_type gguf_types[] = {
     {"llama llada deci baichuan starcoder internlm2 minicpm xverse command-r olmo arctic deepseek deepseek2 plm "
-     "chatglm "
-     "glm4 chameleon bailingmoe neo-bert arcee ernie4_5 ernie4_5-moe mistral3",
+     "chatglm glm4 chameleon bailingmoe neo-bert arcee ernie4_5 ernie4_5-moe mistral3",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED},
     {"granite granitemoe granitehybrid", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED,
      .finetuned_tells = 1},
