@@ -287,6 +287,7 @@ void test_score_relative(void **state) {
     use(&params.by_key);
     refused(POSENC_ERR_STRIDE);
     products.ne[1] = N_K;
+    products.ne[2] = products.ne[3] = 1; /* for all heads, of all batches */
     products.nb[1] = far_apart[1];
     use(&params.by_key);
     refused(POSENC_ERR_STRIDE);
