@@ -45,11 +45,11 @@ static const char *open_part(output *o, const char *path, const struct stat *old
     if (o->path == NULL || o->part == NULL)
         return strerror(ENOMEM);
     snprintf(o->part, size, "%s.%ld.part", o->path, (long)getpid());
+    unfinished = o->part; /* before there is such a file, or a signal may come in between */
+    watch_for_signals();
     o->file = fopen(o->part, "wbx");
     if (o->file == NULL)
         return errno == EACCES ? "its folder cannot be written to" : strerror(errno);
-    unfinished = o->part;
-    watch_for_signals();
     return old != NULL && fchmod(fileno(o->file), old->st_mode & 07777) != 0 ? strerror(errno) : NULL;
 }
 

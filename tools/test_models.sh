@@ -1,26 +1,9 @@
 #!/bin/sh
 # What posenc model makes of published files: test_models.sh POSENC MODELS. Those in models/, and the parts that matter of
 # others, as they were published: what a file leaves to its model_type is left out here too.
-set -u
-posenc=$1
+# shellcheck source=tools/test_lib.sh
+. "$(dirname "$0")/test_lib.sh"
 models=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-
-# works WORD ARGUMENTS...: exit status 0, nothing on standard error, WORD in the output
-works() {
-    word=$1
-    shift
-    "$posenc" "$@" >"$work/out" 2>"$work/err" || fail "posenc $*: exit status $?"
-    [ ! -s "$work/err" ] || fail "posenc $*: says on standard error: $(cat "$work/err")"
-    grep -q -e "$word" "$work/out" || fail "posenc $*: no '$word' in: $(cat "$work/out")"
-}
 
 # lacks WORDS: not in the output of the command before
 lacks() {

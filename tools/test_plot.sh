@@ -1,16 +1,8 @@
 #!/bin/sh
 # posenc table and posenc plot from the outside: test_plot.sh POSENC. Every method is written and drawn in every way; each
 # kind of wrong input gets a line on standard error that names it, and exit status 2. What the files hold is for test_table.
-set -u
-posenc=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
+# shellcheck source=tools/test_lib.sh
+. "$(dirname "$0")/test_lib.sh"
 
 # makes FILE ARGUMENTS...: exit status 0, not a word, and a file
 makes() {

@@ -1,26 +1,9 @@
 #!/bin/sh
 # The posenc command from the outside: test_tool.sh POSENC MODELS. What must work works; each kind of wrong input gets one
 # line on standard error that names it, and exit status 2.
-set -u
-posenc=$1
+# shellcheck source=tools/test_lib.sh
+. "$(dirname "$0")/test_lib.sh"
 models=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-
-# works WORD ARGUMENTS...: exit status 0, nothing on standard error, WORD in the output
-works() {
-    word=$1
-    shift
-    "$posenc" "$@" >"$work/out" 2>"$work/err" || fail "posenc $*: exit status $?"
-    [ ! -s "$work/err" ] || fail "posenc $*: says on standard error: $(cat "$work/err")"
-    grep -q -e "$word" "$work/out" || fail "posenc $*: no '$word' in the output"
-}
 
 # refuses WORD ARGUMENTS...: exit status 2, nothing on standard output, WORD in the first line on standard error
 refuses() {
