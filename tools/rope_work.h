@@ -1,4 +1,4 @@
-/* The RoPE of one layer of a layer, on buffers of its real shapes: Q and K in one call. */
+/* The RoPE of one layer of a model, on buffers of its real shapes: Q and K in one call. */
 #ifndef POSENC_TOOLS_ROPE_WORK_H
 #define POSENC_TOOLS_ROPE_WORK_H
 

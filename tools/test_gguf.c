@@ -176,55 +176,54 @@ static void deepseek2(file *f) {
     put_data(f, 0, 0);
 }
 
-static void qwen2vl(file *f) {
+/* M-RoPE of the sections first, second, second and 0. */
+static void put_sections(file *f, const char *architecture, int first, int second) {
+    char key[64];
+    snprintf(key, sizeof key, "%s.rope.dimension_sections", architecture);
     begin(f, 3, 0, N_COMMON + 1);
-    put_common(f, "qwen2vl");
-    put_array(f, "qwen2vl.rope.dimension_sections", GGUF_I32, 4);
+    put_common(f, architecture);
+    put_array(f, key, GGUF_I32, 4);
     for (int a = 0; a < 4; a++)
-        put_number(f, a == 0 ? 2 : a < 3 ? 1 : 0, 4);
+        put_number(f, (uint64_t)(a == 0 ? first : a < 3 ? second : 0), 4);
     put_data(f, 0, 0);
+}
+
+static void qwen2vl(file *f) {
+    put_sections(f, "qwen2vl", 2, 1);
 }
 
 /* Of a type whose layout is another without the sections. */
 static void glm4(file *f) {
-    begin(f, 3, 0, N_COMMON + 1);
-    put_common(f, "glm4");
-    put_array(f, "glm4.rope.dimension_sections", GGUF_I32, 4);
-    for (int a = 0; a < 4; a++)
-        put_number(f, a == 0 ? 2 : a < 3 ? 1 : 0, 4);
-    put_data(f, 0, 0);
+    put_sections(f, "glm4", 2, 1);
 }
 
 static void glm4_without_sections(file *f) {
+    put_sections(f, "glm4", 0, 0);
+}
+
+static void put_not_finetuned(file *f, const char *architecture) {
+    char key[64];
+    snprintf(key, sizeof key, "%s.rope.scaling.finetuned", architecture);
     begin(f, 3, 0, N_COMMON + 1);
-    put_common(f, "glm4");
-    put_array(f, "glm4.rope.dimension_sections", GGUF_I32, 4);
-    for (int a = 0; a < 4; a++)
-        put_number(f, 0, 4);
+    put_common(f, architecture);
+    put_key(f, key, GGUF_BOOL);
+    put_number(f, 0, 1);
     put_data(f, 0, 0);
 }
 
 static void granite(file *f) {
-    begin(f, 3, 0, N_COMMON + 1);
-    put_common(f, "granitehybrid");
-    put_key(f, "granitehybrid.rope.scaling.finetuned", GGUF_BOOL);
-    put_number(f, 0, 1);
-    put_data(f, 0, 0);
+    put_not_finetuned(f, "granitehybrid");
+}
+
+/* Of other types that key says nothing. */
+static void llama_not_finetuned(file *f) {
+    put_not_finetuned(f, "llama");
 }
 
 static void cohere2(file *f) {
     begin(f, 3, 0, N_COMMON + 1);
     put_common(f, "cohere2");
     put_u32(f, "cohere2.block_count", 8); /* of two, the last counts */
-    put_data(f, 0, 0);
-}
-
-/* Of other types that key says nothing. */
-static void llama_not_finetuned(file *f) {
-    begin(f, 3, 0, N_COMMON + 1);
-    put_common(f, "llama");
-    put_key(f, "llama.rope.scaling.finetuned", GGUF_BOOL);
-    put_number(f, 0, 1);
     put_data(f, 0, 0);
 }
 
