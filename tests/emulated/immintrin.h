@@ -1,0 +1,463 @@
+/* Stands before the compiler's <immintrin.h> in a build with -Demulate_avx512=true: what src/avx512/vec.h takes from
+ * AVX-512, made of AVX2 and plain C, so that the tests run that header's logic, and the bodies with 16 lanes, on a CPU
+ * without AVX-512. For tests only, and no word on the instructions that a compiler makes of the real tier.
+ *
+ * A vector is its two halves of 256 bits, or its lanes. What works lane by lane is AVX2's instruction on either half;
+ * what moves lanes about, or chooses among them by a mask, is a loop over lanes as Intel's manual states it. A masked
+ * load, store or gather touches the lanes of its mask and no other. */
+#ifndef POSENC_TESTS_EMULATED_IMMINTRIN_H
+#define POSENC_TESTS_EMULATED_IMMINTRIN_H
+
+#include_next <immintrin.h>
+
+/* All that the tier and its tests include of the system, before __asm__ goes (at the end). */
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/sleef.h"
+
+/* ---- Names: the compiler's header has declared, or defined as macros, those of Intel ---- */
+
+#define __m512 emulated_m512
+#define __m512d emulated_m512d
+#define __m512i emulated_m512i
+#define _mm256_mask_storeu_epi16 emulated_mm256_mask_storeu_epi16
+#define _mm256_maskz_loadu_epi16 emulated_mm256_maskz_loadu_epi16
+#define _mm256_maskz_loadu_ps emulated_mm256_maskz_loadu_ps
+#define _mm512_abs_epi32 emulated_mm512_abs_epi32
+#define _mm512_add_epi32 emulated_mm512_add_epi32
+#define _mm512_add_pd emulated_mm512_add_pd
+#define _mm512_add_ps emulated_mm512_add_ps
+#define _mm512_and_si512 emulated_mm512_and_si512
+#define _mm512_castps256_ps512 emulated_mm512_castps256_ps512
+#define _mm512_castps512_ps256 emulated_mm512_castps512_ps256
+#define _mm512_castps_si512 emulated_mm512_castps_si512
+#define _mm512_castsi128_si512 emulated_mm512_castsi128_si512
+#define _mm512_castsi512_ps emulated_mm512_castsi512_ps
+#define _mm512_castsi512_si256 emulated_mm512_castsi512_si256
+#define _mm512_cmp_ps_mask emulated_mm512_cmp_ps_mask
+#define _mm512_cmplt_epi32_mask emulated_mm512_cmplt_epi32_mask
+#define _mm512_cmpneq_epi32_mask emulated_mm512_cmpneq_epi32_mask
+#define _mm512_cvtepi32_ps emulated_mm512_cvtepi32_ps
+#define _mm512_cvtepi8_epi32 emulated_mm512_cvtepi8_epi32
+#define _mm512_cvtepu16_epi32 emulated_mm512_cvtepu16_epi32
+#define _mm512_cvtepu8_epi32 emulated_mm512_cvtepu8_epi32
+#define _mm512_cvtpd_ps emulated_mm512_cvtpd_ps
+#define _mm512_cvtph_ps emulated_mm512_cvtph_ps
+#define _mm512_cvtps_pd emulated_mm512_cvtps_pd
+#define _mm512_cvtps_ph emulated_mm512_cvtps_ph
+#define _mm512_div_ps emulated_mm512_div_ps
+#define _mm512_extractf32x8_ps emulated_mm512_extractf32x8_ps
+#define _mm512_fmadd_pd emulated_mm512_fmadd_pd
+#define _mm512_fmadd_ps emulated_mm512_fmadd_ps
+#define _mm512_fmsub_pd emulated_mm512_fmsub_pd
+#define _mm512_fmsub_ps emulated_mm512_fmsub_ps
+#define _mm512_insertf32x8 emulated_mm512_insertf32x8
+#define _mm512_inserti32x4 emulated_mm512_inserti32x4
+#define _mm512_load_pd emulated_mm512_load_pd
+#define _mm512_load_ps emulated_mm512_load_ps
+#define _mm512_loadu_pd emulated_mm512_loadu_pd
+#define _mm512_loadu_ps emulated_mm512_loadu_ps
+#define _mm512_mask_add_epi32 emulated_mm512_mask_add_epi32
+#define _mm512_mask_blend_epi16 emulated_mm512_mask_blend_epi16
+#define _mm512_mask_i32gather_epi32 emulated_mm512_mask_i32gather_epi32
+#define _mm512_mask_i32gather_ps emulated_mm512_mask_i32gather_ps
+#define _mm512_mask_mov_ps emulated_mm512_mask_mov_ps
+#define _mm512_mask_or_epi32 emulated_mm512_mask_or_epi32
+#define _mm512_mask_storeu_epi32 emulated_mm512_mask_storeu_epi32
+#define _mm512_mask_storeu_ps emulated_mm512_mask_storeu_ps
+#define _mm512_mask_xor_ps emulated_mm512_mask_xor_ps
+#define _mm512_maskz_loadu_epi32 emulated_mm512_maskz_loadu_epi32
+#define _mm512_maskz_loadu_ps emulated_mm512_maskz_loadu_ps
+#define _mm512_maskz_mov_ps emulated_mm512_maskz_mov_ps
+#define _mm512_max_epi32 emulated_mm512_max_epi32
+#define _mm512_max_ps emulated_mm512_max_ps
+#define _mm512_min_epi32 emulated_mm512_min_epi32
+#define _mm512_mul_pd emulated_mm512_mul_pd
+#define _mm512_mul_ps emulated_mm512_mul_ps
+#define _mm512_mullo_epi32 emulated_mm512_mullo_epi32
+#define _mm512_permute_ps emulated_mm512_permute_ps
+#define _mm512_permutex2var_ps emulated_mm512_permutex2var_ps
+#define _mm512_permutexvar_epi16 emulated_mm512_permutexvar_epi16
+#define _mm512_permutexvar_epi64 emulated_mm512_permutexvar_epi64
+#define _mm512_permutexvar_ps emulated_mm512_permutexvar_ps
+#define _mm512_roundscale_pd emulated_mm512_roundscale_pd
+#define _mm512_set1_epi32 emulated_mm512_set1_epi32
+#define _mm512_set1_pd emulated_mm512_set1_pd
+#define _mm512_set1_ps emulated_mm512_set1_ps
+#define _mm512_set_epi16 emulated_mm512_set_epi16
+#define _mm512_setr_epi32 emulated_mm512_setr_epi32
+#define _mm512_setr_epi64 emulated_mm512_setr_epi64
+#define _mm512_setzero_ps emulated_mm512_setzero_ps
+#define _mm512_setzero_si512 emulated_mm512_setzero_si512
+#define _mm512_slli_epi32 emulated_mm512_slli_epi32
+#define _mm512_sqrt_ps emulated_mm512_sqrt_ps
+#define _mm512_srli_epi32 emulated_mm512_srli_epi32
+#define _mm512_storeu_pd emulated_mm512_storeu_pd
+#define _mm512_storeu_ps emulated_mm512_storeu_ps
+#define _mm512_storeu_si512 emulated_mm512_storeu_si512
+#define _mm512_sub_epi32 emulated_mm512_sub_epi32
+#define _mm512_sub_pd emulated_mm512_sub_pd
+#define _mm512_sub_ps emulated_mm512_sub_ps
+#define _mm512_test_epi32_mask emulated_mm512_test_epi32_mask
+#define _mm512_unpackhi_epi16 emulated_mm512_unpackhi_epi16
+#define _mm512_unpackhi_epi32 emulated_mm512_unpackhi_epi32
+#define _mm512_unpacklo_epi16 emulated_mm512_unpacklo_epi16
+#define _mm512_unpacklo_epi32 emulated_mm512_unpacklo_epi32
+#define _mm512_xor_ps emulated_mm512_xor_ps
+#define _mm_maskz_loadu_epi8 emulated_mm_maskz_loadu_epi8
+
+#define EMULATED static inline __attribute__((always_inline))
+
+typedef union __m512 {
+    struct {
+        __m256 low, high;
+    };
+    float f32[16];
+} __m512;
+typedef union __m512d {
+    struct {
+        __m256d low, high;
+    };
+} __m512d;
+typedef union __m512i {
+    struct {
+        __m256i low, high;
+    };
+    __m128i quarter[4];
+    int16_t i16[32];
+    int32_t i32[16];
+    int64_t i64[8];
+} __m512i;
+
+/* ---- Lane by lane ---- */
+
+#define EMULATED_OF_1(type, name, of_half)                                                                             \
+    EMULATED type name(type a) {                                                                                       \
+        return (type){.low = of_half(a.low), .high = of_half(a.high)};                                                 \
+    }
+#define EMULATED_OF_2(type, name, of_half)                                                                             \
+    EMULATED type name(type a, type b) {                                                                               \
+        return (type){.low = of_half(a.low, b.low), .high = of_half(a.high, b.high)};                                  \
+    }
+#define EMULATED_OF_3(type, name, of_half)                                                                             \
+    EMULATED type name(type a, type b, type c) {                                                                       \
+        return (type){.low = of_half(a.low, b.low, c.low), .high = of_half(a.high, b.high, c.high)};                   \
+    }
+
+EMULATED_OF_2(__m512, _mm512_add_ps, _mm256_add_ps)
+EMULATED_OF_2(__m512, _mm512_sub_ps, _mm256_sub_ps)
+EMULATED_OF_2(__m512, _mm512_mul_ps, _mm256_mul_ps)
+EMULATED_OF_2(__m512, _mm512_div_ps, _mm256_div_ps)
+EMULATED_OF_2(__m512, _mm512_max_ps, _mm256_max_ps)
+EMULATED_OF_2(__m512, _mm512_xor_ps, _mm256_xor_ps)
+EMULATED_OF_1(__m512, _mm512_sqrt_ps, _mm256_sqrt_ps)
+EMULATED_OF_3(__m512, _mm512_fmadd_ps, _mm256_fmadd_ps)
+EMULATED_OF_3(__m512, _mm512_fmsub_ps, _mm256_fmsub_ps)
+
+EMULATED_OF_2(__m512d, _mm512_add_pd, _mm256_add_pd)
+EMULATED_OF_2(__m512d, _mm512_sub_pd, _mm256_sub_pd)
+EMULATED_OF_2(__m512d, _mm512_mul_pd, _mm256_mul_pd)
+EMULATED_OF_3(__m512d, _mm512_fmadd_pd, _mm256_fmadd_pd)
+EMULATED_OF_3(__m512d, _mm512_fmsub_pd, _mm256_fmsub_pd)
+
+EMULATED_OF_2(__m512i, _mm512_add_epi32, _mm256_add_epi32)
+EMULATED_OF_2(__m512i, _mm512_sub_epi32, _mm256_sub_epi32)
+EMULATED_OF_2(__m512i, _mm512_mullo_epi32, _mm256_mullo_epi32)
+EMULATED_OF_2(__m512i, _mm512_min_epi32, _mm256_min_epi32)
+EMULATED_OF_2(__m512i, _mm512_max_epi32, _mm256_max_epi32)
+EMULATED_OF_2(__m512i, _mm512_and_si512, _mm256_and_si256)
+EMULATED_OF_2(__m512i, emulated_or_si512, _mm256_or_si256)
+EMULATED_OF_1(__m512i, _mm512_abs_epi32, _mm256_abs_epi32)
+/* Within each 128 bits, in 512 as in 256. */
+EMULATED_OF_2(__m512i, _mm512_unpacklo_epi16, _mm256_unpacklo_epi16)
+EMULATED_OF_2(__m512i, _mm512_unpackhi_epi16, _mm256_unpackhi_epi16)
+EMULATED_OF_2(__m512i, _mm512_unpacklo_epi32, _mm256_unpacklo_epi32)
+EMULATED_OF_2(__m512i, _mm512_unpackhi_epi32, _mm256_unpackhi_epi32)
+
+EMULATED __m512i _mm512_slli_epi32(__m512i a, unsigned bits) {
+    return (__m512i){.low = _mm256_slli_epi32(a.low, (int)bits), .high = _mm256_slli_epi32(a.high, (int)bits)};
+}
+EMULATED __m512i _mm512_srli_epi32(__m512i a, unsigned bits) {
+    return (__m512i){.low = _mm256_srli_epi32(a.low, (int)bits), .high = _mm256_srli_epi32(a.high, (int)bits)};
+}
+/* A macro, as are others below: AVX2's form wants a constant. The roundings have the same numbers. */
+#define emulated_mm512_roundscale_pd(a, rounding)                                                                      \
+    ((__m512d){.low = _mm256_round_pd((a).low, rounding), .high = _mm256_round_pd((a).high, rounding)})
+
+/* ---- Constants, bits of another type, parts ---- */
+
+/* What lies above a narrower register is undefined: here all its bits are set, so that nothing can rely on zeros. */
+#define EMULATED_UNDEFINED _mm256_set1_epi32(-1)
+
+EMULATED __m512 _mm512_set1_ps(float a) {
+    return (__m512){.low = _mm256_set1_ps(a), .high = _mm256_set1_ps(a)};
+}
+EMULATED __m512d _mm512_set1_pd(double a) {
+    return (__m512d){.low = _mm256_set1_pd(a), .high = _mm256_set1_pd(a)};
+}
+EMULATED __m512i _mm512_set1_epi32(int a) {
+    return (__m512i){.low = _mm256_set1_epi32(a), .high = _mm256_set1_epi32(a)};
+}
+EMULATED __m512 _mm512_setzero_ps(void) {
+    return _mm512_set1_ps(0.0f);
+}
+EMULATED __m512i _mm512_setzero_si512(void) {
+    return _mm512_set1_epi32(0);
+}
+#define emulated_mm512_setr_epi32(...) ((__m512i){.i32 = {__VA_ARGS__}})
+#define emulated_mm512_setr_epi64(...) ((__m512i){.i64 = {__VA_ARGS__}})
+/* The highest lane comes first. */
+EMULATED __m512i emulated_reversed(__m512i a) {
+    __m512i to;
+    for (int k = 0; k < 32; k++)
+        to.i16[k] = a.i16[31 - k];
+    return to;
+}
+#define emulated_mm512_set_epi16(...) emulated_reversed((__m512i){.i16 = {__VA_ARGS__}})
+
+EMULATED __m512 _mm512_castsi512_ps(__m512i a) {
+    return (__m512){.low = _mm256_castsi256_ps(a.low), .high = _mm256_castsi256_ps(a.high)};
+}
+EMULATED __m512i _mm512_castps_si512(__m512 a) {
+    return (__m512i){.low = _mm256_castps_si256(a.low), .high = _mm256_castps_si256(a.high)};
+}
+EMULATED __m256 _mm512_castps512_ps256(__m512 a) {
+    return a.low;
+}
+EMULATED __m256i _mm512_castsi512_si256(__m512i a) {
+    return a.low;
+}
+EMULATED __m512 _mm512_castps256_ps512(__m256 a) {
+    return (__m512){.low = a, .high = _mm256_castsi256_ps(EMULATED_UNDEFINED)};
+}
+EMULATED __m512i _mm512_castsi128_si512(__m128i a) {
+    return (__m512i){.low = _mm256_inserti128_si256(EMULATED_UNDEFINED, a, 0), .high = EMULATED_UNDEFINED};
+}
+EMULATED __m256 _mm512_extractf32x8_ps(__m512 a, int half) {
+    return half ? a.high : a.low;
+}
+EMULATED __m512 _mm512_insertf32x8(__m512 a, __m256 b, int half) {
+    return (__m512){.low = half ? a.low : b, .high = half ? b : a.high};
+}
+EMULATED __m512i _mm512_inserti32x4(__m512i a, __m128i b, int quarter) {
+    a.quarter[quarter] = b;
+    return a;
+}
+
+/* ---- Conversions ---- */
+
+EMULATED __m512 _mm512_cvtepi32_ps(__m512i a) {
+    return (__m512){.low = _mm256_cvtepi32_ps(a.low), .high = _mm256_cvtepi32_ps(a.high)};
+}
+EMULATED __m512i _mm512_cvtepi8_epi32(__m128i a) {
+    return (__m512i){.low = _mm256_cvtepi8_epi32(a), .high = _mm256_cvtepi8_epi32(_mm_srli_si128(a, 8))};
+}
+EMULATED __m512i _mm512_cvtepu8_epi32(__m128i a) {
+    return (__m512i){.low = _mm256_cvtepu8_epi32(a), .high = _mm256_cvtepu8_epi32(_mm_srli_si128(a, 8))};
+}
+EMULATED __m512i _mm512_cvtepu16_epi32(__m256i a) {
+    return (__m512i){.low = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)),
+                     .high = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1))};
+}
+EMULATED __m512 _mm512_cvtph_ps(__m256i a) {
+    return (__m512){.low = _mm256_cvtph_ps(_mm256_castsi256_si128(a)),
+                    .high = _mm256_cvtph_ps(_mm256_extracti128_si256(a, 1))};
+}
+#define emulated_mm512_cvtps_ph(a, rounding)                                                                           \
+    _mm256_set_m128i(_mm256_cvtps_ph((a).high, rounding), _mm256_cvtps_ph((a).low, rounding))
+EMULATED __m512d _mm512_cvtps_pd(__m256 a) {
+    return (__m512d){.low = _mm256_cvtps_pd(_mm256_castps256_ps128(a)),
+                     .high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1))};
+}
+EMULATED __m256 _mm512_cvtpd_ps(__m512d a) {
+    return _mm256_set_m128(_mm256_cvtpd_ps(a.high), _mm256_cvtpd_ps(a.low));
+}
+
+/* ---- Masks: bit k is lane k ---- */
+
+/* All bits of lane k where bit k is set, as AVX2 wants a mask; of the lower half. */
+EMULATED __m256i emulated_lanes(unsigned mask) {
+    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)mask), bits), bits);
+}
+#define emulated_mm512_cmp_ps_mask(a, b, order)                                                                        \
+    ((__mmask16)(_mm256_movemask_ps(_mm256_cmp_ps((a).low, (b).low, order)) |                                          \
+                 _mm256_movemask_ps(_mm256_cmp_ps((a).high, (b).high, order)) << 8))
+
+#define EMULATED_COMPARISON(name, condition)                                                                           \
+    EMULATED __mmask16 name(__m512i a, __m512i b) {                                                                    \
+        unsigned mask = 0;                                                                                             \
+        for (int k = 0; k < 16; k++)                                                                                   \
+            mask |= (unsigned)(condition) << k;                                                                        \
+        return (__mmask16)mask;                                                                                        \
+    }
+EMULATED_COMPARISON(_mm512_cmplt_epi32_mask, a.i32[k] < b.i32[k])
+EMULATED_COMPARISON(_mm512_cmpneq_epi32_mask, a.i32[k] != b.i32[k])
+EMULATED_COMPARISON(_mm512_test_epi32_mask, (a.i32[k] & b.i32[k]) != 0)
+
+/* a where the mask is set, else as it was */
+EMULATED __m512 _mm512_mask_mov_ps(__m512 was, __mmask16 mask, __m512 a) {
+    return (__m512){.low = _mm256_blendv_ps(was.low, a.low, _mm256_castsi256_ps(emulated_lanes(mask))),
+                    .high = _mm256_blendv_ps(was.high, a.high, _mm256_castsi256_ps(emulated_lanes(mask >> 8)))};
+}
+EMULATED __m512 _mm512_maskz_mov_ps(__mmask16 mask, __m512 a) {
+    return _mm512_mask_mov_ps(_mm512_setzero_ps(), mask, a);
+}
+EMULATED __m512i emulated_mask_mov_epi32(__m512i was, __mmask16 mask, __m512i a) {
+    return _mm512_castps_si512(_mm512_mask_mov_ps(_mm512_castsi512_ps(was), mask, _mm512_castsi512_ps(a)));
+}
+EMULATED __m512 _mm512_mask_xor_ps(__m512 was, __mmask16 mask, __m512 a, __m512 b) {
+    return _mm512_mask_mov_ps(was, mask, _mm512_xor_ps(a, b));
+}
+EMULATED __m512i _mm512_mask_add_epi32(__m512i was, __mmask16 mask, __m512i a, __m512i b) {
+    return emulated_mask_mov_epi32(was, mask, _mm512_add_epi32(a, b));
+}
+EMULATED __m512i _mm512_mask_or_epi32(__m512i was, __mmask16 mask, __m512i a, __m512i b) {
+    return emulated_mask_mov_epi32(was, mask, emulated_or_si512(a, b));
+}
+EMULATED __m512i _mm512_mask_blend_epi16(__mmask32 mask, __m512i a, __m512i b) {
+    for (int k = 0; k < 32; k++)
+        a.i16[k] = mask >> k & 1 ? b.i16[k] : a.i16[k];
+    return a;
+}
+
+/* ---- Permutations: lane k of the result is the lane of a (then of b) that index names, modulo their number ---- */
+
+EMULATED __m512 _mm512_permutexvar_ps(__m512i index, __m512 a) {
+    __m512 to;
+    for (int k = 0; k < 16; k++)
+        to.f32[k] = a.f32[index.i32[k] & 15];
+    return to;
+}
+EMULATED __m512i _mm512_permutexvar_epi16(__m512i index, __m512i a) {
+    __m512i to;
+    for (int k = 0; k < 32; k++)
+        to.i16[k] = a.i16[index.i16[k] & 31];
+    return to;
+}
+EMULATED __m512i _mm512_permutexvar_epi64(__m512i index, __m512i a) {
+    __m512i to;
+    for (int k = 0; k < 8; k++)
+        to.i64[k] = a.i64[index.i64[k] & 7];
+    return to;
+}
+EMULATED __m512 _mm512_permutex2var_ps(__m512 a, __m512i index, __m512 b) {
+    const __m512 of[2] = {a, b};
+    __m512 to;
+    for (int k = 0; k < 16; k++)
+        to.f32[k] = of[index.i32[k] >> 4 & 1].f32[index.i32[k] & 15];
+    return to;
+}
+/* Within each 128 bits, by two bits of the constant for each lane. */
+EMULATED __m512 _mm512_permute_ps(__m512 a, int lanes) {
+    __m512 to;
+    for (int k = 0; k < 16; k++)
+        to.f32[k] = a.f32[k / 4 * 4 + (lanes >> k % 4 * 2 & 3)];
+    return to;
+}
+
+/* ---- Memory ---- */
+
+EMULATED __m512 _mm512_loadu_ps(const void *p) {
+    const float *from = (const float *)p;
+    return (__m512){.low = _mm256_loadu_ps(from), .high = _mm256_loadu_ps(from + 8)};
+}
+EMULATED __m512d _mm512_loadu_pd(const void *p) {
+    const double *from = (const double *)p;
+    return (__m512d){.low = _mm256_loadu_pd(from), .high = _mm256_loadu_pd(from + 4)};
+}
+EMULATED void _mm512_storeu_ps(void *p, __m512 a) {
+    _mm256_storeu_ps((float *)p, a.low);
+    _mm256_storeu_ps((float *)p + 8, a.high);
+}
+EMULATED void _mm512_storeu_pd(void *p, __m512d a) {
+    _mm256_storeu_pd((double *)p, a.low);
+    _mm256_storeu_pd((double *)p + 4, a.high);
+}
+EMULATED void _mm512_storeu_si512(void *p, __m512i a) {
+    _mm256_storeu_si256((__m256i *)p, a.low);
+    _mm256_storeu_si256((__m256i *)p + 1, a.high);
+}
+/* Of the aligned loads, which only faults planted by tests/faults use: they fault where they are not. */
+EMULATED __m512 _mm512_load_ps(const void *p) {
+    if ((uintptr_t)p % 64 != 0)
+        __builtin_trap();
+    return _mm512_loadu_ps(p);
+}
+EMULATED __m512d _mm512_load_pd(const void *p) {
+    if ((uintptr_t)p % 64 != 0)
+        __builtin_trap();
+    return _mm512_loadu_pd(p);
+}
+
+EMULATED __m256 _mm256_maskz_loadu_ps(__mmask8 mask, const void *p) {
+    return _mm256_maskload_ps((const float *)p, emulated_lanes(mask));
+}
+EMULATED __m512 _mm512_maskz_loadu_ps(__mmask16 mask, const void *p) {
+    return (__m512){.low = _mm256_maskz_loadu_ps((__mmask8)mask, p),
+                    .high = _mm256_maskz_loadu_ps((__mmask8)(mask >> 8), (const float *)p + 8)};
+}
+EMULATED __m512i _mm512_maskz_loadu_epi32(__mmask16 mask, const void *p) {
+    return _mm512_castps_si512(_mm512_maskz_loadu_ps(mask, p));
+}
+EMULATED void _mm512_mask_storeu_ps(void *p, __mmask16 mask, __m512 a) {
+    _mm256_maskstore_ps((float *)p, emulated_lanes(mask), a.low);
+    _mm256_maskstore_ps((float *)p + 8, emulated_lanes(mask >> 8), a.high);
+}
+EMULATED void _mm512_mask_storeu_epi32(void *p, __mmask16 mask, __m512i a) {
+    _mm512_mask_storeu_ps(p, mask, _mm512_castsi512_ps(a));
+}
+
+/* Lanes of 8 and 16 bits, and gathers, one lane after the other. */
+EMULATED __m128i _mm_maskz_loadu_epi8(__mmask16 mask, const void *p) {
+    uint8_t lanes[16] = {0};
+    for (int k = 0; k < 16; k++)
+        if (mask >> k & 1)
+            lanes[k] = ((const uint8_t *)p)[k];
+    return _mm_loadu_si128((const __m128i *)(const void *)lanes);
+}
+EMULATED __m256i _mm256_maskz_loadu_epi16(__mmask16 mask, const void *p) {
+    uint16_t lanes[16] = {0};
+    for (int k = 0; k < 16; k++)
+        if (mask >> k & 1)
+            lanes[k] = ((const uint16_t *)p)[k];
+    return _mm256_loadu_si256((const __m256i *)(const void *)lanes);
+}
+EMULATED void _mm256_mask_storeu_epi16(void *p, __mmask16 mask, __m256i a) {
+    uint16_t lanes[16];
+    _mm256_storeu_si256((__m256i *)(void *)lanes, a);
+    for (int k = 0; k < 16; k++)
+        if (mask >> k & 1)
+            ((uint16_t *)p)[k] = lanes[k];
+}
+EMULATED __m512 _mm512_mask_i32gather_ps(__m512 was, __mmask16 mask, __m512i index, const void *p, int scale) {
+    for (int k = 0; k < 16; k++)
+        if (mask >> k & 1)
+            memcpy(&was.f32[k], (const char *)p + (ptrdiff_t)index.i32[k] * scale, sizeof was.f32[k]);
+    return was;
+}
+EMULATED __m512i _mm512_mask_i32gather_epi32(__m512i was, __mmask16 mask, __m512i index, const void *p, int scale) {
+    return _mm512_castps_si512(_mm512_mask_i32gather_ps(_mm512_castsi512_ps(was), mask, index, p, scale));
+}
+
+/* ---- SLEEF, under the names that kernels/sleef.h makes: the deterministic forms of four lanes, twice ---- */
+
+typedef struct Sleef___m512d_2 {
+    __m512d x, y;
+} Sleef___m512d_2;
+
+EMULATED Sleef___m512d_2 POSENC_SINCOSPI(d8_u35avx512f)(__m512d a) {
+    Sleef___m256d_2 low = POSENC_SINCOSPI(d4_u35avx2)(a.low), high = POSENC_SINCOSPI(d4_u35avx2)(a.high);
+    return (Sleef___m512d_2){{.low = low.x, .high = high.x}, {.low = low.y, .high = high.y}};
+}
+EMULATED_OF_1(__m512d, POSENC_EXP(d8_u10avx512f), POSENC_EXP(d4_u10avx2))
+
+/* v_keep's hint to the compiler holds a value in one register, which a vector does not have here. */
+#define __asm__(...)
+
+#endif
