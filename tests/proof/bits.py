@@ -2,7 +2,7 @@
 --levels 3: those levels only."""
 import re
 
-from proof import ROOT, Part, Stop, build, have, run
+from proof import ROOT, Part, Stop, build, emulation, have, run, title
 
 # name, compiler, cross file; the system's own gcc and clang (of Debian 12: 12 and 14), and newer ones; what is not installed is named in the table
 COMPILERS = [('gcc', 'gcc', None), ('clang', 'clang', None), ('clang 16', 'clang-16', None),
@@ -37,7 +37,7 @@ def compare(part, expected, name, compiler, cross, level):
     """A row of the table: what each tier of one build has to say."""
     directory = build(f"bits-{re.sub('[ ,]+', '-', name)}-O{level}", ['tests/test_hashes'],
                       [f'-Doptimization={level}', '-Ddefault_library=static', '-Dtools=disabled',
-                       *(['--cross-file', f'cross/{cross}.ini'] if cross else [])], None if cross else compiler)
+                       *(['--cross-file', f'cross/{cross}.ini'] if cross else emulation())], None if cross else compiler)
     cells = []
     for tier in tiers_of(cross):
         status, text = run([*program_and_emulator(directory, cross), '--print', tier])
@@ -46,10 +46,10 @@ def compare(part, expected, name, compiler, cross, level):
             continue
         different = different_kernels(text, expected)
         if status != 0 or different not in ([], [EXCEPT.get(cross)]):
-            part.fail(f'{name} -O{level}, {tier}: other bits than tests/hashes.txt')
-            cells.append(f'{tier}: DIFFERS')
+            part.fail(f'{name} -O{level}, {title(tier)}: other bits than tests/hashes.txt')
+            cells.append(f'{title(tier)}: DIFFERS')
         else:
-            cells.append(f'{tier}: equal' + (f' but {EXCEPT[cross]}' if different else ''))
+            cells.append(f'{title(tier)}: equal' + (f' but {EXCEPT[cross]}' if different else ''))
     return [name, f'-O{level}', ', '.join(cells)]
 
 

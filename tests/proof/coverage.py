@@ -1,10 +1,48 @@
-"""Lines and branches of src/ that the tests reach, by gcov, with every tier that this machine has. Lines that are left are listed
-in build-prove/coverage-left.txt."""
+"""Lines and branches of src/ that the tests reach, by gcov: all of it on this machine, whose missing tier is emulated, and src/neon
+under the emulator of aarch64. Lines that are left are listed in build-prove/coverage-left.txt."""
 import json
 
-from proof import ROOT, SCRATCH, Part, Stop, build, run, tiers
+from proof import ROOT, SCRATCH, Part, Stop, build, emulated_tiers, emulation, have, run
 
 WANTED = 98.0  # per cent of lines
+COUNTED = ['-Db_coverage=true', '-Dc_args=-fprofile-update=atomic', '-Ddefault_library=static', '-Doptimization=0', '-Dtools=disabled']
+NEON = 'aarch64-linux-gnu'
+NEON_TESTS = {'test_kernels': ['neon'], 'vec_neon': [], 'test_hashes': [ROOT / 'tests/hashes.txt']}
+
+
+def fresh_build(name, targets=(), options=()):
+    directory = build(name, targets, [*COUNTED, *options])
+    for old in directory.rglob('*.gcda'):
+        old.unlink()
+    return directory
+
+
+def covered(directory, gcov, *filters):
+    """What gcovr says of each file."""
+    report = SCRATCH / f'{directory.name}.json'
+    status, text = run(['gcovr', '-r', ROOT, '--object-directory', directory, '--gcov-executable', gcov, *filters,
+                        '--exclude-throw-branches', '--json', report, directory])
+    if status != 0:
+        raise Stop(f'gcovr fails: {text[-1000:]}')
+    return json.loads(report.read_text(encoding='utf-8'))['files']
+
+
+def on_this_machine(part):
+    directory = fresh_build('coverage', options=emulation())
+    status, text = run(['meson', 'test', '-C', directory, '--no-rebuild', '--no-suite', 'tree', '-t', '10'], {'POSENC_TEST_SCALE': '4'})
+    if status != 0:
+        part.fail(f'tests fail: {text[-1000:]}')
+    return covered(directory, 'gcov', '--filter', f'{ROOT}/src/')
+
+
+def of_neon(part):
+    """The other files of src/ are counted above."""
+    directory = fresh_build('coverage-neon', [f'tests/{name}' for name in NEON_TESTS], ['--cross-file', f'cross/{NEON}.ini'])
+    for name, arguments in NEON_TESTS.items():
+        status, text = run(['qemu-aarch64', directory / 'tests' / name, *arguments], {'POSENC_TEST_SCALE': '16'})
+        if status != 0:
+            part.fail(f'{name} fails on aarch64: {text[-1000:]}')
+    return covered(directory, f'{NEON}-gcov', '--filter', f'{ROOT}/src/neon/')
 
 
 def folder_of(name):
@@ -13,21 +51,10 @@ def folder_of(name):
 
 def main():
     with Part('coverage') as part:
-        directory = build('coverage', options=['-Db_coverage=true', '-Dc_args=-fprofile-update=atomic', '-Ddefault_library=static', '-Doptimization=0', '-Dtools=disabled'])
-        for old in directory.rglob('*.gcda'):
-            old.unlink()
-        status, text = run(['meson', 'test', '-C', directory, '--no-rebuild', '--no-suite', 'tree', '-t', '10'],
-                           {'POSENC_TEST_SCALE': '4'})
-        if status != 0:
-            part.fail(f'tests fail: {text[-1000:]}')
-        report = SCRATCH / 'coverage.json'
-        without = [] if 'avx512' in tiers() else ['--exclude', f'{ROOT}/src/avx512/']
-        status, text = run(['gcovr', '-r', ROOT, '--object-directory', directory, '--filter', f'{ROOT}/src/', *without,
-                            '--exclude-throw-branches', '--json', report, directory])
-        if status != 0:
-            raise Stop(f'gcovr fails: {text[-1000:]}')
+        has_neon = have(f'{NEON}-gcc') and have('qemu-aarch64')
+        files = on_this_machine(part) + (of_neon(part) if has_neon else [])
         totals, left = {}, []
-        for file in json.loads(report.read_text(encoding='utf-8'))['files']:
+        for file in files:
             sums = totals.setdefault(folder_of(file['file']), [0, 0, 0, 0])
             for line in file['lines']:
                 if line.get('gcovr/noncode'):
@@ -45,8 +72,9 @@ def main():
         total = [sum(column) for column in zip(*totals.values())]
         rows = [[f'`{name}`', f'{s[0]} of {s[1]}', f'{100 * s[0] / max(1, s[1]):.1f} %', f'{100 * s[2] / max(1, s[3]):.1f} %']
                 for name, s in [*sorted(totals.items()), ('all', total)]]
-        part.table('By gcov, without optimisation; `src/neon` is left to the emulator' +
-                   (', `src/avx512` to machines that can run it:' if without else ':'), ['folder', 'lines', 'share', 'branches'], rows)
+        how = [f'`src/{tier}` emulated' for tier in emulated_tiers()]
+        how.append('`src/neon` under qemu' if has_neon else '`src/neon` not run, its compiler or emulator is not installed')
+        part.table(f"By gcov, without optimisation; {', '.join(how)}:", ['folder', 'lines', 'share', 'branches'], rows)
         if 100 * total[0] / total[1] < WANTED:
             part.fail(f'{100 * total[0] / total[1]:.1f} % of the lines, {WANTED} wanted')
 

@@ -15,7 +15,7 @@ import shutil
 import threading
 import time
 
-from proof import ROOT, SCRATCH, Part, Stop, run, tiers
+from proof import ROOT, SCRATCH, Part, Stop, emulated_tiers, emulation, run, tiers
 
 SOURCES = ['src/*.c', 'src/kernels/*.inc.h', 'src/kernels/exp.h', 'src/kernels/half.h', 'src/scalar/*', 'src/avx2/vec.h',
            'src/avx2/rope.c', 'src/avx512/vec.h', 'src/*.h']
@@ -67,13 +67,17 @@ def tier_of(name):
     return 'avx512' if 'avx512' in name else 'avx2'
 
 
+def vector_tiers():
+    return [tier for tier in tiers() + emulated_tiers() if tier != 'scalar']
+
+
 def all_mutants(only):
-    """Of every file that this CPU can run."""
-    found = []
+    """Of every file that this CPU can run, or a build emulate."""
+    found, judged = [], vector_tiers()
     for pattern in SOURCES:
         for path in sorted(ROOT.glob(pattern)):
             name = str(path.relative_to(ROOT))
-            if only not in name or not path.is_file() or name == 'src/cpu.c' or tier_of(name) not in tiers():
+            if only not in name or not path.is_file() or name == 'src/cpu.c' or tier_of(name) not in judged:
                 continue
             for number, line in code_lines(path.read_text(encoding='utf-8')):
                 found += [(name, number, line, changed) for changed in mutants_of_line(line) if changed != line]
@@ -102,7 +106,7 @@ class Copy:
         if not (self.build / 'build.ninja').exists():
             if run(['meson', 'setup', self.build, tree, '-Doptimization=2', '-Dc_args=-mfma -U__AVX__', '-Dbench=disabled',
                     '-Dtools=disabled', '-Dtests=enabled', '-Dc_link_args=-fsanitize=leak', '-Ddefault_library=static',
-                    f'-Disa={tier}'])[0] != 0:
+                    f'-Disa={tier}', *(emulation() if tier in emulated_tiers() else [])])[0] != 0:
                 raise Stop('the copy cannot be configured')
         targets = run(['ninja', '-C', self.build, '-t', 'targets', 'all'])[1]
         self.programs = [t for t in re.findall(r'^(tests/(?:test|vec)_\w+): ', targets, re.MULTILINE)
@@ -199,7 +203,7 @@ def copies_of_tree(number):
     shutil.rmtree(tree, ignore_errors=True)
     # With new times: what is left of a build with a fault in it is older.
     shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns('.git', 'build*', '.cache'), copy_function=shutil.copy)
-    return {tier: Copy(tree, tier) for tier in tiers() if tier != 'scalar'}
+    return {tier: Copy(tree, tier) for tier in vector_tiers()}
 
 
 class Verdicts:

@@ -33,6 +33,20 @@ def tiers():
     return [tier for tier, needs in wanted.items() if needs <= flags]
 
 
+def emulated_tiers():
+    """Those that this CPU lacks and a build can emulate: their sources run, made of other instructions (docs/building.md)."""
+    return ['avx512'] if 'avx2' in tiers() and 'avx512' not in tiers() else []
+
+
+def emulation():
+    """The options of a build that emulates them; all its other tiers are as ever."""
+    return [f'-Demulate_{tier}=true' for tier in emulated_tiers()]
+
+
+def title(tier):
+    return tier + ' emulated' if tier in emulated_tiers() else tier
+
+
 def commit():
     """The commit that is at work; with a + if files differ from it."""
     name = run(['git', 'rev-parse', '--short', 'HEAD'])[1].strip()

@@ -1,7 +1,7 @@
 """Every tier against scalar in every place, bad input to every function, and reads of what was never written."""
 import re
 
-from proof import Part, plain_build, run
+from proof import Part, build, emulated_tiers, emulation, plain_build, run, title
 
 # Programs for memcheck, which knows AVX2 and not AVX-512: what writes its own buffers and reads every byte of them.
 MEMCHECK = ['test_encoding', 'test_rope_tasks', 'test_scores', 'test_attention_fused', 'test_relative', 'test_gradients',
@@ -12,18 +12,19 @@ def sweep_rows(part, directory, seeds):
     rows = []
     for tier in 'scalar', 'avx2', 'avx512':
         cases = values = 0
+        where = build('emulated', ['tests/test_kernels'], emulation()) if tier in emulated_tiers() else directory
         for seed in seeds:
-            status, text = run([directory / 'tests/test_kernels', tier], {'POSENC_TEST_SEED': str(seed)})
+            status, text = run([where / 'tests/test_kernels', tier], {'POSENC_TEST_SEED': str(seed)})
             if status == 77:
                 rows.append([tier, 'not run, this CPU lacks it', '', ''])
                 break
             found = re.search(r': (\d+) cases, (\d+) values compared', text)
             if status != 0 or not found:
-                part.fail(f'kernels {tier}, POSENC_TEST_SEED={seed}: {text[-600:]}')
+                part.fail(f'kernels {title(tier)}, POSENC_TEST_SEED={seed}: {text[-600:]}')
                 continue
             cases, values = cases + int(found[1]), values + int(found[2])
         else:
-            rows.append([tier, f'{cases:,}', f'{values:,}', f'{len(seeds)} seeds, 0 differences'])
+            rows.append([title(tier), f'{cases:,}', f'{values:,}', f'{len(seeds)} seeds, 0 differences'])
     return rows
 
 
