@@ -12,7 +12,7 @@ COMPILERS = [('gcc', 'gcc', None), ('clang', 'clang', None), ('clang 16', 'clang
              ('gcc for s390x, big-endian', 's390x-linux-gnu-gcc', 's390x-linux-gnu')]
 # SLEEF's double cosines and sines have other last bits there; see docs/numerics.md.
 EXCEPT = {'s390x-linux-gnu': 'angle_anchors'}
-# Without optimisation newer versions of clang keep every value of an emulated vector on the stack: 10 MB in one function.
+# Without optimisation clang keeps every value of an emulated vector on the stack: 10 MB in one function.
 STACK = 64 << 20
 SHORT = [('gcc', '0'), ('clang', '0')]  # scripts/test has -O3 of gcc, clang 14 and the ARM compilers
 
