@@ -328,24 +328,17 @@ EMULATED __m512i _mm512_mask_blend_epi16(__mmask32 mask, __m512i a, __m512i b) {
 
 /* ---- Permutations: lane k of the result is the lane of a (then of b) that index names, modulo their number ---- */
 
-EMULATED __m512 _mm512_permutexvar_ps(__m512i index, __m512 a) {
-    __m512 to;
-    for (int k = 0; k < 16; k++)
-        to.f32[k] = a.f32[index.i32[k] & 15];
-    return to;
-}
-EMULATED __m512i _mm512_permutexvar_epi16(__m512i index, __m512i a) {
-    __m512i to;
-    for (int k = 0; k < 32; k++)
-        to.i16[k] = a.i16[index.i16[k] & 31];
-    return to;
-}
-EMULATED __m512i _mm512_permutexvar_epi64(__m512i index, __m512i a) {
-    __m512i to;
-    for (int k = 0; k < 8; k++)
-        to.i64[k] = a.i64[index.i64[k] & 7];
-    return to;
-}
+#define EMULATED_PERMUTATION(type, name, lanes, lanes_of_index, n)                                                     \
+    EMULATED type name(__m512i index, type a) {                                                                        \
+        type to;                                                                                                       \
+        for (int k = 0; k < n; k++)                                                                                    \
+            to.lanes[k] = a.lanes[index.lanes_of_index[k] & (n - 1)];                                                  \
+        return to;                                                                                                     \
+    }
+EMULATED_PERMUTATION(__m512, _mm512_permutexvar_ps, f32, i32, 16)
+EMULATED_PERMUTATION(__m512i, _mm512_permutexvar_epi16, i16, i16, 32)
+EMULATED_PERMUTATION(__m512i, _mm512_permutexvar_epi64, i64, i64, 8)
+
 EMULATED __m512 _mm512_permutex2var_ps(__m512 a, __m512i index, __m512 b) {
     const __m512 of[2] = {a, b};
     __m512 to;

@@ -289,7 +289,8 @@ def main():
                    ['killed', 'survived', 'share killed', 'explained (`tests/proof/survivors.txt`)', 'same code', 'do not compile'],
                    [[counts['killed'], counts['survived'], f'{share:.1f} %', counts['explained'], counts['equivalent'],
                      counts['does not compile']]])
-        part.table('By folder:', ['folder', 'killed', 'survived'], [[f, *n] for f, n in sorted(by_folder.items())])
+        emulated = ''.join(f', `src/{tier}` emulated' for tier in emulated_tiers())
+        part.table(f'By folder{emulated}:', ['folder', 'killed', 'survived'], [[f, *n] for f, n in sorted(by_folder.items())])
         if survivors:
             part.table('Survivors:', ['file', 'line', 'became'], survivors)
         if share < 95.0:
