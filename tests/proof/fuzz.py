@@ -7,7 +7,7 @@ import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
-from proof import ROOT, SCRATCH, Part, Stop, build, run
+from proof import ROOT, SCRATCH, Part, Stop, build, emulated_tiers, emulation, run
 
 PROGRAMS = {'setup': 'constructors of all set-up objects and lines, and a first use',
             'model': 'the command\'s readers of config.json and GGUF'}
@@ -84,12 +84,13 @@ def main():
         chosen = [target for target in targets if target in (part.options.targets.split(',') if part.options.targets else targets)]
         directory = build('fuzz', [f'tests/fuzz/fuzz_{name}' for name in [*PROGRAMS, 'kernels']],
                           ['-Dfuzz=enabled', '-Dtools=disabled', '-Ddefault_library=static', '-Db_lundef=false',
-                           '--buildtype=debugoptimized', '-Db_sanitize=address,undefined'], 'clang')
+                           '--buildtype=debugoptimized', '-Db_sanitize=address,undefined', *emulation()], 'clang')
         seconds = part.options.seconds or (1200 if part.is_long else 30)
         with ThreadPoolExecutor(2) as pool:
             rows.update((row[0], row) for row in pool.map(lambda target: fuzz(part, directory, target, seconds), chosen))
+        emulated = ''.join(f', {tier} emulated' for tier in emulated_tiers())
         part.table('libFuzzer, with address and undefined-behaviour sanitizers (the SIMD tiers between guard pages instead), two at '
-                   'a time; kernels by family, each on every tier against scalar:',
+                   f'a time; kernels by family, each on every tier against scalar{emulated}:',
                    ['target', 'what is fed', 'time', 'runs', 'edges reached', 'findings', 'commit'],
                    [rows[target] for target in targets if target in rows])
 
