@@ -1,6 +1,6 @@
-"""Puts results of scripts/prove into a page: report.py DOCS DIRECTORY. Of the two pages in DOCS it is reliability.md on a machine
-that runs every tier of x86, else reliability-avx2.md, so that no tier's figures are lost to a machine that lacks it. A page has a
-pair of lines for each part,
+"""Puts results of scripts/prove into pages: report.py DOCS DIRECTORY. It is DOCS/reliability.md, and on a machine with AVX-512
+reliability-avx512.md too, which a machine without it leaves alone: there that tier is emulated at best. A page has a pair of lines
+for each part,
 
     <!-- proof: NAME -->
     <!-- end -->
@@ -28,18 +28,17 @@ def rendered(result):
 
 
 def main(docs, directory):
-    page = pathlib.Path(docs) / ('reliability.md' if 'avx512' in tiers() else 'reliability-avx2.md')
-    directory = pathlib.Path(directory)
-
     def replaced(match):
-        result = directory / f'{match[1]}.json'
+        result = pathlib.Path(directory) / f'{match[1]}.json'
         if not result.exists():
             return match[0]
         text = rendered(json.loads(result.read_text(encoding='utf-8')))
         return f'<!-- proof: {match[1]} -->\n{text}\n<!-- end -->'
 
-    text = page.read_text(encoding='utf-8')
-    page.write_text(re.sub(r'<!-- proof: (\w+) -->\n.*?<!-- end -->', replaced, text, flags=re.DOTALL), encoding='utf-8')
+    for name in ['reliability.md'] + ['reliability-avx512.md'] * ('avx512' in tiers()):
+        page = pathlib.Path(docs) / name
+        text = page.read_text(encoding='utf-8')
+        page.write_text(re.sub(r'<!-- proof: (\w+) -->\n.*?<!-- end -->', replaced, text, flags=re.DOTALL), encoding='utf-8')
 
 
 main(*sys.argv[1:])
