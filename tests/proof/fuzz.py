@@ -66,7 +66,8 @@ def rows_before(part):
     path = pathlib.Path(part.options.result or '')
     if not path.is_file():
         return {}
-    return {row[0]: row for row in json.loads(path.read_text(encoding='utf-8'))['tables'][0]['rows']}
+    tables = json.loads(path.read_text(encoding='utf-8'))['tables']  # none, if the run before did not build
+    return {row[0]: row for table in tables for row in table['rows']}
 
 
 def check_families():
