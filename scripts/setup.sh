@@ -1,4 +1,4 @@
-# Shared by scripts/run and scripts/test, which source it: messages, and the packages that are missing.
+# Shared by the scripts beside it, which source it: messages, and the packages that are missing.
 # shellcheck shell=bash
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1

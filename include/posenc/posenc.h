@@ -39,13 +39,17 @@
  * Rules that hold for every call:
  *
  *   - The result has the same bits on every instruction set and however the work is split: by rows,
- *     threads, batch or position. Any NaN counts as equal to any NaN.
- *   - Bad input returns a status other than POSENC_OK and nothing is written.
+ *     threads, batch or position. Any NaN counts as equal to any NaN. (CPUs without fused multiply-add and big-endian
+ *     ones: but for rare last places of cosines and sines, docs/numerics.md.)
+ *   - Bad input returns a status other than POSENC_OK and nothing is written; the pointer to an object that was
+ *     to be made becomes NULL.
  *   - Nothing outside the declared extents is read or written. Pointers and strides need the
  *     alignment of their element and no more. Any size may be 0.
  *   - Calls on data allocate nothing (but for posenc_attention_reference, which says so), lock nothing, start no
- *     thread and leave the floating-point environment alone; they take up to 64 KB of stack. They expect the
- *     environment that C programs start with: round to nearest, no flush to zero.
+ *     thread and leave rounding and flushing as they are; exception flags may be raised. They take up to 64 KB of
+ *     stack. They expect the modes that C programs start with: round to nearest, no flush to zero.
+ *   - No data is slower than other data, but for denormal numbers in input or result on CPUs that take a detour for
+ *     them; a thread that has them flushed is spared it, and gives up the same bits for such numbers.
  *   - Input and output tensors may overlap only where a call says so, and then that is checked. What is no tensor
  *     (positions, slopes, lines, bias tables, cos and sin rows) must lie outside them; that is not.
  *   - Set-up objects are immutable: any number of threads may share one.

@@ -12,7 +12,7 @@
  *   - No bias matrix is built; each bias is one load more in the pass that makes the logits.
  *   - Work is proportional to the keys that position, lengths and documents allow. Others are set to 0, or are not even
  *     touched (`hidden`), and their scores do not matter. Keys forbidden by bytes, or by a bias of -inf, are computed.
- *   - Probabilities below FLT_MIN are 0 (values within 2^-20 above it may be): nothing is denormal, no input is slow.
+ *   - Probabilities below FLT_MIN are 0 (values within 2^-20 above it may be): none is denormal.
  *   - A row whose every logit is -inf, or that may see no key, is what `empty` says.
  *   - A NaN or +inf among the logits makes every allowed entry of its row NaN.
  *   - Against the exact function of the same float32 inputs: |error| <= 2e-6 absolute for rows up to 2^20 keys

@@ -15,7 +15,8 @@
 extern "C" {
 #endif
 
-/* What a call says. Anything but POSENC_OK means that nothing was written. */
+/* What a call says. Anything but POSENC_OK means that nothing was written, except that the pointer to an object that
+ * was to be made becomes NULL, and that a check says where it failed. */
 typedef enum posenc_status {
     POSENC_OK = 0,
     POSENC_ERR_NULL,      /* a required pointer is NULL */
@@ -28,7 +29,7 @@ typedef enum posenc_status {
     POSENC_ERR_ENUM,      /* an enumerator (layout, schedule, mask, direction ...) or a name is unknown, or unset */
     POSENC_ERR_HEAD_DIM,  /* head_dim or dim is not positive, is odd where it must be even, or is too large */
     POSENC_ERR_N_ROT,     /* n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another */
-    POSENC_ERR_SECTIONS,  /* sections or the number of axes do not fit the kind of axes, or add up to no n_rot/2 */
+    POSENC_ERR_SECTIONS,  /* sections or the number of axes do not fit the kind of axes, or do not add up to n_rot/2 */
     POSENC_ERR_BASE,      /* base (or min_timescale) is not finite, or not in its range */
     POSENC_ERR_FREQUENCY, /* a frequency is not finite, or beyond POSENC_MAX_FREQUENCY */
     POSENC_ERR_SCALING,   /* a number of the frequency scaling is missing, not finite, or not in its range */
