@@ -2,12 +2,10 @@
 under the emulator of aarch64. Lines that are left are listed in build-prove/coverage-left.txt."""
 import json
 
-from proof import ROOT, SCRATCH, Part, Stop, build, emulated_tiers, emulation, have, run
+from proof import NEON, NEON_TESTS, ROOT, SCRATCH, Part, Stop, build, can_emulate_neon, emulated_tiers, emulation, run
 
 WANTED = 98.0  # per cent of lines
 COUNTED = ['-Db_coverage=true', '-Dc_args=-fprofile-update=atomic', '-Ddefault_library=static', '-Doptimization=0', '-Dtools=disabled']
-NEON = 'aarch64-linux-gnu'
-NEON_TESTS = {'test_kernels': ['neon'], 'vec_neon': [], 'test_hashes': [ROOT / 'tests/hashes.txt']}
 
 
 def fresh_build(name, targets=(), options=()):
@@ -51,7 +49,7 @@ def folder_of(name):
 
 def main():
     with Part('coverage') as part:
-        has_neon = have(f'{NEON}-gcc') and have('qemu-aarch64')
+        has_neon = can_emulate_neon()
         files = on_this_machine(part) + (of_neon(part) if has_neon else [])
         totals, left = {}, []
         for file in files:

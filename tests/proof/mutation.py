@@ -15,10 +15,10 @@ import shutil
 import threading
 import time
 
-from proof import ROOT, SCRATCH, Part, Stop, emulated_tiers, emulation, run, tiers
+from proof import NEON, NEON_TESTS, ROOT, SCRATCH, Part, Stop, can_emulate_neon, emulated_tiers, emulation, run, tiers
 
 SOURCES = ['src/*.c', 'src/kernels/*.inc.h', 'src/kernels/exp.h', 'src/kernels/half.h', 'src/scalar/*', 'src/avx2/vec.h',
-           'src/avx2/rope.c', 'src/avx512/vec.h', 'src/*.h']
+           'src/avx2/rope.c', 'src/avx512/vec.h', 'src/neon/vec.h', 'src/*.h']
 SCALE = 4  # one case in so many
 
 SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ', ' <= '), (' <= ', ' < '), (' > ', ' >= '),
@@ -48,7 +48,8 @@ def mutants_of_line(line):
     """Every changed line, once."""
     code = line.split('/*')[0]
     for old, new in SWAPS:
-        for found in re.finditer(re.escape(old), code):
+        whole = r'(?![a-z])' if old[0] == '_' else ''  # v_load has no low half
+        for found in re.finditer(re.escape(old) + whole, code):
             yield code[:found.start()] + new + code[found.end():]
     for found in NUMBER.finditer(code):
         digits = found[1].rstrip('u')
@@ -64,11 +65,18 @@ def mutants_of_line(line):
 
 def tier_of(name):
     """The vector tier whose build judges a mutant of this file."""
-    return 'avx512' if 'avx512' in name else 'avx2'
+    return next((tier for tier in ('avx512', 'neon') if f'/{tier}/' in name), 'avx2')
 
 
 def vector_tiers():
-    return [tier for tier in tiers() + emulated_tiers() if tier != 'scalar']
+    return [tier for tier in tiers() + emulated_tiers() if tier != 'scalar'] + ['neon'] * can_emulate_neon()
+
+
+def options_of(tier):
+    if tier == 'neon':
+        return ['--cross-file', ROOT / f'cross/{NEON}.ini']
+    return ['-Dc_args=-mfma -U__AVX__', '-Dc_link_args=-fsanitize=leak', f'-Disa={tier}',
+            *(emulation() if tier in emulated_tiers() else [])]
 
 
 def all_mutants(only):
@@ -104,13 +112,13 @@ class Copy:
     def __init__(self, tree, tier):
         self.tree, self.tier, self.build = tree, tier, tree.parent / f'{tree.name}-{tier}'
         if not (self.build / 'build.ninja').exists():
-            if run(['meson', 'setup', self.build, tree, '-Doptimization=2', '-Dc_args=-mfma -U__AVX__', '-Dbench=disabled',
-                    '-Dtools=disabled', '-Dtests=enabled', '-Dc_link_args=-fsanitize=leak', '-Ddefault_library=static',
-                    f'-Disa={tier}', *(emulation() if tier in emulated_tiers() else [])])[0] != 0:
+            if run(['meson', 'setup', self.build, tree, '-Doptimization=2', '-Dbench=disabled', '-Dtools=disabled',
+                    '-Dtests=enabled', '-Ddefault_library=static', *options_of(tier)])[0] != 0:
                 raise Stop('the copy cannot be configured')
         targets = run(['ninja', '-C', self.build, '-t', 'targets', 'all'])[1]
-        self.programs = [t for t in re.findall(r'^(tests/(?:test|vec)_\w+): ', targets, re.MULTILINE)
-                         if t not in ('tests/test_static', 'tests/test_dispatch')]
+        programs = re.findall(r'^(tests/(?:test|vec)_\w+): ', targets, re.MULTILINE)
+        self.programs = ([f'tests/{name}' for name in NEON_TESTS] if tier == 'neon' else
+                         [name for name in programs if name not in ('tests/test_static', 'tests/test_dispatch')])
         status, text = self.ninja()
         if status != 0:
             raise Stop(f'the copy does not build: {text[-500:]}')
@@ -127,11 +135,14 @@ class Copy:
     def commands(self):
         """Every test: its program, and its arguments."""
         arguments = {'test_hashes': [[self.tree / 'tests/hashes.txt']], 'test_kernels': [[self.tier], ['scalar']]}
+        if self.tier == 'neon':
+            arguments = {name: [given] for name, given in NEON_TESTS.items()}
         return [(path.name, *more) for path in map(pathlib.Path, self.programs) for more in arguments.get(path.name, [[]])]
 
     def passes(self, command, timeout):
         self.ninja(f'tests/{command[0]}')
-        status, _ = run([self.build / 'tests' / command[0], *command[1:]],
+        emulator = ['qemu-aarch64'] if self.tier == 'neon' else []
+        status, _ = run([*emulator, self.build / 'tests' / command[0], *command[1:]],
                         {'POSENC_TEST_SCALE': str(SCALE), 'POSENC_TEST_SEED': '1'}, timeout=timeout)
         return status in (0, 77)
 
@@ -149,8 +160,8 @@ def time_tests(copy):
 
 def in_order(name, copy, seconds):
     """The tests in the order in which they are likely to notice a change of this file soon: those named after it, then the quick."""
-    words = set(re.split(r'[/_.]', name)) - {'src', 'c', 'h', 'inc', 'kernels', 'scalar', 'avx2', 'avx512'}
-    if re.match(r'src/(kernels|scalar|avx2|avx512)/', name):
+    words = set(re.split(r'[/_.]', name)) - {'src', 'c', 'h', 'inc', 'kernels', 'scalar', 'avx2', 'avx512', 'neon'}
+    if re.match(r'src/(kernels|scalar|avx2|avx512|neon)/', name):
         words |= {'hashes', 'kernels', 'vec'}
     return sorted(copy.commands(), key=lambda c: (-len(words & set(c[0].split('_'))), seconds[c[0]]))
 
@@ -186,7 +197,7 @@ def judge(mutant, copies, seconds):
     path.write_text('\n'.join(lines), encoding='utf-8')
     try:
         # A name that nothing has shows when every function is linked.
-        status, text = copy.ninja('libposenc.a', 'tests/test_errors')
+        status, text = copy.ninja('libposenc.a', 'tests/test_kernels' if copy.tier == 'neon' else 'tests/test_errors')
         if status != 0:
             return 'does not compile', next((line for line in text.splitlines() if 'error' in line), '')
         if copy.objects() == copy.sound:
@@ -198,12 +209,12 @@ def judge(mutant, copies, seconds):
         os.utime(path)
 
 
-def copies_of_tree(number):
+def copies_of_tree(number, wanted):
     tree = SCRATCH / 'mutants' / f'tree{number}'
     shutil.rmtree(tree, ignore_errors=True)
     # With new times: what is left of a build with a fault in it is older.
     shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns('.git', 'build*', '.cache'), copy_function=shutil.copy)
-    return {tier: Copy(tree, tier) for tier in vector_tiers()}
+    return {tier: Copy(tree, tier) for tier in wanted}
 
 
 class Verdicts:
@@ -265,10 +276,11 @@ def main():
         seed = part.options.seed or 1
         count = part.options.count or (150 if part.is_long else 6)
         os.environ['CCACHE_DIR'] = str(SCRATCH / 'ccache')  # if there is one, faulty objects stay in a cache of their own
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            trees = list(pool.map(copies_of_tree, range(os.cpu_count())))
-            seconds = dict(zip(trees[0], pool.map(time_tests, trees[0].values())))
         candidates = drawn(all_mutants(part.options.only), seed)
+        wanted = sorted({tier_of(name) for name, *_ in candidates})
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            trees = list(pool.map(lambda number: copies_of_tree(number, wanted), range(os.cpu_count())))
+            seconds = dict(zip(trees[0], pool.map(time_tests, trees[0].values())))
         print(f'seed {seed}: {count} of {len(candidates)} mutants', flush=True)
         counts = {'killed': 0, 'survived': 0, 'explained': 0, 'equivalent': 0, 'does not compile': 0}
         survivors, by_folder = [], {}
@@ -289,7 +301,7 @@ def main():
                    ['killed', 'survived', 'share killed', 'explained (`tests/proof/survivors.txt`)', 'same code', 'do not compile'],
                    [[counts['killed'], counts['survived'], f'{share:.1f} %', counts['explained'], counts['equivalent'],
                      counts['does not compile']]])
-        emulated = ''.join(f', `src/{tier}` emulated' for tier in emulated_tiers())
+        emulated = ''.join(f', `src/{tier}` emulated' for tier in emulated_tiers()) + ', `src/neon` under qemu' * can_emulate_neon()
         part.table(f'By folder{emulated}:', ['folder', 'killed', 'survived'], [[f, *n] for f, n in sorted(by_folder.items())])
         if survivors:
             part.table('Survivors:', ['file', 'line', 'became'], survivors)

@@ -43,6 +43,15 @@ def emulation():
     return [f'-Demulate_{tier}=true' for tier in emulated_tiers()]
 
 
+# What can be looked at of src/neon on another machine: its tests, and what each is given.
+NEON = 'aarch64-linux-gnu'
+NEON_TESTS = {'test_kernels': ['neon'], 'vec_neon': [], 'test_hashes': [ROOT / 'tests/hashes.txt']}
+
+
+def can_emulate_neon():
+    return have(f'{NEON}-gcc') and have('qemu-aarch64')
+
+
 def title(tier):
     return tier + ' emulated' if tier in emulated_tiers() else tier
 
