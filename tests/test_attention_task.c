@@ -4,6 +4,7 @@
 #include "truth_half.h"
 #include "truth_rope.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,62 +149,106 @@ static void attend_some(int64_t first, int64_t n, const float *sinks, posenc_att
     truth_ok(posenc_attention_run(&part, scratch, posenc_all_rows()));
 }
 
-static posenc_attention_result new_result(truth_tensor *to, truth_tensor *to_lse) {
-    *to = truth_tensor_random(out.view.ne);
+static posenc_attention_result new_result(posenc_dtype type, truth_tensor *to, truth_tensor *to_lse) {
+    *to = truth_tensor_random_of(type, out.view.ne);
     *to_lse = truth_tensor_random(lse.view.ne);
     return (posenc_attention_result){to->view, to_lse->view};
 }
 
+/* What every part has, drawn anew; the sinks are for one of them. */
+static const float *draw_common(void) {
+    posenc_score_params plain = POSENC_SCORE_DEFAULTS;
+    plain.scale = s.params.scale;
+    plain.cap = s.params.cap;
+    plain.q_off = s.params.q_off;
+    plain.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
+    plain.empty = truth_below(2) ? POSENC_EMPTY_NAN : POSENC_EMPTY_ZEROS;
+    s.params = plain;
+    return truth_below(2) ? s.sinks : NULL;
+}
+
+/* Half an ulp of the type below LARGEST_V: by how much storing a part may change it. That of float32 is in the 8e-6. */
+static double rounding_of(posenc_dtype type) {
+    static const double of[] = {[POSENC_F32] = 0.0, [POSENC_F16] = 0x1p-11, [POSENC_BF16] = 0x1p-8};
+    return of[type];
+}
+
+/* The parts A and B, the whole at once, and the parts joined; that all in float32, and in another type. */
+enum { PART_A, PART_B, WHOLE, JOINED, JOINED_TYPED, N_RESULTS };
+
+/* One element of the joined result, in float32. */
+static void check_merged(const posenc_attention_result *r, int64_t c, int64_t i, int64_t h, int64_t b) {
+    float lses[N_RESULTS], values[N_RESULTS];
+    for (int n = 0; n < N_RESULTS; n++) {
+        lses[n] = *truth_at(&r[n].lse, 0, i, h, b);
+        values[n] = truth_get(&r[n].out, c, i, h, b);
+    }
+    float want_lse = lses[WHOLE], got_lse = lses[JOINED], got = values[JOINED];
+    if (want_lse == -INFINITY) {
+        assert_true(got_lse == want_lse && got == 0.0f);
+        return;
+    }
+    truth_close((double)got_lse, (double)want_lse, 8e-6 + 0x1p-23 * fabs((double)want_lse), "merged lse");
+    truth_close((double)got, (double)values[WHOLE], 8e-6 * LARGEST_V + rounding_of(r[PART_A].out.dtype),
+                "merged from type %d", r[PART_A].out.dtype);
+    for (int n = PART_A; n <= PART_B; n++)
+        if (lses[PART_A + PART_B - n] == -INFINITY) { /* the other has no keys */
+            assert_true(got_lse == lses[n] && got == values[n]);
+            return;
+        }
+    /* From the parts as they are stored. exp and the difference before it leave at most 2.6 of 2^-24 to the result, the
+     * sum, the division, the product and the fma one each. */
+    double value_a = (double)values[PART_A], value_b = (double)values[PART_B];
+    double max = (double)fmaxf(lses[PART_A], lses[PART_B]);
+    double weight_a = exp((double)lses[PART_A] - max), weight_b = exp((double)lses[PART_B] - max);
+    truth_close((double)got, (weight_a * value_a + weight_b * value_b) / (weight_a + weight_b),
+                0x1p-21 * fmax(fabs(value_a), fabs(value_b)) + (double)FLT_MIN, "parts of type %d, joined",
+                r[PART_A].out.dtype);
+}
+
+/* In place, either way: what the merge gives in float32, rounded once. */
+static void check_merged_in_place(const posenc_attention_result *r) {
+    truth_tensor here, here_lse;
+    posenc_attention_result to = new_result(r[PART_A].out.dtype, &here, &here_lse);
+    int which = (int)truth_below(2);
+    truth_copy(&r[which].out, &to.out);
+    truth_copy(&r[which].lse, &to.lse);
+    truth_ok(posenc_attention_merge(which ? &r[PART_A] : &to, which ? &to : &r[PART_B], &to, posenc_all_rows()));
+    truth_rounded_views(&to.out, &r[JOINED].out, "merged in place");
+    truth_same_views(&to.lse, &r[JOINED].lse, "lse merged in place");
+    truth_tensor_free(&here);
+    truth_tensor_free(&here_lse);
+}
+
 static void test_merge(void **state) {
     (void)state;
-    for (int round = 0; round < 80; round++) {
+    for (int round = 0; round < 90; round++) { /* all pairs of types in turn */
         open_task(random_n_k(round));
-        posenc_score_params plain = POSENC_SCORE_DEFAULTS;
-        plain.scale = s.params.scale;
-        plain.cap = s.params.cap;
-        plain.q_off = s.params.q_off;
-        plain.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
-        plain.empty = truth_below(2) ? POSENC_EMPTY_NAN : POSENC_EMPTY_ZEROS;
-        s.params = plain;
-        const float *sinks = truth_below(2) ? s.sinks : NULL;
-        truth_tensor tensors[4], lses[4];
-        posenc_attention_result r[4];
-        for (int i = 0; i < 4; i++)
-            r[i] = new_result(&tensors[i], &lses[i]);
+        const float *sinks = draw_common();
+        posenc_dtype part = (posenc_dtype)(round % 3), joined = (posenc_dtype)(round / 3 % 3);
+        const posenc_dtype types[N_RESULTS] = {part, part, POSENC_F32, POSENC_F32, joined};
+        truth_tensor tensors[N_RESULTS], lses[N_RESULTS];
+        posenc_attention_result r[N_RESULTS];
+        for (int i = 0; i < N_RESULTS; i++)
+            r[i] = new_result(types[i], &tensors[i], &lses[i]);
         int64_t cut = truth_below(4) ? truth_below(s.n_k + 1) : 0;
-        attend_some(0, cut, sinks, &r[0]);
-        attend_some(cut, s.n_k - cut, NULL, &r[1]);
-        attend_some(0, s.n_k, sinks, &r[2]);
+        attend_some(0, cut, sinks, &r[PART_A]);
+        attend_some(cut, s.n_k - cut, NULL, &r[PART_B]);
+        attend_some(0, s.n_k, sinks, &r[WHOLE]);
         for (int tier = -1; truth_next_tier(&tier);) {
             int64_t n = s.n_q * s.n_heads * s.n_batch, middle = truth_below(n + 1);
-            truth_ok(posenc_attention_merge(&r[0], &r[1], &r[3], (posenc_rows){middle, n}));
-            truth_ok(posenc_attention_merge(&r[0], &r[1], &r[3], (posenc_rows){0, middle}));
-            TRUTH_EACH(&r[2].out, c, i, h, b) {
-                float want_lse = *truth_at(&r[2].lse, 0, i, h, b), got_lse = *truth_at(&r[3].lse, 0, i, h, b);
-                float want = *truth_at(&r[2].out, c, i, h, b), got = *truth_at(&r[3].out, c, i, h, b);
-                if (want_lse == -INFINITY) {
-                    assert_true(got_lse == want_lse && got == 0.0f);
-                    continue;
-                }
-                truth_close((double)got_lse, (double)want_lse, 8e-6 + 0x1p-23 * fabs((double)want_lse), "merged lse");
-                truth_close((double)got, (double)want, 8e-6 * LARGEST_V, "merged");
-                if (cut == 0 && sinks == NULL)
-                    assert_true(got_lse == want_lse && got == want);
-            }
-            truth_nothing_else_changed(&tensors[3], 0, out.view.ne[0], "merge");
-            /* in place, either way */
-            truth_tensor here, here_lse;
-            posenc_attention_result to = new_result(&here, &here_lse);
-            int which = (int)truth_below(2);
-            truth_copy(&r[which].out, &to.out);
-            truth_copy(&r[which].lse, &to.lse);
-            truth_ok(posenc_attention_merge(which ? &r[0] : &to, which ? &to : &r[1], &to, posenc_all_rows()));
-            truth_same_views(&to.out, &r[3].out, "merged in place");
-            truth_same_views(&to.lse, &r[3].lse, "lse merged in place");
-            truth_tensor_free(&here);
-            truth_tensor_free(&here_lse);
+            truth_ok(posenc_attention_merge(&r[PART_A], &r[PART_B], &r[JOINED], posenc_all_rows()));
+            truth_ok(posenc_attention_merge(&r[PART_A], &r[PART_B], &r[JOINED_TYPED], (posenc_rows){middle, n}));
+            truth_ok(posenc_attention_merge(&r[PART_A], &r[PART_B], &r[JOINED_TYPED], (posenc_rows){0, middle}));
+            TRUTH_EACH(&r[JOINED].out, c, i, h, b)
+            check_merged(r, c, i, h, b);
+            truth_rounded_views(&r[JOINED_TYPED].out, &r[JOINED].out, "merged into another type");
+            truth_same_views(&r[JOINED_TYPED].lse, &r[JOINED].lse, "lse beside another type");
+            truth_nothing_else_changed(&tensors[JOINED_TYPED], 0, out.view.ne[0], "merge");
+            truth_nothing_else_changed(&lses[JOINED_TYPED], 0, 1, "merge, lse");
+            check_merged_in_place(r);
         }
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < N_RESULTS; i++) {
             truth_tensor_free(&tensors[i]);
             truth_tensor_free(&lses[i]);
         }
