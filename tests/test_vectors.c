@@ -1,10 +1,10 @@
-/* The golden vectors of FORMULAS A, C and F (tests/vectors) through the public API, on every tier; part B and E.3 are
- * test_vectors_rope.c, the scalings test_rope_scaling_vectors.c.
+/* The golden vectors of FORMULAS A.1, A.2, A.4, A.6, A.21, C.2 - C.4, C.22, C.25, C.26, C.32 and F.2 (tests/vectors)
+ * through the public API, on every tier; the other test_vectors_*.c have the rest of A, B, C, D and E,
+ * test_rope_scaling_vectors.c the scalings.
  *
- * Left out, because the library has no such thing yet; a check returns 0 for such a case:
- *   C.3 "one_row" (test_vectors_bias.c); C.22 with windows, chunks or padding masks; C.26 with softcap, sink or the
- *   policies other than zeros (an arbitrary bias is added to the dots by the caller, exactly: they are multiples of
- *   1/64); C.32 with softcap; the outputs P V of C.4 and C.32.
+ * No case is left out. Of some only a part is compared here and the rest elsewhere: A.6's matrix by its first columns
+ * (all of it in test_vectors_absolute.c), C.3's "one_row" (test_vectors_bias.c), the outputs P V of C.4 and C.32
+ * (test_vectors_relative.c).
  */
 #include "truth_json.h"
 #include "truth_rope.h"
