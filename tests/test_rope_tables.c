@@ -176,6 +176,44 @@ static void test_imported_tables(void **state) {
         }
 }
 
+/* Positions between integers (FORMULAS B.8) are a table of the caller's. Eighths are also what linear scaling makes of
+ * integers. Cosines and sines differ by 1.5 roundings, the caller's by a half and ours by 1; each rotation adds 2. */
+static void test_fractional_positions(void **state) {
+    (void)state;
+    enum { DIM = 40, TOKENS = 9 };
+    static const int32_t eighths[TOKENS] = {0, 1, 4, -3, 15, 12345, -54321, 799999, (1 << 20) + 5};
+    posenc_rope_params params = truth_rope_params(POSENC_ROPE_HALF, DIM, DIM, 0), scaled = params;
+    scaled.scaling.type = POSENC_SCALING_LINEAR;
+    scaled.scaling.factor = 8.0;
+    posenc_rope *rope = truth_rope_new(&params), *interpolated = truth_rope_new(&scaled);
+    int64_t ne[4] = {DIM, 2, TOKENS, 1};
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int f = 0; f < N_FORMS; f++) {
+            memory m = new_memory(rope, (form)f, TOKENS);
+            for (int64_t t = 0; t < TOKENS; t++)
+                for (int64_t i = 0; i < DIM / 2; i++) {
+                    double angle = eighths[t] / 8.0 * posenc_rope_theta(rope, i);
+                    *cosine(&m.table, t, i) = (float)cos(angle);
+                    *sine(&m.table, t, i) = (float)sin(angle);
+                }
+            truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne), z = truth_tensor_random(ne);
+            truth_ok(posenc_rope_apply_table(rope, &x.view, &m.table, &y.view, POSENC_FORWARD, posenc_all_rows()));
+            truth_ok(posenc_rope_apply(interpolated, &x.view, eighths, &z.view, POSENC_FORWARD, posenc_all_rows()));
+            TRUTH_EACH(&y.view, c, h, t, b) {
+                float own = *truth_at(&x.view, c, h, t, b), other = *truth_at(&x.view, (c + DIM / 2) % DIM, h, t, b);
+                truth_close((double)*truth_at(&y.view, c, h, t, b), (double)*truth_at(&z.view, c, h, t, b),
+                            5.5 * TRUTH_U * TRUTH_SECOND_ORDER * (fabs((double)own) + fabs((double)other)),
+                            "position %g, channel %lld", eighths[t] / 8.0, (long long)c);
+            }
+            truth_tensor_free(&x);
+            truth_tensor_free(&y);
+            truth_tensor_free(&z);
+            free_memory(&m);
+        }
+    posenc_rope_free(rope);
+    posenc_rope_free(interpolated);
+}
+
 /* ---- Arrays of positions ---- */
 
 static void test_positions_range(void **state) {
@@ -219,7 +257,8 @@ static void test_positions_packed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_tables),          truth_test(test_rows_are_those_of_angles_h), truth_test(test_imported_tables),
+        truth_test(test_tables),          truth_test(test_rows_are_those_of_angles_h),
+        truth_test(test_imported_tables), truth_test(test_fractional_positions),
         truth_test(test_positions_range), truth_test(test_positions_packed),
     };
     return truth_run(tests);
