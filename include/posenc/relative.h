@@ -156,6 +156,7 @@ POSENC_API posenc_status posenc_relative_products(const posenc_relative_table *t
  * p: f32 [n_k, n_q, n_heads, n_batch], probabilities as posenc_softmax made them under the mask, so that keys whose
  * offset no query sees are not looked at; table: f32, f16 or bf16 [head_dim, n_rows, n_heads or 1, n_batch or 1],
  * n_rows that of the index; z: f32 [head_dim, n_q, n_heads, n_batch], apart from both. Rows are those of p.
+ * Offsets here are of numbers, query i at q_off + i: given positions, and starts that differ by batch, are softmax.h's.
  *
  * Neighbouring keys with the same row are one run. Its probabilities are added up as softmax.h adds exponentials, lanes
  * and blocks counted from the run's first key, rounded to float32, and z takes the runs in ascending order of keys, by

@@ -42,7 +42,7 @@ extern "C" {
 /* w[r, i, h, b] = the sum of x[j, i, h, b] over the keys j with row r; 0 if there is none. x: f32 [n_k, n_q, n_heads,
  * n_batch]; w: f32 [n_rows, n_q, n_heads, n_batch], apart. Keys whose offset the mask lets no query see are not
  * looked at; the others that are masked must hold 0. Rows are those of x. Each run of neighbouring keys with the same
- * row is added up as in posenc_relative_values; runs join in ascending order. */
+ * row is added up as in posenc_relative_values, which has the same offsets; runs join in ascending order. */
 POSENC_API posenc_status posenc_relative_sums_by_query(const posenc_index_line *index, posenc_mask mask, int64_t q_off,
                                                        const posenc_view *x, const posenc_view *w, posenc_rows rows);
 
