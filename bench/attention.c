@@ -1,51 +1,31 @@
 /* posenc_attention: prefill against as many multiply-adds, decode against reading keys and values once (x_limit); each
  * bias, mask, rotation, type of keys and way through them against the plain call on f16 (x_alone). */
-#include <posenc/alibi.h>
 #include <posenc/attention.h>
 
 #include <stdio.h>
 
-#include "bench.h"
 #include "serve.h"
-
-enum { MAX_HEADS = 32 };
+#include "terms.h"
 
 typedef struct attention_job {
     bench_job base;
-    posenc_score_params params; /* of the task */
+    bench_terms terms, plain_terms;
     posenc_attention_task task, plain;
     void *scratch, *parts; /* parts: NULL, or the task goes part by part */
-    float slopes[MAX_HEADS];
     posenc_rope *rope;
     posenc_rope_table table;
     posenc_attention_pages pages;
-    posenc_score_params plain_params;
 } attention_job;
 
 typedef struct attention_shape {
     const char *name;
-    void (*add)(attention_job *job); /* what the call is given more than the plain one */
+    terms_add *term;                 /* what its scores are given more than those of the plain call, or NULL */
+    void (*add)(attention_job *job); /* what else it is given more, or NULL */
     int64_t head_dim, n_heads, n_kv_heads, n_q, n_k;
+    posenc_mask mask; /* of both calls; what the term hides comes on top */
 } attention_shape;
 
 /* ---- What is added ---- */
-
-static void add_nothing(attention_job *job) {
-    (void)job;
-}
-
-static void add_causal(attention_job *job) {
-    job->params.mask = posenc_mask_causal();
-}
-
-static void add_window(attention_job *job) {
-    job->params.mask = posenc_mask_window(256);
-}
-
-static void add_alibi(attention_job *job) {
-    bench_check(posenc_alibi_slopes(job->task.q.ne[2], 8.0, job->slopes));
-    job->params.slopes = job->slopes;
-}
 
 static void add_rotation(attention_job *job) {
     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
@@ -106,52 +86,55 @@ static void add_parts(attention_job *job) {
 }
 
 static const attention_shape shapes[] = {
-    {"plain", add_nothing, 128, 4, 4, 1024, 1024},
-    {"causal", add_causal, 128, 4, 4, 1024, 1024},
-    {"alibi", add_alibi, 128, 4, 4, 1024, 1024},
-    {"window_256", add_window, 128, 4, 4, 1024, 1024},
-    {"rotation", add_rotation, 128, 4, 4, 1024, 1024},
-    {"q8_0", add_blocks, 128, 4, 4, 1024, 1024},
-    {"pages_16", add_pages_of_16, 128, 4, 4, 1024, 1024},
-    {"plain", add_nothing, 64, 4, 4, 1024, 1024},
-    {"plain", add_nothing, 128, 8, 8, 1, 4096},
-    {"rotation", add_rotation, 128, 8, 8, 1, 4096},
-    {"q8_0", add_blocks, 128, 8, 8, 1, 4096},
-    {"pages_16", add_pages_of_16, 128, 8, 8, 1, 4096},
-    {"pages_64", add_pages_of_64, 128, 8, 8, 1, 4096},
-    {"plain", add_nothing, 128, 32, 8, 1, 4096},
-    {"plain", add_nothing, 128, 32, 4, 1, 16384},
-    {"parts", add_parts, 128, 32, 4, 1, 16384},
+    {"plain", NULL, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"causal", terms_causal, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"alibi", terms_alibi, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"t5", terms_t5, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"window_256", terms_window_256, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"rotation", NULL, add_rotation, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"q8_0", NULL, add_blocks, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"pages_16", NULL, add_pages_of_16, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"plain", NULL, NULL, 64, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"transformer_xl", terms_transformer_xl, NULL, 64, 8, 8, 512, 1024, POSENC_MASK_CAUSAL}, /* enwik8, base */
+    {"deberta", terms_deberta, NULL, 64, 12, 12, 512, 512, POSENC_MASK_NONE},                /* v3, base */
+    {"plain", NULL, NULL, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
+    {"rotation", NULL, add_rotation, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
+    {"q8_0", NULL, add_blocks, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
+    {"pages_16", NULL, add_pages_of_16, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
+    {"pages_64", NULL, add_pages_of_64, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
+    {"plain", NULL, NULL, 128, 32, 8, 1, 4096, POSENC_MASK_NONE},
+    {"plain", NULL, NULL, 128, 32, 4, 1, 16384, POSENC_MASK_NONE},
+    {"parts", NULL, add_parts, 128, 32, 4, 1, 16384, POSENC_MASK_NONE},
 };
 
 /* ---- The race ---- */
 
-static posenc_view new_view(attention_job *job, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2) {
-    size_t n = (size_t)(ne0 * ne1 * ne2);
-    posenc_view v =
-        posenc_view_dense(bench_alloc(&job->base, n * (type == POSENC_F32 ? 4 : 2)), type, ne0, ne1, ne2, 1);
-    bench_random(v.data, type, n, 1.0f);
+static posenc_view random_view(bench_job *job, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2) {
+    posenc_view v = bench_view(job, type, ne0, ne1, ne2);
+    bench_random_view(&v, 1.0f);
     return v;
 }
 
 static void open_attention(bench_job *base) {
     attention_job *job = (attention_job *)base;
     const attention_shape *s = base->shape;
-    job->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    job->params.scale = 0.0883883f;
-    job->params.q_off = s->n_k - s->n_q;
-    job->plain_params = job->params;
+    terms_open(&job->plain_terms, base, s->n_heads, s->n_q, s->n_k);
+    job->plain_terms.params.mask = s->mask;
+    job->terms = job->plain_terms;
     job->plain = (posenc_attention_task){
-        .params = &job->plain_params,
-        .q = new_view(job, POSENC_F32, s->head_dim, s->n_q, s->n_heads),
-        .k = new_view(job, POSENC_F16, s->head_dim, s->n_k, s->n_kv_heads),
-        .v = new_view(job, POSENC_F16, s->head_dim, s->n_k, s->n_kv_heads),
-        .out = new_view(job, POSENC_F32, s->head_dim, s->n_q, s->n_heads),
+        .params = &job->plain_terms.params,
+        .q = random_view(base, POSENC_F32, s->head_dim, s->n_q, s->n_heads),
+        .k = random_view(base, POSENC_F16, s->head_dim, s->n_k, s->n_kv_heads),
+        .v = random_view(base, POSENC_F16, s->head_dim, s->n_k, s->n_kv_heads),
+        .out = random_view(base, POSENC_F32, s->head_dim, s->n_q, s->n_heads),
     };
     job->task = job->plain;
-    job->task.params = &job->params;
+    job->task.params = &job->terms.params;
     job->scratch = bench_alloc(base, posenc_attention_scratch(s->head_dim, s->head_dim));
-    s->add(job);
+    if (s->term != NULL)
+        s->term(&job->terms);
+    if (s->add != NULL)
+        s->add(job);
     base->elements = 2.0 * (double)(s->head_dim * s->n_heads * s->n_q * s->n_k);
     base->bytes = 2.0 * 2.0 * (double)(s->head_dim * s->n_kv_heads * s->n_k);
 }
@@ -203,8 +186,15 @@ bench_match bench_match_attention(const work *w) {
     static attention_shape shape;
     if (!work_is(w, "attention") || w->heads < 1 || w->heads > MAX_HEADS)
         return (bench_match){NULL, NULL};
-    shape =
-        (attention_shape){"", w->causal ? add_causal : add_nothing, w->dim, w->heads, w->kv_heads, w->queries, w->keys};
+    shape = (attention_shape){"",
+                              w->causal ? terms_causal : NULL,
+                              NULL,
+                              w->dim,
+                              w->heads,
+                              w->kv_heads,
+                              w->queries,
+                              w->keys,
+                              POSENC_MASK_NONE};
     return (bench_match){&race, &shape};
 }
 

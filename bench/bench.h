@@ -64,6 +64,10 @@ void bench_check(posenc_status status);
 /* n values of the type in [-bound, bound], the same every time. */
 void bench_random(void *x, posenc_dtype type, size_t n, float bound);
 
+/* A dense tensor of one sequence in memory of the job's, and random values for one. */
+posenc_view bench_view(bench_job *job, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2);
+void bench_random_view(const posenc_view *v, float bound);
+
 /* "f16", or for a pair "f32_f16". */
 const char *bench_type_name(posenc_dtype x_type, posenc_dtype y_type);
 

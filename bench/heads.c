@@ -18,9 +18,7 @@ void heads_open(heads_job *job, const posenc_rope_params *params, int64_t n_toke
 }
 
 posenc_view heads_output(heads_job *job, posenc_dtype type, int64_t n_heads) {
-    int64_t bytes = job->params.head_dim * n_heads * job->n_tokens * posenc_dtype_size(type);
-    void *data = bench_alloc(&job->base, (size_t)bytes);
-    return posenc_view_dense(data, type, job->params.head_dim, n_heads, job->n_tokens, 1);
+    return bench_view(&job->base, type, job->params.head_dim, n_heads, job->n_tokens);
 }
 
 posenc_view heads_input(heads_job *job, posenc_dtype type, int64_t n_heads) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
+#include "view.h"
 
 posenc_isa_tier bench_tier(int i) {
     int tier = 0;
@@ -85,6 +86,15 @@ void bench_random(void *x, posenc_dtype type, size_t n, float bound) {
         state = state * 1664525u + 1013904223u;
         posenc_store(x, i, bound * ((float)(state >> 8) * 0x1p-23f - 1.0f), type);
     }
+}
+
+posenc_view bench_view(bench_job *job, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2) {
+    size_t bytes = (size_t)(ne0 * ne1 * ne2) * (size_t)posenc_dtype_size(type);
+    return posenc_view_dense(bench_alloc(job, bytes), type, ne0, ne1, ne2, 1);
+}
+
+void bench_random_view(const posenc_view *v, float bound) {
+    bench_random(v->data, v->dtype, (size_t)(v->ne[0] * v->ne[1] * v->ne[2]), bound);
 }
 
 const char *bench_type_name(posenc_dtype x_type, posenc_dtype y_type) {

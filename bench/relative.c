@@ -23,14 +23,6 @@ typedef struct shaw_job {
     posenc_score_params with, without;
 } shaw_job;
 
-static posenc_view new_view(shaw_job *job, int64_t ne0, int64_t ne1, int64_t ne2) {
-    return posenc_view_dense(bench_floats(&job->base, (size_t)(ne0 * ne1 * ne2)), POSENC_F32, ne0, ne1, ne2, 1);
-}
-
-static void random_view(const posenc_view *v, float bound) {
-    bench_random(v->data, POSENC_F32, (size_t)(v->ne[0] * v->ne[1] * v->ne[2]), bound);
-}
-
 static void make_table(shaw_job *job) {
     bench_random(job->rows, POSENC_F32, REL_ROWS * REL_DIM, 1.0f);
     posenc_view rows = posenc_view_dense(job->rows, POSENC_F32, REL_DIM, REL_ROWS, 1, 1);
@@ -42,10 +34,10 @@ static void open_shaw(bench_job *base) {
     const shaw_shape *s = base->shape;
     job->rows = bench_floats(base, REL_ROWS * REL_DIM);
     make_table(job);
-    job->q = new_view(job, REL_DIM, s->n_q, s->n_heads);
-    job->products = new_view(job, REL_ROWS, s->n_q, s->n_heads);
-    job->x = new_view(job, s->n_k, s->n_q, s->n_heads);
-    job->y = new_view(job, s->n_k, s->n_q, s->n_heads);
+    job->q = bench_view(base, POSENC_F32, REL_DIM, s->n_q, s->n_heads);
+    job->products = bench_view(base, POSENC_F32, REL_ROWS, s->n_q, s->n_heads);
+    job->x = bench_view(base, POSENC_F32, s->n_k, s->n_q, s->n_heads);
+    job->y = bench_view(base, POSENC_F32, s->n_k, s->n_q, s->n_heads);
     job->without = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     job->without.scale = 0.125f;
     job->without.mask = posenc_mask_causal();
@@ -62,8 +54,8 @@ static void open_shaw(bench_job *base) {
 
 static void fill_shaw(bench_job *base) {
     const shaw_job *job = (shaw_job *)base;
-    random_view(&job->q, 1.0f);
-    random_view(&job->x, 16.0f);
+    bench_random_view(&job->q, 1.0f);
+    bench_random_view(&job->x, 16.0f);
 }
 
 static void close_shaw(bench_job *base) {

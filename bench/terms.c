@@ -1,0 +1,120 @@
+#include "terms.h"
+
+#include <posenc/alibi.h>
+#include <posenc/relative.h>
+
+enum { N_ROWS = 64, T5_DISTANCE = 128, DEBERTA_BUCKETS = 256, DEBERTA_POSITIONS = 512 };
+
+void terms_open(bench_terms *t, bench_job *job, int64_t n_heads, int64_t n_q, int64_t n_k) {
+    t->job = job;
+    t->n_heads = n_heads;
+    t->n_q = n_q;
+    t->n_k = n_k;
+    t->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    t->params.scale = 0.0883883f;
+    t->params.q_off = n_k - n_q;
+}
+
+static void offsets_of(const bench_terms *t, int64_t *first, int64_t *n) {
+    bench_check(posenc_line_range(t->params.mask, t->params.q_off, t->n_q, t->n_k, first, n));
+}
+
+/* ---- Biases ---- */
+
+void terms_alibi(bench_terms *t) {
+    bench_check(posenc_alibi_slopes(t->n_heads, 8.0, t->slopes));
+    t->params.slopes = t->slopes;
+}
+
+static void add_line(bench_terms *t) {
+    posenc_line *line = &t->line;
+    line->n_heads = t->n_heads;
+    line->stride = line->n_offsets;
+    size_t n = (size_t)(line->n_heads * line->stride);
+    line->data = bench_floats(t->job, n);
+    bench_random(line->data, POSENC_F32, n, 4.0f);
+    t->params.line = line;
+}
+
+void terms_line(bench_terms *t) {
+    offsets_of(t, &t->line.first, &t->line.n_offsets);
+    add_line(t);
+}
+
+void terms_t5(bench_terms *t) {
+    t->line = (posenc_line){.first = -T5_DISTANCE, .n_offsets = 2 * T5_DISTANCE + 1, .is_extended = 1};
+    add_line(t);
+}
+
+static void add_mask(bench_terms *t, posenc_dtype type) {
+    t->bias = bench_view(t->job, type, t->n_k, t->n_q, 1);
+    bench_random_view(&t->bias, 4.0f);
+    t->params.bias = &t->bias;
+}
+
+void terms_mask_f32(bench_terms *t) {
+    add_mask(t, POSENC_F32);
+}
+
+void terms_mask_f16(bench_terms *t) {
+    add_mask(t, POSENC_F16);
+}
+
+void terms_cap(bench_terms *t) {
+    t->params.cap = 50.0f;
+}
+
+/* ---- Masks ---- */
+
+void terms_causal(bench_terms *t) {
+    t->params.mask = posenc_mask_causal();
+}
+
+void terms_window_256(bench_terms *t) {
+    t->params.mask = posenc_mask_window(256);
+}
+
+void terms_window_512(bench_terms *t) {
+    t->params.mask = posenc_mask_window(512);
+}
+
+/* ---- Relative terms ---- */
+
+static void make_index(bench_terms *t) {
+    offsets_of(t, &t->index.first, &t->index.n_offsets);
+    t->index.data = bench_alloc(t->job, (size_t)t->index.n_offsets * sizeof *t->index.data);
+}
+
+static void fill_index(bench_terms *t, posenc_index_rule rule) {
+    make_index(t);
+    bench_check(posenc_index_line_fill(&rule, &t->index));
+}
+
+static posenc_relative products(bench_terms *t, posenc_view *of, int64_t n_tokens) {
+    *of = bench_view(t->job, POSENC_F32, t->index.n_rows, n_tokens, t->n_heads);
+    bench_random_view(of, 4.0f);
+    return (posenc_relative){of, &t->index};
+}
+
+void terms_by_query(bench_terms *t) {
+    make_index(t);
+    t->index.n_rows = N_ROWS;
+    for (int64_t o = 0; o < t->index.n_offsets; o++)
+        t->index.data[o] = (int32_t)(o % N_ROWS);
+    t->params.by_query = products(t, &t->by_query, t->n_q);
+}
+
+void terms_transformer_xl(bench_terms *t) {
+    fill_index(t, posenc_index_transformer_xl(t->n_k));
+    t->params.by_query = products(t, &t->by_query, t->n_q);
+}
+
+void terms_by_key(bench_terms *t) {
+    fill_index(t, posenc_index_deberta_log(DEBERTA_BUCKETS, DEBERTA_POSITIONS));
+    t->params.by_key = products(t, &t->by_key, t->n_k);
+}
+
+void terms_deberta(bench_terms *t) {
+    terms_by_key(t);
+    t->params.by_query = products(t, &t->by_query, t->n_q);
+}

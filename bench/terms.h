@@ -1,0 +1,37 @@
+/* What posenc_score_params can say beyond a scale, with the memory that it takes: biases, masks, relative terms. Races
+ * of softmax and of attention give them to a call. */
+#ifndef POSENC_BENCH_TERMS_H
+#define POSENC_BENCH_TERMS_H
+
+#include <posenc/softmax.h>
+
+#include "bench.h"
+
+enum { MAX_HEADS = 32 };
+
+typedef struct bench_terms {
+    posenc_score_params params; /* what the call is given */
+    bench_job *job;
+    int64_t n_heads, n_q, n_k;
+    float slopes[MAX_HEADS];
+    posenc_line line;
+    posenc_index_line index;
+    posenc_view bias, by_query, by_key;
+} bench_terms;
+
+/* A scale, and queries that are the last of the keys. */
+void terms_open(bench_terms *t, bench_job *job, int64_t n_heads, int64_t n_q, int64_t n_k);
+
+/* Each adds one thing; those that go by offset, for what mask there is. */
+typedef void terms_add(bench_terms *t);
+
+terms_add terms_alibi, terms_line;
+terms_add terms_t5;                       /* constant beyond its max_distance */
+terms_add terms_mask_f32, terms_mask_f16; /* ggml's: one for all heads */
+terms_add terms_cap, terms_causal, terms_window_256, terms_window_512;
+
+/* Products with a table's rows are there. Rows by offset: as many as Shaw's keys have, in turns; Transformer-XL's, one
+ * for each key; those of DeBERTa v3, by the query, by the key (p2c), or both. */
+terms_add terms_by_query, terms_transformer_xl, terms_by_key, terms_deberta;
+
+#endif
