@@ -57,7 +57,7 @@ static void normalise(float *x, size_t n, const float *weight, float eps) {
 }
 
 /* The types are constants in each loop. */
-static void convert(const void *x, posenc_dtype x_type, void *y, posenc_dtype y_type, size_t n) {
+void plain_convert_row(const void *x, posenc_dtype x_type, void *y, posenc_dtype y_type, size_t n) {
     switch (POSENC_TYPE_PAIR(x_type, y_type)) {
 #define CASE(from, to)                                                                                                 \
     case POSENC_TYPE_PAIR(from, to):                                                                                   \
@@ -83,7 +83,7 @@ static void one_head(const plain_heads *a, const void *x, void *y) {
     if (a->n_rot > 0 && a->layout == POSENC_ROPE_DEINTERLEAVE)
         convert_apart(x, a->x_type, work, a->n_rot / 2);
     else if (x != work)
-        convert(x, a->x_type, work, POSENC_F32, a->head_dim);
+        plain_convert_row(x, a->x_type, work, POSENC_F32, a->head_dim);
     if (a->weight != NULL)
         normalise(work, a->head_dim, a->weight, a->eps);
     if (a->n_rot > 0)
@@ -93,7 +93,7 @@ static void one_head(const plain_heads *a, const void *x, void *y) {
         for (size_t i = 0; i < a->head_dim; i++)
             work[i] *= a->scale;
     if (y != work)
-        convert(work, POSENC_F32, y, a->y_type, a->head_dim);
+        plain_convert_row(work, POSENC_F32, y, a->y_type, a->head_dim);
 }
 
 static size_t head_bytes(const plain_heads *a, posenc_dtype type) {
@@ -108,7 +108,8 @@ void plain_task(const plain_heads *a) {
 void plain_rms_factors(const plain_heads *a, float eps, float *factors) {
     for (size_t h = 0; h < a->n_heads; h++) {
         float buffer[PLAIN_MAX_HEAD];
-        convert((const char *)a->x + h * head_bytes(a, a->x_type), a->x_type, buffer, POSENC_F32, a->head_dim);
+        plain_convert_row((const char *)a->x + h * head_bytes(a, a->x_type), a->x_type, buffer, POSENC_F32,
+                          a->head_dim);
         factors[h] = rms_factor(buffer, a->head_dim, eps);
     }
 }

@@ -36,6 +36,9 @@ typedef struct plain_heads {
  * integers: the baseline has no instruction for it. */
 void plain_task(const plain_heads *heads);
 
+/* y[i] = x[i], in the same way */
+void plain_convert_row(const void *x, posenc_dtype x_type, void *y, posenc_dtype y_type, size_t n);
+
 /* factors[h] = 1 / sqrt(mean of the squares of head h + eps) */
 void plain_rms_factors(const plain_heads *heads, float eps, float *factors);
 

@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "plain.h"
 #include "serve.h"
+#include "view.h"
 
 enum { MAX_HEADS = 32 };
 
@@ -17,30 +18,45 @@ typedef struct score_shape {
     int alibi;
     posenc_mask mask;
     posenc_hidden hidden;
+    posenc_dtype type;
 } score_shape;
 
-/* Decode over a growing cache, then causal prefill. */
+/* Decode over a growing cache, then causal prefill; scores in 16 bits. */
 static const score_shape softmax_shapes[] = {
-    {"plain", 32, 1, 256, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
-    {"alibi", 32, 1, 256, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
-    {"alibi_causal", 32, 1, 256, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
-    {"plain", 32, 1, 1024, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
-    {"alibi", 32, 1, 1024, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
-    {"alibi_causal", 32, 1, 1024, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
-    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
-    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
-    {"alibi_causal", 32, 1, 4096, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
-    {"plain", 32, 1, 32768, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
-    {"alibi", 32, 1, 32768, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
-    {"alibi_causal", 32, 1, 32768, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
-    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
-    {"causal_untouched", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_UNTOUCHED},
-    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
+    {"plain", 32, 1, 256, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi", 32, 1, 256, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi_causal", 32, 1, 256, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"plain", 32, 1, 1024, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi", 32, 1, 1024, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi_causal", 32, 1, 1024, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi_causal", 32, 1, 4096, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"plain", 32, 1, 32768, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi", 32, 1, 32768, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi_causal", 32, 1, 32768, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"plain", 32, 1, 131072, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi", 32, 1, 131072, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi", 1, 1, 131072, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32}, /* as many bytes as 32 x 4096 */
+    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"causal_untouched", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_UNTOUCHED, POSENC_F32},
+    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F16},
+    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_BF16},
+    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F16},
+    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_BF16},
+    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F16},
+    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_BF16},
+};
+
+/* Exponentials and their sums, for a caller that divides later. */
+static const score_shape partial_shapes[] = {
+    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
 };
 
 static const score_shape bias_shapes[] = {
-    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN},
-    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN},
+    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
 };
 
 typedef struct score_job {
@@ -49,17 +65,21 @@ typedef struct score_job {
     posenc_view x, y;
     float slopes[MAX_HEADS];
     posenc_score_params params;
+    float *row; /* of the plain loop's, where scores are not float32 */
+    posenc_softmax_sum *sums;
 } score_job;
+
+static size_t score_count(const score_job *job) {
+    return (size_t)(job->shape.n_k * job->shape.n_q * job->shape.n_heads);
+}
+
+static size_t bytes_of(const score_job *job, size_t n) {
+    return n * (size_t)posenc_dtype_size(job->shape.type);
+}
 
 static size_t allowed_keys(const score_job *job, int64_t query) {
     int64_t seen = job->params.q_off + query + 1;
     return (size_t)(job->shape.mask.after == 0 && seen < job->shape.n_k ? seen : job->shape.n_k);
-}
-
-static posenc_view scores_of(score_job *job) {
-    const score_shape *s = &job->shape;
-    float *data = bench_floats(&job->base, (size_t)(s->n_k * s->n_q * s->n_heads));
-    return posenc_view_dense(data, POSENC_F32, s->n_k, s->n_q, s->n_heads, 1);
 }
 
 static void open_scores(bench_job *base) {
@@ -73,9 +93,11 @@ static void open_scores(bench_job *base) {
     job->params.mask = s->mask;
     job->params.hidden = s->hidden;
     job->params.q_off = s->n_k - s->n_q;
-    job->x = scores_of(job);
-    job->y = scores_of(job);
-    bench_compare(base, job->y.data, POSENC_F32, (size_t)(s->n_k * s->n_q * s->n_heads));
+    job->x = bench_view(base, s->type, s->n_k, s->n_q, s->n_heads);
+    job->y = bench_view(base, s->type, s->n_k, s->n_q, s->n_heads);
+    job->row = bench_floats(base, (size_t)s->n_k);
+    job->sums = bench_alloc(base, (size_t)(s->n_q * s->n_heads) * sizeof *job->sums);
+    bench_compare(base, job->y.data, s->type, score_count(job));
     for (int64_t i = 0; i < s->n_q; i++)
         base->elements += (double)(allowed_keys(job, i) * (size_t)s->n_heads);
 }
@@ -83,62 +105,69 @@ static void open_scores(bench_job *base) {
 /* The limit reads what is allowed and writes everything; as much as it reads if the rest is not touched. */
 static void open_softmax(bench_job *base) {
     open_scores(base);
-    const score_shape *s = &((score_job *)base)->shape;
-    double written = s->hidden == POSENC_HIDDEN_UNTOUCHED ? base->elements : (double)(s->n_k * s->n_q * s->n_heads);
-    base->bytes = sizeof(float) * (base->elements + written);
+    const score_job *job = (score_job *)base;
+    size_t seen = (size_t)base->elements,
+           written = job->shape.hidden == POSENC_HIDDEN_UNTOUCHED ? seen : score_count(job);
+    base->bytes = (double)bytes_of(job, seen + written);
 }
 
 /* The limit writes everything. */
 static void open_bias(bench_job *base) {
     open_scores(base);
-    const score_shape *s = &((score_job *)base)->shape;
-    base->bytes = sizeof(float) * (double)(s->n_k * s->n_q * s->n_heads);
+    const score_job *job = (score_job *)base;
+    base->bytes = (double)bytes_of(job, score_count(job));
 }
 
 static void fill_scores(bench_job *base) {
     const score_job *job = (score_job *)base;
-    size_t n = (size_t)(job->shape.n_k * job->shape.n_q * job->shape.n_heads);
-    bench_random(job->x.data, POSENC_F32, n, 16.0f);
+    bench_random_view(&job->x, 16.0f);
     if (job->shape.hidden == POSENC_HIDDEN_UNTOUCHED) /* as the layer before has left it */
-        memset(job->y.data, 0, n * sizeof(float));
+        memset(job->y.data, 0, bytes_of(job, score_count(job)));
 }
 
 /* One row of a plain or limiting pass. */
-typedef void row_call(const score_job *job, const float *x, float *y, size_t n_allowed, int64_t query, float slope);
+typedef void row_call(const score_job *job, const void *x, void *y, size_t n_allowed, int64_t query, float slope);
 
 static void every_row(bench_job *base, row_call *call) {
     const score_job *job = (score_job *)base;
     const score_shape *s = &job->shape;
     for (int64_t h = 0; h < s->n_heads; h++) {
         for (int64_t i = 0; i < s->n_q; i++) {
-            int64_t at = (h * s->n_q + i) * s->n_k;
-            call(job, (float *)job->x.data + at, (float *)job->y.data + at, allowed_keys(job, i), job->params.q_off + i,
+            size_t at = bytes_of(job, (size_t)((h * s->n_q + i) * s->n_k));
+            call(job, (char *)job->x.data + at, (char *)job->y.data + at, allowed_keys(job, i), job->params.q_off + i,
                  s->alibi ? job->slopes[h] : 0.0f);
         }
     }
 }
 
-static void plain_softmax_row(const score_job *job, const float *x, float *y, size_t n_allowed, int64_t query,
+static void plain_softmax_row(const score_job *job, const void *x, void *y, size_t n_allowed, int64_t query,
                               float slope) {
-    plain_softmax(x, y, (size_t)job->shape.n_k, n_allowed, (int32_t)query, job->params.scale, slope);
+    size_t n = (size_t)job->shape.n_k;
+    posenc_dtype type = job->shape.type;
+    float *row = type == POSENC_F32 ? y : job->row;
+    if (type != POSENC_F32)
+        plain_convert_row(x, type, row, POSENC_F32, n_allowed);
+    plain_softmax(type == POSENC_F32 ? x : row, row, n, n_allowed, (int32_t)query, job->params.scale, slope);
+    if (type != POSENC_F32)
+        plain_convert_row(row, POSENC_F32, y, type, n);
 }
 
-static void limit_softmax_row(const score_job *job, const float *x, float *y, size_t n_allowed, int64_t query,
+/* As many bytes, whatever they mean. */
+static void limit_softmax_row(const score_job *job, const void *x, void *y, size_t n_allowed, int64_t query,
                               float slope) {
     (void)query, (void)slope;
-    job->base.limits->copy(y, x, n_allowed);
+    size_t seen = bytes_of(job, n_allowed) / sizeof(float), all = bytes_of(job, (size_t)job->shape.n_k) / sizeof(float);
+    job->base.limits->copy(y, x, seen);
     if (job->shape.hidden == POSENC_HIDDEN_WRITTEN)
-        job->base.limits->fill(y + n_allowed, (size_t)job->shape.n_k - n_allowed, 0.0f);
+        job->base.limits->fill((float *)y + seen, all - seen, 0.0f);
 }
 
-static void plain_bias_row(const score_job *job, const float *x, float *y, size_t n_allowed, int64_t query,
-                           float slope) {
+static void plain_bias_row(const score_job *job, const void *x, void *y, size_t n_allowed, int64_t query, float slope) {
     (void)x;
     plain_alibi(y, (size_t)job->shape.n_k, n_allowed, (int32_t)query, slope);
 }
 
-static void limit_bias_row(const score_job *job, const float *x, float *y, size_t n_allowed, int64_t query,
-                           float slope) {
+static void limit_bias_row(const score_job *job, const void *x, void *y, size_t n_allowed, int64_t query, float slope) {
     (void)x, (void)n_allowed, (void)query;
     job->base.limits->fill(y, (size_t)job->shape.n_k, slope);
 }
@@ -146,6 +175,11 @@ static void limit_bias_row(const score_job *job, const float *x, float *y, size_
 static void run_softmax(bench_job *base) {
     const score_job *job = (score_job *)base;
     bench_check(posenc_softmax(&job->params, &job->x, &job->y, posenc_all_rows()));
+}
+
+static void run_partial(bench_job *base) {
+    const score_job *job = (score_job *)base;
+    bench_check(posenc_softmax_partial(&job->params, &job->x, &job->y, job->sums, posenc_all_rows()));
 }
 
 static void plain_softmax_call(bench_job *base) {
@@ -176,6 +210,13 @@ static const bench_race softmax_race = {
     .fill = fill_scores,
     .racers = {run_softmax, plain_softmax_call, limit_softmax_call},
 };
+static const bench_race partial_race = {
+    .job_size = sizeof(score_job),
+    .shape_size = sizeof(score_shape),
+    .open = open_softmax,
+    .fill = fill_scores,
+    .racers = {[BENCH_OURS] = run_partial, [BENCH_LIMIT] = limit_softmax_call, [BENCH_ALONE] = run_softmax},
+};
 static const bench_race bias_race = {
     .job_size = sizeof(score_job),
     .shape_size = sizeof(score_shape),
@@ -195,7 +236,8 @@ bench_match bench_match_softmax(const work *w) {
                           w->keys,
                           (int)w->alibi,
                           POSENC_MASK_NONE,
-                          w->untouched ? POSENC_HIDDEN_UNTOUCHED : POSENC_HIDDEN_WRITTEN};
+                          w->untouched ? POSENC_HIDDEN_UNTOUCHED : POSENC_HIDDEN_WRITTEN,
+                          POSENC_F32};
     if (w->causal)
         shape.mask = posenc_mask_causal();
     return (bench_match){is_softmax ? &softmax_race : &bias_race, &shape};
@@ -206,7 +248,9 @@ static void register_shapes(const char *call, const bench_race *race, const scor
         posenc_isa_tier tier;
         for (int t = 0; (tier = bench_tier(t)) != POSENC_ISA_COUNT; t++) {
             char name[128];
-            snprintf(name, sizeof name, "%s/%s/%s/%dx%dx%d", call, posenc_isa_name(tier), shapes[i].name,
+            posenc_dtype type = shapes[i].type;
+            snprintf(name, sizeof name, "%s/%s/%s/%s%s%dx%dx%d", call, posenc_isa_name(tier), shapes[i].name,
+                     type == POSENC_F32 ? "" : bench_type_name(type, type), type == POSENC_F32 ? "" : "/",
                      (int)shapes[i].n_heads, (int)shapes[i].n_q, (int)shapes[i].n_k);
             bench_register(race, &shapes[i], tier, name);
         }
@@ -215,5 +259,7 @@ static void register_shapes(const char *call, const bench_race *race, const scor
 
 void bench_register_softmax(void) {
     register_shapes("posenc_softmax", &softmax_race, softmax_shapes, sizeof softmax_shapes / sizeof softmax_shapes[0]);
+    register_shapes("posenc_softmax_partial", &partial_race, partial_shapes,
+                    sizeof partial_shapes / sizeof partial_shapes[0]);
     register_shapes("posenc_logits", &bias_race, bias_shapes, sizeof bias_shapes / sizeof bias_shapes[0]);
 }
