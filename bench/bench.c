@@ -47,5 +47,6 @@ int main(int argc, char **argv) {
     bench_register_attention();
     bench_register_relative();
     bench_register_gradients();
+    bench_register_calls();
     return shim_main(argc, argv);
 }

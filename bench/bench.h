@@ -82,5 +82,6 @@ void bench_register_score_bias(void);
 void bench_register_attention(void);
 void bench_register_relative(void);
 void bench_register_gradients(void);
+void bench_register_calls(void);
 
 #endif
