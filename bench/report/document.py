@@ -6,7 +6,7 @@ import statistics
 import kernel_table
 import machine
 import works
-from pages import goals_section, head_words, markdown_table
+from pages import call_goals_section, goals_section, head_words, markdown_table
 from results import SIMD_TIERS, TIER_NAMES, Results
 
 # The README's table: what a reader looks for, and the benchmark's name.
@@ -80,7 +80,8 @@ def roof_table(report):
 
 def performance_tables(report):
     return {'machine': '\n'.join(head_words(report)), 'roof': roof_table(report),
-            'kernels': markdown_table(*kernel_table.by_size(report['kernels']))}
+            'kernels': markdown_table(*kernel_table.by_size(report['kernels'])),
+            'call-goals': goals_table(call_goals_section(Results(report)))}
 
 
 def replace_between(text, name, new):
@@ -92,8 +93,7 @@ def replace_between(text, name, new):
     return pattern.sub(lambda _: f'{begin}\n{new}\n{end}', text)
 
 
-def goals_table(report):
-    goals = goals_section(Results(report))
+def goals_table(goals):
     return '\n\n'.join([*goals.words, markdown_table(goals.head, goals.rows)])
 
 
@@ -110,4 +110,4 @@ def write(report, root):
         fill(root / 'README.md', {'speed': speed_table(report)})
         fill(root / 'docs/performance.md', performance_tables(report))
     else:
-        fill(root / 'docs/performance-avx2.md', {**performance_tables(report), 'goals': goals_table(report)})
+        fill(root / 'docs/performance-avx2.md', {**performance_tables(report), 'goals': goals_table(goals_section(Results(report)))})

@@ -22,19 +22,30 @@ def met_text(met):
     return {True: 'met', False: '**not met**', None: '-'}[met]
 
 
-def goals_section(results):
+GOAL_WORDS = (
+    'Medians of ratios, each of two neighbours in time in one round; in brackets the lower and upper quartile of the rounds. '
+    '"ahead": how many times as long the other takes. "limit", "our own": how many times as long as that we take. For AVX2, '
+    'peers that can be kept from using more are.')
+CALL_GOAL_WORDS = (
+    'What one call costs beside another: the same without what is added, or the calls that it replaces. Ratios of posenc-bench, '
+    'each the median over slices; of the rounds the median, in brackets the lower and upper quartile. Against ggml, and of rows '
+    'of 131072 keys, ratios of the race.')
+
+
+def goals_section(results, title='Goals', goals=works.GOALS, what=GOAL_WORDS):
     tiers = results.tiers()
     head = ['work', 'against', 'goal', *(text for t in tiers for text in (f'seen on {TIER_NAMES[t]}', 'met'))]
     rows, verdicts = [], []
-    for work, what, goal, cells in goal_rows(results):
-        rows.append([work, what, goal] + [text for seen, met in cells for text in (seen, met_text(met))])
+    for work, against, goal, cells in goal_rows(results, goals):
+        rows.append([work, against, goal] + [text for seen, met in cells for text in (seen, met_text(met))])
         verdicts.append([met for _, met in cells])
     counts = [f'{TIER_NAMES[tier]} {sum(v[i] is True for v in verdicts)} of {sum(v[i] is not None for v in verdicts)}'
               for i, tier in enumerate(tiers)]
-    words = ['Medians of ratios, each of two neighbours in time in one round; in brackets the lower and upper quartile of '
-             'the rounds. "ahead": how many times as long the other takes. "limit", "our own": how many times as long as '
-             'that we take. For AVX2, peers that can be kept from using more are.', 'Met: ' + ', '.join(counts) + '.']
-    return Section('Goals', words, head, rows)
+    return Section(title, [what, 'Met: ' + ', '.join(counts) + '.'], head, rows)
+
+
+def call_goals_section(results):
+    return goals_section(results, 'Goals of single calls', works.CALL_GOALS, CALL_GOAL_WORDS)
 
 
 def peers_section(results, draw):
@@ -89,7 +100,7 @@ def sections(report, draw=None):
     """draw: the module charts, or None for tables alone."""
     results = Results(report)
     thread_sweeps = works.thread_sweeps(report['threads'])
-    parts = [goals_section(results), peers_section(results, draw)]
+    parts = [goals_section(results), call_goals_section(results), peers_section(results, draw)]
     parts.append(sweep_section(
         'From the first cache to memory',
         ['Dashed: the measured limit of the tier, which moves the same bytes and does next to nothing else. Dotted lines: '

@@ -54,18 +54,32 @@ class Results:
 
 def is_behind(goal):
     """Whether it is theirs that has to take longer."""
-    return goal.against in ('ggml', 'best')
+    return goal.against in ('ggml', 'best', 'x_unfused')
 
 
-def judge(results, goal, tier):
-    """(quartiles, whose, met) of a goal on a tier; None if somebody was not there."""
+def seen_by_bench(results, goal, tier):
+    """Quartiles of posenc-bench's rounds; None from a report that lacks the benchmark."""
+    rounds = results.report['kernels'].get(goal.ours.format(tier), {}).get(goal.against)
+    return quartiles([ratio / goal.share for ratio in rounds]) if rounds else None
+
+
+def seen_in_race(results, goal, tier):
+    """Quartiles of the ratio, and whose time it is."""
     us = (goal.ours, f'posenc {tier}')
     if goal.against == 'best':
         peer = results.best_library(goal.theirs, tier)
     else:
         peer = {'ggml': results.limited_to(tier, 'ggml'), 'limit': f'limit {tier}', 'ours': us[1]}[goal.against]
     them = (goal.theirs, peer)
-    seen = results.ratio(them, us) if is_behind(goal) else results.ratio(us, them)
+    return (results.ratio(them, us) if is_behind(goal) else results.ratio(us, them)), peer
+
+
+def judge(results, goal, tier):
+    """(quartiles, whose, met) of a goal on a tier; None if somebody was not there."""
+    if goal.against in works.COLUMNS:
+        seen, peer = seen_by_bench(results, goal, tier), None
+    else:
+        seen, peer = seen_in_race(results, goal, tier)
     if seen is None:
         return None
     return seen, peer, seen[1] >= goal.factor if is_behind(goal) else seen[1] <= goal.factor
@@ -73,13 +87,14 @@ def judge(results, goal, tier):
 
 def goal_text(goal):
     whom = {'ggml': 'ahead of ggml by', 'best': 'ahead of the best other library by', 'limit': 'of the limit at most',
-            'ours': 'of our own at most'}[goal.against]
+            'ours': 'of our own at most', 'x_limit': 'of the limit at most', 'x_alone': 'of our own at most',
+            'x_unfused': 'ahead of our own by'}[goal.against]
     return f'{whom} {goal.factor:.3g}x'
 
 
-def goal_rows(results):
+def goal_rows(results, goals):
     """What a table shows of each goal: work, what with, goal, then for each tier (text, met or None)."""
-    for goal in works.GOALS:
+    for goal in goals:
         cells = []
         for tier in results.tiers():
             verdict = judge(results, goal, tier)

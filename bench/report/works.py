@@ -48,9 +48,11 @@ def shape_of(work):
 class Goal:
     """One promise: our line against that of somebody else, in one run.
 
-    against: 'ggml'; 'best', the fastest of the other libraries; 'limit'; or 'ours', another line of our own.
-    factor: how many times as long as ours theirs has to take, for 'ggml' and 'best'; of 'limit' and 'ours', how many
+    against: 'ggml'; 'best', the fastest of the other libraries; 'limit'; or 'ours', another line of our own. Or a column
+    of posenc-bench, 'x_limit', 'x_alone' or 'x_unfused': ours is then a benchmark, with {} for the tier, and theirs is ''.
+    factor: how many times as long as ours theirs has to take, for 'ggml', 'best' and 'x_unfused'; of the others, how many
     times as long as theirs ours may take.
+    share: how much of the other's work is left to ours, which its time is divided by.
     """
     work: str
     against: str
@@ -58,6 +60,7 @@ class Goal:
     ours: str
     theirs: str
     what: str
+    share: float = 1.0
 
 
 SOFTMAX_KEYS = (256, 1024, 4096, 32768)
@@ -126,8 +129,65 @@ def attention_goals():
 GOALS = [*rope_goals(), *row_goals(), *softmax_goals(), *attention_goals()]
 
 
+# ---- Goals of single calls ----
+
+def fused_goals():
+    for kind, name in (('float32', 'qk_norm'), ('bf16', 'qk_norm/bf16')):
+        for tokens in (1, 16):
+            yield Goal(f'QK-norm and RoPE, {kind}, {tokens} x 40 heads x 128 (Qwen3-8B), in cache', 'x_alone', 1.3,
+                       f'posenc_rope_apply_tasks/{{}}/{name}/table/tokens:{tokens}', '', 'RoPE alone')
+    yield Goal('K rotated, converted and scattered into an f16 cache, prefill (512 tokens x 8 x 128)', 'x_unfused', 1.4,
+               'posenc_rope_apply_tasks/{}/k_cache/f32_f16/table/tokens:512', '', 'RoPE, then a copy into the cache')
+    for kind in ('f16', 'bf16'):
+        yield Goal(f'RoPE half-split {kind}, prefill (512 tokens x 40 x 128)', 'x_limit', 1.25,
+                   f'posenc_rope_apply_table/{{}}/llama-3.1-8b/half/{kind}/tokens:512', '',
+                   f'in-place scale of {kind}, rows already there')
+
+
+def score_goals():
+    for name, term in (('a bias line', 'line'), ("T5's line", 't5')):
+        for size in ('32x1x256', '32x1x4096', '32x1x32768', '1x2048x2048'):
+            yield Goal(f'softmax with {name}, {size}', 'x_alone', 1.1, f'softmax_bias/{{}}/{term}/{size}', '',
+                       'plain softmax')
+    yield Goal('softmax, causal, 1x2048x2048', 'x_alone', 0.6, 'softmax_bias/{}/causal/1x2048x2048', '',
+               'plain softmax')
+    work = 'softmax with ALiBi, rows of 131072'
+    for heads, what in ((32, '32 rows of each'), (1, 'as many bytes: 1 row, and 32 of 4096')):
+        yield Goal(work, 'ours', 1.2, softmax(131072, alibi=1, heads=heads), softmax(4096, alibi=1),
+                   f'a key, in rows of 4096; {what}')
+
+
+def tiles_in_window(tokens, window):
+    """The share of what attention takes together, 64 queries and a panel of 32 keys, that a window leaves in sight."""
+    seen = sum((first + 63) // 32 - max(0, first - window + 1) // 32 + 1 for first in range(0, tokens, 64))
+    return seen / ((tokens // 64) * (tokens // 32))
+
+
+def attention_call_goals():
+    shape = '4x4/1024x1024/128'
+    for name, call, share in (('ALiBi', 'alibi', 1.0), ("T5's line", 't5', 1.0),
+                              ('a window of 256', 'window_256', tiles_in_window(1024, 256))):
+        yield Goal(f'attention with {name}, prefill ({shape})', 'x_alone', 1.05, f'posenc_attention/{{}}/{call}/{shape}',
+                   '', 'plain attention' + (', by tiles in sight' if share < 1 else ''), share)
+    yield Goal('attention with Transformer-XL\'s term, causal (8x8/512x1024/64)', 'x_alone', 2,
+               'posenc_attention/{}/transformer_xl/8x8/512x1024/64', '', 'causal attention; products are there')
+    yield Goal('attention with DeBERTa\'s terms (12x12/512x512/64)', 'x_alone', 2,
+               'posenc_attention/{}/deberta/12x12/512x512/64', '', 'plain attention; products are there')
+    for kv_heads, factor in ((4, 3), (32, 1.3)):
+        work = attention(1, 4096, 32, kv_heads)
+        yield Goal(f'fused attention, f16 K and V, decode, 32 heads over {kv_heads}, 4096 keys', 'ggml', factor, work, work,
+                   'its flash attention')
+
+
+CALL_GOALS = [*fused_goals(), *score_goals(), *attention_call_goals()]
+
+COLUMNS = ('x_limit', 'x_alone', 'x_unfused')
+
+
 def goal_lines():
-    return list(dict.fromkeys(work for goal in GOALS for work in (goal.ours, goal.theirs)))
+    """Lines that are raced; what posenc-bench measures is not among them."""
+    return list(dict.fromkeys(work for goal in GOALS + CALL_GOALS if goal.against not in COLUMNS
+                              for work in (goal.ours, goal.theirs)))
 
 
 # Bars against peers: title and line.
