@@ -1,69 +1,11 @@
 /* One hash per kernel over a fixed sweep, equal on every tier and from every compiler, recorded in tests/hashes.txt.
  *
- *     test_hashes FILE                holds every tier that can run to FILE
- *     test_hashes --print [TIER]      prints the lines of FILE, as the tier (scalar) computes them
- *
- * A hash changes when a kernel's results do, or when its sweep below does; a commit that records a new one says which.
+ * hashes.h says how it is called. A hash changes when a kernel's results do, or when its sweep below does; a commit that
+ * records a new one says which.
  */
-#include "harness.h"
+#include "hashes.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "cpu.h"
-#include "kernels/kernels.h"
-
-/* ---- Numbers that are the same everywhere, and their hash ---- */
-
-typedef struct sweep {
-    const posenc_kernels *kernels;
-    uint64_t random;
-    uint64_t hash; /* FNV-1a */
-} sweep;
-
-static uint64_t next(sweep *s) { /* splitmix64 */
-    uint64_t x = s->random += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-/* Even over [-limit, limit). */
-static double even(sweep *s, double limit) {
-    return (double)((int64_t)next(s) >> 10) * 0x1p-53 * limit;
-}
-
-static void fill_doubles(sweep *s, double *a, size_t n, double limit) {
-    for (size_t i = 0; i < n; i++)
-        a[i] = even(s, limit);
-}
-
-/* One value in 32 has an arbitrary exponent or is not finite. */
-static void fill_floats(sweep *s, float *a, size_t n, float limit) {
-    for (size_t i = 0; i < n; i++) {
-        a[i] = (float)even(s, (double)limit);
-        uint32_t bits = (uint32_t)next(s);
-        if (bits % 32 == 0)
-            memcpy(&a[i], &bits, sizeof bits);
-    }
-}
-
-static void hash_bytes(sweep *s, uint64_t value, int n) {
-    for (int i = 0; i < n; i++)
-        s->hash = (s->hash ^ (value >> 8 * i & 0xff)) * 0x100000001b3u;
-}
-
-static void hash_floats(sweep *s, const float *a, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        hash_bytes(s, isnan(a[i]) ? 0x7fc00000u : test_bits_of_float(a[i]), 4);
-}
-
-static void hash_doubles(sweep *s, const double *a, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        hash_bytes(s, isnan(a[i]) ? 0x7ff8000000000000u : test_bits_of_double(a[i]), 8);
-}
 
 /* ---- The sweeps: hash_<kernel> for every kernel of kernels.def ---- */
 
@@ -150,30 +92,6 @@ typedef union rows {
     float single[MAX_HEADS * 2 * MAX];
     uint16_t half[MAX_HEADS * 2 * MAX];
 } rows;
-
-static size_t size_of(posenc_dtype type) {
-    return type == POSENC_F32 ? 4 : 2;
-}
-
-/* One half in 32 is of any bits whatever, the others are below 4. */
-static void fill_rows(sweep *s, rows *a, size_t n, posenc_dtype type) {
-    if (type == POSENC_F32)
-        fill_floats(s, a->single, n, 8.0f);
-    for (size_t i = 0; type != POSENC_F32 && i < n; i++) {
-        uint16_t bits = (uint16_t)next(s);
-        uint16_t quarter = type == POSENC_F16 ? 13 << 10 : 125 << 7, octaves = type == POSENC_F16 ? 0xfff : 0x1ff;
-        a->half[i] = next(s) % 32 == 0 ? bits : (uint16_t)((bits & (0x8000 | octaves)) + quarter);
-    }
-}
-
-static void hash_rows(sweep *s, const rows *a, size_t n, posenc_dtype type) {
-    if (type == POSENC_F32)
-        hash_floats(s, a->single, n);
-    for (size_t i = 0; type != POSENC_F32 && i < n; i++) {
-        uint16_t infinite = type == POSENC_F16 ? 0x7c00 : 0x7f80;
-        hash_bytes(s, (a->half[i] & 0x7fff) > infinite ? 0x7fff : a->half[i], 2);
-    }
-}
 
 static void hash_rope_of(sweep *s, void (*rotate)(const posenc_rope_args *), posenc_dtype x_type, posenc_dtype y_type) {
     static rows x, y;
@@ -645,99 +563,13 @@ static void hash_add_axes(sweep *s) {
     }
 }
 
-static const struct {
-    const char *name;
-    void (*run)(sweep *);
-} kernels[] = {
+static const hashed kernels[] = {
 #define KERNEL(name, args) {#name, hash_##name},
 #include "kernels/kernels.def"
 #undef KERNEL
 };
-enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
-
-static uint64_t hash_of(size_t kernel, posenc_isa_tier tier) {
-    sweep s = {.kernels = posenc_tier_kernels(tier), .random = 1, .hash = 0xcbf29ce484222325u};
-    kernels[kernel].run(&s);
-    return s.hash;
-}
-
-/* ---- Against the record ---- */
-
-static const char *record;
-
-/* The recorded hash of a kernel. */
-static uint64_t recorded(const char *name) {
-    char line[256], kernel[64];
-    unsigned long long hash;
-    FILE *file = fopen(record, "r");
-    if (file == NULL)
-        fail_msg("cannot read %s", record);
-    while (fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "%63s %llx", kernel, &hash) == 2 && strcmp(kernel, name) == 0) {
-            fclose(file);
-            return hash;
-        }
-    fclose(file);
-    fail_msg("%s has no line for %s: test_hashes --print", record, name);
-    return 0;
-}
-
-/* Without FMA instructions the anchors come from another function of SLEEF, and differ in rare last places. */
-static int is_comparable(const char *name) {
-    if (posenc_cpu_has_fma() || strcmp(name, "angle_anchors") != 0)
-        return 1;
-    print_message("%s: not compared, this CPU has no FMA\n", name);
-    return 0;
-}
-
-static void test_hashes_of_tier(void **state) {
-    posenc_isa_tier tier = *(const posenc_isa_tier *)*state;
-    if (!test_tier_ready(tier))
-        skip();
-    int changed = 0;
-    for (size_t k = 0; k < N_KERNELS; k++) {
-        uint64_t hash = hash_of(k, tier), expected = recorded(kernels[k].name);
-        if (hash != expected && is_comparable(kernels[k].name)) {
-            print_error("%s on %s: %016llx, recorded %016llx\n", kernels[k].name, posenc_isa_name(tier),
-                        (unsigned long long)hash, (unsigned long long)expected);
-            changed++;
-        }
-    }
-    if (changed > 0)
-        fail_msg(
-            "the results of %d kernels differ from %s. If that is meant: test_hashes --print > hashes.txt, and say "
-            "why in the commit",
-            changed, record);
-}
-
-static int print_hashes(posenc_isa_tier tier) {
-    if (!posenc_isa_supported(tier)) {
-        fprintf(stderr, "this tier cannot run here\n");
-        return 2;
-    }
-    printf("# FNV-1a over a fixed sweep of each kernel, the same on every tier. Made by: test_hashes --print\n");
-    for (size_t k = 0; k < N_KERNELS; k++)
-        printf("%s %016llx\n", kernels[k].name, (unsigned long long)hash_of(k, tier));
-    return 0;
-}
 
 int main(int argc, char **argv) {
-    if (argc >= 2 && strcmp(argv[1], "--print") == 0)
-        return print_hashes(argc > 2 ? test_tier_by_name(argv[2]) : POSENC_ISA_SCALAR);
-    if (argc != 2) {
-        fprintf(stderr, "usage: test_hashes FILE | test_hashes --print [TIER]\n");
-        return 2;
-    }
-    record = argv[1];
-    static posenc_isa_tier tiers[POSENC_ISA_COUNT];
-    struct CMUnitTest tests[POSENC_ISA_COUNT];
-    size_t n = 0;
-    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
-        if (posenc_isa_built((posenc_isa_tier)tier)) {
-            tiers[n] = (posenc_isa_tier)tier;
-            tests[n] = (struct CMUnitTest){
-                .name = posenc_isa_name(tiers[n]), .test_func = test_hashes_of_tier, .initial_state = &tiers[n]};
-            n++;
-        }
-    return _cmocka_run_group_tests("hashes", tests, n, NULL, NULL);
+    const hashes all = {"test_hashes", "each kernel", kernels, sizeof kernels / sizeof kernels[0]};
+    return hashes_main(argc, argv, &all);
 }
