@@ -134,7 +134,8 @@ class Copy:
 
     def commands(self):
         """Every test: its program, and its arguments."""
-        arguments = {'test_hashes': [[self.tree / 'tests/hashes.txt']], 'test_kernels': [[self.tier], ['scalar']]}
+        arguments = {'test_hashes': [[self.tree / 'tests/hashes.txt']], 'test_kernels': [[self.tier], ['scalar']],
+                     'test_hashes_public': [[self.tree / 'tests/hashes_public.txt']]}
         if self.tier == 'neon':
             arguments = {name: [given] for name, given in NEON_TESTS.items()}
         return [(path.name, *more) for path in map(pathlib.Path, self.programs) for more in arguments.get(path.name, [[]])]

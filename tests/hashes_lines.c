@@ -1,0 +1,357 @@
+/* Hashes of biases, relative terms and what is learned of them. */
+#include "hashes_public.h"
+
+enum { HEADS = 5, QUERIES = 6, KEYS = 37, BATCH = 2 };
+
+/* ---- Lines ---- */
+
+/* Offsets around 0, far behind, and at either end of what there is. */
+static const int64_t ranges[][2] = {
+    {-90, 181}, {-5000, 333}, {-(((int64_t)1 << 31) - 1), 50}, {((int64_t)1 << 31) - 50, 50}};
+
+void hash_masks(sweep *s) {
+    static const posenc_mask masks[] = {{-1, 0, 0, 0}, {16, 0, 0, 0}, {8, 8, 0, 0}, {-1, 20, 0, 0}, {30, -1, 0, 0}};
+    for (size_t m = 0; m < COUNT(masks); m++) {
+        fresh();
+        int64_t first, n;
+        CALL(posenc_line_range, masks[m], 7, QUERIES, KEYS, &first, &n);
+        hash_bytes(s, (uint64_t)first, 8);
+        hash_bytes(s, (uint64_t)n, 8);
+        posenc_line line = line_of(-40, 81, HEADS);
+        CALL(posenc_line_mask, masks[m], &line);
+        hash_line(s, &line);
+    }
+    for (int64_t n = 0; n < 300; n = 2 * n + 1)
+        EACH_TYPE(type) {
+            fresh();
+            uint8_t *keep = take((size_t)n * BATCH);
+            for (int64_t i = 0; i < n * BATCH; i++)
+                keep[i] = next(s) % 3 != 0;
+            posenc_view y = hostile(s, type, 7, n, HEADS, BATCH);
+            CALL(posenc_zero_padded, keep, &y);
+            hash_view(s, &y);
+            double mean;
+            CALL(posenc_masked_mean, floats(s, (size_t)n, 4.0), keep, n, &mean);
+            hash_doubles(s, &mean, 1);
+        }
+}
+
+void hash_alibi(sweep *s) {
+    for (int64_t n_heads = 1; n_heads <= 130; n_heads += n_heads < 20 ? 1 : 13)
+        for (int round = 0; round < 4; round++) {
+            fresh();
+            float *slopes = take((size_t)n_heads * sizeof(float));
+            CALL(posenc_alibi_slopes_plain, n_heads, round < 2 ? 8.0 : 100.0 / (1 + round), slopes);
+            hash_floats(s, slopes, (size_t)n_heads);
+            CALL(posenc_alibi_slopes, n_heads, round < 2 ? 8.0 : 100.0 / (1 + round), slopes);
+            hash_floats(s, slopes, (size_t)n_heads);
+            posenc_line line = line_of(ranges[round][0], ranges[round][1], n_heads);
+            CALL(posenc_line_alibi, slopes, &line);
+            hash_line(s, &line);
+            uint8_t keep[KEYS];
+            for (size_t j = 0; j < KEYS; j++)
+                keep[j] = next(s) % 2;
+            for (int form = POSENC_ONE_ROW_FROM_FIRST; form <= POSENC_ONE_ROW_COUNTED; form++) {
+                posenc_view bias = zeros(POSENC_F32, KEYS, 1, n_heads, 1);
+                CALL(posenc_alibi_one_row, slopes, (posenc_one_row)form, keep, &bias);
+                hash_view(s, &bias);
+            }
+        }
+}
+
+static void hash_gathered(sweep *s, const posenc_index_line *index) {
+    hash_integers(s, index->data, (size_t)index->n_offsets);
+    posenc_bias_table table = {floats(s, (size_t)index->n_rows * HEADS, 4.0), index->n_rows, HEADS, HEADS, 1};
+    posenc_line line = line_of(index->first, index->n_offsets, HEADS);
+    CALL(posenc_line_gather, index, &table, 0.3f, &line);
+    hash_line(s, &line);
+}
+
+void hash_t5(sweep *s) {
+    static const posenc_t5_params all[] = {POSENC_T5_ENCODER, POSENC_T5_DECODER, {64, 1000, 1},
+                                           {5, 7, 0},         {320, 800, 1},     {4096, 1 << 30, 0}};
+    for (size_t k = 0; k < COUNT(all); k++)
+        for (size_t r = 0; r < COUNT(ranges); r++) {
+            fresh();
+            posenc_index_line index = {take((size_t)ranges[r][1] * sizeof(int32_t)), ranges[r][0], ranges[r][1],
+                                       all[k].num_buckets};
+            CALL(posenc_index_t5, &all[k], &index);
+            hash_gathered(s, &index);
+            for (int i = 0; i < 100; i++) {
+                int32_t bucket;
+                CALL(posenc_t5_bucket, &all[k], any_position(s) >> i % 30, &bucket);
+                hash_integers(s, &bucket, 1);
+            }
+            index.n_rows = 2 * 17 + 1;
+            CALL(posenc_index_clipped, 17, &index);
+            hash_gathered(s, &index);
+        }
+}
+
+void hash_kerple(sweep *s) {
+    for (int kind = POSENC_KERPLE_LOG; kind <= POSENC_KERPLE_POWER; kind++)
+        for (size_t r = 0; r < COUNT(ranges); r++)
+            for (int round = 0; round < 8; round++) {
+                fresh();
+                float *p = floats(s, HEADS, round < 4 ? 2.0 : 200.0), *a = floats(s, HEADS, round % 2 ? 1.0 : 1000.0);
+                posenc_kerple kerple = {(posenc_kerple_kind)kind, p, a, 0.01f};
+                posenc_line line = line_of(ranges[r][0], ranges[r][1], HEADS);
+                CALL(posenc_line_kerple, &kerple, &line);
+                hash_line(s, &line);
+            }
+}
+
+void hash_rbf_lines(sweep *s) {
+    for (size_t r = 0; r < COUNT(ranges); r++)
+        for (int exponent = -20; exponent <= 32; exponent += 4) {
+            fresh();
+            float *sigma = take(HEADS * sizeof(float));
+            for (size_t h = 0; h < HEADS; h++)
+                sigma[h] = (float)ldexp(1.0 + fabs(even(s, 1.0)), exponent);
+            posenc_line line = line_of(ranges[r][0], ranges[r][1], HEADS);
+            CALL(posenc_line_rbf, sigma, &line);
+            hash_line(s, &line);
+        }
+}
+
+void hash_sandwich(sweep *s) {
+    static const int64_t dims[] = {2, 64, 128, 514};
+    static const double bases[] = {10000.0, 1.0, 500000.0, 1e30};
+    for (size_t r = 0; r < COUNT(ranges); r++)
+        for (size_t d = 0; d < COUNT(dims); d++)
+            for (int round = 0; round < 4; round++) {
+                fresh();
+                posenc_sandwich sandwich = {dims[d], bases[((size_t)round + d) % COUNT(bases)], round % 2, round / 2};
+                posenc_line line = line_of(ranges[r][0], ranges[r][1], HEADS);
+                CALL(posenc_line_sandwich, &sandwich, &line);
+                hash_line(s, &line);
+            }
+}
+
+void hash_cosine_lines(sweep *s) {
+    for (size_t r = 0; r < COUNT(ranges); r++)
+        for (int exponent = -40; exponent <= 16; exponent += 4)
+            for (int round = 0; round < 3; round++) {
+                fresh();
+                double *omega = doubles(s, HEADS, ldexp(1.0, exponent)), *phi = round ? doubles(s, HEADS, 4.0) : NULL;
+                float *amplitude = round == 2 ? floats(s, HEADS, 10.0) : NULL;
+                posenc_line line = line_of(ranges[r][0], ranges[r][1], HEADS);
+                CALL(posenc_line_cosine, omega, phi, amplitude, &line);
+                hash_line(s, &line);
+            }
+}
+
+/* ---- Images ---- */
+
+void hash_swin(sweep *s) {
+    static const int64_t windows[][2] = {{1, 1}, {7, 7}, {3, 8}, {8, 12}};
+    for (size_t k = 0; k < COUNT(windows); k++) {
+        fresh();
+        int64_t h = windows[k][0], w = windows[k][1], n = h * w, n_rows = (2 * h - 1) * (2 * w - 1);
+        int32_t *index = take((size_t)(n * n) * sizeof(int32_t));
+        CALL(posenc_swin_index, h, w, index);
+        hash_integers(s, index, (size_t)(n * n));
+        posenc_bias_table table = {floats(s, (size_t)n_rows * HEADS, 4.0), n_rows, HEADS, HEADS, 1};
+        posenc_view bias = zeros(POSENC_F32, n, n, HEADS, 1);
+        CALL(posenc_swin_bias, h, w, &table, &bias);
+        hash_view(s, &bias);
+        for (int64_t trained = 2; trained < 200; trained = 3 * trained + 1) {
+            float *coords = take((size_t)n_rows * 2 * sizeof(float));
+            CALL(posenc_swin_v2_coords, h, w, trained, trained + 1, coords);
+            hash_floats(s, coords, (size_t)n_rows * 2);
+        }
+    }
+    for (int round = 0; round < 8; round++) {
+        fresh();
+        float *x = floats(s, 1000, ldexp(1.0, round));
+        CALL(posenc_swin_v2_scale, x, 1000, x);
+        hash_floats(s, x, 1000);
+    }
+}
+
+void hash_decomposed(sweep *s) {
+    static const int64_t shapes[][3] = {{7, 7, 13}, {14, 7, 27}, {5, 13, 9}, {16, 16, 127}}; /* n_q, n_k, n_table */
+    for (size_t k = 0; k < COUNT(shapes); k++)
+        for (int64_t dim = 1; dim < 100; dim = 5 * dim + 3) {
+            fresh();
+            posenc_view table = tensor(s, POSENC_F32, dim, shapes[k][2], 1, 1);
+            posenc_view rows = zeros(POSENC_F32, dim, shapes[k][1], shapes[k][0], 1);
+            CALL(posenc_decomposed_rows, &table, &rows);
+            hash_view(s, &rows);
+            posenc_view by_row = hostile(s, POSENC_F32, 4, QUERIES, HEADS, BATCH);
+            posenc_view by_column = hostile(s, POSENC_F32, dim, QUERIES, HEADS, BATCH);
+            posenc_view scores = hostile(s, POSENC_F32, 4 * dim, QUERIES, HEADS, BATCH);
+            CALL(posenc_decomposed_add, &by_row, &by_column, &scores, posenc_all_rows());
+            hash_view(s, &scores);
+        }
+}
+
+/* ---- Relative terms ---- */
+
+void hash_relative_index(sweep *s) {
+    const posenc_index_rule rules[] = {posenc_index_shaw(16),
+                                       posenc_index_reversed(posenc_index_shaw(7)),
+                                       posenc_index_transformer_xl(40),
+                                       posenc_index_xlnet(20, 30),
+                                       posenc_index_deberta(512),
+                                       posenc_index_deberta_log(256, 512),
+                                       posenc_index_deberta_log(32, 65536),
+                                       posenc_index_deberta_log(4, 100)};
+    for (size_t k = 0; k < COUNT(rules); k++)
+        for (size_t r = 0; r < COUNT(ranges); r++) {
+            fresh();
+            posenc_index_line index = index_of(rules[k], ranges[r][0], ranges[r][1]);
+            hash_integers(s, index.data, (size_t)index.n_offsets);
+        }
+    fresh();
+    posenc_index_line index = index_of(posenc_index_relative_key(100), -90, 181);
+    hash_integers(s, index.data, (size_t)index.n_offsets);
+}
+
+/* Queries 3 .. of KEYS keys; runs of equal rows at the ends of the index. */
+enum { Q_OFF = 3, ROWS = 9 };
+
+static posenc_index_line some_index(void) {
+    return index_of(posenc_index_shaw((ROWS - 1) / 2), -(QUERIES + Q_OFF), QUERIES + Q_OFF + KEYS);
+}
+
+void hash_relative(sweep *s) {
+    for (int64_t dim = 1; dim < 150; dim = 2 * dim + 3)
+        EACH_TYPE(type) {
+            fresh();
+            posenc_view rows = tensor(s, type, dim, ROWS, dim % 2 ? 1 : HEADS, 1),
+                        q = tensor(s, type, dim, QUERIES, HEADS, BATCH);
+            posenc_view y = zeros(POSENC_F32, ROWS, QUERIES, HEADS, BATCH);
+            posenc_relative_table *table;
+            CALL(posenc_relative_table_create, &rows, &table);
+            float *shift = dim % 3 ? floats(s, (size_t)dim * HEADS, 1.0) : NULL;
+            CALL(posenc_relative_products, table, &q, shift, &y, posenc_all_rows());
+            hash_view(s, &y);
+            posenc_relative_table_free(table);
+
+            posenc_index_line index = some_index();
+            posenc_view p = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH),
+                        z = tensor(s, POSENC_F32, dim, QUERIES, HEADS, BATCH);
+            CALL(posenc_relative_values, &index, posenc_mask_none(), Q_OFF, &p, &rows, &z, posenc_all_rows());
+            hash_view(s, &z);
+
+            posenc_view x = hostile(s, type, KEYS, QUERIES, HEADS, BATCH),
+                        moved = zeros(type, KEYS, QUERIES, HEADS, BATCH);
+            CALL(posenc_relative_shift, &x, &moved);
+            hash_view(s, &moved);
+            posenc_view wide = hostile(s, type, 2 * QUERIES - 1, QUERIES, HEADS, BATCH);
+            posenc_view square = zeros(type, QUERIES, QUERIES, HEADS, BATCH);
+            CALL(posenc_relative_skew, &wide, &square);
+            hash_view(s, &square);
+        }
+}
+
+void hash_relative_gradients(sweep *s) {
+    const posenc_mask masks[] = {posenc_mask_none(), posenc_mask_causal(), posenc_mask_symmetric(2)};
+    for (size_t m = 0; m < COUNT(masks); m++) {
+        fresh();
+        posenc_index_line index = some_index();
+        posenc_view x = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH);
+        posenc_view by_query = zeros(POSENC_F32, ROWS, QUERIES, HEADS, BATCH),
+                    by_key = zeros(POSENC_F32, ROWS, KEYS, HEADS, BATCH);
+        CALL(posenc_relative_sums_by_query, &index, masks[m], Q_OFF, &x, &by_query, posenc_all_rows());
+        CALL(posenc_relative_sums_by_key, &index, masks[m], Q_OFF, &x, &by_key, posenc_all_rows());
+        hash_view(s, &by_query);
+        hash_view(s, &by_key);
+    }
+    for (int64_t dim = 1; dim < 150; dim = 2 * dim + 3)
+        EACH_TYPE(type) {
+            fresh();
+            int64_t n_heads = dim % 2 ? 1 : HEADS;
+            posenc_view w = tensor(s, POSENC_F32, ROWS, QUERIES, HEADS, BATCH),
+                        table = tensor(s, type, dim, ROWS, n_heads, 1);
+            posenc_view dq = tensor(s, POSENC_F32, dim, QUERIES, HEADS, BATCH),
+                        q = tensor(s, type, dim, QUERIES, HEADS, BATCH);
+            posenc_view dtable = tensor(s, POSENC_F32, dim, ROWS, n_heads, 1);
+            CALL(posenc_relative_combine, &w, &table, 0.3f, &dq, posenc_all_rows());
+            CALL(posenc_relative_collect, &w, &q, floats(s, (size_t)dim * HEADS, 1.0), 0.3f, &dtable,
+                 posenc_all_rows());
+            hash_view(s, &dq);
+            hash_view(s, &dtable);
+        }
+}
+
+/* ---- FIRE, CoPE ---- */
+
+void hash_fire(sweep *s) {
+    for (int64_t n_hidden = 1; n_hidden < 50; n_hidden = 2 * n_hidden + 1)
+        for (int round = 0; round < 5; round++) {
+            fresh();
+            size_t n = (size_t)n_hidden;
+            posenc_fire_params params = POSENC_FIRE_DEFAULTS;
+            params.n_heads = HEADS;
+            params.n_hidden = n_hidden;
+            params.w1 = floats(s, n, 4.0);
+            params.b1 = floats(s, n, 1.0);
+            params.w2 = floats(s, n * HEADS, 1.0);
+            params.b2 = floats(s, HEADS, 1.0);
+            params.c = round == 0 ? 0.1 : even(s, 3.0);
+            params.threshold = round % 2 ? 512.0 : 3.7;
+            params.max_distance = 5000;
+            posenc_fire *fire;
+            CALL(posenc_fire_create, &params, &fire);
+            posenc_view y = tensor(s, POSENC_F32, 300, QUERIES, HEADS, 1),
+                        far = tensor(s, POSENC_F32, 300, QUERIES, HEADS, 1);
+            CALL(posenc_fire_write, fire, 250, &y, posenc_all_rows());
+            CALL(posenc_fire_add, fire, round ? 4990 : 0, &far, posenc_all_rows());
+            hash_view(s, &y);
+            hash_view(s, &far);
+            posenc_fire_free(fire);
+        }
+}
+
+void hash_cope(sweep *s) {
+    for (int64_t n_k = QUERIES; n_k < 300; n_k = 2 * n_k + 1)
+        for (int round = 0; round < 6; round++) {
+            fresh();
+            posenc_cope_params cope = {0.3f, round % 2 ? POSENC_COPE_SCALED : POSENC_COPE_LISTING, n_k - QUERIES};
+            posenc_view x = tensor(s, POSENC_F32, n_k, QUERIES, HEADS, 1),
+                        gates = tensor(s, POSENC_F32, n_k, QUERIES, HEADS, 1);
+            posenc_view z = tensor(s, POSENC_F32, 1 + 9 * round, QUERIES, HEADS, 1);
+            CALL(posenc_cope_logits, &cope, &x, round % 3 ? &gates : NULL, &z, &x, posenc_all_rows());
+            hash_view(s, &x);
+        }
+}
+
+/* ---- Gradients of lines, and of what they are made of ---- */
+
+void hash_line_gradients(sweep *s) {
+    for (int round = 0; round < 8; round++) {
+        fresh();
+        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.q_off = round;
+        posenc_view ds = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH);
+        posenc_line line = line_of(-20, 50, HEADS), shared = line_of(-5, 11, HEADS);
+        shared.stride = 0; /* for all heads */
+        shared.is_extended = 1;
+        CALL(posenc_line_gradient, &params, &ds, &line);
+        CALL(posenc_line_gradient, &params, &ds, &shared);
+        hash_line(s, &line);
+        hash_line(s, &shared);
+
+        posenc_index_line index = index_of(posenc_index_shaw(6), -20, 50);
+        posenc_bias_table table = {take(13 * HEADS * sizeof(float)), 13, HEADS, HEADS, 1};
+        CALL(posenc_table_gradient, &index, &line, 0.3f, &table);
+        hash_floats(s, table.data, 13 * HEADS);
+        float slopes[HEADS], dp[HEADS], da[HEADS];
+        CALL(posenc_alibi_gradient, &line, slopes);
+        hash_floats(s, slopes, HEADS);
+        for (int kind = POSENC_KERPLE_LOG; kind <= POSENC_KERPLE_POWER; kind++) {
+            float *p = floats(s, HEADS, 2.5), *a = floats(s, HEADS, 2.0);
+            posenc_kerple kerple = {(posenc_kerple_kind)kind, p, a, 0.01f};
+            CALL(posenc_kerple_gradient, &kerple, round % 2 ? POSENC_CLAMPED_STOPS : POSENC_CLAMPED_PASSES, &line, dp,
+                 da);
+            hash_floats(s, dp, HEADS);
+            hash_floats(s, da, HEADS);
+        }
+        posenc_view square = tensor(s, POSENC_F32, 12, 12, HEADS, BATCH);
+        posenc_bias_table swin = {take(35 * HEADS * sizeof(float)), 35, HEADS, HEADS, 1};
+        CALL(posenc_swin_gradient, 3, 4, &square, &swin);
+        hash_floats(s, swin.data, 35 * HEADS);
+    }
+}

@@ -1,0 +1,105 @@
+/* What the parts of test_hashes_public share: its families, memory, and calls that are counted. */
+#ifndef POSENC_TESTS_HASHES_PUBLIC_H
+#define POSENC_TESTS_HASHES_PUBLIC_H
+
+#include <math.h>
+
+#include <posenc/posenc.h>
+
+#include "hashes.h"
+
+/* A line of hashes_public.txt each, made by hash_<family> of hashes_*.c. */
+#define PUBLIC_FAMILIES(FAMILY)                                                                                        \
+    FAMILY(frequencies)                                                                                                \
+    FAMILY(angle_rows)                                                                                                 \
+    FAMILY(rope_scalings)                                                                                              \
+    FAMILY(rope_factors)                                                                                               \
+    FAMILY(rope_axes)                                                                                                  \
+    FAMILY(rope_config)                                                                                                \
+    FAMILY(rope_ggml)                                                                                                  \
+    FAMILY(rope_tables)                                                                                                \
+    FAMILY(rope_apply)                                                                                                 \
+    FAMILY(rope_apply_table)                                                                                           \
+    FAMILY(rope_tasks)                                                                                                 \
+    FAMILY(positions)                                                                                                  \
+    FAMILY(sinusoidal)                                                                                                 \
+    FAMILY(grids)                                                                                                      \
+    FAMILY(fourier)                                                                                                    \
+    FAMILY(learned)                                                                                                    \
+    FAMILY(resize)                                                                                                     \
+    FAMILY(integer_rows)                                                                                               \
+    FAMILY(parts)                                                                                                      \
+    FAMILY(gates)                                                                                                      \
+    FAMILY(random)                                                                                                     \
+    FAMILY(conv)                                                                                                       \
+    FAMILY(masks)                                                                                                      \
+    FAMILY(alibi)                                                                                                      \
+    FAMILY(t5)                                                                                                         \
+    FAMILY(kerple)                                                                                                     \
+    FAMILY(rbf_lines)                                                                                                  \
+    FAMILY(sandwich)                                                                                                   \
+    FAMILY(cosine_lines)                                                                                               \
+    FAMILY(swin)                                                                                                       \
+    FAMILY(decomposed)                                                                                                 \
+    FAMILY(relative_index)                                                                                             \
+    FAMILY(relative)                                                                                                   \
+    FAMILY(relative_gradients)                                                                                         \
+    FAMILY(fire)                                                                                                       \
+    FAMILY(cope)                                                                                                       \
+    FAMILY(softmax)                                                                                                    \
+    FAMILY(softmax_backward)                                                                                           \
+    FAMILY(line_gradients)                                                                                             \
+    FAMILY(attention)                                                                                                  \
+    FAMILY(attention_task)                                                                                             \
+    FAMILY(attention_merge)                                                                                            \
+    FAMILY(similarity)                                                                                                 \
+    FAMILY(offsets)                                                                                                    \
+    FAMILY(costs)
+
+#define DECLARE(family) void hash_##family(sweep *s);
+PUBLIC_FAMILIES(DECLARE)
+#undef DECLARE
+
+/* ---- Calls ---- */
+
+/* Remembers that the function was called. */
+void called(const char *function);
+void must(const char *function, posenc_status status);
+
+/* A call that must succeed, and one that answers something else than a status. */
+#define CALL(function, ...) must(#function, function(__VA_ARGS__))
+#define ASK(function, ...) (called(#function), function(__VA_ARGS__))
+
+/* ---- Memory and tensors ---- */
+
+/* Zeros, good until the next fresh(). */
+void *take(size_t bytes);
+void fresh(void);
+
+/* The same with numbers in them: finite, even over [-limit, limit), or (hostile) as fill_rows has them. */
+float *floats(sweep *s, size_t n, double limit);
+double *doubles(sweep *s, size_t n, double limit);
+int32_t *integers(sweep *s, size_t n, int32_t low, int32_t high);
+posenc_view tensor(sweep *s, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
+posenc_view hostile(sweep *s, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
+posenc_view zeros(posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
+
+/* low .. high */
+int64_t between(sweep *s, int64_t low, int64_t high);
+int32_t any_position(sweep *s);
+
+/* Of a dense view. */
+void hash_view(sweep *s, const posenc_view *view);
+void hash_integers(sweep *s, const int32_t *a, size_t n);
+
+/* Line of so many heads over a range of offsets, of zeros. */
+posenc_line line_of(int64_t first, int64_t n_offsets, int64_t n_heads);
+void hash_line(sweep *s, const posenc_line *line);
+
+/* An index line over a range of offsets, filled by a rule. */
+posenc_index_line index_of(posenc_index_rule rule, int64_t first, int64_t n_offsets);
+
+#define EACH_TYPE(type) for (posenc_dtype type = POSENC_F32; type <= POSENC_BF16; type = (posenc_dtype)(type + 1))
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#endif

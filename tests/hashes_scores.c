@@ -1,0 +1,327 @@
+/* Hashes of the score path, attention and analysis. */
+#include "hashes_public.h"
+
+#include <string.h>
+
+enum { HEADS = 4, QUERIES = 5, BATCH = 2 };
+
+/* ---- Scores ---- */
+
+/* Terms of every kind, drawn; lines and indices reach as far as any query and key do. */
+typedef struct drawn {
+    posenc_score_params params;
+    posenc_line line;
+    posenc_index_line index;
+    posenc_view bias, by_query, by_key;
+    posenc_bool_mask bytes;
+} drawn;
+
+enum { FAR = 1100, ROWS = 17 };
+
+static posenc_mask mask_of(sweep *s, int64_t n_k) {
+    const posenc_mask masks[] = {posenc_mask_none(),        posenc_mask_causal(),    posenc_mask_window(1 + n_k / 3),
+                                 posenc_mask_symmetric(11), posenc_mask_chunked(40), {n_k / 4, 0, 0, 3}};
+    return masks[next(s) % COUNT(masks)];
+}
+
+static void draw_terms(sweep *s, drawn *scene, int64_t n_k) {
+    posenc_score_params *params = &scene->params;
+    uint64_t wanted = next(s);
+    params->slopes = wanted & 1 ? floats(s, HEADS, 0.1) : NULL;
+    if (wanted & 2) {
+        scene->line = (posenc_line){floats(s, HEADS * 2 * FAR, 3.0), -FAR, 2 * FAR, HEADS, 2 * FAR, 0};
+        params->line = &scene->line;
+    }
+    if (wanted & 4) {
+        scene->bias = tensor(s, (posenc_dtype)(wanted >> 8) % 3, n_k, QUERIES, HEADS, 1);
+        params->bias = &scene->bias;
+        params->bias_slopes = wanted & 8 ? floats(s, HEADS, 2.0) : NULL;
+    }
+    scene->index = index_of(posenc_index_shaw((ROWS - 1) / 2), -FAR, 2 * FAR);
+    if (wanted & 16) {
+        scene->by_query = tensor(s, POSENC_F32, ROWS, QUERIES, HEADS, BATCH);
+        params->by_query = (posenc_relative){&scene->by_query, &scene->index};
+    }
+    if (wanted & 32) {
+        scene->by_key = tensor(s, POSENC_F32, ROWS, n_k, HEADS, BATCH);
+        params->by_key = (posenc_relative){&scene->by_key, &scene->index};
+    }
+    params->cap = wanted & 64 ? 20.0f : 0.0f;
+    params->sinks = wanted & 128 ? floats(s, HEADS, 2.0) : NULL;
+}
+
+static void draw_masks(sweep *s, drawn *scene, int64_t n_k) {
+    posenc_score_params *params = &scene->params;
+    uint64_t wanted = next(s);
+    params->mask = mask_of(s, n_k);
+    params->q_off = n_k >= QUERIES ? n_k - QUERIES : 0;
+    if (wanted % 4 == 0) {
+        params->q_pos = integers(s, QUERIES, 0, (int32_t)n_k);
+        params->k_pos = integers(s, (size_t)n_k, 0, (int32_t)n_k);
+        params->mask.n_first = 0;
+    } else if (wanted % 4 == 1) {
+        params->q_offs = integers(s, BATCH, -3, 0);
+    }
+    if (wanted & 4) {
+        params->k_begin = integers(s, BATCH, 0, (int32_t)n_k / 4);
+        params->k_end = integers(s, BATCH, (int32_t)n_k / 2, (int32_t)n_k);
+    }
+    if (wanted & 8) {
+        int32_t *ends = take(4 * sizeof(int32_t));
+        ends[1] = (int32_t)n_k / 3;
+        ends[2] = (int32_t)n_k / 2;
+        ends[3] = (int32_t)n_k + QUERIES;
+        params->cu_seqlens = ends;
+        params->n_seqs = 3;
+    }
+    if (wanted & 16) {
+        uint8_t *bytes = take((size_t)n_k * BATCH);
+        for (int64_t j = 0; j < n_k * BATCH; j++)
+            bytes[j] = next(s) % 4 == 0;
+        scene->bytes = (posenc_bool_mask){bytes, {1, 0, 0, n_k}, POSENC_DROP};
+        params->bool_mask = &scene->bytes;
+    }
+    params->empty = wanted & 32 ? POSENC_EMPTY_NAN : POSENC_EMPTY_ZEROS;
+}
+
+static void draw_scene(sweep *s, drawn *scene, int64_t n_k) {
+    *scene = (drawn){.params = POSENC_SCORE_DEFAULTS};
+    scene->params.scale = (float)fabs(even(s, 1.0));
+    draw_terms(s, scene, n_k);
+    draw_masks(s, scene, n_k);
+}
+
+static const int64_t key_counts[] = {1, 7, 33, 100, 700};
+
+static void hash_sums(sweep *s, const posenc_softmax_sum *sums, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const float both[] = {sums[i].max, sums[i].sum};
+        hash_floats(s, both, 2);
+    }
+}
+
+void hash_softmax(sweep *s) {
+    for (size_t k = 0; k < COUNT(key_counts); k++)
+        for (int round = 0; round < 48; round++) {
+            fresh();
+            int64_t n_k = key_counts[k];
+            posenc_dtype x_type = (posenc_dtype)(round % 3), y_type = (posenc_dtype)(round / 3 % 3);
+            drawn scene;
+            draw_scene(s, &scene, n_k);
+            posenc_view x = round % 8 == 7 ? hostile(s, x_type, n_k, QUERIES, HEADS, BATCH)
+                                           : tensor(s, x_type, n_k, QUERIES, HEADS, BATCH);
+            posenc_view y = zeros(y_type, n_k, QUERIES, HEADS, BATCH);
+            CALL(posenc_logits, &scene.params, round % 5 == 0 ? NULL : &x, &y, posenc_all_rows());
+            hash_view(s, &y);
+            CALL(posenc_softmax, &scene.params, &x, &y, posenc_all_rows());
+            hash_view(s, &y);
+            posenc_softmax_sum sums[QUERIES * HEADS * BATCH], joined;
+            CALL(posenc_softmax_partial, &scene.params, &x, &y, sums, posenc_all_rows());
+            hash_view(s, &y);
+            hash_sums(s, sums, COUNT(sums));
+            for (size_t i = 0; i + 1 < COUNT(sums); i++) {
+                float of_both[2];
+                CALL(posenc_softmax_join, &sums[i], &sums[i + 1], &joined, &of_both[0], &of_both[1]);
+                hash_sums(s, &joined, 1);
+                hash_floats(s, of_both, 2);
+            }
+        }
+}
+
+void hash_softmax_backward(sweep *s) {
+    for (size_t k = 0; k < COUNT(key_counts); k++)
+        for (int round = 0; round < 32; round++) {
+            fresh();
+            int64_t n_k = key_counts[k];
+            enum { N_ROWS = QUERIES * HEADS * BATCH };
+            drawn scene;
+            draw_scene(s, &scene, n_k);
+            posenc_view x = tensor(s, POSENC_F32, n_k, QUERIES, HEADS, BATCH),
+                        p = zeros(POSENC_F32, n_k, QUERIES, HEADS, BATCH);
+            posenc_view dp = tensor(s, POSENC_F32, n_k, QUERIES, HEADS, BATCH),
+                        dx = zeros(POSENC_F32, n_k, QUERIES, HEADS, BATCH);
+            posenc_view db = zeros(POSENC_F32, n_k, QUERIES, HEADS, BATCH);
+            float rows[N_ROWS], dsinks[HEADS];
+            CALL(posenc_softmax, &scene.params, &x, &p, posenc_all_rows());
+            CALL(posenc_softmax_backward, &scene.params, &p, &dp, &x, &dx, &db, rows, posenc_all_rows());
+            hash_view(s, &dx);
+            hash_view(s, &db);
+            hash_floats(s, rows, N_ROWS);
+            CALL(posenc_sink_gradient, rows, QUERIES, HEADS, BATCH, dsinks);
+            hash_floats(s, dsinks, HEADS);
+        }
+}
+
+/* ---- Attention ---- */
+
+enum { KV_HEADS = 2 };
+
+/* Keys or values of any type. */
+static posenc_view memory_of(sweep *s, posenc_dtype type, int64_t dim, int64_t n_k, int64_t last) {
+    if (type != POSENC_Q8_0)
+        return tensor(s, type, dim, n_k, KV_HEADS, last);
+    size_t n_blocks = (size_t)(dim / POSENC_Q8_BLOCK * n_k * KV_HEADS * last);
+    unsigned char *blocks = take(n_blocks * POSENC_Q8_BYTES);
+    for (size_t b = 0; b < n_blocks; b++, blocks += POSENC_Q8_BYTES) {
+        uint16_t scale = (uint16_t)((next(s) & 0x3ff) + (8 << 10)); /* f16, 2^-7 .. 2^-6 */
+        memcpy(blocks, &scale, sizeof scale);
+        for (size_t c = sizeof scale; c < POSENC_Q8_BYTES; c++)
+            blocks[c] = (unsigned char)next(s);
+    }
+    return posenc_view_dense(blocks - n_blocks * POSENC_Q8_BYTES, type, dim, n_k, KV_HEADS, last);
+}
+
+void hash_attention(sweep *s) {
+    static const int64_t dims[][2] = {{32, 32}, {64, 96}, {128, 32}};
+    for (size_t d = 0; d < COUNT(dims); d++)
+        for (size_t k = 0; k < COUNT(key_counts); k++)
+            for (int round = 0; round < 8; round++) {
+                fresh();
+                int64_t dim = dims[d][0], v_dim = dims[d][1], n_k = key_counts[k];
+                posenc_dtype type = (posenc_dtype)(round % 4), out_type = (posenc_dtype)(round / 2 % 3);
+                drawn scene;
+                draw_scene(s, &scene, n_k);
+                posenc_view q = tensor(s, (posenc_dtype)(round % 3), dim, QUERIES, HEADS, BATCH);
+                posenc_view keys = memory_of(s, type, dim, n_k, BATCH), values = memory_of(s, type, v_dim, n_k, BATCH);
+                posenc_view out = zeros(out_type, v_dim, QUERIES, HEADS, BATCH);
+                void *scratch = take(ASK(posenc_attention_scratch, dim, v_dim));
+                hash_bytes(s, (uint64_t)ASK(posenc_attention_units, &q, &keys), 8);
+                CALL(posenc_attention, &scene.params, &q, &keys, &values, &out, scratch, posenc_all_rows());
+                hash_view(s, &out);
+                if (type == POSENC_Q8_0 || n_k > 100) /* the reference is slow */
+                    continue;
+                posenc_view p = zeros(POSENC_F32, n_k, QUERIES, HEADS, BATCH);
+                CALL(posenc_attention_reference, &scene.params, &q, &keys, &values, &out, &p);
+                hash_view(s, &out);
+                hash_view(s, &p);
+            }
+}
+
+static void hash_task(sweep *s, const posenc_attention_task *task) {
+    void *scratch = take(posenc_attention_scratch(task->q.ne[0], task->v.ne[0]));
+    CALL(posenc_attention_run, task, scratch, posenc_all_rows());
+    hash_view(s, &task->out);
+    hash_view(s, task->lse);
+    hash_bytes(s, (uint64_t)ASK(posenc_attention_n_parts, task), 8);
+    void *parts = take(ASK(posenc_attention_parts_bytes, task));
+    CALL(posenc_attention_run_parts, task, scratch, parts, posenc_all_rows());
+    CALL(posenc_attention_join_parts, task, parts, posenc_all_rows());
+    hash_view(s, &task->out);
+    hash_view(s, task->lse);
+}
+
+/* More than one segment of keys; keys rotated on their way; pages. */
+void hash_attention_task(sweep *s) {
+    enum { DIM = 32, LONG = 4200, PAGE = 64, PAGES = 3 };
+    for (posenc_dtype type = POSENC_F32; type <= POSENC_Q8_0; type = (posenc_dtype)(type + 1))
+        for (int is_paged = 0; is_paged < 2; is_paged++) {
+            fresh();
+            int64_t n_k = is_paged ? PAGE * PAGES - 5 : LONG, n_batch = is_paged ? BATCH : 1;
+            posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            params.scale = 0.17f;
+            params.mask = posenc_mask_causal();
+            params.q_off = n_k - QUERIES;
+            params.slopes = floats(s, HEADS, 0.01);
+            posenc_rope_params rope_params = POSENC_ROPE_DEFAULTS;
+            rope_params.layout = POSENC_ROPE_HALF;
+            rope_params.head_dim = rope_params.n_rot = DIM;
+            posenc_rope *rope;
+            CALL(posenc_rope_create, &rope_params, &rope);
+            posenc_rope_table table = posenc_rope_table_dense(rope, take((size_t)posenc_rope_table_bytes(rope, n_k)));
+            CALL(posenc_rope_fill_table, rope, integers(s, (size_t)n_k, 0, 100000), n_k, POSENC_FORWARD, &table);
+            int32_t *page_table = integers(s, PAGES * BATCH, 0, 2 * PAGES - 1);
+            posenc_attention_pages pages = {page_table, PAGES, n_k};
+            posenc_view lse = zeros(POSENC_F32, 1, QUERIES, HEADS, n_batch);
+            posenc_attention_task task = {.params = &params, .lse = &lse};
+            task.q = tensor(s, POSENC_F32, DIM, QUERIES, HEADS, n_batch);
+            task.k = memory_of(s, type, DIM, is_paged ? PAGE : n_k, is_paged ? 2 * PAGES : 1);
+            task.v = memory_of(s, type, DIM, is_paged ? PAGE : n_k, is_paged ? 2 * PAGES : 1);
+            task.out = zeros(POSENC_F32, DIM, QUERIES, HEADS, n_batch);
+            task.pages = is_paged ? &pages : NULL;
+            hash_task(s, &task);
+            task.k_rope = rope;
+            task.k_table = &table;
+            hash_task(s, &task);
+            posenc_rope_free(rope);
+        }
+}
+
+void hash_attention_merge(sweep *s) {
+    for (int64_t dim = 1; dim < 150; dim = 2 * dim + 3)
+        EACH_TYPE(type) {
+            fresh();
+            posenc_attention_result a, b;
+            a.out = tensor(s, type, dim, QUERIES, HEADS, BATCH);
+            a.lse = tensor(s, POSENC_F32, 1, QUERIES, HEADS, BATCH);
+            b.out = tensor(s, type, dim, QUERIES, HEADS, BATCH);
+            b.lse = tensor(s, POSENC_F32, 1, QUERIES, HEADS, BATCH);
+            ((float *)a.lse.data)[1] = -INFINITY;
+            CALL(posenc_attention_merge, &a, &b, &a, posenc_all_rows());
+            hash_view(s, &a.out);
+            hash_view(s, &a.lse);
+        }
+}
+
+/* ---- Analysis ---- */
+
+void hash_similarity(sweep *s) {
+    enum { N = 19 };
+    for (int64_t dim = 1; dim < 600; dim = 2 * dim + 3) {
+        fresh();
+        posenc_view e = tensor(s, POSENC_F32, dim, N, 1, 1), similarity = zeros(POSENC_F32, N, N, 1, 1);
+        CALL(posenc_cosine_similarity, &e, dim % 3 ? 0.0 : 1e-3, &similarity, posenc_all_rows());
+        hash_view(s, &similarity);
+        float profile[N];
+        CALL(posenc_similarity_profile, &e, 4, 0.0, N, profile);
+        hash_floats(s, profile, N);
+        posenc_progression progression;
+        CALL(posenc_check_progression, &e, 2, 3, 1.0, 0.3, &progression);
+        hash_bytes(s, (uint64_t)progression.holds, 4);
+        hash_doubles(s, &progression.largest, 1);
+    }
+}
+
+void hash_offsets(sweep *s) {
+    enum { N = 100 };
+    for (int64_t dim = 2; dim < 300; dim = 2 * dim + 2)
+        for (int round = 0; round < 4; round++) {
+            fresh();
+            posenc_freq *freq;
+            CALL(posenc_freq_create, round % 2 ? 500000.0 : 10000.0, dim, &freq);
+            int32_t *offsets = integers(s, N, round < 2 ? INT32_MIN : -300, round < 2 ? INT32_MAX : 300);
+            double sums[N];
+            CALL(posenc_dot_by_offset, freq, offsets, N, sums);
+            hash_doubles(s, sums, N);
+            CALL(posenc_alias_distance, freq, offsets, N, sums);
+            hash_doubles(s, sums, N);
+            posenc_frequency report[N];
+            double *theta = doubles(s, N, round % 2 ? 1.0 : 65536.0);
+            CALL(posenc_frequency_report, theta, N, fabs(even(s, 1e6)), report);
+            for (size_t i = 0; i < N; i++) {
+                const double all[] = {report[i].theta, report[i].wavelength, report[i].turns};
+                hash_doubles(s, all, 3);
+            }
+            posenc_freq_free(freq);
+        }
+}
+
+void hash_costs(sweep *s) {
+    static const posenc_scheme priced[] = {POSENC_SCHEME_SINUSOIDAL, POSENC_SCHEME_ROPE, POSENC_SCHEME_ALIBI,
+                                           POSENC_SCHEME_LEARNED, POSENC_SCHEME_SHAW};
+    for (int round = 0; round < 20; round++) {
+        int64_t n[11], count;
+        for (size_t i = 0; i < COUNT(n); i++)
+            n[i] = between(s, 1, 5000);
+        posenc_sizes sizes = {n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10]};
+        for (int scheme = POSENC_SCHEME_SINUSOIDAL; scheme <= POSENC_SCHEME_CPE; scheme++) {
+            CALL(posenc_parameter_count, (posenc_scheme)scheme, &sizes, &count);
+            hash_bytes(s, (uint64_t)count, 8);
+        }
+        for (size_t i = 0; i < COUNT(priced); i++) {
+            CALL(posenc_flops, priced[i], &sizes, &count);
+            hash_bytes(s, (uint64_t)count, 8);
+            CALL(posenc_flops_rule_of_thumb, priced[i], &sizes, &count);
+            hash_bytes(s, (uint64_t)count, 8);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+/* One hash per family of public functions over a fixed sweep, equal on every tier, compiler and architecture, recorded in
+ * tests/hashes_public.txt: what set-up, plain C and dispatch make beside and around the kernels of test_hashes.
+ *
+ *     test_hashes_public --complete SYMBOLS    is every function of exported-symbols.txt called, or excused below?
+ *
+ * and as hashes.h says. A hash changes when the results do, or when the family's sweep in hashes_*.c does; a commit that
+ * records a new one says which.
+ */
+#include "hashes_public.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Nothing forgotten ---- */
+
+/* Functions that compute nothing that could have other bits. Objects are made by the families; what was made is seen in
+ * their results. */
+static const char *const excused[][2] = {
+    {"posenc_status_string", "text"},
+    {"posenc_version", "text"},
+    {"posenc_isa", "which tier runs"},
+    {"posenc_isa_name", "which tier runs"},
+    {"posenc_isa_built", "which tier runs"},
+    {"posenc_isa_supported", "which tier runs"},
+    {"posenc_select_isa", "which tier runs; hash_of calls it"},
+    {"posenc_view_dense", "a view; every tensor here is made by it"},
+    {"posenc_freq_free", "frees"},
+    {"posenc_rope_free", "frees"},
+    {"posenc_encoding_free", "frees"},
+    {"posenc_conv_free", "frees"},
+    {"posenc_fire_free", "frees"},
+    {"posenc_relative_table_free", "frees"},
+};
+
+enum { MAX_CALLED = 200 };
+static const char *names[MAX_CALLED];
+static size_t n_names;
+
+static int was_called(const char *function) {
+    for (size_t i = 0; i < n_names; i++)
+        if (strcmp(names[i], function) == 0)
+            return 1;
+    return 0;
+}
+
+static int is_excused(const char *function) {
+    for (size_t i = 0; i < COUNT(excused); i++)
+        if (strcmp(excused[i][0], function) == 0)
+            return 1;
+    return 0;
+}
+
+void called(const char *function) {
+    if (was_called(function))
+        return;
+    if (n_names == MAX_CALLED)
+        fail_msg("more functions than %d", MAX_CALLED);
+    names[n_names++] = function;
+}
+
+void must(const char *function, posenc_status status) {
+    called(function);
+    if (status != POSENC_OK)
+        fail_msg("%s: %s", function, posenc_status_string(status));
+}
+
+/* ---- Memory and tensors ---- */
+
+static _Alignas(64) unsigned char memory[16 << 20];
+static size_t n_taken;
+
+void fresh(void) {
+    n_taken = 0;
+}
+
+void *take(size_t bytes) {
+    if (bytes > sizeof memory - n_taken)
+        fail_msg("no room for %zu bytes", bytes);
+    void *place = memory + n_taken;
+    n_taken += (bytes + 63) / 64 * 64;
+    return memset(place, 0, bytes);
+}
+
+float *floats(sweep *s, size_t n, double limit) {
+    float *a = take(n * sizeof *a);
+    for (size_t i = 0; i < n; i++)
+        a[i] = (float)even(s, limit);
+    return a;
+}
+
+double *doubles(sweep *s, size_t n, double limit) {
+    double *a = take(n * sizeof *a);
+    fill_doubles(s, a, n, limit);
+    return a;
+}
+
+int64_t between(sweep *s, int64_t low, int64_t high) {
+    return low + (int64_t)(next(s) % (uint64_t)(high - low + 1));
+}
+
+int32_t any_position(sweep *s) {
+    return (int32_t)between(s, INT32_MIN, INT32_MAX);
+}
+
+int32_t *integers(sweep *s, size_t n, int32_t low, int32_t high) {
+    int32_t *a = take(n * sizeof *a);
+    for (size_t i = 0; i < n; i++)
+        a[i] = (int32_t)between(s, low, high);
+    return a;
+}
+
+static size_t n_elements(const posenc_view *view) {
+    return (size_t)(view->ne[0] * view->ne[1] * view->ne[2] * view->ne[3]);
+}
+
+posenc_view zeros(posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
+    void *data = take((size_t)(ne0 * ne1 * ne2 * ne3) * size_of(type));
+    return posenc_view_dense(data, type, ne0, ne1, ne2, ne3);
+}
+
+posenc_view hostile(sweep *s, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
+    posenc_view view = zeros(type, ne0, ne1, ne2, ne3);
+    fill_rows(s, view.data, n_elements(&view), type);
+    return view;
+}
+
+/* Halves keep their fraction and get an exponent between 2^-2 and 2. */
+posenc_view tensor(sweep *s, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
+    posenc_view view = zeros(type, ne0, ne1, ne2, ne3);
+    for (size_t i = 0; i < n_elements(&view); i++)
+        if (type == POSENC_F32)
+            ((float *)view.data)[i] = (float)even(s, 4.0);
+        else if (type == POSENC_F16)
+            ((uint16_t *)view.data)[i] = (uint16_t)((next(s) & 0x8fff) + (13 << 10));
+        else
+            ((uint16_t *)view.data)[i] = (uint16_t)((next(s) & 0x81ff) + (125 << 7));
+    return view;
+}
+
+void hash_view(sweep *s, const posenc_view *view) {
+    hash_rows(s, view->data, n_elements(view), view->dtype);
+}
+
+void hash_integers(sweep *s, const int32_t *a, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        hash_bytes(s, (uint32_t)a[i], 4);
+}
+
+posenc_line line_of(int64_t first, int64_t n_offsets, int64_t n_heads) {
+    float *data = take((size_t)(n_offsets * n_heads) * sizeof *data);
+    return (posenc_line){data, first, n_offsets, n_heads, n_offsets, 0};
+}
+
+void hash_line(sweep *s, const posenc_line *line) {
+    hash_floats(s, line->data, (size_t)(line->n_offsets * line->n_heads));
+}
+
+posenc_index_line index_of(posenc_index_rule rule, int64_t first, int64_t n_offsets) {
+    posenc_index_line index = {take((size_t)n_offsets * sizeof(int32_t)), first, n_offsets, 0};
+    CALL(posenc_index_line_fill, &rule, &index);
+    return index;
+}
+
+/* ---- The families ---- */
+
+static const hashed families[] = {
+#define FAMILY(name) {#name, hash_##name},
+    PUBLIC_FAMILIES(FAMILY)
+#undef FAMILY
+};
+
+static int is_complete(const char *symbols) {
+    char function[100];
+    int n_missing = 0;
+    FILE *file = fopen(symbols, "r");
+    if (file == NULL) {
+        fprintf(stderr, "cannot read %s\n", symbols);
+        return 0;
+    }
+    for (size_t k = 0; k < COUNT(families); k++)
+        hash_of(&families[k], POSENC_ISA_SCALAR);
+    while (fscanf(file, "%99s", function) == 1)
+        if (was_called(function) == is_excused(function)) {
+            fprintf(stderr, "%s is %s\n", function, was_called(function) ? "called, and excused" : "not called");
+            n_missing++;
+        }
+    fclose(file);
+    return n_missing == 0;
+}
+
+int main(int argc, char **argv) {
+    const hashes all = {"test_hashes_public", "each family of public functions", families, COUNT(families)};
+    if (argc == 3 && strcmp(argv[1], "--complete") == 0)
+        return is_complete(argv[2]) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return hashes_main(argc, argv, &all);
+}
