@@ -87,10 +87,21 @@ uint64_t hash_of(const hashed *one, posenc_isa_tier tier) {
     return s.hash;
 }
 
+/* Cosines and sines in double come from another function of SLEEF where it has no FMA instructions, with other last bits:
+ * such a machine has lines of its own for what they show in. */
+static const char *without_fma(const char *name) {
+    static const char *const show[] = {"angle_anchors", "zeros_of_cosines"};
+    for (size_t i = 0; i < sizeof show / sizeof show[0]; i++)
+        if (!posenc_cpu_has_fma() && strcmp(name, show[i]) == 0)
+            return ".without_fma";
+    return "";
+}
+
 /* The recorded hash of that name. */
-static uint64_t recorded(const char *name) {
-    char line[256], word[64];
+static uint64_t recorded(const char *family) {
+    char line[256], name[64], word[64];
     unsigned long long hash;
+    snprintf(name, sizeof name, "%s%s", family, without_fma(family));
     FILE *file = fopen(record, "r");
     if (file == NULL)
         fail_msg("cannot read %s", record);
@@ -104,14 +115,6 @@ static uint64_t recorded(const char *name) {
     return 0;
 }
 
-/* Without FMA instructions the anchors come from another function of SLEEF, and differ in rare last places. */
-static int is_comparable(const char *name) {
-    if (posenc_cpu_has_fma() || strcmp(name, "angle_anchors") != 0)
-        return 1;
-    print_message("%s: not compared, this CPU has no FMA\n", name);
-    return 0;
-}
-
 static void test_hashes_of_tier(void **state) {
     posenc_isa_tier tier = *(const posenc_isa_tier *)*state;
     if (!test_tier_ready(tier))
@@ -120,7 +123,7 @@ static void test_hashes_of_tier(void **state) {
     for (size_t k = 0; k < mine->n; k++) {
         const char *name = mine->all[k].name;
         uint64_t hash = hash_of(&mine->all[k], tier), expected = recorded(name);
-        if (hash != expected && is_comparable(name)) {
+        if (hash != expected) {
             print_error("%s on %s: %016llx, recorded %016llx\n", name, posenc_isa_name(tier), (unsigned long long)hash,
                         (unsigned long long)expected);
             changed++;
@@ -138,7 +141,8 @@ static int print_hashes(posenc_isa_tier tier) {
     }
     printf("# FNV-1a over a fixed sweep of %s, the same on every tier. Made by: %s --print\n", mine->of, mine->program);
     for (size_t k = 0; k < mine->n; k++)
-        printf("%s %016llx\n", mine->all[k].name, (unsigned long long)hash_of(&mine->all[k], tier));
+        printf("%s%s %016llx\n", mine->all[k].name, without_fma(mine->all[k].name),
+               (unsigned long long)hash_of(&mine->all[k], tier));
     return 0;
 }
 

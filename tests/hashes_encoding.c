@@ -168,7 +168,25 @@ void hash_learned(sweep *s) {
     }
 }
 
+/* The weights alone, and so close to their zeros that float32 shows what double has rounded. */
+static void hash_weights(sweep *s, double cubic_a) {
+    enum { N = 13 };
+    fresh();
+    posenc_view x = zeros(POSENC_F32, N, N, 1, 1), y = zeros(POSENC_F32, N, N, 1, 1);
+    for (int i = 0; i < N; i++)
+        ((float *)x.data)[i * N + i] = 1.0f;
+    posenc_resize_params params = POSENC_RESIZE_DEFAULTS;
+    params.method = POSENC_RESIZE_CUBIC;
+    params.w_in = params.w_out = N;
+    params.w_ratio = 1.0 + 0x1p-30;
+    params.cubic_a = cubic_a;
+    CALL(posenc_table_resize, &params, &x, &y, posenc_all_rows());
+    hash_view(s, &y);
+}
+
 void hash_resize(sweep *s) {
+    for (int i = 0; i < 20; i++)
+        hash_weights(s, even(s, 1.0));
     static const int64_t shapes[][4] = {{1, 7, 1, 19}, {1, 19, 1, 7}, {1, 1, 1, 5}, {7, 5, 10, 9}, {14, 14, 6, 13}};
     for (size_t k = 0; k < COUNT(shapes); k++)
         for (int round = 0; round < 6; round++)
@@ -286,7 +304,18 @@ void hash_gates(sweep *s) {
 
 /* ---- Random numbers ---- */
 
+/* Of one number the bits that float32 lacks. */
+static void hash_lost_bits(sweep *s, uint64_t seed) {
+    float one;
+    posenc_view y = posenc_view_dense(&one, POSENC_F32, 1, 1, 1, 1);
+    CALL(posenc_fill_normal, seed, 0.0, 1.0, &y, posenc_all_rows());
+    CALL(posenc_fill_normal, seed, -(double)one, 1.0, &y, posenc_all_rows());
+    hash_view(s, &y);
+}
+
 void hash_random(sweep *s) {
+    for (uint64_t seed = 0; seed < 1000; seed++)
+        hash_lost_bits(s, seed);
     for (int64_t n = 1; n < 2000; n = 3 * n + 1)
         EACH_TYPE(type) {
             fresh();

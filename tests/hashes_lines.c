@@ -320,6 +320,15 @@ void hash_cope(sweep *s) {
 
 /* ---- Gradients of lines, and of what they are made of ---- */
 
+/* Either side of offset 0 the negative of the other: sums cancel, and what is left is what they have rounded. */
+static void mirror(const posenc_line *line, int64_t reach) {
+    for (int64_t h = 0; h < line->n_heads; h++) {
+        float *zero = line->data + h * line->stride - line->first;
+        for (int64_t o = line->first; o < line->first + line->n_offsets; o++)
+            zero[o] = o == 0 || o > reach ? 0.0f : o < 0 ? -zero[-o] : zero[o];
+    }
+}
+
 void hash_line_gradients(sweep *s) {
     for (int round = 0; round < 8; round++) {
         fresh();
@@ -343,6 +352,8 @@ void hash_line_gradients(sweep *s) {
         hash_floats(s, slopes, HEADS);
         for (int kind = POSENC_KERPLE_LOG; kind <= POSENC_KERPLE_POWER; kind++) {
             float *p = floats(s, HEADS, 2.5), *a = floats(s, HEADS, 2.0);
+            if (round >= 4)
+                mirror(&line, 20);
             posenc_kerple kerple = {(posenc_kerple_kind)kind, p, a, 0.01f};
             CALL(posenc_kerple_gradient, &kerple, round % 2 ? POSENC_CLAMPED_STOPS : POSENC_CLAMPED_PASSES, &line, dp,
                  da);

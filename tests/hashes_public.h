@@ -6,10 +6,14 @@
 
 #include <posenc/posenc.h>
 
+#include "dd.h"
 #include "hashes.h"
 
 /* A line of hashes_public.txt each, made by hash_<family> of hashes_*.c. */
 #define PUBLIC_FAMILIES(FAMILY)                                                                                        \
+    FAMILY(double_double)                                                                                              \
+    FAMILY(elementary)                                                                                                 \
+    FAMILY(zeros_of_cosines)                                                                                           \
     FAMILY(frequencies)                                                                                                \
     FAMILY(angle_rows)                                                                                                 \
     FAMILY(rope_scalings)                                                                                              \
@@ -91,6 +95,7 @@ int32_t any_position(sweep *s);
 /* Of a dense view. */
 void hash_view(sweep *s, const posenc_view *view);
 void hash_integers(sweep *s, const int32_t *a, size_t n);
+void hash_dd(sweep *s, posenc_dd a);
 
 /* Line of so many heads over a range of offsets, of zeros. */
 posenc_line line_of(int64_t first, int64_t n_offsets, int64_t n_heads);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "rope.h"
+
 /* ---- Angles ---- */
 
 enum { TOKENS = 11, BATCH = 2, HEADS = 3 };
@@ -21,7 +23,16 @@ static int32_t *spread_positions(sweep *s, size_t n) {
     return positions;
 }
 
+/* Double-double too: its last bits show at no position. */
+static void hash_frequency_bits(sweep *s, const posenc_freq *freq) {
+    for (int64_t i = 0; i < freq->n; i++)
+        hash_dd(s, (posenc_dd){freq->hi[i], freq->lo[i]});
+    if (freq->growth != NULL)
+        hash_doubles(s, freq->growth, (size_t)freq->n);
+}
+
 static void hash_freq(sweep *s, posenc_freq *freq) {
+    hash_frequency_bits(s, freq);
     int64_t n = ASK(posenc_freq_count, freq);
     hash_bytes(s, (uint64_t)n, 8);
     for (int64_t i = 0; i < n; i++) {
@@ -121,6 +132,8 @@ static void hash_rope(sweep *s, const posenc_rope_params *params) {
         hash_doubles(s, &theta, 1);
         hash_bytes(s, (uint64_t)ASK(posenc_rope_axis, rope, i), 4);
     }
+    for (int a = 0; a < n_axes; a++)
+        hash_frequency_bits(s, rope->planes[a].freq);
     hash_table(s, rope, spread_positions(s, (size_t)n_axes * TOKENS), POSENC_FORWARD);
     posenc_rope_free(rope);
 }
@@ -296,6 +309,7 @@ void hash_rope_tables(sweep *s) {
                 if (role == POSENC_XPOS_OFF)
                     params.scaling = scaling_of(s, POSENC_SCALING_YARN, 2, (size_t)n_rot / 2);
                 posenc_rope *rope = rope_of(&params);
+                hash_frequency_bits(s, rope->planes[0].freq);
                 hash_table(s, rope, spread_positions(s, TOKENS), (posenc_direction)direction);
                 hash_table(s, rope, integers(s, TOKENS, -3000, 40000), (posenc_direction)direction);
                 float *pairs = take((size_t)n_rot * TOKENS * sizeof(float));
