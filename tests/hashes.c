@@ -87,8 +87,8 @@ uint64_t hash_of(const hashed *one, posenc_isa_tier tier) {
     return s.hash;
 }
 
-/* Cosines and sines in double come from another function of SLEEF where it has no FMA instructions, with other last bits:
- * such a machine has lines of its own for what they show in. */
+/* Cosines and sines in double come from another function of SLEEF where it has no FMA instructions, with other last
+ * bits: such a machine has lines of its own for what they show in. */
 static const char *without_fma(const char *name) {
     static const char *const show[] = {"angle_anchors", "zeros_of_cosines"};
     for (size_t i = 0; i < sizeof show / sizeof show[0]; i++)

@@ -1,7 +1,7 @@
 /* One hash per kernel over a fixed sweep, equal on every tier and from every compiler, recorded in tests/hashes.txt.
  *
- * hashes.h says how it is called. A hash changes when a kernel's results do, or when its sweep below does; a commit that
- * records a new one says which.
+ * hashes.h says how it is called. A hash changes when a kernel's results do, or when its sweep below does; a commit
+ * that records a new one says which.
  */
 #include "hashes.h"
 

@@ -1,10 +1,10 @@
-/* One hash per family of public functions over a fixed sweep, equal on every tier, compiler and architecture, recorded in
- * tests/hashes_public.txt: what set-up, plain C and dispatch make beside and around the kernels of test_hashes.
+/* One hash per family of public functions over a fixed sweep, equal on every tier, compiler and architecture, recorded
+ * in tests/hashes_public.txt: what set-up, plain C and dispatch make beside and around the kernels of test_hashes.
  *
  *     test_hashes_public --complete SYMBOLS    is every function of exported-symbols.txt called, or excused below?
  *
- * and as hashes.h says. A hash changes when the results do, or when the family's sweep in hashes_*.c does; a commit that
- * records a new one says which.
+ * and as hashes.h says. A hash changes when the results do, or when the family's sweep in hashes_*.c does; a commit
+ * that records a new one says which.
  */
 #include "hashes_public.h"
 
