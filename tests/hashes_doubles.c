@@ -29,6 +29,13 @@ void hash_double_double(sweep *s) {
         float nearest = posenc_dd_to_float(a);
         hash_floats(s, &nearest, 1);
     }
+    for (int i = 0; i < 400; i++) { /* exact results, and zeros of either sign */
+        posenc_dd a = posenc_dd_from(i / 20 - 10.0), b = posenc_dd_from(i % 20 - 9.5);
+        hash_dd(s, posenc_dd_add(a, b));
+        hash_dd(s, posenc_dd_sub(a, b));
+        hash_dd(s, posenc_dd_mul(a, b));
+        hash_dd(s, posenc_dd_div(posenc_dd_mul(a, b), b));
+    }
     hash_dd(s, posenc_dd_inv_pi());
 }
 
