@@ -176,6 +176,31 @@ static void test_imported_tables(void **state) {
         }
 }
 
+/* Where xPos' growth underflows, cosines and sines are zeros of either sign, the same on every tier. */
+static void test_signs_of_zeros(void **state) {
+    (void)state;
+    enum { TOKENS = 400 };
+    posenc_rope_params params = truth_rope_params(POSENC_ROPE_HALF, 2, 2, 0);
+    params.xpos = (posenc_xpos){POSENC_XPOS_QUERY, 0.4, 512.0, 0};
+    posenc_rope *rope = truth_rope_new(&params);
+    int32_t positions[TOKENS];
+    for (int t = 0; t < TOKENS; t++)
+        positions[t] = 400000 + t;
+    float rows[TOKENS][2], first[TOKENS][2];
+    for (int tier = -1; truth_next_tier(&tier);) {
+        posenc_rope_table table = posenc_rope_table_dense(rope, rows[0]);
+        truth_ok(posenc_rope_fill_table(rope, positions, TOKENS, POSENC_FORWARD, &table));
+        if (tier == POSENC_ISA_SCALAR)
+            memcpy(first, rows, sizeof rows);
+        assert_memory_equal(rows, first, sizeof rows);
+        for (int t = 0; t < TOKENS; t++)
+            assert_true(rows[t][0] == 0.0f && rows[t][1] == 0.0f);
+    }
+    const float none[2] = {-0.0f, 0.0f}; /* of 400002, as IEEE arithmetic has it */
+    assert_memory_equal(first[2], none, sizeof none);
+    posenc_rope_free(rope);
+}
+
 /* Positions between integers (FORMULAS B.8) are a table of the caller's. Eighths are also what linear scaling makes of
  * integers. Cosines and sines differ by 1.5 roundings, the caller's by a half and ours by 1; each rotation adds 2. */
 static void test_fractional_positions(void **state) {
@@ -257,9 +282,10 @@ static void test_positions_packed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_tables),          truth_test(test_rows_are_those_of_angles_h),
-        truth_test(test_imported_tables), truth_test(test_fractional_positions),
-        truth_test(test_positions_range), truth_test(test_positions_packed),
+        truth_test(test_tables),           truth_test(test_rows_are_those_of_angles_h),
+        truth_test(test_imported_tables),  truth_test(test_fractional_positions),
+        truth_test(test_signs_of_zeros),   truth_test(test_positions_range),
+        truth_test(test_positions_packed),
     };
     return truth_run(tests);
 }

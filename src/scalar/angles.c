@@ -48,8 +48,10 @@ static double growth_at(const posenc_growth_column *table, int k, size_t i) {
     return table == NULL ? 1.0 : table[i / POSENC_COLUMN].factor[k + POSENC_ANCHOR_REACH][i % POSENC_COLUMN];
 }
 
+/* The minus stands at b: of -(a * b) clang 14 makes -a * b, and where a is an fma, as in the second of two products,
+ * AArch64's negated fma instead of -fma, which turns the sign of zeros. */
 static turn multiply(turn a, turn b) {
-    return (turn){fma(a.cosine, b.cosine, -(a.sine * b.sine)), fma(a.sine, b.cosine, a.cosine * b.sine)};
+    return (turn){fma(a.cosine, b.cosine, a.sine * -b.sine), fma(a.sine, b.cosine, a.cosine * b.sine)};
 }
 
 void VARIANT(angle_rows)(const posenc_angle_rows_args *a) {
