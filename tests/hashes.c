@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "view.h"
 
 /* ---- Numbers ---- */
 
@@ -20,7 +21,7 @@ double even(sweep *s, double limit) {
 }
 
 size_t size_of(posenc_dtype type) {
-    return type == POSENC_F32 ? 4 : 2;
+    return (size_t)posenc_dtype_size(type);
 }
 
 void fill_doubles(sweep *s, double *a, size_t n, double limit) {
@@ -37,14 +38,18 @@ void fill_floats(sweep *s, float *a, size_t n, float limit) {
     }
 }
 
+uint16_t small_half(uint64_t bits, posenc_dtype type) {
+    uint16_t quarter = type == POSENC_F16 ? 13 << 10 : 125 << 7, octaves = type == POSENC_F16 ? 0xfff : 0x1ff;
+    return (uint16_t)((bits & (0x8000u | octaves)) + quarter);
+}
+
 void fill_rows(sweep *s, void *a, size_t n, posenc_dtype type) {
     uint16_t *half = a;
     if (type == POSENC_F32)
         fill_floats(s, a, n, 8.0f);
     for (size_t i = 0; type != POSENC_F32 && i < n; i++) {
         uint16_t bits = (uint16_t)next(s);
-        uint16_t quarter = type == POSENC_F16 ? 13 << 10 : 125 << 7, octaves = type == POSENC_F16 ? 0xfff : 0x1ff;
-        half[i] = next(s) % 32 == 0 ? bits : (uint16_t)((bits & (0x8000 | octaves)) + quarter);
+        half[i] = next(s) % 32 == 0 ? bits : small_half(bits, type);
     }
 }
 

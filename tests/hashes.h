@@ -32,6 +32,9 @@ void fill_doubles(sweep *s, double *a, size_t n, double limit);
 /* One value in 32 has an arbitrary exponent or is not finite. */
 void fill_floats(sweep *s, float *a, size_t n, float limit);
 
+/* A half of the sign and fraction in these bits, with an exponent between 2^-2 and 2. */
+uint16_t small_half(uint64_t bits, posenc_dtype type);
+
 /* Floats below 8 and as above; or halves, one in 32 of any bits whatever, the others below 4. */
 void fill_rows(sweep *s, void *a, size_t n, posenc_dtype type);
 

@@ -125,16 +125,13 @@ posenc_view hostile(sweep *s, posenc_dtype type, int64_t ne0, int64_t ne1, int64
     return view;
 }
 
-/* Halves keep their fraction and get an exponent between 2^-2 and 2. */
 posenc_view tensor(sweep *s, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
     posenc_view view = zeros(type, ne0, ne1, ne2, ne3);
     for (size_t i = 0; i < n_elements(&view); i++)
         if (type == POSENC_F32)
             ((float *)view.data)[i] = (float)even(s, 4.0);
-        else if (type == POSENC_F16)
-            ((uint16_t *)view.data)[i] = (uint16_t)((next(s) & 0x8fff) + (13 << 10));
         else
-            ((uint16_t *)view.data)[i] = (uint16_t)((next(s) & 0x81ff) + (125 << 7));
+            ((uint16_t *)view.data)[i] = small_half(next(s), type);
     return view;
 }
 

@@ -75,8 +75,8 @@ def main():
                     part.fail(str(stop))
                 print(*rows[-1], sep='  ', flush=True)
         kernels, families = [len({name.split('.')[0] for name in recorded}) for recorded in expected.values()]
-        part.table(f'{kernels} kernels (`tests/hashes.txt`) and {families} families of public functions (`tests/hashes_public.txt`), '
-                   'each hashed over a fixed sweep of types, sizes and values, held to these files:',
+        part.table(f'{kernels} kernels (`tests/hashes.txt`) and {families} families of public functions and of the double '
+                   'arithmetic below them (`tests/hashes_public.txt`), each hashed over a fixed sweep of types, sizes and values, held to these files:',
                    ['compiler', 'level', 'tiers'], rows)
 
 
