@@ -76,7 +76,8 @@ def main():
                 print(*rows[-1], sep='  ', flush=True)
         kernels, families = [len({name.split('.')[0] for name in recorded}) for recorded in expected.values()]
         part.table(f'{kernels} kernels (`tests/hashes.txt`) and {families} families of public functions and of the double '
-                   'arithmetic below them (`tests/hashes_public.txt`), each hashed over a fixed sweep of types, sizes and values, held to these files:',
+                   'arithmetic below them (`tests/hashes_public.txt`), each hashed over a fixed sweep of types, sizes and values, '
+                   'held to these files:',
                    ['compiler', 'level', 'tiers'], rows)
 
 
