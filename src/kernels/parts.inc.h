@@ -1,6 +1,7 @@
-/* Rows of the score path whose scores or result have 16 bits, by the softmax of float32 ones (softmax.inc.h, which includes
- * this): scores are widened where the result will lie, and a result of 16 bits is made in float32 on the stack, in parts.
- * 32 rows of 4096 keys took 5 to 10 times as long when each pass made its own logits and exponentials. */
+/* Rows of the score path whose scores or result have 16 bits, by the softmax of float32 ones (softmax.inc.h, which
+ * includes this): scores are widened where the result will lie, and a result of 16 bits is made in float32 on the
+ * stack, in parts. 32 rows of 4096 keys took 4 to 10 times as long when each pass made its own logits and
+ * exponentials. */
 
 /* Keys of a part: whole blocks of the canonical sum; 32 KB of the 64 KB of stack that a call may take. */
 enum { PART = 8192 };

@@ -181,7 +181,7 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, vd *lanes) {
 }
 
 /* Exponentials of logits less the maximum, also added to the lanes. */
-V_INLINE void make_exponentials(const row *a, float max, vd *lanes) {
+static __attribute__((noinline)) void make_exponentials(const row *a, float max, vd *lanes) {
     for (size_t j = step_of(a->seen.begin); j < a->seen.end;)
         j = sum_block(a, j, v_set1(max), lanes);
 }
@@ -220,7 +220,7 @@ static __attribute__((noinline)) void finish_nan(const row *a) {
         }
 }
 
-V_INLINE void finish(const row *a, double sum) {
+static __attribute__((noinline)) void finish(const row *a, double sum) {
     if (a->form != POSENC_PROBABILITIES)
         return;
     if (RARELY(isnan(sum))) {
