@@ -213,8 +213,8 @@ static void set_types(softmax_shape *s, size_t which) {
     s->in_place = s->in_place && s->x_type == s->y_type && !(s->with & WITHOUT_SCORES);
 }
 
-void sweep_softmax_row(const posenc_kernels *variant) {
-    static kernel_call call;
+/* One of many rows of n scores. */
+static softmax_shape shape_of(size_t n, size_t which) {
     static const float scales[] = {0.125f, 1.0f, -1.0f, 0.0f, 0x1p-149f, 100.0f, FLT_MAX};
     static const float slopes[] = {0.5f, 0.00390625f, 0.7071067f, -0.25f, -0.0f, 1e-30f, 0x1p-149f, FLT_MAX};
     static const float sinks[] = {-INFINITY, -INFINITY, 0.5f, 50.0f};
@@ -229,30 +229,44 @@ void sweep_softmax_row(const posenc_kernels *variant) {
                                 WITH_POSITIONS | WITH_ALIBI,
                                 WITHOUT_SCORES | WITH_ALIBI,
                                 WITH_SUM};
+    softmax_shape s = {
+        .n = n,
+        .form = (posenc_softmax_form)(which % 5 < 3 ? 0 : which % 5 - 2),
+        .with = which < 44 ? CHOICE(withs, which) : (int)(test_random() % 1024),
+        .in_place = which / 2 % 2 == 0,
+        .leaves_hidden = which % 5 == 2 || which % 7 == 3,
+        .query = query_of(which / 2, n),
+        .scale = which % 3 == 0 ? CHOICE(scales, which / 3) : 0.125f,
+        .slope = CHOICE(slopes, which / 2),
+        .sink = CHOICE(sinks, which / 3),
+        .lowest = -(int32_t)(test_random() % 40),
+        .highest = (int32_t)(test_random() % 9),
+        .cut_before = which % 4 == 1 ? test_random() % 50 : 0,
+        .cut_behind = which % 3 == 1 ? test_random() % 50 : 0,
+    };
+    s.seen = test_seen(n, which);
+    if (which >= 22)
+        set_types(&s, (size_t)test_random());
+    if (s.with & WITH_SUM && s.form == POSENC_LOGITS)
+        s.with &= ~WITH_SUM;
+    if (s.with & WITH_POSITIONS && (s.query > 1 << 29 || s.query < -(1 << 29)))
+        s.query /= 2;
+    return s;
+}
+
+/* Rows of 16 bits are worked on in parts of 8192 keys. */
+static const size_t sizes_around_parts[] = {8191, 8192, 8193, 8705, 16384, 16417, 24600};
+
+void sweep_softmax_row(const posenc_kernels *variant) {
+    static kernel_call call;
     for (size_t i = 0; i < test_n_sizes; i++)
         for (size_t which = 0; which < 72; which++) {
-            softmax_shape s = {
-                .n = test_sizes[i],
-                .form = (posenc_softmax_form)(which % 5 < 3 ? 0 : which % 5 - 2),
-                .with = which < 44 ? CHOICE(withs, which) : (int)(test_random() % 1024),
-                .in_place = which / 2 % 2 == 0,
-                .leaves_hidden = which % 5 == 2 || which % 7 == 3,
-                .query = query_of(which / 2, test_sizes[i]),
-                .scale = which % 3 == 0 ? CHOICE(scales, which / 3) : 0.125f,
-                .slope = CHOICE(slopes, which / 2),
-                .sink = CHOICE(sinks, which / 3),
-                .lowest = -(int32_t)(test_random() % 40),
-                .highest = (int32_t)(test_random() % 9),
-                .cut_before = which % 4 == 1 ? test_random() % 50 : 0,
-                .cut_behind = which % 3 == 1 ? test_random() % 50 : 0,
-            };
-            s.seen = test_seen(s.n, which);
-            if (which >= 22)
-                set_types(&s, (size_t)test_random());
-            if (s.with & WITH_SUM && s.form == POSENC_LOGITS)
-                s.with &= ~WITH_SUM;
-            if (s.with & WITH_POSITIONS && (s.query > 1 << 29 || s.query < -(1 << 29)))
-                s.query /= 2;
+            softmax_shape s = shape_of(test_sizes[i], which);
+            check_softmax(&call, variant, &s, (test_fill)(which % (FILL_HOSTILE + 1)));
+        }
+    for (size_t i = 0; i < sizeof sizes_around_parts / sizeof sizes_around_parts[0]; i++)
+        for (size_t which = 22; which < 72; which++) {
+            softmax_shape s = shape_of(sizes_around_parts[i], which);
             check_softmax(&call, variant, &s, (test_fill)(which % (FILL_HOSTILE + 1)));
         }
 }

@@ -74,6 +74,11 @@ static posenc_status write_sinusoid(void) {
     return posenc_encoding_write(sinusoid, positions, &to);
 }
 
+static posenc_status softmax_of_halves(void) {
+    posenc_view scores = posenc_view_dense(x, POSENC_F16, DIM * KEYS, 1, 1, 1);
+    return posenc_softmax(&params, &scores, &scores, posenc_all_rows());
+}
+
 static posenc_status sum_line(void) {
     posenc_view ds = posenc_view_dense(x, POSENC_F32, KEYS, 10, 2, 1);
     posenc_line line = {y, -KEYS, 2 * KEYS, 2, 2 * KEYS, 0};
@@ -93,6 +98,7 @@ static const struct {
     {"RoPE, one axis", rotate_one},     {"RoPE, four axes", rotate_four}, {"norm and RoPE, four axes", rotate_normed},
     {"table of four axes", fill_table}, {"similarity", similarity},       {"attention, keys rotated", attend},
     {"sinusoids", write_sinusoid},      {"gradient of a line", sum_line}, {"Sandwich", sandwich},
+    {"softmax, f16", softmax_of_halves},
 };
 
 /* ---- The stack ---- */

@@ -18,8 +18,7 @@ typedef enum logit_kind {
 } logit_kind;
 
 V_INLINE logit_kind kind_of(const row *a) {
-    int is_plain = a->x != NULL && a->x_type == POSENC_F32 && a->y_type == POSENC_F32 && a->k_pos == NULL &&
-                   a->cap == 0.0f && a->bytes == NULL && a->by_key.product == NULL;
+    int is_plain = a->x != NULL && a->k_pos == NULL && a->cap == 0.0f && a->bytes == NULL && a->by_key.product == NULL;
     int has_alibi = a->slope != 0.0f, has_line = a->line.at != NULL, has_bias = a->bias != NULL;
     int has_query_term = a->by_query.product != NULL;
     if (!is_plain || has_alibi + has_line + has_bias + has_query_term > 1)
@@ -158,7 +157,7 @@ V_INLINE keys keys_at(const row *a, size_t j, size_t n, int is_ragged) {
 /* Their logits, whatever they are made of. */
 static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n, int is_ragged) {
     keys k = keys_at(a, j, n, is_ragged);
-    vf s = a->x != NULL ? load_typed(a->x, j, n, a->x_type) : v_set1(0.0f);
+    vf s = a->x != NULL ? load_typed(a->x, j, n, POSENC_F32) : v_set1(0.0f);
     if (a->by_query.product != NULL)
         s = v_add(s, relative_values(a, &a->by_query, &k));
     if (a->by_key.product != NULL)

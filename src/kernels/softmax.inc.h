@@ -3,7 +3,8 @@
  *
  * Each pass walks steps of 32 keys, STEP vectors side by side: the lanes of the canonical sum, and enough of them to
  * hide the latency of the arithmetic. A float32 result holds the logits, then the exponentials, between the passes:
- * reading them back costs less than making them again. A result of 16 bits cannot, and so each pass makes its own. */
+ * reading them back costs less than making them again. A result of 16 bits cannot, so that its row goes through
+ * float32 on the stack, in parts. */
 #include "kernels/exp.inc.h"
 #include "kernels/runs.inc.h"
 #include "kernels/typed.inc.h"
@@ -43,13 +44,12 @@ V_INLINE void plain_run(const row *a, run r, const logit_kind kind, float consta
         total[k] = max[k];
 }
 
-static __attribute__((noinline)) void any_run(const row *a, run r, int stores, vf *max) {
+static __attribute__((noinline)) void any_run(const row *a, run r, vf *max) {
     for (size_t j = r.begin; j < r.end; j += LANES)
         for (int k = 0; k < STEP; k++) {
             size_t at = j + (size_t)k * VF, n = lanes_left(r.end - j, k);
             vf l = any_logits(a, at, n, r.is_ragged);
-            if (stores)
-                store_typed(a->y, at, l, n, a->y_type);
+            store_typed(a->y, at, l, n, POSENC_F32);
             max[k] = v_max(v_first_or(l, n, max[k]), max[k]);
         }
 }
@@ -93,7 +93,7 @@ static void line_run(const row *a, run r, vf *max) {
 static void alibi_run(const row *a, run r, vf *max) {
     const ptrdiff_t exact = 1 << 24, position = a->position, begin = (ptrdiff_t)r.begin, end = (ptrdiff_t)r.end;
     if (position - begin >= exact || end - position >= exact) {
-        any_run(a, r, 1, max);
+        any_run(a, r, max);
         return;
     }
     run behind = r;
@@ -106,14 +106,14 @@ static void alibi_run(const row *a, run r, vf *max) {
         plain_run(a, behind, WITH_ALIBI, 0.0f, -1, max);
 }
 
-/* Stores the logits if asked to; the largest of them and the sink. */
-V_INLINE float make_logits(const row *a, const logit_kind kind, int stores) {
+/* The largest logit, the sink among them. */
+V_INLINE float make_logits(const row *a, const logit_kind kind) {
     vf max[STEP];
     for (int k = 0; k < STEP; k++)
         max[k] = v_set1(a->sink > a->least ? a->sink : a->least);
     for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
         if (r.is_ragged || kind == WITH_ANYTHING)
-            any_run(a, r, stores, max);
+            any_run(a, r, max);
         else if (kind == WITH_LINE)
             line_run(a, r, max);
         else if (kind == WITH_ALIBI)
@@ -127,21 +127,16 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, int stores) {
 
 static float store_logits(const row *a) {
     switch (kind_of(a)) {
-    case SCALED: return make_logits(a, SCALED, 1);
-    case WITH_ALIBI: return make_logits(a, WITH_ALIBI, 1);
-    case WITH_LINE: return make_logits(a, WITH_LINE, 1);
-    case WITH_BIAS: return make_logits(a, WITH_BIAS, 1);
-    case WITH_QUERY_TERM: return make_logits(a, WITH_QUERY_TERM, 1);
-    default: return make_logits(a, WITH_ANYTHING, 1);
+    case SCALED: return make_logits(a, SCALED);
+    case WITH_ALIBI: return make_logits(a, WITH_ALIBI);
+    case WITH_LINE: return make_logits(a, WITH_LINE);
+    case WITH_BIAS: return make_logits(a, WITH_BIAS);
+    case WITH_QUERY_TERM: return make_logits(a, WITH_QUERY_TERM);
+    default: return make_logits(a, WITH_ANYTHING);
     }
 }
 
 /* ---- Second pass: exponentials and their sum ---- */
-
-V_INLINE vf exponentials(const row *a, const float *y, size_t j, size_t n, int is_ragged, vf max, int is_stored) {
-    vf l = is_stored ? load_typed(y, j, n, POSENC_F32) : any_logits(a, j, n, is_ragged);
-    return exp_nonpositive(v_sub(l, max));
-}
 
 /* What the next row needs of keys j .. j + LANES - 1, while the exponentials of this one keep the units busy; not into
  * the first cache, which holds this row. 4 million scores with a mask took 1.4 times as long without. */
@@ -152,19 +147,17 @@ V_INLINE void fetch_next(const row *next, size_t j) {
         fetch_typed(next->bias, j, LANES, next->bias_type, 0);
 }
 
-V_INLINE void exp_step(const row *a, float *y, size_t j, size_t rest, int is_ragged, vf max, int is_stored,
-                       vf *partial) {
+V_INLINE void exp_step(float *y, size_t j, size_t rest, vf max, vf *partial) {
     for (int k = 0; k < STEP; k++) {
         size_t at = j + (size_t)k * VF, n = lanes_left(rest, k);
-        vf e = exponentials(a, y, at, n, is_ragged, max, is_stored);
+        vf e = exp_nonpositive(v_sub(load_typed(y, at, n, POSENC_F32), max));
         partial[k] = v_add(partial[k], n == VF ? e : v_first_or(e, n, v_set1(0.0f)));
-        if (is_stored)
-            store_typed(y, at, e, n, POSENC_F32);
+        store_typed(y, at, e, n, POSENC_F32);
     }
 }
 
 /* One block of the canonical sum, from key j on: adds it to the lanes and returns the key to go on with. */
-V_INLINE size_t sum_block(const row *a, size_t j, vf max, int is_stored, vd *lanes) {
+V_INLINE size_t sum_block(const row *a, size_t j, vf max, vd *lanes) {
     size_t block_end = (j / POSENC_SUM_BLOCK + 1) * POSENC_SUM_BLOCK;
     float *y = a->y;
     vf partial[STEP];
@@ -174,12 +167,12 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, int is_stored, vd *lan
         run r = run_at(&a->seen, j);
         size_t end = r.end < block_end ? r.end : block_end;
         for (j = r.begin; j + LANES <= end; j += LANES) {
-            if (is_stored && a->next != NULL)
+            if (a->next != NULL)
                 fetch_next(a->next, j);
-            exp_step(a, y, j, LANES, r.is_ragged, max, is_stored, partial);
+            exp_step(y, j, LANES, max, partial);
         }
         if (j < end) {
-            exp_step(a, y, j, end - j, r.is_ragged, max, is_stored, partial);
+            exp_step(y, j, end - j, max, partial);
             j = end;
         }
     }
@@ -187,11 +180,14 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, int is_stored, vd *lan
     return j;
 }
 
-V_INLINE double sum_exponentials(const row *a, float max, int is_stored) {
-    vd lanes[2 * STEP];
-    clear_lanes(lanes);
+/* Exponentials of logits less the maximum, also added to the lanes. */
+static __attribute__((noinline)) void make_exponentials(const row *a, float max, vd *lanes) {
     for (size_t j = step_of(a->seen.begin); j < a->seen.end;)
-        j = sum_block(a, j, v_set1(max), is_stored, lanes);
+        j = sum_block(a, j, v_set1(max), lanes);
+}
+
+/* The sink's joins last. */
+V_INLINE double sum_of(const row *a, float max, vd *lanes) {
     double sum = sum_lanes(lanes);
     if (a->sink == -INFINITY)
         return sum;
@@ -206,30 +202,11 @@ V_INLINE vf normalised(vf e, vf inverse, vf smallest) {
     return v_mul(v_zero_if(v_lt(e, smallest), e), inverse);
 }
 
-V_INLINE void finish_stored(const row *a, run r, vf inverse, vf smallest) {
-    float *y = a->y;
+V_INLINE void finish_run(float *y, run r, vf inverse, vf smallest) {
     size_t j = r.begin;
     for (; j + VF <= r.end; j += VF)
         v_store(y + j, normalised(v_load(y + j), inverse, smallest));
     v_store_n(y + j, normalised(v_load_n(y + j, r.end - j), inverse, smallest), r.end - j);
-}
-
-static void finish_anew(const row *a, run r, float max, vf inverse, vf smallest) {
-    for (size_t j = r.begin; j < r.end; j += VF) {
-        size_t n = lanes_left(r.end - j, 0);
-        vf e = exponentials(a, NULL, j, n, r.is_ragged, v_set1(max), 0);
-        store_typed(a->y, j, normalised(e, inverse, smallest), n, a->y_type);
-    }
-}
-
-V_INLINE void finish(const row *a, float max, double sum, int is_stored) {
-    int divides = a->form == POSENC_PROBABILITIES;
-    vf inverse = v_set1(divides ? (float)(1.0 / sum) : 1.0f);
-    vf smallest = v_set1(divides ? (float)(sum * POSENC_SOFTMAX_FLOOR) : 0.0f);
-    if (is_stored && !divides)
-        return;
-    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
-        is_stored ? finish_stored(a, r, inverse, smallest) : finish_anew(a, r, max, inverse, smallest);
 }
 
 /* A row of which a key that is seen is NaN or +inf: so is each of these, and 0 those that bytes or positions hide,
@@ -239,8 +216,20 @@ static __attribute__((noinline)) void finish_nan(const row *a) {
         for (size_t j = r.begin; j < r.end; j += VF) {
             keys k = keys_at(a, j, lanes_left(r.end - j, 0), r.is_ragged);
             vm is_hidden = v_lt(hide(a, &k, v_set1(0.0f)), v_set1(0.0f));
-            store_typed(a->y, j, v_zero_if(is_hidden, v_set1(NAN)), k.n, a->y_type);
+            store_typed(a->y, j, v_zero_if(is_hidden, v_set1(NAN)), k.n, POSENC_F32);
         }
+}
+
+static __attribute__((noinline)) void finish(const row *a, double sum) {
+    if (a->form != POSENC_PROBABILITIES)
+        return;
+    if (RARELY(isnan(sum))) {
+        finish_nan(a);
+        return;
+    }
+    vf inverse = v_set1((float)(1.0 / sum)), smallest = v_set1((float)(sum * POSENC_SOFTMAX_FLOOR));
+    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
+        finish_run(a->y, r, inverse, smallest);
 }
 
 /* ---- The row ---- */
@@ -287,32 +276,44 @@ static void fill_seen(const row *a, float value) {
         fill(a, a->seen.hole_end, a->seen.end, value);
 }
 
-V_INLINE void softmax(const row *a, int is_stored) {
-    float max = is_stored ? store_logits(a) : make_logits(a, WITH_ANYTHING, 0);
-    float base = max == -INFINITY ? 0.0f : max;
-    double sum = sum_exponentials(a, base, is_stored);
-    if (a->sum != NULL)
-        *a->sum = (posenc_softmax_sum){max, (float)sum};
-    if (sum == 0.0) {
-        fill_seen(a, a->empty);
-        fill_hidden(a, a->empty);
-        return;
-    }
-    if (RARELY(isnan(sum)) && a->form == POSENC_PROBABILITIES)
-        finish_nan(a);
-    else
-        finish(a, base, sum, is_stored);
-    fill_hidden(a, 0.0f);
+/* What the exponentials are relative to: the maximum, unless nothing is seen. */
+V_INLINE float base_of(float max) {
+    return max == -INFINITY ? 0.0f : max;
 }
 
-/* No copy of the arguments: they have just been written one by one, and wide loads would wait for that. */
+/* What is left once the keys that are seen have their numbers. */
+V_INLINE void finish_row(const row *a, float max, double sum) {
+    if (a->sum != NULL)
+        *a->sum = (posenc_softmax_sum){max, (float)sum};
+    if (sum == 0.0)
+        fill_seen(a, a->empty);
+    fill_hidden(a, sum == 0.0 ? a->empty : 0.0f);
+}
+
+V_INLINE void softmax(const row *a) {
+    float max = store_logits(a), base = base_of(max);
+    vd lanes[2 * STEP];
+    clear_lanes(lanes);
+    make_exponentials(a, base, lanes);
+    double sum = sum_of(a, base, lanes);
+    if (sum != 0.0)
+        finish(a, sum);
+    finish_row(a, max, sum);
+}
+
+#include "kernels/parts.inc.h"
+
+/* No copy of the arguments where it is not needed: they have just been written one by one, and wide loads would wait
+ * for that. */
 void VARIANT(softmax_row)(const row *a) {
-    if (a->form == POSENC_LOGITS) {
-        store_logits(a);
+    int is_whole = a->y_type == POSENC_F32;
+    if (is_whole && a->x != NULL && a->x_type != POSENC_F32) {
+        row wide = widened(a);
+        VARIANT(softmax_row)(&wide);
+    } else if (a->form == POSENC_LOGITS) {
+        is_whole ? (void)store_logits(a) : logits_in_parts(a);
         fill_hidden(a, -INFINITY);
-    } else if (a->y_type == POSENC_F32) {
-        softmax(a, 1);
     } else {
-        softmax(a, 0);
+        is_whole ? softmax(a) : softmax_in_parts(a);
     }
 }
