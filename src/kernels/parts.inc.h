@@ -11,24 +11,18 @@ V_INLINE size_t first_part(const row *a) {
     return a->seen.begin / POSENC_SUM_BLOCK * POSENC_SUM_BLOCK;
 }
 
+/* Key j of the row, counted in a part of n keys from `begin` on; its first or its end, if it lies outside. */
 V_INLINE size_t within(size_t j, size_t begin, size_t n) {
     return j < begin ? 0 : j - begin < n ? j - begin : n;
 }
 
-/* The keys that are seen, of either type of 16 bits, as float32. */
-V_INLINE void widen(const row *a, float *y, const posenc_dtype type) {
-    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
+/* The keys that are seen, from one type to another. */
+V_INLINE void convert_seen(const posenc_seen *seen, const void *x, const posenc_dtype x_type, void *y,
+                           const posenc_dtype y_type) {
+    for (run r = run_at(seen, step_of(seen->begin)); r.begin < seen->end; r = run_at(seen, r.end))
         for (size_t j = r.begin; j < r.end; j += VF) {
             size_t n = lanes_left(r.end - j, 0);
-            store_typed(y, j, load_typed(a->x, j, n, type), n, POSENC_F32);
-        }
-}
-
-V_INLINE void narrow(const row *a, void *y, const posenc_dtype type) {
-    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
-        for (size_t j = r.begin; j < r.end; j += VF) {
-            size_t n = lanes_left(r.end - j, 0);
-            store_typed(y, j, load_typed(a->y, j, n, POSENC_F32), n, type);
+            store_typed(y, j, load_typed(x, j, n, x_type), n, y_type);
         }
 }
 
@@ -37,7 +31,8 @@ static row widened(const row *a) {
     row wide = *a;
     if (a->x == NULL || a->x_type == POSENC_F32)
         return wide;
-    a->x_type == POSENC_F16 ? widen(a, a->y, POSENC_F16) : widen(a, a->y, POSENC_BF16);
+    a->x_type == POSENC_F16 ? convert_seen(&a->seen, a->x, POSENC_F16, a->y, POSENC_F32)
+                            : convert_seen(&a->seen, a->x, POSENC_BF16, a->y, POSENC_F32);
     wide.x = a->y;
     wide.x_type = POSENC_F32;
     return wide;
@@ -70,7 +65,8 @@ static row part_at(const row *a, size_t begin, float *kept) {
 
 static void put_part(const row *a, const row *part, size_t begin) {
     void *y = typed_out(a->y, begin, a->y_type);
-    a->y_type == POSENC_F16 ? narrow(part, y, POSENC_F16) : narrow(part, y, POSENC_BF16);
+    a->y_type == POSENC_F16 ? convert_seen(&part->seen, part->y, POSENC_F32, y, POSENC_F16)
+                            : convert_seen(&part->seen, part->y, POSENC_F32, y, POSENC_BF16);
 }
 
 static void logits_in_parts(const row *a) {

@@ -106,7 +106,7 @@ static void alibi_run(const row *a, run r, vf *max) {
         plain_run(a, behind, WITH_ALIBI, 0.0f, -1, max);
 }
 
-/* The largest logit, the sink among them. */
+/* Stores the logits; the largest of them and the sink. */
 V_INLINE float make_logits(const row *a, const logit_kind kind) {
     vf max[STEP];
     for (int k = 0; k < STEP; k++)
@@ -220,6 +220,7 @@ static __attribute__((noinline)) void finish_nan(const row *a) {
         }
 }
 
+/* Probabilities of exponentials, if they are asked for. */
 static __attribute__((noinline)) void finish(const row *a, double sum) {
     if (a->form != POSENC_PROBABILITIES)
         return;
