@@ -111,6 +111,7 @@ static void *run_call(void *unused) {
     return unused;
 }
 
+/* Bytes of the stack that were written to, by the thread's own beginning and end too. */
 static size_t stack_of(posenc_status (*call)(void)) {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -165,7 +166,8 @@ static void test_stack(void **state) {
     for (int tier = -1; truth_next_tier(&tier);) {
         size_t least = stack_of(nothing);
         for (size_t k = 0; k < sizeof calls / sizeof calls[0]; k++) {
-            size_t bytes = stack_of(calls[k].call) - least;
+            size_t all = stack_of(calls[k].call);
+            size_t bytes = all > least ? all - least : 0; /* under a sanitizer a thread's own end may go deeper */
             print_message("%s: %s takes %zu bytes of stack\n", posenc_isa_name(posenc_isa()), calls[k].name, bytes);
             assert_in_range(bytes, 0, ALLOWED);
         }
