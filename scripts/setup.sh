@@ -1,6 +1,7 @@
 # Shared by the scripts beside it, which source it: messages, and the packages that are missing.
 # shellcheck shell=bash
 
+unset CDPATH # with it cd prints, and may go elsewhere
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 export LC_ALL=C.UTF-8
 

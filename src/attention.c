@@ -7,22 +7,18 @@ enum { UNIT_ROWS = POSENC_UNIT_ROWS };
 
 /* ---- Sizes ---- */
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a / b + (a % b > 0);
-}
-
 int64_t posenc_attention_units(const posenc_view *q, const posenc_view *k) {
     if (q == NULL || k == NULL || posenc_view_is_too_large(q) || posenc_view_is_too_large(k))
         return 0;
     int64_t n_kv_heads = k->ne[2];
     if (n_kv_heads == 0 || q->ne[2] % n_kv_heads != 0 || q->ne[0] != k->ne[0])
         return 0;
-    return ceil_div(q->ne[1] * (q->ne[2] / n_kv_heads), UNIT_ROWS) * n_kv_heads * q->ne[3];
+    return posenc_units_of(q->ne[1] * (q->ne[2] / n_kv_heads)) * n_kv_heads * q->ne[3];
 }
 
 static int64_t n_segments(const posenc_attention_task *t) {
     int64_t n_k = t->pages != NULL ? t->pages->n_k : t->k.ne[1];
-    return n_k > 0 ? ceil_div(n_k, POSENC_ATTENTION_SEGMENT) : 0;
+    return n_k > 0 ? (n_k - 1) / POSENC_ATTENTION_SEGMENT + 1 : 0;
 }
 
 int64_t posenc_attention_n_parts(const posenc_attention_task *task) {

@@ -67,6 +67,11 @@ void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n,
 /* Address of key or value j of the unit's head; *n rows at most are wanted, *n stand one stride apart from there on. */
 const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);
 
+/* Units that so many (query, head) pairs of one head of keys are cut into. */
+static inline int64_t posenc_units_of(int64_t n_pairs) {
+    return n_pairs / POSENC_UNIT_ROWS + (n_pairs % POSENC_UNIT_ROWS > 0);
+}
+
 /* A unit, its scratch of so many floats, and what stands in it before the first key: rows and queries.
  * (attention_unit.c) */
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number);

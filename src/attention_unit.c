@@ -34,7 +34,7 @@ posenc_score_place posenc_attention_place(const posenc_attention_unit *u, int64_
 }
 
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number) {
-    int64_t per_head = (call->per_kv_head + UNIT_ROWS - 1) / UNIT_ROWS, n_kv_heads = call->task->k.ne[2];
+    int64_t per_head = posenc_units_of(call->per_kv_head), n_kv_heads = call->task->k.ne[2];
     int64_t first = number % per_head * UNIT_ROWS, left = call->per_kv_head - first;
     return (posenc_attention_unit){
         .call = call,

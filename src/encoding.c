@@ -168,7 +168,7 @@ static void fill_tile(const job *j, const posenc_term *term, const posenc_tokens
     make_rows(j, term, tokens, span);
 }
 
-/* Calls DO for each tile of a field, of at most `columns` columns, twins included. */
+/* The head of a loop over the tiles of a field, of at most `columns` columns, twins included. */
 #define EACH_TILE(field, columns, tile_name)                                                                           \
     for (tile tile_name = first_tile(field, columns); tile_name.n > 0; next_tile(field, columns, &tile_name))
 

@@ -41,7 +41,10 @@ posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc
 posenc_status posenc_check_index_line(const posenc_index_line *line, int64_t n_rows, posenc_offsets offsets) {
     if (line->n_rows != n_rows)
         return POSENC_ERR_SHAPE;
-    return check_range(line->data, line->first, line->n_offsets, offsets);
+    posenc_status status = check_range(line->data, line->first, line->n_offsets, offsets);
+    if (status != POSENC_OK || offsets.lowest > offsets.highest)
+        return status;
+    return posenc_check_index_entries(line, offsets.lowest, offsets.highest - offsets.lowest + 1);
 }
 
 posenc_status posenc_check_whole_line(const posenc_line *line, int64_t *n_heads) {
@@ -62,10 +65,12 @@ posenc_status posenc_check_index_entries(const posenc_index_line *index, int64_t
         return POSENC_OK;
     if (first < index->first || first + n > index->first + index->n_offsets)
         return POSENC_ERR_OFFSETS;
-    for (int64_t t = first - index->first; t < first - index->first + n; t++)
-        if (index->data[t] < 0 || index->data[t] >= index->n_rows)
-            return POSENC_ERR_ROWS;
-    return POSENC_OK;
+    /* Whole vectors at a time: every call on scores looks at all of them. */
+    const int32_t *rows = index->data + (first - index->first);
+    int32_t last = (int32_t)(posenc_min(posenc_max(index->n_rows, 0), (int64_t)1 << 31) - 1), is_outside = 0;
+    for (int64_t t = 0; t < n; t++)
+        is_outside |= (rows[t] < 0) | (rows[t] > last);
+    return is_outside ? POSENC_ERR_ROWS : POSENC_OK;
 }
 
 posenc_status posenc_check_bias_table(const posenc_bias_table *table, int64_t n_heads, int is_written) {

@@ -18,7 +18,7 @@ posenc_status posenc_check_index_line(const posenc_index_line *line, int64_t n_r
 /* A line of its own, written or read: offsets, stride, alignment. *n_heads is 1 for a line of stride 0. */
 posenc_status posenc_check_whole_line(const posenc_line *line, int64_t *n_heads);
 
-/* The index is good and has so many rows. Its entries are another matter. */
+/* The index is good and has so many rows. Its entries are another matter (posenc_check_index_entries). */
 posenc_status posenc_check_whole_index(const posenc_index_line *index, int64_t n_rows);
 
 /* Every entry for offsets first .. first + n - 1, which the index must cover, names a row. */

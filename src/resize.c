@@ -22,8 +22,9 @@ typedef struct axis_taps {
 static double source_coordinate(const posenc_resize_params *p, int64_t o, int64_t n_in, int64_t n_out, double ratio) {
     if (p->align_corners)
         return n_out == 1 ? 0.0 : (double)o * (double)(n_in - 1) / (double)(n_out - 1);
-    double r = ratio > 0.0 ? ratio : (double)n_in / (double)n_out;
-    return fmin(((double)o + 0.5) * r - 0.5, FAR);
+    if (ratio > 0.0)
+        return fmin(((double)o + 0.5) * ratio - 0.5, FAR);
+    return (double)((2 * o + 1) * n_in - n_out) / (double)(2 * n_out); /* so that a row that is met is met exactly */
 }
 
 static int64_t clipped(double i, int64_t n) {

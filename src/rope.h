@@ -26,9 +26,10 @@ struct posenc_rope {
 /* POSENC_OK if posenc_rope_create would take them, the lists of the scaling and memory apart. */
 posenc_status posenc_rope_check(const posenc_rope_params *params);
 
+posenc_status posenc_rope_check_axes(const posenc_rope_params *params);
+
 /* Makes the planes for n_pairs frequencies: what rope->params.axes and rope->params.xpos say. theta: the n_pairs
  * frequencies, scaled. (rope_axes.c) */
-posenc_status posenc_rope_check_axes(const posenc_rope_params *params);
 posenc_status posenc_rope_make_planes(posenc_rope *rope, const posenc_dd *theta);
 int posenc_axis_of_pair(const posenc_rope_params *params, int64_t i);
 

@@ -138,6 +138,7 @@ static const struct {
 } types[] = {
     {"default", POSENC_SCALING_NONE},
     {"none", POSENC_SCALING_NONE},
+    {"mrope", POSENC_SCALING_NONE}, /* Qwen2-VL: the axes are meant */
     {"linear", POSENC_SCALING_LINEAR},
     {"dynamic", POSENC_SCALING_DYNAMIC},
     {"yarn", POSENC_SCALING_YARN},

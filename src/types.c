@@ -33,7 +33,7 @@ const char *posenc_status_string(posenc_status status) {
     case POSENC_ERR_N_HEADS: return "the head count is not in its range";
     case POSENC_ERR_SCALE: return "scale, slope or max_bias is not finite or not in its range";
     case POSENC_ERR_POSITION: return "a position, offset or id is out of its range";
-    case POSENC_ERR_MASK: return "a number of the mask is not in its range or does not go with another";
+    case POSENC_ERR_MASK: return "a number of the mask, or a length, is not in its range or does not go with another";
     case POSENC_ERR_OFFSETS: return "the bias line or index line does not cover the offsets of the call";
     case POSENC_ERR_BUCKETS: return "the number of buckets or the distance that they cover is not in its range";
     case POSENC_ERR_ISA: return "the instruction set is not built in, or this machine cannot run it";

@@ -149,6 +149,39 @@ static void test_what_stays(void **state) {
     truth_tensor_free(&larger);
 }
 
+/* Where an old row is met exactly, its neighbours do not count, NaN or not: their weights were some 1e-16. */
+static void test_row_met(void **state) {
+    (void)state;
+    static const struct {
+        int64_t n_in, n_out;
+    } met[] = {{2, 98}, {2, 206}, {2, 214}, {206, 154}, {100003, 3}};
+    for (size_t k = 0; k < sizeof met / sizeof met[0]; k++)
+        for (int method = 0; method < 2; method++) {
+            int64_t n_in = met[k].n_in, n_out = met[k].n_out, n_met = 0;
+            truth_tensor x = truth_tensor_dense(1, n_in, 1, 1), y = truth_tensor_dense(1, n_out, 1, 1);
+            posenc_resize_params p = POSENC_RESIZE_DEFAULTS;
+            p.method = (posenc_resize_method)method;
+            p.w_in = n_in;
+            p.h_out = 1;
+            p.w_out = n_out;
+            for (int64_t o = 0; o < n_out; o++) {
+                int64_t numerator = (2 * o + 1) * n_in - n_out; /* over 2 n_out */
+                if (numerator % (2 * n_out) != 0)
+                    continue;
+                n_met++;
+                for (int64_t i = 0; i < n_in; i++)
+                    *truth_at(&x.view, 0, i, 0, 0) = NAN;
+                *truth_at(&x.view, 0, numerator / (2 * n_out), 0, 0) = 0.75f;
+                truth_ok(posenc_table_resize(&p, &x.view, &y.view, (posenc_rows){o, o + 1}));
+                truth_close((double)*truth_at(&y.view, 0, o, 0, 0), 0.75, 0.0, "row %lld of %lld", (long long)o,
+                            (long long)n_out);
+            }
+            assert_true(n_met > 0);
+            truth_tensor_free(&x);
+            truth_tensor_free(&y);
+        }
+}
+
 /* A ratio that leads beyond any row gives the last one; beyond double's range it gave NaN. */
 static void test_far_beyond(void **state) {
     (void)state;
@@ -174,7 +207,7 @@ static void test_far_beyond(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {truth_test(test_resize), truth_test(test_what_stays),
+    const struct CMUnitTest tests[] = {truth_test(test_resize), truth_test(test_what_stays), truth_test(test_row_met),
                                        truth_test(test_far_beyond)};
     return truth_run(tests);
 }

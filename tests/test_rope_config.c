@@ -113,7 +113,7 @@ static const model models[] = {
     /* dim(32) = 23.6, dim(1) = 39.7 */
     {"qwen2.5-7b-yarn", 128, 1e6, 0, 1.0 + 0.1 * LN_4, 1.0, {{23, 1.0}, {40, 4.0}, {63, 4.0}}, 5},
     {"qwen3-8b", 128, 1e6, 0, 1.0, 1.0, {{0, 1.0}, {31, 1.0}, {63, 1.0}}, 3},
-    {"qwen2-vl-7b", 128, 1e6, 0, 1.0, 1.0, {{0, 1.0}, {31, 1.0}, {63, 1.0}}, 2},
+    {"qwen2-vl-7b", 128, 1e6, 0, 1.0, 1.0, {{0, 1.0}, {31, 1.0}, {63, 1.0}}, 3},
     {"qwen3-vl-8b", 128, 5e6, 0, 1.0, 1.0, {{0, 1.0}, {31, 1.0}, {63, 1.0}}, 4},
     {"gemma-2-9b", 256, 1e4, 0, 1.0, 1.0, {{0, 1.0}, {64, 1.0}, {127, 1.0}}, 3},
     {"gemma-3-12b", 256, 1e6, 0, 1.0, 1.0, {{0, 8.0}, {64, 8.0}, {127, 8.0}}, 5},
@@ -344,6 +344,7 @@ static void test_types(void **state) {
     } rows[] = {
         {"rope_type", "default", POSENC_SCALING_NONE},
         {"llama.rope.scaling.type", "none", POSENC_SCALING_NONE},
+        {"type", "mrope", POSENC_SCALING_NONE},
         {"type", "linear", POSENC_SCALING_LINEAR},
         {"type", "dynamic", POSENC_SCALING_DYNAMIC},
         {"rope.scaling.type", "yarn", POSENC_SCALING_YARN},
@@ -421,7 +422,7 @@ static void test_refusals(void **state) {
         REFUSED(POSENC_ERR_ENUM, posenc_rope_set_string(&p, unknown[k], "yarn"));
         REFUSED(POSENC_ERR_ENUM, posenc_rope_set_list(&p, unknown[k], a, 2));
     }
-    REFUSED(POSENC_ERR_ENUM, posenc_rope_set_string(&p, "rope_type", "mrope"));
+    REFUSED(POSENC_ERR_ENUM, posenc_rope_set_string(&p, "rope_type", "mrope2"));
     REFUSED(POSENC_ERR_ENUM, posenc_rope_set_string(&p, "rope_type", ""));
     REFUSED(POSENC_ERR_NULL, posenc_rope_set_number(NULL, "factor", 1.0));
     REFUSED(POSENC_ERR_NULL, posenc_rope_set_number(&p, NULL, 1.0));

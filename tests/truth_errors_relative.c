@@ -408,6 +408,8 @@ void test_relative_lines(void **state) {
     posenc_view by_key = posenc_view_dense(out, POSENC_F32, REL_ROWS, REL_K, 1, 1);
     posenc_rows all = posenc_all_rows();
     const posenc_mask bad_mask = {-1, -1, -1, 0}, open = posenc_mask_none();
+    const posenc_rows nothing = {0, 0};
+    const posenc_mask ahead = {0, -1, 0, 0}, behind = {-1, 0, 0, 0};
     const posenc_index_line exact = {index_data, 1 - REL_Q, REL_Q + REL_K - 1, REL_ROWS};
     posenc_index_line line = exact;
 #define WALKS(status, mask, q_off)                                                                                     \
@@ -434,6 +436,16 @@ void test_relative_lines(void **state) {
     WALKS(POSENC_ERR_NULL, open, 0);
     line.data = shifted(index_data, 2);
     WALKS(POSENC_ERR_STRIDE, open, 0);
+    /* An entry that names no row: the first and the last that are met. What a mask leaves unmet may hold anything. */
+    const int64_t met[] = {0, exact.n_offsets - 1};
+    for (int i = 0; i < 2; i++)
+        for (int is_below = 0; is_below < 2; is_below++) {
+            index_data[met[i]] = is_below ? -1 : REL_ROWS;
+            WALKS(POSENC_ERR_ROWS, open, 0);
+            RETURNS(POSENC_OK, posenc_relative_sums_by_query, &exact, i == 0 ? ahead : behind, 0, &p, &by_query,
+                    nothing);
+            index_data[met[i]] = 0;
+        }
     line.n_rows = REL_ROWS + 1;
     WALKS(POSENC_ERR_SHAPE, open, 0);
 

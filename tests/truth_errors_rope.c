@@ -306,7 +306,11 @@ void test_rope_config(void **state) {
     RETURNS(POSENC_ERR_ENUM, posenc_rope_set_list, &params, "no such", list, PAIRS);
     RETURNS(POSENC_ERR_FACTORS, posenc_rope_set_list, &params, "rope_freqs", list, -1);
     posenc_rope_ggml ggml = POSENC_ROPE_GGML_DEFAULTS;
-    ggml.head_dim = ggml.n_dims = DIM;
+    ggml.mode = 0;
+    ggml.head_dim = DIM;
+    RETURNS(POSENC_ERR_N_ROT, posenc_rope_params_from_ggml, &ggml, &params); /* nor channels that are rotated */
+    ggml.n_dims = DIM;
+    ggml.mode = -1;
     RETURNS(POSENC_ERR_ENUM, posenc_rope_params_from_ggml, &ggml, &params); /* no mode by default */
     ggml.mode = 0;
     RETURNS(POSENC_ERR_NULL, posenc_rope_params_from_ggml, NULL, &params);

@@ -132,6 +132,8 @@ void test_score_masks(void **state) {
     REFUSED(POSENC_ERR_MASK, mask.chunk = limit + 1);
     REFUSED(POSENC_ERR_MASK, mask.n_first = limit + 1);
     REFUSED(POSENC_ERR_MASK, mask.chunk = -1);
+    REFUSED(POSENC_ERR_MASK, mask = posenc_mask_chunked(0));
+    REFUSED(POSENC_ERR_MASK, mask = posenc_mask_chunked(INT64_MIN));
     REFUSED(POSENC_ERR_MASK, mask = posenc_mask_window(0));
     REFUSED(POSENC_ERR_MASK, mask = posenc_mask_symmetric(-1));
     REFUSED(POSENC_ERR_MASK, mask.n_first = -1);
@@ -269,6 +271,15 @@ void test_score_relative(void **state) {
         index_line.data = NULL;
         use(term);
         refused(POSENC_ERR_NULL);
+        static const int32_t no_rows[] = {5, -1, INT32_MAX, INT32_MIN};
+        for (int i = 0; i < 4; i++) {
+            int32_t *entry = &index_data[i % 2 == 0 ? 0 : N_K + N_Q - 2];
+            *entry = no_rows[i];
+            products = posenc_view_dense(product_data, POSENC_F32, 5, n, N_HEADS, BATCH);
+            use(term);
+            refused(POSENC_ERR_ROWS);
+            *entry = 0;
+        }
     }
 
     /* Keys lie less than 2^28 bytes apart; a single one, and queries, anywhere. */

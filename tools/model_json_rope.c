@@ -29,8 +29,7 @@ static void read_list(const json_model *m, posenc_rope_params *params, const cJS
 }
 
 static void read_type(const json_model *m, posenc_rope_params *params, const cJSON *field) {
-    int is_mrope = strcmp(field->valuestring, "mrope") == 0; /* says only that there are sections */
-    if (reader_set_string(m->r, params, field->string, is_mrope ? "default" : field->valuestring))
+    if (reader_set_string(m->r, params, field->string, field->valuestring))
         return;
     reader_check_no_number(m->r, field->string);
     char text[96];

@@ -11,6 +11,7 @@
  *     posenc_view bias = posenc_view_dense(bias_data, POSENC_F32, 4096, 1, 32, 1);
  *     status = posenc_alibi_one_row(slopes, POSENC_ONE_ROW_FROM_LAST, NULL, &bias);
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+ *     params.scale = 0.0883883f;
  *     params.bias = &bias;
  *     posenc_view s = posenc_view_dense(scores, POSENC_F32, 4096, 1, 32, 1);
  *     status = posenc_softmax(&params, &s, &s, posenc_all_rows());

@@ -32,9 +32,9 @@
  * Extents 1 and 2 are not in rope.h's order, [dim, heads, tokens]: from one view to the other extents and strides 1 and
  * 2 change places.
  *
- * Against the exact function, for head_dim <= 256, |l| <= 16 and up to 2^20 keys: |error| <= 4e-6 max |v|, or 1e-5
- * where many keys weigh alike and hold nearly the same, so that all roundings go one way;
- * |error of lse| <= 4e-6 + 2^-24 |lse|.
+ * Against the exact function, for head_dim <= 256, l and its terms at most 16 in size, and up to 2^20 keys: |error| <=
+ * 4e-6 max |v|, or 1e-5 where many keys weigh alike and hold nearly the same, so that all roundings go one way; |error
+ * of lse| <= 4e-6 + 2^-24 |lse|.
  *
  * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its
  * own scratch (head_dim 128: 350 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a
@@ -103,7 +103,8 @@ typedef struct posenc_attention_task {
     const posenc_rope *k_rope;
     const posenc_rope_table *k_table;
     /* k and v are [dim, page_size, n_kv_heads, n_pages]. Entries of the table that hold keys below the sequence's k_end
-     * are looked at, and checked (POSENC_ERR_ROWS). Any page_size; multiples of 32 are packed without a copy. */
+     * are looked at, and checked (POSENC_ERR_ROWS): for keys that no query sees any more, name any page that is there.
+     * Any page_size; multiples of 32 are packed without a copy. */
     const posenc_attention_pages *pages;
 } posenc_attention_task;
 

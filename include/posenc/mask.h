@@ -62,9 +62,9 @@ static inline posenc_mask posenc_mask_symmetric(int64_t side) {
     return mask;
 }
 
-/* Causal within chunks of so many positions. */
+/* Causal within chunks of so many positions, 1 or more. */
 static inline posenc_mask posenc_mask_chunked(int64_t chunk) {
-    posenc_mask mask = {-1, 0, chunk, 0};
+    posenc_mask mask = {-1, 0, chunk > 0 ? chunk : -1, 0};
     return mask;
 }
 

@@ -23,7 +23,9 @@
  * DeBERTa's papers turn p2c's offset round, its code and checkpoints do not: for the papers' form, by_key takes a
  * line of posenc_index_reversed(rule).
  *
- * Example: Shaw, k = 16, causal, table [head_dim, 33] shared by all heads
+ * Every entry of an index for an offset that a call meets names a row (POSENC_ERR_ROWS): the calls look.
+ *
+ * Example: Shaw, k = 16, causal, table [head_dim, 33] shared by all heads; the statuses are for the caller to look at
  *
  *     posenc_relative_table *table = NULL;
  *     posenc_view rows = posenc_view_dense(a_k, POSENC_F32, 64, 33, 1, 1);

@@ -107,7 +107,7 @@ typedef struct posenc_rope_axes {
  * inverse for keys, zeta_i = (2i/n_rot + gamma)/(1 + gamma). One rope object for queries, one for keys. Not with
  * several axes (POSENC_ERR_ENUM); SHIFT takes the centre for 0; INVERSE is refused (POSENC_ERR_ENUM). gamma or
  * scale_base out of its range: POSENC_ERR_SCALE. Where the power leaves float32's range, with the published numbers
- * some 36,000 positions from the centre, cosines and sines are infinite, or 0 on the other side; where it leaves
+ * some 36,000 positions from the centre, cosines and sines are infinite, or 0 on the other side; where it grows beyond
  * double's, some 290,000 from it, NaN. */
 typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_XPOS_KEY } posenc_xpos_role;
 
@@ -163,7 +163,8 @@ POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc
 
 /* Rows of n_pairs cosines and sines in float32. Value i of token t stands at cos[t*row_stride + i*step] and
  * sin[t*row_stride + i*step]; row_stride in floats. step 1: separate planes, or [cos | sin] rows with sin = cos +
- * n_pairs. step 2: interleaved pairs, sin = cos + 1 (complex64 rows) or cos = sin + 1. */
+ * n_pairs. step 2: interleaved pairs, sin = cos + 1 (complex64 rows) or cos = sin + 1. How many rows there are is
+ * not said, and not checked: as many as the call has tokens, or keys. */
 typedef struct posenc_rope_table {
     float *cos, *sin;
     int64_t row_stride;

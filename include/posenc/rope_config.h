@@ -2,7 +2,8 @@
  *
  * Hugging Face: the fields of config.json and of its rope_scaling (or rope_parameters) object, one call a field,
  * whatever JSON library the caller has. GGUF: the <architecture>.rope.* keys likewise, and the factor tensors as
- * lists. ggml: the arguments of ggml_rope_ext and ggml_rope_multi, as a struct.
+ * lists. ggml: the arguments of ggml_rope_ext and ggml_rope_multi, as a struct. (Each call returns a status; the
+ * example leaves out to look at it, a caller must not.)
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;
@@ -42,20 +43,22 @@ extern "C" {
  *                  in files of DeepSeek-V2 and its relatives, whose mscale is the same: where the name begins with
  *                  axk2, deepseek2, deepseek32, gigachat35, instella-moe, longcat-flash-ngram, mistral4 or xing4_0
  *
- * POSENC_ERR_ENUM for another name: nothing is changed, and the caller may go on, knowing that something was not
- * understood. POSENC_ERR_SHAPE for a count of channels that is no whole number, POSENC_ERR_N_ROT for a fraction outside
- * (0, 1]. A count of rotated channels of 0 is one that is not given: all are rotated. */
+ * POSENC_ERR_ENUM for another name: nothing is changed. Pass the names of RoPE alone, for files have many others; one
+ * inside of rope_scaling or of <architecture>.rope that is not known had better stop the caller. POSENC_ERR_SHAPE for a
+ * count of channels that is no whole number, POSENC_ERR_N_ROT for a fraction outside (0, 1]. A count of rotated
+ * channels of 0 is one that is not given: all are rotated. */
 POSENC_API posenc_status posenc_rope_set_number(posenc_rope_params *params, const char *name, double value);
 
-/* rope_type, type (Hugging Face) or rope.scaling.type (GGUF): default, none, linear, dynamic, yarn, longrope, su,
- * llama3, proportional. POSENC_ERR_ENUM for another name or value: nothing is changed. A GGUF file with a factor and
- * no type means linear. */
+/* rope_type, type (Hugging Face) or rope.scaling.type (GGUF): default, none, mrope (no scaling, these three), linear,
+ * dynamic, yarn, longrope, su, llama3, proportional. POSENC_ERR_ENUM for another name or value: nothing is changed. A
+ * GGUF file with a factor and no type means linear: the caller then sets that, for a factor that no type wants is
+ * refused. */
 POSENC_API posenc_status posenc_rope_set_string(posenc_rope_params *params, const char *name, const char *value);
 
 /* Lists: short_factor, long_factor (Hugging Face); rope_freqs, rope_factors_short, rope_factors_long, with or without
- * ".weight" (GGUF tensors). The values are not copied and must live until posenc_rope_create returns. POSENC_ERR_ENUM
- * for another name, POSENC_ERR_FACTORS when n is negative or differs from that of a list set before: nothing is
- * changed. */
+ * ".weight" (GGUF tensors, whose float32 the caller widens). The values are not copied and must live until
+ * posenc_rope_create returns. POSENC_ERR_ENUM for another name, POSENC_ERR_FACTORS when n is negative or differs from
+ * that of a list set before: nothing is changed. */
 POSENC_API posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name, const double *values,
                                               int64_t n);
 
@@ -79,9 +82,9 @@ typedef struct posenc_rope_ggml {
     int64_t n_freq_factors;    /* c->ne[0] */
 } posenc_rope_ggml;
 
-/* As ggml_rope has them: no scaling. head_dim, n_dims and mode are left to be said. */
+/* As ggml_rope has them: no scaling. head_dim, n_dims and mode are left to be said, and refused if they are not. */
 #define POSENC_ROPE_GGML_DEFAULTS                                                                                      \
-    { 0, 0, -1, {0, 0, 0, 0}, 0, 0, 10000.0, 1.0, 0.0, 1.0, 32.0, 1.0, NULL, 0 }
+    { 0, -1, -1, {0, 0, 0, 0}, 0, 0, 10000.0, 1.0, 0.0, 1.0, 32.0, 1.0, NULL, 0 }
 
 /* The rope that ggml applies for these arguments (FORMULAS B.15, B.20-B.22). Pair i of a token turns by
  *

@@ -16,7 +16,8 @@
  *   - A row whose every logit is -inf, or that may see no key, is what `empty` says.
  *   - A NaN or +inf among the logits makes every allowed entry of its row NaN.
  *   - Against the exact function of the same float32 inputs: |error| <= 2e-6 absolute for rows up to 2^20 keys
- *     while |l| <= 16; beyond, the rounding of l itself, 2^-24 |l| relative, comes on top. Soft cap: tanh within 2 ulp.
+ *     while l and each of its terms is at most 16 in size; beyond, the rounding of the largest of them, 2^-24 of it,
+ *     comes on top (ALiBi far behind may cancel a score, and leave its own rounding). Soft cap: tanh within 2 ulp.
  *   - The sum is taken in a fixed order (key j joins lane j mod 32; every 512 keys the lanes move on to double), so the
  *     bits do not depend on instruction set, split, alignment, or on how a mask is given.
  *
@@ -82,9 +83,12 @@ typedef struct posenc_score_params {
     const float *bias_slopes; /* [n_heads], finite; NULL: 1. ggml's slope * mask */
 
     posenc_mask mask;
-    int64_t q_off; /* position of query 0 where key j has position j: n_k - n_q with a cache */
+    /* Position of query 0 where key j has position j: n_k - n_q with a cache, where 0 would hide all but the first keys
+     * from a causal mask. */
+    int64_t q_off;
     /* Or positions [n_q] and [n_k] of all sequences, each below 2^30 in size, instead of q_off; both or neither
-     * (POSENC_ERR_NULL). */
+     * (POSENC_ERR_NULL). A cell of a cache that holds no key is to be behind every query, at 2^30 - 1 say, under a
+     * causal mask, and its v finite; -1 is a position like others. */
     const int32_t *q_pos, *k_pos;
     /* Packed documents: key j and query q_off + q_offs[b] + i (in that order, whatever q_pos says) belong to document d
      * if cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending; n_seqs + 1 entries. NULL: one. */

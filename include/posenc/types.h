@@ -25,7 +25,8 @@ typedef enum posenc_status {
     POSENC_ERR_STRIDE,    /* nb[0] is not the element size, a stride or pointer is not a multiple of
                              it, a stride reaches too far, or the output's rows overlap each other */
     POSENC_ERR_OVERLAP,   /* input and output overlap without being the same view */
-    POSENC_ERR_ROWS,      /* the row range, or a row named for scatter, does not lie inside the tensor */
+    POSENC_ERR_ROWS,      /* the row range, a row named for scatter, a page, or an entry of an index does not lie inside
+                             its tensor */
     POSENC_ERR_ENUM,      /* an enumerator (layout, schedule, mask, direction ...) or a name is unknown, or unset */
     POSENC_ERR_HEAD_DIM,  /* head_dim or dim is not positive, is odd where it must be even, or is too large */
     POSENC_ERR_N_ROT,     /* n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another */
@@ -38,7 +39,7 @@ typedef enum posenc_status {
     POSENC_ERR_N_HEADS,   /* a head count is not in its range */
     POSENC_ERR_SCALE,     /* scale, slope or max_bias is not finite, or not in its range */
     POSENC_ERR_POSITION,  /* a position, offset or id is out of its range */
-    POSENC_ERR_MASK,      /* a number of the mask is not in its range, or does not go with another */
+    POSENC_ERR_MASK,      /* a number of the mask, or a length, is not in its range, or does not go with another */
     POSENC_ERR_OFFSETS,   /* a bias line or index line does not cover the offsets of the call */
     POSENC_ERR_BUCKETS,   /* the number of buckets, or the distance that they cover, is not in its range */
     POSENC_ERR_ISA,       /* the instruction set is not built in, or this CPU lacks it */

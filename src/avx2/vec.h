@@ -55,8 +55,10 @@ V_INLINE void v_store_n(float *p, vf a, size_t n) {
         half = _mm_movehl_ps(half, half);
         p += 2;
     }
-    if (n & 1)
-        _mm_store_ss(p, half);
+    if (n & 1) { /* not _mm_store_ss: gcc's stores a float, and a pair of bf16 is aligned to 2 */
+        int last = _mm_cvtsi128_si32(_mm_castps_si128(half));
+        memcpy(p, &last, sizeof last);
+    }
 }
 /* p0 p0 p1 p1 ...: n counts lanes of the result, even */
 V_INLINE vf v_twice_(__m128 half) {
@@ -254,7 +256,6 @@ V_INLINE vd vd_load(const double *p) { return _mm256_loadu_pd(p); }
 V_INLINE void vd_store(double *p, vd a) { _mm256_storeu_pd(p, a); }
 V_INLINE vd vd_set1(double a) { return _mm256_set1_pd(a); }
 V_INLINE vd vd_add(vd a, vd b) { return _mm256_add_pd(a, b); }
-V_INLINE vd vd_sub(vd a, vd b) { return _mm256_sub_pd(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return _mm256_mul_pd(a, b); }
 V_INLINE vd vd_fma(vd a, vd b, vd c) { return _mm256_fmadd_pd(a, b, c); }
 V_INLINE vd vd_fms(vd a, vd b, vd c) { return _mm256_fmsub_pd(a, b, c); }

@@ -209,7 +209,6 @@ V_INLINE vd vd_load(const double *p) { return _mm512_loadu_pd(p); }
 V_INLINE void vd_store(double *p, vd a) { _mm512_storeu_pd(p, a); }
 V_INLINE vd vd_set1(double a) { return _mm512_set1_pd(a); }
 V_INLINE vd vd_add(vd a, vd b) { return _mm512_add_pd(a, b); }
-V_INLINE vd vd_sub(vd a, vd b) { return _mm512_sub_pd(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }
 V_INLINE vd vd_fma(vd a, vd b, vd c) { return _mm512_fmadd_pd(a, b, c); }
 V_INLINE vd vd_fms(vd a, vd b, vd c) { return _mm512_fmsub_pd(a, b, c); }

@@ -17,7 +17,7 @@ enum {
 
 /* The sums of one tile. */
 typedef struct attend_tile {
-    size_t first, n_sums;       /* rows of y */
+    size_t first;               /* of the rows of y */
     size_t channel, n_channels; /* less than VF only if there is one vector */
 } attend_tile;
 
@@ -89,7 +89,7 @@ V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *
 /* All channels of n_sums sums, wide_v vectors at a time. */
 V_INLINE void attend_channels(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
                               const posenc_dtype type) {
-    attend_tile t = {first, n_sums, 0, wide_v * VF};
+    attend_tile t = {first, 0, wide_v * VF};
     for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF)
         attend_block(a, &t, n_sums, wide_v, type);
     t.n_channels = VF;

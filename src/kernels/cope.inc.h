@@ -23,16 +23,12 @@ V_INLINE void write_logits(const posenc_cope_row_args *a, size_t j, size_t n, vf
     store_typed(a->y, j, l, n, POSENC_F32);
 }
 
-V_INLINE size_t lanes_of(size_t n, size_t k) {
-    return n - k < VF ? n - k : VF;
-}
-
 /* Keys first .. first + n - 1 behind a position that is not clamped; the position is taken on. */
 V_INLINE void cope_block(const posenc_cope_row_args *a, size_t first, size_t n, double *position, int *is_clamped) {
     float gates[COPE_BLOCK], terms[COPE_BLOCK];
     double last = (double)(a->n_positions - 1);
     for (size_t k = 0; k < n; k += VF)
-        v_store(gates + k, gates_of(a, first + k, lanes_of(n, k)));
+        v_store(gates + k, gates_of(a, first + k, lanes_from(k, n)));
     for (size_t k = n; k-- > 0;) {
         *position += (double)gates[k];
         if (!(*position < last)) {
@@ -46,7 +42,7 @@ V_INLINE void cope_block(const posenc_cope_row_args *a, size_t first, size_t n, 
         terms[k] = w > 0.0f ? fmaf(w, a->z[low + 1], (1.0f - w) * a->z[low]) : a->z[low];
     }
     for (size_t k = 0; k < n; k += VF)
-        write_logits(a, first + k, lanes_of(n, k), v_load_n(terms + k, lanes_of(n, k)));
+        write_logits(a, first + k, lanes_from(k, n), v_load_n(terms + k, lanes_from(k, n)));
 }
 
 void VARIANT(cope_row)(const posenc_cope_row_args *args) {
@@ -60,7 +56,7 @@ void VARIANT(cope_row)(const posenc_cope_row_args *args) {
         cope_block(&a, rest, n, &position, &is_clamped);
     }
     for (size_t j = 0; j < rest; j += VF)
-        write_logits(&a, j, lanes_of(rest, j), v_set1(a.z[a.n_positions - 1]));
+        write_logits(&a, j, lanes_from(j, rest), v_set1(a.z[a.n_positions - 1]));
     for (size_t j = a.n_seen; j < a.n; j += VF)
-        store_typed(a.y, j, v_set1(-INFINITY), lanes_of(a.n, j), POSENC_F32);
+        store_typed(a.y, j, v_set1(-INFINITY), lanes_from(j, a.n), POSENC_F32);
 }

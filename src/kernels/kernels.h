@@ -40,7 +40,7 @@ typedef struct posenc_angle_anchors_args {
     const double *growth; /* xPos; or NULL */
     double centre;
     double magnitude;
-    double position; /* an integer, |position| <= 2^31 */
+    double position; /* any real number, |position| <= 2^31 */
     double *cos_out, *sin_out;
     size_t n;
 } posenc_angle_anchors_args;

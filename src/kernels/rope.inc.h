@@ -250,13 +250,13 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
 typedef void group_body(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                         const posenc_dtype y_type, const int is_normed);
 
-/* Lanes of a head of which `vectors` vectors are left from lane i on. */
-typedef struct lanes_left {
+/* What is left of a head: `vectors` vectors, from lane i on. */
+typedef struct head_rest {
     size_t i, vectors, end;
-} lanes_left;
+} head_rest;
 
 /* As many groups of so many vectors as there are. A last vector that overlaps has one before it in its group. */
-V_INLINE void walk_groups(const posenc_rope_args *a, lanes_left *at, const int vectors, const int overlaps,
+V_INLINE void walk_groups(const posenc_rope_args *a, head_rest *at, const int vectors, const int overlaps,
                           group_body *group, const posenc_dtype x_type, const posenc_dtype y_type,
                           const int is_normed) {
     for (; at->vectors >= (size_t)vectors && !(overlaps && at->vectors == (size_t)vectors + 1);
@@ -279,7 +279,7 @@ V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, c
                    const posenc_dtype y_type, const int is_normed) {
     const int all_kinds = x_type == y_type && !is_normed;
     const int overlaps = all_kinds && x_type != POSENC_BF16 && lanes > VF && lanes % VF != 0;
-    lanes_left at = {0, lanes / VF + (size_t)overlaps, lanes};
+    head_rest at = {0, lanes / VF + (size_t)overlaps, lanes};
     if (!is_normed)
         walk_groups(a, &at, 8, overlaps, group, x_type, y_type, is_normed);
     if (all_kinds)

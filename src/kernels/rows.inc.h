@@ -4,10 +4,6 @@
 #include "kernels/typed.inc.h"
 #include "kernels/variant.h"
 
-V_INLINE size_t lanes_left(size_t i, size_t n) {
-    return n - i < VF ? n - i : VF;
-}
-
 /* ---- To their place ---- */
 
 typedef enum gating { ONE_GATE, GATE_PER_CHANNEL } gating;
@@ -41,7 +37,7 @@ V_INLINE void copy_row(const placed_row *row, size_t n, const int has_x, const p
     if (has_x && row->x == row->y)
         return;
     for (size_t i = 0; i < n; i += VF) {
-        size_t lanes = lanes_left(i, n);
+        size_t lanes = lanes_from(i, n);
         store_typed(row->y, i, has_x ? load_typed(row->x, i, lanes, type) : v_set1(0.0f), lanes, type);
     }
 }
@@ -140,7 +136,7 @@ V_INLINE void bits(const posenc_bit_rows_args *a, int add) {
         float *y = a->y + (ptrdiff_t)r * a->stride;
         size_t i = 0, coded = a->n < 64 ? a->n : 64;
         for (; i < coded; i += VF) /* VF divides 64: what lies beyond is another row's, or nobody's */
-            put_value(y, i, v_select_bits((uint32_t)(a->codes[r] >> i), one, zero), lanes_left(i, a->n), add);
+            put_value(y, i, v_select_bits((uint32_t)(a->codes[r] >> i), one, zero), lanes_from(i, a->n), add);
         for (; i + VF <= a->n; i += VF)
             put_value(y, i, zero, VF, add);
         if (i < a->n)

@@ -2,6 +2,11 @@
  * type and, mostly, n are constants, so that one instruction remains. Needs: vec.h. */
 #include <posenc/types.h>
 
+/* Elements of a vector that begins at element i of n. */
+V_INLINE size_t lanes_from(size_t i, size_t n) {
+    return n - i < VF ? n - i : VF;
+}
+
 /* VF channels of a row of Q8_0 blocks, from channel i on, a multiple of VF. */
 V_INLINE vf load_q8_0(const void *p, size_t i) {
     const char *block = (const char *)p + i / POSENC_Q8_BLOCK * POSENC_Q8_BYTES;

@@ -250,7 +250,6 @@ V_INLINE vd vd_load(const double *p) { return vld1q_f64(p); }
 V_INLINE void vd_store(double *p, vd a) { vst1q_f64(p, a); }
 V_INLINE vd vd_set1(double a) { return vdupq_n_f64(a); }
 V_INLINE vd vd_add(vd a, vd b) { return vaddq_f64(a, b); }
-V_INLINE vd vd_sub(vd a, vd b) { return vsubq_f64(a, b); }
 V_INLINE vd vd_mul(vd a, vd b) { return vmulq_f64(a, b); }
 V_INLINE vd vd_fma(vd a, vd b, vd c) { return vfmaq_f64(c, a, b); }
 V_INLINE vd vd_fms(vd a, vd b, vd c) { return vfmaq_f64(vnegq_f64(c), a, b); } /* two instructions */

@@ -6,7 +6,7 @@
 #include "kernels/sleef.h"
 #include "kernels/variant.h"
 
-/* cos and sin of pi * half_turns, |half_turns| <= 1. */
+/* cos and sin of pi * half_turns, |half_turns| <= 2. */
 static Sleef_double_2 sincospi(double half_turns, int has_fma) {
     return has_fma ? POSENC_SINCOSPI(d1_u35purecfma)(half_turns) : POSENC_SINCOSPI_NOFMA(half_turns);
 }

@@ -73,6 +73,7 @@ def main():
                     rows.append(compare(part, expected, name, compiler, cross, level))
                 except Stop as stop:
                     part.fail(str(stop))
+                    rows.append([name, f'-O{level}', 'does not build'])
                 print(*rows[-1], sep='  ', flush=True)
         kernels, families = [len({name.split('.')[0] for name in recorded}) for recorded in expected.values()]
         part.table(f'{kernels} kernels (`tests/hashes.txt`) and {families} families of public functions and of the double '
@@ -81,4 +82,5 @@ def main():
                    ['compiler', 'level', 'tiers'], rows)
 
 
-main()
+if __name__ == '__main__':
+    main()

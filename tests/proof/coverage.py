@@ -77,4 +77,5 @@ def main():
             part.fail(f'{100 * total[0] / total[1]:.1f} % of the lines, {WANTED} wanted')
 
 
-main()
+if __name__ == '__main__':
+    main()

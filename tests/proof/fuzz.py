@@ -96,4 +96,5 @@ def main():
                    [rows[target] for target in targets if target in rows])
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -23,7 +23,7 @@ SCALE = 4  # one case in so many
 
 SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ', ' <= '), (' <= ', ' < '), (' > ', ' >= '),
          (' >= ', ' > '), (' == ', ' != '), (' != ', ' == '), (' && ', ' || '), (' || ', ' && '), ('v_add(', 'v_sub('),
-         ('v_sub(', 'v_add('), ('v_mul(', 'v_add('), ('v_fma(', 'v_fms('), ('v_fms(', 'v_fma('), ('vd_add(', 'vd_sub('),
+         ('v_sub(', 'v_add('), ('v_mul(', 'v_add('), ('v_fma(', 'v_fms('), ('v_fms(', 'v_fma('), ('vd_add(', 'vd_mul('),
          ('vd_mul(', 'vd_add('), ('vd_fms(', 'vd_fma('), ('vi_add(', 'vi_sub('), ('v_max(', 'v_min('), ('_lo', '_hi'), ('_hi', '_lo'),
          ('unpacklo', 'unpackhi'), ('unpackhi', 'unpacklo'), ('cos_', 'sin_'), ('sin_', 'cos_'), ('.begin', '.end'),
          ('.end', '.begin')]
@@ -188,6 +188,12 @@ def explained():
     return {line for line in lines if line and not line.startswith('#')}
 
 
+def stale_lines(candidates):
+    """Of the kept list, those of files at hand that are no mutant any more."""
+    mutants, files = set(map(spelled, candidates)), {name for name, *_ in candidates}
+    return sorted(line for line in explained() if line.split(':')[0] in files and line not in mutants)
+
+
 def judge(mutant, copies, seconds):
     """(what became of it, by what); seconds of the tests of each tier. The copies are one tree's, and of no one else meanwhile."""
     name, number, line, changed = mutant
@@ -219,13 +225,13 @@ def copies_of_tree(number, wanted):
 
 
 class Verdicts:
-    """What became of mutants of these sources, in this run or one before it, which may have been cut short. Those that survived are
-    judged anew each time: there may be a test for them by now."""
+    """What became of mutants of these sources under these tests, in this run or one before it, which may have been cut short. Those
+    that survived are judged anew each time, since what explains them may be new."""
 
     def __init__(self):
         digest = hashlib.sha1()
-        for folder in ('include', 'src'):
-            for path in sorted((ROOT / folder).rglob('*.*')):
+        for files in 'include/**/*.h', 'src/**/*.*', 'tests/*.*', 'tests/emulated/*.h':
+            for path in sorted(ROOT.glob(files)):
                 digest.update(path.read_bytes())
         self.lock = threading.Lock()
         self.path = SCRATCH / 'mutants' / f'verdicts-{digest.hexdigest()[:12]}.json'
@@ -278,6 +284,8 @@ def main():
         count = part.options.count or (150 if part.is_long else 6)
         os.environ['CCACHE_DIR'] = str(SCRATCH / 'ccache')  # if there is one, faulty objects stay in a cache of their own
         candidates = drawn(all_mutants(part.options.only), seed)
+        for line in stale_lines(candidates):
+            part.fail(f'tests/proof/survivors.txt explains what is no mutant: {line}')
         wanted = sorted({tier_of(name) for name, *_ in candidates})
         with concurrent.futures.ThreadPoolExecutor() as pool:
             trees = list(pool.map(lambda number: copies_of_tree(number, wanted), range(os.cpu_count())))
@@ -310,4 +318,5 @@ def main():
             part.fail(f'{share:.1f} % killed, 95 wanted')
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -123,4 +123,5 @@ def main():
         race(part)
 
 
-main()
+if __name__ == '__main__':
+    main()

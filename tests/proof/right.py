@@ -37,4 +37,5 @@ def main():
                     for name, what, n, worst, where in rows])
 
 
-main()
+if __name__ == '__main__':
+    main()

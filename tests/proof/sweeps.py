@@ -11,7 +11,7 @@ MEMCHECK = ['test_encoding', 'test_rope_tasks', 'test_scores', 'test_attention_f
 def sweep_rows(part, directory, seeds):
     rows = []
     for tier in 'scalar', 'avx2', 'avx512':
-        cases = values = 0
+        cases = values = failed = 0
         where = build('emulated', ['tests/test_kernels'], emulation()) if tier in emulated_tiers() else directory
         for seed in seeds:
             status, text = run([where / 'tests/test_kernels', tier], {'POSENC_TEST_SEED': str(seed)})
@@ -21,10 +21,12 @@ def sweep_rows(part, directory, seeds):
             found = re.search(r': (\d+) cases, (\d+) values compared', text)
             if status != 0 or not found:
                 part.fail(f'kernels {title(tier)}, POSENC_TEST_SEED={seed}: {text[-600:]}')
+                failed += 1
                 continue
             cases, values = cases + int(found[1]), values + int(found[2])
         else:
-            rows.append([title(tier), f'{cases:,}', f'{values:,}', f'{len(seeds)} seeds, 0 differences'])
+            outcome = f'{failed} failed' if failed else '0 differences'
+            rows.append([title(tier), f'{cases:,}', f'{values:,}', f'{len(seeds)} seeds, {outcome}'])
     return rows
 
 
@@ -54,4 +56,5 @@ def main():
                        ['program', 'tiers', 'findings'], rows)
 
 
-main()
+if __name__ == '__main__':
+    main()

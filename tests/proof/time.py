@@ -44,4 +44,5 @@ def main():
                     for (name, tier), by_kind in plain.items()])
 
 
-main()
+if __name__ == '__main__':
+    main()
