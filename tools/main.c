@@ -34,7 +34,7 @@ static const char doc[] =
     "  plot METHOD   draw it as a PNG picture: heat map, similarity, curves or\n"
     "                spectrum\n"
     "\n"
-    "'posenc COMMAND --help' tells a command's options. POSENC_ISA in the environment (scalar, avx2, avx512, neon) "
+    "'posenc help COMMAND' tells a command's options. POSENC_ISA in the environment (scalar, avx2, avx512, neon) "
     "forces a tier.\n"
     "\n"
     "Exit status: 0 all is well, 1 a check has failed, 2 the arguments or the input file are wrong, memory runs out, "
@@ -46,19 +46,35 @@ typedef struct call {
     char **argv;
 } call;
 
+/* Ends the program if there is none of this name. */
+static const struct command *find_command(const char *name, const struct argp_state *state) {
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    argp_error(state, "there is no command '%s'", name);
+    return NULL;
+}
+
+/* 'help COMMAND' is 'COMMAND --help', and 'help' alone '--help'. */
+static void give_help(call *c, struct argp_state *state) {
+    static char help[] = "--help";
+    if (state->next == state->argc)
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+    c->command = find_command(state->argv[state->next], state);
+    state->argv[state->next] = help;
+    c->argc = 2;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     call *c = state->input;
     switch (key) {
     case ARGP_KEY_ARG:
-        for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-            if (strcmp(argument, commands[i].name) == 0)
-                c->command = &commands[i];
-        if (strcmp(argument, "help") == 0)
-            argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        if (c->command == NULL)
-            argp_error(state, "there is no command '%s'", argument);
         c->argv = state->argv + state->next - 1;
         c->argc = state->argc - state->next + 1;
+        if (strcmp(argument, "help") == 0)
+            give_help(c, state);
+        else
+            c->command = find_command(argument, state);
         state->next = state->argc;
         return 0;
     case ARGP_KEY_NO_ARGS: argp_error(state, "a command is missing"); return 0;

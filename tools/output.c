@@ -18,7 +18,7 @@ static void remove_unfinished(int number) {
 }
 
 static void watch_for_signals(void) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGXCPU};
     const struct sigaction action = {.sa_handler = remove_unfinished, .sa_flags = (int)SA_RESETHAND};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         struct sigaction old;
@@ -29,6 +29,18 @@ static void watch_for_signals(void) {
 
 /* ---- The file ---- */
 
+/* What errno says of a name, and how to put it right. */
+static const char *explained(int error) {
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR: return "there is no such folder: make it first";
+    case EISDIR: return "this is a folder: name a file in it";
+    case EACCES: return "it may not be written to: give another name";
+    case ENAMETOOLONG: return "the name is too long: give a shorter one";
+    default: return strerror(error);
+    }
+}
+
 static const char *open_stdout(output *o) {
     if (isatty(STDOUT_FILENO))
         return "standard output is a terminal: send it to a file or a program, or give -o a name";
@@ -36,20 +48,29 @@ static const char *open_stdout(output *o) {
     return NULL;
 }
 
+/* A file beside this one, of a name that is no longer than file systems allow. NULL: out of memory. */
+static char *name_beside(const char *path) {
+    const char *slash = strrchr(path, '/');
+    int folder = slash != NULL ? (int)(slash + 1 - path) : 0;
+    size_t size = (size_t)folder + 48; /* room for the process */
+    char *name = malloc(size);
+    if (name != NULL)
+        snprintf(name, size, "%.*sposenc-%ld.part", folder, path, (long)getpid());
+    return name;
+}
+
 /* The name may be that of a link: what it leads to is replaced, not the link. old: what is there, or NULL. */
 static const char *open_part(output *o, const char *path, const struct stat *old) {
     char *target = realpath(path, NULL);
     o->path = target != NULL ? target : strdup(path);
-    size_t size = o->path != NULL ? strlen(o->path) + 32 : 0; /* room for the process and the ending */
-    o->part = malloc(size);
-    if (o->path == NULL || o->part == NULL)
+    o->part = o->path != NULL ? name_beside(o->path) : NULL;
+    if (o->part == NULL)
         return strerror(ENOMEM);
-    snprintf(o->part, size, "%s.%ld.part", o->path, (long)getpid());
     unfinished = o->part; /* before there is such a file, or a signal may come in between */
     watch_for_signals();
     o->file = fopen(o->part, "wbx");
     if (o->file == NULL)
-        return errno == EACCES ? "its folder cannot be written to" : strerror(errno);
+        return errno == EACCES ? "its folder may not be written to: give a name elsewhere" : explained(errno);
     return old != NULL && fchmod(fileno(o->file), old->st_mode & 07777) != 0 ? strerror(errno) : NULL;
 }
 
@@ -69,10 +90,10 @@ const char *output_open(output *o, const char *path) {
     if (!exists && lstat(path, &link) == 0) {
         wrong = "this link leads to no file: remove it, or name the file itself";
     } else if (exists && access(path, W_OK) != 0) {
-        wrong = strerror(errno);
+        wrong = explained(errno);
     } else if (exists && !S_ISREG(status.st_mode)) {
         o->file = fopen(path, "wb");
-        wrong = o->file == NULL ? strerror(errno) : NULL;
+        wrong = o->file == NULL ? explained(errno) : NULL;
     } else {
         wrong = open_part(o, path, exists ? &status : NULL);
     }

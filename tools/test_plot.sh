@@ -110,9 +110,14 @@ until [ -n "$(find "$work/part" -name '*.part')" ] || ! kill -0 $run 2>"$work/er
 kill $run
 wait $run 2>"$work/err" && fail "a run that is ended says that all is well"
 [ "$(ls "$work/part")" = "$(printf 'link.npy\nold.npy')" ] || fail "an ended run leaves $(ls "$work/part")"
+(ulimit -f 10 && exec "$posenc" table sinusoidal --length 4000 --dim 65536 -o "$work/part/old.npy") 2>"$work/err" &&
+    fail "a file beyond the limit says that all is well"
+[ "$(ls "$work/part")" = "$(printf 'link.npy\nold.npy')" ] || fail "a file beyond the limit leaves $(ls "$work/part")"
 cmp -s "$work/gray.npy" "$work/part/old.npy" || fail "an ended run has changed the file"
 
-refuses 'No such file or directory' table gray -o "$work/no-such-directory/x.npy"
+refuses 'no such folder: make it first' table gray -o "$work/no-such-directory/x.npy"
+refuses 'a folder: name a file in it' table gray -o "$work/part"
+"$posenc" table gray -o "$(printf '%s/%0250d' "$work/part" 0).npy" || fail "a name of 254 bytes: exit status $?"
 [ ! -w /dev/full ] || refuses 'No space left' table gray -o /dev/full
 
 # ---- Pictures ----
@@ -187,7 +192,7 @@ refuses 'goes with --curves' plot gray --lines 0 -o "$work/none"
 refuses 'from 0.5 to 8' plot gray --scale 9 -o "$work/none"
 refuses 'only one position' plot gray --length 1 --curves -o "$work/none"
 refuses 'smaller --length' plot sinusoidal --length 1000000 --similarity -o "$work/none"
-refuses 'No such file or directory' plot gray -o "$work/no-such-directory/x.png"
+refuses 'no such folder' plot gray -o "$work/no-such-directory/x.png"
 
 [ $failures -eq 0 ] || exit 1
 echo "tables and $n pictures are as they should be"

@@ -34,6 +34,11 @@ works 'verify' --help
 cp "$work/out" "$work/help"
 works 'verify' help
 cmp -s "$work/help" "$work/out" || fail "posenc help is not posenc --help"
+works 'Reads a Hugging Face' model --help
+cp "$work/out" "$work/help"
+works 'Reads a Hugging Face' help model
+cmp -s "$work/help" "$work/out" || fail "posenc help model is not posenc model --help"
+refuses "no command 'none'" help none
 works '^posenc [0-9]' --version
 works 'in use' info
 works 'scripts/board' verify --help
