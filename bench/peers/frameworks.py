@@ -151,13 +151,14 @@ def rotate(lib, work):
 
 
 def bias(lib, work):
-    """The tensor that ALiBi and the mask are to these frameworks, or None."""
-    first = work['keys'] - work['queries']
-    distance = [[first + i - j for j in range(work['keys'])] for i in range(work['queries'])]
-    hidden = float('-inf')
-    planes = [[[hidden if work['causal'] and d < 0 else -slope * abs(d) for d in row] for row in distance]
-              for slope in (slopes(work['heads']) if work['alibi'] else [0.0])]
-    return lib.array(planes) if work['alibi'] or work['causal'] else None
+    """The tensor that ALiBi and the mask are to these frameworks, or None. By arrays, as it is made in every round."""
+    if not work['alibi'] and not work['causal']:
+        return None
+    keys, queries = lib.np.arange(work['keys']), lib.np.arange(work['queries'])
+    distance = work['keys'] - work['queries'] + queries[:, None] - keys[None, :]
+    slope = lib.np.array(slopes(work['heads']) if work['alibi'] else [0.0])
+    planes = -slope[:, None, None] * abs(distance)
+    return lib.array(lib.np.where((distance < 0) & (work['causal'] == 1), -lib.np.inf, planes))
 
 
 def softmax(lib, work):

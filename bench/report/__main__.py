@@ -66,22 +66,24 @@ def in_time(works, peers, work):
 
 
 def peer_jobs(works, mine, others):
-    """Lines that goals and bars need, by everybody."""
-    lines = list(dict.fromkeys(works.goal_lines() + [work for _, work in works.BARS]))
-    return [(work, in_time(works, mine, work) + others) for work in lines]
+    """Lines that goals and bars need, by everybody; in groups, as race.run_rounds takes them."""
+    groups, raced = works.goal_groups(), works.goal_lines()
+    groups += [[work] for work in dict.fromkeys(work for _, work in works.BARS) if work not in raced]
+    return [[(work, in_time(works, mine, work) + others) for work in group] for group in groups]
 
 
 def sweep_jobs(works, mine, quick):
     jobs = [(work, in_time(works, mine, work)) for sweep in works.WORKING_SETS for x, work in sweep.points
             if is_small(x, quick)]
     ours = [p for p in mine if p.name.startswith('posenc') and not p.name.endswith('scalar')]
-    return jobs + [(work, ours) for sweep in works.SHAPES for _, work in sweep.points]
+    jobs += [(work, ours) for sweep in works.SHAPES for _, work in sweep.points]
+    return [[job] for job in jobs]
 
 
 def thread_jobs(works, race, options, counts):
     mine, _ = race.ours(options.build, os.sched_getaffinity(0))
     ours = [p for p in mine if p.name.startswith('posenc') and not p.name.endswith('scalar')]
-    return [(work, ours) for sweep in works.thread_sweeps(counts) for _, work in sweep.points], ours
+    return [[(work, ours)] for sweep in works.thread_sweeps(counts) for _, work in sweep.points], ours
 
 
 def without_repeats(results):
@@ -96,10 +98,12 @@ def run(options):
     import kernels
     import machine
     import race
+    import results
     import works
     effort = QUICK if options.quick else FULL
-    report = {'version': 1, 'machine': machine.describe(options.build, ROOT, options.core), 'rounds': effort['rounds'],
-              'started': datetime.datetime.now().isoformat(timespec='seconds'), 'threads': thread_counts()}
+    report = {'version': results.VERSION, 'machine': machine.describe(options.build, ROOT, options.core),
+              'rounds': effort['rounds'], 'started': datetime.datetime.now().isoformat(timespec='seconds'),
+              'threads': thread_counts()}
     mine, others, report['absent'] = race.find_peers(options.build, options.ggml, options.core)
     for name, why in report['absent'].items():
         print(f'absent: {name}: {why}', file=sys.stderr)

@@ -23,7 +23,8 @@ def met_text(met):
 
 
 GOAL_WORDS = (
-    'Medians of ratios, each of two neighbours in time in one round; in brackets the lower and upper quartile of the rounds. '
+    'Medians of ratios, each of two times of one round, in which peers, and lines of work that a goal compares, take '
+    'turns; in brackets the lower and upper quartile of the rounds. '
     '"ahead": how many times as long the other takes. "limit", "our own": how many times as long as that we take. For AVX2, '
     'peers that can be kept from using more are.')
 CALL_GOAL_WORDS = (

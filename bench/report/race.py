@@ -1,4 +1,5 @@
-"""The race: peers are programs that wait for a line of work; they take turns on one core, round by round."""
+"""The race: peers are programs that wait for a line of work; they take turns on one core, and so do lines of work that
+are compared, round by round."""
 import json
 import os
 import pathlib
@@ -152,24 +153,39 @@ class Progress:
             print(f'\r{text[:width]:<{width}}', end='\n' if self.done == self.total else '', file=sys.stderr)
 
 
-def run_rounds(jobs, rounds, milliseconds):
-    """jobs: [(line, [peer])]. All peers of a line in turns, in each round beginning with another. Returns
-    [{'work', 'peer', 'rounds': [ns per element]}], and of who does not do it {'work', 'peer', 'absent'}."""
-    progress = Progress(sum(len(peers) for _, peers in jobs) * rounds)
-    results = []
-    for work, peers in jobs:
-        times = {peer.name: [] for peer in peers}
-        why_not = {}
-        for r in range(rounds):
-            for peer in peers[r % len(peers):] + peers[:r % len(peers)]:
-                progress.step(f'{peer.name}: {work}')
-                if peer.name in why_not:
-                    continue
-                answer = peer.ask(work, milliseconds)
-                if 'absent' in answer:
-                    why_not[peer.name] = answer['absent']
-                else:
-                    times[peer.name].append(answer['ns_per_element'])
-        results += [{'work': work, 'peer': name, 'rounds': values} for name, values in times.items() if values]
-        results += [{'work': work, 'peer': name, 'absent': why} for name, why in why_not.items()]
-    return results
+def rotated(things, by):
+    by %= len(things)
+    return things[by:] + things[:by]
+
+
+def turns(group, r):
+    """Who does which line in round r, [(line, peer)], each round beginning with another. One peer does its lines of the
+    group one after the other, so that its own times, which differ least, are the nearest neighbours."""
+    for peer in rotated(list(dict.fromkeys(peer for _, peers in group for peer in peers)), r):
+        for work, peers in rotated(group, r):
+            if peer in peers:
+                yield work, peer
+
+
+def run_group(group, rounds, milliseconds, progress):
+    times, why_not = {(work, peer.name): [] for work, peers in group for peer in peers}, {}
+    for r in range(rounds):
+        for work, peer in turns(group, r):
+            progress.step(f'{peer.name}: {work}')
+            if (work, peer.name) in why_not:
+                continue
+            answer = peer.ask(work, milliseconds)
+            if 'absent' in answer:
+                why_not[work, peer.name] = answer['absent']
+            else:
+                times[work, peer.name].append(answer['ns_per_element'])
+    return ([{'work': work, 'peer': name, 'rounds': values} for (work, name), values in times.items() if values]
+            + [{'work': work, 'peer': name, 'absent': why} for (work, name), why in why_not.items()])
+
+
+def run_rounds(groups, rounds, milliseconds):
+    """groups: [[(line, [peer])]]. The lines of a group, and all peers of each, take turns in each round; groups follow one
+    another. Returns [{'work', 'peer', 'rounds': [ns per element]}], and of who does not do it {'work', 'peer', 'absent'}.
+    """
+    progress = Progress(sum(len(peers) for group in groups for _, peers in group) * rounds)
+    return [entry for group in groups for entry in run_group(group, rounds, milliseconds, progress)]

@@ -184,10 +184,23 @@ CALL_GOALS = [*fused_goals(), *score_goals(), *attention_call_goals()]
 COLUMNS = ('x_limit', 'x_alone', 'x_unfused')
 
 
+def goal_groups():
+    """Lines that are raced, [[line]]: those that a goal compares, be it through a third, are in one group, as ratios
+    are of neighbours in time. What posenc-bench measures is not among them."""
+    groups = []
+    for goal in GOALS + CALL_GOALS:
+        if goal.against in COLUMNS:
+            continue
+        lines = {goal.ours: None, goal.theirs: None}  # a set that keeps the order
+        for group in [group for group in groups if group.keys() & lines]:
+            groups.remove(group)
+            lines = group | lines
+        groups.append(lines)
+    return [list(group) for group in groups]
+
+
 def goal_lines():
-    """Lines that are raced; what posenc-bench measures is not among them."""
-    return list(dict.fromkeys(work for goal in GOALS + CALL_GOALS if goal.against not in COLUMNS
-                              for work in (goal.ours, goal.theirs)))
+    return [line for group in goal_groups() for line in group]
 
 
 # Bars against peers: title and line.
