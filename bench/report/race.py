@@ -1,5 +1,6 @@
 """The race: peers are programs that wait for a line of work; they take turns on one core, and so do lines of work that
 are compared, round by round."""
+import contextlib
 import json
 import os
 import pathlib
@@ -40,7 +41,8 @@ class Peer:
 
     def stop(self):
         if self.process is not None:
-            self.process.stdin.close()
+            with contextlib.suppress(OSError):  # of one that has died, what it was last asked is still to be written
+                self.process.stdin.close()
             self.process.wait()
             self.process = None
 
@@ -184,8 +186,7 @@ def run_group(group, rounds, milliseconds, progress):
 
 
 def run_rounds(groups, rounds, milliseconds):
-    """groups: [[(line, [peer])]]. The lines of a group, and all peers of each, take turns in each round; groups follow one
-    another. Returns [{'work', 'peer', 'rounds': [ns per element]}], and of who does not do it {'work', 'peer', 'absent'}.
-    """
+    """groups: [[(line, [peer])]]. The lines of a group, and all peers of each, take turns in each round.
+    Returns [{'work', 'peer', 'rounds': [ns per element]}], and of who does not do it {'work', 'peer', 'absent'}."""
     progress = Progress(sum(len(peers) for group in groups for _, peers in group) * rounds)
     return [entry for group in groups for entry in run_group(group, rounds, milliseconds, progress)]
