@@ -90,11 +90,17 @@ static void open_rope(const work *w, int n_nodes) {
         p[t] = (int32_t)(w->lone ? t * 40503 % (1 << 17) : 3000 + t);
 }
 
+/* Every node writes the same output again, as the others' calls do: outputs of their own would be megabytes a graph,
+ * out of the cache that the others stay in. */
 static void open_softmax(const work *w, int n_nodes) {
     struct ggml_tensor *x = ggml_new_tensor_3d(the_job.ctx, GGML_TYPE_F32, w->keys, w->queries, w->heads);
-    struct ggml_tensor *mask = mask_of(w);
-    for (int i = 0; i < n_nodes; i++)
-        add_node(softmax_node(w, x, mask));
+    struct ggml_tensor *mask = mask_of(w), *output = NULL;
+    for (int i = 0; i < n_nodes; i++) {
+        struct ggml_tensor *node = softmax_node(w, x, mask);
+        node->view_src = output;
+        output = i == 0 ? node : output;
+        add_node(node);
+    }
     allocate();
     fill(x, POSENC_F32, 16.0f);
     fill_mask(w, mask);
