@@ -57,12 +57,12 @@ static void open_gradient(bench_job *base) {
         base->elements += (double)(HEADS * seen_keys(job, i));
 }
 
-/* The limit copies what is seen of p and of dp. */
+/* The limit copies what is seen of p, of dp and, for a cap, of the scores. */
 static void open_backward(bench_job *base) {
+    gradient_job *job = (gradient_job *)base;
     open_gradient(base);
-    base->bytes = 4 * sizeof(float) * base->elements;
-    if (((gradient_job *)base)->shape.cap == 0.0f)
-        bench_compare(base, ((gradient_job *)base)->dx.data, POSENC_F32, SCORES);
+    base->bytes = (job->shape.cap != 0.0f ? 6.0 : 4.0) * sizeof(float) * base->elements;
+    bench_compare(base, job->dx.data, POSENC_F32, SCORES);
 }
 
 /* The limit copies what is seen of ds. */
@@ -90,6 +90,8 @@ static void plain_backward(bench_job *base) {
         int64_t at = row * TOKENS, n = seen_keys(job, row % TOKENS);
         float *dx = (float *)job->dx.data + at;
         plain_softmax_backward((float *)job->p.data + at, (float *)job->dp.data + at, dx, (size_t)n, job->params.scale);
+        if (job->shape.cap != 0.0f)
+            plain_cap_backward((float *)job->s.data + at, dx, (size_t)n, job->params.scale, job->shape.cap);
         memset(dx + n, 0, (size_t)(TOKENS - n) * sizeof(float));
     }
 }
@@ -100,6 +102,8 @@ static void limit_backward(bench_job *base) {
         int64_t at = row * TOKENS, n = seen_keys(job, row % TOKENS);
         base->limits->copy((float *)job->dx.data + at, (float *)job->p.data + at, (size_t)n);
         base->limits->copy((float *)job->dx.data + at, (float *)job->dp.data + at, (size_t)n);
+        if (job->shape.cap != 0.0f)
+            base->limits->copy((float *)job->dx.data + at, (float *)job->s.data + at, (size_t)n);
     }
 }
 

@@ -216,6 +216,13 @@ void plain_softmax_backward(const float *p, const float *dp, float *dx, size_t n
         dx[j] = scale * p[j] * (dp[j] - g);
 }
 
+void plain_cap_backward(const float *s, float *dx, size_t n, float scale, float cap) {
+    for (size_t j = 0; j < n; j++) {
+        float t = tanhf(scale * s[j] / cap);
+        dx[j] *= 1.0f - t * t;
+    }
+}
+
 void plain_add_axes(float *y, const float *by_row, const float *by_column, size_t height, size_t width) {
     for (size_t v = 0; v < height; v++)
         for (size_t u = 0; u < width; u++)

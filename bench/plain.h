@@ -71,6 +71,9 @@ void plain_cope(const float *x, const float *z, float *y, size_t n, size_t n_pos
 /* dx = scale * p (dp - sum p dp) */
 void plain_softmax_backward(const float *p, const float *dp, float *dx, size_t n, float scale);
 
+/* dx *= 1 - tanh(scale * s / cap)^2 */
+void plain_cap_backward(const float *s, float *dx, size_t n, float scale, float cap);
+
 /* y[v * width + u] += by_row[v] + by_column[u] */
 void plain_add_axes(float *y, const float *by_row, const float *by_column, size_t height, size_t width);
 
