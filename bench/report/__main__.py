@@ -32,7 +32,8 @@ def arguments():
         epilog='To install the peers that Debian has: scripts/bench --install-peers')
     parser.add_argument('--quick', action='store_true', help='fewer rounds and sizes: three minutes instead of ten')
     parser.add_argument('--check', action='store_true',
-                        help='compare ratios with bench/baseline.json; name those more than 15 %% worse, and fail')
+                        help='compare ratios with bench/baseline.json; name those more than 15 %% worse, and fail; '
+                        'skipped, with exit status 77, if it lacks this CPU')
     parser.add_argument('--record', action='store_true', help="write this CPU's ratios into bench/baseline.json")
     parser.add_argument('--cliffs', action='store_true',
                         help='list sizes that cost more than 1.5 times as much per element as their neighbours')

@@ -13,6 +13,7 @@ LEAVE_OUT = ('tokens:512', 'tokens:16', '131072', '32768', '16384', 'x4096', '20
              'posenc_attention', 'fire_write', 'cope_logits', 'decomposed_add', 'conv_apply', 'table_resize', 'swin_bias')
 SMALLEST = 2  # sizes of each kernel: 4 KiB and 16 KiB
 SECONDS, ROUNDS = 0.003, 3
+SKIPPED = 77  # an exit status, as meson and scripts/mca have it
 
 
 def names_to_check(program):
@@ -54,13 +55,13 @@ def names_of(ratios):
     return sorted({key.split()[0] for key in ratios})
 
 
-def check(program, core):
-    """Prints what got worse; the exit status."""
-    baseline = load()
-    recorded = baseline.get(machine.cpu_key())
+def check(program, core, path=BASELINE):
+    """Prints what got worse; the exit status, 77 on a CPU of which nothing is recorded."""
+    recorded = load(path).get(machine.cpu_key())
     if recorded is None:
-        print(f'skipped: no baseline of this CPU ({machine.cpu_key()}); scripts/bench --record makes one')
-        return 0
+        print(f'skipped: no baseline of this CPU ({machine.cpu_key()}); scripts/bench --record makes one, '
+              'best of the code before a change')
+        return SKIPPED
     seen = measure(program, names_to_check(program), ROUNDS, core)
     suspects = worse(recorded, seen)
     for again in range(2):  # a busy neighbour slows a few each time, but seldom the same ones
