@@ -24,6 +24,14 @@ def report_file(name):
     return pathlib.Path(name)
 
 
+def usable_core(text):
+    """The number of a core that this process may run on."""
+    usable = sorted(os.sched_getaffinity(0))
+    if not text.isdecimal() or int(text) not in usable:
+        raise argparse.ArgumentTypeError(f"no core to run on: '{text}'; there are {', '.join(map(str, usable))}")
+    return int(text)
+
+
 def arguments():
     parser = argparse.ArgumentParser(
         prog='scripts/bench', description='Runs our kernels on every tier, their limits, and whatever peers are installed '
@@ -42,7 +50,7 @@ def arguments():
                         help='write the tables of README.md and docs/performance.md from a report.json, or, if its CPU '
                         'lacks AVX-512, of docs/performance-avx2.md')
     parser.add_argument('-o', '--output', metavar='FOLDER', type=pathlib.Path, help='instead of build-bench/report')
-    parser.add_argument('--core', type=int, default=max(os.sched_getaffinity(0)), help='to run on (the last)')
+    parser.add_argument('--core', type=usable_core, default=max(os.sched_getaffinity(0)), help='to run on (the last)')
     parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build-bench', help=argparse.SUPPRESS)
     parser.add_argument('--ggml', default='', help=argparse.SUPPRESS)
     parser.add_argument('--arguments-only', action='store_true', help=argparse.SUPPRESS)  # before a build, which takes long
