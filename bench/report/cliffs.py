@@ -100,7 +100,8 @@ def scan(build, core):
         if tier not in VECTOR:
             continue
         program = str(build / 'bench/posenc-bench')
-        peer, limit = (Peer(f'{who} {tier}', [program, '--serve', tier, who], {core}) for who in ('ours', 'limit'))
+        peer, limit = (Peer(f'{who} {tier}', [program, '--serve', tier, who], {core}, is_ours=True)
+                       for who in ('ours', 'limit'))
         for name, sizes, make, parts, make_limit in SCANS:
             print(f'{tier}: {name} {sizes[0]}..{sizes[-1]}', file=sys.stderr)
             found = scan_one(peer, limit, tier, sizes, make, parts, make_limit)
