@@ -48,7 +48,7 @@ def arguments():
     parser.add_argument('--render', metavar='JSON', type=report_file, help='pages of a report.json that is there')
     parser.add_argument('--documents', metavar='JSON', type=report_file,
                         help='write the tables of README.md and docs/performance.md from a report.json, or, if its CPU '
-                        'lacks AVX-512, of docs/performance-avx2.md')
+                        'lacks AVX-512, of docs/performance-avx2.md; from a full run of a clean commit')
     parser.add_argument('-o', '--output', metavar='FOLDER', type=pathlib.Path, help='instead of build-bench/report')
     parser.add_argument('--core', type=usable_core, default=max(os.sched_getaffinity(0)), help='to run on (the last)')
     parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build-bench', help=argparse.SUPPRESS)
@@ -158,7 +158,10 @@ def main():
         write_pages(json.loads(options.render.read_text()), options.output or options.render.parent)
     elif options.documents:
         import document
-        document.write(json.loads(options.documents.read_text()), ROOT)
+        report = json.loads(options.documents.read_text())
+        if reason := document.why_not(report, FULL['rounds']):
+            raise SystemExit(f'error: {options.documents} is not for the documents: {reason}')
+        document.write(report, ROOT)
     elif options.check or options.record:
         import check
         program = str(options.build / 'bench/posenc-bench')

@@ -104,6 +104,17 @@ def fill(path, tables):
     path.write_text(text)
 
 
+def why_not(report, rounds):
+    """Why a report cannot be published, and what to do, or None; rounds: of a full run. One of a busy machine says so
+    in its tables."""
+    if report['machine']['commit'].endswith('-dirty'):
+        return (f"it was made of {report['machine']['commit']}, which nobody else can have: commit what is changed, "
+                'and run scripts/bench again')
+    if report['rounds'] < rounds:
+        return f"it is of a quick run, {report['rounds']} rounds and not {rounds}: run scripts/bench without --quick"
+    return None
+
+
 def write(report, root):
     """README.md and the page of this machine, or only the page."""
     if 'avx512' in measured_tiers(report['kernels']):
