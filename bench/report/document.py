@@ -6,7 +6,7 @@ import statistics
 import kernel_table
 import machine
 import works
-from pages import call_goals_section, goals_section, head_words, markdown_table
+from pages import call_goals_section, goals_section, head_words, markdown_table, slower_section
 from results import SIMD_TIERS, TIER_NAMES, Results
 
 # The README's table: what a reader looks for, and the benchmark's name.
@@ -32,6 +32,10 @@ SPEED = [
     ('softmax with ALiBi, rows of 4096', 'posenc_softmax/{}/alibi/32x1x4096'),
     ('attention, prefill, f16 K and V, 4 heads x 1024 x 1024 x 128', 'posenc_attention/{}/plain/4x4/1024x1024/128'),
 ]
+
+
+# Tables that a page may do without: docs/performance.md has had no report of its machine since they were added.
+OPTIONAL = ('slower',)
 
 
 def ratio_text(values):
@@ -81,7 +85,8 @@ def roof_table(report):
 def performance_tables(report):
     return {'machine': '\n'.join(head_words(report)), 'roof': roof_table(report),
             'kernels': markdown_table(*kernel_table.by_size(report['kernels'])),
-            'call-goals': goals_table(call_goals_section(Results(report)))}
+            'call-goals': section_text(call_goals_section(Results(report))),
+            'slower': section_text(slower_section(Results(report)))}
 
 
 def replace_between(text, name, new):
@@ -93,14 +98,17 @@ def replace_between(text, name, new):
     return pattern.sub(lambda _: f'{begin}\n{new}\n{end}', text)
 
 
-def goals_table(goals):
-    return '\n\n'.join([*goals.words, markdown_table(goals.head, goals.rows)])
+def section_text(section):
+    return '\n\n'.join([*section.words, *([markdown_table(section.head, section.rows)] if section.rows else [])])
 
 
 def fill(path, tables):
     text = path.read_text()
     for name, table in tables.items():
-        text = replace_between(text, name, table)
+        if name in OPTIONAL and f'<!-- {name}: begin -->' not in text:
+            print(f"left out: '{name}', for which {path.name} has no place")
+        else:
+            text = replace_between(text, name, table)
     path.write_text(text)
 
 
@@ -121,4 +129,5 @@ def write(report, root):
         fill(root / 'README.md', {'speed': speed_table(report)})
         fill(root / 'docs/performance.md', performance_tables(report))
     else:
-        fill(root / 'docs/performance-avx2.md', {**performance_tables(report), 'goals': goals_table(goals_section(Results(report)))})
+        fill(root / 'docs/performance-avx2.md', {
+            **performance_tables(report), 'goals': section_text(goals_section(Results(report)))})

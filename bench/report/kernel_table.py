@@ -1,4 +1,4 @@
-"""Kernels by working set and tier, out of the names and ratios of posenc-bench."""
+"""Kernels by working set and tier, and what is slower than plain loops, out of the names and ratios of posenc-bench."""
 import statistics
 
 from results import SIMD_TIERS, TIER_NAMES
@@ -40,3 +40,17 @@ def by_size(times):
             cells += [f'{x:.2f}' for x in sizes] + ['-'] * (len(SIZE_NAMES) - len(sizes))
         rows.append([title, *cells])
     return ['times the limit', *(f'{TIER_NAMES[tier]}, {size}' for tier in tiers for size in SIZE_NAMES)], rows
+
+
+def without_tier(name):
+    """The benchmark's name, and its tier or None."""
+    words = name.split('/')
+    tier = next((word for word in words if word in SIMD_TIERS), None)
+    return '/'.join(word for word in words if word != tier), tier
+
+
+def slower_than_plain(times):
+    """[(benchmark, tier or None, x_libm)] of those below 1, the slowest first; and how many have a plain loop."""
+    ratios = {name: statistics.median(values['x_libm']) for name, values in times.items() if 'x_libm' in values}
+    slower = sorted((ratio, name) for name, ratio in ratios.items() if ratio < 1)
+    return [(*without_tier(name), ratio) for ratio, name in slower], len(ratios)

@@ -97,6 +97,14 @@ def kernels_section(results, draw):
     return Section('Kernels against their limits', words, head, rows, chart or '', folded=True)
 
 
+def slower_section(results):
+    slower, raced = kernel_table.slower_than_plain(results.report['kernels'])
+    words = [f'{len(slower)} of the {raced} benchmarks of posenc-bench that have a plain loop, on all SIMD tiers or '
+             'none (-): how many times as long the loop takes, the median of the rounds. Below 1 we are slower.']
+    rows = [[name, TIER_NAMES.get(tier, '-'), f'{ratio:.3g}x'] for name, tier, ratio in slower]
+    return Section('Slower than the plain loop', words, ['benchmark', 'tier', 'plain'], rows)
+
+
 def sections(report, draw=None):
     """draw: the module charts, or None for tables alone."""
     results = Results(report)
@@ -113,7 +121,7 @@ def sections(report, draw=None):
     parts.append(sweep_section('By threads', ['Each thread takes its part of the tokens or heads. On the wall clock.'],
                                results, thread_sweeps, draw and draw.threads(results, thread_sweeps)))
     if report['kernels']:
-        parts.append(kernels_section(results, draw))
+        parts += [kernels_section(results, draw), slower_section(results)]
     return parts
 
 
