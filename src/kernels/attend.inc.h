@@ -41,17 +41,25 @@ V_INLINE void attend_whole(const posenc_attend_rows_args *a, const attend_tile *
                            const size_t n_sums, const size_t n_v, const posenc_dtype type, vf sum[][ATTEND_WIDE]) {
     size_t lanes = t->n_channels < VF ? t->n_channels : VF;
     const float *weights = a->weights + t->first * a->weight_stride;
-    for (int32_t k = begin; k < end; k++) {
-        const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
+    const char *row = (const char *)a->rows + (ptrdiff_t)begin * a->row_stride;
+    const size_t stride = a->weight_stride;
+    vf s[ATTEND_SUMS][ATTEND_WIDE];
+    for (size_t r = 0; r < n_sums; r++)
+        for (size_t v = 0; v < n_v; v++)
+            s[r][v] = v_keep(sum[r][v]);
+    for (int32_t k = begin; k < end; k++, row += a->row_stride) {
         vf value[ATTEND_WIDE];
         for (size_t v = 0; v < n_v; v++)
-            value[v] = load_typed(row, t->channel + v * VF, lanes, type);
+            value[v] = v_keep(load_typed(row, t->channel + v * VF, lanes, type));
         for (size_t r = 0; r < n_sums; r++) {
-            vf weight = v_set1(weights[r * a->weight_stride + (size_t)k]);
+            vf weight = v_set1(weights[r * stride + (size_t)k]);
             for (size_t v = 0; v < n_v; v++)
-                sum[r][v] = v_fma(weight, value[v], sum[r][v]);
+                s[r][v] = v_fma(weight, value[v], s[r][v]);
         }
     }
+    for (size_t r = 0; r < n_sums; r++)
+        for (size_t v = 0; v < n_v; v++)
+            sum[r][v] = v_keep(s[r][v]);
 }
 
 V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *t, const size_t n_sums,
