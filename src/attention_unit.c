@@ -59,6 +59,7 @@ static void set_row(const posenc_attention_unit *u, posenc_score_place at, posen
     posenc_score_args_begin(u->call->task->params, &u->call->scores, row);
     posenc_score_args_at(u->call->task->params, at, row);
     row->sink = -INFINITY; /* it joins the segments, not a block */
+    row->exp_lowest = POSENC_WEIGHT_LOWEST;
 }
 
 static void load_query(const posenc_attention_unit *u, posenc_score_place at, float *query) {
@@ -220,7 +221,7 @@ static void soften(block *b, int64_t pair) {
     b->unit->call->kernels->softmax_row(&args);
     if (sum.sum == 0.0f) /* nothing but -inf */
         return;
-    b->keep[pair] = max == -INFINITY ? 0.0f : posenc_exp_nonpositive(max - sum.max);
+    b->keep[pair] = max == -INFINITY ? 0.0f : posenc_exp_above(max - sum.max, POSENC_WEIGHT_LOWEST);
     state[1] = fmaf(state[1], b->keep[pair], sum.sum);
     state[0] = sum.max;
 }

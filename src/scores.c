@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "kernels/exp.h"
 #include "line.h"
 #include "minmax.h"
 #include "view.h"
@@ -323,6 +324,7 @@ void posenc_score_args_begin(const posenc_score_params *params, const posenc_vie
     args->scale = params->scale;
     args->cap = params->cap;
     args->inv_cap = params->cap == 0.0f ? 0.0f : 1.0f / params->cap;
+    args->exp_lowest = POSENC_EXP_LOWEST;
     args->sink = args->least = -INFINITY;
     /* Exponentials are a part of a row, of which others may not be empty. */
     args->empty = args->form == POSENC_PROBABILITIES ? value_of_empty(params->empty, y->ne[0]) : 0.0f;

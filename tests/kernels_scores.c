@@ -4,6 +4,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "kernels/exp.h"
+
 /* What a logit is made of besides the score; several at once. */
 enum {
     WITH_ALIBI = 1,
@@ -87,6 +89,7 @@ static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) 
         .position = s->query,
         .scale = s->scale,
         .slope = s->with & WITH_ALIBI ? s->slope : 0.0f,
+        .exp_lowest = s->n % 3 == 0 ? POSENC_WEIGHT_LOWEST : POSENC_EXP_LOWEST,
         .sink = s->sink,
         .empty = 0.25f,
     };

@@ -229,6 +229,36 @@ static void test_out_of_sight(void **state) {
     }
 }
 
+/* What a key of value 2^100 gives beside one of logit 0 and value 0; all others are far below both. */
+static float seen_beside_zero(float logit, size_t at, size_t zero) {
+    enum { N_K = 600 };
+    float query = 1.0f, keys[N_K], values[N_K] = {0}, result;
+    for (size_t j = 0; j < N_K; j++)
+        keys[j] = -1000.0f;
+    keys[zero] = 0.0f;
+    keys[at] = logit;
+    values[at] = 0x1p100f;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_view one = posenc_view_dense(&query, POSENC_F32, 1, 1, 1, 1), to = one;
+    posenc_view k_view = posenc_view_dense(keys, POSENC_F32, 1, N_K, 1, 1), v_view = k_view;
+    to.data = &result;
+    v_view.data = values;
+    void *memory = malloc(posenc_attention_scratch(1, 1));
+    truth_ok(posenc_attention(&params, &one, &k_view, &v_view, &to, memory, posenc_all_rows()));
+    free(memory);
+    return result;
+}
+
+/* Weights are cut off at 2^-100, ln of which is -69.3147: in the block of the largest logit (7 and 40), and in one
+ * before it (7 and 590). */
+static void test_least_weight(void **state) {
+    (void)state;
+    for (size_t zero = 40; zero < 600; zero += 550) {
+        assert_true(fabsf(seen_beside_zero(-69.3f, 7, zero) - 1.0148f) < 1e-3f);
+        assert_true(seen_beside_zero(-69.32f, 7, zero) == 0.0f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_against_reference),
@@ -239,6 +269,7 @@ int main(void) {
         truth_test(test_hole_in_a_later_block),
         truth_test(test_hidden_means_nothing),
         truth_test(test_no_keys),
+        truth_test(test_least_weight),
     };
     return truth_run(tests);
 }

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "kernels/exp.h"
+
 /* ---- The sweeps: hash_<kernel> for every kernel of kernels.def ---- */
 
 enum { MAX = 700, MAX_HEADS = 3, MAX_ROWS = 4, COLUMNS = MAX / POSENC_COLUMN + 1 };
@@ -340,6 +342,7 @@ static void hash_softmax_row(sweep *s) {
                 .position = query,
                 .scale = (float)even(s, 1.0),
                 .slope = round % 2 ? 0.0f : (float)even(s, 0.5),
+                .exp_lowest = round % 8 == 4 ? POSENC_WEIGHT_LOWEST : POSENC_EXP_LOWEST,
                 .sink = round % 5 == 0 ? 0.5f : -INFINITY,
             };
             if (round >= 48) {

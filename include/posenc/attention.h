@@ -13,7 +13,8 @@
  *     keys are taken in segments of 4096 and these in blocks of 512, counted from key 0. In each segment, from m = -inf
  *     and s = o = 0, for each block that holds a key in sight of the query
  *         m' = max(m, largest logit of the block),  f = exp(m - m')
- *         e_j = exp(l_j - m'),  s = fma(s, f, sum e_j) in the order of softmax.h
+ *         e_j = exp(l_j - m'),  s = fma(s, f, sum e_j) in the order of softmax.h;  f and e_j below 2^-100, beside an
+ *         s of at least 1, are 0, so that no sum is denormal unless values are below 2^-26
  *         a[c] = fma(e_j, v_j[c], a[c]) for each key of the block from the first to the last in sight, from -0
  *         o[c] = fma(o[c], f, a[c])
  *     segments in ascending order are joined to m = sink, s = 1 (without a sink -inf, 0) and o = 0

@@ -2,8 +2,8 @@
  * Used by: softmax and its gradient, cope, rows. */
 #include "kernels/exp.h"
 
-/* exp(x) for x <= 0. */
-V_INLINE vf exp_nonpositive(vf x) {
+/* exp(x) for x <= 0; 0 below `lowest`. */
+V_INLINE vf exp_above(vf x, vf lowest) {
     vf z = v_fma(x, v_set1(POSENC_EXP_LOG2E), v_set1(POSENC_EXP_MAGIC));
     vf n = v_sub(z, v_set1(POSENC_EXP_MAGIC));
     vf r = v_fma(n, v_set1(-POSENC_EXP_LN2_HI), x);
@@ -15,8 +15,12 @@ V_INLINE vf exp_nonpositive(vf x) {
     p = v_fma(p, r, v_set1(POSENC_EXP_C2));
     p = v_fma(p, r, v_set1(1.0f));
     p = v_fma(p, r, v_set1(1.0f));
-    /* Below the lowest argument p and the exponent are rubbish. */
-    return v_zero_if(v_lt(x, v_set1(POSENC_EXP_LOWEST)), v_mul(p, v_exponent(z)));
+    /* Below POSENC_EXP_LOWEST p and the exponent are rubbish. */
+    return v_zero_if(v_lt(x, lowest), v_mul(p, v_exponent(z)));
+}
+
+V_INLINE vf exp_nonpositive(vf x) {
+    return exp_above(x, v_set1(POSENC_EXP_LOWEST));
 }
 
 /* Both branches of the specification, and the choice. */

@@ -225,9 +225,10 @@ typedef struct posenc_softmax_row_args {
     const uint8_t *bytes; /* [n], or NULL; a key is seen where (byte != 0) == keep */
     int keep;
 
-    float least; /* the maximum is at least this; -inf: no such thing */
-    float sink;  /* -inf: none */
-    float empty; /* what all of a row becomes where every logit is -inf */
+    float exp_lowest; /* exponentials of less are 0: POSENC_EXP_LOWEST, or more */
+    float least;      /* the maximum is at least this; -inf: no such thing */
+    float sink;       /* -inf: none */
+    float empty;      /* what all of a row becomes where every logit is -inf */
     posenc_softmax_sum *sum; /* or NULL */
     const struct posenc_softmax_row_args
         *next; /* a row of n that will be asked for next, from beyond the caches; or NULL */

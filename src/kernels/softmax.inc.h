@@ -147,10 +147,10 @@ V_INLINE void fetch_next(const row *next, size_t j) {
         fetch_typed(next->bias, j, LANES, next->bias_type, 0);
 }
 
-V_INLINE void exp_step(float *y, size_t j, size_t rest, vf max, vf *partial) {
+V_INLINE void exp_step(float *y, size_t j, size_t rest, vf max, vf lowest, vf *partial) {
     for (int k = 0; k < STEP; k++) {
         size_t at = j + (size_t)k * VF, n = lanes_left(rest, k);
-        vf e = exp_nonpositive(v_sub(load_typed(y, at, n, POSENC_F32), max));
+        vf e = exp_above(v_sub(load_typed(y, at, n, POSENC_F32), max), lowest);
         partial[k] = v_add(partial[k], n == VF ? e : v_first_or(e, n, v_set1(0.0f)));
         store_typed(y, at, e, n, POSENC_F32);
     }
@@ -160,7 +160,7 @@ V_INLINE void exp_step(float *y, size_t j, size_t rest, vf max, vf *partial) {
 V_INLINE size_t sum_block(const row *a, size_t j, vf max, vd *lanes) {
     size_t block_end = (j / POSENC_SUM_BLOCK + 1) * POSENC_SUM_BLOCK;
     float *y = a->y;
-    vf partial[STEP];
+    vf partial[STEP], lowest = v_set1(a->exp_lowest);
     for (int k = 0; k < STEP; k++)
         partial[k] = v_set1(0.0f);
     while (j < block_end && j < a->seen.end) {
@@ -169,10 +169,10 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, vd *lanes) {
         for (j = r.begin; j + LANES <= end; j += LANES) {
             if (a->next != NULL)
                 fetch_next(a->next, j);
-            exp_step(y, j, LANES, max, partial);
+            exp_step(y, j, LANES, max, lowest, partial);
         }
         if (j < end) {
-            exp_step(y, j, end - j, max, partial);
+            exp_step(y, j, end - j, max, lowest, partial);
             j = end;
         }
     }

@@ -8,9 +8,9 @@
 #include "kernels/exp.h"
 #include "kernels/half.h"
 
-/* exp(x) for x <= 0, within 1 ulp; 0 below ln(FLT_MIN), NaN for NaN. */
-static inline float posenc_exp_nonpositive(float x) {
-    if (x < POSENC_EXP_LOWEST)
+/* exp(x) for x <= 0, within 1 ulp; 0 below `lowest`, which is POSENC_EXP_LOWEST or more; NaN for NaN. */
+static inline float posenc_exp_above(float x, float lowest) {
+    if (x < lowest)
         return 0.0f;
     float z = fmaf(x, POSENC_EXP_LOG2E, POSENC_EXP_MAGIC); /* low bits: n + 127, n = round(x / ln 2) */
     float n = z - POSENC_EXP_MAGIC;
@@ -24,6 +24,11 @@ static inline float posenc_exp_nonpositive(float x) {
     p = fmaf(p, r, 1.0f);
     p = fmaf(p, r, 1.0f);
     return p * posenc_float(posenc_bits(z) << 23); /* 2^n */
+}
+
+/* The same, 0 below ln(FLT_MIN). */
+static inline float posenc_exp_nonpositive(float x) {
+    return posenc_exp_above(x, POSENC_EXP_LOWEST);
 }
 
 /* tanh(x), within 2 ulp. */

@@ -87,7 +87,7 @@ static double sum_exponentials(const row *a, float max) {
     for (size_t block = 0; block < a->n; block += POSENC_SUM_BLOCK) {
         float partial[POSENC_SUM_LANES] = {0.0f};
         for (size_t j = block; j < a->n && j < block + POSENC_SUM_BLOCK; j++)
-            partial[j % POSENC_SUM_LANES] += posenc_exp_nonpositive(logit(a, j) - max);
+            partial[j % POSENC_SUM_LANES] += posenc_exp_above(logit(a, j) - max, a->exp_lowest);
         for (size_t k = 0; k < POSENC_SUM_LANES; k++)
             lanes[k] += (double)partial[k];
     }
@@ -103,7 +103,7 @@ static void finish(const row *a, float max, double sum) {
     /* Below, the product would be denormal. */
     float smallest = a->form == POSENC_PROBABILITIES ? (float)(sum * POSENC_SOFTMAX_FLOOR) : 0.0f;
     for (size_t j = 0; j < a->n; j++) {
-        float e = posenc_exp_nonpositive(logit(a, j) - max);
+        float e = posenc_exp_above(logit(a, j) - max, a->exp_lowest);
         float y = (e < smallest ? 0.0f : e) * inverse;
         store(a, j, is_seen(a, j) ? y : 0.0f);
     }
