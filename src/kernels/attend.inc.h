@@ -38,28 +38,27 @@ V_INLINE void attend_ragged(const posenc_attend_rows_args *a, const attend_tile 
 }
 
 V_INLINE void attend_whole(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
-                           const size_t n_sums, const size_t n_v, const posenc_dtype type, vf sum[][ATTEND_WIDE]) {
+                           const size_t n_sums, const size_t n_v, const posenc_dtype type, vf total[][ATTEND_WIDE]) {
     size_t lanes = t->n_channels < VF ? t->n_channels : VF;
     const float *weights = a->weights + t->first * a->weight_stride;
-    const char *row = (const char *)a->rows + (ptrdiff_t)begin * a->row_stride;
-    const size_t stride = a->weight_stride;
-    vf s[ATTEND_SUMS][ATTEND_WIDE];
+    vf sum[ATTEND_SUMS][ATTEND_WIDE]; /* the loop's own: gcc otherwise has a value of each row on the stack */
     for (size_t r = 0; r < n_sums; r++)
         for (size_t v = 0; v < n_v; v++)
-            s[r][v] = v_keep(sum[r][v]);
-    for (int32_t k = begin; k < end; k++, row += a->row_stride) {
+            sum[r][v] = total[r][v];
+    for (int32_t k = begin; k < end; k++) {
+        const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
         vf value[ATTEND_WIDE];
         for (size_t v = 0; v < n_v; v++)
             value[v] = v_keep(load_typed(row, t->channel + v * VF, lanes, type));
         for (size_t r = 0; r < n_sums; r++) {
-            vf weight = v_set1(weights[r * stride + (size_t)k]);
+            vf weight = v_set1(weights[r * a->weight_stride + (size_t)k]);
             for (size_t v = 0; v < n_v; v++)
-                s[r][v] = v_fma(weight, value[v], s[r][v]);
+                sum[r][v] = v_fma(weight, value[v], sum[r][v]);
         }
     }
     for (size_t r = 0; r < n_sums; r++)
         for (size_t v = 0; v < n_v; v++)
-            sum[r][v] = v_keep(s[r][v]);
+            total[r][v] = sum[r][v];
 }
 
 V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *t, const size_t n_sums,
