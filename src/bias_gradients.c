@@ -48,8 +48,9 @@ static void add_inner(double *sums, const float *const *ds, int64_t n) {
     }
 }
 
-/* Adds TOGETHER rows of n_k keys, of which the first begins at offset `lowest` and each at one less than the one before.
- * The offsets that all of them have and that are neither end of the line, where offsets beyond join, go together. */
+/* Adds TOGETHER rows of n_k keys, of which the first begins at offset `lowest` and each at one less than the one
+ * before. The offsets that all of them have and that are neither end of the line, where offsets beyond join, go
+ * together. */
 static void add_together(block *b, const float *const *ds, int64_t n_k, int64_t lowest) {
     int64_t first = posenc_max(b->first + 1, lowest);
     int64_t end = posenc_min(b->first + b->n - 1, lowest - (TOGETHER - 1) + n_k);
