@@ -93,6 +93,11 @@ const kernel_race race_weighted_rows = {
 
 /* ---- pack_rows: n rows of DOT_DIM channels ---- */
 
+/* Rows of whole panels; those that are added hold zeros. */
+static size_t padded(size_t n_rows) {
+    return (n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
+}
+
 static void open_pack(bench_job *base) {
     kernel_job *job = kernel_start(base, DOT_DIM, 2 * DOT_DIM * sizeof(float));
     job->table = bench_floats(base, job->n * DOT_DIM);
@@ -104,7 +109,7 @@ static void open_pack(bench_job *base) {
         .dim = DOT_DIM,
         .n_rows = job->n,
     };
-    bench_compare(base, job->args.pack_rows.panels, POSENC_F32, job->n / POSENC_PANEL * POSENC_PANEL * DOT_DIM);
+    bench_compare(base, job->args.pack_rows.panels, POSENC_F32, padded(job->n) * DOT_DIM);
 }
 
 static void fill_table(bench_job *base) {
@@ -112,12 +117,18 @@ static void fill_table(bench_job *base) {
     bench_random(job->table, POSENC_F32, job->n * DOT_DIM, 1.0f);
 }
 
+static float *panel_at(const posenc_pack_rows_args *a, size_t t, size_t c) {
+    return &a->panels[t / POSENC_PANEL * DOT_DIM * POSENC_PANEL + c * POSENC_PANEL + t % POSENC_PANEL];
+}
+
 static void plain_pack(bench_job *base) {
     const posenc_pack_rows_args *a = &((kernel_job *)base)->args.pack_rows;
     for (size_t t = 0; t < a->n_rows; t++)
         for (size_t c = 0; c < DOT_DIM; c++)
-            a->panels[t / POSENC_PANEL * DOT_DIM * POSENC_PANEL + c * POSENC_PANEL + t % POSENC_PANEL] =
-                ((const float *)a->rows)[t * DOT_DIM + c];
+            *panel_at(a, t, c) = ((const float *)a->rows)[t * DOT_DIM + c];
+    for (size_t t = a->n_rows; t < padded(a->n_rows); t++)
+        for (size_t c = 0; c < DOT_DIM; c++)
+            *panel_at(a, t, c) = 0.0f;
 }
 
 static void limit_pack(bench_job *base) {

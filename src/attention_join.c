@@ -3,7 +3,7 @@
 
 #include "attention.h"
 #include "elementary.h"
-#include "scalar/exp.h"
+#include "minmax.h"
 #include "view.h"
 
 /* m + ln s, s being at least 1, or 0 where nothing was summed. */
@@ -112,28 +112,87 @@ static posenc_status check_merge(const posenc_attention_result *a, const posenc_
     return status == POSENC_OK ? posenc_check_apart(&joined->out, &joined->lse) : status;
 }
 
-static posenc_softmax_sum sum_of(const posenc_attention_result *r, posenc_score_place at) {
-    float lse = *(const float *)posenc_view_at(&r->lse, at.query, at.head, at.batch);
-    return (posenc_softmax_sum){lse, lse == -INFINITY ? 0.0f : 1.0f};
+/* So many rows at a time: their exponentials are one call of a kernel, and their logarithms need not wait for rows. */
+enum { MERGED = 64 };
+
+typedef struct merge {
+    const posenc_kernels *kernels;
+    const posenc_attention_result *parts[2], *joined;
+} merge;
+
+/* What a row's parts add up to, as posenc_softmax_join has it. */
+typedef struct merged_row {
+    float lse[2], factors[2];
+    float max, sum;
+} merged_row;
+
+static float *lse_at(const posenc_attention_result *r, posenc_score_place at) {
+    return posenc_view_at(&r->lse, at.query, at.head, at.batch);
 }
 
-static void merge_row(const posenc_kernels *kernels, const posenc_attention_result *a, const posenc_attention_result *b,
-                      const posenc_attention_result *joined, posenc_score_place at) {
-    const posenc_attention_result *parts[2] = {a, b};
-    posenc_softmax_sum sums[2] = {sum_of(a, at), sum_of(b, at)}, sum;
-    float factors[2], weights[2];
-    (void)posenc_softmax_join(&sums[0], &sums[1], &sum, &factors[0], &factors[1]);
-    const void *rows[2];
+/* exp(x[i]) in place, x[i] <= 0 or NaN: a row of scores whose maximum is held to 0. */
+static void make_exponentials(const posenc_kernels *kernels, float *x, size_t n) {
+    posenc_softmax_row_args args = {
+        .x = x,
+        .y = x,
+        .form = POSENC_EXPONENTIALS,
+        .n = n,
+        .seen = {.end = n},
+        .scale = 1.0f,
+        .least = 0.0f,
+        .sink = -INFINITY,
+    };
+    kernels->softmax_row(&args);
+}
+
+static void join_lse(const merge *m, posenc_score_place at, int64_t n, merged_row *rows) {
+    float exponentials[MERGED][2];
+    for (int64_t row = 0; row < n; row++, posenc_score_advance(&m->joined->out, &at)) {
+        merged_row *r = &rows[row];
+        for (int i = 0; i < 2; i++)
+            r->lse[i] = *lse_at(m->parts[i], at);
+        r->max = r->lse[0] > r->lse[1] ? r->lse[0] : r->lse[1];
+        for (int i = 0; i < 2; i++)
+            exponentials[row][i] = r->lse[i] - r->max;
+    }
+    make_exponentials(m->kernels, exponentials[0], 2 * (size_t)n);
+    for (int64_t row = 0; row < n; row++) {
+        merged_row *r = &rows[row];
+        float sums[2];
+        for (int i = 0; i < 2; i++) { /* a part without keys adds nothing; -inf - -inf is NaN */
+            r->factors[i] = r->lse[i] == -INFINITY ? 0.0f : exponentials[row][i];
+            sums[i] = r->lse[i] == -INFINITY ? 0.0f : 1.0f;
+        }
+        /* A sum of 1 makes its factor's product exact: no fma is needed. */
+        r->sum = r->lse[0] >= r->lse[1] ? sums[0] + r->factors[1] : sums[1] + r->factors[0];
+    }
+}
+
+static void merge_row(const merge *m, posenc_score_place at, const merged_row *r) {
+    const posenc_view *y = &m->joined->out;
+    const void *x[2];
+    float weights[2];
     int n = 0;
     for (int i = 0; i < 2; i++) {
-        if (sums[i].sum == 0.0f)
+        if (r->lse[i] == -INFINITY)
             continue;
-        rows[n] = posenc_view_at(&parts[i]->out, at.query, at.head, at.batch);
-        weights[n++] = factors[i] / sum.sum;
+        x[n] = posenc_view_at(&m->parts[i]->out, at.query, at.head, at.batch);
+        weights[n++] = r->factors[i] / r->sum;
     }
-    mix(kernels, rows, a->out.dtype, weights, n, posenc_view_at(&joined->out, at.query, at.head, at.batch),
-        joined->out.dtype, joined->out.ne[0]);
-    *(float *)posenc_view_at(&joined->lse, at.query, at.head, at.batch) = log_sum_exp(sum.max, sum.sum);
+    mix(m->kernels, x, m->parts[0]->out.dtype, weights, n, posenc_view_at(y, at.query, at.head, at.batch), y->dtype,
+        y->ne[0]);
+}
+
+/* n <= MERGED rows from one on. */
+static void merge_rows(const merge *m, posenc_score_place first, int64_t n) {
+    merged_row rows[MERGED];
+    join_lse(m, first, n, rows);
+    posenc_score_place at = first;
+    for (int64_t row = 0; row < n; row++, posenc_score_advance(&m->joined->out, &at))
+        merge_row(m, at, &rows[row]);
+    at = first;
+    for (int64_t row = 0; row < n; row++, posenc_score_advance(&m->joined->out, &at))
+        *lse_at(m->joined, at) = log_sum_exp(rows[row].max, rows[row].sum);
 }
 
 posenc_status posenc_attention_merge(const posenc_attention_result *a, const posenc_attention_result *b,
@@ -143,9 +202,8 @@ posenc_status posenc_attention_merge(const posenc_attention_result *a, const pos
         status = posenc_check_rows(&rows, joined->out.ne[1] * joined->out.ne[2] * joined->out.ne[3]);
     if (status != POSENC_OK || rows.begin == rows.end)
         return status;
-    const posenc_kernels *kernels = posenc_active_kernels();
-    posenc_score_place at = posenc_score_place_of(&joined->out, rows.begin);
-    for (int64_t row = rows.begin; row < rows.end; row++, posenc_score_advance(&joined->out, &at))
-        merge_row(kernels, a, b, joined, at);
+    const merge call = {posenc_active_kernels(), {a, b}, joined};
+    for (int64_t row = rows.begin; row < rows.end; row += MERGED)
+        merge_rows(&call, posenc_score_place_of(&joined->out, row), posenc_min(rows.end - row, MERGED));
     return POSENC_OK;
 }

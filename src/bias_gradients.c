@@ -21,9 +21,8 @@ typedef struct block {
     double sums[BLOCK];
 } block;
 
-/* Adds a row of ds, of n_k keys from offset `lowest` on. */
-static void add_row(block *b, const float *ds, int64_t n_k, int64_t lowest) {
-    int64_t o = posenc_max(b->from, lowest), end = posenc_min(b->to, lowest + n_k);
+/* Adds offsets o .. end - 1 of a row of ds whose first key has offset `lowest`. */
+static void add_range(block *b, const float *ds, int64_t lowest, int64_t o, int64_t end) {
     int64_t middle = posenc_min(end, b->first + b->n);
     for (; o < end && o < b->first; o++)
         b->sums[0] += (double)ds[o - lowest];
@@ -31,6 +30,42 @@ static void add_row(block *b, const float *ds, int64_t n_k, int64_t lowest) {
         b->sums[o - b->first] += (double)ds[o - lowest];
     for (; o < end; o++)
         b->sums[b->n - 1] += (double)ds[o - lowest];
+}
+
+/* Rows that go together: the sums, of twice their size, are read and written once for all of them. */
+enum { TOGETHER = 4 };
+
+/* sums[k] + row 0's + row 1's ..: each sum meets its queries in order. */
+static void add_inner(double *sums, const float *const *ds, int64_t n) {
+    const float *rows[TOGETHER]; /* a copy stays in registers */
+    for (int r = 0; r < TOGETHER; r++)
+        rows[r] = ds[r];
+    for (int64_t k = 0; k < n; k++) {
+        double sum = sums[k];
+        for (int r = 0; r < TOGETHER; r++)
+            sum += (double)rows[r][k];
+        sums[k] = sum;
+    }
+}
+
+/* Adds TOGETHER rows of n_k keys, of which the first begins at offset `lowest` and each at one less than the one
+ * before. The offsets that all of them have and that are neither end of the line, where offsets beyond join, go
+ * together. */
+static void add_together(block *b, const float *const *ds, int64_t n_k, int64_t lowest) {
+    int64_t first = posenc_max(b->first + 1, lowest);
+    int64_t end = posenc_min(b->first + b->n - 1, lowest - (TOGETHER - 1) + n_k);
+    end = posenc_max(first, end);
+    for (int r = 0; r < TOGETHER; r++) {
+        int64_t from = posenc_max(b->from, lowest - r), to = posenc_min(b->to, lowest - r + n_k);
+        add_range(b, ds[r], lowest - r, from, posenc_min(to, first));
+        add_range(b, ds[r], lowest - r, posenc_max(from, end), to);
+    }
+    if (first >= end)
+        return;
+    const float *inner[TOGETHER];
+    for (int r = 0; r < TOGETHER; r++)
+        inner[r] = ds[r] + (first - lowest + r);
+    add_inner(b->sums + (first - b->first), inner, end - first);
 }
 
 /* The same with keys at k_pos. */
@@ -42,15 +77,28 @@ static void add_row_at(block *b, const float *ds, int64_t n_k, const int32_t *k_
     }
 }
 
+/* Adds all rows of one head of one batch, whose queries stand in a line as its keys do. */
+static void add_line_of_rows(block *b, const posenc_view *ds, int64_t lowest, int64_t head, int64_t batch) {
+    int64_t i = 0, n_k = ds->ne[0];
+    for (; i + TOGETHER <= ds->ne[1]; i += TOGETHER) {
+        const float *rows[TOGETHER];
+        for (int r = 0; r < TOGETHER; r++)
+            rows[r] = posenc_view_at(ds, i + r, head, batch);
+        add_together(b, rows, n_k, lowest - i);
+    }
+    for (; i < ds->ne[1]; i++)
+        add_range(b, posenc_view_at(ds, i, head, batch), lowest - i, posenc_max(b->from, lowest - i),
+                  posenc_min(b->to, lowest - i + n_k));
+}
+
 /* Adds all rows of one head of one batch. */
 static void add_rows(block *b, const posenc_score_params *params, const posenc_view *ds, int64_t head, int64_t batch) {
-    for (int64_t i = 0; i < ds->ne[1]; i++) {
-        const float *row = posenc_view_at(ds, i, head, batch);
-        if (params->q_pos != NULL)
-            add_row_at(b, row, ds->ne[0], params->k_pos, params->q_pos[i]);
-        else
-            add_row(b, row, ds->ne[0], -posenc_query_position(params, (posenc_score_place){i, head, batch}));
+    if (params->q_pos == NULL) {
+        add_line_of_rows(b, ds, -posenc_query_position(params, (posenc_score_place){0, head, batch}), head, batch);
+        return;
     }
+    for (int64_t i = 0; i < ds->ne[1]; i++)
+        add_row_at(b, posenc_view_at(ds, i, head, batch), ds->ne[0], params->k_pos, params->q_pos[i]);
 }
 
 /* Offsets t and so on of the line, as many as fit. */

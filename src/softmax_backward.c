@@ -63,8 +63,13 @@ posenc_status posenc_softmax_backward(const posenc_score_params *params, const p
     posenc_softmax_row_args forward = {.n = 0}; /* whose bounds, scale and cap these rows have */
     posenc_score_args_begin(params, p, &forward);
     posenc_score_place at = posenc_score_place_of(p, rows.begin);
-    for (int64_t row = rows.begin; row < rows.end; row++, posenc_score_advance(p, &at)) {
+    int fetches = posenc_is_far(posenc_view_count(p)); /* the next row, while one is at work */
+    for (int64_t row = rows.begin; row < rows.end; row++) {
         posenc_score_args_at(params, at, &forward);
+        posenc_score_place after = at;
+        posenc_score_advance(p, &after);
+        posenc_softmax_backward_args next = {
+            .p = posenc_score_row(p, after), .dp = posenc_score_row(dp, after), .dx = posenc_score_row(dx, after)};
         posenc_softmax_backward_args args = {
             .p = posenc_score_row(p, at),
             .dp = posenc_score_row(dp, at),
@@ -81,8 +86,10 @@ posenc_status posenc_softmax_backward(const posenc_score_params *params, const p
             .inv_cap = forward.inv_cap,
             .bias_slope = params->bias_slopes != NULL ? params->bias_slopes[at.head] : 1.0f,
             .dsink = dsink_rows != NULL ? dsink_rows + row : NULL,
+            .next = fetches && row + 1 < rows.end ? &next : NULL,
         };
         kernels->softmax_backward(&args);
+        at = after;
     }
     return POSENC_OK;
 }

@@ -230,7 +230,11 @@ static softmax_shape shape_of(size_t n, size_t which) {
                                 WITH_QUERY_TERM,
                                 WITH_KEY_TERM,
                                 WITH_POSITIONS | WITH_ALIBI,
+                                WITHOUT_SCORES,
                                 WITHOUT_SCORES | WITH_ALIBI,
+                                WITHOUT_SCORES | WITH_LINE,
+                                WITHOUT_SCORES | WITH_BIAS,
+                                WITHOUT_SCORES | WITH_QUERY_TERM,
                                 WITH_SUM};
     softmax_shape s = {
         .n = n,

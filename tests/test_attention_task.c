@@ -256,6 +256,35 @@ static void test_merge(void **state) {
     }
 }
 
+/* More rows than are worked on together, all at once and one by one; of some there are no keys. */
+static void test_merge_rows(void **state) {
+    (void)state;
+    enum { A, B, AT_ONCE, ONE_BY_ONE, N };
+    const int64_t ne[4] = {3, 50, 3, 1}, lse_ne[4] = {1, 50, 3, 1};
+    truth_tensor tensors[N], lses[N];
+    posenc_attention_result r[N];
+    for (int i = 0; i < N; i++) {
+        tensors[i] = truth_tensor_random(ne);
+        lses[i] = truth_tensor_random(lse_ne);
+        r[i] = (posenc_attention_result){tensors[i].view, lses[i].view};
+    }
+    for (int n = A; n <= B; n++)
+        TRUTH_EACH(&r[n].lse, c, i, h, b)
+    if (truth_below(4) == 0)
+        *truth_at(&r[n].lse, c, i, h, b) = -INFINITY;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_ok(posenc_attention_merge(&r[A], &r[B], &r[AT_ONCE], posenc_all_rows()));
+        for (int64_t row = 0; row < ne[1] * ne[2]; row++)
+            truth_ok(posenc_attention_merge(&r[A], &r[B], &r[ONE_BY_ONE], (posenc_rows){row, row + 1}));
+        truth_same_views(&r[AT_ONCE].out, &r[ONE_BY_ONE].out, "rows merged at once");
+        truth_same_views(&r[AT_ONCE].lse, &r[ONE_BY_ONE].lse, "lse of rows merged at once");
+    }
+    for (int i = 0; i < N; i++) {
+        truth_tensor_free(&tensors[i]);
+        truth_tensor_free(&lses[i]);
+    }
+}
+
 /* ---- Keys rotated on their way, pages ---- */
 
 /* What a call is given: a rotation, pages, or both. */
@@ -537,7 +566,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_parts),        truth_test(test_lse),    truth_test(test_merge),
         truth_test(test_variants),     truth_test(test_blocks), truth_test(test_million_keys),
-        truth_test(test_widest_parts), truth_test(test_nan),
+        truth_test(test_widest_parts), truth_test(test_nan),    truth_test(test_merge_rows),
     };
     return truth_run(tests);
 }

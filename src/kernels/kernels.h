@@ -247,6 +247,8 @@ typedef struct posenc_softmax_backward_args {
     int32_t position, lowest, highest;
     float scale, inv_cap, bias_slope;
     float *dsink;
+    const struct posenc_softmax_backward_args
+        *next; /* the p, dp and dx of a row that will be asked for next, from beyond the caches; or NULL */
 } posenc_softmax_backward_args;
 
 /* y[v * width + u] = (y[v * width + u] + by_row[v]) + by_column[u], v < height, u < width */

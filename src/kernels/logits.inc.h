@@ -18,7 +18,7 @@ typedef enum logit_kind {
 } logit_kind;
 
 V_INLINE logit_kind kind_of(const row *a) {
-    int is_plain = a->x != NULL && a->k_pos == NULL && a->cap == 0.0f && a->bytes == NULL && a->by_key.product == NULL;
+    int is_plain = a->k_pos == NULL && a->cap == 0.0f && a->bytes == NULL && a->by_key.product == NULL;
     int has_alibi = a->slope != 0.0f, has_line = a->line.at != NULL, has_bias = a->bias != NULL;
     int has_query_term = a->by_query.product != NULL;
     if (!is_plain || has_alibi + has_line + has_bias + has_query_term > 1)
@@ -82,9 +82,15 @@ V_INLINE plain_terms plain_terms_of(const row *a, float constant, int32_t direct
     };
 }
 
+/* Scores of n keys; without any, zeros. */
+V_INLINE vf scores_at(const float *x, size_t j, size_t n, const int has_scores) {
+    return has_scores ? load_typed(x, j, n, POSENC_F32) : v_set1(0.0f);
+}
+
 /* Logits of the n keys from j on, all of them seen; the distances are ALiBi's, which nothing else looks at. */
-V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n, const logit_kind kind) {
-    vf s = load_typed(t->x, j, n, POSENC_F32);
+V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n, const logit_kind kind,
+                         const int has_scores) {
+    vf s = scores_at(t->x, j, n, has_scores);
     switch (kind) {
     case WITH_ALIBI: return v_fms(s, t->scale, v_mul(t->slope, distances));
     case WITH_LINE: return v_fma(s, t->scale, load_typed(t->line + (t->key_0 + (ptrdiff_t)j), 0, n, POSENC_F32));
@@ -157,7 +163,7 @@ V_INLINE keys keys_at(const row *a, size_t j, size_t n, int is_ragged) {
 /* Their logits, whatever they are made of. */
 static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n, int is_ragged) {
     keys k = keys_at(a, j, n, is_ragged);
-    vf s = a->x != NULL ? load_typed(a->x, j, n, POSENC_F32) : v_set1(0.0f);
+    vf s = scores_at(a->x, j, n, a->x != NULL);
     if (a->by_query.product != NULL)
         s = v_add(s, relative_values(a, &a->by_query, &k));
     if (a->by_key.product != NULL)

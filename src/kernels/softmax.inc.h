@@ -15,11 +15,11 @@
 /* ---- First pass: logits and their maximum ---- */
 
 /* One step of 32 keys, of which `rest` are left, that all are seen; distances become those of the next step. */
-V_INLINE void plain_step(const plain_terms *t, float *y, size_t j, size_t rest, const logit_kind kind, vf *distances,
-                         vf *max) {
+V_INLINE void plain_step(const plain_terms *t, float *y, size_t j, size_t rest, const logit_kind kind,
+                         const int has_scores, vf *distances, vf *max) {
     for (int k = 0; k < STEP; k++) {
         size_t at = j + (size_t)k * VF, n = lanes_left(rest, k);
-        vf l = plain_logits(t, distances[k], at, n, kind);
+        vf l = plain_logits(t, distances[k], at, n, kind, has_scores);
         distances[k] = v_add(distances[k], t->step);
         store_typed(y, at, l, n, POSENC_F32);
         max[k] = v_max(n == VF ? l : v_first_or(l, n, max[k]), max[k]);
@@ -36,10 +36,13 @@ V_INLINE void plain_run(const row *a, run r, const logit_kind kind, float consta
         max[k] = total[k];
     }
     size_t j = r.begin;
-    for (; j + LANES <= r.end; j += LANES)
-        plain_step(&terms, y, j, LANES, kind, distances, max);
+    int has_scores = a->x != NULL; /* a constant to each loop */
+    for (; has_scores && j + LANES <= r.end; j += LANES)
+        plain_step(&terms, y, j, LANES, kind, 1, distances, max);
+    for (; !has_scores && j + LANES <= r.end; j += LANES)
+        plain_step(&terms, y, j, LANES, kind, 0, distances, max);
     if (j < r.end)
-        plain_step(&terms, y, j, r.end - j, kind, distances, max);
+        plain_step(&terms, y, j, r.end - j, kind, has_scores, distances, max);
     for (int k = 0; k < STEP; k++)
         total[k] = max[k];
 }
@@ -59,7 +62,7 @@ V_INLINE void line_step(const row *a, run r, vf *max) {
     for (int k = 0; k < STEP; k++) {
         size_t at = r.begin + (size_t)k * VF, n = lanes_left(r.end - r.begin, k);
         keys here = keys_at(a, at, n, 0);
-        vf l = v_fma(load_typed(a->x, at, n, POSENC_F32), v_set1(a->scale), line_values(a, &here));
+        vf l = v_fma(scores_at(a->x, at, n, a->x != NULL), v_set1(a->scale), line_values(a, &here));
         store_typed(a->y, at, l, n, POSENC_F32);
         max[k] = v_max(v_first_or(l, n, max[k]), max[k]);
     }
