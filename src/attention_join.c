@@ -3,6 +3,7 @@
 
 #include "attention.h"
 #include "elementary.h"
+#include "kernels/exp.h"
 #include "minmax.h"
 #include "view.h"
 
@@ -139,6 +140,7 @@ static void make_exponentials(const posenc_kernels *kernels, float *x, size_t n)
         .n = n,
         .seen = {.end = n},
         .scale = 1.0f,
+        .exp_lowest = POSENC_EXP_LOWEST,
         .least = 0.0f,
         .sink = -INFINITY,
     };
