@@ -26,7 +26,8 @@ V_INLINE void plain_step(const plain_terms *t, float *y, size_t j, size_t rest, 
     }
 }
 
-V_INLINE void plain_run(const row *a, run r, const logit_kind kind, float constant, int32_t direction, vf *total) {
+V_INLINE void plain_run(const row *a, run r, const logit_kind kind, const int has_scores, float constant,
+                        int32_t direction, vf *total) {
     plain_terms terms = plain_terms_of(a, constant, direction);
     float *y = a->y;
     vf max[STEP], distances[STEP]; /* a copy stays in registers */
@@ -36,11 +37,8 @@ V_INLINE void plain_run(const row *a, run r, const logit_kind kind, float consta
         max[k] = total[k];
     }
     size_t j = r.begin;
-    int has_scores = a->x != NULL; /* a constant to each loop */
-    for (; has_scores && j + LANES <= r.end; j += LANES)
-        plain_step(&terms, y, j, LANES, kind, 1, distances, max);
-    for (; !has_scores && j + LANES <= r.end; j += LANES)
-        plain_step(&terms, y, j, LANES, kind, 0, distances, max);
+    for (; j + LANES <= r.end; j += LANES)
+        plain_step(&terms, y, j, LANES, kind, has_scores, distances, max);
     if (j < r.end)
         plain_step(&terms, y, j, r.end - j, kind, has_scores, distances, max);
     for (int k = 0; k < STEP; k++)
@@ -69,7 +67,7 @@ V_INLINE void line_step(const row *a, run r, vf *max) {
 }
 
 /* A run with a line, of which the line may cover a part: what lies beyond either end has one bias for all. */
-static void line_run(const row *a, run r, vf *max) {
+V_INLINE void line_run(const row *a, run r, const int has_scores, vf *max) {
     ptrdiff_t begin = (ptrdiff_t)a->position + a->line.first, end = (ptrdiff_t)a->position + a->line.last + 1;
     for (size_t j = r.begin; j < r.end;) {
         ptrdiff_t at = (ptrdiff_t)j, step_end = (ptrdiff_t)(j + LANES < r.end ? j + LANES : r.end);
@@ -77,12 +75,12 @@ static void line_run(const row *a, run r, vf *max) {
         part.begin = j;
         if (step_end <= begin) { /* so begin is positive */
             part.end = (ptrdiff_t)r.end <= begin ? r.end : step_of((size_t)begin);
-            plain_run(a, part, WITH_CONSTANT, a->line.at[0], 0, max);
+            plain_run(a, part, WITH_CONSTANT, has_scores, a->line.at[0], 0, max);
         } else if (at >= end) {
-            plain_run(a, part, WITH_CONSTANT, a->line.at[a->line.last - a->line.first], 0, max);
+            plain_run(a, part, WITH_CONSTANT, has_scores, a->line.at[a->line.last - a->line.first], 0, max);
         } else if (at >= begin && step_end <= end) {
             part.end = (ptrdiff_t)r.end <= end ? r.end : step_of((size_t)end);
-            plain_run(a, part, WITH_LINE, 0.0f, 0, max);
+            plain_run(a, part, WITH_LINE, has_scores, 0.0f, 0, max);
         } else {
             part.end = (size_t)step_end;
             line_step(a, part, max);
@@ -93,7 +91,7 @@ static void line_run(const row *a, run r, vf *max) {
 
 /* A run with ALiBi: keys up to the query's own, and those behind it, so that distances are counted instead of made of
  * integers one by one. In float32, while that is exact. */
-static void alibi_run(const row *a, run r, vf *max) {
+V_INLINE void alibi_run(const row *a, run r, const int has_scores, vf *max) {
     const ptrdiff_t exact = 1 << 24, position = a->position, begin = (ptrdiff_t)r.begin, end = (ptrdiff_t)r.end;
     if (position - begin >= exact || end - position >= exact) {
         any_run(a, r, max);
@@ -103,14 +101,14 @@ static void alibi_run(const row *a, run r, vf *max) {
     if (position >= begin) {
         run before = r;
         before.end = behind.begin = position + 1 < end ? (size_t)position + 1 : r.end;
-        plain_run(a, before, WITH_ALIBI, 0.0f, 1, max);
+        plain_run(a, before, WITH_ALIBI, has_scores, 0.0f, 1, max);
     }
     if (behind.begin < behind.end)
-        plain_run(a, behind, WITH_ALIBI, 0.0f, -1, max);
+        plain_run(a, behind, WITH_ALIBI, has_scores, 0.0f, -1, max);
 }
 
 /* Stores the logits; the largest of them and the sink. */
-V_INLINE float make_logits(const row *a, const logit_kind kind) {
+V_INLINE float make_logits(const row *a, const logit_kind kind, const int has_scores) {
     vf max[STEP];
     for (int k = 0; k < STEP; k++)
         max[k] = v_set1(a->sink > a->least ? a->sink : a->least);
@@ -118,25 +116,38 @@ V_INLINE float make_logits(const row *a, const logit_kind kind) {
         if (r.is_ragged || kind == WITH_ANYTHING)
             any_run(a, r, max);
         else if (kind == WITH_LINE)
-            line_run(a, r, max);
+            line_run(a, r, has_scores, max);
         else if (kind == WITH_ALIBI)
-            alibi_run(a, r, max);
+            alibi_run(a, r, has_scores, max);
         else
-            plain_run(a, r, kind, 0.0f, 0, max);
+            plain_run(a, r, kind, has_scores, 0.0f, 0, max);
     for (int k = 1; k < STEP; k++)
         max[0] = v_max(max[k], max[0]);
     return v_max_lanes(max[0]) + 0.0f; /* -0 becomes +0 */
 }
 
-static float store_logits(const row *a) {
+V_INLINE float logits_of_kind(const row *a, const int has_scores) {
     switch (kind_of(a)) {
-    case SCALED: return make_logits(a, SCALED);
-    case WITH_ALIBI: return make_logits(a, WITH_ALIBI);
-    case WITH_LINE: return make_logits(a, WITH_LINE);
-    case WITH_BIAS: return make_logits(a, WITH_BIAS);
-    case WITH_QUERY_TERM: return make_logits(a, WITH_QUERY_TERM);
-    default: return make_logits(a, WITH_ANYTHING);
+    case SCALED: return make_logits(a, SCALED, has_scores);
+    case WITH_ALIBI: return make_logits(a, WITH_ALIBI, has_scores);
+    case WITH_LINE: return make_logits(a, WITH_LINE, has_scores);
+    case WITH_BIAS: return make_logits(a, WITH_BIAS, has_scores);
+    case WITH_QUERY_TERM: return make_logits(a, WITH_QUERY_TERM, has_scores);
+    default: return make_logits(a, WITH_ANYTHING, has_scores);
     }
+}
+
+/* Without scores: biases and terms alone. */
+static __attribute__((noinline)) float store_biases(const row *a) {
+    return logits_of_kind(a, 0);
+}
+
+static __attribute__((noinline)) float store_scored(const row *a) {
+    return logits_of_kind(a, 1);
+}
+
+static float store_logits(const row *a) {
+    return a->x != NULL ? store_scored(a) : store_biases(a);
 }
 
 /* ---- Second pass: exponentials and their sum ---- */
