@@ -88,8 +88,8 @@ V_INLINE void pack_typed(const posenc_pack_rows_args *a, const posenc_dtype type
         }
         for (; c + VF <= a->dim; c += VF)
             pack_block(a, rows, n_rows, c, VF, to + c * POSENC_PANEL, type);
-        for (; c < a->dim; c += VF)
-            pack_block(a, rows, n_rows, c, a->dim - c < VF ? a->dim - c : VF, to + c * POSENC_PANEL, type);
+        if (c < a->dim)
+            pack_block(a, rows, n_rows, c, a->dim - c, to + c * POSENC_PANEL, type);
     }
 }
 
