@@ -196,13 +196,24 @@ static void move_anchor(posenc_row_maker *maker, int64_t position) {
     maker->kernels->angle_anchors(&args);
 }
 
-/* How many of the positions, from the first on, count up by one without leaving the block. */
-static int64_t run_length(const int32_t *positions, int64_t n_positions, int64_t block_end) {
-    int64_t longest = block_end - positions[0];
+/* 1 if a block's worth of positions count up from `first`; a loop that compilers turn into vectors. */
+static int count_up(const int32_t *positions, int64_t first) {
+    uint32_t differs = 0;
+    for (uint32_t i = 0; i < POSENC_ANCHOR_BLOCK; i++)
+        differs |= (uint32_t)positions[i] ^ ((uint32_t)first + i);
+    return differs == 0;
+}
+
+/* How many of the positions, from the first on, count up by one and lie before `end`. */
+static int64_t run_length(const int32_t *positions, int64_t n_positions, int64_t end) {
+    int64_t first = positions[0], longest = end - first, run = 1;
     if (longest > n_positions)
         longest = n_positions;
-    int64_t run = 1;
-    while (run < longest && positions[run] == positions[0] + run)
+    if (longest == 1 || positions[1] != first + 1)
+        return 1;
+    while (run + POSENC_ANCHOR_BLOCK <= longest && count_up(positions + run, first + run))
+        run += POSENC_ANCHOR_BLOCK;
+    while (run < longest && positions[run] == first + run)
         run++;
     return run;
 }
@@ -212,7 +223,8 @@ static int64_t nearest(int64_t position, int64_t step) {
     return (position + step / 2) & -step;
 }
 
-/* What grows has an anchor for every block: then there is one table of growths, not two. */
+/* A run is one call: with a call for each block, 512 rows of 64 pairs took 1.04 times as long. What grows has an anchor
+ * for every block, so that there is one table of growths, not two. */
 void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
                       const posenc_row_target *target) {
     const posenc_freq *freq = maker->freq;
@@ -220,7 +232,8 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
     for (int64_t t = 0; t < n_positions;) {
         int64_t block = nearest(positions[t], POSENC_ANCHOR_BLOCK);
         int64_t anchor = freq->growth != NULL ? block : nearest(block, POSENC_ANCHOR_SPAN);
-        int64_t run = run_length(positions + t, n_positions - t, block + POSENC_ANCHOR_REACH);
+        int64_t last_block = freq->growth != NULL ? block : anchor + POSENC_ANCHOR_SPAN / 2 - POSENC_ANCHOR_BLOCK;
+        int64_t run = run_length(positions + t, n_positions - t, last_block + POSENC_ANCHOR_REACH);
         int64_t n_fetch = target->n_far - t - POSENC_ANCHOR_BLOCK;
         move_anchor(maker, anchor);
         posenc_angle_rows_args args = {

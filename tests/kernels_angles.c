@@ -190,15 +190,32 @@ static void anchor_operand(kernel_call *call, const rows_shape *s, const char *n
     operand_row(call_operand(call, name, OPERAND_IN, ELEMENT_F64, columns_of(s) * POSENC_COLUMN), 0, s->n, 1);
 }
 
-/* Only the turns first .. last, of either sign, are filled: no other may show. */
-static void turns_operand(kernel_call *call, const rows_shape *s, const char *name, int first, int last) {
+static operand *turns_operand(kernel_call *call, const rows_shape *s, const char *name) {
     size_t column = sizeof(posenc_turn_column) / sizeof(double);
-    operand *o = call_operand(call, name, OPERAND_IN, ELEMENT_F64, columns_of(s) * column);
+    return call_operand(call, name, OPERAND_IN, ELEMENT_F64, columns_of(s) * column);
+}
+
+/* Turn k, of either sign, is filled. */
+static void fill_turn(operand *o, const rows_shape *s, int k) {
+    size_t column = sizeof(posenc_turn_column) / sizeof(double);
     for (size_t i = 0; i < s->n; i++)
-        for (int k = first; k <= last; k++)
-            for (size_t part = 0; part < 2; part++)
-                o->lane[i / POSENC_COLUMN * column + (2 * (size_t)abs(k) + part) * POSENC_COLUMN + i % POSENC_COLUMN] =
-                    (int32_t)i;
+        for (size_t part = 0; part < 2; part++)
+            o->lane[i / POSENC_COLUMN * column + (2 * (size_t)abs(k) + part) * POSENC_COLUMN + i % POSENC_COLUMN] =
+                (int32_t)i;
+}
+
+/* Only the turns that the rows need: no other may show. */
+static void turns_operands(kernel_call *call, const rows_shape *s) {
+    operand *blocks = turns_operand(call, s, "blocks"), *offsets = turns_operand(call, s, "offsets");
+    int block = s->block, offset = s->first_offset;
+    for (size_t r = 0; r < s->n_rows; r++, offset++) {
+        if (offset == POSENC_ANCHOR_REACH) {
+            offset = -POSENC_ANCHOR_REACH;
+            block++;
+        }
+        fill_turn(blocks, s, block);
+        fill_turn(offsets, s, offset);
+    }
 }
 
 static void growth_operand(kernel_call *call, const rows_shape *s) {
@@ -206,7 +223,7 @@ static void growth_operand(kernel_call *call, const rows_shape *s) {
            first = (size_t)(s->first_offset + POSENC_ANCHOR_REACH);
     operand *o = call_operand(call, "growth", OPERAND_IN, ELEMENT_F64, columns_of(s) * column);
     for (size_t i = 0; i < s->n; i++)
-        for (size_t r = first; r < first + s->n_rows; r++)
+        for (size_t r = first; s->has_growth && r < first + s->n_rows; r++)
             o->lane[i / POSENC_COLUMN * column + r * POSENC_COLUMN + i % POSENC_COLUMN] = (int32_t)i;
 }
 
@@ -232,8 +249,7 @@ static void describe_rows(kernel_call *call, const rows_shape *s) {
     call_begin(call, run_rows, s);
     anchor_operand(call, s, "anchor_cos");
     anchor_operand(call, s, "anchor_sin");
-    turns_operand(call, s, "blocks", s->block, s->block);
-    turns_operand(call, s, "offsets", s->first_offset, s->first_offset + (int)s->n_rows - 1);
+    turns_operands(call, s);
     growth_operand(call, s);
     if (s->target == PLANES) {
         output_operand(call, s, "cos_out", s->cos_stride);
@@ -278,7 +294,7 @@ static void choose_strides(rows_shape *s, size_t which) {
 
 void sweep_angle_rows(const posenc_kernels *variant) {
     static kernel_call call;
-    static const size_t row_counts[] = {0, 1, 2, 3, 7, POSENC_ANCHOR_BLOCK};
+    static const size_t row_counts[] = {0, 1, 2, 3, 7, POSENC_ANCHOR_BLOCK, 2 * POSENC_ANCHOR_BLOCK + 3};
     static const int blocks[] = {0, -1, 5, -POSENC_ANCHOR_REACH, POSENC_ANCHOR_REACH - 1};
     for (size_t i = 0; i < test_n_sizes; i++)
         for (size_t r = 0; r < sizeof row_counts / sizeof row_counts[0]; r++)
@@ -290,9 +306,14 @@ void sweep_angle_rows(const posenc_kernels *variant) {
                                 .add = mode % 2};
                 if (s.drop_last && (!is_pairs(&s) || s.n == 0))
                     continue;
-                s.has_growth = (i + r + (size_t)mode) % 5 == 0;
+                s.has_growth = (i + r + (size_t)mode) % 5 == 0 && s.n_rows <= POSENC_ANCHOR_BLOCK;
                 s.block = blocks[(i + (size_t)mode) % 5];
-                s.first_offset = (int)((i * 7 + r) % (POSENC_ANCHOR_BLOCK + 1 - s.n_rows)) - POSENC_ANCHOR_REACH;
+                /* with growth within a block, else from any offset, of which there may be blocks to come */
+                size_t n_offsets = POSENC_ANCHOR_BLOCK + 1 - (s.has_growth ? s.n_rows : 1);
+                s.first_offset = (int)((i * 7 + r) % n_offsets) - POSENC_ANCHOR_REACH;
+                while (s.block + (s.first_offset + POSENC_ANCHOR_REACH + (int)s.n_rows - 1) / POSENC_ANCHOR_BLOCK >=
+                       POSENC_ANCHOR_REACH)
+                    s.block--;
                 choose_strides(&s, i + r);
                 check_rows(&call, variant, &s);
                 if (s.n_rows == 2 && !s.drop_last && !test_size_is_large(s.n))

@@ -58,10 +58,12 @@ void VARIANT(angle_rows)(const posenc_angle_rows_args *a) {
     for (size_t r = 0; r < a->n_rows; r++) {
         float *cos_out = a->cos_out + (ptrdiff_t)r * a->cos_stride;
         float *sin_out = a->sin_out + (ptrdiff_t)r * a->sin_stride;
-        int k = a->first_offset + (int)r;
+        int from_block = a->first_offset + POSENC_ANCHOR_REACH + (int)r; /* from the first of the first block */
+        int block = a->block + from_block / POSENC_ANCHOR_BLOCK;
+        int k = from_block % POSENC_ANCHOR_BLOCK - POSENC_ANCHOR_REACH;
         for (size_t i = 0; i < a->n; i++) {
             turn anchor = {a->anchor_cos[i], a->anchor_sin[i]};
-            turn of_block = multiply(anchor, table_at(a->blocks, a->block, i));
+            turn of_block = multiply(anchor, table_at(a->blocks, block, i));
             turn of_row = multiply(of_block, table_at(a->offsets, k, i));
             double growth = growth_at(a->growth, k, i);
             float c = (float)(of_row.cosine * growth), s = (float)(of_row.sine * growth);
