@@ -55,7 +55,7 @@ V_INLINE void apart_group(const posenc_rope_args *a, size_t i, const int vectors
     char *y = typed_out(a->y, 2 * i, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
         if (RARELY(a->y_ahead != 0))
-            fetch_typed(y + a->y_ahead, 0, 2 * vectors * VF, y_type, 1);
+            fetch_typed(y + a->y_ahead, 0, 2 * vectors * VF, y_type);
         vf last0, last1;
         load_apart(x, 2 * lane_of(vectors - 1, vectors, n), low, high, x_type, &last0, &last1);
         for (int k = 0; k < vectors; k++) {

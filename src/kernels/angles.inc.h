@@ -97,12 +97,11 @@ V_INLINE void put_row(const posenc_angle_rows_args *a, ptrdiff_t k, turns row, s
     float *sin_out = a->sin_out + r * a->sin_stride + i * (size_t)form.step;
     size_t floats = 2 * n - (size_t)(a->drop_last && i + n == a->n);
     /* Without this a store that misses holds up the arithmetic: over 8 MB and over 128 MB rows took 1.7 times as long on
-     * an Intel Xeon; over 256 KB they take 1.3 times as long with it. Into the second cache: into the first, which holds
-     * tables and this block's rows, they take 1.25 times as long over 8 MB and 1.8 times over 128 MB on an AMD Zen 4. */
+     * an Intel Xeon; over 256 KB they take 1.3 times as long with it. */
     if (form.is_far && (size_t)r < a->n_fetch) {
-        fetch_typed(cos_out + POSENC_ANCHOR_BLOCK * a->cos_stride, 0, form.step == 1 ? n : floats, POSENC_F32, 0);
+        fetch_typed(cos_out + POSENC_ANCHOR_BLOCK * a->cos_stride, 0, form.step == 1 ? n : floats, POSENC_F32);
         if (form.step == 1)
-            fetch_typed(sin_out + POSENC_ANCHOR_BLOCK * a->sin_stride, 0, n, POSENC_F32, 0);
+            fetch_typed(sin_out + POSENC_ANCHOR_BLOCK * a->sin_stride, 0, n, POSENC_F32);
     }
     /* Of a store that spans two lines only the first is on its way before its turn: 32 rows and more of 95 pairs take
      * 0.7 times as long with it. Vectors of half a line, which seldom span two, take 1.4 times as long. */

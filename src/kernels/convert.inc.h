@@ -22,7 +22,7 @@ V_INLINE void convert(const posenc_convert_args *a, const posenc_dtype x_type, c
         vf head_factor = v_set1(is_normed ? a->head_factors[h] : 1.0f);
         size_t i = 0;
         if (a->y_ahead != 0)
-            fetch_typed(y + a->y_ahead, 0, a->n, y_type, 1);
+            fetch_typed(y + a->y_ahead, 0, a->n, y_type);
         for (; i + VF <= a->n; i += VF)
             convert_some(a, x, y, i, VF, head_factor, x_type, y_type, is_normed);
         if (i < a->n)

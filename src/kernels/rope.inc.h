@@ -115,9 +115,9 @@ V_INLINE head next_head(const posenc_rope_args *a, head at) {
 
 V_INLINE void fetch_head(const posenc_rope_args *a, head at, const int vectors, const split s) {
     if (RARELY(a->y_ahead != 0)) {
-        fetch_typed(at.y_first + a->y_ahead, 0, (s.writes_interleaved ? 2 : 1) * vectors * VF, s.y_type, 1);
+        fetch_typed(at.y_first + a->y_ahead, 0, (s.writes_interleaved ? 2 : 1) * vectors * VF, s.y_type);
         if (!s.writes_interleaved)
-            fetch_typed(at.y_second + a->y_ahead, 0, vectors * VF, s.y_type, 1);
+            fetch_typed(at.y_second + a->y_ahead, 0, vectors * VF, s.y_type);
     }
 }
 
@@ -233,7 +233,7 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
     char *y = typed_out(a->y, i, y_type);
     for (size_t h = 0; h < a->n_heads; h++) {
         if (RARELY(a->y_ahead != 0))
-            fetch_typed(y + a->y_ahead, 0, vectors * VF, y_type, 1);
+            fetch_typed(y + a->y_ahead, 0, vectors * VF, y_type);
         vf last = v_keep(load_typed(x, lane_of(vectors - 1, vectors, n), each, x_type));
         for (int k = 0; k < vectors; k++) {
             size_t lane = lane_of(k, vectors, n);

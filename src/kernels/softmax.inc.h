@@ -155,10 +155,10 @@ static float store_logits(const row *a) {
 /* What the next row needs of keys j .. j + LANES - 1, while the exponentials of this one keep the units busy; not into
  * the first cache, which holds this row. 4 million scores with a mask took 1.4 times as long without. */
 V_INLINE void fetch_next(const row *next, size_t j) {
-    fetch_typed(next->x, j, LANES, POSENC_F32, 0);
-    fetch_typed(next->y, j, LANES, POSENC_F32, 0);
+    fetch_typed(next->x, j, LANES, POSENC_F32);
+    fetch_typed(next->y, j, LANES, POSENC_F32);
     if (next->bias != NULL)
-        fetch_typed(next->bias, j, LANES, next->bias_type, 0);
+        fetch_typed(next->bias, j, LANES, next->bias_type);
 }
 
 V_INLINE void exp_step(float *y, size_t j, size_t rest, vf max, vf lowest, vf *partial) {

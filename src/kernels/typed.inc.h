@@ -47,14 +47,9 @@ V_INLINE void *typed_out(void *p, size_t i, const posenc_dtype type) {
 /* Where nothing is fetched, mostly: keeps the fetching out of the loop. */
 #define RARELY(condition) __builtin_expect(condition, 0)
 
-/* Starts to fetch the lines of elements i .. i + n - 1, to write there soon, or else into the second cache. (clang 14
- * dies of a ?: between prefetches.) */
-V_INLINE void fetch_typed(const void *p, size_t i, size_t n, const posenc_dtype type, const int to_write) {
-    const char *at = typed_at(p, i, type), *end = typed_at(p, i + n, type);
-    for (; at < end; at += 64) {
-        if (to_write)
-            __builtin_prefetch(at, 1);
-        else
-            __builtin_prefetch(at, 0, 2);
-    }
+/* Starts to fetch the lines of elements i .. i + n - 1 into the second cache, to read them or to write there soon. Into
+ * the first, which others need, what is written ahead took 1.1 to 1.8 times as long (AMD Zen 4, beyond 1 MB). */
+V_INLINE void fetch_typed(const void *p, size_t i, size_t n, const posenc_dtype type) {
+    for (const char *at = typed_at(p, i, type), *end = typed_at(p, i + n, type); at < end; at += 64)
+        __builtin_prefetch(at, 0, 2);
 }
