@@ -74,8 +74,8 @@ V_INLINE turns sine_products(turns a, turns b) {
                    vd_mul(a.cos_hi, b.sin_hi)};
 }
 
-/* What the rows of a call have in common: constants, except where they grow. is_far: some are to be fetched; asked once,
- * for over 256 KB rows took 1.03 times as long while each was asked. */
+/* What the rows of a call have in common: constants, except where they grow. is_far: some are to be fetched; asked
+ * once, for over 256 KB rows took 1.03 times as long while each was asked. */
 typedef struct row_form {
     int step, add, has_growth, is_far;
 } row_form;
@@ -96,8 +96,8 @@ V_INLINE void put_row(const posenc_angle_rows_args *a, ptrdiff_t k, turns row, s
     float *cos_out = a->cos_out + r * a->cos_stride + i * (size_t)form.step;
     float *sin_out = a->sin_out + r * a->sin_stride + i * (size_t)form.step;
     size_t floats = 2 * n - (size_t)(a->drop_last && i + n == a->n);
-    /* Without this a store that misses holds up the arithmetic: over 8 MB and over 128 MB rows took 1.7 times as long on
-     * an Intel Xeon; over 256 KB they take 1.3 times as long with it. */
+    /* Without this a store that misses holds up the arithmetic: over 8 MB and over 128 MB rows took 1.7 times as long
+     * on an Intel Xeon; over 256 KB they take 1.3 times as long with it. */
     if (form.is_far && (size_t)r < a->n_fetch) {
         fetch_typed(cos_out + POSENC_ANCHOR_BLOCK * a->cos_stride, 0, form.step == 1 ? n : floats, POSENC_F32);
         if (form.step == 1)
