@@ -1,7 +1,13 @@
 /* Races of the kernels behind relative terms. */
 #include "kernel_race.h"
 
+#include "kernels/half.h"
 #include "panels.h"
+
+/* As many rows in whole panels. */
+static size_t padded(size_t n_rows) {
+    return (n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
+}
 
 /* ---- dot_rows: DOT_X queries of DOT_DIM channels with a table of n rows ---- */
 
@@ -49,6 +55,54 @@ const kernel_race race_dot_rows = {
     .bytes_per_unit = (DOT_X + DOT_DIM) * sizeof(float),
 };
 
+/* ---- dot_few: POSENC_FEW queries of DOT_DIM channels with n rows of f16, rounded up to panels ---- */
+
+static void open_few(bench_job *base) {
+    kernel_job *job = kernel_start(base, POSENC_FEW * DOT_DIM, DOT_DIM * sizeof(uint16_t) + POSENC_FEW * sizeof(float));
+    size_t n_rows = padded(job->n);
+    job->x = bench_floats(base, POSENC_FEW * DOT_DIM);
+    job->table = bench_floats(base, n_rows * DOT_DIM);
+    job->args.dot_few = (posenc_dot_few_args){
+        .x = job->x,
+        .x_stride = DOT_DIM * sizeof(float),
+        .rows = bench_alloc(base, n_rows * DOT_DIM * sizeof(uint16_t)),
+        .rows_type = POSENC_F16,
+        .row_stride = DOT_DIM * sizeof(uint16_t),
+        .y = bench_floats(base, POSENC_FEW * n_rows),
+        .y_stride = (ptrdiff_t)(n_rows * sizeof(float)),
+        .dim = DOT_DIM,
+        .n_x = POSENC_FEW,
+        .n_rows = n_rows,
+    };
+    bench_compare(base, job->args.dot_few.y, POSENC_F32, POSENC_FEW * n_rows);
+}
+
+static void fill_few(bench_job *base) {
+    kernel_job *job = (kernel_job *)base;
+    size_t n = job->args.dot_few.n_rows * DOT_DIM;
+    uint16_t *halves = (uint16_t *)(uintptr_t)job->args.dot_few.rows;
+    bench_random(job->x, POSENC_F32, POSENC_FEW * DOT_DIM, 1.0f);
+    bench_random(halves, POSENC_F16, n, 1.0f);
+    for (size_t i = 0; i < n; i++)
+        job->table[i] = posenc_from_f16(halves[i]);
+}
+
+/* Of rows that are float32 already. */
+static void plain_few(bench_job *base) {
+    const kernel_job *job = (kernel_job *)base;
+    plain_dots(job->x, job->table, job->args.dot_few.y, POSENC_FEW, job->args.dot_few.n_rows, DOT_DIM);
+}
+
+static void limit_few(bench_job *base) {
+    base->limits->multiply(POSENC_FEW * DOT_DIM * ((kernel_job *)base)->args.dot_few.n_rows);
+}
+
+const kernel_race race_dot_few = {
+    .race = {KERNEL_JOB, .open = open_few, .fill = fill_few, .racers = {run_dot_few, plain_few, limit_few}},
+    .unit = "rows",
+    .bytes_per_unit = DOT_DIM * sizeof(uint16_t) + POSENC_FEW * sizeof(float),
+};
+
 /* ---- weighted_rows: n rows of DOT_DIM channels ---- */
 
 static void open_weighted(bench_job *base) {
@@ -92,11 +146,6 @@ const kernel_race race_weighted_rows = {
 };
 
 /* ---- pack_rows: n rows of DOT_DIM channels ---- */
-
-/* Rows of whole panels; those that are added hold zeros. */
-static size_t padded(size_t n_rows) {
-    return (n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
-}
 
 static void open_pack(bench_job *base) {
     kernel_job *job = kernel_start(base, DOT_DIM, 2 * DOT_DIM * sizeof(float));

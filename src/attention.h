@@ -64,6 +64,12 @@ typedef struct posenc_attention_sums {
  * (attention_keys.c) */
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next);
 
+/* 1 if the unit's pairs are so few that n keys are multiplied where they stand. */
+int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n);
+
+/* Then: the products of its queries with keys j .. j + n - 1, to its scores from `scores` on; n_next as above. */
+void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next, float *scores);
+
 /* Address of key or value j of the unit's head; *n rows at most are wanted, *n stand one stride apart from there on. */
 const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);
 

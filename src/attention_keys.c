@@ -102,23 +102,57 @@ static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype 
     u->call->kernels->pack_rows(&args);
 }
 
+/* Keys that are put together first: those that are rotated, and pages that are no whole panels. */
+static int is_staged(const posenc_attention_task *task) {
+    return task->k_rope != NULL || (task->pages != NULL && task->k.ne[1] % POSENC_PANEL != 0);
+}
+
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next) {
     const posenc_attention_task *task = u->call->task;
     const posenc_view *k = &task->k;
     int64_t dim = k->ne[0], run;
-    int is_staged = task->k_rope != NULL || (task->pages != NULL && k->ne[1] % POSENC_PANEL != 0);
+    int stages = is_staged(task);
     posenc_rows_ahead ahead[2];
     look_ahead(u, j, n, n_next, ahead);
     for (int64_t done = 0; done < n; done += run) {
         run = n - done;
         const void *rows = posenc_attention_rows(u, k, j + done, &run);
-        if (is_staged) {
+        if (stages) {
             stage(u, rows, j + done, run, u->stage + done * dim);
         } else {
             pack(u, rows, k->dtype, k->nb[1], run, u->panels + done * dim, ahead); /* whole panels, but the last */
             ahead[0].n = ahead[1].n = 0; /* of several pages the first fetches */
         }
     }
-    if (is_staged)
+    if (stages)
         pack(u, u->stage, POSENC_F32, dim * (int64_t)sizeof(float), n, u->panels, ahead);
+}
+
+int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n) {
+    const posenc_view *k = &u->call->task->k;
+    return u->n <= POSENC_FEW && n % POSENC_PANEL == 0 && k->ne[0] % POSENC_FEW_CHANNELS == 0 &&
+           (k->dtype == POSENC_F16 || k->dtype == POSENC_BF16) && !is_staged(u->call->task);
+}
+
+void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+                                   float *scores) {
+    const posenc_view *k = &u->call->task->k;
+    posenc_dot_few_args args = {
+        .x = u->queries,
+        .x_stride = (ptrdiff_t)(posenc_padded(k->ne[0]) * sizeof(float)),
+        .rows_type = k->dtype,
+        .row_stride = (ptrdiff_t)k->nb[1],
+        .y_stride = (ptrdiff_t)(POSENC_KEY_BLOCK * sizeof(float)),
+        .dim = (size_t)k->ne[0],
+        .n_x = (size_t)u->n,
+    };
+    look_ahead(u, j, n, n_next, args.ahead);
+    for (int64_t done = 0, run; done < n; done += run) {
+        run = n - done;
+        args.rows = posenc_attention_rows(u, k, j + done, &run);
+        args.n_rows = (size_t)run;
+        args.y = scores + done;
+        u->call->kernels->dot_few(&args);
+        args.ahead[0].n = args.ahead[1].n = 0; /* of several pages the first fetches */
+    }
 }

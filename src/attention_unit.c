@@ -169,7 +169,12 @@ static void multiply_keys(const block *b, size_t begin, size_t end) {
             .n_rows = left < POSENC_KEYS_PACKED ? left : POSENC_KEYS_PACKED,
         };
         int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows, next = (int64_t)left - n;
-        posenc_attention_pack(u, first, n, next < POSENC_KEYS_PACKED ? next : POSENC_KEYS_PACKED);
+        next = posenc_min(next, POSENC_KEYS_PACKED);
+        if (posenc_attention_multiplies_few(u, n)) {
+            posenc_attention_multiply_few(u, first, n, next, u->scores + j);
+            continue;
+        }
+        posenc_attention_pack(u, first, n, next);
         u->call->kernels->dot_rows(&dot);
     }
 }

@@ -1,4 +1,4 @@
-/* Sweep of the products with the rows of a table. */
+/* Sweeps of the products with the rows of a table, packed or where they stand. */
 #include "kernel_call.h"
 
 typedef struct dot_shape {
@@ -66,4 +66,66 @@ void sweep_dot_rows(const posenc_kernels *variant) {
                 s.y_stride = (ptrdiff_t)s.n_rows + (ptrdiff_t)(which % 2) * 5;
                 check_dot(&call, variant, &s, k < FILL_COUNT ? (test_fill)k : FILL_ORDINARY);
             }
+}
+
+/* ---- dot_few ---- */
+
+typedef struct few_shape {
+    posenc_dtype rows_type;
+    size_t dim, n_x, n_rows;
+    ptrdiff_t x_stride, row_stride, y_stride; /* in elements */
+} few_shape;
+
+enum { FEW_X, FEW_ROWS, FEW_Y };
+
+static void run_few(const posenc_kernels *kernels, const kernel_call *call) {
+    const few_shape *s = call->shape;
+    posenc_dot_few_args args = {
+        .x = call_data(call, FEW_X, rows_origin(s->n_x, s->x_stride)),
+        .x_stride = element_bytes(s->x_stride, POSENC_F32),
+        .rows = call_data(call, FEW_ROWS, rows_origin(s->n_rows, s->row_stride)),
+        .rows_type = s->rows_type,
+        .row_stride = element_bytes(s->row_stride, s->rows_type),
+        .y = call_data(call, FEW_Y, rows_origin(s->n_x, s->y_stride)),
+        .y_stride = element_bytes(s->y_stride, POSENC_F32),
+        .dim = s->dim,
+        .n_x = s->n_x,
+        .n_rows = s->n_rows,
+    };
+    kernels->dot_few(&args);
+}
+
+static void check_few(kernel_call *call, const posenc_kernels *variant, const few_shape *s, test_fill fill) {
+    if (!test_case("dot_few %s dim=%zu n_x=%zu n_rows=%zu strides %td %td %td %s", element_name(s->rows_type), s->dim,
+                   s->n_x, s->n_rows, s->x_stride, s->row_stride, s->y_stride, test_fill_name(fill)))
+        return;
+    call_begin(call, run_few, s);
+    operand *x = call_operand(call, "x", OPERAND_IN, ELEMENT_F32, rows_extent(s->n_x, s->x_stride, s->dim));
+    operand_rows(x, s->n_x, s->x_stride, 0, s->dim, 1);
+    operand *rows =
+        call_operand(call, "rows", OPERAND_IN, element_of(s->rows_type), rows_extent(s->n_rows, s->row_stride, s->dim));
+    operand_rows(rows, s->n_rows, s->row_stride, 0, s->dim, 1);
+    operand *y = call_operand(call, "y", OPERAND_OUT, ELEMENT_F32, rows_extent(s->n_x, s->y_stride, s->n_rows));
+    operand_rows(y, s->n_x, s->y_stride, 0, s->n_rows, 1);
+    call_fill(call, fill);
+    call_check(call, variant, fill == FILL_ORDINARY ? EVERY_PLACE : FEW_PLACES);
+}
+
+/* Whole panels of rows, channels by eights. */
+void sweep_dot_few(const posenc_kernels *variant) {
+    static kernel_call call;
+    static const size_t dims[] = {8, 0, 64, 16, 72, 128, 24, 576};
+    for (size_t which = 0; which < 8 * (POSENC_FEW + 1) * 4 * FILL_COUNT; which++) {
+        few_shape s = {
+            .rows_type = which % 2 ? POSENC_BF16 : POSENC_F16,
+            .dim = dims[which / 2 % 8],
+            .n_x = which / 16 % (POSENC_FEW + 1),
+            .n_rows = which / 3 % 4 * POSENC_PANEL,
+        };
+        ptrdiff_t dim = (ptrdiff_t)s.dim, strides[] = {dim, dim + 3, -dim - 1, 0};
+        s.x_stride = strides[which / 5 % 4];
+        s.row_stride = strides[which / 7 % 4];
+        s.y_stride = (ptrdiff_t)s.n_rows + (ptrdiff_t)(which / 11 % 2) * 5;
+        check_few(&call, variant, &s, (test_fill)(which / 13 % FILL_COUNT));
+    }
 }

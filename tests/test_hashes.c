@@ -386,6 +386,30 @@ static void hash_dot_rows(sweep *s) {
             }
 }
 
+static void hash_dot_few(sweep *s) {
+    static rows x, y, table;
+    for (int type = POSENC_F16; type <= POSENC_BF16; type++)
+        for (size_t n_x = 1; n_x <= POSENC_FEW; n_x++)
+            for (size_t dim = POSENC_FEW_CHANNELS; dim <= 40; dim += 2 * POSENC_FEW_CHANNELS) {
+                fill_rows(s, &x, n_x * dim, POSENC_F32);
+                fill_rows(s, &table, POSENC_PANEL * dim, (posenc_dtype)type);
+                posenc_dot_few_args args = {
+                    .x = x.single,
+                    .x_stride = (ptrdiff_t)(dim * sizeof(float)),
+                    .rows = &table,
+                    .rows_type = (posenc_dtype)type,
+                    .row_stride = (ptrdiff_t)(dim * sizeof(uint16_t)),
+                    .y = y.single,
+                    .y_stride = POSENC_PANEL * sizeof(float),
+                    .dim = dim,
+                    .n_x = n_x,
+                    .n_rows = POSENC_PANEL,
+                };
+                s->kernels->dot_few(&args);
+                hash_floats(s, y.single, n_x * POSENC_PANEL);
+            }
+}
+
 static void hash_pack_rows(sweep *s) {
     static rows table;
     static float panels[(MAX + POSENC_PANEL) * 67];

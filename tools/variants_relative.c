@@ -33,6 +33,32 @@ void dot_rows_case(variant_check *check, const variant_case *at) {
     compare_outputs(check, n_outputs, POSENC_F32, at);
 }
 
+/* A few rows of x, which may share their channels, with a panel or two of rows that share theirs. */
+void dot_few_case(variant_check *check, const variant_case *at) {
+    size_t n_x = 1 + at->choices % POSENC_FEW, dim = ((at->choices >> 3) % 8) * POSENC_FEW_CHANNELS;
+    size_t n_rows = (1 + (at->choices >> 6) % 2) * POSENC_PANEL, n_outputs = 2 * MARGIN + at->offset + n_x * n_rows;
+    posenc_dtype type = at->choices >> 7 & 1 ? POSENC_F16 : POSENC_BF16;
+    fill_typed(room.x, at->offset + n_rows + dim, type, check->random, at->is_hostile);
+    fill_floats(room.weight, n_x + dim, check->random, at->is_hostile);
+    fill_outputs(n_outputs, POSENC_F32, check->random);
+    posenc_dot_few_args args = {
+        .x = room.weight,
+        .x_stride = sizeof(float),
+        .rows = (const char *)room.x + at->offset * sizeof(uint16_t),
+        .rows_type = type,
+        .row_stride = sizeof(uint16_t),
+        .y = room.expected + MARGIN + at->offset,
+        .y_stride = (ptrdiff_t)(n_rows * sizeof(float)),
+        .dim = dim,
+        .n_x = n_x,
+        .n_rows = n_rows,
+    };
+    check->scalar->dot_few(&args);
+    args.y = room.actual + MARGIN + at->offset;
+    check->tier->dot_few(&args);
+    compare_outputs(check, n_outputs, POSENC_F32, at);
+}
+
 /* Up to 40 rows of n channels, which share them: each begins an element after the one before. */
 void weighted_rows_case(variant_check *check, const variant_case *at) {
     size_t n = at->choices % 41, n_outputs = 2 * MARGIN + at->offset + at->n;

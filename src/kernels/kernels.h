@@ -305,6 +305,22 @@ typedef struct posenc_dot_rows_args {
     size_t dim, n_x, n_rows;
 } posenc_dot_rows_args;
 
+/* The same products of up to POSENC_FEW rows of x, float32, with rows of f16 or bf16 where they stand: packing pays for
+ * more only. n_rows is a multiple of POSENC_PANEL, dim of POSENC_FEW_CHANNELS. Rows ahead as in pack_rows. */
+#define POSENC_FEW 4
+#define POSENC_FEW_CHANNELS 8
+typedef struct posenc_dot_few_args {
+    const float *x;
+    ptrdiff_t x_stride; /* in bytes, as all here */
+    const void *rows;
+    posenc_dtype rows_type;
+    ptrdiff_t row_stride;
+    float *y;
+    ptrdiff_t y_stride;
+    size_t dim, n_x, n_rows;
+    posenc_rows_ahead ahead[2];
+} posenc_dot_few_args;
+
 /* A weighted sum of rows, added to y: y[c] = fma(factor * weight_k, row_k[c] + shift[c], y[c]) for k = 0 .. n - 1, one
  * after the other, c < dim. Row k is row index[k] of the table where there is an index. y overlaps nothing. */
 typedef struct posenc_weighted_rows_args {

@@ -5,6 +5,8 @@
  * lane's number into the register's, and after as many zips as VF has bits the two have changed places. Types of 16
  * bits are transposed before they are widened, which halves the time. */
 #include "kernels/typed.inc.h"
+
+#include "kernels/ahead.inc.h"
 #include "kernels/variant.h"
 
 V_INLINE void transpose(vf *block) {
@@ -38,29 +40,6 @@ V_INLINE void pack_16(const posenc_pack_rows_args *a, const char *rows, size_t c
         v_store(to + k * POSENC_PANEL, load_typed(columns, k * VF, VF, type));
 }
 
-/* Rows ahead go with the channels, a few lines at a time: all at once they would wait for each other, and the packing
- * for them: decodes over 16 MB and more took 1.2 to 1.4 times as long. */
-typedef struct fetching {
-    size_t row, end, due;
-} fetching;
-
-V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
-    if (row >= ahead->n)
-        return;
-    const char *at = (const char *)ahead->rows + (ptrdiff_t)row * ahead->stride;
-    for (size_t i = 0; i < ahead->bytes; i += 64)
-        __builtin_prefetch(at + i, 0, 2);
-}
-
-/* After n more channels of VF rows. */
-V_INLINE void fetch_some(const posenc_pack_rows_args *a, size_t n, fetching *f) {
-    f->due += n * VF;
-    for (; RARELY(f->due >= a->dim && f->row < f->end); f->due -= a->dim, f->row++) {
-        fetch_row(&a->ahead[0], f->row);
-        fetch_row(&a->ahead[1], f->row);
-    }
-}
-
 /* Zeros for the rows that the last panel lacks, from the first on that no vector above holds. Transposed like the
  * others they took 3 times as long. */
 static void fill_up(const posenc_pack_rows_args *a) {
@@ -72,18 +51,18 @@ static void fill_up(const posenc_pack_rows_args *a) {
 }
 
 V_INLINE void pack_typed(const posenc_pack_rows_args *a, const posenc_dtype type) {
-    fetching f = {0, a->ahead[0].n > a->ahead[1].n ? a->ahead[0].n : a->ahead[1].n, 0};
+    fetching f = fetching_of(a->ahead, a->dim);
     for (size_t t = 0; t < a->n_rows; t += VF) {
         const char *rows = (const char *)a->rows + (ptrdiff_t)t * a->row_stride;
         float *to = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL;
         size_t n_rows = lanes_from(t, a->n_rows), c = 0;
         const int is_16 = type == POSENC_F16 || type == POSENC_BF16;
         for (; is_16 && n_rows == VF && c + PACK_16 <= a->dim; c += PACK_16) {
-            fetch_some(a, PACK_16, &f);
+            fetch_some(&f, PACK_16 * VF);
             pack_16(a, rows, c, to + c * POSENC_PANEL, type);
         }
         for (; n_rows == VF && c + VF <= a->dim; c += VF) {
-            fetch_some(a, VF, &f);
+            fetch_some(&f, VF * VF);
             pack_block(a, rows, VF, c, VF, to + c * POSENC_PANEL, type);
         }
         for (; c + VF <= a->dim; c += VF)
