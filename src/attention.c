@@ -135,7 +135,7 @@ static posenc_attention_sums part_of(const posenc_attention_unit *u, int64_t seg
 
 static posenc_status begin_parts(const posenc_attention_task *task, const void *parts, posenc_attention_call *call) {
     posenc_status status = begin_call(task, call);
-    if (status != POSENC_OK || posenc_attention_n_parts(task) == 0)
+    if (status != POSENC_OK || call->n_segments == 0 || posenc_attention_units(&task->q, &task->k) == 0)
         return status;
     return posenc_attention_parts_bytes(task) == 0 ? POSENC_ERR_SHAPE : check_memory(parts);
 }

@@ -14,6 +14,9 @@ posenc_view posenc_storage_of(const posenc_view *view);
 posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
                                      const posenc_view *out);
 
+/* An output (NULL: none) overlaps none of the inputs, those of the score path included. (attention_check.c) */
+posenc_status posenc_check_inputs_apart(const posenc_attention_task *task, const posenc_view *output);
+
 /* A task; scores stands for the scores that it has. (attention_check.c) */
 posenc_status posenc_check_attention_task(const posenc_attention_task *task, const posenc_view *scores);
 

@@ -62,7 +62,7 @@ static posenc_status check_lse(const posenc_attention_task *t) {
 }
 
 /* Inputs of the score path, and the tensors, lie apart from an output; NULL: there is none. */
-static posenc_status check_inputs_apart(const posenc_attention_task *t, const posenc_view *output) {
+posenc_status posenc_check_inputs_apart(const posenc_attention_task *t, const posenc_view *output) {
     const posenc_score_params *p = t->params;
     posenc_view k = posenc_storage_of(&t->k), v = posenc_storage_of(&t->v);
     const posenc_view *inputs[] = {&t->q, &k, &v, p->bias, p->by_query.products, p->by_key.products};
@@ -125,6 +125,6 @@ posenc_status posenc_check_attention_task(const posenc_attention_task *t, const 
     if (status == POSENC_OK)
         status = check_lse(t);
     if (status == POSENC_OK)
-        status = check_inputs_apart(t, &t->out);
-    return status == POSENC_OK ? check_inputs_apart(t, t->lse) : status;
+        status = posenc_check_inputs_apart(t, &t->out);
+    return status == POSENC_OK ? posenc_check_inputs_apart(t, t->lse) : status;
 }

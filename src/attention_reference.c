@@ -79,6 +79,10 @@ posenc_status posenc_attention_reference(const posenc_score_params *params, cons
     posenc_status status = posenc_check_attention(q, k, v, out);
     if (status == POSENC_OK && k->ne[3] != q->ne[3])
         status = POSENC_ERR_SHAPE;
+    if (status == POSENC_OK) {
+        posenc_attention_task task = {.params = params, .q = *q, .k = *k, .v = *v};
+        status = posenc_check_inputs_apart(&task, out);
+    }
     if (status != POSENC_OK)
         return status;
     if (probabilities != NULL) {

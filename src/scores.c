@@ -150,11 +150,14 @@ static posenc_status check_beside(const posenc_view *input, const posenc_view *y
     return posenc_check_apart(input, y);
 }
 
-/* Kernels multiply it by the lanes of a vector, in int32. */
-static int is_key_stride(const posenc_view *products) {
+/* Kernels multiply the stride by the lanes of a vector, and add the row, in int32. */
+static posenc_status check_by_key(const posenc_view *products) {
     int64_t stride = products->nb[1] / (int64_t)sizeof(float);
-    return products->ne[1] <= 1 || posenc_view_count(products) == 0 ||
-           (stride > -((int64_t)1 << 26) && stride < (int64_t)1 << 26);
+    if (products->ne[1] <= 1 || posenc_view_count(products) == 0)
+        return POSENC_OK;
+    if (products->ne[0] > (int64_t)1 << 30)
+        return POSENC_ERR_SHAPE;
+    return stride > -((int64_t)1 << 26) && stride < (int64_t)1 << 26 ? POSENC_OK : POSENC_ERR_STRIDE;
 }
 
 /* Rows of products belong to queries, or to keys: n of them. */
@@ -196,8 +199,8 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
         status = check_relative(&params->by_query, y, n_q, seen);
     if (status == POSENC_OK)
         status = check_relative(&params->by_key, y, n_k, seen);
-    if (status == POSENC_OK && params->by_key.products != NULL && !is_key_stride(params->by_key.products))
-        status = POSENC_ERR_STRIDE;
+    if (status == POSENC_OK && params->by_key.products != NULL)
+        status = check_by_key(params->by_key.products);
     return status;
 }
 
@@ -284,6 +287,7 @@ static posenc_relative_line relative_at(const posenc_relative *r, const float *p
         .index = r->index->data,
         .first = (int32_t)r->index->first,
         .last = (int32_t)(r->index->first + r->index->n_offsets - 1),
+        .last_row = (int32_t)(posenc_min(r->index->n_rows, (int64_t)1 << 31) - 1),
     };
 }
 

@@ -48,13 +48,20 @@ static int32_t last_offset(const softmax_shape *s) {
     return s->with & WITH_POSITIONS ? s->highest : (int32_t)s->seen.end - 1 - s->query;
 }
 
-static posenc_relative_line relative(const kernel_call *call, int product, int index, ptrdiff_t stride) {
-    const softmax_shape *s = call->shape;
-    return (posenc_relative_line){call_data(call, product, 0), stride, call_data(call, index, 0), first_offset(s),
-                                  last_offset(s)};
+/* Entries of index lines on either side that no seen key meets, and that name no row. */
+static size_t n_unmet(const softmax_shape *s) {
+    return s->seen.begin < s->seen.end ? s->n % 3 : 0;
 }
 
-/* Offsets that are seen: index lines have exactly these, and what lies beside them is the guard page. */
+static posenc_relative_line relative(const kernel_call *call, int product, int index, ptrdiff_t stride) {
+    const softmax_shape *s = call->shape;
+    int32_t n_rows = stride == 0 ? QUERY_ROWS : N_ROWS, beyond = (int32_t)n_unmet(s);
+    return (posenc_relative_line){call_data(call, product, 0), stride,
+                                  call_data(call, index, 0),   first_offset(s) - beyond,
+                                  last_offset(s) + beyond,     n_rows - 1};
+}
+
+/* Offsets that are seen: index lines have these, those that nobody meets, and beside them is the guard page. */
 static size_t n_offsets(const softmax_shape *s) {
     return s->seen.begin < s->seen.end ? (size_t)(last_offset(s) - first_offset(s) + 1) : 0;
 }
@@ -144,11 +151,11 @@ static void describe(kernel_call *call, const softmax_shape *s) {
         o->k_pos = add_operand(call, "k_pos", OPERAND_IN, ELEMENT_I32, s->n);
     if (s->with & WITH_QUERY_TERM) {
         o->query_product = add_operand(call, "query products", OPERAND_IN, ELEMENT_F32, QUERY_ROWS);
-        o->query_index = add_operand(call, "query index", OPERAND_IN, ELEMENT_I32, n_offsets(s));
+        o->query_index = add_operand(call, "query index", OPERAND_IN, ELEMENT_I32, n_offsets(s) + 2 * n_unmet(s));
     }
     if (s->with & WITH_KEY_TERM) {
         o->key_product = add_operand(call, "key products", OPERAND_IN, ELEMENT_F32, N_ROWS * s->n);
-        o->key_index = add_operand(call, "key index", OPERAND_IN, ELEMENT_I32, n_offsets(s));
+        o->key_index = add_operand(call, "key index", OPERAND_IN, ELEMENT_I32, n_offsets(s) + 2 * n_unmet(s));
     }
     if (s->with & WITH_SUM)
         o->sum = add_operand(call, "sum", OPERAND_OUT, ELEMENT_F32, 2);
@@ -167,11 +174,13 @@ static int query_row(const softmax_shape *s, size_t i) {
 /* Integers that mean something: indices of rows, bytes of both kinds, positions around the query. */
 static void set_integers(kernel_call *call, const softmax_shape *s) {
     const softmax_operands *o = &operands;
-    for (size_t i = 0; i < n_offsets(s); i++) {
+    for (size_t i = 0; i < n_offsets(s) + 2 * n_unmet(s); i++) {
+        int is_met = i >= n_unmet(s) && i < n_unmet(s) + n_offsets(s);
+        double unmet = test_random() % 2 ? -1.0 : 2147483647.0;
         if (s->with & WITH_QUERY_TERM)
-            operand_set(&call->operands[o->query_index], i, (double)query_row(s, i));
+            operand_set(&call->operands[o->query_index], i, is_met ? (double)query_row(s, i - n_unmet(s)) : unmet);
         if (s->with & WITH_KEY_TERM)
-            operand_set(&call->operands[o->key_index], i, (double)(test_random() % N_ROWS));
+            operand_set(&call->operands[o->key_index], i, is_met ? (double)(test_random() % N_ROWS) : unmet);
     }
     int width = s->highest - s->lowest + 9;
     for (size_t j = 0; j < s->n; j++) {

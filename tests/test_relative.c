@@ -1,5 +1,6 @@
 /* Relative terms (relative.h) against plain double sums of the formulas C.7 - C.15: rules, products, whole schemes
  * through the softmax, values, shifts. */
+#include "harness.h"
 #include "truth_relative.h"
 
 #include <math.h>
@@ -405,10 +406,53 @@ static void test_shifts(void **state) {
     }
 }
 
+/* ---- What no key in sight meets ---- */
+
+/* Entries of an index that only hidden keys meet may hold anything: products are not read by them, and end here before
+ * memory that must not be read. In logits of one query, whose window begins within a group of keys, by numbers and by
+ * given positions. */
+static void test_unmet_entries(void **state) {
+    (void)state;
+    enum { N_KEYS = 64, SIDE = 9, N_PRODUCT_ROWS = 3, N_OFFSETS = 128 };
+    static test_guarded memory;
+    static int32_t entries[N_OFFSETS], k_pos[N_KEYS], q_pos[1] = {N_KEYS - 1};
+    for (int i = 0; i < N_OFFSETS; i++) /* offset i - 63 */
+        entries[i] = i >= N_KEYS - 1 - SIDE && i < N_KEYS ? i % N_PRODUCT_ROWS : i % 2 ? 1 << 20 : -(1 << 20);
+    for (int j = 0; j < N_KEYS; j++)
+        k_pos[j] = j;
+    posenc_index_line index = {entries, 1 - N_KEYS, N_OFFSETS, N_PRODUCT_ROWS};
+    for (int by_key = 0; by_key < 2; by_key++)
+        for (int given = 0; given < 2; given++) {
+            int64_t n = by_key ? N_KEYS : 1;
+            float *numbers = test_guarded_place(&memory, (size_t)(n * N_PRODUCT_ROWS) * sizeof(float),
+                                                (test_placement){.at_end = 1});
+            for (int64_t i = 0; i < n * N_PRODUCT_ROWS; i++)
+                numbers[i] = (float)i;
+            posenc_view products = posenc_view_dense(numbers, POSENC_F32, N_PRODUCT_ROWS, n, 1, 1);
+            posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            params.mask = posenc_mask_window(SIDE + 1);
+            *(by_key ? &params.by_key : &params.by_query) = (posenc_relative){&products, &index};
+            params.q_off = given ? 0 : N_KEYS - 1;
+            params.q_pos = given ? q_pos : NULL;
+            params.k_pos = given ? k_pos : NULL;
+            for (int tier = -1; truth_next_tier(&tier);) {
+                float logits[N_KEYS];
+                posenc_view y = posenc_view_dense(logits, POSENC_F32, N_KEYS, 1, 1, 1);
+                truth_ok(posenc_logits(&params, NULL, &y, posenc_all_rows()));
+                for (int j = 0; j < N_KEYS; j++) {
+                    float row = numbers[(by_key ? j * N_PRODUCT_ROWS : 0) + j % N_PRODUCT_ROWS];
+                    assert_true(logits[j] == (j < N_KEYS - 1 - SIDE ? -INFINITY : row));
+                }
+            }
+        }
+    test_guarded_free(&memory);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_rules),    truth_test(test_products), truth_test(test_schemes),        truth_test(test_values),
-        truth_test(test_long_run), truth_test(test_shifts),   truth_test(test_strict_buckets),
+        truth_test(test_rules),          truth_test(test_products),      truth_test(test_schemes),
+        truth_test(test_values),         truth_test(test_long_run),      truth_test(test_shifts),
+        truth_test(test_strict_buckets), truth_test(test_unmet_entries),
     };
     return truth_run(tests);
 }

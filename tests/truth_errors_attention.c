@@ -26,6 +26,10 @@ void test_attention_params(void **state) {
     params.scale = 1.0f;
     params.q_off = limit;
     RETURNS(POSENC_ERR_POSITION, posenc_attention_reference, &params, &q, &k, &v, &y, &p);
+    posenc_view over = posenc_view_dense(out, POSENC_F32, REL_K, 1, 1, 1); /* in the result's memory */
+    params.q_off = 0;
+    params.bias = &over;
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
 
     float scratch[1];
     posenc_rows all = posenc_all_rows();

@@ -135,6 +135,7 @@ void test_score_masks(void **state) {
     REFUSED(POSENC_ERR_MASK, mask = posenc_mask_chunked(0));
     REFUSED(POSENC_ERR_MASK, mask = posenc_mask_chunked(INT64_MIN));
     REFUSED(POSENC_ERR_MASK, mask = posenc_mask_window(0));
+    REFUSED(POSENC_ERR_MASK, mask = posenc_mask_window(((int64_t)1 << 30) + 1));
     REFUSED(POSENC_ERR_MASK, mask = posenc_mask_symmetric(-1));
     REFUSED(POSENC_ERR_MASK, mask.n_first = -1);
     params.mask.n_first = 4;
@@ -281,6 +282,14 @@ void test_score_relative(void **state) {
             *entry = 0;
         }
     }
+
+    /* Of more rows than 2^30 a kernel could not count on in 32 bits. */
+    start();
+    products = posenc_view_dense(NULL, POSENC_F32, ((int64_t)1 << 30) + 1, N_K, 1, 1);
+    index_line.n_rows = products.ne[0];
+    products.data = product_data; /* which nobody reads */
+    use(&params.by_key);
+    refused(POSENC_ERR_SHAPE);
 
     /* Keys lie less than 2^28 bytes apart; a single one, and queries, anywhere. */
     static const int64_t far_apart[] = {(int64_t)1 << 28, -((int64_t)1 << 28), (int64_t)1 << 45};

@@ -140,7 +140,7 @@ typedef struct posenc_attention_result {
 
 /* Joins results over two disjoint sets of keys, made anywhere (the sink counted in one of them):
  *     m = max(lse_a, lse_b),  w = exp(lse - m) of each,  s = w_a + w_b
- *     out = fma(w_b / s, out_b, (w_a / s) out_a),  lse = m + ln s
+ *     out = fma(w_b / s, out_b, fma(w_a / s, out_a, 0)),  lse = m + ln s
  * A result with an lse of -inf has weight 0, whatever its out holds. Types are f32, f16 or bf16, the same for a and b;
  * joined may be a or b, or overlaps neither. The order matters in last places. A row, for row ranges, is one query of
  * one head, as in softmax.h. */

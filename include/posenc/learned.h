@@ -50,8 +50,8 @@ POSENC_API posenc_status posenc_learned_grad(const posenc_lookup *lookup, const 
 
 typedef enum posenc_resize_method { POSENC_RESIZE_LINEAR = 0, POSENC_RESIZE_CUBIC } posenc_resize_method;
 
-/* A grid of h x w tokens, row-major, behind n_prefix tokens that are copied. One dimension is h = 1 on both sides. As
- * PyTorch's interpolate without antialiasing: linear or bilinear, and bicubic with a = -0.75. */
+/* A grid of h x w tokens, row-major, behind n_prefix tokens that are copied (-0 as 0). One dimension is h = 1 on both
+ * sides. As PyTorch's interpolate without antialiasing: linear or bilinear, and bicubic with a = -0.75. */
 typedef struct posenc_resize_params {
     posenc_resize_method method;
     int align_corners;

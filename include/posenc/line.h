@@ -50,7 +50,8 @@ typedef struct posenc_line {
     int is_extended; /* nonzero: offsets beyond either end have the value of that end; n_offsets is at least 1 */
 } posenc_line;
 
-/* The same for rows of a table: which row an offset stands for. Every index is in 0 .. n_rows - 1. */
+/* The same for rows of a table: which row an offset stands for. Calls look at the entries of offsets that they meet:
+ * each is in 0 .. n_rows - 1 (POSENC_ERR_ROWS). */
 typedef struct posenc_index_line {
     int32_t *data;
     int64_t first, n_offsets;

@@ -51,7 +51,7 @@ static inline posenc_mask posenc_mask_causal(void) {
 
 /* width: 1 .. 2^30; another is refused where the mask is used (POSENC_ERR_MASK) */
 static inline posenc_mask posenc_mask_window(int64_t width) {
-    posenc_mask mask = {width > 0 ? width - 1 : INT64_MAX, 0, 0, 0};
+    posenc_mask mask = {width > 0 && width <= (int64_t)1 << 30 ? width - 1 : INT64_MAX, 0, 0, 0};
     return mask;
 }
 

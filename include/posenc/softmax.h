@@ -68,10 +68,11 @@ typedef enum posenc_hidden { POSENC_HIDDEN_WRITTEN = 0, POSENC_HIDDEN_UNTOUCHED 
  * not refused: a scale of 0, and a mask that shows each query the key at its own position alone. */
 typedef struct posenc_score_params {
     float scale; /* finite */
-    float cap;   /* soft cap (Gemma 2: 50), finite, > 0; 0: none */
+    float cap;   /* soft cap (Gemma 2: 50), finite, at least FLT_MIN; 0: none */
 
     posenc_relative by_query; /* row of the query, by_query.products[index[offset], i, h, b]; NULL, NULL: none */
-    posenc_relative by_key;   /* row of the key, by_key.products[index[offset], j, h, b]; |nb[1]| < 2^28 */
+    posenc_relative by_key;   /* row of the key, by_key.products[index[offset], j, h, b]; |nb[1]| < 2^28,
+                               * and at most 2^30 rows (POSENC_ERR_STRIDE, POSENC_ERR_SHAPE) */
 
     const float *slopes; /* ALiBi slopes [n_heads], finite */
     /* Of n_heads heads, or shared. It is extended, or covers what posenc_line_range says of mask, q_off, n_q and n_k

@@ -136,6 +136,8 @@ V_INLINE vf relative_values(const row *a, const posenc_relative_line *r, const k
         return products_along(r->product, here, k->n);
     vi index =
         k->scattered ? vi_gather_n(r->index, indices_in_line(k, r->first, r->last), k->n) : vi_load_n(here, k->n);
+    if (k->scattered) /* with hidden keys, whose entries nobody has looked at */
+        index = vi_min(vi_max(index, vi_set1(0)), vi_set1(r->last_row));
     vi of_key = vi_mul(vi_iota(), vi_set1((int32_t)r->key_stride));
     return v_gather_n(r->product + (ptrdiff_t)k->j * r->key_stride, vi_add(index, of_key), k->n);
 }
