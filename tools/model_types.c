@@ -46,7 +46,7 @@ static const model_type json_types[] = {
 
 /* As llama.cpp has it, which converts weights where the layouts of the two differ. */
 static const model_type gguf_types[] = {
-    {"llama llada deci baichuan starcoder internlm2 minicpm xverse command-r olmo arctic deepseek deepseek2 plm "
+    {"llama llada deci baichuan internlm2 minicpm xverse command-r olmo arctic deepseek deepseek2 plm "
      "chatglm glm4 chameleon bailingmoe neo-bert arcee ernie4_5 ernie4_5-moe mistral3",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED},
     {"granite granitemoe granitehybrid", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED,
@@ -65,7 +65,7 @@ static const model_type gguf_types[] = {
      .layers = {.full_every = 3, .full_comes_first = 1}},
     {"qwen3vl qwen3vlmoe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .axes = POSENC_AXES_IMROPE_GGML},
     {"bloom refact jina-bert-v2", .kind = POSITION_ALIBI},
-    {"mpt gpt2 bert", .kind = POSITION_LEARNED}, /* mpt: unless there is an attention.max_alibi_bias */
+    {"mpt gpt2 bert starcoder", .kind = POSITION_LEARNED}, /* mpt: unless there is an attention.max_alibi_bias */
     {"t5 t5encoder", .kind = POSITION_RELATIVE_BUCKETS},
 };
 

@@ -240,6 +240,12 @@ static void mpt(file *f) {
     put_data(f, 0, 0);
 }
 
+static void starcoder(file *f) {
+    begin(f, 3, 0, N_COMMON);
+    put_common(f, "starcoder");
+    put_data(f, 0, 0);
+}
+
 static void unknown(file *f) {
     begin(f, 3, 0, N_COMMON);
     put_common(f, "abacus");
@@ -473,6 +479,7 @@ int main(int argc, char **argv) {
     WORKS(llama_not_finetuned, "interleaved, 8 of 8 channels");
     WORKS(bloom, "ALiBi: 2 slopes down to 2^-8,");
     WORKS(mpt, "ALiBi: 2 slopes down to 2^-16,");
+    WORKS(starcoder, "learned table");
     damage();
     wrong_lists();
     cut_off("llama cut off", llama, 0);
