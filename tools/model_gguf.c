@@ -220,6 +220,7 @@ static void interpret(gguf_model *m) {
         check_heads(m);
     if (m->r->failed)
         return;
+    m->has_alibi |= m->type->alibi_layers != 0 && m->config->n_layers == m->type->alibi_layers;
     m->config->kind = m->has_alibi ? POSITION_ALIBI : m->has_no_rope ? POSITION_NONE : m->type->kind;
     if (m->config->kind != POSITION_ROPE)
         return;

@@ -46,9 +46,10 @@ static const model_type json_types[] = {
 
 /* As llama.cpp has it, which converts weights where the layouts of the two differ. */
 static const model_type gguf_types[] = {
-    {"llama llada deci baichuan internlm2 minicpm xverse command-r olmo arctic deepseek deepseek2 plm "
+    {"llama llada deci internlm2 minicpm xverse command-r olmo arctic deepseek deepseek2 plm "
      "chatglm glm4 chameleon bailingmoe neo-bert arcee ernie4_5 ernie4_5-moe mistral3",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED},
+    {"baichuan", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .alibi_layers = 40}, /* 13B; 7B rotates */
     {"granite granitemoe granitehybrid", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED,
      .finetuned_tells = 1},
     {"cohere2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED,

@@ -220,13 +220,6 @@ static void llama_not_finetuned(file *f) {
     put_not_finetuned(f, "llama");
 }
 
-static void cohere2(file *f) {
-    begin(f, 3, 0, N_COMMON + 1);
-    put_common(f, "cohere2");
-    put_u32(f, "cohere2.block_count", 8); /* of two, the last counts */
-    put_data(f, 0, 0);
-}
-
 static void bloom(file *f) {
     begin(f, 3, 0, N_COMMON);
     put_common(f, "bloom");
@@ -244,6 +237,32 @@ static void starcoder(file *f) {
     begin(f, 3, 0, N_COMMON);
     put_common(f, "starcoder");
     put_data(f, 0, 0);
+}
+
+/* Of two block_counts, the last counts. */
+static void put_layers(file *f, const char *architecture, uint32_t n_layers) {
+    char key[64];
+    snprintf(key, sizeof key, "%s.block_count", architecture);
+    put_u32(f, key, n_layers);
+}
+
+static void put_deep(file *f, const char *architecture, uint32_t n_layers) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, architecture);
+    put_layers(f, architecture, n_layers);
+    put_data(f, 0, 0);
+}
+
+static void cohere2(file *f) {
+    put_deep(f, "cohere2", 8);
+}
+
+static void baichuan_7b(file *f) {
+    put_deep(f, "baichuan", 32);
+}
+
+static void baichuan_13b(file *f) {
+    put_deep(f, "baichuan", 40);
 }
 
 static void unknown(file *f) {
@@ -480,6 +499,8 @@ int main(int argc, char **argv) {
     WORKS(bloom, "ALiBi: 2 slopes down to 2^-8,");
     WORKS(mpt, "ALiBi: 2 slopes down to 2^-16,");
     WORKS(starcoder, "learned table");
+    WORKS(baichuan_7b, "interleaved, 8 of 8 channels", "All 32 layers on");
+    WORKS(baichuan_13b, "ALiBi: 2 slopes down to 2^-8,");
     damage();
     wrong_lists();
     cut_off("llama cut off", llama, 0);
