@@ -57,10 +57,11 @@ static const model_type gguf_types[] = {
     {"llama4 smollm3", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .layers = {.unrotated_every = 4}},
     {"falcon falcon-h1 grok dbrx nomic-bert nomic-bert-moe jina-bert-v3 stablelm bitnet qwen qwen2 "
      "qwen2moe qwen2vl qwen3 qwen3moe dream llada-moe olmo2 olmoe phi2 phi3 phimoe plamo plamo2 plamo3 gemma gemma2 "
-     "gemma-embedding starcoder2 openelm gptneox codeshell orion nemotron exaone exaone4 minicpm3 bailingmoe2 dots1 "
+     "starcoder2 openelm gptneox codeshell orion nemotron exaone exaone4 minicpm3 bailingmoe2 dots1 "
      "hunyuan-moe hunyuan-dense gpt-oss lfm2 lfm2moe smallthinker glm4moe seed_oss grovemoe apertus minimax-m2",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF},
-    {"gemma3", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 1e4, .layers = {.full_every = 6}},
+    {"gemma3 gemma-embedding", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 1e4,
+     .layers = {.full_every = 6}},
     {"gemma3n", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 1e4, .layers = {.full_every = 5}},
     {"modern-bert", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
      .layers = {.full_every = 3, .full_comes_first = 1}},

@@ -265,6 +265,10 @@ static void baichuan_13b(file *f) {
     put_deep(f, "baichuan", 40);
 }
 
+static void gemma_embedding(file *f) {
+    put_deep(f, "gemma-embedding", 24);
+}
+
 static void unknown(file *f) {
     begin(f, 3, 0, N_COMMON);
     put_common(f, "abacus");
@@ -501,6 +505,7 @@ int main(int argc, char **argv) {
     WORKS(starcoder, "learned table");
     WORKS(baichuan_7b, "interleaved, 8 of 8 channels", "All 32 layers on");
     WORKS(baichuan_13b, "ALiBi: 2 slopes down to 2^-8,");
+    WORKS(gemma_embedding, "full attention, 4 layers", "sliding window, 20 layers", "base 10000, unscaled");
     damage();
     wrong_lists();
     cut_off("llama cut off", llama, 0);
