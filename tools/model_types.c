@@ -56,13 +56,19 @@ static const model_type gguf_types[] = {
      .layers = {.full_every = 4, .only_windows_rotate = 1}},
     {"llama4 smollm3", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .layers = {.unrotated_every = 4}},
     {"falcon falcon-h1 grok dbrx nomic-bert nomic-bert-moe jina-bert-v3 stablelm bitnet qwen qwen2 "
-     "qwen2moe qwen2vl qwen3 qwen3moe dream llada-moe olmo2 olmoe phi2 phi3 phimoe plamo plamo2 plamo3 gemma gemma2 "
-     "starcoder2 openelm gptneox codeshell orion nemotron exaone exaone4 minicpm3 bailingmoe2 dots1 "
-     "hunyuan-moe hunyuan-dense gpt-oss lfm2 lfm2moe smallthinker glm4moe seed_oss grovemoe apertus minimax-m2",
+     "qwen2moe qwen2vl qwen3 qwen3moe dream llada-moe olmoe phi2 phi3 phimoe plamo plamo2 plamo3 gemma gemma2 "
+     "starcoder2 openelm gptneox codeshell orion nemotron exaone minicpm3 bailingmoe2 dots1 "
+     "hunyuan-moe hunyuan-dense gpt-oss lfm2 lfm2moe glm4moe seed_oss grovemoe apertus minimax-m2",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF},
     {"gemma3 gemma-embedding", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 1e4,
      .layers = {.full_every = 6}},
     {"gemma3n", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 1e4, .layers = {.full_every = 5}},
+    {"exaone4", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
+     .layers = {.full_every = 4, .only_windows_rotate = 1, .only_if_windows = 1}},
+    {"smallthinker", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
+     .layers = {.full_every = 4, .full_comes_first = 1, .only_windows_rotate = 1, .only_if_windows = 1}},
+    {"olmo2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, /* with windows it is OLMo 3 */
+     .layers = {.full_every = 4, .only_if_windows = 1, .windows_unscaled = 1}},
     {"modern-bert", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
      .layers = {.full_every = 3, .full_comes_first = 1}},
     {"qwen3vl qwen3vlmoe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .axes = POSENC_AXES_IMROPE_GGML},

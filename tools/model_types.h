@@ -10,6 +10,8 @@ typedef struct layer_pattern {
     int full_comes_first;    /* of those so many, and not last */
     int64_t unrotated_every; /* the last of so many layers does not rotate */
     int only_windows_rotate;
+    int only_if_windows;  /* GGUF: without an attention.sliding_window there is no pattern: all 0 */
+    int windows_unscaled; /* GGUF: layers with a window turn by the same base, but are not scaled */
 } layer_pattern;
 
 /* Numbers are those of a file that is silent; 0: there is no such, the file has to say it. */

@@ -269,6 +269,45 @@ static void gemma_embedding(file *f) {
     put_deep(f, "gemma-embedding", 24);
 }
 
+/* With a window, and YaRN, which not all layers need to have. */
+static void put_windows(file *f, const char *architecture, uint32_t n_layers, uint32_t window) {
+    char key[64];
+    begin(f, 3, 0, N_COMMON + 4);
+    put_common(f, architecture);
+    put_layers(f, architecture, n_layers);
+    snprintf(key, sizeof key, "%s.attention.sliding_window", architecture);
+    put_u32(f, key, window);
+    snprintf(key, sizeof key, "%s.rope.scaling.type", architecture);
+    put_string(f, key, "yarn");
+    snprintf(key, sizeof key, "%s.rope.scaling.factor", architecture);
+    put_f32(f, key, 8.0f);
+    put_data(f, 0, 0);
+}
+
+static void exaone4(file *f) {
+    put_windows(f, "exaone4", 64, 4096);
+}
+
+static void exaone4_without_windows(file *f) {
+    put_deep(f, "exaone4", 30);
+}
+
+static void smallthinker(file *f) {
+    put_windows(f, "smallthinker", 30, 4096); /* 4 times 7, and 2, of which the first is full */
+}
+
+static void smallthinker_without_windows(file *f) {
+    put_windows(f, "smallthinker", 30, 0);
+}
+
+static void olmo3(file *f) {
+    put_windows(f, "olmo2", 32, 4096);
+}
+
+static void olmo2(file *f) {
+    put_deep(f, "olmo2", 32);
+}
+
 static void unknown(file *f) {
     begin(f, 3, 0, N_COMMON);
     put_common(f, "abacus");
@@ -506,6 +545,13 @@ int main(int argc, char **argv) {
     WORKS(baichuan_7b, "interleaved, 8 of 8 channels", "All 32 layers on");
     WORKS(baichuan_13b, "ALiBi: 2 slopes down to 2^-8,");
     WORKS(gemma_embedding, "full attention, 4 layers", "sliding window, 20 layers", "base 10000, unscaled");
+    WORKS(exaone4, "channels, in 48 of the layers", "All 48 layers with RoPE");
+    WORKS(exaone4_without_windows, "All 30 layers on");
+    WORKS(smallthinker, "channels, in 22 of the layers", "All 22 layers with RoPE");
+    WORKS(smallthinker_without_windows, "All 30 layers on");
+    WORKS(olmo3, "full attention, 8 layers:\n                 base 10000, yarn, factor 8",
+          "sliding window, 24 layers:\n                 base 10000, unscaled");
+    WORKS(olmo2, "frequencies    base 10000", "All 32 layers on scalar, 1 list of rows");
     damage();
     wrong_lists();
     cut_off("llama cut off", llama, 0);
