@@ -17,6 +17,7 @@ typedef struct gguf_model {
     layer_pattern layers; /* of the type, as far as this file has them */
     posenc_rope_params params;
     int64_t key_length_mla, compressed; /* multi-head latent attention */
+    int64_t n_without_attention;        /* layers of a hybrid that have no K and V */
     double local_base;
     int has_alibi, has_no_rope, has_windows, has_type; /* has_type: rope.scaling.type is stated */
 } gguf_model;
@@ -88,6 +89,8 @@ static int take_other(gguf_model *m, const char *key, const gguf_value *value) {
         m->local_base = value->first[0];
     else if (strcmp(key, "attention.max_alibi_bias") == 0)
         take_max_bias(m, value);
+    else if (strcmp(key, "attention.head_count_kv") == 0 && value->is_array)
+        m->n_without_attention = (int64_t)value->n_zeros;
     else if (strcmp(key, "attention.sliding_window") == 0)
         m->has_windows = value->largest > 0.0;
     else if (strcmp(key, "rope.scaling.finetuned") == 0) /* of most models it says nothing about positions */
@@ -188,6 +191,13 @@ static void new_table(gguf_model *m, const char *name, const char *kind, const p
         table->n_layers = layers_of_kind(&m->layers, m->config->n_layers, kind);
 }
 
+/* Of the only table. Where none would be left, the file is not taken at its word. */
+static void leave_out_layers_without_attention(gguf_model *m) {
+    model_table *table = &m->config->tables[0];
+    if (m->n_without_attention < table->n_layers)
+        table->n_layers -= m->n_without_attention;
+}
+
 static void make_tables(gguf_model *m) {
     model_config *c = m->config;
     posenc_rope_params *p = &m->params, plain = *p;
@@ -197,6 +207,7 @@ static void make_tables(gguf_model *m) {
     double local_base = m->local_base != 0.0 ? m->local_base : implied;
     if (local_base == 0.0) {
         new_table(m, "", "", p);
+        leave_out_layers_without_attention(m);
         return;
     }
     new_table(m, "full attention", "full_attention", p);

@@ -308,6 +308,26 @@ static void olmo2(file *f) {
     put_deep(f, "olmo2", 32);
 }
 
+/* A hybrid: of 16 layers, 6 are attention. */
+static void lfm2(file *f) {
+    static const uint32_t heads[16] = {0, 0, 2, 0, 0, 2, 0, 0, 2, 0, 2, 0, 2, 0, 2, 0};
+    begin(f, 3, 0, N_COMMON + 2);
+    put_common(f, "lfm2");
+    put_layers(f, "lfm2", 16);
+    put_array(f, "lfm2.attention.head_count_kv", GGUF_I32, 16);
+    for (int i = 0; i < 16; i++)
+        put_number(f, heads[i], 4);
+    put_data(f, 0, 0);
+}
+
+static void all_zeros(file *f) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, "lfm2");
+    put_array(f, "lfm2.attention.head_count_kv", GGUF_I32, 2);
+    put_number(f, 0, 8);
+    put_data(f, 0, 0);
+}
+
 static void unknown(file *f) {
     begin(f, 3, 0, N_COMMON);
     put_common(f, "abacus");
@@ -552,6 +572,8 @@ int main(int argc, char **argv) {
     WORKS(olmo3, "full attention, 8 layers:\n                 base 10000, yarn, factor 8",
           "sliding window, 24 layers:\n                 base 10000, unscaled");
     WORKS(olmo2, "frequencies    base 10000", "All 32 layers on scalar, 1 list of rows");
+    WORKS(lfm2, "K 2, of 8 channels, in 16 layers", "channels, in 6 of the layers", "All 6 layers with RoPE");
+    WORKS(all_zeros, "K 2, of 8 channels", "All 2 layers on");
     damage();
     wrong_lists();
     cut_off("llama cut off", llama, 0);
