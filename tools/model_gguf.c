@@ -110,7 +110,8 @@ static void take_value(gguf_model *m, const gguf_value *value) {
         known |= value->type == GGUF_STRING ? reader_set_string(m->r, &m->params, value->key, value->text)
                                             : reader_set_number(m->r, &m->params, value->key, value->first[0]);
     m->has_type |= strcmp(key, "rope.scaling.type") == 0;
-    if (known || strncmp(key, "rope.", 5) != 0)
+    int is_temperature = strcmp(key, "attention.temperature_scale") == 0 && value->first[0] != 0.0;
+    if (known || (strncmp(key, "rope.", 5) != 0 && !is_temperature))
         return;
     reader_check_no_number(m->r, value->key);
     snprintf(text, sizeof text, "%.60s%s%.60s", value->key, value->text[0] != '\0' ? " = " : "", value->text);

@@ -111,7 +111,8 @@ static void print_table(const model_config *m, const model_table *table) {
         if (posenc_rope_magnitude(rope) != 1.0)
             printf("                 magnitude %.9g on cosine and sine\n", posenc_rope_magnitude(rope));
     }
-    double softmax = posenc_rope_softmax_multiplier(&table->params.scaling);
+    /* Other models state its parameters for the magnitude only. */
+    double softmax = table->q.n_offs > 0 ? posenc_rope_softmax_multiplier(&table->params.scaling) : 1.0;
     if (isfinite(softmax) && softmax != 1.0)
         printf("                 softmax scale to be multiplied by %.9g\n", softmax);
     posenc_rope_free(unscaled);

@@ -4,7 +4,7 @@
 
 /* As the model and configuration code of the transformers library has it. */
 static const model_type json_types[] = {
-    {"llama mistral mistral3 ministral qwen2 qwen2_moe falcon phi3 starcoder2 olmo olmo2 granite granitemoe "
+    {"llama mistral mistral3 ministral ministral3 qwen2 qwen2_moe falcon phi3 starcoder2 olmo olmo2 granite granitemoe "
      "granitemoehybrid dbrx",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4}, /* falcon: unless "alibi" is true */
     {"mixtral qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,

@@ -116,6 +116,12 @@ reads "{\"model_type\": \"dbrx\", $dbrx}" 'Q 48, K 8, of 128 channels' 'base 500
 lacks 'guessed'
 reads "{$dbrx}" 'base 500000' 'guessed  *half-split: neither'
 
+# YaRN whose parameters speak of the magnitude only: the softmax scale of latent attention is not that of others.
+ministral3='"rope_type": "yarn", "factor": 16, "original_max_position_embeddings": 16384, "mscale": 1, "mscale_all_dim": 1'
+reads "{\"model_type\": \"ministral3\", $heads, \"rope_parameters\": {$ministral3, \"rope_theta\": 1e6}}" 'yarn, factor 16'
+lacks 'softmax scale'
+lacks 'guessed'
+
 # The older name counts; what the other says besides is told. An empty one says nothing.
 yarn='"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 1024'
 linear='"rope_type": "linear", "factor": 2'
