@@ -88,13 +88,21 @@ static void read_fields(const json_model *m, posenc_rope_params *params, const c
 
 /* ---- Tables ---- */
 
+/* rope_interleave tells it of the classes that have it, which write interleaved pairs half-split. */
+static posenc_rope_layout find_layout(const json_model *m) {
+    const cJSON *stated = json_find(m->text, NAMES("rope_interleave"));
+    if (stated != NULL && !cJSON_IsTrue(stated))
+        return POSENC_ROPE_HALF;
+    if (m->type->layout != POSENC_ROPE_LAYOUT_UNSET)
+        return m->type->layout;
+    return stated != NULL ? POSENC_ROPE_DEINTERLEAVE : POSENC_ROPE_HALF;
+}
+
 /* What all layers have in common. */
 static posenc_rope_params common_params(const json_model *m) {
     model_config *c = m->config;
     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
-    params.layout = m->type->layout != POSENC_ROPE_LAYOUT_UNSET ? m->type->layout : POSENC_ROPE_HALF;
-    if (json_find(m->text, NAMES("rope_interleave")) != NULL && !json_is_true(m->text, "rope_interleave"))
-        params.layout = POSENC_ROPE_HALF;
+    params.layout = find_layout(m);
     params.rot_fraction = m->type->rotated_part != 0.0 ? m->type->rotated_part : 1.0;
     params.base = m->type->base != 0.0 ? m->type->base : params.base;
     read_fields(m, &params, m->attention, 0);
@@ -231,7 +239,9 @@ static int states_base(const cJSON *object) {
 /* What neither the file states nor its type implies. */
 static void note_guesses(const json_model *m) {
     model_config *c = m->config;
-    int layout = m->type->layout == POSENC_ROPE_LAYOUT_UNSET, base = m->type->base == 0.0 && !states_base(m->text);
+    int layout =
+        m->type->layout == POSENC_ROPE_LAYOUT_UNSET && !cJSON_IsBool(json_find(m->text, NAMES("rope_interleave")));
+    int base = m->type->base == 0.0 && !states_base(m->text);
     snprintf(c->guessed, sizeof c->guessed, "%s%s%s", layout ? "half-split" : "", layout && base ? ", " : "",
              base ? "base 10000" : "");
 }

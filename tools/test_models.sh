@@ -138,6 +138,15 @@ for stated in '"chatglm", "original_rope": true' '"gptj", "rotary": true' '"llam
 done
 reads "{\"model_type\": \"llama\", $heads, \"rope_interleaved\": true}" 'not understood rope_interleaved'
 
+# The layout of a type that is unknown, and that of one that has its own.
+unknown="\"model_type\": \"abacus\", $heads, \"rope_theta\": 500"
+reads "{$unknown, \"rope_interleave\": true}" 'RoPE, interleaved pairs written half-split'
+lacks 'guessed'
+reads "{$unknown, \"rope_interleave\": false}" 'RoPE, half-split'
+lacks 'guessed'
+reads "{$unknown}" 'RoPE, half-split' 'guessed  *half-split'
+reads "{\"model_type\": \"gptj\", $heads, \"rope_interleave\": true}" 'RoPE, interleaved, '
+
 # ---- Names, and heads where they are needed ----
 
 reads '{"model_type": "t5", "d_model": 512, "num_heads": 6, "d_kv": 64, "num_layers": 8}' 'of 64 channels' 'posenc_index_t5'
