@@ -159,6 +159,13 @@ for type in marian whisper; do
 done
 reads '{"model_type": "gpt2"}' 'learned table'
 
+# ---- Positions that the command does not read ----
+
+printf '{"model_type": "chatglm", %s, "position_encoding_2d": true}' "$heads" >"$work/config.json"
+! "$posenc" model --quick "$work/config.json" >"$work/out" 2>"$work/err" || fail 'two positions a token are read as one'
+grep -q 'position_encoding_2d.*two positions' "$work/err" || fail "two positions a token: $(cat "$work/err")"
+reads "{\"model_type\": \"chatglm\", $heads, \"position_encoding_2d\": false}" 'interleaved, 4 of 8 channels'
+
 # ---- ALiBi's exponent ----
 
 says 'ALiBi: 32 slopes down to 2^-8,' bloom-7b1
