@@ -113,6 +113,7 @@ static void interpret(reader *r, const cJSON *json, model_config *c) {
     if (type != NULL)
         m.type = type;
     c->kind = find_kind(&m);
+    c->bias_is_scaled = m.type->bias_is_scaled;
     read_heads(&m);
     check_heads(&m);
     c->max_bias = json_number(r, m.attention, NAMES("alibi_bias_max"), c->max_bias, 0.01, MODEL_LARGEST_BIAS);

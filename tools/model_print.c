@@ -164,8 +164,8 @@ void model_print(const model_config *m, const char *path) {
     if (m->kind == POSITION_ROPE)
         print_rope(m);
     else if (m->kind == POSITION_ALIBI)
-        printf("  positions      ALiBi: %lld slopes down to 2^-%g, applied in the softmax over the scores\n",
-               (long long)m->n_heads, m->max_bias);
+        printf("  positions      ALiBi: %lld slopes down to 2^-%g%s, applied in the softmax over the scores\n",
+               (long long)m->n_heads, m->max_bias, m->bias_is_scaled ? ", times 1/sqrt(head_dim)" : "");
     if (m->max_position > 0)
         printf("  context        %lld positions\n", (long long)m->max_position);
     if (m->guessed[0] != '\0')

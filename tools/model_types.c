@@ -4,9 +4,11 @@
 
 /* As the model and configuration code of the transformers library has it. */
 static const model_type json_types[] = {
-    {"llama mistral mistral3 ministral ministral3 qwen2 qwen2_moe falcon phi3 starcoder2 olmo olmo2 granite granitemoe "
+    {"llama mistral mistral3 ministral ministral3 qwen2 qwen2_moe phi3 starcoder2 olmo olmo2 granite granitemoe "
      "granitemoehybrid dbrx",
-     .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4}, /* falcon: unless "alibi" is true */
+     .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4},
+    {"falcon", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4,
+     .bias_is_scaled = 1}, /* unless "alibi" is true it has no bias */
     {"mixtral qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
      .base = 1e6},
     {"gpt_oss", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 150000.0, .head_dim = 64},

@@ -25,6 +25,7 @@ typedef struct model_type {
     int64_t full_head_dim;  /* of the layers that see all keys; 0: that of the others */
     double full_proportion; /* of their pairs that turn; 0: all */
     layer_pattern layers;
+    int bias_is_scaled;    /* JSON, ALiBi: the bias too is multiplied by 1/sqrt(head_dim) */
     int has_qk_norm;       /* JSON: RMS-norm of each head of Q and K; a GGUF file has its weights */
     posenc_axes_kind axes; /* GGUF: of a model with rope.dimension_sections, where these are not one after the other */
     int64_t alibi_layers;  /* GGUF: with so many layers it is ALiBi, of which the file says nothing; 0: none */

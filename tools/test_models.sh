@@ -171,6 +171,10 @@ reads "{\"model_type\": \"chatglm\", $heads, \"position_encoding_2d\": false}" '
 says 'ALiBi: 32 slopes down to 2^-8,' bloom-7b1
 reads '{"model_type": "mpt", "n_heads": 12, "d_model": 96, "attn_config": {"alibi": true, "alibi_bias_max": 16}}' \
     'ALiBi: 12 slopes down to 2^-16,'
+lacks 'sqrt'
+reads "{\"model_type\": \"falcon\", $heads, \"alibi\": true}" 'ALiBi: 4 slopes down to 2^-8, times 1/sqrt(head_dim), applied'
+reads "{\"model_type\": \"falcon\", $heads, \"alibi\": false}" 'RoPE, half-split'
+lacks 'sqrt'
 
 # ---- Which layers rotate, and how often rows are made ----
 
