@@ -101,7 +101,7 @@ static void interpret(reader *r, const cJSON *json, model_config *c) {
     static const model_type unknown;
     json_model m = {.r = r, .config = c, .text = json, .type = &unknown};
     /* Models that also see or hear keep the part that is wanted here inside. */
-    const cJSON *text = json_find(json, NAMES("text_config"));
+    const cJSON *text = json_find(json, NAMES("text_config", "llm_config", "language_config"));
     if (cJSON_IsObject(text) && json_find(json, NAMES("num_attention_heads")) == NULL)
         m.text = text;
     m.attention = json_find(m.text, NAMES("attn_config"));

@@ -74,6 +74,13 @@ lacks 'guessed'
 reads "{\"model_type\": \"bert\", $heads, \"position_embedding_type\": \"rotary\"}" \
     'guessed  *half-split, base 10000: neither the file nor its model_type, "bert", tells'
 
+# The language model inside, by each of the names that it goes by.
+for inside in text_config llm_config language_config; do
+    reads "{\"model_type\": \"abacus\", \"$inside\": {\"model_type\": \"qwen2\", $heads, \"rope_theta\": 1e6}}" \
+        'Q 4, K 4, of 8 channels, in 12 layers' 'base 1e+06'
+    lacks 'guessed'
+done
+
 # ---- Heads that differ ----
 
 layer_types=$(printf '"sliding_attention", %.0s' 1 2 3 4 5)'"full_attention"'
