@@ -35,6 +35,8 @@ static position_kind find_kind(const json_model *m) {
     const char *name = json_string(m->text, NAMES("position_embedding_type", "position_embeddings_type"));
     if (json_is_true(m->text, "alibi") || json_is_true(m->attention, "alibi"))
         return POSITION_ALIBI;
+    if (json_is_true(m->text, "mla_use_nope")) /* Kimi-Linear, whose other layers are no attention */
+        return POSITION_NONE;
     if (json_is_true(m->attention, "rope"))
         return POSITION_ROPE;
     for (size_t i = 0; i < sizeof stated / sizeof stated[0]; i++)

@@ -136,6 +136,8 @@ static int64_t count_layers(const json_model *m, const char *name) {
     take_interval(m, NAMES("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"),
                   &pattern.full_every);
     take_interval(m, NAMES("no_rope_layer_interval"), &pattern.unrotated_every);
+    if (type == NULL) /* layer_types tells it itself */
+        take_interval(m, NAMES("full_attention_interval"), &pattern.attention_every);
     if (rotates != NULL)
         pattern.unrotated_every = 0;
     for (int64_t i = 0; i < n_layers; i++) {
@@ -227,6 +229,18 @@ static void read_tables(const json_model *m) {
         new_table(m, "sliding_attention", &common);
 }
 
+/* What bears on positions or on which layers have them, by names that do not speak of RoPE, and is not made use of. */
+static void note_unread(const json_model *m) {
+    static const char *const names[] = {"linear_attn_config", "use_dynamic_ntk"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const cJSON *field = json_find(m->text, NAMES(names[i]));
+        if (field != NULL && !cJSON_IsFalse(field))
+            reader_not_understood(m->config, names[i]);
+    }
+    if (cJSON_IsString(json_find(m->text, NAMES("sliding_window_pattern")))) /* "LLLG"; a number is an interval */
+        reader_not_understood(m->config, "sliding_window_pattern");
+}
+
 /* In the model's object, that of its RoPE, or one inside that. */
 static int states_base(const cJSON *object) {
     const cJSON *field;
@@ -255,6 +269,7 @@ void model_json_read_rope(const json_model *m) {
     if (m->r->failed)
         return;
     read_tables(m);
+    note_unread(m);
     note_guesses(m);
 
     /* Multi-head latent attention: the rotated channels come last, in Q behind those of each head, in K once for all

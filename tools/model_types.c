@@ -115,6 +115,8 @@ int layer_rotates(const layer_pattern *p, int64_t i, const char *kind) {
         return 0;
     if (p->only_windows_rotate && strcmp(kind, "sliding_attention") != 0)
         return 0;
+    if (p->attention_every != 0 && (i + 1) % p->attention_every != 0)
+        return 0;
     return p->unrotated_every == 0 || (i + 1) % p->unrotated_every != 0;
 }
 

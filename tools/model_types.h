@@ -9,6 +9,7 @@ typedef struct layer_pattern {
     int64_t full_every;      /* one of so many layers sees all keys, the others have a sliding window */
     int full_comes_first;    /* of those so many, and not last */
     int64_t unrotated_every; /* the last of so many layers does not rotate */
+    int64_t attention_every; /* the last of so many layers is attention, the others have no Q and K */
     int only_windows_rotate;
     int only_if_windows;  /* GGUF: without an attention.sliding_window there is no pattern: all 0 */
     int windows_unscaled; /* GGUF: layers with a window turn by the same base, but are not scaled */

@@ -199,6 +199,22 @@ reads "{\"model_type\": \"smollm3\", $layers: 6, \"no_rope_layers\": [1, 0, 1, 0
 lacks 'not understood'
 reads "{\"model_type\": \"granitemoehybrid\", $layers: 4, \"position_embedding_type\": \"rope\",
     \"layer_types\": [\"mamba\", \"attention\", \"mamba\", \"attention\"]}" 'All 2 layers with RoPE'
+reads "{\"model_type\": \"qwen3_next\", $layers: 48, \"rope_theta\": 1e7, \"full_attention_interval\": 4}" \
+    'channels, in 12 of the layers' 'All 12 layers with RoPE'
+reads "{\"model_type\": \"qwen3_next\", $layers: 4, \"rope_theta\": 1e7, \"full_attention_interval\": 4, \"layer_types\":
+    [\"linear_attention\", \"full_attention\", \"linear_attention\", \"full_attention\"]}" 'All 2 layers with RoPE'
+kimi_linear="\"model_type\": \"kimi_linear\", $layers: 27, \"qk_rope_head_dim\": 64, \"rope_theta\": 10000"
+reads "{$kimi_linear, \"mla_use_nope\": true, \"linear_attn_config\": {}}" 'know nothing of positions'
+reads "{$kimi_linear, \"mla_use_nope\": false, \"linear_attn_config\": {}}" 'not understood linear_attn_config'
+
+# Named where they stand, but for what says that there is no such thing.
+for stated in '"sliding_window_pattern": "LLLG"' '"use_dynamic_ntk": true'; do
+    reads "{\"model_type\": \"llama\", $heads, $stated}" "not understood $(echo "$stated" | cut -d '"' -f 2)"
+done
+for stated in '"sliding_window_pattern": 4' '"use_dynamic_ntk": false' '"linear_attn_config": null'; do
+    reads "{\"model_type\": \"llama\", $heads, $stated}" 'RoPE'
+    lacks 'not understood'
+done
 
 [ $failures -eq 0 ] || exit 1
 echo "every model is read as it was published"
