@@ -124,8 +124,9 @@ lacks 'guessed'
 reads "{$dbrx}" 'base 500000' 'guessed  *half-split: neither'
 
 # YaRN whose parameters speak of the magnitude only: the softmax scale of latent attention is not that of others.
-ministral3='"rope_type": "yarn", "factor": 16, "original_max_position_embeddings": 16384, "mscale": 1, "mscale_all_dim": 1'
-reads "{\"model_type\": \"ministral3\", $heads, \"rope_parameters\": {$ministral3, \"rope_theta\": 1e6}}" 'yarn, factor 16'
+ministral3='"rope_theta": 1e6, "rope_type": "yarn", "factor": 16, "original_max_position_embeddings": 16384,
+    "mscale": 1, "mscale_all_dim": 1'
+reads "{\"model_type\": \"ministral3\", $heads, \"rope_parameters\": {$ministral3}}" 'yarn, factor 16'
 lacks 'softmax scale'
 lacks 'guessed'
 
@@ -179,7 +180,8 @@ says 'ALiBi: 32 slopes down to 2^-8,' bloom-7b1
 reads '{"model_type": "mpt", "n_heads": 12, "d_model": 96, "attn_config": {"alibi": true, "alibi_bias_max": 16}}' \
     'ALiBi: 12 slopes down to 2^-16,'
 lacks 'sqrt'
-reads "{\"model_type\": \"falcon\", $heads, \"alibi\": true}" 'ALiBi: 4 slopes down to 2^-8, times 1/sqrt(head_dim), applied'
+reads "{\"model_type\": \"falcon\", $heads, \"alibi\": true}" \
+    'ALiBi: 4 slopes down to 2^-8, times 1/sqrt(head_dim), applied'
 reads "{\"model_type\": \"falcon\", $heads, \"alibi\": false}" 'RoPE, half-split'
 lacks 'sqrt'
 
@@ -201,8 +203,9 @@ reads "{\"model_type\": \"granitemoehybrid\", $layers: 4, \"position_embedding_t
     \"layer_types\": [\"mamba\", \"attention\", \"mamba\", \"attention\"]}" 'All 2 layers with RoPE'
 reads "{\"model_type\": \"qwen3_next\", $layers: 48, \"rope_theta\": 1e7, \"full_attention_interval\": 4}" \
     'channels, in 12 of the layers' 'All 12 layers with RoPE'
-reads "{\"model_type\": \"qwen3_next\", $layers: 4, \"rope_theta\": 1e7, \"full_attention_interval\": 4, \"layer_types\":
-    [\"linear_attention\", \"full_attention\", \"linear_attention\", \"full_attention\"]}" 'All 2 layers with RoPE'
+reads "{\"model_type\": \"qwen3_next\", $layers: 4, \"rope_theta\": 1e7, \"full_attention_interval\": 4,
+    \"layer_types\": [\"linear_attention\", \"full_attention\", \"linear_attention\", \"full_attention\"]}" \
+    'All 2 layers with RoPE'
 kimi_linear="\"model_type\": \"kimi_linear\", $layers: 27, \"qk_rope_head_dim\": 64, \"rope_theta\": 10000"
 reads "{$kimi_linear, \"mla_use_nope\": true, \"linear_attn_config\": {}}" 'know nothing of positions'
 reads "{$kimi_linear, \"mla_use_nope\": false, \"linear_attn_config\": {}}" 'not understood linear_attn_config'
