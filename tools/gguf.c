@@ -117,6 +117,7 @@ static void take_numbers(cursor *c, gguf_value *v) {
             v->first[i] = number;
         if (i == 0 || number > v->largest)
             v->largest = number;
+        v->n_zeros += number == 0.0;
     }
 }
 

@@ -35,6 +35,7 @@ typedef struct gguf_value {
     uint64_t n;                    /* numbers: 1, or those of the array */
     double first[GGUF_MOST_FIRST]; /* of them, the first */
     double largest;                /* and the largest */
+    uint64_t n_zeros;              /* and how many are 0 */
 } gguf_value;
 
 typedef struct gguf_tensor {

@@ -40,6 +40,7 @@ typedef struct model_config {
     int64_t hidden_size, n_heads, n_kv_heads, head_dim, n_layers;
     int64_t max_position; /* 0: not stated */
     double max_bias;      /* ALiBi: the smallest slope is 2^-max_bias */
+    int bias_is_scaled;   /* ALiBi: the bias is multiplied by 1/sqrt(head_dim), as the products are */
     /* RoPE */
     int has_qk_norm; /* each head of Q and K is normalised first */
     int n_tables;

@@ -14,10 +14,12 @@ typedef struct gguf_model {
     model_config *config;
     gguf_file file;
     const model_type *type;
+    layer_pattern layers; /* of the type, as far as this file has them */
     posenc_rope_params params;
     int64_t key_length_mla, compressed; /* multi-head latent attention */
+    int64_t n_without_attention;        /* layers of a hybrid that have no K and V */
     double local_base;
-    int has_alibi, has_no_rope, has_type; /* has_type: rope.scaling.type is stated */
+    int has_alibi, has_no_rope, has_windows, has_type; /* has_type: rope.scaling.type is stated */
 } gguf_model;
 
 /* ---- Keys ---- */
@@ -87,6 +89,10 @@ static int take_other(gguf_model *m, const char *key, const gguf_value *value) {
         m->local_base = value->first[0];
     else if (strcmp(key, "attention.max_alibi_bias") == 0)
         take_max_bias(m, value);
+    else if (strcmp(key, "attention.head_count_kv") == 0 && value->is_array)
+        m->n_without_attention = (int64_t)value->n_zeros;
+    else if (strcmp(key, "attention.sliding_window") == 0)
+        m->has_windows = value->largest > 0.0;
     else if (strcmp(key, "rope.scaling.finetuned") == 0) /* of most models it says nothing about positions */
         m->has_no_rope = m->type->finetuned_tells && value->first[0] == 0.0;
     else
@@ -104,7 +110,8 @@ static void take_value(gguf_model *m, const gguf_value *value) {
         known |= value->type == GGUF_STRING ? reader_set_string(m->r, &m->params, value->key, value->text)
                                             : reader_set_number(m->r, &m->params, value->key, value->first[0]);
     m->has_type |= strcmp(key, "rope.scaling.type") == 0;
-    if (known || strncmp(key, "rope.", 5) != 0)
+    int is_temperature = strcmp(key, "attention.temperature_scale") == 0 && value->first[0] != 0.0;
+    if (known || (strncmp(key, "rope.", 5) != 0 && !is_temperature))
         return;
     reader_check_no_number(m->r, value->key);
     snprintf(text, sizeof text, "%.60s%s%.60s", value->key, value->text[0] != '\0' ? " = " : "", value->text);
@@ -182,7 +189,14 @@ static void check_heads(gguf_model *m) {
 static void new_table(gguf_model *m, const char *name, const char *kind, const posenc_rope_params *params) {
     model_table *table = reader_new_table(m->r, m->config, name, params);
     if (table != NULL)
-        table->n_layers = layers_of_kind(&m->type->layers, m->config->n_layers, kind);
+        table->n_layers = layers_of_kind(&m->layers, m->config->n_layers, kind);
+}
+
+/* Of the only table. Where none would be left, the file is not taken at its word. */
+static void leave_out_layers_without_attention(gguf_model *m) {
+    model_table *table = &m->config->tables[0];
+    if (m->n_without_attention < table->n_layers)
+        table->n_layers -= m->n_without_attention;
 }
 
 static void make_tables(gguf_model *m) {
@@ -190,9 +204,11 @@ static void make_tables(gguf_model *m) {
     posenc_rope_params *p = &m->params, plain = *p;
     if (!m->has_type && p->scaling.type == POSENC_SCALING_NONE && p->scaling.factor > 1.0)
         reader_set_string(m->r, p, "rope.scaling.type", "linear");
-    double local_base = m->local_base != 0.0 ? m->local_base : m->type->local_base;
+    double implied = m->layers.windows_unscaled ? p->base : m->type->local_base;
+    double local_base = m->local_base != 0.0 ? m->local_base : implied;
     if (local_base == 0.0) {
         new_table(m, "", "", p);
+        leave_out_layers_without_attention(m);
         return;
     }
     new_table(m, "full attention", "full_attention", p);
@@ -220,12 +236,15 @@ static void interpret(gguf_model *m) {
         check_heads(m);
     if (m->r->failed)
         return;
+    m->has_alibi |= m->type->alibi_layers != 0 && m->config->n_layers == m->type->alibi_layers;
     m->config->kind = m->has_alibi ? POSITION_ALIBI : m->has_no_rope ? POSITION_NONE : m->type->kind;
     if (m->config->kind != POSITION_ROPE)
         return;
     int has_sections = m->params.axes.kind != POSENC_AXES_SINGLE; /* M-RoPE pairs the halves, whatever the type */
     m->params.layout = has_sections ? POSENC_ROPE_HALF : m->type->layout;
     m->params.rot_fraction = 1.0;
+    if (!m->type->layers.only_if_windows || m->has_windows)
+        m->layers = m->type->layers;
     take_tensors(m);
     make_tables(m);
     find_tensors_rotated(m);

@@ -35,6 +35,8 @@ static position_kind find_kind(const json_model *m) {
     const char *name = json_string(m->text, NAMES("position_embedding_type", "position_embeddings_type"));
     if (json_is_true(m->text, "alibi") || json_is_true(m->attention, "alibi"))
         return POSITION_ALIBI;
+    if (json_is_true(m->text, "mla_use_nope")) /* Kimi-Linear, whose other layers are no attention */
+        return POSITION_NONE;
     if (json_is_true(m->attention, "rope"))
         return POSITION_ROPE;
     for (size_t i = 0; i < sizeof stated / sizeof stated[0]; i++)
@@ -101,7 +103,7 @@ static void interpret(reader *r, const cJSON *json, model_config *c) {
     static const model_type unknown;
     json_model m = {.r = r, .config = c, .text = json, .type = &unknown};
     /* Models that also see or hear keep the part that is wanted here inside. */
-    const cJSON *text = json_find(json, NAMES("text_config"));
+    const cJSON *text = json_find(json, NAMES("text_config", "llm_config", "language_config"));
     if (cJSON_IsObject(text) && json_find(json, NAMES("num_attention_heads")) == NULL)
         m.text = text;
     m.attention = json_find(m.text, NAMES("attn_config"));
@@ -113,6 +115,7 @@ static void interpret(reader *r, const cJSON *json, model_config *c) {
     if (type != NULL)
         m.type = type;
     c->kind = find_kind(&m);
+    c->bias_is_scaled = m.type->bias_is_scaled;
     read_heads(&m);
     check_heads(&m);
     c->max_bias = json_number(r, m.attention, NAMES("alibi_bias_max"), c->max_bias, 0.01, MODEL_LARGEST_BIAS);

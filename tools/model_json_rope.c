@@ -88,13 +88,21 @@ static void read_fields(const json_model *m, posenc_rope_params *params, const c
 
 /* ---- Tables ---- */
 
+/* rope_interleave tells it of the classes that have it, which write interleaved pairs half-split. */
+static posenc_rope_layout find_layout(const json_model *m) {
+    const cJSON *stated = json_find(m->text, NAMES("rope_interleave"));
+    if (stated != NULL && !cJSON_IsTrue(stated))
+        return POSENC_ROPE_HALF;
+    if (m->type->layout != POSENC_ROPE_LAYOUT_UNSET)
+        return m->type->layout;
+    return stated != NULL ? POSENC_ROPE_DEINTERLEAVE : POSENC_ROPE_HALF;
+}
+
 /* What all layers have in common. */
 static posenc_rope_params common_params(const json_model *m) {
     model_config *c = m->config;
     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
-    params.layout = m->type->layout != POSENC_ROPE_LAYOUT_UNSET ? m->type->layout : POSENC_ROPE_HALF;
-    if (json_find(m->text, NAMES("rope_interleave")) != NULL && !json_is_true(m->text, "rope_interleave"))
-        params.layout = POSENC_ROPE_HALF;
+    params.layout = find_layout(m);
     params.rot_fraction = m->type->rotated_part != 0.0 ? m->type->rotated_part : 1.0;
     params.base = m->type->base != 0.0 ? m->type->base : params.base;
     read_fields(m, &params, m->attention, 0);
@@ -128,6 +136,8 @@ static int64_t count_layers(const json_model *m, const char *name) {
     take_interval(m, NAMES("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"),
                   &pattern.full_every);
     take_interval(m, NAMES("no_rope_layer_interval"), &pattern.unrotated_every);
+    if (type == NULL) /* layer_types tells it itself */
+        take_interval(m, NAMES("full_attention_interval"), &pattern.attention_every);
     if (rotates != NULL)
         pattern.unrotated_every = 0;
     for (int64_t i = 0; i < n_layers; i++) {
@@ -219,6 +229,18 @@ static void read_tables(const json_model *m) {
         new_table(m, "sliding_attention", &common);
 }
 
+/* What bears on positions or on which layers have them, by names that do not speak of RoPE, and is not made use of. */
+static void note_unread(const json_model *m) {
+    static const char *const names[] = {"linear_attn_config", "use_dynamic_ntk"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const cJSON *field = json_find(m->text, NAMES(names[i]));
+        if (field != NULL && !cJSON_IsFalse(field))
+            reader_not_understood(m->config, names[i]);
+    }
+    if (cJSON_IsString(json_find(m->text, NAMES("sliding_window_pattern")))) /* "LLLG"; a number is an interval */
+        reader_not_understood(m->config, "sliding_window_pattern");
+}
+
 /* In the model's object, that of its RoPE, or one inside that. */
 static int states_base(const cJSON *object) {
     const cJSON *field;
@@ -231,7 +253,9 @@ static int states_base(const cJSON *object) {
 /* What neither the file states nor its type implies. */
 static void note_guesses(const json_model *m) {
     model_config *c = m->config;
-    int layout = m->type->layout == POSENC_ROPE_LAYOUT_UNSET, base = m->type->base == 0.0 && !states_base(m->text);
+    int layout =
+        m->type->layout == POSENC_ROPE_LAYOUT_UNSET && !cJSON_IsBool(json_find(m->text, NAMES("rope_interleave")));
+    int base = m->type->base == 0.0 && !states_base(m->text);
     snprintf(c->guessed, sizeof c->guessed, "%s%s%s", layout ? "half-split" : "", layout && base ? ", " : "",
              base ? "base 10000" : "");
 }
@@ -239,7 +263,13 @@ static void note_guesses(const json_model *m) {
 void model_json_read_rope(const json_model *m) {
     model_config *c = m->config;
     c->has_qk_norm = m->type->has_qk_norm;
+    if (json_is_true(m->text, "position_encoding_2d")) /* the first ChatGLM */
+        reader_fail(m->r, "\"position_encoding_2d\" is true: each token has two positions, which posenc model does not "
+                          "read; of ChatGLM it reads the second and later");
+    if (m->r->failed)
+        return;
     read_tables(m);
+    note_unread(m);
     note_guesses(m);
 
     /* Multi-head latent attention: the rotated channels come last, in Q behind those of each head, in K once for all

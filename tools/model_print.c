@@ -111,7 +111,8 @@ static void print_table(const model_config *m, const model_table *table) {
         if (posenc_rope_magnitude(rope) != 1.0)
             printf("                 magnitude %.9g on cosine and sine\n", posenc_rope_magnitude(rope));
     }
-    double softmax = posenc_rope_softmax_multiplier(&table->params.scaling);
+    /* Other models state its parameters for the magnitude only. */
+    double softmax = table->q.n_offs > 0 ? posenc_rope_softmax_multiplier(&table->params.scaling) : 1.0;
     if (isfinite(softmax) && softmax != 1.0)
         printf("                 softmax scale to be multiplied by %.9g\n", softmax);
     posenc_rope_free(unscaled);
@@ -163,8 +164,8 @@ void model_print(const model_config *m, const char *path) {
     if (m->kind == POSITION_ROPE)
         print_rope(m);
     else if (m->kind == POSITION_ALIBI)
-        printf("  positions      ALiBi: %lld slopes down to 2^-%g, applied in the softmax over the scores\n",
-               (long long)m->n_heads, m->max_bias);
+        printf("  positions      ALiBi: %lld slopes down to 2^-%g%s, applied in the softmax over the scores\n",
+               (long long)m->n_heads, m->max_bias, m->bias_is_scaled ? ", times 1/sqrt(head_dim)" : "");
     if (m->max_position > 0)
         printf("  context        %lld positions\n", (long long)m->max_position);
     if (m->guessed[0] != '\0')

@@ -4,9 +4,11 @@
 
 /* As the model and configuration code of the transformers library has it. */
 static const model_type json_types[] = {
-    {"llama mistral mistral3 ministral qwen2 qwen2_moe falcon phi3 starcoder2 olmo olmo2 granite granitemoe "
+    {"llama mistral mistral3 ministral ministral3 qwen2 qwen2_moe phi3 starcoder2 olmo olmo2 granite granitemoe "
      "granitemoehybrid dbrx",
-     .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4}, /* falcon: unless "alibi" is true */
+     .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4},
+    {"falcon", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4,
+     .bias_is_scaled = 1}, /* unless "alibi" is true it has no bias */
     {"mixtral qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
      .base = 1e6},
     {"gpt_oss", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 150000.0, .head_dim = 64},
@@ -46,26 +48,34 @@ static const model_type json_types[] = {
 
 /* As llama.cpp has it, which converts weights where the layouts of the two differ. */
 static const model_type gguf_types[] = {
-    {"llama llada deci baichuan starcoder internlm2 minicpm xverse command-r olmo arctic deepseek deepseek2 plm "
+    {"llama llada deci internlm2 minicpm xverse command-r olmo arctic deepseek deepseek2 plm "
      "chatglm glm4 chameleon bailingmoe neo-bert arcee ernie4_5 ernie4_5-moe mistral3",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED},
+    {"baichuan", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .alibi_layers = 40}, /* 13B; 7B rotates */
     {"granite granitemoe granitehybrid", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED,
      .finetuned_tells = 1},
     {"cohere2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED,
      .layers = {.full_every = 4, .only_windows_rotate = 1}},
     {"llama4 smollm3", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .layers = {.unrotated_every = 4}},
     {"falcon falcon-h1 grok dbrx nomic-bert nomic-bert-moe jina-bert-v3 stablelm bitnet qwen qwen2 "
-     "qwen2moe qwen2vl qwen3 qwen3moe dream llada-moe olmo2 olmoe phi2 phi3 phimoe plamo plamo2 plamo3 gemma gemma2 "
-     "gemma-embedding starcoder2 openelm gptneox codeshell orion nemotron exaone exaone4 minicpm3 bailingmoe2 dots1 "
-     "hunyuan-moe hunyuan-dense gpt-oss lfm2 lfm2moe smallthinker glm4moe seed_oss grovemoe apertus minimax-m2",
+     "qwen2moe qwen2vl qwen3 qwen3moe dream llada-moe olmoe phi2 phi3 phimoe plamo plamo2 plamo3 gemma gemma2 "
+     "starcoder2 openelm gptneox codeshell orion nemotron exaone minicpm3 bailingmoe2 dots1 "
+     "hunyuan-moe hunyuan-dense gpt-oss lfm2 lfm2moe glm4moe seed_oss grovemoe apertus minimax-m2",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF},
-    {"gemma3", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 1e4, .layers = {.full_every = 6}},
+    {"gemma3 gemma-embedding", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 1e4,
+     .layers = {.full_every = 6}},
     {"gemma3n", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .local_base = 1e4, .layers = {.full_every = 5}},
+    {"exaone4", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
+     .layers = {.full_every = 4, .only_windows_rotate = 1, .only_if_windows = 1}},
+    {"smallthinker", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
+     .layers = {.full_every = 4, .full_comes_first = 1, .only_windows_rotate = 1, .only_if_windows = 1}},
+    {"olmo2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, /* with windows it is OLMo 3 */
+     .layers = {.full_every = 4, .only_if_windows = 1, .windows_unscaled = 1}},
     {"modern-bert", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
      .layers = {.full_every = 3, .full_comes_first = 1}},
     {"qwen3vl qwen3vlmoe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .axes = POSENC_AXES_IMROPE_GGML},
     {"bloom refact jina-bert-v2", .kind = POSITION_ALIBI},
-    {"mpt gpt2 bert", .kind = POSITION_LEARNED}, /* mpt: unless there is an attention.max_alibi_bias */
+    {"mpt gpt2 bert starcoder", .kind = POSITION_LEARNED}, /* mpt: unless there is an attention.max_alibi_bias */
     {"t5 t5encoder", .kind = POSITION_RELATIVE_BUCKETS},
 };
 
@@ -104,6 +114,8 @@ int layer_rotates(const layer_pattern *p, int64_t i, const char *kind) {
     if (has_word("mamba linear_attention conv recurrent", kind)) /* there are no Q and K */
         return 0;
     if (p->only_windows_rotate && strcmp(kind, "sliding_attention") != 0)
+        return 0;
+    if (p->attention_every != 0 && (i + 1) % p->attention_every != 0)
         return 0;
     return p->unrotated_every == 0 || (i + 1) % p->unrotated_every != 0;
 }

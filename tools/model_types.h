@@ -9,7 +9,10 @@ typedef struct layer_pattern {
     int64_t full_every;      /* one of so many layers sees all keys, the others have a sliding window */
     int full_comes_first;    /* of those so many, and not last */
     int64_t unrotated_every; /* the last of so many layers does not rotate */
+    int64_t attention_every; /* the last of so many layers is attention, the others have no Q and K */
     int only_windows_rotate;
+    int only_if_windows;  /* GGUF: without an attention.sliding_window there is no pattern: all 0 */
+    int windows_unscaled; /* GGUF: layers with a window turn by the same base, but are not scaled */
 } layer_pattern;
 
 /* Numbers are those of a file that is silent; 0: there is no such, the file has to say it. */
@@ -23,8 +26,10 @@ typedef struct model_type {
     int64_t full_head_dim;  /* of the layers that see all keys; 0: that of the others */
     double full_proportion; /* of their pairs that turn; 0: all */
     layer_pattern layers;
+    int bias_is_scaled;    /* JSON, ALiBi: the bias too is multiplied by 1/sqrt(head_dim) */
     int has_qk_norm;       /* JSON: RMS-norm of each head of Q and K; a GGUF file has its weights */
     posenc_axes_kind axes; /* GGUF: of a model with rope.dimension_sections, where these are not one after the other */
+    int64_t alibi_layers;  /* GGUF: with so many layers it is ALiBi, of which the file says nothing; 0: none */
     int finetuned_tells;   /* GGUF: a rope.scaling.finetuned that is false says that nothing rotates */
 } model_type;
 

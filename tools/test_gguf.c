@@ -220,13 +220,6 @@ static void llama_not_finetuned(file *f) {
     put_not_finetuned(f, "llama");
 }
 
-static void cohere2(file *f) {
-    begin(f, 3, 0, N_COMMON + 1);
-    put_common(f, "cohere2");
-    put_u32(f, "cohere2.block_count", 8); /* of two, the last counts */
-    put_data(f, 0, 0);
-}
-
 static void bloom(file *f) {
     begin(f, 3, 0, N_COMMON);
     put_common(f, "bloom");
@@ -237,6 +230,113 @@ static void mpt(file *f) {
     begin(f, 3, 0, N_COMMON + 1);
     put_common(f, "mpt");
     put_f32(f, "mpt.attention.max_alibi_bias", 16.0f);
+    put_data(f, 0, 0);
+}
+
+static void starcoder(file *f) {
+    begin(f, 3, 0, N_COMMON);
+    put_common(f, "starcoder");
+    put_data(f, 0, 0);
+}
+
+/* Of two block_counts, the last counts. */
+static void put_layers(file *f, const char *architecture, uint32_t n_layers) {
+    char key[64];
+    snprintf(key, sizeof key, "%s.block_count", architecture);
+    put_u32(f, key, n_layers);
+}
+
+static void put_deep(file *f, const char *architecture, uint32_t n_layers) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, architecture);
+    put_layers(f, architecture, n_layers);
+    put_data(f, 0, 0);
+}
+
+static void cohere2(file *f) {
+    put_deep(f, "cohere2", 8);
+}
+
+static void baichuan_7b(file *f) {
+    put_deep(f, "baichuan", 32);
+}
+
+static void baichuan_13b(file *f) {
+    put_deep(f, "baichuan", 40);
+}
+
+static void gemma_embedding(file *f) {
+    put_deep(f, "gemma-embedding", 24);
+}
+
+/* With a window, and YaRN, which not all layers need to have. */
+static void put_windows(file *f, const char *architecture, uint32_t n_layers, uint32_t window) {
+    char key[64];
+    begin(f, 3, 0, N_COMMON + 4);
+    put_common(f, architecture);
+    put_layers(f, architecture, n_layers);
+    snprintf(key, sizeof key, "%s.attention.sliding_window", architecture);
+    put_u32(f, key, window);
+    snprintf(key, sizeof key, "%s.rope.scaling.type", architecture);
+    put_string(f, key, "yarn");
+    snprintf(key, sizeof key, "%s.rope.scaling.factor", architecture);
+    put_f32(f, key, 8.0f);
+    put_data(f, 0, 0);
+}
+
+static void exaone4(file *f) {
+    put_windows(f, "exaone4", 64, 4096);
+}
+
+static void exaone4_without_windows(file *f) {
+    put_deep(f, "exaone4", 30);
+}
+
+static void smallthinker(file *f) {
+    put_windows(f, "smallthinker", 30, 4096); /* 4 times 7, and 2, of which the first is full */
+}
+
+static void smallthinker_without_windows(file *f) {
+    put_windows(f, "smallthinker", 30, 0);
+}
+
+static void olmo3(file *f) {
+    put_windows(f, "olmo2", 32, 4096);
+}
+
+static void olmo2(file *f) {
+    put_deep(f, "olmo2", 32);
+}
+
+/* A hybrid: of 16 layers, 6 are attention. */
+static void lfm2(file *f) {
+    static const uint32_t heads[16] = {0, 0, 2, 0, 0, 2, 0, 0, 2, 0, 2, 0, 2, 0, 2, 0};
+    begin(f, 3, 0, N_COMMON + 2);
+    put_common(f, "lfm2");
+    put_layers(f, "lfm2", 16);
+    put_array(f, "lfm2.attention.head_count_kv", GGUF_I32, 16);
+    for (int i = 0; i < 16; i++)
+        put_number(f, heads[i], 4);
+    put_data(f, 0, 0);
+}
+
+static void all_zeros(file *f) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, "lfm2");
+    put_array(f, "lfm2.attention.head_count_kv", GGUF_I32, 2);
+    put_number(f, 0, 8);
+    put_data(f, 0, 0);
+}
+
+/* Ministral 3: YaRN's logarithm makes up for the magnitude, and the softmax scale is left alone. */
+static void mistral3(file *f) {
+    begin(f, 3, 0, N_COMMON + 5);
+    put_common(f, "mistral3");
+    put_string(f, "mistral3.rope.scaling.type", "yarn");
+    put_f32(f, "mistral3.rope.scaling.factor", 16.0f);
+    put_u32(f, "mistral3.rope.scaling.original_context_length", 16384);
+    put_f32(f, "mistral3.rope.scaling.yarn_log_multiplier", 1.0f);
+    put_f32(f, "mistral3.attention.temperature_scale", 0.1f);
     put_data(f, 0, 0);
 }
 
@@ -318,6 +418,12 @@ static void works(const char *what, void (*make)(file *), const char *const *wor
             fail(what, *words);
 }
 #define WORKS(make, ...) works(#make, make, (const char *const[]){__VA_ARGS__, NULL})
+
+/* Of the run before. */
+static void lacks(const char *what, const char *words) {
+    if (strstr(contents(out_path), words) != NULL)
+        fail(what, words);
+}
 
 /* ---- Damage ---- */
 
@@ -473,6 +579,22 @@ int main(int argc, char **argv) {
     WORKS(llama_not_finetuned, "interleaved, 8 of 8 channels");
     WORKS(bloom, "ALiBi: 2 slopes down to 2^-8,");
     WORKS(mpt, "ALiBi: 2 slopes down to 2^-16,");
+    WORKS(starcoder, "learned table");
+    WORKS(baichuan_7b, "interleaved, 8 of 8 channels", "All 32 layers on");
+    WORKS(baichuan_13b, "ALiBi: 2 slopes down to 2^-8,");
+    WORKS(gemma_embedding, "full attention, 4 layers", "sliding window, 20 layers", "base 10000, unscaled");
+    WORKS(exaone4, "channels, in 48 of the layers", "All 48 layers with RoPE");
+    WORKS(exaone4_without_windows, "All 30 layers on");
+    WORKS(smallthinker, "channels, in 22 of the layers", "All 22 layers with RoPE");
+    WORKS(smallthinker_without_windows, "All 30 layers on");
+    WORKS(olmo3, "full attention, 8 layers:\n                 base 10000, yarn, factor 8",
+          "sliding window, 24 layers:\n                 base 10000, unscaled");
+    WORKS(olmo2, "frequencies    base 10000", "All 32 layers on scalar, 1 list of rows");
+    WORKS(lfm2, "K 2, of 8 channels, in 16 layers", "channels, in 6 of the layers", "All 6 layers with RoPE");
+    WORKS(all_zeros, "K 2, of 8 channels", "All 2 layers on");
+    WORKS(mistral3, "yarn, factor 16", "not understood mistral3.attention.temperature_scale");
+    lacks("mistral3", "softmax scale");
+    lacks("mistral3", "magnitude");
     damage();
     wrong_lists();
     cut_off("llama cut off", llama, 0);

@@ -74,6 +74,13 @@ lacks 'guessed'
 reads "{\"model_type\": \"bert\", $heads, \"position_embedding_type\": \"rotary\"}" \
     'guessed  *half-split, base 10000: neither the file nor its model_type, "bert", tells'
 
+# The language model inside, by each of the names that it goes by.
+for inside in text_config llm_config language_config; do
+    reads "{\"model_type\": \"abacus\", \"$inside\": {\"model_type\": \"qwen2\", $heads, \"rope_theta\": 1e6}}" \
+        'Q 4, K 4, of 8 channels, in 12 layers' 'base 1e+06'
+    lacks 'guessed'
+done
+
 # ---- Heads that differ ----
 
 layer_types=$(printf '"sliding_attention", %.0s' 1 2 3 4 5)'"full_attention"'
@@ -116,6 +123,13 @@ reads "{\"model_type\": \"dbrx\", $dbrx}" 'Q 48, K 8, of 128 channels' 'base 500
 lacks 'guessed'
 reads "{$dbrx}" 'base 500000' 'guessed  *half-split: neither'
 
+# YaRN whose parameters speak of the magnitude only: the softmax scale of latent attention is not that of others.
+ministral3='"rope_theta": 1e6, "rope_type": "yarn", "factor": 16, "original_max_position_embeddings": 16384,
+    "mscale": 1, "mscale_all_dim": 1'
+reads "{\"model_type\": \"ministral3\", $heads, \"rope_parameters\": {$ministral3}}" 'yarn, factor 16'
+lacks 'softmax scale'
+lacks 'guessed'
+
 # The older name counts; what the other says besides is told. An empty one says nothing.
 yarn='"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 1024'
 linear='"rope_type": "linear", "factor": 2'
@@ -132,6 +146,15 @@ for stated in '"chatglm", "original_rope": true' '"gptj", "rotary": true' '"llam
 done
 reads "{\"model_type\": \"llama\", $heads, \"rope_interleaved\": true}" 'not understood rope_interleaved'
 
+# The layout of a type that is unknown, and that of one that has its own.
+unknown="\"model_type\": \"abacus\", $heads, \"rope_theta\": 500"
+reads "{$unknown, \"rope_interleave\": true}" 'RoPE, interleaved pairs written half-split'
+lacks 'guessed'
+reads "{$unknown, \"rope_interleave\": false}" 'RoPE, half-split'
+lacks 'guessed'
+reads "{$unknown}" 'RoPE, half-split' 'guessed  *half-split'
+reads "{\"model_type\": \"gptj\", $heads, \"rope_interleave\": true}" 'RoPE, interleaved, '
+
 # ---- Names, and heads where they are needed ----
 
 reads '{"model_type": "t5", "d_model": 512, "num_heads": 6, "d_kv": 64, "num_layers": 8}' 'of 64 channels' 'posenc_index_t5'
@@ -144,11 +167,23 @@ for type in marian whisper; do
 done
 reads '{"model_type": "gpt2"}' 'learned table'
 
+# ---- Positions that the command does not read ----
+
+printf '{"model_type": "chatglm", %s, "position_encoding_2d": true}' "$heads" >"$work/config.json"
+! "$posenc" model --quick "$work/config.json" >"$work/out" 2>"$work/err" || fail 'two positions a token are read as one'
+grep -q 'position_encoding_2d.*two positions' "$work/err" || fail "two positions a token: $(cat "$work/err")"
+reads "{\"model_type\": \"chatglm\", $heads, \"position_encoding_2d\": false}" 'interleaved, 4 of 8 channels'
+
 # ---- ALiBi's exponent ----
 
 says 'ALiBi: 32 slopes down to 2^-8,' bloom-7b1
 reads '{"model_type": "mpt", "n_heads": 12, "d_model": 96, "attn_config": {"alibi": true, "alibi_bias_max": 16}}' \
     'ALiBi: 12 slopes down to 2^-16,'
+lacks 'sqrt'
+reads "{\"model_type\": \"falcon\", $heads, \"alibi\": true}" \
+    'ALiBi: 4 slopes down to 2^-8, times 1/sqrt(head_dim), applied'
+reads "{\"model_type\": \"falcon\", $heads, \"alibi\": false}" 'RoPE, half-split'
+lacks 'sqrt'
 
 # ---- Which layers rotate, and how often rows are made ----
 
@@ -166,6 +201,23 @@ reads "{\"model_type\": \"smollm3\", $layers: 6, \"no_rope_layers\": [1, 0, 1, 0
 lacks 'not understood'
 reads "{\"model_type\": \"granitemoehybrid\", $layers: 4, \"position_embedding_type\": \"rope\",
     \"layer_types\": [\"mamba\", \"attention\", \"mamba\", \"attention\"]}" 'All 2 layers with RoPE'
+reads "{\"model_type\": \"qwen3_next\", $layers: 48, \"rope_theta\": 1e7, \"full_attention_interval\": 4}" \
+    'channels, in 12 of the layers' 'All 12 layers with RoPE'
+reads "{\"model_type\": \"qwen3_next\", $layers: 4, \"rope_theta\": 1e7, \"full_attention_interval\": 4,
+    \"layer_types\": [\"linear_attention\", \"full_attention\", \"linear_attention\", \"full_attention\"]}" \
+    'All 2 layers with RoPE'
+kimi_linear="\"model_type\": \"kimi_linear\", $layers: 27, \"qk_rope_head_dim\": 64, \"rope_theta\": 10000"
+reads "{$kimi_linear, \"mla_use_nope\": true, \"linear_attn_config\": {}}" 'know nothing of positions'
+reads "{$kimi_linear, \"mla_use_nope\": false, \"linear_attn_config\": {}}" 'not understood linear_attn_config'
+
+# Named where they stand, but for what says that there is no such thing.
+for stated in '"sliding_window_pattern": "LLLG"' '"use_dynamic_ntk": true'; do
+    reads "{\"model_type\": \"llama\", $heads, $stated}" "not understood $(echo "$stated" | cut -d '"' -f 2)"
+done
+for stated in '"sliding_window_pattern": 4' '"use_dynamic_ntk": false' '"linear_attn_config": null'; do
+    reads "{\"model_type\": \"llama\", $heads, $stated}" 'RoPE'
+    lacks 'not understood'
+done
 
 [ $failures -eq 0 ] || exit 1
 echo "every model is read as it was published"
