@@ -18,7 +18,7 @@ typedef struct few_call {
 } few_call;
 
 static test_guarded memory;
-static float queries[MANY][LARGEST_DIM], outputs[2][MANY][LARGEST_DIM];
+static float queries[MANY * LARGEST_DIM], outputs[2][MANY * LARGEST_DIM];
 static float table_rows[MOST_KEYS * LARGEST_DIM];
 static int32_t numbers[MOST_KEYS];
 
@@ -34,7 +34,7 @@ static void draw(const few_call *c, posenc_attention_task *task, posenc_attentio
     for (size_t i = 0; i < n; i++)
         halves[i] = truth_narrow((float)truth_uniform(-1.0, 1.0), c->type);
     for (int64_t i = 0; i < MANY * LARGEST_DIM; i++)
-        queries[i / LARGEST_DIM][i % LARGEST_DIM] = (float)truth_uniform(-1.0, 1.0);
+        queries[i] = (float)truth_uniform(-1.0, 1.0);
     task->k = posenc_view_dense(halves, c->type, c->dim, c->n_k, 1, 1);
     if (c->page_size > 0) {
         task->k = posenc_view_dense(halves, c->type, c->dim, c->page_size, 1, n_pages(c));
@@ -75,11 +75,11 @@ static void check(const few_call *c) {
     void *scratch = malloc(posenc_attention_scratch(c->dim, c->dim));
     assert_true(scratch != NULL);
     for (int tier = -1; truth_next_tier(&tier);) {
-        attend_some(&task, c->dim, MANY, outputs[0][0], scratch);
+        attend_some(&task, c->dim, MANY, outputs[0], scratch);
         for (int64_t n_q = 1; n_q <= POSENC_FEW + 1; n_q++) {
-            attend_some(&task, c->dim, n_q, outputs[1][0], scratch);
+            attend_some(&task, c->dim, n_q, outputs[1], scratch);
             for (int64_t i = 0; i < n_q * c->dim; i++)
-                if (!test_same_float(outputs[0][0][i], outputs[1][0][i]))
+                if (!test_same_float(outputs[0][i], outputs[1][i]))
                     fail_msg("%s, type %d, dim %lld, %lld keys, pages of %lld, rotated %d: %lld queries differ from %d",
                              posenc_isa_name(posenc_isa()), c->type, (long long)c->dim, (long long)c->n_k,
                              (long long)c->page_size, c->rotates, (long long)n_q, MANY);
