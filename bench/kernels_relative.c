@@ -60,6 +60,8 @@ const kernel_race race_dot_rows = {
 static void open_few(bench_job *base) {
     kernel_job *job = kernel_start(base, POSENC_FEW * DOT_DIM, DOT_DIM * sizeof(uint16_t) + POSENC_FEW * sizeof(float));
     size_t n_rows = padded(job->n);
+    base->elements *= (double)n_rows / (double)job->n; /* those that are added count */
+    base->bytes *= (double)n_rows / (double)job->n;
     job->x = bench_floats(base, POSENC_FEW * DOT_DIM);
     job->table = bench_floats(base, n_rows * DOT_DIM);
     job->args.dot_few = (posenc_dot_few_args){
