@@ -254,6 +254,7 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
             .step = target->step,
             .drop_last = target->drop_last,
             .add = target->add,
+            .is_vast = target->is_vast,
         };
         maker->kernels->angle_rows(&args);
         t += run;
@@ -298,6 +299,7 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
             .sin_stride = (ptrdiff_t)row_stride,
             .step = 1,
             .n_far = posenc_is_far(2 * n_positions * freq->n) ? n_positions : 0,
+            .is_vast = posenc_is_vast(2 * n_positions * freq->n),
         };
         posenc_make_rows(&maker, positions, n_positions, &target);
     }

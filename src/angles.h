@@ -39,6 +39,7 @@ typedef struct posenc_row_target {
     int drop_last;
     int add;
     int64_t n_far; /* rows from the first on, written now or next, that lie beyond the caches; 0: none */
+    int is_vast;   /* together they are larger than any cache */
 } posenc_row_target;
 
 /* Makes rows for one slice of a table, and keeps the anchor between calls. On the caller's stack. */

@@ -196,6 +196,7 @@ static void write_field(const job *j, const posenc_field *field, const chunk *c)
         .twin = y + whole.twin,
         .stride = (ptrdiff_t)(j->y->nb[1] / (int64_t)sizeof(float)),
         .n_far = posenc_is_far(posenc_view_count(j->y)) ? j->y->ne[1] - c->first : 0,
+        .is_vast = posenc_is_vast(posenc_view_count(j->y)),
     };
     for (int k = 0; k < field->n_terms && whole.n > 0; k++) {
         posenc_load_tokens(&field->terms[k], j->at, j->y->ne[1], c->batch, c->first, c->n, &tokens);

@@ -27,7 +27,8 @@ typedef struct posenc_row_span {
     float *out, *twin;
     ptrdiff_t stride; /* in floats */
     int add;
-    int64_t n_far; /* as posenc_row_target has it */
+    int64_t n_far; /* these two as posenc_row_target has them */
+    int is_vast;
 } posenc_row_span;
 
 typedef enum posenc_reals { POSENC_NO_REALS = 0, POSENC_F32_ONLY, POSENC_ALL_REALS } posenc_reals;

@@ -162,6 +162,7 @@ static void fill_slice(posenc_row_source *source, int64_t n_tokens, const posenc
         .sin_stride = (ptrdiff_t)table->row_stride,
         .step = (int)table->step,
         .n_far = posenc_is_far(2 * n_tokens * source->rope->n_pairs) ? n_tokens : 0,
+        .is_vast = posenc_is_vast(2 * n_tokens * source->rope->n_pairs),
     };
     posenc_make_rows(&source->makers[0], source->positions, n_tokens, &target);
 }

@@ -31,6 +31,7 @@ static void whole_pairs(const posenc_sinusoid *s, const posenc_kernels *kernels,
             .drop_last = column + n * s->step > span->n,
             .add = span->add,
             .n_far = span->n_far,
+            .is_vast = span->is_vast,
         };
         posenc_row_maker maker;
         posenc_row_maker_init(&maker, kernels, s->freq, pair, n);

@@ -74,6 +74,11 @@ static inline int posenc_is_far(int64_t n) {
     return n >= (int64_t)1 << 18;
 }
 
+/* 1 if they are more than most last caches hold: 32 MB of float32 and more. */
+static inline int posenc_is_vast(int64_t n) {
+    return n >= (int64_t)1 << 23;
+}
+
 /* 1 if the byte ranges [a, a + a_size) and [b, b + b_size) have a byte in common. */
 int posenc_ranges_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size);
 

@@ -166,6 +166,7 @@ static void run_rows(const posenc_kernels *kernels, const kernel_call *call) {
         .step = is_pairs(s) ? 2 : 1,
         .drop_last = s->drop_last,
         .add = s->add,
+        .is_vast = s->n_rows % 2 == 1,
     };
     switch (s->target) {
     case PAIRS_COS_FIRST:

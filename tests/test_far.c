@@ -1,5 +1,5 @@
-/* Calls on more than the caches hold, which fetch ahead what they will need, against the same work in pieces, which do
- * not: the same bits, and under the sanitizers no address of anything that is not there. */
+/* Calls on more than the caches hold, which fetch ahead what they will need or write past the caches, against the same
+ * work in pieces, which do not: the same bits, and under the sanitizers no address of anything that is not there. */
 #include "truth.h"
 
 #include <stdlib.h>
@@ -19,6 +19,37 @@ static posenc_view slice(const posenc_view *x, int dim, int64_t i) {
     one.data = (char *)x->data + i * x->nb[dim];
     one.ne[dim] = 1;
     return one;
+}
+
+/* 32 MB of cosines and sines, of which rows of whole vectors go past the caches where they begin with one. */
+static void test_rows(void **state) {
+    (void)state;
+    enum { PAIRS = 64, ROWS = 65536, PIECE = 1000 };
+    posenc_freq *freq;
+    truth_ok(posenc_freq_create(10000.0, 2 * PAIRS, &freq));
+    int32_t *positions = malloc(ROWS * sizeof *positions);
+    float *cosines = numbers(PAIRS * ROWS + 16), *sines = numbers(PAIRS * ROWS + 16);
+    float *cos_piece = numbers(PAIRS * PIECE), *sin_piece = numbers(PAIRS * PIECE);
+    assert_non_null(positions);
+    for (int32_t t = 0; t < ROWS; t++)
+        positions[t] = t - ROWS / 3 + 5 * (t / 10000);
+    for (size_t away = 0; away < 2; away++) { /* from where a vector may begin */
+        float *c = cosines + (64 - (uintptr_t)cosines % 64) / sizeof *c % 16 + away;
+        float *s = sines + (64 - (uintptr_t)sines % 64) / sizeof *s % 16;
+        truth_ok(posenc_angle_rows(freq, positions, ROWS, c, s, PAIRS));
+        for (int64_t t = 0; t < ROWS; t += PIECE) {
+            int64_t n = ROWS - t < PIECE ? ROWS - t : PIECE;
+            truth_ok(posenc_angle_rows(freq, positions + t, n, cos_piece, sin_piece, PAIRS));
+            truth_same_bits(c + t * PAIRS, cos_piece, n * PAIRS, "cosines %zu away, from row %d", away, (int)t);
+            truth_same_bits(s + t * PAIRS, sin_piece, n * PAIRS, "sines %zu away, from row %d", away, (int)t);
+        }
+    }
+    posenc_freq_free(freq);
+    free(positions);
+    free(cosines);
+    free(sines);
+    free(cos_piece);
+    free(sin_piece);
 }
 
 static void test_rotations(void **state) {
@@ -107,6 +138,7 @@ static void test_attention(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        truth_test(test_rows),
         truth_test(test_rotations),
         truth_test(test_softmax),
         truth_test(test_attention),

@@ -296,7 +296,7 @@ static void test_doubles(void **state) {
 static void test_conversions(void **state) {
     (void)state;
     static test_guarded memory;
-    begin("v_from_vd, v_store_vd, vd_low, vd_high");
+    begin("v_from_vd, v_store_vd, v_stream_vd, vd_low, vd_high");
     for (int round = 0; round < ROUNDS; round++) {
         test_fill fill = round % 2 ? FILL_HOSTILE : FILL_WIDE;
         doubles low, high;
@@ -309,6 +309,12 @@ static void test_conversions(void **state) {
         v_store_vd(to, vd_of(low), vd_of(high));
         if (!test_guarded_intact(&memory))
             test_fail("v_store_vd wrote beyond its lanes");
+        EXPECT_FLOATS(v_load(to), (float)(k < VD ? low.at[k] : high.at[k - VD]));
+        to = test_guarded_place(&memory, VF * sizeof *to, (test_placement){.at_end = 1});
+        v_stream_vd(to, vd_of(low), vd_of(high));
+        v_end_stream();
+        if (!test_guarded_intact(&memory))
+            test_fail("v_stream_vd wrote beyond its lanes");
         EXPECT_FLOATS(v_load(to), (float)(k < VD ? low.at[k] : high.at[k - VD]));
         floats a = random_floats();
         EXPECT_DOUBLES(vd_low(vf_of(a)), (double)a.at[k]);

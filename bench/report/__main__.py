@@ -92,7 +92,7 @@ def sweep_jobs(works, mine, quick):
 def thread_jobs(works, race, options, counts):
     mine, _ = race.ours(options.build, os.sched_getaffinity(0))
     ours = [p for p in mine if p.name.startswith('posenc') and not p.name.endswith('scalar')]
-    return [[(work, ours)] for sweep in works.thread_sweeps(counts) for _, work in sweep.points], ours
+    return [[(work, ours)] for sweep in works.thread_sweeps(counts) for _, work in sweep.points]
 
 
 def without_repeats(results):
@@ -117,15 +117,8 @@ def run(options):
     for name, why in report['absent'].items():
         print(f'absent: {name}: {why}', file=sys.stderr)
     times = race.run_rounds(peer_jobs(works, mine, others), effort['rounds'], effort['ms'])
-    for peer in others:
-        peer.stop()
     times += race.run_rounds(sweep_jobs(works, mine, options.quick), effort['sweep_rounds'], effort['sweep_ms'])
-    for peer in mine:
-        peer.stop()
-    jobs, threaded = thread_jobs(works, race, options, report['threads'])
-    times += race.run_rounds(jobs, effort['sweep_rounds'], effort['ms'])
-    for peer in threaded:
-        peer.stop()
+    times += race.run_rounds(thread_jobs(works, race, options, report['threads']), effort['sweep_rounds'], effort['ms'])
     report['times'] = without_repeats(times)
     program = str(options.build / 'bench/posenc-bench')
     leave_out = ('tokens:512', '2048x', '262144x') if options.quick else ('262144x',)

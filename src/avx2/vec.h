@@ -268,6 +268,8 @@ V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
 V_INLINE vd vd_exp(vd a) { return POSENC_EXP(d4_u10avx2)(a); }
 V_INLINE vf v_from_vd(vd lo, vd hi) { return _mm256_set_m128(_mm256_cvtpd_ps(hi), _mm256_cvtpd_ps(lo)); }
 V_INLINE void v_store_vd(float *p, vd lo, vd hi) { v_store(p, v_from_vd(lo, hi)); }
+V_INLINE void v_stream_vd(float *p, vd lo, vd hi) { _mm256_stream_ps(p, v_from_vd(lo, hi)); }
+V_INLINE void v_end_stream(void) { _mm_sfence(); }
 V_INLINE vd vd_low(vf a) { return _mm256_cvtps_pd(_mm256_castps256_ps128(a)); }
 V_INLINE vd vd_high(vf a) { return _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)); }
 

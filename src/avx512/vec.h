@@ -226,6 +226,11 @@ V_INLINE void v_store_vd(float *p, vd lo, vd hi) {
     _mm256_storeu_ps(p, _mm512_cvtpd_ps(lo));
     _mm256_storeu_ps(p + 8, _mm512_cvtpd_ps(hi));
 }
+V_INLINE void v_stream_vd(float *p, vd lo, vd hi) {
+    _mm256_stream_ps(p, _mm512_cvtpd_ps(lo));
+    _mm256_stream_ps(p + 8, _mm512_cvtpd_ps(hi));
+}
+V_INLINE void v_end_stream(void) { _mm_sfence(); }
 V_INLINE vd vd_low(vf a) { return _mm512_cvtps_pd(_mm512_castps512_ps256(a)); }
 V_INLINE vd vd_high(vf a) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)); }
 

@@ -64,6 +64,7 @@ typedef struct posenc_angle_rows_args {
     int step;
     int drop_last;
     int add;
+    int is_vast; /* the result is larger than any cache, and need not stay there */
 } posenc_angle_rows_args;
 
 /* Rotates n pairs of every head of one token. x and y point at the first pair of head 0; strides in bytes. Pair i is

@@ -262,6 +262,8 @@ V_INLINE void vd_sincospi(vd a, vd *s, vd *c) {
 V_INLINE vd vd_exp(vd a) { return POSENC_EXP(d2_u10advsimd)(a); }
 V_INLINE vf v_from_vd(vd lo, vd hi) { return vcvt_high_f32_f64(vcvt_f32_f64(lo), hi); }
 V_INLINE void v_store_vd(float *p, vd lo, vd hi) { v_store(p, v_from_vd(lo, hi)); }
+V_INLINE void v_stream_vd(float *p, vd lo, vd hi) { v_store_vd(p, lo, hi); }
+V_INLINE void v_end_stream(void) {}
 V_INLINE vd vd_low(vf a) { return vcvt_f64_f32(vget_low_f32(a)); }
 V_INLINE vd vd_high(vf a) { return vcvt_high_f64_f32(a); }
 
