@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "minmax.h"
 #include "view.h"
 
 /* ---- Frequency tables ---- */
@@ -204,11 +205,11 @@ static int count_up(const int32_t *positions, int64_t first) {
     return differs == 0;
 }
 
-/* How many of the positions, from the first on, count up by one and lie before `end`. */
+/* How many of the positions, from the first on, count up by one and lie before `end`. Behind the largest there is none,
+ * where what counts up without a sign would go on. */
 static int64_t run_length(const int32_t *positions, int64_t n_positions, int64_t end) {
-    int64_t first = positions[0], longest = end - first, run = 1;
-    if (longest > n_positions)
-        longest = n_positions;
+    int64_t first = positions[0], longest = posenc_min(posenc_min(end, (int64_t)INT32_MAX + 1) - first, n_positions);
+    int64_t run = 1;
     if (longest == 1 || positions[1] != first + 1)
         return 1;
     while (run + POSENC_ANCHOR_BLOCK <= longest && count_up(positions + run, first + run))

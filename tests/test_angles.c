@@ -181,7 +181,7 @@ static void make_hostile_positions(int32_t *positions, int64_t n) {
         case 2: p = p < 0 ? p + 1 : p - 1; break;
         case 3: break;
         case 4: p &= ~31; break;
-        default: p += p < INT32_MAX ? 1 : 0; break;
+        default: p = p < INT32_MAX ? p + 1 : INT32_MIN; break;
         }
         positions[t] = p;
     }
@@ -230,6 +230,26 @@ static void test_batch_order_and_slices_do_not_matter(void **state) {
 }
 
 /* Pair i of a wide table has the bits it has in a table of its own. */
+/* Positions that count up past the largest go on with the smallest: each is itself, whatever is before it. */
+static void test_run_past_the_largest(void **state) {
+    (void)state;
+    enum { PAIRS = 20, POSITIONS = 200 };
+    static float rows[POSITIONS * 2 * PAIRS], alone[2 * PAIRS];
+    posenc_freq *freq;
+    truth_ok(posenc_freq_create(10000.0, 2 * PAIRS, &freq));
+    for (uint32_t before = 1; before < POSITIONS; before++) {
+        int32_t positions[POSITIONS];
+        for (uint32_t t = 0; t < POSITIONS; t++)
+            positions[t] = (int32_t)(INT32_MAX + 1u - before + t);
+        truth_ok(posenc_angle_rows(freq, positions, POSITIONS, rows, rows + PAIRS, 2 * PAIRS));
+        for (int t = 0; t < POSITIONS; t++) {
+            truth_ok(posenc_angle_rows(freq, positions + t, 1, alone, alone + PAIRS, PAIRS));
+            truth_same_bits(rows + t * 2 * PAIRS, alone, 2 * PAIRS, "position %d, %d-th of a run", positions[t], t);
+        }
+    }
+    posenc_freq_free(freq);
+}
+
 static void test_pairs_do_not_see_each_other(void **state) {
     (void)state;
     enum { PAIRS = 2 * POSENC_SLICE + 7, POSITIONS = 9 };
@@ -265,6 +285,7 @@ int main(void) {
         truth_test(test_powers_next_to_zeros),
         truth_test(test_values),
         truth_test(test_batch_order_and_slices_do_not_matter),
+        truth_test(test_run_past_the_largest),
         truth_test(test_pairs_do_not_see_each_other),
     };
     return truth_run(tests);
