@@ -277,9 +277,9 @@ static void set_mask(const posenc_score_params *params, posenc_score_place at, p
     }
 }
 
-/* A line without offsets goes with keys of which none is seen: there is nothing to read. */
+/* A line without offsets, and a table without rows, go with keys of which none is seen: there is nothing to read. */
 static posenc_relative_line relative_at(const posenc_relative *r, const float *products, int64_t key_stride) {
-    if (r->index->n_offsets == 0)
+    if (r->index->n_offsets == 0 || r->index->n_rows == 0)
         return (posenc_relative_line){.product = NULL};
     return (posenc_relative_line){
         .product = products,

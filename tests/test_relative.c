@@ -448,11 +448,42 @@ static void test_unmet_entries(void **state) {
     test_guarded_free(&memory);
 }
 
+/* A table without rows goes with keys of which none is seen, and is not read, wherever its view says that it lies: by
+ * given positions every key is looked at. */
+static void test_no_rows(void **state) {
+    (void)state;
+    enum { N_KEYS = 40 };
+    static int32_t entries[N_KEYS], k_pos[N_KEYS], q_pos[1] = {0};
+    for (int j = 0; j < N_KEYS; j++)
+        k_pos[j] = j + 1;
+    static test_guarded memory;
+    float *numbers = test_guarded_place(&memory, sizeof *numbers, (test_placement){.at_end = 0});
+    posenc_index_line index = {entries, 0, N_KEYS, 0};
+    for (int by_key = 0; by_key < 2; by_key++) {
+        posenc_view products = posenc_view_dense(numbers, POSENC_F32, 0, by_key ? N_KEYS : 1, 1, 1);
+        if (by_key)
+            products.nb[1] = (int64_t)1 << 40;
+        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.mask = posenc_mask_causal();
+        *(by_key ? &params.by_key : &params.by_query) = (posenc_relative){&products, &index};
+        params.q_pos = q_pos;
+        params.k_pos = k_pos;
+        for (int tier = -1; truth_next_tier(&tier);) {
+            float logits[N_KEYS];
+            posenc_view y = posenc_view_dense(logits, POSENC_F32, N_KEYS, 1, 1, 1);
+            truth_ok(posenc_logits(&params, NULL, &y, posenc_all_rows()));
+            for (int j = 0; j < N_KEYS; j++)
+                assert_true(logits[j] == -INFINITY);
+        }
+    }
+    test_guarded_free(&memory);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_rules),          truth_test(test_products),      truth_test(test_schemes),
         truth_test(test_values),         truth_test(test_long_run),      truth_test(test_shifts),
-        truth_test(test_strict_buckets), truth_test(test_unmet_entries),
+        truth_test(test_strict_buckets), truth_test(test_unmet_entries), truth_test(test_no_rows),
     };
     return truth_run(tests);
 }

@@ -185,7 +185,8 @@ typedef struct posenc_float_line {
 
 /* A relative term of softmax.h: product[index of the offset] of the query, or of key j, whose products lie at
  * product + j * key_stride (in floats, below 2^26). Indices follow their line as above. Of an offset that no seen key
- * has they may be anything; others are 0 .. last_row, which is below 2^30 where there is a key_stride. */
+ * has they may be anything; others are 0 .. last_row, which is not negative, and below 2^30 where there is a
+ * key_stride. */
 typedef struct posenc_relative_line {
     const float *product; /* NULL: none */
     ptrdiff_t key_stride; /* 0: the query's */
