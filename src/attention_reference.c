@@ -59,6 +59,9 @@ static posenc_status attend(const posenc_score_params *params, const posenc_view
                             const posenc_view *v, const posenc_view *out, const posenc_view *p) {
     posenc_rows none = {0, 0};
     posenc_status status = posenc_softmax(params, p, p, none); /* the parameters, before anything is written */
+    posenc_attention_task task = {.params = params, .q = *q, .k = *k, .v = *v};
+    if (status == POSENC_OK)
+        status = posenc_check_inputs_apart(&task, out);
     if (status != POSENC_OK)
         return status;
     if (posenc_view_count(p) > 0)
@@ -79,10 +82,6 @@ posenc_status posenc_attention_reference(const posenc_score_params *params, cons
     posenc_status status = posenc_check_attention(q, k, v, out);
     if (status == POSENC_OK && k->ne[3] != q->ne[3])
         status = POSENC_ERR_SHAPE;
-    if (status == POSENC_OK) {
-        posenc_attention_task task = {.params = params, .q = *q, .k = *k, .v = *v};
-        status = posenc_check_inputs_apart(&task, out);
-    }
     if (status != POSENC_OK)
         return status;
     if (probabilities != NULL) {

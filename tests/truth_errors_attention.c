@@ -30,6 +30,9 @@ void test_attention_params(void **state) {
     params.q_off = 0;
     params.bias = &over;
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
+    over.ne[1] = REL_Q; /* a bad view, of which nobody should ask where it ends */
+    over.nb[1] = INT64_MIN;
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
 
     float scratch[1];
     posenc_rows all = posenc_all_rows();
