@@ -44,6 +44,11 @@ static float some_factor(const variant_case *at, int shift) {
     return factors[at->choices >> shift & 3];
 }
 
+/* Half of the cases fetch what will be written. */
+static ptrdiff_t some_ahead(const variant_case *at) {
+    return at->choices >> 25 & 1 ? 8192 : 0;
+}
+
 /* Half of the cases have a norm. */
 static int is_normed(const variant_case *at) {
     return at->choices >> 24 & 1;
@@ -79,6 +84,7 @@ static void rope_case(variant_check *check, const variant_case *at, size_t half,
         .half = half,
         .n = at->n,
         .n_heads = h.n_heads,
+        .y_ahead = some_ahead(at),
     };
     scalar(&args);
     args.x = x_of(&h, room.actual);
@@ -142,6 +148,7 @@ void convert_rows_case(variant_check *check, const variant_case *at) {
         .head_factors = is_normed(at) ? room.head_factors : NULL,
         .n = at->n,
         .n_heads = h.n_heads,
+        .y_ahead = some_ahead(at),
     };
     check->scalar->convert_rows(&args);
     args.x = x_of(&h, room.actual);

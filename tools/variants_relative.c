@@ -52,6 +52,7 @@ void dot_few_case(variant_check *check, const variant_case *at) {
         .dim = dim,
         .n_x = n_x,
         .n_rows = n_rows,
+        .ahead = {{room.x, 64, 64, at->choices >> 40 & 31}},
     };
     check->scalar->dot_few(&args);
     args.y = room.actual + MARGIN + at->offset;
@@ -104,6 +105,7 @@ void pack_rows_case(variant_check *check, const variant_case *at) {
         .panels = room.expected + MARGIN + at->offset,
         .dim = dim,
         .n_rows = n_rows,
+        .ahead = {{room.x, 64, 64, (at->choices >> 40) % (n_rows + 1)}},
     };
     check->scalar->pack_rows(&args);
     args.panels = room.actual + MARGIN + at->offset;
@@ -127,10 +129,12 @@ void attend_rows_case(variant_check *check, const variant_case *at) {
     fill_typed(room.x, at->offset + MOST_ROWS + at->n, type, check->random, at->is_hostile);
     fill_floats(room.weight, n_sums * MOST_ROWS, check->random, at->is_hostile);
     fill_floats(room.cos_row, n_sums, check->random, at->is_hostile);
+    fill_floats(room.sin_row, n_sums * at->n, check->random, at->is_hostile);
     fill_outputs(n_outputs, POSENC_F32, check->random);
     posenc_attend_rows_args args = {
         .weights = room.weight,
         .weight_stride = MOST_ROWS,
+        .from = at->choices & 1 << 14 ? room.sin_row : NULL,
         .keep = at->choices & 1 << 13 ? room.cos_row : NULL,
         .begin = begin,
         .end = end,

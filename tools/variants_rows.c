@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kernels/exp.h"
+
 /* ---- Angles ---- */
 
 static size_t whole_columns(size_t n) {
@@ -78,6 +80,8 @@ void angle_rows_case(variant_check *check, const variant_case *at) {
         .step = step,
         .drop_last = step == 2 && (at->choices >> 10 & 1),
         .add = (int)(at->choices >> 9 & 1),
+        .n_fetch = at->choices >> 20 & 1 ? n_rows : 0,
+        .is_vast = (int)(at->choices >> 21 & 1),
     };
     check->scalar->angle_rows(&args);
     args.cos_out = room.actual + (swapped ? second : first);
@@ -114,46 +118,129 @@ static void some_bounds(const variant_case *at, posenc_softmax_row_args *args) {
     }
 }
 
-void softmax_row_case(variant_check *check, const variant_case *at) {
-    size_t n_outputs = 2 * MARGIN + at->offset + at->n, first = MARGIN + at->offset;
-    int in_place = (int)(at->choices >> 3 & 1), n = (int)at->n;
-    uint64_t parts = at->choices >> 4; /* one bit for each thing a logit may be made of */
-    fill_floats(room.x, n_outputs, check->random, at->is_hostile);
-    fill_outputs(n_outputs, POSENC_F32, check->random);
-    if (in_place) {
-        memcpy(room.expected, room.x, n_outputs * sizeof(float));
-        memcpy(room.actual, room.x, n_outputs * sizeof(float));
+/* What a logit may be made of besides its score: one thing, or any of them together. */
+enum {
+    WITH_ALIBI = 1,
+    WITH_LINE = 2,
+    WITH_BIAS = 4,
+    WITH_CAP = 8,
+    WITH_BYTES = 16,
+    WITH_QUERY_TERM = 32,
+    WITH_KEY_TERM = 64,
+    WITH_POSITIONS = 128,
+};
+
+static unsigned some_terms(const variant_case *at) {
+    unsigned terms = at->choices >> 4 & 255;
+    return at->choices >> 57 & 1 ? terms : 1u << (terms & 7);
+}
+
+/* Rows of relative tables, and the offsets that keys at given positions stand at. */
+enum { QUERY_ROWS = 40, KEY_ROWS = 5, FARTHEST = 20 };
+
+/* Whole numbers of one case. */
+static struct {
+    int32_t positions[LARGEST], query_rows[LARGEST + 2 * FARTHEST], key_rows[LARGEST + 2 * FARTHEST];
+    uint8_t bytes[LARGEST];
+} whole;
+
+static void fill_whole(random_state *random, int32_t query) {
+    for (size_t j = 0; j < LARGEST; j++) {
+        whole.positions[j] = query - FARTHEST - 2 + (int32_t)random_below(random, 2 * FARTHEST + 5);
+        whole.bytes[j] = (uint8_t)(random_below(random, 3) * 127);
     }
-    int32_t query = parts & 1 ? n - 1 : some_query(check->random);
+    for (size_t i = 0; i < LARGEST + 2 * FARTHEST; i++) {
+        whole.query_rows[i] = (int32_t)random_below(random, QUERY_ROWS);
+        whole.key_rows[i] = (int32_t)random_below(random, KEY_ROWS);
+    }
+}
+
+static void add_terms(variant_check *check, const variant_case *at, posenc_softmax_row_args *args) {
+    unsigned terms = some_terms(at);
+    int by_position = (terms & WITH_POSITIONS) != 0;
+    args->position = at->choices >> 16 & 1 ? (int32_t)at->n - 1 : some_query(check->random) / (by_position ? 2 : 1);
+    fill_whole(check->random, args->position);
+    args->bias_type = (posenc_dtype)(at->number / 27 % 3);
+    fill_floats(room.weight, KEY_ROWS * at->n + 2 * FARTHEST + 1, check->random, at->is_hostile);
+    fill_floats(room.cos_row, QUERY_ROWS, check->random, at->is_hostile);
+    fill_typed(room.sin_row, at->n, args->bias_type, check->random, at->is_hostile);
+    int32_t first = by_position ? -FARTHEST : -args->position;
+    int32_t last = by_position ? FARTHEST : (int32_t)at->n - 1 - args->position;
+    if (by_position) {
+        args->k_pos = whole.positions;
+        args->lowest = first;
+        args->highest = last;
+    }
+    if (terms & WITH_ALIBI)
+        args->slope = (float)exp2(random_between(check->random, -16.0, 0.0));
+    if (terms & WITH_LINE)
+        args->line = (posenc_float_line){room.weight, first, last};
+    if (terms & WITH_BIAS) {
+        args->bias = room.sin_row;
+        args->bias_slope = 0.5f;
+    }
+    if (terms & WITH_CAP) {
+        args->cap = 30.0f;
+        args->inv_cap = 1.0f / 30.0f;
+    }
+    if (terms & WITH_BYTES) {
+        args->bytes = whole.bytes;
+        args->keep = (int)(at->choices >> 17 & 1);
+    }
+    if (terms & WITH_QUERY_TERM)
+        args->by_query = (posenc_relative_line){room.cos_row, 0, whole.query_rows, first, last, QUERY_ROWS - 1};
+    if (terms & WITH_KEY_TERM)
+        args->by_key = (posenc_relative_line){room.weight, KEY_ROWS, whole.key_rows, first, last, KEY_ROWS - 1};
+}
+
+void softmax_row_case(variant_check *check, const variant_case *at) {
+    static const float leasts[] = {-INFINITY, -INFINITY, 0.0f, -3.0f};
+    posenc_dtype x_type = (posenc_dtype)(at->number / 3 % 3), y_type = (posenc_dtype)(at->number / 9 % 3);
+    size_t n_outputs = 2 * MARGIN + at->offset + at->n, first = MARGIN + at->offset;
+    size_t x_first = first * (x_type == POSENC_F32 ? 4 : 2), y_first = first * (y_type == POSENC_F32 ? 4 : 2);
+    int in_place = x_type == y_type && (at->choices >> 3 & 1), has_sum = y_type == POSENC_F32 && at->number % 3 < 2;
+    fill_typed(room.x, n_outputs, x_type, check->random, at->is_hostile);
+    fill_outputs(n_outputs, y_type, check->random);
+    if (in_place) {
+        memcpy(room.expected, room.x, sizeof room.expected);
+        memcpy(room.actual, room.x, sizeof room.actual);
+    }
     posenc_softmax_row_args args = {
-        .x = (in_place ? room.expected : room.x) + first,
-        .y = room.expected + first,
+        .x = (char *)(in_place ? room.expected : room.x) + x_first,
+        .y = (char *)room.expected + y_first,
+        .x_type = x_type,
+        .y_type = y_type,
         .form = (posenc_softmax_form)(at->number % 3),
         .n = at->n,
-        .position = query,
-        .scale = parts & 2 ? 0.125f : 8.0f,
-        .cap = parts & 4 ? 0.0f : 30.0f,
-        .inv_cap = parts & 4 ? 0.0f : 1.0f / 30.0f,
-        .slope = parts & 8 ? 0.0f : (float)exp2(random_between(check->random, -16.0, 0.0)),
-        .line = {parts & 16 ? NULL : room.x + first, -query, n - 1 - query},
-        .bias = parts & 32 ? NULL : room.x + first,
-        .bias_slope = 0.5f,
-        .sink = parts & 64 ? -INFINITY : 1.0f,
+        .leaves_hidden = (int)(at->choices >> 18 & 1),
+        .scale = at->choices >> 19 & 1 ? 0.125f : 8.0f,
+        .exp_lowest = at->choices >> 20 & 1 ? POSENC_EXP_LOWEST : POSENC_WEIGHT_LOWEST,
+        .least = leasts[at->choices >> 21 & 3],
+        .sink = at->choices >> 23 & 1 ? -INFINITY : 1.0f,
+        .empty = 0.25f,
+        .sum = has_sum ? (posenc_softmax_sum *)(void *)(room.expected + n_outputs - 2) : NULL,
     };
+    add_terms(check, at, &args);
     some_bounds(at, &args);
     check->scalar->softmax_row(&args);
     if (in_place)
-        args.x = room.actual + first;
-    args.y = room.actual + first;
+        args.x = (char *)room.actual + x_first;
+    args.y = (char *)room.actual + y_first;
+    if (has_sum)
+        args.sum = (posenc_softmax_sum *)(void *)(room.actual + n_outputs - 2);
+    posenc_softmax_row_args next = args;
+    args.next = &next;
     check->tier->softmax_row(&args);
-    compare_outputs(check, n_outputs, POSENC_F32, at);
+    compare_outputs(check, n_outputs, y_type, at);
 }
 
 /* Probabilities, as a softmax would have left them, their gradients, and scores beside them. */
 void softmax_backward_case(variant_check *check, const variant_case *at) {
     size_t n = at->n, first = MARGIN + at->offset, n_outputs = 2 * (first + n) + 2 * MARGIN, db = first + n + MARGIN;
+    int32_t query = (int32_t)(at->choices >> 60) - 8;
     posenc_softmax_row_args seen = {.n = n};
     some_bounds(at, &seen);
+    fill_whole(check->random, query);
     fill_floats(room.x, first + n, check->random, at->is_hostile);
     fill_floats(room.weight, first + n, check->random, at->is_hostile);
     fill_floats(room.cos_row, first + n, check->random, at->is_hostile);
@@ -166,6 +253,10 @@ void softmax_backward_case(variant_check *check, const variant_case *at) {
         .db = at->choices >> 5 & 1 ? room.expected + db : NULL,
         .n = n,
         .seen = seen.seen,
+        .k_pos = at->choices >> 19 & 1 ? whole.positions : NULL,
+        .position = query,
+        .lowest = -FARTHEST,
+        .highest = FARTHEST,
         .scale = at->choices >> 6 & 1 ? 0.125f : 8.0f,
         .inv_cap = 1.0f / 30.0f,
         .bias_slope = 0.5f,
