@@ -35,6 +35,7 @@ static void run_pack(const posenc_kernels *kernels, const kernel_call *call) {
         .dim = s->dim,
         .n_rows = s->n_rows,
     };
+    args.ahead[s->dim % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_rows / 2};
     kernels->pack_rows(&args);
 }
 

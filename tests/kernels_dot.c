@@ -92,6 +92,7 @@ static void run_few(const posenc_kernels *kernels, const kernel_call *call) {
         .n_x = s->n_x,
         .n_rows = s->n_rows,
     };
+    args.ahead[s->n_x % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_rows / 2};
     kernels->dot_few(&args);
 }
 

@@ -49,6 +49,8 @@ static void run_backward(const posenc_kernels *kernels, const kernel_call *call)
         .bias_slope = s->bias_slope,
         .dsink = s->has_sink ? call_data(call, operands.dsink, 0) : NULL,
     };
+    posenc_softmax_backward_args next = args;
+    args.next = s->n % 2 ? &next : NULL;
     kernels->softmax_backward(&args);
 }
 

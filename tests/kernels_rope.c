@@ -35,6 +35,7 @@ static void run(const posenc_kernels *kernels, const kernel_call *call) {
         .half = s->half,
         .n = s->n,
         .n_heads = s->n_heads,
+        .y_ahead = s->n % 2 ? 8192 : 0,
     };
     switch (s->layout) {
     case HALF: kernels->rope_half(&args); break;

@@ -121,6 +121,7 @@ static void run_convert(const posenc_kernels *kernels, const kernel_call *call) 
         .head_factors = s->is_normed ? call_data(call, HEAD_FACTORS, 0) : NULL,
         .n = s->n,
         .n_heads = s->n_heads,
+        .y_ahead = s->n % 2 ? 8192 : 0,
     };
     kernels->convert_rows(&args);
 }

@@ -27,7 +27,7 @@ typedef struct softmax_shape {
     posenc_dtype x_type, y_type, bias_type;
     int with, in_place, leaves_hidden;
     int32_t query, lowest, highest; /* the last two are for positions */
-    float scale, slope, sink;
+    float scale, slope, sink, least;
     size_t cut_before, cut_behind; /* offsets that the line does without */
 } softmax_shape;
 
@@ -98,6 +98,7 @@ static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) 
         .slope = s->with & WITH_ALIBI ? s->slope : 0.0f,
         .exp_lowest = s->n % 3 == 0 ? POSENC_WEIGHT_LOWEST : POSENC_EXP_LOWEST,
         .sink = s->sink,
+        .least = s->least,
         .empty = 0.25f,
     };
     if (s->with & WITH_LINE)
@@ -126,6 +127,8 @@ static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) 
         args.by_key = relative(call, o->key_product, o->key_index, N_ROWS);
     if (s->with & WITH_SUM)
         args.sum = call_data(call, o->sum, 0);
+    posenc_softmax_row_args next = args;
+    args.next = s->n % 2 ? &next : NULL;
     kernels->softmax_row(&args);
 }
 
@@ -194,10 +197,10 @@ static void set_integers(kernel_call *call, const softmax_shape *s) {
 
 static void check_softmax(kernel_call *call, const posenc_kernels *variant, const softmax_shape *s, test_fill fill) {
     if (!test_case("softmax_row n=%zu [%zu %zu %zu %zu] form=%d with=%d %s->%s query=%d scale=%g slope=%g sink=%g "
-                   "cut=%zu,%zu%s%s %s",
+                   "least=%g cut=%zu,%zu%s%s %s",
                    s->n, s->seen.begin, s->seen.hole_begin, s->seen.hole_end, s->seen.end, (int)s->form, s->with,
                    element_name(s->x_type), element_name(s->y_type), (int)s->query, (double)s->scale, (double)s->slope,
-                   (double)s->sink, s->cut_before, s->cut_behind, s->in_place ? " in place" : "",
+                   (double)s->sink, (double)s->least, s->cut_before, s->cut_behind, s->in_place ? " in place" : "",
                    s->leaves_hidden ? " leaves hidden" : "", test_fill_name(fill)))
         return;
     describe(call, s);
@@ -230,6 +233,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
     static const float scales[] = {0.125f, 1.0f, -1.0f, 0.0f, 0x1p-149f, 100.0f, FLT_MAX};
     static const float slopes[] = {0.5f, 0.00390625f, 0.7071067f, -0.25f, -0.0f, 1e-30f, 0x1p-149f, FLT_MAX};
     static const float sinks[] = {-INFINITY, -INFINITY, 0.5f, 50.0f};
+    static const float leasts[] = {-INFINITY, -INFINITY, -INFINITY, 0.0f, -5.0f, 3.0f, -0.0f};
     static const int withs[] = {0,
                                 WITH_ALIBI,
                                 WITH_LINE,
@@ -255,6 +259,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
         .scale = which % 3 == 0 ? CHOICE(scales, which / 3) : 0.125f,
         .slope = CHOICE(slopes, which / 2),
         .sink = CHOICE(sinks, which / 3),
+        .least = CHOICE(leasts, which + n),
         .lowest = -(int32_t)(test_random() % 40),
         .highest = (int32_t)(test_random() % 9),
         .cut_before = which % 4 == 1 ? test_random() % 50 : 0,

@@ -344,6 +344,7 @@ static void hash_softmax_row(sweep *s) {
                 .slope = round % 2 ? 0.0f : (float)even(s, 0.5),
                 .exp_lowest = round % 8 == 4 ? POSENC_WEIGHT_LOWEST : POSENC_EXP_LOWEST,
                 .sink = round % 5 == 0 ? 0.5f : -INFINITY,
+                .least = round % 6 ? -INFINITY : (float)even(s, 4.0),
             };
             if (round >= 48) {
                 args.seen.begin = args.seen.end / 3;
