@@ -1,9 +1,10 @@
-/* posenc_attention: prefill against as many multiply-adds, decode against reading keys and values once (x_limit); each
- * bias, mask, rotation, type of keys and way through them against the plain call on f16 (x_alone). */
+/* posenc_attention: prefill against the multiply-adds of the keys in sight, decode against reading keys and values once
+ * (x_limit); each bias, mask, rotation, type of keys and way through them against the plain call on f16 (x_alone). */
 #include <posenc/attention.h>
 
 #include <stdio.h>
 
+#include "seen.h"
 #include "serve.h"
 #include "terms.h"
 
@@ -135,7 +136,7 @@ static void open_attention(bench_job *base) {
         s->term(&job->terms);
     if (s->add != NULL)
         s->add(job);
-    base->elements = 2.0 * (double)(s->head_dim * s->n_heads * s->n_q * s->n_k);
+    base->elements = 2.0 * (double)(s->head_dim * s->n_heads * bench_count_seen(&job->terms.params, s->n_q, s->n_k));
     base->bytes = 2.0 * 2.0 * (double)(s->head_dim * s->n_kv_heads * s->n_k);
 }
 

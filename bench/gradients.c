@@ -7,6 +7,7 @@
 
 #include "bench.h"
 #include "plain.h"
+#include "seen.h"
 
 enum { HEADS = 4, TOKENS = 2048, SCORES = HEADS * TOKENS * TOKENS };
 
@@ -30,8 +31,9 @@ typedef struct gradient_job {
     posenc_line line;
 } gradient_job;
 
+/* No mask here hides keys but at the end. */
 static int64_t seen_keys(const gradient_job *job, int64_t query) {
-    return job->shape.mask.after == 0 ? query + 1 : TOKENS;
+    return bench_seen_by(&job->params, query, TOKENS).end;
 }
 
 static posenc_view scores(bench_job *base) {
@@ -53,8 +55,7 @@ static void open_gradient(bench_job *base) {
     bench_check(posenc_line_range(job->shape.mask, 0, TOKENS, TOKENS, &job->line.first, &job->line.n_offsets));
     job->line.stride = job->line.n_offsets;
     job->line.data = bench_floats(base, (size_t)(HEADS * job->line.n_offsets));
-    for (int64_t i = 0; i < TOKENS; i++)
-        base->elements += (double)(HEADS * seen_keys(job, i));
+    base->elements = (double)(HEADS * bench_count_seen(&job->params, TOKENS, TOKENS));
 }
 
 /* The limit copies what is seen of p, of dp and, for a cap, of the scores. */
@@ -117,10 +118,10 @@ static void plain_line(bench_job *base) {
     gradient_job *job = (gradient_job *)base;
     memset(job->line.data, 0, (size_t)(HEADS * job->line.n_offsets) * sizeof(float));
     for (int64_t row = 0; row < HEADS * TOKENS; row++) {
-        int64_t i = row % TOKENS;
+        int64_t i = row % TOKENS, n = seen_keys(job, i);
         const float *ds = (float *)job->dp.data + row * TOKENS;
         float *sums = job->line.data + row / TOKENS * job->line.stride - job->line.first - i;
-        for (int64_t j = 0; j < seen_keys(job, i); j++)
+        for (int64_t j = 0; j < n; j++)
             sums[j] += ds[j];
     }
 }

@@ -7,6 +7,7 @@
 
 #include "bench.h"
 #include "plain.h"
+#include "seen.h"
 #include "serve.h"
 #include "view.h"
 
@@ -77,9 +78,9 @@ static size_t bytes_of(const score_job *job, size_t n) {
     return n * (size_t)posenc_dtype_size(job->shape.type);
 }
 
+/* No mask here hides keys but at the end. */
 static size_t allowed_keys(const score_job *job, int64_t query) {
-    int64_t seen = job->params.q_off + query + 1;
-    return (size_t)(job->shape.mask.after == 0 && seen < job->shape.n_k ? seen : job->shape.n_k);
+    return (size_t)bench_seen_by(&job->params, query, job->shape.n_k).end;
 }
 
 static void open_scores(bench_job *base) {
@@ -98,8 +99,7 @@ static void open_scores(bench_job *base) {
     job->row = bench_floats(base, (size_t)s->n_k);
     job->sums = bench_alloc(base, (size_t)(s->n_q * s->n_heads) * sizeof *job->sums);
     bench_compare(base, job->y.data, s->type, score_count(job));
-    for (int64_t i = 0; i < s->n_q; i++)
-        base->elements += (double)(allowed_keys(job, i) * (size_t)s->n_heads);
+    base->elements = (double)(s->n_heads * bench_count_seen(&job->params, s->n_q, s->n_k));
 }
 
 /* The limit reads what is allowed and writes everything; as much as it reads if the rest is not touched. */
@@ -156,10 +156,10 @@ static void plain_softmax_row(const score_job *job, const void *x, void *y, size
 static void limit_softmax_row(const score_job *job, const void *x, void *y, size_t n_allowed, int64_t query,
                               float slope) {
     (void)query, (void)slope;
-    size_t seen = bytes_of(job, n_allowed) / sizeof(float), all = bytes_of(job, (size_t)job->shape.n_k) / sizeof(float);
-    job->base.limits->copy(y, x, seen);
-    if (job->shape.hidden == POSENC_HIDDEN_WRITTEN)
-        job->base.limits->fill((float *)y + seen, all - seen, 0.0f);
+    int64_t seen = (int64_t)(bytes_of(job, n_allowed) / sizeof(float)),
+            all = (int64_t)(bytes_of(job, (size_t)job->shape.n_k) / sizeof(float));
+    int64_t written = job->shape.hidden == POSENC_HIDDEN_WRITTEN ? all : seen;
+    bench_copy_seen(job->base.limits, y, x, (bench_seen){0, seen}, written);
 }
 
 static void plain_bias_row(const score_job *job, const void *x, void *y, size_t n_allowed, int64_t query, float slope) {
