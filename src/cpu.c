@@ -6,10 +6,6 @@
 #include <sys/auxv.h>
 #endif
 
-#if defined(__AVX__)
-#error "The detection must run on every CPU: build without -mavx or -march=native."
-#endif
-
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 

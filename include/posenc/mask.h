@@ -58,6 +58,9 @@ static inline posenc_mask posenc_mask_window(int64_t width) {
 /* side: 0 .. 2^30, likewise */
 static inline posenc_mask posenc_mask_symmetric(int64_t side) {
     int64_t reach = side >= 0 ? side : INT64_MAX;
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 14 && defined(__AVX__)
+    __asm__("" : "+r"(reach)); /* no constant: for AVX-512, gcc 12 passes {2, 2, 0, 0} as {2, 2, 2, 2} */
+#endif
     posenc_mask mask = {reach, reach, 0, 0};
     return mask;
 }
