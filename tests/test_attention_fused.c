@@ -1,9 +1,10 @@
-/* Fused attention (attention.h) with everything that posenc_score_params may hold: against the reference, and the same
- * bits however it is called. */
+/* Fused attention (attention.h) with everything that posenc_score_params may hold: against the reference, against plain
+ * double, and the same bits however it is called. */
 #include "truth_attention.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double rounding(posenc_dtype type) {
     return type == POSENC_F32 ? 0.0 : type == POSENC_F16 ? 0x1p-10 : 0x1p-7; /* of numbers below 2 */
@@ -46,6 +47,118 @@ static void test_against_reference(void **state) {
     }
     truth_report("fused attention, float32", n_values, worst, TRUTH_ALLOWED, "random calls");
 }
+
+/* ---- Against plain double ---- */
+
+/* One row of attention, with nothing of the library's: what is seen, and its logit, by their definitions. */
+typedef struct plain_row {
+    double sum, lse, out[POSENC_MAX_HEAD_DIM];
+    double beyond; /* mean, by weight, of what |slope offset| exceeds 16 by */
+} plain_row;
+
+static double dot(int64_t j, int64_t i, int64_t h, int64_t kv_head, int64_t b) {
+    double sum = 0.0;
+    for (int64_t c = 0; c < q.view.ne[0]; c++)
+        sum += (double)truth_get(&q.view, c, i, h, b) * (double)truth_get(&k.view, c, j, kv_head, b);
+    return sum;
+}
+
+static double penalty_beyond(int64_t j, int64_t i, int64_t h, int64_t b) {
+    const posenc_score_params *p = &s.params;
+    int64_t offset = p->k_pos != NULL ? (int64_t)p->k_pos[j] - p->q_pos[i] : j - scene_query(&s, i, b);
+    return p->slopes != NULL ? fmax((double)p->slopes[h] * fabs((double)offset) - 16.0, 0.0) : 0.0;
+}
+
+static void attend_plainly(int64_t i, int64_t h, int64_t b, double *l, plain_row *row) {
+    double sink = s.params.sinks != NULL ? (double)s.params.sinks[h] : -INFINITY, max = sink;
+    int64_t kv_head = h / (s.n_heads / k.view.ne[2]);
+    memset(row, 0, sizeof *row);
+    for (int64_t j = 0; j < s.n_k; j++) {
+        l[j] = scene_sees(&s, j, i, b) ? scene_logit(&s, dot(j, i, h, kv_head, b), j, i, h, b) : -INFINITY;
+        max = fmax(max, l[j]);
+    }
+    row->lse = -INFINITY;
+    if (max == -INFINITY)
+        return;
+    row->sum = exp(sink - max);
+    for (int64_t j = 0; j < s.n_k; j++) {
+        if (l[j] == -INFINITY)
+            continue;
+        double e = exp(l[j] - max);
+        row->sum += e;
+        row->beyond += e * penalty_beyond(j, i, h, b);
+        for (int64_t c = 0; c < v.view.ne[0]; c++)
+            row->out[c] += e * (double)truth_get(&v.view, c, j, kv_head, b);
+    }
+    row->lse = max + log(row->sum);
+    row->beyond /= row->sum;
+    for (int64_t c = 0; c < v.view.ne[0]; c++)
+        row->out[c] /= row->sum;
+}
+
+/* attention.h promises 4e-6 max |v|, and 4e-6 + 2^-24 |lse|, while the terms of a logit are at most 16. The scene has
+ * one that may be more, slope times distance; what exceeds 16 is rounded up to four times on its way into the logit
+ * (the product, the line, the bias, the score), by 2^-24 of it each. An error d_j of a logit moves lse by at most the
+ * sum of p_j |d_j|, and the result by that of p_j |d_j| |v_j - out|: twice max |v| for the last. */
+static void compare_row(const plain_row *row, const truth_tensor *lse, int64_t i, int64_t h, int64_t b, double *worst,
+                        long long *n_values) {
+    double logit = 4.0 * 0x1p-24 * row->beyond, got = (double)*truth_at(&lse->view, 0, i, h, b);
+    if (row->sum == 0.0)
+        assert_true(got == -INFINITY);
+    else
+        truth_close(got, row->lse, 4e-6 + 0x1p-24 * fabs(row->lse) + logit, "lse of query %lld, head %lld",
+                    (long long)i, (long long)h);
+    for (int64_t c = 0; c < v.view.ne[0]; c++, ++*n_values) {
+        double bound = (4e-6 + 2.0 * logit) * LARGEST_V + rounding(out.view.dtype);
+        got = (double)truth_get(&out.view, c, i, h, b);
+        if (row->sum == 0.0 && s.params.empty == POSENC_EMPTY_NAN) {
+            assert_true(isnan(got));
+            continue;
+        }
+        truth_close(got, row->out[c], bound, "plain double, channel %lld of query %lld, head %lld", (long long)c,
+                    (long long)i, (long long)h);
+        *worst = out.view.dtype == POSENC_F32 ? fmax(*worst, fabs(got - row->out[c]) / bound) : *worst;
+    }
+}
+
+/* The call that is open, on every tier. */
+static void compare_with_plain(double *l, plain_row *rows, double *worst, long long *n_values) {
+    truth_tensor lse = truth_tensor_dense(1, s.n_q, s.n_heads, s.n_batch);
+    posenc_attention_task task = {
+        .params = &s.params, .q = q.view, .k = k.view, .v = v.view, .out = out.view, .lse = &lse.view};
+    plain_row *row = rows;
+    TRUTH_EACH(&lse.view, c, i, h, b)
+    attend_plainly(i, h, b, l, row++);
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_ok(posenc_attention_run(&task, scratch, posenc_all_rows()));
+        row = rows;
+        TRUTH_EACH(&lse.view, c, i, h, b)
+        compare_row(row++, &lse, i, h, b, worst, n_values);
+    }
+    truth_tensor_free(&lse);
+}
+
+/* Many keys with narrow heads, which are quick, and few with wide ones. */
+static void test_against_plain_double(void **state) {
+    (void)state;
+    double *l = malloc(SCENE_K * sizeof *l), worst = 0.0;
+    long long n_values = 0;
+    plain_row *rows = malloc(SCENE_Q * SCENE_HEADS * SCENE_BATCH * sizeof *rows);
+    assert_true(l != NULL && rows != NULL);
+    for (int round = 0; round < 60; round++) {
+        if (round % 6)
+            open_attention(1 + truth_below(150));
+        else
+            open_attention_of(1 + truth_below(SCENE_K - 1), 1 + truth_below(20), 1 + truth_below(20));
+        compare_with_plain(l, rows, &worst, &n_values);
+        close_attention();
+    }
+    truth_report("fused attention and plain double, float32", n_values, worst, TRUTH_ALLOWED, "random calls");
+    free(rows);
+    free(l);
+}
+
+/* ---- Shapes ---- */
 
 /* Heads as wide as they may be: random calls are narrower. */
 static void test_widest(void **state) {
@@ -262,6 +375,7 @@ static void test_least_weight(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_against_reference),
+        truth_test(test_against_plain_double),
         truth_test(test_widest),
         truth_test(test_same_bits),
         truth_test(test_out_of_sight),

@@ -1,5 +1,6 @@
 /* Calls on more than the caches hold, which fetch ahead what they will need or write past the caches, against the same
- * work in pieces, which do not: the same bits, and under the sanitizers no address of anything that is not there. */
+ * work in pieces, which do not, on every tier: the same bits, and under the sanitizers no address of anything that is
+ * not there. */
 #include "truth.h"
 
 #include <stdlib.h>
@@ -22,8 +23,7 @@ static posenc_view slice(const posenc_view *x, int dim, int64_t i) {
 }
 
 /* 32 MB of cosines and sines, of which rows of whole vectors go past the caches where they begin with one. */
-static void test_rows(void **state) {
-    (void)state;
+static void check_rows(void) {
     enum { PAIRS = 64, ROWS = 65536, PIECE = 1000 };
     posenc_freq *freq;
     truth_ok(posenc_freq_create(10000.0, 2 * PAIRS, &freq));
@@ -52,8 +52,7 @@ static void test_rows(void **state) {
     free(sin_piece);
 }
 
-static void test_rotations(void **state) {
-    (void)state;
+static void check_rotations(void) {
     enum { DIM = 96, HEADS = 24, TOKENS = 130, ALL = DIM * HEADS * TOKENS };
     static int32_t positions[TOKENS];
     static int64_t rows[TOKENS];
@@ -86,8 +85,7 @@ static void test_rotations(void **state) {
     free(pieces);
 }
 
-static void test_softmax(void **state) {
-    (void)state;
+static void check_softmax(void) {
     enum { KEYS = 700, QUERIES = 400, ALL = KEYS * QUERIES };
     float *x = numbers(ALL), *bias = numbers(ALL), *whole = numbers(ALL), *pieces = numbers(ALL);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
@@ -109,8 +107,7 @@ static void test_softmax(void **state) {
     free(pieces);
 }
 
-static void test_attention(void **state) {
-    (void)state;
+static void check_attention(void) {
     enum { DIM = 72, KEYS = 1900, HEADS = 2, ALL = DIM * KEYS * HEADS };
     float *q = numbers(DIM * HEADS), *k = numbers(ALL), *v = numbers(ALL), whole[DIM * HEADS], pieces[DIM * HEADS];
     float *scratch = malloc((size_t)posenc_attention_scratch(DIM, DIM));
@@ -134,6 +131,33 @@ static void test_attention(void **state) {
     free(k);
     free(v);
     free(scratch);
+}
+
+/* ---- Every tier ---- */
+
+static void on_every_tier(void (*check)(void)) {
+    for (int tier = -1; truth_next_tier(&tier);)
+        check();
+}
+
+static void test_rows(void **state) {
+    (void)state;
+    on_every_tier(check_rows);
+}
+
+static void test_rotations(void **state) {
+    (void)state;
+    on_every_tier(check_rotations);
+}
+
+static void test_softmax(void **state) {
+    (void)state;
+    on_every_tier(check_softmax);
+}
+
+static void test_attention(void **state) {
+    (void)state;
+    on_every_tier(check_attention);
 }
 
 int main(void) {

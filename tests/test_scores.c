@@ -8,26 +8,7 @@
 /* ---- The reference ---- */
 
 static double logit(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b, int has_scores) {
-    const posenc_score_params *p = &s->params;
-    if (!scene_sees(s, j, i, b))
-        return -INFINITY;
-    int64_t offset = p->k_pos != NULL ? (int64_t)p->k_pos[j] - p->q_pos[i] : j - scene_query(s, i, b);
-    double score = has_scores ? (double)truth_get(&s->x.view, j, i, h, b) : 0.0, bias = 0.0;
-    if (p->by_query.products != NULL)
-        score += (double)truth_get(&s->by_query.view, s->index_data[offset - s->index.first], i, h, b);
-    if (p->by_key.products != NULL)
-        score += (double)truth_get(&s->by_key.view, s->index_data[offset - s->index.first], j, h, b);
-    if (p->slopes != NULL)
-        bias -= (double)p->slopes[h] * fabs((double)offset);
-    if (p->line != NULL)
-        bias += (double)scene_line_value(p->line, h, offset);
-    if (p->bias != NULL) {
-        const int64_t *ne = p->bias->ne;
-        bias += (p->bias_slopes != NULL ? (double)p->bias_slopes[h] : 1.0) *
-                (double)truth_get(p->bias, j, ne[1] == 1 ? 0 : i, ne[2] == 1 ? 0 : h, ne[3] == 1 ? 0 : b);
-    }
-    double scaled = (double)p->scale * score;
-    return (p->cap != 0.0f ? (double)p->cap * tanh(scaled / (double)p->cap) : scaled) + bias;
+    return scene_logit(s, has_scores ? (double)truth_get(&s->x.view, j, i, h, b) : 0.0, j, i, h, b);
 }
 
 /* The largest logit with the sink, and the sum of exponentials over it. */
@@ -324,8 +305,9 @@ static void test_padded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_everything), truth_test(test_masks_are_bounds), truth_test(test_calls),
-        truth_test(test_untouched),  truth_test(test_join),             truth_test(test_padded),
+        truth_test(test_everything), truth_test(test_masks_are_bounds),
+        truth_test(test_calls),      truth_test(test_untouched),
+        truth_test(test_join),       truth_test(test_padded),
     };
     return truth_run(tests);
 }

@@ -4,6 +4,9 @@
  * softmax.h allows 2e-6 absolute against the exact function of the inputs while |l| <= 16. Beyond, the float32 rounding
  * of the logits comes on top, without limit as they grow; so the reference then starts from the logits as softmax.h
  * defines them in float32, and the same 2e-6 holds for all that follows.
+ *
+ * Beside the largest of a long row everything is small: so each value is also held to the exact softmax of the float32
+ * logits relative to itself, by (3e-6 + 2^-24 (max l - l_j)).
  */
 #include "truth.h"
 #include "truth_view.h"
@@ -15,6 +18,8 @@
 
 #define PROMISED 2e-6
 #define PROMISED_WHILE 16.0
+#define PROMISED_RELATIVE 3e-6
+#define PROMISED_PER_LOGIT 0x1p-24 /* for each unit below the largest logit */
 
 /* One row by the formula. */
 typedef struct reference {
@@ -27,11 +32,21 @@ static float distance(int64_t position, int64_t j) {
     return (float)(position > j ? position - j : j - position);
 }
 
+static int64_t count_allowed(int64_t n, const posenc_score_params *params, int64_t position) {
+    if (params->mask.after != 0)
+        return n;
+    return position < 0 ? 0 : position + 1 < n ? position + 1 : n;
+}
+
+/* As softmax.h defines it in float32. */
+static double rounded_logit(const float *x, int64_t j, const posenc_score_params *params, float slope,
+                            int64_t position) {
+    return (double)fmaf(x[j], params->scale, -(slope * distance(position, j)));
+}
+
 static void make_reference(const float *x, int64_t n, const posenc_score_params *params, float slope, int64_t position,
                            reference *r) {
-    r->n_allowed = n;
-    if (params->mask.after == 0)
-        r->n_allowed = position < 0 ? 0 : position + 1 < n ? position + 1 : n;
+    r->n_allowed = count_allowed(n, params, position);
     double largest = 0.0, max = -INFINITY, sum = 0.0;
     for (int64_t j = 0; j < r->n_allowed; j++) {
         double penalty = (double)slope * (double)distance(position, j);
@@ -41,7 +56,7 @@ static void make_reference(const float *x, int64_t n, const posenc_score_params 
     r->rounds = largest > PROMISED_WHILE;
     for (int64_t j = 0; j < r->n_allowed; j++) {
         if (r->rounds)
-            r->p[j] = (double)fmaf(x[j], params->scale, -(slope * distance(position, j)));
+            r->p[j] = rounded_logit(x, j, params, slope, position);
         max = fmax(max, r->p[j]);
     }
     for (int64_t j = 0; j < r->n_allowed; j++)
@@ -72,6 +87,27 @@ static double check_row(const float *y, int64_t n, const reference *r, const cha
         worst = fmax(worst, fabs((double)y[j] - r->p[j]) / PROMISED);
     }
     return worst;
+}
+
+static double worst_relative; /* in parts of what is allowed */
+
+/* Relative to each probability, from the logits in float32. What is below FLT_MIN may be 0. */
+static void check_relative(const float *x, const float *y, int64_t n, const posenc_score_params *params, float slope,
+                           int64_t position) {
+    int64_t n_allowed = count_allowed(n, params, position);
+    double max = -INFINITY, sum = 0.0;
+    for (int64_t j = 0; j < n_allowed; j++)
+        max = fmax(max, rounded_logit(x, j, params, slope, position));
+    for (int64_t j = 0; j < n_allowed; j++)
+        sum += exp(rounded_logit(x, j, params, slope, position) - max);
+    for (int64_t j = 0; j < n_allowed; j++) {
+        double below = max - rounded_logit(x, j, params, slope, position), p = exp(-below) / sum;
+        double bound = p * (PROMISED_RELATIVE + PROMISED_PER_LOGIT * below);
+        if (y[j] == 0.0f && p < (double)FLT_MIN * (1.0 + 0x1p-20) + bound)
+            continue;
+        truth_close((double)y[j], p, bound, "relative: key %lld of %lld", (long long)j, (long long)n);
+        worst_relative = fmax(worst_relative, fabs((double)y[j] - p) / bound);
+    }
 }
 
 /* ---- Against the reference ---- */
@@ -120,6 +156,8 @@ static double check_random_call(const int64_t ne[4], int with_alibi, double spre
                 make_reference(truth_at(&x.view, 0, i, h, b), ne[0], &params, with_alibi ? slopes[h] : 0.0f,
                                params.q_off + i, &r);
                 worst = fmax(worst, check_row(truth_at(&y.view, 0, i, h, b), ne[0], &r, "random"));
+                check_relative(truth_at(&x.view, 0, i, h, b), truth_at(&y.view, 0, i, h, b), ne[0], &params,
+                               with_alibi ? slopes[h] : 0.0f, params.q_off + i);
                 *(r.rounds ? &n_rounded : &n_exact) += 1;
             }
     /* In place gives the same. */
@@ -138,6 +176,7 @@ static void test_random_calls(void **state) {
     double worst = 0.0;
     long long n_values = 0;
     n_exact = n_rounded = 0;
+    worst_relative = 0.0;
     for (int round = 0; round < 400; round++) {
         int64_t ne[4] = {1 + truth_below(round % 4 ? 100 : 2000), 1 + truth_below(5), 1 + truth_below(6),
                          1 + truth_below(2)};
@@ -147,6 +186,7 @@ static void test_random_calls(void **state) {
     }
     truth_report("softmax", n_values, worst, TRUTH_ALLOWED, "%lld rows with |l| <= 16, %lld beyond", (long long)n_exact,
                  (long long)n_rounded);
+    truth_report("softmax, relative", n_values, worst_relative, TRUTH_ALLOWED, "from logits in float32");
     assert_true(n_exact > 0 && n_rounded > 0);
 }
 
@@ -155,10 +195,12 @@ static void test_long_rows(void **state) {
     static const int64_t lengths[] = {4096, 32768, 131072, 1000003, 1 << 20};
     double worst = 0.0;
     long long n_values = 0;
+    worst_relative = 0.0;
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++)
         for (int alibi = 0; alibi < 2; alibi++, n_values += lengths[k])
             worst = fmax(worst, check_random_call((int64_t[4]){lengths[k], 1, 1, 1}, alibi, alibi ? 16.0 : 4.0));
     truth_report("softmax, long rows", n_values, worst, TRUTH_ALLOWED, "4096 to 2^20 keys");
+    truth_report("softmax, long rows, relative", n_values, worst_relative, TRUTH_ALLOWED, "4096 to 2^20 keys");
 }
 
 /* Equal scores: p = 1/n, where every rounding of the sum goes the same way; and one key far above a million others. */

@@ -1,9 +1,10 @@
 /* The golden vectors of the query-dependent terms (FORMULAS C.7 - C.9, C.11 - C.15, C.17, C.19, E.5) and of attention
- * as a whole (C.4, C.31, C.32), through the public API, on every tier. */
+ * as a whole (C.4, C.31, C.32), plain and fused, through the public API, on every tier. */
 #include "truth_json.h"
 #include "truth_rope.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_OFFSETS = 64 };
@@ -261,14 +262,69 @@ static int check_c19(const example *e) {
 
 /* ---- Attention ---- */
 
+static int match_fused(const example *e, const posenc_score_params *params, const matrix *q, const matrix *k,
+                       const matrix *v, int first) {
+    matrix out;
+    dense(&out, v->view.ne[0], q->view.ne[1]);
+    void *scratch = malloc(posenc_attention_scratch(k->view.ne[0], v->view.ne[0]));
+    truth_ok(posenc_attention(params, &q->view, &k->view, &v->view, &out.view, scratch, posenc_all_rows()));
+    free(scratch);
+    return match(e, out.data, first, (int)(out.view.ne[0] * out.view.ne[1]));
+}
+
+/* The rows of m behind `at` others, which hold NaN: none of them may be looked at. */
+static posenc_view behind(const matrix *m, int64_t at) {
+    int64_t dim = m->view.ne[0], n = m->view.ne[1];
+    float *data = malloc((size_t)(dim * (at + n)) * sizeof *data);
+    assert_non_null(data);
+    for (int64_t i = 0; i < dim * at; i++)
+        data[i] = NAN;
+    memcpy(data + dim * at, m->data, (size_t)(dim * n) * sizeof *data);
+    return posenc_view_dense(data, POSENC_F32, dim, at + n, 1, 1);
+}
+
+/* The same keys with the first one at the end of a segment and the others in the next, each segment a part. */
+static int match_parts(const example *e, const posenc_score_params *params, const matrix *q, const matrix *k,
+                       const matrix *v, int first) {
+    const int32_t at = POSENC_ATTENTION_SEGMENT - 1;
+    matrix out;
+    dense(&out, v->view.ne[0], q->view.ne[1]);
+    posenc_score_params moved = *params;
+    moved.q_off += at;
+    moved.k_begin = &at;
+    posenc_attention_task task = {
+        .params = &moved, .q = q->view, .k = behind(k, at), .v = behind(v, at), .out = out.view};
+    void *scratch = malloc(posenc_attention_scratch(k->view.ne[0], v->view.ne[0]));
+    void *parts = malloc(posenc_attention_parts_bytes(&task));
+    assert_int_equal(posenc_attention_n_parts(&task), 2);
+    for (int64_t part = 1; part >= 0; part--)
+        truth_ok(posenc_attention_run_parts(&task, scratch, parts, (posenc_rows){part, part + 1}));
+    truth_ok(posenc_attention_join_parts(&task, parts, posenc_all_rows()));
+    free(parts);
+    free(scratch);
+    free(task.k.data);
+    free(task.v.data);
+    return match(e, out.data, first, (int)(out.view.ne[0] * out.view.ne[1]));
+}
+
+/* Probabilities, then what they make of v if the file says so: by the plain reference, fused and by parts. Fused, each
+ * key for itself as value gives the probabilities. */
 static int match_attention(const example *e, const posenc_score_params *params, const matrix *q, const matrix *k,
                            const matrix *v) {
-    matrix p, out;
-    dense(&p, k->view.ne[1], q->view.ne[1]);
+    matrix p, out, unit;
+    int64_t n_k = k->view.ne[1];
+    dense(&p, n_k, q->view.ne[1]);
     dense(&out, v->view.ne[0], q->view.ne[1]);
+    dense(&unit, n_k, n_k);
+    for (int64_t i = 0; i < n_k * n_k; i++)
+        unit.data[i] = i % (n_k + 1) == 0 ? 1.0f : 0.0f;
     truth_ok(posenc_attention_reference(params, &q->view, &k->view, &v->view, &out.view, &p.view));
     int n = match(e, p.data, 0, (int)(p.view.ne[0] * p.view.ne[1]));
-    return e->n_expected == n ? n : n + match(e, out.data, n, (int)(out.view.ne[0] * out.view.ne[1]));
+    int n_fused = match_fused(e, params, q, k, &unit, 0) + match_parts(e, params, q, k, &unit, 0);
+    if (e->n_expected == n)
+        return n + n_fused;
+    n_fused += match_fused(e, params, q, k, v, n) + match_parts(e, params, q, k, v, n);
+    return n + match(e, out.data, n, (int)(out.view.ne[0] * out.view.ne[1])) + n_fused;
 }
 
 static int check_c04(const example *e) {
@@ -364,7 +420,7 @@ static void test_vectors(void **state) {
         {"C32_attention", check_c32},
         {"E05_shaw_grad", check_e05},
     };
-    check_vector_files(files, sizeof files / sizeof files[0], 31, 680, 0);
+    check_vector_files(files, sizeof files / sizeof files[0], 31, 988, 0);
 }
 
 int main(void) {

@@ -51,6 +51,29 @@ float scene_line_value(const posenc_line *line, int64_t h, int64_t offset) {
     return line->data[h * line->stride + at];
 }
 
+double scene_logit(const scene *s, double score, int64_t j, int64_t i, int64_t h, int64_t b) {
+    const posenc_score_params *p = &s->params;
+    if (!scene_sees(s, j, i, b))
+        return -INFINITY;
+    int64_t offset = p->k_pos != NULL ? (int64_t)p->k_pos[j] - p->q_pos[i] : j - scene_query(s, i, b);
+    double bias = 0.0;
+    if (p->by_query.products != NULL)
+        score += (double)truth_get(&s->by_query.view, s->index_data[offset - s->index.first], i, h, b);
+    if (p->by_key.products != NULL)
+        score += (double)truth_get(&s->by_key.view, s->index_data[offset - s->index.first], j, h, b);
+    if (p->slopes != NULL)
+        bias -= (double)p->slopes[h] * fabs((double)offset);
+    if (p->line != NULL)
+        bias += (double)scene_line_value(p->line, h, offset);
+    if (p->bias != NULL) {
+        const int64_t *ne = p->bias->ne;
+        bias += (p->bias_slopes != NULL ? (double)p->bias_slopes[h] : 1.0) *
+                (double)truth_get(p->bias, j, ne[1] == 1 ? 0 : i, ne[2] == 1 ? 0 : h, ne[3] == 1 ? 0 : b);
+    }
+    double scaled = (double)p->scale * score;
+    return (p->cap != 0.0f ? (double)p->cap * tanh(scaled / (double)p->cap) : scaled) + bias;
+}
+
 /* ---- Random scenes ---- */
 
 static posenc_dtype random_type(void) {

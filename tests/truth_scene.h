@@ -36,4 +36,7 @@ int scene_sees(const scene *s, int64_t j, int64_t i, int64_t b);
 /* The float that a line has for an offset. */
 float scene_line_value(const posenc_line *line, int64_t h, int64_t offset);
 
+/* The logit of a key with this score by its formula (softmax.h), in double; -inf if it is not seen. */
+double scene_logit(const scene *s, double score, int64_t j, int64_t i, int64_t h, int64_t b);
+
 #endif

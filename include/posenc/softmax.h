@@ -18,6 +18,8 @@
  *   - Against the exact function of the same float32 inputs: |error| <= 2e-6 absolute for rows up to 2^20 keys
  *     while l and each of its terms is at most 16 in size; beyond, the rounding of the largest of them, 2^-24 of it,
  *     comes on top (ALiBi far behind may cancel a score, and leave its own rounding). Soft cap: tanh within 2 ulp.
+ *   - In float32, for rows up to 2^20 keys and logits of any size, each y_j that is not 0 is right relative to itself:
+ *     |error| <= (3e-6 + 2^-24 (max l - l_j)) y_j against the exact softmax of what posenc_logits gives.
  *   - The sum is taken in a fixed order (key j joins lane j mod 32; every 512 keys the lanes move on to double), so the
  *     bits do not depend on instruction set, split, alignment, or on how a mask is given.
  *

@@ -27,11 +27,11 @@ def symbols(program):
             if re.match(r'^[0-9a-f]+ [tTwW] ', line)}
 
 
-def watch_program(probe, program, scale):
+def watch_program(probe, program):
     """(program, exit status, what it printed, what the probe wrote)."""
     out = SCRATCH / f'quiet_probe-{program.name}.out'
     out.unlink(missing_ok=True)
-    status, text = run([program], {'LD_PRELOAD': str(probe), 'QUIET_PROBE': str(out), 'POSENC_TEST_SCALE': scale})
+    status, text = run([program], {'LD_PRELOAD': str(probe), 'QUIET_PROBE': str(out)})
     return program, status, text, out.read_text(encoding='utf-8').splitlines() if out.exists() else []
 
 
@@ -43,7 +43,7 @@ def watch(part, directory, public):
     totals = {}
     programs = sorted(p for p in (directory / 'tests').glob('test_*') if p.is_file() and p.suffix == '' and p.name not in WITHOUT)
     with ThreadPoolExecutor(2) as pool:
-        watched = list(pool.map(lambda program: watch_program(probe, program, '4' if part.is_long else '64'), programs))
+        watched = list(pool.map(lambda program: watch_program(probe, program), programs))
     for program, status, text, lines in watched:
         if status != 0 or not lines:
             part.fail(f'{program.name} fails under the probe: {text[-500:]}')

@@ -1,0 +1,292 @@
+/* Calls on data: scores, their terms and gradients, attention. */
+#include "truth_stack.h"
+
+#include <stdlib.h>
+
+enum { QUERIES = 8, KV_HEADS = 2, N_KEYS = KEYS / 2, TABLE_ROWS = 65, HIDDEN = 32 };
+
+static posenc_rope *rope;
+static posenc_rope_table table;
+static posenc_relative_table *packed;
+static posenc_fire *fire;
+static posenc_score_params params = POSENC_SCORE_DEFAULTS, rich;
+static float rows[DIM * KEYS], slopes[HEADS], results[KEYS], products[TABLE_ROWS * KEYS * HEADS];
+static float scores[N_KEYS * QUERIES * HEADS];
+static int32_t index_data[2 * KEYS];
+static posenc_index_line index_line;
+static posenc_view by_query, by_key, bias;
+static uint8_t bytes[KEYS];
+static void *scratch, *parts;
+
+/* Scores of all heads. */
+static posenc_view of_scores(float *data, posenc_dtype type) {
+    return posenc_view_dense(data, type, N_KEYS, QUERIES, HEADS, 1);
+}
+
+/* ---- The score path ---- */
+
+static posenc_status softmax_of_halves(void) {
+    posenc_view all = posenc_view_dense(x, POSENC_F16, DIM * KEYS, 1, 1, 1);
+    return posenc_softmax(&params, &all, &all, posenc_all_rows());
+}
+
+static posenc_status softmax_of_everything(void) {
+    posenc_view all = of_scores(scores, POSENC_BF16);
+    return posenc_softmax(&rich, &all, &all, posenc_all_rows());
+}
+
+static posenc_status make_logits(void) {
+    posenc_view all = of_scores(y, POSENC_F32);
+    return posenc_logits(&rich, NULL, &all, posenc_all_rows());
+}
+
+static posenc_softmax_sum sums[QUERIES * HEADS];
+
+static posenc_status softmax_partial(void) {
+    posenc_view all = of_scores(scores, POSENC_F32);
+    return posenc_softmax_partial(&rich, &all, &all, sums, posenc_all_rows());
+}
+
+static posenc_status softmax_join(void) {
+    const posenc_softmax_sum a = {1.0f, 2.0f}, b = {3.0f, 4.0f};
+    posenc_softmax_sum joined;
+    float factors[2];
+    return posenc_softmax_join(&a, &b, &joined, &factors[0], &factors[1]);
+}
+
+static posenc_status softmax_backward(void) {
+    posenc_view p = of_scores(x, POSENC_F32), dp = of_scores(z, POSENC_F32), s = of_scores(scores, POSENC_F32),
+                dx = of_scores(y, POSENC_F32), db = of_scores(rows, POSENC_F32);
+    return posenc_softmax_backward(&rich, &p, &dp, &s, &dx, &db, results, posenc_all_rows());
+}
+
+static posenc_status sum_sinks(void) {
+    return posenc_sink_gradient(x, QUERIES, HEADS, 1, results);
+}
+
+static posenc_status zero_padded(void) {
+    posenc_view all = posenc_view_dense(y, POSENC_F16, DIM, KEYS, 1, 1);
+    return posenc_zero_padded(bytes, &all);
+}
+
+static posenc_status masked_mean(void) {
+    double mean;
+    return posenc_masked_mean(x, bytes, KEYS, &mean);
+}
+
+/* ---- Relative terms, FIRE, CoPE ---- */
+
+static posenc_status multiply_rows(void) {
+    posenc_view queries = posenc_view_dense(x, POSENC_F16, DIM, TOKENS, HEADS, 1),
+                to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, TOKENS, HEADS, 1);
+    return posenc_relative_products(packed, &queries, rows, &to, posenc_all_rows());
+}
+
+static posenc_status multiply_rows_of_one(void) {
+    posenc_view queries = posenc_view_dense(x, POSENC_F16, DIM, 1, HEADS, 1),
+                to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, 1, HEADS, 1);
+    return posenc_relative_products(packed, &queries, NULL, &to, posenc_all_rows());
+}
+
+static posenc_status relative_values(void) {
+    posenc_view p = of_scores(x, POSENC_F32), from = posenc_view_dense(rows, POSENC_BF16, DIM, TABLE_ROWS, 1, 1),
+                to = dense(y, QUERIES, HEADS);
+    return posenc_relative_values(&index_line, posenc_mask_none(), 0, &p, &from, &to, posenc_all_rows());
+}
+
+static posenc_status shift(void) {
+    posenc_view from = of_scores(x, POSENC_F16), to = of_scores(y, POSENC_F16);
+    return posenc_relative_shift(&from, &to);
+}
+
+static posenc_status skew(void) {
+    posenc_view from = posenc_view_dense(x, POSENC_F16, 2 * TOKENS - 1, TOKENS, HEADS, 1),
+                to = posenc_view_dense(y, POSENC_F16, TOKENS, TOKENS, HEADS, 1);
+    return posenc_relative_skew(&from, &to);
+}
+
+static posenc_status sums_by_query(void) {
+    posenc_view from = of_scores(x, POSENC_F32), to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1);
+    return posenc_relative_sums_by_query(&index_line, posenc_mask_none(), 0, &from, &to, posenc_all_rows());
+}
+
+static posenc_status sums_by_key(void) {
+    posenc_view from = of_scores(x, POSENC_F32), to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, N_KEYS, HEADS, 1);
+    return posenc_relative_sums_by_key(&index_line, posenc_mask_none(), 0, &from, &to, posenc_all_rows());
+}
+
+static posenc_status combine(void) {
+    posenc_view w = posenc_view_dense(x, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1),
+                from = posenc_view_dense(rows, POSENC_F16, DIM, TABLE_ROWS, 1, 1), to = dense(y, QUERIES, HEADS);
+    return posenc_relative_combine(&w, &from, 1.0f, &to, posenc_all_rows());
+}
+
+static posenc_status collect(void) {
+    posenc_view w = posenc_view_dense(x, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1),
+                from = posenc_view_dense(z, POSENC_F16, DIM, QUERIES, HEADS, 1), to = dense(y, TABLE_ROWS, 1);
+    return posenc_relative_collect(&w, &from, rows, 1.0f, &to, posenc_all_rows());
+}
+
+static posenc_status fire_write(void) {
+    posenc_view to = of_scores(y, POSENC_F32);
+    return posenc_fire_write(fire, N_KEYS - QUERIES, &to, posenc_all_rows());
+}
+
+static posenc_status fire_add(void) {
+    posenc_view to = of_scores(y, POSENC_F32);
+    return posenc_fire_add(fire, N_KEYS - QUERIES, &to, posenc_all_rows());
+}
+
+static posenc_status cope(void) {
+    posenc_cope_params cope_params = POSENC_COPE_DEFAULTS;
+    cope_params.q_off = N_KEYS - QUERIES;
+    posenc_view from = of_scores(x, POSENC_F32), gates = of_scores(scores, POSENC_F32), to = of_scores(y, POSENC_F32),
+                steps = posenc_view_dense(z, POSENC_F32, 64, QUERIES, HEADS, 1);
+    return posenc_cope_logits(&cope_params, &from, &gates, &steps, &to, posenc_all_rows());
+}
+
+/* ---- Attention ---- */
+
+static posenc_status attend(void) {
+    posenc_view q = dense(x, QUERIES, HEADS), k = posenc_view_dense(x, POSENC_BF16, DIM, N_KEYS, KV_HEADS, 1), v = k,
+                out = dense(y, QUERIES, HEADS);
+    return posenc_attention(&rich, &q, &k, &v, &out, scratch, posenc_all_rows());
+}
+
+static posenc_attention_task rotating(void) {
+    return (posenc_attention_task){.params = &params,
+                                   .q = dense(x, QUERIES, HEADS),
+                                   .k = dense(x, N_KEYS, KV_HEADS),
+                                   .v = dense(x, N_KEYS, KV_HEADS),
+                                   .out = dense(y, QUERIES, HEADS),
+                                   .k_rope = rope,
+                                   .k_table = &table};
+}
+
+static posenc_status attend_rotating(void) {
+    posenc_attention_task task = rotating();
+    return posenc_attention_run(&task, scratch, posenc_all_rows());
+}
+
+/* One query of each head, and of some keys: dot_few. */
+static posenc_status attend_few(void) {
+    posenc_attention_task task = {.params = &params,
+                                  .q = dense(x, 1, HEADS),
+                                  .k = posenc_view_dense(x, POSENC_F16, DIM, 256, KV_HEADS, 1),
+                                  .v = posenc_view_dense(x, POSENC_F16, DIM, 256, KV_HEADS, 1),
+                                  .out = dense(y, 1, HEADS)};
+    return posenc_attention_run(&task, scratch, posenc_all_rows());
+}
+
+static posenc_status attend_parts(void) {
+    posenc_attention_task task = rotating();
+    return posenc_attention_run_parts(&task, scratch, parts, posenc_all_rows());
+}
+
+static posenc_status join_parts(void) {
+    posenc_attention_task task = rotating();
+    return posenc_attention_join_parts(&task, parts, posenc_all_rows());
+}
+
+static posenc_status merge(void) {
+    posenc_attention_result a = {dense(x, 100, HEADS), posenc_view_dense(rows, POSENC_F32, 1, 100, HEADS, 1)},
+                            b = {dense(z, 100, HEADS), posenc_view_dense(scores, POSENC_F32, 1, 100, HEADS, 1)},
+                            joined = {dense(y, 100, HEADS), posenc_view_dense(results, POSENC_F32, 1, 100, HEADS, 1)};
+    return posenc_attention_merge(&a, &b, &joined, posenc_all_rows());
+}
+
+static posenc_status attend_plainly(void) {
+    posenc_view q = dense(x, QUERIES, HEADS), k = dense(x, N_KEYS, KV_HEADS), out = dense(y, QUERIES, HEADS),
+                p = of_scores(z, POSENC_F32);
+    return posenc_attention_reference(&params, &q, &k, &k, &out, &p);
+}
+
+const stack_call score_calls[] = {
+    {"posenc_softmax", "f16", softmax_of_halves},
+    {"posenc_softmax", "everything, bf16", softmax_of_everything},
+    {"posenc_logits", "everything", make_logits},
+    {"posenc_softmax_partial", "everything", softmax_partial},
+    {"posenc_softmax_join", "", softmax_join},
+    {"posenc_softmax_backward", "everything", softmax_backward},
+    {"posenc_sink_gradient", "", sum_sinks},
+    {"posenc_zero_padded", "f16", zero_padded},
+    {"posenc_masked_mean", "", masked_mean},
+    {"posenc_relative_products", "f16 and a shift", multiply_rows},
+    {"posenc_relative_products", "a lone query", multiply_rows_of_one},
+    {"posenc_relative_values", "bf16", relative_values},
+    {"posenc_relative_shift", "f16", shift},
+    {"posenc_relative_skew", "f16", skew},
+    {"posenc_relative_sums_by_query", "", sums_by_query},
+    {"posenc_relative_sums_by_key", "", sums_by_key},
+    {"posenc_relative_combine", "f16", combine},
+    {"posenc_relative_collect", "f16 and a shift", collect},
+    {"posenc_fire_write", "", fire_write},
+    {"posenc_fire_add", "", fire_add},
+    {"posenc_cope_logits", "gates of their own", cope},
+    {"posenc_attention", "everything, bf16", attend},
+    {"posenc_attention_run", "keys rotated", attend_rotating},
+    {"posenc_attention_run", "a lone query, f16", attend_few},
+    {"posenc_attention_run_parts", "keys rotated", attend_parts},
+    {"posenc_attention_join_parts", "", join_parts},
+    {"posenc_attention_merge", "", merge},
+    {"posenc_attention_reference", "", attend_plainly},
+};
+const size_t n_score_calls = sizeof score_calls / sizeof score_calls[0];
+
+/* ---- What they need ---- */
+
+/* Parameters with every term. */
+static void set_up_params(void) {
+    posenc_index_rule rule = posenc_index_shaw(TABLE_ROWS / 2);
+    index_line.data = index_data;
+    truth_ok(posenc_line_range(posenc_mask_none(), 0, N_KEYS, N_KEYS, &index_line.first, &index_line.n_offsets));
+    assert_true(index_line.n_offsets <= 2 * KEYS);
+    truth_ok(posenc_index_line_fill(&rule, &index_line));
+    by_query = posenc_view_dense(products, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1);
+    by_key = posenc_view_dense(products, POSENC_F32, TABLE_ROWS, N_KEYS, HEADS, 1);
+    bias = of_scores(rows, POSENC_F16);
+    rich = params;
+    rich.cap = 50.0f;
+    rich.slopes = rich.sinks = slopes;
+    rich.by_query = (posenc_relative){&by_query, &index_line};
+    rich.by_key = (posenc_relative){&by_key, &index_line};
+    rich.bias = &bias;
+    rich.mask = posenc_mask_window(200);
+    rich.mask.n_first = 4;
+    rich.q_off = N_KEYS - QUERIES;
+}
+
+void set_up_scores(void) {
+    truth_fill(scores, N_KEYS * QUERIES * HEADS);
+    truth_ok(posenc_alibi_slopes(HEADS, 8.0, slopes));
+    for (int j = 0; j < KEYS; j++)
+        bytes[j] = j % 3 != 0;
+    posenc_rope_params rotation = POSENC_ROPE_DEFAULTS;
+    rotation.layout = POSENC_ROPE_HALF;
+    rotation.head_dim = rotation.n_rot = DIM;
+    truth_ok(posenc_rope_create(&rotation, &rope));
+    /* Pairs side by side, which have to be taken apart row by row. */
+    table = (posenc_rope_table){.cos = rows, .sin = rows + 1, .row_stride = DIM, .step = 2};
+    posenc_view relative = dense(x, TABLE_ROWS, 1);
+    truth_ok(posenc_relative_table_create(&relative, &packed));
+    posenc_fire_params of_fire = POSENC_FIRE_DEFAULTS;
+    of_fire.n_heads = HEADS;
+    of_fire.n_hidden = HIDDEN;
+    of_fire.w1 = of_fire.b1 = of_fire.w2 = of_fire.b2 = x;
+    of_fire.max_distance = KEYS;
+    truth_ok(posenc_fire_create(&of_fire, &fire));
+    set_up_params();
+    posenc_attention_task task = rotating();
+    scratch = malloc(posenc_attention_scratch(DIM, DIM));
+    parts = malloc(posenc_attention_parts_bytes(&task));
+    assert_true(scratch != NULL && parts != NULL);
+    truth_ok(posenc_attention_run_parts(&task, scratch, parts, posenc_all_rows()));
+}
+
+void tear_down_scores(void) {
+    free(scratch);
+    free(parts);
+    posenc_fire_free(fire);
+    posenc_relative_table_free(packed);
+    posenc_rope_free(rope);
+}
