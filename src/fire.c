@@ -199,7 +199,7 @@ static void write_row(const fire_row *row, int64_t head) {
         int64_t end = most + 1; /* distances begin .. end - 1 */
         if (piece + 1 < fire->n_pieces)
             end = first_distance(fire, fire->starts[piece + 1] * norm, most);
-        float slope = clamped(slopes[piece] / norm), constant = (float)constants[piece];
+        float slope = clamped(slopes[piece] / norm), constant = clamped(constants[piece]);
         write_keys(row, row->query - end + 1, row->query - begin, slope, constant);
         write_keys(row, row->query + posenc_max(begin, 1), row->query + end - 1, slope, constant);
         begin = end;

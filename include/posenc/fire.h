@@ -11,8 +11,8 @@
  * at a time and give them to softmax.h as a bias.
  *
  * What to expect: against the exact function of the parameters, |error| <= 2e-7 (1 + sum over k of |w2[h][k]| (|w1[k]
- * x| + |b1[k]|) + |b2[h]|), as long as the slopes of the pieces, divided by psi(threshold) + eps, are below FLT_MAX:
- * steeper ones are cut to that. psi is within 1 ulp. The same bits on every machine.
+ * x| + |b1[k]|) + |b2[h]|), as long as the slopes of the pieces, divided by psi(threshold) + eps, and their constants
+ * are below FLT_MAX: larger ones are cut to that. psi is within 1 ulp. The same bits on every machine.
  *
  * Example: one head, two hidden units, up to 1024 tokens
  *

@@ -65,15 +65,18 @@ __attribute__((format(printf, 1, 2))) static void log_error(const char *format, 
 /* ---- Computing ---- */
 
 /* OpenMP, because ggml's CPU backend uses it too: its threads, which wait for work between two nodes, do ours, where
- * threads of our own would have to take the cores from them. */
+ * threads of our own would have to take the cores from them. All of them or one: of a smaller team libgomp lets the
+ * threads that are left over end, and ggml would have to create them again. */
 posenc_status run_parts(const backend_state *state, part_of_node part, const void *node, int64_t work) {
     int64_t worth = work / MIN_ELEMENTS_PER_THREAD;
-    int n_threads = worth < state->n_threads ? (int)worth : state->n_threads;
-    if (n_threads <= 1)
+    if (worth <= 1 || state->n_threads <= 1)
         return part(node, 0, 1);
     int worst = POSENC_OK;
-#pragma omp parallel num_threads(n_threads) reduction(max : worst)
-    worst = (int)part(node, omp_get_thread_num(), omp_get_num_threads());
+#pragma omp parallel num_threads(state->n_threads) reduction(max : worst)
+    {
+        int thread = omp_get_thread_num(), team = omp_get_num_threads(), n_parts = worth < team ? (int)worth : team;
+        worst = thread < n_parts ? (int)part(node, thread, n_parts) : POSENC_OK;
+    }
     return (posenc_status)worst;
 }
 
