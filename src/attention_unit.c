@@ -221,6 +221,11 @@ static void soften(block *b, int64_t pair) {
         return;
     posenc_softmax_row_args args = scores_of(b, pair);
     posenc_softmax_sum sum;
+    posenc_softmax_row_args next;
+    if (args.by_query.product != NULL && pair + 1 < b->unit->n) { /* each has products of its own, often far away */
+        next = scores_of(b, pair + 1);
+        args.next = &next;
+    }
     args.least = max;
     args.sum = &sum;
     b->unit->call->kernels->softmax_row(&args);

@@ -119,6 +119,10 @@ static void test_arithmetic(void **state) {
         EXPECT_FLOATS(v_fms(va, vb, vc), fmaf(a.at[k], b.at[k], -c.at[k]));
         EXPECT_FLOATS(v_neg(va), negated(a.at[k]));
         EXPECT_FLOATS(v_reverse(va), a.at[VF - 1 - k]);
+        ints to;
+        for (int k = 0; k < VF; k++)
+            to.at[k] = (int32_t)(test_random() % VF);
+        EXPECT_FLOATS(v_permute(va, vi_of(to)), a.at[to.at[k]]);
         EXPECT_FLOATS(v_neg_even(va), k % 2 == 0 ? negated(a.at[k]) : a.at[k]);
         EXPECT_FLOATS(v_max(va, vb), a.at[k] > b.at[k] ? a.at[k] : b.at[k]);
         EXPECT_FLOATS(v_zero_if(v_lt(va, vb), vc), a.at[k] < b.at[k] ? 0.0f : c.at[k]);
@@ -248,11 +252,23 @@ static void test_integers(void **state) {
     }
 }
 
+/* Of VF floats between guards, by strides of any sign and indices that stay inside. */
+static void expect_picked(const float *p, const floats *b) {
+    for (int stride = -2; stride <= 2; stride++) {
+        ints index, from;
+        for (int k = 0; k < VF; k++) {
+            from.at[k] = (int32_t)(test_random() % VF);
+            index.at[k] = from.at[k] - k * stride;
+        }
+        EXPECT_FLOATS(v_pick(p, stride, index.at), b->at[from.at[k]]);
+    }
+}
+
 /* Integers and bytes in guarded memory, and what is gathered from there by any index. */
 static void test_integer_loads(void **state) {
     (void)state;
     static test_guarded memory;
-    begin("vi_load_n, vi_load_u8_n, v_gather_n, vi_gather_n");
+    begin("vi_load_n, vi_load_u8_n, v_gather_n, vi_gather_n, v_pick");
     for (int p = 0; p < N_PLACES; p++)
         for (int n = 0; n <= VF; n++) {
             ints a = random_ints(), index;
@@ -270,6 +286,8 @@ static void test_integer_loads(void **state) {
             EXPECT_INTS(vi_gather_n(to, vi_of(index), (size_t)n), k < n ? a.at[index.at[k]] : 0);
             to = put_floats(&memory, &b, (size_t)n, p);
             EXPECT_FLOATS(v_gather_n(to, vi_of(index), (size_t)n), k < n ? b.at[index.at[k]] : 0.0f);
+            if (n == VF)
+                expect_picked(to, &b);
             to = memcpy(test_guarded_place(&memory, (size_t)n, place(p, 1)), bytes, (size_t)n);
             EXPECT_INTS(vi_load_u8_n(to, (size_t)n), k < n ? bytes[k] : 0);
         }

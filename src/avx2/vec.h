@@ -199,6 +199,7 @@ V_INLINE vf v_select_bits(uint32_t bits, vf one, vf zero) {
     return _mm256_blendv_ps(zero, one, _mm256_castsi256_ps(_mm256_sllv_epi32(_mm256_set1_epi32((int)bits), to_sign)));
 }
 V_INLINE vf v_swap_pairs(vf a) { return _mm256_permute_ps(a, 0xb1); }
+V_INLINE vf v_permute(vf a, vi index) { return _mm256_permutevar8x32_ps(a, index); }
 V_INLINE vf v_reverse(vf a) { return _mm256_permutevar8x32_ps(a, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0)); }
 /* a0 b0 a1 b1 ... : the first VF values in *lo, the rest in *hi */
 V_INLINE void v_zip(vf a, vf b, vf *lo, vf *hi) {
@@ -243,6 +244,15 @@ V_INLINE vi vi_load_u8_n(const uint8_t *p, size_t n) {
 }
 V_INLINE vf v_gather_n(const float *p, vi index, size_t n) {
     return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, index, _mm256_castsi256_ps(v_first_lanes_(n)), 4);
+}
+V_INLINE __m128 v_pick_four_(const float *p, ptrdiff_t stride, const int32_t *index) {
+    __m128 a = _mm_load_ss(p + index[0]);
+    a = _mm_insert_ps(a, _mm_load_ss(p + stride + index[1]), 0x10);
+    a = _mm_insert_ps(a, _mm_load_ss(p + 2 * stride + index[2]), 0x20);
+    return _mm_insert_ps(a, _mm_load_ss(p + 3 * stride + index[3]), 0x30);
+}
+V_INLINE vf v_pick(const float *p, ptrdiff_t stride, const int32_t *index) {
+    return _mm256_set_m128(v_pick_four_(p + 4 * stride, stride, index + 4), v_pick_four_(p, stride, index));
 }
 V_INLINE vi vi_gather_n(const int32_t *p, vi index, size_t n) {
     return _mm256_mask_i32gather_epi32(_mm256_setzero_si256(), p, index, v_first_lanes_(n), 4);

@@ -147,6 +147,7 @@ V_INLINE vf v_slide(vf a, vf b, size_t n) {
     return _mm512_permutex2var_ps(a, _mm512_add_epi32(lane, _mm512_set1_epi32((int)n)), b);
 }
 V_INLINE vf v_swap_pairs(vf a) { return _mm512_permute_ps(a, 0xb1); }
+V_INLINE vf v_permute(vf a, vi index) { return _mm512_permutexvar_ps(index, a); }
 V_INLINE vf v_reverse(vf a) {
     const __m512i index = _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     return _mm512_permutexvar_ps(index, a);
@@ -196,6 +197,19 @@ V_INLINE vi vi_load_u8_n(const uint8_t *p, size_t n) {
 }
 V_INLINE vf v_gather_n(const float *p, vi index, size_t n) {
     return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), v_first_lanes_(n), index, p, 4);
+}
+V_INLINE __m128 v_pick_four_(const float *p, ptrdiff_t stride, const int32_t *index) {
+    __m128 a = _mm_load_ss(p + index[0]);
+    a = _mm_insert_ps(a, _mm_load_ss(p + stride + index[1]), 0x10);
+    a = _mm_insert_ps(a, _mm_load_ss(p + 2 * stride + index[2]), 0x20);
+    return _mm_insert_ps(a, _mm_load_ss(p + 3 * stride + index[3]), 0x30);
+}
+V_INLINE __m256 v_pick_eight_(const float *p, ptrdiff_t stride, const int32_t *index) {
+    return _mm256_set_m128(v_pick_four_(p + 4 * stride, stride, index + 4), v_pick_four_(p, stride, index));
+}
+V_INLINE vf v_pick(const float *p, ptrdiff_t stride, const int32_t *index) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(v_pick_eight_(p, stride, index)),
+                              v_pick_eight_(p + 8 * stride, stride, index + 8), 1);
 }
 V_INLINE vi vi_gather_n(const int32_t *p, vi index, size_t n) {
     return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), v_first_lanes_(n), index, p, 4);

@@ -152,9 +152,17 @@ static float store_logits(const row *a) {
 
 /* ---- Second pass: exponentials and their sum ---- */
 
+/* The product of an offset. Its entry may be any number where nothing that is seen meets it: to fetch is no read. */
+V_INLINE void fetch_product(const posenc_relative_line *r, ptrdiff_t offset) {
+    if (r->product == NULL || offset < r->first || offset > r->last)
+        return;
+    uintptr_t away = (uintptr_t)(r->index[offset - r->first] * (ptrdiff_t)sizeof(float));
+    __builtin_prefetch((const void *)((uintptr_t)r->product + away), 0, 2);
+}
+
 /* What the next row needs of keys j .. j + LANES - 1, while the exponentials of this one keep the units busy; not into
  * the first cache, which holds this row. 4 million scores with a mask took 1.4 times as long without, 32 rows of 32768
- * keys with a line each 1.06 times. */
+ * keys with a line each 1.06 times, attention with DeBERTa's terms 1.1 times. */
 V_INLINE void fetch_next(const row *next, size_t j) {
     fetch_typed(next->x, j, LANES, POSENC_F32);
     fetch_typed(next->y, j, LANES, POSENC_F32);
@@ -163,6 +171,8 @@ V_INLINE void fetch_next(const row *next, size_t j) {
     ptrdiff_t offset = (ptrdiff_t)j - next->position;
     if (next->line.at != NULL && offset >= next->line.first && offset <= next->line.last)
         fetch_typed(next->line.at + (offset - next->line.first), 0, LANES, POSENC_F32);
+    fetch_product(&next->by_query, offset);
+    fetch_product(&next->by_query, offset + LANES / 2);
 }
 
 V_INLINE void exp_step(float *y, size_t j, size_t rest, vf max, vf lowest, vf *partial) {

@@ -176,6 +176,10 @@ V_INLINE vf v_select_bits(uint32_t bits, vf one, vf zero) {
     return vbslq_f32(vtstq_u32(vdupq_n_u32(bits), lane), one, zero);
 }
 V_INLINE vf v_swap_pairs(vf a) { return vrev64q_f32(a); }
+V_INLINE vf v_permute(vf a, vi index) {
+    uint32x4_t bytes = vmlaq_n_u32(vdupq_n_u32(0x03020100), vreinterpretq_u32_s32(index), 0x04040404);
+    return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(a), vreinterpretq_u8_u32(bytes)));
+}
 V_INLINE vf v_reverse(vf a) {
     vf pairs = vrev64q_f32(a);
     return vextq_f32(pairs, pairs, 2);
@@ -232,6 +236,12 @@ V_INLINE vf v_gather_n(const float *p, vi index, size_t n) {
     vst1q_s32(at, index);
     for (size_t i = 0; i < n; i++)
         lanes[i] = p[at[i]];
+    return vld1q_f32(lanes);
+}
+V_INLINE vf v_pick(const float *p, ptrdiff_t stride, const int32_t *index) {
+    float lanes[4];
+    for (int i = 0; i < 4; i++)
+        lanes[i] = p[i * stride + index[i]];
     return vld1q_f32(lanes);
 }
 V_INLINE vi vi_gather_n(const int32_t *p, vi index, size_t n) {
