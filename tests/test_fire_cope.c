@@ -258,6 +258,7 @@ static void test_cope_integers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {truth_test(test_fire_limits), truth_test(test_fire), truth_test(test_cope),
-                                       truth_test(test_cope_integers), truth_test(test_steep_fire), truth_test(test_large_fire)};
+                                       truth_test(test_cope_integers), truth_test(test_steep_fire),
+                                       truth_test(test_large_fire)};
     return truth_run(tests);
 }
