@@ -103,6 +103,31 @@ static void test_steep_fire(void **state) {
     posenc_fire_free(fire);
 }
 
+/* A piece whose constant float32 does not hold: it is cut to what it holds. */
+static void test_large_fire(void **state) {
+    (void)state;
+    static perceptron m;
+    random_perceptron(&m);
+    m.params.n_hidden = m.params.n_heads = 1;
+    m.params.c = 0.1;
+    m.params.threshold = 512.0;
+    m.params.max_distance = 511;
+    m.w1[0] = -3e38f;
+    m.b1[0] = 3e38f;
+    m.w2[0] = 2.0f;
+    m.b2[0] = 0.0f;
+    posenc_fire *fire;
+    truth_ok(posenc_fire_create(&m.params, &fire));
+    for (int tier = -1; truth_next_tier(&tier);) {
+        static float y[512];
+        posenc_view view = posenc_view_dense(y, POSENC_F32, 512, 1, 1, 1);
+        truth_ok(posenc_fire_write(fire, 511, &view, posenc_all_rows()));
+        for (int j = 0; j < 512; j++)
+            assert_true(isfinite(y[j]));
+    }
+    posenc_fire_free(fire);
+}
+
 static void test_fire(void **state) {
     (void)state;
     static perceptron m;
@@ -233,6 +258,7 @@ static void test_cope_integers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {truth_test(test_fire_limits), truth_test(test_fire), truth_test(test_cope),
-                                       truth_test(test_cope_integers), truth_test(test_steep_fire)};
+                                       truth_test(test_cope_integers), truth_test(test_steep_fire),
+                                       truth_test(test_large_fire)};
     return truth_run(tests);
 }

@@ -118,6 +118,8 @@ static void split_longrope(reader *r, model_config *c, model_table *table) {
     if (beyond == NULL)
         return;
     beyond->params.scaling.context = s->max_context;
+    beyond->q = table->q; /* of latent attention they are not those of the model */
+    beyond->k = table->k;
     beyond->n_layers = table->n_layers;
     beyond->is_alternative = 1;
     snprintf(table->name, sizeof table->name, "up to %.0f positions", original);

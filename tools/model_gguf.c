@@ -18,6 +18,8 @@ typedef struct gguf_model {
     posenc_rope_params params;
     int64_t key_length_mla, compressed; /* multi-head latent attention */
     int64_t n_without_attention;        /* layers of a hybrid that have no K and V */
+    gguf_value pattern;                 /* which layers have a window; no key: the file does not tell */
+    int64_t n_windows;                  /* layers that have one; -1: there is no list of them */
     double local_base;
     int has_alibi, has_no_rope, has_windows, has_type; /* has_type: rope.scaling.type is stated */
 } gguf_model;
@@ -93,6 +95,8 @@ static int take_other(gguf_model *m, const char *key, const gguf_value *value) {
         m->n_without_attention = (int64_t)value->n_zeros;
     else if (strcmp(key, "attention.sliding_window") == 0)
         m->has_windows = value->largest > 0.0;
+    else if (strcmp(key, "attention.sliding_window_pattern") == 0)
+        m->pattern = *value;
     else if (strcmp(key, "rope.scaling.finetuned") == 0) /* of most models it says nothing about positions */
         m->has_no_rope = m->type->finetuned_tells && value->first[0] == 0.0;
     else
@@ -186,10 +190,41 @@ static void check_heads(gguf_model *m) {
         c->n_kv_heads = c->n_heads;
 }
 
+/* Which layers see all keys: one of so many (0: none does), or those with 0 in a list of all. */
+static void read_window_pattern(gguf_model *m) {
+    const gguf_value *v = &m->pattern;
+    double every = v->first[0];
+    int is_number = v->type != GGUF_STRING;
+    if (v->key[0] == '\0' || (m->type->layers.only_if_windows && !m->has_windows))
+        return;
+    if (v->is_array && is_number && v->n == (uint64_t)m->config->n_layers)
+        m->n_windows = (int64_t)(v->n - v->n_zeros);
+    else if (v->is_array || !is_number || !(every >= 0.0 && every <= 0x1p20 && every == floor(every)))
+        reader_not_understood(m->config, v->key);
+    else if (every > 0.0)
+        m->layers.full_every = (int64_t)every;
+    else
+        m->n_windows = m->config->n_layers;
+}
+
+/* Layers that rotate, by a table for layers of that kind. */
+static int64_t count_layers(const gguf_model *m, const char *kind) {
+    int64_t n_layers = m->config->n_layers;
+    if (m->n_windows < 0 || m->layers.unrotated_every != 0)
+        return layers_of_kind(&m->layers, n_layers, kind);
+    int64_t n_full = m->layers.only_windows_rotate ? 0 : n_layers - m->n_windows;
+    if (kind[0] == '\0')
+        return n_full + m->n_windows;
+    return strcmp(kind, "full_attention") == 0 ? n_full : m->n_windows;
+}
+
+/* None where it is known that no layer would use it. */
 static void new_table(gguf_model *m, const char *name, const char *kind, const posenc_rope_params *params) {
-    model_table *table = reader_new_table(m->r, m->config, name, params);
+    int64_t n = count_layers(m, kind);
+    int is_known = m->config->n_layers > 0 && (kind[0] == '\0' || m->layers.full_every != 0 || m->n_windows >= 0);
+    model_table *table = n > 0 || !is_known ? reader_new_table(m->r, m->config, name, params) : NULL;
     if (table != NULL)
-        table->n_layers = layers_of_kind(&m->layers, m->config->n_layers, kind);
+        table->n_layers = n;
 }
 
 /* Of the only table. Where none would be left, the file is not taken at its word. */
@@ -245,13 +280,16 @@ static void interpret(gguf_model *m) {
     m->params.rot_fraction = 1.0;
     if (!m->type->layers.only_if_windows || m->has_windows)
         m->layers = m->type->layers;
+    read_window_pattern(m);
     take_tensors(m);
     make_tables(m);
+    if (m->config->n_tables == 0)
+        m->config->kind = POSITION_NONE;
     find_tensors_rotated(m);
 }
 
 void model_read_gguf(reader *r, model_config *config) {
-    gguf_model m = {.r = r, .config = config, .params = POSENC_ROPE_DEFAULTS};
+    gguf_model m = {.r = r, .config = config, .params = POSENC_ROPE_DEFAULTS, .n_windows = -1};
     char complaint[128];
     if (!gguf_open(r->path, &m.file, complaint, sizeof complaint)) {
         reader_fail(r, "the GGUF file %s", complaint);

@@ -67,6 +67,12 @@ static int64_t count_or(const json_model *m, int64_t implied, const char *const 
     return stated != 0 ? stated : implied;
 }
 
+/* Of multi-head latent attention, whose heads need not divide the hidden size; 0: the model has none. */
+static int64_t latent_head_dim(const json_model *m) {
+    int64_t n_rot = json_count(m->r, m->text, NAMES("qk_rope_head_dim"));
+    return n_rot != 0 ? json_count(m->r, m->text, NAMES("qk_nope_head_dim")) + n_rot : 0;
+}
+
 static void read_heads(const json_model *m) {
     reader *r = m->r;
     model_config *c = m->config;
@@ -79,6 +85,8 @@ static void read_heads(const json_model *m) {
                              (double)m->type->max_position, 1.0, 0x1p31 - 1.0);
     read_kv_heads(m);
     c->head_dim = count_or(m, m->type->head_dim, NAMES("head_dim", "kv_channels", "d_kv"));
+    if (c->head_dim == 0)
+        c->head_dim = latent_head_dim(m);
     if (c->head_dim == 0 && c->n_heads != 0 && c->hidden_size % c->n_heads == 0)
         c->head_dim = c->hidden_size / c->n_heads;
 }

@@ -1,8 +1,12 @@
 /* RoPE in a config.json: fields by their published names, and a table for each kind of layers. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "model_json.h"
+
+/* Of hybrids: the indices of the layers that are attention. */
+#define ATTENTION_LISTS NAMES("full_attn_idxs", "attn_layer_indices")
 
 /* ---- Fields ---- */
 
@@ -75,13 +79,21 @@ static int is_known_here(const cJSON *field) {
     return 0;
 }
 
+/* The older name, beside the newer one: it does not count, wherever it stands. */
+static int is_overruled(const cJSON *object, const cJSON *field) {
+    return strcmp(field->string, "type") == 0 && json_find(object, NAMES("rope_type")) != NULL;
+}
+
 static void read_fields(const json_model *m, posenc_rope_params *params, const cJSON *object, int inside) {
     const cJSON *field;
     if (!cJSON_IsObject(object)) /* items of an array have no names */
         return;
-    if (inside && json_is_true(object, "mrope_interleaved"))
+    if (inside && (m->type->axes == POSENC_AXES_IMROPE || json_is_true(object, "mrope_interleaved")))
         params->axes.kind = POSENC_AXES_IMROPE;
-    cJSON_ArrayForEach(field, object) if (!is_known_here(field)) read_field(m, params, field, inside);
+    cJSON_ArrayForEach(field, object) {
+        if (!is_known_here(field) && !(inside && is_overruled(object, field)))
+            read_field(m, params, field, inside);
+    }
     if (inside && params->axes.n_axes == 0)
         params->axes.kind = POSENC_AXES_SINGLE;
 }
@@ -126,9 +138,27 @@ static const cJSON *first_of_list(const json_model *m, const char *name) {
     return cJSON_IsArray(list) ? list->child : NULL;
 }
 
+/* The first index of the layers that are attention, where the others of a hybrid have no Q and K. NULL: no list, or one
+ * that is not understood: these ascend. */
+static const cJSON *first_attention_layer(const json_model *m) {
+    const cJSON *list = json_find(m->text, ATTENTION_LISTS), *index;
+    double least = 0.0;
+    if (!cJSON_IsArray(list))
+        return NULL;
+    cJSON_ArrayForEach(index, list) {
+        double i = cJSON_IsNumber(index) ? index->valuedouble : -1.0;
+        if (!(i >= least && i < (double)m->config->n_layers && i == floor(i)))
+            return NULL;
+        least = i + 1.0;
+    }
+    return list->child;
+}
+
 /* Layers that use the table of that name ("": of any); 0 where the file does not tell. */
 static int64_t count_layers(const json_model *m, const char *name) {
     const cJSON *type = first_of_list(m, "layer_types");
+    const cJSON *attention = type == NULL ? first_attention_layer(m) : NULL;
+    const int has_list = attention != NULL;
     const cJSON *rotates = first_of_list(m, "no_rope_layers"); /* in spite of its name, 1 is a layer with RoPE */
     int64_t n = 0, n_layers = type != NULL ? cJSON_GetArraySize(json_find(m->text, NAMES("layer_types")))
                                            : m->config->n_layers;
@@ -142,6 +172,10 @@ static int64_t count_layers(const json_model *m, const char *name) {
         pattern.unrotated_every = 0;
     for (int64_t i = 0; i < n_layers; i++) {
         const char *kind = cJSON_IsString(type) ? type->valuestring : layer_kind(&pattern, i);
+        int is_listed = attention != NULL && attention->valuedouble == (double)i;
+        if (has_list)
+            kind = is_listed ? "full_attention" : "conv";
+        attention = is_listed ? attention->next : attention;
         int is_unrotated = cJSON_IsNumber(rotates) && rotates->valueint == 0;
         n += !is_unrotated && layer_rotates(&pattern, i, kind) && (name[0] == '\0' || strcmp(kind, name) == 0);
         type = type != NULL ? type->next : NULL;
@@ -187,11 +221,40 @@ static int read_kinds_of_layers(const json_model *m, const cJSON *rope, posenc_r
     cJSON_ArrayForEach(field, rope) n += cJSON_IsObject(field);
     if (n == 0)
         return 0;
-    cJSON_ArrayForEach(field, rope) if (!cJSON_IsObject(field)) read_field(m, &common, field, 1);
+    cJSON_ArrayForEach(field, rope) {
+        if (!cJSON_IsObject(field) && !is_overruled(rope, field))
+            read_field(m, &common, field, 1);
+    }
     cJSON_ArrayForEach(field, rope) {
         model_table *table = cJSON_IsObject(field) ? new_table(m, field->string, &common) : NULL;
         if (table != NULL)
             read_fields(m, &table->params, field, 1);
+    }
+    return 1;
+}
+
+/* More fields than either object has. */
+enum { MOST_SCALING_FIELDS = 64 };
+
+/* 1 if both are written alike. cJSON_Compare would take time exponential in the depth. */
+static int is_written_alike(const cJSON *a, const cJSON *b) {
+    char *first = cJSON_PrintUnformatted(a), *second = cJSON_PrintUnformatted(b);
+    int alike = first != NULL && second != NULL && strcmp(first, second) == 0;
+    cJSON_free(first);
+    cJSON_free(second);
+    return alike;
+}
+
+/* 1 if two objects have the same fields, in any order. */
+static int has_same_fields(const cJSON *a, const cJSON *b) {
+    const cJSON *field;
+    int n = cJSON_GetArraySize(a);
+    if (n != cJSON_GetArraySize(b) || n > MOST_SCALING_FIELDS) /* each is looked for */
+        return 0;
+    cJSON_ArrayForEach(field, a) {
+        const cJSON *other = cJSON_GetObjectItemCaseSensitive(b, field->string);
+        if (other == NULL || !is_written_alike(field, other))
+            return 0;
     }
     return 1;
 }
@@ -203,11 +266,13 @@ static const cJSON *find_rope(const json_model *m) {
     const cJSON *parameters = json_find(m->text, NAMES("rope_parameters"));
     const cJSON *both[] = {scaling, parameters};
     for (int i = 0; i < 2; i++)
-        if (both[i] != NULL && !cJSON_IsObject(both[i]))
+        if (both[i] != NULL && !cJSON_IsObject(both[i])) {
             reader_fail(m->r, "\"%s\" is no object; correct it", both[i]->string);
+            return NULL; /* its items would have no names */
+        }
     if (cJSON_GetArraySize(scaling) == 0)
         return parameters;
-    if (parameters != NULL && !cJSON_Compare(scaling, parameters, 1))
+    if (parameters != NULL && !has_same_fields(scaling, parameters))
         reader_not_understood(m->config, "rope_parameters beside rope_scaling");
     return scaling;
 }
@@ -221,12 +286,27 @@ static void read_tables(const json_model *m) {
     int has_local_base = local_base(m, 0.0) != 0.0;
     model_table *table = new_table(m, has_local_base ? "full_attention" : "", &common);
     read_fields(m, &table->params, rope, 1);
+    if (m->type->axes != POSENC_AXES_SINGLE && table->params.axes.n_axes == 0)
+        reader_set_sections(m->r, &table->params, m->type->axes, m->type->sections, 3);
     if (rope == NULL && m->type->full_proportion != 0.0) {
         table->params.scaling.type = POSENC_SCALING_PROPORTIONAL;
         table->params.scaling.proportion = m->type->full_proportion;
     }
     if (has_local_base)
         new_table(m, "sliding_attention", &common);
+}
+
+/* Lists of the layers that are attention, where layer_types does not tell it. */
+static void note_unread_layers(const json_model *m) {
+    static const char *const names[] = {"attn_type_list", "layers_block_type"};
+    if (first_of_list(m, "layer_types") != NULL)
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (json_find(m->text, NAMES(names[i])) != NULL)
+            reader_not_understood(m->config, names[i]);
+    const cJSON *list = json_find(m->text, ATTENTION_LISTS);
+    if (list != NULL && first_attention_layer(m) == NULL)
+        reader_not_understood(m->config, list->string);
 }
 
 /* What bears on positions or on which layers have them, by names that do not speak of RoPE, and is not made use of. */
@@ -237,17 +317,26 @@ static void note_unread(const json_model *m) {
         if (field != NULL && !cJSON_IsFalse(field))
             reader_not_understood(m->config, names[i]);
     }
+    note_unread_layers(m);
     if (cJSON_IsString(json_find(m->text, NAMES("sliding_window_pattern")))) /* "LLLG"; a number is an interval */
         reader_not_understood(m->config, "sliding_window_pattern");
 }
 
 /* In the model's object, that of its RoPE, or one inside that. */
-static int states_base(const cJSON *object) {
+static int states(const cJSON *object, const char *const *names) {
     const cJSON *field;
-    if (json_find(object, NAMES("rope_theta", "rotary_emb_base", "global_rope_theta")) != NULL)
+    if (json_find(object, names) != NULL)
         return 1;
-    cJSON_ArrayForEach(field, object) if (cJSON_IsObject(field) && states_base(field)) return 1;
+    cJSON_ArrayForEach(field, object) if (cJSON_IsObject(field) && states(field, names)) return 1;
     return 0;
+}
+
+/* Classes differ in where the axes' pairs are, and not all of them look at mrope_interleaved. */
+static int guesses_sections(const json_model *m) {
+    int n = 0;
+    for (int k = 0; k < m->config->n_tables; k++)
+        n += m->config->tables[k].params.axes.kind == POSENC_AXES_MROPE;
+    return n > 0 && m->type->kind == POSITION_UNKNOWN && !states(m->text, NAMES("mrope_interleaved"));
 }
 
 /* What neither the file states nor its type implies. */
@@ -255,9 +344,11 @@ static void note_guesses(const json_model *m) {
     model_config *c = m->config;
     int layout =
         m->type->layout == POSENC_ROPE_LAYOUT_UNSET && !cJSON_IsBool(json_find(m->text, NAMES("rope_interleave")));
-    int base = m->type->base == 0.0 && !states_base(m->text);
-    snprintf(c->guessed, sizeof c->guessed, "%s%s%s", layout ? "half-split" : "", layout && base ? ", " : "",
-             base ? "base 10000" : "");
+    int base = m->type->base == 0.0 && !states(m->text, NAMES("rope_theta", "rotary_emb_base", "global_rope_theta"));
+    int sections = guesses_sections(m);
+    snprintf(c->guessed, sizeof c->guessed, "%s%s%s%s%s", layout ? "half-split" : "", layout && base ? ", " : "",
+             base ? "base 10000" : "", sections && (layout || base) ? ", " : "",
+             sections ? "sections one after the other" : "");
 }
 
 void model_json_read_rope(const json_model *m) {

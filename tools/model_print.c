@@ -39,7 +39,8 @@ static void print_scaling(const posenc_rope_scaling *s) {
     if (s->type == POSENC_SCALING_NONE)
         return;
     int from_lengths = s->type == POSENC_SCALING_YARN && s->factor == 0.0;
-    print_given(", factor ", from_lengths ? s->max_context / s->original_context : s->factor);
+    double original = s->original_context != 0.0 ? s->original_context : s->max_context; /* as the library has it */
+    print_given(", factor ", from_lengths ? s->max_context / original : s->factor);
     print_given(", original context ", s->original_context);
     if (s->type == POSENC_SCALING_DYNAMIC)
         print_given(", as for a context of ", s->context);

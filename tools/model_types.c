@@ -17,7 +17,7 @@ static const model_type json_types[] = {
     {"qwen3", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .head_dim = 128, .has_qk_norm = 1},
     {"qwen3_moe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .has_qk_norm = 1},
     {"qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
-     .base = 5e6, .head_dim = 128, .has_qk_norm = 1},
+     .base = 5e6, .head_dim = 128, .has_qk_norm = 1, .axes = POSENC_AXES_IMROPE, .sections = {24.0, 20.0, 20.0}},
     {"gemma gemma2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .head_dim = 256},
     {"gemma3 gemma3_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e6, .local_base = 1e4,
      .hidden_size = 2304, .n_heads = 8, .n_kv_heads = 4, .head_dim = 256, .n_layers = 26, .max_position = 131072,
@@ -39,7 +39,8 @@ static const model_type json_types[] = {
     {"chatglm", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 1e4, .rotated_part = 0.5},
     {"glm glm4", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 1e4, .rotated_part = 0.5,
      .head_dim = 128},
-    {"deepseek_v2 deepseek_v3 kimi_k2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_DEINTERLEAVE, .base = 1e4},
+    {"deepseek_v2 deepseek_v3 kimi_k2 glm4_moe_lite", .kind = POSITION_ROPE, .layout = POSENC_ROPE_DEINTERLEAVE,
+     .base = 1e4},
     {"bloom", .kind = POSITION_ALIBI},
     {"mpt gpt2 gpt_bigcode opt bert roberta", .kind = POSITION_LEARNED}, /* mpt: unless attn_config says otherwise */
     {"marian m2m_100 whisper", .kind = POSITION_SINUSOIDAL},

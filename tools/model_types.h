@@ -28,7 +28,8 @@ typedef struct model_type {
     layer_pattern layers;
     int bias_is_scaled;    /* JSON, ALiBi: the bias too is multiplied by 1/sqrt(head_dim) */
     int has_qk_norm;       /* JSON: RMS-norm of each head of Q and K; a GGUF file has its weights */
-    posenc_axes_kind axes; /* GGUF: of a model with rope.dimension_sections, where these are not one after the other */
+    posenc_axes_kind axes; /* of a model with sections, where these are not one after the other */
+    double sections[3];    /* JSON: with such axes; a GGUF file has its own */
     int64_t alibi_layers;  /* GGUF: with so many layers it is ALiBi, of which the file says nothing; 0: none */
     int finetuned_tells;   /* GGUF: a rope.scaling.finetuned that is false says that nothing rotates */
 } model_type;

@@ -59,6 +59,16 @@ static char *name_beside(const char *path) {
     return name;
 }
 
+/* Who may read and write the old file may do so with the new one. Without that there is to be none. */
+static const char *take_over_mode(output *o, const struct stat *old) {
+    if (fchmod(fileno(o->file), old->st_mode & 07777) == 0)
+        return NULL;
+    const char *wrong = strerror(errno);
+    fclose(o->file);
+    remove(o->part);
+    return wrong;
+}
+
 /* The name may be that of a link: what it leads to is replaced, not the link. old: what is there, or NULL. */
 static const char *open_part(output *o, const char *path, const struct stat *old) {
     char *target = realpath(path, NULL);
@@ -71,7 +81,7 @@ static const char *open_part(output *o, const char *path, const struct stat *old
     o->file = fopen(o->part, "wbx");
     if (o->file == NULL)
         return errno == EACCES ? "its folder may not be written to: give a name elsewhere" : explained(errno);
-    return old != NULL && fchmod(fileno(o->file), old->st_mode & 07777) != 0 ? strerror(errno) : NULL;
+    return old != NULL ? take_over_mode(o, old) : NULL;
 }
 
 static void free_names(output *o) {

@@ -142,7 +142,8 @@ static scaling_rule *const rules[] = {
 static double factor_of(const posenc_rope_scaling *s) {
     if (s->factor != 0.0)
         return s->factor;
-    return s->type == POSENC_SCALING_YARN ? s->max_context / s->original_context : 1.0;
+    double original = s->original_context != 0.0 ? s->original_context : s->max_context;
+    return s->type == POSENC_SCALING_YARN ? s->max_context / original : 1.0;
 }
 
 /* ---- Magnitude ---- */

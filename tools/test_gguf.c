@@ -155,8 +155,9 @@ static void phi3(file *f) {
 }
 
 static void gemma3(file *f) {
-    begin(f, 3, 0, N_COMMON + 2);
+    begin(f, 3, 0, N_COMMON + 3);
     put_common(f, "gemma3");
+    put_u32(f, "gemma3.block_count", 6); /* the last sees all keys */
     put_f32(f, "gemma3.rope.freq_base", 1e6f);
     put_f32(f, "gemma3.rope.scaling.factor", 8.0f);
     put_data(f, 0, 0);
@@ -306,6 +307,94 @@ static void olmo3(file *f) {
 
 static void olmo2(file *f) {
     put_deep(f, "olmo2", 32);
+}
+
+/* ---- Patterns of windows: of 8 layers ---- */
+
+/* The key of the pattern is to follow, and n_more keys. */
+static void begin_pattern(file *f, const char *architecture, uint64_t n_more) {
+    char key[64];
+    begin(f, 3, 0, N_COMMON + 3 + n_more);
+    put_common(f, architecture);
+    put_layers(f, architecture, 8);
+    snprintf(key, sizeof key, "%s.attention.sliding_window", architecture);
+    put_u32(f, key, 4096);
+}
+
+static const char *pattern_key(const char *architecture) {
+    static char key[64];
+    snprintf(key, sizeof key, "%s.attention.sliding_window_pattern", architecture);
+    return key;
+}
+
+static void put_period(file *f, const char *architecture, uint32_t every) {
+    begin_pattern(f, architecture, 0);
+    put_u32(f, pattern_key(architecture), every);
+    put_data(f, 0, 0);
+}
+
+/* 1 for a layer with a window, in the lowest bit for the first. */
+static void put_window_list(file *f, const char *architecture, int n, unsigned windows, uint64_t n_more) {
+    begin_pattern(f, architecture, n_more);
+    put_array(f, pattern_key(architecture), GGUF_BOOL, (uint64_t)n);
+    for (int i = 0; i < n; i++)
+        put_number(f, windows >> i & 1, 1);
+}
+
+static void exaone4_every_2(file *f) {
+    put_period(f, "exaone4", 2);
+}
+
+static void exaone4_every_1(file *f) {
+    put_period(f, "exaone4", 1);
+}
+
+static void smallthinker_every_0(file *f) {
+    put_period(f, "smallthinker", 0);
+}
+
+static void gemma3_every_4(file *f) {
+    put_period(f, "gemma3", 4);
+}
+
+static void exaone4_list(file *f) {
+    put_window_list(f, "exaone4", 8, 0x2f, 0);
+    put_data(f, 0, 0);
+}
+
+static void gemma3_list(file *f) {
+    put_window_list(f, "gemma3", 8, 0x7f, 0);
+    put_data(f, 0, 0);
+}
+
+static void exaone4_short_list(file *f) {
+    put_window_list(f, "exaone4", 7, 0, 0);
+    put_data(f, 0, 0);
+}
+
+static void exaone4_pattern_in_words(file *f) {
+    begin_pattern(f, "exaone4", 0);
+    put_string(f, pattern_key("exaone4"), "LLLG");
+    put_data(f, 0, 0);
+}
+
+static void exaone4_half_a_period(file *f) {
+    begin_pattern(f, "exaone4", 0);
+    put_f32(f, pattern_key("exaone4"), 2.5f);
+    put_data(f, 0, 0);
+}
+
+/* Layers that see all keys do not rotate: the one base left is that of the others. */
+static void exaone4_two_bases(file *f) {
+    put_window_list(f, "exaone4", 8, 0x2f, 1);
+    put_f32(f, "exaone4.rope.freq_base_swa", 500.0f);
+    put_data(f, 0, 0);
+}
+
+/* The last of so many layers of Llama 4 does not rotate, whatever has a window. */
+static void llama4_list(file *f) {
+    put_window_list(f, "llama4", 8, 0x77, 0);
+    put_data(f, 0, 0);
 }
 
 /* A hybrid: of 16 layers, 6 are attention. */
@@ -590,6 +679,19 @@ int main(int argc, char **argv) {
     WORKS(olmo3, "full attention, 8 layers:\n                 base 10000, yarn, factor 8",
           "sliding window, 24 layers:\n                 base 10000, unscaled");
     WORKS(olmo2, "frequencies    base 10000", "All 32 layers on scalar, 1 list of rows");
+    WORKS(exaone4_every_2, "channels, in 4 of the layers", "All 4 layers with RoPE");
+    lacks("exaone4_every_2", "not understood");
+    WORKS(exaone4_every_1, "know nothing of positions");
+    WORKS(smallthinker_every_0, "All 8 layers on");
+    WORKS(gemma3_every_4, "full attention, 2 layers", "sliding window, 6 layers");
+    WORKS(exaone4_list, "channels, in 5 of the layers", "All 5 layers with RoPE");
+    WORKS(gemma3_list, "full attention, 1 layer:", "sliding window, 7 layers");
+    WORKS(exaone4_short_list, "not understood exaone4.attention.sliding_window_pattern", "in 6 of the layers");
+    WORKS(exaone4_pattern_in_words, "not understood exaone4.attention.sliding_window_pattern", "in 6 of the layers");
+    WORKS(exaone4_half_a_period, "not understood exaone4.attention.sliding_window_pattern", "in 6 of the layers");
+    WORKS(exaone4_two_bases, "channels, in 5 of the layers", "base 500, unscaled", "All 5 layers with RoPE");
+    lacks("exaone4_two_bases", "full attention");
+    WORKS(llama4_list, "All 6 layers with RoPE");
     WORKS(lfm2, "K 2, of 8 channels, in 16 layers", "channels, in 6 of the layers", "All 6 layers with RoPE");
     WORKS(all_zeros, "K 2, of 8 channels", "All 2 layers on");
     WORKS(mistral3, "yarn, factor 16", "not understood mistral3.attention.temperature_scale");

@@ -139,6 +139,37 @@ reads "{\"model_type\": \"llama\", $heads, \"rope_parameters\": {$linear}, \"rop
 lacks 'not understood'
 reads "{\"model_type\": \"llama\", $heads, \"rope_parameters\": {$linear}, \"rope_scaling\": {}}" 'linear, factor 2'
 
+lacks 'not understood'
+reads "{\"model_type\": \"llama\", $heads, \"rope_scaling\": {\"factor\": 2, \"rope_type\": \"linear\"},
+    \"rope_parameters\": {$linear}}" 'linear, factor 2'
+lacks 'not understood'
+
+# Equal objects, deep or wide, are compared in no time.
+deep=$(printf '{"a": %.0s' $(seq 60))1$(printf '}%.0s' $(seq 60))
+wide=$(seq -f '"f%.0f": 1' -s , 100000)
+for same in "$deep" "{$wide}"; do
+    printf '%s' "{\"model_type\": \"llama\", $heads, \"rope_scaling\": $same, \"rope_parameters\": $same}" \
+        >"$work/config.json"
+    timeout 10 "$posenc" model --quick --tokens 2 --isa scalar "$work/config.json" >"$work/out" 2>"$work/err"
+    status=$?
+    [ $status -eq 0 ] || fail "equal objects of $(echo "$same" | wc -c) bytes: exit status $status"
+done
+
+# The newer name of the type counts, wherever the older one stands.
+llama3='"original_max_position_embeddings": 8192, "low_freq_factor": 1, "high_freq_factor": 4'
+reads "{\"model_type\": \"llama\", $heads, \"rope_scaling\": {\"factor\": 8, $llama3, \"rope_type\": \"llama3\",
+    \"type\": \"default\"}}" 'llama3, factor 8'
+reads "{\"model_type\": \"llama\", $heads, \"rope_scaling\": {\"rope_type\": \"default\", \"type\": \"linear\"}}" \
+    'base 10000, unscaled'
+reads "{\"model_type\": \"llama\", $heads, \"rope_scaling\": {\"rope_type\": null, \"type\": \"linear\",
+    \"factor\": 4}}" 'linear, factor 4'
+reads "{\"model_type\": \"llama\", $heads, \"rope_parameters\": {\"rope_type\": \"linear\", \"type\": \"default\",
+    \"factor\": 4, \"full_attention\": {\"rope_theta\": 500}}}" 'base 500, linear, factor 4'
+
+# YaRN by lengths, of which the original one may be missing too.
+reads "{\"model_type\": \"llama\", $heads, \"max_position_embeddings\": 4096,
+    \"rope_scaling\": {\"rope_type\": \"yarn\"}}" 'yarn, factor 1,'
+
 # Fields that say what is done anyway.
 for stated in '"chatglm", "original_rope": true' '"gptj", "rotary": true' '"llama", "rope_interleaved": false'; do
     reads "{\"model_type\": $stated, $heads}" 'RoPE'
@@ -154,6 +185,24 @@ reads "{$unknown, \"rope_interleave\": false}" 'RoPE, half-split'
 lacks 'guessed'
 reads "{$unknown}" 'RoPE, half-split' 'guessed  *half-split'
 reads "{\"model_type\": \"gptj\", $heads, \"rope_interleave\": true}" 'RoPE, interleaved, '
+
+# ---- Axes ----
+
+# Qwen3-VL's class interleaves its sections, whatever the file says of that.
+qwen3_vl='"model_type": "qwen3_vl_text", "num_attention_heads": 4, "num_hidden_layers": 2'
+for stated in '' ', "rope_scaling": {"rope_type": "default", "mrope_section": [24, 20, 20]}' \
+    ', "rope_parameters": {"rope_type": "default", "rope_theta": 5e6}'; do
+    reads "{$qwen3_vl$stated}" 'sections of 24 20 20 pairs, interleaved'
+    lacks 'guessed'
+done
+sections='"rope_type": "default", "mrope_section": [2, 1, 1]'
+reads "{$unknown, \"rope_scaling\": {$sections}}" 'guessed  *half-split, sections one after the other: neither'
+reads "{$unknown, \"rope_interleave\": false, \"rope_scaling\": {$sections}}" \
+    'guessed  *sections one after the other: neither'
+reads "{$unknown, \"rope_scaling\": {$sections, \"mrope_interleaved\": false}}" 'guessed  *half-split: neither'
+reads "{$unknown, \"rope_scaling\": {$sections, \"mrope_interleaved\": true}}" 'guessed  *half-split: neither'
+reads "{\"model_type\": \"qwen2_vl\", $heads, \"rope_scaling\": {$sections}}" 'pairs, one after the other'
+lacks 'guessed'
 
 # ---- Names, and heads where they are needed ----
 
@@ -185,6 +234,24 @@ reads "{\"model_type\": \"falcon\", $heads, \"alibi\": true}" \
 reads "{\"model_type\": \"falcon\", $heads, \"alibi\": false}" 'RoPE, half-split'
 lacks 'sqrt'
 
+# ---- Latent attention ----
+
+# GLM-4.7-Flash, whose heads do not divide its hidden size.
+glm_flash='"num_attention_heads": 20, "hidden_size": 2048, "num_hidden_layers": 47, "qk_nope_head_dim": 192,
+    "qk_rope_head_dim": 64, "kv_lora_rank": 512'
+reads "{\"model_type\": \"glm4_moe_lite\", $glm_flash}" 'interleaved pairs written half-split' \
+    'Q 20 x 256 (the last 64 rotated), K 1 x 576 (the last 64 rotated)'
+lacks 'guessed'
+
+# MiniCPM3: both tables of LongRoPE rotate the same channels.
+factors=$(printf '1, %.0s' $(seq 15))1
+reads "{\"model_type\": \"minicpm3\", \"hidden_size\": 2560, \"num_attention_heads\": 40, \"num_hidden_layers\": 62,
+    \"qk_nope_head_dim\": 64, \"qk_rope_head_dim\": 32, \"kv_lora_rank\": 256, \"max_position_embeddings\": 131072,
+    \"rope_scaling\": {\"rope_type\": \"longrope\", \"short_factor\": [$factors], \"long_factor\": [$factors],
+    \"original_max_position_embeddings\": 32768}}" \
+    'Q 40 x 96 (the last 32 rotated), K 1 x 288 (the last 32 rotated)' 'beyond 32768 positions:$' \
+    'All 62 layers on scalar, 1 list of rows'
+
 # ---- Which layers rotate, and how often rows are made ----
 
 says 'All 32 layers on scalar, 1 list of rows' phi-4-mini
@@ -206,6 +273,23 @@ reads "{\"model_type\": \"qwen3_next\", $layers: 48, \"rope_theta\": 1e7, \"full
 reads "{\"model_type\": \"qwen3_next\", $layers: 4, \"rope_theta\": 1e7, \"full_attention_interval\": 4,
     \"layer_types\": [\"linear_attention\", \"full_attention\", \"linear_attention\", \"full_attention\"]}" \
     'All 2 layers with RoPE'
+# Hybrids that list the indices of their attention layers.
+for model in '"lfm2", "full_attn_idxs": [2, 5, 8, 10, 12, 14]' \
+    '"bamba", "attn_layer_indices": [0, 4, 8, 11, 14, 15]'; do
+    reads "{\"model_type\": $model, $layers: 16, \"rope_theta\": 1e6}" 'channels, in 6 of the layers' \
+        'All 6 layers with RoPE'
+    lacks 'not understood'
+done
+for list in '[2, 2]' '[5, 2]' '[16]' '[-1]' '[1.5]' '["2"]' '[]' '"2, 5"'; do
+    reads "{\"model_type\": \"lfm2\", $layers: 16, \"rope_theta\": 1e6, \"full_attn_idxs\": $list}" \
+        'not understood full_attn_idxs$'
+done
+for list in attn_type_list layers_block_type; do
+    reads "{\"model_type\": \"llama\", $heads, \"$list\": [0, 1]}" "not understood $list\$"
+    reads "{\"model_type\": \"llama\", $layers: 2, \"$list\": [0, 1],
+        \"layer_types\": [\"conv\", \"attention\"]}" 'RoPE'
+    lacks 'not understood'
+done
 kimi_linear="\"model_type\": \"kimi_linear\", $layers: 27, \"qk_rope_head_dim\": 64, \"rope_theta\": 10000"
 reads "{$kimi_linear, \"mla_use_nope\": true, \"linear_attn_config\": {}}" 'know nothing of positions'
 reads "{$kimi_linear, \"mla_use_nope\": false, \"linear_attn_config\": {}}" 'not understood linear_attn_config'

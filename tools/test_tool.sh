@@ -96,6 +96,7 @@ damaged 'there is no model_type, and nothing' '{"head_dim": 8, "num_attention_he
 damaged 'model_type "abacus" is unknown, and nothing' '{"model_type": "abacus", "head_dim": 8, "num_attention_heads": 4}'
 damaged 'is no object' '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 4, "rope_scaling": "yarn"}'
 damaged 'is no object' '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 4, "rope_scaling": ["yarn"]}'
+damaged 'is no object' '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 4, "rope_scaling": [{"a": 1}, 2]}'
 
 small='"num_attention_heads": 4, "head_dim": 8, "max_position_embeddings": 4096'
 scaled() { # WORD FIELDS-OF-ROPE-SCALING
@@ -103,6 +104,7 @@ scaled() { # WORD FIELDS-OF-ROPE-SCALING
 }
 scaled 'linear, factor 2' '"type": "linear", "factor": 2'
 scaled 'dynamic ntk, factor 2, as for a context of 8192' '"type": "dynamic", "factor": 2'
+scaled 'linear, factor 2' '"rope_type": "linear", "factor": 2, "type": "dynamic"'
 scaled 'yarn, factor 4' '"rope_type": "yarn", "original_max_position_embeddings": 1024'
 scaled 'differ from the unscaled' '"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 1024'
 scaled 'magnitude 1.5 ' '"rope_type": "yarn", "factor": 4, "attention_factor": 1.5'
@@ -123,6 +125,7 @@ refused_scaling '"factor" is 0 or missing; it has to be 1 to 1e+09: correct it' 
 refused_scaling '"factor" is 0.5; it has to be 1 to' '"type": "linear", "factor": 0.5'
 refused_scaling '"factor" is 4, but no scaling is stated; add its type ("rope_type")' \
     '"rope_type": "default", "factor": 4'
+refused_scaling '"factor" is 4, but no scaling is stated' '"factor": 4, "rope_type": "default", "type": "linear"'
 refused_scaling '"original_max_position_embeddings" is 0 or missing' '"rope_type": "llama3", "factor": 8'
 refused_scaling '"low_freq_factor" is 4, and has to be below "high_freq_factor", 4' \
     '"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 512, "low_freq_factor": 4'

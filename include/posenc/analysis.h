@@ -21,8 +21,9 @@ extern "C" {
 
 /* similarity[a][b] = E_a . E_b / (|E_a| |E_b| + eps), and 0 where the denominator is 0, as for rows of zeros. Products
  * are summed in float32 by fma, 256 channels in a chain and the chains in order; norm and quotient are double, rounded
- * once. With eps = 0 the error is below dim * 2^-23, and near 2^-23 in practice, of rows whose squares and
- * products float32 holds: norms between 2^-60 and 2^60 are safe. A NaN in a row makes its similarities NaN.
+ * once. With eps = 0 the error is at most dim * 2^-23, and near 2^-23 in practice, by which 1 may be passed, of rows
+ * whose squares and products float32 holds: norms between 2^-60 and 2^60 are safe. A NaN in a row makes its
+ * similarities NaN.
  *
  * e: [dim, n, 1, 1], similarity: [n, n, 1, 1], apart from e; a row of similarity is a row of the range. eps: finite,
  * not negative (POSENC_ERR_SCALE). For sinusoidal rows it is a Toeplitz matrix: what posenc_dot_by_offset gives, over

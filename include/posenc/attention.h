@@ -14,7 +14,7 @@
  *     and s = o = 0, for each block that holds a key in sight of the query
  *         m' = max(m, largest logit of the block),  f = exp(m - m')
  *         e_j = exp(l_j - m'),  s = fma(s, f, sum e_j) in the order of softmax.h;  f and e_j below 2^-100, beside an
- *         s of at least 1, are 0, so that no sum is denormal unless values are below 2^-26
+ *         s of at least 1, are 0, so that no sum here is denormal unless values are below 2^-26
  *         a[c] = fma(e_j, v_j[c], a[c]) for each key of the block from the first to the last in sight, from -0
  *         o[c] = fma(o[c], f, a[c])
  *     segments in ascending order are joined to m = sink, s = 1 (without a sink -inf, 0) and o = 0
@@ -33,9 +33,13 @@
  * Extents 1 and 2 are not in rope.h's order, [dim, heads, tokens]: from one view to the other extents and strides 1 and
  * 2 change places.
  *
- * Against the exact function, for head_dim <= 256, l and its terms at most 16 in size, and up to 2^20 keys: |error| <=
- * 4e-6 max |v|, or 1e-5 where many keys weigh alike and hold nearly the same, so that all roundings go one way; |error
- * of lse| <= 4e-6 + 2^-24 |lse|.
+ * Against the exact function of the same numbers, for up to 2^20 keys, with p_j the probabilities and S_j the sum of
+ * the sizes of all that is added up in a logit (|scale q_c k_jc| of each channel, and each of its terms): a logit is
+ * wrong by d_j <= (head_dim + 8) 2^-24 S_j, and with a soft cap by 2^-22 cap more; mostly by a few 2^-24 l_j.
+ *
+ *     |error of out| <= 4e-6 max |v| + sum_j p_j d_j |v_j - out|, and out's rounding to its type; where many keys weigh
+ *                       alike and hold nearly the same, roundings go one way: 2.5e-5 instead of 4e-6 (1.2e-5 was seen)
+ *     |error of lse| <= 4e-6 + 2^-24 |lse| + sum_j p_j d_j
  *
  * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its
  * own scratch (head_dim 128: 350 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a
@@ -76,8 +80,9 @@ POSENC_API size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim);
 
 /* q: [head_dim, n_q, n_heads, n_batch]; k: [head_dim, n_k, n_kv_heads, n_batch]; v: [v_dim, n_k, n_kv_heads, n_batch];
  * out: [v_dim, n_q, n_heads, n_batch]; each f32, f16 or bf16, k and v also Q8_0 (types.h). n_kv_heads divides n_heads
- * (POSENC_ERR_N_HEADS). v may be a view into k. out overlaps nothing. units: which of the units to compute. scratch
- * needs the alignment of a float. */
+ * (POSENC_ERR_N_HEADS). head_dim and v_dim: 1 .. POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM); any other extent may be 0.
+ * v may be a view into k. out overlaps nothing. units: which of the units to compute. scratch needs the alignment of a
+ * float. */
 POSENC_API posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
                                           const posenc_view *v, const posenc_view *out, void *scratch,
                                           posenc_rows units);

@@ -7,9 +7,9 @@
  * (arXiv 2405.18719). z are the products of relative.h with the table E, so that a row costs one pass; past the key
  * where P reaches n_positions - 1 no gate is evaluated any more.
  *
- * What to expect: gates within 3 ulp for s_j, itself rounded; their sum in double, from the query backwards, one after
- * the other; the interpolation in float32. A NaN among the gates counts as the end: it and the keys before it get
- * z_(n_positions - 1). The same bits on every tier, and however rows are split.
+ * What to expect: gates within 4 ulp for s_j, itself rounded, and 0 below FLT_MIN; their sum in double, from the query
+ * backwards, one after the other; the interpolation in float32. A NaN among the gates counts as the end: it and the
+ * keys before it get z_(n_positions - 1). The same bits on every tier, and however rows are split.
  *
  * Example: causal, logits of all rows in place, then their softmax
  *

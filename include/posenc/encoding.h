@@ -128,7 +128,7 @@ typedef struct posenc_part {
  * may contain sums of together POSENC_MAX_PARTS terms, which are added one after the other as if they stood in it, and
  * of tables that all leave a row out it makes a row of zeros, which is added like any other; a result has up to
  * POSENC_MAX_COORDS axes (POSENC_ERR_SECTIONS) and 32 fields of columns (POSENC_ERR_SHAPE). The parts' encodings may be
- * freed afterwards; tables and matrices that they refer to may not.
+ * freed afterwards; learned tables, which they refer to, may not.
  *
  * Hybrid (FORMULAS A.10), block-wise (A.11), trainable sinusoid (A.8: delta a table with POSENC_RANGE_ZERO), axial
  * (A.22):

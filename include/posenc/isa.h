@@ -2,8 +2,9 @@
  *
  * When the library is loaded it picks the best tier that is built in and that both CPU and operating
  * system support. The environment variable POSENC_ISA=scalar|avx2|avx512|neon, read once at load time,
- * forces a tier; a name that is unknown or cannot run here means scalar, so that a mistake costs speed
- * and never an illegal instruction. posenc_isa() tells what was chosen.
+ * forces a tier, unless it is empty; a name that is unknown or cannot run here means scalar, so that a
+ * mistake costs speed and never an illegal instruction. posenc_isa() tells what was chosen. Calls before
+ * that, from other code that runs at load time, are right too, and scalar.
  *
  *   scalar   portable C, the specification the others are held to
  *   avx2     x86-64 with AVX2, FMA and F16C

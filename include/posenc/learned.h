@@ -35,7 +35,8 @@ typedef struct posenc_lookup {
     { 0, 1.0f, POSENC_RANGE_ERROR }
 
 /* An encoding of the rows of table, [dim, n_rows, 1, 1] in f32, f16 or bf16, dim 1 .. 2^21. The table is not copied: it
- * must stay where it is, and outside what the encoding writes to; its values may change between calls. */
+ * must stay where it is, and outside what the encoding writes to; its values may change between calls. lookup: NULL for
+ * the defaults. */
 POSENC_API posenc_status posenc_learned_create(const posenc_view *table, const posenc_lookup *lookup,
                                                posenc_encoding **e);
 

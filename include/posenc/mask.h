@@ -14,6 +14,7 @@
  *     POSENC_MASK_CAUSAL             the query's own and all before it
  *     posenc_mask_window(w)          the query's own and the w - 1 before it (Mistral, gpt-oss, llama.cpp)
  *     posenc_mask_symmetric(s)       s keys on either side, and its own (ModernBERT: s = window / 2)
+ *     posenc_mask_sides(b, a)        b keys before it and a behind it, -1 for all
  *
  * before and after are FlashAttention's window_size. n_first keeps the first keys of the cache in sight whatever the
  * window (arXiv 2309.17453). chunk is Llama 4's. Positions are rows and columns unless posenc_score_params gives
@@ -55,14 +56,20 @@ static inline posenc_mask posenc_mask_window(int64_t width) {
     return mask;
 }
 
+/* FlashAttention's window_size. To be preferred to a mask written down as {2, 2, 0, 0}: compiled for AVX-512, gcc 12
+ * passes that by value as {2, 2, 2, 2}, unless it is kept from seeing the constant. */
+static inline posenc_mask posenc_mask_sides(int64_t before, int64_t after) {
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 14 && defined(__AVX__)
+    __asm__("" : "+r"(before));
+#endif
+    posenc_mask mask = {before, after, 0, 0};
+    return mask;
+}
+
 /* side: 0 .. 2^30, likewise */
 static inline posenc_mask posenc_mask_symmetric(int64_t side) {
     int64_t reach = side >= 0 ? side : INT64_MAX;
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 14 && defined(__AVX__)
-    __asm__("" : "+r"(reach)); /* no constant: for AVX-512, gcc 12 passes {2, 2, 0, 0} as {2, 2, 2, 2} */
-#endif
-    posenc_mask mask = {reach, reach, 0, 0};
-    return mask;
+    return posenc_mask_sides(reach, reach);
 }
 
 /* Causal within chunks of so many positions, 1 or more. */

@@ -44,7 +44,7 @@
  *   - Bad input returns a status other than POSENC_OK and nothing is written; the pointer to an object that was
  *     to be made becomes NULL.
  *   - Nothing outside the declared extents is read or written. Pointers and strides need the
- *     alignment of their element and no more. Any size may be 0.
+ *     alignment of their element and no more. Any size may be 0, unless a call says otherwise.
  *   - Calls on data allocate nothing (but for posenc_attention_reference, which says so), lock nothing, start no
  *     thread and leave rounding and flushing as they are; exception flags may be raised. They take up to 64 KB of
  *     stack. They expect the modes that C programs start with: round to nearest, no flush to zero.

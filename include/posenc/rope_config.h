@@ -19,7 +19,8 @@
  * What files do not say, or say elsewhere, stays with the caller: the layout; head_dim where it is hidden_size /
  * num_attention_heads; n_offs; axes, of which files have the sections (mrope_section, rope.dimension_sections); and
  * scaling.context, the longest sequence to come, which LongRoPE needs and dynamic NTK wants. The order of the fields
- * does not matter. The fields are judged by posenc_rope_create, not here.
+ * does not matter, but for the two names of a type: a caller that finds both passes rope_type last, or alone, for
+ * Hugging Face then does not look at type. The fields are judged by posenc_rope_create, not here.
  */
 #ifndef POSENC_ROPE_CONFIG_H
 #define POSENC_ROPE_CONFIG_H

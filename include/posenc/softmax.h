@@ -12,12 +12,13 @@
  *   - No bias matrix is built; each bias is one load more in the pass that makes the logits.
  *   - Work is proportional to the keys that position, lengths and documents allow. Others are set to 0, or are not even
  *     touched (`hidden`), and their scores do not matter. Keys forbidden by bytes, or by a bias of -inf, are computed.
- *   - Probabilities below FLT_MIN are 0 (values within 2^-20 above it may be): none is denormal.
- *   - A row whose every logit is -inf, or that may see no key, is what `empty` says.
+ *   - Probabilities below FLT_MIN are 0 (values within 2^-20 above it may be): none is denormal, unless as an f16.
+ *   - A row whose every logit is -inf, or that may see no key, is what `empty` says; with a finite sink, zeros.
  *   - A NaN or +inf among the logits makes every allowed entry of its row NaN.
- *   - Against the exact function of the same float32 inputs: |error| <= 2e-6 absolute for rows up to 2^20 keys
- *     while l and each of its terms is at most 16 in size; beyond, the rounding of the largest of them, 2^-24 of it,
- *     comes on top (ALiBi far behind may cancel a score, and leave its own rounding). Soft cap: tanh within 2 ulp.
+ *   - Against the exact function of the same inputs, y in float32: |error| <= 2e-6 absolute for rows up to 2^20 keys
+ *     with a score and one bias, while l and both are at most 16 in size. More terms, or larger ones, are rounded on
+ *     their way into l, each time by 2^-24 of the sum so far, which comes on top (ALiBi far behind may cancel a score,
+ *     and leave its own rounding). Soft cap: tanh within 2 ulp. f16 and bf16 results are rounded once more.
  *   - In float32, for rows up to 2^20 keys and logits of any size, each y_j that is not 0 is right relative to itself:
  *     |error| <= (3e-6 + 2^-24 (max l - l_j)) y_j against the exact softmax of what posenc_logits gives.
  *   - The sum is taken in a fixed order (key j joins lane j mod 32; every 512 keys the lanes move on to double), so the

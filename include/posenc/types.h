@@ -23,7 +23,8 @@ typedef enum posenc_status {
     POSENC_ERR_DTYPE,     /* the data type is unknown, or not supported by this call */
     POSENC_ERR_SHAPE,     /* an extent is negative, too large, or does not match its partner */
     POSENC_ERR_STRIDE,    /* nb[0] is not the element size, a stride or pointer is not a multiple of
-                             it, a stride reaches too far, or the output's rows overlap each other */
+                             it, a stride reaches too far, or an output's dimensions do not lie inside each other, so
+                             that its rows overlap or interlace */
     POSENC_ERR_OVERLAP,   /* input and output overlap without being the same view */
     POSENC_ERR_ROWS,      /* the row range, a row named for scatter, a page, or an entry of an index does not lie inside
                              its tensor */
