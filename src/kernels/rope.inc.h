@@ -10,6 +10,11 @@
  * 20 % faster over 8 MB than two walks of four. */
 enum { GROUP = 8 };
 
+/* Vectors of a half that are stored one after the other, before those of the other half: as many as registers hold. A
+ * store that spans two lines costs less right after its neighbour. One at a time, heads of 226 channels take 1.2 times
+ * as long with AVX2, 1.15 with AVX-512 (AMD Zen 4). */
+enum { BESIDE = VF == 8 ? 2 : 4 };
+
 /* A group of n lanes is `vectors` vectors. One alone may be partial. The last of several ends where the group ends,
  * over lanes of the one before it if need be: it is read before any is written, and these lanes get the same bits
  * twice. */
@@ -143,18 +148,40 @@ V_INLINE void turn_parts(const posenc_rope_args *a, head at, size_t n, const fac
     }
 }
 
+/* Where one vector of pairs lies, and its pairs. */
+typedef struct pairs {
+    size_t lane;
+    vf first, second;
+} pairs;
+
+V_INLINE void store_beside(head at, const pairs *y, const int count, const split s) {
+    for (int j = 0; j < count; j++)
+        if (s.writes_interleaved)
+            store_pairs(at.y_first, NULL, y[j].lane, y[j].first, y[j].second, VF, s.y_type, 1);
+        else
+            store_typed(at.y_first, y[j].lane, y[j].first, VF, s.y_type);
+    for (int j = 0; j < count && !s.writes_interleaved; j++)
+        store_typed(at.y_second, y[j].lane, y[j].second, VF, s.y_type);
+}
+
 /* n pairs of one head, whole vectors of which the last is read before any is written. */
 V_INLINE void turn_vectors(head at, const int vectors, size_t n, const factors *f, vf head_factor, const split s) {
-    vf last0, last1;
-    load_pairs(at.x_first, at.x_second, lane_of(vectors - 1, vectors, n), VF, s.x_type, s.reads_interleaved, &last0,
-               &last1);
-    for (int k = 0; k < vectors; k++) {
-        size_t lane = lane_of(k, vectors, n);
-        vf x0 = last0, x1 = last1;
-        if (k < vectors - 1)
-            load_pairs(at.x_first, at.x_second, lane, VF, s.x_type, s.reads_interleaved, &x0, &x1);
-        turn(f, k, s.is_normed, head_factor, &x0, &x1);
-        store_pairs(at.y_first, at.y_second, lane, x0, x1, VF, s.y_type, s.writes_interleaved);
+    pairs last = {.lane = lane_of(vectors - 1, vectors, n)};
+    load_pairs(at.x_first, at.x_second, last.lane, VF, s.x_type, s.reads_interleaved, &last.first, &last.second);
+#pragma GCC unroll 8 /* or gcc 12 keeps x in memory */
+    for (int k = 0; k < vectors; k += BESIDE) {
+        const int count = vectors - k < BESIDE ? vectors - k : BESIDE;
+        pairs x[BESIDE];
+        for (int j = 0; j < count; j++) {
+            x[j] = last;
+            if (k + j < vectors - 1) {
+                x[j].lane = lane_of(k + j, vectors, n);
+                load_pairs(at.x_first, at.x_second, x[j].lane, VF, s.x_type, s.reads_interleaved, &x[j].first,
+                           &x[j].second);
+            }
+            turn(f, k + j, s.is_normed, head_factor, &x[j].first, &x[j].second);
+        }
+        store_beside(at, x, count, s);
     }
 }
 
