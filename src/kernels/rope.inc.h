@@ -148,13 +148,13 @@ V_INLINE void turn_parts(const posenc_rope_args *a, head at, size_t n, const fac
     }
 }
 
-/* Where one vector of pairs lies, and its pairs. */
-typedef struct pairs {
+/* A vector of pairs, and where in its half it lies. */
+typedef struct placed_pairs {
     size_t lane;
     vf first, second;
-} pairs;
+} placed_pairs;
 
-V_INLINE void store_beside(head at, const pairs *y, const int count, const split s) {
+V_INLINE void store_beside(head at, const placed_pairs *y, const int count, const split s) {
     for (int j = 0; j < count; j++)
         if (s.writes_interleaved)
             store_pairs(at.y_first, NULL, y[j].lane, y[j].first, y[j].second, VF, s.y_type, 1);
@@ -166,12 +166,12 @@ V_INLINE void store_beside(head at, const pairs *y, const int count, const split
 
 /* n pairs of one head, whole vectors of which the last is read before any is written. */
 V_INLINE void turn_vectors(head at, const int vectors, size_t n, const factors *f, vf head_factor, const split s) {
-    pairs last = {.lane = lane_of(vectors - 1, vectors, n)};
+    placed_pairs last = {.lane = lane_of(vectors - 1, vectors, n)};
     load_pairs(at.x_first, at.x_second, last.lane, VF, s.x_type, s.reads_interleaved, &last.first, &last.second);
 #pragma GCC unroll 8 /* or gcc 12 keeps x in memory */
     for (int k = 0; k < vectors; k += BESIDE) {
         const int count = vectors - k < BESIDE ? vectors - k : BESIDE;
-        pairs x[BESIDE];
+        placed_pairs x[BESIDE];
         for (int j = 0; j < count; j++) {
             x[j] = last;
             if (k + j < vectors - 1) {
