@@ -86,7 +86,9 @@ typedef struct posenc_score_params {
      * and a query's place in its chunk do not shorten it. */
     const posenc_line *line;
     const posenc_view *bias;  /* f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1 are shared, but n_k */
-    const float *bias_slopes; /* [n_heads], finite; NULL: 1. ggml's slope * mask */
+    /* [n_heads], finite; NULL: 1. ggml's slope * mask. More than 0 where a bias is -inf: 0 times that is NaN, and less
+     * makes +inf of it. */
+    const float *bias_slopes;
 
     posenc_mask mask;
     /* Position of query 0 where key j has position j: n_k - n_q with a cache, where 0 would hide all but the first keys
