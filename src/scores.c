@@ -78,10 +78,11 @@ static posenc_status check_first_queries(const posenc_score_params *params, int6
 /* The offsets that the call meets and the mask lets be seen. */
 static posenc_status check_offsets(const posenc_score_params *params, const posenc_view *y, posenc_offsets *seen) {
     int64_t n_k = y->ne[0], n_q = y->ne[1];
-    posenc_offsets keys = {0, n_k - 1}, queries;
+    posenc_offsets queries;
     posenc_status status = check_first_queries(params, n_q, n_k, y->ne[3], &queries);
     if (status != POSENC_OK)
         return status;
+    posenc_offsets keys = {0, n_k - 1}; /* not before: the n_k of pages may have been any number */
     if ((params->q_pos == NULL) != (params->k_pos == NULL))
         return POSENC_ERR_NULL;
     if (params->k_pos != NULL) {

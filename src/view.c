@@ -158,8 +158,8 @@ posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
     span sx = view_span(x, 0), sy = view_span(y, 0);
     int overlap = posenc_ranges_overlap((char *)x->data + sx.begin, sx.end - sx.begin, (char *)y->data + sy.begin,
                                         sy.end - sy.begin);
-    for (int i = 1; i < 4 && overlap; i++)
-        overlap = !are_apart_by_period(x, y, llabs(x->nb[i]));
+    for (int i = 1; i < 4 && overlap; i++) /* a single row may have no stride of the rows around it */
+        overlap = !are_apart_by_period(x, y, llabs(x->nb[i])) && !are_apart_by_period(x, y, llabs(y->nb[i]));
     return overlap ? POSENC_ERR_OVERLAP : POSENC_OK;
 }
 

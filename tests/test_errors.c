@@ -317,6 +317,7 @@ int main(void) {
         ROWS(test_huge_products),   ROWS(test_empty),
         ROWS(test_empty_rows),      ROWS(test_rows_of_nothing),
         ROWS(test_overlap),         ROWS(test_row_ranges),
+        ROWS(test_overlap_between_rows),
         ROWS(test_angles),          ROWS(test_angle_rows),
         ROWS(test_rope_params),     ROWS(test_rope_apply),
         ROWS(test_rope_tables),     ROWS(test_rope_tasks),

@@ -151,6 +151,8 @@ void test_attention_tasks(void **state) {
     BAD_PAGES(POSENC_ERR_SHAPE, p.stride = INT64_MAX);
     BAD_PAGES(POSENC_ERR_SHAPE, p.n_k = -1);
     BAD_PAGES(POSENC_ERR_SHAPE, p.n_k = limit + 1);
+    BAD_PAGES(POSENC_ERR_SHAPE, p.n_k = INT64_MIN);
+    BAD_PAGES(POSENC_ERR_SHAPE, p.n_k = INT64_MAX);
     BAD_PAGES(POSENC_ERR_SHAPE, t.k.ne[1] = t.v.ne[1] = 0);
     BAD_PAGES(POSENC_ERR_SHAPE, t.k.ne[1] = t.v.ne[1] = 0; p.n_k = 1);
     BAD_PAGES(POSENC_ERR_SHAPE, t.v.ne[3] = 2);

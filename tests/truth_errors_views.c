@@ -396,6 +396,24 @@ void test_overlap(void **state) {
     }
 }
 
+/* A single row fits between rows of another tensor, whichever of the two is written and whatever its own strides. */
+void test_overlap_between_rows(void **state) {
+    (void)state;
+    enum { WIDTH = 8, APART = 2 * WIDTH, ROWS = 4 };
+    static float memory[(ROWS + 1) * APART];
+    const int64_t bytes = (int64_t)sizeof(float);
+    posenc_view rows = {memory, POSENC_F32, {WIDTH, ROWS, 1, 1}, {bytes, APART * bytes, 0, 0}};
+    posenc_resize_params spread = POSENC_RESIZE_DEFAULTS, gather = POSENC_RESIZE_DEFAULTS;
+    spread.w_in = gather.w_out = 1;
+    spread.w_out = gather.w_in = ROWS;
+    for (int64_t at = 0; at <= APART; at++) {
+        posenc_view row = posenc_view_dense(memory + APART + at, POSENC_F32, WIDTH, 1, 1, 1);
+        posenc_status status = at == WIDTH ? POSENC_OK : POSENC_ERR_OVERLAP;
+        RETURNS(status, posenc_table_resize, &spread, &row, &rows, ((posenc_rows){0, 0}));
+        RETURNS(status, posenc_table_resize, &gather, &rows, &row, ((posenc_rows){0, 0}));
+    }
+}
+
 void test_row_ranges(void **state) {
     (void)state;
     enum { ROWS = HEADS * TOKENS * BATCH };

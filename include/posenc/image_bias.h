@@ -26,7 +26,8 @@ extern "C" {
 /* That row for every pair: index[query][key], height * width in a square; at most 2^30 of them (POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_swin_index(int64_t height, int64_t width, int32_t *index);
 
-/* The table's value for every pair: bias, f32 [n, n, table->n_heads, 1] with n = height * width. */
+/* The table's value for every pair: bias, f32 [n, n, table->n_heads, 1] with n = height * width, 1 .. 2^20 heads
+ * (POSENC_ERR_N_HEADS). */
 POSENC_API posenc_status posenc_swin_bias(int64_t height, int64_t width, const posenc_bias_table *table,
                                           const posenc_view *bias);
 

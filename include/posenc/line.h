@@ -14,7 +14,8 @@
  * Calls that write a line take up to 2^31 - 1 offsets, of any range within +-(2^31 - 1), and 1 .. 2^20 heads; a line of
  * stride 0 counts as one head. Other offsets are POSENC_ERR_OFFSETS, a stride below n_offsets POSENC_ERR_STRIDE.
  * Numbers are made in double or double-double without the system's libm, so that lines have the same bits on every
- * machine; 65535 offsets of 32 heads take 0.2 s at most, Sandwich's of a dim above 512 longer in proportion to that.
+ * machine; 65535 offsets of 32 heads take 0.2 s at most, Sandwich's of a dim above 512 longer in proportion to that,
+ * and three or four times as long on the scalar tier.
  *
  * Example: T5's bias for a decoder of any length, here 1024 tokens, table[32][n_heads]
  *

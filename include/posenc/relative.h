@@ -137,8 +137,9 @@ POSENC_API posenc_status posenc_index_line_fill(const posenc_index_rule *rule, p
 /* A table, packed for multiplication. Immutable: threads may share it. */
 typedef struct posenc_relative_table posenc_relative_table;
 
-/* rows: f32, f16 or bf16 [head_dim, n_rows, n_heads or 1, 1], head_dim 1 .. 2^16; they are copied. On failure *table is
- * set to NULL. */
+/* rows: f32, f16 or bf16 [head_dim, n_rows, n_heads or 1, 1], head_dim 1 .. 2^16 (POSENC_ERR_HEAD_DIM), n_rows
+ * 1 .. 2^30 (POSENC_ERR_SHAPE), heads 1 or more (POSENC_ERR_N_HEADS); they are copied. On failure *table is set to
+ * NULL. */
 POSENC_API posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relative_table **table);
 POSENC_API void posenc_relative_table_free(posenc_relative_table *table);
 

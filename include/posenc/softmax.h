@@ -13,7 +13,8 @@
  *   - Work is proportional to the keys that position, lengths and documents allow. Others are set to 0, or are not even
  *     touched (`hidden`), and their scores do not matter. Keys forbidden by bytes, or by a bias of -inf, are computed.
  *   - Probabilities below FLT_MIN are 0 (values within 2^-20 above it may be): none is denormal, unless as an f16.
- *   - A row whose every logit is -inf, or that may see no key, is what `empty` says; with a finite sink, zeros.
+ *   - A row whose every logit is -inf, or that may see no key, is what `empty` says; with a finite sink, zeros. Keys
+ *     that `hidden` leaves stay what they are all the same.
  *   - A NaN or +inf among the logits makes every allowed entry of its row NaN.
  *   - Against the exact function of the same inputs, y in float32: |error| <= 2e-6 absolute for rows up to 2^20 keys
  *     with a score and one bias, while l and both are at most 16 in size. More terms, or larger ones, are rounded on
@@ -60,9 +61,10 @@ typedef enum posenc_empty {
 
 /* What becomes of the keys of a row that position, lengths or documents forbid: they are set to 0 (logits: -inf), or
  * whole groups of POSENC_HIDDEN_GROUP of them, counted from key 0, stay what they are. Those that share a group with
- * a key in sight are set all the same. For an output that holds zeros already, because it is that of the layer before,
- * or a product with V that stops where the groups do: a causal prefill then reads and writes half. With q_pos and k_pos
- * it is lengths and documents only. */
+ * a key in sight are set all the same; a row of which they forbid every key is not written at all, whatever `empty`
+ * says. For an output that holds zeros already, because it is that of the layer before, or a product with V that stops
+ * where the groups do: a causal prefill then reads and writes half. With q_pos and k_pos it is lengths and documents
+ * only. */
 typedef enum posenc_hidden { POSENC_HIDDEN_WRITTEN = 0, POSENC_HIDDEN_UNTOUCHED } posenc_hidden;
 
 #define POSENC_HIDDEN_GROUP 32
@@ -84,7 +86,9 @@ typedef struct posenc_score_params {
      * and a query's place in its chunk do not shorten it. */
     const posenc_line *line;
     const posenc_view *bias;  /* f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1 are shared, but n_k */
-    const float *bias_slopes; /* [n_heads], finite; NULL: 1. ggml's slope * mask */
+    /* [n_heads], finite; NULL: 1. ggml's slope * mask. More than 0 where a bias is -inf: 0 times that is NaN, and less
+     * makes +inf of it. */
+    const float *bias_slopes;
 
     posenc_mask mask;
     /* Position of query 0 where key j has position j: n_k - n_q with a cache, where 0 would hide all but the first keys

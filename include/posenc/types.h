@@ -25,7 +25,8 @@ typedef enum posenc_status {
     POSENC_ERR_STRIDE,    /* nb[0] is not the element size, a stride or pointer is not a multiple of
                              it, a stride reaches too far, or an output's dimensions do not lie inside each other, so
                              that its rows overlap or interlace */
-    POSENC_ERR_OVERLAP,   /* input and output overlap without being the same view */
+    POSENC_ERR_OVERLAP,   /* input and output overlap without being the same view, or lie between each other otherwise
+                             than rows of one stride do */
     POSENC_ERR_ROWS,      /* the row range, a row named for scatter, a page, or an entry of an index does not lie inside
                              its tensor */
     POSENC_ERR_ENUM,      /* an enumerator (layout, schedule, mask, direction ...) or a name is unknown, or unset */
