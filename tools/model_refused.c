@@ -146,7 +146,7 @@ static void name_numbers(reader *r, const char *prefix, const posenc_rope_params
                     r->is_gguf ? "rope.scaling.factor" : "factor", s->factor,
                     r->is_gguf ? "rope.scaling.type" : "rope_type");
     else if (s->type == POSENC_SCALING_LLAMA3)
-        reader_fail(r, "\"low_freq_factor\" is %g, and has to be below \"high_freq_factor\", %g; correct one of them",
+        reader_fail(r, "\"low_freq_factor\" is %g, and must not be above \"high_freq_factor\", %g; correct one of them",
                     s->low_freq_factor, s->high_freq_factor);
     else if (s->type == POSENC_SCALING_DYNAMIC)
         reader_fail(r, "a base of %g, grown by a factor of %g, is beyond 1e30; correct one of them", p->base,

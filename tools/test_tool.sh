@@ -127,8 +127,8 @@ refused_scaling '"factor" is 4, but no scaling is stated; add its type ("rope_ty
     '"rope_type": "default", "factor": 4'
 refused_scaling '"factor" is 4, but no scaling is stated' '"factor": 4, "rope_type": "default", "type": "linear"'
 refused_scaling '"original_max_position_embeddings" is 0 or missing' '"rope_type": "llama3", "factor": 8'
-refused_scaling '"low_freq_factor" is 4, and has to be below "high_freq_factor", 4' \
-    '"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 512, "low_freq_factor": 4'
+refused_scaling '"low_freq_factor" is 5, and must not be above "high_freq_factor", 4' \
+    '"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 512, "low_freq_factor": 5'
 refused_scaling '"low_freq_factor" is -1; it has to be above 0' \
     '"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 512, "low_freq_factor": -1'
 refused_scaling '"factor" is 0 or missing' '"rope_type": "yarn", "original_max_position_embeddings": 8192'
