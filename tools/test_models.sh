@@ -229,6 +229,19 @@ printf '{"model_type": "chatglm", %s, "position_encoding_2d": true}' "$heads" >"
 grep -q 'position_encoding_2d.*two positions' "$work/err" || fail "two positions a token: $(cat "$work/err")"
 reads "{\"model_type\": \"chatglm\", $heads, \"position_encoding_2d\": false}" 'interleaved, 4 of 8 channels'
 
+# Conformers state the one of two kinds that they have, and the other's base in any case.
+printf '{"model_type": "wav2vec2-conformer", %s, "position_embeddings_type": "relative", "rotary_embedding_base": 10000}' \
+    "$heads" >"$work/config.json"
+! "$posenc" model --quick "$work/config.json" >"$work/out" 2>"$work/err" || fail 'relative positions are read as RoPE'
+grep -q '"position_embeddings_type" is "relative", .* which posenc model does not read' "$work/err" ||
+    fail "relative positions: $(cat "$work/err")"
+reads "{\"model_type\": \"wav2vec2-conformer\", $heads, \"position_embeddings_type\": \"rotary\"}" 'RoPE, half-split'
+lacks 'not understood'
+reads "{\"model_type\": \"abacus\", $heads, \"position_embedding_type\": \"rope_gptj\", \"rope_theta\": 500}" 'base 500'
+lacks 'not understood'
+reads "{\"model_type\": \"abacus\", $heads, \"position_embedding_type\": \"sans_pos\", \"rope_theta\": 500}" 'base 500' \
+    'not understood position_embedding_type "sans_pos"$'
+
 # ---- ALiBi's exponent ----
 
 says 'ALiBi: 32 slopes down to 2^-8,' bloom-7b1
