@@ -163,6 +163,8 @@ static int64_t count_layers(const json_model *m, const char *name) {
     int64_t n = 0, n_layers = type != NULL ? cJSON_GetArraySize(json_find(m->text, NAMES("layer_types")))
                                            : m->config->n_layers;
     layer_pattern pattern = m->type->layers;
+    if (pattern.only_if_windows && cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(m->text, "sliding_window")))
+        pattern = (layer_pattern){0};
     take_interval(m, NAMES("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"),
                   &pattern.full_every);
     take_interval(m, NAMES("no_rope_layer_interval"), &pattern.unrotated_every);
@@ -296,7 +298,7 @@ static void read_tables(const json_model *m) {
         new_table(m, "sliding_attention", &common);
 }
 
-/* Lists of the layers that are attention, where layer_types does not tell it. */
+/* Lists of the layers that are attention, or that have a window, where layer_types does not tell it. */
 static void note_unread_layers(const json_model *m) {
     static const char *const names[] = {"attn_type_list", "layers_block_type"};
     if (first_of_list(m, "layer_types") != NULL)
@@ -304,6 +306,8 @@ static void note_unread_layers(const json_model *m) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (json_find(m->text, NAMES(names[i])) != NULL)
             reader_not_understood(m->config, names[i]);
+    if (cJSON_IsString(json_find(m->text, NAMES("sliding_window_pattern")))) /* "LLLG"; a number is an interval */
+        reader_not_understood(m->config, "sliding_window_pattern");
     const cJSON *list = json_find(m->text, ATTENTION_LISTS);
     if (list != NULL && first_attention_layer(m) == NULL)
         reader_not_understood(m->config, list->string);
@@ -318,8 +322,6 @@ static void note_unread(const json_model *m) {
             reader_not_understood(m->config, names[i]);
     }
     note_unread_layers(m);
-    if (cJSON_IsString(json_find(m->text, NAMES("sliding_window_pattern")))) /* "LLLG"; a number is an interval */
-        reader_not_understood(m->config, "sliding_window_pattern");
 }
 
 /* In the model's object, that of its RoPE, or one inside that. */

@@ -33,6 +33,8 @@ static const model_type json_types[] = {
     {"gpt_neox stablelm", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .rotated_part = 0.25},
     {"cohere2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 1e4,
      .layers = {.full_every = 4, .only_windows_rotate = 1}},
+    {"exaone4", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .has_qk_norm = 1,
+     .layers = {.full_every = 4, .only_windows_rotate = 1, .only_if_windows = 1}},
     {"gptj codegen cohere", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 1e4},
     {"llama4_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 5e5, .head_dim = 128,
      .layers = {.unrotated_every = 4}},

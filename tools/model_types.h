@@ -11,7 +11,8 @@ typedef struct layer_pattern {
     int64_t unrotated_every; /* the last of so many layers does not rotate */
     int64_t attention_every; /* the last of so many layers is attention, the others have no Q and K */
     int only_windows_rotate;
-    int only_if_windows;  /* GGUF: without an attention.sliding_window there is no pattern: all 0 */
+    int only_if_windows;  /* without an attention.sliding_window of GGUF, or with a sliding_window of JSON that is null,
+                           * there is no pattern: all 0 */
     int windows_unscaled; /* GGUF: layers with a window turn by the same base, but are not scaled */
 } layer_pattern;
 

@@ -285,6 +285,19 @@ done
 reads "{\"model_type\": \"smollm3\", $layers: 36, \"no_rope_layer_interval\": 4}" 'base 2e+06' 'All 27 layers with RoPE'
 reads "{\"model_type\": \"smollm3\", $layers: 6, \"no_rope_layers\": [1, 0, 1, 0, 1, 1]}" 'All 4 layers with RoPE'
 lacks 'not understood'
+# EXAONE 4.0 of 32B, and of 1.2B, which has no windows and rotates in all layers.
+exaone4="\"model_type\": \"exaone4\", \"rope_theta\": 1000000"
+for stated in '' ', "sliding_window_pattern": "LLLG"'; do
+    reads "{$exaone4, $layers: 8, \"sliding_window\": 4096$stated, \"layer_types\": [\"sliding_attention\",
+        \"sliding_attention\", \"sliding_attention\", \"full_attention\", \"sliding_attention\", \"sliding_attention\",
+        \"sliding_attention\", \"full_attention\"]}" 'channels, in 6 of the layers, after an RMS-norm of each head'
+    lacks 'not understood'
+    lacks 'guessed'
+done
+reads "{$exaone4, $layers: 64, \"sliding_window\": 4096}" 'All 48 layers with RoPE'
+reads "{$exaone4, $layers: 30, \"sliding_window\": null}" 'All 30 layers on'
+reads "{$exaone4, $layers: 2, \"sliding_window\": null, \"layer_types\": [\"full_attention\", \"full_attention\"]}" \
+    'All 2 layers on'
 reads "{\"model_type\": \"granitemoehybrid\", $layers: 4, \"position_embedding_type\": \"rope\",
     \"layer_types\": [\"mamba\", \"attention\", \"mamba\", \"attention\"]}" 'All 2 layers with RoPE'
 reads "{\"model_type\": \"qwen3_next\", $layers: 48, \"rope_theta\": 1e7, \"full_attention_interval\": 4}" \
