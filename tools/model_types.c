@@ -4,9 +4,11 @@
 
 /* As the model and configuration code of the transformers library has it. */
 static const model_type json_types[] = {
-    {"llama mistral mistral3 ministral ministral3 qwen2 qwen2_moe phi3 starcoder2 olmo olmo2 granite granitemoe "
-     "granitemoehybrid dbrx",
+    {"llama mistral mistral3 ministral ministral3 qwen2 qwen2_moe phi3 starcoder2 olmo olmo2 granite granitemoe dbrx",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4},
+    {"granitemoehybrid", .kind = POSITION_NONE, /* unless it states "rope" */
+     .layout = POSENC_ROPE_HALF, .base = 1e4},
+    {"jamba nemotron_h", .kind = POSITION_NONE}, /* some files have a rope_theta, the classes do not look at it */
     {"falcon", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4,
      .bias_is_scaled = 1}, /* unless "alibi" is true it has no bias */
     {"mixtral qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,

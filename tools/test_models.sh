@@ -113,6 +113,12 @@ reads "{\"model_type\": \"granitemoehybrid\", $heads, \"position_embedding_type\
     'know nothing of positions'
 reads "{\"model_type\": \"granitemoehybrid\", $heads, \"position_embedding_type\": \"rope\", \"rope_theta\": 10000}" \
     'RoPE, half-split'
+for stated in '' ', "position_embedding_type": null'; do
+    reads "{\"model_type\": \"granitemoehybrid\", $heads, \"rope_theta\": 10000$stated}" 'know nothing of positions'
+done
+for model in '"jamba", "attn_layer_period": 8' '"nemotron_h", "hybrid_override_pattern": "M-M*", "rope_theta": 10000'; do
+    reads "{\"model_type\": $model, $heads}" 'know nothing of positions'
+done
 for stated in relative_key relative_key_query; do
     reads "{\"model_type\": \"bert\", $heads, \"position_embedding_type\": \"$stated\"}" \
         'posenc_relative_products' 'nothing to verify'
