@@ -300,7 +300,7 @@ static void read_tables(const json_model *m) {
 
 /* Lists of the layers that are attention, or that have a window, where layer_types does not tell it. */
 static void note_unread_layers(const json_model *m) {
-    static const char *const names[] = {"attn_type_list", "layers_block_type"};
+    static const char *const names[] = {"attn_type_list", "layers_block_type", "block_types", "_block_types"};
     if (first_of_list(m, "layer_types") != NULL)
         return;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -315,10 +315,13 @@ static void note_unread_layers(const json_model *m) {
 
 /* What bears on positions or on which layers have them, by names that do not speak of RoPE, and is not made use of. */
 static void note_unread(const json_model *m) {
-    static const char *const names[] = {"linear_attn_config", "use_dynamic_ntk"};
+    static const char *const names[] = {"linear_attn_config", "cross_attention_layers", "use_dynamic_ntk",
+                                        "use_logn_attn", "attn_temperature_tuning"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const cJSON *field = json_find(m->text, NAMES(names[i]));
-        if (field != NULL && !cJSON_IsFalse(field))
+        int is_nothing = cJSON_IsFalse(field) || (cJSON_IsNumber(field) && field->valuedouble == 0.0) ||
+                         (cJSON_IsArray(field) && field->child == NULL);
+        if (field != NULL && !is_nothing)
             reader_not_understood(m->config, names[i]);
     }
     note_unread_layers(m);

@@ -322,7 +322,7 @@ for list in '[2, 2]' '[5, 2]' '[16]' '[-1]' '[1.5]' '["2"]' '[]' '"2, 5"'; do
     reads "{\"model_type\": \"lfm2\", $layers: 16, \"rope_theta\": 1e6, \"full_attn_idxs\": $list}" \
         'not understood full_attn_idxs$'
 done
-for list in attn_type_list layers_block_type; do
+for list in attn_type_list layers_block_type block_types _block_types; do
     reads "{\"model_type\": \"llama\", $heads, \"$list\": [0, 1]}" "not understood $list\$"
     reads "{\"model_type\": \"llama\", $layers: 2, \"$list\": [0, 1],
         \"layer_types\": [\"conv\", \"attention\"]}" 'RoPE'
@@ -333,10 +333,12 @@ reads "{$kimi_linear, \"mla_use_nope\": true, \"linear_attn_config\": {}}" 'know
 reads "{$kimi_linear, \"mla_use_nope\": false, \"linear_attn_config\": {}}" 'not understood linear_attn_config'
 
 # Named where they stand, but for what says that there is no such thing.
-for stated in '"sliding_window_pattern": "LLLG"' '"use_dynamic_ntk": true'; do
+for stated in '"sliding_window_pattern": "LLLG"' '"use_dynamic_ntk": true' '"use_logn_attn": true' \
+    '"attn_temperature_tuning": true' '"attn_temperature_tuning": 4' '"cross_attention_layers": [3, 8]'; do
     reads "{\"model_type\": \"llama\", $heads, $stated}" "not understood $(echo "$stated" | cut -d '"' -f 2)"
 done
-for stated in '"sliding_window_pattern": 4' '"use_dynamic_ntk": false' '"linear_attn_config": null'; do
+for stated in '"sliding_window_pattern": 4' '"use_dynamic_ntk": false' '"linear_attn_config": null' \
+    '"attn_temperature_tuning": 0' '"cross_attention_layers": []'; do
     reads "{\"model_type\": \"llama\", $heads, $stated}" 'RoPE'
     lacks 'not understood'
 done
