@@ -344,16 +344,29 @@ static int guesses_sections(const json_model *m) {
     return n > 0 && m->type->kind == POSITION_UNKNOWN && !states(m->text, NAMES("mrope_interleaved"));
 }
 
+/* Towers for images rotate by rows and columns, each in its own way, or by their patches' index. */
+static int guesses_one_axis(const json_model *m) {
+    int n = 0;
+    for (int k = 0; k < m->config->n_tables; k++)
+        n += m->config->tables[k].params.axes.kind == POSENC_AXES_SINGLE;
+    return n > 0 && m->type->kind == POSITION_UNKNOWN && json_find(m->text, NAMES("patch_size", "image_size")) != NULL;
+}
+
+static void note_guess(model_config *c, const char *guess) {
+    size_t used = strlen(c->guessed);
+    snprintf(c->guessed + used, sizeof c->guessed - used, "%s%s", used > 0 ? ", " : "", guess);
+}
+
 /* What neither the file states nor its type implies. */
 static void note_guesses(const json_model *m) {
-    model_config *c = m->config;
-    int layout =
-        m->type->layout == POSENC_ROPE_LAYOUT_UNSET && !cJSON_IsBool(json_find(m->text, NAMES("rope_interleave")));
-    int base = m->type->base == 0.0 && !states(m->text, NAMES("rope_theta", "rotary_emb_base", "global_rope_theta"));
-    int sections = guesses_sections(m);
-    snprintf(c->guessed, sizeof c->guessed, "%s%s%s%s%s", layout ? "half-split" : "", layout && base ? ", " : "",
-             base ? "base 10000" : "", sections && (layout || base) ? ", " : "",
-             sections ? "sections one after the other" : "");
+    if (m->type->layout == POSENC_ROPE_LAYOUT_UNSET && !cJSON_IsBool(json_find(m->text, NAMES("rope_interleave"))))
+        note_guess(m->config, "half-split");
+    if (m->type->base == 0.0 && !states(m->text, NAMES("rope_theta", "rotary_emb_base", "global_rope_theta")))
+        note_guess(m->config, "base 10000");
+    if (guesses_sections(m))
+        note_guess(m->config, "sections one after the other");
+    if (guesses_one_axis(m))
+        note_guess(m->config, "one position a token");
 }
 
 void model_json_read_rope(const json_model *m) {

@@ -216,6 +216,13 @@ reads "{$unknown, \"rope_scaling\": {$sections, \"mrope_interleaved\": true}}" '
 reads "{\"model_type\": \"qwen2_vl\", $heads, \"rope_scaling\": {$sections}}" 'pairs, one after the other'
 lacks 'guessed'
 
+# A tower for images, whose tokens may well have two positions each.
+dinov3="\"model_type\": \"dinov3_vit\", $heads, \"rope_theta\": 100.0, \"image_size\": 224, \"patch_size\": 16"
+reads "{$dinov3}" 'guessed  *half-split, one position a token: neither the file nor its model_type, "dinov3_vit", tells'
+reads "{$dinov3, \"rope_scaling\": {$sections}}" 'guessed  *half-split, sections one after the other: neither'
+reads "{\"model_type\": \"llama\", $heads, \"patch_size\": 16}" 'RoPE, half-split'
+lacks 'guessed'
+
 # ---- Names, and heads where they are needed ----
 
 reads '{"model_type": "t5", "d_model": 512, "num_heads": 6, "d_kv": 64, "num_layers": 8}' 'of 64 channels' 'posenc_index_t5'
