@@ -371,7 +371,7 @@ static void note_guesses(const json_model *m) {
 
 void model_json_read_rope(const json_model *m) {
     model_config *c = m->config;
-    c->has_qk_norm = m->type->has_qk_norm;
+    c->has_qk_norm = m->type->has_qk_norm || (m->type->states_qk_norm && json_is_true(m->text, "use_qk_norm"));
     if (json_is_true(m->text, "position_encoding_2d")) /* the first ChatGLM */
         reader_fail(m->r, "\"position_encoding_2d\" is true: each token has two positions, which posenc model does not "
                           "read; of ChatGLM it reads the second and later");

@@ -29,6 +29,7 @@ typedef struct model_type {
     layer_pattern layers;
     int bias_is_scaled;    /* JSON, ALiBi: the bias too is multiplied by 1/sqrt(head_dim) */
     int has_qk_norm;       /* JSON: RMS-norm of each head of Q and K; a GGUF file has its weights */
+    int states_qk_norm;    /* JSON: it has that norm if use_qk_norm is true */
     posenc_axes_kind axes; /* of a model with sections, where these are not one after the other */
     double sections[3];    /* JSON: with such axes; a GGUF file has its own */
     int64_t alibi_layers;  /* GGUF: with so many layers it is ALiBi, of which the file says nothing; 0: none */

@@ -74,6 +74,13 @@ lacks 'guessed'
 reads "{\"model_type\": \"bert\", $heads, \"position_embedding_type\": \"rotary\"}" \
     'guessed  *half-split, base 10000: neither the file nor its model_type, "bert", tells'
 
+# GLM-4.5 has the norms, GLM-4.5-Air of the same type has not.
+reads "{\"model_type\": \"glm4_moe\", $heads, \"use_qk_norm\": true}" '4 of 8 channels, after an RMS-norm of each head'
+for stated in ', "use_qk_norm": false' ''; do
+    reads "{\"model_type\": \"glm4_moe\", $heads$stated}" '4 of 8 channels'
+    lacks 'RMS-norm'
+done
+
 # The language model inside, by each of the names that it goes by.
 for inside in text_config llm_config language_config; do
     reads "{\"model_type\": \"abacus\", \"$inside\": {\"model_type\": \"qwen2\", $heads, \"rope_theta\": 1e6}}" \
