@@ -79,6 +79,8 @@ damaged 'no num_attention_heads' '{"model_type": "llama", "hidden_size": 4096}'
 damaged 'neither head_dim nor hidden_size' '{"model_type": "llama", "num_attention_heads": 32}'
 damaged 'no multiple of' '{"model_type": "llama", "hidden_size": 100, "num_attention_heads": 32}'
 damaged 'is no number' '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": "many"}'
+damaged '"num_key_value_heads" is a list, and posenc model reads one number for all layers$' \
+    '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": [2, 4]}'
 damaged 'makes no sense' '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": -4}'
 damaged 'whole number' '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2.5}'
 damaged '"rope_theta" or .* is 0 or missing; it has to be 1 to 1e+30: correct it' \
