@@ -66,7 +66,10 @@ static position_kind find_kind(const json_model *m) {
 
 static void read_kv_heads(const json_model *m) {
     model_config *c = m->config;
-    c->n_kv_heads = json_count(m->r, m->text, NAMES("num_key_value_heads", "num_kv_heads", "multi_query_group_num"));
+    c->n_kv_heads = json_count(m->r, m->text, NAMES("num_key_value_heads", "num_kv_heads"));
+    /* ChatGLM's groups, which do not count if it says so */
+    if (c->n_kv_heads == 0 && !cJSON_IsFalse(json_find(m->text, NAMES("multi_query_attention"))))
+        c->n_kv_heads = json_count(m->r, m->text, NAMES("multi_query_group_num"));
     if (c->n_kv_heads == 0)
         c->n_kv_heads = json_count(m->r, m->attention, NAMES("kv_n_heads"));
     if (json_is_true(m->text, "multi_query") && !json_is_true(m->text, "new_decoder_architecture") &&

@@ -205,6 +205,11 @@ lacks 'guessed'
 reads "{$unknown}" 'RoPE, half-split' 'guessed  *half-split'
 reads "{\"model_type\": \"gptj\", $heads, \"rope_interleave\": true}" 'RoPE, interleaved, '
 
+# ChatGLM's groups of heads count unless multi_query_attention is false.
+reads "{\"model_type\": \"chatglm\", $heads, \"multi_query_attention\": true, \"multi_query_group_num\": 2}" 'Q 4, K 2'
+reads "{\"model_type\": \"chatglm\", $heads, \"multi_query_group_num\": 2}" 'Q 4, K 2'
+reads "{\"model_type\": \"chatglm\", $heads, \"multi_query_attention\": false, \"multi_query_group_num\": 1}" 'Q 4, K 4'
+
 # ---- Axes ----
 
 # Qwen3-VL's class interleaves its sections, whatever the file says of that.
