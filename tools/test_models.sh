@@ -123,7 +123,8 @@ reads "{\"model_type\": \"granitemoehybrid\", $heads, \"position_embedding_type\
 for stated in '' ', "position_embedding_type": null'; do
     reads "{\"model_type\": \"granitemoehybrid\", $heads, \"rope_theta\": 10000$stated}" 'know nothing of positions'
 done
-for model in '"jamba", "attn_layer_period": 8' '"nemotron_h", "hybrid_override_pattern": "M-M*", "rope_theta": 10000'; do
+for model in '"jamba", "attn_layer_period": 8' \
+    '"nemotron_h", "hybrid_override_pattern": "M-M*", "rope_theta": 10000'; do
     reads "{\"model_type\": $model, $heads}" 'know nothing of positions'
 done
 for stated in relative_key relative_key_query; do
@@ -255,17 +256,18 @@ grep -q 'position_encoding_2d.*two positions' "$work/err" || fail "two positions
 reads "{\"model_type\": \"chatglm\", $heads, \"position_encoding_2d\": false}" 'interleaved, 4 of 8 channels'
 
 # Conformers state the one of two kinds that they have, and the other's base in any case.
-printf '{"model_type": "wav2vec2-conformer", %s, "position_embeddings_type": "relative", "rotary_embedding_base": 10000}' \
-    "$heads" >"$work/config.json"
+printf '{"model_type": "wav2vec2-conformer", %s, "position_embeddings_type": "relative",
+    "rotary_embedding_base": 10000}' "$heads" >"$work/config.json"
 ! "$posenc" model --quick "$work/config.json" >"$work/out" 2>"$work/err" || fail 'relative positions are read as RoPE'
 grep -q '"position_embeddings_type" is "relative", .* which posenc model does not read' "$work/err" ||
     fail "relative positions: $(cat "$work/err")"
 reads "{\"model_type\": \"wav2vec2-conformer\", $heads, \"position_embeddings_type\": \"rotary\"}" 'RoPE, half-split'
 lacks 'not understood'
-reads "{\"model_type\": \"abacus\", $heads, \"position_embedding_type\": \"rope_gptj\", \"rope_theta\": 500}" 'base 500'
+reads "{\"model_type\": \"abacus\", $heads, \"position_embedding_type\": \"rope_gptj\", \"rope_theta\": 500}" \
+    'base 500'
 lacks 'not understood'
-reads "{\"model_type\": \"abacus\", $heads, \"position_embedding_type\": \"sans_pos\", \"rope_theta\": 500}" 'base 500' \
-    'not understood position_embedding_type "sans_pos"$'
+reads "{\"model_type\": \"abacus\", $heads, \"position_embedding_type\": \"sans_pos\", \"rope_theta\": 500}" \
+    'base 500' 'not understood position_embedding_type "sans_pos"$'
 
 # ---- ALiBi's exponent ----
 
