@@ -46,7 +46,6 @@ typedef struct number_row {
 #define OK POSENC_OK
 #define SCALING POSENC_ERR_SCALING
 #define CONTEXT POSENC_ERR_CONTEXT
-#define N_ROT POSENC_ERR_N_ROT
 #define BASE POSENC_ERR_BASE
 
 #define BAD_FACTOR(type)                                                                                               \
