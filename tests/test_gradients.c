@@ -479,6 +479,12 @@ static void test_sinks(void **state) {
     const float nothing[3] = {0.0f};
     truth_ok(posenc_sink_gradient(nothing, 1, 3, 1, dsinks));
     truth_same_bits(dsinks, nothing, 3, "of zeros");
+
+    posenc_score_params params = POSENC_SCORE_DEFAULTS; /* rows without keys have gradients of sinks too */
+    posenc_view none = posenc_view_dense(NULL, POSENC_F32, 0, 3, 1, 1);
+    truth_ok(posenc_softmax_backward(&params, &none, &none, NULL, &none, NULL, rows, posenc_all_rows()));
+    for (int i = 0; i < 3; i++)
+        assert_true(rows[i] == 0.0f);
 }
 
 int main(void) {
