@@ -386,6 +386,17 @@ static void test_long_line(void **state) {
         posenc_line shard = {part, line.first + skip, n, 1, n, 0};
         truth_ok(posenc_line_gradient(&params, &view, &shard));
         truth_same_bits(part, whole + skip, (size_t)n, "part from %lld", (long long)skip);
+        if (n < 2)
+            continue;
+        shard.is_extended = 1; /* only its ends take what lies beyond */
+        truth_ok(posenc_line_gradient(&params, &view, &shard));
+        truth_same_bits(part + 1, whole + skip + 1, (size_t)n - 2, "inside an extended line from %lld",
+                        (long long)skip);
+        double sums[2] = {0.0, 0.0};
+        for (int64_t t = 0; t < line.n_offsets; t++)
+            sums[t > skip] += t <= skip || t >= skip + n - 1 ? (double)whole[t] : 0.0;
+        truth_close((double)part[0], sums[0], 1e-2, "lower end");
+        truth_close((double)part[n - 1], sums[1], 1e-2, "upper end");
     }
     free(ds);
     free(whole);
