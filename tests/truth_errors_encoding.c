@@ -618,6 +618,8 @@ void test_more_positions(void **state) {
     RETURNS(POSENC_ERR_SHAPE, posenc_positions_masked, mask, INT64_MAX, 2, 0, 0, to);
     RETURNS(POSENC_ERR_STRIDE, posenc_positions_masked, mask, 6, 1, 0, 0, shifted(to, 2));
     RETURNS(POSENC_ERR_POSITION, posenc_positions_masked, mask, 3, 2, INT32_MAX - 1, 0, to);
+    static const uint8_t second_mask[6] = {0, 0, 0, 1, 1, 1}; /* tokens of the second batch alone */
+    RETURNS(POSENC_ERR_POSITION, posenc_positions_masked, second_mask, 3, 2, INT32_MAX - 1, 0, to);
     RETURNS(POSENC_OK, posenc_positions_masked, NULL, 0, 5, 0, 0, NULL);
 
     RETURNS(POSENC_ERR_NULL, posenc_positions_documents, NULL, 4, to);
