@@ -278,6 +278,10 @@ static void test_edges(void **state) {
             for (int j = 0; j < KEYS; j++)
                 assert_true(j < 21 || j > 60 || j % 3 == 0 ? dx[j] == 0.0f : isnan(dx[j]));
             assert_true(isnan(dsink));
+            dp[40] = 1.0f;
+            p[40] = NAN; /* as of a row whose score is NaN */
+            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_all_rows()));
+            assert_true(isnan(dx[40]) && isnan(db[40]) && isnan(dsink));
         }
 }
 
