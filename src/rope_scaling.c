@@ -147,8 +147,10 @@ static posenc_dd share_of_turns(const plan *p, int64_t i, posenc_dd t) {
     const posenc_rope_scaling *s = p->scaling;
     posenc_dd low = posenc_dd_from(s->low_freq_factor), high = posenc_dd_from(s->high_freq_factor);
     posenc_dd half_turns = posenc_dd_mul(posenc_dd_mul(t, posenc_dd_inv_pi()), posenc_dd_from(s->original_context));
-    posenc_dd turns = posenc_dd_mul(half_turns, posenc_dd_from(0.5));
-    return clip(posenc_dd_div(posenc_dd_sub(turns, low), posenc_dd_sub(high, low)), 0.0, 1.0);
+    posenc_dd above = posenc_dd_sub(posenc_dd_mul(half_turns, posenc_dd_from(0.5)), low);
+    if (s->low_freq_factor == s->high_freq_factor) /* as Llama 4 Scout has it: a step, and nothing to divide by */
+        return posenc_dd_from(above.hi > 0.0 ? 1.0 : 0.0);
+    return clip(posenc_dd_div(above, posenc_dd_sub(high, low)), 0.0, 1.0);
 }
 
 /* ---- Magnitudes ---- */
@@ -320,7 +322,7 @@ static posenc_status plan_longrope(plan *p) {
 static posenc_status plan_llama3(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
     if (!is_finite_positive(s->low_freq_factor) || !is_finite_positive(s->high_freq_factor) ||
-        s->low_freq_factor >= s->high_freq_factor)
+        s->low_freq_factor > s->high_freq_factor)
         return POSENC_ERR_SCALING;
     if (!is_context(s->original_context))
         return POSENC_ERR_CONTEXT;

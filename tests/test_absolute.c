@@ -456,10 +456,16 @@ static void test_random_halves(void **state) {
         posenc_dtype type;
         double mean, want;
     } cases[] = {
-        {POSENC_F16, 1.0 + 0x1p-11 + 0x1p-40, 1.0 + 0x1p-10}, {POSENC_F16, 1.0 + 0x1p-11, 1.0},
-        {POSENC_F16, 1.0 + 0x1p-11 - 0x1p-40, 1.0},           {POSENC_F16, -1.0 - 0x1p-11 - 0x1p-40, -1.0 - 0x1p-10},
-        {POSENC_F16, 1.0 + 0x3p-11 - 0x1p-40, 1.0 + 0x1p-10}, {POSENC_BF16, 1.0 + 0x1p-8 + 0x1p-40, 1.0 + 0x1p-7},
-        {POSENC_BF16, 1.0 + 0x3p-8 - 0x1p-40, 1.0 + 0x1p-7},  {POSENC_BF16, -3.0 - 0x1p-7 + 0x1p-40, -3.0},
+        {POSENC_F16, 1.0 + 0x1p-11 + 0x1p-40, 1.0 + 0x1p-10},
+        {POSENC_F16, 1.0 + 0x1p-11, 1.0},
+        {POSENC_F16, 1.0 + 0x1p-11 - 0x1p-40, 1.0},
+        {POSENC_F16, -1.0 - 0x1p-11 - 0x1p-40, -1.0 - 0x1p-10},
+        {POSENC_F16, 1.0 + 0x3p-11 - 0x1p-40, 1.0 + 0x1p-10},
+        {POSENC_BF16, 1.0 + 0x1p-8 + 0x1p-40, 1.0 + 0x1p-7},
+        {POSENC_BF16, 1.0 + 0x3p-8 - 0x1p-40, 1.0 + 0x1p-7},
+        {POSENC_BF16, -3.0 - 0x1p-7 + 0x1p-40, -3.0},
+        {POSENC_F16, 1.0 + 0x1p-11 + 0x1p-23 - 0x1p-40, 1.0 + 0x1p-10}, /* next to a float that is odd already */
+        {POSENC_F16, 1.0 + 0x3p-11 - 0x1p-23 + 0x1p-40, 1.0 + 0x1p-10},
         {POSENC_F32, 1.0 + 0x1p-24 + 0x1p-40, 1.0 + 0x1p-23}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         float memory = 0.0f;

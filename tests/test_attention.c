@@ -201,12 +201,25 @@ static void test_local_global(void **state) {
     }
 }
 
+/* A key that is not seen does not count, whatever its row of v holds. */
+static void test_hidden_nan(void **state) {
+    (void)state;
+    float q = 1.0f, k[2] = {0.5f, 2.0f}, v[2] = {3.0f, NAN}, out, p[2];
+    posenc_view queries = posenc_view_dense(&q, POSENC_F32, 1, 1, 1, 1), result = queries;
+    posenc_view keys = posenc_view_dense(k, POSENC_F32, 1, 2, 1, 1), values = keys;
+    posenc_view probabilities = posenc_view_dense(p, POSENC_F32, 2, 1, 1, 1);
+    values.data = v;
+    result.data = &out;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_causal();
+    truth_ok(posenc_attention_reference(&params, &queries, &keys, &values, &result, &probabilities));
+    assert_true(out == 3.0f && p[0] == 1.0f && p[1] == 0.0f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_hybrid),
-        truth_test(test_permutation),
-        truth_test(test_nope),
-        truth_test(test_local_global),
+        truth_test(test_hybrid),       truth_test(test_permutation), truth_test(test_nope),
+        truth_test(test_local_global), truth_test(test_hidden_nan),
     };
     return truth_run(tests);
 }

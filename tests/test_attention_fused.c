@@ -74,7 +74,7 @@ static void attend_plainly(int64_t i, int64_t h, int64_t b, double *l, plain_row
     int64_t kv_head = h / (s.n_heads / k.view.ne[2]);
     memset(row, 0, sizeof *row);
     for (int64_t j = 0; j < s.n_k; j++) {
-        l[j] = scene_sees(&s, j, i, b) ? scene_logit(&s, dot(j, i, h, kv_head, b), j, i, h, b) : -INFINITY;
+        l[j] = scene_sees(&s, j, i, h, b) ? scene_logit(&s, dot(j, i, h, kv_head, b), j, i, h, b) : -INFINITY;
         max = fmax(max, l[j]);
     }
     row->lse = -INFINITY;
@@ -289,10 +289,16 @@ static void test_same_bits(void **state) {
             one.ne[1] = to.ne[1] = products.ne[1] = 1;
             one.data = truth_address(&q.view, 0, i, 0, 0);
             to.data = truth_address(&out.view, 0, i, 0, 0);
-            products.data = truth_address(&s.by_query.view, 0, i, 0, 0);
+            if (s.by_query.view.ne[1] > 1)
+                products.data = truth_address(&s.by_query.view, 0, i, 0, 0);
             if (bias.ne[1] > 1)
                 bias.data = truth_address(&s.bias.view, 0, i, 0, 0);
             bias.ne[1] = 1;
+            posenc_bool_mask bytes = s.bool_mask;
+            if (all.bool_mask != NULL) {
+                bytes.data += i * bytes.nb[1];
+                s.params.bool_mask = &bytes;
+            }
             s.params.q_off = all.q_off + i;
             s.params.q_pos = all.q_pos != NULL ? all.q_pos + i : NULL;
             s.params.bias = all.bias != NULL ? &bias : NULL;
@@ -406,7 +412,7 @@ static void test_out_of_sight(void **state) {
             for (int64_t j = 0; j < s.n_k; j++) {
                 int is_seen = 0;
                 for (int64_t i = 0; i < s.n_q; i++)
-                    is_seen |= scene_sees(&s, j, i, b);
+                    is_seen |= scene_sees(&s, j, i, 0, b);
                 for (int64_t h = 0; h < k.view.ne[2] && !is_seen; h++) {
                     posenc_view nan_k = k.view, nan_v = v.view,
                                 nan = posenc_view_dense(&(float){NAN}, POSENC_F32, 1, 1, 1, 1);

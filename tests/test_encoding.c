@@ -297,6 +297,25 @@ static void test_parts_of_real_rows(void **state) {
     }
 }
 
+/* 2^31 is a real position that no int32 is, and -2^31 is one: the same cosines, and sines of the other sign. */
+static void test_ends_of_real_positions(void **state) {
+    (void)state;
+    enum { DIM = 40 };
+    const double ends[2] = {0x1p31, -0x1p31};
+    posenc_coords at = posenc_coords_of(ends, POSENC_COORD_F64);
+    posenc_encoding *e = sinusoid(POSENC_SINUSOIDAL_INTERLEAVED, DIM);
+    for (int tier = -1; truth_next_tier(&tier);) {
+        float y[2][DIM];
+        posenc_view view = posenc_view_dense(y, POSENC_F32, DIM, 2, 1, 1);
+        truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &view, posenc_all_rows()));
+        for (int i = 0; i < DIM; i += 2) {
+            truth_close((double)y[0][i], -(double)y[1][i], 1e-6, "sine %d", i);
+            truth_close((double)y[0][i + 1], (double)y[1][i + 1], 1e-6, "cosine %d", i);
+        }
+    }
+    posenc_encoding_free(e);
+}
+
 /* The first row that is to blame, whatever term refuses it, and nothing written. */
 static void test_refused_rows(void **state) {
     (void)state;
@@ -327,6 +346,48 @@ static void test_refused_rows(void **state) {
     }
     truth_tensor_free(&y);
     posenc_encoding_free(e);
+
+    e = fourier(2, 2);                        /* one term of two axes */
+    for (int first = 0; first < 2; first++) { /* the axis that refuses first */
+        float points[2][4] = {{0.0f}};
+        points[first][1] = points[!first][3] = INFINITY;
+        posenc_coords at = posenc_coords_of(points, POSENC_COORD_F32);
+        int64_t row;
+        assert_int_equal(posenc_encoding_check(e, &at, 4, 1, &row), POSENC_ERR_POSITION);
+        assert_int_equal(row, 1);
+    }
+    posenc_part types[] = {{.encoding = e}, {.encoding = learned(POSENC_F32, 4, (posenc_lookup){0, 1.0f, 0})}};
+    e = joined(types, 2, 1);
+    const float points[2][4] = {{INFINITY}, {0.0f}}; /* refused by one term, and their type by the other: no row's */
+    posenc_coords at = posenc_coords_of(points, POSENC_COORD_F32);
+    int64_t row;
+    assert_int_equal(posenc_encoding_check(e, &at, 4, 1, &row), POSENC_ERR_DTYPE);
+    assert_int_equal(row, -1);
+    posenc_encoding_free(e);
+}
+
+/* The nearest row, though id and offset together leave int64; none of a table that has no rows. */
+static void test_clamped(void **state) {
+    (void)state;
+    const int64_t limit = (int64_t)1 << 62, ids[4] = {INT64_MIN, INT64_MAX, 0, limit}, offsets[2] = {-limit, limit};
+    const int rows[2][4] = {{0, N_TABLE - 1, 0, 0}, {0, N_TABLE - 1, N_TABLE - 1, N_TABLE - 1}};
+    posenc_coords at = posenc_coords_of(ids, POSENC_COORD_I64);
+    for (int k = 0; k < 2; k++) {
+        float y[4];
+        posenc_view view = posenc_view_dense(y, POSENC_F32, 1, 4, 1, 1);
+        posenc_encoding *e = learned(POSENC_F32, 1, (posenc_lookup){offsets[k], 1.0f, POSENC_RANGE_CLAMP}), *none;
+        truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &view, posenc_all_rows()));
+        for (int t = 0; t < 4; t++)
+            assert_true(y[t] == table_memory[rows[k][t]]);
+        posenc_encoding_free(e);
+
+        posenc_view table = posenc_view_dense(NULL, POSENC_F32, 1, 0, 1, 1);
+        truth_ok(posenc_learned_create(&table, &(posenc_lookup){offsets[k], 1.0f, POSENC_RANGE_CLAMP}, &none));
+        int64_t row;
+        assert_int_equal(posenc_encoding_check(none, &at, 4, 1, &row), POSENC_ERR_POSITION);
+        assert_int_equal(row, 0);
+        posenc_encoding_free(none);
+    }
 }
 
 /* A modulo beyond 2^31 makes of a negative int32 what no position can be: it was taken in int32, refused in int64. */
@@ -334,16 +395,19 @@ static void test_large_modulo(void **state) {
     (void)state;
     const int32_t id = -1;
     const int64_t wide = -1;
+    const float real = 1.0f; /* of which there are no remainders */
     float y[8];
     posenc_view view = posenc_view_dense(y, POSENC_F32, 8, 1, 1, 1);
     posenc_coords narrow_at = posenc_coords_of(&id, POSENC_COORD_I32),
-                  wide_at = posenc_coords_of(&wide, POSENC_COORD_I64);
+                  wide_at = posenc_coords_of(&wide, POSENC_COORD_I64),
+                  real_at = posenc_coords_of(&real, POSENC_COORD_F32);
     for (int shift = 30; shift <= 40; shift++) {
         posenc_part part = {.encoding = sinusoid(POSENC_SINUSOIDAL_INTERLEAVED, 8), .modulo = (int64_t)1 << shift};
         posenc_encoding *e = joined(&part, 1, 0);
         posenc_status want = shift <= 31 ? POSENC_OK : POSENC_ERR_POSITION;
         assert_int_equal(posenc_encoding_apply(e, &narrow_at, NULL, NULL, &view, posenc_all_rows()), want);
         assert_int_equal(posenc_encoding_apply(e, &wide_at, NULL, NULL, &view, posenc_all_rows()), want);
+        assert_int_equal(posenc_encoding_apply(e, &real_at, NULL, NULL, &view, posenc_all_rows()), POSENC_ERR_DTYPE);
         posenc_encoding_free(e);
     }
 }
@@ -429,11 +493,47 @@ static void test_parts_of_parts(void **state) {
     posenc_encoding *never;
     assert_int_equal(posenc_encoding_concat(&block, 1, &never), POSENC_ERR_SECTIONS);
     assert_null(never);
+    posenc_encoding *plane = fourier(5, 2), *sum; /* as many axes as the part that reaches furthest */
+    posenc_part parts[2] = {{.encoding = slice}, {.encoding = plane}};
+    for (int axis = 0; axis < 2; axis++) {
+        parts[0].axis = 3 * axis;
+        truth_ok(posenc_encoding_sum(parts, 2, &sum));
+        assert_int_equal(posenc_encoding_n_axes(sum), axis ? 4 : 2);
+        posenc_encoding_free(sum);
+    }
+    posenc_encoding_free(plane);
     posenc_encoding_free(hybrid);
     posenc_encoding_free(nested);
     posenc_encoding_free(slice);
     truth_tensor_free(&whole);
     truth_tensor_free(&cut);
+}
+
+/* A part may begin with any column, the second of a pair too. */
+static void test_every_first_column(void **state) {
+    (void)state;
+    enum { DIM = 70 };
+    static const posenc_sinusoidal_layout layouts[] = {POSENC_SINUSOIDAL_INTERLEAVED, POSENC_SINUSOIDAL_COMPLEX,
+                                                       POSENC_SINUSOIDAL_CONCAT};
+    const int32_t positions[3] = {-7, 100000, 100001};
+    for (int k = 0; k < 4; k++) {
+        posenc_encoding *e = k < 3 ? sinusoid(layouts[k], DIM) : fourier(DIM / 2, 1), *rest;
+        truth_tensor whole = truth_tensor_dense(DIM, 3, 1, 1), got = truth_tensor_dense(DIM, 3, 1, 1);
+        truth_ok(posenc_encoding_write(e, positions, &whole.view));
+        for (int64_t first = 0; first < DIM; first++) {
+            posenc_part part = {.encoding = e, .first = first};
+            posenc_view want = whole.view, y = got.view;
+            want.ne[0] = y.ne[0] = DIM - first;
+            want.data = truth_at(&whole.view, first, 0, 0, 0);
+            truth_ok(posenc_encoding_concat(&part, 1, &rest));
+            truth_ok(posenc_encoding_write(rest, positions, &y));
+            truth_same_views(&y, &want, "columns from one on");
+            posenc_encoding_free(rest);
+        }
+        truth_tensor_free(&whole);
+        truth_tensor_free(&got);
+        posenc_encoding_free(e);
+    }
 }
 
 /* Quotients go down and remainders are not negative, on both sides of 0. */
@@ -469,6 +569,7 @@ int main(void) {
         TEST(test_every_destination), TEST(test_types_of_coordinates), TEST(test_refused_rows),
         TEST(test_zeros_leave_alone), TEST(test_parts_of_parts),       TEST(test_quotients),
         TEST(test_most_fields),       truth_test(test_large_modulo),   TEST(test_parts_of_real_rows),
+        TEST(test_clamped),           TEST(test_every_first_column),   TEST(test_ends_of_real_positions),
     };
     return truth_run(tests);
 }

@@ -278,6 +278,10 @@ static void test_edges(void **state) {
             for (int j = 0; j < KEYS; j++)
                 assert_true(j < 21 || j > 60 || j % 3 == 0 ? dx[j] == 0.0f : isnan(dx[j]));
             assert_true(isnan(dsink));
+            dp[40] = 1.0f;
+            p[40] = NAN; /* as of a row whose score is NaN */
+            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_all_rows()));
+            assert_true(isnan(dx[40]) && isnan(db[40]) && isnan(dsink));
         }
 }
 
@@ -386,6 +390,17 @@ static void test_long_line(void **state) {
         posenc_line shard = {part, line.first + skip, n, 1, n, 0};
         truth_ok(posenc_line_gradient(&params, &view, &shard));
         truth_same_bits(part, whole + skip, (size_t)n, "part from %lld", (long long)skip);
+        if (n < 2)
+            continue;
+        shard.is_extended = 1; /* only its ends take what lies beyond */
+        truth_ok(posenc_line_gradient(&params, &view, &shard));
+        truth_same_bits(part + 1, whole + skip + 1, (size_t)n - 2, "inside an extended line from %lld",
+                        (long long)skip);
+        double sums[2] = {0.0, 0.0};
+        for (int64_t t = 0; t < line.n_offsets; t++)
+            sums[t > skip] += t <= skip || t >= skip + n - 1 ? (double)whole[t] : 0.0;
+        truth_close((double)part[0], sums[0], 1e-2, "lower end");
+        truth_close((double)part[n - 1], sums[1], 1e-2, "upper end");
     }
     free(ds);
     free(whole);
@@ -479,6 +494,12 @@ static void test_sinks(void **state) {
     const float nothing[3] = {0.0f};
     truth_ok(posenc_sink_gradient(nothing, 1, 3, 1, dsinks));
     truth_same_bits(dsinks, nothing, 3, "of zeros");
+
+    posenc_score_params params = POSENC_SCORE_DEFAULTS; /* rows without keys have gradients of sinks too */
+    posenc_view none = posenc_view_dense(NULL, POSENC_F32, 0, 3, 1, 1);
+    truth_ok(posenc_softmax_backward(&params, &none, &none, NULL, &none, NULL, rows, posenc_all_rows()));
+    for (int i = 0; i < 3; i++)
+        assert_true(rows[i] == 0.0f);
 }
 
 int main(void) {

@@ -175,6 +175,18 @@ static void test_rows(void **state) {
     }
 }
 
+/* A table of the right length is taken as it stands: no row has anything of its neighbour, be that NaN. */
+static void test_not_resized(void **state) {
+    (void)state;
+    float table_data[5] = {1.0f, 2.0f, NAN, 3.0f, -0.0f}, got[9];
+    posenc_view table = posenc_view_dense(table_data, POSENC_F32, 1, 5, 1, 1);
+    posenc_view rows = posenc_view_dense(got, POSENC_F32, 1, 3, 3, 1);
+    truth_ok(posenc_decomposed_rows(&table, &rows));
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++)
+            truth_same_bits(&got[3 * a + b], &table_data[a + 2 - b], 1, "query %d, key %d", a, b);
+}
+
 /* The most that each extent may be is taken, and one more is not. */
 static void test_longest_sides(void **state) {
     (void)state;
@@ -249,8 +261,10 @@ static void test_add(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_swin), truth_test(test_swin_gradient), truth_test(test_coords), truth_test(test_sigmoid),
-        truth_test(test_rows), truth_test(test_longest_sides), truth_test(test_longest_windows),
+        truth_test(test_swin),          truth_test(test_swin_gradient),
+        truth_test(test_coords),        truth_test(test_sigmoid),
+        truth_test(test_rows),          truth_test(test_not_resized),
+        truth_test(test_longest_sides), truth_test(test_longest_windows),
         truth_test(test_add),
     };
     return truth_run(tests);

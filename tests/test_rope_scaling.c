@@ -126,7 +126,7 @@ static void weight(const posenc_rope_params *p, int64_t i, const mpfr_t t, mpfr_
         mpfr_d_div(g, s->original_context, low, MPFR_RNDN); /* C / wavelength */
         if (mpfr_cmp_d(g, s->high_freq_factor) > 0)
             mpfr_set_ui(g, 1, MPFR_RNDN);
-        else if (mpfr_cmp_d(g, s->low_freq_factor) < 0)
+        else if (mpfr_cmp_d(g, s->low_freq_factor) <= 0)
             mpfr_set_ui(g, 0, MPFR_RNDN);
         else {
             mpfr_set_d(high, s->high_freq_factor, MPFR_RNDN);
@@ -206,7 +206,7 @@ static posenc_rope_params random_params(posenc_scaling_type type) {
     s->ext_factor = coin() ? 1.0 : coin() ? 0.0 : truth_uniform(0.0, 1.0);
     s->truncate = coin();
     s->low_freq_factor = truth_uniform(0.5, 2.0);
-    s->high_freq_factor = truth_uniform(2.5, 8.0);
+    s->high_freq_factor = truth_below(4) == 0 ? s->low_freq_factor : truth_uniform(2.5, 8.0);
     s->proportion = truth_uniform(0.0, 1.0);
     s->attention_factor = coin() ? 0.0 : truth_uniform(0.5, 2.0);
     s->mscale = coin() ? 0.0 : truth_uniform(0.1, 2.0);

@@ -46,7 +46,6 @@ typedef struct number_row {
 #define OK POSENC_OK
 #define SCALING POSENC_ERR_SCALING
 #define CONTEXT POSENC_ERR_CONTEXT
-#define N_ROT POSENC_ERR_N_ROT
 #define BASE POSENC_ERR_BASE
 
 #define BAD_FACTOR(type)                                                                                               \
@@ -119,7 +118,7 @@ static const number_row number_rows[] = {
     BAD_FACTOR(LLAMA3),
     BAD_CONTEXT(LLAMA3, original_context),
     ROW(LLAMA3, scaling.original_context, 0.0, CONTEXT),
-    ROW(LLAMA3, scaling.low_freq_factor, 4.0, SCALING), /* equal to high */
+    ROW(LLAMA3, scaling.low_freq_factor, 4.0, OK), /* equal to high */
     ROW(LLAMA3, scaling.low_freq_factor, 5.0, SCALING),
     ROW(LLAMA3, scaling.low_freq_factor, 0.0, SCALING),
     ROW(LLAMA3, scaling.low_freq_factor, (double)NAN, SCALING),

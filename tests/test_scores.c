@@ -111,7 +111,7 @@ static void test_everything(void **state) {
 /* Every mask of the call, written out as 0 and -inf. */
 static void masks_as_bias(const scene *s, posenc_view *bias) {
     TRUTH_EACH(bias, j, i, h, b)
-    *truth_at(bias, j, i, h, b) = scene_sees(s, j, i, b) ? 0.0f : -INFINITY;
+    *truth_at(bias, j, i, h, b) = scene_sees(s, j, i, h, b) ? 0.0f : -INFINITY;
 }
 
 static void test_masks_are_bounds(void **state) {
@@ -146,6 +146,16 @@ static void test_masks_are_bounds(void **state) {
     }
 }
 
+/* Sums stand where those of all rows do, whatever rows a call makes. */
+static void check_sums_of_ranges(const scene *s, const posenc_view *y) {
+    static posenc_softmax_sum all[SCENE_Q * SCENE_HEADS * SCENE_BATCH], parts[SCENE_Q * SCENE_HEADS * SCENE_BATCH];
+    int64_t n = s->n_q * s->n_heads * s->n_batch, middle = truth_below(n + 1);
+    truth_ok(posenc_softmax_partial(&s->params, &s->x.view, y, all, posenc_all_rows()));
+    truth_ok(posenc_softmax_partial(&s->params, &s->x.view, y, parts, (posenc_rows){middle, n}));
+    truth_ok(posenc_softmax_partial(&s->params, &s->x.view, y, parts, (posenc_rows){0, middle}));
+    assert_memory_equal(parts, all, (size_t)n * sizeof *all);
+}
+
 /* Row by row, and in place where types allow: as in one call. */
 static void test_calls(void **state) {
     (void)state;
@@ -160,6 +170,7 @@ static void test_calls(void **state) {
             for (int64_t row = s.n_q * s.n_heads * s.n_batch - 1; row >= 0; row--)
                 truth_ok(posenc_softmax(&s.params, &s.x.view, &other.view, (posenc_rows){row, row + 1}));
             truth_same_views(&other.view, &s.y.view, "row by row");
+            check_sums_of_ranges(&s, &other.view);
             if (s.x.view.dtype == s.y.view.dtype) {
                 truth_ok(posenc_softmax(&s.params, &s.x.view, &s.x.view, posenc_all_rows()));
                 truth_same_views(&s.x.view, &s.y.view, "in place");
@@ -184,7 +195,7 @@ static void keep_bounds(scene *s) {
 static int is_untouched(const scene *bounds, int64_t j, int64_t i, int64_t b) {
     int64_t first = j / POSENC_HIDDEN_GROUP * POSENC_HIDDEN_GROUP;
     for (j = first; j < first + POSENC_HIDDEN_GROUP && j < bounds->n_k; j++)
-        if (scene_sees(bounds, j, i, b))
+        if (scene_sees(bounds, j, i, 0, b))
             return 0;
     return 1;
 }

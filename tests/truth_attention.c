@@ -22,7 +22,9 @@ void open_attention_of(int64_t n_k, int64_t head_dim, int64_t v_dim) {
     scene_open(&s, n_k);
     if (s.params.empty == POSENC_EMPTY_UNIFORM)
         s.params.empty = POSENC_EMPTY_ZEROS;
-    int64_t n_kv_heads = truth_below(2) ? 1 : s.n_heads;
+    int64_t n_kv_heads = 1 + truth_below(s.n_heads); /* a divisor */
+    while (s.n_heads % n_kv_heads != 0)
+        n_kv_heads--;
     double size = sqrt(6.0 / sqrt((double)head_dim)); /* scores of a few units */
     q = random_tensor(head_dim, s.n_q, s.n_heads, size);
     k = random_tensor(head_dim, n_k, n_kv_heads, size);

@@ -33,6 +33,10 @@ void test_attention_params(void **state) {
     over.ne[1] = REL_Q; /* a bad view, of which nobody should ask where it ends */
     over.nb[1] = INT64_MIN;
     RETURNS(POSENC_ERR_STRIDE, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
+    params.bias = NULL;
+    k.ne[3] = v.ne[3] = 2; /* one batch of queries */
+    RETURNS(POSENC_ERR_SHAPE, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
+    k.ne[3] = v.ne[3] = 1;
 
     float scratch[1];
     posenc_rows all = posenc_all_rows();
@@ -50,6 +54,15 @@ void test_attention_params(void **state) {
     params.bias = &bias;
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
     params.bias = NULL;
+    static int32_t row_of_all[REL_K + REL_Q];
+    const posenc_index_line index = {row_of_all, -REL_Q, REL_K + REL_Q, 1};
+    posenc_view products = posenc_view_dense(y.data, POSENC_F32, 1, 1, 1, 1);
+    params.by_query = (posenc_relative){&products, &index};
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    params.by_key = params.by_query;
+    params.by_query = (posenc_relative){NULL, NULL};
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    params.by_key = params.by_query;
     q.ne[2] = y.ne[2] = 3;
     RETURNS(POSENC_ERR_N_HEADS, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
     q.ne[2] = y.ne[2] = 2;
@@ -221,5 +234,14 @@ void test_attention_tasks(void **state) {
                                   posenc_view_dense(rows_b, POSENC_F32, 1, 3, 1, 1)};
     RETURNS(POSENC_ERR_DTYPE, posenc_attention_merge, &a, &b, &to, all);
     RETURNS(POSENC_ERR_NULL, posenc_attention_merge, NULL, &b, &to, all);
+    b.out.dtype = a.out.dtype;
+    b.out.nb[0] = 2;
+    for (int dim = 0; dim < 4; dim++) { /* one log-sum-exp for each row of the result */
+        int64_t ne[4] = {1, 3, 1, 1};
+        ne[dim]++;
+        a.lse = b.lse = posenc_view_dense(rows_a, POSENC_F32, ne[0], ne[1], ne[2], ne[3]);
+        to.lse = posenc_view_dense(rows_b, POSENC_F32, ne[0], ne[1], ne[2], ne[3]);
+        RETURNS(POSENC_ERR_SHAPE, posenc_attention_merge, &a, &b, &to, all);
+    }
     test_sizes();
 }

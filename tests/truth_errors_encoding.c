@@ -119,6 +119,8 @@ void test_encoding_parts(void **state) {
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_SHAPE, posenc_encoding_sum, narrow, 2);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_SHAPE, posenc_encoding_concat, empty, 1);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_SHAPE, posenc_encoding_concat, huge, 1);
+    posenc_part widest[2] = {{.width = (int64_t)1 << 21}, {.width = 1}}; /* POSENC_MAX_DIM, and one more */
+    CREATES_NOTHING(posenc_encoding, POSENC_ERR_SHAPE, posenc_encoding_concat, widest, 2);
     static const int64_t counts[] = {0, -1, POSENC_MAX_PARTS + 1, INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < COUNT(counts); i++) {
         CREATES_NOTHING(posenc_encoding, POSENC_ERR_SHAPE, posenc_encoding_concat, zeros, counts[i]);
@@ -209,6 +211,16 @@ static void test_sinusoids(void) {
     RETURNS(POSENC_ERR_ENUM, posenc_sinusoidal_shift, padded, 1, &m);
     posenc_encoding_free(half_pair);
     posenc_encoding_free(padded);
+    const posenc_part others[] = {{.encoding = pe, .width = DIM - 2}, /* of which no matrix is this */
+                                  {.encoding = pe, .axis = 1},
+                                  {.encoding = pe, .divide = 2},
+                                  {.encoding = pe, .modulo = 9}};
+    for (size_t i = 0; i < COUNT(others); i++) {
+        posenc_encoding *part;
+        truth_ok(posenc_encoding_concat(&others[i], 1, &part));
+        RETURNS(POSENC_ERR_ENUM, posenc_sinusoidal_shift, part, 1, &m);
+        posenc_encoding_free(part);
+    }
     m.ne[1] = DIM - 1;
     RETURNS(POSENC_ERR_SHAPE, posenc_sinusoidal_shift, pe, 1, &m);
     posenc_encoding_free(odd);
@@ -274,6 +286,8 @@ static void test_fourier_params(void) {
     int32_t far[4] = {0, 0, 0, (1 << 29) + 1};
     double reals[4] = {0.0, 0.0, 0.0, 0.0};
     truth_ok(posenc_fourier_create(&good, &e));
+    RETURNS(POSENC_ERR_POSITION, posenc_encoding_write, e, far, &y);
+    far[3] = -far[3];
     RETURNS(POSENC_ERR_POSITION, posenc_encoding_write, e, far, &y);
     posenc_coords at = posenc_coords_of(reals, POSENC_COORD_F64);
     RETURNS(POSENC_ERR_DTYPE, posenc_encoding_apply, e, &at, NULL, NULL, &y, posenc_all_rows());
@@ -402,6 +416,9 @@ static void test_resizing(void) {
     RETURNS(POSENC_ERR_NULL, posenc_table_resize_grad, &good, NULL, &x);
     RETURNS(POSENC_ERR_NULL, posenc_table_resize_grad, &good, &y, NULL);
     RETURNS(POSENC_ERR_SHAPE, posenc_table_resize_grad, &good, &x, &y);
+    half = posenc_view_dense(in, POSENC_F32, DIM, TOKENS, 2, 1); /* two tables */
+    RETURNS(POSENC_ERR_SHAPE, posenc_table_resize, &good, &half, &y, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_table_resize_grad, &good, &y, &half);
     half = posenc_view_dense(in, POSENC_F16, DIM, TOKENS, 1, 1);
     RETURNS(POSENC_ERR_DTYPE, posenc_table_resize_grad, &good, &y, &half);
     y.data = in + DIM;
@@ -468,6 +485,9 @@ static void test_gates(void) {
     RETURNS(POSENC_ERR_OVERLAP, posenc_gate_grad, &e, &gate, &dy, &e, NULL, all);
     RETURNS(POSENC_ERR_OVERLAP, posenc_gate_grad, &e, &gate, &dy, &gate, &de, all);
     RETURNS(POSENC_ERR_OVERLAP, posenc_gate_grad, &e, &gate, &dy, &dgate, &e, all);
+    odd = de;
+    odd.data = gate.data;
+    RETURNS(POSENC_ERR_OVERLAP, posenc_gate_grad, NULL, &gate, &dy, NULL, &odd, all);
     RETURNS(POSENC_ERR_ROWS, posenc_gate_grad, &e, &gate, &dy, &dgate, &de, (posenc_rows){0, TOKENS * BATCH + 1});
     RETURNS(POSENC_OK, posenc_gate_grad, NULL, NULL, &dy, NULL, NULL, all);
 }
@@ -598,6 +618,8 @@ void test_more_positions(void **state) {
     RETURNS(POSENC_ERR_SHAPE, posenc_positions_masked, mask, INT64_MAX, 2, 0, 0, to);
     RETURNS(POSENC_ERR_STRIDE, posenc_positions_masked, mask, 6, 1, 0, 0, shifted(to, 2));
     RETURNS(POSENC_ERR_POSITION, posenc_positions_masked, mask, 3, 2, INT32_MAX - 1, 0, to);
+    static const uint8_t second_mask[6] = {0, 0, 0, 1, 1, 1}; /* tokens of the second batch alone */
+    RETURNS(POSENC_ERR_POSITION, posenc_positions_masked, second_mask, 3, 2, INT32_MAX - 1, 0, to);
     RETURNS(POSENC_OK, posenc_positions_masked, NULL, 0, 5, 0, 0, NULL);
 
     RETURNS(POSENC_ERR_NULL, posenc_positions_documents, NULL, 4, to);

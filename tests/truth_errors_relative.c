@@ -323,6 +323,8 @@ void test_relative_rules(void **state) {
         {{16, 8, -1, 0, -8, 16}, POSENC_ERR_BUCKETS},   {{16, 8, -1, 0, 8, 5}, POSENC_ERR_BUCKETS},
         {{16, 8, -1, 0, 8, 65537}, POSENC_ERR_BUCKETS}, {{16, 8, -1, 0, 65538, 65540}, POSENC_ERR_BUCKETS},
         {{7, 3, -1, 1, 0, 0}, POSENC_ERR_OFFSETS}, /* relative_key of 4 positions, and offsets -4 .. 4 */
+        {{9, 3, 1, 1, 0, 0}, POSENC_ERR_OFFSETS},  /* the first has no row, */
+        {{9, 5, 1, 1, 0, 0}, POSENC_ERR_OFFSETS},  /* and the last */
     };
     posenc_index_line line = good_line;
     RETURNS(POSENC_ERR_NULL, posenc_index_line_fill, NULL, &line);
@@ -448,6 +450,13 @@ void test_relative_lines(void **state) {
         }
     line.n_rows = REL_ROWS + 1;
     WALKS(POSENC_ERR_SHAPE, open, 0);
+    for (int dim = 2; dim < 4; dim++) { /* two tables for three heads, or batches: only one is shared */
+        posenc_view three_p = p, three_z = z, two_tables = values_of;
+        three_p.ne[dim] = three_z.ne[dim] = 3;
+        three_z.nb[dim] = 4 * 8 * REL_Q;
+        two_tables.ne[dim] = 2;
+        RETURNS(POSENC_ERR_SHAPE, posenc_relative_values, &exact, open, 0, &three_p, &two_tables, &three_z, all);
+    }
 
     static const float bad_factors[] = {INFINITY, -INFINITY, NAN};
     posenc_view x = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 1, 1),

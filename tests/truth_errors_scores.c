@@ -210,7 +210,15 @@ void test_score_lines(void **state) {
     line.n_offsets = 0;
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
 
+    static const int32_t beyond[][BATCH] = {{0, 1}, {1, 0}, {0, -1}, {-1, 0}}; /* one of the sequences */
+    for (int i = 0; i < 4; i++) {
+        params.line = &line;
+        REFUSED(POSENC_ERR_OFFSETS, q_offs = beyond[i]);
+    }
+
     bias.ne[0] = N_K - 1;
+    REFUSED(POSENC_ERR_SHAPE, bias = &bias);
+    bias.ne[0] = 1; /* keys share nothing */
     REFUSED(POSENC_ERR_SHAPE, bias = &bias);
     bias.ne[2] = N_HEADS - 1;
     REFUSED(POSENC_ERR_SHAPE, bias = &bias);

@@ -384,6 +384,16 @@ void test_overlap(void **state) {
         y = good_view(k, in + DIM, POSENC_F32);
         posenc_rows nothing = {0, 0};
         check(calls[k].call(&x, &y, nothing), POSENC_OK, "neighbours do not overlap");
+        x = y = good_view(k, in, POSENC_F32);
+        x.nb[last] = y.nb[last] = 2 * x.nb[last];
+        y.data = (char *)x.data + x.nb[last] / 2;
+        check(calls[k].call(&x, &y, nothing), POSENC_OK, "halves of each of the last dimension");
+        y.data = (char *)y.data - 4;
+        check(calls[k].call(&x, &y, nothing), POSENC_ERR_OVERLAP, "halves with a float in common");
+        x = y = good_view(k, in, POSENC_F32);
+        x.ne[last] = y.ne[last] = 1;
+        y.nb[last] += DIM * 4; /* by which nobody steps */
+        check(calls[k].call(&x, &y, nothing), calls[k].call(&x, &x, nothing), "in place");
         if (calls[k].has_types) {
             x = good_view(k, in, POSENC_F32);
             y = good_view(k, in, POSENC_F16);

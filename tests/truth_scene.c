@@ -20,7 +20,7 @@ int64_t scene_query(const scene *s, int64_t i, int64_t b) {
     return s->params.q_off + i + (s->params.q_offs != NULL ? s->params.q_offs[b] : 0);
 }
 
-int scene_sees(const scene *s, int64_t j, int64_t i, int64_t b) {
+int scene_sees(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b) {
     const posenc_score_params *p = &s->params;
     int64_t at = p->k_pos != NULL ? p->k_pos[j] : j, query = p->q_pos != NULL ? p->q_pos[i] : scene_query(s, i, b);
     const posenc_mask *m = &p->mask;
@@ -39,7 +39,8 @@ int scene_sees(const scene *s, int64_t j, int64_t i, int64_t b) {
         return 0;
     if (p->bool_mask == NULL)
         return 1;
-    int is_set = p->bool_mask->data[b * s->n_k + j] != 0;
+    const int64_t *nb = p->bool_mask->nb;
+    int is_set = p->bool_mask->data[b * nb[3] + h * nb[2] + i * nb[1] + j] != 0;
     return p->bool_mask->polarity == POSENC_KEEP ? is_set : !is_set;
 }
 
@@ -51,25 +52,28 @@ float scene_line_value(const posenc_line *line, int64_t h, int64_t offset) {
     return line->data[h * line->stride + at];
 }
 
+/* An element of what is shared where an extent is 1. */
+static double shared(const posenc_view *view, int64_t c, int64_t i, int64_t h, int64_t b) {
+    const int64_t *ne = view->ne;
+    return (double)truth_get(view, c, ne[1] == 1 ? 0 : i, ne[2] == 1 ? 0 : h, ne[3] == 1 ? 0 : b);
+}
+
 double scene_logit(const scene *s, double score, int64_t j, int64_t i, int64_t h, int64_t b) {
     const posenc_score_params *p = &s->params;
-    if (!scene_sees(s, j, i, b))
+    if (!scene_sees(s, j, i, h, b))
         return -INFINITY;
     int64_t offset = p->k_pos != NULL ? (int64_t)p->k_pos[j] - p->q_pos[i] : j - scene_query(s, i, b);
     double bias = 0.0;
     if (p->by_query.products != NULL)
-        score += (double)truth_get(&s->by_query.view, s->index_data[offset - s->index.first], i, h, b);
+        score += shared(&s->by_query.view, s->index_data[offset - s->index.first], i, h, b);
     if (p->by_key.products != NULL)
-        score += (double)truth_get(&s->by_key.view, s->index_data[offset - s->index.first], j, h, b);
+        score += shared(&s->by_key.view, s->index_data[offset - s->index.first], j, h, b);
     if (p->slopes != NULL)
         bias -= (double)p->slopes[h] * fabs((double)offset);
     if (p->line != NULL)
         bias += (double)scene_line_value(p->line, h, offset);
-    if (p->bias != NULL) {
-        const int64_t *ne = p->bias->ne;
-        bias += (p->bias_slopes != NULL ? (double)p->bias_slopes[h] : 1.0) *
-                (double)truth_get(p->bias, j, ne[1] == 1 ? 0 : i, ne[2] == 1 ? 0 : h, ne[3] == 1 ? 0 : b);
-    }
+    if (p->bias != NULL)
+        bias += (p->bias_slopes != NULL ? (double)p->bias_slopes[h] : 1.0) * shared(p->bias, j, i, h, b);
     double scaled = (double)p->scale * score;
     return (p->cap != 0.0f ? (double)p->cap * tanh(scaled / (double)p->cap) : scaled) + bias;
 }
@@ -87,7 +91,11 @@ static posenc_mask random_mask(void) {
     case 0: return posenc_mask_none();
     case 1: return posenc_mask_causal();
     case 2: return posenc_mask_symmetric(size);
-    case 3: return posenc_mask_chunked(size);
+    case 3:
+        mask = posenc_mask_chunked(size);
+        if (truth_below(2))
+            mask.before = truth_below(size), mask.after = truth_below(size + 1) - 1;
+        return mask;
     case 4: mask = posenc_mask_window(size); break;
     default: mask = (posenc_mask){size, truth_below(5), 0, 0};
     }
@@ -140,9 +148,11 @@ static void make_positions(scene *s) {
     p->k_begin = truth_below(5) == 0 ? s->k_begin : NULL;
     p->k_end = truth_below(5) == 0 ? s->k_end : NULL;
     if (truth_below(5) == 0) {
-        for (int64_t k = 0; k < s->n_batch * s->n_k; k++)
+        int64_t by_query = truth_below(2) * truth_below(40), by_head = truth_below(2) * truth_below(400);
+        for (size_t k = 0; k < sizeof s->bytes; k++)
             s->bytes[k] = truth_below(3) ? (uint8_t)(1 + truth_below(255)) : 0;
-        s->bool_mask = (posenc_bool_mask){s->bytes, {1, 0, 0, s->n_k}, truth_below(2) ? POSENC_KEEP : POSENC_DROP};
+        s->bool_mask =
+            (posenc_bool_mask){s->bytes, {1, by_query, by_head, s->n_k}, truth_below(2) ? POSENC_KEEP : POSENC_DROP};
         p->bool_mask = &s->bool_mask;
     }
 }
@@ -197,20 +207,25 @@ static void make_terms(scene *s) {
         p->by_key = (posenc_relative){&s->by_key.view, &s->index};
 }
 
+/* Shared along a dimension, or not. */
+static int64_t one_or(int64_t n) {
+    return truth_below(3) ? n : 1;
+}
+
 void scene_open(scene *s, int64_t n_k) {
     memset(s, 0, sizeof *s);
     s->n_k = n_k;
-    s->n_q = 1 + truth_below(SCENE_Q);
+    s->n_q = 1 + truth_below(n_k < 200 && truth_below(8) == 0 ? SCENE_Q : 6); /* of attention more than a unit */
     s->n_heads = 1 + truth_below(SCENE_HEADS);
     s->n_batch = 1 + truth_below(SCENE_BATCH);
     s->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     s->params.scale = (float)truth_uniform(0.05, 1.0);
-    int64_t shared = truth_below(2);
+    int64_t n_q = s->n_q, n_heads = s->n_heads, n_batch = s->n_batch;
     s->x = tensor_of(random_type(), 4.0, n_k, s->n_q, s->n_heads, s->n_batch);
     s->y = tensor_of(random_type(), 1.0, n_k, s->n_q, s->n_heads, s->n_batch);
-    s->bias = tensor_of(random_type(), 2.0, n_k, shared ? 1 : s->n_q, shared ? s->n_heads : 1, 1);
-    s->by_query = tensor_of(POSENC_F32, 1.0, SCENE_ROWS, s->n_q, s->n_heads, s->n_batch);
-    s->by_key = tensor_of(POSENC_F32, 1.0, SCENE_ROWS, n_k, s->n_heads, s->n_batch);
+    s->bias = tensor_of(random_type(), 2.0, n_k, one_or(n_q), one_or(n_heads), one_or(n_batch));
+    s->by_query = tensor_of(POSENC_F32, 1.0, SCENE_ROWS, one_or(n_q), one_or(n_heads), one_or(n_batch));
+    s->by_key = tensor_of(POSENC_F32, 1.0, SCENE_ROWS, one_or(n_k), one_or(n_heads), one_or(n_batch));
     make_positions(s);
     make_lines(s);
     make_terms(s);

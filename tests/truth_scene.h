@@ -5,7 +5,7 @@
 #include "truth.h"
 #include "truth_view.h"
 
-enum { SCENE_K = 9000, SCENE_Q = 6, SCENE_HEADS = 4, SCENE_BATCH = 2, SCENE_ROWS = 7, SCENE_OFFSETS = 2 * 10000 };
+enum { SCENE_K = 9000, SCENE_Q = 40, SCENE_HEADS = 4, SCENE_BATCH = 2, SCENE_ROWS = 7, SCENE_OFFSETS = 2 * 10000 };
 
 /* Everything a call may be given; what it is given, params says. */
 typedef struct scene {
@@ -19,7 +19,7 @@ typedef struct scene {
     posenc_index_line index;
     int32_t q_pos[SCENE_Q], k_pos[SCENE_K], cu_seqlens[4];
     int32_t k_begin[SCENE_BATCH], k_end[SCENE_BATCH], q_offs[SCENE_BATCH];
-    uint8_t bytes[SCENE_BATCH * SCENE_K];
+    uint8_t bytes[SCENE_BATCH * SCENE_K + 4096];
     posenc_bool_mask bool_mask;
 } scene;
 
@@ -31,7 +31,7 @@ void scene_close(scene *s);
 int64_t scene_query(const scene *s, int64_t i, int64_t b);
 
 /* Whether a key is seen, by the definition of each mask, with no thought of loops. */
-int scene_sees(const scene *s, int64_t j, int64_t i, int64_t b);
+int scene_sees(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b);
 
 /* The float that a line has for an offset. */
 float scene_line_value(const posenc_line *line, int64_t h, int64_t offset);

@@ -84,7 +84,9 @@ double json_number(reader *r, const cJSON *object, const char *const *names, dou
     const cJSON *field = json_find(object, names);
     if (field == NULL)
         return fallback;
-    if (!cJSON_IsNumber(field))
+    if (cJSON_IsArray(field)) /* OpenELM's heads, Swin's */
+        reader_fail(r, "\"%s\" is a list, and posenc model reads one number for all layers", field->string);
+    else if (!cJSON_IsNumber(field))
         reader_fail(r, "\"%s\" is no number; correct it", field->string);
     else if (!(field->valuedouble >= low && field->valuedouble <= high))
         reader_fail(r, "\"%s\" is %g, which makes no sense; expected %g .. %g", field->string, field->valuedouble, low,

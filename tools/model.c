@@ -166,6 +166,7 @@ static void check_table(reader *r, const model_config *c, model_table *table) {
         table->params.n_rot = 2 * posenc_rope_n_pairs(rope);
         table->params.rot_fraction = 0.0;
         posenc_rope_free(rope);
+        reader_check_sense(r, c, &table->params);
         params = model_rope_params(table, &table->k);
         status = posenc_rope_create(&params, &rope);
     }

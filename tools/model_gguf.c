@@ -22,6 +22,7 @@ typedef struct gguf_model {
     int64_t n_windows;                  /* layers that have one; -1: there is no list of them */
     double local_base;
     int has_alibi, has_no_rope, has_windows, has_type; /* has_type: rope.scaling.type is stated */
+    int is_split;                                      /* into several files, of which this is one */
 } gguf_model;
 
 /* ---- Keys ---- */
@@ -133,6 +134,13 @@ static void take_values(gguf_model *m) {
             snprintf(c->model_type, sizeof c->model_type, "%.63s", value.text);
         if (strcmp(value.key, "general.name") == 0)
             snprintf(c->architecture, sizeof c->architecture, "%.63s", value.text);
+        if (strcmp(value.key, "split.count") == 0)
+            m->is_split = value.first[0] > 1.0;
+    }
+    if (c->model_type[0] == '\0') {
+        reader_fail(m->r, "there is no general.architecture; %s",
+                    m->is_split ? "this is a part of a split model: give the first" : "is this a model?");
+        return;
     }
     m->type = model_type_of_gguf(c->model_type);
     if (m->type == NULL) {
@@ -167,6 +175,8 @@ static int take_list(gguf_model *m, const char *name) {
 
 static void take_tensors(gguf_model *m) {
     gguf_tensor norm;
+    if (m->is_split && m->file.n_tensors == 0)
+        reader_not_understood(m->config, "split.count (tensors are in other files)");
     take_list(m, "rope_freqs.weight");
     int has_lists = take_list(m, "rope_factors_short.weight") | take_list(m, "rope_factors_long.weight");
     if (has_lists && !m->has_type) /* llama.cpp goes by the tensors */

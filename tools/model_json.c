@@ -18,6 +18,19 @@ static int speaks_of_rope(const cJSON *object) {
     return 0;
 }
 
+/* A kind that is stated of an unknown type by another name: some that state "sans_pos" rotate, conformers do not. */
+static void note_stated(const json_model *m, const cJSON *field) {
+    const char *name = cJSON_IsString(field) ? field->valuestring : "absolute";
+    char text[96];
+    if (strcmp(name, "absolute") == 0 || json_is_of_rope(name))
+        return;
+    if (strcmp(name, "relative") == 0)
+        reader_fail(m->r, "\"%s\" is \"relative\", as Transformer-XL has it, which posenc model does not read",
+                    field->string);
+    snprintf(text, sizeof text, "%.32s \"%.48s\"", field->string, name);
+    reader_not_understood(m->config, text);
+}
+
 /* What the file states goes before what its type implies, but for "absolute": many files have it from a class that
  * theirs was copied from, and rotate. */
 static position_kind find_kind(const json_model *m) {
@@ -32,7 +45,8 @@ static position_kind find_kind(const json_model *m) {
         {"relative_key", POSITION_RELATIVE_KEYS},
         {"relative_key_query", POSITION_RELATIVE_KEYS},
     };
-    const char *name = json_string(m->text, NAMES("position_embedding_type", "position_embeddings_type"));
+    const cJSON *field = json_find(m->text, NAMES("position_embedding_type", "position_embeddings_type"));
+    const char *name = cJSON_IsString(field) ? field->valuestring : "";
     if (json_is_true(m->text, "alibi") || json_is_true(m->attention, "alibi"))
         return POSITION_ALIBI;
     if (json_is_true(m->text, "mla_use_nope")) /* Kimi-Linear, whose other layers are no attention */
@@ -44,6 +58,7 @@ static position_kind find_kind(const json_model *m) {
             return stated[i].kind;
     if (m->type->kind != POSITION_UNKNOWN)
         return m->type->kind;
+    note_stated(m, field);
     if (speaks_of_rope(m->text) || speaks_of_rope(m->attention))
         return POSITION_ROPE;
     return strcmp(name, "absolute") == 0 ? POSITION_LEARNED : POSITION_UNKNOWN;
@@ -51,7 +66,10 @@ static position_kind find_kind(const json_model *m) {
 
 static void read_kv_heads(const json_model *m) {
     model_config *c = m->config;
-    c->n_kv_heads = json_count(m->r, m->text, NAMES("num_key_value_heads", "num_kv_heads", "multi_query_group_num"));
+    c->n_kv_heads = json_count(m->r, m->text, NAMES("num_key_value_heads", "num_kv_heads"));
+    /* ChatGLM's groups, which do not count if it says so */
+    if (c->n_kv_heads == 0 && !cJSON_IsFalse(json_find(m->text, NAMES("multi_query_attention"))))
+        c->n_kv_heads = json_count(m->r, m->text, NAMES("multi_query_group_num"));
     if (c->n_kv_heads == 0)
         c->n_kv_heads = json_count(m->r, m->attention, NAMES("kv_n_heads"));
     if (json_is_true(m->text, "multi_query") && !json_is_true(m->text, "new_decoder_architecture") &&

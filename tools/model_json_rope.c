@@ -163,6 +163,8 @@ static int64_t count_layers(const json_model *m, const char *name) {
     int64_t n = 0, n_layers = type != NULL ? cJSON_GetArraySize(json_find(m->text, NAMES("layer_types")))
                                            : m->config->n_layers;
     layer_pattern pattern = m->type->layers;
+    if (pattern.only_if_windows && cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(m->text, "sliding_window")))
+        pattern = (layer_pattern){0};
     take_interval(m, NAMES("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"),
                   &pattern.full_every);
     take_interval(m, NAMES("no_rope_layer_interval"), &pattern.unrotated_every);
@@ -296,14 +298,16 @@ static void read_tables(const json_model *m) {
         new_table(m, "sliding_attention", &common);
 }
 
-/* Lists of the layers that are attention, where layer_types does not tell it. */
+/* Lists of the layers that are attention, or that have a window, where layer_types does not tell it. */
 static void note_unread_layers(const json_model *m) {
-    static const char *const names[] = {"attn_type_list", "layers_block_type"};
+    static const char *const names[] = {"attn_type_list", "layers_block_type", "block_types", "_block_types"};
     if (first_of_list(m, "layer_types") != NULL)
         return;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (json_find(m->text, NAMES(names[i])) != NULL)
             reader_not_understood(m->config, names[i]);
+    if (cJSON_IsString(json_find(m->text, NAMES("sliding_window_pattern")))) /* "LLLG"; a number is an interval */
+        reader_not_understood(m->config, "sliding_window_pattern");
     const cJSON *list = json_find(m->text, ATTENTION_LISTS);
     if (list != NULL && first_attention_layer(m) == NULL)
         reader_not_understood(m->config, list->string);
@@ -311,15 +315,16 @@ static void note_unread_layers(const json_model *m) {
 
 /* What bears on positions or on which layers have them, by names that do not speak of RoPE, and is not made use of. */
 static void note_unread(const json_model *m) {
-    static const char *const names[] = {"linear_attn_config", "use_dynamic_ntk"};
+    static const char *const names[] = {"linear_attn_config", "cross_attention_layers", "use_dynamic_ntk",
+                                        "use_logn_attn", "attn_temperature_tuning"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const cJSON *field = json_find(m->text, NAMES(names[i]));
-        if (field != NULL && !cJSON_IsFalse(field))
+        int is_nothing = cJSON_IsFalse(field) || (cJSON_IsNumber(field) && field->valuedouble == 0.0) ||
+                         (cJSON_IsArray(field) && field->child == NULL);
+        if (field != NULL && !is_nothing)
             reader_not_understood(m->config, names[i]);
     }
     note_unread_layers(m);
-    if (cJSON_IsString(json_find(m->text, NAMES("sliding_window_pattern")))) /* "LLLG"; a number is an interval */
-        reader_not_understood(m->config, "sliding_window_pattern");
 }
 
 /* In the model's object, that of its RoPE, or one inside that. */
@@ -339,21 +344,34 @@ static int guesses_sections(const json_model *m) {
     return n > 0 && m->type->kind == POSITION_UNKNOWN && !states(m->text, NAMES("mrope_interleaved"));
 }
 
+/* Towers for images rotate by rows and columns, each in its own way, or by their patches' index. */
+static int guesses_one_axis(const json_model *m) {
+    int n = 0;
+    for (int k = 0; k < m->config->n_tables; k++)
+        n += m->config->tables[k].params.axes.kind == POSENC_AXES_SINGLE;
+    return n > 0 && m->type->kind == POSITION_UNKNOWN && json_find(m->text, NAMES("patch_size", "image_size")) != NULL;
+}
+
+static void note_guess(model_config *c, const char *guess) {
+    size_t used = strlen(c->guessed);
+    snprintf(c->guessed + used, sizeof c->guessed - used, "%s%s", used > 0 ? ", " : "", guess);
+}
+
 /* What neither the file states nor its type implies. */
 static void note_guesses(const json_model *m) {
-    model_config *c = m->config;
-    int layout =
-        m->type->layout == POSENC_ROPE_LAYOUT_UNSET && !cJSON_IsBool(json_find(m->text, NAMES("rope_interleave")));
-    int base = m->type->base == 0.0 && !states(m->text, NAMES("rope_theta", "rotary_emb_base", "global_rope_theta"));
-    int sections = guesses_sections(m);
-    snprintf(c->guessed, sizeof c->guessed, "%s%s%s%s%s", layout ? "half-split" : "", layout && base ? ", " : "",
-             base ? "base 10000" : "", sections && (layout || base) ? ", " : "",
-             sections ? "sections one after the other" : "");
+    if (m->type->layout == POSENC_ROPE_LAYOUT_UNSET && !cJSON_IsBool(json_find(m->text, NAMES("rope_interleave"))))
+        note_guess(m->config, "half-split");
+    if (m->type->base == 0.0 && !states(m->text, NAMES("rope_theta", "rotary_emb_base", "global_rope_theta")))
+        note_guess(m->config, "base 10000");
+    if (guesses_sections(m))
+        note_guess(m->config, "sections one after the other");
+    if (guesses_one_axis(m))
+        note_guess(m->config, "one position a token");
 }
 
 void model_json_read_rope(const json_model *m) {
     model_config *c = m->config;
-    c->has_qk_norm = m->type->has_qk_norm;
+    c->has_qk_norm = m->type->has_qk_norm || (m->type->states_qk_norm && json_is_true(m->text, "use_qk_norm"));
     if (json_is_true(m->text, "position_encoding_2d")) /* the first ChatGLM */
         reader_fail(m->r, "\"position_encoding_2d\" is true: each token has two positions, which posenc model does not "
                           "read; of ChatGLM it reads the second and later");

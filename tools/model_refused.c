@@ -1,5 +1,4 @@
 /* Why posenc refuses a model's rotary parameters: the keys of its file that are to blame, and what to do. */
-#include <float.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -14,10 +13,14 @@ typedef struct number_key {
     unsigned judged, needed; /* bit t: by scalings of type t */
 } number_key;
 
+/* Of factors, and 1 / LARGEST the smallest. */
+#define LARGEST 1e30
+
 #define AT(member) offsetof(posenc_rope_params, member)
 #define BY(type) (1u << POSENC_SCALING_##type)
 
-/* As rope.h and rope_scaling.h have them. 0 is a number that is not given, unless there is a default. */
+/* As rope.h and rope_scaling.h have them, but for numbers that make no sense in a model: the library takes more of them
+ * than the reference can follow. 0 is a number that is not given, unless there is a default. */
 static const number_key number_keys[] = {
     {"rope_theta\" or \"rotary_emb_base", "rope.freq_base", AT(base), 1.0, 1e30, ~0u, ~0u},
     {"factor", "rope.scaling.factor", AT(scaling.factor), 1.0, 1e9,
@@ -27,14 +30,13 @@ static const number_key number_keys[] = {
      1e15, BY(DYNAMIC) | BY(YARN) | BY(LONGROPE) | BY(LLAMA3), BY(LLAMA3)},
     {"max_position_embeddings", "context_length", AT(scaling.max_context), 1.0, 1e15,
      BY(DYNAMIC) | BY(YARN) | BY(LONGROPE), 0},
-    {"low_freq_factor", "", AT(scaling.low_freq_factor), DBL_MIN, DBL_MAX, BY(LLAMA3), BY(LLAMA3)},
-    {"high_freq_factor", "", AT(scaling.high_freq_factor), DBL_MIN, DBL_MAX, BY(LLAMA3), BY(LLAMA3)},
+    {"low_freq_factor", "", AT(scaling.low_freq_factor), 1.0 / LARGEST, LARGEST, BY(LLAMA3), BY(LLAMA3)},
+    {"high_freq_factor", "", AT(scaling.high_freq_factor), 1.0 / LARGEST, LARGEST, BY(LLAMA3), BY(LLAMA3)},
     {"beta_fast", "rope.scaling.yarn_beta_fast", AT(scaling.beta_fast), 1e-9, 1e9, BY(YARN), BY(YARN)},
     {"beta_slow", "rope.scaling.yarn_beta_slow", AT(scaling.beta_slow), 1e-9, 1e9, BY(YARN), BY(YARN)},
-    {"extrapolation_factor", "rope.scaling.yarn_ext_factor", AT(scaling.ext_factor), -DBL_MAX, DBL_MAX, BY(YARN), 0},
-    {"attention_factor", "rope.scaling.yarn_attn_factor", AT(scaling.attention_factor), (double)FLT_MIN,
-     (double)FLT_MAX, ~0u, 0},
-    {"", "rope.scaling.attn_factor", AT(scaling.attn_factor), (double)FLT_MIN, (double)FLT_MAX, ~0u, 0},
+    {"extrapolation_factor", "rope.scaling.yarn_ext_factor", AT(scaling.ext_factor), 0.0, 1.0, BY(YARN), 0},
+    {"attention_factor", "rope.scaling.yarn_attn_factor", AT(scaling.attention_factor), 1.0 / LARGEST, LARGEST, ~0u, 0},
+    {"", "rope.scaling.attn_factor", AT(scaling.attn_factor), 1.0 / LARGEST, LARGEST, ~0u, 0},
 };
 
 /* Lengths that do where others are not given. */
@@ -54,15 +56,6 @@ static int is_needed(const number_key *key, const posenc_rope_params *p) {
     }
 }
 
-static void put_range(char *text, size_t size, const number_key *key) {
-    if (key->low < 0.0)
-        snprintf(text, size, "finite");
-    else if (key->low < 1e-30)
-        snprintf(text, size, "above 0");
-    else
-        snprintf(text, size, "%g to %g", key->low, key->high);
-}
-
 /* 1 if a number is out of its range, or missing; it has been named then. */
 static int name_number(reader *r, const char *prefix, const posenc_rope_params *p) {
     for (size_t k = 0; k < sizeof number_keys / sizeof number_keys[0]; k++) {
@@ -71,10 +64,8 @@ static int name_number(reader *r, const char *prefix, const posenc_rope_params *
         if ((key->judged >> p->scaling.type & 1) == 0 || (value == 0.0 && !is_needed(key, p)) ||
             (value >= key->low && value <= key->high))
             continue;
-        char range[48];
-        put_range(range, sizeof range, key);
-        reader_fail(r, "\"%s%s\" is %g%s; it has to be %s: correct it", prefix, r->is_gguf ? key->gguf : key->json,
-                    value, value == 0.0 ? " or missing" : "", range);
+        reader_fail(r, "\"%s%s\" is %g%s; it has to be %g to %g: correct it", prefix,
+                    r->is_gguf ? key->gguf : key->json, value, value == 0.0 ? " or missing" : "", key->low, key->high);
         return 1;
     }
     return 0;
@@ -91,9 +82,9 @@ static void name_list(reader *r, const char *name, const double *list, int is_ne
         reader_fail(r, "\"%s\" has %lld numbers for the %lld pairs of a head; correct it", name, (long long)n,
                     (long long)n_pairs);
     for (int64_t i = 0; list != NULL && i < n; i++)
-        if (!(list[i] >= 1.0 / POSENC_MAX_FREQUENCY && list[i] <= DBL_MAX))
-            reader_fail(r, "number %lld of \"%s\" is %g; it has to be at least 1/%g: correct it", (long long)i + 1,
-                        name, list[i], POSENC_MAX_FREQUENCY);
+        if (!(list[i] >= 1.0 / POSENC_MAX_FREQUENCY && list[i] <= LARGEST))
+            reader_fail(r, "number %lld of \"%s\" is %g; it has to be 1/%g to %g: correct it", (long long)i + 1, name,
+                        list[i], POSENC_MAX_FREQUENCY, LARGEST);
 }
 
 static void name_lists(reader *r, const posenc_rope_params *p) {
@@ -146,7 +137,7 @@ static void name_numbers(reader *r, const char *prefix, const posenc_rope_params
                     r->is_gguf ? "rope.scaling.factor" : "factor", s->factor,
                     r->is_gguf ? "rope.scaling.type" : "rope_type");
     else if (s->type == POSENC_SCALING_LLAMA3)
-        reader_fail(r, "\"low_freq_factor\" is %g, and has to be below \"high_freq_factor\", %g; correct one of them",
+        reader_fail(r, "\"low_freq_factor\" is %g, and must not be above \"high_freq_factor\", %g; correct one of them",
                     s->low_freq_factor, s->high_freq_factor);
     else if (s->type == POSENC_SCALING_DYNAMIC)
         reader_fail(r, "a base of %g, grown by a factor of %g, is beyond 1e30; correct one of them", p->base,
@@ -170,11 +161,24 @@ static void name_numbers(reader *r, const char *prefix, const posenc_rope_params
                     s->mscale, s->mscale_all_dim);
 }
 
+enum { PREFIX = sizeof((model_config *)NULL)->model_type + 1 };
+
+/* What a GGUF file's keys begin with. */
+static void put_prefix(char prefix[PREFIX], const reader *r, const model_config *c) {
+    snprintf(prefix, PREFIX, "%s%s", r->is_gguf ? c->model_type : "", r->is_gguf ? "." : "");
+}
+
+void reader_check_sense(reader *r, const model_config *c, const posenc_rope_params *params) {
+    char prefix[PREFIX];
+    put_prefix(prefix, r, c);
+    if (!name_number(r, prefix, params))
+        name_lists(r, params);
+}
+
 void reader_fail_refused(reader *r, const model_config *c, const posenc_rope_params *params, posenc_status status) {
     posenc_rope_params p = *params;
-    char prefix[sizeof c->model_type + 1] = "";
-    if (r->is_gguf)
-        snprintf(prefix, sizeof prefix, "%s.", c->model_type);
+    char prefix[PREFIX];
+    put_prefix(prefix, r, c);
     if (p.n_rot == 0)
         p.n_rot = (int64_t)((double)p.head_dim * p.rot_fraction);
     if (status == POSENC_ERR_N_ROT)

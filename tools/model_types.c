@@ -4,9 +4,11 @@
 
 /* As the model and configuration code of the transformers library has it. */
 static const model_type json_types[] = {
-    {"llama mistral mistral3 ministral ministral3 qwen2 qwen2_moe phi3 starcoder2 olmo olmo2 granite granitemoe "
-     "granitemoehybrid dbrx",
+    {"llama mistral mistral3 ministral ministral3 qwen2 qwen2_moe phi3 starcoder2 olmo olmo2 granite granitemoe dbrx",
      .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4},
+    {"granitemoehybrid", .kind = POSITION_NONE, /* unless it states "rope" */
+     .layout = POSENC_ROPE_HALF, .base = 1e4},
+    {"jamba nemotron_h", .kind = POSITION_NONE}, /* some files have a rope_theta, the classes do not look at it */
     {"falcon", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4,
      .bias_is_scaled = 1}, /* unless "alibi" is true it has no bias */
     {"mixtral qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF,
@@ -28,11 +30,15 @@ static const model_type json_types[] = {
     {"modernbert", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 160000.0, .local_base = 1e4,
      .hidden_size = 768, .n_heads = 12, .n_layers = 22, .max_position = 8192,
      .layers = {.full_every = 3, .full_comes_first = 1}},
-    {"phi glm4_moe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .rotated_part = 0.5},
+    {"phi", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .rotated_part = 0.5},
+    {"glm4_moe", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .rotated_part = 0.5,
+     .states_qk_norm = 1},
     {"persimmon", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 25000.0, .rotated_part = 0.5},
     {"gpt_neox stablelm", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .rotated_part = 0.25},
     {"cohere2", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 1e4,
      .layers = {.full_every = 4, .only_windows_rotate = 1}},
+    {"exaone4", .kind = POSITION_ROPE, .layout = POSENC_ROPE_HALF, .base = 1e4, .has_qk_norm = 1,
+     .layers = {.full_every = 4, .only_windows_rotate = 1, .only_if_windows = 1}},
     {"gptj codegen cohere", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 1e4},
     {"llama4_text", .kind = POSITION_ROPE, .layout = POSENC_ROPE_INTERLEAVED, .base = 5e5, .head_dim = 128,
      .layers = {.unrotated_every = 4}},

@@ -11,7 +11,8 @@ typedef struct layer_pattern {
     int64_t unrotated_every; /* the last of so many layers does not rotate */
     int64_t attention_every; /* the last of so many layers is attention, the others have no Q and K */
     int only_windows_rotate;
-    int only_if_windows;  /* GGUF: without an attention.sliding_window there is no pattern: all 0 */
+    int only_if_windows;  /* without an attention.sliding_window of GGUF, or with a sliding_window of JSON that is null,
+                           * there is no pattern: all 0 */
     int windows_unscaled; /* GGUF: layers with a window turn by the same base, but are not scaled */
 } layer_pattern;
 
@@ -28,6 +29,7 @@ typedef struct model_type {
     layer_pattern layers;
     int bias_is_scaled;    /* JSON, ALiBi: the bias too is multiplied by 1/sqrt(head_dim) */
     int has_qk_norm;       /* JSON: RMS-norm of each head of Q and K; a GGUF file has its weights */
+    int states_qk_norm;    /* JSON: it has that norm if use_qk_norm is true */
     posenc_axes_kind axes; /* of a model with sections, where these are not one after the other */
     double sections[3];    /* JSON: with such axes; a GGUF file has its own */
     int64_t alibi_layers;  /* GGUF: with so many layers it is ALiBi, of which the file says nothing; 0: none */

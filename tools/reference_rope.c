@@ -118,7 +118,7 @@ static void scale_llama3(reference_angles *angles, const posenc_rope_params *p, 
         if (fixed_compare(&turns, &high) > 0)
             continue;
         angles->turns[i] = divided(t, factor);
-        if (fixed_compare(&turns, &low) < 0)
+        if (fixed_compare(&turns, &low) <= 0)
             continue;
         turns = fixed_sub(&turns, &low);
         angles->turns[i] = between(angles->turns[i], t, fixed_div(&turns, &width));

@@ -429,6 +429,23 @@ static void mistral3(file *f) {
     put_data(f, 0, 0);
 }
 
+/* One of the later files of a model that is split. */
+static void part(file *f) {
+    begin(f, 3, 0, 1);
+    put_key(f, "split.count", GGUF_U16);
+    put_number(f, 2, 2);
+    put_data(f, 0, 0);
+}
+
+/* A first file without tensors. */
+static void first_part(file *f) {
+    begin(f, 3, 0, N_COMMON + 1);
+    put_common(f, "llama");
+    put_key(f, "split.count", GGUF_U16);
+    put_number(f, 2, 2);
+    put_data(f, 0, 0);
+}
+
 static void unknown(file *f) {
     begin(f, 3, 0, N_COMMON);
     put_common(f, "abacus");
@@ -618,6 +635,11 @@ static void damage(void) {
     mpt(&f);
     f.bytes[f.size - 1] ^= 0x80;
     refuses("ALiBi of -16", "max_alibi_bias\" is -16, which makes no sense", f.bytes, f.size);
+    part(&f);
+    refuses("a later part", "no general.architecture; this is a part of a split model: give the first", f.bytes,
+            f.size);
+    begin(&f, 3, 0, 0);
+    refuses("no keys", "there is no general.architecture; is this a model?", f.bytes, f.size);
     unknown(&f);
     refuses("unknown architecture",
             "\"abacus\" is unknown: posenc cannot tell what its positions do; give the config.json", f.bytes, f.size);
@@ -697,6 +719,7 @@ int main(int argc, char **argv) {
     WORKS(mistral3, "yarn, factor 16", "not understood mistral3.attention.temperature_scale");
     lacks("mistral3", "softmax scale");
     lacks("mistral3", "magnitude");
+    WORKS(first_part, "base 10000, unscaled", "not understood split.count (tensors are in other files)");
     damage();
     wrong_lists();
     cut_off("llama cut off", llama, 0);

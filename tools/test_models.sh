@@ -74,6 +74,13 @@ lacks 'guessed'
 reads "{\"model_type\": \"bert\", $heads, \"position_embedding_type\": \"rotary\"}" \
     'guessed  *half-split, base 10000: neither the file nor its model_type, "bert", tells'
 
+# GLM-4.5 has the norms, GLM-4.5-Air of the same type has not.
+reads "{\"model_type\": \"glm4_moe\", $heads, \"use_qk_norm\": true}" '4 of 8 channels, after an RMS-norm of each head'
+for stated in ', "use_qk_norm": false' ''; do
+    reads "{\"model_type\": \"glm4_moe\", $heads$stated}" '4 of 8 channels'
+    lacks 'RMS-norm'
+done
+
 # The language model inside, by each of the names that it goes by.
 for inside in text_config llm_config language_config; do
     reads "{\"model_type\": \"abacus\", \"$inside\": {\"model_type\": \"qwen2\", $heads, \"rope_theta\": 1e6}}" \
@@ -113,6 +120,13 @@ reads "{\"model_type\": \"granitemoehybrid\", $heads, \"position_embedding_type\
     'know nothing of positions'
 reads "{\"model_type\": \"granitemoehybrid\", $heads, \"position_embedding_type\": \"rope\", \"rope_theta\": 10000}" \
     'RoPE, half-split'
+for stated in '' ', "position_embedding_type": null'; do
+    reads "{\"model_type\": \"granitemoehybrid\", $heads, \"rope_theta\": 10000$stated}" 'know nothing of positions'
+done
+for model in '"jamba", "attn_layer_period": 8' \
+    '"nemotron_h", "hybrid_override_pattern": "M-M*", "rope_theta": 10000'; do
+    reads "{\"model_type\": $model, $heads}" 'know nothing of positions'
+done
 for stated in relative_key relative_key_query; do
     reads "{\"model_type\": \"bert\", $heads, \"position_embedding_type\": \"$stated\"}" \
         'posenc_relative_products' 'nothing to verify'
@@ -155,6 +169,12 @@ for same in "$deep" "{$wide}"; do
     [ $status -eq 0 ] || fail "equal objects of $(echo "$same" | wc -c) bytes: exit status $status"
 done
 
+# Llama 4 Scout: no turns between low and high, of 8192 positions at pair 34 still 1.22 turns and at pair 35 0.997.
+reads "{\"model_type\": \"llama4_text\", \"num_attention_heads\": 40, \"num_key_value_heads\": 8, \"head_dim\": 128,
+    \"num_hidden_layers\": 48, \"rope_theta\": 500000.0, \"rope_scaling\": {\"factor\": 16.0, \"high_freq_factor\": 1.0,
+    \"low_freq_factor\": 1.0, \"original_max_position_embeddings\": 8192, \"rope_type\": \"llama3\"}}" \
+    'turns 1 to 1$' 'pairs 35 to 63, of 64, differ from the unscaled: divided by 16$' 'verified '
+
 # The newer name of the type counts, wherever the older one stands.
 llama3='"original_max_position_embeddings": 8192, "low_freq_factor": 1, "high_freq_factor": 4'
 reads "{\"model_type\": \"llama\", $heads, \"rope_scaling\": {\"factor\": 8, $llama3, \"rope_type\": \"llama3\",
@@ -186,6 +206,11 @@ lacks 'guessed'
 reads "{$unknown}" 'RoPE, half-split' 'guessed  *half-split'
 reads "{\"model_type\": \"gptj\", $heads, \"rope_interleave\": true}" 'RoPE, interleaved, '
 
+# ChatGLM's groups of heads count unless multi_query_attention is false.
+reads "{\"model_type\": \"chatglm\", $heads, \"multi_query_attention\": true, \"multi_query_group_num\": 2}" 'Q 4, K 2'
+reads "{\"model_type\": \"chatglm\", $heads, \"multi_query_group_num\": 2}" 'Q 4, K 2'
+reads "{\"model_type\": \"chatglm\", $heads, \"multi_query_attention\": false, \"multi_query_group_num\": 1}" 'Q 4, K 4'
+
 # ---- Axes ----
 
 # Qwen3-VL's class interleaves its sections, whatever the file says of that.
@@ -202,6 +227,13 @@ reads "{$unknown, \"rope_interleave\": false, \"rope_scaling\": {$sections}}" \
 reads "{$unknown, \"rope_scaling\": {$sections, \"mrope_interleaved\": false}}" 'guessed  *half-split: neither'
 reads "{$unknown, \"rope_scaling\": {$sections, \"mrope_interleaved\": true}}" 'guessed  *half-split: neither'
 reads "{\"model_type\": \"qwen2_vl\", $heads, \"rope_scaling\": {$sections}}" 'pairs, one after the other'
+lacks 'guessed'
+
+# A tower for images, whose tokens may well have two positions each.
+dinov3="\"model_type\": \"dinov3_vit\", $heads, \"rope_theta\": 100.0, \"image_size\": 224, \"patch_size\": 16"
+reads "{$dinov3}" 'guessed  *half-split, one position a token: neither the file nor its model_type, "dinov3_vit", tells'
+reads "{$dinov3, \"rope_scaling\": {$sections}}" 'guessed  *half-split, sections one after the other: neither'
+reads "{\"model_type\": \"llama\", $heads, \"patch_size\": 16}" 'RoPE, half-split'
 lacks 'guessed'
 
 # ---- Names, and heads where they are needed ----
@@ -222,6 +254,20 @@ printf '{"model_type": "chatglm", %s, "position_encoding_2d": true}' "$heads" >"
 ! "$posenc" model --quick "$work/config.json" >"$work/out" 2>"$work/err" || fail 'two positions a token are read as one'
 grep -q 'position_encoding_2d.*two positions' "$work/err" || fail "two positions a token: $(cat "$work/err")"
 reads "{\"model_type\": \"chatglm\", $heads, \"position_encoding_2d\": false}" 'interleaved, 4 of 8 channels'
+
+# Conformers state the one of two kinds that they have, and the other's base in any case.
+printf '{"model_type": "wav2vec2-conformer", %s, "position_embeddings_type": "relative",
+    "rotary_embedding_base": 10000}' "$heads" >"$work/config.json"
+! "$posenc" model --quick "$work/config.json" >"$work/out" 2>"$work/err" || fail 'relative positions are read as RoPE'
+grep -q '"position_embeddings_type" is "relative", .* which posenc model does not read' "$work/err" ||
+    fail "relative positions: $(cat "$work/err")"
+reads "{\"model_type\": \"wav2vec2-conformer\", $heads, \"position_embeddings_type\": \"rotary\"}" 'RoPE, half-split'
+lacks 'not understood'
+reads "{\"model_type\": \"abacus\", $heads, \"position_embedding_type\": \"rope_gptj\", \"rope_theta\": 500}" \
+    'base 500'
+lacks 'not understood'
+reads "{\"model_type\": \"abacus\", $heads, \"position_embedding_type\": \"sans_pos\", \"rope_theta\": 500}" \
+    'base 500' 'not understood position_embedding_type "sans_pos"$'
 
 # ---- ALiBi's exponent ----
 
@@ -266,6 +312,19 @@ done
 reads "{\"model_type\": \"smollm3\", $layers: 36, \"no_rope_layer_interval\": 4}" 'base 2e+06' 'All 27 layers with RoPE'
 reads "{\"model_type\": \"smollm3\", $layers: 6, \"no_rope_layers\": [1, 0, 1, 0, 1, 1]}" 'All 4 layers with RoPE'
 lacks 'not understood'
+# EXAONE 4.0 of 32B, and of 1.2B, which has no windows and rotates in all layers.
+exaone4="\"model_type\": \"exaone4\", \"rope_theta\": 1000000"
+for stated in '' ', "sliding_window_pattern": "LLLG"'; do
+    reads "{$exaone4, $layers: 8, \"sliding_window\": 4096$stated, \"layer_types\": [\"sliding_attention\",
+        \"sliding_attention\", \"sliding_attention\", \"full_attention\", \"sliding_attention\", \"sliding_attention\",
+        \"sliding_attention\", \"full_attention\"]}" 'channels, in 6 of the layers, after an RMS-norm of each head'
+    lacks 'not understood'
+    lacks 'guessed'
+done
+reads "{$exaone4, $layers: 64, \"sliding_window\": 4096}" 'All 48 layers with RoPE'
+reads "{$exaone4, $layers: 30, \"sliding_window\": null}" 'All 30 layers on'
+reads "{$exaone4, $layers: 2, \"sliding_window\": null, \"layer_types\": [\"full_attention\", \"full_attention\"]}" \
+    'All 2 layers on'
 reads "{\"model_type\": \"granitemoehybrid\", $layers: 4, \"position_embedding_type\": \"rope\",
     \"layer_types\": [\"mamba\", \"attention\", \"mamba\", \"attention\"]}" 'All 2 layers with RoPE'
 reads "{\"model_type\": \"qwen3_next\", $layers: 48, \"rope_theta\": 1e7, \"full_attention_interval\": 4}" \
@@ -284,7 +343,7 @@ for list in '[2, 2]' '[5, 2]' '[16]' '[-1]' '[1.5]' '["2"]' '[]' '"2, 5"'; do
     reads "{\"model_type\": \"lfm2\", $layers: 16, \"rope_theta\": 1e6, \"full_attn_idxs\": $list}" \
         'not understood full_attn_idxs$'
 done
-for list in attn_type_list layers_block_type; do
+for list in attn_type_list layers_block_type block_types _block_types; do
     reads "{\"model_type\": \"llama\", $heads, \"$list\": [0, 1]}" "not understood $list\$"
     reads "{\"model_type\": \"llama\", $layers: 2, \"$list\": [0, 1],
         \"layer_types\": [\"conv\", \"attention\"]}" 'RoPE'
@@ -295,10 +354,12 @@ reads "{$kimi_linear, \"mla_use_nope\": true, \"linear_attn_config\": {}}" 'know
 reads "{$kimi_linear, \"mla_use_nope\": false, \"linear_attn_config\": {}}" 'not understood linear_attn_config'
 
 # Named where they stand, but for what says that there is no such thing.
-for stated in '"sliding_window_pattern": "LLLG"' '"use_dynamic_ntk": true'; do
+for stated in '"sliding_window_pattern": "LLLG"' '"use_dynamic_ntk": true' '"use_logn_attn": true' \
+    '"attn_temperature_tuning": true' '"attn_temperature_tuning": 4' '"cross_attention_layers": [3, 8]'; do
     reads "{\"model_type\": \"llama\", $heads, $stated}" "not understood $(echo "$stated" | cut -d '"' -f 2)"
 done
-for stated in '"sliding_window_pattern": 4' '"use_dynamic_ntk": false' '"linear_attn_config": null'; do
+for stated in '"sliding_window_pattern": 4' '"use_dynamic_ntk": false' '"linear_attn_config": null' \
+    '"attn_temperature_tuning": 0' '"cross_attention_layers": []'; do
     reads "{\"model_type\": \"llama\", $heads, $stated}" 'RoPE'
     lacks 'not understood'
 done

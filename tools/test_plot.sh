@@ -33,6 +33,7 @@ encodings=$(sed -n '/^Encodings:/,/^Biases/s/^  \([a-z0-9-]*\)  *[^ ].*/\1/p' "$
 biases=$(sed -n '/^Biases/,$s/^  \([a-z0-9-]*\)  *[^ ].*/\1/p' "$work/help")
 [ "$(echo "$encodings" "$biases" | wc -w)" -ge 24 ] || fail "only these methods: $encodings $biases"
 ! grep -q '.\{80\}' "$work/help" || fail "posenc table --help: a line of more than 79 characters"
+grep -q 'dynamic is as for --factor times as many' "$work/help" || fail "posenc table --help: dynamic NTK's context"
 
 # ---- Tables ----
 

@@ -79,6 +79,8 @@ damaged 'no num_attention_heads' '{"model_type": "llama", "hidden_size": 4096}'
 damaged 'neither head_dim nor hidden_size' '{"model_type": "llama", "num_attention_heads": 32}'
 damaged 'no multiple of' '{"model_type": "llama", "hidden_size": 100, "num_attention_heads": 32}'
 damaged 'is no number' '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": "many"}'
+damaged '"num_key_value_heads" is a list, and posenc model reads one number for all layers$' \
+    '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": [2, 4]}'
 damaged 'makes no sense' '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": -4}'
 damaged 'whole number' '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2.5}'
 damaged '"rope_theta" or .* is 0 or missing; it has to be 1 to 1e+30: correct it' \
@@ -127,16 +129,16 @@ refused_scaling '"factor" is 4, but no scaling is stated; add its type ("rope_ty
     '"rope_type": "default", "factor": 4'
 refused_scaling '"factor" is 4, but no scaling is stated' '"factor": 4, "rope_type": "default", "type": "linear"'
 refused_scaling '"original_max_position_embeddings" is 0 or missing' '"rope_type": "llama3", "factor": 8'
-refused_scaling '"low_freq_factor" is 4, and has to be below "high_freq_factor", 4' \
-    '"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 512, "low_freq_factor": 4'
-refused_scaling '"low_freq_factor" is -1; it has to be above 0' \
+refused_scaling '"low_freq_factor" is 5, and must not be above "high_freq_factor", 4' \
+    '"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 512, "low_freq_factor": 5'
+refused_scaling '"low_freq_factor" is -1; it has to be 1e-30 to 1e+30' \
     '"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 512, "low_freq_factor": -1'
 refused_scaling '"factor" is 0 or missing' '"rope_type": "yarn", "original_max_position_embeddings": 8192'
 refused_scaling '"beta_slow" is 40, and must not be above "beta_fast", 32' \
     '"rope_type": "yarn", "factor": 4, "beta_slow": 40'
 refused_scaling 'context of 4 tokens does not go with' \
     '"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 4'
-refused_scaling '"attention_factor" is -1; it has to be above 0' \
+refused_scaling '"attention_factor" is -1; it has to be 1e-30 to 1e+30' \
     '"rope_type": "yarn", "factor": 4, "attention_factor": -1'
 refused_scaling '"mscale", -9, and "mscale_all_dim", 1,' \
     '"rope_type": "yarn", "factor": 4, "mscale": -9, "mscale_all_dim": 1'
@@ -147,6 +149,19 @@ refused_scaling '"short_factor" has 2 numbers for the 4 pairs' \
     '"type": "longrope", "short_factor": [1,1], "long_factor": [1,2], "original_max_position_embeddings": 512'
 refused_scaling 'number 4 of "long_factor" is 0' \
     '"type": "longrope", "short_factor": [1,1,1,1], "long_factor": [1,2,3,0], "original_max_position_embeddings": 512'
+# What the library takes, and the reference cannot follow: it went on for ever, or found differences.
+for number in '"high_freq_factor": 1e308' '"low_freq_factor": 1e-300'; do
+    refused_scaling 'it has to be 1e-30 to 1e+30: correct it$' \
+        "\"rope_type\": \"llama3\", \"factor\": 8, \"original_max_position_embeddings\": 512, $number"
+done
+refused_scaling '"attention_factor" is 1e+38; it has to be 1e-30 to 1e+30' \
+    '"rope_type": "yarn", "factor": 4, "attention_factor": 1e38'
+for number in 2 -0.5; do
+    refused_scaling "\"extrapolation_factor\" is $number; it has to be 0 to 1: correct it" \
+        "\"rope_type\": \"yarn\", \"factor\": 4, \"extrapolation_factor\": $number"
+done
+refused_scaling 'number 3 of "short_factor" is 1e+300; it has to be 1/65536 to 1e+30' '"type": "longrope",
+    "short_factor": [1,1,1e300,1], "long_factor": [1,2,3,4], "original_max_position_embeddings": 512'
 refused_scaling 'holds what is no number' '"type": "longrope", "short_factor": [1, "two"]'
 refused_scaling 'sections of "mrope_section" add up to 3 pairs, but a head has 4' \
     '"rope_type": "default", "mrope_section": [1, 1, 1]'

@@ -115,6 +115,8 @@ def fill(path, tables):
 def why_not(report, rounds):
     """Why a report cannot be published, and what to do, or None; rounds: of a full run. One of a busy machine says so
     in its tables."""
+    if report['machine']['commit'] == 'unknown':
+        return 'nobody can tell which commit it was made of: run scripts/bench again in a clone, with git installed'
     if report['machine']['commit'].endswith('-dirty'):
         return (f"it was made of {report['machine']['commit']}, which nobody else can have: commit what is changed, "
                 'and run scripts/bench again')

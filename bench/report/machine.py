@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import subprocess
 
 
@@ -51,6 +52,8 @@ def compiler(build):
 
 
 def commit(root):
+    if shutil.which('git') is None:
+        return 'unknown'
     found = subprocess.run(['git', 'describe', '--always', '--dirty'], cwd=root, capture_output=True, text=True)
     return found.stdout.strip() or 'unknown'
 

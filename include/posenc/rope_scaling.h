@@ -78,7 +78,7 @@ typedef struct posenc_rope_scaling {
                                     ramp ends with pair 0 */
     double ext_factor;           /* YARN, GGML: weight of the unscaled frequencies in the ramp */
     int truncate;                /* YARN: round the ramp's ends outwards to whole pairs (gpt-oss does not) */
-    double low_freq_factor, high_freq_factor; /* LLAMA3: turns in original_context, 0 < low < high */
+    double low_freq_factor, high_freq_factor; /* LLAMA3: turns in original_context, 0 < low <= high */
     double proportion;                        /* PROPORTIONAL: 0 .. 1 */
 
     /* The magnitude is attention_factor, if given; else

@@ -57,10 +57,12 @@ def title(tier):
 
 
 def commit():
-    """The commit that is at work; with a + if files differ from it."""
-    name = run(['git', 'rev-parse', '--short', 'HEAD'])[1].strip()
+    """The commit that is at work, with a + if files differ from it; 'unknown' without git, or outside of a clone."""
+    status, name = run(['git', 'rev-parse', '--short', 'HEAD']) if have('git') else (None, '')
+    if status != 0:
+        return 'unknown'
     changed = run(['git', 'status', '--porcelain', '--', 'src', 'include', 'tests', 'tools'])[1].strip()
-    return name + ('+' if changed else '')
+    return name.strip() + ('+' if changed else '')
 
 
 class Part:
