@@ -4,13 +4,13 @@
  * Softmax, with p the probabilities that posenc_softmax gave and l its logits:
  *
  *     g    = sum p_j dp_j
- *     dl_j = p_j (dp_j - g)                                   0 where p_j = 0, whatever dp_j is
+ *     dl_j = p_j (dp_j - g)                                   0 where p_j < FLT_MIN, whatever dp_j is
  *     db_j = bias_slope_h dl_j                                what a bias gets: bias tensors, lines
  *     dx_j = scale (1 - tanh^2(scale s_j / cap)) dl_j         without a cap, scale dl_j
  *
  * In float32, g summed in double in the order of softmax.h (products joining by fma) and rounded once; so the bits do
  * not depend on instruction set or split. |error| <= 2e-6 p_j max |dp| times bias_slope or scale; with a cap, 4e-6 for
- * dx.
+ * dx. A p_j below FLT_MIN, negative ones too, counts as 0 everywhere: posenc_softmax gives none but 0.
  *
  * From there: a bias line's gradient is the sum of db over each diagonal, and everything that a line was made of has
  * its gradient from that of the line.
