@@ -16,9 +16,9 @@ struct posenc_freq {
     double *theta;   /* [n]: radians per position, rounded; for people */
     double *growth;  /* xPos: ln of each pair's growth per position; padded; NULL without */
     double centre;   /* xPos: the position where nothing has grown */
-    posenc_turn_column *blocks,
-        *offsets;                        /* turns by blocks and by positions: one column for each POSENC_COLUMN pairs */
-    posenc_growth_column *offset_growth; /* xPos: growth over positions, likewise */
+    /* Turns by blocks and by positions, and, for xPos, growth over positions: a column for each POSENC_COLUMN pairs. */
+    posenc_turn_column *blocks, *offsets;
+    posenc_growth_column *offset_growth;
 };
 
 /* A table of n frequencies from radians[i](context, i). */

@@ -18,8 +18,8 @@ static double power_of_two(int k) {
 
 double posenc_scale_by_power(double x, int k) {
     k = k < -2040 ? -2040 : k > 2040 ? 2040 : k; /* 0 and infinity all the same */
-    return x * power_of_two(k / 2) *
-           power_of_two(k - k / 2); /* the first product is exact, or the second is 0 or infinite */
+    /* The first product is exact, or the second is 0 or infinite. */
+    return x * power_of_two(k / 2) * power_of_two(k - k / 2);
 }
 
 double posenc_exp_double(double x) {
