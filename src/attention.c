@@ -129,7 +129,7 @@ static posenc_attention_sums part_of(const posenc_attention_unit *u, int64_t seg
     size_t stride = (size_t)u->call->task->v.ne[0] + 2;
     int64_t kv_head = u->batch * (q->ne[2] / u->call->group) + u->kv_head;
     int64_t pair = kv_head * u->call->per_kv_head + u->first;
-    int64_t row = segment * (q->ne[1] * q->ne[2] * q->ne[3]) + pair;
+    int64_t row = segment * posenc_view_rows(q) + pair;
     return (posenc_attention_sums){(float *)(uintptr_t)parts + (size_t)row * stride, stride};
 }
 

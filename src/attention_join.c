@@ -202,7 +202,7 @@ posenc_status posenc_attention_merge(const posenc_attention_result *a, const pos
                                      const posenc_attention_result *joined, posenc_rows rows) {
     posenc_status status = check_merge(a, b, joined);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, joined->out.ne[1] * joined->out.ne[2] * joined->out.ne[3]);
+        status = posenc_check_rows(&rows, posenc_view_rows(&joined->out));
     if (status != POSENC_OK || rows.begin == rows.end)
         return status;
     const merge call = {posenc_active_kernels(), {a, b}, joined};

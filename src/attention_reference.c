@@ -89,7 +89,7 @@ posenc_status posenc_attention_reference(const posenc_score_params *params, cons
         return status == POSENC_OK ? attend(params, q, k, v, out, probabilities) : status;
     }
     posenc_view own = posenc_view_dense(NULL, POSENC_F32, k->ne[1], q->ne[1], q->ne[2], q->ne[3]);
-    if (k->ne[1] > POSENC_LIMIT / (q->ne[1] * q->ne[2] * q->ne[3] + 1))
+    if (k->ne[1] > POSENC_LIMIT / (posenc_view_rows(q) + 1))
         return POSENC_ERR_SHAPE;
     int64_t bytes = (posenc_view_count(&own) + 1) * (int64_t)sizeof(float);
     own.data = posenc_is_size(bytes) ? malloc((size_t)bytes) : NULL;

@@ -89,7 +89,7 @@ static posenc_status check_add(const posenc_view *by_row, const posenc_view *by_
     if (status == POSENC_OK)
         status = posenc_check_apart(by_column, scores);
     if (status == POSENC_OK)
-        status = posenc_check_rows(rows, scores->ne[1] * scores->ne[2] * scores->ne[3]);
+        status = posenc_check_rows(rows, posenc_view_rows(scores));
     return status;
 }
 

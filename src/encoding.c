@@ -288,7 +288,7 @@ posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coord
         return POSENC_ERR_NULL;
     posenc_status status = check_views(e, x, gate, y);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, y->ne[1] * y->ne[2] * y->ne[3]);
+        status = posenc_check_rows(&rows, posenc_view_rows(y));
     if (status != POSENC_OK || posenc_view_count(y) == 0)
         return status;
     int64_t refused = -1;

@@ -219,7 +219,7 @@ static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_vi
         return POSENC_ERR_SHAPE;
     if (q_off < 0 || q_off > fire->max_distance + 1 - n_q)
         return POSENC_ERR_POSITION;
-    status = posenc_check_rows(&rows, n_q * n_heads * y->ne[3]);
+    status = posenc_check_rows(&rows, posenc_view_rows(y));
     if (status != POSENC_OK || n_k == 0)
         return status;
     for (int64_t r = rows.begin; r < rows.end; r++) {

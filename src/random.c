@@ -123,7 +123,7 @@ static float narrowed(double x, posenc_dtype dtype) {
 static posenc_status fill(const distribution *d, uint64_t seed, const posenc_view *y, posenc_rows rows) {
     posenc_status status = posenc_check_output(y);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, y->ne[1] * y->ne[2] * y->ne[3]);
+        status = posenc_check_rows(&rows, posenc_view_rows(y));
     if (status != POSENC_OK || posenc_view_count(y) == 0)
         return status;
     for (int64_t row = rows.begin; row < rows.end; row++) {

@@ -47,7 +47,7 @@ static posenc_status check_call(const posenc_score_params *params, const posenc_
     if (status == POSENC_OK && db != NULL)
         status = posenc_check_apart(dx, db);
     if (status == POSENC_OK)
-        status = posenc_check_rows(rows, p->ne[1] * p->ne[2] * p->ne[3]);
+        status = posenc_check_rows(rows, posenc_view_rows(p));
     return status == POSENC_OK ? check_sink_rows(dsink_rows) : status;
 }
 

@@ -14,7 +14,7 @@ int64_t posenc_dtype_size(posenc_dtype dtype) {
 }
 
 int64_t posenc_view_count(const posenc_view *view) {
-    return view->ne[0] * view->ne[1] * view->ne[2] * view->ne[3];
+    return view->ne[0] * posenc_view_rows(view);
 }
 
 /* First byte and one past the last byte, relative to data. */

@@ -49,6 +49,11 @@ int posenc_leaves_limit(int64_t a, int64_t b);
  * hide that the others leave int64. */
 int posenc_view_is_too_large(const posenc_view *view);
 
+/* Number of rows, each of ne[0] elements; the view is checked. */
+static inline int64_t posenc_view_rows(const posenc_view *view) {
+    return view->ne[1] * view->ne[2] * view->ne[3];
+}
+
 /* Number of elements; the view is checked. */
 int64_t posenc_view_count(const posenc_view *view);
 
