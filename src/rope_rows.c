@@ -143,8 +143,7 @@ posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_tabl
         return POSENC_OK;
     if (table->cos == NULL || table->sin == NULL)
         return POSENC_ERR_NULL;
-    int64_t reach;
-    if (__builtin_mul_overflow(n_tokens, table->row_stride, &reach) || reach > POSENC_LIMIT)
+    if (posenc_leaves_limit(n_tokens, table->row_stride))
         return POSENC_ERR_STRIDE;
     if (!posenc_is_aligned(table->cos, 4) || !posenc_is_aligned(table->sin, 4))
         return POSENC_ERR_STRIDE;
