@@ -13,9 +13,7 @@
 /* ---- Rows ---- */
 
 static posenc_status check_rows_view(const posenc_view *e) {
-    posenc_status status = posenc_check_input(e);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(e);
+    posenc_status status = posenc_check_input_f32(e);
     if (status == POSENC_OK && (e->ne[2] != 1 || e->ne[3] != 1))
         status = POSENC_ERR_SHAPE;
     return status;
@@ -136,9 +134,7 @@ posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const p
                                        posenc_rows rows) {
     posenc_status status = check_rows_view(e);
     if (status == POSENC_OK)
-        status = posenc_check_output(similarity);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(similarity);
+        status = posenc_check_output_f32(similarity);
     if (status != POSENC_OK)
         return status;
     int64_t n = e->ne[1];

@@ -80,10 +80,7 @@ static posenc_status check_result(const posenc_attention_result *r, posenc_statu
         status = posenc_require_f32(&r->lse);
     if (status != POSENC_OK)
         return status;
-    for (int i = 1; i < 4; i++)
-        if (r->lse.ne[i] != r->out.ne[i])
-            return POSENC_ERR_SHAPE;
-    return r->lse.ne[0] == 1 ? POSENC_OK : POSENC_ERR_SHAPE;
+    return r->lse.ne[0] == 1 && posenc_same_rows(&r->lse, &r->out) ? POSENC_OK : POSENC_ERR_SHAPE;
 }
 
 /* What is written is what is read, or apart from it. */

@@ -30,13 +30,9 @@ static int64_t row_of(int64_t a, int64_t b, int64_t n_q, int64_t n_k) {
 }
 
 static posenc_status check_rows_call(const posenc_view *table, const posenc_view *rows) {
-    posenc_status status = posenc_check_input(table);
+    posenc_status status = posenc_check_input_f32(table);
     if (status == POSENC_OK)
-        status = posenc_check_output(rows);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(table);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(rows);
+        status = posenc_check_output_f32(rows);
     if (status != POSENC_OK)
         return status;
     if (table->ne[0] != rows->ne[0] || table->ne[2] != 1 || table->ne[3] != 1 || rows->ne[3] != 1)

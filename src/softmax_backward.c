@@ -7,7 +7,7 @@
 /* The same extents as p, f32, and the same memory as one of the others or as none. */
 static posenc_status check_input(const posenc_view *x, const posenc_view *p) {
     posenc_status status = posenc_check_input_f32(x);
-    return status == POSENC_OK && (x->ne[0] != p->ne[0] || !posenc_same_rows(x, p)) ? POSENC_ERR_SHAPE : status;
+    return status == POSENC_OK && !posenc_same_extents(x, p) ? POSENC_ERR_SHAPE : status;
 }
 
 static posenc_status check_result(const posenc_view *y, const posenc_view *p, const posenc_view *dp,

@@ -127,6 +127,10 @@ int posenc_same_rows(const posenc_view *x, const posenc_view *y) {
     return x->ne[1] == y->ne[1] && x->ne[2] == y->ne[2] && x->ne[3] == y->ne[3];
 }
 
+int posenc_same_extents(const posenc_view *x, const posenc_view *y) {
+    return x->ne[0] == y->ne[0] && posenc_same_rows(x, y);
+}
+
 int posenc_ranges_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size) {
     uintptr_t a0 = (uintptr_t)a, b0 = (uintptr_t)b;
     return a_size > 0 && b_size > 0 && a0 < b0 + (uintptr_t)b_size && b0 < a0 + (uintptr_t)a_size;
@@ -164,7 +168,7 @@ posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
 }
 
 posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y) {
-    if (x->ne[0] != y->ne[0] || !posenc_same_rows(x, y))
+    if (!posenc_same_extents(x, y))
         return POSENC_ERR_SHAPE;
     return posenc_same_view(x, y) ? POSENC_OK : posenc_check_apart(x, y);
 }

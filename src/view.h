@@ -18,8 +18,9 @@ posenc_status posenc_require_f32(const posenc_view *view);
 posenc_status posenc_check_input_f32(const posenc_view *view);
 posenc_status posenc_check_output_f32(const posenc_view *view);
 
-/* 1 if both have as many rows, along each of the outer extents. */
+/* 1 if both have as many rows, along each of the outer extents; and if rows are as long too. */
 int posenc_same_rows(const posenc_view *x, const posenc_view *y);
+int posenc_same_extents(const posenc_view *x, const posenc_view *y);
 
 /* 1 if both are the same elements in the same order, whatever they are. */
 int posenc_same_view(const posenc_view *x, const posenc_view *y);
