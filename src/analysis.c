@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "angles.h"
+#include "minmax.h"
 #include "panels.h"
 #include "view.h"
 
@@ -71,7 +72,7 @@ static float *result_of(const similarity_block *b, int64_t row) {
 static void add_chains(const similarity_block *b, const float *panel, int64_t first_channel, int64_t n_channels) {
     float chains[ROWS_AT_A_TIME][POSENC_PANEL];
     for (int64_t row = 0; row < b->n_rows; row += ROWS_AT_A_TIME) {
-        int64_t n_rows = b->n_rows - row < ROWS_AT_A_TIME ? b->n_rows - row : ROWS_AT_A_TIME;
+        int64_t n_rows = posenc_min(b->n_rows - row, ROWS_AT_A_TIME);
         posenc_dot_rows_args args = {
             .x = row_of(b->e, b->first_row + row) + first_channel,
             .x_type = POSENC_F32,
@@ -97,7 +98,7 @@ static void multiply(const similarity_block *b) {
     posenc_view columns = *b->e;
     columns.ne[1] = b->n;
     for (int64_t c = 0; c < b->e->ne[0]; c += CHAIN) {
-        columns.ne[0] = b->e->ne[0] - c < CHAIN ? b->e->ne[0] - c : CHAIN;
+        columns.ne[0] = posenc_min(b->e->ne[0] - c, CHAIN);
         columns.data = (float *)(uintptr_t)(row_of(b->e, b->first) + c);
         posenc_panels_pack(&columns, 0, 0, panel);
         add_chains(b, panel, c, columns.ne[0]);
@@ -124,7 +125,7 @@ static void make_rows(similarity_block *b, double eps) {
         norms[row] = norm(row_of(b->e, b->first_row + row), b->e->ne[0]);
     int64_t n = b->e->ne[1];
     for (b->first = 0; b->first < n; b->first += POSENC_PANEL) {
-        b->n = n - b->first < POSENC_PANEL ? n - b->first : POSENC_PANEL;
+        b->n = posenc_min(n - b->first, POSENC_PANEL);
         multiply(b);
         divide(b, norms, eps);
     }
@@ -149,7 +150,7 @@ posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const p
         return status;
     similarity_block b = {.kernels = posenc_active_kernels(), .e = e, .similarity = similarity};
     for (b.first_row = rows.begin; b.first_row < rows.end; b.first_row += b.n_rows) {
-        b.n_rows = rows.end - b.first_row < ROWS_AT_ONCE ? rows.end - b.first_row : ROWS_AT_ONCE;
+        b.n_rows = posenc_min(rows.end - b.first_row, ROWS_AT_ONCE);
         make_rows(&b, eps);
     }
     return POSENC_OK;
@@ -240,7 +241,7 @@ static posenc_status sum_pairs(const posenc_freq *freq, const int32_t *offsets, 
     for (int64_t k = 0; k < n_offsets; k++)
         sums[k] = 0.0;
     for (int64_t first = 0; first < freq->n; first += POSENC_SLICE) {
-        int64_t n = freq->n - first < POSENC_SLICE ? freq->n - first : POSENC_SLICE;
+        int64_t n = posenc_min(freq->n - first, POSENC_SLICE);
         float cosines[POSENC_SLICE], sines[POSENC_SLICE];
         posenc_row_target target = {
             .cos_out = cosines,

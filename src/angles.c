@@ -251,7 +251,7 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
             .sin_stride = target->sin_stride,
             .n = (size_t)maker->n,
             .n_rows = (size_t)run,
-            .n_fetch = n_fetch > 0 ? (size_t)(n_fetch < run ? n_fetch : run) : 0,
+            .n_fetch = (size_t)posenc_max(posenc_min(n_fetch, run), 0),
             .step = target->step,
             .drop_last = target->drop_last,
             .add = target->add,
@@ -291,7 +291,7 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
 
     posenc_row_maker maker;
     for (int64_t first = 0; first < freq->n; first += POSENC_SLICE) {
-        int64_t n = freq->n - first < POSENC_SLICE ? freq->n - first : POSENC_SLICE;
+        int64_t n = posenc_min(freq->n - first, POSENC_SLICE);
         posenc_row_maker_init(&maker, posenc_active_kernels(), freq, first, n);
         posenc_row_target target = {
             .cos_out = cos_rows + first,

@@ -17,10 +17,8 @@ typedef struct blend {
 
 /* Row o stands at (o + 1/2) n_table / n - 1/2 of the table, or at its first or last row. */
 static blend blend_of(int64_t o, int64_t n, int64_t n_table) {
-    int64_t numerator = (2 * o + 1) * n_table - n; /* over 2n */
-    if (numerator < 0)
-        numerator = 0;
-    int64_t first = numerator / (2 * n), second = first + 1 < n_table ? first + 1 : first;
+    int64_t numerator = posenc_max((2 * o + 1) * n_table - n, 0); /* over 2n */
+    int64_t first = numerator / (2 * n), second = posenc_min(first + 1, n_table - 1);
     return (blend){first, second, (double)(numerator % (2 * n)) / (double)(2 * n)};
 }
 

@@ -205,8 +205,8 @@ static void normalise(const walk *w, const posenc_rope_task *task, const heads *
                       const float *sin_row, int rotates) {
     float norms[NORM_HEADS];
     for (int64_t head = 0; head < h->n; head += NORM_HEADS) {
-        heads some = {h->x + head * task->x.nb[1], h->y + head * task->y.nb[1],
-                      h->n - head < NORM_HEADS ? h->n - head : NORM_HEADS, h->y_ahead, norms};
+        heads some = {h->x + head * task->x.nb[1], h->y + head * task->y.nb[1], posenc_min(h->n - head, NORM_HEADS),
+                      h->y_ahead, norms};
         posenc_rms_factors_args args = {
             .x = some.x,
             .x_type = task->x.dtype,
@@ -263,7 +263,7 @@ static void do_token(const walk *w, const posenc_rope_task *tasks, int64_t n_tas
                      int64_t end, int64_t n_wanted) {
     int64_t base = 0;
     for (int64_t i = 0; i < n_tasks; base += tasks[i].x.ne[1], i++) {
-        int64_t from = first > base ? first - base : 0, to = posenc_min(end - base, tasks[i].x.ne[1]);
+        int64_t from = posenc_max(first - base, 0), to = posenc_min(end - base, tasks[i].x.ne[1]);
         if (from >= to)
             continue;
         heads h = heads_of(&tasks[i], token, from, to - from, n_wanted);
@@ -339,9 +339,8 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
     source.positions = positions;
     source.n_tokens = x->ne[2];
     for (int64_t batch = quotient(rows.begin, per_batch); batch * per_batch < rows.end; batch++) {
-        posenc_rows part = {rows.begin - batch * per_batch, posenc_min(rows.end - batch * per_batch, per_batch)};
-        if (part.begin < 0)
-            part.begin = 0;
+        posenc_rows part = {posenc_max(rows.begin - batch * per_batch, 0),
+                            posenc_min(rows.end - batch * per_batch, per_batch)};
         task.x.data = posenc_view_at(x, 0, 0, batch);
         task.y.data = posenc_view_at(y, 0, 0, batch);
         run(&source, &task, 1, direction, part);

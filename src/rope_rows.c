@@ -203,7 +203,7 @@ posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *pos
     source.positions = positions;
     source.n_tokens = n_tokens;
     for (int64_t first = 0; first < rope->n_pairs; first += POSENC_SLICE) {
-        int64_t n = rope->n_pairs - first < POSENC_SLICE ? rope->n_pairs - first : POSENC_SLICE;
+        int64_t n = posenc_min(rope->n_pairs - first, POSENC_SLICE);
         posenc_row_source_slice(&source, posenc_active_kernels(), first, n, direction);
         if (rope->n_axes == 1)
             fill_slice(&source, n_tokens, table);
