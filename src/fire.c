@@ -55,9 +55,8 @@ static posenc_status check_params(const posenc_fire_params *p) {
 
 /* ln(|c x| + 1) for x >= 0. */
 static double psi(double c, double x) {
-    posenc_dd sum = posenc_dd_add(posenc_dd_mul(posenc_dd_from(fabs(c)), posenc_dd_from(x)), posenc_dd_from(1.0));
-    posenc_dd log = posenc_dd_log(sum.hi);
-    return posenc_dd_add(log, posenc_dd_from(sum.lo / sum.hi)).hi;
+    posenc_dd product = posenc_dd_mul(posenc_dd_from(fabs(c)), posenc_dd_from(x));
+    return posenc_dd_log_of(posenc_dd_add(product, posenc_dd_from(1.0))).hi;
 }
 
 /* Where a hidden unit begins or ceases to be active, for x > 0; 0 if it never changes. */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "elementary.h"
 #include "kernels/half.h"
 #include "view.h"
 
@@ -27,11 +28,7 @@ static double unit(uint64_t bits) {
 /* ln x for x in (0, 1), within 2^-50 or so: libm's differs between systems. */
 static double natural_log(double x) {
     int k;
-    double m = frexp(x, &k);
-    if (m < 0.70710678118654752) {
-        m *= 2.0;
-        k -= 1;
-    }
+    double m = posenc_split_power(x, &k);
     double s = (m - 1.0) / (m + 1.0), square = s * s, sum = 0.0;
     for (int n = 21; n >= 1; n -= 2) /* 2 atanh(s), |s| < 0.172 */
         sum = sum * square + 2.0 / n;
