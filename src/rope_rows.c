@@ -198,10 +198,7 @@ posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *pos
         return POSENC_ERR_OVERLAP;
 
     posenc_row_source source;
-    source.rope = rope;
-    source.table = NULL;
-    source.positions = positions;
-    source.n_tokens = n_tokens;
+    posenc_row_source_begin(&source, rope, NULL, positions, n_tokens);
     for (int64_t first = 0; first < rope->n_pairs; first += POSENC_SLICE) {
         int64_t n = posenc_min(rope->n_pairs - first, POSENC_SLICE);
         posenc_row_source_slice(&source, posenc_active_kernels(), first, n, direction);
