@@ -16,8 +16,12 @@ int64_t posenc_attention_units(const posenc_view *q, const posenc_view *k) {
     return posenc_units_of(q->ne[1] * (q->ne[2] / n_kv_heads)) * n_kv_heads * q->ne[3];
 }
 
+static int64_t n_keys(const posenc_attention_task *t) {
+    return t->pages != NULL ? t->pages->n_k : t->k.ne[1];
+}
+
 static int64_t n_segments(const posenc_attention_task *t) {
-    int64_t n_k = t->pages != NULL ? t->pages->n_k : t->k.ne[1];
+    int64_t n_k = n_keys(t);
     return n_k > 0 ? (n_k - 1) / POSENC_ATTENTION_SEGMENT + 1 : 0;
 }
 
@@ -56,12 +60,11 @@ size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim) {
 static posenc_status begin_call(const posenc_attention_task *task, posenc_attention_call *call) {
     if (task == NULL || task->params == NULL)
         return POSENC_ERR_NULL;
-    int64_t n_k = task->pages != NULL ? task->pages->n_k : task->k.ne[1];
     const int64_t *ne = task->q.ne;
     *call = (posenc_attention_call){
         .task = task,
         .kernels = posenc_active_kernels(),
-        .scores = {.dtype = POSENC_F32, .ne = {n_k, ne[1], ne[2], ne[3]}},
+        .scores = {.dtype = POSENC_F32, .ne = {n_keys(task), ne[1], ne[2], ne[3]}},
     };
     posenc_status status = posenc_check_attention_task(task, &call->scores);
     if (status != POSENC_OK || task->k.ne[2] == 0)
