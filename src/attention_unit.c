@@ -65,7 +65,7 @@ static void set_row(const posenc_attention_unit *u, posenc_score_place at, posen
 static void load_query(const posenc_attention_unit *u, posenc_score_place at, float *query) {
     const posenc_view *q = &u->call->task->q;
     posenc_convert_args copy = {
-        .x = posenc_view_at(q, at.query, at.head, at.batch),
+        .x = posenc_score_row(q, at),
         .y = query,
         .x_type = q->dtype,
         .factor = 1.0f,
