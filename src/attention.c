@@ -75,13 +75,6 @@ static posenc_status begin_call(const posenc_attention_task *task, posenc_attent
     return POSENC_OK;
 }
 
-/* Memory that is given to a call. */
-static posenc_status check_memory(const void *memory) {
-    if (memory == NULL)
-        return POSENC_ERR_NULL;
-    return posenc_is_aligned(memory, (int64_t)sizeof(float)) ? POSENC_OK : POSENC_ERR_STRIDE;
-}
-
 static void run_unit(posenc_attention_unit *u, float *scratch) {
     const posenc_attention_call *call = u->call;
     size_t stride = sums_stride(call->task->v.ne[0]);
@@ -102,7 +95,7 @@ static void run_unit(posenc_attention_unit *u, float *scratch) {
 
 posenc_status posenc_attention_run(const posenc_attention_task *task, void *scratch, posenc_rows units) {
     posenc_attention_call call;
-    posenc_status status = check_memory(scratch);
+    posenc_status status = posenc_check_array(scratch, sizeof(float));
     if (status == POSENC_OK)
         status = begin_call(task, &call);
     if (status == POSENC_OK)
@@ -140,13 +133,13 @@ static posenc_status begin_parts(const posenc_attention_task *task, const void *
     posenc_status status = begin_call(task, call);
     if (status != POSENC_OK || call->n_segments == 0 || posenc_attention_units(&task->q, &task->k) == 0)
         return status;
-    return posenc_attention_parts_bytes(task) == 0 ? POSENC_ERR_SHAPE : check_memory(parts);
+    return posenc_attention_parts_bytes(task) == 0 ? POSENC_ERR_SHAPE : posenc_check_array(parts, sizeof(float));
 }
 
 posenc_status posenc_attention_run_parts(const posenc_attention_task *task, void *scratch, void *parts,
                                          posenc_rows range) {
     posenc_attention_call call;
-    posenc_status status = check_memory(scratch);
+    posenc_status status = posenc_check_array(scratch, sizeof(float));
     if (status == POSENC_OK)
         status = begin_parts(task, parts, &call);
     if (status == POSENC_OK)

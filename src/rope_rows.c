@@ -190,10 +190,9 @@ posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *pos
     posenc_status status = posenc_check_table(rope, table, n_tokens);
     if (status != POSENC_OK || n_tokens == 0 || rope->n_pairs == 0)
         return status;
-    if (positions == NULL)
-        return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(positions, 4))
-        return POSENC_ERR_STRIDE;
+    status = posenc_check_array(positions, 4);
+    if (status != POSENC_OK)
+        return status;
     if (table->step == 1 && posenc_row_sets_overlap(table->cos, table->sin, rope->n_pairs, n_tokens, table->row_stride))
         return POSENC_ERR_OVERLAP;
 

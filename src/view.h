@@ -42,6 +42,13 @@ static inline int posenc_is_aligned(const void *p, int64_t size) {
     return ((uintptr_t)p & (uintptr_t)(size - 1)) == 0;
 }
 
+/* An array of such elements that is needed: there, and aligned. */
+static inline posenc_status posenc_check_array(const void *p, int64_t size) {
+    if (p == NULL)
+        return POSENC_ERR_NULL;
+    return posenc_is_aligned(p, size) ? POSENC_OK : POSENC_ERR_STRIDE;
+}
+
 /* 1 if |a b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger looks
  * smaller. */
 int posenc_leaves_limit(int64_t a, int64_t b);
