@@ -10,6 +10,11 @@
 /* Pairs that one anchor holds; wider tables are walked in slices of this many, whole columns. Covers head_dim 256. */
 #define POSENC_SLICE 128
 
+/* Columns of POSENC_COLUMN that n pairs take. */
+static inline int64_t posenc_columns_of(int64_t n) {
+    return (n + POSENC_COLUMN - 1) / POSENC_COLUMN;
+}
+
 struct posenc_freq {
     int64_t n;
     double *hi, *lo; /* half turns per position; padded with zeros to whole columns */
