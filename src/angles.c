@@ -262,7 +262,7 @@ int posenc_row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n
     int64_t reach = ((n_rows - 1) * stride + n) * (int64_t)sizeof(float);
     if (!posenc_ranges_overlap(a, reach, b, reach))
         return 0;
-    int64_t distance = ((intptr_t)b - (intptr_t)a) / (intptr_t)sizeof(float);
+    int64_t distance = posenc_distance(a, b) / (int64_t)sizeof(float);
     int64_t shift = ((distance % stride) + stride) % stride;
     return shift < n || stride - shift < n;
 }

@@ -1,4 +1,6 @@
 /* RoPE: rows of cosines and sines, made from positions or taken from a table. */
+#include <stdlib.h>
+
 #include "minmax.h"
 #include "rope.h"
 #include "view.h"
@@ -147,7 +149,7 @@ posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_tabl
         return POSENC_ERR_STRIDE;
     if (!posenc_is_aligned(table->cos, 4) || !posenc_is_aligned(table->sin, 4))
         return POSENC_ERR_STRIDE;
-    if (table->step == 2 && table->sin - table->cos != 1 && table->cos - table->sin != 1)
+    if (table->step == 2 && llabs(posenc_distance(table->cos, table->sin)) != (int64_t)sizeof(float))
         return POSENC_ERR_STRIDE;
     return POSENC_OK;
 }

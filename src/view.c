@@ -151,7 +151,7 @@ static int are_apart_by_period(const posenc_view *x, const posenc_view *y, int64
     if (period == 0)
         return 0;
     span sx = view_span(x, period), sy = view_span(y, period);
-    int64_t step = (((char *)y->data + sy.begin) - ((char *)x->data + sx.begin)) % period; /* from x to the next y */
+    int64_t step = (posenc_distance(x->data, y->data) + sy.begin - sx.begin) % period; /* from x to the next y */
     step += step < 0 ? period : 0;
     return step >= sx.end - sx.begin && step + (sy.end - sy.begin) <= period;
 }

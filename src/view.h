@@ -92,6 +92,11 @@ static inline int posenc_is_vast(int64_t n) {
     return n >= (int64_t)1 << 23;
 }
 
+/* Bytes from a to b. In unsigned numbers: they need not lie in one array, and with 32 bits need not be of one sign. */
+static inline int64_t posenc_distance(const void *a, const void *b) {
+    return (intptr_t)((uintptr_t)b - (uintptr_t)a);
+}
+
 /* 1 if the byte ranges [a, a + a_size) and [b, b + b_size) have a byte in common. */
 int posenc_ranges_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size);
 
