@@ -78,8 +78,8 @@ int posenc_encoding_n_axes(const posenc_encoding *e) {
 typedef struct job {
     const posenc_encoding *e;
     const posenc_coords *at;
-    const posenc_view *x, *gate, *y;
-    int in_place;
+    const posenc_view *x, *gate, *y; /* x, gate: or NULL */
+    int in_place;                    /* x is y */
     const posenc_kernels *kernels;
 } job;
 

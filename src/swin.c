@@ -14,7 +14,8 @@
 
 typedef struct window {
     int64_t height, width;
-    int64_t n_tokens, n_rows;
+    int64_t n_tokens; /* height * width */
+    int64_t n_rows;   /* of its table: one for each way down and right from a token to another */
 } window;
 
 static int is_side(int64_t n) {
