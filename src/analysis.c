@@ -173,10 +173,13 @@ posenc_status posenc_similarity_profile(const posenc_view *e, int64_t query, dou
         return POSENC_ERR_SCALE;
     int64_t dim = e->ne[0];
     const float *row = row_of(e, query);
+    double own_norm = norm(row, dim);
     for (int64_t t = 0; t < n_offsets; t++) {
-        int is_there = t < e->ne[1] - query;
-        const float *other = is_there ? row_of(e, query + t) : NULL;
-        profile[t] = is_there ? quotient(dot(row, other, dim), norm(row, dim) * norm(other, dim), eps) : NAN;
+        profile[t] = NAN;
+        if (t >= e->ne[1] - query)
+            continue;
+        const float *other = row_of(e, query + t);
+        profile[t] = quotient(dot(row, other, dim), own_norm * norm(other, dim), eps);
     }
     return POSENC_OK;
 }
