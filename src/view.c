@@ -1,6 +1,5 @@
 #include "view.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 int64_t posenc_dtype_size(posenc_dtype dtype) {
@@ -35,10 +34,6 @@ static span view_span(const posenc_view *view, int64_t period) {
             s.end += reach;
     }
     return s;
-}
-
-int posenc_leaves_limit(int64_t a, int64_t b) {
-    return !(fabs((double)a * (double)b) <= (double)POSENC_LIMIT);
 }
 
 int posenc_view_is_too_large(const posenc_view *view) {

@@ -51,7 +51,10 @@ static inline posenc_status posenc_check_array(const void *p, int64_t size) {
 
 /* 1 if |a b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger looks
  * smaller. */
-int posenc_leaves_limit(int64_t a, int64_t b);
+static inline int posenc_leaves_limit(int64_t a, int64_t b) {
+    double product = (double)a * (double)b;
+    return product > (double)POSENC_LIMIT || product < -(double)POSENC_LIMIT;
+}
 
 /* 1 if the extents are negative, or their product, of those that are not 0, is more than POSENC_LIMIT: a 0 must not
  * hide that the others leave int64. */
