@@ -93,7 +93,7 @@ posenc_status posenc_gate_grad(const posenc_view *e, const posenc_view *gate, co
     for (int64_t row = rows.begin; row < rows.end; row++) {
         int64_t batch = row / dy->ne[1], token = row % dy->ne[1];
         const float *from = posenc_view_at(dy, token, batch, 0);
-        if (dgate != NULL && dgate->ne[0] == 1)
+        if (is_shared)
             *(float *)posenc_view_at(dgate, token, batch, 0) = dot(from, posenc_view_at(e, token, batch, 0), dim);
         else if (dgate != NULL)
             multiply(kernels, from, posenc_view_at(e, token, batch, 0), 0, posenc_view_at(dgate, token, batch, 0), dim);
