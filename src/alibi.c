@@ -13,9 +13,7 @@ static posenc_status check_slopes_call(int64_t n_heads, double max_bias, const f
         return POSENC_ERR_N_HEADS;
     if (!(max_bias >= 0.0 && max_bias <= MAX_MAX_BIAS))
         return POSENC_ERR_SCALE;
-    if (slopes == NULL)
-        return POSENC_ERR_NULL;
-    return posenc_is_aligned(slopes, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
+    return posenc_check_array(slopes, 4);
 }
 
 /* 2^(-max_bias * numerator / denominator) */

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "angles.h"
+#include "minmax.h"
 #include "panels.h"
 #include "view.h"
 
@@ -13,9 +14,7 @@
 /* ---- Rows ---- */
 
 static posenc_status check_rows_view(const posenc_view *e) {
-    posenc_status status = posenc_check_input(e);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(e);
+    posenc_status status = posenc_check_input_f32(e);
     if (status == POSENC_OK && (e->ne[2] != 1 || e->ne[3] != 1))
         status = POSENC_ERR_SHAPE;
     return status;
@@ -73,7 +72,7 @@ static float *result_of(const similarity_block *b, int64_t row) {
 static void add_chains(const similarity_block *b, const float *panel, int64_t first_channel, int64_t n_channels) {
     float chains[ROWS_AT_A_TIME][POSENC_PANEL];
     for (int64_t row = 0; row < b->n_rows; row += ROWS_AT_A_TIME) {
-        int64_t n_rows = b->n_rows - row < ROWS_AT_A_TIME ? b->n_rows - row : ROWS_AT_A_TIME;
+        int64_t n_rows = posenc_min(b->n_rows - row, ROWS_AT_A_TIME);
         posenc_dot_rows_args args = {
             .x = row_of(b->e, b->first_row + row) + first_channel,
             .x_type = POSENC_F32,
@@ -99,7 +98,7 @@ static void multiply(const similarity_block *b) {
     posenc_view columns = *b->e;
     columns.ne[1] = b->n;
     for (int64_t c = 0; c < b->e->ne[0]; c += CHAIN) {
-        columns.ne[0] = b->e->ne[0] - c < CHAIN ? b->e->ne[0] - c : CHAIN;
+        columns.ne[0] = posenc_min(b->e->ne[0] - c, CHAIN);
         columns.data = (float *)(uintptr_t)(row_of(b->e, b->first) + c);
         posenc_panels_pack(&columns, 0, 0, panel);
         add_chains(b, panel, c, columns.ne[0]);
@@ -126,7 +125,7 @@ static void make_rows(similarity_block *b, double eps) {
         norms[row] = norm(row_of(b->e, b->first_row + row), b->e->ne[0]);
     int64_t n = b->e->ne[1];
     for (b->first = 0; b->first < n; b->first += POSENC_PANEL) {
-        b->n = n - b->first < POSENC_PANEL ? n - b->first : POSENC_PANEL;
+        b->n = posenc_min(n - b->first, POSENC_PANEL);
         multiply(b);
         divide(b, norms, eps);
     }
@@ -136,9 +135,7 @@ posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const p
                                        posenc_rows rows) {
     posenc_status status = check_rows_view(e);
     if (status == POSENC_OK)
-        status = posenc_check_output(similarity);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(similarity);
+        status = posenc_check_output_f32(similarity);
     if (status != POSENC_OK)
         return status;
     int64_t n = e->ne[1];
@@ -153,7 +150,7 @@ posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const p
         return status;
     similarity_block b = {.kernels = posenc_active_kernels(), .e = e, .similarity = similarity};
     for (b.first_row = rows.begin; b.first_row < rows.end; b.first_row += b.n_rows) {
-        b.n_rows = rows.end - b.first_row < ROWS_AT_ONCE ? rows.end - b.first_row : ROWS_AT_ONCE;
+        b.n_rows = posenc_min(rows.end - b.first_row, ROWS_AT_ONCE);
         make_rows(&b, eps);
     }
     return POSENC_OK;
@@ -176,10 +173,13 @@ posenc_status posenc_similarity_profile(const posenc_view *e, int64_t query, dou
         return POSENC_ERR_SCALE;
     int64_t dim = e->ne[0];
     const float *row = row_of(e, query);
+    double own_norm = norm(row, dim);
     for (int64_t t = 0; t < n_offsets; t++) {
-        int is_there = t < e->ne[1] - query;
-        const float *other = is_there ? row_of(e, query + t) : NULL;
-        profile[t] = is_there ? quotient(dot(row, other, dim), norm(row, dim) * norm(other, dim), eps) : NAN;
+        profile[t] = NAN;
+        if (t >= e->ne[1] - query)
+            continue;
+        const float *other = row_of(e, query + t);
+        profile[t] = quotient(dot(row, other, dim), own_norm * norm(other, dim), eps);
     }
     return POSENC_OK;
 }
@@ -244,7 +244,7 @@ static posenc_status sum_pairs(const posenc_freq *freq, const int32_t *offsets, 
     for (int64_t k = 0; k < n_offsets; k++)
         sums[k] = 0.0;
     for (int64_t first = 0; first < freq->n; first += POSENC_SLICE) {
-        int64_t n = freq->n - first < POSENC_SLICE ? freq->n - first : POSENC_SLICE;
+        int64_t n = posenc_min(freq->n - first, POSENC_SLICE);
         float cosines[POSENC_SLICE], sines[POSENC_SLICE];
         posenc_row_target target = {
             .cos_out = cosines,

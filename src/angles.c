@@ -13,10 +13,6 @@ int posenc_base_is_valid(double base) {
     return base >= 1.0 && base <= 1e30;
 }
 
-static int64_t whole_columns(int64_t n) {
-    return (n + POSENC_COLUMN - 1) / POSENC_COLUMN;
-}
-
 /* Tables begin with a cache line, so that no vector of them spans two: with AVX-512 rows take 1.07 times as long
  * otherwise. */
 #define LINE 64
@@ -26,7 +22,7 @@ static size_t whole_lines(size_t bytes) {
 }
 
 static posenc_freq *allocate(int64_t n) {
-    size_t n_columns = (size_t)whole_columns(n), padded = n_columns * POSENC_COLUMN;
+    size_t n_columns = (size_t)posenc_columns_of(n), padded = n_columns * POSENC_COLUMN;
     size_t before = whole_lines(sizeof(posenc_freq));
     size_t bytes = whole_lines(before + 2 * n_columns * sizeof(posenc_turn_column) + 3 * padded * sizeof(double));
     posenc_freq *freq = aligned_alloc(LINE, bytes);
@@ -44,7 +40,7 @@ static posenc_freq *allocate(int64_t n) {
 
 /* Turns of 0 .. POSENC_ANCHOR_REACH times `step` positions. */
 static void fill_turns(const posenc_freq *freq, posenc_turn_column *turns, int step) {
-    for (int64_t column = 0; column < whole_columns(freq->n); column++)
+    for (int64_t column = 0; column < posenc_columns_of(freq->n); column++)
         for (int k = 0; k <= POSENC_ANCHOR_REACH; k++) {
             posenc_angle_anchors_args args = {
                 .hi = freq->hi + column * POSENC_COLUMN,
@@ -122,7 +118,7 @@ posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_f
 static void fill_offset_growth(posenc_freq *freq) {
     static const double zeros[POSENC_COLUMN];
     double sines[POSENC_COLUMN];
-    for (int64_t column = 0; column < whole_columns(freq->n); column++)
+    for (int64_t column = 0; column < posenc_columns_of(freq->n); column++)
         for (int k = 0; k < POSENC_ANCHOR_BLOCK; k++) {
             posenc_angle_anchors_args args = {
                 .hi = zeros,
@@ -139,7 +135,7 @@ static void fill_offset_growth(posenc_freq *freq) {
 }
 
 posenc_status posenc_freq_set_growth(posenc_freq *freq, const double *growth, double centre) {
-    size_t n_columns = (size_t)whole_columns(freq->n), padded = n_columns * POSENC_COLUMN;
+    size_t n_columns = (size_t)posenc_columns_of(freq->n), padded = n_columns * POSENC_COLUMN;
     freq->growth = calloc(1, padded * sizeof(double) + n_columns * sizeof(posenc_growth_column) + 1);
     if (freq->growth == NULL)
         return POSENC_ERR_MEMORY;
@@ -192,7 +188,7 @@ static void move_anchor(posenc_row_maker *maker, int64_t position) {
         .position = (double)position,
         .cos_out = maker->anchor_cos,
         .sin_out = maker->anchor_sin,
-        .n = (size_t)whole_columns(maker->n) * POSENC_COLUMN,
+        .n = (size_t)posenc_columns_of(maker->n) * POSENC_COLUMN,
     };
     maker->kernels->angle_anchors(&args);
 }
@@ -251,7 +247,7 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
             .sin_stride = target->sin_stride,
             .n = (size_t)maker->n,
             .n_rows = (size_t)run,
-            .n_fetch = n_fetch > 0 ? (size_t)(n_fetch < run ? n_fetch : run) : 0,
+            .n_fetch = (size_t)posenc_max(posenc_min(n_fetch, run), 0),
             .step = target->step,
             .drop_last = target->drop_last,
             .add = target->add,
@@ -266,7 +262,7 @@ int posenc_row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n
     int64_t reach = ((n_rows - 1) * stride + n) * (int64_t)sizeof(float);
     if (!posenc_ranges_overlap(a, reach, b, reach))
         return 0;
-    int64_t distance = ((intptr_t)b - (intptr_t)a) / (intptr_t)sizeof(float);
+    int64_t distance = posenc_distance(a, b) / (int64_t)sizeof(float);
     int64_t shift = ((distance % stride) + stride) % stride;
     return shift < n || stride - shift < n;
 }
@@ -291,7 +287,7 @@ posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *position
 
     posenc_row_maker maker;
     for (int64_t first = 0; first < freq->n; first += POSENC_SLICE) {
-        int64_t n = freq->n - first < POSENC_SLICE ? freq->n - first : POSENC_SLICE;
+        int64_t n = posenc_min(freq->n - first, POSENC_SLICE);
         posenc_row_maker_init(&maker, posenc_active_kernels(), freq, first, n);
         posenc_row_target target = {
             .cos_out = cos_rows + first,

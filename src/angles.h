@@ -10,15 +10,20 @@
 /* Pairs that one anchor holds; wider tables are walked in slices of this many, whole columns. Covers head_dim 256. */
 #define POSENC_SLICE 128
 
+/* Columns of POSENC_COLUMN that n pairs take. */
+static inline int64_t posenc_columns_of(int64_t n) {
+    return (n + POSENC_COLUMN - 1) / POSENC_COLUMN;
+}
+
 struct posenc_freq {
     int64_t n;
     double *hi, *lo; /* half turns per position; padded with zeros to whole columns */
     double *theta;   /* [n]: radians per position, rounded; for people */
     double *growth;  /* xPos: ln of each pair's growth per position; padded; NULL without */
     double centre;   /* xPos: the position where nothing has grown */
-    posenc_turn_column *blocks,
-        *offsets;                        /* turns by blocks and by positions: one column for each POSENC_COLUMN pairs */
-    posenc_growth_column *offset_growth; /* xPos: growth over positions, likewise */
+    /* Turns by blocks and by positions, and, for xPos, growth over positions: a column for each POSENC_COLUMN pairs. */
+    posenc_turn_column *blocks, *offsets;
+    posenc_growth_column *offset_growth;
 };
 
 /* A table of n frequencies from radians[i](context, i). */

@@ -16,8 +16,12 @@ int64_t posenc_attention_units(const posenc_view *q, const posenc_view *k) {
     return posenc_units_of(q->ne[1] * (q->ne[2] / n_kv_heads)) * n_kv_heads * q->ne[3];
 }
 
+static int64_t n_keys(const posenc_attention_task *t) {
+    return t->pages != NULL ? t->pages->n_k : t->k.ne[1];
+}
+
 static int64_t n_segments(const posenc_attention_task *t) {
-    int64_t n_k = t->pages != NULL ? t->pages->n_k : t->k.ne[1];
+    int64_t n_k = n_keys(t);
     return n_k > 0 ? (n_k - 1) / POSENC_ATTENTION_SEGMENT + 1 : 0;
 }
 
@@ -56,12 +60,11 @@ size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim) {
 static posenc_status begin_call(const posenc_attention_task *task, posenc_attention_call *call) {
     if (task == NULL || task->params == NULL)
         return POSENC_ERR_NULL;
-    int64_t n_k = task->pages != NULL ? task->pages->n_k : task->k.ne[1];
     const int64_t *ne = task->q.ne;
     *call = (posenc_attention_call){
         .task = task,
         .kernels = posenc_active_kernels(),
-        .scores = {.dtype = POSENC_F32, .ne = {n_k, ne[1], ne[2], ne[3]}},
+        .scores = {.dtype = POSENC_F32, .ne = {n_keys(task), ne[1], ne[2], ne[3]}},
     };
     posenc_status status = posenc_check_attention_task(task, &call->scores);
     if (status != POSENC_OK || task->k.ne[2] == 0)
@@ -70,13 +73,6 @@ static posenc_status begin_call(const posenc_attention_task *task, posenc_attent
     call->per_kv_head = ne[1] * call->group;
     call->n_segments = n_segments(task);
     return POSENC_OK;
-}
-
-/* Memory that is given to a call. */
-static posenc_status check_memory(const void *memory) {
-    if (memory == NULL)
-        return POSENC_ERR_NULL;
-    return posenc_is_aligned(memory, (int64_t)sizeof(float)) ? POSENC_OK : POSENC_ERR_STRIDE;
 }
 
 static void run_unit(posenc_attention_unit *u, float *scratch) {
@@ -99,7 +95,7 @@ static void run_unit(posenc_attention_unit *u, float *scratch) {
 
 posenc_status posenc_attention_run(const posenc_attention_task *task, void *scratch, posenc_rows units) {
     posenc_attention_call call;
-    posenc_status status = check_memory(scratch);
+    posenc_status status = posenc_check_array(scratch, sizeof(float));
     if (status == POSENC_OK)
         status = begin_call(task, &call);
     if (status == POSENC_OK)
@@ -129,7 +125,7 @@ static posenc_attention_sums part_of(const posenc_attention_unit *u, int64_t seg
     size_t stride = (size_t)u->call->task->v.ne[0] + 2;
     int64_t kv_head = u->batch * (q->ne[2] / u->call->group) + u->kv_head;
     int64_t pair = kv_head * u->call->per_kv_head + u->first;
-    int64_t row = segment * (q->ne[1] * q->ne[2] * q->ne[3]) + pair;
+    int64_t row = segment * posenc_view_rows(q) + pair;
     return (posenc_attention_sums){(float *)(uintptr_t)parts + (size_t)row * stride, stride};
 }
 
@@ -137,13 +133,13 @@ static posenc_status begin_parts(const posenc_attention_task *task, const void *
     posenc_status status = begin_call(task, call);
     if (status != POSENC_OK || call->n_segments == 0 || posenc_attention_units(&task->q, &task->k) == 0)
         return status;
-    return posenc_attention_parts_bytes(task) == 0 ? POSENC_ERR_SHAPE : check_memory(parts);
+    return posenc_attention_parts_bytes(task) == 0 ? POSENC_ERR_SHAPE : posenc_check_array(parts, sizeof(float));
 }
 
 posenc_status posenc_attention_run_parts(const posenc_attention_task *task, void *scratch, void *parts,
                                          posenc_rows range) {
     posenc_attention_call call;
-    posenc_status status = check_memory(scratch);
+    posenc_status status = posenc_check_array(scratch, sizeof(float));
     if (status == POSENC_OK)
         status = begin_parts(task, parts, &call);
     if (status == POSENC_OK)

@@ -50,10 +50,15 @@ typedef struct posenc_attention_call {
 typedef struct posenc_attention_unit {
     const posenc_attention_call *call;
     int64_t batch, kv_head;
-    int64_t first, n;
-    /* In the caller's scratch: how the scores of a pair become exponentials, all keys of it; then floats. */
-    posenc_softmax_row_args *rows;
-    float *queries, *scores, *side, *panels, *stage;
+    int64_t first, n; /* pairs first .. first + n - 1 of the head, n <= POSENC_UNIT_ROWS */
+    /* In the caller's scratch, a row for each pair: */
+    posenc_softmax_row_args *rows; /* how the scores of all its keys become exponentials */
+    float *queries;                /* in float32, posenc_padded(head_dim) apart */
+    float *scores;                 /* of a block's keys, POSENC_KEY_BLOCK apart, then their exponentials */
+    float *side;                   /* weighted sums of a block's values while its runs go by; the stride is the sums' */
+    /* and of keys, POSENC_KEYS_PACKED at a time: */
+    float *panels; /* packed */
+    float *stage;  /* in float32, before they are packed: posenc_attention_pack says which */
 } posenc_attention_unit;
 
 /* Weighted sums so far: a row for each pair, v_dim sums, then the largest logit and the sum of exponentials. */

@@ -37,8 +37,7 @@ posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k,
         status = posenc_check_output(out);
     if (status != POSENC_OK)
         return status;
-    if (k->ne[0] != q->ne[0] || v->ne[1] != k->ne[1] || v->ne[2] != k->ne[2] || v->ne[3] != k->ne[3] ||
-        out->ne[0] != v->ne[0] || out->ne[1] != q->ne[1] || out->ne[2] != q->ne[2] || out->ne[3] != q->ne[3])
+    if (k->ne[0] != q->ne[0] || out->ne[0] != v->ne[0] || !posenc_same_rows(v, k) || !posenc_same_rows(out, q))
         return POSENC_ERR_SHAPE;
     if (q->ne[2] > 0 && (k->ne[2] == 0 || q->ne[2] % k->ne[2] != 0))
         return POSENC_ERR_N_HEADS;
@@ -51,12 +50,10 @@ posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k,
 static posenc_status check_lse(const posenc_attention_task *t) {
     if (t->lse == NULL)
         return POSENC_OK;
-    posenc_status status = posenc_check_output(t->lse);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(t->lse);
+    posenc_status status = posenc_check_output_f32(t->lse);
     if (status != POSENC_OK)
         return status;
-    if (t->lse->ne[0] != 1 || t->lse->ne[1] != t->q.ne[1] || t->lse->ne[2] != t->q.ne[2] || t->lse->ne[3] != t->q.ne[3])
+    if (t->lse->ne[0] != 1 || !posenc_same_rows(t->lse, &t->q))
         return POSENC_ERR_SHAPE;
     return posenc_check_apart(&t->out, t->lse);
 }

@@ -57,7 +57,7 @@ void posenc_attention_finish(const posenc_attention_call *call, posenc_score_pla
     float max = total[dim], sum = total[dim + 1], of_empty = task->params->empty == POSENC_EMPTY_NAN ? NAN : 0.0f;
     posenc_convert_args copy = {
         .x = total,
-        .y = posenc_view_at(&task->out, at.query, at.head, at.batch),
+        .y = posenc_score_row(&task->out, at),
         .y_type = task->out.dtype,
         .factor = sum == 0.0f ? of_empty : 1.0f / sum,
         .n = (size_t)dim,
@@ -65,7 +65,7 @@ void posenc_attention_finish(const posenc_attention_call *call, posenc_score_pla
     };
     call->kernels->convert_rows(&copy);
     if (task->lse != NULL)
-        *(float *)posenc_view_at(task->lse, at.query, at.head, at.batch) = log_sum_exp(max, sum);
+        *(float *)posenc_score_row(task->lse, at) = log_sum_exp(max, sum);
 }
 
 /* ---- Results ---- */
@@ -80,10 +80,7 @@ static posenc_status check_result(const posenc_attention_result *r, posenc_statu
         status = posenc_require_f32(&r->lse);
     if (status != POSENC_OK)
         return status;
-    for (int i = 1; i < 4; i++)
-        if (r->lse.ne[i] != r->out.ne[i])
-            return POSENC_ERR_SHAPE;
-    return r->lse.ne[0] == 1 ? POSENC_OK : POSENC_ERR_SHAPE;
+    return r->lse.ne[0] == 1 && posenc_same_rows(&r->lse, &r->out) ? POSENC_OK : POSENC_ERR_SHAPE;
 }
 
 /* What is written is what is read, or apart from it. */
@@ -129,7 +126,7 @@ typedef struct merged_row {
 } merged_row;
 
 static float *lse_at(const posenc_attention_result *r, posenc_score_place at) {
-    return posenc_view_at(&r->lse, at.query, at.head, at.batch);
+    return posenc_score_row(&r->lse, at);
 }
 
 /* exp(x[i]) in place, x[i] <= 0 or NaN: a row of scores whose maximum is held to 0. */
@@ -179,11 +176,10 @@ static void merge_row(const merge *m, posenc_score_place at, const merged_row *r
     for (int i = 0; i < 2; i++) {
         if (r->lse[i] == -INFINITY)
             continue;
-        x[n] = posenc_view_at(&m->parts[i]->out, at.query, at.head, at.batch);
+        x[n] = posenc_score_row(&m->parts[i]->out, at);
         weights[n++] = r->factors[i] / r->sum;
     }
-    mix(m->kernels, x, m->parts[0]->out.dtype, weights, n, posenc_view_at(y, at.query, at.head, at.batch), y->dtype,
-        y->ne[0]);
+    mix(m->kernels, x, m->parts[0]->out.dtype, weights, n, posenc_score_row(y, at), y->dtype, y->ne[0]);
 }
 
 /* n <= MERGED rows from one on. */
@@ -202,7 +198,7 @@ posenc_status posenc_attention_merge(const posenc_attention_result *a, const pos
                                      const posenc_attention_result *joined, posenc_rows rows) {
     posenc_status status = check_merge(a, b, joined);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, joined->out.ne[1] * joined->out.ne[2] * joined->out.ne[3]);
+        status = posenc_check_rows(&rows, posenc_view_rows(&joined->out));
     if (status != POSENC_OK || rows.begin == rows.end)
         return status;
     const merge call = {posenc_active_kernels(), {a, b}, joined};

@@ -1,5 +1,7 @@
 /* Attention, fused: where a unit's keys and values stand, and how keys become panels. */
 #include "attention.h"
+
+#include "minmax.h"
 #include "view.h"
 
 const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n) {
@@ -7,8 +9,7 @@ const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_v
     if (pages == NULL)
         return posenc_view_at(x, j, u->kv_head, u->batch);
     int64_t page_size = x->ne[1], row = j % page_size;
-    if (*n > page_size - row)
-        *n = page_size - row;
+    *n = posenc_min(*n, page_size - row);
     return posenc_view_at(x, row, u->kv_head, pages->table[u->batch * pages->stride + j / page_size]);
 }
 

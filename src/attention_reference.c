@@ -9,12 +9,10 @@
 
 static posenc_status check_probabilities(const posenc_view *p, const posenc_view *q, const posenc_view *k,
                                          const posenc_view *v, const posenc_view *out) {
-    posenc_status status = posenc_check_output(p);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(p);
+    posenc_status status = posenc_check_output_f32(p);
     if (status != POSENC_OK)
         return status;
-    if (p->ne[0] != k->ne[1] || p->ne[1] != q->ne[1] || p->ne[2] != q->ne[2] || p->ne[3] != q->ne[3])
+    if (p->ne[0] != k->ne[1] || !posenc_same_rows(p, q))
         return POSENC_ERR_SHAPE;
     posenc_view others[] = {*q, posenc_storage_of(k), posenc_storage_of(v), *out};
     for (int i = 0; i < 4 && status == POSENC_OK; i++)
@@ -89,7 +87,7 @@ posenc_status posenc_attention_reference(const posenc_score_params *params, cons
         return status == POSENC_OK ? attend(params, q, k, v, out, probabilities) : status;
     }
     posenc_view own = posenc_view_dense(NULL, POSENC_F32, k->ne[1], q->ne[1], q->ne[2], q->ne[3]);
-    if (k->ne[1] > POSENC_LIMIT / (q->ne[1] * q->ne[2] * q->ne[3] + 1))
+    if (k->ne[1] > POSENC_LIMIT / (posenc_view_rows(q) + 1))
         return POSENC_ERR_SHAPE;
     int64_t bytes = (posenc_view_count(&own) + 1) * (int64_t)sizeof(float);
     own.data = posenc_is_size(bytes) ? malloc((size_t)bytes) : NULL;

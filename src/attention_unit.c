@@ -35,13 +35,13 @@ posenc_score_place posenc_attention_place(const posenc_attention_unit *u, int64_
 
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number) {
     int64_t per_head = posenc_units_of(call->per_kv_head), n_kv_heads = call->task->k.ne[2];
-    int64_t first = number % per_head * UNIT_ROWS, left = call->per_kv_head - first;
+    int64_t first = number % per_head * UNIT_ROWS;
     return (posenc_attention_unit){
         .call = call,
         .kv_head = number / per_head % n_kv_heads,
         .batch = number / per_head / n_kv_heads,
         .first = first,
-        .n = left < UNIT_ROWS ? left : UNIT_ROWS,
+        .n = posenc_min(call->per_kv_head - first, UNIT_ROWS),
     };
 }
 
@@ -65,7 +65,7 @@ static void set_row(const posenc_attention_unit *u, posenc_score_place at, posen
 static void load_query(const posenc_attention_unit *u, posenc_score_place at, float *query) {
     const posenc_view *q = &u->call->task->q;
     posenc_convert_args copy = {
-        .x = posenc_view_at(q, at.query, at.head, at.batch),
+        .x = posenc_score_row(q, at),
         .y = query,
         .x_type = q->dtype,
         .factor = 1.0f,
@@ -166,7 +166,7 @@ static void multiply_keys(const block *b, size_t begin, size_t end) {
             .y_stride = (ptrdiff_t)(BLOCK * sizeof(float)),
             .dim = (size_t)q->ne[0],
             .n_x = (size_t)u->n,
-            .n_rows = left < POSENC_KEYS_PACKED ? left : POSENC_KEYS_PACKED,
+            .n_rows = posenc_min_size(left, POSENC_KEYS_PACKED),
         };
         int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows, next = (int64_t)left - n;
         next = posenc_min(next, POSENC_KEYS_PACKED);
@@ -303,7 +303,7 @@ void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, p
     size_t first = (size_t)segment * POSENC_ATTENTION_SEGMENT, end = first + POSENC_ATTENTION_SEGMENT;
     block b = {.unit = u, .sums = sums};
     for (b.first = first; b.first < end && b.first < n_k; b.first += BLOCK) {
-        b.n = n_k - b.first < BLOCK ? n_k - b.first : BLOCK;
+        b.n = posenc_min_size(n_k - b.first, BLOCK);
         attend_block(&b);
     }
 }

@@ -184,17 +184,11 @@ static posenc_status check_distances(const posenc_line *gradient, int64_t *n_hea
     return status == POSENC_OK && gradient->is_extended ? POSENC_ERR_OFFSETS : status;
 }
 
-static posenc_status check_results(const float *results) {
-    if (results == NULL)
-        return POSENC_ERR_NULL;
-    return posenc_is_aligned(results, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
-}
-
 posenc_status posenc_alibi_gradient(const posenc_line *gradient, float *slopes) {
     int64_t n_heads;
     posenc_status status = check_distances(gradient, &n_heads);
     if (status == POSENC_OK)
-        status = check_results(slopes);
+        status = posenc_check_array(slopes, 4);
     if (status != POSENC_OK)
         return status;
     for (int64_t h = 0; h < n_heads; h++) {
@@ -233,9 +227,9 @@ posenc_status posenc_kerple_gradient(const posenc_kerple *kerple, posenc_clamped
     if (status == POSENC_OK && clamped != POSENC_CLAMPED_PASSES && clamped != POSENC_CLAMPED_STOPS)
         status = POSENC_ERR_ENUM;
     if (status == POSENC_OK)
-        status = check_results(dp);
+        status = posenc_check_array(dp, 4);
     if (status == POSENC_OK)
-        status = check_results(da);
+        status = posenc_check_array(da, 4);
     if (status != POSENC_OK)
         return status;
     float highest_p = kerple->kind == POSENC_KERPLE_POWER ? 2.0f : FLT_MAX;

@@ -90,11 +90,11 @@ static posenc_status check_apply(const posenc_conv *conv, posenc_conv_grid grid,
         status = posenc_conv_check_grid(conv, grid);
     if (status == POSENC_OK)
         status = posenc_conv_check_tokens(conv, grid, y);
-    for (int i = 0; i < 4 && status == POSENC_OK; i++)
-        status = x->ne[i] == y->ne[i] ? POSENC_OK : POSENC_ERR_SHAPE;
+    if (status == POSENC_OK && !posenc_same_extents(x, y))
+        status = POSENC_ERR_SHAPE;
     if (status == POSENC_OK)
         status = posenc_check_apart(x, y);
-    return status == POSENC_OK ? posenc_check_rows(rows, y->ne[1] * y->ne[2] * y->ne[3]) : status;
+    return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(y)) : status;
 }
 
 /* ---- Apply, and the gradient of the input, which is the same with the kernel turned round ---- */

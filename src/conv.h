@@ -10,9 +10,9 @@ enum { POSENC_CONV_SLICE = 256 };
 struct posenc_conv {
     posenc_conv_params params;
     int64_t height, width; /* of the kernel */
-    int64_t pad_y, pad_x;
-    float *bias;     /* NULL: none */
-    float weights[]; /* [height * width][n_channels] */
+    int64_t pad_y, pad_x;  /* taps above a token and before it: the rest lie on it and behind */
+    float *bias;           /* NULL: none */
+    float weights[];       /* [height * width][n_channels] */
 };
 
 /* Taps of the kernel. */

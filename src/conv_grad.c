@@ -94,17 +94,15 @@ posenc_status posenc_conv_grad_weights(const posenc_conv *conv, posenc_conv_grid
                                        const posenc_view *dy, float *dw, float *db, posenc_rows rows) {
     if (conv == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_input(x);
+    posenc_status status = posenc_check_input_f32(x);
     if (status == POSENC_OK)
-        status = posenc_check_input(dy);
-    if (status == POSENC_OK)
-        status = x->dtype == POSENC_F32 ? posenc_require_f32(dy) : POSENC_ERR_DTYPE;
+        status = posenc_check_input_f32(dy);
     if (status == POSENC_OK)
         status = posenc_conv_check_grid(conv, grid);
     if (status == POSENC_OK)
         status = posenc_conv_check_tokens(conv, grid, dy);
-    for (int i = 0; i < 4 && status == POSENC_OK; i++)
-        status = x->ne[i] == dy->ne[i] ? POSENC_OK : POSENC_ERR_SHAPE;
+    if (status == POSENC_OK && !posenc_same_extents(x, dy))
+        status = POSENC_ERR_SHAPE;
     if (status == POSENC_OK)
         status = check_results(x, dy, dw, posenc_conv_taps(conv), db);
     if (status == POSENC_OK)

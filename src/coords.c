@@ -99,11 +99,6 @@ static int64_t refused_row(const posenc_term *term, const posenc_coords *at, int
     return limit;
 }
 
-static int is_too_far(int64_t stride, int64_t n) {
-    int64_t reach;
-    return __builtin_mul_overflow(stride, n, &reach) || reach > POSENC_LIMIT || reach < -POSENC_LIMIT;
-}
-
 /* What can be said without looking at the values. */
 static posenc_status check_array(const posenc_coords *at, int n_axes, int64_t n_tokens, int64_t n_batch) {
     if (at == NULL)
@@ -114,8 +109,8 @@ static posenc_status check_array(const posenc_coords *at, int n_axes, int64_t n_
         return POSENC_OK;
     if (at->data == NULL)
         return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(at->data, size_of(at->type)) || is_too_far(at->batch_stride, n_batch) ||
-        is_too_far(axis_stride(at, n_tokens), n_axes))
+    if (!posenc_is_aligned(at->data, size_of(at->type)) || posenc_leaves_limit(at->batch_stride, n_batch) ||
+        posenc_leaves_limit(axis_stride(at, n_tokens), n_axes))
         return POSENC_ERR_STRIDE;
     return POSENC_OK;
 }
@@ -152,11 +147,10 @@ posenc_status posenc_encoding_check(const posenc_encoding *e, const posenc_coord
     if (e == NULL || row == NULL)
         return POSENC_ERR_NULL;
     *row = -1;
-    int64_t count;
-    if (n_tokens < 0 || n_batch < 0 || __builtin_mul_overflow(n_tokens, n_batch, &count) || n_tokens > POSENC_LIMIT ||
-        n_batch > POSENC_LIMIT || count > POSENC_LIMIT)
+    if (n_tokens < 0 || n_batch < 0 || n_tokens > POSENC_LIMIT || n_batch > POSENC_LIMIT ||
+        posenc_leaves_limit(n_tokens, n_batch))
         return POSENC_ERR_SHAPE;
-    if (count == 0) /* nor does posenc_encoding_apply look at them then */
+    if (n_tokens * n_batch == 0) /* nor does posenc_encoding_apply look at them then */
         return POSENC_OK;
     posenc_status status = posenc_check_coords(e, at, n_tokens, n_batch, row);
     if (status != POSENC_ERR_POSITION)

@@ -44,7 +44,7 @@ static posenc_status check_call(const posenc_cope_params *params, const posenc_v
         status = check_beside(z, y, 1);
     if (status == POSENC_OK && (z->ne[0] < 1 || z->ne[0] > MAX_POSITIONS))
         status = POSENC_ERR_SHAPE;
-    return status == POSENC_OK ? posenc_check_rows(rows, y->ne[1] * y->ne[2] * y->ne[3]) : status;
+    return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(y)) : status;
 }
 
 posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_view *x, const posenc_view *gates,

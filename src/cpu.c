@@ -59,10 +59,10 @@ static int has_all(uint64_t word, uint64_t bits) {
 int posenc_cpuid_allows(const posenc_cpuid *words, posenc_isa_tier tier) {
     int avx2 = has_all(words->leaf1_ecx, BIT(ECX_OSXSAVE) | BIT(ECX_AVX) | BIT(ECX_FMA) | BIT(ECX_F16C)) &&
                has_all(words->leaf7_ebx, BIT(EBX_AVX2)) && has_all(words->xcr0, BIT(XCR0_SSE) | BIT(XCR0_YMM));
-    int avx512 = avx2 &&
-                 has_all(words->leaf7_ebx,
-                         BIT(EBX_AVX512F) | BIT(EBX_AVX512DQ) | BIT(EBX_AVX512BW) | BIT(EBX_AVX512VL)) &&
-                 has_all(words->xcr0, BIT(XCR0_OPMASK) | BIT(XCR0_ZMM_LOW) | BIT(XCR0_ZMM_HIGH));
+    int avx512 =
+        avx2 &&
+        has_all(words->leaf7_ebx, BIT(EBX_AVX512F) | BIT(EBX_AVX512DQ) | BIT(EBX_AVX512BW) | BIT(EBX_AVX512VL)) &&
+        has_all(words->xcr0, BIT(XCR0_OPMASK) | BIT(XCR0_ZMM_LOW) | BIT(XCR0_ZMM_HIGH));
     switch (tier) {
     case POSENC_ISA_SCALAR: return 1;
     case POSENC_ISA_AVX2: return avx2;

@@ -59,13 +59,9 @@ posenc_dd posenc_dd_div(posenc_dd a, posenc_dd b) {
 }
 
 posenc_dd posenc_dd_log(double x) {
-    /* x = m 2^k with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh(s), s = (m-1)/(m+1), |s| < 0.172. */
+    /* x = m 2^k; ln m = 2 atanh(s), s = (m-1)/(m+1), |s| < 0.172. */
     int k;
-    double m = frexp(x, &k);
-    if (m < 0.70710678118654752) {
-        m *= 2.0;
-        k -= 1;
-    }
+    double m = posenc_split_power(x, &k);
     posenc_dd s = posenc_dd_div(posenc_dd_from(m - 1.0), two_sum(m, 1.0));
     posenc_dd s2 = posenc_dd_mul(s, s);
 
@@ -73,6 +69,11 @@ posenc_dd posenc_dd_log(double x) {
     for (int n = 41; n >= 1; n -= 2) /* s^42 < 2^-106 */
         sum = posenc_dd_add(posenc_dd_mul(sum, s2), posenc_dd_div(posenc_dd_from(2.0), posenc_dd_from(n)));
     return posenc_dd_add(posenc_dd_mul(s, sum), posenc_dd_mul(ln2, posenc_dd_from(k)));
+}
+
+posenc_dd posenc_dd_log_of(posenc_dd a) {
+    /* ln(hi + lo) = ln hi + ln(1 + lo/hi); the latter's square term is below 2^-106. */
+    return posenc_dd_add(posenc_dd_log(a.hi), posenc_dd_from(a.lo / a.hi));
 }
 
 posenc_dd posenc_dd_exp(posenc_dd a) {

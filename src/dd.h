@@ -17,8 +17,9 @@ posenc_dd posenc_dd_sub(posenc_dd a, posenc_dd b);
 posenc_dd posenc_dd_mul(posenc_dd a, posenc_dd b);
 posenc_dd posenc_dd_div(posenc_dd a, posenc_dd b);
 
-/* ln(x) for finite x > 0, and exp(a) for |a| <= POSENC_DD_MAX_EXP; relative error below 2^-95. */
+/* ln(x) and ln(a) for finite numbers above 0, and exp(a) for |a| <= POSENC_DD_MAX_EXP; relative error below 2^-95. */
 posenc_dd posenc_dd_log(double x);
+posenc_dd posenc_dd_log_of(posenc_dd a);
 posenc_dd posenc_dd_exp(posenc_dd a);
 
 /* base^(numerator/denominator), base > 0, denominator > 0. */

@@ -17,10 +17,8 @@ typedef struct blend {
 
 /* Row o stands at (o + 1/2) n_table / n - 1/2 of the table, or at its first or last row. */
 static blend blend_of(int64_t o, int64_t n, int64_t n_table) {
-    int64_t numerator = (2 * o + 1) * n_table - n; /* over 2n */
-    if (numerator < 0)
-        numerator = 0;
-    int64_t first = numerator / (2 * n), second = first + 1 < n_table ? first + 1 : first;
+    int64_t numerator = posenc_max((2 * o + 1) * n_table - n, 0); /* over 2n */
+    int64_t first = numerator / (2 * n), second = posenc_min(first + 1, n_table - 1);
     return (blend){first, second, (double)(numerator % (2 * n)) / (double)(2 * n)};
 }
 
@@ -30,13 +28,9 @@ static int64_t row_of(int64_t a, int64_t b, int64_t n_q, int64_t n_k) {
 }
 
 static posenc_status check_rows_call(const posenc_view *table, const posenc_view *rows) {
-    posenc_status status = posenc_check_input(table);
+    posenc_status status = posenc_check_input_f32(table);
     if (status == POSENC_OK)
-        status = posenc_check_output(rows);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(table);
-    if (status == POSENC_OK)
-        status = posenc_require_f32(rows);
+        status = posenc_check_output_f32(rows);
     if (status != POSENC_OK)
         return status;
     if (table->ne[0] != rows->ne[0] || table->ne[2] != 1 || table->ne[3] != 1 || rows->ne[3] != 1)
@@ -89,7 +83,7 @@ static posenc_status check_add(const posenc_view *by_row, const posenc_view *by_
     if (status == POSENC_OK)
         status = posenc_check_apart(by_column, scores);
     if (status == POSENC_OK)
-        status = posenc_check_rows(rows, scores->ne[1] * scores->ne[2] * scores->ne[3]);
+        status = posenc_check_rows(rows, posenc_view_rows(scores));
     return status;
 }
 

@@ -18,8 +18,16 @@ static double power_of_two(int k) {
 
 double posenc_scale_by_power(double x, int k) {
     k = k < -2040 ? -2040 : k > 2040 ? 2040 : k; /* 0 and infinity all the same */
-    return x * power_of_two(k / 2) *
-           power_of_two(k - k / 2); /* the first product is exact, or the second is 0 or infinite */
+    /* The first product is exact, or the second is 0 or infinite. */
+    return x * power_of_two(k / 2) * power_of_two(k - k / 2);
+}
+
+double posenc_split_power(double x, int *k) {
+    double m = frexp(x, k);
+    if (m >= 0.70710678118654752)
+        return m;
+    *k -= 1;
+    return 2.0 * m;
 }
 
 double posenc_exp_double(double x) {
@@ -43,13 +51,7 @@ static double log_ratio(double s) {
 double posenc_log1p_double(double x) {
     if (x < 0.41421356237309503) /* sqrt(2) - 1 */
         return log_ratio(x / (2.0 + x));
-    /* 1 + x = m 2^k with m in [sqrt(1/2), sqrt(2)). */
     int k;
-    double u = 1.0 + x, lost = x < 1.0 ? x - (u - 1.0) : 1.0 - (u - x);
-    double m = frexp(u, &k);
-    if (m < 0.70710678118654752) {
-        m *= 2.0;
-        k -= 1;
-    }
+    double u = 1.0 + x, lost = x < 1.0 ? x - (u - 1.0) : 1.0 - (u - x), m = posenc_split_power(u, &k);
     return k * LN2_HI + (log_ratio((m - 1.0) / (m + 1.0)) + (k * LN2_LO + lost / u));
 }

@@ -7,6 +7,9 @@
 /* x 2^k, rounded once, for x that is 0 or has 2^-400 < |x| < 2^400: ldexp without its errno. */
 double posenc_scale_by_power(double x, int k);
 
+/* x > 0 is m 2^k with m in [sqrt(1/2), sqrt(2)), where logarithms by atanh converge: m, and k. */
+double posenc_split_power(double x, int *k);
+
 /* e^x for |x| <= 700, relative error below 2^-50. */
 double posenc_exp_double(double x);
 

@@ -78,8 +78,8 @@ int posenc_encoding_n_axes(const posenc_encoding *e) {
 typedef struct job {
     const posenc_encoding *e;
     const posenc_coords *at;
-    const posenc_view *x, *gate, *y;
-    int in_place;
+    const posenc_view *x, *gate, *y; /* x, gate: or NULL */
+    int in_place;                    /* x is y */
     const posenc_kernels *kernels;
 } job;
 
@@ -168,10 +168,7 @@ static void fill_tile(const job *j, const posenc_term *term, const posenc_tokens
     make_rows(j, term, tokens, span);
 }
 
-/* The head of a loop over the tiles of a field, of at most `columns` columns, twins included. */
-#define EACH_TILE(field, columns, tile_name)                                                                           \
-    for (tile tile_name = first_tile(field, columns); tile_name.n > 0; next_tile(field, columns, &tile_name))
-
+/* The next tile of a field, of at most `columns` columns, twins included; n is 0 behind the last. */
 static void next_tile(const posenc_field *field, int64_t columns, tile *t) {
     int64_t end = t->twin != 0 ? t->twin : field->width, most = t->twin != 0 ? columns / 2 : columns;
     t->first += t->n;
@@ -211,22 +208,22 @@ static void convert_field(const job *j, const posenc_field *field, const chunk *
     float rows[TILE_ROWS][TILE_COLUMNS];
     posenc_row_span to = {.out = rows[0], .twin = rows[0] + TILE_COLUMNS / 2, .stride = TILE_COLUMNS};
     const void *sources[TILE_ROWS], *twins[TILE_ROWS];
-    EACH_TILE(field, TILE_COLUMNS, t)
-    for (chunk part = {c->batch, c->first, 0}; part.first < c->first + c->n; part.first += part.n) {
-        part.n = posenc_min(c->first + c->n - part.first, TILE_ROWS);
-        for (int k = 0; k < field->n_terms; k++) {
-            posenc_load_tokens(&field->terms[k], j->at, j->y->ne[1], part.batch, part.first, part.n, &tokens);
-            to.add = k > 0;
-            fill_tile(j, &field->terms[k], &tokens, &t, &to);
-        }
-        for (int64_t r = 0; r < part.n; r++) {
-            sources[r] = rows[r];
-            twins[r] = rows[r] + TILE_COLUMNS / 2;
-        }
-        place(j, &part, field->column + t.first, t.n, sources, POSENC_F32, 1.0f);
-        if (t.twin != 0)
-            place(j, &part, field->column + t.first + t.twin, t.n, twins, POSENC_F32, 1.0f);
+    for (int64_t r = 0; r < posenc_min(c->n, TILE_ROWS); r++) {
+        sources[r] = rows[r];
+        twins[r] = rows[r] + TILE_COLUMNS / 2;
     }
+    for (tile t = first_tile(field, TILE_COLUMNS); t.n > 0; next_tile(field, TILE_COLUMNS, &t))
+        for (chunk part = {c->batch, c->first, 0}; part.first < c->first + c->n; part.first += part.n) {
+            part.n = posenc_min(c->first + c->n - part.first, TILE_ROWS);
+            for (int k = 0; k < field->n_terms; k++) {
+                posenc_load_tokens(&field->terms[k], j->at, j->y->ne[1], part.batch, part.first, part.n, &tokens);
+                to.add = k > 0;
+                fill_tile(j, &field->terms[k], &tokens, &t, &to);
+            }
+            place(j, &part, field->column + t.first, t.n, sources, POSENC_F32, 1.0f);
+            if (t.twin != 0)
+                place(j, &part, field->column + t.first + t.twin, t.n, twins, POSENC_F32, 1.0f);
+        }
 }
 
 /* From a table, or from nothing at all. */
@@ -288,7 +285,7 @@ posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coord
         return POSENC_ERR_NULL;
     posenc_status status = check_views(e, x, gate, y);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, y->ne[1] * y->ne[2] * y->ne[3]);
+        status = posenc_check_rows(&rows, posenc_view_rows(y));
     if (status != POSENC_OK || posenc_view_count(y) == 0)
         return status;
     int64_t refused = -1;

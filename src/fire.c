@@ -55,9 +55,8 @@ static posenc_status check_params(const posenc_fire_params *p) {
 
 /* ln(|c x| + 1) for x >= 0. */
 static double psi(double c, double x) {
-    posenc_dd sum = posenc_dd_add(posenc_dd_mul(posenc_dd_from(fabs(c)), posenc_dd_from(x)), posenc_dd_from(1.0));
-    posenc_dd log = posenc_dd_log(sum.hi);
-    return posenc_dd_add(log, posenc_dd_from(sum.lo / sum.hi)).hi;
+    posenc_dd product = posenc_dd_mul(posenc_dd_from(fabs(c)), posenc_dd_from(x));
+    return posenc_dd_log_of(posenc_dd_add(product, posenc_dd_from(1.0))).hi;
 }
 
 /* Where a hidden unit begins or ceases to be active, for x > 0; 0 if it never changes. */
@@ -219,7 +218,7 @@ static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_vi
         return POSENC_ERR_SHAPE;
     if (q_off < 0 || q_off > fire->max_distance + 1 - n_q)
         return POSENC_ERR_POSITION;
-    status = posenc_check_rows(&rows, n_q * n_heads * y->ne[3]);
+    status = posenc_check_rows(&rows, posenc_view_rows(y));
     if (status != POSENC_OK || n_k == 0)
         return status;
     for (int64_t r = rows.begin; r < rows.end; r++) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "angles.h"
 #include "encoding.h"
 #include "minmax.h"
 #include "view.h"
@@ -13,9 +14,6 @@
 #define MAX_FEATURES 65536
 #define MAX_ENTRY 65536.0f
 #define MAX_FOURIER_SIGMA 4096.0
-
-/* Features at a time. */
-enum { SLICE = 128 };
 
 typedef struct fourier {
     posenc_generator base;
@@ -30,8 +28,8 @@ typedef struct fourier {
  * kept. */
 static void half_turns(const fourier *f, const posenc_tokens *tokens, int64_t token, int64_t first, int64_t n,
                        double *hi, double *lo) {
-    memset(hi, 0, SLICE * sizeof *hi);
-    memset(lo, 0, SLICE * sizeof *lo);
+    memset(hi, 0, POSENC_SLICE * sizeof *hi);
+    memset(lo, 0, POSENC_SLICE * sizeof *lo);
     for (int axis = 0; axis < f->base.n_axes; axis++) {
         double p = 2.0 * tokens->real[axis][token];
         const float *row = f->matrix + axis * f->n_features + first;
@@ -46,7 +44,7 @@ static void half_turns(const fourier *f, const posenc_tokens *tokens, int64_t to
 /* Features `first` to first + n - 1 of one token. */
 static void make_features(const fourier *f, const posenc_kernels *kernels, const posenc_tokens *tokens, int64_t token,
                           int64_t first, int64_t n, double *cosines, double *sines) {
-    double hi[SLICE], lo[SLICE];
+    double hi[POSENC_SLICE], lo[POSENC_SLICE];
     half_turns(f, tokens, token, first, n, hi, lo);
     posenc_angle_anchors_args args = {
         .hi = hi,
@@ -55,7 +53,7 @@ static void make_features(const fourier *f, const posenc_kernels *kernels, const
         .position = 1.0,
         .cos_out = cosines,
         .sin_out = sines,
-        .n = (size_t)((n + POSENC_COLUMN - 1) / POSENC_COLUMN * POSENC_COLUMN),
+        .n = (size_t)posenc_columns_of(n) * POSENC_COLUMN,
     };
     kernels->angle_anchors(&args);
 }
@@ -68,7 +66,7 @@ static void store(float *y, const double *values, int64_t n, int add) {
 /* Columns first .. first + n - 1 of one row, all of them cosines or all of them sines; their twins to `twin`. */
 static void write_columns(const fourier *f, const posenc_kernels *kernels, const posenc_tokens *tokens, int64_t token,
                           int64_t first, int64_t n, float *out, float *twin, int add) {
-    double values[2][SLICE]; /* cosines, sines */
+    double values[2][POSENC_SLICE]; /* cosines, sines */
     int second_half = first >= f->n_features;
     int kind = second_half != (f->order == POSENC_FOURIER_SIN_COS); /* of out: 1 for sines */
     make_features(f, kernels, tokens, token, first - second_half * f->n_features, n, values[0], values[1]);
@@ -82,7 +80,7 @@ static void fourier_rows(const posenc_generator *g, const posenc_kernels *kernel
     const fourier *f = (const fourier *)g;
     for (int64_t done = 0, n; done < span->n; done += n) {
         int64_t first = span->first + done, half_end = first < f->n_features ? f->n_features : 2 * f->n_features;
-        n = posenc_min(posenc_min(span->n - done, SLICE), half_end - first);
+        n = posenc_min(posenc_min(span->n - done, POSENC_SLICE), half_end - first);
         for (int64_t t = 0; t < tokens->n; t++) {
             float *twin = span->twin != NULL ? span->twin + t * span->stride + done : NULL;
             write_columns(f, kernels, tokens, t, first, n, span->out + t * span->stride + done, twin, span->add);

@@ -53,7 +53,7 @@ static posenc_status check_call(const posenc_view *e, const posenc_view *gate, c
         status = posenc_check_apart(gate, dgate);
     if (status == POSENC_OK && de != NULL && dgate != NULL)
         status = posenc_check_apart(e, de);
-    return status == POSENC_OK ? posenc_check_rows(rows, dy->ne[1] * dy->ne[2] * dy->ne[3]) : status;
+    return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(dy)) : status;
 }
 
 static float dot(const float *a, const float *b, int64_t n) {
@@ -86,14 +86,14 @@ posenc_status posenc_gate_grad(const posenc_view *e, const posenc_view *gate, co
                                const posenc_view *dgate, const posenc_view *de, posenc_rows rows) {
     posenc_status status = check_call(e, gate, dy, dgate, de, &rows);
     int is_shared = dgate != NULL && dgate->ne[0] == 1; /* the sum over a row, which is 0 of none */
-    if (status != POSENC_OK || dy->ne[1] * dy->ne[2] * dy->ne[3] == 0 || (dy->ne[0] == 0 && !is_shared))
+    if (status != POSENC_OK || posenc_view_rows(dy) == 0 || (dy->ne[0] == 0 && !is_shared))
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     int64_t dim = dy->ne[0];
     for (int64_t row = rows.begin; row < rows.end; row++) {
         int64_t batch = row / dy->ne[1], token = row % dy->ne[1];
         const float *from = posenc_view_at(dy, token, batch, 0);
-        if (dgate != NULL && dgate->ne[0] == 1)
+        if (is_shared)
             *(float *)posenc_view_at(dgate, token, batch, 0) = dot(from, posenc_view_at(e, token, batch, 0), dim);
         else if (dgate != NULL)
             multiply(kernels, from, posenc_view_at(e, token, batch, 0), 0, posenc_view_at(dgate, token, batch, 0), dim);

@@ -176,10 +176,9 @@ posenc_status posenc_rbf_create(const double *centres, int64_t n, double sigma, 
     *out = NULL;
     if (!is_dim(n))
         return POSENC_ERR_HEAD_DIM;
-    if (centres == NULL)
-        return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(centres, sizeof(double)))
-        return POSENC_ERR_STRIDE;
+    posenc_status status = posenc_check_array(centres, sizeof(double));
+    if (status != POSENC_OK)
+        return status;
     if (!(sigma >= 1.0 / LARGEST_SIGMA && sigma <= LARGEST_SIGMA))
         return POSENC_ERR_SCALE;
     for (int64_t i = 0; i < n; i++)

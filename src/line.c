@@ -88,10 +88,9 @@ posenc_status posenc_check_bias_table(const posenc_bias_table *table, int64_t n_
 }
 
 posenc_status posenc_check_numbers(const float *numbers, int64_t n, double low, double high) {
-    if (numbers == NULL)
-        return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(numbers, 4))
-        return POSENC_ERR_STRIDE;
+    posenc_status status = posenc_check_array(numbers, 4);
+    if (status != POSENC_OK)
+        return status;
     for (int64_t i = 0; i < n; i++)
         if (!((double)numbers[i] >= low && (double)numbers[i] <= high))
             return POSENC_ERR_SCALE;

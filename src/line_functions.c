@@ -10,7 +10,7 @@
 #include "minmax.h"
 #include "view.h"
 
-/* ---- KERPLE ---- */
+/* ---- KERPLE, Gaussians ---- */
 
 posenc_status posenc_line_kerple(const posenc_kerple *kerple, const posenc_line *line) {
     int64_t n_heads;

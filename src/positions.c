@@ -62,9 +62,9 @@ static int fits(int32_t start, int64_t n) {
 
 static posenc_status check_masked(const uint8_t *mask, int64_t n_tokens, int64_t n_batch, int32_t start,
                                   const int32_t *positions) {
-    int64_t count;
-    if (n_tokens < 0 || n_batch < 0 || __builtin_mul_overflow(n_tokens, n_batch, &count) || count > POSENC_LIMIT)
+    if (n_tokens < 0 || n_batch < 0 || posenc_leaves_limit(n_tokens, n_batch))
         return POSENC_ERR_SHAPE;
+    int64_t count = n_tokens * n_batch;
     if (count > 0 && (mask == NULL || positions == NULL))
         return POSENC_ERR_NULL;
     if (!posenc_is_aligned(positions, 4))

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "elementary.h"
 #include "kernels/half.h"
 #include "view.h"
 
@@ -27,11 +28,7 @@ static double unit(uint64_t bits) {
 /* ln x for x in (0, 1), within 2^-50 or so: libm's differs between systems. */
 static double natural_log(double x) {
     int k;
-    double m = frexp(x, &k);
-    if (m < 0.70710678118654752) {
-        m *= 2.0;
-        k -= 1;
-    }
+    double m = posenc_split_power(x, &k);
     double s = (m - 1.0) / (m + 1.0), square = s * s, sum = 0.0;
     for (int n = 21; n >= 1; n -= 2) /* 2 atanh(s), |s| < 0.172 */
         sum = sum * square + 2.0 / n;
@@ -123,7 +120,7 @@ static float narrowed(double x, posenc_dtype dtype) {
 static posenc_status fill(const distribution *d, uint64_t seed, const posenc_view *y, posenc_rows rows) {
     posenc_status status = posenc_check_output(y);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, y->ne[1] * y->ne[2] * y->ne[3]);
+        status = posenc_check_rows(&rows, posenc_view_rows(y));
     if (status != POSENC_OK || posenc_view_count(y) == 0)
         return status;
     for (int64_t row = rows.begin; row < rows.end; row++) {

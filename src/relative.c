@@ -75,7 +75,7 @@ static posenc_status check_products(const posenc_relative_table *table, const po
     if (!posenc_is_aligned(shift, 4))
         return POSENC_ERR_STRIDE;
     status = posenc_check_apart(q, y);
-    return status == POSENC_OK ? posenc_check_rows(rows, q->ne[1] * q->ne[2] * q->ne[3]) : status;
+    return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(q)) : status;
 }
 
 posenc_status posenc_relative_products(const posenc_relative_table *table, const posenc_view *q, const float *shift,

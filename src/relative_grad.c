@@ -24,7 +24,7 @@ static posenc_status check_sums(const posenc_index_line *index, const posenc_mas
     if (w->ne[0] != index->n_rows || w->ne[1] != x->ne[by_key ? 0 : 1] || w->ne[2] != x->ne[2] || w->ne[3] != x->ne[3])
         return POSENC_ERR_SHAPE;
     status = posenc_check_apart(x, w);
-    return status == POSENC_OK ? posenc_check_rows(rows, w->ne[1] * w->ne[2] * w->ne[3]) : status;
+    return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(w)) : status;
 }
 
 static posenc_status sums(const posenc_index_line *index, posenc_mask mask, int64_t q_off, const posenc_view *x,
@@ -86,7 +86,7 @@ posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *t
         return POSENC_ERR_SHAPE;
     status = posenc_check_shared(table, y);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, w->ne[1] * w->ne[2] * w->ne[3]);
+        status = posenc_check_rows(&rows, posenc_view_rows(w));
     if (status != POSENC_OK || posenc_view_count(w) == 0 || y->ne[0] == 0)
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
@@ -137,7 +137,7 @@ posenc_status posenc_relative_collect(const posenc_view *w, const posenc_view *x
         return POSENC_ERR_STRIDE;
     status = posenc_check_shared(y, x);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, y->ne[1] * y->ne[2] * y->ne[3]);
+        status = posenc_check_rows(&rows, posenc_view_rows(y));
     if (status != POSENC_OK || posenc_view_count(w) == 0 || y->ne[0] == 0)
         return status;
     for (int64_t row = rows.begin; row < rows.end; row++) {

@@ -26,7 +26,7 @@ static posenc_status check_values(const posenc_index_line *index, posenc_mask ma
         status = posenc_check_apart(p, z);
     if (status == POSENC_OK)
         status = posenc_check_apart(table, z);
-    return status == POSENC_OK ? posenc_check_rows(rows, p->ne[1] * p->ne[2] * p->ne[3]) : status;
+    return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(p)) : status;
 }
 
 static void add_values(const posenc_kernels *kernels, const posenc_runs *runs, int64_t query, const float *p,

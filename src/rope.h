@@ -55,6 +55,15 @@ typedef struct posenc_row_source {
     float made_cos[POSENC_ROWS_AHEAD][POSENC_SLICE], made_sin[POSENC_ROWS_AHEAD][POSENC_SLICE];
 } posenc_row_source;
 
+/* Rows of the table or, where it is NULL, of the positions. No initialiser: it would clear the rows that are made. */
+static inline void posenc_row_source_begin(posenc_row_source *source, const posenc_rope *rope,
+                                           const posenc_rope_table *table, const int32_t *positions, int64_t n_tokens) {
+    source->rope = rope;
+    source->table = table;
+    source->positions = positions;
+    source->n_tokens = n_tokens;
+}
+
 /* Turns the source to pairs first .. first + n - 1, for rows of that direction. */
 void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *kernels, int64_t first, int64_t n,
                              posenc_direction direction);

@@ -109,8 +109,12 @@ static int64_t bytes_ahead(const posenc_rope_task *task, int64_t token, int64_t 
 }
 
 static heads heads_of(const posenc_rope_task *task, int64_t token, int64_t first, int64_t n, int64_t n_tokens) {
-    return (heads){posenc_view_at(&task->x, first, token, 0), posenc_view_at(&task->y, first, row_of(task, token), 0),
-                   n, bytes_ahead(task, token, n_tokens), NULL};
+    return (heads){
+        .x = posenc_view_at(&task->x, first, token, 0),
+        .y = posenc_view_at(&task->y, first, row_of(task, token), 0),
+        .n = n,
+        .y_ahead = bytes_ahead(task, token, n_tokens),
+    };
 }
 
 /* Channels first .. first + n - 1: nothing, a copy of the bytes, or a conversion. */
@@ -205,8 +209,13 @@ static void normalise(const walk *w, const posenc_rope_task *task, const heads *
                       const float *sin_row, int rotates) {
     float norms[NORM_HEADS];
     for (int64_t head = 0; head < h->n; head += NORM_HEADS) {
-        heads some = {h->x + head * task->x.nb[1], h->y + head * task->y.nb[1],
-                      h->n - head < NORM_HEADS ? h->n - head : NORM_HEADS, h->y_ahead, norms};
+        heads some = {
+            .x = h->x + head * task->x.nb[1],
+            .y = h->y + head * task->y.nb[1],
+            .n = posenc_min(h->n - head, NORM_HEADS),
+            .y_ahead = h->y_ahead,
+            .norms = norms,
+        };
         posenc_rms_factors_args args = {
             .x = some.x,
             .x_type = task->x.dtype,
@@ -263,7 +272,7 @@ static void do_token(const walk *w, const posenc_rope_task *tasks, int64_t n_tas
                      int64_t end, int64_t n_wanted) {
     int64_t base = 0;
     for (int64_t i = 0; i < n_tasks; base += tasks[i].x.ne[1], i++) {
-        int64_t from = first > base ? first - base : 0, to = posenc_min(end - base, tasks[i].x.ne[1]);
+        int64_t from = posenc_max(first - base, 0), to = posenc_min(end - base, tasks[i].x.ne[1]);
         if (from >= to)
             continue;
         heads h = heads_of(&tasks[i], token, from, to - from, n_wanted);
@@ -334,14 +343,10 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
         return status;
 
     posenc_row_source source;
-    source.rope = rope;
-    source.table = table;
-    source.positions = positions;
-    source.n_tokens = x->ne[2];
+    posenc_row_source_begin(&source, rope, table, positions, x->ne[2]);
     for (int64_t batch = quotient(rows.begin, per_batch); batch * per_batch < rows.end; batch++) {
-        posenc_rows part = {rows.begin - batch * per_batch, posenc_min(rows.end - batch * per_batch, per_batch)};
-        if (part.begin < 0)
-            part.begin = 0;
+        posenc_rows part = {posenc_max(rows.begin - batch * per_batch, 0),
+                            posenc_min(rows.end - batch * per_batch, per_batch)};
         task.x.data = posenc_view_at(x, 0, 0, batch);
         task.y.data = posenc_view_at(y, 0, 0, batch);
         run(&source, &task, 1, direction, part);
@@ -379,18 +384,16 @@ posenc_status posenc_rope_apply_tasks(const posenc_rope *rope, const posenc_rope
             return POSENC_ERR_SHAPE;
         rotates |= tasks[i].rotates;
     }
-    posenc_status status =
-        check_source(rope, positions, positions != NULL ? NULL : table, rotates ? n_tokens : 0, direction);
+    if (positions != NULL)
+        table = NULL;
+    posenc_status status = check_source(rope, positions, table, rotates ? n_tokens : 0, direction);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, n_heads * n_tokens);
     if (status != POSENC_OK || rows.begin == rows.end)
         return status;
 
     posenc_row_source source;
-    source.rope = rope;
-    source.table = positions != NULL ? NULL : table;
-    source.positions = positions;
-    source.n_tokens = n_tokens;
+    posenc_row_source_begin(&source, rope, table, positions, n_tokens);
     run(&source, tasks, n_tasks, direction, rows);
     return POSENC_OK;
 }

@@ -1,4 +1,6 @@
 /* RoPE: rows of cosines and sines, made from positions or taken from a table. */
+#include <stdlib.h>
+
 #include "minmax.h"
 #include "rope.h"
 #include "view.h"
@@ -143,12 +145,11 @@ posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_tabl
         return POSENC_OK;
     if (table->cos == NULL || table->sin == NULL)
         return POSENC_ERR_NULL;
-    int64_t reach;
-    if (__builtin_mul_overflow(n_tokens, table->row_stride, &reach) || reach > POSENC_LIMIT)
+    if (posenc_leaves_limit(n_tokens, table->row_stride))
         return POSENC_ERR_STRIDE;
     if (!posenc_is_aligned(table->cos, 4) || !posenc_is_aligned(table->sin, 4))
         return POSENC_ERR_STRIDE;
-    if (table->step == 2 && table->sin - table->cos != 1 && table->cos - table->sin != 1)
+    if (table->step == 2 && llabs(posenc_distance(table->cos, table->sin)) != (int64_t)sizeof(float))
         return POSENC_ERR_STRIDE;
     return POSENC_OK;
 }
@@ -191,20 +192,16 @@ posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *pos
     posenc_status status = posenc_check_table(rope, table, n_tokens);
     if (status != POSENC_OK || n_tokens == 0 || rope->n_pairs == 0)
         return status;
-    if (positions == NULL)
-        return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(positions, 4))
-        return POSENC_ERR_STRIDE;
+    status = posenc_check_array(positions, 4);
+    if (status != POSENC_OK)
+        return status;
     if (table->step == 1 && posenc_row_sets_overlap(table->cos, table->sin, rope->n_pairs, n_tokens, table->row_stride))
         return POSENC_ERR_OVERLAP;
 
     posenc_row_source source;
-    source.rope = rope;
-    source.table = NULL;
-    source.positions = positions;
-    source.n_tokens = n_tokens;
+    posenc_row_source_begin(&source, rope, NULL, positions, n_tokens);
     for (int64_t first = 0; first < rope->n_pairs; first += POSENC_SLICE) {
-        int64_t n = rope->n_pairs - first < POSENC_SLICE ? rope->n_pairs - first : POSENC_SLICE;
+        int64_t n = posenc_min(rope->n_pairs - first, POSENC_SLICE);
         posenc_row_source_slice(&source, posenc_active_kernels(), first, n, direction);
         if (rope->n_axes == 1)
             fill_slice(&source, n_tokens, table);

@@ -43,11 +43,6 @@ static posenc_dd clip(posenc_dd a, double low, double high) {
     return is_less(a, least) ? least : is_less(most, a) ? most : a;
 }
 
-/* ln(hi + lo) = ln hi + ln(1 + lo/hi); the latter's square term is below 2^-106. */
-static posenc_dd log_dd(posenc_dd a) {
-    return posenc_dd_add(posenc_dd_log(a.hi), posenc_dd_from(a.lo / a.hi));
-}
-
 static double floor_dd(posenc_dd a) {
     double whole = floor(a.hi);
     return whole == a.hi && a.lo < 0.0 ? whole - 1.0 : whole;
@@ -174,7 +169,7 @@ static double longrope_magnitude(const posenc_rope_scaling *s, double original) 
         growth = posenc_dd_div(posenc_dd_from(s->max_context), posenc_dd_from(original));
     if (growth.hi <= 1.0)
         return 1.0;
-    return sqrt(1.0 + posenc_dd_div(log_dd(growth), posenc_dd_log(original)).hi);
+    return sqrt(1.0 + posenc_dd_div(posenc_dd_log_of(growth), posenc_dd_log(original)).hi);
 }
 
 /* ---- Schemes ---- */
@@ -201,7 +196,8 @@ static posenc_status grow_base_ntk(plan *p, posenc_dd growth) {
     double n = (double)p->params->n_rot;
     if (n == 2.0)
         return POSENC_ERR_N_ROT;
-    return grow_base(p, posenc_dd_div(posenc_dd_mul(log_dd(growth), posenc_dd_from(n)), posenc_dd_from(n - 2.0)));
+    return grow_base(
+        p, posenc_dd_div(posenc_dd_mul(posenc_dd_log_of(growth), posenc_dd_from(n)), posenc_dd_from(n - 2.0)));
 }
 
 static posenc_status plan_ntk(plan *p) {
@@ -239,7 +235,7 @@ static posenc_dd pair_that_makes(double turns, double original, const plan *p) {
     if (original == 0.0) /* ggml: before the first */
         return posenc_dd_from(-1.0);
     posenc_dd spread = posenc_dd_mul(posenc_dd_from(original), posenc_dd_inv_pi());
-    posenc_dd log_spread = log_dd(posenc_dd_div(spread, posenc_dd_from(2.0 * turns)));
+    posenc_dd log_spread = posenc_dd_log_of(posenc_dd_div(spread, posenc_dd_from(2.0 * turns)));
     posenc_dd pairs = posenc_dd_mul(log_spread, posenc_dd_from(0.5 * p->n_ramp));
     return posenc_dd_div(pairs, p->ln_base);
 }

@@ -10,7 +10,8 @@
 
 /* ---- Checks ---- */
 
-posenc_status posenc_check_slopes(const float *slopes, int64_t n) {
+/* n finite numbers, or NULL. */
+static posenc_status check_slopes(const float *slopes, int64_t n) {
     if (!posenc_is_aligned(slopes, 4))
         return POSENC_ERR_STRIDE;
     for (int64_t h = 0; slopes != NULL && h < n; h++)
@@ -30,8 +31,8 @@ static posenc_status check_numbers(const posenc_score_params *params, int64_t n_
     for (int64_t h = 0; params->sinks != NULL && h < n_heads; h++)
         if (!isfinite(params->sinks[h]) && params->sinks[h] != -INFINITY)
             return POSENC_ERR_SCALE;
-    posenc_status status = posenc_check_slopes(params->slopes, n_heads);
-    return status == POSENC_OK ? posenc_check_slopes(params->bias_slopes, n_heads) : status;
+    posenc_status status = check_slopes(params->slopes, n_heads);
+    return status == POSENC_OK ? check_slopes(params->bias_slopes, n_heads) : status;
 }
 
 posenc_status posenc_check_extent(int64_t q_off, int64_t n_q, int64_t n_k) {

@@ -29,9 +29,6 @@ posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets queri
 /* Queries q_off .. q_off + n_q - 1 and keys 0 .. n_k - 1 are in range. */
 posenc_status posenc_check_extent(int64_t q_off, int64_t n_q, int64_t n_k);
 
-/* n finite numbers, or NULL. */
-posenc_status posenc_check_slopes(const float *slopes, int64_t n);
-
 /* Everything in params, for scores of the extents of y, which is checked already. */
 posenc_status posenc_check_scores(const posenc_score_params *params, const posenc_view *y);
 

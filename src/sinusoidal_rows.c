@@ -62,7 +62,7 @@ static void make_real_row(const posenc_row_maker *maker, double position, float 
         .position = position,
         .cos_out = c,
         .sin_out = s,
-        .n = (size_t)((maker->n + POSENC_COLUMN - 1) / POSENC_COLUMN * POSENC_COLUMN),
+        .n = (size_t)posenc_columns_of(maker->n) * POSENC_COLUMN,
     };
     maker->kernels->angle_anchors(&args);
     for (int64_t i = 0; i < maker->n; i++) {

@@ -26,7 +26,7 @@ static posenc_status check_call(const score_call *call, posenc_rows *rows) {
     if (status == POSENC_OK)
         status = posenc_check_scores(call->params, call->y);
     if (status == POSENC_OK)
-        status = posenc_check_rows(rows, call->y->ne[1] * call->y->ne[2] * call->y->ne[3]);
+        status = posenc_check_rows(rows, posenc_view_rows(call->y));
     return status;
 }
 

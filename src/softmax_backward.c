@@ -7,7 +7,7 @@
 /* The same extents as p, f32, and the same memory as one of the others or as none. */
 static posenc_status check_input(const posenc_view *x, const posenc_view *p) {
     posenc_status status = posenc_check_input_f32(x);
-    return status == POSENC_OK && (x->ne[0] != p->ne[0] || !posenc_same_rows(x, p)) ? POSENC_ERR_SHAPE : status;
+    return status == POSENC_OK && !posenc_same_extents(x, p) ? POSENC_ERR_SHAPE : status;
 }
 
 static posenc_status check_result(const posenc_view *y, const posenc_view *p, const posenc_view *dp,
@@ -20,10 +20,6 @@ static posenc_status check_result(const posenc_view *y, const posenc_view *p, co
     if (status == POSENC_OK && s != NULL)
         status = posenc_check_pair(s, y);
     return status;
-}
-
-static posenc_status check_sink_rows(const float *dsink_rows) {
-    return posenc_is_aligned(dsink_rows, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
 }
 
 static posenc_status check_call(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
@@ -47,8 +43,8 @@ static posenc_status check_call(const posenc_score_params *params, const posenc_
     if (status == POSENC_OK && db != NULL)
         status = posenc_check_apart(dx, db);
     if (status == POSENC_OK)
-        status = posenc_check_rows(rows, p->ne[1] * p->ne[2] * p->ne[3]);
-    return status == POSENC_OK ? check_sink_rows(dsink_rows) : status;
+        status = posenc_check_rows(rows, posenc_view_rows(p));
+    return status == POSENC_OK && !posenc_is_aligned(dsink_rows, 4) ? POSENC_ERR_STRIDE : status;
 }
 
 posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
@@ -100,10 +96,9 @@ posenc_status posenc_sink_gradient(const float *dsink_rows, int64_t n_q, int64_t
     posenc_status status = posenc_check_input(&rows);
     if (status != POSENC_OK || n_heads == 0)
         return status;
-    if (dsinks == NULL)
-        return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(dsinks, 4))
-        return POSENC_ERR_STRIDE;
+    status = posenc_check_array(dsinks, 4);
+    if (status != POSENC_OK)
+        return status;
     if (n_q == 0)
         n_batch = 0; /* however many of them hold nothing */
     for (int64_t h = 0; h < n_heads; h++) {

@@ -14,7 +14,8 @@
 
 typedef struct window {
     int64_t height, width;
-    int64_t n_tokens, n_rows;
+    int64_t n_tokens; /* height * width */
+    int64_t n_rows;   /* of its table: one for each way down and right from a token to another */
 } window;
 
 static int is_side(int64_t n) {
@@ -40,10 +41,9 @@ posenc_status posenc_swin_index(int64_t height, int64_t width, int32_t *index) {
         return status;
     if (w.n_tokens * w.n_tokens > MAX_PAIRS)
         return POSENC_ERR_SHAPE;
-    if (index == NULL)
-        return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(index, 4))
-        return POSENC_ERR_STRIDE;
+    status = posenc_check_array(index, 4);
+    if (status != POSENC_OK)
+        return status;
     for (int64_t query = 0; query < w.n_tokens; query++)
         for (int64_t key = 0; key < w.n_tokens; key++)
             index[query * w.n_tokens + key] = (int32_t)row_of(&w, query, key);
@@ -102,10 +102,9 @@ posenc_status posenc_swin_v2_coords(int64_t height, int64_t width, int64_t train
         return status;
     if (!is_side(trained_height) || !is_side(trained_width) || trained_height < 2 || trained_width < 2)
         return POSENC_ERR_SHAPE;
-    if (coords == NULL)
-        return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(coords, 4))
-        return POSENC_ERR_STRIDE;
+    status = posenc_check_array(coords, 4);
+    if (status != POSENC_OK)
+        return status;
     for (int64_t row = 0; row < w.n_rows; row++) {
         coords[2 * row] = coordinate(row / (2 * width - 1) - (height - 1), trained_height);
         coords[2 * row + 1] = coordinate(row % (2 * width - 1) - (width - 1), trained_width);

@@ -1,6 +1,5 @@
 #include "view.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 int64_t posenc_dtype_size(posenc_dtype dtype) {
@@ -14,7 +13,7 @@ int64_t posenc_dtype_size(posenc_dtype dtype) {
 }
 
 int64_t posenc_view_count(const posenc_view *view) {
-    return view->ne[0] * view->ne[1] * view->ne[2] * view->ne[3];
+    return view->ne[0] * posenc_view_rows(view);
 }
 
 /* First byte and one past the last byte, relative to data. */
@@ -35,10 +34,6 @@ static span view_span(const posenc_view *view, int64_t period) {
             s.end += reach;
     }
     return s;
-}
-
-int posenc_leaves_limit(int64_t a, int64_t b) {
-    return !(fabs((double)a * (double)b) <= (double)POSENC_LIMIT);
 }
 
 int posenc_view_is_too_large(const posenc_view *view) {
@@ -127,6 +122,10 @@ int posenc_same_rows(const posenc_view *x, const posenc_view *y) {
     return x->ne[1] == y->ne[1] && x->ne[2] == y->ne[2] && x->ne[3] == y->ne[3];
 }
 
+int posenc_same_extents(const posenc_view *x, const posenc_view *y) {
+    return x->ne[0] == y->ne[0] && posenc_same_rows(x, y);
+}
+
 int posenc_ranges_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size) {
     uintptr_t a0 = (uintptr_t)a, b0 = (uintptr_t)b;
     return a_size > 0 && b_size > 0 && a0 < b0 + (uintptr_t)b_size && b0 < a0 + (uintptr_t)a_size;
@@ -147,7 +146,7 @@ static int are_apart_by_period(const posenc_view *x, const posenc_view *y, int64
     if (period == 0)
         return 0;
     span sx = view_span(x, period), sy = view_span(y, period);
-    int64_t step = (((char *)y->data + sy.begin) - ((char *)x->data + sx.begin)) % period; /* from x to the next y */
+    int64_t step = (posenc_distance(x->data, y->data) + sy.begin - sx.begin) % period; /* from x to the next y */
     step += step < 0 ? period : 0;
     return step >= sx.end - sx.begin && step + (sy.end - sy.begin) <= period;
 }
@@ -164,7 +163,7 @@ posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
 }
 
 posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y) {
-    if (x->ne[0] != y->ne[0] || !posenc_same_rows(x, y))
+    if (!posenc_same_extents(x, y))
         return POSENC_ERR_SHAPE;
     return posenc_same_view(x, y) ? POSENC_OK : posenc_check_apart(x, y);
 }

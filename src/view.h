@@ -18,8 +18,9 @@ posenc_status posenc_require_f32(const posenc_view *view);
 posenc_status posenc_check_input_f32(const posenc_view *view);
 posenc_status posenc_check_output_f32(const posenc_view *view);
 
-/* 1 if both have as many rows, along each of the outer extents. */
+/* 1 if both have as many rows, along each of the outer extents; and if rows are as long too. */
 int posenc_same_rows(const posenc_view *x, const posenc_view *y);
+int posenc_same_extents(const posenc_view *x, const posenc_view *y);
 
 /* 1 if both are the same elements in the same order, whatever they are. */
 int posenc_same_view(const posenc_view *x, const posenc_view *y);
@@ -41,13 +42,28 @@ static inline int posenc_is_aligned(const void *p, int64_t size) {
     return ((uintptr_t)p & (uintptr_t)(size - 1)) == 0;
 }
 
+/* An array of such elements that is needed: there, and aligned. */
+static inline posenc_status posenc_check_array(const void *p, int64_t size) {
+    if (p == NULL)
+        return POSENC_ERR_NULL;
+    return posenc_is_aligned(p, size) ? POSENC_OK : POSENC_ERR_STRIDE;
+}
+
 /* 1 if |a b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger looks
  * smaller. */
-int posenc_leaves_limit(int64_t a, int64_t b);
+static inline int posenc_leaves_limit(int64_t a, int64_t b) {
+    double product = (double)a * (double)b;
+    return product > (double)POSENC_LIMIT || product < -(double)POSENC_LIMIT;
+}
 
 /* 1 if the extents are negative, or their product, of those that are not 0, is more than POSENC_LIMIT: a 0 must not
  * hide that the others leave int64. */
 int posenc_view_is_too_large(const posenc_view *view);
+
+/* Number of rows, each of ne[0] elements; the view is checked. */
+static inline int64_t posenc_view_rows(const posenc_view *view) {
+    return view->ne[1] * view->ne[2] * view->ne[3];
+}
 
 /* Number of elements; the view is checked. */
 int64_t posenc_view_count(const posenc_view *view);
@@ -77,6 +93,11 @@ static inline int posenc_is_far(int64_t n) {
 /* 1 if they are more than most last caches hold: 32 MB of float32 and more. */
 static inline int posenc_is_vast(int64_t n) {
     return n >= (int64_t)1 << 23;
+}
+
+/* Bytes from a to b. In unsigned numbers: they need not lie in one array, and with 32 bits need not be of one sign. */
+static inline int64_t posenc_distance(const void *a, const void *b) {
+    return (intptr_t)((uintptr_t)b - (uintptr_t)a);
 }
 
 /* 1 if the byte ranges [a, a + a_size) and [b, b + b_size) have a byte in common. */

@@ -24,7 +24,7 @@ typedef struct attend_tile {
 /* Rows begin <= k < end for those sums of the tile that see them. */
 V_INLINE void attend_ragged(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
                             const size_t n_sums, const size_t n_v, const posenc_dtype type, vf sum[][ATTEND_WIDE]) {
-    size_t lanes = t->n_channels < VF ? t->n_channels : VF;
+    size_t lanes = lanes_from(0, t->n_channels);
     for (int32_t k = begin; k < end; k++) {
         const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
         for (size_t r = 0; r < n_sums; r++) {
@@ -39,7 +39,7 @@ V_INLINE void attend_ragged(const posenc_attend_rows_args *a, const attend_tile 
 
 V_INLINE void attend_whole(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
                            const size_t n_sums, const size_t n_v, const posenc_dtype type, vf total[][ATTEND_WIDE]) {
-    size_t lanes = t->n_channels < VF ? t->n_channels : VF;
+    size_t lanes = lanes_from(0, t->n_channels);
     const float *weights = a->weights + t->first * a->weight_stride;
     vf sum[ATTEND_SUMS][ATTEND_WIDE]; /* the loop's own: gcc otherwise has a value of each row on the stack */
     for (size_t r = 0; r < n_sums; r++)
@@ -63,7 +63,7 @@ V_INLINE void attend_whole(const posenc_attend_rows_args *a, const attend_tile *
 
 V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *t, const size_t n_sums,
                            const size_t n_v, const posenc_dtype type) {
-    size_t lanes = t->n_channels < VF ? t->n_channels : VF;
+    size_t lanes = lanes_from(0, t->n_channels);
     size_t corner = t->first * a->y_stride + t->channel;
     vf sum[ATTEND_SUMS][ATTEND_WIDE];
     int32_t first = a->begin[t->first], all_begin = first, all_end = a->end[t->first], last = all_end;

@@ -30,7 +30,7 @@ typedef struct dot_corner {
 V_INLINE void stage_typed(const posenc_dot_rows_args *a, const void *x, size_t first, size_t n, float *stage,
                           const posenc_dtype type) {
     for (size_t c = 0; c < n; c += VF) {
-        size_t lanes = n - c < VF ? n - c : VF;
+        size_t lanes = lanes_from(c, n);
         vf value = load_typed(x, first + c, lanes, type);
         if (a->shift != NULL)
             value = v_add(value, load_typed(a->shift, first + c, lanes, POSENC_F32));
@@ -77,9 +77,8 @@ V_INLINE void dot_tile(const posenc_dot_rows_args *a, dot_corner at, const size_
             }
         }
     }
-    vf done
-        [TILE_X]
-        [ONE_VECTORS]; /* gcc for AArch64, which leaves the loop below a loop, otherwise has the sums in memory above */
+    /* A copy: gcc for AArch64, which leaves the loop below a loop, otherwise has the sums in memory above. */
+    vf done[TILE_X][ONE_VECTORS];
     for (size_t r = 0; r < n_x; r++)
         for (size_t v = 0; v < n_v; v++)
             done[r][v] = sum[r][v];
@@ -102,9 +101,9 @@ V_INLINE dot_corner dot_corner_at(const posenc_dot_rows_args *a, size_t i, size_
     };
 }
 
-/* A few rows from row i on, all of the table: wide tiles, and narrow ones for what is left. */
-V_INLINE void dot_few(const posenc_dot_rows_args *a, size_t i, const size_t n_x, const size_t wide, const size_t narrow,
-                      const int is_staged) {
+/* n_x rows from row i on, all of the table: wide tiles, and narrow ones for what is left. */
+V_INLINE void dot_band(const posenc_dot_rows_args *a, size_t i, const size_t n_x, const size_t wide,
+                       const size_t narrow, const int is_staged) {
     size_t t = 0;
     for (; t + wide * VF <= a->n_rows; t += wide * VF)
         dot_tile(a, dot_corner_at(a, i, t), n_x, wide, is_staged);
@@ -122,15 +121,15 @@ V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
             dot_tile(a, dot_corner_at(a, i, t), TILE_X, TILE_VECTORS, is_staged);
     size_t i = tiled;
     if (i + 4 <= a->n_x) {
-        dot_few(a, i, 4, BULK_VECTORS, TILE_VECTORS, is_staged);
+        dot_band(a, i, 4, BULK_VECTORS, TILE_VECTORS, is_staged);
         i += 4;
     }
     if (i + 2 <= a->n_x) {
-        dot_few(a, i, 2, 2 * TILE_VECTORS, TILE_VECTORS, is_staged);
+        dot_band(a, i, 2, 2 * TILE_VECTORS, TILE_VECTORS, is_staged);
         i += 2;
     }
     if (i < a->n_x)
-        dot_few(a, i, 1, ONE_VECTORS, PANEL_VECTORS, is_staged);
+        dot_band(a, i, 1, ONE_VECTORS, PANEL_VECTORS, is_staged);
 }
 
 void VARIANT(dot_rows)(const posenc_dot_rows_args *args) {

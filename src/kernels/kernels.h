@@ -53,7 +53,7 @@ typedef struct posenc_angle_anchors_args {
  * float apart, either first, and value i goes to [r * stride + 2i]; with drop_last the last float of the row, of 2n, is
  * left out. With add, values are added to what is there. */
 typedef struct posenc_angle_rows_args {
-    const double *anchor_cos, *anchor_sin; /* padded to POSENC_COLUMN */
+    const double *anchor_cos, *anchor_sin;      /* padded to POSENC_COLUMN */
     const posenc_turn_column *blocks, *offsets; /* a column for each POSENC_COLUMN pairs */
     const posenc_growth_column *growth;         /* xPos; or NULL */
     int block, first_offset;
@@ -230,13 +230,13 @@ typedef struct posenc_softmax_row_args {
     const uint8_t *bytes; /* [n], or NULL; a key is seen where (byte != 0) == keep */
     int keep;
 
-    float exp_lowest; /* exponentials of less are 0: POSENC_EXP_LOWEST, or more */
-    float least;      /* the maximum is at least this; -inf: no such thing */
-    float sink;       /* -inf: none */
-    float empty;      /* what all of a row becomes where every logit is -inf */
+    float exp_lowest;        /* exponentials of less are 0: POSENC_EXP_LOWEST, or more */
+    float least;             /* the maximum is at least this; -inf: no such thing */
+    float sink;              /* -inf: none */
+    float empty;             /* what all of a row becomes where every logit is -inf */
     posenc_softmax_sum *sum; /* or NULL */
-    const struct posenc_softmax_row_args
-        *next; /* a row of n that will be asked for next, from beyond the caches; or NULL */
+    /* A row of n that will be asked for next, from beyond the caches; or NULL. */
+    const struct posenc_softmax_row_args *next;
 } posenc_softmax_row_args;
 
 /* The gradient of softmax.h's row, as softmax_backward.h has it, over the seen keys (bounds, and offsets from lowest to
@@ -252,8 +252,8 @@ typedef struct posenc_softmax_backward_args {
     int32_t position, lowest, highest;
     float scale, inv_cap, bias_slope;
     float *dsink;
-    const struct posenc_softmax_backward_args
-        *next; /* the p, dp and dx of a row that will be asked for next, from beyond the caches; or NULL */
+    /* The p, dp and dx of a row that will be asked for next, from beyond the caches; or NULL. */
+    const struct posenc_softmax_backward_args *next;
 } posenc_softmax_backward_args;
 
 /* y[v * width + u] = (y[v * width + u] + by_row[v]) + by_column[u], v < height, u < width */
@@ -344,7 +344,7 @@ typedef struct posenc_weighted_rows_args {
  * y[i][c] = fma(keep[i], y[i][c], sum), or sum without keep. from may be y. Rows may be Q8_0. */
 typedef struct posenc_attend_rows_args {
     const float *weights;
-    size_t weight_stride; /* from row to row, in floats; and so for y, and from */
+    size_t weight_stride;     /* from row to row, in floats; and so for y, and from */
     const float *from, *keep; /* each may be NULL */
     const int32_t *begin, *end;
     const void *rows;
@@ -382,13 +382,7 @@ typedef struct posenc_kernels {
 } posenc_kernels;
 
 /* One table per tier that is built. */
-#define POSENC_DECLARE_TIER(isa)                                                                                       \
-    extern const posenc_kernels posenc_kernels_##isa;
-POSENC_DECLARE_TIER(scalar)
-POSENC_DECLARE_TIER(avx2)
-POSENC_DECLARE_TIER(avx512)
-POSENC_DECLARE_TIER(neon)
-#undef POSENC_DECLARE_TIER
+extern const posenc_kernels posenc_kernels_scalar, posenc_kernels_avx2, posenc_kernels_avx512, posenc_kernels_neon;
 
 /* The table in use. */
 const posenc_kernels *posenc_active_kernels(void);

@@ -35,7 +35,7 @@ V_INLINE float sum_of_squares(const void *x, size_t n, const posenc_dtype type, 
             lanes[k] = v_fma(value, value, lanes[k]);
         }
     for (int k = 0; has_tail && k < NORM_STEP && i < n; k++, i += VF) {
-        vf value = load_typed(x, i, n - i < VF ? n - i : VF, type); /* lanes beyond are 0 and add 0 */
+        vf value = load_typed(x, i, lanes_from(i, n), type); /* lanes beyond are 0 and add 0 */
         lanes[k] = v_fma(value, value, lanes[k]);
     }
     return sum_vectors(lanes, NORM_STEP);
@@ -75,7 +75,7 @@ V_INLINE void sums_of_squares(const posenc_rms_factors_args *a, const posenc_dty
 V_INLINE void factors_of_sums(const posenc_rms_factors_args *a) {
     vf n = v_set1((float)a->n), eps = v_set1(a->eps), one = v_set1(1.0f);
     for (size_t h = 0; h < a->n_heads; h += VF) {
-        size_t left = a->n_heads - h, some = left < VF ? left : VF;
+        size_t some = lanes_from(h, a->n_heads);
         vf sums = load_typed(a->factors, h, some, POSENC_F32);
         store_typed(a->factors, h, v_div(one, v_sqrt(v_add(v_div(sums, n), eps))), some, POSENC_F32);
     }
