@@ -138,6 +138,12 @@ static int set_flush(int on) {
     mode = on ? mode | 1u << 24 : mode & ~((uint64_t)1 << 24);
     __asm__ volatile("msr fpcr, %0" ::"r"(mode));
     return 1;
+#elif defined(__arm__) && defined(__VFP_FP__)
+    uint32_t mode;
+    __asm__ volatile("vmrs %0, fpscr" : "=r"(mode));
+    mode = on ? mode | 1u << 24 : mode & ~(1u << 24);
+    __asm__ volatile("vmsr fpscr, %0" ::"r"(mode));
+    return 1;
 #else
     (void)on;
     return 0;
@@ -169,7 +175,7 @@ static void test_flush_to_zero(void **state) {
     static float results[RESULTS];
     for (int tier = -1; truth_next_tier(&tier);) {
         if (!set_flush(1))
-            skip(); /* there is no mode to set: neither x86-64 nor 64-bit ARM */
+            skip(); /* there is no mode to set: neither x86-64 nor ARM */
         int worked = work(results), is_set = flushes();
         set_flush(0);
         assert_true(worked && is_set);

@@ -47,7 +47,7 @@ typedef struct model_config {
     model_table tables[MODEL_MOST_TABLES];
     double *lists[MODEL_MOST_LISTS]; /* that the tables point to */
     char not_understood[320];        /* names, with commas between them */
-    char guessed[64];                /* what neither the file nor its type tells */
+    char guessed[96];                /* what neither the file nor its type tells */
 } model_config;
 
 /* Reads a file. context: the longest sequence to come; 0: as long as the model takes. 1 and *config, to be released
