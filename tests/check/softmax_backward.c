@@ -1,17 +1,9 @@
 /* Sweeps of the softmax's gradient, and of the sum of row and column terms. */
-#include "kernel_call.h"
+#include "check.h"
+#include "plain.h"
 
 #include <float.h>
 #include <math.h>
-
-static int add_row(kernel_call *call, const char *name, operand_role role, element_type type, size_t n) {
-    operand_row(call_operand(call, name, role, type, n), 0, n, 1);
-    return call->n_operands - 1;
-}
-
-static int add_operand(kernel_call *call, const char *name, operand_role role, size_t n) {
-    return add_row(call, name, role, ELEMENT_F32, n);
-}
 
 /* ---- softmax_backward ---- */
 
@@ -30,7 +22,7 @@ enum { P, DP, S };
 
 static struct { int input[3], dx, db, dsink, k_pos; } operands; /* of the call being made */
 
-static void run_backward(const posenc_kernels *kernels, const kernel_call *call) {
+static void backward_arguments(const kernel_call *call, kernel_args *to) {
     const backward_shape *s = call->shape;
     posenc_softmax_backward_args args = {
         .p = call_data(call, operands.input[P], 0),
@@ -49,9 +41,10 @@ static void run_backward(const posenc_kernels *kernels, const kernel_call *call)
         .bias_slope = s->bias_slope,
         .dsink = s->has_sink ? call_data(call, operands.dsink, 0) : NULL,
     };
-    posenc_softmax_backward_args next = args;
+    static posenc_softmax_backward_args next;
+    next = args;
     args.next = s->n % 2 ? &next : NULL;
-    kernels->softmax_backward(&args);
+    to->softmax_backward = args;
 }
 
 /* What lies behind the last key that is seen is not read: inputs that nothing is written to end there. */
@@ -59,20 +52,15 @@ static void add_input(kernel_call *call, const backward_shape *s, int which, pla
     static const char *const names[] = {"p", "dp", "s"};
     int is_written = s->dx == over || (s->has_db && s->db == over);
     operands.input[which] =
-        add_operand(call, names[which], is_written ? OPERAND_IN_OUT : OPERAND_IN, is_written ? s->n : s->seen.end);
+        call_row(call, names[which], is_written ? OPERAND_IN_OUT : OPERAND_IN, ELEMENT_F32, is_written ? s->n : s->seen.end);
 }
 
 static int add_output(kernel_call *call, const backward_shape *s, const char *name, place at) {
-    return at == APART ? add_operand(call, name, OPERAND_OUT, s->n) : operands.input[at - OVER_P];
+    return at == APART ? call_row(call, name, OPERAND_OUT, ELEMENT_F32, s->n) : operands.input[at - OVER_P];
 }
 
-static void check_backward(kernel_call *call, const posenc_kernels *variant, const backward_shape *s, test_fill fill) {
-    if (!test_case("softmax_backward n=%zu [%zu %zu %zu %zu]%s%s%s%s dx=%d db=%d scale=%g slope=%g %s", s->n,
-                   s->seen.begin, s->seen.hole_begin, s->seen.hole_end, s->seen.end, s->has_cap ? " cap" : "",
-                   s->has_db ? " db" : "", s->has_sink ? " sink" : "", s->has_positions ? " positions" : "", (int)s->dx,
-                   (int)s->db, (double)s->scale, (double)s->bias_slope, test_fill_name(fill)))
-        return;
-    call_begin(call, run_backward, s);
+static void describe_backward(kernel_call *call, const backward_shape *s) {
+    call_begin(call, KERNEL_softmax_backward, backward_arguments, s);
     add_input(call, s, P, OVER_P);
     add_input(call, s, DP, OVER_DP);
     if (s->has_cap)
@@ -81,9 +69,18 @@ static void check_backward(kernel_call *call, const posenc_kernels *variant, con
     if (s->has_db)
         operands.db = add_output(call, s, "db", s->db);
     if (s->has_sink)
-        operands.dsink = add_operand(call, "dsink", OPERAND_OUT, 1);
+        operands.dsink = call_row(call, "dsink", OPERAND_OUT, ELEMENT_F32, 1);
     if (s->has_positions)
-        operands.k_pos = add_row(call, "k_pos", OPERAND_IN, ELEMENT_I32, s->seen.end);
+        operands.k_pos = call_row(call, "k_pos", OPERAND_IN, ELEMENT_I32, s->seen.end);
+}
+
+static void check_backward(kernel_call *call, const posenc_kernels *variant, const backward_shape *s, test_fill fill) {
+    if (!test_case("softmax_backward n=%zu [%zu %zu %zu %zu]%s%s%s%s dx=%d db=%d scale=%g slope=%g %s", s->n,
+                   s->seen.begin, s->seen.hole_begin, s->seen.hole_end, s->seen.end, s->has_cap ? " cap" : "",
+                   s->has_db ? " db" : "", s->has_sink ? " sink" : "", s->has_positions ? " positions" : "", (int)s->dx,
+                   (int)s->db, (double)s->scale, (double)s->bias_slope, test_fill_name(fill)))
+        return;
+    describe_backward(call, s);
     call_fill(call, fill);
     for (size_t j = 0; s->has_positions && j < s->seen.end; j++) /* around those that are seen */
         operand_set(&call->operands[operands.k_pos], j, (double)(int32_t)(85 + test_random() % 25));
@@ -113,32 +110,29 @@ void sweep_softmax_backward(const posenc_kernels *variant) {
         }
 }
 
-/* ---- add_axes ---- */
+/* ---- Benchmark ---- */
 
-typedef struct axes_shape {
-    size_t height, width;
-} axes_shape;
-
-static void run_axes(const posenc_kernels *kernels, const kernel_call *call) {
-    const axes_shape *s = call->shape;
-    posenc_add_axes_args args = {call_data(call, 0, 0), call_data(call, 1, 0), call_data(call, 2, 0), s->height,
-                                 s->width};
-    kernels->add_axes(&args);
+static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
+    static backward_shape s;
+    (void)types;
+    s = (backward_shape){.n = n, .seen.end = n, .scale = 0.125f, .bias_slope = 1.0f};
+    describe_backward(call, &s);
+    call_fill(call, FILL_ORDINARY);
+    for (size_t j = 0; j < n; j++)
+        operand_set(&call->operands[operands.input[P]], j, (double)(1 + j % 3) / (double)n);
 }
 
-void sweep_add_axes(const posenc_kernels *variant) {
-    static kernel_call call;
-    for (size_t i = 0; i < test_n_sizes; i++)
-        for (size_t k = 0; k < test_n_counts; k++)
-            for (int fill = 0; fill <= FILL_HOSTILE; fill++) {
-                axes_shape s = {test_counts[k], test_sizes[i]};
-                if (!test_case("add_axes %zux%zu %s", s.height, s.width, test_fill_name((test_fill)fill)))
-                    continue;
-                call_begin(&call, run_axes, &s);
-                add_operand(&call, "y", OPERAND_IN_OUT, s.height * s.width);
-                add_operand(&call, "by_row", OPERAND_IN, s.height);
-                add_operand(&call, "by_column", OPERAND_IN, s.width);
-                call_fill(&call, (test_fill)fill);
-                call_check(&call, variant, test_size_is_large(s.width) || fill ? FEW_PLACES : EVERY_PLACE);
-            }
+static void plain_backward(const kernel_args *args) {
+    const posenc_softmax_backward_args *a = &args->softmax_backward;
+    plain_softmax_backward(a->p, a->dp, a->dx, a->n, a->scale);
 }
+
+/* Two reads and a write. */
+static void limit_backward(const bench_limits *limits, const kernel_args *args) {
+    const posenc_softmax_backward_args *a = &args->softmax_backward;
+    limits->copy(a->dx, a->dp, a->n);
+    limits->read(a->p, a->n * sizeof(float) / 16 * 16);
+}
+
+const kernel_bench bench_softmax_backward = {
+    .unit = "n", .elements = 1, .describe = bench_describe, .plain = plain_backward, .limit = limit_backward};

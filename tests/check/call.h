@@ -1,14 +1,31 @@
-/* One call of a kernel, described so that it can be made by any tier, with its buffers in any place, and checked.
+/* One call of a kernel, described so that any tier can make it, with its buffers anywhere.
  *
- * A sweep describes the buffers of a call (call_operand, operand_row), has them filled (call_fill), and hands the call
- * to call_check: the tier's result is held to that of the scalar kernel, bit for bit.
+ * A family's file has a sweep for each kernel: it walks the cases, describes the buffers of each (call_operand,
+ * operand_row), has them filled (call_fill) and hands the call to call_check, whose mode decides what becomes of it:
+ * comparison with scalar, a hash, times. check.h has the list of kernels, README.md the walk through an example.
  */
-#ifndef POSENC_TESTS_KERNEL_CALL_H
-#define POSENC_TESTS_KERNEL_CALL_H
+#ifndef POSENC_CHECK_CALL_H
+#define POSENC_CHECK_CALL_H
 
-#include "harness.h"
+#include "case.h"
+#include "guarded.h"
+#include "values.h"
 
 #include "kernels/kernels.h"
+
+/* The kernels by number, and what any of them takes. */
+typedef enum kernel_id {
+#define KERNEL(name, type) KERNEL_##name,
+#include "kernels/kernels.def"
+#undef KERNEL
+    KERNEL_COUNT
+} kernel_id;
+
+typedef union kernel_args {
+#define KERNEL(name, type) type name;
+#include "kernels/kernels.def"
+#undef KERNEL
+} kernel_args;
 
 typedef enum operand_role { OPERAND_IN = 1, OPERAND_OUT = 2, OPERAND_IN_OUT = 3 } operand_role;
 
@@ -39,7 +56,8 @@ typedef struct operand {
     operand_role role;
     element_type type;
     size_t element; /* bytes */
-    size_t count, capacity;
+    size_t count;
+    size_t lane_room, room; /* bytes that the arrays below have room for */
     size_t n_outputs;      /* elements that the kernel writes */
     int32_t *lane;         /* [count]: the lane, or NO_LANE */
     unsigned char *before; /* [count * element]: contents before the call */
@@ -51,14 +69,21 @@ typedef struct operand {
 #define MAX_OPERANDS 12
 
 typedef struct kernel_call {
-    void (*run)(const posenc_kernels *kernels, const struct kernel_call *call);
-    const void *shape; /* for run */
+    kernel_id kernel;
+    /* Writes the kernel's arguments: the buffers where they now are, and what `shape` says. */
+    void (*arguments)(const struct kernel_call *call, kernel_args *to);
+    const void *shape;
     operand operands[MAX_OPERANDS];
     int n_operands;
 } kernel_call;
 
+typedef void call_arguments(const kernel_call *call, kernel_args *to);
+
 /* Starts describing a call. */
-void call_begin(kernel_call *call, void (*run)(const posenc_kernels *, const kernel_call *), const void *shape);
+void call_begin(kernel_call *call, kernel_id kernel, call_arguments *arguments, const void *shape);
+
+/* Makes it. */
+void call_kernel(const posenc_kernels *kernels, kernel_id kernel, const kernel_args *args);
 
 /* Adds a buffer of count elements, none of which belongs to a lane yet. Its index is the number of those before it. */
 operand *call_operand(kernel_call *call, const char *name, operand_role role, element_type type, size_t count);
@@ -69,6 +94,16 @@ void operand_row(operand *o, size_t at, size_t n, size_t step);
 /* The same in each of n_rows rows, `stride` elements apart, `at` being counted from the row's start. */
 void operand_rows(operand *o, size_t n_rows, ptrdiff_t stride, size_t at, size_t n, size_t step);
 
+/* A buffer whose n elements belong to lanes 0, 1, ..., and one of rows of n, `stride` elements apart, each like that; the
+ * result is the buffer's index. */
+int call_row(kernel_call *call, const char *name, operand_role role, element_type type, size_t n);
+int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows, ptrdiff_t stride,
+              size_t n);
+
+/* The same of a storage type, Q8_0 included; the stride is in elements of the buffer. */
+int call_stored_rows(kernel_call *call, const char *name, operand_role role, posenc_dtype type, size_t n_rows,
+                     ptrdiff_t stride, size_t n);
+
 /* Elements that rows of `width`, `stride` apart, take. */
 size_t rows_extent(size_t n_rows, ptrdiff_t stride, size_t width);
 
@@ -78,8 +113,11 @@ void call_head_factors(kernel_call *call, size_t n_heads, int vary);
 /* Where row 0 of such rows stands: behind the others if the stride is negative. */
 size_t rows_origin(size_t n_rows, ptrdiff_t stride);
 
-/* Element `at` of an operand, by index; for run. */
+/* Element `at` of an operand, by index; for `arguments`. */
 void *call_data(const kernel_call *call, int index, size_t at);
+
+/* Row r of a buffer of call_rows(). */
+void *call_row_at(const kernel_call *call, int index, size_t n_rows, ptrdiff_t stride, size_t r);
 
 /* Fills what the kernel reads. */
 void call_fill(kernel_call *call, test_fill fill);
@@ -90,28 +128,42 @@ void operand_set(operand *o, size_t at, double value);
 /* How many places the buffers are tried in: all, or a few for large calls. */
 typedef enum call_places { EVERY_PLACE, FEW_PLACES } call_places;
 
-/* Makes the call with both tables and compares. */
+/* What becomes of the calls of a sweep. */
+typedef struct check_mode {
+    void (*call)(kernel_call *call, const posenc_kernels *variant, call_places places);
+    void (*lane)(kernel_call *call, const posenc_kernels *variant, int32_t lane); /* NULL: left out */
+} check_mode;
+
+/* Both tables make the call, and the results are compared; the mode at the start. */
+extern const check_mode check_compare;
+void check_set_mode(const check_mode *mode);
+
+/* Hands the call to the mode. */
 void call_check(kernel_call *call, const posenc_kernels *variant, call_places places);
 
-/* Lane independence: fills all lanes but one with hostile values and holds that one to the result of ordinary
+/* Lane independence: fills all lanes but one with adversarial values and holds that one to the result of ordinary
  * neighbours. The call is filled and belongs to a kernel that is elementwise. */
 void call_check_lane(kernel_call *call, const posenc_kernels *variant, int32_t lane);
 
-/* If set, it gets the calls instead: for a program that times them. call_place puts every buffer into place 0. */
-extern void (*call_watcher)(kernel_call *call, const posenc_kernels *variant);
+/* For modes: puts every buffer into place 0, flush against the guard page behind it, and makes the call there. */
 void call_place(kernel_call *call);
+void call_make(kernel_call *call, const posenc_kernels *kernels);
+
+/* For modes: whether the kernel writes element i. */
+int operand_is_output(const operand *o, size_t i);
 
 /* Sizes worth a test: 0 .. 67, and around powers of two and blocks. The second list is for one dimension of several. */
 extern const size_t test_sizes[], test_counts[];
 extern const size_t test_n_sizes, test_n_counts;
 int test_size_is_large(size_t n);
 
+/* Number `which` of the storage types of rows of n: Q8_0 among them where its blocks are whole. */
+posenc_dtype test_type(size_t which, size_t n);
+
+/* Number `which` of the strides of rows of n: dense, padded, backwards, the same row for all. */
+ptrdiff_t test_stride(size_t which, size_t n);
+
 /* Keys that are seen, of n: for number `which` all, a last part hidden, a first part too, and a hole. */
 posenc_seen test_seen(size_t n, size_t which);
-
-/* A sweep per kernel: a kernel without one does not link. */
-#define KERNEL(name, args) void sweep_##name(const posenc_kernels *variant);
-#include "kernels/kernels.def"
-#undef KERNEL
 
 #endif

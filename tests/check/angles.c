@@ -1,6 +1,8 @@
 /* Sweeps of the angle kernels. */
-#include "kernel_call.h"
+#include "check.h"
+#include "plain.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,7 +16,7 @@ typedef struct anchors_shape {
 
 enum { HI, LO, ANCHOR_COS, ANCHOR_SIN, GROWTH };
 
-static void run_anchors(const posenc_kernels *kernels, const kernel_call *call) {
+static void anchors_arguments(const kernel_call *call, kernel_args *to) {
     const anchors_shape *s = call->shape;
     posenc_angle_anchors_args args = {
         .hi = call_data(call, HI, 0),
@@ -27,7 +29,7 @@ static void run_anchors(const posenc_kernels *kernels, const kernel_call *call) 
         .sin_out = call_data(call, ANCHOR_SIN, 0),
         .n = s->n,
     };
-    kernels->angle_anchors(&args);
+    to->angle_anchors = args;
 }
 
 static void describe_anchors(kernel_call *call, const anchors_shape *s) {
@@ -39,7 +41,7 @@ static void describe_anchors(kernel_call *call, const anchors_shape *s) {
                     {"cos_out", OPERAND_OUT},
                     {"sin_out", OPERAND_OUT},
                     {"growth", OPERAND_IN}};
-    call_begin(call, run_anchors, s);
+    call_begin(call, KERNEL_angle_anchors, anchors_arguments, s);
     for (int k = HI; k <= (s->has_growth ? GROWTH : ANCHOR_SIN); k++)
         operand_row(call_operand(call, operands[k].name, operands[k].role, ELEMENT_F64, s->n), 0, s->n, 1);
 }
@@ -147,7 +149,7 @@ static int is_pairs(const rows_shape *s) {
     return s->target == PAIRS_COS_FIRST || s->target == PAIRS_SIN_FIRST;
 }
 
-static void run_rows(const posenc_kernels *kernels, const kernel_call *call) {
+static void rows_arguments(const kernel_call *call, kernel_args *to) {
     const rows_shape *s = call->shape;
     float *first = call_data(call, FIRST_OUT, rows_origin(s->n_rows, s->cos_stride));
     posenc_angle_rows_args args = {
@@ -183,7 +185,7 @@ static void run_rows(const posenc_kernels *kernels, const kernel_call *call) {
         break;
     default: args.cos_out = first; args.sin_out = call_data(call, SECOND_OUT, rows_origin(s->n_rows, s->sin_stride));
     }
-    kernels->angle_rows(&args);
+    to->angle_rows = args;
 }
 
 /* The padding is nobody's and stays canaries, NaN: it may be read and must not show. */
@@ -247,7 +249,7 @@ static void output_operand(kernel_call *call, const rows_shape *s, const char *n
 }
 
 static void describe_rows(kernel_call *call, const rows_shape *s) {
-    call_begin(call, run_rows, s);
+    call_begin(call, KERNEL_angle_rows, rows_arguments, s);
     anchor_operand(call, s, "anchor_cos");
     anchor_operand(call, s, "anchor_sin");
     turns_operands(call, s);
@@ -298,7 +300,7 @@ void sweep_angle_rows(const posenc_kernels *variant) {
     static const size_t row_counts[] = {0, 1, 2, 3, 7, POSENC_ANCHOR_BLOCK, 2 * POSENC_ANCHOR_BLOCK + 3};
     static const int blocks[] = {0, -1, 5, -POSENC_ANCHOR_REACH, POSENC_ANCHOR_REACH - 1};
     for (size_t i = 0; i < test_n_sizes; i++)
-        for (size_t r = 0; r < sizeof row_counts / sizeof row_counts[0]; r++)
+        for (size_t r = 0; r < sizeof row_counts / sizeof row_counts[0] && test_sizes[i] * row_counts[r] < 35000; r++)
             for (int mode = 0; mode < 4 * N_TARGETS; mode++) {
                 rows_shape s = {.target = (rows_target)(mode / 4),
                                 .n = test_sizes[i],
@@ -321,3 +323,98 @@ void sweep_angle_rows(const posenc_kernels *variant) {
                     check_lanes_of_rows(&call, variant, &s);
             }
 }
+
+/* ---- Benchmark ---- */
+
+enum { POSITION = 4096 };
+
+static void bench_anchors(kernel_call *call, size_t n, kernel_types types) {
+    static anchors_shape s;
+    (void)types;
+    s = (anchors_shape){.n = n * POSENC_COLUMN, .position = POSITION, .magnitude = 1.0};
+    describe_anchors(call, &s);
+    call_fill(call, FILL_ORDINARY);
+    for (size_t i = 0; i < s.n; i++) {
+        operand_set(&call->operands[HI], i, 0.3 / (double)(i % 64 + 1));
+        operand_set(&call->operands[LO], i, 0.0);
+    }
+}
+
+/* Frequencies are in half turns a position. */
+static void plain_anchors(const kernel_args *args) {
+    const posenc_angle_anchors_args *a = &args->angle_anchors;
+    for (size_t i = 0; i < a->n; i++) {
+        double angle = a->position * a->hi[i] * 3.141592653589793;
+        a->cos_out[i] = cos(angle);
+        a->sin_out[i] = sin(angle);
+    }
+}
+
+/* A double is two floats. */
+static void limit_anchors(const bench_limits *limits, const kernel_args *args) {
+    const posenc_angle_anchors_args *a = &args->angle_anchors;
+    limits->fill((float *)a->cos_out, 2 * a->n, 1.0f);
+    limits->fill((float *)a->sin_out, 2 * a->n, 1.0f);
+}
+
+const kernel_bench bench_angle_anchors = {
+    .unit = "columns",
+    .elements = 2 * POSENC_COLUMN,
+    .describe = bench_anchors,
+    .plain = plain_anchors,
+    .limit = limit_anchors,
+};
+
+static double bench_frequency(size_t i, size_t n) {
+    return pow(10000.0, -(double)i / (double)n);
+}
+
+/* The rows of one block: consecutive positions. */
+static void bench_rows_of_block(kernel_call *call, size_t n, kernel_types types) {
+    static rows_shape s;
+    (void)types;
+    s = (rows_shape){.target = PLANES, .n = n, .n_rows = POSENC_ANCHOR_BLOCK, .first_offset = -POSENC_ANCHOR_REACH};
+    s.cos_stride = s.sin_stride = (ptrdiff_t)n;
+    describe_rows(call, &s);
+    call_fill(call, FILL_ORDINARY);
+    size_t column = sizeof(posenc_turn_column) / sizeof(double);
+    for (size_t i = 0; i < n; i++) {
+        double frequency = bench_frequency(i, n), anchor = (POSITION + POSENC_ANCHOR_REACH) * frequency;
+        operand_set(&call->operands[COS], i, cos(anchor));
+        operand_set(&call->operands[SIN], i, sin(anchor));
+        for (size_t k = 0; k <= POSENC_ANCHOR_REACH; k++) {
+            size_t at = i / POSENC_COLUMN * column + 2 * k * POSENC_COLUMN + i % POSENC_COLUMN;
+            operand_set(&call->operands[BLOCKS], at, cos((double)k * frequency));
+            operand_set(&call->operands[BLOCKS], at + POSENC_COLUMN, sin((double)k * frequency));
+            operand_set(&call->operands[OFFSETS], at, cos((double)k * frequency));
+            operand_set(&call->operands[OFFSETS], at + POSENC_COLUMN, sin((double)k * frequency));
+        }
+    }
+}
+
+static void plain_rows(const kernel_args *args) {
+    const posenc_angle_rows_args *a = &args->angle_rows;
+    static float *inv_freq;
+    static size_t n;
+    if (n != a->n) { /* not a part of the work */
+        inv_freq = realloc(inv_freq, a->n * sizeof *inv_freq);
+        for (n = 0; n < a->n; n++)
+            inv_freq[n] = (float)bench_frequency(n, a->n);
+    }
+    for (size_t r = 0; r < a->n_rows; r++)
+        plain_angles(inv_freq, a->n, (int32_t)(POSITION + r), a->cos_out + r * a->n, a->sin_out + r * a->n);
+}
+
+static void limit_angle_rows(const bench_limits *limits, const kernel_args *args) {
+    const posenc_angle_rows_args *a = &args->angle_rows;
+    limits->fill(a->cos_out, a->n_rows * a->n, 1.0f);
+    limits->fill(a->sin_out, a->n_rows * a->n, 1.0f);
+}
+
+const kernel_bench bench_angle_rows = {
+    .unit = "pairs",
+    .elements = 2 * POSENC_ANCHOR_BLOCK,
+    .describe = bench_rows_of_block,
+    .plain = plain_rows,
+    .limit = limit_angle_rows,
+};

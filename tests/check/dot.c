@@ -1,5 +1,8 @@
 /* Sweeps of the products with the rows of a table, packed or where they stand. */
-#include "kernel_call.h"
+#include "check.h"
+#include "plain.h"
+
+#include <stdlib.h>
 
 typedef struct dot_shape {
     posenc_dtype x_type;
@@ -10,7 +13,7 @@ typedef struct dot_shape {
 
 enum { X, SHIFT, PANELS, Y };
 
-static void run_dot(const posenc_kernels *kernels, const kernel_call *call) {
+static void dot_arguments(const kernel_call *call, kernel_args *to) {
     const dot_shape *s = call->shape;
     posenc_dot_rows_args args = {
         .x = call_data(call, X, rows_origin(s->n_x, s->x_stride)),
@@ -24,7 +27,18 @@ static void run_dot(const posenc_kernels *kernels, const kernel_call *call) {
         .n_x = s->n_x,
         .n_rows = s->n_rows,
     };
-    kernels->dot_rows(&args);
+    to->dot_rows = args;
+}
+
+static void describe_dot(kernel_call *call, const dot_shape *s) {
+    size_t panels = (s->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL * s->dim;
+    call_begin(call, KERNEL_dot_rows, dot_arguments, s);
+    operand *x = call_operand(call, "x", OPERAND_IN, (element_type)s->x_type, rows_extent(s->n_x, s->x_stride, s->dim));
+    operand_rows(x, s->n_x, s->x_stride, 0, s->dim, 1);
+    call_row(call, "shift", OPERAND_IN, ELEMENT_F32, s->dim);
+    call_row(call, "panels", OPERAND_IN, ELEMENT_F32, panels);
+    operand *y = call_operand(call, "y", OPERAND_OUT, ELEMENT_F32, rows_extent(s->n_x, s->y_stride, s->n_rows));
+    operand_rows(y, s->n_x, s->y_stride, 0, s->n_rows, 1);
 }
 
 static void check_dot(kernel_call *call, const posenc_kernels *variant, const dot_shape *s, test_fill fill) {
@@ -32,14 +46,7 @@ static void check_dot(kernel_call *call, const posenc_kernels *variant, const do
                    s->dim, s->n_x, s->n_rows, s->x_stride, s->y_stride, s->has_shift ? " shift" : "",
                    test_fill_name(fill)))
         return;
-    size_t panels = (s->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL * s->dim;
-    call_begin(call, run_dot, s);
-    operand *x = call_operand(call, "x", OPERAND_IN, (element_type)s->x_type, rows_extent(s->n_x, s->x_stride, s->dim));
-    operand_rows(x, s->n_x, s->x_stride, 0, s->dim, 1);
-    operand_row(call_operand(call, "shift", OPERAND_IN, ELEMENT_F32, s->dim), 0, s->dim, 1);
-    operand_row(call_operand(call, "panels", OPERAND_IN, ELEMENT_F32, panels), 0, panels, 1);
-    operand *y = call_operand(call, "y", OPERAND_OUT, ELEMENT_F32, rows_extent(s->n_x, s->y_stride, s->n_rows));
-    operand_rows(y, s->n_x, s->y_stride, 0, s->n_rows, 1);
+    describe_dot(call, s);
     call_fill(call, fill);
     int is_large = test_size_is_large(s->dim) || test_size_is_large(s->n_rows);
     call_check(call, variant, is_large || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
@@ -78,7 +85,7 @@ typedef struct few_shape {
 
 enum { FEW_X, FEW_ROWS, FEW_Y };
 
-static void run_few(const posenc_kernels *kernels, const kernel_call *call) {
+static void few_arguments(const kernel_call *call, kernel_args *to) {
     const few_shape *s = call->shape;
     posenc_dot_few_args args = {
         .x = call_data(call, FEW_X, rows_origin(s->n_x, s->x_stride)),
@@ -93,14 +100,11 @@ static void run_few(const posenc_kernels *kernels, const kernel_call *call) {
         .n_rows = s->n_rows,
     };
     args.ahead[s->n_x % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_rows / 2};
-    kernels->dot_few(&args);
+    to->dot_few = args;
 }
 
-static void check_few(kernel_call *call, const posenc_kernels *variant, const few_shape *s, test_fill fill) {
-    if (!test_case("dot_few %s dim=%zu n_x=%zu n_rows=%zu strides %td %td %td %s", element_name(s->rows_type), s->dim,
-                   s->n_x, s->n_rows, s->x_stride, s->row_stride, s->y_stride, test_fill_name(fill)))
-        return;
-    call_begin(call, run_few, s);
+static void describe_few(kernel_call *call, const few_shape *s) {
+    call_begin(call, KERNEL_dot_few, few_arguments, s);
     operand *x = call_operand(call, "x", OPERAND_IN, ELEMENT_F32, rows_extent(s->n_x, s->x_stride, s->dim));
     operand_rows(x, s->n_x, s->x_stride, 0, s->dim, 1);
     operand *rows =
@@ -108,6 +112,13 @@ static void check_few(kernel_call *call, const posenc_kernels *variant, const fe
     operand_rows(rows, s->n_rows, s->row_stride, 0, s->dim, 1);
     operand *y = call_operand(call, "y", OPERAND_OUT, ELEMENT_F32, rows_extent(s->n_x, s->y_stride, s->n_rows));
     operand_rows(y, s->n_x, s->y_stride, 0, s->n_rows, 1);
+}
+
+static void check_few(kernel_call *call, const posenc_kernels *variant, const few_shape *s, test_fill fill) {
+    if (!test_case("dot_few %s dim=%zu n_x=%zu n_rows=%zu strides %td %td %td %s", element_name(s->rows_type), s->dim,
+                   s->n_x, s->n_rows, s->x_stride, s->row_stride, s->y_stride, test_fill_name(fill)))
+        return;
+    describe_few(call, s);
     call_fill(call, fill);
     call_check(call, variant, fill == FILL_ORDINARY ? EVERY_PLACE : FEW_PLACES);
 }
@@ -130,3 +141,73 @@ void sweep_dot_few(const posenc_kernels *variant) {
         check_few(&call, variant, &s, (test_fill)(which / 13 % FILL_COUNT));
     }
 }
+
+/* ---- Benchmark ---- */
+
+enum { BENCH_X = 48, BENCH_DIM = 64 };
+
+static void bench_dot(kernel_call *call, size_t n, kernel_types types) {
+    static dot_shape s;
+    s = (dot_shape){.x_type = types.x, .dim = BENCH_DIM, .n_x = BENCH_X, .n_rows = n, .x_stride = BENCH_DIM};
+    s.y_stride = (ptrdiff_t)n;
+    describe_dot(call, &s);
+    call_fill(call, FILL_ORDINARY);
+}
+
+/* Of a table that is taken out of its panels first, which is a small part of the work. */
+static void plain_dot(const kernel_args *args) {
+    const posenc_dot_rows_args *a = &args->dot_rows;
+    float *table = malloc(a->n_rows * a->dim * sizeof *table);
+    for (size_t t = 0; t < a->n_rows; t++)
+        for (size_t c = 0; c < a->dim; c++)
+            table[t * a->dim + c] =
+                a->panels[t / POSENC_PANEL * a->dim * POSENC_PANEL + c * POSENC_PANEL + t % POSENC_PANEL];
+    plain_dots(a->x, table, a->y, a->n_x, a->n_rows, a->dim);
+    free(table);
+}
+
+static void limit_dot(const bench_limits *limits, const kernel_args *args) {
+    limits->multiply(args->dot_rows.n_x * args->dot_rows.dim * args->dot_rows.n_rows);
+}
+
+const kernel_bench bench_dot_rows = {
+    .unit = "rows",
+    .elements = BENCH_X * BENCH_DIM,
+    .describe = bench_dot,
+    .plain = plain_dot,
+    .limit = limit_dot,
+};
+
+/* Rows are whole panels. */
+static void bench_few(kernel_call *call, size_t n, kernel_types types) {
+    static few_shape s;
+    s = (few_shape){.rows_type = types.y, .dim = BENCH_DIM, .n_x = POSENC_FEW, .n_rows = n * POSENC_PANEL};
+    s.x_stride = s.row_stride = BENCH_DIM;
+    s.y_stride = (ptrdiff_t)s.n_rows;
+    describe_few(call, &s);
+    call_fill(call, FILL_ORDINARY);
+}
+
+static void plain_few(const kernel_args *args) {
+    const posenc_dot_few_args *a = &args->dot_few;
+    float *table = malloc(a->n_rows * a->dim * sizeof *table);
+    plain_convert_row(a->rows, a->rows_type, table, POSENC_F32, a->n_rows * a->dim);
+    plain_dots(a->x, table, a->y, a->n_x, a->n_rows, a->dim);
+    free(table);
+}
+
+static void limit_few(const bench_limits *limits, const kernel_args *args) {
+    limits->multiply(args->dot_few.n_x * args->dot_few.dim * args->dot_few.n_rows);
+}
+
+static const kernel_types few_types[] = {{POSENC_F32, POSENC_F16}, {POSENC_F32, POSENC_BF16}};
+
+const kernel_bench bench_dot_few = {
+    .unit = "panels",
+    .elements = POSENC_FEW * POSENC_PANEL * BENCH_DIM,
+    .types = few_types,
+    .n_types = sizeof few_types / sizeof few_types[0],
+    .describe = bench_few,
+    .plain = plain_few,
+    .limit = limit_few,
+};

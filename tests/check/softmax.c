@@ -1,5 +1,6 @@
 /* The sweep of the kernel on rows of scores. */
-#include "kernel_call.h"
+#include "check.h"
+#include "plain.h"
 
 #include <float.h>
 #include <math.h>
@@ -81,7 +82,7 @@ static posenc_float_line line_of(const kernel_call *call) {
     return (posenc_float_line){call_data(call, operands.line, 0), first, first + (int32_t)line_size(s) - 1};
 }
 
-static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) {
+static void softmax_arguments(const kernel_call *call, kernel_args *to) {
     const softmax_shape *s = call->shape;
     const softmax_operands *o = &operands;
     posenc_softmax_row_args args = {
@@ -127,41 +128,37 @@ static void run_softmax(const posenc_kernels *kernels, const kernel_call *call) 
         args.by_key = relative(call, o->key_product, o->key_index, N_ROWS);
     if (s->with & WITH_SUM)
         args.sum = call_data(call, o->sum, 0);
-    posenc_softmax_row_args next = args;
+    static posenc_softmax_row_args next;
+    next = args;
     args.next = s->n % 2 ? &next : NULL;
-    kernels->softmax_row(&args);
-}
-
-static int add_operand(kernel_call *call, const char *name, operand_role role, element_type type, size_t n) {
-    operand_row(call_operand(call, name, role, type, n), 0, n, 1);
-    return call->n_operands - 1;
+    to->softmax_row = args;
 }
 
 static void describe(kernel_call *call, const softmax_shape *s) {
     softmax_operands *o = &operands;
-    call_begin(call, run_softmax, s);
+    call_begin(call, KERNEL_softmax_row, softmax_arguments, s);
     /* Scores behind the last key are not read: x ends there. */
-    o->x = add_operand(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, (element_type)s->x_type,
+    o->x = call_row(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, (element_type)s->x_type,
                        s->in_place ? s->n : s->seen.end);
-    o->y = s->in_place ? o->x : add_operand(call, "y", OPERAND_OUT, (element_type)s->y_type, s->n);
+    o->y = s->in_place ? o->x : call_row(call, "y", OPERAND_OUT, (element_type)s->y_type, s->n);
     if (s->with & WITH_LINE)
-        o->line = add_operand(call, "line", OPERAND_IN, ELEMENT_F32, line_size(s));
+        o->line = call_row(call, "line", OPERAND_IN, ELEMENT_F32, line_size(s));
     if (s->with & WITH_BIAS)
-        o->bias = add_operand(call, "bias", OPERAND_IN, (element_type)s->bias_type, s->n);
+        o->bias = call_row(call, "bias", OPERAND_IN, (element_type)s->bias_type, s->n);
     if (s->with & WITH_BYTES)
-        o->bytes = add_operand(call, "bytes", OPERAND_IN, ELEMENT_U8, s->n);
+        o->bytes = call_row(call, "bytes", OPERAND_IN, ELEMENT_U8, s->n);
     if (s->with & WITH_POSITIONS)
-        o->k_pos = add_operand(call, "k_pos", OPERAND_IN, ELEMENT_I32, s->n);
+        o->k_pos = call_row(call, "k_pos", OPERAND_IN, ELEMENT_I32, s->n);
     if (s->with & WITH_QUERY_TERM) {
-        o->query_product = add_operand(call, "query products", OPERAND_IN, ELEMENT_F32, QUERY_ROWS);
-        o->query_index = add_operand(call, "query index", OPERAND_IN, ELEMENT_I32, n_offsets(s) + 2 * n_unmet(s));
+        o->query_product = call_row(call, "query products", OPERAND_IN, ELEMENT_F32, QUERY_ROWS);
+        o->query_index = call_row(call, "query index", OPERAND_IN, ELEMENT_I32, n_offsets(s) + 2 * n_unmet(s));
     }
     if (s->with & WITH_KEY_TERM) {
-        o->key_product = add_operand(call, "key products", OPERAND_IN, ELEMENT_F32, N_ROWS * s->n);
-        o->key_index = add_operand(call, "key index", OPERAND_IN, ELEMENT_I32, n_offsets(s) + 2 * n_unmet(s));
+        o->key_product = call_row(call, "key products", OPERAND_IN, ELEMENT_F32, N_ROWS * s->n);
+        o->key_index = call_row(call, "key index", OPERAND_IN, ELEMENT_I32, n_offsets(s) + 2 * n_unmet(s));
     }
     if (s->with & WITH_SUM)
-        o->sum = add_operand(call, "sum", OPERAND_OUT, ELEMENT_F32, 2);
+        o->sum = call_row(call, "sum", OPERAND_OUT, ELEMENT_F32, 2);
 }
 
 /* Rows as rules have them, ascending or descending between runs of the first and last one, and at random. */
@@ -291,3 +288,27 @@ void sweep_softmax_row(const posenc_kernels *variant) {
             check_softmax(&call, variant, &s, (test_fill)(which % (FILL_HOSTILE + 1)));
         }
 }
+
+/* ---- Benchmark ---- */
+
+/* All keys are visible, with an ALiBi bias that takes the far end to e^-8. */
+static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
+    static softmax_shape s;
+    s = (softmax_shape){.n = n, .seen.end = n, .x_type = types.x, .y_type = types.y, .with = WITH_ALIBI,
+                        .query = (int32_t)n - 1, .scale = 0.125f, .slope = 8.0f / (float)n, .sink = -INFINITY,
+                        .least = -INFINITY};
+    describe(call, &s);
+    call_fill(call, FILL_ORDINARY);
+}
+
+static void plain_softmax_row(const kernel_args *args) {
+    const posenc_softmax_row_args *a = &args->softmax_row;
+    plain_softmax(a->x, a->y, a->n, a->seen.end, a->position, a->scale, a->slope);
+}
+
+static void limit_softmax(const bench_limits *limits, const kernel_args *args) {
+    limits->copy(args->softmax_row.y, args->softmax_row.x, args->softmax_row.n);
+}
+
+const kernel_bench bench_softmax_row = {
+    .unit = "n", .elements = 1, .describe = bench_describe, .plain = plain_softmax_row, .limit = limit_softmax};

@@ -1,6 +1,6 @@
 /* What no kernel can beat: the same bytes moved with next to no arithmetic, once per tier. */
-#ifndef POSENC_BENCH_LIMITS_H
-#define POSENC_BENCH_LIMITS_H
+#ifndef POSENC_CHECK_BENCH_LIMITS_H
+#define POSENC_CHECK_BENCH_LIMITS_H
 
 #include <stddef.h>
 

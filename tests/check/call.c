@@ -1,4 +1,4 @@
-#include "kernel_call.h"
+#include "call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,15 @@ int test_size_is_large(size_t n) {
     return n > 67;
 }
 
+ptrdiff_t test_stride(size_t which, size_t n) {
+    const ptrdiff_t strides[] = {(ptrdiff_t)n, (ptrdiff_t)n + 3, -(ptrdiff_t)n - 1, 0};
+    return strides[which % 4];
+}
+
+posenc_dtype test_type(size_t which, size_t n) {
+    return (posenc_dtype)(which % (n % POSENC_Q8_BLOCK == 0 && n > 0 ? 4 : 3));
+}
+
 posenc_seen test_seen(size_t n, size_t which) {
     posenc_seen seen = {.end = which % 4 == 0 ? n : test_random() % (n + 1)};
     if (which % 4 >= 2)
@@ -35,14 +44,29 @@ posenc_seen test_seen(size_t n, size_t which) {
 
 /* ---- Describing a call ---- */
 
-void call_begin(kernel_call *call, void (*run)(const posenc_kernels *, const kernel_call *), const void *shape) {
-    call->run = run;
+void call_begin(kernel_call *call, kernel_id kernel, call_arguments *arguments, const void *shape) {
+    call->kernel = kernel;
+    call->arguments = arguments;
     call->shape = shape;
     call->n_operands = 0;
 }
 
-static void *grown(void *old, size_t bytes) {
-    void *p = realloc(old, bytes);
+void call_kernel(const posenc_kernels *kernels, kernel_id kernel, const kernel_args *args) {
+    switch (kernel) {
+#define KERNEL(name, type)                                                                                             \
+    case KERNEL_##name: kernels->name(&args->name); return;
+#include "kernels/kernels.def"
+#undef KERNEL
+    default: test_fail("there is no kernel %d", (int)kernel);
+    }
+}
+
+/* Room for `needed` bytes, and for more to come: a sweep asks for one element more at a time. */
+static void *grown(void *old, size_t *room, size_t needed) {
+    if (old != NULL && needed <= *room)
+        return old;
+    *room = needed + needed / 2 + 256;
+    void *p = realloc(old, *room);
     if (p == NULL)
         test_fail("no memory");
     return p;
@@ -75,12 +99,10 @@ const char *element_name(posenc_dtype type) {
 
 operand *call_operand(kernel_call *call, const char *name, operand_role role, element_type type, size_t count) {
     operand *o = &call->operands[call->n_operands++];
-    if (count >= o->capacity) {
-        o->capacity = 2 * count + 64;
-        o->lane = grown(o->lane, o->capacity * sizeof *o->lane);
-        o->before = grown(o->before, o->capacity * sizeof(double));
-        o->scalar = grown(o->scalar, o->capacity * sizeof(double));
-    }
+    size_t bytes = count * element_size(type), room = o->room;
+    o->lane = grown(o->lane, &o->lane_room, count * sizeof *o->lane);
+    o->before = grown(o->before, &room, bytes);
+    o->scalar = grown(o->scalar, &o->room, bytes);
     o->name = name;
     o->role = role;
     o->type = type;
@@ -107,6 +129,22 @@ void call_head_factors(kernel_call *call, size_t n_heads, int vary) {
     operand_row(o, 0, vary ? n_heads : 0, 1);
 }
 
+int call_row(kernel_call *call, const char *name, operand_role role, element_type type, size_t n) {
+    operand_row(call_operand(call, name, role, type, n), 0, n, 1);
+    return call->n_operands - 1;
+}
+
+int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows, ptrdiff_t stride,
+              size_t n) {
+    operand_rows(call_operand(call, name, role, type, rows_extent(n_rows, stride, n)), n_rows, stride, 0, n, 1);
+    return call->n_operands - 1;
+}
+
+int call_stored_rows(kernel_call *call, const char *name, operand_role role, posenc_dtype type, size_t n_rows,
+                     ptrdiff_t stride, size_t n) {
+    return call_rows(call, name, role, element_of(type), n_rows, stride, element_count(n, type));
+}
+
 static size_t distance(ptrdiff_t stride) {
     return (size_t)(stride < 0 ? -stride : stride);
 }
@@ -121,6 +159,10 @@ size_t rows_origin(size_t n_rows, ptrdiff_t stride) {
 
 void *call_data(const kernel_call *call, int index, size_t at) {
     return call->operands[index].memory.data + at * call->operands[index].element;
+}
+
+void *call_row_at(const kernel_call *call, int index, size_t n_rows, ptrdiff_t stride, size_t r) {
+    return call_data(call, index, rows_origin(n_rows, stride) + (size_t)((ptrdiff_t)r * stride));
 }
 
 /* ---- Elements of any type ---- */
@@ -206,17 +248,21 @@ static void place_call(kernel_call *call, int place) {
     }
 }
 
-static void make_call(kernel_call *call, const posenc_kernels *kernels, int place) {
+static void make_at(kernel_call *call, const posenc_kernels *kernels, int place) {
+    kernel_args args;
     test_case_detail("on %s, place %d", posenc_isa_name(kernels->tier), place);
     place_call(call, place);
-    call->run(kernels, call);
+    call->arguments(call, &args);
+    call_kernel(kernels, call->kernel, &args);
 }
 
 void call_place(kernel_call *call) {
     place_call(call, 0);
 }
 
-void (*call_watcher)(kernel_call *call, const posenc_kernels *variant);
+void call_make(kernel_call *call, const posenc_kernels *kernels) {
+    make_at(call, kernels, 0);
+}
 
 /* ---- Checking it ---- */
 
@@ -229,7 +275,7 @@ static int both_nan(const operand *o, size_t i, const unsigned char *expected) {
     return a != a && b != b;
 }
 
-static int is_output(const operand *o, size_t i) {
+int operand_is_output(const operand *o, size_t i) {
     return (o->role & OPERAND_OUT) && o->lane[i] != NO_LANE;
 }
 
@@ -241,7 +287,7 @@ static void check_surroundings(const operand *o) {
 /* Nothing but the outputs has changed. */
 static void check_untouched(const operand *o) {
     for (size_t i = 0; i < o->count; i++)
-        if (!is_output(o, i) && !same_bits(o, i, o->before))
+        if (!operand_is_output(o, i) && !same_bits(o, i, o->before))
             test_fail("%s[%zu] is not an output and was changed", o->name, i);
 }
 
@@ -249,7 +295,7 @@ static void check_untouched(const operand *o) {
 static void check_outputs(const operand *o, int32_t lane) {
     size_t n = 0;
     for (size_t i = 0; i < o->count; i++) {
-        if (!is_output(o, i) || (lane != NO_LANE && o->lane[i] != lane))
+        if (!operand_is_output(o, i) || (lane != NO_LANE && o->lane[i] != lane))
             continue;
         n++;
         if (!same_bits(o, i, o->scalar) && !both_nan(o, i, o->scalar))
@@ -260,7 +306,7 @@ static void check_outputs(const operand *o, int32_t lane) {
 }
 
 static void call_scalar(kernel_call *call) {
-    make_call(call, posenc_tier_kernels(POSENC_ISA_SCALAR), 0);
+    make_at(call, posenc_tier_kernels(POSENC_ISA_SCALAR), 0);
     for (int k = 0; k < call->n_operands; k++) {
         operand *o = &call->operands[k];
         check_surroundings(o);
@@ -268,7 +314,7 @@ static void call_scalar(kernel_call *call) {
         memcpy(o->scalar, o->memory.data, o->count * o->element);
         o->n_outputs = 0;
         for (size_t i = 0; i < o->count; i++)
-            o->n_outputs += (size_t)is_output(o, i);
+            o->n_outputs += (size_t)operand_is_output(o, i);
     }
 }
 
@@ -284,25 +330,37 @@ static void check_operand(const operand *o, int32_t lane) {
 }
 
 static void check_variant(kernel_call *call, const posenc_kernels *variant, int place, int32_t lane) {
-    make_call(call, variant, place);
+    make_at(call, variant, place);
     for (int k = 0; k < call->n_operands; k++)
         check_operand(&call->operands[k], lane);
 }
 
-void call_check(kernel_call *call, const posenc_kernels *variant, call_places places) {
-    if (call_watcher != NULL) {
-        call_watcher(call, variant);
-        return;
-    }
+static void compare_call(kernel_call *call, const posenc_kernels *variant, call_places places) {
     call_scalar(call);
     for (int place = 0; place < (places == EVERY_PLACE ? N_PLACES : N_PLACES_FEW); place++)
         check_variant(call, variant, place, NO_LANE);
 }
 
-void call_check_lane(kernel_call *call, const posenc_kernels *variant, int32_t lane) {
-    if (call_watcher != NULL)
-        return;
+static void compare_lane(kernel_call *call, const posenc_kernels *variant, int32_t lane) {
     call_scalar(call);
     fill_all_but(call, FILL_HOSTILE, lane);
     check_variant(call, variant, 0, lane);
+}
+
+/* ---- Modes ---- */
+
+const check_mode check_compare = {compare_call, compare_lane};
+static const check_mode *mode = &check_compare;
+
+void check_set_mode(const check_mode *wanted) {
+    mode = wanted;
+}
+
+void call_check(kernel_call *call, const posenc_kernels *variant, call_places places) {
+    mode->call(call, variant, places);
+}
+
+void call_check_lane(kernel_call *call, const posenc_kernels *variant, int32_t lane) {
+    if (mode->lane != NULL)
+        mode->lane(call, variant, lane);
 }

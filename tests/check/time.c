@@ -1,21 +1,12 @@
-/* Calls of the sweeps (tests/kernels_*.c), timed with ordinary numbers and with hostile ones in all that is float32,
- * f16 or bf16. For each kernel, tier and kind of numbers the line
- *
- *     time | kernel | tier | kind | calls | ordinary ns | hostile ns
- *
- * with the times of all calls added up, each the shortest of some: what else runs on the machine only makes them
- * longer. usage: hostile_time [flush]: with denormals flushed to zero, as a host may ask of its processor */
+/* Time on adversarial data: what else runs on the machine only makes calls longer, so the shortest of some counts. */
 #define _POSIX_C_SOURCE 200809L
-#include "../kernel_call.h"
+#include "check.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#ifdef __SSE2__
-#include <xmmintrin.h>
-#endif
 
 enum { REPETITIONS = 25, LEAST_ELEMENTS = 1500, MOST_CALLS = 12 };
 
@@ -74,20 +65,23 @@ static double now(void) {
 
 static double time_of(kernel_call *call, const posenc_kernels *variant) {
     double best = INFINITY;
+    kernel_args args;
     call_place(call);
+    call->arguments(call, &args);
     for (int repetition = 0; repetition < REPETITIONS; repetition++) {
         for (int j = 0; j < call->n_operands; j++) { /* what the call before has written */
             operand *o = &call->operands[j];
             memcpy(o->memory.data, o->before, o->count * o->element);
         }
         double start = now();
-        call->run(variant, call);
+        call_kernel(variant, call->kernel, &args);
         best = fmin(best, now() - start);
     }
     return best;
 }
 
-static void watch(kernel_call *call, const posenc_kernels *variant) {
+static void time_call(kernel_call *call, const posenc_kernels *variant, call_places places) {
+    (void)places;
     size_t n = 0;
     for (int j = 0; j < call->n_operands; j++)
         n += call->operands[j].count;
@@ -100,47 +94,15 @@ static void watch(kernel_call *call, const posenc_kernels *variant) {
     }
 }
 
-static const struct {
-    const char *name;
-    void (*sweep)(const posenc_kernels *);
-} kernels[] = {
-#define KERNEL(name, args) {#name, sweep_##name},
-#include "kernels/kernels.def"
-#undef KERNEL
-};
-
-/* 0 if this processor has no such mode. */
-static int flush_denormals(void) {
-#if defined __SSE2__
-    _mm_setcsr(_mm_getcsr() | 0x8040);
-    return 1;
-#elif defined __aarch64__
-    uint64_t modes;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(modes));
-    __asm__ volatile("msr fpcr, %0" : : "r"(modes | 1 << 24));
-    return 1;
-#else
-    return 0;
-#endif
-}
-
-int main(int argc, char **argv) {
-    int flushes = argc > 1 && strcmp(argv[1], "flush") == 0;
-    if (argc > 1 && (!flushes || !flush_denormals()))
-        return 2;
-    call_watcher = watch;
-    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++) {
-        const posenc_kernels *variant = posenc_tier_kernels((posenc_isa_tier)tier);
-        const char *name = posenc_isa_name((posenc_isa_tier)tier);
-        for (size_t k = 0; variant != NULL && k < sizeof kernels / sizeof kernels[0]; k++) {
-            memset(shortest, 0, sizeof shortest);
-            n_calls = 0;
-            kernels[k].sweep(variant);
-            for (kind of = DENORMAL; of < N_KINDS && n_calls > 0; of++)
-                printf("time | %s | %s | %s | %d | %.0f | %.0f\n", kernels[k].name, name, kind_names[of], n_calls,
-                       shortest[ORDINARY], shortest[of]);
-            fflush(stdout);
-        }
-    }
-    return 0;
+void check_time(kernel_id kernel, const posenc_kernels *variant) {
+    static const check_mode timing = {time_call, NULL};
+    memset(shortest, 0, sizeof shortest);
+    n_calls = 0;
+    check_set_mode(&timing);
+    check_kernels[kernel].sweep(variant);
+    check_set_mode(&check_compare);
+    for (kind of = DENORMAL; of < N_KINDS && n_calls > 0; of++)
+        printf("time | %s | %s | %s | %d | %.0f | %.0f\n", check_kernels[kernel].name, posenc_isa_name(variant->tier),
+               kind_names[of], n_calls, shortest[ORDINARY], shortest[of]);
+    fflush(stdout);
 }

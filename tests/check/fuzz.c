@@ -1,12 +1,12 @@
 /* Differential: the first byte chooses a kernel, of all or of those that the environment variable POSENC_FUZZ_KERNELS
- * names with a comma behind each, the next a tier, the next two a case of the kernel's sweep (tests/kernels_*.c); the
+ * names with a comma behind each, the next a tier, the next two a case of the kernel's sweep (tests/check); the
  * other bytes are the random numbers that it draws. It compares with scalar, bit for bit, between guard pages. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../kernel_call.h"
+#include "check.h"
 
-#include "input.h"
+#include "../fuzz/input.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,6 @@
 /* Sweeps of the rotary kernels: every pair of types. */
-#include "kernel_call.h"
+#include "check.h"
+#include "plain.h"
 
 #include <stdio.h>
 
@@ -16,8 +17,9 @@ typedef struct rope_shape {
 
 enum { COS, SIN, WEIGHT, HEAD_FACTORS, X, Y };
 
+static const kernel_id ids[] = {KERNEL_rope_half, KERNEL_rope_interleaved, KERNEL_rope_deinterleave};
 static const char *const layout_names[] = {"half", "interleaved", "deinterleave"};
-static void run(const posenc_kernels *kernels, const kernel_call *call) {
+static void rope_arguments(const kernel_call *call, kernel_args *to) {
     const rope_shape *s = call->shape;
     posenc_rope_args args = {
         .x = call_data(call, X, rows_origin(s->n_heads, s->x_stride)),
@@ -37,11 +39,7 @@ static void run(const posenc_kernels *kernels, const kernel_call *call) {
         .n_heads = s->n_heads,
         .y_ahead = s->n % 2 ? 8192 : 0,
     };
-    switch (s->layout) {
-    case HALF: kernels->rope_half(&args); break;
-    case INTERLEAVED: kernels->rope_interleaved(&args); break;
-    default: kernels->rope_deinterleave(&args); break;
-    }
+    to->rope_half = args; /* all three take the same */
 }
 
 /* Channels from the first pair's first to the last pair's second. */
@@ -61,9 +59,9 @@ static void heads_operand(kernel_call *call, const rope_shape *s, const char *na
 }
 
 static void describe(kernel_call *call, const rope_shape *s, int factors_vary) {
-    call_begin(call, run, s);
-    operand_row(call_operand(call, "cos_row", OPERAND_IN, ELEMENT_F32, s->n), 0, s->n, 1);
-    operand_row(call_operand(call, "sin_row", OPERAND_IN, ELEMENT_F32, s->n), 0, s->n, 1);
+    call_begin(call, ids[s->layout], rope_arguments, s);
+    call_row(call, "cos_row", OPERAND_IN, ELEMENT_F32, s->n);
+    call_row(call, "sin_row", OPERAND_IN, ELEMENT_F32, s->n);
     heads_operand(call, s, "weight", OPERAND_IN, POSENC_F32, s->layout != HALF, 1, 1);
     call_head_factors(call, s->n_heads, factors_vary);
     heads_operand(call, s, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, s->x_type, s->layout != HALF, s->n_heads,
@@ -170,3 +168,62 @@ void sweep_rope_interleaved(const posenc_kernels *variant) {
 void sweep_rope_deinterleave(const posenc_kernels *variant) {
     sweep(variant, DEINTERLEAVE);
 }
+
+/* ---- Benchmark ---- */
+
+enum { HEAD_DIM = 128, PAIRS = HEAD_DIM / 2, POSITION = 4096 };
+
+/* Heads of one token, in place where the layout and the types allow it. */
+static void bench_describe(kernel_call *call, size_t n, kernel_types types, rope_layout layout) {
+    static rope_shape s;
+    s = (rope_shape){.layout = layout, .x_type = types.x, .y_type = types.y, .n = PAIRS, .half = PAIRS, .n_heads = n};
+    s.in_place = types.x == types.y && layout != DEINTERLEAVE;
+    s.x_stride = s.y_stride = HEAD_DIM;
+    s.cos_factor = s.sin_factor = 1.0f;
+    describe(call, &s, 1);
+    call_fill(call, FILL_ORDINARY);
+    float inv_freq[PAIRS], cosines[PAIRS], sines[PAIRS];
+    plain_frequencies(inv_freq, HEAD_DIM, 10000.0f);
+    plain_angles(inv_freq, PAIRS, POSITION, cosines, sines);
+    for (size_t i = 0; i < PAIRS; i++) {
+        operand_set(&call->operands[COS], i, (double)cosines[i]);
+        operand_set(&call->operands[SIN], i, (double)sines[i]);
+    }
+}
+
+static void plain_rotation(const posenc_rope_args *a, posenc_rope_layout layout) {
+    plain_heads heads = {.x = a->x, .y = a->y, .x_type = a->x_type, .y_type = a->y_type, .n_heads = a->n_heads,
+                         .head_dim = HEAD_DIM, .n_rot = HEAD_DIM, .layout = layout, .cos_row = a->cos_row,
+                         .sin_row = a->sin_row, .scale = 1.0f};
+    plain_task(&heads);
+}
+
+static void limit_rope(const bench_limits *limits, const kernel_args *args) {
+    const posenc_rope_args *a = &args->rope_half; /* all three take the same */
+    bench_rows x = {(void *)(uintptr_t)a->x, a->x_type, a->x_stride}, y = {a->y, a->y_type, a->y_stride};
+    limits->scale(x, y, a->n_heads, HEAD_DIM, 1.0f);
+}
+
+static const kernel_types bench_types[] = {
+    {POSENC_F32, POSENC_F32}, {POSENC_F16, POSENC_F16}, {POSENC_BF16, POSENC_BF16}, {POSENC_F32, POSENC_F16}};
+
+#define ROPE_BENCH(kernel, check_layout, plain_layout)                                                                 \
+    static void describe_##kernel(kernel_call *call, size_t n, kernel_types types) {                                   \
+        bench_describe(call, n, types, check_layout);                                                                  \
+    }                                                                                                                  \
+    static void plain_##kernel(const kernel_args *args) {                                                              \
+        plain_rotation(&args->kernel, plain_layout);                                                                   \
+    }                                                                                                                  \
+    const kernel_bench bench_##kernel = {                                                                              \
+        .unit = "heads",                                                                                               \
+        .elements = HEAD_DIM,                                                                                          \
+        .types = bench_types,                                                                                          \
+        .n_types = sizeof bench_types / sizeof bench_types[0],                                                         \
+        .describe = describe_##kernel,                                                                                 \
+        .plain = plain_##kernel,                                                                                       \
+        .limit = limit_rope,                                                                                           \
+    };
+
+ROPE_BENCH(rope_half, HALF, POSENC_ROPE_HALF)
+ROPE_BENCH(rope_interleaved, INTERLEAVED, POSENC_ROPE_INTERLEAVED)
+ROPE_BENCH(rope_deinterleave, DEINTERLEAVE, POSENC_ROPE_DEINTERLEAVE)

@@ -1,0 +1,122 @@
+/* attend_rows: weighted sums of rows of values. */
+#include "check.h"
+#include "plain.h"
+
+enum { MAX_SUMS = 14 };
+
+typedef struct attend_shape {
+    posenc_dtype type;
+    size_t dim, n, n_rows;
+    ptrdiff_t stride;
+    int32_t begin[MAX_SUMS], end[MAX_SUMS];
+    enum { FROM_NOTHING, FROM_OTHERS, FROM_Y } from;
+    int keeps;
+} attend_shape;
+
+enum { WEIGHTS, KEEP, ROWS, Y, FROM };
+
+static void attend_arguments(const kernel_call *call, kernel_args *to) {
+    const attend_shape *s = call->shape;
+    posenc_attend_rows_args args = {
+        .weights = call_data(call, WEIGHTS, 0),
+        .weight_stride = s->n_rows,
+        .from = s->from == FROM_NOTHING ? NULL : call_data(call, s->from == FROM_Y ? Y : FROM, 0),
+        .keep = s->keeps ? call_data(call, KEEP, 0) : NULL,
+        .begin = s->begin,
+        .end = s->end,
+        .rows = call_data(call, ROWS, rows_origin(s->n_rows, s->stride)),
+        .rows_type = s->type,
+        .row_stride = element_bytes(s->stride, s->type),
+        .y = call_data(call, Y, 0),
+        .y_stride = s->dim + 2,
+        .dim = s->dim,
+        .n = s->n,
+    };
+    to->attend_rows = args;
+}
+
+static void describe_attend(kernel_call *call, const attend_shape *s) {
+    call_begin(call, KERNEL_attend_rows, attend_arguments, s);
+    call_row(call, "weights", OPERAND_IN, ELEMENT_F32, s->n * s->n_rows);
+    call_row(call, "keep", OPERAND_IN, ELEMENT_F32, s->n);
+    call_stored_rows(call, "rows", OPERAND_IN, s->type, s->n_rows, s->stride, s->dim);
+    ptrdiff_t y_stride = (ptrdiff_t)s->dim + 2;
+    operand *y = call_operand(call, "y", OPERAND_IN_OUT, ELEMENT_F32, rows_extent(s->n, y_stride, s->dim));
+    operand_rows(y, s->n, y_stride, 0, s->dim, 1);
+    operand *from = call_operand(call, "from", OPERAND_IN, ELEMENT_F32, rows_extent(s->n, y_stride, s->dim));
+    operand_rows(from, s->n, y_stride, 0, s->dim, 1);
+}
+
+static void check_attend(kernel_call *call, const posenc_kernels *variant, const attend_shape *s, test_fill fill) {
+    if (!test_case("attend_rows %s dim=%zu n=%zu n_rows=%zu stride=%td from %d%s %s", element_name(s->type), s->dim,
+                   s->n, s->n_rows, s->stride, s->from, s->keeps ? " keeps" : "", test_fill_name(fill)))
+        return;
+    describe_attend(call, s);
+    call_fill(call, fill);
+    call_check(call, variant, FEW_PLACES);
+}
+
+/* Sums that see the same rows, rows that begin or end one apart as causal ones do, and any. */
+static void set_ranges(attend_shape *s, size_t which) {
+    for (size_t i = 0; i < s->n; i++) {
+        size_t n = s->n_rows;
+        s->begin[i] = which % 3 == 2 ? (int32_t)(test_random() % (n + 1)) : 0;
+        s->end[i] = (int32_t)n;
+        if (which % 3 == 1)
+            s->end[i] = n > s->n - i ? (int32_t)(n - (s->n - i)) : 0;
+        if (which % 3 == 2)
+            s->end[i] = s->begin[i] + (int32_t)(test_random() % (n - (size_t)s->begin[i] + 1));
+    }
+}
+
+void sweep_attend_rows(const posenc_kernels *variant) {
+    static kernel_call call;
+    static const size_t sums[] = {1, 6, 7, 2, 13, 0, 5, 12}, rows[] = {1, 2, 9, 33, 0, 64};
+    size_t which = 0;
+    for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
+        for (size_t k = 0; k < 8; k++, which++) {
+            attend_shape s = {.type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n = sums[(which / 3) % 8]};
+            ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
+            s.n_rows = rows[(which / 2) % 6];
+            s.stride = which / 5 % 2 ? width + 3 : -width - 1;
+            s.from = which % 5 == 0 ? FROM_Y : which % 5 < 3 ? FROM_OTHERS : FROM_NOTHING;
+            s.keeps = which % 7 > 2;
+            set_ranges(&s, which / 4);
+            check_attend(&call, variant, &s, (test_fill)(which % FILL_COUNT));
+        }
+}
+
+/* ---- Benchmark ---- */
+
+enum { BENCH_SUMS = 12, BENCH_DIM = 64 };
+
+static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
+    static attend_shape s;
+    s = (attend_shape){.type = types.x, .dim = BENCH_DIM, .n = BENCH_SUMS, .n_rows = n, .stride = BENCH_DIM};
+    set_ranges(&s, 0);
+    describe_attend(call, &s);
+    call_fill(call, FILL_ORDINARY);
+}
+
+static void plain_attend(const kernel_args *args) {
+    const posenc_attend_rows_args *a = &args->attend_rows;
+    for (size_t i = 0; i < a->n; i++) {
+        float *y = a->y + i * a->y_stride;
+        for (size_t c = 0; c < a->dim; c++)
+            y[c] = 0.0f;
+        plain_weighted_sum(a->weights + i * a->weight_stride, a->rows, y, (size_t)a->end[i], a->dim);
+    }
+}
+
+static void limit_attend(const bench_limits *limits, const kernel_args *args) {
+    const posenc_attend_rows_args *a = &args->attend_rows;
+    limits->multiply(a->n * a->dim * (size_t)a->end[0]);
+}
+
+const kernel_bench bench_attend_rows = {
+    .unit = "rows",
+    .elements = BENCH_SUMS * BENCH_DIM,
+    .describe = bench_describe,
+    .plain = plain_attend,
+    .limit = limit_attend,
+};

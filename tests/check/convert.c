@@ -1,0 +1,143 @@
+/* convert_rows: conversion between storage types, a factor, and a norm in some cases. */
+#include "check.h"
+#include "plain.h"
+
+typedef struct convert_shape {
+    posenc_dtype x_type, y_type;
+    int in_place, is_normed;
+    size_t n, n_heads;
+    ptrdiff_t x_stride, y_stride; /* in elements */
+    float factor;
+} convert_shape;
+
+enum { WEIGHT, HEAD_FACTORS, CONVERT_X, CONVERT_Y };
+
+static void convert_arguments(const kernel_call *call, kernel_args *to) {
+    const convert_shape *s = call->shape;
+    posenc_convert_args args = {
+        .x = call_data(call, CONVERT_X, rows_origin(s->n_heads, s->x_stride)),
+        .y = call_data(call, s->in_place ? CONVERT_X : CONVERT_Y, rows_origin(s->n_heads, s->y_stride)),
+        .x_type = s->x_type,
+        .y_type = s->y_type,
+        .x_stride = element_bytes(s->x_stride, s->x_type),
+        .y_stride = element_bytes(s->y_stride, s->y_type),
+        .factor = s->factor,
+        .weight = s->is_normed ? call_data(call, WEIGHT, 0) : NULL,
+        .head_factors = s->is_normed ? call_data(call, HEAD_FACTORS, 0) : NULL,
+        .n = s->n,
+        .n_heads = s->n_heads,
+        .y_ahead = s->n % 2 ? 8192 : 0,
+    };
+    to->convert_rows = args;
+}
+
+static void describe_convert(kernel_call *call, const convert_shape *s, int varies) {
+    call_begin(call, KERNEL_convert_rows, convert_arguments, s);
+    call_row(call, "weight", OPERAND_IN, ELEMENT_F32, s->n);
+    call_head_factors(call, s->n_heads, varies);
+    call_stored_rows(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, s->x_type, s->n_heads, s->x_stride, s->n);
+    if (!s->in_place)
+        call_stored_rows(call, "y", OPERAND_OUT, s->y_type, s->n_heads, s->y_stride, s->n);
+}
+
+static void check_convert(kernel_call *call, const posenc_kernels *variant, const convert_shape *s, test_fill fill) {
+    if (!test_case("convert_rows %s to %s n=%zu heads=%zu x_stride=%td y_stride=%td factor=%g%s%s %s",
+                   element_name(s->x_type), element_name(s->y_type), s->n, s->n_heads, s->x_stride, s->y_stride,
+                   (double)s->factor, s->in_place ? " in place" : "", s->is_normed ? " normed" : "",
+                   test_fill_name(fill)))
+        return;
+    describe_convert(call, s, 1);
+    call_fill(call, fill);
+    call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
+}
+
+static void check_lanes_of_convert(kernel_call *call, const posenc_kernels *variant, convert_shape s) {
+    s.n_heads = 1;
+    for (size_t i = 0; i < s.n; i++)
+        if (test_case("convert_rows %s to %s n=%zu%s lane %zu", element_name(s.x_type), element_name(s.y_type), s.n,
+                      s.is_normed ? " normed" : "", i)) {
+            describe_convert(call, &s, 0);
+            call_fill(call, FILL_ORDINARY);
+            call_check_lane(call, variant, (int32_t)i);
+        }
+}
+
+static void sweep_conversion(const posenc_kernels *variant, posenc_dtype x_type, posenc_dtype y_type) {
+    static kernel_call call;
+    static const test_fill fills[] = {FILL_ORDINARY, FILL_TIES, FILL_HOSTILE};
+    static const float factors[] = {1.0f, 0.125f, 1.0f, -0.08838835f, 1.0f, 0.0f, 1.0f, 1e30f};
+    for (size_t i = 0, which = 0; i < test_n_sizes; i++) {
+        convert_shape s = {.x_type = x_type, .y_type = y_type, .n = test_sizes[i]};
+        for (size_t k = 0; k < 6; k++, which++) {
+            s.n_heads = test_counts[which % test_n_counts];
+            s.x_stride = test_stride(which, s.n);
+            s.y_stride = (ptrdiff_t)s.n + (ptrdiff_t)(which % 3) * 5;
+            s.factor = factors[(which + which / 6) % 8];
+            s.is_normed = which / 2 % 3 == 0;
+            s.in_place = x_type == y_type && s.x_stride != 0 && which % 2 == 0;
+            if (s.in_place)
+                s.y_stride = s.x_stride;
+            check_convert(&call, variant, &s, fills[k % 3]);
+        }
+        if (!test_size_is_large(s.n))
+            check_lanes_of_convert(&call, variant, s);
+    }
+}
+
+/* Blocks, which become float32 only, without a norm. */
+static void sweep_blocks(const posenc_kernels *variant) {
+    static kernel_call call;
+    for (size_t i = 0, which = 0; i < test_n_sizes; i++)
+        for (size_t k = 0; k < 6 && test_sizes[i] % POSENC_Q8_BLOCK == 0; k++, which++) {
+            convert_shape s = {.x_type = POSENC_Q8_0, .y_type = POSENC_F32, .n = test_sizes[i], .factor = 1.0f};
+            s.n_heads = test_counts[which % test_n_counts];
+            s.x_stride = test_stride(which, element_count(s.n, POSENC_Q8_0));
+            s.y_stride = (ptrdiff_t)s.n + (ptrdiff_t)(which % 3) * 5;
+            check_convert(&call, variant, &s, k % 2 ? FILL_HOSTILE : FILL_ORDINARY);
+        }
+}
+
+void sweep_convert_rows(const posenc_kernels *variant) {
+    sweep_blocks(variant);
+    for (int x_type = POSENC_F32; x_type <= POSENC_BF16; x_type++)
+        for (int y_type = POSENC_F32; y_type <= POSENC_BF16; y_type++)
+            sweep_conversion(variant, (posenc_dtype)x_type, (posenc_dtype)y_type);
+}
+
+/* ---- Benchmark ---- */
+
+enum { HEAD_DIM = 128 };
+
+static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
+    static convert_shape s;
+    s = (convert_shape){.x_type = types.x, .y_type = types.y, .n = HEAD_DIM, .n_heads = n, .factor = 0.125f};
+    s.x_stride = s.y_stride = HEAD_DIM;
+    describe_convert(call, &s, 1);
+    call_fill(call, FILL_ORDINARY);
+}
+
+static void plain_convert(const kernel_args *args) {
+    const posenc_convert_args *a = &args->convert_rows;
+    plain_heads heads = {.x = a->x, .y = a->y, .x_type = a->x_type, .y_type = a->y_type, .n_heads = a->n_heads,
+                         .head_dim = a->n, .scale = a->factor};
+    plain_task(&heads);
+}
+
+static void limit_convert(const bench_limits *limits, const kernel_args *args) {
+    const posenc_convert_args *a = &args->convert_rows;
+    bench_rows x = {(void *)(uintptr_t)a->x, a->x_type, a->x_stride}, y = {a->y, a->y_type, a->y_stride};
+    limits->scale(x, y, a->n_heads, a->n, 1.0f);
+}
+
+static const kernel_types bench_types[] = {
+    {POSENC_F32, POSENC_F16}, {POSENC_F32, POSENC_BF16}, {POSENC_F16, POSENC_F32}, {POSENC_BF16, POSENC_F32}};
+
+const kernel_bench bench_convert_rows = {
+    .unit = "heads",
+    .elements = HEAD_DIM,
+    .types = bench_types,
+    .n_types = sizeof bench_types / sizeof bench_types[0],
+    .describe = bench_describe,
+    .plain = plain_convert,
+    .limit = limit_convert,
+};

@@ -1,0 +1,102 @@
+/* cope_row: contextual positions (CoPE). */
+#include "check.h"
+
+#include <math.h>
+
+typedef struct cope_shape {
+    size_t n, n_seen, n_positions;
+    float scale;
+    int is_scaled, in_place, own_gates;
+} cope_shape;
+
+enum { X, GATES, Z, Y };
+
+static void cope_arguments(const kernel_call *call, kernel_args *to) {
+    const cope_shape *s = call->shape;
+    posenc_cope_row_args args = {
+        .x = call_data(call, X, 0),
+        .gates = call_data(call, s->own_gates ? GATES : X, 0),
+        .z = call_data(call, Z, 0),
+        .y = call_data(call, s->in_place ? X : Y, 0),
+        .scale = s->scale,
+        .is_scaled = s->is_scaled,
+        .n = s->n,
+        .n_seen = s->n_seen,
+        .n_positions = s->n_positions,
+    };
+    to->cope_row = args;
+}
+
+/* Keys that are not seen are not read: x and the gates end before them, so that the guard page is there. */
+static void describe_cope(kernel_call *call, const cope_shape *s) {
+    call_begin(call, KERNEL_cope_row, cope_arguments, s);
+    call_row(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, ELEMENT_F32, s->in_place ? s->n : s->n_seen);
+    call_row(call, "gates", OPERAND_IN, ELEMENT_F32, s->n_seen);
+    call_row(call, "z", OPERAND_IN, ELEMENT_F32, s->n_positions);
+    if (!s->in_place)
+        call_row(call, "y", OPERAND_OUT, ELEMENT_F32, s->n);
+}
+
+static void check_cope(kernel_call *call, const posenc_kernels *variant, const cope_shape *s, test_fill fill) {
+    if (!test_case("cope_row n=%zu seen=%zu positions=%zu scale=%g%s%s%s %s", s->n, s->n_seen, s->n_positions,
+                   (double)s->scale, s->is_scaled ? " scaled" : "", s->in_place ? " in place" : "",
+                   s->own_gates ? " gates" : "", test_fill_name(fill)))
+        return;
+    describe_cope(call, s);
+    call_fill(call, fill);
+    call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
+}
+
+void sweep_cope_row(const posenc_kernels *variant) {
+    static kernel_call call;
+    static const size_t positions[] = {64, 1, 2, 17, 1000, 5};
+    static const float scales[] = {0.125f, 1.0f, -1.0f, 0.0f, 30.0f};
+    for (size_t i = 0, which = 0; i < test_n_sizes; i++)
+        for (size_t k = 0; k < 3 * FILL_COUNT; k++, which++) {
+            size_t n = test_sizes[i];
+            cope_shape s = {
+                .n = n,
+                .n_seen = which % 3 == 0 ? n : test_random_below(n + 1),
+                .n_positions = positions[which % 6],
+                .scale = scales[which / 2 % 5],
+                .is_scaled = which % 5 < 2,
+                .in_place = which % 7 < 3,
+                .own_gates = which % 4 == 0,
+            };
+            check_cope(&call, variant, &s, (test_fill)(k % FILL_COUNT));
+        }
+}
+
+/* ---- Benchmark ---- */
+
+enum { BENCH_POSITIONS = 64 };
+
+static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
+    static cope_shape s;
+    (void)types;
+    s = (cope_shape){.n = n, .n_seen = n, .n_positions = BENCH_POSITIONS, .scale = 0.5f};
+    describe_cope(call, &s);
+    call_fill(call, FILL_ORDINARY);
+}
+
+/* Gates, their sums and the interpolation, each a loop. */
+static void plain_cope(const kernel_args *args) {
+    const posenc_cope_row_args *a = &args->cope_row;
+    float *y = a->y, last = (float)(a->n_positions - 1);
+    for (size_t j = 0; j < a->n; j++)
+        y[j] = 1.0f / (1.0f + expf(-a->scale * a->x[j]));
+    for (size_t j = a->n - 1; j-- > 0;)
+        y[j] += y[j + 1];
+    for (size_t j = 0; j < a->n; j++) {
+        float position = y[j] < last ? y[j] : last;
+        float low = floorf(position), high = ceilf(position), w = position - low;
+        y[j] = a->scale * a->x[j] + (1.0f - w) * a->z[(size_t)low] + w * a->z[(size_t)high];
+    }
+}
+
+static void limit_cope(const bench_limits *limits, const kernel_args *args) {
+    limits->copy(args->cope_row.y, args->cope_row.x, args->cope_row.n);
+}
+
+const kernel_bench bench_cope_row = {
+    .unit = "n", .elements = 1, .describe = bench_describe, .plain = plain_cope, .limit = limit_cope};

@@ -1,0 +1,205 @@
+/* posenc-check: every kernel of every tier against scalar. check.h and README.md say what is compared. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <argp.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
+
+#include "tiers.h"
+
+typedef enum check_task { COMPARE, HASH, TIME, LIST } check_task;
+
+static struct {
+    check_task task;
+    char wanted[KERNEL_COUNT]; /* none: all */
+    int n_wanted;
+    posenc_isa_tier tier; /* POSENC_ISA_COUNT: all */
+    uint64_t seed, scale;
+    int flushes;
+} options = {.tier = POSENC_ISA_COUNT};
+
+/* ---- Options ---- */
+
+enum { OPTION_HASH = 256, OPTION_TIME, OPTION_FLUSH };
+
+static const struct argp_option argp_options[] = {
+    {"list", 'l', NULL, 0, "List the kernels and exit", 0},
+    {"kernel", 'k', "NAME", 0, "Only this kernel; may be given several times", 0},
+    {"tier", 't', "NAME", 0, "Only this tier; exit status 77 if it cannot run here", 0},
+    {"scale", 'n', "N", 0, "One case in N (default: $POSENC_TEST_SCALE, or 1)", 0},
+    {"seed", 's', "N", 0, "Draw the values that another run with this seed drew (default: $POSENC_TEST_SEED, or the time)", 0},
+    {"hash", OPTION_HASH, NULL, 0, "Print each kernel's hash, in the form of hashes.def, instead", 1},
+    {"time", OPTION_TIME, NULL, 0, "Print times on ordinary and on adversarial data instead", 1},
+    {"flush", OPTION_FLUSH, NULL, 0, "Let the CPU flush denormals to zero (with --time)", 1},
+    {0},
+};
+
+static uint64_t number(const char *text, const char *option, uint64_t least, struct argp_state *state) {
+    char *end;
+    unsigned long long value = strtoull(text, &end, 0);
+    if (end == text || *end != '\0' || text[0] == '-' || value < least)
+        argp_error(state, "--%s takes a whole number from %llu on, not '%s'", option, (unsigned long long)least, text);
+    return value;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+    kernel_id kernel;
+    switch (key) {
+    case 'l': options.task = LIST; return 0;
+    case OPTION_HASH: options.task = HASH; return 0;
+    case OPTION_TIME: options.task = TIME; return 0;
+    case OPTION_FLUSH: options.flushes = 1; return 0;
+    case 'n': options.scale = number(argument, "scale", 1, state); return 0;
+    case 's': options.seed = number(argument, "seed", 0, state); return 0;
+    case 'k':
+        kernel = check_kernel_by_name(argument);
+        if (kernel == KERNEL_COUNT)
+            argp_error(state, "there is no kernel '%s'; --list shows them", argument);
+        options.n_wanted += !options.wanted[kernel];
+        options.wanted[kernel] = 1;
+        return 0;
+    case 't':
+        options.tier = test_tier_by_name(argument);
+        if (options.tier == POSENC_ISA_COUNT)
+            argp_error(state, "there is no tier '%s' but scalar, avx2, avx512 and neon", argument);
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {
+    .options = argp_options,
+    .parser = parse_option,
+    .doc = "Checks every kernel of every tier against the scalar one, bit for bit: between guard pages, at every "
+           "misalignment, with canaries around and between rows, on ordinary and adversarial values.\v"
+           "Exit status: 0 all equal, 1 a difference, 2 the arguments are wrong, 77 the tier cannot run here.",
+};
+
+/* ---- Comparison ---- */
+
+static jmp_buf failed;
+static char failure[768];
+
+static void note_failure(const char *message) {
+    snprintf(failure, sizeof failure, "%s", message);
+    longjmp(failed, 1);
+}
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* 1 if all is equal. On a terminal the kernel at work is shown before its line is complete. */
+static int compare(kernel_id kernel, const posenc_kernels *variant) {
+    const char *name = check_kernels[kernel].name, *tier = posenc_isa_name(variant->tier);
+    double start = seconds();
+    if (isatty(STDOUT_FILENO)) {
+        printf("%-18s %-7s ...\r", name, tier);
+        fflush(stdout);
+    }
+    test_start(options.seed, options.scale);
+    failure[0] = '\0';
+    if (setjmp(failed) == 0)
+        check_kernels[kernel].sweep(variant);
+    printf("%-18s %-7s %8llu cases %12llu values %6.1f s  %s\n", name, tier, (unsigned long long)test_n_cases(),
+           (unsigned long long)test_n_compared(), seconds() - start, failure[0] ? "FAILED" : "ok");
+    if (failure[0])
+        printf("    %s\n", failure);
+    fflush(stdout);
+    return !failure[0];
+}
+
+/* ---- All kernels of a tier ---- */
+
+typedef struct counts {
+    int passed, failed, skipped;
+} counts;
+
+static void run_kernel(kernel_id kernel, const posenc_kernels *variant, counts *n) {
+    if (options.task == HASH) {
+        printf("HASH(%s, 0x%016llx)\n", check_kernels[kernel].name, (unsigned long long)check_hash(kernel, variant));
+        fflush(stdout);
+    } else if (options.task == TIME) {
+        check_time(kernel, variant);
+    } else if (compare(kernel, variant)) {
+        n->passed++;
+    } else {
+        n->failed++;
+    }
+}
+
+static void run_tier(posenc_isa_tier tier, counts *n) {
+    const posenc_kernels *variant = posenc_tier_kernels(tier);
+    if (variant == NULL) {
+        n->failed += test_tier_required(tier);
+        n->skipped += !test_tier_required(tier);
+        printf("%-18s %-7s %s: %s\n", "all kernels", posenc_isa_name(tier),
+               test_tier_required(tier) ? "FAILED, for it is required" : "skipped",
+               posenc_isa_built(tier) ? "this CPU cannot run it" : "it is not built for this architecture");
+        return;
+    }
+    for (int kernel = 0; kernel < KERNEL_COUNT; kernel++)
+        if (options.n_wanted == 0 || options.wanted[kernel])
+            run_kernel((kernel_id)kernel, variant, n);
+}
+
+/* Hashes are those of one tier, scalar unless one is named; times those of each that can run. */
+static int is_in_run(posenc_isa_tier tier) {
+    if (options.tier != POSENC_ISA_COUNT)
+        return tier == options.tier;
+    if (options.task == HASH)
+        return tier == POSENC_ISA_SCALAR;
+    return options.task == COMPARE || posenc_isa_supported(tier);
+}
+
+/* 0 if this processor has no such mode. */
+static int flush_denormals(void) {
+#if defined __SSE2__
+    _mm_setcsr(_mm_getcsr() | 0x8040);
+    return 1;
+#elif defined __aarch64__
+    uint64_t modes;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(modes));
+    __asm__ volatile("msr fpcr, %0" : : "r"(modes | 1 << 24));
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+int main(int argc, char **argv) {
+    options.seed = test_seed_or((uint64_t)time(NULL));
+    options.scale = test_scale_or(1);
+    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    if (options.flushes && !flush_denormals()) {
+        fprintf(stderr, "posenc-check: this processor has no mode that flushes denormals\n");
+        return 2;
+    }
+    if (options.task == LIST) {
+        for (int kernel = 0; kernel < KERNEL_COUNT; kernel++)
+            puts(check_kernels[kernel].name);
+        return 0;
+    }
+    test_on_failure(note_failure);
+    test_catch_faults();
+    counts n = {0};
+    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
+        if (is_in_run((posenc_isa_tier)tier))
+            run_tier((posenc_isa_tier)tier, &n);
+    if (options.task != COMPARE)
+        return 0;
+    printf("seed %llu, one case in %llu\n%d passed, %d failed, %d skipped\n", (unsigned long long)options.seed,
+           (unsigned long long)options.scale, n.passed, n.failed, n.skipped);
+    return n.failed > 0 ? 1 : n.passed == 0 && n.skipped > 0 ? TEST_EXIT_SKIPPED : 0;
+}

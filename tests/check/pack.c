@@ -1,0 +1,82 @@
+/* pack_rows: rows of a matrix into panels, transposed. */
+#include "check.h"
+
+typedef struct pack_shape {
+    posenc_dtype type;
+    size_t dim, n_rows;
+    ptrdiff_t stride; /* in elements */
+} pack_shape;
+
+static size_t panels_size(const pack_shape *s) {
+    return (s->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL * s->dim;
+}
+
+static void pack_arguments(const kernel_call *call, kernel_args *to) {
+    const pack_shape *s = call->shape;
+    posenc_pack_rows_args args = {
+        .rows = call_data(call, 0, rows_origin(s->n_rows, s->stride)),
+        .rows_type = s->type,
+        .row_stride = element_bytes(s->stride, s->type),
+        .panels = call_data(call, 1, 0),
+        .dim = s->dim,
+        .n_rows = s->n_rows,
+    };
+    args.ahead[s->dim % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_rows / 2};
+    to->pack_rows = args;
+}
+
+static void describe_pack(kernel_call *call, const pack_shape *s) {
+    call_begin(call, KERNEL_pack_rows, pack_arguments, s);
+    call_stored_rows(call, "rows", OPERAND_IN, s->type, s->n_rows, s->stride, s->dim);
+    call_row(call, "panels", OPERAND_OUT, ELEMENT_F32, panels_size(s));
+}
+
+static void check_pack(kernel_call *call, const posenc_kernels *variant, const pack_shape *s, test_fill fill) {
+    if (!test_case("pack_rows %s dim=%zu n_rows=%zu stride=%td %s", element_name(s->type), s->dim, s->n_rows, s->stride,
+                   test_fill_name(fill)))
+        return;
+    describe_pack(call, s);
+    call_fill(call, fill);
+    call_check(call, variant, FEW_PLACES);
+}
+
+void sweep_pack_rows(const posenc_kernels *variant) {
+    static kernel_call call;
+    static const size_t counts[] = {1, 2, 15, 16, 17, 31, 32, 33, 0, 48, 65, 7};
+    size_t which = 0;
+    for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++, which++) {
+            pack_shape s = {.type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n_rows = counts[k]};
+            ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
+            s.stride = which / 3 % 3 == 0 ? width : which / 3 % 3 == 1 ? width + 3 : -width - 1;
+            check_pack(&call, variant, &s, (test_fill)(which % FILL_COUNT));
+        }
+}
+
+/* ---- Benchmark ---- */
+
+enum { DIM = 64 };
+
+static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
+    static pack_shape s;
+    s = (pack_shape){.type = types.x, .dim = DIM, .n_rows = n, .stride = DIM};
+    describe_pack(call, &s);
+    call_fill(call, FILL_ORDINARY);
+}
+
+static void plain_pack(const kernel_args *args) {
+    const posenc_pack_rows_args *a = &args->pack_rows;
+    const float *rows = a->rows;
+    size_t padded = (a->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
+    for (size_t t = 0; t < padded; t++)
+        for (size_t c = 0; c < DIM; c++)
+            a->panels[t / POSENC_PANEL * DIM * POSENC_PANEL + c * POSENC_PANEL + t % POSENC_PANEL] =
+                t < a->n_rows ? rows[t * DIM + c] : 0.0f;
+}
+
+static void limit_pack(const bench_limits *limits, const kernel_args *args) {
+    limits->copy(args->pack_rows.panels, args->pack_rows.rows, args->pack_rows.n_rows * DIM);
+}
+
+const kernel_bench bench_pack_rows = {
+    .unit = "rows", .elements = DIM, .describe = bench_describe, .plain = plain_pack, .limit = limit_pack};
