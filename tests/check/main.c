@@ -14,9 +14,11 @@
 #include <xmmintrin.h>
 #endif
 
+#include "public.h"
+#include "record.h"
 #include "tiers.h"
 
-typedef enum check_task { COMPARE, HASH, TIME, LIST } check_task;
+typedef enum check_task { COMPARE, VERIFY, HASH, TIME, LIST } check_task;
 
 static struct {
     check_task task;
@@ -25,11 +27,12 @@ static struct {
     posenc_isa_tier tier; /* POSENC_ISA_COUNT: all */
     uint64_t seed, scale;
     int flushes;
+    const char *symbols; /* a file of functions that --complete looks for */
 } options = {.tier = POSENC_ISA_COUNT};
 
 /* ---- Options ---- */
 
-enum { OPTION_HASH = 256, OPTION_TIME, OPTION_FLUSH };
+enum { OPTION_HASH = 256, OPTION_VERIFY, OPTION_TIME, OPTION_FLUSH, OPTION_COMPLETE };
 
 static const struct argp_option argp_options[] = {
     {"list", 'l', NULL, 0, "List the kernels and exit", 0},
@@ -37,7 +40,9 @@ static const struct argp_option argp_options[] = {
     {"tier", 't', "NAME", 0, "Only this tier; exit status 77 if it cannot run here", 0},
     {"scale", 'n', "N", 0, "One case in N (default: $POSENC_TEST_SCALE, or 1)", 0},
     {"seed", 's', "N", 0, "Draw the values that another run with this seed drew (default: $POSENC_TEST_SEED, or the time)", 0},
-    {"hash", OPTION_HASH, NULL, 0, "Print each kernel's hash, in the form of hashes.def, instead", 1},
+    {"verify", OPTION_VERIFY, NULL, 0, "Hold the hashes of kernels and public functions to the recorded ones instead", 1},
+    {"hash", OPTION_HASH, NULL, 0, "Print these hashes, of scalar or the given tier, as tests/hashes/*.def have them", 1},
+    {"complete", OPTION_COMPLETE, "FILE", 0, "Check that every function listed in FILE has a part in a hash", 1},
     {"time", OPTION_TIME, NULL, 0, "Print times on ordinary and on adversarial data instead", 1},
     {"flush", OPTION_FLUSH, NULL, 0, "Let the CPU flush denormals to zero (with --time)", 1},
     {0},
@@ -56,6 +61,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     switch (key) {
     case 'l': options.task = LIST; return 0;
     case OPTION_HASH: options.task = HASH; return 0;
+    case OPTION_VERIFY: options.task = VERIFY; return 0;
+    case OPTION_COMPLETE: options.symbols = argument; return 0;
     case OPTION_TIME: options.task = TIME; return 0;
     case OPTION_FLUSH: options.flushes = 1; return 0;
     case 'n': options.scale = number(argument, "scale", 1, state); return 0;
@@ -120,38 +127,56 @@ static int compare(kernel_id kernel, const posenc_kernels *variant) {
     return !failure[0];
 }
 
-/* ---- All kernels of a tier ---- */
+/* ---- Hashes ---- */
 
-typedef struct counts {
-    int passed, failed, skipped;
-} counts;
-
-static void run_kernel(kernel_id kernel, const posenc_kernels *variant, counts *n) {
-    if (options.task == HASH) {
-        printf("HASH(%s, 0x%016llx)\n", check_kernels[kernel].name, (unsigned long long)check_hash(kernel, variant));
-        fflush(stdout);
-    } else if (options.task == TIME) {
-        check_time(kernel, variant);
-    } else if (compare(kernel, variant)) {
-        n->passed++;
-    } else {
-        n->failed++;
-    }
+static void say_nothing(const char *name, posenc_isa_tier tier) {
+    (void)name, (void)tier;
 }
 
-static void run_tier(posenc_isa_tier tier, counts *n) {
+static void say_difference(const char *name, posenc_isa_tier tier, uint64_t hash, uint64_t recorded) {
+    if (hash != recorded)
+        printf("%s on %s: %016llx, recorded %016llx\n", name, posenc_isa_name(tier), (unsigned long long)hash,
+               (unsigned long long)recorded);
+}
+
+/* ---- All kernels of a tier ---- */
+
+static record_counts total;
+static int n_skipped; /* tiers */
+
+static void verify(posenc_isa_tier tier) {
+    static const record_listener listener = {say_nothing, say_difference};
+    record_counts n = record_verify(tier, &listener);
+    printf("%-7s %d hashes as recorded, %d different\n", posenc_isa_name(tier), n.passed, n.failed);
+    total.passed += n.passed;
+    total.failed += n.failed;
+}
+
+static void skip_tier(posenc_isa_tier tier) {
+    int is_required = test_tier_required(tier);
+    total.failed += is_required;
+    n_skipped += !is_required;
+    printf("%-18s %-7s %s: %s\n", "all kernels", posenc_isa_name(tier), is_required ? "FAILED, for it is required" : "skipped",
+           posenc_isa_built(tier) ? "this CPU cannot run it" : "it is not built for this architecture");
+}
+
+static void run_tier(posenc_isa_tier tier) {
     const posenc_kernels *variant = posenc_tier_kernels(tier);
     if (variant == NULL) {
-        n->failed += test_tier_required(tier);
-        n->skipped += !test_tier_required(tier);
-        printf("%-18s %-7s %s: %s\n", "all kernels", posenc_isa_name(tier),
-               test_tier_required(tier) ? "FAILED, for it is required" : "skipped",
-               posenc_isa_built(tier) ? "this CPU cannot run it" : "it is not built for this architecture");
+        skip_tier(tier);
         return;
     }
-    for (int kernel = 0; kernel < KERNEL_COUNT; kernel++)
-        if (options.n_wanted == 0 || options.wanted[kernel])
-            run_kernel((kernel_id)kernel, variant, n);
+    if (options.task == HASH)
+        record_print(tier);
+    else if (options.task == VERIFY)
+        verify(tier);
+    for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
+        int is_wanted = options.n_wanted == 0 || options.wanted[kernel];
+        if (is_wanted && options.task == TIME)
+            check_time((kernel_id)kernel, variant);
+        else if (is_wanted && options.task == COMPARE)
+            *(compare((kernel_id)kernel, variant) ? &total.passed : &total.failed) += 1;
+    }
 }
 
 /* Hashes are those of one tier, scalar unless one is named; times those of each that can run. */
@@ -160,7 +185,7 @@ static int is_in_run(posenc_isa_tier tier) {
         return tier == options.tier;
     if (options.task == HASH)
         return tier == POSENC_ISA_SCALAR;
-    return options.task == COMPARE || posenc_isa_supported(tier);
+    return options.task != TIME || posenc_isa_supported(tier);
 }
 
 /* 0 if this processor has no such mode. */
@@ -193,13 +218,14 @@ int main(int argc, char **argv) {
     }
     test_on_failure(note_failure);
     test_catch_faults();
-    counts n = {0};
+    if (options.symbols != NULL)
+        return !public_is_complete(options.symbols);
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
         if (is_in_run((posenc_isa_tier)tier))
-            run_tier((posenc_isa_tier)tier, &n);
-    if (options.task != COMPARE)
-        return 0;
-    printf("seed %llu, one case in %llu\n%d passed, %d failed, %d skipped\n", (unsigned long long)options.seed,
-           (unsigned long long)options.scale, n.passed, n.failed, n.skipped);
-    return n.failed > 0 ? 1 : n.passed == 0 && n.skipped > 0 ? TEST_EXIT_SKIPPED : 0;
+            run_tier((posenc_isa_tier)tier);
+    if (options.task == COMPARE)
+        printf("seed %llu, one case in %llu\n", (unsigned long long)options.seed, (unsigned long long)options.scale);
+    if (options.task == COMPARE || options.task == VERIFY)
+        printf("%d passed, %d failed, %d skipped\n", total.passed, total.failed, n_skipped);
+    return total.failed > 0 ? 1 : total.passed == 0 && n_skipped > 0 ? TEST_EXIT_SKIPPED : 0;
 }

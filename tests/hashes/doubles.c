@@ -1,6 +1,6 @@
 /* Hashes of what a result rounded to float32 hides but once in 2^28 values: double arithmetic. Two families are of
  * private functions, which tables, lines and slopes are made of; one is of public calls next to zeros of cosines. */
-#include "hashes_public.h"
+#include "public.h"
 
 #include "elementary.h"
 
@@ -8,7 +8,7 @@
 
 void hash_dd(sweep *s, posenc_dd a) {
     const double halves[] = {a.hi, a.lo};
-    hash_doubles(s, halves, 2);
+    hash_doubles(&s->hash, halves, 2);
 }
 
 static posenc_dd any_dd(sweep *s, int exponent) {
@@ -27,7 +27,7 @@ void hash_double_double(sweep *s) {
         hash_dd(s, posenc_dd_log(fabs(a.hi)));
         hash_dd(s, posenc_dd_pow(fabs(a.hi), b.hi, 64.0));
         float nearest = posenc_dd_to_float(a);
-        hash_floats(s, &nearest, 1);
+        hash_floats(&s->hash, &nearest, 1);
     }
     for (int i = 0; i < 400; i++) { /* exact results, and zeros of either sign */
         posenc_dd a = posenc_dd_from(i / 20 - 10.0), b = posenc_dd_from(i % 20 - 9.5);
@@ -44,7 +44,7 @@ void hash_elementary(sweep *s) {
         double x = even(s, 700.0), y = fabs(ldexp(even(s, 1.0), round % 200 - 60));
         const double results[] = {posenc_exp_double(x), posenc_log1p_double(y),
                                   posenc_scale_by_power(x, round % 2200 - 1100)};
-        hash_doubles(s, results, COUNT(results));
+        hash_doubles(&s->hash, results, COUNT(results));
     }
 }
 
@@ -63,8 +63,8 @@ static void hash_rows_at_zeros(sweep *s) {
     for (int t = 0; t < TOKENS; t++) /* multiples of powers of two */
         positions[t] &= -(1 << t % PAIRS);
     CALL(posenc_angle_rows, freq, positions, TOKENS, cosines, sines, PAIRS);
-    hash_floats(s, cosines, COUNT(cosines));
-    hash_floats(s, sines, COUNT(sines));
+    hash_floats(&s->hash, cosines, COUNT(cosines));
+    hash_floats(&s->hash, sines, COUNT(sines));
     posenc_freq_free(freq);
 }
 

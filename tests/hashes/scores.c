@@ -1,5 +1,5 @@
 /* Hashes of the score path, attention and analysis. */
-#include "hashes_public.h"
+#include "public.h"
 
 #include <string.h>
 
@@ -96,7 +96,7 @@ static const int64_t key_counts[] = {1, 7, 33, 100, 700};
 static void hash_sums(sweep *s, const posenc_softmax_sum *sums, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const float both[] = {sums[i].max, sums[i].sum};
-        hash_floats(s, both, 2);
+        hash_floats(&s->hash, both, 2);
     }
 }
 
@@ -123,7 +123,7 @@ void hash_softmax(sweep *s) {
                 float of_both[2];
                 CALL(posenc_softmax_join, &sums[i], &sums[i + 1], &joined, &of_both[0], &of_both[1]);
                 hash_sums(s, &joined, 1);
-                hash_floats(s, of_both, 2);
+                hash_floats(&s->hash, of_both, 2);
             }
         }
 }
@@ -146,9 +146,9 @@ void hash_softmax_backward(sweep *s) {
             CALL(posenc_softmax_backward, &scene.params, &p, &dp, &x, &dx, &db, rows, posenc_all_rows());
             hash_view(s, &dx);
             hash_view(s, &db);
-            hash_floats(s, rows, N_ROWS);
+            hash_floats(&s->hash, rows, N_ROWS);
             CALL(posenc_sink_gradient, rows, QUERIES, HEADS, BATCH, dsinks);
-            hash_floats(s, dsinks, HEADS);
+            hash_floats(&s->hash, dsinks, HEADS);
         }
 }
 
@@ -185,7 +185,7 @@ void hash_attention(sweep *s) {
                 posenc_view keys = memory_of(s, type, dim, n_k, BATCH), values = memory_of(s, type, v_dim, n_k, BATCH);
                 posenc_view out = zeros(out_type, v_dim, QUERIES, HEADS, BATCH);
                 void *scratch = take(ASK(posenc_attention_scratch, dim, v_dim));
-                hash_bytes(s, (uint64_t)ASK(posenc_attention_units, &q, &keys), 8);
+                hash_bytes(&s->hash, (uint64_t)ASK(posenc_attention_units, &q, &keys), 8);
                 CALL(posenc_attention, &scene.params, &q, &keys, &values, &out, scratch, posenc_all_rows());
                 hash_view(s, &out);
                 if (type == POSENC_Q8_0 || n_k > 100) /* the reference is slow */
@@ -202,7 +202,7 @@ static void hash_task(sweep *s, const posenc_attention_task *task) {
     CALL(posenc_attention_run, task, scratch, posenc_all_rows());
     hash_view(s, &task->out);
     hash_view(s, task->lse);
-    hash_bytes(s, (uint64_t)ASK(posenc_attention_n_parts, task), 8);
+    hash_bytes(&s->hash, (uint64_t)ASK(posenc_attention_n_parts, task), 8);
     void *parts = take(ASK(posenc_attention_parts_bytes, task));
     CALL(posenc_attention_run_parts, task, scratch, parts, posenc_all_rows());
     CALL(posenc_attention_join_parts, task, parts, posenc_all_rows());
@@ -273,11 +273,11 @@ void hash_similarity(sweep *s) {
         hash_view(s, &similarity);
         float profile[N];
         CALL(posenc_similarity_profile, &e, 4, 0.0, N, profile);
-        hash_floats(s, profile, N);
+        hash_floats(&s->hash, profile, N);
         posenc_progression progression;
         CALL(posenc_check_progression, &e, 2, 3, 1.0, 0.3, &progression);
-        hash_bytes(s, (uint64_t)progression.holds, 4);
-        hash_doubles(s, &progression.largest, 1);
+        hash_bytes(&s->hash, (uint64_t)progression.holds, 4);
+        hash_doubles(&s->hash, &progression.largest, 1);
     }
 }
 
@@ -291,15 +291,15 @@ void hash_offsets(sweep *s) {
             int32_t *offsets = integers(s, N, round < 2 ? INT32_MIN : -300, round < 2 ? INT32_MAX : 300);
             double sums[N];
             CALL(posenc_dot_by_offset, freq, offsets, N, sums);
-            hash_doubles(s, sums, N);
+            hash_doubles(&s->hash, sums, N);
             CALL(posenc_alias_distance, freq, offsets, N, sums);
-            hash_doubles(s, sums, N);
+            hash_doubles(&s->hash, sums, N);
             posenc_frequency report[N];
             double *theta = doubles(s, N, round % 2 ? 1.0 : 65536.0);
             CALL(posenc_frequency_report, theta, N, fabs(even(s, 1e6)), report);
             for (size_t i = 0; i < N; i++) {
                 const double all[] = {report[i].theta, report[i].wavelength, report[i].turns};
-                hash_doubles(s, all, 3);
+                hash_doubles(&s->hash, all, 3);
             }
             posenc_freq_free(freq);
         }
@@ -315,13 +315,13 @@ void hash_costs(sweep *s) {
         posenc_sizes sizes = {n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10]};
         for (int scheme = POSENC_SCHEME_SINUSOIDAL; scheme <= POSENC_SCHEME_CPE; scheme++) {
             CALL(posenc_parameter_count, (posenc_scheme)scheme, &sizes, &count);
-            hash_bytes(s, (uint64_t)count, 8);
+            hash_bytes(&s->hash, (uint64_t)count, 8);
         }
         for (size_t i = 0; i < COUNT(priced); i++) {
             CALL(posenc_flops, priced[i], &sizes, &count);
-            hash_bytes(s, (uint64_t)count, 8);
+            hash_bytes(&s->hash, (uint64_t)count, 8);
             CALL(posenc_flops_rule_of_thumb, priced[i], &sizes, &count);
-            hash_bytes(s, (uint64_t)count, 8);
+            hash_bytes(&s->hash, (uint64_t)count, 8);
         }
     }
 }

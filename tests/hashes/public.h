@@ -1,15 +1,20 @@
-/* What the parts of test_hashes_public share: its families, memory, and calls that are counted. */
-#ifndef POSENC_TESTS_HASHES_PUBLIC_H
-#define POSENC_TESTS_HASHES_PUBLIC_H
+/* One hash per family of public functions over a fixed sweep, equal on every tier, compiler and architecture: what set-up,
+ * plain C and dispatch make beside and around the kernels. What the families share: numbers, memory, counted calls.
+ *
+ * A hash changes when results do, or when the family's sweep does; a commit that records a new one says which. */
+#ifndef POSENC_HASHES_PUBLIC_H
+#define POSENC_HASHES_PUBLIC_H
 
 #include <math.h>
 
 #include <posenc/posenc.h>
 
+#include "case.h"
 #include "dd.h"
-#include "hashes.h"
+#include "hash.h"
+#include "random.h"
 
-/* A line of hashes_public.txt each, made by hash_<family> of hashes_*.c. */
+/* A line of public.def each, made by hash_<family> of the file of that name. */
 #define PUBLIC_FAMILIES(FAMILY)                                                                                        \
     FAMILY(double_double)                                                                                              \
     FAMILY(elementary)                                                                                                 \
@@ -60,9 +65,47 @@
     FAMILY(offsets)                                                                                                    \
     FAMILY(costs)
 
+/* ---- Numbers ---- */
+
+typedef struct sweep {
+    random_state random;
+    uint64_t hash;
+} sweep;
+
+uint64_t next(sweep *s);
+
+/* Uniform over [-limit, limit). */
+double even(sweep *s, double limit);
+
+size_t size_of(posenc_dtype type);
+
+void fill_doubles(sweep *s, double *a, size_t n, double limit);
+
+/* Floats below 8, one in 32 of any bits whatever; or halves below 4, one in 32 likewise. */
+void fill_rows(sweep *s, void *a, size_t n, posenc_dtype type);
+
+/* A half of the sign and fraction in these bits, with an exponent between 2^-2 and 2. */
+uint16_t small_half(uint64_t bits, posenc_dtype type);
+
 #define DECLARE(family) void hash_##family(sweep *s);
 PUBLIC_FAMILIES(DECLARE)
 #undef DECLARE
+
+/* ---- The families ---- */
+
+typedef struct public_family {
+    const char *name;
+    void (*run)(sweep *s);
+} public_family;
+
+extern const public_family public_families[];
+extern const size_t n_public_families;
+
+/* The hash of a family, on the tier that is selected. */
+uint64_t public_hash(const public_family *family);
+
+/* 1 if every function that the file lists, one a line, is called by a family or excused; else says which are not. */
+int public_is_complete(const char *symbols);
 
 /* ---- Calls ---- */
 

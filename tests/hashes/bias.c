@@ -1,5 +1,5 @@
 /* Hashes of biases, relative terms and what is learned of them. */
-#include "hashes_public.h"
+#include "public.h"
 
 enum { HEADS = 5, QUERIES = 6, KEYS = 37, BATCH = 2 };
 
@@ -15,8 +15,8 @@ void hash_masks(sweep *s) {
         fresh();
         int64_t first, n;
         CALL(posenc_line_range, masks[m], 7, QUERIES, KEYS, &first, &n);
-        hash_bytes(s, (uint64_t)first, 8);
-        hash_bytes(s, (uint64_t)n, 8);
+        hash_bytes(&s->hash, (uint64_t)first, 8);
+        hash_bytes(&s->hash, (uint64_t)n, 8);
         posenc_line line = line_of(-40, 81, HEADS);
         CALL(posenc_line_mask, masks[m], &line);
         hash_line(s, &line);
@@ -32,7 +32,7 @@ void hash_masks(sweep *s) {
             hash_view(s, &y);
             double mean;
             CALL(posenc_masked_mean, floats(s, (size_t)n, 4.0), keep, n, &mean);
-            hash_doubles(s, &mean, 1);
+            hash_doubles(&s->hash, &mean, 1);
         }
 }
 
@@ -42,9 +42,9 @@ void hash_alibi(sweep *s) {
             fresh();
             float *slopes = take((size_t)n_heads * sizeof(float));
             CALL(posenc_alibi_slopes_plain, n_heads, round < 2 ? 8.0 : 100.0 / (1 + round), slopes);
-            hash_floats(s, slopes, (size_t)n_heads);
+            hash_floats(&s->hash, slopes, (size_t)n_heads);
             CALL(posenc_alibi_slopes, n_heads, round < 2 ? 8.0 : 100.0 / (1 + round), slopes);
-            hash_floats(s, slopes, (size_t)n_heads);
+            hash_floats(&s->hash, slopes, (size_t)n_heads);
             posenc_line line = line_of(ranges[round][0], ranges[round][1], n_heads);
             CALL(posenc_line_alibi, slopes, &line);
             hash_line(s, &line);
@@ -158,14 +158,14 @@ void hash_swin(sweep *s) {
         for (int64_t trained = 2; trained < 200; trained = 3 * trained + 1) {
             float *coords = take((size_t)n_rows * 2 * sizeof(float));
             CALL(posenc_swin_v2_coords, h, w, trained, trained + 1, coords);
-            hash_floats(s, coords, (size_t)n_rows * 2);
+            hash_floats(&s->hash, coords, (size_t)n_rows * 2);
         }
     }
     for (int round = 0; round < 8; round++) {
         fresh();
         float *x = floats(s, 1000, ldexp(1.0, round));
         CALL(posenc_swin_v2_scale, x, 1000, x);
-        hash_floats(s, x, 1000);
+        hash_floats(&s->hash, x, 1000);
     }
 }
 
@@ -346,10 +346,10 @@ void hash_line_gradients(sweep *s) {
         posenc_index_line index = index_of(posenc_index_shaw(6), -20, 50);
         posenc_bias_table table = {take(13 * HEADS * sizeof(float)), 13, HEADS, HEADS, 1};
         CALL(posenc_table_gradient, &index, &line, 0.3f, &table);
-        hash_floats(s, table.data, 13 * HEADS);
+        hash_floats(&s->hash, table.data, 13 * HEADS);
         float slopes[HEADS], dp[HEADS], da[HEADS];
         CALL(posenc_alibi_gradient, &line, slopes);
-        hash_floats(s, slopes, HEADS);
+        hash_floats(&s->hash, slopes, HEADS);
         for (int kind = POSENC_KERPLE_LOG; kind <= POSENC_KERPLE_POWER; kind++) {
             float *p = floats(s, HEADS, 2.5), *a = floats(s, HEADS, 2.0);
             if (round >= 4)
@@ -357,12 +357,12 @@ void hash_line_gradients(sweep *s) {
             posenc_kerple kerple = {(posenc_kerple_kind)kind, p, a, 0.01f};
             CALL(posenc_kerple_gradient, &kerple, round % 2 ? POSENC_CLAMPED_STOPS : POSENC_CLAMPED_PASSES, &line, dp,
                  da);
-            hash_floats(s, dp, HEADS);
-            hash_floats(s, da, HEADS);
+            hash_floats(&s->hash, dp, HEADS);
+            hash_floats(&s->hash, da, HEADS);
         }
         posenc_view square = tensor(s, POSENC_F32, 12, 12, HEADS, BATCH);
         posenc_bias_table swin = {take(35 * HEADS * sizeof(float)), 35, HEADS, HEADS, 1};
         CALL(posenc_swin_gradient, 3, 4, &square, &swin);
-        hash_floats(s, swin.data, 35 * HEADS);
+        hash_floats(&s->hash, swin.data, 35 * HEADS);
     }
 }

@@ -1,5 +1,5 @@
 /* Hashes of absolute encodings, tables and convolution. */
-#include "hashes_public.h"
+#include "public.h"
 
 enum { TOKENS = 9, BATCH = 2 };
 
@@ -26,7 +26,7 @@ static posenc_coords coords(sweep *s, posenc_coord_type type, int64_t n_axes, do
 static void hash_rows_at(sweep *s, const posenc_encoding *e, const posenc_coords *at) {
     int64_t dim = ASK(posenc_encoding_dim, e), row;
     CALL(posenc_encoding_check, e, at, TOKENS, BATCH, &row);
-    hash_bytes(s, (uint64_t)row, 8);
+    hash_bytes(&s->hash, (uint64_t)row, 8);
     EACH_TYPE(type) {
         posenc_view y = zeros(type, dim, TOKENS, BATCH, 1), x = hostile(s, type, dim, TOKENS, BATCH, 1);
         posenc_view gate = tensor(s, POSENC_F32, 1, TOKENS, BATCH, 1),
@@ -249,10 +249,10 @@ void hash_integer_rows(sweep *s) {
         hash_codes(s, dims[k]);
     for (int round = 0; round < 100; round++) {
         uint64_t p = next(s) >> round % 60, q = next(s) >> round % 50;
-        hash_bytes(s, ASK(posenc_gray_encode, p), 8);
-        hash_bytes(s, ASK(posenc_gray_decode, p), 8);
-        hash_bytes(s, (uint64_t)ASK(posenc_hamming_binary, p, q), 4);
-        hash_bytes(s, (uint64_t)ASK(posenc_hamming_gray, p, q), 4);
+        hash_bytes(&s->hash, ASK(posenc_gray_encode, p), 8);
+        hash_bytes(&s->hash, ASK(posenc_gray_decode, p), 8);
+        hash_bytes(&s->hash, (uint64_t)ASK(posenc_hamming_binary, p, q), 4);
+        hash_bytes(&s->hash, (uint64_t)ASK(posenc_hamming_gray, p, q), 4);
     }
 }
 
@@ -326,7 +326,7 @@ void hash_random(sweep *s) {
             CALL(posenc_fill_uniform, (uint64_t)n, low, high, &y, posenc_all_rows());
             hash_view(s, &y);
             double limits[] = {ASK(posenc_xavier_uniform, n, 3 * n + 1), ASK(posenc_xavier_normal, 7, n)};
-            hash_doubles(s, limits, 2);
+            hash_doubles(&s->hash, limits, 2);
         }
 }
 
@@ -354,8 +354,8 @@ static void hash_conv_of(sweep *s, const posenc_conv_params *params, posenc_conv
                 dy = tensor(s, POSENC_F32, n_channels, n_tokens, BATCH, 1);
     float *dw = floats(s, n_weights, 1.0), *db = floats(s, (size_t)n_channels, 1.0);
     CALL(posenc_conv_grad_weights, conv, grid, &x, &dy, dw, db, posenc_all_rows());
-    hash_floats(s, dw, n_weights);
-    hash_floats(s, db, (size_t)n_channels);
+    hash_floats(&s->hash, dw, n_weights);
+    hash_floats(&s->hash, db, (size_t)n_channels);
     posenc_conv_free(conv);
 }
 

@@ -1,5 +1,5 @@
 /* Hashes of frequencies, angles and rotations. */
-#include "hashes_public.h"
+#include "public.h"
 
 #include <string.h>
 
@@ -28,16 +28,16 @@ static void hash_frequency_bits(sweep *s, const posenc_freq *freq) {
     for (int64_t i = 0; i < freq->n; i++)
         hash_dd(s, (posenc_dd){freq->hi[i], freq->lo[i]});
     if (freq->growth != NULL)
-        hash_doubles(s, freq->growth, (size_t)freq->n);
+        hash_doubles(&s->hash, freq->growth, (size_t)freq->n);
 }
 
 static void hash_freq(sweep *s, posenc_freq *freq) {
     hash_frequency_bits(s, freq);
     int64_t n = ASK(posenc_freq_count, freq);
-    hash_bytes(s, (uint64_t)n, 8);
+    hash_bytes(&s->hash, (uint64_t)n, 8);
     for (int64_t i = 0; i < n; i++) {
         double theta = ASK(posenc_freq_theta, freq, i);
-        hash_doubles(s, &theta, 1);
+        hash_doubles(&s->hash, &theta, 1);
     }
 }
 
@@ -47,8 +47,8 @@ static void hash_freq_rows(sweep *s, posenc_freq *freq, size_t n_positions) {
     float *cosines = take(n_positions * (size_t)stride * sizeof(float));
     float *sines = take(n_positions * (size_t)stride * sizeof(float));
     CALL(posenc_angle_rows, freq, positions, (int64_t)n_positions, cosines, sines, stride);
-    hash_floats(s, cosines, n_positions * (size_t)stride);
-    hash_floats(s, sines, n_positions * (size_t)stride);
+    hash_floats(&s->hash, cosines, n_positions * (size_t)stride);
+    hash_floats(&s->hash, sines, n_positions * (size_t)stride);
 }
 
 static const double bases[] = {1.0, 1.5, 100.0, 10000.0, 500000.0, 1e6, 3.7e15, 1e30};
@@ -115,7 +115,7 @@ static void hash_table(sweep *s, const posenc_rope *rope, int32_t *positions, po
     float *values = take((size_t)bytes);
     posenc_rope_table table = ASK(posenc_rope_table_dense, rope, values);
     CALL(posenc_rope_fill_table, rope, positions, TOKENS, direction, &table);
-    hash_floats(s, values, (size_t)bytes / sizeof(float));
+    hash_floats(&s->hash, values, (size_t)bytes / sizeof(float));
 }
 
 /* Its numbers, and rows of cosines and sines. */
@@ -124,13 +124,13 @@ static void hash_rope(sweep *s, const posenc_rope_params *params) {
     int64_t n_pairs = ASK(posenc_rope_n_pairs, rope);
     int n_axes = ASK(posenc_rope_n_axes, rope);
     double magnitude = ASK(posenc_rope_magnitude, rope);
-    hash_bytes(s, (uint64_t)n_pairs, 8);
-    hash_bytes(s, (uint64_t)n_axes, 4);
-    hash_doubles(s, &magnitude, 1);
+    hash_bytes(&s->hash, (uint64_t)n_pairs, 8);
+    hash_bytes(&s->hash, (uint64_t)n_axes, 4);
+    hash_doubles(&s->hash, &magnitude, 1);
     for (int64_t i = 0; i < n_pairs; i++) {
         double theta = ASK(posenc_rope_theta, rope, i);
-        hash_doubles(s, &theta, 1);
-        hash_bytes(s, (uint64_t)ASK(posenc_rope_axis, rope, i), 4);
+        hash_doubles(&s->hash, &theta, 1);
+        hash_bytes(&s->hash, (uint64_t)ASK(posenc_rope_axis, rope, i), 4);
     }
     for (int a = 0; a < n_axes; a++)
         hash_frequency_bits(s, rope->planes[a].freq);
@@ -193,10 +193,10 @@ void hash_rope_factors(sweep *s) {
         scaling.factor = 1.0 + fabs(even(s, 100.0));
         scaling.mscale_all_dim = round % 7 == 0 ? 0.0 : fabs(even(s, 2.0));
         double multiplier = ASK(posenc_rope_softmax_multiplier, &scaling);
-        hash_doubles(s, &multiplier, 1);
+        hash_doubles(&s->hash, &multiplier, 1);
         int32_t position = (int32_t)(between(s, 0, INT32_MAX) >> round % 31);
         double temperature = ASK(posenc_query_temperature, position, even(s, 1.0), round % 2 ? 8192.0 : 1.7);
-        hash_doubles(s, &temperature, 1);
+        hash_doubles(&s->hash, &temperature, 1);
     }
 }
 
@@ -316,7 +316,7 @@ void hash_rope_tables(sweep *s) {
                 posenc_rope_table table = {pairs, pairs + 1, n_rot, 2};
                 CALL(posenc_rope_fill_table, rope, spread_positions(s, TOKENS), TOKENS, (posenc_direction)direction,
                      &table);
-                hash_floats(s, pairs, (size_t)n_rot * TOKENS);
+                hash_floats(&s->hash, pairs, (size_t)n_rot * TOKENS);
                 posenc_rope_free(rope);
             }
 }

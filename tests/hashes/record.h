@@ -1,0 +1,26 @@
+/* The recorded hashes, and a CPU held to them: equal hashes are right results, since scalar's have been proved. */
+#ifndef POSENC_HASHES_RECORD_H
+#define POSENC_HASHES_RECORD_H
+
+#include <stdint.h>
+
+#include <posenc/isa.h>
+
+typedef struct record_counts {
+    int passed, failed;
+} record_counts;
+
+/* What is shown of a run. `progress` hears of each hash before it is computed, `result` of each that is done. */
+typedef struct record_listener {
+    void (*progress)(const char *name, posenc_isa_tier tier);
+    void (*result)(const char *name, posenc_isa_tier tier, uint64_t hash, uint64_t recorded);
+} record_listener;
+
+/* Computes every recorded hash, of kernels and of public functions, on the tier, which can run here. Another tier may be
+ * selected afterwards. */
+record_counts record_verify(posenc_isa_tier tier, const record_listener *listener);
+
+/* Prints the hashes of the tier in the form of kernels.def and public.def, for those two files. */
+void record_print(posenc_isa_tier tier);
+
+#endif
