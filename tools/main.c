@@ -26,7 +26,7 @@ static const char doc[] =
     "SIMD kernels for the position information of Transformers, seen from the command line.\v"
     "Commands:\n"
     "  info          what this CPU has, which tiers are built, which runs and why\n"
-    "  verify        every kernel against scalar, calls against a reference\n"
+    "  verify        kernels and calls against recorded results\n"
     "  model FILE    verify and time a model's positional work, from its\n"
     "                config.json or GGUF file\n"
     "  table METHOD  write an encoding, or the biases of attention heads, as a\n"

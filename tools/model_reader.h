@@ -46,7 +46,7 @@ model_table *reader_new_table(reader *r, model_config *config, const char *name,
 void reader_set_sections(reader *r, posenc_rope_params *params, posenc_axes_kind kind, const double *sections,
                          uint64_t n);
 
-/* Of parameters that posenc_rope_create takes: a failure if the reference, which verifies, cannot follow them. */
+/* Of parameters that posenc_rope_create takes: a failure if they make no sense in a model. */
 void reader_check_sense(reader *r, const model_config *config, const posenc_rope_params *params);
 
 /* What posenc_rope_create says of parameters, in terms of the file: the key that is to blame, and what to do. */

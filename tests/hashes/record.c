@@ -53,6 +53,10 @@ static uint64_t recorded(const record_line *lines, size_t n, const char *name) {
 
 /* ---- Verification ---- */
 
+int record_size(void) {
+    return KERNEL_COUNT + (int)n_public_families;
+}
+
 static void compare(record_counts *counts, const record_listener *listener, const char *name, posenc_isa_tier tier,
                     uint64_t hash, uint64_t expected) {
     counts->passed += hash == expected;

@@ -16,6 +16,9 @@ typedef struct record_listener {
     void (*result)(const char *name, posenc_isa_tier tier, uint64_t hash, uint64_t recorded);
 } record_listener;
 
+/* How many hashes a tier has. */
+int record_size(void);
+
 /* Computes every recorded hash, of kernels and of public functions, on the tier, which can run here. Another tier may be
  * selected afterwards. */
 record_counts record_verify(posenc_isa_tier tier, const record_listener *listener);
