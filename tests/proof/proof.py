@@ -43,9 +43,9 @@ def emulation():
     return [f'-Demulate_{tier}=true' for tier in emulated_tiers()]
 
 
-# What can be looked at of src/neon on another machine: its tests, and what each is given.
+# What can be looked at of src/neon on another machine: its tests.
 NEON = 'aarch64-linux-gnu'
-NEON_TESTS = {'test_kernels': ['neon'], 'vec_neon': [], 'test_hashes': [ROOT / 'tests/hashes.txt']}
+NEON_TESTS = [('vec_neon',), ('posenc-check', '--verify', '--tier', 'neon'), ('posenc-check', '--tier', 'neon')]
 
 
 def can_emulate_neon():

@@ -17,7 +17,7 @@ MAY_IMPORT = re.compile(r'^(malloc|calloc|realloc|free|aligned_alloc|getenv|mem\
 # Instructions that change the modes of the processor or enter the system.
 FORBIDDEN = re.compile(r'\b(v?ldmxcsr|fldcw|fldenv|syscall|sysenter|int3?|xsave\w*|xrstor\w*|cli|sti)\b')
 # Programs that call kernels or nothing, or what others call too, or are no guests.
-WITHOUT = {'test_kernels', 'test_hashes', 'test_hashes_public', 'test_half', 'test_dispatch', 'test_static'}
+WITHOUT = {'test_half', 'test_dispatch', 'test_static'}
 KINDS = ['allocations', 'locks', 'threads', 'modes', 'errno']
 
 

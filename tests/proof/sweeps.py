@@ -12,18 +12,18 @@ def sweep_rows(part, directory, seeds):
     rows = []
     for tier in 'scalar', 'avx2', 'avx512':
         cases = values = failed = 0
-        where = build('emulated', ['tests/test_kernels'], emulation()) if tier in emulated_tiers() else directory
+        where = build('emulated', ['tests/posenc-check'], emulation()) if tier in emulated_tiers() else directory
         for seed in seeds:
-            status, text = run([where / 'tests/test_kernels', tier], {'POSENC_TEST_SEED': str(seed)})
+            status, text = run([where / 'tests/posenc-check', '--tier', tier, '--seed', str(seed)])
             if status == 77:
                 rows.append([tier, 'not run, this CPU lacks it', '', ''])
                 break
-            found = re.search(r': (\d+) cases, (\d+) values compared', text)
+            found = [tuple(map(int, line)) for line in re.findall(r' (\d+) cases +(\d+) values', text)]
             if status != 0 or not found:
-                part.fail(f'kernels {title(tier)}, POSENC_TEST_SEED={seed}: {text[-600:]}')
+                part.fail(f'posenc-check --tier {title(tier)} --seed {seed}: {text[-600:]}')
                 failed += 1
                 continue
-            cases, values = cases + int(found[1]), values + int(found[2])
+            cases, values = cases + sum(line[0] for line in found), values + sum(line[1] for line in found)
         else:
             outcome = f'{failed} failed' if failed else '0 differences'
             rows.append([title(tier), f'{cases:,}', f'{values:,}', f'{len(seeds)} seeds, {outcome}'])

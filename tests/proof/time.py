@@ -10,12 +10,12 @@ DENORMAL = ('denormal', 'denormal among ordinary', 'alternating extremes')
 
 def ratios_of(directory, *arguments):
     """{(kernel, tier): {kind: ratio}}; nothing where the processor has no such mode."""
-    status, text = run([directory / 'tests' / 'hostile_time', *arguments])
+    status, text = run([directory / 'tests/posenc-check', '--time', *arguments])
     lines = [line.split(' | ')[1:] for line in text.splitlines() if line.startswith('time | ')]
     if status == 2 and arguments:
         return {}
     if status != 0 or not lines:
-        raise Stop(f'hostile_time fails: {text[-500:]}')
+        raise Stop(f'posenc-check --time fails: {text[-500:]}')
     ratios = {}
     for kernel, tier, kind, _, ordinary, hostile in lines:
         ratios.setdefault((kernel, tier), {})[kind] = float(hostile) / float(ordinary)
@@ -31,8 +31,8 @@ def judge(part, ratios, kinds, how):
 
 def main():
     with Part('time') as part:
-        directory = plain_build(['tests/hostile_time'])
-        plain, flushed = ratios_of(directory), ratios_of(directory, 'flush')
+        directory = plain_build(['tests/posenc-check'])
+        plain, flushed = ratios_of(directory), ratios_of(directory, '--flush')
         kinds = list(next(iter(plain.values())))
         judge(part, plain, [kind for kind in kinds if kind not in DENORMAL], '')
         judge(part, flushed, kinds, ' with denormals flushed')
