@@ -208,7 +208,7 @@ static double time_of_documents(int64_t n) {
     return least;
 }
 
-/* A query's document is found by halving: 64 times as many take some more steps for each query, not 64 times as many. */
+/* A query's document is found by halving: 64 times as many take 6 steps more for each query. */
 static void test_many_documents(void **state) {
     (void)state;
     double few = time_of_documents(1 << 10), many = time_of_documents(MOST_DOCUMENTS);
