@@ -4,32 +4,8 @@
 
 #if defined(__arm__)
 #include <sys/auxv.h>
-#endif
-
-#if defined(__x86_64__) || defined(__i386__)
+#elif defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
-
-static uint64_t read_xcr0(void) {
-    uint32_t low, high;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (uint64_t)high << 32 | low;
-}
-
-posenc_cpuid posenc_cpu_words(void) {
-    posenc_cpuid words = {0, 0, 0};
-    unsigned eax, ebx, ecx, edx;
-    if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
-        words.leaf1_ecx = ecx;
-    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
-        words.leaf7_ebx = ebx;
-    if (words.leaf1_ecx & bit_OSXSAVE)
-        words.xcr0 = read_xcr0();
-    return words;
-}
-#else
-posenc_cpuid posenc_cpu_words(void) {
-    return (posenc_cpuid){0, 0, 0};
-}
 #endif
 
 /* Bit numbers from Intel's Software Developer's Manual, volume 2, CPUID; volume 1, chapter 13, XCR0. */
@@ -55,6 +31,33 @@ enum {
 static int has_all(uint64_t word, uint64_t bits) {
     return (word & bits) == bits;
 }
+
+uint64_t posenc_xcr0_if_readable(uint32_t leaf1_ecx, uint64_t (*read)(void)) {
+    return has_all(leaf1_ecx, BIT(ECX_OSXSAVE)) ? read() : 0;
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+static uint64_t read_xcr0(void) {
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+posenc_cpuid posenc_cpu_words(void) {
+    posenc_cpuid words = {0, 0, 0};
+    unsigned eax, ebx, ecx, edx;
+    if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
+        words.leaf1_ecx = ecx;
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+        words.leaf7_ebx = ebx;
+    words.xcr0 = posenc_xcr0_if_readable(words.leaf1_ecx, read_xcr0);
+    return words;
+}
+#else
+posenc_cpuid posenc_cpu_words(void) {
+    return (posenc_cpuid){0, 0, 0};
+}
+#endif
 
 int posenc_cpuid_allows(const posenc_cpuid *words, posenc_isa_tier tier) {
     int avx2 = has_all(words->leaf1_ecx, BIT(ECX_OSXSAVE) | BIT(ECX_AVX) | BIT(ECX_FMA) | BIT(ECX_F16C)) &&

@@ -13,6 +13,9 @@ typedef struct posenc_cpuid {
     uint64_t xcr0;      /* registers the operating system saves; 0 without OSXSAVE */
 } posenc_cpuid;
 
+/* XCR0 as `read` gives it. 0 without OSXSAVE in the word of leaf 1: to read it then is an illegal instruction. */
+uint64_t posenc_xcr0_if_readable(uint32_t leaf1_ecx, uint64_t (*read)(void));
+
 /* 1 if a machine with these words can run the tier: instructions present, and registers saved by the OS. */
 int posenc_cpuid_allows(const posenc_cpuid *words, posenc_isa_tier tier);
 

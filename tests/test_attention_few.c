@@ -91,7 +91,8 @@ static void check(const few_call *c) {
 
 static void test_few(void **state) {
     (void)state;
-    static const int64_t dims[] = {8, 64, LARGEST_DIM, 12}, counts[] = {1, 31, 32, 33, 64, 95, 97, 160, MOST_KEYS};
+    static const int64_t dims[] = {8, 64, LARGEST_DIM, 12},
+                         counts[] = {1, 16, 31, 32, 33, 48, 64, 95, 97, 112, 160, MOST_KEYS};
     static const int64_t page_sizes[] = {0, 32, 64, 96, 48};
     for (int type = POSENC_F16; type <= POSENC_BF16; type++)
         for (size_t d = 0; d < sizeof dims / sizeof dims[0]; d++)

@@ -158,9 +158,28 @@ static void test_fma_decision(void **state) {
     assert_true(posenc_cpuid_has_fma(&machine));
     machine.xcr0 = 0x2; /* the system does not save YMM */
     assert_false(posenc_cpuid_has_fma(&machine));
-    machine = avx2_machine;
-    machine.leaf1_ecx &= ~(1u << 12);
-    assert_false(posenc_cpuid_has_fma(&machine));
+    for (int bit = 0; bit < 32; bit++) {
+        machine = every_bit;
+        machine.leaf1_ecx &= ~(1u << bit);
+        assert_int_equal(posenc_cpuid_has_fma(&machine), bit != 12 && bit != 27 && bit != 28); /* FMA, OSXSAVE, AVX */
+    }
+}
+
+static int n_reads;
+
+static uint64_t read_made_up_xcr0(void) {
+    n_reads++;
+    return 0xe7;
+}
+
+/* XCR0 is read where the system says that it may be, and nowhere else: that would end the process. */
+static void test_xcr0_is_read(void **state) {
+    (void)state;
+    n_reads = 0;
+    for (int bit = 0; bit < 32; bit++)
+        assert_int_equal(posenc_xcr0_if_readable(1u << bit, read_made_up_xcr0), bit == 27 ? 0xe7 : 0);
+    assert_int_equal(posenc_xcr0_if_readable(~(1u << 27), read_made_up_xcr0), 0);
+    assert_int_equal(n_reads, 1);
 }
 
 /* ---- Threads that choose while others compute ---- */
@@ -218,9 +237,9 @@ static void test_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice_at_load), cmocka_unit_test(test_names),   cmocka_unit_test(test_no_such_tier),
-        cmocka_unit_test(test_built),          cmocka_unit_test(test_select),  cmocka_unit_test(test_decision),
-        cmocka_unit_test(test_fma_decision),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_choice_at_load), cmocka_unit_test(test_names),        cmocka_unit_test(test_no_such_tier),
+        cmocka_unit_test(test_built),          cmocka_unit_test(test_select),       cmocka_unit_test(test_decision),
+        cmocka_unit_test(test_fma_decision),   cmocka_unit_test(test_xcr0_is_read), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests_name("dispatch", tests, NULL, NULL);
 }

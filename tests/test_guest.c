@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "encoding.h"
+
 enum { N_THREADS = 4, N_CALLS = 100, DIM = 64, TOKENS = 5, KEYS = 40, RESULTS = 4 * KEYS * TOKENS + 2 * DIM * TOKENS };
 
 static const int32_t positions[TOKENS] = {0, 1, 1000003, -7, 31};
@@ -124,6 +126,79 @@ static void test_fork(void **state) {
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* ---- Threads that combine one encoding ---- */
+
+enum { N_ROUNDS = 50, N_COPIES = 16, N_TERMS = 4 * POSENC_MAX_PARTS * POSENC_MAX_PARTS };
+
+typedef struct copies {
+    pthread_t thread;
+    posenc_encoding *made[N_COPIES];
+} copies;
+
+static posenc_encoding *many_terms; /* the shared encoding N_TERMS times, so that a copy counts it so often */
+
+static int n_users(void) {
+    return atomic_load(&objects.encoding->fields[0].terms[0].generator->users);
+}
+
+static posenc_status combine(posenc_status (*function)(const posenc_part *, int64_t, posenc_encoding **),
+                             const posenc_encoding *of, int64_t n, posenc_encoding **made) {
+    posenc_part parts[POSENC_MAX_PARTS];
+    for (int64_t p = 0; p < n; p++)
+        parts[p] = (posenc_part){.encoding = of};
+    return function(parts, n, made);
+}
+
+static void make_many_terms(void) {
+    posenc_encoding *sum, *eight;
+    truth_ok(combine(posenc_encoding_sum, objects.encoding, POSENC_MAX_PARTS, &sum));
+    truth_ok(combine(posenc_encoding_concat, sum, POSENC_MAX_PARTS, &eight));
+    truth_ok(combine(posenc_encoding_concat, eight, 4, &many_terms));
+    posenc_encoding_free(sum);
+    posenc_encoding_free(eight);
+}
+
+static void *make_copies(void *of_thread) {
+    copies *c = of_thread;
+    atomic_fetch_add(&n_ready, 1);
+    while (atomic_load(&n_ready) < N_THREADS) {
+    }
+    for (int i = 0; i < N_COPIES; i++)
+        if (combine(posenc_encoding_concat, many_terms, 1, &c->made[i]) != POSENC_OK)
+            atomic_fetch_add(&mistakes, 1);
+    return NULL;
+}
+
+static void *free_copies(void *of_thread) {
+    copies *c = of_thread;
+    for (int i = 0; i < N_COPIES; i++)
+        posenc_encoding_free(c->made[i]);
+    return NULL;
+}
+
+static void run_on_each(void *(*function)(void *), copies all[N_THREADS]) {
+    atomic_store(&n_ready, 0);
+    for (int t = 0; t < N_THREADS; t++)
+        assert_int_equal(pthread_create(&all[t].thread, NULL, function, &all[t]), 0);
+    for (int t = 0; t < N_THREADS; t++)
+        pthread_join(all[t].thread, NULL);
+}
+
+/* All are made before one is freed, so that what is lost shows as a wrong count and not as a use after free. */
+static void test_shared_parts(void **state) {
+    (void)state;
+    static copies all[N_THREADS];
+    make_many_terms();
+    for (int round = 0; round < N_ROUNDS; round++) {
+        run_on_each(make_copies, all);
+        assert_int_equal(mistakes, 0);
+        assert_int_equal(n_users(), 1 + (1 + N_THREADS * N_COPIES) * N_TERMS);
+        run_on_each(free_copies, all);
+        assert_int_equal(n_users(), 1 + N_TERMS);
+    }
+    posenc_encoding_free(many_terms);
+}
+
 /* ---- Modes that the host has set ---- */
 
 /* Denormals to zero on either side, 0 or 1; returns 0 where the CPU has no such mode. */
@@ -204,10 +279,8 @@ static void test_rounding_modes(void **state) {
 int main(void) {
 #define GUEST(function) cmocka_unit_test_prestate_setup_teardown(function, make_objects, free_objects, #function)
     const struct CMUnitTest tests[] = {
-        GUEST(test_shared_objects),
-        GUEST(test_fork),
-        GUEST(test_flush_to_zero),
-        GUEST(test_rounding_modes),
+        GUEST(test_shared_objects), GUEST(test_shared_parts),   GUEST(test_fork),
+        GUEST(test_flush_to_zero),  GUEST(test_rounding_modes),
     };
     return truth_run(tests);
 }

@@ -319,6 +319,28 @@ static void test_yarn_ends(void **state) {
     posenc_rope_free(before);
 }
 
+/* Both ends of YaRN's ramp at one place, not truncated: it is 0.001 pairs wide. What lies within is shared out. */
+static void test_yarn_narrowest_ramp(void **state) {
+    (void)state;
+    enum { N_ROT = 64, PAIR = 10 };
+    static const double before[] = {0.0001, 0.0004, 0.0009, 0.0011, 0.005};
+    for (size_t k = 0; k < sizeof before / sizeof before[0]; k++) {
+        posenc_rope_params p = plain(N_ROT, 10000.0, POSENC_SCALING_YARN);
+        p.scaling.factor = 4.0;
+        p.scaling.truncate = 0;
+        p.scaling.beta_fast = p.scaling.beta_slow = 1.0;
+        p.scaling.original_context = 2.0 * PI * pow(10000.0, 2.0 * (PAIR - before[k]) / N_ROT);
+        posenc_rope *rope = create(&p);
+        for (int i = PAIR - 1; i <= PAIR + 1; i++) {
+            double t = pow(10000.0, -2.0 * i / N_ROT);
+            double share = 1.0 - fmax(0.0, fmin(1.0, (i - PAIR + before[k]) / 0.001));
+            truth_close(posenc_rope_theta(rope, i), t * (share + (1.0 - share) / 4.0), 1e-9 * t, /* 1e-12 pairs */
+                        "pair %d, ramp from %g before pair %d", i, before[k], PAIR);
+        }
+        posenc_rope_free(rope);
+    }
+}
+
 /* t runs through both ends of the band: the step of theta stays as small as that of t. */
 static void test_llama3_is_continuous(void **state) {
     (void)state;
@@ -445,6 +467,7 @@ int main(void) {
         truth_test(test_against_mpfr),
         truth_test(test_ntk_divides_the_last_frequency),
         truth_test(test_yarn_ends),
+        truth_test(test_yarn_narrowest_ramp),
         truth_test(test_llama3_is_continuous),
         truth_test(test_ggml_is_yarn_with_default_settings),
         truth_test(test_float_factors),

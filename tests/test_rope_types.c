@@ -1,5 +1,6 @@
 /* Storage types: whatever they are, the result is that of float32 on the widened input, rounded once. Both the widening
  * and the rounding are those of truth_half.h. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "truth_half.h"
 #include "truth_rope.h"
 #include "truth_view.h"
@@ -7,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static const posenc_dtype types[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
 
@@ -150,11 +153,44 @@ static void test_nine_pairs(void **state) {
     print_message("9 pairs of types, %d random calls each\n", ROUNDS);
 }
 
+/* A head of three pages, of which the middle one is rotated in place: the others cannot be written to, nor can it where
+ * a shift by 0 leaves everything as it is. */
+static void check_untouched_pages(posenc_dtype type, posenc_rope_layout layout, char *head) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    int64_t n = (int64_t)page / (int64_t)truth_size(type);
+    posenc_rope_params params = truth_rope_params(layout, 3 * n, n, n);
+    posenc_rope *rope = truth_rope_new(&params);
+    posenc_view x = posenc_view_dense(head, type, 3 * n, 1, 1, 1);
+    assert_int_equal(mprotect(head, 3 * page, PROT_READ | PROT_WRITE), 0);
+    memset(head, 0x3c, 3 * page); /* small numbers in every type */
+    for (int32_t shift = 1; shift >= 0; shift--) {
+        assert_int_equal(mprotect(head, 3 * page, PROT_READ), 0);
+        if (shift != 0)
+            assert_int_equal(mprotect(head + page, page, PROT_READ | PROT_WRITE), 0);
+        truth_ok(posenc_rope_apply(rope, &x, &shift, &x, POSENC_SHIFT, posenc_all_rows()));
+    }
+    posenc_rope_free(rope);
+}
+
+static void test_untouched_pages(void **state) {
+    (void)state;
+    size_t size = 3 * (size_t)sysconf(_SC_PAGESIZE);
+    char *head = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(head != MAP_FAILED);
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int type = 0; type < 3; type++) {
+            check_untouched_pages(types[type], POSENC_ROPE_HALF, head);
+            check_untouched_pages(types[type], POSENC_ROPE_INTERLEAVED, head);
+        }
+    munmap(head, size);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_every_half),
         truth_test(test_rounding),
         truth_test(test_nine_pairs),
+        truth_test(test_untouched_pages),
     };
     return truth_run(tests);
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* ---- The reference ---- */
 
@@ -181,6 +182,40 @@ static void test_calls(void **state) {
     }
 }
 
+/* ---- Documents ---- */
+
+enum { MOST_DOCUMENTS = 1 << 16, N_QUERIES = 4096 };
+
+/* Seconds of this thread for the softmax of queries in the middle of so many documents: the least of a few. */
+static double time_of_documents(int64_t n) {
+    static int32_t starts[MOST_DOCUMENTS + 1];
+    static float scores[N_QUERIES];
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    for (int64_t d = 0; d <= n; d++)
+        starts[d] = (int32_t)(d * (MOST_DOCUMENTS / n));
+    params.cu_seqlens = starts;
+    params.n_seqs = n;
+    params.q_off = (MOST_DOCUMENTS - N_QUERIES) / 2;
+    posenc_view y = posenc_view_dense(scores, POSENC_F32, 1, N_QUERIES, 1, 1);
+    double least = HUGE_VAL;
+    for (int try = 0; try < 5; try++) {
+        struct timespec before, after;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+        truth_ok(posenc_softmax(&params, &y, &y, posenc_all_rows()));
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+        least = fmin(least, (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec));
+    }
+    return least;
+}
+
+/* A query's document is found by halving: 64 times as many take 6 steps more for each query. */
+static void test_many_documents(void **state) {
+    (void)state;
+    double few = time_of_documents(1 << 10), many = time_of_documents(MOST_DOCUMENTS);
+    print_message("%.0f and %.0f us\n", few * 1e6, many * 1e6);
+    assert_true(many < 8.0 * few);
+}
+
 /* ---- Hidden keys that are not touched ---- */
 
 /* The same scene with those masks alone that make the bounds of a row. */
@@ -316,9 +351,9 @@ static void test_padded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_everything), truth_test(test_masks_are_bounds),
-        truth_test(test_calls),      truth_test(test_untouched),
-        truth_test(test_join),       truth_test(test_padded),
+        truth_test(test_everything),     truth_test(test_masks_are_bounds), truth_test(test_calls),
+        truth_test(test_many_documents), truth_test(test_untouched),        truth_test(test_join),
+        truth_test(test_padded),
     };
     return truth_run(tests);
 }

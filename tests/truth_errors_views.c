@@ -398,6 +398,11 @@ void test_overlap(void **state) {
             x = good_view(k, in, POSENC_F32);
             y = good_view(k, in, POSENC_F16);
             check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, other types");
+            x = good_view(k, in, POSENC_F16);
+            y = good_view(k, in, POSENC_BF16);
+            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, f16 and bf16");
+            check(calls[k].call(&y, &x, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, bf16 and f16");
+            x = good_view(k, in, POSENC_F32);
             y = good_view(k, in + N - 1, POSENC_BF16);
             check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the last element");
             y = good_view(k, in + N, POSENC_BF16);

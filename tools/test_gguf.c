@@ -611,9 +611,12 @@ static void damage(void) {
     f = one_key("x", GGUF_STRING);
     put_number(&f, UINT64_MAX, 8);
     refuses("text too long", "ends too early", f.bytes, f.size);
-    f = one_key("general.alignment", GGUF_U32);
-    put_number(&f, 0, 4);
-    refuses("alignment 0", "alignment", f.bytes, f.size);
+    static const uint32_t alignments[] = {0, 3, 24, 33, 1 << 20 | 1, 1 << 21};
+    for (size_t i = 0; i < sizeof alignments / sizeof alignments[0]; i++) {
+        f = one_key("general.alignment", GGUF_U32);
+        put_number(&f, alignments[i], 4);
+        refuses("alignment that is no power of two up to 2^20", "alignment", f.bytes, f.size);
+    }
     f = one_key("llama.attention.head_count", GGUF_STRING);
     put_text(&f, "many");
     refuses("heads in words", "is no number", f.bytes, f.size);

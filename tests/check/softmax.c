@@ -272,6 +272,27 @@ static softmax_shape shape_of(size_t n, size_t which) {
     return s;
 }
 
+/* ALiBi's distances from 2^24 on, where not every integer is a float32, so that they cannot be counted in floats. */
+static void check_far_alibi(kernel_call *call, const posenc_kernels *variant, size_t n) {
+    static const int32_t distances[] = {1 << 24,        (1 << 24) + 1, (1 << 24) + 5,
+                                        (1 << 24) + 63, (1 << 25) + 3, (1 << 26) + 5};
+    for (size_t d = 0; d < sizeof distances / sizeof distances[0]; d++)
+        for (int which = 0; which < 8; which++) {
+            softmax_shape s = {
+                .n = n,
+                .seen = {.end = n},
+                .form = which & 1 ? POSENC_LOGITS : POSENC_PROBABILITIES,
+                .with = which & 2 ? WITH_ALIBI | WITHOUT_SCORES : WITH_ALIBI,
+                .query = which & 4 ? (int32_t)n - distances[d] : distances[d],
+                .scale = 0.125f,
+                .slope = 0.5f,
+                .sink = -INFINITY,
+                .least = -INFINITY,
+            };
+            check_softmax(call, variant, &s, FILL_ORDINARY);
+        }
+}
+
 /* Rows of 16 bits are worked on in parts of 8192 keys. */
 static const size_t sizes_around_parts[] = {8191, 8192, 8193, 8705, 16384, 16417, 24600};
 
@@ -282,6 +303,8 @@ void sweep_softmax_row(const posenc_kernels *variant) {
             softmax_shape s = shape_of(test_sizes[i], which);
             check_softmax(&call, variant, &s, (test_fill)(which % (FILL_HOSTILE + 1)));
         }
+    for (size_t n = 1; n < 200; n += 22)
+        check_far_alibi(&call, variant, n);
     for (size_t i = 0; i < sizeof sizes_around_parts / sizeof sizes_around_parts[0]; i++)
         for (size_t which = 22; which < 72; which++) {
             softmax_shape s = shape_of(sizes_around_parts[i], which);

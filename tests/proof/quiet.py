@@ -109,8 +109,8 @@ def race(part):
         if status != 0:
             part.fail(f'{name} under ThreadSanitizer: {text[-1500:]}')
         rows.append([f'`{name}`', '0' if status == 0 else 'FAILED'])
-    part.table('Under ThreadSanitizer: first use by several threads at once, set-up objects that they share, a tier chosen by one '
-               'while others compute:', ['program', 'findings'], rows)
+    part.table('Under ThreadSanitizer: first use by several threads at once, set-up objects that they share and combine, a tier '
+               'chosen by one while others compute:', ['program', 'findings'], rows)
 
 
 def main():
