@@ -5,7 +5,7 @@
 #include "bench.h"
 #include "check.h"
 
-/* Memory that one call touches, at most; a little more is let through, for what a head or row has besides its channels. */
+/* Memory that one call touches, at most; and a little more, for what a head or row has besides its channels. */
 static const size_t working_sets[] = {4 << 10, 16 << 10, 256 << 10, 4 << 20, 128 << 20};
 #define WITH_GRACE(bytes) ((bytes) + (bytes) / 16)
 
@@ -153,7 +153,8 @@ void bench_register_kernels(void) {
     static const kernel_types f32 = {POSENC_F32, POSENC_F32};
     for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
         const kernel_bench *bench = bench_of((kernel_id)kernel);
+        const kernel_types *types = bench->types != NULL ? bench->types : &f32;
         for (size_t i = 0; i < (bench->types != NULL ? bench->n_types : 1); i++)
-            register_types((kernel_shape){.kernel = (kernel_id)kernel, .types = bench->types != NULL ? bench->types[i] : f32});
+            register_types((kernel_shape){.kernel = (kernel_id)kernel, .types = types[i]});
     }
 }

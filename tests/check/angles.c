@@ -400,7 +400,8 @@ static void plain_rows(const kernel_args *args) {
         for (size_t i = 0; i < n; i++)
             inv_freq[i] = powf(10000.0f, -(float)(first + i) / (float)a->n);
         for (size_t r = 0; r < a->n_rows; r++)
-            plain_angles(inv_freq, n, (int32_t)(POSITION + r), a->cos_out + r * a->n + first, a->sin_out + r * a->n + first);
+            plain_angles(inv_freq, n, (int32_t)(POSITION + r), a->cos_out + r * a->n + first,
+                         a->sin_out + r * a->n + first);
     }
 }
 

@@ -199,7 +199,8 @@ static void plain_few(const kernel_args *args) {
     const posenc_dot_few_args *a = &args->dot_few;
     for (size_t t = 0; t < a->n_rows; t++) {
         float row[BENCH_DIM];
-        plain_convert_row((const char *)a->rows + (ptrdiff_t)t * a->row_stride, a->rows_type, row, POSENC_F32, BENCH_DIM);
+        plain_convert_row((const char *)a->rows + (ptrdiff_t)t * a->row_stride, a->rows_type, row, POSENC_F32,
+                          BENCH_DIM);
         plain_column(a->x, row, a->y, a->n_x, a->n_rows, t);
     }
 }
