@@ -2,13 +2,13 @@
 #ifndef POSENC_BENCH_H
 #define POSENC_BENCH_H
 
-#include "kernels/kernels.h"
-#include "limits.h"
+#include "bench_limits.h"
+#include "call.h"
 
 /* What a call writes, for the check that all do the same work. */
 typedef struct bench_output {
     void *data;
-    posenc_dtype type;
+    element_type type;
     size_t n;
 } bench_output;
 
@@ -18,7 +18,7 @@ typedef struct bench_job {
     const posenc_kernels *kernels; /* of the tier, which also is the selected one */
     const bench_limits *limits;
     double elements; /* the work of one call, for ns/elem */
-    double bytes;    /* what the limit moves in one call, for bytes/s */
+    double bytes;    /* what one call has to move, for bytes/s */
     int n_outputs;   /* none if what is written is not comparable */
     bench_output outputs[3];
     int n_blocks;
@@ -57,6 +57,7 @@ void bench_free_blocks(bench_job *job);
 
 /* Adds an output to those that are compared. */
 void bench_compare(bench_job *job, void *data, posenc_dtype type, size_t n);
+void bench_compare_elements(bench_job *job, void *data, element_type type, size_t n);
 
 /* Ends the program with a message unless status is POSENC_OK: a call that refuses its input must not be timed. */
 void bench_check(posenc_status status);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
+#include "random.h"
 #include "view.h"
 
 posenc_isa_tier bench_tier(int i) {
@@ -74,18 +75,20 @@ void bench_check(posenc_status status) {
     exit(1);
 }
 
-void bench_compare(bench_job *job, void *data, posenc_dtype type, size_t n) {
+void bench_compare_elements(bench_job *job, void *data, element_type type, size_t n) {
     if (job->n_outputs == (int)(sizeof job->outputs / sizeof job->outputs[0]))
         bench_check(POSENC_ERR_MEMORY);
     job->outputs[job->n_outputs++] = (bench_output){data, type, n};
 }
 
+void bench_compare(bench_job *job, void *data, posenc_dtype type, size_t n) {
+    bench_compare_elements(job, data, (element_type)type, n);
+}
+
 void bench_random(void *x, posenc_dtype type, size_t n, float bound) {
-    uint32_t state = 1;
-    for (size_t i = 0; i < n; i++) {
-        state = state * 1664525u + 1013904223u;
-        posenc_store(x, i, bound * ((float)(state >> 8) * 0x1p-23f - 1.0f), type);
-    }
+    random_state random = {1};
+    for (size_t i = 0; i < n; i++)
+        posenc_store(x, i, (float)random_symmetric(&random, (double)bound), type);
 }
 
 posenc_view bench_view(bench_job *job, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2) {

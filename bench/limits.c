@@ -1,6 +1,6 @@
 /* Compiled once per tier, with its flags and full-width vectors; the compiler vectorises (meson.build keeps it from
  * calling memset and memcpy instead). The scalar tier gets what the baseline instruction set has. */
-#include "limits.h"
+#include "bench_limits.h"
 
 #include <stdint.h>
 

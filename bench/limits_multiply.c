@@ -1,6 +1,6 @@
 /* The limit of what multiplies and adds: as many chains of fma in registers as keep the units busy, and no memory. The
  * scalar tier multiplies and adds apart, as the baseline of the architecture does. Compiled once per tier. */
-#include "limits.h"
+#include "bench_limits.h"
 
 #ifdef BENCH_VEC_H
 #include BENCH_VEC_H

@@ -2,7 +2,7 @@
  * once per tier, mostly on its vector layer, because compilers do not vectorise conversions from f16, and because the
  * last vector of a short row has to be a partial one. Rounding to bf16 takes the vector layer several instructions,
  * which could be better or worse chosen; there the compiler has its way. */
-#include "limits.h"
+#include "bench_limits.h"
 
 #include "kernels/half.h"
 #include "kernels/kernels.h"

@@ -85,10 +85,15 @@ static void report(shim_state *state, racer *racers, const bench_job *job) {
 #define PLAIN_TOLERANCE 0.1f
 #define UNFUSED_TOLERANCE 0.01f
 
+static float result_at(const bench_output *o, size_t k) {
+    return o->type == ELEMENT_F64 ? (float)((const double *)o->data)[k]
+                                  : posenc_load(o->data, k, (posenc_dtype)o->type);
+}
+
 /* The outputs of one call on fresh input, as floats; what it does not write is NaN. The caller frees them. */
 static float *results_of(const bench_race *race, int which, bench_job *job, size_t *n) {
     for (int i = 0; i < job->n_outputs; i++)
-        memset(job->outputs[i].data, 0xff, job->outputs[i].n * (size_t)posenc_dtype_size(job->outputs[i].type));
+        memset(job->outputs[i].data, 0xff, job->outputs[i].n * element_size(job->outputs[i].type));
     race->fill(job);
     race->racers[which](job);
 
@@ -100,7 +105,7 @@ static float *results_of(const bench_race *race, int which, bench_job *job, size
         bench_check(POSENC_ERR_MEMORY);
     for (int i = 0; i < job->n_outputs; i++)
         for (size_t k = 0; k < job->outputs[i].n; k++)
-            *next++ = posenc_load(job->outputs[i].data, k, job->outputs[i].type);
+            *next++ = result_at(&job->outputs[i], k);
     return results;
 }
 

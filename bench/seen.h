@@ -4,7 +4,7 @@
 
 #include <posenc/softmax.h>
 
-#include "limits.h"
+#include "bench_limits.h"
 
 /* Keys begin <= j < end; none if they are equal. */
 typedef struct bench_seen {

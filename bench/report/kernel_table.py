@@ -23,9 +23,12 @@ def kernel_lines(times):
 
 
 def in_cache(times):
-    """[(kernel, {tier: x_limit})] of the second size, float32 only: for the chart."""
+    """[(kernel, {tier: x_limit})] of the second size, of the types that come first, mostly float32: for the chart."""
+    first = {}
+    for title, tiers in kernel_lines(times).items():
+        first.setdefault(title.split()[0], (title, tiers))
     return [(title, {tier: sizes[min(1, len(sizes) - 1)] for tier, sizes in tiers.items()})
-            for title, tiers in kernel_lines(times).items() if ' ' not in title]
+            for title, tiers in first.values()]
 
 
 def by_size(times):

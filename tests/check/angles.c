@@ -137,6 +137,7 @@ typedef struct rows_shape {
     int block, first_offset;
     ptrdiff_t cos_stride, sin_stride;
     int drop_last, add, has_growth;
+    size_t n_fetch;
 } rows_shape;
 
 enum { COS, SIN, BLOCKS, OFFSETS, OFFSET_GROWTH, FIRST_OUT, SECOND_OUT };
@@ -164,7 +165,7 @@ static void rows_arguments(const kernel_call *call, kernel_args *to) {
         .sin_stride = s->sin_stride,
         .n = s->n,
         .n_rows = s->n_rows,
-        .n_fetch = s->n_rows / 2,
+        .n_fetch = s->n_fetch,
         .step = is_pairs(s) ? 2 : 1,
         .drop_last = s->drop_last,
         .add = s->add,
@@ -224,9 +225,9 @@ static void turns_operands(kernel_call *call, const rows_shape *s) {
 static void growth_operand(kernel_call *call, const rows_shape *s) {
     size_t column = sizeof(posenc_growth_column) / sizeof(double),
            first = (size_t)(s->first_offset + POSENC_ANCHOR_REACH);
-    operand *o = call_operand(call, "growth", OPERAND_IN, ELEMENT_F64, columns_of(s) * column);
-    for (size_t i = 0; i < s->n; i++)
-        for (size_t r = first; s->has_growth && r < first + s->n_rows; r++)
+    operand *o = call_operand(call, "growth", OPERAND_IN, ELEMENT_F64, s->has_growth ? columns_of(s) * column : 0);
+    for (size_t i = 0; s->has_growth && i < s->n; i++)
+        for (size_t r = first; r < first + s->n_rows; r++)
             o->lane[i / POSENC_COLUMN * column + r * POSENC_COLUMN + i % POSENC_COLUMN] = (int32_t)i;
 }
 
@@ -305,6 +306,7 @@ void sweep_angle_rows(const posenc_kernels *variant) {
                 rows_shape s = {.target = (rows_target)(mode / 4),
                                 .n = test_sizes[i],
                                 .n_rows = row_counts[r],
+                                .n_fetch = row_counts[r] / 2,
                                 .drop_last = mode / 2 % 2,
                                 .add = mode % 2};
                 if (s.drop_last && (!is_pairs(&s) || s.n == 0))
@@ -326,7 +328,7 @@ void sweep_angle_rows(const posenc_kernels *variant) {
 
 /* ---- Benchmark ---- */
 
-enum { POSITION = 4096 };
+enum { POSITION = 4096, BENCH_PAIRS = 64 };
 
 static void bench_anchors(kernel_call *call, size_t n, kernel_types types) {
     static anchors_shape s;
@@ -365,10 +367,6 @@ const kernel_bench bench_angle_anchors = {
     .limit = limit_anchors,
 };
 
-static double bench_frequency(size_t i, size_t n) {
-    return pow(10000.0, -(double)i / (double)n);
-}
-
 /* The rows of one block: consecutive positions. */
 static void bench_rows_of_block(kernel_call *call, size_t n, kernel_types types) {
     static rows_shape s;
@@ -379,30 +377,32 @@ static void bench_rows_of_block(kernel_call *call, size_t n, kernel_types types)
     call_fill(call, FILL_ORDINARY);
     size_t column = sizeof(posenc_turn_column) / sizeof(double);
     for (size_t i = 0; i < n; i++) {
-        double frequency = bench_frequency(i, n), anchor = (POSITION + POSENC_ANCHOR_REACH) * frequency;
+        double frequency = pow(10000.0, -(double)i / (double)n), anchor = (POSITION + POSENC_ANCHOR_REACH) * frequency;
         operand_set(&call->operands[COS], i, cos(anchor));
         operand_set(&call->operands[SIN], i, sin(anchor));
         for (size_t k = 0; k <= POSENC_ANCHOR_REACH; k++) {
             size_t at = i / POSENC_COLUMN * column + 2 * k * POSENC_COLUMN + i % POSENC_COLUMN;
-            operand_set(&call->operands[BLOCKS], at, cos((double)k * frequency));
-            operand_set(&call->operands[BLOCKS], at + POSENC_COLUMN, sin((double)k * frequency));
-            operand_set(&call->operands[OFFSETS], at, cos((double)k * frequency));
-            operand_set(&call->operands[OFFSETS], at + POSENC_COLUMN, sin((double)k * frequency));
+            double cosine = cos((double)k * frequency), sine = sin((double)k * frequency);
+            for (int table = BLOCKS; table <= OFFSETS; table++) {
+                operand_set(&call->operands[table], at, cosine);
+                operand_set(&call->operands[table], at + POSENC_COLUMN, sine);
+            }
         }
     }
 }
 
+/* Some pairs at a time, as heads have them. */
 static void plain_rows(const kernel_args *args) {
     const posenc_angle_rows_args *a = &args->angle_rows;
-    static float *inv_freq;
-    static size_t n;
-    if (n != a->n) { /* not a part of the work */
-        inv_freq = realloc(inv_freq, a->n * sizeof *inv_freq);
-        for (n = 0; n < a->n; n++)
-            inv_freq[n] = (float)bench_frequency(n, a->n);
+    float inv_freq[BENCH_PAIRS];
+    for (size_t first = 0; first < a->n; first += BENCH_PAIRS) {
+        size_t n = a->n - first < BENCH_PAIRS ? a->n - first : BENCH_PAIRS;
+        for (size_t i = 0; i < n; i++)
+            inv_freq[i] = powf(10000.0f, -(float)(first + i) / (float)a->n);
+        for (size_t r = 0; r < a->n_rows; r++)
+            plain_angles(inv_freq, n, (int32_t)(POSITION + r), a->cos_out + r * a->n + first,
+                         a->sin_out + r * a->n + first);
     }
-    for (size_t r = 0; r < a->n_rows; r++)
-        plain_angles(inv_freq, a->n, (int32_t)(POSITION + r), a->cos_out + r * a->n, a->sin_out + r * a->n);
 }
 
 static void limit_angle_rows(const bench_limits *limits, const kernel_args *args) {

@@ -1,5 +1,6 @@
 /* add_axes: the sum of row and column terms. */
 #include "check.h"
+#include "plain.h"
 
 typedef struct axes_shape {
     size_t height, width;
@@ -47,9 +48,7 @@ static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
 
 static void plain_axes(const kernel_args *args) {
     const posenc_add_axes_args *a = &args->add_axes;
-    for (size_t v = 0; v < a->height; v++)
-        for (size_t u = 0; u < a->width; u++)
-            a->y[v * a->width + u] += a->by_row[v] + a->by_column[u];
+    plain_add_axes(a->y, a->by_row, a->by_column, a->height, a->width);
 }
 
 static void limit_axes(const bench_limits *limits, const kernel_args *args) {

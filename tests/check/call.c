@@ -61,6 +61,17 @@ void call_kernel(const posenc_kernels *kernels, kernel_id kernel, const kernel_a
     }
 }
 
+void call_free(kernel_call *call) {
+    for (int k = 0; k < MAX_OPERANDS; k++) {
+        operand *o = &call->operands[k];
+        free(o->lane);
+        free(o->before);
+        free(o->scalar);
+        test_guarded_free(&o->memory);
+        *o = (operand){0};
+    }
+}
+
 /* Room for `needed` bytes, and for more to come: a sweep asks for one element more at a time. */
 static void *grown(void *old, size_t *room, size_t needed) {
     if (old != NULL && needed <= *room)

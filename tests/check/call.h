@@ -82,6 +82,9 @@ typedef void call_arguments(const kernel_call *call, kernel_args *to);
 /* Starts describing a call. */
 void call_begin(kernel_call *call, kernel_id kernel, call_arguments *arguments, const void *shape);
 
+/* Frees what the operands of any number of descriptions have taken. */
+void call_free(kernel_call *call);
+
 /* Makes it. */
 void call_kernel(const posenc_kernels *kernels, kernel_id kernel, const kernel_args *args);
 

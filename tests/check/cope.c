@@ -1,7 +1,6 @@
 /* cope_row: contextual positions (CoPE). */
 #include "check.h"
-
-#include <math.h>
+#include "plain.h"
 
 typedef struct cope_shape {
     size_t n, n_seen, n_positions;
@@ -76,22 +75,13 @@ static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
     (void)types;
     s = (cope_shape){.n = n, .n_seen = n, .n_positions = BENCH_POSITIONS, .scale = 0.5f};
     describe_cope(call, &s);
+    call->operands[GATES].count = 0; /* they are x */
     call_fill(call, FILL_ORDINARY);
 }
 
-/* Gates, their sums and the interpolation, each a loop. */
-static void plain_cope(const kernel_args *args) {
+static void plain_cope_row(const kernel_args *args) {
     const posenc_cope_row_args *a = &args->cope_row;
-    float *y = a->y, last = (float)(a->n_positions - 1);
-    for (size_t j = 0; j < a->n; j++)
-        y[j] = 1.0f / (1.0f + expf(-a->scale * a->x[j]));
-    for (size_t j = a->n - 1; j-- > 0;)
-        y[j] += y[j + 1];
-    for (size_t j = 0; j < a->n; j++) {
-        float position = y[j] < last ? y[j] : last;
-        float low = floorf(position), high = ceilf(position), w = position - low;
-        y[j] = a->scale * a->x[j] + (1.0f - w) * a->z[(size_t)low] + w * a->z[(size_t)high];
-    }
+    plain_cope(a->x, a->z, a->y, a->n, a->n_positions, a->scale);
 }
 
 static void limit_cope(const bench_limits *limits, const kernel_args *args) {
@@ -99,4 +89,4 @@ static void limit_cope(const bench_limits *limits, const kernel_args *args) {
 }
 
 const kernel_bench bench_cope_row = {
-    .unit = "n", .elements = 1, .describe = bench_describe, .plain = plain_cope, .limit = limit_cope};
+    .unit = "n", .elements = 1, .describe = bench_describe, .plain = plain_cope_row, .limit = limit_cope};

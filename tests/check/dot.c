@@ -2,8 +2,6 @@
 #include "check.h"
 #include "plain.h"
 
-#include <stdlib.h>
-
 typedef struct dot_shape {
     posenc_dtype x_type;
     int has_shift;
@@ -79,7 +77,7 @@ void sweep_dot_rows(const posenc_kernels *variant) {
 
 typedef struct few_shape {
     posenc_dtype rows_type;
-    size_t dim, n_x, n_rows;
+    size_t dim, n_x, n_rows, n_ahead;
     ptrdiff_t x_stride, row_stride, y_stride; /* in elements */
 } few_shape;
 
@@ -99,7 +97,7 @@ static void few_arguments(const kernel_call *call, kernel_args *to) {
         .n_x = s->n_x,
         .n_rows = s->n_rows,
     };
-    args.ahead[s->n_x % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_rows / 2};
+    args.ahead[s->n_x % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_ahead};
     to->dot_few = args;
 }
 
@@ -135,6 +133,7 @@ void sweep_dot_few(const posenc_kernels *variant) {
             .n_rows = which / 3 % 4 * POSENC_PANEL,
         };
         ptrdiff_t dim = (ptrdiff_t)s.dim, strides[] = {dim, dim + 3, -dim - 1, 0};
+        s.n_ahead = s.n_rows / 2;
         s.x_stride = strides[which / 5 % 4];
         s.row_stride = strides[which / 7 % 4];
         s.y_stride = (ptrdiff_t)s.n_rows + (ptrdiff_t)(which / 11 % 2) * 5;
@@ -154,16 +153,24 @@ static void bench_dot(kernel_call *call, size_t n, kernel_types types) {
     call_fill(call, FILL_ORDINARY);
 }
 
-/* Of a table that is taken out of its panels first, which is a small part of the work. */
+/* Row t of the table, as float32, times each x. */
+static void plain_column(const float *x, const float *row, float *y, size_t n_x, size_t n_rows, size_t t) {
+    float column[BENCH_X];
+    plain_dots(x, row, column, n_x, 1, BENCH_DIM);
+    for (size_t i = 0; i < n_x; i++)
+        y[i * n_rows + t] = column[i];
+}
+
+/* Each row is taken out of its panel first, which is a small part of the work. */
 static void plain_dot(const kernel_args *args) {
     const posenc_dot_rows_args *a = &args->dot_rows;
-    float *table = malloc(a->n_rows * a->dim * sizeof *table);
-    for (size_t t = 0; t < a->n_rows; t++)
-        for (size_t c = 0; c < a->dim; c++)
-            table[t * a->dim + c] =
-                a->panels[t / POSENC_PANEL * a->dim * POSENC_PANEL + c * POSENC_PANEL + t % POSENC_PANEL];
-    plain_dots(a->x, table, a->y, a->n_x, a->n_rows, a->dim);
-    free(table);
+    for (size_t t = 0; t < a->n_rows; t++) {
+        const float *panel = a->panels + t / POSENC_PANEL * BENCH_DIM * POSENC_PANEL;
+        float row[BENCH_DIM];
+        for (size_t c = 0; c < BENCH_DIM; c++)
+            row[c] = panel[c * POSENC_PANEL + t % POSENC_PANEL];
+        plain_column(a->x, row, a->y, a->n_x, a->n_rows, t);
+    }
 }
 
 static void limit_dot(const bench_limits *limits, const kernel_args *args) {
@@ -190,10 +197,12 @@ static void bench_few(kernel_call *call, size_t n, kernel_types types) {
 
 static void plain_few(const kernel_args *args) {
     const posenc_dot_few_args *a = &args->dot_few;
-    float *table = malloc(a->n_rows * a->dim * sizeof *table);
-    plain_convert_row(a->rows, a->rows_type, table, POSENC_F32, a->n_rows * a->dim);
-    plain_dots(a->x, table, a->y, a->n_x, a->n_rows, a->dim);
-    free(table);
+    for (size_t t = 0; t < a->n_rows; t++) {
+        float row[BENCH_DIM];
+        plain_convert_row((const char *)a->rows + (ptrdiff_t)t * a->row_stride, a->rows_type, row, POSENC_F32,
+                          BENCH_DIM);
+        plain_column(a->x, row, a->y, a->n_x, a->n_rows, t);
+    }
 }
 
 static void limit_few(const bench_limits *limits, const kernel_args *args) {

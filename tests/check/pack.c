@@ -3,7 +3,7 @@
 
 typedef struct pack_shape {
     posenc_dtype type;
-    size_t dim, n_rows;
+    size_t dim, n_rows, n_ahead;
     ptrdiff_t stride; /* in elements */
 } pack_shape;
 
@@ -21,7 +21,7 @@ static void pack_arguments(const kernel_call *call, kernel_args *to) {
         .dim = s->dim,
         .n_rows = s->n_rows,
     };
-    args.ahead[s->dim % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_rows / 2};
+    args.ahead[s->dim % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_ahead};
     to->pack_rows = args;
 }
 
@@ -48,6 +48,7 @@ void sweep_pack_rows(const posenc_kernels *variant) {
         for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++, which++) {
             pack_shape s = {.type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n_rows = counts[k]};
             ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
+            s.n_ahead = s.n_rows / 2;
             s.stride = which / 3 % 3 == 0 ? width : which / 3 % 3 == 1 ? width + 3 : -width - 1;
             check_pack(&call, variant, &s, (test_fill)(which % FILL_COUNT));
         }

@@ -19,14 +19,6 @@ void plain_angles(const float *inv_freq, size_t n, int32_t position, float *cos_
     }
 }
 
-void plain_angles_double(const double *frequency, size_t n, double position, double *cos_out, double *sin_out) {
-    for (size_t i = 0; i < n; i++) {
-        double angle = position * frequency[i];
-        cos_out[i] = cos(angle);
-        sin_out[i] = sin(angle);
-    }
-}
-
 static void rotate_half(float *x, size_t half, const float *cos_row, const float *sin_row) {
     for (size_t i = 0; i < half; i++) {
         float x0 = x[i], x1 = x[i + half], c = cos_row[i], s = sin_row[i];
@@ -129,14 +121,6 @@ void plain_add_row(float *y, const float *x, size_t n) {
         y[i] += x[i];
 }
 
-void plain_convolution(const float *x, const float *weights, float *y, size_t n, size_t n_taps) {
-    for (size_t i = 0; i < n; i++)
-        y[i] = 0.0f;
-    for (size_t k = 0; k < n_taps; k++)
-        for (size_t i = 0; i < n; i++)
-            y[i] += weights[k * n + i] * x[k * n + i];
-}
-
 void plain_constant(float value, float *y, size_t n) {
     for (size_t i = 0; i < n; i++)
         y[i] = value;
@@ -189,11 +173,6 @@ void plain_weighted_sum(const float *weights, const float *table, float *y, size
     for (size_t k = 0; k < n; k++)
         for (size_t c = 0; c < dim; c++)
             y[c] += weights[k] * table[k * dim + c];
-}
-
-void plain_affine(const float *x, float *y, float a, float b, size_t n) {
-    for (size_t j = 0; j < n; j++)
-        y[j] = a * x[j] + b;
 }
 
 void plain_cope(const float *x, const float *z, float *y, size_t n, size_t n_positions, float scale) {

@@ -1,6 +1,6 @@
 /* The same work as a user would write it with libm: float32 loops, one after the other, no intrinsics. */
-#ifndef POSENC_BENCH_PLAIN_H
-#define POSENC_BENCH_PLAIN_H
+#ifndef POSENC_CHECK_PLAIN_H
+#define POSENC_CHECK_PLAIN_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,9 +12,6 @@ void plain_frequencies(float *inv_freq, size_t dim, float base);
 
 /* cos_row[i], sin_row[i] of the angle position * inv_freq[i], i < n */
 void plain_angles(const float *inv_freq, size_t n, int32_t position, float *cos_row, float *sin_row);
-
-/* The same in double. */
-void plain_angles_double(const double *frequency, size_t n, double position, double *cos_out, double *sin_out);
 
 #define PLAIN_MAX_HEAD 256
 
@@ -45,10 +42,8 @@ void plain_rms_factors(const plain_heads *heads, float eps, float *factors);
 /* One row of the sinusoidal encoding, written or added; dim even. */
 void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_t position, float *row, int add);
 
-/* y[i] += x[i]; the sum over k of weights[k * n + i] * x[k * n + i]; a number; the bits of p, lowest first;
- * exp(-((t - i * spacing) * scale)^2). */
+/* y[i] += x[i]; a number; the bits of p, lowest first; exp(-((t - i * spacing) * scale)^2). */
 void plain_add_row(float *y, const float *x, size_t n);
-void plain_convolution(const float *x, const float *weights, float *y, size_t n, size_t n_taps);
 void plain_constant(float value, float *y, size_t n);
 void plain_binary(uint64_t p, float *y, size_t n);
 void plain_rbf(float t, float spacing, float scale, float *y, size_t n);
@@ -63,11 +58,9 @@ void plain_dots(const float *x, const float *table, float *y, size_t n_x, size_t
 /* y[c] += the sum of weights[k] times row k of a dense table */
 void plain_weighted_sum(const float *weights, const float *table, float *y, size_t n, size_t dim);
 
-/* y[j] = a x[j] + b */
-void plain_affine(const float *x, float *y, float a, float b, size_t n);
-
 /* The logits of cope.h, listing form, all keys seen: gates, their sums, the interpolation, each a loop. */
 void plain_cope(const float *x, const float *z, float *y, size_t n, size_t n_positions, float scale);
+
 /* dx = scale * p (dp - sum p dp) */
 void plain_softmax_backward(const float *p, const float *dp, float *dx, size_t n, float scale);
 
