@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t seed, state;
+#include "random.h"
+
+static uint64_t seed;
+static random_state state;
 
 void truth_announce(void) {
     const char *text = getenv("POSENC_TEST_SEED");
@@ -37,7 +40,7 @@ int truth_next_tier(int *tier) {
 
 int truth_reseed(void **unused) {
     (void)unused;
-    state = seed;
+    state.state = seed;
     return 0;
 }
 
@@ -72,12 +75,8 @@ int truth_end(void **name) {
     return 0;
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014) */
 uint64_t truth_random(void) {
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return random_bits(&state);
 }
 
 int64_t truth_below(int64_t n) {
@@ -85,7 +84,7 @@ int64_t truth_below(int64_t n) {
 }
 
 double truth_uniform(double low, double high) {
-    return low + (high - low) * ((double)(truth_random() >> 11) * 0x1p-53);
+    return random_between(&state, low, high);
 }
 
 double truth_log_uniform(double low, double high) {

@@ -1,6 +1,7 @@
 /* A small Llama-shaped block, once with ggml's own nodes and once with those of posenc_ggml.h: a prompt, then one token
  * after the other. Prints how far the two are apart, and fails if that is more than rounding. */
 #include "posenc_ggml.h"
+#include "random.h"
 
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
@@ -103,12 +104,11 @@ static struct ggml_context *new_context(void) {
 }
 
 static void fill(struct ggml_tensor *tensor, unsigned seed, float size) {
+    random_state state = {seed};
     int64_t n = ggml_nelements(tensor);
     float *values = malloc((size_t)n * sizeof *values);
-    for (int64_t i = 0; i < n; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        values[i] = size * ((float)(seed >> 8) / 8388608.0f - 1.0f);
-    }
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (float)random_symmetric(&state, (double)size);
     ggml_backend_tensor_set(tensor, values, 0, (size_t)n * sizeof *values);
     free(values);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random.h"
+
 enum { DIM = 40, V_DIM = 24, HEADS = 12 };
 enum { N = 96 }; /* keys, and queries, of SOFT_MAX */
 
@@ -25,9 +27,8 @@ static const mask_case cases[] = {
 };
 
 static float next_number(void) {
-    static uint32_t state = 1;
-    state = state * 1664525u + 1013904223u;
-    return (float)(state >> 8) / 8388608.0f - 1.0f;
+    static random_state state = {1};
+    return (float)random_symmetric(&state, 1.0);
 }
 
 /* Numbers between -1 and 1; of a mask a quarter of them -inf, never the first of a row. */

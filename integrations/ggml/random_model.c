@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "random.h"
+
 enum {
     WIDTH = 1024,
     HEAD_DIM = 128,
@@ -17,12 +19,11 @@ enum {
     CONTEXT = 32768
 };
 
-/* Weights of +-0.05: a byte of each is spent on sign and size. */
+/* Weights of +-0.05. */
 static void fill(struct ggml_tensor *tensor) {
-    static uint32_t state = 1;
+    static random_state state = {1};
     for (int64_t i = 0; i < ggml_nelements(tensor); i++) {
-        state = state * 1664525u + 1013904223u;
-        float value = ((float)(state >> 24) - 127.5f) * (0.05f / 127.5f);
+        float value = (float)random_symmetric(&state, 0.05);
         if (tensor->type == GGML_TYPE_F16)
             ((ggml_fp16_t *)tensor->data)[i] = ggml_fp32_to_fp16(value);
         else

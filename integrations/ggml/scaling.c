@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "random.h"
+
 enum { CPU_ONE, OURS_ONE, OURS_TWO, N_WAYS };
 
 #define MAX_ROUNDS 200
@@ -97,10 +99,9 @@ static void soft_max(const char *name, int64_t n_keys, int64_t n_queries) {
 
 /* Numbers between -1 and 1. */
 static void fill(struct ggml_tensor *tensor) {
-    uint32_t state = 1;
+    random_state state = {1};
     for (int64_t i = 0; i < ggml_nelements(tensor); i++) {
-        state = state * 1664525u + 1013904223u;
-        float value = (float)(state >> 8) / 8388608.0f - 1.0f;
+        float value = (float)random_symmetric(&state, 1.0);
         if (tensor->type == GGML_TYPE_F16)
             ((ggml_fp16_t *)tensor->data)[i] = ggml_fp32_to_fp16(value);
         else

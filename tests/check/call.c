@@ -54,7 +54,9 @@ void call_begin(kernel_call *call, kernel_id kernel, call_arguments *arguments, 
 void call_kernel(const posenc_kernels *kernels, kernel_id kernel, const kernel_args *args) {
     switch (kernel) {
 #define KERNEL(name, type)                                                                                             \
-    case KERNEL_##name: kernels->name(&args->name); return;
+    case KERNEL_##name:                                                                                                \
+        kernels->name(&args->name);                                                                                    \
+        return;
 #include "kernels/kernels.def"
 #undef KERNEL
     default: test_fail("there is no kernel %d", (int)kernel);
@@ -145,8 +147,8 @@ int call_row(kernel_call *call, const char *name, operand_role role, element_typ
     return call->n_operands - 1;
 }
 
-int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows, ptrdiff_t stride,
-              size_t n) {
+int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows,
+              ptrdiff_t stride, size_t n) {
     operand_rows(call_operand(call, name, role, type, rows_extent(n_rows, stride, n)), n_rows, stride, 0, n, 1);
     return call->n_operands - 1;
 }

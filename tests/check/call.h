@@ -2,7 +2,7 @@
  *
  * A family's file has a sweep for each kernel: it walks the cases, describes the buffers of each (call_operand,
  * operand_row), has them filled (call_fill) and hands the call to call_check, whose mode decides what becomes of it:
- * comparison with scalar, a hash, times. check.h has the list of kernels, README.md the walk through an example.
+ * comparison with scalar, a hash, times. check.h has the list of kernels, docs/adding-a-kernel.md the walk.
  */
 #ifndef POSENC_CHECK_CALL_H
 #define POSENC_CHECK_CALL_H
@@ -58,11 +58,11 @@ typedef struct operand {
     size_t element; /* bytes */
     size_t count;
     size_t lane_room, room; /* bytes that the arrays below have room for */
-    size_t n_outputs;      /* elements that the kernel writes */
-    int32_t *lane;         /* [count]: the lane, or NO_LANE */
-    unsigned char *before; /* [count * element]: contents before the call */
-    unsigned char *scalar; /* [count * element]: contents after the scalar kernel */
-    test_guarded memory;   /* where a kernel works on it */
+    size_t n_outputs;       /* elements that the kernel writes */
+    int32_t *lane;          /* [count]: the lane, or NO_LANE */
+    unsigned char *before;  /* [count * element]: contents before the call */
+    unsigned char *scalar;  /* [count * element]: contents after the scalar kernel */
+    test_guarded memory;    /* where a kernel works on it */
 } operand;
 
 #define NO_LANE (-1)
@@ -97,11 +97,11 @@ void operand_row(operand *o, size_t at, size_t n, size_t step);
 /* The same in each of n_rows rows, `stride` elements apart, `at` being counted from the row's start. */
 void operand_rows(operand *o, size_t n_rows, ptrdiff_t stride, size_t at, size_t n, size_t step);
 
-/* A buffer whose n elements belong to lanes 0, 1, ..., and one of rows of n, `stride` elements apart, each like that; the
- * result is the buffer's index. */
+/* A buffer whose n elements belong to lanes 0, 1, ..., and one of rows of n, `stride` elements apart, each like that;
+ * the result is the buffer's index. */
 int call_row(kernel_call *call, const char *name, operand_role role, element_type type, size_t n);
-int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows, ptrdiff_t stride,
-              size_t n);
+int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows,
+              ptrdiff_t stride, size_t n);
 
 /* The same of a storage type, Q8_0 included; the stride is in elements of the buffer. */
 int call_stored_rows(kernel_call *call, const char *name, operand_role role, posenc_dtype type, size_t n_rows,

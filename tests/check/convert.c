@@ -118,8 +118,13 @@ static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
 
 static void plain_convert(const kernel_args *args) {
     const posenc_convert_args *a = &args->convert_rows;
-    plain_heads heads = {.x = a->x, .y = a->y, .x_type = a->x_type, .y_type = a->y_type, .n_heads = a->n_heads,
-                         .head_dim = a->n, .scale = a->factor};
+    plain_heads heads = {.x = a->x,
+                         .y = a->y,
+                         .x_type = a->x_type,
+                         .y_type = a->y_type,
+                         .n_heads = a->n_heads,
+                         .head_dim = a->n,
+                         .scale = a->factor};
     plain_task(&heads);
 }
 

@@ -10,8 +10,8 @@ typedef struct kernel_types {
 } kernel_types;
 
 typedef struct kernel_bench {
-    const char *unit;       /* what n counts */
-    double elements;        /* of work in a unit */
+    const char *unit;          /* what n counts */
+    double elements;           /* of work in a unit */
     const kernel_types *types; /* what is read and written; NULL: float32 */
     size_t n_types;
 

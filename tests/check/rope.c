@@ -192,9 +192,17 @@ static void bench_describe(kernel_call *call, size_t n, kernel_types types, rope
 }
 
 static void plain_rotation(const posenc_rope_args *a, posenc_rope_layout layout) {
-    plain_heads heads = {.x = a->x, .y = a->y, .x_type = a->x_type, .y_type = a->y_type, .n_heads = a->n_heads,
-                         .head_dim = HEAD_DIM, .n_rot = HEAD_DIM, .layout = layout, .cos_row = a->cos_row,
-                         .sin_row = a->sin_row, .scale = 1.0f};
+    plain_heads heads = {.x = a->x,
+                         .y = a->y,
+                         .x_type = a->x_type,
+                         .y_type = a->y_type,
+                         .n_heads = a->n_heads,
+                         .head_dim = HEAD_DIM,
+                         .n_rot = HEAD_DIM,
+                         .layout = layout,
+                         .cos_row = a->cos_row,
+                         .sin_row = a->sin_row,
+                         .scale = 1.0f};
     plain_task(&heads);
 }
 

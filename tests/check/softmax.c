@@ -139,7 +139,7 @@ static void describe(kernel_call *call, const softmax_shape *s) {
     call_begin(call, KERNEL_softmax_row, softmax_arguments, s);
     /* Scores behind the last key are not read: x ends there. */
     o->x = call_row(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, (element_type)s->x_type,
-                       s->in_place ? s->n : s->seen.end);
+                    s->in_place ? s->n : s->seen.end);
     o->y = s->in_place ? o->x : call_row(call, "y", OPERAND_OUT, (element_type)s->y_type, s->n);
     if (s->with & WITH_LINE)
         o->line = call_row(call, "line", OPERAND_IN, ELEMENT_F32, line_size(s));
@@ -317,8 +317,15 @@ void sweep_softmax_row(const posenc_kernels *variant) {
 /* All keys are visible, with an ALiBi bias that takes the far end to e^-8. */
 static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
     static softmax_shape s;
-    s = (softmax_shape){.n = n, .seen.end = n, .x_type = types.x, .y_type = types.y, .with = WITH_ALIBI,
-                        .query = (int32_t)n - 1, .scale = 0.125f, .slope = 8.0f / (float)n, .sink = -INFINITY,
+    s = (softmax_shape){.n = n,
+                        .seen.end = n,
+                        .x_type = types.x,
+                        .y_type = types.y,
+                        .with = WITH_ALIBI,
+                        .query = (int32_t)n - 1,
+                        .scale = 0.125f,
+                        .slope = 8.0f / (float)n,
+                        .sink = -INFINITY,
                         .least = -INFINITY};
     describe(call, &s);
     call_fill(call, FILL_ORDINARY);

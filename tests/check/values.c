@@ -137,7 +137,8 @@ static double random_bits_double(void) {
 
 /* Even over [-limit, limit). */
 static double even(double limit) {
-    return (double)((int64_t)test_random() >> 10) * 0x1p-53 * limit; /* as random_symmetric(), but a fuzzer may drive it */
+    return (double)((int64_t)test_random() >> 10) * 0x1p-53 *
+           limit; /* as random_symmetric(), but a fuzzer may drive it */
 }
 
 static float hostile_float(void) {
