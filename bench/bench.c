@@ -9,14 +9,27 @@
 #include "serve.h"
 #include "shim.h"
 
+/* They live as long as the program. */
+static const bench_entry *entries;
+
 void bench_register(const bench_race *race, const void *shape, posenc_isa_tier tier, const char *name) {
     bench_entry *entry = malloc(sizeof *entry);
     void *copy = malloc(race->shape_size);
-    if (entry == NULL || copy == NULL)
+    char *own_name = malloc(strlen(name) + 1);
+    if (entry == NULL || copy == NULL || own_name == NULL)
         bench_check(POSENC_ERR_MEMORY);
     memcpy(copy, shape, race->shape_size);
-    *entry = (bench_entry){.race = race, .shape = copy, .tier = tier};
-    shim_register(name, bench_run, entry); /* lives as long as the program */
+    strcpy(own_name, name);
+    *entry = (bench_entry){.next = entries, .name = own_name, .race = race, .shape = copy, .tier = tier};
+    entries = entry;
+    shim_register(name, bench_run, entry);
+}
+
+bench_match bench_match_benchmark(const work *w) {
+    for (const bench_entry *entry = entries; work_is(w, "benchmark") && entry != NULL; entry = entry->next)
+        if (entry->tier == posenc_isa() && strcmp(entry->name, w->name) == 0)
+            return (bench_match){entry->race, entry->shape};
+    return (bench_match){NULL, NULL};
 }
 
 /* "scalar avx2; not run: avx512 (not supported by this CPU), neon (not built)" */
@@ -34,9 +47,6 @@ static void note_tiers(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 4 && strcmp(argv[1], "--serve") == 0)
-        return bench_serve(argv[2], argv[3]);
-    note_tiers();
     bench_register_kernels();
     bench_register_rope();
     bench_register_fused();
@@ -48,5 +58,8 @@ int main(int argc, char **argv) {
     bench_register_relative();
     bench_register_gradients();
     bench_register_calls();
+    if (argc == 4 && strcmp(argv[1], "--serve") == 0)
+        return bench_serve(argv[2], argv[3]);
+    note_tiers();
     return shim_main(argc, argv);
 }

@@ -7,6 +7,8 @@
 
 /* One registered benchmark. */
 typedef struct bench_entry {
+    const struct bench_entry *next;
+    const char *name;
     const bench_race *race;
     const void *shape;
     posenc_isa_tier tier;

@@ -20,8 +20,9 @@ typedef struct shared_job {
 } shared_job;
 
 static bench_match match(const work *w) {
-    static bench_match (*const families[])(const work *) = {bench_match_rope, bench_match_rows, bench_match_softmax,
-                                                            bench_match_attention, bench_match_stretches};
+    static bench_match (*const families[])(const work *) = {bench_match_rope,      bench_match_rows,
+                                                            bench_match_softmax,   bench_match_attention,
+                                                            bench_match_stretches, bench_match_benchmark};
     bench_match found = {NULL, NULL};
     for (size_t i = 0; found.race == NULL && i < sizeof families / sizeof families[0]; i++)
         found = families[i](w);

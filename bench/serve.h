@@ -16,6 +16,7 @@ bench_match bench_match_rows(const work *w);
 bench_match bench_match_softmax(const work *w);
 bench_match bench_match_attention(const work *w);
 bench_match bench_match_stretches(const work *w);
+bench_match bench_match_benchmark(const work *w); /* registered under this name on the selected tier */
 
 int bench_serve(const char *tier, const char *racer);
 

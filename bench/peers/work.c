@@ -55,10 +55,17 @@ static int parse_value(const char *text, int64_t *value) {
     return end != text && *end == '\0' && *value >= 0;
 }
 
+static int parse_name(work *w, const char *word) {
+    if (!work_is(w, "benchmark") || w->name[0] != '\0' || strlen(word) >= sizeof w->name)
+        return 0;
+    strcpy(w->name, word);
+    return 1;
+}
+
 static int parse_pair(work *w, char *word) {
     char *value = strchr(word, '=');
     if (value == NULL)
-        return 0;
+        return parse_name(w, word);
     *value++ = '\0';
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (strcmp(word, keys[i].name) == 0)

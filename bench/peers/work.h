@@ -6,6 +6,7 @@
  *                untouched=1: hidden keys are left alone by those who can
  *     logits     the same, nothing read: what bias and mask write
  *     attention  heads= kv_heads= queries= keys= dim= causal=0|1   float32 Q, f16 K and V
+ *     benchmark  NAME                          one of posenc-bench's own, in the shape that its name tells
  *     stretches  rows=made|ready type= heads= dim=   the limit only: written, or scaled in place, each head by itself
  *
  * and of each: threads=, whose time is taken on the wall (without it one, in processor time), ms= to measure for (20),
@@ -17,6 +18,7 @@
 
 typedef struct work {
     char kind[16], shape[256]; /* the first word, and the others as they came */
+    char name[128];            /* of a benchmark */
     int64_t layout, type;      /* posenc_rope_layout, posenc_dtype */
     int64_t ready, lone, alibi, causal, untouched;
     int64_t tokens, heads, kv_heads, queries, keys, dim;

@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -32,29 +33,55 @@ def usable_core(text):
     return int(text)
 
 
+def pattern(text):
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"no regular expression: '{text}': {error}") from None
+
+
+def check_against(parser, options):
+    """What belongs to --against; the revision becomes its commit."""
+    if options.against is None:
+        if options.filter is not None or options.all:
+            parser.error('--filter and --all are for --against')
+        return
+    import machine
+    commit = machine.commit_of(options.against, ROOT)
+    if commit is None:
+        parser.exit(2, f"error: not a commit of this repository: '{options.against}'\n")
+    options.against = commit
+
+
 def arguments():
     parser = argparse.ArgumentParser(
         prog='scripts/bench', description='Runs our kernels on every tier, their limits, and whatever peers are installed '
         '(ggml, XNNPACK, PyTorch, NumPy, a plain loop), in turns on one core, and writes report.json, report.md and '
         'report.html. Keep the machine quiet meanwhile.',
         epilog='To install the peers that Debian has: scripts/bench --install-peers')
-    parser.add_argument('--quick', action='store_true', help='fewer rounds and sizes: three minutes instead of ten')
-    parser.add_argument('--check', action='store_true',
-                        help='compare ratios with bench/baseline.json; name those more than 15 %% worse, and fail; '
-                        'skipped, with exit status 77, if it lacks this CPU')
-    parser.add_argument('--record', action='store_true', help="write this CPU's ratios into bench/baseline.json")
-    parser.add_argument('--cliffs', action='store_true',
-                        help='list sizes that cost more than 1.5 times as much per element as their neighbours')
-    parser.add_argument('--render', metavar='JSON', type=report_file, help='pages of a report.json that is there')
-    parser.add_argument('--documents', metavar='JSON', type=report_file,
-                        help='write the tables of README.md and docs/performance.md from a report.json, or, if its CPU '
-                        'lacks AVX-512, of docs/performance-avx2.md; from a full run of a clean commit')
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument('--quick', action='store_true', help='fewer rounds and sizes: three minutes instead of ten')
+    what.add_argument('--against', metavar='REV',
+                      help='compare this tree with a commit, which is built in build-bench-COMMIT: name what changed by more '
+                      'than its noise; exit status 1 if something is slower, 2 if they cannot be compared')
+    what.add_argument('--cliffs', action='store_true',
+                      help='list sizes that cost more than 1.5 times as much per element as their neighbours')
+    what.add_argument('--render', metavar='JSON', type=report_file, help='pages of a report.json that is there')
+    what.add_argument('--documents', metavar='JSON', type=report_file,
+                      help='write the tables of README.md and docs/performance.md from a report.json, or, if its CPU '
+                      'lacks AVX-512, of docs/performance-avx2.md; from a full run of a clean commit')
+    parser.add_argument('--filter', metavar='REGEX', type=pattern,
+                        help='with --against: the benchmarks that it finds, instead of those that run in caches, on SIMD tiers')
+    parser.add_argument('--all', action='store_true', help='with --against: every benchmark of the SIMD tiers')
     parser.add_argument('-o', '--output', metavar='FOLDER', type=pathlib.Path, help='instead of build-bench/report')
     parser.add_argument('--core', type=usable_core, default=max(os.sched_getaffinity(0)), help='to run on (the last)')
     parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build-bench', help=argparse.SUPPRESS)
+    parser.add_argument('--other', type=pathlib.Path, help=argparse.SUPPRESS)  # the build of --against
     parser.add_argument('--ggml', default='', help=argparse.SUPPRESS)
     parser.add_argument('--arguments-only', action='store_true', help=argparse.SUPPRESS)  # before a build, which takes long
-    return parser.parse_args()
+    options = parser.parse_args()
+    check_against(parser, options)
+    return options
 
 
 def thread_counts():
@@ -145,6 +172,7 @@ def write_pages(report, folder):
 def main():
     options = arguments()
     if options.arguments_only:
+        print(options.against or '')
         return 0
     folder = options.output or options.build / 'report'
     if options.render:
@@ -155,10 +183,9 @@ def main():
         if reason := document.why_not(report, FULL['rounds']):
             raise SystemExit(f'error: {options.documents} is not for the documents: {reason}')
         document.write(report, ROOT)
-    elif options.check or options.record:
-        import check
-        program = str(options.build / 'bench/posenc-bench')
-        return check.check(program, options.core) if options.check else check.record(program, options.core)
+    elif options.against:
+        import against
+        return against.run(options.build, options.other, options.core, options.filter, options.all)
     elif options.cliffs:
         import cliffs
         return cliffs.scan(options.build, options.core)

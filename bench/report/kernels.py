@@ -1,16 +1,23 @@
 """Ratios of every kernel and public call, by posenc-bench: against the plain loop, the limit and the unfused calls."""
 import json
-import statistics
 import subprocess
 import sys
 
-RATIOS = {'x_limit': 'lower', 'x_alone': 'lower', 'x_libm': 'higher', 'x_unfused': 'higher'}  # what is better
+RATIOS = ('x_limit', 'x_alone', 'x_libm', 'x_unfused')
+
+
+def all_names(program):
+    return subprocess.run([program, '--benchmark_list_tests'], capture_output=True, text=True, check=True).stdout.split()
+
+
+def of_simd(names):
+    """The scalar tier is not meant to be fast."""
+    return [name for name in names if '/scalar/' not in name]
 
 
 def list_names(program, leave_out):
-    """Of the SIMD tiers; the scalar one is not meant to be fast."""
-    listed = subprocess.run([program, '--benchmark_list_tests'], capture_output=True, text=True, check=True).stdout
-    return [name for name in listed.split() if '/scalar/' not in name and not any(mark in name for mark in leave_out)]
+    """Of the SIMD tiers."""
+    return [name for name in of_simd(all_names(program)) if not any(mark in name for mark in leave_out)]
 
 
 def is_small(name):
@@ -23,17 +30,20 @@ def escape(name):
     return ''.join('\\' + c if c in '.+*?()[]{}|^$\\' else c for c in name)
 
 
-def run_once(program, names, seconds, core):
-    """{name: {'ns': , 'x_limit': , ...}}; a command line holds some hundred names."""
-    found = {}
+def entries(program, names, seconds, core):
+    """What Google Benchmark says of each; a command line holds some hundred names."""
     for begin in range(0, len(names), 200):
         pattern = '^(' + '|'.join(escape(name) for name in names[begin:begin + 200]) + ')$'
         run = subprocess.run(['taskset', '-c', str(core), program, f'--benchmark_filter={pattern}',
                               '--benchmark_format=json', f'--benchmark_min_time={seconds}'],
                              capture_output=True, text=True, check=True)
-        for entry in json.loads(run.stdout)['benchmarks']:
-            found[entry['name']] = {'ns': entry['ns/elem'], **{key: entry[key] for key in RATIOS if key in entry}}
-    return found
+        yield from json.loads(run.stdout)['benchmarks']
+
+
+def run_once(program, names, seconds, core):
+    """{name: {'ns': , 'x_limit': , ...}}"""
+    return {entry['name']: {'ns': entry['ns/elem'], **{key: entry[key] for key in RATIOS if key in entry}}
+            for entry in entries(program, names, seconds, core)}
 
 
 def run_rounds(program, names, rounds, seconds, core):
@@ -45,9 +55,3 @@ def run_rounds(program, names, rounds, seconds, core):
             for key, value in values.items():
                 times.setdefault(name, {}).setdefault(key, []).append(value)
     return times
-
-
-def medians(times):
-    """{'name x_limit': median}"""
-    return {f'{name} {key}': statistics.median(values)
-            for name, by_key in times.items() for key, values in by_key.items() if key in RATIOS}

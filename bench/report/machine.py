@@ -1,4 +1,5 @@
 """What the figures were measured on."""
+import contextlib
 import datetime
 import json
 import os
@@ -56,6 +57,15 @@ def commit(root):
         return 'unknown'
     found = subprocess.run(['git', 'describe', '--always', '--dirty'], cwd=root, capture_output=True, text=True)
     return found.stdout.strip() or 'unknown'
+
+
+def commit_of(revision, root):
+    """Its full name, or None if there is none of this name."""
+    with contextlib.suppress(OSError):  # without git there are no others
+        found = subprocess.run(['git', 'rev-parse', '--verify', '--quiet', f'{revision}^{{commit}}'], cwd=root,
+                               capture_output=True, text=True)
+        return found.stdout.strip() or None
+    return None
 
 
 def system():
