@@ -119,10 +119,10 @@ static struct ggml_tensor *rope_at_offset(struct ggml_context *ctx, const form *
     return rope(ctx, rows_apart(ctx, sizeof(float[DIM]), (size_t)f->n), false, NULL);
 }
 
-/* n positions too few. */
-static struct ggml_tensor *rope_of_few_positions(struct ggml_context *ctx, const form *f) {
+/* By the first of n positions. ggml makes nodes only with as many as there are tokens. */
+static struct ggml_tensor *rope_of_positions(struct ggml_context *ctx, const form *f) {
     struct ggml_tensor *node = rope(ctx, zeros(ctx, GGML_TYPE_F32, DIM, HEADS, QUERIES), false, NULL);
-    node->src[1]->ne[0] -= f->n;
+    node->src[1] = ggml_set_zero(ggml_new_tensor_1d(ctx, GGML_TYPE_I32, f->n));
     return node;
 }
 
@@ -165,7 +165,9 @@ static const form forms[] = {
     {"in place, rows that overlap", false, rope_in_rows_apart, 128, 0.0f, 0.0f},
     {"4 bytes further", true, rope_at_offset, 4, 0.0f, 0.0f},
     {"3 bytes further", false, rope_at_offset, 3, 0.0f, 0.0f},
-    {"a position too few", false, rope_of_few_positions, 1, 0.0f, 0.0f},
+    {"a position too few", false, rope_of_positions, QUERIES - 1, 0.0f, 0.0f},
+    {"as many positions as tokens", true, rope_of_positions, QUERIES, 0.0f, 0.0f},
+    {"more, of which the first are kept", true, rope_of_positions, 100000, 0.0f, 0.0f},
 };
 
 static void count_line(enum ggml_log_level level, const char *text, void *n_lines) {
