@@ -26,6 +26,24 @@ static int scatters(const posenc_rope_task *task) {
     return task->rows32 != NULL || task->rows64 != NULL;
 }
 
+static posenc_status check_scatter(const posenc_rope_task *task) {
+    if (!scatters(task))
+        return POSENC_OK;
+    if (task->rows32 != NULL && task->rows64 != NULL)
+        return POSENC_ERR_ROWS;
+    if (!posenc_is_aligned(task->rows32, 4) || !posenc_is_aligned(task->rows64, 8))
+        return POSENC_ERR_STRIDE;
+    posenc_status status = check_cache_rows(task, task->x.ne[2]);
+    return status == POSENC_OK ? posenc_check_apart(&task->x, &task->y) : status;
+}
+
+static posenc_status check_tensors(const posenc_rope_task *task) {
+    if (!scatters(task))
+        return posenc_check_elementwise(&task->x, &task->y);
+    posenc_status status = posenc_check_output(&task->y);
+    return status == POSENC_OK ? posenc_check_input(&task->x) : status;
+}
+
 static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_task *task) {
     if (task->weight == NULL)
         return POSENC_OK;
@@ -44,26 +62,14 @@ static posenc_status check_layout(const posenc_rope *rope, const posenc_rope_tas
 }
 
 static posenc_status check_task(const posenc_rope *rope, const posenc_rope_task *task) {
-    posenc_status status = posenc_check_output(&task->y);
-    if (status == POSENC_OK && !posenc_same_view(&task->x, &task->y))
-        status = posenc_check_input(&task->x);
+    posenc_status status = check_tensors(task);
     if (status != POSENC_OK)
         return status;
     if (task->x.ne[0] != rope->params.head_dim || task->y.ne[0] != task->x.ne[0] || task->y.ne[1] != task->x.ne[1])
         return POSENC_ERR_SHAPE;
     if (!isfinite(task->scale) || task->scale == 0.0f) /* 0 is what was forgotten */
         return POSENC_ERR_SCALE;
-    if (scatters(task)) {
-        if (task->rows32 != NULL && task->rows64 != NULL)
-            return POSENC_ERR_ROWS;
-        if (!posenc_is_aligned(task->rows32, 4) || !posenc_is_aligned(task->rows64, 8))
-            return POSENC_ERR_STRIDE;
-        status = check_cache_rows(task, task->x.ne[2]);
-        if (status == POSENC_OK)
-            status = posenc_check_apart(&task->x, &task->y);
-    } else {
-        status = posenc_check_pair(&task->x, &task->y);
-    }
+    status = check_scatter(task);
     if (status == POSENC_OK)
         status = check_norm(rope, task);
     return status == POSENC_OK ? check_layout(rope, task) : status;

@@ -18,11 +18,7 @@ typedef struct score_call {
 static posenc_status check_call(const score_call *call, posenc_rows *rows) {
     if (call->params == NULL)
         return POSENC_ERR_NULL;
-    posenc_status status = posenc_check_output(call->y);
-    if (status == POSENC_OK && call->x != NULL)
-        status = posenc_check_input(call->x);
-    if (status == POSENC_OK && call->x != NULL)
-        status = posenc_check_pair(call->x, call->y);
+    posenc_status status = call->x == NULL ? posenc_check_output(call->y) : posenc_check_elementwise(call->x, call->y);
     if (status == POSENC_OK)
         status = posenc_check_scores(call->params, call->y);
     if (status == POSENC_OK)

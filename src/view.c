@@ -168,6 +168,14 @@ posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y) {
     return posenc_same_view(x, y) ? POSENC_OK : posenc_check_apart(x, y);
 }
 
+posenc_status posenc_check_elementwise(const posenc_view *x, const posenc_view *y) {
+    posenc_status status = posenc_check_output(y);
+    if (status != POSENC_OK || posenc_same_view(x, y))
+        return status;
+    status = posenc_check_input(x);
+    return status == POSENC_OK ? posenc_check_pair(x, y) : status;
+}
+
 posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows) {
     if (rows->begin == 0 && rows->end == -1)
         rows->end = n_rows;

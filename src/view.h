@@ -31,6 +31,9 @@ posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y);
 /* x and y, both checked (or x without memory): no common byte. */
 posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y);
 
+/* x is read and y written, element by element: both alone, and as such a pair. */
+posenc_status posenc_check_elementwise(const posenc_view *x, const posenc_view *y);
+
 /* Replaces "all rows" by 0 .. n_rows, and checks any other range against it. */
 posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows);
 

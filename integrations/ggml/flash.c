@@ -1,9 +1,7 @@
 /* FLASH_ATTN_EXT: posenc_attention, a batch and a block of heads at a time, on threads that take units from a heap. */
-#include <float.h>
-#include <math.h>
-#include <stdlib.h>
-
+#include "attention.h"
 #include "ops.h"
+#include "view.h"
 
 /* A thread takes an eighth of its share of the units at a time: masks make some of them cheaper than others. */
 #define PORTIONS 8
@@ -24,34 +22,62 @@ typedef struct flash_job {
 
 /* ---- Which nodes ---- */
 
-static bool has_attention_rows(const struct ggml_tensor *tensor) {
-    bool is_known = is_f32_or_f16(tensor) || tensor->type == GGML_TYPE_BF16 || tensor->type == GGML_TYPE_Q8_0;
-    return is_known && tensor->nb[0] == ggml_type_size(tensor->type);
+static bool is_key_type(enum ggml_type type) {
+    return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 || type == GGML_TYPE_Q8_0;
 }
 
-/* The inverse of a denormal cap may be infinite. */
-static bool takes_cap(float cap) {
-    return isfinite(cap) && (cap == 0.0f || cap >= FLT_MIN);
+/* ggml writes heads of a query side by side. */
+static posenc_view swap_heads_and_rows(posenc_view view) {
+    int64_t ne = view.ne[1], nb = view.nb[1];
+    view.ne[1] = view.ne[2];
+    view.nb[1] = view.nb[2];
+    view.ne[2] = ne;
+    view.nb[2] = nb;
+    return view;
 }
 
-bool takes_flash_attn(const struct ggml_tensor *node) {
+static posenc_score_params params_of(const struct ggml_tensor *node) {
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.scale = float_param(node, 0);
+    params.cap = float_param(node, 2);
+    return params;
+}
+
+/* All but what is repeated otherwise than posenc has it, or is not known yet: mask, slopes and sinks. */
+static posenc_status check_task(const struct ggml_tensor *node) {
+    posenc_score_params params = params_of(node);
+    posenc_attention_task task = {
+        .params = &params,
+        .q = view_to_check(node, node->src[0]),
+        .k = view_to_check(node, node->src[1]),
+        .v = view_to_check(node, node->src[2]),
+        .out = swap_heads_and_rows(view_to_check(node, node)),
+    };
+    posenc_view scores = {.dtype = POSENC_F32, .ne = {task.k.ne[1], task.q.ne[1], task.q.ne[2], task.q.ne[3]}};
+    return posenc_check_attention_task(&task, &scores);
+}
+
+posenc_status check_flash_attn(const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2], *mask = node->src[3];
-    float scale = float_param(node, 0), max_bias = float_param(node, 1);
-    if (q->type != GGML_TYPE_F32 || node->type != GGML_TYPE_F32 || !has_plain_rows(q) || !has_plain_rows(node) ||
-        !has_attention_rows(k) || !has_attention_rows(v))
-        return false;
-    if (q->ne[0] > POSENC_MAX_HEAD_DIM || v->ne[0] > POSENC_MAX_HEAD_DIM || k->ne[1] > 1 << 30 || q->ne[1] > 1 << 29)
-        return false;
-    if (q->ne[2] % k->ne[2] != 0 || k->ne[1] != v->ne[1] || k->ne[2] != v->ne[2] || k->ne[3] != q->ne[3] ||
-        v->ne[3] != q->ne[3])
-        return false;
-    return takes_mask(mask, k->ne[1], q) && takes_sinks(node->src[4], q->ne[2]) && isfinite(scale) &&
-           takes_cap(float_param(node, 2)) && takes_slopes(max_bias, q->ne[2]);
+    if (q->type != GGML_TYPE_F32 || node->type != GGML_TYPE_F32 || !is_key_type(k->type) || !is_key_type(v->type))
+        return POSENC_ERR_DTYPE;
+    posenc_status status = check_task(node);
+    if (status == POSENC_OK)
+        status = check_mask(node, mask, k->ne[1], q);
+    if (status == POSENC_OK && mask != NULL) {
+        posenc_view bias = mask_of(view_to_check(node, mask), q->ne[1]), out = view_to_check(node, node);
+        status = posenc_check_apart(&bias, &out);
+    }
+    if (status == POSENC_OK)
+        status = check_sinks(node, node->src[4], q->ne[2]);
+    return status == POSENC_OK ? check_slopes(float_param(node, 1), q->ne[2]) : status;
 }
 
+/* In double, because extents that no memory has may be asked about. */
 int64_t work_of_flash_attn(const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2];
-    return ggml_nrows(q) * k->ne[1] * (k->ne[0] + v->ne[0]) / NUMBERS_PER_ELEMENT;
+    double n = (double)ggml_nrows(q) * (double)k->ne[1] * (double)(k->ne[0] + v->ne[0]) / NUMBERS_PER_ELEMENT;
+    return n < 0x1p62 ? (int64_t)n : INT64_C(1) << 62;
 }
 
 /* ---- One call: a batch, and heads first_head .. first_head + n_heads - 1 ---- */
@@ -152,33 +178,21 @@ static void choose_calls(flash_job *job, int n_threads) {
     job->parts_size = job->by_parts ? posenc_attention_parts_bytes(&task) : 0;
 }
 
-static void swap_heads_and_rows(posenc_view *view) {
-    int64_t ne = view->ne[1], nb = view->nb[1];
-    view->ne[1] = view->ne[2];
-    view->nb[1] = view->nb[2];
-    view->ne[2] = ne;
-    view->nb[2] = nb;
-}
-
 posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node) {
     const struct ggml_tensor *mask = node->src[3], *sinks = node->src[4];
     int64_t next = 0;
     flash_job job = {
-        .params = POSENC_SCORE_DEFAULTS,
+        .params = params_of(node),
         .q = view_of(node->src[0]),
         .k = view_of(node->src[1]),
         .v = view_of(node->src[2]),
-        .out = view_of(node),
+        .out = swap_heads_and_rows(view_of(node)),
         .next = &next,
     };
     float slopes[MAX_HEADS];
-    swap_heads_and_rows(&job.out);
-    job.params.scale = float_param(node, 0);
-    job.params.cap = float_param(node, 2);
     job.params.sinks = sinks != NULL ? sinks->data : NULL;
     if (mask != NULL) {
-        job.mask = view_of(mask);
-        job.mask.ne[1] = job.q.ne[1]; /* masks may have more rows than there are queries */
+        job.mask = mask_of(view_of(mask), job.q.ne[1]);
         posenc_status status = set_slopes(&job.params, float_param(node, 1), job.q.ne[2], slopes);
         if (status != POSENC_OK)
             return status;

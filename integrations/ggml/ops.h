@@ -55,27 +55,29 @@ typedef posenc_status (*part_of_node)(const void *node, int ith, int nth);
 /* Runs all parts of a node on as many threads as the host allowed and the work is worth. */
 posenc_status run_parts(const backend_state *state, part_of_node part, const void *node, int64_t work);
 
-/* One operation: whether a node is of a form that it takes, how much work that is (an element to be rotated, or a score
- * to be made a probability, is 1), and its computation. */
+/* One operation. Hosts may pin a node to the backend without asking, so what ggml asks is checked again before a node is
+ * computed: by `check`, and by `compute` what takes longer. Only values are not known when ggml asks. */
 typedef struct operation {
     enum ggml_op op;
     const char *name; /* ggml's, to see that both sides number operations alike */
-    bool (*takes)(const struct ggml_tensor *node);
-    int64_t (*work)(const struct ggml_tensor *node);
-    posenc_status (*compute)(backend_state *state, struct ggml_tensor *node);
+    posenc_status (*check)(const struct ggml_tensor *node);
+    posenc_status (*check_arguments)(const struct ggml_tensor *node); /* NULL: check does it */
+    int64_t (*work)(const struct ggml_tensor *node); /* elements to be rotated, scores to be made probabilities */
+    posenc_status (*compute)(backend_state *state, struct ggml_tensor *node); /* of a node that passed check */
 } operation;
 
-bool takes_rope(const struct ggml_tensor *node);
+posenc_status check_rope(const struct ggml_tensor *node);
+posenc_status check_rope_arguments(const struct ggml_tensor *node);
 posenc_status compute_rope(backend_state *state, struct ggml_tensor *node);
 posenc_status compute_rope_back(backend_state *state, struct ggml_tensor *node);
 void free_ropes(backend_state *state);
 
-bool takes_soft_max(const struct ggml_tensor *node);
+posenc_status check_soft_max(const struct ggml_tensor *node);
 posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node);
-bool takes_diag_mask_inf(const struct ggml_tensor *node);
+posenc_status check_diag_mask_inf(const struct ggml_tensor *node);
 posenc_status compute_diag_mask_inf(backend_state *state, struct ggml_tensor *node);
 
-bool takes_flash_attn(const struct ggml_tensor *node);
+posenc_status check_flash_attn(const struct ggml_tensor *node);
 int64_t work_of_flash_attn(const struct ggml_tensor *node);
 posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node);
 
@@ -84,24 +86,22 @@ posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node)
 /* Slopes are made for each node, on the stack. */
 #define MAX_HEADS 1024
 
-/* A mask over the keys for each row, head and batch of a tensor, if there is one: ggml repeats it over heads and
- * batches. */
-bool takes_mask(const struct ggml_tensor *mask, int64_t n_keys, const struct ggml_tensor *of);
-bool takes_sinks(const struct ggml_tensor *sinks, int64_t n_heads);
+/* Of a node with these queries, heads and batches. ggml repeats a mask over heads and batches; NULL: there is none. */
+posenc_status check_mask(const struct ggml_tensor *node, const struct ggml_tensor *mask, int64_t n_keys,
+                         const struct ggml_tensor *queries);
+posenc_status check_sinks(const struct ggml_tensor *node, const struct ggml_tensor *sinks, int64_t n_heads);
+
+/* A mask may have more rows than there are queries. */
+posenc_view mask_of(posenc_view mask, int64_t n_queries);
 
 /* ALiBi by slopes that the mask is multiplied with; max_bias 0: none. */
-bool takes_slopes(float max_bias, int64_t n_heads);
+posenc_status check_slopes(float max_bias, int64_t n_heads);
 posenc_status set_slopes(posenc_score_params *params, float max_bias, int64_t n_heads, float *slopes);
 
 /* ---- Tensors ---- */
 
 static inline bool is_f32_or_f16(const struct ggml_tensor *tensor) {
     return tensor->type == GGML_TYPE_F32 || tensor->type == GGML_TYPE_F16;
-}
-
-/* f32 or f16, with the elements of a row side by side. */
-static inline bool has_plain_rows(const struct ggml_tensor *tensor) {
-    return is_f32_or_f16(tensor) && tensor->nb[0] == ggml_type_size(tensor->type);
 }
 
 static inline posenc_dtype dtype_of(const struct ggml_tensor *tensor) {
@@ -121,6 +121,14 @@ static inline posenc_view view_of(const struct ggml_tensor *tensor) {
     }
     return view;
 }
+
+/* A tensor of a node as the library's checks see it. Without memory yet it lies at an address that stands for it, apart
+ * from the node's other tensors unless they are views of the same one. */
+posenc_view view_to_check(const struct ggml_tensor *node, const struct ggml_tensor *tensor);
+
+/* n numbers or more of four bytes, side by side. */
+posenc_status check_list(const struct ggml_tensor *node, const struct ggml_tensor *list, enum ggml_type type,
+                         int64_t n);
 
 /* Heads and batches from (head, batch) on, so many of them. */
 static inline posenc_view block_of(const posenc_view *view, int64_t head, int64_t batch, int64_t n_heads,

@@ -20,11 +20,11 @@
 static int64_t min_elements = 32768;
 
 static const operation operations[] = {
-    {GGML_OP_ROPE, "ROPE", takes_rope, ggml_nelements, compute_rope},
-    {GGML_OP_ROPE_BACK, "ROPE_BACK", takes_rope, ggml_nelements, compute_rope_back},
-    {GGML_OP_SOFT_MAX, "SOFT_MAX", takes_soft_max, ggml_nelements, compute_soft_max},
-    {GGML_OP_DIAG_MASK_INF, "DIAG_MASK_INF", takes_diag_mask_inf, ggml_nelements, compute_diag_mask_inf},
-    {GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT", takes_flash_attn, work_of_flash_attn, compute_flash_attn},
+    {GGML_OP_ROPE, "ROPE", check_rope, check_rope_arguments, ggml_nelements, compute_rope},
+    {GGML_OP_ROPE_BACK, "ROPE_BACK", check_rope, check_rope_arguments, ggml_nelements, compute_rope_back},
+    {GGML_OP_SOFT_MAX, "SOFT_MAX", check_soft_max, NULL, ggml_nelements, compute_soft_max},
+    {GGML_OP_DIAG_MASK_INF, "DIAG_MASK_INF", check_diag_mask_inf, NULL, ggml_nelements, compute_diag_mask_inf},
+    {GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT", check_flash_attn, NULL, work_of_flash_attn, compute_flash_attn},
 };
 
 #define N_OPERATIONS (sizeof operations / sizeof operations[0])
@@ -80,15 +80,25 @@ posenc_status run_parts(const backend_state *state, part_of_node part, const voi
     return (posenc_status)worst;
 }
 
+/* What is wrong with the node; NULL: nothing. */
+static const char *compute_node(backend_state *state, struct ggml_tensor *node) {
+    const operation *found = find_operation(node->op);
+    if (found == NULL)
+        return "this backend does not have the operation";
+    posenc_status status = found->check(node);
+    if (status == POSENC_OK)
+        status = found->compute(state, node);
+    return status == POSENC_OK ? NULL : posenc_status_string(status);
+}
+
 static enum ggml_status compute_graph(ggml_backend_t backend, struct ggml_cgraph *graph) {
     for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
         struct ggml_tensor *node = ggml_graph_node(graph, i);
         if (computes_nothing(node) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE))
             continue;
-        const operation *found = find_operation(node->op);
-        posenc_status status = found != NULL ? found->compute(backend->own, node) : POSENC_ERR_ENUM;
-        if (status != POSENC_OK) {
-            log_error("posenc: %s '%s': %s\n", ggml_op_name(node->op), node->name, posenc_status_string(status));
+        const char *problem = compute_node(backend->own, node);
+        if (problem != NULL) {
+            log_error("posenc: %s '%s': %s\n", ggml_op_name(node->op), node->name, problem);
             return GGML_STATUS_FAILED;
         }
     }
@@ -191,8 +201,9 @@ static bool device_takes(ggml_backend_dev_t device, const struct ggml_tensor *no
     if (computes_nothing(node))
         return true;
     const operation *found = find_operation(node->op);
-    /* In this order: judging a rope takes microseconds, and a lone token's are most that ggml asks about. */
-    return found != NULL && found->work(node) >= min_elements && found->takes(node);
+    /* In this order: a rope's arguments take microseconds, and a lone token's are most that ggml asks about. */
+    return found != NULL && found->work(node) >= min_elements && found->check(node) == POSENC_OK &&
+           (found->check_arguments == NULL || found->check_arguments(node) == POSENC_OK);
 }
 
 static bool device_reads_buffer(ggml_backend_dev_t device, ggml_backend_buffer_type_t type) {

@@ -3,9 +3,20 @@
 #include <string.h>
 
 #include "ops.h"
+#include "view.h"
 
 /* ---- ggml's parameters ---- */
 
+static int64_t n_pairs_of(const struct ggml_tensor *node) {
+    int64_t n_dims = node->op_params[1];
+    return node->op_params[2] == GGML_ROPE_TYPE_VISION ? n_dims : n_dims / 2;
+}
+
+static int64_t n_axes_of(const struct ggml_tensor *node) {
+    return node->op_params[2] & GGML_ROPE_TYPE_MROPE ? GGML_MROPE_SECTIONS : 1;
+}
+
+/* No rope is made of what this refuses, so none that is kept has more than MAX_ROPE_PAIRS. */
 static posenc_status read_params(const struct ggml_tensor *node, posenc_rope_params *params) {
     const struct ggml_tensor *factors = node->src[2];
     posenc_rope_ggml ggml = {
@@ -24,21 +35,27 @@ static posenc_status read_params(const struct ggml_tensor *node, posenc_rope_par
         .n_freq_factors = factors != NULL ? factors->ne[0] : 0,
     };
     memcpy(ggml.sections, node->op_params + 11, sizeof ggml.sections);
-    return posenc_rope_params_from_ggml(&ggml, params);
+    posenc_status status = posenc_rope_params_from_ggml(&ggml, params);
+    return status == POSENC_OK && params->n_rot > 2 * MAX_ROPE_PAIRS ? POSENC_ERR_N_ROT : status;
 }
 
-/* When ggml asks, the factors need have no memory yet. */
-bool takes_rope(const struct ggml_tensor *node) {
+posenc_status check_rope(const struct ggml_tensor *node) {
     const struct ggml_tensor *x = node->src[0], *positions = node->src[1], *factors = node->src[2];
-    if (!has_plain_rows(x) || !has_plain_rows(node) || x->type != node->type)
-        return false;
-    if (positions->type != GGML_TYPE_I32 || !ggml_is_contiguous(positions))
-        return false;
+    if (!is_f32_or_f16(x) || x->type != node->type)
+        return POSENC_ERR_DTYPE;
+    posenc_view from = view_to_check(node, x), to = view_to_check(node, node);
+    posenc_status status = posenc_check_elementwise(&from, &to);
+    if (status == POSENC_OK)
+        status = check_list(node, positions, GGML_TYPE_I32, n_axes_of(node) * node->ne[2]);
+    if (status == POSENC_OK && factors != NULL)
+        status = check_list(node, factors, GGML_TYPE_F32, n_pairs_of(node));
+    return status;
+}
+
+/* When ggml asks, the factors need have no memory yet: they are not read. */
+posenc_status check_rope_arguments(const struct ggml_tensor *node) {
     posenc_rope_params params;
-    if (read_params(node, &params) != POSENC_OK || params.n_rot > 2 * MAX_ROPE_PAIRS)
-        return false;
-    return factors == NULL ||
-           (factors->type == GGML_TYPE_F32 && ggml_is_contiguous(factors) && factors->ne[0] >= params.n_rot / 2);
+    return read_params(node, &params);
 }
 
 static posenc_status make_rope(const struct ggml_tensor *node, posenc_rope **rope) {
@@ -102,7 +119,7 @@ static posenc_status rope_of_node(backend_state *state, const struct ggml_tensor
 static posenc_status keep_rows(kept_rope *kept, const struct ggml_tensor *positions, int64_t n_tokens,
                                posenc_direction direction) {
     kept_rows *rows = &kept->rows;
-    size_t size = ggml_nbytes(positions);
+    size_t size = (size_t)n_tokens * (size_t)posenc_rope_n_axes(kept->rope) * sizeof *rows->positions;
     if (rows->n_tokens == n_tokens && rows->direction == direction &&
         memcmp(rows->positions, positions->data, size) == 0)
         return POSENC_OK;

@@ -1,8 +1,9 @@
 /* SOFT_MAX and DIAG_MASK_INF. */
-#include <math.h>
 #include <string.h>
 
 #include "ops.h"
+#include "scores.h"
+#include "view.h"
 
 typedef struct scores_job {
     posenc_score_params params;
@@ -36,46 +37,80 @@ static posenc_status scores_part(const void *node, int ith, int nth) {
 
 /* ---- What the nodes of scores have in common ---- */
 
-bool takes_mask(const struct ggml_tensor *mask, int64_t n_keys, const struct ggml_tensor *of) {
-    return mask == NULL ||
-           (has_plain_rows(mask) && mask->ne[0] == n_keys && mask->ne[1] >= of->ne[1] && mask->ne[2] > 0 &&
-            mask->ne[3] > 0 && of->ne[2] % mask->ne[2] == 0 && of->ne[3] % mask->ne[3] == 0);
+posenc_view mask_of(posenc_view mask, int64_t n_queries) {
+    mask.ne[1] = n_queries;
+    return mask;
 }
 
-bool takes_sinks(const struct ggml_tensor *sinks, int64_t n_heads) {
-    return sinks == NULL || (sinks->type == GGML_TYPE_F32 && ggml_is_contiguous(sinks) && sinks->ne[0] == n_heads);
+posenc_status check_mask(const struct ggml_tensor *node, const struct ggml_tensor *mask, int64_t n_keys,
+                         const struct ggml_tensor *queries) {
+    if (mask == NULL)
+        return POSENC_OK;
+    if (!is_f32_or_f16(mask))
+        return POSENC_ERR_DTYPE;
+    if (mask->ne[0] != n_keys || mask->ne[1] < queries->ne[1] || mask->ne[2] < 1 || mask->ne[3] < 1 ||
+        queries->ne[2] % mask->ne[2] != 0 || queries->ne[3] % mask->ne[3] != 0)
+        return POSENC_ERR_SHAPE;
+    posenc_view view = view_to_check(node, mask);
+    return posenc_check_input(&view);
 }
 
-bool takes_slopes(float max_bias, int64_t n_heads) {
-    return max_bias >= 0.0f && max_bias <= 100.0f && (max_bias == 0.0f || n_heads <= MAX_HEADS);
+posenc_status check_sinks(const struct ggml_tensor *node, const struct ggml_tensor *sinks, int64_t n_heads) {
+    if (sinks != NULL && sinks->ne[0] != n_heads)
+        return POSENC_ERR_N_HEADS;
+    return sinks == NULL ? POSENC_OK : check_list(node, sinks, GGML_TYPE_F32, n_heads);
+}
+
+posenc_status check_slopes(float max_bias, int64_t n_heads) {
+    if (!(max_bias >= 0.0f && max_bias <= 100.0f))
+        return POSENC_ERR_SCALE;
+    return max_bias > 0.0f && n_heads > MAX_HEADS ? POSENC_ERR_N_HEADS : POSENC_OK;
 }
 
 posenc_status set_slopes(posenc_score_params *params, float max_bias, int64_t n_heads, float *slopes) {
-    params->bias_slopes = max_bias > 0.0f ? slopes : NULL;
-    return max_bias > 0.0f ? posenc_alibi_slopes(n_heads, (double)max_bias, slopes) : POSENC_OK;
+    posenc_status status = check_slopes(max_bias, n_heads);
+    if (status != POSENC_OK || max_bias == 0.0f)
+        return status;
+    params->bias_slopes = slopes;
+    return posenc_alibi_slopes(n_heads, (double)max_bias, slopes);
+}
+
+/* Scores and what becomes of them, by these parameters. */
+static posenc_status check_score_tensors(const struct ggml_tensor *node, const posenc_score_params *params) {
+    if (node->src[0]->type != GGML_TYPE_F32 || node->type != GGML_TYPE_F32)
+        return POSENC_ERR_DTYPE;
+    posenc_view x = view_to_check(node, node->src[0]), y = view_to_check(node, node);
+    posenc_status status = posenc_check_elementwise(&x, &y);
+    return status == POSENC_OK ? posenc_check_scores(params, &y) : status;
 }
 
 /* ---- SOFT_MAX ---- */
 
-bool takes_soft_max(const struct ggml_tensor *node) {
-    const struct ggml_tensor *x = node->src[0], *mask = node->src[1], *sinks = node->src[2];
-    if (!has_plain_rows(x) || !has_plain_rows(node) || x->type != GGML_TYPE_F32 || node->type != GGML_TYPE_F32)
-        return false;
-    return takes_mask(mask, x->ne[0], x) && takes_sinks(sinks, x->ne[2]) &&
-           takes_slopes(float_param(node, 1), x->ne[2]) && isfinite(float_param(node, 0)) && x->ne[0] <= 1 << 30 &&
-           x->ne[1] <= 1 << 30;
+static posenc_score_params soft_max_params(const struct ggml_tensor *node) {
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.scale = float_param(node, 0);
+    return params;
+}
+
+posenc_status check_soft_max(const struct ggml_tensor *node) {
+    const struct ggml_tensor *x = node->src[0];
+    posenc_score_params params = soft_max_params(node);
+    posenc_status status = check_score_tensors(node, &params);
+    if (status == POSENC_OK)
+        status = check_mask(node, node->src[1], x->ne[0], x);
+    if (status == POSENC_OK)
+        status = check_sinks(node, node->src[2], x->ne[2]);
+    return status == POSENC_OK ? check_slopes(float_param(node, 1), x->ne[2]) : status;
 }
 
 posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node) {
     const struct ggml_tensor *mask = node->src[1], *sinks = node->src[2];
-    scores_job job = {POSENC_SCORE_DEFAULTS, view_of(node->src[0]), view_of(node), {.data = NULL}, posenc_softmax};
+    scores_job job = {soft_max_params(node), view_of(node->src[0]), view_of(node), {.data = NULL}, posenc_softmax};
     float slopes[MAX_HEADS];
-    job.params.scale = float_param(node, 0);
     job.params.sinks = sinks != NULL ? sinks->data : NULL;
     if (mask != NULL) {
-        job.mask = view_of(mask);
-        job.mask.ne[1] = node->ne[1]; /* masks may have more rows than there are queries */
-        if (mask->data == node->data) { /* ggml-alloc may have put the node in place of either input */
+        job.mask = mask_of(view_of(mask), node->ne[1]);
+        if (posenc_check_apart(&job.mask, &job.y) != POSENC_OK) { /* ggml-alloc may put the node in its place */
             if ((job.mask.data = scratch_of(state, ggml_nbytes(mask))) == NULL)
                 return POSENC_ERR_MEMORY;
             memcpy(job.mask.data, mask->data, ggml_nbytes(mask));
@@ -89,15 +124,19 @@ posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node) {
 
 /* ---- DIAG_MASK_INF: keys later than the query, with so many of the past before it ---- */
 
-bool takes_diag_mask_inf(const struct ggml_tensor *node) {
-    const struct ggml_tensor *x = node->src[0];
-    return has_plain_rows(x) && has_plain_rows(node) && x->type == GGML_TYPE_F32 && node->type == GGML_TYPE_F32 &&
-           node->op_params[0] >= 0 && node->op_params[0] <= 1 << 29 && x->ne[0] <= 1 << 30 && x->ne[1] <= 1 << 29;
+static posenc_score_params diag_mask_params(const struct ggml_tensor *node) {
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_causal();
+    params.q_off = node->op_params[0];
+    return params;
+}
+
+posenc_status check_diag_mask_inf(const struct ggml_tensor *node) {
+    posenc_score_params params = diag_mask_params(node);
+    return params.q_off >= 0 ? check_score_tensors(node, &params) : POSENC_ERR_POSITION;
 }
 
 posenc_status compute_diag_mask_inf(backend_state *state, struct ggml_tensor *node) {
-    scores_job job = {POSENC_SCORE_DEFAULTS, view_of(node->src[0]), view_of(node), {.data = NULL}, posenc_logits};
-    job.params.mask = posenc_mask_causal();
-    job.params.q_off = node->op_params[0];
+    scores_job job = {diag_mask_params(node), view_of(node->src[0]), view_of(node), {.data = NULL}, posenc_logits};
     return run_parts(state, scores_part, &job, ggml_nelements(node));
 }
