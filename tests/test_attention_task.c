@@ -537,30 +537,6 @@ static void test_million_keys(void **state) {
     check_equal_keys(8, 1 << 20);
 }
 
-/* A value near which all roundings of a block's chain go one way by nearly half an ulp. */
-static void test_equal_values(void **state) {
-    (void)state;
-    enum { N_KEYS = 1 << 20 };
-    float query = 0.0f, value = 0.9950103163719177f, result;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    posenc_attention_task t = {
-        .params = &params,
-        .q = posenc_view_dense(&query, POSENC_F32, 1, 1, 1, 1),
-        .k = {&query, POSENC_F32, {1, N_KEYS, 1, 1}, {4, 0, 0, 0}},
-        .v = {&value, POSENC_F32, {1, N_KEYS, 1, 1}, {4, 0, 0, 0}},
-        .out = posenc_view_dense(&result, POSENC_F32, 1, 1, 1, 1),
-    };
-    void *memory = malloc(posenc_attention_scratch(1, 1));
-    assert_non_null(memory);
-    for (int tier = -1; truth_next_tier(&tier);) {
-        truth_ok(posenc_attention_run(&t, memory, posenc_all_rows()));
-        truth_close((double)result, (double)value, 2.5e-5 * (double)value, "mean of equal values");
-        truth_report("mean of 2^20 equal values", 1, fabs((double)result - (double)value) / (2.5e-5 * (double)value),
-                     TRUTH_ALLOWED, "2.5e-5");
-    }
-    free(memory);
-}
-
 /* Heads as wide as they may be: what holds their sums was tested with narrower ones only. */
 static void test_widest_parts(void **state) {
     (void)state;
@@ -590,7 +566,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_parts),        truth_test(test_lse),    truth_test(test_merge),
         truth_test(test_variants),     truth_test(test_blocks), truth_test(test_million_keys),
-        truth_test(test_equal_values),
         truth_test(test_widest_parts), truth_test(test_nan),    truth_test(test_merge_rows),
     };
     return truth_run(tests);

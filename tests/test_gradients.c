@@ -169,6 +169,30 @@ static void test_long_rows(void **state) {
     truth_report("softmax backward, long rows", n_values, worst, TRUTH_ALLOWED, "4096 to 1000003 keys");
 }
 
+/* dp up to half of FLT_MAX. Beyond, the difference from their mean may be infinite where the gradient is not. */
+static void test_range(void **state) {
+    (void)state;
+    float p[2] = {0.9f, 0.1f}, dp[2], dx[2];
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_view view = posenc_view_dense(p, POSENC_F32, 2, 1, 1, 1), gradient = view, to = view;
+    gradient.data = dp;
+    to.data = dx;
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int is_beyond = 0; is_beyond < 2; is_beyond++) {
+            dp[0] = is_beyond ? 3e38f : 1.7e38f;
+            dp[1] = -dp[0];
+            truth_ok(posenc_softmax_backward(&params, &view, &gradient, NULL, &to, NULL, NULL, posenc_all_rows()));
+            double g = (double)p[0] * (double)dp[0] + (double)p[1] * (double)dp[1];
+            for (int j = 0; j < 2; j++) {
+                double want = (double)p[j] * ((double)dp[j] - g);
+                if (is_beyond && j == 1)
+                    assert_true(isinf(dx[j]) && isfinite((float)want));
+                else
+                    truth_close((double)dx[j], want, PROMISED * (double)p[j] * (double)dp[0], "dx of key %d", j);
+            }
+        }
+}
+
 /* ---- The softmax against differences of a loss ---- */
 
 enum { N = 9 };
@@ -504,9 +528,9 @@ static void test_sinks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_formula), truth_test(test_long_rows),  truth_test(test_differences),
-        truth_test(test_edges),   truth_test(test_line),       truth_test(test_long_line),
-        truth_test(test_table),   truth_test(test_parameters), truth_test(test_sinks),
+        truth_test(test_formula), truth_test(test_long_rows), truth_test(test_differences), truth_test(test_edges),
+        truth_test(test_line),    truth_test(test_long_line), truth_test(test_table),       truth_test(test_parameters),
+        truth_test(test_sinks),   truth_test(test_range),
     };
     return truth_run(tests);
 }

@@ -348,6 +348,55 @@ static void test_hidden_beside_nan(void **state) {
         }
 }
 
+enum { N_WRONG = 20 };
+
+/* A row against its exact function, logits of any size: the share of 2e-6 + tanh(d / 2) that is used, d being the error
+ * of a logit, at most four roundings (the distance, its product, the bias, the score). */
+static double share_of_wrong_logits(const float *x, const float *bias, float slope, int64_t position, int64_t n) {
+    double l[N_WRONG], sum = 0.0, max = -INFINITY, d = 0.0, worst = 0.0;
+    float y[N_WRONG];
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_view terms = posenc_view_dense((void *)(uintptr_t)bias, POSENC_F32, n, 1, 1, 1);
+    params.bias = &terms;
+    params.slopes = &slope;
+    params.q_off = position;
+    run_row(x, y, n, params);
+    for (int64_t j = 0; j < n; j++) {
+        double penalty = (double)slope * fabs((double)(j - position));
+        l[j] = (double)x[j] - penalty + (double)bias[j];
+        max = fmax(max, l[j]);
+        d = fmax(d, 4.0 * 0x1p-24 * (fabs((double)x[j]) + penalty + fabs((double)bias[j])));
+    }
+    for (int64_t j = 0; j < n; j++)
+        sum += exp(l[j] - max);
+    for (int64_t j = 0; j < n; j++)
+        worst = fmax(worst, fabs((double)y[j] - exp(l[j] - max) / sum) / (PROMISED + tanh(0.5 * d)));
+    return worst;
+}
+
+static void test_wrong_logits(void **state) {
+    (void)state;
+    static const float zeros[2], huge[2] = {0x1p30f, 0x1p30f}, bias[2] = {0.0f, 30.0f};
+    double worst = 0.0;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        assert_true(share_of_wrong_logits(huge, bias, 0.0f, 0, 2) <= 1.0);
+        assert_true(share_of_wrong_logits(zeros, zeros, 8.0f, 1 << 26, 2) <= 1.0);
+        for (int round = 0; round < 20000; round++) {
+            int64_t n = 1 + truth_below(N_WRONG);
+            float x[N_WRONG], terms[N_WRONG], size = (float)truth_log_uniform(1.0, 0x1p22);
+            for (int64_t j = 0; j < n; j++) {
+                x[j] = size + (float)truth_uniform(-4.0, 4.0);
+                terms[j] = (float)truth_uniform(-4.0, 4.0);
+            }
+            float slope = round % 2 ? 0.0f : (float)truth_log_uniform(0x1p-8, 8.0);
+            int64_t position = (int64_t)truth_log_uniform(1.0, 0x1p19);
+            worst = fmax(worst, share_of_wrong_logits(x, terms, slope, position, n));
+        }
+    }
+    truth_report("softmax, logits up to 2^22", 20000, worst, TRUTH_ALLOWED, "random rows");
+    assert_true(worst <= 1.0);
+}
+
 static void test_minus_zero_slope(void **state) {
     (void)state;
     const float slope = -0.0f, x = -0.0f;
@@ -471,6 +520,7 @@ int main(void) {
         truth_test(test_flush),
         truth_test(test_row_ranges),
         truth_test(test_hidden_beside_nan),
+        truth_test(test_wrong_logits),
         truth_test(test_minus_zero_slope),
         truth_test(test_empty_part),
     };

@@ -33,13 +33,24 @@
  * Extents 1 and 2 are not in rope.h's order, [dim, heads, tokens]: from one view to the other extents and strides 1 and
  * 2 change places.
  *
- * Against the exact function of the same numbers, for up to 2^20 keys, with p_j the probabilities and S_j the sum of
+ * Against the exact function of the same numbers, for n <= 2^20 keys, with p_j the probabilities and S_j the sum of
  * the sizes of all that is added up in a logit (|scale q_c k_jc| of each channel, and each of its terms): a logit is
- * wrong by d_j <= (head_dim + 8) 2^-24 S_j, and with a soft cap by 2^-22 cap more; mostly by a few 2^-24 l_j.
+ * wrong by d_j <= (head_dim + 8) 2^-24 S_j, and with a soft cap by 2^-22 cap more; mostly by a few 2^-24 l_j. That
+ * changes a weight by a factor of up to e^d_j. With w_j = e^d_j - 1, W = sum_j p_j w_j, in each channel
  *
- *     |error of out| <= 4e-6 max |v| + sum_j p_j d_j |v_j - out|, and out's rounding to its type; where many keys weigh
- *                       alike and hold nearly the same, roundings go one way: 2.5e-5 instead of 4e-6 (1.2e-5 was seen)
- *     |error of lse| <= 4e-6 + 2^-24 |lse| + sum_j p_j d_j
+ *     |error of out| <= c max |v| + min((1 + W) sum_j p_j w_j |v_j - out|, max |v_j - out|) + 2^-129, and out's
+ *                       rounding to its type; c = 4e-6 + 6e-8 min(n, 512) + 6e-11 n
+ *     |error of lse| <= 3e-6 + 3e-11 n + 2^-24 |lse| + ln(1 + W)
+ *
+ * where a sink is a key of value 0. While d_j are small, this is sum_j p_j d_j |v_j - out|, and sum_j p_j d_j, beside c
+ * and 3e-6. Where they reach 1 (S_j near 2^24 / head_dim: huge scores, ALiBi far away) float32 no longer tells logits
+ * apart that differ by 1. c is 4e-6 in practice: the rest is for roundings that all go one way. Where one key outweighs
+ * many and all hold the same, 3.0e-5 max |v| was seen with 512 keys and 4.3e-5 with 2^20.
+ *
+ * All this is in the range of float32: |scale| <= 2^100, and at most 3.4e38 each for sum_c |q_c k_jc|, for S_j (unless
+ * a bias such as -FLT_MAX hides the key) and, in each channel, for the sum of |v_j| over the keys that a query sees.
+ * Beyond, a result may be infinite or NaN where the exact one is neither: v = 1e37 of 40 keys that weigh alike. f16 and
+ * Q8_0 values are never beyond. posenc_attention_reference divides by the sum first, and takes any finite v.
  *
  * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its
  * own scratch (head_dim 128: 350 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a

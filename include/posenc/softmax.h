@@ -18,8 +18,9 @@
  *   - A NaN or +inf among the logits makes every allowed entry of its row NaN.
  *   - Against the exact function of the same inputs, y in float32: |error| <= 2e-6 absolute for rows up to 2^20 keys
  *     with a score and one bias, while l and both are at most 16 in size. More terms, or larger ones, are rounded on
- *     their way into l, each time by 2^-24 of the sum so far, which comes on top (ALiBi far behind may cancel a score,
- *     and leave its own rounding). Soft cap: tanh within 2 ulp. f16 and bf16 results are rounded once more.
+ *     their way into l, each time by 2^-24 of the sum so far (ALiBi far behind may cancel a score, and leave its own
+ *     rounding): logits that are wrong by up to d multiply y by e^(-2d) to e^(2d), at most tanh(d / 2) on top. Soft
+ *     cap: tanh within 1.51 ulp. f16 and bf16 results are rounded once more.
  *   - In float32, for rows up to 2^20 keys and logits of any size, each y_j that is not 0 is right relative to itself:
  *     |error| <= (3e-6 + 2^-24 (max l - l_j)) y_j against the exact softmax of what posenc_logits gives.
  *   - The sum is taken in a fixed order (key j joins lane j mod 32; every 512 keys the lanes move on to double), so the

@@ -10,7 +10,8 @@
  *
  * In float32, g summed in double in the order of softmax.h (products joining by fma) and rounded once; so the bits do
  * not depend on instruction set or split. |error| <= 2e-6 p_j max |dp| times bias_slope or scale; with a cap, 4e-6 for
- * dx. A p_j below FLT_MIN, negative ones too, counts as 0 everywhere: posenc_softmax gives none but 0.
+ * dx. This is for |dp| <= 1.7e38, half of FLT_MAX: beyond, dp_j - g may be infinite. A p_j below FLT_MIN, negative ones
+ * too, counts as 0 everywhere: posenc_softmax gives none but 0.
  *
  * From there: a bias line's gradient is the sum of db over each diagonal, and everything that a line was made of has
  * its gradient from that of the line.

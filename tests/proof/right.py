@@ -21,10 +21,22 @@ def measured(directory):
     return rows, failed
 
 
+def every_argument(part, directory):
+    """The lines of exp and tanh over all their float32 arguments, which takes minutes."""
+    status, text = run([directory / 'tests/test_exp', 'every'])
+    rows = [['exp', *line.split(' | ')[1:]] for line in text.splitlines()
+            if line.startswith('measured | ') and ', every argument | ' in line]
+    if status != 0 or len(rows) != 2:
+        part.fail(f'test_exp every fails: {text[-600:]}')
+    return rows
+
+
 def main():
     with Part('right') as part:
         directory = plain_build()
         rows, failed = measured(directory)
+        if part.is_long:
+            rows += every_argument(part, directory)
         for name in failed:
             part.fail(f'test {name} fails')
         if not rows:
