@@ -173,7 +173,7 @@ done
 reads "{\"model_type\": \"llama4_text\", \"num_attention_heads\": 40, \"num_key_value_heads\": 8, \"head_dim\": 128,
     \"num_hidden_layers\": 48, \"rope_theta\": 500000.0, \"rope_scaling\": {\"factor\": 16.0, \"high_freq_factor\": 1.0,
     \"low_freq_factor\": 1.0, \"original_max_position_embeddings\": 8192, \"rope_type\": \"llama3\"}}" \
-    'turns 1 to 1$' 'pairs 35 to 63, of 64, differ from the unscaled: divided by 16$' 'verified '
+    'turns 1 to 1$' 'pairs 35 to 63, of 64, differ from the unscaled: divided by 16$'
 
 # The newer name of the type counts, wherever the older one stands.
 llama3='"original_max_position_embeddings": 8192, "low_freq_factor": 1, "high_freq_factor": 4'
