@@ -55,8 +55,8 @@ typedef posenc_status (*part_of_node)(const void *node, int ith, int nth);
 /* Runs all parts of a node on as many threads as the host allowed and the work is worth. */
 posenc_status run_parts(const backend_state *state, part_of_node part, const void *node, int64_t work);
 
-/* One operation. Hosts may pin a node to the backend without asking, so what ggml asks is checked again before a node is
- * computed: by `check`, and by `compute` what takes longer. Only values are not known when ggml asks. */
+/* One operation. Hosts may pin a node to the backend without asking, so what ggml asks is checked again before a node
+ * is computed: by `check`, and by `compute` what takes longer. Only values are not known when ggml asks. */
 typedef struct operation {
     enum ggml_op op;
     const char *name; /* ggml's, to see that both sides number operations alike */
