@@ -1,6 +1,6 @@
 /* What posenc would refuse is declined when ggml asks, not failed when it computes: nodes at the edge of what the
- * plugin takes. Those that it takes it has to compute. Of the others each is pinned to it, as a host may do without
- * asking: then the graph fails, with one line in the log. */
+ * plugin takes. Those that it takes it has to compute. The others are pinned to it, as a host may do without asking:
+ * then the graph fails, with one line in the log. */
 #include <ggml-backend.h>
 #include <ggml.h>
 #include <math.h>
