@@ -19,8 +19,8 @@ typedef struct number_key {
 #define AT(member) offsetof(posenc_rope_params, member)
 #define BY(type) (1u << POSENC_SCALING_##type)
 
-/* As rope.h and rope_scaling.h have them, but for numbers that make no sense in a model, of which the library takes more.
- * 0 is a number that is not given, unless there is a default. */
+/* As rope.h and rope_scaling.h have them, but for numbers that make no sense in a model, of which the library takes
+ * more. 0 is a number that is not given, unless there is a default. */
 static const number_key number_keys[] = {
     {"rope_theta\" or \"rotary_emb_base", "rope.freq_base", AT(base), 1.0, 1e30, ~0u, ~0u},
     {"factor", "rope.scaling.factor", AT(scaling.factor), 1.0, 1e9,

@@ -59,10 +59,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
 int command_verify(int argc, char **argv) {
     static const struct argp argp = {
         .parser = parse_option,
-        .doc = "Computes the recorded hashes of every kernel and public function anew, on every tier that this CPU can run. "
-               "The record has been proved against independent references; equal hashes are the same results, bit for bit. "
-               "For another machine copy the command with scripts/board, which takes along libraries that may be missing "
-               "there.\v"
+        .doc = "Computes the recorded hashes of every kernel and public function anew, on every tier that this CPU can "
+               "run. The record has been proved against independent references; equal hashes are the same results, bit "
+               "for bit. For another machine copy the command with scripts/board, which takes along libraries that may "
+               "be missing there.\v"
                "Exit status: 0 nothing failed, 1 something did, 2 the arguments are wrong.",
     };
     argp_parse(&argp, argc, argv, 0, NULL, NULL);

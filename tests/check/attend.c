@@ -75,7 +75,8 @@ void sweep_attend_rows(const posenc_kernels *variant) {
     size_t which = 0;
     for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
         for (size_t k = 0; k < 8; k++, which++) {
-            attend_shape s = {.type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n = sums[(which / 3) % 8]};
+            attend_shape s = {
+                .type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n = sums[(which / 3) % 8]};
             ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
             s.n_rows = rows[(which / 2) % 6];
             s.stride = which / 5 % 2 ? width + 3 : -width - 1;

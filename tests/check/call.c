@@ -134,8 +134,8 @@ int call_row(kernel_call *call, const char *name, operand_role role, element_typ
     return call->n_operands - 1;
 }
 
-int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows, ptrdiff_t stride,
-              size_t n) {
+int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows,
+              ptrdiff_t stride, size_t n) {
     operand_rows(call_operand(call, name, role, type, rows_extent(n_rows, stride, n)), n_rows, stride, 0, n, 1);
     return call->n_operands - 1;
 }

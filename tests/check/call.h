@@ -94,11 +94,11 @@ void operand_row(operand *o, size_t at, size_t n, size_t step);
 /* The same in each of n_rows rows, `stride` elements apart, `at` being counted from the row's start. */
 void operand_rows(operand *o, size_t n_rows, ptrdiff_t stride, size_t at, size_t n, size_t step);
 
-/* A buffer whose n elements belong to lanes 0, 1, ..., and one of rows of n, `stride` elements apart, each like that; the
- * result is the buffer's index. */
+/* A buffer whose n elements belong to lanes 0, 1, ..., and one of rows of n, `stride` elements apart, each like that;
+ * the result is the buffer's index. */
 int call_row(kernel_call *call, const char *name, operand_role role, element_type type, size_t n);
-int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows, ptrdiff_t stride,
-              size_t n);
+int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows,
+              ptrdiff_t stride, size_t n);
 
 /* The same of a storage type, Q8_0 included; the stride is in elements of the buffer. */
 int call_stored_rows(kernel_call *call, const char *name, operand_role role, posenc_dtype type, size_t n_rows,

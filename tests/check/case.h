@@ -1,5 +1,5 @@
-/* The case that runs: its name, its random numbers, and how it fails. Knows no test framework: who runs cases says what a
- * failure does. Reproducible: the numbers of a case follow from the seed and its name alone. */
+/* The case that runs: its name, its random numbers, and how it fails. Knows no test framework: who runs cases says
+ * what a failure does. Reproducible: the numbers of a case follow from the seed and its name alone. */
 #ifndef POSENC_CHECK_CASE_H
 #define POSENC_CHECK_CASE_H
 

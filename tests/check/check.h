@@ -1,7 +1,7 @@
 /* The checker: every kernel with its cases, and what can be done with them.
  *
- * Each line of kernels.def has a sweep in the file of its family (norm.c for rms_factors, as in src/scalar and src/simd),
- * or nothing links. The sweep's calls are compared with scalar, hashed, timed on adversarial values, fuzzed and, at the
+ * Each line of kernels.def has a sweep in the file of its family (norm.c for rms_factors, as in src/scalar), or nothing
+ * links. The sweep's calls are compared with scalar, hashed, timed on adversarial values, fuzzed and, at the
  * sizes that kernel_bench names, benchmarked. */
 #ifndef POSENC_CHECK_CHECK_H
 #define POSENC_CHECK_CHECK_H
@@ -31,8 +31,8 @@ kernel_id check_kernel_by_name(const char *name);
  * hashes.def records it. Any NaN counts as one. */
 uint64_t check_hash(kernel_id kernel, const posenc_kernels *variant);
 
-/* Calls of the sweep with ordinary and with adversarial data, each the shortest of some repetitions, added up: a line for
- * each kind of data on standard output,
+/* Calls of the sweep with ordinary and with adversarial data, each the shortest of some repetitions, added up: a line
+ * for each kind of data on standard output,
  *
  *     time | kernel | tier | kind | calls | ordinary ns | adversarial ns */
 void check_time(kernel_id kernel, const posenc_kernels *variant);

@@ -39,9 +39,12 @@ static const struct argp_option argp_options[] = {
     {"kernel", 'k', "NAME", 0, "Only this kernel; may be given several times", 0},
     {"tier", 't', "NAME", 0, "Only this tier; exit status 77 if it cannot run here", 0},
     {"scale", 'n', "N", 0, "One case in N (default: $POSENC_TEST_SCALE, or 1)", 0},
-    {"seed", 's', "N", 0, "Draw the values that another run with this seed drew (default: $POSENC_TEST_SEED, or the time)", 0},
-    {"verify", OPTION_VERIFY, NULL, 0, "Hold the hashes of kernels and public functions to the recorded ones instead", 1},
-    {"hash", OPTION_HASH, NULL, 0, "Print these hashes, of scalar or the given tier, as tests/hashes/*.def have them", 1},
+    {"seed", 's', "N", 0,
+     "Draw the values that another run with this seed drew (default: $POSENC_TEST_SEED, or the time)", 0},
+    {"verify", OPTION_VERIFY, NULL, 0, "Hold the hashes of kernels and public functions to the recorded ones instead",
+     1},
+    {"hash", OPTION_HASH, NULL, 0, "Print these hashes, of scalar or the given tier, as tests/hashes/*.def have them",
+     1},
     {"complete", OPTION_COMPLETE, "FILE", 0, "Check that every function listed in FILE has a part in a hash", 1},
     {"time", OPTION_TIME, NULL, 0, "Print times on ordinary and on adversarial data instead", 1},
     {"flush", OPTION_FLUSH, NULL, 0, "Let the CPU flush denormals to zero (with --time)", 1},
@@ -156,7 +159,8 @@ static void skip_tier(posenc_isa_tier tier) {
     int is_required = test_tier_required(tier);
     total.failed += is_required;
     n_skipped += !is_required;
-    printf("%-18s %-7s %s: %s\n", "all kernels", posenc_isa_name(tier), is_required ? "FAILED, for it is required" : "skipped",
+    printf("%-18s %-7s %s: %s\n", "all kernels", posenc_isa_name(tier),
+           is_required ? "FAILED, for it is required" : "skipped",
            posenc_isa_built(tier) ? "this CPU cannot run it" : "it is not built for this architecture");
 }
 

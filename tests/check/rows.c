@@ -56,7 +56,9 @@ static void place_arguments(const kernel_call *call, kernel_args *to) {
         .n = s->n,
         .n_rows = s->n_rows,
     };
-    args.x = s->addend == NOTHING ? NULL : s->addend == APART ? call_row_at(call, x, s->n_rows, s->y_stride, 0) : args.y;
+    args.x = s->addend == NOTHING ? NULL
+             : s->addend == APART ? call_row_at(call, x, s->n_rows, s->y_stride, 0)
+                                  : args.y;
     args.x_stride = args.y_stride;
     to->place_rows = args;
 }
@@ -322,7 +324,8 @@ enum { DIM = 768, BENCH_TERMS = 9 };
 /* Rows of a table, in no order, added to embeddings in place; rows of n channels. */
 static void bench_place(kernel_call *call, size_t n, kernel_types types) {
     static place_shape s;
-    s = (place_shape){.source_type = types.x, .type = types.y, .n = n, .n_rows = MAX_ROWS, .addend = IN_PLACE, .factor = 1.0f};
+    s = (place_shape){
+        .source_type = types.x, .type = types.y, .n = n, .n_rows = MAX_ROWS, .addend = IN_PLACE, .factor = 1.0f};
     s.source_stride = s.y_stride = (ptrdiff_t)n;
     for (int r = 0; r < MAX_ROWS; r++)
         s.from[r] = 5 * r % MAX_ROWS;

@@ -51,8 +51,8 @@ static void backward_arguments(const kernel_call *call, kernel_args *to) {
 static void add_input(kernel_call *call, const backward_shape *s, int which, place over) {
     static const char *const names[] = {"p", "dp", "s"};
     int is_written = s->dx == over || (s->has_db && s->db == over);
-    operands.input[which] =
-        call_row(call, names[which], is_written ? OPERAND_IN_OUT : OPERAND_IN, ELEMENT_F32, is_written ? s->n : s->seen.end);
+    operands.input[which] = call_row(call, names[which], is_written ? OPERAND_IN_OUT : OPERAND_IN, ELEMENT_F32,
+                                     is_written ? s->n : s->seen.end);
 }
 
 static int add_output(kernel_call *call, const backward_shape *s, const char *name, place at) {

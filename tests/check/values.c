@@ -135,9 +135,9 @@ static double random_bits_double(void) {
     return value;
 }
 
-/* Even over [-limit, limit). */
+/* Even over [-limit, limit), as random_symmetric(), but a fuzzer may drive it. */
 static double even(double limit) {
-    return (double)((int64_t)test_random() >> 10) * 0x1p-53 * limit; /* as random_symmetric(), but a fuzzer may drive it */
+    return (double)((int64_t)test_random() >> 10) * 0x1p-53 * limit;
 }
 
 static float hostile_float(void) {

@@ -1,5 +1,5 @@
-/* One hash per family of public functions over a fixed sweep, equal on every tier, compiler and architecture: what set-up,
- * plain C and dispatch make beside and around the kernels. What the families share: numbers, memory, counted calls.
+/* One hash per family of public functions over a fixed sweep, equal on every tier, compiler and architecture: what
+ * set-up, plain C and dispatch make beside and around the kernels. What the families share: numbers, memory, calls.
  *
  * A hash changes when results do, or when the family's sweep does; a commit that records a new one says which. */
 #ifndef POSENC_HASHES_PUBLIC_H

@@ -9,9 +9,9 @@
 
 /* ---- The record ---- */
 
-/* Cosines and sines in double come from another function of SLEEF where the CPU has no fused multiply-add, with other last
- * bits; blocks of bytes read as halves hold other numbers where the order of bytes is another. Lists of their own have what
- * these show in, and only that. */
+/* Cosines and sines in double come from another function of SLEEF where the CPU has no fused multiply-add, with other
+ * last bits; blocks of bytes read as halves hold other numbers where the order of bytes is another. Lists of their own
+ * have what these show in, and only that. */
 typedef enum record_list { EVERYWHERE, WITHOUT_FMA, BIG_ENDIAN } record_list;
 
 typedef struct record_line {
@@ -41,7 +41,8 @@ static uint64_t recorded(const record_line *lines, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++) {
         if (strcmp(lines[i].name, name) != 0)
             continue;
-        if ((lines[i].list == WITHOUT_FMA && !posenc_cpu_has_fma()) || (lines[i].list == BIG_ENDIAN && is_big_endian())) {
+        if ((lines[i].list == WITHOUT_FMA && !posenc_cpu_has_fma()) ||
+            (lines[i].list == BIG_ENDIAN && is_big_endian())) {
             found = lines[i].hash;
             is_own = 1;
         } else if (lines[i].list == EVERYWHERE && !is_own) {

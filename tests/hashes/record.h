@@ -19,8 +19,8 @@ typedef struct record_listener {
 /* How many hashes a tier has. */
 int record_size(void);
 
-/* Computes every recorded hash, of kernels and of public functions, on the tier, which can run here. Another tier may be
- * selected afterwards. */
+/* Computes every recorded hash, of kernels and of public functions, on the tier, which can run here. Another tier may
+ * be selected afterwards. */
 record_counts record_verify(posenc_isa_tier tier, const record_listener *listener);
 
 /* Prints the hashes of the tier in the form of kernels.def and public.def, for those two files. */
