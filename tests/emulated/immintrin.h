@@ -376,7 +376,7 @@ EMULATED void _mm512_storeu_si512(void *p, __m512i a) {
     _mm256_storeu_si256((__m256i *)p, a.low);
     _mm256_storeu_si256((__m256i *)p + 1, a.high);
 }
-/* Of the aligned loads, which only faults planted by tests/faults use: they fault where they are not. */
+/* Of the aligned loads, which only injected faults use: they fault where they are not. */
 EMULATED __m512 _mm512_load_ps(const void *p) {
     if ((uintptr_t)p % 64 != 0)
         __builtin_trap();

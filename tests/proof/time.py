@@ -1,6 +1,6 @@
-"""Hostile numbers against ordinary ones: how much longer a kernel takes, and how much where the host has denormals flushed. CPUs that take
-a detour for denormal numbers do so for whoever computes with them: there the bound is promised with flushing (docs/reliability.md). Only the
-long form judges: other work on the machine disturbs it."""
+"""Adversarial values against ordinary ones: how much longer a kernel takes, and how much where the host has denormals flushed.
+CPUs that take a detour for denormal numbers do so for whoever computes with them: there the bound is promised with flushing
+(docs/reliability.md). Only the long form judges: other work on the machine disturbs it."""
 from proof import Part, Stop, plain_build, run
 
 ALLOWED = 1.3
@@ -17,8 +17,8 @@ def ratios_of(directory, *arguments):
     if status != 0 or not lines:
         raise Stop(f'posenc-check --time fails: {text[-500:]}')
     ratios = {}
-    for kernel, tier, kind, _, ordinary, hostile in lines:
-        ratios.setdefault((kernel, tier), {})[kind] = float(hostile) / float(ordinary)
+    for kernel, tier, kind, _, ordinary, adversarial in lines:
+        ratios.setdefault((kernel, tier), {})[kind] = float(adversarial) / float(ordinary)
     return ratios
 
 
@@ -36,8 +36,9 @@ def main():
         kinds = list(next(iter(plain.values())))
         judge(part, plain, [kind for kind in kinds if kind not in DENORMAL], '')
         judge(part, flushed, kinds, ' with denormals flushed')
-        part.table(f'Time with hostile numbers by time with ordinary ones, shortest of 25 runs of each call. {ALLOWED} is allowed, for '
-                   'denormals and extremes with flushing; the scalar tier, which branches where vectors select, is shown and not judged:',
+        part.table('Time with adversarial values by time with ordinary ones, shortest of 25 runs of each call. '
+                   f'{ALLOWED} is allowed, for denormals and extremes with flushing; the scalar tier, which branches where vectors '
+                   'select, is shown and not judged:',
                    ['kernel', 'tier', *kinds, *(f'{kind}, flushed' for kind in kinds if flushed)],
                    [[f'`{name}`', tier, *(f'{by_kind[kind]:.2f}' for kind in kinds),
                      *(f'{flushed[name, tier][kind]:.2f}' for kind in kinds if flushed)]
