@@ -86,5 +86,5 @@ V_INLINE void walk_own(const posenc_rope_args *a, const posenc_dtype x_type, con
 }
 
 void VARIANT(rope_interleaved)(const posenc_rope_args *a) {
-    walk_typed(a, walk_own);
+    walk_typed(a, walk_own, 1, 1);
 }

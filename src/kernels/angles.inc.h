@@ -192,13 +192,13 @@ V_INLINE void column(const posenc_angle_rows_args *a, size_t i, const int vector
     turns anchor[2];
     for (int v = 0; v < vectors; v++)
         anchor[v] = anchor_at(a, i + v * VF);
-    ptrdiff_t first = a->first_offset, last = first + (ptrdiff_t)a->n_rows - 1, k = first > 0 ? first : 0;
-    for (; k <= last && k <= -first; k++)
-        k == 0 ? rows_at(a, 0, FORWARDS, anchor, i, vectors, n, form)
-               : rows_at(a, (size_t)k, BOTH, anchor, i, vectors, n, form);
-    for (; k <= last; k++)
+    const ptrdiff_t first = a->first_offset, last = first + (ptrdiff_t)a->n_rows - 1,
+                    both = last < -first ? last : -first;
+    for (ptrdiff_t k = 1; k <= both; k++)
+        rows_at(a, (size_t)k, BOTH, anchor, i, vectors, n, form);
+    for (ptrdiff_t k = first > 0 ? first : 0; k <= last; k = k == 0 && both > 0 ? both + 1 : k + 1)
         rows_at(a, (size_t)k, FORWARDS, anchor, i, vectors, n, form);
-    for (k = last < 0 ? -last : last + 1; k <= -first; k++)
+    for (ptrdiff_t k = last < 0 ? -last : last + 1; k <= -first; k++)
         rows_at(a, (size_t)k, BACKWARDS, anchor, i, vectors, n, form);
 }
 
@@ -219,22 +219,33 @@ V_INLINE void columns(const posenc_angle_rows_args *a, const row_form form) {
         column(a, i, 1, rest, form);
 }
 
+/* Functions of their own, which are faster to compile; the copy tells the compiler that no store changes it. */
+#define COLUMNS(name, ...)                                                                                             \
+    static __attribute__((noinline)) void name(const posenc_angle_rows_args *args) {                                   \
+        const posenc_angle_rows_args a = *args;                                                                        \
+        columns(&a, (row_form){__VA_ARGS__});                                                                          \
+    }
+COLUMNS(grown_columns, .step = a.step, .add = a.add, .has_growth = 1, .is_far = 1)
+COLUMNS(added_pairs, .step = 2, .add = 1, .is_far = 1)
+COLUMNS(pairs, .step = 2, .is_far = 1)
+COLUMNS(added_columns, .step = 1, .add = 1, .is_far = 1)
+COLUMNS(streamed_columns, .step = 1, .streams = 1)
+COLUMNS(far_columns, .step = 1, .is_far = 1)
+COLUMNS(near_columns, .step = 1)
+#undef COLUMNS
+
 /* Rows of one block. */
 V_INLINE void block_rows(const posenc_angle_rows_args *a, int streams) {
     if (a->growth != NULL)
-        columns(a, (row_form){.step = a->step, .add = a->add, .has_growth = 1, .is_far = 1});
-    else if (a->step == 2 && a->add)
-        columns(a, (row_form){.step = 2, .add = 1, .is_far = 1});
+        grown_columns(a);
     else if (a->step == 2)
-        columns(a, (row_form){.step = 2, .is_far = 1});
+        a->add ? added_pairs(a) : pairs(a);
     else if (a->add)
-        columns(a, (row_form){.step = 1, .add = 1, .is_far = 1});
+        added_columns(a);
     else if (streams)
-        columns(a, (row_form){.step = 1, .streams = 1});
-    else if (a->n_fetch > 0)
-        columns(a, (row_form){.step = 1, .is_far = 1});
+        streamed_columns(a);
     else
-        columns(a, (row_form){.step = 1});
+        a->n_fetch > 0 ? far_columns(a) : near_columns(a);
 }
 
 /* Whole vectors, each where one may begin, go past the caches, which are too small for the result: 64 MB and more take

@@ -15,42 +15,37 @@ enum {
     ATTEND_WIDE = 8               /* vectors of a single sum: enough chains to hide the latency of fma */
 };
 
-/* The sums of one tile. */
+/* The sums of one tile, whose rows of y begin at `first`. */
 typedef struct attend_tile {
-    size_t first;               /* of the rows of y */
-    size_t channel, n_channels; /* less than VF only if there is one vector */
+    size_t first, channel;
+    size_t lanes; /* less than VF only if there is one vector */
 } attend_tile;
 
-/* Rows begin <= k < end for those sums of the tile that see them. */
-V_INLINE void attend_ragged(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
-                            const size_t n_sums, const size_t n_v, const posenc_dtype type, vf sum[][ATTEND_WIDE]) {
-    size_t lanes = lanes_from(0, t->n_channels);
-    for (int32_t k = begin; k < end; k++) {
-        const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
-        for (size_t r = 0; r < n_sums; r++) {
-            if (k < a->begin[t->first + r] || k >= a->end[t->first + r])
-                continue;
-            vf weight = v_set1(a->weights[(t->first + r) * a->weight_stride + (size_t)k]);
-            for (size_t v = 0; v < n_v; v++)
-                sum[r][v] = v_fma(weight, load_typed(row, t->channel + v * VF, lanes, type), sum[r][v]);
-        }
-    }
-}
-
-V_INLINE void attend_whole(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
-                           const size_t n_sums, const size_t n_v, const posenc_dtype type, vf total[][ATTEND_WIDE]) {
-    size_t lanes = lanes_from(0, t->n_channels);
+/* Rows begin <= k < end; is_ragged: for those sums that see them. */
+V_INLINE void attend_run(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
+                         const int is_ragged, const size_t n_sums, const size_t n_v, const posenc_dtype type,
+                         vf total[][ATTEND_WIDE]) {
+    const size_t lanes = n_v > 1 ? VF : t->lanes;
     const float *weights = a->weights + t->first * a->weight_stride;
+    const int32_t *begins = a->begin + t->first, *ends = a->end + t->first;
     vf sum[ATTEND_SUMS][ATTEND_WIDE]; /* the loop's own: gcc otherwise has a value of each row on the stack */
     for (size_t r = 0; r < n_sums; r++)
         for (size_t v = 0; v < n_v; v++)
             sum[r][v] = total[r][v];
     for (int32_t k = begin; k < end; k++) {
         const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
+        if (n_sums == 1 && type != POSENC_Q8_0) { /* values beside each other would be more than registers hold */
+            vf weight = v_set1(weights[k]);
+            for (size_t v = 0; v < n_v; v++)
+                sum[0][v] = v_fma(weight, v_keep(load_typed(row, t->channel + v * VF, lanes, type)), sum[0][v]);
+            continue;
+        }
         vf value[ATTEND_WIDE];
         for (size_t v = 0; v < n_v; v++)
             value[v] = v_keep(load_typed(row, t->channel + v * VF, lanes, type));
         for (size_t r = 0; r < n_sums; r++) {
+            if (is_ragged && (k < begins[r] || k >= ends[r]))
+                continue;
             vf weight = v_set1(weights[r * a->weight_stride + (size_t)k]);
             for (size_t v = 0; v < n_v; v++)
                 sum[r][v] = v_fma(weight, value[v], sum[r][v]);
@@ -63,10 +58,9 @@ V_INLINE void attend_whole(const posenc_attend_rows_args *a, const attend_tile *
 
 V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *t, const size_t n_sums,
                            const size_t n_v, const posenc_dtype type) {
-    size_t lanes = lanes_from(0, t->n_channels);
-    size_t corner = t->first * a->y_stride + t->channel;
-    vf sum[ATTEND_SUMS][ATTEND_WIDE];
+    const size_t lanes = n_v > 1 ? VF : t->lanes, corner = t->first * a->y_stride + t->channel;
     int32_t first = a->begin[t->first], all_begin = first, all_end = a->end[t->first], last = all_end;
+    vf sum[ATTEND_SUMS][ATTEND_WIDE];
     for (size_t r = 0; r < n_sums; r++) {
         int32_t begin = a->begin[t->first + r], end = a->end[t->first + r];
         first = begin < first ? begin : first;
@@ -79,9 +73,13 @@ V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *
     }
     if (all_begin >= all_end)
         all_begin = all_end = last;
-    attend_ragged(a, t, first, all_begin, n_sums, n_v, type, sum);
-    attend_whole(a, t, all_begin, all_end, n_sums, n_v, type, sum);
-    attend_ragged(a, t, all_end, last, n_sums, n_v, type, sum);
+    for (int32_t k = first, end; k < last; k = end) {
+        end = k < all_begin ? all_begin : k < all_end ? all_end : last;
+        if (n_sums == 1 || k == all_begin)
+            attend_run(a, t, k, end, 0, n_sums, n_v, type, sum);
+        else
+            attend_run(a, t, k, end, 1, n_sums, n_v, type, sum);
+    }
     for (size_t r = 0; r < n_sums; r++) {
         float *y = a->y + corner + r * a->y_stride;
         vf keep = v_set1(a->keep != NULL ? a->keep[t->first + r] : 0.0f);
@@ -96,37 +94,52 @@ V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *
 /* All channels of n_sums sums, wide_v vectors at a time. */
 V_INLINE void attend_channels(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
                               const posenc_dtype type) {
-    attend_tile t = {first, 0, wide_v * VF};
+    attend_tile t = {.first = first, .lanes = VF};
     for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF)
         attend_block(a, &t, n_sums, wide_v, type);
-    t.n_channels = VF;
-    for (; t.channel + VF <= a->dim; t.channel += VF)
+    for (; t.channel < a->dim; t.channel += VF) {
+        t.lanes = lanes_from(t.channel, a->dim);
         attend_block(a, &t, n_sums, 1, type);
-    t.n_channels = a->dim - t.channel;
-    if (t.n_channels > 0)
-        attend_block(a, &t, n_sums, 1, type);
+    }
 }
 
-V_INLINE void attend_typed(const posenc_attend_rows_args *a, const posenc_dtype type) {
-    size_t i = 0;
-    for (; i + ATTEND_SUMS <= a->n; i += ATTEND_SUMS)
-        attend_channels(a, i, ATTEND_SUMS, ATTEND_VECTORS, type);
-    for (; i + 4 <= a->n; i += 4)
-        attend_channels(a, i, 4, ATTEND_FEW, type);
-    if (i + 2 <= a->n) {
-        attend_channels(a, i, 2, 2 * ATTEND_FEW, type);
-        i += 2;
+V_INLINE void attend_sums(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v) {
+    switch (a->rows_type) {
+    case POSENC_F16: attend_channels(a, first, n_sums, wide_v, POSENC_F16); break;
+    case POSENC_BF16: attend_channels(a, first, n_sums, wide_v, POSENC_BF16); break;
+    case POSENC_Q8_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q8_0); break;
+    default: attend_channels(a, first, n_sums, wide_v, POSENC_F32);
     }
-    if (i < a->n)
-        attend_channels(a, i, 1, ATTEND_WIDE, type);
+}
+
+/* Functions of their own: as one they take three times as long to compile. */
+static __attribute__((noinline)) void attend_many(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, ATTEND_SUMS, ATTEND_VECTORS);
+}
+
+static __attribute__((noinline)) void attend_four(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, 4, ATTEND_FEW);
+}
+
+static __attribute__((noinline)) void attend_two(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, 2, 2 * ATTEND_FEW);
+}
+
+static __attribute__((noinline)) void attend_one(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, 1, ATTEND_WIDE);
 }
 
 void VARIANT(attend_rows)(const posenc_attend_rows_args *args) {
     const posenc_attend_rows_args a = *args; /* a copy: no store changes it */
-    switch (a.rows_type) {
-    case POSENC_F16: attend_typed(&a, POSENC_F16); break;
-    case POSENC_BF16: attend_typed(&a, POSENC_BF16); break;
-    case POSENC_Q8_0: attend_typed(&a, POSENC_Q8_0); break;
-    default: attend_typed(&a, POSENC_F32);
+    size_t i = 0;
+    for (; i + ATTEND_SUMS <= a.n; i += ATTEND_SUMS)
+        attend_many(&a, i);
+    for (; i + 4 <= a.n; i += 4)
+        attend_four(&a, i);
+    if (i + 2 <= a.n) {
+        attend_two(&a, i);
+        i += 2;
     }
+    if (i < a.n)
+        attend_one(&a, i);
 }

@@ -44,8 +44,14 @@ V_INLINE void load_pairs(const void *first, const void *second, size_t i, size_t
 
 V_INLINE void store_pairs(void *first, void *second, size_t i, vf y0, vf y1, size_t n, const posenc_dtype type,
                           const int interleaved) {
-    if (interleaved) { /* of bf16: others go by interleaved_group */
+    if (interleaved && type == POSENC_BF16) {
         v_store_bf16_pairs((uint16_t *)first + 2 * i, y0, y1, n);
+    } else if (interleaved) {
+        size_t lanes = 2 * n, low = lanes < VF ? lanes : VF;
+        v_zip(y0, y1, &y0, &y1);
+        store_typed(first, 2 * i, y0, low, type);
+        if (lanes > VF)
+            store_typed(first, 2 * i + VF, y1, lanes - VF, type);
     } else {
         store_typed(first, i, y0, n, type);
         store_typed(second, i, y1, n, type);
@@ -57,36 +63,29 @@ typedef struct factors {
     vf c0[GROUP], s0[GROUP], c1[GROUP], s1[GROUP];
 } factors;
 
-V_INLINE void load_factors(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const int is_normed,
-                           const int reads_interleaved, factors *f) {
-    const size_t each = lanes_each(vectors, n);
-    for (int k = 0; k < vectors; k++) {
-        size_t lane = lane_of(k, vectors, n);
-        vf c = v_mul(load_typed(a->cos_row + i, lane, each, POSENC_F32), v_set1(a->cos_factor)), w0, w1;
-        vf s = v_mul(load_typed(a->sin_row + i, lane, each, POSENC_F32), v_set1(a->sin_factor));
-        f->c0[k] = f->c1[k] = c;
-        f->s0[k] = f->s1[k] = s;
-        if (!is_normed)
-            continue;
-        load_pairs(a->weight, a->weight + a->half, i + lane, each, POSENC_F32, reads_interleaved, &w0, &w1);
-        f->c0[k] = v_mul(c, w0);
-        f->s0[k] = v_mul(s, w0);
-        f->c1[k] = v_mul(c, w1);
-        f->s1[k] = v_mul(s, w1);
-    }
+/* Factors k, of n pairs from i on. */
+V_INLINE void load_factors(const posenc_rope_args *a, size_t i, size_t n, const int is_normed,
+                           const int reads_interleaved, factors *f, int k) {
+    vf c = v_mul(load_typed(a->cos_row, i, n, POSENC_F32), v_set1(a->cos_factor)), w0, w1;
+    vf s = v_mul(load_typed(a->sin_row, i, n, POSENC_F32), v_set1(a->sin_factor));
+    f->c0[k] = f->c1[k] = c;
+    f->s0[k] = f->s1[k] = s;
+    if (!is_normed)
+        return;
+    load_pairs(a->weight, a->weight + a->half, i, n, POSENC_F32, reads_interleaved, &w0, &w1);
+    f->c0[k] = v_mul(c, w0);
+    f->s0[k] = v_mul(s, w0);
+    f->c1[k] = v_mul(c, w1);
+    f->s1[k] = v_mul(s, w1);
 }
 
-/* Two vectors' worth of factors, those of even pairs first. */
-V_INLINE void unzip_factors(factors *f, int k, const int is_normed) {
+/* Two vectors' worth of factors, those of even pairs first; without a norm. */
+V_INLINE void unzip_factors(factors *f, int k) {
     v_unzip(f->c0[k], f->c0[k + 1], &f->c0[k], &f->c0[k + 1]);
     v_unzip(f->s0[k], f->s0[k + 1], &f->s0[k], &f->s0[k + 1]);
-    for (int j = k; j < k + 2 && !is_normed; j++) {
+    for (int j = k; j < k + 2; j++) {
         f->c1[j] = f->c0[j];
         f->s1[j] = f->s0[j];
-    }
-    if (is_normed) {
-        v_unzip(f->c1[k], f->c1[k + 1], &f->c1[k], &f->c1[k + 1]);
-        v_unzip(f->s1[k], f->s1[k + 1], &f->s1[k], &f->s1[k + 1]);
     }
 }
 
@@ -203,9 +202,10 @@ V_INLINE void turn_by_twos(head at, const int vectors, const factors *f, vf head
 V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const split s) {
     const int by_twos = s.x_type == POSENC_BF16 && s.y_type == POSENC_BF16 && !s.reads_interleaved && vectors % 2 == 0;
     factors f;
-    load_factors(a, i, vectors, n, s.is_normed, s.reads_interleaved, &f);
+    for (int k = 0; k < vectors; k++)
+        load_factors(a, i + lane_of(k, vectors, n), lanes_each(vectors, n), s.is_normed, s.reads_interleaved, &f, k);
     for (int k = 0; by_twos && k < vectors; k += 2)
-        unzip_factors(&f, k, s.is_normed);
+        unzip_factors(&f, k);
     head at = first_head(a, i, s);
     if (lanes_each(vectors, n) != VF) {
         turn_parts(a, at, n, &f, s);
@@ -223,11 +223,6 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
 V_INLINE void half_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                          const posenc_dtype y_type, const int is_normed) {
     split_group(a, i, vectors, n, (split){x_type, y_type, is_normed, 0, 0});
-}
-
-V_INLINE void deinterleave_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
-                                 const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
-    split_group(a, i, vectors, n, (split){x_type, y_type, is_normed, 1, 0});
 }
 
 /* bf16, whose pairs come apart and together again within a lane. */
@@ -329,11 +324,6 @@ V_INLINE void walk_half(const posenc_rope_args *a, const posenc_dtype x_type, co
     walk(a, a->n, half_group, x_type, y_type, is_normed);
 }
 
-V_INLINE void walk_deinterleave(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
-                                const int is_normed) {
-    walk(a, a->n, deinterleave_group, x_type, y_type, is_normed);
-}
-
 V_INLINE void walk_interleaved(const posenc_rope_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
                                const int is_normed) {
     if (x_type == POSENC_BF16 && y_type == POSENC_BF16)
@@ -342,28 +332,98 @@ V_INLINE void walk_interleaved(const posenc_rope_args *a, const posenc_dtype x_t
         walk(a, 2 * a->n, interleaved_group, x_type, y_type, is_normed);
 }
 
-V_INLINE void walk_typed(const posenc_rope_args *args, walk_body *body) {
+/* ---- Types, layouts and norms without groups of their own: heads in blocks of float32 ---- */
+
+/* The first and the second channels of n pairs; the last vector may be partial. */
+typedef struct block {
+    size_t n;
+    vf first[GROUP], second[GROUP];
+} block;
+
+V_INLINE void load_typed_block(block *b, head at, const posenc_dtype type, const int interleaved) {
+    size_t i = 0, k = 0;
+    for (; i + VF <= b->n; i += VF, k++)
+        load_pairs(at.x_first, at.x_second, i, VF, type, interleaved, &b->first[k], &b->second[k]);
+    if (i < b->n)
+        load_pairs(at.x_first, at.x_second, i, b->n - i, type, interleaved, &b->first[k], &b->second[k]);
+}
+
+/* v_keep: copied by memmove, whose loads span two of the stores before, a head takes 5 times as long. */
+V_INLINE void store_typed_block(const block *b, head at, const posenc_dtype type, const int interleaved) {
+    size_t i = 0, k = 0;
+    for (; i + VF <= b->n; i += VF, k++)
+        store_pairs(at.y_first, at.y_second, i, v_keep(b->first[k]), v_keep(b->second[k]), VF, type, interleaved);
+    if (i < b->n)
+        store_pairs(at.y_first, at.y_second, i, b->first[k], b->second[k], b->n - i, type, interleaved);
+}
+
+V_INLINE void load_block(block *b, head at, const posenc_dtype type, const int interleaved) {
+    switch (type) {
+    case POSENC_F16: load_typed_block(b, at, POSENC_F16, interleaved); break;
+    case POSENC_BF16: load_typed_block(b, at, POSENC_BF16, interleaved); break;
+    default: load_typed_block(b, at, POSENC_F32, interleaved);
+    }
+}
+
+V_INLINE void store_block(const block *b, head at, const posenc_dtype type, const int interleaved) {
+    switch (type) {
+    case POSENC_F16: store_typed_block(b, at, POSENC_F16, interleaved); break;
+    case POSENC_BF16: store_typed_block(b, at, POSENC_BF16, interleaved); break;
+    default: store_typed_block(b, at, POSENC_F32, interleaved);
+    }
+}
+
+/* Pairs i .. i + n - 1, at most GROUP vectors. */
+static void block_group(const posenc_rope_args *a, size_t i, size_t n, const split s) {
+    const int vectors = (int)((n + VF - 1) / VF);
+    factors f;
+    block b = {.n = n};
+    for (int k = 0; k < vectors; k++)
+        load_factors(a, i + k * VF, lanes_from(k * VF, n), s.is_normed, s.reads_interleaved, &f, k);
+    head at = first_head(a, i, s);
+    for (size_t h = 0; h < a->n_heads; h++, at = next_head(a, at)) {
+        fetch_head(a, at, vectors, s);
+        s.reads_interleaved ? load_block(&b, at, s.x_type, 1) : load_block(&b, at, s.x_type, 0);
+        for (int k = 0; k < vectors; k++)
+            turn(&f, k, 1, factor_of_head(a, h, s), &b.first[k], &b.second[k]);
+        s.writes_interleaved ? store_block(&b, at, s.y_type, 1) : store_block(&b, at, s.y_type, 0);
+    }
+}
+
+static __attribute__((noinline)) void walk_blocks(const posenc_rope_args *a, const int reads_interleaved,
+                                                  const int writes_interleaved) {
+    const split s = {a->x_type, a->y_type, a->head_factors != NULL, reads_interleaved, writes_interleaved};
+    for (size_t i = 0; i < a->n; i += GROUP * VF)
+        block_group(a, i, a->n - i < GROUP * VF ? a->n - i : GROUP * VF, s);
+}
+
+V_INLINE void walk_typed(const posenc_rope_args *args, walk_body *body, const int reads_interleaved,
+                         const int writes_interleaved) {
     const posenc_rope_args a = *args; /* a copy: no store through y changes it */
-    switch (POSENC_TYPE_PAIR(a.x_type, a.y_type)) {
-#define CASE(x_type, y_type)                                                                                           \
-    case POSENC_TYPE_PAIR(x_type, y_type):                                                                             \
-        a.head_factors != NULL ? body(&a, x_type, y_type, 1) : body(&a, x_type, y_type, 0);                            \
-        break;
-        POSENC_EACH_TYPE_PAIR(CASE)
+    switch (POSENC_TYPE_PAIR(a.x_type, a.y_type) + 9 * (a.head_factors != NULL)) {
+#define CASE(x_type, y_type, is_normed)                                                                                \
+    case POSENC_TYPE_PAIR(x_type, y_type) + 9 * is_normed: body(&a, x_type, y_type, is_normed); break;
+        CASE(POSENC_F32, POSENC_F32, 0)
+        CASE(POSENC_F32, POSENC_F32, 1)
+        CASE(POSENC_F32, POSENC_F16, 0)
+        CASE(POSENC_F32, POSENC_BF16, 0)
+        CASE(POSENC_F16, POSENC_F16, 0)
+        CASE(POSENC_BF16, POSENC_BF16, 0)
 #undef CASE
+    default: walk_blocks(args, reads_interleaved, writes_interleaved);
     }
 }
 
 void VARIANT(rope_half)(const posenc_rope_args *a) {
-    walk_typed(a, walk_half);
+    walk_typed(a, walk_half, 0, 0);
 }
 
 void VARIANT(rope_deinterleave)(const posenc_rope_args *a) {
-    walk_typed(a, walk_deinterleave);
+    walk_blocks(a, 1, 0);
 }
 
 #ifndef POSENC_OWN_ROPE_INTERLEAVED
 void VARIANT(rope_interleaved)(const posenc_rope_args *a) {
-    walk_typed(a, walk_interleaved);
+    walk_typed(a, walk_interleaved, 1, 1);
 }
 #endif
