@@ -167,8 +167,9 @@ int command_model(int argc, char **argv) {
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     model_config model;
     char error[512];
-    if (!model_read(o.path, o.context, &model, error, sizeof error)) {
-        model_make_printable(o.path); /* as long as it may be, it leaves the reason its place */
+    int is_read = model_read(o.path, o.context, &model, error, sizeof error);
+    model_make_printable(o.path); /* from here on it is only printed, before the reason, which it leaves its place */
+    if (!is_read) {
         fprintf(stderr, "posenc model: %s: %s\n", o.path, error);
         return EXIT_USAGE;
     }
