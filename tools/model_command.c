@@ -96,12 +96,10 @@ static const struct argp_option argp_options[] = {
 static void parse_tiers(model_options *o, char *list, struct argp_state *state) {
     o->tiers = 1u << POSENC_ISA_SCALAR;
     for (char *name = strsep(&list, ","); name != NULL; name = strsep(&list, ",")) {
-        int tier = 0;
-        while (tier < POSENC_ISA_COUNT && strcmp(name, posenc_isa_name((posenc_isa_tier)tier)) != 0)
-            tier++;
+        posenc_isa_tier tier = tier_named(name);
         if (tier == POSENC_ISA_COUNT)
             argp_error(state, "there is no tier '%s'; the tiers are scalar, avx2, avx512 and neon", name);
-        const char *absence = tier_absence((posenc_isa_tier)tier);
+        const char *absence = tier_absence(tier);
         if (absence != NULL)
             argp_error(state, "%s cannot run here: %s", name, absence);
         o->tiers |= 1u << tier;

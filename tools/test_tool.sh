@@ -44,7 +44,33 @@ works 'in use' info
 works 'scripts/board' verify --help
 works '^Verified' verify --quick --seed 7
 
-POSENC_ISA=nonsense "$posenc" info | grep -q 'nonsense was refused' || fail 'a wrong POSENC_ISA is not reported'
+# A POSENC_ISA that is refused means scalar: whatever is asked of the command, one line says so. An empty one asks for nothing.
+says_refused() { # TIER WHY ARGUMENTS...
+    tier=$1 why=$2
+    shift 2
+    POSENC_ISA=$tier "$posenc" "$@" >"$work/out" 2>"$work/err" || fail "POSENC_ISA=$tier posenc $*: exit status $?"
+    [ "$(cat "$work/err")" = \
+        "posenc: POSENC_ISA=$tier was refused ($why), and scalar runs; take one that runs here, or unset it" ] ||
+        fail "POSENC_ISA=$tier posenc $*: says on standard error: $(cat "$work/err")"
+}
+for tier in nonsense AVX2 'avx2 '; do
+    says_refused "$tier" 'there is no such tier' info
+    grep -q 'scalar .*in use: POSENC_ISA was refused' "$work/out" || fail "POSENC_ISA=$tier posenc info: $(cat "$work/out")"
+done
+for arguments in --help --version help 'help info' 'info --help' 'verify --quick' 'table gray -o -' \
+    "model --quick --tokens 2 $models/gpt-j-6b.json" "plot gray --help"; do
+    # shellcheck disable=SC2086 # several arguments
+    says_refused nonsense 'there is no such tier' $arguments
+done
+"$posenc" info | sed '1,/runs here/d' >"$work/tiers"
+while read -r tier _ runs why; do
+    [ "$runs" = yes ] || says_refused "$tier" "$why" info
+done <"$work/tiers"
+for POSENC_ISA in scalar ''; do
+    export POSENC_ISA
+    works 'in use' info
+done
+unset POSENC_ISA
 
 refuses 'a command is missing'
 refuses "no command 'fly'" fly
