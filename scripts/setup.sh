@@ -43,17 +43,32 @@ refresh_index() {
     apt_get update || warn "apt-get update failed (see $apt_log); going on with the package index that is there"
 }
 
-# Installs $missing; a second try gets over an index that changed in between.
+# What apt would remove to install $missing. Of the cross compilers some conflict with gcc-multilib.
+would_be_removed() { apt-get -s --no-install-recommends install "${missing[@]}" 2>/dev/null | sed -n 's/^Remv \([^ ]*\).*/\1/p'; }
+
+install_missing() { apt_get install --no-remove --no-install-recommends "${missing[@]}"; }
+
+# Installs $missing and removes nothing, or sets $apt_error to the reason why not, and prints it. A second try gets over an
+# index that changed in between, but over no conflict.
 apt_install() {
+    local conflicts
     say "installing: ${missing[*]}"
     refresh_index
-    apt_get install --no-install-recommends "${missing[@]}" && return
+    mapfile -t conflicts < <(would_be_removed)
+    if [ ${#conflicts[@]} != 0 ]; then
+        apt_error="installing ${missing[*]} would remove ${conflicts[*]}: nothing was changed, and trying again does not help;"
+        apt_error+=" remove these yourself if you do not need them"
+        echo "error: $apt_error"
+        return 1
+    fi
+    install_missing && return
     warn "the installation failed; trying once more in 15 seconds"
     sleep 15
     refresh_index
-    apt_get install --no-install-recommends "${missing[@]}" && return
+    install_missing && return
     tail -n 15 "$apt_log"
-    echo "error: these packages could not be installed: ${missing[*]} (log: $apt_log)"
+    apt_error="these packages could not be installed: ${missing[*]} (log: $apt_log)"
+    echo "error: $apt_error"
     return 1
 }
 

@@ -40,9 +40,14 @@ posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows);
 /* Extents and what they reach stay below this, so that no product or sum of them leaves int64. */
 #define POSENC_LIMIT ((int64_t)1 << 46)
 
-/* 1 if p may point at elements of so many bytes, a power of two. */
+/* 1 if p may point at elements of so many bytes, a power of two. Those of 8 lie at multiples of 4 on 32-bit x86. */
 static inline int posenc_is_aligned(const void *p, int64_t size) {
-    return ((uintptr_t)p & (uintptr_t)(size - 1)) == 0;
+    struct eight {
+        char before;
+        double number;
+    };
+    int64_t most = offsetof(struct eight, number);
+    return ((uintptr_t)p & (uintptr_t)((size < most ? size : most) - 1)) == 0;
 }
 
 /* An array of such elements that is needed: there, and aligned. */

@@ -91,7 +91,7 @@ static void test_angles(void **state) {
     double theta[2] = {1.0, 0.5};
     RETURNS(POSENC_ERR_NULL, posenc_freq_create_values, theta, 2, NULL);
     CREATES_NOTHING(posenc_freq, POSENC_ERR_NULL, posenc_freq_create_values, NULL, 2);
-    const double *misaligned = (const double *)(const void *)((const char *)theta + 4);
+    const double *misaligned = (const double *)(const void *)((const char *)theta + HALF_OF_8);
     CREATES_NOTHING(posenc_freq, POSENC_ERR_STRIDE, posenc_freq_create_values, misaligned, 1);
     CREATES_NOTHING(posenc_freq, POSENC_ERR_SHAPE, posenc_freq_create_values, theta, -1);
     CREATES_NOTHING(posenc_freq, POSENC_ERR_SHAPE, posenc_freq_create_values, theta, (int64_t)POSENC_MAX_PAIRS + 1);

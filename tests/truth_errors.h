@@ -27,6 +27,13 @@ posenc_rope_params good_params(void);
 /* [DIM, HEADS, TOKENS, BATCH] in float32. */
 posenc_view dense(float *data);
 
+/* By how much elements of 8 bytes are misaligned at least: 4, but on 32-bit x86, which has them at multiples of 4. */
+struct truth_eight {
+    char before;
+    double number;
+};
+enum { HALF_OF_8 = offsetof(struct truth_eight, number) / 2 };
+
 /* The address some bytes further: misaligned. */
 void *shifted(const void *p, int bytes);
 

@@ -100,7 +100,7 @@ void test_analysis_of_frequencies(void **state) {
         check(calls[i](freq, positions, -1, sums), POSENC_ERR_SHAPE, "fewer than no offsets");
         check(calls[i](freq, positions, INT64_MAX, sums), POSENC_ERR_SHAPE, "too many offsets");
         check(calls[i](freq, shifted(positions, 2), 1, sums), POSENC_ERR_STRIDE, "misaligned offsets");
-        check(calls[i](freq, positions, 1, shifted(sums, 4)), POSENC_ERR_STRIDE, "misaligned sums");
+        check(calls[i](freq, positions, 1, shifted(sums, HALF_OF_8)), POSENC_ERR_STRIDE, "misaligned sums");
         check(calls[i](freq, NULL, 0, NULL), POSENC_OK, "no offsets at all");
     }
 
@@ -115,8 +115,8 @@ void test_analysis_of_frequencies(void **state) {
     RETURNS(POSENC_ERR_SHAPE, posenc_frequency_report, theta, INT64_MAX, 1.0, report);
     RETURNS(POSENC_ERR_NULL, posenc_frequency_report, NULL, 2, 1.0, report);
     RETURNS(POSENC_ERR_NULL, posenc_frequency_report, theta, 2, 1.0, NULL);
-    RETURNS(POSENC_ERR_STRIDE, posenc_frequency_report, (const double *)shifted(theta, 4), 1, 1.0, report);
-    RETURNS(POSENC_ERR_STRIDE, posenc_frequency_report, theta, 2, 1.0, (posenc_frequency *)shifted(report, 4));
+    RETURNS(POSENC_ERR_STRIDE, posenc_frequency_report, (const double *)shifted(theta, HALF_OF_8), 1, 1.0, report);
+    RETURNS(POSENC_ERR_STRIDE, posenc_frequency_report, theta, 2, 1.0, (posenc_frequency *)shifted(report, HALF_OF_8));
     RETURNS(POSENC_OK, posenc_frequency_report, NULL, 0, 1.0, NULL);
 
     ANSWERS(== 2, posenc_hamming_binary, 1, 2);

@@ -326,7 +326,7 @@ void test_encoding_params(void **state) {
     static const double sigmas[] = {0.0, -1.0, 0x1p-61, 0x1p61, INFINITY, NAN};
     for (size_t i = 0; i < COUNT(sigmas); i++)
         CREATES_NOTHING(posenc_encoding, POSENC_ERR_SCALE, posenc_rbf_create, centres, 3, sigmas[i]);
-    CREATES_NOTHING(posenc_encoding, POSENC_ERR_STRIDE, posenc_rbf_create, shifted(centres, 4), 2, 1.0);
+    CREATES_NOTHING(posenc_encoding, POSENC_ERR_STRIDE, posenc_rbf_create, shifted(centres, HALF_OF_8), 2, 1.0);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_NULL, posenc_rbf_create, NULL, 3, 1.0);
     centres[2] = (double)NAN;
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_SCALE, posenc_rbf_create, centres, 3, 1.0);
@@ -634,7 +634,7 @@ void test_more_positions(void **state) {
     RETURNS(POSENC_ERR_SECTIONS, posenc_positions_grid, sizes, 5, to);
     RETURNS(POSENC_ERR_NULL, posenc_positions_grid, NULL, 2, to);
     RETURNS(POSENC_ERR_NULL, posenc_positions_grid, sizes, 2, NULL);
-    RETURNS(POSENC_ERR_STRIDE, posenc_positions_grid, shifted(sizes, 4), 2, to);
+    RETURNS(POSENC_ERR_STRIDE, posenc_positions_grid, shifted(sizes, HALF_OF_8), 2, to);
     RETURNS(POSENC_ERR_STRIDE, posenc_positions_grid, sizes, 2, shifted(to, 2));
     static const int64_t bad_sizes[] = {-1, INT64_MIN, INT64_MAX, (int64_t)1 << 31, (int64_t)1 << 30};
     for (size_t i = 0; i < COUNT(bad_sizes); i++) {

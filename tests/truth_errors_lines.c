@@ -84,8 +84,8 @@ void test_line_parameters(void **state) {
     RETURNS(POSENC_ERR_STRIDE, posenc_line_rbf, shifted(numbers, 1), &line);
     RETURNS(POSENC_ERR_NULL, posenc_line_kerple, NULL, &line);
     RETURNS(POSENC_ERR_NULL, posenc_line_cosine, NULL, NULL, NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_line_cosine, shifted(angles, 4), NULL, NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_line_cosine, angles, shifted(angles, 4), NULL, &line);
+    RETURNS(POSENC_ERR_STRIDE, posenc_line_cosine, shifted(angles, HALF_OF_8), NULL, NULL, &line);
+    RETURNS(POSENC_ERR_STRIDE, posenc_line_cosine, angles, shifted(angles, HALF_OF_8), NULL, &line);
     RETURNS(POSENC_ERR_STRIDE, posenc_line_cosine, angles, NULL, shifted(numbers, 2), &line);
     for (int i = 0; i < 3; i++) {
         float bad[N_HEADS] = {0.5f, 0.5f, 0.5f};

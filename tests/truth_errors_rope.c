@@ -203,7 +203,7 @@ void test_rope_params(void **state) {
     params.scaling.n_factors = PAIRS + 1;
     refuse(&params, POSENC_ERR_FACTORS, "wrong factor count");
     params.scaling.n_factors = PAIRS;
-    params.scaling.freq_factors = shifted(factors, 4);
+    params.scaling.freq_factors = shifted(factors, HALF_OF_8);
     refuse(&params, POSENC_ERR_STRIDE, "misaligned factors");
     float factors_f32[PAIRS + 1] = {1.0f, 1.0f, 1.0f, 1.0f, 1.0f};
     params.scaling.freq_factors = NULL;

@@ -160,7 +160,7 @@ static void refuse_scatter(void) {
     task.rows32 = shifted(rows32, 2);
     refuse_task(task, POSENC_ERR_STRIDE);
     task.rows32 = NULL;
-    task.rows64 = shifted(rows64, 4);
+    task.rows64 = shifted(rows64, HALF_OF_8);
     refuse_task(task, POSENC_ERR_STRIDE);
     task = good_task(in, in); /* into itself */
     task.rows32 = rows32;

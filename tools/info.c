@@ -40,21 +40,8 @@ static void print_machine(void) {
                "places.\n\n");
 }
 
-/* What POSENC_ISA asked for, or NULL. */
-static const char *forced_tier(void) {
-    const char *forced = getenv("POSENC_ISA");
-    return forced != NULL && forced[0] != '\0' ? forced : NULL;
-}
-
-static int is_tier_name(const char *name) {
-    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
-        if (strcmp(name, posenc_isa_name((posenc_isa_tier)tier)) == 0)
-            return 1;
-    return 0;
-}
-
 static const char *why_in_use(void) {
-    const char *forced = forced_tier();
+    const char *forced = tier_forced();
     if (forced == NULL)
         return "in use: the best that runs here";
     return strcmp(forced, posenc_isa_name(posenc_isa())) == 0 ? "in use: POSENC_ISA asks for it"
@@ -72,14 +59,6 @@ static void print_tiers(void) {
     }
 }
 
-static void print_refusal(void) {
-    const char *forced = forced_tier();
-    if (forced == NULL || strcmp(forced, posenc_isa_name(posenc_isa())) == 0)
-        return;
-    printf("\n  POSENC_ISA=%s was refused: %s. Take one that runs here, or unset it.\n", forced,
-           is_tier_name(forced) ? "that tier does not run here" : "there is no such tier");
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     if (key != ARGP_KEY_ARG)
         return ARGP_ERR_UNKNOWN;
@@ -95,6 +74,5 @@ int command_info(int argc, char **argv) {
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
     print_machine();
     print_tiers();
-    print_refusal();
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <posenc/version.h>
 
 #include "commands.h"
+#include "tiers.h"
 
 static const struct command {
     const char *name;
@@ -101,6 +102,7 @@ int main(int argc, char **argv) {
     argv[0] = program;
     call c = {NULL, 0, NULL};
     atexit(check_stdout);
+    tier_tell_refusal();
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &c);
 
     char name[32];

@@ -215,10 +215,28 @@ static int is_gguf(reader *r) {
     return n == sizeof magic && memcmp(magic, "GGUF", sizeof magic) == 0;
 }
 
+/* Bytes of the character there; 0 for a control character, of one byte or as UTF-8, and for what is no UTF-8. */
+static size_t printable_bytes(const unsigned char *at) {
+    static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000}; /* of so many bytes: below that, a longer form */
+    if (at[0] < 0x80)
+        return at[0] >= ' ' && at[0] != 127;
+    size_t n = at[0] < 0xc0 || at[0] > 0xf4 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+    uint32_t character = at[0] & (0x7fu >> n);
+    for (size_t k = 1; k < n; k++) {
+        if ((at[k] & 0xc0) != 0x80)
+            return 0;
+        character = character << 6 | (at[k] & 0x3fu);
+    }
+    return character >= least[n] ? n : 0;
+}
+
 void model_make_printable(char *text) {
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < ' ' || *text == 127)
+    while (*text != '\0') {
+        size_t n = printable_bytes((const unsigned char *)text);
+        if (n == 0)
             *text = '?';
+        text += n > 0 ? n : 1;
+    }
 }
 
 int model_read(const char *path, double context, model_config *config, char *error, size_t error_size) {

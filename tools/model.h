@@ -55,7 +55,8 @@ typedef struct model_config {
 int model_read(const char *path, double context, model_config *config, char *error, size_t error_size);
 void model_free(model_config *config);
 
-/* Names and paths may hold anything, but they are printed on one line. */
+/* Names and paths may hold anything, but they are printed on one line, and no terminal may obey them: of control
+ * characters, and of bytes that are no UTF-8, each becomes '?'. */
 void model_make_printable(char *text);
 
 /* What a tensor asks of posenc_rope_create. */

@@ -96,12 +96,10 @@ static const struct argp_option argp_options[] = {
 static void parse_tiers(model_options *o, char *list, struct argp_state *state) {
     o->tiers = 1u << POSENC_ISA_SCALAR;
     for (char *name = strsep(&list, ","); name != NULL; name = strsep(&list, ",")) {
-        int tier = 0;
-        while (tier < POSENC_ISA_COUNT && strcmp(name, posenc_isa_name((posenc_isa_tier)tier)) != 0)
-            tier++;
+        posenc_isa_tier tier = tier_named(name);
         if (tier == POSENC_ISA_COUNT)
             argp_error(state, "there is no tier '%s'; the tiers are scalar, avx2, avx512 and neon", name);
-        const char *absence = tier_absence((posenc_isa_tier)tier);
+        const char *absence = tier_absence(tier);
         if (absence != NULL)
             argp_error(state, "%s cannot run here: %s", name, absence);
         o->tiers |= 1u << tier;
@@ -167,8 +165,9 @@ int command_model(int argc, char **argv) {
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     model_config model;
     char error[512];
-    if (!model_read(o.path, o.context, &model, error, sizeof error)) {
-        model_make_printable(o.path); /* as long as it may be, it leaves the reason its place */
+    int is_read = model_read(o.path, o.context, &model, error, sizeof error);
+    model_make_printable(o.path); /* from here on it is only printed, before the reason, which it leaves its place */
+    if (!is_read) {
         fprintf(stderr, "posenc model: %s: %s\n", o.path, error);
         return EXIT_USAGE;
     }

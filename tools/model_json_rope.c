@@ -79,9 +79,14 @@ static int is_known_here(const cJSON *field) {
     return 0;
 }
 
+/* Asked once for an object, and not for each field, as it looks through them all. */
+static int has_newer_type(const cJSON *object) {
+    return json_find(object, NAMES("rope_type")) != NULL;
+}
+
 /* The older name, beside the newer one: it does not count, wherever it stands. */
-static int is_overruled(const cJSON *object, const cJSON *field) {
-    return strcmp(field->string, "type") == 0 && json_find(object, NAMES("rope_type")) != NULL;
+static int is_overruled(const cJSON *field, int has_newer) {
+    return has_newer && strcmp(field->string, "type") == 0;
 }
 
 static void read_fields(const json_model *m, posenc_rope_params *params, const cJSON *object, int inside) {
@@ -90,8 +95,9 @@ static void read_fields(const json_model *m, posenc_rope_params *params, const c
         return;
     if (inside && (m->type->axes == POSENC_AXES_IMROPE || json_is_true(object, "mrope_interleaved")))
         params->axes.kind = POSENC_AXES_IMROPE;
+    int has_newer = inside && has_newer_type(object);
     cJSON_ArrayForEach(field, object) {
-        if (!is_known_here(field) && !(inside && is_overruled(object, field)))
+        if (!is_known_here(field) && !is_overruled(field, has_newer))
             read_field(m, params, field, inside);
     }
     if (inside && params->axes.n_axes == 0)
@@ -154,14 +160,28 @@ static const cJSON *first_attention_layer(const json_model *m) {
     return list->child;
 }
 
+/* Beyond the model's own layers some files list those that predict further tokens: 1 to 3 of them. */
+enum { MOST_FURTHER_LAYERS = 16 };
+
+/* A list that says something of each layer. */
+static void check_length(const json_model *m, const char *name) {
+    const int64_t n_layers = m->config->n_layers;
+    const cJSON *first = first_of_list(m, name);
+    int64_t n = first != NULL ? cJSON_GetArraySize(json_find(m->text, NAMES(name))) : n_layers;
+    if (n_layers > 0 && (n < n_layers || n > n_layers + MOST_FURTHER_LAYERS))
+        reader_fail(m->r, "\"%s\" is a list of %lld for %lld layers; correct it, or num_hidden_layers", name,
+                    (long long)n, (long long)n_layers);
+}
+
 /* Layers that use the table of that name ("": of any); 0 where the file does not tell. */
 static int64_t count_layers(const json_model *m, const char *name) {
     const cJSON *type = first_of_list(m, "layer_types");
     const cJSON *attention = type == NULL ? first_attention_layer(m) : NULL;
     const int has_list = attention != NULL;
     const cJSON *rotates = first_of_list(m, "no_rope_layers"); /* in spite of its name, 1 is a layer with RoPE */
-    int64_t n = 0, n_layers = type != NULL ? cJSON_GetArraySize(json_find(m->text, NAMES("layer_types")))
-                                           : m->config->n_layers;
+    int64_t n = 0, n_layers = m->config->n_layers;
+    if (n_layers == 0 && type != NULL)
+        n_layers = cJSON_GetArraySize(json_find(m->text, NAMES("layer_types")));
     layer_pattern pattern = m->type->layers;
     if (pattern.only_if_windows && cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(m->text, "sliding_window")))
         pattern = (layer_pattern){0};
@@ -223,8 +243,9 @@ static int read_kinds_of_layers(const json_model *m, const cJSON *rope, posenc_r
     cJSON_ArrayForEach(field, rope) n += cJSON_IsObject(field);
     if (n == 0)
         return 0;
+    int has_newer = has_newer_type(rope);
     cJSON_ArrayForEach(field, rope) {
-        if (!cJSON_IsObject(field) && !is_overruled(rope, field))
+        if (!cJSON_IsObject(field) && !is_overruled(field, has_newer))
             read_field(m, &common, field, 1);
     }
     cJSON_ArrayForEach(field, rope) {
@@ -375,6 +396,8 @@ void model_json_read_rope(const json_model *m) {
     if (json_is_true(m->text, "position_encoding_2d")) /* the first ChatGLM */
         reader_fail(m->r, "\"position_encoding_2d\" is true: each token has two positions, which posenc model does not "
                           "read; of ChatGLM it reads the second and later");
+    check_length(m, "layer_types");
+    check_length(m, "no_rope_layers");
     if (m->r->failed)
         return;
     read_tables(m);

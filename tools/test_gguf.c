@@ -124,7 +124,9 @@ static void llama(file *f) {
     put_common(f, "llama");
     put_u32(f, "llama.rope.dimension_count", 8);
     put_f32(f, "llama.rope.freq_base", 500000.0f);
-    put_string(f, "general.name", "a small\nLlama");
+    put_string(f, "general.name",
+               "a small\nLlama\x9b"
+               "31m\xc2\x9b");
     put_array(f, "tokenizer.ggml.tokens", GGUF_STRING, 3);
     put_text(f, "a");
     put_text(f, "");
@@ -678,7 +680,7 @@ int main(int argc, char **argv) {
     snprintf(out_path, sizeof out_path, "%s/out", directory);
     snprintf(err_path, sizeof err_path, "%s/err", directory);
 
-    WORKS(llama, "a small?Llama", "interleaved, 8 of 8 channels", "base 500000, divided by the file's factors",
+    WORKS(llama, "a small?Llama?31m?? ", "interleaved, 8 of 8 channels", "base 500000, divided by the file's factors",
           "divided by 2 to 4", "not understood llama.rope.wobble");
     WORKS(phi3, "half-split", "after an RMS-norm", "up to 512 positions", "beyond 512 positions", "magnitude 1.25",
           "normed");

@@ -169,6 +169,32 @@ for same in "$deep" "{$wide}"; do
     [ $status -eq 0 ] || fail "equal objects of $(echo "$same" | wc -c) bytes: exit status $status"
 done
 
+# A config.json that is eight times as large takes eight times as long at most, whatever it repeats; looking for each field
+# among all others would take sixty-four times as long. The best of three runs counts.
+time_repeated() { # N FIELD MORE: sets $time, in ns
+    fields=$(yes "$2" | head -n "$1" | paste -s -d , -)
+    printf '%s' "{\"model_type\": \"llama\", $heads, \"rope_scaling\": {$fields, $3}}" >"$work/config.json"
+    time=''
+    for _ in 1 2 3; do
+        start=$(date +%s%N)
+        "$posenc" model --quick --tokens 2 --isa scalar "$work/config.json" >"$work/out" 2>"$work/err" ||
+            fail "$1 of $2: $(cat "$work/err")"
+        took=$(($(date +%s%N) - start))
+        [ "$time" ] && [ "$time" -le $took ] || time=$took
+    done
+}
+in_linear_time() { # FIELD MORE
+    time_repeated 5000 "$@"
+    few=$time
+    time_repeated 40000 "$@"
+    [ "$time" -lt $((16 * few)) ] || fail "40000 of $1 take $time ns, 5000 of them $few"
+}
+in_linear_time '"type": "linear"' '"factor": 2'
+in_linear_time '"type": "dynamic"' '"factor": 2, "rope_type": "linear"'
+in_linear_time '"rope_type": null, "type": "linear"' '"factor": 2'
+in_linear_time '"type": "linear"' '"full_attention": {"factor": 2}'
+in_linear_time '"wobble": 1' '"type": "linear", "factor": 2'
+
 # Llama 4 Scout: no turns between low and high, of 8192 positions at pair 34 still 1.22 turns and at pair 35 0.997.
 reads "{\"model_type\": \"llama4_text\", \"num_attention_heads\": 40, \"num_key_value_heads\": 8, \"head_dim\": 128,
     \"num_hidden_layers\": 48, \"rope_theta\": 500000.0, \"rope_scaling\": {\"factor\": 16.0, \"high_freq_factor\": 1.0,

@@ -44,7 +44,33 @@ works 'in use' info
 works 'scripts/board' verify --help
 works '^Verified' verify
 
-POSENC_ISA=nonsense "$posenc" info | grep -q 'nonsense was refused' || fail 'a wrong POSENC_ISA is not reported'
+# A POSENC_ISA that is refused means scalar: whatever is asked of the command, one line says so. An empty one asks for nothing.
+says_refused() { # TIER WHY ARGUMENTS...
+    tier=$1 why=$2
+    shift 2
+    POSENC_ISA=$tier "$posenc" "$@" >"$work/out" 2>"$work/err" || fail "POSENC_ISA=$tier posenc $*: exit status $?"
+    [ "$(cat "$work/err")" = \
+        "posenc: POSENC_ISA=$tier was refused ($why), and scalar runs; take one that runs here, or unset it" ] ||
+        fail "POSENC_ISA=$tier posenc $*: says on standard error: $(cat "$work/err")"
+}
+for tier in nonsense AVX2 'avx2 '; do
+    says_refused "$tier" 'there is no such tier' info
+    grep -q 'scalar .*in use: POSENC_ISA was refused' "$work/out" || fail "POSENC_ISA=$tier posenc info: $(cat "$work/out")"
+done
+for arguments in --help --version help 'help info' 'info --help' 'verify --quick' 'table gray -o -' \
+    "model --quick --tokens 2 $models/gpt-j-6b.json" "plot gray --help"; do
+    # shellcheck disable=SC2086 # several arguments
+    says_refused nonsense 'there is no such tier' $arguments
+done
+"$posenc" info | sed '1,/runs here/d' >"$work/tiers"
+while read -r tier _ runs why; do
+    [ "$runs" = yes ] || says_refused "$tier" "$why" info
+done <"$work/tiers"
+for POSENC_ISA in scalar ''; do
+    export POSENC_ISA
+    works 'in use' info
+done
+unset POSENC_ISA
 
 refuses 'a command is missing'
 refuses "no command 'fly'" fly
@@ -195,6 +221,40 @@ reads 'ALiBi: 4 slopes' "{\"model_type\": \"mpt\", \"n_heads\": 4, \"d_model\": 
 reads 'learned table' "{\"model_type\": \"gpt2\", \"n_head\": 4, \"n_embd\": 32}"
 reads 'posenc_index_t5 and posenc_line_gather' '{"model_type": "t5", "num_heads": 4, "d_model": 32}'
 reads 'posenc_encoding_add' "{\"model_type\": \"whisper\", \"num_attention_heads\": 4, \"d_model\": 32}"
+
+# A list that says something of each layer has an item for each; beyond them, those that predict further tokens may follow.
+full() { printf '"full_attention", %.0s' $(seq 2 "$1") && printf '"full_attention"'; } # N times
+layers="\"model_type\": \"llama\", $small, \"num_hidden_layers\": 32"
+for n in 31 49 70000; do
+    damaged "\"layer_types\" is a list of $n for 32 layers; correct it, or num_hidden_layers\$" \
+        "{$layers, \"layer_types\": [$(full $n)]}"
+done
+damaged '"no_rope_layers" is a list of 3 for 32 layers' "{$layers, \"no_rope_layers\": [1, 1, 0]}"
+for n in 32 35 48; do
+    reads 'All 32 layers on' "{$layers, \"layer_types\": [$(full $n)]}"
+done
+
+# No terminal is told what to do by a file or by its name: control characters, those above 0x7f as one byte, as UTF-8 and in
+# its longer forms; and what is no UTF-8 at all.
+shows_nothing() { # FILE OF OUTPUT: nothing but ASCII
+    [ -z "$(LC_ALL=C tr -d '\n -~' <"$1" | od -A n -t x1)" ] || fail "a terminal obeys: $(od -c "$1" | head -n 20)"
+}
+for bytes in '\033' '\177' '\200' '\233' '\237' '\302\200' '\302\233' '\302\237' '\301\233' '\340\202\233' '\360\200\202\233' \
+    '\370\220\200\233' '\303' '\303x\233'; do
+    raw=$(printf '%b' "$(echo "$bytes" | sed 's/\\/\\0/g')")
+    named="\"architectures\": [\"ab${raw}31m\"], \"model_type\": \"c$raw\", $small"
+    reads '^ab?.*31m ' "{$named, \"rope_theta\": 1e4, \"rope_wobble$raw\": 1, \"rope_scaling\": {\"mode\": \"$raw\"}}"
+    shows_nothing "$work/out"
+    damaged '^posenc model: .*model_type "c?' "{$named}"
+    shows_nothing "$work/err"
+    mv "$work/config.json" "$work/$raw.json"
+    refuses 'is unknown' model "$work/$raw.json"
+    shows_nothing "$work/err"
+    cp "$models/gpt-j-6b.json" "$work/$raw.json"
+    works 'interleaved' model --quick --tokens 2 --isa scalar "$work/$raw.json"
+    shows_nothing "$work/out"
+done
+reads '^Àß通義🙂 ' "{\"architectures\": [\"Àß通義🙂\"], $small, \"rope_theta\": 1e4}"
 
 # Too little memory is no failed check. A sanitizer needs more than is left here, and refuses large pieces when told to.
 in_little_memory() {

@@ -1,6 +1,8 @@
 #include "tiers.h"
 
-#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #if defined(__x86_64__)
 #define ARCHITECTURE "x86-64"
@@ -35,4 +37,26 @@ const char *tier_absence(posenc_isa_tier tier) {
     if (!belongs_here(tier))
         return "not for " ARCHITECTURE;
     return posenc_isa_built(tier) ? "this CPU or its operating system lacks it" : "left out of this build";
+}
+
+posenc_isa_tier tier_named(const char *name) {
+    int tier = 0;
+    while (tier < POSENC_ISA_COUNT && strcmp(name, posenc_isa_name((posenc_isa_tier)tier)) != 0)
+        tier++;
+    return (posenc_isa_tier)tier;
+}
+
+const char *tier_forced(void) {
+    const char *forced = getenv("POSENC_ISA");
+    return forced != NULL && forced[0] != '\0' ? forced : NULL;
+}
+
+void tier_tell_refusal(void) {
+    const char *forced = tier_forced();
+    posenc_isa_tier tier = forced != NULL ? tier_named(forced) : posenc_isa();
+    if (tier == posenc_isa())
+        return;
+    fprintf(stderr, "posenc: POSENC_ISA=%s was refused (%s), and %s runs; take one that runs here, or unset it\n",
+            forced, tier == POSENC_ISA_COUNT ? "there is no such tier" : tier_absence(tier),
+            posenc_isa_name(posenc_isa()));
 }

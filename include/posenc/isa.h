@@ -2,9 +2,9 @@
  *
  * When the library is loaded it picks the best tier that is built in and that both CPU and operating
  * system support. The environment variable POSENC_ISA=scalar|avx2|avx512|neon, read once at load time,
- * forces a tier, unless it is empty; a name that is unknown or cannot run here means scalar, so that a
- * mistake costs speed and never an illegal instruction. posenc_isa() tells what was chosen. Calls before
- * that, from other code that runs at load time, are right too, and scalar.
+ * forces a tier, unless it is empty; a name that is unknown (AVX2, avx-2) or cannot run here means scalar,
+ * so that a mistake costs speed and never an illegal instruction. The library says nothing about it: see
+ * posenc_isa(). Calls before that, from other code that runs at load time, are right too, and scalar.
  *
  *   scalar   portable C, the specification the others are held to
  *   avx2     x86-64 with AVX2, FMA and F16C
@@ -28,7 +28,14 @@ typedef enum posenc_isa_tier {
     POSENC_ISA_COUNT
 } posenc_isa_tier;
 
-/* The tier in use. */
+/* The tier in use.
+ *
+ * To notice a POSENC_ISA that was refused, compare before the first posenc_select_isa():
+ *
+ *     const char *forced = getenv("POSENC_ISA");
+ *     if (forced != NULL && forced[0] != '\0' && strcmp(forced, posenc_isa_name(posenc_isa())) != 0)
+ *         fprintf(stderr, "POSENC_ISA=%s was refused\n", forced);
+ */
 POSENC_API posenc_isa_tier posenc_isa(void);
 
 /* "scalar", "avx2", "avx512", "neon"; "unknown" for anything else. */

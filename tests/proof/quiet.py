@@ -11,7 +11,8 @@ SETS_UP = re.compile(r'_(create|create_values|free|concat|sum)$')
 MAY_ALLOCATE = {'posenc_attention_reference'}
 # Functions of the C library that the library may call: memory, its own environment variable, mathematics.
 MAY_IMPORT = re.compile(r'^(malloc|calloc|realloc|free|aligned_alloc|getenv|mem\w+|str\w+|Sleef_\w+|__cxa_finalize|__gmon_start__|'
-                        r'_ITM_\w+|__stack_chk_fail|fmaf?|fmaxf?|fminf?|sqrtf?|expf?|exp2|logf?|log2|pow|cosf?|sinf?|tanhf?|cbrt|ldexpf?|'
+                        r'_ITM_\w+|__stack_chk_fail|__(mem|str)\w+_chk|'
+                        r'fmaf?|fmaxf?|fminf?|sqrtf?|expf?|exp2|logf?|log2|pow|cosf?|sinf?|tanhf?|cbrt|ldexpf?|'
                         r'frexpf?|nextafterf?|rintf?|nearbyintf?|floorf?|ceilf?|truncf?|fmodf?|lrint|llrint|expm1|log1p|atan2?|'
                         r'sincosf?|remainder|qsort|bsearch|abort)$')
 # Instructions that change the modes of the processor or enter the system.
