@@ -10,7 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from proof import ROOT, SCRATCH, Part, Stop, build, emulated_tiers, emulation, run
 
 PROGRAMS = {'setup': 'constructors of all set-up objects and lines, and a first use',
-            'model': 'the command\'s readers of config.json and GGUF'}
+            'model': 'the command\'s readers of config.json and GGUF',
+            'data': 'calls on data: on every tier, whole and in parts, and against plain loops in double'}
+# What differs from the others: the time in the long and in the short form, and that inputs may be long from the start.
+SECONDS = {'data': (600, 60)}
+MORE_OPTIONS = {'data': ['-len_control=0', '-max_len=256']}
 # Kernels by family, each on every tier against scalar.
 FAMILIES = {'angles': ['angle_anchors', 'angle_rows'],
             'rope': ['rope_half', 'rope_interleaved', 'rope_deinterleave', 'rms_factors', 'convert_rows'],
@@ -30,8 +34,8 @@ def fuzz(part, directory, target, seconds):
     seeds = [ROOT / 'tests/fuzz/corpus' / name] + ([ROOT / 'models'] if target == 'model' else [])
     program = directory / 'tests/fuzz' / f'fuzz_{name}'
     chosen = {'POSENC_FUZZ_KERNELS': ','.join(family) + ','} if family else {}
-    status, text = run([program, f'-max_total_time={seconds}', '-timeout=600', '-rss_limit_mb=2500', '-print_final_stats=1',
-                        '-verbosity=1', f'-artifact_prefix={artifacts}/{target}-', found, *seeds],
+    status, text = run([program, *MORE_OPTIONS.get(target, []), f'-max_total_time={seconds}', '-timeout=600', '-rss_limit_mb=2500',
+                        '-print_final_stats=1', '-verbosity=1', f'-artifact_prefix={artifacts}/{target}-', found, *seeds],
                        {'ASAN_OPTIONS': 'allocator_may_return_null=1', **chosen}, SCRATCH / f'fuzz-{target}.log')
     print(f'{target}: exit status {status}', flush=True)
     runs = re.search(r'number_of_executed_units: (\d+)', text)
@@ -77,6 +81,11 @@ def check_families():
         raise Stop('FAMILIES in tests/proof/fuzz.py and src/kernels/kernels.def differ')
 
 
+def seconds_of(part, target):
+    of_long, of_short = SECONDS.get(target, (1200, 30))
+    return part.options.seconds or (of_long if part.is_long else of_short)
+
+
 def main():
     with Part('fuzz', seconds=0, keep=0, targets='') as part:
         check_families()
@@ -86,9 +95,9 @@ def main():
         directory = build('fuzz', [f'tests/fuzz/fuzz_{name}' for name in [*PROGRAMS, 'kernels']],
                           ['-Dfuzz=enabled', '-Dtools=disabled', '-Ddefault_library=static', '-Db_lundef=false',
                            '--buildtype=debugoptimized', '-Db_sanitize=address,undefined', *emulation()], 'clang')
-        seconds = part.options.seconds or (1200 if part.is_long else 30)
         with ThreadPoolExecutor(2) as pool:
-            rows.update((row[0], row) for row in pool.map(lambda target: fuzz(part, directory, target, seconds), chosen))
+            rows.update((row[0], row) for row in
+                        pool.map(lambda target: fuzz(part, directory, target, seconds_of(part, target)), chosen))
         emulated = ''.join(f', {tier} emulated' for tier in emulated_tiers())
         part.table('libFuzzer, with address and undefined-behaviour sanitizers (the SIMD tiers between guard pages instead), two at '
                    f'a time; kernels by family, each on every tier against scalar{emulated}:',
