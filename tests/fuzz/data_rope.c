@@ -103,6 +103,8 @@ static double rotated(const rope_call *c, const double *x, int64_t channel, int6
     double angle, m = magnitude_of(c, pair, t, &angle);
     double x0 = x[channel_read(&c->params, pair, 0)], x1 = x[channel_read(&c->params, pair, 1)];
     *bound = (fabs(x0) + fabs(x1)) * m * (1e-6 + fabs(angle) * 0x1p-50);
+    if (m > 3e38) /* cosines and sines of xPos are infinite there */
+        *bound = INFINITY;
     return m * (is_second ? x1 * cos(angle) + x0 * sin(angle) : x0 * cos(angle) - x1 * sin(angle));
 }
 

@@ -4,7 +4,24 @@
 
 #include "../truth_score.h"
 
-enum { MOST_ROWS = 9 }; /* of a relative table */
+enum { MOST_ROWS = 9 /* of a relative table */, MOST_OFFSETS = 20000 };
+
+/* What a logit may be made of. Loops of their own serve calls with one term or none, which half of the calls are. */
+enum {
+    TERM_SLOPES = 1 << 0,
+    TERM_LINE = 1 << 1,
+    TERM_BIAS = 1 << 2,
+    TERM_BY_QUERY = 1 << 3,
+    TERM_BY_KEY = 1 << 4,
+    TERM_CAP = 1 << 5,
+    TERM_POSITIONS = 1 << 6,
+    TERM_BYTES = 1 << 7,
+    TERM_COUNT = 8
+};
+
+static int draw_terms(void) {
+    return (int)(draw_rarely(2) ? draw(1 << TERM_COUNT) & draw(1 << TERM_COUNT) : 1 << draw(TERM_COUNT + 2));
+}
 
 static posenc_mask draw_mask(void) {
     int64_t size = draw_rarely(2) ? 1 + draw(900) : 1 + draw(40);
@@ -25,16 +42,16 @@ static posenc_mask draw_mask(void) {
     return mask;
 }
 
-static void draw_positions(data_scores *s) {
+static void draw_positions(data_scores *s, int terms) {
     static const int64_t far[] = {1 << 24, 1 << 25, (1 << 30) - 4096, -(1 << 24), -(1 << 30)};
     posenc_score_params *p = &s->params;
     p->mask = draw_mask();
     p->q_off = s->n_k - s->n_q;
     if (draw_rarely(4))
         p->q_off = draw_between(-30, s->n_k + 30);
-    if (draw_rarely(8))
+    if (terms & TERM_SLOPES && draw_rarely(4)) /* where float32 does not hold every distance */
         p->q_off = far[draw(5)] + draw(9);
-    if (draw_rarely(5) && p->mask.n_first == 0) {
+    if (terms & TERM_POSITIONS && p->mask.n_first == 0) {
         p->q_pos = data_int32s(s->n_q, -100, 900);
         p->k_pos = data_int32s(s->n_k, -100, 900);
     } else if (draw_rarely(3) && p->q_off > -(1 << 30) + 200) {
@@ -94,7 +111,7 @@ static void offsets(const data_scores *s, int64_t *first, int64_t *n) {
 
 static void draw_line(data_scores *s, int64_t first, int64_t n) {
     int is_shared = draw_rarely(3), is_extended = draw_rarely(2);
-    if (is_extended || n > 20000) {
+    if (is_extended || n > MOST_OFFSETS) {
         is_extended = 1;
         first += draw(600) - 300;
         n = draw_size(300);
@@ -138,35 +155,39 @@ static void draw_bias(data_scores *s) {
     }
 }
 
+static void draw_sinks(data_scores *s) {
+    float *sinks = data_floats(s->n_heads, 4.0);
+    for (int64_t h = 0; h < s->n_heads; h++)
+        sinks[h] = data_random() % 4 == 0 ? -INFINITY : sinks[h];
+    s->params.sinks = sinks;
+}
+
 void data_draw_scores(data_scores *s) {
     posenc_score_params *p = &s->params;
     *p = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     p->scale = (float)data_uniform(0.05, 1.0);
-    p->cap = draw_rarely(4) ? (float)data_uniform(0.5, 60.0) : 0.0f;
-    draw_positions(s);
+    int terms = draw_terms();
+    p->cap = terms & TERM_CAP ? (float)data_uniform(0.5, 60.0) : 0.0f;
+    draw_positions(s, terms);
     if (draw_rarely(5))
         draw_documents(s);
     if (draw_rarely(4))
         draw_lengths(s);
-    if (draw_rarely(6))
+    if (terms & TERM_BYTES)
         draw_bytes(s);
-    if (draw_rarely(3))
+    if (terms & TERM_SLOPES)
         p->slopes = data_floats(s->n_heads, 0.01);
-    if (draw_rarely(4)) {
-        float *sinks = data_floats(s->n_heads, 4.0);
-        for (int64_t h = 0; h < s->n_heads; h++)
-            sinks[h] = data_random() % 4 == 0 ? -INFINITY : sinks[h];
-        p->sinks = sinks;
-    }
-    if (draw_rarely(3))
+    if (draw_rarely(4))
+        draw_sinks(s);
+    if (terms & TERM_BIAS)
         draw_bias(s);
     int64_t first, n;
     offsets(s, &first, &n);
-    if (draw_rarely(3))
+    if (terms & TERM_LINE)
         draw_line(s, first, n);
-    if (draw_rarely(5) && n <= 20000)
+    if (terms & TERM_BY_QUERY && n <= MOST_OFFSETS)
         draw_relative(s, 0, first, n);
-    if (draw_rarely(5) && n <= 20000)
+    if (terms & TERM_BY_KEY && n <= MOST_OFFSETS)
         draw_relative(s, 1, first, n);
     p->empty = (posenc_empty)draw(3);
     p->hidden = (posenc_hidden)draw_rarely(4);
