@@ -1,81 +1,22 @@
 #include "truth_scene.h"
+#include "truth_score.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- What is seen ---- */
 
-static int64_t floor_div(int64_t a, int64_t b) {
-    return a / b - (a % b < 0);
-}
-
-static int document(const scene *s, int64_t index) {
-    for (int64_t d = 0; d < s->params.n_seqs; d++)
-        if (s->cu_seqlens[d] <= index && index < s->cu_seqlens[d + 1])
-            return (int)d;
-    return -1;
-}
-
 int64_t scene_query(const scene *s, int64_t i, int64_t b) {
-    return s->params.q_off + i + (s->params.q_offs != NULL ? s->params.q_offs[b] : 0);
+    return truth_query(&s->params, i, b);
 }
 
 int scene_sees(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b) {
-    const posenc_score_params *p = &s->params;
-    int64_t at = p->k_pos != NULL ? p->k_pos[j] : j, query = p->q_pos != NULL ? p->q_pos[i] : scene_query(s, i, b);
-    const posenc_mask *m = &p->mask;
-    if (m->before >= 0 && query - at > m->before && (m->n_first == 0 || at >= m->n_first))
-        return 0;
-    if (m->after >= 0 && at - query > m->after)
-        return 0;
-    if (m->chunk > 0 && floor_div(at, m->chunk) != floor_div(query, m->chunk))
-        return 0;
-    if (p->cu_seqlens != NULL) {
-        int mine = document(s, scene_query(s, i, b));
-        if (mine < 0 || mine != document(s, j))
-            return 0;
-    }
-    if ((p->k_begin != NULL && j < p->k_begin[b]) || (p->k_end != NULL && j >= p->k_end[b]))
-        return 0;
-    if (p->bool_mask == NULL)
-        return 1;
-    const int64_t *nb = p->bool_mask->nb;
-    int is_set = p->bool_mask->data[b * nb[3] + h * nb[2] + i * nb[1] + j] != 0;
-    return p->bool_mask->polarity == POSENC_KEEP ? is_set : !is_set;
-}
-
-float scene_line_value(const posenc_line *line, int64_t h, int64_t offset) {
-    int64_t at = offset - line->first;
-    if (line->is_extended)
-        at = at < 0 ? 0 : at >= line->n_offsets ? line->n_offsets - 1 : at;
-    assert_true(at >= 0 && at < line->n_offsets);
-    return line->data[h * line->stride + at];
-}
-
-/* An element of what is shared where an extent is 1. */
-static double shared(const posenc_view *view, int64_t c, int64_t i, int64_t h, int64_t b) {
-    const int64_t *ne = view->ne;
-    return (double)truth_get(view, c, ne[1] == 1 ? 0 : i, ne[2] == 1 ? 0 : h, ne[3] == 1 ? 0 : b);
+    return truth_sees(&s->params, j, i, h, b);
 }
 
 double scene_logit(const scene *s, double score, int64_t j, int64_t i, int64_t h, int64_t b) {
-    const posenc_score_params *p = &s->params;
-    if (!scene_sees(s, j, i, h, b))
-        return -INFINITY;
-    int64_t offset = p->k_pos != NULL ? (int64_t)p->k_pos[j] - p->q_pos[i] : j - scene_query(s, i, b);
-    double bias = 0.0;
-    if (p->by_query.products != NULL)
-        score += shared(&s->by_query.view, s->index_data[offset - s->index.first], i, h, b);
-    if (p->by_key.products != NULL)
-        score += shared(&s->by_key.view, s->index_data[offset - s->index.first], j, h, b);
-    if (p->slopes != NULL)
-        bias -= (double)p->slopes[h] * fabs((double)offset);
-    if (p->line != NULL)
-        bias += (double)scene_line_value(p->line, h, offset);
-    if (p->bias != NULL)
-        bias += (p->bias_slopes != NULL ? (double)p->bias_slopes[h] : 1.0) * shared(p->bias, j, i, h, b);
-    double scaled = (double)p->scale * score;
-    return (p->cap != 0.0f ? (double)p->cap * tanh(scaled / (double)p->cap) : scaled) + bias;
+    double size;
+    return truth_logit(&s->params, score, j, i, h, b, &size);
 }
 
 /* ---- Random scenes ---- */

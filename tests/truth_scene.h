@@ -27,16 +27,13 @@ typedef struct scene {
 void scene_open(scene *s, int64_t n_k);
 void scene_close(scene *s);
 
-/* Where a query stands by q_off and q_offs. */
+/* truth_score.h's, of the scene's call: the position of a query by q_off and q_offs; */
 int64_t scene_query(const scene *s, int64_t i, int64_t b);
 
-/* Whether a key is seen, by the definition of each mask, with no thought of loops. */
+/* whether a key is seen; */
 int scene_sees(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b);
 
-/* The float that a line has for an offset. */
-float scene_line_value(const posenc_line *line, int64_t h, int64_t offset);
-
-/* The logit of a key with this score by its formula (softmax.h), in double; -inf if it is not seen. */
+/* the logit of a key with this score, in double; -inf if it is not seen. */
 double scene_logit(const scene *s, double score, int64_t j, int64_t i, int64_t h, int64_t b);
 
 #endif

@@ -11,8 +11,8 @@ from proof import ROOT, SCRATCH, Part, Stop, build, emulated_tiers, emulation, r
 
 PROGRAMS = {'setup': 'constructors of all set-up objects and lines, and a first use',
             'model': 'the command\'s readers of config.json and GGUF',
-            'data': 'calls on data, on every tier, whole and in parts, and against plain loops in double'}
-# What is not the default: how long in the long and the short form, and whether inputs may be long from the start.
+            'data': 'calls on data: on every tier, whole and in parts, and against plain loops in double'}
+# What differs from the others: the time in the long and in the short form, and that inputs may be long from the start.
 SECONDS = {'data': (600, 60)}
 MORE_OPTIONS = {'data': ['-len_control=0', '-max_len=256']}
 # Kernels by family, each on every tier against scalar.
@@ -34,8 +34,8 @@ def fuzz(part, directory, target, seconds):
     seeds = [ROOT / 'tests/fuzz/corpus' / name] + ([ROOT / 'models'] if target == 'model' else [])
     program = directory / 'tests/fuzz' / f'fuzz_{name}'
     chosen = {'POSENC_FUZZ_KERNELS': ','.join(family) + ','} if family else {}
-    status, text = run([program, *MORE_OPTIONS.get(target, []), f'-max_total_time={seconds}', '-timeout=600', '-rss_limit_mb=2500', '-print_final_stats=1',
-                        '-verbosity=1', f'-artifact_prefix={artifacts}/{target}-', found, *seeds],
+    status, text = run([program, *MORE_OPTIONS.get(target, []), f'-max_total_time={seconds}', '-timeout=600', '-rss_limit_mb=2500',
+                        '-print_final_stats=1', '-verbosity=1', f'-artifact_prefix={artifacts}/{target}-', found, *seeds],
                        {'ASAN_OPTIONS': 'allocator_may_return_null=1', **chosen}, SCRATCH / f'fuzz-{target}.log')
     print(f'{target}: exit status {status}', flush=True)
     runs = re.search(r'number_of_executed_units: (\d+)', text)

@@ -1,0 +1,283 @@
+/* Fused attention: types, pages, parts by segments, rotation of keys. */
+#include "data_scores.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../truth_half.h"
+
+typedef struct attention_call {
+    data_scores s;
+    posenc_attention_task task;
+    posenc_attention_pages pages;
+    posenc_view lse;
+    posenc_rope_table table;
+    posenc_rope *rope;
+    void *scratch, *parts;
+    int64_t cut; /* of the parts: two calls */
+} attention_call;
+
+/* ---- Keys and values ---- */
+
+/* Where key j of sequence b stands: a row and a page, or the sequence. */
+static void place_of(const attention_call *c, int64_t j, int64_t b, int64_t *row, int64_t *page) {
+    *row = j;
+    *page = b;
+    if (c->task.pages != NULL) {
+        *row = j % c->task.k.ne[1];
+        *page = c->pages.table[b * c->pages.stride + j / c->task.k.ne[1]];
+    }
+}
+
+static unsigned char *q8_block(const posenc_view *view, int64_t c, int64_t row, int64_t head, int64_t page) {
+    return (unsigned char *)view->data + c / POSENC_Q8_BLOCK * view->nb[0] + row * view->nb[1] + head * view->nb[2] +
+           page * view->nb[3];
+}
+
+static double channel(const posenc_view *view, int64_t c, int64_t row, int64_t head, int64_t page) {
+    if (view->dtype != POSENC_Q8_0)
+        return data_get(view, c, row, head, page);
+    const unsigned char *block = q8_block(view, c, row, head, page);
+    return (double)truth_load(block, POSENC_F16) * (double)(int8_t)block[2 + c % POSENC_Q8_BLOCK];
+}
+
+static void fill_row(const posenc_view *view, double size, int64_t row, int64_t head, int64_t page) {
+    if (view->dtype != POSENC_Q8_0) {
+        for (int64_t c = 0; c < view->ne[0]; c++)
+            data_set(view, c, row, head, page, data_number(size));
+        return;
+    }
+    for (int64_t c = 0; c < view->ne[0]; c++) {
+        unsigned char *block = q8_block(view, c, row, head, page);
+        if (c % POSENC_Q8_BLOCK == 0)
+            truth_store(block, data_number(size / 128.0), POSENC_F16);
+        block[2 + c % POSENC_Q8_BLOCK] = (unsigned char)data_random();
+    }
+}
+
+/* Every element a NaN, a block's scale too; keys that the lengths leave get their numbers afterwards. */
+static posenc_view draw_rows(const attention_call *c, posenc_dtype type, int64_t dim, int64_t n_heads) {
+    const posenc_attention_pages *pages = c->task.pages;
+    int64_t n_rows = pages != NULL ? c->task.k.ne[1] : c->s.n_k,
+            n_pages = pages != NULL ? c->task.k.ne[3] : c->s.n_batch;
+    posenc_dtype stored = type == POSENC_Q8_0 ? POSENC_F16 : type;
+    int64_t width = type == POSENC_Q8_0 ? dim / POSENC_Q8_BLOCK * (POSENC_Q8_BYTES / 2) : dim;
+    posenc_view view = data_input(stored, NAN, width, n_rows, n_heads, n_pages);
+    view.dtype = type;
+    view.ne[0] = dim;
+    view.nb[0] = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : view.nb[0];
+    return view;
+}
+
+static void fill_keys(const attention_call *c, const posenc_view *view, double size) {
+    const posenc_score_params *p = &c->s.params;
+    for (int64_t b = 0; b < c->s.n_batch; b++) {
+        int64_t begin = p->k_begin != NULL ? p->k_begin[b] : 0, end = p->k_end != NULL ? p->k_end[b] : c->s.n_k;
+        for (int64_t j = begin; j < end; j++)
+            for (int64_t head = 0, row, page; head < view->ne[2]; head++) {
+                place_of(c, j, b, &row, &page);
+                fill_row(view, size, row, head, page);
+            }
+    }
+}
+
+/* More pages than are named; entries for keys beyond the lengths name none. */
+static void draw_pages(attention_call *c) {
+    static const int64_t sizes[] = {16, 32, 64, 48, 1, 7, 33, 96, 256};
+    int64_t size = sizes[draw(9)], per_sequence = (c->s.n_k + size - 1) / size, is_shared = draw_rarely(4);
+    int64_t n_pages = per_sequence * c->s.n_batch + draw(3), first = (int64_t)(data_random() % (uint64_t)n_pages);
+    int64_t stride = is_shared ? 0 : per_sequence + draw(3);
+    int32_t *table = data_block((c->s.n_batch - 1) * stride + per_sequence, sizeof *table);
+    for (int64_t b = 0; b < c->s.n_batch; b++)
+        for (int64_t page = 0; page < per_sequence; page++) {
+            int64_t end = c->s.params.k_end != NULL ? c->s.params.k_end[b] : c->s.n_k;
+            int32_t number = (int32_t)((first + b * per_sequence + (per_sequence - page)) % n_pages);
+            table[b * stride + page] = page * size < end || is_shared ? number : -1;
+        }
+    c->pages = (posenc_attention_pages){table, stride, c->s.n_k};
+    c->task.pages = &c->pages;
+    c->task.k.ne[1] = size;
+    c->task.k.ne[3] = n_pages;
+}
+
+static void draw_rotation(attention_call *c, int64_t head_dim) {
+    posenc_rope_params params = POSENC_ROPE_DEFAULTS;
+    params.layout = (posenc_rope_layout)draw_between(POSENC_ROPE_HALF, POSENC_ROPE_INTERLEAVED);
+    params.head_dim = head_dim;
+    params.n_rot = 2 * draw(head_dim / 2 + 1);
+    params.rot_fraction = 0.0;
+    params.n_offs = draw(head_dim - params.n_rot + 1);
+    if (posenc_rope_create(&params, &c->rope) != POSENC_OK)
+        data_fail("no rope");
+    c->table = posenc_rope_table_dense(c->rope, data_floats(c->s.n_k * params.n_rot, 1.0));
+    c->task.k_rope = c->rope;
+    c->task.k_table = &c->table;
+}
+
+/* ---- Plain double ---- */
+
+enum { MOST_DIM = 256 };
+
+/* Key j as the queries meet it. */
+static void read_key(const attention_call *c, int64_t j, int64_t head, int64_t b, double *key) {
+    int64_t row, page, dim = c->task.k.ne[0];
+    place_of(c, j, b, &row, &page);
+    float stored[MOST_DIM], turned[MOST_DIM];
+    for (int64_t i = 0; i < dim; i++)
+        stored[i] = (float)channel(&c->task.k, i, row, head, page);
+    posenc_view from = posenc_view_dense(stored, POSENC_F32, dim, 1, 1, 1), to = from;
+    to.data = turned;
+    posenc_rope_table at = c->table;
+    if (c->rope != NULL) {
+        at.cos += j * at.row_stride;
+        at.sin += j * at.row_stride;
+        posenc_rope_apply_table(c->rope, &from, &at, &to, POSENC_FORWARD, posenc_all_rows());
+    }
+    for (int64_t i = 0; i < dim; i++)
+        key[i] = (double)(c->rope != NULL ? turned : stored)[i];
+}
+
+static int is_read(const attention_call *c, int64_t j, int64_t b) {
+    const posenc_score_params *p = &c->s.params;
+    return (p->k_begin == NULL || j >= p->k_begin[b]) && (p->k_end == NULL || j < p->k_end[b]);
+}
+
+static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, data_row *row) {
+    static double scores[DATA_MOST_KEYS];
+    int64_t head = h / (c->s.n_heads / c->task.k.ne[2]), dim = c->task.k.ne[0];
+    double key[MOST_DIM];
+    for (int64_t j = 0; j < c->s.n_k; j++) {
+        scores[j] = row->errors[j] = 0.0;
+        if (!is_read(c, j, b))
+            continue;
+        read_key(c, j, head, b, key);
+        double size = 0.0;
+        for (int64_t k = 0; k < dim; k++) {
+            double product = key[k] * data_get(&c->task.q, k, i, h, b);
+            scores[j] += product;
+            size += fabs(product);
+        }
+        row->errors[j] = (double)(dim + 8) * 0x1p-23 * (double)c->s.params.scale * size;
+    }
+    data_make_row(&c->s, scores, i, h, b, row);
+}
+
+/* What attention.h allows, with e^d - 1 in place of the error d of a logit. */
+static void compare_row(const attention_call *c, const data_row *row, int64_t i, int64_t h, int64_t b) {
+    const posenc_view *out = &c->task.out, *v = &c->task.v;
+    int64_t head = h / (c->s.n_heads / v->ne[2]);
+    double lse = data_get(&c->lse, 0, i, h, b);
+    if (row->max == -INFINITY ? lse != -INFINITY
+                              : !(fabs(lse - row->max - log(row->sum)) <= 4e-6 + 0x1p-22 * fabs(lse) + row->error))
+        data_fail("lse of query %lld, head %lld, batch %lld is %a, wanted %a", (long long)i, (long long)h, (long long)b,
+                  lse, row->max + log(row->sum));
+    for (int64_t k = 0; k < v->ne[0]; k++) {
+        double want = 0.0, wrong = 0.0, largest = 0.0, got = data_get(out, k, i, h, b);
+        if (row->max == -INFINITY) {
+            if (c->s.params.empty == POSENC_EMPTY_NAN ? !isnan(got) : got != 0.0)
+                data_fail("query %lld, head %lld, batch %lld sees nothing and gets %a", (long long)i, (long long)h,
+                          (long long)b, got);
+            continue;
+        }
+        for (int64_t j = 0, at, page; j < c->s.n_k; j++) {
+            if (row->logits[j] == -INFINITY)
+                continue;
+            place_of(c, j, b, &at, &page);
+            double p = exp(row->logits[j] - row->max) / row->sum, value = channel(v, k, at, head, page);
+            want += p * value;
+            wrong += p * fabs(value) * expm1(fmin(row->errors[j] + row->error, 100.0));
+            largest = fmax(largest, fabs(value));
+        }
+        data_close(out, got, want, 2.5e-5 * largest + 2.0 * wrong, "attention", k, i, h, b);
+    }
+}
+
+/* As many rows as take a moment. */
+static void compare(const attention_call *c) {
+    data_row row = data_new_row();
+    int64_t n = c->s.n_q * c->s.n_heads * c->s.n_batch;
+    int64_t each = 1 + c->s.n_k * (c->task.k.ne[0] + c->task.v.ne[0]), most = 1 + 60000 / each;
+    for (int64_t k = 0; k < n && k < most; k++) {
+        int64_t r = n <= most ? k : (int64_t)(data_random() % (uint64_t)n);
+        int64_t i = r % c->s.n_q, h = r / c->s.n_q % c->s.n_heads, b = r / c->s.n_q / c->s.n_heads;
+        make_row(c, i, h, b, &row);
+        compare_row(c, &row, i, h, b);
+    }
+}
+
+/* ---- Calls ---- */
+
+static posenc_status attend(const void *arguments, posenc_rows units) {
+    const attention_call *c = arguments;
+    return posenc_attention_run(&c->task, c->scratch, units);
+}
+
+/* All parts, in two calls, then the units. */
+static posenc_status attend_parts(const void *arguments, posenc_rows units) {
+    const attention_call *c = arguments;
+    int64_t n = posenc_attention_n_parts(&c->task);
+    posenc_status status = posenc_attention_run_parts(&c->task, c->scratch, c->parts, (posenc_rows){c->cut, n});
+    if (status == POSENC_OK)
+        status = posenc_attention_run_parts(&c->task, c->scratch, c->parts, (posenc_rows){0, c->cut});
+    return status == POSENC_OK ? posenc_attention_join_parts(&c->task, c->parts, units) : status;
+}
+
+/* Mostly a few queries, as in decode, over some panels of keys. */
+static void draw_extents(data_scores *s) {
+    s->n_k = draw_rarely(64) ? 1 + draw(DATA_MOST_KEYS) : draw_rarely(16) ? 1 + draw(1200) : draw_size(140);
+    s->n_q = s->n_k <= 200 && draw_rarely(8) ? draw_size(80) : draw_rarely(2) ? 1 + draw(6) : 1;
+    int is_large = s->n_k > 200 || s->n_q > 6;
+    s->n_heads = draw_between(1, is_large ? 2 : 8);
+    s->n_batch = draw_between(1, is_large ? 2 : 3);
+}
+
+/* A multiple of 8, as heads have it, or any number. */
+static int64_t draw_dim(int64_t most) {
+    return draw_rarely(2) ? draw_size(most) : 8 * (1 + draw(most / 8));
+}
+
+static posenc_dtype draw_key_type(int64_t *dim) {
+    posenc_dtype type = (posenc_dtype)draw(4);
+    *dim = type == POSENC_Q8_0 ? (*dim + POSENC_Q8_BLOCK - 1) / POSENC_Q8_BLOCK * POSENC_Q8_BLOCK : *dim;
+    return type;
+}
+
+void data_attention(void) {
+    attention_call c = {0};
+    data_scores *s = &c.s;
+    draw_extents(s);
+    data_draw_scores(s);
+    s->params.empty = s->params.empty == POSENC_EMPTY_UNIFORM ? POSENC_EMPTY_ZEROS : s->params.empty;
+    int64_t most = s->n_k > 1200 ? 24 : 140, dim = draw_dim(most), v_dim = draw_rarely(2) ? draw_dim(most) : dim;
+    posenc_dtype k_type = draw_key_type(&dim), v_type = draw_key_type(&v_dim);
+    int64_t group = draw_between(1, s->n_heads), n_kv_heads = s->n_heads;
+    while (s->n_heads % group != 0)
+        group--;
+    n_kv_heads /= group;
+    posenc_attention_task *t = &c.task;
+    t->params = &s->params;
+    if (draw_rarely(4))
+        draw_pages(&c);
+    if (draw_rarely(6))
+        draw_rotation(&c, dim);
+    double size = sqrt(6.0 / sqrt((double)dim)); /* scores of a few units */
+    t->q = data_input(draw_type(), size, dim, s->n_q, s->n_heads, s->n_batch);
+    t->v = draw_rows(&c, v_type, v_dim, n_kv_heads); /* before k, whose extents are the pages' */
+    t->k = draw_rows(&c, k_type, dim, n_kv_heads);
+    fill_keys(&c, &t->k, size);
+    fill_keys(&c, &t->v, 2.0);
+    t->out = data_output(draw_type(), 1.0, v_dim, s->n_q, s->n_heads, s->n_batch);
+    c.lse = data_output(POSENC_F32, 1.0, 1, s->n_q, s->n_heads, s->n_batch);
+    t->lse = &c.lse;
+    c.scratch = data_scratch(posenc_attention_scratch(dim, v_dim));
+    int64_t n_units = posenc_attention_units(&t->q, &t->k);
+    data_ok(attend, &c, n_units);
+    if (draw_rarely(3)) {
+        c.parts = data_scratch(posenc_attention_parts_bytes(t));
+        c.cut = draw(posenc_attention_n_parts(t) + 1);
+        data_ok(attend_parts, &c, n_units);
+    }
+    if (!data_is_hostile())
+        compare(&c);
+    posenc_rope_free(c.rope);
+}

@@ -1,0 +1,32 @@
+/* Random posenc_score_params, everything they point to in blocks of its exact size. */
+#ifndef POSENC_FUZZ_DATA_SCORES_H
+#define POSENC_FUZZ_DATA_SCORES_H
+
+#include "data.h"
+
+typedef struct data_scores {
+    posenc_score_params params;
+    int64_t n_k, n_q, n_heads, n_batch;
+    posenc_view bias, by_query, by_key;
+    posenc_line line;
+    posenc_index_line query_index, key_index;
+    posenc_bool_mask bool_mask;
+} data_scores;
+
+/* For these extents, which the caller has set. */
+void data_draw_scores(data_scores *s);
+
+/* The logits of one row and what each may be off by, the largest (with the sink) and the sum of exp(logit - largest);
+ * error: the largest error of a logit that is not -inf. */
+typedef struct data_row {
+    double *logits, *errors; /* [n_k] */
+    double max, sum, error;
+} data_row;
+
+enum { DATA_MOST_KEYS = 9000 };
+data_row data_new_row(void); /* the same memory each time */
+
+/* errors[] hold already what the scores are off by. */
+void data_make_row(const data_scores *s, const double *scores, int64_t i, int64_t h, int64_t b, data_row *row);
+
+#endif

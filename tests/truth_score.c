@@ -1,0 +1,79 @@
+#include "truth_score.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "truth_view.h"
+
+static int64_t floor_div(int64_t a, int64_t b) {
+    return a / b - (a % b < 0);
+}
+
+static int document(const posenc_score_params *p, int64_t index) {
+    for (int64_t d = 0; d < p->n_seqs; d++)
+        if (p->cu_seqlens[d] <= index && index < p->cu_seqlens[d + 1])
+            return (int)d;
+    return -1;
+}
+
+int64_t truth_query(const posenc_score_params *p, int64_t i, int64_t b) {
+    return p->q_off + i + (p->q_offs != NULL ? p->q_offs[b] : 0);
+}
+
+int truth_sees(const posenc_score_params *p, int64_t j, int64_t i, int64_t h, int64_t b) {
+    int64_t at = p->k_pos != NULL ? p->k_pos[j] : j, query = p->q_pos != NULL ? p->q_pos[i] : truth_query(p, i, b);
+    const posenc_mask *m = &p->mask;
+    if (m->before >= 0 && query - at > m->before && (m->n_first == 0 || at >= m->n_first))
+        return 0;
+    if (m->after >= 0 && at - query > m->after)
+        return 0;
+    if (m->chunk > 0 && floor_div(at, m->chunk) != floor_div(query, m->chunk))
+        return 0;
+    if (p->cu_seqlens != NULL) {
+        int mine = document(p, truth_query(p, i, b));
+        if (mine < 0 || mine != document(p, j))
+            return 0;
+    }
+    if ((p->k_begin != NULL && j < p->k_begin[b]) || (p->k_end != NULL && j >= p->k_end[b]))
+        return 0;
+    if (p->bool_mask == NULL)
+        return 1;
+    const int64_t *nb = p->bool_mask->nb;
+    int is_set = p->bool_mask->data[b * nb[3] + h * nb[2] + i * nb[1] + j] != 0;
+    return p->bool_mask->polarity == POSENC_KEEP ? is_set : !is_set;
+}
+
+static double line_value(const posenc_line *line, int64_t h, int64_t offset) {
+    int64_t at = offset - line->first;
+    if (line->is_extended)
+        at = at < 0 ? 0 : at >= line->n_offsets ? line->n_offsets - 1 : at;
+    assert(at >= 0 && at < line->n_offsets);
+    return (double)line->data[h * line->stride + at];
+}
+
+/* An element of what is shared where an extent is 1. */
+static double shared(const posenc_view *view, int64_t c, int64_t i, int64_t h, int64_t b) {
+    const int64_t *ne = view->ne;
+    return (double)truth_get(view, c, ne[1] == 1 ? 0 : i, ne[2] == 1 ? 0 : h, ne[3] == 1 ? 0 : b);
+}
+
+static double relative_term(const posenc_relative *r, int64_t offset, int64_t row, int64_t h, int64_t b) {
+    return shared(r->products, r->index->data[offset - r->index->first], row, h, b);
+}
+
+double truth_logit(const posenc_score_params *p, double score, int64_t j, int64_t i, int64_t h, int64_t b,
+                   double *size) {
+    *size = 0.0;
+    if (!truth_sees(p, j, i, h, b))
+        return -INFINITY;
+    int64_t offset = p->k_pos != NULL ? (int64_t)p->k_pos[j] - p->q_pos[i] : j - truth_query(p, i, b);
+    double by_query = p->by_query.products != NULL ? relative_term(&p->by_query, offset, i, h, b) : 0.0;
+    double by_key = p->by_key.products != NULL ? relative_term(&p->by_key, offset, j, h, b) : 0.0;
+    double alibi = p->slopes != NULL ? -(double)p->slopes[h] * fabs((double)offset) : 0.0;
+    double line = p->line != NULL ? line_value(p->line, h, offset) : 0.0, bias = 0.0;
+    if (p->bias != NULL)
+        bias = (p->bias_slopes != NULL ? (double)p->bias_slopes[h] : 1.0) * shared(p->bias, j, i, h, b);
+    double scale = (double)p->scale, scaled = scale * (score + by_query + by_key);
+    *size = fabs(scale) * (fabs(score) + fabs(by_query) + fabs(by_key)) + fabs(alibi) + fabs(line) + fabs(bias);
+    return (p->cap != 0.0f ? (double)p->cap * tanh(scaled / (double)p->cap) : scaled) + (alibi + line + bias);
+}

@@ -1,0 +1,19 @@
+/* What posenc_score_params means for one key: masks and logits by their definitions (mask.h, softmax.h), in double. */
+#ifndef TRUTH_SCORE_H
+#define TRUTH_SCORE_H
+
+#include <stdint.h>
+
+#include <posenc/softmax.h>
+
+/* Where a query stands by q_off and q_offs. */
+int64_t truth_query(const posenc_score_params *p, int64_t i, int64_t b);
+
+/* Whether a key is seen, by the definition of each mask, with no thought of loops. */
+int truth_sees(const posenc_score_params *p, int64_t j, int64_t i, int64_t h, int64_t b);
+
+/* The logit of a key with this score, -inf if it is not seen; *size: the sum of the sizes of its terms. */
+double truth_logit(const posenc_score_params *p, double score, int64_t j, int64_t i, int64_t h, int64_t b,
+                   double *size);
+
+#endif
