@@ -57,7 +57,7 @@ for tier in nonsense AVX2 'avx2 '; do
     says_refused "$tier" 'there is no such tier' info
     grep -q 'scalar .*in use: POSENC_ISA was refused' "$work/out" || fail "POSENC_ISA=$tier posenc info: $(cat "$work/out")"
 done
-for arguments in --help --version help 'help info' 'info --help' 'verify --quick' 'table gray -o -' \
+for arguments in --help --version help 'help info' 'info --help' verify 'table gray -o -' \
     "model --quick --tokens 2 $models/gpt-j-6b.json" "plot gray --help"; do
     # shellcheck disable=SC2086 # several arguments
     says_refused nonsense 'there is no such tier' $arguments

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 
 #include "../harness.h"
+#include "random.h"
 
 #include "input.h"
 
 static input bytes;
-static uint64_t state;
+static random_state state;
 static int hostile;
 
 void data_fail(const char *format, ...) {
@@ -27,7 +28,7 @@ void data_seed(const uint8_t *data, size_t n) {
     bytes = (input){data, n};
     uint16_t seed;
     input_bytes(&bytes, &seed, sizeof seed);
-    state = seed;
+    state.state = seed;
     hostile = draw_rarely(4);
 }
 
@@ -61,15 +62,12 @@ posenc_dtype draw_type(void) {
     return (posenc_dtype)draw(3);
 }
 
-uint64_t data_random(void) { /* splitmix64 */
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+uint64_t data_random(void) {
+    return random_bits(&state);
 }
 
 double data_uniform(double low, double high) {
-    return low + (high - low) * (double)(data_random() >> 11) * 0x1p-53;
+    return random_between(&state, low, high);
 }
 
 float data_number(double size) {
