@@ -80,8 +80,13 @@ void VARIANT(place_rows)(const posenc_place_rows_args *args) {
 /* Vectors whose sums are made side by side, to hide the latency of the chain of fma. */
 enum { MIX_STEP = 4 };
 
+V_INLINE void store_sums(void *y, size_t i, const vf *sum, size_t vectors, size_t n, const posenc_dtype type) {
+    for (size_t v = 0; v < vectors; v++)
+        store_typed(y, i + v * VF, sum[v], n, type);
+}
+
 V_INLINE void mix_lanes(const posenc_mix_row_args *a, size_t i, size_t vectors, size_t n, const int weight_step,
-                        const posenc_dtype x_type, const posenc_dtype y_type) {
+                        const posenc_dtype x_type) {
     vf sum[MIX_STEP];
     for (size_t v = 0; v < vectors; v++)
         sum[v] = a->start == NULL ? v_set1(0.0f) : load_typed(a->start, i + v * VF, n, POSENC_F32);
@@ -93,34 +98,36 @@ V_INLINE void mix_lanes(const posenc_mix_row_args *a, size_t i, size_t vectors, 
             sum[v] = v_fma(w, load_typed(a->x[k], at, n, x_type), sum[v]);
         }
     }
-    for (size_t v = 0; v < vectors; v++) {
-        size_t at = i + v * VF;
-        if (a->residual != NULL)
-            sum[v] = v_add(load_typed(a->residual, at, n, x_type), sum[v]);
-        store_typed(a->y, at, sum[v], n, y_type);
+    if (a->residual != NULL)
+        for (size_t v = 0; v < vectors; v++)
+            sum[v] = v_add(load_typed(a->residual, i + v * VF, n, x_type), sum[v]);
+    switch (a->y_type) { /* asked at each step: a body for each pair of types is no faster */
+    case POSENC_F16: store_sums(a->y, i, sum, vectors, n, POSENC_F16); break;
+    case POSENC_BF16: store_sums(a->y, i, sum, vectors, n, POSENC_BF16); break;
+    default: store_sums(a->y, i, sum, vectors, n, POSENC_F32);
     }
 }
 
-V_INLINE void mix(const posenc_mix_row_args *a, const int weight_step, const posenc_dtype x_type,
-                  const posenc_dtype y_type) {
+V_INLINE void mix_weighted(const posenc_mix_row_args *a, const int weight_step, const posenc_dtype x_type) {
     size_t i = 0;
     for (; i + MIX_STEP * VF <= a->n; i += MIX_STEP * VF)
-        mix_lanes(a, i, MIX_STEP, VF, weight_step, x_type, y_type);
+        mix_lanes(a, i, MIX_STEP, VF, weight_step, x_type);
     for (; i + VF <= a->n; i += VF)
-        mix_lanes(a, i, 1, VF, weight_step, x_type, y_type);
+        mix_lanes(a, i, 1, VF, weight_step, x_type);
     if (i < a->n)
-        mix_lanes(a, i, 1, a->n - i, weight_step, x_type, y_type);
+        mix_lanes(a, i, 1, a->n - i, weight_step, x_type);
+}
+
+V_INLINE void mix(const posenc_mix_row_args *a, const posenc_dtype x_type) {
+    a->weight_step == 0 ? mix_weighted(a, 0, x_type) : mix_weighted(a, 1, x_type);
 }
 
 void VARIANT(mix_row)(const posenc_mix_row_args *args) {
     const posenc_mix_row_args a = *args; /* a copy: no store changes it */
-    switch (POSENC_TYPE_PAIR(a.x_type, a.y_type)) {
-#define CASE(x_type, y_type)                                                                                           \
-    case POSENC_TYPE_PAIR(x_type, y_type):                                                                             \
-        a.weight_step == 0 ? mix(&a, 0, x_type, y_type) : mix(&a, 1, x_type, y_type);                                  \
-        break;
-        POSENC_EACH_TYPE_PAIR(CASE)
-#undef CASE
+    switch (a.x_type) {
+    case POSENC_F16: mix(&a, POSENC_F16); break;
+    case POSENC_BF16: mix(&a, POSENC_BF16); break;
+    default: mix(&a, POSENC_F32);
     }
 }
 
