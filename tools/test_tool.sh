@@ -234,8 +234,8 @@ for n in 32 35 48; do
     reads 'All 32 layers on' "{$layers, \"layer_types\": [$(full $n)]}"
 done
 
-# No terminal is told what to do by a file or by its name: control characters, those above 0x7f as one byte, as UTF-8 and in
-# its longer forms; and what is no UTF-8 at all.
+# A file or its name sends nothing to the terminal that it would obey: control characters, those above 0x7f as one byte,
+# as UTF-8 and in its longer forms; and what is no UTF-8 at all.
 shows_nothing() { # FILE OF OUTPUT: nothing but ASCII
     [ -z "$(LC_ALL=C tr -d '\n -~' <"$1" | od -A n -t x1)" ] || fail "a terminal obeys: $(od -c "$1" | head -n 20)"
 }

@@ -82,6 +82,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         if (options.tier == POSENC_ISA_COUNT)
             argp_error(state, "there is no tier '%s' but scalar, avx2, avx512 and neon", argument);
         return 0;
+    case ARGP_KEY_END:
+        if (options.n_wanted > 0 && (options.task == HASH || options.task == VERIFY))
+            argp_error(state, "--hash and --verify are of all kernels: leave out --kernel");
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -97,9 +101,15 @@ static const struct argp argp = {
 /* ---- Comparison ---- */
 
 static jmp_buf failed;
+static int is_comparing;
 static char failure[768];
 
+/* A comparison goes on with the next kernel; everything else ends here. */
 static void note_failure(const char *message) {
+    if (!is_comparing) {
+        fprintf(stderr, "posenc-check: %s\n", message);
+        exit(EXIT_FAILURE);
+    }
     snprintf(failure, sizeof failure, "%s", message);
     longjmp(failed, 1);
 }
@@ -120,8 +130,10 @@ static int compare(kernel_id kernel, const posenc_kernels *variant) {
     }
     test_start(options.seed, options.scale);
     failure[0] = '\0';
+    is_comparing = 1;
     if (setjmp(failed) == 0)
         check_kernels[kernel].sweep(variant);
+    is_comparing = 0;
     printf("%-18s %-7s %8llu cases %12llu values %6.1f s  %s\n", name, tier, (unsigned long long)test_n_cases(),
            (unsigned long long)test_n_compared(), seconds() - start, failure[0] ? "FAILED" : "ok");
     if (failure[0])
@@ -210,6 +222,7 @@ static int flush_denormals(void) {
 int main(int argc, char **argv) {
     options.seed = test_seed_or((uint64_t)time(NULL));
     options.scale = test_scale_or(1);
+    argp_err_exit_status = 2;
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
     if (options.flushes && !flush_denormals()) {
         fprintf(stderr, "posenc-check: this processor has no mode that flushes denormals\n");
