@@ -79,10 +79,15 @@ V_INLINE void load_factors(const posenc_rope_args *a, size_t i, size_t n, const 
     f->s1[k] = v_mul(s, w1);
 }
 
-/* Two vectors' worth of factors, those of even pairs first; without a norm. */
-V_INLINE void unzip_factors(factors *f, int k) {
+/* Two vectors' worth of factors, those of even pairs first. */
+V_INLINE void unzip_factors(factors *f, int k, const int is_normed) {
     v_unzip(f->c0[k], f->c0[k + 1], &f->c0[k], &f->c0[k + 1]);
     v_unzip(f->s0[k], f->s0[k + 1], &f->s0[k], &f->s0[k + 1]);
+    if (is_normed) {
+        v_unzip(f->c1[k], f->c1[k + 1], &f->c1[k], &f->c1[k + 1]);
+        v_unzip(f->s1[k], f->s1[k + 1], &f->s1[k], &f->s1[k + 1]);
+        return;
+    }
     for (int j = k; j < k + 2; j++) {
         f->c1[j] = f->c0[j];
         f->s1[j] = f->s0[j];
@@ -205,7 +210,7 @@ V_INLINE void split_group(const posenc_rope_args *a, size_t i, const int vectors
     for (int k = 0; k < vectors; k++)
         load_factors(a, i + lane_of(k, vectors, n), lanes_each(vectors, n), s.is_normed, s.reads_interleaved, &f, k);
     for (int k = 0; by_twos && k < vectors; k += 2)
-        unzip_factors(&f, k);
+        unzip_factors(&f, k, s.is_normed);
     head at = first_head(a, i, s);
     if (lanes_each(vectors, n) != VF) {
         turn_parts(a, at, n, &f, s);
@@ -407,8 +412,12 @@ V_INLINE void walk_typed(const posenc_rope_args *args, walk_body *body, const in
         CASE(POSENC_F32, POSENC_F32, 1)
         CASE(POSENC_F32, POSENC_F16, 0)
         CASE(POSENC_F32, POSENC_BF16, 0)
+        CASE(POSENC_F32, POSENC_F16, 1)
+        CASE(POSENC_F32, POSENC_BF16, 1)
         CASE(POSENC_F16, POSENC_F16, 0)
+        CASE(POSENC_F16, POSENC_F16, 1)
         CASE(POSENC_BF16, POSENC_BF16, 0)
+        CASE(POSENC_BF16, POSENC_BF16, 1)
 #undef CASE
     default: walk_blocks(args, reads_interleaved, writes_interleaved);
     }
