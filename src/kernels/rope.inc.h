@@ -230,6 +230,11 @@ V_INLINE void half_group(const posenc_rope_args *a, size_t i, const int vectors,
     split_group(a, i, vectors, n, (split){x_type, y_type, is_normed, 0, 0});
 }
 
+V_INLINE void deinterleave_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
+                                 const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
+    split_group(a, i, vectors, n, (split){x_type, y_type, is_normed, 1, 0});
+}
+
 /* bf16, whose pairs come apart and together again within a lane. */
 V_INLINE void bf16_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                          const posenc_dtype y_type, const int is_normed) {
@@ -427,8 +432,17 @@ void VARIANT(rope_half)(const posenc_rope_args *a) {
     walk_typed(a, walk_half, 0, 0);
 }
 
-void VARIANT(rope_deinterleave)(const posenc_rope_args *a) {
-    walk_blocks(a, 1, 0);
+/* DeepSeek's layout. By blocks one token took 1.7 times as long. */
+void VARIANT(rope_deinterleave)(const posenc_rope_args *args) {
+    const posenc_rope_args a = *args;
+    if (a.x_type != a.y_type || a.head_factors != NULL)
+        walk_blocks(args, 1, 0);
+    else if (a.x_type == POSENC_F32)
+        walk(&a, a.n, deinterleave_group, POSENC_F32, POSENC_F32, 0);
+    else if (a.x_type == POSENC_F16)
+        walk(&a, a.n, deinterleave_group, POSENC_F16, POSENC_F16, 0);
+    else
+        walk(&a, a.n, deinterleave_group, POSENC_BF16, POSENC_BF16, 0);
 }
 
 #ifndef POSENC_OWN_ROPE_INTERLEAVED
