@@ -89,7 +89,7 @@ def noticed_by(name, copy, seconds):
 
 def judge(change, copies, seconds):
     """(what became of it, by what); seconds of the tests of each tier. The copies are one tree's, and of no one else meanwhile."""
-    copy = copies[tier_of(change.file)]
+    copy = copies[tier_of(change.label)]
     path = copy.tree / change.file
     path.write_text(change.text, encoding='utf-8')
     try:

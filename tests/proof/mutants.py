@@ -61,8 +61,8 @@ def mutants_of_line(line):
 
 
 def tier_of(name):
-    """The vector tier whose build judges a mutant of this file."""
-    return next((tier for tier in ('avx512', 'neon') if f'/{tier}/' in name), 'avx2')
+    """The vector tier whose build judges a mutant of this file, or a change of this label: a named fault may end with its tier."""
+    return next((tier for tier in ('avx512', 'neon') if f'/{tier}/' in name or name.endswith(f' {tier}')), 'avx2')
 
 
 def vector_tiers():

@@ -72,7 +72,7 @@ def main():
         count = part.options.count or (150 if part.is_long else 6)
         candidates = drawn(all_mutants(part.options.only), seed)
         changes, stale = named_faults(part.options.only) if part.options.named == 'yes' and part.is_long else ([], [])
-        wanted = sorted({tier_of(mutant[0]) for mutant in candidates} | {tier_of(change.file) for change in changes})
+        wanted = sorted({tier_of(mutant[0]) for mutant in candidates} | {tier_of(change.label) for change in changes})
         trees, seconds = judge.prepare(wanted)
         if changes or stale:
             try_named(part, changes, stale, trees, seconds)
