@@ -105,7 +105,7 @@ V_INLINE dot_corner dot_corner_at(const posenc_dot_rows_args *a, size_t i, size_
 V_INLINE void dot_band(const posenc_dot_rows_args *a, size_t i, const size_t n_x, const size_t wide,
                        const size_t narrow, const int is_staged) {
     size_t t = 0;
-    for (; t + wide * VF <= a->n_rows; t += wide * VF)
+    for (; wide > narrow && t + wide * VF <= a->n_rows; t += wide * VF) /* where both are the same, one body */
         dot_tile(a, dot_corner_at(a, i, t), n_x, wide, is_staged);
     for (; t < a->n_rows; t += narrow * VF)
         dot_tile(a, dot_corner_at(a, i, t), n_x, narrow, is_staged);
@@ -113,7 +113,7 @@ V_INLINE void dot_band(const posenc_dot_rows_args *a, size_t i, const size_t n_x
 
 V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
     size_t tiled = a->n_x - a->n_x % TILE_X, t = 0;
-    for (; t + BULK_VECTORS * VF <= a->n_rows; t += BULK_VECTORS * VF)
+    for (; BULK_VECTORS > TILE_VECTORS && t + BULK_VECTORS * VF <= a->n_rows; t += BULK_VECTORS * VF)
         for (size_t i = 0; i < tiled; i += TILE_X)
             dot_tile(a, dot_corner_at(a, i, t), TILE_X, BULK_VECTORS, is_staged);
     for (; t < a->n_rows; t += TILE_VECTORS * VF)
@@ -132,12 +132,19 @@ V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
         dot_band(a, i, 1, ONE_VECTORS, PANEL_VECTORS, is_staged);
 }
 
-void VARIANT(dot_rows)(const posenc_dot_rows_args *args) {
+/* Functions of their own: faster to compile. */
+static __attribute__((noinline)) void dot_in_place(const posenc_dot_rows_args *args) {
     const posenc_dot_rows_args a = *args; /* a copy: no store changes it */
-    if (a.x_type == POSENC_F32 && a.shift == NULL)
-        dot_all(&a, 0);
-    else
-        dot_all(&a, 1);
+    dot_all(&a, 0);
+}
+
+static __attribute__((noinline)) void dot_staged(const posenc_dot_rows_args *args) {
+    const posenc_dot_rows_args a = *args;
+    dot_all(&a, 1);
+}
+
+void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
+    a->x_type == POSENC_F32 && a->shift == NULL ? dot_in_place(a) : dot_staged(a);
 }
 
 /* ---- A few rows of x, with rows of 16 bits where they stand ---- */
@@ -181,17 +188,25 @@ V_INLINE void few_typed(const posenc_dot_few_args *a, const size_t n_x, const po
         few_step(a, t, n_x, type, &f);
 }
 
-V_INLINE void few_of(const posenc_dot_few_args *a, const size_t n_x) {
-    a->rows_type == POSENC_F16 ? few_typed(a, n_x, POSENC_F16) : few_typed(a, n_x, POSENC_BF16);
-}
-
-void VARIANT(dot_few)(const posenc_dot_few_args *args) {
+V_INLINE void few_of(const posenc_dot_few_args *args, const posenc_dtype type) {
     const posenc_dot_few_args a = *args; /* a copy: no store changes it */
     switch (a.n_x) {
-    case 1: few_of(&a, 1); break;
-    case 2: few_of(&a, 2); break;
-    case 3: few_of(&a, 3); break;
-    case POSENC_FEW: few_of(&a, POSENC_FEW); break;
+    case 1: few_typed(&a, 1, type); break;
+    case 2: few_typed(&a, 2, type); break;
+    case 3: few_typed(&a, 3, type); break;
+    case POSENC_FEW: few_typed(&a, POSENC_FEW, type); break;
     default: break; /* none */
     }
+}
+
+static __attribute__((noinline)) void few_f16(const posenc_dot_few_args *a) {
+    few_of(a, POSENC_F16);
+}
+
+static __attribute__((noinline)) void few_bf16(const posenc_dot_few_args *a) {
+    few_of(a, POSENC_BF16);
+}
+
+void VARIANT(dot_few)(const posenc_dot_few_args *a) {
+    a->rows_type == POSENC_F16 ? few_f16(a) : few_bf16(a);
 }
