@@ -14,7 +14,7 @@
 
 #include "bench.h"
 #include "plain.h"
-#include "view.h"
+#include "core/view.h"
 
 typedef struct call_job {
     bench_job base;

@@ -1,7 +1,7 @@
 #include "heads.h"
 
 #include "plain.h"
-#include "view.h"
+#include "core/view.h"
 
 enum { FIRST_POSITION = 3000, IMAGE_WIDTH = 32 };
 

@@ -7,7 +7,7 @@
 
 #include "kernels/half.h"
 #include "random.h"
-#include "view.h"
+#include "core/view.h"
 
 posenc_isa_tier bench_tier(int i) {
     int tier = 0;

@@ -9,7 +9,7 @@
 
 #ifdef BENCH_VEC_H
 #include BENCH_VEC_H
-#include "kernels/typed.inc.h"
+#include "simd/typed.h"
 #else /* the scalar tier: elements, which the compiler may vectorise with what the baseline has */
 #define VF 1
 #define V_INLINE static inline __attribute__((always_inline))

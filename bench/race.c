@@ -9,7 +9,7 @@
 
 #include "kernels/half.h"
 #include "slices.h"
-#include "view.h"
+#include "core/view.h"
 
 /* Calls after which the input is written anew. Turning by cos and sin rounded to float32 changes a length by at
  * most 1e-7, so it stays within a few percent. */

@@ -1,7 +1,7 @@
 #include "seen.h"
 
 #include "bench.h"
-#include "scores.h"
+#include "softmax/scores.h"
 
 static int64_t within(int64_t j, int64_t begin, int64_t end) {
     return j < begin ? begin : j > end ? end : j;

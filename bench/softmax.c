@@ -9,7 +9,7 @@
 #include "plain.h"
 #include "seen.h"
 #include "serve.h"
-#include "view.h"
+#include "core/view.h"
 
 enum { MAX_HEADS = 32 };
 

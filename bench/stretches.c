@@ -1,7 +1,7 @@
 /* What rows of any length cost memory itself: each begins where the last one ends, mostly across cache lines, and has
  * vectors of its own, the last of them a partial one. The measure of a cliff (report/cliffs.py). */
 #include "serve.h"
-#include "view.h"
+#include "core/view.h"
 
 typedef struct stretch_shape {
     posenc_dtype type;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "angles.h" /* POSENC_SLICE */
+#include "core/angles.h" /* POSENC_SLICE */
 
 enum { MAX_PAIRS = 256, MAX_POSITIONS = 512 };
 

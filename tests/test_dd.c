@@ -1,15 +1,15 @@
-/* Double-double set-up arithmetic (src/dd.h) against MPFR. */
+/* Double-double set-up arithmetic (src/core/dd.h) against MPFR. */
 #include "truth.h"
 
 #include <math.h>
 
 #include <mpfr.h>
 
-#include "dd.h"
+#include "core/dd.h"
 
 enum { BITS = 320, ROUNDS = 4000 };
 
-#define LIMIT 0x1p-95 /* relative, as src/dd.h promises */
+#define LIMIT 0x1p-95 /* relative, as src/core/dd.h promises */
 
 typedef struct record {
     double error;

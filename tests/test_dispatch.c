@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "core/cpu.h"
 #include "kernels/kernels.h"
 
 /* ---- What was chosen at load time: the first tests, before anything is forced ---- */

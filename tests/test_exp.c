@@ -1,7 +1,7 @@
 /* The score path's exponential and hyperbolic tangent, dense over their whole range against libm's double, and less
  * dense against MPFR, which also measures that double. The scalar form is the specification; that the tiers give its
  * bits is what tests of kernels show. usage: test_exp [every]: every argument, which takes minutes (scripts/prove) */
-#include "scalar/exp.h"
+#include "kernels/exp_scalar.h"
 #include "truth.h"
 
 #include <float.h>

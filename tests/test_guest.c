@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "encoding.h"
+#include "encoding/encoding.h"
 
 enum { N_THREADS = 4, N_CALLS = 100, DIM = 64, TOKENS = 5, KEYS = 40, RESULTS = 4 * KEYS * TOKENS + 2 * DIM * TOKENS };
 

@@ -11,7 +11,7 @@
 
 #include <mpfr.h>
 
-#include "elementary.h"
+#include "core/elementary.h"
 
 enum { MAX_HEADS = 40, MAX_OFFSETS = 600 };
 

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "rope.h"
+#include "rope/rope.h"
 
 #define PI 3.14159265358979323846
 
-/* Relative: 2^-95 for each step (src/dd.h), times the factor, at most 64, where a share's error meets t / factor. */
+/* Relative: 2^-95 for each step (core/dd.h), times the factor, at most 64, where a share's error meets t / factor. */
 #define THETA_BOUND 0x1p-88
 #define MAGNITUDE_BOUND 0x1p-51 /* relative: a quotient or a root of rounded values */
 

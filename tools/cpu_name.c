@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "core/cpu.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>

@@ -7,7 +7,7 @@
 #include <posenc/posenc.h>
 
 #include "commands.h"
-#include "cpu.h"
+#include "core/cpu.h"
 #include "cpu_name.h"
 #include "kernels/sleef.h"
 #include "tiers.h"

@@ -1,7 +1,7 @@
 /* FLASH_ATTN_EXT: posenc_attention, a batch and a block of heads at a time, on threads that take units from a heap. */
-#include "attention.h"
+#include "attention/attention.h"
 #include "ops.h"
-#include "view.h"
+#include "core/view.h"
 
 /* A thread takes an eighth of its share of the units at a time: masks make some of them cheaper than others. */
 #define PORTIONS 8

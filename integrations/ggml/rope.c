@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ops.h"
-#include "view.h"
+#include "core/view.h"
 
 /* ---- ggml's parameters ---- */
 

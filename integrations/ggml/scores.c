@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "ops.h"
-#include "scores.h"
-#include "view.h"
+#include "softmax/scores.h"
+#include "core/view.h"
 
 typedef struct scores_job {
     posenc_score_params params;

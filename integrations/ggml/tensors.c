@@ -1,6 +1,6 @@
 /* Tensors as the library's checks see them. */
 #include "ops.h"
-#include "view.h"
+#include "core/view.h"
 
 static const struct ggml_tensor *root_of(const struct ggml_tensor *tensor) {
     return tensor->view_src != NULL ? tensor->view_src : tensor;

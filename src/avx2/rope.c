@@ -1,7 +1,7 @@
-#include "avx2/vec.h"
+#include "vec.h"
 
 #define POSENC_OWN_ROPE_INTERLEAVED
-#include "kernels/rope.inc.h"
+#include "simd/rope.c"
 
 /* In float32 interleaved pairs are taken apart and put together again, within the 128-bit halves: one shuffle a vector
  * more than the shared body, but half as many vectors of cosines and sines, so that a head of 128 channels is walked

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cpu.h"
+#include "core/cpu.h"
 #include "kernels/sleef.h"
 #include "kernels/variant.h"
 

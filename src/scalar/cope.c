@@ -1,6 +1,6 @@
 /* Scalar logits of contextual positions: the specification. */
+#include "kernels/exp_scalar.h"
 #include "kernels/variant.h"
-#include "scalar/exp.h"
 
 static float gate(float score) {
     float e = posenc_exp_nonpositive(-fabsf(score));

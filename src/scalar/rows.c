@@ -1,7 +1,7 @@
 /* Scalar rows of absolute encodings: the specification (FORMULAS part A). */
+#include "kernels/exp_scalar.h"
 #include "kernels/half.h"
 #include "kernels/variant.h"
-#include "scalar/exp.h"
 
 /* ---- To their place ---- */
 

@@ -2,8 +2,8 @@
  * why. */
 #include <stdlib.h>
 
+#include "kernels/exp_scalar.h"
 #include "kernels/variant.h"
-#include "scalar/exp.h"
 
 typedef posenc_softmax_row_args row;
 

@@ -2,8 +2,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "kernels/exp_scalar.h"
 #include "kernels/variant.h"
-#include "scalar/exp.h"
 
 typedef posenc_softmax_backward_args row;
 

@@ -2,7 +2,7 @@
  * private functions, which tables, lines and slopes are made of; one is of public calls next to zeros of cosines. */
 #include "public.h"
 
-#include "elementary.h"
+#include "core/elementary.h"
 
 /* ---- What set-up computes with ---- */
 

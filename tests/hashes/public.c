@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "values.h"
-#include "view.h"
+#include "core/view.h"
 
 /* ---- Nothing forgotten ---- */
 

@@ -10,7 +10,7 @@
 #include <posenc/posenc.h>
 
 #include "case.h"
-#include "dd.h"
+#include "core/dd.h"
 #include "hash.h"
 #include "random.h"
 

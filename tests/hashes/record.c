@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "cpu.h"
+#include "core/cpu.h"
 #include "public.h"
 
 /* ---- The record ---- */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "rope.h"
+#include "rope/rope.h"
 
 /* ---- Angles ---- */
 

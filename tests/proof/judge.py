@@ -19,7 +19,7 @@ SCALE = 4  # one case in so many
 
 class Copy:
     """The tree once more, built for one vector tier, as is quickest to build and run in all: with -O2 the tests take a sixth of -O1's
-    time, and with -mfma, which src/cpu.c refuses if it sees __AVX__, the scalar tier's fmaf is no call."""
+    time, and with -mfma, which src/core/cpu.c refuses if it sees __AVX__, the scalar tier's fmaf is no call."""
 
     def __init__(self, tree, tier):
         self.tree, self.tier, self.build = tree, tier, tree.parent / f'{tree.name}-{tier}'
@@ -74,7 +74,7 @@ def time_tests(copy):
 def in_order(name, copy, seconds):
     """The tests in the order in which they are likely to notice a change of this file soon: the hashes, those named after it, then
     the quick."""
-    words = set(re.split(r'[/_.]', name)) - {'src', 'c', 'h', 'inc', 'kernels', 'scalar', 'avx2', 'avx512', 'neon'}
+    words = set(re.split(r'[/_.]', name)) - {'src', 'c', 'h', 'core', 'kernels', 'simd', 'scalar', 'avx2', 'avx512', 'neon'}
     return sorted(copy.commands(),
                   key=lambda command: (-2 * ('--verify' in command) - len(words & set(command[0].split('_'))), seconds[command]))
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from proof import NEON, ROOT, can_emulate_neon, emulated_tiers, emulation, tiers
 
-SOURCES = ['src/*.c', 'src/kernels/*.inc.h', 'src/kernels/exp.h', 'src/kernels/half.h', 'src/scalar/*', 'src/avx2/vec.h',
-           'src/avx2/rope.c', 'src/avx512/vec.h', 'src/neon/vec.h', 'src/*.h']
+SOURCES = [f'src/{folder}/*.[ch]' for folder in ('core', 'rope', 'encoding', 'bias', 'softmax', 'attention', 'analysis', 'simd', 'scalar',
+                                                'avx2', 'avx512', 'neon')] + [f'src/kernels/{name}.h' for name in ('exp', 'exp_scalar', 'half')]
 SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ', ' <= '), (' <= ', ' < '), (' > ', ' >= '),
          (' >= ', ' > '), (' == ', ' != '), (' != ', ' == '), (' && ', ' || '), (' || ', ' && '), ('v_add(', 'v_sub('),
          ('v_sub(', 'v_add('), ('v_mul(', 'v_add('), ('v_fma(', 'v_fms('), ('v_fms(', 'v_fma('), ('vd_add(', 'vd_mul('),
@@ -88,7 +88,7 @@ def all_mutants(only):
     """(file, line number, line, changed line) of every change that the operators make."""
     found = []
     for name in sources():
-        if only in name and name != 'src/cpu.c':  # which this CPU's own bits decide
+        if only in name and name != 'src/core/cpu.c':  # which this CPU's own bits decide
             for number, line in code_lines((ROOT / name).read_text(encoding='utf-8')):
                 found += [(name, number, line, changed) for changed in mutants_of_line(line) if changed != line]
     return found

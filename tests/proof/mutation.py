@@ -2,7 +2,7 @@
 mutant whose machine code is that of the original is no fault and is drawn again; survivors.txt explains those that no test can see.
 
     mutation.py --count 200 --seed 7       so many mutants, drawn anew; no named faults with --named no
-    mutation.py --only src/t5.c            mutants of files whose path has this in it, and faults whose line has"""
+    mutation.py --only src/bias/t5.c            mutants of files whose path has this in it, and faults whose line has"""
 import pathlib
 
 import judge

@@ -1,0 +1,178 @@
+/* Attention, fused: the walk over units, or over parts of units. */
+#include "attention/attention.h"
+
+#include "core/view.h"
+
+enum { UNIT_ROWS = POSENC_UNIT_ROWS };
+
+/* ---- Sizes ---- */
+
+int64_t posenc_attention_units(const posenc_view *q, const posenc_view *k) {
+    if (q == NULL || k == NULL || posenc_view_is_too_large(q) || posenc_view_is_too_large(k))
+        return 0;
+    int64_t n_kv_heads = k->ne[2];
+    if (n_kv_heads == 0 || q->ne[2] % n_kv_heads != 0 || q->ne[0] != k->ne[0])
+        return 0;
+    return posenc_units_of(q->ne[1] * (q->ne[2] / n_kv_heads)) * n_kv_heads * q->ne[3];
+}
+
+static int64_t n_keys(const posenc_attention_task *t) {
+    return t->pages != NULL ? t->pages->n_k : t->k.ne[1];
+}
+
+static int64_t n_segments(const posenc_attention_task *t) {
+    int64_t n_k = n_keys(t);
+    return n_k > 0 ? (n_k - 1) / POSENC_ATTENTION_SEGMENT + 1 : 0;
+}
+
+int64_t posenc_attention_n_parts(const posenc_attention_task *task) {
+    int64_t n;
+    if (task == NULL || __builtin_mul_overflow(posenc_attention_units(&task->q, &task->k), n_segments(task), &n))
+        return 0;
+    return n;
+}
+
+size_t posenc_attention_parts_bytes(const posenc_attention_task *task) {
+    if (posenc_attention_n_parts(task) <= 0 || !posenc_is_attention_dim(task->v.ne[0]))
+        return 0;
+    int64_t factors[] = {n_segments(task), task->q.ne[1], task->q.ne[2], task->q.ne[3], task->v.ne[0] + 2};
+    int64_t bytes = sizeof(float);
+    for (int i = 0; i < 5; i++)
+        if (__builtin_mul_overflow(bytes, factors[i], &bytes) || bytes > POSENC_LIMIT)
+            return 0;
+    return posenc_is_size(bytes) ? (size_t)bytes : 0;
+}
+
+/* A thread has a unit's scratch, then its sums of a segment and of all segments. */
+static size_t sums_stride(int64_t v_dim) {
+    return posenc_padded(v_dim + 2);
+}
+
+size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim) {
+    if (!posenc_is_attention_dim(head_dim) || !posenc_is_attention_dim(v_dim))
+        return 0;
+    return sizeof(float) * (posenc_attention_unit_floats(head_dim, v_dim) + 2 * UNIT_ROWS * sums_stride(v_dim));
+}
+
+/* ---- Calls ---- */
+
+/* Checks the task and makes the call of it. */
+static posenc_status begin_call(const posenc_attention_task *task, posenc_attention_call *call) {
+    if (task == NULL || task->params == NULL)
+        return POSENC_ERR_NULL;
+    const int64_t *ne = task->q.ne;
+    *call = (posenc_attention_call){
+        .task = task,
+        .kernels = posenc_active_kernels(),
+        .scores = {.dtype = POSENC_F32, .ne = {n_keys(task), ne[1], ne[2], ne[3]}},
+    };
+    posenc_status status = posenc_check_attention_task(task, &call->scores);
+    if (status != POSENC_OK || task->k.ne[2] == 0)
+        return status;
+    call->group = ne[2] / task->k.ne[2];
+    call->per_kv_head = ne[1] * call->group;
+    call->n_segments = n_segments(task);
+    return POSENC_OK;
+}
+
+static void run_unit(posenc_attention_unit *u, float *scratch) {
+    const posenc_attention_call *call = u->call;
+    size_t stride = sums_stride(call->task->v.ne[0]);
+    posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(call->task->q.ne[0], call->task->v.ne[0]),
+                                  stride};
+    float *totals = sums.rows + UNIT_ROWS * stride;
+    posenc_attention_begin_unit(u, scratch);
+    for (int64_t pair = 0; pair < u->n; pair++)
+        posenc_attention_start(call, posenc_attention_place(u, pair).head, totals + (size_t)pair * stride);
+    for (int64_t segment = 0; segment < call->n_segments; segment++) {
+        posenc_attention_segment(u, segment, sums);
+        for (size_t pair = 0; pair < (size_t)u->n; pair++)
+            posenc_attention_add(call, sums.rows + pair * stride, totals + pair * stride);
+    }
+    for (int64_t pair = 0; pair < u->n; pair++)
+        posenc_attention_finish(call, posenc_attention_place(u, pair), totals + (size_t)pair * stride);
+}
+
+posenc_status posenc_attention_run(const posenc_attention_task *task, void *scratch, posenc_rows units) {
+    posenc_attention_call call;
+    posenc_status status = posenc_check_array(scratch, sizeof(float));
+    if (status == POSENC_OK)
+        status = begin_call(task, &call);
+    if (status == POSENC_OK)
+        status = posenc_check_rows(&units, posenc_attention_units(&task->q, &task->k));
+    if (status != POSENC_OK)
+        return status;
+    for (int64_t number = units.begin; number < units.end; number++) {
+        posenc_attention_unit u = posenc_attention_unit_at(&call, number);
+        run_unit(&u, scratch);
+    }
+    return POSENC_OK;
+}
+
+posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
+                               const posenc_view *v, const posenc_view *out, void *scratch, posenc_rows units) {
+    if (q == NULL || k == NULL || v == NULL || out == NULL)
+        return POSENC_ERR_NULL;
+    posenc_attention_task task = {.params = params, .q = *q, .k = *k, .v = *v, .out = *out};
+    return posenc_attention_run(&task, scratch, units);
+}
+
+/* ---- Parts ---- */
+
+/* The unit's sums of a segment among all parts: [segment][pair of all][v_dim + 2]. */
+static posenc_attention_sums part_of(const posenc_attention_unit *u, int64_t segment, const void *parts) {
+    const posenc_view *q = &u->call->task->q;
+    size_t stride = (size_t)u->call->task->v.ne[0] + 2;
+    int64_t kv_head = u->batch * (q->ne[2] / u->call->group) + u->kv_head;
+    int64_t pair = kv_head * u->call->per_kv_head + u->first;
+    int64_t row = segment * posenc_view_rows(q) + pair;
+    return (posenc_attention_sums){(float *)(uintptr_t)parts + (size_t)row * stride, stride};
+}
+
+static posenc_status begin_parts(const posenc_attention_task *task, const void *parts, posenc_attention_call *call) {
+    posenc_status status = begin_call(task, call);
+    if (status != POSENC_OK || call->n_segments == 0 || posenc_attention_units(&task->q, &task->k) == 0)
+        return status;
+    return posenc_attention_parts_bytes(task) == 0 ? POSENC_ERR_SHAPE : posenc_check_array(parts, sizeof(float));
+}
+
+posenc_status posenc_attention_run_parts(const posenc_attention_task *task, void *scratch, void *parts,
+                                         posenc_rows range) {
+    posenc_attention_call call;
+    posenc_status status = posenc_check_array(scratch, sizeof(float));
+    if (status == POSENC_OK)
+        status = begin_parts(task, parts, &call);
+    if (status == POSENC_OK)
+        status = posenc_check_rows(&range, posenc_attention_n_parts(task));
+    if (status != POSENC_OK)
+        return status;
+    for (int64_t part = range.begin; part < range.end; part++) {
+        posenc_attention_unit u = posenc_attention_unit_at(&call, part / call.n_segments);
+        posenc_attention_begin_unit(&u, scratch);
+        posenc_attention_segment(&u, part % call.n_segments, part_of(&u, part % call.n_segments, parts));
+    }
+    return POSENC_OK;
+}
+
+posenc_status posenc_attention_join_parts(const posenc_attention_task *task, const void *parts, posenc_rows units) {
+    posenc_attention_call call;
+    posenc_status status = begin_parts(task, parts, &call);
+    if (status == POSENC_OK)
+        status = posenc_check_rows(&units, posenc_attention_units(&task->q, &task->k));
+    if (status != POSENC_OK)
+        return status;
+    float total[POSENC_MAX_HEAD_DIM + 2];
+    for (int64_t number = units.begin; number < units.end; number++) {
+        posenc_attention_unit u = posenc_attention_unit_at(&call, number);
+        for (int64_t pair = 0; pair < u.n; pair++) {
+            posenc_row_place at = posenc_attention_place(&u, pair);
+            posenc_attention_start(&call, at.head, total);
+            for (int64_t segment = 0; segment < call.n_segments; segment++) {
+                posenc_attention_sums part = part_of(&u, segment, parts);
+                posenc_attention_add(&call, part.rows + (size_t)pair * part.stride, total);
+            }
+            posenc_attention_finish(&call, at, total);
+        }
+    }
+    return POSENC_OK;
+}

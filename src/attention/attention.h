@@ -1,0 +1,104 @@
+/* Inside of attention: checks shared with the reference, and a unit of work. */
+#ifndef POSENC_SRC_ATTENTION_H
+#define POSENC_SRC_ATTENTION_H
+
+#include <posenc/attention.h>
+
+#include "softmax/scores.h"
+
+/* The blocks of a view as the halves that they consist of, for checks on memory; other views are as they are. */
+posenc_view posenc_storage_of(const posenc_view *view);
+
+/* The tensors, each alone and with each other, but batches of k and v with that of q: those may be pages.
+ * (attention_check.c) */
+posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
+                                     const posenc_view *out);
+
+/* An output (NULL: none) overlaps none of the inputs, those of the score path included. (attention_check.c) */
+posenc_status posenc_check_inputs_apart(const posenc_attention_task *task, const posenc_view *output);
+
+/* A task; scores stands for the scores that it has. (attention_check.c) */
+posenc_status posenc_check_attention_task(const posenc_attention_task *task, const posenc_view *scores);
+
+static inline int posenc_is_attention_dim(int64_t dim) {
+    return dim >= 1 && dim <= POSENC_MAX_HEAD_DIM;
+}
+
+/* Rows in the scratch are this far apart, in floats. */
+static inline size_t posenc_padded(int64_t n) {
+    return (size_t)((n + 15) / 16 * 16);
+}
+
+enum {
+    POSENC_UNIT_ROWS = 64,               /* (query, head) pairs of a unit: they share the packing of keys */
+    POSENC_KEY_BLOCK = POSENC_SUM_BLOCK, /* keys of a block; attention.h says so */
+    POSENC_KEYS_PACKED =
+        2 * POSENC_PANEL /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
+};
+
+/* What a call works on. */
+typedef struct posenc_attention_call {
+    const posenc_attention_task *task;
+    const posenc_kernels *kernels;
+    posenc_view scores;  /* as the score path sees them: never written, so they lie nowhere */
+    int64_t group;       /* heads that share a head of keys and values */
+    int64_t per_kv_head; /* (query, head) pairs that do */
+    int64_t n_segments;
+} posenc_attention_call;
+
+/* A unit: pairs of one head of keys and values; pair p is query p / group, head p % group of the group. */
+typedef struct posenc_attention_unit {
+    const posenc_attention_call *call;
+    int64_t batch, kv_head;
+    int64_t first, n; /* pairs first .. first + n - 1 of the head, n <= POSENC_UNIT_ROWS */
+    /* In the caller's scratch, a row for each pair: */
+    posenc_softmax_row_args *rows; /* how the scores of all its keys become exponentials */
+    float *queries;                /* in float32, posenc_padded(head_dim) apart */
+    float *scores;                 /* of a block's keys, POSENC_KEY_BLOCK apart, then their exponentials */
+    float *side;                   /* weighted sums of a block's values while its runs go by; the stride is the sums' */
+    /* and of keys, POSENC_KEYS_PACKED at a time: */
+    float *panels; /* packed */
+    float *stage;  /* in float32, before they are packed: posenc_attention_pack says which */
+} posenc_attention_unit;
+
+/* Weighted sums so far: a row for each pair, v_dim sums, then the largest logit and the sum of exponentials. */
+typedef struct posenc_attention_sums {
+    float *rows;
+    size_t stride; /* in floats */
+} posenc_attention_sums;
+
+/* Keys j .. j + n - 1 of the unit's head, as panels of float32, rotated if the task says so; j is a multiple of a
+ * panel. The next n_next keys are fetched meanwhile, and the values of these if the unit waits for them.
+ * (attention_keys.c) */
+void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next);
+
+/* 1 if the unit's pairs are so few that n keys are multiplied where they stand. */
+int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n);
+
+/* Then: the products of its queries with keys j .. j + n - 1, to its scores from `scores` on; n_next as above. */
+void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next, float *scores);
+
+/* Address of key or value j of the unit's head; *n rows at most are wanted, *n stand one stride apart from there on. */
+const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);
+
+/* Units that so many (query, head) pairs of one head of keys are cut into. */
+static inline int64_t posenc_units_of(int64_t n_pairs) {
+    return n_pairs / POSENC_UNIT_ROWS + (n_pairs % POSENC_UNIT_ROWS > 0);
+}
+
+/* A unit, its scratch of so many floats, and what stands in it before the first key: rows and queries.
+ * (attention_unit.c) */
+posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number);
+size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim);
+void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch);
+posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair);
+
+/* Sums of one segment of keys alone. */
+void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums);
+
+/* Rows of sums: what a head starts from, a segment's added, and the result written. (attention_join.c) */
+void posenc_attention_start(const posenc_attention_call *call, int64_t head, float *total);
+void posenc_attention_add(const posenc_attention_call *call, const float *segment, float *total);
+void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place at, const float *total);
+
+#endif

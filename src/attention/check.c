@@ -1,0 +1,127 @@
+/* What a call on attention refuses. */
+#include "attention/attention.h"
+
+#include "core/view.h"
+#include "rope/rope.h"
+
+posenc_view posenc_storage_of(const posenc_view *view) {
+    posenc_view storage = *view;
+    if (view->dtype == POSENC_Q8_0) {
+        storage.dtype = POSENC_F16;
+        storage.ne[0] = view->ne[0] / POSENC_Q8_BLOCK * (POSENC_Q8_BYTES / 2);
+        storage.nb[0] = (int64_t)sizeof(uint16_t);
+    }
+    return storage;
+}
+
+/* Keys or values: blocks too. */
+static posenc_status check_rows(const posenc_view *view) {
+    if (view == NULL || view->dtype != POSENC_Q8_0)
+        return posenc_check_input(view);
+    if (view->ne[0] % POSENC_Q8_BLOCK != 0 || posenc_view_is_too_large(view))
+        return POSENC_ERR_SHAPE;
+    if (view->nb[0] != POSENC_Q8_BYTES && posenc_view_count(view) > 0)
+        return POSENC_ERR_STRIDE;
+    posenc_view storage = posenc_storage_of(view);
+    return posenc_check_input(&storage);
+}
+
+posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
+                                     const posenc_view *out) {
+    posenc_status status = posenc_check_input(q);
+    if (status == POSENC_OK)
+        status = check_rows(k);
+    if (status == POSENC_OK)
+        status = check_rows(v);
+    if (status == POSENC_OK)
+        status = posenc_check_output(out);
+    if (status != POSENC_OK)
+        return status;
+    if (k->ne[0] != q->ne[0] || out->ne[0] != v->ne[0] || !posenc_same_rows(v, k) || !posenc_same_rows(out, q))
+        return POSENC_ERR_SHAPE;
+    if (q->ne[2] > 0 && (k->ne[2] == 0 || q->ne[2] % k->ne[2] != 0))
+        return POSENC_ERR_N_HEADS;
+    posenc_view inputs[] = {*q, posenc_storage_of(k), posenc_storage_of(v)};
+    for (int i = 0; i < 3 && status == POSENC_OK; i++)
+        status = posenc_check_apart(&inputs[i], out);
+    return status;
+}
+
+static posenc_status check_lse(const posenc_attention_task *t) {
+    if (t->lse == NULL)
+        return POSENC_OK;
+    posenc_status status = posenc_check_output_f32(t->lse);
+    if (status != POSENC_OK)
+        return status;
+    if (t->lse->ne[0] != 1 || !posenc_same_rows(t->lse, &t->q))
+        return POSENC_ERR_SHAPE;
+    return posenc_check_apart(&t->out, t->lse);
+}
+
+/* Inputs of the score path, and the tensors, lie apart from an output; NULL: there is none. */
+posenc_status posenc_check_inputs_apart(const posenc_attention_task *t, const posenc_view *output) {
+    const posenc_score_params *p = t->params;
+    posenc_view k = posenc_storage_of(&t->k), v = posenc_storage_of(&t->v);
+    const posenc_view *inputs[] = {&t->q, &k, &v, p->bias, p->by_query.products, p->by_key.products};
+    posenc_status status = POSENC_OK;
+    for (int i = 0; i < 6 && status == POSENC_OK; i++)
+        if (inputs[i] != NULL && output != NULL)
+            status = posenc_check_apart(inputs[i], output);
+    return status;
+}
+
+static posenc_status check_rotation(const posenc_attention_task *t, int64_t n_k) {
+    if (t->k_rope == NULL && t->k_table == NULL)
+        return POSENC_OK;
+    if (t->k_rope == NULL || t->k_table == NULL)
+        return POSENC_ERR_NULL;
+    if (t->k_rope->params.head_dim != t->k.ne[0])
+        return POSENC_ERR_SHAPE;
+    return posenc_check_table(t->k_rope, t->k_table, n_k);
+}
+
+/* After the score path's lengths. */
+static posenc_status check_pages(const posenc_attention_task *t) {
+    const posenc_attention_pages *pages = t->pages;
+    if (pages == NULL)
+        return t->k.ne[3] == t->q.ne[3] ? POSENC_OK : POSENC_ERR_SHAPE;
+    if (pages->n_k < 0 || pages->stride < 0 || pages->stride > POSENC_LIMIT / (t->q.ne[3] + 1))
+        return POSENC_ERR_SHAPE;
+    int64_t page_size = t->k.ne[1];
+    if (pages->n_k > 0 && page_size == 0)
+        return POSENC_ERR_SHAPE;
+    if (pages->n_k > 0 && pages->table == NULL)
+        return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(pages->table, 4))
+        return POSENC_ERR_STRIDE;
+    int64_t n_batch = posenc_view_count(&t->q) > 0 ? t->q.ne[3] : 0; /* those for which pages are read */
+    for (int64_t b = 0; b < n_batch; b++) {
+        int64_t n_k = t->params->k_end != NULL ? t->params->k_end[b] : pages->n_k;
+        for (int64_t page = 0; page * page_size < n_k; page++) {
+            int32_t number = pages->table[b * pages->stride + page];
+            if (number < 0 || number >= t->k.ne[3])
+                return POSENC_ERR_ROWS;
+        }
+    }
+    return POSENC_OK;
+}
+
+posenc_status posenc_check_attention_task(const posenc_attention_task *t, const posenc_view *scores) {
+    posenc_status status = posenc_check_attention(&t->q, &t->k, &t->v, &t->out);
+    if (status != POSENC_OK)
+        return status;
+    if (!posenc_is_attention_dim(t->q.ne[0]) || !posenc_is_attention_dim(t->v.ne[0]))
+        return POSENC_ERR_HEAD_DIM;
+    if (t->params->empty == POSENC_EMPTY_UNIFORM)
+        return POSENC_ERR_ENUM;
+    status = posenc_check_scores(t->params, scores);
+    if (status == POSENC_OK)
+        status = check_pages(t);
+    if (status == POSENC_OK)
+        status = check_rotation(t, scores->ne[0]);
+    if (status == POSENC_OK)
+        status = check_lse(t);
+    if (status == POSENC_OK)
+        status = posenc_check_inputs_apart(t, &t->out);
+    return status == POSENC_OK ? posenc_check_inputs_apart(t, t->lse) : status;
+}

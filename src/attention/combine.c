@@ -1,0 +1,208 @@
+/* Attention, fused: sums over segments of keys joined, and results of different keys. */
+#include <math.h>
+
+#include "attention/attention.h"
+#include "core/elementary.h"
+#include "core/minmax.h"
+#include "core/view.h"
+#include "kernels/exp.h"
+
+/* m + ln s, s being at least 1, or 0 where nothing was summed. */
+static float log_sum_exp(float max, float sum) {
+    return sum == 0.0f ? -INFINITY : (float)((double)max + posenc_log1p_double((double)sum - 1.0));
+}
+
+/* y = fma(weights[1], x[1], weights[0] x[0]), or as many terms as there are; y may be one of x. */
+static void mix(const posenc_kernels *kernels, const void *const *x, posenc_dtype x_type, const float weights[2],
+                int n_terms, void *y, posenc_dtype y_type, int64_t n) {
+    const float *at[2] = {&weights[0], &weights[1]};
+    posenc_mix_row_args args = {
+        .x = x,
+        .x_type = x_type,
+        .y_type = y_type,
+        .weights = at,
+        .y = y,
+        .n = (size_t)n,
+        .n_terms = (size_t)n_terms,
+    };
+    kernels->mix_row(&args);
+}
+
+/* ---- Segments ---- */
+
+void posenc_attention_start(const posenc_attention_call *call, int64_t head, float *total) {
+    int64_t dim = call->task->v.ne[0];
+    const float *sinks = call->task->params->sinks;
+    for (int64_t c = 0; c < dim; c++)
+        total[c] = 0.0f;
+    total[dim] = sinks != NULL ? sinks[head] : -INFINITY;
+    total[dim + 1] = total[dim] == -INFINITY ? 0.0f : 1.0f;
+}
+
+void posenc_attention_add(const posenc_attention_call *call, const float *segment, float *total) {
+    int64_t dim = call->task->v.ne[0];
+    posenc_softmax_sum before = {total[dim], total[dim + 1]}, more = {segment[dim], segment[dim + 1]}, joined;
+    if (more.sum == 0.0f)
+        return;
+    float factors[2];
+    (void)posenc_softmax_join(&before, &more, &joined, &factors[0], &factors[1]);
+    mix(call->kernels, (const void *[2]){total, segment}, POSENC_F32, factors, 2, total, POSENC_F32, dim);
+    total[dim] = joined.max;
+    total[dim + 1] = joined.sum;
+}
+
+void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place at, const float *total) {
+    const posenc_attention_task *task = call->task;
+    int64_t dim = task->v.ne[0];
+    float max = total[dim], sum = total[dim + 1], of_empty = task->params->empty == POSENC_EMPTY_NAN ? NAN : 0.0f;
+    posenc_convert_args copy = {
+        .x = total,
+        .y = posenc_row_at(&task->out, at),
+        .y_type = task->out.dtype,
+        .factor = sum == 0.0f ? of_empty : 1.0f / sum,
+        .n = (size_t)dim,
+        .n_heads = 1,
+    };
+    call->kernels->convert_rows(&copy);
+    if (task->lse != NULL)
+        *(float *)posenc_row_at(task->lse, at) = log_sum_exp(max, sum);
+}
+
+/* ---- Results ---- */
+
+static posenc_status check_result(const posenc_attention_result *r, posenc_status check(const posenc_view *)) {
+    if (r == NULL)
+        return POSENC_ERR_NULL;
+    posenc_status status = check(&r->out);
+    if (status == POSENC_OK)
+        status = check(&r->lse);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(&r->lse);
+    if (status != POSENC_OK)
+        return status;
+    return r->lse.ne[0] == 1 && posenc_same_rows(&r->lse, &r->out) ? POSENC_OK : POSENC_ERR_SHAPE;
+}
+
+/* What is written is what is read, or apart from it. */
+static posenc_status check_joined(const posenc_attention_result *part, const posenc_attention_result *joined) {
+    posenc_status status = posenc_check_pair(&part->out, &joined->out);
+    if (status == POSENC_OK)
+        status = posenc_check_pair(&part->lse, &joined->lse);
+    if (status == POSENC_OK)
+        status = posenc_check_apart(&part->out, &joined->lse);
+    return status == POSENC_OK ? posenc_check_apart(&part->lse, &joined->out) : status;
+}
+
+static posenc_status check_merge(const posenc_attention_result *a, const posenc_attention_result *b,
+                                 const posenc_attention_result *joined) {
+    posenc_status status = check_result(a, posenc_check_input);
+    if (status == POSENC_OK)
+        status = check_result(b, posenc_check_input);
+    if (status == POSENC_OK)
+        status = check_result(joined, posenc_check_output);
+    if (status != POSENC_OK)
+        return status;
+    if (a->out.dtype != b->out.dtype)
+        return POSENC_ERR_DTYPE;
+    status = check_joined(a, joined);
+    if (status == POSENC_OK)
+        status = check_joined(b, joined);
+    return status == POSENC_OK ? posenc_check_apart(&joined->out, &joined->lse) : status;
+}
+
+/* So many rows at a time: their exponentials are one call of a kernel, and their logarithms need not wait for rows. 0.8
+ * times as long as one row after the other. */
+enum { MERGED = 64 };
+
+typedef struct merge {
+    const posenc_kernels *kernels;
+    const posenc_attention_result *parts[2], *joined;
+} merge;
+
+/* What a row's parts add up to, as posenc_softmax_join has it. */
+typedef struct merged_row {
+    float lse[2], factors[2];
+    float max, sum;
+} merged_row;
+
+static float *lse_at(const posenc_attention_result *r, posenc_row_place at) {
+    return posenc_row_at(&r->lse, at);
+}
+
+/* exp(x[i]) in place, x[i] <= 0 or NaN: a row of scores whose maximum is held to 0. */
+static void make_exponentials(const posenc_kernels *kernels, float *x, size_t n) {
+    posenc_softmax_row_args args = {
+        .x = x,
+        .y = x,
+        .form = POSENC_EXPONENTIALS,
+        .n = n,
+        .seen = {.end = n},
+        .scale = 1.0f,
+        .exp_lowest = POSENC_EXP_LOWEST,
+        .least = 0.0f,
+        .sink = -INFINITY,
+    };
+    kernels->softmax_row(&args);
+}
+
+static void join_lse(const merge *m, posenc_row_place at, int64_t n, merged_row *rows) {
+    float exponentials[MERGED][2];
+    for (int64_t row = 0; row < n; row++, posenc_row_advance(&m->joined->out, &at)) {
+        merged_row *r = &rows[row];
+        for (int i = 0; i < 2; i++)
+            r->lse[i] = *lse_at(m->parts[i], at);
+        r->max = r->lse[0] > r->lse[1] ? r->lse[0] : r->lse[1];
+        for (int i = 0; i < 2; i++)
+            exponentials[row][i] = r->lse[i] - r->max;
+    }
+    make_exponentials(m->kernels, exponentials[0], 2 * (size_t)n);
+    for (int64_t row = 0; row < n; row++) {
+        merged_row *r = &rows[row];
+        float sums[2];
+        for (int i = 0; i < 2; i++) { /* a part without keys adds nothing; -inf - -inf is NaN */
+            r->factors[i] = r->lse[i] == -INFINITY ? 0.0f : exponentials[row][i];
+            sums[i] = r->lse[i] == -INFINITY ? 0.0f : 1.0f;
+        }
+        /* A sum of 1 makes its factor's product exact: no fma is needed. */
+        r->sum = r->lse[0] >= r->lse[1] ? sums[0] + r->factors[1] : sums[1] + r->factors[0];
+    }
+}
+
+static void merge_row(const merge *m, posenc_row_place at, const merged_row *r) {
+    const posenc_view *y = &m->joined->out;
+    const void *x[2];
+    float weights[2];
+    int n = 0;
+    for (int i = 0; i < 2; i++) {
+        if (r->lse[i] == -INFINITY)
+            continue;
+        x[n] = posenc_row_at(&m->parts[i]->out, at);
+        weights[n++] = r->factors[i] / r->sum;
+    }
+    mix(m->kernels, x, m->parts[0]->out.dtype, weights, n, posenc_row_at(y, at), y->dtype, y->ne[0]);
+}
+
+/* n <= MERGED rows from one on. */
+static void merge_rows(const merge *m, posenc_row_place first, int64_t n) {
+    merged_row rows[MERGED];
+    join_lse(m, first, n, rows);
+    posenc_row_place at = first;
+    for (int64_t row = 0; row < n; row++, posenc_row_advance(&m->joined->out, &at))
+        merge_row(m, at, &rows[row]);
+    at = first;
+    for (int64_t row = 0; row < n; row++, posenc_row_advance(&m->joined->out, &at))
+        *lse_at(m->joined, at) = log_sum_exp(rows[row].max, rows[row].sum);
+}
+
+posenc_status posenc_attention_merge(const posenc_attention_result *a, const posenc_attention_result *b,
+                                     const posenc_attention_result *joined, posenc_rows rows) {
+    posenc_status status = check_merge(a, b, joined);
+    if (status == POSENC_OK)
+        status = posenc_check_rows(&rows, posenc_view_rows(&joined->out));
+    if (status != POSENC_OK || rows.begin == rows.end)
+        return status;
+    const merge call = {posenc_active_kernels(), {a, b}, joined};
+    for (int64_t row = rows.begin; row < rows.end; row += MERGED)
+        merge_rows(&call, posenc_row_place_of(&joined->out, row), posenc_min(rows.end - row, MERGED));
+    return POSENC_OK;
+}

@@ -1,0 +1,159 @@
+/* Attention, fused: where a unit's keys and values stand, and how keys become panels. */
+#include "attention/attention.h"
+
+#include "core/minmax.h"
+#include "core/view.h"
+
+const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n) {
+    const posenc_attention_pages *pages = u->call->task->pages;
+    if (pages == NULL)
+        return posenc_view_at(x, j, u->kv_head, u->batch);
+    int64_t page_size = x->ne[1], row = j % page_size;
+    *n = posenc_min(*n, page_size - row);
+    return posenc_view_at(x, row, u->kv_head, pages->table[u->batch * pages->stride + j / page_size]);
+}
+
+/* The head's keys as a view for the rotation: [head_dim, 1, n, 1]. */
+static posenc_view as_tokens(const void *rows, const posenc_view *k, int64_t n) {
+    return (posenc_view){
+        .data = (void *)(uintptr_t)rows, /* only read */
+        .dtype = k->dtype,
+        .ne = {k->ne[0], 1, n, 1},
+        .nb = {k->nb[0], k->nb[1], k->nb[1], k->nb[1]},
+    };
+}
+
+/* n rows of k, as rows of float32. */
+static void widen(const posenc_attention_unit *u, const void *rows, int64_t n, float *to) {
+    const posenc_view *k = &u->call->task->k;
+    posenc_convert_args copy = {
+        .x = rows,
+        .y = to,
+        .x_type = k->dtype,
+        .x_stride = (ptrdiff_t)k->nb[1],
+        .y_stride = (ptrdiff_t)(k->ne[0] * (int64_t)sizeof(float)),
+        .factor = 1.0f,
+        .n = (size_t)k->ne[0],
+        .n_heads = (size_t)n,
+    };
+    u->call->kernels->convert_rows(&copy);
+}
+
+/* Keys j .. j + n - 1, rotated. */
+static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t j, float *to) {
+    const posenc_attention_task *task = u->call->task;
+    posenc_rope_table table = *task->k_table;
+    if (table.cos != NULL) { /* without pairs there may be no memory */
+        table.cos += j * table.row_stride;
+        table.sin += j * table.row_stride;
+    }
+    posenc_view y = posenc_view_dense(to, POSENC_F32, x->ne[0], 1, x->ne[2], 1);
+    (void)posenc_rope_apply_table(task->k_rope, x, &table, &y, POSENC_FORWARD, posenc_all_rows()); /* all is checked */
+}
+
+/* Keys j .. j + n - 1, which stand one stride apart, as rows of float32. */
+static void stage(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
+    const posenc_attention_task *task = u->call->task;
+    const posenc_view *k = &task->k;
+    if (task->k_rope == NULL) {
+        widen(u, rows, n, to);
+    } else if (k->dtype == POSENC_Q8_0) {
+        posenc_view wide = posenc_view_dense(u->panels, POSENC_F32, k->ne[0], 1, n, 1); /* nothing is packed yet */
+        widen(u, rows, n, u->panels);
+        rotate(u, &wide, j, to);
+    } else {
+        posenc_view x = as_tokens(rows, k, n);
+        rotate(u, &x, j, to);
+    }
+}
+
+/* Units of so few pairs wait for memory: their values are fetched while keys are packed. Values that the caches hold
+ * anyway would pay 4 % for it. */
+enum { FEW_PAIRS = 16 };
+
+/* Rows j .. j + n - 1 of x, or those of them that stand one stride apart. */
+static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n) {
+    if (n <= 0)
+        return (posenc_rows_ahead){.n = 0};
+    posenc_view storage = posenc_storage_of(x);
+    const void *rows = posenc_attention_rows(u, x, j, &n);
+    return (posenc_rows_ahead){rows, (ptrdiff_t)x->nb[1], (size_t)(storage.ne[0] * storage.nb[0]), (size_t)n};
+}
+
+/* What will be needed after keys j .. j + n - 1: the n_next keys behind them, and their values. */
+static void look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+                       posenc_rows_ahead ahead[2]) {
+    const posenc_attention_task *task = u->call->task;
+    int waits_for_values = u->n <= FEW_PAIRS && posenc_is_far(posenc_view_count(&task->v));
+    ahead[0] = rows_ahead(u, &task->k, j + n, n_next);
+    ahead[1] = rows_ahead(u, &task->v, j, waits_for_values ? n : 0);
+}
+
+static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype type, int64_t stride, int64_t n,
+                 float *panels, const posenc_rows_ahead ahead[2]) {
+    posenc_pack_rows_args args = {
+        .rows = rows,
+        .rows_type = type,
+        .row_stride = (ptrdiff_t)stride,
+        .panels = panels,
+        .dim = (size_t)u->call->task->k.ne[0],
+        .n_rows = (size_t)n,
+        .ahead = {ahead[0], ahead[1]},
+    };
+    u->call->kernels->pack_rows(&args);
+}
+
+/* Keys that are put together first: those that are rotated, and pages that are no whole panels. */
+static int is_staged(const posenc_attention_task *task) {
+    return task->k_rope != NULL || (task->pages != NULL && task->k.ne[1] % POSENC_PANEL != 0);
+}
+
+void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next) {
+    const posenc_attention_task *task = u->call->task;
+    const posenc_view *k = &task->k;
+    int64_t dim = k->ne[0], run;
+    int stages = is_staged(task);
+    posenc_rows_ahead ahead[2];
+    look_ahead(u, j, n, n_next, ahead);
+    for (int64_t done = 0; done < n; done += run) {
+        run = n - done;
+        const void *rows = posenc_attention_rows(u, k, j + done, &run);
+        if (stages) {
+            stage(u, rows, j + done, run, u->stage + done * dim);
+        } else {
+            pack(u, rows, k->dtype, k->nb[1], run, u->panels + done * dim, ahead); /* whole panels, but the last */
+            ahead[0].n = ahead[1].n = 0; /* of several pages the first fetches */
+        }
+    }
+    if (stages)
+        pack(u, u->stage, POSENC_F32, dim * (int64_t)sizeof(float), n, u->panels, ahead);
+}
+
+int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n) {
+    const posenc_view *k = &u->call->task->k;
+    return u->n <= POSENC_FEW && n % POSENC_PANEL == 0 && k->ne[0] % POSENC_FEW_CHANNELS == 0 &&
+           (k->dtype == POSENC_F16 || k->dtype == POSENC_BF16) && !is_staged(u->call->task);
+}
+
+void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+                                   float *scores) {
+    const posenc_view *k = &u->call->task->k;
+    posenc_dot_few_args args = {
+        .x = u->queries,
+        .x_stride = (ptrdiff_t)(posenc_padded(k->ne[0]) * sizeof(float)),
+        .rows_type = k->dtype,
+        .row_stride = (ptrdiff_t)k->nb[1],
+        .y_stride = (ptrdiff_t)(POSENC_KEY_BLOCK * sizeof(float)),
+        .dim = (size_t)k->ne[0],
+        .n_x = (size_t)u->n,
+    };
+    look_ahead(u, j, n, n_next, args.ahead);
+    for (int64_t done = 0, run; done < n; done += run) {
+        run = n - done;
+        args.rows = posenc_attention_rows(u, k, j + done, &run);
+        args.n_rows = (size_t)run;
+        args.y = scores + done;
+        u->call->kernels->dot_few(&args);
+        args.ahead[0].n = args.ahead[1].n = 0; /* of several pages the first fetches */
+    }
+}

@@ -1,0 +1,309 @@
+/* Attention, fused: a unit of queries that share keys and values, walked over the blocks of one segment of keys. */
+#include "attention/attention.h"
+
+#include <math.h>
+
+#include "core/minmax.h"
+#include "core/view.h"
+#include "kernels/exp_scalar.h"
+#include "softmax/visible.h"
+
+enum { UNIT_ROWS = POSENC_UNIT_ROWS, BLOCK = POSENC_KEY_BLOCK };
+
+/* One block of keys at work. */
+typedef struct block {
+    const posenc_attention_unit *unit;
+    posenc_attention_sums sums;
+    size_t first, n;             /* keys of the block */
+    posenc_seen seen[UNIT_ROWS]; /* of them by each pair, counted from the first */
+    size_t seen_first, seen_end; /* by any pair */
+    int has_hole;                /* in what any pair sees */
+    uint32_t panels;             /* that hold a key which any pair sees, a bit for each */
+    float keep[UNIT_ROWS];       /* what the sums are to be multiplied by */
+} block;
+
+/* ---- Units ---- */
+
+posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair) {
+    int64_t group = u->call->group;
+    return (posenc_row_place){
+        .query = (u->first + pair) / group,
+        .head = u->kv_head * group + (u->first + pair) % group,
+        .batch = u->batch,
+    };
+}
+
+posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number) {
+    int64_t per_head = posenc_units_of(call->per_kv_head), n_kv_heads = call->task->k.ne[2];
+    int64_t first = number % per_head * UNIT_ROWS;
+    return (posenc_attention_unit){
+        .call = call,
+        .kv_head = number / per_head % n_kv_heads,
+        .batch = number / per_head / n_kv_heads,
+        .first = first,
+        .n = posenc_min(call->per_kv_head - first, UNIT_ROWS),
+    };
+}
+
+/* The rows begin where a line of the caches does, whatever the caller's scratch. */
+enum { LINE = 64, ROW_FLOATS = UNIT_ROWS * sizeof(posenc_softmax_row_args) / sizeof(float) };
+
+size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
+    return LINE / sizeof(float) + ROW_FLOATS +
+           UNIT_ROWS * (posenc_padded(head_dim) + BLOCK + posenc_padded(v_dim + 2)) +
+           2 * POSENC_KEYS_PACKED * (size_t)head_dim;
+}
+
+static void set_row(const posenc_attention_unit *u, posenc_row_place at, posenc_softmax_row_args *row) {
+    *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS};
+    posenc_score_args_begin(u->call->task->params, &u->call->scores, row);
+    posenc_score_args_at(u->call->task->params, at, row);
+    row->sink = -INFINITY; /* it joins the segments, not a block */
+    row->exp_lowest = POSENC_WEIGHT_LOWEST;
+}
+
+static void load_query(const posenc_attention_unit *u, posenc_row_place at, float *query) {
+    const posenc_view *q = &u->call->task->q;
+    posenc_convert_args copy = {
+        .x = posenc_row_at(q, at),
+        .y = query,
+        .x_type = q->dtype,
+        .factor = 1.0f,
+        .n = (size_t)q->ne[0],
+        .n_heads = 1,
+    };
+    u->call->kernels->convert_rows(&copy);
+}
+
+void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
+    int64_t head_dim = u->call->task->q.ne[0];
+    size_t query_floats = posenc_padded(head_dim), beyond = (uintptr_t)scratch % LINE;
+    float *floats = scratch + (beyond == 0 ? 0 : LINE - beyond) / sizeof(float);
+    u->rows = (posenc_softmax_row_args *)(void *)floats;
+    u->queries = floats + ROW_FLOATS;
+    u->scores = u->queries + UNIT_ROWS * query_floats;
+    u->side = u->scores + UNIT_ROWS * BLOCK;
+    u->panels = u->side + UNIT_ROWS * posenc_padded(u->call->task->v.ne[0] + 2);
+    u->stage = u->panels + POSENC_KEYS_PACKED * (size_t)head_dim;
+    for (int64_t pair = 0; pair < u->n; pair++) {
+        posenc_row_place at = posenc_attention_place(u, pair);
+        set_row(u, at, &u->rows[pair]);
+        load_query(u, at, u->queries + (size_t)pair * query_floats);
+    }
+}
+
+/* ---- What is seen ---- */
+
+static int has_hole(posenc_seen seen) {
+    return seen.hole_begin < seen.hole_end;
+}
+
+typedef struct key_range {
+    size_t begin, end;
+} key_range;
+
+/* Of keys begin .. end - 1, those that lie in first .. first + n - 1, counted from there, without those that a bias of
+ * -inf hides at either end. */
+static key_range part_of(const posenc_softmax_row_args *row, size_t begin, size_t end, size_t first, size_t n) {
+    key_range part = {posenc_max_size(begin, first), posenc_min_size(end, first + n)};
+    if (part.begin < part.end)
+        posenc_skip_hidden(row, &part.begin, &part.end);
+    return part.begin < part.end ? (key_range){part.begin - first, part.end - first} : (key_range){0, 0};
+}
+
+/* What a row sees of keys first .. first + n - 1, counted from there. */
+static posenc_seen seen_of(const posenc_softmax_row_args *row, size_t first, size_t n) {
+    if (!has_hole(row->seen)) {
+        key_range all = part_of(row, row->seen.begin, row->seen.end, first, n);
+        return (posenc_seen){.begin = all.begin, .end = all.end};
+    }
+    key_range before = part_of(row, row->seen.begin, row->seen.hole_begin, first, n),
+              behind = part_of(row, row->seen.hole_end, row->seen.end, first, n);
+    if (before.end == 0)
+        return (posenc_seen){.begin = behind.begin, .end = behind.end};
+    if (behind.end == 0)
+        return (posenc_seen){.begin = before.begin, .end = before.end};
+    return (posenc_seen){before.begin, before.end, behind.begin, behind.end};
+}
+
+/* The panels with keys begin .. end - 1, a bit for each. */
+static uint32_t panels_with(size_t begin, size_t end) {
+    return begin < end ? (UINT32_C(2) << ((end - 1) / POSENC_PANEL)) - (UINT32_C(1) << (begin / POSENC_PANEL)) : 0;
+}
+
+/* Whether any pair sees a key of the block, and which. */
+static int find_seen(block *b) {
+    b->seen_first = b->n;
+    b->seen_end = 0;
+    b->has_hole = 0;
+    b->panels = 0;
+    for (int64_t pair = 0; pair < b->unit->n; pair++) {
+        posenc_seen seen = b->seen[pair] = seen_of(&b->unit->rows[pair], b->first, b->n);
+        if (seen.begin == seen.end)
+            continue;
+        b->has_hole |= has_hole(seen);
+        b->panels |= panels_with(seen.begin, has_hole(seen) ? seen.hole_begin : seen.end);
+        b->panels |= has_hole(seen) ? panels_with(seen.hole_end, seen.end) : 0;
+        b->seen_first = posenc_min_size(b->seen_first, seen.begin);
+        b->seen_end = posenc_max_size(b->seen_end, seen.end);
+    }
+    return b->seen_first < b->seen_end;
+}
+
+/* ---- Blocks of keys ---- */
+
+/* q . k for keys begin .. end - 1 of the block; begin is a whole number of panels. */
+static void multiply_keys(const block *b, size_t begin, size_t end) {
+    const posenc_attention_unit *u = b->unit;
+    const posenc_view *q = &u->call->task->q;
+    for (size_t j = begin; j < end; j += POSENC_KEYS_PACKED) {
+        size_t left = end - j;
+        posenc_dot_rows_args dot = {
+            .x = u->queries,
+            .x_stride = (ptrdiff_t)(posenc_padded(q->ne[0]) * sizeof(float)),
+            .panels = u->panels,
+            .y = u->scores + j,
+            .y_stride = (ptrdiff_t)(BLOCK * sizeof(float)),
+            .dim = (size_t)q->ne[0],
+            .n_x = (size_t)u->n,
+            .n_rows = posenc_min_size(left, POSENC_KEYS_PACKED),
+        };
+        int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows, next = (int64_t)left - n;
+        next = posenc_min(next, POSENC_KEYS_PACKED);
+        if (posenc_attention_multiplies_few(u, n)) {
+            posenc_attention_multiply_few(u, first, n, next, u->scores + j);
+            continue;
+        }
+        posenc_attention_pack(u, first, n, next);
+        u->call->kernels->dot_rows(&dot);
+    }
+}
+
+static int has_panel(const block *b, size_t j) {
+    return b->panels >> (j / POSENC_PANEL) & 1;
+}
+
+/* The panels that hold keys in sight, in runs. */
+static void multiply(const block *b) {
+    for (size_t begin = 0, end; begin < b->seen_end; begin = end) {
+        int is_seen = has_panel(b, begin);
+        for (end = begin; end < b->seen_end && has_panel(b, end) == is_seen;)
+            end += POSENC_PANEL;
+        if (is_seen)
+            multiply_keys(b, begin, posenc_min_size(end, b->seen_end));
+    }
+}
+
+/* The score path's arguments for the block's keys of a row: everything that counts keys, counted from the first. */
+static posenc_softmax_row_args scores_of(const block *b, int64_t pair) {
+    posenc_softmax_row_args args = b->unit->rows[pair];
+    args.n = b->n;
+    args.seen = b->seen[pair];
+    if (args.k_pos != NULL)
+        args.k_pos += b->first;
+    else
+        args.position -= (int32_t)b->first;
+    if (args.bias != NULL)
+        args.bias = (const char *)args.bias + b->first * (size_t)posenc_dtype_size(args.bias_type);
+    if (args.bytes != NULL)
+        args.bytes += b->first;
+    if (args.by_key.product != NULL)
+        args.by_key.product += (ptrdiff_t)b->first * args.by_key.key_stride;
+    args.x = args.y = b->unit->scores + (size_t)pair * BLOCK;
+    return args;
+}
+
+/* Scores to exponentials, and what was summed before to the new maximum. */
+static void soften(block *b, int64_t pair) {
+    float *state = b->sums.rows + (size_t)pair * b->sums.stride + b->unit->call->task->v.ne[0], max = state[0];
+    b->keep[pair] = 1.0f;
+    if (b->seen[pair].begin == b->seen[pair].end)
+        return;
+    posenc_softmax_row_args args = scores_of(b, pair);
+    posenc_softmax_sum sum;
+    posenc_softmax_row_args next;
+    if (args.by_query.product != NULL && pair + 1 < b->unit->n) { /* each has products of its own, often far away */
+        next = scores_of(b, pair + 1);
+        args.next = &next;
+    }
+    args.least = max;
+    args.sum = &sum;
+    b->unit->call->kernels->softmax_row(&args);
+    if (sum.sum == 0.0f) /* nothing but -inf */
+        return;
+    b->keep[pair] = max == -INFINITY ? 0.0f : posenc_exp_above(max - sum.max, POSENC_WEIGHT_LOWEST);
+    state[1] = fmaf(state[1], b->keep[pair], sum.sum);
+    state[0] = sum.max;
+}
+
+/* Of the keys that each pair sees before a hole (pass 0) or behind it, those in a run of n rows from key j of the block
+ * on. */
+static void cut(const block *b, int pass, int64_t j, int64_t n, int32_t begin[UNIT_ROWS], int32_t end[UNIT_ROWS]) {
+    for (int64_t pair = 0; pair < b->unit->n; pair++) {
+        posenc_seen seen = b->seen[pair];
+        int64_t from = (int64_t)(pass == 0 ? seen.begin : has_hole(seen) ? seen.hole_end : seen.end) - j;
+        int64_t to = (int64_t)(pass == 0 && has_hole(seen) ? seen.hole_begin : seen.end) - j;
+        begin[pair] = (int32_t)posenc_min(posenc_max(from, 0), n);
+        end[pair] = (int32_t)posenc_min(posenc_max(to, 0), n);
+    }
+}
+
+/* The block's weighted values, joined to the sums so far. Rows that do not stand one stride apart, and keys behind a
+ * hole, come in runs; all but the last leave their sums on the side, so that the runs are one chain. */
+static void mix(const block *b) {
+    const posenc_attention_unit *u = b->unit;
+    const posenc_view *v = &u->call->task->v;
+    int n_passes = b->has_hole ? 2 : 1, is_first = 1;
+    for (int pass = 0; pass < n_passes; pass++) {
+        int64_t n, last = (int64_t)b->seen_end;
+        for (int64_t j = (int64_t)b->seen_first; j < last; j += n, is_first = 0) {
+            n = last - j;
+            const void *rows = posenc_attention_rows(u, v, (int64_t)b->first + j, &n);
+            int is_last = pass == n_passes - 1 && j + n == last;
+            int32_t begin[UNIT_ROWS], end[UNIT_ROWS];
+            cut(b, pass, j, n, begin, end);
+            posenc_attend_rows_args args = {
+                .weights = u->scores + j,
+                .weight_stride = BLOCK,
+                .from = is_first ? NULL : u->side,
+                .keep = is_last ? b->keep : NULL,
+                .begin = begin,
+                .end = end,
+                .rows = rows,
+                .rows_type = v->dtype,
+                .row_stride = (ptrdiff_t)v->nb[1],
+                .y = is_last ? b->sums.rows : u->side,
+                .y_stride = b->sums.stride,
+                .dim = (size_t)v->ne[0],
+                .n = (size_t)u->n,
+            };
+            u->call->kernels->attend_rows(&args);
+        }
+    }
+}
+
+static void attend_block(block *b) {
+    if (!find_seen(b))
+        return;
+    multiply(b);
+    for (int64_t pair = 0; pair < b->unit->n; pair++)
+        soften(b, pair);
+    mix(b);
+}
+
+void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums) {
+    size_t dim = (size_t)u->call->task->v.ne[0], n_k = (size_t)u->call->scores.ne[0];
+    for (int64_t pair = 0; pair < u->n; pair++) {
+        float *row = sums.rows + (size_t)pair * sums.stride;
+        for (size_t c = 0; c < dim; c++)
+            row[c] = 0.0f;
+        row[dim] = -INFINITY;
+        row[dim + 1] = 0.0f;
+    }
+    size_t first = (size_t)segment * POSENC_ATTENTION_SEGMENT, end = first + POSENC_ATTENTION_SEGMENT;
+    block b = {.unit = u, .sums = sums};
+    for (b.first = first; b.first < end && b.first < n_k; b.first += BLOCK) {
+        b.n = posenc_min_size(n_k - b.first, BLOCK);
+        attend_block(&b);
+    }
+}

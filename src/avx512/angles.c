@@ -1,3 +1,0 @@
-#include "avx512/vec.h"
-
-#include "kernels/angles.inc.h"

@@ -1,0 +1,111 @@
+/* ALiBi: slopes, the line, and one row for all queries. */
+#include <posenc/alibi.h>
+
+#include "bias/mask.h"
+#include "bias/rel_bias.h"
+#include "core/dd.h"
+#include "core/view.h"
+
+#define MAX_MAX_BIAS 100.0
+
+static posenc_status check_slopes_call(int64_t n_heads, double max_bias, const float *slopes) {
+    if (n_heads < 1 || n_heads > POSENC_MAX_HEADS)
+        return POSENC_ERR_N_HEADS;
+    if (!(max_bias >= 0.0 && max_bias <= MAX_MAX_BIAS))
+        return POSENC_ERR_SCALE;
+    return posenc_check_array(slopes, 4);
+}
+
+/* 2^(-max_bias * numerator / denominator) */
+static float slope(double max_bias, int64_t numerator, int64_t denominator) {
+    posenc_dd exponent = posenc_dd_mul(posenc_dd_from(-max_bias), posenc_dd_from((double)numerator)); /* exact */
+    exponent = posenc_dd_div(posenc_dd_mul(posenc_dd_log(2.0), exponent), posenc_dd_from((double)denominator));
+    return posenc_dd_to_float(posenc_dd_exp(exponent));
+}
+
+posenc_status posenc_alibi_slopes(int64_t n_heads, double max_bias, float *slopes) {
+    posenc_status status = check_slopes_call(n_heads, max_bias, slopes);
+    if (status != POSENC_OK)
+        return status;
+    int64_t power = 1;
+    while (2 * power <= n_heads)
+        power *= 2;
+    for (int64_t h = 0; h < power; h++)
+        slopes[h] = slope(max_bias, h + 1, power);
+    for (int64_t h = power; h < n_heads; h++)
+        slopes[h] = slope(max_bias, 2 * (h - power) + 1, 2 * power);
+    return POSENC_OK;
+}
+
+posenc_status posenc_alibi_slopes_plain(int64_t n_heads, double max_bias, float *slopes) {
+    posenc_status status = check_slopes_call(n_heads, max_bias, slopes);
+    if (status != POSENC_OK)
+        return status;
+    for (int64_t h = 0; h < n_heads; h++)
+        slopes[h] = slope(max_bias, h + 1, n_heads);
+    return POSENC_OK;
+}
+
+/* ---- Lines and rows ---- */
+
+static posenc_status check_slopes(const float *slopes, int64_t n_heads) {
+    return posenc_check_numbers(slopes, n_heads, -(double)FLT_MAX, (double)FLT_MAX);
+}
+
+posenc_status posenc_line_alibi(const float *slopes, const posenc_line *line) {
+    int64_t n_heads;
+    posenc_status status = posenc_check_whole_line(line, &n_heads);
+    if (status == POSENC_OK)
+        status = check_slopes(slopes, n_heads);
+    if (status != POSENC_OK)
+        return status;
+    for (int64_t h = 0; h < n_heads; h++)
+        for (int64_t t = 0; t < line->n_offsets; t++)
+            posenc_line_of_head(line, h)[t] = -(slopes[h] * (float)posenc_line_distance(line, t));
+    return POSENC_OK;
+}
+
+static posenc_status check_one_row(const float *slopes, posenc_one_row form, const uint8_t *keep,
+                                   const posenc_view *bias) {
+    posenc_status status = posenc_check_output_f32(bias);
+    if (status != POSENC_OK)
+        return status;
+    if (form != POSENC_ONE_ROW_FROM_FIRST && form != POSENC_ONE_ROW_FROM_LAST && form != POSENC_ONE_ROW_COUNTED)
+        return POSENC_ERR_ENUM;
+    if (bias->ne[0] > POSENC_MAX_KEYS || bias->ne[1] > 1)
+        return POSENC_ERR_SHAPE;
+    if (posenc_view_count(bias) == 0)
+        return POSENC_OK;
+    if (form == POSENC_ONE_ROW_COUNTED && keep == NULL)
+        return POSENC_ERR_NULL;
+    return check_slopes(slopes, bias->ne[2]);
+}
+
+/* slope * j, counted from `first`. */
+static void write_one_row(float *row, int64_t n_k, int64_t first, float slope) {
+    for (int64_t j = 0; j < n_k; j++)
+        row[j] = slope * (float)(j - first);
+}
+
+/* The count of real keys before each real one. */
+static void write_counted(float *row, int64_t n_k, const uint8_t *keep, float slope) {
+    for (int64_t j = 0, n_before = 0; j < n_k; j++)
+        row[j] = keep[j] ? slope * (float)n_before++ : 0.0f;
+}
+
+posenc_status posenc_alibi_one_row(const float *slopes, posenc_one_row form, const uint8_t *keep,
+                                   const posenc_view *bias) {
+    posenc_status status = check_one_row(slopes, form, keep, bias);
+    if (status != POSENC_OK || posenc_view_count(bias) == 0)
+        return status;
+    int64_t n_k = bias->ne[0];
+    for (int64_t b = 0; b < bias->ne[3]; b++)
+        for (int64_t h = 0; h < bias->ne[2]; h++) {
+            float *row = posenc_view_at(bias, 0, h, b);
+            if (form == POSENC_ONE_ROW_COUNTED)
+                write_counted(row, n_k, keep + b * n_k, slopes[h]);
+            else
+                write_one_row(row, n_k, form == POSENC_ONE_ROW_FROM_LAST ? n_k - 1 : 0, slopes[h]);
+        }
+    return POSENC_OK;
+}

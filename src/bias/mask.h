@@ -1,0 +1,29 @@
+/* Which offsets a mask lets queries see, and the range of positions. */
+#ifndef POSENC_SRC_MASK_H
+#define POSENC_SRC_MASK_H
+
+#include <posenc/mask.h>
+
+/* Largest query or key index: differences of two stay within int32. */
+#define POSENC_MAX_KEYS ((int64_t)1 << 30)
+
+/* Beyond every offset there can be. */
+#define POSENC_ANY_OFFSET ((int64_t)1 << 31)
+
+/* Offsets lowest .. highest of keys from a query; none if lowest > highest. */
+typedef struct posenc_offsets {
+    int64_t lowest, highest;
+} posenc_offsets;
+
+posenc_status posenc_check_mask(const posenc_mask *mask);
+
+/* What a query at the position sees, n_first aside. */
+posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position);
+
+/* Offsets at which queries meet keys, both from lowest to highest, and some query may see them; n_first included. */
+posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets queries, posenc_offsets keys);
+
+/* Queries q_off .. q_off + n_q - 1 and keys 0 .. n_k - 1 are in range. */
+posenc_status posenc_check_extent(int64_t q_off, int64_t n_q, int64_t n_k);
+
+#endif

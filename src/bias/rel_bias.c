@@ -1,0 +1,143 @@
+/* Bias lines: their checks, which offsets a call meets, and windows. */
+#include "bias/rel_bias.h"
+
+#include "core/minmax.h"
+#include "core/view.h"
+
+#define FIRST_OFFSET (-((int64_t)1 << 31) + 1)
+#define LAST_OFFSET (((int64_t)1 << 31) - 1)
+
+/* ---- Checks ---- */
+
+static const posenc_offsets no_offsets = {1, 0};
+
+static posenc_status check_range(const void *data, int64_t first, int64_t n_offsets, posenc_offsets offsets) {
+    if (data == NULL && n_offsets != 0)
+        return POSENC_ERR_NULL;
+    if (!posenc_is_aligned(data, 4))
+        return POSENC_ERR_STRIDE;
+    /* Kernels count the offsets of a line in int32. */
+    if (first < FIRST_OFFSET || n_offsets < 0 || n_offsets > INT32_MAX || n_offsets > LAST_OFFSET - first + 1)
+        return POSENC_ERR_OFFSETS;
+    if (offsets.lowest <= offsets.highest && (offsets.lowest < first || offsets.highest >= first + n_offsets))
+        return POSENC_ERR_OFFSETS;
+    return POSENC_OK;
+}
+
+posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc_offsets offsets) {
+    if (line == NULL)
+        return POSENC_OK;
+    if (line->stride != 0 && line->n_heads != n_heads)
+        return POSENC_ERR_N_HEADS;
+    if (line->stride != 0 && (line->stride < line->n_offsets || line->stride > POSENC_LIMIT / posenc_max(n_heads, 1)))
+        return POSENC_ERR_STRIDE;
+    if (line->is_extended && line->n_offsets < 1)
+        return POSENC_ERR_OFFSETS;
+    if (line->is_extended)
+        offsets = no_offsets; /* all are covered */
+    return check_range(line->data, line->first, line->n_offsets, offsets);
+}
+
+posenc_status posenc_check_index_line(const posenc_index_line *line, int64_t n_rows, posenc_offsets offsets) {
+    if (line->n_rows != n_rows)
+        return POSENC_ERR_SHAPE;
+    posenc_status status = check_range(line->data, line->first, line->n_offsets, offsets);
+    if (status != POSENC_OK || offsets.lowest > offsets.highest)
+        return status;
+    return posenc_check_index_entries(line, offsets.lowest, offsets.highest - offsets.lowest + 1);
+}
+
+posenc_status posenc_check_whole_line(const posenc_line *line, int64_t *n_heads) {
+    if (line == NULL)
+        return POSENC_ERR_NULL;
+    if (line->n_heads < 1 || line->n_heads > POSENC_MAX_HEADS)
+        return POSENC_ERR_N_HEADS;
+    *n_heads = line->stride == 0 ? 1 : line->n_heads;
+    return posenc_check_line(line, line->n_heads, no_offsets);
+}
+
+posenc_status posenc_check_whole_index(const posenc_index_line *index, int64_t n_rows) {
+    return index == NULL ? POSENC_ERR_NULL : posenc_check_index_line(index, n_rows, no_offsets);
+}
+
+posenc_status posenc_check_index_entries(const posenc_index_line *index, int64_t first, int64_t n) {
+    if (n == 0)
+        return POSENC_OK;
+    if (first < index->first || first + n > index->first + index->n_offsets)
+        return POSENC_ERR_OFFSETS;
+    /* Whole vectors at a time: every call on scores looks at all of them. */
+    const int32_t *rows = index->data + (first - index->first);
+    int32_t last = (int32_t)(posenc_min(posenc_max(index->n_rows, 0), (int64_t)1 << 31) - 1), is_outside = 0;
+    for (int64_t t = 0; t < n; t++)
+        is_outside |= (rows[t] < 0) | (rows[t] > last);
+    return is_outside ? POSENC_ERR_ROWS : POSENC_OK;
+}
+
+posenc_status posenc_check_bias_table(const posenc_bias_table *table, int64_t n_heads, int is_written) {
+    const int64_t limit = POSENC_LIMIT / 4;
+    if (table == NULL)
+        return POSENC_ERR_NULL;
+    if (table->n_rows > INT32_MAX || table->n_heads != n_heads)
+        return POSENC_ERR_SHAPE;
+    if (table->row_stride < -limit || table->row_stride > limit || table->head_stride < -limit ||
+        table->head_stride > limit)
+        return POSENC_ERR_STRIDE;
+    posenc_view view = {
+        table->data, POSENC_F32, {1, table->n_rows, n_heads, 1}, {4, 4 * table->row_stride, 4 * table->head_stride, 4}};
+    return is_written ? posenc_check_output(&view) : posenc_check_input(&view);
+}
+
+posenc_status posenc_check_numbers(const float *numbers, int64_t n, double low, double high) {
+    posenc_status status = posenc_check_array(numbers, 4);
+    if (status != POSENC_OK)
+        return status;
+    for (int64_t i = 0; i < n; i++)
+        if (!((double)numbers[i] >= low && (double)numbers[i] <= high))
+            return POSENC_ERR_SCALE;
+    return POSENC_OK;
+}
+
+/* ---- Ranges and windows ---- */
+
+posenc_status posenc_line_range(posenc_mask mask, int64_t q_off, int64_t n_q, int64_t n_k, int64_t *first,
+                                int64_t *n_offsets) {
+    if (first == NULL || n_offsets == NULL)
+        return POSENC_ERR_NULL;
+    posenc_status status = posenc_check_mask(&mask);
+    if (status == POSENC_OK)
+        status = posenc_check_extent(q_off, n_q, n_k);
+    if (status != POSENC_OK)
+        return status;
+    posenc_offsets queries = {q_off, q_off + n_q - 1}, keys = {0, n_k - 1};
+    posenc_offsets seen = posenc_offsets_seen(&mask, queries, keys);
+    *first = seen.lowest;
+    *n_offsets = posenc_max(seen.highest - seen.lowest + 1, 0);
+    return POSENC_OK;
+}
+
+/* 1 if what the mask says of the ends of an extended line it says of all offsets beyond them. */
+static int ends_speak(const posenc_line *line, posenc_offsets seen) {
+    int64_t first = line->first, last = first + line->n_offsets - 1;
+    int low = first < seen.lowest || (seen.lowest == -POSENC_ANY_OFFSET && first <= seen.highest);
+    int high = last > seen.highest || (seen.highest == POSENC_ANY_OFFSET && last >= seen.lowest);
+    return line->n_offsets == 0 || (low && high);
+}
+
+posenc_status posenc_line_mask(posenc_mask mask, const posenc_line *line) {
+    int64_t n_heads;
+    posenc_status status = posenc_check_mask(&mask);
+    if (status == POSENC_OK && (mask.chunk != 0 || mask.n_first != 0))
+        status = POSENC_ERR_MASK;
+    if (status == POSENC_OK)
+        status = posenc_check_whole_line(line, &n_heads);
+    if (status != POSENC_OK)
+        return status;
+    posenc_offsets seen = posenc_offsets_at(&mask, 0); /* without a chunk the same anywhere */
+    if (line->is_extended && !ends_speak(line, seen))
+        return POSENC_ERR_OFFSETS;
+    for (int64_t h = 0; h < n_heads; h++)
+        for (int64_t t = 0; t < line->n_offsets; t++)
+            if (line->first + t < seen.lowest || line->first + t > seen.highest)
+                posenc_line_of_head(line, h)[t] = -INFINITY;
+    return POSENC_OK;
+}

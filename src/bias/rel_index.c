@@ -1,0 +1,108 @@
+/* Index lines: which row of a relative table an offset stands for. */
+#include <posenc/relative.h>
+
+#include <math.h>
+
+#include "bias/rel_bias.h"
+#include "core/dd.h"
+#include "core/minmax.h"
+
+#define MAX_BUCKETS ((int64_t)1 << 16)
+
+static posenc_status check_rule(const posenc_index_rule *rule) {
+    if (rule->sign != 1 && rule->sign != -1)
+        return POSENC_ERR_ENUM;
+    if (rule->n_rows < 1 || rule->n_rows > POSENC_MAX_KEYS || rule->zero < 0 || rule->zero >= rule->n_rows)
+        return POSENC_ERR_SHAPE;
+    if (rule->log_buckets == 0)
+        return POSENC_OK;
+    if (rule->log_buckets < 4 || rule->log_buckets > MAX_BUCKETS || rule->log_buckets % 2 != 0)
+        return POSENC_ERR_BUCKETS;
+    return rule->max_position > rule->log_buckets / 2 + 1 && rule->max_position <= MAX_BUCKETS ? POSENC_OK
+                                                                                               : POSENC_ERR_BUCKETS;
+}
+
+/* The least integer that is not below a; what is next to one differs from it by rounding only. */
+static int64_t ceiling(posenc_dd a) {
+    double nearest = rint(a.hi), above = (a.hi - nearest) + a.lo;
+    return (int64_t)nearest + (above > 0x1p-70 ? 1 : 0);
+}
+
+/* A rule and what its logarithms have in common. */
+typedef struct bucketing {
+    const posenc_index_rule *rule;
+    posenc_dd log_middle, steps; /* ln(middle); buckets beyond the middle for each unit of the logarithm */
+} bucketing;
+
+static bucketing bucketing_of(const posenc_index_rule *rule) {
+    bucketing b = {.rule = rule};
+    if (rule->log_buckets == 0)
+        return b;
+    double middle = (double)(rule->log_buckets / 2);
+    b.log_middle = posenc_dd_log(middle);
+    posenc_dd range = posenc_dd_sub(posenc_dd_log((double)(rule->max_position - 1)), b.log_middle);
+    b.steps = posenc_dd_div(posenc_dd_from(middle - 1.0), range);
+    return b;
+}
+
+/* FORMULAS C.15. */
+static int64_t bucket(const bucketing *b, int64_t r) {
+    int64_t distance = r < 0 ? -r : r, middle = b->rule->log_buckets / 2;
+    if (b->rule->log_buckets == 0 || distance <= middle)
+        return r;
+    if (distance >= b->rule->max_position - 1) { /* all alike, and the logarithm is not needed */
+        distance = b->rule->log_buckets - 1;
+    } else {
+        posenc_dd log = posenc_dd_sub(posenc_dd_log((double)distance), b->log_middle);
+        distance = ceiling(posenc_dd_mul(log, b->steps)) + middle;
+    }
+    return r < 0 ? -distance : distance;
+}
+
+/* Of the table, or beyond it. */
+static int64_t wanted_row(const bucketing *b, int64_t offset) {
+    return b->rule->zero + bucket(b, b->rule->sign * offset);
+}
+
+static int is_beyond(const bucketing *b, int64_t offset) {
+    int64_t row = wanted_row(b, offset);
+    return row < 0 || row >= b->rule->n_rows;
+}
+
+static int64_t row_of(const bucketing *b, int64_t offset) {
+    return posenc_min(posenc_max(wanted_row(b, offset), 0), b->rule->n_rows - 1);
+}
+
+static void fill(const bucketing *b, const posenc_index_line *line) {
+    for (int64_t t = 0; t < line->n_offsets; t++)
+        line->data[t] = (int32_t)row_of(b, line->first + t);
+}
+
+posenc_status posenc_index_line_fill(const posenc_index_rule *rule, posenc_index_line *line) {
+    if (rule == NULL || line == NULL)
+        return POSENC_ERR_NULL;
+    posenc_status status = check_rule(rule);
+    if (status == POSENC_OK)
+        status = posenc_check_whole_index(line, line->n_rows);
+    if (status != POSENC_OK)
+        return status;
+    int64_t last = line->first + line->n_offsets - 1;
+    bucketing buckets = bucketing_of(rule);
+    if (rule->is_strict && line->n_offsets > 0 && (is_beyond(&buckets, line->first) || is_beyond(&buckets, last)))
+        return POSENC_ERR_OFFSETS; /* rows go one way with the offset */
+    fill(&buckets, line);
+    line->n_rows = rule->n_rows;
+    return POSENC_OK;
+}
+
+posenc_status posenc_index_clipped(int64_t k, const posenc_index_line *index) {
+    if (k < 0 || k > (int64_t)1 << 29)
+        return POSENC_ERR_BUCKETS;
+    posenc_index_rule rule = posenc_index_shaw(k);
+    posenc_status status = posenc_check_whole_index(index, rule.n_rows);
+    if (status != POSENC_OK)
+        return status;
+    bucketing none = bucketing_of(&rule);
+    fill(&none, index);
+    return POSENC_OK;
+}

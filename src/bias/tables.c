@@ -1,0 +1,23 @@
+/* Bias lines that are looked up in tables. */
+#include "bias/rel_bias.h"
+
+posenc_status posenc_line_gather(const posenc_index_line *index, const posenc_bias_table *table, float scale,
+                                 const posenc_line *line) {
+    int64_t n_heads;
+    if (!isfinite(scale))
+        return POSENC_ERR_SCALE;
+    posenc_status status = posenc_check_whole_line(line, &n_heads);
+    if (status == POSENC_OK)
+        status = posenc_check_bias_table(table, n_heads, 0);
+    if (status == POSENC_OK)
+        status = posenc_check_whole_index(index, table->n_rows);
+    if (status == POSENC_OK)
+        status = posenc_check_index_entries(index, line->first, line->n_offsets);
+    if (status != POSENC_OK || line->n_offsets == 0)
+        return status;
+    const int32_t *rows = index->data + (line->first - index->first);
+    for (int64_t h = 0; h < n_heads; h++)
+        for (int64_t t = 0; t < line->n_offsets; t++)
+            posenc_line_of_head(line, h)[t] = *posenc_table_at(table, rows[t], h) * scale;
+    return POSENC_OK;
+}

@@ -1,0 +1,134 @@
+#include "core/cpu.h"
+
+#include <stdatomic.h>
+
+#if defined(__arm__)
+#include <sys/auxv.h>
+#elif defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+/* Bit numbers from Intel's Software Developer's Manual, volume 2, CPUID; volume 1, chapter 13, XCR0. */
+enum {
+    ECX_FMA = 12,
+    ECX_OSXSAVE = 27,
+    ECX_AVX = 28,
+    ECX_F16C = 29,
+    EBX_AVX2 = 5,
+    EBX_AVX512F = 16,
+    EBX_AVX512DQ = 17,
+    EBX_AVX512BW = 30,
+    EBX_AVX512VL = 31,
+    XCR0_SSE = 1,
+    XCR0_YMM = 2,
+    XCR0_OPMASK = 5,
+    XCR0_ZMM_LOW = 6,
+    XCR0_ZMM_HIGH = 7
+};
+
+#define BIT(n) ((uint64_t)1 << (n))
+
+static int has_all(uint64_t word, uint64_t bits) {
+    return (word & bits) == bits;
+}
+
+uint64_t posenc_xcr0_if_readable(uint32_t leaf1_ecx, uint64_t (*read)(void)) {
+    return has_all(leaf1_ecx, BIT(ECX_OSXSAVE)) ? read() : 0;
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+static uint64_t read_xcr0(void) {
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+posenc_cpuid posenc_cpu_words(void) {
+    posenc_cpuid words = {0, 0, 0};
+    unsigned eax, ebx, ecx, edx;
+    if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
+        words.leaf1_ecx = ecx;
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+        words.leaf7_ebx = ebx;
+    words.xcr0 = posenc_xcr0_if_readable(words.leaf1_ecx, read_xcr0);
+    return words;
+}
+#else
+posenc_cpuid posenc_cpu_words(void) {
+    return (posenc_cpuid){0, 0, 0};
+}
+#endif
+
+int posenc_cpuid_allows(const posenc_cpuid *words, posenc_isa_tier tier) {
+    int avx2 = has_all(words->leaf1_ecx, BIT(ECX_OSXSAVE) | BIT(ECX_AVX) | BIT(ECX_FMA) | BIT(ECX_F16C)) &&
+               has_all(words->leaf7_ebx, BIT(EBX_AVX2)) && has_all(words->xcr0, BIT(XCR0_SSE) | BIT(XCR0_YMM));
+    int avx512 =
+        avx2 &&
+        has_all(words->leaf7_ebx, BIT(EBX_AVX512F) | BIT(EBX_AVX512DQ) | BIT(EBX_AVX512BW) | BIT(EBX_AVX512VL)) &&
+        has_all(words->xcr0, BIT(XCR0_OPMASK) | BIT(XCR0_ZMM_LOW) | BIT(XCR0_ZMM_HIGH));
+    switch (tier) {
+    case POSENC_ISA_SCALAR: return 1;
+    case POSENC_ISA_AVX2: return avx2;
+    case POSENC_ISA_AVX512: return avx512;
+    default: return 0;
+    }
+}
+
+int posenc_cpuid_has_fma(const posenc_cpuid *words) {
+    return has_all(words->leaf1_ecx, BIT(ECX_OSXSAVE) | BIT(ECX_AVX) | BIT(ECX_FMA)) &&
+           has_all(words->xcr0, BIT(XCR0_SSE) | BIT(XCR0_YMM));
+}
+
+#if defined(__aarch64__)
+
+int posenc_cpu_allows(posenc_isa_tier tier) {
+    return tier == POSENC_ISA_SCALAR || tier == POSENC_ISA_NEON;
+}
+
+int posenc_cpu_has_fma(void) {
+    return 1;
+}
+
+#elif defined(__arm__)
+
+int posenc_cpu_allows(posenc_isa_tier tier) {
+    return tier == POSENC_ISA_SCALAR;
+}
+
+/* Fused multiply-add came with the fourth floating-point unit. HWCAP_VFPv4 of Linux' <asm/hwcap.h>. */
+int posenc_cpu_has_fma(void) {
+    return (getauxval(AT_HWCAP) & 1UL << 16) != 0;
+}
+
+#else
+
+/* Asked once and kept, for CPUID takes microseconds on a virtual machine. Threads that race store the same value. */
+enum { KNOWN = 1, HAS_FMA = 2, HAS_TIER_0 = 4 };
+
+static unsigned abilities(void) {
+    static atomic_uint kept;
+    unsigned found = atomic_load_explicit(&kept, memory_order_relaxed);
+    if (found & KNOWN)
+        return found;
+    posenc_cpuid words = posenc_cpu_words();
+    found = KNOWN | (posenc_cpuid_has_fma(&words) ? HAS_FMA : 0);
+    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
+        if (posenc_cpuid_allows(&words, (posenc_isa_tier)tier))
+            found |= (unsigned)HAS_TIER_0 << tier;
+#ifdef POSENC_EMULATED_AVX512 /* a build for tests, whose avx512 tier is made of AVX2's instructions */
+    if (posenc_cpuid_allows(&words, POSENC_ISA_AVX2))
+        found |= (unsigned)HAS_TIER_0 << POSENC_ISA_AVX512;
+#endif
+    atomic_store_explicit(&kept, found, memory_order_relaxed);
+    return found;
+}
+
+int posenc_cpu_allows(posenc_isa_tier tier) {
+    return (abilities() >> tier & HAS_TIER_0) != 0;
+}
+
+int posenc_cpu_has_fma(void) {
+    return (abilities() & HAS_FMA) != 0;
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* Which tier runs. The table in use starts as scalar, so that a call made before the constructor is right, only slow;
+ * every public call reaches its kernels through this object, so that a static link cannot drop the constructor. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cpu.h"
+#include "kernels/kernels.h"
+
+static _Atomic(const posenc_kernels *) active = &posenc_kernels_scalar;
+
+static const posenc_kernels *const built[POSENC_ISA_COUNT] = {
+    [POSENC_ISA_SCALAR] = &posenc_kernels_scalar,
+#ifdef POSENC_HAVE_AVX2
+    [POSENC_ISA_AVX2] = &posenc_kernels_avx2,
+#endif
+#ifdef POSENC_HAVE_AVX512
+    [POSENC_ISA_AVX512] = &posenc_kernels_avx512,
+#endif
+#ifdef POSENC_HAVE_NEON
+    [POSENC_ISA_NEON] = &posenc_kernels_neon,
+#endif
+};
+
+static const char *const names[POSENC_ISA_COUNT] = {
+    [POSENC_ISA_SCALAR] = "scalar",
+    [POSENC_ISA_AVX2] = "avx2",
+    [POSENC_ISA_AVX512] = "avx512",
+    [POSENC_ISA_NEON] = "neon",
+};
+
+static int exists(posenc_isa_tier tier) {
+    return (unsigned)tier < POSENC_ISA_COUNT;
+}
+
+const posenc_kernels *posenc_active_kernels(void) {
+    return atomic_load_explicit(&active, memory_order_acquire);
+}
+
+const posenc_kernels *posenc_tier_kernels(posenc_isa_tier tier) {
+    return posenc_isa_supported(tier) ? built[tier] : NULL;
+}
+
+posenc_isa_tier posenc_isa(void) {
+    return posenc_active_kernels()->tier;
+}
+
+const char *posenc_isa_name(posenc_isa_tier tier) {
+    return exists(tier) ? names[tier] : "unknown";
+}
+
+int posenc_isa_built(posenc_isa_tier tier) {
+    return exists(tier) && built[tier] != NULL;
+}
+
+int posenc_isa_supported(posenc_isa_tier tier) {
+    return posenc_isa_built(tier) && posenc_cpu_allows(tier);
+}
+
+posenc_status posenc_select_isa(posenc_isa_tier tier) {
+    if (!exists(tier))
+        return POSENC_ERR_ENUM;
+    if (!posenc_isa_supported(tier))
+        return POSENC_ERR_ISA;
+    atomic_store_explicit(&active, built[tier], memory_order_release);
+    return POSENC_OK;
+}
+
+static posenc_isa_tier tier_by_name(const char *name) {
+    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
+        if (strcmp(name, names[tier]) == 0)
+            return (posenc_isa_tier)tier;
+    return POSENC_ISA_COUNT;
+}
+
+static posenc_isa_tier best_tier(void) {
+    static const posenc_isa_tier preference[] = {POSENC_ISA_AVX512, POSENC_ISA_AVX2, POSENC_ISA_NEON};
+    for (size_t i = 0; i < sizeof preference / sizeof preference[0]; i++)
+        if (posenc_isa_supported(preference[i]))
+            return preference[i];
+    return POSENC_ISA_SCALAR;
+}
+
+__attribute__((constructor)) static void choose_at_load(void) {
+    const char *forced = getenv("POSENC_ISA");
+    if (forced == NULL || forced[0] == '\0')
+        posenc_select_isa(best_tier());
+    else
+        posenc_select_isa(tier_by_name(forced)); /* refused: stays scalar */
+}

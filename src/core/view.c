@@ -1,0 +1,185 @@
+#include "core/view.h"
+
+#include <stdlib.h>
+
+int64_t posenc_dtype_size(posenc_dtype dtype) {
+    switch (dtype) {
+    case POSENC_F32: return 4;
+    case POSENC_F16:
+    case POSENC_BF16: return 2;
+    case POSENC_Q8_0: break;
+    }
+    return 0;
+}
+
+int64_t posenc_view_count(const posenc_view *view) {
+    return view->ne[0] * posenc_view_rows(view);
+}
+
+/* First byte and one past the last byte, relative to data. */
+typedef struct span {
+    int64_t begin, end;
+} span;
+
+/* Steps by whole periods are left out; period 0: none is. */
+static span view_span(const posenc_view *view, int64_t period) {
+    span s = {0, posenc_dtype_size(view->dtype)};
+    for (int i = 0; i < 4; i++) {
+        if (period != 0 && view->nb[i] % period == 0)
+            continue;
+        int64_t reach = (view->ne[i] - 1) * view->nb[i];
+        if (reach < 0)
+            s.begin += reach;
+        else
+            s.end += reach;
+    }
+    return s;
+}
+
+int posenc_view_is_too_large(const posenc_view *view) {
+    double product = 1.0;
+    for (int i = 0; i < 4; i++) {
+        if (view->ne[i] < 0)
+            return 1;
+        product *= (double)(view->ne[i] + (view->ne[i] == 0));
+    }
+    return product > (double)POSENC_LIMIT;
+}
+
+posenc_status posenc_check_input(const posenc_view *view) {
+    if (view == NULL)
+        return POSENC_ERR_NULL;
+    int64_t size = posenc_dtype_size(view->dtype);
+    if (size == 0)
+        return POSENC_ERR_DTYPE;
+    if (posenc_view_is_too_large(view))
+        return POSENC_ERR_SHAPE;
+    if (posenc_view_count(view) == 0)
+        return POSENC_OK;
+    if (view->data == NULL)
+        return POSENC_ERR_NULL;
+    if (view->nb[0] != size || !posenc_is_aligned(view->data, size))
+        return POSENC_ERR_STRIDE;
+    for (int i = 1; i < 4; i++)
+        if (view->nb[i] & (size - 1) || posenc_leaves_limit(view->ne[i], view->nb[i]))
+            return POSENC_ERR_STRIDE;
+    return POSENC_OK;
+}
+
+/* 1 if each step clears all that the dimensions before it cover, as in most tensors. */
+static int is_nested(const posenc_view *view) {
+    int64_t covered = posenc_dtype_size(view->dtype);
+    for (int i = 0; i < 4; i++) {
+        if (view->ne[i] == 1)
+            continue;
+        if (view->nb[i] < covered)
+            return 0;
+        covered = view->ne[i] * view->nb[i];
+    }
+    return 1;
+}
+
+posenc_status posenc_check_output(const posenc_view *view) {
+    posenc_status status = posenc_check_input(view);
+    if (status != POSENC_OK || posenc_view_count(view) == 0 || is_nested(view))
+        return status;
+
+    /* Dimensions by growing stride: each step must clear all that the smaller ones cover. */
+    int order[4] = {0, 1, 2, 3};
+    for (int i = 1; i < 4; i++)
+        for (int j = i; j > 0 && llabs(view->nb[order[j]]) < llabs(view->nb[order[j - 1]]); j--) {
+            int swap = order[j];
+            order[j] = order[j - 1];
+            order[j - 1] = swap;
+        }
+    int64_t covered = posenc_dtype_size(view->dtype);
+    for (int i = 0; i < 4; i++) {
+        int dim = order[i];
+        if (view->ne[dim] == 1)
+            continue;
+        if (llabs(view->nb[dim]) < covered)
+            return POSENC_ERR_STRIDE;
+        covered += (view->ne[dim] - 1) * llabs(view->nb[dim]);
+    }
+    return POSENC_OK;
+}
+
+posenc_status posenc_require_f32(const posenc_view *view) {
+    return view->dtype == POSENC_F32 ? POSENC_OK : POSENC_ERR_DTYPE;
+}
+
+posenc_status posenc_check_input_f32(const posenc_view *view) {
+    posenc_status status = posenc_check_input(view);
+    return status == POSENC_OK ? posenc_require_f32(view) : status;
+}
+
+posenc_status posenc_check_output_f32(const posenc_view *view) {
+    posenc_status status = posenc_check_output(view);
+    return status == POSENC_OK ? posenc_require_f32(view) : status;
+}
+
+int posenc_same_rows(const posenc_view *x, const posenc_view *y) {
+    return x->ne[1] == y->ne[1] && x->ne[2] == y->ne[2] && x->ne[3] == y->ne[3];
+}
+
+int posenc_same_extents(const posenc_view *x, const posenc_view *y) {
+    return x->ne[0] == y->ne[0] && posenc_same_rows(x, y);
+}
+
+int posenc_ranges_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size) {
+    uintptr_t a0 = (uintptr_t)a, b0 = (uintptr_t)b;
+    return a_size > 0 && b_size > 0 && a0 < b0 + (uintptr_t)b_size && b0 < a0 + (uintptr_t)a_size;
+}
+
+int posenc_same_view(const posenc_view *x, const posenc_view *y) {
+    if (x->data != y->data || x->dtype != y->dtype)
+        return 0;
+    for (int i = 0; i < 4; i++)
+        if (x->ne[i] != y->ne[i] || (x->ne[i] > 1 && x->nb[i] != y->nb[i]))
+            return 0;
+    return 1;
+}
+
+/* Slices of one packed tensor, q and k of every token, lie between each other: they are apart if they are within each
+ * period. */
+static int are_apart_by_period(const posenc_view *x, const posenc_view *y, int64_t period) {
+    if (period == 0)
+        return 0;
+    span sx = view_span(x, period), sy = view_span(y, period);
+    int64_t step = (posenc_distance(x->data, y->data) + sy.begin - sx.begin) % period; /* from x to the next y */
+    step += step < 0 ? period : 0;
+    return step >= sx.end - sx.begin && step + (sy.end - sy.begin) <= period;
+}
+
+posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
+    if (x->data == NULL || y->data == NULL || posenc_view_count(x) == 0 || posenc_view_count(y) == 0)
+        return POSENC_OK;
+    span sx = view_span(x, 0), sy = view_span(y, 0);
+    int overlap = posenc_ranges_overlap((char *)x->data + sx.begin, sx.end - sx.begin, (char *)y->data + sy.begin,
+                                        sy.end - sy.begin);
+    for (int i = 1; i < 4 && overlap; i++) /* a single row may have no stride of the rows around it */
+        overlap = !are_apart_by_period(x, y, llabs(x->nb[i])) && !are_apart_by_period(x, y, llabs(y->nb[i]));
+    return overlap ? POSENC_ERR_OVERLAP : POSENC_OK;
+}
+
+posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y) {
+    if (!posenc_same_extents(x, y))
+        return POSENC_ERR_SHAPE;
+    return posenc_same_view(x, y) ? POSENC_OK : posenc_check_apart(x, y);
+}
+
+posenc_status posenc_check_elementwise(const posenc_view *x, const posenc_view *y) {
+    posenc_status status = posenc_check_output(y);
+    if (status != POSENC_OK || posenc_same_view(x, y))
+        return status;
+    status = posenc_check_input(x);
+    return status == POSENC_OK ? posenc_check_pair(x, y) : status;
+}
+
+posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows) {
+    if (rows->begin == 0 && rows->end == -1)
+        rows->end = n_rows;
+    if (rows->begin < 0 || rows->begin > rows->end || rows->end > n_rows)
+        return POSENC_ERR_ROWS;
+    return POSENC_OK;
+}

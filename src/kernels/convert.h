@@ -1,0 +1,21 @@
+/* Arguments of convert_rows. */
+#ifndef POSENC_KERNELS_CONVERT_H
+#define POSENC_KERNELS_CONVERT_H
+
+#include <stddef.h>
+
+#include <posenc/types.h>
+
+/* Copies n channels of every head of one token, times factor; with head_factors, also as a norm does, see
+ * posenc_rope_args. x may be Q8_0 where y is float32 and there are no head_factors. */
+typedef struct posenc_convert_args {
+    const void *x;
+    void *y;
+    posenc_dtype x_type, y_type;
+    ptrdiff_t x_stride, y_stride, y_ahead;
+    float factor;
+    const float *weight, *head_factors; /* both or neither */
+    size_t n, n_heads;
+} posenc_convert_args;
+
+#endif

@@ -1,0 +1,42 @@
+/* Arguments of dot_rows and dot_few: products with the rows of a table. */
+#ifndef POSENC_KERNELS_DOT_H
+#define POSENC_KERNELS_DOT_H
+
+#include <stddef.h>
+
+#include <posenc/types.h>
+
+#include "kernels/panels.h"
+
+/* Products of every row of x with every row of a table: y[i][t] = sum of (x[i][c] + shift[c]) * table[t][c] over
+ * c < dim, for i < n_x, t < n_rows. Each is one chain of fma from 0 in ascending c, so that it does not depend on what
+ * else is asked for: rows of y may be computed in any pieces, and the table in any runs of whole panels. y overlaps
+ * nothing. */
+typedef struct posenc_dot_rows_args {
+    const void *x;
+    posenc_dtype x_type;
+    ptrdiff_t x_stride;  /* in bytes */
+    const float *shift;  /* added to every row of x, rounded; NULL: none */
+    const float *panels; /* of the first row of the table */
+    float *y;
+    ptrdiff_t y_stride; /* in bytes */
+    size_t dim, n_x, n_rows;
+} posenc_dot_rows_args;
+
+/* The same products of up to POSENC_FEW rows of x, float32, with rows of f16 or bf16 where they stand: packing pays for
+ * more only. n_rows is a multiple of POSENC_PANEL, dim of POSENC_FEW_CHANNELS. Rows ahead as in pack_rows. */
+#define POSENC_FEW 4
+#define POSENC_FEW_CHANNELS 8
+typedef struct posenc_dot_few_args {
+    const float *x;
+    ptrdiff_t x_stride; /* in bytes, as all here */
+    const void *rows;
+    posenc_dtype rows_type;
+    ptrdiff_t row_stride;
+    float *y;
+    ptrdiff_t y_stride;
+    size_t dim, n_x, n_rows;
+    posenc_rows_ahead ahead[2];
+} posenc_dot_few_args;
+
+#endif

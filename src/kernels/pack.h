@@ -1,0 +1,22 @@
+/* Arguments of pack_rows. */
+#ifndef POSENC_KERNELS_PACK_H
+#define POSENC_KERNELS_PACK_H
+
+#include <stddef.h>
+
+#include <posenc/types.h>
+
+#include "kernels/panels.h"
+
+/* Packs n_rows rows of dim channels into panels, widened to float32. Rows may be Q8_0. Those ahead, n_rows at most, are
+ * fetched into the second cache on the way. */
+typedef struct posenc_pack_rows_args {
+    const void *rows;
+    posenc_dtype rows_type;
+    ptrdiff_t row_stride; /* in bytes */
+    float *panels;
+    size_t dim, n_rows;
+    posenc_rows_ahead ahead[2];
+} posenc_pack_rows_args;
+
+#endif

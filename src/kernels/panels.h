@@ -1,0 +1,18 @@
+/* Panels, the layout of packed rows, and rows to prefetch. */
+#ifndef POSENC_KERNELS_PANELS_H
+#define POSENC_KERNELS_PANELS_H
+
+#include <stddef.h>
+
+/* Rows of a table that stand side by side in a panel, so that kernels load whole vectors across rows: element c of row
+ * t is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
+#define POSENC_PANEL 32
+
+/* n rows of some bytes that will be needed soon; n 0: none. */
+typedef struct posenc_rows_ahead {
+    const void *rows;
+    ptrdiff_t stride;
+    size_t bytes, n;
+} posenc_rows_ahead;
+
+#endif

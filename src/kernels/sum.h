@@ -1,0 +1,15 @@
+/* The canonical sum of the softmax. */
+#ifndef POSENC_KERNELS_SUM_H
+#define POSENC_KERNELS_SUM_H
+
+#include <posenc/softmax.h>
+
+/* Lanes and block of the canonical sum: key j joins lane j % LANES; after BLOCK keys the lanes, so far in float32, are
+ * added to 32 lanes in double. 16 terms a lane keep the float32 part below 1e-6; see docs/numerics.md. */
+#define POSENC_SUM_LANES 32
+#define POSENC_SUM_BLOCK 512
+
+/* What steps leave alone is what softmax.h promises. */
+_Static_assert(POSENC_SUM_LANES == POSENC_HIDDEN_GROUP, "hidden keys go by the lanes of the sum");
+
+#endif

@@ -1,3 +1,0 @@
-#include "neon/vec.h"
-
-#include "kernels/norm.inc.h"

@@ -1,3 +1,0 @@
-#include "neon/vec.h"
-
-#include "kernels/weighted.inc.h"

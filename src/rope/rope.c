@@ -1,0 +1,122 @@
+/* RoPE: set-up. The walk over tokens is rope_apply.c. */
+#include "rope/rope.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "rope/scaling.h"
+
+/* ---- Create ---- */
+
+/* n_rot, or what rot_fraction says it is; negative for a fraction that is none. */
+static int64_t resolve_n_rot(const posenc_rope_params *p) {
+    if (p->n_rot != 0 || p->rot_fraction == 0.0)
+        return p->n_rot;
+    if (!(p->rot_fraction > 0.0 && p->rot_fraction <= 1.0))
+        return -1;
+    int all = p->scaling.type == POSENC_SCALING_PROPORTIONAL;
+    return all ? p->head_dim : (int64_t)((double)p->head_dim * p->rot_fraction);
+}
+
+/* Resolves n_rot on the way. */
+static posenc_status check_params(posenc_rope_params *p) {
+    if (p->layout != POSENC_ROPE_HALF && p->layout != POSENC_ROPE_INTERLEAVED && p->layout != POSENC_ROPE_DEINTERLEAVE)
+        return POSENC_ERR_ENUM;
+    if (p->head_dim < 1 || p->head_dim > 2 * (int64_t)POSENC_MAX_PAIRS)
+        return POSENC_ERR_HEAD_DIM;
+    p->n_rot = resolve_n_rot(p);
+    if (p->n_rot < 0 || p->n_rot % 2 != 0 || p->n_offs < 0 || p->n_rot > p->head_dim ||
+        p->n_offs > p->head_dim - p->n_rot)
+        return POSENC_ERR_N_ROT;
+    if (!posenc_base_is_valid(p->base))
+        return POSENC_ERR_BASE;
+    return posenc_rope_check_axes(p);
+}
+
+posenc_status posenc_rope_check(const posenc_rope_params *params) {
+    posenc_rope_params p = *params;
+    posenc_status status = check_params(&p);
+    return status == POSENC_OK ? posenc_rope_check_scaling(&p) : status;
+}
+
+static posenc_status make_tables(posenc_rope *rope) {
+    posenc_dd *theta = malloc((size_t)(rope->n_pairs + 1) * sizeof *theta);
+    if (theta == NULL)
+        return POSENC_ERR_MEMORY;
+    posenc_status status = posenc_rope_compile(&rope->params, theta, &rope->magnitude);
+    if (status == POSENC_OK)
+        status = posenc_rope_make_planes(rope, theta);
+    free(theta);
+    return status;
+}
+
+/* The lists of the scaling are the caller's, and not needed any more. */
+static void forget_lists(posenc_rope_scaling *scaling) {
+    scaling->freq_factors = scaling->short_factors = scaling->long_factors = NULL;
+    scaling->freq_factors_f32 = NULL;
+}
+
+posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope **out) {
+    if (out == NULL)
+        return POSENC_ERR_NULL;
+    *out = NULL;
+    if (params == NULL)
+        return POSENC_ERR_NULL;
+    posenc_rope *rope = calloc(1, sizeof *rope);
+    if (rope == NULL)
+        return POSENC_ERR_MEMORY;
+    rope->params = *params;
+    posenc_status status = check_params(&rope->params);
+    rope->n_pairs = rope->params.n_rot / 2;
+    if (status == POSENC_OK)
+        status = make_tables(rope);
+    forget_lists(&rope->params.scaling);
+    if (status != POSENC_OK) {
+        posenc_rope_free(rope);
+        return status;
+    }
+    *out = rope;
+    return POSENC_OK;
+}
+
+void posenc_rope_free(posenc_rope *rope) {
+    if (rope == NULL)
+        return;
+    for (int axis = 0; axis < POSENC_MAX_AXES; axis++) {
+        posenc_freq_free(rope->planes[axis].freq);
+        free(rope->planes[axis].pairs);
+    }
+    free(rope);
+}
+
+/* ---- Ask ---- */
+
+int64_t posenc_rope_n_pairs(const posenc_rope *rope) {
+    return rope == NULL ? 0 : rope->n_pairs;
+}
+
+int posenc_rope_n_axes(const posenc_rope *rope) {
+    return rope == NULL ? 0 : rope->n_axes;
+}
+
+int posenc_rope_axis(const posenc_rope *rope, int64_t i) {
+    if (rope == NULL || i < 0 || i >= rope->n_pairs)
+        return 0;
+    return posenc_axis_of_pair(&rope->params, i);
+}
+
+double posenc_rope_theta(const posenc_rope *rope, int64_t i) {
+    if (rope == NULL || i < 0 || i >= rope->n_pairs)
+        return 0.0;
+    const posenc_rope_plane *plane = &rope->planes[posenc_axis_of_pair(&rope->params, i)];
+    if (plane->pairs == NULL)
+        return posenc_freq_theta(plane->freq, i);
+    int64_t k = 0;
+    while (plane->pairs[k] != i)
+        k++;
+    return posenc_freq_theta(plane->freq, k);
+}
+
+double posenc_rope_magnitude(const posenc_rope *rope) {
+    return rope == NULL ? (double)NAN : rope->magnitude;
+}

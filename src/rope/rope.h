@@ -1,0 +1,78 @@
+/* Inside of a posenc_rope: tables made at set-up, and where a call takes its rows from. */
+#ifndef POSENC_SRC_ROPE_H
+#define POSENC_SRC_ROPE_H
+
+#include <posenc/rope.h>
+
+#include "core/angles.h"
+
+/* Rows made ahead at most, so that consecutive positions are made together: a block. */
+#define POSENC_ROWS_AHEAD POSENC_ANCHOR_BLOCK
+
+/* The pairs that follow one axis. */
+typedef struct posenc_rope_plane {
+    posenc_freq *freq;
+    int32_t *pairs; /* the row's entry of each frequency; NULL: entry k for frequency k (one axis only) */
+} posenc_rope_plane;
+
+struct posenc_rope {
+    posenc_rope_params params; /* without the lists, which are the caller's */
+    double magnitude;
+    int64_t n_pairs;
+    int n_axes;
+    posenc_rope_plane planes[POSENC_MAX_AXES];
+};
+
+/* POSENC_OK if posenc_rope_create would take them, the lists of the scaling and memory apart. */
+posenc_status posenc_rope_check(const posenc_rope_params *params);
+
+posenc_status posenc_rope_check_axes(const posenc_rope_params *params);
+
+/* Makes the planes for n_pairs frequencies: what rope->params.axes and rope->params.xpos say. theta: the n_pairs
+ * frequencies, scaled. (rope_axes.c) */
+posenc_status posenc_rope_make_planes(posenc_rope *rope, const posenc_dd *theta);
+int posenc_axis_of_pair(const posenc_rope_params *params, int64_t i);
+
+/* Before scaling pair i has the frequency base^(-2j/n): j is i and n is n_rot, unless sections restart. */
+typedef struct posenc_power {
+    int64_t j, n;
+} posenc_power;
+
+posenc_power posenc_power_of_pair(const posenc_rope_params *params, int64_t i);
+
+/* POSENC_ERR_ENUM for a direction that does not exist, or that xPos or the layout does not have. */
+posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction direction);
+
+/* Rows of one slice of the pairs, for one token after the other. On the caller's stack. (rope_rows.c) */
+typedef struct posenc_row_source {
+    const posenc_rope *rope;
+    const posenc_rope_table *table; /* the caller's rows; NULL: made here from positions */
+    const int32_t *positions;
+    int64_t n_tokens; /* length of a plane of positions */
+    int64_t first, n; /* the slice */
+    posenc_row_maker makers[POSENC_MAX_AXES];
+    int64_t made_begin, made_end; /* tokens whose rows stand below */
+    float made_cos[POSENC_ROWS_AHEAD][POSENC_SLICE], made_sin[POSENC_ROWS_AHEAD][POSENC_SLICE];
+} posenc_row_source;
+
+/* Rows of the table or, where it is NULL, of the positions. No initialiser: it would clear the rows that are made. */
+static inline void posenc_row_source_begin(posenc_row_source *source, const posenc_rope *rope,
+                                           const posenc_rope_table *table, const int32_t *positions, int64_t n_tokens) {
+    source->rope = rope;
+    source->table = table;
+    source->positions = positions;
+    source->n_tokens = n_tokens;
+}
+
+/* Turns the source to pairs first .. first + n - 1, for rows of that direction. */
+void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *kernels, int64_t first, int64_t n,
+                             posenc_direction direction);
+
+/* The slice's row of the token; n_wanted tokens from it on will be asked for. */
+void posenc_row_source_get(posenc_row_source *source, int64_t token, int64_t n_wanted, const float **cos_row,
+                           const float **sin_row);
+
+/* The table's strides fit the rope, and its pointers are there if it has rows. */
+posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_table *table, int64_t n_tokens);
+
+#endif

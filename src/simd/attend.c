@@ -1,0 +1,147 @@
+/* SIMD body of the weighted sums of rows; src/scalar/attend.c is the specification.
+ * Needs: vec.h. Produces: attend_rows. Used by: avx2, avx512, neon.
+ *
+ * A tile of some sums and some vectors of channels stays in registers while the rows pass by; a row is loaded and
+ * widened once for all of them. Where only some of the tile's sums see a row, it is taken for each apart. */
+#include "vec.h"
+
+#include "simd/typed.h"
+#include "kernels/variant.h"
+
+enum {
+    /* 6 x 2 vectors are what the 16 registers of AVX2 hold. Of the tiles that fit 32 registers AVX-512 takes the one of
+     * more sums: it widens a row for twice as many at once. */
+    ATTEND_SUMS = VF == 16 ? 12 : 6,
+    ATTEND_VECTORS = VF == 4 ? 4 : 2,
+    ATTEND_FEW = VF == 8 ? 2 : 4, /* vectors of four sums, and half of those of two */
+    ATTEND_WIDE = 8               /* vectors of a single sum: enough chains to hide the latency of fma */
+};
+
+/* The sums of one tile, whose rows of y begin at `first`. */
+typedef struct attend_tile {
+    size_t first, channel;
+    size_t lanes; /* less than VF only if there is one vector */
+} attend_tile;
+
+/* Rows begin <= k < end; is_ragged: for those sums that see them. */
+V_INLINE void attend_run(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
+                         const int is_ragged, const size_t n_sums, const size_t n_v, const posenc_dtype type,
+                         vf total[][ATTEND_WIDE]) {
+    const size_t lanes = n_v > 1 ? VF : t->lanes;
+    const float *weights = a->weights + t->first * a->weight_stride;
+    const int32_t *begins = a->begin + t->first, *ends = a->end + t->first;
+    vf sum[ATTEND_SUMS][ATTEND_WIDE]; /* the loop's own: gcc otherwise has a value of each row on the stack */
+    for (size_t r = 0; r < n_sums; r++)
+        for (size_t v = 0; v < n_v; v++)
+            sum[r][v] = total[r][v];
+    for (int32_t k = begin; k < end; k++) {
+        const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
+        if (n_sums == 1 && type != POSENC_Q8_0) { /* values beside each other would be more than registers hold */
+            vf weight = v_set1(weights[k]);
+            for (size_t v = 0; v < n_v; v++)
+                sum[0][v] = v_fma(weight, v_keep(load_typed(row, t->channel + v * VF, lanes, type)), sum[0][v]);
+            continue;
+        }
+        vf value[ATTEND_WIDE];
+        for (size_t v = 0; v < n_v; v++)
+            value[v] = v_keep(load_typed(row, t->channel + v * VF, lanes, type));
+        for (size_t r = 0; r < n_sums; r++) {
+            if (is_ragged && (k < begins[r] || k >= ends[r]))
+                continue;
+            vf weight = v_set1(weights[r * a->weight_stride + (size_t)k]);
+            for (size_t v = 0; v < n_v; v++)
+                sum[r][v] = v_fma(weight, value[v], sum[r][v]);
+        }
+    }
+    for (size_t r = 0; r < n_sums; r++)
+        for (size_t v = 0; v < n_v; v++)
+            total[r][v] = sum[r][v];
+}
+
+V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *t, const size_t n_sums,
+                           const size_t n_v, const posenc_dtype type) {
+    const size_t lanes = n_v > 1 ? VF : t->lanes, corner = t->first * a->y_stride + t->channel;
+    int32_t first = a->begin[t->first], all_begin = first, all_end = a->end[t->first], last = all_end;
+    vf sum[ATTEND_SUMS][ATTEND_WIDE];
+    for (size_t r = 0; r < n_sums; r++) {
+        int32_t begin = a->begin[t->first + r], end = a->end[t->first + r];
+        first = begin < first ? begin : first;
+        all_begin = begin > all_begin ? begin : all_begin;
+        all_end = end < all_end ? end : all_end;
+        last = end > last ? end : last;
+        for (size_t v = 0; v < n_v; v++)
+            sum[r][v] = a->from == NULL ? v_set1(-0.0f)
+                                        : load_typed(a->from + corner + r * a->y_stride, v * VF, lanes, POSENC_F32);
+    }
+    if (all_begin >= all_end)
+        all_begin = all_end = last;
+    for (int32_t k = first, end; k < last; k = end) {
+        end = k < all_begin ? all_begin : k < all_end ? all_end : last;
+        if (n_sums == 1 || k == all_begin)
+            attend_run(a, t, k, end, 0, n_sums, n_v, type, sum);
+        else
+            attend_run(a, t, k, end, 1, n_sums, n_v, type, sum);
+    }
+    for (size_t r = 0; r < n_sums; r++) {
+        float *y = a->y + corner + r * a->y_stride;
+        vf keep = v_set1(a->keep != NULL ? a->keep[t->first + r] : 0.0f);
+        for (size_t v = 0; v < n_v; v++) {
+            if (a->keep != NULL)
+                sum[r][v] = v_fma(keep, load_typed(y, v * VF, lanes, POSENC_F32), sum[r][v]);
+            store_typed(y, v * VF, sum[r][v], lanes, POSENC_F32);
+        }
+    }
+}
+
+/* All channels of n_sums sums, wide_v vectors at a time. */
+V_INLINE void attend_channels(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
+                              const posenc_dtype type) {
+    attend_tile t = {.first = first, .lanes = VF};
+    for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF)
+        attend_block(a, &t, n_sums, wide_v, type);
+    for (; t.channel < a->dim; t.channel += VF) {
+        t.lanes = lanes_from(t.channel, a->dim);
+        attend_block(a, &t, n_sums, 1, type);
+    }
+}
+
+V_INLINE void attend_sums(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v) {
+    switch (a->rows_type) {
+    case POSENC_F16: attend_channels(a, first, n_sums, wide_v, POSENC_F16); break;
+    case POSENC_BF16: attend_channels(a, first, n_sums, wide_v, POSENC_BF16); break;
+    case POSENC_Q8_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q8_0); break;
+    default: attend_channels(a, first, n_sums, wide_v, POSENC_F32);
+    }
+}
+
+/* Functions of their own: as one they take three times as long to compile. */
+static __attribute__((noinline)) void attend_many(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, ATTEND_SUMS, ATTEND_VECTORS);
+}
+
+static __attribute__((noinline)) void attend_four(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, 4, ATTEND_FEW);
+}
+
+static __attribute__((noinline)) void attend_two(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, 2, 2 * ATTEND_FEW);
+}
+
+static __attribute__((noinline)) void attend_one(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, 1, ATTEND_WIDE);
+}
+
+void VARIANT(attend_rows)(const posenc_attend_rows_args *args) {
+    const posenc_attend_rows_args a = *args; /* a copy: no store changes it */
+    size_t i = 0;
+    for (; i + ATTEND_SUMS <= a.n; i += ATTEND_SUMS)
+        attend_many(&a, i);
+    for (; i + 4 <= a.n; i += 4)
+        attend_four(&a, i);
+    if (i + 2 <= a.n) {
+        attend_two(&a, i);
+        i += 2;
+    }
+    if (i < a.n)
+        attend_one(&a, i);
+}

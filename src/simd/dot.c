@@ -1,0 +1,214 @@
+/* SIMD body of the products with the rows of a table; src/scalar/dot.c is the specification.
+ * Needs: vec.h. Produces: dot_rows, dot_few. Used by: avx2, avx512, neon.
+ *
+ * A tile is some rows of x times some vectors across panels; its sums stay in registers while c runs. Wide tiles of
+ * TILE_X rows do the bulk, panel by panel: a panel stays in the first cache while the rows of x pass by. What is left
+ * goes by four, two and one row, the fewer the more vectors, several panels side by side, so that enough chains of fma
+ * run at once to hide their latency. Four rows at a time take a third of the time that they take one by one. */
+#include "vec.h"
+
+#include "simd/typed.h"
+
+#include "simd/prefetch.h"
+#include "kernels/variant.h"
+
+enum {
+    PANEL_VECTORS = POSENC_PANEL / VF,
+    TILE_X = 6, /* 6 x 2 sums are what the 16 registers of AVX2 hold */
+    TILE_VECTORS = PANEL_VECTORS < 4 ? 2 : PANEL_VECTORS / 2,
+    BULK_VECTORS = VF == 16 ? 4 : TILE_VECTORS, /* two panels fill the 32 registers of AVX-512 */
+    ONE_VECTORS = VF == 16 ? 4 : 8,             /* 64 rows of the table on x86: what attention packs at a time */
+    STAGE = 256                                 /* channels of a row that are widened at a time */
+};
+
+/* x, the table and y from the tile's corner on; n: rows of the table that are left. */
+typedef struct dot_corner {
+    const char *x;
+    const float *panel;
+    char *y;
+    size_t n;
+} dot_corner;
+
+V_INLINE void stage_typed(const posenc_dot_rows_args *a, const void *x, size_t first, size_t n, float *stage,
+                          const posenc_dtype type) {
+    for (size_t c = 0; c < n; c += VF) {
+        size_t lanes = lanes_from(c, n);
+        vf value = load_typed(x, first + c, lanes, type);
+        if (a->shift != NULL)
+            value = v_add(value, load_typed(a->shift, first + c, lanes, POSENC_F32));
+        v_store(stage + c, value);
+    }
+}
+
+/* Channels first .. first + n - 1 of a row of x, shifted, in float32. */
+V_INLINE void stage_row(const posenc_dot_rows_args *a, const void *x, size_t first, size_t n, float *stage) {
+    switch (a->x_type) {
+    case POSENC_F16: stage_typed(a, x, first, n, stage, POSENC_F16); break;
+    case POSENC_BF16: stage_typed(a, x, first, n, stage, POSENC_BF16); break;
+    default: stage_typed(a, x, first, n, stage, POSENC_F32); break;
+    }
+}
+
+/* One tile of n_x rows and n_v vectors; rows that need no conversion are used where they are. */
+V_INLINE void dot_tile(const posenc_dot_rows_args *a, dot_corner at, const size_t n_x, const size_t n_v,
+                       const int is_staged) {
+    float stage[TILE_X][STAGE];
+    vf sum[TILE_X][ONE_VECTORS];
+    for (size_t r = 0; r < n_x; r++)
+        for (size_t v = 0; v < n_v; v++)
+            sum[r][v] = v_set1(0.0f);
+    for (size_t first = 0; first < a->dim; first += STAGE) {
+        size_t n = a->dim - first < STAGE ? a->dim - first : STAGE;
+        const float *x[TILE_X];
+        for (size_t r = 0; r < n_x; r++) {
+            const void *row = at.x + (ptrdiff_t)r * a->x_stride;
+            x[r] = is_staged ? stage[r] : (const float *)row + first;
+            if (is_staged)
+                stage_row(a, row, first, n, stage[r]);
+        }
+        const float *panel = at.panel + first * POSENC_PANEL;
+        for (size_t c = 0; c < n; c++) {
+            vf column[ONE_VECTORS];
+            for (size_t v = 0; v < n_v; v++)
+                column[v] = v_load(panel + v / PANEL_VECTORS * a->dim * POSENC_PANEL + c * POSENC_PANEL +
+                                   v % PANEL_VECTORS * VF);
+            for (size_t r = 0; r < n_x; r++) {
+                vf value = v_set1(x[r][c]);
+                for (size_t v = 0; v < n_v; v++)
+                    sum[r][v] = v_fma(value, column[v], sum[r][v]);
+            }
+        }
+    }
+    /* A copy: gcc for AArch64, which leaves the loop below a loop, otherwise has the sums in memory above. */
+    vf done[TILE_X][ONE_VECTORS];
+    for (size_t r = 0; r < n_x; r++)
+        for (size_t v = 0; v < n_v; v++)
+            done[r][v] = sum[r][v];
+    for (size_t r = 0; r < n_x; r++) {
+        float *y = (float *)(void *)(at.y + (ptrdiff_t)r * a->y_stride);
+        for (size_t v = 0; v < n_v; v++) {
+            size_t before = v * VF, lanes = at.n <= before ? 0 : at.n - before < VF ? at.n - before : VF;
+            store_typed(y, before, done[r][v], lanes, POSENC_F32);
+        }
+    }
+}
+
+/* The corner at row i of x and row t of the table. */
+V_INLINE dot_corner dot_corner_at(const posenc_dot_rows_args *a, size_t i, size_t t) {
+    return (dot_corner){
+        .x = (const char *)a->x + (ptrdiff_t)i * a->x_stride,
+        .panel = a->panels + t / POSENC_PANEL * POSENC_PANEL * a->dim + t % POSENC_PANEL,
+        .y = (char *)a->y + (ptrdiff_t)i * a->y_stride + (ptrdiff_t)(t * sizeof(float)),
+        .n = a->n_rows - t,
+    };
+}
+
+/* n_x rows from row i on, all of the table: wide tiles, and narrow ones for what is left. */
+V_INLINE void dot_band(const posenc_dot_rows_args *a, size_t i, const size_t n_x, const size_t wide,
+                       const size_t narrow, const int is_staged) {
+    size_t t = 0;
+    for (; wide > narrow && t + wide * VF <= a->n_rows; t += wide * VF) /* where both are the same, one body */
+        dot_tile(a, dot_corner_at(a, i, t), n_x, wide, is_staged);
+    for (; t < a->n_rows; t += narrow * VF)
+        dot_tile(a, dot_corner_at(a, i, t), n_x, narrow, is_staged);
+}
+
+V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
+    size_t tiled = a->n_x - a->n_x % TILE_X, t = 0;
+    for (; BULK_VECTORS > TILE_VECTORS && t + BULK_VECTORS * VF <= a->n_rows; t += BULK_VECTORS * VF)
+        for (size_t i = 0; i < tiled; i += TILE_X)
+            dot_tile(a, dot_corner_at(a, i, t), TILE_X, BULK_VECTORS, is_staged);
+    for (; t < a->n_rows; t += TILE_VECTORS * VF)
+        for (size_t i = 0; i < tiled; i += TILE_X)
+            dot_tile(a, dot_corner_at(a, i, t), TILE_X, TILE_VECTORS, is_staged);
+    size_t i = tiled;
+    if (i + 4 <= a->n_x) {
+        dot_band(a, i, 4, BULK_VECTORS, TILE_VECTORS, is_staged);
+        i += 4;
+    }
+    if (i + 2 <= a->n_x) {
+        dot_band(a, i, 2, 2 * TILE_VECTORS, TILE_VECTORS, is_staged);
+        i += 2;
+    }
+    if (i < a->n_x)
+        dot_band(a, i, 1, ONE_VECTORS, PANEL_VECTORS, is_staged);
+}
+
+/* Functions of their own: faster to compile. */
+static __attribute__((noinline)) void dot_in_place(const posenc_dot_rows_args *args) {
+    const posenc_dot_rows_args a = *args; /* a copy: no store changes it */
+    dot_all(&a, 0);
+}
+
+static __attribute__((noinline)) void dot_staged(const posenc_dot_rows_args *args) {
+    const posenc_dot_rows_args a = *args;
+    dot_all(&a, 1);
+}
+
+void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
+    a->x_type == POSENC_F32 && a->shift == NULL ? dot_in_place(a) : dot_staged(a);
+}
+
+/* ---- A few rows of x, with rows of 16 bits where they stand ---- */
+
+/* VF rows of the table by 8 channels are transposed in registers, as for a panel, but multiplied at once. Against
+ * packing and dot_rows, a decode takes 0.75 to 0.8 times as long with one row of x and 0.85 with four (AMD Zen 4,
+ * AVX-512 and AVX2); with eight nothing is won. */
+enum { FEW_VECTORS = 2 };
+
+_Static_assert(POSENC_PANEL % (FEW_VECTORS * VF) == 0, "whole steps");
+
+/* Products with FEW_VECTORS vectors' worth of rows from row t on. */
+V_INLINE void few_step(const posenc_dot_few_args *a, size_t t, const size_t n_x, const posenc_dtype type, fetching *f) {
+    vf sum[POSENC_FEW][FEW_VECTORS];
+    for (size_t i = 0; i < n_x; i++)
+        for (size_t v = 0; v < FEW_VECTORS; v++)
+            sum[i][v] = v_set1(0.0f);
+    for (size_t c = 0; c < a->dim; c += POSENC_FEW_CHANNELS) {
+        uint16_t columns[FEW_VECTORS][POSENC_FEW_CHANNELS * VF];
+        for (size_t v = 0; v < FEW_VECTORS; v++)
+            v_transpose_16((const char *)a->rows + (ptrdiff_t)(t + v * VF) * a->row_stride + c * sizeof(uint16_t),
+                           a->row_stride, columns[v]);
+        for (size_t k = 0; k < POSENC_FEW_CHANNELS; k++)
+            for (size_t v = 0; v < FEW_VECTORS; v++) {
+                vf channel = load_typed(columns[v], k * VF, VF, type);
+                for (size_t i = 0; i < n_x; i++) {
+                    const float *x = (const float *)(const void *)((const char *)a->x + (ptrdiff_t)i * a->x_stride);
+                    sum[i][v] = v_fma(v_set1(x[c + k]), channel, sum[i][v]);
+                }
+            }
+        fetch_some(f, POSENC_FEW_CHANNELS * FEW_VECTORS * VF);
+    }
+    for (size_t i = 0; i < n_x; i++)
+        for (size_t v = 0; v < FEW_VECTORS; v++)
+            v_store((float *)(void *)((char *)a->y + (ptrdiff_t)i * a->y_stride) + t + v * VF, sum[i][v]);
+}
+
+V_INLINE void few_typed(const posenc_dot_few_args *a, const size_t n_x, const posenc_dtype type) {
+    fetching f = fetching_of(a->ahead, a->dim);
+    for (size_t t = 0; t < a->n_rows; t += FEW_VECTORS * VF)
+        few_step(a, t, n_x, type, &f);
+}
+
+V_INLINE void few_of(const posenc_dot_few_args *args, const posenc_dtype type) {
+    const posenc_dot_few_args a = *args; /* a copy: no store changes it */
+    switch (a.n_x) {
+    case 1: few_typed(&a, 1, type); break;
+    case 2: few_typed(&a, 2, type); break;
+    case 3: few_typed(&a, 3, type); break;
+    case POSENC_FEW: few_typed(&a, POSENC_FEW, type); break;
+    default: break; /* none */
+    }
+}
+
+static __attribute__((noinline)) void few_f16(const posenc_dot_few_args *a) {
+    few_of(a, POSENC_F16);
+}
+
+static __attribute__((noinline)) void few_bf16(const posenc_dot_few_args *a) {
+    few_of(a, POSENC_BF16);
+}
+
+void VARIANT(dot_few)(const posenc_dot_few_args *a) {
+    a->rows_type == POSENC_F16 ? few_f16(a) : few_bf16(a);
+}

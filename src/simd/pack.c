@@ -1,0 +1,86 @@
+/* SIMD body of the packing of rows into panels; src/scalar/pack.c is the specification.
+ * Needs: vec.h. Produces: pack_rows. Used by: avx2, avx512, neon.
+ *
+ * VF rows by VF channels are transposed in registers: a zip of lane halves that lie VF/2 apart moves one bit of the
+ * lane's number into the register's, and after as many zips as VF has bits the two have changed places. Types of 16
+ * bits are transposed before they are widened, which halves the time. */
+#include "vec.h"
+
+#include "simd/typed.h"
+
+#include "simd/prefetch.h"
+#include "kernels/variant.h"
+
+V_INLINE void transpose(vf *block) {
+    vf other[VF];
+    for (int bit = 1; bit < VF; bit *= 2) {
+        for (int k = 0; k < VF / 2; k++)
+            v_zip(block[k], block[k + VF / 2], &other[2 * k], &other[2 * k + 1]);
+        for (int k = 0; k < VF; k++)
+            block[k] = other[k];
+    }
+}
+
+/* Channels c .. c + n - 1 of n_rows rows, to the panel's column of the first of them. */
+V_INLINE void pack_block(const posenc_pack_rows_args *a, const char *rows, size_t n_rows, size_t c, size_t n, float *to,
+                         const posenc_dtype type) {
+    vf block[VF];
+    for (size_t t = 0; t < VF; t++)
+        block[t] = t < n_rows ? load_typed(rows + (ptrdiff_t)t * a->row_stride, c, n, type) : v_set1(0.0f);
+    transpose(block);
+    for (size_t k = 0; k < n; k++)
+        v_store(to + k * POSENC_PANEL, block[k]);
+}
+
+/* PACK_16 channels, of 16 bits, of VF rows. */
+enum { PACK_16 = 8 };
+
+V_INLINE void pack_16(const posenc_pack_rows_args *a, const char *rows, size_t c, float *to, const posenc_dtype type) {
+    uint16_t columns[PACK_16 * VF];
+    v_transpose_16(rows + c * sizeof(uint16_t), a->row_stride, columns);
+    for (size_t k = 0; k < PACK_16; k++)
+        v_store(to + k * POSENC_PANEL, load_typed(columns, k * VF, VF, type));
+}
+
+/* Zeros for the rows that the last panel lacks, from the first on that no vector above holds. Transposed like the
+ * others they took 3 times as long. */
+static void fill_up(const posenc_pack_rows_args *a) {
+    size_t packed = (a->n_rows + VF - 1) / VF * VF;
+    float *panel = a->panels + packed / POSENC_PANEL * a->dim * POSENC_PANEL;
+    for (size_t c = 0; packed % POSENC_PANEL != 0 && c < a->dim; c++)
+        for (size_t t = packed % POSENC_PANEL; t < POSENC_PANEL; t += VF)
+            v_store(panel + c * POSENC_PANEL + t, v_set1(0.0f));
+}
+
+V_INLINE void pack_typed(const posenc_pack_rows_args *a, const posenc_dtype type) {
+    fetching f = fetching_of(a->ahead, a->dim);
+    for (size_t t = 0; t < a->n_rows; t += VF) {
+        const char *rows = (const char *)a->rows + (ptrdiff_t)t * a->row_stride;
+        float *to = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL;
+        size_t n_rows = lanes_from(t, a->n_rows), c = 0;
+        const int is_16 = type == POSENC_F16 || type == POSENC_BF16;
+        for (; is_16 && n_rows == VF && c + PACK_16 <= a->dim; c += PACK_16) {
+            fetch_some(&f, PACK_16 * VF);
+            pack_16(a, rows, c, to + c * POSENC_PANEL, type);
+        }
+        for (; n_rows == VF && c + VF <= a->dim; c += VF) {
+            fetch_some(&f, VF * VF);
+            pack_block(a, rows, VF, c, VF, to + c * POSENC_PANEL, type);
+        }
+        for (; c + VF <= a->dim; c += VF)
+            pack_block(a, rows, n_rows, c, VF, to + c * POSENC_PANEL, type);
+        if (c < a->dim)
+            pack_block(a, rows, n_rows, c, a->dim - c, to + c * POSENC_PANEL, type);
+    }
+}
+
+void VARIANT(pack_rows)(const posenc_pack_rows_args *args) {
+    const posenc_pack_rows_args a = *args; /* a copy: no store changes it */
+    switch (a.rows_type) {
+    case POSENC_F16: pack_typed(&a, POSENC_F16); break;
+    case POSENC_BF16: pack_typed(&a, POSENC_BF16); break;
+    case POSENC_Q8_0: pack_typed(&a, POSENC_Q8_0); break;
+    default: pack_typed(&a, POSENC_F32);
+    }
+    fill_up(&a);
+}

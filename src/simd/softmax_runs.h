@@ -1,0 +1,87 @@
+/* The keys of a row that are seen, as runs of steps of 32: the lanes of the canonical sum. Needs: vec.h. */
+#ifndef POSENC_SIMD_SOFTMAX_RUNS_H
+#define POSENC_SIMD_SOFTMAX_RUNS_H
+
+#include "vec.h"
+
+#include "kernels/kernels.h"
+
+enum { LANES = POSENC_SUM_LANES, STEP = LANES / VF };
+
+/* Keys begin <= j < end; begin is a whole number of steps. A ragged run is one step, with keys that the bounds hide. */
+typedef struct run {
+    size_t begin, end;
+    int is_ragged;
+} run;
+
+V_INLINE size_t step_of(size_t j) {
+    return j / LANES * LANES;
+}
+
+/* The run from j on, or from behind the hole if j is in it. Without keys at the end of the row. */
+V_INLINE run run_at(const posenc_seen *a, size_t j) {
+    if (j >= a->hole_begin && j + LANES <= a->hole_end)
+        j = step_of(a->hole_end);
+    run r = {j, a->end, j < a->begin || (j + LANES > a->hole_begin && j < a->hole_end)};
+    if (r.is_ragged)
+        r.end = j + LANES;
+    else if (j < a->hole_begin)
+        r.end = step_of(a->hole_begin);
+    if (r.end > a->end)
+        r.end = a->end;
+    return r;
+}
+
+V_INLINE vi key_numbers(size_t j) {
+    return vi_add(vi_iota(), vi_set1((int32_t)j));
+}
+
+/* x at those of the keys from j on that the bounds show, and `hidden` at the others. */
+V_INLINE vf hide_unseen(const posenc_seen *seen, size_t j, vf x, vf hidden) {
+    vi keys = key_numbers(j);
+    vf behind_hole = v_select(vi_lt(keys, vi_set1((int32_t)seen->hole_end)), hidden, x);
+    x = v_select(vi_lt(keys, vi_set1((int32_t)seen->hole_begin)), x, behind_hole);
+    return v_select(vi_lt(keys, vi_set1((int32_t)seen->begin)), hidden, x);
+}
+
+/* x at the keys of offsets lowest .. highest, and `hidden` at the others. */
+V_INLINE vf hide_far(vi offsets, int32_t lowest, int32_t highest, vf x, vf hidden) {
+    x = v_select(vi_lt(offsets, vi_set1(lowest)), hidden, x);
+    return v_select(vi_lt(vi_set1(highest), offsets), hidden, x);
+}
+
+/* Lanes of vector k of a step that `rest` keys are left for. */
+V_INLINE size_t lanes_left(size_t rest, int k) {
+    size_t before = (size_t)k * VF;
+    return rest >= before + VF ? VF : rest > before ? rest - before : 0;
+}
+
+/* ---- The canonical sum ---- */
+
+V_INLINE void clear_lanes(vd *lanes) {
+    for (int k = 0; k < 2 * STEP; k++)
+        lanes[k] = vd_set1(0.0);
+}
+
+/* Adds the sums of a block, in float32, to those in double. */
+V_INLINE void add_block(vd *lanes, const vf *partial) {
+    for (int k = 0; k < STEP; k++) {
+        lanes[2 * k] = vd_add(lanes[2 * k], vd_low(partial[k]));
+        lanes[2 * k + 1] = vd_add(lanes[2 * k + 1], vd_high(partial[k]));
+    }
+}
+
+/* Adds lane k and lane k + width for width = 16, 8, .. 1. */
+V_INLINE double sum_lanes(vd *lanes) {
+    for (int width = STEP; width > 0; width /= 2)
+        for (int k = 0; k < width; k++)
+            lanes[k] = vd_add(lanes[k], lanes[k + width]);
+    double last[VD];
+    vd_store(last, lanes[0]);
+    for (int width = VD / 2; width > 0; width /= 2)
+        for (int k = 0; k < width; k++)
+            last[k] += last[k + width];
+    return last[0];
+}
+
+#endif

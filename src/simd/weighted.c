@@ -1,0 +1,58 @@
+/* SIMD body of the weighted sum of rows; src/scalar/weighted.c is the specification.
+ * Needs: vec.h. Produces: weighted_rows. Used by: avx2, avx512, neon.
+ *
+ * Some vectors of y stay in registers while the rows pass by; their number hides the latency of fma. */
+#include "vec.h"
+
+#include "simd/typed.h"
+#include "kernels/variant.h"
+
+enum { WEIGHTED_VECTORS = 8 };
+
+/* Channels first .. first + n - 1, in n_v vectors. */
+V_INLINE void weighted_channels(const posenc_weighted_rows_args *a, size_t first, size_t n, const size_t n_v,
+                                const posenc_dtype type, const int has_shift) {
+    vf sum[WEIGHTED_VECTORS], shift[WEIGHTED_VECTORS];
+    size_t lanes = n < VF ? n : VF; /* of each vector: n is less only if there is one */
+    for (size_t v = 0; v < n_v; v++) {
+        sum[v] = load_typed(a->y, first + v * VF, lanes, POSENC_F32);
+        shift[v] = has_shift ? load_typed(a->shift, first + v * VF, lanes, POSENC_F32) : v_set1(0.0f);
+    }
+    const char *weight = (const char *)a->weights;
+    for (size_t k = 0; k < a->n; k++, weight += a->weight_stride) {
+        vf factor = v_set1(a->factor * *(const float *)(const void *)weight);
+        const char *row = (const char *)a->rows + (a->index != NULL ? a->index[k] : (ptrdiff_t)k) * a->row_stride;
+        for (size_t v = 0; v < n_v; v++) {
+            vf value = load_typed(row, first + v * VF, lanes, type);
+            if (has_shift)
+                value = v_add(value, shift[v]);
+            sum[v] = v_fma(factor, value, sum[v]);
+        }
+    }
+    for (size_t v = 0; v < n_v; v++)
+        store_typed(a->y, first + v * VF, sum[v], lanes, POSENC_F32);
+}
+
+V_INLINE void weighted_typed(const posenc_weighted_rows_args *a, const posenc_dtype type, const int has_shift) {
+    size_t c = 0;
+    for (; c + WEIGHTED_VECTORS * VF <= a->dim; c += WEIGHTED_VECTORS * VF)
+        weighted_channels(a, c, WEIGHTED_VECTORS * VF, WEIGHTED_VECTORS, type, has_shift);
+    if (c + WEIGHTED_VECTORS / 2 * VF <= a->dim) {
+        weighted_channels(a, c, WEIGHTED_VECTORS / 2 * VF, WEIGHTED_VECTORS / 2, type, has_shift);
+        c += WEIGHTED_VECTORS / 2 * VF;
+    }
+    for (; c + VF <= a->dim; c += VF)
+        weighted_channels(a, c, VF, 1, type, has_shift);
+    if (c < a->dim)
+        weighted_channels(a, c, a->dim - c, 1, type, has_shift);
+}
+
+void VARIANT(weighted_rows)(const posenc_weighted_rows_args *args) {
+    const posenc_weighted_rows_args a = *args; /* a copy: no store changes it */
+    int has_shift = a.shift != NULL;
+    switch (a.rows_type) {
+    case POSENC_F16: has_shift ? weighted_typed(&a, POSENC_F16, 1) : weighted_typed(&a, POSENC_F16, 0); break;
+    case POSENC_BF16: has_shift ? weighted_typed(&a, POSENC_BF16, 1) : weighted_typed(&a, POSENC_BF16, 0); break;
+    default: has_shift ? weighted_typed(&a, POSENC_F32, 1) : weighted_typed(&a, POSENC_F32, 0); break;
+    }
+}

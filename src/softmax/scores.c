@@ -1,0 +1,334 @@
+#include "softmax/scores.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "bias/rel_bias.h"
+#include "core/minmax.h"
+#include "core/view.h"
+#include "kernels/exp.h"
+
+/* ---- Checks ---- */
+
+/* n finite numbers, or NULL. */
+static posenc_status check_slopes(const float *slopes, int64_t n) {
+    if (!posenc_is_aligned(slopes, 4))
+        return POSENC_ERR_STRIDE;
+    for (int64_t h = 0; slopes != NULL && h < n; h++)
+        if (!isfinite(slopes[h]))
+            return POSENC_ERR_SCALE;
+    return POSENC_OK;
+}
+
+static posenc_status check_numbers(const posenc_score_params *params, int64_t n_heads) {
+    if (!isfinite(params->scale) || !isfinite(params->cap) || !(params->cap == 0.0f || params->cap >= FLT_MIN))
+        return POSENC_ERR_SCALE;
+    if (params->empty < POSENC_EMPTY_ZEROS || params->empty > POSENC_EMPTY_NAN ||
+        params->hidden < POSENC_HIDDEN_WRITTEN || params->hidden > POSENC_HIDDEN_UNTOUCHED)
+        return POSENC_ERR_ENUM;
+    if (!posenc_is_aligned(params->sinks, 4))
+        return POSENC_ERR_STRIDE;
+    for (int64_t h = 0; params->sinks != NULL && h < n_heads; h++)
+        if (!isfinite(params->sinks[h]) && params->sinks[h] != -INFINITY)
+            return POSENC_ERR_SCALE;
+    posenc_status status = check_slopes(params->slopes, n_heads);
+    return status == POSENC_OK ? check_slopes(params->bias_slopes, n_heads) : status;
+}
+
+/* Smallest and largest of n positions. */
+static posenc_status check_positions(const int32_t *positions, int64_t n, posenc_offsets *range) {
+    if (!posenc_is_aligned(positions, 4))
+        return POSENC_ERR_STRIDE;
+    *range = (posenc_offsets){POSENC_MAX_KEYS, -POSENC_MAX_KEYS};
+    for (int64_t t = 0; t < n; t++) {
+        range->lowest = posenc_min(range->lowest, positions[t]);
+        range->highest = posenc_max(range->highest, positions[t]);
+    }
+    int is_inside = n == 0 || (range->lowest > -POSENC_MAX_KEYS && range->highest < POSENC_MAX_KEYS);
+    return is_inside ? POSENC_OK : POSENC_ERR_POSITION;
+}
+
+/* Positions of queries by q_off and q_offs: lowest to highest. */
+static posenc_status check_first_queries(const posenc_score_params *params, int64_t n_q, int64_t n_k, int64_t n_batch,
+                                         posenc_offsets *queries) {
+    posenc_status status = posenc_check_extent(params->q_off, n_q, n_k);
+    if (status != POSENC_OK)
+        return status;
+    *queries = (posenc_offsets){params->q_off, params->q_off + n_q - 1};
+    if (params->q_offs == NULL)
+        return POSENC_OK;
+    if (!posenc_is_aligned(params->q_offs, 4))
+        return POSENC_ERR_STRIDE;
+    for (int64_t batch = 0; batch < n_batch; batch++) {
+        int64_t first = posenc_query_position(params, (posenc_row_place){.batch = batch});
+        status = posenc_check_extent(first, n_q, n_k);
+        if (status != POSENC_OK)
+            return status;
+        queries->lowest = batch == 0 ? first : posenc_min(queries->lowest, first);
+        queries->highest = batch == 0 ? first + n_q - 1 : posenc_max(queries->highest, first + n_q - 1);
+    }
+    return POSENC_OK;
+}
+
+/* The offsets that the call meets and the mask lets be seen. */
+static posenc_status check_offsets(const posenc_score_params *params, const posenc_view *y, posenc_offsets *seen) {
+    int64_t n_k = y->ne[0], n_q = y->ne[1];
+    posenc_offsets queries;
+    posenc_status status = check_first_queries(params, n_q, n_k, y->ne[3], &queries);
+    if (status != POSENC_OK)
+        return status;
+    posenc_offsets keys = {0, n_k - 1}; /* not before: the n_k of pages may have been any number */
+    if ((params->q_pos == NULL) != (params->k_pos == NULL))
+        return POSENC_ERR_NULL;
+    if (params->k_pos != NULL) {
+        if (params->q_offs != NULL)
+            return POSENC_ERR_POSITION;
+        if (params->mask.n_first > 0)
+            return POSENC_ERR_MASK;
+        status = check_positions(params->q_pos, n_q, &queries);
+        if (status == POSENC_OK)
+            status = check_positions(params->k_pos, n_k, &keys);
+    }
+    if (status == POSENC_OK)
+        *seen = posenc_offsets_seen(&params->mask, queries, keys);
+    return status;
+}
+
+static posenc_status check_documents(const posenc_score_params *params) {
+    if (params->n_seqs < 0)
+        return POSENC_ERR_SHAPE;
+    if (params->cu_seqlens == NULL)
+        return params->n_seqs == 0 ? POSENC_OK : POSENC_ERR_NULL;
+    if (!posenc_is_aligned(params->cu_seqlens, 4))
+        return POSENC_ERR_STRIDE;
+    if (params->cu_seqlens[0] != 0)
+        return POSENC_ERR_SHAPE;
+    for (int64_t d = 0; d < params->n_seqs; d++)
+        if (params->cu_seqlens[d + 1] < params->cu_seqlens[d])
+            return POSENC_ERR_SHAPE;
+    return POSENC_OK;
+}
+
+static posenc_status check_lengths(const int32_t *lengths, int64_t n_batch, int64_t n_k) {
+    if (!posenc_is_aligned(lengths, 4))
+        return POSENC_ERR_STRIDE;
+    for (int64_t b = 0; lengths != NULL && b < n_batch; b++)
+        if (lengths[b] < 0 || lengths[b] > n_k)
+            return POSENC_ERR_MASK;
+    return POSENC_OK;
+}
+
+/* y's extents may be more than there is room for: of attention they are the scores that nobody makes. */
+static posenc_status check_bool_mask(const posenc_bool_mask *mask, const posenc_view *y) {
+    if (mask == NULL)
+        return POSENC_OK;
+    if (mask->polarity != POSENC_KEEP && mask->polarity != POSENC_DROP)
+        return POSENC_ERR_ENUM;
+    if (mask->nb[0] != 1)
+        return POSENC_ERR_STRIDE;
+    int is_empty = 0;
+    for (int i = 0; i < 4; i++) {
+        if (posenc_leaves_limit(mask->nb[i], y->ne[i]))
+            return POSENC_ERR_STRIDE;
+        is_empty |= y->ne[i] == 0;
+    }
+    return mask->data == NULL && !is_empty ? POSENC_ERR_NULL : POSENC_OK;
+}
+
+/* The input has y's extents, or 1 where it is shared (not along keys). */
+static posenc_status check_beside(const posenc_view *input, const posenc_view *y, const int64_t ne[4]) {
+    posenc_status status = posenc_check_input(input);
+    if (status != POSENC_OK)
+        return status;
+    for (int i = 0; i < 4; i++)
+        if (input->ne[i] != ne[i] && (i == 0 || input->ne[i] != 1))
+            return POSENC_ERR_SHAPE;
+    return posenc_check_apart(input, y);
+}
+
+/* Kernels multiply the stride by the lanes of a vector, and add the row, in int32. */
+static posenc_status check_by_key(const posenc_view *products) {
+    int64_t stride = products->nb[1] / (int64_t)sizeof(float);
+    if (products->ne[1] <= 1 || posenc_view_count(products) == 0)
+        return POSENC_OK;
+    if (products->ne[0] > (int64_t)1 << 30)
+        return POSENC_ERR_SHAPE;
+    return stride > -((int64_t)1 << 26) && stride < (int64_t)1 << 26 ? POSENC_OK : POSENC_ERR_STRIDE;
+}
+
+/* Rows of products belong to queries, or to keys: n of them. */
+static posenc_status check_relative(const posenc_relative *r, const posenc_view *y, int64_t n, posenc_offsets seen) {
+    if (r->products == NULL && r->index == NULL)
+        return POSENC_OK;
+    if (r->products == NULL || r->index == NULL)
+        return POSENC_ERR_NULL;
+    int64_t ne[4] = {r->products->ne[0], n, y->ne[2], y->ne[3]};
+    posenc_status status = check_beside(r->products, y, ne);
+    if (status == POSENC_OK)
+        status = posenc_require_f32(r->products);
+    if (status != POSENC_OK)
+        return status;
+    return posenc_check_index_line(r->index, ne[0], seen);
+}
+
+posenc_status posenc_check_scores(const posenc_score_params *params, const posenc_view *y) {
+    int64_t n_k = y->ne[0], n_q = y->ne[1], n_heads = y->ne[2], n_batch = y->ne[3];
+    posenc_offsets seen = {1, 0};
+    posenc_status status = check_numbers(params, n_heads);
+    if (status == POSENC_OK)
+        status = posenc_check_mask(&params->mask);
+    if (status == POSENC_OK)
+        status = check_offsets(params, y, &seen);
+    if (status == POSENC_OK)
+        status = check_documents(params);
+    if (status == POSENC_OK)
+        status = check_lengths(params->k_begin, n_batch, n_k);
+    if (status == POSENC_OK)
+        status = check_lengths(params->k_end, n_batch, n_k);
+    if (status == POSENC_OK)
+        status = check_bool_mask(params->bool_mask, y);
+    if (status == POSENC_OK)
+        status = posenc_check_line(params->line, n_heads, seen);
+    if (status == POSENC_OK && params->bias != NULL)
+        status = check_beside(params->bias, y, y->ne);
+    if (status == POSENC_OK)
+        status = check_relative(&params->by_query, y, n_q, seen);
+    if (status == POSENC_OK)
+        status = check_relative(&params->by_key, y, n_k, seen);
+    if (status == POSENC_OK && params->by_key.products != NULL)
+        status = check_by_key(params->by_key.products);
+    return status;
+}
+
+posenc_status posenc_check_scores_read(const posenc_score_params *params, const posenc_view *x) {
+    posenc_view extents = *x;
+    extents.data = NULL;
+    return posenc_check_scores(params, &extents);
+}
+
+/* ---- One row ---- */
+
+/* Keys of the document that the query belongs to; none if it lies behind the last. */
+static posenc_offsets document_of(const posenc_score_params *params, int64_t query) {
+    const int32_t *starts = params->cu_seqlens;
+    int64_t low = 0, high = params->n_seqs; /* starts[low] <= query < starts[high], if there is such a document */
+    if (query < 0 || query >= starts[high])
+        return (posenc_offsets){0, -1};
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (starts[middle] <= query)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (posenc_offsets){starts[low], (int64_t)starts[high] - 1};
+}
+
+/* The bounds, from keys [begin, end), in which the mask makes a hole if the first keys stay in sight of a window. */
+static void set_bounds(posenc_softmax_row_args *args, int64_t begin, int64_t hole_end, int64_t end, int64_t n_first) {
+    int64_t hole_begin = posenc_max(begin, n_first);
+    if (hole_end <= hole_begin) {
+        hole_begin = hole_end = 0;
+    } else if (hole_begin == begin) { /* nothing before the hole */
+        begin = hole_end;
+        hole_begin = hole_end = 0;
+    } else if (hole_end >= end) { /* nothing behind it */
+        end = posenc_min(end, hole_begin);
+        hole_begin = hole_end = 0;
+    }
+    if (begin >= end)
+        begin = end = 0;
+    args->seen.begin = (size_t)begin;
+    args->seen.hole_begin = (size_t)hole_begin;
+    args->seen.hole_end = (size_t)hole_end;
+    args->seen.end = (size_t)end;
+}
+
+static void set_mask(const posenc_score_params *params, posenc_row_place at, posenc_softmax_row_args *args) {
+    int64_t begin = params->k_begin != NULL ? params->k_begin[at.batch] : 0;
+    int64_t end = params->k_end != NULL ? params->k_end[at.batch] : (int64_t)args->n;
+    if (params->cu_seqlens != NULL) {
+        posenc_offsets document = document_of(params, posenc_query_position(params, at));
+        begin = posenc_max(begin, document.lowest);
+        end = posenc_min(end, document.highest + 1);
+    }
+    posenc_offsets seen = posenc_offsets_at(&params->mask, args->position);
+    if (params->k_pos != NULL) {
+        args->lowest = (int32_t)posenc_max(seen.lowest, -POSENC_ANY_OFFSET);
+        args->highest = (int32_t)posenc_min(seen.highest, POSENC_ANY_OFFSET - 1);
+        set_bounds(args, begin, 0, end, 0);
+    } else {
+        end = posenc_min(end, args->position + seen.highest + 1);
+        set_bounds(args, begin, args->position + seen.lowest, end, params->mask.n_first);
+    }
+    if (params->bool_mask != NULL && args->n > 0) {
+        const posenc_bool_mask *m = params->bool_mask;
+        args->bytes = m->data + at.query * m->nb[1] + at.head * m->nb[2] + at.batch * m->nb[3];
+        args->keep = m->polarity == POSENC_KEEP;
+    }
+}
+
+/* A line without offsets, and a table without rows, go with keys of which none is seen: there is nothing to read. */
+static posenc_relative_line relative_at(const posenc_relative *r, const float *products, int64_t key_stride) {
+    if (r->index->n_offsets == 0 || r->index->n_rows == 0)
+        return (posenc_relative_line){.product = NULL};
+    return (posenc_relative_line){
+        .product = products,
+        .key_stride = (ptrdiff_t)key_stride,
+        .index = r->index->data,
+        .first = (int32_t)r->index->first,
+        .last = (int32_t)(r->index->first + r->index->n_offsets - 1),
+        .last_row = (int32_t)(posenc_min(r->index->n_rows, (int64_t)1 << 31) - 1),
+    };
+}
+
+static void set_biases(const posenc_score_params *params, posenc_row_place at, posenc_softmax_row_args *args) {
+    const posenc_relative *q = &params->by_query, *k = &params->by_key;
+    if (q->products != NULL)
+        args->by_query = relative_at(q, posenc_shared_at(q->products, at.query, at.head, at.batch), 0);
+    if (k->products != NULL) {
+        int64_t stride = k->products->ne[1] == 1 ? 0 : k->products->nb[1] / (int64_t)sizeof(float);
+        args->by_key = relative_at(k, posenc_shared_at(k->products, 0, at.head, at.batch), stride);
+    }
+    if (params->slopes != NULL)
+        args->slope = params->slopes[at.head] + 0.0f; /* -0 is none too */
+    if (params->line != NULL && params->line->n_offsets > 0) {
+        const posenc_line *line = params->line;
+        args->line.at = line->data + at.head * line->stride;
+        args->line.first = (int32_t)line->first;
+        args->line.last = (int32_t)(line->first + line->n_offsets - 1);
+    }
+    if (params->bias != NULL) {
+        args->bias = posenc_shared_at(params->bias, at.query, at.head, at.batch);
+        args->bias_type = params->bias->dtype;
+        args->bias_slope = params->bias_slopes != NULL ? params->bias_slopes[at.head] : 1.0f;
+    }
+}
+
+static float value_of_empty(posenc_empty empty, int64_t n_k) {
+    switch (empty) {
+    case POSENC_EMPTY_UNIFORM: return 1.0f / (float)n_k;
+    case POSENC_EMPTY_NAN: return NAN;
+    default: return 0.0f;
+    }
+}
+
+void posenc_score_args_begin(const posenc_score_params *params, const posenc_view *y, posenc_softmax_row_args *args) {
+    args->n = (size_t)y->ne[0];
+    args->k_pos = params->k_pos;
+    args->scale = params->scale;
+    args->cap = params->cap;
+    args->inv_cap = params->cap == 0.0f ? 0.0f : 1.0f / params->cap;
+    args->exp_lowest = POSENC_EXP_LOWEST;
+    args->sink = args->least = -INFINITY;
+    /* Exponentials are a part of a row, of which others may not be empty. */
+    args->empty = args->form == POSENC_PROBABILITIES ? value_of_empty(params->empty, y->ne[0]) : 0.0f;
+}
+
+void posenc_score_args_at(const posenc_score_params *params, posenc_row_place at, posenc_softmax_row_args *args) {
+    args->position = params->q_pos != NULL ? params->q_pos[at.query] : (int32_t)posenc_query_position(params, at);
+    if (params->sinks != NULL)
+        args->sink = params->sinks[at.head];
+    set_mask(params, at, args);
+    set_biases(params, at, args);
+}

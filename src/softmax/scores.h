@@ -1,0 +1,27 @@
+/* Checks and row arithmetic shared by the calls on scores [n_k, n_q, n_heads, n_batch]. */
+#ifndef POSENC_SCORES_H
+#define POSENC_SCORES_H
+
+#include <posenc/softmax.h>
+
+#include "bias/mask.h"
+#include "core/rows.h"
+#include "kernels/kernels.h"
+
+/* Everything in params, for scores of the extents of y, which is checked already. */
+posenc_status posenc_check_scores(const posenc_score_params *params, const posenc_view *y);
+
+/* The same beside scores that are read: what params name may lie there too. */
+posenc_status posenc_check_scores_read(const posenc_score_params *params, const posenc_view *x);
+
+/* Where the query stands, q_pos aside. */
+static inline int64_t posenc_query_position(const posenc_score_params *params, posenc_row_place at) {
+    return params->q_off + (params->q_offs != NULL ? params->q_offs[at.batch] : 0) + at.query;
+}
+
+/* Arguments of the rows of such scores: what all rows share, and then what the place decides. x, y, form and sum are
+ * the caller's. */
+void posenc_score_args_begin(const posenc_score_params *params, const posenc_view *y, posenc_softmax_row_args *args);
+void posenc_score_args_at(const posenc_score_params *params, posenc_row_place at, posenc_softmax_row_args *args);
+
+#endif

@@ -1,0 +1,101 @@
+/* Softmax over scores: checks, and the walk over rows. */
+#include <posenc/softmax.h>
+
+#include <math.h>
+
+#include "core/view.h"
+#include "kernels/exp_scalar.h"
+#include "softmax/scores.h"
+
+/* One call; x NULL: zeros. */
+typedef struct score_call {
+    const posenc_score_params *params;
+    const posenc_view *x, *y;
+    posenc_softmax_form form;
+    posenc_softmax_sum *sums; /* or NULL */
+} score_call;
+
+static posenc_status check_call(const score_call *call, posenc_rows *rows) {
+    if (call->params == NULL)
+        return POSENC_ERR_NULL;
+    posenc_status status = call->x == NULL ? posenc_check_output(call->y) : posenc_check_elementwise(call->x, call->y);
+    if (status == POSENC_OK)
+        status = posenc_check_scores(call->params, call->y);
+    if (status == POSENC_OK)
+        status = posenc_check_rows(rows, posenc_view_rows(call->y));
+    return status;
+}
+
+static void set_row(const score_call *call, posenc_row_place at, int64_t row, posenc_softmax_row_args *args) {
+    posenc_score_args_at(call->params, at, args);
+    args->y = posenc_row_at(call->y, at);
+    if (call->x != NULL) {
+        args->x = posenc_row_at(call->x, at);
+        args->x_type = call->x->dtype;
+    }
+    if (call->sums != NULL)
+        args->sum = &call->sums[row];
+}
+
+/* Rows of float32 beyond the caches are fetched while the one before is at work. */
+static int fetches_next(const score_call *call) {
+    return call->x != NULL && call->x->dtype == POSENC_F32 && call->y->dtype == POSENC_F32 &&
+           posenc_is_far(posenc_view_count(call->y));
+}
+
+static posenc_status run(const score_call *call, posenc_rows rows) {
+    posenc_status status = check_call(call, &rows);
+    if (status != POSENC_OK || rows.begin == rows.end || (call->y->ne[0] == 0 && call->sums == NULL))
+        return status;
+    const posenc_kernels *kernels = posenc_active_kernels();
+    posenc_softmax_row_args args[2] = {{.form = call->form, .y_type = call->y->dtype}}; /* a row, and the next */
+    args[0].leaves_hidden = call->params->hidden == POSENC_HIDDEN_UNTOUCHED;
+    posenc_score_args_begin(call->params, call->y, &args[0]);
+    args[1] = args[0];
+    int fetches = fetches_next(call), now = 0;
+    posenc_row_place at = posenc_row_place_of(call->y, rows.begin);
+    set_row(call, at, rows.begin, &args[0]);
+    for (int64_t row = rows.begin; row < rows.end; row++, now = !now) {
+        int is_last = row + 1 == rows.end;
+        if (!is_last) {
+            posenc_row_advance(call->y, &at);
+            set_row(call, at, row + 1, &args[!now]);
+        }
+        args[now].next = fetches && !is_last ? &args[!now] : NULL;
+        kernels->softmax_row(&args[now]);
+    }
+    return POSENC_OK;
+}
+
+posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
+                             posenc_rows rows) {
+    score_call call = {params, x, y, POSENC_PROBABILITIES, NULL};
+    return x == NULL ? POSENC_ERR_NULL : run(&call, rows);
+}
+
+posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
+                            posenc_rows rows) {
+    score_call call = {params, x, y, POSENC_LOGITS, NULL};
+    return run(&call, rows);
+}
+
+posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
+                                     posenc_softmax_sum *sums, posenc_rows rows) {
+    score_call call = {params, x, y, POSENC_EXPONENTIALS, sums};
+    if (x == NULL || sums == NULL)
+        return POSENC_ERR_NULL;
+    return posenc_is_aligned(sums, 4) ? run(&call, rows) : POSENC_ERR_STRIDE;
+}
+
+posenc_status posenc_softmax_join(const posenc_softmax_sum *a, const posenc_softmax_sum *b, posenc_softmax_sum *joined,
+                                  float *factor_a, float *factor_b) {
+    if (a == NULL || b == NULL || joined == NULL || factor_a == NULL || factor_b == NULL)
+        return POSENC_ERR_NULL;
+    posenc_softmax_sum sum = {a->max > b->max ? a->max : b->max, 0.0f};
+    /* A part without keys adds nothing; -inf - -inf would be NaN. */
+    *factor_a = a->max == -INFINITY ? 0.0f : posenc_exp_nonpositive(a->max - sum.max);
+    *factor_b = b->max == -INFINITY ? 0.0f : posenc_exp_nonpositive(b->max - sum.max);
+    sum.sum = a->max >= b->max ? fmaf(b->sum, *factor_b, a->sum) : fmaf(a->sum, *factor_a, b->sum);
+    *joined = sum;
+    return POSENC_OK;
+}

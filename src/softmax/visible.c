@@ -1,0 +1,39 @@
+#include "softmax/visible.h"
+
+#include <string.h>
+
+/* Rows of a mask are hidden in long runs, so most of them are looked at some words at a time. */
+enum { WORDS = 4 };
+
+/* -inf in every place of a word. */
+static uint64_t hidden_word(posenc_dtype type) {
+    switch (type) {
+    case POSENC_F16: return UINT64_C(0xFC00FC00FC00FC00);
+    case POSENC_BF16: return UINT64_C(0xFF80FF80FF80FF80);
+    default: return UINT64_C(0xFF800000FF800000);
+    }
+}
+
+static int all_hidden(const char *bias, uint64_t hidden) {
+    uint64_t words[WORDS], difference = 0;
+    memcpy(words, bias, sizeof words);
+    for (int i = 0; i < WORDS; i++)
+        difference |= words[i] ^ hidden;
+    return difference == 0;
+}
+
+void posenc_skip_hidden(const posenc_softmax_row_args *args, size_t *begin, size_t *end) {
+    if (args->bias == NULL || !(args->bias_slope > 0.0f))
+        return;
+    uint64_t hidden = hidden_word(args->bias_type);
+    size_t size = args->bias_type == POSENC_F32 ? 4 : 2, step = WORDS * sizeof hidden / size;
+    const char *bias = args->bias;
+    while (*begin + step <= *end && all_hidden(bias + *begin * size, hidden))
+        *begin += step;
+    while (*begin < *end && memcmp(bias + *begin * size, &hidden, size) == 0)
+        (*begin)++;
+    while (*begin + step <= *end && all_hidden(bias + (*end - step) * size, hidden))
+        *end -= step;
+    while (*begin < *end && memcmp(bias + (*end - 1) * size, &hidden, size) == 0)
+        (*end)--;
+}
