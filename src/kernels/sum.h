@@ -9,7 +9,7 @@
 #define POSENC_SUM_LANES 32
 #define POSENC_SUM_BLOCK 512
 
-/* What steps leave alone is what softmax.h promises. */
-_Static_assert(POSENC_SUM_LANES == POSENC_HIDDEN_GROUP, "hidden keys go by the lanes of the sum");
+/* Masked keys that are left unwritten go by groups, as softmax.h promises. */
+_Static_assert(POSENC_SUM_LANES == POSENC_HIDDEN_GROUP, "groups of masked keys are the lanes of the sum");
 
 #endif
