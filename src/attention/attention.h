@@ -10,14 +10,14 @@
 posenc_view posenc_storage_of(const posenc_view *view);
 
 /* The tensors, each alone and with each other, but batches of k and v with that of q: those may be pages.
- * (attention_check.c) */
+ * (check.c) */
 posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
                                      const posenc_view *out);
 
-/* An output (NULL: none) overlaps none of the inputs, those of the score path included. (attention_check.c) */
+/* An output (NULL: none) overlaps none of the inputs, those of the score path included. (check.c) */
 posenc_status posenc_check_inputs_apart(const posenc_attention_task *task, const posenc_view *output);
 
-/* A task; scores stands for the scores that it has. (attention_check.c) */
+/* A task; scores stands for the scores that it has. (check.c) */
 posenc_status posenc_check_attention_task(const posenc_attention_task *task, const posenc_view *scores);
 
 static inline int posenc_is_attention_dim(int64_t dim) {
@@ -69,7 +69,7 @@ typedef struct posenc_attention_sums {
 
 /* Keys j .. j + n - 1 of the unit's head, as panels of float32, rotated if the task says so; j is a multiple of a
  * panel. The next n_next keys are fetched meanwhile, and the values of these if the unit waits for them.
- * (attention_keys.c) */
+ * (keys.c) */
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next);
 
 /* 1 if the unit's pairs are so few that n keys are multiplied where they stand. */
@@ -87,7 +87,7 @@ static inline int64_t posenc_units_of(int64_t n_pairs) {
 }
 
 /* A unit, its scratch of so many floats, and what stands in it before the first key: rows and queries.
- * (attention_unit.c) */
+ * (tile.c) */
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number);
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim);
 void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch);
@@ -96,7 +96,7 @@ posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t 
 /* Sums of one segment of keys alone. */
 void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums);
 
-/* Rows of sums: what a head starts from, a segment's added, and the result written. (attention_join.c) */
+/* Rows of sums: what a head starts from, a segment's added, and the result written. (combine.c) */
 void posenc_attention_start(const posenc_attention_call *call, int64_t head, float *total);
 void posenc_attention_add(const posenc_attention_call *call, const float *segment, float *total);
 void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place at, const float *total);

@@ -1,4 +1,4 @@
-/* Tables whose rows are packed side by side for dot_rows: see POSENC_PANEL in kernels/kernels.h. */
+/* Tables whose rows are packed side by side for dot_rows: see POSENC_PANEL in kernels/panels.h. */
 #ifndef POSENC_SRC_PANELS_H
 #define POSENC_SRC_PANELS_H
 

@@ -1,4 +1,4 @@
-/* RoPE: set-up. The walk over tokens is rope_apply.c. */
+/* RoPE: set-up. The walk over tokens is apply.c. */
 #include "rope/rope.h"
 
 #include <math.h>

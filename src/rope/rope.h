@@ -29,7 +29,7 @@ posenc_status posenc_rope_check(const posenc_rope_params *params);
 posenc_status posenc_rope_check_axes(const posenc_rope_params *params);
 
 /* Makes the planes for n_pairs frequencies: what rope->params.axes and rope->params.xpos say. theta: the n_pairs
- * frequencies, scaled. (rope_axes.c) */
+ * frequencies, scaled. (axes.c) */
 posenc_status posenc_rope_make_planes(posenc_rope *rope, const posenc_dd *theta);
 int posenc_axis_of_pair(const posenc_rope_params *params, int64_t i);
 
@@ -43,7 +43,7 @@ posenc_power posenc_power_of_pair(const posenc_rope_params *params, int64_t i);
 /* POSENC_ERR_ENUM for a direction that does not exist, or that xPos or the layout does not have. */
 posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction direction);
 
-/* Rows of one slice of the pairs, for one token after the other. On the caller's stack. (rope_rows.c) */
+/* Rows of one slice of the pairs, for one token after the other. On the caller's stack. (rows.c) */
 typedef struct posenc_row_source {
     const posenc_rope *rope;
     const posenc_rope_table *table; /* the caller's rows; NULL: made here from positions */

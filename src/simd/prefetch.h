@@ -1,4 +1,4 @@
-/* Fetching of rows that will be needed soon, into the second cache, while others are at work. Needs: typed.inc.h.
+/* Fetching of rows that will be needed soon, into the second cache, while others are at work. Needs: typed.h.
  * Used by: pack, dot.
  *
  * They go with the channels at work, a few lines at a time: all at once they would wait for each other, and the work

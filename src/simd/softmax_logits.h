@@ -1,5 +1,5 @@
-/* Logits of the score path on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.inc.h, exp.inc.h,
- * runs.inc.h. */
+/* Logits of the score path on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.h, exp.h,
+ * softmax_runs.h. */
 #ifndef POSENC_SIMD_SOFTMAX_LOGITS_H
 #define POSENC_SIMD_SOFTMAX_LOGITS_H
 
