@@ -175,7 +175,24 @@ static void test_bits_of_gradients(void **state) {
     posenc_conv_free(conv);
 }
 
+/* Of nothing but zeros, exactly nothing. */
+static void test_gradients_of_nothing(void **state) {
+    (void)state;
+    enum { CHANNELS = 3, TOKENS = 5, KERNEL = 3 };
+    const float weights[CHANNELS * KERNEL] = {0.0f}, zeros[CHANNELS * TOKENS] = {0.0f};
+    float dw[CHANNELS * KERNEL] = {0.0f}, db[CHANNELS] = {0.0f};
+    posenc_conv_params params = {.n_channels = CHANNELS, .n_dims = 1, .kernel = KERNEL};
+    posenc_conv *conv;
+    truth_ok(posenc_conv_create(&params, weights, NULL, &conv));
+    posenc_view x = posenc_view_dense((void *)(uintptr_t)zeros, POSENC_F32, CHANNELS, TOKENS, 1, 1);
+    truth_ok(posenc_conv_grad_weights(conv, (posenc_conv_grid){0, 1, TOKENS}, &x, &x, dw, db, posenc_all_rows()));
+    truth_same_bits(dw, zeros, CHANNELS * KERNEL, "dw");
+    truth_same_bits(db, zeros, CHANNELS, "db");
+    posenc_conv_free(conv);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {truth_test(test_convolutions), truth_test(test_bits_of_gradients)};
+    const struct CMUnitTest tests[] = {truth_test(test_convolutions), truth_test(test_bits_of_gradients),
+                                       truth_test(test_gradients_of_nothing)};
     return truth_run(tests);
 }

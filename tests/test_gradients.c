@@ -346,10 +346,11 @@ static void make_order_matter(truth_tensor *x) {
 
 static void test_line(void **state) {
     (void)state;
+    enum { MOST_HEADS = 12 }; /* more than rows go together */
     for (int round = 0; round < 4000; round++) {
         int is_small = round >= 60; /* large numbers cancel in the end where there are few */
-        int64_t ne[4] = {1 + truth_below(is_small ? 9 : 40), 1 + truth_below(is_small ? 9 : 20), 1 + truth_below(3),
-                         1 + truth_below(is_small ? 1 : 3)};
+        int64_t ne[4] = {1 + truth_below(is_small ? 9 : 40), 1 + truth_below(is_small ? 9 : 20),
+                         1 + truth_below(round % 8 ? 3 : MOST_HEADS), 1 + truth_below(is_small ? 1 : 3)};
         truth_tensor ds = truth_tensor_random(ne);
         if (round >= 20)
             make_order_matter(&ds);
@@ -370,7 +371,7 @@ static void test_line(void **state) {
         if (round % 5 == 0)
             params.bias = &ds.view; /* which is not read, and may lie anywhere */
         int shared = round % 3 == 0;
-        float data[3 * 90];
+        float data[MOST_HEADS * 90];
         int extended = (int)truth_below(2);
         int64_t first = is_small ? truth_below(12) - 8 : truth_below(80) - 60;
         int64_t n_offsets = extended + truth_below(is_small ? 6 : 80);
@@ -503,6 +504,22 @@ static void test_parameters(void **state) {
     }
 }
 
+/* KERPLE's parameters at their clamps, which let the gradient through, and at the next floats, which do not. */
+static void test_ends_of_clamps(void **state) {
+    (void)state;
+    enum { HEADS = 4 };
+    const float low = 0.25f, p[HEADS] = {low, nextafterf(low, 0.0f), 2.0f, nextafterf(2.0f, 3.0f)};
+    const float a[HEADS] = {low, nextafterf(low, 0.0f), 1.0f, 0x1p20f};
+    float g[HEADS] = {1.0f, 1.0f, 1.0f, 1.0f}, dp[HEADS], da[HEADS];
+    const posenc_kerple kerple = {POSENC_KERPLE_POWER, p, a, low};
+    const posenc_line line = {g, 3, 1, HEADS, 1, 0};
+    truth_ok(posenc_kerple_gradient(&kerple, POSENC_CLAMPED_STOPS, &line, dp, da));
+    for (int h = 0; h < HEADS; h++) {
+        assert_true((dp[h] == 0.0f) == (h % 2 == 1));
+        assert_true((da[h] == 0.0f) == (h == 1));
+    }
+}
+
 static void test_sinks(void **state) {
     (void)state;
     float rows[4 * 3 * 50], dsinks[3];
@@ -528,8 +545,9 @@ static void test_sinks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_formula), truth_test(test_long_rows), truth_test(test_differences), truth_test(test_edges),
-        truth_test(test_line),    truth_test(test_long_line), truth_test(test_table),       truth_test(test_parameters),
+        truth_test(test_formula), truth_test(test_long_rows),  truth_test(test_differences),
+        truth_test(test_edges),   truth_test(test_line),       truth_test(test_long_line),
+        truth_test(test_table),   truth_test(test_parameters), truth_test(test_ends_of_clamps),
         truth_test(test_sinks),   truth_test(test_range),
     };
     return truth_run(tests);

@@ -266,6 +266,16 @@ static void test_formulas(void **state) {
     }
 }
 
+/* KERPLE's exponents are clamped at 2, and at no number below or above it. */
+static void test_kerple_exponents(void **state) {
+    (void)state;
+    float p_near_2[3] = {nextafterf(2.0f, 0.0f), 2.0f, nextafterf(2.0f, 3.0f)}, ones[3] = {1.0f, 1.0f, 1.0f}, y[3];
+    const posenc_kerple kerple = {POSENC_KERPLE_POWER, p_near_2, ones, 0.01f};
+    const posenc_line line = {y, 1 << 12, 1, 3, 1, 0};
+    truth_ok(posenc_line_kerple(&kerple, &line));
+    assert_true(y[1] == -0x1p24f && y[2] == y[1] && y[0] > y[1]);
+}
+
 /* ---- Parts, strides, tiers ---- */
 
 /* A part of a line has the bits of the whole, writes nothing beside it, and a shared line is head 0. */
@@ -643,6 +653,7 @@ int main(void) {
         truth_test(test_no_head_beyond),
         truth_test(test_ranges),
         truth_test(test_formulas),
+        truth_test(test_kerple_exponents),
         truth_test(test_parts),
         truth_test(test_shared),
         truth_test(test_alibi_is_softmaxs),

@@ -434,11 +434,13 @@ static void test_refusals(void **state) {
     REFUSED(POSENC_ERR_NULL, posenc_rope_set_list(&p, "rope_freqs", NULL, 2));
     REFUSED(POSENC_ERR_FACTORS, posenc_rope_set_list(&p, "long_factor", a, 1));
     REFUSED(POSENC_ERR_FACTORS, posenc_rope_set_list(&p, "long_factor", a, -1));
-    static const double no_channels[] = {0.5, (double)NAN, HUGE_VAL, -HUGE_VAL, 1e300};
+    static const double no_channels[] = {0.5, (double)NAN, HUGE_VAL, -HUGE_VAL, 1e300, 0x1p53 + 2.0};
     for (size_t k = 0; k < sizeof no_channels / sizeof no_channels[0]; k++) {
         REFUSED(POSENC_ERR_SHAPE, posenc_rope_set_number(&p, "head_dim", no_channels[k]));
         REFUSED(POSENC_ERR_SHAPE, posenc_rope_set_number(&p, "rotary_dim", no_channels[k]));
     }
+    truth_ok(posenc_rope_set_number(&p, "head_dim", 0x1p53)); /* whole numbers up to there are exact */
+    assert_true(p.head_dim == (int64_t)1 << 53);
     static const double no_fractions[] = {0.0, -0.5, 1.5, (double)NAN};
     for (size_t k = 0; k < sizeof no_fractions / sizeof no_fractions[0]; k++)
         REFUSED(POSENC_ERR_N_ROT, posenc_rope_set_number(&p, "partial_rotary_factor", no_fractions[k]));

@@ -297,10 +297,23 @@ static void test_fourier_params(void) {
     posenc_encoding_free(e);
 }
 
+/* The last values that are accepted. */
+static void test_ends_of_params(void) {
+    static const double sigmas[] = {0x1p-60, 0x1p60}, centres[] = {0x1p40, -0x1p40};
+    posenc_encoding *e;
+    truth_ok(posenc_integer_create(DIM, (int64_t)1 << 31, 1000.0, &e));
+    posenc_encoding_free(e);
+    for (size_t i = 0; i < COUNT(sigmas); i++) {
+        truth_ok(posenc_rbf_create(centres, 2, sigmas[i], &e));
+        posenc_encoding_free(e);
+    }
+}
+
 void test_encoding_params(void **state) {
     (void)state;
     test_sinusoids();
     test_fourier_params();
+    test_ends_of_params();
 
     static const int64_t dims[] = {0, -1, ((int64_t)1 << 21) + 1, INT64_MAX, INT64_MIN};
     double centres[3] = {0.0, 1.0, 2.0};
@@ -313,7 +326,7 @@ void test_encoding_params(void **state) {
     static const int64_t lengths[] = {0, -1, ((int64_t)1 << 31) + 1, INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < COUNT(lengths); i++)
         CREATES_NOTHING(posenc_encoding, POSENC_ERR_CONTEXT, posenc_integer_create, DIM, lengths[i], 1.0);
-    static const double alphas[] = {-1.0, -1e-300, 1000.5, INFINITY, NAN};
+    const double alphas[] = {-1.0, -1e-300, nextafter(1000.0, INFINITY), 1000.5, INFINITY, NAN};
     for (size_t i = 0; i < COUNT(alphas); i++)
         CREATES_NOTHING(posenc_encoding, POSENC_ERR_SCALING, posenc_integer_create, DIM, 10, alphas[i]);
     static const float values[] = {INFINITY, -INFINITY, NAN};
@@ -523,6 +536,29 @@ void test_tables(void **state) {
 
 /* ---- Convolution ---- */
 
+/* Grids of more tokens than memory holds, which tensors without channels have: up to the limits, and one beyond. */
+static void test_huge_grids(void) {
+    const int64_t most = (int64_t)1 << 46, side = (int64_t)1 << 23, last = INT32_MAX;
+    const struct {
+        posenc_conv_grid grid;
+        posenc_status want;
+    } rows[] = {
+        {{0, side, side}, POSENC_OK}, {{0, side, side + 1}, POSENC_ERR_SHAPE},
+        {{most, 0, 0}, POSENC_OK},    {{most + 1, 0, 0}, POSENC_ERR_SHAPE},
+        {{0, last, 1}, POSENC_OK},    {{0, last + 1, 1}, POSENC_ERR_SHAPE},
+        {{0, 1, last}, POSENC_OK},    {{0, 1, last + 1}, POSENC_ERR_SHAPE},
+    };
+    const posenc_conv_params params = {0, 2, 3, 0, 1};
+    posenc_conv *conv;
+    truth_ok(posenc_conv_create(&params, NULL, NULL, &conv));
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        posenc_conv_grid g = rows[i].grid;
+        posenc_view x = posenc_view_dense(NULL, POSENC_F32, 0, g.n_prefix + g.height * g.width, 1, 1);
+        RETURNS(rows[i].want, posenc_conv_apply, conv, g, &x, &x, posenc_all_rows());
+    }
+    posenc_conv_free(conv);
+}
+
 void test_conv(void **state) {
     (void)state;
     static const float weights[DIM * 9];
@@ -599,6 +635,7 @@ void test_conv(void **state) {
     RETURNS(POSENC_ERR_ROWS, posenc_conv_grad_weights, conv, grid, &x, &y, dw, db, (posenc_rows){0, 10});
     y.ne[0] = DIM - 1;
     BOTH(POSENC_ERR_SHAPE, conv, grid, &x, &y, all);
+    test_huge_grids();
     posenc_conv_free(conv);
     posenc_conv_free(line);
 }
