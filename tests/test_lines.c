@@ -307,6 +307,23 @@ static void test_parts(void **state) {
         }
 }
 
+/* Longer than the blocks of offsets for which Sandwich makes an angle once. */
+static void test_parts_of_a_long_line(void **state) {
+    (void)state;
+    enum { HEADS = 2, OFFSETS = 2500, PART = 499 };
+    static float whole[HEADS * OFFSETS], part[HEADS * PART];
+    const posenc_sandwich params = POSENC_SANDWICH_DEFAULTS;
+    const posenc_line line = {whole, -2000, OFFSETS, HEADS, OFFSETS, 0};
+    truth_ok(posenc_line_sandwich(&params, &line));
+    for (int64_t first = 0; first + PART <= OFFSETS; first += PART) {
+        const posenc_line shard = {part, line.first + first, PART, HEADS, PART, 0};
+        truth_ok(posenc_line_sandwich(&params, &shard));
+        for (int h = 0; h < HEADS; h++)
+            truth_same_bits(part + h * PART, whole + h * OFFSETS + first, PART, "head %d, offset %lld", h,
+                            (long long)shard.first);
+    }
+}
+
 static void test_shared(void **state) {
     (void)state;
     draw_parameters();
@@ -655,6 +672,7 @@ int main(void) {
         truth_test(test_formulas),
         truth_test(test_kerple_exponents),
         truth_test(test_parts),
+        truth_test(test_parts_of_a_long_line),
         truth_test(test_shared),
         truth_test(test_alibi_is_softmaxs),
         truth_test(test_one_row),
