@@ -45,18 +45,21 @@ class Copy:
                 for path in self.build.glob('lib*.p/*.o')}
 
     def commands(self):
-        """Every test: its program, and its arguments."""
+        """Every test: its program, its arguments, and with a = what goes into the environment."""
         if self.tier == 'neon':
             return NEON_TESTS
         checks = [('posenc-check', '--verify', '--tier', self.tier), ('posenc-check', '--verify', '--tier', 'scalar'),
                   ('posenc-check', '--tier', self.tier), ('posenc-check', '--tier', 'scalar')]
-        return checks + [(path.name,) for path in map(pathlib.Path, self.programs) if path.name != 'posenc-check']
+        forced = [('test_dispatch', f'POSENC_ISA={name}') for name in ('scalar', self.tier, 'unknown')]
+        return checks + forced + [(path.name,) for path in map(pathlib.Path, self.programs) if path.name != 'posenc-check']
 
     def passes(self, command, timeout):
         self.ninja(f'tests/{command[0]}')
         emulator = ['qemu-aarch64'] if self.tier == 'neon' else []
-        status, _ = run([*emulator, self.build / 'tests' / command[0], *command[1:]],
-                        {'POSENC_TEST_SCALE': str(SCALE), 'POSENC_TEST_SEED': '1'}, timeout=timeout)
+        arguments = [word for word in command[1:] if '=' not in word]
+        environment = dict(word.split('=') for word in command[1:] if '=' in word)
+        status, _ = run([*emulator, self.build / 'tests' / command[0], *arguments],
+                        {'POSENC_TEST_SCALE': str(SCALE), 'POSENC_TEST_SEED': '1', **environment}, timeout=timeout)
         return status in (0, 77)
 
 
