@@ -11,7 +11,7 @@
 typedef struct attention_job {
     bench_job base;
     bench_terms terms, plain_terms;
-    posenc_attention_task task, plain;
+    posenc_attention_args task, plain;
     void *scratch, *parts; /* parts: NULL, or the task goes part by part */
     posenc_rope *rope;
     posenc_rope_table table;
@@ -39,7 +39,7 @@ static void add_rotation(attention_job *job) {
         positions[t] = (int32_t)t;
     job->table =
         posenc_rope_table_dense(job->rope, bench_alloc(&job->base, (size_t)posenc_rope_table_bytes(job->rope, n_k)));
-    bench_check(posenc_rope_fill_table(job->rope, positions, n_k, POSENC_FORWARD, &job->table));
+    bench_check(posenc_rope_table_fill(job->rope, positions, n_k, POSENC_FORWARD, &job->table));
     job->task.k_rope = job->rope;
     job->task.k_table = &job->table;
 }
@@ -83,7 +83,7 @@ static void add_pages_of_64(attention_job *job) {
 }
 
 static void add_parts(attention_job *job) {
-    job->parts = bench_alloc(&job->base, posenc_attention_parts_bytes(&job->task));
+    job->parts = bench_alloc(&job->base, posenc_attention_split_bytes(&job->task));
 }
 
 static const attention_shape shapes[] = {
@@ -122,7 +122,7 @@ static void open_attention(bench_job *base) {
     terms_open(&job->plain_terms, base, s->n_heads, s->n_q, s->n_k);
     job->plain_terms.params.mask = s->mask;
     job->terms = job->plain_terms;
-    job->plain = (posenc_attention_task){
+    job->plain = (posenc_attention_args){
         .params = &job->plain_terms.params,
         .q = random_view(base, POSENC_F32, s->head_dim, s->n_q, s->n_heads),
         .k = random_view(base, POSENC_F16, s->head_dim, s->n_k, s->n_kv_heads),
@@ -131,7 +131,7 @@ static void open_attention(bench_job *base) {
     };
     job->task = job->plain;
     job->task.params = &job->terms.params;
-    job->scratch = bench_alloc(base, posenc_attention_scratch(s->head_dim, s->head_dim));
+    job->scratch = bench_alloc(base, posenc_attention_workspace_bytes(s->head_dim, s->head_dim));
     if (s->term != NULL)
         s->term(&job->terms);
     if (s->add != NULL)
@@ -151,16 +151,16 @@ static void fill_nothing(bench_job *base) {
 static void run_task(bench_job *base) {
     attention_job *job = (attention_job *)base;
     if (job->parts == NULL) {
-        bench_check(posenc_attention_run(&job->task, job->scratch, posenc_all_rows()));
+        bench_check(posenc_attention_run(&job->task, job->scratch, posenc_range_all()));
         return;
     }
-    bench_check(posenc_attention_run_parts(&job->task, job->scratch, job->parts, posenc_all_rows()));
-    bench_check(posenc_attention_join_parts(&job->task, job->parts, posenc_all_rows()));
+    bench_check(posenc_attention_split(&job->task, job->scratch, job->parts, posenc_range_all()));
+    bench_check(posenc_attention_combine_splits(&job->task, job->parts, posenc_range_all()));
 }
 
 static void run_plain(bench_job *base) {
     attention_job *job = (attention_job *)base;
-    bench_check(posenc_attention_run(&job->plain, job->scratch, posenc_all_rows()));
+    bench_check(posenc_attention_run(&job->plain, job->scratch, posenc_range_all()));
 }
 
 /* Decode has little to multiply: what it cannot do without is reading the keys and values, once. */

@@ -1,12 +1,9 @@
 /* Public calls that no other file measures, one line each, in the shape of a model. The limit reads what they read and
  * writes what they write. */
 #include <posenc/attention.h>
-#include <posenc/conv.h>
-#include <posenc/cope.h>
-#include <posenc/fire.h>
-#include <posenc/image_bias.h>
 #include <posenc/learned.h>
 #include <posenc/relative.h>
+#include <posenc/bias.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +20,7 @@ typedef struct call_job {
     int adds; /* to what is in out */
     float *weights[4];
     int32_t *rows;
-    posenc_index_line index;
+    posenc_rel_index index;
     posenc_fire *fire;
     posenc_conv *conv;
 } call_job;
@@ -103,7 +100,7 @@ static void open_fire(bench_job *base) {
 
 static void run_fire(bench_job *base) {
     const call_job *job = (call_job *)base;
-    bench_check(posenc_fire_write(job->fire, FIRE_FIRST, &job->out, posenc_all_rows()));
+    bench_check(posenc_fire_write(job->fire, FIRE_FIRST, &job->out, posenc_range_all()));
 }
 
 static float psi(float distance) {
@@ -143,7 +140,7 @@ static void open_cope(bench_job *base) {
 
 static void run_cope(bench_job *base) {
     const call_job *job = (call_job *)base;
-    bench_check(posenc_cope_logits(&cope, &job->in[0], NULL, &job->in[1], &job->out, posenc_all_rows()));
+    bench_check(posenc_cope_logits(&cope, &job->in[0], NULL, &job->in[1], &job->out, posenc_range_all()));
 }
 
 static void plain_cope_call(bench_job *base) {
@@ -163,11 +160,12 @@ enum { SHAW_HEADS = 8, SHAW_TOKENS = 512, SHAW_DIM = 64, SHAW_REACH = 16 };
 
 static void open_values(bench_job *base) {
     call_job *job = (call_job *)base;
-    posenc_index_line *index = &job->index;
-    posenc_index_rule rule = posenc_index_shaw(SHAW_REACH);
-    bench_check(posenc_line_range(posenc_mask_none(), 0, SHAW_TOKENS, SHAW_TOKENS, &index->first, &index->n_offsets));
+    posenc_rel_index *index = &job->index;
+    posenc_rel_index_rule rule = posenc_rel_index_shaw(SHAW_REACH);
+    bench_check(
+        posenc_rel_bias_range(posenc_mask_none(), 0, SHAW_TOKENS, SHAW_TOKENS, &index->first, &index->n_offsets));
     index->data = bench_alloc(base, (size_t)index->n_offsets * sizeof *index->data);
-    bench_check(posenc_index_line_fill(&rule, index));
+    bench_check(posenc_rel_index_fill(&rule, index));
     add_input(job, SHAW_TOKENS, SHAW_TOKENS, SHAW_HEADS);
     add_input(job, SHAW_DIM, index->n_rows, 1);
     add_output(job, SHAW_DIM, SHAW_TOKENS, SHAW_HEADS, 1);
@@ -177,7 +175,7 @@ static void open_values(bench_job *base) {
 static void run_values(bench_job *base) {
     const call_job *job = (call_job *)base;
     bench_check(posenc_relative_values(&job->index, posenc_mask_none(), 0, &job->in[0], &job->in[1], &job->out,
-                                       posenc_all_rows()));
+                                       posenc_range_all()));
 }
 
 static void plain_values(bench_job *base) {
@@ -203,7 +201,7 @@ static void open_decomposed(bench_job *base) {
 
 static void run_decomposed(bench_job *base) {
     const call_job *job = (call_job *)base;
-    bench_check(posenc_decomposed_add(&job->in[0], &job->in[1], &job->out, posenc_all_rows()));
+    bench_check(posenc_decomposed_add(&job->in[0], &job->in[1], &job->out, posenc_range_all()));
 }
 
 static void plain_decomposed(bench_job *base) {
@@ -233,7 +231,7 @@ static void open_convolution(bench_job *base) {
 
 static void run_convolution(bench_job *base) {
     const call_job *job = (call_job *)base;
-    bench_check(posenc_conv_apply(job->conv, cpvt_grid, &job->in[0], &job->out, posenc_all_rows()));
+    bench_check(posenc_conv_apply(job->conv, cpvt_grid, &job->in[0], &job->out, posenc_range_all()));
 }
 
 static void plain_conv_token(const call_job *job, int64_t v, int64_t u) {
@@ -277,7 +275,7 @@ static void run_resize(bench_job *base) {
     params.h_in = params.w_in = VIT_SIDE;
     params.h_out = params.w_out = VIT_NEW_SIDE;
     params.n_prefix = 1;
-    bench_check(posenc_table_resize(&params, &job->in[0], &job->out, posenc_all_rows()));
+    bench_check(posenc_table_resize(&params, &job->in[0], &job->out, posenc_range_all()));
 }
 
 /* ---- Swin-B's third stage: windows of 7 x 7, 16 heads ---- */
@@ -322,8 +320,8 @@ static void open_merge(bench_job *base) {
 
 static void run_merge(bench_job *base) {
     const call_job *job = (call_job *)base;
-    posenc_attention_result a = {job->in[0], job->in[2]}, b = {job->in[1], job->in[3]}, y = {job->out, job->out_lse};
-    bench_check(posenc_attention_merge(&a, &b, &y, posenc_all_rows()));
+    posenc_attention_state a = {job->in[0], job->in[2]}, b = {job->in[1], job->in[3]}, y = {job->out, job->out_lse};
+    bench_check(posenc_attention_combine(&a, &b, &y, posenc_range_all()));
 }
 
 static void plain_merge(bench_job *base) {
@@ -351,7 +349,7 @@ static const struct {
     {"posenc_conv_apply", "197x192", open_convolution, run_convolution, plain_convolution_call},
     {"posenc_table_resize", "14x14_24x24x768", open_resize, run_resize, NULL},
     {"posenc_swin_bias", "16x49x49", open_swin, run_swin, plain_swin},
-    {"posenc_attention_merge", "32x512x128", open_merge, run_merge, plain_merge},
+    {"posenc_attention_combine", "32x512x128", open_merge, run_merge, plain_merge},
 };
 
 enum { N_CALLS = sizeof calls / sizeof calls[0] };

@@ -1,5 +1,5 @@
 /* Absolute encodings other than sinusoids, by their public call: 2048 tokens x 768. */
-#include <posenc/integer.h>
+#include <posenc/encoding.h>
 #include <posenc/learned.h>
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* posenc_rope_apply_tasks against the calls that it replaces. */
+/* posenc_rope_apply_tensors against the calls that it replaces. */
 #include <posenc/rope.h>
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 /* The fused call is all tasks of `heads` together. */
 typedef struct fused_job {
     heads_job heads;
-    posenc_rope_task steps[5]; /* what it replaces: one call each */
+    posenc_rope_tensor steps[5]; /* what it replaces: one call each */
     int n_steps;
-    posenc_rope_task alone[2]; /* what it adds something to: one call, too */
+    posenc_rope_tensor alone[2]; /* what it adds something to: one call, too */
     int n_alone;
 } fused_job;
 
@@ -29,7 +29,7 @@ typedef struct fused_shape {
     int ready;
 } fused_shape;
 
-static void add_step(fused_job *job, posenc_rope_task step) {
+static void add_step(fused_job *job, posenc_rope_tensor step) {
     job->steps[job->n_steps++] = step;
 }
 
@@ -43,7 +43,7 @@ static void open_qk(fused_job *job) {
     int64_t n_heads[] = {32, 8};
     for (int i = 0; i < 2; i++) {
         posenc_view x = heads_input(&job->heads, type_of(job), n_heads[i]);
-        posenc_rope_task task = heads_rotation(&x, &x);
+        posenc_rope_tensor task = heads_rotation(&x, &x);
         heads_add(&job->heads, &task);
         add_step(job, task);
     }
@@ -54,7 +54,7 @@ static void open_qk(fused_job *job) {
 /* It is -1 here: in place it is applied again and again, and data must not grow or vanish. */
 static void open_q_scale(fused_job *job) {
     posenc_view q = heads_input(&job->heads, type_of(job), 32);
-    posenc_rope_task scaled = heads_rotation(&q, &q), scaling = heads_transfer(&q, &q);
+    posenc_rope_tensor scaled = heads_rotation(&q, &q), scaling = heads_transfer(&q, &q);
     scaled.scale = scaling.scale = -1.0f;
     heads_add(&job->heads, &scaled);
     add_step(job, heads_rotation(&q, &q));
@@ -74,12 +74,12 @@ static float *weights(fused_job *job) {
 
 static void open_qk_norm(fused_job *job) {
     int64_t n_heads[] = {32, 8};
-    posenc_rope_task norms[2], rotations[2];
+    posenc_rope_tensor norms[2], rotations[2];
     for (int i = 0; i < 2; i++) {
         posenc_view x = heads_input(&job->heads, type_of(job), n_heads[i]);
         rotations[i] = heads_rotation(&x, &x);
         norms[i] = heads_transfer(&x, &x);
-        posenc_rope_task both = rotations[i];
+        posenc_rope_tensor both = rotations[i];
         both.weight = norms[i].weight = weights(job);
         both.eps = norms[i].eps = 1e-6f;
         heads_add(&job->heads, &both);
@@ -103,9 +103,9 @@ static int32_t *ring_rows(fused_job *job) {
 }
 
 /* x as it is to the cache, and how it gets there. */
-static posenc_rope_task to_cache(fused_job *job, const posenc_view *x, const int32_t *rows) {
+static posenc_rope_tensor to_cache(fused_job *job, const posenc_view *x, const int32_t *rows) {
     posenc_view cache = heads_output(&job->heads, POSENC_F16, x->ne[1]);
-    posenc_rope_task task = heads_transfer(x, &cache);
+    posenc_rope_tensor task = heads_transfer(x, &cache);
     task.rows32 = rows;
     return task;
 }
@@ -114,7 +114,7 @@ static void open_cache(fused_job *job, int n_tensors) {
     int32_t *rows = ring_rows(job);
     for (int i = 0; i < n_tensors; i++) {
         posenc_view x = heads_input(&job->heads, type_of(job), 8);
-        posenc_rope_task copy = to_cache(job, &x, rows), fused = copy;
+        posenc_rope_tensor copy = to_cache(job, &x, rows), fused = copy;
         fused.rotates = i == 0;
         heads_add(&job->heads, &fused);
         if (fused.rotates)
@@ -145,7 +145,7 @@ static void open_packed(fused_job *job) {
     posenc_view packed = heads_input(&job->heads, type_of(job), 3 * HEADS);
     for (int i = Q; i <= V; i++) {
         posenc_view x = slice_of(&packed, i * HEADS, HEADS), y = heads_output(&job->heads, type_of(job), HEADS);
-        posenc_rope_task copy = heads_transfer(&x, &y), fused = copy;
+        posenc_rope_tensor copy = heads_transfer(&x, &y), fused = copy;
         fused.rotates = i != V;
         heads_add(&job->heads, &fused);
         add_step(job, copy);
@@ -167,9 +167,9 @@ static void open_fused(bench_job *base) {
     shape->what->open(job);
 }
 
-static void apply(const heads_job *job, const posenc_rope_task *tasks, int64_t n_tasks) {
-    bench_check(posenc_rope_apply_tasks(job->rope, tasks, n_tasks, job->ready ? NULL : job->positions, &job->table,
-                                        POSENC_FORWARD, posenc_all_rows()));
+static void apply(const heads_job *job, const posenc_rope_tensor *tasks, int64_t n_tasks) {
+    bench_check(posenc_rope_apply_tensors(job->rope, tasks, n_tasks, job->ready ? NULL : job->positions, &job->table,
+                                          POSENC_FORWARD, posenc_range_all()));
 }
 
 static void run_fused(bench_job *base) {
@@ -238,8 +238,8 @@ void bench_register_fused(void) {
         posenc_isa_tier tier;
         for (int t = 0; (tier = bench_tier(t)) != POSENC_ISA_COUNT; t++) {
             char name[128];
-            snprintf(name, sizeof name, "posenc_rope_apply_tasks/%s/%s%s/tokens:%d", posenc_isa_name(tier), what->name,
-                     shapes[i].ready ? "/table" : "", (int)shapes[i].n_tokens);
+            snprintf(name, sizeof name, "posenc_rope_apply_tensors/%s/%s%s/tokens:%d", posenc_isa_name(tier),
+                     what->name, shapes[i].ready ? "/table" : "", (int)shapes[i].n_tokens);
             bench_register(what->has_alone ? &fused_race_with_alone : &fused_race, &shapes[i], tier, name);
         }
     }

@@ -1,6 +1,6 @@
-/* posenc_softmax_backward and posenc_line_gradient over the scores of 4 heads, 2048 x 2048: what training adds to the
+/* posenc_softmax_backward and posenc_rel_bias_backward over the scores of 4 heads, 2048^2, what training adds to the
  * forward pass. */
-#include <posenc/softmax_backward.h>
+#include <posenc/backward.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ typedef struct gradient_job {
     gradient_shape shape;
     posenc_score_params params;
     posenc_view p, dp, s, dx;
-    posenc_line line;
+    posenc_rel_bias line;
 } gradient_job;
 
 /* No mask here hides keys but at the end. */
@@ -52,7 +52,7 @@ static void open_gradient(bench_job *base) {
     job->s = scores(base);
     job->dx = scores(base);
     job->line.n_heads = HEADS;
-    bench_check(posenc_line_range(job->shape.mask, 0, TOKENS, TOKENS, &job->line.first, &job->line.n_offsets));
+    bench_check(posenc_rel_bias_range(job->shape.mask, 0, TOKENS, TOKENS, &job->line.first, &job->line.n_offsets));
     job->line.stride = job->line.n_offsets;
     job->line.data = bench_floats(base, (size_t)(HEADS * job->line.n_offsets));
     base->elements = (double)(HEADS * bench_count_seen(&job->params, TOKENS, TOKENS));
@@ -76,13 +76,13 @@ static void fill_gradient(bench_job *base) {
     gradient_job *job = (gradient_job *)base;
     bench_random(job->s.data, POSENC_F32, SCORES, 16.0f);
     bench_random(job->dp.data, POSENC_F32, SCORES, 1.0f);
-    bench_check(posenc_softmax(&job->params, &job->s, &job->p, posenc_all_rows()));
+    bench_check(posenc_softmax(&job->params, &job->s, &job->p, posenc_range_all()));
 }
 
 static void run_backward(bench_job *base) {
     gradient_job *job = (gradient_job *)base;
     const posenc_view *s = job->shape.cap != 0.0f ? &job->s : NULL;
-    bench_check(posenc_softmax_backward(&job->params, &job->p, &job->dp, s, &job->dx, NULL, NULL, posenc_all_rows()));
+    bench_check(posenc_softmax_backward(&job->params, &job->p, &job->dp, s, &job->dx, NULL, NULL, posenc_range_all()));
 }
 
 static void plain_backward(bench_job *base) {
@@ -110,7 +110,7 @@ static void limit_backward(bench_job *base) {
 
 static void run_line(bench_job *base) {
     gradient_job *job = (gradient_job *)base;
-    bench_check(posenc_line_gradient(&job->params, &job->dp, &job->line));
+    bench_check(posenc_rel_bias_backward(&job->params, &job->dp, &job->line));
 }
 
 /* In float32, offset by offset of each row, as one would write it. */
@@ -162,5 +162,5 @@ void bench_register_gradients(void) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         register_shape("posenc_softmax_backward", &backward_race, &shapes[i]);
     for (size_t i = 0; i < 2; i++)
-        register_shape("posenc_line_gradient", &line_race, &shapes[i]);
+        register_shape("posenc_rel_bias_backward", &line_race, &shapes[i]);
 }

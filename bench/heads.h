@@ -16,7 +16,7 @@ typedef struct heads_job {
     int32_t *positions;      /* planes */
     posenc_rope_table table; /* the rows if they are ready, and where the plain loop makes its own if not */
     float *inv_freq;         /* what the plain loop starts from */
-    posenc_rope_task tasks[3];
+    posenc_rope_tensor tasks[3];
     int n_tasks;
     posenc_view inputs[3];
     int n_inputs;
@@ -30,11 +30,11 @@ posenc_view heads_input(heads_job *job, posenc_dtype type, int64_t n_heads);
 posenc_view heads_output(heads_job *job, posenc_dtype type, int64_t n_heads);
 
 /* Adds a task: its channels to the elements, its bytes, and its output to those that are compared. */
-void heads_add(heads_job *job, const posenc_rope_task *task);
+void heads_add(heads_job *job, const posenc_rope_tensor *task);
 
 /* A task that rotates x into y, and one that does not. */
-posenc_rope_task heads_rotation(const posenc_view *x, const posenc_view *y);
-posenc_rope_task heads_transfer(const posenc_view *x, const posenc_view *y);
+posenc_rope_tensor heads_rotation(const posenc_view *x, const posenc_view *y);
+posenc_rope_tensor heads_transfer(const posenc_view *x, const posenc_view *y);
 
 /* Of a race: fill the inputs, the positions and the rows; work through the tasks. */
 bench_call heads_fill, heads_plain, heads_limit, heads_close;

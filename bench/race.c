@@ -152,7 +152,7 @@ static void prepare(bench_entry *entry, bench_job *job) {
 void bench_run(shim_state *state, void *context) {
     bench_entry *entry = context;
     static racer racers[BENCH_RACERS]; /* static: large */
-    bench_check(posenc_select_isa(entry->tier));
+    bench_check(posenc_isa_select(entry->tier));
     bench_job *job = bench_open(entry->race, entry->shape, entry->tier);
     if (!entry->prepared)
         prepare(entry, job);

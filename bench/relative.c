@@ -20,7 +20,7 @@ typedef struct shaw_job {
     float *rows; /* of the table */
     posenc_view q, products, x, y;
     posenc_relative_table *table;
-    posenc_index_line index;
+    posenc_rel_index index;
     posenc_score_params with, without;
 } shaw_job;
 
@@ -43,12 +43,12 @@ static void open_shaw(bench_job *base) {
     job->without.scale = 0.125f;
     job->without.mask = posenc_mask_causal();
     job->without.q_off = s->n_k - s->n_q;
-    posenc_index_line *line = &job->index;
+    posenc_rel_index *line = &job->index;
     bench_check(
-        posenc_line_range(job->without.mask, job->without.q_off, s->n_q, s->n_k, &line->first, &line->n_offsets));
+        posenc_rel_bias_range(job->without.mask, job->without.q_off, s->n_q, s->n_k, &line->first, &line->n_offsets));
     line->data = bench_alloc(base, (size_t)line->n_offsets * sizeof *line->data);
-    posenc_index_rule rule = posenc_index_shaw(REL_REACH);
-    bench_check(posenc_index_line_fill(&rule, line));
+    posenc_rel_index_rule rule = posenc_rel_index_shaw(REL_REACH);
+    bench_check(posenc_rel_index_fill(&rule, line));
     job->with = job->without;
     job->with.by_query = (posenc_relative){&job->products, &job->index};
 }
@@ -65,7 +65,7 @@ static void close_shaw(bench_job *base) {
 
 static void run_products(bench_job *base) {
     const shaw_job *job = (shaw_job *)base;
-    bench_check(posenc_relative_products(job->table, &job->q, NULL, &job->products, posenc_all_rows()));
+    bench_check(posenc_relative_products(job->table, &job->q, NULL, &job->products, posenc_range_all()));
 }
 
 /* ---- The products alone ---- */
@@ -108,12 +108,12 @@ static void open_softmax(bench_job *base) {
 static void run_shaw(bench_job *base) {
     const shaw_job *job = (shaw_job *)base;
     run_products(base);
-    bench_check(posenc_softmax(&job->with, &job->x, &job->y, posenc_all_rows()));
+    bench_check(posenc_softmax(&job->with, &job->x, &job->y, posenc_range_all()));
 }
 
 static void run_alone(bench_job *base) {
     const shaw_job *job = (shaw_job *)base;
-    bench_check(posenc_softmax(&job->without, &job->x, &job->y, posenc_all_rows()));
+    bench_check(posenc_softmax(&job->without, &job->x, &job->y, posenc_range_all()));
 }
 
 static const bench_race softmax_race = {

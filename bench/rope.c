@@ -61,7 +61,7 @@ static void add_tensor(heads_job *job, const model *m, int64_t n_heads) {
     posenc_view x = heads_input(job, m->type, n_heads), y = x;
     if (m->layout == POSENC_ROPE_DEINTERLEAVE)
         y = heads_output(job, m->type, n_heads);
-    posenc_rope_task task = heads_rotation(&x, &y);
+    posenc_rope_tensor task = heads_rotation(&x, &y);
     heads_add(job, &task);
 }
 
@@ -78,7 +78,7 @@ static void open_rope(bench_job *base) {
 
 static void run_rope(bench_job *base) {
     const heads_job *job = (heads_job *)base;
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     for (int i = 0; i < job->n_tasks; i++) {
         const posenc_view *x = &job->tasks[i].x, *y = &job->tasks[i].y;
         bench_check(job->ready ? posenc_rope_apply_table(job->rope, x, &job->table, y, POSENC_FORWARD, all)
@@ -95,7 +95,7 @@ static const bench_race rope_race = {
     .racers = {run_rope, heads_plain, heads_limit},
 };
 
-/* ---- posenc_rope_fill_table: the rows of a prefill ---- */
+/* ---- posenc_rope_table_fill: the rows of a prefill ---- */
 
 static void open_table(bench_job *base) {
     const rope_shape *shape = base->shape;
@@ -109,7 +109,7 @@ static void open_table(bench_job *base) {
 
 static void run_table(bench_job *base) {
     const heads_job *job = (heads_job *)base;
-    bench_check(posenc_rope_fill_table(job->rope, job->positions, job->n_tokens, POSENC_FORWARD, &job->table));
+    bench_check(posenc_rope_table_fill(job->rope, job->positions, job->n_tokens, POSENC_FORWARD, &job->table));
 }
 
 static void limit_table(bench_job *base) {
@@ -211,7 +211,7 @@ void bench_register_rope(void) {
     posenc_isa_tier tier;
     for (int t = 0; (tier = bench_tier(t)) != POSENC_ISA_COUNT; t++) {
         char name[128];
-        snprintf(name, sizeof name, "posenc_rope_fill_table/%s/512x64", posenc_isa_name(tier));
+        snprintf(name, sizeof name, "posenc_rope_table_fill/%s/512x64", posenc_isa_name(tier));
         bench_register(&table_race, &(rope_shape){&models[0], 512, 0}, tier, name);
     }
     bench_register(&create_race, &(rope_shape){&models[0], 0, 0}, posenc_isa(), "posenc_rope_create/n_rot:128");

@@ -36,12 +36,12 @@ static void fill_bias(bench_job *base) {
 
 static void run_with(bench_job *base) {
     const bias_job *job = (bias_job *)base;
-    bench_check(posenc_softmax(&job->with.params, &job->x, &job->y, posenc_all_rows()));
+    bench_check(posenc_softmax(&job->with.params, &job->x, &job->y, posenc_range_all()));
 }
 
 static void run_without(bench_job *base) {
     const bias_job *job = (bias_job *)base;
-    bench_check(posenc_softmax(&job->without.params, &job->x, &job->y, posenc_all_rows()));
+    bench_check(posenc_softmax(&job->without.params, &job->x, &job->y, posenc_range_all()));
 }
 
 static void run_limit(bench_job *base) {

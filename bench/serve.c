@@ -104,7 +104,7 @@ int bench_serve(const char *tier_name, const char *racer_name) {
         fprintf(stderr, "posenc-bench: %s of %s cannot run here\n", racer_name, tier_name);
         return 2;
     }
-    bench_check(posenc_select_isa(tier));
+    bench_check(posenc_isa_select(tier));
     char name[64];
     snprintf(name, sizeof name, "%s %s", racer_name, tier_name);
     return worker_main(&(peer){name, open_shared});

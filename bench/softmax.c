@@ -1,5 +1,5 @@
 /* posenc_softmax, and posenc_logits without scores: decode rows over a cache, and causal prefill. */
-#include <posenc/alibi.h>
+#include <posenc/bias.h>
 #include <posenc/softmax.h>
 
 #include <stdio.h>
@@ -18,46 +18,46 @@ typedef struct score_shape {
     int64_t n_heads, n_q, n_k;
     int alibi;
     posenc_mask mask;
-    posenc_hidden hidden;
+    posenc_masked_output hidden;
     posenc_dtype type;
 } score_shape;
 
 /* Decode over a growing cache, then causal prefill; scores in 16 bits. */
 static const score_shape softmax_shapes[] = {
-    {"plain", 32, 1, 256, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"alibi", 32, 1, 256, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"alibi_causal", 32, 1, 256, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"plain", 32, 1, 1024, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"alibi", 32, 1, 1024, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"alibi_causal", 32, 1, 1024, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"alibi_causal", 32, 1, 4096, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"plain", 32, 1, 32768, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"alibi", 32, 1, 32768, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"alibi_causal", 32, 1, 32768, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"plain", 32, 1, 131072, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"alibi", 32, 1, 131072, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"alibi", 1, 1, 131072, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32}, /* as many bytes as 32 x 4096 */
-    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"causal_untouched", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_UNTOUCHED, POSENC_F32},
-    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F16},
-    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_BF16},
-    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F16},
-    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_BF16},
-    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F16},
-    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_BF16},
+    {"plain", 32, 1, 256, 0, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"alibi", 32, 1, 256, 1, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"alibi_causal", 32, 1, 256, 1, POSENC_MASK_CAUSAL, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"plain", 32, 1, 1024, 0, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"alibi", 32, 1, 1024, 1, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"alibi_causal", 32, 1, 1024, 1, POSENC_MASK_CAUSAL, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"alibi_causal", 32, 1, 4096, 1, POSENC_MASK_CAUSAL, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"plain", 32, 1, 32768, 0, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"alibi", 32, 1, 32768, 1, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"alibi_causal", 32, 1, 32768, 1, POSENC_MASK_CAUSAL, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"plain", 32, 1, 131072, 0, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"alibi", 32, 1, 131072, 1, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"alibi", 1, 1, 131072, 1, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32}, /* as many bytes as 32 x 4096 */
+    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"causal_untouched", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_MASKED_UNTOUCHED, POSENC_F32},
+    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F16},
+    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_BF16},
+    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F16},
+    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_BF16},
+    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_MASKED_WRITTEN, POSENC_F16},
+    {"causal", 4, 2048, 2048, 0, POSENC_MASK_CAUSAL, POSENC_MASKED_WRITTEN, POSENC_BF16},
 };
 
 /* Exponentials and their sums, for a caller that divides later. */
 static const score_shape partial_shapes[] = {
-    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"plain", 32, 1, 4096, 0, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
 };
 
 static const score_shape bias_shapes[] = {
-    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_HIDDEN_WRITTEN, POSENC_F32},
-    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL, POSENC_HIDDEN_WRITTEN, POSENC_F32},
+    {"alibi", 32, 1, 4096, 1, POSENC_MASK_NONE, POSENC_MASKED_WRITTEN, POSENC_F32},
+    {"alibi_causal", 4, 2048, 2048, 1, POSENC_MASK_CAUSAL, POSENC_MASKED_WRITTEN, POSENC_F32},
 };
 
 typedef struct score_job {
@@ -107,7 +107,7 @@ static void open_softmax(bench_job *base) {
     open_scores(base);
     const score_job *job = (score_job *)base;
     size_t seen = (size_t)base->elements,
-           written = job->shape.hidden == POSENC_HIDDEN_UNTOUCHED ? seen : score_count(job);
+           written = job->shape.hidden == POSENC_MASKED_UNTOUCHED ? seen : score_count(job);
     base->bytes = (double)bytes_of(job, seen + written);
 }
 
@@ -121,7 +121,7 @@ static void open_bias(bench_job *base) {
 static void fill_scores(bench_job *base) {
     const score_job *job = (score_job *)base;
     bench_random_view(&job->x, 16.0f);
-    if (job->shape.hidden == POSENC_HIDDEN_UNTOUCHED) /* as the layer before has left it */
+    if (job->shape.hidden == POSENC_MASKED_UNTOUCHED) /* as the layer before has left it */
         memset(job->y.data, 0, bytes_of(job, score_count(job)));
 }
 
@@ -158,7 +158,7 @@ static void limit_softmax_row(const score_job *job, const void *x, void *y, size
     (void)query, (void)slope;
     int64_t seen = (int64_t)(bytes_of(job, n_allowed) / sizeof(float)),
             all = (int64_t)(bytes_of(job, (size_t)job->shape.n_k) / sizeof(float));
-    int64_t written = job->shape.hidden == POSENC_HIDDEN_WRITTEN ? all : seen;
+    int64_t written = job->shape.hidden == POSENC_MASKED_WRITTEN ? all : seen;
     bench_copy_seen(job->base.limits, y, x, (bench_seen){0, seen}, written);
 }
 
@@ -174,12 +174,12 @@ static void limit_bias_row(const score_job *job, const void *x, void *y, size_t 
 
 static void run_softmax(bench_job *base) {
     const score_job *job = (score_job *)base;
-    bench_check(posenc_softmax(&job->params, &job->x, &job->y, posenc_all_rows()));
+    bench_check(posenc_softmax(&job->params, &job->x, &job->y, posenc_range_all()));
 }
 
 static void run_partial(bench_job *base) {
     const score_job *job = (score_job *)base;
-    bench_check(posenc_softmax_partial(&job->params, &job->x, &job->y, job->sums, posenc_all_rows()));
+    bench_check(posenc_softmax_partial(&job->params, &job->x, &job->y, job->sums, posenc_range_all()));
 }
 
 static void plain_softmax_call(bench_job *base) {
@@ -192,7 +192,7 @@ static void limit_softmax_call(bench_job *base) {
 
 static void run_bias(bench_job *base) {
     const score_job *job = (score_job *)base;
-    bench_check(posenc_logits(&job->params, NULL, &job->y, posenc_all_rows()));
+    bench_check(posenc_logits(&job->params, NULL, &job->y, posenc_range_all()));
 }
 
 static void plain_bias_call(bench_job *base) {
@@ -236,7 +236,7 @@ bench_match bench_match_softmax(const work *w) {
                           w->keys,
                           (int)w->alibi,
                           POSENC_MASK_NONE,
-                          w->untouched ? POSENC_HIDDEN_UNTOUCHED : POSENC_HIDDEN_WRITTEN,
+                          w->untouched ? POSENC_MASKED_UNTOUCHED : POSENC_MASKED_WRITTEN,
                           POSENC_F32};
     if (w->causal)
         shape.mask = posenc_mask_causal();

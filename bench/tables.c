@@ -1,6 +1,6 @@
 /* Cosine and sine rows and the sinusoidal encoding, for positions in a row and for lone ones. */
 #include <posenc/angles.h>
-#include <posenc/sinusoidal.h>
+#include <posenc/encoding.h>
 
 #include <stdio.h>
 

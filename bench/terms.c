@@ -1,6 +1,6 @@
 #include "terms.h"
 
-#include <posenc/alibi.h>
+#include <posenc/bias.h>
 #include <posenc/relative.h>
 
 enum { N_ROWS = 64, T5_DISTANCE = 128, DEBERTA_BUCKETS = 256, DEBERTA_POSITIONS = 512 };
@@ -16,7 +16,7 @@ void terms_open(bench_terms *t, bench_job *job, int64_t n_heads, int64_t n_q, in
 }
 
 static void offsets_of(const bench_terms *t, int64_t *first, int64_t *n) {
-    bench_check(posenc_line_range(t->params.mask, t->params.q_off, t->n_q, t->n_k, first, n));
+    bench_check(posenc_rel_bias_range(t->params.mask, t->params.q_off, t->n_q, t->n_k, first, n));
 }
 
 /* ---- Biases ---- */
@@ -27,7 +27,7 @@ void terms_alibi(bench_terms *t) {
 }
 
 static void add_line(bench_terms *t) {
-    posenc_line *line = &t->line;
+    posenc_rel_bias *line = &t->line;
     line->n_heads = t->n_heads;
     line->stride = line->n_offsets;
     size_t n = (size_t)(line->n_heads * line->stride);
@@ -42,7 +42,7 @@ void terms_line(bench_terms *t) {
 }
 
 void terms_t5(bench_terms *t) {
-    t->line = (posenc_line){.first = -T5_DISTANCE, .n_offsets = 2 * T5_DISTANCE + 1, .is_extended = 1};
+    t->line = (posenc_rel_bias){.first = -T5_DISTANCE, .n_offsets = 2 * T5_DISTANCE + 1, .is_extended = 1};
     add_line(t);
 }
 
@@ -85,9 +85,9 @@ static void make_index(bench_terms *t) {
     t->index.data = bench_alloc(t->job, (size_t)t->index.n_offsets * sizeof *t->index.data);
 }
 
-static void fill_index(bench_terms *t, posenc_index_rule rule) {
+static void fill_index(bench_terms *t, posenc_rel_index_rule rule) {
     make_index(t);
-    bench_check(posenc_index_line_fill(&rule, &t->index));
+    bench_check(posenc_rel_index_fill(&rule, &t->index));
 }
 
 static posenc_relative products(bench_terms *t, posenc_view *of, int64_t n_tokens) {
@@ -105,12 +105,12 @@ void terms_by_query(bench_terms *t) {
 }
 
 void terms_transformer_xl(bench_terms *t) {
-    fill_index(t, posenc_index_transformer_xl(t->n_k));
+    fill_index(t, posenc_rel_index_transformer_xl(t->n_k));
     t->params.by_query = products(t, &t->by_query, t->n_q);
 }
 
 void terms_by_key(bench_terms *t) {
-    fill_index(t, posenc_index_deberta_log(DEBERTA_BUCKETS, DEBERTA_POSITIONS));
+    fill_index(t, posenc_rel_index_deberta_log(DEBERTA_BUCKETS, DEBERTA_POSITIONS));
     t->params.by_key = products(t, &t->by_key, t->n_k);
 }
 

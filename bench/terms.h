@@ -14,8 +14,8 @@ typedef struct bench_terms {
     bench_job *job;
     int64_t n_heads, n_q, n_k;
     float slopes[MAX_HEADS];
-    posenc_line line;
-    posenc_index_line index;
+    posenc_rel_bias line;
+    posenc_rel_index index;
     posenc_view bias, by_query, by_key;
 } bench_terms;
 

@@ -70,7 +70,7 @@ static void whole_rows(float (*out)[HEAD_DIM]) {
     multiply_keys(0, N_K, scores);
     posenc_score_params params = params_of(0);
     posenc_view view = posenc_view_dense(scores, POSENC_F32, N_K, N_Q, N_HEADS, 1);
-    check(posenc_softmax(&params, &view, &view, posenc_all_rows()), "softmax");
+    check(posenc_softmax(&params, &view, &view, posenc_range_all()), "softmax");
     mix_values(0, N_K, scores, out);
 }
 
@@ -80,7 +80,7 @@ static void one_part(int64_t first, int64_t n, posenc_softmax_sum *sums, float (
     multiply_keys(first, n, scores);
     posenc_score_params params = params_of(first);
     posenc_view view = posenc_view_dense(scores, POSENC_F32, n, N_Q, N_HEADS, 1);
-    check(posenc_softmax_partial(&params, &view, &view, sums, posenc_all_rows()), "partial softmax");
+    check(posenc_softmax_partial(&params, &view, &view, sums, posenc_range_all()), "partial softmax");
     mix_values(first, n, scores, out);
 }
 
@@ -92,7 +92,7 @@ static void two_parts(float (*out)[HEAD_DIM]) {
     for (int64_t r = 0; r < N_ROWS; r++) {
         posenc_softmax_sum joined;
         float factor, factor_second;
-        check(posenc_softmax_join(&sums[0][r], &sums[1][r], &joined, &factor, &factor_second), "join");
+        check(posenc_softmax_combine(&sums[0][r], &sums[1][r], &joined, &factor, &factor_second), "join");
         for (int64_t i = 0; i < HEAD_DIM; i++)
             out[r][i] = (out[r][i] * factor + second[r][i] * factor_second) / joined.sum;
     }

@@ -86,8 +86,8 @@ int main(void) {
     posenc_view view = posenc_view_dense(x, POSENC_F32, DIM, N_TOKENS, N_BATCH, 1);
     posenc_coords word_at = {ids, POSENC_COORD_I64, 0, N_TOKENS};
     posenc_coords segment_at = {segment_ids, POSENC_COORD_I32, 0, N_TOKENS};
-    check(posenc_encoding_apply(words, &word_at, NULL, NULL, &view, posenc_all_rows()), "words");
-    check(posenc_encoding_apply(segments, &segment_at, &view, NULL, &view, posenc_all_rows()), "segments");
+    check(posenc_encoding_apply(words, &word_at, NULL, NULL, &view, posenc_range_all()), "words");
+    check(posenc_encoding_apply(segments, &segment_at, &view, NULL, &view, posenc_range_all()), "segments");
     check(posenc_encoding_add(positions, position_ids, &view), "positions");
 
     int n_wrong = 0;

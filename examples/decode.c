@@ -41,9 +41,9 @@ typedef struct pass {
     float table[MAX_BATCH * HEAD_DIM]; /* cosines and sines of the tokens: one table for all layers of a model */
     float q[MAX_BATCH * Q], k[MAX_BATCH * KV], v[MAX_BATCH * KV], mixed[MAX_BATCH * Q];
     posenc_score_params params;
-    posenc_attention_task attention;
-    void *scratch[N_THREADS];                                       /* posenc_attention_scratch bytes for each thread */
-    float parts[(HEAD_DIM + 2) * MAX_BATCH * N_HEADS * N_SEGMENTS]; /* posenc_attention_parts_bytes at most */
+    posenc_attention_args attention;
+    void *scratch[N_THREADS]; /* posenc_attention_workspace_bytes bytes for each thread */
+    float parts[(HEAD_DIM + 2) * MAX_BATCH * N_HEADS * N_SEGMENTS]; /* posenc_attention_split_bytes at most */
     int nth;
     pthread_barrier_t barrier;
 } pass;
@@ -57,8 +57,8 @@ static void check(posenc_status status, const char *what) {
 }
 
 /* The part of n rows that thread ith of nth takes. */
-static posenc_rows part_of(int64_t n, int ith, int nth) {
-    posenc_rows rows = {n * ith / nth, n * (ith + 1) / nth};
+static posenc_range part_of(int64_t n, int ith, int nth) {
+    posenc_range rows = {n * ith / nth, n * (ith + 1) / nth};
     return rows;
 }
 
@@ -70,7 +70,7 @@ static float dot(const float *a, const float *b, int64_t n) {
 }
 
 /* y = W x for the tokens of a range. */
-static void project(const float *w, const float *x, float *y, int64_t n_in, int64_t n_out, posenc_rows tokens) {
+static void project(const float *w, const float *x, float *y, int64_t n_in, int64_t n_out, posenc_range tokens) {
     for (int64_t t = tokens.begin; t < tokens.end; t++)
         for (int64_t o = 0; o < n_out; o++)
             y[t * n_out + o] = dot(w + o * n_in, x + t * n_in, n_in);
@@ -83,7 +83,7 @@ static void project(const float *w, const float *x, float *y, int64_t n_in, int6
 static void rotate(pass *p, int ith) {
     posenc_rope_table table = posenc_rope_table_dense(p->layer->rope, p->table);
     posenc_view q = posenc_view_dense(p->q, POSENC_F32, HEAD_DIM, N_HEADS, p->n, 1);
-    posenc_rope_task tasks[3] = {
+    posenc_rope_tensor tasks[3] = {
         {.x = q, .y = q, .rotates = 1, .scale = 1.0f / 8.0f}, /* 1 / sqrt(HEAD_DIM) */
         {.x = posenc_view_dense(p->k, POSENC_F32, HEAD_DIM, N_KV_HEADS, p->n, 1),
          .y = posenc_view_dense(p->cache->k, POSENC_F16, HEAD_DIM, N_KV_HEADS, N_CTX, 1),
@@ -96,8 +96,8 @@ static void rotate(pass *p, int ith) {
          .scale = 1.0f,
          .rows32 = p->positions},
     };
-    posenc_rows rows = part_of(p->n * (N_HEADS + 2 * N_KV_HEADS), ith, p->nth);
-    check(posenc_rope_apply_tasks(p->layer->rope, tasks, 3, NULL, &table, POSENC_FORWARD, rows), "rotation");
+    posenc_range rows = part_of(p->n * (N_HEADS + 2 * N_KV_HEADS), ith, p->nth);
+    check(posenc_rope_apply_tensors(p->layer->rope, tasks, 3, NULL, &table, POSENC_FORWARD, rows), "rotation");
 }
 
 /* [head_dim, n_heads, n] in memory, as attention takes it: [head_dim, n, n_heads]. */
@@ -114,7 +114,7 @@ static void set_attention(pass *p) {
     p->params = (posenc_score_params)POSENC_SCORE_DEFAULTS; /* the scale is in Q already */
     p->params.mask = posenc_mask_causal();
     p->params.q_off = p->cache->n;
-    p->attention = (posenc_attention_task){
+    p->attention = (posenc_attention_args){
         .params = &p->params,
         .q = by_head(p->q, POSENC_F32, N_HEADS, p->n),
         .k = by_head(p->cache->k, POSENC_F16, N_KV_HEADS, n_k),
@@ -128,20 +128,20 @@ static void set_attention(pass *p) {
  * barrier. All threads go the same way. Behind a causal mask later units have more keys: for long prompts an engine
  * hands units out a few at a time instead (docs/embedding.md). */
 static void attend(pass *p, int ith) {
-    const posenc_attention_task *task = &p->attention;
-    int64_t n_units = posenc_attention_units(&task->q, &task->k), n_parts = posenc_attention_n_parts(task);
-    posenc_rows units = part_of(n_units, ith, p->nth);
+    const posenc_attention_args *task = &p->attention;
+    int64_t n_units = posenc_attention_tile_count(&task->q, &task->k), n_parts = posenc_attention_split_count(task);
+    posenc_range units = part_of(n_units, ith, p->nth);
     if (n_units >= p->nth) {
         check(posenc_attention_run(task, p->scratch[ith], units), "attention");
         return;
     }
-    check(posenc_attention_run_parts(task, p->scratch[ith], p->parts, part_of(n_parts, ith, p->nth)), "parts");
+    check(posenc_attention_split(task, p->scratch[ith], p->parts, part_of(n_parts, ith, p->nth)), "parts");
     pthread_barrier_wait(&p->barrier);
-    check(posenc_attention_join_parts(task, p->parts, units), "join");
+    check(posenc_attention_combine_splits(task, p->parts, units), "join");
 }
 
 static void run_part(pass *p, int ith) {
-    posenc_rows tokens = part_of(p->n, ith, p->nth);
+    posenc_range tokens = part_of(p->n, ith, p->nth);
     project(p->layer->wq, p->x, p->q, HIDDEN, Q, tokens);
     project(p->layer->wk, p->x, p->k, HIDDEN, KV, tokens);
     project(p->layer->wv, p->x, p->v, HIDDEN, KV, tokens);
@@ -172,7 +172,7 @@ static void forward(pass *p, const float *x, float *y, int64_t n, int nth) {
     p->nth = nth;
     check(posenc_positions_range(p->cache->n, n, p->positions), "positions");
     posenc_rope_table table = posenc_rope_table_dense(p->layer->rope, p->table);
-    check(posenc_rope_fill_table(p->layer->rope, p->positions, n, POSENC_FORWARD, &table), "table");
+    check(posenc_rope_table_fill(p->layer->rope, p->positions, n, POSENC_FORWARD, &table), "table");
     set_attention(p);
 
     pthread_t threads[N_THREADS];
@@ -203,7 +203,7 @@ static void shift(const layer *l, cache *c, int32_t n_keep, int32_t n_discard) {
     for (int64_t t = 0; t < n_moved; t++)
         deltas[t] = -n_discard;
     posenc_view k = posenc_view_dense(to, POSENC_F16, HEAD_DIM, N_KV_HEADS, n_moved, 1);
-    check(posenc_rope_apply(l->rope, &k, deltas, &k, POSENC_SHIFT, posenc_all_rows()), "shift");
+    check(posenc_rope_apply(l->rope, &k, deltas, &k, POSENC_SHIFT, posenc_range_all()), "shift");
     c->n -= n_discard;
 }
 
@@ -268,7 +268,7 @@ static int shifts(pass *p, float *x) {
 /* What the last pass mixed must be what the plain reference makes of the same queries and cache. */
 static int matches_reference(pass *p, const char *what) {
     static float expected[MAX_BATCH * Q];
-    const posenc_attention_task *task = &p->attention;
+    const posenc_attention_args *task = &p->attention;
     posenc_view out = by_head(expected, POSENC_F32, N_HEADS, p->n);
     check(posenc_attention_reference(&p->params, &task->q, &task->k, &task->v, &out, NULL), "reference");
     return report(what, largest_difference(p->mixed, expected, p->n * Q), 4e-6f);
@@ -305,7 +305,7 @@ int main(void) {
     params.base = 500000.0;
     check(posenc_rope_create(&params, &l.rope), "rope");
     for (int ith = 0; ith < N_THREADS; ith++) /* a thread needs one, whatever the number of layers and keys */
-        if ((p.scratch[ith] = malloc(posenc_attention_scratch(HEAD_DIM, HEAD_DIM))) == NULL)
+        if ((p.scratch[ith] = malloc(posenc_attention_workspace_bytes(HEAD_DIM, HEAD_DIM))) == NULL)
             return 1;
 
     forward(&p, x, at_once, N_TOKENS, 1);

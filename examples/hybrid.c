@@ -53,7 +53,7 @@ static void rotate(float *x) {
     posenc_rope *rope;
     check(posenc_rope_create(&params, &rope));
     posenc_view view = by_token(x);
-    check(posenc_rope_apply(rope, &view, positions, &view, POSENC_FORWARD, posenc_all_rows()));
+    check(posenc_rope_apply(rope, &view, positions, &view, POSENC_FORWARD, posenc_range_all()));
     posenc_rope_free(rope);
 }
 

@@ -13,7 +13,7 @@ static const double pi = 3.14159265358979323846;
 static void real_row(const posenc_encoding *e, double p, float *row) {
     posenc_coords at = posenc_coords_of(&p, POSENC_COORD_F64);
     posenc_view y = posenc_view_dense(row, POSENC_F32, posenc_encoding_dim(e), 1, 1, 1);
-    truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &y, posenc_all_rows()));
+    truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &y, posenc_range_all()));
 }
 
 /* ---- Sinusoids ---- */
@@ -109,7 +109,7 @@ static void test_grids(void **state) {
     truth_same_bits(row, axis_row, PER_AXIS, "one axis");
     posenc_encoding_free(e);
     truth_ok(posenc_grid_create(POSENC_GRID_TENSOR2TENSOR, DIM, AXES, 1e4, &e));
-    assert_int_equal(posenc_encoding_n_axes(e), AXES);
+    assert_int_equal(posenc_encoding_axis_count(e), AXES);
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_ok(posenc_encoding_write(e, planes, &y));
         for (int a = 0; a < AXES; a++) {
@@ -151,7 +151,7 @@ static void test_fourier(void **state) {
         params.seed = truth_random();
         params.order = (posenc_fourier_order)truth_below(2);
         posenc_view table = posenc_view_dense(matrix, POSENC_F32, params.n_coords, params.n_features, 1, 1);
-        truth_ok(posenc_fill_normal(params.seed, 0.0, params.sigma, &table, posenc_all_rows()));
+        truth_ok(posenc_fill_normal(params.seed, 0.0, params.sigma, &table, posenc_range_all()));
         posenc_encoding *e, *same;
         truth_ok(posenc_fourier_create(&params, &e));
         params.matrix = matrix;
@@ -164,8 +164,8 @@ static void test_fourier(void **state) {
         posenc_view y = posenc_view_dense(row, POSENC_F32, 2 * params.n_features, 1, 1, 1), own = y;
         own.data = drawn;
         for (int tier = -1; truth_next_tier(&tier);) {
-            truth_ok(posenc_encoding_apply(same, &at, NULL, NULL, &y, posenc_all_rows()));
-            truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &own, posenc_all_rows()));
+            truth_ok(posenc_encoding_apply(same, &at, NULL, NULL, &y, posenc_range_all()));
+            truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &own, posenc_range_all()));
             truth_same_bits(drawn, row, (size_t)(2 * params.n_features), "drawn or given");
             for (int64_t i = 0; i < params.n_features; i++) {
                 double turns = 0.0; /* each product is exact, and so is what is left of it without its whole turns */
@@ -232,8 +232,8 @@ static void test_bits(void **state) {
             posenc_view y = posenc_view_dense(codes, POSENC_F32, dim, 2, 1, 1),
                         z = posenc_view_dense(bits, POSENC_F32, dim, 2, 1, 1);
             y.nb[1] = z.nb[1] = sizeof codes[0];
-            truth_ok(posenc_encoding_apply(gray, &at, NULL, NULL, &y, posenc_all_rows()));
-            truth_ok(posenc_encoding_apply(binary, &at, NULL, NULL, &z, posenc_all_rows()));
+            truth_ok(posenc_encoding_apply(gray, &at, NULL, NULL, &y, posenc_range_all()));
+            truth_ok(posenc_encoding_apply(binary, &at, NULL, NULL, &z, posenc_range_all()));
             int differ = 0;
             for (int64_t i = 0; i < dim; i++) {
                 differ += codes[0][i] != codes[1][i];
@@ -284,9 +284,9 @@ static void test_table_gradient(void **state) {
     (void)state;
     enum { ROWS = 9, DIM = 37, TOKENS = 200, BATCH = 2 };
     for (int round = 0; round < 30; round++) {
-        posenc_lookup lookup = {truth_below(5) - 2, round % 2 ? 1.0f : 0.3f, (posenc_range)truth_below(3)};
+        posenc_lookup lookup = {truth_below(5) - 2, round % 2 ? 1.0f : 0.3f, (posenc_out_of_range)truth_below(3)};
         int64_t ids[TOKENS * BATCH], ne[4] = {DIM, TOKENS, BATCH, 1};
-        int is_strict = lookup.policy == POSENC_RANGE_ERROR;
+        int is_strict = lookup.policy == POSENC_OUT_OF_RANGE_ERROR;
         for (int t = 0; t < TOKENS * BATCH; t++)
             ids[t] = is_strict ? truth_below(ROWS) - lookup.offset : truth_below(40) - 20;
         truth_tensor dy = truth_tensor_random_of((posenc_dtype)truth_below(3), ne);
@@ -297,7 +297,7 @@ static void test_table_gradient(void **state) {
         for (int64_t b = 0; b < BATCH; b++)
             for (int64_t t = 0; t < TOKENS; t++) {
                 int64_t r = ids[b * TOKENS + t] + lookup.offset;
-                if (lookup.policy == POSENC_RANGE_CLAMP)
+                if (lookup.policy == POSENC_OUT_OF_RANGE_CLAMP)
                     r = r < 0 ? 0 : r >= ROWS ? ROWS - 1 : r;
                 for (int64_t c = 0; r >= 0 && r < ROWS && c < DIM; c++) {
                     float step = truth_get(&dy.view, c, t, b, 0) * lookup.scale;
@@ -311,8 +311,8 @@ static void test_table_gradient(void **state) {
             posenc_coords at = {ids, POSENC_COORD_I64, 0, TOKENS};
             posenc_view to = posenc_view_dense(got, POSENC_F32, DIM, ROWS, 1, 1);
             int64_t cut = truth_below(ROWS + 1);
-            truth_ok(posenc_learned_grad(&lookup, &at, &dy.view, &to, (posenc_rows){cut, ROWS}));
-            truth_ok(posenc_learned_grad(&lookup, &at, &dy.view, &to, (posenc_rows){0, cut}));
+            truth_ok(posenc_learned_backward(&lookup, &at, &dy.view, &to, (posenc_range){cut, ROWS}));
+            truth_ok(posenc_learned_backward(&lookup, &at, &dy.view, &to, (posenc_range){0, cut}));
             truth_same_bits(&got[0][0], &want[0][0], ROWS * DIM, "table gradient");
         }
         truth_tensor_free(&dy);
@@ -330,7 +330,7 @@ static void test_gate_gradient(void **state) {
         *truth_at(&nothing.view, i, t, b, l) = 0.0f;
         for (int tier = -1; truth_next_tier(&tier);) {
             truth_tensor dgate = truth_tensor_random(gate_ne), de = truth_tensor_random(ne);
-            truth_ok(posenc_gate_grad(&e.view, &gate.view, &dy.view, &dgate.view, &de.view, posenc_all_rows()));
+            truth_ok(posenc_gate_backward(&e.view, &gate.view, &dy.view, &dgate.view, &de.view, posenc_range_all()));
             TRUTH_EACH(&dgate.view, i, t, b, l) {
                 double sum = 0.0, size = 0.0;
                 for (int64_t c = gate_ne[0] == 1 ? 0 : i; c < (gate_ne[0] == 1 ? dim : i + 1); c++) {
@@ -346,7 +346,8 @@ static void test_gate_gradient(void **state) {
             truth_nothing_else_changed(&de, 0, dim, "de");
             truth_nothing_else_changed(&dgate, 0, gate_ne[0], "dgate");
             if (round < 2) { /* no gradient is no gradient, to the last bit */
-                truth_ok(posenc_gate_grad(&e.view, &gate.view, &nothing.view, &dgate.view, NULL, posenc_all_rows()));
+                truth_ok(
+                    posenc_gate_backward(&e.view, &gate.view, &nothing.view, &dgate.view, NULL, posenc_range_all()));
                 TRUTH_EACH(&dgate.view, i, t, b, l)
                 assert_true(*truth_at(&dgate.view, i, t, b, l) == 0.0f);
             }
@@ -378,7 +379,7 @@ static void check_quantiles(uint64_t first_bits) {
     static float x[N];
     const uint64_t seed = before_mixing(first_bits) - 0x9e3779b97f4a7c15u;
     posenc_view view = posenc_view_dense(x, POSENC_F32, N, 1, 1, 1);
-    truth_ok(posenc_fill_normal(seed, 0.0, 1.0, &view, posenc_all_rows()));
+    truth_ok(posenc_fill_normal(seed, 0.0, 1.0, &view, posenc_range_all()));
     for (uint64_t i = 0; i < N; i++) {
         uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
         z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -411,7 +412,7 @@ static void test_random_numbers(void **state) {
     static float x[ROWS * N], y[ROWS * N];
     posenc_view view = posenc_view_dense(x, POSENC_F32, N, ROWS, 1, 1),
                 other = posenc_view_dense(y, POSENC_F32, N, ROWS, 1, 1);
-    truth_ok(posenc_fill_normal(1, 2.0, 3.0, &view, posenc_all_rows()));
+    truth_ok(posenc_fill_normal(1, 2.0, 3.0, &view, posenc_range_all()));
     double moments[5] = {0.0};
     int beyond = 0;
     uint64_t hash = 0xcbf29ce484222325u;
@@ -433,10 +434,10 @@ static void test_random_numbers(void **state) {
         fail_msg("the normal numbers have become others: hash %016llx", (unsigned long long)hash);
     test_quantiles();
 
-    truth_ok(posenc_fill_normal(1, 2.0, 3.0, &other, (posenc_rows){100, ROWS}));
-    truth_ok(posenc_fill_normal(1, 2.0, 3.0, &other, (posenc_rows){0, 100}));
+    truth_ok(posenc_fill_normal(1, 2.0, 3.0, &other, (posenc_range){100, ROWS}));
+    truth_ok(posenc_fill_normal(1, 2.0, 3.0, &other, (posenc_range){0, 100}));
     truth_same_bits(y, x, ROWS * N, "in two parts");
-    truth_ok(posenc_fill_uniform(2, -0.1, 0.1, &view, posenc_all_rows()));
+    truth_ok(posenc_fill_uniform(2, -0.1, 0.1, &view, posenc_range_all()));
     double sum = 0.0;
     for (int i = 0; i < ROWS * N; i++) {
         assert_true(x[i] >= -0.1f && x[i] <= 0.1f);
@@ -470,7 +471,7 @@ static void test_random_halves(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         float memory = 0.0f;
         posenc_view y = posenc_view_dense(&memory, cases[i].type, 1, 1, 1, 1);
-        truth_ok(posenc_fill_normal(5, cases[i].mean, 0.0, &y, posenc_all_rows()));
+        truth_ok(posenc_fill_normal(5, cases[i].mean, 0.0, &y, posenc_range_all()));
         truth_close((double)truth_get(&y, 0, 0, 0, 0), cases[i].want, 0.0, "case %d", (int)i);
     }
 }
@@ -516,7 +517,7 @@ static void test_minus_zero(void **state) {
     other.data = of_minus;
     truth_ok(posenc_integer_create(8, 100, 1.5, &e));
     truth_ok(posenc_encoding_write(e, &zero, &y));
-    truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &other, posenc_all_rows()));
+    truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &other, posenc_range_all()));
     assert_memory_equal(of_minus, of_zero, sizeof of_zero);
     posenc_encoding_free(e);
 }

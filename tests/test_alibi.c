@@ -116,7 +116,7 @@ static int64_t random_offset(int64_t n_k) {
     }
 }
 
-static void check_bias(posenc_rows rows, posenc_mask mask, int64_t q_off, const float *slopes,
+static void check_bias(posenc_range rows, posenc_mask mask, int64_t q_off, const float *slopes,
                        const truth_tensor *bias) {
     const int64_t *ne = bias->view.ne;
     for (int64_t row = 0; row < ne[1] * ne[2] * ne[3]; row++)
@@ -143,7 +143,7 @@ static void test_bias(void **state) {
             slopes[truth_below(ne[2])] = truth_below(2) ? (float)truth_uniform(-3.0, 3.0) : 0.0f;
             posenc_mask mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
             int64_t q_off = random_offset(ne[0]), n_rows = ne[1] * ne[2] * ne[3];
-            posenc_rows rows = {truth_below(n_rows), 0};
+            posenc_range rows = {truth_below(n_rows), 0};
             rows.end = rows.begin + truth_below(n_rows - rows.begin + 1);
             truth_tensor bias = truth_tensor_random(ne);
             posenc_score_params params = POSENC_SCORE_DEFAULTS;

@@ -33,11 +33,11 @@ static void check_matrix(int64_t dim, int64_t n, double eps) {
     for (int tier = -1, n_tiers = 0; truth_next_tier(&tier); n_tiers++) {
         truth_tensor y = truth_tensor_random((int64_t[4]){n, n, 1, 1});
         int64_t split = truth_below(n + 1);
-        truth_ok(posenc_cosine_similarity(&e.view, eps, &y.view, (posenc_rows){0, split}));
-        truth_ok(posenc_cosine_similarity(&e.view, eps, &y.view, (posenc_rows){split, n}));
+        truth_ok(posenc_cosine_similarity(&e.view, eps, &y.view, (posenc_range){0, split}));
+        truth_ok(posenc_cosine_similarity(&e.view, eps, &y.view, (posenc_range){split, n}));
         truth_nothing_else_changed(&y, 0, n, "similarity");
         if (n_tiers == 0)
-            truth_ok(posenc_cosine_similarity(&e.view, eps, &first.view, posenc_all_rows()));
+            truth_ok(posenc_cosine_similarity(&e.view, eps, &first.view, posenc_range_all()));
         truth_same_views(&y.view, &first.view, "tiers or splits differ");
         truth_tensor_free(&y);
     }
@@ -79,7 +79,7 @@ static void test_similarity_of_nan(void **state) {
     truth_tensor e = truth_tensor_dense(33, N, 1, 1), y = truth_tensor_dense(N, N, 1, 1);
     *truth_at(&e.view, 5, 40, 0, 0) = NAN;
     for (int tier = -1; truth_next_tier(&tier);) {
-        truth_ok(posenc_cosine_similarity(&e.view, 0.0, &y.view, posenc_all_rows()));
+        truth_ok(posenc_cosine_similarity(&e.view, 0.0, &y.view, posenc_range_all()));
         TRUTH_EACH(&y.view, b, a, i2, i3)
         assert_int_equal(!!isnan(*truth_at(&y.view, b, a, 0, 0)), a == 40 || b == 40);
     }
@@ -108,7 +108,7 @@ static void test_sinusoidal_similarity(void **state) {
     enum { DIM = 64, N = 100 };
     static float rows[N * DIM], matrix[N * N];
     posenc_view e = encode(rows, N, DIM), y = posenc_view_dense(matrix, POSENC_F32, N, N, 1, 1);
-    truth_ok(posenc_cosine_similarity(&e, 0.0, &y, posenc_all_rows()));
+    truth_ok(posenc_cosine_similarity(&e, 0.0, &y, posenc_range_all()));
     posenc_freq *freq;
     truth_ok(posenc_freq_create(10000.0, DIM, &freq));
     for (int32_t a = 0; a < N; a++)

@@ -14,7 +14,7 @@ static void rotate(posenc_rope *rope, const posenc_view *x, const int32_t *posit
     heads.ne[2] = x->ne[1];
     heads.nb[1] = x->nb[2];
     heads.nb[2] = x->nb[1];
-    truth_ok(posenc_rope_apply(rope, &heads, positions, &heads, POSENC_FORWARD, posenc_all_rows()));
+    truth_ok(posenc_rope_apply(rope, &heads, positions, &heads, POSENC_FORWARD, posenc_range_all()));
 }
 
 static void check_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
@@ -175,16 +175,16 @@ static void test_local_global(void **state) {
         posenc_softmax_sum sums[2][N];
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
         params.mask = posenc_mask_chunked(BLOCK);
-        truth_ok(posenc_softmax_partial(&params, &s, &l, sums[0], posenc_all_rows()));
+        truth_ok(posenc_softmax_partial(&params, &s, &l, sums[0], posenc_range_all()));
         posenc_bool_mask heads_of_blocks = {first, {1, 0, 0, 0}, POSENC_KEEP};
         params.mask = posenc_mask_causal();
         params.bool_mask = &heads_of_blocks;
         params.k_end = NULL;
-        truth_ok(posenc_softmax_partial(&params, &s, &g, sums[1], posenc_all_rows()));
+        truth_ok(posenc_softmax_partial(&params, &s, &g, sums[1], posenc_range_all()));
         posenc_bool_mask all = {both, {1, N, 0, 0}, POSENC_KEEP};
         params.mask = posenc_mask_none();
         params.bool_mask = &all;
-        truth_ok(posenc_softmax(&params, &s, &w, posenc_all_rows()));
+        truth_ok(posenc_softmax(&params, &s, &w, posenc_range_all()));
         for (int i = 0; i < N; i++) {
             /* The head of the query's own block is in both sets: taken out of the local one by hand. */
             int head = i / BLOCK * BLOCK;
@@ -192,7 +192,7 @@ static void test_local_global(void **state) {
             local[i * N + head] = 0.0f;
             posenc_softmax_sum joined;
             float a, b;
-            truth_ok(posenc_softmax_join(&sums[0][i], &sums[1][i], &joined, &a, &b));
+            truth_ok(posenc_softmax_combine(&sums[0][i], &sums[1][i], &joined, &a, &b));
             for (int j = 0; j < N; j++)
                 truth_close(((double)local[i * N + j] * (double)a + (double)global[i * N + j] * (double)b) /
                                 (double)joined.sum,

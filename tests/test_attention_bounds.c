@@ -118,7 +118,7 @@ static result attend(const row *r) {
     posenc_view bias = posenc_view_dense((void *)(uintptr_t)r->bias, POSENC_F32, r->n_k, 1, 1, 1);
     params.bias = r->bias != NULL ? &bias : NULL;
     posenc_view lse = posenc_view_dense(&y.lse, POSENC_F32, 1, 1, 1, 1);
-    posenc_attention_task task = {
+    posenc_attention_args task = {
         .params = &params,
         .q = posenc_view_dense((void *)(uintptr_t)r->query, POSENC_F32, r->dim, 1, 1, 1),
         .k = posenc_view_dense((void *)(uintptr_t)r->keys, POSENC_F32, r->dim, r->n_k, 1, 1),
@@ -126,9 +126,9 @@ static result attend(const row *r) {
         .out = posenc_view_dense(&y.out, POSENC_F32, 1, 1, 1, 1),
         .lse = &lse,
     };
-    void *scratch = malloc(posenc_attention_scratch(r->dim, 1));
+    void *scratch = malloc(posenc_attention_workspace_bytes(r->dim, 1));
     assert_non_null(scratch);
-    truth_ok(posenc_attention_run(&task, scratch, posenc_all_rows()));
+    truth_ok(posenc_attention_run(&task, scratch, posenc_range_all()));
     free(scratch);
     return y;
 }

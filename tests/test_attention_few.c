@@ -27,7 +27,7 @@ static int64_t n_pages(const few_call *c) {
 }
 
 /* Keys drawn anew, in memory that ends with the last of them, and the same as values; pages in descending order. */
-static void draw(const few_call *c, posenc_attention_task *task, posenc_attention_pages *pages) {
+static void draw(const few_call *c, posenc_attention_args *task, posenc_attention_pages *pages) {
     int64_t n_rows = c->page_size > 0 ? n_pages(c) * c->page_size : c->n_k;
     size_t n = (size_t)(n_rows * c->dim);
     uint16_t *halves = test_guarded_place(&memory, n * sizeof *halves, (test_placement){.at_end = 1});
@@ -46,15 +46,15 @@ static void draw(const few_call *c, posenc_attention_task *task, posenc_attentio
     task->v = task->k;
 }
 
-static void attend_some(posenc_attention_task *task, int64_t dim, int64_t n_q, float *to, void *scratch) {
+static void attend_some(posenc_attention_args *task, int64_t dim, int64_t n_q, float *to, void *scratch) {
     task->q = posenc_view_dense(queries, POSENC_F32, dim, n_q, 1, 1);
     task->out = posenc_view_dense(to, POSENC_F32, dim, n_q, 1, 1);
-    truth_ok(posenc_attention_run(task, scratch, posenc_all_rows()));
+    truth_ok(posenc_attention_run(task, scratch, posenc_range_all()));
 }
 
 static void check(const few_call *c) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    posenc_attention_task task = {.params = &params};
+    posenc_attention_args task = {.params = &params};
     posenc_attention_pages pages;
     posenc_rope_params rope_params = POSENC_ROPE_DEFAULTS;
     rope_params.layout = POSENC_ROPE_HALF;
@@ -68,11 +68,11 @@ static void check(const few_call *c) {
             positions[j] = (int32_t)(7 * j);
         truth_ok(posenc_rope_create(&rope_params, &rope));
         table = posenc_rope_table_dense(rope, table_rows);
-        truth_ok(posenc_rope_fill_table(rope, positions, c->n_k, POSENC_FORWARD, &table));
+        truth_ok(posenc_rope_table_fill(rope, positions, c->n_k, POSENC_FORWARD, &table));
         task.k_rope = rope;
         task.k_table = &table;
     }
-    void *scratch = malloc(posenc_attention_scratch(c->dim, c->dim));
+    void *scratch = malloc(posenc_attention_workspace_bytes(c->dim, c->dim));
     assert_true(scratch != NULL);
     for (int tier = -1; truth_next_tier(&tier);) {
         attend_some(&task, c->dim, MANY, outputs[0], scratch);

@@ -111,7 +111,7 @@ static void compare_row(const plain_row *row, const truth_tensor *lse, int64_t i
     for (int64_t c = 0; c < v.view.ne[0]; c++, ++*n_values) {
         double bound = (4e-6 + 2.0 * logit) * LARGEST_V + rounding(out.view.dtype);
         got = (double)truth_get(&out.view, c, i, h, b);
-        if (row->sum == 0.0 && s.params.empty == POSENC_EMPTY_NAN) {
+        if (row->sum == 0.0 && s.params.empty == POSENC_FULLY_MASKED_NAN) {
             assert_true(isnan(got));
             continue;
         }
@@ -124,13 +124,13 @@ static void compare_row(const plain_row *row, const truth_tensor *lse, int64_t i
 /* The call that is open, on every tier. */
 static void compare_with_plain(double *l, plain_row *rows, double *worst, long long *n_values) {
     truth_tensor lse = truth_tensor_dense(1, s.n_q, s.n_heads, s.n_batch);
-    posenc_attention_task task = {
+    posenc_attention_args task = {
         .params = &s.params, .q = q.view, .k = k.view, .v = v.view, .out = out.view, .lse = &lse.view};
     plain_row *row = rows;
     TRUTH_EACH(&lse.view, c, i, h, b)
     attend_plainly(i, h, b, l, row++);
     for (int tier = -1; truth_next_tier(&tier);) {
-        truth_ok(posenc_attention_run(&task, scratch, posenc_all_rows()));
+        truth_ok(posenc_attention_run(&task, scratch, posenc_range_all()));
         row = rows;
         TRUTH_EACH(&lse.view, c, i, h, b)
         compare_row(row++, &lse, i, h, b, worst, n_values);
@@ -184,15 +184,15 @@ static void test_same_bits(void **state) {
     for (int round = 0; round < 50; round++) {
         open_attention(1 + truth_below(round % 10 ? 150 : SCENE_K - 1));
         truth_tensor first = truth_tensor_random_of(out.view.dtype, out.view.ne);
-        posenc_select_isa(POSENC_ISA_SCALAR);
+        posenc_isa_select(POSENC_ISA_SCALAR);
         attend(&first.view);
         for (int tier = -1; truth_next_tier(&tier);) {
             attend(&out.view);
             truth_same_views(&out.view, &first.view, "tiers differ");
             truth_reset(&out);
-            for (int64_t unit = posenc_attention_units(&q.view, &k.view) - 1; unit >= 0; unit--)
+            for (int64_t unit = posenc_attention_tile_count(&q.view, &k.view) - 1; unit >= 0; unit--)
                 truth_ok(posenc_attention(&s.params, &q.view, &k.view, &v.view, &out.view, scratch,
-                                          (posenc_rows){unit, unit + 1}));
+                                          (posenc_range){unit, unit + 1}));
             truth_same_views(&out.view, &first.view, "unit by unit");
         }
         truth_reset(&out);
@@ -217,7 +217,7 @@ static void test_same_bits(void **state) {
             s.params.bias = all.bias != NULL ? &bias : NULL;
             if (all.by_query.products != NULL)
                 s.params.by_query.products = &products;
-            truth_ok(posenc_attention(&s.params, &one, &k.view, &v.view, &to, scratch, posenc_all_rows()));
+            truth_ok(posenc_attention(&s.params, &one, &k.view, &v.view, &to, scratch, posenc_range_all()));
         }
         s.params = all;
         truth_same_views(&out.view, &first.view, "query by query");
@@ -231,10 +231,10 @@ static void compare_with_reference(const posenc_score_params *params, int64_t n_
     enum { DIM = 8 };
     truth_tensor x = truth_tensor_dense(DIM, n_q, 1, 1), keys = truth_tensor_dense(DIM, n_k, 1, 1);
     truth_tensor got = truth_tensor_dense(DIM, n_q, 1, 1), want = truth_tensor_dense(DIM, n_q, 1, 1);
-    void *memory = malloc(posenc_attention_scratch(DIM, DIM));
+    void *memory = malloc(posenc_attention_workspace_bytes(DIM, DIM));
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_ok(posenc_attention_reference(params, &x.view, &keys.view, &keys.view, &want.view, NULL));
-        truth_ok(posenc_attention(params, &x.view, &keys.view, &keys.view, &got.view, memory, posenc_all_rows()));
+        truth_ok(posenc_attention(params, &x.view, &keys.view, &keys.view, &got.view, memory, posenc_range_all()));
         TRUTH_EACH(&got.view, c, i, h, b)
         truth_close((double)truth_get(&got.view, c, i, h, b), (double)*truth_at(&want.view, c, i, h, b), 4e-6,
                     "channel %lld of query %lld", (long long)c, (long long)i);
@@ -249,20 +249,20 @@ static void compare_with_reference(const posenc_score_params *params, int64_t n_
 static void test_no_keys(void **state) {
     (void)state;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    for (int empty = POSENC_EMPTY_ZEROS; empty <= POSENC_EMPTY_NAN; empty += POSENC_EMPTY_NAN) {
+    for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty += POSENC_FULLY_MASKED_NAN) {
         enum { DIM = 8, N_Q = 3 };
-        params.empty = (posenc_empty)empty;
+        params.empty = (posenc_fully_masked_row)empty;
         float x[DIM * N_Q] = {0}, fused[DIM * N_Q], plain[DIM * N_Q];
         posenc_view queries = posenc_view_dense(x, POSENC_F32, DIM, N_Q, 1, 1);
         posenc_view keys = posenc_view_dense(NULL, POSENC_F32, DIM, 0, 1, 1);
         posenc_view got = posenc_view_dense(fused, POSENC_F32, DIM, N_Q, 1, 1), want = got;
         want.data = plain;
-        void *memory = malloc(posenc_attention_scratch(DIM, DIM));
-        truth_ok(posenc_attention(&params, &queries, &keys, &keys, &got, memory, posenc_all_rows()));
+        void *memory = malloc(posenc_attention_workspace_bytes(DIM, DIM));
+        truth_ok(posenc_attention(&params, &queries, &keys, &keys, &got, memory, posenc_range_all()));
         truth_ok(posenc_attention_reference(&params, &queries, &keys, &keys, &want, NULL));
         for (int i = 0; i < DIM * N_Q; i++)
-            assert_true(empty == POSENC_EMPTY_NAN ? isnan(fused[i]) && isnan(plain[i])
-                                                  : fused[i] == 0.0f && plain[i] == 0.0f);
+            assert_true(empty == POSENC_FULLY_MASKED_NAN ? isnan(fused[i]) && isnan(plain[i])
+                                                         : fused[i] == 0.0f && plain[i] == 0.0f);
         free(memory);
     }
 }
@@ -273,8 +273,8 @@ static void test_nothing_in_a_block(void **state) {
     const float slope = 0.5f;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.slopes = &slope;
-    for (int empty = POSENC_EMPTY_ZEROS; empty <= POSENC_EMPTY_NAN; empty += POSENC_EMPTY_NAN) {
-        params.empty = (posenc_empty)empty;
+    for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty += POSENC_FULLY_MASKED_NAN) {
+        params.empty = (posenc_fully_masked_row)empty;
         compare_with_reference(&params, 1200, 1200);
     }
 }
@@ -286,7 +286,7 @@ static void test_hidden_means_nothing(void **state) {
         open_attention(1 + truth_below(150));
         truth_tensor first = truth_tensor_random_of(out.view.dtype, out.view.ne);
         attend(&first.view);
-        s.params.hidden = POSENC_HIDDEN_UNTOUCHED;
+        s.params.hidden = POSENC_MASKED_UNTOUCHED;
         attend(&out.view);
         truth_same_views(&out.view, &first.view, "hidden keys untouched");
         truth_tensor_free(&first);
@@ -294,7 +294,7 @@ static void test_hidden_means_nothing(void **state) {
     }
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_causal();
-    params.hidden = POSENC_HIDDEN_UNTOUCHED;
+    params.hidden = POSENC_MASKED_UNTOUCHED;
     compare_with_reference(&params, 200, 200);
 }
 
@@ -362,8 +362,8 @@ static float seen_beside_zero(float logit, size_t at, size_t zero) {
     posenc_view k_view = posenc_view_dense(keys, POSENC_F32, 1, N_K, 1, 1), v_view = k_view;
     to.data = &result;
     v_view.data = values;
-    void *memory = malloc(posenc_attention_scratch(1, 1));
-    truth_ok(posenc_attention(&params, &one, &k_view, &v_view, &to, memory, posenc_all_rows()));
+    void *memory = malloc(posenc_attention_workspace_bytes(1, 1));
+    truth_ok(posenc_attention(&params, &one, &k_view, &v_view, &to, memory, posenc_range_all()));
     free(memory);
     return result;
 }

@@ -48,7 +48,7 @@ static void open_call(void) {
         }
     }
     params.bias = &bias.view;
-    scratch = malloc(posenc_attention_scratch(DIM, DIM));
+    scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
     assert_non_null(scratch);
 }
 
@@ -60,7 +60,7 @@ static void close_call(void) {
 }
 
 static void attend(const posenc_view *queries, const posenc_view *to) {
-    truth_ok(posenc_attention(&params, queries, &k.view, &v.view, to, scratch, posenc_all_rows()));
+    truth_ok(posenc_attention(&params, queries, &k.view, &v.view, to, scratch, posenc_range_all()));
 }
 
 static posenc_view only_query(posenc_view view, int64_t i) {
@@ -147,8 +147,8 @@ static float attend_around_hole(const float *keys, const float *values, int64_t 
     posenc_view all = posenc_view_dense((void *)(uintptr_t)keys, POSENC_F32, WIDTH, HOLE_KEYS, 1, 1), all_values = all;
     all_values.data = (void *)(uintptr_t)values;
     result.data = to;
-    void *memory = malloc(posenc_attention_scratch(WIDTH, WIDTH));
-    truth_ok(posenc_attention(&around, &one, &all, &all_values, &result, memory, posenc_all_rows()));
+    void *memory = malloc(posenc_attention_workspace_bytes(WIDTH, WIDTH));
+    truth_ok(posenc_attention(&around, &one, &all, &all_values, &result, memory, posenc_range_all()));
     free(memory);
     return to[0];
 }

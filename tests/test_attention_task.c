@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static posenc_attention_task task;
+static posenc_attention_args task;
 static truth_tensor lse;
 
 static void make_task(void) {
     lse = truth_tensor_random((int64_t[4]){1, s.n_q, s.n_heads, s.n_batch});
-    task = (posenc_attention_task){
+    task = (posenc_attention_args){
         .params = &s.params, .q = q.view, .k = k.view, .v = v.view, .out = out.view, .lse = &lse.view};
 }
 
@@ -29,7 +29,7 @@ static void close_task(void) {
 }
 
 static void run_task(void) {
-    truth_ok(posenc_attention_run(&task, scratch, posenc_all_rows()));
+    truth_ok(posenc_attention_run(&task, scratch, posenc_range_all()));
 }
 
 /* Now and then more than one segment. */
@@ -43,14 +43,14 @@ enum { CANARY = 0x5a };
 
 /* Part by part from the last to the first, and joined unit by unit likewise. */
 static void run_parts(void) {
-    size_t bytes = posenc_attention_parts_bytes(&task);
+    size_t bytes = posenc_attention_split_bytes(&task);
     unsigned char *parts = malloc(bytes + 16);
     assert_true(parts != NULL);
     memset(parts, CANARY, bytes + 16);
-    for (int64_t i = posenc_attention_n_parts(&task) - 1; i >= 0; i--)
-        truth_ok(posenc_attention_run_parts(&task, scratch, parts, (posenc_rows){i, i + 1}));
-    for (int64_t i = posenc_attention_units(&q.view, &k.view) - 1; i >= 0; i--)
-        truth_ok(posenc_attention_join_parts(&task, parts, (posenc_rows){i, i + 1}));
+    for (int64_t i = posenc_attention_split_count(&task) - 1; i >= 0; i--)
+        truth_ok(posenc_attention_split(&task, scratch, parts, (posenc_range){i, i + 1}));
+    for (int64_t i = posenc_attention_tile_count(&q.view, &k.view) - 1; i >= 0; i--)
+        truth_ok(posenc_attention_combine_splits(&task, parts, (posenc_range){i, i + 1}));
     for (int i = 0; i < 16; i++)
         assert_int_equal(parts[bytes + (size_t)i], CANARY);
     free(parts);
@@ -61,7 +61,7 @@ static void test_parts(void **state) {
     int64_t most = 0;
     for (int round = 0; round < 60; round++) {
         open_task(random_n_k(round));
-        most = posenc_attention_n_parts(&task) > most ? posenc_attention_n_parts(&task) : most;
+        most = posenc_attention_split_count(&task) > most ? posenc_attention_split_count(&task) : most;
         truth_tensor first = truth_tensor_random_of(out.view.dtype, out.view.ne);
         truth_tensor first_lse = truth_tensor_random(lse.view.ne);
         attend(&first.view);
@@ -83,7 +83,7 @@ static void test_parts(void **state) {
         close_task();
     }
     assert_true(most > 4);
-    assert_int_equal(posenc_attention_n_parts(NULL), 0);
+    assert_int_equal(posenc_attention_split_count(NULL), 0);
 }
 
 /* ---- Log-sum-exp ---- */
@@ -116,7 +116,7 @@ static void test_lse(void **state) {
         truth_tensor logits = truth_tensor_dense(s.n_k, s.n_q, s.n_heads, s.n_batch);
         TRUTH_EACH(&logits.view, j, i, h, b)
         *truth_at(&logits.view, j, i, h, b) = (float)exact_dot(i, j, h, b);
-        truth_ok(posenc_logits(&s.params, &logits.view, &logits.view, posenc_all_rows()));
+        truth_ok(posenc_logits(&s.params, &logits.view, &logits.view, posenc_range_all()));
         run_task();
         TRUTH_EACH(&lse.view, one, i, h, b) {
             double got = (double)*truth_at(&lse.view, one, i, h, b), want = exact_lse(&logits.view, i, h, b);
@@ -137,22 +137,22 @@ static void test_lse(void **state) {
 /* ---- Results merged ---- */
 
 /* Attention over keys first .. first + n - 1 only, by what every part has: scale, cap, causal or not. */
-static void attend_some(int64_t first, int64_t n, const float *sinks, posenc_attention_result *r) {
+static void attend_some(int64_t first, int64_t n, const float *sinks, posenc_attention_state *r) {
     posenc_score_params params = s.params;
     params.q_off -= first;
     params.sinks = sinks;
-    posenc_attention_task part = {
+    posenc_attention_args part = {
         .params = &params, .q = q.view, .k = k.view, .v = v.view, .out = r->out, .lse = &r->lse};
     part.k.ne[1] = part.v.ne[1] = n;
     part.k.data = (char *)part.k.data + first * part.k.nb[1];
     part.v.data = (char *)part.v.data + first * part.v.nb[1];
-    truth_ok(posenc_attention_run(&part, scratch, posenc_all_rows()));
+    truth_ok(posenc_attention_run(&part, scratch, posenc_range_all()));
 }
 
-static posenc_attention_result new_result(posenc_dtype type, truth_tensor *to, truth_tensor *to_lse) {
+static posenc_attention_state new_result(posenc_dtype type, truth_tensor *to, truth_tensor *to_lse) {
     *to = truth_tensor_random_of(type, out.view.ne);
     *to_lse = truth_tensor_random(lse.view.ne);
-    return (posenc_attention_result){to->view, to_lse->view};
+    return (posenc_attention_state){to->view, to_lse->view};
 }
 
 /* What every part has, drawn anew; the sinks are for one of them. */
@@ -162,7 +162,7 @@ static const float *draw_common(void) {
     plain.cap = s.params.cap;
     plain.q_off = s.params.q_off;
     plain.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
-    plain.empty = truth_below(2) ? POSENC_EMPTY_NAN : POSENC_EMPTY_ZEROS;
+    plain.empty = truth_below(2) ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
     s.params = plain;
     return truth_below(2) ? s.sinks : NULL;
 }
@@ -177,7 +177,7 @@ static double rounding_of(posenc_dtype type) {
 enum { PART_A, PART_B, WHOLE, JOINED, JOINED_TYPED, N_RESULTS };
 
 /* One element of the joined result, in float32. */
-static void check_merged(const posenc_attention_result *r, int64_t c, int64_t i, int64_t h, int64_t b) {
+static void check_merged(const posenc_attention_state *r, int64_t c, int64_t i, int64_t h, int64_t b) {
     float lses[N_RESULTS], values[N_RESULTS];
     for (int n = 0; n < N_RESULTS; n++) {
         lses[n] = *truth_at(&r[n].lse, 0, i, h, b);
@@ -207,13 +207,13 @@ static void check_merged(const posenc_attention_result *r, int64_t c, int64_t i,
 }
 
 /* In place, either way: what the merge gives in float32, rounded once. */
-static void check_merged_in_place(const posenc_attention_result *r) {
+static void check_merged_in_place(const posenc_attention_state *r) {
     truth_tensor here, here_lse;
-    posenc_attention_result to = new_result(r[PART_A].out.dtype, &here, &here_lse);
+    posenc_attention_state to = new_result(r[PART_A].out.dtype, &here, &here_lse);
     int which = (int)truth_below(2);
     truth_copy(&r[which].out, &to.out);
     truth_copy(&r[which].lse, &to.lse);
-    truth_ok(posenc_attention_merge(which ? &r[PART_A] : &to, which ? &to : &r[PART_B], &to, posenc_all_rows()));
+    truth_ok(posenc_attention_combine(which ? &r[PART_A] : &to, which ? &to : &r[PART_B], &to, posenc_range_all()));
     truth_rounded_views(&to.out, &r[JOINED].out, "merged in place");
     truth_same_views(&to.lse, &r[JOINED].lse, "lse merged in place");
     truth_tensor_free(&here);
@@ -228,7 +228,7 @@ static void test_merge(void **state) {
         posenc_dtype part = (posenc_dtype)(round % 3), joined = (posenc_dtype)(round / 3 % 3);
         const posenc_dtype types[N_RESULTS] = {part, part, POSENC_F32, POSENC_F32, joined};
         truth_tensor tensors[N_RESULTS], lses[N_RESULTS];
-        posenc_attention_result r[N_RESULTS];
+        posenc_attention_state r[N_RESULTS];
         for (int i = 0; i < N_RESULTS; i++)
             r[i] = new_result(types[i], &tensors[i], &lses[i]);
         int64_t cut = truth_below(4) ? truth_below(s.n_k + 1) : 0;
@@ -237,9 +237,9 @@ static void test_merge(void **state) {
         attend_some(0, s.n_k, sinks, &r[WHOLE]);
         for (int tier = -1; truth_next_tier(&tier);) {
             int64_t n = s.n_q * s.n_heads * s.n_batch, middle = truth_below(n + 1);
-            truth_ok(posenc_attention_merge(&r[PART_A], &r[PART_B], &r[JOINED], posenc_all_rows()));
-            truth_ok(posenc_attention_merge(&r[PART_A], &r[PART_B], &r[JOINED_TYPED], (posenc_rows){middle, n}));
-            truth_ok(posenc_attention_merge(&r[PART_A], &r[PART_B], &r[JOINED_TYPED], (posenc_rows){0, middle}));
+            truth_ok(posenc_attention_combine(&r[PART_A], &r[PART_B], &r[JOINED], posenc_range_all()));
+            truth_ok(posenc_attention_combine(&r[PART_A], &r[PART_B], &r[JOINED_TYPED], (posenc_range){middle, n}));
+            truth_ok(posenc_attention_combine(&r[PART_A], &r[PART_B], &r[JOINED_TYPED], (posenc_range){0, middle}));
             TRUTH_EACH(&r[JOINED].out, c, i, h, b)
             check_merged(r, c, i, h, b);
             truth_rounded_views(&r[JOINED_TYPED].out, &r[JOINED].out, "merged into another type");
@@ -262,20 +262,20 @@ static void test_merge_rows(void **state) {
     enum { A, B, AT_ONCE, ONE_BY_ONE, N };
     const int64_t ne[4] = {3, 50, 3, 1}, lse_ne[4] = {1, 50, 3, 1};
     truth_tensor tensors[N], lses[N];
-    posenc_attention_result r[N];
+    posenc_attention_state r[N];
     for (int i = 0; i < N; i++) {
         tensors[i] = truth_tensor_random(ne);
         lses[i] = truth_tensor_random(lse_ne);
-        r[i] = (posenc_attention_result){tensors[i].view, lses[i].view};
+        r[i] = (posenc_attention_state){tensors[i].view, lses[i].view};
     }
     for (int n = A; n <= B; n++)
         TRUTH_EACH(&r[n].lse, c, i, h, b)
     if (truth_below(4) == 0)
         *truth_at(&r[n].lse, c, i, h, b) = -INFINITY;
     for (int tier = -1; truth_next_tier(&tier);) {
-        truth_ok(posenc_attention_merge(&r[A], &r[B], &r[AT_ONCE], posenc_all_rows()));
+        truth_ok(posenc_attention_combine(&r[A], &r[B], &r[AT_ONCE], posenc_range_all()));
         for (int64_t row = 0; row < ne[1] * ne[2]; row++)
-            truth_ok(posenc_attention_merge(&r[A], &r[B], &r[ONE_BY_ONE], (posenc_rows){row, row + 1}));
+            truth_ok(posenc_attention_combine(&r[A], &r[B], &r[ONE_BY_ONE], (posenc_range){row, row + 1}));
         truth_same_views(&r[AT_ONCE].out, &r[ONE_BY_ONE].out, "rows merged at once");
         truth_same_views(&r[AT_ONCE].lse, &r[ONE_BY_ONE].lse, "lse of rows merged at once");
     }
@@ -304,13 +304,13 @@ static void add_rotation(variant *x) {
         params = truth_rope_random(TRUTH_MAGNITUDE | TRUTH_DEINTERLEAVE | (truth_below(2) ? TRUTH_AXES : 0));
     params.head_dim = q.view.ne[0];
     x->rope = truth_rope_new(&params);
-    int n_axes = posenc_rope_n_axes(x->rope);
+    int n_axes = posenc_rope_axis_count(x->rope);
     int32_t *positions = malloc((size_t)(n_axes * s.n_k) * sizeof *positions);
     x->rows = malloc((size_t)posenc_rope_table_bytes(x->rope, s.n_k) + sizeof *x->rows);
     assert_true(positions != NULL && x->rows != NULL);
     truth_random_positions(positions, n_axes, s.n_k);
     x->table = posenc_rope_table_dense(x->rope, x->rows);
-    truth_ok(posenc_rope_fill_table(x->rope, positions, s.n_k, POSENC_FORWARD, &x->table));
+    truth_ok(posenc_rope_table_fill(x->rope, positions, s.n_k, POSENC_FORWARD, &x->table));
     free(positions);
     task.k_rope = x->rope;
     task.k_table = &x->table;
@@ -326,7 +326,7 @@ static truth_tensor rotated_keys(const variant *x) {
     from.nb[2] = k.view.nb[1];
     to.nb[1] = turned.view.nb[2];
     to.nb[2] = turned.view.nb[1];
-    truth_ok(posenc_rope_apply_table(x->rope, &from, &x->table, &to, POSENC_FORWARD, posenc_all_rows()));
+    truth_ok(posenc_rope_apply_table(x->rope, &from, &x->table, &to, POSENC_FORWARD, posenc_range_all()));
     return turned;
 }
 
@@ -392,7 +392,7 @@ static void test_variants(void **state) {
             turned = rotated_keys(&x);
             keys = turned.view;
         }
-        truth_ok(posenc_attention(&s.params, &q.view, &keys, &v.view, &want.view, scratch, posenc_all_rows()));
+        truth_ok(posenc_attention(&s.params, &q.view, &keys, &v.view, &want.view, scratch, posenc_range_all()));
         if (pages)
             add_pages(&x);
         for (int tier = -1; truth_next_tier(&tier);) {
@@ -462,7 +462,7 @@ static void test_blocks(void **state) {
             turned = rotated_keys(&x);
             keys = turned.view;
         }
-        truth_ok(posenc_attention(&s.params, &q.view, &keys, &v.view, &want.view, scratch, posenc_all_rows()));
+        truth_ok(posenc_attention(&s.params, &q.view, &keys, &v.view, &want.view, scratch, posenc_range_all()));
         task.k = k_blocks;
         task.v = v_blocks;
         int32_t numbers[SCENE_BATCH * SCENE_K];
@@ -502,7 +502,7 @@ static void check_equal_keys(int64_t dim, int64_t n_k) {
         score += (double)query[c] * (double)key[c];
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     posenc_view lse_view = posenc_view_dense(&one_lse, POSENC_F32, 1, 1, 1, 1);
-    posenc_attention_task t = {
+    posenc_attention_args t = {
         .params = &params,
         .q = posenc_view_dense(query, POSENC_F32, dim, 1, 1, 1),
         .k = {key, POSENC_F32, {dim, n_k, 1, 1}, {4, 0, 0, 0}},
@@ -510,11 +510,12 @@ static void check_equal_keys(int64_t dim, int64_t n_k) {
         .out = posenc_view_dense(result, POSENC_F32, dim, 1, 1, 1),
         .lse = &lse_view,
     };
-    void *memory = malloc(posenc_attention_scratch(dim, dim)), *parts = malloc(posenc_attention_parts_bytes(&t));
+    void *memory = malloc(posenc_attention_workspace_bytes(dim, dim)),
+         *parts = malloc(posenc_attention_split_bytes(&t));
     assert_true(memory != NULL && parts != NULL);
-    assert_int_equal(posenc_attention_n_parts(&t), (n_k + POSENC_ATTENTION_SEGMENT - 1) / POSENC_ATTENTION_SEGMENT);
+    assert_int_equal(posenc_attention_split_count(&t), (n_k + POSENC_ATTENTION_SEGMENT - 1) / POSENC_ATTENTION_SEGMENT);
     for (int tier = -1; truth_next_tier(&tier);) {
-        truth_ok(posenc_attention_run(&t, memory, posenc_all_rows()));
+        truth_ok(posenc_attention_run(&t, memory, posenc_range_all()));
         for (int64_t c = 0; c < dim; c++)
             truth_close((double)result[c], (double)value[c], 1e-5 * LARGEST_V, "mean");
         truth_close((double)one_lse, score + log((double)n_k), 1e-5 + 1e-6 * fabs(score), "lse");
@@ -522,8 +523,8 @@ static void check_equal_keys(int64_t dim, int64_t n_k) {
             memcpy(first, result, (size_t)dim * sizeof *first);
         truth_same_bits(result, first, dim, "tiers");
         memset(result, 0, (size_t)dim * sizeof *result);
-        truth_ok(posenc_attention_run_parts(&t, memory, parts, posenc_all_rows()));
-        truth_ok(posenc_attention_join_parts(&t, parts, posenc_all_rows()));
+        truth_ok(posenc_attention_split(&t, memory, parts, posenc_range_all()));
+        truth_ok(posenc_attention_combine_splits(&t, parts, posenc_range_all()));
         truth_same_bits(result, first, dim, "parts");
     }
     free(memory);

@@ -70,9 +70,9 @@ static void check_forward(const setting *s, posenc_dtype x_type, posenc_dtype y_
     truth_tensor single = truth_tensor_random(ne), first = truth_tensor_dense(ne[0], ne[1], ne[2], 1);
     for (int tier = -1, n = 0; truth_next_tier(&tier); n++) {
         int64_t rows = s->n_tokens * s->n_batch, cut = truth_below(rows + 1);
-        truth_ok(posenc_conv_apply(s->conv, s->grid, &x.view, &single.view, posenc_all_rows()));
-        truth_ok(posenc_conv_apply(s->conv, s->grid, &x.view, &y.view, (posenc_rows){cut, rows}));
-        truth_ok(posenc_conv_apply(s->conv, s->grid, &x.view, &y.view, (posenc_rows){0, cut}));
+        truth_ok(posenc_conv_apply(s->conv, s->grid, &x.view, &single.view, posenc_range_all()));
+        truth_ok(posenc_conv_apply(s->conv, s->grid, &x.view, &y.view, (posenc_range){cut, rows}));
+        truth_ok(posenc_conv_apply(s->conv, s->grid, &x.view, &y.view, (posenc_range){0, cut}));
         if (n == 0)
             truth_copy(&single.view, &first.view);
         truth_same_views(&single.view, &first.view, "tiers differ");
@@ -104,14 +104,14 @@ static void check_gradients(const setting *s) {
     float *dw = calloc((size_t)(ne[0] * taps), sizeof(float)), *db = calloc((size_t)ne[0], sizeof(float));
     TRUTH_EACH(&zero.view, i, j, k, l)
     *truth_at(&zero.view, i, j, k, l) = 0.0f;
-    truth_ok(posenc_conv_apply(s->conv, s->grid, &x.view, &y.view, posenc_all_rows()));
-    truth_ok(posenc_conv_apply(s->conv, s->grid, &zero.view, &at_zero.view, posenc_all_rows()));
-    truth_ok(posenc_conv_grad_input(s->conv, s->grid, &dy.view, &dx.view, posenc_all_rows()));
+    truth_ok(posenc_conv_apply(s->conv, s->grid, &x.view, &y.view, posenc_range_all()));
+    truth_ok(posenc_conv_apply(s->conv, s->grid, &zero.view, &at_zero.view, posenc_range_all()));
+    truth_ok(posenc_conv_backward_input(s->conv, s->grid, &dy.view, &dx.view, posenc_range_all()));
     truth_close(inner_product(&y.view, &dy.view) - inner_product(&at_zero.view, &dy.view),
                 inner_product(&x.view, &dx.view), 1e-3, "transpose");
     int64_t cut = truth_below(taps + 1);
-    truth_ok(posenc_conv_grad_weights(s->conv, s->grid, &x.view, &dy.view, dw, db, (posenc_rows){cut, taps}));
-    truth_ok(posenc_conv_grad_weights(s->conv, s->grid, &x.view, &dy.view, dw, db, (posenc_rows){0, cut}));
+    truth_ok(posenc_conv_backward_weights(s->conv, s->grid, &x.view, &dy.view, dw, db, (posenc_range){cut, taps}));
+    truth_ok(posenc_conv_backward_weights(s->conv, s->grid, &x.view, &dy.view, dw, db, (posenc_range){0, cut}));
     for (int64_t c = 0; c < ne[0]; c++) {
         double bias = 0.0;
         for (int64_t b = 0; b < ne[2]; b++)
@@ -160,7 +160,7 @@ static void test_bits_of_gradients(void **state) {
     for (int tier = -1, n = 0; truth_next_tier(&tier); n++) {
         for (int i = 0; i < CHANNELS * KERNEL; i++)
             dw[i] = 0.25f;
-        truth_ok(posenc_conv_grad_weights(conv, grid, &x.view, &dy.view, dw, NULL, posenc_all_rows()));
+        truth_ok(posenc_conv_backward_weights(conv, grid, &x.view, &dy.view, dw, NULL, posenc_range_all()));
         for (int i = 0; n == 0 && i < CHANNELS * KERNEL; i++)
             first[i] = dw[i];
         truth_same_bits(dw, first, CHANNELS * KERNEL, "dw");
@@ -185,7 +185,7 @@ static void test_gradients_of_nothing(void **state) {
     posenc_conv *conv;
     truth_ok(posenc_conv_create(&params, weights, NULL, &conv));
     posenc_view x = posenc_view_dense((void *)(uintptr_t)zeros, POSENC_F32, CHANNELS, TOKENS, 1, 1);
-    truth_ok(posenc_conv_grad_weights(conv, (posenc_conv_grid){0, 1, TOKENS}, &x, &x, dw, db, posenc_all_rows()));
+    truth_ok(posenc_conv_backward_weights(conv, (posenc_conv_grid){0, 1, TOKENS}, &x, &x, dw, db, posenc_range_all()));
     truth_same_bits(dw, zeros, CHANNELS * KERNEL, "dw");
     truth_same_bits(db, zeros, CHANNELS, "db");
     posenc_conv_free(conv);

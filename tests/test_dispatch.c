@@ -59,7 +59,7 @@ static void test_no_such_tier(void **state) {
         assert_string_equal(posenc_isa_name(tier), "unknown");
         assert_int_equal(posenc_isa_built(tier), 0);
         assert_int_equal(posenc_isa_supported(tier), 0);
-        assert_int_equal(posenc_select_isa(tier), POSENC_ERR_ENUM);
+        assert_int_equal(posenc_isa_select(tier), POSENC_ERR_ENUM);
         assert_null(posenc_tier_kernels(tier));
         assert_int_equal(posenc_isa(), before);
     }
@@ -95,10 +95,10 @@ static void test_select(void **state) {
     for (int tier = POSENC_ISA_COUNT - 1; tier >= 0; tier--) {
         posenc_isa_tier before = posenc_isa(), wanted = (posenc_isa_tier)tier;
         if (posenc_isa_supported(wanted)) {
-            assert_int_equal(posenc_select_isa(wanted), POSENC_OK);
+            assert_int_equal(posenc_isa_select(wanted), POSENC_OK);
             expect_running(wanted);
         } else {
-            assert_int_equal(posenc_select_isa(wanted), POSENC_ERR_ISA);
+            assert_int_equal(posenc_isa_select(wanted), POSENC_ERR_ISA);
             assert_null(posenc_tier_kernels(wanted));
             expect_running(before);
         }
@@ -197,7 +197,7 @@ static posenc_status rotate(const posenc_rope *rope, float *data) {
     for (int i = 0; i < DIM * N_TOKENS; i++)
         data[i] = (float)i * 0.25f - 3.0f;
     posenc_view x = posenc_view_dense(data, POSENC_F32, DIM, 1, N_TOKENS, 1);
-    return posenc_rope_apply(rope, &x, positions, &x, POSENC_FORWARD, posenc_all_rows());
+    return posenc_rope_apply(rope, &x, positions, &x, POSENC_FORWARD, posenc_range_all());
 }
 
 static void *choose_and_compute(void *argument) {
@@ -205,7 +205,7 @@ static void *choose_and_compute(void *argument) {
     float data[DIM * N_TOKENS];
     for (int call = 0; call < N_CALLS; call++) {
         posenc_isa_tier tier = (posenc_isa_tier)(call % POSENC_ISA_COUNT);
-        posenc_status chosen = posenc_select_isa(tier);
+        posenc_status chosen = posenc_isa_select(tier);
         if (chosen != (posenc_isa_supported(tier) ? POSENC_OK : POSENC_ERR_ISA) ||
             !posenc_isa_supported(posenc_isa()) || rotate(work->rope, data) != POSENC_OK ||
             memcmp(data, work->expected, sizeof data) != 0)
@@ -222,7 +222,7 @@ static void test_threads(void **state) {
     posenc_rope *rope;
     float expected[DIM * N_TOKENS];
     assert_int_equal(posenc_rope_create(&params, &rope), POSENC_OK);
-    assert_int_equal(posenc_select_isa(POSENC_ISA_SCALAR), POSENC_OK);
+    assert_int_equal(posenc_isa_select(POSENC_ISA_SCALAR), POSENC_OK);
     assert_int_equal(rotate(rope, expected), POSENC_OK);
 
     workload work = {.rope = rope, .expected = expected};

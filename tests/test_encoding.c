@@ -55,8 +55,8 @@ static posenc_encoding *fourier(int64_t n_features, int n_coords) {
 
 /* Table ids are 0 .. N_TABLE-1 in these tests, and a few beyond for those with ZERO. */
 static posenc_encoding *encoding_of(int kind, int64_t dim) {
-    const posenc_lookup strict = POSENC_LOOKUP_DEFAULTS, zero = {-5, 0.3f, POSENC_RANGE_ZERO},
-                        clamp = {7, -1.5f, POSENC_RANGE_CLAMP};
+    const posenc_lookup strict = POSENC_LOOKUP_DEFAULTS, zero = {-5, 0.3f, POSENC_OUT_OF_RANGE_ZERO},
+                        clamp = {7, -1.5f, POSENC_OUT_OF_RANGE_CLAMP};
     double centres[TABLE_DIM];
     posenc_encoding *e = NULL;
     switch (kind) {
@@ -123,7 +123,7 @@ static void begin(setting *s, int kind, int64_t dim, int64_t n_tokens, int64_t n
     s->dim = posenc_encoding_dim(s->e);
     s->n_tokens = n_tokens;
     s->n_batch = n_batch;
-    int n_axes = posenc_encoding_n_axes(s->e);
+    int n_axes = posenc_encoding_axis_count(s->e);
     table_positions(s->positions, n_axes * n_tokens * n_batch);
     s->at = posenc_coords_of(s->positions, POSENC_COORD_I32);
     if (truth_below(2) == 0) {
@@ -139,7 +139,7 @@ static truth_tensor expected_rows(const setting *s) {
         for (int64_t t = 0; t < s->n_tokens; t++) {
             int32_t own[3];
             int64_t axis_stride = s->at.axis_stride == 0 ? s->n_tokens : s->at.axis_stride;
-            for (int axis = 0; axis < posenc_encoding_n_axes(s->e); axis++)
+            for (int axis = 0; axis < posenc_encoding_axis_count(s->e); axis++)
                 own[axis] = s->positions[b * s->at.batch_stride + axis * axis_stride + t];
             posenc_view row = posenc_view_dense(truth_at(&rows.view, 0, t, b, 0), POSENC_F32, s->dim, 1, 1, 1);
             truth_ok(posenc_encoding_write(s->e, own, &row));
@@ -163,11 +163,11 @@ typedef enum addend { NOTHING, IN_PLACE, APART } addend;
 static void apply(const setting *s, const posenc_view *x, const posenc_view *gate, const posenc_view *y) {
     int64_t n_rows = s->n_tokens * s->n_batch, cut = truth_below(n_rows + 1);
     if (truth_below(2) == 0) {
-        truth_ok(posenc_encoding_apply(s->e, &s->at, x, gate, y, posenc_all_rows()));
+        truth_ok(posenc_encoding_apply(s->e, &s->at, x, gate, y, posenc_range_all()));
         return;
     }
-    truth_ok(posenc_encoding_apply(s->e, &s->at, x, gate, y, (posenc_rows){cut, n_rows}));
-    truth_ok(posenc_encoding_apply(s->e, &s->at, x, gate, y, (posenc_rows){0, cut}));
+    truth_ok(posenc_encoding_apply(s->e, &s->at, x, gate, y, (posenc_range){cut, n_rows}));
+    truth_ok(posenc_encoding_apply(s->e, &s->at, x, gate, y, (posenc_range){0, cut}));
 }
 
 static void check_destination(const setting *s, const truth_tensor *rows, posenc_dtype type, addend from, int gating) {
@@ -253,7 +253,7 @@ static void test_types_of_coordinates(void **state) {
         for (int type = POSENC_COORD_I64; type <= POSENC_COORD_F64; type++) {
             truth_tensor got = truth_tensor_dense(dim, N, 1, 1);
             posenc_coords at = posenc_coords_of(arrays[type], (posenc_coord_type)type);
-            posenc_status status = posenc_encoding_apply(e, &at, NULL, NULL, &got.view, posenc_all_rows());
+            posenc_status status = posenc_encoding_apply(e, &at, NULL, NULL, &got.view, posenc_range_all());
             if (status == POSENC_ERR_DTYPE && type != POSENC_COORD_I64) {
                 truth_nothing_changed(&got, "refused");
                 n_refused++;
@@ -286,8 +286,8 @@ static void test_parts_of_real_rows(void **state) {
         int64_t ne[4] = {dim, N, 1, 1};
         truth_tensor whole = truth_tensor_dense(dim, N, 1, 1), rounded = truth_tensor_random_of(POSENC_F16, ne),
                      want = truth_tensor_random_of(POSENC_F16, ne);
-        truth_ok(posenc_encoding_apply(e, &coords, NULL, NULL, &whole.view, posenc_all_rows()));
-        truth_ok(posenc_encoding_apply(e, &coords, NULL, NULL, &rounded.view, posenc_all_rows()));
+        truth_ok(posenc_encoding_apply(e, &coords, NULL, NULL, &whole.view, posenc_range_all()));
+        truth_ok(posenc_encoding_apply(e, &coords, NULL, NULL, &rounded.view, posenc_range_all()));
         truth_convert(&whole.view, &want.view);
         truth_same_views(&rounded.view, &want.view, "rows in parts");
         truth_tensor_free(&whole);
@@ -307,7 +307,7 @@ static void test_ends_of_real_positions(void **state) {
     for (int tier = -1; truth_next_tier(&tier);) {
         float y[2][DIM];
         posenc_view view = posenc_view_dense(y, POSENC_F32, DIM, 2, 1, 1);
-        truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &view, posenc_all_rows()));
+        truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &view, posenc_range_all()));
         for (int i = 0; i < DIM; i += 2) {
             truth_close((double)y[0][i], -(double)y[1][i], 1e-6, "sine %d", i);
             truth_close((double)y[0][i + 1], (double)y[1][i + 1], 1e-6, "cosine %d", i);
@@ -322,8 +322,8 @@ static void test_refused_rows(void **state) {
     enum { N = 300, BATCH = 2 };
     static int64_t ids[2 * N * BATCH];
     posenc_part parts[] = {
-        {.encoding = learned(POSENC_F32, 8, (posenc_lookup){2, 1.0f, POSENC_RANGE_ERROR})},
-        {.encoding = learned(POSENC_F32, 8, (posenc_lookup){0, 1.0f, POSENC_RANGE_ERROR}), .axis = 1}};
+        {.encoding = learned(POSENC_F32, 8, (posenc_lookup){2, 1.0f, POSENC_OUT_OF_RANGE_ERROR})},
+        {.encoding = learned(POSENC_F32, 8, (posenc_lookup){0, 1.0f, POSENC_OUT_OF_RANGE_ERROR}), .axis = 1}};
     posenc_encoding *e = joined(parts, 2, 1);
     truth_tensor y = truth_tensor_dense(8, N, BATCH, 1);
     for (int round = 0; round < 200; round++) {
@@ -339,9 +339,9 @@ static void test_refused_rows(void **state) {
         int64_t row;
         assert_int_equal(posenc_encoding_check(e, &at, N, BATCH, &row), POSENC_ERR_POSITION);
         assert_int_equal(row, b * N + t);
-        assert_int_equal(posenc_encoding_apply(e, &at, &y.view, NULL, &y.view, (posenc_rows){0, 0}),
+        assert_int_equal(posenc_encoding_apply(e, &at, &y.view, NULL, &y.view, (posenc_range){0, 0}),
                          POSENC_ERR_POSITION);
-        assert_int_equal(posenc_encoding_apply(e, &at, NULL, NULL, &y.view, posenc_all_rows()), POSENC_ERR_POSITION);
+        assert_int_equal(posenc_encoding_apply(e, &at, NULL, NULL, &y.view, posenc_range_all()), POSENC_ERR_POSITION);
         truth_nothing_changed(&y, "refused");
     }
     truth_tensor_free(&y);
@@ -375,14 +375,15 @@ static void test_clamped(void **state) {
     for (int k = 0; k < 2; k++) {
         float y[4];
         posenc_view view = posenc_view_dense(y, POSENC_F32, 1, 4, 1, 1);
-        posenc_encoding *e = learned(POSENC_F32, 1, (posenc_lookup){offsets[k], 1.0f, POSENC_RANGE_CLAMP}), *none;
-        truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &view, posenc_all_rows()));
+        posenc_encoding *e = learned(POSENC_F32, 1, (posenc_lookup){offsets[k], 1.0f, POSENC_OUT_OF_RANGE_CLAMP}),
+                        *none;
+        truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &view, posenc_range_all()));
         for (int t = 0; t < 4; t++)
             assert_true(y[t] == table_memory[rows[k][t]]);
         posenc_encoding_free(e);
 
         posenc_view table = posenc_view_dense(NULL, POSENC_F32, 1, 0, 1, 1);
-        truth_ok(posenc_learned_create(&table, &(posenc_lookup){offsets[k], 1.0f, POSENC_RANGE_CLAMP}, &none));
+        truth_ok(posenc_learned_create(&table, &(posenc_lookup){offsets[k], 1.0f, POSENC_OUT_OF_RANGE_CLAMP}, &none));
         int64_t row;
         assert_int_equal(posenc_encoding_check(none, &at, 4, 1, &row), POSENC_ERR_POSITION);
         assert_int_equal(row, 0);
@@ -405,9 +406,9 @@ static void test_large_modulo(void **state) {
         posenc_part part = {.encoding = sinusoid(POSENC_SINUSOIDAL_INTERLEAVED, 8), .modulo = (int64_t)1 << shift};
         posenc_encoding *e = joined(&part, 1, 0);
         posenc_status want = shift <= 31 ? POSENC_OK : POSENC_ERR_POSITION;
-        assert_int_equal(posenc_encoding_apply(e, &narrow_at, NULL, NULL, &view, posenc_all_rows()), want);
-        assert_int_equal(posenc_encoding_apply(e, &wide_at, NULL, NULL, &view, posenc_all_rows()), want);
-        assert_int_equal(posenc_encoding_apply(e, &real_at, NULL, NULL, &view, posenc_all_rows()), POSENC_ERR_DTYPE);
+        assert_int_equal(posenc_encoding_apply(e, &narrow_at, NULL, NULL, &view, posenc_range_all()), want);
+        assert_int_equal(posenc_encoding_apply(e, &wide_at, NULL, NULL, &view, posenc_range_all()), want);
+        assert_int_equal(posenc_encoding_apply(e, &real_at, NULL, NULL, &view, posenc_range_all()), POSENC_ERR_DTYPE);
         posenc_encoding_free(e);
     }
 }
@@ -425,7 +426,7 @@ static void test_most_fields(void **state) {
         for (int f = 0; f < FIELDS / POSENC_MAX_PARTS; f++) {
             posenc_part fields[POSENC_MAX_PARTS] = {{.first = 0}};
             for (int i = 0; i < POSENC_MAX_PARTS; i++)
-                fields[i].encoding = learned(POSENC_F32, WIDTH, (posenc_lookup){k, 1.0f, POSENC_RANGE_ERROR});
+                fields[i].encoding = learned(POSENC_F32, WIDTH, (posenc_lookup){k, 1.0f, POSENC_OUT_OF_RANGE_ERROR});
             wide[f].encoding = joined(fields, POSENC_MAX_PARTS, 0);
         }
         terms[k].encoding = joined(wide, FIELDS / POSENC_MAX_PARTS, 0);
@@ -443,7 +444,7 @@ static void test_most_fields(void **state) {
 static void test_zeros_leave_alone(void **state) {
     (void)state;
     posenc_encoding *odd = sinusoid(POSENC_SINUSOIDAL_CONCAT, 9);
-    posenc_encoding *zero = learned(POSENC_F32, 9, (posenc_lookup){0, 1.0f, POSENC_RANGE_ZERO});
+    posenc_encoding *zero = learned(POSENC_F32, 9, (posenc_lookup){0, 1.0f, POSENC_OUT_OF_RANGE_ZERO});
     const int32_t positions[2] = {-1, N_TABLE};
     float gates[2] = {NAN, INFINITY};
     posenc_view gate = posenc_view_dense(gates, POSENC_F32, 1, 2, 1, 1);
@@ -458,7 +459,7 @@ static void test_zeros_leave_alone(void **state) {
                     *truth_at(from, 2, t, 0, 0) = which == 1 ? -0.0f : 1.0f;
                 }
                 truth_ok(posenc_encoding_apply(which ? zero : odd, &at, from, which ? &gate : NULL, &y.view,
-                                               posenc_all_rows()));
+                                               posenc_range_all()));
                 for (int t = 0; t < 2; t++) {
                     assert_true(signbit(*truth_at(&y.view, 8, t, 0, 0)));
                     assert_true(which == 0 || signbit(*truth_at(&y.view, 2, t, 0, 0)));
@@ -498,7 +499,7 @@ static void test_parts_of_parts(void **state) {
     for (int axis = 0; axis < 2; axis++) {
         parts[0].axis = 3 * axis;
         truth_ok(posenc_encoding_sum(parts, 2, &sum));
-        assert_int_equal(posenc_encoding_n_axes(sum), axis ? 4 : 2);
+        assert_int_equal(posenc_encoding_axis_count(sum), axis ? 4 : 2);
         posenc_encoding_free(sum);
     }
     posenc_encoding_free(plane);

@@ -238,12 +238,12 @@ static void test_types_and_tiers(void **state) {
     (void)state;
     posenc_isa_tier before = posenc_isa();
     ANSWERS(== before, posenc_isa, );
-    RETURNS(POSENC_ERR_ENUM, posenc_select_isa, POSENC_ISA_COUNT);
-    RETURNS(POSENC_ERR_ENUM, posenc_select_isa, (posenc_isa_tier)-1);
-    RETURNS(POSENC_ERR_ENUM, posenc_select_isa, (posenc_isa_tier)INT32_MAX);
+    RETURNS(POSENC_ERR_ENUM, posenc_isa_select, POSENC_ISA_COUNT);
+    RETURNS(POSENC_ERR_ENUM, posenc_isa_select, (posenc_isa_tier)-1);
+    RETURNS(POSENC_ERR_ENUM, posenc_isa_select, (posenc_isa_tier)INT32_MAX);
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
         if (!posenc_isa_supported((posenc_isa_tier)tier))
-            RETURNS(POSENC_ERR_ISA, posenc_select_isa, (posenc_isa_tier)tier);
+            RETURNS(POSENC_ERR_ISA, posenc_isa_select, (posenc_isa_tier)tier);
     assert_int_equal(posenc_isa(), before);
     static const posenc_isa_tier unknown[] = {POSENC_ISA_COUNT, (posenc_isa_tier)-1, (posenc_isa_tier)INT32_MIN};
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
@@ -313,35 +313,60 @@ static void test_every_public_function_is_here(void **state) {
 int main(void) {
 #define ROWS(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        ROWS(test_views),           ROWS(test_half_views),
-        ROWS(test_huge_products),   ROWS(test_empty),
-        ROWS(test_empty_rows),      ROWS(test_rows_of_nothing),
-        ROWS(test_overlap),         ROWS(test_row_ranges),
+        ROWS(test_views),
+        ROWS(test_half_views),
+        ROWS(test_huge_products),
+        ROWS(test_empty),
+        ROWS(test_empty_rows),
+        ROWS(test_rows_of_nothing),
+        ROWS(test_overlap),
+        ROWS(test_row_ranges),
         ROWS(test_overlap_between_rows),
-        ROWS(test_angles),          ROWS(test_angle_rows),
-        ROWS(test_rope_params),     ROWS(test_rope_apply),
-        ROWS(test_rope_tables),     ROWS(test_rope_tasks),
-        ROWS(test_rope_questions),  ROWS(test_positions),
-        ROWS(test_rope_config),     ROWS(test_sinusoidal),
-        ROWS(test_encoding_apply),  ROWS(test_encoding_parts),
-        ROWS(test_encoding_params), ROWS(test_tables),
-        ROWS(test_conv),            ROWS(test_more_positions),
-        ROWS(test_slopes),          ROWS(test_scores),
-        ROWS(test_score_positions), ROWS(test_score_masks),
-        ROWS(test_score_lines),     ROWS(test_score_relative),
-        ROWS(test_relative_views),  ROWS(test_relative_rules),
-        ROWS(test_relative_tables), ROWS(test_relative_lines),
-        ROWS(test_fire_params),     ROWS(test_cope_params),
+        ROWS(test_angles),
+        ROWS(test_angle_rows),
+        ROWS(test_rope_params),
+        ROWS(test_rope_apply),
+        ROWS(test_rope_tables),
+        ROWS(test_rope_tasks),
+        ROWS(test_rope_questions),
+        ROWS(test_positions),
+        ROWS(test_rope_config),
+        ROWS(test_sinusoidal),
+        ROWS(test_encoding_apply),
+        ROWS(test_encoding_parts),
+        ROWS(test_encoding_params),
+        ROWS(test_tables),
+        ROWS(test_conv),
+        ROWS(test_more_positions),
+        ROWS(test_slopes),
+        ROWS(test_scores),
+        ROWS(test_score_positions),
+        ROWS(test_score_masks),
+        ROWS(test_score_lines),
+        ROWS(test_score_relative),
+        ROWS(test_relative_views),
+        ROWS(test_relative_rules),
+        ROWS(test_relative_tables),
+        ROWS(test_relative_lines),
+        ROWS(test_fire_params),
+        ROWS(test_cope_params),
         ROWS(test_attention_params),
         ROWS(test_attention_tasks),
-        ROWS(test_analysis_of_rows), ROWS(test_analysis_of_frequencies),
+        ROWS(test_analysis_of_rows),
+        ROWS(test_analysis_of_frequencies),
         ROWS(test_costs),
-        ROWS(test_lines),           ROWS(test_line_parameters),
-        ROWS(test_kerple),          ROWS(test_sandwich),
-        ROWS(test_bias_tables),     ROWS(test_buckets),
-        ROWS(test_one_row),         ROWS(test_swin),
-        ROWS(test_decomposed),      ROWS(test_gradients),
-        ROWS(test_types_and_tiers), ROWS(test_every_public_function_is_here),
+        ROWS(test_lines),
+        ROWS(test_line_parameters),
+        ROWS(test_kerple),
+        ROWS(test_sandwich),
+        ROWS(test_bias_tables),
+        ROWS(test_buckets),
+        ROWS(test_one_row),
+        ROWS(test_swin),
+        ROWS(test_decomposed),
+        ROWS(test_gradients),
+        ROWS(test_types_and_tiers),
+        ROWS(test_every_public_function_is_here),
     };
     return truth_run(tests);
 }

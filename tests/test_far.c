@@ -71,11 +71,12 @@ static void check_rotations(void) {
         posenc_view in = posenc_view_dense(x, POSENC_F32, DIM, HEADS, TOKENS, 1), out = in, piece = in;
         out.data = whole;
         piece.data = pieces;
-        posenc_rope_task task = {.x = in, .y = out, .rotates = 1, .rows64 = rows, .scale = 0.5f};
-        truth_ok(posenc_rope_apply_tasks(rope, &task, 1, positions, NULL, POSENC_FORWARD, posenc_all_rows()));
+        posenc_rope_tensor task = {.x = in, .y = out, .rotates = 1, .rows64 = rows, .scale = 0.5f};
+        truth_ok(posenc_rope_apply_tensors(rope, &task, 1, positions, NULL, POSENC_FORWARD, posenc_range_all()));
         for (int64_t t = 0; t < TOKENS; t++) {
-            posenc_rope_task one = {.x = slice(&in, 2, t), .y = slice(&piece, 2, rows[t]), .rotates = 1, .scale = 0.5f};
-            truth_ok(posenc_rope_apply_tasks(rope, &one, 1, &positions[t], NULL, POSENC_FORWARD, posenc_all_rows()));
+            posenc_rope_tensor one = {
+                .x = slice(&in, 2, t), .y = slice(&piece, 2, rows[t]), .rotates = 1, .scale = 0.5f};
+            truth_ok(posenc_rope_apply_tensors(rope, &one, 1, &positions[t], NULL, POSENC_FORWARD, posenc_range_all()));
         }
         truth_same_bits(whole, pieces, ALL, "layout %d", layout);
         posenc_rope_free(rope);
@@ -94,11 +95,11 @@ static void check_softmax(void) {
     piece.data = pieces;
     mask.data = bias;
     params.bias = &mask;
-    truth_ok(posenc_softmax(&params, &in, &out, posenc_all_rows()));
+    truth_ok(posenc_softmax(&params, &in, &out, posenc_range_all()));
     for (int64_t q = 0; q < QUERIES; q++) {
         posenc_view one_in = slice(&in, 1, q), one_out = slice(&piece, 1, q), one_mask = slice(&mask, 1, q);
         params.bias = &one_mask;
-        truth_ok(posenc_softmax(&params, &one_in, &one_out, posenc_all_rows()));
+        truth_ok(posenc_softmax(&params, &one_in, &one_out, posenc_range_all()));
     }
     truth_same_bits(whole, pieces, ALL, "softmax with a mask");
     free(x);
@@ -110,7 +111,7 @@ static void check_softmax(void) {
 static void check_attention(void) {
     enum { DIM = 72, KEYS = 1900, HEADS = 2, ALL = DIM * KEYS * HEADS };
     float *q = numbers(DIM * HEADS), *k = numbers(ALL), *v = numbers(ALL), whole[DIM * HEADS], pieces[DIM * HEADS];
-    float *scratch = malloc((size_t)posenc_attention_scratch(DIM, DIM));
+    float *scratch = malloc((size_t)posenc_attention_workspace_bytes(DIM, DIM));
     assert_non_null(scratch);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = 0.1f;
@@ -120,11 +121,11 @@ static void check_attention(void) {
     values.data = v;
     out.data = whole;
     piece.data = pieces;
-    truth_ok(posenc_attention(&params, &queries, &keys, &values, &out, scratch, posenc_all_rows()));
+    truth_ok(posenc_attention(&params, &queries, &keys, &values, &out, scratch, posenc_range_all()));
     for (int64_t h = 0; h < HEADS; h++) {
         posenc_view one_q = slice(&queries, 2, h), one_k = slice(&keys, 2, h), one_v = slice(&values, 2, h),
                     one = slice(&piece, 2, h);
-        truth_ok(posenc_attention(&params, &one_q, &one_k, &one_v, &one, scratch, posenc_all_rows()));
+        truth_ok(posenc_attention(&params, &one_q, &one_k, &one_v, &one, scratch, posenc_range_all()));
     }
     truth_same_bits(whole, pieces, DIM * HEADS, "attention of a lone query");
     free(q);

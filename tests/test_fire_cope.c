@@ -97,7 +97,7 @@ static void test_steep_fire(void **state) {
     for (int tier = -1; truth_next_tier(&tier);) {
         float y = 0.0f;
         posenc_view view = posenc_view_dense(&y, POSENC_F32, 1, 1, 1, 1);
-        truth_ok(posenc_fire_write(fire, 0, &view, posenc_all_rows()));
+        truth_ok(posenc_fire_write(fire, 0, &view, posenc_range_all()));
         assert_true(y == 1.0f);
     }
     posenc_fire_free(fire);
@@ -121,7 +121,7 @@ static void test_large_fire(void **state) {
     for (int tier = -1; truth_next_tier(&tier);) {
         static float y[512];
         posenc_view view = posenc_view_dense(y, POSENC_F32, 512, 1, 1, 1);
-        truth_ok(posenc_fire_write(fire, 511, &view, posenc_all_rows()));
+        truth_ok(posenc_fire_write(fire, 511, &view, posenc_range_all()));
         for (int j = 0; j < 512; j++)
             assert_true(isfinite(y[j]));
     }
@@ -145,12 +145,12 @@ static void test_fire(void **state) {
             truth_tensor y = truth_tensor_random(ne), split = truth_tensor_random(ne);
             truth_copy(&y.view, &split.view);
             truth_mark(&split);
-            truth_ok(posenc_fire_add(fire, q_off, &y.view, posenc_all_rows()));
+            truth_ok(posenc_fire_add(fire, q_off, &y.view, posenc_range_all()));
             check_fire(&m, q_off, &y, 1);
             for (int64_t row = n_q * ne[2] * ne[3] - 1; row >= 0; row--)
-                truth_ok(posenc_fire_add(fire, q_off, &split.view, (posenc_rows){row, row + 1}));
+                truth_ok(posenc_fire_add(fire, q_off, &split.view, (posenc_range){row, row + 1}));
             truth_same_views(&split.view, &y.view, "FIRE, split");
-            truth_ok(posenc_fire_write(fire, q_off, &y.view, posenc_all_rows()));
+            truth_ok(posenc_fire_write(fire, q_off, &y.view, posenc_range_all()));
             check_fire(&m, q_off, &y, 0);
             truth_nothing_else_changed(&y, 0, n_k, "FIRE");
             posenc_fire_free(fire);
@@ -218,11 +218,11 @@ static void test_cope(void **state) {
             params.form = truth_below(2) ? POSENC_COPE_SCALED : POSENC_COPE_LISTING;
             params.q_off = truth_below(3) ? n_k - n_q : truth_below(n_k + 20) - 10;
             const posenc_view *own = truth_below(2) ? &gates.view : NULL;
-            truth_ok(posenc_cope_logits(&params, &x.view, own, &z.view, &y.view, posenc_all_rows()));
+            truth_ok(posenc_cope_logits(&params, &x.view, own, &z.view, &y.view, posenc_range_all()));
             check_cope(&params, &x.view, own ? own : &x.view, &z.view, &y.view);
             truth_nothing_else_changed(&y, 0, n_k, "CoPE");
             for (int64_t row = n_q * ne[2] * ne[3] - 1; row >= 0; row--) /* in place, row by row */
-                truth_ok(posenc_cope_logits(&params, &x.view, own, &z.view, &x.view, (posenc_rows){row, row + 1}));
+                truth_ok(posenc_cope_logits(&params, &x.view, own, &z.view, &x.view, (posenc_range){row, row + 1}));
             truth_same_views(&x.view, &y.view, "CoPE, in place");
             truth_tensor *all[] = {&x, &gates, &y, &z};
             for (int k = 0; k < 4; k++)
@@ -247,7 +247,7 @@ static void test_cope_integers(void **state) {
         posenc_view terms = posenc_view_dense(z, POSENC_F32, POSITIONS, 1, 1, 1);
         posenc_cope_params params = POSENC_COPE_DEFAULTS;
         params.q_off = N - 1;
-        truth_ok(posenc_cope_logits(&params, &from, &by, &terms, &to, posenc_all_rows()));
+        truth_ok(posenc_cope_logits(&params, &from, &by, &terms, &to, posenc_range_all()));
         for (int j = 0; j < N; j++) {
             int position = (N - j + 1) / 2; /* odd keys from j on */
             position = position < POSITIONS - 1 ? position : POSITIONS - 1;
@@ -257,8 +257,8 @@ static void test_cope_integers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {truth_test(test_fire_limits), truth_test(test_fire), truth_test(test_cope),
-                                       truth_test(test_cope_integers), truth_test(test_steep_fire),
-                                       truth_test(test_large_fire)};
+    const struct CMUnitTest tests[] = {truth_test(test_fire_limits), truth_test(test_fire),
+                                       truth_test(test_cope),        truth_test(test_cope_integers),
+                                       truth_test(test_steep_fire),  truth_test(test_large_fire)};
     return truth_run(tests);
 }

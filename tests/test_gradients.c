@@ -109,13 +109,13 @@ static double check_row(const posenc_score_params *params, const tensors *t, int
 static double check_call(const int64_t ne[4], float spread) {
     posenc_score_params params = random_params(ne);
     tensors t = new_tensors(ne, spread);
-    truth_ok(posenc_softmax(&params, &t.s.view, &t.p.view, posenc_all_rows()));
-    params.hidden = (posenc_hidden)(ne[0] % 2); /* means nothing here */
+    truth_ok(posenc_softmax(&params, &t.s.view, &t.p.view, posenc_range_all()));
+    params.hidden = (posenc_masked_output)(ne[0] % 2); /* means nothing here */
     truth_mark(&t.p);
     truth_tensor first = truth_tensor_random(ne);
     int64_t n_rows = ne[1] * ne[2] * ne[3];
     for (int tier = -1, n_tiers = 0; truth_next_tier(&tier); n_tiers++) {
-        posenc_rows range = {0, truth_below(n_rows + 1)}, rest = {range.end, n_rows};
+        posenc_range range = {0, truth_below(n_rows + 1)}, rest = {range.end, n_rows};
         truth_ok(posenc_softmax_backward(&params, &t.p.view, &t.dp.view, &t.s.view, &t.dx.view, &t.db.view,
                                          t.dsink_rows, range));
         truth_ok(posenc_softmax_backward(&params, &t.p.view, &t.dp.view, &t.s.view, &t.dx.view, &t.db.view,
@@ -136,7 +136,7 @@ static double check_call(const int64_t ne[4], float spread) {
     truth_tensor db = truth_tensor_random(ne);
     truth_copy(&t.db.view, &db.view);
     truth_ok(posenc_softmax_backward(&params, &t.p.view, &t.dp.view, &t.s.view, &t.dp.view, &t.p.view, NULL,
-                                     posenc_all_rows()));
+                                     posenc_range_all()));
     truth_same_views(&t.dp.view, &first.view, "dx in place of dp");
     truth_same_views(&t.p.view, &db.view, "db in place of p");
     truth_tensor_free(&first);
@@ -181,7 +181,7 @@ static void test_range(void **state) {
         for (int is_beyond = 0; is_beyond < 2; is_beyond++) {
             dp[0] = is_beyond ? 3e38f : 1.7e38f;
             dp[1] = -dp[0];
-            truth_ok(posenc_softmax_backward(&params, &view, &gradient, NULL, &to, NULL, NULL, posenc_all_rows()));
+            truth_ok(posenc_softmax_backward(&params, &view, &gradient, NULL, &to, NULL, NULL, posenc_range_all()));
             double g = (double)p[0] * (double)dp[0] + (double)p[1] * (double)dp[1];
             for (int j = 0; j < 2; j++) {
                 double want = (double)p[j] * ((double)dp[j] - g);
@@ -229,10 +229,10 @@ static void check_differences(void) {
     params.bias = &views[1];
     params.bias_slopes = NULL;
     params.sinks = &sink;
-    truth_ok(posenc_softmax(&params, &views[0], &views[2], posenc_all_rows()));
+    truth_ok(posenc_softmax(&params, &views[0], &views[2], posenc_range_all()));
     truth_ok(posenc_softmax_backward(&params, &views[2], &views[3], &views[0], &views[4], &views[5], &dsink_row,
-                                     posenc_all_rows()));
-    truth_ok(posenc_sink_gradient(&dsink_row, 1, 1, 1, &dsink));
+                                     posenc_range_all()));
+    truth_ok(posenc_sink_backward(&dsink_row, 1, 1, 1, &dsink));
     for (int j = 0; j < N; j++) {
         at[j] = (double)s[j];
         of_bias[j] = (double)bias[j];
@@ -277,7 +277,7 @@ static void test_edges(void **state) {
             for (int i = 0; i < 5; i++)
                 v[i] = posenc_view_dense(data[i], POSENC_F32, KEYS, 1, 1, 1);
             params.bias = &v[0]; /* which is not read, and may lie anywhere */
-            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_all_rows()));
+            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_range_all()));
             memcpy(want_dx, dx, sizeof dx);
             memcpy(want_db, db, sizeof db);
             for (int j = 0; j < KEYS; j++)
@@ -285,7 +285,7 @@ static void test_edges(void **state) {
                     dp[j] = s[j] = hostile[k];
                     p[j] = j < 21 || j > 60 ? hostile[k] : 1e-40f;
                 }
-            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_all_rows()));
+            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_range_all()));
             truth_same_bits(dx, want_dx, KEYS, "dx beside %g", (double)hostile[k]);
             truth_same_bits(db, want_db, KEYS, "db beside %g", (double)hostile[k]);
             const int32_t query = 60;
@@ -294,17 +294,17 @@ static void test_edges(void **state) {
                 keys[j] = j;
             params.q_pos = &query;
             params.k_pos = keys;
-            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_all_rows()));
+            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_range_all()));
             truth_same_bits(dx, want_dx, KEYS, "dx beside %g, positions given", (double)hostile[k]);
             truth_same_bits(db, want_db, KEYS, "db beside %g, positions given", (double)hostile[k]);
             dp[40] = NAN;
-            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_all_rows()));
+            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_range_all()));
             for (int j = 0; j < KEYS; j++)
                 assert_true(j < 21 || j > 60 || j % 3 == 0 ? dx[j] == 0.0f : isnan(dx[j]));
             assert_true(isnan(dsink));
             dp[40] = 1.0f;
             p[40] = NAN; /* as of a row whose score is NaN */
-            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_all_rows()));
+            truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_range_all()));
             assert_true(isnan(dx[40]) && isnan(db[40]) && isnan(dsink));
         }
 }
@@ -320,7 +320,7 @@ static int64_t offset_of(const posenc_score_params *params, int64_t i, int64_t j
 
 /* The sum for one offset of the line, or what its end takes, in the order that is promised. */
 static float sum_of(const posenc_score_params *params, const posenc_view *ds, int64_t head, int64_t end,
-                    const posenc_line *line, int64_t offset) {
+                    const posenc_rel_bias *line, int64_t offset) {
     int64_t last = line->first + line->n_offsets - 1;
     double sum = 0.0;
     for (int64_t b = 0; b < ds->ne[3]; b++)
@@ -375,8 +375,8 @@ static void test_line(void **state) {
         int extended = (int)truth_below(2);
         int64_t first = is_small ? truth_below(12) - 8 : truth_below(80) - 60;
         int64_t n_offsets = extended + truth_below(is_small ? 6 : 80);
-        posenc_line line = {data, first, n_offsets, ne[2], shared ? 0 : 90, extended};
-        truth_ok(posenc_line_gradient(&params, &ds.view, &line));
+        posenc_rel_bias line = {data, first, n_offsets, ne[2], shared ? 0 : 90, extended};
+        truth_ok(posenc_rel_bias_backward(&params, &ds.view, &line));
         for (int64_t h = 0; h < (shared ? 1 : ne[2]); h++)
             for (int64_t t = 0; t < line.n_offsets; t++) {
                 float want = sum_of(&params, &ds.view, h, shared ? ne[2] : h + 1, &line, line.first + t);
@@ -399,8 +399,8 @@ static void test_long_line(void **state) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.q_off = 100;
     posenc_view view = posenc_view_dense(ds, POSENC_F32, KEYS, QUERIES, 1, 1);
-    posenc_line line = {whole, -(100 + QUERIES - 1), KEYS + QUERIES - 1, 1, 2 * KEYS, 0};
-    truth_ok(posenc_line_gradient(&params, &view, &line));
+    posenc_rel_bias line = {whole, -(100 + QUERIES - 1), KEYS + QUERIES - 1, 1, 2 * KEYS, 0};
+    truth_ok(posenc_rel_bias_backward(&params, &view, &line));
     for (int64_t t = 0; t < line.n_offsets; t++) {
         double sum = 0.0;
         for (int64_t i = 0; i < QUERIES; i++) {
@@ -412,13 +412,13 @@ static void test_long_line(void **state) {
     }
     for (int round = 0; round < 20; round++) {
         int64_t skip = truth_below(KEYS), n = truth_below(KEYS - skip);
-        posenc_line shard = {part, line.first + skip, n, 1, n, 0};
-        truth_ok(posenc_line_gradient(&params, &view, &shard));
+        posenc_rel_bias shard = {part, line.first + skip, n, 1, n, 0};
+        truth_ok(posenc_rel_bias_backward(&params, &view, &shard));
         truth_same_bits(part, whole + skip, (size_t)n, "part from %lld", (long long)skip);
         if (n < 2)
             continue;
         shard.is_extended = 1; /* only its ends take what lies beyond */
-        truth_ok(posenc_line_gradient(&params, &view, &shard));
+        truth_ok(posenc_rel_bias_backward(&params, &view, &shard));
         truth_same_bits(part + 1, whole + skip + 1, (size_t)n - 2, "inside an extended line from %lld",
                         (long long)skip);
         double sums[2] = {0.0, 0.0};
@@ -443,12 +443,12 @@ static void test_table(void **state) {
         int64_t n_rows = round % 2 ? ROWS : 1 + truth_below(40), n = truth_below(OFFSETS + 1);
         float scale = round % 3 ? 1.0f : -0.3f;
         truth_fill(line_data, HEADS * OFFSETS);
-        posenc_line line = {line_data, -500, n, HEADS, OFFSETS, 0};
-        posenc_index_line index = {rows, -507, OFFSETS + 10, n_rows};
+        posenc_rel_bias line = {line_data, -500, n, HEADS, OFFSETS, 0};
+        posenc_rel_index index = {rows, -507, OFFSETS + 10, n_rows};
         for (int i = 0; i < OFFSETS + 10; i++)
             rows[i] = (int32_t)truth_below(n_rows);
         posenc_bias_table table = {table_data, n_rows, HEADS, round % 2 ? HEADS : 1, round % 2 ? 1 : n_rows};
-        truth_ok(posenc_table_gradient(&index, &line, scale, &table));
+        truth_ok(posenc_bias_table_backward(&index, &line, scale, &table));
         for (int k = 0; k < 200; k++) {
             int64_t row = truth_below(n_rows), h = truth_below(HEADS);
             double sum = 0.0;
@@ -466,7 +466,7 @@ static void test_parameters(void **state) {
     enum { OFFSETS = 400, HEADS = 6 };
     for (int round = 0; round < 50; round++) {
         float g[HEADS * OFFSETS], dslopes[HEADS], dp[HEADS], da[HEADS], p[HEADS], a[HEADS];
-        posenc_line line = {g, truth_below(600) - 500, truth_below(OFFSETS + 1), HEADS, OFFSETS, 0};
+        posenc_rel_bias line = {g, truth_below(600) - 500, truth_below(OFFSETS + 1), HEADS, OFFSETS, 0};
         truth_fill(g, HEADS * OFFSETS);
         if (round % 10 == 9)
             memset(g, 0, sizeof g); /* of nothing, exactly nothing */
@@ -477,8 +477,8 @@ static void test_parameters(void **state) {
         int is_log = round % 2;
         posenc_clamped clamped = round % 4 < 2 ? POSENC_CLAMPED_PASSES : POSENC_CLAMPED_STOPS;
         posenc_kerple kerple = {is_log ? POSENC_KERPLE_LOG : POSENC_KERPLE_POWER, p, a, 0.01f};
-        truth_ok(posenc_alibi_gradient(&line, dslopes));
-        truth_ok(posenc_kerple_gradient(&kerple, clamped, &line, dp, da));
+        truth_ok(posenc_alibi_backward(&line, dslopes));
+        truth_ok(posenc_kerple_backward(&kerple, clamped, &line, dp, da));
         for (int h = 0; h < HEADS; h++) {
             double by_slope = 0.0, by_p = 0.0, by_a = 0.0, size = 0.0;
             double pc = fmin(fmax((double)p[h], (double)0.01f), is_log ? 1e9 : 2.0),
@@ -512,8 +512,8 @@ static void test_ends_of_clamps(void **state) {
     const float a[HEADS] = {low, nextafterf(low, 0.0f), 1.0f, 0x1p20f};
     float g[HEADS] = {1.0f, 1.0f, 1.0f, 1.0f}, dp[HEADS], da[HEADS];
     const posenc_kerple kerple = {POSENC_KERPLE_POWER, p, a, low};
-    const posenc_line line = {g, 3, 1, HEADS, 1, 0};
-    truth_ok(posenc_kerple_gradient(&kerple, POSENC_CLAMPED_STOPS, &line, dp, da));
+    const posenc_rel_bias line = {g, 3, 1, HEADS, 1, 0};
+    truth_ok(posenc_kerple_backward(&kerple, POSENC_CLAMPED_STOPS, &line, dp, da));
     for (int h = 0; h < HEADS; h++) {
         assert_true((dp[h] == 0.0f) == (h % 2 == 1));
         assert_true((da[h] == 0.0f) == (h == 1));
@@ -524,7 +524,7 @@ static void test_sinks(void **state) {
     (void)state;
     float rows[4 * 3 * 50], dsinks[3];
     truth_fill(rows, 600);
-    truth_ok(posenc_sink_gradient(rows, 50, 3, 4, dsinks));
+    truth_ok(posenc_sink_backward(rows, 50, 3, 4, dsinks));
     for (int h = 0; h < 3; h++) {
         double sum = 0.0;
         for (int i = 0; i < 200; i++)
@@ -533,12 +533,12 @@ static void test_sinks(void **state) {
         truth_same_bits(&dsinks[h], &want, 1, "head %d", h);
     }
     const float nothing[3] = {0.0f};
-    truth_ok(posenc_sink_gradient(nothing, 1, 3, 1, dsinks));
+    truth_ok(posenc_sink_backward(nothing, 1, 3, 1, dsinks));
     truth_same_bits(dsinks, nothing, 3, "of zeros");
 
     posenc_score_params params = POSENC_SCORE_DEFAULTS; /* rows without keys have gradients of sinks too */
     posenc_view none = posenc_view_dense(NULL, POSENC_F32, 0, 3, 1, 1);
-    truth_ok(posenc_softmax_backward(&params, &none, &none, NULL, &none, NULL, rows, posenc_all_rows()));
+    truth_ok(posenc_softmax_backward(&params, &none, &none, NULL, &none, NULL, rows, posenc_range_all()));
     for (int i = 0; i < 3; i++)
         assert_true(rows[i] == 0.0f);
 }

@@ -46,7 +46,7 @@ static int work(float *results) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_causal();
     params.q_off = KEYS - TOKENS;
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     return posenc_rope_apply(o->rope, &x, positions, &rotated, POSENC_FORWARD, all) == POSENC_OK &&
            posenc_encoding_write(o->encoding, positions, &added) == POSENC_OK &&
            posenc_softmax(&params, &scores, &softmax, all) == POSENC_OK &&

@@ -73,7 +73,7 @@ static void test_swin_gradient(void **state) {
         for (size_t i = 0; i < ds.n_elements; i += 2) /* what the order of the sum shows in */
             ((float *)ds.buffer)[i] *= truth_below(3) ? 1.0f : 0x1p60f;
         truth_mark(&ds);
-        truth_ok(posenc_swin_gradient(c.height, c.width, &ds.view, &c.table));
+        truth_ok(posenc_swin_backward(c.height, c.width, &ds.view, &c.table));
         memset(sums, 0, sizeof sums);
         TRUTH_EACH(&ds.view, b, a, h, batch)
         sums[swin_row(c.height, c.width, a, b) * c.n_heads + h] += (double)*truth_at(&ds.view, b, a, h, batch);
@@ -236,7 +236,7 @@ static void test_add(void **state) {
         truth_tensor scores = truth_tensor_random(ne);
         int64_t n_rows = ne[1] * ne[2] * ne[3];
         for (int tier = -1; truth_next_tier(&tier);) {
-            posenc_rows rows = {truth_below(n_rows), 0};
+            posenc_range rows = {truth_below(n_rows), 0};
             rows.end = rows.begin + truth_below(n_rows - rows.begin + 1);
             truth_reset(&scores);
             truth_ok(posenc_decomposed_add(&by_row.view, &by_column.view, &scores.view, rows));

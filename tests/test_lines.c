@@ -44,34 +44,34 @@ static void free_parameters(void) {
     truth_table_free(&wave_angles);
 }
 
-static posenc_status make_alibi(const posenc_line *line) {
-    return posenc_line_alibi(slopes, line);
+static posenc_status make_alibi(const posenc_rel_bias *line) {
+    return posenc_rel_bias_alibi(slopes, line);
 }
 
-static posenc_status make_log(const posenc_line *line) {
+static posenc_status make_log(const posenc_rel_bias *line) {
     posenc_kerple kerple = {POSENC_KERPLE_LOG, p, a, 0.01f};
-    return posenc_line_kerple(&kerple, line);
+    return posenc_rel_bias_kerple(&kerple, line);
 }
 
-static posenc_status make_power(const posenc_line *line) {
+static posenc_status make_power(const posenc_rel_bias *line) {
     posenc_kerple kerple = {POSENC_KERPLE_POWER, p, a, 0.01f};
-    return posenc_line_kerple(&kerple, line);
+    return posenc_rel_bias_kerple(&kerple, line);
 }
 
-static posenc_status make_rbf(const posenc_line *line) {
-    return posenc_line_rbf(sigma, line);
+static posenc_status make_rbf(const posenc_rel_bias *line) {
+    return posenc_rel_bias_rbf(sigma, line);
 }
 
-static posenc_status make_sandwich(const posenc_line *line) {
-    return posenc_line_sandwich(&sandwich, line);
+static posenc_status make_sandwich(const posenc_rel_bias *line) {
+    return posenc_rel_bias_sandwich(&sandwich, line);
 }
 
-static posenc_status make_cosine(const posenc_line *line) {
-    return posenc_line_cosine(omega, phi, amplitude, line);
+static posenc_status make_cosine(const posenc_rel_bias *line) {
+    return posenc_rel_bias_cosine(omega, phi, amplitude, line);
 }
 
-static posenc_status make_plain_cosine(const posenc_line *line) {
-    return posenc_line_cosine(omega, NULL, NULL, line);
+static posenc_status make_plain_cosine(const posenc_rel_bias *line) {
+    return posenc_rel_bias_cosine(omega, NULL, NULL, line);
 }
 
 /* A value by the formula, and the size of what was added up for it. */
@@ -131,7 +131,7 @@ static truth_value plain_cosine(int64_t h, int64_t n_heads, int64_t o) {
 
 static const struct scheme {
     const char *name;
-    posenc_status (*make)(const posenc_line *line);
+    posenc_status (*make)(const posenc_rel_bias *line);
     truth_value (*truth)(int64_t h, int64_t n_heads, int64_t o);
 } schemes[] = {
     {"ALiBi", make_alibi, alibi},
@@ -181,7 +181,7 @@ static void test_no_head_beyond(void **state) {
         float data[(HEADS + 1) * N];
         for (int i = 0; i < (HEADS + 1) * N; i++)
             data[i] = 77.0f;
-        posenc_line line = {data, 1 - N, N, HEADS, N, 0};
+        posenc_rel_bias line = {data, 1 - N, N, HEADS, N, 0};
         truth_ok(schemes[s].make(&line));
         for (int i = HEADS * N; i < (HEADS + 1) * N; i++)
             assert_true(data[i] == 77.0f);
@@ -210,7 +210,7 @@ static void test_ranges(void **state) {
                 lowest = offset < lowest ? offset : lowest;
                 highest = offset > highest ? offset : highest;
             }
-        truth_ok(posenc_line_range(mask, 0, N, N, &first, &n));
+        truth_ok(posenc_rel_bias_range(mask, 0, N, N, &first, &n));
         assert_int_equal(first, lowest);
         assert_int_equal(n, highest - lowest + 1);
     }
@@ -225,8 +225,8 @@ static void test_without_offsets(void **state) {
     float x = 1.0f, products[2] = {1.0f, 2.0f};
     posenc_view scores = posenc_view_dense(&x, POSENC_F32, 1, 1, 1, 1),
                 rows = posenc_view_dense(products, POSENC_F32, 2, 1, 1, 1);
-    posenc_index_line index = {unreadable, 5, 0, 2};
-    posenc_line line = {unreadable, 5, 0, 1, 0, 0}, nowhere = {NULL, 0, 0, 1, 0, 0};
+    posenc_rel_index index = {unreadable, 5, 0, 2};
+    posenc_rel_bias line = {unreadable, 5, 0, 1, 0, 0}, nowhere = {NULL, 0, 0, 1, 0, 0};
     for (int tier = -1; truth_next_tier(&tier);)
         for (int kind = 0; kind < 4; kind++) {
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
@@ -238,10 +238,10 @@ static void test_without_offsets(void **state) {
             params.line = kind == 1 ? &line : kind == 2 ? &nowhere : NULL;
             if (kind % 3 == 0)
                 *(kind == 0 ? &params.by_query : &params.by_key) = (posenc_relative){&rows, &index};
-            truth_ok(posenc_softmax(&params, &scores, &to, posenc_all_rows()));
+            truth_ok(posenc_softmax(&params, &scores, &to, posenc_range_all()));
             assert_true(y == 0.0f);
         }
-    truth_ok(posenc_line_alibi(products, &nowhere));
+    truth_ok(posenc_rel_bias_alibi(products, &nowhere));
 }
 
 static void test_formulas(void **state) {
@@ -253,7 +253,7 @@ static void test_formulas(void **state) {
             draw_parameters();
             int64_t n_heads = 1 + truth_below(round % 3 ? 4 : MAX_HEADS), n = 1 + truth_below(round % 4 ? 60 : 200);
             float data[MAX_HEADS * 200];
-            posenc_line line = {data, some_first(n), n, n_heads, n, 0};
+            posenc_rel_bias line = {data, some_first(n), n, n_heads, n, 0};
             truth_ok(schemes[s].make(&line));
             for (int64_t h = 0; h < n_heads; h++)
                 for (int64_t t = 0; t < n; t += 1 + truth_below(s < 4 ? 3 : 9), n_values++) {
@@ -271,8 +271,8 @@ static void test_kerple_exponents(void **state) {
     (void)state;
     float p_near_2[3] = {nextafterf(2.0f, 0.0f), 2.0f, nextafterf(2.0f, 3.0f)}, ones[3] = {1.0f, 1.0f, 1.0f}, y[3];
     const posenc_kerple kerple = {POSENC_KERPLE_POWER, p_near_2, ones, 0.01f};
-    const posenc_line line = {y, 1 << 12, 1, 3, 1, 0};
-    truth_ok(posenc_line_kerple(&kerple, &line));
+    const posenc_rel_bias line = {y, 1 << 12, 1, 3, 1, 0};
+    truth_ok(posenc_rel_bias_kerple(&kerple, &line));
     assert_true(y[1] == -0x1p24f && y[2] == y[1] && y[0] > y[1]);
 }
 
@@ -286,13 +286,13 @@ static void test_parts(void **state) {
         for (int round = 0; round < 20; round++) {
             draw_parameters();
             int64_t n_heads = 1 + truth_below(MAX_HEADS), n = 1 + truth_below(MAX_OFFSETS), begin = truth_below(n);
-            posenc_line line = {whole, some_first(n), n, n_heads, n, 0};
+            posenc_rel_bias line = {whole, some_first(n), n, n_heads, n, 0};
             truth_ok(schemes[s].make(&line));
             for (int tier = -1; truth_next_tier(&tier);) {
                 for (int64_t i = 0; i < MAX_HEADS * MAX_OFFSETS; i++)
                     part[i] = 77.0f;
                 int64_t m = truth_below(n - begin + 1), stride = m + truth_below(MAX_OFFSETS - m + 1);
-                posenc_line shard = {part, line.first + begin, m, n_heads, stride, 0};
+                posenc_rel_bias shard = {part, line.first + begin, m, n_heads, stride, 0};
                 truth_ok(schemes[s].make(&shard));
                 if (stride == 0)
                     continue;
@@ -313,11 +313,11 @@ static void test_parts_of_a_long_line(void **state) {
     enum { HEADS = 2, OFFSETS = 2500, PART = 499 };
     static float whole[HEADS * OFFSETS], part[HEADS * PART];
     const posenc_sandwich params = POSENC_SANDWICH_DEFAULTS;
-    const posenc_line line = {whole, -2000, OFFSETS, HEADS, OFFSETS, 0};
-    truth_ok(posenc_line_sandwich(&params, &line));
+    const posenc_rel_bias line = {whole, -2000, OFFSETS, HEADS, OFFSETS, 0};
+    truth_ok(posenc_rel_bias_sandwich(&params, &line));
     for (int64_t first = 0; first + PART <= OFFSETS; first += PART) {
-        const posenc_line shard = {part, line.first + first, PART, HEADS, PART, 0};
-        truth_ok(posenc_line_sandwich(&params, &shard));
+        const posenc_rel_bias shard = {part, line.first + first, PART, HEADS, PART, 0};
+        truth_ok(posenc_rel_bias_sandwich(&params, &shard));
         for (int h = 0; h < HEADS; h++)
             truth_same_bits(part + h * PART, whole + h * OFFSETS + first, PART, "head %d, offset %lld", h,
                             (long long)shard.first);
@@ -331,7 +331,7 @@ static void test_shared(void **state) {
         if (schemes[s].make == make_sandwich) /* whose values depend on how many heads there are */
             continue;
         float one[50], shared[51];
-        posenc_line line = {one, -20, 50, 1, 50, 0}, of_many = {shared, -20, 50, 8, 0, 0};
+        posenc_rel_bias line = {one, -20, 50, 1, 50, 0}, of_many = {shared, -20, 50, 8, 0, 0};
         shared[50] = 77.0f;
         truth_ok(schemes[s].make(&line));
         truth_ok(schemes[s].make(&of_many));
@@ -343,7 +343,7 @@ static void test_shared(void **state) {
         posenc_view view = posenc_view_dense(logits, POSENC_F32, N_K, N_Q, HEADS, 1);
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
         params.line = &of_many; /* of any number of heads */
-        truth_ok(posenc_logits(&params, NULL, &view, posenc_all_rows()));
+        truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
         for (int i = 0; i < HEADS * N_Q * N_K; i++)
             assert_true(logits[i] == shared[20 + i % N_K - i / N_K % N_Q]);
     }
@@ -360,15 +360,15 @@ static void test_alibi_is_softmaxs(void **state) {
     truth_ok(posenc_alibi_slopes(HEADS, 8.0, slopes));
     posenc_view view = posenc_view_dense(by_slopes, POSENC_F32, N_K, N_Q, HEADS, 1);
     params.slopes = slopes;
-    truth_ok(posenc_logits(&params, NULL, &view, posenc_all_rows()));
-    posenc_line line = {.data = data, .n_heads = HEADS, .stride = N_Q + N_K};
-    truth_ok(posenc_line_range(posenc_mask_none(), params.q_off, N_Q, N_K, &line.first, &line.n_offsets));
+    truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
+    posenc_rel_bias line = {.data = data, .n_heads = HEADS, .stride = N_Q + N_K};
+    truth_ok(posenc_rel_bias_range(posenc_mask_none(), params.q_off, N_Q, N_K, &line.first, &line.n_offsets));
     assert_int_equal(line.n_offsets, N_Q + N_K - 1);
-    truth_ok(posenc_line_alibi(slopes, &line));
+    truth_ok(posenc_rel_bias_alibi(slopes, &line));
     params.slopes = NULL;
     params.line = &line;
     view.data = by_line;
-    truth_ok(posenc_logits(&params, NULL, &view, posenc_all_rows()));
+    truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
     for (size_t i = 0; i < HEADS * N_Q * N_K; i++)
         by_slopes[i] += 0.0f, by_line[i] += 0.0f; /* -0 and 0 are the same bias */
     truth_same_bits(by_line, by_slopes, HEADS * N_Q * N_K, "ALiBi by line");
@@ -382,13 +382,13 @@ static void test_one_row(void **state) {
     truth_ok(posenc_alibi_slopes(HEADS, 8.0, slopes));
     for (int i = 0; i < BATCH * N_K; i++)
         keep[i] = (uint8_t)(truth_below(3) * truth_below(100));
-    for (int form = POSENC_ONE_ROW_FROM_FIRST; form <= POSENC_ONE_ROW_COUNTED; form++) {
+    for (int form = POSENC_ALIBI_ROW_FROM_FIRST; form <= POSENC_ALIBI_ROW_COUNTED; form++) {
         posenc_view bias = posenc_view_dense(data, POSENC_F32, STRIDE, 1, HEADS, BATCH);
         bias.ne[0] = N_K;
         truth_fill(data, BATCH * HEADS * STRIDE);
         float before[BATCH * HEADS * STRIDE];
         memcpy(before, data, sizeof data);
-        truth_ok(posenc_alibi_one_row(slopes, (posenc_one_row)form, keep, &bias));
+        truth_ok(posenc_alibi_row(slopes, (posenc_alibi_row_form)form, keep, &bias));
         for (int i = 0; i < BATCH * HEADS * STRIDE; i++) {
             int j = i % STRIDE, h = i / STRIDE % HEADS, b = i / STRIDE / HEADS, count = -1;
             if (j == N_K) {
@@ -397,9 +397,9 @@ static void test_one_row(void **state) {
             }
             for (int k = 0; k <= j; k++)
                 count += keep[b * N_K + k] != 0;
-            double at = form == POSENC_ONE_ROW_FROM_FIRST  ? j
-                        : form == POSENC_ONE_ROW_FROM_LAST ? j - (N_K - 1)
-                                                           : count * (keep[b * N_K + j] != 0);
+            double at = form == POSENC_ALIBI_ROW_FROM_FIRST  ? j
+                        : form == POSENC_ALIBI_ROW_FROM_LAST ? j - (N_K - 1)
+                                                             : count * (keep[b * N_K + j] != 0);
             float want = (float)((double)slopes[h] * at) + 0.0f, got = data[i] + 0.0f;
             truth_same_bits(&got, &want, 1, "form %d, key %d, head %d, batch %d", form, j, h, b);
         }
@@ -417,7 +417,7 @@ static void test_mask(void **state) {
         float data[3 * 60];
         posenc_mask mask = {truth_below(30) - 5, truth_below(30) - 5, 0, 0};
         int extended = round % 2;
-        posenc_line line = {data, truth_below(80) - 70, extended + truth_below(61 - extended), 3, 60, extended};
+        posenc_rel_bias line = {data, truth_below(80) - 70, extended + truth_below(61 - extended), 3, 60, extended};
         truth_fill(data, 180);
         float before[180];
         memcpy(before, data, sizeof data);
@@ -425,7 +425,7 @@ static void test_mask(void **state) {
         for (int64_t o = 1; extended && o < 200; o++)
             n_other += is_hidden(&mask, line.first - o) != is_hidden(&mask, line.first) ||
                        is_hidden(&mask, last + o) != is_hidden(&mask, last);
-        assert_int_equal(posenc_line_mask(mask, &line), n_other > 0 ? POSENC_ERR_OFFSETS : POSENC_OK);
+        assert_int_equal(posenc_rel_bias_mask(mask, &line), n_other > 0 ? POSENC_ERR_OFFSETS : POSENC_OK);
         n_refused += n_other > 0;
         for (int64_t i = 0; i < 180; i++) {
             int64_t t = i % 60, o = line.first + t;
@@ -446,7 +446,7 @@ static void test_gather(void **state) {
         float table_data[3 * ROWS * HEADS], data[HEADS * N], scale = round % 2 ? 1.0f : (float)truth_uniform(-3.0, 3.0);
         int32_t rows[N + 20];
         truth_fill(table_data, 3 * ROWS * HEADS);
-        posenc_index_line index = {rows, truth_below(1000) - 500, N + 20, ROWS};
+        posenc_rel_index index = {rows, truth_below(1000) - 500, N + 20, ROWS};
         for (int i = 0; i < N + 20; i++)
             rows[i] = (int32_t)truth_below(ROWS);
         int64_t n = truth_below(N + 1), skip = truth_below(N + 21 - n), n_heads = 1 + truth_below(HEADS);
@@ -455,8 +455,8 @@ static void test_gather(void **state) {
             table = (posenc_bias_table){table_data, ROWS, n_heads, 1, ROWS};
         if (round % 3 == 2)
             table = (posenc_bias_table){table_data + 3 * ROWS * HEADS - 1, ROWS, n_heads, -2 * HEADS, -1};
-        posenc_line line = {data, index.first + skip, n, n_heads, N, 0};
-        truth_ok(posenc_line_gather(&index, &table, scale, &line));
+        posenc_rel_bias line = {data, index.first + skip, n, n_heads, N, 0};
+        truth_ok(posenc_rel_bias_gather(&index, &table, scale, &line));
         for (int64_t i = 0; i < n_heads * N; i++)
             if (i % N < n) {
                 float want = table.data[rows[skip + i % N] * table.row_stride + i / N * table.head_stride] * scale;
@@ -503,10 +503,10 @@ static void check_bucket(const posenc_t5_params *t5, int64_t d, int64_t b) {
  * definition. */
 static void check_buckets(const posenc_t5_params *t5, int64_t first, int64_t n) {
     static int32_t forwards[20000], backwards[20000];
-    posenc_index_line after = {forwards, first, n, t5->num_buckets},
-                      before = {backwards, 1 - first - n, n, t5->num_buckets};
-    truth_ok(posenc_index_t5(t5, &after));
-    truth_ok(posenc_index_t5(t5, &before));
+    posenc_rel_index after = {forwards, first, n, t5->num_buckets},
+                     before = {backwards, 1 - first - n, n, t5->num_buckets};
+    truth_ok(posenc_rel_index_t5(t5, &after));
+    truth_ok(posenc_rel_index_t5(t5, &before));
     int64_t half = t5->num_buckets / 2;
     for (int64_t t = 0; t < n; t++) {
         int32_t b = backwards[n - 1 - t];
@@ -554,22 +554,22 @@ static void test_t5_extended(void **state) {
         params.q_off = 250;
         truth_fill(table_data, 32 * HEADS);
         for (int extended = 0; extended < 2; extended++) {
-            posenc_line line = {data[extended], -(250 + QUERIES - 1), LONG, HEADS, LONG, 0};
+            posenc_rel_bias line = {data[extended], -(250 + QUERIES - 1), LONG, HEADS, LONG, 0};
             if (extended)
-                line =
-                    (posenc_line){data[extended], -MAX_DISTANCE, MAX_DISTANCE + (bidirectional ? MAX_DISTANCE : 0) + 1,
-                                  HEADS,          LONG,          1};
-            posenc_index_line index = {buckets, line.first, line.n_offsets, 32};
+                line = (posenc_rel_bias){
+                    data[extended], -MAX_DISTANCE, MAX_DISTANCE + (bidirectional ? MAX_DISTANCE : 0) + 1,
+                    HEADS,          LONG,          1};
+            posenc_rel_index index = {buckets, line.first, line.n_offsets, 32};
             posenc_view y = posenc_view_dense(bias[extended], POSENC_F32, KEYS, QUERIES, HEADS, 1);
-            truth_ok(posenc_index_t5(&t5, &index));
-            truth_ok(posenc_line_gather(&index, &table, 1.0f, &line));
+            truth_ok(posenc_rel_index_t5(&t5, &index));
+            truth_ok(posenc_rel_bias_gather(&index, &table, 1.0f, &line));
             params.line = &line;
-            truth_ok(posenc_logits(&params, NULL, &y, posenc_all_rows()));
+            truth_ok(posenc_logits(&params, NULL, &y, posenc_range_all()));
             posenc_bias_table gradient = {gradients[extended], 32, HEADS, HEADS, 1};
             params.line = NULL;
             y.data = bias[0];
-            truth_ok(posenc_line_gradient(&params, &y, &line));
-            truth_ok(posenc_table_gradient(&index, &line, 1.0f, &gradient));
+            truth_ok(posenc_rel_bias_backward(&params, &y, &line));
+            truth_ok(posenc_bias_table_backward(&index, &line, 1.0f, &gradient));
         }
         truth_same_bits(bias[1], bias[0], KEYS * QUERIES * HEADS, "extended");
         for (int i = 0; i < 32 * HEADS; i++) /* whose sums are rounded in other places */
@@ -608,8 +608,8 @@ static void test_clipped(void **state) {
         for (int round = 0; round < 20; round++) {
             int32_t rows[100];
             int64_t k = sizes[s];
-            posenc_index_line index = {rows, some_first(100), 100, 2 * k + 1};
-            truth_ok(posenc_index_clipped(k, &index));
+            posenc_rel_index index = {rows, some_first(100), 100, 2 * k + 1};
+            truth_ok(posenc_rel_index_clipped(k, &index));
             for (int64_t t = 0; t < 100; t++) {
                 int64_t o = index.first + t;
                 assert_int_equal(rows[t], (o < -k ? -k : o > k ? k : o) + k);

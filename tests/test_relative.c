@@ -39,13 +39,13 @@ static int64_t log_bucket(int64_t r, int64_t buckets, int64_t max_position, int6
     return r < 0 ? -bucket : bucket;
 }
 
-static void check_rule(posenc_index_rule rule, int64_t (*row)(int64_t offset, int64_t a, int64_t b), int64_t a,
+static void check_rule(posenc_rel_index_rule rule, int64_t (*row)(int64_t offset, int64_t a, int64_t b), int64_t a,
                        int64_t b, const char *what) {
     enum { N = 3000 };
     static int32_t data[N];
     int64_t n = rule.is_strict ? rule.n_rows : N;
-    posenc_index_line line = {data, rule.is_strict ? -(n / 2) : -N / 2, n < N ? n : N, -1};
-    truth_ok(posenc_index_line_fill(&rule, &line));
+    posenc_rel_index line = {data, rule.is_strict ? -(n / 2) : -N / 2, n < N ? n : N, -1};
+    truth_ok(posenc_rel_index_fill(&rule, &line));
     assert_int_equal(line.n_rows, rule.n_rows);
     for (int64_t o = 0; o < line.n_offsets; o++)
         if (data[o] != row(line.first + o, a, b))
@@ -92,17 +92,18 @@ static void test_rules(void **state) {
     n_close = 0;
     for (int round = 0; round < 300; round++) {
         int64_t a = 1 + truth_below(round % 2 ? 20 : 1400), b = 1 + truth_below(1000);
-        check_rule(posenc_index_shaw(a - 1), shaw, a - 1, b, "shaw");
-        check_rule(posenc_index_reversed(posenc_index_shaw(a)), shaw_reversed, a, b, "shaw reversed");
-        check_rule(posenc_index_relative_key(a), relative_key, a, b, "relative_key");
-        check_rule(posenc_index_transformer_xl(a), transformer_xl, a, b, "transformer_xl");
-        check_rule(posenc_index_xlnet(a, b), xlnet, a, b, "xlnet");
-        check_rule(posenc_index_deberta(a), deberta, a, b, "deberta");
+        check_rule(posenc_rel_index_shaw(a - 1), shaw, a - 1, b, "shaw");
+        check_rule(posenc_rel_index_reversed(posenc_rel_index_shaw(a)), shaw_reversed, a, b, "shaw reversed");
+        check_rule(posenc_rel_index_relative_key(a), relative_key, a, b, "relative_key");
+        check_rule(posenc_rel_index_transformer_xl(a), transformer_xl, a, b, "transformer_xl");
+        check_rule(posenc_rel_index_xlnet(a, b), xlnet, a, b, "xlnet");
+        check_rule(posenc_rel_index_deberta(a), deberta, a, b, "deberta");
         int64_t buckets = 2 * (2 + truth_below(round % 2 ? 10 : 600)), most = buckets / 2 + 2 + truth_below(1500);
-        check_rule(posenc_index_deberta_log(buckets, most), deberta_log, buckets, most, "deberta_log");
+        check_rule(posenc_rel_index_deberta_log(buckets, most), deberta_log, buckets, most, "deberta_log");
     }
-    check_rule(posenc_index_deberta_log(256, 512), deberta_log, 256, 512, "deberta_log");
-    check_rule(posenc_index_deberta_log(6, 13), deberta_log, 6, 13, "deberta_log"); /* 6 / 3 is the root of 12 / 3 */
+    check_rule(posenc_rel_index_deberta_log(256, 512), deberta_log, 256, 512, "deberta_log");
+    check_rule(posenc_rel_index_deberta_log(6, 13), deberta_log, 6, 13,
+               "deberta_log"); /* 6 / 3 is the root of 12 / 3 */
     print_message("%lld offsets on the boundary of a bucket\n", (long long)n_close);
 }
 
@@ -111,14 +112,14 @@ static void test_strict_buckets(void **state) {
     (void)state;
     enum { FIRST = -2000, N = 4001, ROWS = 2 * 256 };
     static int32_t data[N];
-    posenc_index_rule rule = posenc_index_deberta_log(256, 512);
-    posenc_index_line line = {data, FIRST, N, ROWS};
+    posenc_rel_index_rule rule = posenc_rel_index_deberta_log(256, 512);
+    posenc_rel_index line = {data, FIRST, N, ROWS};
     rule.is_strict = 1;
-    truth_ok(posenc_index_line_fill(&rule, &line));
+    truth_ok(posenc_rel_index_fill(&rule, &line));
     for (int64_t t = 0; t < N; t++)
         assert_int_equal(data[t], deberta_log(FIRST + t, 256, 512));
     rule.zero = 0;
-    assert_int_equal(posenc_index_line_fill(&rule, &line), POSENC_ERR_OFFSETS);
+    assert_int_equal(posenc_rel_index_fill(&rule, &line), POSENC_ERR_OFFSETS);
 }
 
 /* ---- Products ---- */
@@ -144,7 +145,7 @@ static void test_products(void **state) {
             float *given = truth_below(2) ? shift : NULL;
             posenc_relative_table *packed;
             truth_ok(posenc_relative_table_create(&table.view, &packed));
-            truth_ok(posenc_relative_products(packed, &q.view, given, &y.view, posenc_all_rows()));
+            truth_ok(posenc_relative_products(packed, &q.view, given, &y.view, posenc_range_all()));
             TRUTH_EACH(&y.view, r, i, h, b) {
                 double want = 0.0, size = 0.0;
                 for (int64_t c = 0; c < dim; c++) {
@@ -158,7 +159,7 @@ static void test_products(void **state) {
             }
             for (int64_t end = n_q * n_heads * n_batch; end > 0;) {
                 int64_t begin = truth_below(end);
-                truth_ok(posenc_relative_products(packed, &q.view, given, &split.view, (posenc_rows){begin, end}));
+                truth_ok(posenc_relative_products(packed, &q.view, given, &split.view, (posenc_range){begin, end}));
                 end = begin;
             }
             truth_same_views(&split.view, &y.view, "products, split");
@@ -186,14 +187,14 @@ typedef struct scene {
     posenc_score_params params;
 } scene;
 
-static posenc_index_rule rule_of(scheme kind, int64_t n_k) {
+static posenc_rel_index_rule rule_of(scheme kind, int64_t n_k) {
     switch (kind) {
-    case SHAW: return posenc_index_shaw(truth_below(12));
-    case KEY_QUERY: return posenc_index_relative_key(2 * n_k + 20);
-    case TRANSFORMER_XL: return posenc_index_transformer_xl(truth_below(2) ? n_k : 1 + truth_below(n_k));
+    case SHAW: return posenc_rel_index_shaw(truth_below(12));
+    case KEY_QUERY: return posenc_rel_index_relative_key(2 * n_k + 20);
+    case TRANSFORMER_XL: return posenc_rel_index_transformer_xl(truth_below(2) ? n_k : 1 + truth_below(n_k));
     default:
-        return truth_below(2) ? posenc_index_deberta(1 + truth_below(20))
-                              : posenc_index_deberta_log(2 * (2 + truth_below(8)), 20 + truth_below(80));
+        return truth_below(2) ? posenc_rel_index_deberta(1 + truth_below(20))
+                              : posenc_rel_index_deberta_log(2 * (2 + truth_below(8)), 20 + truth_below(80));
     }
 }
 
@@ -202,7 +203,7 @@ static truth_tensor products_of(const truth_tensor *x, const truth_tensor *table
     truth_tensor y = truth_tensor_random((int64_t[4]){table->view.ne[1], v->ne[1], v->ne[2], v->ne[3]});
     posenc_relative_table *packed;
     truth_ok(posenc_relative_table_create(&table->view, &packed));
-    truth_ok(posenc_relative_products(packed, v, shift, &y.view, posenc_all_rows()));
+    truth_ok(posenc_relative_products(packed, v, shift, &y.view, posenc_range_all()));
     posenc_relative_table_free(packed);
     return y;
 }
@@ -213,7 +214,7 @@ static void open_scene(scene *s, scheme kind) {
     s->kind = kind;
     truth_shape_set_rule(t, rule_of(kind, t->n_k));
     s->reversed = *t;
-    truth_shape_set_rule(&s->reversed, kind == DEBERTA_PAPER ? posenc_index_reversed(t->rule) : t->rule);
+    truth_shape_set_rule(&s->reversed, kind == DEBERTA_PAPER ? posenc_rel_index_reversed(t->rule) : t->rule);
     s->reversed.index.data = s->reversed.index_data;
     int64_t shared = truth_below(2) ? 1 : t->n_heads;
     s->q = truth_numbers(random_type(), 1.0, t->dim, t->n_q, t->n_heads, t->n_batch);
@@ -286,7 +287,7 @@ static void test_schemes(void **state) {
         truth_reseed(NULL);
         for (int round = 0; round < 50; round++) {
             open_scene(&s, (scheme)(round % N_SCHEMES));
-            truth_ok(posenc_softmax(&s.params, &s.x.view, &s.y.view, posenc_all_rows()));
+            truth_ok(posenc_softmax(&s.params, &s.x.view, &s.y.view, posenc_range_all()));
             check_scene(&s);
             truth_tensor *all[] = {&s.q, &s.k, &s.by_query_table, &s.by_key_table, &s.x, &s.by_query, &s.by_key, &s.y};
             for (int k = 0; k < 8; k++)
@@ -319,8 +320,8 @@ static void test_values(void **state) {
         truth_reseed(NULL);
         for (int round = 0; round < 50; round++) {
             truth_shape_random(&t, round % 10 ? 200 : 2000);
-            truth_shape_set_rule(&t, truth_below(2) ? posenc_index_shaw(truth_below(truth_below(2) ? 9 : 150))
-                                                    : posenc_index_deberta_log(16, 40));
+            truth_shape_set_rule(&t, truth_below(2) ? posenc_rel_index_shaw(truth_below(truth_below(2) ? 9 : 150))
+                                                    : posenc_rel_index_deberta_log(16, 40));
             truth_tensor p = truth_numbers(POSENC_F32, 1.0, t.n_k, t.n_q, t.n_heads, t.n_batch);
             TRUTH_EACH(&p.view, j, i, h, b)
             if (!truth_is_seen(&t, i, j))
@@ -332,12 +333,12 @@ static void test_values(void **state) {
             truth_copy(&z.view, &split.view);
             truth_mark(&split);
             truth_ok(
-                posenc_relative_values(&t.index, t.mask, t.q_off, &p.view, &table.view, &z.view, posenc_all_rows()));
+                posenc_relative_values(&t.index, t.mask, t.q_off, &p.view, &table.view, &z.view, posenc_range_all()));
             check_values(&t, &p, &table, &z);
             for (int64_t end = t.n_q * t.n_heads * t.n_batch; end > 0;) {
                 int64_t begin = truth_below(end);
                 truth_ok(posenc_relative_values(&t.index, t.mask, t.q_off, &p.view, &table.view, &split.view,
-                                                (posenc_rows){begin, end}));
+                                                (posenc_range){begin, end}));
                 end = begin;
             }
             truth_same_views(&split.view, &z.view, "values, split");
@@ -363,13 +364,13 @@ static void test_long_run(void **state) {
         p[j] = (float)(truth_uniform(0.0, 2.0) / N);
         want += (double)p[j] * (double)table[j < N - K ? 0 : j - (N - 1 - K)];
     }
-    posenc_index_rule rule = posenc_index_shaw(K);
-    posenc_index_line index = {index_data, 1 - N, N, 0};
-    truth_ok(posenc_index_line_fill(&rule, &index));
+    posenc_rel_index_rule rule = posenc_rel_index_shaw(K);
+    posenc_rel_index index = {index_data, 1 - N, N, 0};
+    truth_ok(posenc_rel_index_fill(&rule, &index));
     posenc_view rows = posenc_view_dense(p, POSENC_F32, N, 1, 1, 1);
     posenc_view values = posenc_view_dense(table, POSENC_F32, 1, 2 * K + 1, 1, 1);
     posenc_view out = posenc_view_dense(&z, POSENC_F32, 1, 1, 1, 1);
-    truth_ok(posenc_relative_values(&index, posenc_mask_causal(), N - 1, &rows, &values, &out, posenc_all_rows()));
+    truth_ok(posenc_relative_values(&index, posenc_mask_causal(), N - 1, &rows, &values, &out, posenc_range_all()));
     truth_close((double)z, want, 1e-6, "a run of 131064 keys");
 }
 
@@ -420,7 +421,7 @@ static void test_unmet_entries(void **state) {
         entries[i] = i >= N_KEYS - 1 - SIDE && i < N_KEYS ? i % N_PRODUCT_ROWS : i % 2 ? 1 << 20 : -(1 << 20);
     for (int j = 0; j < N_KEYS; j++)
         k_pos[j] = j;
-    posenc_index_line index = {entries, 1 - N_KEYS, N_OFFSETS, N_PRODUCT_ROWS};
+    posenc_rel_index index = {entries, 1 - N_KEYS, N_OFFSETS, N_PRODUCT_ROWS};
     for (int by_key = 0; by_key < 2; by_key++)
         for (int given = 0; given < 2; given++) {
             int64_t n = by_key ? N_KEYS : 1;
@@ -438,7 +439,7 @@ static void test_unmet_entries(void **state) {
             for (int tier = -1; truth_next_tier(&tier);) {
                 float logits[N_KEYS];
                 posenc_view y = posenc_view_dense(logits, POSENC_F32, N_KEYS, 1, 1, 1);
-                truth_ok(posenc_logits(&params, NULL, &y, posenc_all_rows()));
+                truth_ok(posenc_logits(&params, NULL, &y, posenc_range_all()));
                 for (int j = 0; j < N_KEYS; j++) {
                     float row = numbers[(by_key ? j * N_PRODUCT_ROWS : 0) + j % N_PRODUCT_ROWS];
                     assert_true(logits[j] == (j < N_KEYS - 1 - SIDE ? -INFINITY : row));
@@ -458,7 +459,7 @@ static void test_no_rows(void **state) {
         k_pos[j] = j + 1;
     static test_guarded memory;
     float *numbers = test_guarded_place(&memory, sizeof *numbers, (test_placement){.at_end = 0});
-    posenc_index_line index = {entries, 0, N_KEYS, 0};
+    posenc_rel_index index = {entries, 0, N_KEYS, 0};
     for (int by_key = 0; by_key < 2; by_key++) {
         posenc_view products = posenc_view_dense(numbers, POSENC_F32, 0, by_key ? N_KEYS : 1, 1, 1);
         if (by_key)
@@ -471,7 +472,7 @@ static void test_no_rows(void **state) {
         for (int tier = -1; truth_next_tier(&tier);) {
             float logits[N_KEYS];
             posenc_view y = posenc_view_dense(logits, POSENC_F32, N_KEYS, 1, 1, 1);
-            truth_ok(posenc_logits(&params, NULL, &y, posenc_all_rows()));
+            truth_ok(posenc_logits(&params, NULL, &y, posenc_range_all()));
             for (int j = 0; j < N_KEYS; j++)
                 assert_true(logits[j] == -INFINITY);
         }

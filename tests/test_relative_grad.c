@@ -76,7 +76,7 @@ static void test_shaw(void **state) {
         for (int round = 0; round < 60; round++) {
             truth_shape_random(&t, round % 10 ? 40 : 300);
             t.dim = 1 + truth_below(round % 10 ? 10 : 70);
-            truth_shape_set_rule(&t, posenc_index_shaw(truth_below(9)));
+            truth_shape_set_rule(&t, posenc_rel_index_shaw(truth_below(9)));
             float scale = (float)truth_uniform(0.1, 1.0);
             int64_t heads = truth_below(2) ? 1 : t.n_heads, batches = truth_below(2) ? 1 : t.n_batch;
             posenc_dtype type = (posenc_dtype)truth_below(3);
@@ -85,7 +85,7 @@ static void test_shaw(void **state) {
             truth_tensor w = zeros(t.rule.n_rows, t.n_q, t.n_heads, t.n_batch);
             truth_tensor dq = zeros(t.dim, t.n_q, t.n_heads, t.n_batch),
                          da = zeros(t.dim, t.rule.n_rows, heads, batches);
-            posenc_rows all = posenc_all_rows();
+            posenc_range all = posenc_range_all();
             truth_ok(posenc_relative_sums_by_query(&t.index, t.mask, t.q_off, &ds.view, &w.view, all));
             truth_ok(posenc_relative_combine(&w.view, &table.view, scale, &dq.view, all));
             truth_ok(posenc_relative_collect(&w.view, &q.view, NULL, scale, &da.view, all));
@@ -109,7 +109,7 @@ typedef struct xl {
 
 static void xl_backward(const truth_shape *t, xl *x, float scale) {
     static float one = 1.0f;
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     posenc_view ones = {&one, POSENC_F32, {1, t->n_q, t->n_heads, t->n_batch}, {4, 0, 0, 0}};
     truth_ok(posenc_relative_sums_by_query(&t->index, t->mask, t->q_off, &x->ds.view, &x->w.view, all));
     truth_ok(posenc_relative_combine(&x->w.view, &x->r.view, scale, &x->dq_r.view, all));
@@ -169,7 +169,7 @@ static void test_transformer_xl(void **state) {
             truth_shape_random(&t, 40);
             t.dim = 1 + truth_below(20);
             t.mask = posenc_mask_causal();
-            truth_shape_set_rule(&t, posenc_index_transformer_xl(t.n_k));
+            truth_shape_set_rule(&t, posenc_rel_index_transformer_xl(t.n_k));
             x.ds = gradient(&t);
             x.q = truth_numbers(POSENC_F32, 2.0, t.dim, t.n_q, t.n_heads, t.n_batch);
             x.k = truth_numbers(POSENC_BF16, 2.0, t.dim, t.n_k, t.n_heads, t.n_batch);
@@ -212,17 +212,17 @@ static void check_adjoint(const truth_shape *t, const truth_tensor *ds, int by_k
     params.mask = t->mask;
     posenc_relative *term = by_key ? &params.by_key : &params.by_query;
     *term = (posenc_relative){&p.view, &t->index};
-    truth_ok(posenc_logits(&params, NULL, &s.view, posenc_all_rows()));
+    truth_ok(posenc_logits(&params, NULL, &s.view, posenc_range_all()));
     TRUTH_EACH(&s.view, j, i, h, b)
     if (!truth_is_seen(t, i, j))
         *truth_at(&s.view, j, i, h, b) = 0.0f;
-    posenc_status (*sums)(const posenc_index_line *, posenc_mask, int64_t, const posenc_view *, const posenc_view *,
-                          posenc_rows) = by_key ? posenc_relative_sums_by_key : posenc_relative_sums_by_query;
-    truth_ok(sums(&t->index, t->mask, t->q_off, &ds->view, &w.view, posenc_all_rows()));
+    posenc_status (*sums)(const posenc_rel_index *, posenc_mask, int64_t, const posenc_view *, const posenc_view *,
+                          posenc_range) = by_key ? posenc_relative_sums_by_key : posenc_relative_sums_by_query;
+    truth_ok(sums(&t->index, t->mask, t->q_off, &ds->view, &w.view, posenc_range_all()));
     truth_close(inner(&w, &p), inner(ds, &s), 1e-4, "adjoint, by %s", by_key ? "key" : "query");
     for (int64_t end = n * t->n_heads * t->n_batch; end > 0;) {
         int64_t begin = truth_below(end);
-        truth_ok(sums(&t->index, t->mask, t->q_off, &ds->view, &split.view, (posenc_rows){begin, end}));
+        truth_ok(sums(&t->index, t->mask, t->q_off, &ds->view, &split.view, (posenc_range){begin, end}));
         end = begin;
     }
     truth_same_views(&split.view, &w.view, "sums, split");
@@ -240,8 +240,8 @@ static void test_adjoint(void **state) {
         for (int round = 0; round < 100; round++) {
             truth_shape_random(&t, 60);
             t.n_q = 1 + truth_below(60);
-            truth_shape_set_rule(&t, truth_below(2) ? posenc_index_deberta(1 + truth_below(6))
-                                                    : posenc_index_deberta_log(2 * (2 + truth_below(4)), 20));
+            truth_shape_set_rule(&t, truth_below(2) ? posenc_rel_index_deberta(1 + truth_below(6))
+                                                    : posenc_rel_index_deberta_log(2 * (2 + truth_below(4)), 20));
             truth_tensor ds = gradient(&t);
             check_adjoint(&t, &ds, 0);
             check_adjoint(&t, &ds, 1);
@@ -263,17 +263,17 @@ static void test_splits(void **state) {
             truth_tensor w = truth_numbers(POSENC_F32, 1.0, n, t.n_q, t.n_heads, t.n_batch);
             truth_tensor x = truth_numbers((posenc_dtype)truth_below(3), 1.0, t.dim, t.n_q, t.n_heads, t.n_batch);
             truth_tensor whole = zeros(t.dim, n, heads, 1), split = zeros(t.dim, n, heads, 1);
-            truth_ok(posenc_relative_collect(&w.view, &x.view, NULL, 0.3f, &whole.view, posenc_all_rows()));
+            truth_ok(posenc_relative_collect(&w.view, &x.view, NULL, 0.3f, &whole.view, posenc_range_all()));
             for (int64_t row = n * heads - 1; row >= 0; row--)
                 truth_ok(
-                    posenc_relative_collect(&w.view, &x.view, NULL, 0.3f, &split.view, (posenc_rows){row, row + 1}));
+                    posenc_relative_collect(&w.view, &x.view, NULL, 0.3f, &split.view, (posenc_range){row, row + 1}));
             truth_same_views(&split.view, &whole.view, "collect, split");
             truth_tensor y = zeros(t.dim, t.n_q, t.n_heads, t.n_batch),
                          y_split = zeros(t.dim, t.n_q, t.n_heads, t.n_batch);
-            truth_ok(posenc_relative_combine(&w.view, &whole.view, 0.3f, &y.view, posenc_all_rows()));
+            truth_ok(posenc_relative_combine(&w.view, &whole.view, 0.3f, &y.view, posenc_range_all()));
             for (int64_t row = t.n_q * t.n_heads * t.n_batch - 1; row >= 0; row--)
                 truth_ok(
-                    posenc_relative_combine(&w.view, &whole.view, 0.3f, &y_split.view, (posenc_rows){row, row + 1}));
+                    posenc_relative_combine(&w.view, &whole.view, 0.3f, &y_split.view, (posenc_range){row, row + 1}));
             truth_same_views(&y_split.view, &y.view, "combine, split");
             truth_tensor *every[] = {&w, &x, &whole, &split, &y, &y_split};
             for (int k = 0; k < 6; k++)

@@ -69,9 +69,9 @@ static void check_resize(const posenc_resize_params *p, int64_t dim, posenc_dtyp
     truth_tensor single = truth_tensor_random(ne_out), first = truth_tensor_dense(dim, n_out, 1, 1);
     for (int tier = -1, n = 0; truth_next_tier(&tier); n++) {
         int64_t cut = truth_below(n_out + 1);
-        truth_ok(posenc_table_resize(p, &x.view, &single.view, posenc_all_rows()));
-        truth_ok(posenc_table_resize(p, &x.view, &y.view, (posenc_rows){cut, n_out}));
-        truth_ok(posenc_table_resize(p, &x.view, &y.view, (posenc_rows){0, cut}));
+        truth_ok(posenc_table_resize(p, &x.view, &single.view, posenc_range_all()));
+        truth_ok(posenc_table_resize(p, &x.view, &y.view, (posenc_range){cut, n_out}));
+        truth_ok(posenc_table_resize(p, &x.view, &y.view, (posenc_range){0, cut}));
         if (n == 0)
             truth_copy(&single.view, &first.view);
         truth_same_views(&single.view, &first.view, "tiers differ");
@@ -93,10 +93,10 @@ static void check_gradient(const posenc_resize_params *p, int64_t dim) {
     int64_t ne_in[4] = {dim, n_in, 1, 1}, ne_out[4] = {dim, n_out, 1, 1};
     truth_tensor x = truth_tensor_random(ne_in), dx = truth_tensor_random(ne_in), y = truth_tensor_random(ne_out);
     truth_tensor dy = truth_tensor_random_of((posenc_dtype)truth_below(3), ne_out);
-    truth_ok(posenc_table_resize(p, &x.view, &y.view, posenc_all_rows()));
+    truth_ok(posenc_table_resize(p, &x.view, &y.view, posenc_range_all()));
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_reset(&dx);
-        truth_ok(posenc_table_resize_grad(p, &dy.view, &dx.view));
+        truth_ok(posenc_table_resize_backward(p, &dy.view, &dx.view));
         double forward = 0.0, backward = 0.0;
         TRUTH_EACH(&y.view, c, row, b, l)
         forward += (double)*truth_at(&y.view, c, row, b, l) * (double)truth_get(&dy.view, c, row, b, l);
@@ -134,10 +134,10 @@ static void test_what_stays(void **state) {
             p.method = (posenc_resize_method)method;
             p.align_corners = corners;
             p.h_out = p.w_out = SIDE;
-            truth_ok(posenc_table_resize(&p, &x.view, &y.view, posenc_all_rows()));
+            truth_ok(posenc_table_resize(&p, &x.view, &y.view, posenc_range_all()));
             truth_same_views(&y.view, &x.view, "the same size");
             p.h_out = p.w_out = LARGER;
-            truth_ok(posenc_table_resize(&p, &x.view, &larger.view, posenc_all_rows()));
+            truth_ok(posenc_table_resize(&p, &x.view, &larger.view, posenc_range_all()));
             for (int corner = 0; corners && corner < 4; corner++) {
                 int64_t from = corner / 2 * (SIDE - 1) * SIDE + corner % 2 * (SIDE - 1);
                 int64_t to = corner / 2 * (LARGER - 1) * LARGER + corner % 2 * (LARGER - 1);
@@ -152,9 +152,7 @@ static void test_what_stays(void **state) {
 /* Where an old row is met exactly, its neighbours do not count, NaN or not: their weights were some 1e-16. */
 static void test_row_met(void **state) {
     (void)state;
-    static const struct {
-        int64_t n_in, n_out;
-    } met[] = {{2, 98}, {2, 206}, {2, 214}, {206, 154}, {100003, 3}};
+    static const struct { int64_t n_in, n_out; } met[] = {{2, 98}, {2, 206}, {2, 214}, {206, 154}, {100003, 3}};
     for (size_t k = 0; k < sizeof met / sizeof met[0]; k++)
         for (int method = 0; method < 2; method++) {
             int64_t n_in = met[k].n_in, n_out = met[k].n_out, n_met = 0;
@@ -172,7 +170,7 @@ static void test_row_met(void **state) {
                 for (int64_t i = 0; i < n_in; i++)
                     *truth_at(&x.view, 0, i, 0, 0) = NAN;
                 *truth_at(&x.view, 0, numerator / (2 * n_out), 0, 0) = 0.75f;
-                truth_ok(posenc_table_resize(&p, &x.view, &y.view, (posenc_rows){o, o + 1}));
+                truth_ok(posenc_table_resize(&p, &x.view, &y.view, (posenc_range){o, o + 1}));
                 truth_close((double)*truth_at(&y.view, 0, o, 0, 0), 0.75, 0.0, "row %lld of %lld", (long long)o,
                             (long long)n_out);
             }
@@ -195,7 +193,7 @@ static void test_far_beyond(void **state) {
             p.h_in = p.w_in = p.h_out = SIDE;
             p.w_out = WIDE;
             p.w_ratio = ratios[k];
-            truth_ok(posenc_table_resize(&p, &x.view, &y.view, posenc_all_rows()));
+            truth_ok(posenc_table_resize(&p, &x.view, &y.view, posenc_range_all()));
             for (int64_t to = 0; to < SIDE * WIDE; to++) {
                 float last = *truth_at(&x.view, 0, to / WIDE * SIDE + SIDE - 1, 0, 0);
                 truth_close((double)*truth_at(&y.view, 0, to, 0, 0), (double)last, 1e-6, "column %lld",

@@ -30,7 +30,7 @@ static void check_call(const posenc_rope_params *params, const int32_t *position
     int64_t ne[4] = {params->head_dim, 1 + truth_below(3), n_tokens, 1 + truth_below(2)};
     truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne), first = truth_tensor_random(ne);
     for (int tier = -1, n_tiers = 0; truth_next_tier(&tier); n_tiers++) {
-        truth_ok(posenc_rope_apply(rope, &x.view, positions, &y.view, direction, posenc_all_rows()));
+        truth_ok(posenc_rope_apply(rope, &x.view, positions, &y.view, direction, posenc_range_all()));
         if (n_tiers == 0)
             truth_copy(&y.view, &first.view);
         truth_same_views(&y.view, &first.view, "tiers differ");
@@ -108,8 +108,8 @@ static void test_equal_planes(void **state) {
             posenc_direction direction = truth_random_direction(&plain);
             int64_t ne[4] = {n_rot + 1, 2, n_tokens, 2};
             truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne), z = truth_tensor_random(ne);
-            truth_ok(posenc_rope_apply(one, &x.view, positions, &y.view, direction, posenc_all_rows()));
-            truth_ok(posenc_rope_apply(several, &x.view, positions, &z.view, direction, posenc_all_rows()));
+            truth_ok(posenc_rope_apply(one, &x.view, positions, &y.view, direction, posenc_range_all()));
+            truth_ok(posenc_rope_apply(several, &x.view, positions, &z.view, direction, posenc_range_all()));
             truth_same_views(&z.view, &y.view, "equal planes");
             truth_tensor_free(&x);
             truth_tensor_free(&y);

@@ -138,7 +138,7 @@ static void test_models(void **state) {
         posenc_status status = posenc_rope_create(&c.params, &rope);
         if (status != POSENC_OK)
             fail_msg("%s: %s", m->name, posenc_status_string(status));
-        assert_int_equal(posenc_rope_n_pairs(rope) * 2, m->n_rot);
+        assert_int_equal(posenc_rope_pair_count(rope) * 2, m->n_rot);
         for (int j = 0; j < 3; j++) {
             int64_t i = m->pairs[j].i;
             double want = pow(m->base, -2.0 * (double)i / (double)m->n_rot) / m->pairs[j].divisor;
@@ -372,7 +372,7 @@ static void test_proportional(void **state) {
     truth_ok(posenc_rope_set_string(&p, "rope_type", "proportional"));
     posenc_rope *rope;
     truth_ok(posenc_rope_create(&p, &rope));
-    assert_int_equal(posenc_rope_n_pairs(rope), 8);
+    assert_int_equal(posenc_rope_pair_count(rope), 8);
     for (int i = 0; i < 8; i++)
         truth_close(posenc_rope_theta(rope, i), i < 2 ? pow(1e6, -i / 8.0) : 0.0, 1e-15, "pair %d", i);
     posenc_rope_free(rope);

@@ -14,10 +14,10 @@ static void check_call(const posenc_rope_params *params, const int64_t ne[4], po
     posenc_rope *rope = truth_rope_new(params);
     truth_reference reference = truth_reference_new(params);
     int32_t positions[TRUTH_MAX_POSITIONS];
-    truth_random_positions(positions, posenc_rope_n_axes(rope), ne[2]);
+    truth_random_positions(positions, posenc_rope_axis_count(rope), ne[2]);
     truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne), first = truth_tensor_random(ne);
     for (int tier = -1, n_tiers = 0; truth_next_tier(&tier); n_tiers++) {
-        truth_ok(posenc_rope_apply(rope, &x.view, positions, &y.view, direction, posenc_all_rows()));
+        truth_ok(posenc_rope_apply(rope, &x.view, positions, &y.view, direction, posenc_range_all()));
         truth_nothing_changed(&x, "input");
         truth_nothing_else_changed(&y, 0, ne[0], "out of place");
         if (n_tiers == 0)
@@ -27,7 +27,7 @@ static void check_call(const posenc_rope_params *params, const int64_t ne[4], po
     truth_reference_check(&reference, &x, &y.view, positions, direction);
     for (int tier = -1; params->layout != POSENC_ROPE_DEINTERLEAVE && truth_next_tier(&tier);) {
         truth_reset(&x);
-        truth_ok(posenc_rope_apply(rope, &x.view, positions, &x.view, direction, posenc_all_rows()));
+        truth_ok(posenc_rope_apply(rope, &x.view, positions, &x.view, direction, posenc_range_all()));
         truth_same_views(&x.view, &y.view, "in place");
         truth_nothing_else_changed(&x, params->n_offs, params->n_rot, "in place");
     }
@@ -65,7 +65,7 @@ static void test_broadcast_input(void **state) {
     x.view.nb[1] = x.view.nb[2] = x.view.nb[3] = 0;
     int32_t positions[4] = {0, -7, 1000000, INT32_MIN};
     for (int tier = -1; truth_next_tier(&tier);) {
-        truth_ok(posenc_rope_apply(rope, &x.view, positions, &y.view, POSENC_FORWARD, posenc_all_rows()));
+        truth_ok(posenc_rope_apply(rope, &x.view, positions, &y.view, POSENC_FORWARD, posenc_range_all()));
         truth_reference_check(&reference, &x, &y.view, positions, POSENC_FORWARD);
     }
     truth_tensor_free(&x);
@@ -91,13 +91,14 @@ static void test_packed_slices(void **state) {
     }
     for (int from = 0; from < SLICES; from++)
         for (int to = 0; to < SLICES; to++) {
-            truth_ok(posenc_rope_apply(rope, &slices[from], positions, &want.view, POSENC_FORWARD, posenc_all_rows()));
-            truth_ok(posenc_rope_apply(rope, &slices[from], positions, &slices[to], POSENC_FORWARD, posenc_all_rows()));
+            truth_ok(posenc_rope_apply(rope, &slices[from], positions, &want.view, POSENC_FORWARD, posenc_range_all()));
+            truth_ok(
+                posenc_rope_apply(rope, &slices[from], positions, &slices[to], POSENC_FORWARD, posenc_range_all()));
             truth_same_views(&slices[to], &want.view, "slice to slice");
             posenc_view beside = slices[to]; /* one head further: two heads are common to both */
             beside.data = (char *)beside.data + (from == to) * packed.view.nb[1];
             posenc_status status =
-                posenc_rope_apply(rope, &slices[from], positions, &beside, POSENC_FORWARD, posenc_all_rows());
+                posenc_rope_apply(rope, &slices[from], positions, &beside, POSENC_FORWARD, posenc_range_all());
             assert_int_equal(status, from == to ? POSENC_ERR_OVERLAP : POSENC_OK);
         }
     truth_tensor_free(&packed);
@@ -211,7 +212,7 @@ static void test_shift_by_zero(void **state) {
             posenc_rope *rope = truth_rope_new(&params);
             int64_t ne[4] = {params.head_dim, 1 + truth_below(3), 9, 2};
             int32_t positions[9 * POSENC_MAX_AXES];
-            int n_axes = posenc_rope_n_axes(rope);
+            int n_axes = posenc_rope_axis_count(rope);
             for (int64_t i = 0; i < 9 * n_axes; i++)
                 positions[i] =
                     i % 9 == 8 || i % 2 == 0 ? 0 : 1 + (int32_t)truth_below(1000); /* even ones stay mostly */
@@ -221,7 +222,7 @@ static void test_shift_by_zero(void **state) {
                 memcpy(truth_address(&x.view, i, j, t, b), &bits, sizeof bits);
             }
             truth_mark(&x);
-            posenc_rows all = posenc_all_rows();
+            posenc_range all = posenc_range_all();
             truth_ok(posenc_rope_apply(rope, &x.view, positions, &y.view, POSENC_SHIFT, all));
             truth_ok(posenc_rope_apply(rope, &x.view, positions, &x.view, POSENC_SHIFT, all));
             for (int64_t t = 0; t < 9; t++) {
@@ -258,10 +259,10 @@ static whole random_whole(void) {
     w.rope = truth_rope_new(&w.params);
     w.direction = truth_random_direction(&w.params);
     int64_t ne[4] = {w.params.head_dim, 1 + truth_below(7), 1 + truth_below(TRUTH_MAX_TOKENS), 1 + truth_below(2)};
-    truth_random_positions(w.positions, posenc_rope_n_axes(w.rope), ne[2]);
+    truth_random_positions(w.positions, posenc_rope_axis_count(w.rope), ne[2]);
     w.x = truth_tensor_random(ne);
     w.y = truth_tensor_random(ne);
-    truth_ok(posenc_rope_apply(w.rope, &w.x.view, w.positions, &w.y.view, w.direction, posenc_all_rows()));
+    truth_ok(posenc_rope_apply(w.rope, &w.x.view, w.positions, &w.y.view, w.direction, posenc_range_all()));
     return w;
 }
 
@@ -276,7 +277,7 @@ static void check_splits(const whole *w) {
     truth_tensor z = truth_tensor_random(w->x.view.ne);
     int64_t n_heads = z.view.ne[1], n_tokens = z.view.ne[2], end = n_heads * n_tokens * z.view.ne[3];
     while (end > 0) {
-        posenc_rows rows = {end - truth_below(end + 1) % 20, end};
+        posenc_range rows = {end - truth_below(end + 1) % 20, end};
         truth_ok(posenc_rope_apply(w->rope, &w->x.view, w->positions, &z.view, w->direction, rows));
         for (int64_t row = 0; row < rows.begin; row++)
             for (int64_t channel = 0; channel < z.view.ne[0]; channel++) {
@@ -298,12 +299,12 @@ static void check_decode(const whole *w) {
         for (int64_t t = 0; t < z.view.ne[2]; t++) {
             posenc_view x = w->x.view, y = z.view;
             int32_t position[POSENC_MAX_AXES];
-            for (int axis = 0; axis < posenc_rope_n_axes(w->rope); axis++)
+            for (int axis = 0; axis < posenc_rope_axis_count(w->rope); axis++)
                 position[axis] = w->positions[axis * z.view.ne[2] + t];
             x.data = truth_at(&w->x.view, 0, 0, t, b);
             y.data = truth_at(&z.view, 0, 0, t, b);
             x.ne[2] = x.ne[3] = y.ne[2] = y.ne[3] = 1;
-            truth_ok(posenc_rope_apply(w->rope, &x, position, &y, w->direction, posenc_all_rows()));
+            truth_ok(posenc_rope_apply(w->rope, &x, position, &y, w->direction, posenc_range_all()));
         }
     truth_same_views(&z.view, &w->y.view, "token by token");
     truth_tensor_free(&z);

@@ -1,4 +1,4 @@
-/* What posenc_rope_apply_tasks is for: packed QKV, the norm of Q and K, a cache that K is scattered into and V with it,
+/* What posenc_rope_apply_tensors is for: packed QKV, the norm of Q and K, a cache for K and V,
  * the softmax scale; each against the plain calls or a reference in double. test_rope_tasks.c tries every combination.
  */
 #include "truth_half.h"
@@ -36,13 +36,13 @@ static void test_packed_qkv(void **state) {
             truth_random_positions(positions, 1, TOKENS);
             posenc_direction direction = truth_random_direction(&params);
             posenc_view q = heads(packed.view, 0, N_Q), k = heads(packed.view, N_Q, N_KV);
-            posenc_rope_task tasks[] = {{.x = q, .y = q, .rotates = 1, .scale = 1.0f},
-                                        {.x = k, .y = k, .rotates = 1, .scale = 1.0f}};
-            truth_ok(posenc_rope_apply_tasks(rope, tasks, 2, positions, NULL, direction, posenc_all_rows()));
+            posenc_rope_tensor tasks[] = {{.x = q, .y = q, .rotates = 1, .scale = 1.0f},
+                                          {.x = k, .y = k, .rotates = 1, .scale = 1.0f}};
+            truth_ok(posenc_rope_apply_tensors(rope, tasks, 2, positions, NULL, direction, posenc_range_all()));
             q = heads(plain.view, 0, N_Q);
             k = heads(plain.view, N_Q, N_KV);
-            truth_ok(posenc_rope_apply(rope, &q, positions, &q, direction, posenc_all_rows()));
-            truth_ok(posenc_rope_apply(rope, &k, positions, &k, direction, posenc_all_rows()));
+            truth_ok(posenc_rope_apply(rope, &q, positions, &q, direction, posenc_range_all()));
+            truth_ok(posenc_rope_apply(rope, &k, positions, &k, direction, posenc_range_all()));
             truth_same_views(&packed.view, &plain.view, "packed QKV");
             truth_nothing_else_changed(&packed, params.n_offs, params.n_rot, "packed QKV");
             truth_tensor_free(&packed);
@@ -81,8 +81,8 @@ static void check_norm(const posenc_rope_params *p, posenc_dtype type, int rotat
     for (int t = 0; t < 4; t++)
         positions[t] = (int32_t)truth_below(2000);
     truth_tensor x = truth_tensor_random_of(type, ne), y = truth_tensor_random(ne);
-    posenc_rope_task task = {x.view, y.view, rotates, 1.0f, weight, eps, NULL, NULL};
-    truth_ok(posenc_rope_apply_tasks(rope, &task, 1, positions, NULL, POSENC_FORWARD, posenc_all_rows()));
+    posenc_rope_tensor task = {x.view, y.view, rotates, 1.0f, weight, eps, NULL, NULL};
+    truth_ok(posenc_rope_apply_tensors(rope, &task, 1, positions, NULL, POSENC_FORWARD, posenc_range_all()));
     truth_nothing_else_changed(&y, 0, n, "norm");
     double relative = norm_error(n), u = TRUTH_U * TRUTH_SECOND_ORDER;
     for (int64_t t = 0; t < ne[2]; t++)
@@ -151,13 +151,13 @@ static void test_norm_then_rope(void **state) {
             posenc_dtype to = types[round / 3 % 3];
             truth_tensor x = truth_tensor_random_of(types[round % 3], ne), normed = truth_tensor_random(ne);
             truth_tensor fused = truth_tensor_random_of(to, ne), apart = truth_tensor_random_of(to, ne);
-            posenc_rope_task both = {x.view, fused.view, 1, scale, weight, 1e-6f, NULL, NULL};
-            posenc_rope_task norm = {x.view, normed.view, 0, 1.0f, weight, 1e-6f, NULL, NULL};
-            posenc_rope_task turn = {normed.view, apart.view, 1, scale, NULL, 0.0f, NULL, NULL};
-            posenc_rows all = posenc_all_rows();
-            truth_ok(posenc_rope_apply_tasks(rope, &both, 1, positions, NULL, direction, all));
-            truth_ok(posenc_rope_apply_tasks(rope, &norm, 1, NULL, NULL, direction, all));
-            truth_ok(posenc_rope_apply_tasks(rope, &turn, 1, positions, NULL, direction, all));
+            posenc_rope_tensor both = {x.view, fused.view, 1, scale, weight, 1e-6f, NULL, NULL};
+            posenc_rope_tensor norm = {x.view, normed.view, 0, 1.0f, weight, 1e-6f, NULL, NULL};
+            posenc_rope_tensor turn = {normed.view, apart.view, 1, scale, NULL, 0.0f, NULL, NULL};
+            posenc_range all = posenc_range_all();
+            truth_ok(posenc_rope_apply_tensors(rope, &both, 1, positions, NULL, direction, all));
+            truth_ok(posenc_rope_apply_tensors(rope, &norm, 1, NULL, NULL, direction, all));
+            truth_ok(posenc_rope_apply_tensors(rope, &turn, 1, positions, NULL, direction, all));
             truth_same_views(&fused.view, &apart.view, "norm, then rotation");
             truth_tensor_free(&x);
             truth_tensor_free(&normed);
@@ -185,14 +185,15 @@ static void test_scatter(void **state) {
             truth_tensor rotated = truth_tensor_random_of(to, ne);
             int32_t positions[TOKENS * POSENC_MAX_AXES], rows32[TOKENS];
             int64_t rows64[TOKENS], first = truth_below(ROWS), step = 2 * truth_below(ROWS / 2) + 1; /* all different */
-            truth_random_positions(positions, posenc_rope_n_axes(rope), TOKENS);
+            truth_random_positions(positions, posenc_rope_axis_count(rope), TOKENS);
             for (int64_t t = 0; t < TOKENS; t++)
                 rows32[t] = (int32_t)(rows64[t] = (first + t * step) % ROWS);
-            posenc_rope_task tasks[] = {{.x = k.view, .y = k_cache.view, .rotates = 1, .scale = 1.0f, .rows32 = rows32},
-                                        {.x = v.view, .y = v_cache.view, .scale = 1.0f, .rows64 = rows64}};
-            truth_ok(posenc_rope_apply_tasks(rope, tasks, 2, positions, NULL, POSENC_FORWARD, posenc_all_rows()));
+            posenc_rope_tensor tasks[] = {
+                {.x = k.view, .y = k_cache.view, .rotates = 1, .scale = 1.0f, .rows32 = rows32},
+                {.x = v.view, .y = v_cache.view, .scale = 1.0f, .rows64 = rows64}};
+            truth_ok(posenc_rope_apply_tensors(rope, tasks, 2, positions, NULL, POSENC_FORWARD, posenc_range_all()));
 
-            truth_ok(posenc_rope_apply(rope, &k.view, positions, &rotated.view, POSENC_FORWARD, posenc_all_rows()));
+            truth_ok(posenc_rope_apply(rope, &k.view, positions, &rotated.view, POSENC_FORWARD, posenc_range_all()));
             for (int kind = 0; kind < 2; kind++) { /* the copies */
                 truth_tensor *got = kind ? &v_cache : &k_cache, expected = truth_tensor_random_of(to, cache);
                 TRUTH_EACH(&expected.view, i, j, t, b)
@@ -224,8 +225,8 @@ static void test_scatter_to_one_row(void **state) {
     posenc_rope *rope = truth_rope_new(&params);
     truth_tensor x = truth_tensor_dense(8, 2, 3, 1), y = truth_tensor_dense(8, 2, 2, 1);
     int32_t rows[3] = {1, 1, 1};
-    posenc_rope_task task = {.x = x.view, .y = y.view, .scale = 1.0f, .rows32 = rows};
-    truth_ok(posenc_rope_apply_tasks(rope, &task, 1, NULL, NULL, POSENC_FORWARD, posenc_all_rows()));
+    posenc_rope_tensor task = {.x = x.view, .y = y.view, .scale = 1.0f, .rows32 = rows};
+    truth_ok(posenc_rope_apply_tensors(rope, &task, 1, NULL, NULL, POSENC_FORWARD, posenc_range_all()));
     truth_same_bits(truth_at(&y.view, 0, 0, 1, 0), truth_at(&x.view, 0, 0, 2, 0), 16, "the last token");
     float was = truth_was(&y, 0, 0, 0, 0);
     truth_same_bits(truth_at(&y.view, 0, 0, 0, 0), &was, 1, "the other row");
@@ -250,15 +251,16 @@ static void test_scale(void **state) {
             truth_random_positions(positions, 1, 4);
             truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne), z = truth_tensor_random(ne);
             float scale = round % 2 ? 0.125f : -4.0f;
-            posenc_rope_task task = {.x = x.view, .y = y.view, .rotates = 1, .scale = scale};
-            truth_ok(posenc_rope_apply_tasks(rope, &task, 1, positions, NULL, POSENC_FORWARD, posenc_all_rows()));
-            truth_ok(posenc_rope_apply(rope, &x.view, positions, &z.view, POSENC_FORWARD, posenc_all_rows()));
+            posenc_rope_tensor task = {.x = x.view, .y = y.view, .rotates = 1, .scale = scale};
+            truth_ok(posenc_rope_apply_tensors(rope, &task, 1, positions, NULL, POSENC_FORWARD, posenc_range_all()));
+            truth_ok(posenc_rope_apply(rope, &x.view, positions, &z.view, POSENC_FORWARD, posenc_range_all()));
             TRUTH_EACH(&z.view, i, j, t, b)
             *truth_at(&z.view, i, j, t, b) *= scale;
             truth_same_views(&y.view, &z.view, "scaled");
             if (params.layout != POSENC_ROPE_DEINTERLEAVE) { /* in place, where no channel may be scaled twice */
                 task.y = x.view;
-                truth_ok(posenc_rope_apply_tasks(rope, &task, 1, positions, NULL, POSENC_FORWARD, posenc_all_rows()));
+                truth_ok(
+                    posenc_rope_apply_tensors(rope, &task, 1, positions, NULL, POSENC_FORWARD, posenc_range_all()));
                 truth_same_views(&x.view, &z.view, "scaled in place");
             }
             truth_tensor_free(&x);

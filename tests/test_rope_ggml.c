@@ -133,8 +133,8 @@ static posenc_rope_ggml random_arguments(int mode) {
 
 static void check_frequencies(const posenc_rope_ggml *g, const posenc_rope *rope) {
     int has_planes = g->mode != NORMAL && g->mode != NEOX;
-    assert_int_equal(posenc_rope_n_pairs(rope), n_pairs_of(g));
-    assert_int_equal(posenc_rope_n_axes(rope), has_planes ? 4 : 1);
+    assert_int_equal(posenc_rope_pair_count(rope), n_pairs_of(g));
+    assert_int_equal(posenc_rope_axis_count(rope), has_planes ? 4 : 1);
     truth_close(posenc_rope_magnitude(rope), magnitude_of(g), 1e-15 * magnitude_of(g), "mode %d, magnitude", g->mode);
     for (int i = 0; i < n_pairs_of(g); i++) {
         double want = (double)theta_of(g, i);
@@ -208,7 +208,7 @@ static void test_scales_are_exact(void **state) {
             n += N_CHOSEN;
             float cosines[N_ZEROS + N_CHOSEN][N_PAIRS], sines[N_ZEROS + N_CHOSEN][N_PAIRS];
             posenc_rope_table rows = {&cosines[0][0], &sines[0][0], N_PAIRS, 1};
-            truth_ok(posenc_rope_fill_table(rope, positions, n, POSENC_FORWARD, &rows));
+            truth_ok(posenc_rope_table_fill(rope, positions, n, POSENC_FORWARD, &rows));
             for (int t = 0; t < n; t++) {
                 truth_angle(&truth, i, positions[t], cosine, sine);
                 truth_compare(&worst, cosines[t][i], cosine, "cos", positions[t], table, i);

@@ -210,7 +210,7 @@ static void test_whole_heads(void **state) {
     p.layout = POSENC_ROPE_HALF;
     p.head_dim = 128;
     truth_ok(posenc_rope_create(&p, &rope));
-    assert_int_equal(posenc_rope_n_pairs(rope), 64);
+    assert_int_equal(posenc_rope_pair_count(rope), 64);
     posenc_rope_free(rope);
 }
 
@@ -232,7 +232,7 @@ static void test_fractions(void **state) {
             continue;
         posenc_rope *rope;
         truth_ok(posenc_rope_create(&p, &rope));
-        assert_int_equal(posenc_rope_n_pairs(rope), rows[k].pairs);
+        assert_int_equal(posenc_rope_pair_count(rope), rows[k].pairs);
         posenc_rope_free(rope);
     }
 }

@@ -83,12 +83,12 @@ static void check_rows(const example *e, const posenc_rope *rope, const double *
     static const int32_t positions[] = {0, 1, -7, 1000};
     enum { N_POSITIONS = sizeof positions / sizeof positions[0] };
     float rows[N_POSITIONS * 2 * MAX_VALUES];
-    int64_t n_pairs = posenc_rope_n_pairs(rope);
+    int64_t n_pairs = posenc_rope_pair_count(rope);
     double m = posenc_rope_magnitude(rope), bound = m * (0x1p-24 + 1e-12);
     posenc_rope_table table = posenc_rope_table_dense(rope, rows);
     assert_true(n_pairs <= MAX_VALUES);
     for (int tier = -1; truth_next_tier(&tier);) {
-        truth_ok(posenc_rope_fill_table(rope, positions, N_POSITIONS, POSENC_FORWARD, &table));
+        truth_ok(posenc_rope_table_fill(rope, positions, N_POSITIONS, POSENC_FORWARD, &table));
         for (int t = 0; t < N_POSITIONS; t++)
             for (int64_t i = 0; i < n; i++) {
                 double angle = positions[t] * frequencies[i];
@@ -203,7 +203,7 @@ static void check_b15_rotated(const example *e, const posenc_rope *rope, const d
     posenc_view from = posenc_view_dense(x, POSENC_F32, head_dim, 1, n_tokens, 1);
     posenc_view to = posenc_view_dense(y, POSENC_F32, head_dim, 1, n_tokens, 1);
     for (int tier = -1; truth_next_tier(&tier);) {
-        truth_ok(posenc_rope_apply(rope, &from, positions, &to, POSENC_FORWARD, posenc_all_rows()));
+        truth_ok(posenc_rope_apply(rope, &from, positions, &to, POSENC_FORWARD, posenc_range_all()));
         for (int i = 0; i < n_tokens * head_dim; i++)
             truth_close((double)y[i], e->expected[i], 2e-6, "%s, rotated, value %d", e->where, i);
     }

@@ -18,7 +18,7 @@ typedef struct memory {
 } memory;
 
 static memory new_memory(const posenc_rope *rope, form f, int64_t n_tokens) {
-    int64_t pairs = posenc_rope_n_pairs(rope), gap = f == DENSE ? 0 : truth_below(4);
+    int64_t pairs = posenc_rope_pair_count(rope), gap = f == DENSE ? 0 : truth_below(4);
     int64_t stride = (f == PLANES ? pairs : 2 * pairs) + gap, plane = n_tokens * stride;
     memory m = {.n = (size_t)(f == PLANES ? 2 * plane : plane) + 1};
     m.floats = malloc(m.n * sizeof(float));
@@ -68,16 +68,16 @@ static void check_table(const posenc_rope_params *params, form f) {
     posenc_rope *rope = truth_rope_new(params);
     int64_t ne[4] = {params->head_dim, 1 + truth_below(4), 1 + truth_below(20), 1 + truth_below(2)};
     int32_t positions[TRUTH_MAX_POSITIONS];
-    truth_random_positions(positions, posenc_rope_n_axes(rope), ne[2]);
+    truth_random_positions(positions, posenc_rope_axis_count(rope), ne[2]);
     posenc_direction direction = truth_random_direction(params);
     truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne), z = truth_tensor_random(ne);
-    truth_ok(posenc_rope_apply(rope, &x.view, positions, &y.view, direction, posenc_all_rows()));
+    truth_ok(posenc_rope_apply(rope, &x.view, positions, &y.view, direction, posenc_range_all()));
 
     memory m = new_memory(rope, f, ne[2]);
-    truth_ok(posenc_rope_fill_table(rope, positions, ne[2], direction, &m.table));
-    check_gaps(&m, posenc_rope_n_pairs(rope), ne[2]);
+    truth_ok(posenc_rope_table_fill(rope, positions, ne[2], direction, &m.table));
+    check_gaps(&m, posenc_rope_pair_count(rope), ne[2]);
     for (int64_t end = ne[1] * ne[2] * ne[3]; end > 0;) { /* in ranges, the last first */
-        posenc_rows rows = {end - truth_below(end + 1), end};
+        posenc_range rows = {end - truth_below(end + 1), end};
         truth_ok(posenc_rope_apply_table(rope, &x.view, &m.table, &z.view, direction, rows));
         end = rows.begin;
     }
@@ -86,7 +86,7 @@ static void check_table(const posenc_rope_params *params, form f) {
     truth_nothing_changed(&x, "input");
     check_gaps(&m, 0, 0); /* reading a table writes nothing */
     if (params->layout != POSENC_ROPE_DEINTERLEAVE) {
-        truth_ok(posenc_rope_apply_table(rope, &x.view, &m.table, &x.view, direction, posenc_all_rows()));
+        truth_ok(posenc_rope_apply_table(rope, &x.view, &m.table, &x.view, direction, posenc_range_all()));
         truth_same_views(&x.view, &y.view, "in place, with a table");
     }
     free_memory(&m);
@@ -127,7 +127,7 @@ static void test_rows_are_those_of_angles_h(void **state) {
         for (int f = 0; f < N_FORMS; f++) {
             memory m = new_memory(rope, (form)f, TOKENS);
             truth_ok(posenc_angle_rows(freq, positions, TOKENS, cosines, sines, DIM / 2));
-            truth_ok(posenc_rope_fill_table(rope, positions, TOKENS, POSENC_FORWARD, &m.table));
+            truth_ok(posenc_rope_table_fill(rope, positions, TOKENS, POSENC_FORWARD, &m.table));
             for (int64_t t = 0; t < TOKENS; t++)
                 for (int64_t i = 0; i < DIM / 2; i++) {
                     truth_same_bits(cosine(&m.table, t, i), &cosines[t * DIM / 2 + i], 1, "cosine, form %d", f);
@@ -149,7 +149,7 @@ static void check_import(const posenc_rope_params *params, form f) {
     int backwards = direction == POSENC_INVERSE || direction == POSENC_BACKWARD;
     truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne);
     memory m = new_memory(rope, f, ne[2]); /* random numbers */
-    truth_ok(posenc_rope_apply_table(rope, &x.view, &m.table, &y.view, direction, posenc_all_rows()));
+    truth_ok(posenc_rope_apply_table(rope, &x.view, &m.table, &y.view, direction, posenc_range_all()));
     for (int64_t b = 0; b < ne[3]; b++)
         for (int64_t t = 0; t < ne[2]; t++)
             for (int64_t j = 0; j < ne[1]; j++)
@@ -189,7 +189,7 @@ static void test_signs_of_zeros(void **state) {
     float rows[TOKENS][2], first[TOKENS][2];
     for (int tier = -1; truth_next_tier(&tier);) {
         posenc_rope_table table = posenc_rope_table_dense(rope, rows[0]);
-        truth_ok(posenc_rope_fill_table(rope, positions, TOKENS, POSENC_FORWARD, &table));
+        truth_ok(posenc_rope_table_fill(rope, positions, TOKENS, POSENC_FORWARD, &table));
         if (tier == POSENC_ISA_SCALAR)
             memcpy(first, rows, sizeof rows);
         assert_memory_equal(rows, first, sizeof rows);
@@ -222,8 +222,8 @@ static void test_fractional_positions(void **state) {
                     *sine(&m.table, t, i) = (float)sin(angle);
                 }
             truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne), z = truth_tensor_random(ne);
-            truth_ok(posenc_rope_apply_table(rope, &x.view, &m.table, &y.view, POSENC_FORWARD, posenc_all_rows()));
-            truth_ok(posenc_rope_apply(interpolated, &x.view, eighths, &z.view, POSENC_FORWARD, posenc_all_rows()));
+            truth_ok(posenc_rope_apply_table(rope, &x.view, &m.table, &y.view, POSENC_FORWARD, posenc_range_all()));
+            truth_ok(posenc_rope_apply(interpolated, &x.view, eighths, &z.view, POSENC_FORWARD, posenc_range_all()));
             TRUTH_EACH(&y.view, c, h, t, b) {
                 float own = *truth_at(&x.view, c, h, t, b), other = *truth_at(&x.view, (c + DIM / 2) % DIM, h, t, b);
                 truth_close((double)*truth_at(&y.view, c, h, t, b), (double)*truth_at(&z.view, c, h, t, b),

@@ -1,4 +1,4 @@
-/* posenc_rope_apply_tasks: any set of tasks against each element computed alone, in float32 as rope.h says it; one call
+/* posenc_rope_apply_tensors: any set of tasks against each element computed alone, in float32 as in rope.h; one call
  * against many; splits; cosines from a table. What the pieces are for is in test_rope_fused.c. */
 #include "truth_half.h"
 #include "truth_rope.h"
@@ -25,7 +25,7 @@ typedef struct task_set {
     posenc_direction direction;
     int64_t n_tokens, n_tasks;
     int32_t positions[TRUTH_MAX_POSITIONS];
-    posenc_rope_task tasks[MOST_TASKS];
+    posenc_rope_tensor tasks[MOST_TASKS];
     task_memory memory[MOST_TASKS];
 } task_set;
 
@@ -42,11 +42,11 @@ static void random_rows(task_memory *m, int64_t n_tokens) {
     }
 }
 
-static void random_task(task_set *s, posenc_rope_task *task, task_memory *m) {
+static void random_task(task_set *s, posenc_rope_tensor *task, task_memory *m) {
     int64_t ne[4] = {s->params.head_dim, 1 + truth_below(5), s->n_tokens, 1}, cache[4];
     memcpy(cache, ne, sizeof cache);
     posenc_dtype x_type = (posenc_dtype)truth_below(3), y_type = (posenc_dtype)truth_below(3);
-    *task = (posenc_rope_task){.rotates = truth_below(4) != 0, .scale = 1.0f};
+    *task = (posenc_rope_tensor){.rotates = truth_below(4) != 0, .scale = 1.0f};
     if (truth_below(3) == 0)
         task->scale = (float)truth_uniform(-2.0, 2.0);
     if (truth_below(3) == 0 && s->params.n_rot <= 256) {
@@ -83,10 +83,10 @@ static task_set *random_set(void) {
     s->direction = truth_random_direction(&s->params);
     s->n_tokens = 1 + truth_below(MOST_TOKENS);
     s->n_tasks = 1 + truth_below(MOST_TASKS);
-    truth_random_positions(s->positions, posenc_rope_n_axes(s->rope), s->n_tokens);
+    truth_random_positions(s->positions, posenc_rope_axis_count(s->rope), s->n_tokens);
     if (s->direction == POSENC_SHIFT) /* tokens that stay */
         for (int64_t t = 0; t < s->n_tokens; t += 2)
-            for (int axis = 0; axis < posenc_rope_n_axes(s->rope); axis++)
+            for (int axis = 0; axis < posenc_rope_axis_count(s->rope); axis++)
                 s->positions[axis * s->n_tokens + t] = 0;
     for (int64_t i = 0; i < s->n_tasks; i++)
         random_task(s, &s->tasks[i], &s->memory[i]);
@@ -117,13 +117,13 @@ static void reset_outputs(task_set *s) {
 /* ---- What each element should be ---- */
 
 /* Row of y that token t goes to. */
-static int64_t row_of(const posenc_rope_task *task, int64_t t) {
+static int64_t row_of(const posenc_rope_tensor *task, int64_t t) {
     return task->rows32 != NULL ? task->rows32[t] : task->rows64 != NULL ? task->rows64[t] : t;
 }
 
 /* A head as float32, after a norm with weights of 1. The norm alone is held to a reference in test_rope_fused.c. */
 static void read_head(const task_set *s, int64_t k, int64_t j, int64_t t, float *head) {
-    const posenc_rope_task *task = &s->tasks[k];
+    const posenc_rope_tensor *task = &s->tasks[k];
     const truth_tensor *x = task->x.data == task->y.data ? &s->memory[k].y : &s->memory[k].x;
     int64_t n = s->params.head_dim;
     for (int64_t i = 0; i < n; i++)
@@ -133,17 +133,17 @@ static void read_head(const task_set *s, int64_t k, int64_t j, int64_t t, float 
     float normed[TRUTH_MAX_DIM], ones[TRUTH_MAX_DIM];
     for (int64_t i = 0; i < n; i++)
         ones[i] = 1.0f;
-    posenc_rope_task norm = {.x = posenc_view_dense(head, POSENC_F32, n, 1, 1, 1),
-                             .y = posenc_view_dense(normed, POSENC_F32, n, 1, 1, 1),
-                             .scale = 1.0f,
-                             .weight = ones,
-                             .eps = task->eps};
-    truth_ok(posenc_rope_apply_tasks(s->rope, &norm, 1, NULL, NULL, POSENC_FORWARD, posenc_all_rows()));
+    posenc_rope_tensor norm = {.x = posenc_view_dense(head, POSENC_F32, n, 1, 1, 1),
+                               .y = posenc_view_dense(normed, POSENC_F32, n, 1, 1, 1),
+                               .scale = 1.0f,
+                               .weight = ones,
+                               .eps = task->eps};
+    truth_ok(posenc_rope_apply_tensors(s->rope, &norm, 1, NULL, NULL, POSENC_FORWARD, posenc_range_all()));
     memcpy(head, normed, (size_t)n * sizeof(float));
 }
 
 /* Rotated, or not, weighted and scaled: in float32. */
-static void make_head(const task_set *s, const posenc_rope_task *task, const float *x, const float *cosines,
+static void make_head(const task_set *s, const posenc_rope_tensor *task, const float *x, const float *cosines,
                       const float *sines, float *y) {
     int backwards = s->direction == POSENC_INVERSE || s->direction == POSENC_BACKWARD;
     float w[TRUTH_MAX_DIM];
@@ -162,13 +162,13 @@ static void make_head(const task_set *s, const posenc_rope_task *task, const flo
 
 /* Every element of every output, and nothing beside them. */
 static void check_set(task_set *s) {
-    int64_t n_pairs = posenc_rope_n_pairs(s->rope);
+    int64_t n_pairs = posenc_rope_pair_count(s->rope);
     float *rows = malloc((size_t)posenc_rope_table_bytes(s->rope, s->n_tokens) + 1);
     assert_non_null(rows);
     posenc_rope_table table = posenc_rope_table_dense(s->rope, rows);
-    truth_ok(posenc_rope_fill_table(s->rope, s->positions, s->n_tokens, s->direction, &table));
+    truth_ok(posenc_rope_table_fill(s->rope, s->positions, s->n_tokens, s->direction, &table));
     for (int64_t k = 0; k < s->n_tasks; k++) {
-        const posenc_rope_task *task = &s->tasks[k];
+        const posenc_rope_tensor *task = &s->tasks[k];
         truth_tensor *y = &s->memory[k].y;
         char *expected = malloc(y->n_elements * truth_size(y->view.dtype));
         assert_non_null(expected);
@@ -199,32 +199,32 @@ static void check_set(task_set *s) {
 
 static void run_at_once(task_set *s) {
     truth_ok(
-        posenc_rope_apply_tasks(s->rope, s->tasks, s->n_tasks, s->positions, NULL, s->direction, posenc_all_rows()));
+        posenc_rope_apply_tensors(s->rope, s->tasks, s->n_tasks, s->positions, NULL, s->direction, posenc_range_all()));
 }
 
 static void run_one_by_one(task_set *s) {
     for (int64_t i = 0; i < s->n_tasks; i++)
         truth_ok(
-            posenc_rope_apply_tasks(s->rope, &s->tasks[i], 1, s->positions, NULL, s->direction, posenc_all_rows()));
+            posenc_rope_apply_tensors(s->rope, &s->tasks[i], 1, s->positions, NULL, s->direction, posenc_range_all()));
 }
 
 /* Random ranges, the last first, some empty. */
 static void run_in_ranges(task_set *s) {
     for (int64_t end = n_rows(s); end > 0;) {
-        posenc_rows rows = {end - truth_below(end + 1) % 15, end};
-        truth_ok(posenc_rope_apply_tasks(s->rope, s->tasks, s->n_tasks, s->positions, NULL, s->direction, rows));
+        posenc_range rows = {end - truth_below(end + 1) % 15, end};
+        truth_ok(posenc_rope_apply_tensors(s->rope, s->tasks, s->n_tasks, s->positions, NULL, s->direction, rows));
         end = rows.begin;
     }
 }
 
 /* Interleaved pairs, sines first: the form furthest from what positions give. */
 static void run_from_table(task_set *s) {
-    int64_t stride = 2 * posenc_rope_n_pairs(s->rope) + 3;
+    int64_t stride = 2 * posenc_rope_pair_count(s->rope) + 3;
     float *rows = malloc((size_t)(s->n_tokens * stride) * sizeof(float));
     assert_non_null(rows);
     posenc_rope_table table = {rows + 1, rows, stride, 2};
-    truth_ok(posenc_rope_fill_table(s->rope, s->positions, s->n_tokens, s->direction, &table));
-    truth_ok(posenc_rope_apply_tasks(s->rope, s->tasks, s->n_tasks, NULL, &table, s->direction, posenc_all_rows()));
+    truth_ok(posenc_rope_table_fill(s->rope, s->positions, s->n_tokens, s->direction, &table));
+    truth_ok(posenc_rope_apply_tensors(s->rope, s->tasks, s->n_tasks, NULL, &table, s->direction, posenc_range_all()));
     free(rows);
 }
 
@@ -260,9 +260,9 @@ static void test_ranges_alone(void **state) {
     for (int tier = -1; truth_next_tier(&tier);)
         for (int round = 0; round < 60; round++) {
             task_set *s = random_set();
-            posenc_rows rows = {truth_below(n_rows(s) + 1), 0};
+            posenc_range rows = {truth_below(n_rows(s) + 1), 0};
             rows.end = rows.begin + truth_below(n_rows(s) - rows.begin + 1);
-            truth_ok(posenc_rope_apply_tasks(s->rope, s->tasks, s->n_tasks, s->positions, NULL, s->direction, rows));
+            truth_ok(posenc_rope_apply_tensors(s->rope, s->tasks, s->n_tasks, s->positions, NULL, s->direction, rows));
             int64_t heads = n_rows(s) / s->n_tokens, before = 0; /* heads of the tasks before */
             for (int64_t k = 0; k < s->n_tasks; before += s->tasks[k].x.ne[1], k++) {
                 truth_tensor *y = &s->memory[k].y;
@@ -302,13 +302,13 @@ static void test_shift_into_one_row(void **state) {
                          y = truth_tensor_random((int64_t[4]){512, 2, 2, 1}),
                          one_by_one = truth_tensor_random((int64_t[4]){512, 2, 2, 1});
             truth_copy(&y.view, &one_by_one.view);
-            posenc_rope_task task = {.x = x.view, .y = y.view, .rotates = 1, .scale = 1.0f, .rows32 = rows};
-            truth_ok(
-                posenc_rope_apply_tasks(rope, &task, 1, positions[which / 4], NULL, POSENC_SHIFT, posenc_all_rows()));
+            posenc_rope_tensor task = {.x = x.view, .y = y.view, .rotates = 1, .scale = 1.0f, .rows32 = rows};
+            truth_ok(posenc_rope_apply_tensors(rope, &task, 1, positions[which / 4], NULL, POSENC_SHIFT,
+                                               posenc_range_all()));
             task.y = one_by_one.view;
             for (int64_t row = 0; row < 6; row++)
-                truth_ok(posenc_rope_apply_tasks(rope, &task, 1, positions[which / 4], NULL, POSENC_SHIFT,
-                                                 (posenc_rows){row, row + 1}));
+                truth_ok(posenc_rope_apply_tensors(rope, &task, 1, positions[which / 4], NULL, POSENC_SHIFT,
+                                                   (posenc_range){row, row + 1}));
             truth_same_views(&y.view, &one_by_one.view, "a row that is named three times");
             truth_tensor_free(&x);
             truth_tensor_free(&y);

@@ -15,13 +15,13 @@ static const posenc_dtype types[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
 
 /* ---- Every value ---- */
 
-/* Copies of one row of n values by the conversion of posenc_rope_apply_tasks. */
+/* Copies of one row of n values by the conversion of posenc_rope_apply_tensors. */
 static void convert(const posenc_rope *rope, const void *x, posenc_dtype x_type, void *y, posenc_dtype y_type,
                     int64_t n, float scale) {
-    posenc_rope_task task = {.x = posenc_view_dense((void *)(uintptr_t)x, x_type, n, 1, 1, 1),
-                             .y = posenc_view_dense(y, y_type, n, 1, 1, 1),
-                             .scale = scale};
-    truth_ok(posenc_rope_apply_tasks(rope, &task, 1, NULL, NULL, POSENC_FORWARD, posenc_all_rows()));
+    posenc_rope_tensor task = {.x = posenc_view_dense((void *)(uintptr_t)x, x_type, n, 1, 1, 1),
+                               .y = posenc_view_dense(y, y_type, n, 1, 1, 1),
+                               .scale = scale};
+    truth_ok(posenc_rope_apply_tensors(rope, &task, 1, NULL, NULL, POSENC_FORWARD, posenc_range_all()));
 }
 
 /* All 65536 f16 and all bf16, into every type. */
@@ -111,16 +111,16 @@ static void check_pair_of_types(posenc_dtype from, posenc_dtype to, int hostile)
     posenc_direction direction = truth_random_direction(&params);
     int64_t ne[4] = {params.head_dim, 1 + truth_below(4), 1 + truth_below(6), 1 + truth_below(2)};
     int32_t positions[TRUTH_MAX_POSITIONS];
-    truth_random_positions(positions, posenc_rope_n_axes(rope), ne[2]);
+    truth_random_positions(positions, posenc_rope_axis_count(rope), ne[2]);
     truth_tensor x = truth_tensor_random_of(from, ne), y = truth_tensor_random_of(to, ne);
     truth_tensor wide_x = truth_tensor_random(ne), wide_y = truth_tensor_random(ne);
     if (hostile)
         fill_hostile(&x);
     truth_convert(&x.view, &wide_x.view);
-    truth_ok(posenc_rope_apply(rope, &wide_x.view, positions, &wide_y.view, direction, posenc_all_rows()));
+    truth_ok(posenc_rope_apply(rope, &wide_x.view, positions, &wide_y.view, direction, posenc_range_all()));
 
     for (int64_t end = ne[1] * ne[2] * ne[3]; end > 0;) { /* in ranges, the last first */
-        posenc_rows rows = {end - truth_below(end + 1), end};
+        posenc_range rows = {end - truth_below(end + 1), end};
         truth_ok(posenc_rope_apply(rope, &x.view, positions, &y.view, direction, rows));
         end = rows.begin;
     }
@@ -130,7 +130,7 @@ static void check_pair_of_types(posenc_dtype from, posenc_dtype to, int hostile)
     if (from == to)
         check_copies(&params, &x, &y.view);
     if (from == to && params.layout != POSENC_ROPE_DEINTERLEAVE) {
-        truth_ok(posenc_rope_apply(rope, &x.view, positions, &x.view, direction, posenc_all_rows()));
+        truth_ok(posenc_rope_apply(rope, &x.view, positions, &x.view, direction, posenc_range_all()));
         truth_rounded_views(&x.view, &wide_y.view, "in place");
         truth_nothing_else_changed(&x, params.n_offs, params.n_rot, "in place");
     }
@@ -167,7 +167,7 @@ static void check_untouched_pages(posenc_dtype type, posenc_rope_layout layout, 
         assert_int_equal(mprotect(head, 3 * page, PROT_READ), 0);
         if (shift != 0)
             assert_int_equal(mprotect(head + page, page, PROT_READ | PROT_WRITE), 0);
-        truth_ok(posenc_rope_apply(rope, &x, &shift, &x, POSENC_SHIFT, posenc_all_rows()));
+        truth_ok(posenc_rope_apply(rope, &x, &shift, &x, POSENC_SHIFT, posenc_range_all()));
     }
     posenc_rope_free(rope);
 }

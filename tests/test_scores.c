@@ -89,13 +89,13 @@ static void test_everything(void **state) {
         truth_reseed(NULL);
         for (int round = 0; round < 600; round++) {
             scene_open(&s, 1 + truth_below(round % 8 ? 140 : SCENE_K - 1));
-            truth_ok(posenc_logits(&s.params, &s.x.view, &s.y.view, posenc_all_rows()));
+            truth_ok(posenc_logits(&s.params, &s.x.view, &s.y.view, posenc_range_all()));
             check_logits(&s, 1, l);
-            truth_ok(posenc_logits(&s.params, NULL, &s.y.view, posenc_all_rows()));
+            truth_ok(posenc_logits(&s.params, NULL, &s.y.view, posenc_range_all()));
             check_logits(&s, 0, l);
-            truth_ok(posenc_softmax_partial(&s.params, &s.x.view, &s.y.view, sums, posenc_all_rows()));
+            truth_ok(posenc_softmax_partial(&s.params, &s.x.view, &s.y.view, sums, posenc_range_all()));
             check_softmax(&s, sums, l);
-            truth_ok(posenc_softmax(&s.params, &s.x.view, &s.y.view, posenc_all_rows()));
+            truth_ok(posenc_softmax(&s.params, &s.x.view, &s.y.view, posenc_range_all()));
             check_softmax(&s, NULL, l);
             truth_nothing_else_changed(&s.y, 0, s.n_k, "scores");
             truth_nothing_changed(&s.x, "scores");
@@ -137,8 +137,8 @@ static void test_masks_are_bounds(void **state) {
             written.n_seqs = 0;
             written.k_begin = written.k_end = NULL;
             written.bool_mask = NULL;
-            truth_ok(posenc_softmax(&said, &s.x.view, &s.y.view, posenc_all_rows()));
-            truth_ok(posenc_softmax(&written, &s.x.view, &other.view, posenc_all_rows()));
+            truth_ok(posenc_softmax(&said, &s.x.view, &s.y.view, posenc_range_all()));
+            truth_ok(posenc_softmax(&written, &s.x.view, &other.view, posenc_range_all()));
             truth_same_views(&other.view, &s.y.view, "a mask written out");
             truth_tensor_free(&mask);
             truth_tensor_free(&other);
@@ -151,9 +151,9 @@ static void test_masks_are_bounds(void **state) {
 static void check_sums_of_ranges(const scene *s, const posenc_view *y) {
     static posenc_softmax_sum all[SCENE_Q * SCENE_HEADS * SCENE_BATCH], parts[SCENE_Q * SCENE_HEADS * SCENE_BATCH];
     int64_t n = s->n_q * s->n_heads * s->n_batch, middle = truth_below(n + 1);
-    truth_ok(posenc_softmax_partial(&s->params, &s->x.view, y, all, posenc_all_rows()));
-    truth_ok(posenc_softmax_partial(&s->params, &s->x.view, y, parts, (posenc_rows){middle, n}));
-    truth_ok(posenc_softmax_partial(&s->params, &s->x.view, y, parts, (posenc_rows){0, middle}));
+    truth_ok(posenc_softmax_partial(&s->params, &s->x.view, y, all, posenc_range_all()));
+    truth_ok(posenc_softmax_partial(&s->params, &s->x.view, y, parts, (posenc_range){middle, n}));
+    truth_ok(posenc_softmax_partial(&s->params, &s->x.view, y, parts, (posenc_range){0, middle}));
     assert_memory_equal(parts, all, (size_t)n * sizeof *all);
 }
 
@@ -167,13 +167,13 @@ static void test_calls(void **state) {
             scene_open(&s, 1 + truth_below(300));
             int64_t ne[4] = {s.n_k, s.n_q, s.n_heads, s.n_batch};
             truth_tensor other = truth_tensor_random_of(s.y.view.dtype, ne);
-            truth_ok(posenc_softmax(&s.params, &s.x.view, &s.y.view, posenc_all_rows()));
+            truth_ok(posenc_softmax(&s.params, &s.x.view, &s.y.view, posenc_range_all()));
             for (int64_t row = s.n_q * s.n_heads * s.n_batch - 1; row >= 0; row--)
-                truth_ok(posenc_softmax(&s.params, &s.x.view, &other.view, (posenc_rows){row, row + 1}));
+                truth_ok(posenc_softmax(&s.params, &s.x.view, &other.view, (posenc_range){row, row + 1}));
             truth_same_views(&other.view, &s.y.view, "row by row");
             check_sums_of_ranges(&s, &other.view);
             if (s.x.view.dtype == s.y.view.dtype) {
-                truth_ok(posenc_softmax(&s.params, &s.x.view, &s.x.view, posenc_all_rows()));
+                truth_ok(posenc_softmax(&s.params, &s.x.view, &s.x.view, posenc_range_all()));
                 truth_same_views(&s.x.view, &s.y.view, "in place");
             }
             truth_tensor_free(&other);
@@ -201,7 +201,7 @@ static double time_of_documents(int64_t n) {
     for (int try = 0; try < 5; try++) {
         struct timespec before, after;
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
-        truth_ok(posenc_softmax(&params, &y, &y, posenc_all_rows()));
+        truth_ok(posenc_softmax(&params, &y, &y, posenc_range_all()));
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
         least = fmin(least, (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec));
     }
@@ -228,8 +228,8 @@ static void keep_bounds(scene *s) {
 }
 
 static int is_untouched(const scene *bounds, int64_t j, int64_t i, int64_t b) {
-    int64_t first = j / POSENC_HIDDEN_GROUP * POSENC_HIDDEN_GROUP;
-    for (j = first; j < first + POSENC_HIDDEN_GROUP && j < bounds->n_k; j++)
+    int64_t first = j / POSENC_MASKED_GROUP * POSENC_MASKED_GROUP;
+    for (j = first; j < first + POSENC_MASKED_GROUP && j < bounds->n_k; j++)
         if (scene_sees(bounds, j, i, 0, b))
             return 0;
     return 1;
@@ -251,9 +251,9 @@ static long long check_untouched(const scene *bounds, const truth_tensor *plain,
 
 static posenc_status call_of_form(int form, const scene *s, const truth_tensor *y, posenc_softmax_sum *sums) {
     switch (form) {
-    case 0: return posenc_softmax(&s->params, &s->x.view, &y->view, posenc_all_rows());
-    case 1: return posenc_logits(&s->params, &s->x.view, &y->view, posenc_all_rows());
-    default: return posenc_softmax_partial(&s->params, &s->x.view, &y->view, sums, posenc_all_rows());
+    case 0: return posenc_softmax(&s->params, &s->x.view, &y->view, posenc_range_all());
+    case 1: return posenc_logits(&s->params, &s->x.view, &y->view, posenc_range_all());
+    default: return posenc_softmax_partial(&s->params, &s->x.view, &y->view, sums, posenc_range_all());
     }
 }
 
@@ -270,7 +270,7 @@ static void test_untouched(void **state) {
             bounds = s;
             keep_bounds(&bounds);
             truth_ok(call_of_form(round % 3, &s, &s.y, sums[0]));
-            s.params.hidden = POSENC_HIDDEN_UNTOUCHED;
+            s.params.hidden = POSENC_MASKED_UNTOUCHED;
             truth_ok(call_of_form(round % 3, &s, &other, sums[1]));
             n += check_untouched(&bounds, &s.y, &other);
             if (round % 3 == 2)
@@ -299,21 +299,21 @@ static void test_join(void **state) {
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
         posenc_view all = posenc_view_dense(x, POSENC_F32, n, 1, 1, 1),
                     p = posenc_view_dense(whole, POSENC_F32, n, 1, 1, 1);
-        truth_ok(posenc_softmax(&params, &all, &p, posenc_all_rows()));
+        truth_ok(posenc_softmax(&params, &all, &p, posenc_range_all()));
         posenc_view from[2] = {posenc_view_dense(x, POSENC_F32, cut, 1, 1, 1),
                                posenc_view_dense(x + cut, POSENC_F32, n - cut, 1, 1, 1)};
         posenc_view to[2] = {posenc_view_dense(y, POSENC_F32, cut, 1, 1, 1),
                              posenc_view_dense(y + cut, POSENC_F32, n - cut, 1, 1, 1)};
         for (int part = 0; part < 2; part++)
-            truth_ok(posenc_softmax_partial(&params, &from[part], &to[part], &sums[part], posenc_all_rows()));
-        truth_ok(posenc_softmax_join(&sums[0], &sums[1], &joined, &a, &b));
+            truth_ok(posenc_softmax_partial(&params, &from[part], &to[part], &sums[part], posenc_range_all()));
+        truth_ok(posenc_softmax_combine(&sums[0], &sums[1], &joined, &a, &b));
         for (int64_t j = 0; j < n; j++)
             truth_close(joined.sum == 0.0f ? 0.0 : (double)y[j] * (double)(j < cut ? a : b) / (double)joined.sum,
                         (double)whole[j], 1e-6, "round %d, key %lld, cut %lld of %lld", round, (long long)j,
                         (long long)cut, (long long)n);
         float other_a, other_b;
         posenc_softmax_sum other;
-        truth_ok(posenc_softmax_join(&sums[1], &sums[0], &other, &other_b, &other_a));
+        truth_ok(posenc_softmax_combine(&sums[1], &sums[0], &other, &other_b, &other_a));
         assert_memory_equal(&other, &joined, sizeof other);
         assert_true(other_a == a && other_b == b);
     }

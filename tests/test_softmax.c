@@ -141,7 +141,7 @@ static double check_random_call(const int64_t ne[4], int with_alibi, double spre
         ((float *)x.buffer)[i] = (float)(truth_uniform(-spread, spread) / fabs((double)params.scale));
     truth_mark(&x);
     for (int tier = -1, n_tiers = 0; truth_next_tier(&tier); n_tiers++) {
-        truth_ok(posenc_softmax(&params, &x.view, &y.view, posenc_all_rows()));
+        truth_ok(posenc_softmax(&params, &x.view, &y.view, posenc_range_all()));
         truth_nothing_changed(&x, "input");
         truth_nothing_else_changed(&y, 0, ne[0], "softmax");
         if (n_tiers == 0)
@@ -161,7 +161,7 @@ static double check_random_call(const int64_t ne[4], int with_alibi, double spre
                 *(r.rounds ? &n_rounded : &n_exact) += 1;
             }
     /* In place gives the same. */
-    truth_ok(posenc_softmax(&params, &x.view, &x.view, posenc_all_rows()));
+    truth_ok(posenc_softmax(&params, &x.view, &x.view, posenc_range_all()));
     truth_same_views(&x.view, &y.view, "in place");
     truth_nothing_else_changed(&x, 0, ne[0], "in place");
     free(r.p);
@@ -222,7 +222,7 @@ static void test_worst_sums(void **state) {
                     to = posenc_view_dense(y, POSENC_F32, N, 1, 1, 1);
         make_reference(x, N, &params, 0.0f, 0, &r);
         for (int tier = -1; truth_next_tier(&tier);) {
-            truth_ok(posenc_softmax(&params, &from, &to, posenc_all_rows()));
+            truth_ok(posenc_softmax(&params, &from, &to, posenc_range_all()));
             worst = fmax(worst, check_row(y, N, &r, "worst sum"));
             for (int64_t j = 0; j < N; j++) /* and relative to p, since p is tiny here */
                 truth_close((double)y[j], r.p[j], 3e-6 * r.p[j], "shape %d: relative, key %lld", shape, (long long)j);
@@ -241,7 +241,7 @@ enum { MAX_EDGE = 1100 };
 static void run_row(const float *x, float *y, int64_t n, posenc_score_params params) {
     posenc_view from = posenc_view_dense((float *)(uintptr_t)x, POSENC_F32, n, 1, 1, 1);
     posenc_view to = posenc_view_dense(y, POSENC_F32, n, 1, 1, 1);
-    truth_ok(posenc_softmax(&params, &from, &to, posenc_all_rows()));
+    truth_ok(posenc_softmax(&params, &from, &to, posenc_range_all()));
 }
 
 static void expect_all(const float *y, int64_t n, float want, const char *what) {
@@ -406,7 +406,7 @@ static void test_minus_zero_slope(void **state) {
     for (int tier = -1; truth_next_tier(&tier);) {
         float y = 1.0f;
         posenc_view to = posenc_view_dense(&y, POSENC_F32, 1, 1, 1, 1);
-        truth_ok(posenc_logits(&params, &from, &to, posenc_all_rows()));
+        truth_ok(posenc_logits(&params, &from, &to, posenc_range_all()));
         assert_true(y == 0.0f && signbit(y));
     }
 }
@@ -421,9 +421,9 @@ static void test_empty_part(void **state) {
     params.mask = posenc_mask_causal();
     params.q_off = -1;
     for (int tier = -1; truth_next_tier(&tier);)
-        for (int empty = POSENC_EMPTY_ZEROS; empty <= POSENC_EMPTY_NAN; empty++) {
-            params.empty = (posenc_empty)empty;
-            truth_ok(posenc_softmax_partial(&params, &from, &to, &sum, posenc_all_rows()));
+        for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty++) {
+            params.empty = (posenc_fully_masked_row)empty;
+            truth_ok(posenc_softmax_partial(&params, &from, &to, &sum, posenc_range_all()));
             assert_true(y[0] == 0.0f && y[1] == 0.0f && sum.sum == 0.0f && sum.max == -INFINITY);
         }
 }
@@ -491,10 +491,10 @@ static void test_row_ranges(void **state) {
             params.mask = posenc_mask_causal();
             params.q_off = random_offset(ne[1], ne[0]);
             truth_tensor x = truth_tensor_random(ne), whole = truth_tensor_random(ne), split = truth_tensor_random(ne);
-            truth_ok(posenc_softmax(&params, &x.view, &whole.view, posenc_all_rows()));
+            truth_ok(posenc_softmax(&params, &x.view, &whole.view, posenc_range_all()));
             for (int64_t end = ne[1] * ne[2] * ne[3]; end > 0;) {
                 int64_t begin = truth_below(end);
-                truth_ok(posenc_softmax(&params, &x.view, &split.view, (posenc_rows){begin, end}));
+                truth_ok(posenc_softmax(&params, &x.view, &split.view, (posenc_range){begin, end}));
                 for (int64_t row = 0; row < begin; row++) {
                     int64_t i = row % ne[1], h = row / ne[1] % ne[2], b = row / ne[1] / ne[2];
                     float was = truth_was(&split, 0, i, h, b);

@@ -100,7 +100,7 @@ static int check_c03(const example *e) {
     params.slopes = slopes;
     params.mask = is(e, "form", "causal") ? posenc_mask_causal() : posenc_mask_none();
     params.q_off = (int64_t)value(e, "q_offset");
-    truth_ok(posenc_logits(&params, NULL, &view, posenc_all_rows()));
+    truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
     return match(e, bias, 0, (int)(n_heads * n_q * n_k));
 }
 
@@ -129,7 +129,7 @@ static int check_c22(const example *e) {
         params.bool_mask = &padding;
     }
     posenc_view view = posenc_view_dense(mask, POSENC_F32, n_k, n_q, 1, 1);
-    truth_ok(posenc_logits(&params, NULL, &view, posenc_all_rows()));
+    truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
     return match(e, mask, 0, (int)(n_q * n_k));
 }
 
@@ -156,22 +156,22 @@ static int check_c26(const example *e) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = (float)value(e, "scale");
     params.cap = (float)value(e, "softcap");
-    posenc_line line = {bias, 0, n, 1, n, 0};
+    posenc_rel_bias line = {bias, 0, n, 1, n, 0};
     params.line = &line;
     posenc_view masks = posenc_view_dense(mask, POSENC_F32, n, 1, 1, 1);
     params.bias = &masks;
-    params.empty = is(e, "policy", "uniform") ? POSENC_EMPTY_UNIFORM
-                   : is(e, "policy", "nan")   ? POSENC_EMPTY_NAN
-                                              : POSENC_EMPTY_ZEROS;
+    params.empty = is(e, "policy", "uniform") ? POSENC_FULLY_MASKED_UNIFORM
+                   : is(e, "policy", "nan")   ? POSENC_FULLY_MASKED_NAN
+                                              : POSENC_FULLY_MASKED_ZEROS;
     if (cJSON_IsNumber(input(e, "sink"))) {
         sink = (float)value(e, "sink");
         params.sinks = &sink;
     }
     posenc_view from = posenc_view_dense(dots, POSENC_F32, n, 1, 1, 1),
                 to = posenc_view_dense(y, POSENC_F32, n, 1, 1, 1);
-    truth_ok(posenc_logits(&params, &from, &to, posenc_all_rows()));
+    truth_ok(posenc_logits(&params, &from, &to, posenc_range_all()));
     int n_matched = match(e, y, 0, n);
-    truth_ok(posenc_softmax(&params, &from, &to, posenc_all_rows()));
+    truth_ok(posenc_softmax(&params, &from, &to, posenc_range_all()));
     return n_matched + match(e, y, n, n);
 }
 
@@ -190,7 +190,7 @@ static int check_attention(const example *e, const float *q, const float *k, dou
     params.slopes = &head_slope;
     params.mask = mask;
     posenc_view view = posenc_view_dense(scores, POSENC_F32, n, n, 1, 1);
-    truth_ok(posenc_softmax(&params, &view, &view, posenc_all_rows()));
+    truth_ok(posenc_softmax(&params, &view, &view, posenc_range_all()));
     return match(e, scores, 0, n * n);
 }
 

@@ -22,9 +22,9 @@ static posenc_encoding *table_encoding(float *memory, int64_t n_rows, int64_t di
 static posenc_lookup lookup_of(const example *e) {
     posenc_lookup lookup = POSENC_LOOKUP_DEFAULTS;
     lookup.offset = (int64_t)value(e, "offset");
-    lookup.policy = is(e, "policy", "error")   ? POSENC_RANGE_ERROR
-                    : is(e, "policy", "clamp") ? POSENC_RANGE_CLAMP
-                                               : POSENC_RANGE_ZERO;
+    lookup.policy = is(e, "policy", "error")   ? POSENC_OUT_OF_RANGE_ERROR
+                    : is(e, "policy", "clamp") ? POSENC_OUT_OF_RANGE_CLAMP
+                                               : POSENC_OUT_OF_RANGE_ZERO;
     return lookup;
 }
 
@@ -46,7 +46,7 @@ static int match_rows(const example *e, posenc_encoding *encoding, const void *d
     int64_t dim = posenc_encoding_dim(encoding);
     posenc_coords at = posenc_coords_of(data, type);
     posenc_view y = posenc_view_dense(rows, POSENC_F32, dim, n, 1, 1);
-    truth_ok(posenc_encoding_apply(encoding, &at, NULL, NULL, &y, posenc_all_rows()));
+    truth_ok(posenc_encoding_apply(encoding, &at, NULL, NULL, &y, posenc_range_all()));
     posenc_encoding_free(encoding);
     return match(e, rows, first, (int)(n * dim));
 }
@@ -154,7 +154,7 @@ static int check_a08(const example *e) {
     float delta[MAX_VALUES];
     int32_t positions[MAX_POSITIONS];
     int64_t dim = (int64_t)value(e, "d"), n = floats(e, "delta", delta) / dim;
-    posenc_lookup lookup = {0, 1.0f, POSENC_RANGE_ZERO};
+    posenc_lookup lookup = {0, 1.0f, POSENC_OUT_OF_RANGE_ZERO};
     posenc_part parts[] = {{.encoding = sinusoid(POSENC_SINUSOIDAL_INTERLEAVED, dim, value(e, "base"))},
                            {.encoding = table_encoding(delta, n, dim, &lookup)}};
     count_up(positions);
@@ -173,7 +173,7 @@ static int check_a09(const example *e) {
     posenc_view gate = posenc_view_dense(f, POSENC_F32, cJSON_IsTrue(input(e, "per_channel")) ? dim : 1, n, 1, 1);
     posenc_view y = posenc_view_dense(x, POSENC_F32, dim, n, 1, 1);
     posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32);
-    truth_ok(posenc_encoding_apply(made, &at, &y, &gate, &y, posenc_all_rows()));
+    truth_ok(posenc_encoding_apply(made, &at, &y, &gate, &y, posenc_range_all()));
     posenc_encoding_free(made);
     return match(e, x, 0, (int)(n * dim));
 }
@@ -181,7 +181,7 @@ static int check_a09(const example *e) {
 static int check_a10(const example *e) {
     float learned[MAX_VALUES];
     int64_t dim = width(e, "learned"), n = floats(e, "learned", learned) / dim;
-    posenc_lookup lookup = {0, 1.0f, POSENC_RANGE_ZERO};
+    posenc_lookup lookup = {0, 1.0f, POSENC_OUT_OF_RANGE_ZERO};
     posenc_part parts[] = {
         {.encoding = sinusoid(POSENC_SINUSOIDAL_INTERLEAVED, (int64_t)value(e, "d_sin"), value(e, "base"))},
         {.encoding = table_encoding(learned, n, dim, &lookup)}};
@@ -212,7 +212,7 @@ static int check_a12(const example *e) {
     int64_t n_in = params.h_in * params.w_in, n_out = params.h_out * params.w_out;
     posenc_view x = posenc_view_dense(from, POSENC_F32, dim, n_in, 1, 1);
     posenc_view y = posenc_view_dense(to, POSENC_F32, dim, n_out, 1, 1);
-    truth_ok(posenc_table_resize(&params, &x, &y, posenc_all_rows()));
+    truth_ok(posenc_table_resize(&params, &x, &y, posenc_range_all()));
     return match(e, to, 0, (int)(n_out * dim));
 }
 
@@ -323,7 +323,7 @@ static int check_a20(const example *e) {
         grid = (posenc_conv_grid){(int64_t)value(e, "n_prefix"), (int64_t)value(e, "H"), (int64_t)value(e, "W")};
     posenc_view from = posenc_view_dense(x, POSENC_F32, dim, n, 1, 1),
                 to = posenc_view_dense(y, POSENC_F32, dim, n, 1, 1);
-    truth_ok(posenc_conv_apply(conv, grid, &from, &to, posenc_all_rows()));
+    truth_ok(posenc_conv_apply(conv, grid, &from, &to, posenc_range_all()));
     posenc_conv_free(conv);
     return match(e, y, 0, (int)(n * dim));
 }
@@ -352,7 +352,7 @@ static int check_e01(const example *e) {
     posenc_coords at = posenc_coords_of(ids, POSENC_COORD_I32);
     posenc_view from = posenc_view_dense(dy, POSENC_F32, dim, n, 1, 1);
     posenc_view to = posenc_view_dense(table, POSENC_F32, dim, n_rows, 1, 1);
-    truth_ok(posenc_learned_grad(&lookup, &at, &from, &to, posenc_all_rows()));
+    truth_ok(posenc_learned_backward(&lookup, &at, &from, &to, posenc_range_all()));
     return match(e, table, 0, (int)(n_rows * dim));
 }
 
@@ -366,7 +366,7 @@ static int check_conditional(const example *e) {
                 dys = posenc_view_dense(dy, POSENC_F32, dim, n, 1, 1);
     posenc_view gate = posenc_view_dense(f, POSENC_F32, 1, n, 1, 1),
                 dgate = posenc_view_dense(df, POSENC_F32, 1, n, 1, 1);
-    truth_ok(posenc_gate_grad(&rows, &gate, &dys, &dgate, &dys, posenc_all_rows()));
+    truth_ok(posenc_gate_backward(&rows, &gate, &dys, &dgate, &dys, posenc_range_all()));
     return match(e, df, 0, (int)n) + match(e, dy, (int)n, (int)(n * dim));
 }
 
@@ -382,8 +382,8 @@ static int check_e02(const example *e) {
     posenc_view xs = posenc_view_dense(x, POSENC_F32, dim, n, 1, 1),
                 dys = posenc_view_dense(dy, POSENC_F32, dim, n, 1, 1);
     posenc_view dxs = posenc_view_dense(dx, POSENC_F32, dim, n, 1, 1);
-    truth_ok(posenc_conv_grad_weights(conv, grid, &xs, &dys, dw, db, posenc_all_rows()));
-    truth_ok(posenc_conv_grad_input(conv, grid, &dys, &dxs, posenc_all_rows()));
+    truth_ok(posenc_conv_backward_weights(conv, grid, &xs, &dys, dw, db, posenc_range_all()));
+    truth_ok(posenc_conv_backward_input(conv, grid, &dys, &dxs, posenc_range_all()));
     posenc_conv_free(conv);
     int at = match(e, db, 0, (int)dim);
     at += match(e, dw, at, (int)(dim * kernel));

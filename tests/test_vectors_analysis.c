@@ -23,7 +23,7 @@ static int check_matrix(const example *e) {
     float rows[MAX_VALUES], matrix[MAX_VALUES];
     int64_t n = (int64_t)value(e, "L");
     posenc_view x = encode(rows, n, (int64_t)value(e, "d")), y = posenc_view_dense(matrix, POSENC_F32, n, n, 1, 1);
-    truth_ok(posenc_cosine_similarity(&x, value(e, "eps"), &y, posenc_all_rows()));
+    truth_ok(posenc_cosine_similarity(&x, value(e, "eps"), &y, posenc_range_all()));
     return match(e, matrix, 0, (int)(n * n));
 }
 

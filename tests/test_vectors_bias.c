@@ -10,19 +10,19 @@ enum { MAX_OFFSETS = 256 };
 /* ---- Lines ---- */
 
 /* A line of n_heads heads over offsets first .. -first. */
-static posenc_line symmetric_line(float *data, int64_t first, int64_t n_heads) {
-    return (posenc_line){data, first, 1 - 2 * first, n_heads, 1 - 2 * first, 0};
+static posenc_rel_bias symmetric_line(float *data, int64_t first, int64_t n_heads) {
+    return (posenc_rel_bias){data, first, 1 - 2 * first, n_heads, 1 - 2 * first, 0};
 }
 
 /* The bias [n_heads][n_q][n_k] that the score path makes of a line. */
-static int match_line(const example *e, const posenc_line *line, int first) {
+static int match_line(const example *e, const posenc_rel_bias *line, int first) {
     float bias[MAX_VALUES];
     int64_t n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.line = line;
     params.q_off = (int64_t)value(e, "q_offset");
     posenc_view y = posenc_view_dense(bias, POSENC_F32, n_k, n_q, line->n_heads, 1);
-    truth_ok(posenc_logits(&params, NULL, &y, posenc_all_rows()));
+    truth_ok(posenc_logits(&params, NULL, &y, posenc_range_all()));
     return match(e, bias, first, (int)(n_q * n_k * line->n_heads));
 }
 
@@ -31,13 +31,13 @@ static int check_c03(const example *e) {
     float slopes[MAX_POSITIONS], data[MAX_VALUES], row[MAX_VALUES];
     int64_t n_heads = (int64_t)value(e, "n_heads"), n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
     truth_ok(posenc_alibi_slopes(n_heads, 8.0, slopes));
-    posenc_line line = symmetric_line(data, -20, n_heads);
-    truth_ok(posenc_line_alibi(slopes, &line));
+    posenc_rel_bias line = symmetric_line(data, -20, n_heads);
+    truth_ok(posenc_rel_bias_alibi(slopes, &line));
     if (is(e, "form", "causal"))
-        truth_ok(posenc_line_mask(posenc_mask_causal(), &line));
+        truth_ok(posenc_rel_bias_mask(posenc_mask_causal(), &line));
     int n = match_line(e, &line, 0);
     posenc_view bias = posenc_view_dense(row, POSENC_F32, n_k, 1, n_heads, 1);
-    truth_ok(posenc_alibi_one_row(slopes, POSENC_ONE_ROW_FROM_FIRST, NULL, &bias));
+    truth_ok(posenc_alibi_row(slopes, POSENC_ALIBI_ROW_FROM_FIRST, NULL, &bias));
     return n + match(e, row, (int)(n_heads * n_q * n_k), (int)(n_heads * n_k));
 }
 
@@ -53,8 +53,8 @@ static int check_c05(const example *e) {
     for (int i = 0; i < n; i++) {
         int32_t bucket, of_line;
         truth_ok(posenc_t5_bucket(&t5, (int32_t)offsets[i], &bucket));
-        posenc_index_line index = {&of_line, (int64_t)offsets[i], 1, t5.num_buckets};
-        truth_ok(posenc_index_t5(&t5, &index));
+        posenc_rel_index index = {&of_line, (int64_t)offsets[i], 1, t5.num_buckets};
+        truth_ok(posenc_rel_index_t5(&t5, &index));
         assert_int_equal(bucket, of_line);
         buckets[i] = (float)bucket;
     }
@@ -67,11 +67,11 @@ static int check_c06(const example *e) {
     posenc_t5_params t5 = t5_of(e);
     int64_t n_heads = width(e, "table");
     floats(e, "table", table);
-    posenc_line line = symmetric_line(data, -10, n_heads);
-    posenc_index_line index = {buckets, line.first, line.n_offsets, t5.num_buckets};
+    posenc_rel_bias line = symmetric_line(data, -10, n_heads);
+    posenc_rel_index index = {buckets, line.first, line.n_offsets, t5.num_buckets};
     posenc_bias_table by_bucket = {table, t5.num_buckets, n_heads, n_heads, 1};
-    truth_ok(posenc_index_t5(&t5, &index));
-    truth_ok(posenc_line_gather(&index, &by_bucket, 1.0f, &line));
+    truth_ok(posenc_rel_index_t5(&t5, &index));
+    truth_ok(posenc_rel_bias_gather(&index, &by_bucket, 1.0f, &line));
     return match_line(e, &line, 0);
 }
 
@@ -80,11 +80,11 @@ static int check_c10(const example *e) {
     float table[MAX_VALUES], data[MAX_VALUES];
     int32_t rows[MAX_OFFSETS];
     int64_t k = (int64_t)value(e, "k_max"), n_rows = 2 * k + 1, n_heads = floats(e, "table", table) / n_rows;
-    posenc_line line = symmetric_line(data, -10, n_heads);
-    posenc_index_line index = {rows, line.first, line.n_offsets, n_rows};
+    posenc_rel_bias line = symmetric_line(data, -10, n_heads);
+    posenc_rel_index index = {rows, line.first, line.n_offsets, n_rows};
     posenc_bias_table by_head = {table, n_rows, n_heads, 1, n_rows};
-    truth_ok(posenc_index_clipped(k, &index));
-    truth_ok(posenc_line_gather(&index, &by_head, 1.0f, &line));
+    truth_ok(posenc_rel_index_clipped(k, &index));
+    truth_ok(posenc_rel_bias_gather(&index, &by_head, 1.0f, &line));
     return match_line(e, &line, 0);
 }
 
@@ -92,17 +92,17 @@ static int check_c16(const example *e) {
     float kernel[MAX_VALUES], sigma = (float)value(e, "sigma"), p = (float)value(e, "p"), a = (float)value(e, "a");
     float log_line[MAX_OFFSETS], power_line[MAX_OFFSETS], rbf_line[2 * MAX_OFFSETS];
     int64_t n = (int64_t)value(e, "L");
-    posenc_line rbf = symmetric_line(rbf_line, 1 - n, 1), by_distance = {log_line, 0, n, 1, n, 0};
-    truth_ok(posenc_line_rbf(&sigma, &rbf));
+    posenc_rel_bias rbf = symmetric_line(rbf_line, 1 - n, 1), by_distance = {log_line, 0, n, 1, n, 0};
+    truth_ok(posenc_rel_bias_rbf(&sigma, &rbf));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.line = &rbf;
     posenc_view y = posenc_view_dense(kernel, POSENC_F32, n, n, 1, 1);
-    truth_ok(posenc_logits(&params, NULL, &y, posenc_all_rows()));
+    truth_ok(posenc_logits(&params, NULL, &y, posenc_range_all()));
     posenc_kerple kerple = {POSENC_KERPLE_LOG, &p, &a, (float)value(e, "eps")};
-    truth_ok(posenc_line_kerple(&kerple, &by_distance));
+    truth_ok(posenc_rel_bias_kerple(&kerple, &by_distance));
     kerple.kind = POSENC_KERPLE_POWER;
     by_distance.data = power_line;
-    truth_ok(posenc_line_kerple(&kerple, &by_distance));
+    truth_ok(posenc_rel_bias_kerple(&kerple, &by_distance));
     return match(e, kernel, 0, (int)(n * n)) + match(e, log_line, (int)(n * n), (int)n) +
            match(e, power_line, (int)(n * n + n), (int)n);
 }
@@ -113,11 +113,11 @@ static int check_c18(const example *e) {
     int n = floats(e, "distances", distances), n_heads = (int)value(e, "n_heads");
     for (int t = 0; t < n; t++) {
         float backwards[MAX_POSITIONS], forwards[MAX_POSITIONS];
-        posenc_line line = {backwards, -(int64_t)distances[t], 1, n_heads, 1, 0};
-        truth_ok(posenc_line_sandwich(&sandwich, &line));
+        posenc_rel_bias line = {backwards, -(int64_t)distances[t], 1, n_heads, 1, 0};
+        truth_ok(posenc_rel_bias_sandwich(&sandwich, &line));
         line.first = -line.first;
         line.data = forwards;
-        truth_ok(posenc_line_sandwich(&sandwich, &line));
+        truth_ok(posenc_rel_bias_sandwich(&sandwich, &line));
         truth_same_bits(forwards, backwards, (size_t)n_heads, "%s: symmetry", e->where);
         for (int h = 0; h < n_heads; h++)
             bias[h * n + t] = backwards[h];
@@ -129,8 +129,8 @@ static int check_c30(const example *e) {
     float bias[MAX_OFFSETS], amplitude = (float)value(e, "amplitude");
     double omega = value(e, "omega"), phi = value(e, "phi");
     int64_t n_k = (int64_t)value(e, "n_k");
-    posenc_line line = {bias, -(int64_t)value(e, "query"), n_k, 1, n_k, 0};
-    truth_ok(posenc_line_cosine(&omega, &phi, &amplitude, &line));
+    posenc_rel_bias line = {bias, -(int64_t)value(e, "query"), n_k, 1, n_k, 0};
+    truth_ok(posenc_rel_bias_cosine(&omega, &phi, &amplitude, &line));
     return match(e, bias, 0, (int)n_k);
 }
 
@@ -189,7 +189,7 @@ static int check_c21(const example *e) {
     posenc_view h = posenc_view_dense(by_row, POSENC_F32, k_size[0], n_q, 1, 1);
     posenc_view w = posenc_view_dense(by_column, POSENC_F32, k_size[1], n_q, 1, 1);
     posenc_view view = posenc_view_dense(scores, POSENC_F32, n_k, n_q, 1, 1);
-    truth_ok(posenc_decomposed_add(&h, &w, &view, posenc_all_rows()));
+    truth_ok(posenc_decomposed_add(&h, &w, &view, posenc_range_all()));
     return match(e, scores, 0, (int)(n_q * n_k));
 }
 
@@ -204,14 +204,14 @@ static int check_e04(const example *e) {
     floats(e, "dS", ds);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     int64_t first, n;
-    truth_ok(posenc_line_range(posenc_mask_none(), 0, n_q, n_k, &first, &n));
-    posenc_line line = {of_line, first, n, n_heads, n, 0};
-    posenc_index_line index = {buckets, first, n, t5.num_buckets};
+    truth_ok(posenc_rel_bias_range(posenc_mask_none(), 0, n_q, n_k, &first, &n));
+    posenc_rel_bias line = {of_line, first, n, n_heads, n, 0};
+    posenc_rel_index index = {buckets, first, n, t5.num_buckets};
     posenc_bias_table table = {of_table, t5.num_buckets, n_heads, n_heads, 1};
     posenc_view view = posenc_view_dense(ds, POSENC_F32, n_k, n_q, n_heads, 1);
-    truth_ok(posenc_index_t5(&t5, &index));
-    truth_ok(posenc_line_gradient(&params, &view, &line));
-    truth_ok(posenc_table_gradient(&index, &line, 1.0f, &table));
+    truth_ok(posenc_rel_index_t5(&t5, &index));
+    truth_ok(posenc_rel_bias_backward(&params, &view, &line));
+    truth_ok(posenc_bias_table_backward(&index, &line, 1.0f, &table));
     return match(e, of_table, 0, (int)(t5.num_buckets * n_heads));
 }
 
@@ -224,8 +224,8 @@ static int check_e06(const example *e) {
     posenc_view of_p = posenc_view_dense(p, POSENC_F32, n, 1, 1, 1);
     posenc_view of_dp = posenc_view_dense(dp, POSENC_F32, n, 1, 1, 1);
     posenc_view of_dx = posenc_view_dense(dx, POSENC_F32, n, 1, 1, 1);
-    truth_ok(posenc_softmax_backward(&params, &of_p, &of_dp, NULL, &of_dx, NULL, &of_row, posenc_all_rows()));
-    truth_ok(posenc_sink_gradient(&of_row, 1, 1, 1, &dsink));
+    truth_ok(posenc_softmax_backward(&params, &of_p, &of_dp, NULL, &of_dx, NULL, &of_row, posenc_range_all()));
+    truth_ok(posenc_sink_backward(&of_row, 1, 1, 1, &dsink));
     return match(e, dx, 0, n) + (has(e, "sink") ? match(e, &dsink, n, 1) : 0);
 }
 

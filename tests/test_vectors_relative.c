@@ -29,27 +29,27 @@ static void products(const matrix *x, const float *shift, const matrix *table, m
     posenc_relative_table *packed;
     truth_ok(posenc_relative_table_create(&table->view, &packed));
     dense(y, table->view.ne[1], x->view.ne[1]);
-    truth_ok(posenc_relative_products(packed, &x->view, shift, &y->view, posenc_all_rows()));
+    truth_ok(posenc_relative_products(packed, &x->view, shift, &y->view, posenc_range_all()));
     posenc_relative_table_free(packed);
 }
 
 typedef struct index_memory {
     int32_t data[MAX_OFFSETS];
-    posenc_index_line line;
+    posenc_rel_index line;
 } index_memory;
 
-static void make_index(posenc_index_rule rule, int64_t q_off, int64_t n_q, int64_t n_k, index_memory *index) {
-    index->line = (posenc_index_line){index->data, 0, 0, 0};
-    truth_ok(posenc_line_range(posenc_mask_none(), q_off, n_q, n_k, &index->line.first, &index->line.n_offsets));
+static void make_index(posenc_rel_index_rule rule, int64_t q_off, int64_t n_q, int64_t n_k, index_memory *index) {
+    index->line = (posenc_rel_index){index->data, 0, 0, 0};
+    truth_ok(posenc_rel_bias_range(posenc_mask_none(), q_off, n_q, n_k, &index->line.first, &index->line.n_offsets));
     assert_true(index->line.n_offsets <= MAX_OFFSETS);
-    truth_ok(posenc_index_line_fill(&rule, &index->line));
+    truth_ok(posenc_rel_index_fill(&rule, &index->line));
 }
 
 static int match_logits(const example *e, const posenc_score_params *params, const matrix *x, int64_t n_k, int64_t n_q,
                         int first) {
     matrix y;
     dense(&y, n_k, n_q);
-    truth_ok(posenc_logits(params, x != NULL ? &x->view : NULL, &y.view, posenc_all_rows()));
+    truth_ok(posenc_logits(params, x != NULL ? &x->view : NULL, &y.view, posenc_range_all()));
     return match(e, y.data, first, (int)(n_k * n_q));
 }
 
@@ -64,7 +64,7 @@ static int check_c07(const example *e) {
     products(&q, NULL, &k, &x);
     products(&q, NULL, &table, &terms);
     int64_t n = q.view.ne[1];
-    make_index(posenc_index_shaw((int64_t)value(e, "k_max")), 0, n, n, &index);
+    make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n, n, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = (float)value(e, "scale");
     params.by_query = (posenc_relative){&terms.view, &index.line};
@@ -81,10 +81,10 @@ static int check_c08(const example *e) {
     dense(&z, v.view.ne[0], n_q);
     for (int64_t i = 0; i < z.view.ne[0] * n_q; i++)
         z.data[i] = 0.0f;
-    make_index(posenc_index_shaw((int64_t)value(e, "k_max")), 0, n_q, n_k, &index);
-    truth_ok(posenc_relative_combine(&p.view, &v.view, 1.0f, &z.view, posenc_all_rows()));
+    make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n_q, n_k, &index);
+    truth_ok(posenc_relative_combine(&p.view, &v.view, 1.0f, &z.view, posenc_range_all()));
     truth_ok(
-        posenc_relative_values(&index.line, posenc_mask_none(), 0, &p.view, &table.view, &z.view, posenc_all_rows()));
+        posenc_relative_values(&index.line, posenc_mask_none(), 0, &p.view, &table.view, &z.view, posenc_range_all()));
     return match(e, z.data, 0, (int)(z.view.ne[0] * n_q));
 }
 
@@ -95,7 +95,8 @@ static int check_c09(const example *e) {
     read_matrix(e, "table", &table);
     products(&q, NULL, &table, &terms);
     int64_t n = q.view.ne[1];
-    posenc_index_rule rule = posenc_index_reversed(posenc_index_shaw((int64_t)value(e, "max_relative_pos")));
+    posenc_rel_index_rule rule =
+        posenc_rel_index_reversed(posenc_rel_index_shaw((int64_t)value(e, "max_relative_pos")));
     make_index(rule, 0, n, n, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.by_query = (posenc_relative){&terms.view, &index.line};
@@ -116,7 +117,7 @@ static int check_c11(const example *e) {
     products(&q, u, &k, &x);
     products(&q, v, &r, &terms);
     int64_t n_q = q.view.ne[1], n_k = k.view.ne[1];
-    make_index(posenc_index_transformer_xl(n_k), n_k - n_q, n_q, n_k, &index);
+    make_index(posenc_rel_index_transformer_xl(n_k), n_k - n_q, n_q, n_k, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = (float)value(e, "scale");
     params.mask = posenc_mask_causal();
@@ -134,11 +135,11 @@ static int check_c12(const example *e) {
     dense(&y, n_k, n_q);
     dense(&direct, n_k, n_q);
     truth_ok(posenc_relative_shift(&x.view, &y.view));
-    make_index(posenc_index_transformer_xl(n_k), n_k - n_q, n_q, n_k, &index);
+    make_index(posenc_rel_index_transformer_xl(n_k), n_k - n_q, n_q, n_k, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.by_query = (posenc_relative){&x.view, &index.line};
     params.q_off = n_k - n_q;
-    truth_ok(posenc_logits(&params, NULL, &direct.view, posenc_all_rows()));
+    truth_ok(posenc_logits(&params, NULL, &direct.view, posenc_range_all()));
     for (int64_t i = 0; i < n_q; i++)
         truth_same_bits(direct.data + i * n_k, y.data + i * n_k, (size_t)(i + n_k - n_q + 1), "%s, query %d", e->where,
                         (int)i);
@@ -173,12 +174,12 @@ static int check_c14(const example *e) {
     products(&q, NULL, &k_rel, &c2p);
     products(&k, NULL, &q_rel, &p2c);
     int64_t n = q.view.ne[1];
-    posenc_index_rule rule = posenc_index_deberta((int64_t)value(e, "k_max"));
+    posenc_rel_index_rule rule = posenc_rel_index_deberta((int64_t)value(e, "k_max"));
     const cJSON *log_rule = input(e, "bucket_size_and_max_position");
     if (cJSON_IsArray(log_rule))
-        rule = posenc_index_deberta_log((int64_t)number(log_rule->child), (int64_t)number(log_rule->child->next));
+        rule = posenc_rel_index_deberta_log((int64_t)number(log_rule->child), (int64_t)number(log_rule->child->next));
     make_index(rule, 0, n, n, &index);
-    make_index(posenc_index_reversed(rule), 0, n, n, &papers);
+    make_index(posenc_rel_index_reversed(rule), 0, n, n, &papers);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = (float)(1.0 / sqrt((double)(cJSON_GetArraySize(input(e, "terms")) * q.view.ne[0])));
     if (has_term(e, "c2p"))
@@ -195,11 +196,11 @@ static int check_c15(const example *e) {
     int32_t offsets[MAX_POSITIONS], row;
     float buckets[MAX_VALUES];
     int n = (int)integers(e, "r_i_minus_j", offsets);
-    posenc_index_rule rule =
-        posenc_index_deberta_log((int64_t)value(e, "bucket_size"), (int64_t)value(e, "max_position"));
+    posenc_rel_index_rule rule =
+        posenc_rel_index_deberta_log((int64_t)value(e, "bucket_size"), (int64_t)value(e, "max_position"));
     for (int i = 0; i < n; i++) {
-        posenc_index_line line = {&row, -offsets[i], 1, 0};
-        truth_ok(posenc_index_line_fill(&rule, &line));
+        posenc_rel_index line = {&row, -offsets[i], 1, 0};
+        truth_ok(posenc_rel_index_fill(&rule, &line));
         buckets[i] = (float)(row - rule.zero);
     }
     return match(e, buckets, 0, n);
@@ -226,7 +227,7 @@ static int check_c17(const example *e) {
     posenc_fire *fire;
     truth_ok(posenc_fire_create(&params, &fire));
     posenc_view y = posenc_view_dense(bias, POSENC_F32, n_k, n_q, params.n_heads, 1);
-    truth_ok(posenc_fire_write(fire, n_k - n_q, &y, posenc_all_rows()));
+    truth_ok(posenc_fire_write(fire, n_k - n_q, &y, posenc_range_all()));
     posenc_fire_free(fire);
     return match(e, bias, 0, (int)(n_k * n_q * params.n_heads));
 }
@@ -250,13 +251,13 @@ static int check_c19(const example *e) {
     dense(&zeros, n, n);
     for (int64_t i = 0; i < n * n; i++)
         zeros.data[i] = 0.0f;
-    truth_ok(posenc_cope_logits(&params, &zeros.view, &x.view, &steps.view, &y.view, posenc_all_rows()));
+    truth_ok(posenc_cope_logits(&params, &zeros.view, &x.view, &steps.view, &y.view, posenc_range_all()));
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i + 1; j < n; j++)
             y.data[i * n + j] = 0.0f; /* hidden */
     int n_matched = match(e, y.data, 0, (int)(n * n));
     params.form = is(e, "variant", "repo") ? POSENC_COPE_SCALED : POSENC_COPE_LISTING;
-    truth_ok(posenc_cope_logits(&params, &x.view, NULL, &z.view, &y.view, posenc_all_rows()));
+    truth_ok(posenc_cope_logits(&params, &x.view, NULL, &z.view, &y.view, posenc_range_all()));
     return n_matched + match(e, y.data, n_matched, (int)(n * n));
 }
 
@@ -266,8 +267,8 @@ static int match_fused(const example *e, const posenc_score_params *params, cons
                        const matrix *v, int first) {
     matrix out;
     dense(&out, v->view.ne[0], q->view.ne[1]);
-    void *scratch = malloc(posenc_attention_scratch(k->view.ne[0], v->view.ne[0]));
-    truth_ok(posenc_attention(params, &q->view, &k->view, &v->view, &out.view, scratch, posenc_all_rows()));
+    void *scratch = malloc(posenc_attention_workspace_bytes(k->view.ne[0], v->view.ne[0]));
+    truth_ok(posenc_attention(params, &q->view, &k->view, &v->view, &out.view, scratch, posenc_range_all()));
     free(scratch);
     return match(e, out.data, first, (int)(out.view.ne[0] * out.view.ne[1]));
 }
@@ -292,14 +293,14 @@ static int match_parts(const example *e, const posenc_score_params *params, cons
     posenc_score_params moved = *params;
     moved.q_off += at;
     moved.k_begin = &at;
-    posenc_attention_task task = {
+    posenc_attention_args task = {
         .params = &moved, .q = q->view, .k = behind(k, at), .v = behind(v, at), .out = out.view};
-    void *scratch = malloc(posenc_attention_scratch(k->view.ne[0], v->view.ne[0]));
-    void *parts = malloc(posenc_attention_parts_bytes(&task));
-    assert_int_equal(posenc_attention_n_parts(&task), 2);
+    void *scratch = malloc(posenc_attention_workspace_bytes(k->view.ne[0], v->view.ne[0]));
+    void *parts = malloc(posenc_attention_split_bytes(&task));
+    assert_int_equal(posenc_attention_split_count(&task), 2);
     for (int64_t part = 1; part >= 0; part--)
-        truth_ok(posenc_attention_run_parts(&task, scratch, parts, (posenc_rows){part, part + 1}));
-    truth_ok(posenc_attention_join_parts(&task, parts, posenc_all_rows()));
+        truth_ok(posenc_attention_split(&task, scratch, parts, (posenc_range){part, part + 1}));
+    truth_ok(posenc_attention_combine_splits(&task, parts, posenc_range_all()));
     free(parts);
     free(scratch);
     free(task.k.data);
@@ -393,8 +394,8 @@ static int check_e05(const example *e) {
     dense(&da, dim, n_rows);
     for (int i = 0; i < MAX_VALUES; i++)
         dq.data[i] = da.data[i] = 0.0f;
-    make_index(posenc_index_shaw((int64_t)value(e, "k_max")), 0, n_q, n_k, &index);
-    posenc_rows all = posenc_all_rows();
+    make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n_q, n_k, &index);
+    posenc_range all = posenc_range_all();
     truth_ok(posenc_relative_sums_by_query(&index.line, posenc_mask_none(), 0, &ds.view, &w.view, all));
     truth_ok(posenc_relative_combine(&w.view, &table.view, scale, &dq.view, all));
     truth_ok(posenc_relative_collect(&w.view, &q.view, NULL, scale, &da.view, all));

@@ -86,10 +86,10 @@ static int check_b08(const example *e) {
 static int check_zeta(const example *e, const posenc_rope_params *params) {
     posenc_rope *rope = truth_rope_new(params);
     float rows[MAX_VALUES], zeta[MAX_VALUES];
-    int n = (int)posenc_rope_n_pairs(rope);
+    int n = (int)posenc_rope_pair_count(rope);
     int32_t position = params->xpos.centre + (int32_t)params->xpos.scale_base;
     posenc_rope_table table = posenc_rope_table_dense(rope, rows);
-    truth_ok(posenc_rope_fill_table(rope, &position, 1, POSENC_FORWARD, &table));
+    truth_ok(posenc_rope_table_fill(rope, &position, 1, POSENC_FORWARD, &table));
     for (int i = 0; i < n; i++)
         zeta[i] = (float)hypot((double)rows[i], (double)rows[n + i]);
     posenc_rope_free(rope);
@@ -130,7 +130,7 @@ static int64_t planes(const example *e, const char *name, int n_axes, int32_t *p
 
 static int check_axes(const example *e, const posenc_rope_params *params) {
     posenc_rope *rope = truth_rope_new(params);
-    int n = (int)posenc_rope_n_pairs(rope);
+    int n = (int)posenc_rope_pair_count(rope);
     for (int i = 0; i < n; i++)
         assert_int_equal(posenc_rope_axis(rope, i), (int)e->expected[i]);
     posenc_rope_free(rope);

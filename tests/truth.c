@@ -30,11 +30,11 @@ int truth_next_tier(int *tier) {
         before = posenc_isa();
     while (++*tier < POSENC_ISA_COUNT)
         if (posenc_isa_supported((posenc_isa_tier)*tier)) {
-            truth_ok(posenc_select_isa((posenc_isa_tier)*tier));
+            truth_ok(posenc_isa_select((posenc_isa_tier)*tier));
             assert_int_equal(posenc_isa(), *tier);
             return 1;
         }
-    truth_ok(posenc_select_isa(before));
+    truth_ok(posenc_isa_select(before));
     return 0;
 }
 

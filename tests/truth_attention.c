@@ -20,8 +20,8 @@ static truth_tensor random_tensor(int64_t ne0, int64_t ne1, int64_t ne2, double 
 
 void open_attention_of(int64_t n_k, int64_t head_dim, int64_t v_dim) {
     scene_open(&s, n_k);
-    if (s.params.empty == POSENC_EMPTY_UNIFORM)
-        s.params.empty = POSENC_EMPTY_ZEROS;
+    if (s.params.empty == POSENC_FULLY_MASKED_UNIFORM)
+        s.params.empty = POSENC_FULLY_MASKED_ZEROS;
     int64_t n_kv_heads = 1 + truth_below(s.n_heads); /* a divisor */
     while (s.n_heads % n_kv_heads != 0)
         n_kv_heads--;
@@ -30,7 +30,7 @@ void open_attention_of(int64_t n_k, int64_t head_dim, int64_t v_dim) {
     k = random_tensor(head_dim, n_k, n_kv_heads, size);
     v = random_tensor(v_dim, n_k, n_kv_heads, LARGEST_V);
     out = random_tensor(v_dim, s.n_q, s.n_heads, 1.0);
-    scratch = malloc(posenc_attention_scratch(head_dim, v_dim));
+    scratch = malloc(posenc_attention_workspace_bytes(head_dim, v_dim));
     assert_true(scratch != NULL);
 }
 
@@ -49,5 +49,5 @@ void close_attention(void) {
 }
 
 void attend(const posenc_view *to) {
-    truth_ok(posenc_attention(&s.params, &q.view, &k.view, &v.view, to, scratch, posenc_all_rows()));
+    truth_ok(posenc_attention(&s.params, &q.view, &k.view, &v.view, to, scratch, posenc_range_all()));
 }

@@ -27,7 +27,7 @@ void test_analysis_of_rows(void **state) {
     (void)state;
     posenc_view e = posenc_view_dense(in, POSENC_F32, DIM, TOKENS, 1, 1);
     posenc_view y = posenc_view_dense(out, POSENC_F32, TOKENS, TOKENS, 1, 1), overlapping = y, wide = y, flat = y;
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     posenc_progression *result = (posenc_progression *)(void *)out;
 
     for (size_t i = 0; i < sizeof bad_views / sizeof bad_views[0]; i++) {
@@ -62,10 +62,10 @@ void test_analysis_of_rows(void **state) {
     RETURNS(POSENC_ERR_STRIDE, posenc_cosine_similarity, &e, 0.0, &flat, all);
     overlapping.data = in + DIM * TOKENS - 1;
     RETURNS(POSENC_ERR_OVERLAP, posenc_cosine_similarity, &e, 0.0, &overlapping, all);
-    RETURNS(POSENC_ERR_ROWS, posenc_cosine_similarity, &e, 0.0, &y, ((posenc_rows){0, TOKENS + 1}));
-    RETURNS(POSENC_ERR_ROWS, posenc_cosine_similarity, &e, 0.0, &y, ((posenc_rows){-1, 1}));
-    RETURNS(POSENC_ERR_ROWS, posenc_cosine_similarity, &e, 0.0, &y, ((posenc_rows){2, 1}));
-    RETURNS(POSENC_OK, posenc_cosine_similarity, &e, 0.0, &y, ((posenc_rows){1, 1}));
+    RETURNS(POSENC_ERR_ROWS, posenc_cosine_similarity, &e, 0.0, &y, ((posenc_range){0, TOKENS + 1}));
+    RETURNS(POSENC_ERR_ROWS, posenc_cosine_similarity, &e, 0.0, &y, ((posenc_range){-1, 1}));
+    RETURNS(POSENC_ERR_ROWS, posenc_cosine_similarity, &e, 0.0, &y, ((posenc_range){2, 1}));
+    RETURNS(POSENC_OK, posenc_cosine_similarity, &e, 0.0, &y, ((posenc_range){1, 1}));
 
     static const int64_t bad_queries[] = {-1, TOKENS, INT64_MIN, INT64_MAX};
     for (int i = 0; i < 4; i++)

@@ -39,12 +39,12 @@ void test_attention_params(void **state) {
     k.ne[3] = v.ne[3] = 1;
 
     float scratch[1];
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     RETURNS(POSENC_ERR_NULL, posenc_attention, NULL, &q, &k, &v, &y, scratch, all);
     RETURNS(POSENC_ERR_NULL, posenc_attention, &params, &q, &k, &v, &y, NULL, all);
     RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &k, &v, &y, shifted(scratch, 1), all);
-    params.empty = POSENC_EMPTY_UNIFORM;
+    params.empty = POSENC_FULLY_MASKED_UNIFORM;
     RETURNS(POSENC_ERR_ENUM, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     params.cap = NAN;
@@ -55,7 +55,7 @@ void test_attention_params(void **state) {
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
     params.bias = NULL;
     static int32_t row_of_all[REL_K + REL_Q];
-    const posenc_index_line index = {row_of_all, -REL_Q, REL_K + REL_Q, 1};
+    const posenc_rel_index index = {row_of_all, -REL_Q, REL_K + REL_Q, 1};
     posenc_view products = posenc_view_dense(y.data, POSENC_F32, 1, 1, 1, 1);
     params.by_query = (posenc_relative){&products, &index};
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
@@ -68,46 +68,46 @@ void test_attention_params(void **state) {
     q.ne[2] = y.ne[2] = 2;
     q.ne[0] = k.ne[0] = 0;
     RETURNS(POSENC_ERR_HEAD_DIM, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
-    ANSWERS(== 0, posenc_attention_units, NULL, &k);
-    ANSWERS(== 0, posenc_attention_units, &q, NULL);
-    ANSWERS(== 2, posenc_attention_units, &q, &k);
+    ANSWERS(== 0, posenc_attention_tile_count, NULL, &k);
+    ANSWERS(== 0, posenc_attention_tile_count, &q, NULL);
+    ANSWERS(== 2, posenc_attention_tile_count, &q, &k);
     q.ne[0] = 1; /* not k's */
-    ANSWERS(== 0, posenc_attention_units, &q, &k);
+    ANSWERS(== 0, posenc_attention_tile_count, &q, &k);
     q.ne[0] = k.ne[0];
     q.ne[1] = -100;
-    ANSWERS(== 0, posenc_attention_units, &q, &k);
+    ANSWERS(== 0, posenc_attention_tile_count, &q, &k);
     q.ne[1] = INT64_MAX;
-    ANSWERS(== 0, posenc_attention_units, &q, &k);
-    ANSWERS(== 0, posenc_attention_scratch, 0, 8);
-    ANSWERS(== 0, posenc_attention_scratch, 8, POSENC_MAX_HEAD_DIM + 1);
-    ANSWERS(< 410000, posenc_attention_scratch, 128, 128);
+    ANSWERS(== 0, posenc_attention_tile_count, &q, &k);
+    ANSWERS(== 0, posenc_attention_workspace_bytes, 0, 8);
+    ANSWERS(== 0, posenc_attention_workspace_bytes, 8, POSENC_MAX_HEAD_DIM + 1);
+    ANSWERS(< 410000, posenc_attention_workspace_bytes, 128, 128);
 }
 
 /* Sizes of tasks that cannot be, or that are more than a size can say. */
 static void test_sizes(void) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    const posenc_attention_task good_task = {
+    const posenc_attention_args good_task = {
         .params = &params,
         .q = posenc_view_dense(in, POSENC_F32, 64, 8192, 32, 1),
         .k = posenc_view_dense(in, POSENC_F16, 64, 33 * POSENC_ATTENTION_SEGMENT, 1, 1),
         .v = posenc_view_dense(in, POSENC_F16, 126, 33 * POSENC_ATTENTION_SEGMENT, 1, 1),
     };
-    posenc_attention_task t = good_task;
+    posenc_attention_args t = good_task;
     static const uint64_t bytes = (uint64_t)33 * 8192 * 32 * 128 * sizeof(float);
-    ANSWERS(== 33 * 8192 * 32 / 64, posenc_attention_n_parts, &t);
-    ANSWERS(== (bytes <= SIZE_MAX ? bytes : 0), posenc_attention_parts_bytes, &t);
+    ANSWERS(== 33 * 8192 * 32 / 64, posenc_attention_split_count, &t);
+    ANSWERS(== (bytes <= SIZE_MAX ? bytes : 0), posenc_attention_split_bytes, &t);
     static const int64_t bad_dims[] = {-3, -1, 0, POSENC_MAX_HEAD_DIM + 1, INT64_MAX, INT64_MIN};
     for (int i = 0; i < 6; i++) {
         t.v.ne[0] = bad_dims[i];
-        ANSWERS(== 0, posenc_attention_parts_bytes, &t);
+        ANSWERS(== 0, posenc_attention_split_bytes, &t);
     }
     t = good_task;
     static const int64_t bad_counts[] = {-1, -5000, 0, INT64_MIN, INT64_MAX};
     for (int i = 0; i < 5; i++) {
         posenc_attention_pages pages = {NULL, 0, bad_counts[i]};
         t.pages = &pages;
-        ANSWERS(== 0, posenc_attention_n_parts, &t);
-        ANSWERS(== 0, posenc_attention_parts_bytes, &t);
+        ANSWERS(== 0, posenc_attention_split_count, &t);
+        ANSWERS(== 0, posenc_attention_split_bytes, &t);
     }
 #if SIZE_MAX < UINT64_MAX
     /* Elsewhere there may be memory for the probabilities. */
@@ -127,7 +127,7 @@ void test_attention_tasks(void **state) {
     posenc_rope_table rows = posenc_rope_table_dense(rope, rows_b);
     static const int32_t numbers[] = {1, 0, -1, 2, 3, 0};
     const posenc_attention_pages pages = {numbers, 2, 5};
-    const posenc_attention_task good_task = {
+    const posenc_attention_args good_task = {
         .params = &params,
         .q = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 2, 2),
         .k = posenc_view_dense(in, POSENC_F32, 8, 3, 2, 3),
@@ -137,15 +137,15 @@ void test_attention_tasks(void **state) {
         .k_table = &rows,
         .pages = &pages,
     };
-    posenc_attention_task t = good_task;
+    posenc_attention_args t = good_task;
     posenc_attention_pages p = pages;
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     float *memory = attention_scratch;
 #define BAD_TASK(status, change)                                                                                       \
     change;                                                                                                            \
     RETURNS(status, posenc_attention_run, &t, memory, all);                                                            \
-    RETURNS(status, posenc_attention_run_parts, &t, memory, attention_parts, all);                                     \
-    RETURNS(status, posenc_attention_join_parts, &t, attention_parts, all);                                            \
+    RETURNS(status, posenc_attention_split, &t, memory, attention_parts, all);                                         \
+    RETURNS(status, posenc_attention_combine_splits, &t, attention_parts, all);                                        \
     t = good_task;                                                                                                     \
     rows = posenc_rope_table_dense(rope, rows_b);                                                                      \
     p = pages
@@ -187,33 +187,33 @@ void test_attention_tasks(void **state) {
     posenc_view result = posenc_view_dense((void *)(uintptr_t)((uint64_t)1 << 40), POSENC_F16, 1, wide, wide, 1);
     if (sizeof(void *) == 8)
         RETURNS(POSENC_ERR_NULL, posenc_attention, &masked, &queries, &keys, &keys, &result, memory,
-                ((posenc_rows){0, 0}));
+                ((posenc_range){0, 0}));
 
     static const int32_t ends[] = {5, 0};
     params.k_end = ends; /* the second sequence has no keys, so nobody looks at its pages */
     p.table = numbers;
     t.pages = &p;
-    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, ((posenc_rows){0, 0}));
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, ((posenc_range){0, 0}));
     RETURNS(POSENC_ERR_NULL, posenc_attention_run, &t, NULL, all);
     RETURNS(POSENC_ERR_STRIDE, posenc_attention_run, &t, shifted(memory, 2), all);
-    RETURNS(POSENC_ERR_NULL, posenc_attention_run_parts, &t, NULL, attention_parts, all);
-    RETURNS(POSENC_ERR_NULL, posenc_attention_run_parts, &t, memory, NULL, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_attention_run_parts, &t, memory, shifted(attention_parts, 2), all);
-    RETURNS(POSENC_ERR_NULL, posenc_attention_join_parts, &t, NULL, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_attention_join_parts, &t, shifted(attention_parts, 2), all);
-    ANSWERS(== 4, posenc_attention_n_parts, &t);
-    ANSWERS(== 3 * 2 * 2 * 10 * sizeof(float), posenc_attention_parts_bytes, &t);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_split, &t, NULL, attention_parts, all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_split, &t, memory, NULL, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention_split, &t, memory, shifted(attention_parts, 2), all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_combine_splits, &t, NULL, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention_combine_splits, &t, shifted(attention_parts, 2), all);
+    ANSWERS(== 4, posenc_attention_split_count, &t);
+    ANSWERS(== 3 * 2 * 2 * 10 * sizeof(float), posenc_attention_split_bytes, &t);
     p.n_k = POSENC_ATTENTION_SEGMENT + 1;
-    ANSWERS(== 8, posenc_attention_n_parts, &t);
+    ANSWERS(== 8, posenc_attention_split_count, &t);
     t.q.ne[3] = (int64_t)1 << 44;
-    ANSWERS(== 0, posenc_attention_parts_bytes, &t);
-    ANSWERS(== 0, posenc_attention_parts_bytes, NULL);
-    ANSWERS(== 0, posenc_attention_n_parts, NULL);
+    ANSWERS(== 0, posenc_attention_split_bytes, &t);
+    ANSWERS(== 0, posenc_attention_split_bytes, NULL);
+    ANSWERS(== 0, posenc_attention_split_count, NULL);
 
     posenc_view blocks = posenc_view_dense(in, POSENC_Q8_0, 32, REL_K, 1, 1);
     posenc_view q = posenc_view_dense(rows_a, POSENC_F32, 32, 1, 1, 1),
                 y = posenc_view_dense(out, POSENC_F32, 32, 1, 1, 1);
-    RETURNS(POSENC_OK, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, ((posenc_rows){0, 0}));
+    RETURNS(POSENC_OK, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, ((posenc_range){0, 0}));
     blocks.nb[0] = 2;
     RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
     blocks = posenc_view_dense(in, POSENC_Q8_0, 32, REL_K, 1, 1);
@@ -227,13 +227,13 @@ void test_attention_tasks(void **state) {
     blocks = posenc_view_dense(shifted(out, -170 + 2), POSENC_Q8_0, 32, REL_K, 1, 1);
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
 
-    posenc_attention_result a = {posenc_view_dense(in, POSENC_F16, 8, 3, 1, 1),
-                                 posenc_view_dense(rows_a, POSENC_F32, 1, 3, 1, 1)};
-    posenc_attention_result b = {posenc_view_dense(in, POSENC_F32, 8, 3, 1, 1), a.lse};
-    posenc_attention_result to = {posenc_view_dense(out, POSENC_F32, 8, 3, 1, 1),
-                                  posenc_view_dense(rows_b, POSENC_F32, 1, 3, 1, 1)};
-    RETURNS(POSENC_ERR_DTYPE, posenc_attention_merge, &a, &b, &to, all);
-    RETURNS(POSENC_ERR_NULL, posenc_attention_merge, NULL, &b, &to, all);
+    posenc_attention_state a = {posenc_view_dense(in, POSENC_F16, 8, 3, 1, 1),
+                                posenc_view_dense(rows_a, POSENC_F32, 1, 3, 1, 1)};
+    posenc_attention_state b = {posenc_view_dense(in, POSENC_F32, 8, 3, 1, 1), a.lse};
+    posenc_attention_state to = {posenc_view_dense(out, POSENC_F32, 8, 3, 1, 1),
+                                 posenc_view_dense(rows_b, POSENC_F32, 1, 3, 1, 1)};
+    RETURNS(POSENC_ERR_DTYPE, posenc_attention_combine, &a, &b, &to, all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_combine, NULL, &b, &to, all);
     b.out.dtype = a.out.dtype;
     b.out.nb[0] = 2;
     for (int dim = 0; dim < 4; dim++) { /* one log-sum-exp for each row of the result */
@@ -241,7 +241,7 @@ void test_attention_tasks(void **state) {
         ne[dim]++;
         a.lse = b.lse = posenc_view_dense(rows_a, POSENC_F32, ne[0], ne[1], ne[2], ne[3]);
         to.lse = posenc_view_dense(rows_b, POSENC_F32, ne[0], ne[1], ne[2], ne[3]);
-        RETURNS(POSENC_ERR_SHAPE, posenc_attention_merge, &a, &b, &to, all);
+        RETURNS(POSENC_ERR_SHAPE, posenc_attention_combine, &a, &b, &to, all);
     }
     test_sizes();
 }

@@ -13,7 +13,7 @@ void test_encoding_apply(void **state) {
     (void)state;
     posenc_view y = posenc_view_dense(out, POSENC_F32, DIM, TOKENS, BATCH, 1), half, gate, four = dense(out);
     posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32), bad = at;
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     RETURNS(POSENC_ERR_NULL, posenc_encoding_apply, NULL, &at, NULL, NULL, &y, all);
     RETURNS(POSENC_ERR_NULL, posenc_encoding_apply, pe, NULL, NULL, NULL, &y, all);
     RETURNS(POSENC_ERR_NULL, posenc_encoding_apply, pe, &at, NULL, NULL, NULL, all);
@@ -25,7 +25,7 @@ void test_encoding_apply(void **state) {
     for (int width = 0; width <= DIM + 1; width++) {
         gate = posenc_view_dense(in, POSENC_F32, width, TOKENS, BATCH, 1);
         posenc_status want = width == 1 || width == DIM ? POSENC_OK : POSENC_ERR_SHAPE;
-        RETURNS(want, posenc_encoding_apply, pe, &at, NULL, &gate, &y, (posenc_rows){0, 0});
+        RETURNS(want, posenc_encoding_apply, pe, &at, NULL, &gate, &y, (posenc_range){0, 0});
     }
     gate = posenc_view_dense(in, POSENC_F16, 1, TOKENS, BATCH, 1);
     RETURNS(POSENC_ERR_DTYPE, posenc_encoding_apply, pe, &at, NULL, &gate, &y, all);
@@ -81,9 +81,9 @@ void test_encoding_apply(void **state) {
     RETURNS(POSENC_OK, posenc_encoding_check, pe, &at, TOKENS, 0, &row);
     assert_int_equal(row, -1);
     ANSWERS(== DIM, posenc_encoding_dim, pe);
-    ANSWERS(== 1, posenc_encoding_n_axes, pe);
+    ANSWERS(== 1, posenc_encoding_axis_count, pe);
     ANSWERS(== 0, posenc_encoding_dim, NULL);
-    ANSWERS(== 0, posenc_encoding_n_axes, NULL);
+    ANSWERS(== 0, posenc_encoding_axis_count, NULL);
 }
 
 /* ---- concat, sum ---- */
@@ -290,10 +290,10 @@ static void test_fourier_params(void) {
     far[3] = -far[3];
     RETURNS(POSENC_ERR_POSITION, posenc_encoding_write, e, far, &y);
     posenc_coords at = posenc_coords_of(reals, POSENC_COORD_F64);
-    RETURNS(POSENC_ERR_DTYPE, posenc_encoding_apply, e, &at, NULL, NULL, &y, posenc_all_rows());
+    RETURNS(POSENC_ERR_DTYPE, posenc_encoding_apply, e, &at, NULL, NULL, &y, posenc_range_all());
     at = posenc_coords_of(far, POSENC_COORD_I32);
     at.axis_stride = (int64_t)1 << 60;
-    RETURNS(POSENC_ERR_STRIDE, posenc_encoding_apply, e, &at, NULL, NULL, &y, posenc_all_rows());
+    RETURNS(POSENC_ERR_STRIDE, posenc_encoding_apply, e, &at, NULL, NULL, &y, posenc_range_all());
     posenc_encoding_free(e);
 }
 
@@ -372,21 +372,21 @@ static void test_learned(void) {
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_learned_create, &none, &good);
     posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32), real = at;
     real.type = POSENC_COORD_F32;
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     static const struct {
         posenc_lookup lookup;
         posenc_status want;
     } bad[] = {
-        {{0, NAN, POSENC_RANGE_ERROR}, POSENC_ERR_SCALE},
-        {{0, INFINITY, POSENC_RANGE_ERROR}, POSENC_ERR_SCALE},
-        {{0, 1.0f, (posenc_range)3}, POSENC_ERR_ENUM},
-        {{0, 1.0f, (posenc_range)-1}, POSENC_ERR_ENUM},
-        {{INT64_MAX, 1.0f, POSENC_RANGE_ZERO}, POSENC_ERR_POSITION},
-        {{INT64_MIN, 1.0f, POSENC_RANGE_ZERO}, POSENC_ERR_POSITION},
+        {{0, NAN, POSENC_OUT_OF_RANGE_ERROR}, POSENC_ERR_SCALE},
+        {{0, INFINITY, POSENC_OUT_OF_RANGE_ERROR}, POSENC_ERR_SCALE},
+        {{0, 1.0f, (posenc_out_of_range)3}, POSENC_ERR_ENUM},
+        {{0, 1.0f, (posenc_out_of_range)-1}, POSENC_ERR_ENUM},
+        {{INT64_MAX, 1.0f, POSENC_OUT_OF_RANGE_ZERO}, POSENC_ERR_POSITION},
+        {{INT64_MIN, 1.0f, POSENC_OUT_OF_RANGE_ZERO}, POSENC_ERR_POSITION},
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         CREATES_NOTHING(posenc_encoding, bad[i].want, posenc_learned_create, &table, &bad[i].lookup);
-        RETURNS(bad[i].want, posenc_learned_grad, &bad[i].lookup, &at, &dy, &y, all);
+        RETURNS(bad[i].want, posenc_learned_backward, &bad[i].lookup, &at, &dy, &y, all);
     }
     posenc_encoding *e;
     truth_ok(posenc_learned_create(&table, NULL, &e));
@@ -394,23 +394,23 @@ static void test_learned(void) {
     RETURNS(POSENC_ERR_DTYPE, posenc_encoding_apply, e, &real, NULL, NULL, &y, all);
     posenc_encoding_free(e);
 
-    RETURNS(POSENC_ERR_POSITION, posenc_learned_grad, &good, &at, &dy, &y, all);
-    RETURNS(POSENC_ERR_POSITION, posenc_learned_grad, NULL, &at, &dy, &y, (posenc_rows){0, 0});
-    RETURNS(POSENC_ERR_NULL, posenc_learned_grad, &good, NULL, &dy, &y, all);
-    RETURNS(POSENC_ERR_NULL, posenc_learned_grad, &good, &at, NULL, &y, all);
-    RETURNS(POSENC_ERR_NULL, posenc_learned_grad, &good, &at, &dy, NULL, all);
-    RETURNS(POSENC_ERR_DTYPE, posenc_learned_grad, &good, &real, &dy, &y, all);
-    RETURNS(POSENC_ERR_SHAPE, posenc_learned_grad, &good, &at, &dy, &many, all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_learned_grad, &good, &at, &y, &y, all);
-    RETURNS(POSENC_ERR_ROWS, posenc_learned_grad, &good, &at, &dy, &y, (posenc_rows){0, TOKENS + 1});
+    RETURNS(POSENC_ERR_POSITION, posenc_learned_backward, &good, &at, &dy, &y, all);
+    RETURNS(POSENC_ERR_POSITION, posenc_learned_backward, NULL, &at, &dy, &y, (posenc_range){0, 0});
+    RETURNS(POSENC_ERR_NULL, posenc_learned_backward, &good, NULL, &dy, &y, all);
+    RETURNS(POSENC_ERR_NULL, posenc_learned_backward, &good, &at, NULL, &y, all);
+    RETURNS(POSENC_ERR_NULL, posenc_learned_backward, &good, &at, &dy, NULL, all);
+    RETURNS(POSENC_ERR_DTYPE, posenc_learned_backward, &good, &real, &dy, &y, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_learned_backward, &good, &at, &dy, &many, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_learned_backward, &good, &at, &y, &y, all);
+    RETURNS(POSENC_ERR_ROWS, posenc_learned_backward, &good, &at, &dy, &y, (posenc_range){0, TOKENS + 1});
     static int32_t late[BATCH * TOKENS] = {[BATCH * TOKENS - 1] = TOKENS}; /* in the last batch only */
     posenc_coords of_batches = posenc_coords_of(late, POSENC_COORD_I32);
     of_batches.batch_stride = TOKENS;
-    RETURNS(POSENC_ERR_POSITION, posenc_learned_grad, &good, &of_batches, &dy, &y, all);
+    RETURNS(POSENC_ERR_POSITION, posenc_learned_backward, &good, &of_batches, &dy, &y, all);
     half = posenc_view_dense(out, POSENC_BF16, DIM, TOKENS, 1, 1);
-    RETURNS(POSENC_ERR_DTYPE, posenc_learned_grad, &good, &at, &dy, &half, all);
+    RETURNS(POSENC_ERR_DTYPE, posenc_learned_backward, &good, &at, &dy, &half, all);
     dy.ne[0] = DIM - 1;
-    RETURNS(POSENC_ERR_SHAPE, posenc_learned_grad, &good, &at, &dy, &y, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_learned_backward, &good, &at, &dy, &y, all);
 }
 
 static void test_resizing(void) {
@@ -419,24 +419,24 @@ static void test_resizing(void) {
     good.w_out = TOKENS + 1;
     posenc_view x = posenc_view_dense(in, POSENC_F32, DIM, TOKENS, 1, 1), half;
     posenc_view y = posenc_view_dense(out, POSENC_F32, DIM, TOKENS + 1, 1, 1);
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     RETURNS(POSENC_ERR_NULL, posenc_table_resize, NULL, &x, &y, all);
     RETURNS(POSENC_ERR_NULL, posenc_table_resize, &good, NULL, &y, all);
     RETURNS(POSENC_ERR_NULL, posenc_table_resize, &good, &x, NULL, all);
     RETURNS(POSENC_ERR_SHAPE, posenc_table_resize, &good, &y, &x, all);
-    RETURNS(POSENC_ERR_ROWS, posenc_table_resize, &good, &x, &y, (posenc_rows){0, TOKENS + 2});
-    RETURNS(POSENC_ERR_NULL, posenc_table_resize_grad, NULL, &y, &x);
-    RETURNS(POSENC_ERR_NULL, posenc_table_resize_grad, &good, NULL, &x);
-    RETURNS(POSENC_ERR_NULL, posenc_table_resize_grad, &good, &y, NULL);
-    RETURNS(POSENC_ERR_SHAPE, posenc_table_resize_grad, &good, &x, &y);
+    RETURNS(POSENC_ERR_ROWS, posenc_table_resize, &good, &x, &y, (posenc_range){0, TOKENS + 2});
+    RETURNS(POSENC_ERR_NULL, posenc_table_resize_backward, NULL, &y, &x);
+    RETURNS(POSENC_ERR_NULL, posenc_table_resize_backward, &good, NULL, &x);
+    RETURNS(POSENC_ERR_NULL, posenc_table_resize_backward, &good, &y, NULL);
+    RETURNS(POSENC_ERR_SHAPE, posenc_table_resize_backward, &good, &x, &y);
     half = posenc_view_dense(in, POSENC_F32, DIM, TOKENS, 2, 1); /* two tables */
     RETURNS(POSENC_ERR_SHAPE, posenc_table_resize, &good, &half, &y, all);
-    RETURNS(POSENC_ERR_SHAPE, posenc_table_resize_grad, &good, &y, &half);
+    RETURNS(POSENC_ERR_SHAPE, posenc_table_resize_backward, &good, &y, &half);
     half = posenc_view_dense(in, POSENC_F16, DIM, TOKENS, 1, 1);
-    RETURNS(POSENC_ERR_DTYPE, posenc_table_resize_grad, &good, &y, &half);
+    RETURNS(POSENC_ERR_DTYPE, posenc_table_resize_backward, &good, &y, &half);
     y.data = in + DIM;
     RETURNS(POSENC_ERR_OVERLAP, posenc_table_resize, &good, &x, &y, all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_table_resize_grad, &good, &y, &x);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_table_resize_backward, &good, &y, &x);
     y.data = out;
 
     static const int64_t sides[] = {0, -1, ((int64_t)1 << 20) + 1, INT64_MAX, INT64_MIN};
@@ -462,7 +462,7 @@ static void test_resizing(void) {
         RETURNS(POSENC_ERR_SCALING, posenc_table_resize, &p, &x, &y, all);
         p = good;
         p.cubic_a = 5.0 * ratios[i];
-        RETURNS(POSENC_ERR_SCALING, posenc_table_resize_grad, &p, &y, &x);
+        RETURNS(POSENC_ERR_SCALING, posenc_table_resize_backward, &p, &y, &x);
     }
     p = good;
     p.w_ratio = 0.5;
@@ -479,36 +479,36 @@ static void test_gates(void) {
     posenc_view e = posenc_view_dense(in, POSENC_F32, DIM, TOKENS, BATCH, 1), dy = e, de = e, odd = e,
                 four = dense(rows_a);
     posenc_view gate = posenc_view_dense(rows_b, POSENC_F32, 1, TOKENS, BATCH, 1), dgate = gate, half;
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     dy.data = rows_a;
     de.data = out;
     dgate.data = out + 512;
     odd.ne[0] = DIM - 1;
     half = posenc_view_dense(rows_a, POSENC_F16, DIM, TOKENS, BATCH, 1);
-    RETURNS(POSENC_ERR_NULL, posenc_gate_grad, NULL, &gate, &dy, &dgate, NULL, all);
-    RETURNS(POSENC_ERR_NULL, posenc_gate_grad, &e, NULL, &dy, NULL, &de, all);
-    RETURNS(POSENC_ERR_NULL, posenc_gate_grad, &e, &gate, NULL, &dgate, &de, all);
-    RETURNS(POSENC_ERR_DTYPE, posenc_gate_grad, &e, &gate, &half, &dgate, &de, all);
-    RETURNS(POSENC_ERR_DTYPE, posenc_gate_grad, &half, &gate, &dy, &dgate, &de, all);
-    RETURNS(POSENC_ERR_SHAPE, posenc_gate_grad, &odd, &gate, &dy, &dgate, &de, all);
-    RETURNS(POSENC_ERR_SHAPE, posenc_gate_grad, &e, &gate, &dy, &odd, &de, all);
-    RETURNS(POSENC_ERR_SHAPE, posenc_gate_grad, &e, &odd, &dy, &dgate, &de, all);
-    RETURNS(POSENC_ERR_SHAPE, posenc_gate_grad, &e, &gate, &four, NULL, NULL, all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_gate_grad, &e, &gate, &dy, &dy, NULL, all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_gate_grad, &e, &gate, &dy, &e, NULL, all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_gate_grad, &e, &gate, &dy, &gate, &de, all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_gate_grad, &e, &gate, &dy, &dgate, &e, all);
+    RETURNS(POSENC_ERR_NULL, posenc_gate_backward, NULL, &gate, &dy, &dgate, NULL, all);
+    RETURNS(POSENC_ERR_NULL, posenc_gate_backward, &e, NULL, &dy, NULL, &de, all);
+    RETURNS(POSENC_ERR_NULL, posenc_gate_backward, &e, &gate, NULL, &dgate, &de, all);
+    RETURNS(POSENC_ERR_DTYPE, posenc_gate_backward, &e, &gate, &half, &dgate, &de, all);
+    RETURNS(POSENC_ERR_DTYPE, posenc_gate_backward, &half, &gate, &dy, &dgate, &de, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_gate_backward, &odd, &gate, &dy, &dgate, &de, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_gate_backward, &e, &gate, &dy, &odd, &de, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_gate_backward, &e, &odd, &dy, &dgate, &de, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_gate_backward, &e, &gate, &four, NULL, NULL, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_gate_backward, &e, &gate, &dy, &dy, NULL, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_gate_backward, &e, &gate, &dy, &e, NULL, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_gate_backward, &e, &gate, &dy, &gate, &de, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_gate_backward, &e, &gate, &dy, &dgate, &e, all);
     odd = de;
     odd.data = gate.data;
-    RETURNS(POSENC_ERR_OVERLAP, posenc_gate_grad, NULL, &gate, &dy, NULL, &odd, all);
-    RETURNS(POSENC_ERR_ROWS, posenc_gate_grad, &e, &gate, &dy, &dgate, &de, (posenc_rows){0, TOKENS * BATCH + 1});
-    RETURNS(POSENC_OK, posenc_gate_grad, NULL, NULL, &dy, NULL, NULL, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_gate_backward, NULL, &gate, &dy, NULL, &odd, all);
+    RETURNS(POSENC_ERR_ROWS, posenc_gate_backward, &e, &gate, &dy, &dgate, &de, (posenc_range){0, TOKENS * BATCH + 1});
+    RETURNS(POSENC_OK, posenc_gate_backward, NULL, NULL, &dy, NULL, NULL, all);
 }
 
 static void test_filling(void) {
     posenc_view y = posenc_view_dense(out, POSENC_F32, DIM, TOKENS, 1, 1);
     static const double bad[] = {NAN, INFINITY, -INFINITY, 1.1e30, -1.1e30};
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     for (size_t i = 0; i < COUNT(bad); i++) {
         RETURNS(POSENC_ERR_SCALE, posenc_fill_normal, 1, bad[i], 1.0, &y, all);
         RETURNS(POSENC_ERR_SCALE, posenc_fill_normal, 1, 0.0, bad[i], &y, all);
@@ -519,7 +519,7 @@ static void test_filling(void) {
     RETURNS(POSENC_ERR_SCALE, posenc_fill_uniform, 1, 1.0, 0.0, &y, all);
     RETURNS(POSENC_ERR_NULL, posenc_fill_normal, 1, 0.0, 1.0, NULL, all);
     RETURNS(POSENC_ERR_NULL, posenc_fill_uniform, 1, 0.0, 1.0, NULL, all);
-    RETURNS(POSENC_ERR_ROWS, posenc_fill_normal, 1, 0.0, 1.0, &y, (posenc_rows){-1, 2});
+    RETURNS(POSENC_ERR_ROWS, posenc_fill_normal, 1, 0.0, 1.0, &y, (posenc_range){-1, 2});
     y.nb[1] = 0;
     RETURNS(POSENC_ERR_STRIDE, posenc_fill_uniform, 1, 0.0, 1.0, &y, all);
     ANSWERS(== 0.0, posenc_xavier_uniform, 0, 0);
@@ -554,7 +554,7 @@ static void test_huge_grids(void) {
     for (size_t i = 0; i < COUNT(rows); i++) {
         posenc_conv_grid g = rows[i].grid;
         posenc_view x = posenc_view_dense(NULL, POSENC_F32, 0, g.n_prefix + g.height * g.width, 1, 1);
-        RETURNS(rows[i].want, posenc_conv_apply, conv, g, &x, &x, posenc_all_rows());
+        RETURNS(rows[i].want, posenc_conv_apply, conv, g, &x, &x, posenc_range_all());
     }
     posenc_conv_free(conv);
 }
@@ -590,7 +590,7 @@ void test_conv(void **state) {
 
     posenc_view x = posenc_view_dense(in, POSENC_F32, DIM, TOKENS, BATCH, 1), y = x, half, close = x;
     posenc_conv_grid grid = {0, 2, 2};
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     float *dw = rows_a, *db = rows_b;
     y.data = out;
     close.data = in + DIM;
@@ -608,11 +608,11 @@ void test_conv(void **state) {
 #define BOTH(status, ...)                                                                                              \
     do {                                                                                                               \
         RETURNS(status, posenc_conv_apply, __VA_ARGS__);                                                               \
-        RETURNS(status, posenc_conv_grad_input, __VA_ARGS__);                                                          \
+        RETURNS(status, posenc_conv_backward_input, __VA_ARGS__);                                                      \
     } while (0)
     for (size_t i = 0; i < COUNT(grids); i++) {
         BOTH(POSENC_ERR_SHAPE, conv, grids[i], &x, &y, all);
-        RETURNS(POSENC_ERR_SHAPE, posenc_conv_grad_weights, conv, grids[i], &x, &y, dw, db, all);
+        RETURNS(POSENC_ERR_SHAPE, posenc_conv_backward_weights, conv, grids[i], &x, &y, dw, db, all);
     }
     BOTH(POSENC_ERR_SHAPE, line, grid, &x, &y, all);
     BOTH(POSENC_ERR_NULL, NULL, grid, &x, &y, all);
@@ -620,19 +620,19 @@ void test_conv(void **state) {
     BOTH(POSENC_ERR_NULL, conv, grid, &x, NULL, all);
     BOTH(POSENC_ERR_OVERLAP, conv, grid, &x, &x, all);
     BOTH(POSENC_ERR_OVERLAP, conv, grid, &x, &close, all);
-    BOTH(POSENC_ERR_ROWS, conv, grid, &x, &y, (posenc_rows){0, TOKENS * BATCH + 1});
-    RETURNS(POSENC_ERR_NULL, posenc_conv_grad_weights, NULL, grid, &x, &y, dw, db, all);
-    RETURNS(POSENC_ERR_NULL, posenc_conv_grad_weights, conv, grid, NULL, &y, dw, db, all);
-    RETURNS(POSENC_ERR_NULL, posenc_conv_grad_weights, conv, grid, &x, NULL, dw, db, all);
-    RETURNS(POSENC_ERR_NULL, posenc_conv_grad_weights, conv, grid, &x, &y, NULL, db, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_conv_grad_weights, conv, grid, &x, &y, shifted(dw, 2), db, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_conv_grad_weights, conv, grid, &x, &y, dw, shifted(db, 1), all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_conv_grad_weights, conv, grid, &x, &y, in, db, all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_conv_grad_weights, conv, grid, &x, &y, out, db, all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_conv_grad_weights, conv, grid, &x, &y, dw, dw + DIM * 9 - 1, all);
-    RETURNS(POSENC_ERR_DTYPE, posenc_conv_grad_weights, conv, grid, &half, &y, dw, db, all);
-    RETURNS(POSENC_ERR_DTYPE, posenc_conv_grad_weights, conv, grid, &y, &half, dw, db, all);
-    RETURNS(POSENC_ERR_ROWS, posenc_conv_grad_weights, conv, grid, &x, &y, dw, db, (posenc_rows){0, 10});
+    BOTH(POSENC_ERR_ROWS, conv, grid, &x, &y, (posenc_range){0, TOKENS * BATCH + 1});
+    RETURNS(POSENC_ERR_NULL, posenc_conv_backward_weights, NULL, grid, &x, &y, dw, db, all);
+    RETURNS(POSENC_ERR_NULL, posenc_conv_backward_weights, conv, grid, NULL, &y, dw, db, all);
+    RETURNS(POSENC_ERR_NULL, posenc_conv_backward_weights, conv, grid, &x, NULL, dw, db, all);
+    RETURNS(POSENC_ERR_NULL, posenc_conv_backward_weights, conv, grid, &x, &y, NULL, db, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_conv_backward_weights, conv, grid, &x, &y, shifted(dw, 2), db, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_conv_backward_weights, conv, grid, &x, &y, dw, shifted(db, 1), all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_conv_backward_weights, conv, grid, &x, &y, in, db, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_conv_backward_weights, conv, grid, &x, &y, out, db, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_conv_backward_weights, conv, grid, &x, &y, dw, dw + DIM * 9 - 1, all);
+    RETURNS(POSENC_ERR_DTYPE, posenc_conv_backward_weights, conv, grid, &half, &y, dw, db, all);
+    RETURNS(POSENC_ERR_DTYPE, posenc_conv_backward_weights, conv, grid, &y, &half, dw, db, all);
+    RETURNS(POSENC_ERR_ROWS, posenc_conv_backward_weights, conv, grid, &x, &y, dw, db, (posenc_range){0, 10});
     y.ne[0] = DIM - 1;
     BOTH(POSENC_ERR_SHAPE, conv, grid, &x, &y, all);
     test_huge_grids();

@@ -13,36 +13,36 @@ static const double bad_doubles[] = {INFINITY, -INFINITY, NAN, POSENC_MAX_FREQUE
 static float numbers[N_HEADS] = {0.5f, 0.25f, 1.0f};
 static double angles[N_HEADS] = {0.5, 0.25, 1.0};
 static int32_t rows[N_OFFSETS];
-static posenc_line line;
-static posenc_index_line index_line;
+static posenc_rel_bias line;
+static posenc_rel_index index_line;
 static posenc_bias_table table;
 static posenc_kerple kerple;
 
 /* A line in `out`, an index over its offsets, a table in `in`. */
 static void start(void) {
-    line = (posenc_line){out, -5, N_OFFSETS, N_HEADS, N_OFFSETS, 0};
-    index_line = (posenc_index_line){rows, -5, N_OFFSETS, N_ROWS};
+    line = (posenc_rel_bias){out, -5, N_OFFSETS, N_HEADS, N_OFFSETS, 0};
+    index_line = (posenc_rel_index){rows, -5, N_OFFSETS, N_ROWS};
     table = (posenc_bias_table){in, N_ROWS, N_HEADS, N_HEADS, 1};
     kerple = (posenc_kerple){POSENC_KERPLE_LOG, numbers, numbers, 0.01f};
 }
 
 /* ---- Lines: the same bad ones for every call that takes one ---- */
 
-static void refused(posenc_status want, const posenc_line *bad) {
+static void refused(posenc_status want, const posenc_rel_bias *bad) {
     const posenc_sandwich sandwich = POSENC_SANDWICH_DEFAULTS;
     const posenc_score_params params = POSENC_SCORE_DEFAULTS;
     posenc_view ds = posenc_view_dense(in, POSENC_F32, 4, 3, N_HEADS, 2);
-    RETURNS(want, posenc_line_alibi, numbers, bad);
-    RETURNS(want, posenc_line_mask, posenc_mask_causal(), bad);
-    RETURNS(want, posenc_line_gather, &index_line, &table, 1.0f, bad);
-    RETURNS(want, posenc_line_kerple, &kerple, bad);
-    RETURNS(want, posenc_line_rbf, numbers, bad);
-    RETURNS(want, posenc_line_sandwich, &sandwich, bad);
-    RETURNS(want, posenc_line_cosine, angles, NULL, NULL, bad);
-    RETURNS(want, posenc_line_gradient, &params, &ds, bad);
-    RETURNS(want, posenc_table_gradient, &index_line, bad, 1.0f, &table);
-    RETURNS(want, posenc_alibi_gradient, bad, in);
-    RETURNS(want, posenc_kerple_gradient, &kerple, POSENC_CLAMPED_PASSES, bad, in, in);
+    RETURNS(want, posenc_rel_bias_alibi, numbers, bad);
+    RETURNS(want, posenc_rel_bias_mask, posenc_mask_causal(), bad);
+    RETURNS(want, posenc_rel_bias_gather, &index_line, &table, 1.0f, bad);
+    RETURNS(want, posenc_rel_bias_kerple, &kerple, bad);
+    RETURNS(want, posenc_rel_bias_rbf, numbers, bad);
+    RETURNS(want, posenc_rel_bias_sandwich, &sandwich, bad);
+    RETURNS(want, posenc_rel_bias_cosine, angles, NULL, NULL, bad);
+    RETURNS(want, posenc_rel_bias_backward, &params, &ds, bad);
+    RETURNS(want, posenc_bias_table_backward, &index_line, bad, 1.0f, &table);
+    RETURNS(want, posenc_alibi_backward, bad, in);
+    RETURNS(want, posenc_kerple_backward, &kerple, POSENC_CLAMPED_PASSES, bad, in, in);
     start();
 }
 
@@ -78,21 +78,21 @@ void test_line_parameters(void **state) {
     (void)state;
     start();
     posenc_mask window = posenc_mask_window(3);
-    RETURNS(POSENC_ERR_NULL, posenc_line_alibi, NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_line_alibi, shifted(numbers, 1), &line);
-    RETURNS(POSENC_ERR_NULL, posenc_line_rbf, NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_line_rbf, shifted(numbers, 1), &line);
-    RETURNS(POSENC_ERR_NULL, posenc_line_kerple, NULL, &line);
-    RETURNS(POSENC_ERR_NULL, posenc_line_cosine, NULL, NULL, NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_line_cosine, shifted(angles, HALF_OF_8), NULL, NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_line_cosine, angles, shifted(angles, HALF_OF_8), NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_line_cosine, angles, NULL, shifted(numbers, 2), &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_alibi, NULL, &line);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_alibi, shifted(numbers, 1), &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_rbf, NULL, &line);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_rbf, shifted(numbers, 1), &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_kerple, NULL, &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_cosine, NULL, NULL, NULL, &line);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_cosine, shifted(angles, HALF_OF_8), NULL, NULL, &line);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_cosine, angles, shifted(angles, HALF_OF_8), NULL, &line);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_cosine, angles, NULL, shifted(numbers, 2), &line);
     for (int i = 0; i < 3; i++) {
         float bad[N_HEADS] = {0.5f, 0.5f, 0.5f};
         bad[i] = bad_floats[i];
-        RETURNS(POSENC_ERR_SCALE, posenc_line_alibi, bad, &line);
-        RETURNS(POSENC_ERR_SCALE, posenc_line_rbf, bad, &line);
-        RETURNS(POSENC_ERR_SCALE, posenc_line_cosine, angles, NULL, bad, &line);
+        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_alibi, bad, &line);
+        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_rbf, bad, &line);
+        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_cosine, angles, NULL, bad, &line);
     }
     for (int i = 0; i < 5; i++) {
         static const float bad_sigmas[] = {0.0f, -1.0f, 1e-7f, 2e12f, -0.0f};
@@ -100,38 +100,38 @@ void test_line_parameters(void **state) {
         float sigma[N_HEADS] = {1.0f, 1.0f, 1.0f};
         bad[i % N_HEADS] = bad_doubles[i];
         sigma[i % N_HEADS] = bad_sigmas[i];
-        RETURNS(POSENC_ERR_FREQUENCY, posenc_line_cosine, bad, NULL, NULL, &line);
-        RETURNS(POSENC_ERR_FREQUENCY, posenc_line_cosine, angles, bad, NULL, &line);
-        RETURNS(POSENC_ERR_SCALE, posenc_line_rbf, sigma, &line);
+        RETURNS(POSENC_ERR_FREQUENCY, posenc_rel_bias_cosine, bad, NULL, NULL, &line);
+        RETURNS(POSENC_ERR_FREQUENCY, posenc_rel_bias_cosine, angles, bad, NULL, &line);
+        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_rbf, sigma, &line);
     }
     window.n_first = 2;
-    RETURNS(POSENC_ERR_MASK, posenc_line_mask, window, &line);
-    RETURNS(POSENC_ERR_MASK, posenc_line_mask, posenc_mask_chunked(8), &line);
-    RETURNS(POSENC_ERR_MASK, posenc_line_mask, posenc_mask_window((int64_t)1 << 40), &line);
+    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, window, &line);
+    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, posenc_mask_chunked(8), &line);
+    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, posenc_mask_window((int64_t)1 << 40), &line);
 
     /* Ends of an extended line that a window hides in part; what it hides or shows as a whole is for test_lines. */
-    posenc_line extended = {out, -8, 11, N_HEADS, 11, 1}; /* -8 .. 2 */
-    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_window(10), &extended);
-    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_window(9), &extended);
-    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_symmetric(2), &extended);
+    posenc_rel_bias extended = {out, -8, 11, N_HEADS, 11, 1}; /* -8 .. 2 */
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_window(10), &extended);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_window(9), &extended);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_symmetric(2), &extended);
     extended.first = 1; /* behind what is causal: its first speaks for offset 0 too */
-    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_causal(), &extended);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_causal(), &extended);
     extended.first = -20; /* -20 .. -10 */
-    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_causal(), &extended);
-    RETURNS(POSENC_ERR_OFFSETS, posenc_line_mask, posenc_mask_window(4), &extended);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_causal(), &extended);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_window(4), &extended);
 }
 
 void test_kerple(void **state) {
     (void)state;
     static const float bad_mins[] = {0.0f, -0.01f, 1.001f, 1e-7f, INFINITY, NAN};
     float results[N_HEADS];
-    posenc_line good = {in, -5, N_OFFSETS, N_HEADS, N_OFFSETS, 0};
+    posenc_rel_bias good = {in, -5, N_OFFSETS, N_HEADS, N_OFFSETS, 0};
     start();
 #define KERPLE_REFUSED(status, setting)                                                                                \
     do {                                                                                                               \
         kerple.setting;                                                                                                \
-        RETURNS(status, posenc_line_kerple, &kerple, &line);                                                           \
-        RETURNS(status, posenc_kerple_gradient, &kerple, POSENC_CLAMPED_PASSES, &good, out, out);                      \
+        RETURNS(status, posenc_rel_bias_kerple, &kerple, &line);                                                       \
+        RETURNS(status, posenc_kerple_backward, &kerple, POSENC_CLAMPED_PASSES, &good, out, out);                      \
         start();                                                                                                       \
     } while (0)
     KERPLE_REFUSED(POSENC_ERR_ENUM, kind = POSENC_KERPLE_UNSET);
@@ -149,20 +149,20 @@ void test_kerple(void **state) {
         KERPLE_REFUSED(POSENC_ERR_SCALE, p = bad);
         KERPLE_REFUSED(POSENC_ERR_SCALE, a = bad);
     }
-    RETURNS(POSENC_ERR_NULL, posenc_kerple_gradient, NULL, POSENC_CLAMPED_PASSES, &good, out, out);
-    RETURNS(POSENC_ERR_ENUM, posenc_kerple_gradient, &kerple, (posenc_clamped)2, &good, out, out);
-    RETURNS(POSENC_ERR_ENUM, posenc_kerple_gradient, &kerple, (posenc_clamped)-1, &good, out, out);
-    RETURNS(POSENC_ERR_NULL, posenc_kerple_gradient, &kerple, POSENC_CLAMPED_STOPS, &good, NULL, out);
-    RETURNS(POSENC_ERR_NULL, posenc_kerple_gradient, &kerple, POSENC_CLAMPED_STOPS, &good, out, NULL);
-    RETURNS(POSENC_ERR_STRIDE, posenc_kerple_gradient, &kerple, POSENC_CLAMPED_STOPS, &good, shifted(out, 1), out);
-    RETURNS(POSENC_ERR_STRIDE, posenc_kerple_gradient, &kerple, POSENC_CLAMPED_STOPS, &good, out, shifted(out, 1));
-    RETURNS(POSENC_ERR_NULL, posenc_alibi_gradient, &good, NULL);
+    RETURNS(POSENC_ERR_NULL, posenc_kerple_backward, NULL, POSENC_CLAMPED_PASSES, &good, out, out);
+    RETURNS(POSENC_ERR_ENUM, posenc_kerple_backward, &kerple, (posenc_clamped)2, &good, out, out);
+    RETURNS(POSENC_ERR_ENUM, posenc_kerple_backward, &kerple, (posenc_clamped)-1, &good, out, out);
+    RETURNS(POSENC_ERR_NULL, posenc_kerple_backward, &kerple, POSENC_CLAMPED_STOPS, &good, NULL, out);
+    RETURNS(POSENC_ERR_NULL, posenc_kerple_backward, &kerple, POSENC_CLAMPED_STOPS, &good, out, NULL);
+    RETURNS(POSENC_ERR_STRIDE, posenc_kerple_backward, &kerple, POSENC_CLAMPED_STOPS, &good, shifted(out, 1), out);
+    RETURNS(POSENC_ERR_STRIDE, posenc_kerple_backward, &kerple, POSENC_CLAMPED_STOPS, &good, out, shifted(out, 1));
+    RETURNS(POSENC_ERR_NULL, posenc_alibi_backward, &good, NULL);
     good.is_extended = 1; /* what its ends took has no distance */
-    RETURNS(POSENC_ERR_OFFSETS, posenc_alibi_gradient, &good, out);
-    RETURNS(POSENC_ERR_OFFSETS, posenc_kerple_gradient, &kerple, POSENC_CLAMPED_STOPS, &good, out, out);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_alibi_backward, &good, out);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_kerple_backward, &kerple, POSENC_CLAMPED_STOPS, &good, out, out);
     good.is_extended = 0;
-    RETURNS(POSENC_ERR_STRIDE, posenc_alibi_gradient, &good, shifted(out, 3));
-    truth_ok(posenc_kerple_gradient(&kerple, POSENC_CLAMPED_STOPS, &good, results, results));
+    RETURNS(POSENC_ERR_STRIDE, posenc_alibi_backward, &good, shifted(out, 3));
+    truth_ok(posenc_kerple_backward(&kerple, POSENC_CLAMPED_STOPS, &good, results, results));
 }
 
 void test_sandwich(void **state) {
@@ -184,19 +184,19 @@ void test_sandwich(void **state) {
         {{8, 1e4, -1, 0}, POSENC_ERR_SHAPE},
     };
     start();
-    RETURNS(POSENC_ERR_NULL, posenc_line_sandwich, NULL, &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_sandwich, NULL, &line);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        RETURNS(bad[i].want, posenc_line_sandwich, &bad[i].params, &line);
+        RETURNS(bad[i].want, posenc_rel_bias_sandwich, &bad[i].params, &line);
 }
 
 /* ---- Tables and indices ---- */
 
 /* Both ways: from the table into the line, and from the line's gradient into the table. */
-static void table_refused(posenc_status gather, posenc_status gradient, const posenc_index_line *index,
+static void table_refused(posenc_status gather, posenc_status gradient, const posenc_rel_index *index,
                           const posenc_bias_table *bad) {
-    RETURNS(gather, posenc_line_gather, index, bad, 1.0f, &line);
+    RETURNS(gather, posenc_rel_bias_gather, index, bad, 1.0f, &line);
     if (gradient != POSENC_OK)
-        RETURNS(gradient, posenc_table_gradient, index, &line, 1.0f, bad);
+        RETURNS(gradient, posenc_bias_table_backward, index, &line, 1.0f, bad);
     start();
 }
 
@@ -236,14 +236,14 @@ void test_bias_tables(void **state) {
         rows[N_OFFSETS - 1] = 0;
     }
     for (int i = 0; i < 3; i++) {
-        RETURNS(POSENC_ERR_SCALE, posenc_line_gather, &index_line, &table, bad_floats[i], &line);
-        RETURNS(POSENC_ERR_SCALE, posenc_table_gradient, &index_line, &line, bad_floats[i], &table);
+        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_gather, &index_line, &table, bad_floats[i], &line);
+        RETURNS(POSENC_ERR_SCALE, posenc_bias_table_backward, &index_line, &line, bad_floats[i], &table);
     }
     /* Where it is written, no two entries share an address. */
     table.row_stride = 2;
-    RETURNS(POSENC_ERR_STRIDE, posenc_table_gradient, &index_line, &line, 1.0f, &table);
+    RETURNS(POSENC_ERR_STRIDE, posenc_bias_table_backward, &index_line, &line, 1.0f, &table);
     table.row_stride = 0;
-    RETURNS(POSENC_ERR_STRIDE, posenc_table_gradient, &index_line, &line, 1.0f, &table);
+    RETURNS(POSENC_ERR_STRIDE, posenc_bias_table_backward, &index_line, &line, 1.0f, &table);
 }
 
 void test_buckets(void **state) {
@@ -256,27 +256,27 @@ void test_buckets(void **state) {
     const posenc_t5_params good = POSENC_T5_DECODER;
     static const int64_t bad_sizes[] = {-1, ((int64_t)1 << 29) + 1, INT64_MIN, INT64_MAX};
     int32_t *written = (int32_t *)(void *)out;
-    posenc_index_line index = {written, -5, N_OFFSETS, 32};
+    posenc_rel_index index = {written, -5, N_OFFSETS, 32};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         RETURNS(POSENC_ERR_BUCKETS, posenc_t5_bucket, &bad[i], 5, written);
-        RETURNS(POSENC_ERR_BUCKETS, posenc_index_t5, &bad[i], &index);
+        RETURNS(POSENC_ERR_BUCKETS, posenc_rel_index_t5, &bad[i], &index);
     }
     for (int i = 0; i < 4; i++)
-        RETURNS(POSENC_ERR_BUCKETS, posenc_index_clipped, bad_sizes[i], &index);
+        RETURNS(POSENC_ERR_BUCKETS, posenc_rel_index_clipped, bad_sizes[i], &index);
     RETURNS(POSENC_ERR_NULL, posenc_t5_bucket, NULL, 5, written);
     RETURNS(POSENC_ERR_NULL, posenc_t5_bucket, &good, 5, NULL);
-    RETURNS(POSENC_ERR_NULL, posenc_index_t5, NULL, &index);
-    RETURNS(POSENC_ERR_NULL, posenc_index_t5, &good, NULL);
-    RETURNS(POSENC_ERR_NULL, posenc_index_clipped, 8, NULL);
-    RETURNS(POSENC_ERR_SHAPE, posenc_index_clipped, 16, &index);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_index_t5, NULL, &index);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_index_t5, &good, NULL);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_index_clipped, 8, NULL);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rel_index_clipped, 16, &index);
     index.n_rows = 31;
-    RETURNS(POSENC_ERR_SHAPE, posenc_index_t5, &good, &index);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rel_index_t5, &good, &index);
     index.data = NULL;
-    RETURNS(POSENC_ERR_NULL, posenc_index_clipped, 15, &index);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_index_clipped, 15, &index);
     index.data = shifted(written, 2);
-    RETURNS(POSENC_ERR_STRIDE, posenc_index_clipped, 15, &index);
-    index = (posenc_index_line){written, INT32_MIN, 1, 31};
-    RETURNS(POSENC_ERR_OFFSETS, posenc_index_clipped, 15, &index);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_index_clipped, 15, &index);
+    index = (posenc_rel_index){written, INT32_MIN, 1, 31};
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_index_clipped, 15, &index);
 }
 
 /* ---- One row ---- */
@@ -285,28 +285,28 @@ void test_one_row(void **state) {
     (void)state;
     static const uint8_t keep[12 * BATCH];
     posenc_view bias = posenc_view_dense(out, POSENC_F32, 12, 1, N_HEADS, BATCH), bad = bias;
-    posenc_one_row form = POSENC_ONE_ROW_FROM_FIRST;
-    RETURNS(POSENC_ERR_ENUM, posenc_alibi_one_row, numbers, POSENC_ONE_ROW_UNSET, keep, &bias);
-    RETURNS(POSENC_ERR_ENUM, posenc_alibi_one_row, numbers, (posenc_one_row)4, keep, &bias);
-    RETURNS(POSENC_ERR_ENUM, posenc_alibi_one_row, numbers, (posenc_one_row)-1, keep, &bias);
-    RETURNS(POSENC_ERR_NULL, posenc_alibi_one_row, NULL, form, keep, &bias);
-    RETURNS(POSENC_ERR_NULL, posenc_alibi_one_row, numbers, form, keep, NULL);
-    RETURNS(POSENC_ERR_NULL, posenc_alibi_one_row, numbers, POSENC_ONE_ROW_COUNTED, NULL, &bias);
-    RETURNS(POSENC_ERR_STRIDE, posenc_alibi_one_row, shifted(numbers, 1), form, keep, &bias);
+    posenc_alibi_row_form form = POSENC_ALIBI_ROW_FROM_FIRST;
+    RETURNS(POSENC_ERR_ENUM, posenc_alibi_row, numbers, POSENC_ALIBI_ROW_UNSET, keep, &bias);
+    RETURNS(POSENC_ERR_ENUM, posenc_alibi_row, numbers, (posenc_alibi_row_form)4, keep, &bias);
+    RETURNS(POSENC_ERR_ENUM, posenc_alibi_row, numbers, (posenc_alibi_row_form)-1, keep, &bias);
+    RETURNS(POSENC_ERR_NULL, posenc_alibi_row, NULL, form, keep, &bias);
+    RETURNS(POSENC_ERR_NULL, posenc_alibi_row, numbers, form, keep, NULL);
+    RETURNS(POSENC_ERR_NULL, posenc_alibi_row, numbers, POSENC_ALIBI_ROW_COUNTED, NULL, &bias);
+    RETURNS(POSENC_ERR_STRIDE, posenc_alibi_row, shifted(numbers, 1), form, keep, &bias);
     bad.dtype = POSENC_F16;
     bad.nb[0] = 2;
-    RETURNS(POSENC_ERR_DTYPE, posenc_alibi_one_row, numbers, form, keep, &bad);
+    RETURNS(POSENC_ERR_DTYPE, posenc_alibi_row, numbers, form, keep, &bad);
     bad = posenc_view_dense(out, POSENC_F32, 6, 2, N_HEADS, BATCH);
-    RETURNS(POSENC_ERR_SHAPE, posenc_alibi_one_row, numbers, form, keep, &bad);
+    RETURNS(POSENC_ERR_SHAPE, posenc_alibi_row, numbers, form, keep, &bad);
     bad = posenc_view_dense(out, POSENC_F32, ((int64_t)1 << 30) + 1, 1, 1, 1);
-    RETURNS(POSENC_ERR_SHAPE, posenc_alibi_one_row, numbers, form, keep, &bad);
+    RETURNS(POSENC_ERR_SHAPE, posenc_alibi_row, numbers, form, keep, &bad);
     bad = bias;
     bad.nb[2] = 4;
-    RETURNS(POSENC_ERR_STRIDE, posenc_alibi_one_row, numbers, form, keep, &bad);
+    RETURNS(POSENC_ERR_STRIDE, posenc_alibi_row, numbers, form, keep, &bad);
     for (int i = 0; i < 3; i++) {
         float slope[N_HEADS] = {0.5f, 0.5f, 0.5f};
         slope[i] = bad_floats[i];
-        RETURNS(POSENC_ERR_SCALE, posenc_alibi_one_row, slope, form, keep, &bias);
+        RETURNS(POSENC_ERR_SCALE, posenc_alibi_row, slope, form, keep, &bias);
     }
 }
 
@@ -322,7 +322,7 @@ void test_swin(void **state) {
         RETURNS(POSENC_ERR_SHAPE, posenc_swin_index, bad_sides[i], 3, index);
         RETURNS(POSENC_ERR_SHAPE, posenc_swin_index, 2, bad_sides[i], index);
         RETURNS(POSENC_ERR_SHAPE, posenc_swin_bias, bad_sides[i], 3, &swin, &bias);
-        RETURNS(POSENC_ERR_SHAPE, posenc_swin_gradient, 2, bad_sides[i], &bias, &swin);
+        RETURNS(POSENC_ERR_SHAPE, posenc_swin_backward, 2, bad_sides[i], &bias, &swin);
         RETURNS(POSENC_ERR_SHAPE, posenc_swin_v2_coords, bad_sides[i], 3, 2, 3, out);
         RETURNS(POSENC_ERR_SHAPE, posenc_swin_v2_coords, 2, 3, bad_sides[i], 3, out);
         RETURNS(POSENC_ERR_SHAPE, posenc_swin_v2_coords, 2, 3, 2, bad_sides[i], out);
@@ -336,12 +336,12 @@ void test_swin(void **state) {
     RETURNS(POSENC_ERR_STRIDE, posenc_swin_v2_coords, 2, 3, 2, 3, shifted(out, 2));
     RETURNS(POSENC_ERR_NULL, posenc_swin_bias, 2, 3, NULL, &bias);
     RETURNS(POSENC_ERR_NULL, posenc_swin_bias, 2, 3, &swin, NULL);
-    RETURNS(POSENC_ERR_NULL, posenc_swin_gradient, 2, 3, NULL, &swin);
-    RETURNS(POSENC_ERR_NULL, posenc_swin_gradient, 2, 3, &bias, NULL);
+    RETURNS(POSENC_ERR_NULL, posenc_swin_backward, 2, 3, NULL, &swin);
+    RETURNS(POSENC_ERR_NULL, posenc_swin_backward, 2, 3, &bias, NULL);
     swin.n_rows = 14;
     RETURNS(POSENC_ERR_SHAPE, posenc_swin_bias, 2, 3, &swin, &bias);
     swin = (posenc_bias_table){in, 15, N_HEADS, 0, 1};
-    RETURNS(POSENC_ERR_STRIDE, posenc_swin_gradient, 2, 3, &bias, &swin);
+    RETURNS(POSENC_ERR_STRIDE, posenc_swin_backward, 2, 3, &bias, &swin);
     swin.n_heads = 4;
     RETURNS(POSENC_ERR_SHAPE, posenc_swin_bias, 2, 3, &swin, &bias);
     posenc_view bad = posenc_view_dense(out, POSENC_F32, 6, 6, 0, 1);
@@ -351,7 +351,7 @@ void test_swin(void **state) {
     RETURNS(POSENC_ERR_SHAPE, posenc_swin_bias, 2, 3, &swin, &bad);
     bad = posenc_view_dense(out, POSENC_BF16, 6, 6, N_HEADS, 1);
     RETURNS(POSENC_ERR_DTYPE, posenc_swin_bias, 2, 3, &swin, &bad);
-    RETURNS(POSENC_ERR_DTYPE, posenc_swin_gradient, 2, 3, &bad, &swin);
+    RETURNS(POSENC_ERR_DTYPE, posenc_swin_backward, 2, 3, &bad, &swin);
 
     RETURNS(POSENC_ERR_SHAPE, posenc_swin_v2_scale, in, -1, out);
     RETURNS(POSENC_ERR_SHAPE, posenc_swin_v2_scale, in, INT64_MAX, out);
@@ -387,7 +387,7 @@ void test_decomposed(void **state) {
     bad = posenc_view_dense(out, POSENC_F32, 4, 5, 3, 2);
     RETURNS(POSENC_ERR_SHAPE, posenc_decomposed_rows, &learned, &bad);
 
-    posenc_rows all = posenc_all_rows(), outside = {0, 2 * HEADS + 1}, backwards = {2, 1};
+    posenc_range all = posenc_range_all(), outside = {0, 2 * HEADS + 1}, backwards = {2, 1};
     posenc_view by_row = posenc_view_dense(in, POSENC_F32, 2, 1, HEADS, 2), by_column = by_row;
     by_column.ne[0] = 4; /* rows of 4 that overlap: read only */
     posenc_view scores = posenc_view_dense(out, POSENC_F32, DIM, 1, HEADS, 2);
@@ -424,7 +424,7 @@ void test_decomposed(void **state) {
 void test_gradients(void **state) {
     (void)state;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    posenc_rows all = posenc_all_rows(), outside = {0, HEADS * TOKENS * BATCH + 1};
+    posenc_range all = posenc_range_all(), outside = {0, HEADS * TOKENS * BATCH + 1};
     posenc_view p = dense(in), dx = dense(out), beside = dense(rows_b), bad;
     RETURNS(POSENC_ERR_NULL, posenc_softmax_backward, NULL, &p, &p, NULL, &dx, NULL, NULL, all);
     RETURNS(POSENC_ERR_NULL, posenc_softmax_backward, &params, NULL, &p, NULL, &dx, NULL, NULL, all);
@@ -465,25 +465,25 @@ void test_gradients(void **state) {
     RETURNS(POSENC_ERR_MASK, posenc_softmax_backward, &params, &p, &p, &p, &dx, NULL, NULL, all);
 
     start();
-    line = (posenc_line){out, 0, 4, TOKENS, 4, 0};
-    RETURNS(POSENC_ERR_MASK, posenc_line_gradient, &params, &p, &line);
+    line = (posenc_rel_bias){out, 0, 4, TOKENS, 4, 0};
+    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_backward, &params, &p, &line);
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    RETURNS(POSENC_ERR_NULL, posenc_line_gradient, NULL, &p, &line);
-    RETURNS(POSENC_ERR_NULL, posenc_line_gradient, &params, NULL, &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, NULL, &p, &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, &params, NULL, &line);
     params.q_off = (int64_t)1 << 40;
-    RETURNS(POSENC_ERR_POSITION, posenc_line_gradient, &params, &p, &line);
+    RETURNS(POSENC_ERR_POSITION, posenc_rel_bias_backward, &params, &p, &line);
     params.q_off = 0;
     bad = posenc_view_dense(in, POSENC_BF16, DIM, HEADS, TOKENS, BATCH);
-    RETURNS(POSENC_ERR_DTYPE, posenc_line_gradient, &params, &bad, &line);
+    RETURNS(POSENC_ERR_DTYPE, posenc_rel_bias_backward, &params, &bad, &line);
     line.n_heads = TOKENS - 1;
-    RETURNS(POSENC_ERR_N_HEADS, posenc_line_gradient, &params, &p, &line);
+    RETURNS(POSENC_ERR_N_HEADS, posenc_rel_bias_backward, &params, &p, &line);
 
-    RETURNS(POSENC_ERR_NULL, posenc_sink_gradient, NULL, 3, 2, 2, out);
-    RETURNS(POSENC_ERR_NULL, posenc_sink_gradient, in, 3, 2, 2, NULL);
-    RETURNS(POSENC_ERR_STRIDE, posenc_sink_gradient, shifted(in, 1), 3, 2, 2, out);
-    RETURNS(POSENC_ERR_STRIDE, posenc_sink_gradient, in, 3, 2, 2, shifted(out, 2));
-    RETURNS(POSENC_ERR_SHAPE, posenc_sink_gradient, in, -1, 2, 2, out);
-    RETURNS(POSENC_ERR_SHAPE, posenc_sink_gradient, in, 3, -1, 2, out);
-    RETURNS(POSENC_ERR_SHAPE, posenc_sink_gradient, in, 3, 2, INT64_MAX, out);
-    RETURNS(POSENC_OK, posenc_sink_gradient, NULL, 3, 0, 2, NULL);
+    RETURNS(POSENC_ERR_NULL, posenc_sink_backward, NULL, 3, 2, 2, out);
+    RETURNS(POSENC_ERR_NULL, posenc_sink_backward, in, 3, 2, 2, NULL);
+    RETURNS(POSENC_ERR_STRIDE, posenc_sink_backward, shifted(in, 1), 3, 2, 2, out);
+    RETURNS(POSENC_ERR_STRIDE, posenc_sink_backward, in, 3, 2, 2, shifted(out, 2));
+    RETURNS(POSENC_ERR_SHAPE, posenc_sink_backward, in, -1, 2, 2, out);
+    RETURNS(POSENC_ERR_SHAPE, posenc_sink_backward, in, 3, -1, 2, out);
+    RETURNS(POSENC_ERR_SHAPE, posenc_sink_backward, in, 3, 2, INT64_MAX, out);
+    RETURNS(POSENC_OK, posenc_sink_backward, NULL, 3, 0, 2, NULL);
 }

@@ -13,95 +13,95 @@ static const int64_t limit = (int64_t)1 << 30;
 static posenc_relative_table *table;
 static posenc_fire *fire;
 static int32_t index_data[64];
-static posenc_index_line wide;
+static posenc_rel_index wide;
 static posenc_mask none;
 static float weights[64];
 
 /* ---- Views: the same bad ones in every place of every call ---- */
 
-typedef posenc_status view_call(const posenc_view *const *v, posenc_rows rows);
+typedef posenc_status view_call(const posenc_view *const *v, posenc_range rows);
 
-static posenc_status products(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status products(const posenc_view *const *v, posenc_range rows) {
     return posenc_relative_products(table, v[0], NULL, v[1], rows);
 }
-static posenc_status values(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status values(const posenc_view *const *v, posenc_range rows) {
     return posenc_relative_values(&wide, none, 0, v[0], v[1], v[2], rows);
 }
-static posenc_status shift(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status shift(const posenc_view *const *v, posenc_range rows) {
     (void)rows;
     return posenc_relative_shift(v[0], v[1]);
 }
-static posenc_status skew(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status skew(const posenc_view *const *v, posenc_range rows) {
     (void)rows;
     return posenc_relative_skew(v[0], v[1]);
 }
-static posenc_status sums_by_query(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status sums_by_query(const posenc_view *const *v, posenc_range rows) {
     return posenc_relative_sums_by_query(&wide, none, 0, v[0], v[1], rows);
 }
-static posenc_status sums_by_key(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status sums_by_key(const posenc_view *const *v, posenc_range rows) {
     return posenc_relative_sums_by_key(&wide, none, 0, v[0], v[1], rows);
 }
-static posenc_status combine(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status combine(const posenc_view *const *v, posenc_range rows) {
     return posenc_relative_combine(v[0], v[1], 1.0f, v[2], rows);
 }
-static posenc_status collect(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status collect(const posenc_view *const *v, posenc_range rows) {
     return posenc_relative_collect(v[0], v[1], NULL, 1.0f, v[2], rows);
 }
-static posenc_status fire_write(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status fire_write(const posenc_view *const *v, posenc_range rows) {
     return posenc_fire_write(fire, 0, v[0], rows);
 }
-static posenc_status fire_add(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status fire_add(const posenc_view *const *v, posenc_range rows) {
     return posenc_fire_add(fire, 0, v[0], rows);
 }
-static posenc_status cope(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status cope(const posenc_view *const *v, posenc_range rows) {
     posenc_cope_params params = POSENC_COPE_DEFAULTS;
     return posenc_cope_logits(&params, v[0], v[1], v[2], v[3], rows);
 }
-static posenc_status attention(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status attention(const posenc_view *const *v, posenc_range rows) {
     (void)rows;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     return posenc_attention_reference(&params, v[0], v[1], v[2], v[3], v[4]);
 }
 
-static posenc_status fused(const posenc_view *const *v, posenc_rows rows) {
+static posenc_status fused(const posenc_view *const *v, posenc_range rows) {
     static float scratch[80000];
-    assert_true(sizeof scratch >= posenc_attention_scratch(8, 8));
+    assert_true(sizeof scratch >= posenc_attention_workspace_bytes(8, 8));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     return posenc_attention(&params, v[0], v[1], v[2], v[3], scratch, rows);
 }
 
 /* A task of these views; one that must be there and is not spoils the whole. */
-static const posenc_attention_task *task_of(const posenc_view *const *v) {
+static const posenc_attention_args *task_of(const posenc_view *const *v) {
     static const posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    static posenc_attention_task task;
+    static posenc_attention_args task;
     for (int i = 0; i < 4; i++)
         if (v[i] == NULL)
             return NULL;
-    task = (posenc_attention_task){.params = &params, .q = *v[0], .k = *v[1], .v = *v[2], .out = *v[3], .lse = v[4]};
+    task = (posenc_attention_args){.params = &params, .q = *v[0], .k = *v[1], .v = *v[2], .out = *v[3], .lse = v[4]};
     return &task;
 }
 
 static float attention_scratch[110000], attention_parts[4096];
 
-static posenc_status attention_run(const posenc_view *const *v, posenc_rows rows) {
-    assert_true(sizeof attention_scratch >= posenc_attention_scratch(8, 8));
+static posenc_status attention_run(const posenc_view *const *v, posenc_range rows) {
+    assert_true(sizeof attention_scratch >= posenc_attention_workspace_bytes(8, 8));
     return posenc_attention_run(task_of(v), attention_scratch, rows);
 }
-static posenc_status attention_run_parts(const posenc_view *const *v, posenc_rows rows) {
-    return posenc_attention_run_parts(task_of(v), attention_scratch, attention_parts, rows);
+static posenc_status attention_run_parts(const posenc_view *const *v, posenc_range rows) {
+    return posenc_attention_split(task_of(v), attention_scratch, attention_parts, rows);
 }
-static posenc_status attention_join_parts(const posenc_view *const *v, posenc_rows rows) {
-    return posenc_attention_join_parts(task_of(v), attention_parts, rows);
+static posenc_status attention_join_parts(const posenc_view *const *v, posenc_range rows) {
+    return posenc_attention_combine_splits(task_of(v), attention_parts, rows);
 }
 
-static posenc_status attention_merge(const posenc_view *const *v, posenc_rows rows) {
-    posenc_attention_result r[3], *at[3];
+static posenc_status attention_merge(const posenc_view *const *v, posenc_range rows) {
+    posenc_attention_state r[3], *at[3];
     for (int i = 0; i < 3; i++) {
         at[i] = v[2 * i] != NULL && v[2 * i + 1] != NULL ? &r[i] : NULL;
         if (at[i] != NULL)
-            r[i] = (posenc_attention_result){*v[2 * i], *v[2 * i + 1]};
+            r[i] = (posenc_attention_state){*v[2 * i], *v[2 * i + 1]};
     }
-    return posenc_attention_merge(at[0], at[1], at[2], rows);
+    return posenc_attention_combine(at[0], at[1], at[2], rows);
 }
 
 /* A place of a call: an input (b: of blocks too) or output, whether it is float32 only, may be NULL; and for each
@@ -187,9 +187,9 @@ static const struct {
       {'b', 0, 0, {6, 5, 2, 2}, "ssss"},
       {'o', 0, 0, {6, 3, 2, 2}, "ssss"}}},
     {"posenc_attention_run", attention_run, 1, 4, ATTENTION_SLOTS},
-    {"posenc_attention_run_parts", attention_run_parts, 1, 4, ATTENTION_SLOTS},
-    {"posenc_attention_join_parts", attention_join_parts, 1, 4, ATTENTION_SLOTS},
-    {"posenc_attention_merge",
+    {"posenc_attention_split", attention_run_parts, 1, 4, ATTENTION_SLOTS},
+    {"posenc_attention_combine_splits", attention_join_parts, 1, 4, ATTENTION_SLOTS},
+    {"posenc_attention_combine",
      attention_merge,
      1,
      12,
@@ -218,7 +218,7 @@ static void good(int k) {
     }
 }
 
-static void refuse(int k, posenc_status want, posenc_rows rows, const char *what, int place) {
+static void refuse(int k, posenc_status want, posenc_range rows, const char *what, int place) {
     char text[160];
     snprintf(text, sizeof text, "%s, view %d: %s", calls[k].name, place, what);
     check(calls[k].call(places, rows), want, text);
@@ -227,7 +227,7 @@ static void refuse(int k, posenc_status want, posenc_rows rows, const char *what
 
 static void refuse_view(int k, int place) {
     const slot *s = &calls[k].slots[place];
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     posenc_view *v = &views[place];
     if (!s->is_optional) {
         places[place] = NULL;
@@ -273,14 +273,14 @@ static void refuse_overlaps(int k) {
         for (int place = 0; place < n_slots && calls[k].slots[out_place].role == 'o'; place++)
             if (place != out_place) {
                 views[place].data = (float *)views[out_place].data + 1;
-                refuse(k, POSENC_ERR_OVERLAP, posenc_all_rows(), "overlap", place);
+                refuse(k, POSENC_ERR_OVERLAP, posenc_range_all(), "overlap", place);
             }
 }
 
 void test_relative_views(void **state) {
     (void)state;
     none = posenc_mask_none();
-    wide = (posenc_index_line){index_data, -32, 64, REL_ROWS};
+    wide = (posenc_rel_index){index_data, -32, 64, REL_ROWS};
     posenc_view rows = posenc_view_dense(in, POSENC_F32, 8, REL_ROWS, REL_HEADS, 1);
     truth_ok(posenc_relative_table_create(&rows, &table));
     posenc_fire_params params = POSENC_FIRE_DEFAULTS;
@@ -295,8 +295,8 @@ void test_relative_views(void **state) {
         for (int place = 0; place < n_slots; place++)
             refuse_view(k, place);
         refuse_overlaps(k);
-        const posenc_rows bad[] = {{0, calls[k].n_rows + 1}, {2, 1},        {-1, 1}, {0, -2},
-                                   {INT64_MAX, INT64_MAX},   {INT64_MIN, 0}};
+        const posenc_range bad[] = {{0, calls[k].n_rows + 1}, {2, 1},        {-1, 1}, {0, -2},
+                                    {INT64_MAX, INT64_MAX},   {INT64_MIN, 0}};
         for (int i = 0; calls[k].has_rows && i < 6; i++)
             refuse(k, POSENC_ERR_ROWS, bad[i], "rows", 0);
     }
@@ -308,11 +308,11 @@ void test_relative_views(void **state) {
 
 void test_relative_rules(void **state) {
     (void)state;
-    const posenc_index_rule shaw = posenc_index_shaw(2), log_rule = posenc_index_deberta_log(8, 16);
+    const posenc_rel_index_rule shaw = posenc_rel_index_shaw(2), log_rule = posenc_rel_index_deberta_log(8, 16);
     int32_t *data = (int32_t *)(void *)out;
-    const posenc_index_line good_line = {data, -4, 9, 0};
+    const posenc_rel_index good_line = {data, -4, 9, 0};
     static const struct {
-        posenc_index_rule rule;
+        posenc_rel_index_rule rule;
         posenc_status want;
     } bad[] = {
         {{0, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},         {{-1, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
@@ -326,40 +326,40 @@ void test_relative_rules(void **state) {
         {{9, 3, 1, 1, 0, 0}, POSENC_ERR_OFFSETS},  /* the first has no row, */
         {{9, 5, 1, 1, 0, 0}, POSENC_ERR_OFFSETS},  /* and the last */
     };
-    posenc_index_line line = good_line;
-    RETURNS(POSENC_ERR_NULL, posenc_index_line_fill, NULL, &line);
-    RETURNS(POSENC_ERR_NULL, posenc_index_line_fill, &shaw, NULL);
+    posenc_rel_index line = good_line;
+    RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, NULL, &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, &shaw, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        RETURNS(bad[i].want, posenc_index_line_fill, &bad[i].rule, &line);
+        RETURNS(bad[i].want, posenc_rel_index_fill, &bad[i].rule, &line);
     static const int64_t bad_sizes[] = {-1, ((int64_t)1 << 30) + 1, INT64_MAX, INT64_MIN};
     for (int i = 0; i < 4; i++) {
         int64_t n = bad_sizes[i];
-        const posenc_index_rule made[] = {posenc_index_shaw(n),
-                                          posenc_index_relative_key(n),
-                                          posenc_index_transformer_xl(n),
-                                          posenc_index_xlnet(n, 4),
-                                          posenc_index_xlnet(4, n),
-                                          posenc_index_deberta(n),
-                                          posenc_index_deberta_log(n, 512)};
+        const posenc_rel_index_rule made[] = {posenc_rel_index_shaw(n),
+                                              posenc_rel_index_relative_key(n),
+                                              posenc_rel_index_transformer_xl(n),
+                                              posenc_rel_index_xlnet(n, 4),
+                                              posenc_rel_index_xlnet(4, n),
+                                              posenc_rel_index_deberta(n),
+                                              posenc_rel_index_deberta_log(n, 512)};
         for (size_t k = 0; k < sizeof made / sizeof made[0]; k++)
-            RETURNS(POSENC_ERR_SHAPE, posenc_index_line_fill, &made[k], &line);
+            RETURNS(POSENC_ERR_SHAPE, posenc_rel_index_fill, &made[k], &line);
     }
-    posenc_index_rule turned = shaw;
+    posenc_rel_index_rule turned = shaw;
     turned.sign = INT_MIN;
-    turned = posenc_index_reversed(turned);
-    RETURNS(POSENC_ERR_ENUM, posenc_index_line_fill, &turned, &line);
+    turned = posenc_rel_index_reversed(turned);
+    RETURNS(POSENC_ERR_ENUM, posenc_rel_index_fill, &turned, &line);
     line.data = NULL;
-    RETURNS(POSENC_ERR_NULL, posenc_index_line_fill, &shaw, &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, &shaw, &line);
     line.data = shifted(data, 2);
-    RETURNS(POSENC_ERR_STRIDE, posenc_index_line_fill, &log_rule, &line);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_index_fill, &log_rule, &line);
     line = good_line;
     line.n_offsets = -1;
-    RETURNS(POSENC_ERR_OFFSETS, posenc_index_line_fill, &shaw, &line);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_index_fill, &shaw, &line);
     line.n_offsets = INT64_MAX;
-    RETURNS(POSENC_ERR_OFFSETS, posenc_index_line_fill, &shaw, &line);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_index_fill, &shaw, &line);
     line = good_line;
     line.first = INT64_MIN;
-    RETURNS(POSENC_ERR_OFFSETS, posenc_index_line_fill, &shaw, &line);
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_index_fill, &shaw, &line);
 }
 
 void test_relative_tables(void **state) {
@@ -393,7 +393,7 @@ void test_relative_tables(void **state) {
     truth_ok(posenc_relative_table_create(&rows, &made));
     posenc_view q = posenc_view_dense(in, POSENC_F32, 8, 3, 2, 1), y = posenc_view_dense(out, POSENC_F32, 5, 3, 2, 1);
     posenc_view q3 = posenc_view_dense(in, POSENC_F32, 8, 3, 3, 1), y3 = posenc_view_dense(out, POSENC_F32, 5, 3, 3, 1);
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     RETURNS(POSENC_ERR_NULL, posenc_relative_products, NULL, &q, NULL, &y, all);
     RETURNS(POSENC_ERR_N_HEADS, posenc_relative_products, made, &q3, NULL, &y3, all);
     RETURNS(POSENC_ERR_STRIDE, posenc_relative_products, made, &q, shifted(weights, 1), &y, all);
@@ -408,12 +408,12 @@ void test_relative_lines(void **state) {
     posenc_view values_of = posenc_view_dense(weights, POSENC_F32, 8, REL_ROWS, 1, 1);
     posenc_view by_query = posenc_view_dense(out, POSENC_F32, REL_ROWS, REL_Q, 1, 1);
     posenc_view by_key = posenc_view_dense(out, POSENC_F32, REL_ROWS, REL_K, 1, 1);
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     const posenc_mask bad_mask = {-1, -1, -1, 0}, open = posenc_mask_none();
-    const posenc_rows nothing = {0, 0};
+    const posenc_range nothing = {0, 0};
     const posenc_mask ahead = {0, -1, 0, 0}, behind = {-1, 0, 0, 0};
-    const posenc_index_line exact = {index_data, 1 - REL_Q, REL_Q + REL_K - 1, REL_ROWS};
-    posenc_index_line line = exact;
+    const posenc_rel_index exact = {index_data, 1 - REL_Q, REL_Q + REL_K - 1, REL_ROWS};
+    posenc_rel_index line = exact;
 #define WALKS(status, mask, q_off)                                                                                     \
     do {                                                                                                               \
         RETURNS(status, posenc_relative_values, &line, mask, q_off, &p, &values_of, &z, all);                          \
@@ -524,7 +524,7 @@ void test_fire_params(void **state) {
     posenc_view y = posenc_view_dense(out, POSENC_F32, 9, 3, 2, 1),
                 wider = posenc_view_dense(out, POSENC_F32, 10, 3, 2, 1);
     posenc_view taller = posenc_view_dense(out, POSENC_F32, 3, 10, 2, 1);
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
 #define FIRE_ROWS(status, ...)                                                                                         \
     RETURNS(status, posenc_fire_write, __VA_ARGS__);                                                                   \
     RETURNS(status, posenc_fire_add, __VA_ARGS__)
@@ -542,7 +542,7 @@ void test_cope_params(void **state) {
     posenc_view x = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1),
                 y = posenc_view_dense(out, POSENC_F32, REL_K, REL_Q, 1, 1);
     posenc_view z = posenc_view_dense(rows_a, POSENC_F32, 4, REL_Q, 1, 1), empty = z;
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     posenc_cope_params params = POSENC_COPE_DEFAULTS;
     RETURNS(POSENC_ERR_NULL, posenc_cope_logits, NULL, &x, NULL, &z, &y, all);
     empty.ne[0] = 0;
@@ -550,7 +550,7 @@ void test_cope_params(void **state) {
     empty.ne[0] = ((int64_t)1 << 24) + 1;
     RETURNS(POSENC_ERR_SHAPE, posenc_cope_logits, &params, &x, NULL, &empty, &y, all);
     empty.ne[0]--; /* as many positions as there may be; of no row, so that none is read */
-    RETURNS(POSENC_OK, posenc_cope_logits, &params, &x, NULL, &empty, &y, (posenc_rows){0, 0});
+    RETURNS(POSENC_OK, posenc_cope_logits, &params, &x, NULL, &empty, &y, (posenc_range){0, 0});
 #define BAD_COPE(status, field, value)                                                                                 \
     params.field = value;                                                                                              \
     RETURNS(status, posenc_cope_logits, &params, &x, NULL, &z, &y, all);                                               \

@@ -219,10 +219,10 @@ void test_rope_params(void **state) {
 void test_rope_questions(void **state) {
     (void)state;
     static const int64_t outside[] = {-1, PAIRS, INT64_MIN, INT64_MAX};
-    ANSWERS(== PAIRS, posenc_rope_n_pairs, rope);
-    ANSWERS(== 0, posenc_rope_n_pairs, NULL);
-    ANSWERS(== 1, posenc_rope_n_axes, rope);
-    ANSWERS(== 0, posenc_rope_n_axes, NULL);
+    ANSWERS(== PAIRS, posenc_rope_pair_count, rope);
+    ANSWERS(== 0, posenc_rope_pair_count, NULL);
+    ANSWERS(== 1, posenc_rope_axis_count, rope);
+    ANSWERS(== 0, posenc_rope_axis_count, NULL);
     ANSWERS(== 0.0, posenc_rope_theta, NULL, 0);
     ANSWERS(== 0, posenc_rope_axis, NULL, 0);
     for (size_t k = 0; k < sizeof outside / sizeof outside[0]; k++) {

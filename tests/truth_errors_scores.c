@@ -13,8 +13,8 @@ static posenc_score_params params;
 static posenc_view x, y;
 static float line_data[N_HEADS * 64], product_data[5 * N_K * N_HEADS * BATCH], bias_data[N_K];
 static int32_t index_data[64];
-static posenc_line line;
-static posenc_index_line index_line;
+static posenc_rel_bias line;
+static posenc_rel_index index_line;
 static posenc_view products, bias;
 static posenc_bool_mask bytes;
 static uint8_t byte_data[N_K];
@@ -23,8 +23,8 @@ static void start(void) {
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     x = dense(in);
     y = dense(out);
-    line = (posenc_line){line_data, -(N_Q - 1), N_K + N_Q - 1, N_HEADS, 64, 0};
-    index_line = (posenc_index_line){index_data, -(N_Q - 1), N_K + N_Q - 1, 5};
+    line = (posenc_rel_bias){line_data, -(N_Q - 1), N_K + N_Q - 1, N_HEADS, 64, 0};
+    index_line = (posenc_rel_index){index_data, -(N_Q - 1), N_K + N_Q - 1, 5};
     products = posenc_view_dense(product_data, POSENC_F32, 5, N_Q, N_HEADS, BATCH);
     bias = posenc_view_dense(bias_data, POSENC_F32, N_K, 1, 1, 1);
     bytes = (posenc_bool_mask){byte_data, {1, 0, 0, 0}, POSENC_KEEP};
@@ -33,7 +33,7 @@ static void start(void) {
 /* Every call on scores answers with this, with what params hold; they are the defaults afterwards. */
 static void refused(posenc_status want) {
     static posenc_softmax_sum sums[N_Q * N_HEADS * BATCH];
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     RETURNS(want, posenc_softmax, &params, &x, &y, all);
     RETURNS(want, posenc_softmax_partial, &params, &x, &y, sums, all);
     RETURNS(want, posenc_logits, &params, &x, &y, all);
@@ -46,7 +46,7 @@ static void refused(posenc_status want) {
 void test_scores(void **state) {
     (void)state;
     static const float bad_floats[] = {INFINITY, -INFINITY, NAN};
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     static posenc_softmax_sum sums[N_Q * N_HEADS * BATCH];
     start();
     RETURNS(POSENC_ERR_NULL, posenc_softmax, NULL, &x, &y, all);
@@ -69,17 +69,17 @@ void test_scores(void **state) {
     REFUSED(POSENC_ERR_STRIDE, slopes = shifted(slopes, 1));
     REFUSED(POSENC_ERR_STRIDE, bias_slopes = shifted(slopes, 2));
     REFUSED(POSENC_ERR_STRIDE, sinks = shifted(slopes, 3));
-    REFUSED(POSENC_ERR_ENUM, empty = (posenc_empty)3);
-    REFUSED(POSENC_ERR_ENUM, empty = (posenc_empty)-1);
-    REFUSED(POSENC_ERR_ENUM, hidden = (posenc_hidden)2);
-    REFUSED(POSENC_ERR_ENUM, hidden = (posenc_hidden)-1);
+    REFUSED(POSENC_ERR_ENUM, empty = (posenc_fully_masked_row)3);
+    REFUSED(POSENC_ERR_ENUM, empty = (posenc_fully_masked_row)-1);
+    REFUSED(POSENC_ERR_ENUM, hidden = (posenc_masked_output)2);
+    REFUSED(POSENC_ERR_ENUM, hidden = (posenc_masked_output)-1);
 }
 
 void test_score_positions(void **state) {
     (void)state;
     const int64_t bad_offsets[] = {-limit - 1, limit - N_Q + 1, INT32_MAX, INT32_MIN, INT64_MIN, INT64_MAX};
     static int32_t queries[N_Q] = {5, 6, 7}, keys[N_K] = {0, 1, 2, 3, 4, 5, 6, 7};
-    posenc_rows all = posenc_all_rows(), nothing = {0, 0};
+    posenc_range all = posenc_range_all(), nothing = {0, 0};
     start();
     posenc_view huge = posenc_view_dense(out, POSENC_F32, limit + 1, 1, 1, 1);
     posenc_view tall = posenc_view_dense(out, POSENC_F32, 1, limit + 1, 1, 1);
@@ -233,12 +233,12 @@ void test_score_lines(void **state) {
 
     int64_t first, n_offsets;
     posenc_mask bad = {-1, -1, -1, 0}, none = posenc_mask_none();
-    RETURNS(POSENC_ERR_NULL, posenc_line_range, none, 0, 1, 1, NULL, &n_offsets);
-    RETURNS(POSENC_ERR_NULL, posenc_line_range, none, 0, 1, 1, &first, NULL);
-    RETURNS(POSENC_ERR_MASK, posenc_line_range, bad, 0, 1, 1, &first, &n_offsets);
-    RETURNS(POSENC_ERR_SHAPE, posenc_line_range, none, 0, -1, 1, &first, &n_offsets);
-    RETURNS(POSENC_ERR_SHAPE, posenc_line_range, none, 0, 1, limit + 1, &first, &n_offsets);
-    RETURNS(POSENC_ERR_POSITION, posenc_line_range, none, limit, 1, 1, &first, &n_offsets);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_range, none, 0, 1, 1, NULL, &n_offsets);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_range, none, 0, 1, 1, &first, NULL);
+    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_range, bad, 0, 1, 1, &first, &n_offsets);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rel_bias_range, none, 0, -1, 1, &first, &n_offsets);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rel_bias_range, none, 0, 1, limit + 1, &first, &n_offsets);
+    RETURNS(POSENC_ERR_POSITION, posenc_rel_bias_range, none, limit, 1, 1, &first, &n_offsets);
 }
 
 static void use(posenc_relative *term) {
@@ -301,7 +301,7 @@ void test_score_relative(void **state) {
 
     /* Keys lie less than 2^28 bytes apart; a single one, and queries, anywhere. */
     static const int64_t far_apart[] = {(int64_t)1 << 28, -((int64_t)1 << 28), (int64_t)1 << 45};
-    posenc_rows nothing = {0, 0};
+    posenc_range nothing = {0, 0};
     for (int i = 0; i < 3; i++) {
         products = posenc_view_dense(product_data, POSENC_F32, 5, 1, 1, 1);
         products.nb[1] = far_apart[i];
@@ -332,9 +332,9 @@ void test_score_relative(void **state) {
 
     posenc_softmax_sum sum = {0.0f, 1.0f}, joined;
     float a, b;
-    RETURNS(POSENC_ERR_NULL, posenc_softmax_join, NULL, &sum, &joined, &a, &b);
-    RETURNS(POSENC_ERR_NULL, posenc_softmax_join, &sum, NULL, &joined, &a, &b);
-    RETURNS(POSENC_ERR_NULL, posenc_softmax_join, &sum, &sum, NULL, &a, &b);
-    RETURNS(POSENC_ERR_NULL, posenc_softmax_join, &sum, &sum, &joined, NULL, &b);
-    RETURNS(POSENC_ERR_NULL, posenc_softmax_join, &sum, &sum, &joined, &a, NULL);
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_combine, NULL, &sum, &joined, &a, &b);
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_combine, &sum, NULL, &joined, &a, &b);
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_combine, &sum, &sum, NULL, &a, &b);
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_combine, &sum, &sum, &joined, NULL, &b);
+    RETURNS(POSENC_ERR_NULL, posenc_softmax_combine, &sum, &sum, &joined, &a, NULL);
 }

@@ -8,7 +8,7 @@
 void test_rope_apply(void **state) {
     (void)state;
     posenc_view x = dense(in), y = dense(out);
-    posenc_rows all = posenc_all_rows(), none = {0, 0};
+    posenc_range all = posenc_range_all(), none = {0, 0};
     posenc_direction forward = POSENC_FORWARD;
     RETURNS(POSENC_ERR_NULL, posenc_rope_apply, NULL, &x, positions, &y, forward, all);
     RETURNS(POSENC_ERR_NULL, posenc_rope_apply, rope, &x, NULL, &y, forward, all);
@@ -42,17 +42,17 @@ void test_rope_apply(void **state) {
 /* Bad tables, for the call that fills and the one that reads. */
 static void refuse_table(posenc_rope_table table, posenc_status want) {
     posenc_view x = dense(in), y = dense(out);
-    RETURNS(want, posenc_rope_fill_table, rope, positions, TOKENS, POSENC_FORWARD, &table);
-    RETURNS(want, posenc_rope_apply_table, rope, &x, &table, &y, POSENC_FORWARD, posenc_all_rows());
-    posenc_rope_task task = {posenc_view_dense(in, POSENC_F32, DIM, HEADS, TOKENS, 1),
-                             posenc_view_dense(out, POSENC_F32, DIM, HEADS, TOKENS, 1),
-                             1,
-                             1.0f,
-                             NULL,
-                             0.0f,
-                             NULL,
-                             NULL};
-    RETURNS(want, posenc_rope_apply_tasks, rope, &task, 1, NULL, &table, POSENC_FORWARD, posenc_all_rows());
+    RETURNS(want, posenc_rope_table_fill, rope, positions, TOKENS, POSENC_FORWARD, &table);
+    RETURNS(want, posenc_rope_apply_table, rope, &x, &table, &y, POSENC_FORWARD, posenc_range_all());
+    posenc_rope_tensor task = {posenc_view_dense(in, POSENC_F32, DIM, HEADS, TOKENS, 1),
+                               posenc_view_dense(out, POSENC_F32, DIM, HEADS, TOKENS, 1),
+                               1,
+                               1.0f,
+                               NULL,
+                               0.0f,
+                               NULL,
+                               NULL};
+    RETURNS(want, posenc_rope_apply_tensors, rope, &task, 1, NULL, &table, POSENC_FORWARD, posenc_range_all());
 }
 
 void test_rope_tables(void **state) {
@@ -88,49 +88,49 @@ void test_rope_tables(void **state) {
     posenc_direction forward = POSENC_FORWARD;
     posenc_view many_x = posenc_view_dense(in, POSENC_F32, DIM, 1, (int64_t)1 << 42, 1), many_y = many_x;
     t = (posenc_rope_table){rows_a, rows_b, INT32_MAX, 1}; /* 2^42 rows of 2^31 floats leave int64 */
-    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_table, rope, &many_x, &t, &many_y, forward, ((posenc_rows){0, 0}));
-    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_table, NULL, &x, &good, &y, forward, posenc_all_rows());
-    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_table, rope, &x, NULL, &y, forward, posenc_all_rows());
-    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_table, rope, &x, &good, &y, (posenc_direction)7, posenc_all_rows());
-    RETURNS(POSENC_ERR_NULL, posenc_rope_fill_table, NULL, positions, TOKENS, forward, &good);
-    RETURNS(POSENC_ERR_NULL, posenc_rope_fill_table, rope, positions, TOKENS, forward, NULL);
-    RETURNS(POSENC_ERR_NULL, posenc_rope_fill_table, rope, NULL, TOKENS, forward, &good);
-    RETURNS(POSENC_OK, posenc_rope_fill_table, rope, NULL, 0, forward, &good);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rope_fill_table, rope, shifted(positions, 2), 1, forward, &good);
-    RETURNS(POSENC_ERR_SHAPE, posenc_rope_fill_table, rope, positions, -1, forward, &good);
-    RETURNS(POSENC_ERR_SHAPE, posenc_rope_fill_table, rope, positions, INT64_MAX, forward, &good);
-    RETURNS(POSENC_ERR_ENUM, posenc_rope_fill_table, rope, positions, TOKENS, (posenc_direction)4, &good);
-    RETURNS(POSENC_ERR_ENUM, posenc_rope_fill_table, rope, positions, TOKENS, (posenc_direction)-1, &good);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_table, rope, &many_x, &t, &many_y, forward, ((posenc_range){0, 0}));
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_table, NULL, &x, &good, &y, forward, posenc_range_all());
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_table, rope, &x, NULL, &y, forward, posenc_range_all());
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_table, rope, &x, &good, &y, (posenc_direction)7, posenc_range_all());
+    RETURNS(POSENC_ERR_NULL, posenc_rope_table_fill, NULL, positions, TOKENS, forward, &good);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_table_fill, rope, positions, TOKENS, forward, NULL);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_table_fill, rope, NULL, TOKENS, forward, &good);
+    RETURNS(POSENC_OK, posenc_rope_table_fill, rope, NULL, 0, forward, &good);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_table_fill, rope, shifted(positions, 2), 1, forward, &good);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rope_table_fill, rope, positions, -1, forward, &good);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rope_table_fill, rope, positions, INT64_MAX, forward, &good);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_table_fill, rope, positions, TOKENS, (posenc_direction)4, &good);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_table_fill, rope, positions, TOKENS, (posenc_direction)-1, &good);
     t = (posenc_rope_table){rows_a, rows_a + PAIRS - 1, 4 * PAIRS, 1};
-    RETURNS(POSENC_ERR_OVERLAP, posenc_rope_fill_table, rope, positions, TOKENS, forward, &t);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_rope_table_fill, rope, positions, TOKENS, forward, &t);
     t = (posenc_rope_table){rows_a, rows_a, PAIRS, 1};
-    RETURNS(POSENC_ERR_OVERLAP, posenc_rope_fill_table, rope, positions, TOKENS, forward, &t);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_rope_table_fill, rope, positions, TOKENS, forward, &t);
     t = (posenc_rope_table){rows_a, rows_b, INT32_MAX, 1};
-    RETURNS(POSENC_ERR_STRIDE, posenc_rope_fill_table, rope, positions, INT32_MAX, forward, &t);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_table_fill, rope, positions, INT32_MAX, forward, &t);
 }
 
 /* ---- Tasks ---- */
 
-static posenc_rope_task good_task(float *x, float *y) {
-    return (posenc_rope_task){posenc_view_dense(x, POSENC_F32, DIM, HEADS, TOKENS, 1),
-                              posenc_view_dense(y, POSENC_F32, DIM, HEADS, TOKENS, 1),
-                              1,
-                              1.0f,
-                              NULL,
-                              0.0f,
-                              NULL,
-                              NULL};
+static posenc_rope_tensor good_task(float *x, float *y) {
+    return (posenc_rope_tensor){posenc_view_dense(x, POSENC_F32, DIM, HEADS, TOKENS, 1),
+                                posenc_view_dense(y, POSENC_F32, DIM, HEADS, TOKENS, 1),
+                                1,
+                                1.0f,
+                                NULL,
+                                0.0f,
+                                NULL,
+                                NULL};
 }
 
 /* Alone, and as the second of two, the first being good: nothing of the first is written either. */
-static void refuse_task(posenc_rope_task bad, posenc_status want) {
-    posenc_rope_task tasks[] = {good_task(rows_a, rows_b), bad};
-    RETURNS(want, posenc_rope_apply_tasks, rope, &tasks[1], 1, positions, NULL, POSENC_FORWARD, posenc_all_rows());
-    RETURNS(want, posenc_rope_apply_tasks, rope, tasks, 2, positions, NULL, POSENC_FORWARD, posenc_all_rows());
+static void refuse_task(posenc_rope_tensor bad, posenc_status want) {
+    posenc_rope_tensor tasks[] = {good_task(rows_a, rows_b), bad};
+    RETURNS(want, posenc_rope_apply_tensors, rope, &tasks[1], 1, positions, NULL, POSENC_FORWARD, posenc_range_all());
+    RETURNS(want, posenc_rope_apply_tensors, rope, tasks, 2, positions, NULL, POSENC_FORWARD, posenc_range_all());
 }
 
-static void refuse_tasks_of(const posenc_rope *other, const posenc_rope_task *task, posenc_status want) {
-    RETURNS(want, posenc_rope_apply_tasks, other, task, 1, positions, NULL, POSENC_FORWARD, posenc_all_rows());
+static void refuse_tasks_of(const posenc_rope *other, const posenc_rope_tensor *task, posenc_status want) {
+    RETURNS(want, posenc_rope_apply_tensors, other, task, 1, positions, NULL, POSENC_FORWARD, posenc_range_all());
 }
 
 static void refuse_scatter(void) {
@@ -139,7 +139,7 @@ static void refuse_scatter(void) {
     int64_t rows64[TOKENS + 1] = {0, 1, 2, 3};
     for (size_t k = 0; k < sizeof outside / sizeof outside[0]; k++)
         for (int t = 0; t < TOKENS; t++) {
-            posenc_rope_task task = good_task(in, out);
+            posenc_rope_tensor task = good_task(in, out);
             rows64[t] = outside[k];
             task.rows64 = rows64;
             refuse_task(task, POSENC_ERR_ROWS);
@@ -152,7 +152,7 @@ static void refuse_scatter(void) {
             refuse_task(task, POSENC_ERR_ROWS);
             rows32[t] = t;
         }
-    posenc_rope_task task = good_task(in, out);
+    posenc_rope_tensor task = good_task(in, out);
     task.rows32 = rows32;
     task.rows64 = rows64;
     refuse_task(task, POSENC_ERR_ROWS); /* both */
@@ -173,7 +173,7 @@ static void refuse_scatter(void) {
 
 static void refuse_norm(void) {
     static const float bad_eps[] = {-1e-6f, NAN, INFINITY, -INFINITY}, weight[DIM + 1] = {1.0f};
-    posenc_rope_task task = good_task(in, out);
+    posenc_rope_tensor task = good_task(in, out);
     task.weight = weight;
     for (size_t k = 0; k < sizeof bad_eps / sizeof bad_eps[0]; k++) {
         task.eps = bad_eps[k];
@@ -197,29 +197,29 @@ static void refuse_norm(void) {
 void test_rope_tasks(void **state) {
     (void)state;
     static const float bad_scales[] = {NAN, INFINITY, -INFINITY};
-    posenc_rope_task good = good_task(in, out), bad = good;
-    posenc_rows all = posenc_all_rows(), none = {0, 0};
+    posenc_rope_tensor good = good_task(in, out), bad = good;
+    posenc_range all = posenc_range_all(), none = {0, 0};
     posenc_direction forward = POSENC_FORWARD;
-    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_tasks, NULL, &good, 1, positions, NULL, forward, all);
-    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_tasks, rope, NULL, 1, positions, NULL, forward, all);
-    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_tasks, rope, &good, 1, NULL, NULL, forward, all);
-    RETURNS(POSENC_ERR_SHAPE, posenc_rope_apply_tasks, rope, &good, -1, positions, NULL, forward, all);
-    RETURNS(POSENC_ERR_SHAPE, posenc_rope_apply_tasks, rope, &good, INT64_MIN, positions, NULL, forward, all);
-    RETURNS(POSENC_OK, posenc_rope_apply_tasks, rope, NULL, 0, NULL, NULL, forward, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_tasks, rope, &good, 1, shifted(positions, 3), NULL, forward, all);
-    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_tasks, rope, &good, 1, positions, NULL, (posenc_direction)4, all);
-    RETURNS(POSENC_ERR_ROWS, posenc_rope_apply_tasks, rope, &good, 1, positions, NULL, forward,
-            ((posenc_rows){0, HEADS * TOKENS + 1}));
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_tensors, NULL, &good, 1, positions, NULL, forward, all);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_tensors, rope, NULL, 1, positions, NULL, forward, all);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_tensors, rope, &good, 1, NULL, NULL, forward, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rope_apply_tensors, rope, &good, -1, positions, NULL, forward, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rope_apply_tensors, rope, &good, INT64_MIN, positions, NULL, forward, all);
+    RETURNS(POSENC_OK, posenc_rope_apply_tensors, rope, NULL, 0, NULL, NULL, forward, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_tensors, rope, &good, 1, shifted(positions, 3), NULL, forward, all);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_tensors, rope, &good, 1, positions, NULL, (posenc_direction)4, all);
+    RETURNS(POSENC_ERR_ROWS, posenc_rope_apply_tensors, rope, &good, 1, positions, NULL, forward,
+            ((posenc_range){0, HEADS * TOKENS + 1}));
     good.rotates = 0; /* nothing turns: no positions */
-    RETURNS(POSENC_OK, posenc_rope_apply_tasks, rope, &good, 1, NULL, NULL, forward, none);
+    RETURNS(POSENC_OK, posenc_rope_apply_tensors, rope, &good, 1, NULL, NULL, forward, none);
     for (size_t k = 0; k < sizeof bad_scales / sizeof bad_scales[0]; k++) {
         bad.scale = bad_scales[k];
         refuse_task(bad, POSENC_ERR_SCALE);
     }
     bad = good_task(in, out);
     bad.x.ne[2] = bad.y.ne[2] = TOKENS - 1; /* fewer tokens than the first */
-    posenc_rope_task uneven[] = {good_task(rows_a, rows_b), bad};
-    RETURNS(POSENC_ERR_SHAPE, posenc_rope_apply_tasks, rope, uneven, 2, positions, NULL, forward, all);
+    posenc_rope_tensor uneven[] = {good_task(rows_a, rows_b), bad};
+    RETURNS(POSENC_ERR_SHAPE, posenc_rope_apply_tensors, rope, uneven, 2, positions, NULL, forward, all);
     bad = good_task(in, out);
     bad.x.ne[2] = bad.y.ne[2] = bad.x.ne[3] = bad.y.ne[3] = 2; /* a batch */
     refuse_task(bad, POSENC_ERR_SHAPE);

@@ -7,44 +7,44 @@
 
 /* ---- The calls ---- */
 
-static posenc_status call_rope(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_rope(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     name("posenc_rope_apply");
     return posenc_rope_apply(rope, x, positions, y, POSENC_FORWARD, rows);
 }
 
-static posenc_status call_rope_table(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_rope_table(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     name("posenc_rope_apply_table");
     posenc_rope_table table = {rows_a, rows_b, PAIRS, 1};
     return posenc_rope_apply_table(rope, x, &table, y, POSENC_FORWARD, rows);
 }
 
 /* One task; a view that is missing is a task that is missing. */
-static posenc_status call_tasks(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
-    name("posenc_rope_apply_tasks");
+static posenc_status call_tasks(const posenc_view *x, const posenc_view *y, posenc_range rows) {
+    name("posenc_rope_apply_tensors");
     if (x == NULL || y == NULL)
-        return posenc_rope_apply_tasks(rope, NULL, 1, positions, NULL, POSENC_FORWARD, rows);
-    posenc_rope_task task = {*x, *y, 1, 1.0f, NULL, 0.0f, NULL, NULL};
-    return posenc_rope_apply_tasks(rope, &task, 1, positions, NULL, POSENC_FORWARD, rows);
+        return posenc_rope_apply_tensors(rope, NULL, 1, positions, NULL, POSENC_FORWARD, rows);
+    posenc_rope_tensor task = {*x, *y, 1, 1.0f, NULL, 0.0f, NULL, NULL};
+    return posenc_rope_apply_tensors(rope, &task, 1, positions, NULL, POSENC_FORWARD, rows);
 }
 
 /* The second of two, the first being good. */
-static posenc_status call_second_task(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_second_task(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     if (x == NULL || y == NULL)
-        return posenc_rope_apply_tasks(rope, NULL, 2, positions, NULL, POSENC_FORWARD, rows);
+        return posenc_rope_apply_tensors(rope, NULL, 2, positions, NULL, POSENC_FORWARD, rows);
     int64_t n_tokens = x->ne[2] == 0 ? 0 : TOKENS * BATCH;
     posenc_view none = posenc_view_dense(NULL, POSENC_F32, DIM, 0, n_tokens, 1); /* no rows: theirs are the ranges */
-    posenc_rope_task tasks[] = {{none, none, 1, 1.0f, NULL, 0.0f, NULL, NULL},
-                                {*x, *y, 0, 1.0f, NULL, 0.0f, NULL, NULL}};
-    return posenc_rope_apply_tasks(rope, tasks, 2, positions, NULL, POSENC_FORWARD, rows);
+    posenc_rope_tensor tasks[] = {{none, none, 1, 1.0f, NULL, 0.0f, NULL, NULL},
+                                  {*x, *y, 0, 1.0f, NULL, 0.0f, NULL, NULL}};
+    return posenc_rope_apply_tensors(rope, tasks, 2, positions, NULL, POSENC_FORWARD, rows);
 }
 
-static posenc_status call_softmax(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_softmax(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     name("posenc_softmax");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     return posenc_softmax(&params, x, y, rows);
 }
 
-static posenc_status call_partial(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_partial(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     static posenc_softmax_sum sums[HEADS * TOKENS * BATCH];
     name("posenc_softmax_partial");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
@@ -52,19 +52,19 @@ static posenc_status call_partial(const posenc_view *x, const posenc_view *y, po
 }
 
 /* Without scores. */
-static posenc_status call_bias(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_bias(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     (void)x;
     name("posenc_logits");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     return posenc_logits(&params, NULL, y, rows);
 }
 
-static posenc_status call_logits(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_logits(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     return x == NULL ? POSENC_ERR_NULL : posenc_logits(&params, x, y, rows);
 }
 
-static posenc_status call_zero_padded(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_zero_padded(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     static const uint8_t keep[BATCH * TOKENS * HEADS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
                                                          1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     (void)x;
@@ -74,20 +74,20 @@ static posenc_status call_zero_padded(const posenc_view *x, const posenc_view *y
 }
 
 /* The gradient in place of what comes in. */
-static posenc_status call_backward(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_backward(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     name("posenc_softmax_backward");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     return posenc_softmax_backward(&params, x, x, NULL, y, NULL, NULL, rows);
 }
 
-static posenc_status call_write(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_write(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     (void)x;
     (void)rows;
     name("posenc_encoding_write");
     return posenc_encoding_write(pe, positions, y);
 }
 
-static posenc_status call_add(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_add(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     (void)x;
     (void)rows;
     name("posenc_encoding_add");
@@ -95,7 +95,7 @@ static posenc_status call_add(const posenc_view *x, const posenc_view *y, posenc
 }
 
 /* x of another type than y is refused, so that it counts as a call without types. */
-static posenc_status call_apply(const posenc_view *x, const posenc_view *y, posenc_rows rows) {
+static posenc_status call_apply(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     name("posenc_encoding_apply");
     posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32);
     return x == NULL ? POSENC_ERR_NULL : posenc_encoding_apply(pe, &at, x, NULL, y, rows);
@@ -103,13 +103,13 @@ static posenc_status call_apply(const posenc_view *x, const posenc_view *y, pose
 
 static const struct {
     const char *name;
-    posenc_status (*call)(const posenc_view *x, const posenc_view *y, posenc_rows rows);
+    posenc_status (*call)(const posenc_view *x, const posenc_view *y, posenc_range rows);
     int has_input, has_rows, has_types, n_dims;
 } calls[] = {
     {"posenc_rope_apply", call_rope, 1, 1, 1, 4},
     {"posenc_rope_apply_table", call_rope_table, 1, 1, 1, 4},
-    {"posenc_rope_apply_tasks", call_tasks, 1, 1, 1, 3},
-    {"posenc_rope_apply_tasks, second", call_second_task, 1, 1, 1, 3},
+    {"posenc_rope_apply_tensors", call_tasks, 1, 1, 1, 3},
+    {"posenc_rope_apply_tensors, second", call_second_task, 1, 1, 1, 3},
     {"posenc_softmax", call_softmax, 1, 1, 1, 4},
     {"posenc_softmax_partial", call_partial, 1, 1, 1, 4},
     {"posenc_logits", call_logits, 1, 1, 1, 4},
@@ -162,7 +162,7 @@ static void refuse_view(int k, place where, field f, int dim, int64_t value, pos
         set_field(p == INPUT ? &bad_x : &bad_y, f, dim, value);
         snprintf(what, sizeof what, "%s, %s view, field %d[%d] = %lld", calls[k].name, p == INPUT ? "input" : "output",
                  f, dim, (long long)value);
-        check(calls[k].call(&bad_x, &bad_y, posenc_all_rows()), want, what);
+        check(calls[k].call(&bad_x, &bad_y, posenc_range_all()), want, what);
     }
 }
 
@@ -177,8 +177,8 @@ void test_views(void **state) {
         posenc_view x, y;
         good_views(k, &x, &y);
         if (calls[k].has_input)
-            check(calls[k].call(NULL, &y, posenc_all_rows()), POSENC_ERR_NULL, "input view NULL");
-        check(calls[k].call(&x, NULL, posenc_all_rows()), POSENC_ERR_NULL, "output view NULL");
+            check(calls[k].call(NULL, &y, posenc_range_all()), POSENC_ERR_NULL, "input view NULL");
+        check(calls[k].call(&x, NULL, posenc_range_all()), POSENC_ERR_NULL, "output view NULL");
         refuse_view(k, BOTH, DATA, 0, 0, POSENC_ERR_NULL);
         for (int64_t off = 1; off < 4; off++)
             refuse_view(k, BOTH, DATA, 0, off, POSENC_ERR_STRIDE);
@@ -207,7 +207,7 @@ void test_views(void **state) {
 /* f16 and bf16: taken where the call has types, with the alignment of two bytes; refused elsewhere. */
 void test_half_views(void **state) {
     (void)state;
-    posenc_rows nothing = {0, 0};
+    posenc_range nothing = {0, 0};
     for (int k = 0; k < N_CALLS; k++)
         for (int type = POSENC_F16; type <= POSENC_BF16; type++)
             for (int p = INPUT; p <= OUTPUT; p++) {
@@ -253,7 +253,7 @@ void test_huge_products(void **state) {
             memcpy(y.ne, shapes[s], sizeof y.ne);
             char what[100];
             snprintf(what, sizeof what, "%s, huge shape %zu", calls[k].name, s);
-            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_SHAPE, what);
+            check(calls[k].call(&x, &y, posenc_range_all()), POSENC_ERR_SHAPE, what);
         }
 }
 
@@ -266,37 +266,37 @@ void test_empty(void **state) {
             good_views(k, &x, &y);
             x.ne[dim] = y.ne[dim] = 0;
             x.data = y.data = NULL;
-            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_OK, calls[k].name);
+            check(calls[k].call(&x, &y, posenc_range_all()), POSENC_OK, calls[k].name);
         }
     posenc_view nothing = posenc_view_dense(NULL, POSENC_F32, 0, HEADS, TOKENS, BATCH);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    RETURNS(POSENC_OK, posenc_softmax, &params, &nothing, &nothing, posenc_all_rows());
+    RETURNS(POSENC_OK, posenc_softmax, &params, &nothing, &nothing, posenc_range_all());
 }
 
 /* However many rows there are without elements, nobody walks them: this would take years. */
 void test_empty_rows(void **state) {
     (void)state;
     const int64_t many = (int64_t)1 << 45, side = (int64_t)1 << 20;
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     posenc_view heads = posenc_view_dense(NULL, POSENC_F32, 0, 1, many, 1);
     posenc_view rows = posenc_view_dense(NULL, POSENC_F32, 0, many, 1, 1);
     posenc_view table = posenc_view_dense(NULL, POSENC_F32, 0, 3, 1, 1);
     posenc_view square = posenc_view_dense(NULL, POSENC_F32, 0, side, side, 1);
-    posenc_index_line index = {NULL, 0, 0, 0};
+    posenc_rel_index index = {NULL, 0, 0, 0};
     RETURNS(POSENC_OK, posenc_positions_masked, NULL, 0, INT64_MAX, 0, 0, NULL);
-    RETURNS(POSENC_OK, posenc_gate_grad, NULL, &rows, &rows, NULL, &rows, all);
+    RETURNS(POSENC_OK, posenc_gate_backward, NULL, &rows, &rows, NULL, &rows, all);
     RETURNS(POSENC_OK, posenc_softmax, &params, &heads, &heads, all);
     RETURNS(POSENC_OK, posenc_softmax_backward, &params, &heads, &heads, NULL, &heads, NULL, NULL, all);
     RETURNS(POSENC_OK, posenc_decomposed_rows, &table, &square);
     float sum = 1.0f;
-    posenc_line line = {&sum, 0, 1, 1, 0, 0};
+    posenc_rel_bias line = {&sum, 0, 1, 1, 0, 0};
     posenc_view queries = posenc_view_dense(NULL, POSENC_F32, 0, (int64_t)1 << 30, 1, (int64_t)1 << 15);
-    RETURNS(POSENC_OK, posenc_line_gradient, &params, &queries, &line);
+    RETURNS(POSENC_OK, posenc_rel_bias_backward, &params, &queries, &line);
     assert_true(sum == 0.0f);
     RETURNS(POSENC_OK, posenc_relative_sums_by_query, &index, params.mask, 0, &heads, &heads, all);
     sum = 1.0f;
-    RETURNS(POSENC_OK, posenc_sink_gradient, NULL, 0, 1, many, &sum);
+    RETURNS(POSENC_OK, posenc_sink_backward, NULL, 0, 1, many, &sum);
     assert_true(sum == 0.0f);
     posenc_view q = posenc_view_dense(NULL, POSENC_F32, DIM, 0, 1, (int64_t)1 << 40), k = q;
     k.nb[3] = 0;
@@ -304,8 +304,8 @@ void test_empty_rows(void **state) {
     int32_t page = 0;
     posenc_attention_pages pages = {&page, 0, 0};
     posenc_view key = posenc_view_dense(in, POSENC_F32, DIM, 1, 1, 1);
-    posenc_attention_task task = {.params = &params, .q = q, .k = key, .v = key, .out = q, .pages = &pages};
-    void *scratch = malloc(posenc_attention_scratch(DIM, DIM));
+    posenc_attention_args task = {.params = &params, .q = q, .k = key, .v = key, .out = q, .pages = &pages};
+    void *scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
     RETURNS(POSENC_OK, posenc_attention_run, &task, scratch, all);
     free(scratch);
 }
@@ -315,11 +315,11 @@ void test_empty_rows(void **state) {
 void test_rows_of_nothing(void **state) {
     (void)state;
     enum { N_ROWS = 2 };
-    posenc_rows all = posenc_all_rows();
+    posenc_range all = posenc_range_all();
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     posenc_view none = {NULL, POSENC_F32, {0, N_ROWS, 1, 1}, {4, INT64_MAX, 0, 0}};
     int32_t rows[1] = {0};
-    posenc_index_line index = {rows, 0, 1, 3};
+    posenc_rel_index index = {rows, 0, 1, 3};
     float w[3 * N_ROWS] = {1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f};
     posenc_view sums = posenc_view_dense(w, POSENC_F32, 3, N_ROWS, 1, 1);
     RETURNS(POSENC_OK, posenc_relative_sums_by_query, &index, params.mask, 0, &none, &sums, all);
@@ -330,7 +330,7 @@ void test_rows_of_nothing(void **state) {
     posenc_view gates = posenc_view_dense(gate, POSENC_F32, 1, N_ROWS, 1, 1), to = gates;
     to.data = dgate;
     none.nb[1] = 0;
-    RETURNS(POSENC_OK, posenc_gate_grad, &none, &gates, &none, &to, &none, all);
+    RETURNS(POSENC_OK, posenc_gate_backward, &none, &gates, &none, &to, &none, all);
     assert_true(dgate[0] == 0.0f && dgate[1] == 0.0f);
 
     posenc_bool_mask mask = {NULL, {1, 0, 0, 0}, POSENC_KEEP};
@@ -350,9 +350,9 @@ void test_rows_of_nothing(void **state) {
     posenc_view x = posenc_view_dense(in, POSENC_F32, DIM, 2, 1, 1), y = x;
     float got[2 * DIM];
     y.data = got;
-    posenc_attention_task task = {
+    posenc_attention_args task = {
         .params = &params, .q = x, .k = x, .v = x, .out = y, .k_rope = plain, .k_table = &table};
-    void *scratch = malloc(posenc_attention_scratch(DIM, DIM));
+    void *scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
     RETURNS(POSENC_OK, posenc_attention_run, &task, scratch, all);
     free(scratch);
     posenc_rope_free(plain);
@@ -367,22 +367,22 @@ void test_overlap(void **state) {
         posenc_view x = good_view(k, in, POSENC_F32), y = x, reversed = x;
         for (size_t s = 0; s < sizeof shifts / sizeof shifts[0]; s++) {
             posenc_view moved = good_view(k, in + shifts[s], POSENC_F32);
-            check(calls[k].call(&x, &moved, posenc_all_rows()), POSENC_ERR_OVERLAP, calls[k].name);
+            check(calls[k].call(&x, &moved, posenc_range_all()), POSENC_ERR_OVERLAP, calls[k].name);
         }
         y.nb[1] = x.nb[1] * x.ne[2]; /* the same memory with heads and tokens exchanged */
         y.nb[2] = x.nb[1];
-        check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, other strides");
+        check(calls[k].call(&x, &y, posenc_range_all()), POSENC_ERR_OVERLAP, "the same memory, other strides");
         int last = calls[k].n_dims - 1;
         reversed.nb[last] = -x.nb[last];
         reversed.data = (char *)x.data + (x.ne[last] - 1) * x.nb[last];
-        check(calls[k].call(&x, &reversed, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, reversed");
+        check(calls[k].call(&x, &reversed, posenc_range_all()), POSENC_ERR_OVERLAP, "the same memory, reversed");
         reversed.data = in + N; /* only what lies before its data is shared */
-        check(calls[k].call(&x, &reversed, posenc_all_rows()), POSENC_ERR_OVERLAP, "reaches back into the input");
+        check(calls[k].call(&x, &reversed, posenc_range_all()), POSENC_ERR_OVERLAP, "reaches back into the input");
         x.nb[1] = x.nb[2] = x.nb[3] = 0;
         y = good_view(k, in, POSENC_F32);
-        check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "a broadcast row inside the output");
+        check(calls[k].call(&x, &y, posenc_range_all()), POSENC_ERR_OVERLAP, "a broadcast row inside the output");
         y = good_view(k, in + DIM, POSENC_F32);
-        posenc_rows nothing = {0, 0};
+        posenc_range nothing = {0, 0};
         check(calls[k].call(&x, &y, nothing), POSENC_OK, "neighbours do not overlap");
         x = y = good_view(k, in, POSENC_F32);
         x.nb[last] = y.nb[last] = 2 * x.nb[last];
@@ -397,14 +397,14 @@ void test_overlap(void **state) {
         if (calls[k].has_types) {
             x = good_view(k, in, POSENC_F32);
             y = good_view(k, in, POSENC_F16);
-            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, other types");
+            check(calls[k].call(&x, &y, posenc_range_all()), POSENC_ERR_OVERLAP, "the same memory, other types");
             x = good_view(k, in, POSENC_F16);
             y = good_view(k, in, POSENC_BF16);
-            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, f16 and bf16");
-            check(calls[k].call(&y, &x, posenc_all_rows()), POSENC_ERR_OVERLAP, "the same memory, bf16 and f16");
+            check(calls[k].call(&x, &y, posenc_range_all()), POSENC_ERR_OVERLAP, "the same memory, f16 and bf16");
+            check(calls[k].call(&y, &x, posenc_range_all()), POSENC_ERR_OVERLAP, "the same memory, bf16 and f16");
             x = good_view(k, in, POSENC_F32);
             y = good_view(k, in + N - 1, POSENC_BF16);
-            check(calls[k].call(&x, &y, posenc_all_rows()), POSENC_ERR_OVERLAP, "the last element");
+            check(calls[k].call(&x, &y, posenc_range_all()), POSENC_ERR_OVERLAP, "the last element");
             y = good_view(k, in + N, POSENC_BF16);
             check(calls[k].call(&x, &y, nothing), POSENC_OK, "neighbours of other types");
         }
@@ -424,15 +424,15 @@ void test_overlap_between_rows(void **state) {
     for (int64_t at = 0; at <= APART; at++) {
         posenc_view row = posenc_view_dense(memory + APART + at, POSENC_F32, WIDTH, 1, 1, 1);
         posenc_status status = at == WIDTH ? POSENC_OK : POSENC_ERR_OVERLAP;
-        RETURNS(status, posenc_table_resize, &spread, &row, &rows, ((posenc_rows){0, 0}));
-        RETURNS(status, posenc_table_resize, &gather, &rows, &row, ((posenc_rows){0, 0}));
+        RETURNS(status, posenc_table_resize, &spread, &row, &rows, ((posenc_range){0, 0}));
+        RETURNS(status, posenc_table_resize, &gather, &rows, &row, ((posenc_range){0, 0}));
     }
 }
 
 void test_row_ranges(void **state) {
     (void)state;
     enum { ROWS = HEADS * TOKENS * BATCH };
-    static const posenc_rows bad[] = {
+    static const posenc_range bad[] = {
         {-1, 0}, {1, 0},   {0, ROWS + 1}, {ROWS + 1, ROWS + 1}, {INT64_MIN, INT64_MAX}, {0, INT64_MAX},
         {0, -2}, {-1, -1}, {1, -1},       {INT64_MIN, -1}};
     for (int k = 0; k < N_CALLS; k++) {
@@ -441,6 +441,6 @@ void test_row_ranges(void **state) {
         for (size_t r = 0; calls[k].has_rows && r < sizeof bad / sizeof bad[0]; r++)
             check(calls[k].call(&x, &y, bad[r]), POSENC_ERR_ROWS, calls[k].name);
         for (int64_t at = 0; calls[k].has_rows && at <= ROWS; at++)
-            check(calls[k].call(&x, &y, (posenc_rows){at, at}), POSENC_OK, calls[k].name);
+            check(calls[k].call(&x, &y, (posenc_range){at, at}), POSENC_OK, calls[k].name);
     }
 }

@@ -12,12 +12,12 @@ void truth_shape_random(truth_shape *s, int64_t most_keys) {
                                : posenc_mask_symmetric(1 + truth_below(s->n_k));
 }
 
-void truth_shape_set_rule(truth_shape *s, posenc_index_rule rule) {
+void truth_shape_set_rule(truth_shape *s, posenc_rel_index_rule rule) {
     s->rule = rule;
-    s->index = (posenc_index_line){s->index_data, 0, 0, 0};
-    truth_ok(posenc_line_range(s->mask, s->q_off, s->n_q, s->n_k, &s->index.first, &s->index.n_offsets));
+    s->index = (posenc_rel_index){s->index_data, 0, 0, 0};
+    truth_ok(posenc_rel_bias_range(s->mask, s->q_off, s->n_q, s->n_k, &s->index.first, &s->index.n_offsets));
     assert_true(s->index.n_offsets <= TRUTH_MAX_OFFSETS);
-    truth_ok(posenc_index_line_fill(&rule, &s->index));
+    truth_ok(posenc_rel_index_fill(&rule, &s->index));
 }
 
 int truth_is_seen(const truth_shape *s, int64_t query, int64_t key) {

@@ -11,8 +11,8 @@ enum { TRUTH_MAX_OFFSETS = 8192 };
 typedef struct truth_shape {
     int64_t dim, n_q, n_k, n_heads, n_batch, q_off;
     posenc_mask mask;
-    posenc_index_rule rule;
-    posenc_index_line index;
+    posenc_rel_index_rule rule;
+    posenc_rel_index index;
     int32_t index_data[TRUTH_MAX_OFFSETS];
 } truth_shape;
 
@@ -20,7 +20,7 @@ typedef struct truth_shape {
 void truth_shape_random(truth_shape *shape, int64_t most_keys);
 
 /* Fills the index line with the rule's rows. */
-void truth_shape_set_rule(truth_shape *shape, posenc_index_rule rule);
+void truth_shape_set_rule(truth_shape *shape, posenc_rel_index_rule rule);
 
 int truth_is_seen(const truth_shape *shape, int64_t query, int64_t key);
 

@@ -91,7 +91,7 @@ void truth_turn(const posenc_rope *rope, int64_t head_dim, const float *x, const
     memcpy(copy, x, (size_t)head_dim * sizeof(float));
     posenc_view from = posenc_view_dense(copy, POSENC_F32, head_dim, 1, 1, 1);
     posenc_view to = posenc_view_dense(y, POSENC_F32, head_dim, 1, 1, 1);
-    truth_ok(posenc_rope_apply(rope, &from, position, &to, direction, posenc_all_rows()));
+    truth_ok(posenc_rope_apply(rope, &from, position, &to, direction, posenc_range_all()));
 }
 
 void truth_rotate(const posenc_rope_params *params, float *x, int64_t n_tokens, const int32_t *positions,
@@ -104,7 +104,7 @@ void truth_rotate(const posenc_rope_params *params, float *x, int64_t n_tokens, 
         memcpy(copy, x, (size_t)(params->head_dim * n_tokens) * sizeof(float));
         from.data = copy;
     }
-    truth_ok(posenc_rope_apply(rope, &from, positions, &to, direction, posenc_all_rows()));
+    truth_ok(posenc_rope_apply(rope, &from, positions, &to, direction, posenc_range_all()));
     posenc_rope_free(rope);
 }
 

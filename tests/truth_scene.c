@@ -107,7 +107,7 @@ static void make_lines(scene *s) {
         least = least < scene_query(s, 0, b) ? least : scene_query(s, 0, b);
         greatest = greatest > scene_query(s, 0, b) ? greatest : scene_query(s, 0, b);
     }
-    truth_ok(posenc_line_range(p->mask, least, greatest - least + s->n_q, s->n_k, &first, &n));
+    truth_ok(posenc_rel_bias_range(p->mask, least, greatest - least + s->n_q, s->n_k, &first, &n));
     if (p->k_pos != NULL) {
         first = -1000;
         n = 2001;
@@ -119,13 +119,13 @@ static void make_lines(scene *s) {
     for (int64_t o = 0; o < n; o++)
         s->index_data[o] = (int32_t)truth_below(SCENE_ROWS);
     int64_t stride = truth_below(3) ? SCENE_OFFSETS : 0;
-    s->line = (posenc_line){s->line_data[0], first, n, s->n_heads, stride, 0};
+    s->line = (posenc_rel_bias){s->line_data[0], first, n, s->n_heads, stride, 0};
     if (truth_below(2)) {
         s->line.is_extended = 1;
         s->line.first = first + truth_below(n + 200) - 100;
         s->line.n_offsets = 1 + truth_below(truth_below(2) ? 40 : n + 1);
     }
-    s->index = (posenc_index_line){s->index_data, first, n, SCENE_ROWS};
+    s->index = (posenc_rel_index){s->index_data, first, n, SCENE_ROWS};
     p->line = truth_below(2) ? &s->line : NULL;
 }
 
@@ -141,7 +141,7 @@ static void make_terms(scene *s) {
     p->bias_slopes = truth_below(2) ? s->bias_slopes : NULL;
     p->cap = truth_below(3) == 0 ? (float)truth_uniform(0.5, 60.0) : 0.0f;
     p->bias = truth_below(3) == 0 ? &s->bias.view : NULL;
-    p->empty = (posenc_empty)truth_below(3);
+    p->empty = (posenc_fully_masked_row)truth_below(3);
     if (truth_below(4) == 0)
         p->by_query = (posenc_relative){&s->by_query.view, &s->index};
     if (truth_below(4) == 0)

@@ -15,8 +15,8 @@ typedef struct scene {
     float slopes[SCENE_HEADS], bias_slopes[SCENE_HEADS], sinks[SCENE_HEADS];
     float line_data[SCENE_HEADS][SCENE_OFFSETS];
     int32_t index_data[SCENE_OFFSETS];
-    posenc_line line;
-    posenc_index_line index;
+    posenc_rel_bias line;
+    posenc_rel_index index;
     int32_t q_pos[SCENE_Q], k_pos[SCENE_K], cu_seqlens[4];
     int32_t k_begin[SCENE_BATCH], k_end[SCENE_BATCH], q_offs[SCENE_BATCH];
     uint8_t bytes[SCENE_BATCH * SCENE_K + 4096];

@@ -23,7 +23,7 @@ static posenc_status make_angles(void) {
 
 static posenc_status rotate(const posenc_rope *rope, posenc_dtype type) {
     posenc_view view = posenc_view_dense(x, type, DIM, HEADS, TOKENS, 1);
-    return posenc_rope_apply(rope, &view, positions, &view, POSENC_FORWARD, posenc_all_rows());
+    return posenc_rope_apply(rope, &view, positions, &view, POSENC_FORWARD, posenc_range_all());
 }
 
 static posenc_status rotate_one(void) {
@@ -39,24 +39,24 @@ static posenc_status rotate_four(void) {
 }
 
 static posenc_status rotate_normed(void) {
-    posenc_rope_task task = {.x = dense(x, HEADS, TOKENS),
-                             .y = dense(y, HEADS, TOKENS),
-                             .rotates = 1,
-                             .scale = 1.0f,
-                             .weight = weights,
-                             .eps = 1e-6f};
-    return posenc_rope_apply_tasks(four_axes, &task, 1, positions, NULL, POSENC_FORWARD, posenc_all_rows());
+    posenc_rope_tensor task = {.x = dense(x, HEADS, TOKENS),
+                               .y = dense(y, HEADS, TOKENS),
+                               .rotates = 1,
+                               .scale = 1.0f,
+                               .weight = weights,
+                               .eps = 1e-6f};
+    return posenc_rope_apply_tensors(four_axes, &task, 1, positions, NULL, POSENC_FORWARD, posenc_range_all());
 }
 
 static posenc_status fill_table(void) {
     posenc_rope_table four = posenc_rope_table_dense(four_axes, rows);
-    return posenc_rope_fill_table(four_axes, positions, TOKENS, POSENC_FORWARD, &four);
+    return posenc_rope_table_fill(four_axes, positions, TOKENS, POSENC_FORWARD, &four);
 }
 
 static posenc_status rotate_by_table(void) {
     posenc_rope_table four = posenc_rope_table_dense(four_axes, table_rows);
     posenc_view view = dense(x, HEADS, TOKENS);
-    return posenc_rope_apply_table(four_axes, &view, &four, &view, POSENC_FORWARD, posenc_all_rows());
+    return posenc_rope_apply_table(four_axes, &view, &four, &view, POSENC_FORWARD, posenc_range_all());
 }
 
 /* ---- Encodings ---- */
@@ -75,7 +75,7 @@ static posenc_status add_mixed(void) {
 static posenc_status apply(const posenc_encoding *e, const void *data, posenc_coord_type type) {
     posenc_coords at = posenc_coords_of(data, type);
     posenc_view to = posenc_view_dense(y, POSENC_BF16, DIM, TOKENS, 1, 1), gate = dense(z, TOKENS, 1);
-    return posenc_encoding_apply(e, &at, &to, &gate, &to, posenc_all_rows());
+    return posenc_encoding_apply(e, &at, &to, &gate, &to, posenc_range_all());
 }
 
 static posenc_status apply_mixed(void) {
@@ -120,52 +120,52 @@ static posenc_status shift_matrix(void) {
 static posenc_status gate_gradient(void) {
     posenc_view e = dense(x, TOKENS, 1), gate = posenc_view_dense(weights, POSENC_F32, 1, TOKENS, 1, 1);
     posenc_view of_gate = posenc_view_dense(y, POSENC_F32, 1, TOKENS, 1, 1), of_e = dense(z, TOKENS, 1);
-    return posenc_gate_grad(&e, &gate, &e, &of_gate, &of_e, posenc_all_rows());
+    return posenc_gate_backward(&e, &gate, &e, &of_gate, &of_e, posenc_range_all());
 }
 
 static posenc_status learned_gradient(void) {
     posenc_lookup lookup = POSENC_LOOKUP_DEFAULTS;
     posenc_coords at = posenc_coords_of(many, POSENC_COORD_I64);
     posenc_view dy = posenc_view_dense(x, POSENC_BF16, DIM, TOKENS, 1, 1), of_table = dense(y, KEYS, 1);
-    return posenc_learned_grad(&lookup, &at, &dy, &of_table, posenc_all_rows());
+    return posenc_learned_backward(&lookup, &at, &dy, &of_table, posenc_range_all());
 }
 
 static posenc_status resize_table(void) {
     posenc_view from = posenc_view_dense(x, POSENC_F16, DIM, 1 + 36, 1, 1),
                 to = posenc_view_dense(y, POSENC_F16, DIM, 1 + 100, 1, 1);
-    return posenc_table_resize(&resize, &from, &to, posenc_all_rows());
+    return posenc_table_resize(&resize, &from, &to, posenc_range_all());
 }
 
 static posenc_status resize_gradient(void) {
     posenc_view from = posenc_view_dense(x, POSENC_F16, DIM, 1 + 100, 1, 1), to = dense(y, 1 + 36, 1);
-    return posenc_table_resize_grad(&resize, &from, &to);
+    return posenc_table_resize_backward(&resize, &from, &to);
 }
 
 static posenc_status convolve(void) {
     posenc_view from = posenc_view_dense(x, POSENC_F16, DIM, 37, 1, 1), to = from;
     to.data = y;
-    return posenc_conv_apply(conv, grid, &from, &to, posenc_all_rows());
+    return posenc_conv_apply(conv, grid, &from, &to, posenc_range_all());
 }
 
 static posenc_status convolve_back(void) {
     posenc_view from = posenc_view_dense(x, POSENC_F16, DIM, 37, 1, 1), to = from;
     to.data = y;
-    return posenc_conv_grad_input(conv, grid, &from, &to, posenc_all_rows());
+    return posenc_conv_backward_input(conv, grid, &from, &to, posenc_range_all());
 }
 
 static posenc_status tap_gradients(void) {
     posenc_view from = dense(x, 37, 1);
-    return posenc_conv_grad_weights(conv, grid, &from, &from, y, z, posenc_all_rows());
+    return posenc_conv_backward_weights(conv, grid, &from, &from, y, z, posenc_range_all());
 }
 
 static posenc_status fill_normal(void) {
     posenc_view to = posenc_view_dense(y, POSENC_F16, DIM, KEYS, 1, 1);
-    return posenc_fill_normal(1, 0.0, 1.0, &to, posenc_all_rows());
+    return posenc_fill_normal(1, 0.0, 1.0, &to, posenc_range_all());
 }
 
 static posenc_status fill_uniform(void) {
     posenc_view to = posenc_view_dense(y, POSENC_F16, DIM, KEYS, 1, 1);
-    return posenc_fill_uniform(1, 0.0, 1.0, &to, posenc_all_rows());
+    return posenc_fill_uniform(1, 0.0, 1.0, &to, posenc_range_all());
 }
 
 /* ---- Positions ---- */
@@ -198,7 +198,7 @@ static posenc_status count_grid(void) {
 
 static posenc_status similarity(void) {
     posenc_view e = dense(x, 128, 1), to = posenc_view_dense(y, POSENC_F32, 128, 128, 1, 1);
-    return posenc_cosine_similarity(&e, 0.0, &to, posenc_all_rows());
+    return posenc_cosine_similarity(&e, 0.0, &to, posenc_range_all());
 }
 
 static posenc_status profile(void) {
@@ -230,8 +230,8 @@ const stack_call encoding_calls[] = {
     {"posenc_rope_apply", "one axis", rotate_one},
     {"posenc_rope_apply", "f16", rotate_halves},
     {"posenc_rope_apply", "four axes", rotate_four},
-    {"posenc_rope_apply_tasks", "norm, four axes", rotate_normed},
-    {"posenc_rope_fill_table", "four axes", fill_table},
+    {"posenc_rope_apply_tensors", "norm, four axes", rotate_normed},
+    {"posenc_rope_table_fill", "four axes", fill_table},
     {"posenc_rope_apply_table", "four axes", rotate_by_table},
     {"posenc_encoding_write", "sinusoids", write_sinusoid},
     {"posenc_encoding_add", "of parts", add_mixed},
@@ -244,13 +244,13 @@ const stack_call encoding_calls[] = {
     {"posenc_encoding_apply", "learned", apply_learned},
     {"posenc_encoding_check", "", check_positions},
     {"posenc_sinusoidal_shift", "", shift_matrix},
-    {"posenc_gate_grad", "", gate_gradient},
-    {"posenc_learned_grad", "bf16", learned_gradient},
+    {"posenc_gate_backward", "", gate_gradient},
+    {"posenc_learned_backward", "bf16", learned_gradient},
     {"posenc_table_resize", "f16", resize_table},
-    {"posenc_table_resize_grad", "f16", resize_gradient},
+    {"posenc_table_resize_backward", "f16", resize_gradient},
     {"posenc_conv_apply", "f16", convolve},
-    {"posenc_conv_grad_input", "f16", convolve_back},
-    {"posenc_conv_grad_weights", "", tap_gradients},
+    {"posenc_conv_backward_input", "f16", convolve_back},
+    {"posenc_conv_backward_weights", "", tap_gradients},
     {"posenc_fill_normal", "f16", fill_normal},
     {"posenc_fill_uniform", "f16", fill_uniform},
     {"posenc_positions_range", "", count_range},
@@ -278,7 +278,7 @@ static void set_up_ropes(void) {
     truth_ok(posenc_rope_create(&rope, &four_axes));
     truth_ok(posenc_freq_create(10000.0, DIM, &freq));
     posenc_rope_table four = posenc_rope_table_dense(four_axes, table_rows);
-    truth_ok(posenc_rope_fill_table(four_axes, positions, TOKENS, POSENC_FORWARD, &four));
+    truth_ok(posenc_rope_table_fill(four_axes, positions, TOKENS, POSENC_FORWARD, &four));
 }
 
 /* Of parts: columns of a sinusoid that begin within a pair, a sum of two, and others. */

@@ -7,8 +7,8 @@ static float slopes[HEADS], numbers[HEADS], more[HEADS];
 static const double omegas[HEADS] = {0.5, 0.25, 0.125, 1.0};
 static int32_t buckets[OFFSETS];
 static const posenc_t5_params t5 = POSENC_T5_ENCODER;
-static const posenc_line line = {y, -OFFSETS / 2, OFFSETS, HEADS, OFFSETS, 0};
-static const posenc_index_line index_line = {buckets, -OFFSETS / 2, OFFSETS, ROWS};
+static const posenc_rel_bias line = {y, -OFFSETS / 2, OFFSETS, HEADS, OFFSETS, 0};
+static const posenc_rel_index index_line = {buckets, -OFFSETS / 2, OFFSETS, ROWS};
 static const posenc_bias_table table = {z, ROWS, HEADS, HEADS, 1};
 static const posenc_bias_table of_window = {z, (2 * SIDE - 1) * (2 * SIDE - 1), HEADS, HEADS, 1};
 static const posenc_kerple kerple = {POSENC_KERPLE_POWER, slopes, slopes, 0.01f};
@@ -23,24 +23,24 @@ static posenc_status make_plain_slopes(void) {
 
 static posenc_status make_one_row(void) {
     posenc_view bias = posenc_view_dense(y, POSENC_F32, KEYS, 1, HEADS, 1);
-    return posenc_alibi_one_row(slopes, POSENC_ONE_ROW_FROM_LAST, NULL, &bias);
+    return posenc_alibi_row(slopes, POSENC_ALIBI_ROW_FROM_LAST, NULL, &bias);
 }
 
 static posenc_status line_of_slopes(void) {
-    return posenc_line_alibi(slopes, &line);
+    return posenc_rel_bias_alibi(slopes, &line);
 }
 
 static posenc_status range_of_line(void) {
     int64_t first, n;
-    return posenc_line_range(posenc_mask_causal(), 0, KEYS, KEYS, &first, &n);
+    return posenc_rel_bias_range(posenc_mask_causal(), 0, KEYS, KEYS, &first, &n);
 }
 
 static posenc_status mask_line(void) {
-    return posenc_line_mask(posenc_mask_causal(), &line);
+    return posenc_rel_bias_mask(posenc_mask_causal(), &line);
 }
 
 static posenc_status gather_line(void) {
-    return posenc_line_gather(&index_line, &table, 1.0f, &line);
+    return posenc_rel_bias_gather(&index_line, &table, 1.0f, &line);
 }
 
 static posenc_status bucket(void) {
@@ -49,36 +49,36 @@ static posenc_status bucket(void) {
 }
 
 static posenc_status t5_index(void) {
-    return posenc_index_t5(&t5, &index_line);
+    return posenc_rel_index_t5(&t5, &index_line);
 }
 
 static posenc_status clipped_index(void) {
-    posenc_index_line odd = index_line;
+    posenc_rel_index odd = index_line;
     odd.n_rows = ROWS - 1;
-    return posenc_index_clipped(ROWS / 2 - 1, &odd);
+    return posenc_rel_index_clipped(ROWS / 2 - 1, &odd);
 }
 
 static posenc_status deberta_index(void) {
-    posenc_index_rule rule = posenc_index_deberta_log(256, 512);
-    posenc_index_line wide = index_line;
-    return posenc_index_line_fill(&rule, &wide);
+    posenc_rel_index_rule rule = posenc_rel_index_deberta_log(256, 512);
+    posenc_rel_index wide = index_line;
+    return posenc_rel_index_fill(&rule, &wide);
 }
 
 static posenc_status line_of_kerple(void) {
-    return posenc_line_kerple(&kerple, &line);
+    return posenc_rel_bias_kerple(&kerple, &line);
 }
 
 static posenc_status line_of_bumps(void) {
-    return posenc_line_rbf(slopes, &line);
+    return posenc_rel_bias_rbf(slopes, &line);
 }
 
 static posenc_status line_of_sandwich(void) {
     const posenc_sandwich scheme = POSENC_SANDWICH_DEFAULTS;
-    return posenc_line_sandwich(&scheme, &line);
+    return posenc_rel_bias_sandwich(&scheme, &line);
 }
 
 static posenc_status line_of_cosines(void) {
-    return posenc_line_cosine(omegas, omegas, slopes, &line);
+    return posenc_rel_bias_cosine(omegas, omegas, slopes, &line);
 }
 
 /* ---- Images ---- */
@@ -109,7 +109,7 @@ static posenc_status add_axes(void) {
     posenc_view by_row = posenc_view_dense(x, POSENC_F32, 20, TOKENS, HEADS, 1),
                 by_column = posenc_view_dense(z, POSENC_F32, 30, TOKENS, HEADS, 1),
                 scores = posenc_view_dense(y, POSENC_F32, 600, TOKENS, HEADS, 1);
-    return posenc_decomposed_add(&by_row, &by_column, &scores, posenc_all_rows());
+    return posenc_decomposed_add(&by_row, &by_column, &scores, posenc_range_all());
 }
 
 /* ---- Gradients ---- */
@@ -117,61 +117,61 @@ static posenc_status add_axes(void) {
 static posenc_status sum_line(void) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     posenc_view ds = posenc_view_dense(x, POSENC_F32, KEYS, 10, HEADS, 1);
-    return posenc_line_gradient(&params, &ds, &line);
+    return posenc_rel_bias_backward(&params, &ds, &line);
 }
 
 static posenc_status sum_line_at_positions(void) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.q_pos = params.k_pos = positions;
     posenc_view ds = posenc_view_dense(x, POSENC_F32, KEYS, 10, HEADS, 1);
-    return posenc_line_gradient(&params, &ds, &line);
+    return posenc_rel_bias_backward(&params, &ds, &line);
 }
 
 static posenc_status sum_table(void) {
-    return posenc_table_gradient(&index_line, &line, 1.0f, &table);
+    return posenc_bias_table_backward(&index_line, &line, 1.0f, &table);
 }
 
 static posenc_status sum_slopes(void) {
-    return posenc_alibi_gradient(&line, numbers);
+    return posenc_alibi_backward(&line, numbers);
 }
 
 static posenc_status sum_kerple(void) {
-    return posenc_kerple_gradient(&kerple, POSENC_CLAMPED_STOPS, &line, numbers, more);
+    return posenc_kerple_backward(&kerple, POSENC_CLAMPED_STOPS, &line, numbers, more);
 }
 
 static posenc_status sum_window(void) {
     posenc_view ds = posenc_view_dense(x, POSENC_F32, WINDOW, WINDOW, HEADS, 1);
-    return posenc_swin_gradient(SIDE, SIDE, &ds, &of_window);
+    return posenc_swin_backward(SIDE, SIDE, &ds, &of_window);
 }
 
 const stack_call line_calls[] = {
     {"posenc_alibi_slopes", "", make_slopes},
     {"posenc_alibi_slopes_plain", "", make_plain_slopes},
-    {"posenc_alibi_one_row", "", make_one_row},
-    {"posenc_line_alibi", "", line_of_slopes},
-    {"posenc_line_range", "", range_of_line},
-    {"posenc_line_mask", "", mask_line},
+    {"posenc_alibi_row", "", make_one_row},
+    {"posenc_rel_bias_alibi", "", line_of_slopes},
+    {"posenc_rel_bias_range", "", range_of_line},
+    {"posenc_rel_bias_mask", "", mask_line},
     {"posenc_t5_bucket", "", bucket},
-    {"posenc_index_clipped", "", clipped_index},
+    {"posenc_rel_index_clipped", "", clipped_index},
     {"posenc_swin_index", "", window_index},
-    {"posenc_index_t5", "", t5_index},
-    {"posenc_line_gather", "", gather_line}, /* of these buckets */
-    {"posenc_line_kerple", "", line_of_kerple},
-    {"posenc_line_rbf", "", line_of_bumps},
-    {"posenc_line_sandwich", "", line_of_sandwich},
-    {"posenc_line_cosine", "", line_of_cosines},
+    {"posenc_rel_index_t5", "", t5_index},
+    {"posenc_rel_bias_gather", "", gather_line}, /* of these buckets */
+    {"posenc_rel_bias_kerple", "", line_of_kerple},
+    {"posenc_rel_bias_rbf", "", line_of_bumps},
+    {"posenc_rel_bias_sandwich", "", line_of_sandwich},
+    {"posenc_rel_bias_cosine", "", line_of_cosines},
     {"posenc_swin_bias", "", window_bias},
     {"posenc_swin_v2_coords", "", window_coords},
     {"posenc_swin_v2_scale", "", window_scale},
     {"posenc_decomposed_rows", "", rows_of_axis},
     {"posenc_decomposed_add", "", add_axes},
-    {"posenc_line_gradient", "", sum_line},
-    {"posenc_line_gradient", "positions", sum_line_at_positions},
-    {"posenc_table_gradient", "", sum_table},
-    {"posenc_alibi_gradient", "", sum_slopes},
-    {"posenc_kerple_gradient", "", sum_kerple},
-    {"posenc_swin_gradient", "", sum_window},
-    {"posenc_index_line_fill", "", deberta_index},
+    {"posenc_rel_bias_backward", "", sum_line},
+    {"posenc_rel_bias_backward", "positions", sum_line_at_positions},
+    {"posenc_bias_table_backward", "", sum_table},
+    {"posenc_alibi_backward", "", sum_slopes},
+    {"posenc_kerple_backward", "", sum_kerple},
+    {"posenc_swin_backward", "", sum_window},
+    {"posenc_rel_index_fill", "", deberta_index},
 };
 const size_t n_line_calls = sizeof line_calls / sizeof line_calls[0];
 

@@ -13,7 +13,7 @@ static posenc_score_params params = POSENC_SCORE_DEFAULTS, rich;
 static float rows[DIM * KEYS], slopes[HEADS], results[KEYS], products[TABLE_ROWS * KEYS * HEADS];
 static float scores[N_KEYS * QUERIES * HEADS];
 static int32_t index_data[2 * KEYS];
-static posenc_index_line index_line;
+static posenc_rel_index index_line;
 static posenc_view by_query, by_key, bias;
 static uint8_t bytes[KEYS];
 static void *scratch, *parts;
@@ -27,41 +27,41 @@ static posenc_view of_scores(float *data, posenc_dtype type) {
 
 static posenc_status softmax_of_halves(void) {
     posenc_view all = posenc_view_dense(x, POSENC_F16, DIM * KEYS, 1, 1, 1);
-    return posenc_softmax(&params, &all, &all, posenc_all_rows());
+    return posenc_softmax(&params, &all, &all, posenc_range_all());
 }
 
 static posenc_status softmax_of_everything(void) {
     posenc_view all = of_scores(scores, POSENC_BF16);
-    return posenc_softmax(&rich, &all, &all, posenc_all_rows());
+    return posenc_softmax(&rich, &all, &all, posenc_range_all());
 }
 
 static posenc_status make_logits(void) {
     posenc_view all = of_scores(y, POSENC_F32);
-    return posenc_logits(&rich, NULL, &all, posenc_all_rows());
+    return posenc_logits(&rich, NULL, &all, posenc_range_all());
 }
 
 static posenc_softmax_sum sums[QUERIES * HEADS];
 
 static posenc_status softmax_partial(void) {
     posenc_view all = of_scores(scores, POSENC_F32);
-    return posenc_softmax_partial(&rich, &all, &all, sums, posenc_all_rows());
+    return posenc_softmax_partial(&rich, &all, &all, sums, posenc_range_all());
 }
 
 static posenc_status softmax_join(void) {
     const posenc_softmax_sum a = {1.0f, 2.0f}, b = {3.0f, 4.0f};
     posenc_softmax_sum joined;
     float factors[2];
-    return posenc_softmax_join(&a, &b, &joined, &factors[0], &factors[1]);
+    return posenc_softmax_combine(&a, &b, &joined, &factors[0], &factors[1]);
 }
 
 static posenc_status softmax_backward(void) {
     posenc_view p = of_scores(x, POSENC_F32), dp = of_scores(z, POSENC_F32), s = of_scores(scores, POSENC_F32),
                 dx = of_scores(y, POSENC_F32), db = of_scores(rows, POSENC_F32);
-    return posenc_softmax_backward(&rich, &p, &dp, &s, &dx, &db, results, posenc_all_rows());
+    return posenc_softmax_backward(&rich, &p, &dp, &s, &dx, &db, results, posenc_range_all());
 }
 
 static posenc_status sum_sinks(void) {
-    return posenc_sink_gradient(x, QUERIES, HEADS, 1, results);
+    return posenc_sink_backward(x, QUERIES, HEADS, 1, results);
 }
 
 static posenc_status zero_padded(void) {
@@ -79,19 +79,19 @@ static posenc_status masked_mean(void) {
 static posenc_status multiply_rows(void) {
     posenc_view queries = posenc_view_dense(x, POSENC_F16, DIM, TOKENS, HEADS, 1),
                 to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, TOKENS, HEADS, 1);
-    return posenc_relative_products(packed, &queries, rows, &to, posenc_all_rows());
+    return posenc_relative_products(packed, &queries, rows, &to, posenc_range_all());
 }
 
 static posenc_status multiply_rows_of_one(void) {
     posenc_view queries = posenc_view_dense(x, POSENC_F16, DIM, 1, HEADS, 1),
                 to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, 1, HEADS, 1);
-    return posenc_relative_products(packed, &queries, NULL, &to, posenc_all_rows());
+    return posenc_relative_products(packed, &queries, NULL, &to, posenc_range_all());
 }
 
 static posenc_status relative_values(void) {
     posenc_view p = of_scores(x, POSENC_F32), from = posenc_view_dense(rows, POSENC_BF16, DIM, TABLE_ROWS, 1, 1),
                 to = dense(y, QUERIES, HEADS);
-    return posenc_relative_values(&index_line, posenc_mask_none(), 0, &p, &from, &to, posenc_all_rows());
+    return posenc_relative_values(&index_line, posenc_mask_none(), 0, &p, &from, &to, posenc_range_all());
 }
 
 static posenc_status shift(void) {
@@ -107,34 +107,34 @@ static posenc_status skew(void) {
 
 static posenc_status sums_by_query(void) {
     posenc_view from = of_scores(x, POSENC_F32), to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1);
-    return posenc_relative_sums_by_query(&index_line, posenc_mask_none(), 0, &from, &to, posenc_all_rows());
+    return posenc_relative_sums_by_query(&index_line, posenc_mask_none(), 0, &from, &to, posenc_range_all());
 }
 
 static posenc_status sums_by_key(void) {
     posenc_view from = of_scores(x, POSENC_F32), to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, N_KEYS, HEADS, 1);
-    return posenc_relative_sums_by_key(&index_line, posenc_mask_none(), 0, &from, &to, posenc_all_rows());
+    return posenc_relative_sums_by_key(&index_line, posenc_mask_none(), 0, &from, &to, posenc_range_all());
 }
 
 static posenc_status combine(void) {
     posenc_view w = posenc_view_dense(x, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1),
                 from = posenc_view_dense(rows, POSENC_F16, DIM, TABLE_ROWS, 1, 1), to = dense(y, QUERIES, HEADS);
-    return posenc_relative_combine(&w, &from, 1.0f, &to, posenc_all_rows());
+    return posenc_relative_combine(&w, &from, 1.0f, &to, posenc_range_all());
 }
 
 static posenc_status collect(void) {
     posenc_view w = posenc_view_dense(x, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1),
                 from = posenc_view_dense(z, POSENC_F16, DIM, QUERIES, HEADS, 1), to = dense(y, TABLE_ROWS, 1);
-    return posenc_relative_collect(&w, &from, rows, 1.0f, &to, posenc_all_rows());
+    return posenc_relative_collect(&w, &from, rows, 1.0f, &to, posenc_range_all());
 }
 
 static posenc_status fire_write(void) {
     posenc_view to = of_scores(y, POSENC_F32);
-    return posenc_fire_write(fire, N_KEYS - QUERIES, &to, posenc_all_rows());
+    return posenc_fire_write(fire, N_KEYS - QUERIES, &to, posenc_range_all());
 }
 
 static posenc_status fire_add(void) {
     posenc_view to = of_scores(y, POSENC_F32);
-    return posenc_fire_add(fire, N_KEYS - QUERIES, &to, posenc_all_rows());
+    return posenc_fire_add(fire, N_KEYS - QUERIES, &to, posenc_range_all());
 }
 
 static posenc_status cope(void) {
@@ -142,7 +142,7 @@ static posenc_status cope(void) {
     cope_params.q_off = N_KEYS - QUERIES;
     posenc_view from = of_scores(x, POSENC_F32), gates = of_scores(scores, POSENC_F32), to = of_scores(y, POSENC_F32),
                 steps = posenc_view_dense(z, POSENC_F32, 64, QUERIES, HEADS, 1);
-    return posenc_cope_logits(&cope_params, &from, &gates, &steps, &to, posenc_all_rows());
+    return posenc_cope_logits(&cope_params, &from, &gates, &steps, &to, posenc_range_all());
 }
 
 /* ---- Attention ---- */
@@ -150,11 +150,11 @@ static posenc_status cope(void) {
 static posenc_status attend(void) {
     posenc_view q = dense(x, QUERIES, HEADS), k = posenc_view_dense(x, POSENC_BF16, DIM, N_KEYS, KV_HEADS, 1), v = k,
                 out = dense(y, QUERIES, HEADS);
-    return posenc_attention(&rich, &q, &k, &v, &out, scratch, posenc_all_rows());
+    return posenc_attention(&rich, &q, &k, &v, &out, scratch, posenc_range_all());
 }
 
-static posenc_attention_task rotating(void) {
-    return (posenc_attention_task){.params = &params,
+static posenc_attention_args rotating(void) {
+    return (posenc_attention_args){.params = &params,
                                    .q = dense(x, QUERIES, HEADS),
                                    .k = dense(x, N_KEYS, KV_HEADS),
                                    .v = dense(x, N_KEYS, KV_HEADS),
@@ -164,35 +164,35 @@ static posenc_attention_task rotating(void) {
 }
 
 static posenc_status attend_rotating(void) {
-    posenc_attention_task task = rotating();
-    return posenc_attention_run(&task, scratch, posenc_all_rows());
+    posenc_attention_args task = rotating();
+    return posenc_attention_run(&task, scratch, posenc_range_all());
 }
 
 /* One query of each head, and of some keys: dot_few. */
 static posenc_status attend_few(void) {
-    posenc_attention_task task = {.params = &params,
+    posenc_attention_args task = {.params = &params,
                                   .q = dense(x, 1, HEADS),
                                   .k = posenc_view_dense(x, POSENC_F16, DIM, 256, KV_HEADS, 1),
                                   .v = posenc_view_dense(x, POSENC_F16, DIM, 256, KV_HEADS, 1),
                                   .out = dense(y, 1, HEADS)};
-    return posenc_attention_run(&task, scratch, posenc_all_rows());
+    return posenc_attention_run(&task, scratch, posenc_range_all());
 }
 
 static posenc_status attend_parts(void) {
-    posenc_attention_task task = rotating();
-    return posenc_attention_run_parts(&task, scratch, parts, posenc_all_rows());
+    posenc_attention_args task = rotating();
+    return posenc_attention_split(&task, scratch, parts, posenc_range_all());
 }
 
 static posenc_status join_parts(void) {
-    posenc_attention_task task = rotating();
-    return posenc_attention_join_parts(&task, parts, posenc_all_rows());
+    posenc_attention_args task = rotating();
+    return posenc_attention_combine_splits(&task, parts, posenc_range_all());
 }
 
 static posenc_status merge(void) {
-    posenc_attention_result a = {dense(x, 100, HEADS), posenc_view_dense(rows, POSENC_F32, 1, 100, HEADS, 1)},
-                            b = {dense(z, 100, HEADS), posenc_view_dense(scores, POSENC_F32, 1, 100, HEADS, 1)},
-                            joined = {dense(y, 100, HEADS), posenc_view_dense(results, POSENC_F32, 1, 100, HEADS, 1)};
-    return posenc_attention_merge(&a, &b, &joined, posenc_all_rows());
+    posenc_attention_state a = {dense(x, 100, HEADS), posenc_view_dense(rows, POSENC_F32, 1, 100, HEADS, 1)},
+                           b = {dense(z, 100, HEADS), posenc_view_dense(scores, POSENC_F32, 1, 100, HEADS, 1)},
+                           joined = {dense(y, 100, HEADS), posenc_view_dense(results, POSENC_F32, 1, 100, HEADS, 1)};
+    return posenc_attention_combine(&a, &b, &joined, posenc_range_all());
 }
 
 static posenc_status attend_plainly(void) {
@@ -206,9 +206,9 @@ const stack_call score_calls[] = {
     {"posenc_softmax", "everything, bf16", softmax_of_everything},
     {"posenc_logits", "everything", make_logits},
     {"posenc_softmax_partial", "everything", softmax_partial},
-    {"posenc_softmax_join", "", softmax_join},
+    {"posenc_softmax_combine", "", softmax_join},
     {"posenc_softmax_backward", "everything", softmax_backward},
-    {"posenc_sink_gradient", "", sum_sinks},
+    {"posenc_sink_backward", "", sum_sinks},
     {"posenc_zero_padded", "f16", zero_padded},
     {"posenc_masked_mean", "", masked_mean},
     {"posenc_relative_products", "f16 and a shift", multiply_rows},
@@ -226,9 +226,9 @@ const stack_call score_calls[] = {
     {"posenc_attention", "everything, bf16", attend},
     {"posenc_attention_run", "keys rotated", attend_rotating},
     {"posenc_attention_run", "a lone query, f16", attend_few},
-    {"posenc_attention_run_parts", "keys rotated", attend_parts},
-    {"posenc_attention_join_parts", "", join_parts},
-    {"posenc_attention_merge", "", merge},
+    {"posenc_attention_split", "keys rotated", attend_parts},
+    {"posenc_attention_combine_splits", "", join_parts},
+    {"posenc_attention_combine", "", merge},
     {"posenc_attention_reference", "", attend_plainly},
 };
 const size_t n_score_calls = sizeof score_calls / sizeof score_calls[0];
@@ -237,11 +237,11 @@ const size_t n_score_calls = sizeof score_calls / sizeof score_calls[0];
 
 /* Parameters with every term. */
 static void set_up_params(void) {
-    posenc_index_rule rule = posenc_index_shaw(TABLE_ROWS / 2);
+    posenc_rel_index_rule rule = posenc_rel_index_shaw(TABLE_ROWS / 2);
     index_line.data = index_data;
-    truth_ok(posenc_line_range(posenc_mask_none(), 0, N_KEYS, N_KEYS, &index_line.first, &index_line.n_offsets));
+    truth_ok(posenc_rel_bias_range(posenc_mask_none(), 0, N_KEYS, N_KEYS, &index_line.first, &index_line.n_offsets));
     assert_true(index_line.n_offsets <= 2 * KEYS);
-    truth_ok(posenc_index_line_fill(&rule, &index_line));
+    truth_ok(posenc_rel_index_fill(&rule, &index_line));
     by_query = posenc_view_dense(products, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1);
     by_key = posenc_view_dense(products, POSENC_F32, TABLE_ROWS, N_KEYS, HEADS, 1);
     bias = of_scores(rows, POSENC_F16);
@@ -276,11 +276,11 @@ void set_up_scores(void) {
     of_fire.max_distance = KEYS;
     truth_ok(posenc_fire_create(&of_fire, &fire));
     set_up_params();
-    posenc_attention_task task = rotating();
-    scratch = malloc(posenc_attention_scratch(DIM, DIM));
-    parts = malloc(posenc_attention_parts_bytes(&task));
+    posenc_attention_args task = rotating();
+    scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
+    parts = malloc(posenc_attention_split_bytes(&task));
     assert_true(scratch != NULL && parts != NULL);
-    truth_ok(posenc_attention_run_parts(&task, scratch, parts, posenc_all_rows()));
+    truth_ok(posenc_attention_split(&task, scratch, parts, posenc_range_all()));
 }
 
 void tear_down_scores(void) {

@@ -34,7 +34,7 @@ void alibi_work_free(alibi_work *work) {
 }
 
 posenc_status alibi_work_run(const alibi_work *work) {
-    return posenc_softmax(&work->params, &work->scores, &work->scores, posenc_all_rows());
+    return posenc_softmax(&work->params, &work->scores, &work->scores, posenc_range_all());
 }
 
 /* Keys that query t may see. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <posenc/version.h>
+#include <posenc/types.h>
 
 #include "commands.h"
 #include "tiers.h"
@@ -15,11 +15,8 @@ static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"info", command_info},
-    {"verify", command_verify},
-    {"model", command_model},
-    {"table", command_table},
-    {"plot", command_plot},
+    {"info", command_info},   {"verify", command_verify}, {"model", command_model},
+    {"table", command_table}, {"plot", command_plot},
 };
 
 /* Lines of the list are broken here, for argp would go on in column 0. */

@@ -50,7 +50,7 @@ posenc_status rope_fill(const table *t, int64_t row, int64_t n, float *values) {
         positions[k] = (int32_t)(t->first + (row + k) % t->n_rows);
     int is_sine = row >= t->n_rows;
     posenc_rope_table rows = {is_sine ? data->other : values, is_sine ? values : data->other, t->n_columns, 1};
-    return posenc_rope_fill_table(data->rope, positions, n, POSENC_FORWARD, &rows);
+    return posenc_rope_table_fill(data->rope, positions, n, POSENC_FORWARD, &rows);
 }
 
 void rope_close(table *t) {

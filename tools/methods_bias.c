@@ -10,7 +10,7 @@
 
 /* A line for every head, and what it is seen through. */
 typedef struct line_data {
-    posenc_line line;
+    posenc_rel_bias line;
     posenc_mask mask;
 } line_data;
 
@@ -26,7 +26,7 @@ static posenc_mask mask_of(const table *t) {
 }
 
 /* What a scheme does: fills the line of all heads. */
-typedef posenc_status (*line_maker)(const table *t, const posenc_line *line);
+typedef posenc_status (*line_maker)(const table *t, const posenc_rel_bias *line);
 
 static void free_line(line_data *data) {
     if (data != NULL)
@@ -43,7 +43,7 @@ static posenc_status open_line(table *t, line_maker make) {
         free(values);
         return POSENC_ERR_MEMORY;
     }
-    data->line = (posenc_line){
+    data->line = (posenc_rel_bias){
         .data = values, .first = -(n - 1), .n_offsets = n_offsets, .n_heads = n_heads, .stride = n_offsets};
     data->mask = mask_of(t);
     posenc_status status = make(t, &data->line);
@@ -56,7 +56,7 @@ static posenc_status open_line(table *t, line_maker make) {
 
 static posenc_status line_fill(const table *t, int64_t row, int64_t n, float *values) {
     const line_data *data = t->data;
-    posenc_line line = data->line; /* of this head alone */
+    posenc_rel_bias line = data->line; /* of this head alone */
     line.data += row / t->n_rows * line.stride;
     line.n_heads = 1;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
@@ -64,7 +64,7 @@ static posenc_status line_fill(const table *t, int64_t row, int64_t n, float *va
     params.mask = data->mask;
     params.q_off = row % t->n_rows;
     posenc_view y = posenc_view_dense(values, POSENC_F32, t->n_columns, n, 1, 1);
-    return posenc_logits(&params, NULL, &y, posenc_all_rows());
+    return posenc_logits(&params, NULL, &y, posenc_range_all());
 }
 
 static void line_close(table *t) {
@@ -84,7 +84,7 @@ static float *random_table(const table *t, int64_t n) {
     float *values = malloc((size_t)n * sizeof *values);
     posenc_view view = posenc_view_dense(values, POSENC_F32, n, 1, 1, 1);
     if (values != NULL &&
-        posenc_fill_normal((uint64_t)t->value[OPTION_SEED], 0.0, 1.0, &view, posenc_all_rows()) != POSENC_OK) {
+        posenc_fill_normal((uint64_t)t->value[OPTION_SEED], 0.0, 1.0, &view, posenc_range_all()) != POSENC_OK) {
         free(values);
         return NULL;
     }
@@ -93,53 +93,53 @@ static float *random_table(const table *t, int64_t n) {
 
 /* ---- The schemes ---- */
 
-static posenc_status no_bias(const table *t, const posenc_line *line) {
+static posenc_status no_bias(const table *t, const posenc_rel_bias *line) {
     (void)t;
     (void)line; /* zeros already */
     return POSENC_OK;
 }
 
-static posenc_status alibi(const table *t, const posenc_line *line) {
+static posenc_status alibi(const table *t, const posenc_rel_bias *line) {
     float *slopes = malloc((size_t)line->n_heads * sizeof *slopes);
     posenc_status status = slopes != NULL ? POSENC_OK : POSENC_ERR_MEMORY;
     if (status == POSENC_OK)
         status = posenc_alibi_slopes(line->n_heads, t->value[OPTION_MAX_BIAS], slopes);
     if (status == POSENC_OK)
-        status = posenc_line_alibi(slopes, line);
+        status = posenc_rel_bias_alibi(slopes, line);
     free(slopes);
     return status;
 }
 
 /* A table [row][head] by an index of its rows. */
-static posenc_status gather(const table *t, const posenc_line *line, int64_t n_rows,
-                            posenc_status (*fill)(const table *t, const posenc_index_line *index)) {
+static posenc_status gather(const table *t, const posenc_rel_bias *line, int64_t n_rows,
+                            posenc_status (*fill)(const table *t, const posenc_rel_index *index)) {
     float *values = random_table(t, n_rows * line->n_heads);
     int32_t *rows = malloc((size_t)line->n_offsets * sizeof *rows);
-    posenc_index_line index = {rows, line->first, line->n_offsets, n_rows};
+    posenc_rel_index index = {rows, line->first, line->n_offsets, n_rows};
     posenc_bias_table source = {values, n_rows, line->n_heads, line->n_heads, 1};
     posenc_status status = values != NULL && rows != NULL ? fill(t, &index) : POSENC_ERR_MEMORY;
     if (status == POSENC_OK)
-        status = posenc_line_gather(&index, &source, 1.0f, line);
+        status = posenc_rel_bias_gather(&index, &source, 1.0f, line);
     free(values);
     free(rows);
     return status;
 }
 
-static posenc_status t5_index(const table *t, const posenc_index_line *index) {
+static posenc_status t5_index(const table *t, const posenc_rel_index *index) {
     posenc_t5_params params = {index->n_rows, (int64_t)t->value[OPTION_MAX_DISTANCE],
                                t->value[OPTION_MASK] == WORD_FULL};
-    return posenc_index_t5(&params, index);
+    return posenc_rel_index_t5(&params, index);
 }
 
-static posenc_status t5(const table *t, const posenc_line *line) {
+static posenc_status t5(const table *t, const posenc_rel_bias *line) {
     return gather(t, line, (int64_t)t->value[OPTION_BUCKETS], t5_index);
 }
 
-static posenc_status clipped_index(const table *t, const posenc_index_line *index) {
-    return posenc_index_clipped((int64_t)t->value[OPTION_MAX_DISTANCE], index);
+static posenc_status clipped_index(const table *t, const posenc_rel_index *index) {
+    return posenc_rel_index_clipped((int64_t)t->value[OPTION_MAX_DISTANCE], index);
 }
 
-static posenc_status clipped(const table *t, const posenc_line *line) {
+static posenc_status clipped(const table *t, const posenc_rel_bias *line) {
     return gather(t, line, 2 * (int64_t)t->value[OPTION_MAX_DISTANCE] + 1, clipped_index);
 }
 
@@ -152,20 +152,20 @@ static double a_of_head(const table *t, int64_t h) {
     return t->value[OPTION_A];
 }
 
-static posenc_status kerple(const table *t, const posenc_line *line, posenc_kerple_kind kind) {
+static posenc_status kerple(const table *t, const posenc_rel_bias *line, posenc_kerple_kind kind) {
     float *p = by_head(t, line->n_heads, p_of_head), *a = by_head(t, line->n_heads, a_of_head);
     posenc_kerple params = {kind, p, a, 0.01f};
-    posenc_status status = p != NULL && a != NULL ? posenc_line_kerple(&params, line) : POSENC_ERR_MEMORY;
+    posenc_status status = p != NULL && a != NULL ? posenc_rel_bias_kerple(&params, line) : POSENC_ERR_MEMORY;
     free(p);
     free(a);
     return status;
 }
 
-static posenc_status kerple_log(const table *t, const posenc_line *line) {
+static posenc_status kerple_log(const table *t, const posenc_rel_bias *line) {
     return kerple(t, line, POSENC_KERPLE_LOG);
 }
 
-static posenc_status kerple_power(const table *t, const posenc_line *line) {
+static posenc_status kerple_power(const table *t, const posenc_rel_bias *line) {
     return kerple(t, line, POSENC_KERPLE_POWER);
 }
 
@@ -173,27 +173,27 @@ static double sigma_of_head(const table *t, int64_t h) {
     return t->value[OPTION_SIGMA] * (double)(h + 1);
 }
 
-static posenc_status rbf(const table *t, const posenc_line *line) {
+static posenc_status rbf(const table *t, const posenc_rel_bias *line) {
     float *sigma = by_head(t, line->n_heads, sigma_of_head);
-    posenc_status status = sigma != NULL ? posenc_line_rbf(sigma, line) : POSENC_ERR_MEMORY;
+    posenc_status status = sigma != NULL ? posenc_rel_bias_rbf(sigma, line) : POSENC_ERR_MEMORY;
     free(sigma);
     return status;
 }
 
-static posenc_status sandwich(const table *t, const posenc_line *line) {
+static posenc_status sandwich(const table *t, const posenc_rel_bias *line) {
     posenc_sandwich params = POSENC_SANDWICH_DEFAULTS;
     params.dim = (int64_t)t->value[OPTION_DIM];
     params.base = t->value[OPTION_BASE];
-    return posenc_line_sandwich(&params, line);
+    return posenc_rel_bias_sandwich(&params, line);
 }
 
-static posenc_status cosine(const table *t, const posenc_line *line) {
+static posenc_status cosine(const table *t, const posenc_rel_bias *line) {
     double *omega = malloc((size_t)line->n_heads * sizeof *omega);
     posenc_status status = omega != NULL ? POSENC_OK : POSENC_ERR_MEMORY;
     for (int64_t h = 0; omega != NULL && h < line->n_heads; h++)
         omega[h] = pow(t->value[OPTION_BASE], -(double)h / (double)line->n_heads);
     if (status == POSENC_OK)
-        status = posenc_line_cosine(omega, NULL, NULL, line);
+        status = posenc_rel_bias_cosine(omega, NULL, NULL, line);
     free(omega);
     return status;
 }

@@ -54,7 +54,7 @@ static posenc_status rows_fill(const table *t, int64_t row, int64_t n, float *va
     posenc_coords at =
         data->divisor > 0.0 ? posenc_coords_of(real, POSENC_COORD_F32) : posenc_coords_of(whole, POSENC_COORD_I32);
     posenc_view y = posenc_view_dense(values, POSENC_F32, t->n_columns, n, 1, 1);
-    return posenc_encoding_apply(data->encoding, &at, NULL, NULL, &y, posenc_all_rows());
+    return posenc_encoding_apply(data->encoding, &at, NULL, NULL, &y, posenc_range_all());
 }
 
 static void rows_close(table *t) {
@@ -114,13 +114,13 @@ static posenc_status random_rows(const table *t, int64_t n_rows, int64_t dim, ro
     if (data->table == NULL)
         return POSENC_ERR_MEMORY;
     return posenc_fill_normal((uint64_t)t->value[OPTION_SEED], 0.0, t->value[OPTION_DEVIATION], view,
-                              posenc_all_rows());
+                              posenc_range_all());
 }
 
 static posenc_status learned_of(const posenc_view *rows, const table *t, posenc_encoding **e) {
     posenc_lookup lookup = POSENC_LOOKUP_DEFAULTS;
     lookup.offset = -t->first; /* the table begins where the picture does */
-    lookup.policy = POSENC_RANGE_ZERO;
+    lookup.policy = POSENC_OUT_OF_RANGE_ZERO;
     return posenc_learned_create(rows, &lookup, e);
 }
 
@@ -210,7 +210,7 @@ static posenc_status resized(const table *t, rows_data *data) {
     large = posenc_view_dense(data->table, POSENC_F32, dim_of(t), params.w_out, 1, 1);
     if (status == POSENC_OK)
         status =
-            data->table != NULL ? posenc_table_resize(&params, &small, &large, posenc_all_rows()) : POSENC_ERR_MEMORY;
+            data->table != NULL ? posenc_table_resize(&params, &small, &large, posenc_range_all()) : POSENC_ERR_MEMORY;
     free(table_in);
     return status == POSENC_OK ? learned_of(&large, t, &data->encoding) : status;
 }

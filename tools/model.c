@@ -163,7 +163,7 @@ static void check_table(reader *r, const model_config *c, model_table *table) {
     posenc_rope_params params = table->params;
     posenc_status status = posenc_rope_create(&params, &rope);
     if (status == POSENC_OK) {
-        table->params.n_rot = 2 * posenc_rope_n_pairs(rope);
+        table->params.n_rot = 2 * posenc_rope_pair_count(rope);
         table->params.rot_fraction = 0.0;
         posenc_rope_free(rope);
         reader_check_sense(r, c, &table->params);

@@ -14,11 +14,11 @@ static int same_as_scalar(const alibi_work *work, posenc_isa_tier tier, float *i
     float *data = work->scores.data;
     size_t size = (size_t)alibi_work_count(work) * sizeof *data;
     memcpy(input, data, size);
-    posenc_select_isa(POSENC_ISA_SCALAR);
+    posenc_isa_select(POSENC_ISA_SCALAR);
     posenc_status status = alibi_work_run(work);
     memcpy(expected, data, size);
     memcpy(data, input, size);
-    posenc_select_isa(tier);
+    posenc_isa_select(tier);
     if (status == POSENC_OK)
         status = alibi_work_run(work);
     int same = status == POSENC_OK && memcmp(data, expected, size) == 0;
@@ -58,7 +58,7 @@ typedef struct timed_job {
 
 static void run_job(void *context) {
     const timed_job *job = context;
-    posenc_select_isa(job->tier);
+    posenc_isa_select(job->tier);
     alibi_work_run(job->work);
 }
 

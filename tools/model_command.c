@@ -50,11 +50,11 @@ static void remark(const model_config *m) {
                                 "posenc_encoding_add does that.",
         [POSITION_LEARNED] = "A learned table is added to the embeddings: one row is read per token, once and not per "
                              "layer: posenc_learned_create and posenc_encoding_apply do that.",
-        [POSITION_RELATIVE_BUCKETS] =
-            "A learned bias per bucket of distance is added to the scores: posenc_index_t5 and posenc_line_gather make "
-            "lines of\nit, which posenc_softmax adds.",
+        [POSITION_RELATIVE_BUCKETS] = "A learned bias per bucket of distance is added to the scores: "
+                                      "posenc_rel_index_t5 and posenc_rel_bias_gather make "
+                                      "lines of\nit, which posenc_softmax adds.",
         [POSITION_RELATIVE_KEYS] = "A learned row per distance is multiplied with Q, and with K where the file says "
-                                   "so: posenc_index_relative_key "
+                                   "so: posenc_rel_index_relative_key "
                                    "and\nposenc_relative_products make these terms, which posenc_softmax adds.",
     };
     printf("%s\nThere is nothing to verify or time.\n", remarks[m->kind]);
@@ -71,7 +71,7 @@ static int report(const model_options *o, const model_config *m) {
     case POSITION_ALIBI: status = model_report_alibi(o, m, &failures); break;
     default: remark(m); break;
     }
-    posenc_select_isa(in_use);
+    posenc_isa_select(in_use);
     if (failures > 0)
         printf("FAILED: see above; 'posenc verify' tells more.\n");
     if (status != POSENC_OK)

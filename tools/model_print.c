@@ -54,7 +54,7 @@ static void print_scaling(const posenc_rope_scaling *s) {
 
 /* Where the frequencies differ from what they would be without scaling, and by how much. */
 static void print_difference(const posenc_rope *rope, const posenc_rope *unscaled) {
-    int64_t n = posenc_rope_n_pairs(rope), first = -1, last = -1;
+    int64_t n = posenc_rope_pair_count(rope), first = -1, last = -1;
     double least = INFINITY, most = 0.0;
     for (int64_t i = 0; i < n; i++) {
         double by = posenc_rope_theta(unscaled, i) / posenc_rope_theta(rope, i);
@@ -79,7 +79,7 @@ static void print_difference(const posenc_rope *rope, const posenc_rope *unscale
 
 static void print_frequencies(const posenc_rope *rope) {
     const double two_pi = 6.283185307179586;
-    int64_t last = posenc_rope_n_pairs(rope) - 1;
+    int64_t last = posenc_rope_pair_count(rope) - 1;
     while (last > 0 && posenc_rope_theta(rope, last) == 0.0)
         last--;
     double high = posenc_rope_theta(rope, 0), low = posenc_rope_theta(rope, last);
@@ -105,7 +105,7 @@ static void print_table(const model_config *m, const model_table *table) {
     printf("base %g", table->params.base);
     print_scaling(&table->params.scaling);
     printf("\n");
-    if (posenc_rope_create(&table->params, &rope) == POSENC_OK && posenc_rope_n_pairs(rope) > 0 &&
+    if (posenc_rope_create(&table->params, &rope) == POSENC_OK && posenc_rope_pair_count(rope) > 0 &&
         posenc_rope_create(&plain, &unscaled) == POSENC_OK) {
         print_frequencies(rope);
         print_difference(rope, unscaled);

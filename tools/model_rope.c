@@ -30,7 +30,7 @@ static int run_from(const rope_work *work, posenc_isa_tier tier, rope_way way, c
     memcpy(work->x, input, work->size);
     if (work->y != work->x)
         memset(work->y, 0, work->size);
-    posenc_select_isa(tier);
+    posenc_isa_select(tier);
     posenc_status status = rope_work_run(work, way);
     memcpy(output, work->y, work->size);
     return status == POSENC_OK;
@@ -96,7 +96,7 @@ static void run_job(void *context) {
         rope_work_negate(job->work);
         return;
     }
-    posenc_select_isa(job->tier);
+    posenc_isa_select(job->tier);
     rope_work_run(job->work, (rope_way)job->way);
 }
 

@@ -125,7 +125,7 @@ static posenc_status weigh(const table *t, const float *bias, float *weights) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     posenc_view x = posenc_view_dense((void *)bias, POSENC_F32, t->n_columns, t->n_rows, 1, 1), y = x;
     y.data = weights;
-    posenc_status status = posenc_softmax(&params, &x, &y, posenc_all_rows());
+    posenc_status status = posenc_softmax(&params, &x, &y, posenc_range_all());
     for (int64_t i = 0; i < t->n_rows * t->n_columns; i++)
         if (bias[i] == -INFINITY) /* drawn as masked here too */
             weights[i] = -INFINITY;
@@ -161,7 +161,7 @@ static posenc_status map_similarity(const table *t, plot_made *made) {
     posenc_view e = posenc_view_dense(vectors, POSENC_F32, width, n, 1, 1);
     posenc_view similarity = posenc_view_dense(matrix, POSENC_F32, n, n, 1, 1);
     for (int64_t row = 0; row < n && status == POSENC_OK; row += SIMILARITY_BLOCK) {
-        posenc_rows rows = {row, n - row < SIMILARITY_BLOCK ? n : row + SIMILARITY_BLOCK};
+        posenc_range rows = {row, n - row < SIMILARITY_BLOCK ? n : row + SIMILARITY_BLOCK};
         status = posenc_cosine_similarity(&e, 0.0, &similarity, rows);
         progress("comparing", (double)row / (double)n);
     }

@@ -46,7 +46,7 @@ static posenc_status allocate(rope_work *work, const model_table *layer) {
     work->x = new_lines(work->size);
     work->y = in_place ? work->x : new_lines(work->size);
     work->weight = new_lines((size_t)head_dim * sizeof(float));
-    work->positions = new_lines((size_t)(work->n_tokens * posenc_rope_n_axes(work->rope)) * sizeof(int32_t));
+    work->positions = new_lines((size_t)(work->n_tokens * posenc_rope_axis_count(work->rope)) * sizeof(int32_t));
     void *rows = new_lines((size_t)posenc_rope_table_bytes(work->rope, work->n_tokens));
     work->table = posenc_rope_table_dense(work->rope, rows);
     int complete =
@@ -65,12 +65,12 @@ static void fill(rope_work *work, const model_table *layer, int64_t first_positi
      * which take a hundred times as long. */
     for (int64_t i = 0; i < shown(layer, &layer->q).head_dim; i++)
         work->weight[i] = i % 3 == 0 ? -1.0f : 1.0f;
-    for (int64_t i = 0; i < work->n_tokens * posenc_rope_n_axes(work->rope); i++)
+    for (int64_t i = 0; i < work->n_tokens * posenc_rope_axis_count(work->rope); i++)
         work->positions[i] = (int32_t)(first_position + i % work->n_tokens);
     const rotated_tensor *tensors[] = {&layer->q, &layer->k};
     int64_t first = 0;
     for (int k = 0; k < 2; first += elements(tensors[k++], work->n_tokens))
-        work->tasks[k] = (posenc_rope_task){
+        work->tasks[k] = (posenc_rope_tensor){
             .x = view_of(work, layer, tensors[k], work->x, first),
             .y = view_of(work, layer, tensors[k], work->y, first),
             .rotates = 1,
@@ -92,7 +92,7 @@ posenc_status rope_work_create(rope_work *work, const model_table *layer, posenc
     if (status != POSENC_OK)
         return status;
     fill(work, layer, first_position, random);
-    return posenc_rope_fill_table(work->rope, work->positions, n_tokens, POSENC_FORWARD, &work->table);
+    return posenc_rope_table_fill(work->rope, work->positions, n_tokens, POSENC_FORWARD, &work->table);
 }
 
 void rope_work_free(rope_work *work) {
@@ -106,11 +106,11 @@ void rope_work_free(rope_work *work) {
 }
 
 posenc_status rope_work_run(const rope_work *work, rope_way way) {
-    posenc_rope_task tasks[2] = {work->tasks[0], work->tasks[1]};
+    posenc_rope_tensor tasks[2] = {work->tasks[0], work->tasks[1]};
     if (way == ROPE_WITH_NORM)
         tasks[0].weight = tasks[1].weight = work->weight;
-    return posenc_rope_apply_tasks(work->rope, tasks, 2, way == ROPE_ROWS_MADE ? work->positions : NULL, &work->table,
-                                   POSENC_FORWARD, posenc_all_rows());
+    return posenc_rope_apply_tensors(work->rope, tasks, 2, way == ROPE_ROWS_MADE ? work->positions : NULL, &work->table,
+                                     POSENC_FORWARD, posenc_range_all());
 }
 
 /* All at once where heads hold nothing else. */

@@ -19,10 +19,10 @@ typedef struct rope_work {
     int32_t *positions;
     posenc_rope *rope; /* of magnitude 1, so that numbers stay what they are through many runs */
     posenc_rope_table table;
-    posenc_rope_task tasks[2]; /* Q, K */
-    float *weight;             /* of the norm: 1 and -1, for the same reason */
-    void *x, *y;               /* y is x in place */
-    size_t size;               /* bytes of each */
+    posenc_rope_tensor tasks[2]; /* Q, K */
+    float *weight;               /* of the norm: 1 and -1, for the same reason */
+    void *x, *y;                 /* y is x in place */
+    size_t size;                 /* bytes of each */
 } rope_work;
 
 /* Positions count up from first_position, on all axes. */

@@ -264,7 +264,7 @@ lacks 'guessed'
 
 # ---- Names, and heads where they are needed ----
 
-reads '{"model_type": "t5", "d_model": 512, "num_heads": 6, "d_kv": 64, "num_layers": 8}' 'of 64 channels' 'posenc_index_t5'
+reads '{"model_type": "t5", "d_model": 512, "num_heads": 6, "d_kv": 64, "num_layers": 8}' 'of 64 channels' 'posenc_rel_index_t5'
 reads '{"model_type": "t5", "d_model": 1024, "num_heads": 128, "d_kv": 128, "num_layers": 24}' 'of 128 channels'
 reads '{"model_type": "bloom", "n_embed": 1024, "num_attention_heads": 16, "n_layer": 24}' 'Q 16, K 16, of 64 channels' \
     'ALiBi: 16 slopes'

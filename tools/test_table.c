@@ -114,7 +114,7 @@ static void test_rope(void) {
     posenc_positions_range(0, 70, positions);
     posenc_rope_table table = {want, want + 70 * 32, 32, 1};
     check(posenc_rope_create(&params, &rope) == POSENC_OK &&
-              posenc_rope_fill_table(rope, positions, 70, POSENC_FORWARD, &table) == POSENC_OK,
+              posenc_rope_table_fill(rope, positions, 70, POSENC_FORWARD, &table) == POSENC_OK,
           "the library");
     posenc_rope_free(rope);
     compare(arguments, 2 * 70 * 32);

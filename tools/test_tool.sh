@@ -219,7 +219,7 @@ reads 'latent attention' "{\"model_type\": \"deepseek_v3\", $small, \"qk_nope_he
 reads 'Q 4, K 4' "{\"text_config\": {\"model_type\": \"llama\", $small}}"
 reads 'ALiBi: 4 slopes' "{\"model_type\": \"mpt\", \"n_heads\": 4, \"d_model\": 32, \"attn_config\": {\"alibi\": true}}"
 reads 'learned table' "{\"model_type\": \"gpt2\", \"n_head\": 4, \"n_embd\": 32}"
-reads 'posenc_index_t5 and posenc_line_gather' '{"model_type": "t5", "num_heads": 4, "d_model": 32}'
+reads 'posenc_rel_index_t5 and posenc_rel_bias_gather' '{"model_type": "t5", "num_heads": 4, "d_model": 32}'
 reads 'posenc_encoding_add' "{\"model_type\": \"whisper\", \"num_attention_heads\": 4, \"d_model\": 32}"
 
 # A list that says something of each layer has an item for each; beyond them, those that predict further tokens may follow.

@@ -135,9 +135,9 @@ def fused_goals():
     for kind, name in (('float32', 'qk_norm'), ('bf16', 'qk_norm/bf16')):
         for tokens in (1, 16):
             yield Goal(f'QK-norm and RoPE, {kind}, {tokens} x 40 heads x 128 (Qwen3-8B), in cache', 'x_alone', 1.3,
-                       f'posenc_rope_apply_tasks/{{}}/{name}/table/tokens:{tokens}', '', 'RoPE alone')
+                       f'posenc_rope_apply_tensors/{{}}/{name}/table/tokens:{tokens}', '', 'RoPE alone')
     yield Goal('K rotated, converted and scattered into an f16 cache, prefill (512 tokens x 8 x 128)', 'x_unfused', 1.4,
-               'posenc_rope_apply_tasks/{}/k_cache/f32_f16/table/tokens:512', '', 'RoPE, then a copy into the cache')
+               'posenc_rope_apply_tensors/{}/k_cache/f32_f16/table/tokens:512', '', 'RoPE, then a copy into the cache')
     for kind in ('f16', 'bf16'):
         yield Goal(f'RoPE half-split {kind}, prefill (512 tokens x 40 x 128)', 'x_limit', 1.25,
                    f'posenc_rope_apply_table/{{}}/llama-3.1-8b/half/{kind}/tokens:512', '',

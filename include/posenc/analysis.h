@@ -5,7 +5,7 @@
  *
  *     posenc_view rows = posenc_view_dense(encoding, POSENC_F32, 64, 128, 1, 1);
  *     posenc_view similarity = posenc_view_dense(matrix, POSENC_F32, 128, 128, 1, 1);
- *     posenc_status status = posenc_cosine_similarity(&rows, 0.0, &similarity, posenc_all_rows());
+ *     posenc_status status = posenc_cosine_similarity(&rows, 0.0, &similarity, posenc_range_all());
  */
 #ifndef POSENC_ANALYSIS_H
 #define POSENC_ANALYSIS_H
@@ -29,7 +29,7 @@ extern "C" {
  * not negative (POSENC_ERR_SCALE). For sinusoidal rows it is a Toeplitz matrix: what posenc_dot_by_offset gives, over
  * dim/2. */
 POSENC_API posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const posenc_view *similarity,
-                                                  posenc_rows rows);
+                                                  posenc_range rows);
 
 /* profile[t] = the same similarity of rows query and query + t, t = 0 .. n_offsets-1; NaN where there is no such row.
  * query: 0 .. n-1 (POSENC_ERR_ROWS). */

@@ -2,7 +2,7 @@
  *
  *     O = P V,   P = posenc_softmax(params, Q K^T)
  *
- * with everything that posenc_score_params can say but POSENC_EMPTY_UNIFORM (POSENC_ERR_ENUM; the reference below takes
+ * with all of posenc_score_params but POSENC_FULLY_MASKED_UNIFORM (POSENC_ERR_ENUM; the reference below takes
  * it). Query head h uses head h / (n_heads / n_kv_heads) of k and v. Encodings of q and k (rotary, additive) are the
  * caller's, before the call; or k is rotated on its way, below.
  *
@@ -18,7 +18,7 @@
  *         a[c] = fma(e_j, v_j[c], a[c]) for each key of the block from the first to the last in sight, from -0
  *         o[c] = fma(o[c], f, a[c])
  *     segments in ascending order are joined to m = sink, s = 1 (without a sink -inf, 0) and o = 0
- *         m, s, f, g = posenc_softmax_join of both,  o[c] = fma(g, o_segment[c], o[c] f)
+ *         m, s, f, g = posenc_softmax_combine of both,  o[c] = fma(g, o_segment[c], o[c] f)
  *     out[c] = o[c] (1 / s), rounded once;  lse = m + ln s in double, rounded once
  *
  * What hides a key decides what k and v may hold there:
@@ -54,11 +54,11 @@
  *
  * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its
  * own scratch (head_dim 128: 350 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a
- * unit is cut into parts by segments of keys: posenc_attention_run_parts, and when all are done
- * posenc_attention_join_parts.
+ * unit is cut into parts by segments of keys: posenc_attention_split, and when all are done
+ * posenc_attention_combine_splits.
  *
  * Example: causal, 8 heads that share 2 of keys and values, one thread; scratch has
- * posenc_attention_scratch(64, 64) bytes
+ * posenc_attention_workspace_bytes(64, 64) bytes
  *
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.scale = 0.125f;
@@ -67,7 +67,7 @@
  *     posenc_view k = posenc_view_dense(keys, POSENC_F32, 64, n_q, 2, 1);
  *     posenc_view v = posenc_view_dense(values, POSENC_F32, 64, n_q, 2, 1);
  *     posenc_view o = posenc_view_dense(out, POSENC_F32, 64, n_q, 8, 1);
- *     posenc_status status = posenc_attention(&params, &q, &k, &v, &o, scratch, posenc_all_rows());
+ *     posenc_status status = posenc_attention(&params, &q, &k, &v, &o, scratch, posenc_range_all());
  */
 #ifndef POSENC_ATTENTION_H
 #define POSENC_ATTENTION_H
@@ -82,10 +82,10 @@ extern "C" {
 
 /* Number of units that posenc_attention cuts this into, of k in one piece or in pages; 0 if head_dim or the numbers of
  * heads do not fit each other. */
-POSENC_API int64_t posenc_attention_units(const posenc_view *q, const posenc_view *k);
+POSENC_API int64_t posenc_attention_tile_count(const posenc_view *q, const posenc_view *k);
 
 /* Bytes of scratch that a call (a thread) needs; 0 if a dimension is not 1 .. POSENC_MAX_HEAD_DIM. */
-POSENC_API size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim);
+POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim);
 
 #define POSENC_MAX_HEAD_DIM 1024
 
@@ -96,7 +96,7 @@ POSENC_API size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim);
  * float. */
 POSENC_API posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
                                           const posenc_view *v, const posenc_view *out, void *scratch,
-                                          posenc_rows units);
+                                          posenc_range units);
 
 /* ---- The same with more: log-sum-exp, keys rotated on their way, pages ---- */
 
@@ -108,7 +108,7 @@ typedef struct posenc_attention_pages {
 } posenc_attention_pages;
 
 /* A call in one piece. What is NULL is not there. */
-typedef struct posenc_attention_task {
+typedef struct posenc_attention_args {
     const posenc_score_params *params;
     posenc_view q, k, v, out; /* as above */
     /* f32 [1, n_q, n_heads, n_batch], written: ln of the sum of exp(logit), the sink's included; -inf for a row that
@@ -123,36 +123,36 @@ typedef struct posenc_attention_task {
      * are looked at, and checked (POSENC_ERR_ROWS): for keys that no query sees any more, name any page that is there.
      * Any page_size; multiples of 32 are packed without a copy. */
     const posenc_attention_pages *pages;
-} posenc_attention_task;
+} posenc_attention_args;
 
 /* posenc_attention for a task; as many units. lse overlaps nothing. */
-POSENC_API posenc_status posenc_attention_run(const posenc_attention_task *task, void *scratch, posenc_rows units);
+POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *task, void *scratch, posenc_range units);
 
 /* ---- Parts: a unit's keys shared by several threads ---- */
 
 #define POSENC_ATTENTION_SEGMENT 4096
 
 /* Number of parts, units times segments of keys; 0 if the extents do not fit each other. */
-POSENC_API int64_t posenc_attention_n_parts(const posenc_attention_task *task);
+POSENC_API int64_t posenc_attention_split_count(const posenc_attention_args *task);
 
 /* Bytes of the memory that all parts share: v_dim + 2 floats for each query, head and segment. 0 if there are none, or
  * if they are more than can be. */
-POSENC_API size_t posenc_attention_parts_bytes(const posenc_attention_task *task);
+POSENC_API size_t posenc_attention_split_bytes(const posenc_attention_args *task);
 
 /* Computes some of the parts: every thread its own range and scratch, one `parts`. Then, with all of them done, the
  * units are joined and written. The bits are those of posenc_attention_run. */
-POSENC_API posenc_status posenc_attention_run_parts(const posenc_attention_task *task, void *scratch, void *parts,
-                                                    posenc_rows range);
-POSENC_API posenc_status posenc_attention_join_parts(const posenc_attention_task *task, const void *parts,
-                                                     posenc_rows units);
+POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *task, void *scratch, void *parts,
+                                                posenc_range range);
+POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_args *task, const void *parts,
+                                                         posenc_range units);
 
 /* ---- Results of different keys joined ---- */
 
 /* What attention over some keys gave. */
-typedef struct posenc_attention_result {
+typedef struct posenc_attention_state {
     posenc_view out; /* [v_dim, n_q, n_heads, n_batch] */
     posenc_view lse; /* f32 [1, n_q, n_heads, n_batch] */
-} posenc_attention_result;
+} posenc_attention_state;
 
 /* Joins results over two disjoint sets of keys, made anywhere (the sink counted in one of them):
  *     m = max(lse_a, lse_b),  w = exp(lse - m) of each,  s = w_a + w_b
@@ -160,8 +160,8 @@ typedef struct posenc_attention_result {
  * A result with an lse of -inf has weight 0, whatever its out holds. Types are f32, f16 or bf16, the same for a and b;
  * joined may be a or b, or overlaps neither. The order matters in last places. A row, for row ranges, is one query of
  * one head, as in softmax.h. */
-POSENC_API posenc_status posenc_attention_merge(const posenc_attention_result *a, const posenc_attention_result *b,
-                                                const posenc_attention_result *joined, posenc_rows rows);
+POSENC_API posenc_status posenc_attention_combine(const posenc_attention_state *a, const posenc_attention_state *b,
+                                                  const posenc_attention_state *joined, posenc_range rows);
 
 /* ---- Reference ---- */
 

@@ -30,7 +30,7 @@ typedef enum posenc_isa_tier {
 
 /* The tier in use.
  *
- * To notice a POSENC_ISA that was refused, compare before the first posenc_select_isa():
+ * To notice a POSENC_ISA that was refused, compare before the first posenc_isa_select():
  *
  *     const char *forced = getenv("POSENC_ISA");
  *     if (forced != NULL && forced[0] != '\0' && strcmp(forced, posenc_isa_name(posenc_isa())) != 0)
@@ -50,7 +50,7 @@ POSENC_API int posenc_isa_supported(posenc_isa_tier tier);
 /* Uses the tier from now on, in all threads; calls already running may finish with either, and the
  * results are the same. POSENC_ERR_ENUM for a tier that does not exist, POSENC_ERR_ISA for one that
  * cannot run here; the choice then stays as it was. */
-POSENC_API posenc_status posenc_select_isa(posenc_isa_tier tier);
+POSENC_API posenc_status posenc_isa_select(posenc_isa_tier tier);
 
 #ifdef __cplusplus
 }

@@ -11,28 +11,33 @@
  *     posenc_encoding *e;
  *     posenc_status status = posenc_learned_create(&table, &lookup, &e);
  *     posenc_coords at = posenc_coords_of(ids, POSENC_COORD_I64);
- *     status = posenc_encoding_apply(e, &at, &x, NULL, &x, posenc_all_rows());
+ *     status = posenc_encoding_apply(e, &at, &x, NULL, &x, posenc_range_all());
  *     posenc_encoding_free(e);
  */
 #ifndef POSENC_LEARNED_H
 #define POSENC_LEARNED_H
 
 #include <posenc/encoding.h>
+#include <posenc/types.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum posenc_range { POSENC_RANGE_ERROR = 0, POSENC_RANGE_CLAMP, POSENC_RANGE_ZERO } posenc_range;
+typedef enum posenc_out_of_range {
+    POSENC_OUT_OF_RANGE_ERROR = 0,
+    POSENC_OUT_OF_RANGE_CLAMP,
+    POSENC_OUT_OF_RANGE_ZERO
+} posenc_out_of_range;
 
 typedef struct posenc_lookup {
-    int64_t offset;      /* BART and OPT: 2; magnitude up to 2^62 (POSENC_ERR_POSITION) */
-    float scale;         /* finite (POSENC_ERR_SCALE); in a struct of zeros 0, and then every E is 0 */
-    posenc_range policy; /* POSENC_ERR_ENUM */
+    int64_t offset;             /* BART and OPT: 2; magnitude up to 2^62 (POSENC_ERR_POSITION) */
+    float scale;                /* finite (POSENC_ERR_SCALE); in a struct of zeros 0, and then every E is 0 */
+    posenc_out_of_range policy; /* POSENC_ERR_ENUM */
 } posenc_lookup;
 
 #define POSENC_LOOKUP_DEFAULTS                                                                                         \
-    { 0, 1.0f, POSENC_RANGE_ERROR }
+    { 0, 1.0f, POSENC_OUT_OF_RANGE_ERROR }
 
 /* An encoding of the rows of table, [dim, n_rows, 1, 1] in f32, f16 or bf16, dim 1 .. 2^21. The table is not copied: it
  * must stay where it is, and outside what the encoding writes to; its values may change between calls. lookup: NULL for
@@ -44,8 +49,8 @@ POSENC_API posenc_status posenc_learned_create(const posenc_view *table, const p
  * order, so that the bits do not depend on how the work is split. dy is [dim, n_tokens, n_batch, 1] of any type,
  * dtable [dim, n_rows, 1, 1] in float32 and apart from it. A row, for row ranges, is a row of dtable: threads take
  * ranges of those. */
-POSENC_API posenc_status posenc_learned_grad(const posenc_lookup *lookup, const posenc_coords *ids,
-                                             const posenc_view *dy, const posenc_view *dtable, posenc_rows rows);
+POSENC_API posenc_status posenc_learned_backward(const posenc_lookup *lookup, const posenc_coords *ids,
+                                                 const posenc_view *dy, const posenc_view *dtable, posenc_range rows);
 
 /* ---- Resizing (FORMULAS A.12) ---- */
 
@@ -69,11 +74,101 @@ typedef struct posenc_resize_params {
 /* x [dim, n_prefix + h_in w_in, 1, 1] to y [dim, n_prefix + h_out w_out, 1, 1], any types, apart. Each weight is
  * rounded to float32 once, the terms of an element are added by fma in row-major order. A row is a row of y. */
 POSENC_API posenc_status posenc_table_resize(const posenc_resize_params *params, const posenc_view *x,
-                                             const posenc_view *y, posenc_rows rows);
+                                             const posenc_view *y, posenc_range rows);
 
 /* Its transpose: dx += weights^T dy, for dy in ascending order; dx float32. */
-POSENC_API posenc_status posenc_table_resize_grad(const posenc_resize_params *params, const posenc_view *dy,
-                                                  const posenc_view *dx);
+POSENC_API posenc_status posenc_table_resize_backward(const posenc_resize_params *params, const posenc_view *dy,
+                                                      const posenc_view *dx);
+
+/* ---- seeded initial values for tables: the same numbers on every machine.
+ *
+ * The value of an element depends on the seed and on its place (row * ne[0] + column, rows counted in order) alone,
+ * however the work is split: splitmix64 started with the seed gives it after `place` others. The generator is for
+ * initial values, not for secrets.
+ *
+ *     posenc_view table = posenc_view_dense(weights, POSENC_F32, 768, 512, 1, 1);
+ *     posenc_status status = posenc_fill_normal(42, 0.0, 0.02, &table, posenc_range_all());
+ *     double limit = posenc_xavier_uniform(512, 768);
+ *     status = posenc_fill_uniform(42, -limit, limit, &table, posenc_range_all());
+ */
+
+/* Normal with that mean and standard deviation; even over [low, high). y is of any type, rounded once from double (a
+ * bound of the interval may be hit by that). A row is one of ne[1] * ne[2] * ne[3]. mean, low, high finite and within
+ * 1e30 and low <= high, deviation in [0, 1e30] (POSENC_ERR_SCALE). */
+POSENC_API posenc_status posenc_fill_normal(uint64_t seed, double mean, double deviation, const posenc_view *y,
+                                            posenc_range rows);
+POSENC_API posenc_status posenc_fill_uniform(uint64_t seed, double low, double high, const posenc_view *y,
+                                             posenc_range rows);
+
+/* Xavier (Glorot): the limit sqrt(6 / (fan_in + fan_out)) of the uniform form, and the deviation sqrt(2 / (fan_in +
+ * fan_out)) of the normal one; 0 where both fans are 0 or one is negative. */
+POSENC_API double posenc_xavier_uniform(int64_t fan_in, int64_t fan_out);
+POSENC_API double posenc_xavier_normal(int64_t fan_in, int64_t fan_out);
+
+/* ---- conditional positional encoding: a depth-wise convolution over the tokens (CPVT's PEG, arXiv
+ * 2102.10882; Twins' PosCNN; FORMULAS A.20, E.2).
+ *
+ *     conv[t][c] = bias[c] + sum over u of w[c][u] x[t + u - pad][c],    0 outside,    y = conv, or x + conv (residual)
+ *
+ * Over tokens in a line, pad = (K-1)/2 or, causal, K-1; or over a grid of height x width tokens, row-major, w
+ * [C][K][K] and two sums. It is cross-correlation, as in every deep-learning library. Terms are added by fma in
+ * float32, from the bias on in the order of w (row-major), x last; terms outside are left out.
+ *
+ *     posenc_conv_params params = POSENC_CONV_DEFAULTS;
+ *     params.n_channels = 64;
+ *     params.n_dims = 2;
+ *     posenc_conv *peg;
+ *     posenc_status status = posenc_conv_create(&params, weights, bias, &peg);
+ *     posenc_conv_grid grid = {1, 14, 14};
+ *     posenc_view x = posenc_view_dense(tokens, POSENC_F32, 64, 197, n_batch, 1);
+ *     posenc_view y = posenc_view_dense(result, POSENC_F32, 64, 197, n_batch, 1);
+ *     status = posenc_conv_apply(peg, grid, &x, &y, posenc_range_all());
+ *     posenc_conv_free(peg);
+ */
+
+#define POSENC_MAX_CONV_KERNEL 31    /* in one dimension */
+#define POSENC_MAX_CONV_KERNEL_2D 15 /* in two */
+
+typedef struct posenc_conv_params {
+    int64_t n_channels; /* 0 .. 2^21 (POSENC_ERR_HEAD_DIM) */
+    int n_dims;         /* 1 or 2 (POSENC_ERR_SECTIONS) */
+    int64_t kernel;     /* K: 1 .. the largest, odd unless causal (POSENC_ERR_SHAPE) */
+    int is_causal;      /* one dimension only (POSENC_ERR_ENUM) */
+    int has_residual;
+} posenc_conv_params;
+
+#define POSENC_CONV_DEFAULTS                                                                                           \
+    { 0, 1, 3, 0, 1 }
+
+/* n_prefix tokens, which are copied (their gradient too), then height * width; in one dimension height is 1. */
+typedef struct posenc_conv_grid {
+    int64_t n_prefix, height, width;
+} posenc_conv_grid;
+
+typedef struct posenc_conv posenc_conv;
+
+/* weights [n_channels][K] or [n_channels][K][K] and bias [n_channels], or NULL for none, are copied. On failure *conv
+ * is set to NULL. */
+POSENC_API posenc_status posenc_conv_create(const posenc_conv_params *params, const float *weights, const float *bias,
+                                            posenc_conv **conv);
+POSENC_API void posenc_conv_free(posenc_conv *conv);
+
+/* x and y [n_channels, n_prefix + height*width, n_batch, 1], of any types, apart from each other. A row is one token:
+ * row = batch * n_tokens + token. */
+POSENC_API posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
+                                           const posenc_view *y, posenc_range rows);
+
+/* dx[s][c] = sum over u of w[c][u] dy[s - u + pad][c], plus dy[s][c] with a residual; in the order of w. */
+POSENC_API posenc_status posenc_conv_backward_input(const posenc_conv *conv, posenc_conv_grid grid,
+                                                    const posenc_view *dy, const posenc_view *dx, posenc_range rows);
+
+/* dw[c][u] += sum over t of dy[t][c] x[t + u - pad][c] and db[c] += sum over t of dy[t][c]: sums in float32, that of dw
+ * by fma from 0, that of db from what stands there, tokens in ascending order, batches in order. x and dy are float32;
+ * dw is as the weights, db [n_channels] or NULL. A row is one tap u: threads take ranges of those; db belongs to
+ * tap 0. */
+POSENC_API posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_grid grid,
+                                                      const posenc_view *x, const posenc_view *dy, float *dw, float *db,
+                                                      posenc_range rows);
 
 #ifdef __cplusplus
 }

@@ -1,37 +1,24 @@
 /* posenc/posenc.h - position information for Transformers on CPUs; includes every public header.
  *
- *   types.h             status codes, data types, tensor views, row ranges
- *   version.h           the version, at compile time and at run time
- *   isa.h               which instruction set runs, and how to force one
+ *   types.h         status codes, data types, tensor views, ranges for threads, the version
+ *   isa.h           which instruction set runs, and how to force one
  *
- *   angles.h            frequency tables; cos and sin rows, exact at any position
- *   position_ids.h      arrays of positions
- *   rope_scaling.h      rotary frequencies: linear, NTK, YaRN, LongRoPE, Llama-3 ...
- *   rope.h              rotary embedding
- *   rope_config.h       its parameters, from what models publish
+ *   angles.h        frequency tables; cos/sin tables, exact at any position; arrays of positions
+ *   rope_scaling.h  rotary frequencies: linear, NTK, YaRN, LongRoPE, Llama-3 ...
+ *   rope.h          rotary embedding (RoPE)
+ *   rope_config.h   RoPE parameters from what models publish
  *
- *   encoding.h          absolute encodings: rows written, added, gated, side by side, summed
- *   sinusoidal.h        sinusoids, timestep embedding, grids
- *   fourier.h           random Fourier features
- *   learned.h           learned tables: look-up, gradient, resizing
- *   integer.h           integers, binary and Gray code, Gaussian bumps
- *   random.h            seeded initial values
- *   conv.h              conditional encoding by depth-wise convolution
+ *   encoding.h      absolute encodings: sinusoidal, grids, timesteps, Fourier, integer, binary, Gray; added or written
+ *   learned.h       learned tables: look-up, gradients, resizing, initial values; conditional encoding by convolution
  *
- *   mask.h              which keys a query sees
- *   line.h              biases by offset, one float per offset and head; T5's buckets
- *   alibi.h             ALiBi: slopes, line and rows
- *   line_functions.h    lines from functions of the offset: KERPLE, Sandwich, cosines
- *   image_bias.h        Swin's bias, decomposed relative positions
- *   relative.h          Shaw, Transformer-XL, DeBERTa: products with a relative table
- *   relative_grad.h     their gradients
- *   fire.h              FIRE: a function of the relative distance
- *   cope.h              CoPE: positions that count gates
- *   softmax.h           scale, soft cap, every bias and mask, sinks and softmax in one call
- *   softmax_backward.h  gradients of scores, biases and their parameters
- *   attention.h         attention, fused; and as a plain reference
+ *   mask.h          masks: causal, sliding window, chunked, padding
+ *   bias.h          relative biases: ALiBi, T5, KERPLE, Sandwich, Swin
+ *   relative.h      query-dependent terms: Shaw, Transformer-XL, DeBERTa, FIRE, CoPE
+ *   softmax.h       attention logits: scale, soft cap, bias, mask, sinks and softmax in one call
+ *   attention.h     fused attention: prefill, decode, KV caches, split-KV; and a plain reference
+ *   backward.h      gradients of softmax, biases, relative terms and their parameters
  *
- *   analysis.h          similarities, frequencies and costs of encodings
+ *   analysis.h      similarities, frequencies and costs of encodings
  *
  * A header stands behind those that it builds on. "FORMULAS B.14" and the like is a section of docs/formulas.md in the
  * source tree: the mathematics in full, with its sources.
@@ -58,33 +45,20 @@
 #ifndef POSENC_POSENC_H
 #define POSENC_POSENC_H
 
-#include <posenc/alibi.h>
 #include <posenc/analysis.h>
 #include <posenc/angles.h>
 #include <posenc/attention.h>
-#include <posenc/conv.h>
-#include <posenc/cope.h>
+#include <posenc/backward.h>
+#include <posenc/bias.h>
 #include <posenc/encoding.h>
-#include <posenc/fire.h>
-#include <posenc/fourier.h>
-#include <posenc/image_bias.h>
-#include <posenc/integer.h>
 #include <posenc/isa.h>
 #include <posenc/learned.h>
-#include <posenc/line.h>
-#include <posenc/line_functions.h>
 #include <posenc/mask.h>
-#include <posenc/position_ids.h>
-#include <posenc/random.h>
 #include <posenc/relative.h>
-#include <posenc/relative_grad.h>
 #include <posenc/rope.h>
 #include <posenc/rope_config.h>
 #include <posenc/rope_scaling.h>
-#include <posenc/sinusoidal.h>
 #include <posenc/softmax.h>
-#include <posenc/softmax_backward.h>
 #include <posenc/types.h>
-#include <posenc/version.h>
 
 #endif

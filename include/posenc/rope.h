@@ -40,14 +40,13 @@
  *     posenc_status status = posenc_rope_create(&params, &rope);
  *     ...
  *     posenc_view q = posenc_view_dense(data, POSENC_F32, 128, 32, n_tokens, 1);
- *     status = posenc_rope_apply(rope, &q, positions, &q, POSENC_FORWARD, posenc_all_rows());
+ *     status = posenc_rope_apply(rope, &q, positions, &q, POSENC_FORWARD, posenc_range_all());
  *     posenc_rope_free(rope);
  */
 #ifndef POSENC_ROPE_H
 #define POSENC_ROPE_H
 
 #include <posenc/angles.h>
-#include <posenc/position_ids.h>
 #include <posenc/rope_scaling.h>
 #include <posenc/types.h>
 
@@ -135,7 +134,9 @@ typedef struct posenc_rope_params {
 #define POSENC_ROPE_DEFAULTS                                                                                           \
     {                                                                                                                  \
         POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, 1.0, POSENC_ROPE_SCALING_DEFAULTS,                                 \
-            {POSENC_AXES_SINGLE, 0, {0, 0, 0, 0}}, {POSENC_XPOS_OFF, 0.4, 512.0, 0}                                    \
+            {POSENC_AXES_SINGLE, 0, {0, 0, 0, 0}}, {                                                                   \
+            POSENC_XPOS_OFF, 0.4, 512.0, 0                                                                             \
+        }                                                                                                              \
     }
 
 typedef struct posenc_rope posenc_rope;
@@ -147,17 +148,17 @@ POSENC_API posenc_status posenc_rope_create(const posenc_rope_params *params, po
 POSENC_API void posenc_rope_free(posenc_rope *rope);
 
 /* Number of pairs, theta_i rounded to double, the axis of pair i, and planes of positions; 0 for what is not there. */
-POSENC_API int64_t posenc_rope_n_pairs(const posenc_rope *rope);
+POSENC_API int64_t posenc_rope_pair_count(const posenc_rope *rope);
 POSENC_API double posenc_rope_theta(const posenc_rope *rope, int64_t i);
 POSENC_API int posenc_rope_axis(const posenc_rope *rope, int64_t i);
-POSENC_API int posenc_rope_n_axes(const posenc_rope *rope);
+POSENC_API int posenc_rope_axis_count(const posenc_rope *rope);
 
 /* The factor on cosine and sine that the scaling asks for (YaRN, LongRoPE, ggml); 1 without. NaN when rope is NULL. */
 POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 
 /* Rotates the rows of x into y. Each token's cosines and sines are made once and serve all its heads. */
 POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
-                                           const posenc_view *y, posenc_direction direction, posenc_rows rows);
+                                           const posenc_view *y, posenc_direction direction, posenc_range rows);
 
 /* ---- Tables: rows made once for a batch of tokens, used by Q and K of every layer ---- */
 
@@ -180,20 +181,20 @@ POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, fl
 /* Fills the table, with the magnitude of the direction: m for FORWARD and BACKWARD, 1/m for INVERSE, 1 for SHIFT.
  * positions are planes [n_axes][n_tokens] of these tokens: a thread that fills a part of a table of several axes needs
  * planes of its own tokens. */
-POSENC_API posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
+POSENC_API posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
                                                 posenc_direction direction, const posenc_rope_table *table);
 
 /* posenc_rope_apply with the rows of a table, ours or the caller's own (per-element angles, learned frequencies). With
  * a table filled for the same direction the result has the same bits; SHIFT skips no token here. */
 POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view *x,
                                                  const posenc_rope_table *table, const posenc_view *y,
-                                                 posenc_direction direction, posenc_rows rows);
+                                                 posenc_direction direction, posenc_range rows);
 
 /* ---- Fused: several tensors of the same tokens, with what stands around the rotation ---- */
 
 /* One tensor of a fused call. x is [head_dim, n_heads, n_tokens, 1]; every task has the same n_tokens, its own heads,
  * strides and types, so Q and K may be slices of one packed QKV tensor. */
-typedef struct posenc_rope_task {
+typedef struct posenc_rope_tensor {
     posenc_view x;
     posenc_view y;       /* [head_dim, n_heads, n_tokens or cache rows, 1] */
     int rotates;         /* 0: only what the other fields say (V on its way to the cache) */
@@ -203,17 +204,17 @@ typedef struct posenc_rope_task {
     float eps;           /* >= 0 */
     const int32_t *rows32; /* token t goes to row rows32[t] of y (its ne[2]): scatter into a cache; NULL: to row t */
     const int64_t *rows64; /* the same as int64; at most one of the two */
-} posenc_rope_task;
+} posenc_rope_tensor;
 
 /* For every token: all tasks, from one set of cosines and sines. positions, or table if positions is NULL; both may be
  * NULL if no task rotates. A row, for row ranges, is one head: row = token * (heads of all tasks together) + head,
  * tasks in order. The output of a task must overlap neither another's output nor another's input, which is not checked.
  * Tokens of one call that name the same cache row must not be split between threads. Nothing is written unless every
  * task is acceptable. */
-POSENC_API posenc_status posenc_rope_apply_tasks(const posenc_rope *rope, const posenc_rope_task *tasks,
-                                                 int64_t n_tasks, const int32_t *positions,
-                                                 const posenc_rope_table *table, posenc_direction direction,
-                                                 posenc_rows rows);
+POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tasks,
+                                                   int64_t n_tasks, const int32_t *positions,
+                                                   const posenc_rope_table *table, posenc_direction direction,
+                                                   posenc_range rows);
 
 #ifdef __cplusplus
 }

@@ -34,12 +34,12 @@
  *     params.mask = posenc_mask_causal();
  *     params.q_off = n_k - 8;
  *     posenc_view s = posenc_view_dense(scores, POSENC_F32, n_k, 8, 32, 1);
- *     posenc_status status = posenc_softmax(&params, &s, &s, posenc_all_rows());
+ *     posenc_status status = posenc_softmax(&params, &s, &s, posenc_range_all());
  */
 #ifndef POSENC_SOFTMAX_H
 #define POSENC_SOFTMAX_H
 
-#include <posenc/line.h>
+#include <posenc/bias.h>
 #include <posenc/mask.h>
 #include <posenc/types.h>
 
@@ -51,24 +51,24 @@ extern "C" {
  * stands for (relative.h makes both). */
 typedef struct posenc_relative {
     const posenc_view *products; /* f32 [n_rows, n_q or n_k, n_heads, n_batch], or strides of 0 */
-    const posenc_index_line *index;
+    const posenc_rel_index *index;
 } posenc_relative;
 
-typedef enum posenc_empty {
-    POSENC_EMPTY_ZEROS = 0, /* FlashAttention, ggml's flash attention */
-    POSENC_EMPTY_UNIFORM,   /* 1/n_k for every key (eager code with finite masks) */
-    POSENC_EMPTY_NAN        /* PyTorch with -inf, ggml's soft_max */
-} posenc_empty;
+typedef enum posenc_fully_masked_row {
+    POSENC_FULLY_MASKED_ZEROS = 0, /* FlashAttention, ggml's flash attention */
+    POSENC_FULLY_MASKED_UNIFORM,   /* 1/n_k for every key (eager code with finite masks) */
+    POSENC_FULLY_MASKED_NAN        /* PyTorch with -inf, ggml's soft_max */
+} posenc_fully_masked_row;
 
 /* What becomes of the keys of a row that position, lengths or documents forbid: they are set to 0 (logits: -inf), or
- * whole groups of POSENC_HIDDEN_GROUP of them, counted from key 0, stay what they are. Those that share a group with
+ * whole groups of POSENC_MASKED_GROUP of them, counted from key 0, stay what they are. Those that share a group with
  * a key in sight are set all the same; a row of which they forbid every key is not written at all, whatever `empty`
  * says. For an output that holds zeros already, because it is that of the layer before, or a product with V that stops
  * where the groups do: a causal prefill then reads and writes half. With q_pos and k_pos it is lengths and documents
  * only. */
-typedef enum posenc_hidden { POSENC_HIDDEN_WRITTEN = 0, POSENC_HIDDEN_UNTOUCHED } posenc_hidden;
+typedef enum posenc_masked_output { POSENC_MASKED_WRITTEN = 0, POSENC_MASKED_UNTOUCHED } posenc_masked_output;
 
-#define POSENC_HIDDEN_GROUP 32
+#define POSENC_MASKED_GROUP 32
 
 /* Begin with POSENC_SCORE_DEFAULTS, in which everything but scale and mask is absent. All zeros is another thing, and
  * not refused: a scale of 0, and a mask that shows each query the key at its own position alone. */
@@ -81,12 +81,12 @@ typedef struct posenc_score_params {
                                * and at most 2^30 rows (POSENC_ERR_STRIDE, POSENC_ERR_SHAPE) */
 
     const float *slopes; /* ALiBi slopes [n_heads], finite */
-    /* Of n_heads heads, or shared. It is extended, or covers what posenc_line_range says of mask, q_off, n_q and n_k
+    /* Of n_heads heads, or shared. It is extended, or covers posenc_rel_bias_range of mask, q_off, n_q and n_k
      * (with q_offs: from what it says of the least of them to the greatest; with q_pos and k_pos: what the mask leaves
      * between the least and the greatest of them), as do the indices of by_query and by_key: lengths, documents, bytes
      * and a query's place in its chunk do not shorten it. */
-    const posenc_line *line;
-    const posenc_view *bias;  /* f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1 are shared, but n_k */
+    const posenc_rel_bias *line;
+    const posenc_view *bias; /* f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1 are shared, but n_k */
     /* [n_heads], finite; NULL: 1. ggml's slope * mask. More than 0 where a bias is -inf: 0 times that is NaN, and less
      * makes +inf of it. */
     const float *bias_slopes;
@@ -110,14 +110,14 @@ typedef struct posenc_score_params {
     const posenc_bool_mask *bool_mask;
 
     const float *sinks; /* [n_heads] logits that join maximum and sum only (gpt-oss); finite or -inf */
-    posenc_empty empty;
-    posenc_hidden hidden; /* of posenc_softmax, posenc_logits and posenc_softmax_partial alone */
+    posenc_fully_masked_row empty;
+    posenc_masked_output hidden; /* of posenc_softmax, posenc_logits and posenc_softmax_partial alone */
 } posenc_score_params;
 
 #define POSENC_SCORE_DEFAULTS                                                                                          \
     {                                                                                                                  \
         1.0f, 0.0f, {NULL, NULL}, {NULL, NULL}, NULL, NULL, NULL, NULL, POSENC_MASK_NONE, 0, NULL, NULL, NULL, 0,      \
-            NULL, NULL, NULL, NULL, NULL, POSENC_EMPTY_ZEROS, POSENC_HIDDEN_WRITTEN                                    \
+            NULL, NULL, NULL, NULL, NULL, POSENC_FULLY_MASKED_ZEROS, POSENC_MASKED_WRITTEN                             \
     }
 
 /* x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap, each f32, f16 or bf16; arithmetic is float32, and
@@ -125,12 +125,12 @@ typedef struct posenc_score_params {
  * a single query of 32 heads is 32 rows to share between threads. q_off (and its sum with each of q_offs) is at least
  * -2^30, q_off + n_q and n_k are at most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
-                                        posenc_rows rows);
+                                        posenc_range rows);
 
 /* Logits alone, y_j = l_j, and -inf for forbidden keys. With x NULL, s_j starts from 0: y is bias and mask written out,
  * on which a matrix product can then be accumulated. sinks and empty are not used. */
 POSENC_API posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
-                                       posenc_rows rows);
+                                       posenc_range rows);
 
 /* Largest logit of a row (with its sink), and the sum of exp(l - max) over it; -inf and 0 for a row that is empty. */
 typedef struct posenc_softmax_sum {
@@ -142,12 +142,12 @@ typedef struct posenc_softmax_sum {
  * tensor, those of the range are written. A long row may be taken in parts, each with its own sum (and the sink in one
  * of them). A part that is empty is 0, whatever `empty` says: others may not be. */
 POSENC_API posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x,
-                                                const posenc_view *y, posenc_softmax_sum *sums, posenc_rows rows);
+                                                const posenc_view *y, posenc_softmax_sum *sums, posenc_range rows);
 
 /* Joins two parts of one row: what was accumulated over a is to be multiplied by *factor_a, over b by *factor_b, and
  * *joined is the sum of both. */
-POSENC_API posenc_status posenc_softmax_join(const posenc_softmax_sum *a, const posenc_softmax_sum *b,
-                                             posenc_softmax_sum *joined, float *factor_a, float *factor_b);
+POSENC_API posenc_status posenc_softmax_combine(const posenc_softmax_sum *a, const posenc_softmax_sum *b,
+                                                posenc_softmax_sum *joined, float *factor_a, float *factor_b);
 
 #ifdef __cplusplus
 }

@@ -5,14 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #if defined(__GNUC__)
 #define POSENC_API __attribute__((visibility("default")))
 #else
 #define POSENC_API
-#endif
-
-#ifdef __cplusplus
-extern "C" {
 #endif
 
 /* What a call says. Anything but POSENC_OK means that nothing was written, except that the pointer to an object that
@@ -78,16 +78,26 @@ POSENC_API posenc_view posenc_view_dense(void *data, posenc_dtype dtype, int64_t
 
 /* Half-open range of rows, for splitting one call between threads. What a row is, each call says.
  * Thread ith of nth takes { n*ith/nth, n*(ith+1)/nth }. */
-typedef struct posenc_rows {
+typedef struct posenc_range {
     int64_t begin;
     int64_t end;
-} posenc_rows;
+} posenc_range;
 
 /* Every row of the tensor. */
-static inline posenc_rows posenc_all_rows(void) {
-    posenc_rows rows = {0, -1};
+static inline posenc_range posenc_range_all(void) {
+    posenc_range rows = {0, -1};
     return rows;
 }
+
+/* ---- the version, at compile time and at run time.  */
+
+#define POSENC_VERSION_MAJOR 0
+#define POSENC_VERSION_MINOR 1
+#define POSENC_VERSION_PATCH 0
+#define POSENC_VERSION "0.1.0"
+
+/* Version of the library that is linked, for example "0.1.0". */
+POSENC_API const char *posenc_version(void);
 
 #ifdef __cplusplus
 }

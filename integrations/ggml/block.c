@@ -209,7 +209,7 @@ int main(void) {
     float line[CELLS];
     for (int64_t i = 0; i < CELLS; i++)
         line[i] = bias_of(CELLS - 1 - i);
-    posenc_line biases = {line, 1 - CELLS, CELLS, HEADS, 0, 0};
+    posenc_rel_bias biases = {line, 1 - CELLS, CELLS, HEADS, 0, 0};
     posenc_score_params scores = POSENC_SCORE_DEFAULTS;
     scores.scale = scale;
     scores.line = &biases;

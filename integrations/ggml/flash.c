@@ -46,7 +46,7 @@ static posenc_score_params params_of(const struct ggml_tensor *node) {
 /* All but what is repeated otherwise than posenc has it, or is not known yet: mask, slopes and sinks. */
 static posenc_status check_task(const struct ggml_tensor *node) {
     posenc_score_params params = params_of(node);
-    posenc_attention_task task = {
+    posenc_attention_args task = {
         .params = &params,
         .q = view_to_check(node, node->src[0]),
         .k = view_to_check(node, node->src[1]),
@@ -93,7 +93,7 @@ typedef struct call_room {
 } call_room;
 
 /* ggml repeats heads and batches of a mask in turns. */
-static posenc_attention_task task_of(const flash_job *job, int64_t number, call_room *room) {
+static posenc_attention_args task_of(const flash_job *job, int64_t number, call_room *room) {
     int64_t calls_per_batch = job->q.ne[2] / job->n_heads, batch = number / calls_per_batch;
     int64_t head = number % calls_per_batch * job->n_heads, kv_head = head / (job->q.ne[2] / job->k.ne[2]);
     room->params = job->params;
@@ -106,7 +106,7 @@ static posenc_attention_task task_of(const flash_job *job, int64_t number, call_
         room->params.bias_slopes += head;
     if (room->params.sinks != NULL)
         room->params.sinks += head;
-    return (posenc_attention_task){
+    return (posenc_attention_args){
         .params = &room->params,
         .q = block_of(&job->q, head, batch, job->n_heads, 1),
         .k = block_of(&job->k, kv_head, batch, job->n_kv_heads, 1),
@@ -115,20 +115,20 @@ static posenc_attention_task task_of(const flash_job *job, int64_t number, call_
     };
 }
 
-static posenc_status attend(const flash_job *job, int64_t number, posenc_rows items, void *scratch) {
+static posenc_status attend(const flash_job *job, int64_t number, posenc_range items, void *scratch) {
     call_room room;
-    posenc_attention_task task = task_of(job, number, &room);
-    return job->by_parts
-               ? posenc_attention_run_parts(&task, scratch, job->parts + (size_t)number * job->parts_size, items)
-               : posenc_attention_run(&task, scratch, items);
+    posenc_attention_args task = task_of(job, number, &room);
+    return job->by_parts ? posenc_attention_split(&task, scratch, job->parts + (size_t)number * job->parts_size, items)
+                         : posenc_attention_run(&task, scratch, items);
 }
 
 static posenc_status join(const flash_job *job) {
     posenc_status status = POSENC_OK;
     for (int64_t number = 0; number < n_calls(job) && status == POSENC_OK; number++) {
         call_room room;
-        posenc_attention_task task = task_of(job, number, &room);
-        status = posenc_attention_join_parts(&task, job->parts + (size_t)number * job->parts_size, posenc_all_rows());
+        posenc_attention_args task = task_of(job, number, &room);
+        status =
+            posenc_attention_combine_splits(&task, job->parts + (size_t)number * job->parts_size, posenc_range_all());
     }
     return status;
 }
@@ -152,7 +152,7 @@ static posenc_status flash_part(const void *node, int ith, int nth) {
         while (begin < end) {
             int64_t number = begin / job->n_items, first = number * job->n_items;
             int64_t stop = end < first + job->n_items ? end : first + job->n_items;
-            posenc_rows items = {begin - first, stop - first};
+            posenc_range items = {begin - first, stop - first};
             posenc_status status = attend(job, number, items, job->scratch + (size_t)ith * job->scratch_size);
             if (status != POSENC_OK)
                 return status;
@@ -171,11 +171,11 @@ static void choose_calls(flash_job *job, int n_threads) {
         job->n_heads = round % group == 0 ? round : 1;
     job->n_kv_heads = job->n_heads == 1 ? 1 : job->n_heads / group;
     call_room room;
-    posenc_attention_task task = task_of(job, 0, &room);
-    int64_t n_units = posenc_attention_units(&task.q, &task.k), n_parts = posenc_attention_n_parts(&task);
+    posenc_attention_args task = task_of(job, 0, &room);
+    int64_t n_units = posenc_attention_tile_count(&task.q, &task.k), n_parts = posenc_attention_split_count(&task);
     job->by_parts = n_calls(job) * n_units < n_threads && n_parts > n_units;
     job->n_items = job->by_parts ? n_parts : n_units;
-    job->parts_size = job->by_parts ? posenc_attention_parts_bytes(&task) : 0;
+    job->parts_size = job->by_parts ? posenc_attention_split_bytes(&task) : 0;
 }
 
 posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node) {
@@ -198,7 +198,7 @@ posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node)
             return status;
     }
     choose_calls(&job, state->n_threads);
-    job.scratch_size = whole_lines(posenc_attention_scratch(job.q.ne[0], job.v.ne[0]));
+    job.scratch_size = whole_lines(posenc_attention_workspace_bytes(job.q.ne[0], job.v.ne[0]));
     size_t of_threads = job.scratch_size * (size_t)state->n_threads;
     job.scratch = scratch_of(state, of_threads + whole_lines(job.parts_size * (size_t)n_calls(&job)));
     if (job.scratch == NULL)

@@ -48,8 +48,8 @@ static inline posenc_view posenc_ggml_view(const struct ggml_tensor *tensor) {
     return view;
 }
 
-static inline posenc_rows posenc_ggml_rows(int64_t n_rows, int ith, int nth) {
-    posenc_rows rows = {n_rows * ith / nth, n_rows * (ith + 1) / nth};
+static inline posenc_range posenc_ggml_rows(int64_t n_rows, int ith, int nth) {
+    posenc_range rows = {n_rows * ith / nth, n_rows * (ith + 1) / nth};
     return rows;
 }
 
@@ -59,14 +59,14 @@ static inline void posenc_ggml_run_table(struct ggml_tensor *dst, int ith, int n
     const posenc_ggml_rope *rope = (const posenc_ggml_rope *)context;
     const struct ggml_tensor *positions = dst->src[0];
     int64_t n_tokens = dst->ne[1];
-    if (posenc_rope_n_axes(rope->rope) > 1) { /* planes of positions are not split */
+    if (posenc_rope_axis_count(rope->rope) > 1) { /* planes of positions are not split */
         if (ith != 0)
             return;
         nth = 1;
     }
-    posenc_rows part = posenc_ggml_rows(n_tokens, ith, nth);
+    posenc_range part = posenc_ggml_rows(n_tokens, ith, nth);
     posenc_rope_table table = posenc_rope_table_dense(rope->rope, (float *)dst->data + part.begin * dst->ne[0]);
-    posenc_ggml_must(posenc_rope_fill_table(rope->rope, (const int32_t *)positions->data + part.begin,
+    posenc_ggml_must(posenc_rope_table_fill(rope->rope, (const int32_t *)positions->data + part.begin,
                                             part.end - part.begin, rope->direction, &table),
                      dst);
 }
@@ -75,10 +75,10 @@ static inline void posenc_ggml_run_table(struct ggml_tensor *dst, int ith, int n
  * [2 * pairs, n_tokens]. */
 static inline struct ggml_tensor *posenc_ggml_rope_table(struct ggml_context *ctx, struct ggml_tensor *positions,
                                                          posenc_ggml_rope *rope) {
-    int64_t n_axes = posenc_rope_n_axes(rope->rope);
+    int64_t n_axes = posenc_rope_axis_count(rope->rope);
     GGML_ASSERT(positions->type == GGML_TYPE_I32 && ggml_is_vector(positions) && ggml_is_contiguous(positions));
     GGML_ASSERT(n_axes > 0 && positions->ne[0] % n_axes == 0);
-    return ggml_custom_4d(ctx, GGML_TYPE_F32, 2 * posenc_rope_n_pairs(rope->rope), positions->ne[0] / n_axes, 1, 1,
+    return ggml_custom_4d(ctx, GGML_TYPE_F32, 2 * posenc_rope_pair_count(rope->rope), positions->ne[0] / n_axes, 1, 1,
                           &positions, 1, posenc_ggml_run_table, GGML_N_TASKS_MAX, rope);
 }
 
@@ -86,7 +86,7 @@ static inline struct ggml_tensor *posenc_ggml_rope_table(struct ggml_context *ct
 static inline void posenc_ggml_check_table(const struct ggml_tensor *table, const struct ggml_tensor *x,
                                            const posenc_ggml_rope *rope) {
     GGML_ASSERT(table->type == GGML_TYPE_F32 && ggml_is_contiguous(table));
-    GGML_ASSERT(table->ne[0] == 2 * posenc_rope_n_pairs(rope->rope) && table->ne[1] == x->ne[2]);
+    GGML_ASSERT(table->ne[0] == 2 * posenc_rope_pair_count(rope->rope) && table->ne[1] == x->ne[2]);
 }
 
 /* ---- Rotation ---- */
@@ -115,14 +115,14 @@ static inline struct ggml_tensor *posenc_ggml_rope_apply(struct ggml_context *ct
 static inline void posenc_ggml_run_to_cache(struct ggml_tensor *dst, int ith, int nth, void *context) {
     const posenc_ggml_rope *rope = (const posenc_ggml_rope *)context;
     const struct ggml_tensor *x = dst->src[1], *rows = dst->src[3];
-    posenc_rope_task task = {posenc_ggml_view(x), posenc_ggml_view(dst), 1, 1.0f, NULL, 0.0f, NULL, NULL};
+    posenc_rope_tensor task = {posenc_ggml_view(x), posenc_ggml_view(dst), 1, 1.0f, NULL, 0.0f, NULL, NULL};
     if (rows->type == GGML_TYPE_I32)
         task.rows32 = (const int32_t *)rows->data;
     else
         task.rows64 = (const int64_t *)rows->data;
     posenc_rope_table table = posenc_rope_table_dense(rope->rope, (float *)dst->src[2]->data);
-    posenc_ggml_must(posenc_rope_apply_tasks(rope->rope, &task, 1, NULL, &table, rope->direction,
-                                             posenc_ggml_rows(x->ne[1] * x->ne[2], ith, nth)),
+    posenc_ggml_must(posenc_rope_apply_tensors(rope->rope, &task, 1, NULL, &table, rope->direction,
+                                               posenc_ggml_rows(x->ne[1] * x->ne[2], ith, nth)),
                      dst);
 }
 

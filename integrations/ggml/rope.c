@@ -67,7 +67,7 @@ static posenc_status make_rope(const struct ggml_tensor *node, posenc_rope **rop
 /* ---- Ropes that are kept ---- */
 
 static size_t factors_size(const kept_rope *kept) {
-    return (size_t)posenc_rope_n_pairs(kept->rope) * sizeof *kept->factors;
+    return (size_t)posenc_rope_pair_count(kept->rope) * sizeof *kept->factors;
 }
 
 static bool is_made_from(const kept_rope *kept, const struct ggml_tensor *node, const float *factors) {
@@ -119,7 +119,7 @@ static posenc_status rope_of_node(backend_state *state, const struct ggml_tensor
 static posenc_status keep_rows(kept_rope *kept, const struct ggml_tensor *positions, int64_t n_tokens,
                                posenc_direction direction) {
     kept_rows *rows = &kept->rows;
-    size_t size = (size_t)n_tokens * (size_t)posenc_rope_n_axes(kept->rope) * sizeof *rows->positions;
+    size_t size = (size_t)n_tokens * (size_t)posenc_rope_axis_count(kept->rope) * sizeof *rows->positions;
     if (rows->n_tokens == n_tokens && rows->direction == direction &&
         memcmp(rows->positions, positions->data, size) == 0)
         return POSENC_OK;
@@ -140,7 +140,7 @@ static posenc_status keep_rows(kept_rope *kept, const struct ggml_tensor *positi
     memcpy(rows->positions, positions->data, size);
     rows->n_tokens = n_tokens;
     rows->direction = direction;
-    posenc_status status = posenc_rope_fill_table(kept->rope, rows->positions, n_tokens, direction, &rows->table);
+    posenc_status status = posenc_rope_table_fill(kept->rope, rows->positions, n_tokens, direction, &rows->table);
     if (status != POSENC_OK)
         forget_rows(rows);
     return status;
@@ -158,7 +158,7 @@ typedef struct rope_job {
 static posenc_status rope_part(const void *node, int ith, int nth) {
     const rope_job *job = node;
     const kept_rope *kept = job->kept;
-    posenc_rows rows = part_of_rows(job->x.ne[1] * job->x.ne[2] * job->x.ne[3], ith, nth);
+    posenc_range rows = part_of_rows(job->x.ne[1] * job->x.ne[2] * job->x.ne[3], ith, nth);
     if (kept->rows.n_tokens > 0)
         return posenc_rope_apply_table(kept->rope, &job->x, &kept->rows.table, &job->y, job->direction, rows);
     return posenc_rope_apply(kept->rope, &job->x, job->positions, &job->y, job->direction, rows);

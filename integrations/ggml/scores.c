@@ -8,7 +8,7 @@
 typedef struct scores_job {
     posenc_score_params params;
     posenc_view x, y, mask; /* mask.data NULL: none */
-    posenc_status (*call)(const posenc_score_params *, const posenc_view *, const posenc_view *, posenc_rows);
+    posenc_status (*call)(const posenc_score_params *, const posenc_view *, const posenc_view *, posenc_range);
 } scores_job;
 
 /* ggml repeats a mask over heads and batches. Once for all, or one each, posenc takes as it is; anything between is

@@ -1,6 +1,6 @@
 /* Looking at rows, frequencies and codes. */
 #include <posenc/analysis.h>
-#include <posenc/integer.h>
+#include <posenc/encoding.h>
 
 #include <math.h>
 
@@ -132,7 +132,7 @@ static void make_rows(similarity_block *b, double eps) {
 }
 
 posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const posenc_view *similarity,
-                                       posenc_rows rows) {
+                                       posenc_range rows) {
     posenc_status status = check_rows_view(e);
     if (status == POSENC_OK)
         status = posenc_check_output_f32(similarity);

@@ -7,7 +7,7 @@ enum { UNIT_ROWS = POSENC_UNIT_ROWS };
 
 /* ---- Sizes ---- */
 
-int64_t posenc_attention_units(const posenc_view *q, const posenc_view *k) {
+int64_t posenc_attention_tile_count(const posenc_view *q, const posenc_view *k) {
     if (q == NULL || k == NULL || posenc_view_is_too_large(q) || posenc_view_is_too_large(k))
         return 0;
     int64_t n_kv_heads = k->ne[2];
@@ -16,24 +16,24 @@ int64_t posenc_attention_units(const posenc_view *q, const posenc_view *k) {
     return posenc_units_of(q->ne[1] * (q->ne[2] / n_kv_heads)) * n_kv_heads * q->ne[3];
 }
 
-static int64_t n_keys(const posenc_attention_task *t) {
+static int64_t n_keys(const posenc_attention_args *t) {
     return t->pages != NULL ? t->pages->n_k : t->k.ne[1];
 }
 
-static int64_t n_segments(const posenc_attention_task *t) {
+static int64_t n_segments(const posenc_attention_args *t) {
     int64_t n_k = n_keys(t);
     return n_k > 0 ? (n_k - 1) / POSENC_ATTENTION_SEGMENT + 1 : 0;
 }
 
-int64_t posenc_attention_n_parts(const posenc_attention_task *task) {
+int64_t posenc_attention_split_count(const posenc_attention_args *task) {
     int64_t n;
-    if (task == NULL || __builtin_mul_overflow(posenc_attention_units(&task->q, &task->k), n_segments(task), &n))
+    if (task == NULL || __builtin_mul_overflow(posenc_attention_tile_count(&task->q, &task->k), n_segments(task), &n))
         return 0;
     return n;
 }
 
-size_t posenc_attention_parts_bytes(const posenc_attention_task *task) {
-    if (posenc_attention_n_parts(task) <= 0 || !posenc_is_attention_dim(task->v.ne[0]))
+size_t posenc_attention_split_bytes(const posenc_attention_args *task) {
+    if (posenc_attention_split_count(task) <= 0 || !posenc_is_attention_dim(task->v.ne[0]))
         return 0;
     int64_t factors[] = {n_segments(task), task->q.ne[1], task->q.ne[2], task->q.ne[3], task->v.ne[0] + 2};
     int64_t bytes = sizeof(float);
@@ -48,7 +48,7 @@ static size_t sums_stride(int64_t v_dim) {
     return posenc_padded(v_dim + 2);
 }
 
-size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim) {
+size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim) {
     if (!posenc_is_attention_dim(head_dim) || !posenc_is_attention_dim(v_dim))
         return 0;
     return sizeof(float) * (posenc_attention_unit_floats(head_dim, v_dim) + 2 * UNIT_ROWS * sums_stride(v_dim));
@@ -57,7 +57,7 @@ size_t posenc_attention_scratch(int64_t head_dim, int64_t v_dim) {
 /* ---- Calls ---- */
 
 /* Checks the task and makes the call of it. */
-static posenc_status begin_call(const posenc_attention_task *task, posenc_attention_call *call) {
+static posenc_status begin_call(const posenc_attention_args *task, posenc_attention_call *call) {
     if (task == NULL || task->params == NULL)
         return POSENC_ERR_NULL;
     const int64_t *ne = task->q.ne;
@@ -93,13 +93,13 @@ static void run_unit(posenc_attention_unit *u, float *scratch) {
         posenc_attention_finish(call, posenc_attention_place(u, pair), totals + (size_t)pair * stride);
 }
 
-posenc_status posenc_attention_run(const posenc_attention_task *task, void *scratch, posenc_rows units) {
+posenc_status posenc_attention_run(const posenc_attention_args *task, void *scratch, posenc_range units) {
     posenc_attention_call call;
     posenc_status status = posenc_check_array(scratch, sizeof(float));
     if (status == POSENC_OK)
         status = begin_call(task, &call);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&units, posenc_attention_units(&task->q, &task->k));
+        status = posenc_check_rows(&units, posenc_attention_tile_count(&task->q, &task->k));
     if (status != POSENC_OK)
         return status;
     for (int64_t number = units.begin; number < units.end; number++) {
@@ -110,10 +110,10 @@ posenc_status posenc_attention_run(const posenc_attention_task *task, void *scra
 }
 
 posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
-                               const posenc_view *v, const posenc_view *out, void *scratch, posenc_rows units) {
+                               const posenc_view *v, const posenc_view *out, void *scratch, posenc_range units) {
     if (q == NULL || k == NULL || v == NULL || out == NULL)
         return POSENC_ERR_NULL;
-    posenc_attention_task task = {.params = params, .q = *q, .k = *k, .v = *v, .out = *out};
+    posenc_attention_args task = {.params = params, .q = *q, .k = *k, .v = *v, .out = *out};
     return posenc_attention_run(&task, scratch, units);
 }
 
@@ -129,21 +129,21 @@ static posenc_attention_sums part_of(const posenc_attention_unit *u, int64_t seg
     return (posenc_attention_sums){(float *)(uintptr_t)parts + (size_t)row * stride, stride};
 }
 
-static posenc_status begin_parts(const posenc_attention_task *task, const void *parts, posenc_attention_call *call) {
+static posenc_status begin_parts(const posenc_attention_args *task, const void *parts, posenc_attention_call *call) {
     posenc_status status = begin_call(task, call);
-    if (status != POSENC_OK || call->n_segments == 0 || posenc_attention_units(&task->q, &task->k) == 0)
+    if (status != POSENC_OK || call->n_segments == 0 || posenc_attention_tile_count(&task->q, &task->k) == 0)
         return status;
-    return posenc_attention_parts_bytes(task) == 0 ? POSENC_ERR_SHAPE : posenc_check_array(parts, sizeof(float));
+    return posenc_attention_split_bytes(task) == 0 ? POSENC_ERR_SHAPE : posenc_check_array(parts, sizeof(float));
 }
 
-posenc_status posenc_attention_run_parts(const posenc_attention_task *task, void *scratch, void *parts,
-                                         posenc_rows range) {
+posenc_status posenc_attention_split(const posenc_attention_args *task, void *scratch, void *parts,
+                                     posenc_range range) {
     posenc_attention_call call;
     posenc_status status = posenc_check_array(scratch, sizeof(float));
     if (status == POSENC_OK)
         status = begin_parts(task, parts, &call);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&range, posenc_attention_n_parts(task));
+        status = posenc_check_rows(&range, posenc_attention_split_count(task));
     if (status != POSENC_OK)
         return status;
     for (int64_t part = range.begin; part < range.end; part++) {
@@ -154,11 +154,12 @@ posenc_status posenc_attention_run_parts(const posenc_attention_task *task, void
     return POSENC_OK;
 }
 
-posenc_status posenc_attention_join_parts(const posenc_attention_task *task, const void *parts, posenc_rows units) {
+posenc_status posenc_attention_combine_splits(const posenc_attention_args *task, const void *parts,
+                                              posenc_range units) {
     posenc_attention_call call;
     posenc_status status = begin_parts(task, parts, &call);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&units, posenc_attention_units(&task->q, &task->k));
+        status = posenc_check_rows(&units, posenc_attention_tile_count(&task->q, &task->k));
     if (status != POSENC_OK)
         return status;
     float total[POSENC_MAX_HEAD_DIM + 2];

@@ -15,10 +15,10 @@ posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k,
                                      const posenc_view *out);
 
 /* An output (NULL: none) overlaps none of the inputs, those of the score path included. (check.c) */
-posenc_status posenc_check_inputs_apart(const posenc_attention_task *task, const posenc_view *output);
+posenc_status posenc_check_inputs_apart(const posenc_attention_args *task, const posenc_view *output);
 
 /* A task; scores stands for the scores that it has. (check.c) */
-posenc_status posenc_check_attention_task(const posenc_attention_task *task, const posenc_view *scores);
+posenc_status posenc_check_attention_task(const posenc_attention_args *task, const posenc_view *scores);
 
 static inline int posenc_is_attention_dim(int64_t dim) {
     return dim >= 1 && dim <= POSENC_MAX_HEAD_DIM;
@@ -38,7 +38,7 @@ enum {
 
 /* What a call works on. */
 typedef struct posenc_attention_call {
-    const posenc_attention_task *task;
+    const posenc_attention_args *task;
     const posenc_kernels *kernels;
     posenc_view scores;  /* as the score path sees them: never written, so they lie nowhere */
     int64_t group;       /* heads that share a head of keys and values */

@@ -47,7 +47,7 @@ posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k,
     return status;
 }
 
-static posenc_status check_lse(const posenc_attention_task *t) {
+static posenc_status check_lse(const posenc_attention_args *t) {
     if (t->lse == NULL)
         return POSENC_OK;
     posenc_status status = posenc_check_output_f32(t->lse);
@@ -59,7 +59,7 @@ static posenc_status check_lse(const posenc_attention_task *t) {
 }
 
 /* Inputs of the score path, and the tensors, lie apart from an output; NULL: there is none. */
-posenc_status posenc_check_inputs_apart(const posenc_attention_task *t, const posenc_view *output) {
+posenc_status posenc_check_inputs_apart(const posenc_attention_args *t, const posenc_view *output) {
     const posenc_score_params *p = t->params;
     posenc_view k = posenc_storage_of(&t->k), v = posenc_storage_of(&t->v);
     const posenc_view *inputs[] = {&t->q, &k, &v, p->bias, p->by_query.products, p->by_key.products};
@@ -70,7 +70,7 @@ posenc_status posenc_check_inputs_apart(const posenc_attention_task *t, const po
     return status;
 }
 
-static posenc_status check_rotation(const posenc_attention_task *t, int64_t n_k) {
+static posenc_status check_rotation(const posenc_attention_args *t, int64_t n_k) {
     if (t->k_rope == NULL && t->k_table == NULL)
         return POSENC_OK;
     if (t->k_rope == NULL || t->k_table == NULL)
@@ -81,7 +81,7 @@ static posenc_status check_rotation(const posenc_attention_task *t, int64_t n_k)
 }
 
 /* After the score path's lengths. */
-static posenc_status check_pages(const posenc_attention_task *t) {
+static posenc_status check_pages(const posenc_attention_args *t) {
     const posenc_attention_pages *pages = t->pages;
     if (pages == NULL)
         return t->k.ne[3] == t->q.ne[3] ? POSENC_OK : POSENC_ERR_SHAPE;
@@ -106,13 +106,13 @@ static posenc_status check_pages(const posenc_attention_task *t) {
     return POSENC_OK;
 }
 
-posenc_status posenc_check_attention_task(const posenc_attention_task *t, const posenc_view *scores) {
+posenc_status posenc_check_attention_task(const posenc_attention_args *t, const posenc_view *scores) {
     posenc_status status = posenc_check_attention(&t->q, &t->k, &t->v, &t->out);
     if (status != POSENC_OK)
         return status;
     if (!posenc_is_attention_dim(t->q.ne[0]) || !posenc_is_attention_dim(t->v.ne[0]))
         return POSENC_ERR_HEAD_DIM;
-    if (t->params->empty == POSENC_EMPTY_UNIFORM)
+    if (t->params->empty == POSENC_FULLY_MASKED_UNIFORM)
         return POSENC_ERR_ENUM;
     status = posenc_check_scores(t->params, scores);
     if (status == POSENC_OK)

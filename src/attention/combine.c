@@ -45,16 +45,17 @@ void posenc_attention_add(const posenc_attention_call *call, const float *segmen
     if (more.sum == 0.0f)
         return;
     float factors[2];
-    (void)posenc_softmax_join(&before, &more, &joined, &factors[0], &factors[1]);
+    (void)posenc_softmax_combine(&before, &more, &joined, &factors[0], &factors[1]);
     mix(call->kernels, (const void *[2]){total, segment}, POSENC_F32, factors, 2, total, POSENC_F32, dim);
     total[dim] = joined.max;
     total[dim + 1] = joined.sum;
 }
 
 void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place at, const float *total) {
-    const posenc_attention_task *task = call->task;
+    const posenc_attention_args *task = call->task;
     int64_t dim = task->v.ne[0];
-    float max = total[dim], sum = total[dim + 1], of_empty = task->params->empty == POSENC_EMPTY_NAN ? NAN : 0.0f;
+    float max = total[dim], sum = total[dim + 1],
+          of_empty = task->params->empty == POSENC_FULLY_MASKED_NAN ? NAN : 0.0f;
     posenc_convert_args copy = {
         .x = total,
         .y = posenc_row_at(&task->out, at),
@@ -70,7 +71,7 @@ void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place
 
 /* ---- Results ---- */
 
-static posenc_status check_result(const posenc_attention_result *r, posenc_status check(const posenc_view *)) {
+static posenc_status check_result(const posenc_attention_state *r, posenc_status check(const posenc_view *)) {
     if (r == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = check(&r->out);
@@ -84,7 +85,7 @@ static posenc_status check_result(const posenc_attention_result *r, posenc_statu
 }
 
 /* What is written is what is read, or apart from it. */
-static posenc_status check_joined(const posenc_attention_result *part, const posenc_attention_result *joined) {
+static posenc_status check_joined(const posenc_attention_state *part, const posenc_attention_state *joined) {
     posenc_status status = posenc_check_pair(&part->out, &joined->out);
     if (status == POSENC_OK)
         status = posenc_check_pair(&part->lse, &joined->lse);
@@ -93,8 +94,8 @@ static posenc_status check_joined(const posenc_attention_result *part, const pos
     return status == POSENC_OK ? posenc_check_apart(&part->lse, &joined->out) : status;
 }
 
-static posenc_status check_merge(const posenc_attention_result *a, const posenc_attention_result *b,
-                                 const posenc_attention_result *joined) {
+static posenc_status check_merge(const posenc_attention_state *a, const posenc_attention_state *b,
+                                 const posenc_attention_state *joined) {
     posenc_status status = check_result(a, posenc_check_input);
     if (status == POSENC_OK)
         status = check_result(b, posenc_check_input);
@@ -116,16 +117,16 @@ enum { MERGED = 64 };
 
 typedef struct merge {
     const posenc_kernels *kernels;
-    const posenc_attention_result *parts[2], *joined;
+    const posenc_attention_state *parts[2], *joined;
 } merge;
 
-/* What a row's parts add up to, as posenc_softmax_join has it. */
+/* What a row's parts add up to, as posenc_softmax_combine has it. */
 typedef struct merged_row {
     float lse[2], factors[2];
     float max, sum;
 } merged_row;
 
-static float *lse_at(const posenc_attention_result *r, posenc_row_place at) {
+static float *lse_at(const posenc_attention_state *r, posenc_row_place at) {
     return posenc_row_at(&r->lse, at);
 }
 
@@ -194,8 +195,8 @@ static void merge_rows(const merge *m, posenc_row_place first, int64_t n) {
         *lse_at(m->joined, at) = log_sum_exp(rows[row].max, rows[row].sum);
 }
 
-posenc_status posenc_attention_merge(const posenc_attention_result *a, const posenc_attention_result *b,
-                                     const posenc_attention_result *joined, posenc_rows rows) {
+posenc_status posenc_attention_combine(const posenc_attention_state *a, const posenc_attention_state *b,
+                                       const posenc_attention_state *joined, posenc_range rows) {
     posenc_status status = check_merge(a, b, joined);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, posenc_view_rows(&joined->out));

@@ -41,19 +41,19 @@ static void widen(const posenc_attention_unit *u, const void *rows, int64_t n, f
 
 /* Keys j .. j + n - 1, rotated. */
 static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t j, float *to) {
-    const posenc_attention_task *task = u->call->task;
+    const posenc_attention_args *task = u->call->task;
     posenc_rope_table table = *task->k_table;
     if (table.cos != NULL) { /* without pairs there may be no memory */
         table.cos += j * table.row_stride;
         table.sin += j * table.row_stride;
     }
     posenc_view y = posenc_view_dense(to, POSENC_F32, x->ne[0], 1, x->ne[2], 1);
-    (void)posenc_rope_apply_table(task->k_rope, x, &table, &y, POSENC_FORWARD, posenc_all_rows()); /* all is checked */
+    (void)posenc_rope_apply_table(task->k_rope, x, &table, &y, POSENC_FORWARD, posenc_range_all()); /* all is checked */
 }
 
 /* Keys j .. j + n - 1, which stand one stride apart, as rows of float32. */
 static void stage(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
-    const posenc_attention_task *task = u->call->task;
+    const posenc_attention_args *task = u->call->task;
     const posenc_view *k = &task->k;
     if (task->k_rope == NULL) {
         widen(u, rows, n, to);
@@ -83,7 +83,7 @@ static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc
 /* What will be needed after keys j .. j + n - 1: the n_next keys behind them, and their values. */
 static void look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
                        posenc_rows_ahead ahead[2]) {
-    const posenc_attention_task *task = u->call->task;
+    const posenc_attention_args *task = u->call->task;
     int waits_for_values = u->n <= FEW_PAIRS && posenc_is_far(posenc_view_count(&task->v));
     ahead[0] = rows_ahead(u, &task->k, j + n, n_next);
     ahead[1] = rows_ahead(u, &task->v, j, waits_for_values ? n : 0);
@@ -104,12 +104,12 @@ static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype 
 }
 
 /* Keys that are put together first: those that are rotated, and pages that are no whole panels. */
-static int is_staged(const posenc_attention_task *task) {
+static int is_staged(const posenc_attention_args *task) {
     return task->k_rope != NULL || (task->pages != NULL && task->k.ne[1] % POSENC_PANEL != 0);
 }
 
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next) {
-    const posenc_attention_task *task = u->call->task;
+    const posenc_attention_args *task = u->call->task;
     const posenc_view *k = &task->k;
     int64_t dim = k->ne[0], run;
     int stages = is_staged(task);

@@ -37,14 +37,14 @@ static void multiply(const posenc_view *q, const posenc_view *k, const posenc_vi
 
 /* out[c, i, h, b] = sum over j of p[j, i, h, b] v_j[c]; keys of probability 0 do not count, whatever they hold. Without
  * keys there are no probabilities that could say what an empty row is. */
-static void mix(const posenc_view *p, const posenc_view *v, const posenc_view *out, posenc_empty empty) {
+static void mix(const posenc_view *p, const posenc_view *v, const posenc_view *out, posenc_fully_masked_row empty) {
     int64_t group = v->ne[2] > 0 ? out->ne[2] / v->ne[2] : 1;
     for (int64_t b = 0; b < out->ne[3]; b++)
         for (int64_t h = 0; h < out->ne[2]; h++)
             for (int64_t i = 0; i < out->ne[1]; i++)
                 for (size_t c = 0; c < (size_t)out->ne[0]; c++) {
                     const float *row = posenc_view_at(p, i, h, b);
-                    double sum = v->ne[1] == 0 && empty == POSENC_EMPTY_NAN ? (double)NAN : 0.0;
+                    double sum = v->ne[1] == 0 && empty == POSENC_FULLY_MASKED_NAN ? (double)NAN : 0.0;
                     for (int64_t j = 0; j < v->ne[1]; j++)
                         if (row[j] != 0.0f)
                             sum +=
@@ -55,9 +55,9 @@ static void mix(const posenc_view *p, const posenc_view *v, const posenc_view *o
 
 static posenc_status attend(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
                             const posenc_view *v, const posenc_view *out, const posenc_view *p) {
-    posenc_rows none = {0, 0};
+    posenc_range none = {0, 0};
     posenc_status status = posenc_softmax(params, p, p, none); /* the parameters, before anything is written */
-    posenc_attention_task task = {.params = params, .q = *q, .k = *k, .v = *v};
+    posenc_attention_args task = {.params = params, .q = *q, .k = *k, .v = *v};
     if (status == POSENC_OK)
         status = posenc_check_inputs_apart(&task, out);
     if (status != POSENC_OK)
@@ -65,8 +65,8 @@ static posenc_status attend(const posenc_score_params *params, const posenc_view
     if (posenc_view_count(p) > 0)
         multiply(q, k, p);
     posenc_score_params whole = *params; /* every probability is read */
-    whole.hidden = POSENC_HIDDEN_WRITTEN;
-    status = posenc_softmax(&whole, p, p, posenc_all_rows());
+    whole.hidden = POSENC_MASKED_WRITTEN;
+    status = posenc_softmax(&whole, p, p, posenc_range_all());
     if (status == POSENC_OK && posenc_view_count(out) > 0)
         mix(p, v, out, params->empty);
     return status;

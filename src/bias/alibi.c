@@ -1,5 +1,5 @@
 /* ALiBi: slopes, the line, and one row for all queries. */
-#include <posenc/alibi.h>
+#include <posenc/bias.h>
 
 #include "bias/mask.h"
 #include "bias/rel_bias.h"
@@ -52,7 +52,7 @@ static posenc_status check_slopes(const float *slopes, int64_t n_heads) {
     return posenc_check_numbers(slopes, n_heads, -(double)FLT_MAX, (double)FLT_MAX);
 }
 
-posenc_status posenc_line_alibi(const float *slopes, const posenc_line *line) {
+posenc_status posenc_rel_bias_alibi(const float *slopes, const posenc_rel_bias *line) {
     int64_t n_heads;
     posenc_status status = posenc_check_whole_line(line, &n_heads);
     if (status == POSENC_OK)
@@ -65,18 +65,18 @@ posenc_status posenc_line_alibi(const float *slopes, const posenc_line *line) {
     return POSENC_OK;
 }
 
-static posenc_status check_one_row(const float *slopes, posenc_one_row form, const uint8_t *keep,
+static posenc_status check_one_row(const float *slopes, posenc_alibi_row_form form, const uint8_t *keep,
                                    const posenc_view *bias) {
     posenc_status status = posenc_check_output_f32(bias);
     if (status != POSENC_OK)
         return status;
-    if (form != POSENC_ONE_ROW_FROM_FIRST && form != POSENC_ONE_ROW_FROM_LAST && form != POSENC_ONE_ROW_COUNTED)
+    if (form != POSENC_ALIBI_ROW_FROM_FIRST && form != POSENC_ALIBI_ROW_FROM_LAST && form != POSENC_ALIBI_ROW_COUNTED)
         return POSENC_ERR_ENUM;
     if (bias->ne[0] > POSENC_MAX_KEYS || bias->ne[1] > 1)
         return POSENC_ERR_SHAPE;
     if (posenc_view_count(bias) == 0)
         return POSENC_OK;
-    if (form == POSENC_ONE_ROW_COUNTED && keep == NULL)
+    if (form == POSENC_ALIBI_ROW_COUNTED && keep == NULL)
         return POSENC_ERR_NULL;
     return check_slopes(slopes, bias->ne[2]);
 }
@@ -93,8 +93,8 @@ static void write_counted(float *row, int64_t n_k, const uint8_t *keep, float sl
         row[j] = keep[j] ? slope * (float)n_before++ : 0.0f;
 }
 
-posenc_status posenc_alibi_one_row(const float *slopes, posenc_one_row form, const uint8_t *keep,
-                                   const posenc_view *bias) {
+posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_form form, const uint8_t *keep,
+                               const posenc_view *bias) {
     posenc_status status = check_one_row(slopes, form, keep, bias);
     if (status != POSENC_OK || posenc_view_count(bias) == 0)
         return status;
@@ -102,10 +102,10 @@ posenc_status posenc_alibi_one_row(const float *slopes, posenc_one_row form, con
     for (int64_t b = 0; b < bias->ne[3]; b++)
         for (int64_t h = 0; h < bias->ne[2]; h++) {
             float *row = posenc_view_at(bias, 0, h, b);
-            if (form == POSENC_ONE_ROW_COUNTED)
+            if (form == POSENC_ALIBI_ROW_COUNTED)
                 write_counted(row, n_k, keep + b * n_k, slopes[h]);
             else
-                write_one_row(row, n_k, form == POSENC_ONE_ROW_FROM_LAST ? n_k - 1 : 0, slopes[h]);
+                write_one_row(row, n_k, form == POSENC_ALIBI_ROW_FROM_LAST ? n_k - 1 : 0, slopes[h]);
         }
     return POSENC_OK;
 }

@@ -1,5 +1,5 @@
 /* Contextual positions: checks, and the walk over rows. */
-#include <posenc/cope.h>
+#include <posenc/relative.h>
 
 #include <math.h>
 
@@ -30,7 +30,7 @@ static posenc_status check_beside(const posenc_view *input, const posenc_view *y
 }
 
 static posenc_status check_call(const posenc_cope_params *params, const posenc_view *x, const posenc_view *gates,
-                                const posenc_view *z, const posenc_view *y, posenc_rows *rows) {
+                                const posenc_view *z, const posenc_view *y, posenc_range *rows) {
     if (params == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_output_f32(y);
@@ -50,7 +50,7 @@ static posenc_status check_call(const posenc_cope_params *params, const posenc_v
 }
 
 posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_view *x, const posenc_view *gates,
-                                 const posenc_view *z, const posenc_view *y, posenc_rows rows) {
+                                 const posenc_view *z, const posenc_view *y, posenc_range rows) {
     posenc_status status = check_call(params, x, gates, z, y, &rows);
     if (status != POSENC_OK || y->ne[0] == 0)
         return status;

@@ -1,5 +1,5 @@
 /* Decomposed relative positions: rows of one axis, and the sum onto scores (FORMULAS C.21). */
-#include <posenc/image_bias.h>
+#include <posenc/bias.h>
 
 #include "core/minmax.h"
 #include "core/rows.h"
@@ -69,7 +69,7 @@ static posenc_status check_product(const posenc_view *product, const posenc_view
 }
 
 static posenc_status check_add(const posenc_view *by_row, const posenc_view *by_column, const posenc_view *scores,
-                               posenc_rows *rows) {
+                               posenc_range *rows) {
     posenc_status status = posenc_check_output_f32(scores);
     if (status == POSENC_OK)
         status = check_product(by_row, scores);
@@ -89,7 +89,7 @@ static posenc_status check_add(const posenc_view *by_row, const posenc_view *by_
 }
 
 posenc_status posenc_decomposed_add(const posenc_view *by_row, const posenc_view *by_column, const posenc_view *scores,
-                                    posenc_rows rows) {
+                                    posenc_range rows) {
     posenc_status status = check_add(by_row, by_column, scores, &rows);
     if (status != POSENC_OK || scores->ne[0] == 0)
         return status;

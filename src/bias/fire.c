@@ -1,5 +1,5 @@
 /* FIRE: the pieces of the perceptron, a table of psi, and rows of the bias. */
-#include <posenc/fire.h>
+#include <posenc/relative.h>
 
 #include <float.h>
 #include <math.h>
@@ -206,7 +206,7 @@ static void write_row(const fire_row *row, int64_t head) {
     }
 }
 
-static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_view *y, posenc_rows rows, int add) {
+static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_view *y, posenc_range rows, int add) {
     if (fire == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_output_f32(y);
@@ -230,10 +230,10 @@ static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_vi
     return POSENC_OK;
 }
 
-posenc_status posenc_fire_write(const posenc_fire *fire, int64_t q_off, const posenc_view *y, posenc_rows rows) {
+posenc_status posenc_fire_write(const posenc_fire *fire, int64_t q_off, const posenc_view *y, posenc_range rows) {
     return run(fire, q_off, y, rows, 0);
 }
 
-posenc_status posenc_fire_add(const posenc_fire *fire, int64_t q_off, const posenc_view *y, posenc_rows rows) {
+posenc_status posenc_fire_add(const posenc_fire *fire, int64_t q_off, const posenc_view *y, posenc_range rows) {
     return run(fire, q_off, y, rows, 1);
 }

@@ -1,5 +1,5 @@
 /* Bias lines from functions of the offset (FORMULAS C.16, C.18, C.30). */
-#include <posenc/line_functions.h>
+#include <posenc/bias.h>
 
 #include <float.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 
 /* ---- KERPLE, Gaussians ---- */
 
-posenc_status posenc_line_kerple(const posenc_kerple *kerple, const posenc_line *line) {
+posenc_status posenc_rel_bias_kerple(const posenc_kerple *kerple, const posenc_rel_bias *line) {
     int64_t n_heads;
     posenc_status status = posenc_check_whole_line(line, &n_heads);
     if (status == POSENC_OK)
@@ -27,7 +27,7 @@ posenc_status posenc_line_kerple(const posenc_kerple *kerple, const posenc_line 
     return POSENC_OK;
 }
 
-posenc_status posenc_line_rbf(const float *sigma, const posenc_line *line) {
+posenc_status posenc_rel_bias_rbf(const float *sigma, const posenc_rel_bias *line) {
     int64_t n_heads;
     posenc_status status = posenc_check_whole_line(line, &n_heads);
     if (status == POSENC_OK)
@@ -88,7 +88,7 @@ static posenc_dd sandwich_theta(const void *context, int64_t i) {
 }
 
 /* The sums over k of cos(distance theta_k), ascending, of n offsets of the line from the first on. */
-static void sum_cosines(const posenc_sandwich *sandwich, const posenc_line *line, int64_t first, int64_t n,
+static void sum_cosines(const posenc_sandwich *sandwich, const posenc_rel_bias *line, int64_t first, int64_t n,
                         double *sums) {
     int64_t n_angles = sandwich->dim / 2;
     for (int64_t t = 0; t < n; t++)
@@ -106,7 +106,7 @@ static void sum_cosines(const posenc_sandwich *sandwich, const posenc_line *line
     }
 }
 
-posenc_status posenc_line_sandwich(const posenc_sandwich *sandwich, const posenc_line *line) {
+posenc_status posenc_rel_bias_sandwich(const posenc_sandwich *sandwich, const posenc_rel_bias *line) {
     enum { BLOCK = 1024 }; /* offsets for which an angle is made once */
     int64_t n_heads;
     posenc_status status = posenc_check_whole_line(line, &n_heads);
@@ -156,8 +156,8 @@ static wave_column column_of(const double *radians, int64_t n) {
 }
 
 /* cos(omega o + phi) by the sum formula: the product omega o is exact, as everywhere in this library. */
-posenc_status posenc_line_cosine(const double *omega, const double *phi, const float *amplitude,
-                                 const posenc_line *line) {
+posenc_status posenc_rel_bias_cosine(const double *omega, const double *phi, const float *amplitude,
+                                     const posenc_rel_bias *line) {
     int64_t n_heads;
     posenc_status status = posenc_check_whole_line(line, &n_heads);
     if (status == POSENC_OK)

@@ -2,7 +2,7 @@
 #ifndef POSENC_SRC_KERPLE_H
 #define POSENC_SRC_KERPLE_H
 
-#include <posenc/line_functions.h>
+#include <posenc/bias.h>
 
 #include "bias/rel_bias.h"
 #include "core/elementary.h"

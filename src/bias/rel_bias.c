@@ -24,7 +24,7 @@ static posenc_status check_range(const void *data, int64_t first, int64_t n_offs
     return POSENC_OK;
 }
 
-posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc_offsets offsets) {
+posenc_status posenc_check_line(const posenc_rel_bias *line, int64_t n_heads, posenc_offsets offsets) {
     if (line == NULL)
         return POSENC_OK;
     if (line->stride != 0 && line->n_heads != n_heads)
@@ -38,7 +38,7 @@ posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc
     return check_range(line->data, line->first, line->n_offsets, offsets);
 }
 
-posenc_status posenc_check_index_line(const posenc_index_line *line, int64_t n_rows, posenc_offsets offsets) {
+posenc_status posenc_check_index_line(const posenc_rel_index *line, int64_t n_rows, posenc_offsets offsets) {
     if (line->n_rows != n_rows)
         return POSENC_ERR_SHAPE;
     posenc_status status = check_range(line->data, line->first, line->n_offsets, offsets);
@@ -47,7 +47,7 @@ posenc_status posenc_check_index_line(const posenc_index_line *line, int64_t n_r
     return posenc_check_index_entries(line, offsets.lowest, offsets.highest - offsets.lowest + 1);
 }
 
-posenc_status posenc_check_whole_line(const posenc_line *line, int64_t *n_heads) {
+posenc_status posenc_check_whole_line(const posenc_rel_bias *line, int64_t *n_heads) {
     if (line == NULL)
         return POSENC_ERR_NULL;
     if (line->n_heads < 1 || line->n_heads > POSENC_MAX_HEADS)
@@ -56,11 +56,11 @@ posenc_status posenc_check_whole_line(const posenc_line *line, int64_t *n_heads)
     return posenc_check_line(line, line->n_heads, no_offsets);
 }
 
-posenc_status posenc_check_whole_index(const posenc_index_line *index, int64_t n_rows) {
+posenc_status posenc_check_whole_index(const posenc_rel_index *index, int64_t n_rows) {
     return index == NULL ? POSENC_ERR_NULL : posenc_check_index_line(index, n_rows, no_offsets);
 }
 
-posenc_status posenc_check_index_entries(const posenc_index_line *index, int64_t first, int64_t n) {
+posenc_status posenc_check_index_entries(const posenc_rel_index *index, int64_t first, int64_t n) {
     if (n == 0)
         return POSENC_OK;
     if (first < index->first || first + n > index->first + index->n_offsets)
@@ -99,8 +99,8 @@ posenc_status posenc_check_numbers(const float *numbers, int64_t n, double low, 
 
 /* ---- Ranges and windows ---- */
 
-posenc_status posenc_line_range(posenc_mask mask, int64_t q_off, int64_t n_q, int64_t n_k, int64_t *first,
-                                int64_t *n_offsets) {
+posenc_status posenc_rel_bias_range(posenc_mask mask, int64_t q_off, int64_t n_q, int64_t n_k, int64_t *first,
+                                    int64_t *n_offsets) {
     if (first == NULL || n_offsets == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_mask(&mask);
@@ -116,14 +116,14 @@ posenc_status posenc_line_range(posenc_mask mask, int64_t q_off, int64_t n_q, in
 }
 
 /* 1 if what the mask says of the ends of an extended line it says of all offsets beyond them. */
-static int ends_speak(const posenc_line *line, posenc_offsets seen) {
+static int ends_speak(const posenc_rel_bias *line, posenc_offsets seen) {
     int64_t first = line->first, last = first + line->n_offsets - 1;
     int low = first < seen.lowest || (seen.lowest == -POSENC_ANY_OFFSET && first <= seen.highest);
     int high = last > seen.highest || (seen.highest == POSENC_ANY_OFFSET && last >= seen.lowest);
     return line->n_offsets == 0 || (low && high);
 }
 
-posenc_status posenc_line_mask(posenc_mask mask, const posenc_line *line) {
+posenc_status posenc_rel_bias_mask(posenc_mask mask, const posenc_rel_bias *line) {
     int64_t n_heads;
     posenc_status status = posenc_check_mask(&mask);
     if (status == POSENC_OK && (mask.chunk != 0 || mask.n_first != 0))

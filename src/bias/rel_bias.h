@@ -2,7 +2,7 @@
 #ifndef POSENC_SRC_LINE_H
 #define POSENC_SRC_LINE_H
 
-#include <posenc/line.h>
+#include <posenc/bias.h>
 
 #include <float.h>
 #include <math.h>
@@ -12,17 +12,17 @@
 #define POSENC_MAX_HEADS ((int64_t)1 << 20)
 
 /* The line, if there is one, has n_heads heads (or one for all) and covers the offsets. */
-posenc_status posenc_check_line(const posenc_line *line, int64_t n_heads, posenc_offsets offsets);
-posenc_status posenc_check_index_line(const posenc_index_line *line, int64_t n_rows, posenc_offsets offsets);
+posenc_status posenc_check_line(const posenc_rel_bias *line, int64_t n_heads, posenc_offsets offsets);
+posenc_status posenc_check_index_line(const posenc_rel_index *line, int64_t n_rows, posenc_offsets offsets);
 
 /* A line of its own, written or read: offsets, stride, alignment. *n_heads is 1 for a line of stride 0. */
-posenc_status posenc_check_whole_line(const posenc_line *line, int64_t *n_heads);
+posenc_status posenc_check_whole_line(const posenc_rel_bias *line, int64_t *n_heads);
 
 /* The index is good and has so many rows. Its entries are another matter (posenc_check_index_entries). */
-posenc_status posenc_check_whole_index(const posenc_index_line *index, int64_t n_rows);
+posenc_status posenc_check_whole_index(const posenc_rel_index *index, int64_t n_rows);
 
 /* Every entry for offsets first .. first + n - 1, which the index must cover, names a row. */
-posenc_status posenc_check_index_entries(const posenc_index_line *index, int64_t first, int64_t n);
+posenc_status posenc_check_index_entries(const posenc_rel_index *index, int64_t first, int64_t n);
 
 /* A table of n_heads heads; if it is written, no two entries share an address. */
 posenc_status posenc_check_bias_table(const posenc_bias_table *table, int64_t n_heads, int is_written);
@@ -31,12 +31,12 @@ posenc_status posenc_check_bias_table(const posenc_bias_table *table, int64_t n_
 posenc_status posenc_check_numbers(const float *numbers, int64_t n, double low, double high);
 
 /* Values of head h, the first offset's first. */
-static inline float *posenc_line_of_head(const posenc_line *line, int64_t h) {
+static inline float *posenc_line_of_head(const posenc_rel_bias *line, int64_t h) {
     return line->data + h * line->stride;
 }
 
 /* |first + t| */
-static inline double posenc_line_distance(const posenc_line *line, int64_t t) {
+static inline double posenc_line_distance(const posenc_rel_bias *line, int64_t t) {
     int64_t offset = line->first + t;
     return (double)(offset < 0 ? -offset : offset);
 }

@@ -9,7 +9,7 @@
 
 #define MAX_BUCKETS ((int64_t)1 << 16)
 
-static posenc_status check_rule(const posenc_index_rule *rule) {
+static posenc_status check_rule(const posenc_rel_index_rule *rule) {
     if (rule->sign != 1 && rule->sign != -1)
         return POSENC_ERR_ENUM;
     if (rule->n_rows < 1 || rule->n_rows > POSENC_MAX_KEYS || rule->zero < 0 || rule->zero >= rule->n_rows)
@@ -30,11 +30,11 @@ static int64_t ceiling(posenc_dd a) {
 
 /* A rule and what its logarithms have in common. */
 typedef struct bucketing {
-    const posenc_index_rule *rule;
+    const posenc_rel_index_rule *rule;
     posenc_dd log_middle, steps; /* ln(middle); buckets beyond the middle for each unit of the logarithm */
 } bucketing;
 
-static bucketing bucketing_of(const posenc_index_rule *rule) {
+static bucketing bucketing_of(const posenc_rel_index_rule *rule) {
     bucketing b = {.rule = rule};
     if (rule->log_buckets == 0)
         return b;
@@ -73,12 +73,12 @@ static int64_t row_of(const bucketing *b, int64_t offset) {
     return posenc_min(posenc_max(wanted_row(b, offset), 0), b->rule->n_rows - 1);
 }
 
-static void fill(const bucketing *b, const posenc_index_line *line) {
+static void fill(const bucketing *b, const posenc_rel_index *line) {
     for (int64_t t = 0; t < line->n_offsets; t++)
         line->data[t] = (int32_t)row_of(b, line->first + t);
 }
 
-posenc_status posenc_index_line_fill(const posenc_index_rule *rule, posenc_index_line *line) {
+posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule, posenc_rel_index *line) {
     if (rule == NULL || line == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = check_rule(rule);
@@ -95,10 +95,10 @@ posenc_status posenc_index_line_fill(const posenc_index_rule *rule, posenc_index
     return POSENC_OK;
 }
 
-posenc_status posenc_index_clipped(int64_t k, const posenc_index_line *index) {
+posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_index *index) {
     if (k < 0 || k > (int64_t)1 << 29)
         return POSENC_ERR_BUCKETS;
-    posenc_index_rule rule = posenc_index_shaw(k);
+    posenc_rel_index_rule rule = posenc_rel_index_shaw(k);
     posenc_status status = posenc_check_whole_index(index, rule.n_rows);
     if (status != POSENC_OK)
         return status;

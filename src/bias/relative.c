@@ -61,7 +61,7 @@ void posenc_relative_table_free(posenc_relative_table *table) {
 /* ---- Products ---- */
 
 static posenc_status check_products(const posenc_relative_table *table, const posenc_view *q, const float *shift,
-                                    const posenc_view *y, posenc_rows *rows) {
+                                    const posenc_view *y, posenc_range *rows) {
     if (table == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_input(q);
@@ -80,7 +80,7 @@ static posenc_status check_products(const posenc_relative_table *table, const po
 }
 
 posenc_status posenc_relative_products(const posenc_relative_table *table, const posenc_view *q, const float *shift,
-                                       const posenc_view *y, posenc_rows rows) {
+                                       const posenc_view *y, posenc_range rows) {
     posenc_status status = check_products(table, q, shift, y, &rows);
     if (status != POSENC_OK)
         return status;

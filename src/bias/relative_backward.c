@@ -1,5 +1,5 @@
 /* Gradients of the relative terms: sums over the keys of a row, and products of matrices. */
-#include <posenc/relative_grad.h>
+#include <posenc/backward.h>
 
 #include <math.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 
 typedef int next_run(const posenc_runs *runs, int64_t at, posenc_run *run);
 
-static posenc_status check_sums(const posenc_index_line *index, const posenc_mask *mask, int64_t q_off,
-                                const posenc_view *x, const posenc_view *w, int by_key, posenc_rows *rows,
+static posenc_status check_sums(const posenc_rel_index *index, const posenc_mask *mask, int64_t q_off,
+                                const posenc_view *x, const posenc_view *w, int by_key, posenc_range *rows,
                                 posenc_runs *runs) {
     posenc_status status = posenc_check_input_f32(x);
     if (status == POSENC_OK)
@@ -29,8 +29,8 @@ static posenc_status check_sums(const posenc_index_line *index, const posenc_mas
     return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(w)) : status;
 }
 
-static posenc_status sums(const posenc_index_line *index, posenc_mask mask, int64_t q_off, const posenc_view *x,
-                          const posenc_view *w, int by_key, posenc_rows rows) {
+static posenc_status sums(const posenc_rel_index *index, posenc_mask mask, int64_t q_off, const posenc_view *x,
+                          const posenc_view *w, int by_key, posenc_range rows) {
     posenc_runs runs;
     posenc_status status = check_sums(index, &mask, q_off, x, w, by_key, &rows, &runs);
     if (status != POSENC_OK || w->ne[0] == 0)
@@ -50,13 +50,13 @@ static posenc_status sums(const posenc_index_line *index, posenc_mask mask, int6
     return POSENC_OK;
 }
 
-posenc_status posenc_relative_sums_by_query(const posenc_index_line *index, posenc_mask mask, int64_t q_off,
-                                            const posenc_view *x, const posenc_view *w, posenc_rows rows) {
+posenc_status posenc_relative_sums_by_query(const posenc_rel_index *index, posenc_mask mask, int64_t q_off,
+                                            const posenc_view *x, const posenc_view *w, posenc_range rows) {
     return sums(index, mask, q_off, x, w, 0, rows);
 }
 
-posenc_status posenc_relative_sums_by_key(const posenc_index_line *index, posenc_mask mask, int64_t q_off,
-                                          const posenc_view *x, const posenc_view *w, posenc_rows rows) {
+posenc_status posenc_relative_sums_by_key(const posenc_rel_index *index, posenc_mask mask, int64_t q_off,
+                                          const posenc_view *x, const posenc_view *w, posenc_range rows) {
     return sums(index, mask, q_off, x, w, 1, rows);
 }
 
@@ -80,7 +80,7 @@ static posenc_status check_product(const posenc_view *w, const posenc_view *x, f
 }
 
 posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *table, float factor,
-                                      const posenc_view *y, posenc_rows rows) {
+                                      const posenc_view *y, posenc_range rows) {
     posenc_status status = check_product(w, table, factor, y);
     if (status != POSENC_OK)
         return status;
@@ -129,7 +129,7 @@ static void collect_head(const posenc_view *w, const posenc_view *x, const float
 }
 
 posenc_status posenc_relative_collect(const posenc_view *w, const posenc_view *x, const float *shift, float factor,
-                                      const posenc_view *y, posenc_rows rows) {
+                                      const posenc_view *y, posenc_range rows) {
     posenc_status status = check_product(w, x, factor, y);
     if (status != POSENC_OK)
         return status;

@@ -5,7 +5,7 @@
 #include "core/view.h"
 #include "kernels/sum.h"
 
-posenc_status posenc_runs_check(const posenc_index_line *index, const posenc_mask *mask, int64_t q_off,
+posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask *mask, int64_t q_off,
                                 const posenc_view *x, posenc_runs *runs) {
     if (index == NULL)
         return POSENC_ERR_NULL;

@@ -9,8 +9,8 @@
 /* Runs that are handed to the kernel at a time. */
 enum { BATCH = 64 };
 
-static posenc_status check_values(const posenc_index_line *index, posenc_mask mask, int64_t q_off, const posenc_view *p,
-                                  const posenc_view *table, const posenc_view *z, posenc_rows *rows,
+static posenc_status check_values(const posenc_rel_index *index, posenc_mask mask, int64_t q_off, const posenc_view *p,
+                                  const posenc_view *table, const posenc_view *z, posenc_range *rows,
                                   posenc_runs *runs) {
     posenc_status status = posenc_check_input_f32(p);
     if (status == POSENC_OK)
@@ -49,9 +49,9 @@ static void add_values(const posenc_kernels *kernels, const posenc_runs *runs, i
     } while (args->n == BATCH);
 }
 
-posenc_status posenc_relative_values(const posenc_index_line *index, posenc_mask mask, int64_t q_off,
+posenc_status posenc_relative_values(const posenc_rel_index *index, posenc_mask mask, int64_t q_off,
                                      const posenc_view *p, const posenc_view *table, const posenc_view *z,
-                                     posenc_rows rows) {
+                                     posenc_range rows) {
     posenc_runs runs;
     posenc_status status = check_values(index, mask, q_off, p, table, z, &rows, &runs);
     if (status != POSENC_OK || posenc_view_count(z) == 0 || p->ne[0] == 0)

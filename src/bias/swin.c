@@ -1,6 +1,6 @@
 /* Swin's relative positions: indices, bias, coordinates of version 2, and the table's gradient (FORMULAS C.20, E.4). */
-#include <posenc/image_bias.h>
-#include <posenc/softmax_backward.h>
+#include <posenc/bias.h>
+#include <posenc/backward.h>
 
 #include <math.h>
 
@@ -151,7 +151,7 @@ static double sum_of_pairs(const window *w, const posenc_view *ds, int64_t head,
     return sum;
 }
 
-posenc_status posenc_swin_gradient(int64_t height, int64_t width, const posenc_view *ds,
+posenc_status posenc_swin_backward(int64_t height, int64_t width, const posenc_view *ds,
                                    const posenc_bias_table *table) {
     window w;
     posenc_status status = make_window(height, width, &w);

@@ -1,5 +1,5 @@
 /* T5's buckets: boundaries as exact integers (FORMULAS C.5). */
-#include <posenc/line.h>
+#include <posenc/bias.h>
 
 #include <math.h>
 
@@ -110,14 +110,14 @@ posenc_status posenc_t5_bucket(const posenc_t5_params *params, int32_t offset, i
 }
 
 /* Offsets first .. last, as far as the index has them. */
-static void fill(const posenc_index_line *index, int64_t first, int64_t last, int64_t row) {
+static void fill(const posenc_rel_index *index, int64_t first, int64_t last, int64_t row) {
     int64_t begin = first > index->first ? first - index->first : 0;
     int64_t end = last < index->first + index->n_offsets ? last - index->first + 1 : index->n_offsets;
     for (int64_t t = begin; t < end; t++)
         index->data[t] = (int32_t)row;
 }
 
-posenc_status posenc_index_t5(const posenc_t5_params *params, const posenc_index_line *index) {
+posenc_status posenc_rel_index_t5(const posenc_t5_params *params, const posenc_rel_index *index) {
     t5_side side;
     posenc_status status = check_params(params, &side);
     if (status == POSENC_OK)

@@ -1,8 +1,8 @@
 /* Bias lines that are looked up in tables. */
 #include "bias/rel_bias.h"
 
-posenc_status posenc_line_gather(const posenc_index_line *index, const posenc_bias_table *table, float scale,
-                                 const posenc_line *line) {
+posenc_status posenc_rel_bias_gather(const posenc_rel_index *index, const posenc_bias_table *table, float scale,
+                                     const posenc_rel_bias *line) {
     int64_t n_heads;
     if (!isfinite(scale))
         return POSENC_ERR_SCALE;

@@ -57,7 +57,7 @@ int posenc_isa_supported(posenc_isa_tier tier) {
     return posenc_isa_built(tier) && posenc_cpu_allows(tier);
 }
 
-posenc_status posenc_select_isa(posenc_isa_tier tier) {
+posenc_status posenc_isa_select(posenc_isa_tier tier) {
     if (!exists(tier))
         return POSENC_ERR_ENUM;
     if (!posenc_isa_supported(tier))
@@ -84,7 +84,7 @@ static posenc_isa_tier best_tier(void) {
 __attribute__((constructor)) static void choose_at_load(void) {
     const char *forced = getenv("POSENC_ISA");
     if (forced == NULL || forced[0] == '\0')
-        posenc_select_isa(best_tier());
+        posenc_isa_select(best_tier());
     else
-        posenc_select_isa(tier_by_name(forced)); /* refused: stays scalar */
+        posenc_isa_select(tier_by_name(forced)); /* refused: stays scalar */
 }

@@ -1,5 +1,5 @@
 /* Arrays of positions. */
-#include <posenc/position_ids.h>
+#include <posenc/angles.h>
 
 #include "core/view.h"
 

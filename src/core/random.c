@@ -1,5 +1,5 @@
 /* Seeded initial values: splitmix64 of seed and place, so that any row can be filled alone. */
-#include <posenc/random.h>
+#include <posenc/learned.h>
 
 #include <math.h>
 #include <string.h>
@@ -117,7 +117,7 @@ static float narrowed(double x, posenc_dtype dtype) {
     return nearest;
 }
 
-static posenc_status fill(const distribution *d, uint64_t seed, const posenc_view *y, posenc_rows rows) {
+static posenc_status fill(const distribution *d, uint64_t seed, const posenc_view *y, posenc_range rows) {
     posenc_status status = posenc_check_output(y);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, posenc_view_rows(y));
@@ -138,14 +138,15 @@ static int is_moderate(double x) {
     return fabs(x) <= LARGEST;
 }
 
-posenc_status posenc_fill_normal(uint64_t seed, double mean, double deviation, const posenc_view *y, posenc_rows rows) {
+posenc_status posenc_fill_normal(uint64_t seed, double mean, double deviation, const posenc_view *y,
+                                 posenc_range rows) {
     if (!is_moderate(mean) || !(deviation >= 0.0 && deviation <= LARGEST))
         return POSENC_ERR_SCALE;
     distribution d = {.is_normal = 1, .at = mean, .spread = deviation};
     return fill(&d, seed, y, rows);
 }
 
-posenc_status posenc_fill_uniform(uint64_t seed, double low, double high, const posenc_view *y, posenc_rows rows) {
+posenc_status posenc_fill_uniform(uint64_t seed, double low, double high, const posenc_view *y, posenc_range rows) {
     if (!is_moderate(low) || !is_moderate(high) || low > high)
         return POSENC_ERR_SCALE;
     distribution d = {.at = low, .spread = high - low, .high = high};

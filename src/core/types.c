@@ -1,5 +1,4 @@
 #include <posenc/types.h>
-#include <posenc/version.h>
 
 #include "core/view.h"
 

@@ -176,7 +176,7 @@ posenc_status posenc_check_elementwise(const posenc_view *x, const posenc_view *
     return status == POSENC_OK ? posenc_check_pair(x, y) : status;
 }
 
-posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows) {
+posenc_status posenc_check_rows(posenc_range *rows, int64_t n_rows) {
     if (rows->begin == 0 && rows->end == -1)
         rows->end = n_rows;
     if (rows->begin < 0 || rows->begin > rows->end || rows->end > n_rows)

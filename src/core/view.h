@@ -35,7 +35,7 @@ posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y);
 posenc_status posenc_check_elementwise(const posenc_view *x, const posenc_view *y);
 
 /* Replaces "all rows" by 0 .. n_rows, and checks any other range against it. */
-posenc_status posenc_check_rows(posenc_rows *rows, int64_t n_rows);
+posenc_status posenc_check_rows(posenc_range *rows, int64_t n_rows);
 
 /* Extents and what they reach stay below this, so that no product or sum of them leaves int64. */
 #define POSENC_LIMIT ((int64_t)1 << 46)

@@ -80,7 +80,7 @@ posenc_status posenc_conv_check_tokens(const posenc_conv *conv, posenc_conv_grid
 }
 
 static posenc_status check_apply(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
-                                 const posenc_view *y, posenc_rows *rows) {
+                                 const posenc_view *y, posenc_range *rows) {
     if (conv == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_input(x);
@@ -169,7 +169,7 @@ static void mix_token(const posenc_conv *conv, const posenc_kernels *kernels, ta
 }
 
 static posenc_status run(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x, const posenc_view *y,
-                         posenc_rows rows, int backward) {
+                         posenc_range rows, int backward) {
     posenc_status status = check_apply(conv, grid, x, y, &rows);
     if (status != POSENC_OK || posenc_view_count(y) == 0)
         return status;
@@ -192,11 +192,11 @@ static posenc_status run(const posenc_conv *conv, posenc_conv_grid grid, const p
 }
 
 posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
-                                const posenc_view *y, posenc_rows rows) {
+                                const posenc_view *y, posenc_range rows) {
     return run(conv, grid, x, y, rows, 0);
 }
 
-posenc_status posenc_conv_grad_input(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *dy,
-                                     const posenc_view *dx, posenc_rows rows) {
+posenc_status posenc_conv_backward_input(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *dy,
+                                         const posenc_view *dx, posenc_range rows) {
     return run(conv, grid, dy, dx, rows, 1);
 }

@@ -2,7 +2,7 @@
 #ifndef POSENC_SRC_CONV_H
 #define POSENC_SRC_CONV_H
 
-#include <posenc/conv.h>
+#include <posenc/learned.h>
 
 /* Channels at a time: the weights and rows that a token needs of so many stay in the first cache. */
 enum { POSENC_CONV_SLICE = 256 };

@@ -90,8 +90,8 @@ static posenc_status check_results(const posenc_view *x, const posenc_view *dy, 
     return status;
 }
 
-posenc_status posenc_conv_grad_weights(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
-                                       const posenc_view *dy, float *dw, float *db, posenc_rows rows) {
+posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
+                                           const posenc_view *dy, float *dw, float *db, posenc_range rows) {
     if (conv == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_input_f32(x);

@@ -69,7 +69,7 @@ int64_t posenc_encoding_dim(const posenc_encoding *e) {
     return e == NULL ? 0 : e->dim;
 }
 
-int posenc_encoding_n_axes(const posenc_encoding *e) {
+int posenc_encoding_axis_count(const posenc_encoding *e) {
     return e == NULL ? 0 : e->n_axes;
 }
 
@@ -280,7 +280,7 @@ static posenc_status check_views(const posenc_encoding *e, const posenc_view *x,
 }
 
 posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coords *at, const posenc_view *x,
-                                    const posenc_view *gate, const posenc_view *y, posenc_rows rows) {
+                                    const posenc_view *gate, const posenc_view *y, posenc_range rows) {
     if (e == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = check_views(e, x, gate, y);
@@ -304,10 +304,10 @@ posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coord
 
 posenc_status posenc_encoding_write(const posenc_encoding *e, const int32_t *positions, const posenc_view *y) {
     posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32);
-    return posenc_encoding_apply(e, &at, NULL, NULL, y, posenc_all_rows());
+    return posenc_encoding_apply(e, &at, NULL, NULL, y, posenc_range_all());
 }
 
 posenc_status posenc_encoding_add(const posenc_encoding *e, const int32_t *positions, const posenc_view *y) {
     posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32);
-    return y == NULL ? POSENC_ERR_NULL : posenc_encoding_apply(e, &at, y, NULL, y, posenc_all_rows());
+    return y == NULL ? POSENC_ERR_NULL : posenc_encoding_apply(e, &at, y, NULL, y, posenc_range_all());
 }

@@ -1,6 +1,6 @@
 /* Random Fourier features: turns in two doubles, then the angle kernel. */
-#include <posenc/fourier.h>
-#include <posenc/random.h>
+#include <posenc/encoding.h>
+#include <posenc/learned.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -120,7 +120,7 @@ static posenc_status fill_matrix(const posenc_fourier_params *p, fourier *f) {
         if (drawn == NULL)
             return POSENC_ERR_MEMORY;
         posenc_view view = posenc_view_dense(drawn, POSENC_F32, p->n_coords, p->n_features, 1, 1);
-        posenc_fill_normal(p->seed, 0.0, p->sigma, &view, posenc_all_rows());
+        posenc_fill_normal(p->seed, 0.0, p->sigma, &view, posenc_range_all());
     }
     const float *from = drawn != NULL ? drawn : p->matrix;
     for (int64_t i = 0; i < p->n_features; i++)

@@ -39,7 +39,7 @@ static posenc_status check_de(const posenc_view *gate, const posenc_view *dy, co
 }
 
 static posenc_status check_call(const posenc_view *e, const posenc_view *gate, const posenc_view *dy,
-                                const posenc_view *dgate, const posenc_view *de, posenc_rows *rows) {
+                                const posenc_view *dgate, const posenc_view *de, posenc_range *rows) {
     posenc_status status = posenc_check_input_f32(dy);
     if (status == POSENC_OK && dy->ne[3] > 1)
         status = POSENC_ERR_SHAPE;
@@ -82,8 +82,8 @@ static void multiply(const posenc_kernels *kernels, const float *x, const float 
     kernels->place_rows(&args);
 }
 
-posenc_status posenc_gate_grad(const posenc_view *e, const posenc_view *gate, const posenc_view *dy,
-                               const posenc_view *dgate, const posenc_view *de, posenc_rows rows) {
+posenc_status posenc_gate_backward(const posenc_view *e, const posenc_view *gate, const posenc_view *dy,
+                                   const posenc_view *dgate, const posenc_view *de, posenc_range rows) {
     posenc_status status = check_call(e, gate, dy, dgate, de, &rows);
     int is_shared = dgate != NULL && dgate->ne[0] == 1; /* the sum over a row, which is 0 of none */
     if (status != POSENC_OK || posenc_view_rows(dy) == 0 || (dy->ne[0] == 0 && !is_shared))

@@ -1,5 +1,5 @@
 /* Encodings by integers, bits and Gaussian bumps. */
-#include <posenc/integer.h>
+#include <posenc/encoding.h>
 
 #include <math.h>
 

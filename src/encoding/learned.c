@@ -27,7 +27,7 @@ static int64_t row_of(const posenc_lookup *lookup, int64_t n_rows, int64_t id) {
         r = id > 0 ? INT64_MAX : INT64_MIN;
     if (r >= 0 && r < n_rows)
         return r;
-    if (lookup->policy == POSENC_RANGE_ZERO || n_rows == 0)
+    if (lookup->policy == POSENC_OUT_OF_RANGE_ZERO || n_rows == 0)
         return -1;
     return r < 0 ? 0 : n_rows - 1;
 }
@@ -36,8 +36,8 @@ static int64_t row_of(const posenc_lookup *lookup, int64_t n_rows, int64_t id) {
 static void set_range(posenc_generator *g, const posenc_lookup *lookup, int64_t n_rows) {
     g->lowest = INT64_MIN;
     g->highest = INT64_MAX;
-    int always_has_row = lookup->policy == POSENC_RANGE_CLAMP && n_rows > 0;
-    if (always_has_row || lookup->policy == POSENC_RANGE_ZERO)
+    int always_has_row = lookup->policy == POSENC_OUT_OF_RANGE_CLAMP && n_rows > 0;
+    if (always_has_row || lookup->policy == POSENC_OUT_OF_RANGE_ZERO)
         return;
     g->lowest = -lookup->offset;
     g->highest = n_rows - 1 - lookup->offset;
@@ -55,7 +55,7 @@ static void sources(const posenc_generator *g, const posenc_tokens *tokens, int6
 /* ---- Set-up ---- */
 
 static posenc_status check_lookup(const posenc_lookup *lookup) {
-    if ((unsigned)lookup->policy > POSENC_RANGE_ZERO)
+    if ((unsigned)lookup->policy > POSENC_OUT_OF_RANGE_ZERO)
         return POSENC_ERR_ENUM;
     if (lookup->offset > MAX_OFFSET || lookup->offset < -MAX_OFFSET)
         return POSENC_ERR_POSITION;
@@ -97,7 +97,7 @@ posenc_status posenc_learned_create(const posenc_view *table, const posenc_looku
 /* ---- Gradient ---- */
 
 static posenc_status check_grad(const posenc_lookup *lookup, const posenc_view *dy, const posenc_view *dtable,
-                                posenc_rows *rows) {
+                                posenc_range *rows) {
     posenc_status status = posenc_check_input(dy);
     if (status == POSENC_OK)
         status = posenc_check_output_f32(dtable);
@@ -114,7 +114,7 @@ static posenc_status check_grad(const posenc_lookup *lookup, const posenc_view *
 
 /* Some tokens of a batch. */
 static void add_chunk(const posenc_lookup *lookup, const posenc_tokens *tokens, const char *dy, ptrdiff_t dy_stride,
-                      posenc_dtype type, const posenc_view *dtable, posenc_rows rows) {
+                      posenc_dtype type, const posenc_view *dtable, posenc_range rows) {
     const posenc_kernels *kernels = posenc_active_kernels();
     for (int64_t t = 0; t < tokens->n; t++) {
         int64_t r = row_of(lookup, dtable->ne[1], tokens->whole[t]);
@@ -135,8 +135,8 @@ static void add_chunk(const posenc_lookup *lookup, const posenc_tokens *tokens, 
     }
 }
 
-posenc_status posenc_learned_grad(const posenc_lookup *lookup, const posenc_coords *ids, const posenc_view *dy,
-                                  const posenc_view *dtable, posenc_rows rows) {
+posenc_status posenc_learned_backward(const posenc_lookup *lookup, const posenc_coords *ids, const posenc_view *dy,
+                                      const posenc_view *dtable, posenc_range rows) {
     if (lookup == NULL)
         lookup = &defaults;
     posenc_status status = check_grad(lookup, dy, dtable, &rows);

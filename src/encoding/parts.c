@@ -10,7 +10,7 @@ static posenc_status check_part(const posenc_part *part, int64_t *width) {
     if (part->first < 0 || part->width < 0 || part->first > dim || part->width > dim - part->first ||
         dim > POSENC_MAX_DIM)
         return POSENC_ERR_SHAPE;
-    if (part->axis < 0 || part->axis > POSENC_MAX_COORDS - posenc_encoding_n_axes(part->encoding))
+    if (part->axis < 0 || part->axis > POSENC_MAX_COORDS - posenc_encoding_axis_count(part->encoding))
         return POSENC_ERR_SECTIONS;
     if (part->divide < 0 || part->modulo < 0)
         return POSENC_ERR_CONTEXT;
@@ -54,7 +54,7 @@ static posenc_status finish(posenc_encoding *e, posenc_status status, posenc_enc
 }
 
 static void count_axes(posenc_encoding *e, const posenc_part *part) {
-    int n_axes = part->axis + posenc_encoding_n_axes(part->encoding);
+    int n_axes = part->axis + posenc_encoding_axis_count(part->encoding);
     if (part->encoding != NULL && n_axes > e->n_axes)
         e->n_axes = n_axes;
 }

@@ -122,7 +122,7 @@ static posenc_status check_views(const posenc_resize_params *p, const posenc_vie
 /* ---- The calls ---- */
 
 posenc_status posenc_table_resize(const posenc_resize_params *params, const posenc_view *x, const posenc_view *y,
-                                  posenc_rows rows) {
+                                  posenc_range rows) {
     posenc_status status = check_views(params, x, y);
     if (status == POSENC_OK)
         status = check_grids(params, x, y);
@@ -154,8 +154,8 @@ posenc_status posenc_table_resize(const posenc_resize_params *params, const pose
     return POSENC_OK;
 }
 
-posenc_status posenc_table_resize_grad(const posenc_resize_params *params, const posenc_view *dy,
-                                       const posenc_view *dx) {
+posenc_status posenc_table_resize_backward(const posenc_resize_params *params, const posenc_view *dy,
+                                           const posenc_view *dx) {
     posenc_status status = check_views(params, dy, dx);
     if (status == POSENC_OK)
         status = posenc_require_f32(dx);

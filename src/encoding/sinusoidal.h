@@ -2,7 +2,7 @@
 #ifndef POSENC_SRC_SINUSOIDAL_H
 #define POSENC_SRC_SINUSOIDAL_H
 
-#include <posenc/sinusoidal.h>
+#include <posenc/encoding.h>
 
 #include "core/angles.h"
 #include "encoding/encoding.h"

@@ -10,6 +10,6 @@
 #define POSENC_SUM_BLOCK 512
 
 /* Masked keys that are left unwritten go by groups, as softmax.h promises. */
-_Static_assert(POSENC_SUM_LANES == POSENC_HIDDEN_GROUP, "groups of masked keys are the lanes of the sum");
+_Static_assert(POSENC_SUM_LANES == POSENC_MASKED_GROUP, "groups of masked keys are the lanes of the sum");
 
 #endif

@@ -12,7 +12,7 @@
 /* ---- Checks ---- */
 
 /* Every cache row named exists. */
-static posenc_status check_cache_rows(const posenc_rope_task *task, int64_t n_tokens) {
+static posenc_status check_cache_rows(const posenc_rope_tensor *task, int64_t n_tokens) {
     int64_t n_rows = task->y.ne[2];
     for (int64_t t = 0; t < n_tokens; t++) {
         int64_t row = task->rows32 != NULL ? task->rows32[t] : task->rows64[t];
@@ -22,11 +22,11 @@ static posenc_status check_cache_rows(const posenc_rope_task *task, int64_t n_to
     return POSENC_OK;
 }
 
-static int scatters(const posenc_rope_task *task) {
+static int scatters(const posenc_rope_tensor *task) {
     return task->rows32 != NULL || task->rows64 != NULL;
 }
 
-static posenc_status check_scatter(const posenc_rope_task *task) {
+static posenc_status check_scatter(const posenc_rope_tensor *task) {
     if (!scatters(task))
         return POSENC_OK;
     if (task->rows32 != NULL && task->rows64 != NULL)
@@ -37,14 +37,14 @@ static posenc_status check_scatter(const posenc_rope_task *task) {
     return status == POSENC_OK ? posenc_check_apart(&task->x, &task->y) : status;
 }
 
-static posenc_status check_tensors(const posenc_rope_task *task) {
+static posenc_status check_tensors(const posenc_rope_tensor *task) {
     if (!scatters(task))
         return posenc_check_elementwise(&task->x, &task->y);
     posenc_status status = posenc_check_output(&task->y);
     return status == POSENC_OK ? posenc_check_input(&task->x) : status;
 }
 
-static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_task *task) {
+static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_tensor *task) {
     if (task->weight == NULL)
         return POSENC_OK;
     if (!posenc_is_aligned(task->weight, 4))
@@ -54,14 +54,14 @@ static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_task 
     return rope->n_pairs > POSENC_SLICE ? POSENC_ERR_N_ROT : POSENC_OK;
 }
 
-static posenc_status check_layout(const posenc_rope *rope, const posenc_rope_task *task) {
+static posenc_status check_layout(const posenc_rope *rope, const posenc_rope_tensor *task) {
     int crosses = rope->params.layout == POSENC_ROPE_DEINTERLEAVE && task->rotates;
     return crosses && rope->n_pairs > 0 && task->x.data == task->y.data && posenc_view_count(&task->x) > 0
                ? POSENC_ERR_OVERLAP
                : POSENC_OK;
 }
 
-static posenc_status check_task(const posenc_rope *rope, const posenc_rope_task *task) {
+static posenc_status check_task(const posenc_rope *rope, const posenc_rope_tensor *task) {
     posenc_status status = check_tensors(task);
     if (status != POSENC_OK)
         return status;
@@ -94,7 +94,7 @@ typedef struct walk {
     posenc_direction direction;
 } walk;
 
-static int64_t row_of(const posenc_rope_task *task, int64_t token) {
+static int64_t row_of(const posenc_rope_tensor *task, int64_t token) {
     if (!scatters(task))
         return token;
     return task->rows32 != NULL ? task->rows32[token] : task->rows64[token];
@@ -106,7 +106,7 @@ static int64_t row_of(const posenc_rope_task *task, int64_t token) {
 #define FETCHED_BYTES 8192
 
 /* n_tokens: how many are still to come, this one included. */
-static int64_t bytes_ahead(const posenc_rope_task *task, int64_t token, int64_t n_tokens) {
+static int64_t bytes_ahead(const posenc_rope_tensor *task, int64_t token, int64_t n_tokens) {
     if (n_tokens < 2 || task->x.data == task->y.data || !posenc_is_far(posenc_view_count(&task->y)))
         return 0;
     int64_t size = task->y.ne[0] * task->y.ne[1] * posenc_dtype_size(task->y.dtype);
@@ -114,7 +114,7 @@ static int64_t bytes_ahead(const posenc_rope_task *task, int64_t token, int64_t 
     return tokens < n_tokens ? (row_of(task, token + tokens) - row_of(task, token)) * task->y.nb[2] : 0;
 }
 
-static heads heads_of(const posenc_rope_task *task, int64_t token, int64_t first, int64_t n, int64_t n_tokens) {
+static heads heads_of(const posenc_rope_tensor *task, int64_t token, int64_t first, int64_t n, int64_t n_tokens) {
     return (heads){
         .x = posenc_view_at(&task->x, first, token, 0),
         .y = posenc_view_at(&task->y, first, row_of(task, token), 0),
@@ -124,7 +124,7 @@ static heads heads_of(const posenc_rope_task *task, int64_t token, int64_t first
 }
 
 /* Channels first .. first + n - 1: nothing, a copy of the bytes, or a conversion. */
-static void copy_channels(const walk *w, const posenc_rope_task *task, const heads *h, int64_t first, int64_t n) {
+static void copy_channels(const walk *w, const posenc_rope_tensor *task, const heads *h, int64_t first, int64_t n) {
     int changes = task->x.dtype != task->y.dtype || task->scale != 1.0f || h->norms != NULL;
     if (n == 0 || (!changes && h->x == h->y))
         return;
@@ -154,7 +154,7 @@ static void copy_channels(const walk *w, const posenc_rope_task *task, const hea
 }
 
 /* The channels that are not rotated: with the first slice. */
-static void copy_unrotated(const walk *w, const posenc_rope_task *task, const heads *h) {
+static void copy_unrotated(const walk *w, const posenc_rope_tensor *task, const heads *h) {
     const posenc_rope_params *p = &w->rope->params;
     if (w->source->first > 0 || p->n_rot == p->head_dim)
         return;
@@ -164,7 +164,7 @@ static void copy_unrotated(const walk *w, const posenc_rope_task *task, const he
 }
 
 /* A token that a shift leaves where it is. Slice by slice, as if it were rotated, for others may go to the same row. */
-static void keep(const walk *w, const posenc_rope_task *task, const heads *h) {
+static void keep(const walk *w, const posenc_rope_tensor *task, const heads *h) {
     const posenc_rope_params *p = &w->rope->params;
     int64_t first = w->source->first, n = w->source->n;
     if (p->layout == POSENC_ROPE_HALF) {
@@ -177,7 +177,7 @@ static void keep(const walk *w, const posenc_rope_task *task, const heads *h) {
 }
 
 /* The rotated channels of the slice, and with the first slice all others. */
-static void rotate(const walk *w, const posenc_rope_task *task, const heads *h, const float *cos_row,
+static void rotate(const walk *w, const posenc_rope_tensor *task, const heads *h, const float *cos_row,
                    const float *sin_row) {
     const posenc_rope_params *p = &w->rope->params;
     int64_t first = w->source->first;
@@ -211,7 +211,7 @@ static void rotate(const walk *w, const posenc_rope_task *task, const heads *h, 
 }
 
 /* The factors of a few heads' norms at a time; the rotation or the copy multiplies by them. */
-static void normalise(const walk *w, const posenc_rope_task *task, const heads *h, const float *cos_row,
+static void normalise(const walk *w, const posenc_rope_tensor *task, const heads *h, const float *cos_row,
                       const float *sin_row, int rotates) {
     float norms[NORM_HEADS];
     for (int64_t head = 0; head < h->n; head += NORM_HEADS) {
@@ -249,7 +249,7 @@ static int stays(const walk *w, int64_t token) {
     return 1;
 }
 
-static void do_heads(const walk *w, const posenc_rope_task *task, int64_t token, const heads *h, int64_t n_wanted) {
+static void do_heads(const walk *w, const posenc_rope_tensor *task, int64_t token, const heads *h, int64_t n_wanted) {
     const float *cos_row = NULL, *sin_row = NULL;
     int turns = task->rotates && w->source->n > 0, is_kept = turns && stays(w, token), rotates = turns && !is_kept;
     if (rotates)
@@ -266,7 +266,7 @@ static void do_heads(const walk *w, const posenc_rope_task *task, int64_t token,
 
 /* ---- The walk ---- */
 
-static int64_t heads_per_token(const posenc_rope_task *tasks, int64_t n_tasks) {
+static int64_t heads_per_token(const posenc_rope_tensor *tasks, int64_t n_tasks) {
     int64_t sum = 0;
     for (int64_t i = 0; i < n_tasks; i++)
         sum += tasks[i].x.ne[1];
@@ -274,7 +274,7 @@ static int64_t heads_per_token(const posenc_rope_task *tasks, int64_t n_tasks) {
 }
 
 /* Heads first .. end - 1 of one token, counted through all tasks. */
-static void do_token(const walk *w, const posenc_rope_task *tasks, int64_t n_tasks, int64_t token, int64_t first,
+static void do_token(const walk *w, const posenc_rope_tensor *tasks, int64_t n_tasks, int64_t token, int64_t first,
                      int64_t end, int64_t n_wanted) {
     int64_t base = 0;
     for (int64_t i = 0; i < n_tasks; base += tasks[i].x.ne[1], i++) {
@@ -291,7 +291,7 @@ static int64_t quotient(int64_t a, int64_t b) {
     return a < b ? 0 : a / b;
 }
 
-static void do_rows(const walk *w, const posenc_rope_task *tasks, int64_t n_tasks, posenc_rows rows) {
+static void do_rows(const walk *w, const posenc_rope_tensor *tasks, int64_t n_tasks, posenc_range rows) {
     int64_t per_token = heads_per_token(tasks, n_tasks);
     if (rows.begin >= rows.end)
         return;
@@ -305,8 +305,8 @@ static void do_rows(const walk *w, const posenc_rope_task *tasks, int64_t n_task
     }
 }
 
-static void run(posenc_row_source *source, const posenc_rope_task *tasks, int64_t n_tasks, posenc_direction direction,
-                posenc_rows rows) {
+static void run(posenc_row_source *source, const posenc_rope_tensor *tasks, int64_t n_tasks, posenc_direction direction,
+                posenc_range rows) {
     const posenc_rope *rope = source->rope;
     walk w = {rope, posenc_active_kernels(), source, direction};
     int64_t first = 0;
@@ -334,10 +334,10 @@ static posenc_status check_source(const posenc_rope *rope, const int32_t *positi
 /* A tensor with a batch: the same positions for each. */
 static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                  const posenc_rope_table *table, const posenc_view *y, posenc_direction direction,
-                                 posenc_rows rows) {
+                                 posenc_range rows) {
     if (rope == NULL || x == NULL || y == NULL)
         return POSENC_ERR_NULL;
-    posenc_rope_task task = {.x = *x, .y = *y, .rotates = 1, .scale = 1.0f};
+    posenc_rope_tensor task = {.x = *x, .y = *y, .rotates = 1, .scale = 1.0f};
     posenc_status status = check_task(rope, &task);
     if (status == POSENC_OK)
         status = check_source(rope, positions, table, x->ne[2], direction);
@@ -351,8 +351,8 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
     posenc_row_source source;
     posenc_row_source_begin(&source, rope, table, positions, x->ne[2]);
     for (int64_t batch = quotient(rows.begin, per_batch); batch * per_batch < rows.end; batch++) {
-        posenc_rows part = {posenc_max(rows.begin - batch * per_batch, 0),
-                            posenc_min(rows.end - batch * per_batch, per_batch)};
+        posenc_range part = {posenc_max(rows.begin - batch * per_batch, 0),
+                             posenc_min(rows.end - batch * per_batch, per_batch)};
         task.x.data = posenc_view_at(x, 0, 0, batch);
         task.y.data = posenc_view_at(y, 0, 0, batch);
         run(&source, &task, 1, direction, part);
@@ -361,18 +361,18 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
 }
 
 posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
-                                const posenc_view *y, posenc_direction direction, posenc_rows rows) {
+                                const posenc_view *y, posenc_direction direction, posenc_range rows) {
     return apply_batch(rope, x, positions, NULL, y, direction, rows);
 }
 
 posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view *x, const posenc_rope_table *table,
-                                      const posenc_view *y, posenc_direction direction, posenc_rows rows) {
+                                      const posenc_view *y, posenc_direction direction, posenc_range rows) {
     return table == NULL ? POSENC_ERR_NULL : apply_batch(rope, x, NULL, table, y, direction, rows);
 }
 
-posenc_status posenc_rope_apply_tasks(const posenc_rope *rope, const posenc_rope_task *tasks, int64_t n_tasks,
-                                      const int32_t *positions, const posenc_rope_table *table,
-                                      posenc_direction direction, posenc_rows rows) {
+posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tasks, int64_t n_tasks,
+                                        const int32_t *positions, const posenc_rope_table *table,
+                                        posenc_direction direction, posenc_range rows) {
     if (rope == NULL || (tasks == NULL && n_tasks > 0))
         return POSENC_ERR_NULL;
     if (n_tasks < 0)

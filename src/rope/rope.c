@@ -91,11 +91,11 @@ void posenc_rope_free(posenc_rope *rope) {
 
 /* ---- Ask ---- */
 
-int64_t posenc_rope_n_pairs(const posenc_rope *rope) {
+int64_t posenc_rope_pair_count(const posenc_rope *rope) {
     return rope == NULL ? 0 : rope->n_pairs;
 }
 
-int posenc_rope_n_axes(const posenc_rope *rope) {
+int posenc_rope_axis_count(const posenc_rope *rope) {
     return rope == NULL ? 0 : rope->n_axes;
 }
 

@@ -132,7 +132,7 @@ int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_tokens) {
 }
 
 posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory) {
-    int64_t n_pairs = posenc_rope_n_pairs(rope);
+    int64_t n_pairs = posenc_rope_pair_count(rope);
     return (posenc_rope_table){memory, memory == NULL ? NULL : memory + n_pairs, 2 * n_pairs, 1};
 }
 
@@ -181,7 +181,7 @@ static void fill_by_token(posenc_row_source *source, int64_t n_tokens, const pos
     }
 }
 
-posenc_status posenc_rope_fill_table(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
+posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
                                      posenc_direction direction, const posenc_rope_table *table) {
     if (rope == NULL || table == NULL)
         return POSENC_ERR_NULL;

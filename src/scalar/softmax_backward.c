@@ -1,4 +1,4 @@
-/* Scalar gradient of the softmax: the specification. include/posenc/softmax_backward.h has the formula. */
+/* Scalar gradient of the softmax: the specification. include/posenc/backward.h has the formula. */
 #include <float.h>
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Gradient through the softmax: checks, and the walk over rows (FORMULAS E.6). */
-#include <posenc/softmax_backward.h>
+#include <posenc/backward.h>
 
 #include "core/view.h"
 #include "softmax/scores.h"
@@ -24,7 +24,7 @@ static posenc_status check_result(const posenc_view *y, const posenc_view *p, co
 
 static posenc_status check_call(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
                                 const posenc_view *s, const posenc_view *dx, const posenc_view *db,
-                                const float *dsink_rows, posenc_rows *rows) {
+                                const float *dsink_rows, posenc_range *rows) {
     if (params == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_input_f32(p);
@@ -49,7 +49,7 @@ static posenc_status check_call(const posenc_score_params *params, const posenc_
 
 posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,
                                       const posenc_view *s, const posenc_view *dx, const posenc_view *db,
-                                      float *dsink_rows, posenc_rows rows) {
+                                      float *dsink_rows, posenc_range rows) {
     posenc_status status = check_call(params, p, dp, s, dx, db, dsink_rows, &rows);
     if (status != POSENC_OK)
         return status;
@@ -90,7 +90,7 @@ posenc_status posenc_softmax_backward(const posenc_score_params *params, const p
     return POSENC_OK;
 }
 
-posenc_status posenc_sink_gradient(const float *dsink_rows, int64_t n_q, int64_t n_heads, int64_t n_batch,
+posenc_status posenc_sink_backward(const float *dsink_rows, int64_t n_q, int64_t n_heads, int64_t n_batch,
                                    float *dsinks) {
     posenc_view rows = posenc_view_dense((float *)(uintptr_t)dsink_rows, POSENC_F32, n_q, n_heads, n_batch, 1);
     posenc_status status = posenc_check_input(&rows);

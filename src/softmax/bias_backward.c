@@ -1,6 +1,6 @@
 /* Gradients of bias lines, and of what they were made of (FORMULAS E.4, E.5). Every sum is taken in double in the order
  * that softmax_backward.h states, in blocks whose sums fit on the stack. */
-#include <posenc/softmax_backward.h>
+#include <posenc/backward.h>
 
 #include <string.h>
 
@@ -103,7 +103,7 @@ static void add_rows(block *b, const posenc_score_params *params, const posenc_v
 }
 
 /* Offsets t and so on of the line, as many as fit. */
-static void begin_block(block *b, const posenc_line *line, int64_t t) {
+static void begin_block(block *b, const posenc_rel_bias *line, int64_t t) {
     b->first = line->first + t;
     b->n = posenc_min(BLOCK, line->n_offsets - t);
     b->from = line->is_extended && t == 0 ? -POSENC_ANY_OFFSET : b->first;
@@ -112,7 +112,7 @@ static void begin_block(block *b, const posenc_line *line, int64_t t) {
 }
 
 static posenc_status check_line_call(const posenc_score_params *params, const posenc_view *ds,
-                                     const posenc_line *gradient, int64_t *n_heads) {
+                                     const posenc_rel_bias *gradient, int64_t *n_heads) {
     if (params == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_input_f32(ds);
@@ -125,8 +125,8 @@ static posenc_status check_line_call(const posenc_score_params *params, const po
     return status;
 }
 
-posenc_status posenc_line_gradient(const posenc_score_params *params, const posenc_view *ds,
-                                   const posenc_line *gradient) {
+posenc_status posenc_rel_bias_backward(const posenc_score_params *params, const posenc_view *ds,
+                                       const posenc_rel_bias *gradient) {
     int64_t n_lines;
     posenc_status status = check_line_call(params, ds, gradient, &n_lines);
     if (status != POSENC_OK)
@@ -148,8 +148,8 @@ posenc_status posenc_line_gradient(const posenc_score_params *params, const pose
 
 /* ---- A table ---- */
 
-posenc_status posenc_table_gradient(const posenc_index_line *index, const posenc_line *gradient, float scale,
-                                    const posenc_bias_table *table) {
+posenc_status posenc_bias_table_backward(const posenc_rel_index *index, const posenc_rel_bias *gradient, float scale,
+                                         const posenc_bias_table *table) {
     int64_t n_heads;
     if (!isfinite(scale))
         return POSENC_ERR_SCALE;
@@ -179,12 +179,12 @@ posenc_status posenc_table_gradient(const posenc_index_line *index, const posenc
 /* ---- Parameters ---- */
 
 /* The gradient of a line whose every offset has its own distance. */
-static posenc_status check_distances(const posenc_line *gradient, int64_t *n_heads) {
+static posenc_status check_distances(const posenc_rel_bias *gradient, int64_t *n_heads) {
     posenc_status status = posenc_check_whole_line(gradient, n_heads);
     return status == POSENC_OK && gradient->is_extended ? POSENC_ERR_OFFSETS : status;
 }
 
-posenc_status posenc_alibi_gradient(const posenc_line *gradient, float *slopes) {
+posenc_status posenc_alibi_backward(const posenc_rel_bias *gradient, float *slopes) {
     int64_t n_heads;
     posenc_status status = check_distances(gradient, &n_heads);
     if (status == POSENC_OK)
@@ -218,8 +218,8 @@ static float passed(double sum, float parameter, float low, float high, posenc_c
     return stops ? 0.0f : (float)(0.0 - sum);
 }
 
-posenc_status posenc_kerple_gradient(const posenc_kerple *kerple, posenc_clamped clamped, const posenc_line *gradient,
-                                     float *dp, float *da) {
+posenc_status posenc_kerple_backward(const posenc_kerple *kerple, posenc_clamped clamped,
+                                     const posenc_rel_bias *gradient, float *dp, float *da) {
     int64_t n_heads;
     posenc_status status = check_distances(gradient, &n_heads);
     if (status == POSENC_OK)

@@ -23,8 +23,8 @@ static posenc_status check_slopes(const float *slopes, int64_t n) {
 static posenc_status check_numbers(const posenc_score_params *params, int64_t n_heads) {
     if (!isfinite(params->scale) || !isfinite(params->cap) || !(params->cap == 0.0f || params->cap >= FLT_MIN))
         return POSENC_ERR_SCALE;
-    if (params->empty < POSENC_EMPTY_ZEROS || params->empty > POSENC_EMPTY_NAN ||
-        params->hidden < POSENC_HIDDEN_WRITTEN || params->hidden > POSENC_HIDDEN_UNTOUCHED)
+    if (params->empty < POSENC_FULLY_MASKED_ZEROS || params->empty > POSENC_FULLY_MASKED_NAN ||
+        params->hidden < POSENC_MASKED_WRITTEN || params->hidden > POSENC_MASKED_UNTOUCHED)
         return POSENC_ERR_ENUM;
     if (!posenc_is_aligned(params->sinks, 4))
         return POSENC_ERR_STRIDE;
@@ -293,7 +293,7 @@ static void set_biases(const posenc_score_params *params, posenc_row_place at, p
     if (params->slopes != NULL)
         args->slope = params->slopes[at.head] + 0.0f; /* -0 is none too */
     if (params->line != NULL && params->line->n_offsets > 0) {
-        const posenc_line *line = params->line;
+        const posenc_rel_bias *line = params->line;
         args->line.at = line->data + at.head * line->stride;
         args->line.first = (int32_t)line->first;
         args->line.last = (int32_t)(line->first + line->n_offsets - 1);
@@ -305,10 +305,10 @@ static void set_biases(const posenc_score_params *params, posenc_row_place at, p
     }
 }
 
-static float value_of_empty(posenc_empty empty, int64_t n_k) {
+static float value_of_empty(posenc_fully_masked_row empty, int64_t n_k) {
     switch (empty) {
-    case POSENC_EMPTY_UNIFORM: return 1.0f / (float)n_k;
-    case POSENC_EMPTY_NAN: return NAN;
+    case POSENC_FULLY_MASKED_UNIFORM: return 1.0f / (float)n_k;
+    case POSENC_FULLY_MASKED_NAN: return NAN;
     default: return 0.0f;
     }
 }

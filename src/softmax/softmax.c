@@ -15,7 +15,7 @@ typedef struct score_call {
     posenc_softmax_sum *sums; /* or NULL */
 } score_call;
 
-static posenc_status check_call(const score_call *call, posenc_rows *rows) {
+static posenc_status check_call(const score_call *call, posenc_range *rows) {
     if (call->params == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = call->x == NULL ? posenc_check_output(call->y) : posenc_check_elementwise(call->x, call->y);
@@ -43,13 +43,13 @@ static int fetches_next(const score_call *call) {
            posenc_is_far(posenc_view_count(call->y));
 }
 
-static posenc_status run(const score_call *call, posenc_rows rows) {
+static posenc_status run(const score_call *call, posenc_range rows) {
     posenc_status status = check_call(call, &rows);
     if (status != POSENC_OK || rows.begin == rows.end || (call->y->ne[0] == 0 && call->sums == NULL))
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     posenc_softmax_row_args args[2] = {{.form = call->form, .y_type = call->y->dtype}}; /* a row, and the next */
-    args[0].leaves_hidden = call->params->hidden == POSENC_HIDDEN_UNTOUCHED;
+    args[0].leaves_hidden = call->params->hidden == POSENC_MASKED_UNTOUCHED;
     posenc_score_args_begin(call->params, call->y, &args[0]);
     args[1] = args[0];
     int fetches = fetches_next(call), now = 0;
@@ -68,27 +68,27 @@ static posenc_status run(const score_call *call, posenc_rows rows) {
 }
 
 posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
-                             posenc_rows rows) {
+                             posenc_range rows) {
     score_call call = {params, x, y, POSENC_PROBABILITIES, NULL};
     return x == NULL ? POSENC_ERR_NULL : run(&call, rows);
 }
 
 posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
-                            posenc_rows rows) {
+                            posenc_range rows) {
     score_call call = {params, x, y, POSENC_LOGITS, NULL};
     return run(&call, rows);
 }
 
 posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
-                                     posenc_softmax_sum *sums, posenc_rows rows) {
+                                     posenc_softmax_sum *sums, posenc_range rows) {
     score_call call = {params, x, y, POSENC_EXPONENTIALS, sums};
     if (x == NULL || sums == NULL)
         return POSENC_ERR_NULL;
     return posenc_is_aligned(sums, 4) ? run(&call, rows) : POSENC_ERR_STRIDE;
 }
 
-posenc_status posenc_softmax_join(const posenc_softmax_sum *a, const posenc_softmax_sum *b, posenc_softmax_sum *joined,
-                                  float *factor_a, float *factor_b) {
+posenc_status posenc_softmax_combine(const posenc_softmax_sum *a, const posenc_softmax_sum *b,
+                                     posenc_softmax_sum *joined, float *factor_a, float *factor_b) {
     if (a == NULL || b == NULL || joined == NULL || factor_a == NULL || factor_b == NULL)
         return POSENC_ERR_NULL;
     posenc_softmax_sum sum = {a->max > b->max ? a->max : b->max, 0.0f};

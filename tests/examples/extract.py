@@ -2,8 +2,8 @@
 
     extract.py markdown FILE.md NUMBER COUNT OUT.c
                                            fenced C block NUMBER, from 1, of the COUNT that have a main(), as it stands
-    extract.py headers INCLUDE_DIR OUT.c   the example in the opening comment of each public header, each in a function
-                                           of its own with the variables it takes for granted
+    extract.py headers INCLUDE_DIR OUT.c   the examples in the comments that open public headers and their sections, each in a
+                                           function of its own with the variables it takes for granted
 
 A document that has not all of its examples, or more, is an error.
 """
@@ -11,42 +11,66 @@ import pathlib
 import re
 import sys
 
-# What a header's example takes for granted, in C, and the headers that have none.
+# What each of a header's examples takes for granted, in C, in their order; and the headers that have none.
 GIVEN = {
-    'alibi.h': 'static float slopes[32], bias_data[32 * 4096], scores[32 * 4096];',
-    'analysis.h': 'static float encoding[64 * 128], matrix[128 * 128];',
-    'angles.h': '',
-    'attention.h': 'int64_t n_q = 4; static float queries[8 * 4 * 64], keys[2 * 4 * 64], values[2 * 4 * 64], out[8 * 4 * 64], '
-                   'scratch[1 << 16];',
-    'conv.h': 'enum { n_batch = 2 }; static float tokens[2 * 197 * 64], result[2 * 197 * 64], weights[64 * 9], bias[64];',
-    'cope.h': 'int64_t n_q = 4, n_k = 6; static float scores[8 * 4 * 6], products[8 * 4 * 64];',
-    'encoding.h': 'int64_t n_tokens = 4; static float embeddings[4 * 768]; int32_t positions[4] = {0, 1, 2, 7};',
-    'fire.h': 'float w1[] = {1.0f, -1.0f}, b1[] = {0.0f, 0.5f}, w2[] = {1.0f, 2.0f}, b2[] = {0.25f}, rows[4];',
-    'fourier.h': 'enum { n_points = 3 }; static float memory[3 * 256], points[2 * 3];',
-    'image_bias.h': 'int64_t n_heads = 4; static float table_data[13 * 13 * 4], bias_data[49 * 49 * 4];',
-    'integer.h': 'static float memory[4 * 16]; int32_t positions[4] = {0, 1, 2, 7};',
-    'learned.h': 'static uint16_t weights[514 * 768]; static float data[4 * 768]; int64_t ids[4] = {0, 1, 2, 511}; '
-                 'posenc_view x = posenc_view_dense(data, POSENC_F32, 768, 4, 1, 1);',
-    'line.h': 'int64_t n_heads = 2; static int32_t bucket_data[129]; '
-              'static float table_data[32 * 2], line_data[2 * 129], scores[2 * 1024 * 1024];',
-    'line_functions.h': 'int64_t n_heads = 2; static float line_data[2 * 1024], p[2] = {1.0f, 0.5f}, a[2] = {0.1f, 1.0f};',
-    'random.h': 'static float weights[512 * 768];',
-    'relative.h': 'int64_t n_q = 4, n_k = 4; static float a_k[33 * 64], queries[8 * 4 * 64], buffer[8 * 4 * 33], '
-                  'scores[8 * 4 * 4]; int32_t memory[4];',
-    'relative_grad.h': 'float dq_k[8] = {0}, du[4] = {0}, one = 1.0f;',
-    'rope.h': 'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
-    'rope_config.h': 'posenc_status status; posenc_rope *rope;',
-    'sinusoidal.h': 'static uint16_t memory[4 * 512]; int32_t positions[4] = {0, 1, 2, 7};',
-    'softmax.h': 'int64_t n_k = 20; static float scores[32 * 8 * 20]; float slopes[32]; '
-                 'if (posenc_alibi_slopes(32, 8.0, slopes) != POSENC_OK) return 1;',
-    'softmax_backward.h': 'int64_t n_heads = 2; static int32_t bucket_data[64]; '
-                          'static float line_data[128], gradient_data[128], table_data[64]; '
-                          'static float probabilities[2 * 64 * 64], gradients[2 * 64 * 64]; '
-                          'posenc_index_line buckets = {bucket_data, -63, 64, 32}; '
-                          'posenc_line line = {line_data, -63, 64, 2, 64, 0}, line_gradient = {gradient_data, -63, 64, 2, 64, 0}; '
-                          'posenc_bias_table table_gradient = {table_data, 32, 2, 2, 1};',
+    'analysis.h': [
+        'static float encoding[64 * 128], matrix[128 * 128];',
+    ],
+    'angles.h': [
+        '',
+    ],
+    'attention.h': [
+        'int64_t n_q = 4; '
+        'static float queries[8 * 4 * 64], keys[2 * 4 * 64], values[2 * 4 * 64], out[8 * 4 * 64], scratch[1 << 16];',
+    ],
+    'backward.h': [
+        'int64_t n_heads = 2; static int32_t bucket_data[64]; '
+        'static float line_data[128], gradient_data[128], table_data[64]; '
+        'static float probabilities[2 * 64 * 64], gradients[2 * 64 * 64]; '
+        'posenc_rel_index buckets = {bucket_data, -63, 64, 32}; '
+        'posenc_rel_bias line = {line_data, -63, 64, 2, 64, 0}, line_gradient = {gradient_data, -63, 64, 2, 64, 0}; '
+        'posenc_bias_table table_gradient = {table_data, 32, 2, 2, 1};',
+        'float dq_k[8] = {0}, du[4] = {0}, one = 1.0f;',
+    ],
+    'bias.h': [
+        'int64_t n_heads = 2; static int32_t bucket_data[129]; '
+        'static float table_data[32 * 2], line_data[2 * 129], scores[2 * 1024 * 1024];',
+        'static float slopes[32], bias_data[32 * 4096], scores[32 * 4096];',
+        'int64_t n_heads = 2; static float line_data[2 * 1024], p[2] = {1.0f, 0.5f}, a[2] = {0.1f, 1.0f};',
+        'int64_t n_heads = 4; static float table_data[13 * 13 * 4], bias_data[49 * 49 * 4];',
+    ],
+    'encoding.h': [
+        'int64_t n_tokens = 4; static float embeddings[4 * 768]; int32_t positions[4] = {0, 1, 2, 7};',
+        'static uint16_t memory[4 * 512]; int32_t positions[4] = {0, 1, 2, 7};',
+        'enum { n_points = 3 }; static float memory[3 * 256], points[2 * 3];',
+        'static float memory[4 * 16]; int32_t positions[4] = {0, 1, 2, 7};',
+    ],
+    'learned.h': [
+        'static uint16_t weights[514 * 768]; static float data[4 * 768]; int64_t ids[4] = {0, 1, 2, 511}; '
+        'posenc_view x = posenc_view_dense(data, POSENC_F32, 768, 4, 1, 1);',
+        'static float weights[512 * 768];',
+        'enum { n_batch = 2 }; '
+        'static float tokens[2 * 197 * 64], result[2 * 197 * 64], weights[64 * 9], bias[64];',
+    ],
+    'relative.h': [
+        'int64_t n_q = 4, n_k = 4; '
+        'static float a_k[33 * 64], queries[8 * 4 * 64], buffer[8 * 4 * 33], scores[8 * 4 * 4]; '
+        'int32_t memory[4];',
+        'float w1[] = {1.0f, -1.0f}, b1[] = {0.0f, 0.5f}, w2[] = {1.0f, 2.0f}, b2[] = {0.25f}, rows[4];',
+        'int64_t n_q = 4, n_k = 6; static float scores[8 * 4 * 6], products[8 * 4 * 64];',
+    ],
+    'rope.h': [
+        'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
+    ],
+    'rope_config.h': [
+        'posenc_status status; posenc_rope *rope;',
+    ],
+    'softmax.h': [
+        'int64_t n_k = 20; static float scores[32 * 8 * 20]; float slopes[32]; '
+        'if (posenc_alibi_slopes(32, 8.0, slopes) != POSENC_OK) return 1;',
+    ],
 }
-NO_EXAMPLE = {'isa.h', 'mask.h', 'posenc.h', 'position_ids.h', 'rope_scaling.h', 'types.h', 'version.h'}
+NO_EXAMPLE = {'isa.h', 'mask.h', 'posenc.h', 'rope_scaling.h', 'types.h'}
 
 
 def markdown(path, number, count, out):
@@ -58,10 +82,11 @@ def markdown(path, number, count, out):
 
 
 def examples_of(header):
-    """Runs of indented lines in the opening comment that begin with a type or a call of ours."""
-    comment = header.read_text().split('*/')[0]
-    lines = [re.sub(r'^ \* ?', '', line) for line in comment.split('\n')]
-    runs = re.findall(r'(?:^    .*\n)+', '\n'.join(lines) + '\n', re.M)
+    """Runs of indented lines in the comments that open a header, or a section, which begin with a type or a call of ours."""
+    runs = []
+    for comment in re.findall(r'/\* (?:posenc/|----).*?\*/', header.read_text(), re.S):
+        lines = [re.sub(r'^ \* ?', '', line) for line in comment.removesuffix('*/').split('\n')]
+        runs += re.findall(r'(?:^    .*\n)+', '\n'.join(lines) + '\n', re.M)
     return [run for run in runs if run.lstrip().startswith('posenc_')]
 
 
@@ -69,17 +94,16 @@ def headers(directory, out):
     text = '#include <posenc/posenc.h>\n\n'
     names = []
     for header in sorted(pathlib.Path(directory).glob('*.h')):
-        examples = examples_of(header)
-        if header.name in NO_EXAMPLE and not examples:
-            continue
-        if len(examples) != 1 or header.name not in GIVEN:
-            sys.exit(f'{header}: {len(examples)} examples, and tests/examples/extract.py knows of '
-                     f'{"one" if header.name in GIVEN else "none"}')
-        name = header.stem + '_example'
-        body = examples[0].replace('    ...\n', '')
-        result = 'status != POSENC_OK' if 'status' in body else '0'
-        text += f'static int {name}(void) {{\n    {GIVEN[header.name]}\n#line 1 "example of {header.name}"\n{body}    return {result};\n}}\n\n'
-        names.append(name)
+        examples, given = examples_of(header), GIVEN.get(header.name, [])
+        if len(examples) != len(given) or (not given and header.name not in NO_EXAMPLE):
+            sys.exit(f'{header}: {len(examples)} examples, and tests/examples/extract.py knows of {len(given)}')
+        for number, (example, variables) in enumerate(zip(examples, given), 1):
+            name = f'{header.stem}_example_{number}'
+            body = example.replace('    ...\n', '')
+            result = 'status != POSENC_OK' if 'status' in body else '0'
+            text += (f'static int {name}(void) {{\n    {variables}\n#line 1 "example {number} of {header.name}"\n{body}'
+                     f'    return {result};\n}}\n\n')
+            names.append(name)
     calls = ' || '.join(f'{name}() != 0' for name in names)
     pathlib.Path(out).write_text(f'{text}int main(void) {{\n    return {calls};\n}}\n')
 

@@ -217,9 +217,9 @@ static posenc_isa_tier draw_tier(void) {
     return tier;
 }
 
-static posenc_status call_once(data_call call, const void *arguments, posenc_isa_tier tier, posenc_rows rows) {
+static posenc_status call_once(data_call call, const void *arguments, posenc_isa_tier tier, posenc_range rows) {
     restore();
-    if (posenc_select_isa(tier) != POSENC_OK)
+    if (posenc_isa_select(tier) != POSENC_OK)
         data_fail("tier");
     posenc_status status = call(arguments, rows);
     for (int i = 0; i < n_blocks; i++)
@@ -236,7 +236,7 @@ static void run_parts(data_call call, const void *arguments, int64_t n_rows) {
     int64_t begin = 0;
     for (int part = 0; part < 3; part++) {
         int64_t end = part == 2 ? n_rows : draw_between(begin, n_rows);
-        if (call_once(call, arguments, draw_tier(), (posenc_rows){begin, end}) != POSENC_OK)
+        if (call_once(call, arguments, draw_tier(), (posenc_range){begin, end}) != POSENC_OK)
             data_fail("a part is refused");
         for (int i = 0; i < n_blocks; i++)
             if (blocks[i].role == BLOCK_OUTPUT)
@@ -260,7 +260,7 @@ posenc_status data_run(data_call call, const void *arguments, int64_t n_rows) {
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++) {
         if (!posenc_isa_supported((posenc_isa_tier)tier))
             continue;
-        posenc_status status = call_once(call, arguments, (posenc_isa_tier)tier, posenc_all_rows());
+        posenc_status status = call_once(call, arguments, (posenc_isa_tier)tier, posenc_range_all());
         first = is_first ? status : first;
         if (status != first)
             data_fail("'%s', but '%s' before", posenc_status_string(status), posenc_status_string(first));

@@ -60,7 +60,7 @@ void data_set(const posenc_view *view, int64_t i0, int64_t i1, int64_t i2, int64
 
 /* ---- Calls ---- */
 
-typedef posenc_status (*data_call)(const void *arguments, posenc_rows rows);
+typedef posenc_status (*data_call)(const void *arguments, posenc_range rows);
 
 /* Makes the call on each tier, and by parts of its n_rows rows on a tier drawn for each. Fails unless they say the same
  * and leave the same outputs, parts write disjoint bytes, refused calls none, and no call writes what is not its

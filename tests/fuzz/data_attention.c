@@ -8,7 +8,7 @@
 
 typedef struct attention_call {
     data_scores s;
-    posenc_attention_task task;
+    posenc_attention_args task;
     posenc_attention_pages pages;
     posenc_view lse;
     posenc_rope_table table;
@@ -131,7 +131,7 @@ static void read_key(const attention_call *c, int64_t j, int64_t head, int64_t b
     if (c->rope != NULL) {
         at.cos += j * at.row_stride;
         at.sin += j * at.row_stride;
-        posenc_rope_apply_table(c->rope, &from, &at, &to, POSENC_FORWARD, posenc_all_rows());
+        posenc_rope_apply_table(c->rope, &from, &at, &to, POSENC_FORWARD, posenc_range_all());
     }
     for (int64_t i = 0; i < dim; i++)
         key[i] = (double)(c->rope != NULL ? turned : stored)[i];
@@ -174,7 +174,7 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
     for (int64_t k = 0; k < v->ne[0]; k++) {
         double want = 0.0, wrong = 0.0, largest = 0.0, got = data_get(out, k, i, h, b);
         if (row->max == -INFINITY) {
-            if (c->s.params.empty == POSENC_EMPTY_NAN ? !isnan(got) : got != 0.0)
+            if (c->s.params.empty == POSENC_FULLY_MASKED_NAN ? !isnan(got) : got != 0.0)
                 data_fail("query %lld, head %lld, batch %lld sees nothing and gets %a", (long long)i, (long long)h,
                           (long long)b, got);
             continue;
@@ -207,19 +207,19 @@ static void compare(const attention_call *c) {
 
 /* ---- Calls ---- */
 
-static posenc_status attend(const void *arguments, posenc_rows units) {
+static posenc_status attend(const void *arguments, posenc_range units) {
     const attention_call *c = arguments;
     return posenc_attention_run(&c->task, c->scratch, units);
 }
 
 /* All parts, in two calls, then the units. */
-static posenc_status attend_parts(const void *arguments, posenc_rows units) {
+static posenc_status attend_parts(const void *arguments, posenc_range units) {
     const attention_call *c = arguments;
-    int64_t n = posenc_attention_n_parts(&c->task);
-    posenc_status status = posenc_attention_run_parts(&c->task, c->scratch, c->parts, (posenc_rows){c->cut, n});
+    int64_t n = posenc_attention_split_count(&c->task);
+    posenc_status status = posenc_attention_split(&c->task, c->scratch, c->parts, (posenc_range){c->cut, n});
     if (status == POSENC_OK)
-        status = posenc_attention_run_parts(&c->task, c->scratch, c->parts, (posenc_rows){0, c->cut});
-    return status == POSENC_OK ? posenc_attention_join_parts(&c->task, c->parts, units) : status;
+        status = posenc_attention_split(&c->task, c->scratch, c->parts, (posenc_range){0, c->cut});
+    return status == POSENC_OK ? posenc_attention_combine_splits(&c->task, c->parts, units) : status;
 }
 
 /* Mostly a few queries, as in decode, over some panels of keys. */
@@ -247,14 +247,14 @@ void data_attention(void) {
     data_scores *s = &c.s;
     draw_extents(s);
     data_draw_scores(s);
-    s->params.empty = s->params.empty == POSENC_EMPTY_UNIFORM ? POSENC_EMPTY_ZEROS : s->params.empty;
+    s->params.empty = s->params.empty == POSENC_FULLY_MASKED_UNIFORM ? POSENC_FULLY_MASKED_ZEROS : s->params.empty;
     int64_t most = s->n_k > 1200 ? 24 : 140, dim = draw_dim(most), v_dim = draw_rarely(2) ? draw_dim(most) : dim;
     posenc_dtype k_type = draw_key_type(&dim), v_type = draw_key_type(&v_dim);
     int64_t group = draw_between(1, s->n_heads), n_kv_heads = s->n_heads;
     while (s->n_heads % group != 0)
         group--;
     n_kv_heads /= group;
-    posenc_attention_task *t = &c.task;
+    posenc_attention_args *t = &c.task;
     t->params = &s->params;
     if (draw_rarely(4))
         draw_pages(&c);
@@ -269,12 +269,12 @@ void data_attention(void) {
     t->out = data_output(draw_type(), 1.0, v_dim, s->n_q, s->n_heads, s->n_batch);
     c.lse = data_output(POSENC_F32, 1.0, 1, s->n_q, s->n_heads, s->n_batch);
     t->lse = &c.lse;
-    c.scratch = data_scratch(posenc_attention_scratch(dim, v_dim));
-    int64_t n_units = posenc_attention_units(&t->q, &t->k);
+    c.scratch = data_scratch(posenc_attention_workspace_bytes(dim, v_dim));
+    int64_t n_units = posenc_attention_tile_count(&t->q, &t->k);
     data_ok(attend, &c, n_units);
     if (draw_rarely(3)) {
-        c.parts = data_scratch(posenc_attention_parts_bytes(t));
-        c.cut = draw(posenc_attention_n_parts(t) + 1);
+        c.parts = data_scratch(posenc_attention_split_bytes(t));
+        c.cut = draw(posenc_attention_split_count(t) + 1);
         data_ok(attend_parts, &c, n_units);
     }
     if (!data_is_hostile())

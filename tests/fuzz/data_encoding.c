@@ -43,8 +43,8 @@ static posenc_status draw_sinusoidal(node *n) {
 }
 
 static posenc_status draw_learned(node *n) {
-    n->lookup = (posenc_lookup){draw(5), draw_rarely(2) ? 0.5f : 1.0f, (posenc_range)draw(3)};
-    int64_t n_rows = n->lookup.policy == POSENC_RANGE_ERROR ? MOST_POSITION + 5 : 1 + draw(MOST_POSITION);
+    n->lookup = (posenc_lookup){draw(5), draw_rarely(2) ? 0.5f : 1.0f, (posenc_out_of_range)draw(3)};
+    int64_t n_rows = n->lookup.policy == POSENC_OUT_OF_RANGE_ERROR ? MOST_POSITION + 5 : 1 + draw(MOST_POSITION);
     n->table = data_input(draw_type(), 2.0, n->dim, n_rows, 1, 1);
     return posenc_learned_create(&n->table, &n->lookup, &n->e);
 }
@@ -121,7 +121,7 @@ static double sinusoid(const posenc_sinusoidal_params *s, int64_t p, int64_t c) 
 
 static double looked_up(const node *n, int64_t p, int64_t c) {
     int64_t row = p + n->lookup.offset, last = n->table.ne[1] - 1;
-    if (row > last && n->lookup.policy == POSENC_RANGE_ZERO)
+    if (row > last && n->lookup.policy == POSENC_OUT_OF_RANGE_ZERO)
         return 0.0;
     return (double)n->lookup.scale * data_get(&n->table, c, row > last ? last : row, 0, 0);
 }
@@ -162,15 +162,15 @@ static void compare(const encoding_call *c) {
 
 /* ---- Calls ---- */
 
-static posenc_status apply(const void *arguments, posenc_rows rows) {
+static posenc_status apply(const void *arguments, posenc_range rows) {
     const encoding_call *c = arguments;
     return posenc_encoding_apply(c->root->e, &c->at, c->has_x ? &c->x : NULL, c->has_gate ? &c->gate : NULL, &c->y,
                                  rows);
 }
 
-static posenc_status gradient(const void *arguments, posenc_rows rows) {
+static posenc_status gradient(const void *arguments, posenc_range rows) {
     const encoding_call *c = arguments;
-    return posenc_learned_grad(&c->root->lookup, &c->at, &c->dy, &c->dtable, rows);
+    return posenc_learned_backward(&c->root->lookup, &c->at, &c->dy, &c->dtable, rows);
 }
 
 static void check_gradient(encoding_call *c) {
@@ -184,7 +184,8 @@ static void check_gradient(encoding_call *c) {
             double want = data_was(&c->dtable, i, r, 0, 0), size = fabs(want);
             for (int64_t k = 0; k < c->n_tokens * c->n_batch; k++) {
                 int64_t t = k % c->n_tokens, b = k / c->n_tokens, row = coord(c, t, b) + n->lookup.offset;
-                row = row >= c->dtable.ne[1] && n->lookup.policy == POSENC_RANGE_CLAMP ? c->dtable.ne[1] - 1 : row;
+                row =
+                    row >= c->dtable.ne[1] && n->lookup.policy == POSENC_OUT_OF_RANGE_CLAMP ? c->dtable.ne[1] - 1 : row;
                 double term = row == r ? (double)n->lookup.scale * data_get(&c->dy, i, t, b, 0) : 0.0;
                 want += term;
                 size += fabs(term);

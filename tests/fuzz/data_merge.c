@@ -4,12 +4,12 @@
 #include <math.h>
 
 typedef struct merge_call {
-    posenc_attention_result a, b, joined;
+    posenc_attention_state a, b, joined;
 } merge_call;
 
-static posenc_status merge(const void *arguments, posenc_rows rows) {
+static posenc_status merge(const void *arguments, posenc_range rows) {
     const merge_call *c = arguments;
-    return posenc_attention_merge(&c->a, &c->b, &c->joined, rows);
+    return posenc_attention_combine(&c->a, &c->b, &c->joined, rows);
 }
 
 /* Some see nothing. */

@@ -6,10 +6,10 @@
 #include "../truth_score.h"
 
 typedef struct relative_call {
-    posenc_status (*compute)(const struct relative_call *, posenc_rows);
+    posenc_status (*compute)(const struct relative_call *, posenc_range);
     int64_t dim, n_q, n_k, n_heads, n_batch, q_off;
     posenc_mask mask;
-    posenc_index_line index;
+    posenc_rel_index index;
     posenc_relative_table *packed;
     posenc_view a, b, y; /* what is multiplied, and the result */
     const float *shift;
@@ -18,17 +18,17 @@ typedef struct relative_call {
 
 /* ---- What is drawn ---- */
 
-static posenc_index_rule draw_rule(const relative_call *c) {
+static posenc_rel_index_rule draw_rule(const relative_call *c) {
     int64_t size = 1 + draw(60);
-    posenc_index_rule rule = posenc_index_shaw(size);
+    posenc_rel_index_rule rule = posenc_rel_index_shaw(size);
     switch (draw(5)) {
     case 0: break;
-    case 1: rule = posenc_index_transformer_xl(size); break;
-    case 2: rule = posenc_index_xlnet(c->n_q, c->n_k); break;
-    case 3: rule = posenc_index_deberta(size); break;
-    default: rule = posenc_index_deberta_log(2 * size + 2, 2 * size + 20); break;
+    case 1: rule = posenc_rel_index_transformer_xl(size); break;
+    case 2: rule = posenc_rel_index_xlnet(c->n_q, c->n_k); break;
+    case 3: rule = posenc_rel_index_deberta(size); break;
+    default: rule = posenc_rel_index_deberta_log(2 * size + 2, 2 * size + 20); break;
     }
-    return draw_rarely(4) ? posenc_index_reversed(rule) : rule;
+    return draw_rarely(4) ? posenc_rel_index_reversed(rule) : rule;
 }
 
 static void draw_shape(relative_call *c) {
@@ -43,11 +43,11 @@ static void draw_shape(relative_call *c) {
                                : posenc_mask_causal();
     c->factor = draw_rarely(2) ? 0.5f : 1.0f;
     int64_t first, n;
-    if (posenc_line_range(c->mask, c->q_off, c->n_q, c->n_k, &first, &n) != POSENC_OK)
+    if (posenc_rel_bias_range(c->mask, c->q_off, c->n_q, c->n_k, &first, &n) != POSENC_OK)
         data_fail("offsets");
-    c->index = (posenc_index_line){data_block(n, sizeof(int32_t)), first, n, 0};
-    posenc_index_rule rule = draw_rule(c);
-    if (posenc_index_line_fill(&rule, &c->index) != POSENC_OK)
+    c->index = (posenc_rel_index){data_block(n, sizeof(int32_t)), first, n, 0};
+    posenc_rel_index_rule rule = draw_rule(c);
+    if (posenc_rel_index_fill(&rule, &c->index) != POSENC_OK)
         data_fail("index");
     for (int64_t o = first; o < first + n && rule.log_buckets == 0; o++) {
         int64_t row = rule.zero + rule.sign * o;
@@ -161,31 +161,31 @@ static void compare(const relative_call *c, term_of term_at, int is_added, const
 
 /* ---- Calls ---- */
 
-static posenc_status products(const relative_call *c, posenc_rows rows) {
+static posenc_status products(const relative_call *c, posenc_range rows) {
     return posenc_relative_products(c->packed, &c->a, c->shift, &c->y, rows);
 }
 
-static posenc_status values(const relative_call *c, posenc_rows rows) {
+static posenc_status values(const relative_call *c, posenc_range rows) {
     return posenc_relative_values(&c->index, c->mask, c->q_off, &c->a, &c->b, &c->y, rows);
 }
 
-static posenc_status query_sums(const relative_call *c, posenc_rows rows) {
+static posenc_status query_sums(const relative_call *c, posenc_range rows) {
     return posenc_relative_sums_by_query(&c->index, c->mask, c->q_off, &c->a, &c->y, rows);
 }
 
-static posenc_status key_sums(const relative_call *c, posenc_rows rows) {
+static posenc_status key_sums(const relative_call *c, posenc_range rows) {
     return posenc_relative_sums_by_key(&c->index, c->mask, c->q_off, &c->a, &c->y, rows);
 }
 
-static posenc_status combine(const relative_call *c, posenc_rows rows) {
+static posenc_status combine(const relative_call *c, posenc_range rows) {
     return posenc_relative_combine(&c->a, &c->b, c->factor, &c->y, rows);
 }
 
-static posenc_status collect(const relative_call *c, posenc_rows rows) {
+static posenc_status collect(const relative_call *c, posenc_range rows) {
     return posenc_relative_collect(&c->a, &c->b, c->shift, c->factor, &c->y, rows);
 }
 
-static posenc_status compute(const void *arguments, posenc_rows rows) {
+static posenc_status compute(const void *arguments, posenc_range rows) {
     const relative_call *c = arguments;
     return c->compute(c, rows);
 }

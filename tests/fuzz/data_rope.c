@@ -11,7 +11,7 @@ typedef struct rope_call {
     int64_t n_tokens;
     posenc_view x, y;
     posenc_rope_table table;
-    posenc_rope_task tasks[3];
+    posenc_rope_tensor tasks[3];
     int64_t n_tasks;
 } rope_call;
 
@@ -53,7 +53,7 @@ static posenc_rope *draw_rope(rope_call *c) {
 
 static void draw_positions(rope_call *c) {
     static const int64_t starts[] = {0, 100, -100, 1000000, INT32_MAX - 100, INT32_MIN + 100};
-    int64_t n = c->n_tokens * posenc_rope_n_axes(c->rope), start = starts[draw(6)], kind = draw(3);
+    int64_t n = c->n_tokens * posenc_rope_axis_count(c->rope), start = starts[draw(6)], kind = draw(3);
     int32_t *positions = data_block(n, sizeof *positions);
     for (int64_t t = 0; t < n; t++)
         positions[t] = kind == 0   ? (int32_t)(start + t % 100)
@@ -127,25 +127,25 @@ static void compare(const rope_call *c) {
 
 /* ---- Applied, and from a table ---- */
 
-static posenc_status apply(const void *arguments, posenc_rows rows) {
+static posenc_status apply(const void *arguments, posenc_range rows) {
     const rope_call *c = arguments;
     return posenc_rope_apply(c->rope, &c->x, c->positions, &c->y, c->direction, rows);
 }
 
-static posenc_status fill_table(const void *arguments, posenc_rows rows) {
+static posenc_status fill_table(const void *arguments, posenc_range rows) {
     const rope_call *c = arguments;
     (void)rows;
-    return posenc_rope_fill_table(c->rope, c->positions, c->n_tokens, c->direction, &c->table);
+    return posenc_rope_table_fill(c->rope, c->positions, c->n_tokens, c->direction, &c->table);
 }
 
-static posenc_status apply_table(const void *arguments, posenc_rows rows) {
+static posenc_status apply_table(const void *arguments, posenc_range rows) {
     const rope_call *c = arguments;
     return posenc_rope_apply_table(c->rope, &c->x, &c->table, &c->y, c->direction, rows);
 }
 
 /* Planes side by side or pairs, with rows apart; filled on each tier. */
 static void make_table(rope_call *c) {
-    int64_t n = posenc_rope_n_pairs(c->rope), step = draw_between(1, 2), stride = 2 * n + draw(8);
+    int64_t n = posenc_rope_pair_count(c->rope), step = draw_between(1, 2), stride = 2 * n + draw(8);
     int64_t count = c->n_tokens > 0 && n > 0 ? (c->n_tokens - 1) * stride + 2 * n : 0;
     posenc_view memory = data_output(POSENC_F32, 1.0, count, 1, 1, 1);
     float *first = memory.data;
@@ -180,13 +180,13 @@ void data_rope(void) {
 
 /* ---- Tasks ---- */
 
-static posenc_status apply_tasks(const void *arguments, posenc_rows rows) {
+static posenc_status apply_tasks(const void *arguments, posenc_range rows) {
     const rope_call *c = arguments;
-    return posenc_rope_apply_tasks(c->rope, c->tasks, c->n_tasks, c->positions, NULL, c->direction, rows);
+    return posenc_rope_apply_tensors(c->rope, c->tasks, c->n_tasks, c->positions, NULL, c->direction, rows);
 }
 
 /* Different rows of a cache, in any order. */
-static void draw_scatter(posenc_rope_task *task, int64_t n_tokens, int64_t n_rows) {
+static void draw_scatter(posenc_rope_tensor *task, int64_t n_tokens, int64_t n_rows) {
     int64_t step = n_rows > n_tokens ? n_rows / (n_tokens > 0 ? n_tokens : 1) : 1, is_reversed = draw(2);
     int32_t *rows32 = data_block(n_tokens, sizeof *rows32);
     int64_t *rows64 = data_block(n_tokens, sizeof *rows64);
@@ -198,9 +198,9 @@ static void draw_scatter(posenc_rope_task *task, int64_t n_tokens, int64_t n_row
     task->rows64 = task->rows32 == NULL ? rows64 : NULL;
 }
 
-static void draw_task(rope_call *c, posenc_rope_task *task) {
+static void draw_task(rope_call *c, posenc_rope_tensor *task) {
     int64_t head_dim = c->params.head_dim, n_heads = draw_size(9), n_rows = c->n_tokens;
-    *task = (posenc_rope_task){.rotates = !draw_rarely(4), .scale = draw_rarely(2) ? 0.125f : 1.0f};
+    *task = (posenc_rope_tensor){.rotates = !draw_rarely(4), .scale = draw_rarely(2) ? 0.125f : 1.0f};
     if (draw_rarely(2)) {
         task->weight = data_floats(head_dim, 2.0);
         task->eps = 1e-5f;
@@ -214,12 +214,12 @@ static void draw_task(rope_call *c, posenc_rope_task *task) {
     task->x = in_place && draw_rarely(2) ? task->y : data_input(draw_type(), 2.0, head_dim, n_heads, c->n_tokens, 1);
 }
 
-static int64_t row_of(const posenc_rope_task *task, int64_t t) {
+static int64_t row_of(const posenc_rope_tensor *task, int64_t t) {
     return task->rows32 != NULL ? task->rows32[t] : task->rows64 != NULL ? task->rows64[t] : t;
 }
 
 /* Rows of the cache that no token names stay what they were. */
-static void compare_others(const rope_call *c, const posenc_rope_task *task) {
+static void compare_others(const rope_call *c, const posenc_rope_tensor *task) {
     for (int64_t row = 0; row < task->y.ne[2]; row++) {
         int is_named = 0;
         for (int64_t t = 0; t < c->n_tokens; t++)
@@ -231,7 +231,7 @@ static void compare_others(const rope_call *c, const posenc_rope_task *task) {
     }
 }
 
-static void compare_task(const rope_call *c, const posenc_rope_task *task) {
+static void compare_task(const rope_call *c, const posenc_rope_tensor *task) {
     for (int64_t t = 0; t < c->n_tokens; t++)
         for (int64_t h = 0; h < task->x.ne[1]; h++) {
             int64_t n = task->x.ne[0], row = row_of(task, t);

@@ -101,7 +101,7 @@ static void offsets(const data_scores *s, int64_t *first, int64_t *n) {
         least = at < least ? at : least;
         greatest = at > greatest ? at : greatest;
     }
-    if (posenc_line_range(p->mask, least, greatest - least + s->n_q, s->n_k, first, n) != POSENC_OK)
+    if (posenc_rel_bias_range(p->mask, least, greatest - least + s->n_q, s->n_k, first, n) != POSENC_OK)
         data_fail("offsets");
     if (p->k_pos != NULL) {
         *first = -1000;
@@ -117,7 +117,7 @@ static void draw_line(data_scores *s, int64_t first, int64_t n) {
         n = draw_size(300);
     }
     int64_t stride = is_shared ? 0 : n + draw(5), count = (s->n_heads - 1) * stride + n;
-    s->line = (posenc_line){data_floats(count, 2.0), first, n, s->n_heads, stride, is_extended};
+    s->line = (posenc_rel_bias){data_floats(count, 2.0), first, n, s->n_heads, stride, is_extended};
     s->params.line = &s->line;
 }
 
@@ -128,8 +128,8 @@ static int64_t one_or(int64_t n) {
 
 static void draw_relative(data_scores *s, int by_key, int64_t first, int64_t n) {
     posenc_view *products = by_key ? &s->by_key : &s->by_query;
-    posenc_index_line *index = by_key ? &s->key_index : &s->query_index;
-    *index = (posenc_index_line){data_int32s(n, 0, MOST_ROWS - 1), first, n, MOST_ROWS};
+    posenc_rel_index *index = by_key ? &s->key_index : &s->query_index;
+    *index = (posenc_rel_index){data_int32s(n, 0, MOST_ROWS - 1), first, n, MOST_ROWS};
     *products = data_input(POSENC_F32, 1.0, MOST_ROWS, one_or(by_key ? s->n_k : s->n_q), one_or(s->n_heads),
                            one_or(s->n_batch));
     *(by_key ? &s->params.by_key : &s->params.by_query) = (posenc_relative){products, index};
@@ -189,8 +189,8 @@ void data_draw_scores(data_scores *s) {
         draw_relative(s, 0, first, n);
     if (terms & TERM_BY_KEY && n <= MOST_OFFSETS)
         draw_relative(s, 1, first, n);
-    p->empty = (posenc_empty)draw(3);
-    p->hidden = (posenc_hidden)draw_rarely(4);
+    p->empty = (posenc_fully_masked_row)draw(3);
+    p->hidden = (posenc_masked_output)draw_rarely(4);
 }
 
 data_row data_new_row(void) {

@@ -8,8 +8,8 @@ typedef struct data_scores {
     posenc_score_params params;
     int64_t n_k, n_q, n_heads, n_batch;
     posenc_view bias, by_query, by_key;
-    posenc_line line;
-    posenc_index_line query_index, key_index;
+    posenc_rel_bias line;
+    posenc_rel_index query_index, key_index;
     posenc_bool_mask bool_mask;
 } data_scores;
 

@@ -14,7 +14,7 @@ typedef struct softmax_call {
     int has_scores;
 } softmax_call;
 
-static posenc_status compute(const void *arguments, posenc_rows rows) {
+static posenc_status compute(const void *arguments, posenc_range rows) {
     const softmax_call *c = arguments;
     const posenc_view *x = c->has_scores ? &c->x : NULL;
     switch (c->form) {
@@ -26,14 +26,14 @@ static posenc_status compute(const void *arguments, posenc_rows rows) {
 
 /* 1 if position, lengths and documents let the query see a key of this one's group. */
 static int is_written(const softmax_call *c, int64_t j, int64_t i, int64_t h, int64_t b) {
-    if (c->s.params.hidden == POSENC_HIDDEN_WRITTEN)
+    if (c->s.params.hidden == POSENC_MASKED_WRITTEN)
         return 1;
     posenc_score_params bounds = c->s.params;
     bounds.bool_mask = NULL;
     if (bounds.k_pos != NULL)
         bounds.mask = posenc_mask_none();
-    int64_t first = j / POSENC_HIDDEN_GROUP * POSENC_HIDDEN_GROUP;
-    for (int64_t k = first; k < first + POSENC_HIDDEN_GROUP && k < c->s.n_k; k++)
+    int64_t first = j / POSENC_MASKED_GROUP * POSENC_MASKED_GROUP;
+    for (int64_t k = first; k < first + POSENC_MASKED_GROUP && k < c->s.n_k; k++)
         if (truth_sees(&bounds, k, i, h, b))
             return 1;
     return 0;
@@ -41,8 +41,8 @@ static int is_written(const softmax_call *c, int64_t j, int64_t i, int64_t h, in
 
 /* Of a row that has no logit above -inf. */
 static double empty_value(const softmax_call *c) {
-    posenc_empty empty = c->form == FORM_SOFTMAX ? c->s.params.empty : POSENC_EMPTY_ZEROS;
-    return empty == POSENC_EMPTY_NAN ? NAN : empty == POSENC_EMPTY_UNIFORM ? 1.0 / (double)c->s.n_k : 0.0;
+    posenc_fully_masked_row empty = c->form == FORM_SOFTMAX ? c->s.params.empty : POSENC_FULLY_MASKED_ZEROS;
+    return empty == POSENC_FULLY_MASKED_NAN ? NAN : empty == POSENC_FULLY_MASKED_UNIFORM ? 1.0 / (double)c->s.n_k : 0.0;
 }
 
 static double value_of(const softmax_call *c, const data_row *row, int64_t j, double *bound) {
@@ -111,7 +111,7 @@ void data_softmax(void) {
     c.has_scores = c.form != FORM_LOGITS || !draw_rarely(3);
     if (c.form == FORM_LOGITS) {
         s->params.sinks = NULL;
-        s->params.empty = POSENC_EMPTY_ZEROS;
+        s->params.empty = POSENC_FULLY_MASKED_ZEROS;
     }
     c.y = data_output(draw_type(), 4.0, s->n_k, s->n_q, s->n_heads, s->n_batch);
     c.x = draw_rarely(2) ? c.y : data_input(draw_type(), 4.0, s->n_k, s->n_q, s->n_heads, s->n_batch);

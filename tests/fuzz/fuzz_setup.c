@@ -125,7 +125,7 @@ static void setup_rope(input *in) {
     float *x = floats(in, p.head_dim), *y = memory((size_t)p.head_dim * sizeof *y);
     posenc_view from = posenc_view_dense(x, POSENC_F32, p.head_dim, 1, 1, 1);
     posenc_view to = posenc_view_dense(y, POSENC_F32, p.head_dim, 1, 1, 1);
-    status = posenc_rope_apply(rope, &from, positions, &to, (posenc_direction)input_enum(in), posenc_all_rows());
+    status = posenc_rope_apply(rope, &from, positions, &to, (posenc_direction)input_enum(in), posenc_range_all());
     expect(status == POSENC_OK || status == POSENC_ERR_ENUM || status == POSENC_ERR_POSITION);
     free(x);
     free(y);
@@ -218,7 +218,7 @@ static posenc_encoding *learned_of(input *in) {
     posenc_encoding *e;
     posenc_view view =
         posenc_view_dense(table, (posenc_dtype)input_enum(in), input_extent(in, 64), input_extent(in, 16), 1, 1);
-    posenc_lookup lookup = {input_offset(in, 50), input_float(in), (posenc_range)input_enum(in)};
+    posenc_lookup lookup = {input_offset(in, 50), input_float(in), (posenc_out_of_range)input_enum(in)};
     (void)posenc_learned_create(&view, &lookup, &e);
     return e;
 }
@@ -255,7 +255,7 @@ static void setup_encoding(input *in) {
     enum { TOKENS = 3 };
     if (e != NULL) {
         int64_t dim = posenc_encoding_dim(e);
-        expect(dim >= 1 && dim <= (int64_t)2 * POSENC_MAX_PAIRS && posenc_encoding_n_axes(e) <= POSENC_MAX_COORDS);
+        expect(dim >= 1 && dim <= (int64_t)2 * POSENC_MAX_PAIRS && posenc_encoding_axis_count(e) <= POSENC_MAX_COORDS);
         double at[TOKENS * POSENC_MAX_COORDS];
         for (int i = 0; i < TOKENS * POSENC_MAX_COORDS; i++)
             at[i] = input_double(in);
@@ -269,7 +269,7 @@ static void setup_encoding(input *in) {
         posenc_view view = posenc_view_dense(y, POSENC_F32, dim, TOKENS, 1, 1);
         int64_t row;
         posenc_status checked = posenc_encoding_check(e, &coords, TOKENS, 1, &row);
-        expect(posenc_encoding_apply(e, &coords, NULL, NULL, &view, posenc_all_rows()) == checked);
+        expect(posenc_encoding_apply(e, &coords, NULL, NULL, &view, posenc_range_all()) == checked);
         free(y);
     }
     posenc_encoding_free(e);
@@ -291,7 +291,7 @@ static void setup_fire(input *in) {
     if (fire != NULL) {
         float *y = memory((size_t)((p.max_distance + 1) * p.n_heads) * sizeof *y);
         posenc_view view = posenc_view_dense(y, POSENC_F32, p.max_distance + 1, 1, p.n_heads, 1);
-        expect(posenc_fire_write(fire, p.max_distance, &view, posenc_all_rows()) == POSENC_OK);
+        expect(posenc_fire_write(fire, p.max_distance, &view, posenc_range_all()) == POSENC_OK);
         free(y);
     }
     posenc_fire_free(fire);
@@ -316,7 +316,7 @@ static void setup_conv(input *in) {
         float *x = floats(in, count), *y = memory((size_t)count * sizeof *y);
         posenc_view from = posenc_view_dense(x, POSENC_F32, p.n_channels, n, 1, 1);
         posenc_view to = posenc_view_dense(y, POSENC_F32, p.n_channels, n, 1, 1);
-        (void)posenc_conv_apply(conv, grid, &from, &to, posenc_all_rows()); /* refuses what is not n tokens */
+        (void)posenc_conv_apply(conv, grid, &from, &to, posenc_range_all()); /* refuses what is not n tokens */
         free(x);
         free(y);
     }
@@ -339,25 +339,25 @@ static void setup_lines(input *in) {
     int32_t *index = memory((size_t)count * sizeof *index);
     float *values = memory((size_t)(count * n_heads) * sizeof *values), *slopes = floats(in, n_heads),
           *others = floats(in, n_heads);
-    posenc_index_line indices = {index, first, count, 0};
-    posenc_line line = {values, first, count, n_heads, count, 0};
+    posenc_rel_index indices = {index, first, count, 0};
+    posenc_rel_bias line = {values, first, count, n_heads, count, 0};
     posenc_t5_params t5 = {input_size(in, 5000), input_size(in, 5000), input_byte(in) % 2};
     if (input_byte(in) % 8 == 0)
         t5.max_distance = INT64_C(1) << input_byte(in) % 40;
-    posenc_index_rule rule = {input_size(in, MOST), input_size(in, MOST), input_byte(in) % 3 - 1,
-                              input_byte(in) % 2,   input_size(in, 600),  input_size(in, 3000)};
+    posenc_rel_index_rule rule = {input_size(in, MOST), input_size(in, MOST), input_byte(in) % 3 - 1,
+                                  input_byte(in) % 2,   input_size(in, 600),  input_size(in, 3000)};
     posenc_sandwich sandwich = {input_size(in, 256), input_double(in), input_byte(in) % 3, input_byte(in) % 2};
     posenc_kerple kerple = {(posenc_kerple_kind)input_enum(in), slopes, others, input_float(in)};
     posenc_mask mask = {input_offset(in, 50), input_offset(in, 50), input_size(in, 10), input_size(in, 10)};
     switch (input_byte(in) % 8) {
-    case 0: (void)posenc_index_t5(&t5, &indices); break;
-    case 1: (void)posenc_index_line_fill(&rule, &indices); break;
-    case 2: (void)posenc_line_sandwich(&sandwich, &line); break;
-    case 3: (void)posenc_line_kerple(&kerple, &line); break;
-    case 4: (void)posenc_line_rbf(slopes, &line); break;
-    case 5: (void)posenc_line_mask(mask, &line); break;
+    case 0: (void)posenc_rel_index_t5(&t5, &indices); break;
+    case 1: (void)posenc_rel_index_fill(&rule, &indices); break;
+    case 2: (void)posenc_rel_bias_sandwich(&sandwich, &line); break;
+    case 3: (void)posenc_rel_bias_kerple(&kerple, &line); break;
+    case 4: (void)posenc_rel_bias_rbf(slopes, &line); break;
+    case 5: (void)posenc_rel_bias_mask(mask, &line); break;
     case 6: (void)posenc_alibi_slopes(n_heads, input_double(in), slopes); break;
-    default: (void)posenc_line_range(mask, first, n, count, &line.first, &line.n_offsets); break;
+    default: (void)posenc_rel_bias_range(mask, first, n, count, &line.first, &line.n_offsets); break;
     }
     free(index);
     free(values);

@@ -14,11 +14,11 @@ void hash_masks(sweep *s) {
     for (size_t m = 0; m < COUNT(masks); m++) {
         fresh();
         int64_t first, n;
-        CALL(posenc_line_range, masks[m], 7, QUERIES, KEYS, &first, &n);
+        CALL(posenc_rel_bias_range, masks[m], 7, QUERIES, KEYS, &first, &n);
         hash_bytes(&s->hash, (uint64_t)first, 8);
         hash_bytes(&s->hash, (uint64_t)n, 8);
-        posenc_line line = line_of(-40, 81, HEADS);
-        CALL(posenc_line_mask, masks[m], &line);
+        posenc_rel_bias line = line_of(-40, 81, HEADS);
+        CALL(posenc_rel_bias_mask, masks[m], &line);
         hash_line(s, &line);
     }
     for (int64_t n = 0; n < 300; n = 2 * n + 1)
@@ -45,25 +45,25 @@ void hash_alibi(sweep *s) {
             hash_floats(&s->hash, slopes, (size_t)n_heads);
             CALL(posenc_alibi_slopes, n_heads, round < 2 ? 8.0 : 100.0 / (1 + round), slopes);
             hash_floats(&s->hash, slopes, (size_t)n_heads);
-            posenc_line line = line_of(ranges[round][0], ranges[round][1], n_heads);
-            CALL(posenc_line_alibi, slopes, &line);
+            posenc_rel_bias line = line_of(ranges[round][0], ranges[round][1], n_heads);
+            CALL(posenc_rel_bias_alibi, slopes, &line);
             hash_line(s, &line);
             uint8_t keep[KEYS];
             for (size_t j = 0; j < KEYS; j++)
                 keep[j] = next(s) % 2;
-            for (int form = POSENC_ONE_ROW_FROM_FIRST; form <= POSENC_ONE_ROW_COUNTED; form++) {
+            for (int form = POSENC_ALIBI_ROW_FROM_FIRST; form <= POSENC_ALIBI_ROW_COUNTED; form++) {
                 posenc_view bias = zeros(POSENC_F32, KEYS, 1, n_heads, 1);
-                CALL(posenc_alibi_one_row, slopes, (posenc_one_row)form, keep, &bias);
+                CALL(posenc_alibi_row, slopes, (posenc_alibi_row_form)form, keep, &bias);
                 hash_view(s, &bias);
             }
         }
 }
 
-static void hash_gathered(sweep *s, const posenc_index_line *index) {
+static void hash_gathered(sweep *s, const posenc_rel_index *index) {
     hash_integers(s, index->data, (size_t)index->n_offsets);
     posenc_bias_table table = {floats(s, (size_t)index->n_rows * HEADS, 4.0), index->n_rows, HEADS, HEADS, 1};
-    posenc_line line = line_of(index->first, index->n_offsets, HEADS);
-    CALL(posenc_line_gather, index, &table, 0.3f, &line);
+    posenc_rel_bias line = line_of(index->first, index->n_offsets, HEADS);
+    CALL(posenc_rel_bias_gather, index, &table, 0.3f, &line);
     hash_line(s, &line);
 }
 
@@ -73,9 +73,9 @@ void hash_t5(sweep *s) {
     for (size_t k = 0; k < COUNT(all); k++)
         for (size_t r = 0; r < COUNT(ranges); r++) {
             fresh();
-            posenc_index_line index = {take((size_t)ranges[r][1] * sizeof(int32_t)), ranges[r][0], ranges[r][1],
-                                       all[k].num_buckets};
-            CALL(posenc_index_t5, &all[k], &index);
+            posenc_rel_index index = {take((size_t)ranges[r][1] * sizeof(int32_t)), ranges[r][0], ranges[r][1],
+                                      all[k].num_buckets};
+            CALL(posenc_rel_index_t5, &all[k], &index);
             hash_gathered(s, &index);
             for (int i = 0; i < 100; i++) {
                 int32_t bucket;
@@ -83,7 +83,7 @@ void hash_t5(sweep *s) {
                 hash_integers(s, &bucket, 1);
             }
             index.n_rows = 2 * 17 + 1;
-            CALL(posenc_index_clipped, 17, &index);
+            CALL(posenc_rel_index_clipped, 17, &index);
             hash_gathered(s, &index);
         }
 }
@@ -95,8 +95,8 @@ void hash_kerple(sweep *s) {
                 fresh();
                 float *p = floats(s, HEADS, round < 4 ? 2.0 : 200.0), *a = floats(s, HEADS, round % 2 ? 1.0 : 1000.0);
                 posenc_kerple kerple = {(posenc_kerple_kind)kind, p, a, 0.01f};
-                posenc_line line = line_of(ranges[r][0], ranges[r][1], HEADS);
-                CALL(posenc_line_kerple, &kerple, &line);
+                posenc_rel_bias line = line_of(ranges[r][0], ranges[r][1], HEADS);
+                CALL(posenc_rel_bias_kerple, &kerple, &line);
                 hash_line(s, &line);
             }
 }
@@ -108,8 +108,8 @@ void hash_rbf_lines(sweep *s) {
             float *sigma = take(HEADS * sizeof(float));
             for (size_t h = 0; h < HEADS; h++)
                 sigma[h] = (float)ldexp(1.0 + fabs(even(s, 1.0)), exponent);
-            posenc_line line = line_of(ranges[r][0], ranges[r][1], HEADS);
-            CALL(posenc_line_rbf, sigma, &line);
+            posenc_rel_bias line = line_of(ranges[r][0], ranges[r][1], HEADS);
+            CALL(posenc_rel_bias_rbf, sigma, &line);
             hash_line(s, &line);
         }
 }
@@ -122,8 +122,8 @@ void hash_sandwich(sweep *s) {
             for (int round = 0; round < 4; round++) {
                 fresh();
                 posenc_sandwich sandwich = {dims[d], bases[((size_t)round + d) % COUNT(bases)], round % 2, round / 2};
-                posenc_line line = line_of(ranges[r][0], ranges[r][1], HEADS);
-                CALL(posenc_line_sandwich, &sandwich, &line);
+                posenc_rel_bias line = line_of(ranges[r][0], ranges[r][1], HEADS);
+                CALL(posenc_rel_bias_sandwich, &sandwich, &line);
                 hash_line(s, &line);
             }
 }
@@ -135,8 +135,8 @@ void hash_cosine_lines(sweep *s) {
                 fresh();
                 double *omega = doubles(s, HEADS, ldexp(1.0, exponent)), *phi = round ? doubles(s, HEADS, 4.0) : NULL;
                 float *amplitude = round == 2 ? floats(s, HEADS, 10.0) : NULL;
-                posenc_line line = line_of(ranges[r][0], ranges[r][1], HEADS);
-                CALL(posenc_line_cosine, omega, phi, amplitude, &line);
+                posenc_rel_bias line = line_of(ranges[r][0], ranges[r][1], HEADS);
+                CALL(posenc_rel_bias_cosine, omega, phi, amplitude, &line);
                 hash_line(s, &line);
             }
 }
@@ -181,7 +181,7 @@ void hash_decomposed(sweep *s) {
             posenc_view by_row = hostile(s, POSENC_F32, 4, QUERIES, HEADS, BATCH);
             posenc_view by_column = hostile(s, POSENC_F32, dim, QUERIES, HEADS, BATCH);
             posenc_view scores = hostile(s, POSENC_F32, 4 * dim, QUERIES, HEADS, BATCH);
-            CALL(posenc_decomposed_add, &by_row, &by_column, &scores, posenc_all_rows());
+            CALL(posenc_decomposed_add, &by_row, &by_column, &scores, posenc_range_all());
             hash_view(s, &scores);
         }
 }
@@ -189,30 +189,30 @@ void hash_decomposed(sweep *s) {
 /* ---- Relative terms ---- */
 
 void hash_relative_index(sweep *s) {
-    const posenc_index_rule rules[] = {posenc_index_shaw(16),
-                                       posenc_index_reversed(posenc_index_shaw(7)),
-                                       posenc_index_transformer_xl(40),
-                                       posenc_index_xlnet(20, 30),
-                                       posenc_index_deberta(512),
-                                       posenc_index_deberta_log(256, 512),
-                                       posenc_index_deberta_log(32, 65536),
-                                       posenc_index_deberta_log(4, 100)};
+    const posenc_rel_index_rule rules[] = {posenc_rel_index_shaw(16),
+                                           posenc_rel_index_reversed(posenc_rel_index_shaw(7)),
+                                           posenc_rel_index_transformer_xl(40),
+                                           posenc_rel_index_xlnet(20, 30),
+                                           posenc_rel_index_deberta(512),
+                                           posenc_rel_index_deberta_log(256, 512),
+                                           posenc_rel_index_deberta_log(32, 65536),
+                                           posenc_rel_index_deberta_log(4, 100)};
     for (size_t k = 0; k < COUNT(rules); k++)
         for (size_t r = 0; r < COUNT(ranges); r++) {
             fresh();
-            posenc_index_line index = index_of(rules[k], ranges[r][0], ranges[r][1]);
+            posenc_rel_index index = index_of(rules[k], ranges[r][0], ranges[r][1]);
             hash_integers(s, index.data, (size_t)index.n_offsets);
         }
     fresh();
-    posenc_index_line index = index_of(posenc_index_relative_key(100), -90, 181);
+    posenc_rel_index index = index_of(posenc_rel_index_relative_key(100), -90, 181);
     hash_integers(s, index.data, (size_t)index.n_offsets);
 }
 
 /* Queries 3 .. of KEYS keys; runs of equal rows at the ends of the index. */
 enum { Q_OFF = 3, ROWS = 9 };
 
-static posenc_index_line some_index(void) {
-    return index_of(posenc_index_shaw((ROWS - 1) / 2), -(QUERIES + Q_OFF), QUERIES + Q_OFF + KEYS);
+static posenc_rel_index some_index(void) {
+    return index_of(posenc_rel_index_shaw((ROWS - 1) / 2), -(QUERIES + Q_OFF), QUERIES + Q_OFF + KEYS);
 }
 
 void hash_relative(sweep *s) {
@@ -225,14 +225,14 @@ void hash_relative(sweep *s) {
             posenc_relative_table *table;
             CALL(posenc_relative_table_create, &rows, &table);
             float *shift = dim % 3 ? floats(s, (size_t)dim * HEADS, 1.0) : NULL;
-            CALL(posenc_relative_products, table, &q, shift, &y, posenc_all_rows());
+            CALL(posenc_relative_products, table, &q, shift, &y, posenc_range_all());
             hash_view(s, &y);
             posenc_relative_table_free(table);
 
-            posenc_index_line index = some_index();
+            posenc_rel_index index = some_index();
             posenc_view p = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH),
                         z = tensor(s, POSENC_F32, dim, QUERIES, HEADS, BATCH);
-            CALL(posenc_relative_values, &index, posenc_mask_none(), Q_OFF, &p, &rows, &z, posenc_all_rows());
+            CALL(posenc_relative_values, &index, posenc_mask_none(), Q_OFF, &p, &rows, &z, posenc_range_all());
             hash_view(s, &z);
 
             posenc_view x = hostile(s, type, KEYS, QUERIES, HEADS, BATCH),
@@ -250,12 +250,12 @@ void hash_relative_gradients(sweep *s) {
     const posenc_mask masks[] = {posenc_mask_none(), posenc_mask_causal(), posenc_mask_symmetric(2)};
     for (size_t m = 0; m < COUNT(masks); m++) {
         fresh();
-        posenc_index_line index = some_index();
+        posenc_rel_index index = some_index();
         posenc_view x = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH);
         posenc_view by_query = zeros(POSENC_F32, ROWS, QUERIES, HEADS, BATCH),
                     by_key = zeros(POSENC_F32, ROWS, KEYS, HEADS, BATCH);
-        CALL(posenc_relative_sums_by_query, &index, masks[m], Q_OFF, &x, &by_query, posenc_all_rows());
-        CALL(posenc_relative_sums_by_key, &index, masks[m], Q_OFF, &x, &by_key, posenc_all_rows());
+        CALL(posenc_relative_sums_by_query, &index, masks[m], Q_OFF, &x, &by_query, posenc_range_all());
+        CALL(posenc_relative_sums_by_key, &index, masks[m], Q_OFF, &x, &by_key, posenc_range_all());
         hash_view(s, &by_query);
         hash_view(s, &by_key);
     }
@@ -268,9 +268,9 @@ void hash_relative_gradients(sweep *s) {
             posenc_view dq = tensor(s, POSENC_F32, dim, QUERIES, HEADS, BATCH),
                         q = tensor(s, type, dim, QUERIES, HEADS, BATCH);
             posenc_view dtable = tensor(s, POSENC_F32, dim, ROWS, n_heads, 1);
-            CALL(posenc_relative_combine, &w, &table, 0.3f, &dq, posenc_all_rows());
+            CALL(posenc_relative_combine, &w, &table, 0.3f, &dq, posenc_range_all());
             CALL(posenc_relative_collect, &w, &q, floats(s, (size_t)dim * HEADS, 1.0), 0.3f, &dtable,
-                 posenc_all_rows());
+                 posenc_range_all());
             hash_view(s, &dq);
             hash_view(s, &dtable);
         }
@@ -297,8 +297,8 @@ void hash_fire(sweep *s) {
             CALL(posenc_fire_create, &params, &fire);
             posenc_view y = tensor(s, POSENC_F32, 300, QUERIES, HEADS, 1),
                         far = tensor(s, POSENC_F32, 300, QUERIES, HEADS, 1);
-            CALL(posenc_fire_write, fire, 250, &y, posenc_all_rows());
-            CALL(posenc_fire_add, fire, round ? 4990 : 0, &far, posenc_all_rows());
+            CALL(posenc_fire_write, fire, 250, &y, posenc_range_all());
+            CALL(posenc_fire_add, fire, round ? 4990 : 0, &far, posenc_range_all());
             hash_view(s, &y);
             hash_view(s, &far);
             posenc_fire_free(fire);
@@ -313,7 +313,7 @@ void hash_cope(sweep *s) {
             posenc_view x = tensor(s, POSENC_F32, n_k, QUERIES, HEADS, 1),
                         gates = tensor(s, POSENC_F32, n_k, QUERIES, HEADS, 1);
             posenc_view z = tensor(s, POSENC_F32, 1 + 9 * round, QUERIES, HEADS, 1);
-            CALL(posenc_cope_logits, &cope, &x, round % 3 ? &gates : NULL, &z, &x, posenc_all_rows());
+            CALL(posenc_cope_logits, &cope, &x, round % 3 ? &gates : NULL, &z, &x, posenc_range_all());
             hash_view(s, &x);
         }
 }
@@ -321,7 +321,7 @@ void hash_cope(sweep *s) {
 /* ---- Gradients of lines, and of what they are made of ---- */
 
 /* Either side of offset 0 the negative of the other: sums cancel, and what is left is what they have rounded. */
-static void mirror(const posenc_line *line, int64_t reach) {
+static void mirror(const posenc_rel_bias *line, int64_t reach) {
     for (int64_t h = 0; h < line->n_heads; h++) {
         float *zero = line->data + h * line->stride - line->first;
         for (int64_t o = line->first; o < line->first + line->n_offsets; o++)
@@ -335,34 +335,34 @@ void hash_line_gradients(sweep *s) {
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
         params.q_off = round;
         posenc_view ds = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH);
-        posenc_line line = line_of(-20, 50, HEADS), shared = line_of(-5, 11, HEADS);
+        posenc_rel_bias line = line_of(-20, 50, HEADS), shared = line_of(-5, 11, HEADS);
         shared.stride = 0; /* for all heads */
         shared.is_extended = 1;
-        CALL(posenc_line_gradient, &params, &ds, &line);
-        CALL(posenc_line_gradient, &params, &ds, &shared);
+        CALL(posenc_rel_bias_backward, &params, &ds, &line);
+        CALL(posenc_rel_bias_backward, &params, &ds, &shared);
         hash_line(s, &line);
         hash_line(s, &shared);
 
-        posenc_index_line index = index_of(posenc_index_shaw(6), -20, 50);
+        posenc_rel_index index = index_of(posenc_rel_index_shaw(6), -20, 50);
         posenc_bias_table table = {take(13 * HEADS * sizeof(float)), 13, HEADS, HEADS, 1};
-        CALL(posenc_table_gradient, &index, &line, 0.3f, &table);
+        CALL(posenc_bias_table_backward, &index, &line, 0.3f, &table);
         hash_floats(&s->hash, table.data, 13 * HEADS);
         float slopes[HEADS], dp[HEADS], da[HEADS];
-        CALL(posenc_alibi_gradient, &line, slopes);
+        CALL(posenc_alibi_backward, &line, slopes);
         hash_floats(&s->hash, slopes, HEADS);
         for (int kind = POSENC_KERPLE_LOG; kind <= POSENC_KERPLE_POWER; kind++) {
             float *p = floats(s, HEADS, 2.5), *a = floats(s, HEADS, 2.0);
             if (round >= 4)
                 mirror(&line, 20);
             posenc_kerple kerple = {(posenc_kerple_kind)kind, p, a, 0.01f};
-            CALL(posenc_kerple_gradient, &kerple, round % 2 ? POSENC_CLAMPED_STOPS : POSENC_CLAMPED_PASSES, &line, dp,
+            CALL(posenc_kerple_backward, &kerple, round % 2 ? POSENC_CLAMPED_STOPS : POSENC_CLAMPED_PASSES, &line, dp,
                  da);
             hash_floats(&s->hash, dp, HEADS);
             hash_floats(&s->hash, da, HEADS);
         }
         posenc_view square = tensor(s, POSENC_F32, 12, 12, HEADS, BATCH);
         posenc_bias_table swin = {take(35 * HEADS * sizeof(float)), 35, HEADS, HEADS, 1};
-        CALL(posenc_swin_gradient, 3, 4, &square, &swin);
+        CALL(posenc_swin_backward, 3, 4, &square, &swin);
         hash_floats(&s->hash, swin.data, 35 * HEADS);
     }
 }

@@ -75,8 +75,8 @@ static void hash_lines_at_zeros(sweep *s) {
         omega[h] = 3.14159265358979323846 / (1 + h % 6);
         phi[h] = h < 6 ? omega[h] / 2.0 : omega[h];
     }
-    posenc_line line = line_of(-500, 1001, HEADS);
-    CALL(posenc_line_cosine, omega, phi, NULL, &line);
+    posenc_rel_bias line = line_of(-500, 1001, HEADS);
+    CALL(posenc_rel_bias_cosine, omega, phi, NULL, &line);
     hash_line(s, &line);
 }
 
@@ -92,7 +92,7 @@ static void hash_sinusoids_at_zeros(sweep *s) {
         positions[t] = 1.57079632679489661923 * (double)between(s, -(1 << 30), 1 << 30);
     posenc_coords at = posenc_coords_of(positions, POSENC_COORD_F64);
     posenc_view y = zeros(POSENC_F32, 2, TOKENS, 1, 1);
-    CALL(posenc_encoding_apply, e, &at, NULL, NULL, &y, posenc_all_rows());
+    CALL(posenc_encoding_apply, e, &at, NULL, NULL, &y, posenc_range_all());
     hash_view(s, &y);
     posenc_encoding_free(e);
 }

@@ -31,17 +31,17 @@ static void hash_rows_at(sweep *s, const posenc_encoding *e, const posenc_coords
         posenc_view y = zeros(type, dim, TOKENS, BATCH, 1), x = hostile(s, type, dim, TOKENS, BATCH, 1);
         posenc_view gate = tensor(s, POSENC_F32, 1, TOKENS, BATCH, 1),
                     gates = tensor(s, POSENC_F32, dim, TOKENS, BATCH, 1);
-        CALL(posenc_encoding_apply, e, at, NULL, NULL, &y, posenc_all_rows());
+        CALL(posenc_encoding_apply, e, at, NULL, NULL, &y, posenc_range_all());
         hash_view(s, &y);
-        CALL(posenc_encoding_apply, e, at, &x, &gate, &y, posenc_all_rows());
+        CALL(posenc_encoding_apply, e, at, &x, &gate, &y, posenc_range_all());
         hash_view(s, &y);
-        CALL(posenc_encoding_apply, e, at, &x, &gates, &x, posenc_all_rows());
+        CALL(posenc_encoding_apply, e, at, &x, &gates, &x, posenc_range_all());
         hash_view(s, &x);
     }
 }
 
 static void hash_encoding(sweep *s, posenc_encoding *e, posenc_coord_type type, double low, double high) {
-    posenc_coords at = coords(s, type, ASK(posenc_encoding_n_axes, e), low, high);
+    posenc_coords at = coords(s, type, ASK(posenc_encoding_axis_count, e), low, high);
     hash_rows_at(s, e, &at);
     if (type == POSENC_COORD_I32) {
         posenc_view y = zeros(POSENC_F16, posenc_encoding_dim(e), TOKENS, 1, 1);
@@ -150,11 +150,12 @@ enum { TABLE = 20 };
 void hash_learned(sweep *s) {
     for (int64_t dim = 1; dim < 150; dim = 2 * dim + 5)
         EACH_TYPE(type)
-    for (int policy = POSENC_RANGE_ERROR; policy <= POSENC_RANGE_ZERO; policy++) {
+    for (int policy = POSENC_OUT_OF_RANGE_ERROR; policy <= POSENC_OUT_OF_RANGE_ZERO; policy++) {
         fresh();
         posenc_view table = hostile(s, type, dim, TABLE, 1, 1);
-        posenc_lookup lookup = {2, policy == POSENC_RANGE_ERROR ? 1.0f : 0.7f, (posenc_range)policy};
-        double low = policy == POSENC_RANGE_ERROR ? -2.0 : -9.0, high = policy == POSENC_RANGE_ERROR ? 17.0 : 30.0;
+        posenc_lookup lookup = {2, policy == POSENC_OUT_OF_RANGE_ERROR ? 1.0f : 0.7f, (posenc_out_of_range)policy};
+        double low = policy == POSENC_OUT_OF_RANGE_ERROR ? -2.0 : -9.0,
+               high = policy == POSENC_OUT_OF_RANGE_ERROR ? 17.0 : 30.0;
         posenc_encoding *e;
         CALL(posenc_learned_create, &table, &lookup, &e);
         hash_encoding(s, e, POSENC_COORD_I32, low, high);
@@ -163,7 +164,7 @@ void hash_learned(sweep *s) {
 
         posenc_coords ids = coords(s, POSENC_COORD_I32, 1, low, high);
         posenc_view dy = tensor(s, type, dim, TOKENS, BATCH, 1), dtable = tensor(s, POSENC_F32, dim, TABLE, 1, 1);
-        CALL(posenc_learned_grad, &lookup, &ids, &dy, &dtable, posenc_all_rows());
+        CALL(posenc_learned_backward, &lookup, &ids, &dy, &dtable, posenc_range_all());
         hash_view(s, &dtable);
     }
 }
@@ -180,7 +181,7 @@ static void hash_weights(sweep *s, double cubic_a) {
     params.w_in = params.w_out = N;
     params.w_ratio = 1.0 + 0x1p-30;
     params.cubic_a = cubic_a;
-    CALL(posenc_table_resize, &params, &x, &y, posenc_all_rows());
+    CALL(posenc_table_resize, &params, &x, &y, posenc_range_all());
     hash_view(s, &y);
 }
 
@@ -206,8 +207,8 @@ void hash_resize(sweep *s) {
                 int64_t n_out = params.n_prefix + params.h_out * params.w_out;
                 posenc_view x = tensor(s, type, 13, n_in, 1, 1), y = zeros(POSENC_F32, 13, n_out, 1, 1);
                 posenc_view dy = tensor(s, type, 13, n_out, 1, 1), dx = tensor(s, POSENC_F32, 13, n_in, 1, 1);
-                CALL(posenc_table_resize, &params, &x, &y, posenc_all_rows());
-                CALL(posenc_table_resize_grad, &params, &dy, &dx);
+                CALL(posenc_table_resize, &params, &x, &y, posenc_range_all());
+                CALL(posenc_table_resize_backward, &params, &dy, &dx);
                 hash_view(s, &y);
                 hash_view(s, &dx);
             }
@@ -263,7 +264,7 @@ void hash_parts(sweep *s) {
         for (int round = 0; round < 4; round++) {
             fresh();
             posenc_view table = tensor(s, round % 2 ? POSENC_BF16 : POSENC_F32, dim, TABLE, 1, 1);
-            posenc_lookup lookup = {0, 0.7f, round < 2 ? POSENC_RANGE_CLAMP : POSENC_RANGE_ZERO};
+            posenc_lookup lookup = {0, 0.7f, round < 2 ? POSENC_OUT_OF_RANGE_CLAMP : POSENC_OUT_OF_RANGE_ZERO};
             posenc_encoding *sines = sinusoid(POSENC_SINUSOIDAL_CONCAT, POSENC_SCHEDULE_HALF, dim, round), *learned, *e;
             CALL(posenc_learned_create, &table, &lookup, &learned);
             const posenc_part hybrid[] = {{.encoding = sines, .first = 1, .width = dim - 3},
@@ -296,7 +297,7 @@ void hash_gates(sweep *s) {
             posenc_view gate = tensor(s, POSENC_F32, width, TOKENS, BATCH, 1);
             posenc_view dgate = zeros(POSENC_F32, width, TOKENS, BATCH, 1),
                         de = zeros(POSENC_F32, dim, TOKENS, BATCH, 1);
-            CALL(posenc_gate_grad, &e, &gate, &dy, &dgate, &de, posenc_all_rows());
+            CALL(posenc_gate_backward, &e, &gate, &dy, &dgate, &de, posenc_range_all());
             hash_view(s, &dgate);
             hash_view(s, &de);
         }
@@ -308,8 +309,8 @@ void hash_gates(sweep *s) {
 static void hash_lost_bits(sweep *s, uint64_t seed) {
     float one;
     posenc_view y = posenc_view_dense(&one, POSENC_F32, 1, 1, 1, 1);
-    CALL(posenc_fill_normal, seed, 0.0, 1.0, &y, posenc_all_rows());
-    CALL(posenc_fill_normal, seed, -(double)one, 1.0, &y, posenc_all_rows());
+    CALL(posenc_fill_normal, seed, 0.0, 1.0, &y, posenc_range_all());
+    CALL(posenc_fill_normal, seed, -(double)one, 1.0, &y, posenc_range_all());
     hash_view(s, &y);
 }
 
@@ -321,9 +322,9 @@ void hash_random(sweep *s) {
             fresh();
             posenc_view y = zeros(type, n, 5, 1, 1);
             double low = -fabs(even(s, 2.0)), high = fabs(even(s, 3.0));
-            CALL(posenc_fill_normal, (uint64_t)n, low, high, &y, posenc_all_rows());
+            CALL(posenc_fill_normal, (uint64_t)n, low, high, &y, posenc_range_all());
             hash_view(s, &y);
-            CALL(posenc_fill_uniform, (uint64_t)n, low, high, &y, posenc_all_rows());
+            CALL(posenc_fill_uniform, (uint64_t)n, low, high, &y, posenc_range_all());
             hash_view(s, &y);
             double limits[] = {ASK(posenc_xavier_uniform, n, 3 * n + 1), ASK(posenc_xavier_normal, 7, n)};
             hash_doubles(&s->hash, limits, 2);
@@ -345,15 +346,15 @@ static void hash_conv_of(sweep *s, const posenc_conv_params *params, posenc_conv
         posenc_view x = tensor(s, type, n_channels, n_tokens, BATCH, 1);
         posenc_view y = zeros(POSENC_F32, n_channels, n_tokens, BATCH, 1),
                     dx = zeros(type, n_channels, n_tokens, BATCH, 1);
-        CALL(posenc_conv_apply, conv, grid, &x, &y, posenc_all_rows());
+        CALL(posenc_conv_apply, conv, grid, &x, &y, posenc_range_all());
         hash_view(s, &y);
-        CALL(posenc_conv_grad_input, conv, grid, &y, &dx, posenc_all_rows());
+        CALL(posenc_conv_backward_input, conv, grid, &y, &dx, posenc_range_all());
         hash_view(s, &dx);
     }
     posenc_view x = tensor(s, POSENC_F32, n_channels, n_tokens, BATCH, 1),
                 dy = tensor(s, POSENC_F32, n_channels, n_tokens, BATCH, 1);
     float *dw = floats(s, n_weights, 1.0), *db = floats(s, (size_t)n_channels, 1.0);
-    CALL(posenc_conv_grad_weights, conv, grid, &x, &dy, dw, db, posenc_all_rows());
+    CALL(posenc_conv_backward_weights, conv, grid, &x, &dy, dw, db, posenc_range_all());
     hash_floats(&s->hash, dw, n_weights);
     hash_floats(&s->hash, db, (size_t)n_channels);
     posenc_conv_free(conv);

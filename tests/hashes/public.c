@@ -17,7 +17,7 @@ static const char *const excused[][2] = {
     {"posenc_isa_name", "which tier runs"},
     {"posenc_isa_built", "which tier runs"},
     {"posenc_isa_supported", "which tier runs"},
-    {"posenc_select_isa", "which tier runs"},
+    {"posenc_isa_select", "which tier runs"},
     {"posenc_view_dense", "a view; every tensor here is made by it"},
     {"posenc_freq_free", "frees"},
     {"posenc_rope_free", "frees"},
@@ -181,18 +181,18 @@ void hash_integers(sweep *s, const int32_t *a, size_t n) {
         hash_bytes(&s->hash, (uint32_t)a[i], 4);
 }
 
-posenc_line line_of(int64_t first, int64_t n_offsets, int64_t n_heads) {
+posenc_rel_bias line_of(int64_t first, int64_t n_offsets, int64_t n_heads) {
     float *data = take((size_t)(n_offsets * n_heads) * sizeof *data);
-    return (posenc_line){data, first, n_offsets, n_heads, n_offsets, 0};
+    return (posenc_rel_bias){data, first, n_offsets, n_heads, n_offsets, 0};
 }
 
-void hash_line(sweep *s, const posenc_line *line) {
+void hash_line(sweep *s, const posenc_rel_bias *line) {
     hash_floats(&s->hash, line->data, (size_t)(line->n_offsets * line->n_heads));
 }
 
-posenc_index_line index_of(posenc_index_rule rule, int64_t first, int64_t n_offsets) {
-    posenc_index_line index = {take((size_t)n_offsets * sizeof(int32_t)), first, n_offsets, 0};
-    CALL(posenc_index_line_fill, &rule, &index);
+posenc_rel_index index_of(posenc_rel_index_rule rule, int64_t first, int64_t n_offsets) {
+    posenc_rel_index index = {take((size_t)n_offsets * sizeof(int32_t)), first, n_offsets, 0};
+    CALL(posenc_rel_index_fill, &rule, &index);
     return index;
 }
 

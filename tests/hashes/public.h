@@ -141,11 +141,11 @@ void hash_integers(sweep *s, const int32_t *a, size_t n);
 void hash_dd(sweep *s, posenc_dd a);
 
 /* Line of so many heads over a range of offsets, of zeros. */
-posenc_line line_of(int64_t first, int64_t n_offsets, int64_t n_heads);
-void hash_line(sweep *s, const posenc_line *line);
+posenc_rel_bias line_of(int64_t first, int64_t n_offsets, int64_t n_heads);
+void hash_line(sweep *s, const posenc_rel_bias *line);
 
 /* An index line over a range of offsets, filled by a rule. */
-posenc_index_line index_of(posenc_index_rule rule, int64_t first, int64_t n_offsets);
+posenc_rel_index index_of(posenc_rel_index_rule rule, int64_t first, int64_t n_offsets);
 
 #define EACH_TYPE(type) for (posenc_dtype type = POSENC_F32; type <= POSENC_BF16; type = (posenc_dtype)(type + 1))
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

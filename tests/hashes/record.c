@@ -73,7 +73,7 @@ record_counts record_verify(posenc_isa_tier tier, const record_listener *listene
         compare(&counts, listener, name, tier, check_hash((kernel_id)k, posenc_tier_kernels(tier)),
                 recorded(kernel_lines, COUNT(kernel_lines), name));
     }
-    posenc_select_isa(tier);
+    posenc_isa_select(tier);
     for (size_t k = 0; k < n_public_families; k++) {
         const char *name = public_families[k].name;
         listener->progress(name, tier);
@@ -90,7 +90,7 @@ void record_print(posenc_isa_tier tier) {
     for (int k = 0; k < KERNEL_COUNT; k++)
         printf("HASH(%s, 0x%016llx)\n", check_kernels[k].name,
                (unsigned long long)check_hash((kernel_id)k, posenc_tier_kernels(tier)));
-    posenc_select_isa(tier);
+    posenc_isa_select(tier);
     printf("/* public.def */\n");
     for (size_t k = 0; k < n_public_families; k++)
         printf("HASH(%s, 0x%016llx)\n", public_families[k].name, (unsigned long long)public_hash(&public_families[k]));

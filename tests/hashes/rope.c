@@ -114,15 +114,15 @@ static void hash_table(sweep *s, const posenc_rope *rope, int32_t *positions, po
     int64_t bytes = ASK(posenc_rope_table_bytes, rope, TOKENS);
     float *values = take((size_t)bytes);
     posenc_rope_table table = ASK(posenc_rope_table_dense, rope, values);
-    CALL(posenc_rope_fill_table, rope, positions, TOKENS, direction, &table);
+    CALL(posenc_rope_table_fill, rope, positions, TOKENS, direction, &table);
     hash_floats(&s->hash, values, (size_t)bytes / sizeof(float));
 }
 
 /* Its numbers, and rows of cosines and sines. */
 static void hash_rope(sweep *s, const posenc_rope_params *params) {
     posenc_rope *rope = rope_of(params);
-    int64_t n_pairs = ASK(posenc_rope_n_pairs, rope);
-    int n_axes = ASK(posenc_rope_n_axes, rope);
+    int64_t n_pairs = ASK(posenc_rope_pair_count, rope);
+    int n_axes = ASK(posenc_rope_axis_count, rope);
     double magnitude = ASK(posenc_rope_magnitude, rope);
     hash_bytes(&s->hash, (uint64_t)n_pairs, 8);
     hash_bytes(&s->hash, (uint64_t)n_axes, 4);
@@ -314,7 +314,7 @@ void hash_rope_tables(sweep *s) {
                 hash_table(s, rope, integers(s, TOKENS, -3000, 40000), (posenc_direction)direction);
                 float *pairs = take((size_t)n_rot * TOKENS * sizeof(float));
                 posenc_rope_table table = {pairs, pairs + 1, n_rot, 2};
-                CALL(posenc_rope_fill_table, rope, spread_positions(s, TOKENS), TOKENS, (posenc_direction)direction,
+                CALL(posenc_rope_table_fill, rope, spread_positions(s, TOKENS), TOKENS, (posenc_direction)direction,
                      &table);
                 hash_floats(&s->hash, pairs, (size_t)n_rot * TOKENS);
                 posenc_rope_free(rope);
@@ -328,11 +328,11 @@ static void hash_rotation(sweep *s, const posenc_rope_params *params, posenc_dty
     posenc_rope *rope = rope_of(params);
     int64_t dim = params->head_dim;
     posenc_view x = hostile(s, x_type, dim, HEADS, TOKENS, BATCH), y = zeros(y_type, dim, HEADS, TOKENS, BATCH);
-    int32_t *positions = spread_positions(s, (size_t)posenc_rope_n_axes(rope) * TOKENS);
-    CALL(posenc_rope_apply, rope, &x, positions, &y, direction, posenc_all_rows());
+    int32_t *positions = spread_positions(s, (size_t)posenc_rope_axis_count(rope) * TOKENS);
+    CALL(posenc_rope_apply, rope, &x, positions, &y, direction, posenc_range_all());
     hash_view(s, &y);
     if (params->layout != POSENC_ROPE_DEINTERLEAVE && x_type == y_type) {
-        CALL(posenc_rope_apply, rope, &x, positions, &x, direction, posenc_all_rows());
+        CALL(posenc_rope_apply, rope, &x, positions, &x, direction, posenc_range_all());
         hash_view(s, &x);
     }
     posenc_rope_free(rope);
@@ -376,7 +376,7 @@ void hash_rope_apply_table(sweep *s) {
                 posenc_rope_table table = {values, values + 1, n_rot, 2};
                 posenc_view x = hostile(s, type, n_rot, HEADS, TOKENS, 1),
                             y = zeros(POSENC_F32, n_rot, HEADS, TOKENS, 1);
-                CALL(posenc_rope_apply_table, rope, &x, &table, &y, (posenc_direction)direction, posenc_all_rows());
+                CALL(posenc_rope_apply_table, rope, &x, &table, &y, (posenc_direction)direction, posenc_range_all());
                 hash_view(s, &y);
                 posenc_rope_free(rope);
             }
@@ -400,14 +400,14 @@ void hash_rope_tasks(sweep *s) {
         posenc_view value = hostile(s, type, n_rot + 7, 2, TOKENS, 1);
         posenc_view values = zeros(POSENC_F16, n_rot + 7, 2, ROWS, 1);
         float *weight = floats(s, (size_t)n_rot, 2.0);
-        posenc_rope_task tasks[3] = {
+        posenc_rope_tensor tasks[3] = {
             {query, query, 1, 0.125f, weight, 1e-6f, NULL, NULL},
             {key, keys, 1, 1.0f, weight, 0.0f, rows32, NULL},
             {value, values, 0, 1.0f, NULL, 0.0f, NULL, rows64},
         };
         tasks[2].x.ne[0] = tasks[2].y.ne[0] = n_rot;
-        CALL(posenc_rope_apply_tasks, rope, tasks, 3, spread_positions(s, TOKENS), NULL, POSENC_FORWARD,
-             posenc_all_rows());
+        CALL(posenc_rope_apply_tensors, rope, tasks, 3, spread_positions(s, TOKENS), NULL, POSENC_FORWARD,
+             posenc_range_all());
         hash_view(s, &query);
         hash_view(s, &keys);
         hash_view(s, &values);

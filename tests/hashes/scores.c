@@ -10,8 +10,8 @@ enum { HEADS = 4, QUERIES = 5, BATCH = 2 };
 /* Terms of every kind, drawn; lines and indices reach as far as any query and key do. */
 typedef struct drawn {
     posenc_score_params params;
-    posenc_line line;
-    posenc_index_line index;
+    posenc_rel_bias line;
+    posenc_rel_index index;
     posenc_view bias, by_query, by_key;
     posenc_bool_mask bytes;
 } drawn;
@@ -29,7 +29,7 @@ static void draw_terms(sweep *s, drawn *scene, int64_t n_k) {
     uint64_t wanted = next(s);
     params->slopes = wanted & 1 ? floats(s, HEADS, 0.1) : NULL;
     if (wanted & 2) {
-        scene->line = (posenc_line){floats(s, HEADS * 2 * FAR, 3.0), -FAR, 2 * FAR, HEADS, 2 * FAR, 0};
+        scene->line = (posenc_rel_bias){floats(s, HEADS * 2 * FAR, 3.0), -FAR, 2 * FAR, HEADS, 2 * FAR, 0};
         params->line = &scene->line;
     }
     if (wanted & 4) {
@@ -37,7 +37,7 @@ static void draw_terms(sweep *s, drawn *scene, int64_t n_k) {
         params->bias = &scene->bias;
         params->bias_slopes = wanted & 8 ? floats(s, HEADS, 2.0) : NULL;
     }
-    scene->index = index_of(posenc_index_shaw((ROWS - 1) / 2), -FAR, 2 * FAR);
+    scene->index = index_of(posenc_rel_index_shaw((ROWS - 1) / 2), -FAR, 2 * FAR);
     if (wanted & 16) {
         scene->by_query = tensor(s, POSENC_F32, ROWS, QUERIES, HEADS, BATCH);
         params->by_query = (posenc_relative){&scene->by_query, &scene->index};
@@ -81,7 +81,7 @@ static void draw_masks(sweep *s, drawn *scene, int64_t n_k) {
         scene->bytes = (posenc_bool_mask){bytes, {1, 0, 0, n_k}, POSENC_DROP};
         params->bool_mask = &scene->bytes;
     }
-    params->empty = wanted & 32 ? POSENC_EMPTY_NAN : POSENC_EMPTY_ZEROS;
+    params->empty = wanted & 32 ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
 }
 
 static void draw_scene(sweep *s, drawn *scene, int64_t n_k) {
@@ -111,17 +111,17 @@ void hash_softmax(sweep *s) {
             posenc_view x = round % 8 == 7 ? hostile(s, x_type, n_k, QUERIES, HEADS, BATCH)
                                            : tensor(s, x_type, n_k, QUERIES, HEADS, BATCH);
             posenc_view y = zeros(y_type, n_k, QUERIES, HEADS, BATCH);
-            CALL(posenc_logits, &scene.params, round % 5 == 0 ? NULL : &x, &y, posenc_all_rows());
+            CALL(posenc_logits, &scene.params, round % 5 == 0 ? NULL : &x, &y, posenc_range_all());
             hash_view(s, &y);
-            CALL(posenc_softmax, &scene.params, &x, &y, posenc_all_rows());
+            CALL(posenc_softmax, &scene.params, &x, &y, posenc_range_all());
             hash_view(s, &y);
             posenc_softmax_sum sums[QUERIES * HEADS * BATCH], joined;
-            CALL(posenc_softmax_partial, &scene.params, &x, &y, sums, posenc_all_rows());
+            CALL(posenc_softmax_partial, &scene.params, &x, &y, sums, posenc_range_all());
             hash_view(s, &y);
             hash_sums(s, sums, COUNT(sums));
             for (size_t i = 0; i + 1 < COUNT(sums); i++) {
                 float of_both[2];
-                CALL(posenc_softmax_join, &sums[i], &sums[i + 1], &joined, &of_both[0], &of_both[1]);
+                CALL(posenc_softmax_combine, &sums[i], &sums[i + 1], &joined, &of_both[0], &of_both[1]);
                 hash_sums(s, &joined, 1);
                 hash_floats(&s->hash, of_both, 2);
             }
@@ -142,12 +142,12 @@ void hash_softmax_backward(sweep *s) {
                         dx = zeros(POSENC_F32, n_k, QUERIES, HEADS, BATCH);
             posenc_view db = zeros(POSENC_F32, n_k, QUERIES, HEADS, BATCH);
             float rows[N_ROWS], dsinks[HEADS];
-            CALL(posenc_softmax, &scene.params, &x, &p, posenc_all_rows());
-            CALL(posenc_softmax_backward, &scene.params, &p, &dp, &x, &dx, &db, rows, posenc_all_rows());
+            CALL(posenc_softmax, &scene.params, &x, &p, posenc_range_all());
+            CALL(posenc_softmax_backward, &scene.params, &p, &dp, &x, &dx, &db, rows, posenc_range_all());
             hash_view(s, &dx);
             hash_view(s, &db);
             hash_floats(&s->hash, rows, N_ROWS);
-            CALL(posenc_sink_gradient, rows, QUERIES, HEADS, BATCH, dsinks);
+            CALL(posenc_sink_backward, rows, QUERIES, HEADS, BATCH, dsinks);
             hash_floats(&s->hash, dsinks, HEADS);
         }
 }
@@ -184,9 +184,9 @@ void hash_attention(sweep *s) {
                 posenc_view q = tensor(s, (posenc_dtype)(round % 3), dim, QUERIES, HEADS, BATCH);
                 posenc_view keys = memory_of(s, type, dim, n_k, BATCH), values = memory_of(s, type, v_dim, n_k, BATCH);
                 posenc_view out = zeros(out_type, v_dim, QUERIES, HEADS, BATCH);
-                void *scratch = take(ASK(posenc_attention_scratch, dim, v_dim));
-                hash_bytes(&s->hash, (uint64_t)ASK(posenc_attention_units, &q, &keys), 8);
-                CALL(posenc_attention, &scene.params, &q, &keys, &values, &out, scratch, posenc_all_rows());
+                void *scratch = take(ASK(posenc_attention_workspace_bytes, dim, v_dim));
+                hash_bytes(&s->hash, (uint64_t)ASK(posenc_attention_tile_count, &q, &keys), 8);
+                CALL(posenc_attention, &scene.params, &q, &keys, &values, &out, scratch, posenc_range_all());
                 hash_view(s, &out);
                 if (type == POSENC_Q8_0 || n_k > 100) /* the reference is slow */
                     continue;
@@ -197,15 +197,15 @@ void hash_attention(sweep *s) {
             }
 }
 
-static void hash_task(sweep *s, const posenc_attention_task *task) {
-    void *scratch = take(posenc_attention_scratch(task->q.ne[0], task->v.ne[0]));
-    CALL(posenc_attention_run, task, scratch, posenc_all_rows());
+static void hash_task(sweep *s, const posenc_attention_args *task) {
+    void *scratch = take(posenc_attention_workspace_bytes(task->q.ne[0], task->v.ne[0]));
+    CALL(posenc_attention_run, task, scratch, posenc_range_all());
     hash_view(s, &task->out);
     hash_view(s, task->lse);
-    hash_bytes(&s->hash, (uint64_t)ASK(posenc_attention_n_parts, task), 8);
-    void *parts = take(ASK(posenc_attention_parts_bytes, task));
-    CALL(posenc_attention_run_parts, task, scratch, parts, posenc_all_rows());
-    CALL(posenc_attention_join_parts, task, parts, posenc_all_rows());
+    hash_bytes(&s->hash, (uint64_t)ASK(posenc_attention_split_count, task), 8);
+    void *parts = take(ASK(posenc_attention_split_bytes, task));
+    CALL(posenc_attention_split, task, scratch, parts, posenc_range_all());
+    CALL(posenc_attention_combine_splits, task, parts, posenc_range_all());
     hash_view(s, &task->out);
     hash_view(s, task->lse);
 }
@@ -228,11 +228,11 @@ void hash_attention_task(sweep *s) {
             posenc_rope *rope;
             CALL(posenc_rope_create, &rope_params, &rope);
             posenc_rope_table table = posenc_rope_table_dense(rope, take((size_t)posenc_rope_table_bytes(rope, n_k)));
-            CALL(posenc_rope_fill_table, rope, integers(s, (size_t)n_k, 0, 100000), n_k, POSENC_FORWARD, &table);
+            CALL(posenc_rope_table_fill, rope, integers(s, (size_t)n_k, 0, 100000), n_k, POSENC_FORWARD, &table);
             int32_t *page_table = integers(s, PAGES * BATCH, 0, 2 * PAGES - 1);
             posenc_attention_pages pages = {page_table, PAGES, n_k};
             posenc_view lse = zeros(POSENC_F32, 1, QUERIES, HEADS, n_batch);
-            posenc_attention_task task = {.params = &params, .lse = &lse};
+            posenc_attention_args task = {.params = &params, .lse = &lse};
             task.q = tensor(s, POSENC_F32, DIM, QUERIES, HEADS, n_batch);
             task.k = memory_of(s, type, DIM, is_paged ? PAGE : n_k, is_paged ? 2 * PAGES : 1);
             task.v = memory_of(s, type, DIM, is_paged ? PAGE : n_k, is_paged ? 2 * PAGES : 1);
@@ -250,13 +250,13 @@ void hash_attention_merge(sweep *s) {
     for (int64_t dim = 1; dim < 150; dim = 2 * dim + 3)
         EACH_TYPE(type) {
             fresh();
-            posenc_attention_result a, b;
+            posenc_attention_state a, b;
             a.out = tensor(s, type, dim, QUERIES, HEADS, BATCH);
             a.lse = tensor(s, POSENC_F32, 1, QUERIES, HEADS, BATCH);
             b.out = tensor(s, type, dim, QUERIES, HEADS, BATCH);
             b.lse = tensor(s, POSENC_F32, 1, QUERIES, HEADS, BATCH);
             ((float *)a.lse.data)[1] = -INFINITY;
-            CALL(posenc_attention_merge, &a, &b, &a, posenc_all_rows());
+            CALL(posenc_attention_combine, &a, &b, &a, posenc_range_all());
             hash_view(s, &a.out);
             hash_view(s, &a.lse);
         }
@@ -269,7 +269,7 @@ void hash_similarity(sweep *s) {
     for (int64_t dim = 1; dim < 600; dim = 2 * dim + 3) {
         fresh();
         posenc_view e = tensor(s, POSENC_F32, dim, N, 1, 1), similarity = zeros(POSENC_F32, N, N, 1, 1);
-        CALL(posenc_cosine_similarity, &e, dim % 3 ? 0.0 : 1e-3, &similarity, posenc_all_rows());
+        CALL(posenc_cosine_similarity, &e, dim % 3 ? 0.0 : 1e-3, &similarity, posenc_range_all());
         hash_view(s, &similarity);
         float profile[N];
         CALL(posenc_similarity_profile, &e, 4, 0.0, N, profile);

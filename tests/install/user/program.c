@@ -22,7 +22,7 @@ int main(void) {
     float x[2] = {1.0f, 0.0f};
     int32_t position = 3;
     posenc_view view = posenc_view_dense(x, POSENC_F32, 2, 1, 1, 1);
-    posenc_status status = posenc_rope_apply(rope, &view, &position, &view, POSENC_FORWARD, posenc_all_rows());
+    posenc_status status = posenc_rope_apply(rope, &view, &position, &view, POSENC_FORWARD, posenc_range_all());
     posenc_rope_free(rope);
 
     printf("posenc %s, %s in use, %s is the best\n", POSENC_VERSION, posenc_isa_name(posenc_isa()),
