@@ -11,7 +11,7 @@ typedef struct bench_seen {
     int64_t begin, end;
 } bench_seen;
 
-/* What mask and q_off leave a query of n_k keys. Nothing else in params hides keys in a race. */
+/* What mask and query_start leave a query of n_k keys. Nothing else in params hides keys in a race. */
 bench_seen bench_seen_by(const posenc_score_params *params, int64_t query, int64_t n_k);
 
 /* How many the queries of one head see, together. */

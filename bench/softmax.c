@@ -93,7 +93,7 @@ static void open_scores(bench_job *base) {
     job->params.slopes = s->alibi ? job->slopes : NULL;
     job->params.mask = s->mask;
     job->params.hidden = s->hidden;
-    job->params.q_off = s->n_k - s->n_q;
+    job->params.query_start = s->n_k - s->n_q;
     job->x = bench_view(base, s->type, s->n_k, s->n_q, s->n_heads);
     job->y = bench_view(base, s->type, s->n_k, s->n_q, s->n_heads);
     job->row = bench_floats(base, (size_t)s->n_k);
@@ -134,8 +134,8 @@ static void every_row(bench_job *base, row_call *call) {
     for (int64_t h = 0; h < s->n_heads; h++) {
         for (int64_t i = 0; i < s->n_q; i++) {
             size_t at = bytes_of(job, (size_t)((h * s->n_q + i) * s->n_k));
-            call(job, (char *)job->x.data + at, (char *)job->y.data + at, allowed_keys(job, i), job->params.q_off + i,
-                 s->alibi ? job->slopes[h] : 0.0f);
+            call(job, (char *)job->x.data + at, (char *)job->y.data + at, allowed_keys(job, i),
+                 job->params.query_start + i, s->alibi ? job->slopes[h] : 0.0f);
         }
     }
 }

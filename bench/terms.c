@@ -11,12 +11,13 @@ void terms_open(bench_terms *t, bench_job *job, int64_t n_heads, int64_t n_q, in
     t->n_q = n_q;
     t->n_k = n_k;
     t->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    t->params.mask = posenc_mask_none();
     t->params.scale = 0.0883883f;
-    t->params.q_off = n_k - n_q;
+    t->params.query_start = n_k - n_q;
 }
 
 static void offsets_of(const bench_terms *t, int64_t *first, int64_t *n) {
-    bench_check(posenc_rel_bias_range(t->params.mask, t->params.q_off, t->n_q, t->n_k, first, n));
+    bench_check(posenc_rel_bias_range(t->params.mask, t->params.query_start, t->n_q, t->n_k, first, n));
 }
 
 /* ---- Biases ---- */

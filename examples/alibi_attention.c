@@ -61,7 +61,7 @@ static posenc_score_params params_of(int64_t first) {
     params.scale = 1.0f / sqrtf(HEAD_DIM);
     params.slopes = slopes;
     params.mask = posenc_mask_causal();
-    params.q_off = N_K - N_Q - first;
+    params.query_start = N_K - N_Q - first;
     return params;
 }
 

@@ -116,16 +116,16 @@ static int64_t random_offset(int64_t n_k) {
     }
 }
 
-static void check_bias(posenc_range rows, posenc_mask mask, int64_t q_off, const float *slopes,
+static void check_bias(posenc_range rows, posenc_mask mask, int64_t query_start, const float *slopes,
                        const truth_tensor *bias) {
     const int64_t *ne = bias->view.ne;
     for (int64_t row = 0; row < ne[1] * ne[2] * ne[3]; row++)
         for (int64_t j = 0; j < ne[0]; j++) {
             int64_t i = row % ne[1], h = row / ne[1] % ne[2], b = row / ne[1] / ne[2];
             int in_range = row >= rows.begin && row < rows.end;
-            float want = in_range ? formula(slopes[h], mask, q_off + i, j) : truth_was(bias, j, i, h, b);
-            truth_same_bits(truth_at(&bias->view, j, i, h, b), &want, 1, "key %lld of query %lld, q_off %lld",
-                            (long long)j, (long long)i, (long long)q_off);
+            float want = in_range ? formula(slopes[h], mask, query_start + i, j) : truth_was(bias, j, i, h, b);
+            truth_same_bits(truth_at(&bias->view, j, i, h, b), &want, 1, "key %lld of query %lld, query_start %lld",
+                            (long long)j, (long long)i, (long long)query_start);
         }
     truth_nothing_else_changed(bias, 0, ne[0], "bias");
 }
@@ -142,16 +142,16 @@ static void test_bias(void **state) {
             truth_ok(posenc_alibi_slopes(ne[2], 8.0, slopes));
             slopes[truth_below(ne[2])] = truth_below(2) ? (float)truth_uniform(-3.0, 3.0) : 0.0f;
             posenc_mask mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
-            int64_t q_off = random_offset(ne[0]), n_rows = ne[1] * ne[2] * ne[3];
+            int64_t query_start = random_offset(ne[0]), n_rows = ne[1] * ne[2] * ne[3];
             posenc_range rows = {truth_below(n_rows), 0};
             rows.end = rows.begin + truth_below(n_rows - rows.begin + 1);
             truth_tensor bias = truth_tensor_random(ne);
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.slopes = slopes;
             params.mask = mask;
-            params.q_off = q_off;
+            params.query_start = query_start;
             truth_ok(posenc_logits(&params, NULL, &bias.view, rows));
-            check_bias(rows, mask, q_off, slopes, &bias);
+            check_bias(rows, mask, query_start, slopes, &bias);
             n_values += (rows.end - rows.begin) * ne[0];
             truth_tensor_free(&bias);
         }

@@ -26,11 +26,11 @@ static void check_attention(const posenc_score_params *params, const posenc_view
             for (int64_t i = 0; i < q->ne[1]; i++) {
                 double sum = 0.0;
                 for (int64_t j = 0; j < n_k; j++) {
-                    double s = 0.0, distance = fabs((double)(params->q_off + i - j));
+                    double s = 0.0, distance = fabs((double)(params->query_start + i - j));
                     for (int64_t c = 0; c < q->ne[0]; c++)
                         s += (double)truth_get(q, c, i, h, b) * (double)truth_get(k, c, j, h / group, b);
                     s = (double)params->scale * s - (params->slopes ? (double)params->slopes[h] * distance : 0.0);
-                    int is_seen = params->mask.after < 0 || j <= params->q_off + i;
+                    int is_seen = params->mask.after < 0 || j <= params->query_start + i;
                     weights[j] = is_seen ? exp(s) : 0.0; /* scores are small */
                     sum += weights[j];
                 }
@@ -78,7 +78,7 @@ static void test_hybrid(void **state) {
             posenc_rope_free(rope);
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.scale = (float)(1.0 / sqrt((double)dim));
-            params.q_off = n_k - n_q;
+            params.query_start = n_k - n_q;
             params.slopes = round % 3 ? slopes : NULL; /* without: RoPE alone; without a mask and NoPE: see below */
             params.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
             truth_ok(posenc_attention_reference(&params, &q.view, &k.view, &v.view, &out.view, &p.view));
@@ -125,6 +125,7 @@ static void test_permutation(void **state) {
         a.data = out;
         b.data = permuted;
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.mask = posenc_mask_none();
         int n_different[2] = {0, 0};
         for (int causal = 0; causal < 2; causal++) {
             params.mask = causal ? posenc_mask_causal() : posenc_mask_none();

@@ -111,9 +111,10 @@ static double promised_lse(const exact_row *x, int64_t n) {
 static result attend(const row *r) {
     result y;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = r->scale;
     params.cap = r->cap;
-    params.q_off = r->position;
+    params.query_start = r->position;
     params.slopes = r->slope != 0.0f ? &r->slope : NULL;
     posenc_view bias = posenc_view_dense((void *)(uintptr_t)r->bias, POSENC_F32, r->n_k, 1, 1, 1);
     params.bias = r->bias != NULL ? &bias : NULL;
@@ -346,6 +347,7 @@ static void test_range_of_values(void **state) {
     assert_true(isnan(attend(&r).out));
     /* The reference divides by the sum first. */
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     float zero = 0.0f, plain;
     outweighed(0.0f, 1e37f, 40);
     posenc_view q = posenc_view_dense(&zero, POSENC_F32, 1, 1, 1, 1),

@@ -54,6 +54,7 @@ static void attend_some(posenc_attention_args *task, int64_t dim, int64_t n_q, f
 
 static void check(const few_call *c) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_attention_args task = {.params = &params};
     posenc_attention_pages pages;
     posenc_rope_params rope_params = POSENC_ROPE_DEFAULTS;

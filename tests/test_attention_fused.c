@@ -212,7 +212,7 @@ static void test_same_bits(void **state) {
                 bytes.data += i * bytes.nb[1];
                 s.params.bool_mask = &bytes;
             }
-            s.params.q_off = all.q_off + i;
+            s.params.query_start = all.query_start + i;
             s.params.q_pos = all.q_pos != NULL ? all.q_pos + i : NULL;
             s.params.bias = all.bias != NULL ? &bias : NULL;
             if (all.by_query.products != NULL)
@@ -249,6 +249,7 @@ static void compare_with_reference(const posenc_score_params *params, int64_t n_
 static void test_no_keys(void **state) {
     (void)state;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty += POSENC_FULLY_MASKED_NAN) {
         enum { DIM = 8, N_Q = 3 };
         params.empty = (posenc_fully_masked_row)empty;
@@ -272,6 +273,7 @@ static void test_nothing_in_a_block(void **state) {
     (void)state;
     const float slope = 0.5f;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.slopes = &slope;
     for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty += POSENC_FULLY_MASKED_NAN) {
         params.empty = (posenc_fully_masked_row)empty;
@@ -304,7 +306,7 @@ static void test_hole_in_a_later_block(void **state) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_window(10);
     params.mask.n_first = 600;
-    params.q_off = 900;
+    params.query_start = 900;
     compare_with_reference(&params, 300, 1200);
 }
 
@@ -358,6 +360,7 @@ static float seen_beside_zero(float logit, size_t at, size_t zero) {
     keys[at] = logit;
     values[at] = 0x1p100f;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_view one = posenc_view_dense(&query, POSENC_F32, 1, 1, 1, 1), to = one;
     posenc_view k_view = posenc_view_dense(keys, POSENC_F32, 1, N_K, 1, 1), v_view = k_view;
     to.data = &result;

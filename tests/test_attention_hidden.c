@@ -29,6 +29,7 @@ static truth_tensor random_tensor(int64_t ne0, int64_t ne1, int64_t ne2) {
 /* Rows of the bias are hidden at both ends, here and there between, and sometimes altogether. */
 static void open_call(void) {
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = 0.2f;
     n_q = 1 + truth_below(MAX_Q);
     n_k = 1 + truth_below(truth_below(4) ? 100 : MAX_K - 1);
@@ -141,7 +142,7 @@ static float attend_around_hole(const float *keys, const float *values, int64_t 
     posenc_score_params around = POSENC_SCORE_DEFAULTS;
     around.mask = posenc_mask_window(window);
     around.mask.n_first = 4;
-    around.q_off = HOLE_KEYS - 1;
+    around.query_start = HOLE_KEYS - 1;
     around.bias = hiding;
     posenc_view one = posenc_view_dense(query, POSENC_F32, WIDTH, 1, 1, 1), result = one;
     posenc_view all = posenc_view_dense((void *)(uintptr_t)keys, POSENC_F32, WIDTH, HOLE_KEYS, 1, 1), all_values = all;

@@ -173,7 +173,7 @@ static void test_sinusoidal(void **state) {
         {{(posenc_sinusoidal_layout)-1, HALF, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
         {{INTERLEAVED, MINUS_1, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
         {{INTERLEAVED, (posenc_schedule)4, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
-        {{CONCAT, POSENC_SCHEDULE_UNSET, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
+        {{CONCAT, POSENC_SCHEDULE_UNSET, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_UNSET},
         {{CONCAT, (posenc_schedule)-1, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
         {{CONCAT, HALF, (posenc_odd)2, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
         {{CONCAT, HALF, (posenc_odd)-1, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},

@@ -90,6 +90,7 @@ static void check_softmax(void) {
     enum { KEYS = 700, QUERIES = 400, ALL = KEYS * QUERIES };
     float *x = numbers(ALL), *bias = numbers(ALL), *whole = numbers(ALL), *pieces = numbers(ALL);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_view in = posenc_view_dense(x, POSENC_F32, KEYS, QUERIES, 1, 1), out = in, piece = in, mask = in;
     out.data = whole;
     piece.data = pieces;
@@ -114,6 +115,7 @@ static void check_attention(void) {
     float *scratch = malloc((size_t)posenc_attention_workspace_bytes(DIM, DIM));
     assert_non_null(scratch);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = 0.1f;
     posenc_view queries = posenc_view_dense(q, POSENC_F32, DIM, 1, HEADS, 1),
                 keys = posenc_view_dense(k, POSENC_F32, DIM, KEYS, HEADS, 1);

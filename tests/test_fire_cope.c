@@ -53,12 +53,12 @@ static double fire_bias(const perceptron *m, int64_t head, int64_t i, int64_t j,
     return bias;
 }
 
-static void check_fire(const perceptron *m, int64_t q_off, const truth_tensor *y, int add) {
+static void check_fire(const perceptron *m, int64_t query_start, const truth_tensor *y, int add) {
     TRUTH_EACH(&y->view, j, i, h, b) {
-        double size, want = fire_bias(m, h, q_off + i, j, &size);
+        double size, want = fire_bias(m, h, query_start + i, j, &size);
         want += add ? (double)truth_was(y, j, i, h, b) : 0.0;
         double error = fabs((double)truth_get(&y->view, j, i, h, b) - want) / size;
-        truth_close(error, 0.0, 2e-7, "FIRE, query %lld, key %lld", (long long)(q_off + i), (long long)j);
+        truth_close(error, 0.0, 2e-7, "FIRE, query %lld, key %lld", (long long)(query_start + i), (long long)j);
     }
 }
 
@@ -138,20 +138,20 @@ static void test_fire(void **state) {
             m.params.max_distance = truth_below(round % 8 ? 100 : 1500);
             int64_t most = m.params.max_distance + 1, n_k = 1 + truth_below(most),
                     n_q = 1 + truth_below(most < 8 ? most : 8);
-            int64_t q_off = truth_below(most - n_q + 1);
+            int64_t query_start = truth_below(most - n_q + 1);
             posenc_fire *fire;
             truth_ok(posenc_fire_create(&m.params, &fire));
             int64_t ne[4] = {n_k, n_q, m.params.n_heads, 1 + truth_below(2)};
             truth_tensor y = truth_tensor_random(ne), split = truth_tensor_random(ne);
             truth_copy(&y.view, &split.view);
             truth_mark(&split);
-            truth_ok(posenc_fire_add(fire, q_off, &y.view, posenc_range_all()));
-            check_fire(&m, q_off, &y, 1);
+            truth_ok(posenc_fire_add(fire, query_start, &y.view, posenc_range_all()));
+            check_fire(&m, query_start, &y, 1);
             for (int64_t row = n_q * ne[2] * ne[3] - 1; row >= 0; row--)
-                truth_ok(posenc_fire_add(fire, q_off, &split.view, (posenc_range){row, row + 1}));
+                truth_ok(posenc_fire_add(fire, query_start, &split.view, (posenc_range){row, row + 1}));
             truth_same_views(&split.view, &y.view, "FIRE, split");
-            truth_ok(posenc_fire_write(fire, q_off, &y.view, posenc_range_all()));
-            check_fire(&m, q_off, &y, 0);
+            truth_ok(posenc_fire_write(fire, query_start, &y.view, posenc_range_all()));
+            check_fire(&m, query_start, &y, 0);
             truth_nothing_else_changed(&y, 0, n_k, "FIRE");
             posenc_fire_free(fire);
             truth_tensor_free(&y);
@@ -172,7 +172,7 @@ static void cope_row(const posenc_cope_params *p, const posenc_view *x, const po
     double position = 0.0, last = (double)(z->ne[0] - 1);
     for (int64_t j = x->ne[0] - 1; j >= 0; j--) {
         l[j] = -INFINITY;
-        if (j > p->q_off + i)
+        if (j > p->query_start + i)
             continue;
         position += sigmoid((double)p->scale * (double)truth_get(gates, j, i, h, b));
         double at = fmin(position, last), low = floor(at), high = ceil(at), w = at - low;
@@ -216,7 +216,7 @@ static void test_cope(void **state) {
             posenc_cope_params params = POSENC_COPE_DEFAULTS;
             params.scale = (float)truth_uniform(0.1, 3.0);
             params.form = truth_below(2) ? POSENC_COPE_SCALED : POSENC_COPE_LISTING;
-            params.q_off = truth_below(3) ? n_k - n_q : truth_below(n_k + 20) - 10;
+            params.query_start = truth_below(3) ? n_k - n_q : truth_below(n_k + 20) - 10;
             const posenc_view *own = truth_below(2) ? &gates.view : NULL;
             truth_ok(posenc_cope_logits(&params, &x.view, own, &z.view, &y.view, posenc_range_all()));
             check_cope(&params, &x.view, own ? own : &x.view, &z.view, &y.view);
@@ -246,7 +246,7 @@ static void test_cope_integers(void **state) {
         posenc_view by = posenc_view_dense(gates, POSENC_F32, N, 1, 1, 1);
         posenc_view terms = posenc_view_dense(z, POSENC_F32, POSITIONS, 1, 1, 1);
         posenc_cope_params params = POSENC_COPE_DEFAULTS;
-        params.q_off = N - 1;
+        params.query_start = N - 1;
         truth_ok(posenc_cope_logits(&params, &from, &by, &terms, &to, posenc_range_all()));
         for (int j = 0; j < N; j++) {
             int position = (N - j + 1) / 2; /* odd keys from j on */

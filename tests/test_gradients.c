@@ -17,14 +17,15 @@
 enum { MAX_KEYS = 2200, MAX_BATCH = 3, MAX_HEADS = 4, MAX_QUERIES = 5 };
 
 static float bias_slopes[MAX_HEADS], sinks[MAX_HEADS];
-static int32_t k_begin[MAX_BATCH], k_end[MAX_BATCH], q_offs[MAX_BATCH];
+static int32_t k_begin[MAX_BATCH], k_end[MAX_BATCH], query_starts[MAX_BATCH];
 
 /* Masks and factors of all kinds; scores of ne. */
 static posenc_score_params random_params(const int64_t ne[4]) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = (float)truth_uniform(0.05, 1.5) * (truth_below(8) ? 1.0f : -1.0f);
     params.cap = truth_below(2) ? 0.0f : (float)truth_log_uniform(1.0, 60.0);
-    params.q_off = truth_below(2 * ne[0] + 3) - 3;
+    params.query_start = truth_below(2 * ne[0] + 3) - 3;
     switch (truth_below(6)) {
     case 0: break;
     case 1: params.mask = posenc_mask_window(1 + truth_below(ne[0] + 5)); break;
@@ -45,9 +46,12 @@ static posenc_score_params random_params(const int64_t ne[4]) {
     for (int64_t b = 0; b < ne[3]; b++) {
         k_begin[b] = (int32_t)truth_below(ne[0] / 4 + 1);
         k_end[b] = (int32_t)(ne[0] - truth_below(ne[0] / 4 + 1));
-        q_offs[b] = (int32_t)(truth_below(61) - 30);
+        query_starts[b] = (int32_t)(truth_below(61) - 30);
     }
-    params.q_offs = truth_below(3) == 0 ? q_offs : NULL;
+    if (truth_below(3) == 0) {
+        params.query_starts = query_starts;
+        params.query_start = POSENC_ALIGN_LAST_KEY;
+    }
     if (truth_below(3) == 0) {
         params.k_begin = k_begin;
         params.k_end = k_end;
@@ -174,6 +178,7 @@ static void test_range(void **state) {
     (void)state;
     float p[2] = {0.9f, 0.1f}, dp[2], dx[2];
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_view view = posenc_view_dense(p, POSENC_F32, 2, 1, 1, 1), gradient = view, to = view;
     gradient.data = dp;
     to.data = dx;
@@ -267,7 +272,7 @@ static void test_edges(void **state) {
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.cap = 30.0f;
             params.mask = posenc_mask_window(40);
-            params.q_off = 60; /* keys 21 .. 60 */
+            params.query_start = 60; /* keys 21 .. 60 */
             for (int j = 0; j < KEYS; j++)
                 p[j] = j % 3 == 0 || j < 21 || j > 60 ? 0.0f : 1.0f / 26.0f;
             truth_fill(dp, KEYS);
@@ -314,8 +319,8 @@ static void test_edges(void **state) {
 static int32_t q_pos[MAX_QUERIES * 20], k_pos[400];
 
 static int64_t offset_of(const posenc_score_params *params, int64_t i, int64_t j, int64_t b) {
-    int64_t more = params->q_offs != NULL ? params->q_offs[b] : 0;
-    return params->q_pos != NULL ? k_pos[j] - q_pos[i] : j - params->q_off - more - i;
+    int64_t start = params->query_starts != NULL ? params->query_starts[b] : params->query_start;
+    return params->q_pos != NULL ? k_pos[j] - q_pos[i] : j - start - i;
 }
 
 /* The sum for one offset of the line, or what its end takes, in the order that is promised. */
@@ -355,7 +360,8 @@ static void test_line(void **state) {
         if (round >= 20)
             make_order_matter(&ds);
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.q_off = is_small ? truth_below(6) - 3 : truth_below(60) - 30;
+        params.mask = posenc_mask_none();
+        params.query_start = is_small ? truth_below(6) - 3 : truth_below(60) - 30;
         for (int64_t i = 0; i < ne[1]; i++)
             q_pos[i] = (int32_t)truth_below(50);
         for (int64_t j = 0; j < ne[0]; j++)
@@ -365,8 +371,9 @@ static void test_line(void **state) {
             params.k_pos = k_pos;
         } else if (round % 4) {
             for (int b = 0; b < 3; b++)
-                q_offs[b] = (int32_t)(truth_below(21) - 10);
-            params.q_offs = q_offs;
+                query_starts[b] = (int32_t)(truth_below(21) - 10);
+            params.query_starts = query_starts;
+            params.query_start = POSENC_ALIGN_LAST_KEY;
         }
         if (round % 5 == 0)
             params.bias = &ds.view; /* which is not read, and may lie anywhere */
@@ -397,7 +404,8 @@ static void test_long_line(void **state) {
     assert_true(ds != NULL && whole != NULL && part != NULL);
     truth_fill(ds, KEYS * QUERIES);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.q_off = 100;
+    params.mask = posenc_mask_none();
+    params.query_start = 100;
     posenc_view view = posenc_view_dense(ds, POSENC_F32, KEYS, QUERIES, 1, 1);
     posenc_rel_bias line = {whole, -(100 + QUERIES - 1), KEYS + QUERIES - 1, 1, 2 * KEYS, 0};
     truth_ok(posenc_rel_bias_backward(&params, &view, &line));
@@ -537,6 +545,7 @@ static void test_sinks(void **state) {
     truth_same_bits(dsinks, nothing, 3, "of zeros");
 
     posenc_score_params params = POSENC_SCORE_DEFAULTS; /* rows without keys have gradients of sinks too */
+    params.mask = posenc_mask_none();
     posenc_view none = posenc_view_dense(NULL, POSENC_F32, 0, 3, 1, 1);
     truth_ok(posenc_softmax_backward(&params, &none, &none, NULL, &none, NULL, rows, posenc_range_all()));
     for (int i = 0; i < 3; i++)

@@ -230,6 +230,7 @@ static void test_without_offsets(void **state) {
     for (int tier = -1; truth_next_tier(&tier);)
         for (int kind = 0; kind < 4; kind++) {
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            params.mask = posenc_mask_none();
             float y = 1.0f;
             posenc_view to = posenc_view_dense(&y, POSENC_F32, 1, 1, 1, 1);
             params.q_pos = &q_pos;
@@ -342,6 +343,7 @@ static void test_shared(void **state) {
         float logits[HEADS * N_Q * N_K];
         posenc_view view = posenc_view_dense(logits, POSENC_F32, N_K, N_Q, HEADS, 1);
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.mask = posenc_mask_none();
         params.line = &of_many; /* of any number of heads */
         truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
         for (int i = 0; i < HEADS * N_Q * N_K; i++)
@@ -356,13 +358,14 @@ static void test_alibi_is_softmaxs(void **state) {
     enum { HEADS = 12, N_Q = 40, N_K = 70 };
     static float by_slopes[HEADS * N_Q * N_K], by_line[HEADS * N_Q * N_K], data[HEADS * (N_Q + N_K)];
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.q_off = N_K - N_Q;
+    params.mask = posenc_mask_none();
+    params.query_start = N_K - N_Q;
     truth_ok(posenc_alibi_slopes(HEADS, 8.0, slopes));
     posenc_view view = posenc_view_dense(by_slopes, POSENC_F32, N_K, N_Q, HEADS, 1);
     params.slopes = slopes;
     truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
     posenc_rel_bias line = {.data = data, .n_heads = HEADS, .stride = N_Q + N_K};
-    truth_ok(posenc_rel_bias_range(posenc_mask_none(), params.q_off, N_Q, N_K, &line.first, &line.n_offsets));
+    truth_ok(posenc_rel_bias_range(posenc_mask_none(), params.query_start, N_Q, N_K, &line.first, &line.n_offsets));
     assert_int_equal(line.n_offsets, N_Q + N_K - 1);
     truth_ok(posenc_rel_bias_alibi(slopes, &line));
     params.slopes = NULL;
@@ -551,7 +554,8 @@ static void test_t5_extended(void **state) {
         static int32_t buckets[LONG];
         posenc_bias_table table = {table_data, 32, HEADS, HEADS, 1};
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.q_off = 250;
+        params.mask = posenc_mask_none();
+        params.query_start = 250;
         truth_fill(table_data, 32 * HEADS);
         for (int extended = 0; extended < 2; extended++) {
             posenc_rel_bias line = {data[extended], -(250 + QUERIES - 1), LONG, HEADS, LONG, 0};

@@ -238,7 +238,7 @@ static void open_scene(scene *s, scheme kind) {
     s->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     s->params.scale = (float)(1.0 / sqrt((double)t->dim));
     s->params.mask = t->mask;
-    s->params.q_off = t->q_off;
+    s->params.query_start = t->query_start;
     s->params.by_query = (posenc_relative){&s->by_query.view, &t->index};
     if (kind == KEY_QUERY || kind >= DEBERTA)
         s->params.by_key = (posenc_relative){&s->by_key.view, &s->reversed.index};
@@ -332,12 +332,12 @@ static void test_values(void **state) {
             truth_tensor split = truth_tensor_random(z.view.ne);
             truth_copy(&z.view, &split.view);
             truth_mark(&split);
-            truth_ok(
-                posenc_relative_values(&t.index, t.mask, t.q_off, &p.view, &table.view, &z.view, posenc_range_all()));
+            truth_ok(posenc_relative_values(&t.index, t.mask, t.query_start, &p.view, &table.view, &z.view,
+                                            posenc_range_all()));
             check_values(&t, &p, &table, &z);
             for (int64_t end = t.n_q * t.n_heads * t.n_batch; end > 0;) {
                 int64_t begin = truth_below(end);
-                truth_ok(posenc_relative_values(&t.index, t.mask, t.q_off, &p.view, &table.view, &split.view,
+                truth_ok(posenc_relative_values(&t.index, t.mask, t.query_start, &p.view, &table.view, &split.view,
                                                 (posenc_range){begin, end}));
                 end = begin;
             }
@@ -433,7 +433,7 @@ static void test_unmet_entries(void **state) {
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.mask = posenc_mask_window(SIDE + 1);
             *(by_key ? &params.by_key : &params.by_query) = (posenc_relative){&products, &index};
-            params.q_off = given ? 0 : N_KEYS - 1;
+            params.query_start = given ? 0 : N_KEYS - 1;
             params.q_pos = given ? q_pos : NULL;
             params.k_pos = given ? k_pos : NULL;
             for (int tier = -1; truth_next_tier(&tier);) {

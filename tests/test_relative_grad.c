@@ -86,7 +86,7 @@ static void test_shaw(void **state) {
             truth_tensor dq = zeros(t.dim, t.n_q, t.n_heads, t.n_batch),
                          da = zeros(t.dim, t.rule.n_rows, heads, batches);
             posenc_range all = posenc_range_all();
-            truth_ok(posenc_relative_sums_by_query(&t.index, t.mask, t.q_off, &ds.view, &w.view, all));
+            truth_ok(posenc_relative_sums_by_query(&t.index, t.mask, t.query_start, &ds.view, &w.view, all));
             truth_ok(posenc_relative_combine(&w.view, &table.view, scale, &dq.view, all));
             truth_ok(posenc_relative_collect(&w.view, &q.view, NULL, scale, &da.view, all));
             check_shaw(&t, &ds, &q, &table, &dq, &da, (double)scale);
@@ -111,7 +111,7 @@ static void xl_backward(const truth_shape *t, xl *x, float scale) {
     static float one = 1.0f;
     posenc_range all = posenc_range_all();
     posenc_view ones = {&one, POSENC_F32, {1, t->n_q, t->n_heads, t->n_batch}, {4, 0, 0, 0}};
-    truth_ok(posenc_relative_sums_by_query(&t->index, t->mask, t->q_off, &x->ds.view, &x->w.view, all));
+    truth_ok(posenc_relative_sums_by_query(&t->index, t->mask, t->query_start, &x->ds.view, &x->w.view, all));
     truth_ok(posenc_relative_combine(&x->w.view, &x->r.view, scale, &x->dq_r.view, all));
     truth_ok(posenc_relative_collect(&x->w.view, &x->q.view, x->v, scale, &x->dr.view, all));
     truth_ok(posenc_relative_combine(&x->ds.view, &x->k.view, scale, &x->dq_k.view, all));
@@ -208,7 +208,7 @@ static void check_adjoint(const truth_shape *t, const truth_tensor *ds, int by_k
     truth_tensor w = truth_tensor_random(p.view.ne), split = truth_tensor_random(p.view.ne);
     truth_tensor s = truth_tensor_random(ds->view.ne);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.q_off = t->q_off;
+    params.query_start = t->query_start;
     params.mask = t->mask;
     posenc_relative *term = by_key ? &params.by_key : &params.by_query;
     *term = (posenc_relative){&p.view, &t->index};
@@ -218,11 +218,11 @@ static void check_adjoint(const truth_shape *t, const truth_tensor *ds, int by_k
         *truth_at(&s.view, j, i, h, b) = 0.0f;
     posenc_status (*sums)(const posenc_rel_index *, posenc_mask, int64_t, const posenc_view *, const posenc_view *,
                           posenc_range) = by_key ? posenc_relative_sums_by_key : posenc_relative_sums_by_query;
-    truth_ok(sums(&t->index, t->mask, t->q_off, &ds->view, &w.view, posenc_range_all()));
+    truth_ok(sums(&t->index, t->mask, t->query_start, &ds->view, &w.view, posenc_range_all()));
     truth_close(inner(&w, &p), inner(ds, &s), 1e-4, "adjoint, by %s", by_key ? "key" : "query");
     for (int64_t end = n * t->n_heads * t->n_batch; end > 0;) {
         int64_t begin = truth_below(end);
-        truth_ok(sums(&t->index, t->mask, t->q_off, &ds->view, &split.view, (posenc_range){begin, end}));
+        truth_ok(sums(&t->index, t->mask, t->query_start, &ds->view, &split.view, (posenc_range){begin, end}));
         end = begin;
     }
     truth_same_views(&split.view, &w.view, "sums, split");

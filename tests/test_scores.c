@@ -191,11 +191,12 @@ static double time_of_documents(int64_t n) {
     static int32_t starts[MOST_DOCUMENTS + 1];
     static float scores[N_QUERIES];
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     for (int64_t d = 0; d <= n; d++)
         starts[d] = (int32_t)(d * (MOST_DOCUMENTS / n));
     params.cu_seqlens = starts;
     params.n_seqs = n;
-    params.q_off = (MOST_DOCUMENTS - N_QUERIES) / 2;
+    params.query_start = (MOST_DOCUMENTS - N_QUERIES) / 2;
     posenc_view y = posenc_view_dense(scores, POSENC_F32, 1, N_QUERIES, 1, 1);
     double least = HUGE_VAL;
     for (int try = 0; try < 5; try++) {
@@ -297,6 +298,7 @@ static void test_join(void **state) {
         for (int64_t j = 0; j < n; j++)
             x[j] = truth_below(5) ? (float)truth_uniform(-20.0, 20.0) : -INFINITY;
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.mask = posenc_mask_none();
         posenc_view all = posenc_view_dense(x, POSENC_F32, n, 1, 1, 1),
                     p = posenc_view_dense(whole, POSENC_F32, n, 1, 1, 1);
         truth_ok(posenc_softmax(&params, &all, &p, posenc_range_all()));

@@ -133,7 +133,7 @@ static double check_random_call(const int64_t ne[4], int with_alibi, double spre
     params.scale = (float)truth_uniform(0.01, 1.0);
     params.slopes = with_alibi ? slopes : NULL;
     params.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
-    params.q_off = random_offset(ne[1], ne[0]);
+    params.query_start = random_offset(ne[1], ne[0]);
     if (truth_below(8) == 0)
         params.scale = -params.scale;
     truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne), first = truth_tensor_random(ne);
@@ -154,10 +154,10 @@ static double check_random_call(const int64_t ne[4], int with_alibi, double spre
         for (int64_t h = 0; h < ne[2]; h++)
             for (int64_t i = 0; i < ne[1]; i++) {
                 make_reference(truth_at(&x.view, 0, i, h, b), ne[0], &params, with_alibi ? slopes[h] : 0.0f,
-                               params.q_off + i, &r);
+                               params.query_start + i, &r);
                 worst = fmax(worst, check_row(truth_at(&y.view, 0, i, h, b), ne[0], &r, "random"));
                 check_relative(truth_at(&x.view, 0, i, h, b), truth_at(&y.view, 0, i, h, b), ne[0], &params,
-                               with_alibi ? slopes[h] : 0.0f, params.q_off + i);
+                               with_alibi ? slopes[h] : 0.0f, params.query_start + i);
                 *(r.rounds ? &n_rounded : &n_exact) += 1;
             }
     /* In place gives the same. */
@@ -211,6 +211,7 @@ static void test_worst_sums(void **state) {
     assert_true(x != NULL && y != NULL);
     reference r = new_reference(N);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     double worst = 0.0;
     for (int shape = 0; shape < 4; shape++) {
         for (int64_t j = 0; j < N; j++) /* e^-0.4 makes exponentials whose sums round the same way over and over */
@@ -260,7 +261,9 @@ static void one_odd_key(float *x, int64_t n, int64_t at, float value) {
 
 static void check_edges(int64_t n) {
     float x[MAX_EDGE], y[MAX_EDGE], slope = 0.5f;
-    posenc_score_params plain = POSENC_SCORE_DEFAULTS, masked = plain, doubled = plain;
+    posenc_score_params plain = POSENC_SCORE_DEFAULTS;
+    plain.mask = posenc_mask_none();
+    posenc_score_params masked = plain, doubled = plain;
     masked.slopes = &slope;
     masked.mask = posenc_mask_causal();
     doubled.scale = 2.0f;
@@ -300,15 +303,15 @@ static void check_edges(int64_t n) {
         assert_true(n == 1 || (j == at) == (y[j] == 0.0f));
 
     /* Poison behind the mask is not read. */
-    masked.q_off = at;
+    masked.query_start = at;
     for (int64_t j = 0; j < n; j++)
         x[j] = j <= at ? 1.0f : j % 2 ? NAN : INFINITY;
     run_row(x, y, n, masked);
     expect_all(y + at + 1, n - at - 1, 0.0f, "behind the mask");
     for (int64_t j = 0; j <= at; j++)
         assert_true(y[j] >= 0.0f && y[j] <= 1.0f);
-    for (int64_t q_off = -1; q_off >= -1000000000; q_off = q_off * 10 - 7) {
-        masked.q_off = q_off;
+    for (int64_t query_start = -1; query_start >= -1000000000; query_start = query_start * 10 - 7) {
+        masked.query_start = query_start;
         run_row(x, y, n, masked);
         expect_all(y, n, 0.0f, "no key allowed");
     }
@@ -326,6 +329,7 @@ static void test_hidden_beside_nan(void **state) {
         for (int round = 0; round < 200; round++) {
             int64_t n = 1 + truth_below(N);
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            params.mask = posenc_mask_none();
             int by_position = round % 2, seen[N];
             for (int64_t j = 0; j < n; j++) {
                 x[j] = 0.5f;
@@ -356,10 +360,11 @@ static double share_of_wrong_logits(const float *x, const float *bias, float slo
     double l[N_WRONG], sum = 0.0, max = -INFINITY, d = 0.0, worst = 0.0;
     float y[N_WRONG];
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_view terms = posenc_view_dense((void *)(uintptr_t)bias, POSENC_F32, n, 1, 1, 1);
     params.bias = &terms;
     params.slopes = &slope;
-    params.q_off = position;
+    params.query_start = position;
     run_row(x, y, n, params);
     for (int64_t j = 0; j < n; j++) {
         double penalty = (double)slope * fabs((double)(j - position));
@@ -401,6 +406,7 @@ static void test_minus_zero_slope(void **state) {
     (void)state;
     const float slope = -0.0f, x = -0.0f;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_view from = posenc_view_dense((void *)(uintptr_t)&x, POSENC_F32, 1, 1, 1, 1);
     params.slopes = &slope;
     for (int tier = -1; truth_next_tier(&tier);) {
@@ -419,7 +425,7 @@ static void test_empty_part(void **state) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     posenc_view from = posenc_view_dense(x, POSENC_F32, 2, 1, 1, 1), to = posenc_view_dense(y, POSENC_F32, 2, 1, 1, 1);
     params.mask = posenc_mask_causal();
-    params.q_off = -1;
+    params.query_start = -1;
     for (int tier = -1; truth_next_tier(&tier);)
         for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty++) {
             params.empty = (posenc_fully_masked_row)empty;
@@ -441,6 +447,7 @@ static void test_flush(void **state) {
     enum { N = 64, STEPS = 3000 };
     float x[N], y[N];
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     long long n_flushed = 0, n_kept = 0;
     double largest_flushed = 0.0;
     for (int tier = -1; truth_next_tier(&tier);)
@@ -489,7 +496,7 @@ static void test_row_ranges(void **state) {
             params.scale = 0.5f;
             params.slopes = slopes;
             params.mask = posenc_mask_causal();
-            params.q_off = random_offset(ne[1], ne[0]);
+            params.query_start = random_offset(ne[1], ne[0]);
             truth_tensor x = truth_tensor_random(ne), whole = truth_tensor_random(ne), split = truth_tensor_random(ne);
             truth_ok(posenc_softmax(&params, &x.view, &whole.view, posenc_range_all()));
             for (int64_t end = ne[1] * ne[2] * ne[3]; end > 0;) {

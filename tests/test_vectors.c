@@ -99,7 +99,7 @@ static int check_c03(const example *e) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.slopes = slopes;
     params.mask = is(e, "form", "causal") ? posenc_mask_causal() : posenc_mask_none();
-    params.q_off = (int64_t)value(e, "q_offset");
+    params.query_start = (int64_t)value(e, "q_offset");
     truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
     return match(e, bias, 0, (int)(n_heads * n_q * n_k));
 }
@@ -113,7 +113,8 @@ static int check_c22(const example *e) {
     uint8_t bytes[MAX_POSITIONS];
     int64_t n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.q_off = (int64_t)value(e, "q_offset");
+    params.mask = posenc_mask_none();
+    params.query_start = (int64_t)value(e, "q_offset");
     if (cJSON_IsTrue(cJSON_GetObjectItem(rule, "causal")))
         params.mask = posenc_mask_causal();
     if (window != NULL)
@@ -154,6 +155,7 @@ static int check_c26(const example *e) {
     for (int j = 0; j < n; j++)
         bias[j] *= (float)value(e, "slope"); /* a power of two */
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
     params.cap = (float)value(e, "softcap");
     posenc_rel_bias line = {bias, 0, n, 1, n, 0};

@@ -19,8 +19,9 @@ static int match_line(const example *e, const posenc_rel_bias *line, int first) 
     float bias[MAX_VALUES];
     int64_t n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.line = line;
-    params.q_off = (int64_t)value(e, "q_offset");
+    params.query_start = (int64_t)value(e, "q_offset");
     posenc_view y = posenc_view_dense(bias, POSENC_F32, n_k, n_q, line->n_heads, 1);
     truth_ok(posenc_logits(&params, NULL, &y, posenc_range_all()));
     return match(e, bias, first, (int)(n_q * n_k * line->n_heads));
@@ -95,6 +96,7 @@ static int check_c16(const example *e) {
     posenc_rel_bias rbf = symmetric_line(rbf_line, 1 - n, 1), by_distance = {log_line, 0, n, 1, n, 0};
     truth_ok(posenc_rel_bias_rbf(&sigma, &rbf));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.line = &rbf;
     posenc_view y = posenc_view_dense(kernel, POSENC_F32, n, n, 1, 1);
     truth_ok(posenc_logits(&params, NULL, &y, posenc_range_all()));
@@ -203,6 +205,7 @@ static int check_e04(const example *e) {
     int64_t n_heads = cJSON_GetArraySize(matrices), n_q = cJSON_GetArraySize(matrices->child), n_k = width(e, "dS");
     floats(e, "dS", ds);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     int64_t first, n;
     truth_ok(posenc_rel_bias_range(posenc_mask_none(), 0, n_q, n_k, &first, &n));
     posenc_rel_bias line = {of_line, first, n, n_heads, n, 0};
@@ -220,6 +223,7 @@ static int check_e06(const example *e) {
     int n = floats(e, "y", p);
     floats(e, "dy", dp);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
     posenc_view of_p = posenc_view_dense(p, POSENC_F32, n, 1, 1, 1);
     posenc_view of_dp = posenc_view_dense(dp, POSENC_F32, n, 1, 1, 1);

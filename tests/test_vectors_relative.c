@@ -38,9 +38,10 @@ typedef struct index_memory {
     posenc_rel_index line;
 } index_memory;
 
-static void make_index(posenc_rel_index_rule rule, int64_t q_off, int64_t n_q, int64_t n_k, index_memory *index) {
+static void make_index(posenc_rel_index_rule rule, int64_t query_start, int64_t n_q, int64_t n_k, index_memory *index) {
     index->line = (posenc_rel_index){index->data, 0, 0, 0};
-    truth_ok(posenc_rel_bias_range(posenc_mask_none(), q_off, n_q, n_k, &index->line.first, &index->line.n_offsets));
+    truth_ok(
+        posenc_rel_bias_range(posenc_mask_none(), query_start, n_q, n_k, &index->line.first, &index->line.n_offsets));
     assert_true(index->line.n_offsets <= MAX_OFFSETS);
     truth_ok(posenc_rel_index_fill(&rule, &index->line));
 }
@@ -66,6 +67,7 @@ static int check_c07(const example *e) {
     int64_t n = q.view.ne[1];
     make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n, n, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
     params.by_query = (posenc_relative){&terms.view, &index.line};
     return match_logits(e, &params, &x, n, n, 0);
@@ -99,6 +101,7 @@ static int check_c09(const example *e) {
         posenc_rel_index_reversed(posenc_rel_index_shaw((int64_t)value(e, "max_relative_pos")));
     make_index(rule, 0, n, n, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.by_query = (posenc_relative){&terms.view, &index.line};
     return match_logits(e, &params, NULL, n, n, 0);
 }
@@ -121,7 +124,7 @@ static int check_c11(const example *e) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = (float)value(e, "scale");
     params.mask = posenc_mask_causal();
-    params.q_off = n_k - n_q;
+    params.query_start = n_k - n_q;
     params.by_query = (posenc_relative){&terms.view, &index.line};
     return match_logits(e, &params, &x, n_k, n_q, 0);
 }
@@ -137,8 +140,9 @@ static int check_c12(const example *e) {
     truth_ok(posenc_relative_shift(&x.view, &y.view));
     make_index(posenc_rel_index_transformer_xl(n_k), n_k - n_q, n_q, n_k, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.by_query = (posenc_relative){&x.view, &index.line};
-    params.q_off = n_k - n_q;
+    params.query_start = n_k - n_q;
     truth_ok(posenc_logits(&params, NULL, &direct.view, posenc_range_all()));
     for (int64_t i = 0; i < n_q; i++)
         truth_same_bits(direct.data + i * n_k, y.data + i * n_k, (size_t)(i + n_k - n_q + 1), "%s, query %d", e->where,
@@ -181,6 +185,7 @@ static int check_c14(const example *e) {
     make_index(rule, 0, n, n, &index);
     make_index(posenc_rel_index_reversed(rule), 0, n, n, &papers);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = (float)(1.0 / sqrt((double)(cJSON_GetArraySize(input(e, "terms")) * q.view.ne[0])));
     if (has_term(e, "c2p"))
         params.by_query = (posenc_relative){&c2p.view, &index.line};
@@ -291,7 +296,7 @@ static int match_parts(const example *e, const posenc_score_params *params, cons
     matrix out;
     dense(&out, v->view.ne[0], q->view.ne[1]);
     posenc_score_params moved = *params;
-    moved.q_off += at;
+    moved.query_start += at;
     moved.k_begin = &at;
     posenc_attention_args task = {
         .params = &moved, .q = q->view, .k = behind(k, at), .v = behind(v, at), .out = out.view};
@@ -344,6 +349,7 @@ static int check_c04(const example *e) {
     truth_rotate(&rope, q.data, n, positions, POSENC_FORWARD);
     truth_rotate(&rope, k.data, n, positions, POSENC_FORWARD);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = (float)(1.0 / sqrt((double)dim));
     params.slopes = &slope;
     return match_attention(e, &params, &q, &k, &v);
@@ -361,6 +367,7 @@ static int check_c31(const example *e) {
             pe.data[t * n_centres + c] = (float)exp(-((double)t - (double)centres[c]) *
                                                     ((double)t - (double)centres[c]) / (2.0 * sigma * sigma));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
     return match_attention(e, &params, &pe, &pe, &pe);
 }

@@ -16,6 +16,7 @@ void test_attention_params(void **state) {
     posenc_view v = posenc_view_dense(rows_a, POSENC_F32, 8, REL_K, 2, 1),
                 y = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 3, 1);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     RETURNS(POSENC_ERR_NULL, posenc_attention_reference, NULL, &q, &k, &v, &y, NULL);
     RETURNS(POSENC_ERR_N_HEADS, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
     q.ne[2] = y.ne[2] = 2;
@@ -24,10 +25,10 @@ void test_attention_params(void **state) {
     RETURNS(POSENC_ERR_SCALE, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
     RETURNS(POSENC_ERR_SCALE, posenc_attention_reference, &params, &q, &k, &v, &y, &p);
     params.scale = 1.0f;
-    params.q_off = limit;
+    params.query_start = limit;
     RETURNS(POSENC_ERR_POSITION, posenc_attention_reference, &params, &q, &k, &v, &y, &p);
     posenc_view over = posenc_view_dense(out, POSENC_F32, REL_K, 1, 1, 1); /* in the result's memory */
-    params.q_off = 0;
+    params.query_start = 0;
     params.bias = &over;
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
     over.ne[1] = REL_Q; /* a bad view, of which nobody should ask where it ends */
@@ -41,12 +42,14 @@ void test_attention_params(void **state) {
     float scratch[1];
     posenc_range all = posenc_range_all();
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     RETURNS(POSENC_ERR_NULL, posenc_attention, NULL, &q, &k, &v, &y, scratch, all);
     RETURNS(POSENC_ERR_NULL, posenc_attention, &params, &q, &k, &v, &y, NULL, all);
     RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &k, &v, &y, shifted(scratch, 1), all);
     params.empty = POSENC_FULLY_MASKED_UNIFORM;
     RETURNS(POSENC_ERR_ENUM, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.cap = NAN;
     RETURNS(POSENC_ERR_SCALE, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
     params.cap = 0.0f;
@@ -86,6 +89,7 @@ void test_attention_params(void **state) {
 /* Sizes of tasks that cannot be, or that are more than a size can say. */
 static void test_sizes(void) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     const posenc_attention_args good_task = {
         .params = &params,
         .q = posenc_view_dense(in, POSENC_F32, 64, 8192, 32, 1),
@@ -124,6 +128,7 @@ static void test_sizes(void) {
 void test_attention_tasks(void **state) {
     (void)state;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_rope_table rows = posenc_rope_table_dense(rope, rows_b);
     static const int32_t numbers[] = {1, 0, -1, 2, 3, 0};
     const posenc_attention_pages pages = {numbers, 2, 5};
@@ -181,6 +186,7 @@ void test_attention_tasks(void **state) {
     const int64_t wide = (int64_t)1 << 17;
     posenc_bool_mask no_bytes = {NULL, {1, 0, 0, 0}, POSENC_KEEP};
     posenc_score_params masked = POSENC_SCORE_DEFAULTS;
+    masked.mask = posenc_mask_none();
     masked.bool_mask = &no_bytes;
     posenc_view queries = {in, POSENC_F16, {1, wide, wide, 1}, {2, 0, 0, 0}};
     posenc_view keys = {in, POSENC_F16, {1, limit, 1, 1}, {2, 0, 0, 0}};

@@ -179,6 +179,9 @@ static void test_sinusoids(void) {
     p = good;
     p.layout = POSENC_SINUSOIDAL_COMPLEX;
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_ENUM, posenc_sinusoidal_create, &p);
+    p.layout = POSENC_SINUSOIDAL_LAYOUT_UNSET;
+    CREATES_NOTHING(posenc_encoding, POSENC_ERR_LAYOUT_UNSET, posenc_sinusoidal_create, &p);
+    p.layout = POSENC_SINUSOIDAL_COMPLEX;
     p.schedule = POSENC_SCHEDULE_UNSET;
     p.dim = DIM + 1;
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_sinusoidal_create, &p);

@@ -30,7 +30,8 @@ static void start(void) {
 
 static void refused(posenc_status want, const posenc_rel_bias *bad) {
     const posenc_sandwich sandwich = POSENC_SANDWICH_DEFAULTS;
-    const posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_view ds = posenc_view_dense(in, POSENC_F32, 4, 3, N_HEADS, 2);
     RETURNS(want, posenc_rel_bias_alibi, numbers, bad);
     RETURNS(want, posenc_rel_bias_mask, posenc_mask_causal(), bad);
@@ -134,7 +135,7 @@ void test_kerple(void **state) {
         RETURNS(status, posenc_kerple_backward, &kerple, POSENC_CLAMPED_PASSES, &good, out, out);                      \
         start();                                                                                                       \
     } while (0)
-    KERPLE_REFUSED(POSENC_ERR_ENUM, kind = POSENC_KERPLE_UNSET);
+    KERPLE_REFUSED(POSENC_ERR_UNSET, kind = POSENC_KERPLE_UNSET);
     KERPLE_REFUSED(POSENC_ERR_ENUM, kind = (posenc_kerple_kind)3);
     KERPLE_REFUSED(POSENC_ERR_ENUM, kind = (posenc_kerple_kind)-1);
     KERPLE_REFUSED(POSENC_ERR_NULL, p = NULL);
@@ -286,7 +287,7 @@ void test_one_row(void **state) {
     static const uint8_t keep[12 * BATCH];
     posenc_view bias = posenc_view_dense(out, POSENC_F32, 12, 1, N_HEADS, BATCH), bad = bias;
     posenc_alibi_row_form form = POSENC_ALIBI_ROW_FROM_FIRST;
-    RETURNS(POSENC_ERR_ENUM, posenc_alibi_row, numbers, POSENC_ALIBI_ROW_UNSET, keep, &bias);
+    RETURNS(POSENC_ERR_UNSET, posenc_alibi_row, numbers, POSENC_ALIBI_ROW_UNSET, keep, &bias);
     RETURNS(POSENC_ERR_ENUM, posenc_alibi_row, numbers, (posenc_alibi_row_form)4, keep, &bias);
     RETURNS(POSENC_ERR_ENUM, posenc_alibi_row, numbers, (posenc_alibi_row_form)-1, keep, &bias);
     RETURNS(POSENC_ERR_NULL, posenc_alibi_row, NULL, form, keep, &bias);
@@ -424,6 +425,7 @@ void test_decomposed(void **state) {
 void test_gradients(void **state) {
     (void)state;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_range all = posenc_range_all(), outside = {0, HEADS * TOKENS * BATCH + 1};
     posenc_view p = dense(in), dx = dense(out), beside = dense(rows_b), bad;
     RETURNS(POSENC_ERR_NULL, posenc_softmax_backward, NULL, &p, &p, NULL, &dx, NULL, NULL, all);
@@ -461,6 +463,7 @@ void test_gradients(void **state) {
     params.cap = -1.0f;
     RETURNS(POSENC_ERR_SCALE, posenc_softmax_backward, &params, &p, &p, &p, &dx, NULL, NULL, all);
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.mask.before = (int64_t)1 << 40;
     RETURNS(POSENC_ERR_MASK, posenc_softmax_backward, &params, &p, &p, &p, &dx, NULL, NULL, all);
 
@@ -468,11 +471,12 @@ void test_gradients(void **state) {
     line = (posenc_rel_bias){out, 0, 4, TOKENS, 4, 0};
     RETURNS(POSENC_ERR_MASK, posenc_rel_bias_backward, &params, &p, &line);
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, NULL, &p, &line);
     RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, &params, NULL, &line);
-    params.q_off = (int64_t)1 << 40;
+    params.query_start = (int64_t)1 << 40;
     RETURNS(POSENC_ERR_POSITION, posenc_rel_bias_backward, &params, &p, &line);
-    params.q_off = 0;
+    params.query_start = 0;
     bad = posenc_view_dense(in, POSENC_BF16, DIM, HEADS, TOKENS, BATCH);
     RETURNS(POSENC_ERR_DTYPE, posenc_rel_bias_backward, &params, &bad, &line);
     line.n_heads = TOKENS - 1;

@@ -60,6 +60,7 @@ static posenc_status cope(const posenc_view *const *v, posenc_range rows) {
 static posenc_status attention(const posenc_view *const *v, posenc_range rows) {
     (void)rows;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     return posenc_attention_reference(&params, v[0], v[1], v[2], v[3], v[4]);
 }
 
@@ -67,12 +68,14 @@ static posenc_status fused(const posenc_view *const *v, posenc_range rows) {
     static float scratch[80000];
     assert_true(sizeof scratch >= posenc_attention_workspace_bytes(8, 8));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     return posenc_attention(&params, v[0], v[1], v[2], v[3], scratch, rows);
 }
 
 /* A task of these views; one that must be there and is not spoils the whole. */
 static const posenc_attention_args *task_of(const posenc_view *const *v) {
-    static const posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    static posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     static posenc_attention_args task;
     for (int i = 0; i < 4; i++)
         if (v[i] == NULL)
@@ -414,11 +417,11 @@ void test_relative_lines(void **state) {
     const posenc_mask ahead = {0, -1, 0, 0}, behind = {-1, 0, 0, 0};
     const posenc_rel_index exact = {index_data, 1 - REL_Q, REL_Q + REL_K - 1, REL_ROWS};
     posenc_rel_index line = exact;
-#define WALKS(status, mask, q_off)                                                                                     \
+#define WALKS(status, mask, query_start)                                                                               \
     do {                                                                                                               \
-        RETURNS(status, posenc_relative_values, &line, mask, q_off, &p, &values_of, &z, all);                          \
-        RETURNS(status, posenc_relative_sums_by_query, &line, mask, q_off, &p, &by_query, all);                        \
-        RETURNS(status, posenc_relative_sums_by_key, &line, mask, q_off, &p, &by_key, all);                            \
+        RETURNS(status, posenc_relative_values, &line, mask, query_start, &p, &values_of, &z, all);                    \
+        RETURNS(status, posenc_relative_sums_by_query, &line, mask, query_start, &p, &by_query, all);                  \
+        RETURNS(status, posenc_relative_sums_by_key, &line, mask, query_start, &p, &by_key, all);                      \
         line = exact;                                                                                                  \
     } while (0)
     RETURNS(POSENC_ERR_NULL, posenc_relative_values, NULL, open, 0, &p, &values_of, &z, all);
@@ -559,7 +562,7 @@ void test_cope_params(void **state) {
     BAD_COPE(POSENC_ERR_SCALE, scale, INFINITY);
     BAD_COPE(POSENC_ERR_ENUM, form, (posenc_cope_form)2);
     BAD_COPE(POSENC_ERR_ENUM, form, (posenc_cope_form)-1);
-    BAD_COPE(POSENC_ERR_POSITION, q_off, -limit - 1);
-    BAD_COPE(POSENC_ERR_POSITION, q_off, limit);
-    BAD_COPE(POSENC_ERR_POSITION, q_off, INT64_MAX);
+    BAD_COPE(POSENC_ERR_POSITION, query_start, -limit - 1);
+    BAD_COPE(POSENC_ERR_POSITION, query_start, limit);
+    BAD_COPE(POSENC_ERR_POSITION, query_start, INT64_MAX);
 }

@@ -33,7 +33,7 @@ static void refuse_shapes(void) {
         double base;
         posenc_status want;
     } rows[] = {
-        {POSENC_ROPE_LAYOUT_UNSET, DIM, DIM, 0, 1e4, POSENC_ERR_ENUM},
+        {POSENC_ROPE_LAYOUT_UNSET, DIM, DIM, 0, 1e4, POSENC_ERR_LAYOUT_UNSET},
         {POSENC_ROPE_DEINTERLEAVE + 1, DIM, DIM, 0, 1e4, POSENC_ERR_ENUM},
         {-1, DIM, DIM, 0, 1e4, POSENC_ERR_ENUM},
         {HALF, 0, 0, 0, 1e4, POSENC_ERR_HEAD_DIM},

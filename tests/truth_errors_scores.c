@@ -7,7 +7,7 @@
 /* Scores of 8 keys, 3 queries, 4 heads, 2 in the batch: the views of dense(). */
 enum { N_K = DIM, N_Q = HEADS, N_HEADS = TOKENS };
 
-static const int64_t limit = (int64_t)1 << 30; /* as softmax.h says of q_off + n_q and n_k */
+static const int64_t limit = (int64_t)1 << 30; /* as softmax.h says of query_start + n_q and n_k */
 
 static posenc_score_params params;
 static posenc_view x, y;
@@ -21,6 +21,7 @@ static uint8_t byte_data[N_K];
 
 static void start(void) {
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     x = dense(in);
     y = dense(out);
     line = (posenc_rel_bias){line_data, -(N_Q - 1), N_K + N_Q - 1, N_HEADS, 64, 0};
@@ -77,7 +78,7 @@ void test_scores(void **state) {
 
 void test_score_positions(void **state) {
     (void)state;
-    const int64_t bad_offsets[] = {-limit - 1, limit - N_Q + 1, INT32_MAX, INT32_MIN, INT64_MIN, INT64_MAX};
+    const int64_t bad_offsets[] = {-limit - 1, limit - N_Q + 1, INT32_MAX, INT32_MIN, INT64_MIN + 1, INT64_MAX};
     static int32_t queries[N_Q] = {5, 6, 7}, keys[N_K] = {0, 1, 2, 3, 4, 5, 6, 7};
     posenc_range all = posenc_range_all(), nothing = {0, 0};
     start();
@@ -86,19 +87,23 @@ void test_score_positions(void **state) {
     RETURNS(POSENC_ERR_SHAPE, posenc_softmax, &params, &huge, &huge, all);
     RETURNS(POSENC_ERR_SHAPE, posenc_logits, &params, NULL, &tall, all);
     for (size_t i = 0; i < sizeof bad_offsets / sizeof bad_offsets[0]; i++)
-        REFUSED(POSENC_ERR_POSITION, q_off = bad_offsets[i]);
-    params.q_off = -limit;
+        REFUSED(POSENC_ERR_POSITION, query_start = bad_offsets[i]);
+    params.query_start = -limit;
     RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
-    params.q_off = limit - N_Q;
+    params.query_start = limit - N_Q;
     RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
     start();
 
-    static const int32_t late[BATCH] = {0, 5}, early[BATCH] = {-6, 0};
-    params.q_off = limit - N_Q - 4;
-    REFUSED(POSENC_ERR_POSITION, q_offs = late);
-    params.q_off = 5 - limit;
-    REFUSED(POSENC_ERR_POSITION, q_offs = early);
-    REFUSED(POSENC_ERR_STRIDE, q_offs = shifted(late, 1));
+    static const int32_t late[BATCH] = {0, (1 << 30) - N_Q + 1}, early[BATCH] = {-(1 << 30) - 1, 0};
+    static const int32_t ends[BATCH] = {(1 << 30) - N_Q, -(1 << 30)};
+    params.query_starts = ends;
+    RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
+    start();
+    REFUSED(POSENC_ERR_POSITION, query_starts = late);
+    REFUSED(POSENC_ERR_POSITION, query_starts = early);
+    params.query_starts = ends; /* one way to say it */
+    REFUSED(POSENC_ERR_POSITION, query_start = POSENC_ALIGN_FIRST_KEY);
+    REFUSED(POSENC_ERR_STRIDE, query_starts = shifted(late, 1));
 
     REFUSED(POSENC_ERR_NULL, q_pos = queries);
     REFUSED(POSENC_ERR_NULL, k_pos = keys);
@@ -119,7 +124,7 @@ void test_score_positions(void **state) {
     REFUSED(POSENC_ERR_MASK, mask.n_first = 1);
     params.q_pos = queries;
     params.k_pos = keys;
-    REFUSED(POSENC_ERR_POSITION, q_offs = queries);
+    REFUSED(POSENC_ERR_POSITION, query_starts = queries);
 }
 
 void test_score_masks(void **state) {
@@ -156,8 +161,9 @@ void test_score_masks(void **state) {
     REFUSED(POSENC_ERR_STRIDE, k_begin = shifted(lengths, 1));
     REFUSED(POSENC_ERR_STRIDE, k_end = shifted(lengths, 1));
 
+    REFUSED(POSENC_ERR_MASK_UNSET, mask.n_first = -1);
     bytes.polarity = POSENC_POLARITY_UNSET;
-    REFUSED(POSENC_ERR_ENUM, bool_mask = &bytes);
+    REFUSED(POSENC_ERR_UNSET, bool_mask = &bytes);
     bytes.polarity = (posenc_polarity)3;
     REFUSED(POSENC_ERR_ENUM, bool_mask = &bytes);
     bytes.data = NULL;
@@ -204,7 +210,7 @@ void test_score_lines(void **state) {
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
     line.first = INT32_MIN;
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
-    params.q_off = 1;
+    params.query_start = N_K - N_Q + 1;
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
     line.is_extended = 1;
     line.n_offsets = 0;
@@ -213,7 +219,7 @@ void test_score_lines(void **state) {
     static const int32_t beyond[][BATCH] = {{0, 1}, {1, 0}, {0, -1}, {-1, 0}}; /* one of the sequences */
     for (int i = 0; i < 4; i++) {
         params.line = &line;
-        REFUSED(POSENC_ERR_OFFSETS, q_offs = beyond[i]);
+        REFUSED(POSENC_ERR_OFFSETS, query_starts = beyond[i]);
     }
 
     bias.ne[0] = N_K - 1;

@@ -41,6 +41,7 @@ static posenc_status call_second_task(const posenc_view *x, const posenc_view *y
 static posenc_status call_softmax(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     name("posenc_softmax");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     return posenc_softmax(&params, x, y, rows);
 }
 
@@ -48,6 +49,7 @@ static posenc_status call_partial(const posenc_view *x, const posenc_view *y, po
     static posenc_softmax_sum sums[HEADS * TOKENS * BATCH];
     name("posenc_softmax_partial");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     return posenc_softmax_partial(&params, x, y, sums, rows);
 }
 
@@ -56,11 +58,13 @@ static posenc_status call_bias(const posenc_view *x, const posenc_view *y, posen
     (void)x;
     name("posenc_logits");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     return posenc_logits(&params, NULL, y, rows);
 }
 
 static posenc_status call_logits(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     return x == NULL ? POSENC_ERR_NULL : posenc_logits(&params, x, y, rows);
 }
 
@@ -77,6 +81,7 @@ static posenc_status call_zero_padded(const posenc_view *x, const posenc_view *y
 static posenc_status call_backward(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     name("posenc_softmax_backward");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     return posenc_softmax_backward(&params, x, x, NULL, y, NULL, NULL, rows);
 }
 
@@ -270,6 +275,7 @@ void test_empty(void **state) {
         }
     posenc_view nothing = posenc_view_dense(NULL, POSENC_F32, 0, HEADS, TOKENS, BATCH);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     RETURNS(POSENC_OK, posenc_softmax, &params, &nothing, &nothing, posenc_range_all());
 }
 
@@ -279,6 +285,7 @@ void test_empty_rows(void **state) {
     const int64_t many = (int64_t)1 << 45, side = (int64_t)1 << 20;
     posenc_range all = posenc_range_all();
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_view heads = posenc_view_dense(NULL, POSENC_F32, 0, 1, many, 1);
     posenc_view rows = posenc_view_dense(NULL, POSENC_F32, 0, many, 1, 1);
     posenc_view table = posenc_view_dense(NULL, POSENC_F32, 0, 3, 1, 1);
@@ -317,6 +324,7 @@ void test_rows_of_nothing(void **state) {
     enum { N_ROWS = 2 };
     posenc_range all = posenc_range_all();
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_view none = {NULL, POSENC_F32, {0, N_ROWS, 1, 1}, {4, INT64_MAX, 0, 0}};
     int32_t rows[1] = {0};
     posenc_rel_index index = {rows, 0, 1, 3};

@@ -6,7 +6,7 @@ void truth_shape_random(truth_shape *s, int64_t most_keys) {
     s->n_q = 1 + truth_below(s->n_k < 9 ? s->n_k : 9);
     s->n_heads = 1 + truth_below(4);
     s->n_batch = 1 + truth_below(2);
-    s->q_off = truth_below(4) ? s->n_k - s->n_q : truth_below(s->n_k + 10) - 5;
+    s->query_start = truth_below(4) ? s->n_k - s->n_q : truth_below(s->n_k + 10) - 5;
     s->mask = truth_below(3)   ? posenc_mask_causal()
               : truth_below(2) ? posenc_mask_none()
                                : posenc_mask_symmetric(1 + truth_below(s->n_k));
@@ -15,18 +15,18 @@ void truth_shape_random(truth_shape *s, int64_t most_keys) {
 void truth_shape_set_rule(truth_shape *s, posenc_rel_index_rule rule) {
     s->rule = rule;
     s->index = (posenc_rel_index){s->index_data, 0, 0, 0};
-    truth_ok(posenc_rel_bias_range(s->mask, s->q_off, s->n_q, s->n_k, &s->index.first, &s->index.n_offsets));
+    truth_ok(posenc_rel_bias_range(s->mask, s->query_start, s->n_q, s->n_k, &s->index.first, &s->index.n_offsets));
     assert_true(s->index.n_offsets <= TRUTH_MAX_OFFSETS);
     truth_ok(posenc_rel_index_fill(&rule, &s->index));
 }
 
 int truth_is_seen(const truth_shape *s, int64_t query, int64_t key) {
-    int64_t offset = key - (s->q_off + query);
+    int64_t offset = key - (s->query_start + query);
     return !(s->mask.before >= 0 && -offset > s->mask.before) && !(s->mask.after >= 0 && offset > s->mask.after);
 }
 
 int64_t truth_row(const truth_shape *s, int64_t query, int64_t key) {
-    return s->index_data[key - (s->q_off + query) - s->index.first];
+    return s->index_data[key - (s->query_start + query) - s->index.first];
 }
 
 truth_tensor truth_numbers(posenc_dtype type, double size, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {

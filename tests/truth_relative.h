@@ -9,7 +9,7 @@ enum { TRUTH_MAX_OFFSETS = 8192 };
 
 /* Extents of a call, and an index line over exactly the offsets that it may see. */
 typedef struct truth_shape {
-    int64_t dim, n_q, n_k, n_heads, n_batch, q_off;
+    int64_t dim, n_q, n_k, n_heads, n_batch, query_start;
     posenc_mask mask;
     posenc_rel_index_rule rule;
     posenc_rel_index index;

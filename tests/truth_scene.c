@@ -62,7 +62,7 @@ static truth_tensor tensor_of(posenc_dtype type, double size, int64_t ne0, int64
 static void make_positions(scene *s) {
     posenc_score_params *p = &s->params;
     p->mask = random_mask();
-    p->q_off = truth_below(4) ? s->n_k - s->n_q : truth_below(2 * s->n_k + 60) - 30;
+    p->query_start = truth_below(4) ? s->n_k - s->n_q : truth_below(2 * s->n_k + 60) - 30;
     if (p->mask.n_first == 0 && truth_below(4) == 0) {
         for (int64_t i = 0; i < s->n_q; i++)
             s->q_pos[i] = (int32_t)(truth_below(1000) - 100);
@@ -72,8 +72,9 @@ static void make_positions(scene *s) {
         p->k_pos = s->k_pos;
     } else if (truth_below(3) == 0) {
         for (int b = 0; b < SCENE_BATCH; b++)
-            s->q_offs[b] = (int32_t)(truth_below(300) - 150);
-        p->q_offs = s->q_offs;
+            s->query_starts[b] = (int32_t)(truth_below(300) - 150);
+        p->query_starts = s->query_starts;
+        p->query_start = POSENC_ALIGN_LAST_KEY;
     }
     if (truth_below(4) == 0) {
         s->cu_seqlens[1] = (int32_t)truth_below(s->n_k + 1);
@@ -160,6 +161,7 @@ void scene_open(scene *s, int64_t n_k) {
     s->n_heads = 1 + truth_below(SCENE_HEADS);
     s->n_batch = 1 + truth_below(SCENE_BATCH);
     s->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    s->params.mask = posenc_mask_none();
     s->params.scale = (float)truth_uniform(0.05, 1.0);
     int64_t n_q = s->n_q, n_heads = s->n_heads, n_batch = s->n_batch;
     s->x = tensor_of(random_type(), 4.0, n_k, s->n_q, s->n_heads, s->n_batch);

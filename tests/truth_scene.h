@@ -18,7 +18,7 @@ typedef struct scene {
     posenc_rel_bias line;
     posenc_rel_index index;
     int32_t q_pos[SCENE_Q], k_pos[SCENE_K], cu_seqlens[4];
-    int32_t k_begin[SCENE_BATCH], k_end[SCENE_BATCH], q_offs[SCENE_BATCH];
+    int32_t k_begin[SCENE_BATCH], k_end[SCENE_BATCH], query_starts[SCENE_BATCH];
     uint8_t bytes[SCENE_BATCH * SCENE_K + 4096];
     posenc_bool_mask bool_mask;
 } scene;
@@ -27,7 +27,7 @@ typedef struct scene {
 void scene_open(scene *s, int64_t n_k);
 void scene_close(scene *s);
 
-/* truth_score.h's, of the scene's call: the position of a query by q_off and q_offs; */
+/* truth_score.h's, of the scene's call: the position of a query by query_start and query_starts; */
 int64_t scene_query(const scene *s, int64_t i, int64_t b);
 
 /* whether a key is seen; */

@@ -17,7 +17,7 @@ static int document(const posenc_score_params *p, int64_t index) {
 }
 
 int64_t truth_query(const posenc_score_params *p, int64_t i, int64_t b) {
-    return p->q_off + i + (p->q_offs != NULL ? p->q_offs[b] : 0);
+    return i + (p->query_starts != NULL ? p->query_starts[b] : p->query_start);
 }
 
 int truth_sees(const posenc_score_params *p, int64_t j, int64_t i, int64_t h, int64_t b) {

@@ -6,7 +6,7 @@
 
 #include <posenc/softmax.h>
 
-/* Where a query stands by q_off and q_offs. */
+/* Where a query stands by query_start and query_starts. */
 int64_t truth_query(const posenc_score_params *p, int64_t i, int64_t b);
 
 /* Whether a key is seen, by the definition of each mask, with no thought of loops. */

@@ -116,12 +116,14 @@ static posenc_status add_axes(void) {
 
 static posenc_status sum_line(void) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_view ds = posenc_view_dense(x, POSENC_F32, KEYS, 10, HEADS, 1);
     return posenc_rel_bias_backward(&params, &ds, &line);
 }
 
 static posenc_status sum_line_at_positions(void) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.q_pos = params.k_pos = positions;
     posenc_view ds = posenc_view_dense(x, POSENC_F32, KEYS, 10, HEADS, 1);
     return posenc_rel_bias_backward(&params, &ds, &line);

@@ -139,7 +139,7 @@ static posenc_status fire_add(void) {
 
 static posenc_status cope(void) {
     posenc_cope_params cope_params = POSENC_COPE_DEFAULTS;
-    cope_params.q_off = N_KEYS - QUERIES;
+    cope_params.query_start = N_KEYS - QUERIES;
     posenc_view from = of_scores(x, POSENC_F32), gates = of_scores(scores, POSENC_F32), to = of_scores(y, POSENC_F32),
                 steps = posenc_view_dense(z, POSENC_F32, 64, QUERIES, HEADS, 1);
     return posenc_cope_logits(&cope_params, &from, &gates, &steps, &to, posenc_range_all());
@@ -253,12 +253,13 @@ static void set_up_params(void) {
     rich.bias = &bias;
     rich.mask = posenc_mask_window(200);
     rich.mask.n_first = 4;
-    rich.q_off = N_KEYS - QUERIES;
+    rich.query_start = N_KEYS - QUERIES;
 }
 
 void set_up_scores(void) {
     truth_fill(scores, N_KEYS * QUERIES * HEADS);
     truth_ok(posenc_alibi_slopes(HEADS, 8.0, slopes));
+    params.mask = posenc_mask_none();
     for (int j = 0; j < KEYS; j++)
         bytes[j] = j % 3 != 0;
     posenc_rope_params rotation = POSENC_ROPE_DEFAULTS;

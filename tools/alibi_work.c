@@ -24,7 +24,7 @@ posenc_status alibi_work_create(alibi_work *work, const model_config *model, int
     work->params.scale = (float)(1.0 / sqrt((double)model->head_dim));
     work->params.slopes = work->slopes;
     work->params.mask = posenc_mask_causal();
-    work->params.q_off = n_cached;
+    work->params.query_start = n_cached;
     return posenc_alibi_slopes(work->n_heads, model->max_bias, work->slopes);
 }
 

@@ -62,7 +62,7 @@ static posenc_status line_fill(const table *t, int64_t row, int64_t n, float *va
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.line = &line;
     params.mask = data->mask;
-    params.q_off = row % t->n_rows;
+    params.query_start = row % t->n_rows;
     posenc_view y = posenc_view_dense(values, POSENC_F32, t->n_columns, n, 1, 1);
     return posenc_logits(&params, NULL, &y, posenc_range_all());
 }

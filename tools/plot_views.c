@@ -123,6 +123,7 @@ static posenc_status spectrum(const table *t, plot_made *made) {
 /* Scores that are nothing but bias: the softmax shows what attention they give. */
 static posenc_status weigh(const table *t, const float *bias, float *weights) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     posenc_view x = posenc_view_dense((void *)bias, POSENC_F32, t->n_columns, t->n_rows, 1, 1), y = x;
     y.data = weights;
     posenc_status status = posenc_softmax(&params, &x, &y, posenc_range_all());

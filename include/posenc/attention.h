@@ -104,7 +104,7 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
 typedef struct posenc_attention_pages {
     const int32_t *table;
     int64_t stride; /* entries from sequence to sequence; 0: all have the same pages */
-    int64_t n_k;    /* keys of the longest sequence; those of each: params->k_end, and its queries': q_offs */
+    int64_t n_k;    /* keys of the longest sequence; those of each: params->k_end, and its queries': query_starts */
 } posenc_attention_pages;
 
 /* A call in one piece. What is NULL is not there. */

@@ -57,7 +57,7 @@ POSENC_API posenc_status posenc_sink_backward(const float *dsink_rows, int64_t n
 
 /* gradient_h[o] = sum of ds over the queries and keys of offset o, ds: [n_k, n_q, n_heads, n_batch], f32. Summed in
  * double, ascending by batch, then (for a line of stride 0) head, then query, then key, and rounded once. Of params,
- * q_off with q_offs, or q_pos and k_pos are used. Offsets beyond a line that is extended go to its ends; beyond another
+ * query_start with query_starts, or q_pos and k_pos are used. Offsets beyond a line that is extended go to its ends; beyond another
  * they are left out, so that a long line can be made in parts. With q_pos, ds is read once for every 4096 offsets. */
 POSENC_API posenc_status posenc_rel_bias_backward(const posenc_score_params *params, const posenc_view *ds,
                                                   const posenc_rel_bias *gradient);
@@ -123,13 +123,15 @@ POSENC_API posenc_status posenc_swin_backward(int64_t height, int64_t width, con
  * n_batch]; w: f32 [n_rows, n_q, n_heads, n_batch], apart. Keys whose offset the mask lets no query see are not
  * looked at; the others that are masked must hold 0. Rows are those of x. Each run of neighbouring keys with the same
  * row is added up as in posenc_relative_values, which has the same offsets; runs join in ascending order. */
-POSENC_API posenc_status posenc_relative_sums_by_query(const posenc_rel_index *index, posenc_mask mask, int64_t q_off,
-                                                       const posenc_view *x, const posenc_view *w, posenc_range rows);
+POSENC_API posenc_status posenc_relative_sums_by_query(const posenc_rel_index *index, posenc_mask mask,
+                                                       int64_t query_start, const posenc_view *x, const posenc_view *w,
+                                                       posenc_range rows);
 
 /* w[r, j, h, b] = the sum of x[j, i, h, b] over the queries i for which key j has row r, in ascending order; w:
  * [n_rows, n_k, n_heads, n_batch], and rows are its: row = (batch * n_heads + head) * n_k + key. Otherwise as above. */
-POSENC_API posenc_status posenc_relative_sums_by_key(const posenc_rel_index *index, posenc_mask mask, int64_t q_off,
-                                                     const posenc_view *x, const posenc_view *w, posenc_range rows);
+POSENC_API posenc_status posenc_relative_sums_by_key(const posenc_rel_index *index, posenc_mask mask,
+                                                     int64_t query_start, const posenc_view *x, const posenc_view *w,
+                                                     posenc_range rows);
 
 /* y[c, i, h, b] += (factor * w[r, i, h, b]) * table[c, r, h, b] for r = 0 .. n - 1, one fma after the other. w: f32
  * [n, n_q, n_heads, n_batch]; table: f32, f16 or bf16 [dim, n, n_heads or 1, n_batch or 1]; y: f32 [dim, n_q,

@@ -29,11 +29,24 @@
 extern "C" {
 #endif
 
+/* As the position of query 0: the last query stands at the position of the last key, which is what decoding and prefill
+ * with a cache mean (FlashAttention's bottom-right). */
+#define POSENC_ALIGN_LAST_KEY INT64_MIN
+
+/* As the position of query 0: it stands at the position of key 0 (top-left). */
+#define POSENC_ALIGN_FIRST_KEY 0
+
 typedef struct posenc_mask {
     int64_t before, after; /* negative: no limit; else at most 2^30 */
     int64_t chunk;         /* 0: none; else at most 2^30 */
     int64_t n_first;       /* 0 .. 2^30; 0 with a chunk, and where positions of keys are given */
 } posenc_mask;
+
+/* There is no default mask: one that is forgotten gives plausible nonsense. Refused where it is used
+ * (POSENC_ERR_MASK_UNSET). */
+#define POSENC_MASK_UNSET                                                                                              \
+    { 0, 0, 0, POSENC_MASK_UNSET_FIRST }
+#define POSENC_MASK_UNSET_FIRST (-1) /* as n_first */
 
 #define POSENC_MASK_NONE                                                                                               \
     { -1, -1, 0, 0 }

@@ -32,7 +32,7 @@
  *     params.scale = 0.0883883f;
  *     params.slopes = slopes;
  *     params.mask = posenc_mask_causal();
- *     params.q_off = n_k - 8;
+ *     params.query_start = n_k - 8;
  *     posenc_view s = posenc_view_dense(scores, POSENC_F32, n_k, 8, 32, 1);
  *     posenc_status status = posenc_softmax(&params, &s, &s, posenc_range_all());
  */
@@ -81,8 +81,8 @@ typedef struct posenc_score_params {
                                * and at most 2^30 rows (POSENC_ERR_STRIDE, POSENC_ERR_SHAPE) */
 
     const float *slopes; /* ALiBi slopes [n_heads], finite */
-    /* Of n_heads heads, or shared. It is extended, or covers posenc_rel_bias_range of mask, q_off, n_q and n_k
-     * (with q_offs: from what it says of the least of them to the greatest; with q_pos and k_pos: what the mask leaves
+    /* Of n_heads heads, or shared. It is extended, or covers posenc_rel_bias_range of mask, query_start, n_q and n_k
+     * (with query_starts: from what it says of the least of them to the greatest; with q_pos and k_pos: what the mask leaves
      * between the least and the greatest of them), as do the indices of by_query and by_key: lengths, documents, bytes
      * and a query's place in its chunk do not shorten it. */
     const posenc_rel_bias *line;
@@ -94,19 +94,19 @@ typedef struct posenc_score_params {
     posenc_mask mask;
     /* Position of query 0 where key j has position j: n_k - n_q with a cache, where 0 would hide all but the first keys
      * from a causal mask. */
-    int64_t q_off;
-    /* Or positions [n_q] and [n_k] of all sequences, each below 2^30 in size, instead of q_off; both or neither
+    int64_t query_start;
+    /* Or positions [n_q] and [n_k] of all sequences, each below 2^30 in size, instead of query_start; both or neither
      * (POSENC_ERR_NULL). A cell of a cache that holds no key is to be behind every query, at 2^30 - 1 say, under a
      * causal mask, and its v finite; -1 is a position like others. */
     const int32_t *q_pos, *k_pos;
-    /* Packed documents: key j and query q_off + q_offs[b] + i (in that order, whatever q_pos says) belong to document d
+    /* Packed documents: key j and query query_start + query_starts[b] + i (in that order, whatever q_pos says) belong to document d
      * if cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending; n_seqs + 1 entries. NULL: one. */
     const int32_t *cu_seqlens;
     int64_t n_seqs;
     const int32_t *k_begin, *k_end; /* [n_batch]: real keys are k_begin <= j < k_end; NULL: 0, n_k */
-    /* [n_batch], added to q_off: sequences behind caches of different lengths, whose newest key is k_end[b] - 1, stand
+    /* [n_batch], added to query_start: sequences behind caches of different lengths, whose newest key is k_end[b] - 1, stand
      * at k_end[b] - n_q. NULL: 0. Not with q_pos (POSENC_ERR_POSITION). */
-    const int32_t *q_offs;
+    const int32_t *query_starts;
     const posenc_bool_mask *bool_mask;
 
     const float *sinks; /* [n_heads] logits that join maximum and sum only (gpt-oss); finite or -inf */
@@ -116,14 +116,14 @@ typedef struct posenc_score_params {
 
 #define POSENC_SCORE_DEFAULTS                                                                                          \
     {                                                                                                                  \
-        1.0f, 0.0f, {NULL, NULL}, {NULL, NULL}, NULL, NULL, NULL, NULL, POSENC_MASK_NONE, 0, NULL, NULL, NULL, 0,      \
-            NULL, NULL, NULL, NULL, NULL, POSENC_FULLY_MASKED_ZEROS, POSENC_MASKED_WRITTEN                             \
+        1.0f, 0.0f, {NULL, NULL}, {NULL, NULL}, NULL, NULL, NULL, NULL, POSENC_MASK_UNSET, POSENC_ALIGN_LAST_KEY,      \
+            NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, POSENC_FULLY_MASKED_ZEROS, POSENC_MASKED_WRITTEN        \
     }
 
 /* x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap, each f32, f16 or bf16; arithmetic is float32, and
  * an f16 or bf16 result is rounded once. A row is one query of one head: row = (batch * n_heads + head) * n_q + query;
- * a single query of 32 heads is 32 rows to share between threads. q_off (and its sum with each of q_offs) is at least
- * -2^30, q_off + n_q and n_k are at most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
+ * a single query of 32 heads is 32 rows to share between threads. query_start (and its sum with each of query_starts) is at least
+ * -2^30, query_start + n_q and n_k are at most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
 

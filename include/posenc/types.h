@@ -19,33 +19,36 @@ extern "C" {
  * was to be made becomes NULL, and that a check says where it failed. */
 typedef enum posenc_status {
     POSENC_OK = 0,
-    POSENC_ERR_NULL,      /* a required pointer is NULL */
-    POSENC_ERR_DTYPE,     /* the data type is unknown, or not supported by this call */
-    POSENC_ERR_SHAPE,     /* an extent is negative, too large, or does not match its partner */
-    POSENC_ERR_STRIDE,    /* nb[0] is not the element size, a stride or pointer is not a multiple of
+    POSENC_ERR_NULL,    /* a required pointer is NULL */
+    POSENC_ERR_DTYPE,   /* the data type is unknown, or not supported by this call */
+    POSENC_ERR_SHAPE,   /* an extent is negative, too large, or does not match its partner */
+    POSENC_ERR_STRIDE,  /* nb[0] is not the element size, a stride or pointer is not a multiple of
                              it, a stride reaches too far, or an output's dimensions do not lie inside each other, so
                              that its rows overlap or interlace */
-    POSENC_ERR_OVERLAP,   /* input and output overlap without being the same view, or lie between each other otherwise
+    POSENC_ERR_OVERLAP, /* input and output overlap without being the same view, or lie between each other otherwise
                              than rows of one stride do */
-    POSENC_ERR_ROWS,      /* the row range, a row named for scatter, a page, or an entry of an index does not lie inside
+    POSENC_ERR_ROWS,    /* the row range, a row named for scatter, a page, or an entry of an index does not lie inside
                              its tensor */
-    POSENC_ERR_ENUM,      /* an enumerator (layout, schedule, mask, direction ...) or a name is unknown, or unset */
-    POSENC_ERR_HEAD_DIM,  /* head_dim or dim is not positive, is odd where it must be even, or is too large */
-    POSENC_ERR_N_ROT,     /* n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another */
-    POSENC_ERR_SECTIONS,  /* sections or the number of axes do not fit the kind of axes, or do not add up to n_rot/2 */
-    POSENC_ERR_BASE,      /* base (or min_timescale) is not finite, or not in its range */
-    POSENC_ERR_FREQUENCY, /* a frequency is not finite, or beyond POSENC_MAX_FREQUENCY */
-    POSENC_ERR_SCALING,   /* a number of the frequency scaling is missing, not finite, or not in its range */
-    POSENC_ERR_CONTEXT,   /* a length in tokens that the scaling needs is missing, or not in its range */
-    POSENC_ERR_FACTORS,   /* a list of frequency factors is missing, of wrong length, or not finite and positive */
-    POSENC_ERR_N_HEADS,   /* a head count is not in its range */
-    POSENC_ERR_SCALE,     /* scale, slope or max_bias is not finite, or not in its range */
-    POSENC_ERR_POSITION,  /* a position, offset or id is out of its range */
-    POSENC_ERR_MASK,      /* a number of the mask, or a length, is not in its range, or does not go with another */
-    POSENC_ERR_OFFSETS,   /* a bias line or index line does not cover the offsets of the call */
-    POSENC_ERR_BUCKETS,   /* the number of buckets, or the distance that they cover, is not in its range */
-    POSENC_ERR_ISA,       /* the instruction set is not built in, or this CPU lacks it */
-    POSENC_ERR_MEMORY     /* set-up could not allocate */
+    POSENC_ERR_ENUM,    /* an enumerator (layout, schedule, direction ...) or a name is unknown */
+    POSENC_ERR_LAYOUT_UNSET, /* the layout has no default and is not set */
+    POSENC_ERR_UNSET,        /* the same of a schedule, form, kind, polarity or scheme */
+    POSENC_ERR_HEAD_DIM,     /* head_dim or dim is not positive, is odd where it must be even, or is too large */
+    POSENC_ERR_N_ROT,      /* n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another */
+    POSENC_ERR_SECTIONS,   /* sections or the number of axes do not fit the kind of axes, or do not add up to n_rot/2 */
+    POSENC_ERR_BASE,       /* base (or min_timescale) is not finite, or not in its range */
+    POSENC_ERR_FREQUENCY,  /* a frequency is not finite, or beyond POSENC_MAX_FREQUENCY */
+    POSENC_ERR_SCALING,    /* a number of the frequency scaling is missing, not finite, or not in its range */
+    POSENC_ERR_CONTEXT,    /* a length in tokens that the scaling needs is missing, or not in its range */
+    POSENC_ERR_FACTORS,    /* a list of frequency factors is missing, of wrong length, or not finite and positive */
+    POSENC_ERR_N_HEADS,    /* a head count is not in its range */
+    POSENC_ERR_SCALE,      /* scale, slope or max_bias is not finite, or not in its range */
+    POSENC_ERR_POSITION,   /* a position, offset or id is out of its range */
+    POSENC_ERR_MASK_UNSET, /* the mask has no default and is not set: posenc_mask_causal(), posenc_mask_none() ... */
+    POSENC_ERR_MASK,       /* a number of the mask, or a length, is not in its range, or does not go with another */
+    POSENC_ERR_OFFSETS,    /* a bias line or index line does not cover the offsets of the call */
+    POSENC_ERR_BUCKETS,    /* the number of buckets, or the distance that they cover, is not in its range */
+    POSENC_ERR_ISA,        /* the instruction set is not built in, or this CPU lacks it */
+    POSENC_ERR_MEMORY      /* set-up could not allocate */
 } posenc_status;
 
 /* One line for people: what the status means. Never NULL. */

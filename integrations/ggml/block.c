@@ -159,7 +159,7 @@ static void run(ggml_backend_t backend, const block *b, int64_t n_past, int64_t 
         .mask = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_past + n, n),
     };
     if (ours != NULL)
-        ours->scores.q_off = n_past;
+        ours->scores.query_start = n_past;
     struct ggml_tensor *y = whole_block(ctx, b, &in, n_past + n, ours);
     struct ggml_cgraph *graph = ggml_new_graph(ctx);
     ggml_build_forward_expand(graph, y);

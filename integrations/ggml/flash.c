@@ -38,6 +38,7 @@ static posenc_view swap_heads_and_rows(posenc_view view) {
 
 static posenc_score_params params_of(const struct ggml_tensor *node) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = float_param(node, 0);
     params.cap = float_param(node, 2);
     return params;

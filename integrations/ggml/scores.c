@@ -88,6 +88,7 @@ static posenc_status check_score_tensors(const struct ggml_tensor *node, const p
 
 static posenc_score_params soft_max_params(const struct ggml_tensor *node) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
     params.scale = float_param(node, 0);
     return params;
 }
@@ -127,13 +128,13 @@ posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node) {
 static posenc_score_params diag_mask_params(const struct ggml_tensor *node) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_causal();
-    params.q_off = node->op_params[0];
+    params.query_start = node->op_params[0];
     return params;
 }
 
 posenc_status check_diag_mask_inf(const struct ggml_tensor *node) {
     posenc_score_params params = diag_mask_params(node);
-    return params.q_off >= 0 ? check_score_tensors(node, &params) : POSENC_ERR_POSITION;
+    return params.query_start >= 0 ? check_score_tensors(node, &params) : POSENC_ERR_POSITION;
 }
 
 posenc_status compute_diag_mask_inf(backend_state *state, struct ggml_tensor *node) {

@@ -94,7 +94,7 @@ static posenc_status evaluate(formula terms, posenc_scheme scheme, const posenc_
         return POSENC_ERR_SHAPE;
     tally t = {0, 0};
     if (!terms(scheme, sizes, &t))
-        return POSENC_ERR_ENUM;
+        return scheme == POSENC_SCHEME_UNSET ? POSENC_ERR_UNSET : POSENC_ERR_ENUM;
     if (t.overflow)
         return POSENC_ERR_SHAPE;
     *result = t.sum;

@@ -57,7 +57,7 @@ size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
 static void set_row(const posenc_attention_unit *u, posenc_row_place at, posenc_softmax_row_args *row) {
     *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS};
     posenc_score_args_begin(u->call->task->params, &u->call->scores, row);
-    posenc_score_args_at(u->call->task->params, at, row);
+    posenc_score_args_at(u->call->task->params, &u->call->scores, at, row);
     row->sink = -INFINITY; /* it joins the segments, not a block */
     row->exp_lowest = POSENC_WEIGHT_LOWEST;
 }

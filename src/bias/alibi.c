@@ -71,7 +71,7 @@ static posenc_status check_one_row(const float *slopes, posenc_alibi_row_form fo
     if (status != POSENC_OK)
         return status;
     if (form != POSENC_ALIBI_ROW_FROM_FIRST && form != POSENC_ALIBI_ROW_FROM_LAST && form != POSENC_ALIBI_ROW_COUNTED)
-        return POSENC_ERR_ENUM;
+        return form == POSENC_ALIBI_ROW_UNSET ? POSENC_ERR_UNSET : POSENC_ERR_ENUM;
     if (bias->ne[0] > POSENC_MAX_KEYS || bias->ne[1] > 1)
         return POSENC_ERR_SHAPE;
     if (posenc_view_count(bias) == 0)

@@ -11,12 +11,12 @@
 
 #define MAX_POSITIONS ((int64_t)1 << 24)
 
-static posenc_status check_numbers(const posenc_cope_params *params, const posenc_view *y) {
+static posenc_status check_numbers(const posenc_cope_params *params) {
     if (!isfinite(params->scale))
         return POSENC_ERR_SCALE;
     if (params->form != POSENC_COPE_LISTING && params->form != POSENC_COPE_SCALED)
         return POSENC_ERR_ENUM;
-    return posenc_check_extent(params->q_off, y->ne[1], y->ne[0]);
+    return POSENC_OK;
 }
 
 /* An input beside y; its rows may be of another length. */
@@ -35,7 +35,7 @@ static posenc_status check_call(const posenc_cope_params *params, const posenc_v
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_output_f32(y);
     if (status == POSENC_OK)
-        status = check_numbers(params, y);
+        status = check_numbers(params);
     if (status == POSENC_OK)
         status = check_beside(x, y, 0);
     if (status == POSENC_OK && gates != NULL)
@@ -52,13 +52,18 @@ static posenc_status check_call(const posenc_cope_params *params, const posenc_v
 posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_view *x, const posenc_view *gates,
                                  const posenc_view *z, const posenc_view *y, posenc_range rows) {
     posenc_status status = check_call(params, x, gates, z, y, &rows);
+    int64_t query_start = 0;
+    if (status == POSENC_OK) {
+        query_start = params->query_start;
+        status = posenc_align_queries(&query_start, y->ne[1], y->ne[0]);
+    }
     if (status != POSENC_OK || y->ne[0] == 0)
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     const posenc_view *gating = gates != NULL ? gates : x;
     for (int64_t row = rows.begin; row < rows.end; row++) {
         posenc_row_place at = posenc_row_place_of(y, row);
-        int64_t n_k = y->ne[0], n_seen = posenc_max(params->q_off + at.query + 1, 0);
+        int64_t n_k = y->ne[0], n_seen = posenc_max(query_start + at.query + 1, 0);
         posenc_cope_row_args args = {
             .x = posenc_row_at(x, at),
             .gates = posenc_row_at(gating, at),

@@ -206,7 +206,8 @@ static void write_row(const fire_row *row, int64_t head) {
     }
 }
 
-static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_view *y, posenc_range rows, int add) {
+static posenc_status run(const posenc_fire *fire, int64_t query_start, const posenc_view *y, posenc_range rows,
+                         int add) {
     if (fire == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_output_f32(y);
@@ -217,23 +218,25 @@ static posenc_status run(const posenc_fire *fire, int64_t q_off, const posenc_vi
         return POSENC_ERR_N_HEADS;
     if (n_k > fire->max_distance + 1 || n_q > fire->max_distance + 1)
         return POSENC_ERR_SHAPE;
-    if (q_off < 0 || q_off > fire->max_distance + 1 - n_q)
+    if (query_start == POSENC_ALIGN_LAST_KEY)
+        query_start = n_k - n_q;
+    if (query_start < 0 || query_start > fire->max_distance + 1 - n_q)
         return POSENC_ERR_POSITION;
     status = posenc_check_rows(&rows, posenc_view_rows(y));
     if (status != POSENC_OK || n_k == 0)
         return status;
     for (int64_t r = rows.begin; r < rows.end; r++) {
         posenc_row_place at = posenc_row_place_of(y, r);
-        fire_row row = {fire, posenc_active_kernels(), q_off + at.query, n_k, posenc_row_at(y, at), add};
+        fire_row row = {fire, posenc_active_kernels(), query_start + at.query, n_k, posenc_row_at(y, at), add};
         write_row(&row, at.head);
     }
     return POSENC_OK;
 }
 
-posenc_status posenc_fire_write(const posenc_fire *fire, int64_t q_off, const posenc_view *y, posenc_range rows) {
-    return run(fire, q_off, y, rows, 0);
+posenc_status posenc_fire_write(const posenc_fire *fire, int64_t query_start, const posenc_view *y, posenc_range rows) {
+    return run(fire, query_start, y, rows, 0);
 }
 
-posenc_status posenc_fire_add(const posenc_fire *fire, int64_t q_off, const posenc_view *y, posenc_range rows) {
-    return run(fire, q_off, y, rows, 1);
+posenc_status posenc_fire_add(const posenc_fire *fire, int64_t query_start, const posenc_view *y, posenc_range rows) {
+    return run(fire, query_start, y, rows, 1);
 }

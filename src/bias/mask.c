@@ -7,6 +7,8 @@
 #include "core/view.h"
 
 posenc_status posenc_check_mask(const posenc_mask *mask) {
+    if (mask->n_first == POSENC_MASK_UNSET_FIRST)
+        return POSENC_ERR_MASK_UNSET;
     const int64_t numbers[] = {mask->before, mask->after, mask->chunk, mask->n_first};
     for (int i = 0; i < 4; i++)
         if (numbers[i] > POSENC_MAX_KEYS)
@@ -16,10 +18,12 @@ posenc_status posenc_check_mask(const posenc_mask *mask) {
     return POSENC_OK;
 }
 
-posenc_status posenc_check_extent(int64_t q_off, int64_t n_q, int64_t n_k) {
+posenc_status posenc_align_queries(int64_t *query_start, int64_t n_q, int64_t n_k) {
     if (n_q < 0 || n_q > POSENC_MAX_KEYS || n_k < 0 || n_k > POSENC_MAX_KEYS)
         return POSENC_ERR_SHAPE;
-    return q_off < -POSENC_MAX_KEYS || q_off > POSENC_MAX_KEYS - n_q ? POSENC_ERR_POSITION : POSENC_OK;
+    if (*query_start == POSENC_ALIGN_LAST_KEY)
+        *query_start = n_k - n_q;
+    return *query_start < -POSENC_MAX_KEYS || *query_start > POSENC_MAX_KEYS - n_q ? POSENC_ERR_POSITION : POSENC_OK;
 }
 
 posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position) {

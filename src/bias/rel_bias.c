@@ -99,16 +99,16 @@ posenc_status posenc_check_numbers(const float *numbers, int64_t n, double low, 
 
 /* ---- Ranges and windows ---- */
 
-posenc_status posenc_rel_bias_range(posenc_mask mask, int64_t q_off, int64_t n_q, int64_t n_k, int64_t *first,
+posenc_status posenc_rel_bias_range(posenc_mask mask, int64_t query_start, int64_t n_q, int64_t n_k, int64_t *first,
                                     int64_t *n_offsets) {
     if (first == NULL || n_offsets == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_mask(&mask);
     if (status == POSENC_OK)
-        status = posenc_check_extent(q_off, n_q, n_k);
+        status = posenc_align_queries(&query_start, n_q, n_k);
     if (status != POSENC_OK)
         return status;
-    posenc_offsets queries = {q_off, q_off + n_q - 1}, keys = {0, n_k - 1};
+    posenc_offsets queries = {query_start, query_start + n_q - 1}, keys = {0, n_k - 1};
     posenc_offsets seen = posenc_offsets_seen(&mask, queries, keys);
     *first = seen.lowest;
     *n_offsets = posenc_max(seen.highest - seen.lowest + 1, 0);

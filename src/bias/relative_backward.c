@@ -13,14 +13,14 @@
 
 typedef int next_run(const posenc_runs *runs, int64_t at, posenc_run *run);
 
-static posenc_status check_sums(const posenc_rel_index *index, const posenc_mask *mask, int64_t q_off,
+static posenc_status check_sums(const posenc_rel_index *index, const posenc_mask *mask, int64_t query_start,
                                 const posenc_view *x, const posenc_view *w, int by_key, posenc_range *rows,
                                 posenc_runs *runs) {
     posenc_status status = posenc_check_input_f32(x);
     if (status == POSENC_OK)
         status = posenc_check_output_f32(w);
     if (status == POSENC_OK)
-        status = posenc_runs_check(index, mask, q_off, x, runs);
+        status = posenc_runs_check(index, mask, query_start, x, runs);
     if (status != POSENC_OK)
         return status;
     if (w->ne[0] != index->n_rows || w->ne[1] != x->ne[by_key ? 0 : 1] || w->ne[2] != x->ne[2] || w->ne[3] != x->ne[3])
@@ -29,10 +29,10 @@ static posenc_status check_sums(const posenc_rel_index *index, const posenc_mask
     return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(w)) : status;
 }
 
-static posenc_status sums(const posenc_rel_index *index, posenc_mask mask, int64_t q_off, const posenc_view *x,
+static posenc_status sums(const posenc_rel_index *index, posenc_mask mask, int64_t query_start, const posenc_view *x,
                           const posenc_view *w, int by_key, posenc_range rows) {
     posenc_runs runs;
-    posenc_status status = check_sums(index, &mask, q_off, x, w, by_key, &rows, &runs);
+    posenc_status status = check_sums(index, &mask, query_start, x, w, by_key, &rows, &runs);
     if (status != POSENC_OK || w->ne[0] == 0)
         return status;
     int64_t along = by_key ? x->nb[1] : x->nb[0], across = by_key ? x->nb[0] : x->nb[1]; /* strides of a line of x */
@@ -50,14 +50,14 @@ static posenc_status sums(const posenc_rel_index *index, posenc_mask mask, int64
     return POSENC_OK;
 }
 
-posenc_status posenc_relative_sums_by_query(const posenc_rel_index *index, posenc_mask mask, int64_t q_off,
+posenc_status posenc_relative_sums_by_query(const posenc_rel_index *index, posenc_mask mask, int64_t query_start,
                                             const posenc_view *x, const posenc_view *w, posenc_range rows) {
-    return sums(index, mask, q_off, x, w, 0, rows);
+    return sums(index, mask, query_start, x, w, 0, rows);
 }
 
-posenc_status posenc_relative_sums_by_key(const posenc_rel_index *index, posenc_mask mask, int64_t q_off,
+posenc_status posenc_relative_sums_by_key(const posenc_rel_index *index, posenc_mask mask, int64_t query_start,
                                           const posenc_view *x, const posenc_view *w, posenc_range rows) {
-    return sums(index, mask, q_off, x, w, 1, rows);
+    return sums(index, mask, query_start, x, w, 1, rows);
 }
 
 /* ---- Products ---- */

@@ -5,19 +5,19 @@
 #include "core/view.h"
 #include "kernels/sum.h"
 
-posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask *mask, int64_t q_off,
+posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask *mask, int64_t query_start,
                                 const posenc_view *x, posenc_runs *runs) {
     if (index == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_mask(mask);
     int64_t n_k = x->ne[0], n_q = x->ne[1];
     if (status == POSENC_OK)
-        status = posenc_check_extent(q_off, n_q, n_k);
+        status = posenc_align_queries(&query_start, n_q, n_k);
     if (status != POSENC_OK)
         return status;
-    posenc_offsets queries = {q_off, q_off + n_q - 1}, keys = {0, n_k - 1};
+    posenc_offsets queries = {query_start, query_start + n_q - 1}, keys = {0, n_k - 1};
     posenc_offsets seen = posenc_offsets_seen(mask, queries, keys);
-    *runs = (posenc_runs){index, seen, q_off, n_q, n_k};
+    *runs = (posenc_runs){index, seen, query_start, n_q, n_k};
     return posenc_check_index_line(index, index->n_rows, seen);
 }
 
@@ -45,11 +45,11 @@ static int next_run(const posenc_runs *runs, int64_t first_offset, int64_t step,
 }
 
 int posenc_next_run_of_query(const posenc_runs *runs, int64_t query, posenc_run *run) {
-    return next_run(runs, -(runs->q_off + query), 1, runs->n_k, run);
+    return next_run(runs, -(runs->query_start + query), 1, runs->n_k, run);
 }
 
 int posenc_next_run_of_key(const posenc_runs *runs, int64_t key, posenc_run *run) {
-    return next_run(runs, key - runs->q_off, -1, runs->n_q, run);
+    return next_run(runs, key - runs->query_start, -1, runs->n_q, run);
 }
 
 /* ---- Sums ---- */

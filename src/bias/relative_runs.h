@@ -10,11 +10,11 @@
 typedef struct posenc_runs {
     const posenc_rel_index *index;
     posenc_offsets seen; /* by some query, under the mask */
-    int64_t q_off, n_q, n_k;
+    int64_t query_start, n_q, n_k;
 } posenc_runs;
 
 /* x: the [n_k, n_q, n_heads, n_batch] of weights, checked and f32. */
-posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask *mask, int64_t q_off,
+posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask *mask, int64_t query_start,
                                 const posenc_view *x, posenc_runs *runs);
 
 /* The heads and batches of a table are those of x, or 1, which all of them share. */

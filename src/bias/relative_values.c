@@ -9,16 +9,16 @@
 /* Runs that are handed to the kernel at a time. */
 enum { BATCH = 64 };
 
-static posenc_status check_values(const posenc_rel_index *index, posenc_mask mask, int64_t q_off, const posenc_view *p,
-                                  const posenc_view *table, const posenc_view *z, posenc_range *rows,
-                                  posenc_runs *runs) {
+static posenc_status check_values(const posenc_rel_index *index, posenc_mask mask, int64_t query_start,
+                                  const posenc_view *p, const posenc_view *table, const posenc_view *z,
+                                  posenc_range *rows, posenc_runs *runs) {
     posenc_status status = posenc_check_input_f32(p);
     if (status == POSENC_OK)
         status = posenc_check_input(table);
     if (status == POSENC_OK)
         status = posenc_check_output_f32(z);
     if (status == POSENC_OK)
-        status = posenc_runs_check(index, &mask, q_off, p, runs);
+        status = posenc_runs_check(index, &mask, query_start, p, runs);
     if (status != POSENC_OK)
         return status;
     if (table->ne[0] != z->ne[0] || table->ne[1] != index->n_rows || !posenc_same_rows(p, z))
@@ -49,11 +49,11 @@ static void add_values(const posenc_kernels *kernels, const posenc_runs *runs, i
     } while (args->n == BATCH);
 }
 
-posenc_status posenc_relative_values(const posenc_rel_index *index, posenc_mask mask, int64_t q_off,
+posenc_status posenc_relative_values(const posenc_rel_index *index, posenc_mask mask, int64_t query_start,
                                      const posenc_view *p, const posenc_view *table, const posenc_view *z,
                                      posenc_range rows) {
     posenc_runs runs;
-    posenc_status status = check_values(index, mask, q_off, p, table, z, &rows, &runs);
+    posenc_status status = check_values(index, mask, query_start, p, table, z, &rows, &runs);
     if (status != POSENC_OK || posenc_view_count(z) == 0 || p->ne[0] == 0)
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();

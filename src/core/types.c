@@ -15,8 +15,10 @@ const char *posenc_status_string(posenc_status status) {
     case POSENC_ERR_STRIDE:
         return "nb[0] is not the element size, a stride or pointer is not a multiple of it, or output rows overlap";
     case POSENC_ERR_OVERLAP: return "input and output overlap without being the same view";
-    case POSENC_ERR_ROWS: return "the row range, or a row named for scatter, does not lie inside the tensor";
-    case POSENC_ERR_ENUM: return "an enumerator (layout, schedule, mask, direction, tier) or name is unknown, or unset";
+    case POSENC_ERR_ROWS: return "the range, or a row named for scatter, does not lie inside the tensor";
+    case POSENC_ERR_ENUM: return "an enumerator (layout, schedule, direction, tier) or name is unknown";
+    case POSENC_ERR_LAYOUT_UNSET: return "the layout is not set: it has no default";
+    case POSENC_ERR_UNSET: return "a schedule, form, kind, polarity or scheme that has no default is not set";
     case POSENC_ERR_HEAD_DIM: return "head_dim or dim is not positive, is odd where it must be even, or is too large";
     case POSENC_ERR_N_ROT:
         return "n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another n_rot";
@@ -31,9 +33,12 @@ const char *posenc_status_string(posenc_status status) {
         return "a list of frequency factors is missing, of wrong length, or not finite and positive";
     case POSENC_ERR_N_HEADS: return "the head count is not in its range";
     case POSENC_ERR_SCALE: return "scale, slope or max_bias is not finite or not in its range";
-    case POSENC_ERR_POSITION: return "a position, offset or id is out of its range";
+    case POSENC_ERR_POSITION:
+        return "a position, offset or id is out of its range, or where the queries stand has to be said";
+    case POSENC_ERR_MASK_UNSET:
+        return "the mask is not set: it has no default (posenc_mask_causal(), or posenc_mask_none() to see every key)";
     case POSENC_ERR_MASK: return "a number of the mask, or a length, is not in its range or does not go with another";
-    case POSENC_ERR_OFFSETS: return "the bias line or index line does not cover the offsets of the call";
+    case POSENC_ERR_OFFSETS: return "the relative bias or relative index does not cover the offsets of the call";
     case POSENC_ERR_BUCKETS: return "the number of buckets or the distance that they cover is not in its range";
     case POSENC_ERR_ISA: return "the instruction set is not built in, or this machine cannot run it";
     case POSENC_ERR_MEMORY: return "out of memory";

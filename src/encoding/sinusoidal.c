@@ -15,10 +15,10 @@ static int is_concat(posenc_sinusoidal_layout layout) {
 
 static posenc_status check_enumerators(const posenc_sinusoidal_params *p) {
     if (p->layout < POSENC_SINUSOIDAL_INTERLEAVED || p->layout > POSENC_SINUSOIDAL_CONCAT_COS)
-        return POSENC_ERR_ENUM;
+        return p->layout == POSENC_SINUSOIDAL_LAYOUT_UNSET ? POSENC_ERR_LAYOUT_UNSET : POSENC_ERR_ENUM;
     if (is_concat(p->layout) ? p->schedule < POSENC_SCHEDULE_HALF || p->schedule > POSENC_SCHEDULE_SHIFT
                              : p->schedule != POSENC_SCHEDULE_UNSET && p->schedule != POSENC_SCHEDULE_HALF)
-        return POSENC_ERR_ENUM;
+        return p->schedule == POSENC_SCHEDULE_UNSET ? POSENC_ERR_UNSET : POSENC_ERR_ENUM;
     return p->odd != POSENC_ODD_SIN && p->odd != POSENC_ODD_ZERO ? POSENC_ERR_ENUM : POSENC_OK;
 }
 

@@ -21,7 +21,7 @@ static int64_t resolve_n_rot(const posenc_rope_params *p) {
 /* Resolves n_rot on the way. */
 static posenc_status check_params(posenc_rope_params *p) {
     if (p->layout != POSENC_ROPE_HALF && p->layout != POSENC_ROPE_INTERLEAVED && p->layout != POSENC_ROPE_DEINTERLEAVE)
-        return POSENC_ERR_ENUM;
+        return p->layout == POSENC_ROPE_LAYOUT_UNSET ? POSENC_ERR_LAYOUT_UNSET : POSENC_ERR_ENUM;
     if (p->head_dim < 1 || p->head_dim > 2 * (int64_t)POSENC_MAX_PAIRS)
         return POSENC_ERR_HEAD_DIM;
     p->n_rot = resolve_n_rot(p);

@@ -95,7 +95,7 @@ static void add_line_of_rows(block *b, const posenc_view *ds, int64_t lowest, in
 /* Adds all rows of one head of one batch. */
 static void add_rows(block *b, const posenc_score_params *params, const posenc_view *ds, int64_t head, int64_t batch) {
     if (params->q_pos == NULL) {
-        add_line_of_rows(b, ds, -posenc_query_position(params, (posenc_row_place){0, head, batch}), head, batch);
+        add_line_of_rows(b, ds, -posenc_query_start(params, ds, batch), head, batch);
         return;
     }
     for (int64_t i = 0; i < ds->ne[1]; i++)

@@ -48,20 +48,42 @@ static posenc_status check_positions(const int32_t *positions, int64_t n, posenc
     return is_inside ? POSENC_OK : POSENC_ERR_POSITION;
 }
 
-/* Positions of queries by q_off and q_offs: lowest to highest. */
-static posenc_status check_first_queries(const posenc_score_params *params, int64_t n_q, int64_t n_k, int64_t n_batch,
-                                         posenc_offsets *queries) {
-    posenc_status status = posenc_check_extent(params->q_off, n_q, n_k);
+/* 1 if the result depends on where the queries stand. */
+static int depends_on_positions(const posenc_score_params *params) {
+    const posenc_mask *m = &params->mask;
+    if (params->k_pos != NULL) /* positions are given; documents go by number */
+        return params->cu_seqlens != NULL;
+    return m->before >= 0 || m->after >= 0 || m->chunk > 0 || params->slopes != NULL || params->line != NULL ||
+           params->by_query.products != NULL || params->by_key.products != NULL || params->cu_seqlens != NULL;
+}
+
+/* Aligned at the last key, a sequence that has keys has one for every query: else its queries are padded too, or the
+ * first of them see nothing, and what is meant has to be said. */
+static posenc_status check_alignment(const posenc_score_params *params, const posenc_view *y, int64_t batch) {
+    if (params->query_starts != NULL || params->query_start != POSENC_ALIGN_LAST_KEY || !depends_on_positions(params))
+        return POSENC_OK;
+    int64_t begin = params->k_begin != NULL ? params->k_begin[batch] : 0;
+    int64_t end = params->k_end != NULL ? params->k_end[batch] : y->ne[0];
+    return end > begin && end < y->ne[1] ? POSENC_ERR_POSITION : POSENC_OK;
+}
+
+/* Positions of queries by query_start or query_starts: lowest to highest. */
+static posenc_status check_query_starts(const posenc_score_params *params, const posenc_view *y,
+                                        posenc_offsets *queries) {
+    int64_t n_k = y->ne[0], n_q = y->ne[1], start = params->query_start;
+    posenc_status status = posenc_align_queries(&start, n_q, n_k);
     if (status != POSENC_OK)
         return status;
-    *queries = (posenc_offsets){params->q_off, params->q_off + n_q - 1};
-    if (params->q_offs == NULL)
-        return POSENC_OK;
-    if (!posenc_is_aligned(params->q_offs, 4))
+    if (params->query_starts != NULL && params->query_start != POSENC_ALIGN_LAST_KEY)
+        return POSENC_ERR_POSITION;
+    if (!posenc_is_aligned(params->query_starts, 4))
         return POSENC_ERR_STRIDE;
-    for (int64_t batch = 0; batch < n_batch; batch++) {
-        int64_t first = posenc_query_position(params, (posenc_row_place){.batch = batch});
-        status = posenc_check_extent(first, n_q, n_k);
+    *queries = (posenc_offsets){start, start + n_q - 1};
+    for (int64_t batch = 0; batch < y->ne[3]; batch++) {
+        int64_t first = posenc_query_start(params, y, batch);
+        status = posenc_align_queries(&first, n_q, n_k);
+        if (status == POSENC_OK)
+            status = check_alignment(params, y, batch);
         if (status != POSENC_OK)
             return status;
         queries->lowest = batch == 0 ? first : posenc_min(queries->lowest, first);
@@ -73,15 +95,15 @@ static posenc_status check_first_queries(const posenc_score_params *params, int6
 /* The offsets that the call meets and the mask lets be seen. */
 static posenc_status check_offsets(const posenc_score_params *params, const posenc_view *y, posenc_offsets *seen) {
     int64_t n_k = y->ne[0], n_q = y->ne[1];
+    if ((params->q_pos == NULL) != (params->k_pos == NULL))
+        return POSENC_ERR_NULL;
     posenc_offsets queries;
-    posenc_status status = check_first_queries(params, n_q, n_k, y->ne[3], &queries);
+    posenc_status status = check_query_starts(params, y, &queries);
     if (status != POSENC_OK)
         return status;
     posenc_offsets keys = {0, n_k - 1}; /* not before: the n_k of pages may have been any number */
-    if ((params->q_pos == NULL) != (params->k_pos == NULL))
-        return POSENC_ERR_NULL;
     if (params->k_pos != NULL) {
-        if (params->q_offs != NULL)
+        if (params->query_starts != NULL)
             return POSENC_ERR_POSITION;
         if (params->mask.n_first > 0)
             return POSENC_ERR_MASK;
@@ -123,7 +145,7 @@ static posenc_status check_bool_mask(const posenc_bool_mask *mask, const posenc_
     if (mask == NULL)
         return POSENC_OK;
     if (mask->polarity != POSENC_KEEP && mask->polarity != POSENC_DROP)
-        return POSENC_ERR_ENUM;
+        return mask->polarity == POSENC_POLARITY_UNSET ? POSENC_ERR_UNSET : POSENC_ERR_ENUM;
     if (mask->nb[0] != 1)
         return POSENC_ERR_STRIDE;
     int is_empty = 0;
@@ -178,13 +200,13 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
     if (status == POSENC_OK)
         status = posenc_check_mask(&params->mask);
     if (status == POSENC_OK)
-        status = check_offsets(params, y, &seen);
-    if (status == POSENC_OK)
-        status = check_documents(params);
-    if (status == POSENC_OK)
         status = check_lengths(params->k_begin, n_batch, n_k);
     if (status == POSENC_OK)
         status = check_lengths(params->k_end, n_batch, n_k);
+    if (status == POSENC_OK)
+        status = check_offsets(params, y, &seen);
+    if (status == POSENC_OK)
+        status = check_documents(params);
     if (status == POSENC_OK)
         status = check_bool_mask(params->bool_mask, y);
     if (status == POSENC_OK)
@@ -244,11 +266,12 @@ static void set_bounds(posenc_softmax_row_args *args, int64_t begin, int64_t hol
     args->seen.end = (size_t)end;
 }
 
-static void set_mask(const posenc_score_params *params, posenc_row_place at, posenc_softmax_row_args *args) {
+static void set_mask(const posenc_score_params *params, int64_t query, posenc_row_place at,
+                     posenc_softmax_row_args *args) {
     int64_t begin = params->k_begin != NULL ? params->k_begin[at.batch] : 0;
     int64_t end = params->k_end != NULL ? params->k_end[at.batch] : (int64_t)args->n;
     if (params->cu_seqlens != NULL) {
-        posenc_offsets document = document_of(params, posenc_query_position(params, at));
+        posenc_offsets document = document_of(params, query);
         begin = posenc_max(begin, document.lowest);
         end = posenc_min(end, document.highest + 1);
     }
@@ -325,10 +348,12 @@ void posenc_score_args_begin(const posenc_score_params *params, const posenc_vie
     args->empty = args->form == POSENC_PROBABILITIES ? value_of_empty(params->empty, y->ne[0]) : 0.0f;
 }
 
-void posenc_score_args_at(const posenc_score_params *params, posenc_row_place at, posenc_softmax_row_args *args) {
-    args->position = params->q_pos != NULL ? params->q_pos[at.query] : (int32_t)posenc_query_position(params, at);
+void posenc_score_args_at(const posenc_score_params *params, const posenc_view *y, posenc_row_place at,
+                          posenc_softmax_row_args *args) {
+    int64_t query = posenc_query_start(params, y, at.batch) + at.query;
+    args->position = params->q_pos != NULL ? params->q_pos[at.query] : (int32_t)query;
     if (params->sinks != NULL)
         args->sink = params->sinks[at.head];
-    set_mask(params, at, args);
+    set_mask(params, query, at, args);
     set_biases(params, at, args);
 }

@@ -14,14 +14,19 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
 /* The same beside scores that are read: what params name may lie there too. */
 posenc_status posenc_check_scores_read(const posenc_score_params *params, const posenc_view *x);
 
-/* Where the query stands, q_pos aside. */
-static inline int64_t posenc_query_position(const posenc_score_params *params, posenc_row_place at) {
-    return params->q_off + (params->q_offs != NULL ? params->q_offs[at.batch] : 0) + at.query;
+/* Position of query 0 of a sequence, for scores of y's extents; q_pos aside. */
+static inline int64_t posenc_query_start(const posenc_score_params *params, const posenc_view *y, int64_t batch) {
+    if (params->query_starts != NULL)
+        return params->query_starts[batch];
+    if (params->query_start != POSENC_ALIGN_LAST_KEY)
+        return params->query_start;
+    return (params->k_end != NULL ? params->k_end[batch] : y->ne[0]) - y->ne[1];
 }
 
-/* Arguments of the rows of such scores: what all rows share, and then what the place decides. x, y, form and sum are
- * the caller's. */
+/* Arguments of the rows of scores of y's extents: what all rows share, and then what the place decides. x, y, form and
+ * sum are the caller's. */
 void posenc_score_args_begin(const posenc_score_params *params, const posenc_view *y, posenc_softmax_row_args *args);
-void posenc_score_args_at(const posenc_score_params *params, posenc_row_place at, posenc_softmax_row_args *args);
+void posenc_score_args_at(const posenc_score_params *params, const posenc_view *y, posenc_row_place at,
+                          posenc_softmax_row_args *args);
 
 #endif

@@ -27,7 +27,7 @@ static posenc_status check_call(const score_call *call, posenc_range *rows) {
 }
 
 static void set_row(const score_call *call, posenc_row_place at, int64_t row, posenc_softmax_row_args *args) {
-    posenc_score_args_at(call->params, at, args);
+    posenc_score_args_at(call->params, call->y, at, args);
     args->y = posenc_row_at(call->y, at);
     if (call->x != NULL) {
         args->x = posenc_row_at(call->x, at);

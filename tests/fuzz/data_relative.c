@@ -7,7 +7,7 @@
 
 typedef struct relative_call {
     posenc_status (*compute)(const struct relative_call *, posenc_range);
-    int64_t dim, n_q, n_k, n_heads, n_batch, q_off;
+    int64_t dim, n_q, n_k, n_heads, n_batch, query_start;
     posenc_mask mask;
     posenc_rel_index index;
     posenc_relative_table *packed;
@@ -37,13 +37,13 @@ static void draw_shape(relative_call *c) {
     c->n_q = draw_size(20);
     c->n_heads = draw_between(1, 4);
     c->n_batch = draw_between(1, 2);
-    c->q_off = draw_rarely(3) ? draw_between(-10, c->n_k + 10) : c->n_k - c->n_q;
+    c->query_start = draw_rarely(3) ? draw_between(-10, c->n_k + 10) : c->n_k - c->n_q;
     c->mask = draw_rarely(3)   ? posenc_mask_none()
               : draw_rarely(3) ? posenc_mask_symmetric(1 + draw(c->n_k))
                                : posenc_mask_causal();
     c->factor = draw_rarely(2) ? 0.5f : 1.0f;
     int64_t first, n;
-    if (posenc_rel_bias_range(c->mask, c->q_off, c->n_q, c->n_k, &first, &n) != POSENC_OK)
+    if (posenc_rel_bias_range(c->mask, c->query_start, c->n_q, c->n_k, &first, &n) != POSENC_OK)
         data_fail("offsets");
     c->index = (posenc_rel_index){data_block(n, sizeof(int32_t)), first, n, 0};
     posenc_rel_index_rule rule = draw_rule(c);
@@ -61,8 +61,8 @@ static void draw_shape(relative_call *c) {
 static int64_t row_of(const relative_call *c, int64_t i, int64_t j) {
     posenc_score_params p = POSENC_SCORE_DEFAULTS;
     p.mask = c->mask;
-    p.q_off = c->q_off;
-    return truth_sees(&p, j, i, 0, 0) ? c->index.data[j - c->q_off - i - c->index.first] : -1;
+    p.query_start = c->query_start;
+    return truth_sees(&p, j, i, 0, 0) ? c->index.data[j - c->query_start - i - c->index.first] : -1;
 }
 
 /* Scores, 0 where they are masked. */
@@ -166,15 +166,15 @@ static posenc_status products(const relative_call *c, posenc_range rows) {
 }
 
 static posenc_status values(const relative_call *c, posenc_range rows) {
-    return posenc_relative_values(&c->index, c->mask, c->q_off, &c->a, &c->b, &c->y, rows);
+    return posenc_relative_values(&c->index, c->mask, c->query_start, &c->a, &c->b, &c->y, rows);
 }
 
 static posenc_status query_sums(const relative_call *c, posenc_range rows) {
-    return posenc_relative_sums_by_query(&c->index, c->mask, c->q_off, &c->a, &c->y, rows);
+    return posenc_relative_sums_by_query(&c->index, c->mask, c->query_start, &c->a, &c->y, rows);
 }
 
 static posenc_status key_sums(const relative_call *c, posenc_range rows) {
-    return posenc_relative_sums_by_key(&c->index, c->mask, c->q_off, &c->a, &c->y, rows);
+    return posenc_relative_sums_by_key(&c->index, c->mask, c->query_start, &c->a, &c->y, rows);
 }
 
 static posenc_status combine(const relative_call *c, posenc_range rows) {

@@ -46,16 +46,17 @@ static void draw_positions(data_scores *s, int terms) {
     static const int64_t far[] = {1 << 24, 1 << 25, (1 << 30) - 4096, -(1 << 24), -(1 << 30)};
     posenc_score_params *p = &s->params;
     p->mask = draw_mask();
-    p->q_off = s->n_k - s->n_q;
+    p->query_start = s->n_k - s->n_q;
     if (draw_rarely(4))
-        p->q_off = draw_between(-30, s->n_k + 30);
+        p->query_start = draw_between(-30, s->n_k + 30);
     if (terms & TERM_SLOPES && draw_rarely(4)) /* where float32 does not hold every distance */
-        p->q_off = far[draw(5)] + draw(9);
+        p->query_start = far[draw(5)] + draw(9);
     if (terms & TERM_POSITIONS && p->mask.n_first == 0) {
         p->q_pos = data_int32s(s->n_q, -100, 900);
         p->k_pos = data_int32s(s->n_k, -100, 900);
-    } else if (draw_rarely(3) && p->q_off > -(1 << 30) + 200) {
-        p->q_offs = data_int32s(s->n_batch, -150, 150);
+    } else if (draw_rarely(3)) {
+        p->query_start = POSENC_ALIGN_LAST_KEY;
+        p->query_starts = data_int32s(s->n_batch, -150, 150);
     }
 }
 
@@ -165,6 +166,7 @@ static void draw_sinks(data_scores *s) {
 void data_draw_scores(data_scores *s) {
     posenc_score_params *p = &s->params;
     *p = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    p->mask = posenc_mask_none();
     p->scale = (float)data_uniform(0.05, 1.0);
     int terms = draw_terms();
     p->cap = terms & TERM_CAP ? (float)data_uniform(0.5, 60.0) : 0.0f;

@@ -333,7 +333,8 @@ void hash_line_gradients(sweep *s) {
     for (int round = 0; round < 8; round++) {
         fresh();
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.q_off = round;
+        params.mask = posenc_mask_none();
+        params.query_start = round;
         posenc_view ds = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH);
         posenc_rel_bias line = line_of(-20, 50, HEADS), shared = line_of(-5, 11, HEADS);
         shared.stride = 0; /* for all heads */

@@ -54,13 +54,15 @@ static void draw_masks(sweep *s, drawn *scene, int64_t n_k) {
     posenc_score_params *params = &scene->params;
     uint64_t wanted = next(s);
     params->mask = mask_of(s, n_k);
-    params->q_off = n_k >= QUERIES ? n_k - QUERIES : 0;
+    params->query_start = n_k >= QUERIES ? n_k - QUERIES : 0;
     if (wanted % 4 == 0) {
         params->q_pos = integers(s, QUERIES, 0, (int32_t)n_k);
         params->k_pos = integers(s, (size_t)n_k, 0, (int32_t)n_k);
         params->mask.n_first = 0;
     } else if (wanted % 4 == 1) {
-        params->q_offs = integers(s, BATCH, -3, 0);
+        const int32_t start = (int32_t)params->query_start;
+        params->query_starts = integers(s, BATCH, start - 3, start);
+        params->query_start = POSENC_ALIGN_LAST_KEY;
     }
     if (wanted & 4) {
         params->k_begin = integers(s, BATCH, 0, (int32_t)n_k / 4);
@@ -220,7 +222,7 @@ void hash_attention_task(sweep *s) {
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.scale = 0.17f;
             params.mask = posenc_mask_causal();
-            params.q_off = n_k - QUERIES;
+            params.query_start = n_k - QUERIES;
             params.slopes = floats(s, HEADS, 0.01);
             posenc_rope_params rope_params = POSENC_ROPE_DEFAULTS;
             rope_params.layout = POSENC_ROPE_HALF;
