@@ -212,6 +212,7 @@ static void test_hidden_nan(void **state) {
     values.data = v;
     result.data = &out;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_causal();
     truth_ok(posenc_attention_reference(&params, &queries, &keys, &values, &result, &probabilities));
     assert_true(out == 3.0f && p[0] == 1.0f && p[1] == 0.0f);

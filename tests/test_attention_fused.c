@@ -212,7 +212,13 @@ static void test_same_bits(void **state) {
                 bytes.data += i * bytes.nb[1];
                 s.params.bool_mask = &bytes;
             }
-            s.params.query_start = all.query_start + i;
+            int32_t starts[SCENE_BATCH];
+            for (int64_t b = 0; all.query_starts != NULL && b < s.n_batch; b++)
+                starts[b] = all.query_starts[b] + (int32_t)i;
+            if (all.query_starts != NULL)
+                s.params.query_starts = starts;
+            else
+                s.params.query_start = all.query_start + i;
             s.params.q_pos = all.q_pos != NULL ? all.q_pos + i : NULL;
             s.params.bias = all.bias != NULL ? &bias : NULL;
             if (all.by_query.products != NULL)
@@ -249,6 +255,7 @@ static void compare_with_reference(const posenc_score_params *params, int64_t n_
 static void test_no_keys(void **state) {
     (void)state;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty += POSENC_FULLY_MASKED_NAN) {
         enum { DIM = 8, N_Q = 3 };
@@ -273,6 +280,7 @@ static void test_nothing_in_a_block(void **state) {
     (void)state;
     const float slope = 0.5f;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.slopes = &slope;
     for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty += POSENC_FULLY_MASKED_NAN) {
@@ -295,6 +303,7 @@ static void test_hidden_means_nothing(void **state) {
         close_attention();
     }
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_causal();
     params.hidden = POSENC_MASKED_UNTOUCHED;
     compare_with_reference(&params, 200, 200);
@@ -360,6 +369,7 @@ static float seen_beside_zero(float logit, size_t at, size_t zero) {
     keys[at] = logit;
     values[at] = 0x1p100f;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     posenc_view one = posenc_view_dense(&query, POSENC_F32, 1, 1, 1, 1), to = one;
     posenc_view k_view = posenc_view_dense(keys, POSENC_F32, 1, N_K, 1, 1), v_view = k_view;

@@ -160,7 +160,7 @@ static const float *draw_common(void) {
     posenc_score_params plain = POSENC_SCORE_DEFAULTS;
     plain.scale = s.params.scale;
     plain.cap = s.params.cap;
-    plain.query_start = s.params.query_start;
+    plain.query_start = scene_query(&s, 0, 0);
     plain.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
     plain.empty = truth_below(2) ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
     s.params = plain;
@@ -501,6 +501,7 @@ static void check_equal_keys(int64_t dim, int64_t n_k) {
     for (int64_t c = 0; c < dim; c++)
         score += (double)query[c] * (double)key[c];
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     posenc_view lse_view = posenc_view_dense(&one_lse, POSENC_F32, 1, 1, 1, 1);
     posenc_attention_args t = {
@@ -552,6 +553,7 @@ static void test_nan(void **state) {
         for (int round = 0; round < 12; round++) {
             open_task(random_n_k(round));
             s.params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+            s.params.query_start = POSENC_ALIGN_FIRST_KEY;
             s.params.mask = posenc_mask_none();
             posenc_view nan = posenc_view_dense(&(float){NAN}, POSENC_F32, 1, 1, 1, 1), first = q.view;
             first.ne[0] = first.ne[1] = first.ne[2] = first.ne[3] = 1;

@@ -168,7 +168,7 @@ static void test_sinusoidal(void **state) {
         posenc_sinusoidal_params params;
         posenc_status want;
     } bad[] = {
-        {POSENC_SINUSOIDAL_DEFAULTS, POSENC_ERR_ENUM},
+        {POSENC_SINUSOIDAL_DEFAULTS, POSENC_ERR_LAYOUT_UNSET},
         {{(posenc_sinusoidal_layout)5, HALF, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
         {{(posenc_sinusoidal_layout)-1, HALF, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},
         {{INTERLEAVED, MINUS_1, 0, DIM, 1e4, 1.0, 0.0, 1.0}, POSENC_ERR_ENUM},

@@ -230,6 +230,7 @@ static void test_without_offsets(void **state) {
     for (int tier = -1; truth_next_tier(&tier);)
         for (int kind = 0; kind < 4; kind++) {
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            params.query_start = POSENC_ALIGN_FIRST_KEY;
             params.mask = posenc_mask_none();
             float y = 1.0f;
             posenc_view to = posenc_view_dense(&y, POSENC_F32, 1, 1, 1, 1);
@@ -343,6 +344,7 @@ static void test_shared(void **state) {
         float logits[HEADS * N_Q * N_K];
         posenc_view view = posenc_view_dense(logits, POSENC_F32, N_K, N_Q, HEADS, 1);
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.query_start = POSENC_ALIGN_FIRST_KEY;
         params.mask = posenc_mask_none();
         params.line = &of_many; /* of any number of heads */
         truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));

@@ -182,6 +182,36 @@ static void test_calls(void **state) {
     }
 }
 
+/* ---- Alignment ---- */
+
+/* Without a word the last query stands at the last key of its sequence: the same bits as with every start given. */
+static void test_alignment(void **state) {
+    (void)state;
+    enum { KEYS = 40, QUERIES = 3, SEQUENCES = 4, COUNT = KEYS * QUERIES * SEQUENCES };
+    static const int32_t k_end[SEQUENCES] = {KEYS, 17, 3, 0}, by_length[SEQUENCES] = {37, 14, 0, -3};
+    static const int32_t by_extent[SEQUENCES] = {37, 37, 37, 37};
+    float x[COUNT], aligned[COUNT], given[COUNT];
+    const float slope = 0.5f;
+    truth_fill(x, COUNT);
+    for (int with_lengths = 0; with_lengths < 2; with_lengths++) {
+        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.mask = posenc_mask_window(9);
+        params.slopes = &slope;
+        params.k_end = with_lengths ? k_end : NULL;
+        posenc_view in = posenc_view_dense(x, POSENC_F32, KEYS, QUERIES, 1, SEQUENCES), out = in;
+        out.data = aligned;
+        truth_ok(posenc_softmax(&params, &in, &out, posenc_range_all()));
+        params.query_starts = with_lengths ? by_length : by_extent;
+        out.data = given;
+        truth_ok(posenc_softmax(&params, &in, &out, posenc_range_all()));
+        truth_same_bits(aligned, given, COUNT, "lengths %d", with_lengths);
+        params.query_starts = NULL;
+        params.query_start = POSENC_ALIGN_FIRST_KEY;
+        truth_ok(posenc_softmax(&params, &in, &out, posenc_range_all()));
+        assert_true(given[0] == 1.0f && aligned[0] == 0.0f); /* query 0 at key 0 sees that alone */
+    }
+}
+
 /* ---- Documents ---- */
 
 enum { MOST_DOCUMENTS = 1 << 16, N_QUERIES = 4096 };
@@ -353,9 +383,9 @@ static void test_padded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_everything),     truth_test(test_masks_are_bounds), truth_test(test_calls),
-        truth_test(test_many_documents), truth_test(test_untouched),        truth_test(test_join),
-        truth_test(test_padded),
+        truth_test(test_everything), truth_test(test_masks_are_bounds), truth_test(test_calls),
+        truth_test(test_alignment),  truth_test(test_many_documents),   truth_test(test_untouched),
+        truth_test(test_join),       truth_test(test_padded),
     };
     return truth_run(tests);
 }

@@ -155,6 +155,7 @@ static int check_c26(const example *e) {
     for (int j = 0; j < n; j++)
         bias[j] *= (float)value(e, "slope"); /* a power of two */
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
     params.cap = (float)value(e, "softcap");
@@ -187,6 +188,7 @@ static int check_attention(const example *e, const float *q, const float *k, dou
         for (int j = 0; j < n; j++)
             scores[i * n + j] = (float)truth_dot(q + i * dim, k + j * dim, dim);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.scale = (float)scale;
     params.cap = cap;
     params.slopes = &head_slope;

@@ -67,6 +67,7 @@ static int check_c07(const example *e) {
     int64_t n = q.view.ne[1];
     make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n, n, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
     params.by_query = (posenc_relative){&terms.view, &index.line};
@@ -101,6 +102,7 @@ static int check_c09(const example *e) {
         posenc_rel_index_reversed(posenc_rel_index_shaw((int64_t)value(e, "max_relative_pos")));
     make_index(rule, 0, n, n, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.by_query = (posenc_relative){&terms.view, &index.line};
     return match_logits(e, &params, NULL, n, n, 0);
@@ -185,6 +187,7 @@ static int check_c14(const example *e) {
     make_index(rule, 0, n, n, &index);
     make_index(posenc_rel_index_reversed(rule), 0, n, n, &papers);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.scale = (float)(1.0 / sqrt((double)(cJSON_GetArraySize(input(e, "terms")) * q.view.ne[0])));
     if (has_term(e, "c2p"))
@@ -349,6 +352,7 @@ static int check_c04(const example *e) {
     truth_rotate(&rope, q.data, n, positions, POSENC_FORWARD);
     truth_rotate(&rope, k.data, n, positions, POSENC_FORWARD);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.scale = (float)(1.0 / sqrt((double)dim));
     params.slopes = &slope;
@@ -367,6 +371,7 @@ static int check_c31(const example *e) {
             pe.data[t * n_centres + c] = (float)exp(-((double)t - (double)centres[c]) *
                                                     ((double)t - (double)centres[c]) / (2.0 * sigma * sigma));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
     return match_attention(e, &params, &pe, &pe, &pe);
@@ -379,6 +384,7 @@ static int check_c32(const example *e) {
     read_matrix(e, "k", &k);
     read_matrix(e, "v", &v);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.scale = (float)value(e, "scale");
     params.cap = (float)value(e, "softcap");
     params.slopes = slope != 0.0f ? &slope : NULL;

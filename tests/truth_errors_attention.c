@@ -59,6 +59,7 @@ void test_attention_params(void **state) {
     params.bias = NULL;
     static int32_t row_of_all[REL_K + REL_Q];
     const posenc_rel_index index = {row_of_all, -REL_Q, REL_K + REL_Q, 1};
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     posenc_view products = posenc_view_dense(y.data, POSENC_F32, 1, 1, 1, 1);
     params.by_query = (posenc_relative){&products, &index};
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);

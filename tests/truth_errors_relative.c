@@ -430,7 +430,7 @@ void test_relative_lines(void **state) {
     WALKS(POSENC_ERR_MASK, bad_mask, 0);
     WALKS(POSENC_ERR_POSITION, open, limit);
     WALKS(POSENC_ERR_POSITION, open, -limit - 1);
-    WALKS(POSENC_ERR_POSITION, open, INT64_MIN);
+    WALKS(POSENC_ERR_POSITION, open, INT64_MIN + 1);
     WALKS(POSENC_ERR_OFFSETS, open, 1);
     WALKS(POSENC_ERR_OFFSETS, open, -1);
     line.n_offsets--;

@@ -22,6 +22,7 @@ static uint8_t byte_data[N_K];
 static void start(void) {
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
     x = dense(in);
     y = dense(out);
     line = (posenc_rel_bias){line_data, -(N_Q - 1), N_K + N_Q - 1, N_HEADS, 64, 0};
@@ -96,14 +97,35 @@ void test_score_positions(void **state) {
 
     static const int32_t late[BATCH] = {0, (1 << 30) - N_Q + 1}, early[BATCH] = {-(1 << 30) - 1, 0};
     static const int32_t ends[BATCH] = {(1 << 30) - N_Q, -(1 << 30)};
+    params.query_start = POSENC_ALIGN_LAST_KEY;
     params.query_starts = ends;
     RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
     start();
+    params.query_start = POSENC_ALIGN_LAST_KEY;
     REFUSED(POSENC_ERR_POSITION, query_starts = late);
+    params.query_start = POSENC_ALIGN_LAST_KEY;
     REFUSED(POSENC_ERR_POSITION, query_starts = early);
-    params.query_starts = ends; /* one way to say it */
-    REFUSED(POSENC_ERR_POSITION, query_start = POSENC_ALIGN_FIRST_KEY);
+    REFUSED(POSENC_ERR_POSITION, query_starts = ends); /* beside a start for all */
+    params.query_start = POSENC_ALIGN_LAST_KEY;
     REFUSED(POSENC_ERR_STRIDE, query_starts = shifted(late, 1));
+
+    /* Aligned with the last key: a sequence of fewer keys than queries, unless it has none or positions do not matter. */
+    static const int32_t too_few[BATCH] = {N_K, N_Q - 1}, as_many[BATCH] = {N_Q, 0};
+    params.query_start = POSENC_ALIGN_LAST_KEY;
+    params.k_end = too_few;
+    RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
+    REFUSED(POSENC_ERR_POSITION, mask = posenc_mask_causal());
+    params.query_start = POSENC_ALIGN_LAST_KEY;
+    params.k_end = too_few;
+    REFUSED(POSENC_ERR_POSITION, slopes = slopes);
+    params.query_start = POSENC_ALIGN_LAST_KEY;
+    params.k_end = as_many;
+    params.mask = posenc_mask_causal();
+    RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
+    params.k_end = too_few;
+    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
+    start();
 
     REFUSED(POSENC_ERR_NULL, q_pos = queries);
     REFUSED(POSENC_ERR_NULL, k_pos = keys);
@@ -142,7 +164,7 @@ void test_score_masks(void **state) {
     REFUSED(POSENC_ERR_MASK, mask = posenc_mask_window(0));
     REFUSED(POSENC_ERR_MASK, mask = posenc_mask_window(((int64_t)1 << 30) + 1));
     REFUSED(POSENC_ERR_MASK, mask = posenc_mask_symmetric(-1));
-    REFUSED(POSENC_ERR_MASK, mask.n_first = -1);
+    REFUSED(POSENC_ERR_MASK, mask.n_first = -2);
     params.mask.n_first = 4;
     REFUSED(POSENC_ERR_MASK, mask.chunk = 4);
 
@@ -210,7 +232,7 @@ void test_score_lines(void **state) {
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
     line.first = INT32_MIN;
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
-    params.query_start = N_K - N_Q + 1;
+    params.query_start = 1;
     REFUSED(POSENC_ERR_OFFSETS, line = &line);
     line.is_extended = 1;
     line.n_offsets = 0;
@@ -219,6 +241,7 @@ void test_score_lines(void **state) {
     static const int32_t beyond[][BATCH] = {{0, 1}, {1, 0}, {0, -1}, {-1, 0}}; /* one of the sequences */
     for (int i = 0; i < 4; i++) {
         params.line = &line;
+        params.query_start = POSENC_ALIGN_LAST_KEY;
         REFUSED(POSENC_ERR_OFFSETS, query_starts = beyond[i]);
     }
 

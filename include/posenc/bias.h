@@ -128,6 +128,7 @@ POSENC_API posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_in
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.scale = 0.0883883f;
  *     params.bias = &bias;
+ *     params.mask = posenc_mask_causal();
  *     posenc_view s = posenc_view_dense(scores, POSENC_F32, 4096, 1, 32, 1);
  *     status = posenc_softmax(&params, &s, &s, posenc_range_all());
  */

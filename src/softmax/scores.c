@@ -62,7 +62,7 @@ static int depends_on_positions(const posenc_score_params *params) {
 static posenc_status check_alignment(const posenc_score_params *params, const posenc_view *y, int64_t batch) {
     if (params->query_starts != NULL || params->query_start != POSENC_ALIGN_LAST_KEY || !depends_on_positions(params))
         return POSENC_OK;
-    int64_t begin = params->k_begin != NULL ? params->k_begin[batch] : 0;
+    int64_t begin = params->k_begin != NULL && params->k_end != NULL ? params->k_begin[batch] : 0;
     int64_t end = params->k_end != NULL ? params->k_end[batch] : y->ne[0];
     return end > begin && end < y->ne[1] ? POSENC_ERR_POSITION : POSENC_OK;
 }
@@ -79,7 +79,8 @@ static posenc_status check_query_starts(const posenc_score_params *params, const
     if (!posenc_is_aligned(params->query_starts, 4))
         return POSENC_ERR_STRIDE;
     *queries = (posenc_offsets){start, start + n_q - 1};
-    for (int64_t batch = 0; batch < y->ne[3]; batch++) {
+    int is_shared = params->query_starts == NULL && params->k_end == NULL; /* then one sequence speaks for all */
+    for (int64_t batch = 0; batch < (is_shared ? 1 : y->ne[3]); batch++) {
         int64_t first = posenc_query_start(params, y, batch);
         status = posenc_align_queries(&first, n_q, n_k);
         if (status == POSENC_OK)
