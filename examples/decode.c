@@ -113,7 +113,6 @@ static void set_attention(pass *p) {
     int64_t n_k = p->cache->n + p->n;
     p->params = (posenc_score_params)POSENC_SCORE_DEFAULTS; /* the scale is in Q already */
     p->params.mask = posenc_mask_causal();
-    p->params.query_start = p->cache->n;
     p->attention = (posenc_attention_args){
         .params = &p->params,
         .q = by_head(p->q, POSENC_F32, N_HEADS, p->n),

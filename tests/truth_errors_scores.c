@@ -109,7 +109,8 @@ void test_score_positions(void **state) {
     params.query_start = POSENC_ALIGN_LAST_KEY;
     REFUSED(POSENC_ERR_STRIDE, query_starts = shifted(late, 1));
 
-    /* Aligned with the last key: a sequence of fewer keys than queries, unless it has none or positions do not matter. */
+    /* Aligned with the last key: a sequence of fewer keys than queries, unless it has none or positions do not matter.
+     * */
     static const int32_t too_few[BATCH] = {N_K, N_Q - 1}, as_many[BATCH] = {N_Q, 0};
     params.query_start = POSENC_ALIGN_LAST_KEY;
     params.k_end = too_few;

@@ -57,8 +57,9 @@ POSENC_API posenc_status posenc_sink_backward(const float *dsink_rows, int64_t n
 
 /* gradient_h[o] = sum of ds over the queries and keys of offset o, ds: [n_k, n_q, n_heads, n_batch], f32. Summed in
  * double, ascending by batch, then (for a line of stride 0) head, then query, then key, and rounded once. Of params,
- * query_start with query_starts, or q_pos and k_pos are used. Offsets beyond a line that is extended go to its ends; beyond another
- * they are left out, so that a long line can be made in parts. With q_pos, ds is read once for every 4096 offsets. */
+ * query_start or query_starts (and k_end, for alignment), or q_pos and k_pos are used. Offsets beyond a line that is
+ * extended go to its ends; beyond another they are left out, so that a long line can be made in parts. With q_pos, ds
+ * is read once for every 4096 offsets. */
 POSENC_API posenc_status posenc_rel_bias_backward(const posenc_score_params *params, const posenc_view *ds,
                                                   const posenc_rel_bias *gradient);
 

@@ -59,8 +59,9 @@ typedef struct posenc_rel_index {
     int64_t n_rows;
 } posenc_rel_index;
 
-/* The offsets that queries query_start .. query_start + n_q - 1 and keys 0 .. n_k - 1 meet under a mask; 0 of them if none is seen.
- * With n_first, every offset back to key 0. Ranges as in softmax.h: query_start is at least -2^30, query_start + n_q and n_k are at
+/* The offsets that queries query_start .. query_start + n_q - 1 and keys 0 .. n_k - 1 meet under a mask; 0 of them if
+ * none is seen; query_start may be POSENC_ALIGN_LAST_KEY, here and in all calls. With n_first, every offset back to key
+ * 0. Ranges as in softmax.h: query_start is at least -2^30, query_start + n_q and n_k are at
  * most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_rel_bias_range(posenc_mask mask, int64_t query_start, int64_t n_q, int64_t n_k,
                                                int64_t *first, int64_t *n_offsets);
@@ -115,10 +116,10 @@ POSENC_API posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_in
 
 /* ---- attention with linear biases (arXiv 2108.12409; FORMULAS C.2, C.3).
  *
- * Head h adds -slope_h * |i_abs - j| to the score of query i and key j, i_abs = query_start + i. On the keys a causal model
- * may see (j <= i_abs) this is the paper's slope_h * (j - i_abs). softmax.h applies it from the slopes alone, without
- * ever storing it; posenc_logits with x NULL writes it out. Where ALiBi is to be added up with other biases of the
- * offset, or where other code needs it, it is a line, or a single row for all queries.
+ * Head h adds -slope_h * |i_abs - j| to the score of query i and key j, i_abs = query_start + i. On the keys a causal
+ * model may see (j <= i_abs) this is the paper's slope_h * (j - i_abs). softmax.h applies it from the slopes alone,
+ * without ever storing it; posenc_logits with x NULL writes it out. Where ALiBi is to be added up with other biases of
+ * the offset, or where other code needs it, it is a line, or a single row for all queries.
  *
  * Example: 32 heads, decoding behind a cache: the newest of 4096 keys has bias 0
  *

@@ -159,7 +159,8 @@ POSENC_API posenc_status posenc_relative_products(const posenc_relative_table *t
  * p: f32 [n_k, n_q, n_heads, n_batch], probabilities as posenc_softmax made them under the mask, so that keys whose
  * offset no query sees are not looked at; table: f32, f16 or bf16 [head_dim, n_rows, n_heads or 1, n_batch or 1],
  * n_rows that of the index; z: f32 [head_dim, n_q, n_heads, n_batch], apart from both. Rows are those of p.
- * Offsets here are of numbers, query i at query_start + i: given positions, and starts that differ by batch, are softmax.h's.
+ * Offsets here are of numbers, query i at query_start + i: given positions, and starts that differ by batch, are
+ * softmax.h's.
  *
  * Neighbouring keys with the same row are one run. Its probabilities are added up as softmax.h adds exponentials, lanes
  * and blocks counted from the run's first key, rounded to float32, and z takes the runs in ascending order of keys, by
@@ -233,8 +234,9 @@ typedef struct posenc_fire posenc_fire;
 POSENC_API posenc_status posenc_fire_create(const posenc_fire_params *params, posenc_fire **fire);
 POSENC_API void posenc_fire_free(posenc_fire *fire);
 
-/* y[j, i, h, b] = bias_h(query_start + i, j), or the same added to what is there. y: f32 [n_k, n_q, n_heads, n_batch]; a
- * row is one query of one head: row = (batch * n_heads + head) * n_q + query. query_start >= 0; query_start + n_q and n_k are at
+/* y[j, i, h, b] = bias_h(query_start + i, j), or the same added to what is there. y: f32 [n_k, n_q, n_heads, n_batch];
+ * a row is one query of one head: row = (batch * n_heads + head) * n_q + query. query_start >= 0, or
+ * POSENC_ALIGN_LAST_KEY; query_start + n_q and n_k are at
  * most max_distance + 1 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_fire_write(const posenc_fire *fire, int64_t query_start, const posenc_view *y,
                                            posenc_range rows);
@@ -260,11 +262,9 @@ POSENC_API posenc_status posenc_fire_add(const posenc_fire *fire, int64_t query_
  *     posenc_view z = posenc_view_dense(products, POSENC_F32, 64, n_q, 8, 1);
  *     posenc_cope_params cope = POSENC_COPE_DEFAULTS;
  *     cope.scale = 0.125f;
- *     cope.query_start = n_k - n_q;
  *     posenc_status status = posenc_cope_logits(&cope, &s, NULL, &z, &s, posenc_range_all());
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.mask = posenc_mask_causal();
- *     params.query_start = n_k - n_q;
  *     status = posenc_softmax(&params, &s, &s, posenc_range_all());
  */
 
@@ -276,15 +276,14 @@ typedef enum posenc_cope_form {
 typedef struct posenc_cope_params {
     float scale; /* finite; 1/sqrt(head_dim) */
     posenc_cope_form form;
-    int64_t
-        query_start; /* position of query 0 among the keys, n_k - n_q with a cache; -2^30 .., query_start + n_q at most 2^30 */
+    int64_t query_start; /* position of query 0 among the keys: -2^30 .., query_start + n_q at most 2^30 */
 } posenc_cope_params;
 
 #define POSENC_COPE_DEFAULTS                                                                                           \
-    { 1.0f, POSENC_COPE_LISTING, 0 }
+    { 1.0f, POSENC_COPE_LISTING, POSENC_ALIGN_LAST_KEY }
 
-/* y[j] = the logit of key j for j <= query_start + i, -inf beyond. x: scores q . k, f32 [n_k, n_q, n_heads, n_batch], y the
- * same view or apart; gates: scores that make the gates instead of x (the published option of separate gate keys),
+/* y[j] = the logit of key j for j <= query_start + i, -inf beyond. x: scores q . k, f32 [n_k, n_q, n_heads, n_batch], y
+ * the same view or apart; gates: scores that make the gates instead of x (the published option of separate gate keys),
  * like x, apart from y, or NULL; z: f32 [n_positions, n_q, n_heads, n_batch], 1 <= n_positions <= 2^24, apart from y.
  * A row is one query of one head: row = (batch * n_heads + head) * n_q + query. */
 POSENC_API posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_view *x,

@@ -26,13 +26,12 @@
  *   - The sum is taken in a fixed order (key j joins lane j mod 32; every 512 keys the lanes move on to double), so the
  *     bits do not depend on instruction set, split, alignment, or on how a mask is given.
  *
- * Example: a causal row range of 32 heads, 8 queries behind a cache of n_k - 8 keys
+ * Example: causal, 32 heads, 8 queries behind a KV cache of n_k - 8 keys: the last query stands at the last key
  *
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.scale = 0.0883883f;
  *     params.slopes = slopes;
  *     params.mask = posenc_mask_causal();
- *     params.query_start = n_k - 8;
  *     posenc_view s = posenc_view_dense(scores, POSENC_F32, n_k, 8, 32, 1);
  *     posenc_status status = posenc_softmax(&params, &s, &s, posenc_range_all());
  */
@@ -60,18 +59,19 @@ typedef enum posenc_fully_masked_row {
     POSENC_FULLY_MASKED_NAN        /* PyTorch with -inf, ggml's soft_max */
 } posenc_fully_masked_row;
 
-/* What becomes of the keys of a row that position, lengths or documents forbid: they are set to 0 (logits: -inf), or
- * whole groups of POSENC_MASKED_GROUP of them, counted from key 0, stay what they are. Those that share a group with
- * a key in sight are set all the same; a row of which they forbid every key is not written at all, whatever `empty`
- * says. For an output that holds zeros already, because it is that of the layer before, or a product with V that stops
- * where the groups do: a causal prefill then reads and writes half. With q_pos and k_pos it is lengths and documents
- * only. */
+/* What becomes of the masked keys of a row, those that position, lengths or documents forbid: they are set to 0
+ * (logits: -inf), or whole groups of POSENC_MASKED_GROUP of them, counted from key 0, stay what they are. Those that
+ * share a group with an unmasked key are set all the same; a row of which they forbid every key is not written at all,
+ * whatever `empty` says. For an output that holds zeros already, because it is that of the layer before, or a product
+ * with V that stops where the groups do: a causal prefill then reads and writes half. With q_pos and k_pos it is
+ * lengths and documents only. */
 typedef enum posenc_masked_output { POSENC_MASKED_WRITTEN = 0, POSENC_MASKED_UNTOUCHED } posenc_masked_output;
 
 #define POSENC_MASKED_GROUP 32
 
-/* Begin with POSENC_SCORE_DEFAULTS, in which everything but scale and mask is absent. All zeros is another thing, and
- * not refused: a scale of 0, and a mask that shows each query the key at its own position alone. */
+/* Begin with POSENC_SCORE_DEFAULTS: scale 1, everything else absent, the last query at the position of the last key.
+ * The mask has no default and has to be set. All zeros is another thing, and not refused: a scale of 0, and a mask that
+ * shows each query the key at its own position alone. */
 typedef struct posenc_score_params {
     float scale; /* finite */
     float cap;   /* soft cap (Gemma 2: 50), finite, at least FLT_MIN; 0: none */
@@ -82,8 +82,8 @@ typedef struct posenc_score_params {
 
     const float *slopes; /* ALiBi slopes [n_heads], finite */
     /* Of n_heads heads, or shared. It is extended, or covers posenc_rel_bias_range of mask, query_start, n_q and n_k
-     * (with query_starts: from what it says of the least of them to the greatest; with q_pos and k_pos: what the mask leaves
-     * between the least and the greatest of them), as do the indices of by_query and by_key: lengths, documents, bytes
+     * (sequences that start apart: from that of the least start to that of the greatest; q_pos and k_pos: what the mask
+     * leaves between the least and the greatest of them), as do the indices of by_query and by_key: documents, bytes
      * and a query's place in its chunk do not shorten it. */
     const posenc_rel_bias *line;
     const posenc_view *bias; /* f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1 are shared, but n_k */
@@ -92,20 +92,22 @@ typedef struct posenc_score_params {
     const float *bias_slopes;
 
     posenc_mask mask;
-    /* Position of query 0 where key j has position j: n_k - n_q with a cache, where 0 would hide all but the first keys
-     * from a causal mask. */
+    /* Position of query 0, where key j has position j. POSENC_ALIGN_LAST_KEY, the default: the last query stands at the
+     * last key of its sequence, so it is n_k - n_q, or k_end[b] - n_q. That is prefill, and decoding with a KV cache. A
+     * sequence of fewer keys than queries (but of some) is refused then, where positions matter (POSENC_ERR_POSITION):
+     * if its queries are padded like its keys, query i at key i, say POSENC_ALIGN_FIRST_KEY. */
     int64_t query_start;
     /* Or positions [n_q] and [n_k] of all sequences, each below 2^30 in size, instead of query_start; both or neither
      * (POSENC_ERR_NULL). A cell of a cache that holds no key is to be behind every query, at 2^30 - 1 say, under a
      * causal mask, and its v finite; -1 is a position like others. */
     const int32_t *q_pos, *k_pos;
-    /* Packed documents: key j and query query_start + query_starts[b] + i (in that order, whatever q_pos says) belong to document d
-     * if cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending; n_seqs + 1 entries. NULL: one. */
+    /* Packed documents: key j, and query i by its start plus i (whatever q_pos says), belong to document d if
+     * cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending; n_seqs + 1 entries. NULL: one. */
     const int32_t *cu_seqlens;
     int64_t n_seqs;
     const int32_t *k_begin, *k_end; /* [n_batch]: real keys are k_begin <= j < k_end; NULL: 0, n_k */
-    /* [n_batch], added to query_start: sequences behind caches of different lengths, whose newest key is k_end[b] - 1, stand
-     * at k_end[b] - n_q. NULL: 0. Not with q_pos (POSENC_ERR_POSITION). */
+    /* [n_batch]: the position of query 0 of each sequence, in place of query_start, which stays POSENC_ALIGN_LAST_KEY.
+     * NULL: not given. Not with q_pos (POSENC_ERR_POSITION). */
     const int32_t *query_starts;
     const posenc_bool_mask *bool_mask;
 
@@ -122,8 +124,8 @@ typedef struct posenc_score_params {
 
 /* x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap, each f32, f16 or bf16; arithmetic is float32, and
  * an f16 or bf16 result is rounded once. A row is one query of one head: row = (batch * n_heads + head) * n_q + query;
- * a single query of 32 heads is 32 rows to share between threads. query_start (and its sum with each of query_starts) is at least
- * -2^30, query_start + n_q and n_k are at most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
+ * a single query of 32 heads is 32 rows to share between threads. A query_start is at least -2^30,
+ * query_start + n_q and n_k are at most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
 

@@ -153,10 +153,10 @@ static inline void posenc_ggml_run_softmax(struct ggml_tensor *dst, int ith, int
 }
 
 /* Probabilities of scores [n_keys, n_queries, n_heads, n_batch]. What biases and masks them is in params: a line,
- * slopes, a causal mask or a window need no tensor; params->query_start may be changed between two runs of a graph. mask, or
- * NULL, is a tensor of f32, f16 or bf16 that is added besides: [n_keys, n_queries or more, n_heads, n_batch], of which
- * one row is for all queries, one head for all heads, one batch for all of them. ggml_soft_max_ext takes any divisor of
- * the heads, and repeats them in turns; this node aborts. */
+ * slopes, a causal mask or a window need no tensor; params->query_start may be changed between two runs of a graph.
+ * mask, or NULL, is a tensor of f32, f16 or bf16 that is added besides: [n_keys, n_queries or more, n_heads, n_batch],
+ * of which one row is for all queries, one head for all heads, one batch for all of them. ggml_soft_max_ext takes any
+ * divisor of the heads, and repeats them in turns; this node aborts. */
 static inline struct ggml_tensor *posenc_ggml_softmax(struct ggml_context *ctx, struct ggml_tensor *scores,
                                                       struct ggml_tensor *mask, posenc_score_params *params) {
     struct ggml_tensor *args[] = {scores, mask};

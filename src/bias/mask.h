@@ -23,8 +23,8 @@ posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position);
 /* Offsets at which queries meet keys, both from lowest to highest, and some query may see them; n_first included. */
 posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets queries, posenc_offsets keys);
 
-/* Puts the position of query 0 in place of POSENC_ALIGN_LAST_KEY. Queries *query_start .. *query_start + n_q - 1 and keys
- * 0 .. n_k - 1 are in range. */
+/* Puts the position of query 0 in place of POSENC_ALIGN_LAST_KEY. Queries *query_start .. *query_start + n_q - 1 and
+ * keys 0 .. n_k - 1 are in range. */
 posenc_status posenc_align_queries(int64_t *query_start, int64_t n_q, int64_t n_k);
 
 #endif
