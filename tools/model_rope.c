@@ -234,8 +234,8 @@ static void print_table(const rope_batches *b) {
         print_limit(b, type);
     print_all_layers(b);
     printf(
-        "\nMedians, one thread. first: rows of cosines and sines made in the call; later: rows ready, as for all other "
-        "layers%s.\nlimit: the same elements negated, which is what memory allows; the ratios are those of 'later'.\n",
+        "\nMedians, one thread. first: cosines and sines computed in the call; later: precomputed table, as for all "
+        "other layers%s.\nlimit: the same elements negated, which is what memory allows; the ratios are those of 'later'.\n",
         has_norm(b) ? ";\nnormed: later, with the RMS-norm of each head before the rotation" : "");
 }
 

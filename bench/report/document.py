@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/performance.md, written anew from a report, between lines that mark them; from a report of a CPU
+"""The tables of docs/performance.md, written anew from a report, between lines that mark them; from a report of a CPU
 without AVX-512 those of docs/performance-avx2.md, so that no tier's figures are lost to a machine that lacks it."""
 import re
 import statistics
@@ -9,26 +9,26 @@ import works
 from pages import call_goals_section, goals_section, head_words, markdown_table, slower_section
 from results import SIMD_TIERS, TIER_NAMES, Results
 
-# The README's table: what a reader looks for, and the benchmark's name.
+# The table at a glance: what a reader looks for, and the benchmark's name.
 SPEED = [
-    ('RoPE half-split, 1 token x 32 heads x 128, rows ready', 'posenc_rope_apply_table/{}/32x128/half/tokens:1'),
-    ('RoPE half-split, 512 tokens x 32 x 128, rows ready', 'posenc_rope_apply_table/{}/32x128/half/tokens:512'),
-    ('RoPE interleaved, 1 token, rows ready', 'posenc_rope_apply_table/{}/32x128/interleaved/tokens:1'),
-    ('RoPE interleaved, 512 tokens, rows ready', 'posenc_rope_apply_table/{}/32x128/interleaved/tokens:512'),
-    ('RoPE half-split, 1 token, rows made in the call', 'posenc_rope_apply/{}/32x128/half/tokens:1'),
-    ('RoPE half-split, 512 tokens, rows made in the call', 'posenc_rope_apply/{}/32x128/half/tokens:512'),
-    ('RoPE half-split f16, 512 tokens, rows ready', 'posenc_rope_apply_table/{}/llama-3.1-8b/half/f16/tokens:512'),
-    ('RoPE half-split bf16, 512 tokens, rows ready', 'posenc_rope_apply_table/{}/llama-3.1-8b/half/bf16/tokens:512'),
+    ('RoPE half-split, 1 token x 32 heads x 128, precomputed table', 'posenc_rope_apply_table/{}/32x128/half/tokens:1'),
+    ('RoPE half-split, 512 tokens x 32 x 128, precomputed table', 'posenc_rope_apply_table/{}/32x128/half/tokens:512'),
+    ('RoPE interleaved, 1 token, precomputed table', 'posenc_rope_apply_table/{}/32x128/interleaved/tokens:1'),
+    ('RoPE interleaved, 512 tokens, precomputed table', 'posenc_rope_apply_table/{}/32x128/interleaved/tokens:512'),
+    ('RoPE half-split, 1 token, computed on the fly', 'posenc_rope_apply/{}/32x128/half/tokens:1'),
+    ('RoPE half-split, 512 tokens, computed on the fly', 'posenc_rope_apply/{}/32x128/half/tokens:512'),
+    ('RoPE half-split f16, 512 tokens, precomputed table', 'posenc_rope_apply_table/{}/llama-3.1-8b/half/f16/tokens:512'),
+    ('RoPE half-split bf16, 512 tokens, precomputed table', 'posenc_rope_apply_table/{}/llama-3.1-8b/half/bf16/tokens:512'),
     ('RoPE interleaved bf16, 64 heads x 128, in cache', 'rope_interleaved/{}/bf16/heads:64'),
-    ('QK-norm and RoPE half-split, 1 token of Qwen3-8B, rows ready',
+    ('QK-norm and RoPE half-split, 1 token of Qwen3-8B, precomputed table',
      'posenc_rope_apply_tensors/{}/qk_norm/table/tokens:1'),
     ('packed QKV of Phi-3-mini taken apart and rotated, 512 tokens',
      'posenc_rope_apply_tensors/{}/packed_qkv/tokens:512'),
     ('K to an f16 cache (rotate, convert, scatter), 512 tokens',
      'posenc_rope_apply_tensors/{}/k_cache/f32_f16/table/tokens:512'),
-    ('cos/sin rows, 64 pairs, 512 consecutive positions', 'posenc_angle_rows/{}/run/512x64'),
-    ('cos/sin rows, 64 pairs, 16384 consecutive positions', 'posenc_angle_rows/{}/run/16384x64'),
-    ('cos/sin rows, 64 pairs, lone positions', 'posenc_angle_rows/{}/lone/512x64'),
+    ('cos/sin table, 64 pairs, 512 consecutive positions', 'posenc_angle_rows/{}/run/512x64'),
+    ('cos/sin table, 64 pairs, 16384 consecutive positions', 'posenc_angle_rows/{}/run/16384x64'),
+    ('cos/sin table, 64 pairs, single positions', 'posenc_angle_rows/{}/lone/512x64'),
     ('softmax with ALiBi, rows of 4096', 'posenc_softmax/{}/alibi/32x1x4096'),
     ('attention, prefill, f16 K and V, 4 heads x 1024 x 1024 x 128', 'posenc_attention/{}/plain/4x4/1024x1024/128'),
 ]
@@ -126,10 +126,9 @@ def why_not(report, rounds):
 
 
 def write(report, root):
-    """README.md and the page of this machine, or only the page."""
+    """The page of this machine."""
     if 'avx512' in measured_tiers(report['kernels']):
-        fill(root / 'README.md', {'speed': speed_table(report)})
-        fill(root / 'docs/performance.md', performance_tables(report))
+        fill(root / 'docs/performance.md', {'speed': speed_table(report), **performance_tables(report)})
     else:
         fill(root / 'docs/performance-avx2.md', {
             **performance_tables(report), 'goals': section_text(goals_section(Results(report)))})

@@ -91,7 +91,7 @@ def row_goals():
     work = 'cos/sin rows, 64 pairs'
     run, lone, long_run = rows(512), rows(512, lone=1), rows(262144)
     yield Goal(work, 'ggml', 15, run, run, '512 consecutive positions (ggml: rotation of one head)')
-    yield Goal(work, 'ggml', 3.5, lone, lone, 'lone positions (ggml: rotation of one head)')
+    yield Goal(work, 'ggml', 3.5, lone, lone, 'single positions (ggml: rotation of one head)')
     yield Goal(work, 'limit', 2.5, run, run, 'writing the table, in L2')
     yield Goal(work, 'limit', 1.3, long_run, long_run, 'writing the table, beyond the last cache: 128 MiB')
 
@@ -205,10 +205,10 @@ def goal_lines():
 
 # Bars against peers: title and line.
 BARS = [
-    ('RoPE half-split, decode, rows ready', rope(1)),
-    ('RoPE half-split, prefill, rows made', rope(512, rows='made')),
-    ('RoPE interleaved, prefill, rows made', rope(512, 'interleaved', rows='made')),
-    ('RoPE half-split f16, prefill, rows made', rope(512, kind='f16', rows='made')),
+    ('RoPE half-split, decode, precomputed table', rope(1)),
+    ('RoPE half-split, prefill, table on the fly', rope(512, rows='made')),
+    ('RoPE interleaved, prefill, table on the fly', rope(512, 'interleaved', rows='made')),
+    ('RoPE half-split f16, prefill, table on the fly', rope(512, kind='f16', rows='made')),
     ('cos/sin rows, 512 consecutive positions', rows(512)),
     ('softmax, plain, rows of 4096', softmax(4096)),
     ('softmax, ALiBi and mask, rows of 4096', softmax(4096, alibi=1, causal=1)),
@@ -231,9 +231,9 @@ KIB = 1024
 SET_SIZES = [4 * KIB * 4 ** i for i in range(9)]  # 4 KiB to 256 MiB
 
 WORKING_SETS = [
-    Sweep('RoPE half-split, float32, rows ready', 'working set',
+    Sweep('RoPE half-split, float32, precomputed table', 'working set',
           tuple((size, rope(size // (4 * KIB), heads=8)) for size in SET_SIZES)),
-    Sweep('RoPE half-split, f16, rows ready', 'working set',
+    Sweep('RoPE half-split, f16, precomputed table', 'working set',
           tuple((size, rope(size // (4 * KIB), heads=16, kind='f16')) for size in SET_SIZES)),
     Sweep('cos/sin rows, consecutive positions', 'working set',
           tuple((size, rows(size // 512)) for size in SET_SIZES)),
@@ -247,7 +247,7 @@ COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 SHAPES = [
     Sweep('RoPE half-split, decode, by head_dim', 'head_dim', tuple((d, rope(1, dim=d)) for d in DIMS)),
     Sweep('RoPE interleaved, decode, by head_dim', 'head_dim', tuple((d, rope(1, 'interleaved', dim=d)) for d in DIMS)),
-    Sweep('RoPE half-split, rows made in the call, by tokens', 'tokens',
+    Sweep('RoPE half-split, computed on the fly, by tokens', 'tokens',
           tuple((n, rope(n, rows='made')) for n in COUNTS)),
     Sweep('softmax with ALiBi, by keys in a row', 'keys',
           tuple((n, softmax(n, heads=8, alibi=1)) for n in (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 16384))),
@@ -255,7 +255,7 @@ SHAPES = [
 
 
 def thread_sweeps(counts):
-    works = [('RoPE half-split, prefill, rows ready', lambda n: rope(512, threads=n)),
+    works = [('RoPE half-split, prefill, precomputed table', lambda n: rope(512, threads=n)),
              ('cos/sin rows, 512 positions', lambda n: rows(512, threads=n)),
              ('softmax with ALiBi, 32 rows of 4096', lambda n: softmax(4096, alibi=1, threads=n)),
              ('attention, prefill, 4 x 1024 x 1024 x 128', lambda n: attention(1024, 1024, 4, 4, threads=n))]
