@@ -17,7 +17,7 @@ bench_seen bench_seen_by(const posenc_score_params *params, int64_t query, int64
 /* How many the queries of one head see, together. */
 int64_t bench_count_seen(const posenc_score_params *params, int64_t n_q, int64_t n_k);
 
-/* The limit of a row of n scores in which hidden keys are written: copies what is seen, and writes the rest. */
+/* The limit of a row of n scores in which masked keys are written: copies what is seen, and writes the rest. */
 void bench_copy_seen(const bench_limits *limits, float *y, const float *x, bench_seen seen, int64_t n);
 
 #endif

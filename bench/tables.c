@@ -67,7 +67,7 @@ static void open_table(bench_job *base) {
     base->bytes = (job->shape.add ? 8 : 4) * base->elements; /* one float read and written, or only written */
 }
 
-/* Lone positions stride through 2^17, a long context, so that no two neighbours share a block. */
+/* Single positions stride through 2^17, a long context, so that no two neighbours share a block. */
 static void fill_table(bench_job *base) {
     table_job *job = (table_job *)base;
     bench_random(job->table, POSENC_F32, job->n, 1.0f);

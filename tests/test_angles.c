@@ -172,7 +172,7 @@ static void test_values(void **state) {
 /* ---- The same bits however it is called ---- */
 
 /* Runs, jumps, repetitions, descents, block edges; all within a window, so that every position occurs often. */
-static void make_hostile_positions(int32_t *positions, int64_t n) {
+static void make_adversarial_positions(int32_t *positions, int64_t n) {
     int32_t p = truth_position();
     for (int64_t t = 0; t < n; t++) {
         switch (truth_below(12)) {
@@ -197,7 +197,7 @@ static void test_batch_order_and_slices_do_not_matter(void **state) {
         posenc_freq *freq;
         truth_ok(posenc_freq_create(500000.0, 2 * n, &freq));
         int32_t positions[POSITIONS], reversed[POSITIONS];
-        make_hostile_positions(positions, POSITIONS);
+        make_adversarial_positions(positions, POSITIONS);
         for (int t = 0; t < POSITIONS; t++)
             reversed[t] = positions[POSITIONS - 1 - t];
         float *alone = malloc((size_t)(2 * n) * sizeof(float));

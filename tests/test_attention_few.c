@@ -1,5 +1,5 @@
 /* Attention with so few queries that keys of 16 bits are multiplied where they stand: the bits of a call with many,
- * whose keys are packed; in pages, rotated on their way, and the last key before memory that must not be read. */
+ * whose keys are packed; in pages, rotated on load, and the last key before memory that must not be read. */
 #include "harness.h"
 #include "kernels/kernels.h"
 #include "truth_half.h"

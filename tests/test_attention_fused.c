@@ -298,7 +298,7 @@ static void test_hidden_means_nothing(void **state) {
         attend(&first.view);
         s.params.hidden = POSENC_MASKED_UNTOUCHED;
         attend(&out.view);
-        truth_same_views(&out.view, &first.view, "hidden keys untouched");
+        truth_same_views(&out.view, &first.view, "masked keys untouched");
         truth_tensor_free(&first);
         close_attention();
     }

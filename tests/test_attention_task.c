@@ -1,4 +1,4 @@
-/* Attention in parts, with its log-sum-exp, with keys rotated on their way, in pages; results merged: the same bits as
+/* Attention in parts, with its log-sum-exp, with RoPE applied to K on load, in pages; results merged: the same bits as
  * the plain call, and sums in double. */
 #include "truth_attention.h"
 #include "truth_half.h"
@@ -285,7 +285,7 @@ static void test_merge_rows(void **state) {
     }
 }
 
-/* ---- Keys rotated on their way, pages ---- */
+/* ---- RoPE applied to K on load, pages ---- */
 
 /* What a call is given: a rotation, pages, or both. */
 typedef struct variant {

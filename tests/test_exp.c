@@ -1,4 +1,4 @@
-/* The score path's exponential and hyperbolic tangent, dense over their whole range against libm's double, and less
+/* The softmax path's exponential and hyperbolic tangent, dense over their whole range against libm's double, and less
  * dense against MPFR, which also measures that double. The scalar form is the specification; that the tiers give its
  * bits is what tests of kernels show. usage: test_exp [every]: every argument, which takes minutes (scripts/prove) */
 #include "kernels/exp_scalar.h"
@@ -152,7 +152,7 @@ static float next_down(float x) { /* towards -inf, x <= 0 */
 static void test_exp(void **state) {
     (void)state;
     curve f = {
-        .name = "exp of the score path",
+        .name = "exp of attention logits",
         .range = "all of its range",
         .function = posenc_exp_nonpositive,
         .in_double = exp,

@@ -1,5 +1,5 @@
-/* Gradients of the score path (FORMULAS E.4 - E.6): the softmax's against a plain double reference and against
- * differences of a loss; sums over diagonals, tables and parameters against loops in the order that softmax_backward.h
+/* Gradients of the softmax path (FORMULAS E.4 - E.6): the softmax's against a plain double reference and against
+ * differences of a loss; sums over diagonals, tables and parameters against loops in the order that backward.h
  * states, bit for bit. */
 #include "truth.h"
 #include "truth_view.h"
@@ -265,7 +265,7 @@ static void test_differences(void **state) {
 static void test_edges(void **state) {
     (void)state;
     enum { KEYS = 70 };
-    static const float hostile[] = {NAN, INFINITY, -INFINITY, FLT_MAX, 1e-40f};
+    static const float adversarial[] = {NAN, INFINITY, -INFINITY, FLT_MAX, 1e-40f};
     for (int tier = -1; truth_next_tier(&tier);)
         for (int k = 0; k < 5; k++) {
             float p[KEYS], dp[KEYS], s[KEYS], dx[KEYS], db[KEYS], want_dx[KEYS], want_db[KEYS], dsink;
@@ -287,12 +287,12 @@ static void test_edges(void **state) {
             memcpy(want_db, db, sizeof db);
             for (int j = 0; j < KEYS; j++)
                 if (p[j] == 0.0f) {
-                    dp[j] = s[j] = hostile[k];
-                    p[j] = j < 21 || j > 60 ? hostile[k] : 1e-40f;
+                    dp[j] = s[j] = adversarial[k];
+                    p[j] = j < 21 || j > 60 ? adversarial[k] : 1e-40f;
                 }
             truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_range_all()));
-            truth_same_bits(dx, want_dx, KEYS, "dx beside %g", (double)hostile[k]);
-            truth_same_bits(db, want_db, KEYS, "db beside %g", (double)hostile[k]);
+            truth_same_bits(dx, want_dx, KEYS, "dx beside %g", (double)adversarial[k]);
+            truth_same_bits(db, want_db, KEYS, "db beside %g", (double)adversarial[k]);
             const int32_t query = 60;
             int32_t keys[KEYS];
             for (int32_t j = 0; j < KEYS; j++)
@@ -300,8 +300,8 @@ static void test_edges(void **state) {
             params.q_pos = &query;
             params.k_pos = keys;
             truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_range_all()));
-            truth_same_bits(dx, want_dx, KEYS, "dx beside %g, positions given", (double)hostile[k]);
-            truth_same_bits(db, want_db, KEYS, "db beside %g, positions given", (double)hostile[k]);
+            truth_same_bits(dx, want_dx, KEYS, "dx beside %g, positions given", (double)adversarial[k]);
+            truth_same_bits(db, want_db, KEYS, "db beside %g, positions given", (double)adversarial[k]);
             dp[40] = NAN;
             truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_range_all()));
             for (int j = 0; j < KEYS; j++)

@@ -1,5 +1,5 @@
-/* Bias lines against their formulas in double (angles from MPFR): FORMULAS C.3, C.5, C.6, C.10, C.16, C.18, C.30; and
- * what line.h promises of each: any range of offsets, the same bits whatever part is made and on every tier. */
+/* Relative biases against their formulas in double (angles from MPFR): FORMULAS C.3, C.5, C.6, C.10, C.16, C.18, C.30;
+ * and what bias.h promises of each: any range of offsets, the same bits whatever part is made and on every tier. */
 #include "truth.h"
 #include "truth_mpfr.h"
 
@@ -163,7 +163,7 @@ static double ulp(double x) {
     return f < FLT_MIN ? (double)FLT_TRUE_MIN : (double)(nextafterf(f, INFINITY) - f);
 }
 
-/* The error in parts of what line_functions.h allows. */
+/* The error in parts of what bias.h allows. */
 static double check_value(float got, truth_value want, const char *name, int64_t h, int64_t o) {
     if (fabs(want.value) < (double)FLT_MIN * 1.000001 && got == 0.0f)
         return 0.0;
@@ -354,7 +354,7 @@ static void test_shared(void **state) {
     free_parameters();
 }
 
-/* The line has the bits that the score path makes of the slopes. */
+/* The line has the bits that the softmax path makes of the slopes. */
 static void test_alibi_is_softmaxs(void **state) {
     (void)state;
     enum { HEADS = 12, N_Q = 40, N_K = 70 };

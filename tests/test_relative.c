@@ -407,9 +407,9 @@ static void test_shifts(void **state) {
     }
 }
 
-/* ---- What no key in sight meets ---- */
+/* ---- What no unmasked key meets ---- */
 
-/* Entries of an index that only hidden keys meet may hold anything: products are not read by them, and end here before
+/* Entries of an index that only masked keys meet may hold anything: products are not read by them, and end here before
  * memory that must not be read. In logits of one query, whose window begins within a group of keys, by numbers and by
  * given positions. */
 static void test_unmet_entries(void **state) {

@@ -1,4 +1,4 @@
-/* Gradients of the relative terms (relative_grad.h) against the sums of FORMULAS E.5 in double, one term after the
+/* Gradients of the relative terms (backward.h) against the sums of FORMULAS E.5 in double, one term after the
  * other, and against what they are the gradients of. */
 #include "truth_relative.h"
 
@@ -101,7 +101,7 @@ static void test_shaw(void **state) {
 
 /* ---- Transformer-XL ---- */
 
-/* Everything that E.5 names, as relative_grad.h says how. */
+/* Everything that E.5 names, as backward.h says how. */
 typedef struct xl {
     truth_tensor ds, q, k, r, w, dq_k, dq_r, dr, dk, du, dv;
     float u[4 * 160], v[4 * 160];

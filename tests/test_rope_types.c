@@ -82,7 +82,7 @@ static void test_rounding(void **state) {
 /* ---- The rotation ---- */
 
 /* Random bits, one in eight: infinities, NaN, denormals; the rest ordinary. */
-static void fill_hostile(truth_tensor *x) {
+static void fill_adversarial(truth_tensor *x) {
     TRUTH_EACH(&x->view, i, j, t, b)
     if (truth_below(8) == 0)
         truth_store(truth_address(&x->view, i, j, t, b), truth_random_bits(x->view.dtype), x->view.dtype);
@@ -104,7 +104,7 @@ static void check_copies(const posenc_rope_params *p, const truth_tensor *x, con
     }
 }
 
-static void check_pair_of_types(posenc_dtype from, posenc_dtype to, int hostile) {
+static void check_pair_of_types(posenc_dtype from, posenc_dtype to, int adversarial) {
     posenc_rope_params params =
         truth_rope_random(TRUTH_MAGNITUDE | TRUTH_DEINTERLEAVE | TRUTH_AXES * (int)truth_below(2));
     posenc_rope *rope = truth_rope_new(&params);
@@ -114,8 +114,8 @@ static void check_pair_of_types(posenc_dtype from, posenc_dtype to, int hostile)
     truth_random_positions(positions, posenc_rope_axis_count(rope), ne[2]);
     truth_tensor x = truth_tensor_random_of(from, ne), y = truth_tensor_random_of(to, ne);
     truth_tensor wide_x = truth_tensor_random(ne), wide_y = truth_tensor_random(ne);
-    if (hostile)
-        fill_hostile(&x);
+    if (adversarial)
+        fill_adversarial(&x);
     truth_convert(&x.view, &wide_x.view);
     truth_ok(posenc_rope_apply(rope, &wide_x.view, positions, &wide_y.view, direction, posenc_range_all()));
 

@@ -1,5 +1,6 @@
-/* The score path with everything at once (softmax.h) against a plain double reference: each key's logit by its formula,
- * and whether it is seen by the definition of each mask, with no thought of loops. Random calls of all combinations. */
+/* The softmax path with everything at once (softmax.h) against a plain double reference: each key's logit by its
+ * formula, and whether it is seen by the definition of each mask, with no thought of loops. Random calls of all
+ * combinations. */
 #include "truth_scene.h"
 
 #include <math.h>
@@ -247,7 +248,7 @@ static void test_many_documents(void **state) {
     assert_true(many < 8.0 * few);
 }
 
-/* ---- Hidden keys that are not touched ---- */
+/* ---- Masked keys that are not touched ---- */
 
 /* The same scene with those masks alone that make the bounds of a row. */
 static void keep_bounds(scene *s) {
@@ -273,10 +274,10 @@ static long long check_untouched(const scene *bounds, const truth_tensor *plain,
         int stays = is_untouched(bounds, j, i, b);
         float is = truth_get(&got->view, j, i, h, b), was = truth_was(got, j, i, h, b),
               written = truth_get(&plain->view, j, i, h, b);
-        truth_same_bits(&is, stays ? &was : &written, 1, "hidden keys untouched");
+        truth_same_bits(&is, stays ? &was : &written, 1, "masked keys untouched");
         n += stays;
     }
-    truth_nothing_else_changed(got, 0, bounds->n_k, "hidden keys untouched");
+    truth_nothing_else_changed(got, 0, bounds->n_k, "masked keys untouched");
     return n;
 }
 

@@ -203,7 +203,7 @@ static void test_max_lanes(void **state) {
         float highest = -INFINITY;
         for (int k = 0; k < VF; k++) {
             do
-                a.at[k] = test_random_float(round % 2 ? FILL_HOSTILE : FILL_MASKED);
+                a.at[k] = test_random_float(round % 2 ? FILL_ADVERSARIAL : FILL_MASKED);
             while (isnan(a.at[k]));
             highest = a.at[k] > highest ? a.at[k] : highest;
         }
@@ -217,7 +217,7 @@ static void test_max_lanes(void **state) {
     for (int round = 0; round < ROUNDS; round++) {
         floats a, sums;
         for (int k = 0; k < VF; k++)
-            sums.at[k] = a.at[k] = test_random_float(round % 2 ? FILL_HOSTILE : FILL_ORDINARY);
+            sums.at[k] = a.at[k] = test_random_float(round % 2 ? FILL_ADVERSARIAL : FILL_ORDINARY);
         for (int width = VF / 2; width > 0; width /= 2)
             for (int k = 0; k < width; k++)
                 sums.at[k] += sums.at[k + width];
@@ -316,7 +316,7 @@ static void test_conversions(void **state) {
     static test_guarded memory;
     begin("v_from_vd, v_store_vd, v_stream_vd, vd_low, vd_high");
     for (int round = 0; round < ROUNDS; round++) {
-        test_fill fill = round % 2 ? FILL_HOSTILE : FILL_WIDE;
+        test_fill fill = round % 2 ? FILL_ADVERSARIAL : FILL_WIDE;
         doubles low, high;
         for (int k = 0; k < VD; k++) {
             low.at[k] = test_random_double(fill);
@@ -348,7 +348,8 @@ static void test_sincospi(void **state) {
         doubles a;
         vd s, c;
         for (int k = 0; k < VD; k++)
-            a.at[k] = test_random() % 4 ? test_random_double(FILL_ORDINARY) / 4.0 : test_random_double(FILL_HOSTILE);
+            a.at[k] =
+                test_random() % 4 ? test_random_double(FILL_ORDINARY) / 4.0 : test_random_double(FILL_ADVERSARIAL);
         vd_sincospi(vd_of(a), &s, &c);
         doubles sines = doubles_of(s), cosines = doubles_of(c);
         for (int k = 0; k < VD; k++) {
@@ -370,7 +371,7 @@ static void test_exp(void **state) {
         doubles a;
         for (int k = 0; k < VD; k++)
             a.at[k] = test_random() % 4 ? test_random_double(FILL_WIDE) * (k % 2 ? 3.0 : 0x1p-10)
-                                        : test_random_double(FILL_HOSTILE);
+                                        : test_random_double(FILL_ADVERSARIAL);
         EXPECT_DOUBLES(vd_exp(vd_of(a)), POSENC_EXP(d1_u10purecfma)(a.at[k]));
     }
 }

@@ -82,7 +82,7 @@ static int check_a21(const example *e) {
     return match(e, pe, 0, (int)((prefix + h * w) * dim));
 }
 
-/* ---- C: the score path ---- */
+/* ---- C: the softmax path ---- */
 
 static int check_c02(const example *e) {
     float slopes[MAX_VALUES];

@@ -14,7 +14,7 @@ static posenc_rel_bias symmetric_line(float *data, int64_t first, int64_t n_head
     return (posenc_rel_bias){data, first, 1 - 2 * first, n_heads, 1 - 2 * first, 0};
 }
 
-/* The bias [n_heads][n_q][n_k] that the score path makes of a line. */
+/* The bias [n_heads][n_q][n_k] that the softmax path makes of a line. */
 static int match_line(const example *e, const posenc_rel_bias *line, int first) {
     float bias[MAX_VALUES];
     int64_t n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");

@@ -131,7 +131,7 @@ static int check_c11(const example *e) {
     return match_logits(e, &params, &x, n_k, n_q, 0);
 }
 
-/* The flat form; and, where it is defined, the index line does the same. */
+/* The flat form; and, where it is defined, the relative index does the same. */
 static int check_c12(const example *e) {
     matrix x, y, direct;
     index_memory index;

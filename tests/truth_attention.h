@@ -1,4 +1,4 @@
-/* A random call of attention: a scene for the score path, and tensors that fit it. */
+/* A random call of attention: a scene for the softmax path, and tensors that fit it. */
 #ifndef TRUTH_ATTENTION_H
 #define TRUTH_ATTENTION_H
 

@@ -1,4 +1,4 @@
-/* What the calls on bias lines, on biases of images and on gradients refuse. */
+/* What the calls on relative biases, on biases of images and on gradients refuse. */
 #include "truth_errors.h"
 
 #include <float.h>

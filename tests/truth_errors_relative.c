@@ -403,7 +403,7 @@ void test_relative_tables(void **state) {
     posenc_relative_table_free(made);
 }
 
-/* The calls that walk an index line. */
+/* The calls that walk a relative index. */
 void test_relative_lines(void **state) {
     (void)state;
     posenc_view p = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1),

@@ -1,4 +1,4 @@
-/* What the calls on scores refuse: parameters of the score path, masks, lines, relative terms. */
+/* What the calls on scores refuse: parameters of the softmax path, masks, lines, relative terms. */
 #include "truth_errors.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What test_relative and test_relative_grad share: random shapes, tensors and index lines. */
+/* What test_relative and test_relative_grad share: random shapes, tensors and relative indices. */
 #ifndef TRUTH_RELATIVE_H
 #define TRUTH_RELATIVE_H
 
@@ -7,7 +7,7 @@
 
 enum { TRUTH_MAX_OFFSETS = 8192 };
 
-/* Extents of a call, and an index line over exactly the offsets that it may see. */
+/* Extents of a call, and a relative index over exactly the offsets that it may see. */
 typedef struct truth_shape {
     int64_t dim, n_q, n_k, n_heads, n_batch, query_start;
     posenc_mask mask;
@@ -19,7 +19,7 @@ typedef struct truth_shape {
 /* Small extents, with a causal or symmetric mask or none; the queries come last, mostly. */
 void truth_shape_random(truth_shape *shape, int64_t most_keys);
 
-/* Fills the index line with the rule's rows. */
+/* Fills the relative index with the rule's rows. */
 void truth_shape_set_rule(truth_shape *shape, posenc_rel_index_rule rule);
 
 int truth_is_seen(const truth_shape *shape, int64_t query, int64_t key);

@@ -23,7 +23,7 @@ static posenc_view of_scores(float *data, posenc_dtype type) {
     return posenc_view_dense(data, type, N_KEYS, QUERIES, HEADS, 1);
 }
 
-/* ---- The score path ---- */
+/* ---- The softmax path ---- */
 
 static posenc_status softmax_of_halves(void) {
     posenc_view all = posenc_view_dense(x, POSENC_F16, DIM * KEYS, 1, 1, 1);

@@ -12,7 +12,7 @@ typedef struct halves {
 static halves random_halves(half_format f) {
     halves a;
     for (int k = 0; k < VF; k++)
-        a.at[k] = test_random_half(FILL_HOSTILE, f.fraction_bits);
+        a.at[k] = test_random_half(FILL_ADVERSARIAL, f.fraction_bits);
     return a;
 }
 

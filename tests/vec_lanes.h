@@ -38,14 +38,14 @@ CONVERTER(doubles_of, doubles, vd)
 static inline floats random_floats(void) {
     floats a;
     for (int k = 0; k < VF; k++)
-        a.at[k] = test_random_float(FILL_HOSTILE);
+        a.at[k] = test_random_float(FILL_ADVERSARIAL);
     return a;
 }
 
 static inline doubles random_doubles(void) {
     doubles a;
     for (int k = 0; k < VD; k++)
-        a.at[k] = test_random_double(FILL_HOSTILE);
+        a.at[k] = test_random_double(FILL_ADVERSARIAL);
     return a;
 }
 

@@ -235,7 +235,7 @@ static void print_table(const rope_batches *b) {
     print_all_layers(b);
     printf(
         "\nMedians, one thread. first: cosines and sines computed in the call; later: precomputed table, as for all "
-        "other layers%s.\nlimit: the same elements negated, which is what memory allows; the ratios are those of 'later'.\n",
+        "other layers%s.\nlimit: the same elements negated, which is what memory allows; the ratios are of 'later'.\n",
         has_norm(b) ? ";\nnormed: later, with the RMS-norm of each head before the rotation" : "");
 }
 

@@ -3,7 +3,7 @@
  *     rope       layout=half|interleaved type=f32|f16|bf16 rows=made|ready tokens= heads= dim=      in place
  *     rows       dim= tokens= lone=0|1         cosines and sines of dim/2 pairs
  *     softmax    heads= queries= keys= alibi=0|1 causal=0|1     float32, apart; queries are the last of the keys;
- *                untouched=1: hidden keys are left alone by those who can
+ *                untouched=1: masked keys are left alone by those who can
  *     logits     the same, nothing read: what bias and mask write
  *     attention  heads= kv_heads= queries= keys= dim= causal=0|1   float32 Q, f16 K and V
  *     benchmark  NAME                          one of posenc-bench's own, in the shape that its name tells

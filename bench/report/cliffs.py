@@ -36,7 +36,7 @@ SCANS = [
     ('RoPE interleaved, head_dim', DIMS, lambda n: works.rope(1, 'interleaved', dim=n), lambda n: n, lambda n: scaled(n, heads=32)),
     ('RoPE half-split f16, head_dim', DIMS, lambda n: works.rope(1, kind='f16', dim=n), lambda n: n // 2,
      lambda n: scaled(n, 'f16')),
-    ('RoPE half-split, rows made, head_dim', DIMS, lambda n: works.rope(16, rows='made', dim=n), lambda n: n // 2,
+    ('RoPE half-split, on the fly, head_dim', DIMS, lambda n: works.rope(16, rows='made', dim=n), lambda n: n // 2,
      lambda n: scaled(n, heads=1024)),
     ('cos/sin rows, 2 x pairs', DIMS, lambda n: works.rows(64, dim=n), lambda n: n // 2, written),
     ('attention, head_dim', DIMS, lambda n: works.attention(16, 128, 1, 1, dim=n), lambda n: n, lambda n: scaled(n, 'f16', 256)),

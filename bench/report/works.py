@@ -5,7 +5,7 @@ LAYOUTS = ('half', 'interleaved')
 
 
 def elements(kind, **shape):
-    """What a line is divided by: channels, cosines and sines, keys in sight, or multiplications with additions."""
+    """What a line is divided by: channels, cosines and sines, unmasked keys, or multiplications with additions."""
     if kind == 'rope':
         return shape['tokens'] * shape['heads'] * shape['dim']
     if kind == 'rows':
@@ -103,14 +103,14 @@ def softmax_goals():
         yield Goal(work, 'ggml', 6, ours, ours, 'f16 mask')
         yield Goal(work, 'best', 1.1, ours, plain, 'theirs without any bias')
         yield Goal(work, 'ours', 1.1, ours, plain, 'plain softmax')
-    work = 'causal prefill score path (4 x 2048 x 2048)'
+    work = 'causal prefill softmax path (4 x 2048 x 2048)'
     causal, full = softmax(2048, 2048, 4, causal=1), softmax(2048, 2048, 4)
     yield Goal(work, 'ggml', 8, causal, causal, 'f16 mask')
-    yield Goal(work, 'ours', 1.15, causal, full, 'a key in sight against one of the full rows')
-    work += ', hidden keys not touched'
+    yield Goal(work, 'ours', 1.15, causal, full, 'an unmasked key against one of the full rows')
+    work += ', masked keys not touched'
     causal = softmax(2048, 2048, 4, causal=1, untouched=1)
     yield Goal(work, 'ggml', 8, causal, causal, 'f16 mask')
-    yield Goal(work, 'ours', 1.15, causal, full, 'a key in sight against one of the full rows')
+    yield Goal(work, 'ours', 1.15, causal, full, 'an unmasked key against one of the full rows')
 
 
 def attention_goals():
@@ -145,7 +145,7 @@ def fused_goals():
 
 
 def score_goals():
-    for name, term in (('a bias line', 'line'), ("T5's line", 't5')):
+    for name, term in (('a relative bias', 'line'), ("T5's line", 't5')):
         for size in ('32x1x256', '32x1x4096', '32x1x32768', '1x2048x2048'):
             yield Goal(f'softmax with {name}, {size}', 'x_alone', 1.1, f'softmax_bias/{{}}/{term}/{size}', '',
                        'plain softmax')

@@ -1,21 +1,21 @@
-/* posenc/attention.h - attention, fused: softmax(score path of Q K^T) V without the score matrix (FORMULAS C.32).
+/* posenc/attention.h - attention, fused: softmax(logits of Q K^T) V without the score matrix (FORMULAS C.32).
  *
  *     O = P V,   P = posenc_softmax(params, Q K^T)
  *
  * with all of posenc_score_params but POSENC_FULLY_MASKED_UNIFORM (POSENC_ERR_ENUM; the reference below takes
  * it). Query head h uses head h / (n_heads / n_kv_heads) of k and v. Encodings of q and k (rotary, additive) are the
- * caller's, before the call; or k is rotated on its way, below.
+ * caller's, before the call; or k is rotated on load, below.
  *
  * The order of the arithmetic is part of the result, and the same for prefill, decode, any batch, split and instruction
  * set:
  *
  *     x_ij = chain of fma over the channels, ascending, from 0, in float32
  *     keys are taken in segments of 4096 and these in blocks of 512, counted from key 0. In each segment, from m = -inf
- *     and s = o = 0, for each block that holds a key in sight of the query
+ *     and s = o = 0, for each block that holds an unmasked key of the query
  *         m' = max(m, largest logit of the block),  f = exp(m - m')
  *         e_j = exp(l_j - m'),  s = fma(s, f, sum e_j) in the order of softmax.h;  f and e_j below 2^-100, beside an
  *         s of at least 1, are 0, so that no sum here is denormal unless values are below 2^-26
- *         a[c] = fma(e_j, v_j[c], a[c]) for each key of the block from the first to the last in sight, from -0
+ *         a[c] = fma(e_j, v_j[c], a[c]) for each key of the block from the first to the last unmasked one, from -0
  *         o[c] = fma(o[c], f, a[c])
  *     segments in ascending order are joined to m = sink, s = 1 (without a sink -inf, 0) and o = 0
  *         m, s, f, g = posenc_softmax_combine of both,  o[c] = fma(g, o_segment[c], o[c] f)
@@ -27,7 +27,7 @@
  *                                              query of a unit sees is not read
  *     a bias of -inf at either end of a block  the same (bias_slope > 0; the keys before and behind the hole of n_first
  *     of keys                                  have ends of their own): a causal mask as a tensor costs one look
- *     a bias of -inf among keys in sight       e_j = 0: v must be finite, and the score not NaN
+ *     a bias of -inf among unmasked keys       e_j = 0: v must be finite, and the score not NaN
  *     bytes; positions given as q_pos, k_pos   e_j = 0: v must be finite
  *
  * Extents 1 and 2 are not in rope.h's order, [dim, heads, tokens]: from one view to the other extents and strides 1 and
@@ -98,7 +98,7 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
                                           const posenc_view *v, const posenc_view *out, void *scratch,
                                           posenc_range units);
 
-/* ---- The same with more: log-sum-exp, keys rotated on their way, pages ---- */
+/* ---- The same with more: log-sum-exp, RoPE applied to K on load, pages ---- */
 
 /* Keys and values in pages: key j of sequence b is row j % page_size of page table[b * stride + j / page_size]. */
 typedef struct posenc_attention_pages {
@@ -114,7 +114,7 @@ typedef struct posenc_attention_args {
     /* f32 [1, n_q, n_heads, n_batch], written: ln of the sum of exp(logit), the sink's included; -inf for a row that
      * sees nothing */
     const posenc_view *lse;
-    /* k is stored before its rotation: key j, of every head and sequence, is turned by row j of the table as
+    /* k is stored before its rotation: key j, of every head and sequence, is rotated by row j of the table as
      * posenc_rope_apply_table does FORWARD, and stays float32. rope->head_dim is k's; both or neither. A context shift
      * is another table. */
     const posenc_rope *k_rope;

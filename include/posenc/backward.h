@@ -1,5 +1,5 @@
-/* posenc/backward.h - gradients through the score path (FORMULAS E.4 - E.6). dX is the gradient of a scalar
- * loss with respect to X.
+/* posenc/backward.h - gradients through softmax and attention logits (FORMULAS E.4 - E.6). dX is the gradient of a
+ * scalar loss with respect to X.
  *
  * Softmax, with p the probabilities that posenc_softmax gave and l its logits:
  *
@@ -13,8 +13,8 @@
  * dx. This is for |dp| <= 1.7e38, half of FLT_MAX: beyond, dp_j - g may be infinite. A p_j below FLT_MIN, negative ones
  * too, counts as 0 everywhere: posenc_softmax gives none but 0.
  *
- * From there: a bias line's gradient is the sum of db over each diagonal, and everything that a line was made of has
- * its gradient from that of the line.
+ * From there: a relative bias's gradient is the sum of db over each diagonal, and everything that a line was made of
+ * has its gradient from that of the line.
  *
  * Example: causal attention with T5's bias; buckets as in bias.h
  *

@@ -1,4 +1,5 @@
-/* posenc/bias.h - bias lines: a bias that depends on the offset of key and query only, one float per offset and head.
+/* posenc/bias.h - relative biases: a bias that depends on the offset of key and query only, one float per offset and
+ * head.
  *
  * Row i of such a bias matrix is a window into its line that moves by one element from query to query, so a line of
  * n_q + n_k - 1 offsets stands for the whole matrix: 32 heads at 32768 causal tokens take 4 MB. softmax.h consumes
@@ -42,7 +43,7 @@ extern "C" {
 #endif
 
 /* Head h, offset o = key position - query position, first <= o < first + n_offsets: data[h * stride + (o - first)].
- * A line, or index line, has at most 2^31 - 1 offsets, written or read. */
+ * A line, or relative index, has at most 2^31 - 1 offsets, written or read. */
 typedef struct posenc_rel_bias {
     float *data;
     int64_t first, n_offsets;
@@ -168,7 +169,7 @@ typedef enum posenc_alibi_row_form {
 POSENC_API posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_form form, const uint8_t *keep,
                                           const posenc_view *bias);
 
-/* ---- bias lines from functions of the offset: KERPLE, Sandwich, cosines (FORMULAS C.16, C.18,
+/* ---- relative biases from functions of the offset: KERPLE, Sandwich, cosines (FORMULAS C.16, C.18,
  * C.30).
  *
  * d = |o| is the distance, o = key - query. Each value is within 1 ulp of the formula's (next to the zeros of sums of

@@ -19,7 +19,7 @@
  * Which position the queries have: posenc_score_params' query_start. By default the last query stands at the last key,
  * as in FlashAttention (aligned bottom-right), so that a KV cache needs no other word.
  *
- * before and after are FlashAttention's window_size. n_first keeps the first keys of the cache in sight whatever the
+ * before and after are FlashAttention's window_size. n_first keeps the first keys of the cache visible whatever the
  * window (arXiv 2309.17453). chunk is Llama 4's. Positions are rows and columns unless posenc_score_params gives
  * others.
  */

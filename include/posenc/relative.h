@@ -6,7 +6,7 @@
  *
  *   1. posenc_relative_products multiplies every query with every row, once: [n_rows, n_q, n_heads, n_batch]. A caller
  *      with a matrix library may do this there.
- *   2. An index line holds the row of each offset; softmax.h takes products through it while it makes the logits.
+ *   2. A relative index holds the row of each offset; softmax.h takes products through it while it makes the logits.
  *
  *   scheme                          rule                               by_query            by_key
  *   Shaw, keys                      posenc_rel_index_shaw(k)               q, table A^K
@@ -234,7 +234,7 @@ typedef struct posenc_fire posenc_fire;
 POSENC_API posenc_status posenc_fire_create(const posenc_fire_params *params, posenc_fire **fire);
 POSENC_API void posenc_fire_free(posenc_fire *fire);
 
-/* y[j, i, h, b] = bias_h(query_start + i, j), or the same added to what is there. y: f32 [n_k, n_q, n_heads, n_batch];
+/* y[j, i, h, b] = bias_h(query_start + i, j), or the same added to its contents. y: f32 [n_k, n_q, n_heads, n_batch];
  * a row is one query of one head: row = (batch * n_heads + head) * n_q + query. query_start >= 0, or
  * POSENC_ALIGN_LAST_KEY; query_start + n_q and n_k are at
  * most max_distance + 1 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */

@@ -1,8 +1,8 @@
 /* posenc/rope.h - rotary position embedding (RoFormer, arXiv 2104.09864; FORMULAS part B).
  *
  * A head is a vector of head_dim channels, of which n_rot (even), from channel n_offs on, are rotated in pairs. Pair i
- * of a token at position p turns by the angle a = p * theta_i and is stretched by the magnitude m (1 unless a scaling
- * says otherwise):
+ * of a token at position p is rotated by the angle a = p * theta_i and is stretched by the magnitude m (1 unless a
+ * scaling says otherwise):
  *
  *     y0 = x0 * m cos a - x1 * m sin a
  *     y1 = x1 * m cos a + x0 * m sin a        theta_i = base^(-2i/n_rot), i = 0 .. n_rot/2-1, before scaling
@@ -160,7 +160,7 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                            const posenc_view *y, posenc_direction direction, posenc_range rows);
 
-/* ---- Tables: rows made once for a batch of tokens, used by Q and K of every layer ---- */
+/* ---- Tables: cos and sin computed once for a batch of tokens, used by Q and K of every layer ---- */
 
 /* Rows of n_pairs cosines and sines in float32. Value i of token t stands at cos[t*row_stride + i*step] and
  * sin[t*row_stride + i*step]; row_stride in floats. step 1: separate planes, or [cos | sin] rows with sin = cos +

@@ -87,7 +87,7 @@ typedef struct posenc_rope_ggml {
 #define POSENC_ROPE_GGML_DEFAULTS                                                                                      \
     { 0, -1, -1, {0, 0, 0, 0}, 0, 0, 10000.0, 1.0, 0.0, 1.0, 32.0, 1.0, NULL, 0 }
 
-/* The rope that ggml applies for these arguments (FORMULAS B.15, B.20-B.22). Pair i of a token turns by
+/* The rope that ggml applies for these arguments (FORMULAS B.15, B.20-B.22). Pair i of a token is rotated by
  *
  *     position * (freq_scale * e_i * (1 - g_i) + e_i * g_i)     e_i = freq_base^(-2j/n_dims) / freq_factors[i]
  *                                                               g_i = ext_factor * (1 - ramp_i)

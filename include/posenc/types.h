@@ -45,7 +45,7 @@ typedef enum posenc_status {
     POSENC_ERR_POSITION,   /* a position, offset or id is out of its range */
     POSENC_ERR_MASK_UNSET, /* the mask has no default and is not set: posenc_mask_causal(), posenc_mask_none() ... */
     POSENC_ERR_MASK,       /* a number of the mask, or a length, is not in its range, or does not go with another */
-    POSENC_ERR_OFFSETS,    /* a bias line or index line does not cover the offsets of the call */
+    POSENC_ERR_OFFSETS,    /* a relative bias or relative index does not cover the offsets of the call */
     POSENC_ERR_BUCKETS,    /* the number of buckets, or the distance that they cover, is not in its range */
     POSENC_ERR_ISA,        /* the instruction set is not built in, or this CPU lacks it */
     POSENC_ERR_MEMORY      /* set-up could not allocate */

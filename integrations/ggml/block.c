@@ -27,7 +27,7 @@ typedef struct batch {
     struct ggml_tensor *mask;      /* f32 [n_past + n, n]: causal, and a bias by distance */
 } batch;
 
-/* posenc's side: a rope, and a bias line in place of the mask. */
+/* posenc's side: a rope, and a relative bias in place of the mask. */
 typedef struct positions_by_posenc {
     posenc_ggml_rope rope;
     posenc_score_params scores;

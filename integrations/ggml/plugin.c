@@ -66,7 +66,7 @@ __attribute__((format(printf, 1, 2))) static void log_error(const char *format, 
 
 /* OpenMP, because ggml's CPU backend uses it too: its threads, which wait for work between two nodes, do ours, where
  * threads of our own would have to take the cores from them. All of them or one: of a smaller team libgomp lets the
- * threads that are left over end, and ggml would have to create them again. */
+ * surplus threads end, and ggml would have to create them again. */
 posenc_status run_parts(const backend_state *state, part_of_node part, const void *node, int64_t work) {
     int64_t worth = work / MIN_ELEMENTS_PER_THREAD;
     if (worth <= 1 || state->n_threads <= 1)

@@ -14,7 +14,7 @@ posenc_view posenc_storage_of(const posenc_view *view);
 posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
                                      const posenc_view *out);
 
-/* An output (NULL: none) overlaps none of the inputs, those of the score path included. (check.c) */
+/* An output (NULL: none) overlaps none of the inputs, those of the softmax path included. (check.c) */
 posenc_status posenc_check_inputs_apart(const posenc_attention_args *task, const posenc_view *output);
 
 /* A task; scores stands for the scores that it has. (check.c) */
@@ -40,7 +40,7 @@ enum {
 typedef struct posenc_attention_call {
     const posenc_attention_args *task;
     const posenc_kernels *kernels;
-    posenc_view scores;  /* as the score path sees them: never written, so they lie nowhere */
+    posenc_view scores;  /* as softmax sees them: never written, so they lie nowhere */
     int64_t group;       /* heads that share a head of keys and values */
     int64_t per_kv_head; /* (query, head) pairs that do */
     int64_t n_segments;

@@ -58,7 +58,7 @@ static posenc_status check_lse(const posenc_attention_args *t) {
     return posenc_check_apart(&t->out, t->lse);
 }
 
-/* Inputs of the score path, and the tensors, lie apart from an output; NULL: there is none. */
+/* Inputs of softmax, and the tensors, lie apart from an output; NULL: there is none. */
 posenc_status posenc_check_inputs_apart(const posenc_attention_args *t, const posenc_view *output) {
     const posenc_score_params *p = t->params;
     posenc_view k = posenc_storage_of(&t->k), v = posenc_storage_of(&t->v);
@@ -80,7 +80,7 @@ static posenc_status check_rotation(const posenc_attention_args *t, int64_t n_k)
     return posenc_check_table(t->k_rope, t->k_table, n_k);
 }
 
-/* After the score path's lengths. */
+/* After softmax's lengths. */
 static posenc_status check_pages(const posenc_attention_args *t) {
     const posenc_attention_pages *pages = t->pages;
     if (pages == NULL)

@@ -183,7 +183,7 @@ static int has_panel(const block *b, size_t j) {
     return b->panels >> (j / POSENC_PANEL) & 1;
 }
 
-/* The panels that hold keys in sight, in runs. */
+/* The panels that hold unmasked keys, in runs. */
 static void multiply(const block *b) {
     for (size_t begin = 0, end; begin < b->seen_end; begin = end) {
         int is_seen = has_panel(b, begin);
@@ -194,7 +194,7 @@ static void multiply(const block *b) {
     }
 }
 
-/* The score path's arguments for the block's keys of a row: everything that counts keys, counted from the first. */
+/* Softmax's arguments for the block's keys of a row: everything that counts keys, counted from the first. */
 static posenc_softmax_row_args scores_of(const block *b, int64_t pair) {
     posenc_softmax_row_args args = b->unit->rows[pair];
     args.n = b->n;

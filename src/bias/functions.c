@@ -1,4 +1,4 @@
-/* Bias lines from functions of the offset (FORMULAS C.16, C.18, C.30). */
+/* Relative biases from functions of the offset (FORMULAS C.16, C.18, C.30). */
 #include <posenc/bias.h>
 
 #include <float.h>

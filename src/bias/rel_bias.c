@@ -1,4 +1,4 @@
-/* Bias lines: their checks, which offsets a call meets, and windows. */
+/* Relative biases: their checks, which offsets a call meets, and windows. */
 #include "bias/rel_bias.h"
 
 #include "core/minmax.h"

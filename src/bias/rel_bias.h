@@ -1,4 +1,5 @@
-/* Checks on bias lines and their parameters, shared by the calls that make lines, read them or make their gradients. */
+/* Checks on relative biases and their parameters, shared by the calls that make lines, read them or make their
+ * gradients. */
 #ifndef POSENC_SRC_LINE_H
 #define POSENC_SRC_LINE_H
 

@@ -1,4 +1,4 @@
-/* Index lines: which row of a relative table an offset stands for. */
+/* Relative indices: which row of a relative table an offset stands for. */
 #include <posenc/relative.h>
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Bias lines that are looked up in tables. */
+/* Relative biases that are looked up in tables. */
 #include "bias/rel_bias.h"
 
 posenc_status posenc_rel_bias_gather(const posenc_rel_index *index, const posenc_bias_table *table, float scale,

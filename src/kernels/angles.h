@@ -36,13 +36,13 @@ typedef struct posenc_angle_anchors_args {
     size_t n;
 } posenc_angle_anchors_args;
 
-/* n_rows consecutive positions of blocks side by side: the anchor is turned by so many blocks, then by an offset of so
+/* n_rows consecutive positions of blocks side by side: the anchor is rotated by so many blocks, then by an offset of so
  * many positions from the block's middle, and rounded to float32. Row 0 is first_offset positions from the middle of
  * `block`; REACH - 1 is the last of a block. Where growth is given, which is for rows of one block only, the turn is
  * multiplied by that of the offset before it is rounded. With step 1 (planes), value i goes to
  * cos_out[r * cos_stride + i] and sin_out[r * sin_stride + i], i < n. With step 2 (pairs), cos_out and sin_out are one
  * float apart, either first, and value i goes to [r * stride + 2i]; with drop_last the last float of the row, of 2n, is
- * left out. With add, values are added to what is there. */
+ * left out. With add, values are added to the contents. */
 typedef struct posenc_angle_rows_args {
     const double *anchor_cos, *anchor_sin;      /* padded to POSENC_COLUMN */
     const posenc_turn_column *blocks, *offsets; /* a column for each POSENC_COLUMN pairs */

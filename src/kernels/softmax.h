@@ -39,7 +39,7 @@ typedef struct posenc_seen {
  * POSENC_SUM_LANES keys, counted from key 0, that are all outside the bounds stay what they are. x may equal y, and may
  * be NULL for zeros.
  * The offset of key j is j - position, or k_pos[j] - position; with k_pos only offsets lowest .. highest are seen.
- * Index lines cover every offset that is seen. */
+ * Relative indices cover every offset that is seen. */
 typedef struct posenc_softmax_row_args {
     const void *x;
     void *y;

@@ -7,7 +7,7 @@
 
 #include "kernels/softmax.h"
 
-/* The gradient of softmax.h's row, as softmax_backward.h has it, over the seen keys (bounds, and offsets from lowest to
+/* The gradient of softmax.h's row, as backward.h has it, over the seen keys (bounds, and offsets from lowest to
  * highest where there is k_pos, as above): dx, and db unless it is NULL; 0 for keys that are not seen, whatever stands
  * there, and where p < FLT_MIN. With s there is a cap. dx and db may equal an input. The sums of p dp and of p go by
  * the canonical order below, products joining by fma; -(1 - sum p) g goes to dsink unless it is NULL. */

@@ -100,7 +100,7 @@ static int64_t row_of(const posenc_rope_tensor *task, int64_t token) {
     return task->rows32 != NULL ? task->rows32[token] : task->rows64[token];
 }
 
-/* Bytes of output that are on their way, where it has to come from beyond the caches and was not just read: over 8 MB
+/* Bytes of output that is prefetched, where it has to come from beyond the caches and was not just read: over 8 MB
  * and over 16 MB, out of place, rotations take 0.83 times as long with it, and as long as memcpy. In place it cost 10
  * to 20 %. */
 #define FETCHED_BYTES 8192

@@ -6,7 +6,7 @@
 
 #include "core/angles.h"
 
-/* Rows made ahead at most, so that consecutive positions are made together: a block. */
+/* Rows computed ahead at most, so that consecutive positions are made together: a block. */
 #define POSENC_ROWS_AHEAD POSENC_ANCHOR_BLOCK
 
 /* The pairs that follow one axis. */

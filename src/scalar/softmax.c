@@ -1,5 +1,5 @@
-/* Scalar softmax of the score path: the specification. include/posenc/softmax.h says what it promises, docs/numerics.md
- * why. */
+/* Scalar softmax of attention logits: the specification. include/posenc/softmax.h says what it promises,
+ * docs/numerics.md why. */
 #include <stdlib.h>
 
 #include "kernels/exp_scalar.h"

@@ -205,7 +205,7 @@ V_INLINE void column(const posenc_angle_rows_args *a, size_t i, const int vector
 }
 
 /* By twos, rows beyond the caches take 0.8 times as long, the others 1.1 times; pairs, which are two vectors each
- * already, do not gain. What is left over goes with the last whole vector, where nothing is added to: 0.7 to 0.9 times
+ * already, do not gain. The tail goes with the last whole vector, where nothing is added to: 0.7 to 0.9 times
  * as long as alone with AVX-512, 0.9 to 1.0 with AVX2. */
 V_INLINE void columns(const posenc_angle_rows_args *a, const row_form form) {
     size_t i = 0, rest = a->n % VF;

@@ -1,4 +1,4 @@
-/* exp and tanh of the score path on vectors; src/kernels/exp_scalar.h is the specification. Needs: vec.h.
+/* exp and tanh of attention logits on vectors; src/kernels/exp_scalar.h is the specification. Needs: vec.h.
  * Used by: softmax and its gradient, cope, rows. */
 #ifndef POSENC_SIMD_EXP_H
 #define POSENC_SIMD_EXP_H

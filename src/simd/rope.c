@@ -306,7 +306,7 @@ V_INLINE void walk_groups(const posenc_rope_args *a, head_rest *at, const int ve
  * vectors and then 1 took 1.4 times as long as all 3. Groups are code: heads that change their type, or are normed,
  * have fewer kinds of them; with a norm, a group of 4 has as many factors as others of 8.
  *
- * Where all kinds are there, what is left over goes into the last of several vectors: masked, beside whole ones, it
+ * Where all kinds are there, the tail goes into the last of several vectors: masked, beside whole ones, it
  * would wait in cache for what was just stored next to it (docs/performance.md, cliffs). Elsewhere it is a walk of its
  * own. */
 V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, const posenc_dtype x_type,

@@ -1,4 +1,4 @@
-/* SIMD body of the softmax of the score path; src/scalar/softmax.c is the specification.
+/* SIMD body of the softmax of attention logits; src/scalar/softmax.c is the specification.
  * Needs: vec.h. Produces: softmax_row. Used by: avx2, avx512, neon.
  *
  * Each pass walks steps of 32 keys, STEP vectors side by side: the lanes of the canonical sum, and enough of them to

@@ -1,4 +1,4 @@
-/* Rows of the score path whose scores or result have 16 bits, by the softmax of float32 ones (softmax.c, which
+/* Rows of attention logits whose scores or result have 16 bits, by the softmax of float32 ones (softmax.c, which
  * includes this): scores are widened where the result will lie, and a result of 16 bits is made in float32 on the
  * stack, in parts. 32 rows of 4096 keys took 4 to 10 times as long when each pass made its own logits and
  * exponentials. */
@@ -10,7 +10,7 @@
 /* Keys of a part: whole blocks of the canonical sum; 32 KB of the 64 KB of stack that a call may take. */
 enum { PART = 8192 };
 
-/* The part that the first key in sight belongs to begins here. */
+/* The part that the first unmasked key belongs to begins here. */
 V_INLINE size_t first_part(const row *a) {
     return a->seen.begin / POSENC_SUM_BLOCK * POSENC_SUM_BLOCK;
 }

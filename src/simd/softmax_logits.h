@@ -1,4 +1,4 @@
-/* Logits of the score path on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.h, exp.h,
+/* Attention logits on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.h, exp.h,
  * softmax_runs.h. */
 #ifndef POSENC_SIMD_SOFTMAX_LOGITS_H
 #define POSENC_SIMD_SOFTMAX_LOGITS_H
@@ -70,7 +70,7 @@ typedef struct plain_terms {
     const float *product;
     const int32_t *index;
     int32_t last_row;
-    ptrdiff_t index_0; /* and in the index line */
+    ptrdiff_t index_0; /* and in the relative index */
     const void *bias;
     posenc_dtype bias_type;
 } plain_terms;
@@ -151,7 +151,7 @@ V_INLINE vf relative_values(const row *a, const posenc_relative_line *r, const k
         return v_pick(r->product + (ptrdiff_t)k->j * r->key_stride, r->key_stride, here);
     vi index =
         k->scattered ? vi_gather_n(r->index, indices_in_line(k, r->first, r->last), k->n) : vi_load_n(here, k->n);
-    if (k->scattered) /* with hidden keys, whose entries nobody has looked at */
+    if (k->scattered) /* with masked keys, whose entries nobody has looked at */
         index = vi_min(vi_max(index, vi_set1(0)), vi_set1(r->last_row));
     vi of_key = vi_mul(vi_iota(), vi_set1((int32_t)r->key_stride));
     return v_gather_n(r->product + (ptrdiff_t)k->j * r->key_stride, vi_add(index, of_key), k->n);

@@ -247,7 +247,7 @@ static posenc_offsets document_of(const posenc_score_params *params, int64_t que
     return (posenc_offsets){starts[low], (int64_t)starts[high] - 1};
 }
 
-/* The bounds, from keys [begin, end), in which the mask makes a hole if the first keys stay in sight of a window. */
+/* The bounds, from keys [begin, end), in which the mask makes a hole if the first keys stay visible beside a window. */
 static void set_bounds(posenc_softmax_row_args *args, int64_t begin, int64_t hole_end, int64_t end, int64_t n_first) {
     int64_t hole_begin = posenc_max(begin, n_first);
     if (hole_end <= hole_begin) {

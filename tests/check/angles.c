@@ -266,7 +266,7 @@ static void describe_rows(kernel_call *call, const rows_shape *s) {
 static const char *const target_names[] = {"planes", "pairs cos first", "pairs sin first", "concatenated"};
 
 static void check_rows(kernel_call *call, const posenc_kernels *variant, const rows_shape *s) {
-    static const test_fill fills[] = {FILL_ORDINARY, FILL_HOSTILE};
+    static const test_fill fills[] = {FILL_ORDINARY, FILL_ADVERSARIAL};
     for (size_t f = 0; f < 2; f++)
         if (test_case("angle_rows n=%zu block=%d rows=%zu from %d, %s%s%s%s, strides %td %td %s", s->n, s->block,
                       s->n_rows, s->first_offset, target_names[s->target], s->drop_last ? " but the last" : "",

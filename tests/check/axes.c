@@ -24,7 +24,7 @@ void sweep_add_axes(const posenc_kernels *variant) {
     static kernel_call call;
     for (size_t i = 0; i < test_n_sizes; i++)
         for (size_t k = 0; k < test_n_counts; k++)
-            for (int fill = 0; fill <= FILL_HOSTILE; fill++) {
+            for (int fill = 0; fill <= FILL_ADVERSARIAL; fill++) {
                 axes_shape s = {test_counts[k], test_sizes[i]};
                 if (!test_case("add_axes %zux%zu %s", s.height, s.width, test_fill_name((test_fill)fill)))
                     continue;

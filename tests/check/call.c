@@ -356,7 +356,7 @@ static void compare_call(kernel_call *call, const posenc_kernels *variant, call_
 
 static void compare_lane(kernel_call *call, const posenc_kernels *variant, int32_t lane) {
     call_scalar(call);
-    fill_all_but(call, FILL_HOSTILE, lane);
+    fill_all_but(call, FILL_ADVERSARIAL, lane);
     check_variant(call, variant, 0, lane);
 }
 

@@ -64,7 +64,7 @@ static void check_lanes_of_convert(kernel_call *call, const posenc_kernels *vari
 
 static void sweep_conversion(const posenc_kernels *variant, posenc_dtype x_type, posenc_dtype y_type) {
     static kernel_call call;
-    static const test_fill fills[] = {FILL_ORDINARY, FILL_TIES, FILL_HOSTILE};
+    static const test_fill fills[] = {FILL_ORDINARY, FILL_TIES, FILL_ADVERSARIAL};
     static const float factors[] = {1.0f, 0.125f, 1.0f, -0.08838835f, 1.0f, 0.0f, 1.0f, 1e30f};
     for (size_t i = 0, which = 0; i < test_n_sizes; i++) {
         convert_shape s = {.x_type = x_type, .y_type = y_type, .n = test_sizes[i]};
@@ -93,7 +93,7 @@ static void sweep_blocks(const posenc_kernels *variant) {
             s.n_heads = test_counts[which % test_n_counts];
             s.x_stride = test_stride(which, element_count(s.n, POSENC_Q8_0));
             s.y_stride = (ptrdiff_t)s.n + (ptrdiff_t)(which % 3) * 5;
-            check_convert(&call, variant, &s, k % 2 ? FILL_HOSTILE : FILL_ORDINARY);
+            check_convert(&call, variant, &s, k % 2 ? FILL_ADVERSARIAL : FILL_ORDINARY);
         }
 }
 

@@ -48,7 +48,7 @@ void plain_constant(float value, float *y, size_t n);
 void plain_binary(uint64_t p, float *y, size_t n);
 void plain_rbf(float t, float spacing, float scale, float *y, size_t n);
 
-/* The rows of alibi.h and softmax.h; a slope of 0 means no bias. */
+/* The rows of bias.h and softmax.h; a slope of 0 means no bias. */
 void plain_alibi(float *y, size_t n, size_t n_allowed, int32_t query, float slope);
 void plain_softmax(const float *x, float *y, size_t n, size_t n_allowed, int32_t query, float scale, float slope);
 

@@ -79,7 +79,7 @@ static const char *name_of(const rope_shape *s) {
 }
 
 static void check_shape(kernel_call *call, const posenc_kernels *variant, const rope_shape *s) {
-    static const test_fill fills[] = {FILL_ORDINARY, FILL_HOSTILE};
+    static const test_fill fills[] = {FILL_ORDINARY, FILL_ADVERSARIAL};
     for (size_t f = 0; f < 2; f++) {
         if (!test_case("%s half=%zu heads=%zu x_stride=%td y_stride=%td factors %g %g%s %s", name_of(s), s->half,
                        s->n_heads, s->x_stride, s->y_stride, (double)s->cos_factor, (double)s->sin_factor,
@@ -91,7 +91,7 @@ static void check_shape(kernel_call *call, const posenc_kernels *variant, const 
     }
 }
 
-/* Every pair on its own, all others hostile. */
+/* Every pair on its own, all others adversarial. */
 static void check_lanes(kernel_call *call, const posenc_kernels *variant, rope_shape s) {
     s.n_heads = 2;
     s.x_stride = (ptrdiff_t)head_width(s.n, s.half, s.layout != HALF) + 1;

@@ -110,7 +110,7 @@ static void check_lanes_of_place(kernel_call *call, const posenc_kernels *varian
 
 void sweep_place_rows(const posenc_kernels *variant) {
     static kernel_call call;
-    static const test_fill fills[] = {FILL_ORDINARY, FILL_TIES, FILL_HOSTILE};
+    static const test_fill fills[] = {FILL_ORDINARY, FILL_TIES, FILL_ADVERSARIAL};
     static const float factors[] = {1.0f, 0.125f, 1.0f, -0.08838835f, 0.0f};
     size_t which = 0;
     for (int types = 0; types < 9; types++)
@@ -291,7 +291,7 @@ static void fill_made(kernel_call *call, const made_shape *s, test_fill fill, ca
 
 static void sweep_made(const posenc_kernels *variant, const char *name, call_arguments *arguments) {
     static kernel_call call;
-    static const test_fill fills[] = {FILL_ORDINARY, FILL_WIDE, FILL_HOSTILE};
+    static const test_fill fills[] = {FILL_ORDINARY, FILL_WIDE, FILL_ADVERSARIAL};
     size_t which = 0;
     for (size_t i = 0; i < test_n_sizes; i++)
         for (int k = 0; k < 6; k++, which++) {

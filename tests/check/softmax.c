@@ -49,7 +49,7 @@ static int32_t last_offset(const softmax_shape *s) {
     return s->with & WITH_POSITIONS ? s->highest : (int32_t)s->seen.end - 1 - s->query;
 }
 
-/* Entries of index lines on either side that no seen key meets, and that name no row. */
+/* Entries of relative indices on either side that no seen key meets, and that name no row. */
 static size_t n_unmet(const softmax_shape *s) {
     return s->seen.begin < s->seen.end ? s->n % 3 : 0;
 }
@@ -62,12 +62,12 @@ static posenc_relative_line relative(const kernel_call *call, int product, int i
                                   last_offset(s) + beyond,     n_rows - 1};
 }
 
-/* Offsets that are seen: index lines have these, those that nobody meets, and beside them is the guard page. */
+/* Offsets that are seen: relative indices have these, those that nobody meets, and beside them is the guard page. */
 static size_t n_offsets(const softmax_shape *s) {
     return s->seen.begin < s->seen.end ? (size_t)(last_offset(s) - first_offset(s) + 1) : 0;
 }
 
-/* The bias line may begin behind the first of them and end before the last. */
+/* The relative bias may begin behind the first of them and end before the last. */
 static int is_cut(const softmax_shape *s) {
     return n_offsets(s) > s->cut_before + s->cut_behind;
 }
@@ -301,14 +301,14 @@ void sweep_softmax_row(const posenc_kernels *variant) {
     for (size_t i = 0; i < test_n_sizes; i++)
         for (size_t which = 0; which < 72; which++) {
             softmax_shape s = shape_of(test_sizes[i], which);
-            check_softmax(&call, variant, &s, (test_fill)(which % (FILL_HOSTILE + 1)));
+            check_softmax(&call, variant, &s, (test_fill)(which % (FILL_ADVERSARIAL + 1)));
         }
     for (size_t n = 1; n < 200; n += 22)
         check_far_alibi(&call, variant, n);
     for (size_t i = 0; i < sizeof sizes_around_parts / sizeof sizes_around_parts[0]; i++)
         for (size_t which = 22; which < 72; which++) {
             softmax_shape s = shape_of(sizes_around_parts[i], which);
-            check_softmax(&call, variant, &s, (test_fill)(which % (FILL_HOSTILE + 1)));
+            check_softmax(&call, variant, &s, (test_fill)(which % (FILL_ADVERSARIAL + 1)));
         }
 }
 

@@ -106,7 +106,7 @@ void sweep_softmax_backward(const posenc_kernels *variant) {
             if (s.db == s.dx)
                 s.db = APART;
             s.seen = test_seen(s.n, which);
-            check_backward(&call, variant, &s, (test_fill)(which / 2 % (FILL_HOSTILE + 1)));
+            check_backward(&call, variant, &s, (test_fill)(which / 2 % (FILL_ADVERSARIAL + 1)));
         }
 }
 

@@ -102,7 +102,8 @@ const double test_special_doubles[] = {
 const size_t test_n_special_doubles = sizeof test_special_doubles / sizeof test_special_doubles[0];
 
 const char *test_fill_name(test_fill fill) {
-    static const char *const names[FILL_COUNT] = {"ordinary", "wide", "masked", "finite", "sparse", "hostile", "ties"};
+    static const char *const names[FILL_COUNT] = {"ordinary", "wide",        "masked", "finite",
+                                                  "sparse",   "adversarial", "ties"};
     return names[fill];
 }
 
@@ -141,11 +142,11 @@ static double even(double limit) {
            limit; /* as random_symmetric(), but a fuzzer may drive it */
 }
 
-static float hostile_float(void) {
+static float adversarial_float(void) {
     return test_random() % 2 ? random_bits_float() : test_special_floats[test_random_below(test_n_special_floats)];
 }
 
-static double hostile_double(void) {
+static double adversarial_double(void) {
     return test_random() % 2 ? random_bits_double() : test_special_doubles[test_random_below(test_n_special_doubles)];
 }
 
@@ -180,7 +181,7 @@ static uint16_t half(size_t exponent, size_t fraction, int fraction_bits) {
 
 /* Zeros, denormals, the smallest and the largest values, infinities, quiet and signalling NaN, random bits. Draws are
  * statements of their own, for the order of arguments is the compiler's. */
-static uint16_t hostile_half(int fraction_bits) {
+static uint16_t adversarial_half(int fraction_bits) {
     size_t top = ((size_t)1 << (15 - fraction_bits)) - 1, ones = ((size_t)1 << fraction_bits) - 1;
     const size_t exponents[] = {0, 1, top / 2, top - 1, top}, fractions[] = {0, 1, ones / 2 + 1, ones};
     if (test_random() % 2)
@@ -201,8 +202,8 @@ static uint16_t ordinary_half(size_t limit, int fraction_bits) {
 uint16_t test_random_half(test_fill fill, int fraction_bits) {
     switch (fill) {
     case FILL_WIDE: return ordinary_half(8, fraction_bits);
-    case FILL_SPARSE: return test_random() % 16 ? ordinary_half(2, fraction_bits) : hostile_half(fraction_bits);
-    case FILL_HOSTILE: return hostile_half(fraction_bits);
+    case FILL_SPARSE: return test_random() % 16 ? ordinary_half(2, fraction_bits) : adversarial_half(fraction_bits);
+    case FILL_ADVERSARIAL: return adversarial_half(fraction_bits);
     default: return ordinary_half(2, fraction_bits);
     }
 }
@@ -212,8 +213,8 @@ double test_random_double(test_fill fill) {
     case FILL_WIDE: return even(256.0);
     case FILL_MASKED: return test_random() % 2 ? even(4.0) : -INFINITY;
     case FILL_FINITE: return finite_double();
-    case FILL_SPARSE: return test_random() % 16 ? even(4.0) : hostile_double();
-    case FILL_HOSTILE: return hostile_double();
+    case FILL_SPARSE: return test_random() % 16 ? even(4.0) : adversarial_double();
+    case FILL_ADVERSARIAL: return adversarial_double();
     default: return even(4.0);
     }
 }
@@ -223,8 +224,8 @@ float test_random_float(test_fill fill) {
     case FILL_WIDE: return (float)even(256.0);
     case FILL_MASKED: return test_random() % 2 ? (float)even(4.0) : -INFINITY;
     case FILL_FINITE: return finite_float();
-    case FILL_SPARSE: return test_random() % 16 ? (float)even(4.0) : hostile_float();
-    case FILL_HOSTILE: return hostile_float();
+    case FILL_SPARSE: return test_random() % 16 ? (float)even(4.0) : adversarial_float();
+    case FILL_ADVERSARIAL: return adversarial_float();
     case FILL_TIES: return test_random() % 4 ? tie() : (float)even(4.0);
     default: return (float)even(4.0);
     }

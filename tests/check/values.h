@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 typedef enum test_fill {
-    FILL_ORDINARY, /* uniform over [-4, 4) */
-    FILL_WIDE,     /* uniform over [-256, 256) */
-    FILL_MASKED,   /* ordinary, half of it -inf */
-    FILL_FINITE,   /* random bits, but finite */
-    FILL_SPARSE,   /* ordinary, one in 16 adversarial */
-    FILL_HOSTILE,  /* adversarial: NaN, infinities, zeros, denormals, extremes, random bits */
-    FILL_TIES,     /* half way between two values of f16 or bf16, or next to it; otherwise ordinary */
+    FILL_ORDINARY,    /* uniform over [-4, 4) */
+    FILL_WIDE,        /* uniform over [-256, 256) */
+    FILL_MASKED,      /* ordinary, half of it -inf */
+    FILL_FINITE,      /* random bits, but finite */
+    FILL_SPARSE,      /* ordinary, one in 16 adversarial */
+    FILL_ADVERSARIAL, /* adversarial: NaN, infinities, zeros, denormals, extremes, random bits */
+    FILL_TIES,        /* half way between two values of f16 or bf16, or next to it; otherwise ordinary */
     FILL_COUNT
 } test_fill;
 

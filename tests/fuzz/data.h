@@ -35,10 +35,11 @@ posenc_dtype draw_type(void);                    /* f32, f16, bf16 */
 /* From a generator that the bytes seed: what fills tensors. */
 uint64_t data_random(void);
 double data_uniform(double low, double high);
-float data_number(double size); /* even over [-size, size); in hostile calls one in 16 is NaN, infinite, denormal ... */
+float data_number(
+    double size); /* even over [-size, size); in adversarial calls one in 16 is NaN, infinite, denormal ... */
 
-/* 1 if numbers may be hostile: then nothing but the tiers can be compared. */
-int data_is_hostile(void);
+/* 1 if numbers may be adversarial: then nothing but the tiers can be compared. */
+int data_is_adversarial(void);
 
 /* ---- Memory ---- */
 

@@ -277,7 +277,7 @@ void data_attention(void) {
         c.cut = draw(posenc_attention_split_count(t) + 1);
         data_ok(attend_parts, &c, n_units);
     }
-    if (!data_is_hostile())
+    if (!data_is_adversarial())
         compare(&c);
     posenc_rope_free(c.rope);
 }

@@ -12,7 +12,7 @@
 
 static input bytes;
 static random_state state;
-static int hostile;
+static int adversarial;
 
 void data_fail(const char *format, ...) {
     va_list rest;
@@ -29,7 +29,7 @@ void data_seed(const uint8_t *data, size_t n) {
     uint16_t seed;
     input_bytes(&bytes, &seed, sizeof seed);
     state.state = seed;
-    hostile = draw_rarely(4);
+    adversarial = draw_rarely(4);
 }
 
 int64_t draw(int64_t n) {
@@ -71,13 +71,13 @@ double data_uniform(double low, double high) {
 }
 
 float data_number(double size) {
-    if (hostile && data_random() % 16 == 0)
+    if (adversarial && data_random() % 16 == 0)
         return test_special_floats[data_random() % test_n_special_floats];
     return (float)data_uniform(-size, size);
 }
 
-int data_is_hostile(void) {
-    return hostile;
+int data_is_adversarial(void) {
+    return adversarial;
 }
 
 /* ---- Comparison with plain double ---- */

@@ -179,7 +179,7 @@ static void check_gradient(encoding_call *c) {
     data_next();
     c->dtable = data_output(POSENC_F32, 2.0, n->dim, n->table.ne[1], 1, 1);
     data_ok(gradient, c, n->table.ne[1]);
-    for (int64_t r = 0; r < c->dtable.ne[1] && !data_is_hostile(); r++)
+    for (int64_t r = 0; r < c->dtable.ne[1] && !data_is_adversarial(); r++)
         for (int64_t i = 0; i < n->dim; i++) {
             double want = data_was(&c->dtable, i, r, 0, 0), size = fabs(want);
             for (int64_t k = 0; k < c->n_tokens * c->n_batch; k++) {
@@ -207,7 +207,7 @@ void data_encoding(void) {
     c.y = data_output(draw_type(), 2.0, dim, c.n_tokens, c.n_batch, 1);
     c.x = draw_rarely(2) ? c.y : data_input(c.y.dtype, 2.0, dim, c.n_tokens, c.n_batch, 1);
     data_ok(apply, &c, c.n_tokens * c.n_batch);
-    if (!data_is_hostile())
+    if (!data_is_adversarial())
         compare(&c);
     if (c.root->kind == NODE_LEARNED)
         check_gradient(&c);

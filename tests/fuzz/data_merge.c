@@ -57,7 +57,7 @@ void data_merge(void) {
     c.b.lse = data_input(POSENC_F32, 2.0, 1, n_q, n_heads, n_batch);
     draw_lse(&c.b.lse);
     data_ok(merge, &c, n_q * n_heads * n_batch);
-    for (int64_t b = 0; b < n_batch && !data_is_hostile(); b++)
+    for (int64_t b = 0; b < n_batch && !data_is_adversarial(); b++)
         for (int64_t h = 0; h < n_heads; h++)
             for (int64_t i = 0; i < n_q; i++)
                 compare_row(&c, i, h, b);

@@ -192,7 +192,7 @@ static posenc_status compute(const void *arguments, posenc_range rows) {
 
 static void run(relative_call *c, int64_t n_rows, term_of term_at, int is_added, const char *what) {
     data_ok(compute, c, n_rows);
-    if (!data_is_hostile())
+    if (!data_is_adversarial())
         compare(c, term_at, is_added, what);
 }
 

@@ -173,7 +173,7 @@ void data_rope(void) {
     posenc_status status = data_run(apply, &c, c.n_tokens * n_heads * n_batch);
     if (has_table && c.direction != POSENC_SHIFT) /* which leaves tokens at 0 alone */
         data_ok(apply_table, &c, c.n_tokens * n_heads * n_batch);
-    if (status == POSENC_OK && !data_is_hostile())
+    if (status == POSENC_OK && !data_is_adversarial())
         compare(&c);
     posenc_rope_free(rope);
 }
@@ -266,7 +266,7 @@ void data_rope_tasks(void) {
         n_heads += c.tasks[i].x.ne[1];
     }
     posenc_status status = data_run(apply_tasks, &c, c.n_tokens * n_heads);
-    for (int64_t i = 0; i < c.n_tasks && status == POSENC_OK && !data_is_hostile(); i++) {
+    for (int64_t i = 0; i < c.n_tasks && status == POSENC_OK && !data_is_adversarial(); i++) {
         compare_task(&c, &c.tasks[i]);
         compare_others(&c, &c.tasks[i]);
     }

@@ -1,4 +1,4 @@
-/* The score path: softmax, logits, and parts of a softmax, with whatever posenc_score_params may hold. */
+/* The softmax path: softmax, logits, and parts of a softmax, with whatever posenc_score_params may hold. */
 #include "data_scores.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ static void compare_row(const softmax_call *c, const data_row *row, int64_t i, i
         if (row->logits[j] == -INFINITY && want == 0.0)
             data_fail("key %lld of query %lld, head %lld, batch %lld is hidden, and %a", (long long)j, (long long)i,
                       (long long)h, (long long)b, got);
-        data_close(&c->y, got, want, bound, "score path", j, i, h, b);
+        data_close(&c->y, got, want, bound, "softmax path", j, i, h, b);
     }
 }
 
@@ -118,6 +118,6 @@ void data_softmax(void) {
     if (c.form == FORM_PARTIAL)
         c.sums = data_output(POSENC_F32, 1.0, 2 * n_rows, 1, 1, 1);
     data_ok(compute, &c, n_rows);
-    if (!data_is_hostile())
+    if (!data_is_adversarial())
         compare(&c);
 }

@@ -275,7 +275,7 @@ static void setup_encoding(input *in) {
     posenc_encoding_free(e);
 }
 
-/* ---- The score path ---- */
+/* ---- The softmax path ---- */
 
 static void setup_fire(input *in) {
     posenc_fire_params p = {.n_heads = input_size(in, 8), .n_hidden = input_size(in, 40)};

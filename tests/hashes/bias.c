@@ -27,7 +27,7 @@ void hash_masks(sweep *s) {
             uint8_t *keep = take((size_t)n * BATCH);
             for (int64_t i = 0; i < n * BATCH; i++)
                 keep[i] = next(s) % 3 != 0;
-            posenc_view y = hostile(s, type, 7, n, HEADS, BATCH);
+            posenc_view y = adversarial(s, type, 7, n, HEADS, BATCH);
             CALL(posenc_zero_padded, keep, &y);
             hash_view(s, &y);
             double mean;
@@ -178,9 +178,9 @@ void hash_decomposed(sweep *s) {
             posenc_view rows = zeros(POSENC_F32, dim, shapes[k][1], shapes[k][0], 1);
             CALL(posenc_decomposed_rows, &table, &rows);
             hash_view(s, &rows);
-            posenc_view by_row = hostile(s, POSENC_F32, 4, QUERIES, HEADS, BATCH);
-            posenc_view by_column = hostile(s, POSENC_F32, dim, QUERIES, HEADS, BATCH);
-            posenc_view scores = hostile(s, POSENC_F32, 4 * dim, QUERIES, HEADS, BATCH);
+            posenc_view by_row = adversarial(s, POSENC_F32, 4, QUERIES, HEADS, BATCH);
+            posenc_view by_column = adversarial(s, POSENC_F32, dim, QUERIES, HEADS, BATCH);
+            posenc_view scores = adversarial(s, POSENC_F32, 4 * dim, QUERIES, HEADS, BATCH);
             CALL(posenc_decomposed_add, &by_row, &by_column, &scores, posenc_range_all());
             hash_view(s, &scores);
         }
@@ -235,11 +235,11 @@ void hash_relative(sweep *s) {
             CALL(posenc_relative_values, &index, posenc_mask_none(), Q_OFF, &p, &rows, &z, posenc_range_all());
             hash_view(s, &z);
 
-            posenc_view x = hostile(s, type, KEYS, QUERIES, HEADS, BATCH),
+            posenc_view x = adversarial(s, type, KEYS, QUERIES, HEADS, BATCH),
                         moved = zeros(type, KEYS, QUERIES, HEADS, BATCH);
             CALL(posenc_relative_shift, &x, &moved);
             hash_view(s, &moved);
-            posenc_view wide = hostile(s, type, 2 * QUERIES - 1, QUERIES, HEADS, BATCH);
+            posenc_view wide = adversarial(s, type, 2 * QUERIES - 1, QUERIES, HEADS, BATCH);
             posenc_view square = zeros(type, QUERIES, QUERIES, HEADS, BATCH);
             CALL(posenc_relative_skew, &wide, &square);
             hash_view(s, &square);

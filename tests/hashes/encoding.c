@@ -28,7 +28,7 @@ static void hash_rows_at(sweep *s, const posenc_encoding *e, const posenc_coords
     CALL(posenc_encoding_check, e, at, TOKENS, BATCH, &row);
     hash_bytes(&s->hash, (uint64_t)row, 8);
     EACH_TYPE(type) {
-        posenc_view y = zeros(type, dim, TOKENS, BATCH, 1), x = hostile(s, type, dim, TOKENS, BATCH, 1);
+        posenc_view y = zeros(type, dim, TOKENS, BATCH, 1), x = adversarial(s, type, dim, TOKENS, BATCH, 1);
         posenc_view gate = tensor(s, POSENC_F32, 1, TOKENS, BATCH, 1),
                     gates = tensor(s, POSENC_F32, dim, TOKENS, BATCH, 1);
         CALL(posenc_encoding_apply, e, at, NULL, NULL, &y, posenc_range_all());
@@ -152,7 +152,7 @@ void hash_learned(sweep *s) {
         EACH_TYPE(type)
     for (int policy = POSENC_OUT_OF_RANGE_ERROR; policy <= POSENC_OUT_OF_RANGE_ZERO; policy++) {
         fresh();
-        posenc_view table = hostile(s, type, dim, TABLE, 1, 1);
+        posenc_view table = adversarial(s, type, dim, TABLE, 1, 1);
         posenc_lookup lookup = {2, policy == POSENC_OUT_OF_RANGE_ERROR ? 1.0f : 0.7f, (posenc_out_of_range)policy};
         double low = policy == POSENC_OUT_OF_RANGE_ERROR ? -2.0 : -9.0,
                high = policy == POSENC_OUT_OF_RANGE_ERROR ? 17.0 : 30.0;
@@ -292,8 +292,8 @@ void hash_gates(sweep *s) {
         for (int by_channel = 0; by_channel < 2; by_channel++) {
             fresh();
             int64_t width = by_channel ? dim : 1;
-            posenc_view e = hostile(s, POSENC_F32, dim, TOKENS, BATCH, 1),
-                        dy = hostile(s, POSENC_F32, dim, TOKENS, BATCH, 1);
+            posenc_view e = adversarial(s, POSENC_F32, dim, TOKENS, BATCH, 1),
+                        dy = adversarial(s, POSENC_F32, dim, TOKENS, BATCH, 1);
             posenc_view gate = tensor(s, POSENC_F32, width, TOKENS, BATCH, 1);
             posenc_view dgate = zeros(POSENC_F32, width, TOKENS, BATCH, 1),
                         de = zeros(POSENC_F32, dim, TOKENS, BATCH, 1);

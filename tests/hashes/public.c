@@ -156,7 +156,7 @@ posenc_view zeros(posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int6
     return posenc_view_dense(data, type, ne0, ne1, ne2, ne3);
 }
 
-posenc_view hostile(sweep *s, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
+posenc_view adversarial(sweep *s, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
     posenc_view view = zeros(type, ne0, ne1, ne2, ne3);
     fill_rows(s, view.data, n_elements(&view), type);
     return view;

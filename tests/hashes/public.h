@@ -123,12 +123,12 @@ void must(const char *function, posenc_status status);
 void *take(size_t bytes);
 void fresh(void);
 
-/* The same with numbers in them: finite, even over [-limit, limit), or (hostile) as fill_rows has them. */
+/* The same with numbers in them: finite, even over [-limit, limit), or (adversarial) as fill_rows has them. */
 float *floats(sweep *s, size_t n, double limit);
 double *doubles(sweep *s, size_t n, double limit);
 int32_t *integers(sweep *s, size_t n, int32_t low, int32_t high);
 posenc_view tensor(sweep *s, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
-posenc_view hostile(sweep *s, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
+posenc_view adversarial(sweep *s, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
 posenc_view zeros(posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
 
 /* low .. high */
@@ -144,7 +144,7 @@ void hash_dd(sweep *s, posenc_dd a);
 posenc_rel_bias line_of(int64_t first, int64_t n_offsets, int64_t n_heads);
 void hash_line(sweep *s, const posenc_rel_bias *line);
 
-/* An index line over a range of offsets, filled by a rule. */
+/* A relative index over a range of offsets, filled by a rule. */
 posenc_rel_index index_of(posenc_rel_index_rule rule, int64_t first, int64_t n_offsets);
 
 #define EACH_TYPE(type) for (posenc_dtype type = POSENC_F32; type <= POSENC_BF16; type = (posenc_dtype)(type + 1))

@@ -327,7 +327,7 @@ static void hash_rotation(sweep *s, const posenc_rope_params *params, posenc_dty
     fresh();
     posenc_rope *rope = rope_of(params);
     int64_t dim = params->head_dim;
-    posenc_view x = hostile(s, x_type, dim, HEADS, TOKENS, BATCH), y = zeros(y_type, dim, HEADS, TOKENS, BATCH);
+    posenc_view x = adversarial(s, x_type, dim, HEADS, TOKENS, BATCH), y = zeros(y_type, dim, HEADS, TOKENS, BATCH);
     int32_t *positions = spread_positions(s, (size_t)posenc_rope_axis_count(rope) * TOKENS);
     CALL(posenc_rope_apply, rope, &x, positions, &y, direction, posenc_range_all());
     hash_view(s, &y);
@@ -374,7 +374,7 @@ void hash_rope_apply_table(sweep *s) {
                 posenc_rope *rope = rope_of(&params);
                 float *values = floats(s, (size_t)n_rot * TOKENS, 1.0);
                 posenc_rope_table table = {values, values + 1, n_rot, 2};
-                posenc_view x = hostile(s, type, n_rot, HEADS, TOKENS, 1),
+                posenc_view x = adversarial(s, type, n_rot, HEADS, TOKENS, 1),
                             y = zeros(POSENC_F32, n_rot, HEADS, TOKENS, 1);
                 CALL(posenc_rope_apply_table, rope, &x, &table, &y, (posenc_direction)direction, posenc_range_all());
                 hash_view(s, &y);
@@ -395,9 +395,9 @@ void hash_rope_tasks(sweep *s) {
         int64_t rows64[TOKENS];
         for (int t = 0; t < TOKENS; t++)
             rows64[t] = rows32[t] = (5 * t + 3) % ROWS;
-        posenc_view query = hostile(s, POSENC_F32, n_rot, HEADS, TOKENS, 1);
-        posenc_view key = hostile(s, POSENC_F32, n_rot, 2, TOKENS, 1), keys = zeros(type, n_rot, 2, ROWS, 1);
-        posenc_view value = hostile(s, type, n_rot + 7, 2, TOKENS, 1);
+        posenc_view query = adversarial(s, POSENC_F32, n_rot, HEADS, TOKENS, 1);
+        posenc_view key = adversarial(s, POSENC_F32, n_rot, 2, TOKENS, 1), keys = zeros(type, n_rot, 2, ROWS, 1);
+        posenc_view value = adversarial(s, type, n_rot + 7, 2, TOKENS, 1);
         posenc_view values = zeros(POSENC_F16, n_rot + 7, 2, ROWS, 1);
         float *weight = floats(s, (size_t)n_rot, 2.0);
         posenc_rope_tensor tasks[3] = {

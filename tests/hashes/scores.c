@@ -1,4 +1,4 @@
-/* Hashes of the score path, attention and analysis. */
+/* Hashes of the softmax path, attention and analysis. */
 #include "public.h"
 
 #include <string.h>
@@ -110,7 +110,7 @@ void hash_softmax(sweep *s) {
             posenc_dtype x_type = (posenc_dtype)(round % 3), y_type = (posenc_dtype)(round / 3 % 3);
             drawn scene;
             draw_scene(s, &scene, n_k);
-            posenc_view x = round % 8 == 7 ? hostile(s, x_type, n_k, QUERIES, HEADS, BATCH)
+            posenc_view x = round % 8 == 7 ? adversarial(s, x_type, n_k, QUERIES, HEADS, BATCH)
                                            : tensor(s, x_type, n_k, QUERIES, HEADS, BATCH);
             posenc_view y = zeros(y_type, n_k, QUERIES, HEADS, BATCH);
             CALL(posenc_logits, &scene.params, round % 5 == 0 ? NULL : &x, &y, posenc_range_all());
@@ -212,7 +212,7 @@ static void hash_task(sweep *s, const posenc_attention_args *task) {
     hash_view(s, task->lse);
 }
 
-/* More than one segment of keys; keys rotated on their way; pages. */
+/* More than one segment of keys; RoPE applied to K on load; pages. */
 void hash_attention_task(sweep *s) {
     enum { DIM = 32, LONG = 4200, PAGE = 64, PAGES = 3 };
     for (posenc_dtype type = POSENC_F32; type <= POSENC_Q8_0; type = (posenc_dtype)(type + 1))

@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
 
 def code_lines(text):
-    """(number, line) of what is code; comments, directives, texts and what is fetched ahead, which changes no result, are not."""
+    """(number, line) of what is code; comments, directives, texts and what is prefetched, which changes no result, are not."""
     is_comment = False
     for number, line in enumerate(text.split('\n')):
         stripped = line.strip()
