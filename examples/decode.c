@@ -56,12 +56,6 @@ static void check(posenc_status status, const char *what) {
     }
 }
 
-/* The part of n rows that thread ith of nth takes. */
-static posenc_range part_of(int64_t n, int ith, int nth) {
-    posenc_range rows = {n * ith / nth, n * (ith + 1) / nth};
-    return rows;
-}
-
 static float dot(const float *a, const float *b, int64_t n) {
     float sum = 0.0f;
     for (int64_t i = 0; i < n; i++)
@@ -96,7 +90,7 @@ static void rotate(pass *p, int ith) {
          .scale = 1.0f,
          .rows32 = p->positions},
     };
-    posenc_range rows = part_of(p->n * (N_HEADS + 2 * N_KV_HEADS), ith, p->nth);
+    posenc_range rows = posenc_range_of_thread(p->n * (N_HEADS + 2 * N_KV_HEADS), ith, p->nth);
     check(posenc_rope_apply_tensors(p->layer->rope, tasks, 3, NULL, &table, POSENC_FORWARD, rows), "rotation");
 }
 
@@ -129,18 +123,19 @@ static void set_attention(pass *p) {
 static void attend(pass *p, int ith) {
     const posenc_attention_args *task = &p->attention;
     int64_t n_units = posenc_attention_tile_count(&task->q, &task->k), n_parts = posenc_attention_split_count(task);
-    posenc_range units = part_of(n_units, ith, p->nth);
+    posenc_range units = posenc_range_of_thread(n_units, ith, p->nth);
     if (n_units >= p->nth) {
         check(posenc_attention_run(task, p->scratch[ith], units), "attention");
         return;
     }
-    check(posenc_attention_split(task, p->scratch[ith], p->parts, part_of(n_parts, ith, p->nth)), "parts");
+    check(posenc_attention_split(task, p->scratch[ith], p->parts, posenc_range_of_thread(n_parts, ith, p->nth)),
+          "parts");
     pthread_barrier_wait(&p->barrier);
     check(posenc_attention_combine_splits(task, p->parts, units), "join");
 }
 
 static void run_part(pass *p, int ith) {
-    posenc_range tokens = part_of(p->n, ith, p->nth);
+    posenc_range tokens = posenc_range_of_thread(p->n, ith, p->nth);
     project(p->layer->wq, p->x, p->q, HIDDEN, Q, tokens);
     project(p->layer->wk, p->x, p->k, HIDDEN, KV, tokens);
     project(p->layer->wv, p->x, p->v, HIDDEN, KV, tokens);

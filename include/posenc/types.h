@@ -79,8 +79,7 @@ typedef struct posenc_view {
 POSENC_API posenc_view posenc_view_dense(void *data, posenc_dtype dtype, int64_t ne0, int64_t ne1, int64_t ne2,
                                          int64_t ne3);
 
-/* Half-open range of rows, for splitting one call between threads. What a row is, each call says.
- * Thread ith of nth takes { n*ith/nth, n*(ith+1)/nth }. */
+/* Half-open range of rows, for splitting one call between threads. What a row is, each call says. */
 typedef struct posenc_range {
     int64_t begin;
     int64_t end;
@@ -89,6 +88,12 @@ typedef struct posenc_range {
 /* Every row of the tensor. */
 static inline posenc_range posenc_range_all(void) {
     posenc_range rows = {0, -1};
+    return rows;
+}
+
+/* The share of thread ith (0 .. nth - 1) of nth in n rows. */
+static inline posenc_range posenc_range_of_thread(int64_t n, int64_t ith, int64_t nth) {
+    posenc_range rows = {n * ith / nth, n * (ith + 1) / nth};
     return rows;
 }
 

@@ -140,10 +140,6 @@ static inline posenc_view block_of(const posenc_view *view, int64_t head, int64_
     return block;
 }
 
-static inline posenc_range part_of_rows(int64_t n_rows, int ith, int nth) {
-    return (posenc_range){n_rows * ith / nth, n_rows * (ith + 1) / nth};
-}
-
 static inline float float_param(const struct ggml_tensor *node, int i) {
     union {
         int32_t word;

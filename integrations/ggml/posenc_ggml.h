@@ -48,11 +48,6 @@ static inline posenc_view posenc_ggml_view(const struct ggml_tensor *tensor) {
     return view;
 }
 
-static inline posenc_range posenc_ggml_rows(int64_t n_rows, int ith, int nth) {
-    posenc_range rows = {n_rows * ith / nth, n_rows * (ith + 1) / nth};
-    return rows;
-}
-
 /* ---- The table ---- */
 
 static inline void posenc_ggml_run_table(struct ggml_tensor *dst, int ith, int nth, void *context) {
@@ -64,7 +59,7 @@ static inline void posenc_ggml_run_table(struct ggml_tensor *dst, int ith, int n
             return;
         nth = 1;
     }
-    posenc_range part = posenc_ggml_rows(n_tokens, ith, nth);
+    posenc_range part = posenc_range_of_thread(n_tokens, ith, nth);
     posenc_rope_table table = posenc_rope_table_dense(rope->rope, (float *)dst->data + part.begin * dst->ne[0]);
     posenc_ggml_must(posenc_rope_table_fill(rope->rope, (const int32_t *)positions->data + part.begin,
                                             part.end - part.begin, rope->direction, &table),
@@ -96,7 +91,7 @@ static inline void posenc_ggml_run_apply(struct ggml_tensor *dst, int ith, int n
     posenc_view x = posenc_ggml_view(dst->src[0]), y = posenc_ggml_view(dst);
     posenc_rope_table table = posenc_rope_table_dense(rope->rope, (float *)dst->src[1]->data);
     posenc_ggml_must(posenc_rope_apply_table(rope->rope, &x, &table, &y, rope->direction,
-                                             posenc_ggml_rows(ggml_nrows(dst), ith, nth)),
+                                             posenc_range_of_thread(ggml_nrows(dst), ith, nth)),
                      dst);
 }
 
@@ -122,7 +117,7 @@ static inline void posenc_ggml_run_to_cache(struct ggml_tensor *dst, int ith, in
         task.rows64 = (const int64_t *)rows->data;
     posenc_rope_table table = posenc_rope_table_dense(rope->rope, (float *)dst->src[2]->data);
     posenc_ggml_must(posenc_rope_apply_tensors(rope->rope, &task, 1, NULL, &table, rope->direction,
-                                               posenc_ggml_rows(x->ne[1] * x->ne[2], ith, nth)),
+                                               posenc_range_of_thread(x->ne[1] * x->ne[2], ith, nth)),
                      dst);
 }
 
@@ -149,7 +144,7 @@ static inline void posenc_ggml_run_softmax(struct ggml_tensor *dst, int ith, int
             bias.ne[1] = x.ne[1];
         params.bias = &bias;
     }
-    posenc_ggml_must(posenc_softmax(&params, &x, &y, posenc_ggml_rows(ggml_nrows(dst), ith, nth)), dst);
+    posenc_ggml_must(posenc_softmax(&params, &x, &y, posenc_range_of_thread(ggml_nrows(dst), ith, nth)), dst);
 }
 
 /* Probabilities of scores [n_keys, n_queries, n_heads, n_batch]. What biases and masks them is in params: a line,

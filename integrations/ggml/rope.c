@@ -158,7 +158,7 @@ typedef struct rope_job {
 static posenc_status rope_part(const void *node, int ith, int nth) {
     const rope_job *job = node;
     const kept_rope *kept = job->kept;
-    posenc_range rows = part_of_rows(job->x.ne[1] * job->x.ne[2] * job->x.ne[3], ith, nth);
+    posenc_range rows = posenc_range_of_thread(job->x.ne[1] * job->x.ne[2] * job->x.ne[3], ith, nth);
     if (kept->rows.n_tokens > 0)
         return posenc_rope_apply_table(kept->rope, &job->x, &kept->rows.table, &job->y, job->direction, rows);
     return posenc_rope_apply(kept->rope, &job->x, job->positions, &job->y, job->direction, rows);

@@ -27,7 +27,8 @@ static posenc_status scores_part(const void *node, int ith, int nth) {
             params.sinks = params.sinks != NULL ? params.sinks + head : NULL;
             posenc_view x = block_of(&job->x, head, batch, n_heads, n_batch);
             posenc_view y = block_of(&job->y, head, batch, n_heads, n_batch);
-            posenc_status status = job->call(&params, &x, &y, part_of_rows(ne[1] * n_heads * n_batch, ith, nth));
+            posenc_status status =
+                job->call(&params, &x, &y, posenc_range_of_thread(ne[1] * n_heads * n_batch, ith, nth));
             if (status != POSENC_OK)
                 return status;
         }

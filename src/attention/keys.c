@@ -3,6 +3,7 @@
 
 #include "core/minmax.h"
 #include "core/view.h"
+#include "rope/rope.h"
 
 const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n) {
     const posenc_attention_pages *pages = u->call->task->pages;
@@ -48,7 +49,7 @@ static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t
         table.sin += j * table.row_stride;
     }
     posenc_view y = posenc_view_dense(to, POSENC_F32, x->ne[0], 1, x->ne[2], 1);
-    (void)posenc_rope_apply_table(task->k_rope, x, &table, &y, POSENC_FORWARD, posenc_range_all()); /* all is checked */
+    posenc_rope_rotate(task->k_rope, x, &table, &y);
 }
 
 /* Keys j .. j + n - 1, which stand one stride apart, as rows of float32. */

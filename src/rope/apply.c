@@ -318,6 +318,14 @@ static void run(posenc_row_source *source, const posenc_rope_tensor *tasks, int6
     } while (first < rope->n_pairs);
 }
 
+void posenc_rope_rotate(const posenc_rope *rope, const posenc_view *x, const posenc_rope_table *table,
+                        const posenc_view *y) {
+    const posenc_rope_tensor tensor = {.x = *x, .y = *y, .rotates = 1, .scale = 1.0f};
+    posenc_row_source source;
+    posenc_row_source_begin(&source, rope, table, NULL, x->ne[2]);
+    run(&source, &tensor, 1, POSENC_FORWARD, (posenc_range){0, x->ne[1] * x->ne[2]});
+}
+
 /* ---- Calls ---- */
 
 static posenc_status check_source(const posenc_rope *rope, const int32_t *positions, const posenc_rope_table *table,

@@ -72,6 +72,10 @@ void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *ke
 void posenc_row_source_get(posenc_row_source *source, int64_t token, int64_t n_wanted, const float **cos_row,
                            const float **sin_row);
 
+/* posenc_rope_apply_table, FORWARD, of all that is in x, for callers who have checked: no batch, y apart. (apply.c) */
+void posenc_rope_rotate(const posenc_rope *rope, const posenc_view *x, const posenc_rope_table *table,
+                        const posenc_view *y);
+
 /* The table's strides fit the rope, and its pointers are there if it has rows. */
 posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_table *table, int64_t n_tokens);
 
