@@ -89,6 +89,7 @@ static struct ggml_tensor *to_cache_of(struct ggml_context *ctx, struct ggml_ten
 }
 
 static struct ggml_tensor *softmax_under(struct ggml_context *ctx, struct ggml_tensor *mask) {
+    scores.mask = posenc_mask_none();
     return posenc_ggml_softmax(ctx, filled(ctx, GGML_TYPE_F32, (int64_t[]){KEYS, TOKENS, HEADS, 1}), mask, &scores);
 }
 
