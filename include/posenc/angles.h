@@ -63,7 +63,7 @@ POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);
 POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
                                            float *cos_rows, float *sin_rows, int64_t row_stride);
 
-/* ---- arrays of positions (FORMULAS A.23). Nothing is written when a call is refused.  */
+/* ---- Arrays of positions (FORMULAS A.23). Nothing is written when a call is refused. ---- */
 
 /* positions[t] = start + t, t < n. */
 POSENC_API posenc_status posenc_positions_range(int32_t start, int64_t n, int32_t *positions);

@@ -89,7 +89,7 @@ POSENC_API posenc_status posenc_kerple_backward(const posenc_kerple *kerple, pos
 POSENC_API posenc_status posenc_swin_backward(int64_t height, int64_t width, const posenc_view *ds,
                                               const posenc_bias_table *table);
 
-/* ---- gradients of the relative terms (FORMULAS E.5).
+/* ---- Gradients of the relative terms (FORMULAS E.5).
  *
  * Let dS be the gradient of the loss with respect to s_j of softmax.h times the scale: what the softmax's backward pass
  * gives. Scores take products through an index; backwards, what reaches a product is the sum of dS over all keys of its

@@ -115,7 +115,7 @@ POSENC_API posenc_status posenc_rel_index_t5(const posenc_t5_params *params, con
  * k: 0 .. 2^29 (POSENC_ERR_BUCKETS). */
 POSENC_API posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_index *index);
 
-/* ---- attention with linear biases (arXiv 2108.12409; FORMULAS C.2, C.3).
+/* ---- Attention with linear biases (arXiv 2108.12409; FORMULAS C.2, C.3).
  *
  * Head h adds -slope_h * |i_abs - j| to the score of query i and key j, i_abs = query_start + i. On the keys a causal
  * model may see (j <= i_abs) this is the paper's slope_h * (j - i_abs). softmax.h applies it from the slopes alone,
@@ -169,7 +169,7 @@ typedef enum posenc_alibi_row_form {
 POSENC_API posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_form form, const uint8_t *keep,
                                           const posenc_view *bias);
 
-/* ---- relative biases from functions of the offset: KERPLE, Sandwich, cosines (FORMULAS C.16, C.18,
+/* ---- Relative biases from functions of the offset: KERPLE, Sandwich, cosines (FORMULAS C.16, C.18,
  * C.30).
  *
  * d = |o| is the distance, o = key - query. Each value is within 1 ulp of the formula's (next to the zeros of sums of
@@ -229,7 +229,7 @@ POSENC_API posenc_status posenc_rel_bias_sandwich(const posenc_sandwich *sandwic
 POSENC_API posenc_status posenc_rel_bias_cosine(const double *omega, const double *phi, const float *amplitude,
                                                 const posenc_rel_bias *line);
 
-/* ---- biases by row and column of an image: Swin, MViTv2, SAM (FORMULAS C.20, C.21).
+/* ---- Biases by row and column of an image: Swin, MViTv2, SAM (FORMULAS C.20, C.21).
  *
  * Example: the bias of Swin's 7 x 7 windows, table[13 * 13][n_heads]; it serves every window as posenc_score_params'
  * bias

@@ -146,7 +146,7 @@ typedef struct posenc_part {
 POSENC_API posenc_status posenc_encoding_concat(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
 POSENC_API posenc_status posenc_encoding_sum(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
 
-/* ---- sinusoidal encodings (arXiv 1706.03762; FORMULAS A.1-A.6, A.17, A.21, A.22).
+/* ---- Sinusoidal encodings (arXiv 1706.03762; FORMULAS A.1-A.6, A.17, A.21, A.22).
  *
  * With pairs i = 0 .. half-1, half = floor(dim/2), and frequencies f_i:
  *
@@ -258,7 +258,7 @@ typedef enum posenc_grid {
 POSENC_API posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n_axes, double base,
                                             posenc_encoding **e);
 
-/* ---- random Fourier features (arXiv 2006.10739; FORMULAS A.18).
+/* ---- Random Fourier features (arXiv 2006.10739; FORMULAS A.18).
  *
  *     z = 2 pi B p,    E = [cos z | sin z] or [sin z | cos z],    dim = 2 n_features
  *
@@ -297,7 +297,7 @@ typedef struct posenc_fourier_params {
 
 POSENC_API posenc_status posenc_fourier_create(const posenc_fourier_params *params, posenc_encoding **e);
 
-/* ---- encodings by integers, bits and Gaussian bumps (FORMULAS A.13-A.16, A.19). Each has one axis.
+/* ---- Encodings by integers, bits and Gaussian bumps (FORMULAS A.13-A.16, A.19). Each has one axis.
  *
  *     posenc_encoding *gray;
  *     posenc_status status = posenc_bits_create(16, POSENC_BITS_GRAY, -1.0f, 1.0f, &gray);

@@ -80,7 +80,7 @@ POSENC_API posenc_status posenc_table_resize(const posenc_resize_params *params,
 POSENC_API posenc_status posenc_table_resize_backward(const posenc_resize_params *params, const posenc_view *dy,
                                                       const posenc_view *dx);
 
-/* ---- seeded initial values for tables: the same numbers on every machine.
+/* ---- Seeded initial values for tables: the same numbers on every machine.
  *
  * The value of an element depends on the seed and on its place (row * ne[0] + column, rows counted in order) alone,
  * however the work is split: splitmix64 started with the seed gives it after `place` others. The generator is for
@@ -105,7 +105,7 @@ POSENC_API posenc_status posenc_fill_uniform(uint64_t seed, double low, double h
 POSENC_API double posenc_xavier_uniform(int64_t fan_in, int64_t fan_out);
 POSENC_API double posenc_xavier_normal(int64_t fan_in, int64_t fan_out);
 
-/* ---- conditional positional encoding: a depth-wise convolution over the tokens (CPVT's PEG, arXiv
+/* ---- Conditional positional encoding: a depth-wise convolution over the tokens (CPVT's PEG, arXiv
  * 2102.10882; Twins' PosCNN; FORMULAS A.20, E.2).
  *
  *     conv[t][c] = bias[c] + sum over u of w[c][u] x[t + u - pad][c],    0 outside,    y = conv, or x + conv (residual)

@@ -243,7 +243,7 @@ POSENC_API posenc_status posenc_fire_write(const posenc_fire *fire, int64_t quer
 POSENC_API posenc_status posenc_fire_add(const posenc_fire *fire, int64_t query_start, const posenc_view *y,
                                          posenc_range rows);
 
-/* ---- contextual position encoding: positions that count gates (FORMULAS C.19).
+/* ---- Contextual position encoding: positions that count gates (FORMULAS C.19).
  *
  *     s_j = scale x_j,   g_j = 1 / (1 + exp(-s_j))                              for keys j = 0 .. i_abs
  *     P_j = min(g_j + g_(j+1) + .. + g_(i_abs), n_positions - 1)

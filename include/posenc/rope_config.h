@@ -63,7 +63,7 @@ POSENC_API posenc_status posenc_rope_set_string(posenc_rope_params *params, cons
 POSENC_API posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name, const double *values,
                                               int64_t n);
 
-/* ---- ggml ---- */
+/* ---- Ggml ---- */
 
 /* The arguments of ggml_rope_ext and ggml_rope_multi, by the names they have there; a, b and c are its tensors. */
 typedef struct posenc_rope_ggml {

@@ -97,7 +97,7 @@ static inline posenc_range posenc_range_of_thread(int64_t n, int64_t ith, int64_
     return rows;
 }
 
-/* ---- the version, at compile time and at run time.  */
+/* ---- Version, at compile time and at run time ---- */
 
 #define POSENC_VERSION_MAJOR 0
 #define POSENC_VERSION_MINOR 1

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "bias/mask.h"
 #include "core/dd.h"
 #include "core/minmax.h"
 #include "core/rows.h"
@@ -218,8 +219,9 @@ static posenc_status run(const posenc_fire *fire, int64_t query_start, const pos
         return POSENC_ERR_N_HEADS;
     if (n_k > fire->max_distance + 1 || n_q > fire->max_distance + 1)
         return POSENC_ERR_SHAPE;
-    if (query_start == POSENC_ALIGN_LAST_KEY)
-        query_start = n_k - n_q;
+    status = posenc_align_queries(&query_start, n_q, n_k);
+    if (status != POSENC_OK)
+        return status;
     if (query_start < 0 || query_start > fire->max_distance + 1 - n_q)
         return POSENC_ERR_POSITION;
     status = posenc_check_rows(&rows, posenc_view_rows(y));
