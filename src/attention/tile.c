@@ -107,7 +107,7 @@ typedef struct key_range {
 static key_range part_of(const posenc_softmax_row_args *row, size_t begin, size_t end, size_t first, size_t n) {
     key_range part = {posenc_max_size(begin, first), posenc_min_size(end, first + n)};
     if (part.begin < part.end)
-        posenc_skip_hidden(row, &part.begin, &part.end);
+        posenc_skip_masked(row, &part.begin, &part.end);
     return part.begin < part.end ? (key_range){part.begin - first, part.end - first} : (key_range){0, 0};
 }
 

@@ -22,7 +22,7 @@ static int all_hidden(const char *bias, uint64_t hidden) {
     return difference == 0;
 }
 
-void posenc_skip_hidden(const posenc_softmax_row_args *args, size_t *begin, size_t *end) {
+void posenc_skip_masked(const posenc_softmax_row_args *args, size_t *begin, size_t *end) {
     if (args->bias == NULL || !(args->bias_slope > 0.0f))
         return;
     uint64_t hidden = hidden_word(args->bias_type);
