@@ -26,11 +26,16 @@ typedef struct attention_shape {
     posenc_mask mask; /* of both calls; what the term hides comes on top */
 } attention_shape;
 
+/* Memory of [dim, n_tokens, n_heads, n_batch], as the peers have it. */
+static posenc_view by_head(posenc_view memory) {
+    return posenc_view_transpose(memory, 1, 2);
+}
+
 /* ---- What is added ---- */
 
 static void add_rotation(attention_job *job) {
     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
-    int64_t n_k = job->task.k.ne[1];
+    int64_t n_k = job->task.k.ne[2];
     params.layout = POSENC_ROPE_HALF;
     params.head_dim = params.n_rot = job->task.k.ne[0];
     bench_check(posenc_rope_create(&params, &job->rope));
@@ -51,7 +56,7 @@ static posenc_view new_blocks(attention_job *job, const posenc_view *like) {
         memory[i] = (unsigned char)(i * 2654435761u >> 13);
     for (size_t i = 0; i < n; i++)
         *(uint16_t *)(void *)(memory + i * POSENC_Q8_BYTES) = 0x2000; /* 2^-7 */
-    return posenc_view_dense(memory, POSENC_Q8_0, like->ne[0], like->ne[1], like->ne[2], 1);
+    return by_head(posenc_view_dense(memory, POSENC_Q8_0, like->ne[0], like->ne[2], like->ne[1], 1));
 }
 
 static void add_blocks(attention_job *job) {
@@ -60,15 +65,15 @@ static void add_blocks(attention_job *job) {
 }
 
 static posenc_view as_pages(const posenc_view *x, int64_t size) {
-    return posenc_view_dense(x->data, x->dtype, x->ne[0], size, x->ne[2], x->ne[1] / size);
+    return by_head(posenc_view_dense(x->data, x->dtype, x->ne[0], size, x->ne[1], x->ne[2] / size));
 }
 
 static void add_pages(attention_job *job, int64_t size) {
-    int64_t n = job->plain.k.ne[1] / size;
+    int64_t n = job->plain.k.ne[2] / size;
     int32_t *numbers = bench_alloc(&job->base, (size_t)n * sizeof *numbers);
     for (int64_t i = 0; i < n; i++)
         numbers[i] = (int32_t)(i * 7 % n); /* n is a power of two */
-    job->pages = (posenc_attention_pages){numbers, n, job->plain.k.ne[1]};
+    job->pages = (posenc_attention_pages){numbers, n, job->plain.k.ne[2]};
     job->task.pages = &job->pages;
     job->task.k = as_pages(&job->plain.k, size);
     job->task.v = as_pages(&job->plain.v, size);
@@ -110,10 +115,10 @@ static const attention_shape shapes[] = {
 
 /* ---- The race ---- */
 
-static posenc_view random_view(bench_job *job, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2) {
-    posenc_view v = bench_view(job, type, ne0, ne1, ne2);
+static posenc_view random_view(bench_job *job, posenc_dtype type, int64_t dim, int64_t n_tokens, int64_t n_heads) {
+    posenc_view v = bench_view(job, type, dim, n_tokens, n_heads);
     bench_random_view(&v, 1.0f);
-    return v;
+    return by_head(v);
 }
 
 static void open_attention(bench_job *base) {
@@ -166,7 +171,7 @@ static void run_plain(bench_job *base) {
 /* Decode has little to multiply: what it cannot do without is reading the keys and values, once. */
 static void run_limit(bench_job *base) {
     const attention_job *job = (attention_job *)base;
-    if (job->plain.q.ne[1] > 1) {
+    if (job->plain.q.ne[2] > 1) {
         base->limits->multiply((size_t)base->elements);
     } else {
         base->limits->read(job->plain.k.data, (size_t)base->bytes / 2);

@@ -174,8 +174,8 @@ static void open_values(bench_job *base) {
 
 static void run_values(bench_job *base) {
     const call_job *job = (call_job *)base;
-    bench_check(posenc_relative_values(&job->index, posenc_mask_none(), 0, &job->in[0], &job->in[1], &job->out,
-                                       posenc_range_all()));
+    posenc_view rows = posenc_view_transpose(job->in[1], 1, 2), z = posenc_view_transpose(job->out, 1, 2);
+    bench_check(posenc_relative_values(&job->index, posenc_mask_none(), 0, &job->in[0], &rows, &z, posenc_range_all()));
 }
 
 static void plain_values(bench_job *base) {

@@ -26,7 +26,7 @@ typedef struct shaw_job {
 
 static void make_table(shaw_job *job) {
     bench_random(job->rows, POSENC_F32, REL_ROWS * REL_DIM, 1.0f);
-    posenc_view rows = posenc_view_dense(job->rows, POSENC_F32, REL_DIM, REL_ROWS, 1, 1);
+    posenc_view rows = posenc_view_dense(job->rows, POSENC_F32, REL_DIM, 1, REL_ROWS, 1);
     bench_check(posenc_relative_table_create(&rows, &job->table));
 }
 
@@ -35,7 +35,7 @@ static void open_shaw(bench_job *base) {
     const shaw_shape *s = base->shape;
     job->rows = bench_floats(base, REL_ROWS * REL_DIM);
     make_table(job);
-    job->q = bench_view(base, POSENC_F32, REL_DIM, s->n_q, s->n_heads);
+    job->q = posenc_view_transpose(bench_view(base, POSENC_F32, REL_DIM, s->n_q, s->n_heads), 1, 2);
     job->products = bench_view(base, POSENC_F32, REL_ROWS, s->n_q, s->n_heads);
     job->x = bench_view(base, POSENC_F32, s->n_k, s->n_q, s->n_heads);
     job->y = bench_view(base, POSENC_F32, s->n_k, s->n_q, s->n_heads);

@@ -94,14 +94,6 @@ static void rotate(pass *p, int ith) {
     check(posenc_rope_apply_tensors(p->layer->rope, tasks, 3, NULL, &table, POSENC_FORWARD, rows), "rotation");
 }
 
-/* [head_dim, n_heads, n] in memory, as attention takes it: [head_dim, n, n_heads]. */
-static posenc_view by_head(void *data, posenc_dtype type, int64_t n_heads, int64_t n) {
-    posenc_view view = posenc_view_dense(data, type, HEAD_DIM, n, n_heads, 1);
-    view.nb[1] = n_heads * HEAD_DIM * view.nb[0];
-    view.nb[2] = HEAD_DIM * view.nb[0];
-    return view;
-}
-
 /* What the pass asks of attention, once its tokens are in the cache. */
 static void set_attention(pass *p) {
     int64_t n_k = p->cache->n + p->n;
@@ -109,10 +101,10 @@ static void set_attention(pass *p) {
     p->params.mask = posenc_mask_causal();
     p->attention = (posenc_attention_args){
         .params = &p->params,
-        .q = by_head(p->q, POSENC_F32, N_HEADS, p->n),
-        .k = by_head(p->cache->k, POSENC_F16, N_KV_HEADS, n_k),
-        .v = by_head(p->cache->v, POSENC_F16, N_KV_HEADS, n_k),
-        .out = by_head(p->mixed, POSENC_F32, N_HEADS, p->n),
+        .q = posenc_view_dense(p->q, POSENC_F32, HEAD_DIM, N_HEADS, p->n, 1),
+        .k = posenc_view_dense(p->cache->k, POSENC_F16, HEAD_DIM, N_KV_HEADS, n_k, 1),
+        .v = posenc_view_dense(p->cache->v, POSENC_F16, HEAD_DIM, N_KV_HEADS, n_k, 1),
+        .out = posenc_view_dense(p->mixed, POSENC_F32, HEAD_DIM, N_HEADS, p->n, 1),
     };
 }
 
@@ -263,7 +255,7 @@ static int shifts(pass *p, float *x) {
 static int matches_reference(pass *p, const char *what) {
     static float expected[MAX_BATCH * Q];
     const posenc_attention_args *task = &p->attention;
-    posenc_view out = by_head(expected, POSENC_F32, N_HEADS, p->n);
+    posenc_view out = posenc_view_dense(expected, POSENC_F32, HEAD_DIM, N_HEADS, p->n, 1);
     check(posenc_attention_reference(&p->params, &task->q, &task->k, &task->v, &out, NULL), "reference");
     return report(what, largest_difference(p->mixed, expected, p->n * Q), 4e-6f);
 }

@@ -29,18 +29,8 @@ static void fill(float *x, unsigned seed) {
     }
 }
 
-/* Attention wants [head_dim, tokens, heads], the rotation [head_dim, heads, tokens]: one memory, two views. */
-static posenc_view by_head(float *x) {
-    return posenc_view_dense(x, POSENC_F32, HEAD_DIM, TOKENS, HEADS, 1);
-}
-
-static posenc_view by_token(float *x) {
-    posenc_view view = by_head(x);
-    view.ne[1] = HEADS;
-    view.ne[2] = TOKENS;
-    view.nb[1] = (int64_t)sizeof(float) * HEAD_DIM * TOKENS;
-    view.nb[2] = (int64_t)sizeof(float) * HEAD_DIM;
-    return view;
+static posenc_view tokens(float *x) {
+    return posenc_view_dense(x, POSENC_F32, HEAD_DIM, HEADS, TOKENS, 1);
 }
 
 static void rotate(float *x) {
@@ -52,7 +42,7 @@ static void rotate(float *x) {
     params.head_dim = params.n_rot = HEAD_DIM;
     posenc_rope *rope;
     check(posenc_rope_create(&params, &rope));
-    posenc_view view = by_token(x);
+    posenc_view view = tokens(x);
     check(posenc_rope_apply(rope, &view, positions, &view, POSENC_FORWARD, posenc_range_all()));
     posenc_rope_free(rope);
 }
@@ -72,7 +62,7 @@ static double nearness(int has_rope, int has_alibi) {
     params.scale = 0.125f;
     params.mask = posenc_mask_causal();
     params.slopes = has_alibi ? slopes : NULL;
-    posenc_view queries = by_head(q), keys = by_head(k), values = by_head(v), y = by_head(out);
+    posenc_view queries = tokens(q), keys = tokens(k), values = tokens(v), y = tokens(out);
     posenc_view p = posenc_view_dense(probabilities, POSENC_F32, TOKENS, TOKENS, HEADS, 1);
     check(posenc_attention_reference(&params, &queries, &keys, &values, &y, &p));
     double near = 0.0;

@@ -52,10 +52,10 @@ int main(void) {
     params.scale = 0.1767767f;
     params.mask = posenc_mask_causal();
     params.bool_mask = &mask;
-    posenc_view rows = posenc_view_dense(x, POSENC_F32, DIM, TOKENS, 1, 1);
-    posenc_view y = posenc_view_dense(out, POSENC_F32, DIM, TOKENS, 1, 1);
+    posenc_view tokens = posenc_view_dense(x, POSENC_F32, DIM, 1, TOKENS, 1);
+    posenc_view y = posenc_view_dense(out, POSENC_F32, DIM, 1, TOKENS, 1);
     posenc_view p = posenc_view_dense(probabilities, POSENC_F32, TOKENS, TOKENS, 1, 1);
-    check(posenc_attention_reference(&params, &rows, &rows, &rows, &y, &p));
+    check(posenc_attention_reference(&params, &tokens, &tokens, &tokens, &y, &p));
 
     int last = TOKENS - 1;
     double local = 0.0, global = 0.0, elsewhere = 0.0;

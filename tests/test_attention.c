@@ -9,26 +9,21 @@
 /* ---- Against a plain double loop: RoPE and ALiBi together, heads in groups, every type ---- */
 
 static void rotate(posenc_rope *rope, const posenc_view *x, const int32_t *positions) {
-    posenc_view heads = *x; /* rope.h wants [head_dim, n_heads, n_tokens, n_batch] */
-    heads.ne[1] = x->ne[2];
-    heads.ne[2] = x->ne[1];
-    heads.nb[1] = x->nb[2];
-    heads.nb[2] = x->nb[1];
-    truth_ok(posenc_rope_apply(rope, &heads, positions, &heads, POSENC_FORWARD, posenc_range_all()));
+    truth_ok(posenc_rope_apply(rope, x, positions, x, POSENC_FORWARD, posenc_range_all()));
 }
 
 static void check_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
                             const posenc_view *v, const posenc_view *out, const posenc_view *p) {
-    int64_t n_k = k->ne[1], group = q->ne[2] / k->ne[2];
+    int64_t n_k = k->ne[2], group = q->ne[1] / k->ne[1];
     double *weights = malloc((size_t)n_k * sizeof *weights);
     for (int64_t b = 0; b < q->ne[3]; b++)
-        for (int64_t h = 0; h < q->ne[2]; h++)
-            for (int64_t i = 0; i < q->ne[1]; i++) {
+        for (int64_t h = 0; h < q->ne[1]; h++)
+            for (int64_t i = 0; i < q->ne[2]; i++) {
                 double sum = 0.0;
                 for (int64_t j = 0; j < n_k; j++) {
                     double s = 0.0, distance = fabs((double)(params->query_start + i - j));
                     for (int64_t c = 0; c < q->ne[0]; c++)
-                        s += (double)truth_get(q, c, i, h, b) * (double)truth_get(k, c, j, h / group, b);
+                        s += (double)truth_get(q, c, h, i, b) * (double)truth_get(k, c, h / group, j, b);
                     s = (double)params->scale * s - (params->slopes ? (double)params->slopes[h] * distance : 0.0);
                     int is_seen = params->mask.after < 0 || j <= params->query_start + i;
                     weights[j] = is_seen ? exp(s) : 0.0; /* scores are small */
@@ -42,8 +37,8 @@ static void check_attention(const posenc_score_params *params, const posenc_view
                                              : out->dtype == POSENC_F16 ? 0x1p-10
                                                                         : 0x1p-7;
                     for (int64_t j = 0; j < n_k && sum > 0.0; j++)
-                        want += weights[j] / sum * (double)truth_get(v, c, j, h / group, b);
-                    truth_close((double)truth_get(out, c, i, h, b), want, 8e-6 + ulp, "output");
+                        want += weights[j] / sum * (double)truth_get(v, c, h / group, j, b);
+                    truth_close((double)truth_get(out, c, h, i, b), want, 8e-6 + ulp, "output");
                 }
             }
     free(weights);
@@ -58,10 +53,10 @@ static void test_hybrid(void **state) {
                     n_heads = kv_heads * (1 + truth_below(3));
             int64_t n_k = 1 + truth_below(60), n_q = 1 + truth_below(n_k), n_batch = 1 + truth_below(2);
             posenc_dtype type = (posenc_dtype)truth_below(3);
-            truth_tensor q = truth_numbers(type, 1.0, dim, n_q, n_heads, n_batch);
-            truth_tensor k = truth_numbers(type, 1.0, dim, n_k, kv_heads, n_batch);
-            truth_tensor v = truth_numbers(type, 2.0, 1 + truth_below(20), n_k, kv_heads, n_batch);
-            truth_tensor out = truth_numbers(type, 1.0, v.view.ne[0], n_q, n_heads, n_batch);
+            truth_tensor q = truth_numbers(type, 1.0, dim, n_heads, n_q, n_batch);
+            truth_tensor k = truth_numbers(type, 1.0, dim, kv_heads, n_k, n_batch);
+            truth_tensor v = truth_numbers(type, 2.0, 1 + truth_below(20), kv_heads, n_k, n_batch);
+            truth_tensor out = truth_numbers(type, 1.0, v.view.ne[0], n_heads, n_q, n_batch);
             truth_tensor p = truth_numbers(POSENC_F32, 1.0, n_k, n_q, n_heads, n_batch), again = p;
             int32_t positions[120];
             float slopes[9];
@@ -84,7 +79,7 @@ static void test_hybrid(void **state) {
             truth_ok(posenc_attention_reference(&params, &q.view, &k.view, &v.view, &out.view, &p.view));
             check_attention(&params, &q.view, &k.view, &v.view, &out.view, &p.view);
             truth_nothing_else_changed(&out, 0, v.view.ne[0], "attention");
-            again = truth_numbers(type, 1.0, v.view.ne[0], n_q, n_heads, n_batch);
+            again = truth_numbers(type, 1.0, v.view.ne[0], n_heads, n_q, n_batch);
             truth_ok(posenc_attention_reference(&params, &q.view, &k.view, &v.view, &again.view, NULL));
             truth_same_views(&again.view, &out.view, "attention without probabilities");
             truth_tensor *all[] = {&q, &k, &v, &out, &p, &again};
@@ -101,7 +96,7 @@ static void check_permuted(const posenc_view *out, const posenc_view *permuted, 
                            int *n_different) {
     for (int64_t t = 0; t < n; t++)
         for (int64_t c = 0; c < out->ne[0]; c++) {
-            double a = (double)truth_get(out, c, order[t], 0, 0), b = (double)truth_get(permuted, c, t, 0, 0);
+            double a = (double)truth_get(out, c, 0, order[t], 0), b = (double)truth_get(permuted, c, 0, t, 0);
             *n_different += fabs(a - b) > 1e-5;
         }
 }
@@ -120,7 +115,7 @@ static void test_permutation(void **state) {
         }
         for (int64_t t = 0; t < N; t++)
             memcpy(moved + t * DIM, x + order[t] * DIM, DIM * sizeof(float));
-        posenc_view before = posenc_view_dense(x, POSENC_F32, DIM, N, 1, 1), after = before, a = before, b = before;
+        posenc_view before = posenc_view_dense(x, POSENC_F32, DIM, 1, N, 1), after = before, a = before, b = before;
         after.data = moved;
         a.data = out;
         b.data = permuted;
@@ -142,10 +137,10 @@ static void test_permutation(void **state) {
 static void test_nope(void **state) {
     (void)state;
     float q[] = {1, 0, 0, 1}, k[] = {1, 0, 1, 1}, v[] = {1, 3}, out[2];
-    posenc_view queries = posenc_view_dense(q, POSENC_F32, 2, 2, 1, 1),
-                keys = posenc_view_dense(k, POSENC_F32, 2, 2, 1, 1);
-    posenc_view values = posenc_view_dense(v, POSENC_F32, 1, 2, 1, 1),
-                y = posenc_view_dense(out, POSENC_F32, 1, 2, 1, 1);
+    posenc_view queries = posenc_view_dense(q, POSENC_F32, 2, 1, 2, 1),
+                keys = posenc_view_dense(k, POSENC_F32, 2, 1, 2, 1);
+    posenc_view values = posenc_view_dense(v, POSENC_F32, 1, 1, 2, 1),
+                y = posenc_view_dense(out, POSENC_F32, 1, 1, 2, 1);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = 0.70710678f;
     params.mask = posenc_mask_causal();
@@ -207,7 +202,7 @@ static void test_hidden_nan(void **state) {
     (void)state;
     float q = 1.0f, k[2] = {0.5f, 2.0f}, v[2] = {3.0f, NAN}, out, p[2];
     posenc_view queries = posenc_view_dense(&q, POSENC_F32, 1, 1, 1, 1), result = queries;
-    posenc_view keys = posenc_view_dense(k, POSENC_F32, 1, 2, 1, 1), values = keys;
+    posenc_view keys = posenc_view_dense(k, POSENC_F32, 1, 1, 2, 1), values = keys;
     posenc_view probabilities = posenc_view_dense(p, POSENC_F32, 2, 1, 1, 1);
     values.data = v;
     result.data = &out;

@@ -122,8 +122,8 @@ static result attend(const row *r) {
     posenc_attention_args task = {
         .params = &params,
         .q = posenc_view_dense((void *)(uintptr_t)r->query, POSENC_F32, r->dim, 1, 1, 1),
-        .k = posenc_view_dense((void *)(uintptr_t)r->keys, POSENC_F32, r->dim, r->n_k, 1, 1),
-        .v = posenc_view_dense((void *)(uintptr_t)r->values, POSENC_F32, 1, r->n_k, 1, 1),
+        .k = posenc_view_dense((void *)(uintptr_t)r->keys, POSENC_F32, r->dim, 1, r->n_k, 1),
+        .v = posenc_view_dense((void *)(uintptr_t)r->values, POSENC_F32, 1, 1, r->n_k, 1),
         .out = posenc_view_dense(&y.out, POSENC_F32, 1, 1, 1, 1),
         .lse = &lse,
     };
@@ -352,8 +352,8 @@ static void test_range_of_values(void **state) {
     outweighed(0.0f, 1e37f, 40);
     posenc_view q = posenc_view_dense(&zero, POSENC_F32, 1, 1, 1, 1),
                 to = posenc_view_dense(&plain, POSENC_F32, 1, 1, 1, 1);
-    posenc_view k = posenc_view_dense(many_keys, POSENC_F32, 1, 40, 1, 1),
-                v = posenc_view_dense(many_values, POSENC_F32, 1, 40, 1, 1);
+    posenc_view k = posenc_view_dense(many_keys, POSENC_F32, 1, 1, 40, 1),
+                v = posenc_view_dense(many_values, POSENC_F32, 1, 1, 40, 1);
     truth_ok(posenc_attention_reference(&params, &q, &k, &v, &to, NULL));
     truth_close((double)plain, 1e37, 1e32, "reference");
 }

@@ -35,9 +35,9 @@ static void draw(const few_call *c, posenc_attention_args *task, posenc_attentio
         halves[i] = truth_narrow((float)truth_uniform(-1.0, 1.0), c->type);
     for (int64_t i = 0; i < MANY * LARGEST_DIM; i++)
         queries[i] = (float)truth_uniform(-1.0, 1.0);
-    task->k = posenc_view_dense(halves, c->type, c->dim, c->n_k, 1, 1);
+    task->k = posenc_view_dense(halves, c->type, c->dim, 1, c->n_k, 1);
     if (c->page_size > 0) {
-        task->k = posenc_view_dense(halves, c->type, c->dim, c->page_size, 1, n_pages(c));
+        task->k = posenc_view_dense(halves, c->type, c->dim, 1, c->page_size, n_pages(c));
         for (int64_t i = 0; i < n_pages(c); i++)
             numbers[i] = (int32_t)(n_pages(c) - 1 - i);
         *pages = (posenc_attention_pages){numbers, n_pages(c), c->n_k};
@@ -47,8 +47,8 @@ static void draw(const few_call *c, posenc_attention_args *task, posenc_attentio
 }
 
 static void attend_some(posenc_attention_args *task, int64_t dim, int64_t n_q, float *to, void *scratch) {
-    task->q = posenc_view_dense(queries, POSENC_F32, dim, n_q, 1, 1);
-    task->out = posenc_view_dense(to, POSENC_F32, dim, n_q, 1, 1);
+    task->q = posenc_view_dense(queries, POSENC_F32, dim, 1, n_q, 1);
+    task->out = posenc_view_dense(to, POSENC_F32, dim, 1, n_q, 1);
     truth_ok(posenc_attention_run(task, scratch, posenc_range_all()));
 }
 

@@ -15,8 +15,8 @@ static void compare_call(double *worst, long long *n_values) {
     truth_tensor want = truth_tensor_random(out.view.ne);
     truth_ok(posenc_attention_reference(&s.params, &q.view, &k.view, &v.view, &want.view, NULL));
     attend(&out.view);
-    TRUTH_EACH(&out.view, c, i, h, b) {
-        double got = (double)truth_get(&out.view, c, i, h, b), expected = (double)*truth_at(&want.view, c, i, h, b);
+    TRUTH_EACH(&out.view, c, h, i, b) {
+        double got = (double)truth_get(&out.view, c, h, i, b), expected = (double)*truth_at(&want.view, c, h, i, b);
         assert_int_equal(isnan(got), isnan(expected));
         if (isnan(expected))
             continue; /* a row that sees nothing */
@@ -59,7 +59,7 @@ typedef struct plain_row {
 static double dot(int64_t j, int64_t i, int64_t h, int64_t kv_head, int64_t b) {
     double sum = 0.0;
     for (int64_t c = 0; c < q.view.ne[0]; c++)
-        sum += (double)truth_get(&q.view, c, i, h, b) * (double)truth_get(&k.view, c, j, kv_head, b);
+        sum += (double)truth_get(&q.view, c, h, i, b) * (double)truth_get(&k.view, c, kv_head, j, b);
     return sum;
 }
 
@@ -71,7 +71,7 @@ static double penalty_beyond(int64_t j, int64_t i, int64_t h, int64_t b) {
 
 static void attend_plainly(int64_t i, int64_t h, int64_t b, double *l, plain_row *row) {
     double sink = s.params.sinks != NULL ? (double)s.params.sinks[h] : -INFINITY, max = sink;
-    int64_t kv_head = h / (s.n_heads / k.view.ne[2]);
+    int64_t kv_head = h / (s.n_heads / k.view.ne[1]);
     memset(row, 0, sizeof *row);
     for (int64_t j = 0; j < s.n_k; j++) {
         l[j] = scene_sees(&s, j, i, h, b) ? scene_logit(&s, dot(j, i, h, kv_head, b), j, i, h, b) : -INFINITY;
@@ -88,7 +88,7 @@ static void attend_plainly(int64_t i, int64_t h, int64_t b, double *l, plain_row
         row->sum += e;
         row->beyond += e * penalty_beyond(j, i, h, b);
         for (int64_t c = 0; c < v.view.ne[0]; c++)
-            row->out[c] += e * (double)truth_get(&v.view, c, j, kv_head, b);
+            row->out[c] += e * (double)truth_get(&v.view, c, kv_head, j, b);
     }
     row->lse = max + log(row->sum);
     row->beyond /= row->sum;
@@ -102,7 +102,7 @@ static void attend_plainly(int64_t i, int64_t h, int64_t b, double *l, plain_row
  * the sum of p_j |d_j|, and the result by that of p_j |d_j| |v_j - out|: twice max |v| for the last. */
 static void compare_row(const plain_row *row, const truth_tensor *lse, int64_t i, int64_t h, int64_t b, double *worst,
                         long long *n_values) {
-    double logit = 4.0 * 0x1p-24 * row->beyond, got = (double)*truth_at(&lse->view, 0, i, h, b);
+    double logit = 4.0 * 0x1p-24 * row->beyond, got = (double)*truth_at(&lse->view, 0, h, i, b);
     if (row->sum == 0.0)
         assert_true(got == -INFINITY);
     else
@@ -110,7 +110,7 @@ static void compare_row(const plain_row *row, const truth_tensor *lse, int64_t i
                     (long long)i, (long long)h);
     for (int64_t c = 0; c < v.view.ne[0]; c++, ++*n_values) {
         double bound = (4e-6 + 2.0 * logit) * LARGEST_V + rounding(out.view.dtype);
-        got = (double)truth_get(&out.view, c, i, h, b);
+        got = (double)truth_get(&out.view, c, h, i, b);
         if (row->sum == 0.0 && s.params.empty == POSENC_FULLY_MASKED_NAN) {
             assert_true(isnan(got));
             continue;
@@ -123,16 +123,16 @@ static void compare_row(const plain_row *row, const truth_tensor *lse, int64_t i
 
 /* The call that is open, on every tier. */
 static void compare_with_plain(double *l, plain_row *rows, double *worst, long long *n_values) {
-    truth_tensor lse = truth_tensor_dense(1, s.n_q, s.n_heads, s.n_batch);
+    truth_tensor lse = truth_tensor_dense(1, s.n_heads, s.n_q, s.n_batch);
     posenc_attention_args task = {
         .params = &s.params, .q = q.view, .k = k.view, .v = v.view, .out = out.view, .lse = &lse.view};
     plain_row *row = rows;
-    TRUTH_EACH(&lse.view, c, i, h, b)
+    TRUTH_EACH(&lse.view, c, h, i, b)
     attend_plainly(i, h, b, l, row++);
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_ok(posenc_attention_run(&task, scratch, posenc_range_all()));
         row = rows;
-        TRUTH_EACH(&lse.view, c, i, h, b)
+        TRUTH_EACH(&lse.view, c, h, i, b)
         compare_row(row++, &lse, i, h, b, worst, n_values);
     }
     truth_tensor_free(&lse);
@@ -199,9 +199,9 @@ static void test_same_bits(void **state) {
         posenc_score_params all = s.params;
         for (int64_t i = 0; i < s.n_q; i++) {
             posenc_view one = q.view, to = out.view, products = s.by_query.view, bias = s.bias.view;
-            one.ne[1] = to.ne[1] = products.ne[1] = 1;
-            one.data = truth_address(&q.view, 0, i, 0, 0);
-            to.data = truth_address(&out.view, 0, i, 0, 0);
+            one.ne[2] = to.ne[2] = products.ne[1] = 1;
+            one.data = truth_address(&q.view, 0, 0, i, 0);
+            to.data = truth_address(&out.view, 0, 0, i, 0);
             if (s.by_query.view.ne[1] > 1)
                 products.data = truth_address(&s.by_query.view, 0, i, 0, 0);
             if (bias.ne[1] > 1)
@@ -235,14 +235,14 @@ static void test_same_bits(void **state) {
 /* Of one head, with the parameters as they stand: the reference's values on every tier. */
 static void compare_with_reference(const posenc_score_params *params, int64_t n_q, int64_t n_k) {
     enum { DIM = 8 };
-    truth_tensor x = truth_tensor_dense(DIM, n_q, 1, 1), keys = truth_tensor_dense(DIM, n_k, 1, 1);
-    truth_tensor got = truth_tensor_dense(DIM, n_q, 1, 1), want = truth_tensor_dense(DIM, n_q, 1, 1);
+    truth_tensor x = truth_tensor_dense(DIM, 1, n_q, 1), keys = truth_tensor_dense(DIM, 1, n_k, 1);
+    truth_tensor got = truth_tensor_dense(DIM, 1, n_q, 1), want = truth_tensor_dense(DIM, 1, n_q, 1);
     void *memory = malloc(posenc_attention_workspace_bytes(DIM, DIM));
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_ok(posenc_attention_reference(params, &x.view, &keys.view, &keys.view, &want.view, NULL));
         truth_ok(posenc_attention(params, &x.view, &keys.view, &keys.view, &got.view, memory, posenc_range_all()));
-        TRUTH_EACH(&got.view, c, i, h, b)
-        truth_close((double)truth_get(&got.view, c, i, h, b), (double)*truth_at(&want.view, c, i, h, b), 4e-6,
+        TRUTH_EACH(&got.view, c, h, i, b)
+        truth_close((double)truth_get(&got.view, c, h, i, b), (double)*truth_at(&want.view, c, h, i, b), 4e-6,
                     "channel %lld of query %lld", (long long)c, (long long)i);
     }
     free(memory);
@@ -261,9 +261,9 @@ static void test_no_keys(void **state) {
         enum { DIM = 8, N_Q = 3 };
         params.empty = (posenc_fully_masked_row)empty;
         float x[DIM * N_Q] = {0}, fused[DIM * N_Q], plain[DIM * N_Q];
-        posenc_view queries = posenc_view_dense(x, POSENC_F32, DIM, N_Q, 1, 1);
-        posenc_view keys = posenc_view_dense(NULL, POSENC_F32, DIM, 0, 1, 1);
-        posenc_view got = posenc_view_dense(fused, POSENC_F32, DIM, N_Q, 1, 1), want = got;
+        posenc_view queries = posenc_view_dense(x, POSENC_F32, DIM, 1, N_Q, 1);
+        posenc_view keys = posenc_view_dense(NULL, POSENC_F32, DIM, 1, 0, 1);
+        posenc_view got = posenc_view_dense(fused, POSENC_F32, DIM, 1, N_Q, 1), want = got;
         want.data = plain;
         void *memory = malloc(posenc_attention_workspace_bytes(DIM, DIM));
         truth_ok(posenc_attention(&params, &queries, &keys, &keys, &got, memory, posenc_range_all()));
@@ -337,16 +337,16 @@ static void test_out_of_sight(void **state) {
                 int is_seen = 0;
                 for (int64_t i = 0; i < s.n_q; i++)
                     is_seen |= scene_sees(&s, j, i, 0, b);
-                for (int64_t h = 0; h < k.view.ne[2] && !is_seen; h++) {
+                for (int64_t h = 0; h < k.view.ne[1] && !is_seen; h++) {
                     posenc_view nan_k = k.view, nan_v = v.view,
                                 nan = posenc_view_dense(&(float){NAN}, POSENC_F32, 1, 1, 1, 1);
                     for (int64_t c = 0; c < k.view.ne[0]; c++) {
-                        nan_k.data = truth_address(&k.view, c, j, h, b);
+                        nan_k.data = truth_address(&k.view, c, h, j, b);
                         nan_k.ne[0] = nan_k.ne[1] = nan_k.ne[2] = nan_k.ne[3] = 1;
                         truth_convert(&nan, &nan_k);
                     }
                     for (int64_t c = 0; c < v.view.ne[0]; c++) {
-                        nan_v.data = truth_address(&v.view, c, j, h, b);
+                        nan_v.data = truth_address(&v.view, c, h, j, b);
                         nan_v.ne[0] = nan_v.ne[1] = nan_v.ne[2] = nan_v.ne[3] = 1;
                         truth_convert(&nan, &nan_v);
                     }
@@ -372,7 +372,7 @@ static float seen_beside_zero(float logit, size_t at, size_t zero) {
     params.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     posenc_view one = posenc_view_dense(&query, POSENC_F32, 1, 1, 1, 1), to = one;
-    posenc_view k_view = posenc_view_dense(keys, POSENC_F32, 1, N_K, 1, 1), v_view = k_view;
+    posenc_view k_view = posenc_view_dense(keys, POSENC_F32, 1, 1, N_K, 1), v_view = k_view;
     to.data = &result;
     v_view.data = values;
     void *memory = malloc(posenc_attention_workspace_bytes(1, 1));

@@ -33,12 +33,12 @@ static void open_call(void) {
     params.scale = 0.2f;
     n_q = 1 + truth_below(MAX_Q);
     n_k = 1 + truth_below(truth_below(4) ? 100 : MAX_K - 1);
-    q = random_tensor(DIM, n_q, HEADS);
-    k = random_tensor(DIM, n_k, KV_HEADS);
-    v = random_tensor(DIM, n_k, KV_HEADS);
+    q = random_tensor(DIM, HEADS, n_q);
+    k = random_tensor(DIM, KV_HEADS, n_k);
+    v = random_tensor(DIM, KV_HEADS, n_k);
     bias = random_tensor(n_k, n_q, 1);
-    out = truth_tensor_random((int64_t[4]){DIM, n_q, HEADS, 1});
-    want = truth_tensor_random((int64_t[4]){DIM, n_q, HEADS, 1});
+    out = truth_tensor_random((int64_t[4]){DIM, HEADS, n_q, 1});
+    want = truth_tensor_random((int64_t[4]){DIM, HEADS, n_q, 1});
     for (int64_t i = 0; i < n_q; i++) {
         first[i] = truth_below(n_k + 1);
         end[i] = truth_below(6) ? first[i] + truth_below(n_k - first[i] + 1) : first[i];
@@ -64,10 +64,16 @@ static void attend(const posenc_view *queries, const posenc_view *to) {
     truth_ok(posenc_attention(&params, queries, &k.view, &v.view, to, scratch, posenc_range_all()));
 }
 
-static posenc_view only_query(posenc_view view, int64_t i) {
-    view.data = truth_address(&view, 0, i, 0, 0);
-    view.ne[1] = 1;
-    return view;
+static posenc_view only_query(posenc_view tokens, int64_t i) {
+    tokens.data = truth_address(&tokens, 0, 0, i, 0);
+    tokens.ne[2] = 1;
+    return tokens;
+}
+
+static posenc_view only_row(posenc_view scores, int64_t i) {
+    scores.data = truth_address(&scores, 0, i, 0, 0);
+    scores.ne[1] = 1;
+    return scores;
 }
 
 /* Both ends given once by the bias and once by bounds. */
@@ -78,7 +84,7 @@ static void test_same_as_bounds(void **state) {
             open_call();
             attend(&q.view, &out.view);
             for (int64_t i = 0; i < n_q; i++) {
-                posenc_view row = only_query(bias.view, i), one = only_query(q.view, i), to = only_query(want.view, i);
+                posenc_view row = only_row(bias.view, i), one = only_query(q.view, i), to = only_query(want.view, i);
                 int32_t begin = (int32_t)first[i], stop = (int32_t)end[i];
                 for (int64_t j = 0; j < n_k; j++)
                     if (j < begin || j >= stop)
@@ -105,8 +111,8 @@ static void test_nothing_there_matters(void **state) {
                 for (int64_t i = 0; i < n_q; i++)
                     is_seen |= first[i] <= j && j < end[i];
                 for (int64_t c = 0; c < DIM * KV_HEADS && !is_seen; c++) {
-                    set(&k.view, c % DIM, j, c / DIM, NAN);
-                    set(&v.view, c % DIM, j, c / DIM, NAN);
+                    set(&k.view, c % DIM, c / DIM, j, NAN);
+                    set(&v.view, c % DIM, c / DIM, j, NAN);
                 }
             }
             attend(&q.view, &out.view);
@@ -125,7 +131,7 @@ static void test_slopes(void **state) {
         params.bias_slopes = slopes;
         attend(&q.view, &out.view);
         for (int64_t h = 0; h < HEADS; h++)
-            assert_int_equal(isnan(truth_get(&out.view, 0, 0, h, 0)) != 0, !(slopes[h] > 0.0f));
+            assert_int_equal(isnan(truth_get(&out.view, 0, h, 0, 0)) != 0, !(slopes[h] > 0.0f));
         close_call();
     }
 }
@@ -145,7 +151,7 @@ static float attend_around_hole(const float *keys, const float *values, int64_t 
     around.query_start = HOLE_KEYS - 1;
     around.bias = hiding;
     posenc_view one = posenc_view_dense(query, POSENC_F32, WIDTH, 1, 1, 1), result = one;
-    posenc_view all = posenc_view_dense((void *)(uintptr_t)keys, POSENC_F32, WIDTH, HOLE_KEYS, 1, 1), all_values = all;
+    posenc_view all = posenc_view_dense((void *)(uintptr_t)keys, POSENC_F32, WIDTH, 1, HOLE_KEYS, 1), all_values = all;
     all_values.data = (void *)(uintptr_t)values;
     result.data = to;
     void *memory = malloc(posenc_attention_workspace_bytes(WIDTH, WIDTH));

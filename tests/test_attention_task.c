@@ -13,7 +13,7 @@ static posenc_attention_args task;
 static truth_tensor lse;
 
 static void make_task(void) {
-    lse = truth_tensor_random((int64_t[4]){1, s.n_q, s.n_heads, s.n_batch});
+    lse = truth_tensor_random((int64_t[4]){1, s.n_heads, s.n_q, s.n_batch});
     task = (posenc_attention_args){
         .params = &s.params, .q = q.view, .k = k.view, .v = v.view, .out = out.view, .lse = &lse.view};
 }
@@ -91,8 +91,8 @@ static void test_parts(void **state) {
 static double exact_dot(int64_t i, int64_t j, int64_t h, int64_t b) {
     double sum = 0.0;
     for (int64_t c = 0; c < q.view.ne[0]; c++)
-        sum += (double)truth_get(&q.view, c, i, h, b) *
-               (double)truth_get(&k.view, c, j, h / (s.n_heads / k.view.ne[2]), b);
+        sum += (double)truth_get(&q.view, c, h, i, b) *
+               (double)truth_get(&k.view, c, h / (s.n_heads / k.view.ne[1]), j, b);
     return sum;
 }
 
@@ -118,8 +118,8 @@ static void test_lse(void **state) {
         *truth_at(&logits.view, j, i, h, b) = (float)exact_dot(i, j, h, b);
         truth_ok(posenc_logits(&s.params, &logits.view, &logits.view, posenc_range_all()));
         run_task();
-        TRUTH_EACH(&lse.view, one, i, h, b) {
-            double got = (double)*truth_at(&lse.view, one, i, h, b), want = exact_lse(&logits.view, i, h, b);
+        TRUTH_EACH(&lse.view, one, h, i, b) {
+            double got = (double)*truth_at(&lse.view, one, h, i, b), want = exact_lse(&logits.view, i, h, b);
             double bound = 4e-6 + 0x1p-24 * fabs(want);
             if (want == -INFINITY) {
                 assert_true(got == want);
@@ -143,9 +143,9 @@ static void attend_some(int64_t first, int64_t n, const float *sinks, posenc_att
     params.sinks = sinks;
     posenc_attention_args part = {
         .params = &params, .q = q.view, .k = k.view, .v = v.view, .out = r->out, .lse = &r->lse};
-    part.k.ne[1] = part.v.ne[1] = n;
-    part.k.data = (char *)part.k.data + first * part.k.nb[1];
-    part.v.data = (char *)part.v.data + first * part.v.nb[1];
+    part.k.ne[2] = part.v.ne[2] = n;
+    part.k.data = (char *)part.k.data + first * part.k.nb[2];
+    part.v.data = (char *)part.v.data + first * part.v.nb[2];
     truth_ok(posenc_attention_run(&part, scratch, posenc_range_all()));
 }
 
@@ -177,11 +177,11 @@ static double rounding_of(posenc_dtype type) {
 enum { PART_A, PART_B, WHOLE, JOINED, JOINED_TYPED, N_RESULTS };
 
 /* One element of the joined result, in float32. */
-static void check_merged(const posenc_attention_state *r, int64_t c, int64_t i, int64_t h, int64_t b) {
+static void check_merged(const posenc_attention_state *r, int64_t c, int64_t h, int64_t i, int64_t b) {
     float lses[N_RESULTS], values[N_RESULTS];
     for (int n = 0; n < N_RESULTS; n++) {
-        lses[n] = *truth_at(&r[n].lse, 0, i, h, b);
-        values[n] = truth_get(&r[n].out, c, i, h, b);
+        lses[n] = *truth_at(&r[n].lse, 0, h, i, b);
+        values[n] = truth_get(&r[n].out, c, h, i, b);
     }
     float want_lse = lses[WHOLE], got_lse = lses[JOINED], got = values[JOINED];
     if (want_lse == -INFINITY) {
@@ -240,8 +240,8 @@ static void test_merge(void **state) {
             truth_ok(posenc_attention_combine(&r[PART_A], &r[PART_B], &r[JOINED], posenc_range_all()));
             truth_ok(posenc_attention_combine(&r[PART_A], &r[PART_B], &r[JOINED_TYPED], (posenc_range){middle, n}));
             truth_ok(posenc_attention_combine(&r[PART_A], &r[PART_B], &r[JOINED_TYPED], (posenc_range){0, middle}));
-            TRUTH_EACH(&r[JOINED].out, c, i, h, b)
-            check_merged(r, c, i, h, b);
+            TRUTH_EACH(&r[JOINED].out, c, h, i, b)
+            check_merged(r, c, h, i, b);
             truth_rounded_views(&r[JOINED_TYPED].out, &r[JOINED].out, "merged into another type");
             truth_same_views(&r[JOINED_TYPED].lse, &r[JOINED].lse, "lse beside another type");
             truth_nothing_else_changed(&tensors[JOINED_TYPED], 0, out.view.ne[0], "merge");
@@ -260,7 +260,7 @@ static void test_merge(void **state) {
 static void test_merge_rows(void **state) {
     (void)state;
     enum { A, B, AT_ONCE, ONE_BY_ONE, N };
-    const int64_t ne[4] = {3, 50, 3, 1}, lse_ne[4] = {1, 50, 3, 1};
+    const int64_t ne[4] = {3, 3, 50, 1}, lse_ne[4] = {1, 3, 50, 1};
     truth_tensor tensors[N], lses[N];
     posenc_attention_state r[N];
     for (int i = 0; i < N; i++) {
@@ -269,9 +269,9 @@ static void test_merge_rows(void **state) {
         r[i] = (posenc_attention_state){tensors[i].view, lses[i].view};
     }
     for (int n = A; n <= B; n++)
-        TRUTH_EACH(&r[n].lse, c, i, h, b)
+        TRUTH_EACH(&r[n].lse, c, h, i, b)
     if (truth_below(4) == 0)
-        *truth_at(&r[n].lse, c, i, h, b) = -INFINITY;
+        *truth_at(&r[n].lse, c, h, i, b) = -INFINITY;
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_ok(posenc_attention_combine(&r[A], &r[B], &r[AT_ONCE], posenc_range_all()));
         for (int64_t row = 0; row < ne[1] * ne[2]; row++)
@@ -319,23 +319,16 @@ static void add_rotation(variant *x) {
 /* k after its rotation, in float32: what the call is to see. */
 static truth_tensor rotated_keys(const variant *x) {
     truth_tensor turned = truth_tensor_dense(k.view.ne[0], k.view.ne[1], k.view.ne[2], k.view.ne[3]);
-    posenc_view from = k.view, to = turned.view; /* heads and tokens change places */
-    from.ne[1] = to.ne[1] = k.view.ne[2];
-    from.ne[2] = to.ne[2] = k.view.ne[1];
-    from.nb[1] = k.view.nb[2];
-    from.nb[2] = k.view.nb[1];
-    to.nb[1] = turned.view.nb[2];
-    to.nb[2] = turned.view.nb[1];
-    truth_ok(posenc_rope_apply_table(x->rope, &from, &x->table, &to, POSENC_FORWARD, posenc_range_all()));
+    truth_ok(posenc_rope_apply_table(x->rope, &k.view, &x->table, &turned.view, POSENC_FORWARD, posenc_range_all()));
     return turned;
 }
 
 static void copy_page(const posenc_view *from, int64_t first, int64_t n, int64_t b, const posenc_view *pages,
                       int64_t page) {
     posenc_view x = *from, y = *pages;
-    x.ne[1] = y.ne[1] = n;
+    x.ne[2] = y.ne[2] = n;
     x.ne[3] = y.ne[3] = 1;
-    x.data = (char *)x.data + first * x.nb[1] + b * x.nb[3];
+    x.data = (char *)x.data + first * x.nb[2] + b * x.nb[3];
     y.data = (char *)y.data + page * y.nb[3];
     truth_copy(&x, &y);
 }
@@ -345,8 +338,8 @@ static void add_pages(variant *x) {
     static const int64_t sizes[] = {32, 64, 16, 1, 512};
     int64_t size = truth_below(2) ? sizes[truth_below(5)] : 1 + truth_below(100), per = (s.n_k + size - 1) / size;
     int64_t n = per * s.n_batch, stride = per + truth_below(3);
-    x->k_pages = truth_tensor_random_of(k.view.dtype, (int64_t[4]){k.view.ne[0], size, k.view.ne[2], n});
-    x->v_pages = truth_tensor_random_of(v.view.dtype, (int64_t[4]){v.view.ne[0], size, v.view.ne[2], n});
+    x->k_pages = truth_tensor_random_of(k.view.dtype, (int64_t[4]){k.view.ne[0], k.view.ne[1], size, n});
+    x->v_pages = truth_tensor_random_of(v.view.dtype, (int64_t[4]){v.view.ne[0], v.view.ne[1], size, n});
     x->numbers = malloc((size_t)(stride * s.n_batch) * sizeof *x->numbers);
     assert_true(x->numbers != NULL);
     int64_t step = 1 + truth_below(n), at = 0;
@@ -438,9 +431,9 @@ static void new_blocks(truth_tensor *t, posenc_view *blocks) {
 /* The same memory as pages of some rows; n_k is a multiple of that. */
 static posenc_view as_pages(const posenc_view *x, int64_t size) {
     posenc_view pages = *x;
-    pages.ne[1] = size;
-    pages.ne[3] = ((x->ne[3] - 1) * x->ne[2] + 1) * (x->ne[1] / size);
-    pages.nb[3] = size * x->nb[1];
+    pages.ne[2] = size;
+    pages.ne[3] = x->ne[3] * (x->ne[2] / size);
+    pages.nb[3] = size * x->nb[2];
     return pages;
 }
 
@@ -468,7 +461,7 @@ static void test_blocks(void **state) {
         int32_t numbers[SCENE_BATCH * SCENE_K];
         posenc_attention_pages pages = {numbers, per, s.n_k};
         for (int64_t i = 0; i < s.n_batch * per; i++)
-            numbers[i] = (int32_t)(i / per * k.view.ne[2] * per + i % per);
+            numbers[i] = (int32_t)i;
         for (int tier = -1; truth_next_tier(&tier);)
             for (int in_pages = 0; in_pages < 2; in_pages++) {
                 task.k = in_pages ? as_pages(&k_blocks, size) : k_blocks;
@@ -507,8 +500,8 @@ static void check_equal_keys(int64_t dim, int64_t n_k) {
     posenc_attention_args t = {
         .params = &params,
         .q = posenc_view_dense(query, POSENC_F32, dim, 1, 1, 1),
-        .k = {key, POSENC_F32, {dim, n_k, 1, 1}, {4, 0, 0, 0}},
-        .v = {value, POSENC_F32, {dim, n_k, 1, 1}, {4, 0, 0, 0}},
+        .k = {key, POSENC_F32, {dim, 1, n_k, 1}, {4, 0, 0, 0}},
+        .v = {value, POSENC_F32, {dim, 1, n_k, 1}, {4, 0, 0, 0}},
         .out = posenc_view_dense(result, POSENC_F32, dim, 1, 1, 1),
         .lse = &lse_view,
     };
@@ -559,10 +552,10 @@ static void test_nan(void **state) {
             first.ne[0] = first.ne[1] = first.ne[2] = first.ne[3] = 1;
             truth_convert(&nan, &first);
             run_task();
-            TRUTH_EACH(&out.view, c, i, h, b)
-            assert_int_equal(isnan(truth_get(&out.view, c, i, h, b)) != 0, i + h + b == 0);
-            TRUTH_EACH(&lse.view, c, i, h, b)
-            assert_int_equal(isnan(*truth_at(&lse.view, c, i, h, b)) != 0, i + h + b == 0);
+            TRUTH_EACH(&out.view, c, h, i, b)
+            assert_int_equal(isnan(truth_get(&out.view, c, h, i, b)) != 0, i + h + b == 0);
+            TRUTH_EACH(&lse.view, c, h, i, b)
+            assert_int_equal(isnan(*truth_at(&lse.view, c, h, i, b)) != 0, i + h + b == 0);
             close_task();
         }
 }

@@ -117,16 +117,16 @@ static void check_attention(void) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
     params.scale = 0.1f;
-    posenc_view queries = posenc_view_dense(q, POSENC_F32, DIM, 1, HEADS, 1),
-                keys = posenc_view_dense(k, POSENC_F32, DIM, KEYS, HEADS, 1);
+    posenc_view queries = posenc_view_dense(q, POSENC_F32, DIM, HEADS, 1, 1),
+                keys = posenc_view_transpose(posenc_view_dense(k, POSENC_F32, DIM, KEYS, HEADS, 1), 1, 2);
     posenc_view values = keys, out = queries, piece = queries;
     values.data = v;
     out.data = whole;
     piece.data = pieces;
     truth_ok(posenc_attention(&params, &queries, &keys, &values, &out, scratch, posenc_range_all()));
     for (int64_t h = 0; h < HEADS; h++) {
-        posenc_view one_q = slice(&queries, 2, h), one_k = slice(&keys, 2, h), one_v = slice(&values, 2, h),
-                    one = slice(&piece, 2, h);
+        posenc_view one_q = slice(&queries, 1, h), one_k = slice(&keys, 1, h), one_v = slice(&values, 1, h),
+                    one = slice(&piece, 1, h);
         truth_ok(posenc_attention(&params, &one_q, &one_k, &one_v, &one, scratch, posenc_range_all()));
     }
     truth_same_bits(whole, pieces, DIM * HEADS, "attention of a lone query");

@@ -35,7 +35,6 @@ static int work(float *results) {
     const shared *o = &objects;
     memset(results, 0, RESULTS * sizeof *results);
     posenc_view x = posenc_view_dense((void *)(uintptr_t)o->query, POSENC_F32, DIM, 1, TOKENS, 1);
-    posenc_view q = posenc_view_dense((void *)(uintptr_t)o->query, POSENC_F32, DIM, TOKENS, 1, 1);
     posenc_view rotated = posenc_view_dense(results, POSENC_F32, DIM, 1, TOKENS, 1);
     posenc_view added = posenc_view_dense(results + DIM * TOKENS, POSENC_F32, DIM, TOKENS, 1, 1);
     float *rest = results + 2 * DIM * TOKENS;
@@ -51,7 +50,7 @@ static int work(float *results) {
            posenc_encoding_write(o->encoding, positions, &added) == POSENC_OK &&
            posenc_softmax(&params, &scores, &softmax, all) == POSENC_OK &&
            posenc_fire_write(o->fire, KEYS - TOKENS, &bias, all) == POSENC_OK &&
-           posenc_relative_products(o->table, &q, NULL, &products, all) == POSENC_OK &&
+           posenc_relative_products(o->table, &x, NULL, &products, all) == POSENC_OK &&
            posenc_angle_rows(o->freq, positions, TOKENS, rest + 3 * KEYS * TOKENS, rest + 3 * KEYS * TOKENS + 2, 4) ==
                POSENC_OK;
 }
@@ -79,7 +78,7 @@ static void set_up(void) {
     truth_fill(table, DIM * KEYS);
     truth_fill(objects.query, DIM * TOKENS);
     truth_fill(objects.scores, KEYS * TOKENS);
-    posenc_view rows = posenc_view_dense(table, POSENC_F32, DIM, KEYS, 1, 1);
+    posenc_view rows = posenc_view_dense(table, POSENC_F32, DIM, 1, KEYS, 1);
     truth_ok(posenc_rope_create(&rope, &objects.rope));
     truth_ok(posenc_sinusoidal_create(&sinusoidal, &objects.encoding));
     truth_ok(posenc_fire_create(&fire, &objects.fire));

@@ -181,7 +181,7 @@ static void free_conv(void *object) {
 }
 
 static posenc_status make_relative_table(void **object) {
-    posenc_view rows = posenc_view_dense((float *)(uintptr_t)weights, POSENC_F32, 8, 5, 1, 1);
+    posenc_view rows = posenc_view_dense((float *)(uintptr_t)weights, POSENC_F32, 8, 1, 5, 1);
     return posenc_relative_table_create(&rows, (posenc_relative_table **)object);
 }
 
@@ -194,7 +194,7 @@ static posenc_status attend(void **object) {
     static float out[8];
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
-    posenc_view q = posenc_view_dense((float *)(uintptr_t)weights, POSENC_F32, 4, 2, 1, 1), to = q;
+    posenc_view q = posenc_view_dense((float *)(uintptr_t)weights, POSENC_F32, 4, 1, 2, 1), to = q;
     to.data = out;
     *object = NULL;
     return posenc_attention_reference(&params, &q, &q, &q, &to, NULL);

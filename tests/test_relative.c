@@ -14,7 +14,7 @@ static posenc_dtype random_type(void) {
 static double dot(const posenc_view *x, int64_t i, const posenc_view *table, int64_t r, int64_t h, int64_t b) {
     double sum = 0.0;
     for (int64_t c = 0; c < x->ne[0]; c++)
-        sum += (double)truth_get(x, c, i, h, b) * (double)truth_get(table, c, r, table->ne[2] == 1 ? 0 : h, 0);
+        sum += (double)truth_get(x, c, h, i, b) * (double)truth_get(table, c, table->ne[1] == 1 ? 0 : h, r, 0);
     return sum;
 }
 
@@ -136,8 +136,8 @@ static void test_products(void **state) {
                 n_q = 250;
                 n_heads = 1;
             }
-            truth_tensor q = truth_numbers(random_type(), 2.0, dim, n_q, n_heads, n_batch);
-            truth_tensor table = truth_numbers(random_type(), 2.0, dim, n_rows, truth_below(2) ? 1 : n_heads, 1);
+            truth_tensor q = truth_numbers(random_type(), 2.0, dim, n_heads, n_q, n_batch);
+            truth_tensor table = truth_numbers(random_type(), 2.0, dim, truth_below(2) ? 1 : n_heads, n_rows, 1);
             int64_t ne[4] = {n_rows, n_q, n_heads, n_batch};
             truth_tensor y = truth_tensor_random(ne), split = truth_tensor_random(ne);
             float *shift = malloc((size_t)(n_heads * dim) * sizeof *shift);
@@ -149,8 +149,8 @@ static void test_products(void **state) {
             TRUTH_EACH(&y.view, r, i, h, b) {
                 double want = 0.0, size = 0.0;
                 for (int64_t c = 0; c < dim; c++) {
-                    double x = (double)truth_get(&q.view, c, i, h, b) + (given ? (double)given[h * dim + c] : 0.0);
-                    double term = x * (double)truth_get(&table.view, c, r, table.view.ne[2] == 1 ? 0 : h, 0);
+                    double x = (double)truth_get(&q.view, c, h, i, b) + (given ? (double)given[h * dim + c] : 0.0);
+                    double term = x * (double)truth_get(&table.view, c, table.view.ne[1] == 1 ? 0 : h, r, 0);
                     want += term;
                     size += fabs(term);
                 }
@@ -200,7 +200,7 @@ static posenc_rel_index_rule rule_of(scheme kind, int64_t n_k) {
 
 static truth_tensor products_of(const truth_tensor *x, const truth_tensor *table, const float *shift) {
     const posenc_view *v = &x->view;
-    truth_tensor y = truth_tensor_random((int64_t[4]){table->view.ne[1], v->ne[1], v->ne[2], v->ne[3]});
+    truth_tensor y = truth_tensor_random((int64_t[4]){table->view.ne[2], v->ne[2], v->ne[1], v->ne[3]});
     posenc_relative_table *packed;
     truth_ok(posenc_relative_table_create(&table->view, &packed));
     truth_ok(posenc_relative_products(packed, v, shift, &y.view, posenc_range_all()));
@@ -217,10 +217,10 @@ static void open_scene(scene *s, scheme kind) {
     truth_shape_set_rule(&s->reversed, kind == DEBERTA_PAPER ? posenc_rel_index_reversed(t->rule) : t->rule);
     s->reversed.index.data = s->reversed.index_data;
     int64_t shared = truth_below(2) ? 1 : t->n_heads;
-    s->q = truth_numbers(random_type(), 1.0, t->dim, t->n_q, t->n_heads, t->n_batch);
-    s->k = truth_numbers(random_type(), 1.0, t->dim, t->n_k, t->n_heads, t->n_batch);
-    s->by_query_table = truth_numbers(random_type(), 1.0, t->dim, t->rule.n_rows, shared, 1);
-    s->by_key_table = truth_numbers(random_type(), 1.0, t->dim, t->rule.n_rows, shared, 1);
+    s->q = truth_numbers(random_type(), 1.0, t->dim, t->n_heads, t->n_q, t->n_batch);
+    s->k = truth_numbers(random_type(), 1.0, t->dim, t->n_heads, t->n_k, t->n_batch);
+    s->by_query_table = truth_numbers(random_type(), 1.0, t->dim, shared, t->rule.n_rows, 1);
+    s->by_key_table = truth_numbers(random_type(), 1.0, t->dim, shared, t->rule.n_rows, 1);
     s->x = truth_tensor_random((int64_t[4]){t->n_k, t->n_q, t->n_heads, t->n_batch});
     s->y = truth_tensor_random(s->x.view.ne);
     truth_fill(s->u, 4 * 160);
@@ -229,8 +229,8 @@ static void open_scene(scene *s, scheme kind) {
     TRUTH_EACH(&s->x.view, j, i, h, b) {
         double sum = 0.0;
         for (int64_t c = 0; c < t->dim; c++)
-            sum += ((double)truth_get(&s->q.view, c, i, h, b) + (shifts ? (double)s->u[h * t->dim + c] : 0.0)) *
-                   (double)truth_get(&s->k.view, c, j, h, b);
+            sum += ((double)truth_get(&s->q.view, c, h, i, b) + (shifts ? (double)s->u[h * t->dim + c] : 0.0)) *
+                   (double)truth_get(&s->k.view, c, h, j, b);
         *truth_at(&s->x.view, j, i, h, b) = (float)sum;
     }
     s->by_query = products_of(&s->q, &s->by_query_table, shifts ? s->v : NULL);
@@ -250,10 +250,11 @@ static double reference_logit(const scene *s, int64_t j, int64_t i, int64_t h, i
     double size = 0.0;
     for (int64_t c = 0; c < t->dim; c++) {
         double shift = s->kind == TRANSFORMER_XL ? (double)s->u[h * t->dim + c] : 0.0;
-        size += ((double)truth_get(&s->q.view, c, i, h, b) + shift) * (double)truth_get(&s->k.view, c, j, h, b);
+        size += ((double)truth_get(&s->q.view, c, h, i, b) + shift) * (double)truth_get(&s->k.view, c, h, j, b);
         if (s->kind == TRANSFORMER_XL)
-            sum += (double)s->v[h * t->dim + c] * (double)truth_get(&s->by_query_table.view, c, truth_row(t, i, j),
-                                                                    s->by_query_table.view.ne[2] == 1 ? 0 : h, 0);
+            sum += (double)s->v[h * t->dim + c] * (double)truth_get(&s->by_query_table.view, c,
+                                                                    s->by_query_table.view.ne[1] == 1 ? 0 : h,
+                                                                    truth_row(t, i, j), 0);
     }
     if (s->params.by_key.products != NULL)
         sum += dot(&s->k.view, j, &s->by_key_table.view, truth_row(&s->reversed, i, j), h, b);
@@ -300,16 +301,16 @@ static void test_schemes(void **state) {
 
 static void check_values(const truth_shape *t, const truth_tensor *p, const truth_tensor *table,
                          const truth_tensor *z) {
-    TRUTH_EACH(&z->view, c, i, h, b) {
-        double want = (double)truth_was(z, c, i, h, b), size = fabs(want);
+    TRUTH_EACH(&z->view, c, h, i, b) {
+        double want = (double)truth_was(z, c, h, i, b), size = fabs(want);
         for (int64_t j = 0; j < t->n_k; j++)
             if (truth_is_seen(t, i, j)) {
-                double value = (double)truth_get(&table->view, c, truth_row(t, i, j), table->view.ne[2] == 1 ? 0 : h,
+                double value = (double)truth_get(&table->view, c, table->view.ne[1] == 1 ? 0 : h, truth_row(t, i, j),
                                                  table->view.ne[3] == 1 ? 0 : b);
                 want += (double)truth_get(&p->view, j, i, h, b) * value;
                 size += fabs((double)truth_get(&p->view, j, i, h, b) * value);
             }
-        truth_close((double)truth_get(&z->view, c, i, h, b), want, 2e-6 * size + 1e-7, "values");
+        truth_close((double)truth_get(&z->view, c, h, i, b), want, 2e-6 * size + 1e-7, "values");
     }
 }
 
@@ -326,9 +327,9 @@ static void test_values(void **state) {
             TRUTH_EACH(&p.view, j, i, h, b)
             if (!truth_is_seen(&t, i, j))
                 *truth_at(&p.view, j, i, h, b) = 0.0f;
-            truth_tensor table = truth_numbers(random_type(), 2.0, t.dim, t.rule.n_rows, truth_below(2) ? 1 : t.n_heads,
+            truth_tensor table = truth_numbers(random_type(), 2.0, t.dim, truth_below(2) ? 1 : t.n_heads, t.rule.n_rows,
                                                truth_below(2) ? 1 : t.n_batch);
-            truth_tensor z = truth_numbers(POSENC_F32, 1.0, t.dim, t.n_q, t.n_heads, t.n_batch);
+            truth_tensor z = truth_numbers(POSENC_F32, 1.0, t.dim, t.n_heads, t.n_q, t.n_batch);
             truth_tensor split = truth_tensor_random(z.view.ne);
             truth_copy(&z.view, &split.view);
             truth_mark(&split);
@@ -368,7 +369,7 @@ static void test_long_run(void **state) {
     posenc_rel_index index = {index_data, 1 - N, N, 0};
     truth_ok(posenc_rel_index_fill(&rule, &index));
     posenc_view rows = posenc_view_dense(p, POSENC_F32, N, 1, 1, 1);
-    posenc_view values = posenc_view_dense(table, POSENC_F32, 1, 2 * K + 1, 1, 1);
+    posenc_view values = posenc_view_dense(table, POSENC_F32, 1, 1, 2 * K + 1, 1);
     posenc_view out = posenc_view_dense(&z, POSENC_F32, 1, 1, 1, 1);
     truth_ok(posenc_relative_values(&index, posenc_mask_causal(), N - 1, &rows, &values, &out, posenc_range_all()));
     truth_close((double)z, want, 1e-6, "a run of 131064 keys");

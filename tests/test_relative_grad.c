@@ -23,10 +23,10 @@ static float ds_at(const truth_tensor *ds, const truth_shape *t, int64_t j, int6
 }
 
 /* The element of a sum of `terms` terms of `size` altogether. */
-static void close_sum(const truth_tensor *got, int64_t c, int64_t i, int64_t h, int64_t b, double want, double size,
+static void close_sum(const truth_tensor *got, int64_t c, int64_t h, int64_t i, int64_t b, double want, double size,
                       const char *what) {
-    truth_close((double)truth_get(&got->view, c, i, h, b), want, 4e-6 * size + 1e-7, "%s [%lld %lld %lld %lld]", what,
-                (long long)c, (long long)i, (long long)h, (long long)b);
+    truth_close((double)truth_get(&got->view, c, h, i, b), want, 4e-6 * size + 1e-7, "%s [%lld %lld %lld %lld]", what,
+                (long long)c, (long long)h, (long long)i, (long long)b);
 }
 
 /* One line for each element that is checked: the sum over all i and j of a term, in double. */
@@ -36,35 +36,35 @@ static void close_sum(const truth_tensor *got, int64_t c, int64_t i, int64_t h, 
             if (truth_is_seen(t, i, j))
 
 static int64_t head_of(const posenc_view *v, int64_t h) {
-    return v->ne[2] == 1 ? 0 : h;
+    return v->ne[1] == 1 ? 0 : h;
 }
 
 /* ---- Shaw ---- */
 
 static void check_shaw(const truth_shape *t, const truth_tensor *ds, const truth_tensor *q, const truth_tensor *table,
                        const truth_tensor *dq, const truth_tensor *da, double scale) {
-    TRUTH_EACH(&dq->view, c, i, h, b) {
+    TRUTH_EACH(&dq->view, c, h, i, b) {
         double want = 0.0, size = 0.0;
         for (int64_t j = 0; j < t->n_k; j++)
             if (truth_is_seen(t, i, j)) {
                 double term = scale * (double)ds_at(ds, t, j, i, h, b) *
-                              (double)truth_get(&table->view, c, truth_row(t, i, j), head_of(&table->view, h), 0);
+                              (double)truth_get(&table->view, c, head_of(&table->view, h), truth_row(t, i, j), 0);
                 want += term;
                 size += fabs(term);
             }
-        close_sum(dq, c, i, h, b, want, size, "dq");
+        close_sum(dq, c, h, i, b, want, size, "dq");
     }
-    TRUTH_EACH(&da->view, c, r, y_head, y_batch) {
+    TRUTH_EACH(&da->view, c, y_head, r, y_batch) {
         double want = 0.0, size = 0.0;
         for (int64_t b = 0; b < t->n_batch; b++)
             for (int64_t h = 0; h < t->n_heads; h++)
                 EACH_PAIR(t, i, j)
-        if (truth_row(t, i, j) == r && (da->view.ne[2] == 1 || h == y_head) && (da->view.ne[3] == 1 || b == y_batch)) {
-            double term = scale * (double)ds_at(ds, t, j, i, h, b) * (double)truth_get(&q->view, c, i, h, b);
+        if (truth_row(t, i, j) == r && (da->view.ne[1] == 1 || h == y_head) && (da->view.ne[3] == 1 || b == y_batch)) {
+            double term = scale * (double)ds_at(ds, t, j, i, h, b) * (double)truth_get(&q->view, c, h, i, b);
             want += term;
             size += fabs(term);
         }
-        close_sum(da, c, r, y_head, y_batch, want, size, "dA");
+        close_sum(da, c, y_head, r, y_batch, want, size, "dA");
     }
 }
 
@@ -80,11 +80,11 @@ static void test_shaw(void **state) {
             float scale = (float)truth_uniform(0.1, 1.0);
             int64_t heads = truth_below(2) ? 1 : t.n_heads, batches = truth_below(2) ? 1 : t.n_batch;
             posenc_dtype type = (posenc_dtype)truth_below(3);
-            truth_tensor ds = gradient(&t), q = truth_numbers(type, 2.0, t.dim, t.n_q, t.n_heads, t.n_batch);
-            truth_tensor table = truth_numbers(type, 2.0, t.dim, t.rule.n_rows, heads, 1);
+            truth_tensor ds = gradient(&t), q = truth_numbers(type, 2.0, t.dim, t.n_heads, t.n_q, t.n_batch);
+            truth_tensor table = truth_numbers(type, 2.0, t.dim, heads, t.rule.n_rows, 1);
             truth_tensor w = zeros(t.rule.n_rows, t.n_q, t.n_heads, t.n_batch);
-            truth_tensor dq = zeros(t.dim, t.n_q, t.n_heads, t.n_batch),
-                         da = zeros(t.dim, t.rule.n_rows, heads, batches);
+            truth_tensor dq = zeros(t.dim, t.n_heads, t.n_q, t.n_batch),
+                         da = zeros(t.dim, heads, t.rule.n_rows, batches);
             posenc_range all = posenc_range_all();
             truth_ok(posenc_relative_sums_by_query(&t.index, t.mask, t.query_start, &ds.view, &w.view, all));
             truth_ok(posenc_relative_combine(&w.view, &table.view, scale, &dq.view, all));
@@ -127,34 +127,34 @@ static void check_xl(const truth_shape *t, const xl *x, double scale) {
             for (int64_t b = 0; b < t->n_batch; b++) {
                 EACH_PAIR(t, i, j) {
                     double s = scale * (double)ds_at(&x->ds, t, j, i, h, b);
-                    du += s * (double)truth_get(&x->k.view, c, j, h, b);
-                    dv += s * (double)truth_get(&x->r.view, c, truth_row(t, i, j), h, 0);
+                    du += s * (double)truth_get(&x->k.view, c, h, j, b);
+                    dv += s * (double)truth_get(&x->r.view, c, h, truth_row(t, i, j), 0);
                     size += 2.0 * fabs(s);
                 }
                 for (int64_t j = 0; j < t->n_k; j++) {
                     double dk = 0.0, terms = 0.0;
                     for (int64_t i = 0; i < t->n_q; i++) {
                         double s = scale * (double)ds_at(&x->ds, t, j, i, h, b);
-                        double shifted = (double)truth_get(&x->q.view, c, i, h, b) + (double)x->u[h * t->dim + c];
+                        double shifted = (double)truth_get(&x->q.view, c, h, i, b) + (double)x->u[h * t->dim + c];
                         dk += s * shifted;
                         terms += fabs(s * shifted);
                     }
-                    close_sum(&x->dk, c, j, h, b, dk, terms, "dk");
+                    close_sum(&x->dk, c, h, j, b, dk, terms, "dk");
                 }
             }
-            close_sum(&x->du, c, 0, h, 0, du, size, "du");
-            close_sum(&x->dv, c, 0, h, 0, dv, size, "dv");
+            close_sum(&x->du, c, h, 0, 0, du, size, "du");
+            close_sum(&x->dv, c, h, 0, 0, dv, size, "dv");
             for (int64_t r = 0; r < t->rule.n_rows; r++) {
                 double dr = 0.0, terms = 0.0;
                 for (int64_t b = 0; b < t->n_batch; b++)
                     EACH_PAIR(t, i, j)
                 if (truth_row(t, i, j) == r) {
                     double term = scale * (double)ds_at(&x->ds, t, j, i, h, b) *
-                                  ((double)truth_get(&x->q.view, c, i, h, b) + (double)x->v[h * t->dim + c]);
+                                  ((double)truth_get(&x->q.view, c, h, i, b) + (double)x->v[h * t->dim + c]);
                     dr += term;
                     terms += fabs(term);
                 }
-                close_sum(&x->dr, c, r, h, 0, dr, terms, "dR");
+                close_sum(&x->dr, c, h, r, 0, dr, terms, "dR");
             }
         }
 }
@@ -171,16 +171,16 @@ static void test_transformer_xl(void **state) {
             t.mask = posenc_mask_causal();
             truth_shape_set_rule(&t, posenc_rel_index_transformer_xl(t.n_k));
             x.ds = gradient(&t);
-            x.q = truth_numbers(POSENC_F32, 2.0, t.dim, t.n_q, t.n_heads, t.n_batch);
-            x.k = truth_numbers(POSENC_BF16, 2.0, t.dim, t.n_k, t.n_heads, t.n_batch);
-            x.r = truth_numbers(POSENC_F32, 2.0, t.dim, t.rule.n_rows, t.n_heads, 1);
+            x.q = truth_numbers(POSENC_F32, 2.0, t.dim, t.n_heads, t.n_q, t.n_batch);
+            x.k = truth_numbers(POSENC_BF16, 2.0, t.dim, t.n_heads, t.n_k, t.n_batch);
+            x.r = truth_numbers(POSENC_F32, 2.0, t.dim, t.n_heads, t.rule.n_rows, 1);
             x.w = zeros(t.rule.n_rows, t.n_q, t.n_heads, t.n_batch);
-            x.dq_k = zeros(t.dim, t.n_q, t.n_heads, t.n_batch);
-            x.dq_r = zeros(t.dim, t.n_q, t.n_heads, t.n_batch);
-            x.dr = zeros(t.dim, t.rule.n_rows, t.n_heads, 1);
-            x.dk = zeros(t.dim, t.n_k, t.n_heads, t.n_batch);
-            x.du = zeros(t.dim, 1, t.n_heads, 1);
-            x.dv = zeros(t.dim, 1, t.n_heads, 1);
+            x.dq_k = zeros(t.dim, t.n_heads, t.n_q, t.n_batch);
+            x.dq_r = zeros(t.dim, t.n_heads, t.n_q, t.n_batch);
+            x.dr = zeros(t.dim, t.n_heads, t.rule.n_rows, 1);
+            x.dk = zeros(t.dim, t.n_heads, t.n_k, t.n_batch);
+            x.du = zeros(t.dim, t.n_heads, 1, 1);
+            x.dv = zeros(t.dim, t.n_heads, 1, 1);
             truth_fill(x.u, 4 * 160);
             truth_fill(x.v, 4 * 160);
             float scale = (float)truth_uniform(0.1, 1.0);
@@ -261,15 +261,15 @@ static void test_splits(void **state) {
             truth_shape_random(&t, 60);
             int64_t n = 1 + truth_below(30), heads = truth_below(2) ? 1 : t.n_heads;
             truth_tensor w = truth_numbers(POSENC_F32, 1.0, n, t.n_q, t.n_heads, t.n_batch);
-            truth_tensor x = truth_numbers((posenc_dtype)truth_below(3), 1.0, t.dim, t.n_q, t.n_heads, t.n_batch);
-            truth_tensor whole = zeros(t.dim, n, heads, 1), split = zeros(t.dim, n, heads, 1);
+            truth_tensor x = truth_numbers((posenc_dtype)truth_below(3), 1.0, t.dim, t.n_heads, t.n_q, t.n_batch);
+            truth_tensor whole = zeros(t.dim, heads, n, 1), split = zeros(t.dim, heads, n, 1);
             truth_ok(posenc_relative_collect(&w.view, &x.view, NULL, 0.3f, &whole.view, posenc_range_all()));
             for (int64_t row = n * heads - 1; row >= 0; row--)
                 truth_ok(
                     posenc_relative_collect(&w.view, &x.view, NULL, 0.3f, &split.view, (posenc_range){row, row + 1}));
             truth_same_views(&split.view, &whole.view, "collect, split");
-            truth_tensor y = zeros(t.dim, t.n_q, t.n_heads, t.n_batch),
-                         y_split = zeros(t.dim, t.n_q, t.n_heads, t.n_batch);
+            truth_tensor y = zeros(t.dim, t.n_heads, t.n_q, t.n_batch),
+                         y_split = zeros(t.dim, t.n_heads, t.n_q, t.n_batch);
             truth_ok(posenc_relative_combine(&w.view, &whole.view, 0.3f, &y.view, posenc_range_all()));
             for (int64_t row = t.n_q * t.n_heads * t.n_batch - 1; row >= 0; row--)
                 truth_ok(

@@ -357,12 +357,12 @@ static void test_join(void **state) {
 static void test_padded(void **state) {
     (void)state;
     for (int round = 0; round < 100; round++) {
-        int64_t ne[4] = {1 + truth_below(20), 1 + truth_below(9), 1 + truth_below(4), 1 + truth_below(3)};
+        int64_t ne[4] = {1 + truth_below(20), 1 + truth_below(4), 1 + truth_below(9), 1 + truth_below(3)};
         truth_tensor y = truth_tensor_random_of((posenc_dtype)truth_below(3), ne);
         uint8_t keep[27];
         double sum = 0.0, mean;
         float losses[27];
-        int64_t n = ne[1] * ne[3], n_kept = 0;
+        int64_t n = ne[2] * ne[3], n_kept = 0;
         for (int64_t t = 0; t < n; t++) {
             keep[t] = (uint8_t)(truth_below(2) * truth_below(256));
             losses[t] = keep[t] ? (float)truth_uniform(0.0, 9.0) : NAN;
@@ -370,9 +370,9 @@ static void test_padded(void **state) {
             n_kept += keep[t] != 0;
         }
         truth_ok(posenc_zero_padded(keep, &y.view));
-        TRUTH_EACH(&y.view, c, i, h, b) {
-            float got = truth_get(&y.view, c, i, h, b), was = truth_was(&y, c, i, h, b);
-            float want = keep[b * ne[1] + i] ? was : 0.0f;
+        TRUTH_EACH(&y.view, c, h, i, b) {
+            float got = truth_get(&y.view, c, h, i, b), was = truth_was(&y, c, h, i, b);
+            float want = keep[b * ne[2] + i] ? was : 0.0f;
             truth_same_bits(&got, &want, 1, "padded");
         }
         truth_nothing_else_changed(&y, 0, ne[0], "padded");

@@ -141,7 +141,7 @@ static int check_c25(const example *e) {
     int64_t n = integers(e, "keep", keep), dim = floats(e, "x", x) / n;
     for (int64_t t = 0; t < n; t++)
         bytes[t] = (uint8_t)keep[t];
-    posenc_view view = posenc_view_dense(x, POSENC_F32, dim, n, 1, 1);
+    posenc_view view = posenc_view_dense(x, POSENC_F32, dim, 1, n, 1);
     truth_ok(posenc_zero_padded(bytes, &view));
     return match(e, x, 0, (int)(n * dim));
 }

@@ -19,6 +19,11 @@ static void dense(matrix *m, int64_t ne0, int64_t ne1) {
     m->view = posenc_view_dense(m->data, POSENC_F32, ne0, ne1, 1, 1);
 }
 
+/* The matrix as tokens of one head, or as the rows of a table: [width, 1, n, 1]. */
+static posenc_view tokens(const matrix *m) {
+    return posenc_view_dense((void *)(uintptr_t)m->data, POSENC_F32, m->view.ne[0], 1, m->view.ne[1], 1);
+}
+
 static void read_matrix(const example *e, const char *name, matrix *m) {
     int64_t n = floats(e, name, m->data), w = width(e, name);
     dense(m, w, n / w);
@@ -27,9 +32,10 @@ static void read_matrix(const example *e, const char *name, matrix *m) {
 /* y[j, i] = (x_i + shift) . table_j */
 static void products(const matrix *x, const float *shift, const matrix *table, matrix *y) {
     posenc_relative_table *packed;
-    truth_ok(posenc_relative_table_create(&table->view, &packed));
+    posenc_view queries = tokens(x), rows = tokens(table);
+    truth_ok(posenc_relative_table_create(&rows, &packed));
     dense(y, table->view.ne[1], x->view.ne[1]);
-    truth_ok(posenc_relative_products(packed, &x->view, shift, &y->view, posenc_range_all()));
+    truth_ok(posenc_relative_products(packed, &queries, shift, &y->view, posenc_range_all()));
     posenc_relative_table_free(packed);
 }
 
@@ -85,9 +91,9 @@ static int check_c08(const example *e) {
     for (int64_t i = 0; i < z.view.ne[0] * n_q; i++)
         z.data[i] = 0.0f;
     make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n_q, n_k, &index);
-    truth_ok(posenc_relative_combine(&p.view, &v.view, 1.0f, &z.view, posenc_range_all()));
-    truth_ok(
-        posenc_relative_values(&index.line, posenc_mask_none(), 0, &p.view, &table.view, &z.view, posenc_range_all()));
+    posenc_view values = tokens(&v), rows = tokens(&table), sums = tokens(&z);
+    truth_ok(posenc_relative_combine(&p.view, &values, 1.0f, &sums, posenc_range_all()));
+    truth_ok(posenc_relative_values(&index.line, posenc_mask_none(), 0, &p.view, &rows, &sums, posenc_range_all()));
     return match(e, z.data, 0, (int)(z.view.ne[0] * n_q));
 }
 
@@ -276,7 +282,8 @@ static int match_fused(const example *e, const posenc_score_params *params, cons
     matrix out;
     dense(&out, v->view.ne[0], q->view.ne[1]);
     void *scratch = malloc(posenc_attention_workspace_bytes(k->view.ne[0], v->view.ne[0]));
-    truth_ok(posenc_attention(params, &q->view, &k->view, &v->view, &out.view, scratch, posenc_range_all()));
+    posenc_view queries = tokens(q), keys = tokens(k), values = tokens(v), to = tokens(&out);
+    truth_ok(posenc_attention(params, &queries, &keys, &values, &to, scratch, posenc_range_all()));
     free(scratch);
     return match(e, out.data, first, (int)(out.view.ne[0] * out.view.ne[1]));
 }
@@ -289,7 +296,7 @@ static posenc_view behind(const matrix *m, int64_t at) {
     for (int64_t i = 0; i < dim * at; i++)
         data[i] = NAN;
     memcpy(data + dim * at, m->data, (size_t)(dim * n) * sizeof *data);
-    return posenc_view_dense(data, POSENC_F32, dim, at + n, 1, 1);
+    return posenc_view_dense(data, POSENC_F32, dim, 1, at + n, 1);
 }
 
 /* The same keys with the first one at the end of a segment and the others in the next, each segment a part. */
@@ -302,7 +309,7 @@ static int match_parts(const example *e, const posenc_score_params *params, cons
     moved.query_start += at;
     moved.k_begin = &at;
     posenc_attention_args task = {
-        .params = &moved, .q = q->view, .k = behind(k, at), .v = behind(v, at), .out = out.view};
+        .params = &moved, .q = tokens(q), .k = behind(k, at), .v = behind(v, at), .out = tokens(&out)};
     void *scratch = malloc(posenc_attention_workspace_bytes(k->view.ne[0], v->view.ne[0]));
     void *parts = malloc(posenc_attention_split_bytes(&task));
     assert_int_equal(posenc_attention_split_count(&task), 2);
@@ -327,7 +334,8 @@ static int match_attention(const example *e, const posenc_score_params *params, 
     dense(&unit, n_k, n_k);
     for (int64_t i = 0; i < n_k * n_k; i++)
         unit.data[i] = i % (n_k + 1) == 0 ? 1.0f : 0.0f;
-    truth_ok(posenc_attention_reference(params, &q->view, &k->view, &v->view, &out.view, &p.view));
+    posenc_view queries = tokens(q), keys = tokens(k), values = tokens(v), to = tokens(&out);
+    truth_ok(posenc_attention_reference(params, &queries, &keys, &values, &to, &p.view));
     int n = match(e, p.data, 0, (int)(p.view.ne[0] * p.view.ne[1]));
     int n_fused = match_fused(e, params, q, k, &unit, 0) + match_parts(e, params, q, k, &unit, 0);
     if (e->n_expected == n)
@@ -410,8 +418,9 @@ static int check_e05(const example *e) {
     make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n_q, n_k, &index);
     posenc_range all = posenc_range_all();
     truth_ok(posenc_relative_sums_by_query(&index.line, posenc_mask_none(), 0, &ds.view, &w.view, all));
-    truth_ok(posenc_relative_combine(&w.view, &table.view, scale, &dq.view, all));
-    truth_ok(posenc_relative_collect(&w.view, &q.view, NULL, scale, &da.view, all));
+    posenc_view rows = tokens(&table), queries = tokens(&q), to_q = tokens(&dq), to_rows = tokens(&da);
+    truth_ok(posenc_relative_combine(&w.view, &rows, scale, &to_q, all));
+    truth_ok(posenc_relative_collect(&w.view, &queries, NULL, scale, &to_rows, all));
     int n = match(e, dq.data, 0, (int)(dim * n_q));
     return n + match(e, da.data, n, (int)(dim * n_rows));
 }

@@ -26,10 +26,10 @@ void open_attention_of(int64_t n_k, int64_t head_dim, int64_t v_dim) {
     while (s.n_heads % n_kv_heads != 0)
         n_kv_heads--;
     double size = sqrt(6.0 / sqrt((double)head_dim)); /* scores of a few units */
-    q = random_tensor(head_dim, s.n_q, s.n_heads, size);
-    k = random_tensor(head_dim, n_k, n_kv_heads, size);
-    v = random_tensor(v_dim, n_k, n_kv_heads, LARGEST_V);
-    out = random_tensor(v_dim, s.n_q, s.n_heads, 1.0);
+    q = random_tensor(head_dim, s.n_heads, s.n_q, size);
+    k = random_tensor(head_dim, n_kv_heads, n_k, size);
+    v = random_tensor(v_dim, n_kv_heads, n_k, LARGEST_V);
+    out = random_tensor(v_dim, s.n_heads, s.n_q, 1.0);
     scratch = malloc(posenc_attention_workspace_bytes(head_dim, v_dim));
     assert_true(scratch != NULL);
 }

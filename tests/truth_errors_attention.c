@@ -11,15 +11,15 @@ static float attention_scratch[110000], attention_parts[4096];
 
 void test_attention_params(void **state) {
     (void)state;
-    posenc_view q = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 3, 1),
-                k = posenc_view_dense(in, POSENC_F32, 8, REL_K, 2, 1);
-    posenc_view v = posenc_view_dense(rows_a, POSENC_F32, 8, REL_K, 2, 1),
-                y = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 3, 1);
+    posenc_view q = posenc_view_dense(in, POSENC_F32, 8, 3, REL_Q, 1),
+                k = posenc_view_dense(in, POSENC_F32, 8, 2, REL_K, 1);
+    posenc_view v = posenc_view_dense(rows_a, POSENC_F32, 8, 2, REL_K, 1),
+                y = posenc_view_dense(out, POSENC_F32, 8, 3, REL_Q, 1);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
     RETURNS(POSENC_ERR_NULL, posenc_attention_reference, NULL, &q, &k, &v, &y, NULL);
     RETURNS(POSENC_ERR_N_HEADS, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
-    q.ne[2] = y.ne[2] = 2;
+    q.ne[1] = y.ne[1] = 2;
     params.scale = NAN;
     posenc_view p = posenc_view_dense(rows_b, POSENC_F32, REL_K, REL_Q, 2, 1);
     RETURNS(POSENC_ERR_SCALE, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
@@ -67,9 +67,9 @@ void test_attention_params(void **state) {
     params.by_query = (posenc_relative){NULL, NULL};
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
     params.by_key = params.by_query;
-    q.ne[2] = y.ne[2] = 3;
+    q.ne[1] = y.ne[1] = 3;
     RETURNS(POSENC_ERR_N_HEADS, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
-    q.ne[2] = y.ne[2] = 2;
+    q.ne[1] = y.ne[1] = 2;
     q.ne[0] = k.ne[0] = 0;
     RETURNS(POSENC_ERR_HEAD_DIM, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
     ANSWERS(== 0, posenc_attention_tile_count, NULL, &k);
@@ -78,9 +78,9 @@ void test_attention_params(void **state) {
     q.ne[0] = 1; /* not k's */
     ANSWERS(== 0, posenc_attention_tile_count, &q, &k);
     q.ne[0] = k.ne[0];
-    q.ne[1] = -100;
+    q.ne[2] = -100;
     ANSWERS(== 0, posenc_attention_tile_count, &q, &k);
-    q.ne[1] = INT64_MAX;
+    q.ne[2] = INT64_MAX;
     ANSWERS(== 0, posenc_attention_tile_count, &q, &k);
     ANSWERS(== 0, posenc_attention_workspace_bytes, 0, 8);
     ANSWERS(== 0, posenc_attention_workspace_bytes, 8, POSENC_MAX_HEAD_DIM + 1);
@@ -93,9 +93,9 @@ static void test_sizes(void) {
     params.mask = posenc_mask_none();
     const posenc_attention_args good_task = {
         .params = &params,
-        .q = posenc_view_dense(in, POSENC_F32, 64, 8192, 32, 1),
-        .k = posenc_view_dense(in, POSENC_F16, 64, 33 * POSENC_ATTENTION_SEGMENT, 1, 1),
-        .v = posenc_view_dense(in, POSENC_F16, 126, 33 * POSENC_ATTENTION_SEGMENT, 1, 1),
+        .q = posenc_view_dense(in, POSENC_F32, 64, 32, 8192, 1),
+        .k = posenc_view_dense(in, POSENC_F16, 64, 1, 33 * POSENC_ATTENTION_SEGMENT, 1),
+        .v = posenc_view_dense(in, POSENC_F16, 126, 1, 33 * POSENC_ATTENTION_SEGMENT, 1),
     };
     posenc_attention_args t = good_task;
     static const uint64_t bytes = (uint64_t)33 * 8192 * 32 * 128 * sizeof(float);
@@ -117,10 +117,10 @@ static void test_sizes(void) {
 #if SIZE_MAX < UINT64_MAX
     /* Elsewhere there may be memory for the probabilities. */
     static float written[16384];
-    posenc_view q = posenc_view_dense(in, POSENC_F32, 1, 16384, 1, 1);
-    posenc_view k = posenc_view_dense(in, POSENC_F32, 1, 65537, 1, 1);
-    posenc_view y = posenc_view_dense(written, POSENC_F32, 1, 16384, 1, 1);
-    q.nb[1] = k.nb[1] = 0;
+    posenc_view q = posenc_view_dense(in, POSENC_F32, 1, 1, 16384, 1);
+    posenc_view k = posenc_view_dense(in, POSENC_F32, 1, 1, 65537, 1);
+    posenc_view y = posenc_view_dense(written, POSENC_F32, 1, 1, 16384, 1);
+    q.nb[2] = k.nb[2] = 0;
     RETURNS(POSENC_ERR_MEMORY, posenc_attention_reference, &params, &q, &k, &k, &y, NULL);
 #endif
 }
@@ -135,10 +135,10 @@ void test_attention_tasks(void **state) {
     const posenc_attention_pages pages = {numbers, 2, 5};
     const posenc_attention_args good_task = {
         .params = &params,
-        .q = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 2, 2),
-        .k = posenc_view_dense(in, POSENC_F32, 8, 3, 2, 3),
-        .v = posenc_view_dense(in, POSENC_F32, 8, 3, 2, 3),
-        .out = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 2, 2),
+        .q = posenc_view_dense(in, POSENC_F32, 8, 2, REL_Q, 2),
+        .k = posenc_view_dense(in, POSENC_F32, 8, 2, 3, 3),
+        .v = posenc_view_dense(in, POSENC_F32, 8, 2, 3, 3),
+        .out = posenc_view_dense(out, POSENC_F32, 8, 2, REL_Q, 2),
         .k_rope = rope,
         .k_table = &rows,
         .pages = &pages,
@@ -172,8 +172,8 @@ void test_attention_tasks(void **state) {
     BAD_PAGES(POSENC_ERR_SHAPE, p.n_k = limit + 1);
     BAD_PAGES(POSENC_ERR_SHAPE, p.n_k = INT64_MIN);
     BAD_PAGES(POSENC_ERR_SHAPE, p.n_k = INT64_MAX);
-    BAD_PAGES(POSENC_ERR_SHAPE, t.k.ne[1] = t.v.ne[1] = 0);
-    BAD_PAGES(POSENC_ERR_SHAPE, t.k.ne[1] = t.v.ne[1] = 0; p.n_k = 1);
+    BAD_PAGES(POSENC_ERR_SHAPE, t.k.ne[2] = t.v.ne[2] = 0);
+    BAD_PAGES(POSENC_ERR_SHAPE, t.k.ne[2] = t.v.ne[2] = 0; p.n_k = 1);
     BAD_PAGES(POSENC_ERR_SHAPE, t.v.ne[3] = 2);
     BAD_PAGES(POSENC_ERR_NULL, t.k_rope = NULL);
     BAD_PAGES(POSENC_ERR_NULL, t.k_table = NULL);
@@ -190,7 +190,7 @@ void test_attention_tasks(void **state) {
     masked.mask = posenc_mask_none();
     masked.bool_mask = &no_bytes;
     posenc_view queries = {in, POSENC_F16, {1, wide, wide, 1}, {2, 0, 0, 0}};
-    posenc_view keys = {in, POSENC_F16, {1, limit, 1, 1}, {2, 0, 0, 0}};
+    posenc_view keys = {in, POSENC_F16, {1, 1, limit, 1}, {2, 0, 0, 0}};
     posenc_view result = posenc_view_dense((void *)(uintptr_t)((uint64_t)1 << 40), POSENC_F16, 1, wide, wide, 1);
     if (sizeof(void *) == 8)
         RETURNS(POSENC_ERR_NULL, posenc_attention, &masked, &queries, &keys, &keys, &result, memory,
@@ -217,34 +217,34 @@ void test_attention_tasks(void **state) {
     ANSWERS(== 0, posenc_attention_split_bytes, NULL);
     ANSWERS(== 0, posenc_attention_split_count, NULL);
 
-    posenc_view blocks = posenc_view_dense(in, POSENC_Q8_0, 32, REL_K, 1, 1);
+    posenc_view blocks = posenc_view_dense(in, POSENC_Q8_0, 32, 1, REL_K, 1);
     posenc_view q = posenc_view_dense(rows_a, POSENC_F32, 32, 1, 1, 1),
                 y = posenc_view_dense(out, POSENC_F32, 32, 1, 1, 1);
     RETURNS(POSENC_OK, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, ((posenc_range){0, 0}));
     blocks.nb[0] = 2;
     RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
-    blocks = posenc_view_dense(in, POSENC_Q8_0, 32, REL_K, 1, 1);
-    blocks.nb[1] = 35;
+    blocks = posenc_view_dense(in, POSENC_Q8_0, 32, 1, REL_K, 1);
+    blocks.nb[2] = 35;
     RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
     blocks = posenc_view_dense(in, POSENC_Q8_0, 32, (int64_t)1 << 40, (int64_t)1 << 40, 1);
     blocks.nb[0] = 4; /* so many that counting them leaves int64 */
     RETURNS(POSENC_ERR_SHAPE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
-    blocks = posenc_view_dense(shifted(in, 1), POSENC_Q8_0, 32, REL_K, 1, 1);
+    blocks = posenc_view_dense(shifted(in, 1), POSENC_Q8_0, 32, 1, REL_K, 1);
     RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
-    blocks = posenc_view_dense(shifted(out, -170 + 2), POSENC_Q8_0, 32, REL_K, 1, 1);
+    blocks = posenc_view_dense(shifted(out, -170 + 2), POSENC_Q8_0, 32, 1, REL_K, 1);
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
 
-    posenc_attention_state a = {posenc_view_dense(in, POSENC_F16, 8, 3, 1, 1),
-                                posenc_view_dense(rows_a, POSENC_F32, 1, 3, 1, 1)};
-    posenc_attention_state b = {posenc_view_dense(in, POSENC_F32, 8, 3, 1, 1), a.lse};
-    posenc_attention_state to = {posenc_view_dense(out, POSENC_F32, 8, 3, 1, 1),
-                                 posenc_view_dense(rows_b, POSENC_F32, 1, 3, 1, 1)};
+    posenc_attention_state a = {posenc_view_dense(in, POSENC_F16, 8, 1, 3, 1),
+                                posenc_view_dense(rows_a, POSENC_F32, 1, 1, 3, 1)};
+    posenc_attention_state b = {posenc_view_dense(in, POSENC_F32, 8, 1, 3, 1), a.lse};
+    posenc_attention_state to = {posenc_view_dense(out, POSENC_F32, 8, 1, 3, 1),
+                                 posenc_view_dense(rows_b, POSENC_F32, 1, 1, 3, 1)};
     RETURNS(POSENC_ERR_DTYPE, posenc_attention_combine, &a, &b, &to, all);
     RETURNS(POSENC_ERR_NULL, posenc_attention_combine, NULL, &b, &to, all);
     b.out.dtype = a.out.dtype;
     b.out.nb[0] = 2;
     for (int dim = 0; dim < 4; dim++) { /* one log-sum-exp for each row of the result */
-        int64_t ne[4] = {1, 3, 1, 1};
+        int64_t ne[4] = {1, 1, 3, 1};
         ne[dim]++;
         a.lse = b.lse = posenc_view_dense(rows_a, POSENC_F32, ne[0], ne[1], ne[2], ne[3]);
         to.lse = posenc_view_dense(rows_b, POSENC_F32, ne[0], ne[1], ne[2], ne[3]);

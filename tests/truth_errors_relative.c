@@ -119,8 +119,8 @@ typedef struct slot {
 
 #define ATTENTION_SLOTS                                                                                                \
     {                                                                                                                  \
-        {'i', 0, 0, {8, 3, 2, 2}, "ssss"}, {'b', 0, 0, {8, 5, 2, 2}, "ssss"}, {'b', 0, 0, {6, 5, 2, 2}, "ssss"},       \
-            {'o', 0, 0, {6, 3, 2, 2}, "ssss"}, {'o', 1, 1, {1, 3, 2, 2}, "ssss"},                                      \
+        {'i', 0, 0, {8, 2, 3, 2}, "ssss"}, {'b', 0, 0, {8, 2, 5, 2}, "ssss"}, {'b', 0, 0, {6, 2, 5, 2}, "ssss"},       \
+            {'o', 0, 0, {6, 2, 3, 2}, "ssss"}, {'o', 1, 1, {1, 2, 3, 2}, "ssss"},                                      \
     }
 
 static const struct {
@@ -134,12 +134,12 @@ static const struct {
      products,
      1,
      12,
-     {{'i', 0, 0, {8, 3, 2, 2}, "ssss"}, {'o', 1, 0, {7, 3, 2, 2}, "ssss"}}},
+     {{'i', 0, 0, {8, 2, 3, 2}, "ssss"}, {'o', 1, 0, {7, 3, 2, 2}, "ssss"}}},
     {"posenc_relative_values",
      values,
      1,
      12,
-     {{'i', 1, 0, {5, 3, 2, 2}, "-sss"}, {'i', 0, 0, {8, 7, 1, 1}, "ssss"}, {'o', 1, 0, {8, 3, 2, 2}, "ssss"}}},
+     {{'i', 1, 0, {5, 3, 2, 2}, "-sss"}, {'i', 0, 0, {8, 1, 7, 1}, "ssss"}, {'o', 1, 0, {8, 2, 3, 2}, "ssss"}}},
     {"posenc_relative_shift", shift, 0, 0, {{'i', 1, 0, {5, 3, 2, 2}, "ssss"}, {'o', 1, 0, {5, 3, 2, 2}, "ssss"}}},
     {"posenc_relative_skew", skew, 0, 0, {{'i', 1, 0, {5, 3, 2, 2}, "ssss"}, {'o', 1, 0, {3, 3, 2, 2}, "ssss"}}},
     {"posenc_relative_sums_by_query",
@@ -156,12 +156,12 @@ static const struct {
      combine,
      1,
      12,
-     {{'i', 1, 0, {7, 3, 2, 2}, "ssss"}, {'i', 0, 0, {8, 7, 1, 1}, "ssss"}, {'o', 1, 0, {8, 3, 2, 2}, "ssss"}}},
+     {{'i', 1, 0, {7, 3, 2, 2}, "ssss"}, {'i', 0, 0, {8, 1, 7, 1}, "ssss"}, {'o', 1, 0, {8, 2, 3, 2}, "ssss"}}},
     {"posenc_relative_collect",
      collect,
      1,
      7,
-     {{'i', 1, 0, {7, 3, 2, 2}, "ssss"}, {'i', 0, 0, {8, 3, 2, 2}, "ssss"}, {'o', 1, 0, {8, 7, 1, 1}, "ssss"}}},
+     {{'i', 1, 0, {7, 3, 2, 2}, "ssss"}, {'i', 0, 0, {8, 2, 3, 2}, "ssss"}, {'o', 1, 0, {8, 1, 7, 1}, "ssss"}}},
     {"posenc_fire_write", fire_write, 1, 12, {{'o', 1, 0, {5, 3, 2, 2}, "--h-"}}},
     {"posenc_fire_add", fire_add, 1, 12, {{'o', 1, 0, {5, 3, 2, 2}, "--h-"}}},
     {"posenc_cope_logits",
@@ -176,19 +176,19 @@ static const struct {
      attention,
      0,
      0,
-     {{'i', 0, 0, {8, 3, 2, 2}, "ssss"},
-      {'b', 0, 0, {8, 5, 2, 2}, "ssss"},
-      {'b', 0, 0, {6, 5, 2, 2}, "ssss"},
-      {'o', 0, 0, {6, 3, 2, 2}, "ssss"},
+     {{'i', 0, 0, {8, 2, 3, 2}, "ssss"},
+      {'b', 0, 0, {8, 2, 5, 2}, "ssss"},
+      {'b', 0, 0, {6, 2, 5, 2}, "ssss"},
+      {'o', 0, 0, {6, 2, 3, 2}, "ssss"},
       {'o', 1, 1, {5, 3, 2, 2}, "ssss"}}},
     {"posenc_attention",
      fused,
      1,
      4, /* a unit for each head of keys and values */
-     {{'i', 0, 0, {8, 3, 2, 2}, "ssss"},
-      {'b', 0, 0, {8, 5, 2, 2}, "ssss"},
-      {'b', 0, 0, {6, 5, 2, 2}, "ssss"},
-      {'o', 0, 0, {6, 3, 2, 2}, "ssss"}}},
+     {{'i', 0, 0, {8, 2, 3, 2}, "ssss"},
+      {'b', 0, 0, {8, 2, 5, 2}, "ssss"},
+      {'b', 0, 0, {6, 2, 5, 2}, "ssss"},
+      {'o', 0, 0, {6, 2, 3, 2}, "ssss"}}},
     {"posenc_attention_run", attention_run, 1, 4, ATTENTION_SLOTS},
     {"posenc_attention_split", attention_run_parts, 1, 4, ATTENTION_SLOTS},
     {"posenc_attention_combine_splits", attention_join_parts, 1, 4, ATTENTION_SLOTS},
@@ -196,12 +196,12 @@ static const struct {
      attention_merge,
      1,
      12,
-     {{'i', 0, 0, {6, 3, 2, 2}, "ssss"},
-      {'i', 1, 0, {1, 3, 2, 2}, "ssss"},
-      {'i', 0, 0, {6, 3, 2, 2}, "ssss"},
-      {'i', 1, 0, {1, 3, 2, 2}, "ssss"},
-      {'o', 0, 0, {6, 3, 2, 2}, "ssss"},
-      {'o', 1, 0, {1, 3, 2, 2}, "ssss"}}},
+     {{'i', 0, 0, {6, 2, 3, 2}, "ssss"},
+      {'i', 1, 0, {1, 2, 3, 2}, "ssss"},
+      {'i', 0, 0, {6, 2, 3, 2}, "ssss"},
+      {'i', 1, 0, {1, 2, 3, 2}, "ssss"},
+      {'o', 0, 0, {6, 2, 3, 2}, "ssss"},
+      {'o', 1, 0, {1, 2, 3, 2}, "ssss"}}},
 };
 enum { N_CALLS = sizeof calls / sizeof calls[0] };
 
@@ -253,7 +253,7 @@ static void refuse_view(int k, int place) {
     v->nb[1] = 6;
     refuse(k, POSENC_ERR_STRIDE, all, "nb[1]", place);
     if (s->role == 'o' && s->ne[0] > 1) {
-        v->nb[1] = 4;
+        v->nb[s->ne[1] > 1 ? 1 : 2] = 4;
         refuse(k, POSENC_ERR_STRIDE, all, "rows that overlap", place);
     }
     for (int dim = 0; dim < 4; dim++) {
@@ -284,7 +284,7 @@ void test_relative_views(void **state) {
     (void)state;
     none = posenc_mask_none();
     wide = (posenc_rel_index){index_data, -32, 64, REL_ROWS};
-    posenc_view rows = posenc_view_dense(in, POSENC_F32, 8, REL_ROWS, REL_HEADS, 1);
+    posenc_view rows = posenc_view_dense(in, POSENC_F32, 8, REL_HEADS, REL_ROWS, 1);
     truth_ok(posenc_relative_table_create(&rows, &table));
     posenc_fire_params params = POSENC_FIRE_DEFAULTS;
     params.n_heads = REL_HEADS;
@@ -367,7 +367,7 @@ void test_relative_rules(void **state) {
 
 void test_relative_tables(void **state) {
     (void)state;
-    posenc_view rows = posenc_view_dense(in, POSENC_F32, 8, 5, 2, 1), bad = rows;
+    posenc_view rows = posenc_view_dense(in, POSENC_F32, 8, 2, 5, 1), bad = rows;
     RETURNS(POSENC_ERR_NULL, posenc_relative_table_create, &rows, NULL);
     CREATES_NOTHING(posenc_relative_table, POSENC_ERR_NULL, posenc_relative_table_create, NULL);
 #define BAD_TABLE(status, setting)                                                                                     \
@@ -378,15 +378,15 @@ void test_relative_tables(void **state) {
     BAD_TABLE(POSENC_ERR_STRIDE, nb[0] = 8);
     BAD_TABLE(POSENC_ERR_HEAD_DIM, ne[0] = 0);
     BAD_TABLE(POSENC_ERR_HEAD_DIM, ne[0] = 65537);
-    BAD_TABLE(POSENC_ERR_SHAPE, ne[1] = 0);
-    BAD_TABLE(POSENC_ERR_SHAPE, ne[1] = -1);
-    BAD_TABLE(POSENC_ERR_SHAPE, ne[1] = ((int64_t)1 << 30) + 1);
-    BAD_TABLE(POSENC_ERR_N_HEADS, ne[2] = 0);
+    BAD_TABLE(POSENC_ERR_SHAPE, ne[2] = 0);
+    BAD_TABLE(POSENC_ERR_SHAPE, ne[2] = -1);
+    BAD_TABLE(POSENC_ERR_SHAPE, ne[2] = ((int64_t)1 << 30) + 1);
+    BAD_TABLE(POSENC_ERR_N_HEADS, ne[1] = 0);
     BAD_TABLE(POSENC_ERR_SHAPE, ne[3] = 2);
 #undef BAD_TABLE
 #if SIZE_MAX < UINT64_MAX
-    bad = posenc_view_dense(in, POSENC_F32, 65536, 16384, 1, 1); /* elsewhere there may be memory for it */
-    bad.nb[1] = 0;
+    bad = posenc_view_dense(in, POSENC_F32, 65536, 1, 16384, 1); /* elsewhere there may be memory for it */
+    bad.nb[2] = 0;
     CREATES_NOTHING(posenc_relative_table, POSENC_ERR_MEMORY, posenc_relative_table_create, &bad);
 #endif
     name("posenc_relative_table_free");
@@ -394,7 +394,7 @@ void test_relative_tables(void **state) {
 
     posenc_relative_table *made;
     truth_ok(posenc_relative_table_create(&rows, &made));
-    posenc_view q = posenc_view_dense(in, POSENC_F32, 8, 3, 2, 1), y = posenc_view_dense(out, POSENC_F32, 5, 3, 2, 1);
+    posenc_view q = posenc_view_dense(in, POSENC_F32, 8, 2, 3, 1), y = posenc_view_dense(out, POSENC_F32, 5, 3, 2, 1);
     posenc_view q3 = posenc_view_dense(in, POSENC_F32, 8, 3, 3, 1), y3 = posenc_view_dense(out, POSENC_F32, 5, 3, 3, 1);
     posenc_range all = posenc_range_all();
     RETURNS(POSENC_ERR_NULL, posenc_relative_products, NULL, &q, NULL, &y, all);
@@ -407,8 +407,8 @@ void test_relative_tables(void **state) {
 void test_relative_lines(void **state) {
     (void)state;
     posenc_view p = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1),
-                z = posenc_view_dense(out, POSENC_F32, 8, REL_Q, 1, 1);
-    posenc_view values_of = posenc_view_dense(weights, POSENC_F32, 8, REL_ROWS, 1, 1);
+                z = posenc_view_dense(out, POSENC_F32, 8, 1, REL_Q, 1);
+    posenc_view values_of = posenc_view_dense(weights, POSENC_F32, 8, 1, REL_ROWS, 1);
     posenc_view by_query = posenc_view_dense(out, POSENC_F32, REL_ROWS, REL_Q, 1, 1);
     posenc_view by_key = posenc_view_dense(out, POSENC_F32, REL_ROWS, REL_K, 1, 1);
     posenc_range all = posenc_range_all();
@@ -453,17 +453,18 @@ void test_relative_lines(void **state) {
         }
     line.n_rows = REL_ROWS + 1;
     WALKS(POSENC_ERR_SHAPE, open, 0);
-    for (int dim = 2; dim < 4; dim++) { /* two tables for three heads, or batches: only one is shared */
+    for (int is_batch = 0; is_batch < 2; is_batch++) { /* two tables for three heads, or batches: only one is shared */
         posenc_view three_p = p, three_z = z, two_tables = values_of;
-        three_p.ne[dim] = three_z.ne[dim] = 3;
+        int dim = is_batch ? 3 : 1;
+        three_p.ne[is_batch ? 3 : 2] = three_z.ne[dim] = 3;
         three_z.nb[dim] = 4 * 8 * REL_Q;
         two_tables.ne[dim] = 2;
         RETURNS(POSENC_ERR_SHAPE, posenc_relative_values, &exact, open, 0, &three_p, &two_tables, &three_z, all);
     }
 
     static const float bad_factors[] = {INFINITY, -INFINITY, NAN};
-    posenc_view x = posenc_view_dense(in, POSENC_F32, 8, REL_Q, 1, 1),
-                da = posenc_view_dense(out, POSENC_F32, 8, REL_ROWS, 1, 1);
+    posenc_view x = posenc_view_dense(in, POSENC_F32, 8, 1, REL_Q, 1),
+                da = posenc_view_dense(out, POSENC_F32, 8, 1, REL_ROWS, 1);
     posenc_view w = posenc_view_dense(rows_a, POSENC_F32, REL_ROWS, REL_Q, 1, 1);
     for (int i = 0; i < 3; i++) {
         RETURNS(POSENC_ERR_SCALE, posenc_relative_combine, &w, &values_of, bad_factors[i], &z, all);
@@ -472,9 +473,9 @@ void test_relative_lines(void **state) {
     RETURNS(POSENC_ERR_STRIDE, posenc_relative_collect, &w, &x, shifted(weights, 3), 1.0f, &da, all);
 
     /* Without channels, no stride is looked at. */
-    values_of = (posenc_view){NULL, POSENC_F32, {0, REL_ROWS, 1, 1}, {4, INT64_MAX, INT64_MIN, 1}};
+    values_of = (posenc_view){NULL, POSENC_F32, {0, 1, REL_ROWS, 1}, {4, INT64_MAX, INT64_MIN, 1}};
     x = z = da = values_of;
-    x.ne[1] = z.ne[1] = REL_Q;
+    x.ne[2] = z.ne[2] = REL_Q;
     RETURNS(POSENC_OK, posenc_relative_combine, &w, &values_of, 1.0f, &z, all);
     RETURNS(POSENC_OK, posenc_relative_collect, &w, &x, NULL, 1.0f, &da, all);
 }

@@ -65,7 +65,7 @@ static posenc_status sum_sinks(void) {
 }
 
 static posenc_status zero_padded(void) {
-    posenc_view all = posenc_view_dense(y, POSENC_F16, DIM, KEYS, 1, 1);
+    posenc_view all = posenc_view_dense(y, POSENC_F16, DIM, 1, KEYS, 1);
     return posenc_zero_padded(bytes, &all);
 }
 
@@ -77,20 +77,20 @@ static posenc_status masked_mean(void) {
 /* ---- Relative terms, FIRE, CoPE ---- */
 
 static posenc_status multiply_rows(void) {
-    posenc_view queries = posenc_view_dense(x, POSENC_F16, DIM, TOKENS, HEADS, 1),
+    posenc_view queries = posenc_view_dense(x, POSENC_F16, DIM, HEADS, TOKENS, 1),
                 to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, TOKENS, HEADS, 1);
     return posenc_relative_products(packed, &queries, rows, &to, posenc_range_all());
 }
 
 static posenc_status multiply_rows_of_one(void) {
-    posenc_view queries = posenc_view_dense(x, POSENC_F16, DIM, 1, HEADS, 1),
+    posenc_view queries = posenc_view_dense(x, POSENC_F16, DIM, HEADS, 1, 1),
                 to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, 1, HEADS, 1);
     return posenc_relative_products(packed, &queries, NULL, &to, posenc_range_all());
 }
 
 static posenc_status relative_values(void) {
-    posenc_view p = of_scores(x, POSENC_F32), from = posenc_view_dense(rows, POSENC_BF16, DIM, TABLE_ROWS, 1, 1),
-                to = dense(y, QUERIES, HEADS);
+    posenc_view p = of_scores(x, POSENC_F32), from = posenc_view_dense(rows, POSENC_BF16, DIM, 1, TABLE_ROWS, 1),
+                to = dense(y, HEADS, QUERIES);
     return posenc_relative_values(&index_line, posenc_mask_none(), 0, &p, &from, &to, posenc_range_all());
 }
 
@@ -117,13 +117,13 @@ static posenc_status sums_by_key(void) {
 
 static posenc_status combine(void) {
     posenc_view w = posenc_view_dense(x, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1),
-                from = posenc_view_dense(rows, POSENC_F16, DIM, TABLE_ROWS, 1, 1), to = dense(y, QUERIES, HEADS);
+                from = posenc_view_dense(rows, POSENC_F16, DIM, 1, TABLE_ROWS, 1), to = dense(y, HEADS, QUERIES);
     return posenc_relative_combine(&w, &from, 1.0f, &to, posenc_range_all());
 }
 
 static posenc_status collect(void) {
     posenc_view w = posenc_view_dense(x, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1),
-                from = posenc_view_dense(z, POSENC_F16, DIM, QUERIES, HEADS, 1), to = dense(y, TABLE_ROWS, 1);
+                from = posenc_view_dense(z, POSENC_F16, DIM, HEADS, QUERIES, 1), to = dense(y, 1, TABLE_ROWS);
     return posenc_relative_collect(&w, &from, rows, 1.0f, &to, posenc_range_all());
 }
 
@@ -148,17 +148,17 @@ static posenc_status cope(void) {
 /* ---- Attention ---- */
 
 static posenc_status attend(void) {
-    posenc_view q = dense(x, QUERIES, HEADS), k = posenc_view_dense(x, POSENC_BF16, DIM, N_KEYS, KV_HEADS, 1), v = k,
-                out = dense(y, QUERIES, HEADS);
+    posenc_view q = dense(x, HEADS, QUERIES), k = posenc_view_dense(x, POSENC_BF16, DIM, KV_HEADS, N_KEYS, 1), v = k,
+                out = dense(y, HEADS, QUERIES);
     return posenc_attention(&rich, &q, &k, &v, &out, scratch, posenc_range_all());
 }
 
 static posenc_attention_args rotating(void) {
     return (posenc_attention_args){.params = &params,
-                                   .q = dense(x, QUERIES, HEADS),
-                                   .k = dense(x, N_KEYS, KV_HEADS),
-                                   .v = dense(x, N_KEYS, KV_HEADS),
-                                   .out = dense(y, QUERIES, HEADS),
+                                   .q = dense(x, HEADS, QUERIES),
+                                   .k = dense(x, KV_HEADS, N_KEYS),
+                                   .v = dense(x, KV_HEADS, N_KEYS),
+                                   .out = dense(y, HEADS, QUERIES),
                                    .k_rope = rope,
                                    .k_table = &table};
 }
@@ -171,10 +171,10 @@ static posenc_status attend_rotating(void) {
 /* One query of each head, and of some keys: dot_few. */
 static posenc_status attend_few(void) {
     posenc_attention_args task = {.params = &params,
-                                  .q = dense(x, 1, HEADS),
-                                  .k = posenc_view_dense(x, POSENC_F16, DIM, 256, KV_HEADS, 1),
-                                  .v = posenc_view_dense(x, POSENC_F16, DIM, 256, KV_HEADS, 1),
-                                  .out = dense(y, 1, HEADS)};
+                                  .q = dense(x, HEADS, 1),
+                                  .k = posenc_view_dense(x, POSENC_F16, DIM, KV_HEADS, 256, 1),
+                                  .v = posenc_view_dense(x, POSENC_F16, DIM, KV_HEADS, 256, 1),
+                                  .out = dense(y, HEADS, 1)};
     return posenc_attention_run(&task, scratch, posenc_range_all());
 }
 
@@ -189,14 +189,14 @@ static posenc_status join_parts(void) {
 }
 
 static posenc_status merge(void) {
-    posenc_attention_state a = {dense(x, 100, HEADS), posenc_view_dense(rows, POSENC_F32, 1, 100, HEADS, 1)},
-                           b = {dense(z, 100, HEADS), posenc_view_dense(scores, POSENC_F32, 1, 100, HEADS, 1)},
-                           joined = {dense(y, 100, HEADS), posenc_view_dense(results, POSENC_F32, 1, 100, HEADS, 1)};
+    posenc_attention_state a = {dense(x, HEADS, 100), posenc_view_dense(rows, POSENC_F32, 1, HEADS, 100, 1)},
+                           b = {dense(z, HEADS, 100), posenc_view_dense(scores, POSENC_F32, 1, HEADS, 100, 1)},
+                           joined = {dense(y, HEADS, 100), posenc_view_dense(results, POSENC_F32, 1, HEADS, 100, 1)};
     return posenc_attention_combine(&a, &b, &joined, posenc_range_all());
 }
 
 static posenc_status attend_plainly(void) {
-    posenc_view q = dense(x, QUERIES, HEADS), k = dense(x, N_KEYS, KV_HEADS), out = dense(y, QUERIES, HEADS),
+    posenc_view q = dense(x, HEADS, QUERIES), k = dense(x, KV_HEADS, N_KEYS), out = dense(y, HEADS, QUERIES),
                 p = of_scores(z, POSENC_F32);
     return posenc_attention_reference(&params, &q, &k, &k, &out, &p);
 }
@@ -268,7 +268,7 @@ void set_up_scores(void) {
     truth_ok(posenc_rope_create(&rotation, &rope));
     /* Pairs side by side, which have to be taken apart row by row. */
     table = (posenc_rope_table){.cos = rows, .sin = rows + 1, .row_stride = DIM, .step = 2};
-    posenc_view relative = dense(x, TABLE_ROWS, 1);
+    posenc_view relative = dense(x, 1, TABLE_ROWS);
     truth_ok(posenc_relative_table_create(&relative, &packed));
     posenc_fire_params of_fire = POSENC_FIRE_DEFAULTS;
     of_fire.n_heads = HEADS;

@@ -30,9 +30,6 @@
  *     a bias of -inf among unmasked keys       e_j = 0: v must be finite, and the score not NaN
  *     bytes; positions given as q_pos, k_pos   e_j = 0: v must be finite
  *
- * Extents 1 and 2 are not in rope.h's order, [dim, heads, tokens]: from one view to the other extents and strides 1 and
- * 2 change places.
- *
  * Against the exact function of the same numbers, for n <= 2^20 keys, with p_j the probabilities and S_j the sum of
  * the sizes of all that is added up in a logit (|scale q_c k_jc| of each channel, and each of its terms): a logit is
  * wrong by d_j <= (head_dim + 8) 2^-24 S_j, and with a soft cap by 2^-22 cap more; mostly by a few 2^-24 l_j. That
@@ -63,10 +60,10 @@
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.scale = 0.125f;
  *     params.mask = posenc_mask_causal();
- *     posenc_view q = posenc_view_dense(queries, POSENC_F32, 64, n_q, 8, 1);
- *     posenc_view k = posenc_view_dense(keys, POSENC_F32, 64, n_q, 2, 1);
- *     posenc_view v = posenc_view_dense(values, POSENC_F32, 64, n_q, 2, 1);
- *     posenc_view o = posenc_view_dense(out, POSENC_F32, 64, n_q, 8, 1);
+ *     posenc_view q = posenc_view_dense(queries, POSENC_F32, 64, 8, n_q, 1);
+ *     posenc_view k = posenc_view_dense(keys, POSENC_F32, 64, 2, n_q, 1);
+ *     posenc_view v = posenc_view_dense(values, POSENC_F32, 64, 2, n_q, 1);
+ *     posenc_view o = posenc_view_dense(out, POSENC_F32, 64, 8, n_q, 1);
  *     posenc_status status = posenc_attention(&params, &q, &k, &v, &o, scratch, posenc_range_all());
  */
 #ifndef POSENC_ATTENTION_H
@@ -89,8 +86,8 @@ POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_d
 
 #define POSENC_MAX_HEAD_DIM 1024
 
-/* q: [head_dim, n_q, n_heads, n_batch]; k: [head_dim, n_k, n_kv_heads, n_batch]; v: [v_dim, n_k, n_kv_heads, n_batch];
- * out: [v_dim, n_q, n_heads, n_batch]; each f32, f16 or bf16, k and v also Q8_0 (types.h). n_kv_heads divides n_heads
+/* q: [head_dim, n_heads, n_q, n_batch]; k: [head_dim, n_kv_heads, n_k, n_batch]; v: [v_dim, n_kv_heads, n_k, n_batch];
+ * out: [v_dim, n_heads, n_q, n_batch]; each f32, f16 or bf16, k and v also Q8_0 (types.h). n_kv_heads divides n_heads
  * (POSENC_ERR_N_HEADS). head_dim and v_dim: 1 .. POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM); any other extent may be 0.
  * v may be a view into k. out overlaps nothing. units: which of the units to compute. scratch needs the alignment of a
  * float. */
@@ -111,7 +108,7 @@ typedef struct posenc_attention_pages {
 typedef struct posenc_attention_args {
     const posenc_score_params *params;
     posenc_view q, k, v, out; /* as above */
-    /* f32 [1, n_q, n_heads, n_batch], written: ln of the sum of exp(logit), the sink's included; -inf for a row that
+    /* f32 [1, n_heads, n_q, n_batch], written: ln of the sum of exp(logit), the sink's included; -inf for a row that
      * sees nothing */
     const posenc_view *lse;
     /* k is stored before its rotation: key j, of every head and sequence, is rotated by row j of the table as
@@ -119,7 +116,7 @@ typedef struct posenc_attention_args {
      * is another table. */
     const posenc_rope *k_rope;
     const posenc_rope_table *k_table;
-    /* k and v are [dim, page_size, n_kv_heads, n_pages]. Entries of the table that hold keys below the sequence's k_end
+    /* k and v are [dim, n_kv_heads, page_size, n_pages]. Entries of the table that hold keys below the sequence's k_end
      * are looked at, and checked (POSENC_ERR_ROWS): for keys that no query sees any more, name any page that is there.
      * Any page_size; multiples of 32 are packed without a copy. */
     const posenc_attention_pages *pages;
@@ -150,16 +147,16 @@ POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_
 
 /* What attention over some keys gave. */
 typedef struct posenc_attention_state {
-    posenc_view out; /* [v_dim, n_q, n_heads, n_batch] */
-    posenc_view lse; /* f32 [1, n_q, n_heads, n_batch] */
+    posenc_view out; /* [v_dim, n_heads, n_q, n_batch] */
+    posenc_view lse; /* f32 [1, n_heads, n_q, n_batch] */
 } posenc_attention_state;
 
 /* Joins results over two disjoint sets of keys, made anywhere (the sink counted in one of them):
  *     m = max(lse_a, lse_b),  w = exp(lse - m) of each,  s = w_a + w_b
  *     out = fma(w_b / s, out_b, fma(w_a / s, out_a, 0)),  lse = m + ln s
  * A result with an lse of -inf has weight 0, whatever its out holds. Types are f32, f16 or bf16, the same for a and b;
- * joined may be a or b, or overlaps neither. The order matters in last places. A row, for row ranges, is one query of
- * one head, as in softmax.h. */
+ * joined may be a or b, or overlaps neither. The order matters in last places. A row, for row ranges, is one head of
+ * one query, as in rope.h: row = (batch * n_q + query) * n_heads + head. */
 POSENC_API posenc_status posenc_attention_combine(const posenc_attention_state *a, const posenc_attention_state *b,
                                                   const posenc_attention_state *joined, posenc_range rows);
 
@@ -167,8 +164,7 @@ POSENC_API posenc_status posenc_attention_combine(const posenc_attention_state *
 
 /* The same as a reference, plain and slow, for tests and examples: dot products and P V are summed in double in
  * ascending order and rounded once. It allocates the probabilities, unless they are asked for: f32 [n_k, n_q, n_heads,
- * n_batch], which overlap nothing. q: [head_dim, n_q, n_heads, n_batch]; k: [head_dim, n_k, n_kv_heads, n_batch]; v:
- * [v_dim, n_k, n_kv_heads, n_batch]; out: [v_dim, n_q, n_heads, n_batch]; types as above. */
+ * n_batch], which overlap nothing. q, k, v and out as for posenc_attention. */
 POSENC_API posenc_status posenc_attention_reference(const posenc_score_params *params, const posenc_view *q,
                                                     const posenc_view *k, const posenc_view *v, const posenc_view *out,
                                                     const posenc_view *probabilities);

@@ -108,13 +108,13 @@ POSENC_API posenc_status posenc_swin_backward(int64_t height, int64_t width, con
  *                    W = sums_by_key(dS);   dk = combine(W, Q^r);   dQ^r = collect(W, k)
  *
  * where ones is the view of a single 1.0f, [1, n_q, n_heads, n_batch] with strides {4, 0, 0, 0}, and du, dv are
- * [head_dim, 1, n_heads, 1]. Outputs of combine and collect are added to: set them to 0 first, or let them gather
+ * [head_dim, n_heads, 1, 1]. Outputs of combine and collect are added to: set them to 0 first, or let them gather
  * several terms, or batches. Sums are float32 in a stated order, so the bits depend neither on threads nor on the
  * machine.
  *
- * Example: du of one head of two queries, [dim, n_q] = [4, 2]
+ * Example: du of one head of two queries of four channels
  *
- *     posenc_view x = posenc_view_dense(dq_k, POSENC_F32, 4, 2, 1, 1);
+ *     posenc_view x = posenc_view_dense(dq_k, POSENC_F32, 4, 1, 2, 1);
  *     posenc_view y = posenc_view_dense(du, POSENC_F32, 4, 1, 1, 1);
  *     posenc_view ones = {&one, POSENC_F32, {1, 2, 1, 1}, {4, 0, 0, 0}};
  *     posenc_status status = posenc_relative_collect(&ones, &x, NULL, 1.0f, &y, posenc_range_all());
@@ -134,18 +134,18 @@ POSENC_API posenc_status posenc_relative_sums_by_key(const posenc_rel_index *ind
                                                      int64_t query_start, const posenc_view *x, const posenc_view *w,
                                                      posenc_range rows);
 
-/* y[c, i, h, b] += (factor * w[r, i, h, b]) * table[c, r, h, b] for r = 0 .. n - 1, one fma after the other. w: f32
- * [n, n_q, n_heads, n_batch]; table: f32, f16 or bf16 [dim, n, n_heads or 1, n_batch or 1]; y: f32 [dim, n_q,
- * n_heads, n_batch], apart from both; factor: finite. Rows are those of w: row = (batch * n_heads + head) * n_q +
+/* y[c, h, i, b] += (factor * w[r, i, h, b]) * table[c, h, r, b] for r = 0 .. n - 1, one fma after the other. w: f32
+ * [n, n_q, n_heads, n_batch]; table: f32, f16 or bf16 [dim, n_heads or 1, n, n_batch or 1]; y: f32 [dim, n_heads,
+ * n_q, n_batch], apart from both; factor: finite. Rows are those of w: row = (batch * n_heads + head) * n_q +
  * query. */
 POSENC_API posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *table, float factor,
                                                  const posenc_view *y, posenc_range rows);
 
-/* y[c, r, h, b] += (factor * w[r, i, h, b]) * (x[c, i, h, b] + shift[h][c]) for i = 0 .. n_q - 1, one fma after the
- * other. w: f32 [n, n_q, n_heads, n_batch]; x: f32, f16 or bf16 [dim, n_q, n_heads, n_batch]; shift: [n_heads][dim],
- * or NULL; y: f32 [dim, n, n_heads or 1, n_batch or 1], apart from both, which adds up the heads and batches that it
+/* y[c, h, r, b] += (factor * w[r, i, h, b]) * (x[c, h, i, b] + shift[h][c]) for i = 0 .. n_q - 1, one fma after the
+ * other. w: f32 [n, n_q, n_heads, n_batch]; x: f32, f16 or bf16 [dim, n_heads, n_q, n_batch]; shift: [n_heads][dim],
+ * or NULL; y: f32 [dim, n_heads or 1, n, n_batch or 1], apart from both, which adds up the heads and batches that it
  * shares: batches ascending, in each the heads, in each the queries. factor: finite. Rows are those of y: row =
- * (batch * n_heads + head) * n + r of its own extents. */
+ * (batch * n + r) * n_heads + head of its own extents. */
 POSENC_API posenc_status posenc_relative_collect(const posenc_view *w, const posenc_view *x, const float *shift,
                                                  float factor, const posenc_view *y, posenc_range rows);
 

@@ -108,7 +108,7 @@ typedef struct posenc_bool_mask {
     posenc_polarity polarity;
 } posenc_bool_mask;
 
-/* Writes 0 to the rows of padded queries, whatever they held: y [dim, n_q, n_heads, n_batch], keep [n_batch][n_q],
+/* Writes 0 to the rows of padded queries, whatever they held: y [dim, n_heads, n_q, n_batch], keep [n_batch][n_q],
  * nonzero where the query is real (C.25). y: f32, f16 or bf16. */
 POSENC_API posenc_status posenc_zero_padded(const uint8_t *keep, const posenc_view *y);
 

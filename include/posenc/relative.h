@@ -25,16 +25,17 @@
  *
  * Every entry of an index for an offset that a call meets names a row (POSENC_ERR_ROWS): the calls look.
  *
- * Example: Shaw, k = 16, causal, table [head_dim, 33] shared by all heads; the statuses are for the caller to look at
+ * Example: Shaw, k = 16, causal, table [head_dim, 1, 33] shared by all heads; the statuses are for the caller to look
+ * at
  *
  *     posenc_relative_table *table = NULL;
- *     posenc_view rows = posenc_view_dense(a_k, POSENC_F32, 64, 33, 1, 1);
+ *     posenc_view rows = posenc_view_dense(a_k, POSENC_F32, 64, 1, 33, 1);
  *     posenc_status status = posenc_relative_table_create(&rows, &table);
  *     posenc_rel_index index = {memory, 0, 0, 0};
  *     posenc_rel_bias_range(posenc_mask_causal(), 0, n_q, n_k, &index.first, &index.n_offsets);
  *     posenc_rel_index_rule rule = posenc_rel_index_shaw(16);
  *     posenc_rel_index_fill(&rule, &index);
- *     posenc_view q = posenc_view_dense(queries, POSENC_F32, 64, n_q, 8, 1);
+ *     posenc_view q = posenc_view_dense(queries, POSENC_F32, 64, 8, n_q, 1);
  *     posenc_view products = posenc_view_dense(buffer, POSENC_F32, 33, n_q, 8, 1);
  *     posenc_relative_products(table, &q, NULL, &products, posenc_range_all());
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
@@ -137,15 +138,15 @@ POSENC_API posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule
 /* A table, packed for multiplication. Immutable: threads may share it. */
 typedef struct posenc_relative_table posenc_relative_table;
 
-/* rows: f32, f16 or bf16 [head_dim, n_rows, n_heads or 1, 1], head_dim 1 .. 2^16 (POSENC_ERR_HEAD_DIM), n_rows
+/* rows: f32, f16 or bf16 [head_dim, n_heads or 1, n_rows, 1], head_dim 1 .. 2^16 (POSENC_ERR_HEAD_DIM), n_rows
  * 1 .. 2^30 (POSENC_ERR_SHAPE), heads 1 or more (POSENC_ERR_N_HEADS); they are copied. On failure *table is set to
  * NULL. */
 POSENC_API posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relative_table **table);
 POSENC_API void posenc_relative_table_free(posenc_relative_table *table);
 
-/* y[r, i, h, b] = sum over c of (q[c, i, h, b] + shift[h][c]) * table[c, r, h].
+/* y[r, i, h, b] = sum over c of (q[c, h, i, b] + shift[h][c]) * table[c, h, r].
  *
- * q: f32, f16 or bf16 [head_dim, n_q, n_heads, n_batch] (queries, or keys for by_key); y: f32 [n_rows, n_q, n_heads,
+ * q: f32, f16 or bf16 [head_dim, n_heads, n_q, n_batch] (queries, or keys for by_key); y: f32 [n_rows, n_q, n_heads,
  * n_batch], apart from q; shift: [n_heads][head_dim], Transformer-XL's v (or u), NULL: none. A row is one query of
  * one head: row = (batch * n_heads + head) * n_q + query. Each product is one chain of fma in ascending c, in
  * float32: within (head_dim + 1) 2^-24 of the sum of sizes. */
@@ -154,11 +155,11 @@ POSENC_API posenc_status posenc_relative_products(const posenc_relative_table *t
 
 /* ---- Values ---- */
 
-/* Shaw's relative values (C.8): z[c, i, h, b] += sum over keys j of p[j, i, h, b] * table[c, row of j - i, h, b].
+/* Shaw's relative values (C.8): z[c, h, i, b] += sum over keys j of p[j, i, h, b] * table[c, h, row of j - i, b].
  *
  * p: f32 [n_k, n_q, n_heads, n_batch], probabilities as posenc_softmax made them under the mask, so that keys whose
- * offset no query sees are not looked at; table: f32, f16 or bf16 [head_dim, n_rows, n_heads or 1, n_batch or 1],
- * n_rows that of the index; z: f32 [head_dim, n_q, n_heads, n_batch], apart from both. Rows are those of p.
+ * offset no query sees are not looked at; table: f32, f16 or bf16 [head_dim, n_heads or 1, n_rows, n_batch or 1],
+ * n_rows that of the index; z: f32 [head_dim, n_heads, n_q, n_batch], apart from both. Rows are those of p.
  * Offsets here are of numbers, query i at query_start + i: given positions, and starts that differ by batch, are
  * softmax.h's.
  *

@@ -65,9 +65,12 @@ typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0
 #define POSENC_Q8_BLOCK 32
 #define POSENC_Q8_BYTES 34
 
-/* A tensor somebody else owns: extents ne[] and strides nb[] in bytes, innermost first, as ggml has
- * them. nb[0] must be the element size; the other strides may be anything that is a multiple of it:
- * padded, permuted, negative, and for inputs also zero (broadcast). */
+/* A tensor somebody else owns: extents ne[] and strides nb[] in bytes, innermost first, as ggml has them. nb[0] must be
+ * the element size; the other strides may be anything that is a multiple of it: padded, permuted, negative, and for
+ * inputs also zero (broadcast).
+ *
+ * Queries, keys, values, outputs and tables of rows have one order of extents in every call, whatever lies beside what
+ * in memory: [head_dim, n_heads, n_tokens, n_batch]. Scores have [n_k, n_q, n_heads, n_batch]. */
 typedef struct posenc_view {
     void *data;
     posenc_dtype dtype;
@@ -78,6 +81,17 @@ typedef struct posenc_view {
 /* A dense view: each stride is the previous extent times the previous stride; blocks lie side by side. */
 POSENC_API posenc_view posenc_view_dense(void *data, posenc_dtype dtype, int64_t ne0, int64_t ne1, int64_t ne2,
                                          int64_t ne3);
+
+/* The same elements with dimensions i and j exchanged. Memory that holds (batch, heads, tokens, head_dim), in PyTorch's
+ * order, is posenc_view_transpose(posenc_view_dense(data, type, head_dim, n_tokens, n_heads, n_batch), 1, 2). */
+static inline posenc_view posenc_view_transpose(posenc_view view, int i, int j) {
+    int64_t ne = view.ne[i], nb = view.nb[i];
+    view.ne[i] = view.ne[j];
+    view.nb[i] = view.nb[j];
+    view.ne[j] = ne;
+    view.nb[j] = nb;
+    return view;
+}
 
 /* Half-open range of rows, for splitting one call between threads. What a row is, each call says. */
 typedef struct posenc_range {

@@ -11,7 +11,7 @@
 
 typedef struct flash_job {
     posenc_score_params params;
-    posenc_view q, k, v, out, mask; /* whole tensors, in posenc's order of extents; mask.data NULL: none */
+    posenc_view q, k, v, out, mask; /* whole tensors, [dim, n_tokens, n_heads, n_batch]; mask.data NULL: none */
     int64_t n_heads, n_kv_heads;    /* of a call: what shares a head of the mask, if there is more than one */
     bool by_parts;                  /* units are cut into segments of keys */
     int64_t n_items;                /* units or parts of a call */
@@ -26,14 +26,10 @@ static bool is_key_type(enum ggml_type type) {
     return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 || type == GGML_TYPE_Q8_0;
 }
 
-/* ggml writes heads of a query side by side. */
-static posenc_view swap_heads_and_rows(posenc_view view) {
-    int64_t ne = view.ne[1], nb = view.nb[1];
-    view.ne[1] = view.ne[2];
-    view.nb[1] = view.nb[2];
-    view.ne[2] = ne;
-    view.nb[2] = nb;
-    return view;
+/* ggml gives queries, keys and values as [dim, n_tokens, n_heads, n_batch], and writes [dim, n_heads, n_tokens,
+ * n_batch] as posenc does. */
+static posenc_view swap_heads_and_tokens(posenc_view view) {
+    return posenc_view_transpose(view, 1, 2);
 }
 
 static posenc_score_params params_of(const struct ggml_tensor *node) {
@@ -49,12 +45,12 @@ static posenc_status check_task(const struct ggml_tensor *node) {
     posenc_score_params params = params_of(node);
     posenc_attention_args task = {
         .params = &params,
-        .q = view_to_check(node, node->src[0]),
-        .k = view_to_check(node, node->src[1]),
-        .v = view_to_check(node, node->src[2]),
-        .out = swap_heads_and_rows(view_to_check(node, node)),
+        .q = swap_heads_and_tokens(view_to_check(node, node->src[0])),
+        .k = swap_heads_and_tokens(view_to_check(node, node->src[1])),
+        .v = swap_heads_and_tokens(view_to_check(node, node->src[2])),
+        .out = view_to_check(node, node),
     };
-    posenc_view scores = {.dtype = POSENC_F32, .ne = {task.k.ne[1], task.q.ne[1], task.q.ne[2], task.q.ne[3]}};
+    posenc_view scores = {.dtype = POSENC_F32, .ne = {task.k.ne[2], task.q.ne[2], task.q.ne[1], task.q.ne[3]}};
     return posenc_check_attention_task(&task, &scores);
 }
 
@@ -109,10 +105,10 @@ static posenc_attention_args task_of(const flash_job *job, int64_t number, call_
         room->params.sinks += head;
     return (posenc_attention_args){
         .params = &room->params,
-        .q = block_of(&job->q, head, batch, job->n_heads, 1),
-        .k = block_of(&job->k, kv_head, batch, job->n_kv_heads, 1),
-        .v = block_of(&job->v, kv_head, batch, job->n_kv_heads, 1),
-        .out = block_of(&job->out, head, batch, job->n_heads, 1),
+        .q = swap_heads_and_tokens(block_of(&job->q, head, batch, job->n_heads, 1)),
+        .k = swap_heads_and_tokens(block_of(&job->k, kv_head, batch, job->n_kv_heads, 1)),
+        .v = swap_heads_and_tokens(block_of(&job->v, kv_head, batch, job->n_kv_heads, 1)),
+        .out = swap_heads_and_tokens(block_of(&job->out, head, batch, job->n_heads, 1)),
     };
 }
 
@@ -187,7 +183,7 @@ posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node)
         .q = view_of(node->src[0]),
         .k = view_of(node->src[1]),
         .v = view_of(node->src[2]),
-        .out = swap_heads_and_rows(view_of(node)),
+        .out = swap_heads_and_tokens(view_of(node)),
         .next = &next,
     };
     float slopes[MAX_HEADS];

@@ -95,8 +95,10 @@ static void add_chains(const similarity_block *b, const float *panel, int64_t fi
 
 static void multiply(const similarity_block *b) {
     float panel[CHAIN * POSENC_PANEL];
-    posenc_view columns = *b->e;
-    columns.ne[1] = b->n;
+    posenc_view columns = *b->e; /* rows as tokens of one head */
+    columns.ne[1] = 1;
+    columns.ne[2] = b->n;
+    columns.nb[2] = b->e->nb[1];
     for (int64_t c = 0; c < b->e->ne[0]; c += CHAIN) {
         columns.ne[0] = posenc_min(b->e->ne[0] - c, CHAIN);
         columns.data = (float *)(uintptr_t)(row_of(b->e, b->first) + c);

@@ -10,14 +10,14 @@ enum { UNIT_ROWS = POSENC_UNIT_ROWS };
 int64_t posenc_attention_tile_count(const posenc_view *q, const posenc_view *k) {
     if (q == NULL || k == NULL || posenc_view_is_too_large(q) || posenc_view_is_too_large(k))
         return 0;
-    int64_t n_kv_heads = k->ne[2];
-    if (n_kv_heads == 0 || q->ne[2] % n_kv_heads != 0 || q->ne[0] != k->ne[0])
+    int64_t n_heads = q->ne[1], n_kv_heads = k->ne[1], n_q = q->ne[2];
+    if (n_kv_heads == 0 || n_heads % n_kv_heads != 0 || q->ne[0] != k->ne[0])
         return 0;
-    return posenc_units_of(q->ne[1] * (q->ne[2] / n_kv_heads)) * n_kv_heads * q->ne[3];
+    return posenc_units_of(n_q * (n_heads / n_kv_heads)) * n_kv_heads * q->ne[3];
 }
 
 static int64_t n_keys(const posenc_attention_args *t) {
-    return t->pages != NULL ? t->pages->n_k : t->k.ne[1];
+    return t->pages != NULL ? t->pages->n_k : t->k.ne[2];
 }
 
 static int64_t n_segments(const posenc_attention_args *t) {
@@ -60,17 +60,17 @@ size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim) {
 static posenc_status begin_call(const posenc_attention_args *task, posenc_attention_call *call) {
     if (task == NULL || task->params == NULL)
         return POSENC_ERR_NULL;
-    const int64_t *ne = task->q.ne;
+    int64_t n_heads = task->q.ne[1], n_kv_heads = task->k.ne[1], n_q = task->q.ne[2];
     *call = (posenc_attention_call){
         .task = task,
         .kernels = posenc_active_kernels(),
-        .scores = {.dtype = POSENC_F32, .ne = {n_keys(task), ne[1], ne[2], ne[3]}},
+        .scores = {.dtype = POSENC_F32, .ne = {n_keys(task), n_q, n_heads, task->q.ne[3]}},
     };
     posenc_status status = posenc_check_attention_task(task, &call->scores);
-    if (status != POSENC_OK || task->k.ne[2] == 0)
+    if (status != POSENC_OK || n_kv_heads == 0)
         return status;
-    call->group = ne[2] / task->k.ne[2];
-    call->per_kv_head = ne[1] * call->group;
+    call->group = n_heads / n_kv_heads;
+    call->per_kv_head = n_q * call->group;
     call->n_segments = n_segments(task);
     return POSENC_OK;
 }
@@ -123,7 +123,7 @@ posenc_status posenc_attention(const posenc_score_params *params, const posenc_v
 static posenc_attention_sums part_of(const posenc_attention_unit *u, int64_t segment, const void *parts) {
     const posenc_view *q = &u->call->task->q;
     size_t stride = (size_t)u->call->task->v.ne[0] + 2;
-    int64_t kv_head = u->batch * (q->ne[2] / u->call->group) + u->kv_head;
+    int64_t kv_head = u->batch * (q->ne[1] / u->call->group) + u->kv_head;
     int64_t pair = kv_head * u->call->per_kv_head + u->first;
     int64_t row = segment * posenc_view_rows(q) + pair;
     return (posenc_attention_sums){(float *)(uintptr_t)parts + (size_t)row * stride, stride};

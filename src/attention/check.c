@@ -39,7 +39,7 @@ posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k,
         return status;
     if (k->ne[0] != q->ne[0] || out->ne[0] != v->ne[0] || !posenc_same_rows(v, k) || !posenc_same_rows(out, q))
         return POSENC_ERR_SHAPE;
-    if (q->ne[2] > 0 && (k->ne[2] == 0 || q->ne[2] % k->ne[2] != 0))
+    if (q->ne[1] > 0 && (k->ne[1] == 0 || q->ne[1] % k->ne[1] != 0))
         return POSENC_ERR_N_HEADS;
     posenc_view inputs[] = {*q, posenc_storage_of(k), posenc_storage_of(v)};
     for (int i = 0; i < 3 && status == POSENC_OK; i++)
@@ -87,7 +87,7 @@ static posenc_status check_pages(const posenc_attention_args *t) {
         return t->k.ne[3] == t->q.ne[3] ? POSENC_OK : POSENC_ERR_SHAPE;
     if (pages->n_k < 0 || pages->stride < 0 || pages->stride > POSENC_LIMIT / (t->q.ne[3] + 1))
         return POSENC_ERR_SHAPE;
-    int64_t page_size = t->k.ne[1];
+    int64_t page_size = t->k.ne[2];
     if (pages->n_k > 0 && page_size == 0)
         return POSENC_ERR_SHAPE;
     if (pages->n_k > 0 && pages->table == NULL)

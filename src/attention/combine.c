@@ -58,7 +58,7 @@ void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place
           of_empty = task->params->empty == POSENC_FULLY_MASKED_NAN ? NAN : 0.0f;
     posenc_convert_args copy = {
         .x = total,
-        .y = posenc_row_at(&task->out, at),
+        .y = posenc_token_at(&task->out, at),
         .y_type = task->out.dtype,
         .factor = sum == 0.0f ? of_empty : 1.0f / sum,
         .n = (size_t)dim,
@@ -66,7 +66,7 @@ void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place
     };
     call->kernels->convert_rows(&copy);
     if (task->lse != NULL)
-        *(float *)posenc_row_at(task->lse, at) = log_sum_exp(max, sum);
+        *(float *)posenc_token_at(task->lse, at) = log_sum_exp(max, sum);
 }
 
 /* ---- Results ---- */

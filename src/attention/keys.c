@@ -8,10 +8,10 @@
 const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n) {
     const posenc_attention_pages *pages = u->call->task->pages;
     if (pages == NULL)
-        return posenc_view_at(x, j, u->kv_head, u->batch);
-    int64_t page_size = x->ne[1], row = j % page_size;
+        return posenc_view_at(x, u->kv_head, j, u->batch);
+    int64_t page_size = x->ne[2], row = j % page_size;
     *n = posenc_min(*n, page_size - row);
-    return posenc_view_at(x, row, u->kv_head, pages->table[u->batch * pages->stride + j / page_size]);
+    return posenc_view_at(x, u->kv_head, row, pages->table[u->batch * pages->stride + j / page_size]);
 }
 
 /* The head's keys as a view for the rotation: [head_dim, 1, n, 1]. */
@@ -20,7 +20,7 @@ static posenc_view as_tokens(const void *rows, const posenc_view *k, int64_t n) 
         .data = (void *)(uintptr_t)rows, /* only read */
         .dtype = k->dtype,
         .ne = {k->ne[0], 1, n, 1},
-        .nb = {k->nb[0], k->nb[1], k->nb[1], k->nb[1]},
+        .nb = {k->nb[0], k->nb[1], k->nb[2], k->nb[3]},
     };
 }
 
@@ -31,7 +31,7 @@ static void widen(const posenc_attention_unit *u, const void *rows, int64_t n, f
         .x = rows,
         .y = to,
         .x_type = k->dtype,
-        .x_stride = (ptrdiff_t)k->nb[1],
+        .x_stride = (ptrdiff_t)k->nb[2],
         .y_stride = (ptrdiff_t)(k->ne[0] * (int64_t)sizeof(float)),
         .factor = 1.0f,
         .n = (size_t)k->ne[0],
@@ -78,7 +78,7 @@ static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc
         return (posenc_rows_ahead){.n = 0};
     posenc_view storage = posenc_storage_of(x);
     const void *rows = posenc_attention_rows(u, x, j, &n);
-    return (posenc_rows_ahead){rows, (ptrdiff_t)x->nb[1], (size_t)(storage.ne[0] * storage.nb[0]), (size_t)n};
+    return (posenc_rows_ahead){rows, (ptrdiff_t)x->nb[2], (size_t)(storage.ne[0] * storage.nb[0]), (size_t)n};
 }
 
 /* What will be needed after keys j .. j + n - 1: the n_next keys behind them, and their values. */
@@ -106,7 +106,7 @@ static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype 
 
 /* Keys that are put together first: those that are rotated, and pages that are no whole panels. */
 static int is_staged(const posenc_attention_args *task) {
-    return task->k_rope != NULL || (task->pages != NULL && task->k.ne[1] % POSENC_PANEL != 0);
+    return task->k_rope != NULL || (task->pages != NULL && task->k.ne[2] % POSENC_PANEL != 0);
 }
 
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next) {
@@ -122,7 +122,7 @@ void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n,
         if (stages) {
             stage(u, rows, j + done, run, u->stage + done * dim);
         } else {
-            pack(u, rows, k->dtype, k->nb[1], run, u->panels + done * dim, ahead); /* whole panels, but the last */
+            pack(u, rows, k->dtype, k->nb[2], run, u->panels + done * dim, ahead); /* whole panels, but the last */
             ahead[0].n = ahead[1].n = 0; /* of several pages the first fetches */
         }
     }
@@ -143,7 +143,7 @@ void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, in
         .x = u->queries,
         .x_stride = (ptrdiff_t)(posenc_padded(k->ne[0]) * sizeof(float)),
         .rows_type = k->dtype,
-        .row_stride = (ptrdiff_t)k->nb[1],
+        .row_stride = (ptrdiff_t)k->nb[2],
         .y_stride = (ptrdiff_t)(POSENC_KEY_BLOCK * sizeof(float)),
         .dim = (size_t)k->ne[0],
         .n_x = (size_t)u->n,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/rows.h"
 #include "core/view.h"
 #include "kernels/half.h"
 
@@ -12,7 +13,7 @@ static posenc_status check_probabilities(const posenc_view *p, const posenc_view
     posenc_status status = posenc_check_output_f32(p);
     if (status != POSENC_OK)
         return status;
-    if (p->ne[0] != k->ne[1] || !posenc_same_rows(p, q))
+    if (p->ne[0] != k->ne[2] || !posenc_rows_match(p, q))
         return POSENC_ERR_SHAPE;
     posenc_view others[] = {*q, posenc_storage_of(k), posenc_storage_of(v), *out};
     for (int i = 0; i < 4 && status == POSENC_OK; i++)
@@ -22,12 +23,12 @@ static posenc_status check_probabilities(const posenc_view *p, const posenc_view
 
 /* scores[j, i, h, b] = q_i . k_j */
 static void multiply(const posenc_view *q, const posenc_view *k, const posenc_view *scores) {
-    int64_t group = k->ne[2] > 0 ? q->ne[2] / k->ne[2] : 1;
+    int64_t group = k->ne[1] > 0 ? q->ne[1] / k->ne[1] : 1;
     for (int64_t b = 0; b < q->ne[3]; b++)
-        for (int64_t h = 0; h < q->ne[2]; h++)
-            for (int64_t i = 0; i < q->ne[1]; i++)
-                for (int64_t j = 0; j < k->ne[1]; j++) {
-                    const void *query = posenc_view_at(q, i, h, b), *key = posenc_view_at(k, j, h / group, b);
+        for (int64_t h = 0; h < q->ne[1]; h++)
+            for (int64_t i = 0; i < q->ne[2]; i++)
+                for (int64_t j = 0; j < k->ne[2]; j++) {
+                    const void *query = posenc_view_at(q, h, i, b), *key = posenc_view_at(k, h / group, j, b);
                     double sum = 0.0;
                     for (size_t c = 0; c < (size_t)q->ne[0]; c++)
                         sum += (double)posenc_load(query, c, q->dtype) * (double)posenc_load(key, c, k->dtype);
@@ -35,21 +36,21 @@ static void multiply(const posenc_view *q, const posenc_view *k, const posenc_vi
                 }
 }
 
-/* out[c, i, h, b] = sum over j of p[j, i, h, b] v_j[c]; keys of probability 0 do not count, whatever they hold. Without
+/* out[c, h, i, b] = sum over j of p[j, i, h, b] v_j[c]; keys of probability 0 do not count, whatever they hold. Without
  * keys there are no probabilities that could say what an empty row is. */
 static void mix(const posenc_view *p, const posenc_view *v, const posenc_view *out, posenc_fully_masked_row empty) {
-    int64_t group = v->ne[2] > 0 ? out->ne[2] / v->ne[2] : 1;
+    int64_t group = v->ne[1] > 0 ? out->ne[1] / v->ne[1] : 1;
     for (int64_t b = 0; b < out->ne[3]; b++)
-        for (int64_t h = 0; h < out->ne[2]; h++)
-            for (int64_t i = 0; i < out->ne[1]; i++)
+        for (int64_t h = 0; h < out->ne[1]; h++)
+            for (int64_t i = 0; i < out->ne[2]; i++)
                 for (size_t c = 0; c < (size_t)out->ne[0]; c++) {
                     const float *row = posenc_view_at(p, i, h, b);
-                    double sum = v->ne[1] == 0 && empty == POSENC_FULLY_MASKED_NAN ? (double)NAN : 0.0;
-                    for (int64_t j = 0; j < v->ne[1]; j++)
+                    double sum = v->ne[2] == 0 && empty == POSENC_FULLY_MASKED_NAN ? (double)NAN : 0.0;
+                    for (int64_t j = 0; j < v->ne[2]; j++)
                         if (row[j] != 0.0f)
                             sum +=
-                                (double)row[j] * (double)posenc_load(posenc_view_at(v, j, h / group, b), c, v->dtype);
-                    posenc_store(posenc_view_at(out, i, h, b), c, (float)sum, out->dtype);
+                                (double)row[j] * (double)posenc_load(posenc_view_at(v, h / group, j, b), c, v->dtype);
+                    posenc_store(posenc_view_at(out, h, i, b), c, (float)sum, out->dtype);
                 }
 }
 
@@ -86,8 +87,8 @@ posenc_status posenc_attention_reference(const posenc_score_params *params, cons
         status = check_probabilities(probabilities, q, k, v, out);
         return status == POSENC_OK ? attend(params, q, k, v, out, probabilities) : status;
     }
-    posenc_view own = posenc_view_dense(NULL, POSENC_F32, k->ne[1], q->ne[1], q->ne[2], q->ne[3]);
-    if (k->ne[1] > POSENC_LIMIT / (posenc_view_rows(q) + 1))
+    posenc_view own = posenc_view_dense(NULL, POSENC_F32, k->ne[2], q->ne[2], q->ne[1], q->ne[3]);
+    if (k->ne[2] > POSENC_LIMIT / (posenc_view_rows(q) + 1))
         return POSENC_ERR_SHAPE;
     int64_t bytes = (posenc_view_count(&own) + 1) * (int64_t)sizeof(float);
     own.data = posenc_is_size(bytes) ? malloc((size_t)bytes) : NULL;

@@ -34,7 +34,7 @@ posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t 
 }
 
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number) {
-    int64_t per_head = posenc_units_of(call->per_kv_head), n_kv_heads = call->task->k.ne[2];
+    int64_t per_head = posenc_units_of(call->per_kv_head), n_kv_heads = call->task->k.ne[1];
     int64_t first = number % per_head * UNIT_ROWS;
     return (posenc_attention_unit){
         .call = call,
@@ -65,7 +65,7 @@ static void set_row(const posenc_attention_unit *u, posenc_row_place at, posenc_
 static void load_query(const posenc_attention_unit *u, posenc_row_place at, float *query) {
     const posenc_view *q = &u->call->task->q;
     posenc_convert_args copy = {
-        .x = posenc_row_at(q, at),
+        .x = posenc_token_at(q, at),
         .y = query,
         .x_type = q->dtype,
         .factor = 1.0f,
@@ -271,7 +271,7 @@ static void mix(const block *b) {
                 .end = end,
                 .rows = rows,
                 .rows_type = v->dtype,
-                .row_stride = (ptrdiff_t)v->nb[1],
+                .row_stride = (ptrdiff_t)v->nb[2],
                 .y = is_last ? b->sums.rows : u->side,
                 .y_stride = b->sums.stride,
                 .dim = (size_t)v->ne[0],

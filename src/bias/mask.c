@@ -62,9 +62,9 @@ posenc_status posenc_zero_padded(const uint8_t *keep, const posenc_view *y) {
         return POSENC_ERR_NULL;
     size_t size = (size_t)(y->ne[0] * posenc_dtype_size(y->dtype)); /* 0 is all bits 0 in every type */
     for (int64_t batch = 0; batch < y->ne[3]; batch++)
-        for (int64_t query = 0; query < y->ne[1]; query++)
-            for (int64_t head = 0; head < y->ne[2] && !keep[batch * y->ne[1] + query]; head++)
-                memset(posenc_view_at(y, query, head, batch), 0, size);
+        for (int64_t query = 0; query < y->ne[2]; query++)
+            for (int64_t head = 0; head < y->ne[1] && !keep[batch * y->ne[2] + query]; head++)
+                memset(posenc_view_at(y, head, query, batch), 0, size);
     return POSENC_OK;
 }
 

@@ -11,7 +11,7 @@ static inline int64_t posenc_panels_size(int64_t dim, int64_t n_rows) {
     return (n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL * dim;
 }
 
-/* Packs the rows [dim, n_rows] of one head and batch of a view: f32, f16 or bf16. */
+/* Packs the rows of one head and batch of a view, [dim, n_heads, n_rows, n_batch]: f32, f16 or bf16. */
 void posenc_panels_pack(const posenc_view *rows, int64_t head, int64_t batch, float *panels);
 
 #endif

@@ -27,14 +27,15 @@ posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relat
     posenc_status status = posenc_check_input(rows);
     if (status != POSENC_OK)
         return status;
-    if (rows->ne[0] < 1 || rows->ne[0] > MAX_DIM)
+    int64_t dim = rows->ne[0], n_heads = rows->ne[1], n_rows = rows->ne[2];
+    if (dim < 1 || dim > MAX_DIM)
         return POSENC_ERR_HEAD_DIM;
-    if (rows->ne[1] < 1 || rows->ne[1] > (int64_t)1 << 30 || rows->ne[3] != 1)
+    if (n_rows < 1 || n_rows > (int64_t)1 << 30 || rows->ne[3] != 1)
         return POSENC_ERR_SHAPE;
-    if (rows->ne[2] < 1)
+    if (n_heads < 1)
         return POSENC_ERR_N_HEADS;
-    int64_t size = posenc_panels_size(rows->ne[0], rows->ne[1]);
-    int64_t bytes = size * rows->ne[2] * (int64_t)sizeof(float);
+    int64_t size = posenc_panels_size(dim, n_rows);
+    int64_t bytes = size * n_heads * (int64_t)sizeof(float);
     if (!posenc_is_size(bytes))
         return POSENC_ERR_MEMORY;
     posenc_relative_table *table = malloc(sizeof *table);
@@ -44,9 +45,9 @@ posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relat
         free(panels);
         return POSENC_ERR_MEMORY;
     }
-    for (int64_t head = 0; head < rows->ne[2]; head++)
+    for (int64_t head = 0; head < n_heads; head++)
         posenc_panels_pack(rows, head, 0, panels + head * size);
-    *table = (posenc_relative_table){rows->ne[0], rows->ne[1], rows->ne[2], panels};
+    *table = (posenc_relative_table){dim, n_rows, n_heads, panels};
     *out = table;
     return POSENC_OK;
 }
@@ -69,14 +70,14 @@ static posenc_status check_products(const posenc_relative_table *table, const po
         status = posenc_check_output_f32(y);
     if (status != POSENC_OK)
         return status;
-    if (q->ne[0] != table->dim || y->ne[0] != table->n_rows || !posenc_same_rows(q, y))
+    if (q->ne[0] != table->dim || y->ne[0] != table->n_rows || !posenc_rows_match(y, q))
         return POSENC_ERR_SHAPE;
-    if (table->n_heads != 1 && table->n_heads != q->ne[2])
+    if (table->n_heads != 1 && table->n_heads != y->ne[2])
         return POSENC_ERR_N_HEADS;
     if (!posenc_is_aligned(shift, 4))
         return POSENC_ERR_STRIDE;
     status = posenc_check_apart(q, y);
-    return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(q)) : status;
+    return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(y)) : status;
 }
 
 posenc_status posenc_relative_products(const posenc_relative_table *table, const posenc_view *q, const float *shift,
@@ -85,17 +86,17 @@ posenc_status posenc_relative_products(const posenc_relative_table *table, const
     if (status != POSENC_OK)
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
-    int64_t n_q = q->ne[1], n_heads = q->ne[2];
+    int64_t n_q = y->ne[1], n_heads = y->ne[2];
     /* The heads of a single token are rows of one matrix. */
     int joins_heads = n_q == 1 && table->n_heads == 1 && shift == NULL;
     for (int64_t row = rows.begin, n; row < rows.end; row += n) {
-        posenc_row_place at = posenc_row_place_of(q, row);
+        posenc_row_place at = posenc_row_place_of(y, row);
         int64_t together = joins_heads ? n_heads - at.head : n_q - at.query;
         n = posenc_min(posenc_min(together, rows.end - row), BLOCK);
         posenc_dot_rows_args args = {
-            .x = posenc_row_at(q, at),
+            .x = posenc_token_at(q, at),
             .x_type = q->dtype,
-            .x_stride = (ptrdiff_t)q->nb[joins_heads ? 2 : 1],
+            .x_stride = (ptrdiff_t)q->nb[joins_heads ? 1 : 2],
             .shift = shift != NULL ? shift + at.head * table->dim : NULL,
             .panels =
                 table->panels + (table->n_heads == 1 ? 0 : at.head) * posenc_panels_size(table->dim, table->n_rows),

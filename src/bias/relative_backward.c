@@ -84,9 +84,9 @@ posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *t
     posenc_status status = check_product(w, table, factor, y);
     if (status != POSENC_OK)
         return status;
-    if (w->ne[0] != table->ne[1] || !posenc_same_rows(w, y))
+    if (w->ne[0] != table->ne[2] || !posenc_rows_match(w, y))
         return POSENC_ERR_SHAPE;
-    status = posenc_check_shared(table, y);
+    status = posenc_check_shared(table, w);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, posenc_view_rows(w));
     if (status != POSENC_OK || posenc_view_count(w) == 0 || y->ne[0] == 0)
@@ -98,10 +98,10 @@ posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *t
             .weights = posenc_row_at(w, at),
             .weight_stride = sizeof(float),
             .factor = factor,
-            .rows = posenc_shared_at(table, 0, at.head, at.batch),
+            .rows = posenc_shared_at(table, at.head, 0, at.batch),
             .rows_type = table->dtype,
-            .row_stride = (ptrdiff_t)table->nb[1],
-            .y = posenc_row_at(y, at),
+            .row_stride = (ptrdiff_t)table->nb[2],
+            .y = posenc_token_at(y, at),
             .dim = (size_t)y->ne[0],
             .n = (size_t)w->ne[0],
         };
@@ -117,9 +117,9 @@ static void collect_head(const posenc_view *w, const posenc_view *x, const float
         .weights = (const float *)posenc_view_at(w, 0, head, batch) + r,
         .weight_stride = (ptrdiff_t)w->nb[1],
         .factor = factor,
-        .rows = posenc_view_at(x, 0, head, batch),
+        .rows = posenc_view_at(x, head, 0, batch),
         .rows_type = x->dtype,
-        .row_stride = (ptrdiff_t)x->nb[1],
+        .row_stride = (ptrdiff_t)x->nb[2],
         .shift = shift != NULL ? shift + head * x->ne[0] : NULL,
         .y = y,
         .dim = (size_t)x->ne[0],
@@ -133,21 +133,21 @@ posenc_status posenc_relative_collect(const posenc_view *w, const posenc_view *x
     posenc_status status = check_product(w, x, factor, y);
     if (status != POSENC_OK)
         return status;
-    if (w->ne[0] != y->ne[1] || !posenc_same_rows(w, x))
+    if (w->ne[0] != y->ne[2] || !posenc_rows_match(w, x))
         return POSENC_ERR_SHAPE;
     if (!posenc_is_aligned(shift, 4))
         return POSENC_ERR_STRIDE;
-    status = posenc_check_shared(y, x);
+    status = posenc_check_shared(y, w);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, posenc_view_rows(y));
     if (status != POSENC_OK || posenc_view_count(w) == 0 || y->ne[0] == 0)
         return status;
     for (int64_t row = rows.begin; row < rows.end; row++) {
-        posenc_row_place at = posenc_row_place_of(y, row); /* whose query is a row of the table */
-        for (int64_t batch = 0; batch < x->ne[3]; batch++)
-            for (int64_t head = 0; head < x->ne[2]; head++)
-                if ((y->ne[3] == 1 || batch == at.batch) && (y->ne[2] == 1 || head == at.head))
-                    collect_head(w, x, shift, factor, at.query, head, batch, posenc_row_at(y, at));
+        posenc_row_place at = posenc_token_place_of(y, row); /* whose query is a row of the table */
+        for (int64_t batch = 0; batch < w->ne[3]; batch++)
+            for (int64_t head = 0; head < w->ne[2]; head++)
+                if ((y->ne[3] == 1 || batch == at.batch) && (y->ne[1] == 1 || head == at.head))
+                    collect_head(w, x, shift, factor, at.query, head, batch, posenc_token_at(y, at));
     }
     return POSENC_OK;
 }

@@ -21,11 +21,10 @@ posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask
     return posenc_check_index_line(index, index->n_rows, seen);
 }
 
-posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *x) {
-    for (int i = 2; i < 4; i++)
-        if (table->ne[i] != x->ne[i] && table->ne[i] != 1)
-            return POSENC_ERR_SHAPE;
-    return POSENC_OK;
+posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *scores) {
+    int fits =
+        (table->ne[1] == scores->ne[2] || table->ne[1] == 1) && (table->ne[3] == scores->ne[3] || table->ne[3] == 1);
+    return fits ? POSENC_OK : POSENC_ERR_SHAPE;
 }
 
 /* Elements of a line whose element t has the offset first_offset + t * step, step 1 or -1. */

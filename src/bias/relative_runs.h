@@ -17,8 +17,8 @@ typedef struct posenc_runs {
 posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask *mask, int64_t query_start,
                                 const posenc_view *x, posenc_runs *runs);
 
-/* The heads and batches of a table are those of x, or 1, which all of them share. */
-posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *x);
+/* The heads and batches of a table are those of the scores, or 1, which all of them share. */
+posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *scores);
 
 /* A place on the walk: elements begin .. end - 1 of the line of keys of a query, or of queries of a key, share a
  * row. */

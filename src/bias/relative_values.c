@@ -21,9 +21,9 @@ static posenc_status check_values(const posenc_rel_index *index, posenc_mask mas
         status = posenc_runs_check(index, &mask, query_start, p, runs);
     if (status != POSENC_OK)
         return status;
-    if (table->ne[0] != z->ne[0] || table->ne[1] != index->n_rows || !posenc_same_rows(p, z))
+    if (table->ne[0] != z->ne[0] || table->ne[2] != index->n_rows || !posenc_rows_match(p, z))
         return POSENC_ERR_SHAPE;
-    status = posenc_check_shared(table, z);
+    status = posenc_check_shared(table, p);
     if (status == POSENC_OK)
         status = posenc_check_apart(p, z);
     if (status == POSENC_OK)
@@ -61,10 +61,10 @@ posenc_status posenc_relative_values(const posenc_rel_index *index, posenc_mask 
         posenc_row_place at = posenc_row_place_of(p, row);
         posenc_weighted_rows_args args = {
             .factor = 1.0f,
-            .rows = posenc_shared_at(table, 0, at.head, at.batch),
+            .rows = posenc_shared_at(table, at.head, 0, at.batch),
             .rows_type = table->dtype,
-            .row_stride = (ptrdiff_t)table->nb[1],
-            .y = posenc_row_at(z, at),
+            .row_stride = (ptrdiff_t)table->nb[2],
+            .y = posenc_token_at(z, at),
             .dim = (size_t)z->ne[0],
         };
         add_values(kernels, &runs, at.query, posenc_row_at(p, at), &args);

@@ -24,19 +24,19 @@ static void place_of(const attention_call *c, int64_t j, int64_t b, int64_t *row
     *row = j;
     *page = b;
     if (c->task.pages != NULL) {
-        *row = j % c->task.k.ne[1];
-        *page = c->pages.table[b * c->pages.stride + j / c->task.k.ne[1]];
+        *row = j % c->task.k.ne[2];
+        *page = c->pages.table[b * c->pages.stride + j / c->task.k.ne[2]];
     }
 }
 
 static unsigned char *q8_block(const posenc_view *view, int64_t c, int64_t row, int64_t head, int64_t page) {
-    return (unsigned char *)view->data + c / POSENC_Q8_BLOCK * view->nb[0] + row * view->nb[1] + head * view->nb[2] +
+    return (unsigned char *)view->data + c / POSENC_Q8_BLOCK * view->nb[0] + head * view->nb[1] + row * view->nb[2] +
            page * view->nb[3];
 }
 
 static double channel(const posenc_view *view, int64_t c, int64_t row, int64_t head, int64_t page) {
     if (view->dtype != POSENC_Q8_0)
-        return data_get(view, c, row, head, page);
+        return data_get(view, c, head, row, page);
     const unsigned char *block = q8_block(view, c, row, head, page);
     return (double)truth_load(block, POSENC_F16) * (double)(int8_t)block[2 + c % POSENC_Q8_BLOCK];
 }
@@ -44,7 +44,7 @@ static double channel(const posenc_view *view, int64_t c, int64_t row, int64_t h
 static void fill_row(const posenc_view *view, double size, int64_t row, int64_t head, int64_t page) {
     if (view->dtype != POSENC_Q8_0) {
         for (int64_t c = 0; c < view->ne[0]; c++)
-            data_set(view, c, row, head, page, data_number(size));
+            data_set(view, c, head, row, page, data_number(size));
         return;
     }
     for (int64_t c = 0; c < view->ne[0]; c++) {
@@ -58,11 +58,11 @@ static void fill_row(const posenc_view *view, double size, int64_t row, int64_t 
 /* Every element a NaN, a block's scale too; keys that the lengths leave get their numbers afterwards. */
 static posenc_view draw_rows(const attention_call *c, posenc_dtype type, int64_t dim, int64_t n_heads) {
     const posenc_attention_pages *pages = c->task.pages;
-    int64_t n_rows = pages != NULL ? c->task.k.ne[1] : c->s.n_k,
+    int64_t n_rows = pages != NULL ? c->task.k.ne[2] : c->s.n_k,
             n_pages = pages != NULL ? c->task.k.ne[3] : c->s.n_batch;
     posenc_dtype stored = type == POSENC_Q8_0 ? POSENC_F16 : type;
     int64_t width = type == POSENC_Q8_0 ? dim / POSENC_Q8_BLOCK * (POSENC_Q8_BYTES / 2) : dim;
-    posenc_view view = data_input(stored, NAN, width, n_rows, n_heads, n_pages);
+    posenc_view view = data_input(stored, NAN, width, n_heads, n_rows, n_pages);
     view.dtype = type;
     view.ne[0] = dim;
     view.nb[0] = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : view.nb[0];
@@ -74,7 +74,7 @@ static void fill_keys(const attention_call *c, const posenc_view *view, double s
     for (int64_t b = 0; b < c->s.n_batch; b++) {
         int64_t begin = p->k_begin != NULL ? p->k_begin[b] : 0, end = p->k_end != NULL ? p->k_end[b] : c->s.n_k;
         for (int64_t j = begin; j < end; j++)
-            for (int64_t head = 0, row, page; head < view->ne[2]; head++) {
+            for (int64_t head = 0, row, page; head < view->ne[1]; head++) {
                 place_of(c, j, b, &row, &page);
                 fill_row(view, size, row, head, page);
             }
@@ -96,7 +96,7 @@ static void draw_pages(attention_call *c) {
         }
     c->pages = (posenc_attention_pages){table, stride, c->s.n_k};
     c->task.pages = &c->pages;
-    c->task.k.ne[1] = size;
+    c->task.k.ne[2] = size;
     c->task.k.ne[3] = n_pages;
 }
 
@@ -144,7 +144,7 @@ static int is_read(const attention_call *c, int64_t j, int64_t b) {
 
 static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, data_row *row) {
     static double scores[DATA_MOST_KEYS];
-    int64_t head = h / (c->s.n_heads / c->task.k.ne[2]), dim = c->task.k.ne[0];
+    int64_t head = h / (c->s.n_heads / c->task.k.ne[1]), dim = c->task.k.ne[0];
     double key[MOST_DIM];
     for (int64_t j = 0; j < c->s.n_k; j++) {
         scores[j] = row->errors[j] = 0.0;
@@ -153,7 +153,7 @@ static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, d
         read_key(c, j, head, b, key);
         double size = 0.0;
         for (int64_t k = 0; k < dim; k++) {
-            double product = key[k] * data_get(&c->task.q, k, i, h, b);
+            double product = key[k] * data_get(&c->task.q, k, h, i, b);
             scores[j] += product;
             size += fabs(product);
         }
@@ -165,14 +165,14 @@ static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, d
 /* What attention.h allows, with e^d - 1 in place of the error d of a logit. */
 static void compare_row(const attention_call *c, const data_row *row, int64_t i, int64_t h, int64_t b) {
     const posenc_view *out = &c->task.out, *v = &c->task.v;
-    int64_t head = h / (c->s.n_heads / v->ne[2]);
-    double lse = data_get(&c->lse, 0, i, h, b);
+    int64_t head = h / (c->s.n_heads / v->ne[1]);
+    double lse = data_get(&c->lse, 0, h, i, b);
     if (row->max == -INFINITY ? lse != -INFINITY
                               : !(fabs(lse - row->max - log(row->sum)) <= 4e-6 + 0x1p-22 * fabs(lse) + row->error))
         data_fail("lse of query %lld, head %lld, batch %lld is %a, wanted %a", (long long)i, (long long)h, (long long)b,
                   lse, row->max + log(row->sum));
     for (int64_t k = 0; k < v->ne[0]; k++) {
-        double want = 0.0, wrong = 0.0, largest = 0.0, got = data_get(out, k, i, h, b);
+        double want = 0.0, wrong = 0.0, largest = 0.0, got = data_get(out, k, h, i, b);
         if (row->max == -INFINITY) {
             if (c->s.params.empty == POSENC_FULLY_MASKED_NAN ? !isnan(got) : got != 0.0)
                 data_fail("query %lld, head %lld, batch %lld sees nothing and gets %a", (long long)i, (long long)h,
@@ -188,7 +188,7 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
             wrong += p * fabs(value) * expm1(fmin(row->errors[j] + row->error, 100.0));
             largest = fmax(largest, fabs(value));
         }
-        data_close(out, got, want, 2.5e-5 * largest + 2.0 * wrong, "attention", k, i, h, b);
+        data_close(out, got, want, 2.5e-5 * largest + 2.0 * wrong, "attention", k, h, i, b);
     }
 }
 
@@ -261,13 +261,13 @@ void data_attention(void) {
     if (draw_rarely(6))
         draw_rotation(&c, dim);
     double size = sqrt(6.0 / sqrt((double)dim)); /* scores of a few units */
-    t->q = data_input(draw_type(), size, dim, s->n_q, s->n_heads, s->n_batch);
+    t->q = data_input(draw_type(), size, dim, s->n_heads, s->n_q, s->n_batch);
     t->v = draw_rows(&c, v_type, v_dim, n_kv_heads); /* before k, whose extents are the pages' */
     t->k = draw_rows(&c, k_type, dim, n_kv_heads);
     fill_keys(&c, &t->k, size);
     fill_keys(&c, &t->v, 2.0);
-    t->out = data_output(draw_type(), 1.0, v_dim, s->n_q, s->n_heads, s->n_batch);
-    c.lse = data_output(POSENC_F32, 1.0, 1, s->n_q, s->n_heads, s->n_batch);
+    t->out = data_output(draw_type(), 1.0, v_dim, s->n_heads, s->n_q, s->n_batch);
+    c.lse = data_output(POSENC_F32, 1.0, 1, s->n_heads, s->n_q, s->n_batch);
     t->lse = &c.lse;
     c.scratch = data_scratch(posenc_attention_workspace_bytes(dim, v_dim));
     int64_t n_units = posenc_attention_tile_count(&t->q, &t->k);

@@ -87,11 +87,11 @@ static int64_t one_or(int64_t n) {
 typedef int (*term_of)(const relative_call *, int64_t k, int64_t x, int64_t r, int64_t h, int64_t b, double *term);
 
 static double shared(const posenc_view *view, int64_t x, int64_t r, int64_t h, int64_t b) {
-    return data_get(view, x, r, view->ne[2] == 1 ? 0 : h, view->ne[3] == 1 ? 0 : b);
+    return data_get(view, x, view->ne[1] == 1 ? 0 : h, r, view->ne[3] == 1 ? 0 : b);
 }
 
 static double shifted(const relative_call *c, const posenc_view *view, int64_t x, int64_t r, int64_t h, int64_t b) {
-    return data_get(view, x, r, h, b) + (c->shift != NULL ? (double)c->shift[h * c->dim + x] : 0.0);
+    return data_get(view, x, h, r, b) + (c->shift != NULL ? (double)c->shift[h * c->dim + x] : 0.0);
 }
 
 static int product_term(const relative_call *c, int64_t k, int64_t x, int64_t r, int64_t h, int64_t b, double *term) {
@@ -132,7 +132,7 @@ static int combine_term(const relative_call *c, int64_t k, int64_t x, int64_t r,
 
 /* Heads and batches that y shares follow each other. */
 static int collect_term(const relative_call *c, int64_t k, int64_t x, int64_t r, int64_t h, int64_t b, double *term) {
-    int64_t heads = c->y.ne[2] == 1 ? c->n_heads : 1, batches = c->y.ne[3] == 1 ? c->n_batch : 1;
+    int64_t heads = c->y.ne[1] == 1 ? c->n_heads : 1, batches = c->y.ne[3] == 1 ? c->n_batch : 1;
     if (k == c->n_q * heads * batches)
         return 0;
     int64_t i = k % c->n_q, head = h + k / c->n_q % heads, batch = b + k / c->n_q / heads;
@@ -140,22 +140,23 @@ static int collect_term(const relative_call *c, int64_t k, int64_t x, int64_t r,
     return 1;
 }
 
-/* is_added: to what y held. */
-static void compare(const relative_call *c, term_of term_at, int is_added, const char *what) {
-    for (int64_t n = 0; n < c->y.ne[0] * c->y.ne[1] * c->y.ne[2] * c->y.ne[3] && n < 400; n++) {
-        int64_t x = n, r, h, b, total = c->y.ne[0] * c->y.ne[1] * c->y.ne[2] * c->y.ne[3];
-        x = total <= 400 ? n : (int64_t)(data_random() % (uint64_t)total);
-        r = x / c->y.ne[0] % c->y.ne[1];
-        h = x / c->y.ne[0] / c->y.ne[1] % c->y.ne[2];
-        b = x / c->y.ne[0] / c->y.ne[1] / c->y.ne[2];
-        x %= c->y.ne[0];
-        double want = is_added ? data_was(&c->y, x, r, h, b) : 0.0, size = fabs(want), term = 0.0;
+/* y is of tokens, [x, h, r, b], and added to, or of scores, [x, r, h, b], and written. */
+static void compare(const relative_call *c, term_of term_at, int is_tokens, const char *what) {
+    const posenc_view *y = &c->y;
+    int64_t total = y->ne[0] * y->ne[1] * y->ne[2] * y->ne[3], at[4];
+    for (int64_t n = 0; n < total && n < 400; n++) {
+        int64_t left = total <= 400 ? n : (int64_t)(data_random() % (uint64_t)total);
+        for (int dim = 0; dim < 4; left /= y->ne[dim++])
+            at[dim] = left % y->ne[dim];
+        int64_t x = at[0], r = at[is_tokens ? 2 : 1], h = at[is_tokens ? 1 : 2], b = at[3];
+        double want = is_tokens ? data_was(y, at[0], at[1], at[2], at[3]) : 0.0, size = fabs(want), term = 0.0;
         int64_t k = 0;
         for (; term_at(c, k, x, r, h, b, &term); k++) {
             want += term;
             size += fabs(term);
         }
-        data_close(&c->y, data_get(&c->y, x, r, h, b), want, (double)(k + 4) * 0x1p-23 * size, what, x, r, h, b);
+        data_close(y, data_get(y, at[0], at[1], at[2], at[3]), want, (double)(k + 4) * 0x1p-23 * size, what, at[0],
+                   at[1], at[2], at[3]);
     }
 }
 
@@ -190,10 +191,10 @@ static posenc_status compute(const void *arguments, posenc_range rows) {
     return c->compute(c, rows);
 }
 
-static void run(relative_call *c, int64_t n_rows, term_of term_at, int is_added, const char *what) {
+static void run(relative_call *c, int64_t n_rows, term_of term_at, int is_tokens, const char *what) {
     data_ok(compute, c, n_rows);
     if (!data_is_adversarial())
-        compare(c, term_at, is_added, what);
+        compare(c, term_at, is_tokens, what);
 }
 
 void data_relative(void) {
@@ -205,8 +206,8 @@ void data_relative(void) {
     switch (draw(6)) {
     case 0:
         c.compute = products;
-        c.a = data_input(draw_type(), 1.0, c.dim, c.n_q, c.n_heads, c.n_batch);
-        c.b = data_input(draw_type(), 1.0, c.dim, n_rows, one_or(c.n_heads), 1);
+        c.a = data_input(draw_type(), 1.0, c.dim, c.n_heads, c.n_q, c.n_batch);
+        c.b = data_input(draw_type(), 1.0, c.dim, one_or(c.n_heads), n_rows, 1);
         if (posenc_relative_table_create(&c.b, &c.packed) != POSENC_OK)
             data_fail("no table");
         *y = data_output(POSENC_F32, 1.0, n_rows, c.n_q, c.n_heads, c.n_batch);
@@ -216,8 +217,8 @@ void data_relative(void) {
     case 1:
         c.compute = values;
         c.a = draw_masked(&c);
-        c.b = data_input(draw_type(), 1.0, c.dim, n_rows, one_or(c.n_heads), one_or(c.n_batch));
-        *y = data_output(POSENC_F32, 1.0, c.dim, c.n_q, c.n_heads, c.n_batch);
+        c.b = data_input(draw_type(), 1.0, c.dim, one_or(c.n_heads), n_rows, one_or(c.n_batch));
+        *y = data_output(POSENC_F32, 1.0, c.dim, c.n_heads, c.n_q, c.n_batch);
         run(&c, queries, value_term, 1, "values");
         break;
     case 2:
@@ -235,15 +236,15 @@ void data_relative(void) {
     case 4:
         c.compute = combine;
         c.a = data_input(POSENC_F32, 1.0, n_rows, c.n_q, c.n_heads, c.n_batch);
-        c.b = data_input(draw_type(), 1.0, c.dim, n_rows, one_or(c.n_heads), one_or(c.n_batch));
-        *y = data_output(POSENC_F32, 1.0, c.dim, c.n_q, c.n_heads, c.n_batch);
+        c.b = data_input(draw_type(), 1.0, c.dim, one_or(c.n_heads), n_rows, one_or(c.n_batch));
+        *y = data_output(POSENC_F32, 1.0, c.dim, c.n_heads, c.n_q, c.n_batch);
         run(&c, queries, combine_term, 1, "combine");
         break;
     default:
         c.compute = collect;
         c.a = data_input(POSENC_F32, 1.0, n_rows, c.n_q, c.n_heads, c.n_batch);
-        c.b = data_input(draw_type(), 1.0, c.dim, c.n_q, c.n_heads, c.n_batch);
-        *y = data_output(POSENC_F32, 1.0, c.dim, n_rows, one_or(c.n_heads), one_or(c.n_batch));
-        run(&c, n_rows * y->ne[2] * y->ne[3], collect_term, 1, "collect");
+        c.b = data_input(draw_type(), 1.0, c.dim, c.n_heads, c.n_q, c.n_batch);
+        *y = data_output(POSENC_F32, 1.0, c.dim, one_or(c.n_heads), n_rows, one_or(c.n_batch));
+        run(&c, n_rows * y->ne[1] * y->ne[3], collect_term, 1, "collect");
     }
 }

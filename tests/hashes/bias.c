@@ -27,7 +27,7 @@ void hash_masks(sweep *s) {
             uint8_t *keep = take((size_t)n * BATCH);
             for (int64_t i = 0; i < n * BATCH; i++)
                 keep[i] = next(s) % 3 != 0;
-            posenc_view y = adversarial(s, type, 7, n, HEADS, BATCH);
+            posenc_view y = by_head(adversarial(s, type, 7, n, HEADS, BATCH));
             CALL(posenc_zero_padded, keep, &y);
             hash_view(s, &y);
             double mean;
@@ -219,8 +219,8 @@ void hash_relative(sweep *s) {
     for (int64_t dim = 1; dim < 150; dim = 2 * dim + 3)
         EACH_TYPE(type) {
             fresh();
-            posenc_view rows = tensor(s, type, dim, ROWS, dim % 2 ? 1 : HEADS, 1),
-                        q = tensor(s, type, dim, QUERIES, HEADS, BATCH);
+            posenc_view rows = by_head(tensor(s, type, dim, ROWS, dim % 2 ? 1 : HEADS, 1)),
+                        q = by_head(tensor(s, type, dim, QUERIES, HEADS, BATCH));
             posenc_view y = zeros(POSENC_F32, ROWS, QUERIES, HEADS, BATCH);
             posenc_relative_table *table;
             CALL(posenc_relative_table_create, &rows, &table);
@@ -231,7 +231,7 @@ void hash_relative(sweep *s) {
 
             posenc_rel_index index = some_index();
             posenc_view p = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH),
-                        z = tensor(s, POSENC_F32, dim, QUERIES, HEADS, BATCH);
+                        z = by_head(tensor(s, POSENC_F32, dim, QUERIES, HEADS, BATCH));
             CALL(posenc_relative_values, &index, posenc_mask_none(), Q_OFF, &p, &rows, &z, posenc_range_all());
             hash_view(s, &z);
 
@@ -264,10 +264,10 @@ void hash_relative_gradients(sweep *s) {
             fresh();
             int64_t n_heads = dim % 2 ? 1 : HEADS;
             posenc_view w = tensor(s, POSENC_F32, ROWS, QUERIES, HEADS, BATCH),
-                        table = tensor(s, type, dim, ROWS, n_heads, 1);
-            posenc_view dq = tensor(s, POSENC_F32, dim, QUERIES, HEADS, BATCH),
-                        q = tensor(s, type, dim, QUERIES, HEADS, BATCH);
-            posenc_view dtable = tensor(s, POSENC_F32, dim, ROWS, n_heads, 1);
+                        table = by_head(tensor(s, type, dim, ROWS, n_heads, 1));
+            posenc_view dq = by_head(tensor(s, POSENC_F32, dim, QUERIES, HEADS, BATCH)),
+                        q = by_head(tensor(s, type, dim, QUERIES, HEADS, BATCH));
+            posenc_view dtable = by_head(tensor(s, POSENC_F32, dim, ROWS, n_heads, 1));
             CALL(posenc_relative_combine, &w, &table, 0.3f, &dq, posenc_range_all());
             CALL(posenc_relative_collect, &w, &q, floats(s, (size_t)dim * HEADS, 1.0), 0.3f, &dtable,
                  posenc_range_all());

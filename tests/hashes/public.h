@@ -136,7 +136,12 @@ int64_t between(sweep *s, int64_t low, int64_t high);
 int32_t any_position(sweep *s);
 
 /* Of a dense view. */
-void hash_view(sweep *s, const posenc_view *view);
+void hash_view(sweep *s, const posenc_view *view); /* in the order of memory */
+/* The tokens of a head side by side in memory: [dim, n_tokens, n_heads, n_batch] there. */
+static inline posenc_view by_head(posenc_view memory) {
+    return posenc_view_transpose(memory, 1, 2);
+}
+
 void hash_integers(sweep *s, const int32_t *a, size_t n);
 void hash_dd(sweep *s, posenc_dd a);
 

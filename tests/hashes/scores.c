@@ -161,7 +161,7 @@ enum { KV_HEADS = 2 };
 /* Keys or values of any type. */
 static posenc_view memory_of(sweep *s, posenc_dtype type, int64_t dim, int64_t n_k, int64_t last) {
     if (type != POSENC_Q8_0)
-        return tensor(s, type, dim, n_k, KV_HEADS, last);
+        return by_head(tensor(s, type, dim, n_k, KV_HEADS, last));
     size_t n_blocks = (size_t)(dim / POSENC_Q8_BLOCK * n_k * KV_HEADS * last);
     unsigned char *blocks = take(n_blocks * POSENC_Q8_BYTES);
     for (size_t b = 0; b < n_blocks; b++, blocks += POSENC_Q8_BYTES) {
@@ -170,7 +170,7 @@ static posenc_view memory_of(sweep *s, posenc_dtype type, int64_t dim, int64_t n
         for (size_t c = sizeof scale; c < POSENC_Q8_BYTES; c++)
             blocks[c] = (unsigned char)next(s);
     }
-    return posenc_view_dense(blocks - n_blocks * POSENC_Q8_BYTES, type, dim, n_k, KV_HEADS, last);
+    return by_head(posenc_view_dense(blocks - n_blocks * POSENC_Q8_BYTES, type, dim, n_k, KV_HEADS, last));
 }
 
 void hash_attention(sweep *s) {
@@ -183,9 +183,9 @@ void hash_attention(sweep *s) {
                 posenc_dtype type = (posenc_dtype)(round % 4), out_type = (posenc_dtype)(round / 2 % 3);
                 drawn scene;
                 draw_scene(s, &scene, n_k);
-                posenc_view q = tensor(s, (posenc_dtype)(round % 3), dim, QUERIES, HEADS, BATCH);
+                posenc_view q = by_head(tensor(s, (posenc_dtype)(round % 3), dim, QUERIES, HEADS, BATCH));
                 posenc_view keys = memory_of(s, type, dim, n_k, BATCH), values = memory_of(s, type, v_dim, n_k, BATCH);
-                posenc_view out = zeros(out_type, v_dim, QUERIES, HEADS, BATCH);
+                posenc_view out = by_head(zeros(out_type, v_dim, QUERIES, HEADS, BATCH));
                 void *scratch = take(ASK(posenc_attention_workspace_bytes, dim, v_dim));
                 hash_bytes(&s->hash, (uint64_t)ASK(posenc_attention_tile_count, &q, &keys), 8);
                 CALL(posenc_attention, &scene.params, &q, &keys, &values, &out, scratch, posenc_range_all());
@@ -233,12 +233,12 @@ void hash_attention_task(sweep *s) {
             CALL(posenc_rope_table_fill, rope, integers(s, (size_t)n_k, 0, 100000), n_k, POSENC_FORWARD, &table);
             int32_t *page_table = integers(s, PAGES * BATCH, 0, 2 * PAGES - 1);
             posenc_attention_pages pages = {page_table, PAGES, n_k};
-            posenc_view lse = zeros(POSENC_F32, 1, QUERIES, HEADS, n_batch);
+            posenc_view lse = by_head(zeros(POSENC_F32, 1, QUERIES, HEADS, n_batch));
             posenc_attention_args task = {.params = &params, .lse = &lse};
-            task.q = tensor(s, POSENC_F32, DIM, QUERIES, HEADS, n_batch);
+            task.q = by_head(tensor(s, POSENC_F32, DIM, QUERIES, HEADS, n_batch));
             task.k = memory_of(s, type, DIM, is_paged ? PAGE : n_k, is_paged ? 2 * PAGES : 1);
             task.v = memory_of(s, type, DIM, is_paged ? PAGE : n_k, is_paged ? 2 * PAGES : 1);
-            task.out = zeros(POSENC_F32, DIM, QUERIES, HEADS, n_batch);
+            task.out = by_head(zeros(POSENC_F32, DIM, QUERIES, HEADS, n_batch));
             task.pages = is_paged ? &pages : NULL;
             hash_task(s, &task);
             task.k_rope = rope;
@@ -253,10 +253,10 @@ void hash_attention_merge(sweep *s) {
         EACH_TYPE(type) {
             fresh();
             posenc_attention_state a, b;
-            a.out = tensor(s, type, dim, QUERIES, HEADS, BATCH);
-            a.lse = tensor(s, POSENC_F32, 1, QUERIES, HEADS, BATCH);
-            b.out = tensor(s, type, dim, QUERIES, HEADS, BATCH);
-            b.lse = tensor(s, POSENC_F32, 1, QUERIES, HEADS, BATCH);
+            a.out = by_head(tensor(s, type, dim, QUERIES, HEADS, BATCH));
+            a.lse = by_head(tensor(s, POSENC_F32, 1, QUERIES, HEADS, BATCH));
+            b.out = by_head(tensor(s, type, dim, QUERIES, HEADS, BATCH));
+            b.lse = by_head(tensor(s, POSENC_F32, 1, QUERIES, HEADS, BATCH));
             ((float *)a.lse.data)[1] = -INFINITY;
             CALL(posenc_attention_combine, &a, &b, &a, posenc_range_all());
             hash_view(s, &a.out);
