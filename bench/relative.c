@@ -42,15 +42,15 @@ static void open_shaw(bench_job *base) {
     job->without = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     job->without.scale = 0.125f;
     job->without.mask = posenc_mask_causal();
-    job->without.query_start = s->n_k - s->n_q;
+    job->without.positions.query_start = s->n_k - s->n_q;
     posenc_rel_index *line = &job->index;
-    bench_check(posenc_rel_bias_range(job->without.mask, job->without.query_start, s->n_q, s->n_k, &line->first,
-                                      &line->n_offsets));
+    bench_check(posenc_rel_bias_range(job->without.mask, job->without.positions.query_start, s->n_q, s->n_k,
+                                      &line->first, &line->n_offsets));
     line->data = bench_alloc(base, (size_t)line->n_offsets * sizeof *line->data);
     posenc_rel_index_rule rule = posenc_rel_index_shaw(REL_REACH);
     bench_check(posenc_rel_index_fill(&rule, line));
     job->with = job->without;
-    job->with.by_query = (posenc_relative){&job->products, &job->index};
+    job->with.bias.by_query = (posenc_relative){&job->products, &job->index};
 }
 
 static void fill_shaw(bench_job *base) {

@@ -90,10 +90,10 @@ static void open_scores(bench_job *base) {
     bench_check(posenc_alibi_slopes(s->n_heads, 8.0, job->slopes));
     job->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     job->params.scale = 0.0883883f;
-    job->params.slopes = s->alibi ? job->slopes : NULL;
+    job->params.bias.alibi_slopes = s->alibi ? job->slopes : NULL;
     job->params.mask = s->mask;
-    job->params.hidden = s->hidden;
-    job->params.query_start = s->n_k - s->n_q;
+    job->params.output.masked = s->hidden;
+    job->params.positions.query_start = s->n_k - s->n_q;
     job->x = bench_view(base, s->type, s->n_k, s->n_q, s->n_heads);
     job->y = bench_view(base, s->type, s->n_k, s->n_q, s->n_heads);
     job->row = bench_floats(base, (size_t)s->n_k);
@@ -135,7 +135,7 @@ static void every_row(bench_job *base, row_call *call) {
         for (int64_t i = 0; i < s->n_q; i++) {
             size_t at = bytes_of(job, (size_t)((h * s->n_q + i) * s->n_k));
             call(job, (char *)job->x.data + at, (char *)job->y.data + at, allowed_keys(job, i),
-                 job->params.query_start + i, s->alibi ? job->slopes[h] : 0.0f);
+                 job->params.positions.query_start + i, s->alibi ? job->slopes[h] : 0.0f);
         }
     }
 }

@@ -13,18 +13,18 @@ void terms_open(bench_terms *t, bench_job *job, int64_t n_heads, int64_t n_q, in
     t->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     t->params.mask = posenc_mask_none();
     t->params.scale = 0.0883883f;
-    t->params.query_start = n_k - n_q;
+    t->params.positions.query_start = n_k - n_q;
 }
 
 static void offsets_of(const bench_terms *t, int64_t *first, int64_t *n) {
-    bench_check(posenc_rel_bias_range(t->params.mask, t->params.query_start, t->n_q, t->n_k, first, n));
+    bench_check(posenc_rel_bias_range(t->params.mask, t->params.positions.query_start, t->n_q, t->n_k, first, n));
 }
 
 /* ---- Biases ---- */
 
 void terms_alibi(bench_terms *t) {
     bench_check(posenc_alibi_slopes(t->n_heads, 8.0, t->slopes));
-    t->params.slopes = t->slopes;
+    t->params.bias.alibi_slopes = t->slopes;
 }
 
 static void add_line(bench_terms *t) {
@@ -34,7 +34,7 @@ static void add_line(bench_terms *t) {
     size_t n = (size_t)(line->n_heads * line->stride);
     line->data = bench_floats(t->job, n);
     bench_random(line->data, POSENC_F32, n, 4.0f);
-    t->params.line = line;
+    t->params.bias.relative = line;
 }
 
 void terms_line(bench_terms *t) {
@@ -50,7 +50,7 @@ void terms_t5(bench_terms *t) {
 static void add_mask(bench_terms *t, posenc_dtype type) {
     t->bias = bench_view(t->job, type, t->n_k, t->n_q, 1);
     bench_random_view(&t->bias, 4.0f);
-    t->params.bias = &t->bias;
+    t->params.bias.tensor = &t->bias;
 }
 
 void terms_mask_f32(bench_terms *t) {
@@ -102,20 +102,20 @@ void terms_by_query(bench_terms *t) {
     t->index.n_rows = N_ROWS;
     for (int64_t o = 0; o < t->index.n_offsets; o++)
         t->index.data[o] = (int32_t)(o % N_ROWS);
-    t->params.by_query = products(t, &t->by_query, t->n_q);
+    t->params.bias.by_query = products(t, &t->by_query, t->n_q);
 }
 
 void terms_transformer_xl(bench_terms *t) {
     fill_index(t, posenc_rel_index_transformer_xl(t->n_k));
-    t->params.by_query = products(t, &t->by_query, t->n_q);
+    t->params.bias.by_query = products(t, &t->by_query, t->n_q);
 }
 
 void terms_by_key(bench_terms *t) {
     fill_index(t, posenc_rel_index_deberta_log(DEBERTA_BUCKETS, DEBERTA_POSITIONS));
-    t->params.by_key = products(t, &t->by_key, t->n_k);
+    t->params.bias.by_key = products(t, &t->by_key, t->n_k);
 }
 
 void terms_deberta(bench_terms *t) {
     terms_by_key(t);
-    t->params.by_query = products(t, &t->by_query, t->n_q);
+    t->params.bias.by_query = products(t, &t->by_query, t->n_q);
 }

@@ -59,9 +59,9 @@ static void mix_values(int64_t first, int64_t n, const float *weights, float (*o
 static posenc_score_params params_of(int64_t first) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = 1.0f / sqrtf(HEAD_DIM);
-    params.slopes = slopes;
+    params.bias.alibi_slopes = slopes;
     params.mask = posenc_mask_causal();
-    params.query_start = N_K - N_Q - first;
+    params.positions.query_start = N_K - N_Q - first;
     return params;
 }
 

@@ -147,9 +147,9 @@ static void test_bias(void **state) {
             rows.end = rows.begin + truth_below(n_rows - rows.begin + 1);
             truth_tensor bias = truth_tensor_random(ne);
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
-            params.slopes = slopes;
+            params.bias.alibi_slopes = slopes;
             params.mask = mask;
-            params.query_start = query_start;
+            params.positions.query_start = query_start;
             truth_ok(posenc_logits(&params, NULL, &bias.view, rows));
             check_bias(rows, mask, query_start, slopes, &bias);
             n_values += (rows.end - rows.begin) * ne[0];

@@ -21,11 +21,12 @@ static void check_attention(const posenc_score_params *params, const posenc_view
             for (int64_t i = 0; i < q->ne[2]; i++) {
                 double sum = 0.0;
                 for (int64_t j = 0; j < n_k; j++) {
-                    double s = 0.0, distance = fabs((double)(params->query_start + i - j));
+                    double s = 0.0, distance = fabs((double)(params->positions.query_start + i - j));
                     for (int64_t c = 0; c < q->ne[0]; c++)
                         s += (double)truth_get(q, c, h, i, b) * (double)truth_get(k, c, h / group, j, b);
-                    s = (double)params->scale * s - (params->slopes ? (double)params->slopes[h] * distance : 0.0);
-                    int is_seen = params->mask.after < 0 || j <= params->query_start + i;
+                    s = (double)params->scale * s -
+                        (params->bias.alibi_slopes ? (double)params->bias.alibi_slopes[h] * distance : 0.0);
+                    int is_seen = params->mask.after < 0 || j <= params->positions.query_start + i;
                     weights[j] = is_seen ? exp(s) : 0.0; /* scores are small */
                     sum += weights[j];
                 }
@@ -73,8 +74,9 @@ static void test_hybrid(void **state) {
             posenc_rope_free(rope);
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.scale = (float)(1.0 / sqrt((double)dim));
-            params.query_start = n_k - n_q;
-            params.slopes = round % 3 ? slopes : NULL; /* without: RoPE alone; without a mask and NoPE: see below */
+            params.positions.query_start = n_k - n_q;
+            params.bias.alibi_slopes =
+                round % 3 ? slopes : NULL; /* without: RoPE alone; without a mask and NoPE: see below */
             params.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
             truth_ok(posenc_attention_reference(&params, &q.view, &k.view, &v.view, &out.view, &p.view));
             check_attention(&params, &q.view, &k.view, &v.view, &out.view, &p.view);
@@ -175,7 +177,7 @@ static void test_local_global(void **state) {
         posenc_bool_mask heads_of_blocks = {first, {1, 0, 0, 0}, POSENC_KEEP};
         params.mask = posenc_mask_causal();
         params.bool_mask = &heads_of_blocks;
-        params.k_end = NULL;
+        params.sequences.k_end = NULL;
         truth_ok(posenc_softmax_partial(&params, &s, &g, sums[1], posenc_range_all()));
         posenc_bool_mask all = {both, {1, N, 0, 0}, POSENC_KEEP};
         params.mask = posenc_mask_none();
@@ -207,7 +209,7 @@ static void test_hidden_nan(void **state) {
     values.data = v;
     result.data = &out;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_causal();
     truth_ok(posenc_attention_reference(&params, &queries, &keys, &values, &result, &probabilities));
     assert_true(out == 3.0f && p[0] == 1.0f && p[1] == 0.0f);

@@ -114,10 +114,10 @@ static result attend(const row *r) {
     params.mask = posenc_mask_none();
     params.scale = r->scale;
     params.cap = r->cap;
-    params.query_start = r->position;
-    params.slopes = r->slope != 0.0f ? &r->slope : NULL;
+    params.positions.query_start = r->position;
+    params.bias.alibi_slopes = r->slope != 0.0f ? &r->slope : NULL;
     posenc_view bias = posenc_view_dense((void *)(uintptr_t)r->bias, POSENC_F32, r->n_k, 1, 1, 1);
-    params.bias = r->bias != NULL ? &bias : NULL;
+    params.bias.tensor = r->bias != NULL ? &bias : NULL;
     posenc_view lse = posenc_view_dense(&y.lse, POSENC_F32, 1, 1, 1, 1);
     posenc_attention_args task = {
         .params = &params,

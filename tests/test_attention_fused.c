@@ -65,8 +65,10 @@ static double dot(int64_t j, int64_t i, int64_t h, int64_t kv_head, int64_t b) {
 
 static double penalty_beyond(int64_t j, int64_t i, int64_t h, int64_t b) {
     const posenc_score_params *p = &s.params;
-    int64_t offset = p->k_pos != NULL ? (int64_t)p->k_pos[j] - p->q_pos[i] : j - scene_query(&s, i, b);
-    return p->slopes != NULL ? fmax((double)p->slopes[h] * fabs((double)offset) - 16.0, 0.0) : 0.0;
+    int64_t offset =
+        p->positions.keys != NULL ? (int64_t)p->positions.keys[j] - p->positions.queries[i] : j - scene_query(&s, i, b);
+    return p->bias.alibi_slopes != NULL ? fmax((double)p->bias.alibi_slopes[h] * fabs((double)offset) - 16.0, 0.0)
+                                        : 0.0;
 }
 
 static void attend_plainly(int64_t i, int64_t h, int64_t b, double *l, plain_row *row) {
@@ -111,7 +113,7 @@ static void compare_row(const plain_row *row, const truth_tensor *lse, int64_t i
     for (int64_t c = 0; c < v.view.ne[0]; c++, ++*n_values) {
         double bound = (4e-6 + 2.0 * logit) * LARGEST_V + rounding(out.view.dtype);
         got = (double)truth_get(&out.view, c, h, i, b);
-        if (row->sum == 0.0 && s.params.empty == POSENC_FULLY_MASKED_NAN) {
+        if (row->sum == 0.0 && s.params.output.fully_masked == POSENC_FULLY_MASKED_NAN) {
             assert_true(isnan(got));
             continue;
         }
@@ -213,16 +215,16 @@ static void test_same_bits(void **state) {
                 s.params.bool_mask = &bytes;
             }
             int32_t starts[SCENE_BATCH];
-            for (int64_t b = 0; all.query_starts != NULL && b < s.n_batch; b++)
-                starts[b] = all.query_starts[b] + (int32_t)i;
-            if (all.query_starts != NULL)
-                s.params.query_starts = starts;
+            for (int64_t b = 0; all.positions.query_starts != NULL && b < s.n_batch; b++)
+                starts[b] = all.positions.query_starts[b] + (int32_t)i;
+            if (all.positions.query_starts != NULL)
+                s.params.positions.query_starts = starts;
             else
-                s.params.query_start = all.query_start + i;
-            s.params.q_pos = all.q_pos != NULL ? all.q_pos + i : NULL;
-            s.params.bias = all.bias != NULL ? &bias : NULL;
-            if (all.by_query.products != NULL)
-                s.params.by_query.products = &products;
+                s.params.positions.query_start = all.positions.query_start + i;
+            s.params.positions.queries = all.positions.queries != NULL ? all.positions.queries + i : NULL;
+            s.params.bias.tensor = all.bias.tensor != NULL ? &bias : NULL;
+            if (all.bias.by_query.products != NULL)
+                s.params.bias.by_query.products = &products;
             truth_ok(posenc_attention(&s.params, &one, &k.view, &v.view, &to, scratch, posenc_range_all()));
         }
         s.params = all;
@@ -255,11 +257,11 @@ static void compare_with_reference(const posenc_score_params *params, int64_t n_
 static void test_no_keys(void **state) {
     (void)state;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty += POSENC_FULLY_MASKED_NAN) {
         enum { DIM = 8, N_Q = 3 };
-        params.empty = (posenc_fully_masked_row)empty;
+        params.output.fully_masked = (posenc_fully_masked_row)empty;
         float x[DIM * N_Q] = {0}, fused[DIM * N_Q], plain[DIM * N_Q];
         posenc_view queries = posenc_view_dense(x, POSENC_F32, DIM, 1, N_Q, 1);
         posenc_view keys = posenc_view_dense(NULL, POSENC_F32, DIM, 1, 0, 1);
@@ -280,11 +282,11 @@ static void test_nothing_in_a_block(void **state) {
     (void)state;
     const float slope = 0.5f;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
-    params.slopes = &slope;
+    params.bias.alibi_slopes = &slope;
     for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty += POSENC_FULLY_MASKED_NAN) {
-        params.empty = (posenc_fully_masked_row)empty;
+        params.output.fully_masked = (posenc_fully_masked_row)empty;
         compare_with_reference(&params, 1200, 1200);
     }
 }
@@ -296,16 +298,16 @@ static void test_hidden_means_nothing(void **state) {
         open_attention(1 + truth_below(150));
         truth_tensor first = truth_tensor_random_of(out.view.dtype, out.view.ne);
         attend(&first.view);
-        s.params.hidden = POSENC_MASKED_UNTOUCHED;
+        s.params.output.masked = POSENC_MASKED_UNTOUCHED;
         attend(&out.view);
         truth_same_views(&out.view, &first.view, "masked keys untouched");
         truth_tensor_free(&first);
         close_attention();
     }
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_causal();
-    params.hidden = POSENC_MASKED_UNTOUCHED;
+    params.output.masked = POSENC_MASKED_UNTOUCHED;
     compare_with_reference(&params, 200, 200);
 }
 
@@ -315,7 +317,7 @@ static void test_hole_in_a_later_block(void **state) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_window(10);
     params.mask.n_first = 600;
-    params.query_start = 900;
+    params.positions.query_start = 900;
     compare_with_reference(&params, 300, 1200);
 }
 
@@ -325,8 +327,8 @@ static void test_out_of_sight(void **state) {
     for (int round = 0; round < 70; round++) {
         open_attention(1 + truth_below(round % 10 ? 150 : SCENE_K - 1));
         s.params.bool_mask = NULL;
-        s.params.by_key = (posenc_relative){NULL, NULL};
-        if (s.params.k_pos != NULL) {
+        s.params.bias.by_key = (posenc_relative){NULL, NULL};
+        if (s.params.positions.keys != NULL) {
             close_attention();
             continue;
         }
@@ -369,7 +371,7 @@ static float seen_beside_zero(float logit, size_t at, size_t zero) {
     keys[at] = logit;
     values[at] = 0x1p100f;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     posenc_view one = posenc_view_dense(&query, POSENC_F32, 1, 1, 1, 1), to = one;
     posenc_view k_view = posenc_view_dense(keys, POSENC_F32, 1, 1, N_K, 1), v_view = k_view;

@@ -48,7 +48,7 @@ static void open_call(void) {
                 set(&bias.view, j, i, 0, -INFINITY);
         }
     }
-    params.bias = &bias.view;
+    params.bias.tensor = &bias.view;
     scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
     assert_non_null(scratch);
 }
@@ -89,9 +89,9 @@ static void test_same_as_bounds(void **state) {
                 for (int64_t j = 0; j < n_k; j++)
                     if (j < begin || j >= stop)
                         set(&row, j, 0, 0, 1.0f);
-                params.bias = &row;
-                params.k_begin = &begin;
-                params.k_end = &stop;
+                params.bias.tensor = &row;
+                params.sequences.k_begin = &begin;
+                params.sequences.k_end = &stop;
                 attend(&one, &to);
             }
             truth_same_views(&out.view, &want.view, "bounds");
@@ -128,7 +128,7 @@ static void test_slopes(void **state) {
     for (int round = 0; round < 20; round++) {
         open_call();
         set(&bias.view, 0, 0, 0, -INFINITY);
-        params.bias_slopes = slopes;
+        params.bias.tensor_slopes = slopes;
         attend(&q.view, &out.view);
         for (int64_t h = 0; h < HEADS; h++)
             assert_int_equal(isnan(truth_get(&out.view, 0, h, 0, 0)) != 0, !(slopes[h] > 0.0f));
@@ -148,8 +148,8 @@ static float attend_around_hole(const float *keys, const float *values, int64_t 
     posenc_score_params around = POSENC_SCORE_DEFAULTS;
     around.mask = posenc_mask_window(window);
     around.mask.n_first = 4;
-    around.query_start = HOLE_KEYS - 1;
-    around.bias = hiding;
+    around.positions.query_start = HOLE_KEYS - 1;
+    around.bias.tensor = hiding;
     posenc_view one = posenc_view_dense(query, POSENC_F32, WIDTH, 1, 1, 1), result = one;
     posenc_view all = posenc_view_dense((void *)(uintptr_t)keys, POSENC_F32, WIDTH, 1, HOLE_KEYS, 1), all_values = all;
     all_values.data = (void *)(uintptr_t)values;

@@ -139,7 +139,7 @@ static void test_lse(void **state) {
 /* Attention over keys first .. first + n - 1 only, by what every part has: scale, cap, causal or not. */
 static void attend_some(int64_t first, int64_t n, const float *sinks, posenc_attention_state *r) {
     posenc_score_params params = s.params;
-    params.query_start -= first;
+    params.positions.query_start -= first;
     params.sinks = sinks;
     posenc_attention_args part = {
         .params = &params, .q = q.view, .k = k.view, .v = v.view, .out = r->out, .lse = &r->lse};
@@ -160,9 +160,9 @@ static const float *draw_common(void) {
     posenc_score_params plain = POSENC_SCORE_DEFAULTS;
     plain.scale = s.params.scale;
     plain.cap = s.params.cap;
-    plain.query_start = scene_query(&s, 0, 0);
+    plain.positions.query_start = scene_query(&s, 0, 0);
     plain.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
-    plain.empty = truth_below(2) ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
+    plain.output.fully_masked = truth_below(2) ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
     s.params = plain;
     return truth_below(2) ? s.sinks : NULL;
 }
@@ -347,7 +347,7 @@ static void add_pages(variant *x) {
         step--;
     for (int64_t b = 0; b < s.n_batch; b++)
         for (int64_t i = 0; i < stride; i++) {
-            int64_t end = s.params.k_end != NULL ? s.params.k_end[b] : s.n_k, first = i * size;
+            int64_t end = s.params.sequences.k_end != NULL ? s.params.sequences.k_end[b] : s.n_k, first = i * size;
             int32_t *number = &x->numbers[b * stride + i];
             *number = (int32_t)(truth_below(2) ? -1 - truth_below(9) : n + truth_below(9));
             if (first >= end)
@@ -494,7 +494,7 @@ static void check_equal_keys(int64_t dim, int64_t n_k) {
     for (int64_t c = 0; c < dim; c++)
         score += (double)query[c] * (double)key[c];
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     posenc_view lse_view = posenc_view_dense(&one_lse, POSENC_F32, 1, 1, 1, 1);
     posenc_attention_args t = {
@@ -546,7 +546,7 @@ static void test_nan(void **state) {
         for (int round = 0; round < 12; round++) {
             open_task(random_n_k(round));
             s.params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-            s.params.query_start = POSENC_ALIGN_FIRST_KEY;
+            s.params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
             s.params.mask = posenc_mask_none();
             posenc_view nan = posenc_view_dense(&(float){NAN}, POSENC_F32, 1, 1, 1, 1), first = q.view;
             first.ne[0] = first.ne[1] = first.ne[2] = first.ne[3] = 1;

@@ -95,11 +95,11 @@ static void check_softmax(void) {
     out.data = whole;
     piece.data = pieces;
     mask.data = bias;
-    params.bias = &mask;
+    params.bias.tensor = &mask;
     truth_ok(posenc_softmax(&params, &in, &out, posenc_range_all()));
     for (int64_t q = 0; q < QUERIES; q++) {
         posenc_view one_in = slice(&in, 1, q), one_out = slice(&piece, 1, q), one_mask = slice(&mask, 1, q);
-        params.bias = &one_mask;
+        params.bias.tensor = &one_mask;
         truth_ok(posenc_softmax(&params, &one_in, &one_out, posenc_range_all()));
     }
     truth_same_bits(whole, pieces, ALL, "softmax with a mask");

@@ -25,7 +25,7 @@ static posenc_score_params random_params(const int64_t ne[4]) {
     params.mask = posenc_mask_none();
     params.scale = (float)truth_uniform(0.05, 1.5) * (truth_below(8) ? 1.0f : -1.0f);
     params.cap = truth_below(2) ? 0.0f : (float)truth_log_uniform(1.0, 60.0);
-    params.query_start = truth_below(2 * ne[0] + 3) - 3;
+    params.positions.query_start = truth_below(2 * ne[0] + 3) - 3;
     switch (truth_below(6)) {
     case 0: break;
     case 1: params.mask = posenc_mask_window(1 + truth_below(ne[0] + 5)); break;
@@ -41,7 +41,7 @@ static posenc_score_params random_params(const int64_t ne[4]) {
         bias_slopes[h] = (float)truth_uniform(-2.0, 2.0);
         sinks[h] = (float)truth_uniform(-3.0, 3.0);
     }
-    params.bias_slopes = truth_below(2) ? bias_slopes : NULL;
+    params.bias.tensor_slopes = truth_below(2) ? bias_slopes : NULL;
     params.sinks = truth_below(2) ? sinks : NULL;
     for (int64_t b = 0; b < ne[3]; b++) {
         k_begin[b] = (int32_t)truth_below(ne[0] / 4 + 1);
@@ -49,12 +49,12 @@ static posenc_score_params random_params(const int64_t ne[4]) {
         query_starts[b] = (int32_t)(truth_below(61) - 30);
     }
     if (truth_below(3) == 0) {
-        params.query_starts = query_starts;
-        params.query_start = POSENC_ALIGN_LAST_KEY;
+        params.positions.query_starts = query_starts;
+        params.positions.query_start = POSENC_ALIGN_LAST_KEY;
     }
     if (truth_below(3) == 0) {
-        params.k_begin = k_begin;
-        params.k_end = k_end;
+        params.sequences.k_begin = k_begin;
+        params.sequences.k_end = k_end;
     }
     return params;
 }
@@ -92,7 +92,7 @@ static double check_row(const posenc_score_params *params, const tensors *t, int
         sum += (double)p[j];
         largest = fmax(largest, fabs((double)dp[j]));
     }
-    double slope = params->bias_slopes != NULL ? (double)bias_slopes[h] : 1.0;
+    double slope = params->bias.tensor_slopes != NULL ? (double)bias_slopes[h] : 1.0;
     for (int64_t j = 0; j < n; j++) {
         double dl = (double)p[j] * ((double)dp[j] - g), dx = scale * dl, tiny = (double)FLT_MIN;
         double allowed = (double)p[j] * largest * (cap > 0.0 ? PROMISED_WITH_CAP : PROMISED) * fabs(scale) + tiny;
@@ -114,7 +114,7 @@ static double check_call(const int64_t ne[4], float spread) {
     posenc_score_params params = random_params(ne);
     tensors t = new_tensors(ne, spread);
     truth_ok(posenc_softmax(&params, &t.s.view, &t.p.view, posenc_range_all()));
-    params.hidden = (posenc_masked_output)(ne[0] % 2); /* means nothing here */
+    params.output.masked = (posenc_masked_output)(ne[0] % 2); /* means nothing here */
     truth_mark(&t.p);
     truth_tensor first = truth_tensor_random(ne);
     int64_t n_rows = ne[1] * ne[2] * ne[3];
@@ -231,8 +231,8 @@ static void check_differences(void) {
         views[i] = posenc_view_dense(data[i], POSENC_F32, N, 1, 1, 1);
         truth_fill(data[i], N);
     }
-    params.bias = &views[1];
-    params.bias_slopes = NULL;
+    params.bias.tensor = &views[1];
+    params.bias.tensor_slopes = NULL;
     params.sinks = &sink;
     truth_ok(posenc_softmax(&params, &views[0], &views[2], posenc_range_all()));
     truth_ok(posenc_softmax_backward(&params, &views[2], &views[3], &views[0], &views[4], &views[5], &dsink_row,
@@ -272,7 +272,7 @@ static void test_edges(void **state) {
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.cap = 30.0f;
             params.mask = posenc_mask_window(40);
-            params.query_start = 60; /* keys 21 .. 60 */
+            params.positions.query_start = 60; /* keys 21 .. 60 */
             for (int j = 0; j < KEYS; j++)
                 p[j] = j % 3 == 0 || j < 21 || j > 60 ? 0.0f : 1.0f / 26.0f;
             truth_fill(dp, KEYS);
@@ -281,7 +281,7 @@ static void test_edges(void **state) {
             float *data[] = {p, dp, s, dx, db};
             for (int i = 0; i < 5; i++)
                 v[i] = posenc_view_dense(data[i], POSENC_F32, KEYS, 1, 1, 1);
-            params.bias = &v[0]; /* which is not read, and may lie anywhere */
+            params.bias.tensor = &v[0]; /* which is not read, and may lie anywhere */
             truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_range_all()));
             memcpy(want_dx, dx, sizeof dx);
             memcpy(want_db, db, sizeof db);
@@ -297,8 +297,8 @@ static void test_edges(void **state) {
             int32_t keys[KEYS];
             for (int32_t j = 0; j < KEYS; j++)
                 keys[j] = j;
-            params.q_pos = &query;
-            params.k_pos = keys;
+            params.positions.queries = &query;
+            params.positions.keys = keys;
             truth_ok(posenc_softmax_backward(&params, &v[0], &v[1], &v[2], &v[3], &v[4], &dsink, posenc_range_all()));
             truth_same_bits(dx, want_dx, KEYS, "dx beside %g, positions given", (double)adversarial[k]);
             truth_same_bits(db, want_db, KEYS, "db beside %g, positions given", (double)adversarial[k]);
@@ -319,8 +319,9 @@ static void test_edges(void **state) {
 static int32_t q_pos[MAX_QUERIES * 20], k_pos[400];
 
 static int64_t offset_of(const posenc_score_params *params, int64_t i, int64_t j, int64_t b) {
-    int64_t start = params->query_starts != NULL ? params->query_starts[b] : params->query_start;
-    return params->q_pos != NULL ? k_pos[j] - q_pos[i] : j - start - i;
+    int64_t start =
+        params->positions.query_starts != NULL ? params->positions.query_starts[b] : params->positions.query_start;
+    return params->positions.queries != NULL ? k_pos[j] - q_pos[i] : j - start - i;
 }
 
 /* The sum for one offset of the line, or what its end takes, in the order that is promised. */
@@ -361,22 +362,22 @@ static void test_line(void **state) {
             make_order_matter(&ds);
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
         params.mask = posenc_mask_none();
-        params.query_start = is_small ? truth_below(6) - 3 : truth_below(60) - 30;
+        params.positions.query_start = is_small ? truth_below(6) - 3 : truth_below(60) - 30;
         for (int64_t i = 0; i < ne[1]; i++)
             q_pos[i] = (int32_t)truth_below(50);
         for (int64_t j = 0; j < ne[0]; j++)
             k_pos[j] = (int32_t)truth_below(50);
         if (round % 2) {
-            params.q_pos = q_pos;
-            params.k_pos = k_pos;
+            params.positions.queries = q_pos;
+            params.positions.keys = k_pos;
         } else if (round % 4) {
             for (int b = 0; b < 3; b++)
                 query_starts[b] = (int32_t)(truth_below(21) - 10);
-            params.query_starts = query_starts;
-            params.query_start = POSENC_ALIGN_LAST_KEY;
+            params.positions.query_starts = query_starts;
+            params.positions.query_start = POSENC_ALIGN_LAST_KEY;
         }
         if (round % 5 == 0)
-            params.bias = &ds.view; /* which is not read, and may lie anywhere */
+            params.bias.tensor = &ds.view; /* which is not read, and may lie anywhere */
         int shared = round % 3 == 0;
         float data[MOST_HEADS * 90];
         int extended = (int)truth_below(2);
@@ -405,7 +406,7 @@ static void test_long_line(void **state) {
     truth_fill(ds, KEYS * QUERIES);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
-    params.query_start = 100;
+    params.positions.query_start = 100;
     posenc_view view = posenc_view_dense(ds, POSENC_F32, KEYS, QUERIES, 1, 1);
     posenc_rel_bias line = {whole, -(100 + QUERIES - 1), KEYS + QUERIES - 1, 1, 2 * KEYS, 0};
     truth_ok(posenc_rel_bias_backward(&params, &view, &line));

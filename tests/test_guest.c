@@ -44,7 +44,7 @@ static int work(float *results) {
     posenc_view products = posenc_view_dense(rest + 2 * KEYS * TOKENS, POSENC_F32, KEYS, TOKENS, 1, 1);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_causal();
-    params.query_start = KEYS - TOKENS;
+    params.positions.query_start = KEYS - TOKENS;
     posenc_range all = posenc_range_all();
     return posenc_rope_apply(o->rope, &x, positions, &rotated, POSENC_FORWARD, all) == POSENC_OK &&
            posenc_encoding_write(o->encoding, positions, &added) == POSENC_OK &&

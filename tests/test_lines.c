@@ -230,16 +230,16 @@ static void test_without_offsets(void **state) {
     for (int tier = -1; truth_next_tier(&tier);)
         for (int kind = 0; kind < 4; kind++) {
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
-            params.query_start = POSENC_ALIGN_FIRST_KEY;
+            params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
             params.mask = posenc_mask_none();
             float y = 1.0f;
             posenc_view to = posenc_view_dense(&y, POSENC_F32, 1, 1, 1, 1);
-            params.q_pos = &q_pos;
-            params.k_pos = &k_pos;
+            params.positions.queries = &q_pos;
+            params.positions.keys = &k_pos;
             params.mask.before = params.mask.after = 0;
-            params.line = kind == 1 ? &line : kind == 2 ? &nowhere : NULL;
+            params.bias.relative = kind == 1 ? &line : kind == 2 ? &nowhere : NULL;
             if (kind % 3 == 0)
-                *(kind == 0 ? &params.by_query : &params.by_key) = (posenc_relative){&rows, &index};
+                *(kind == 0 ? &params.bias.by_query : &params.bias.by_key) = (posenc_relative){&rows, &index};
             truth_ok(posenc_softmax(&params, &scores, &to, posenc_range_all()));
             assert_true(y == 0.0f);
         }
@@ -344,9 +344,9 @@ static void test_shared(void **state) {
         float logits[HEADS * N_Q * N_K];
         posenc_view view = posenc_view_dense(logits, POSENC_F32, N_K, N_Q, HEADS, 1);
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.query_start = POSENC_ALIGN_FIRST_KEY;
+        params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
         params.mask = posenc_mask_none();
-        params.line = &of_many; /* of any number of heads */
+        params.bias.relative = &of_many; /* of any number of heads */
         truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
         for (int i = 0; i < HEADS * N_Q * N_K; i++)
             assert_true(logits[i] == shared[20 + i % N_K - i / N_K % N_Q]);
@@ -361,17 +361,18 @@ static void test_alibi_is_softmaxs(void **state) {
     static float by_slopes[HEADS * N_Q * N_K], by_line[HEADS * N_Q * N_K], data[HEADS * (N_Q + N_K)];
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
-    params.query_start = N_K - N_Q;
+    params.positions.query_start = N_K - N_Q;
     truth_ok(posenc_alibi_slopes(HEADS, 8.0, slopes));
     posenc_view view = posenc_view_dense(by_slopes, POSENC_F32, N_K, N_Q, HEADS, 1);
-    params.slopes = slopes;
+    params.bias.alibi_slopes = slopes;
     truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
     posenc_rel_bias line = {.data = data, .n_heads = HEADS, .stride = N_Q + N_K};
-    truth_ok(posenc_rel_bias_range(posenc_mask_none(), params.query_start, N_Q, N_K, &line.first, &line.n_offsets));
+    truth_ok(posenc_rel_bias_range(posenc_mask_none(), params.positions.query_start, N_Q, N_K, &line.first,
+                                   &line.n_offsets));
     assert_int_equal(line.n_offsets, N_Q + N_K - 1);
     truth_ok(posenc_rel_bias_alibi(slopes, &line));
-    params.slopes = NULL;
-    params.line = &line;
+    params.bias.alibi_slopes = NULL;
+    params.bias.relative = &line;
     view.data = by_line;
     truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
     for (size_t i = 0; i < HEADS * N_Q * N_K; i++)
@@ -557,7 +558,7 @@ static void test_t5_extended(void **state) {
         posenc_bias_table table = {table_data, 32, HEADS, HEADS, 1};
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
         params.mask = posenc_mask_none();
-        params.query_start = 250;
+        params.positions.query_start = 250;
         truth_fill(table_data, 32 * HEADS);
         for (int extended = 0; extended < 2; extended++) {
             posenc_rel_bias line = {data[extended], -(250 + QUERIES - 1), LONG, HEADS, LONG, 0};
@@ -569,10 +570,10 @@ static void test_t5_extended(void **state) {
             posenc_view y = posenc_view_dense(bias[extended], POSENC_F32, KEYS, QUERIES, HEADS, 1);
             truth_ok(posenc_rel_index_t5(&t5, &index));
             truth_ok(posenc_rel_bias_gather(&index, &table, 1.0f, &line));
-            params.line = &line;
+            params.bias.relative = &line;
             truth_ok(posenc_logits(&params, NULL, &y, posenc_range_all()));
             posenc_bias_table gradient = {gradients[extended], 32, HEADS, HEADS, 1};
-            params.line = NULL;
+            params.bias.relative = NULL;
             y.data = bias[0];
             truth_ok(posenc_rel_bias_backward(&params, &y, &line));
             truth_ok(posenc_bias_table_backward(&index, &line, 1.0f, &gradient));

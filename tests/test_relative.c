@@ -238,10 +238,10 @@ static void open_scene(scene *s, scheme kind) {
     s->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     s->params.scale = (float)(1.0 / sqrt((double)t->dim));
     s->params.mask = t->mask;
-    s->params.query_start = t->query_start;
-    s->params.by_query = (posenc_relative){&s->by_query.view, &t->index};
+    s->params.positions.query_start = t->query_start;
+    s->params.bias.by_query = (posenc_relative){&s->by_query.view, &t->index};
     if (kind == KEY_QUERY || kind >= DEBERTA)
-        s->params.by_key = (posenc_relative){&s->by_key.view, &s->reversed.index};
+        s->params.bias.by_key = (posenc_relative){&s->by_key.view, &s->reversed.index};
 }
 
 static double reference_logit(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b) {
@@ -256,7 +256,7 @@ static double reference_logit(const scene *s, int64_t j, int64_t i, int64_t h, i
                                                                     s->by_query_table.view.ne[1] == 1 ? 0 : h,
                                                                     truth_row(t, i, j), 0);
     }
-    if (s->params.by_key.products != NULL)
+    if (s->params.bias.by_key.products != NULL)
         sum += dot(&s->k.view, j, &s->by_key_table.view, truth_row(&s->reversed, i, j), h, b);
     return (sum + size) / sqrt((double)t->dim);
 }
@@ -433,10 +433,10 @@ static void test_unmet_entries(void **state) {
             posenc_view products = posenc_view_dense(numbers, POSENC_F32, N_PRODUCT_ROWS, n, 1, 1);
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.mask = posenc_mask_window(SIDE + 1);
-            *(by_key ? &params.by_key : &params.by_query) = (posenc_relative){&products, &index};
-            params.query_start = given ? 0 : N_KEYS - 1;
-            params.q_pos = given ? q_pos : NULL;
-            params.k_pos = given ? k_pos : NULL;
+            *(by_key ? &params.bias.by_key : &params.bias.by_query) = (posenc_relative){&products, &index};
+            params.positions.query_start = given ? 0 : N_KEYS - 1;
+            params.positions.queries = given ? q_pos : NULL;
+            params.positions.keys = given ? k_pos : NULL;
             for (int tier = -1; truth_next_tier(&tier);) {
                 float logits[N_KEYS];
                 posenc_view y = posenc_view_dense(logits, POSENC_F32, N_KEYS, 1, 1, 1);
@@ -467,9 +467,9 @@ static void test_no_rows(void **state) {
             products.nb[1] = (int64_t)1 << 40;
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
         params.mask = posenc_mask_causal();
-        *(by_key ? &params.by_key : &params.by_query) = (posenc_relative){&products, &index};
-        params.q_pos = q_pos;
-        params.k_pos = k_pos;
+        *(by_key ? &params.bias.by_key : &params.bias.by_query) = (posenc_relative){&products, &index};
+        params.positions.queries = q_pos;
+        params.positions.keys = k_pos;
         for (int tier = -1; truth_next_tier(&tier);) {
             float logits[N_KEYS];
             posenc_view y = posenc_view_dense(logits, POSENC_F32, N_KEYS, 1, 1, 1);

@@ -208,9 +208,9 @@ static void check_adjoint(const truth_shape *t, const truth_tensor *ds, int by_k
     truth_tensor w = truth_tensor_random(p.view.ne), split = truth_tensor_random(p.view.ne);
     truth_tensor s = truth_tensor_random(ds->view.ne);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = t->query_start;
+    params.positions.query_start = t->query_start;
     params.mask = t->mask;
-    posenc_relative *term = by_key ? &params.by_key : &params.by_query;
+    posenc_relative *term = by_key ? &params.bias.by_key : &params.bias.by_query;
     *term = (posenc_relative){&p.view, &t->index};
     truth_ok(posenc_logits(&params, NULL, &s.view, posenc_range_all()));
     TRUTH_EACH(&s.view, j, i, h, b)

@@ -61,7 +61,7 @@ static void check_logits(const scene *s, int has_scores, double *l) {
 /* Probabilities, or exponentials with sums. */
 static void check_softmax(const scene *s, const posenc_softmax_sum *sums, double *l) {
     const double empty_rows[] = {0.0, 1.0 / (double)s->n_k, NAN},
-                 of_empty = sums != NULL ? 0.0 : empty_rows[s->params.empty];
+                 of_empty = sums != NULL ? 0.0 : empty_rows[s->params.output.fully_masked];
     for (int64_t b = 0; b < s->n_batch; b++)
         for (int64_t h = 0; h < s->n_heads; h++)
             for (int64_t i = 0; i < s->n_q; i++) {
@@ -124,19 +124,19 @@ static void test_masks_are_bounds(void **state) {
         for (int round = 0; round < 300; round++) {
             scene_open(&s, 1 + truth_below(round % 4 ? 140 : SCENE_K - 1));
             posenc_score_params said = s.params;
-            said.bias = NULL;
-            said.line = NULL; /* it need not cover what the other call sees */
-            said.by_query = said.by_key = (posenc_relative){NULL, NULL};
+            said.bias.tensor = NULL;
+            said.bias.relative = NULL; /* it need not cover what the other call sees */
+            said.bias.by_query = said.bias.by_key = (posenc_relative){NULL, NULL};
             posenc_score_params written = said;
             int64_t ne[4] = {s.n_k, s.n_q, s.n_heads, s.n_batch};
             truth_tensor mask = truth_tensor_random(ne), other = truth_tensor_random_of(s.y.view.dtype, ne);
             masks_as_bias(&s, &mask.view);
-            written.bias = &mask.view;
-            written.bias_slopes = NULL;
+            written.bias.tensor = &mask.view;
+            written.bias.tensor_slopes = NULL;
             written.mask = posenc_mask_none();
-            written.cu_seqlens = NULL;
-            written.n_seqs = 0;
-            written.k_begin = written.k_end = NULL;
+            written.sequences.cu_seqlens = NULL;
+            written.sequences.n_seqs = 0;
+            written.sequences.k_begin = written.sequences.k_end = NULL;
             written.bool_mask = NULL;
             truth_ok(posenc_softmax(&said, &s.x.view, &s.y.view, posenc_range_all()));
             truth_ok(posenc_softmax(&written, &s.x.view, &other.view, posenc_range_all()));
@@ -197,17 +197,17 @@ static void test_alignment(void **state) {
     for (int with_lengths = 0; with_lengths < 2; with_lengths++) {
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
         params.mask = posenc_mask_window(9);
-        params.slopes = &slope;
-        params.k_end = with_lengths ? k_end : NULL;
+        params.bias.alibi_slopes = &slope;
+        params.sequences.k_end = with_lengths ? k_end : NULL;
         posenc_view in = posenc_view_dense(x, POSENC_F32, KEYS, QUERIES, 1, SEQUENCES), out = in;
         out.data = aligned;
         truth_ok(posenc_softmax(&params, &in, &out, posenc_range_all()));
-        params.query_starts = with_lengths ? by_length : by_extent;
+        params.positions.query_starts = with_lengths ? by_length : by_extent;
         out.data = given;
         truth_ok(posenc_softmax(&params, &in, &out, posenc_range_all()));
         truth_same_bits(aligned, given, COUNT, "lengths %d", with_lengths);
-        params.query_starts = NULL;
-        params.query_start = POSENC_ALIGN_FIRST_KEY;
+        params.positions.query_starts = NULL;
+        params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
         truth_ok(posenc_softmax(&params, &in, &out, posenc_range_all()));
         assert_true(given[0] == 1.0f && aligned[0] == 0.0f); /* query 0 at key 0 sees that alone */
     }
@@ -225,9 +225,9 @@ static double time_of_documents(int64_t n) {
     params.mask = posenc_mask_none();
     for (int64_t d = 0; d <= n; d++)
         starts[d] = (int32_t)(d * (MOST_DOCUMENTS / n));
-    params.cu_seqlens = starts;
-    params.n_seqs = n;
-    params.query_start = (MOST_DOCUMENTS - N_QUERIES) / 2;
+    params.sequences.cu_seqlens = starts;
+    params.sequences.n_seqs = n;
+    params.positions.query_start = (MOST_DOCUMENTS - N_QUERIES) / 2;
     posenc_view y = posenc_view_dense(scores, POSENC_F32, 1, N_QUERIES, 1, 1);
     double least = HUGE_VAL;
     for (int try = 0; try < 5; try++) {
@@ -253,9 +253,9 @@ static void test_many_documents(void **state) {
 /* The same scene with those masks alone that make the bounds of a row. */
 static void keep_bounds(scene *s) {
     s->params.bool_mask = NULL;
-    if (s->params.k_pos == NULL)
+    if (s->params.positions.keys == NULL)
         return;
-    s->params.k_pos = s->params.q_pos = NULL;
+    s->params.positions.keys = s->params.positions.queries = NULL;
     s->params.mask = posenc_mask_none();
 }
 
@@ -302,7 +302,7 @@ static void test_untouched(void **state) {
             bounds = s;
             keep_bounds(&bounds);
             truth_ok(call_of_form(round % 3, &s, &s.y, sums[0]));
-            s.params.hidden = POSENC_MASKED_UNTOUCHED;
+            s.params.output.masked = POSENC_MASKED_UNTOUCHED;
             truth_ok(call_of_form(round % 3, &s, &other, sums[1]));
             n += check_untouched(&bounds, &s.y, &other);
             if (round % 3 == 2)

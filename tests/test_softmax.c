@@ -131,9 +131,9 @@ static double check_random_call(const int64_t ne[4], int with_alibi, double spre
     truth_ok(posenc_alibi_slopes(ne[2], 8.0, slopes));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = (float)truth_uniform(0.01, 1.0);
-    params.slopes = with_alibi ? slopes : NULL;
+    params.bias.alibi_slopes = with_alibi ? slopes : NULL;
     params.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
-    params.query_start = random_offset(ne[1], ne[0]);
+    params.positions.query_start = random_offset(ne[1], ne[0]);
     if (truth_below(8) == 0)
         params.scale = -params.scale;
     truth_tensor x = truth_tensor_random(ne), y = truth_tensor_random(ne), first = truth_tensor_random(ne);
@@ -154,10 +154,10 @@ static double check_random_call(const int64_t ne[4], int with_alibi, double spre
         for (int64_t h = 0; h < ne[2]; h++)
             for (int64_t i = 0; i < ne[1]; i++) {
                 make_reference(truth_at(&x.view, 0, i, h, b), ne[0], &params, with_alibi ? slopes[h] : 0.0f,
-                               params.query_start + i, &r);
+                               params.positions.query_start + i, &r);
                 worst = fmax(worst, check_row(truth_at(&y.view, 0, i, h, b), ne[0], &r, "random"));
                 check_relative(truth_at(&x.view, 0, i, h, b), truth_at(&y.view, 0, i, h, b), ne[0], &params,
-                               with_alibi ? slopes[h] : 0.0f, params.query_start + i);
+                               with_alibi ? slopes[h] : 0.0f, params.positions.query_start + i);
                 *(r.rounds ? &n_rounded : &n_exact) += 1;
             }
     /* In place gives the same. */
@@ -264,7 +264,7 @@ static void check_edges(int64_t n) {
     posenc_score_params plain = POSENC_SCORE_DEFAULTS;
     plain.mask = posenc_mask_none();
     posenc_score_params masked = plain, doubled = plain;
-    masked.slopes = &slope;
+    masked.bias.alibi_slopes = &slope;
     masked.mask = posenc_mask_causal();
     doubled.scale = 2.0f;
     int64_t at = truth_below(n);
@@ -303,7 +303,7 @@ static void check_edges(int64_t n) {
         assert_true(n == 1 || (j == at) == (y[j] == 0.0f));
 
     /* Poison behind the mask is not read. */
-    masked.query_start = at;
+    masked.positions.query_start = at;
     for (int64_t j = 0; j < n; j++)
         x[j] = j <= at ? 1.0f : j % 2 ? NAN : INFINITY;
     run_row(x, y, n, masked);
@@ -311,7 +311,7 @@ static void check_edges(int64_t n) {
     for (int64_t j = 0; j <= at; j++)
         assert_true(y[j] >= 0.0f && y[j] <= 1.0f);
     for (int64_t query_start = -1; query_start >= -1000000000; query_start = query_start * 10 - 7) {
-        masked.query_start = query_start;
+        masked.positions.query_start = query_start;
         run_row(x, y, n, masked);
         expect_all(y, n, 0.0f, "no key allowed");
     }
@@ -340,8 +340,8 @@ static void test_hidden_beside_nan(void **state) {
             int64_t bad = truth_below(n);
             x[bad] = round % 3 ? NAN : INFINITY;
             if (by_position) {
-                params.q_pos = &q_pos;
-                params.k_pos = k_pos;
+                params.positions.queries = &q_pos;
+                params.positions.keys = k_pos;
                 params.mask = posenc_mask_causal();
             } else {
                 params.bool_mask = &mask;
@@ -362,9 +362,9 @@ static double share_of_wrong_logits(const float *x, const float *bias, float slo
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
     posenc_view terms = posenc_view_dense((void *)(uintptr_t)bias, POSENC_F32, n, 1, 1, 1);
-    params.bias = &terms;
-    params.slopes = &slope;
-    params.query_start = position;
+    params.bias.tensor = &terms;
+    params.bias.alibi_slopes = &slope;
+    params.positions.query_start = position;
     run_row(x, y, n, params);
     for (int64_t j = 0; j < n; j++) {
         double penalty = (double)slope * fabs((double)(j - position));
@@ -408,7 +408,7 @@ static void test_minus_zero_slope(void **state) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
     posenc_view from = posenc_view_dense((void *)(uintptr_t)&x, POSENC_F32, 1, 1, 1, 1);
-    params.slopes = &slope;
+    params.bias.alibi_slopes = &slope;
     for (int tier = -1; truth_next_tier(&tier);) {
         float y = 1.0f;
         posenc_view to = posenc_view_dense(&y, POSENC_F32, 1, 1, 1, 1);
@@ -425,10 +425,10 @@ static void test_empty_part(void **state) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     posenc_view from = posenc_view_dense(x, POSENC_F32, 2, 1, 1, 1), to = posenc_view_dense(y, POSENC_F32, 2, 1, 1, 1);
     params.mask = posenc_mask_causal();
-    params.query_start = -1;
+    params.positions.query_start = -1;
     for (int tier = -1; truth_next_tier(&tier);)
         for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty++) {
-            params.empty = (posenc_fully_masked_row)empty;
+            params.output.fully_masked = (posenc_fully_masked_row)empty;
             truth_ok(posenc_softmax_partial(&params, &from, &to, &sum, posenc_range_all()));
             assert_true(y[0] == 0.0f && y[1] == 0.0f && sum.sum == 0.0f && sum.max == -INFINITY);
         }
@@ -494,9 +494,9 @@ static void test_row_ranges(void **state) {
             truth_ok(posenc_alibi_slopes(ne[2], 8.0, slopes));
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.scale = 0.5f;
-            params.slopes = slopes;
+            params.bias.alibi_slopes = slopes;
             params.mask = posenc_mask_causal();
-            params.query_start = random_offset(ne[1], ne[0]);
+            params.positions.query_start = random_offset(ne[1], ne[0]);
             truth_tensor x = truth_tensor_random(ne), whole = truth_tensor_random(ne), split = truth_tensor_random(ne);
             truth_ok(posenc_softmax(&params, &x.view, &whole.view, posenc_range_all()));
             for (int64_t end = ne[1] * ne[2] * ne[3]; end > 0;) {

@@ -97,9 +97,9 @@ static int check_c03(const example *e) {
     truth_ok(posenc_alibi_slopes(n_heads, 8.0, slopes));
     posenc_view view = posenc_view_dense(bias, POSENC_F32, n_k, n_q, n_heads, 1);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.slopes = slopes;
+    params.bias.alibi_slopes = slopes;
     params.mask = is(e, "form", "causal") ? posenc_mask_causal() : posenc_mask_none();
-    params.query_start = (int64_t)value(e, "q_offset");
+    params.positions.query_start = (int64_t)value(e, "q_offset");
     truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
     return match(e, bias, 0, (int)(n_heads * n_q * n_k));
 }
@@ -114,7 +114,7 @@ static int check_c22(const example *e) {
     int64_t n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
-    params.query_start = (int64_t)value(e, "q_offset");
+    params.positions.query_start = (int64_t)value(e, "q_offset");
     if (cJSON_IsTrue(cJSON_GetObjectItem(rule, "causal")))
         params.mask = posenc_mask_causal();
     if (window != NULL)
@@ -155,17 +155,17 @@ static int check_c26(const example *e) {
     for (int j = 0; j < n; j++)
         bias[j] *= (float)value(e, "slope"); /* a power of two */
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
     params.cap = (float)value(e, "softcap");
     posenc_rel_bias line = {bias, 0, n, 1, n, 0};
-    params.line = &line;
+    params.bias.relative = &line;
     posenc_view masks = posenc_view_dense(mask, POSENC_F32, n, 1, 1, 1);
-    params.bias = &masks;
-    params.empty = is(e, "policy", "uniform") ? POSENC_FULLY_MASKED_UNIFORM
-                   : is(e, "policy", "nan")   ? POSENC_FULLY_MASKED_NAN
-                                              : POSENC_FULLY_MASKED_ZEROS;
+    params.bias.tensor = &masks;
+    params.output.fully_masked = is(e, "policy", "uniform") ? POSENC_FULLY_MASKED_UNIFORM
+                                 : is(e, "policy", "nan")   ? POSENC_FULLY_MASKED_NAN
+                                                            : POSENC_FULLY_MASKED_ZEROS;
     if (cJSON_IsNumber(input(e, "sink"))) {
         sink = (float)value(e, "sink");
         params.sinks = &sink;
@@ -188,10 +188,10 @@ static int check_attention(const example *e, const float *q, const float *k, dou
         for (int j = 0; j < n; j++)
             scores[i * n + j] = (float)truth_dot(q + i * dim, k + j * dim, dim);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.scale = (float)scale;
     params.cap = cap;
-    params.slopes = &head_slope;
+    params.bias.alibi_slopes = &head_slope;
     params.mask = mask;
     posenc_view view = posenc_view_dense(scores, POSENC_F32, n, n, 1, 1);
     truth_ok(posenc_softmax(&params, &view, &view, posenc_range_all()));

@@ -73,10 +73,10 @@ static int check_c07(const example *e) {
     int64_t n = q.view.ne[1];
     make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n, n, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
-    params.by_query = (posenc_relative){&terms.view, &index.line};
+    params.bias.by_query = (posenc_relative){&terms.view, &index.line};
     return match_logits(e, &params, &x, n, n, 0);
 }
 
@@ -108,9 +108,9 @@ static int check_c09(const example *e) {
         posenc_rel_index_reversed(posenc_rel_index_shaw((int64_t)value(e, "max_relative_pos")));
     make_index(rule, 0, n, n, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
-    params.by_query = (posenc_relative){&terms.view, &index.line};
+    params.bias.by_query = (posenc_relative){&terms.view, &index.line};
     return match_logits(e, &params, NULL, n, n, 0);
 }
 
@@ -132,8 +132,8 @@ static int check_c11(const example *e) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = (float)value(e, "scale");
     params.mask = posenc_mask_causal();
-    params.query_start = n_k - n_q;
-    params.by_query = (posenc_relative){&terms.view, &index.line};
+    params.positions.query_start = n_k - n_q;
+    params.bias.by_query = (posenc_relative){&terms.view, &index.line};
     return match_logits(e, &params, &x, n_k, n_q, 0);
 }
 
@@ -149,8 +149,8 @@ static int check_c12(const example *e) {
     make_index(posenc_rel_index_transformer_xl(n_k), n_k - n_q, n_q, n_k, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
-    params.by_query = (posenc_relative){&x.view, &index.line};
-    params.query_start = n_k - n_q;
+    params.bias.by_query = (posenc_relative){&x.view, &index.line};
+    params.positions.query_start = n_k - n_q;
     truth_ok(posenc_logits(&params, NULL, &direct.view, posenc_range_all()));
     for (int64_t i = 0; i < n_q; i++)
         truth_same_bits(direct.data + i * n_k, y.data + i * n_k, (size_t)(i + n_k - n_q + 1), "%s, query %d", e->where,
@@ -193,16 +193,16 @@ static int check_c14(const example *e) {
     make_index(rule, 0, n, n, &index);
     make_index(posenc_rel_index_reversed(rule), 0, n, n, &papers);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.scale = (float)(1.0 / sqrt((double)(cJSON_GetArraySize(input(e, "terms")) * q.view.ne[0])));
     if (has_term(e, "c2p"))
-        params.by_query = (posenc_relative){&c2p.view, &index.line};
+        params.bias.by_query = (posenc_relative){&c2p.view, &index.line};
     if (has_term(e, "p2c"))
-        params.by_key = (posenc_relative){&p2c.view, &index.line};
+        params.bias.by_key = (posenc_relative){&p2c.view, &index.line};
     int n_matched = match_logits(e, &params, &x, n, n, 0);
     if (has_term(e, "p2c"))
-        params.by_key.index = &papers.line;
+        params.bias.by_key.index = &papers.line;
     return n_matched + match_logits(e, &params, &x, n, n, n_matched);
 }
 
@@ -306,8 +306,8 @@ static int match_parts(const example *e, const posenc_score_params *params, cons
     matrix out;
     dense(&out, v->view.ne[0], q->view.ne[1]);
     posenc_score_params moved = *params;
-    moved.query_start += at;
-    moved.k_begin = &at;
+    moved.positions.query_start += at;
+    moved.sequences.k_begin = &at;
     posenc_attention_args task = {
         .params = &moved, .q = tokens(q), .k = behind(k, at), .v = behind(v, at), .out = tokens(&out)};
     void *scratch = malloc(posenc_attention_workspace_bytes(k->view.ne[0], v->view.ne[0]));
@@ -360,10 +360,10 @@ static int check_c04(const example *e) {
     truth_rotate(&rope, q.data, n, positions, POSENC_FORWARD);
     truth_rotate(&rope, k.data, n, positions, POSENC_FORWARD);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.scale = (float)(1.0 / sqrt((double)dim));
-    params.slopes = &slope;
+    params.bias.alibi_slopes = &slope;
     return match_attention(e, &params, &q, &k, &v);
 }
 
@@ -379,7 +379,7 @@ static int check_c31(const example *e) {
             pe.data[t * n_centres + c] = (float)exp(-((double)t - (double)centres[c]) *
                                                     ((double)t - (double)centres[c]) / (2.0 * sigma * sigma));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
     return match_attention(e, &params, &pe, &pe, &pe);
@@ -392,10 +392,10 @@ static int check_c32(const example *e) {
     read_matrix(e, "k", &k);
     read_matrix(e, "v", &v);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.scale = (float)value(e, "scale");
     params.cap = (float)value(e, "softcap");
-    params.slopes = slope != 0.0f ? &slope : NULL;
+    params.bias.alibi_slopes = slope != 0.0f ? &slope : NULL;
     params.mask = cJSON_IsTrue(input(e, "causal")) ? posenc_mask_causal() : posenc_mask_none();
     return match_attention(e, &params, &q, &k, &v);
 }

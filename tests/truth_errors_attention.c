@@ -25,16 +25,16 @@ void test_attention_params(void **state) {
     RETURNS(POSENC_ERR_SCALE, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
     RETURNS(POSENC_ERR_SCALE, posenc_attention_reference, &params, &q, &k, &v, &y, &p);
     params.scale = 1.0f;
-    params.query_start = limit;
+    params.positions.query_start = limit;
     RETURNS(POSENC_ERR_POSITION, posenc_attention_reference, &params, &q, &k, &v, &y, &p);
     posenc_view over = posenc_view_dense(out, POSENC_F32, REL_K, 1, 1, 1); /* in the result's memory */
-    params.query_start = 0;
-    params.bias = &over;
+    params.positions.query_start = 0;
+    params.bias.tensor = &over;
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
     over.ne[1] = REL_Q; /* a bad view, of which nobody should ask where it ends */
     over.nb[1] = INT64_MIN;
     RETURNS(POSENC_ERR_STRIDE, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
-    params.bias = NULL;
+    params.bias.tensor = NULL;
     k.ne[3] = v.ne[3] = 2; /* one batch of queries */
     RETURNS(POSENC_ERR_SHAPE, posenc_attention_reference, &params, &q, &k, &v, &y, NULL);
     k.ne[3] = v.ne[3] = 1;
@@ -46,7 +46,7 @@ void test_attention_params(void **state) {
     RETURNS(POSENC_ERR_NULL, posenc_attention, NULL, &q, &k, &v, &y, scratch, all);
     RETURNS(POSENC_ERR_NULL, posenc_attention, &params, &q, &k, &v, &y, NULL, all);
     RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &k, &v, &y, shifted(scratch, 1), all);
-    params.empty = POSENC_FULLY_MASKED_UNIFORM;
+    params.output.fully_masked = POSENC_FULLY_MASKED_UNIFORM;
     RETURNS(POSENC_ERR_ENUM, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
@@ -54,19 +54,19 @@ void test_attention_params(void **state) {
     RETURNS(POSENC_ERR_SCALE, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
     params.cap = 0.0f;
     posenc_view bias = posenc_view_dense(y.data, POSENC_F32, REL_K, 1, 1, 1);
-    params.bias = &bias;
+    params.bias.tensor = &bias;
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
-    params.bias = NULL;
+    params.bias.tensor = NULL;
     static int32_t row_of_all[REL_K + REL_Q];
     const posenc_rel_index index = {row_of_all, -REL_Q, REL_K + REL_Q, 1};
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     posenc_view products = posenc_view_dense(y.data, POSENC_F32, 1, 1, 1, 1);
-    params.by_query = (posenc_relative){&products, &index};
+    params.bias.by_query = (posenc_relative){&products, &index};
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
-    params.by_key = params.by_query;
-    params.by_query = (posenc_relative){NULL, NULL};
+    params.bias.by_key = params.bias.by_query;
+    params.bias.by_query = (posenc_relative){NULL, NULL};
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
-    params.by_key = params.by_query;
+    params.bias.by_key = params.bias.by_query;
     q.ne[1] = y.ne[1] = 3;
     RETURNS(POSENC_ERR_N_HEADS, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
     q.ne[1] = y.ne[1] = 2;
@@ -197,7 +197,7 @@ void test_attention_tasks(void **state) {
                 ((posenc_range){0, 0}));
 
     static const int32_t ends[] = {5, 0};
-    params.k_end = ends; /* the second sequence has no keys, so nobody looks at its pages */
+    params.sequences.k_end = ends; /* the second sequence has no keys, so nobody looks at its pages */
     p.table = numbers;
     t.pages = &p;
     RETURNS(POSENC_OK, posenc_attention_run, &t, memory, ((posenc_range){0, 0}));

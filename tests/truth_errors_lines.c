@@ -474,9 +474,9 @@ void test_gradients(void **state) {
     params.mask = posenc_mask_none();
     RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, NULL, &p, &line);
     RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, &params, NULL, &line);
-    params.query_start = (int64_t)1 << 40;
+    params.positions.query_start = (int64_t)1 << 40;
     RETURNS(POSENC_ERR_POSITION, posenc_rel_bias_backward, &params, &p, &line);
-    params.query_start = 0;
+    params.positions.query_start = 0;
     bad = posenc_view_dense(in, POSENC_BF16, DIM, HEADS, TOKENS, BATCH);
     RETURNS(POSENC_ERR_DTYPE, posenc_rel_bias_backward, &params, &bad, &line);
     line.n_heads = TOKENS - 1;

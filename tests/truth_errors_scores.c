@@ -22,7 +22,7 @@ static uint8_t byte_data[N_K];
 static void start(void) {
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     x = dense(in);
     y = dense(out);
     line = (posenc_rel_bias){line_data, -(N_Q - 1), N_K + N_Q - 1, N_HEADS, 64, 0};
@@ -61,20 +61,20 @@ void test_scores(void **state) {
         bad[i] = bad_floats[i];
         REFUSED(POSENC_ERR_SCALE, scale = bad_floats[i]);
         REFUSED(POSENC_ERR_SCALE, cap = bad_floats[i]);
-        REFUSED(POSENC_ERR_SCALE, slopes = bad);
-        REFUSED(POSENC_ERR_SCALE, bias_slopes = bad);
+        REFUSED(POSENC_ERR_SCALE, bias.alibi_slopes = bad);
+        REFUSED(POSENC_ERR_SCALE, bias.tensor_slopes = bad);
         if (bad_floats[i] != -INFINITY)
             REFUSED(POSENC_ERR_SCALE, sinks = bad);
     }
     REFUSED(POSENC_ERR_SCALE, cap = -1.0f);
     REFUSED(POSENC_ERR_SCALE, cap = 1e-40f);
-    REFUSED(POSENC_ERR_STRIDE, slopes = shifted(slopes, 1));
-    REFUSED(POSENC_ERR_STRIDE, bias_slopes = shifted(slopes, 2));
+    REFUSED(POSENC_ERR_STRIDE, bias.alibi_slopes = shifted(slopes, 1));
+    REFUSED(POSENC_ERR_STRIDE, bias.tensor_slopes = shifted(slopes, 2));
     REFUSED(POSENC_ERR_STRIDE, sinks = shifted(slopes, 3));
-    REFUSED(POSENC_ERR_ENUM, empty = (posenc_fully_masked_row)3);
-    REFUSED(POSENC_ERR_ENUM, empty = (posenc_fully_masked_row)-1);
-    REFUSED(POSENC_ERR_ENUM, hidden = (posenc_masked_output)2);
-    REFUSED(POSENC_ERR_ENUM, hidden = (posenc_masked_output)-1);
+    REFUSED(POSENC_ERR_ENUM, output.fully_masked = (posenc_fully_masked_row)3);
+    REFUSED(POSENC_ERR_ENUM, output.fully_masked = (posenc_fully_masked_row)-1);
+    REFUSED(POSENC_ERR_ENUM, output.masked = (posenc_masked_output)2);
+    REFUSED(POSENC_ERR_ENUM, output.masked = (posenc_masked_output)-1);
 }
 
 void test_score_positions(void **state) {
@@ -88,66 +88,66 @@ void test_score_positions(void **state) {
     RETURNS(POSENC_ERR_SHAPE, posenc_softmax, &params, &huge, &huge, all);
     RETURNS(POSENC_ERR_SHAPE, posenc_logits, &params, NULL, &tall, all);
     for (size_t i = 0; i < sizeof bad_offsets / sizeof bad_offsets[0]; i++)
-        REFUSED(POSENC_ERR_POSITION, query_start = bad_offsets[i]);
-    params.query_start = -limit;
+        REFUSED(POSENC_ERR_POSITION, positions.query_start = bad_offsets[i]);
+    params.positions.query_start = -limit;
     RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
-    params.query_start = limit - N_Q;
+    params.positions.query_start = limit - N_Q;
     RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
     start();
 
     static const int32_t late[BATCH] = {0, (1 << 30) - N_Q + 1}, early[BATCH] = {-(1 << 30) - 1, 0};
     static const int32_t ends[BATCH] = {(1 << 30) - N_Q, -(1 << 30)};
-    params.query_start = POSENC_ALIGN_LAST_KEY;
-    params.query_starts = ends;
+    params.positions.query_start = POSENC_ALIGN_LAST_KEY;
+    params.positions.query_starts = ends;
     RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
     start();
-    params.query_start = POSENC_ALIGN_LAST_KEY;
-    REFUSED(POSENC_ERR_POSITION, query_starts = late);
-    params.query_start = POSENC_ALIGN_LAST_KEY;
-    REFUSED(POSENC_ERR_POSITION, query_starts = early);
-    REFUSED(POSENC_ERR_POSITION, query_starts = ends); /* beside a start for all */
-    params.query_start = POSENC_ALIGN_LAST_KEY;
-    REFUSED(POSENC_ERR_STRIDE, query_starts = shifted(late, 1));
+    params.positions.query_start = POSENC_ALIGN_LAST_KEY;
+    REFUSED(POSENC_ERR_POSITION, positions.query_starts = late);
+    params.positions.query_start = POSENC_ALIGN_LAST_KEY;
+    REFUSED(POSENC_ERR_POSITION, positions.query_starts = early);
+    REFUSED(POSENC_ERR_POSITION, positions.query_starts = ends); /* beside a start for all */
+    params.positions.query_start = POSENC_ALIGN_LAST_KEY;
+    REFUSED(POSENC_ERR_STRIDE, positions.query_starts = shifted(late, 1));
 
     /* Aligned with the last key: a sequence of fewer keys than queries, unless it has none or positions do not matter.
      * */
     static const int32_t too_few[BATCH] = {N_K, N_Q - 1}, as_many[BATCH] = {N_Q, 0};
-    params.query_start = POSENC_ALIGN_LAST_KEY;
-    params.k_end = too_few;
+    params.positions.query_start = POSENC_ALIGN_LAST_KEY;
+    params.sequences.k_end = too_few;
     RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
     REFUSED(POSENC_ERR_POSITION, mask = posenc_mask_causal());
-    params.query_start = POSENC_ALIGN_LAST_KEY;
-    params.k_end = too_few;
-    REFUSED(POSENC_ERR_POSITION, slopes = slopes);
-    params.query_start = POSENC_ALIGN_LAST_KEY;
-    params.k_end = as_many;
+    params.positions.query_start = POSENC_ALIGN_LAST_KEY;
+    params.sequences.k_end = too_few;
+    REFUSED(POSENC_ERR_POSITION, bias.alibi_slopes = slopes);
+    params.positions.query_start = POSENC_ALIGN_LAST_KEY;
+    params.sequences.k_end = as_many;
     params.mask = posenc_mask_causal();
     RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
-    params.k_end = too_few;
-    params.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.sequences.k_end = too_few;
+    params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
     start();
 
-    REFUSED(POSENC_ERR_NULL, q_pos = queries);
-    REFUSED(POSENC_ERR_NULL, k_pos = keys);
+    REFUSED(POSENC_ERR_NULL, positions.queries = queries);
+    REFUSED(POSENC_ERR_NULL, positions.keys = keys);
     for (int k = 0; k < 4; k++) {
         static const int32_t bad[] = {1 << 30, -(1 << 30), INT32_MAX, INT32_MIN};
         int32_t bad_queries[N_Q] = {0, bad[k], 0}, bad_keys[N_K] = {0, 0, 0, 0, 0, 0, 0, bad[k]};
-        params.k_pos = keys;
-        REFUSED(POSENC_ERR_POSITION, q_pos = bad_queries);
-        params.q_pos = queries;
-        REFUSED(POSENC_ERR_POSITION, k_pos = bad_keys);
+        params.positions.keys = keys;
+        REFUSED(POSENC_ERR_POSITION, positions.queries = bad_queries);
+        params.positions.queries = queries;
+        REFUSED(POSENC_ERR_POSITION, positions.keys = bad_keys);
     }
-    params.k_pos = keys;
-    REFUSED(POSENC_ERR_STRIDE, q_pos = shifted(queries, 1));
-    params.q_pos = queries;
-    REFUSED(POSENC_ERR_STRIDE, k_pos = shifted(keys, 2));
-    params.q_pos = queries;
-    params.k_pos = keys;
+    params.positions.keys = keys;
+    REFUSED(POSENC_ERR_STRIDE, positions.queries = shifted(queries, 1));
+    params.positions.queries = queries;
+    REFUSED(POSENC_ERR_STRIDE, positions.keys = shifted(keys, 2));
+    params.positions.queries = queries;
+    params.positions.keys = keys;
     REFUSED(POSENC_ERR_MASK, mask.n_first = 1);
-    params.q_pos = queries;
-    params.k_pos = keys;
-    REFUSED(POSENC_ERR_POSITION, query_starts = queries);
+    params.positions.queries = queries;
+    params.positions.keys = keys;
+    REFUSED(POSENC_ERR_POSITION, positions.query_starts = queries);
 }
 
 void test_score_masks(void **state) {
@@ -169,20 +169,20 @@ void test_score_masks(void **state) {
     params.mask.n_first = 4;
     REFUSED(POSENC_ERR_MASK, mask.chunk = 4);
 
-    REFUSED(POSENC_ERR_NULL, n_seqs = 1);
-    REFUSED(POSENC_ERR_SHAPE, n_seqs = -1);
-    params.n_seqs = 1;
-    REFUSED(POSENC_ERR_SHAPE, cu_seqlens = late);
-    params.n_seqs = 2;
-    REFUSED(POSENC_ERR_SHAPE, cu_seqlens = falling);
-    params.n_seqs = 1;
-    REFUSED(POSENC_ERR_STRIDE, cu_seqlens = shifted(whole, 2));
-    REFUSED(POSENC_ERR_MASK, k_begin = negative);
-    REFUSED(POSENC_ERR_MASK, k_end = negative);
-    REFUSED(POSENC_ERR_MASK, k_begin = long_one);
-    REFUSED(POSENC_ERR_MASK, k_end = long_one);
-    REFUSED(POSENC_ERR_STRIDE, k_begin = shifted(lengths, 1));
-    REFUSED(POSENC_ERR_STRIDE, k_end = shifted(lengths, 1));
+    REFUSED(POSENC_ERR_NULL, sequences.n_seqs = 1);
+    REFUSED(POSENC_ERR_SHAPE, sequences.n_seqs = -1);
+    params.sequences.n_seqs = 1;
+    REFUSED(POSENC_ERR_SHAPE, sequences.cu_seqlens = late);
+    params.sequences.n_seqs = 2;
+    REFUSED(POSENC_ERR_SHAPE, sequences.cu_seqlens = falling);
+    params.sequences.n_seqs = 1;
+    REFUSED(POSENC_ERR_STRIDE, sequences.cu_seqlens = shifted(whole, 2));
+    REFUSED(POSENC_ERR_MASK, sequences.k_begin = negative);
+    REFUSED(POSENC_ERR_MASK, sequences.k_end = negative);
+    REFUSED(POSENC_ERR_MASK, sequences.k_begin = long_one);
+    REFUSED(POSENC_ERR_MASK, sequences.k_end = long_one);
+    REFUSED(POSENC_ERR_STRIDE, sequences.k_begin = shifted(lengths, 1));
+    REFUSED(POSENC_ERR_STRIDE, sequences.k_end = shifted(lengths, 1));
 
     REFUSED(POSENC_ERR_MASK_UNSET, mask.n_first = -1);
     bytes.polarity = POSENC_POLARITY_UNSET;
@@ -212,54 +212,54 @@ void test_score_lines(void **state) {
     (void)state;
     start();
     line.data = NULL;
-    REFUSED(POSENC_ERR_NULL, line = &line);
+    REFUSED(POSENC_ERR_NULL, bias.relative = &line);
     line.data = (float *)shifted(line_data, 2);
-    REFUSED(POSENC_ERR_STRIDE, line = &line);
+    REFUSED(POSENC_ERR_STRIDE, bias.relative = &line);
     line.stride = line.n_offsets - 1;
-    REFUSED(POSENC_ERR_STRIDE, line = &line);
+    REFUSED(POSENC_ERR_STRIDE, bias.relative = &line);
     line.n_heads = N_HEADS + 1;
-    REFUSED(POSENC_ERR_N_HEADS, line = &line);
+    REFUSED(POSENC_ERR_N_HEADS, bias.relative = &line);
     line.stride = line.n_offsets = 1; /* one offset for each head is no line for all */
     line.n_heads = N_HEADS + 1;
-    REFUSED(POSENC_ERR_N_HEADS, line = &line);
+    REFUSED(POSENC_ERR_N_HEADS, bias.relative = &line);
     line.first++;
-    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
     line.n_offsets--;
-    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
     line.n_offsets = -1;
-    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
     line.stride = 0;
     line.n_offsets = (int64_t)1 << 31;
-    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
     line.first = INT32_MIN;
-    REFUSED(POSENC_ERR_OFFSETS, line = &line);
-    params.query_start = 1;
-    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
+    params.positions.query_start = 1;
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
     line.is_extended = 1;
     line.n_offsets = 0;
-    REFUSED(POSENC_ERR_OFFSETS, line = &line);
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
 
     static const int32_t beyond[][BATCH] = {{0, 1}, {1, 0}, {0, -1}, {-1, 0}}; /* one of the sequences */
     for (int i = 0; i < 4; i++) {
-        params.line = &line;
-        params.query_start = POSENC_ALIGN_LAST_KEY;
-        REFUSED(POSENC_ERR_OFFSETS, query_starts = beyond[i]);
+        params.bias.relative = &line;
+        params.positions.query_start = POSENC_ALIGN_LAST_KEY;
+        REFUSED(POSENC_ERR_OFFSETS, positions.query_starts = beyond[i]);
     }
 
     bias.ne[0] = N_K - 1;
-    REFUSED(POSENC_ERR_SHAPE, bias = &bias);
+    REFUSED(POSENC_ERR_SHAPE, bias.tensor = &bias);
     bias.ne[0] = 1; /* keys share nothing */
-    REFUSED(POSENC_ERR_SHAPE, bias = &bias);
+    REFUSED(POSENC_ERR_SHAPE, bias.tensor = &bias);
     bias.ne[2] = N_HEADS - 1;
-    REFUSED(POSENC_ERR_SHAPE, bias = &bias);
+    REFUSED(POSENC_ERR_SHAPE, bias.tensor = &bias);
     bias.data = NULL;
-    REFUSED(POSENC_ERR_NULL, bias = &bias);
+    REFUSED(POSENC_ERR_NULL, bias.tensor = &bias);
     bias.dtype = POSENC_Q8_0;
-    REFUSED(POSENC_ERR_DTYPE, bias = &bias);
+    REFUSED(POSENC_ERR_DTYPE, bias.tensor = &bias);
     bias.dtype = (posenc_dtype)4;
-    REFUSED(POSENC_ERR_DTYPE, bias = &bias);
+    REFUSED(POSENC_ERR_DTYPE, bias.tensor = &bias);
     bias.data = out;
-    REFUSED(POSENC_ERR_OVERLAP, bias = &bias);
+    REFUSED(POSENC_ERR_OVERLAP, bias.tensor = &bias);
 
     int64_t first, n_offsets;
     posenc_mask bad = {-1, -1, -1, 0}, none = posenc_mask_none();
@@ -279,7 +279,7 @@ void test_score_relative(void **state) {
     (void)state;
     start();
     for (int by_key = 0; by_key < 2; by_key++) {
-        posenc_relative *term = by_key ? &params.by_key : &params.by_query;
+        posenc_relative *term = by_key ? &params.bias.by_key : &params.bias.by_query;
         int64_t n = by_key ? N_K : N_Q;
         products.ne[1] = n;
         term->products = &products;
@@ -326,7 +326,7 @@ void test_score_relative(void **state) {
     products = posenc_view_dense(NULL, POSENC_F32, ((int64_t)1 << 30) + 1, N_K, 1, 1);
     index_line.n_rows = products.ne[0];
     products.data = product_data; /* which nobody reads */
-    use(&params.by_key);
+    use(&params.bias.by_key);
     refused(POSENC_ERR_SHAPE);
 
     /* Keys lie less than 2^28 bytes apart; a single one, and queries, anywhere. */
@@ -335,26 +335,26 @@ void test_score_relative(void **state) {
     for (int i = 0; i < 3; i++) {
         products = posenc_view_dense(product_data, POSENC_F32, 5, 1, 1, 1);
         products.nb[1] = far_apart[i];
-        use(&params.by_query);
-        use(&params.by_key);
+        use(&params.bias.by_query);
+        use(&params.bias.by_key);
         RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
     }
     start();
     products.ne[1] = N_K;
     products.nb[1] = far_apart[0];
-    use(&params.by_key);
+    use(&params.bias.by_key);
     refused(POSENC_ERR_STRIDE);
     products.ne[1] = N_K;
     products.ne[2] = products.ne[3] = 1; /* for all heads, of all batches */
     products.nb[1] = far_apart[1];
-    use(&params.by_key);
+    use(&params.bias.by_key);
     refused(POSENC_ERR_STRIDE);
     char *memory = malloc((size_t)far_apart[0] + sizeof(float) * 5);
     if (memory != NULL) {
         products = posenc_view_dense(memory, POSENC_F32, 5, 2, 1, 1);
         products.nb[1] = far_apart[0];
         x.ne[1] = y.ne[1] = 2;
-        use(&params.by_query);
+        use(&params.bias.by_query);
         RETURNS(POSENC_OK, posenc_softmax, &params, &x, &y, nothing);
     }
     free(memory);

@@ -62,33 +62,33 @@ static truth_tensor tensor_of(posenc_dtype type, double size, int64_t ne0, int64
 static void make_positions(scene *s) {
     posenc_score_params *p = &s->params;
     p->mask = random_mask();
-    p->query_start = truth_below(4) ? s->n_k - s->n_q : truth_below(2 * s->n_k + 60) - 30;
+    p->positions.query_start = truth_below(4) ? s->n_k - s->n_q : truth_below(2 * s->n_k + 60) - 30;
     if (p->mask.n_first == 0 && truth_below(4) == 0) {
         for (int64_t i = 0; i < s->n_q; i++)
             s->q_pos[i] = (int32_t)(truth_below(1000) - 100);
         for (int64_t j = 0; j < s->n_k; j++)
             s->k_pos[j] = (int32_t)(truth_below(1000) - 100);
-        p->q_pos = s->q_pos;
-        p->k_pos = s->k_pos;
+        p->positions.queries = s->q_pos;
+        p->positions.keys = s->k_pos;
     } else if (truth_below(3) == 0) {
         for (int b = 0; b < SCENE_BATCH; b++)
             s->query_starts[b] = (int32_t)(truth_below(300) - 150);
-        p->query_starts = s->query_starts;
-        p->query_start = POSENC_ALIGN_LAST_KEY;
+        p->positions.query_starts = s->query_starts;
+        p->positions.query_start = POSENC_ALIGN_LAST_KEY;
     }
     if (truth_below(4) == 0) {
         s->cu_seqlens[1] = (int32_t)truth_below(s->n_k + 1);
         s->cu_seqlens[2] = s->cu_seqlens[1] + (int32_t)truth_below(s->n_k + 1 - s->cu_seqlens[1]);
         s->cu_seqlens[3] = (int32_t)s->n_k;
-        p->cu_seqlens = s->cu_seqlens;
-        p->n_seqs = 1 + truth_below(3);
+        p->sequences.cu_seqlens = s->cu_seqlens;
+        p->sequences.n_seqs = 1 + truth_below(3);
     }
     for (int b = 0; b < SCENE_BATCH; b++) {
         s->k_begin[b] = (int32_t)truth_below(s->n_k / 2 + 1);
         s->k_end[b] = (int32_t)(s->n_k - truth_below(s->n_k / 2 + 1));
     }
-    p->k_begin = truth_below(5) == 0 ? s->k_begin : NULL;
-    p->k_end = truth_below(5) == 0 ? s->k_end : NULL;
+    p->sequences.k_begin = truth_below(5) == 0 ? s->k_begin : NULL;
+    p->sequences.k_end = truth_below(5) == 0 ? s->k_end : NULL;
     if (truth_below(5) == 0) {
         int64_t by_query = truth_below(2) * truth_below(40), by_head = truth_below(2) * truth_below(400);
         for (size_t k = 0; k < sizeof s->bytes; k++)
@@ -109,7 +109,7 @@ static void make_lines(scene *s) {
         greatest = greatest > scene_query(s, 0, b) ? greatest : scene_query(s, 0, b);
     }
     truth_ok(posenc_rel_bias_range(p->mask, least, greatest - least + s->n_q, s->n_k, &first, &n));
-    if (p->k_pos != NULL) {
+    if (p->positions.keys != NULL) {
         first = -1000;
         n = 2001;
     }
@@ -127,7 +127,7 @@ static void make_lines(scene *s) {
         s->line.n_offsets = 1 + truth_below(truth_below(2) ? 40 : n + 1);
     }
     s->index = (posenc_rel_index){s->index_data, first, n, SCENE_ROWS};
-    p->line = truth_below(2) ? &s->line : NULL;
+    p->bias.relative = truth_below(2) ? &s->line : NULL;
 }
 
 static void make_terms(scene *s) {
@@ -137,16 +137,16 @@ static void make_terms(scene *s) {
         s->bias_slopes[h] = (float)truth_uniform(-1.0, 1.0);
         s->sinks[h] = truth_below(4) ? (float)truth_uniform(-4.0, 4.0) : -INFINITY;
     }
-    p->slopes = truth_below(3) == 0 ? s->slopes : NULL;
+    p->bias.alibi_slopes = truth_below(3) == 0 ? s->slopes : NULL;
     p->sinks = truth_below(3) == 0 ? s->sinks : NULL;
-    p->bias_slopes = truth_below(2) ? s->bias_slopes : NULL;
+    p->bias.tensor_slopes = truth_below(2) ? s->bias_slopes : NULL;
     p->cap = truth_below(3) == 0 ? (float)truth_uniform(0.5, 60.0) : 0.0f;
-    p->bias = truth_below(3) == 0 ? &s->bias.view : NULL;
-    p->empty = (posenc_fully_masked_row)truth_below(3);
+    p->bias.tensor = truth_below(3) == 0 ? &s->bias.view : NULL;
+    p->output.fully_masked = (posenc_fully_masked_row)truth_below(3);
     if (truth_below(4) == 0)
-        p->by_query = (posenc_relative){&s->by_query.view, &s->index};
+        p->bias.by_query = (posenc_relative){&s->by_query.view, &s->index};
     if (truth_below(4) == 0)
-        p->by_key = (posenc_relative){&s->by_key.view, &s->index};
+        p->bias.by_key = (posenc_relative){&s->by_key.view, &s->index};
 }
 
 /* Shared along a dimension, or not. */

@@ -10,18 +10,19 @@ static int64_t floor_div(int64_t a, int64_t b) {
 }
 
 static int document(const posenc_score_params *p, int64_t index) {
-    for (int64_t d = 0; d < p->n_seqs; d++)
-        if (p->cu_seqlens[d] <= index && index < p->cu_seqlens[d + 1])
+    for (int64_t d = 0; d < p->sequences.n_seqs; d++)
+        if (p->sequences.cu_seqlens[d] <= index && index < p->sequences.cu_seqlens[d + 1])
             return (int)d;
     return -1;
 }
 
 int64_t truth_query(const posenc_score_params *p, int64_t i, int64_t b) {
-    return i + (p->query_starts != NULL ? p->query_starts[b] : p->query_start);
+    return i + (p->positions.query_starts != NULL ? p->positions.query_starts[b] : p->positions.query_start);
 }
 
 int truth_sees(const posenc_score_params *p, int64_t j, int64_t i, int64_t h, int64_t b) {
-    int64_t at = p->k_pos != NULL ? p->k_pos[j] : j, query = p->q_pos != NULL ? p->q_pos[i] : truth_query(p, i, b);
+    int64_t at = p->positions.keys != NULL ? p->positions.keys[j] : j,
+            query = p->positions.queries != NULL ? p->positions.queries[i] : truth_query(p, i, b);
     const posenc_mask *m = &p->mask;
     if (m->before >= 0 && query - at > m->before && (m->n_first == 0 || at >= m->n_first))
         return 0;
@@ -29,12 +30,13 @@ int truth_sees(const posenc_score_params *p, int64_t j, int64_t i, int64_t h, in
         return 0;
     if (m->chunk > 0 && floor_div(at, m->chunk) != floor_div(query, m->chunk))
         return 0;
-    if (p->cu_seqlens != NULL) {
+    if (p->sequences.cu_seqlens != NULL) {
         int mine = document(p, truth_query(p, i, b));
         if (mine < 0 || mine != document(p, j))
             return 0;
     }
-    if ((p->k_begin != NULL && j < p->k_begin[b]) || (p->k_end != NULL && j >= p->k_end[b]))
+    if ((p->sequences.k_begin != NULL && j < p->sequences.k_begin[b]) ||
+        (p->sequences.k_end != NULL && j >= p->sequences.k_end[b]))
         return 0;
     if (p->bool_mask == NULL)
         return 1;
@@ -66,13 +68,15 @@ double truth_logit(const posenc_score_params *p, double score, int64_t j, int64_
     *size = 0.0;
     if (!truth_sees(p, j, i, h, b))
         return -INFINITY;
-    int64_t offset = p->k_pos != NULL ? (int64_t)p->k_pos[j] - p->q_pos[i] : j - truth_query(p, i, b);
-    double by_query = p->by_query.products != NULL ? relative_term(&p->by_query, offset, i, h, b) : 0.0;
-    double by_key = p->by_key.products != NULL ? relative_term(&p->by_key, offset, j, h, b) : 0.0;
-    double alibi = p->slopes != NULL ? -(double)p->slopes[h] * fabs((double)offset) : 0.0;
-    double line = p->line != NULL ? line_value(p->line, h, offset) : 0.0, bias = 0.0;
-    if (p->bias != NULL)
-        bias = (p->bias_slopes != NULL ? (double)p->bias_slopes[h] : 1.0) * shared(p->bias, j, i, h, b);
+    int64_t offset =
+        p->positions.keys != NULL ? (int64_t)p->positions.keys[j] - p->positions.queries[i] : j - truth_query(p, i, b);
+    double by_query = p->bias.by_query.products != NULL ? relative_term(&p->bias.by_query, offset, i, h, b) : 0.0;
+    double by_key = p->bias.by_key.products != NULL ? relative_term(&p->bias.by_key, offset, j, h, b) : 0.0;
+    double alibi = p->bias.alibi_slopes != NULL ? -(double)p->bias.alibi_slopes[h] * fabs((double)offset) : 0.0;
+    double line = p->bias.relative != NULL ? line_value(p->bias.relative, h, offset) : 0.0, bias = 0.0;
+    if (p->bias.tensor != NULL)
+        bias = (p->bias.tensor_slopes != NULL ? (double)p->bias.tensor_slopes[h] : 1.0) *
+               shared(p->bias.tensor, j, i, h, b);
     double scale = (double)p->scale, scaled = scale * (score + by_query + by_key);
     *size = fabs(scale) * (fabs(score) + fabs(by_query) + fabs(by_key)) + fabs(alibi) + fabs(line) + fabs(bias);
     return (p->cap != 0.0f ? (double)p->cap * tanh(scaled / (double)p->cap) : scaled) + (alibi + line + bias);

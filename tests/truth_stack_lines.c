@@ -124,7 +124,7 @@ static posenc_status sum_line(void) {
 static posenc_status sum_line_at_positions(void) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
-    params.q_pos = params.k_pos = positions;
+    params.positions.queries = params.positions.keys = positions;
     posenc_view ds = posenc_view_dense(x, POSENC_F32, KEYS, 10, HEADS, 1);
     return posenc_rel_bias_backward(&params, &ds, &line);
 }

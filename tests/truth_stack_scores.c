@@ -247,13 +247,13 @@ static void set_up_params(void) {
     bias = of_scores(rows, POSENC_F16);
     rich = params;
     rich.cap = 50.0f;
-    rich.slopes = rich.sinks = slopes;
-    rich.by_query = (posenc_relative){&by_query, &index_line};
-    rich.by_key = (posenc_relative){&by_key, &index_line};
-    rich.bias = &bias;
+    rich.bias.alibi_slopes = rich.sinks = slopes;
+    rich.bias.by_query = (posenc_relative){&by_query, &index_line};
+    rich.bias.by_key = (posenc_relative){&by_key, &index_line};
+    rich.bias.tensor = &bias;
     rich.mask = posenc_mask_window(200);
     rich.mask.n_first = 4;
-    rich.query_start = N_KEYS - QUERIES;
+    rich.positions.query_start = N_KEYS - QUERIES;
 }
 
 void set_up_scores(void) {

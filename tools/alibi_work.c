@@ -22,9 +22,9 @@ posenc_status alibi_work_create(alibi_work *work, const model_config *model, int
         scores[i] = (float)random_between(random, -4.0, 4.0);
     work->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     work->params.scale = (float)(1.0 / sqrt((double)model->head_dim));
-    work->params.slopes = work->slopes;
+    work->params.bias.alibi_slopes = work->slopes;
     work->params.mask = posenc_mask_causal();
-    work->params.query_start = n_cached;
+    work->params.positions.query_start = n_cached;
     return posenc_alibi_slopes(work->n_heads, model->max_bias, work->slopes);
 }
 

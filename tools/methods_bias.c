@@ -60,9 +60,9 @@ static posenc_status line_fill(const table *t, int64_t row, int64_t n, float *va
     line.data += row / t->n_rows * line.stride;
     line.n_heads = 1;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.line = &line;
+    params.bias.relative = &line;
     params.mask = data->mask;
-    params.query_start = row % t->n_rows;
+    params.positions.query_start = row % t->n_rows;
     posenc_view y = posenc_view_dense(values, POSENC_F32, t->n_columns, n, 1, 1);
     return posenc_logits(&params, NULL, &y, posenc_range_all());
 }

@@ -28,7 +28,7 @@
  *     a bias of -inf at either end of a block  the same (bias_slope > 0; the keys before and behind the hole of n_first
  *     of keys                                  have ends of their own): a causal mask as a tensor costs one look
  *     a bias of -inf among unmasked keys       e_j = 0: v must be finite, and the score not NaN
- *     bytes; positions given as q_pos, k_pos   e_j = 0: v must be finite
+ *     bytes; positions given                  e_j = 0: v must be finite
  *
  * Against the exact function of the same numbers, for n <= 2^20 keys, with p_j the probabilities and S_j the sum of
  * the sizes of all that is added up in a logit (|scale q_c k_jc| of each channel, and each of its terms): a logit is
@@ -101,7 +101,7 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
 typedef struct posenc_attention_pages {
     const int32_t *table;
     int64_t stride; /* entries from sequence to sequence; 0: all have the same pages */
-    int64_t n_k;    /* keys of the longest sequence; those of each: params->k_end, and its queries': query_starts */
+    int64_t n_k;    /* keys of the longest sequence; those of each: sequences.k_end, and its queries': query_starts */
 } posenc_attention_pages;
 
 /* A call in one piece. What is NULL is not there. */

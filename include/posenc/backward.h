@@ -20,7 +20,7 @@
  *
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.mask = posenc_mask_causal();
- *     params.line = &line;
+ *     params.bias.relative = &line;
  *     posenc_view p = posenc_view_dense(probabilities, POSENC_F32, 64, 64, n_heads, 1);
  *     posenc_view d = posenc_view_dense(gradients, POSENC_F32, 64, 64, n_heads, 1);
  *     posenc_status status = posenc_softmax_backward(&params, &p, &d, NULL, &d, NULL, NULL, posenc_range_all());
@@ -57,9 +57,9 @@ POSENC_API posenc_status posenc_sink_backward(const float *dsink_rows, int64_t n
 
 /* gradient_h[o] = sum of ds over the queries and keys of offset o, ds: [n_k, n_q, n_heads, n_batch], f32. Summed in
  * double, ascending by batch, then (for a line of stride 0) head, then query, then key, and rounded once. Of params,
- * query_start or query_starts (and k_end, for alignment), or q_pos and k_pos are used. Offsets beyond a line that is
- * extended go to its ends; beyond another they are left out, so that a long line can be made in parts. With q_pos, ds
- * is read once for every 4096 offsets. */
+ * the positions are used (and sequences.k_end, for alignment). Offsets beyond a line that is
+ * extended go to its ends; beyond another they are left out, so that a long line can be made in parts. With given
+ * positions, ds is read once for every 4096 offsets. */
 POSENC_API posenc_status posenc_rel_bias_backward(const posenc_score_params *params, const posenc_view *ds,
                                                   const posenc_rel_bias *gradient);
 

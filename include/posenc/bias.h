@@ -27,7 +27,7 @@
  *     posenc_rel_bias line = {line_data, buckets.first, buckets.n_offsets, n_heads, buckets.n_offsets, 1};
  *     status = posenc_rel_bias_gather(&buckets, &table, 1.0f, &line);
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
- *     params.line = &line;
+ *     params.bias.relative = &line;
  *     params.mask = posenc_mask_causal();
  *     posenc_view s = posenc_view_dense(scores, POSENC_F32, 1024, 1024, n_heads, 1);
  *     status = posenc_softmax(&params, &s, &s, posenc_range_all());
@@ -129,7 +129,7 @@ POSENC_API posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_in
  *     status = posenc_alibi_row(slopes, POSENC_ALIBI_ROW_FROM_LAST, NULL, &bias);
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.scale = 0.0883883f;
- *     params.bias = &bias;
+ *     params.bias.tensor = &bias;
  *     params.mask = posenc_mask_causal();
  *     posenc_view s = posenc_view_dense(scores, POSENC_F32, 4096, 1, 32, 1);
  *     status = posenc_softmax(&params, &s, &s, posenc_range_all());
@@ -163,7 +163,7 @@ typedef enum posenc_alibi_row_form {
     POSENC_ALIBI_ROW_COUNTED
 } posenc_alibi_row_form;
 
-/* bias: f32 [n_k, 1, n_heads, n_batch], n_k at most 2^30; as it stands it is posenc_score_params' bias.
+/* bias: f32 [n_k, 1, n_heads, n_batch], n_k at most 2^30; it goes to posenc_score_params.bias.tensor.
  * slopes[n_heads], finite.
  * keep[n_batch][n_k], nonzero where the key is real, is read by COUNTED only. */
 POSENC_API posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_form form, const uint8_t *keep,
@@ -231,8 +231,8 @@ POSENC_API posenc_status posenc_rel_bias_cosine(const double *omega, const doubl
 
 /* ---- Biases by row and column of an image: Swin, MViTv2, SAM (FORMULAS C.20, C.21).
  *
- * Example: the bias of Swin's 7 x 7 windows, table[13 * 13][n_heads]; it serves every window as posenc_score_params'
- * bias
+ * Example: the bias of Swin's 7 x 7 windows, table[13 * 13][n_heads]; it serves every window as
+ * posenc_score_params.bias.tensor
  *
  *     posenc_bias_table table = {table_data, 13 * 13, n_heads, n_heads, 1};
  *     posenc_view bias = posenc_view_dense(bias_data, POSENC_F32, 49, 49, n_heads, 1);

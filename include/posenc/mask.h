@@ -16,7 +16,7 @@
  *     posenc_mask_symmetric(s)       s keys on either side, and its own (ModernBERT: s = window / 2)
  *     posenc_mask_sides(b, a)        b keys before it and a behind it, -1 for all
  *
- * Which position the queries have: posenc_score_params' query_start. By default the last query stands at the last key,
+ * Which position the queries have: posenc_score_params.positions. By default the last query stands at the last key,
  * as in FlashAttention (aligned bottom-right), so that a KV cache needs no other word.
  *
  * before and after are FlashAttention's window_size. n_first keeps the first keys of the cache visible whatever the

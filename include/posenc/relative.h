@@ -41,8 +41,8 @@
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.scale = 0.125f;
  *     params.mask = posenc_mask_causal();
- *     params.by_query.products = &products;
- *     params.by_query.index = &index;
+ *     params.bias.by_query.products = &products;
+ *     params.bias.by_query.index = &index;
  *     posenc_view s = posenc_view_dense(scores, POSENC_F32, n_k, n_q, 8, 1);
  *     posenc_softmax(&params, &s, &s, posenc_range_all());
  *     posenc_relative_table_free(table);

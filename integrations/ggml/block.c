@@ -159,7 +159,7 @@ static void run(ggml_backend_t backend, const block *b, int64_t n_past, int64_t 
         .mask = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_past + n, n),
     };
     if (ours != NULL)
-        ours->scores.query_start = n_past;
+        ours->scores.positions.query_start = n_past;
     struct ggml_tensor *y = whole_block(ctx, b, &in, n_past + n, ours);
     struct ggml_cgraph *graph = ggml_new_graph(ctx);
     ggml_build_forward_expand(graph, y);
@@ -212,7 +212,7 @@ int main(void) {
     posenc_rel_bias biases = {line, 1 - CELLS, CELLS, HEADS, 0, 0};
     posenc_score_params scores = POSENC_SCORE_DEFAULTS;
     scores.scale = scale;
-    scores.line = &biases;
+    scores.bias.relative = &biases;
     scores.mask = posenc_mask_causal();
     positions_by_posenc ours = {{rope, POSENC_FORWARD}, scores};
 

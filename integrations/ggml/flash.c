@@ -97,10 +97,10 @@ static posenc_attention_args task_of(const flash_job *job, int64_t number, call_
     if (job->mask.data != NULL) {
         int64_t n_heads = job->mask.ne[2];
         room->mask = block_of(&job->mask, head % n_heads, batch % job->mask.ne[3], n_heads == 1 ? 1 : job->n_heads, 1);
-        room->params.bias = &room->mask;
+        room->params.bias.tensor = &room->mask;
     }
-    if (room->params.bias_slopes != NULL)
-        room->params.bias_slopes += head;
+    if (room->params.bias.tensor_slopes != NULL)
+        room->params.bias.tensor_slopes += head;
     if (room->params.sinks != NULL)
         room->params.sinks += head;
     return (posenc_attention_args){

@@ -142,13 +142,14 @@ static inline void posenc_ggml_run_softmax(struct ggml_tensor *dst, int ith, int
         bias = posenc_ggml_view(dst->src[1]);
         if (bias.ne[1] > x.ne[1]) /* a ggml mask may have more rows than there are queries */
             bias.ne[1] = x.ne[1];
-        params.bias = &bias;
+        params.bias.tensor = &bias;
     }
     posenc_ggml_must(posenc_softmax(&params, &x, &y, posenc_range_of_thread(ggml_nrows(dst), ith, nth)), dst);
 }
 
-/* Probabilities of scores [n_keys, n_queries, n_heads, n_batch]. What biases and masks them is in params: a line,
- * slopes, a causal mask or a window need no tensor; params->query_start may be changed between two runs of a graph.
+/* Probabilities of scores [n_keys, n_queries, n_heads, n_batch]. What biases and masks them is in params: a relative
+ * bias, ALiBi, a causal mask or a window need no tensor; params->positions.query_start may be changed between two runs
+ * of a graph.
  * mask, or NULL, is a tensor of f32, f16 or bf16 that is added besides: [n_keys, n_queries or more, n_heads, n_batch],
  * of which one row is for all queries, one head for all heads, one batch for all of them. ggml_soft_max_ext takes any
  * divisor of the heads, and repeats them in turns; this node aborts. */

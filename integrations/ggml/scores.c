@@ -22,8 +22,8 @@ static posenc_status scores_part(const void *node, int ith, int nth) {
     for (int64_t batch = 0; batch < ne[3]; batch += n_batch) {
         for (int64_t head = 0; head < ne[2]; head += n_heads) {
             posenc_score_params params = job->params;
-            params.bias = job->mask.data != NULL ? &job->mask : NULL;
-            params.bias_slopes = params.bias_slopes != NULL ? params.bias_slopes + head : NULL;
+            params.bias.tensor = job->mask.data != NULL ? &job->mask : NULL;
+            params.bias.tensor_slopes = params.bias.tensor_slopes != NULL ? params.bias.tensor_slopes + head : NULL;
             params.sinks = params.sinks != NULL ? params.sinks + head : NULL;
             posenc_view x = block_of(&job->x, head, batch, n_heads, n_batch);
             posenc_view y = block_of(&job->y, head, batch, n_heads, n_batch);
@@ -72,7 +72,7 @@ posenc_status set_slopes(posenc_score_params *params, float max_bias, int64_t n_
     posenc_status status = check_slopes(max_bias, n_heads);
     if (status != POSENC_OK || max_bias == 0.0f)
         return status;
-    params->bias_slopes = slopes;
+    params->bias.tensor_slopes = slopes;
     return posenc_alibi_slopes(n_heads, (double)max_bias, slopes);
 }
 
@@ -129,13 +129,13 @@ posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node) {
 static posenc_score_params diag_mask_params(const struct ggml_tensor *node) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_causal();
-    params.query_start = node->op_params[0];
+    params.positions.query_start = node->op_params[0];
     return params;
 }
 
 posenc_status check_diag_mask_inf(const struct ggml_tensor *node) {
     posenc_score_params params = diag_mask_params(node);
-    return params.query_start >= 0 ? check_score_tensors(node, &params) : POSENC_ERR_POSITION;
+    return params.positions.query_start >= 0 ? check_score_tensors(node, &params) : POSENC_ERR_POSITION;
 }
 
 posenc_status compute_diag_mask_inf(backend_state *state, struct ggml_tensor *node) {

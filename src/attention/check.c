@@ -62,7 +62,7 @@ static posenc_status check_lse(const posenc_attention_args *t) {
 posenc_status posenc_check_inputs_apart(const posenc_attention_args *t, const posenc_view *output) {
     const posenc_score_params *p = t->params;
     posenc_view k = posenc_storage_of(&t->k), v = posenc_storage_of(&t->v);
-    const posenc_view *inputs[] = {&t->q, &k, &v, p->bias, p->by_query.products, p->by_key.products};
+    const posenc_view *inputs[] = {&t->q, &k, &v, p->bias.tensor, p->bias.by_query.products, p->bias.by_key.products};
     posenc_status status = POSENC_OK;
     for (int i = 0; i < 6 && status == POSENC_OK; i++)
         if (inputs[i] != NULL && output != NULL)
@@ -96,7 +96,7 @@ static posenc_status check_pages(const posenc_attention_args *t) {
         return POSENC_ERR_STRIDE;
     int64_t n_batch = posenc_view_count(&t->q) > 0 ? t->q.ne[3] : 0; /* those for which pages are read */
     for (int64_t b = 0; b < n_batch; b++) {
-        int64_t n_k = t->params->k_end != NULL ? t->params->k_end[b] : pages->n_k;
+        int64_t n_k = t->params->sequences.k_end != NULL ? t->params->sequences.k_end[b] : pages->n_k;
         for (int64_t page = 0; page * page_size < n_k; page++) {
             int32_t number = pages->table[b * pages->stride + page];
             if (number < 0 || number >= t->k.ne[3])
@@ -112,7 +112,7 @@ posenc_status posenc_check_attention_task(const posenc_attention_args *t, const 
         return status;
     if (!posenc_is_attention_dim(t->q.ne[0]) || !posenc_is_attention_dim(t->v.ne[0]))
         return POSENC_ERR_HEAD_DIM;
-    if (t->params->empty == POSENC_FULLY_MASKED_UNIFORM)
+    if (t->params->output.fully_masked == POSENC_FULLY_MASKED_UNIFORM)
         return POSENC_ERR_ENUM;
     status = posenc_check_scores(t->params, scores);
     if (status == POSENC_OK)

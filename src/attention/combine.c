@@ -55,7 +55,7 @@ void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place
     const posenc_attention_args *task = call->task;
     int64_t dim = task->v.ne[0];
     float max = total[dim], sum = total[dim + 1],
-          of_empty = task->params->empty == POSENC_FULLY_MASKED_NAN ? NAN : 0.0f;
+          of_empty = task->params->output.fully_masked == POSENC_FULLY_MASKED_NAN ? NAN : 0.0f;
     posenc_convert_args copy = {
         .x = total,
         .y = posenc_token_at(&task->out, at),

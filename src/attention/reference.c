@@ -66,10 +66,10 @@ static posenc_status attend(const posenc_score_params *params, const posenc_view
     if (posenc_view_count(p) > 0)
         multiply(q, k, p);
     posenc_score_params whole = *params; /* every probability is read */
-    whole.hidden = POSENC_MASKED_WRITTEN;
+    whole.output.masked = POSENC_MASKED_WRITTEN;
     status = posenc_softmax(&whole, p, p, posenc_range_all());
     if (status == POSENC_OK && posenc_view_count(out) > 0)
-        mix(p, v, out, params->empty);
+        mix(p, v, out, params->output.fully_masked);
     return status;
 }
 

@@ -80,7 +80,7 @@ posenc_status posenc_softmax_backward(const posenc_score_params *params, const p
             .highest = forward.highest,
             .scale = forward.scale,
             .inv_cap = forward.inv_cap,
-            .bias_slope = params->bias_slopes != NULL ? params->bias_slopes[at.head] : 1.0f,
+            .bias_slope = params->bias.tensor_slopes != NULL ? params->bias.tensor_slopes[at.head] : 1.0f,
             .dsink = dsink_rows != NULL ? dsink_rows + row : NULL,
             .next = fetches && row + 1 < rows.end ? &next : NULL,
         };

@@ -94,12 +94,13 @@ static void add_line_of_rows(block *b, const posenc_view *ds, int64_t lowest, in
 
 /* Adds all rows of one head of one batch. */
 static void add_rows(block *b, const posenc_score_params *params, const posenc_view *ds, int64_t head, int64_t batch) {
-    if (params->q_pos == NULL) {
+    if (params->positions.queries == NULL) {
         add_line_of_rows(b, ds, -posenc_query_start(params, ds, batch), head, batch);
         return;
     }
     for (int64_t i = 0; i < ds->ne[1]; i++)
-        add_row_at(b, posenc_view_at(ds, i, head, batch), ds->ne[0], params->k_pos, params->q_pos[i]);
+        add_row_at(b, posenc_view_at(ds, i, head, batch), ds->ne[0], params->positions.keys,
+                   params->positions.queries[i]);
 }
 
 /* Offsets t and so on of the line, as many as fit. */

@@ -23,16 +23,17 @@ static posenc_status check_slopes(const float *slopes, int64_t n) {
 static posenc_status check_numbers(const posenc_score_params *params, int64_t n_heads) {
     if (!isfinite(params->scale) || !isfinite(params->cap) || !(params->cap == 0.0f || params->cap >= FLT_MIN))
         return POSENC_ERR_SCALE;
-    if (params->empty < POSENC_FULLY_MASKED_ZEROS || params->empty > POSENC_FULLY_MASKED_NAN ||
-        params->hidden < POSENC_MASKED_WRITTEN || params->hidden > POSENC_MASKED_UNTOUCHED)
+    if (params->output.fully_masked < POSENC_FULLY_MASKED_ZEROS ||
+        params->output.fully_masked > POSENC_FULLY_MASKED_NAN || params->output.masked < POSENC_MASKED_WRITTEN ||
+        params->output.masked > POSENC_MASKED_UNTOUCHED)
         return POSENC_ERR_ENUM;
     if (!posenc_is_aligned(params->sinks, 4))
         return POSENC_ERR_STRIDE;
     for (int64_t h = 0; params->sinks != NULL && h < n_heads; h++)
         if (!isfinite(params->sinks[h]) && params->sinks[h] != -INFINITY)
             return POSENC_ERR_SCALE;
-    posenc_status status = check_slopes(params->slopes, n_heads);
-    return status == POSENC_OK ? check_slopes(params->bias_slopes, n_heads) : status;
+    posenc_status status = check_slopes(params->bias.alibi_slopes, n_heads);
+    return status == POSENC_OK ? check_slopes(params->bias.tensor_slopes, n_heads) : status;
 }
 
 /* Smallest and largest of n positions. */
@@ -51,35 +52,39 @@ static posenc_status check_positions(const int32_t *positions, int64_t n, posenc
 /* 1 if the result depends on where the queries stand. */
 static int depends_on_positions(const posenc_score_params *params) {
     const posenc_mask *m = &params->mask;
-    if (params->k_pos != NULL) /* positions are given; documents go by number */
-        return params->cu_seqlens != NULL;
-    return m->before >= 0 || m->after >= 0 || m->chunk > 0 || params->slopes != NULL || params->line != NULL ||
-           params->by_query.products != NULL || params->by_key.products != NULL || params->cu_seqlens != NULL;
+    if (params->positions.keys != NULL) /* positions are given; documents go by number */
+        return params->sequences.cu_seqlens != NULL;
+    return m->before >= 0 || m->after >= 0 || m->chunk > 0 || params->bias.alibi_slopes != NULL ||
+           params->bias.relative != NULL || params->bias.by_query.products != NULL ||
+           params->bias.by_key.products != NULL || params->sequences.cu_seqlens != NULL;
 }
 
 /* Aligned at the last key, a sequence that has keys has one for every query: else its queries are padded too, or the
  * first of them see nothing, and what is meant has to be said. */
 static posenc_status check_alignment(const posenc_score_params *params, const posenc_view *y, int64_t batch) {
-    if (params->query_starts != NULL || params->query_start != POSENC_ALIGN_LAST_KEY || !depends_on_positions(params))
+    if (params->positions.query_starts != NULL || params->positions.query_start != POSENC_ALIGN_LAST_KEY ||
+        !depends_on_positions(params))
         return POSENC_OK;
-    int64_t begin = params->k_begin != NULL && params->k_end != NULL ? params->k_begin[batch] : 0;
-    int64_t end = params->k_end != NULL ? params->k_end[batch] : y->ne[0];
+    int64_t begin =
+        params->sequences.k_begin != NULL && params->sequences.k_end != NULL ? params->sequences.k_begin[batch] : 0;
+    int64_t end = params->sequences.k_end != NULL ? params->sequences.k_end[batch] : y->ne[0];
     return end > begin && end < y->ne[1] ? POSENC_ERR_POSITION : POSENC_OK;
 }
 
 /* Positions of queries by query_start or query_starts: lowest to highest. */
 static posenc_status check_query_starts(const posenc_score_params *params, const posenc_view *y,
                                         posenc_offsets *queries) {
-    int64_t n_k = y->ne[0], n_q = y->ne[1], start = params->query_start;
+    int64_t n_k = y->ne[0], n_q = y->ne[1], start = params->positions.query_start;
     posenc_status status = posenc_align_queries(&start, n_q, n_k);
     if (status != POSENC_OK)
         return status;
-    if (params->query_starts != NULL && params->query_start != POSENC_ALIGN_LAST_KEY)
+    if (params->positions.query_starts != NULL && params->positions.query_start != POSENC_ALIGN_LAST_KEY)
         return POSENC_ERR_POSITION;
-    if (!posenc_is_aligned(params->query_starts, 4))
+    if (!posenc_is_aligned(params->positions.query_starts, 4))
         return POSENC_ERR_STRIDE;
     *queries = (posenc_offsets){start, start + n_q - 1};
-    int is_shared = params->query_starts == NULL && params->k_end == NULL; /* then one sequence speaks for all */
+    int is_shared = params->positions.query_starts == NULL &&
+                    params->sequences.k_end == NULL; /* then one sequence speaks for all */
     for (int64_t batch = 0; batch < (is_shared ? 1 : y->ne[3]); batch++) {
         int64_t first = posenc_query_start(params, y, batch);
         status = posenc_align_queries(&first, n_q, n_k);
@@ -96,21 +101,21 @@ static posenc_status check_query_starts(const posenc_score_params *params, const
 /* The offsets that the call meets and the mask lets be seen. */
 static posenc_status check_offsets(const posenc_score_params *params, const posenc_view *y, posenc_offsets *seen) {
     int64_t n_k = y->ne[0], n_q = y->ne[1];
-    if ((params->q_pos == NULL) != (params->k_pos == NULL))
+    if ((params->positions.queries == NULL) != (params->positions.keys == NULL))
         return POSENC_ERR_NULL;
     posenc_offsets queries;
     posenc_status status = check_query_starts(params, y, &queries);
     if (status != POSENC_OK)
         return status;
     posenc_offsets keys = {0, n_k - 1}; /* not before: the n_k of pages may have been any number */
-    if (params->k_pos != NULL) {
-        if (params->query_starts != NULL)
+    if (params->positions.keys != NULL) {
+        if (params->positions.query_starts != NULL)
             return POSENC_ERR_POSITION;
         if (params->mask.n_first > 0)
             return POSENC_ERR_MASK;
-        status = check_positions(params->q_pos, n_q, &queries);
+        status = check_positions(params->positions.queries, n_q, &queries);
         if (status == POSENC_OK)
-            status = check_positions(params->k_pos, n_k, &keys);
+            status = check_positions(params->positions.keys, n_k, &keys);
     }
     if (status == POSENC_OK)
         *seen = posenc_offsets_seen(&params->mask, queries, keys);
@@ -118,16 +123,16 @@ static posenc_status check_offsets(const posenc_score_params *params, const pose
 }
 
 static posenc_status check_documents(const posenc_score_params *params) {
-    if (params->n_seqs < 0)
+    if (params->sequences.n_seqs < 0)
         return POSENC_ERR_SHAPE;
-    if (params->cu_seqlens == NULL)
-        return params->n_seqs == 0 ? POSENC_OK : POSENC_ERR_NULL;
-    if (!posenc_is_aligned(params->cu_seqlens, 4))
+    if (params->sequences.cu_seqlens == NULL)
+        return params->sequences.n_seqs == 0 ? POSENC_OK : POSENC_ERR_NULL;
+    if (!posenc_is_aligned(params->sequences.cu_seqlens, 4))
         return POSENC_ERR_STRIDE;
-    if (params->cu_seqlens[0] != 0)
+    if (params->sequences.cu_seqlens[0] != 0)
         return POSENC_ERR_SHAPE;
-    for (int64_t d = 0; d < params->n_seqs; d++)
-        if (params->cu_seqlens[d + 1] < params->cu_seqlens[d])
+    for (int64_t d = 0; d < params->sequences.n_seqs; d++)
+        if (params->sequences.cu_seqlens[d + 1] < params->sequences.cu_seqlens[d])
             return POSENC_ERR_SHAPE;
     return POSENC_OK;
 }
@@ -201,9 +206,9 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
     if (status == POSENC_OK)
         status = posenc_check_mask(&params->mask);
     if (status == POSENC_OK)
-        status = check_lengths(params->k_begin, n_batch, n_k);
+        status = check_lengths(params->sequences.k_begin, n_batch, n_k);
     if (status == POSENC_OK)
-        status = check_lengths(params->k_end, n_batch, n_k);
+        status = check_lengths(params->sequences.k_end, n_batch, n_k);
     if (status == POSENC_OK)
         status = check_offsets(params, y, &seen);
     if (status == POSENC_OK)
@@ -211,15 +216,15 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
     if (status == POSENC_OK)
         status = check_bool_mask(params->bool_mask, y);
     if (status == POSENC_OK)
-        status = posenc_check_line(params->line, n_heads, seen);
-    if (status == POSENC_OK && params->bias != NULL)
-        status = check_beside(params->bias, y, y->ne);
+        status = posenc_check_line(params->bias.relative, n_heads, seen);
+    if (status == POSENC_OK && params->bias.tensor != NULL)
+        status = check_beside(params->bias.tensor, y, y->ne);
     if (status == POSENC_OK)
-        status = check_relative(&params->by_query, y, n_q, seen);
+        status = check_relative(&params->bias.by_query, y, n_q, seen);
     if (status == POSENC_OK)
-        status = check_relative(&params->by_key, y, n_k, seen);
-    if (status == POSENC_OK && params->by_key.products != NULL)
-        status = check_by_key(params->by_key.products);
+        status = check_relative(&params->bias.by_key, y, n_k, seen);
+    if (status == POSENC_OK && params->bias.by_key.products != NULL)
+        status = check_by_key(params->bias.by_key.products);
     return status;
 }
 
@@ -233,8 +238,9 @@ posenc_status posenc_check_scores_read(const posenc_score_params *params, const 
 
 /* Keys of the document that the query belongs to; none if it lies behind the last. */
 static posenc_offsets document_of(const posenc_score_params *params, int64_t query) {
-    const int32_t *starts = params->cu_seqlens;
-    int64_t low = 0, high = params->n_seqs; /* starts[low] <= query < starts[high], if there is such a document */
+    const int32_t *starts = params->sequences.cu_seqlens;
+    int64_t low = 0,
+            high = params->sequences.n_seqs; /* starts[low] <= query < starts[high], if there is such a document */
     if (query < 0 || query >= starts[high])
         return (posenc_offsets){0, -1};
     while (high - low > 1) {
@@ -269,15 +275,15 @@ static void set_bounds(posenc_softmax_row_args *args, int64_t begin, int64_t hol
 
 static void set_mask(const posenc_score_params *params, int64_t query, posenc_row_place at,
                      posenc_softmax_row_args *args) {
-    int64_t begin = params->k_begin != NULL ? params->k_begin[at.batch] : 0;
-    int64_t end = params->k_end != NULL ? params->k_end[at.batch] : (int64_t)args->n;
-    if (params->cu_seqlens != NULL) {
+    int64_t begin = params->sequences.k_begin != NULL ? params->sequences.k_begin[at.batch] : 0;
+    int64_t end = params->sequences.k_end != NULL ? params->sequences.k_end[at.batch] : (int64_t)args->n;
+    if (params->sequences.cu_seqlens != NULL) {
         posenc_offsets document = document_of(params, query);
         begin = posenc_max(begin, document.lowest);
         end = posenc_min(end, document.highest + 1);
     }
     posenc_offsets seen = posenc_offsets_at(&params->mask, args->position);
-    if (params->k_pos != NULL) {
+    if (params->positions.keys != NULL) {
         args->lowest = (int32_t)posenc_max(seen.lowest, -POSENC_ANY_OFFSET);
         args->highest = (int32_t)posenc_min(seen.highest, POSENC_ANY_OFFSET - 1);
         set_bounds(args, begin, 0, end, 0);
@@ -307,25 +313,25 @@ static posenc_relative_line relative_at(const posenc_relative *r, const float *p
 }
 
 static void set_biases(const posenc_score_params *params, posenc_row_place at, posenc_softmax_row_args *args) {
-    const posenc_relative *q = &params->by_query, *k = &params->by_key;
+    const posenc_relative *q = &params->bias.by_query, *k = &params->bias.by_key;
     if (q->products != NULL)
         args->by_query = relative_at(q, posenc_shared_at(q->products, at.query, at.head, at.batch), 0);
     if (k->products != NULL) {
         int64_t stride = k->products->ne[1] == 1 ? 0 : k->products->nb[1] / (int64_t)sizeof(float);
         args->by_key = relative_at(k, posenc_shared_at(k->products, 0, at.head, at.batch), stride);
     }
-    if (params->slopes != NULL)
-        args->slope = params->slopes[at.head] + 0.0f; /* -0 is none too */
-    if (params->line != NULL && params->line->n_offsets > 0) {
-        const posenc_rel_bias *line = params->line;
+    if (params->bias.alibi_slopes != NULL)
+        args->slope = params->bias.alibi_slopes[at.head] + 0.0f; /* -0 is none too */
+    if (params->bias.relative != NULL && params->bias.relative->n_offsets > 0) {
+        const posenc_rel_bias *line = params->bias.relative;
         args->line.at = line->data + at.head * line->stride;
         args->line.first = (int32_t)line->first;
         args->line.last = (int32_t)(line->first + line->n_offsets - 1);
     }
-    if (params->bias != NULL) {
-        args->bias = posenc_shared_at(params->bias, at.query, at.head, at.batch);
-        args->bias_type = params->bias->dtype;
-        args->bias_slope = params->bias_slopes != NULL ? params->bias_slopes[at.head] : 1.0f;
+    if (params->bias.tensor != NULL) {
+        args->bias = posenc_shared_at(params->bias.tensor, at.query, at.head, at.batch);
+        args->bias_type = params->bias.tensor->dtype;
+        args->bias_slope = params->bias.tensor_slopes != NULL ? params->bias.tensor_slopes[at.head] : 1.0f;
     }
 }
 
@@ -339,20 +345,20 @@ static float value_of_empty(posenc_fully_masked_row empty, int64_t n_k) {
 
 void posenc_score_args_begin(const posenc_score_params *params, const posenc_view *y, posenc_softmax_row_args *args) {
     args->n = (size_t)y->ne[0];
-    args->k_pos = params->k_pos;
+    args->k_pos = params->positions.keys;
     args->scale = params->scale;
     args->cap = params->cap;
     args->inv_cap = params->cap == 0.0f ? 0.0f : 1.0f / params->cap;
     args->exp_lowest = POSENC_EXP_LOWEST;
     args->sink = args->least = -INFINITY;
     /* Exponentials are a part of a row, of which others may not be empty. */
-    args->empty = args->form == POSENC_PROBABILITIES ? value_of_empty(params->empty, y->ne[0]) : 0.0f;
+    args->empty = args->form == POSENC_PROBABILITIES ? value_of_empty(params->output.fully_masked, y->ne[0]) : 0.0f;
 }
 
 void posenc_score_args_at(const posenc_score_params *params, const posenc_view *y, posenc_row_place at,
                           posenc_softmax_row_args *args) {
     int64_t query = posenc_query_start(params, y, at.batch) + at.query;
-    args->position = params->q_pos != NULL ? params->q_pos[at.query] : (int32_t)query;
+    args->position = params->positions.queries != NULL ? params->positions.queries[at.query] : (int32_t)query;
     if (params->sinks != NULL)
         args->sink = params->sinks[at.head];
     set_mask(params, query, at, args);

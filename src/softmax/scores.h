@@ -16,11 +16,11 @@ posenc_status posenc_check_scores_read(const posenc_score_params *params, const 
 
 /* Position of query 0 of a sequence, for scores of y's extents; q_pos aside. */
 static inline int64_t posenc_query_start(const posenc_score_params *params, const posenc_view *y, int64_t batch) {
-    if (params->query_starts != NULL)
-        return params->query_starts[batch];
-    if (params->query_start != POSENC_ALIGN_LAST_KEY)
-        return params->query_start;
-    return (params->k_end != NULL ? params->k_end[batch] : y->ne[0]) - y->ne[1];
+    if (params->positions.query_starts != NULL)
+        return params->positions.query_starts[batch];
+    if (params->positions.query_start != POSENC_ALIGN_LAST_KEY)
+        return params->positions.query_start;
+    return (params->sequences.k_end != NULL ? params->sequences.k_end[batch] : y->ne[0]) - y->ne[1];
 }
 
 /* Arguments of the rows of scores of y's extents: what all rows share, and then what the place decides. x, y, form and

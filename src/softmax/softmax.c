@@ -49,7 +49,7 @@ static posenc_status run(const score_call *call, posenc_range rows) {
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     posenc_softmax_row_args args[2] = {{.form = call->form, .y_type = call->y->dtype}}; /* a row, and the next */
-    args[0].leaves_hidden = call->params->hidden == POSENC_MASKED_UNTOUCHED;
+    args[0].leaves_hidden = call->params->output.masked == POSENC_MASKED_UNTOUCHED;
     posenc_score_args_begin(call->params, call->y, &args[0]);
     args[1] = args[0];
     int fetches = fetches_next(call), now = 0;

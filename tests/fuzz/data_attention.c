@@ -72,7 +72,8 @@ static posenc_view draw_rows(const attention_call *c, posenc_dtype type, int64_t
 static void fill_keys(const attention_call *c, const posenc_view *view, double size) {
     const posenc_score_params *p = &c->s.params;
     for (int64_t b = 0; b < c->s.n_batch; b++) {
-        int64_t begin = p->k_begin != NULL ? p->k_begin[b] : 0, end = p->k_end != NULL ? p->k_end[b] : c->s.n_k;
+        int64_t begin = p->sequences.k_begin != NULL ? p->sequences.k_begin[b] : 0,
+                end = p->sequences.k_end != NULL ? p->sequences.k_end[b] : c->s.n_k;
         for (int64_t j = begin; j < end; j++)
             for (int64_t head = 0, row, page; head < view->ne[1]; head++) {
                 place_of(c, j, b, &row, &page);
@@ -90,7 +91,7 @@ static void draw_pages(attention_call *c) {
     int32_t *table = data_block((c->s.n_batch - 1) * stride + per_sequence, sizeof *table);
     for (int64_t b = 0; b < c->s.n_batch; b++)
         for (int64_t page = 0; page < per_sequence; page++) {
-            int64_t end = c->s.params.k_end != NULL ? c->s.params.k_end[b] : c->s.n_k;
+            int64_t end = c->s.params.sequences.k_end != NULL ? c->s.params.sequences.k_end[b] : c->s.n_k;
             int32_t number = (int32_t)((first + b * per_sequence + (per_sequence - page)) % n_pages);
             table[b * stride + page] = page * size < end || is_shared ? number : -1;
         }
@@ -139,7 +140,8 @@ static void read_key(const attention_call *c, int64_t j, int64_t head, int64_t b
 
 static int is_read(const attention_call *c, int64_t j, int64_t b) {
     const posenc_score_params *p = &c->s.params;
-    return (p->k_begin == NULL || j >= p->k_begin[b]) && (p->k_end == NULL || j < p->k_end[b]);
+    return (p->sequences.k_begin == NULL || j >= p->sequences.k_begin[b]) &&
+           (p->sequences.k_end == NULL || j < p->sequences.k_end[b]);
 }
 
 static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, data_row *row) {
@@ -174,7 +176,7 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
     for (int64_t k = 0; k < v->ne[0]; k++) {
         double want = 0.0, wrong = 0.0, largest = 0.0, got = data_get(out, k, h, i, b);
         if (row->max == -INFINITY) {
-            if (c->s.params.empty == POSENC_FULLY_MASKED_NAN ? !isnan(got) : got != 0.0)
+            if (c->s.params.output.fully_masked == POSENC_FULLY_MASKED_NAN ? !isnan(got) : got != 0.0)
                 data_fail("query %lld, head %lld, batch %lld sees nothing and gets %a", (long long)i, (long long)h,
                           (long long)b, got);
             continue;
@@ -247,7 +249,9 @@ void data_attention(void) {
     data_scores *s = &c.s;
     draw_extents(s);
     data_draw_scores(s);
-    s->params.empty = s->params.empty == POSENC_FULLY_MASKED_UNIFORM ? POSENC_FULLY_MASKED_ZEROS : s->params.empty;
+    s->params.output.fully_masked = s->params.output.fully_masked == POSENC_FULLY_MASKED_UNIFORM
+                                        ? POSENC_FULLY_MASKED_ZEROS
+                                        : s->params.output.fully_masked;
     int64_t most = s->n_k > 1200 ? 24 : 140, dim = draw_dim(most), v_dim = draw_rarely(2) ? draw_dim(most) : dim;
     posenc_dtype k_type = draw_key_type(&dim), v_type = draw_key_type(&v_dim);
     int64_t group = draw_between(1, s->n_heads), n_kv_heads = s->n_heads;

@@ -61,7 +61,7 @@ static void draw_shape(relative_call *c) {
 static int64_t row_of(const relative_call *c, int64_t i, int64_t j) {
     posenc_score_params p = POSENC_SCORE_DEFAULTS;
     p.mask = c->mask;
-    p.query_start = c->query_start;
+    p.positions.query_start = c->query_start;
     return truth_sees(&p, j, i, 0, 0) ? c->index.data[j - c->query_start - i - c->index.first] : -1;
 }
 

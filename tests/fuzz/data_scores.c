@@ -46,28 +46,28 @@ static void draw_positions(data_scores *s, int terms) {
     static const int64_t far[] = {1 << 24, 1 << 25, (1 << 30) - 4096, -(1 << 24), -(1 << 30)};
     posenc_score_params *p = &s->params;
     p->mask = draw_mask();
-    p->query_start = s->n_k - s->n_q;
+    p->positions.query_start = s->n_k - s->n_q;
     if (draw_rarely(4))
-        p->query_start = draw_between(-30, s->n_k + 30);
+        p->positions.query_start = draw_between(-30, s->n_k + 30);
     if (terms & TERM_SLOPES && draw_rarely(4)) /* where float32 does not hold every distance */
-        p->query_start = far[draw(5)] + draw(9);
+        p->positions.query_start = far[draw(5)] + draw(9);
     if (terms & TERM_POSITIONS && p->mask.n_first == 0) {
-        p->q_pos = data_int32s(s->n_q, -100, 900);
-        p->k_pos = data_int32s(s->n_k, -100, 900);
+        p->positions.queries = data_int32s(s->n_q, -100, 900);
+        p->positions.keys = data_int32s(s->n_k, -100, 900);
     } else if (draw_rarely(3)) {
-        p->query_start = POSENC_ALIGN_LAST_KEY;
-        p->query_starts = data_int32s(s->n_batch, -150, 150);
+        p->positions.query_start = POSENC_ALIGN_LAST_KEY;
+        p->positions.query_starts = data_int32s(s->n_batch, -150, 150);
     }
 }
 
 /* Ascending, from 0, within the keys. */
 static void draw_documents(data_scores *s) {
-    s->params.n_seqs = draw_between(1, 6);
-    int32_t *ends = data_block(s->params.n_seqs + 1, sizeof *ends);
+    s->params.sequences.n_seqs = draw_between(1, 6);
+    int32_t *ends = data_block(s->params.sequences.n_seqs + 1, sizeof *ends);
     ends[0] = 0;
-    for (int64_t d = 1; d <= s->params.n_seqs; d++)
-        ends[d] = ends[d - 1] + (int32_t)draw(2 * s->n_k / s->params.n_seqs + 1);
-    s->params.cu_seqlens = ends;
+    for (int64_t d = 1; d <= s->params.sequences.n_seqs; d++)
+        ends[d] = ends[d - 1] + (int32_t)draw(2 * s->n_k / s->params.sequences.n_seqs + 1);
+    s->params.sequences.cu_seqlens = ends;
 }
 
 static void draw_lengths(data_scores *s) {
@@ -77,8 +77,8 @@ static void draw_lengths(data_scores *s) {
         k_begin[b] = (int32_t)draw(k_end[b] + 1);
     }
     int64_t which = draw(3);
-    s->params.k_begin = which != 1 ? k_begin : NULL;
-    s->params.k_end = which != 0 ? k_end : NULL;
+    s->params.sequences.k_begin = which != 1 ? k_begin : NULL;
+    s->params.sequences.k_end = which != 0 ? k_end : NULL;
 }
 
 static void draw_bytes(data_scores *s) {
@@ -104,7 +104,7 @@ static void offsets(const data_scores *s, int64_t *first, int64_t *n) {
     }
     if (posenc_rel_bias_range(p->mask, least, greatest - least + s->n_q, s->n_k, first, n) != POSENC_OK)
         data_fail("offsets");
-    if (p->k_pos != NULL) {
+    if (p->positions.keys != NULL) {
         *first = -1000;
         *n = 2001;
     }
@@ -119,7 +119,7 @@ static void draw_line(data_scores *s, int64_t first, int64_t n) {
     }
     int64_t stride = is_shared ? 0 : n + draw(5), count = (s->n_heads - 1) * stride + n;
     s->line = (posenc_rel_bias){data_floats(count, 2.0), first, n, s->n_heads, stride, is_extended};
-    s->params.line = &s->line;
+    s->params.bias.relative = &s->line;
 }
 
 /* Shared along a dimension, or not. */
@@ -133,7 +133,7 @@ static void draw_relative(data_scores *s, int by_key, int64_t first, int64_t n) 
     *index = (posenc_rel_index){data_int32s(n, 0, MOST_ROWS - 1), first, n, MOST_ROWS};
     *products = data_input(POSENC_F32, 1.0, MOST_ROWS, one_or(by_key ? s->n_k : s->n_q), one_or(s->n_heads),
                            one_or(s->n_batch));
-    *(by_key ? &s->params.by_key : &s->params.by_query) = (posenc_relative){products, index};
+    *(by_key ? &s->params.bias.by_key : &s->params.bias.by_query) = (posenc_relative){products, index};
 }
 
 /* A bias of numbers, or a mask as a tensor. */
@@ -141,7 +141,7 @@ static void draw_bias(data_scores *s) {
     posenc_dtype type = draw_type();
     int is_mask = draw_rarely(2);
     s->bias = data_input(type, is_mask ? 0.0 : 2.0, s->n_k, one_or(s->n_q), one_or(s->n_heads), one_or(s->n_batch));
-    s->params.bias = &s->bias;
+    s->params.bias.tensor = &s->bias;
     int64_t begin = draw(s->n_k + 1), end = draw(s->n_k + 1), by_query = draw(2);
     for (int64_t b = 0; is_mask && b < s->bias.ne[3]; b++)
         for (int64_t i = 0; i < s->bias.ne[1]; i++)
@@ -152,7 +152,7 @@ static void draw_bias(data_scores *s) {
         float *slopes = data_block(s->n_heads, sizeof *slopes);
         for (int64_t h = 0; h < s->n_heads; h++)
             slopes[h] = (float)data_uniform(0.1, 1.0);
-        s->params.bias_slopes = slopes;
+        s->params.bias.tensor_slopes = slopes;
     }
 }
 
@@ -178,7 +178,7 @@ void data_draw_scores(data_scores *s) {
     if (terms & TERM_BYTES)
         draw_bytes(s);
     if (terms & TERM_SLOPES)
-        p->slopes = data_floats(s->n_heads, 0.01);
+        p->bias.alibi_slopes = data_floats(s->n_heads, 0.01);
     if (draw_rarely(4))
         draw_sinks(s);
     if (terms & TERM_BIAS)
@@ -191,8 +191,8 @@ void data_draw_scores(data_scores *s) {
         draw_relative(s, 0, first, n);
     if (terms & TERM_BY_KEY && n <= MOST_OFFSETS)
         draw_relative(s, 1, first, n);
-    p->empty = (posenc_fully_masked_row)draw(3);
-    p->hidden = (posenc_masked_output)draw_rarely(4);
+    p->output.fully_masked = (posenc_fully_masked_row)draw(3);
+    p->output.masked = (posenc_masked_output)draw_rarely(4);
 }
 
 data_row data_new_row(void) {

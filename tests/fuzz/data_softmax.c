@@ -26,11 +26,11 @@ static posenc_status compute(const void *arguments, posenc_range rows) {
 
 /* 1 if position, lengths and documents let the query see a key of this one's group. */
 static int is_written(const softmax_call *c, int64_t j, int64_t i, int64_t h, int64_t b) {
-    if (c->s.params.hidden == POSENC_MASKED_WRITTEN)
+    if (c->s.params.output.masked == POSENC_MASKED_WRITTEN)
         return 1;
     posenc_score_params bounds = c->s.params;
     bounds.bool_mask = NULL;
-    if (bounds.k_pos != NULL)
+    if (bounds.positions.keys != NULL)
         bounds.mask = posenc_mask_none();
     int64_t first = j / POSENC_MASKED_GROUP * POSENC_MASKED_GROUP;
     for (int64_t k = first; k < first + POSENC_MASKED_GROUP && k < c->s.n_k; k++)
@@ -41,7 +41,8 @@ static int is_written(const softmax_call *c, int64_t j, int64_t i, int64_t h, in
 
 /* Of a row that has no logit above -inf. */
 static double empty_value(const softmax_call *c) {
-    posenc_fully_masked_row empty = c->form == FORM_SOFTMAX ? c->s.params.empty : POSENC_FULLY_MASKED_ZEROS;
+    posenc_fully_masked_row empty =
+        c->form == FORM_SOFTMAX ? c->s.params.output.fully_masked : POSENC_FULLY_MASKED_ZEROS;
     return empty == POSENC_FULLY_MASKED_NAN ? NAN : empty == POSENC_FULLY_MASKED_UNIFORM ? 1.0 / (double)c->s.n_k : 0.0;
 }
 
@@ -111,7 +112,7 @@ void data_softmax(void) {
     c.has_scores = c.form != FORM_LOGITS || !draw_rarely(3);
     if (c.form == FORM_LOGITS) {
         s->params.sinks = NULL;
-        s->params.empty = POSENC_FULLY_MASKED_ZEROS;
+        s->params.output.fully_masked = POSENC_FULLY_MASKED_ZEROS;
     }
     c.y = data_output(draw_type(), 4.0, s->n_k, s->n_q, s->n_heads, s->n_batch);
     c.x = draw_rarely(2) ? c.y : data_input(draw_type(), 4.0, s->n_k, s->n_q, s->n_heads, s->n_batch);

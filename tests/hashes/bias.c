@@ -334,7 +334,7 @@ void hash_line_gradients(sweep *s) {
         fresh();
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
         params.mask = posenc_mask_none();
-        params.query_start = round;
+        params.positions.query_start = round;
         posenc_view ds = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH);
         posenc_rel_bias line = line_of(-20, 50, HEADS), shared = line_of(-5, 11, HEADS);
         shared.stride = 0; /* for all heads */

@@ -27,24 +27,24 @@ static posenc_mask mask_of(sweep *s, int64_t n_k) {
 static void draw_terms(sweep *s, drawn *scene, int64_t n_k) {
     posenc_score_params *params = &scene->params;
     uint64_t wanted = next(s);
-    params->slopes = wanted & 1 ? floats(s, HEADS, 0.1) : NULL;
+    params->bias.alibi_slopes = wanted & 1 ? floats(s, HEADS, 0.1) : NULL;
     if (wanted & 2) {
         scene->line = (posenc_rel_bias){floats(s, HEADS * 2 * FAR, 3.0), -FAR, 2 * FAR, HEADS, 2 * FAR, 0};
-        params->line = &scene->line;
+        params->bias.relative = &scene->line;
     }
     if (wanted & 4) {
         scene->bias = tensor(s, (posenc_dtype)(wanted >> 8) % 3, n_k, QUERIES, HEADS, 1);
-        params->bias = &scene->bias;
-        params->bias_slopes = wanted & 8 ? floats(s, HEADS, 2.0) : NULL;
+        params->bias.tensor = &scene->bias;
+        params->bias.tensor_slopes = wanted & 8 ? floats(s, HEADS, 2.0) : NULL;
     }
     scene->index = index_of(posenc_rel_index_shaw((ROWS - 1) / 2), -FAR, 2 * FAR);
     if (wanted & 16) {
         scene->by_query = tensor(s, POSENC_F32, ROWS, QUERIES, HEADS, BATCH);
-        params->by_query = (posenc_relative){&scene->by_query, &scene->index};
+        params->bias.by_query = (posenc_relative){&scene->by_query, &scene->index};
     }
     if (wanted & 32) {
         scene->by_key = tensor(s, POSENC_F32, ROWS, n_k, HEADS, BATCH);
-        params->by_key = (posenc_relative){&scene->by_key, &scene->index};
+        params->bias.by_key = (posenc_relative){&scene->by_key, &scene->index};
     }
     params->cap = wanted & 64 ? 20.0f : 0.0f;
     params->sinks = wanted & 128 ? floats(s, HEADS, 2.0) : NULL;
@@ -54,27 +54,27 @@ static void draw_masks(sweep *s, drawn *scene, int64_t n_k) {
     posenc_score_params *params = &scene->params;
     uint64_t wanted = next(s);
     params->mask = mask_of(s, n_k);
-    params->query_start = n_k >= QUERIES ? n_k - QUERIES : 0;
+    params->positions.query_start = n_k >= QUERIES ? n_k - QUERIES : 0;
     if (wanted % 4 == 0) {
-        params->q_pos = integers(s, QUERIES, 0, (int32_t)n_k);
-        params->k_pos = integers(s, (size_t)n_k, 0, (int32_t)n_k);
+        params->positions.queries = integers(s, QUERIES, 0, (int32_t)n_k);
+        params->positions.keys = integers(s, (size_t)n_k, 0, (int32_t)n_k);
         params->mask.n_first = 0;
     } else if (wanted % 4 == 1) {
-        const int32_t start = (int32_t)params->query_start;
-        params->query_starts = integers(s, BATCH, start - 3, start);
-        params->query_start = POSENC_ALIGN_LAST_KEY;
+        const int32_t start = (int32_t)params->positions.query_start;
+        params->positions.query_starts = integers(s, BATCH, start - 3, start);
+        params->positions.query_start = POSENC_ALIGN_LAST_KEY;
     }
     if (wanted & 4) {
-        params->k_begin = integers(s, BATCH, 0, (int32_t)n_k / 4);
-        params->k_end = integers(s, BATCH, (int32_t)n_k / 2, (int32_t)n_k);
+        params->sequences.k_begin = integers(s, BATCH, 0, (int32_t)n_k / 4);
+        params->sequences.k_end = integers(s, BATCH, (int32_t)n_k / 2, (int32_t)n_k);
     }
     if (wanted & 8) {
         int32_t *ends = take(4 * sizeof(int32_t));
         ends[1] = (int32_t)n_k / 3;
         ends[2] = (int32_t)n_k / 2;
         ends[3] = (int32_t)n_k + QUERIES;
-        params->cu_seqlens = ends;
-        params->n_seqs = 3;
+        params->sequences.cu_seqlens = ends;
+        params->sequences.n_seqs = 3;
     }
     if (wanted & 16) {
         uint8_t *bytes = take((size_t)n_k * BATCH);
@@ -83,7 +83,7 @@ static void draw_masks(sweep *s, drawn *scene, int64_t n_k) {
         scene->bytes = (posenc_bool_mask){bytes, {1, 0, 0, n_k}, POSENC_DROP};
         params->bool_mask = &scene->bytes;
     }
-    params->empty = wanted & 32 ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
+    params->output.fully_masked = wanted & 32 ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
 }
 
 static void draw_scene(sweep *s, drawn *scene, int64_t n_k) {
@@ -222,8 +222,8 @@ void hash_attention_task(sweep *s) {
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.scale = 0.17f;
             params.mask = posenc_mask_causal();
-            params.query_start = n_k - QUERIES;
-            params.slopes = floats(s, HEADS, 0.01);
+            params.positions.query_start = n_k - QUERIES;
+            params.bias.alibi_slopes = floats(s, HEADS, 0.01);
             posenc_rope_params rope_params = POSENC_ROPE_DEFAULTS;
             rope_params.layout = POSENC_ROPE_HALF;
             rope_params.head_dim = rope_params.n_rot = DIM;
