@@ -113,17 +113,17 @@ static void set_attention(pass *p) {
  * barrier. All threads go the same way. Behind a causal mask later units have more keys: for long prompts an engine
  * hands units out a few at a time instead (docs/embedding.md). */
 static void attend(pass *p, int ith) {
-    const posenc_attention_args *task = &p->attention;
-    int64_t n_units = posenc_attention_tile_count(&task->q, &task->k), n_parts = posenc_attention_split_count(task);
+    const posenc_attention_args *args = &p->attention;
+    int64_t n_units = posenc_attention_tile_count(&args->q, &args->k), n_parts = posenc_attention_split_count(args);
     posenc_range units = posenc_range_of_thread(n_units, ith, p->nth);
     if (n_units >= p->nth) {
-        check(posenc_attention_run(task, p->scratch[ith], units), "attention");
+        check(posenc_attention_run(args, p->scratch[ith], units), "attention");
         return;
     }
-    check(posenc_attention_split(task, p->scratch[ith], p->parts, posenc_range_of_thread(n_parts, ith, p->nth)),
+    check(posenc_attention_split(args, p->scratch[ith], p->parts, posenc_range_of_thread(n_parts, ith, p->nth)),
           "parts");
     pthread_barrier_wait(&p->barrier);
-    check(posenc_attention_combine_splits(task, p->parts, units), "join");
+    check(posenc_attention_combine_splits(args, p->parts, units), "join");
 }
 
 static void run_part(pass *p, int ith) {
@@ -254,9 +254,9 @@ static int shifts(pass *p, float *x) {
 /* What the last pass mixed must be what the plain reference makes of the same queries and cache. */
 static int matches_reference(pass *p, const char *what) {
     static float expected[MAX_BATCH * Q];
-    const posenc_attention_args *task = &p->attention;
+    const posenc_attention_args *args = &p->attention;
     posenc_view out = posenc_view_dense(expected, POSENC_F32, HEAD_DIM, N_HEADS, p->n, 1);
-    check(posenc_attention_reference(&p->params, &task->q, &task->k, &task->v, &out, NULL), "reference");
+    check(posenc_attention_reference(&p->params, &args->q, &args->k, &args->v, &out, NULL), "reference");
     return report(what, largest_difference(p->mixed, expected, p->n * Q), 4e-6f);
 }
 

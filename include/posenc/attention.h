@@ -122,25 +122,25 @@ typedef struct posenc_attention_args {
     const posenc_attention_pages *pages;
 } posenc_attention_args;
 
-/* posenc_attention for a task; as many units. lse overlaps nothing. */
-POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *task, void *scratch, posenc_range units);
+/* posenc_attention with these arguments; as many units. lse overlaps nothing. */
+POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, posenc_range units);
 
 /* ---- Parts: a unit's keys shared by several threads ---- */
 
 #define POSENC_ATTENTION_SEGMENT 4096
 
 /* Number of parts, units times segments of keys; 0 if the extents do not fit each other. */
-POSENC_API int64_t posenc_attention_split_count(const posenc_attention_args *task);
+POSENC_API int64_t posenc_attention_split_count(const posenc_attention_args *args);
 
 /* Bytes of the memory that all parts share: v_dim + 2 floats for each query, head and segment. 0 if there are none, or
  * if they are more than can be. */
-POSENC_API size_t posenc_attention_split_bytes(const posenc_attention_args *task);
+POSENC_API size_t posenc_attention_split_bytes(const posenc_attention_args *args);
 
 /* Computes some of the parts: every thread its own range and scratch, one `parts`. Then, with all of them done, the
  * units are joined and written. The bits are those of posenc_attention_run. */
-POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *task, void *scratch, void *parts,
+POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, void *parts,
                                                 posenc_range range);
-POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_args *task, const void *parts,
+POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_args *args, const void *parts,
                                                          posenc_range units);
 
 /* ---- Results of different keys joined ---- */

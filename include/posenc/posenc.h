@@ -37,7 +37,7 @@
  *     stack. They expect the modes that C programs start with: round to nearest, no flush to zero.
  *   - No data is slower than other data, but for denormal numbers in input or result on CPUs that take a detour for
  *     them; a thread that has them flushed is spared it, and gives up the same bits for such numbers.
- *   - Input and output tensors may overlap only where a call says so, and that is checked, but between the tasks of
+ *   - Input and output tensors may overlap only where a call says so, and that is checked, but between the tensors of
  *     one call. What is no tensor (positions, slopes, lines, bias tables, cos and sin rows), and masks of bytes, must
  *     lie outside them, and be as long as the call says: neither is checked.
  *   - Set-up objects are immutable: any number of threads may share one.

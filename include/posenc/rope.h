@@ -192,7 +192,7 @@ POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const 
 
 /* ---- Fused: several tensors of the same tokens, with what stands around the rotation ---- */
 
-/* One tensor of a fused call. x is [head_dim, n_heads, n_tokens, 1]; every task has the same n_tokens, its own heads,
+/* One tensor of a fused call. x is [head_dim, n_heads, n_tokens, 1]; each has the same n_tokens, its own heads,
  * strides and types, so Q and K may be slices of one packed QKV tensor. */
 typedef struct posenc_rope_tensor {
     posenc_view x;
@@ -206,13 +206,13 @@ typedef struct posenc_rope_tensor {
     const int64_t *rows64; /* the same as int64; at most one of the two */
 } posenc_rope_tensor;
 
-/* For every token: all tasks, from one set of cosines and sines. positions, or table if positions is NULL; both may be
- * NULL if no task rotates. A row, for row ranges, is one head: row = token * (heads of all tasks together) + head,
- * tasks in order. The output of a task must overlap neither another's output nor another's input, which is not checked.
- * Tokens of one call that name the same cache row must not be split between threads. Nothing is written unless every
- * task is acceptable. */
-POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tasks,
-                                                   int64_t n_tasks, const int32_t *positions,
+/* For every token: all tensors, from one set of cosines and sines. positions, or table if positions is NULL; both may
+ * be NULL if none rotates. A row, for row ranges, is one head: row = token * (heads of all together) + head, tensors in
+ * order. The output of one must overlap neither another's output nor another's input, which is not checked. Tokens of
+ * one call that name the same cache row must not be split between threads. Nothing is written unless all are
+ * acceptable. */
+POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors,
+                                                   int64_t n_tensors, const int32_t *positions,
                                                    const posenc_rope_table *table, posenc_direction direction,
                                                    posenc_range rows);
 

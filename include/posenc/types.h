@@ -93,6 +93,13 @@ static inline posenc_view posenc_view_transpose(posenc_view view, int i, int j) 
     return view;
 }
 
+/* Elements begin .. begin + n - 1 along a dimension: tokens (dimension 2) of a cache, some of the heads (1). */
+static inline posenc_view posenc_view_slice(posenc_view view, int dim, int64_t begin, int64_t n) {
+    view.data = (char *)view.data + begin * view.nb[dim];
+    view.ne[dim] = n;
+    return view;
+}
+
 /* Half-open range of rows, for splitting one call between threads. What a row is, each call says. */
 typedef struct posenc_range {
     int64_t begin;
