@@ -51,7 +51,7 @@ static posenc_status check_task(const struct ggml_tensor *node) {
         .out = view_to_check(node, node),
     };
     posenc_view scores = {.dtype = POSENC_F32, .ne = {task.k.ne[2], task.q.ne[2], task.q.ne[1], task.q.ne[3]}};
-    return posenc_check_attention_task(&task, &scores);
+    return posenc_check_attention_args(&task, &scores);
 }
 
 posenc_status check_flash_attn(const struct ggml_tensor *node) {

@@ -25,17 +25,17 @@ static int64_t n_segments(const posenc_attention_args *t) {
     return n_k > 0 ? (n_k - 1) / POSENC_ATTENTION_SEGMENT + 1 : 0;
 }
 
-int64_t posenc_attention_split_count(const posenc_attention_args *task) {
+int64_t posenc_attention_split_count(const posenc_attention_args *args) {
     int64_t n;
-    if (task == NULL || __builtin_mul_overflow(posenc_attention_tile_count(&task->q, &task->k), n_segments(task), &n))
+    if (args == NULL || __builtin_mul_overflow(posenc_attention_tile_count(&args->q, &args->k), n_segments(args), &n))
         return 0;
     return n;
 }
 
-size_t posenc_attention_split_bytes(const posenc_attention_args *task) {
-    if (posenc_attention_split_count(task) <= 0 || !posenc_is_attention_dim(task->v.ne[0]))
+size_t posenc_attention_split_bytes(const posenc_attention_args *args) {
+    if (posenc_attention_split_count(args) <= 0 || !posenc_is_attention_dim(args->v.ne[0]))
         return 0;
-    int64_t factors[] = {n_segments(task), task->q.ne[1], task->q.ne[2], task->q.ne[3], task->v.ne[0] + 2};
+    int64_t factors[] = {n_segments(args), args->q.ne[1], args->q.ne[2], args->q.ne[3], args->v.ne[0] + 2};
     int64_t bytes = sizeof(float);
     for (int i = 0; i < 5; i++)
         if (__builtin_mul_overflow(bytes, factors[i], &bytes) || bytes > POSENC_LIMIT)
@@ -56,29 +56,29 @@ size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim) {
 
 /* ---- Calls ---- */
 
-/* Checks the task and makes the call of it. */
-static posenc_status begin_call(const posenc_attention_args *task, posenc_attention_call *call) {
-    if (task == NULL || task->params == NULL)
+/* Checks the arguments and makes the call of them. */
+static posenc_status begin_call(const posenc_attention_args *args, posenc_attention_call *call) {
+    if (args == NULL || args->params == NULL)
         return POSENC_ERR_NULL;
-    int64_t n_heads = task->q.ne[1], n_kv_heads = task->k.ne[1], n_q = task->q.ne[2];
+    int64_t n_heads = args->q.ne[1], n_kv_heads = args->k.ne[1], n_q = args->q.ne[2];
     *call = (posenc_attention_call){
-        .task = task,
+        .args = args,
         .kernels = posenc_active_kernels(),
-        .scores = {.dtype = POSENC_F32, .ne = {n_keys(task), n_q, n_heads, task->q.ne[3]}},
+        .scores = {.dtype = POSENC_F32, .ne = {n_keys(args), n_q, n_heads, args->q.ne[3]}},
     };
-    posenc_status status = posenc_check_attention_task(task, &call->scores);
+    posenc_status status = posenc_check_attention_args(args, &call->scores);
     if (status != POSENC_OK || n_kv_heads == 0)
         return status;
     call->group = n_heads / n_kv_heads;
     call->per_kv_head = n_q * call->group;
-    call->n_segments = n_segments(task);
+    call->n_segments = n_segments(args);
     return POSENC_OK;
 }
 
 static void run_unit(posenc_attention_unit *u, float *scratch) {
     const posenc_attention_call *call = u->call;
-    size_t stride = sums_stride(call->task->v.ne[0]);
-    posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(call->task->q.ne[0], call->task->v.ne[0]),
+    size_t stride = sums_stride(call->args->v.ne[0]);
+    posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(call->args->q.ne[0], call->args->v.ne[0]),
                                   stride};
     float *totals = sums.rows + UNIT_ROWS * stride;
     posenc_attention_begin_unit(u, scratch);
@@ -93,13 +93,13 @@ static void run_unit(posenc_attention_unit *u, float *scratch) {
         posenc_attention_finish(call, posenc_attention_place(u, pair), totals + (size_t)pair * stride);
 }
 
-posenc_status posenc_attention_run(const posenc_attention_args *task, void *scratch, posenc_range units) {
+posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, posenc_range units) {
     posenc_attention_call call;
     posenc_status status = posenc_check_array(scratch, sizeof(float));
     if (status == POSENC_OK)
-        status = begin_call(task, &call);
+        status = begin_call(args, &call);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&units, posenc_attention_tile_count(&task->q, &task->k));
+        status = posenc_check_rows(&units, posenc_attention_tile_count(&args->q, &args->k));
     if (status != POSENC_OK)
         return status;
     for (int64_t number = units.begin; number < units.end; number++) {
@@ -113,37 +113,37 @@ posenc_status posenc_attention(const posenc_score_params *params, const posenc_v
                                const posenc_view *v, const posenc_view *out, void *scratch, posenc_range units) {
     if (q == NULL || k == NULL || v == NULL || out == NULL)
         return POSENC_ERR_NULL;
-    posenc_attention_args task = {.params = params, .q = *q, .k = *k, .v = *v, .out = *out};
-    return posenc_attention_run(&task, scratch, units);
+    posenc_attention_args args = {.params = params, .q = *q, .k = *k, .v = *v, .out = *out};
+    return posenc_attention_run(&args, scratch, units);
 }
 
 /* ---- Parts ---- */
 
 /* The unit's sums of a segment among all parts: [segment][pair of all][v_dim + 2]. */
 static posenc_attention_sums part_of(const posenc_attention_unit *u, int64_t segment, const void *parts) {
-    const posenc_view *q = &u->call->task->q;
-    size_t stride = (size_t)u->call->task->v.ne[0] + 2;
+    const posenc_view *q = &u->call->args->q;
+    size_t stride = (size_t)u->call->args->v.ne[0] + 2;
     int64_t kv_head = u->batch * (q->ne[1] / u->call->group) + u->kv_head;
     int64_t pair = kv_head * u->call->per_kv_head + u->first;
     int64_t row = segment * posenc_view_rows(q) + pair;
     return (posenc_attention_sums){(float *)(uintptr_t)parts + (size_t)row * stride, stride};
 }
 
-static posenc_status begin_parts(const posenc_attention_args *task, const void *parts, posenc_attention_call *call) {
-    posenc_status status = begin_call(task, call);
-    if (status != POSENC_OK || call->n_segments == 0 || posenc_attention_tile_count(&task->q, &task->k) == 0)
+static posenc_status begin_parts(const posenc_attention_args *args, const void *parts, posenc_attention_call *call) {
+    posenc_status status = begin_call(args, call);
+    if (status != POSENC_OK || call->n_segments == 0 || posenc_attention_tile_count(&args->q, &args->k) == 0)
         return status;
-    return posenc_attention_split_bytes(task) == 0 ? POSENC_ERR_SHAPE : posenc_check_array(parts, sizeof(float));
+    return posenc_attention_split_bytes(args) == 0 ? POSENC_ERR_SHAPE : posenc_check_array(parts, sizeof(float));
 }
 
-posenc_status posenc_attention_split(const posenc_attention_args *task, void *scratch, void *parts,
+posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, void *parts,
                                      posenc_range range) {
     posenc_attention_call call;
     posenc_status status = posenc_check_array(scratch, sizeof(float));
     if (status == POSENC_OK)
-        status = begin_parts(task, parts, &call);
+        status = begin_parts(args, parts, &call);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&range, posenc_attention_split_count(task));
+        status = posenc_check_rows(&range, posenc_attention_split_count(args));
     if (status != POSENC_OK)
         return status;
     for (int64_t part = range.begin; part < range.end; part++) {
@@ -154,12 +154,12 @@ posenc_status posenc_attention_split(const posenc_attention_args *task, void *sc
     return POSENC_OK;
 }
 
-posenc_status posenc_attention_combine_splits(const posenc_attention_args *task, const void *parts,
+posenc_status posenc_attention_combine_splits(const posenc_attention_args *args, const void *parts,
                                               posenc_range units) {
     posenc_attention_call call;
-    posenc_status status = begin_parts(task, parts, &call);
+    posenc_status status = begin_parts(args, parts, &call);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&units, posenc_attention_tile_count(&task->q, &task->k));
+        status = posenc_check_rows(&units, posenc_attention_tile_count(&args->q, &args->k));
     if (status != POSENC_OK)
         return status;
     float total[POSENC_MAX_HEAD_DIM + 2];

@@ -15,10 +15,10 @@ posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k,
                                      const posenc_view *out);
 
 /* An output (NULL: none) overlaps none of the inputs, those of the softmax path included. (check.c) */
-posenc_status posenc_check_inputs_apart(const posenc_attention_args *task, const posenc_view *output);
+posenc_status posenc_check_inputs_apart(const posenc_attention_args *args, const posenc_view *output);
 
-/* A task; scores stands for the scores that it has. (check.c) */
-posenc_status posenc_check_attention_task(const posenc_attention_args *task, const posenc_view *scores);
+/* The arguments of a call; scores stands for the scores that it has. (check.c) */
+posenc_status posenc_check_attention_args(const posenc_attention_args *args, const posenc_view *scores);
 
 static inline int posenc_is_attention_dim(int64_t dim) {
     return dim >= 1 && dim <= POSENC_MAX_HEAD_DIM;
@@ -38,7 +38,7 @@ enum {
 
 /* What a call works on. */
 typedef struct posenc_attention_call {
-    const posenc_attention_args *task;
+    const posenc_attention_args *args;
     const posenc_kernels *kernels;
     posenc_view scores;  /* as softmax sees them: never written, so they lie nowhere */
     int64_t group;       /* heads that share a head of keys and values */
@@ -67,7 +67,7 @@ typedef struct posenc_attention_sums {
     size_t stride; /* in floats */
 } posenc_attention_sums;
 
-/* Keys j .. j + n - 1 of the unit's head, as panels of float32, rotated if the task says so; j is a multiple of a
+/* Keys j .. j + n - 1 of the unit's head, as panels of float32, rotated if the call says so; j is a multiple of a
  * panel. The next n_next keys are fetched meanwhile, and the values of these if the unit waits for them.
  * (keys.c) */
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next);

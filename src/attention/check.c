@@ -106,7 +106,7 @@ static posenc_status check_pages(const posenc_attention_args *t) {
     return POSENC_OK;
 }
 
-posenc_status posenc_check_attention_task(const posenc_attention_args *t, const posenc_view *scores) {
+posenc_status posenc_check_attention_args(const posenc_attention_args *t, const posenc_view *scores) {
     posenc_status status = posenc_check_attention(&t->q, &t->k, &t->v, &t->out);
     if (status != POSENC_OK)
         return status;

@@ -31,8 +31,8 @@ static void mix(const posenc_kernels *kernels, const void *const *x, posenc_dtyp
 /* ---- Segments ---- */
 
 void posenc_attention_start(const posenc_attention_call *call, int64_t head, float *total) {
-    int64_t dim = call->task->v.ne[0];
-    const float *sinks = call->task->params->sinks;
+    int64_t dim = call->args->v.ne[0];
+    const float *sinks = call->args->params->sinks;
     for (int64_t c = 0; c < dim; c++)
         total[c] = 0.0f;
     total[dim] = sinks != NULL ? sinks[head] : -INFINITY;
@@ -40,7 +40,7 @@ void posenc_attention_start(const posenc_attention_call *call, int64_t head, flo
 }
 
 void posenc_attention_add(const posenc_attention_call *call, const float *segment, float *total) {
-    int64_t dim = call->task->v.ne[0];
+    int64_t dim = call->args->v.ne[0];
     posenc_softmax_sum before = {total[dim], total[dim + 1]}, more = {segment[dim], segment[dim + 1]}, joined;
     if (more.sum == 0.0f)
         return;
@@ -52,21 +52,21 @@ void posenc_attention_add(const posenc_attention_call *call, const float *segmen
 }
 
 void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place at, const float *total) {
-    const posenc_attention_args *task = call->task;
-    int64_t dim = task->v.ne[0];
+    const posenc_attention_args *args = call->args;
+    int64_t dim = args->v.ne[0];
     float max = total[dim], sum = total[dim + 1],
-          of_empty = task->params->output.fully_masked == POSENC_FULLY_MASKED_NAN ? NAN : 0.0f;
+          of_empty = args->params->output.fully_masked == POSENC_FULLY_MASKED_NAN ? NAN : 0.0f;
     posenc_convert_args copy = {
         .x = total,
-        .y = posenc_token_at(&task->out, at),
-        .y_type = task->out.dtype,
+        .y = posenc_token_at(&args->out, at),
+        .y_type = args->out.dtype,
         .factor = sum == 0.0f ? of_empty : 1.0f / sum,
         .n = (size_t)dim,
         .n_heads = 1,
     };
     call->kernels->convert_rows(&copy);
-    if (task->lse != NULL)
-        *(float *)posenc_token_at(task->lse, at) = log_sum_exp(max, sum);
+    if (args->lse != NULL)
+        *(float *)posenc_token_at(args->lse, at) = log_sum_exp(max, sum);
 }
 
 /* ---- Results ---- */

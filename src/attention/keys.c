@@ -6,7 +6,7 @@
 #include "rope/rope.h"
 
 const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n) {
-    const posenc_attention_pages *pages = u->call->task->pages;
+    const posenc_attention_pages *pages = u->call->args->pages;
     if (pages == NULL)
         return posenc_view_at(x, u->kv_head, j, u->batch);
     int64_t page_size = x->ne[2], row = j % page_size;
@@ -26,7 +26,7 @@ static posenc_view as_tokens(const void *rows, const posenc_view *k, int64_t n) 
 
 /* n rows of k, as rows of float32. */
 static void widen(const posenc_attention_unit *u, const void *rows, int64_t n, float *to) {
-    const posenc_view *k = &u->call->task->k;
+    const posenc_view *k = &u->call->args->k;
     posenc_convert_args copy = {
         .x = rows,
         .y = to,
@@ -42,21 +42,21 @@ static void widen(const posenc_attention_unit *u, const void *rows, int64_t n, f
 
 /* Keys j .. j + n - 1, rotated. */
 static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t j, float *to) {
-    const posenc_attention_args *task = u->call->task;
-    posenc_rope_table table = *task->k_table;
+    const posenc_attention_args *args = u->call->args;
+    posenc_rope_table table = *args->k_table;
     if (table.cos != NULL) { /* without pairs there may be no memory */
         table.cos += j * table.row_stride;
         table.sin += j * table.row_stride;
     }
     posenc_view y = posenc_view_dense(to, POSENC_F32, x->ne[0], 1, x->ne[2], 1);
-    posenc_rope_rotate(task->k_rope, x, &table, &y);
+    posenc_rope_rotate(args->k_rope, x, &table, &y);
 }
 
 /* Keys j .. j + n - 1, which stand one stride apart, as rows of float32. */
 static void stage(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
-    const posenc_attention_args *task = u->call->task;
-    const posenc_view *k = &task->k;
-    if (task->k_rope == NULL) {
+    const posenc_attention_args *args = u->call->args;
+    const posenc_view *k = &args->k;
+    if (args->k_rope == NULL) {
         widen(u, rows, n, to);
     } else if (k->dtype == POSENC_Q8_0) {
         posenc_view wide = posenc_view_dense(u->panels, POSENC_F32, k->ne[0], 1, n, 1); /* nothing is packed yet */
@@ -84,10 +84,10 @@ static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc
 /* What will be needed after keys j .. j + n - 1: the n_next keys behind them, and their values. */
 static void look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
                        posenc_rows_ahead ahead[2]) {
-    const posenc_attention_args *task = u->call->task;
-    int waits_for_values = u->n <= FEW_PAIRS && posenc_is_far(posenc_view_count(&task->v));
-    ahead[0] = rows_ahead(u, &task->k, j + n, n_next);
-    ahead[1] = rows_ahead(u, &task->v, j, waits_for_values ? n : 0);
+    const posenc_attention_args *args = u->call->args;
+    int waits_for_values = u->n <= FEW_PAIRS && posenc_is_far(posenc_view_count(&args->v));
+    ahead[0] = rows_ahead(u, &args->k, j + n, n_next);
+    ahead[1] = rows_ahead(u, &args->v, j, waits_for_values ? n : 0);
 }
 
 static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype type, int64_t stride, int64_t n,
@@ -97,7 +97,7 @@ static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype 
         .rows_type = type,
         .row_stride = (ptrdiff_t)stride,
         .panels = panels,
-        .dim = (size_t)u->call->task->k.ne[0],
+        .dim = (size_t)u->call->args->k.ne[0],
         .n_rows = (size_t)n,
         .ahead = {ahead[0], ahead[1]},
     };
@@ -105,15 +105,15 @@ static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype 
 }
 
 /* Keys that are put together first: those that are rotated, and pages that are no whole panels. */
-static int is_staged(const posenc_attention_args *task) {
-    return task->k_rope != NULL || (task->pages != NULL && task->k.ne[2] % POSENC_PANEL != 0);
+static int is_staged(const posenc_attention_args *args) {
+    return args->k_rope != NULL || (args->pages != NULL && args->k.ne[2] % POSENC_PANEL != 0);
 }
 
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next) {
-    const posenc_attention_args *task = u->call->task;
-    const posenc_view *k = &task->k;
+    const posenc_attention_args *args = u->call->args;
+    const posenc_view *k = &args->k;
     int64_t dim = k->ne[0], run;
-    int stages = is_staged(task);
+    int stages = is_staged(args);
     posenc_rows_ahead ahead[2];
     look_ahead(u, j, n, n_next, ahead);
     for (int64_t done = 0; done < n; done += run) {
@@ -131,14 +131,14 @@ void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n,
 }
 
 int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n) {
-    const posenc_view *k = &u->call->task->k;
+    const posenc_view *k = &u->call->args->k;
     return u->n <= POSENC_FEW && n % POSENC_PANEL == 0 && k->ne[0] % POSENC_FEW_CHANNELS == 0 &&
-           (k->dtype == POSENC_F16 || k->dtype == POSENC_BF16) && !is_staged(u->call->task);
+           (k->dtype == POSENC_F16 || k->dtype == POSENC_BF16) && !is_staged(u->call->args);
 }
 
 void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
                                    float *scores) {
-    const posenc_view *k = &u->call->task->k;
+    const posenc_view *k = &u->call->args->k;
     posenc_dot_few_args args = {
         .x = u->queries,
         .x_stride = (ptrdiff_t)(posenc_padded(k->ne[0]) * sizeof(float)),

@@ -58,9 +58,9 @@ static posenc_status attend(const posenc_score_params *params, const posenc_view
                             const posenc_view *v, const posenc_view *out, const posenc_view *p) {
     posenc_range none = {0, 0};
     posenc_status status = posenc_softmax(params, p, p, none); /* the parameters, before anything is written */
-    posenc_attention_args task = {.params = params, .q = *q, .k = *k, .v = *v};
+    posenc_attention_args args = {.params = params, .q = *q, .k = *k, .v = *v};
     if (status == POSENC_OK)
-        status = posenc_check_inputs_apart(&task, out);
+        status = posenc_check_inputs_apart(&args, out);
     if (status != POSENC_OK)
         return status;
     if (posenc_view_count(p) > 0)

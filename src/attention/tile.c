@@ -34,7 +34,7 @@ posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t 
 }
 
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number) {
-    int64_t per_head = posenc_units_of(call->per_kv_head), n_kv_heads = call->task->k.ne[1];
+    int64_t per_head = posenc_units_of(call->per_kv_head), n_kv_heads = call->args->k.ne[1];
     int64_t first = number % per_head * UNIT_ROWS;
     return (posenc_attention_unit){
         .call = call,
@@ -56,14 +56,14 @@ size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
 
 static void set_row(const posenc_attention_unit *u, posenc_row_place at, posenc_softmax_row_args *row) {
     *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS};
-    posenc_score_args_begin(u->call->task->params, &u->call->scores, row);
-    posenc_score_args_at(u->call->task->params, &u->call->scores, at, row);
+    posenc_score_args_begin(u->call->args->params, &u->call->scores, row);
+    posenc_score_args_at(u->call->args->params, &u->call->scores, at, row);
     row->sink = -INFINITY; /* it joins the segments, not a block */
     row->exp_lowest = POSENC_WEIGHT_LOWEST;
 }
 
 static void load_query(const posenc_attention_unit *u, posenc_row_place at, float *query) {
-    const posenc_view *q = &u->call->task->q;
+    const posenc_view *q = &u->call->args->q;
     posenc_convert_args copy = {
         .x = posenc_token_at(q, at),
         .y = query,
@@ -76,14 +76,14 @@ static void load_query(const posenc_attention_unit *u, posenc_row_place at, floa
 }
 
 void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
-    int64_t head_dim = u->call->task->q.ne[0];
+    int64_t head_dim = u->call->args->q.ne[0];
     size_t query_floats = posenc_padded(head_dim), beyond = (uintptr_t)scratch % LINE;
     float *floats = scratch + (beyond == 0 ? 0 : LINE - beyond) / sizeof(float);
     u->rows = (posenc_softmax_row_args *)(void *)floats;
     u->queries = floats + ROW_FLOATS;
     u->scores = u->queries + UNIT_ROWS * query_floats;
     u->side = u->scores + UNIT_ROWS * BLOCK;
-    u->panels = u->side + UNIT_ROWS * posenc_padded(u->call->task->v.ne[0] + 2);
+    u->panels = u->side + UNIT_ROWS * posenc_padded(u->call->args->v.ne[0] + 2);
     u->stage = u->panels + POSENC_KEYS_PACKED * (size_t)head_dim;
     for (int64_t pair = 0; pair < u->n; pair++) {
         posenc_row_place at = posenc_attention_place(u, pair);
@@ -155,7 +155,7 @@ static int find_seen(block *b) {
 /* q . k for keys begin .. end - 1 of the block; begin is a whole number of panels. */
 static void multiply_keys(const block *b, size_t begin, size_t end) {
     const posenc_attention_unit *u = b->unit;
-    const posenc_view *q = &u->call->task->q;
+    const posenc_view *q = &u->call->args->q;
     for (size_t j = begin; j < end; j += POSENC_KEYS_PACKED) {
         size_t left = end - j;
         posenc_dot_rows_args dot = {
@@ -215,7 +215,7 @@ static posenc_softmax_row_args scores_of(const block *b, int64_t pair) {
 
 /* Scores to exponentials, and what was summed before to the new maximum. */
 static void soften(block *b, int64_t pair) {
-    float *state = b->sums.rows + (size_t)pair * b->sums.stride + b->unit->call->task->v.ne[0], max = state[0];
+    float *state = b->sums.rows + (size_t)pair * b->sums.stride + b->unit->call->args->v.ne[0], max = state[0];
     b->keep[pair] = 1.0f;
     if (b->seen[pair].begin == b->seen[pair].end)
         return;
@@ -252,7 +252,7 @@ static void cut(const block *b, int pass, int64_t j, int64_t n, int32_t begin[UN
  * hole, come in runs; all but the last leave their sums on the side, so that the runs are one chain. */
 static void mix(const block *b) {
     const posenc_attention_unit *u = b->unit;
-    const posenc_view *v = &u->call->task->v;
+    const posenc_view *v = &u->call->args->v;
     int n_passes = b->has_hole ? 2 : 1, is_first = 1;
     for (int pass = 0; pass < n_passes; pass++) {
         int64_t n, last = (int64_t)b->seen_end;
@@ -292,7 +292,7 @@ static void attend_block(block *b) {
 }
 
 void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums) {
-    size_t dim = (size_t)u->call->task->v.ne[0], n_k = (size_t)u->call->scores.ne[0];
+    size_t dim = (size_t)u->call->args->v.ne[0], n_k = (size_t)u->call->scores.ne[0];
     for (int64_t pair = 0; pair < u->n; pair++) {
         float *row = sums.rows + (size_t)pair * sums.stride;
         for (size_t c = 0; c < dim; c++)

@@ -1,4 +1,5 @@
-/* RoPE: the calls on data. Every call becomes tasks, walked token by token, so that a token's row serves them all. */
+/* RoPE: the calls on data. A call is one tensor or several, walked token by token, so that the cosines and sines of a
+ * token serve them all. */
 #include <math.h>
 #include <string.h>
 
@@ -12,72 +13,73 @@
 /* ---- Checks ---- */
 
 /* Every cache row named exists. */
-static posenc_status check_cache_rows(const posenc_rope_tensor *task, int64_t n_tokens) {
-    int64_t n_rows = task->y.ne[2];
+static posenc_status check_cache_rows(const posenc_rope_tensor *tensor, int64_t n_tokens) {
+    int64_t n_rows = tensor->y.ne[2];
     for (int64_t t = 0; t < n_tokens; t++) {
-        int64_t row = task->rows32 != NULL ? task->rows32[t] : task->rows64[t];
+        int64_t row = tensor->rows32 != NULL ? tensor->rows32[t] : tensor->rows64[t];
         if (row < 0 || row >= n_rows)
             return POSENC_ERR_ROWS;
     }
     return POSENC_OK;
 }
 
-static int scatters(const posenc_rope_tensor *task) {
-    return task->rows32 != NULL || task->rows64 != NULL;
+static int scatters(const posenc_rope_tensor *tensor) {
+    return tensor->rows32 != NULL || tensor->rows64 != NULL;
 }
 
-static posenc_status check_scatter(const posenc_rope_tensor *task) {
-    if (!scatters(task))
+static posenc_status check_scatter(const posenc_rope_tensor *tensor) {
+    if (!scatters(tensor))
         return POSENC_OK;
-    if (task->rows32 != NULL && task->rows64 != NULL)
+    if (tensor->rows32 != NULL && tensor->rows64 != NULL)
         return POSENC_ERR_ROWS;
-    if (!posenc_is_aligned(task->rows32, 4) || !posenc_is_aligned(task->rows64, 8))
+    if (!posenc_is_aligned(tensor->rows32, 4) || !posenc_is_aligned(tensor->rows64, 8))
         return POSENC_ERR_STRIDE;
-    posenc_status status = check_cache_rows(task, task->x.ne[2]);
-    return status == POSENC_OK ? posenc_check_apart(&task->x, &task->y) : status;
+    posenc_status status = check_cache_rows(tensor, tensor->x.ne[2]);
+    return status == POSENC_OK ? posenc_check_apart(&tensor->x, &tensor->y) : status;
 }
 
-static posenc_status check_tensors(const posenc_rope_tensor *task) {
-    if (!scatters(task))
-        return posenc_check_elementwise(&task->x, &task->y);
-    posenc_status status = posenc_check_output(&task->y);
-    return status == POSENC_OK ? posenc_check_input(&task->x) : status;
+static posenc_status check_views(const posenc_rope_tensor *tensor) {
+    if (!scatters(tensor))
+        return posenc_check_elementwise(&tensor->x, &tensor->y);
+    posenc_status status = posenc_check_output(&tensor->y);
+    return status == POSENC_OK ? posenc_check_input(&tensor->x) : status;
 }
 
-static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_tensor *task) {
-    if (task->weight == NULL)
+static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
+    if (tensor->weight == NULL)
         return POSENC_OK;
-    if (!posenc_is_aligned(task->weight, 4))
+    if (!posenc_is_aligned(tensor->weight, 4))
         return POSENC_ERR_STRIDE;
-    if (!(task->eps >= 0.0f && isfinite(task->eps)))
+    if (!(tensor->eps >= 0.0f && isfinite(tensor->eps)))
         return POSENC_ERR_SCALE;
     return rope->n_pairs > POSENC_SLICE ? POSENC_ERR_N_ROT : POSENC_OK;
 }
 
-static posenc_status check_layout(const posenc_rope *rope, const posenc_rope_tensor *task) {
-    int crosses = rope->params.layout == POSENC_ROPE_DEINTERLEAVE && task->rotates;
-    return crosses && rope->n_pairs > 0 && task->x.data == task->y.data && posenc_view_count(&task->x) > 0
+static posenc_status check_layout(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
+    int crosses = rope->params.layout == POSENC_ROPE_DEINTERLEAVE && tensor->rotates;
+    return crosses && rope->n_pairs > 0 && tensor->x.data == tensor->y.data && posenc_view_count(&tensor->x) > 0
                ? POSENC_ERR_OVERLAP
                : POSENC_OK;
 }
 
-static posenc_status check_task(const posenc_rope *rope, const posenc_rope_tensor *task) {
-    posenc_status status = check_tensors(task);
+static posenc_status check_tensor(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
+    posenc_status status = check_views(tensor);
     if (status != POSENC_OK)
         return status;
-    if (task->x.ne[0] != rope->params.head_dim || task->y.ne[0] != task->x.ne[0] || task->y.ne[1] != task->x.ne[1])
+    if (tensor->x.ne[0] != rope->params.head_dim || tensor->y.ne[0] != tensor->x.ne[0] ||
+        tensor->y.ne[1] != tensor->x.ne[1])
         return POSENC_ERR_SHAPE;
-    if (!isfinite(task->scale) || task->scale == 0.0f) /* 0 is what was forgotten */
+    if (!isfinite(tensor->scale) || tensor->scale == 0.0f) /* 0 is what was forgotten */
         return POSENC_ERR_SCALE;
-    status = check_scatter(task);
+    status = check_scatter(tensor);
     if (status == POSENC_OK)
-        status = check_norm(rope, task);
-    return status == POSENC_OK ? check_layout(rope, task) : status;
+        status = check_norm(rope, tensor);
+    return status == POSENC_OK ? check_layout(rope, tensor) : status;
 }
 
-/* ---- One task at one token ---- */
+/* ---- One tensor at one token ---- */
 
-/* Heads first .. first + n - 1 of one task, at one token. */
+/* Heads first .. first + n - 1 of one tensor, at one token. */
 typedef struct heads {
     const char *x;
     char *y;
@@ -94,10 +96,10 @@ typedef struct walk {
     posenc_direction direction;
 } walk;
 
-static int64_t row_of(const posenc_rope_tensor *task, int64_t token) {
-    if (!scatters(task))
+static int64_t row_of(const posenc_rope_tensor *tensor, int64_t token) {
+    if (!scatters(tensor))
         return token;
-    return task->rows32 != NULL ? task->rows32[token] : task->rows64[token];
+    return tensor->rows32 != NULL ? tensor->rows32[token] : tensor->rows64[token];
 }
 
 /* Bytes of output that is prefetched, where it has to come from beyond the caches and was not just read: over 8 MB
@@ -106,42 +108,42 @@ static int64_t row_of(const posenc_rope_tensor *task, int64_t token) {
 #define FETCHED_BYTES 8192
 
 /* n_tokens: how many are still to come, this one included. */
-static int64_t bytes_ahead(const posenc_rope_tensor *task, int64_t token, int64_t n_tokens) {
-    if (n_tokens < 2 || task->x.data == task->y.data || !posenc_is_far(posenc_view_count(&task->y)))
+static int64_t bytes_ahead(const posenc_rope_tensor *tensor, int64_t token, int64_t n_tokens) {
+    if (n_tokens < 2 || tensor->x.data == tensor->y.data || !posenc_is_far(posenc_view_count(&tensor->y)))
         return 0;
-    int64_t size = task->y.ne[0] * task->y.ne[1] * posenc_dtype_size(task->y.dtype);
+    int64_t size = tensor->y.ne[0] * tensor->y.ne[1] * posenc_dtype_size(tensor->y.dtype);
     int64_t tokens = (FETCHED_BYTES + size - 1) / size;
-    return tokens < n_tokens ? (row_of(task, token + tokens) - row_of(task, token)) * task->y.nb[2] : 0;
+    return tokens < n_tokens ? (row_of(tensor, token + tokens) - row_of(tensor, token)) * tensor->y.nb[2] : 0;
 }
 
-static heads heads_of(const posenc_rope_tensor *task, int64_t token, int64_t first, int64_t n, int64_t n_tokens) {
+static heads heads_of(const posenc_rope_tensor *tensor, int64_t token, int64_t first, int64_t n, int64_t n_tokens) {
     return (heads){
-        .x = posenc_view_at(&task->x, first, token, 0),
-        .y = posenc_view_at(&task->y, first, row_of(task, token), 0),
+        .x = posenc_view_at(&tensor->x, first, token, 0),
+        .y = posenc_view_at(&tensor->y, first, row_of(tensor, token), 0),
         .n = n,
-        .y_ahead = bytes_ahead(task, token, n_tokens),
+        .y_ahead = bytes_ahead(tensor, token, n_tokens),
     };
 }
 
 /* Channels first .. first + n - 1: nothing, a copy of the bytes, or a conversion. */
-static void copy_channels(const walk *w, const posenc_rope_tensor *task, const heads *h, int64_t first, int64_t n) {
-    int changes = task->x.dtype != task->y.dtype || task->scale != 1.0f || h->norms != NULL;
+static void copy_channels(const walk *w, const posenc_rope_tensor *tensor, const heads *h, int64_t first, int64_t n) {
+    int changes = tensor->x.dtype != tensor->y.dtype || tensor->scale != 1.0f || h->norms != NULL;
     if (n == 0 || (!changes && h->x == h->y))
         return;
-    int64_t x_size = posenc_dtype_size(task->x.dtype), y_size = posenc_dtype_size(task->y.dtype);
+    int64_t x_size = posenc_dtype_size(tensor->x.dtype), y_size = posenc_dtype_size(tensor->y.dtype);
     const char *x = h->x + first * x_size;
     char *y = h->y + first * y_size;
     if (changes) {
         posenc_convert_args args = {
             .x = x,
             .y = y,
-            .x_type = task->x.dtype,
-            .y_type = task->y.dtype,
-            .x_stride = (ptrdiff_t)task->x.nb[1],
-            .y_stride = (ptrdiff_t)task->y.nb[1],
+            .x_type = tensor->x.dtype,
+            .y_type = tensor->y.dtype,
+            .x_stride = (ptrdiff_t)tensor->x.nb[1],
+            .y_stride = (ptrdiff_t)tensor->y.nb[1],
             .y_ahead = (ptrdiff_t)h->y_ahead,
-            .factor = task->scale,
-            .weight = h->norms != NULL ? task->weight + first : NULL,
+            .factor = tensor->scale,
+            .weight = h->norms != NULL ? tensor->weight + first : NULL,
             .head_factors = h->norms,
             .n = (size_t)n,
             .n_heads = (size_t)h->n,
@@ -150,34 +152,34 @@ static void copy_channels(const walk *w, const posenc_rope_tensor *task, const h
         return;
     }
     for (int64_t head = 0; head < h->n; head++)
-        memcpy(y + head * task->y.nb[1], x + head * task->x.nb[1], (size_t)(n * y_size));
+        memcpy(y + head * tensor->y.nb[1], x + head * tensor->x.nb[1], (size_t)(n * y_size));
 }
 
 /* The channels that are not rotated: with the first slice. */
-static void copy_unrotated(const walk *w, const posenc_rope_tensor *task, const heads *h) {
+static void copy_unrotated(const walk *w, const posenc_rope_tensor *tensor, const heads *h) {
     const posenc_rope_params *p = &w->rope->params;
     if (w->source->first > 0 || p->n_rot == p->head_dim)
         return;
     int64_t after = p->n_offs + p->n_rot;
-    copy_channels(w, task, h, 0, p->n_offs);
-    copy_channels(w, task, h, after, p->head_dim - after);
+    copy_channels(w, tensor, h, 0, p->n_offs);
+    copy_channels(w, tensor, h, after, p->head_dim - after);
 }
 
 /* A token that a shift leaves where it is. Slice by slice, as if it were rotated, for others may go to the same row. */
-static void keep(const walk *w, const posenc_rope_tensor *task, const heads *h) {
+static void keep(const walk *w, const posenc_rope_tensor *tensor, const heads *h) {
     const posenc_rope_params *p = &w->rope->params;
     int64_t first = w->source->first, n = w->source->n;
     if (p->layout == POSENC_ROPE_HALF) {
-        copy_channels(w, task, h, p->n_offs + first, n);
-        copy_channels(w, task, h, p->n_offs + p->n_rot / 2 + first, n);
+        copy_channels(w, tensor, h, p->n_offs + first, n);
+        copy_channels(w, tensor, h, p->n_offs + p->n_rot / 2 + first, n);
     } else {
-        copy_channels(w, task, h, p->n_offs + 2 * first, 2 * n);
+        copy_channels(w, tensor, h, p->n_offs + 2 * first, 2 * n);
     }
-    copy_unrotated(w, task, h);
+    copy_unrotated(w, tensor, h);
 }
 
 /* The rotated channels of the slice, and with the first slice all others. */
-static void rotate(const walk *w, const posenc_rope_tensor *task, const heads *h, const float *cos_row,
+static void rotate(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
                    const float *sin_row) {
     const posenc_rope_params *p = &w->rope->params;
     int64_t first = w->source->first;
@@ -185,18 +187,18 @@ static void rotate(const walk *w, const posenc_rope_tensor *task, const heads *h
     int64_t y_first = p->n_offs + (p->layout == POSENC_ROPE_INTERLEAVED ? 2 * first : first);
     int backwards = w->direction == POSENC_INVERSE || w->direction == POSENC_BACKWARD;
     posenc_rope_args args = {
-        .x = h->x + x_first * posenc_dtype_size(task->x.dtype),
-        .y = h->y + y_first * posenc_dtype_size(task->y.dtype),
-        .x_type = task->x.dtype,
-        .y_type = task->y.dtype,
-        .x_stride = (ptrdiff_t)task->x.nb[1],
-        .y_stride = (ptrdiff_t)task->y.nb[1],
+        .x = h->x + x_first * posenc_dtype_size(tensor->x.dtype),
+        .y = h->y + y_first * posenc_dtype_size(tensor->y.dtype),
+        .x_type = tensor->x.dtype,
+        .y_type = tensor->y.dtype,
+        .x_stride = (ptrdiff_t)tensor->x.nb[1],
+        .y_stride = (ptrdiff_t)tensor->y.nb[1],
         .y_ahead = (ptrdiff_t)h->y_ahead,
         .cos_row = cos_row,
         .sin_row = sin_row,
-        .cos_factor = task->scale,
-        .sin_factor = backwards ? -task->scale : task->scale,
-        .weight = h->norms != NULL ? task->weight + x_first : NULL,
+        .cos_factor = tensor->scale,
+        .sin_factor = backwards ? -tensor->scale : tensor->scale,
+        .weight = h->norms != NULL ? tensor->weight + x_first : NULL,
         .head_factors = h->norms,
         .half = (size_t)p->n_rot / 2,
         .n = (size_t)w->source->n,
@@ -207,35 +209,35 @@ static void rotate(const walk *w, const posenc_rope_tensor *task, const heads *h
     case POSENC_ROPE_INTERLEAVED: w->kernels->rope_interleaved(&args); break;
     default: w->kernels->rope_deinterleave(&args); break;
     }
-    copy_unrotated(w, task, h);
+    copy_unrotated(w, tensor, h);
 }
 
 /* The factors of a few heads' norms at a time; the rotation or the copy multiplies by them. */
-static void normalise(const walk *w, const posenc_rope_tensor *task, const heads *h, const float *cos_row,
+static void normalise(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
                       const float *sin_row, int rotates) {
     float norms[NORM_HEADS];
     for (int64_t head = 0; head < h->n; head += NORM_HEADS) {
         heads some = {
-            .x = h->x + head * task->x.nb[1],
-            .y = h->y + head * task->y.nb[1],
+            .x = h->x + head * tensor->x.nb[1],
+            .y = h->y + head * tensor->y.nb[1],
             .n = posenc_min(h->n - head, NORM_HEADS),
             .y_ahead = h->y_ahead,
             .norms = norms,
         };
         posenc_rms_factors_args args = {
             .x = some.x,
-            .x_type = task->x.dtype,
-            .x_stride = (ptrdiff_t)task->x.nb[1],
+            .x_type = tensor->x.dtype,
+            .x_stride = (ptrdiff_t)tensor->x.nb[1],
             .factors = norms,
-            .eps = task->eps,
+            .eps = tensor->eps,
             .n = (size_t)w->rope->params.head_dim,
             .n_heads = (size_t)some.n,
         };
         w->kernels->rms_factors(&args);
         if (rotates)
-            rotate(w, task, &some, cos_row, sin_row);
+            rotate(w, tensor, &some, cos_row, sin_row);
         else
-            copy_channels(w, task, &some, 0, w->rope->params.head_dim);
+            copy_channels(w, tensor, &some, 0, w->rope->params.head_dim);
     }
 }
 
@@ -249,40 +251,40 @@ static int stays(const walk *w, int64_t token) {
     return 1;
 }
 
-static void do_heads(const walk *w, const posenc_rope_tensor *task, int64_t token, const heads *h, int64_t n_wanted) {
+static void do_heads(const walk *w, const posenc_rope_tensor *tensor, int64_t token, const heads *h, int64_t n_wanted) {
     const float *cos_row = NULL, *sin_row = NULL;
-    int turns = task->rotates && w->source->n > 0, is_kept = turns && stays(w, token), rotates = turns && !is_kept;
+    int turns = tensor->rotates && w->source->n > 0, is_kept = turns && stays(w, token), rotates = turns && !is_kept;
     if (rotates)
         posenc_row_source_get(w->source, token, n_wanted, &cos_row, &sin_row);
-    if (task->weight != NULL)
-        normalise(w, task, h, cos_row, sin_row, rotates);
+    if (tensor->weight != NULL)
+        normalise(w, tensor, h, cos_row, sin_row, rotates);
     else if (is_kept)
-        keep(w, task, h);
+        keep(w, tensor, h);
     else if (rotates)
-        rotate(w, task, h, cos_row, sin_row);
+        rotate(w, tensor, h, cos_row, sin_row);
     else if (w->source->first == 0)
-        copy_channels(w, task, h, 0, w->rope->params.head_dim);
+        copy_channels(w, tensor, h, 0, w->rope->params.head_dim);
 }
 
 /* ---- The walk ---- */
 
-static int64_t heads_per_token(const posenc_rope_tensor *tasks, int64_t n_tasks) {
+static int64_t heads_per_token(const posenc_rope_tensor *tensors, int64_t n_tensors) {
     int64_t sum = 0;
-    for (int64_t i = 0; i < n_tasks; i++)
-        sum += tasks[i].x.ne[1];
+    for (int64_t i = 0; i < n_tensors; i++)
+        sum += tensors[i].x.ne[1];
     return sum;
 }
 
-/* Heads first .. end - 1 of one token, counted through all tasks. */
-static void do_token(const walk *w, const posenc_rope_tensor *tasks, int64_t n_tasks, int64_t token, int64_t first,
+/* Heads first .. end - 1 of one token, counted through all tensors. */
+static void do_token(const walk *w, const posenc_rope_tensor *tensors, int64_t n_tensors, int64_t token, int64_t first,
                      int64_t end, int64_t n_wanted) {
     int64_t base = 0;
-    for (int64_t i = 0; i < n_tasks; base += tasks[i].x.ne[1], i++) {
-        int64_t from = posenc_max(first - base, 0), to = posenc_min(end - base, tasks[i].x.ne[1]);
+    for (int64_t i = 0; i < n_tensors; base += tensors[i].x.ne[1], i++) {
+        int64_t from = posenc_max(first - base, 0), to = posenc_min(end - base, tensors[i].x.ne[1]);
         if (from >= to)
             continue;
-        heads h = heads_of(&tasks[i], token, from, to - from, n_wanted);
-        do_heads(w, &tasks[i], token, &h, n_wanted);
+        heads h = heads_of(&tensors[i], token, from, to - from, n_wanted);
+        do_heads(w, &tensors[i], token, &h, n_wanted);
     }
 }
 
@@ -291,29 +293,29 @@ static int64_t quotient(int64_t a, int64_t b) {
     return a < b ? 0 : a / b;
 }
 
-static void do_rows(const walk *w, const posenc_rope_tensor *tasks, int64_t n_tasks, posenc_range rows) {
-    int64_t per_token = heads_per_token(tasks, n_tasks);
+static void do_rows(const walk *w, const posenc_rope_tensor *tensors, int64_t n_tensors, posenc_range rows) {
+    int64_t per_token = heads_per_token(tensors, n_tensors);
     if (rows.begin >= rows.end)
         return;
     int64_t token = quotient(rows.begin, per_token), first = rows.begin - token * per_token;
     int64_t last_token = quotient(rows.end - 1, per_token);
     for (int64_t left = rows.end - rows.begin; left > 0; token++) {
         int64_t end = posenc_min(per_token, first + left);
-        do_token(w, tasks, n_tasks, token, first, end, last_token - token + 1);
+        do_token(w, tensors, n_tensors, token, first, end, last_token - token + 1);
         left -= end - first;
         first = 0;
     }
 }
 
-static void run(posenc_row_source *source, const posenc_rope_tensor *tasks, int64_t n_tasks, posenc_direction direction,
-                posenc_range rows) {
+static void run(posenc_row_source *source, const posenc_rope_tensor *tensors, int64_t n_tensors,
+                posenc_direction direction, posenc_range rows) {
     const posenc_rope *rope = source->rope;
     walk w = {rope, posenc_active_kernels(), source, direction};
     int64_t first = 0;
     do {
         int64_t n = posenc_min(rope->n_pairs - first, POSENC_SLICE);
         posenc_row_source_slice(source, w.kernels, first, n, direction);
-        do_rows(&w, tasks, n_tasks, rows);
+        do_rows(&w, tensors, n_tensors, rows);
         first += n;
     } while (first < rope->n_pairs);
 }
@@ -345,8 +347,8 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
                                  posenc_range rows) {
     if (rope == NULL || x == NULL || y == NULL)
         return POSENC_ERR_NULL;
-    posenc_rope_tensor task = {.x = *x, .y = *y, .rotates = 1, .scale = 1.0f};
-    posenc_status status = check_task(rope, &task);
+    posenc_rope_tensor tensor = {.x = *x, .y = *y, .rotates = 1, .scale = 1.0f};
+    posenc_status status = check_tensor(rope, &tensor);
     if (status == POSENC_OK)
         status = check_source(rope, positions, table, x->ne[2], direction);
     if (status != POSENC_OK)
@@ -361,9 +363,9 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
     for (int64_t batch = quotient(rows.begin, per_batch); batch * per_batch < rows.end; batch++) {
         posenc_range part = {posenc_max(rows.begin - batch * per_batch, 0),
                              posenc_min(rows.end - batch * per_batch, per_batch)};
-        task.x.data = posenc_view_at(x, 0, 0, batch);
-        task.y.data = posenc_view_at(y, 0, 0, batch);
-        run(&source, &task, 1, direction, part);
+        tensor.x.data = posenc_view_at(x, 0, 0, batch);
+        tensor.y.data = posenc_view_at(y, 0, 0, batch);
+        run(&source, &tensor, 1, direction, part);
     }
     return POSENC_OK;
 }
@@ -378,25 +380,25 @@ posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view
     return table == NULL ? POSENC_ERR_NULL : apply_batch(rope, x, NULL, table, y, direction, rows);
 }
 
-posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tasks, int64_t n_tasks,
+posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors, int64_t n_tensors,
                                         const int32_t *positions, const posenc_rope_table *table,
                                         posenc_direction direction, posenc_range rows) {
-    if (rope == NULL || (tasks == NULL && n_tasks > 0))
+    if (rope == NULL || (tensors == NULL && n_tensors > 0))
         return POSENC_ERR_NULL;
-    if (n_tasks < 0)
+    if (n_tensors < 0)
         return POSENC_ERR_SHAPE;
-    int64_t n_tokens = n_tasks > 0 ? tasks[0].x.ne[2] : 0, n_heads = 0;
+    int64_t n_tokens = n_tensors > 0 ? tensors[0].x.ne[2] : 0, n_heads = 0;
     int rotates = 0;
-    for (int64_t i = 0; i < n_tasks; i++) {
-        posenc_status status = check_task(rope, &tasks[i]);
+    for (int64_t i = 0; i < n_tensors; i++) {
+        posenc_status status = check_tensor(rope, &tensors[i]);
         if (status != POSENC_OK)
             return status;
-        if (tasks[i].x.ne[2] != n_tokens || tasks[i].x.ne[3] != 1 || tasks[i].y.ne[3] != 1)
+        if (tensors[i].x.ne[2] != n_tokens || tensors[i].x.ne[3] != 1 || tensors[i].y.ne[3] != 1)
             return POSENC_ERR_SHAPE;
-        n_heads += tasks[i].x.ne[1];
+        n_heads += tensors[i].x.ne[1];
         if (n_heads > POSENC_LIMIT / posenc_max(n_tokens, 1))
             return POSENC_ERR_SHAPE;
-        rotates |= tasks[i].rotates;
+        rotates |= tensors[i].rotates;
     }
     if (positions != NULL)
         table = NULL;
@@ -408,6 +410,6 @@ posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_ro
 
     posenc_row_source source;
     posenc_row_source_begin(&source, rope, table, positions, n_tokens);
-    run(&source, tasks, n_tasks, direction, rows);
+    run(&source, tensors, n_tensors, direction, rows);
     return POSENC_OK;
 }

@@ -48,17 +48,21 @@ void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *ke
 /* POSENC_ROWS_AHEAD with several axes: so few that the made rows behind them have room for those of one axis. */
 #define AXES_ROWS_AHEAD 8
 
-/* Each axis makes its pairs side by side; then they go where they stand in the row. */
-static void make_by_axis(posenc_row_source *source, int64_t token, int64_t n_tokens) {
-    float(*cosines)[POSENC_SLICE] = source->made_cos + AXES_ROWS_AHEAD;
-    float(*sines)[POSENC_SLICE] = source->made_sin + AXES_ROWS_AHEAD;
-    posenc_row_target target = {
+static posenc_row_target rows_of(float (*cosines)[POSENC_SLICE], float (*sines)[POSENC_SLICE]) {
+    return (posenc_row_target){
         .cos_out = cosines[0],
         .sin_out = sines[0],
         .cos_stride = POSENC_SLICE,
         .sin_stride = POSENC_SLICE,
         .step = 1,
     };
+}
+
+/* Each axis makes its pairs side by side; then they go where they stand in the row. */
+static void make_by_axis(posenc_row_source *source, int64_t token, int64_t n_tokens) {
+    float(*cosines)[POSENC_SLICE] = source->made_cos + AXES_ROWS_AHEAD;
+    float(*sines)[POSENC_SLICE] = source->made_sin + AXES_ROWS_AHEAD;
+    posenc_row_target target = rows_of(cosines, sines);
     for (int axis = 0; axis < source->rope->n_axes; axis++) {
         const posenc_rope_plane *plane = &source->rope->planes[axis];
         posenc_make_rows(&source->makers[axis], source->positions + axis * source->n_tokens + token, n_tokens, &target);
@@ -68,21 +72,6 @@ static void make_by_axis(posenc_row_source *source, int64_t token, int64_t n_tok
                 source->made_sin[t][plane->pairs[k]] = sines[t][k];
             }
     }
-}
-
-static void make_ahead(posenc_row_source *source, int64_t token, int64_t n_tokens) {
-    if (source->rope->n_axes > 1) {
-        make_by_axis(source, token, n_tokens);
-        return;
-    }
-    posenc_row_target target = {
-        .cos_out = source->made_cos[0],
-        .sin_out = source->made_sin[0],
-        .cos_stride = POSENC_SLICE,
-        .sin_stride = POSENC_SLICE,
-        .step = 1,
-    };
-    posenc_make_rows(&source->makers[0], source->positions + token, n_tokens, &target);
 }
 
 /* How many rows to make from the token on: to the end of its block, so that the next have one to themselves. */
@@ -113,10 +102,13 @@ void posenc_row_source_get(posenc_row_source *source, int64_t token, int64_t n_w
     }
     if (token < source->made_begin || token >= source->made_end) {
         int64_t n = table != NULL ? 1 : rows_ahead(source, token, n_wanted);
+        posenc_row_target target = rows_of(source->made_cos, source->made_sin);
         if (table != NULL)
             copy_row(source, table->cos + at, table->sin + at);
+        else if (source->rope->n_axes > 1)
+            make_by_axis(source, token, n);
         else
-            make_ahead(source, token, n);
+            posenc_make_rows(&source->makers[0], source->positions + token, n, &target);
         source->made_begin = token;
         source->made_end = token + n;
     }
