@@ -43,7 +43,7 @@ void terms_line(bench_terms *t) {
 }
 
 void terms_t5(bench_terms *t) {
-    t->line = (posenc_rel_bias){.first = -T5_DISTANCE, .n_offsets = 2 * T5_DISTANCE + 1, .is_extended = 1};
+    t->line = (posenc_rel_bias){.first = -T5_DISTANCE, .n_offsets = 2 * T5_DISTANCE + 1, .is_clamped = 1};
     add_line(t);
 }
 

@@ -334,7 +334,7 @@ static float sum_of(const posenc_score_params *params, const posenc_view *ds, in
             for (int64_t i = 0; i < ds->ne[1]; i++)
                 for (int64_t j = 0; j < ds->ne[0]; j++) {
                     int64_t o = offset_of(params, i, j, b);
-                    if (line->is_extended)
+                    if (line->is_clamped)
                         o = o < line->first ? line->first : o > last ? last : o;
                     if (o == offset)
                         sum += (double)*truth_at(ds, j, i, h, b);
@@ -426,7 +426,7 @@ static void test_long_line(void **state) {
         truth_same_bits(part, whole + skip, (size_t)n, "part from %lld", (long long)skip);
         if (n < 2)
             continue;
-        shard.is_extended = 1; /* only its ends take what lies beyond */
+        shard.is_clamped = 1; /* only its ends take what lies beyond */
         truth_ok(posenc_rel_bias_backward(&params, &view, &shard));
         truth_same_bits(part + 1, whole + skip + 1, (size_t)n - 2, "inside an extended line from %lld",
                         (long long)skip);

@@ -69,7 +69,7 @@ void test_lines(void **state) {
         line.stride = 0;
         REFUSED(POSENC_ERR_OFFSETS, n_offsets = bad_counts[i]);
     }
-    line.is_extended = 1;
+    line.is_clamped = 1;
     REFUSED(POSENC_ERR_OFFSETS, n_offsets = 0);
 }
 
@@ -158,10 +158,10 @@ void test_kerple(void **state) {
     RETURNS(POSENC_ERR_STRIDE, posenc_kerple_backward, &kerple, POSENC_CLAMPED_STOPS, &good, shifted(out, 1), out);
     RETURNS(POSENC_ERR_STRIDE, posenc_kerple_backward, &kerple, POSENC_CLAMPED_STOPS, &good, out, shifted(out, 1));
     RETURNS(POSENC_ERR_NULL, posenc_alibi_backward, &good, NULL);
-    good.is_extended = 1; /* what its ends took has no distance */
+    good.is_clamped = 1; /* what its ends took has no distance */
     RETURNS(POSENC_ERR_OFFSETS, posenc_alibi_backward, &good, out);
     RETURNS(POSENC_ERR_OFFSETS, posenc_kerple_backward, &kerple, POSENC_CLAMPED_STOPS, &good, out, out);
-    good.is_extended = 0;
+    good.is_clamped = 0;
     RETURNS(POSENC_ERR_STRIDE, posenc_alibi_backward, &good, shifted(out, 3));
     truth_ok(posenc_kerple_backward(&kerple, POSENC_CLAMPED_STOPS, &good, results, results));
 }

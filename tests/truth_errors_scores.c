@@ -235,7 +235,7 @@ void test_score_lines(void **state) {
     REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
     params.positions.query_start = 1;
     REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
-    line.is_extended = 1;
+    line.is_clamped = 1;
     line.n_offsets = 0;
     REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
 

@@ -122,7 +122,7 @@ static void make_lines(scene *s) {
     int64_t stride = truth_below(3) ? SCENE_OFFSETS : 0;
     s->line = (posenc_rel_bias){s->line_data[0], first, n, s->n_heads, stride, 0};
     if (truth_below(2)) {
-        s->line.is_extended = 1;
+        s->line.is_clamped = 1;
         s->line.first = first + truth_below(n + 200) - 100;
         s->line.n_offsets = 1 + truth_below(truth_below(2) ? 40 : n + 1);
     }

@@ -47,7 +47,7 @@ int truth_sees(const posenc_score_params *p, int64_t j, int64_t i, int64_t h, in
 
 static double line_value(const posenc_rel_bias *line, int64_t h, int64_t offset) {
     int64_t at = offset - line->first;
-    if (line->is_extended)
+    if (line->is_clamped)
         at = at < 0 ? 0 : at >= line->n_offsets ? line->n_offsets - 1 : at;
     assert(at >= 0 && at < line->n_offsets);
     return (double)line->data[h * line->stride + at];

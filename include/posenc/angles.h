@@ -1,4 +1,5 @@
-/* posenc/angles.h - the angle engine: frequency tables, and cos/sin rows that are right at any position.
+/** @file
+ * The angle engine: frequency tables, and cos/sin rows that are right at any position.
  *
  * A frequency table holds theta_i, radians per position, for n pairs of channels. A row is cos(p theta_i)
  * and sin(p theta_i), i = 0 .. n-1, for one int32 position p.
@@ -31,32 +32,32 @@
 extern "C" {
 #endif
 
-/* Largest |theta| accepted, radians per position. */
+/** Largest |theta| accepted, radians per position. */
 #define POSENC_MAX_FREQUENCY 65536.0
 
-/* Largest number of pairs in one table. */
+/** Largest number of pairs in one table. */
 #define POSENC_MAX_PAIRS (1 << 20)
 
-/* A frequency table: immutable, to be shared by threads and layers. Some 570 bytes per pair. */
+/** A frequency table: immutable, to be shared by threads and layers. Some 570 bytes per pair. */
 typedef struct posenc_freq posenc_freq;
 
-/* theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv 2104.09864; FORMULAS B.1), exact to about
+/** theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv 2104.09864; FORMULAS B.1), exact to about
  * 30 digits. dim: even, 0 .. 2*POSENC_MAX_PAIRS (POSENC_ERR_HEAD_DIM); base: finite, in [1, 1e30]
  * (POSENC_ERR_BASE). On failure *freq is set to NULL. */
 POSENC_API posenc_status posenc_freq_create(double base, int64_t dim, posenc_freq **freq);
 
-/* The caller's own frequencies, theta[0 .. n-1], radians per position, taken as exact. On failure *freq is set to
+/** The caller's own frequencies, theta[0 .. n-1], radians per position, taken as exact. On failure *freq is set to
  * NULL. */
 POSENC_API posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_freq **freq);
 
-/* Frees the table; NULL is allowed. */
+/** Frees the table; NULL is allowed. */
 POSENC_API void posenc_freq_free(posenc_freq *freq);
 
-/* Number of pairs, and theta_i rounded to double (0 for an index outside the table). */
+/** Number of pairs, and theta_i rounded to double (0 for an index outside the table). */
 POSENC_API int64_t posenc_freq_count(const posenc_freq *freq);
 POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);
 
-/* Row t: cos_rows[t*row_stride + i], sin_rows[t*row_stride + i] for positions[t], t = 0 .. n_positions-1.
+/** Row t: cos_rows[t*row_stride + i], sin_rows[t*row_stride + i] for positions[t], t = 0 .. n_positions-1.
  * row_stride, in floats, is at least the number of pairs; neither it nor n_positions is above INT32_MAX.
  * What lies between the rows is not touched. The two outputs may be interleaved by rows (cos | sin), but must
  * not overlap (POSENC_ERR_OVERLAP). */
@@ -65,25 +66,25 @@ POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_
 
 /* ---- Arrays of positions (FORMULAS A.23). Nothing is written when a call is refused. ---- */
 
-/* positions[t] = start + t, t < n. */
+/** positions[t] = start + t, t < n. */
 POSENC_API posenc_status posenc_positions_range(int32_t start, int64_t n, int32_t *positions);
 
-/* Packed sequences: tokens cu_seqlens[s] .. cu_seqlens[s+1]-1 count up from starts[s] (NULL: from 0). cu_seqlens has
+/** Packed sequences: tokens cu_seqlens[s] .. cu_seqlens[s+1]-1 count up from starts[s] (NULL: from 0). cu_seqlens has
  * n_sequences + 1 non-decreasing entries, the first 0. */
 POSENC_API posenc_status posenc_positions_packed(const int32_t *cu_seqlens, const int32_t *starts, int64_t n_sequences,
                                                  int32_t *positions);
 
-/* Padding masks [n_batch][n_tokens], not 0 for a real token: real tokens of each batch count up from start, the others
+/** Padding masks [n_batch][n_tokens], not 0 for a real token: real tokens of each batch count up from start, the others
  * get pad_value. Hugging Face decoders with left padding: start 0, any pad_value; RoBERTa and fairseq: start 2,
  * pad_value 1; OPT: start 0, pad_value -1, and a table with offset 2. posenc_rope_apply takes a row of these for one
  * sequence; all of them for the tokens of all sequences, one behind the other, as one. */
 POSENC_API posenc_status posenc_positions_masked(const uint8_t *mask, int64_t n_tokens, int64_t n_batch, int32_t start,
                                                  int32_t pad_value, int32_t *positions);
 
-/* Packed documents: positions count from 0 and restart where document[t] differs from document[t-1]. */
+/** Packed documents: positions count from 0 and restart where document[t] differs from document[t-1]. */
 POSENC_API posenc_status posenc_positions_documents(const int32_t *document, int64_t n_tokens, int32_t *positions);
 
-/* A grid, last axis fastest: planes[a * n + t] is the coordinate of token t on axis a, n = sizes[0] * .. *
+/** A grid, last axis fastest: planes[a * n + t] is the coordinate of token t on axis a, n = sizes[0] * .. *
  * sizes[n_axes-1] up to 2^31 - 1 tokens. n_axes 1 .. 4 (POSENC_ERR_SECTIONS). */
 POSENC_API posenc_status posenc_positions_grid(const int64_t *sizes, int n_axes, int32_t *planes);
 

@@ -1,4 +1,5 @@
-/* posenc/attention.h - attention, fused: softmax(logits of Q K^T) V without the score matrix (FORMULAS C.32).
+/** @file
+ * Attention, fused: softmax(logits of Q K^T) V without the score matrix (FORMULAS C.32).
  *
  *     O = P V,   P = posenc_softmax(params, Q K^T)
  *
@@ -77,16 +78,16 @@
 extern "C" {
 #endif
 
-/* Number of units that posenc_attention cuts this into, of k in one piece or in pages; 0 if head_dim or the numbers of
+/** Number of units that posenc_attention cuts this into, of k in one piece or in pages; 0 if head_dim or the numbers of
  * heads do not fit each other. */
 POSENC_API int64_t posenc_attention_tile_count(const posenc_view *q, const posenc_view *k);
 
-/* Bytes of scratch that a call (a thread) needs; 0 if a dimension is not 1 .. POSENC_MAX_HEAD_DIM. */
+/** Bytes of scratch that a call (a thread) needs; 0 if a dimension is not 1 .. POSENC_MAX_HEAD_DIM. */
 POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim);
 
 #define POSENC_MAX_HEAD_DIM 1024
 
-/* q: [head_dim, n_heads, n_q, n_batch]; k: [head_dim, n_kv_heads, n_k, n_batch]; v: [v_dim, n_kv_heads, n_k, n_batch];
+/** q: [head_dim, n_heads, n_q, n_batch]; k: [head_dim, n_kv_heads, n_k, n_batch]; v: [v_dim, n_kv_heads, n_k, n_batch];
  * out: [v_dim, n_heads, n_q, n_batch]; each f32, f16 or bf16, k and v also Q8_0 (types.h). n_kv_heads divides n_heads
  * (POSENC_ERR_N_HEADS). head_dim and v_dim: 1 .. POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM); any other extent may be 0.
  * v may be a view into k. out overlaps nothing. units: which of the units to compute. scratch needs the alignment of a
@@ -97,46 +98,46 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
 
 /* ---- The same with more: log-sum-exp, RoPE applied to K on load, pages ---- */
 
-/* Keys and values in pages: key j of sequence b is row j % page_size of page table[b * stride + j / page_size]. */
+/** Keys and values in pages: key j of sequence b is row j % page_size of page table[b * stride + j / page_size]. */
 typedef struct posenc_attention_pages {
     const int32_t *table;
-    int64_t stride; /* entries from sequence to sequence; 0: all have the same pages */
-    int64_t n_k;    /* keys of the longest sequence; those of each: sequences.k_end, and its queries': query_starts */
+    int64_t stride; /**< entries from sequence to sequence; 0: all have the same pages */
+    int64_t n_k;    /**< keys of the longest sequence; those of each: sequences.k_end, and its queries': query_starts */
 } posenc_attention_pages;
 
-/* A call in one piece. What is NULL is not there. */
+/** A call in one piece. What is NULL is not there. */
 typedef struct posenc_attention_args {
     const posenc_score_params *params;
-    posenc_view q, k, v, out; /* as above */
-    /* f32 [1, n_heads, n_q, n_batch], written: ln of the sum of exp(logit), the sink's included; -inf for a row that
+    posenc_view q, k, v, out; /**< as above */
+    /** f32 [1, n_heads, n_q, n_batch], written: ln of the sum of exp(logit), the sink's included; -inf for a row that
      * sees nothing */
     const posenc_view *lse;
-    /* k is stored before its rotation: key j, of every head and sequence, is rotated by row j of the table as
+    /** k is stored before its rotation: key j, of every head and sequence, is rotated by row j of the table as
      * posenc_rope_apply_table does FORWARD, and stays float32. rope->head_dim is k's; both or neither. A context shift
      * is another table. */
     const posenc_rope *k_rope;
     const posenc_rope_table *k_table;
-    /* k and v are [dim, n_kv_heads, page_size, n_pages]. Entries of the table that hold keys below the sequence's k_end
-     * are looked at, and checked (POSENC_ERR_ROWS): for keys that no query sees any more, name any page that is there.
-     * Any page_size; multiples of 32 are packed without a copy. */
+    /** k and v are [dim, n_kv_heads, page_size, n_pages]. Entries of the table that hold keys below the sequence's
+     * k_end are looked at, and checked (POSENC_ERR_ROWS): for keys that no query sees any more, name any page that is
+     * there. Any page_size; multiples of 32 are packed without a copy. */
     const posenc_attention_pages *pages;
 } posenc_attention_args;
 
-/* posenc_attention with these arguments; as many units. lse overlaps nothing. */
+/** posenc_attention with these arguments; as many units. lse overlaps nothing. */
 POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, posenc_range units);
 
 /* ---- Parts: a unit's keys shared by several threads ---- */
 
 #define POSENC_ATTENTION_SEGMENT 4096
 
-/* Number of parts, units times segments of keys; 0 if the extents do not fit each other. */
+/** Number of parts, units times segments of keys; 0 if the extents do not fit each other. */
 POSENC_API int64_t posenc_attention_split_count(const posenc_attention_args *args);
 
-/* Bytes of the memory that all parts share: v_dim + 2 floats for each query, head and segment. 0 if there are none, or
+/** Bytes of the memory that all parts share: v_dim + 2 floats for each query, head and segment. 0 if there are none, or
  * if they are more than can be. */
 POSENC_API size_t posenc_attention_split_bytes(const posenc_attention_args *args);
 
-/* Computes some of the parts: every thread its own range and scratch, one `parts`. Then, with all of them done, the
+/** Computes some of the parts: every thread its own range and scratch, one `parts`. Then, with all of them done, the
  * units are joined and written. The bits are those of posenc_attention_run. */
 POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, void *parts,
                                                 posenc_range range);
@@ -145,13 +146,13 @@ POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_
 
 /* ---- Results of different keys joined ---- */
 
-/* What attention over some keys gave. */
+/** What attention over some keys gave. */
 typedef struct posenc_attention_state {
-    posenc_view out; /* [v_dim, n_heads, n_q, n_batch] */
-    posenc_view lse; /* f32 [1, n_heads, n_q, n_batch] */
+    posenc_view out; /**< [v_dim, n_heads, n_q, n_batch] */
+    posenc_view lse; /**< f32 [1, n_heads, n_q, n_batch] */
 } posenc_attention_state;
 
-/* Joins results over two disjoint sets of keys, made anywhere (the sink counted in one of them):
+/** Joins results over two disjoint sets of keys, made anywhere (the sink counted in one of them):
  *     m = max(lse_a, lse_b),  w = exp(lse - m) of each,  s = w_a + w_b
  *     out = fma(w_b / s, out_b, fma(w_a / s, out_a, 0)),  lse = m + ln s
  * A result with an lse of -inf has weight 0, whatever its out holds. Types are f32, f16 or bf16, the same for a and b;
@@ -162,7 +163,7 @@ POSENC_API posenc_status posenc_attention_combine(const posenc_attention_state *
 
 /* ---- Reference ---- */
 
-/* The same as a reference, plain and slow, for tests and examples: dot products and P V are summed in double in
+/** The same as a reference, plain and slow, for tests and examples: dot products and P V are summed in double in
  * ascending order and rounded once. It allocates the probabilities, unless they are asked for: f32 [n_k, n_q, n_heads,
  * n_batch], which overlap nothing. q, k, v and out as for posenc_attention. */
 POSENC_API posenc_status posenc_attention_reference(const posenc_score_params *params, const posenc_view *q,

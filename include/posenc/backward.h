@@ -1,11 +1,12 @@
-/* posenc/backward.h - gradients through softmax and attention logits (FORMULAS E.4 - E.6). dX is the gradient of a
+/** @file
+ * Gradients through softmax and attention logits (FORMULAS E.4 - E.6). dX is the gradient of a
  * scalar loss with respect to X.
  *
  * Softmax, with p the probabilities that posenc_softmax gave and l its logits:
  *
  *     g    = sum p_j dp_j
  *     dl_j = p_j (dp_j - g)                                   0 where p_j < FLT_MIN, whatever dp_j is
- *     db_j = bias_slope_h dl_j                                what a bias gets: bias tensors, lines
+ *     db_j = bias_slope_h dl_j                                what a bias gets: tensors, relative biases
  *     dx_j = scale (1 - tanh^2(scale s_j / cap)) dl_j         without a cap, scale dl_j
  *
  * In float32, g summed in double in the order of softmax.h (products joining by fma) and rounded once; so the bits do
@@ -13,19 +14,19 @@
  * dx. This is for |dp| <= 1.7e38, half of FLT_MAX: beyond, dp_j - g may be infinite. A p_j below FLT_MIN, negative ones
  * too, counts as 0 everywhere: posenc_softmax gives none but 0.
  *
- * From there: a relative bias's gradient is the sum of db over each diagonal, and everything that a line was made of
- * has its gradient from that of the line.
+ * From there: a relative bias's gradient is the sum of db over each diagonal, and everything that a relative bias was
+ * made of has its gradient from that.
  *
  * Example: causal attention with T5's bias; buckets as in bias.h
  *
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.mask = posenc_mask_causal();
- *     params.bias.relative = &line;
+ *     params.bias.relative = &bias;
  *     posenc_view p = posenc_view_dense(probabilities, POSENC_F32, 64, 64, n_heads, 1);
  *     posenc_view d = posenc_view_dense(gradients, POSENC_F32, 64, 64, n_heads, 1);
  *     posenc_status status = posenc_softmax_backward(&params, &p, &d, NULL, &d, NULL, NULL, posenc_range_all());
- *     status = posenc_rel_bias_backward(&params, &d, &line_gradient);
- *     status = posenc_bias_table_backward(&buckets, &line_gradient, 1.0f, &table_gradient);
+ *     status = posenc_rel_bias_backward(&params, &d, &bias_gradient);
+ *     status = posenc_bias_table_backward(&buckets, &bias_gradient, 1.0f, &table_gradient);
  */
 #ifndef POSENC_BACKWARD_H
 #define POSENC_BACKWARD_H
@@ -39,7 +40,7 @@
 extern "C" {
 #endif
 
-/* p, dp, dx: [n_k, n_q, n_heads, n_batch], f32; rows and params as for posenc_softmax. dx may be the view of dp or p.
+/** p, dp, dx: [n_k, n_q, n_heads, n_batch], f32; rows and params as for posenc_softmax. dx may be the view of dp or p.
  *
  *   s           the scores s_j of softmax.h, relative terms added; needed with a cap, else not read
  *   db          NULL, or where db goes; apart from dx, and the view of dp, p or s, or apart from them
@@ -51,40 +52,40 @@ POSENC_API posenc_status posenc_softmax_backward(const posenc_score_params *para
                                                  const posenc_view *dp, const posenc_view *s, const posenc_view *dx,
                                                  const posenc_view *db, float *dsink_rows, posenc_range rows);
 
-/* dsinks[h] = sum of dsink_rows over batch, then query, ascending in double; dsink_rows is [n_batch][n_heads][n_q]. */
+/** dsinks[h] = sum of dsink_rows over batch, then query, ascending in double; dsink_rows is [n_batch][n_heads][n_q]. */
 POSENC_API posenc_status posenc_sink_backward(const float *dsink_rows, int64_t n_q, int64_t n_heads, int64_t n_batch,
                                               float *dsinks);
 
-/* gradient_h[o] = sum of ds over the queries and keys of offset o, ds: [n_k, n_q, n_heads, n_batch], f32. Summed in
- * double, ascending by batch, then (for a line of stride 0) head, then query, then key, and rounded once. Of params,
- * the positions are used (and sequences.k_end, for alignment). Offsets beyond a line that is
- * extended go to its ends; beyond another they are left out, so that a long line can be made in parts. With given
+/** gradient_h[o] = sum of ds over the queries and keys of offset o, ds: [n_k, n_q, n_heads, n_batch], f32. Summed in
+ * double, ascending by batch, then (for a stride of 0) head, then query, then key, and rounded once. Of params,
+ * the positions are used (and sequences.k_end, for alignment). Offsets beyond the ends
+ * of a clamped bias go to its ends; of another they are left out, so that a long one can be made in parts. With given
  * positions, ds is read once for every 4096 offsets. */
 POSENC_API posenc_status posenc_rel_bias_backward(const posenc_score_params *params, const posenc_view *ds,
                                                   const posenc_rel_bias *gradient);
 
-/* ---- From the gradient of a line to that of what it was made of ----
+/* ---- From the gradient of a relative bias to that of what it was made of ----
  *
  * Sums in double, ascending by offset, rounded once. */
 
-/* table[r][h] = scale * sum of the line's gradient over the offsets whose index is r; 0 for a row that none has. T5,
+/** table[r][h] = scale * sum of the bias's gradient over the offsets whose index is r; 0 for a row that none has. T5,
  * clipped scalars. */
 POSENC_API posenc_status posenc_bias_table_backward(const posenc_rel_index *index, const posenc_rel_bias *gradient,
                                                     float scale, const posenc_bias_table *table);
 
-/* slopes[h] = -sum |o| gradient_h[o]: learned ALiBi slopes. Here and for KERPLE the line is not extended
+/** slopes[h] = -sum |o| gradient_h[o]: learned ALiBi slopes. Here and for KERPLE the bias is not clamped
  * (POSENC_ERR_OFFSETS). */
 POSENC_API posenc_status posenc_alibi_backward(const posenc_rel_bias *gradient, float *slopes);
 
-/* What a parameter beyond its clamp gets: its gradient all the same, as in KERPLE's code, which overwrites the
+/** What a parameter beyond its clamp gets: its gradient all the same, as in KERPLE's code, which overwrites the
  * parameter; or 0. */
 typedef enum posenc_clamped { POSENC_CLAMPED_PASSES = 0, POSENC_CLAMPED_STOPS } posenc_clamped;
 
-/* Gradients of p[n_heads] and a[n_heads]. */
+/** Gradients of p[n_heads] and a[n_heads]. */
 POSENC_API posenc_status posenc_kerple_backward(const posenc_kerple *kerple, posenc_clamped clamped,
                                                 const posenc_rel_bias *gradient, float *dp, float *da);
 
-/* Swin: table[r][h] = sum of ds over batch, query and key, ascending; ds: f32 [n, n, n_heads, n_batch] with n = height
+/** Swin: table[r][h] = sum of ds over batch, query and key, ascending; ds: f32 [n, n, n_heads, n_batch] with n = height
  * * width. */
 POSENC_API posenc_status posenc_swin_backward(int64_t height, int64_t width, const posenc_view *ds,
                                               const posenc_bias_table *table);
@@ -120,7 +121,7 @@ POSENC_API posenc_status posenc_swin_backward(int64_t height, int64_t width, con
  *     posenc_status status = posenc_relative_collect(&ones, &x, NULL, 1.0f, &y, posenc_range_all());
  */
 
-/* w[r, i, h, b] = the sum of x[j, i, h, b] over the keys j with row r; 0 if there is none. x: f32 [n_k, n_q, n_heads,
+/** w[r, i, h, b] = the sum of x[j, i, h, b] over the keys j with row r; 0 if there is none. x: f32 [n_k, n_q, n_heads,
  * n_batch]; w: f32 [n_rows, n_q, n_heads, n_batch], apart. Keys whose offset the mask lets no query see are not
  * looked at; the others that are masked must hold 0. Rows are those of x. Each run of neighbouring keys with the same
  * row is added up as in posenc_relative_values, which has the same offsets; runs join in ascending order. */
@@ -128,20 +129,20 @@ POSENC_API posenc_status posenc_relative_sums_by_query(const posenc_rel_index *i
                                                        int64_t query_start, const posenc_view *x, const posenc_view *w,
                                                        posenc_range rows);
 
-/* w[r, j, h, b] = the sum of x[j, i, h, b] over the queries i for which key j has row r, in ascending order; w:
+/** w[r, j, h, b] = the sum of x[j, i, h, b] over the queries i for which key j has row r, in ascending order; w:
  * [n_rows, n_k, n_heads, n_batch], and rows are its: row = (batch * n_heads + head) * n_k + key. Otherwise as above. */
 POSENC_API posenc_status posenc_relative_sums_by_key(const posenc_rel_index *index, posenc_mask mask,
                                                      int64_t query_start, const posenc_view *x, const posenc_view *w,
                                                      posenc_range rows);
 
-/* y[c, h, i, b] += (factor * w[r, i, h, b]) * table[c, h, r, b] for r = 0 .. n - 1, one fma after the other. w: f32
+/** y[c, h, i, b] += (factor * w[r, i, h, b]) * table[c, h, r, b] for r = 0 .. n - 1, one fma after the other. w: f32
  * [n, n_q, n_heads, n_batch]; table: f32, f16 or bf16 [dim, n_heads or 1, n, n_batch or 1]; y: f32 [dim, n_heads,
  * n_q, n_batch], apart from both; factor: finite. Rows are those of w: row = (batch * n_heads + head) * n_q +
  * query. */
 POSENC_API posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *table, float factor,
                                                  const posenc_view *y, posenc_range rows);
 
-/* y[c, h, r, b] += (factor * w[r, i, h, b]) * (x[c, h, i, b] + shift[h][c]) for i = 0 .. n_q - 1, one fma after the
+/** y[c, h, r, b] += (factor * w[r, i, h, b]) * (x[c, h, i, b] + shift[h][c]) for i = 0 .. n_q - 1, one fma after the
  * other. w: f32 [n, n_q, n_heads, n_batch]; x: f32, f16 or bf16 [dim, n_heads, n_q, n_batch]; shift: [n_heads][dim],
  * or NULL; y: f32 [dim, n_heads or 1, n, n_batch or 1], apart from both, which adds up the heads and batches that it
  * shares: batches ascending, in each the heads, in each the queries. factor: finite. Rows are those of y: row =

@@ -1,4 +1,5 @@
-/* posenc/encoding.h - absolute encodings: a row of channels for each token, made from its position and written, added
+/** @file
+ * Absolute encodings: a row of channels for each token, made from its position and written, added
  * or gated into a tensor (FORMULAS part A).
  *
  * An encoding turns the coordinate of a token (several, for some) into a row E of dim channels. Who makes one:
@@ -37,19 +38,19 @@
 extern "C" {
 #endif
 
-/* Immutable, to be shared by threads. A call that makes one, here or in another header, sets it to NULL on failure. */
+/** Immutable, to be shared by threads. A call that makes one, here or in another header, sets it to NULL on failure. */
 typedef struct posenc_encoding posenc_encoding;
 
-/* Channels of a row, coordinates of a token; 0 if NULL. */
+/** Channels of a row, coordinates of a token; 0 if NULL. */
 POSENC_API int64_t posenc_encoding_dim(const posenc_encoding *e);
 POSENC_API int posenc_encoding_axis_count(const posenc_encoding *e);
 
-/* Frees it; NULL is allowed. What was made of it by concat or sum stays good. */
+/** Frees it; NULL is allowed. What was made of it by concat or sum stays good. */
 POSENC_API void posenc_encoding_free(posenc_encoding *e);
 
 /* ---- Coordinates ---- */
 
-/* Coordinates of the tokens, of any type that the encoding takes: integers always, within int32 unless it says
+/** Coordinates of the tokens, of any type that the encoding takes: integers always, within int32 unless it says
  * otherwise; real numbers where it says so, finite and of magnitude up to 2^31. A real number that is an integer gives
  * the bits of the integer. Another type is POSENC_ERR_DTYPE, a value out of range POSENC_ERR_POSITION, an unknown type
  * POSENC_ERR_ENUM. */
@@ -60,12 +61,12 @@ typedef enum posenc_coord_type {
     POSENC_COORD_F64
 } posenc_coord_type;
 
-/* Coordinate `axis` of token t in batch b is data[b * batch_stride + axis * axis_stride + t]. */
+/** Coordinate `axis` of token t in batch b is data[b * batch_stride + axis * axis_stride + t]. */
 typedef struct posenc_coords {
     const void *data;
     posenc_coord_type type;
-    int64_t axis_stride;  /* in elements; 0: n_tokens, planes one behind the other */
-    int64_t batch_stride; /* in elements; 0: the batch shares its coordinates */
+    int64_t axis_stride;  /**< in elements; 0: n_tokens, planes one behind the other */
+    int64_t batch_stride; /**< in elements; 0: the batch shares its coordinates */
 } posenc_coords;
 
 static inline posenc_coords posenc_coords_of(const void *data, posenc_coord_type type) {
@@ -75,7 +76,7 @@ static inline posenc_coords posenc_coords_of(const void *data, posenc_coord_type
 
 /* ---- Rows to their place ---- */
 
-/* y is [dim, n_tokens, n_batch, 1] in f32, f16 or bf16. A slice of a wider row is a view with a larger nb[1].
+/** y is [dim, n_tokens, n_batch, 1] in f32, f16 or bf16. A slice of a wider row is a view with a larger nb[1].
  *
  * x      NULL: nothing is added to. Otherwise of y's extents and type, and the same view as y or one apart from it.
  * gate   NULL: none. Otherwise float32, apart from y: [1, n_tokens, n_batch, 1], a factor for each token, or
@@ -86,17 +87,17 @@ static inline posenc_coords posenc_coords_of(const void *data, posenc_coord_type
 POSENC_API posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coords *at, const posenc_view *x,
                                                const posenc_view *gate, const posenc_view *y, posenc_range rows);
 
-/* The common cases: int32 planes [n_axes][n_tokens] shared by the batch, all rows; y = E and y += E. */
+/** The common cases: int32 planes [n_axes][n_tokens] shared by the batch, all rows; y = E and y += E. */
 POSENC_API posenc_status posenc_encoding_write(const posenc_encoding *e, const int32_t *positions,
                                                const posenc_view *y);
 POSENC_API posenc_status posenc_encoding_add(const posenc_encoding *e, const int32_t *positions, const posenc_view *y);
 
-/* What apply says of these coordinates, and, when it is POSENC_ERR_POSITION, the first row that is to blame; -1
+/** What apply says of these coordinates, and, when it is POSENC_ERR_POSITION, the first row that is to blame; -1
  * otherwise. */
 POSENC_API posenc_status posenc_encoding_check(const posenc_encoding *e, const posenc_coords *at, int64_t n_tokens,
                                                int64_t n_batch, int64_t *row);
 
-/* Gradients of y = x + gate * E for a gate (FORMULAS E.2); dx is dy. All views are float32 and [dim, n_tokens,
+/** Gradients of y = x + gate * E for a gate (FORMULAS E.2); dx is dy. All views are float32 and [dim, n_tokens,
  * n_batch, 1], gate and dgate [1, ..] or [dim, ..] alike.
  *
  *     dgate = dy * E, summed over the channels where there is one gate for each token: in double, channel c in sum
@@ -110,22 +111,22 @@ POSENC_API posenc_status posenc_gate_backward(const posenc_view *e, const posenc
 
 /* ---- New encodings of old ---- */
 
-/* Columns first .. first + width - 1 of an encoding, at other coordinates: axis a of the part reads axis `axis` + a of
+/** Columns first .. first + width - 1 of an encoding, at other coordinates: axis a of the part reads axis `axis` + a of
  * the whole, and a coordinate p becomes floor(p / divide) and then that modulo `modulo`, in 0 .. modulo-1. Parts that
  * divide or have a modulo take integers only, and no parts that do either (POSENC_ERR_SECTIONS); neither number is
  * negative (POSENC_ERR_CONTEXT). */
 typedef struct posenc_part {
-    const posenc_encoding *encoding; /* NULL: `width` columns that are 0 by definition (concat only) */
-    int64_t first, width;            /* width 0: all from first on */
+    const posenc_encoding *encoding; /**< NULL: `width` columns that are 0 by definition (concat only) */
+    int64_t first, width;            /**< width 0: all from first on */
     int axis;
-    int64_t divide; /* 0, 1: as it is */
-    int64_t modulo; /* 0: as it is */
+    int64_t divide; /**< 0, 1: as it is */
+    int64_t modulo; /**< 0: as it is */
 } posenc_part;
 
 #define POSENC_MAX_PARTS 8
 #define POSENC_MAX_COORDS 4
 
-/* Parts side by side, and parts of the same width added up in order (in float32). Up to POSENC_MAX_PARTS parts; a sum
+/** Parts side by side, and parts of the same width added up in order (in float32). Up to POSENC_MAX_PARTS parts; a sum
  * may contain sums of together POSENC_MAX_PARTS terms, which are added one after the other as if they stood in it, and
  * of tables that all leave a row out it makes a row of zeros, which is added like any other; a result has up to
  * POSENC_MAX_COORDS axes (POSENC_ERR_SECTIONS) and 32 fields of columns (POSENC_ERR_SHAPE). The parts' encodings may be
@@ -192,7 +193,7 @@ typedef enum posenc_sinusoidal_layout {
 } posenc_sinusoidal_layout;
 
 typedef enum posenc_schedule {
-    POSENC_SCHEDULE_UNSET = 0, /* allowed with the interleaved layouts, which have one schedule only */
+    POSENC_SCHEDULE_UNSET = 0, /**< allowed with the interleaved layouts, which have one schedule only */
     POSENC_SCHEDULE_HALF,
     POSENC_SCHEDULE_HALF_MINUS_1,
     POSENC_SCHEDULE_SHIFT
@@ -204,20 +205,20 @@ typedef struct posenc_sinusoidal_params {
     posenc_sinusoidal_layout layout;
     posenc_schedule schedule;
     posenc_odd odd;
-    int64_t dim;          /* columns, 1 .. 2*POSENC_MAX_PAIRS */
-    double base;          /* finite, in [1, 1e30]; the largest timescale of HALF_MINUS_1 */
-    double min_timescale; /* HALF_MINUS_1 only: finite, in (0, base] and at most POSENC_MAX_FREQUENCY */
-    double shift;         /* SHIFT only: finite, not half (POSENC_ERR_SCALING) */
-    double scale;         /* finite (POSENC_ERR_SCALING), and every scale * f_i at most POSENC_MAX_FREQUENCY */
+    int64_t dim;          /**< columns, 1 .. 2*POSENC_MAX_PAIRS */
+    double base;          /**< finite, in [1, 1e30]; the largest timescale of HALF_MINUS_1 */
+    double min_timescale; /**< HALF_MINUS_1 only: finite, in (0, base] and at most POSENC_MAX_FREQUENCY */
+    double shift;         /**< SHIFT only: finite, not half (POSENC_ERR_SCALING) */
+    double scale;         /**< finite (POSENC_ERR_SCALING), and every scale * f_i at most POSENC_MAX_FREQUENCY */
 } posenc_sinusoidal_params;
 
 #define POSENC_SINUSOIDAL_DEFAULTS                                                                                     \
     { POSENC_SINUSOIDAL_LAYOUT_UNSET, POSENC_SCHEDULE_UNSET, POSENC_ODD_SIN, 0, 10000.0, 1.0, 1.0, 1.0 }
 
-/* Checks the parameters and builds the frequency table. One axis; integers and real numbers. */
+/** Checks the parameters and builds the frequency table. One axis; integers and real numbers. */
 POSENC_API posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, posenc_encoding **e);
 
-/* Timestep embedding (FORMULAS A.3), as diffusers' get_timestep_embedding names its arguments: SHIFT with CONCAT, or
+/** Timestep embedding (FORMULAS A.3), as diffusers' get_timestep_embedding names its arguments: SHIFT with CONCAT, or
  * CONCAT_COS where flip_sin_to_cos is not 0. Timesteps are real numbers.
  *
  *     float steps[2] = {999.0f, 12.5f};
@@ -229,14 +230,14 @@ POSENC_API posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params
 POSENC_API posenc_status posenc_timestep_create(int64_t dim, int flip_sin_to_cos, double downscale_freq_shift,
                                                 double scale, double max_period, posenc_encoding **e);
 
-/* The matrix M_k with PE[p + k] = M_k PE[p] for every p (FORMULAS A.6): cosines and sines of k f_i in blocks of two, 0
+/** The matrix M_k with PE[p + k] = M_k PE[p] for every p (FORMULAS A.6): cosines and sines of k f_i in blocks of two, 0
  * elsewhere. m is [dim, dim, 1, 1], float32; row r of M_k is row r of m. Of an encoding that
  * posenc_sinusoidal_create made (POSENC_ERR_ENUM) for an even dim (POSENC_ERR_HEAD_DIM). */
 POSENC_API posenc_status posenc_sinusoidal_shift(const posenc_encoding *e, int32_t k, const posenc_view *m);
 
 /* ---- Grids ---- */
 
-/* Sinusoids of several coordinates, S_w(v) = [sin(v f_j) | cos(v f_j)], f_j = base^(-j/(w/2)), side by side:
+/** Sinusoids of several coordinates, S_w(v) = [sin(v f_j) | cos(v f_j)], f_j = base^(-j/(w/2)), side by side:
  *
  *     W_FIRST         [S(x) | S(y)], dim a multiple of 4: MAE, whose variable for it is called emb_h
  *     H_FIRST         [S(y) | S(x)]: MoCo v3
@@ -254,7 +255,7 @@ typedef enum posenc_grid {
     POSENC_GRID_TENSOR2TENSOR
 } posenc_grid;
 
-/* dim that does not fit is POSENC_ERR_HEAD_DIM; n_axes is for TENSOR2TENSOR only, else 0 (POSENC_ERR_SECTIONS). */
+/** dim that does not fit is POSENC_ERR_HEAD_DIM; n_axes is for TENSOR2TENSOR only, else 0 (POSENC_ERR_SECTIONS). */
 POSENC_API posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n_axes, double base,
                                             posenc_encoding **e);
 
@@ -283,12 +284,12 @@ POSENC_API posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n
 typedef enum posenc_fourier_order { POSENC_FOURIER_COS_SIN = 0, POSENC_FOURIER_SIN_COS } posenc_fourier_order;
 
 typedef struct posenc_fourier_params {
-    int64_t n_features;         /* 1 .. 65536 (POSENC_ERR_HEAD_DIM) */
-    int n_coords;               /* 1 .. POSENC_MAX_COORDS (POSENC_ERR_SECTIONS) */
-    posenc_fourier_order order; /* Tancik and the tutorials; SAM and diffusers */
-    const float *matrix;        /* B, copied; each |entry| <= 65536 (POSENC_ERR_FREQUENCY). NULL: drawn, as
+    int64_t n_features;         /**< 1 .. 65536 (POSENC_ERR_HEAD_DIM) */
+    int n_coords;               /**< 1 .. POSENC_MAX_COORDS (POSENC_ERR_SECTIONS) */
+    posenc_fourier_order order; /**< Tancik and the tutorials; SAM and diffusers */
+    const float *matrix;        /**< B, copied; each |entry| <= 65536 (POSENC_ERR_FREQUENCY). NULL: drawn, as
                                    posenc_fill_normal(seed, 0, sigma) fills [n_coords, n_features] */
-    double sigma;               /* for drawing: in (0, 4096] (POSENC_ERR_SCALE) */
+    double sigma;               /**< for drawing: in (0, 4096] (POSENC_ERR_SCALE) */
     uint64_t seed;
 } posenc_fourier_params;
 
@@ -306,13 +307,13 @@ POSENC_API posenc_status posenc_fourier_create(const posenc_fourier_params *para
  *     posenc_encoding_free(gray);
  */
 
-/* E[p][i] = p/(length-1) * (i/(dim-1))^alpha, i = 0 .. dim-1 (FORMULAS A.14). alpha 0 is the plain p/(length-1) in
+/** E[p][i] = p/(length-1) * (i/(dim-1))^alpha, i = 0 .. dim-1 (FORMULAS A.14). alpha 0 is the plain p/(length-1) in
  * every column (A.13). length 1 makes every value 0; dim 1 has the factor 1. The quotient, taken in double, and the
  * power are rounded to float32, their product once more. dim 1 .. 2^21 (POSENC_ERR_HEAD_DIM); length 1 .. 2^31
  * (POSENC_ERR_CONTEXT); alpha in [0, 1000] (POSENC_ERR_SCALING). Integers and real numbers. */
 POSENC_API posenc_status posenc_integer_create(int64_t dim, int64_t length, double alpha, posenc_encoding **e);
 
-/* E[p][i] = bit i of p, or of its Gray code p ^ (p >> 1), as `zero` or `one`; lowest bit first (FORMULAS A.15, A.16).
+/** E[p][i] = bit i of p, or of its Gray code p ^ (p >> 1), as `zero` or `one`; lowest bit first (FORMULAS A.15, A.16).
  * Positions are any int64 that is not negative (POSENC_ERR_POSITION); bits beyond dim are dropped, columns beyond the
  * 63rd bit are zero. dim 1 .. 2^21; zero and one finite (POSENC_ERR_SCALE): 0 and 1, or -1 and 1. */
 typedef enum posenc_bit_code { POSENC_BITS_BINARY = 0, POSENC_BITS_GRAY } posenc_bit_code;
@@ -320,11 +321,11 @@ typedef enum posenc_bit_code { POSENC_BITS_BINARY = 0, POSENC_BITS_GRAY } posenc
 POSENC_API posenc_status posenc_bits_create(int64_t dim, posenc_bit_code code, float zero, float one,
                                             posenc_encoding **e);
 
-/* The Gray code of a number, and the number of a Gray code. */
+/** The Gray code of a number, and the number of a Gray code. */
 POSENC_API uint64_t posenc_gray_encode(uint64_t p);
 POSENC_API uint64_t posenc_gray_decode(uint64_t gray);
 
-/* E[t][k] = exp(-(t - centre_k)^2 / (2 sigma^2)) (FORMULAS A.19); below FLT_MIN it is 0. The exponent is computed in
+/** E[t][k] = exp(-(t - centre_k)^2 / (2 sigma^2)) (FORMULAS A.19); below FLT_MIN it is 0. The exponent is computed in
  * double and rounded to float32 once, so the relative error is below 2^-24 (|exponent| + 2). n 1 .. 2^21
  * (POSENC_ERR_HEAD_DIM) centres, copied, finite and within 2^40; sigma in [2^-60, 2^60] (POSENC_ERR_SCALE). Integers
  * and real numbers. */

@@ -1,4 +1,5 @@
-/* posenc/isa.h - which instruction set runs, and how to force one.
+/** @file
+ * Which instruction set runs, and how to force one.
  *
  * When the library is loaded it picks the best tier that is built in and that both CPU and operating
  * system support. The environment variable POSENC_ISA=scalar|avx2|avx512|neon, read once at load time,
@@ -28,7 +29,7 @@ typedef enum posenc_isa_tier {
     POSENC_ISA_COUNT
 } posenc_isa_tier;
 
-/* The tier in use.
+/** The tier in use.
  *
  * To notice a POSENC_ISA that was refused, compare before the first posenc_isa_select():
  *
@@ -38,16 +39,16 @@ typedef enum posenc_isa_tier {
  */
 POSENC_API posenc_isa_tier posenc_isa(void);
 
-/* "scalar", "avx2", "avx512", "neon"; "unknown" for anything else. */
+/** "scalar", "avx2", "avx512", "neon"; "unknown" for anything else. */
 POSENC_API const char *posenc_isa_name(posenc_isa_tier tier);
 
-/* 1 if the tier was compiled into this library. */
+/** 1 if the tier was compiled into this library. */
 POSENC_API int posenc_isa_built(posenc_isa_tier tier);
 
-/* 1 if the tier is built in and can run on this machine. */
+/** 1 if the tier is built in and can run on this machine. */
 POSENC_API int posenc_isa_supported(posenc_isa_tier tier);
 
-/* Uses the tier from now on, in all threads; calls already running may finish with either, and the
+/** Uses the tier from now on, in all threads; calls already running may finish with either, and the
  * results are the same. POSENC_ERR_ENUM for a tier that does not exist, POSENC_ERR_ISA for one that
  * cannot run here; the choice then stays as it was. */
 POSENC_API posenc_status posenc_isa_select(posenc_isa_tier tier);

@@ -1,4 +1,5 @@
-/* posenc/learned.h - learned tables: look-up, gradient, resizing (FORMULAS A.7-A.12, E.1, E.2).
+/** @file
+ * Learned tables: look-up, gradient, resizing (FORMULAS A.7-A.12, E.1, E.2).
  *
  *     r = id + offset,    E = scale * table[r]
  *
@@ -31,21 +32,21 @@ typedef enum posenc_out_of_range {
 } posenc_out_of_range;
 
 typedef struct posenc_lookup {
-    int64_t offset;             /* BART and OPT: 2; magnitude up to 2^62 (POSENC_ERR_POSITION) */
-    float scale;                /* finite (POSENC_ERR_SCALE); in a struct of zeros 0, and then every E is 0 */
-    posenc_out_of_range policy; /* POSENC_ERR_ENUM */
+    int64_t offset;             /**< BART and OPT: 2; magnitude up to 2^62 (POSENC_ERR_POSITION) */
+    float scale;                /**< finite (POSENC_ERR_SCALE); in a struct of zeros 0, and then every E is 0 */
+    posenc_out_of_range policy; /**< POSENC_ERR_ENUM */
 } posenc_lookup;
 
 #define POSENC_LOOKUP_DEFAULTS                                                                                         \
     { 0, 1.0f, POSENC_OUT_OF_RANGE_ERROR }
 
-/* An encoding of the rows of table, [dim, n_rows, 1, 1] in f32, f16 or bf16, dim 1 .. 2^21. The table is not copied: it
- * must stay where it is, and outside what the encoding writes to; its values may change between calls. lookup: NULL for
- * the defaults. */
+/** An encoding of the rows of table, [dim, n_rows, 1, 1] in f32, f16 or bf16, dim 1 .. 2^21. The table is not copied:
+ * it must stay where it is, and outside what the encoding writes to; its values may change between calls. lookup: NULL
+ * for the defaults. */
 POSENC_API posenc_status posenc_learned_create(const posenc_view *table, const posenc_lookup *lookup,
                                                posenc_encoding **e);
 
-/* The gradient of its table (FORMULAS E.1): dtable[r] += scale * dy[t] for the tokens in ascending order, batches in
+/** The gradient of its table (FORMULAS E.1): dtable[r] += scale * dy[t] for the tokens in ascending order, batches in
  * order, so that the bits do not depend on how the work is split. dy is [dim, n_tokens, n_batch, 1] of any type,
  * dtable [dim, n_rows, 1, 1] in float32 and apart from it. A row, for row ranges, is a row of dtable: threads take
  * ranges of those. */
@@ -56,27 +57,27 @@ POSENC_API posenc_status posenc_learned_backward(const posenc_lookup *lookup, co
 
 typedef enum posenc_resize_method { POSENC_RESIZE_LINEAR = 0, POSENC_RESIZE_CUBIC } posenc_resize_method;
 
-/* A grid of h x w tokens, row-major, behind n_prefix tokens that are copied (-0 as 0). One dimension is h = 1 on both
+/** A grid of h x w tokens, row-major, behind n_prefix tokens that are copied (-0 as 0). One dimension is h = 1 on both
  * sides. As PyTorch's interpolate without antialiasing: linear or bilinear, and bicubic with a = -0.75. */
 typedef struct posenc_resize_params {
     posenc_resize_method method;
     int align_corners;
-    int64_t h_in, w_in, h_out, w_out; /* 1 .. 2^20 (POSENC_ERR_SHAPE) */
+    int64_t h_in, w_in, h_out, w_out; /**< 1 .. 2^20 (POSENC_ERR_SHAPE) */
     int64_t n_prefix;
-    double h_ratio, w_ratio; /* old tokens per new one, where it is not in/out (DINOv2): finite, > 0, and not with
+    double h_ratio, w_ratio; /**< old tokens per new one, where it is not in/out (DINOv2): finite, > 0, and not with
                                 align_corners (POSENC_ERR_SCALING); 0: in/out */
-    double cubic_a;          /* finite, within [-4, 4] (POSENC_ERR_SCALING) */
+    double cubic_a;          /**< finite, within [-4, 4] (POSENC_ERR_SCALING) */
 } posenc_resize_params;
 
 #define POSENC_RESIZE_DEFAULTS                                                                                         \
     { POSENC_RESIZE_LINEAR, 0, 1, 0, 1, 0, 0, 0.0, 0.0, -0.75 }
 
-/* x [dim, n_prefix + h_in w_in, 1, 1] to y [dim, n_prefix + h_out w_out, 1, 1], any types, apart. Each weight is
+/** x [dim, n_prefix + h_in w_in, 1, 1] to y [dim, n_prefix + h_out w_out, 1, 1], any types, apart. Each weight is
  * rounded to float32 once, the terms of an element are added by fma in row-major order. A row is a row of y. */
 POSENC_API posenc_status posenc_table_resize(const posenc_resize_params *params, const posenc_view *x,
                                              const posenc_view *y, posenc_range rows);
 
-/* Its transpose: dx += weights^T dy, for dy in ascending order; dx float32. */
+/** Its transpose: dx += weights^T dy, for dy in ascending order; dx float32. */
 POSENC_API posenc_status posenc_table_resize_backward(const posenc_resize_params *params, const posenc_view *dy,
                                                       const posenc_view *dx);
 
@@ -92,7 +93,7 @@ POSENC_API posenc_status posenc_table_resize_backward(const posenc_resize_params
  *     status = posenc_fill_uniform(42, -limit, limit, &table, posenc_range_all());
  */
 
-/* Normal with that mean and standard deviation; even over [low, high). y is of any type, rounded once from double (a
+/** Normal with that mean and standard deviation; even over [low, high). y is of any type, rounded once from double (a
  * bound of the interval may be hit by that). A row is one of ne[1] * ne[2] * ne[3]. mean, low, high finite and within
  * 1e30 and low <= high, deviation in [0, 1e30] (POSENC_ERR_SCALE). */
 POSENC_API posenc_status posenc_fill_normal(uint64_t seed, double mean, double deviation, const posenc_view *y,
@@ -100,7 +101,7 @@ POSENC_API posenc_status posenc_fill_normal(uint64_t seed, double mean, double d
 POSENC_API posenc_status posenc_fill_uniform(uint64_t seed, double low, double high, const posenc_view *y,
                                              posenc_range rows);
 
-/* Xavier (Glorot): the limit sqrt(6 / (fan_in + fan_out)) of the uniform form, and the deviation sqrt(2 / (fan_in +
+/** Xavier (Glorot): the limit sqrt(6 / (fan_in + fan_out)) of the uniform form, and the deviation sqrt(2 / (fan_in +
  * fan_out)) of the normal one; 0 where both fans are 0 or one is negative. */
 POSENC_API double posenc_xavier_uniform(int64_t fan_in, int64_t fan_out);
 POSENC_API double posenc_xavier_normal(int64_t fan_in, int64_t fan_out);
@@ -126,46 +127,46 @@ POSENC_API double posenc_xavier_normal(int64_t fan_in, int64_t fan_out);
  *     posenc_conv_free(peg);
  */
 
-#define POSENC_MAX_CONV_KERNEL 31    /* in one dimension */
-#define POSENC_MAX_CONV_KERNEL_2D 15 /* in two */
+#define POSENC_MAX_CONV_KERNEL 31    /**< in one dimension */
+#define POSENC_MAX_CONV_KERNEL_2D 15 /**< in two */
 
 typedef struct posenc_conv_params {
-    int64_t n_channels; /* 0 .. 2^21 (POSENC_ERR_HEAD_DIM) */
-    int n_dims;         /* 1 or 2 (POSENC_ERR_SECTIONS) */
-    int64_t kernel;     /* K: 1 .. the largest, odd unless causal (POSENC_ERR_SHAPE) */
-    int is_causal;      /* one dimension only (POSENC_ERR_ENUM) */
+    int64_t n_channels; /**< 0 .. 2^21 (POSENC_ERR_HEAD_DIM) */
+    int n_dims;         /**< 1 or 2 (POSENC_ERR_SECTIONS) */
+    int64_t kernel;     /**< K: 1 .. the largest, odd unless causal (POSENC_ERR_SHAPE) */
+    int is_causal;      /**< one dimension only (POSENC_ERR_ENUM) */
     int has_residual;
 } posenc_conv_params;
 
 #define POSENC_CONV_DEFAULTS                                                                                           \
     { 0, 1, 3, 0, 1 }
 
-/* n_prefix tokens, which are copied (their gradient too), then height * width; in one dimension height is 1. */
+/** n_prefix tokens, which are copied (their gradient too), then height * width; in one dimension height is 1. */
 typedef struct posenc_conv_grid {
     int64_t n_prefix, height, width;
 } posenc_conv_grid;
 
 typedef struct posenc_conv posenc_conv;
 
-/* weights [n_channels][K] or [n_channels][K][K] and bias [n_channels], or NULL for none, are copied. On failure *conv
+/** weights [n_channels][K] or [n_channels][K][K] and bias [n_channels], or NULL for none, are copied. On failure *conv
  * is set to NULL. */
 POSENC_API posenc_status posenc_conv_create(const posenc_conv_params *params, const float *weights, const float *bias,
                                             posenc_conv **conv);
 POSENC_API void posenc_conv_free(posenc_conv *conv);
 
-/* x and y [n_channels, n_prefix + height*width, n_batch, 1], of any types, apart from each other. A row is one token:
+/** x and y [n_channels, n_prefix + height*width, n_batch, 1], of any types, apart from each other. A row is one token:
  * row = batch * n_tokens + token. */
 POSENC_API posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
                                            const posenc_view *y, posenc_range rows);
 
-/* dx[s][c] = sum over u of w[c][u] dy[s - u + pad][c], plus dy[s][c] with a residual; in the order of w. */
+/** dx[s][c] = sum over u of w[c][u] dy[s - u + pad][c], plus dy[s][c] with a residual; in the order of w. */
 POSENC_API posenc_status posenc_conv_backward_input(const posenc_conv *conv, posenc_conv_grid grid,
                                                     const posenc_view *dy, const posenc_view *dx, posenc_range rows);
 
-/* dw[c][u] += sum over t of dy[t][c] x[t + u - pad][c] and db[c] += sum over t of dy[t][c]: sums in float32, that of dw
- * by fma from 0, that of db from what stands there, tokens in ascending order, batches in order. x and dy are float32;
- * dw is as the weights, db [n_channels] or NULL. A row is one tap u: threads take ranges of those; db belongs to
- * tap 0. */
+/** dw[c][u] += sum over t of dy[t][c] x[t + u - pad][c] and db[c] += sum over t of dy[t][c]: sums in float32, that of
+ * dw by fma from 0, that of db from what stands there, tokens in ascending order, batches in order. x and dy are
+ * float32; dw is as the weights, db [n_channels] or NULL. A row is one tap u: threads take ranges of those; db belongs
+ * to tap 0. */
 POSENC_API posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_grid grid,
                                                       const posenc_view *x, const posenc_view *dy, float *dw, float *db,
                                                       posenc_range rows);

@@ -1,4 +1,5 @@
-/* posenc/mask.h - which keys a query may see (FORMULAS C.22 - C.25).
+/** @file
+ * Which keys a query may see (FORMULAS C.22 - C.25).
  *
  * What position decides is a posenc_mask. It becomes the bounds of the loops over keys: keys it forbids are not read
  * and cost their zeros only. What bytes decide is a posenc_bool_mask. Lengths and packed documents are fields of
@@ -32,20 +33,20 @@
 extern "C" {
 #endif
 
-/* As the position of query 0: the last query stands at the position of the last key, which is what decoding and prefill
- * with a cache mean (FlashAttention's bottom-right). */
+/** As the position of query 0: the last query stands at the position of the last key, which is what decoding and
+ * prefill with a cache mean (FlashAttention's bottom-right). */
 #define POSENC_ALIGN_LAST_KEY INT64_MIN
 
-/* As the position of query 0: it stands at the position of key 0 (top-left). */
+/** As the position of query 0: it stands at the position of key 0 (top-left). */
 #define POSENC_ALIGN_FIRST_KEY 0
 
 typedef struct posenc_mask {
-    int64_t before, after; /* negative: no limit; else at most 2^30 */
-    int64_t chunk;         /* 0: none; else at most 2^30 */
-    int64_t n_first;       /* 0 .. 2^30; 0 with a chunk, and where positions of keys are given */
+    int64_t before, after; /**< negative: no limit; else at most 2^30 */
+    int64_t chunk;         /**< 0: none; else at most 2^30 */
+    int64_t n_first;       /**< 0 .. 2^30; 0 with a chunk, and where positions of keys are given */
 } posenc_mask;
 
-/* There is no default mask: one that is forgotten gives plausible nonsense. Refused where it is used
+/** There is no default mask: one that is forgotten gives plausible nonsense. Refused where it is used
  * (POSENC_ERR_MASK_UNSET). */
 #define POSENC_MASK_UNSET                                                                                              \
     { 0, 0, 0, POSENC_MASK_UNSET_FIRST }
@@ -66,13 +67,13 @@ static inline posenc_mask posenc_mask_causal(void) {
     return mask;
 }
 
-/* width: 1 .. 2^30; another is refused where the mask is used (POSENC_ERR_MASK) */
+/** width: 1 .. 2^30; another is refused where the mask is used (POSENC_ERR_MASK) */
 static inline posenc_mask posenc_mask_window(int64_t width) {
     posenc_mask mask = {width > 0 && width <= (int64_t)1 << 30 ? width - 1 : INT64_MAX, 0, 0, 0};
     return mask;
 }
 
-/* FlashAttention's window_size. To be preferred to a mask written down as {2, 2, 0, 0}: compiled for AVX-512, gcc 12
+/** FlashAttention's window_size. To be preferred to a mask written down as {2, 2, 0, 0}: compiled for AVX-512, gcc 12
  * passes that by value as {2, 2, 2, 2}, unless it is kept from seeing the constant. */
 static inline posenc_mask posenc_mask_sides(int64_t before, int64_t after) {
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 14 && defined(__AVX__)
@@ -82,24 +83,24 @@ static inline posenc_mask posenc_mask_sides(int64_t before, int64_t after) {
     return mask;
 }
 
-/* side: 0 .. 2^30, likewise */
+/** side: 0 .. 2^30, likewise */
 static inline posenc_mask posenc_mask_symmetric(int64_t side) {
     int64_t reach = side >= 0 ? side : INT64_MAX;
     return posenc_mask_sides(reach, reach);
 }
 
-/* Causal within chunks of so many positions, 1 or more. */
+/** Causal within chunks of so many positions, 1 or more. */
 static inline posenc_mask posenc_mask_chunked(int64_t chunk) {
     posenc_mask mask = {-1, 0, chunk > 0 ? chunk : -1, 0};
     return mask;
 }
 
-/* One byte for each [key, query, head, batch]: 0 or anything else. nb[] are its strides in bytes, 0 where it is shared;
- * a key padding mask [n_batch][n_k] has {1, 0, 0, n_k}. nb[0] is 1. */
+/** One byte for each [key, query, head, batch]: 0 or anything else. nb[] are its strides in bytes, 0 where it is
+ * shared; a key padding mask [n_batch][n_k] has {1, 0, 0, n_k}. nb[0] is 1. */
 typedef enum posenc_polarity {
     POSENC_POLARITY_UNSET = 0,
-    POSENC_KEEP, /* nonzero: the key is seen (Hugging Face's attention_mask) */
-    POSENC_DROP  /* nonzero: the key is masked (PyTorch's key_padding_mask) */
+    POSENC_KEEP, /**< nonzero: the key is seen (Hugging Face's attention_mask) */
+    POSENC_DROP  /**< nonzero: the key is masked (PyTorch's key_padding_mask) */
 } posenc_polarity;
 
 typedef struct posenc_bool_mask {
@@ -108,11 +109,11 @@ typedef struct posenc_bool_mask {
     posenc_polarity polarity;
 } posenc_bool_mask;
 
-/* Writes 0 to the rows of padded queries, whatever they held: y [dim, n_heads, n_q, n_batch], keep [n_batch][n_q],
+/** Writes 0 to the rows of padded queries, whatever they held: y [dim, n_heads, n_q, n_batch], keep [n_batch][n_q],
  * nonzero where the query is real (C.25). y: f32, f16 or bf16. */
 POSENC_API posenc_status posenc_zero_padded(const uint8_t *keep, const posenc_view *y);
 
-/* Mean of the losses of kept tokens, 0 if none is kept. Summed in double, ascending. */
+/** Mean of the losses of kept tokens, 0 if none is kept. Summed in double, ascending. */
 POSENC_API posenc_status posenc_masked_mean(const float *losses, const uint8_t *keep, int64_t n, double *mean);
 
 #ifdef __cplusplus

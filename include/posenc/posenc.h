@@ -1,4 +1,5 @@
-/* posenc/posenc.h - position information for Transformers on CPUs; includes every public header.
+/** @file
+ * Position information for Transformers on CPUs; includes every public header.
  *
  *   types.h         status codes, data types, tensor views, ranges for threads, the version
  *   isa.h           which instruction set runs, and how to force one
@@ -38,8 +39,8 @@
  *   - No data is slower than other data, but for denormal numbers in input or result on CPUs that take a detour for
  *     them; a thread that has them flushed is spared it, and gives up the same bits for such numbers.
  *   - Input and output tensors may overlap only where a call says so, and that is checked, but between the tensors of
- *     one call. What is no tensor (positions, slopes, lines, bias tables, cos and sin rows), and masks of bytes, must
- *     lie outside them, and be as long as the call says: neither is checked.
+ *     one call. What is no tensor (positions, slopes, relative biases, bias tables, cos and sin rows), and masks of
+ *     bytes, must lie outside them, and be as long as the call says: neither is checked.
  *   - Set-up objects are immutable: any number of threads may share one.
  */
 #ifndef POSENC_POSENC_H

@@ -1,4 +1,5 @@
-/* posenc/rope.h - rotary position embedding (RoFormer, arXiv 2104.09864; FORMULAS part B).
+/** @file
+ * Rotary position embedding (RoFormer, arXiv 2104.09864; FORMULAS part B).
  *
  * A head is a vector of head_dim channels, of which n_rot (even), from channel n_offs on, are rotated in pairs. Pair i
  * of a token at position p is rotated by the angle a = p * theta_i and is stretched by the magnitude m (1 unless a
@@ -54,7 +55,7 @@
 extern "C" {
 #endif
 
-/* There is no default layout: taking the wrong one gives plausible nonsense. */
+/** There is no default layout: taking the wrong one gives plausible nonsense. */
 typedef enum posenc_rope_layout {
     POSENC_ROPE_LAYOUT_UNSET = 0,
     POSENC_ROPE_HALF,
@@ -64,7 +65,7 @@ typedef enum posenc_rope_layout {
 
 typedef enum posenc_direction { POSENC_FORWARD = 0, POSENC_INVERSE, POSENC_BACKWARD, POSENC_SHIFT } posenc_direction;
 
-/* Which position each pair follows, where tokens have several (FORMULAS B.20-B.23). sections[] counts pairs per axis.
+/** Which position each pair follows, where tokens have several (FORMULAS B.20-B.23). sections[] counts pairs per axis.
  *
  *                  n_axes   which position
  *     SINGLE       0, 1     one position
@@ -93,16 +94,16 @@ typedef enum posenc_axes_kind {
 
 #define POSENC_MAX_AXES 4
 
-/* Largest n_rot with more than one axis. */
+/** Largest n_rot with more than one axis. */
 #define POSENC_MAX_AXES_ROT 256
 
 typedef struct posenc_rope_axes {
     posenc_axes_kind kind;
-    int n_axes; /* planes of positions, as above */
+    int n_axes; /**< planes of positions, as above */
     int64_t sections[POSENC_MAX_AXES];
 } posenc_rope_axes;
 
-/* xPos (arXiv 2212.10554; FORMULAS B.19): pair i is multiplied by zeta_i^((p - centre)/scale_base) for queries, by its
+/** xPos (arXiv 2212.10554; FORMULAS B.19): pair i is multiplied by zeta_i^((p - centre)/scale_base) for queries, by its
  * inverse for keys, zeta_i = (2i/n_rot + gamma)/(1 + gamma). One rope object for queries, one for keys. Not with
  * several axes (POSENC_ERR_ENUM); SHIFT takes the centre for 0; INVERSE is refused (POSENC_ERR_ENUM). gamma or
  * scale_base out of its range: POSENC_ERR_SCALE. Where the power leaves float32's range, with the published numbers
@@ -112,20 +113,20 @@ typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_X
 
 typedef struct posenc_xpos {
     posenc_xpos_role role;
-    double gamma;      /* > 0 */
-    double scale_base; /* > 0, and so large that no pair changes by more than e^32 from one position to the next */
+    double gamma;      /**< > 0 */
+    double scale_base; /**< > 0, and so large that no pair changes by more than e^32 from one position to the next */
     int32_t centre;
 } posenc_xpos;
 
 typedef struct posenc_rope_params {
     posenc_rope_layout layout;
-    int64_t head_dim;    /* channels per head, 1 .. 2*POSENC_MAX_PAIRS */
-    int64_t n_rot;       /* channels that are rotated: even, up to head_dim - n_offs; 0: rot_fraction says it */
-    int64_t n_offs;      /* first rotated channel */
-    double base;         /* finite, in [1, 1e30] */
-    double rot_fraction; /* in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, which must be
+    int64_t head_dim;    /**< channels per head, 1 .. 2*POSENC_MAX_PAIRS */
+    int64_t n_rot;       /**< channels that are rotated: even, up to head_dim - n_offs; 0: rot_fraction says it */
+    int64_t n_offs;      /**< first rotated channel */
+    double base;         /**< finite, in [1, 1e30] */
+    double rot_fraction; /**< in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, which must be
                             even, with POSENC_SCALING_PROPORTIONAL all of them; 0: none when n_rot is 0 */
-    posenc_rope_scaling scaling; /* rope_scaling.h; of the axes that restart their frequencies, VISION takes GGML
+    posenc_rope_scaling scaling; /**< rope_scaling.h; of the axes that restart their frequencies, VISION takes GGML
                                     alone, AXIAL none and no freq_factors (POSENC_ERR_SCALING) */
     posenc_rope_axes axes;
     posenc_xpos xpos;
@@ -141,28 +142,28 @@ typedef struct posenc_rope_params {
 
 typedef struct posenc_rope posenc_rope;
 
-/* Checks the parameters and builds the tables. On failure *rope is set to NULL. */
+/** Checks the parameters and builds the tables. On failure *rope is set to NULL. */
 POSENC_API posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope **rope);
 
-/* Frees it; NULL is allowed. */
+/** Frees it; NULL is allowed. */
 POSENC_API void posenc_rope_free(posenc_rope *rope);
 
-/* Number of pairs, theta_i rounded to double, the axis of pair i, and planes of positions; 0 for what is not there. */
+/** Number of pairs, theta_i rounded to double, the axis of pair i, and planes of positions; 0 for what is not there. */
 POSENC_API int64_t posenc_rope_pair_count(const posenc_rope *rope);
 POSENC_API double posenc_rope_theta(const posenc_rope *rope, int64_t i);
 POSENC_API int posenc_rope_axis(const posenc_rope *rope, int64_t i);
 POSENC_API int posenc_rope_axis_count(const posenc_rope *rope);
 
-/* The factor on cosine and sine that the scaling asks for (YaRN, LongRoPE, ggml); 1 without. NaN when rope is NULL. */
+/** The factor on cosine and sine that the scaling asks for (YaRN, LongRoPE, ggml); 1 without. NaN when rope is NULL. */
 POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 
-/* Rotates the rows of x into y. Each token's cosines and sines are made once and serve all its heads. */
+/** Rotates the rows of x into y. Each token's cosines and sines are made once and serve all its heads. */
 POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                            const posenc_view *y, posenc_direction direction, posenc_range rows);
 
 /* ---- Tables: cos and sin computed once for a batch of tokens, used by Q and K of every layer ---- */
 
-/* Rows of n_pairs cosines and sines in float32. Value i of token t stands at cos[t*row_stride + i*step] and
+/** Rows of n_pairs cosines and sines in float32. Value i of token t stands at cos[t*row_stride + i*step] and
  * sin[t*row_stride + i*step]; row_stride in floats. step 1: separate planes, or [cos | sin] rows with sin = cos +
  * n_pairs. step 2: interleaved pairs, sin = cos + 1 (complex64 rows) or cos = sin + 1. How many rows there are is
  * not said, and not checked: as many as the call has tokens, or keys. */
@@ -172,19 +173,19 @@ typedef struct posenc_rope_table {
     int64_t step;
 } posenc_rope_table;
 
-/* Bytes of a dense table for n_tokens tokens; 0 if rope is NULL, or n_tokens negative or above 2^31 - 1. */
+/** Bytes of a dense table for n_tokens tokens; 0 if rope is NULL, or n_tokens negative or above 2^31 - 1. */
 POSENC_API int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_tokens);
 
-/* A dense table of [cos | sin] rows in memory of that many bytes, at least float-aligned. */
+/** A dense table of [cos | sin] rows in memory of that many bytes, at least float-aligned. */
 POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory);
 
-/* Fills the table, with the magnitude of the direction: m for FORWARD and BACKWARD, 1/m for INVERSE, 1 for SHIFT.
+/** Fills the table, with the magnitude of the direction: m for FORWARD and BACKWARD, 1/m for INVERSE, 1 for SHIFT.
  * positions are planes [n_axes][n_tokens] of these tokens: a thread that fills a part of a table of several axes needs
  * planes of its own tokens. */
 POSENC_API posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
                                                 posenc_direction direction, const posenc_rope_table *table);
 
-/* posenc_rope_apply with the rows of a table, ours or the caller's own (per-element angles, learned frequencies). With
+/** posenc_rope_apply with the rows of a table, ours or the caller's own (per-element angles, learned frequencies). With
  * a table filled for the same direction the result has the same bits; SHIFT skips no token here. */
 POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view *x,
                                                  const posenc_rope_table *table, const posenc_view *y,
@@ -192,21 +193,22 @@ POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const 
 
 /* ---- Fused: several tensors of the same tokens, with what stands around the rotation ---- */
 
-/* One tensor of a fused call. x is [head_dim, n_heads, n_tokens, 1]; each has the same n_tokens, its own heads,
+/** One tensor of a fused call. x is [head_dim, n_heads, n_tokens, 1]; each has the same n_tokens, its own heads,
  * strides and types, so Q and K may be slices of one packed QKV tensor. */
 typedef struct posenc_rope_tensor {
     posenc_view x;
-    posenc_view y;       /* [head_dim, n_heads, n_tokens or cache rows, 1] */
-    int rotates;         /* 0: only what the other fields say (V on its way to the cache) */
-    float scale;         /* the result is multiplied by it: 1, or the softmax scale into Q; finite, not 0 */
-    const float *weight; /* [head_dim]: RMS-norm of each head, x / sqrt(mean(x^2) + eps) * weight, before the rotation;
+    posenc_view y; /**< [head_dim, n_heads, n_tokens or cache rows, 1] */
+    int rotates;   /**< 0: only what the other fields say (V on its way to the cache) */
+    float scale;   /**< the result is multiplied by it: 1, or the softmax scale into Q; finite, not 0 */
+    const float
+        *weight; /**< [head_dim]: RMS-norm of each head, x / sqrt(mean(x^2) + eps) * weight, before the rotation;
                             NULL: none. n_rot up to 256. The weights are multiplied into the cosines and sines. */
-    float eps;           /* >= 0 */
-    const int32_t *rows32; /* token t goes to row rows32[t] of y (its ne[2]): scatter into a cache; NULL: to row t */
-    const int64_t *rows64; /* the same as int64; at most one of the two */
+    float eps;   /**< >= 0 */
+    const int32_t *rows32; /**< token t goes to row rows32[t] of y (its ne[2]): scatter into a cache; NULL: to row t */
+    const int64_t *rows64; /**< the same as int64; at most one of the two */
 } posenc_rope_tensor;
 
-/* For every token: all tensors, from one set of cosines and sines. positions, or table if positions is NULL; both may
+/** For every token: all tensors, from one set of cosines and sines. positions, or table if positions is NULL; both may
  * be NULL if none rotates. A row, for row ranges, is one head: row = token * (heads of all together) + head, tensors in
  * order. The output of one must overlap neither another's output nor another's input, which is not checked. Tokens of
  * one call that name the same cache row must not be split between threads. Nothing is written unless all are

@@ -1,7 +1,8 @@
-/* posenc/rope_config.h - RoPE parameters from the places where models publish them.
+/** @file
+ * RoPE parameters from the places where models publish them.
  *
  * Hugging Face: the fields of config.json and of its rope_scaling (or rope_parameters) object, one call a field,
- * whatever JSON library the caller has. GGUF: the <architecture>.rope.* keys likewise, and the factor tensors as
+ * whatever JSON library the caller has. GGUF: the ARCHITECTURE.rope.* keys likewise, and the factor tensors as
  * lists. ggml: the arguments of ggml_rope_ext and ggml_rope_multi, as a struct. (Each call returns a status; the
  * example leaves out to look at it, a caller must not.)
  *
@@ -31,13 +32,13 @@
 extern "C" {
 #endif
 
-/* One number, or flag (1 or 0), by its published name:
+/** One number, or flag (1 or 0), by its published name:
  *
  *   Hugging Face   head_dim; rope_theta, rotary_emb_base; partial_rotary_factor, rotary_pct (with type proportional
  *                  they are the proportion); rotary_dim; max_position_embeddings; original_max_position_embeddings;
  *                  factor; beta_fast; beta_slow; truncate; extrapolation_factor; attention_factor; mscale;
  *                  mscale_all_dim; low_freq_factor; high_freq_factor
- *   GGUF, with or without "<architecture>." in front
+ *   GGUF, with or without "ARCHITECTURE." in front
  *                  attention.key_length, context_length, rope.dimension_count, rope.freq_base, rope.scale_linear,
  *                  rope.scaling.factor, .original_context_length, .attn_factor, .yarn_ext_factor, .yarn_attn_factor,
  *                  .yarn_beta_fast, .yarn_beta_slow, .yarn_log_multiplier, which is mscale_all_dim, or a tenth of it
@@ -45,18 +46,18 @@ extern "C" {
  *                  axk2, deepseek2, deepseek32, gigachat35, instella-moe, longcat-flash-ngram, mistral4 or xing4_0
  *
  * POSENC_ERR_ENUM for another name: nothing is changed. Pass the names of RoPE alone, for files have many others; one
- * inside of rope_scaling or of <architecture>.rope that is not known had better stop the caller. POSENC_ERR_SHAPE for a
+ * inside of rope_scaling or of ARCHITECTURE.rope that is not known had better stop the caller. POSENC_ERR_SHAPE for a
  * count of channels that is no whole number, POSENC_ERR_N_ROT for a fraction outside (0, 1]. A count of rotated
  * channels of 0 is one that is not given: all are rotated. */
 POSENC_API posenc_status posenc_rope_set_number(posenc_rope_params *params, const char *name, double value);
 
-/* rope_type, type (Hugging Face) or rope.scaling.type (GGUF): default, none, mrope (no scaling, these three), linear,
+/** rope_type, type (Hugging Face) or rope.scaling.type (GGUF): default, none, mrope (no scaling, these three), linear,
  * dynamic, yarn, longrope, su, llama3, proportional. POSENC_ERR_ENUM for another name or value: nothing is changed. A
  * GGUF file with a factor and no type means linear: the caller then sets that, for a factor that no type wants is
  * refused. */
 POSENC_API posenc_status posenc_rope_set_string(posenc_rope_params *params, const char *name, const char *value);
 
-/* Lists: short_factor, long_factor (Hugging Face); rope_freqs, rope_factors_short, rope_factors_long, with or without
+/** Lists: short_factor, long_factor (Hugging Face); rope_freqs, rope_factors_short, rope_factors_long, with or without
  * ".weight" (GGUF tensors, whose float32 the caller widens). The values are not copied and must live until
  * posenc_rope_create returns. POSENC_ERR_ENUM for another name, POSENC_ERR_FACTORS when n is negative or differs from
  * that of a list set before: nothing is changed. */
@@ -65,29 +66,29 @@ POSENC_API posenc_status posenc_rope_set_list(posenc_rope_params *params, const 
 
 /* ---- Ggml ---- */
 
-/* The arguments of ggml_rope_ext and ggml_rope_multi, by the names they have there; a, b and c are its tensors. */
+/** The arguments of ggml_rope_ext and ggml_rope_multi, by the names they have there; a, b and c are its tensors. */
 typedef struct posenc_rope_ggml {
-    int64_t head_dim;   /* a->ne[0] */
-    int n_dims;         /* channels that are rotated, even; VISION rotates twice as many */
-    int mode;           /* GGML_ROPE_TYPE_: NORMAL 0, NEOX 2, MROPE 8, VISION 24, IMROPE 40. There is no default */
-    int sections[4];    /* pairs of each plane of positions, >= 0; NORMAL, NEOX: not read */
-    int n_offs;         /* first rotated channel: ggml_rope_set_offset */
-    int n_ctx_orig;     /* >= 0 */
-    double freq_base;   /* finite, in [1, 1e30]; above 1 when ext_factor is not 0 */
-    double freq_scale;  /* 1e-9 .. POSENC_MAX_FREQUENCY */
-    double ext_factor;  /* 0 .. 1; 0: n_ctx_orig, beta_fast and beta_slow are not read */
-    double attn_factor; /* > 0 */
-    double beta_fast;   /* beta_slow .. 1e9 */
-    double beta_slow;   /* >= 1e-9 */
-    const float *freq_factors; /* c->data, or NULL; finite and not 0, of either sign */
-    int64_t n_freq_factors;    /* c->ne[0] */
+    int64_t head_dim;   /**< a->ne[0] */
+    int n_dims;         /**< channels that are rotated, even; VISION rotates twice as many */
+    int mode;           /**< GGML_ROPE_TYPE_: NORMAL 0, NEOX 2, MROPE 8, VISION 24, IMROPE 40. There is no default */
+    int sections[4];    /**< pairs of each plane of positions, >= 0; NORMAL, NEOX: not read */
+    int n_offs;         /**< first rotated channel: ggml_rope_set_offset */
+    int n_ctx_orig;     /**< >= 0 */
+    double freq_base;   /**< finite, in [1, 1e30]; above 1 when ext_factor is not 0 */
+    double freq_scale;  /**< 1e-9 .. POSENC_MAX_FREQUENCY */
+    double ext_factor;  /**< 0 .. 1; 0: n_ctx_orig, beta_fast and beta_slow are not read */
+    double attn_factor; /**< > 0 */
+    double beta_fast;   /**< beta_slow .. 1e9 */
+    double beta_slow;   /**< >= 1e-9 */
+    const float *freq_factors; /**< c->data, or NULL; finite and not 0, of either sign */
+    int64_t n_freq_factors;    /**< c->ne[0] */
 } posenc_rope_ggml;
 
-/* As ggml_rope has them: no scaling. head_dim, n_dims and mode are left to be said, and refused if they are not. */
+/** As ggml_rope has them: no scaling. head_dim, n_dims and mode are left to be said, and refused if they are not. */
 #define POSENC_ROPE_GGML_DEFAULTS                                                                                      \
     { 0, -1, -1, {0, 0, 0, 0}, 0, 0, 10000.0, 1.0, 0.0, 1.0, 32.0, 1.0, NULL, 0 }
 
-/* The rope that ggml applies for these arguments (FORMULAS B.15, B.20-B.22). Pair i of a token is rotated by
+/** The rope that ggml applies for these arguments (FORMULAS B.15, B.20-B.22). Pair i of a token is rotated by
  *
  *     position * (freq_scale * e_i * (1 - g_i) + e_i * g_i)     e_i = freq_base^(-2j/n_dims) / freq_factors[i]
  *                                                               g_i = ext_factor * (1 - ramp_i)

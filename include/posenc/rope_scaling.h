@@ -1,4 +1,5 @@
-/* posenc/rope_scaling.h - how a model chooses its rotary frequencies (FORMULAS B.1, B.9-B.18).
+/** @file
+ * How a model chooses its rotary frequencies (FORMULAS B.1, B.9-B.18).
  *
  * Every scheme below ends as a list of n_rot/2 frequencies theta_i and one factor on cosine and sine, the magnitude.
  * It is a field of posenc_rope_params (rope.h), compiled once by posenc_rope_create; the kernels never see it.
@@ -60,28 +61,28 @@ typedef enum posenc_scaling_type {
     POSENC_SCALING_GGML
 } posenc_scaling_type;
 
-/* 0 in a field that is no flag means: not given; of ext_factor it is 0. Lengths are in tokens, 1 .. 1e15. */
+/** 0 in a field that is no flag means: not given; of ext_factor it is 0. Lengths are in tokens, 1 .. 1e15. */
 typedef struct posenc_rope_scaling {
     posenc_scaling_type type;
 
-    /* 1 .. 1e9. Not given: YARN and LONGROPE, whose magnitude needs it, take max_context / original_context,
+    /** 1 .. 1e9. Not given: YARN and LONGROPE, whose magnitude needs it, take max_context / original_context,
      * PROPORTIONAL 1, the others that need it refuse. NONE and GGML refuse all but 1: somebody meant a scaling. */
     double factor;
-    double freq_scale;       /* GGML: what multiplies the t_i, 1e-9 .. POSENC_MAX_FREQUENCY; not given 1 */
-    double original_context; /* what the model was trained on before scaling; YARN and LONGROPE: else max_context */
-    double max_context;      /* what the model was published for: max_position_embeddings; DYNAMIC: else the former */
-    double context;          /* the longest sequence to come; DYNAMIC may do without */
+    double freq_scale;       /**< GGML: what multiplies the t_i, 1e-9 .. POSENC_MAX_FREQUENCY; not given 1 */
+    double original_context; /**< what the model was trained on before scaling; YARN and LONGROPE: else max_context */
+    double max_context;      /**< what the model was published for: max_position_embeddings; DYNAMIC: else the former */
+    double context;          /**< the longest sequence to come; DYNAMIC may do without */
 
-    double alpha;                /* NTK_LENGTH: > 0 */
-    double beta_fast, beta_slow; /* YARN, GGML: turns in original_context, 1e-9 .. 1e9; beta_fast >= beta_slow,
+    double alpha;                /**< NTK_LENGTH: > 0 */
+    double beta_fast, beta_slow; /**< YARN, GGML: turns in original_context, 1e-9 .. 1e9; beta_fast >= beta_slow,
                                     YARN: original_context >= 2 pi beta_slow. GGML: any, and 0, where the
                                     ramp ends with pair 0 */
-    double ext_factor;           /* YARN, GGML: weight of the unscaled frequencies in the ramp */
-    int truncate;                /* YARN: round the ramp's ends outwards to whole pairs (gpt-oss does not) */
-    double low_freq_factor, high_freq_factor; /* LLAMA3: turns in original_context, 0 < low <= high */
-    double proportion;                        /* PROPORTIONAL: 0 .. 1 */
+    double ext_factor;           /**< YARN, GGML: weight of the unscaled frequencies in the ramp */
+    int truncate;                /**< YARN: round the ramp's ends outwards to whole pairs (gpt-oss does not) */
+    double low_freq_factor, high_freq_factor; /**< LLAMA3: turns in original_context, 0 < low <= high */
+    double proportion;                        /**< PROPORTIONAL: 0 .. 1 */
 
-    /* The magnitude is attention_factor, if given; else
+    /** The magnitude is attention_factor, if given; else
      *   YARN      m(factor, mscale) / m(factor, mscale_all_dim) if both are given, else m(factor, 1),
      *             m(s, w) = 1 + 0.1 w ln s                                                       (FORMULAS B.14)
      *   LONGROPE  sqrt(1 + ln s / ln original_context), s = factor; 1 for s <= 1
@@ -90,27 +91,27 @@ typedef struct posenc_rope_scaling {
      * 0. */
     double attention_factor;
     double mscale, mscale_all_dim;
-    double attn_factor; /* GGUF's: not given 1; LONGROPE: the magnitude itself; others multiply it */
+    double attn_factor; /**< GGUF's: not given 1; LONGROPE: the magnitude itself; others multiply it */
 
-    /* Lists of n_rot/2 divisors each, or NULL. They need to live until posenc_rope_create returns. */
+    /** Lists of n_rot/2 divisors each, or NULL. They need to live until posenc_rope_create returns. */
     const double *freq_factors;
-    const float *freq_factors_f32; /* the same, as tensors hold them; one of the two */
+    const float *freq_factors_f32; /**< the same, as tensors hold them; one of the two */
     const double *short_factors, *long_factors;
-    int64_t n_factors; /* length of each list that is given */
+    int64_t n_factors; /**< length of each list that is given */
 } posenc_rope_scaling;
 
-/* Type NONE, and the published defaults of the other fields. */
+/** Type NONE, and the published defaults of the other fields. */
 #define POSENC_ROPE_SCALING_DEFAULTS                                                                                   \
     {                                                                                                                  \
         POSENC_SCALING_NONE, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, 0.0, NULL, \
             NULL, NULL, NULL, 0                                                                                        \
     }
 
-/* What DeepSeek-V2/V3 multiply the softmax scale by: m(factor, mscale_all_dim)^2 with m as above; 1 when
+/** What DeepSeek-V2/V3 multiply the softmax scale by: m(factor, mscale_all_dim)^2 with m as above; 1 when
  * mscale_all_dim is not given (FORMULAS B.14). NaN when scaling is NULL or its factor is out of range. */
 POSENC_API double posenc_rope_softmax_multiplier(const posenc_rope_scaling *scaling);
 
-/* Query temperature of layers without rotation, Llama 4 (arXiv 2501.19399; FORMULAS B.25):
+/** Query temperature of layers without rotation, Llama 4 (arXiv 2501.19399; FORMULAS B.25):
  * ln(floor((position + 1) / floor_scale) + 1) * attn_scale + 1. NaN unless position >= 0, floor_scale > 0,
  * attn_scale is finite, and the quotient is below the largest double. */
 POSENC_API double posenc_query_temperature(int32_t position, double attn_scale, double floor_scale);

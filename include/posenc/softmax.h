@@ -1,4 +1,5 @@
-/* posenc/softmax.h - raw attention scores to probabilities in one call (FORMULAS 0.3, C.3, C.22 - C.28).
+/** @file
+ * Raw attention scores to probabilities in one call (FORMULAS 0.3, C.3, C.22 - C.28).
  *
  *     s_j = x_j + by_query_j + by_key_j                            relative terms, query-dependent
  *     b_j = -(slope_h |offset_j|) + relative_h[offset_j] + tensor_slope_h tensor_j
@@ -47,20 +48,20 @@
 extern "C" {
 #endif
 
-/* A query-dependent term: products holds one float for each row of a relative table, index says which row an offset
+/** A query-dependent term: products holds one float for each row of a relative table, index says which row an offset
  * stands for (relative.h makes both). */
 typedef struct posenc_relative {
-    const posenc_view *products; /* f32 [n_rows, n_q or n_k, n_heads, n_batch], or strides of 0 */
+    const posenc_view *products; /**< f32 [n_rows, n_q or n_k, n_heads, n_batch], or strides of 0 */
     const posenc_rel_index *index;
 } posenc_relative;
 
 typedef enum posenc_fully_masked_row {
-    POSENC_FULLY_MASKED_ZEROS = 0, /* FlashAttention, ggml's flash attention */
-    POSENC_FULLY_MASKED_UNIFORM,   /* 1/n_k for every key (eager code with finite masks) */
-    POSENC_FULLY_MASKED_NAN        /* PyTorch with -inf, ggml's soft_max */
+    POSENC_FULLY_MASKED_ZEROS = 0, /**< FlashAttention, ggml's flash attention */
+    POSENC_FULLY_MASKED_UNIFORM,   /**< 1/n_k for every key (eager code with finite masks) */
+    POSENC_FULLY_MASKED_NAN        /**< PyTorch with -inf, ggml's soft_max */
 } posenc_fully_masked_row;
 
-/* What becomes of the masked keys of a row, those that position, lengths or documents forbid: they are set to 0
+/** What becomes of the masked keys of a row, those that position, lengths or documents forbid: they are set to 0
  * (logits: -inf), or whole groups of POSENC_MASKED_GROUP of them, counted from key 0, stay what they are. Those that
  * share a group with an unmasked key are set all the same; a row of which they forbid every key is not written at all,
  * whatever output.fully_masked says. For an output that holds zeros already, because it is that of the layer before, or
@@ -70,64 +71,63 @@ typedef enum posenc_masked_output { POSENC_MASKED_WRITTEN = 0, POSENC_MASKED_UNT
 
 #define POSENC_MASKED_GROUP 32
 
-/* What is added to the scores. Each that is not NULL. */
+/** What is added to the scores. Each that is not NULL. */
 typedef struct posenc_score_bias {
-    const float *alibi_slopes; /* ALiBi: [n_heads], finite */
-    /* By relative position, of n_heads heads or shared. It is extended, or covers posenc_rel_bias_range of mask,
+    const float *alibi_slopes; /**< ALiBi: [n_heads], finite */
+    /** By relative position, of n_heads heads or shared. It is clamped, or covers posenc_rel_bias_range of mask,
      * query_start, n_q and n_k (sequences that start apart: from that of the least start to that of the greatest; given
      * positions: what the mask leaves between the least and the greatest of them), as do the indices of by_query and
      * by_key: documents, bytes and a query's place in its chunk do not shorten it. */
     const posenc_rel_bias *relative;
-    const posenc_view *tensor; /* f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1 are shared, but n_k */
-    /* [n_heads], finite; NULL: 1. ggml's slope * mask. More than 0 where the tensor is -inf: 0 times that is NaN, and
+    const posenc_view *tensor; /**< f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1 are shared, but n_k */
+    /** [n_heads], finite; NULL: 1. ggml's slope * mask. More than 0 where the tensor is -inf: 0 times that is NaN, and
      * less makes +inf of it. */
     const float *tensor_slopes;
-    posenc_relative by_query; /* row of the query, by_query.products[index[offset], i, h, b] */
-    posenc_relative by_key;   /* row of the key, by_key.products[index[offset], j, h, b]; |nb[1]| < 2^28,
+    posenc_relative by_query; /**< row of the query, by_query.products[index[offset], i, h, b] */
+    posenc_relative by_key;   /**< row of the key, by_key.products[index[offset], j, h, b]; |nb[1]| < 2^28,
                                * and at most 2^30 rows (POSENC_ERR_STRIDE, POSENC_ERR_SHAPE) */
 } posenc_score_bias;
 
-/* Where queries and keys stand. Key j has position j unless positions are given. */
+/** Where queries and keys stand. Key j has position j unless positions are given. */
 typedef struct posenc_score_positions {
-    /* Position of query 0. POSENC_ALIGN_LAST_KEY, the default: the last query stands at the last key of its sequence,
+    /** Position of query 0. POSENC_ALIGN_LAST_KEY, the default: the last query stands at the last key of its sequence,
      * so it is n_k - n_q, or k_end[b] - n_q. That is prefill, and decoding with a KV cache. A sequence of fewer keys
      * than queries (but of some) is refused then, where positions matter (POSENC_ERR_POSITION): if its queries are
      * padded like its keys, query i at key i, say POSENC_ALIGN_FIRST_KEY. */
     int64_t query_start;
-    /* [n_batch]: the position of query 0 of each sequence, in place of query_start, which stays POSENC_ALIGN_LAST_KEY.
-     * */
+    /** [n_batch]: the position of query 0 of each sequence, instead of query_start, which keeps its default */
     const int32_t *query_starts;
-    /* Or positions [n_q] and [n_k] of all sequences, each below 2^30 in size, instead of a start; both or neither
+    /** Or positions [n_q] and [n_k] of all sequences, each below 2^30 in size, instead of a start; both or neither
      * (POSENC_ERR_NULL). A cell of a cache that holds no key is to be behind every query, at 2^30 - 1 say, under a
      * causal mask, and its v finite; -1 is a position like others. */
     const int32_t *queries, *keys;
 } posenc_score_positions;
 
-/* Which keys belong to a sequence. */
+/** Which keys belong to a sequence. */
 typedef struct posenc_score_sequences {
-    const int32_t *k_begin, *k_end; /* [n_batch]: real keys are k_begin <= j < k_end; NULL: 0, n_k */
-    /* Packed documents: key j, and query i by its start plus i (whatever positions are given), belong to document d if
+    const int32_t *k_begin, *k_end; /**< [n_batch]: real keys are k_begin <= j < k_end; NULL: 0, n_k */
+    /** Packed documents: key j, and query i by its start plus i (whatever positions are given), belong to document d if
      * cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending; n_seqs + 1 entries. NULL: one. */
     const int32_t *cu_seqlens;
     int64_t n_seqs;
 } posenc_score_sequences;
 
-/* What is written where there is nothing to see. */
+/** What is written where there is nothing to see. */
 typedef struct posenc_score_output {
     posenc_fully_masked_row fully_masked;
-    posenc_masked_output masked; /* of posenc_softmax, posenc_logits and posenc_softmax_partial alone */
+    posenc_masked_output masked; /**< of posenc_softmax, posenc_logits and posenc_softmax_partial alone */
 } posenc_score_output;
 
-/* Begin with POSENC_SCORE_DEFAULTS: scale 1, everything else absent, the last query at the position of the last key.
+/** Begin with POSENC_SCORE_DEFAULTS: scale 1, everything else absent, the last query at the position of the last key.
  * The mask has no default and has to be set. All zeros is another thing, and not refused: a scale of 0, and a mask that
  * shows each query the key at its own position alone. */
 typedef struct posenc_score_params {
-    float scale;        /* finite */
-    float cap;          /* soft cap (Gemma 2: 50), finite, at least FLT_MIN; 0: none */
-    const float *sinks; /* [n_heads] logits that join maximum and sum only (gpt-oss); finite or -inf; NULL: none */
+    float scale;        /**< finite */
+    float cap;          /**< soft cap (Gemma 2: 50), finite, at least FLT_MIN; 0: none */
+    const float *sinks; /**< [n_heads] logits that join maximum and sum only (gpt-oss); finite or -inf; NULL: none */
     posenc_score_bias bias;
-    posenc_mask mask;                  /* by position */
-    const posenc_bool_mask *bool_mask; /* by bytes, beside it; NULL: none */
+    posenc_mask mask;                  /**< by position */
+    const posenc_bool_mask *bool_mask; /**< by bytes, beside it; NULL: none */
     posenc_score_positions positions;
     posenc_score_sequences sequences;
     posenc_score_output output;
@@ -141,31 +141,31 @@ typedef struct posenc_score_params {
         }                                                                                                              \
     }
 
-/* x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap, each f32, f16 or bf16; arithmetic is float32, and
- * an f16 or bf16 result is rounded once. A row is one query of one head: row = (batch * n_heads + head) * n_q + query;
- * a single query of 32 heads is 32 rows to share between threads. A query_start is at least -2^30,
- * query_start + n_q and n_k are at most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
+/** x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap, each f32, f16 or bf16; arithmetic is float32,
+ * and an f16 or bf16 result is rounded once. A row is one query of one head: row = (batch * n_heads + head) * n_q +
+ * query; a single query of 32 heads is 32 rows to share between threads. A query_start is at least -2^30, query_start +
+ * n_q and n_k are at most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
 
-/* Logits alone, y_j = l_j, and -inf for forbidden keys. With x NULL, s_j starts from 0: y is bias and mask written out,
- * on which a matrix product can then be accumulated. sinks and output.fully_masked are not used. */
+/** Logits alone, y_j = l_j, and -inf for forbidden keys. With x NULL, s_j starts from 0: y is bias and mask written
+ * out, on which a matrix product can then be accumulated. sinks and output.fully_masked are not used. */
 POSENC_API posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                        posenc_range rows);
 
-/* Largest logit of a row (with its sink), and the sum of exp(l - max) over it; -inf and 0 for a row that is empty. */
+/** Largest logit of a row (with its sink), and the sum of exp(l - max) over it; -inf and 0 for a row that is empty. */
 typedef struct posenc_softmax_sum {
     float max;
     float sum;
 } posenc_softmax_sum;
 
-/* Exponentials y_j = exp(l_j - max) and sums[row], for a caller that divides by the sum later: for all rows of the
+/** Exponentials y_j = exp(l_j - max) and sums[row], for a caller that divides by the sum later: for all rows of the
  * tensor, those of the range are written. A long row may be taken in parts, each with its own sum (and the sink in one
  * of them). A part that sees no key is 0, whatever output.fully_masked says: others may not be. */
 POSENC_API posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x,
                                                 const posenc_view *y, posenc_softmax_sum *sums, posenc_range rows);
 
-/* Joins two parts of one row: what was accumulated over a is to be multiplied by *factor_a, over b by *factor_b, and
+/** Joins two parts of one row: what was accumulated over a is to be multiplied by *factor_a, over b by *factor_b, and
  * *joined is the sum of both. */
 POSENC_API posenc_status posenc_softmax_combine(const posenc_softmax_sum *a, const posenc_softmax_sum *b,
                                                 posenc_softmax_sum *joined, float *factor_a, float *factor_b);

@@ -31,9 +31,9 @@ posenc_status posenc_check_line(const posenc_rel_bias *line, int64_t n_heads, po
         return POSENC_ERR_N_HEADS;
     if (line->stride != 0 && (line->stride < line->n_offsets || line->stride > POSENC_LIMIT / posenc_max(n_heads, 1)))
         return POSENC_ERR_STRIDE;
-    if (line->is_extended && line->n_offsets < 1)
+    if (line->is_clamped && line->n_offsets < 1)
         return POSENC_ERR_OFFSETS;
-    if (line->is_extended)
+    if (line->is_clamped)
         offsets = no_offsets; /* all are covered */
     return check_range(line->data, line->first, line->n_offsets, offsets);
 }
@@ -133,7 +133,7 @@ posenc_status posenc_rel_bias_mask(posenc_mask mask, const posenc_rel_bias *line
     if (status != POSENC_OK)
         return status;
     posenc_offsets seen = posenc_offsets_at(&mask, 0); /* without a chunk the same anywhere */
-    if (line->is_extended && !ends_speak(line, seen))
+    if (line->is_clamped && !ends_speak(line, seen))
         return POSENC_ERR_OFFSETS;
     for (int64_t h = 0; h < n_heads; h++)
         for (int64_t t = 0; t < line->n_offsets; t++)

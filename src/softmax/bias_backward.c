@@ -107,8 +107,8 @@ static void add_rows(block *b, const posenc_score_params *params, const posenc_v
 static void begin_block(block *b, const posenc_rel_bias *line, int64_t t) {
     b->first = line->first + t;
     b->n = posenc_min(BLOCK, line->n_offsets - t);
-    b->from = line->is_extended && t == 0 ? -POSENC_ANY_OFFSET : b->first;
-    b->to = line->is_extended && t + b->n == line->n_offsets ? POSENC_ANY_OFFSET : b->first + b->n;
+    b->from = line->is_clamped && t == 0 ? -POSENC_ANY_OFFSET : b->first;
+    b->to = line->is_clamped && t + b->n == line->n_offsets ? POSENC_ANY_OFFSET : b->first + b->n;
     memset(b->sums, 0, sizeof b->sums);
 }
 
@@ -182,7 +182,7 @@ posenc_status posenc_bias_table_backward(const posenc_rel_index *index, const po
 /* The gradient of a line whose every offset has its own distance. */
 static posenc_status check_distances(const posenc_rel_bias *gradient, int64_t *n_heads) {
     posenc_status status = posenc_check_whole_line(gradient, n_heads);
-    return status == POSENC_OK && gradient->is_extended ? POSENC_ERR_OFFSETS : status;
+    return status == POSENC_OK && gradient->is_clamped ? POSENC_ERR_OFFSETS : status;
 }
 
 posenc_status posenc_alibi_backward(const posenc_rel_bias *gradient, float *slopes) {

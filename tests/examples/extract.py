@@ -28,15 +28,15 @@ GIVEN = {
         'static float line_data[128], gradient_data[128], table_data[64]; '
         'static float probabilities[2 * 64 * 64], gradients[2 * 64 * 64]; '
         'posenc_rel_index buckets = {bucket_data, -63, 64, 32}; '
-        'posenc_rel_bias line = {line_data, -63, 64, 2, 64, 0}, line_gradient = {gradient_data, -63, 64, 2, 64, 0}; '
+        'posenc_rel_bias bias = {line_data, -63, 64, 2, 64, 0}, bias_gradient = {gradient_data, -63, 64, 2, 64, 0}; '
         'posenc_bias_table table_gradient = {table_data, 32, 2, 2, 1};',
         'float dq_k[8] = {0}, du[4] = {0}, one = 1.0f;',
     ],
     'bias.h': [
         'int64_t n_heads = 2; static int32_t bucket_data[129]; '
-        'static float table_data[32 * 2], line_data[2 * 129], scores[2 * 1024 * 1024];',
+        'static float table_data[32 * 2], bias_data[2 * 129], scores[2 * 1024 * 1024];',
         'static float slopes[32], bias_data[32 * 4096], scores[32 * 4096];',
-        'int64_t n_heads = 2; static float line_data[2 * 1024], p[2] = {1.0f, 0.5f}, a[2] = {0.1f, 1.0f};',
+        'int64_t n_heads = 2; static float bias_data[2 * 1024], p[2] = {1.0f, 0.5f}, a[2] = {0.1f, 1.0f};',
         'int64_t n_heads = 4; static float table_data[13 * 13 * 4], bias_data[49 * 49 * 4];',
     ],
     'encoding.h': [
@@ -84,7 +84,7 @@ def markdown(path, number, count, out):
 def examples_of(header):
     """Runs of indented lines in the comments that open a header, or a section, which begin with a type or a call of ours."""
     runs = []
-    for comment in re.findall(r'/\* (?:posenc/|----).*?\*/', header.read_text(), re.S):
+    for comment in re.findall(r'/\*(?:\* @file| ----).*?\*/', header.read_text(), re.S):
         lines = [re.sub(r'^ \* ?', '', line) for line in comment.removesuffix('*/').split('\n')]
         runs += re.findall(r'(?:^    .*\n)+', '\n'.join(lines) + '\n', re.M)
     return [run for run in runs if run.lstrip().startswith('posenc_')]

@@ -111,14 +111,14 @@ static void offsets(const data_scores *s, int64_t *first, int64_t *n) {
 }
 
 static void draw_line(data_scores *s, int64_t first, int64_t n) {
-    int is_shared = draw_rarely(3), is_extended = draw_rarely(2);
-    if (is_extended || n > MOST_OFFSETS) {
-        is_extended = 1;
+    int is_shared = draw_rarely(3), is_clamped = draw_rarely(2);
+    if (is_clamped || n > MOST_OFFSETS) {
+        is_clamped = 1;
         first += draw(600) - 300;
         n = draw_size(300);
     }
     int64_t stride = is_shared ? 0 : n + draw(5), count = (s->n_heads - 1) * stride + n;
-    s->line = (posenc_rel_bias){data_floats(count, 2.0), first, n, s->n_heads, stride, is_extended};
+    s->line = (posenc_rel_bias){data_floats(count, 2.0), first, n, s->n_heads, stride, is_clamped};
     s->params.bias.relative = &s->line;
 }
 

@@ -338,7 +338,7 @@ void hash_line_gradients(sweep *s) {
         posenc_view ds = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH);
         posenc_rel_bias line = line_of(-20, 50, HEADS), shared = line_of(-5, 11, HEADS);
         shared.stride = 0; /* for all heads */
-        shared.is_extended = 1;
+        shared.is_clamped = 1;
         CALL(posenc_rel_bias_backward, &params, &ds, &line);
         CALL(posenc_rel_bias_backward, &params, &ds, &shared);
         hash_line(s, &line);
