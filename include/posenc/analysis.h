@@ -20,11 +20,11 @@ extern "C" {
 
 /* ---- Rows (D.1 - D.3) ---- */
 
-/** similarity[a][b] = E_a . E_b / (|E_a| |E_b| + eps), and 0 where the denominator is 0, as for rows of zeros. Products
- * are summed in float32 by fma, 256 channels in a chain and the chains in order; norm and quotient are double, rounded
- * once. With eps = 0 the error is at most dim * 2^-23, and near 2^-23 in practice, by which 1 may be passed, of rows
- * whose squares and products float32 holds: norms between 2^-60 and 2^60 are safe. A NaN in a row makes its
- * similarities NaN.
+/** Cosine similarity of the rows of an encoding. similarity[a][b] = E_a . E_b / (|E_a| |E_b| + eps), and 0 where the
+ * denominator is 0, as for rows of zeros. Products are summed in float32 by fma, 256 channels in a chain and the chains
+ * in order; norm and quotient are double, rounded once. With eps = 0 the error is at most dim * 2^-23, and near 2^-23
+ * in practice, by which 1 may be passed, of rows whose squares and products float32 holds: norms between 2^-60 and 2^60
+ * are safe. A NaN in a row makes its similarities NaN.
  *
  * e: [dim, n, 1, 1], similarity: [n, n, 1, 1], apart from e; a row of similarity is a row of the range. eps: finite,
  * not negative (POSENC_ERR_SCALE). For sinusoidal rows it is a Toeplitz matrix: what posenc_dot_by_offset gives, over
@@ -32,8 +32,8 @@ extern "C" {
 POSENC_API posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const posenc_view *similarity,
                                                   posenc_range rows);
 
-/** profile[t] = the same similarity of rows query and query + t, t = 0 .. n_offsets-1; NaN where there is no such row.
- * query: 0 .. n-1 (POSENC_ERR_ROWS). */
+/** Cosine similarity of one row and those behind it. profile[t] = the same similarity of rows query and query + t, t =
+ * 0 .. n_offsets-1; NaN where there is no such row. query: 0 .. n-1 (POSENC_ERR_ROWS). */
 POSENC_API posenc_status posenc_similarity_profile(const posenc_view *e, int64_t query, double eps, int64_t n_offsets,
                                                    float *profile);
 
@@ -42,23 +42,24 @@ typedef struct posenc_progression {
     double largest; /**< of |first - second|; NaN if one of them is */
 } posenc_progression;
 
-/** Do the rows go in equal steps? Compares first = E[start + step] - E[start] with second = E[start + 2 step] -
- * E[start + step]. Sinusoidal rows do not, and need not: what they keep is the dot product of an offset (below) and the
- * rotation that takes E[p] to E[p + step]. All three rows must be there (POSENC_ERR_ROWS); atol, rtol: finite, not
- * negative (POSENC_ERR_SCALE). */
+/** Checks whether the rows go in equal steps. Do the rows go in equal steps? Compares first = E[start + step] -
+ * E[start] with second = E[start + 2 step] - E[start + step]. Sinusoidal rows do not, and need not: what they keep is
+ * the dot product of an offset (below) and the rotation that takes E[p] to E[p + step]. All three rows must be there
+ * (POSENC_ERR_ROWS); atol, rtol: finite, not negative (POSENC_ERR_SCALE). */
 POSENC_API posenc_status posenc_check_progression(const posenc_view *e, int64_t start, int64_t step, double atol,
                                                   double rtol, posenc_progression *result);
 
 /* ---- Frequencies (D.4, D.5, D.8) ---- */
 
-/** dots[k] = PE(t) . PE(t + offsets[k]) = sum over pairs of cos(theta_i offsets[k]), whatever t: of sinusoidal rows in
- * any layout, and of two equal rotated vectors with unit pairs. The cosines are those of angles.h, summed in double
- * from pair 0 on: within n_pairs * 2^-24. */
+/** Dot products of sinusoidal rows by offset. dots[k] = PE(t) . PE(t + offsets[k]) = sum over pairs of cos(theta_i
+ * offsets[k]), whatever t: of sinusoidal rows in any layout, and of two equal rotated vectors with unit pairs. The
+ * cosines are those of angles.h, summed in double from pair 0 on: within n_pairs * 2^-24. */
 POSENC_API posenc_status posenc_dot_by_offset(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets,
                                               double *dots);
 
-/** distances[k] = |PE(t) - PE(t + offsets[k])|, whatever t: from 0 to 2 sqrt(n_pairs). Near 0 two positions look alike.
- * No digits cancel: within 2^-22 of its own size, or 2^-43 sqrt(n_pairs) where that is larger. */
+/** Distances of sinusoidal rows by offset. distances[k] = |PE(t) - PE(t + offsets[k])|, whatever t: from 0 to 2
+ * sqrt(n_pairs). Near 0 two positions look alike. No digits cancel: within 2^-22 of its own size, or 2^-43
+ * sqrt(n_pairs) where that is larger. */
 POSENC_API posenc_status posenc_alias_distance(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets,
                                                double *distances);
 
@@ -68,16 +69,18 @@ typedef struct posenc_frequency {
     double turns;      /**< |theta| context / (2 pi) within the context: what YaRN and Llama-3 scaling go by */
 } posenc_frequency;
 
-/** report[i] for theta[i], as posenc_freq_theta or posenc_rope_theta has it: finite, at most POSENC_MAX_FREQUENCY in
- * size (POSENC_ERR_FREQUENCY). context, in positions: finite, not negative (POSENC_ERR_CONTEXT). */
+/** Wavelength and turns within a context of each frequency. report[i] for theta[i], as posenc_freq_theta or
+ * posenc_rope_theta has it: finite, at most POSENC_MAX_FREQUENCY in size (POSENC_ERR_FREQUENCY). context, in positions:
+ * finite, not negative (POSENC_ERR_CONTEXT). */
 POSENC_API posenc_status posenc_frequency_report(const double *theta, int64_t n, double context,
                                                  posenc_frequency *report);
 
 /* ---- Codes (D.9) ---- */
 
-/** In how many bits two positions differ, written in binary or in Gray code. For p and p + 1 it is 1 in Gray code, and
- * one more than p has trailing ones in binary. */
+/** Hamming distance of two positions in binary. In how many bits two positions differ, written in binary or in Gray
+ * code. For p and p + 1 it is 1 in Gray code, and one more than p has trailing ones in binary. */
 POSENC_API int posenc_hamming_binary(uint64_t p, uint64_t q);
+/** Hamming distance of two positions in Gray code. */
 POSENC_API int posenc_hamming_gray(uint64_t p, uint64_t q);
 
 /* ---- Costs (D.6, D.7) ---- */
@@ -114,7 +117,8 @@ typedef struct posenc_sizes {
     int64_t kernel;             /**< K: CPE */
 } posenc_sizes;
 
-/** Trained numbers of one layer, or of the whole model where layers share them:
+/** Counts the trained parameters of a scheme. Trained numbers of one layer, or of the whole model where layers share
+ * them:
  *
  *     sinusoidal, RoPE, ALiBi, Sandwich   0
  *     learned          L d                     KERPLE   2 H
@@ -127,8 +131,8 @@ typedef struct posenc_sizes {
  * Shaw's are keys and values; Transformer-XL's u, v and W_kR. A count beyond int64 is POSENC_ERR_SHAPE. */
 POSENC_API posenc_status posenc_parameter_count(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *count);
 
-/** Arithmetic for one token, multiplications and additions counted alike and making angles or slopes not at all, over
- * all heads of one layer:
+/** Counts the arithmetic operations of a scheme. Arithmetic for one token, multiplications and additions counted alike
+ * and making angles or slopes not at all, over all heads of one layer:
  *
  *     sinusoidal, learned   d additions
  *     RoPE                  6 H d_h: Q and K, 4 multiplications and 2 additions a pair

@@ -41,32 +41,33 @@ extern "C" {
 /** A frequency table: immutable, to be shared by threads and layers. Some 570 bytes per pair. */
 typedef struct posenc_freq posenc_freq;
 
-/** theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv 2104.09864; FORMULAS B.1), exact to about
- * 30 digits. dim: even, 0 .. 2*POSENC_MAX_PAIRS (POSENC_ERR_HEAD_DIM); base: finite, in [1, 1e30]
- * (POSENC_ERR_BASE). On failure *freq is set to NULL. */
+/** Builds a frequency table from a base. theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv 2104.09864;
+ * FORMULAS B.1), exact to about 30 digits. dim: even, 0 .. 2*POSENC_MAX_PAIRS (POSENC_ERR_HEAD_DIM); base: finite, in
+ * [1, 1e30] (POSENC_ERR_BASE). On failure *freq is set to NULL. */
 POSENC_API posenc_status posenc_freq_create(double base, int64_t dim, posenc_freq **freq);
 
-/** The caller's own frequencies, theta[0 .. n-1], radians per position, taken as exact. On failure *freq is set to
- * NULL. */
+/** Builds a frequency table from given frequencies. The caller's own frequencies, theta[0 .. n-1], radians per
+ * position, taken as exact. On failure *freq is set to NULL. */
 POSENC_API posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_freq **freq);
 
 /** Frees the table; NULL is allowed. */
 POSENC_API void posenc_freq_free(posenc_freq *freq);
 
-/** Number of pairs, and theta_i rounded to double (0 for an index outside the table). */
+/** Number of pairs of the table. Number of pairs, and theta_i rounded to double (0 for an index outside the table). */
 POSENC_API int64_t posenc_freq_count(const posenc_freq *freq);
+/** Frequency of pair i in radians per position, rounded to double; 0 outside the table. */
 POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);
 
-/** Row t: cos_rows[t*row_stride + i], sin_rows[t*row_stride + i] for positions[t], t = 0 .. n_positions-1.
- * row_stride, in floats, is at least the number of pairs; neither it nor n_positions is above INT32_MAX.
- * What lies between the rows is not touched. The two outputs may be interleaved by rows (cos | sin), but must
- * not overlap (POSENC_ERR_OVERLAP). */
+/** Computes rows of cosines and sines. Row t: cos_rows[t*row_stride + i], sin_rows[t*row_stride + i] for positions[t],
+ * t = 0 .. n_positions-1. row_stride, in floats, is at least the number of pairs; neither it nor n_positions is above
+ * INT32_MAX. What lies between the rows is not touched. The two outputs may be interleaved by rows (cos | sin), but
+ * must not overlap (POSENC_ERR_OVERLAP). */
 POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
                                            float *cos_rows, float *sin_rows, int64_t row_stride);
 
 /* ---- Arrays of positions (FORMULAS A.23). Nothing is written when a call is refused. ---- */
 
-/** positions[t] = start + t, t < n. */
+/** Consecutive positions. positions[t] = start + t, t < n. */
 POSENC_API posenc_status posenc_positions_range(int32_t start, int64_t n, int32_t *positions);
 
 /** Packed sequences: tokens cu_seqlens[s] .. cu_seqlens[s+1]-1 count up from starts[s] (NULL: from 0). cu_seqlens has

@@ -87,11 +87,11 @@ POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_d
 
 #define POSENC_MAX_HEAD_DIM 1024
 
-/** q: [head_dim, n_heads, n_q, n_batch]; k: [head_dim, n_kv_heads, n_k, n_batch]; v: [v_dim, n_kv_heads, n_k, n_batch];
- * out: [v_dim, n_heads, n_q, n_batch]; each f32, f16 or bf16, k and v also Q8_0 (types.h). n_kv_heads divides n_heads
- * (POSENC_ERR_N_HEADS). head_dim and v_dim: 1 .. POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM); any other extent may be 0.
- * v may be a view into k. out overlaps nothing. units: which of the units to compute. scratch needs the alignment of a
- * float. */
+/** Computes attention, softmax(Q K^T) V. q: [head_dim, n_heads, n_q, n_batch]; k: [head_dim, n_kv_heads, n_k, n_batch];
+ * v: [v_dim, n_kv_heads, n_k, n_batch]; out: [v_dim, n_heads, n_q, n_batch]; each f32, f16 or bf16, k and v also Q8_0
+ * (types.h). n_kv_heads divides n_heads (POSENC_ERR_N_HEADS). head_dim and v_dim: 1 .. POSENC_MAX_HEAD_DIM
+ * (POSENC_ERR_HEAD_DIM); any other extent may be 0. v may be a view into k. out overlaps nothing. units: which of the
+ * units to compute. scratch needs the alignment of a float. */
 POSENC_API posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
                                           const posenc_view *v, const posenc_view *out, void *scratch,
                                           posenc_range units);
@@ -123,7 +123,8 @@ typedef struct posenc_attention_args {
     const posenc_attention_pages *pages;
 } posenc_attention_args;
 
-/** posenc_attention with these arguments; as many units. lse overlaps nothing. */
+/** Attention with log-sum-exp, RoPE applied to K on load, and pages; as many units as posenc_attention. lse
+ * overlaps nothing. */
 POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, posenc_range units);
 
 /* ---- Parts: a unit's keys shared by several threads ---- */
@@ -141,6 +142,7 @@ POSENC_API size_t posenc_attention_split_bytes(const posenc_attention_args *args
  * units are joined and written. The bits are those of posenc_attention_run. */
 POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, void *parts,
                                                 posenc_range range);
+/** Combines the parts of units and writes their outputs. */
 POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_args *args, const void *parts,
                                                          posenc_range units);
 

@@ -40,7 +40,8 @@
 extern "C" {
 #endif
 
-/** p, dp, dx: [n_k, n_q, n_heads, n_batch], f32; rows and params as for posenc_softmax. dx may be the view of dp or p.
+/** Gradient of the softmax, and of what it takes. p, dp, dx: [n_k, n_q, n_heads, n_batch], f32; rows and params as for
+ * posenc_softmax. dx may be the view of dp or p.
  *
  *   s           the scores s_j of softmax.h, relative terms added; needed with a cap, else not read
  *   db          NULL, or where db goes; apart from dx, and the view of dp, p or s, or apart from them
@@ -52,14 +53,15 @@ POSENC_API posenc_status posenc_softmax_backward(const posenc_score_params *para
                                                  const posenc_view *dp, const posenc_view *s, const posenc_view *dx,
                                                  const posenc_view *db, float *dsink_rows, posenc_range rows);
 
-/** dsinks[h] = sum of dsink_rows over batch, then query, ascending in double; dsink_rows is [n_batch][n_heads][n_q]. */
+/** Gradient of attention sinks. dsinks[h] = sum of dsink_rows over batch, then query, ascending in double; dsink_rows
+ * is [n_batch][n_heads][n_q]. */
 POSENC_API posenc_status posenc_sink_backward(const float *dsink_rows, int64_t n_q, int64_t n_heads, int64_t n_batch,
                                               float *dsinks);
 
-/** gradient_h[o] = sum of ds over the queries and keys of offset o, ds: [n_k, n_q, n_heads, n_batch], f32. Summed in
- * double, ascending by batch, then (for a stride of 0) head, then query, then key, and rounded once. Of params,
- * the positions are used (and sequences.k_end, for alignment). Offsets beyond the ends
- * of a clamped bias go to its ends; of another they are left out, so that a long one can be made in parts. With given
+/** Gradient of a relative bias. gradient_h[o] = sum of ds over the queries and keys of offset o, ds: [n_k, n_q,
+ * n_heads, n_batch], f32. Summed in double, ascending by batch, then (for a stride of 0) head, then query, then key,
+ * and rounded once. Of params, the positions are used (and sequences.k_end, for alignment). Offsets beyond the ends of
+ * a clamped bias go to its ends; of another they are left out, so that a long one can be made in parts. With given
  * positions, ds is read once for every 4096 offsets. */
 POSENC_API posenc_status posenc_rel_bias_backward(const posenc_score_params *params, const posenc_view *ds,
                                                   const posenc_rel_bias *gradient);
@@ -68,25 +70,25 @@ POSENC_API posenc_status posenc_rel_bias_backward(const posenc_score_params *par
  *
  * Sums in double, ascending by offset, rounded once. */
 
-/** table[r][h] = scale * sum of the bias's gradient over the offsets whose index is r; 0 for a row that none has. T5,
- * clipped scalars. */
+/** Gradient of a table of biases. table[r][h] = scale * sum of the bias's gradient over the offsets whose index is r; 0
+ * for a row that none has. T5, clipped scalars. */
 POSENC_API posenc_status posenc_bias_table_backward(const posenc_rel_index *index, const posenc_rel_bias *gradient,
                                                     float scale, const posenc_bias_table *table);
 
-/** slopes[h] = -sum |o| gradient_h[o]: learned ALiBi slopes. Here and for KERPLE the bias is not clamped
- * (POSENC_ERR_OFFSETS). */
+/** Gradient of learned ALiBi slopes: slopes[h] = -sum |o| gradient_h[o]. Here and for KERPLE the bias is
+ * not clamped (POSENC_ERR_OFFSETS). */
 POSENC_API posenc_status posenc_alibi_backward(const posenc_rel_bias *gradient, float *slopes);
 
 /** What a parameter beyond its clamp gets: its gradient all the same, as in KERPLE's code, which overwrites the
  * parameter; or 0. */
 typedef enum posenc_clamped { POSENC_CLAMPED_PASSES = 0, POSENC_CLAMPED_STOPS } posenc_clamped;
 
-/** Gradients of p[n_heads] and a[n_heads]. */
+/** Gradients of KERPLE's parameters, p[n_heads] and a[n_heads]. */
 POSENC_API posenc_status posenc_kerple_backward(const posenc_kerple *kerple, posenc_clamped clamped,
                                                 const posenc_rel_bias *gradient, float *dp, float *da);
 
-/** Swin: table[r][h] = sum of ds over batch, query and key, ascending; ds: f32 [n, n, n_heads, n_batch] with n = height
- * * width. */
+/** Gradient of Swin's table. table[r][h] = sum of ds over batch, query and key, ascending; ds: f32 [n, n,
+ * n_heads, n_batch] with n = height * width. */
 POSENC_API posenc_status posenc_swin_backward(int64_t height, int64_t width, const posenc_view *ds,
                                               const posenc_bias_table *table);
 
@@ -121,32 +123,34 @@ POSENC_API posenc_status posenc_swin_backward(int64_t height, int64_t width, con
  *     posenc_status status = posenc_relative_collect(&ones, &x, NULL, 1.0f, &y, posenc_range_all());
  */
 
-/** w[r, i, h, b] = the sum of x[j, i, h, b] over the keys j with row r; 0 if there is none. x: f32 [n_k, n_q, n_heads,
- * n_batch]; w: f32 [n_rows, n_q, n_heads, n_batch], apart. Keys whose offset the mask lets no query see are not
- * looked at; the others that are masked must hold 0. Rows are those of x. Each run of neighbouring keys with the same
- * row is added up as in posenc_relative_values, which has the same offsets; runs join in ascending order. */
+/** Sums of a gradient of scores by query and row of the table. w[r, i, h, b] = the sum of x[j, i, h, b] over the keys j
+ * with row r; 0 if there is none. x: f32 [n_k, n_q, n_heads, n_batch]; w: f32 [n_rows, n_q, n_heads, n_batch], apart.
+ * Keys whose offset the mask lets no query see are not looked at; the others that are masked must hold 0. Rows are
+ * those of x. Each run of neighbouring keys with the same row is added up as in posenc_relative_values, which has the
+ * same offsets; runs join in ascending order. */
 POSENC_API posenc_status posenc_relative_sums_by_query(const posenc_rel_index *index, posenc_mask mask,
                                                        int64_t query_start, const posenc_view *x, const posenc_view *w,
                                                        posenc_range rows);
 
-/** w[r, j, h, b] = the sum of x[j, i, h, b] over the queries i for which key j has row r, in ascending order; w:
- * [n_rows, n_k, n_heads, n_batch], and rows are its: row = (batch * n_heads + head) * n_k + key. Otherwise as above. */
+/** Sums of a gradient of scores by key and row of the table. w[r, j, h, b] = the sum of x[j, i, h, b] over the queries
+ * i for which key j has row r, in ascending order; w: [n_rows, n_k, n_heads, n_batch], and rows are its: row = (batch *
+ * n_heads + head) * n_k + key. Otherwise as above. */
 POSENC_API posenc_status posenc_relative_sums_by_key(const posenc_rel_index *index, posenc_mask mask,
                                                      int64_t query_start, const posenc_view *x, const posenc_view *w,
                                                      posenc_range rows);
 
-/** y[c, h, i, b] += (factor * w[r, i, h, b]) * table[c, h, r, b] for r = 0 .. n - 1, one fma after the other. w: f32
- * [n, n_q, n_heads, n_batch]; table: f32, f16 or bf16 [dim, n_heads or 1, n, n_batch or 1]; y: f32 [dim, n_heads,
- * n_q, n_batch], apart from both; factor: finite. Rows are those of w: row = (batch * n_heads + head) * n_q +
- * query. */
+/** Adds rows of a table, weighted by sums. y[c, h, i, b] += (factor * w[r, i, h, b]) * table[c, h, r, b] for r = 0 .. n
+ * - 1, one fma after the other. w: f32 [n, n_q, n_heads, n_batch]; table: f32, f16 or bf16 [dim, n_heads or 1, n,
+ * n_batch or 1]; y: f32 [dim, n_heads, n_q, n_batch], apart from both; factor: finite. Rows are those of w: row =
+ * (batch * n_heads + head) * n_q + query. */
 POSENC_API posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *table, float factor,
                                                  const posenc_view *y, posenc_range rows);
 
-/** y[c, h, r, b] += (factor * w[r, i, h, b]) * (x[c, h, i, b] + shift[h][c]) for i = 0 .. n_q - 1, one fma after the
- * other. w: f32 [n, n_q, n_heads, n_batch]; x: f32, f16 or bf16 [dim, n_heads, n_q, n_batch]; shift: [n_heads][dim],
- * or NULL; y: f32 [dim, n_heads or 1, n, n_batch or 1], apart from both, which adds up the heads and batches that it
- * shares: batches ascending, in each the heads, in each the queries. factor: finite. Rows are those of y: row =
- * (batch * n + r) * n_heads + head of its own extents. */
+/** Adds tokens, weighted by sums, to the rows of a table. y[c, h, r, b] += (factor * w[r, i, h, b]) * (x[c, h, i, b] +
+ * shift[h][c]) for i = 0 .. n_q - 1, one fma after the other. w: f32 [n, n_q, n_heads, n_batch]; x: f32, f16 or bf16
+ * [dim, n_heads, n_q, n_batch]; shift: [n_heads][dim], or NULL; y: f32 [dim, n_heads or 1, n, n_batch or 1], apart from
+ * both, which adds up the heads and batches that it shares: batches ascending, in each the heads, in each the queries.
+ * factor: finite. Rows are those of y: row = (batch * n + r) * n_heads + head of its own extents. */
 POSENC_API posenc_status posenc_relative_collect(const posenc_view *w, const posenc_view *x, const float *shift,
                                                  float factor, const posenc_view *y, posenc_range rows);
 

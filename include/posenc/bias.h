@@ -84,9 +84,9 @@ typedef struct posenc_bias_table {
     int64_t row_stride, head_stride; /**< in floats; no two entries at one address where the table is written */
 } posenc_bias_table;
 
-/** bias_h[o] = scale * table[index[o]][h]. The index covers the bias's offsets (POSENC_ERR_OFFSETS), its rows are the
- * table's (POSENC_ERR_SHAPE; POSENC_ERR_ROWS for an entry that names no row). scale is finite: 1, but for
- * x-transformers. */
+/** Relative bias from a table. bias_h[o] = scale * table[index[o]][h]. The index covers the bias's offsets
+ * (POSENC_ERR_OFFSETS), its rows are the table's (POSENC_ERR_SHAPE; POSENC_ERR_ROWS for an entry that names no row).
+ * scale is finite: 1, but for x-transformers. */
 POSENC_API posenc_status posenc_rel_bias_gather(const posenc_rel_index *index, const posenc_bias_table *table,
                                                 float scale, const posenc_rel_bias *bias);
 
@@ -112,8 +112,8 @@ POSENC_API posenc_status posenc_t5_bucket(const posenc_t5_params *params, int32_
 /** The bucket of every offset; index->n_rows is num_buckets. */
 POSENC_API posenc_status posenc_rel_index_t5(const posenc_t5_params *params, const posenc_rel_index *index);
 
-/** Row clip(o, -k, k) + k: a learned scalar for each offset up to k (C.10; Shaw's rows, C.7). index->n_rows is 2k + 1;
- * k: 0 .. 2^29 (POSENC_ERR_BUCKETS). */
+/** Relative index of offsets that are clipped. Row clip(o, -k, k) + k: a learned scalar for each offset up to k (C.10;
+ * Shaw's rows, C.7). index->n_rows is 2k + 1; k: 0 .. 2^29 (POSENC_ERR_BUCKETS). */
 POSENC_API posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_index *index);
 
 /* ---- Attention with linear biases (arXiv 2108.12409; FORMULAS C.2, C.3).
@@ -142,11 +142,12 @@ POSENC_API posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_in
  * known to 2^-90 and correctly rounded. */
 POSENC_API posenc_status posenc_alibi_slopes(int64_t n_heads, double max_bias, float *slopes);
 
-/** 2^(-max_bias (h+1)/n_heads): the same for powers of two, and what no published checkpoint uses otherwise. */
+/** ALiBi slopes by the formula alone. 2^(-max_bias (h+1)/n_heads): the same for powers of two, and what no published
+ * checkpoint uses otherwise. */
 POSENC_API posenc_status posenc_alibi_slopes_plain(int64_t n_heads, double max_bias, float *slopes);
 
-/** bias_h[o] = -(slopes[h] * |o|), the distance rounded to float32 and then the product: the bits of softmax.h's
- * slopes. slopes[bias->n_heads], finite. */
+/** ALiBi as a relative bias. bias_h[o] = -(slopes[h] * |o|), the distance rounded to float32 and then the product: the
+ * bits of softmax.h's slopes. slopes[bias->n_heads], finite. */
 POSENC_API posenc_status posenc_rel_bias_alibi(const float *slopes, const posenc_rel_bias *bias);
 
 /** One row for all queries: the symmetric bias plus slope_h * i_abs, which cancels in a causal softmax. The
@@ -164,9 +165,9 @@ typedef enum posenc_alibi_row_form {
     POSENC_ALIBI_ROW_COUNTED
 } posenc_alibi_row_form;
 
-/** bias: f32 [n_k, 1, n_heads, n_batch], n_k at most 2^30; it goes to posenc_score_params.bias.tensor.
- * slopes[n_heads], finite.
- * keep[n_batch][n_k], nonzero where the key is real, is read by COUNTED only. */
+/** ALiBi as one row for all queries. bias: f32 [n_k, 1, n_heads, n_batch], n_k at most 2^30; it goes to
+ * posenc_score_params.bias.tensor. slopes[n_heads], finite. keep[n_batch][n_k], nonzero where the key is real, is read
+ * by COUNTED only. */
 POSENC_API posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_form form, const uint8_t *keep,
                                           const posenc_view *bias);
 
@@ -201,10 +202,11 @@ typedef struct posenc_kerple {
     float min;
 } posenc_kerple;
 
+/** KERPLE as a relative bias. */
 POSENC_API posenc_status posenc_rel_bias_kerple(const posenc_kerple *kerple, const posenc_rel_bias *bias);
 
-/** The Gaussian kernel e^(-d^2 / (2 sigma_h^2)): positive numbers, to add or to multiply with as the caller
- * sees fit. sigma[n_heads]: in [2^-20, 2^40] (POSENC_ERR_SCALE). */
+/** Gaussian kernel as a relative bias, e^(-d^2 / (2 sigma_h^2)): positive numbers, to add or to
+ * multiply with as the caller sees fit. sigma[n_heads]: in [2^-20, 2^40] (POSENC_ERR_SCALE). */
 POSENC_API posenc_status posenc_rel_bias_rbf(const float *sigma, const posenc_rel_bias *bias);
 
 /** Sandwich (arXiv 2212.10356), head h = 0 .. n_heads-1:
@@ -223,11 +225,12 @@ typedef struct posenc_sandwich {
 #define POSENC_SANDWICH_DEFAULTS                                                                                       \
     { 128, 10000.0, 0, 0 }
 
+/** Sandwich as a relative bias. */
 POSENC_API posenc_status posenc_rel_bias_sandwich(const posenc_sandwich *sandwich, const posenc_rel_bias *bias);
 
-/** amplitude_h cos(omega_h o + phi_h): what one rotary pair adds to the score of constant content. omega in radians per
- * position and phi in radians, at most POSENC_MAX_FREQUENCY in size, taken as exact (POSENC_ERR_FREQUENCY); NULL phi:
- * 0; NULL amplitude: 1, else finite (POSENC_ERR_SCALE). Each [n_heads]. */
+/** Cosine of the offset as a relative bias. amplitude_h cos(omega_h o + phi_h): what one rotary pair adds to the score
+ * of constant content. omega in radians per position and phi in radians, at most POSENC_MAX_FREQUENCY in size, taken as
+ * exact (POSENC_ERR_FREQUENCY); NULL phi: 0; NULL amplitude: 1, else finite (POSENC_ERR_SCALE). Each [n_heads]. */
 POSENC_API posenc_status posenc_rel_bias_cosine(const double *omega, const double *phi, const float *amplitude,
                                                 const posenc_rel_bias *bias);
 
@@ -276,9 +279,9 @@ POSENC_API posenc_status posenc_swin_v2_scale(const float *x, int64_t n, float *
  * n_q, n_k, n_table: 1 .. 2^20. */
 POSENC_API posenc_status posenc_decomposed_rows(const posenc_view *table, const posenc_view *rows);
 
-/** scores = (scores + by_row[v]) + by_column[u] for key v * width + u: the products above, added in place. by_row:
- * [height, n_q, n_heads, n_batch], by_column: [width, n_q, n_heads, n_batch], scores: [height * width, n_q, n_heads,
- * n_batch], all f32. A row is one query of one head, as in softmax.h. */
+/** Adds the biases by row and by column. scores = (scores + by_row[v]) + by_column[u] for key v * width + u: the
+ * products above, added in place. by_row: [height, n_q, n_heads, n_batch], by_column: [width, n_q, n_heads, n_batch],
+ * scores: [height * width, n_q, n_heads, n_batch], all f32. A row is one query of one head, as in softmax.h. */
 POSENC_API posenc_status posenc_decomposed_add(const posenc_view *by_row, const posenc_view *by_column,
                                                const posenc_view *scores, posenc_range rows);
 

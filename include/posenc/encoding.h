@@ -41,8 +41,9 @@ extern "C" {
 /** Immutable, to be shared by threads. A call that makes one, here or in another header, sets it to NULL on failure. */
 typedef struct posenc_encoding posenc_encoding;
 
-/** Channels of a row, coordinates of a token; 0 if NULL. */
+/** Number of channels of a row; 0 if NULL. */
 POSENC_API int64_t posenc_encoding_dim(const posenc_encoding *e);
+/** Number of coordinates of a token; 0 if NULL. */
 POSENC_API int posenc_encoding_axis_count(const posenc_encoding *e);
 
 /** Frees it; NULL is allowed. What was made of it by concat or sum stays good. */
@@ -76,7 +77,8 @@ static inline posenc_coords posenc_coords_of(const void *data, posenc_coord_type
 
 /* ---- Rows to their place ---- */
 
-/** y is [dim, n_tokens, n_batch, 1] in f32, f16 or bf16. A slice of a wider row is a view with a larger nb[1].
+/** Writes an encoding to tokens, or adds it to them. y is [dim, n_tokens, n_batch, 1] in f32, f16 or bf16. A slice of a
+ * wider row is a view with a larger nb[1].
  *
  * x      NULL: nothing is added to. Otherwise of y's extents and type, and the same view as y or one apart from it.
  * gate   NULL: none. Otherwise float32, apart from y: [1, n_tokens, n_batch, 1], a factor for each token, or
@@ -87,9 +89,10 @@ static inline posenc_coords posenc_coords_of(const void *data, posenc_coord_type
 POSENC_API posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coords *at, const posenc_view *x,
                                                const posenc_view *gate, const posenc_view *y, posenc_range rows);
 
-/** The common cases: int32 planes [n_axes][n_tokens] shared by the batch, all rows; y = E and y += E. */
+/** Writes the encoding: y = E, for int32 planes [n_axes][n_tokens] shared by the batch, all rows. */
 POSENC_API posenc_status posenc_encoding_write(const posenc_encoding *e, const int32_t *positions,
                                                const posenc_view *y);
+/** Adds the encoding: y += E, likewise. */
 POSENC_API posenc_status posenc_encoding_add(const posenc_encoding *e, const int32_t *positions, const posenc_view *y);
 
 /** What apply says of these coordinates, and, when it is POSENC_ERR_POSITION, the first row that is to blame; -1
@@ -126,11 +129,11 @@ typedef struct posenc_part {
 #define POSENC_MAX_PARTS 8
 #define POSENC_MAX_COORDS 4
 
-/** Parts side by side, and parts of the same width added up in order (in float32). Up to POSENC_MAX_PARTS parts; a sum
- * may contain sums of together POSENC_MAX_PARTS terms, which are added one after the other as if they stood in it, and
- * of tables that all leave a row out it makes a row of zeros, which is added like any other; a result has up to
- * POSENC_MAX_COORDS axes (POSENC_ERR_SECTIONS) and 32 fields of columns (POSENC_ERR_SHAPE). The parts' encodings may be
- * freed afterwards; learned tables, which they refer to, may not.
+/** Encodings side by side. Up to
+ * POSENC_MAX_PARTS parts; a sum may contain sums of together POSENC_MAX_PARTS terms, which are added one after the
+ * other as if they stood in it, and of tables that all leave a row out it makes a row of zeros, which is added like any
+ * other; a result has up to POSENC_MAX_COORDS axes (POSENC_ERR_SECTIONS) and 32 fields of columns (POSENC_ERR_SHAPE).
+ * The parts' encodings may be freed afterwards; learned tables, which they refer to, may not.
  *
  * Hybrid (FORMULAS A.10), block-wise (A.11), trainable sinusoid (A.8: a table with POSENC_OUT_OF_RANGE_ZERO), axial
  * (A.22):
@@ -145,6 +148,7 @@ typedef struct posenc_part {
  *     status = posenc_encoding_sum(axial, 2, &e);
  */
 POSENC_API posenc_status posenc_encoding_concat(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
+/** Encodings of the same width added up, in order, in float32. */
 POSENC_API posenc_status posenc_encoding_sum(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
 
 /* ---- Sinusoidal encodings (arXiv 1706.03762; FORMULAS A.1-A.6, A.17, A.21, A.22).
@@ -255,7 +259,8 @@ typedef enum posenc_grid {
     POSENC_GRID_TENSOR2TENSOR
 } posenc_grid;
 
-/** dim that does not fit is POSENC_ERR_HEAD_DIM; n_axes is for TENSOR2TENSOR only, else 0 (POSENC_ERR_SECTIONS). */
+/** Sinusoidal encoding of a grid. dim that does not fit is POSENC_ERR_HEAD_DIM; n_axes is for TENSOR2TENSOR only, else
+ * 0 (POSENC_ERR_SECTIONS). */
 POSENC_API posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n_axes, double base,
                                             posenc_encoding **e);
 
@@ -296,6 +301,7 @@ typedef struct posenc_fourier_params {
 #define POSENC_FOURIER_DEFAULTS                                                                                        \
     { 0, 1, POSENC_FOURIER_COS_SIN, NULL, 1.0, 0 }
 
+/** Builds random Fourier features. */
 POSENC_API posenc_status posenc_fourier_create(const posenc_fourier_params *params, posenc_encoding **e);
 
 /* ---- Encodings by integers, bits and Gaussian bumps (FORMULAS A.13-A.16, A.19). Each has one axis.
@@ -307,10 +313,10 @@ POSENC_API posenc_status posenc_fourier_create(const posenc_fourier_params *para
  *     posenc_encoding_free(gray);
  */
 
-/** E[p][i] = p/(length-1) * (i/(dim-1))^alpha, i = 0 .. dim-1 (FORMULAS A.14). alpha 0 is the plain p/(length-1) in
- * every column (A.13). length 1 makes every value 0; dim 1 has the factor 1. The quotient, taken in double, and the
- * power are rounded to float32, their product once more. dim 1 .. 2^21 (POSENC_ERR_HEAD_DIM); length 1 .. 2^31
- * (POSENC_ERR_CONTEXT); alpha in [0, 1000] (POSENC_ERR_SCALING). Integers and real numbers. */
+/** Integer encoding. E[p][i] = p/(length-1) * (i/(dim-1))^alpha, i = 0 .. dim-1 (FORMULAS A.14). alpha 0 is the plain
+ * p/(length-1) in every column (A.13). length 1 makes every value 0; dim 1 has the factor 1. The quotient, taken in
+ * double, and the power are rounded to float32, their product once more. dim 1 .. 2^21 (POSENC_ERR_HEAD_DIM); length 1
+ * .. 2^31 (POSENC_ERR_CONTEXT); alpha in [0, 1000] (POSENC_ERR_SCALING). Integers and real numbers. */
 POSENC_API posenc_status posenc_integer_create(int64_t dim, int64_t length, double alpha, posenc_encoding **e);
 
 /** E[p][i] = bit i of p, or of its Gray code p ^ (p >> 1), as `zero` or `one`; lowest bit first (FORMULAS A.15, A.16).
@@ -318,15 +324,17 @@ POSENC_API posenc_status posenc_integer_create(int64_t dim, int64_t length, doub
  * 63rd bit are zero. dim 1 .. 2^21; zero and one finite (POSENC_ERR_SCALE): 0 and 1, or -1 and 1. */
 typedef enum posenc_bit_code { POSENC_BITS_BINARY = 0, POSENC_BITS_GRAY } posenc_bit_code;
 
+/** Binary or Gray code of the position. */
 POSENC_API posenc_status posenc_bits_create(int64_t dim, posenc_bit_code code, float zero, float one,
                                             posenc_encoding **e);
 
-/** The Gray code of a number, and the number of a Gray code. */
+/** Gray code of a number. */
 POSENC_API uint64_t posenc_gray_encode(uint64_t p);
+/** Number of a Gray code. */
 POSENC_API uint64_t posenc_gray_decode(uint64_t gray);
 
-/** E[t][k] = exp(-(t - centre_k)^2 / (2 sigma^2)) (FORMULAS A.19); below FLT_MIN it is 0. The exponent is computed in
- * double and rounded to float32 once, so the relative error is below 2^-24 (|exponent| + 2). n 1 .. 2^21
+/** Gaussian bumps. E[t][k] = exp(-(t - centre_k)^2 / (2 sigma^2)) (FORMULAS A.19); below FLT_MIN it is 0. The exponent
+ * is computed in double and rounded to float32 once, so the relative error is below 2^-24 (|exponent| + 2). n 1 .. 2^21
  * (POSENC_ERR_HEAD_DIM) centres, copied, finite and within 2^40; sigma in [2^-60, 2^60] (POSENC_ERR_SCALE). Integers
  * and real numbers. */
 POSENC_API posenc_status posenc_rbf_create(const double *centres, int64_t n, double sigma, posenc_encoding **e);

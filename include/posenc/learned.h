@@ -40,9 +40,9 @@ typedef struct posenc_lookup {
 #define POSENC_LOOKUP_DEFAULTS                                                                                         \
     { 0, 1.0f, POSENC_OUT_OF_RANGE_ERROR }
 
-/** An encoding of the rows of table, [dim, n_rows, 1, 1] in f32, f16 or bf16, dim 1 .. 2^21. The table is not copied:
- * it must stay where it is, and outside what the encoding writes to; its values may change between calls. lookup: NULL
- * for the defaults. */
+/** Builds a learned encoding from the rows of table, [dim, n_rows, 1, 1] in f32, f16 or bf16,
+ * dim 1 .. 2^21. The table is not copied: it must stay where it is, and outside what the encoding writes to; its values
+ * may change between calls. lookup: NULL for the defaults. */
 POSENC_API posenc_status posenc_learned_create(const posenc_view *table, const posenc_lookup *lookup,
                                                posenc_encoding **e);
 
@@ -72,12 +72,13 @@ typedef struct posenc_resize_params {
 #define POSENC_RESIZE_DEFAULTS                                                                                         \
     { POSENC_RESIZE_LINEAR, 0, 1, 0, 1, 0, 0, 0.0, 0.0, -0.75 }
 
-/** x [dim, n_prefix + h_in w_in, 1, 1] to y [dim, n_prefix + h_out w_out, 1, 1], any types, apart. Each weight is
- * rounded to float32 once, the terms of an element are added by fma in row-major order. A row is a row of y. */
+/** Resizes a table of a grid. x [dim, n_prefix + h_in w_in, 1, 1] to y [dim, n_prefix + h_out w_out, 1, 1], any types,
+ * apart. Each weight is rounded to float32 once, the terms of an element are added by fma in row-major order. A row is
+ * a row of y. */
 POSENC_API posenc_status posenc_table_resize(const posenc_resize_params *params, const posenc_view *x,
                                              const posenc_view *y, posenc_range rows);
 
-/** Its transpose: dx += weights^T dy, for dy in ascending order; dx float32. */
+/** Gradient of resizing. Its transpose: dx += weights^T dy, for dy in ascending order; dx float32. */
 POSENC_API posenc_status posenc_table_resize_backward(const posenc_resize_params *params, const posenc_view *dy,
                                                       const posenc_view *dx);
 
@@ -93,17 +94,19 @@ POSENC_API posenc_status posenc_table_resize_backward(const posenc_resize_params
  *     status = posenc_fill_uniform(42, -limit, limit, &table, posenc_range_all());
  */
 
-/** Normal with that mean and standard deviation; even over [low, high). y is of any type, rounded once from double (a
- * bound of the interval may be hit by that). A row is one of ne[1] * ne[2] * ne[3]. mean, low, high finite and within
- * 1e30 and low <= high, deviation in [0, 1e30] (POSENC_ERR_SCALE). */
+/** Normal random values of that mean and standard deviation. y is of any type, rounded
+ * once from double (a bound of the interval may be hit by that). A row is one of ne[1] * ne[2] * ne[3]. mean, low, high
+ * finite and within 1e30 and low <= high, deviation in [0, 1e30] (POSENC_ERR_SCALE). */
 POSENC_API posenc_status posenc_fill_normal(uint64_t seed, double mean, double deviation, const posenc_view *y,
                                             posenc_range rows);
+/** Random values even over [low, high), likewise. */
 POSENC_API posenc_status posenc_fill_uniform(uint64_t seed, double low, double high, const posenc_view *y,
                                              posenc_range rows);
 
-/** Xavier (Glorot): the limit sqrt(6 / (fan_in + fan_out)) of the uniform form, and the deviation sqrt(2 / (fan_in +
- * fan_out)) of the normal one; 0 where both fans are 0 or one is negative. */
+/** Limit of the uniform Xavier (Glorot) initialisation, sqrt(6 / (fan_in + fan_out)); 0 where both fans are 0 or one is
+ * negative. */
 POSENC_API double posenc_xavier_uniform(int64_t fan_in, int64_t fan_out);
+/** Standard deviation of the normal one, sqrt(2 / (fan_in + fan_out)), likewise. */
 POSENC_API double posenc_xavier_normal(int64_t fan_in, int64_t fan_out);
 
 /* ---- Conditional positional encoding: a depth-wise convolution over the tokens (CPVT's PEG, arXiv
@@ -148,25 +151,27 @@ typedef struct posenc_conv_grid {
 
 typedef struct posenc_conv posenc_conv;
 
-/** weights [n_channels][K] or [n_channels][K][K] and bias [n_channels], or NULL for none, are copied. On failure *conv
- * is set to NULL. */
+/** Builds a depth-wise convolution. weights [n_channels][K] or [n_channels][K][K] and bias [n_channels], or NULL for
+ * none, are copied. On failure *conv is set to NULL. */
 POSENC_API posenc_status posenc_conv_create(const posenc_conv_params *params, const float *weights, const float *bias,
                                             posenc_conv **conv);
+/** Frees it; NULL is allowed. */
 POSENC_API void posenc_conv_free(posenc_conv *conv);
 
-/** x and y [n_channels, n_prefix + height*width, n_batch, 1], of any types, apart from each other. A row is one token:
- * row = batch * n_tokens + token. */
+/** Applies the convolution to tokens. x and y [n_channels, n_prefix + height*width, n_batch, 1], of any types, apart
+ * from each other. A row is one token: row = batch * n_tokens + token. */
 POSENC_API posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
                                            const posenc_view *y, posenc_range rows);
 
-/** dx[s][c] = sum over u of w[c][u] dy[s - u + pad][c], plus dy[s][c] with a residual; in the order of w. */
+/** Gradient of the input. dx[s][c] = sum over u of w[c][u] dy[s - u + pad][c], plus dy[s][c] with a residual; in the
+ * order of w. */
 POSENC_API posenc_status posenc_conv_backward_input(const posenc_conv *conv, posenc_conv_grid grid,
                                                     const posenc_view *dy, const posenc_view *dx, posenc_range rows);
 
-/** dw[c][u] += sum over t of dy[t][c] x[t + u - pad][c] and db[c] += sum over t of dy[t][c]: sums in float32, that of
- * dw by fma from 0, that of db from what stands there, tokens in ascending order, batches in order. x and dy are
- * float32; dw is as the weights, db [n_channels] or NULL. A row is one tap u: threads take ranges of those; db belongs
- * to tap 0. */
+/** Gradient of weights and bias. dw[c][u] += sum over t of dy[t][c] x[t + u - pad][c] and db[c] += sum over t of
+ * dy[t][c]: sums in float32, that of dw by fma from 0, that of db from what stands there, tokens in ascending order,
+ * batches in order. x and dy are float32; dw is as the weights, db [n_channels] or NULL. A row is one tap u: threads
+ * take ranges of those; db belongs to tap 0. */
 POSENC_API posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_grid grid,
                                                       const posenc_view *x, const posenc_view *dy, float *dw, float *db,
                                                       posenc_range rows);

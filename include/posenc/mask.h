@@ -57,17 +57,20 @@ typedef struct posenc_mask {
 #define POSENC_MASK_CAUSAL                                                                                             \
     { -1, 0, 0, 0 }
 
+/** Every key. */
 static inline posenc_mask posenc_mask_none(void) {
     posenc_mask mask = POSENC_MASK_NONE;
     return mask;
 }
 
+/** The query's own key and all before it. */
 static inline posenc_mask posenc_mask_causal(void) {
     posenc_mask mask = POSENC_MASK_CAUSAL;
     return mask;
 }
 
-/** width: 1 .. 2^30; another is refused where the mask is used (POSENC_ERR_MASK) */
+/** Sliding window: the query's own key and the width - 1 before it. width: 1 .. 2^30; another is refused where the mask
+ * is used (POSENC_ERR_MASK) */
 static inline posenc_mask posenc_mask_window(int64_t width) {
     posenc_mask mask = {width > 0 && width <= (int64_t)1 << 30 ? width - 1 : INT64_MAX, 0, 0, 0};
     return mask;
@@ -83,7 +86,7 @@ static inline posenc_mask posenc_mask_sides(int64_t before, int64_t after) {
     return mask;
 }
 
-/** side: 0 .. 2^30, likewise */
+/** Symmetric window: so many keys on either side. side: 0 .. 2^30, likewise */
 static inline posenc_mask posenc_mask_symmetric(int64_t side) {
     int64_t reach = side >= 0 ? side : INT64_MAX;
     return posenc_mask_sides(reach, reach);

@@ -139,13 +139,15 @@ POSENC_API posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule
 /** A table, packed for multiplication. Immutable: threads may share it. */
 typedef struct posenc_relative_table posenc_relative_table;
 
-/** rows: f32, f16 or bf16 [head_dim, n_heads or 1, n_rows, 1], head_dim 1 .. 2^16 (POSENC_ERR_HEAD_DIM), n_rows
- * 1 .. 2^30 (POSENC_ERR_SHAPE), heads 1 or more (POSENC_ERR_N_HEADS); they are copied. On failure *table is set to
- * NULL. */
+/** Packs a table of relative rows for multiplication. rows: f32, f16 or bf16 [head_dim, n_heads or 1, n_rows, 1],
+ * head_dim 1 .. 2^16 (POSENC_ERR_HEAD_DIM), n_rows 1 .. 2^30 (POSENC_ERR_SHAPE), heads 1 or more (POSENC_ERR_N_HEADS);
+ * they are copied. On failure *table is set to NULL. */
 POSENC_API posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relative_table **table);
+/** Frees it; NULL is allowed. */
 POSENC_API void posenc_relative_table_free(posenc_relative_table *table);
 
-/** y[r, i, h, b] = sum over c of (q[c, h, i, b] + shift[h][c]) * table[c, h, r].
+/** Products of queries (or keys) with the rows of a table. y[r, i, h, b] = sum over c of (q[c, h, i, b] + shift[h][c])
+ * * table[c, h, r].
  *
  * q: f32, f16 or bf16 [head_dim, n_heads, n_q, n_batch] (queries, or keys for by_key); y: f32 [n_rows, n_q, n_heads,
  * n_batch], apart from q; shift: [n_heads][head_dim], Transformer-XL's v (or u), NULL: none. A row is one query of
@@ -231,17 +233,19 @@ typedef struct posenc_fire_params {
 /** Immutable; threads may share it. */
 typedef struct posenc_fire posenc_fire;
 
-/** The weights are copied and must be finite (POSENC_ERR_SCALE, as for c, threshold and eps). On failure *fire is set
- * to NULL. */
+/** Builds FIRE from its weights. The weights are copied and must be finite (POSENC_ERR_SCALE, as for c, threshold and
+ * eps). On failure *fire is set to NULL. */
 POSENC_API posenc_status posenc_fire_create(const posenc_fire_params *params, posenc_fire **fire);
+/** Frees it; NULL is allowed. */
 POSENC_API void posenc_fire_free(posenc_fire *fire);
 
-/** y[j, i, h, b] = bias_h(query_start + i, j), or the same added to its contents. y: f32 [n_k, n_q, n_heads, n_batch];
- * a row is one query of one head: row = (batch * n_heads + head) * n_q + query. query_start >= 0, or
- * POSENC_ALIGN_LAST_KEY; query_start + n_q and n_k are at
- * most max_distance + 1 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
+/** Writes FIRE's bias: y[j, i, h, b] = bias_h(query_start + i, j). y: f32 [n_k, n_q,
+ * n_heads, n_batch]; a row is one query of one head: row = (batch * n_heads + head) * n_q + query. query_start >= 0, or
+ * POSENC_ALIGN_LAST_KEY; query_start + n_q and n_k are at most max_distance + 1 (POSENC_ERR_POSITION,
+ * POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_fire_write(const posenc_fire *fire, int64_t query_start, const posenc_view *y,
                                            posenc_range rows);
+/** Adds FIRE's bias to the contents of y. */
 POSENC_API posenc_status posenc_fire_add(const posenc_fire *fire, int64_t query_start, const posenc_view *y,
                                          posenc_range rows);
 
@@ -284,10 +288,11 @@ typedef struct posenc_cope_params {
 #define POSENC_COPE_DEFAULTS                                                                                           \
     { 1.0f, POSENC_COPE_LISTING, POSENC_ALIGN_LAST_KEY }
 
-/** y[j] = the logit of key j for j <= query_start + i, -inf beyond. x: scores q . k, f32 [n_k, n_q, n_heads, n_batch],
- * y the same view or apart; gates: scores that make the gates instead of x (the published option of separate gate
- * keys), like x, apart from y, or NULL; z: f32 [n_positions, n_q, n_heads, n_batch], 1 <= n_positions <= 2^24, apart
- * from y. A row is one query of one head: row = (batch * n_heads + head) * n_q + query. */
+/** Adds contextual positions to scores, and masks them. y[j] = the logit of key j for j <= query_start + i, -inf
+ * beyond. x: scores q . k, f32 [n_k, n_q, n_heads, n_batch], y the same view or apart; gates: scores that make the
+ * gates instead of x (the published option of separate gate keys), like x, apart from y, or NULL; z: f32 [n_positions,
+ * n_q, n_heads, n_batch], 1 <= n_positions <= 2^24, apart from y. A row is one query of one head: row = (batch *
+ * n_heads + head) * n_q + query. */
 POSENC_API posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_view *x,
                                             const posenc_view *gates, const posenc_view *z, const posenc_view *y,
                                             posenc_range rows);

@@ -148,10 +148,13 @@ POSENC_API posenc_status posenc_rope_create(const posenc_rope_params *params, po
 /** Frees it; NULL is allowed. */
 POSENC_API void posenc_rope_free(posenc_rope *rope);
 
-/** Number of pairs, theta_i rounded to double, the axis of pair i, and planes of positions; 0 for what is not there. */
+/** Number of pairs; 0 if rope is NULL. */
 POSENC_API int64_t posenc_rope_pair_count(const posenc_rope *rope);
+/** Frequency of pair i, rounded to double; 0 if there is none. */
 POSENC_API double posenc_rope_theta(const posenc_rope *rope, int64_t i);
+/** Axis of pair i; 0 if there is none. */
 POSENC_API int posenc_rope_axis(const posenc_rope *rope, int64_t i);
+/** Number of planes of positions; 0 if rope is NULL. */
 POSENC_API int posenc_rope_axis_count(const posenc_rope *rope);
 
 /** The factor on cosine and sine that the scaling asks for (YaRN, LongRoPE, ggml); 1 without. NaN when rope is NULL. */
@@ -208,11 +211,11 @@ typedef struct posenc_rope_tensor {
     const int64_t *rows64; /**< the same as int64; at most one of the two */
 } posenc_rope_tensor;
 
-/** For every token: all tensors, from one set of cosines and sines. positions, or table if positions is NULL; both may
- * be NULL if none rotates. A row, for row ranges, is one head: row = token * (heads of all together) + head, tensors in
- * order. The output of one must overlap neither another's output nor another's input, which is not checked. Tokens of
- * one call that name the same cache row must not be split between threads. Nothing is written unless all are
- * acceptable. */
+/** Rotates several tensors of the same tokens in one pass, from one set of cosines and sines. positions, or table if
+ * positions is NULL; both may be NULL if none rotates. A row, for row ranges, is one head: row = token * (heads of all
+ * together) + head, tensors in order. The output of one must overlap neither another's output nor another's input,
+ * which is not checked. Tokens of one call that name the same cache row must not be split between threads. Nothing is
+ * written unless all are acceptable. */
 POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors,
                                                    int64_t n_tensors, const int32_t *positions,
                                                    const posenc_rope_table *table, posenc_direction direction,

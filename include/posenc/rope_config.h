@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-/** One number, or flag (1 or 0), by its published name:
+/** Sets a number, or flag (1 or 0), by its published name:
  *
  *   Hugging Face   head_dim; rope_theta, rotary_emb_base; partial_rotary_factor, rotary_pct (with type proportional
  *                  they are the proportion); rotary_dim; max_position_embeddings; original_max_position_embeddings;
@@ -51,16 +51,16 @@ extern "C" {
  * channels of 0 is one that is not given: all are rotated. */
 POSENC_API posenc_status posenc_rope_set_number(posenc_rope_params *params, const char *name, double value);
 
-/** rope_type, type (Hugging Face) or rope.scaling.type (GGUF): default, none, mrope (no scaling, these three), linear,
- * dynamic, yarn, longrope, su, llama3, proportional. POSENC_ERR_ENUM for another name or value: nothing is changed. A
- * GGUF file with a factor and no type means linear: the caller then sets that, for a factor that no type wants is
- * refused. */
+/** Sets a choice by its published name. rope_type, type (Hugging Face) or rope.scaling.type (GGUF): default, none,
+ * mrope (no scaling, these three), linear, dynamic, yarn, longrope, su, llama3, proportional. POSENC_ERR_ENUM for
+ * another name or value: nothing is changed. A GGUF file with a factor and no type means linear: the caller then sets
+ * that, for a factor that no type wants is refused. */
 POSENC_API posenc_status posenc_rope_set_string(posenc_rope_params *params, const char *name, const char *value);
 
-/** Lists: short_factor, long_factor (Hugging Face); rope_freqs, rope_factors_short, rope_factors_long, with or without
- * ".weight" (GGUF tensors, whose float32 the caller widens). The values are not copied and must live until
- * posenc_rope_create returns. POSENC_ERR_ENUM for another name, POSENC_ERR_FACTORS when n is negative or differs from
- * that of a list set before: nothing is changed. */
+/** Sets a list by its published name. Lists: short_factor, long_factor (Hugging Face); rope_freqs, rope_factors_short,
+ * rope_factors_long, with or without ".weight" (GGUF tensors, whose float32 the caller widens). The values are not
+ * copied and must live until posenc_rope_create returns. POSENC_ERR_ENUM for another name, POSENC_ERR_FACTORS when n is
+ * negative or differs from that of a list set before: nothing is changed. */
 POSENC_API posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name, const double *values,
                                               int64_t n);
 

@@ -141,15 +141,17 @@ typedef struct posenc_score_params {
         }                                                                                                              \
     }
 
-/** x and y: [n_k, n_q, n_heads, n_batch], the same view or no overlap, each f32, f16 or bf16; arithmetic is float32,
- * and an f16 or bf16 result is rounded once. A row is one query of one head: row = (batch * n_heads + head) * n_q +
- * query; a single query of 32 heads is 32 rows to share between threads. A query_start is at least -2^30, query_start +
- * n_q and n_k are at most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
+/** Computes softmax over scores, with scale, bias and mask. x and y: [n_k, n_q, n_heads, n_batch], the same view or no
+ * overlap, each f32, f16 or bf16; arithmetic is float32, and an f16 or bf16 result is rounded once. A row is one query
+ * of one head: row = (batch * n_heads + head) * n_q + query; a single query of 32 heads is 32 rows to share between
+ * threads. A query_start is at least -2^30, query_start + n_q and n_k are at most 2^30 (POSENC_ERR_POSITION,
+ * POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
 
-/** Logits alone, y_j = l_j, and -inf for forbidden keys. With x NULL, s_j starts from 0: y is bias and mask written
- * out, on which a matrix product can then be accumulated. sinks and output.fully_masked are not used. */
+/** Computes logits without softmax: scale, bias and mask. y_j = l_j, and -inf for forbidden keys. With x
+ * NULL, s_j starts from 0: y is bias and mask written out, on which a matrix product can then be accumulated. sinks and
+ * output.fully_masked are not used. */
 POSENC_API posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                        posenc_range rows);
 
@@ -159,14 +161,15 @@ typedef struct posenc_softmax_sum {
     float sum;
 } posenc_softmax_sum;
 
-/** Exponentials y_j = exp(l_j - max) and sums[row], for a caller that divides by the sum later: for all rows of the
- * tensor, those of the range are written. A long row may be taken in parts, each with its own sum (and the sink in one
- * of them). A part that sees no key is 0, whatever output.fully_masked says: others may not be. */
+/** Computes exponentials and their sums, without dividing. y_j = exp(l_j - max) and sums[row], for a
+ * caller that divides by the sum later: for all rows of the tensor, those of the range are written. A long row may be
+ * taken in parts, each with its own sum (and the sink in one of them). A part that sees no key is 0, whatever
+ * output.fully_masked says: others may not be. */
 POSENC_API posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x,
                                                 const posenc_view *y, posenc_softmax_sum *sums, posenc_range rows);
 
-/** Joins two parts of one row: what was accumulated over a is to be multiplied by *factor_a, over b by *factor_b, and
- * *joined is the sum of both. */
+/** Combines two parts of one row: what was accumulated over a is to be multiplied by
+ * *factor_a, over b by *factor_b, and *joined is the sum of both. */
 POSENC_API posenc_status posenc_softmax_combine(const posenc_softmax_sum *a, const posenc_softmax_sum *b,
                                                 posenc_softmax_sum *joined, float *factor_a, float *factor_b);
 

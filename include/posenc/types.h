@@ -52,7 +52,7 @@ typedef enum posenc_status {
     POSENC_ERR_MEMORY      /**< set-up could not allocate */
 } posenc_status;
 
-/** One line for people: what the status means. Never NULL. */
+/** Message for a status, in one line. Never NULL. */
 POSENC_API const char *posenc_status_string(posenc_status status);
 
 /** Storage type of a tensor: IEEE single, IEEE half, bfloat16. Arithmetic is float32 whatever it is; what is stored is
@@ -83,8 +83,9 @@ typedef struct posenc_view {
 POSENC_API posenc_view posenc_view_dense(void *data, posenc_dtype dtype, int64_t ne0, int64_t ne1, int64_t ne2,
                                          int64_t ne3);
 
-/** The same elements with dimensions i and j exchanged. Memory that holds (batch, heads, tokens, head_dim) in PyTorch's
- * order is posenc_view_transpose(posenc_view_dense(data, type, head_dim, n_tokens, n_heads, n_batch), 1, 2). */
+/** Exchanges dimensions i and j of a view. Memory that holds (batch,
+ * heads, tokens, head_dim) in PyTorch's order is posenc_view_transpose(posenc_view_dense(data, type, head_dim,
+ * n_tokens, n_heads, n_batch), 1, 2). */
 static inline posenc_view posenc_view_transpose(posenc_view view, int i, int j) {
     int64_t ne = view.ne[i], nb = view.nb[i];
     view.ne[i] = view.ne[j];
@@ -94,7 +95,8 @@ static inline posenc_view posenc_view_transpose(posenc_view view, int i, int j) 
     return view;
 }
 
-/** Elements begin .. begin + n - 1 along a dimension: tokens (dimension 2) of a cache, some of the heads (1). */
+/** Part of a view: elements begin .. begin + n - 1 along a dimension: tokens (dimension 2) of a cache, some of the
+ * heads (1). */
 static inline posenc_view posenc_view_slice(posenc_view view, int dim, int64_t begin, int64_t n) {
     view.data = (char *)view.data + begin * view.nb[dim];
     view.ne[dim] = n;
