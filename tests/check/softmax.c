@@ -217,7 +217,7 @@ static int32_t query_of(size_t which, size_t n) {
 /* Number `which` of a list. */
 #define CHOICE(list, which) (list)[(which) % (sizeof(list) / sizeof((list)[0]))]
 
-static void set_types(softmax_shape *s, size_t which) {
+static void set_types(softmax_shape *s, uint64_t which) {
     static const posenc_dtype types[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
     s->x_type = CHOICE(types, which);
     s->y_type = CHOICE(types, which / 3);
@@ -249,7 +249,6 @@ static softmax_shape shape_of(size_t n, size_t which) {
     softmax_shape s = {
         .n = n,
         .form = (posenc_softmax_form)(which % 5 < 3 ? 0 : which % 5 - 2),
-        .with = which < 44 ? CHOICE(withs, which) : (int)(test_random() % 1024),
         .in_place = which / 2 % 2 == 0,
         .leaves_hidden = which % 5 == 2 || which % 7 == 3,
         .query = query_of(which / 2, n),
@@ -257,14 +256,16 @@ static softmax_shape shape_of(size_t n, size_t which) {
         .slope = CHOICE(slopes, which / 2),
         .sink = CHOICE(sinks, which / 3),
         .least = CHOICE(leasts, which + n),
-        .lowest = -(int32_t)(test_random() % 40),
-        .highest = (int32_t)(test_random() % 9),
-        .cut_before = which % 4 == 1 ? test_random() % 50 : 0,
-        .cut_behind = which % 3 == 1 ? test_random() % 50 : 0,
     };
+    /* One after the other: in an initialiser the compiler would choose the order. */
+    s.with = which < 44 ? CHOICE(withs, which) : (int)(test_random() % 1024);
+    s.lowest = -(int32_t)(test_random() % 40);
+    s.highest = (int32_t)(test_random() % 9);
+    s.cut_before = which % 4 == 1 ? test_random() % 50 : 0;
+    s.cut_behind = which % 3 == 1 ? test_random() % 50 : 0;
     s.seen = test_seen(n, which);
     if (which >= 22)
-        set_types(&s, (size_t)test_random());
+        set_types(&s, test_random());
     if (s.with & WITH_SUM && s.form == POSENC_LOGITS)
         s.with &= ~WITH_SUM;
     if (s.with & WITH_POSITIONS && (s.query > 1 << 29 || s.query < -(1 << 29)))
