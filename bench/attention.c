@@ -50,7 +50,7 @@ static void add_rotation(attention_job *job) {
 }
 
 static posenc_view new_blocks(attention_job *job, const posenc_view *like) {
-    size_t n = (size_t)(like->ne[0] * like->ne[1] * like->ne[2]) / POSENC_Q8_BLOCK;
+    size_t n = (size_t)(like->ne[0] * like->ne[1] * like->ne[2]) / POSENC_QUANT_BLOCK;
     unsigned char *memory = bench_alloc(&job->base, n * POSENC_Q8_BYTES);
     for (size_t i = 0; i < n * POSENC_Q8_BYTES; i++)
         memory[i] = (unsigned char)(i * 2654435761u >> 13);

@@ -412,17 +412,17 @@ static void new_blocks(truth_tensor *t, posenc_view *blocks) {
     posenc_view old = t->view;
     truth_tensor_free(t);
     *t = truth_tensor_dense(old.ne[0], old.ne[1], old.ne[2], old.ne[3]);
-    size_t n = t->n_elements / POSENC_Q8_BLOCK;
+    size_t n = t->n_elements / POSENC_QUANT_BLOCK;
     unsigned char *memory = malloc(n * POSENC_Q8_BYTES);
     assert_true(memory != NULL);
     for (size_t i = 0; i < n; i++) {
         unsigned char *block = memory + i * POSENC_Q8_BYTES;
         uint16_t scale = truth_narrow((float)truth_uniform(0.0, LARGEST_V / 128.0), POSENC_F16);
         memcpy(block, &scale, sizeof scale);
-        for (int c = 0; c < POSENC_Q8_BLOCK; c++) {
+        for (int c = 0; c < POSENC_QUANT_BLOCK; c++) {
             int64_t number = truth_below(256) - 128;
             block[2 + c] = (unsigned char)number;
-            ((float *)t->view.data)[i * POSENC_Q8_BLOCK + (size_t)c] = truth_widen(scale, POSENC_F16) * (float)number;
+            ((float *)t->view.data)[i * POSENC_QUANT_BLOCK + (size_t)c] = truth_widen(scale, POSENC_F16) * (float)number;
         }
     }
     *blocks = posenc_view_dense(memory, POSENC_Q8_0, old.ne[0], old.ne[1], old.ne[2], old.ne[3]);
@@ -441,7 +441,7 @@ static void test_blocks(void **state) {
     (void)state;
     for (int round = 0; round < 60; round++) {
         int64_t size = 1 + truth_below(70), per = 1 + truth_below(round % 10 ? 300 : SCENE_K - 80) / size;
-        int64_t head_dim = POSENC_Q8_BLOCK * (1 + truth_below(5)), v_dim = POSENC_Q8_BLOCK * (1 + truth_below(5));
+        int64_t head_dim = POSENC_QUANT_BLOCK * (1 + truth_below(5)), v_dim = POSENC_QUANT_BLOCK * (1 + truth_below(5));
         open_attention_of(size * per, head_dim, v_dim);
         posenc_view k_blocks, v_blocks;
         new_blocks(&k, &k_blocks);

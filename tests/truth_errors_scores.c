@@ -256,7 +256,7 @@ void test_score_lines(void **state) {
     REFUSED(POSENC_ERR_NULL, bias.tensor = &bias);
     bias.dtype = POSENC_Q8_0;
     REFUSED(POSENC_ERR_DTYPE, bias.tensor = &bias);
-    bias.dtype = (posenc_dtype)4;
+    bias.dtype = (posenc_dtype)5;
     REFUSED(POSENC_ERR_DTYPE, bias.tensor = &bias);
     bias.data = out;
     REFUSED(POSENC_ERR_OVERLAP, bias.tensor = &bias);

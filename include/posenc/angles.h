@@ -53,7 +53,7 @@ POSENC_API posenc_status posenc_freq_create_values(const double *theta, int64_t 
 /** Frees the table; NULL is allowed. */
 POSENC_API void posenc_freq_free(posenc_freq *freq);
 
-/** Number of pairs of the table. Number of pairs, and theta_i rounded to double (0 for an index outside the table). */
+/** Number of pairs of the table; 0 if NULL. */
 POSENC_API int64_t posenc_freq_count(const posenc_freq *freq);
 /** Frequency of pair i in radians per position, rounded to double; 0 outside the table. */
 POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);

@@ -1,8 +1,8 @@
 /** @file
  * Which keys a query may see (FORMULAS C.22 - C.25).
  *
- * What position decides is a posenc_mask. It becomes the bounds of the loops over keys: keys it forbids are not read
- * and cost their zeros only. What bytes decide is a posenc_bool_mask. Lengths and packed documents are fields of
+ * What position decides is a posenc_mask. It becomes the bounds of the loops over keys: masked keys are not read and
+ * cost writing their zeros only. What bytes decide is a posenc_bool_mask. Lengths and packed documents are fields of
  * posenc_score_params (softmax.h); a mask that is a tensor of 0 and -inf goes there as a bias.
  *
  * A query at position p sees the key at position j if all of these hold:

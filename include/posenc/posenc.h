@@ -4,7 +4,7 @@
  *   types.h         status codes, data types, tensor views, ranges for threads, the version
  *   isa.h           which instruction set runs, and how to force one
  *
- *   angles.h        frequency tables; cos/sin tables, exact at any position; arrays of positions
+ *   angles.h        frequency tables; cos/sin tables, right at any position; arrays of positions
  *   rope_scaling.h  rotary frequencies: linear, NTK, YaRN, LongRoPE, Llama-3 ...
  *   rope.h          rotary embedding (RoPE)
  *   rope_config.h   RoPE parameters from what models publish
@@ -38,8 +38,8 @@
  *     stack. They expect the modes that C programs start with: round to nearest, no flush to zero.
  *   - No data is slower than other data, but for denormal numbers in input or result on CPUs that take a detour for
  *     them; a thread that has them flushed is spared it, and gives up the same bits for such numbers.
- *   - Input and output tensors may overlap only where a call says so, and that is checked, but between the tensors of
- *     one call. What is no tensor (positions, slopes, relative biases, bias tables, cos and sin rows), and masks of
+ *   - Input and output tensors may overlap only where a call says so. That is checked, except between the tensors of one
+ *     posenc_rope_apply_tensors. What is no tensor (positions, slopes, relative biases, bias tables, cos and sin rows), and masks of
  *     bytes, must lie outside them, and be as long as the call says: neither is checked.
  *   - Set-up objects are immutable: any number of threads may share one.
  */

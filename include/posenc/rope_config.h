@@ -3,8 +3,8 @@
  *
  * Hugging Face: the fields of config.json and of its rope_scaling (or rope_parameters) object, one call a field,
  * whatever JSON library the caller has. GGUF: the ARCHITECTURE.rope.* keys likewise, and the factor tensors as
- * lists. ggml: the arguments of ggml_rope_ext and ggml_rope_multi, as a struct. (Each call returns a status; the
- * example leaves out to look at it, a caller must not.)
+ * lists. ggml: the arguments of ggml_rope_ext and ggml_rope_multi, as a struct. (Each call returns a status, which
+ * the example does not check for brevity; callers must.)
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;

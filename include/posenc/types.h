@@ -26,8 +26,8 @@ typedef enum posenc_status {
     POSENC_ERR_STRIDE,  /**< nb[0] is not the element size, a stride or pointer is not a multiple of
                              it, a stride reaches too far, or an output's dimensions do not lie inside each other, so
                              that its rows overlap or interlace */
-    POSENC_ERR_OVERLAP, /**< input and output overlap without being the same view, or lie between each other otherwise
-                             than rows of one stride do */
+    POSENC_ERR_OVERLAP, /**< input and output overlap without being the same view, or interleave in memory in another
+                             way than rows of one stride do */
     POSENC_ERR_ROWS,    /**< the row range, a row named for scatter, a page, or an entry of an index does not lie inside
                              its tensor */
     POSENC_ERR_ENUM,    /**< an enumerator (layout, schedule, direction ...) or a name is unknown */
@@ -58,20 +58,24 @@ POSENC_API const char *posenc_status_string(posenc_status status);
 /** Storage type of a tensor: IEEE single, IEEE half, bfloat16. Arithmetic is float32 whatever it is; what is stored is
  * rounded once, to nearest even. Each call says which types it takes.
  *
- * Q8_0 is for keys and values of attention.h only: blocks of POSENC_Q8_BLOCK channels in POSENC_Q8_BYTES bytes as ggml
- * stores them, a scale in half precision and then an int8 for each channel, whose value is their product. ne[0] counts
- * channels, a multiple of the block's, and nb[0] is the size of a block. */
-typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0 } posenc_dtype;
+ * Q8_0 and Q4_0 are quantised keys and values as ggml stores them: blocks of POSENC_QUANT_BLOCK channels, a scale in
+ * half precision and an integer for each channel, whose value is their product. A Q8_0 block is the scale and 32 int8,
+ * POSENC_Q8_BYTES; a Q4_0 block is the scale and 16 bytes, POSENC_Q4_BYTES: byte c holds channel c in its low and channel
+ * c + 16 in its high four bits, each 8 more than the integer. ne[0] counts channels, a multiple of the block's, and
+ * nb[0] is the size of a block. */
+typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0, POSENC_Q4_0 } posenc_dtype;
 
-#define POSENC_Q8_BLOCK 32
+#define POSENC_QUANT_BLOCK 32
 #define POSENC_Q8_BYTES 34
+#define POSENC_Q4_BYTES 18
 
 /** A tensor somebody else owns: extents ne[] and strides nb[] in bytes, innermost first, as ggml has them. nb[0] must
  * be the element size; the other strides may be anything that is a multiple of it: padded, permuted, negative, and for
  * inputs also zero (broadcast).
  *
- * Queries, keys, values, outputs and tables of rows have one order of extents in every call, whatever lies beside what
- * in memory: [head_dim, n_heads, n_tokens, n_batch]. Scores have [n_k, n_q, n_heads, n_batch]. */
+ * Tensors of heads (queries, keys, values, outputs, relative tables) have one order of extents in every call, whatever
+ * lies beside what in memory: [head_dim, n_heads, n_tokens, n_batch]. Scores have [n_k, n_q, n_heads, n_batch], rows of
+ * encodings [dim, n_tokens, n_batch]. */
 typedef struct posenc_view {
     void *data;
     posenc_dtype dtype;

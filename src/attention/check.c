@@ -6,9 +6,10 @@
 
 posenc_view posenc_storage_of(const posenc_view *view) {
     posenc_view storage = *view;
-    if (view->dtype == POSENC_Q8_0) {
+    int64_t block = posenc_block_bytes(view->dtype);
+    if (block > 0) {
         storage.dtype = POSENC_F16;
-        storage.ne[0] = view->ne[0] / POSENC_Q8_BLOCK * (POSENC_Q8_BYTES / 2);
+        storage.ne[0] = view->ne[0] / POSENC_QUANT_BLOCK * (block / 2);
         storage.nb[0] = (int64_t)sizeof(uint16_t);
     }
     return storage;
@@ -16,11 +17,11 @@ posenc_view posenc_storage_of(const posenc_view *view) {
 
 /* Keys or values: blocks too. */
 static posenc_status check_rows(const posenc_view *view) {
-    if (view == NULL || view->dtype != POSENC_Q8_0)
+    if (view == NULL || posenc_block_bytes(view->dtype) == 0)
         return posenc_check_input(view);
-    if (view->ne[0] % POSENC_Q8_BLOCK != 0 || posenc_view_is_too_large(view))
+    if (view->ne[0] % POSENC_QUANT_BLOCK != 0 || posenc_view_is_too_large(view))
         return POSENC_ERR_SHAPE;
-    if (view->nb[0] != POSENC_Q8_BYTES && posenc_view_count(view) > 0)
+    if (view->nb[0] != posenc_block_bytes(view->dtype) && posenc_view_count(view) > 0)
         return POSENC_ERR_STRIDE;
     posenc_view storage = posenc_storage_of(view);
     return posenc_check_input(&storage);

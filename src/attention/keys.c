@@ -58,7 +58,7 @@ static void stage(const posenc_attention_unit *u, const void *rows, int64_t j, i
     const posenc_view *k = &args->k;
     if (args->k_rope == NULL) {
         widen(u, rows, n, to);
-    } else if (k->dtype == POSENC_Q8_0) {
+    } else if (posenc_block_bytes(k->dtype) > 0) {
         posenc_view wide = posenc_view_dense(u->panels, POSENC_F32, k->ne[0], 1, n, 1); /* nothing is packed yet */
         widen(u, rows, n, u->panels);
         rotate(u, &wide, j, to);

@@ -14,8 +14,8 @@ const char *posenc_status_string(posenc_status status) {
     case POSENC_ERR_SHAPE: return "an extent is negative, too large, or does not match its partner";
     case POSENC_ERR_STRIDE:
         return "nb[0] is not the element size, a stride or pointer is not a multiple of it, or output rows overlap";
-    case POSENC_ERR_OVERLAP: return "input and output overlap without being the same view";
-    case POSENC_ERR_ROWS: return "the range, or a row named for scatter, does not lie inside the tensor";
+    case POSENC_ERR_OVERLAP: return "input and output overlap, or interleave in memory, without being the same view";
+    case POSENC_ERR_ROWS: return "the range, a row named for scatter, a page or an entry of an index does not lie inside its tensor";
     case POSENC_ERR_ENUM: return "an enumerator (layout, schedule, direction, tier) or name is unknown";
     case POSENC_ERR_LAYOUT_UNSET: return "the layout is not set: it has no default";
     case POSENC_ERR_UNSET: return "a schedule, form, kind, polarity or scheme that has no default is not set";
@@ -48,10 +48,10 @@ const char *posenc_status_string(posenc_status status) {
 
 posenc_view posenc_view_dense(void *data, posenc_dtype dtype, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
     posenc_view view = {data, dtype, {ne0, ne1, ne2, ne3}, {0, 0, 0, 0}};
-    int is_blocks = dtype == POSENC_Q8_0;
-    view.nb[0] = is_blocks ? POSENC_Q8_BYTES : posenc_dtype_size(dtype);
+    int64_t block = posenc_block_bytes(dtype);
+    view.nb[0] = block > 0 ? block : posenc_dtype_size(dtype);
     for (int i = 1; i < 4; i++) { /* unsigned: extents that no call accepts must not overflow here */
-        int64_t n = is_blocks && i == 1 ? ne0 / POSENC_Q8_BLOCK : view.ne[i - 1];
+        int64_t n = block > 0 && i == 1 ? ne0 / POSENC_QUANT_BLOCK : view.ne[i - 1];
         view.nb[i] = (int64_t)((uint64_t)view.nb[i - 1] * (uint64_t)n);
     }
     return view;

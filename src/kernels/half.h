@@ -58,9 +58,17 @@ static inline uint16_t posenc_to_f16(float x) {
 
 /* Channel i of a row of blocks. The product of 11 bits and 8 is exact. */
 static inline float posenc_from_q8_0(const void *p, size_t i) {
-    const char *block = (const char *)p + i / POSENC_Q8_BLOCK * POSENC_Q8_BYTES;
+    const char *block = (const char *)p + i / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES;
     float scale = posenc_from_f16(*(const uint16_t *)(const void *)block);
-    return scale * (float)((const int8_t *)block)[sizeof(uint16_t) + i % POSENC_Q8_BLOCK];
+    return scale * (float)((const int8_t *)block)[sizeof(uint16_t) + i % POSENC_QUANT_BLOCK];
+}
+
+static inline float posenc_from_q4_0(const void *p, size_t i) {
+    const uint8_t *block = (const uint8_t *)p + i / POSENC_QUANT_BLOCK * POSENC_Q4_BYTES;
+    size_t c = i % POSENC_QUANT_BLOCK;
+    int both = block[sizeof(uint16_t) + c % (POSENC_QUANT_BLOCK / 2)];
+    float scale = posenc_from_f16(*(const uint16_t *)(const void *)block);
+    return scale * (float)((c < POSENC_QUANT_BLOCK / 2 ? both & 15 : both >> 4) - 8);
 }
 
 /* Element i of an array of the type. */
@@ -69,6 +77,7 @@ static inline float posenc_load(const void *p, size_t i, posenc_dtype type) {
     case POSENC_F16: return posenc_from_f16(((const uint16_t *)p)[i]);
     case POSENC_BF16: return posenc_from_bf16(((const uint16_t *)p)[i]);
     case POSENC_Q8_0: return posenc_from_q8_0(p, i);
+    case POSENC_Q4_0: return posenc_from_q4_0(p, i);
     default: return ((const float *)p)[i];
     }
 }

@@ -14,9 +14,9 @@ V_INLINE size_t lanes_from(size_t i, size_t n) {
 
 /* VF channels of a row of Q8_0 blocks, from channel i on, a multiple of VF. */
 V_INLINE vf load_q8_0(const void *p, size_t i) {
-    const char *block = (const char *)p + i / POSENC_Q8_BLOCK * POSENC_Q8_BYTES;
+    const char *block = (const char *)p + i / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES;
     vf scale = v_set1_f16((const uint16_t *)(const void *)block);
-    return v_mul(scale, v_load_i8((const int8_t *)block + sizeof(uint16_t) + i % POSENC_Q8_BLOCK));
+    return v_mul(scale, v_load_i8((const int8_t *)block + sizeof(uint16_t) + i % POSENC_QUANT_BLOCK));
 }
 
 V_INLINE vf load_typed(const void *p, size_t i, size_t n, const posenc_dtype type) {

@@ -26,7 +26,7 @@ ptrdiff_t test_stride(size_t which, size_t n) {
 }
 
 posenc_dtype test_type(size_t which, size_t n) {
-    return (posenc_dtype)(which % (n % POSENC_Q8_BLOCK == 0 && n > 0 ? 4 : 3));
+    return (posenc_dtype)(which % (n % POSENC_QUANT_BLOCK == 0 && n > 0 ? 4 : 3));
 }
 
 posenc_seen test_seen(size_t n, size_t which) {
@@ -97,7 +97,7 @@ element_type element_of(posenc_dtype type) {
 }
 
 size_t element_count(size_t n, posenc_dtype type) {
-    return type == POSENC_Q8_0 ? n / POSENC_Q8_BLOCK * (POSENC_Q8_BYTES / 2) : n;
+    return type == POSENC_Q8_0 ? n / POSENC_QUANT_BLOCK * (POSENC_Q8_BYTES / 2) : n;
 }
 
 ptrdiff_t element_bytes(ptrdiff_t elements, posenc_dtype type) {

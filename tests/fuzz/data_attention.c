@@ -30,7 +30,7 @@ static void place_of(const attention_call *c, int64_t j, int64_t b, int64_t *row
 }
 
 static unsigned char *q8_block(const posenc_view *view, int64_t c, int64_t row, int64_t head, int64_t page) {
-    return (unsigned char *)view->data + c / POSENC_Q8_BLOCK * view->nb[0] + head * view->nb[1] + row * view->nb[2] +
+    return (unsigned char *)view->data + c / POSENC_QUANT_BLOCK * view->nb[0] + head * view->nb[1] + row * view->nb[2] +
            page * view->nb[3];
 }
 
@@ -38,7 +38,7 @@ static double channel(const posenc_view *view, int64_t c, int64_t row, int64_t h
     if (view->dtype != POSENC_Q8_0)
         return data_get(view, c, head, row, page);
     const unsigned char *block = q8_block(view, c, row, head, page);
-    return (double)truth_load(block, POSENC_F16) * (double)(int8_t)block[2 + c % POSENC_Q8_BLOCK];
+    return (double)truth_load(block, POSENC_F16) * (double)(int8_t)block[2 + c % POSENC_QUANT_BLOCK];
 }
 
 static void fill_row(const posenc_view *view, double size, int64_t row, int64_t head, int64_t page) {
@@ -49,9 +49,9 @@ static void fill_row(const posenc_view *view, double size, int64_t row, int64_t 
     }
     for (int64_t c = 0; c < view->ne[0]; c++) {
         unsigned char *block = q8_block(view, c, row, head, page);
-        if (c % POSENC_Q8_BLOCK == 0)
+        if (c % POSENC_QUANT_BLOCK == 0)
             truth_store(block, data_number(size / 128.0), POSENC_F16);
-        block[2 + c % POSENC_Q8_BLOCK] = (unsigned char)data_random();
+        block[2 + c % POSENC_QUANT_BLOCK] = (unsigned char)data_random();
     }
 }
 
@@ -61,7 +61,7 @@ static posenc_view draw_rows(const attention_call *c, posenc_dtype type, int64_t
     int64_t n_rows = pages != NULL ? c->task.k.ne[2] : c->s.n_k,
             n_pages = pages != NULL ? c->task.k.ne[3] : c->s.n_batch;
     posenc_dtype stored = type == POSENC_Q8_0 ? POSENC_F16 : type;
-    int64_t width = type == POSENC_Q8_0 ? dim / POSENC_Q8_BLOCK * (POSENC_Q8_BYTES / 2) : dim;
+    int64_t width = type == POSENC_Q8_0 ? dim / POSENC_QUANT_BLOCK * (POSENC_Q8_BYTES / 2) : dim;
     posenc_view view = data_input(stored, NAN, width, n_heads, n_rows, n_pages);
     view.dtype = type;
     view.ne[0] = dim;
@@ -240,7 +240,7 @@ static int64_t draw_dim(int64_t most) {
 
 static posenc_dtype draw_key_type(int64_t *dim) {
     posenc_dtype type = (posenc_dtype)draw(4);
-    *dim = type == POSENC_Q8_0 ? (*dim + POSENC_Q8_BLOCK - 1) / POSENC_Q8_BLOCK * POSENC_Q8_BLOCK : *dim;
+    *dim = type == POSENC_Q8_0 ? (*dim + POSENC_QUANT_BLOCK - 1) / POSENC_QUANT_BLOCK * POSENC_QUANT_BLOCK : *dim;
     return type;
 }
 

@@ -162,7 +162,7 @@ enum { KV_HEADS = 2 };
 static posenc_view memory_of(sweep *s, posenc_dtype type, int64_t dim, int64_t n_k, int64_t last) {
     if (type != POSENC_Q8_0)
         return by_head(tensor(s, type, dim, n_k, KV_HEADS, last));
-    size_t n_blocks = (size_t)(dim / POSENC_Q8_BLOCK * n_k * KV_HEADS * last);
+    size_t n_blocks = (size_t)(dim / POSENC_QUANT_BLOCK * n_k * KV_HEADS * last);
     unsigned char *blocks = take(n_blocks * POSENC_Q8_BYTES);
     for (size_t b = 0; b < n_blocks; b++, blocks += POSENC_Q8_BYTES) {
         uint16_t scale = (uint16_t)((next(s) & 0x3ff) + (8 << 10)); /* f16, 2^-7 .. 2^-6 */
