@@ -38,9 +38,9 @@
  *     stack. They expect the modes that C programs start with: round to nearest, no flush to zero.
  *   - No data is slower than other data, but for denormal numbers in input or result on CPUs that take a detour for
  *     them; a thread that has them flushed is spared it, and gives up the same bits for such numbers.
- *   - Input and output tensors may overlap only where a call says so. That is checked, except between the tensors of one
- *     posenc_rope_apply_tensors. What is no tensor (positions, slopes, relative biases, bias tables, cos and sin rows), and masks of
- *     bytes, must lie outside them, and be as long as the call says: neither is checked.
+ *   - Input and output tensors may overlap only where a call says so. That is checked, except between the tensors of
+ *     one posenc_rope_apply_tensors. What is no tensor (positions, slopes, relative biases, bias tables, cos and sin
+ *     rows), and masks of bytes, must lie outside them, and be as long as the call says: neither is checked.
  *   - Set-up objects are immutable: any number of threads may share one.
  */
 #ifndef POSENC_POSENC_H

@@ -60,9 +60,9 @@ POSENC_API const char *posenc_status_string(posenc_status status);
  *
  * Q8_0 and Q4_0 are quantised keys and values as ggml stores them: blocks of POSENC_QUANT_BLOCK channels, a scale in
  * half precision and an integer for each channel, whose value is their product. A Q8_0 block is the scale and 32 int8,
- * POSENC_Q8_BYTES; a Q4_0 block is the scale and 16 bytes, POSENC_Q4_BYTES: byte c holds channel c in its low and channel
- * c + 16 in its high four bits, each 8 more than the integer. ne[0] counts channels, a multiple of the block's, and
- * nb[0] is the size of a block. */
+ * POSENC_Q8_BYTES; a Q4_0 block is the scale and 16 bytes, POSENC_Q4_BYTES: byte c holds channel c in its low and
+ * channel c + 16 in its high four bits, each 8 more than the integer. ne[0] counts channels, a multiple of the block's,
+ * and nb[0] is the size of a block. */
 typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0, POSENC_Q4_0 } posenc_dtype;
 
 #define POSENC_QUANT_BLOCK 32
