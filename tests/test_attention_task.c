@@ -422,7 +422,8 @@ static void new_blocks(truth_tensor *t, posenc_view *blocks) {
         for (int c = 0; c < POSENC_QUANT_BLOCK; c++) {
             int64_t number = truth_below(256) - 128;
             block[2 + c] = (unsigned char)number;
-            ((float *)t->view.data)[i * POSENC_QUANT_BLOCK + (size_t)c] = truth_widen(scale, POSENC_F16) * (float)number;
+            ((float *)t->view.data)[i * POSENC_QUANT_BLOCK + (size_t)c] =
+                truth_widen(scale, POSENC_F16) * (float)number;
         }
     }
     *blocks = posenc_view_dense(memory, POSENC_Q8_0, old.ne[0], old.ne[1], old.ne[2], old.ne[3]);

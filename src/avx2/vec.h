@@ -260,6 +260,58 @@ V_INLINE vi vi_gather_n(const int32_t *p, vi index, size_t n) {
 V_INLINE vf v_from_int(vi a) { return _mm256_cvtepi32_ps(a); }
 V_INLINE vf v_exponent(vf a) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 23)); }
 
+/* ---- bytes and 16 bits inside of the lanes of 32 ---- */
+
+V_INLINE vf v_from_bits(vi a) { return _mm256_castsi256_ps(a); }
+V_INLINE vi vi_from_bits(vf a) { return _mm256_castps_si256(a); }
+V_INLINE vi vi_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
+V_INLINE void vi_store(void *p, vi a) { _mm256_storeu_si256((__m256i *)p, a); }
+V_INLINE vi vi_load_pieces(const void *const *p) {
+    return _mm256_set_m128i(_mm_loadu_si128((const __m128i *)p[1]), _mm_loadu_si128((const __m128i *)p[0]));
+}
+V_INLINE vi vi_even_bytes(vi a) { return _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8); }
+V_INLINE vi vi_odd_bytes(vi a) { return _mm256_srai_epi16(a, 8); }
+V_INLINE vi v_nibbles_(__m256i a) {
+    return _mm256_sub_epi8(_mm256_and_si256(a, _mm256_set1_epi8(15)), _mm256_set1_epi8(8));
+}
+V_INLINE vi vi_low_nibbles(vi a) { return v_nibbles_(a); }
+V_INLINE vi vi_high_nibbles(vi a) { return v_nibbles_(_mm256_srli_epi16(a, 4)); }
+V_INLINE vi vi_madd(vi a, vi b, vi c) {
+#ifdef __AVXVNNI__
+    return _mm256_dpwssd_avx_epi32(c, a, b);
+#else
+    return _mm256_add_epi32(_mm256_madd_epi16(a, b), c);
+#endif
+}
+V_INLINE void v_zip_16_bytes_(__m128i a, __m128i b, vi *lo, vi *hi) {
+    *lo = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(a, b));
+    *hi = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b));
+}
+V_INLINE void vi_zip_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
+    v_zip_16_bytes_(_mm_loadu_si128((const __m128i *)(const void *)a), _mm_loadu_si128((const __m128i *)(const void *)b),
+                    lo, hi);
+}
+V_INLINE __m128i v_16_nibbles_(__m128i a) {
+    return _mm_sub_epi8(_mm_and_si128(a, _mm_set1_epi8(15)), _mm_set1_epi8(8));
+}
+V_INLINE void vi_zip_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
+    __m128i p = _mm_loadu_si128((const __m128i *)(const void *)a), q = _mm_loadu_si128((const __m128i *)(const void *)b);
+    if (first > 0) {
+        p = _mm_srli_epi16(p, 4);
+        q = _mm_srli_epi16(q, 4);
+    }
+    v_zip_16_bytes_(v_16_nibbles_(p), v_16_nibbles_(q), lo, hi);
+}
+V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
+    __m128i a = _mm_loadl_epi64((const __m128i *)(const void *)p);
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v_16_nibbles_(is_high ? _mm_srli_epi16(a, 4) : a)));
+}
+V_INLINE vi vi_round(vf a) { return _mm256_cvtps_epi32(a); }
+V_INLINE void vi_store_16(int16_t *p, vi a) {
+    _mm_storeu_si128((__m128i *)(void *)p,
+                     _mm_packs_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
+}
+
 /* ---- float64 ---- */
 
 V_INLINE vd vd_load(const double *p) { return _mm256_loadu_pd(p); }

@@ -217,6 +217,56 @@ V_INLINE vi vi_gather_n(const int32_t *p, vi index, size_t n) {
 V_INLINE vf v_from_int(vi a) { return _mm512_cvtepi32_ps(a); }
 V_INLINE vf v_exponent(vf a) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(a), 23)); }
 
+/* ---- bytes and 16 bits inside of the lanes of 32 ---- */
+
+V_INLINE vf v_from_bits(vi a) { return _mm512_castsi512_ps(a); }
+V_INLINE vi vi_from_bits(vf a) { return _mm512_castps_si512(a); }
+V_INLINE vi vi_load(const void *p) { return _mm512_loadu_si512(p); }
+V_INLINE void vi_store(void *p, vi a) { _mm512_storeu_si512(p, a); }
+V_INLINE vi vi_load_pieces(const void *const *p) {
+    __m512i a = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)p[0]));
+    a = _mm512_inserti32x4(a, _mm_loadu_si128((const __m128i *)p[1]), 1);
+    a = _mm512_inserti32x4(a, _mm_loadu_si128((const __m128i *)p[2]), 2);
+    return _mm512_inserti32x4(a, _mm_loadu_si128((const __m128i *)p[3]), 3);
+}
+V_INLINE vi vi_even_bytes(vi a) { return _mm512_srai_epi16(_mm512_slli_epi16(a, 8), 8); }
+V_INLINE vi vi_odd_bytes(vi a) { return _mm512_srai_epi16(a, 8); }
+V_INLINE vi v_nibbles_(__m512i a) {
+    return _mm512_sub_epi8(_mm512_and_si512(a, _mm512_set1_epi8(15)), _mm512_set1_epi8(8));
+}
+V_INLINE vi vi_low_nibbles(vi a) { return v_nibbles_(a); }
+V_INLINE vi vi_high_nibbles(vi a) { return v_nibbles_(_mm512_srli_epi16(a, 4)); }
+V_INLINE vi vi_madd(vi a, vi b, vi c) {
+#ifdef __AVX512VNNI__
+    return _mm512_dpwssd_epi32(c, a, b);
+#else
+    return _mm512_add_epi32(_mm512_madd_epi16(a, b), c);
+#endif
+}
+V_INLINE vi v_zip_16_bytes_(__m128i a, __m128i b) {
+    return _mm512_cvtepi8_epi16(_mm256_set_m128i(_mm_unpackhi_epi8(a, b), _mm_unpacklo_epi8(a, b)));
+}
+V_INLINE void vi_zip_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
+    const __m128i *p = (const __m128i *)(const void *)a, *q = (const __m128i *)(const void *)b;
+    *lo = v_zip_16_bytes_(_mm_loadu_si128(p), _mm_loadu_si128(q));
+    *hi = v_zip_16_bytes_(_mm_loadu_si128(p + 1), _mm_loadu_si128(q + 1));
+}
+V_INLINE __m128i v_16_nibbles_(__m128i a) {
+    return _mm_sub_epi8(_mm_and_si128(a, _mm_set1_epi8(15)), _mm_set1_epi8(8));
+}
+V_INLINE void vi_zip_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
+    __m128i p = _mm_loadu_si128((const __m128i *)(const void *)a), q = _mm_loadu_si128((const __m128i *)(const void *)b);
+    (void)first; /* 0: both halves of a block at once */
+    *lo = v_zip_16_bytes_(v_16_nibbles_(p), v_16_nibbles_(q));
+    *hi = v_zip_16_bytes_(v_16_nibbles_(_mm_srli_epi16(p, 4)), v_16_nibbles_(_mm_srli_epi16(q, 4)));
+}
+V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
+    __m128i a = _mm_loadu_si128((const __m128i *)(const void *)p);
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(v_16_nibbles_(is_high ? _mm_srli_epi16(a, 4) : a)));
+}
+V_INLINE vi vi_round(vf a) { return _mm512_cvtps_epi32(a); }
+V_INLINE void vi_store_16(int16_t *p, vi a) { _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(a)); }
+
 /* ---- float64 ---- */
 
 V_INLINE vd vd_load(const double *p) { return _mm512_loadu_pd(p); }

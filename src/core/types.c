@@ -15,7 +15,8 @@ const char *posenc_status_string(posenc_status status) {
     case POSENC_ERR_STRIDE:
         return "nb[0] is not the element size, a stride or pointer is not a multiple of it, or output rows overlap";
     case POSENC_ERR_OVERLAP: return "input and output overlap, or interleave in memory, without being the same view";
-    case POSENC_ERR_ROWS: return "the range, a row named for scatter, a page or an entry of an index does not lie inside its tensor";
+    case POSENC_ERR_ROWS:
+        return "the range, a row for scatter, a page or an index entry does not lie inside its tensor";
     case POSENC_ERR_ENUM: return "an enumerator (layout, schedule, direction, tier) or name is unknown";
     case POSENC_ERR_LAYOUT_UNSET: return "the layout is not set: it has no default";
     case POSENC_ERR_UNSET: return "a schedule, form, kind, polarity or scheme that has no default is not set";

@@ -18,6 +18,7 @@
 #include "kernels/norm.h"
 #include "kernels/pack.h"
 #include "kernels/panels.h"
+#include "kernels/quant.h"
 #include "kernels/rope.h"
 #include "kernels/rows.h"
 #include "kernels/softmax.h"

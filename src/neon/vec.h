@@ -254,6 +254,55 @@ V_INLINE vi vi_gather_n(const int32_t *p, vi index, size_t n) {
 V_INLINE vf v_from_int(vi a) { return vcvtq_f32_s32(a); }
 V_INLINE vf v_exponent(vf a) { return vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(a), 23)); }
 
+/* ---- bytes and 16 bits inside of the lanes of 32 ---- */
+
+V_INLINE vf v_from_bits(vi a) { return vreinterpretq_f32_s32(a); }
+V_INLINE vi vi_from_bits(vf a) { return vreinterpretq_s32_f32(a); }
+V_INLINE vi vi_load(const void *p) { return vreinterpretq_s32_u8(vld1q_u8(p)); }
+V_INLINE void vi_store(void *p, vi a) { vst1q_u8(p, vreinterpretq_u8_s32(a)); }
+V_INLINE vi vi_load_pieces(const void *const *p) { return vi_load(p[0]); }
+V_INLINE vi vi_even_bytes(vi a) {
+    return vreinterpretq_s32_s16(vshrq_n_s16(vshlq_n_s16(vreinterpretq_s16_s32(a), 8), 8));
+}
+V_INLINE vi vi_odd_bytes(vi a) { return vreinterpretq_s32_s16(vshrq_n_s16(vreinterpretq_s16_s32(a), 8)); }
+V_INLINE vi vi_low_nibbles(vi a) {
+    return vreinterpretq_s32_s8(vsubq_s8(vandq_s8(vreinterpretq_s8_s32(a), vdupq_n_s8(15)), vdupq_n_s8(8)));
+}
+V_INLINE vi vi_high_nibbles(vi a) {
+    int8x16_t high = vreinterpretq_s8_u8(vshrq_n_u8(vreinterpretq_u8_s32(a), 4));
+    return vreinterpretq_s32_s8(vsubq_s8(high, vdupq_n_s8(8)));
+}
+V_INLINE vi vi_madd(vi a, vi b, vi c) {
+    int16x8_t x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
+    int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y)), high = vmull_high_s16(x, y);
+    return vaddq_s32(vpaddq_s32(low, high), c);
+}
+V_INLINE void v_zip_8_bytes_(int8x8_t a, int8x8_t b, vi *lo, vi *hi) {
+    int16x8_t x = vmovl_s8(a), y = vmovl_s8(b);
+    *lo = vreinterpretq_s32_s16(vzip1q_s16(x, y));
+    *hi = vreinterpretq_s32_s16(vzip2q_s16(x, y));
+}
+V_INLINE void vi_zip_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
+    v_zip_8_bytes_(vld1_s8(a), vld1_s8(b), lo, hi);
+}
+V_INLINE int8x8_t v_8_nibbles_(const uint8_t *p, size_t first) {
+    uint8x8_t a = vld1_u8(p + first % 16);
+    a = first < 16 ? vand_u8(a, vdup_n_u8(15)) : vshr_n_u8(a, 4);
+    return vsub_s8(vreinterpret_s8_u8(a), vdup_n_s8(8));
+}
+V_INLINE void vi_zip_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
+    v_zip_8_bytes_(v_8_nibbles_(a, first), v_8_nibbles_(b, first), lo, hi);
+}
+V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
+    uint32_t lanes;
+    memcpy(&lanes, p, sizeof lanes);
+    lanes = (is_high ? lanes >> 4 : lanes) & 0x0f0f0f0f;
+    int16x8_t a = vsubq_s16(vmovl_s8(vcreate_s8(lanes)), vdupq_n_s16(8));
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(a)));
+}
+V_INLINE vi vi_round(vf a) { return vcvtnq_s32_f32(a); }
+V_INLINE void vi_store_16(int16_t *p, vi a) { vst1_s16(p, vmovn_s32(a)); }
+
 /* ---- float64 ---- */
 
 V_INLINE vd vd_load(const double *p) { return vld1q_f64(p); }

@@ -93,11 +93,15 @@ size_t element_size(element_type type) {
 }
 
 element_type element_of(posenc_dtype type) {
-    return type == POSENC_Q8_0 ? ELEMENT_F16 : (element_type)type;
+    return type == POSENC_Q8_0 || type == POSENC_Q4_0 ? ELEMENT_F16 : (element_type)type;
 }
 
 size_t element_count(size_t n, posenc_dtype type) {
-    return type == POSENC_Q8_0 ? n / POSENC_QUANT_BLOCK * (POSENC_Q8_BYTES / 2) : n;
+    switch (type) {
+    case POSENC_Q8_0: return n / POSENC_QUANT_BLOCK * (POSENC_Q8_BYTES / 2);
+    case POSENC_Q4_0: return n / POSENC_QUANT_BLOCK * (POSENC_Q4_BYTES / 2);
+    default: return n;
+    }
 }
 
 ptrdiff_t element_bytes(ptrdiff_t elements, posenc_dtype type) {
@@ -106,7 +110,8 @@ ptrdiff_t element_bytes(ptrdiff_t elements, posenc_dtype type) {
 
 const char *element_name(posenc_dtype type) {
     static const char *const names[] = {
-        [POSENC_F32] = "f32", [POSENC_F16] = "f16", [POSENC_BF16] = "bf16", [POSENC_Q8_0] = "q8_0"};
+        [POSENC_F32] = "f32",   [POSENC_F16] = "f16",   [POSENC_BF16] = "bf16",
+        [POSENC_Q8_0] = "q8_0", [POSENC_Q4_0] = "q4_0"};
     return names[type];
 }
 

@@ -41,8 +41,8 @@ typedef enum element_type {
 
 size_t element_size(element_type type);
 
-/* How a row of n elements of a storage type lies in a buffer, and how many there are; blocks of Q8_0 lie there as
- * halves. */
+/* How a row of n elements of a storage type lies in a buffer, and how many there are; blocks of Q8_0 and Q4_0
+ * lie there as halves. */
 element_type element_of(posenc_dtype type);
 size_t element_count(size_t n, posenc_dtype type);
 

@@ -20,7 +20,7 @@ FAMILIES = {'angles': ['angle_anchors', 'angle_rows'],
             'rope': ['rope_half', 'rope_interleaved', 'rope_deinterleave', 'rms_factors', 'convert_rows'],
             'rows': ['place_rows', 'mix_row', 'bit_rows', 'rbf_rows', 'add_axes'],
             'softmax': ['softmax_row', 'affine_row', 'cope_row', 'softmax_backward'],
-            'attention': ['pack_rows', 'dot_rows', 'dot_few', 'attend_rows', 'weighted_rows']}
+            'attention': ['pack_rows', 'dot_rows', 'dot_few', 'attend_rows', 'pack_quants', 'dot_quants', 'attend_quants', 'weighted_rows']}
 KEPT_FILES, KEPT_BYTES = 60, 8192
 
 

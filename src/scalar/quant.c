@@ -1,0 +1,100 @@
+/* Scalar attention over quantised rows, in integers: the specification. */
+#include <float.h>
+#include <math.h>
+
+#include "kernels/half.h"
+#include "kernels/variant.h"
+
+static const char *block_of(const void *row, size_t b, posenc_dtype type) {
+    return (const char *)row + b * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES);
+}
+
+static float scale_of(const void *row, size_t b, posenc_dtype type) {
+    return posenc_from_f16(*(const uint16_t *)(const void *)block_of(row, b, type));
+}
+
+/* The integer of channel c. */
+static int32_t number_of(const void *row, size_t c, posenc_dtype type) {
+    const char *numbers = block_of(row, c / POSENC_QUANT_BLOCK, type) + sizeof(uint16_t);
+    size_t at = c % POSENC_QUANT_BLOCK, half = POSENC_QUANT_BLOCK / 2;
+    if (type == POSENC_Q8_0)
+        return ((const int8_t *)numbers)[at];
+    uint8_t both = ((const uint8_t *)numbers)[at % half];
+    return (at < half ? both & 15 : both >> 4) - 8;
+}
+
+void VARIANT(pack_quants)(const posenc_pack_quants_args *a) {
+    size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
+    size_t n_padded = (a->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
+    for (size_t t = 0; t < n_padded; t++) {
+        int8_t *panel = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL;
+        float *scales = a->scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL;
+        size_t column = t % POSENC_PANEL;
+        for (size_t c = 0; c < a->dim; c++)
+            panel[(c / 4 * POSENC_PANEL + column) * 4 + c % 4] =
+                t < a->n_rows ? (int8_t)number_of(a->rows[t], c, a->rows_type) : 0;
+        for (size_t b = 0; b < n_blocks; b++)
+            scales[b * POSENC_PANEL + column] = t < a->n_rows ? scale_of(a->rows[t], b, a->rows_type) : 0.0f;
+    }
+}
+
+/* The exact sum of block b's products; x has the channels of each four in the order 0 2 1 3. */
+static int32_t block_sum(const int16_t *x, const int8_t *panel, size_t b) {
+    static const size_t place[4] = {0, 2, 1, 3};
+    int32_t sum = 0;
+    for (size_t c = b * POSENC_QUANT_BLOCK; c < (b + 1) * POSENC_QUANT_BLOCK; c++)
+        sum += x[c / 4 * 4 + place[c % 4]] * panel[c / 4 * POSENC_PANEL * 4 + c % 4];
+    return sum;
+}
+
+void VARIANT(dot_quants)(const posenc_dot_quants_args *a) {
+    size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
+    for (size_t i = 0; i < a->n_x; i++)
+        for (size_t t = 0; t < a->n_rows; t++) {
+            const int8_t *panel = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL * 4;
+            const float *scales = a->scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
+            float sum = 0.0f;
+            for (size_t b = 0; b < n_blocks; b++)
+                sum = fmaf((float)block_sum(a->x + i * a->x_stride, panel, b),
+                           a->x_scales[i * a->scales_stride + b] * scales[b * POSENC_PANEL], sum);
+            a->y[i * a->y_stride + t] = sum;
+        }
+}
+
+/* What a row counts in a sum and block. */
+static float share_of(float weight, const void *row, size_t b, posenc_dtype type) {
+    return row == NULL || weight < FLT_MIN ? 0.0f : weight * scale_of(row, b, type);
+}
+
+/* Block b of the sums, and the group of rows from `first` on. */
+static void add_group(const posenc_attend_quants_args *a, const float *weights, size_t first, size_t b, float *sums) {
+    float shares[POSENC_QUANT_GROUP], largest = 0.0f, factor = 0.0f;
+    for (size_t k = 0; k < POSENC_QUANT_GROUP; k++) {
+        shares[k] = share_of(weights[first + k], a->rows[first + k], b, a->rows_type);
+        largest = fabsf(shares[k]) > largest ? fabsf(shares[k]) : largest;
+        factor += shares[k] * 0.0f; /* NaN, or 0 */
+    }
+    if (largest < POSENC_QUANT_LEAST && factor == 0.0f)
+        return;
+    float scale = POSENC_QUANT_WEIGHT / largest;
+    for (size_t c = b * POSENC_QUANT_BLOCK; c < (b + 1) * POSENC_QUANT_BLOCK; c++) {
+        int32_t sum = 0;
+        for (size_t k = 0; k < POSENC_QUANT_GROUP && factor == 0.0f; k++)
+            if (a->rows[first + k] != NULL)
+                sum += (int32_t)nearbyintf(shares[k] * scale) * number_of(a->rows[first + k], c, a->rows_type);
+        sums[c] = fmaf((float)sum, largest / POSENC_QUANT_WEIGHT + factor, sums[c]);
+    }
+}
+
+void VARIANT(attend_quants)(const posenc_attend_quants_args *a) {
+    for (size_t i = 0; i < a->n; i++) {
+        float *sums = a->sums + i * a->sums_stride, *y = a->y + i * a->y_stride;
+        for (size_t c = 0; c < a->dim; c++)
+            sums[c] = 0.0f;
+        for (size_t first = 0; first < a->n_rows; first += POSENC_QUANT_GROUP)
+            for (size_t b = 0; b < a->dim / POSENC_QUANT_BLOCK; b++)
+                add_group(a, a->weights + i * a->weight_stride, first, b, sums);
+        for (size_t c = 0; c < a->dim; c++)
+            y[c] = fmaf(a->keep[i], y[c], sums[c]);
+    }
+}

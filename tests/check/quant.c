@@ -1,0 +1,326 @@
+/* pack_quants, dot_quants, attend_quants: attention over quantised rows in integers. */
+#include <math.h>
+
+#include "check.h"
+#include "plain.h"
+
+enum { MOST_ROWS = 128 };
+
+static posenc_dtype quant_type(size_t which) {
+    return which % 2 ? POSENC_Q4_0 : POSENC_Q8_0;
+}
+
+static size_t padded(size_t n_rows) {
+    return (n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
+}
+
+/* Rows of blocks, in an order of their own; each at the address that a pointer says. */
+typedef struct quant_rows {
+    posenc_dtype type;
+    size_t dim, n_rows, n_missing; /* the first of these are not there */
+    ptrdiff_t stride;              /* in halves */
+} quant_rows;
+
+static const void *const *row_addresses(const kernel_call *call, int index, const quant_rows *r) {
+    static const void *rows[MOST_ROWS];
+    for (size_t t = 0; t < r->n_rows; t++) {
+        size_t at = (t * 5 + 3) % r->n_rows; /* any order, some of them twice if 5 divides their number */
+        rows[t] = t < r->n_missing ? NULL : call_row_at(call, index, r->n_rows, r->stride, at);
+    }
+    return rows;
+}
+
+static int call_quant_rows(kernel_call *call, const quant_rows *r) {
+    return call_stored_rows(call, "rows", OPERAND_IN, r->type, r->n_rows, r->stride, r->dim);
+}
+
+static void set_words(operand *o, double most) {
+    for (size_t i = 0; i < o->count; i++) {
+        uint32_t low = (uint32_t)(int32_t)lrint(((double)(test_random() % 65537) / 32768.0 - 1.0) * most);
+        uint32_t high = (uint32_t)(int32_t)lrint(((double)(test_random() % 65537) / 32768.0 - 1.0) * most);
+        operand_set(o, i, (double)(int32_t)((low & 0xffff) | high << 16));
+    }
+}
+
+/* ---- pack_quants ---- */
+
+typedef struct pack_shape {
+    quant_rows rows;
+    size_t n_ahead;
+} pack_shape;
+
+static void pack_arguments(const kernel_call *call, kernel_args *to) {
+    const pack_shape *s = call->shape;
+    posenc_pack_quants_args args = {
+        .rows = row_addresses(call, 0, &s->rows),
+        .rows_type = s->rows.type,
+        .panels = call_data(call, 1, 0),
+        .scales = call_data(call, 2, 0),
+        .dim = s->rows.dim,
+        .n_rows = s->rows.n_rows,
+    };
+    args.ahead[s->n_ahead % 2] = (posenc_rows_ahead){call_data(call, 0, 0), 34, 34, s->n_ahead};
+    to->pack_quants = args;
+}
+
+static void describe_pack(kernel_call *call, const pack_shape *s) {
+    size_t n = padded(s->rows.n_rows);
+    call_begin(call, KERNEL_pack_quants, pack_arguments, s);
+    call_quant_rows(call, &s->rows);
+    call_row(call, "panels", OPERAND_OUT, ELEMENT_I32, n * s->rows.dim / 4);
+    call_row(call, "scales", OPERAND_OUT, ELEMENT_F32, n * s->rows.dim / POSENC_QUANT_BLOCK);
+}
+
+void sweep_pack_quants(const posenc_kernels *variant) {
+    static kernel_call call;
+    static const size_t counts[] = {1, 2, 15, 16, 17, 31, 32, 33, 0, 48, 64, 7};
+    for (size_t which = 0; which < 12 * 8 * 4; which++) {
+        pack_shape s = {.rows = {.type = quant_type(which), .dim = POSENC_QUANT_BLOCK * (1 + which / 12 % 8)}};
+        ptrdiff_t width = (ptrdiff_t)element_count(s.rows.dim, s.rows.type);
+        s.rows.n_rows = counts[which / 2 % 12];
+        s.n_ahead = s.rows.n_rows / 2;
+        s.rows.stride = which / 3 % 3 == 0 ? width : which / 3 % 3 == 1 ? width + 3 : -width - 1;
+        test_fill fill = (test_fill)(which % FILL_COUNT);
+        if (!test_case("pack_quants %s dim=%zu n_rows=%zu stride=%td %s", element_name(s.rows.type), s.rows.dim,
+                       s.rows.n_rows, s.rows.stride, test_fill_name(fill)))
+            continue;
+        describe_pack(&call, &s);
+        call_fill(&call, fill);
+        call_check(&call, variant, FEW_PLACES);
+    }
+}
+
+/* ---- dot_quants ---- */
+
+typedef struct dot_shape {
+    size_t dim, n_x, n_rows, x_pad, y_pad;
+} dot_shape;
+
+enum { X, X_SCALES, PANELS, SCALES, Y };
+
+static void dot_arguments(const kernel_call *call, kernel_args *to) {
+    const dot_shape *s = call->shape;
+    posenc_dot_quants_args args = {
+        .x = call_data(call, X, 0),
+        .x_scales = call_data(call, X_SCALES, 0),
+        .x_stride = s->dim + 2 * s->x_pad,
+        .scales_stride = s->dim / POSENC_QUANT_BLOCK + s->x_pad,
+        .panels = call_data(call, PANELS, 0),
+        .scales = call_data(call, SCALES, 0),
+        .y = call_data(call, Y, 0),
+        .y_stride = s->n_rows + s->y_pad,
+        .dim = s->dim,
+        .n_x = s->n_x,
+        .n_rows = s->n_rows,
+    };
+    to->dot_quants = args;
+}
+
+static void describe_dot(kernel_call *call, const dot_shape *s) {
+    size_t n = padded(s->n_rows), n_blocks = s->dim / POSENC_QUANT_BLOCK;
+    call_begin(call, KERNEL_dot_quants, dot_arguments, s);
+    call_rows(call, "x", OPERAND_IN, ELEMENT_I32, s->n_x, (ptrdiff_t)(s->dim / 2 + s->x_pad), s->dim / 2);
+    call_rows(call, "x scales", OPERAND_IN, ELEMENT_F32, s->n_x, (ptrdiff_t)(n_blocks + s->x_pad), n_blocks);
+    call_row(call, "panels", OPERAND_IN, ELEMENT_I32, n * s->dim / 4);
+    call_row(call, "scales", OPERAND_IN, ELEMENT_F32, n * n_blocks);
+    call_rows(call, "y", OPERAND_OUT, ELEMENT_F32, s->n_x, (ptrdiff_t)(s->n_rows + s->y_pad), s->n_rows);
+}
+
+/* Integers up to the largest; in the first of eight cases all of them largest, of one sign or the other. */
+static void set_dot(kernel_call *call, size_t which) {
+    operand *x = &call->operands[X], *panels = &call->operands[PANELS];
+    set_words(x, POSENC_QUANT_MAX);
+    set_words(panels, 32767.0);
+    for (size_t i = 0; which % 8 == 0 && i < x->count; i++)
+        operand_set(x, i, which % 16 ? (double)(int32_t)0x80818081 : (double)0x7f7f7f7f);
+    for (size_t i = 0; which % 8 == 0 && i < panels->count; i++)
+        operand_set(panels, i, which / 16 % 2 ? (double)(int32_t)0x80808080 : (double)0x7f7f7f7f);
+}
+
+void sweep_dot_quants(const posenc_kernels *variant) {
+    static kernel_call call;
+    static const size_t counts[] = {64, 1, 33, 31, 32, 17, 0, 5}, rows_of_x[] = {1, 8, 9, 2, 15, 0, 4, 3};
+    for (size_t which = 0; which < 8 * 8 * 4 * 2; which++) {
+        dot_shape s = {
+            .dim = POSENC_QUANT_BLOCK * (which / 5 % 6),
+            .n_x = rows_of_x[which / 8 % 8],
+            .n_rows = counts[which % 8],
+            .x_pad = which / 3 % 3,
+            .y_pad = which / 7 % 2 * 5,
+        };
+        test_fill fill = (test_fill)(which / 2 % FILL_COUNT);
+        if (!test_case("dot_quants dim=%zu n_x=%zu n_rows=%zu pads %zu %zu, %zu %s", s.dim, s.n_x, s.n_rows, s.x_pad,
+                       s.y_pad, which % 32, test_fill_name(fill)))
+            continue;
+        describe_dot(&call, &s);
+        call_fill(&call, fill);
+        set_dot(&call, which);
+        call_check(&call, variant, FEW_PLACES);
+    }
+}
+
+/* ---- attend_quants ---- */
+
+typedef struct attend_shape {
+    quant_rows rows;
+    size_t n, n_zero; /* sums; weights that are 0, from the end */
+} attend_shape;
+
+enum { WEIGHTS, KEEP, ROWS, SUMS, ATTEND_Y };
+
+static void attend_arguments(const kernel_call *call, kernel_args *to) {
+    const attend_shape *s = call->shape;
+    posenc_attend_quants_args args = {
+        .weights = call_data(call, WEIGHTS, 0),
+        .weight_stride = s->rows.n_rows,
+        .rows = row_addresses(call, ROWS, &s->rows),
+        .rows_type = s->rows.type,
+        .keep = call_data(call, KEEP, 0),
+        .sums = call_data(call, SUMS, 0),
+        .sums_stride = s->rows.dim + 3,
+        .y = call_data(call, ATTEND_Y, 0),
+        .y_stride = s->rows.dim + 2,
+        .dim = s->rows.dim,
+        .n = s->n,
+        .n_rows = s->rows.n_rows,
+    };
+    to->attend_quants = args;
+}
+
+static void describe_attend(kernel_call *call, const attend_shape *s) {
+    size_t dim = s->rows.dim;
+    call_begin(call, KERNEL_attend_quants, attend_arguments, s);
+    call_row(call, "weights", OPERAND_IN, ELEMENT_F32, s->n * s->rows.n_rows);
+    call_row(call, "keep", OPERAND_IN, ELEMENT_F32, s->n);
+    call_quant_rows(call, &s->rows);
+    call_rows(call, "sums", OPERAND_OUT, ELEMENT_F32, s->n, (ptrdiff_t)dim + 3, dim);
+    call_rows(call, "y", OPERAND_IN_OUT, ELEMENT_F32, s->n, (ptrdiff_t)dim + 2, dim);
+}
+
+/* Weights are not negative, and 0 where there is no row. */
+static void set_weights(kernel_call *call, const attend_shape *s) {
+    operand *o = &call->operands[WEIGHTS];
+    float *weights = (float *)(void *)o->before;
+    for (size_t i = 0; i < o->count; i++) {
+        size_t row = i % s->rows.n_rows;
+        int is_zero = row < s->rows.n_missing || row >= s->rows.n_rows - s->n_zero;
+        weights[i] = is_zero ? 0.0f : fabsf(weights[i]);
+    }
+}
+
+void sweep_attend_quants(const posenc_kernels *variant) {
+    static kernel_call call;
+    static const size_t sums[] = {1, 8, 9, 2, 15, 0, 4, 5};
+    for (size_t which = 0; which < 8 * 8 * 4 * 2; which++) {
+        attend_shape s = {.rows = {.type = quant_type(which), .dim = POSENC_QUANT_BLOCK * (which / 5 % 5)},
+                          .n = sums[which / 2 % 8]};
+        ptrdiff_t width = (ptrdiff_t)element_count(s.rows.dim, s.rows.type);
+        s.rows.n_rows = POSENC_QUANT_GROUP * (which / 3 % 5);
+        s.rows.n_missing = s.rows.n_rows > 0 && which % 3 == 0 ? test_random() % s.rows.n_rows : 0;
+        s.n_zero = s.rows.n_rows > 0 && which % 4 == 1 ? test_random() % s.rows.n_rows : 0;
+        s.rows.stride = which / 4 % 2 ? width + 3 : -width - 1;
+        test_fill fill = (test_fill)(which / 7 % FILL_COUNT);
+        if (!test_case("attend_quants %s dim=%zu n=%zu n_rows=%zu missing %zu zero %zu stride=%td %s",
+                       element_name(s.rows.type), s.rows.dim, s.n, s.rows.n_rows, s.rows.n_missing, s.n_zero,
+                       s.rows.stride, test_fill_name(fill)))
+            continue;
+        describe_attend(&call, &s);
+        call_fill(&call, fill);
+        set_weights(&call, &s);
+        call_check(&call, variant, FEW_PLACES);
+    }
+}
+
+/* ---- Benchmarks ---- */
+
+enum { BENCH_DIM = 128, BENCH_X = 4 };
+
+static void bench_pack(kernel_call *call, size_t n, kernel_types types) {
+    static pack_shape s;
+    (void)types;
+    s = (pack_shape){.rows = {.type = POSENC_Q8_0, .dim = BENCH_DIM, .n_rows = n < MOST_ROWS ? n : MOST_ROWS}};
+    s.rows.stride = (ptrdiff_t)element_count(BENCH_DIM, POSENC_Q8_0);
+    describe_pack(call, &s);
+    call_fill(call, FILL_ORDINARY);
+}
+
+/* One byte after the other. */
+static void plain_pack(const kernel_args *args) {
+    const posenc_pack_quants_args *a = &args->pack_quants;
+    for (size_t t = 0; t < a->n_rows; t++)
+        for (size_t c = 0; c < BENCH_DIM; c++)
+            a->panels[(t / POSENC_PANEL * BENCH_DIM + c / 4 * 4) * POSENC_PANEL + t % POSENC_PANEL * 4 + c % 4] =
+                ((const int8_t *)a->rows[t])[c / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES + 2 + c % POSENC_QUANT_BLOCK];
+}
+
+static void limit_pack(const bench_limits *limits, const kernel_args *args) {
+    const posenc_pack_quants_args *a = &args->pack_quants;
+    limits->copy((float *)(void *)a->panels, a->rows[0], a->n_rows * BENCH_DIM / 4);
+}
+
+const kernel_bench bench_pack_quants = {
+    .unit = "rows", .elements = BENCH_DIM, .describe = bench_pack, .plain = plain_pack, .limit = limit_pack};
+
+static void bench_dot(kernel_call *call, size_t n, kernel_types types) {
+    static dot_shape s;
+    (void)types;
+    s = (dot_shape){.dim = BENCH_DIM, .n_x = BENCH_X, .n_rows = n * POSENC_PANEL};
+    describe_dot(call, &s);
+    call_fill(call, FILL_ORDINARY);
+}
+
+static void plain_dot(const kernel_args *args) {
+    const posenc_dot_quants_args *a = &args->dot_quants;
+    for (size_t i = 0; i < a->n_x; i++)
+        for (size_t t = 0; t < a->n_rows; t++) {
+            const int8_t *row = a->panels + t / POSENC_PANEL * BENCH_DIM * POSENC_PANEL + t % POSENC_PANEL * 4;
+            int32_t sum = 0;
+            for (size_t c = 0; c < BENCH_DIM; c++)
+                sum += a->x[i * BENCH_DIM + c] * row[c / 4 * 4 * POSENC_PANEL + c % 4];
+            a->y[i * a->y_stride + t] = (float)sum;
+        }
+}
+
+static void limit_dot(const bench_limits *limits, const kernel_args *args) {
+    limits->multiply(args->dot_quants.n_x * BENCH_DIM * args->dot_quants.n_rows);
+}
+
+const kernel_bench bench_dot_quants = {.unit = "panels",
+                                       .elements = BENCH_X * POSENC_PANEL * BENCH_DIM,
+                                       .describe = bench_dot,
+                                       .plain = plain_dot,
+                                       .limit = limit_dot};
+
+static void bench_attend(kernel_call *call, size_t n, kernel_types types) {
+    static attend_shape s;
+    (void)types;
+    size_t n_rows = n < MOST_ROWS ? n : MOST_ROWS;
+    s = (attend_shape){.rows = {.type = POSENC_Q8_0, .dim = BENCH_DIM}, .n = BENCH_X};
+    s.rows.n_rows = (n_rows + POSENC_QUANT_GROUP - 1) / POSENC_QUANT_GROUP * POSENC_QUANT_GROUP;
+    s.rows.stride = (ptrdiff_t)element_count(BENCH_DIM, POSENC_Q8_0);
+    describe_attend(call, &s);
+    call_fill(call, FILL_ORDINARY);
+    set_weights(call, &s);
+}
+
+static void plain_attend(const kernel_args *args) {
+    const posenc_attend_quants_args *a = &args->attend_quants;
+    for (size_t i = 0; i < a->n; i++) {
+        float *y = a->y + i * a->y_stride;
+        for (size_t k = 0; k < a->n_rows; k++)
+            for (size_t c = 0; c < BENCH_DIM; c++)
+                y[c] += a->weights[i * a->weight_stride + k] *
+                        (float)((const int8_t *)
+                                    a->rows[k])[c / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES + 2 + c % POSENC_QUANT_BLOCK];
+    }
+}
+
+static void limit_attend(const bench_limits *limits, const kernel_args *args) {
+    limits->multiply(args->attend_quants.n * BENCH_DIM * args->attend_quants.n_rows);
+}
+
+const kernel_bench bench_attend_quants = {.unit = "rows",
+                                          .elements = BENCH_X * BENCH_DIM,
+                                          .describe = bench_attend,
+                                          .plain = plain_attend,
+                                          .limit = limit_attend};
