@@ -68,8 +68,8 @@ def arguments():
                       help='list sizes that cost more than 1.5 times as much per element as their neighbours')
     what.add_argument('--render', metavar='JSON', type=report_file, help='pages of a report.json that is there')
     what.add_argument('--documents', metavar='JSON', type=report_file,
-                      help='write the tables of docs/performance.md from a report.json, or, if its CPU '
-                      'lacks AVX-512, of docs/performance-avx2.md; from a full run of a clean commit')
+                      help='write the tables of a report.json into the page of its CPU in docs/results; from a full run of '
+                      'a clean commit')
     parser.add_argument('--filter', metavar='REGEX', type=pattern,
                         help='with --against: the benchmarks that it finds, instead of those that run in caches, on SIMD tiers')
     parser.add_argument('--all', action='store_true', help='with --against: every benchmark of the SIMD tiers')

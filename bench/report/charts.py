@@ -167,7 +167,7 @@ def threads(results, sweeps):
         axes.set_title(f'{title}\n{more}', fontsize=8.5)
         axes.set(xlabel='threads', ylim=(0, 1.15 * highest), xlim=(0.8 * min(counts), max(counts) + 0.2))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    cells[0].set_ylabel('times as fast as one thread')
+    cells[0].set_ylabel('speed-up over one thread')
     handles = [Line2D([], [], label=TIER_NAMES[t], **tier_style(t)) for t in tiers]
     handles.append(Line2D([], [], label='ideal', color=MUTED, **DASHED))
     legend_above(figure, handles)
@@ -209,7 +209,7 @@ def bars(results):
         axes.grid(axis='y', visible=False)
         axes.tick_params(axis='y', length=0)
     for axes in cells[-2:]:
-        axes.set_xlabel('ns per element, from zero')
+        axes.set_xlabel('ns per element')
     return as_svg(figure)
 
 
@@ -229,7 +229,7 @@ def kernels(levels, title):
     axes.set_yticks(range(len(levels)), [name for name, _ in levels])
     axes.invert_yaxis()
     axes.grid(axis='y', visible=False)
-    axes.set(title=title, xlabel='times as long as the limit (log scale); the dashed line is the limit')
+    axes.set(title=title, xlabel='time relative to the limit (log scale); dashed: the limit')
     handles = [Line2D([], [], label=TIER_NAMES[t], linestyle='', **tier_style(t)) for t in tiers]
     axes.legend(handles=handles, loc='lower right')
     return as_svg(figure)

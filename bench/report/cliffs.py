@@ -38,7 +38,7 @@ SCANS = [
      lambda n: scaled(n, 'f16')),
     ('RoPE half-split, on the fly, head_dim', DIMS, lambda n: works.rope(16, rows='made', dim=n), lambda n: n // 2,
      lambda n: scaled(n, heads=1024)),
-    ('cos/sin rows, 2 x pairs', DIMS, lambda n: works.rows(64, dim=n), lambda n: n // 2, written),
+    ('cos/sin table, 2 x pairs', DIMS, lambda n: works.rows(64, dim=n), lambda n: n // 2, written),
     ('attention, head_dim', DIMS, lambda n: works.attention(16, 128, 1, 1, dim=n), lambda n: n, lambda n: scaled(n, 'f16', 256)),
 ]
 
@@ -107,11 +107,11 @@ def scan(build, core):
             found = scan_one(peer, limit, tier, sizes, make, parts, make_limit)
             cliffs, shared = [s for s in found if s.is_cliff()], [s for s in found if not s.is_cliff()]
             n_cliffs, n_shared = n_cliffs + len(cliffs), n_shared + len(shared)
-            for what, which in ('cliffs', cliffs), ('steps of memory', shared):
+            for what, which in ('performance cliffs', cliffs), ('steps of memory', shared):
                 if which:
                     print(f'{what}: {tier}, {name}, times a neighbour: ' + ', '.join(map(str, which)), flush=True)
         peer.stop()
         limit.stop()
-    print(f'{n_cliffs} cliffs: neighbours beyond the first vector of which one costs more than {CLIFF} times the other; {n_shared} '
-          f'more are steps of memory, which rows of such a length cost a loop that only scales or writes them as well')
+    print(f'{n_cliffs} performance cliffs: a size beyond the first vector that costs more than {CLIFF} times as much per element as its '
+          f'neighbour; {n_shared} more are steps of memory, which a loop that only scales or writes such rows has too')
     return int(n_cliffs > 0)

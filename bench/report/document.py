@@ -1,5 +1,4 @@
-"""The tables of docs/performance.md, written anew from a report, between lines that mark them; from a report of a CPU
-without AVX-512 those of docs/performance-avx2.md, so that no tier's figures are lost to a machine that lacks it."""
+"""The tables of docs/results/, written anew from a report into the page of its machine, between lines that mark them."""
 import re
 import statistics
 
@@ -34,8 +33,12 @@ SPEED = [
 ]
 
 
-# Tables that a page may do without: docs/performance.md has had no report of its machine since they were added.
-OPTIONAL = ('slower',)
+# The page of a CPU, by family and model: names are shared by several generations ("AMD EPYC").
+PAGES = {
+    'family and model 25 1': 'zen3-avx2.md',
+    'family and model 25 17': 'zen4-avx512.md',
+    'family and model 6 143': 'sapphire-rapids.md',
+}
 
 
 def ratio_text(values):
@@ -82,11 +85,12 @@ def roof_table(report):
     return markdown_table(head, rows) + f"\n\nMultiply-adds in registers: {', '.join(peaks)}."
 
 
-def performance_tables(report):
-    return {'machine': '\n'.join(head_words(report)), 'roof': roof_table(report),
+def tables_of(report):
+    results = Results(report)
+    return {'machine': '\n'.join(head_words(report)), 'speed': speed_table(report), 'roof': roof_table(report),
             'kernels': markdown_table(*kernel_table.by_size(report['kernels'])),
-            'call-goals': section_text(call_goals_section(Results(report))),
-            'slower': section_text(slower_section(Results(report)))}
+            'goals': section_text(goals_section(results)), 'call-goals': section_text(call_goals_section(results)),
+            'slower': section_text(slower_section(results))}
 
 
 def replace_between(text, name, new):
@@ -103,9 +107,10 @@ def section_text(section):
 
 
 def fill(path, tables):
+    """Writes the tables that a page has a place for."""
     text = path.read_text()
     for name, table in tables.items():
-        if name in OPTIONAL and f'<!-- {name}: begin -->' not in text:
+        if f'<!-- {name}: begin -->' not in text:
             print(f"left out: '{name}', for which {path.name} has no place")
         else:
             text = replace_between(text, name, table)
@@ -125,10 +130,17 @@ def why_not(report, rounds):
     return None
 
 
+def page_of(report):
+    """The name of the page of the report's machine."""
+    key = report['machine']['key']
+    for cpu, page in PAGES.items():
+        if key.endswith(f', {cpu}'):
+            return page
+    raise SystemExit(f"error: docs/results has no page for this CPU ({key}): write one and name it in PAGES of "
+                     'bench/report/document.py')
+
+
 def write(report, root):
-    """The page of this machine."""
-    if 'avx512' in measured_tiers(report['kernels']):
-        fill(root / 'docs/performance.md', {'speed': speed_table(report), **performance_tables(report)})
-    else:
-        fill(root / 'docs/performance-avx2.md', {
-            **performance_tables(report), 'goals': section_text(goals_section(Results(report)))})
+    path = root / 'docs/results' / page_of(report)
+    fill(path, tables_of(report))
+    print(path)

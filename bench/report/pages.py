@@ -1,4 +1,4 @@
-"""The report as Markdown and as one page of HTML: the same sections, tables and words."""
+"""The report as Markdown and as one page of HTML: the same sections, tables and words; charts first, goals last."""
 import html
 from dataclasses import dataclass, field
 
@@ -23,19 +23,18 @@ def met_text(met):
 
 
 GOAL_WORDS = (
-    'Medians of ratios, each of two times of one round, in which peers, and lines of work that a goal compares, take '
-    'turns; in brackets the lower and upper quartile of the rounds. '
-    '"ahead": how many times as long the other takes. "limit", "our own": how many times as long as that we take. For AVX2, '
-    'peers that can be kept from using more are.')
+    'Medians of ratios of two times of one round, in which all competitors take turns; in brackets the lower and upper quartile of '
+    'the rounds. "as fast as": how many times as long the other takes. "limit", "other call": how many times as long as that the '
+    'call takes. For AVX2, libraries that can be restricted to it are.')
 CALL_GOAL_WORDS = (
     'What one call costs beside another: the same without what is added, or the calls that it replaces. Ratios of posenc-bench, '
-    'each the median over slices; of the rounds the median, in brackets the lower and upper quartile. Against ggml, and of rows '
-    'of 131072 keys, ratios of the race.')
+    'each the median over time slices: the median of the rounds, in brackets their lower and upper quartile. Those against ggml and '
+    'of rows of 131072 keys are of the benchmark comparison.')
 
 
-def goals_section(results, title='Goals', goals=works.GOALS, what=GOAL_WORDS):
+def goals_section(results, title='Goals against libraries and limits', goals=works.GOALS, what=GOAL_WORDS):
     tiers = results.tiers()
-    head = ['work', 'against', 'goal', *(text for t in tiers for text in (f'seen on {TIER_NAMES[t]}', 'met'))]
+    head = ['work', 'against', 'goal', *(text for t in tiers for text in (f'measured on {TIER_NAMES[t]}', 'met'))]
     rows, verdicts = [], []
     for work, against, goal, cells in goal_rows(results, goals):
         rows.append([work, against, goal] + [text for seen, met in cells for text in (seen, met_text(met))])
@@ -51,17 +50,16 @@ def call_goals_section(results):
 
 def peers_section(results, draw):
     report = results.report
-    words = ['Bars begin at zero; each panel has its own scale. Behind each bar: nanoseconds per element, and how many '
-             'times the fastest that is. The thin line spans the quartiles of the rounds; the dashed line is the limit of '
-             'the best tier. ggml makes its rows of cosines and sines in every call. The scalar tier, which is the '
-             'specification, is in the table only.']
+    words = ['Shorter is faster. Each bar: nanoseconds per element, and how many times the fastest that is. Bars begin at zero; each '
+             'panel has a scale of its own. The thin line spans the quartiles of the rounds, the dashed line is the limit of the '
+             'best tier. ggml computes its cos/sin table in every call. The scalar tier is in the table only.']
     if report['absent']:
         reasons = [f'{name}: {why}' for name, why in sorted(report['absent'].items())]
-        words.append(f"Not there: {'; '.join(reasons)}.")
+        words.append(f"Not measured: {'; '.join(reasons)}.")
     reasons = sorted({f"{t['peer']} {t['absent']}" for t in report['times'] if 'absent' in t
                       and not t['peer'].startswith(('posenc', 'limit', 'plain'))})
     if reasons:
-        words.append('Left out of some panels: ' + '; '.join(reasons) + '.')
+        words.append('Missing in some panels: ' + '; '.join(reasons) + '.')
     names = list(dict.fromkeys(peer for _, peer in results.times))
     rows = []
     for work in works.goal_lines():
@@ -69,7 +67,7 @@ def peers_section(results, draw):
         if any(cells):
             shape = ' '.join(word for word in work.split() if not word.startswith('elements='))
             rows.append([shape, *('-' if cell is None else f'{cell:.3g}' for cell in cells)])
-    return Section('Against peers', words, ['ns per element', *names], rows, draw and draw.bars(results), folded=True)
+    return Section('Benchmark comparison', words, ['ns per element', *names], rows, draw and draw.bars(results), folded=True)
 
 
 def sweep_section(title, words, results, sweeps, chart):
@@ -89,18 +87,17 @@ def sweep_section(title, words, results, sweeps, chart):
 def kernels_section(results, draw):
     times = results.report['kernels']
     levels = kernel_table.in_cache(times)
-    words = ['Every kernel, and how many times as long as its limit it takes: the same bytes moved with next to no '
-             'arithmetic; for products, as many multiply-adds. The chart shows the second smallest working set, 16 KiB: '
-             'the first cache.']
+    words = ['How many times as long as its limit each kernel takes. The limit moves the same bytes with next to no arithmetic; for '
+             'products it is as many multiply-adds. The chart shows a working set of 16 KiB, within the first cache.']
     head, rows = kernel_table.by_size(times)
-    chart = draw and levels and draw.kernels(levels, 'Kernels in the first cache')
-    return Section('Kernels against their limits', words, head, rows, chart or '', folded=True)
+    chart = draw and levels and draw.kernels(levels, 'Kernels in the first cache, against the roofline')
+    return Section('Roofline: every kernel against its limit', words, head, rows, chart or '', folded=True)
 
 
 def slower_section(results):
     slower, raced = kernel_table.slower_than_plain(results.report['kernels'])
-    words = [f'{len(slower)} of the {raced} benchmarks of posenc-bench that have a plain loop, on all SIMD tiers or '
-             'none (-): how many times as long the loop takes, the median of the rounds. Below 1 we are slower.']
+    words = [f'{len(slower)} of the {raced} benchmarks of posenc-bench that have a plain loop, on all SIMD tiers or none (-). '
+             'The ratio is how many times as long the plain loop takes, the median of the rounds: below 1 posenc is slower.']
     rows = [[name, TIER_NAMES.get(tier, '-'), f'{ratio:.3g}x'] for name, tier, ratio in slower]
     return Section('Slower than the plain loop', words, ['benchmark', 'tier', 'plain'], rows)
 
@@ -109,29 +106,32 @@ def sections(report, draw=None):
     """draw: the module charts, or None for tables alone."""
     results = Results(report)
     thread_sweeps = works.thread_sweeps(report['threads'])
-    parts = [goals_section(results), call_goals_section(results), peers_section(results, draw)]
+    parts = [peers_section(results, draw)]
     parts.append(sweep_section(
-        'From the first cache to memory',
-        ['Dashed: the measured limit of the tier, which moves the same bytes and does next to nothing else. Dotted lines: '
-         'sizes of the caches. Bands: quartiles of the rounds. The scalar tier, ten to a hundred times as slow, is in the '
-         'table only.'],
+        'Roofline: from the first cache to memory',
+        ['Time per element by working set. Dashed: the measured limit of the tier, which moves the same bytes and does next to '
+         'nothing else. Dotted: sizes of the caches. Bands: quartiles of the rounds. The scalar tier is in the table only.'],
         results, works.WORKING_SETS, draw and draw.working_sets(results)))
-    parts.append(sweep_section('By shape', ['What a head dimension, a number of tokens or a length of rows costs.'],
-                               results, works.SHAPES, draw and draw.shapes(results)))
-    parts.append(sweep_section('By threads', ['Each thread takes its part of the tokens or heads. On the wall clock.'],
+    if report['kernels']:
+        parts.append(kernels_section(results, draw))
+    parts.append(sweep_section(
+        'Shapes', ['Time per element by head dimension, number of tokens and number of keys. scripts/bench --cliffs looks for '
+                   'performance cliffs between neighbouring sizes.'],
+        results, works.SHAPES, draw and draw.shapes(results)))
+    parts.append(sweep_section('Threads', ['Each thread takes a range of the tokens or heads. Wall-clock time.'],
                                results, thread_sweeps, draw and draw.threads(results, thread_sweeps)))
     if report['kernels']:
-        parts += [kernels_section(results, draw), slower_section(results)]
-    return parts
+        parts.append(slower_section(results))
+    return parts + [goals_section(results), call_goals_section(results)]
 
 
 def head_words(report):
     m = report['machine']
-    load = f"The load of the machine was {m['load_before']:.1f} before the run"
-    quiet = load + ('.' if m['load_before'] < 0.5 else ': it was not quiet, and absolute times are too long.')
+    load = f"The load average was {m['load_before']:.1f} before the run"
+    quiet = load + ('.' if m['load_before'] < 0.5 else ': the machine was not quiet, and absolute times are too long.')
     return [machine.sentence(m) + '.',
-            f"One thread pinned to core {m['core']} unless said; {report['rounds']} rounds, in which all peers of a line take "
-            f'turns; processor time. {quiet}']
+            f"One thread pinned to core {m['core']} unless another number is given; {report['rounds']} rounds, in which all competitors "
+            f'take turns; processor time. {quiet}']
 
 
 # ---- Markdown ----
@@ -142,7 +142,7 @@ def markdown_table(head, rows):
 
 
 def markdown(report):
-    parts = ['# posenc against its peers and limits', *head_words(report)]
+    parts = ['# posenc: benchmark report', *head_words(report)]
     for section in sections(report):
         if section.rows:
             parts += [f'## {section.title}', *section.words, markdown_table(section.head, section.rows)]
@@ -191,8 +191,8 @@ def page(report, draw):
         if section.chart:
             parts.append(f'<figure aria-label="{html.escape(section.title)}">{section.chart}</figure>')
         table = html_table(section.head, section.rows)
-        parts.append(f'<details><summary>The numbers</summary>{table}</details>' if section.folded else table)
+        parts.append(f'<details><summary>Table of these figures</summary>{table}</details>' if section.folded else table)
     return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width">'
-            f'<title>posenc against its peers and limits</title><style>{STYLE}</style></head><body>\n'
-            '<h1>posenc against its peers and limits</h1>\n' + '\n'.join(parts) + '\n</body></html>\n')
+            f'<title>posenc: benchmark report</title><style>{STYLE}</style></head><body>\n'
+            '<h1>posenc: benchmark report</h1>\n' + '\n'.join(parts) + '\n</body></html>\n')

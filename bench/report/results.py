@@ -90,10 +90,10 @@ def judge(results, goal, tier):
 
 
 def goal_text(goal):
-    whom = {'ggml': 'ahead of ggml by', 'best': 'ahead of the best other library by', 'limit': 'of the limit at most',
-            'ours': 'of our own at most', 'x_limit': 'of the limit at most', 'x_alone': 'of our own at most',
-            'x_unfused': 'ahead of our own by'}[goal.against]
-    return f'{whom} {goal.factor:.3g}x'
+    words = {'ggml': 'at least {}x as fast as ggml', 'best': 'at least {}x as fast as the fastest other library',
+             'limit': 'at most {}x the limit', 'ours': 'at most {}x the other call', 'x_limit': 'at most {}x the limit',
+             'x_alone': 'at most {}x the other call', 'x_unfused': 'at least {}x as fast as the other calls'}
+    return words[goal.against].format(f'{goal.factor:.3g}')
 
 
 def goal_rows(results, goals):

@@ -71,24 +71,24 @@ def rope_goals():
         name = f'RoPE {layout}' + ('-split' if layout == 'half' else '')
         made, ready = rope(1, layout, rows='made'), rope(1, layout)
         work = f'{name}, decode (1 token, 32 heads x 128)'
-        yield Goal(work, 'ggml', decode[0], made, made, 'cos/sin row included')
-        yield Goal(work, 'ggml', decode[1], ready, made, 'row already there (ggml makes its own)')
-        yield Goal(work, 'best', decode[2], ready, ready, 'row already there')
+        yield Goal(work, 'ggml', decode[0], made, made, 'table computed on the fly')
+        yield Goal(work, 'ggml', decode[1], ready, made, 'precomputed table (ggml computes its own)')
+        yield Goal(work, 'best', decode[2], ready, ready, 'precomputed table')
         yield Goal(work, 'limit', 1.5, ready, ready, 'in-cache scale of the same bytes')
         made, ready = rope(512, layout, rows='made'), rope(512, layout)
         work = f'{name}, prefill (512 tokens x 32 x 128)'
-        yield Goal(work, 'ggml', prefill[0], made, made, 'rows included')
-        yield Goal(work, 'best', prefill[1], ready, ready, 'rows already there')
+        yield Goal(work, 'ggml', prefill[0], made, made, 'table computed on the fly')
+        yield Goal(work, 'best', prefill[1], ready, ready, 'precomputed table')
         yield Goal(work, 'limit', 1.15, ready, ready, 'in-place scale of the same bytes')
     made, ready = rope(512, kind='f16', rows='made'), rope(512, kind='f16')
     work = 'RoPE half-split f16, prefill'
-    yield Goal(work, 'ggml', 20, made, made, 'rows included')
-    yield Goal(work, 'best', 1.5, ready, ready, 'rows already there')
+    yield Goal(work, 'ggml', 20, made, made, 'table computed on the fly')
+    yield Goal(work, 'best', 1.5, ready, ready, 'precomputed table')
     yield Goal(work, 'limit', 1.25, ready, ready, 'in-place scale of f16')
 
 
 def row_goals():
-    work = 'cos/sin rows, 64 pairs'
+    work = 'cos/sin table, 64 pairs'
     run, lone, long_run = rows(512), rows(512, lone=1), rows(262144)
     yield Goal(work, 'ggml', 15, run, run, '512 consecutive positions (ggml: rotation of one head)')
     yield Goal(work, 'ggml', 3.5, lone, lone, 'single positions (ggml: rotation of one head)')
@@ -103,7 +103,7 @@ def softmax_goals():
         yield Goal(work, 'ggml', 6, ours, ours, 'f16 mask')
         yield Goal(work, 'best', 1.1, ours, plain, 'theirs without any bias')
         yield Goal(work, 'ours', 1.1, ours, plain, 'plain softmax')
-    work = 'causal prefill softmax path (4 x 2048 x 2048)'
+    work = 'causal prefill softmax (4 x 2048 x 2048)'
     causal, full = softmax(2048, 2048, 4, causal=1), softmax(2048, 2048, 4)
     yield Goal(work, 'ggml', 8, causal, causal, 'f16 mask')
     yield Goal(work, 'ours', 1.15, causal, full, 'an unmasked key against one of the full rows')
@@ -141,11 +141,11 @@ def fused_goals():
     for kind in ('f16', 'bf16'):
         yield Goal(f'RoPE half-split {kind}, prefill (512 tokens x 40 x 128)', 'x_limit', 1.25,
                    f'posenc_rope_apply_table/{{}}/llama-3.1-8b/half/{kind}/tokens:512', '',
-                   f'in-place scale of {kind}, rows already there')
+                   f'in-place scale of {kind}, precomputed table')
 
 
 def score_goals():
-    for name, term in (('a relative bias', 'line'), ("T5's line", 't5')):
+    for name, term in (('a relative bias', 'line'), ("T5's relative bias", 't5')):
         for size in ('32x1x256', '32x1x4096', '32x1x32768', '1x2048x2048'):
             yield Goal(f'softmax with {name}, {size}', 'x_alone', 1.1, f'softmax_bias/{{}}/{term}/{size}', '',
                        'plain softmax')
@@ -154,7 +154,7 @@ def score_goals():
     work = 'softmax with ALiBi, rows of 131072'
     for heads, what in ((32, '32 rows of each'), (1, 'as many bytes: 1 row, and 32 of 4096')):
         yield Goal(work, 'ours', 1.2, softmax(131072, alibi=1, heads=heads), softmax(4096, alibi=1),
-                   f'a key, in rows of 4096; {what}')
+                   f'per key, rows of 4096; {what}')
 
 
 def tiles_in_window(tokens, window):
@@ -165,14 +165,14 @@ def tiles_in_window(tokens, window):
 
 def attention_call_goals():
     shape = '4x4/1024x1024/128'
-    for name, call, share in (('ALiBi', 'alibi', 1.0), ("T5's line", 't5', 1.0),
+    for name, call, share in (('ALiBi', 'alibi', 1.0), ("T5's relative bias", 't5', 1.0),
                               ('a window of 256', 'window_256', tiles_in_window(1024, 256))):
         yield Goal(f'attention with {name}, prefill ({shape})', 'x_alone', 1.05, f'posenc_attention/{{}}/{call}/{shape}',
-                   '', 'plain attention' + (', by tiles in sight' if share < 1 else ''), share)
+                   '', 'plain attention' + (', by unmasked tiles' if share < 1 else ''), share)
     yield Goal('attention with Transformer-XL\'s term, causal (8x8/512x1024/64)', 'x_alone', 2,
-               'posenc_attention/{}/transformer_xl/8x8/512x1024/64', '', 'causal attention; products are there')
+               'posenc_attention/{}/transformer_xl/8x8/512x1024/64', '', 'causal attention; products precomputed')
     yield Goal('attention with DeBERTa\'s terms (12x12/512x512/64)', 'x_alone', 2,
-               'posenc_attention/{}/deberta/12x12/512x512/64', '', 'plain attention; products are there')
+               'posenc_attention/{}/deberta/12x12/512x512/64', '', 'plain attention; products precomputed')
     for kv_heads, factor in ((4, 3), (32, 1.3)):
         work = attention(1, 4096, 32, kv_heads)
         yield Goal(f'fused attention, f16 K and V, decode, 32 heads over {kv_heads}, 4096 keys', 'ggml', factor, work, work,
@@ -209,7 +209,7 @@ BARS = [
     ('RoPE half-split, prefill, table on the fly', rope(512, rows='made')),
     ('RoPE interleaved, prefill, table on the fly', rope(512, 'interleaved', rows='made')),
     ('RoPE half-split f16, prefill, table on the fly', rope(512, kind='f16', rows='made')),
-    ('cos/sin rows, 512 consecutive positions', rows(512)),
+    ('cos/sin table, 512 consecutive positions', rows(512)),
     ('softmax, plain, rows of 4096', softmax(4096)),
     ('softmax, ALiBi and mask, rows of 4096', softmax(4096, alibi=1, causal=1)),
     ('attention, prefill, 4 x 1024 x 1024 x 128', attention(1024, 1024, 4, 4)),
@@ -235,7 +235,7 @@ WORKING_SETS = [
           tuple((size, rope(size // (4 * KIB), heads=8)) for size in SET_SIZES)),
     Sweep('RoPE half-split, f16, precomputed table', 'working set',
           tuple((size, rope(size // (4 * KIB), heads=16, kind='f16')) for size in SET_SIZES)),
-    Sweep('cos/sin rows, consecutive positions', 'working set',
+    Sweep('cos/sin table, consecutive positions', 'working set',
           tuple((size, rows(size // 512)) for size in SET_SIZES)),
     Sweep('softmax with ALiBi, rows of 512', 'working set',
           tuple((size, softmax(512, size // (4 * KIB), 1, alibi=1)) for size in SET_SIZES)),
@@ -256,7 +256,7 @@ SHAPES = [
 
 def thread_sweeps(counts):
     works = [('RoPE half-split, prefill, precomputed table', lambda n: rope(512, threads=n)),
-             ('cos/sin rows, 512 positions', lambda n: rows(512, threads=n)),
+             ('cos/sin table, 512 positions', lambda n: rows(512, threads=n)),
              ('softmax with ALiBi, 32 rows of 4096', lambda n: softmax(4096, alibi=1, threads=n)),
              ('attention, prefill, 4 x 1024 x 1024 x 128', lambda n: attention(1024, 1024, 4, 4, threads=n))]
     return [Sweep(title, 'threads', tuple((n, make(n)) for n in counts)) for title, make in works]

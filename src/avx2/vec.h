@@ -288,14 +288,15 @@ V_INLINE void v_zip_16_bytes_(__m128i a, __m128i b, vi *lo, vi *hi) {
     *hi = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b));
 }
 V_INLINE void vi_zip_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
-    v_zip_16_bytes_(_mm_loadu_si128((const __m128i *)(const void *)a), _mm_loadu_si128((const __m128i *)(const void *)b),
-                    lo, hi);
+    const __m128i *p = (const __m128i *)(const void *)a, *q = (const __m128i *)(const void *)b;
+    v_zip_16_bytes_(_mm_loadu_si128(p), _mm_loadu_si128(q), lo, hi);
 }
 V_INLINE __m128i v_16_nibbles_(__m128i a) {
     return _mm_sub_epi8(_mm_and_si128(a, _mm_set1_epi8(15)), _mm_set1_epi8(8));
 }
 V_INLINE void vi_zip_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
-    __m128i p = _mm_loadu_si128((const __m128i *)(const void *)a), q = _mm_loadu_si128((const __m128i *)(const void *)b);
+    __m128i p = _mm_loadu_si128((const __m128i *)(const void *)a);
+    __m128i q = _mm_loadu_si128((const __m128i *)(const void *)b);
     if (first > 0) {
         p = _mm_srli_epi16(p, 4);
         q = _mm_srli_epi16(q, 4);

@@ -255,7 +255,8 @@ V_INLINE __m128i v_16_nibbles_(__m128i a) {
     return _mm_sub_epi8(_mm_and_si128(a, _mm_set1_epi8(15)), _mm_set1_epi8(8));
 }
 V_INLINE void vi_zip_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
-    __m128i p = _mm_loadu_si128((const __m128i *)(const void *)a), q = _mm_loadu_si128((const __m128i *)(const void *)b);
+    __m128i p = _mm_loadu_si128((const __m128i *)(const void *)a);
+    __m128i q = _mm_loadu_si128((const __m128i *)(const void *)b);
     (void)first; /* 0: both halves of a block at once */
     *lo = v_zip_16_bytes_(v_16_nibbles_(p), v_16_nibbles_(q));
     *hi = v_zip_16_bytes_(v_16_nibbles_(_mm_srli_epi16(p, 4)), v_16_nibbles_(_mm_srli_epi16(q, 4)));

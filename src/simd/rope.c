@@ -307,7 +307,7 @@ V_INLINE void walk_groups(const posenc_rope_args *a, head_rest *at, const int ve
  * have fewer kinds of them; with a norm, a group of 4 has as many factors as others of 8.
  *
  * Where all kinds are there, the tail goes into the last of several vectors: masked, beside whole ones, it
- * would wait in cache for what was just stored next to it (docs/performance.md, cliffs). Elsewhere it is a walk of its
+ * would wait in cache for what was just stored next to it (docs/results/zen4-avx512.md). Elsewhere it is a walk of its
  * own. */
 V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, const posenc_dtype x_type,
                    const posenc_dtype y_type, const int is_normed) {
