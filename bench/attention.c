@@ -49,19 +49,33 @@ static void add_rotation(attention_job *job) {
     job->task.k_table = &job->table;
 }
 
-static posenc_view new_blocks(attention_job *job, const posenc_view *like) {
+static posenc_view new_blocks(attention_job *job, const posenc_view *like, posenc_dtype type) {
     size_t n = (size_t)(like->ne[0] * like->ne[1] * like->ne[2]) / POSENC_QUANT_BLOCK;
-    unsigned char *memory = bench_alloc(&job->base, n * POSENC_Q8_BYTES);
-    for (size_t i = 0; i < n * POSENC_Q8_BYTES; i++)
+    size_t size = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+    unsigned char *memory = bench_alloc(&job->base, n * size);
+    for (size_t i = 0; i < n * size; i++)
         memory[i] = (unsigned char)(i * 2654435761u >> 13);
     for (size_t i = 0; i < n; i++)
-        *(uint16_t *)(void *)(memory + i * POSENC_Q8_BYTES) = 0x2000; /* 2^-7 */
-    return by_head(posenc_view_dense(memory, POSENC_Q8_0, like->ne[0], like->ne[2], like->ne[1], 1));
+        *(uint16_t *)(void *)(memory + i * size) = type == POSENC_Q8_0 ? 0x2000 : 0x3000; /* 2^-7, 2^-3 */
+    return by_head(posenc_view_dense(memory, type, like->ne[0], like->ne[2], like->ne[1], 1));
 }
 
-static void add_blocks(attention_job *job) {
-    job->task.k = new_blocks(job, &job->plain.k);
-    job->task.v = new_blocks(job, &job->plain.v);
+static void add_blocks(attention_job *job, posenc_dtype type, posenc_attention_math math) {
+    job->task.k = new_blocks(job, &job->plain.k, type);
+    job->task.v = new_blocks(job, &job->plain.v, type);
+    job->task.math = math;
+}
+
+static void add_q8_0(attention_job *job) {
+    add_blocks(job, POSENC_Q8_0, POSENC_MATH_F32);
+}
+
+static void add_q8_0_int16(attention_job *job) {
+    add_blocks(job, POSENC_Q8_0, POSENC_MATH_INT16);
+}
+
+static void add_q4_0_int16(attention_job *job) {
+    add_blocks(job, POSENC_Q4_0, POSENC_MATH_INT16);
 }
 
 static posenc_view as_pages(const posenc_view *x, int64_t size) {
@@ -98,17 +112,24 @@ static const attention_shape shapes[] = {
     {"t5", terms_t5, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
     {"window_256", terms_window_256, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
     {"rotation", NULL, add_rotation, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"q8_0", NULL, add_blocks, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"q8_0", NULL, add_q8_0, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"q8_0_int16", NULL, add_q8_0_int16, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
+    {"q4_0_int16", NULL, add_q4_0_int16, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
     {"pages_16", NULL, add_pages_of_16, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
     {"plain", NULL, NULL, 64, 4, 4, 1024, 1024, POSENC_MASK_NONE},
     {"transformer_xl", terms_transformer_xl, NULL, 64, 8, 8, 512, 1024, POSENC_MASK_CAUSAL}, /* enwik8, base */
     {"deberta", terms_deberta, NULL, 64, 12, 12, 512, 512, POSENC_MASK_NONE},                /* v3, base */
     {"plain", NULL, NULL, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
     {"rotation", NULL, add_rotation, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
-    {"q8_0", NULL, add_blocks, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
+    {"q8_0", NULL, add_q8_0, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
+    {"q8_0_int16", NULL, add_q8_0_int16, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
     {"pages_16", NULL, add_pages_of_16, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
     {"pages_64", NULL, add_pages_of_64, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
     {"plain", NULL, NULL, 128, 32, 8, 1, 4096, POSENC_MASK_NONE},
+    {"q8_0", NULL, add_q8_0, 128, 32, 8, 1, 4096, POSENC_MASK_NONE},
+    {"q8_0_int16", NULL, add_q8_0_int16, 128, 32, 8, 1, 4096, POSENC_MASK_NONE},
+    {"q4_0_int16", NULL, add_q4_0_int16, 128, 32, 8, 1, 4096, POSENC_MASK_NONE},
+    {"q8_0_int16", NULL, add_q8_0_int16, 128, 32, 8, 1, 16384, POSENC_MASK_NONE},
     {"plain", NULL, NULL, 128, 32, 4, 1, 16384, POSENC_MASK_NONE},
     {"parts", NULL, add_parts, 128, 32, 4, 1, 16384, POSENC_MASK_NONE},
 };

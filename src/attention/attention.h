@@ -78,6 +78,34 @@ int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n);
 /* Then: the products of its queries with keys j .. j + n - 1, to its scores from `scores` on; n_next as above. */
 void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next, float *scores);
 
+/* ---- In integers (quants.c) ---- */
+
+/* 1 if the products with keys, or the sums of values, are. */
+int posenc_attention_has_quant_keys(const posenc_attention_call *call);
+int posenc_attention_has_quant_values(const posenc_attention_call *call);
+
+/* The unit's queries as integers, in place of where keys would be staged. */
+void posenc_attention_quantise_queries(const posenc_attention_unit *u);
+
+/* The products of its queries with keys j .. j + n - 1, n <= POSENC_KEYS_PACKED, as posenc_attention_multiply_few. */
+void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+                                      float *scores);
+
+/* The block's sums from key `first` on of the pairs' weighted values, to sums after they are multiplied by keep. rows:
+ * the address of each of n_rows values, whole groups; NULL: it does not count, and its weight is 0. */
+void posenc_attention_sum_quants(const posenc_attention_unit *u, const void *const *rows, size_t n_rows,
+                                 const float *keep, posenc_attention_sums sums);
+
+/* Addresses of keys or values j .. j + n - 1 of the unit's head. */
+void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
+                                    const void **rows);
+
+/* ---- Where keys and values stand (keys.c) ---- */
+
+/* What will be needed after keys j .. j + n - 1: the n_next keys behind them, and their values. */
+void posenc_attention_look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+                                 posenc_rows_ahead ahead[2]);
+
 /* Address of key or value j of the unit's head; *n rows at most are wanted, *n stand one stride apart from there on. */
 const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);
 

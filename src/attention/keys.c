@@ -81,9 +81,8 @@ static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc
     return (posenc_rows_ahead){rows, (ptrdiff_t)x->nb[2], (size_t)(storage.ne[0] * storage.nb[0]), (size_t)n};
 }
 
-/* What will be needed after keys j .. j + n - 1: the n_next keys behind them, and their values. */
-static void look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
-                       posenc_rows_ahead ahead[2]) {
+void posenc_attention_look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+                                 posenc_rows_ahead ahead[2]) {
     const posenc_attention_args *args = u->call->args;
     int waits_for_values = u->n <= FEW_PAIRS && posenc_is_far(posenc_view_count(&args->v));
     ahead[0] = rows_ahead(u, &args->k, j + n, n_next);
@@ -115,7 +114,7 @@ void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n,
     int64_t dim = k->ne[0], run;
     int stages = is_staged(args);
     posenc_rows_ahead ahead[2];
-    look_ahead(u, j, n, n_next, ahead);
+    posenc_attention_look_ahead(u, j, n, n_next, ahead);
     for (int64_t done = 0; done < n; done += run) {
         run = n - done;
         const void *rows = posenc_attention_rows(u, k, j + done, &run);
@@ -148,7 +147,7 @@ void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, in
         .dim = (size_t)k->ne[0],
         .n_x = (size_t)u->n,
     };
-    look_ahead(u, j, n, n_next, args.ahead);
+    posenc_attention_look_ahead(u, j, n, n_next, args.ahead);
     for (int64_t done = 0, run; done < n; done += run) {
         run = n - done;
         args.rows = posenc_attention_rows(u, k, j + done, &run);

@@ -2,6 +2,7 @@
 #include "attention/attention.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/minmax.h"
 #include "core/view.h"
@@ -90,6 +91,8 @@ void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
         set_row(u, at, &u->rows[pair]);
         load_query(u, at, u->queries + (size_t)pair * query_floats);
     }
+    if (posenc_attention_has_quant_keys(u->call))
+        posenc_attention_quantise_queries(u);
 }
 
 /* ---- What is seen ---- */
@@ -170,6 +173,10 @@ static void multiply_keys(const block *b, size_t begin, size_t end) {
         };
         int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows, next = (int64_t)left - n;
         next = posenc_min(next, POSENC_KEYS_PACKED);
+        if (posenc_attention_has_quant_keys(u->call)) {
+            posenc_attention_multiply_quants(u, first, n, next, u->scores + j);
+            continue;
+        }
         if (posenc_attention_multiplies_few(u, n)) {
             posenc_attention_multiply_few(u, first, n, next, u->scores + j);
             continue;
@@ -282,13 +289,41 @@ static void mix(const block *b) {
     }
 }
 
+/* Weights begin .. end - 1 of a pair that are not those of unmasked keys become 0. */
+static void clear_weights(const block *b, int64_t pair, size_t begin, size_t end) {
+    if (begin < end)
+        memset(b->unit->scores + (size_t)pair * BLOCK + begin, 0, (end - begin) * sizeof(float));
+}
+
+/* The same in integers, whose groups of keys are counted from the block's first. */
+static void mix_quants(const block *b) {
+    const posenc_attention_unit *u = b->unit;
+    size_t n = (b->seen_end + POSENC_QUANT_GROUP - 1) / POSENC_QUANT_GROUP * POSENC_QUANT_GROUP;
+    for (int64_t pair = 0; pair < u->n; pair++) {
+        posenc_seen seen = b->seen[pair];
+        clear_weights(b, pair, 0, seen.begin);
+        clear_weights(b, pair, seen.hole_begin, seen.hole_end);
+        clear_weights(b, pair, seen.end, n);
+    }
+    const void *rows[BLOCK] = {NULL};
+    for (size_t j = b->seen_first, run; j < b->seen_end; j += run) {
+        run = posenc_min_size(POSENC_PANEL - j % POSENC_PANEL, b->seen_end - j);
+        if (has_panel(b, j))
+            posenc_attention_row_addresses(u, &u->call->args->v, (int64_t)(b->first + j), (int64_t)run, rows + j);
+    }
+    posenc_attention_sum_quants(u, rows, n, b->keep, b->sums);
+}
+
 static void attend_block(block *b) {
     if (!find_seen(b))
         return;
     multiply(b);
     for (int64_t pair = 0; pair < b->unit->n; pair++)
         soften(b, pair);
-    mix(b);
+    if (posenc_attention_has_quant_values(b->unit->call))
+        mix_quants(b);
+    else
+        mix(b);
 }
 
 void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums) {

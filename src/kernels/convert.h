@@ -7,7 +7,7 @@
 #include <posenc/types.h>
 
 /* Copies n channels of every head of one token, times factor; with head_factors, also as a norm does, see
- * posenc_rope_args. x may be Q8_0 where y is float32 and there are no head_factors. */
+ * posenc_rope_args. x may be Q8_0 or Q4_0 where y is float32 and there are no head_factors. */
 typedef struct posenc_convert_args {
     const void *x;
     void *y;

@@ -8,8 +8,8 @@
 
 #include "kernels/panels.h"
 
-/* Packs n_rows rows of dim channels into panels, widened to float32. Rows may be Q8_0. Those ahead, n_rows at most, are
- * fetched into the second cache on the way. */
+/* Packs n_rows rows of dim channels into panels, widened to float32. Rows may be Q8_0 or Q4_0. Those ahead, n_rows at
+ * most, are fetched into the second cache on the way. */
 typedef struct posenc_pack_rows_args {
     const void *rows;
     posenc_dtype rows_type;

@@ -11,9 +11,9 @@
 #include "kernels/panels.h"
 
 /* Packs n_rows rows of Q8_0 or Q4_0, each at its own address, for dot_quants. Of row t, in panel t / POSENC_PANEL, the
- * int8 of channel c is byte ((c / 4) * POSENC_PANEL + t % POSENC_PANEL) * 4 + c % 4, and the scale of block b in float32
- * number b * POSENC_PANEL + t % POSENC_PANEL of the panel's scales. Rows that the last panel lacks are 0. Those ahead
- * are fetched on the way. */
+ * int8 of channel c is byte ((c / 4) * POSENC_PANEL + t % POSENC_PANEL) * 4 + c % 4, and the scale of block b in
+ * float32 number b * POSENC_PANEL + t % POSENC_PANEL of the panel's scales. Rows that the last panel lacks are 0. Those
+ * ahead are fetched on the way. */
 typedef struct posenc_pack_quants_args {
     const void *const *rows;
     posenc_dtype rows_type;
@@ -24,8 +24,8 @@ typedef struct posenc_pack_quants_args {
 } posenc_pack_quants_args;
 
 /* Products of rows of 16 bits with rows of 8 that are packed so: with I_b the exact sum of block b's 32 products,
- * y[i][t] = fma((float)I_b, x_scales[i][b] * scales[t][b], y[i][t]) from 0 for b = 0, 1 .. x[i] has the channels of each
- * four in the order 0 2 1 3, each at most POSENC_QUANT_MAX in size. y overlaps nothing. */
+ * y[i][t] = fma((float)I_b, x_scales[i][b] * scales[t][b], y[i][t]) from 0 for b = 0, 1 .. x[i] has the channels of
+ * each four in the order 0 2 1 3, each at most POSENC_QUANT_MAX in size. y overlaps nothing. */
 typedef struct posenc_dot_quants_args {
     const int16_t *x;
     const float *x_scales;          /* dim / POSENC_QUANT_BLOCK a row */
@@ -40,10 +40,10 @@ typedef struct posenc_dot_quants_args {
 #define POSENC_QUANT_MAX 32639 /* 127 * 256 + 127: as two signed bytes too */
 
 /* Weighted sums of rows of Q8_0 or Q4_0, NULL for a row that does not count. In groups of POSENC_QUANT_GROUP rows from
- * row 0 on, for each sum i and block of channels: u_k = weights[i][k] * scale_k, 0 for a weight below FLT_MIN;
- * m = max |u_k|; W_k = u_k * (POSENC_QUANT_WEIGHT / m) rounded to the nearest integer, to even between two;
- * sums[i][c] = fma((float)(exact sum of W_k row_k[c]), m / POSENC_QUANT_WEIGHT, sums[i][c]) from 0. A group with m below
- * 2^-112 counts as 0; one with a u that is not finite makes NaN of its block. Then y[i][c] = fma(keep[i], y[i][c],
+ * row 0 on, for each sum i and block of channels: u_k = weights[i][k] * scale_k, 0 for a weight below FLT_MIN; m = max
+ * |u_k|; W_k = u_k * (POSENC_QUANT_WEIGHT / m) rounded to the nearest integer, to even between two; sums[i][c] =
+ * fma((float)(exact sum of W_k row_k[c]), m / POSENC_QUANT_WEIGHT, sums[i][c]) from 0. A group with m below 2^-112
+ * counts as 0; one with a u that is not finite makes NaN of its block. Then y[i][c] = fma(keep[i], y[i][c],
  * sums[i][c]). n_rows is a multiple of the group's; where a row is NULL, weights are 0. */
 typedef struct posenc_attend_quants_args {
     const float *weights; /* not negative, or NaN */

@@ -36,7 +36,8 @@ V_INLINE void attend_run(const posenc_attend_rows_args *a, const attend_tile *t,
             sum[r][v] = total[r][v];
     for (int32_t k = begin; k < end; k++) {
         const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
-        if (n_sums == 1 && type != POSENC_Q8_0) { /* values beside each other would be more than registers hold */
+        if (n_sums == 1 && type != POSENC_Q8_0 &&
+            type != POSENC_Q4_0) { /* values beside each other would be more than registers hold */
             vf weight = v_set1(weights[k]);
             for (size_t v = 0; v < n_v; v++)
                 sum[0][v] = v_fma(weight, v_keep(load_typed(row, t->channel + v * VF, lanes, type)), sum[0][v]);
@@ -110,6 +111,7 @@ V_INLINE void attend_sums(const posenc_attend_rows_args *a, size_t first, const 
     case POSENC_F16: attend_channels(a, first, n_sums, wide_v, POSENC_F16); break;
     case POSENC_BF16: attend_channels(a, first, n_sums, wide_v, POSENC_BF16); break;
     case POSENC_Q8_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q8_0); break;
+    case POSENC_Q4_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q4_0); break;
     default: attend_channels(a, first, n_sums, wide_v, POSENC_F32);
     }
 }

@@ -44,5 +44,6 @@ void VARIANT(convert_rows)(const posenc_convert_args *args) {
         POSENC_EACH_TYPE_PAIR(CASE)
 #undef CASE
     case POSENC_TYPE_PAIR(POSENC_Q8_0, POSENC_F32): convert(&a, POSENC_Q8_0, POSENC_F32, 0); break;
+    case POSENC_TYPE_PAIR(POSENC_Q4_0, POSENC_F32): convert(&a, POSENC_Q4_0, POSENC_F32, 0); break;
     }
 }

@@ -80,6 +80,7 @@ void VARIANT(pack_rows)(const posenc_pack_rows_args *args) {
     case POSENC_F16: pack_typed(&a, POSENC_F16); break;
     case POSENC_BF16: pack_typed(&a, POSENC_BF16); break;
     case POSENC_Q8_0: pack_typed(&a, POSENC_Q8_0); break;
+    case POSENC_Q4_0: pack_typed(&a, POSENC_Q4_0); break;
     default: pack_typed(&a, POSENC_F32);
     }
     fill_up(&a);

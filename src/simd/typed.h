@@ -12,11 +12,19 @@ V_INLINE size_t lanes_from(size_t i, size_t n) {
     return n - i < VF ? n - i : VF;
 }
 
-/* VF channels of a row of Q8_0 blocks, from channel i on, a multiple of VF. */
+/* VF channels of a row of blocks, from channel i on, a multiple of VF. */
 V_INLINE vf load_q8_0(const void *p, size_t i) {
     const char *block = (const char *)p + i / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES;
     vf scale = v_set1_f16((const uint16_t *)(const void *)block);
     return v_mul(scale, v_load_i8((const int8_t *)block + sizeof(uint16_t) + i % POSENC_QUANT_BLOCK));
+}
+
+V_INLINE vf load_q4_0(const void *p, size_t i) {
+    const uint8_t *block = (const uint8_t *)p + i / POSENC_QUANT_BLOCK * POSENC_Q4_BYTES;
+    const size_t half = POSENC_QUANT_BLOCK / 2, at = i % half;
+    const uint8_t *numbers = block + sizeof(uint16_t) + at;
+    vf value = i % POSENC_QUANT_BLOCK < half ? v_load_u4(numbers, 0) : v_load_u4(numbers, 1);
+    return v_mul(v_set1_f16((const uint16_t *)(const void *)block), value);
 }
 
 V_INLINE vf load_typed(const void *p, size_t i, size_t n, const posenc_dtype type) {
@@ -26,6 +34,7 @@ V_INLINE vf load_typed(const void *p, size_t i, size_t n, const posenc_dtype typ
     case POSENC_F16: return n == VF ? v_load_f16(half) : v_load_f16_n(half, n);
     case POSENC_BF16: return n == VF ? v_load_bf16(half) : v_load_bf16_n(half, n);
     case POSENC_Q8_0: return load_q8_0(p, i); /* rows are whole vectors */
+    case POSENC_Q4_0: return load_q4_0(p, i);
     default: return n == VF ? v_load(single) : v_load_n(single, n);
     }
 }

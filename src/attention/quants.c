@@ -1,0 +1,130 @@
+/* Attention, fused: quantised keys and values in exact integers (POSENC_MATH_INT16). */
+#include "attention/attention.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "core/minmax.h"
+#include "core/view.h"
+
+enum { BLOCK = POSENC_QUANT_BLOCK };
+
+/* A query's block with less than this is 0. */
+#define LEAST_QUERY 0x1p-100f
+
+static int is_int16(const posenc_attention_args *args, posenc_dtype type) {
+    return args->math == POSENC_MATH_INT16 && posenc_block_bytes(type) > 0;
+}
+
+int posenc_attention_has_quant_keys(const posenc_attention_call *call) {
+    return is_int16(call->args, call->args->k.dtype) && call->args->k_rope == NULL;
+}
+
+int posenc_attention_has_quant_values(const posenc_attention_call *call) {
+    return is_int16(call->args, call->args->v.dtype);
+}
+
+/* ---- Queries ---- */
+
+/* Where the unit's queries stand as integers: rows of head_dim, then a scale for each block. */
+static int16_t *numbers_of(const posenc_attention_unit *u) {
+    return (int16_t *)(void *)u->stage;
+}
+
+static float *scales_of(const posenc_attention_unit *u) {
+    return (float *)(void *)(numbers_of(u) + POSENC_UNIT_ROWS * u->call->args->k.ne[0]);
+}
+
+/* The nearest integer, to even between two; |x| < 2^22. */
+static int16_t nearest(float x) {
+    return (int16_t)((x + 0x1.8p23f) - 0x1.8p23f);
+}
+
+/* A block, the channels of each four in the order 0 2 1 3; what is not finite has a scale of NaN. */
+static float quantise_block(const float *x, int16_t *numbers) {
+    float largest = 0.0f, not_finite = 0.0f;
+    for (int c = 0; c < BLOCK; c++) {
+        largest = fabsf(x[c]) > largest ? fabsf(x[c]) : largest;
+        not_finite += x[c] * 0.0f;
+    }
+    int is_nothing = largest < LEAST_QUERY || not_finite != 0.0f;
+    float factor = is_nothing ? 0.0f : (float)POSENC_QUANT_MAX / largest;
+    for (int c = 0; c < BLOCK; c += 4) {
+        numbers[c] = is_nothing ? 0 : nearest(x[c] * factor);
+        numbers[c + 1] = is_nothing ? 0 : nearest(x[c + 2] * factor);
+        numbers[c + 2] = is_nothing ? 0 : nearest(x[c + 1] * factor);
+        numbers[c + 3] = is_nothing ? 0 : nearest(x[c + 3] * factor);
+    }
+    return is_nothing ? not_finite : largest / (float)POSENC_QUANT_MAX;
+}
+
+void posenc_attention_quantise_queries(const posenc_attention_unit *u) {
+    int64_t dim = u->call->args->k.ne[0], n_blocks = dim / BLOCK;
+    for (int64_t pair = 0; pair < u->n; pair++)
+        for (int64_t b = 0; b < n_blocks; b++)
+            scales_of(u)[pair * n_blocks + b] = quantise_block(
+                u->queries + pair * (int64_t)posenc_padded(dim) + b * BLOCK, numbers_of(u) + pair * dim + b * BLOCK);
+}
+
+/* ---- Keys and values ---- */
+
+void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
+                                    const void **rows) {
+    for (int64_t done = 0, run; done < n; done += run) {
+        run = n - done;
+        const char *first = posenc_attention_rows(u, x, j + done, &run);
+        for (int64_t k = 0; k < run; k++)
+            rows[done + k] = first + k * x->nb[2];
+    }
+}
+
+void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+                                      float *scores) {
+    const posenc_view *k = &u->call->args->k;
+    const void *rows[POSENC_KEYS_PACKED];
+    posenc_attention_row_addresses(u, k, j, n, rows);
+    size_t dim = (size_t)k->ne[0];
+    posenc_pack_quants_args pack = {
+        .rows = rows,
+        .rows_type = k->dtype,
+        .panels = (int8_t *)(void *)u->panels,
+        .scales = u->panels + POSENC_KEYS_PACKED * dim / sizeof(float), /* behind as many bytes */
+        .dim = dim,
+        .n_rows = (size_t)n,
+    };
+    posenc_attention_look_ahead(u, j, n, n_next, pack.ahead);
+    u->call->kernels->pack_quants(&pack);
+    posenc_dot_quants_args dot = {
+        .x = numbers_of(u),
+        .x_scales = scales_of(u),
+        .x_stride = dim,
+        .scales_stride = dim / BLOCK,
+        .panels = pack.panels,
+        .scales = pack.scales,
+        .y = scores,
+        .y_stride = POSENC_KEY_BLOCK,
+        .dim = dim,
+        .n_x = (size_t)u->n,
+        .n_rows = (size_t)n,
+    };
+    u->call->kernels->dot_quants(&dot);
+}
+
+void posenc_attention_sum_quants(const posenc_attention_unit *u, const void *const *rows, size_t n_rows,
+                                 const float *keep, posenc_attention_sums sums) {
+    posenc_attend_quants_args args = {
+        .weights = u->scores,
+        .weight_stride = POSENC_KEY_BLOCK,
+        .rows = rows,
+        .rows_type = u->call->args->v.dtype,
+        .keep = keep,
+        .y = sums.rows,
+        .sums = u->side,
+        .y_stride = sums.stride,
+        .sums_stride = posenc_padded(u->call->args->v.ne[0] + 2),
+        .dim = (size_t)u->call->args->v.ne[0],
+        .n = (size_t)u->n,
+        .n_rows = n_rows,
+    };
+    u->call->kernels->attend_quants(&args);
+}
