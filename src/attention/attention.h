@@ -92,7 +92,7 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j,
                                       float *scores);
 
 /* The block's sums from key `first` on of the pairs' weighted values, to sums after they are multiplied by keep. rows:
- * the address of each of n_rows values, whole groups; NULL: it does not count, and its weight is 0. */
+ * the address of each of n_rows values, whole groups; where the weight is 0, of any. */
 void posenc_attention_sum_quants(const posenc_attention_unit *u, const void *const *rows, size_t n_rows,
                                  const float *keep, posenc_attention_sums sums);
 

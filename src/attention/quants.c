@@ -83,6 +83,9 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j,
     const posenc_view *k = &u->call->args->k;
     const void *rows[POSENC_KEYS_PACKED];
     posenc_attention_row_addresses(u, k, j, n, rows);
+    int64_t n_padded = (n + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
+    for (int64_t t = n; t < n_padded; t++) /* whole panels: any row will do */
+        rows[t] = rows[0];
     size_t dim = (size_t)k->ne[0];
     posenc_pack_quants_args pack = {
         .rows = rows,
@@ -90,7 +93,7 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j,
         .panels = (int8_t *)(void *)u->panels,
         .scales = u->panels + POSENC_KEYS_PACKED * dim / sizeof(float), /* behind as many bytes */
         .dim = dim,
-        .n_rows = (size_t)n,
+        .n_rows = (size_t)n_padded,
     };
     posenc_attention_look_ahead(u, j, n, n_next, pack.ahead);
     u->call->kernels->pack_quants(&pack);

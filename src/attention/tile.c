@@ -305,7 +305,10 @@ static void mix_quants(const block *b) {
         clear_weights(b, pair, seen.hole_begin, seen.hole_end);
         clear_weights(b, pair, seen.end, n);
     }
-    const void *rows[BLOCK] = {NULL};
+    const void *rows[BLOCK], *any;
+    posenc_attention_row_addresses(u, &u->call->args->v, (int64_t)(b->first + b->seen_first), 1, &any);
+    for (size_t j = 0; j < n; j++)
+        rows[j] = any;
     for (size_t j = b->seen_first, run; j < b->seen_end; j += run) {
         run = posenc_min_size(POSENC_PANEL - j % POSENC_PANEL, b->seen_end - j);
         if (has_panel(b, j))

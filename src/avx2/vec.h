@@ -266,8 +266,19 @@ V_INLINE vf v_from_bits(vi a) { return _mm256_castsi256_ps(a); }
 V_INLINE vi vi_from_bits(vf a) { return _mm256_castps_si256(a); }
 V_INLINE vi vi_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
 V_INLINE void vi_store(void *p, vi a) { _mm256_storeu_si256((__m256i *)p, a); }
-V_INLINE vi vi_load_pieces(const void *const *p) {
-    return _mm256_set_m128i(_mm_loadu_si128((const __m128i *)p[1]), _mm_loadu_si128((const __m128i *)p[0]));
+V_INLINE vi vi_load_blocks(const void *p, size_t step) {
+    (void)step; /* one block */
+    return vi_load(p);
+}
+V_INLINE vi vi_load_halves(const void *p, size_t step) {
+    const char *at = (const char *)p;
+    return _mm256_set_m128i(_mm_loadu_si128((const __m128i *)(const void *)(at + step)),
+                            _mm_loadu_si128((const __m128i *)(const void *)at));
+}
+V_INLINE vf v_gather_f16(const void *const *p, size_t at) {
+#define HALF(k) (*(const short *)(const void *)((const char *)p[k] + at))
+    return _mm256_cvtph_ps(_mm_setr_epi16(HALF(0), HALF(1), HALF(2), HALF(3), HALF(4), HALF(5), HALF(6), HALF(7)));
+#undef HALF
 }
 V_INLINE vi vi_even_bytes(vi a) { return _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8); }
 V_INLINE vi vi_odd_bytes(vi a) { return _mm256_srai_epi16(a, 8); }

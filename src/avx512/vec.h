@@ -223,11 +223,25 @@ V_INLINE vf v_from_bits(vi a) { return _mm512_castsi512_ps(a); }
 V_INLINE vi vi_from_bits(vf a) { return _mm512_castps_si512(a); }
 V_INLINE vi vi_load(const void *p) { return _mm512_loadu_si512(p); }
 V_INLINE void vi_store(void *p, vi a) { _mm512_storeu_si512(p, a); }
-V_INLINE vi vi_load_pieces(const void *const *p) {
-    __m512i a = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)p[0]));
-    a = _mm512_inserti32x4(a, _mm_loadu_si128((const __m128i *)p[1]), 1);
-    a = _mm512_inserti32x4(a, _mm_loadu_si128((const __m128i *)p[2]), 2);
-    return _mm512_inserti32x4(a, _mm_loadu_si128((const __m128i *)p[3]), 3);
+V_INLINE vi vi_load_blocks(const void *p, size_t step) {
+    const __m256i *first = (const __m256i *)p, *second = (const __m256i *)(const void *)((const char *)p + step);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(first)), _mm256_loadu_si256(second), 1);
+}
+V_INLINE __m256i v_load_two_(const char *p, size_t step) {
+    return _mm256_set_m128i(_mm_loadu_si128((const __m128i *)(const void *)(p + step)),
+                            _mm_loadu_si128((const __m128i *)(const void *)p));
+}
+V_INLINE vi vi_load_halves(const void *p, size_t step) {
+    const char *at = (const char *)p;
+    return _mm512_inserti64x4(_mm512_castsi256_si512(v_load_two_(at, step)), v_load_two_(at + 2 * step, step), 1);
+}
+V_INLINE __m128i v_gather_eight_(const void *const *p, size_t at) {
+#define HALF(k) (*(const short *)(const void *)((const char *)p[k] + at))
+    return _mm_setr_epi16(HALF(0), HALF(1), HALF(2), HALF(3), HALF(4), HALF(5), HALF(6), HALF(7));
+#undef HALF
+}
+V_INLINE vf v_gather_f16(const void *const *p, size_t at) {
+    return _mm512_cvtph_ps(_mm256_set_m128i(v_gather_eight_(p + 8, at), v_gather_eight_(p, at)));
 }
 V_INLINE vi vi_even_bytes(vi a) { return _mm512_srai_epi16(_mm512_slli_epi16(a, 8), 8); }
 V_INLINE vi vi_odd_bytes(vi a) { return _mm512_srai_epi16(a, 8); }

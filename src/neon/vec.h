@@ -260,7 +260,20 @@ V_INLINE vf v_from_bits(vi a) { return vreinterpretq_f32_s32(a); }
 V_INLINE vi vi_from_bits(vf a) { return vreinterpretq_s32_f32(a); }
 V_INLINE vi vi_load(const void *p) { return vreinterpretq_s32_u8(vld1q_u8(p)); }
 V_INLINE void vi_store(void *p, vi a) { vst1q_u8(p, vreinterpretq_u8_s32(a)); }
-V_INLINE vi vi_load_pieces(const void *const *p) { return vi_load(p[0]); }
+V_INLINE vi vi_load_blocks(const void *p, size_t step) {
+    (void)step; /* half of a block */
+    return vi_load(p);
+}
+V_INLINE vi vi_load_halves(const void *p, size_t step) {
+    (void)step; /* one */
+    return vi_load(p);
+}
+V_INLINE vf v_gather_f16(const void *const *p, size_t at) {
+    uint16_t halves[4];
+    for (int k = 0; k < 4; k++)
+        memcpy(&halves[k], (const char *)p[k] + at, sizeof halves[k]);
+    return v_load_f16(halves);
+}
 V_INLINE vi vi_even_bytes(vi a) {
     return vreinterpretq_s32_s16(vshrq_n_s16(vshlq_n_s16(vreinterpretq_s16_s32(a), 8), 8));
 }

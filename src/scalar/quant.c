@@ -25,16 +25,14 @@ static int32_t number_of(const void *row, size_t c, posenc_dtype type) {
 
 void VARIANT(pack_quants)(const posenc_pack_quants_args *a) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
-    size_t n_padded = (a->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
-    for (size_t t = 0; t < n_padded; t++) {
+    for (size_t t = 0; t < a->n_rows; t++) {
         int8_t *panel = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL;
         float *scales = a->scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL;
         size_t column = t % POSENC_PANEL;
         for (size_t c = 0; c < a->dim; c++)
-            panel[(c / 4 * POSENC_PANEL + column) * 4 + c % 4] =
-                t < a->n_rows ? (int8_t)number_of(a->rows[t], c, a->rows_type) : 0;
+            panel[(c / 4 * POSENC_PANEL + column) * 4 + c % 4] = (int8_t)number_of(a->rows[t], c, a->rows_type);
         for (size_t b = 0; b < n_blocks; b++)
-            scales[b * POSENC_PANEL + column] = t < a->n_rows ? scale_of(a->rows[t], b, a->rows_type) : 0.0f;
+            scales[b * POSENC_PANEL + column] = scale_of(a->rows[t], b, a->rows_type);
     }
 }
 
@@ -61,28 +59,34 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *a) {
         }
 }
 
-/* What a row counts in a sum and block. */
-static float share_of(float weight, const void *row, size_t b, posenc_dtype type) {
-    return row == NULL || weight < FLT_MIN ? 0.0f : weight * scale_of(row, b, type);
+/* The largest number in size, or NaN if one is not finite. */
+static float largest_of(const float *x, size_t n) {
+    float largest = 0.0f, not_finite = 0.0f;
+    for (size_t k = 0; k < n; k++) {
+        largest = fabsf(x[k]) > largest ? fabsf(x[k]) : largest;
+        not_finite += x[k] * 0.0f;
+    }
+    return not_finite == 0.0f ? largest : not_finite;
 }
 
 /* Block b of the sums, and the group of rows from `first` on. */
 static void add_group(const posenc_attend_quants_args *a, const float *weights, size_t first, size_t b, float *sums) {
-    float shares[POSENC_QUANT_GROUP], largest = 0.0f, factor = 0.0f;
+    float shares[POSENC_QUANT_GROUP], scales[POSENC_QUANT_GROUP];
     for (size_t k = 0; k < POSENC_QUANT_GROUP; k++) {
-        shares[k] = share_of(weights[first + k], a->rows[first + k], b, a->rows_type);
-        largest = fabsf(shares[k]) > largest ? fabsf(shares[k]) : largest;
-        factor += shares[k] * 0.0f; /* NaN, or 0 */
+        int counts = !(weights[first + k] < FLT_MIN);
+        shares[k] = counts ? weights[first + k] : 0.0f;
+        scales[k] = counts ? scale_of(a->rows[first + k], b, a->rows_type) : 0.0f;
     }
-    if (largest < POSENC_QUANT_LEAST && factor == 0.0f)
-        return;
-    float scale = POSENC_QUANT_WEIGHT / largest;
+    float m = largest_of(shares, POSENC_QUANT_GROUP), d = largest_of(scales, POSENC_QUANT_GROUP);
+    m = m < POSENC_QUANT_LEAST ? 0.0f : m;
+    float share = m > 0.0f ? POSENC_QUANT_WEIGHT / m : 0.0f, scale = d > 0.0f ? 1.0f / d : 0.0f;
+    float factor = m / POSENC_QUANT_WEIGHT * d;
     for (size_t c = b * POSENC_QUANT_BLOCK; c < (b + 1) * POSENC_QUANT_BLOCK; c++) {
         int32_t sum = 0;
-        for (size_t k = 0; k < POSENC_QUANT_GROUP && factor == 0.0f; k++)
-            if (a->rows[first + k] != NULL)
-                sum += (int32_t)nearbyintf(shares[k] * scale) * number_of(a->rows[first + k], c, a->rows_type);
-        sums[c] = fmaf((float)sum, largest / POSENC_QUANT_WEIGHT + factor, sums[c]);
+        for (size_t k = 0; k < POSENC_QUANT_GROUP && !isnan(factor); k++)
+            sum += (int32_t)nearbyintf(shares[k] * share * (scales[k] * scale)) *
+                   number_of(a->rows[first + k], c, a->rows_type);
+        sums[c] = fmaf((float)sum, factor, sums[c]);
     }
 }
 

@@ -11,23 +11,9 @@
 #include "simd/typed.h"
 
 #include "simd/prefetch.h"
-#include "kernels/half.h"
 #include "kernels/variant.h"
 
-enum {
-    PIECE = 16,        /* bytes: half a block of Q8_0, all channels of one of Q4_0 */
-    N_PIECES = VF / 4, /* of a vector */
-    PANEL_VECTORS = POSENC_PANEL / VF,
-    QUADS = POSENC_QUANT_BLOCK / 4
-};
-
-V_INLINE const char *block_at(const void *row, size_t b, const posenc_dtype type) {
-    return (const char *)row + b * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES);
-}
-
-V_INLINE float scale_at(const void *row, size_t b, const posenc_dtype type) {
-    return posenc_from_f16(*(const uint16_t *)(const void *)block_at(row, b, type));
-}
+enum { QUADS = POSENC_QUANT_BLOCK / 4 };
 
 /* ---- Packing ---- */
 
@@ -42,74 +28,55 @@ V_INLINE void transpose(vf *block) {
     }
 }
 
-/* Piece number `piece` of a row: of Q8_0 two make a block. */
-V_INLINE const void *piece_at(const void *row, size_t piece, const posenc_dtype type) {
-    if (type == POSENC_Q8_0)
-        return block_at(row, piece / 2, type) + sizeof(uint16_t) + piece % 2 * PIECE;
-    return block_at(row, piece, type) + sizeof(uint16_t);
-}
+enum { Q8_BLOCKS = VF < 8 ? 1 : VF / 8, Q8_PARTS = VF < 8 ? 2 : 1, Q4_BLOCKS = VF / 4 }; /* of a vector; of a block */
 
-/* The quad that lane `quad` of a piece belongs to: four channels, of Q4_0 the first of two. */
-V_INLINE size_t quad_of(size_t piece, size_t quad, const posenc_dtype type) {
-    return type == POSENC_Q8_0 ? piece * (PIECE / 4) + quad : piece * QUADS + quad;
-}
-
-/* Where rows are missing: zeros, as each type has them. */
-static const uint8_t no_q8[PIECE],
-    no_q4[PIECE] = {0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88};
-
-/* Pieces first .. first + N_PIECES - 1, as far as there are any, of the VF rows from row t on, of which n are there. */
-V_INLINE void pack_pieces(const posenc_pack_quants_args *a, size_t t, size_t n, size_t first, size_t n_pieces,
+/* Blocks b .. b + n - 1 of the VF rows from row t on, n that of a vector, or 1: of Q8_0 the part-th vector of it. */
+V_INLINE void pack_blocks(const posenc_pack_quants_args *a, size_t t, size_t b, const size_t n, const size_t part,
                           int8_t *to, const posenc_dtype type) {
+    const size_t bytes = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES, step = n > 1 ? bytes : 0;
+    const size_t first = b * bytes + sizeof(uint16_t) + part * sizeof(vi);
     vf block[VF];
     for (size_t k = 0; k < VF; k++) {
-        const void *pieces[N_PIECES];
-        for (size_t p = 0; p < N_PIECES; p++)
-            pieces[p] = k >= n ? (type == POSENC_Q8_0 ? no_q8 : no_q4)
-                               : piece_at(a->rows[t + k], first + p < n_pieces ? first + p : first, type);
-        block[k] = v_from_bits(vi_load_pieces(pieces));
+        const char *at = (const char *)a->rows[t + k] + first;
+        block[k] = v_from_bits(type == POSENC_Q8_0 ? vi_load_blocks(at, step) : vi_load_halves(at, step));
     }
     transpose(block);
-    for (size_t p = 0; p < N_PIECES && first + p < n_pieces; p++)
-        for (size_t k = 0; k < PIECE / 4; k++) {
-            vi bytes = vi_from_bits(block[p * (PIECE / 4) + k]);
-            int8_t *at = to + quad_of(first + p, k, type) * POSENC_PANEL * 4;
-            if (type == POSENC_Q8_0) {
-                vi_store(at, bytes);
-                continue;
-            }
-            vi_store(at, vi_low_nibbles(bytes));
-            vi_store(at + PIECE / 4 * POSENC_PANEL * 4, vi_high_nibbles(bytes));
-        }
-}
-
-/* VF rows from row t on, of which n are there. */
-V_INLINE void pack_vector(const posenc_pack_quants_args *a, size_t t, size_t n, fetching *f, const posenc_dtype type) {
-    size_t n_blocks = a->dim / POSENC_QUANT_BLOCK, n_pieces = type == POSENC_Q8_0 ? 2 * n_blocks : n_blocks;
-    int8_t *to = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL * 4;
-    float *scales = a->scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
-    for (size_t b = 0; b < n_blocks; b++) {
-        uint16_t halves[VF];
-        for (size_t k = 0; k < VF; k++)
-            halves[k] = k < n ? *(const uint16_t *)(const void *)block_at(a->rows[t + k], b, type) : 0;
-        v_store(scales + b * POSENC_PANEL, v_load_f16(halves));
+    int8_t *quad = to + (b * QUADS + part * VF) * POSENC_PANEL * 4;
+    if (type == POSENC_Q8_0) {
+        const size_t n_quads = n * QUADS / Q8_PARTS;
+        for (size_t k = 0; k < n_quads; k++)
+            vi_store(quad + k * POSENC_PANEL * 4, vi_from_bits(block[k]));
+        return;
     }
-    for (size_t p = 0; p < n_pieces; p += N_PIECES) {
-        pack_pieces(a, t, n, p, n_pieces, to, type);
-        fetch_some(f, N_PIECES * PIECE * VF);
+    for (size_t k = 0; k < n * QUADS / 2; k++) { /* low bits are the first half of a block's channels */
+        vi bytes_of = vi_from_bits(block[k]);
+        int8_t *low = quad + (k / (QUADS / 2) * QUADS + k % (QUADS / 2)) * POSENC_PANEL * 4;
+        vi_store(low, vi_low_nibbles(bytes_of));
+        vi_store(low + QUADS / 2 * POSENC_PANEL * 4, vi_high_nibbles(bytes_of));
     }
 }
 
 V_INLINE void pack_typed(const posenc_pack_quants_args *args, const posenc_dtype type) {
     const posenc_pack_quants_args a = *args; /* a copy: no store changes it */
-    size_t padded = (a.n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
-    fetching f = fetching_of(a.ahead, type == POSENC_Q8_0 ? a.dim : a.dim / 2);
-    for (size_t t = 0; t < padded; t += VF) {
-        size_t n = t < a.n_rows ? lanes_from(t, a.n_rows) : 0;
-        if (n == VF)
-            pack_vector(&a, t, VF, &f, type);
-        else
-            pack_vector(&a, t, n, &f, type);
+    const size_t together = type == POSENC_Q8_0 ? Q8_BLOCKS : Q4_BLOCKS;
+    size_t n_blocks = a.dim / POSENC_QUANT_BLOCK;
+    fetching f = fetching_of(a.ahead, a.dim);
+    for (size_t t = 0; t < a.n_rows; t += VF) {
+        int8_t *to = a.panels + t / POSENC_PANEL * a.dim * POSENC_PANEL + t % POSENC_PANEL * 4;
+        float *scales = a.scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
+        for (size_t b = 0; b < n_blocks; b++) {
+            const size_t bytes = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+            v_store(scales + b * POSENC_PANEL, v_gather_f16(a.rows + t, b * bytes));
+        }
+        for (size_t b = 0, n; b < n_blocks; b += n) {
+            n = b + together <= n_blocks ? together : 1;
+            if (n == together && together > 1)
+                pack_blocks(&a, t, b, together, 0, to, type);
+            else
+                for (size_t part = 0; part < (type == POSENC_Q8_0 ? Q8_PARTS : 1); part++)
+                    pack_blocks(&a, t, b, 1, part, to, type);
+            fetch_some(&f, n * POSENC_QUANT_BLOCK * VF);
+        }
     }
 }
 
@@ -193,41 +160,63 @@ enum {
     SHARE_VECTORS = GROUP / VF /* of the rows of a group */
 };
 
+/* Of the rows of a group, in a sum: the weights, from 0 to POSENC_QUANT_WEIGHT; the scales of a block, from -1 to 1. */
+typedef struct proportions {
+    float part[GROUP];
+    float largest; /* what they are proportions of, NaN if one is not finite; 0: none counts */
+} proportions;
+
+/* The largest becomes `unit`; all are 0 where the largest is less than `least`. */
+V_INLINE void find_proportions(const vf x[SHARE_VECTORS], float unit, float least, proportions *to) {
+    vf largest = v_set1(0.0f), nothing = v_set1(0.0f);
+    for (size_t v = 0; v < SHARE_VECTORS; v++) {
+        largest = v_max(v_max(x[v], v_neg(x[v])), largest);
+        nothing = v_add(v_mul(x[v], v_set1(0.0f)), nothing); /* NaN where one is not finite */
+    }
+    float not_finite = v_sum_lanes(nothing);
+    to->largest = not_finite == 0.0f ? v_max_lanes(largest) : not_finite;
+    if (to->largest < least)
+        to->largest = 0.0f;
+    vf factor = v_set1(to->largest > 0.0f ? unit / to->largest : 0.0f);
+    for (size_t v = 0; v < SHARE_VECTORS; v++)
+        v_store(to->part + v * VF, v_mul(x[v], factor));
+}
+
+/* Those of a block's scales; weights: of the rows that count by them. NULL: of all. */
+V_INLINE void find_scales(const float *scales, const float *weights, proportions *to) {
+    vf x[SHARE_VECTORS];
+    for (size_t v = 0; v < SHARE_VECTORS; v++) {
+        x[v] = v_load(scales + v * VF);
+        if (weights != NULL)
+            x[v] = v_zero_if(v_lt(v_load(weights + v * VF), v_set1(FLT_MIN)), x[v]);
+    }
+    find_proportions(x, 1.0f, 0.0f, to);
+}
+
 /* What a group's rows count in one sum and block: pairs of W, and what their exact sums are multiplied by. */
 typedef struct shares {
     int32_t pairs[GROUP / 2];
-    float factor; /* 0: nothing */
+    float factor;
 } shares;
 
-V_INLINE void find_shares(const float *weights, const float *scales, shares *to) {
-    vf share[SHARE_VECTORS], largest = v_set1(0.0f), nothing = v_set1(0.0f);
-    for (size_t v = 0; v < SHARE_VECTORS; v++) {
-        vf weight = v_load(weights + v * VF);
-        share[v] = v_zero_if(v_lt(weight, v_set1(FLT_MIN)), v_mul(weight, v_load(scales + v * VF)));
-        largest = v_max(v_max(share[v], v_neg(share[v])), largest);
-        nothing = v_add(v_mul(share[v], v_set1(0.0f)), nothing); /* NaN where a share is not finite */
-    }
-    float bad = v_sum_lanes(nothing), most = bad == 0.0f ? v_max_lanes(largest) : 0.0f;
-    to->factor = bad == 0.0f ? 0.0f : bad;
-    if (most < POSENC_QUANT_LEAST)
-        return;
+V_INLINE void find_shares(const proportions *weights, const proportions *scales, shares *to) {
     int16_t rounded[GROUP];
-    vf scale = v_set1(POSENC_QUANT_WEIGHT / most);
+    to->factor = weights->largest / POSENC_QUANT_WEIGHT * scales->largest;
     for (size_t v = 0; v < SHARE_VECTORS; v++)
-        vi_store_16(rounded + v * VF, vi_round(v_mul(share[v], scale)));
+        vi_store_16(rounded + v * VF, vi_round(v_mul(v_load(weights->part + v * VF), v_load(scales->part + v * VF))));
     memcpy(to->pairs, rounded, sizeof rounded);
-    to->factor = most / POSENC_QUANT_WEIGHT;
 }
 
 /* Channels c .. c + STEP - 1 of n sums: a group's rows, which lie at `numbers`, times their shares. */
-V_INLINE void add_step(const posenc_attend_quants_args *a, const char *const *blocks, const shares *s, size_t first,
+V_INLINE void add_step(const posenc_attend_quants_args *a, const void *const *rows, const shares *s, size_t first,
                        size_t b, size_t c, const size_t n, const posenc_dtype type) {
+    const size_t at = b * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES) + sizeof(uint16_t);
     vi low[SUMS], high[SUMS];
     for (size_t i = 0; i < n; i++)
         low[i] = high[i] = vi_set1(0);
     for (size_t k = 0; k < GROUP / 2; k++) {
         vi lo, hi;
-        const char *one = blocks[2 * k] + sizeof(uint16_t), *other = blocks[2 * k + 1] + sizeof(uint16_t);
+        const char *one = (const char *)rows[2 * k] + at, *other = (const char *)rows[2 * k + 1] + at;
         if (type == POSENC_Q8_0)
             vi_zip_bytes((const int8_t *)one + c, (const int8_t *)other + c, &lo, &hi);
         else
@@ -246,60 +235,72 @@ V_INLINE void add_step(const posenc_attend_quants_args *a, const char *const *bl
     }
 }
 
-V_INLINE void add_sums(const posenc_attend_quants_args *a, const char *const *blocks, const shares *s, size_t first,
+V_INLINE void add_sums(const posenc_attend_quants_args *a, const void *const *rows, const shares *s, size_t first,
                        size_t b, const size_t n, const posenc_dtype type) {
     for (size_t c = 0; c < POSENC_QUANT_BLOCK; c += STEP)
-        add_step(a, blocks, s, first, b, c, n, type);
+        add_step(a, rows, s, first, b, c, n, type);
 }
 
-/* The rows of a group, of which some may be missing, and what each sum's weights are; a copy where there are fewer. */
+/* A group at work: its rows, and what some sums weigh them with. */
 typedef struct group {
     const void *const *rows;
-    const float *weights;
-    size_t stride;
+    size_t first, n;           /* the sums */
+    proportions weights[SUMS]; /* of each */
+    int counts_all[SUMS];      /* whether all rows count in it */
 } group;
 
-V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size_t b, const posenc_dtype type) {
-    static const char no_block[POSENC_Q8_BYTES];
-    const char *blocks[GROUP];
-    float scales[GROUP];
-    uint16_t halves[GROUP];
-    for (size_t k = 0; k < GROUP; k++) {
-        blocks[k] = g->rows[k] == NULL ? no_block : block_at(g->rows[k], b, type);
-        halves[k] = *(const uint16_t *)(const void *)blocks[k];
-    }
-    for (size_t v = 0; v < SHARE_VECTORS; v++)
-        v_store(scales + v * VF, v_load_f16(halves + v * VF));
-    for (size_t i = 0; i < a->n; i += SUMS) {
-        shares s[SUMS];
-        size_t n = a->n - i < SUMS ? a->n - i : SUMS, n_some = 0;
-        for (size_t r = 0; r < n; r++) {
-            find_shares(g->weights + (i + r) * g->stride, scales, &s[r]);
-            n_some += s[r].factor != 0.0f;
-            if (s[r].factor == 0.0f)
-                memset(s[r].pairs, 0, sizeof s[r].pairs);
+V_INLINE void find_weights(const posenc_attend_quants_args *a, size_t k, group *g) {
+    for (size_t i = 0; i < g->n; i++) {
+        const float *weights = a->weights + (g->first + i) * a->weight_stride + k;
+        vf x[SHARE_VECTORS], least = v_set1(-FLT_MAX); /* of the weights, with the other sign */
+        for (size_t v = 0; v < SHARE_VECTORS; v++) {
+            vf weight = v_load(weights + v * VF);
+            least = v_max(v_neg(weight), least);
+            x[v] = v_zero_if(v_lt(weight, v_set1(FLT_MIN)), weight);
         }
-        if (n_some == 0)
-            continue;
-        if (n == SUMS)
-            add_sums(a, blocks, s, i, b, SUMS, type);
-        else if (n == 4)
-            add_sums(a, blocks, s, i, b, 4, type);
-        else
-            for (size_t r = 0; r < n; r++)
-                add_sums(a, blocks, s + r, i + r, b, 1, type);
+        g->counts_all[i] = v_max_lanes(least) <= -FLT_MIN;
+        find_proportions(x, POSENC_QUANT_WEIGHT, POSENC_QUANT_LEAST, &g->weights[i]);
     }
+}
+
+V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size_t k, size_t b,
+                        const posenc_dtype type) {
+    float scales[GROUP];
+    size_t at = b * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES);
+    for (size_t v = 0; v < SHARE_VECTORS; v++)
+        v_store(scales + v * VF, v_gather_f16(g->rows + v * VF, at));
+    proportions of_all;
+    find_scales(scales, NULL, &of_all);
+    shares s[SUMS];
+    for (size_t i = 0; i < g->n; i++) {
+        proportions own;
+        if (!g->counts_all[i])
+            find_scales(scales, a->weights + (g->first + i) * a->weight_stride + k, &own);
+        find_shares(&g->weights[i], g->counts_all[i] ? &of_all : &own, &s[i]);
+    }
+    if (g->n == SUMS)
+        add_sums(a, g->rows, s, g->first, b, SUMS, type);
+    else if (g->n == 4)
+        add_sums(a, g->rows, s, g->first, b, 4, type);
+    else
+        for (size_t i = 0; i < g->n; i++)
+            add_sums(a, g->rows, s + i, g->first + i, b, 1, type);
 }
 
 V_INLINE void attend_typed(const posenc_attend_quants_args *args, const posenc_dtype type) {
     const posenc_attend_quants_args a = *args; /* a copy: no store changes it */
     for (size_t i = 0; i < a.n; i++)
         memset(a.sums + i * a.sums_stride, 0, a.dim * sizeof(float));
-    for (size_t first = 0; first < a.n_rows; first += GROUP) {
-        group g = {a.rows + first, a.weights + first, a.weight_stride};
-        for (size_t b = 0; b < a.dim / POSENC_QUANT_BLOCK; b++)
-            add_block(&a, &g, b, type);
-    }
+    for (size_t k = 0; k < a.n_rows; k += GROUP)
+        for (size_t i = 0; i < a.n; i += SUMS) {
+            group g; /* no initialiser: it would clear all of it */
+            g.rows = a.rows + k;
+            g.first = i;
+            g.n = a.n - i < SUMS ? a.n - i : SUMS;
+            find_weights(&a, k, &g);
+            for (size_t b = 0; b < a.dim / POSENC_QUANT_BLOCK; b++)
+                add_block(&a, &g, k, b, type);
+        }
     for (size_t i = 0; i < a.n; i++)
         for (size_t c = 0; c < a.dim; c += VF) {
             float *y = a.y + i * a.y_stride + c;
