@@ -176,6 +176,7 @@ V_INLINE vf v_sqrt(vf a) { return _mm256_sqrt_ps(a); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return _mm256_fmsub_ps(a, b, c); }
 V_INLINE vf v_neg(vf a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
+V_INLINE vf v_abs(vf a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
 V_INLINE vf v_neg_even(vf a) {
     return _mm256_xor_ps(a, _mm256_setr_ps(-0.0f, 0.0f, -0.0f, 0.0f, -0.0f, 0.0f, -0.0f, 0.0f));
 }
@@ -317,6 +318,11 @@ V_INLINE void vi_zip_nibbles(const uint8_t *a, const uint8_t *b, size_t first, v
 V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
     __m128i a = _mm_loadl_epi64((const __m128i *)(const void *)p);
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v_16_nibbles_(is_high ? _mm_srli_epi16(a, 4) : a)));
+}
+V_INLINE int32_t vi_max_lanes(vi a) {
+    __m128i m = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+    return _mm_cvtsi128_si32(_mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1)));
 }
 V_INLINE vi vi_round(vf a) { return _mm256_cvtps_epi32(a); }
 V_INLINE void vi_store_16(int16_t *p, vi a) {

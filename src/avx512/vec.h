@@ -132,6 +132,7 @@ V_INLINE vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return _mm512_fmsub_ps(a, b, c); }
 V_INLINE vf v_neg(vf a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
+V_INLINE vf v_abs(vf a) { return _mm512_abs_ps(a); }
 V_INLINE vf v_neg_even(vf a) { return _mm512_mask_xor_ps(a, 0x5555, a, _mm512_set1_ps(-0.0f)); }
 V_INLINE vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 V_INLINE vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
@@ -278,6 +279,12 @@ V_INLINE void vi_zip_nibbles(const uint8_t *a, const uint8_t *b, size_t first, v
 V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
     __m128i a = _mm_loadu_si128((const __m128i *)(const void *)p);
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(v_16_nibbles_(is_high ? _mm_srli_epi16(a, 4) : a)));
+}
+V_INLINE int32_t vi_max_lanes(vi a) {
+    __m256i half = _mm256_max_epi32(_mm512_castsi512_si256(a), _mm512_extracti64x4_epi64(a, 1));
+    __m128i m = _mm_max_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+    return _mm_cvtsi128_si32(_mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1)));
 }
 V_INLINE vi vi_round(vf a) { return _mm512_cvtps_epi32(a); }
 V_INLINE void vi_store_16(int16_t *p, vi a) { _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(a)); }

@@ -150,6 +150,7 @@ V_INLINE vf v_sqrt(vf a) { return vsqrtq_f32(a); }
 V_INLINE vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 V_INLINE vf v_neg(vf a) { return vnegq_f32(a); }
 V_INLINE vf v_fms(vf a, vf b, vf c) { return vfmaq_f32(vnegq_f32(c), a, b); } /* two instructions */
+V_INLINE vf v_abs(vf a) { return vabsq_f32(a); }
 V_INLINE vf v_neg_even(vf a) {
     const uint32x4_t even = {0x80000000u, 0u, 0x80000000u, 0u};
     return vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(a), even));
@@ -313,6 +314,7 @@ V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
     int16x8_t a = vsubq_s16(vmovl_s8(vcreate_s8(lanes)), vdupq_n_s16(8));
     return vcvtq_f32_s32(vmovl_s16(vget_low_s16(a)));
 }
+V_INLINE int32_t vi_max_lanes(vi a) { return vmaxvq_s32(a); }
 V_INLINE vi vi_round(vf a) { return vcvtnq_s32_f32(a); }
 V_INLINE void vi_store_16(int16_t *p, vi a) { vst1_s16(p, vmovn_s32(a)); }
 

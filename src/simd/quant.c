@@ -6,11 +6,13 @@
 #include "vec.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "simd/typed.h"
 
 #include "simd/prefetch.h"
+#include "kernels/half.h"
 #include "kernels/variant.h"
 
 enum { QUADS = POSENC_QUANT_BLOCK / 4 };
@@ -156,7 +158,6 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
 enum {
     GROUP = POSENC_QUANT_GROUP,
     SUMS = VF == 8 ? 4 : 8,    /* that are added to at a time */
-    STEP = 2 * VF,             /* channels that a pair of rows is taken of at a time */
     SHARE_VECTORS = GROUP / VF /* of the rows of a group */
 };
 
@@ -168,15 +169,12 @@ typedef struct proportions {
 
 /* The largest becomes `unit`; all are 0 where the largest is less than `least`. */
 V_INLINE void find_proportions(const vf x[SHARE_VECTORS], float unit, float least, proportions *to) {
-    vf largest = v_set1(0.0f), nothing = v_set1(0.0f);
-    for (size_t v = 0; v < SHARE_VECTORS; v++) {
-        largest = v_max(v_max(x[v], v_neg(x[v])), largest);
-        nothing = v_add(v_mul(x[v], v_set1(0.0f)), nothing); /* NaN where one is not finite */
-    }
-    float not_finite = v_sum_lanes(nothing);
-    to->largest = not_finite == 0.0f ? v_max_lanes(largest) : not_finite;
-    if (to->largest < least)
-        to->largest = 0.0f;
+    vi bits = vi_set1(0); /* of |x|: as integers they are in the same order, infinity and NaN behind the others */
+    for (size_t v = 0; v < SHARE_VECTORS; v++)
+        bits = vi_max(vi_from_bits(v_abs(x[v])), bits);
+    int32_t most = vi_max_lanes(bits);
+    float largest = posenc_float((uint32_t)most);
+    to->largest = most >= 0x7f800000 ? NAN : largest < least ? 0.0f : largest;
     vf factor = v_set1(to->largest > 0.0f ? unit / to->largest : 0.0f);
     for (size_t v = 0; v < SHARE_VECTORS; v++)
         v_store(to->part + v * VF, v_mul(x[v], factor));
@@ -207,46 +205,15 @@ V_INLINE void find_shares(const proportions *weights, const proportions *scales,
     memcpy(to->pairs, rounded, sizeof rounded);
 }
 
-/* Channels c .. c + STEP - 1 of n sums: a group's rows, which lie at `numbers`, times their shares. */
-V_INLINE void add_step(const posenc_attend_quants_args *a, const void *const *rows, const shares *s, size_t first,
-                       size_t b, size_t c, const size_t n, const posenc_dtype type) {
-    const size_t at = b * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES) + sizeof(uint16_t);
-    vi low[SUMS], high[SUMS];
-    for (size_t i = 0; i < n; i++)
-        low[i] = high[i] = vi_set1(0);
-    for (size_t k = 0; k < GROUP / 2; k++) {
-        vi lo, hi;
-        const char *one = (const char *)rows[2 * k] + at, *other = (const char *)rows[2 * k + 1] + at;
-        if (type == POSENC_Q8_0)
-            vi_zip_bytes((const int8_t *)one + c, (const int8_t *)other + c, &lo, &hi);
-        else
-            vi_zip_nibbles((const uint8_t *)one, (const uint8_t *)other, c, &lo, &hi);
-        for (size_t i = 0; i < n; i++) {
-            vi pair = vi_set1(s[i].pairs[k]);
-            low[i] = vi_madd(lo, pair, low[i]);
-            high[i] = vi_madd(hi, pair, high[i]);
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        float *sums = a->sums + (first + i) * a->sums_stride + b * POSENC_QUANT_BLOCK + c;
-        vf factor = v_set1(s[i].factor);
-        v_store(sums, v_fma(v_from_int(low[i]), factor, v_load(sums)));
-        v_store(sums + VF, v_fma(v_from_int(high[i]), factor, v_load(sums + VF)));
-    }
-}
-
-V_INLINE void add_sums(const posenc_attend_quants_args *a, const void *const *rows, const shares *s, size_t first,
-                       size_t b, const size_t n, const posenc_dtype type) {
-    for (size_t c = 0; c < POSENC_QUANT_BLOCK; c += STEP)
-        add_step(a, rows, s, first, b, c, n, type);
-}
+enum { PAIRS = GROUP / 2, BLOCK_VECTORS = POSENC_QUANT_BLOCK / VF, CHUNK = 64 };
 
 /* A group at work: its rows, and what some sums weigh them with. */
 typedef struct group {
     const void *const *rows;
-    size_t first, n;           /* the sums */
-    proportions weights[SUMS]; /* of each */
-    int counts_all[SUMS];      /* whether all rows count in it */
+    size_t first, n; /* the sums */
+    proportions weights[CHUNK];
+    int counts_all[CHUNK];          /* whether all rows count in the sum */
+    vi pairs[PAIRS][BLOCK_VECTORS]; /* of a block: the numbers of two rows side by side, channel by channel */
 } group;
 
 V_INLINE void find_weights(const posenc_attend_quants_args *a, size_t k, group *g) {
@@ -263,40 +230,82 @@ V_INLINE void find_weights(const posenc_attend_quants_args *a, size_t k, group *
     }
 }
 
-V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size_t k, size_t b,
-                        const posenc_dtype type) {
+/* The block's numbers, which begin `at` bytes into the rows, in pairs of rows. */
+V_INLINE void pair_rows(group *g, size_t at, const posenc_dtype type) {
+    for (size_t k = 0; k < PAIRS; k++) {
+        const char *one = (const char *)g->rows[2 * k] + at, *other = (const char *)g->rows[2 * k + 1] + at;
+        for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
+            if (type == POSENC_Q8_0)
+                vi_zip_bytes((const int8_t *)one + v * VF, (const int8_t *)other + v * VF, &g->pairs[k][v],
+                             &g->pairs[k][v + 1]);
+            else
+                vi_zip_nibbles((const uint8_t *)one, (const uint8_t *)other, v * VF, &g->pairs[k][v],
+                               &g->pairs[k][v + 1]);
+    }
+}
+
+/* Two vectors of channels from vector v of the block on, of n sums from number i of the group's on. */
+V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, const shares *s, size_t i, size_t b,
+                          size_t v, const size_t n) {
+    vi low[SUMS], high[SUMS];
+    for (size_t r = 0; r < n; r++)
+        low[r] = high[r] = vi_set1(0);
+    for (size_t k = 0; k < PAIRS; k++)
+        for (size_t r = 0; r < n; r++) {
+            vi pair = vi_set1(s[r].pairs[k]);
+            low[r] = vi_madd(g->pairs[k][v], pair, low[r]);
+            high[r] = vi_madd(g->pairs[k][v + 1], pair, high[r]);
+        }
+    for (size_t r = 0; r < n; r++) {
+        float *sums = a->sums + (g->first + i + r) * a->sums_stride + b * POSENC_QUANT_BLOCK + v * VF;
+        vf factor = v_set1(s[r].factor);
+        v_store(sums, v_fma(v_from_int(low[r]), factor, v_load(sums)));
+        v_store(sums + VF, v_fma(v_from_int(high[r]), factor, v_load(sums + VF)));
+    }
+}
+
+V_INLINE void add_sums(const posenc_attend_quants_args *a, const group *g, const shares *s, size_t i, size_t b,
+                       const size_t n) {
+    for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
+        add_vectors(a, g, s, i, b, v, n);
+}
+
+V_INLINE void add_block(const posenc_attend_quants_args *a, group *g, size_t k, size_t b, const posenc_dtype type) {
     float scales[GROUP];
     size_t at = b * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES);
     for (size_t v = 0; v < SHARE_VECTORS; v++)
         v_store(scales + v * VF, v_gather_f16(g->rows + v * VF, at));
     proportions of_all;
     find_scales(scales, NULL, &of_all);
-    shares s[SUMS];
-    for (size_t i = 0; i < g->n; i++) {
-        proportions own;
-        if (!g->counts_all[i])
-            find_scales(scales, a->weights + (g->first + i) * a->weight_stride + k, &own);
-        find_shares(&g->weights[i], g->counts_all[i] ? &of_all : &own, &s[i]);
+    pair_rows(g, at + sizeof(uint16_t), type);
+    for (size_t i = 0, n; i < g->n; i += n) {
+        shares s[SUMS];
+        n = i + SUMS <= g->n ? SUMS : i + 4 <= g->n ? 4 : 1;
+        for (size_t r = 0; r < n; r++) {
+            proportions own;
+            if (!g->counts_all[i + r])
+                find_scales(scales, a->weights + (g->first + i + r) * a->weight_stride + k, &own);
+            find_shares(&g->weights[i + r], g->counts_all[i + r] ? &of_all : &own, &s[r]);
+        }
+        if (n == SUMS)
+            add_sums(a, g, s, i, b, SUMS);
+        else if (n == 4)
+            add_sums(a, g, s, i, b, 4);
+        else
+            add_sums(a, g, s, i, b, 1);
     }
-    if (g->n == SUMS)
-        add_sums(a, g->rows, s, g->first, b, SUMS, type);
-    else if (g->n == 4)
-        add_sums(a, g->rows, s, g->first, b, 4, type);
-    else
-        for (size_t i = 0; i < g->n; i++)
-            add_sums(a, g->rows, s + i, g->first + i, b, 1, type);
 }
 
 V_INLINE void attend_typed(const posenc_attend_quants_args *args, const posenc_dtype type) {
     const posenc_attend_quants_args a = *args; /* a copy: no store changes it */
     for (size_t i = 0; i < a.n; i++)
         memset(a.sums + i * a.sums_stride, 0, a.dim * sizeof(float));
-    for (size_t k = 0; k < a.n_rows; k += GROUP)
-        for (size_t i = 0; i < a.n; i += SUMS) {
+    for (size_t first = 0; first < a.n; first += CHUNK)
+        for (size_t k = 0; k < a.n_rows; k += GROUP) {
             group g; /* no initialiser: it would clear all of it */
             g.rows = a.rows + k;
-            g.first = i;
-            g.n = a.n - i < SUMS ? a.n - i : SUMS;
+            g.first = first;
+            g.n = a.n - first < CHUNK ? a.n - first : CHUNK;
             find_weights(&a, k, &g);
             for (size_t b = 0; b < a.dim / POSENC_QUANT_BLOCK; b++)
                 add_block(&a, &g, k, b, type);
