@@ -95,7 +95,9 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j,
         .dim = dim,
         .n_rows = (size_t)n_padded,
     };
-    posenc_attention_look_ahead(u, j, n, n_next, pack.ahead);
+    posenc_rows_ahead ahead[2]; /* keys, which packing fetches, and values, which the products do */
+    posenc_attention_look_ahead(u, j, n, n_next, ahead);
+    pack.ahead[0] = ahead[0];
     u->call->kernels->pack_quants(&pack);
     posenc_dot_quants_args dot = {
         .x = numbers_of(u),
@@ -109,6 +111,7 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j,
         .dim = dim,
         .n_x = (size_t)u->n,
         .n_rows = (size_t)n,
+        .ahead = {ahead[1]},
     };
     u->call->kernels->dot_quants(&dot);
 }

@@ -278,7 +278,14 @@ V_INLINE vi vi_load_halves(const void *p, size_t step) {
 }
 V_INLINE vf v_gather_f16(const void *const *p, size_t at) {
 #define HALF(k) (*(const short *)(const void *)((const char *)p[k] + at))
-    return _mm256_cvtph_ps(_mm_setr_epi16(HALF(0), HALF(1), HALF(2), HALF(3), HALF(4), HALF(5), HALF(6), HALF(7)));
+    __m128i low = _mm_cvtsi32_si128((unsigned short)HALF(0)), high = _mm_cvtsi32_si128((unsigned short)HALF(4));
+    low = _mm_insert_epi16(low, HALF(1), 1);
+    high = _mm_insert_epi16(high, HALF(5), 1);
+    low = _mm_insert_epi16(low, HALF(2), 2);
+    high = _mm_insert_epi16(high, HALF(6), 2);
+    low = _mm_insert_epi16(low, HALF(3), 3);
+    high = _mm_insert_epi16(high, HALF(7), 3);
+    return _mm256_cvtph_ps(_mm_unpacklo_epi64(low, high));
 #undef HALF
 }
 V_INLINE vi vi_even_bytes(vi a) { return _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8); }
@@ -295,25 +302,29 @@ V_INLINE vi vi_madd(vi a, vi b, vi c) {
     return _mm256_add_epi32(_mm256_madd_epi16(a, b), c);
 #endif
 }
-V_INLINE void v_zip_16_bytes_(__m128i a, __m128i b, vi *lo, vi *hi) {
-    *lo = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(a, b));
-    *hi = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b));
+V_INLINE void v_pair_(__m128i a, __m128i b, vi *lo, vi *hi) {
+    __m256i x = _mm256_cvtepi8_epi16(a), y = _mm256_cvtepi8_epi16(b);
+    *lo = _mm256_unpacklo_epi16(x, y);
+    *hi = _mm256_unpackhi_epi16(x, y);
 }
-V_INLINE void vi_zip_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
-    const __m128i *p = (const __m128i *)(const void *)a, *q = (const __m128i *)(const void *)b;
-    v_zip_16_bytes_(_mm_loadu_si128(p), _mm_loadu_si128(q), lo, hi);
+V_INLINE void vi_pair_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
+    v_pair_(_mm_loadu_si128((const __m128i *)(const void *)a), _mm_loadu_si128((const __m128i *)(const void *)b), lo, hi);
 }
 V_INLINE __m128i v_16_nibbles_(__m128i a) {
     return _mm_sub_epi8(_mm_and_si128(a, _mm_set1_epi8(15)), _mm_set1_epi8(8));
 }
-V_INLINE void vi_zip_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
+V_INLINE void vi_pair_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
     __m128i p = _mm_loadu_si128((const __m128i *)(const void *)a);
     __m128i q = _mm_loadu_si128((const __m128i *)(const void *)b);
     if (first > 0) {
         p = _mm_srli_epi16(p, 4);
         q = _mm_srli_epi16(q, 4);
     }
-    v_zip_16_bytes_(v_16_nibbles_(p), v_16_nibbles_(q), lo, hi);
+    v_pair_(v_16_nibbles_(p), v_16_nibbles_(q), lo, hi);
+}
+V_INLINE void v_unpair(vf lo, vf hi, vf *first, vf *second) {
+    *first = _mm256_permute2f128_ps(lo, hi, 0x20);
+    *second = _mm256_permute2f128_ps(lo, hi, 0x31);
 }
 V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
     __m128i a = _mm_loadl_epi64((const __m128i *)(const void *)p);

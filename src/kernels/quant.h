@@ -35,6 +35,7 @@ typedef struct posenc_dot_quants_args {
     float *y;
     size_t y_stride; /* in floats */
     size_t dim, n_x, n_rows;
+    posenc_rows_ahead ahead[2]; /* fetched on the way */
 } posenc_dot_quants_args;
 
 #define POSENC_QUANT_MAX 32639 /* 127 * 256 + 127: as two signed bytes too */

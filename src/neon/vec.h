@@ -291,21 +291,25 @@ V_INLINE vi vi_madd(vi a, vi b, vi c) {
     int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y)), high = vmull_high_s16(x, y);
     return vaddq_s32(vpaddq_s32(low, high), c);
 }
-V_INLINE void v_zip_8_bytes_(int8x8_t a, int8x8_t b, vi *lo, vi *hi) {
+V_INLINE void v_pair_(int8x8_t a, int8x8_t b, vi *lo, vi *hi) {
     int16x8_t x = vmovl_s8(a), y = vmovl_s8(b);
     *lo = vreinterpretq_s32_s16(vzip1q_s16(x, y));
     *hi = vreinterpretq_s32_s16(vzip2q_s16(x, y));
 }
-V_INLINE void vi_zip_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
-    v_zip_8_bytes_(vld1_s8(a), vld1_s8(b), lo, hi);
+V_INLINE void vi_pair_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
+    v_pair_(vld1_s8(a), vld1_s8(b), lo, hi);
 }
 V_INLINE int8x8_t v_8_nibbles_(const uint8_t *p, size_t first) {
     uint8x8_t a = vld1_u8(p + first % 16);
     a = first < 16 ? vand_u8(a, vdup_n_u8(15)) : vshr_n_u8(a, 4);
     return vsub_s8(vreinterpret_s8_u8(a), vdup_n_s8(8));
 }
-V_INLINE void vi_zip_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
-    v_zip_8_bytes_(v_8_nibbles_(a, first), v_8_nibbles_(b, first), lo, hi);
+V_INLINE void vi_pair_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
+    v_pair_(v_8_nibbles_(a, first), v_8_nibbles_(b, first), lo, hi);
+}
+V_INLINE void v_unpair(vf lo, vf hi, vf *first, vf *second) {
+    *first = lo;
+    *second = hi;
 }
 V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
     uint32_t lanes;

@@ -22,9 +22,10 @@ V_INLINE fetching fetching_of(const posenc_rows_ahead ahead[2], size_t dim) {
 V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
     if (row >= ahead->n)
         return;
-    const char *at = (const char *)ahead->rows + (ptrdiff_t)row * ahead->stride;
-    for (size_t i = 0; i < ahead->bytes; i += 64)
-        __builtin_prefetch(at + i, 0, 2);
+    const uintptr_t line = 64, at = (uintptr_t)ahead->rows + (uintptr_t)((ptrdiff_t)row * ahead->stride);
+    const int is_dense = row > 0 && ahead->stride == (ptrdiff_t)ahead->bytes; /* the row before shares a line */
+    for (uintptr_t i = (at + (is_dense ? line - 1 : 0)) / line * line; i < at + ahead->bytes; i += line)
+        __builtin_prefetch((const void *)i, 0, 2);
 }
 
 /* After n more channels, counted through all rows. */

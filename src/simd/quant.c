@@ -91,7 +91,7 @@ void VARIANT(pack_quants)(const posenc_pack_quants_args *a) {
 enum { DOT_X = VF == 8 ? 3 : 8, DOT_VECTORS = 2 }; /* sums that the registers hold */
 
 /* n_x rows of x from row i on, with DOT_VECTORS vectors of rows from row t on. */
-V_INLINE void dot_tile(const posenc_dot_quants_args *a, size_t i, size_t t, const size_t n_x) {
+V_INLINE void dot_tile(const posenc_dot_quants_args *a, size_t i, size_t t, const size_t n_x, fetching *f) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
     const int8_t *panel = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL * 4;
     const float *scales = a->scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
@@ -121,6 +121,8 @@ V_INLINE void dot_tile(const posenc_dot_quants_args *a, size_t i, size_t t, cons
                 }
             }
         }
+        if (i == 0) /* with the first rows of x */
+            fetch_some(f, DOT_VECTORS * VF * POSENC_QUANT_BLOCK);
         for (size_t r = 0; r < n_x; r++) {
             vf x_scale = v_set1(a->x_scales[(i + r) * a->scales_stride + b]);
             for (size_t v = 0; v < DOT_VECTORS; v++)
@@ -135,22 +137,23 @@ V_INLINE void dot_tile(const posenc_dot_quants_args *a, size_t i, size_t t, cons
         }
 }
 
-V_INLINE void dot_band(const posenc_dot_quants_args *a, size_t i, const size_t n_x) {
+V_INLINE void dot_band(const posenc_dot_quants_args *a, size_t i, const size_t n_x, fetching *f) {
     for (size_t t = 0; t < a->n_rows; t += DOT_VECTORS * VF)
-        dot_tile(a, i, t, n_x);
+        dot_tile(a, i, t, n_x, f);
 }
 
 void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
     const posenc_dot_quants_args a = *args; /* a copy: no store changes it */
+    fetching f = fetching_of(a.ahead, a.dim);
     size_t i = 0;
     for (; i + DOT_X <= a.n_x; i += DOT_X)
-        dot_band(&a, i, DOT_X);
+        dot_band(&a, i, DOT_X, &f);
     for (; DOT_X > 4 && i + 4 <= a.n_x; i += 4)
-        dot_band(&a, i, 4);
+        dot_band(&a, i, 4, &f);
     for (; i + 2 <= a.n_x; i += 2)
-        dot_band(&a, i, 2);
+        dot_band(&a, i, 2, &f);
     if (i < a.n_x)
-        dot_band(&a, i, 1);
+        dot_band(&a, i, 1, &f);
 }
 
 /* ---- Weighted sums ---- */
@@ -165,6 +168,7 @@ enum {
 typedef struct proportions {
     float part[GROUP];
     float largest; /* what they are proportions of, NaN if one is not finite; 0: none counts */
+    float step;    /* largest / unit */
 } proportions;
 
 /* The largest becomes `unit`; all are 0 where the largest is less than `least`. */
@@ -175,6 +179,7 @@ V_INLINE void find_proportions(const vf x[SHARE_VECTORS], float unit, float leas
     int32_t most = vi_max_lanes(bits);
     float largest = posenc_float((uint32_t)most);
     to->largest = most >= 0x7f800000 ? NAN : largest < least ? 0.0f : largest;
+    to->step = to->largest / unit;
     vf factor = v_set1(to->largest > 0.0f ? unit / to->largest : 0.0f);
     for (size_t v = 0; v < SHARE_VECTORS; v++)
         v_store(to->part + v * VF, v_mul(x[v], factor));
@@ -199,21 +204,23 @@ typedef struct shares {
 
 V_INLINE void find_shares(const proportions *weights, const proportions *scales, shares *to) {
     int16_t rounded[GROUP];
-    to->factor = weights->largest / POSENC_QUANT_WEIGHT * scales->largest;
+    to->factor = weights->step * scales->largest;
     for (size_t v = 0; v < SHARE_VECTORS; v++)
         vi_store_16(rounded + v * VF, vi_round(v_mul(v_load(weights->part + v * VF), v_load(scales->part + v * VF))));
     memcpy(to->pairs, rounded, sizeof rounded);
 }
 
-enum { PAIRS = GROUP / 2, BLOCK_VECTORS = POSENC_QUANT_BLOCK / VF, CHUNK = 64 };
+enum { PAIRS = GROUP / 2, BLOCK_VECTORS = POSENC_QUANT_BLOCK / VF, CHUNK = 64, BLOCKS = 8 };
 
 /* A group at work: its rows, and what some sums weigh them with. */
 typedef struct group {
     const void *const *rows;
     size_t first, n; /* the sums */
     proportions weights[CHUNK];
-    int counts_all[CHUNK];          /* whether all rows count in the sum */
-    vi pairs[PAIRS][BLOCK_VECTORS]; /* of a block: the numbers of two rows side by side, channel by channel */
+    int counts_all[CHUNK];             /* whether all rows count in the sum */
+    proportions scales[BLOCKS];        /* of some blocks, for sums in which all rows count */
+    float block_scales[BLOCKS][GROUP]; /* as they are */
+    vi pairs[PAIRS][BLOCK_VECTORS];    /* of a block: the numbers of two rows side by side, channel by channel */
 } group;
 
 V_INLINE void find_weights(const posenc_attend_quants_args *a, size_t k, group *g) {
@@ -236,11 +243,11 @@ V_INLINE void pair_rows(group *g, size_t at, const posenc_dtype type) {
         const char *one = (const char *)g->rows[2 * k] + at, *other = (const char *)g->rows[2 * k + 1] + at;
         for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
             if (type == POSENC_Q8_0)
-                vi_zip_bytes((const int8_t *)one + v * VF, (const int8_t *)other + v * VF, &g->pairs[k][v],
-                             &g->pairs[k][v + 1]);
+                vi_pair_bytes((const int8_t *)one + v * VF, (const int8_t *)other + v * VF, &g->pairs[k][v],
+                              &g->pairs[k][v + 1]);
             else
-                vi_zip_nibbles((const uint8_t *)one, (const uint8_t *)other, v * VF, &g->pairs[k][v],
-                               &g->pairs[k][v + 1]);
+                vi_pair_nibbles((const uint8_t *)one, (const uint8_t *)other, v * VF, &g->pairs[k][v],
+                                &g->pairs[k][v + 1]);
     }
 }
 
@@ -258,9 +265,10 @@ V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, co
         }
     for (size_t r = 0; r < n; r++) {
         float *sums = a->sums + (g->first + i + r) * a->sums_stride + b * POSENC_QUANT_BLOCK + v * VF;
-        vf factor = v_set1(s[r].factor);
-        v_store(sums, v_fma(v_from_int(low[r]), factor, v_load(sums)));
-        v_store(sums + VF, v_fma(v_from_int(high[r]), factor, v_load(sums + VF)));
+        vf factor = v_set1(s[r].factor), first, second;
+        v_unpair(v_from_int(low[r]), v_from_int(high[r]), &first, &second);
+        v_store(sums, v_fma(first, factor, v_load(sums)));
+        v_store(sums + VF, v_fma(second, factor, v_load(sums + VF)));
     }
 }
 
@@ -270,22 +278,31 @@ V_INLINE void add_sums(const posenc_attend_quants_args *a, const group *g, const
         add_vectors(a, g, s, i, b, v, n);
 }
 
-V_INLINE void add_block(const posenc_attend_quants_args *a, group *g, size_t k, size_t b, const posenc_dtype type) {
-    float scales[GROUP];
-    size_t at = b * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES);
-    for (size_t v = 0; v < SHARE_VECTORS; v++)
-        v_store(scales + v * VF, v_gather_f16(g->rows + v * VF, at));
-    proportions of_all;
-    find_scales(scales, NULL, &of_all);
-    pair_rows(g, at + sizeof(uint16_t), type);
+V_INLINE size_t bytes_of(const posenc_dtype type) {
+    return type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+}
+
+/* Of n blocks from block b on, all before they are needed: each is a long chain of its own. */
+V_INLINE void find_block_scales(group *g, size_t b, size_t n, const posenc_dtype type) {
+    for (size_t k = 0; k < n; k++) {
+        for (size_t v = 0; v < SHARE_VECTORS; v++)
+            v_store(g->block_scales[k] + v * VF, v_gather_f16(g->rows + v * VF, (b + k) * bytes_of(type)));
+        find_scales(g->block_scales[k], NULL, &g->scales[k]);
+    }
+}
+
+/* Block b, whose scales are number `at`. */
+V_INLINE void add_block(const posenc_attend_quants_args *a, group *g, size_t k, size_t b, size_t at,
+                        const posenc_dtype type) {
+    pair_rows(g, b * bytes_of(type) + sizeof(uint16_t), type);
     for (size_t i = 0, n; i < g->n; i += n) {
         shares s[SUMS];
         n = i + SUMS <= g->n ? SUMS : i + 4 <= g->n ? 4 : 1;
         for (size_t r = 0; r < n; r++) {
             proportions own;
             if (!g->counts_all[i + r])
-                find_scales(scales, a->weights + (g->first + i + r) * a->weight_stride + k, &own);
-            find_shares(&g->weights[i + r], g->counts_all[i + r] ? &of_all : &own, &s[r]);
+                find_scales(g->block_scales[at], a->weights + (g->first + i + r) * a->weight_stride + k, &own);
+            find_shares(&g->weights[i + r], g->counts_all[i + r] ? &g->scales[at] : &own, &s[r]);
         }
         if (n == SUMS)
             add_sums(a, g, s, i, b, SUMS);
@@ -296,20 +313,30 @@ V_INLINE void add_block(const posenc_attend_quants_args *a, group *g, size_t k, 
     }
 }
 
+/* The group that begins with row k. */
+V_INLINE void add_group(const posenc_attend_quants_args *a, group *g, size_t k, const posenc_dtype type) {
+    size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
+    g->rows = a->rows + k;
+    find_weights(a, k, g);
+    for (size_t first = 0; first < n_blocks; first += BLOCKS) {
+        size_t n = n_blocks - first < BLOCKS ? n_blocks - first : BLOCKS;
+        find_block_scales(g, first, n, type);
+        for (size_t b = 0; b < n; b++)
+            add_block(a, g, k, first + b, b, type);
+    }
+}
+
 V_INLINE void attend_typed(const posenc_attend_quants_args *args, const posenc_dtype type) {
     const posenc_attend_quants_args a = *args; /* a copy: no store changes it */
     for (size_t i = 0; i < a.n; i++)
         memset(a.sums + i * a.sums_stride, 0, a.dim * sizeof(float));
-    for (size_t first = 0; first < a.n; first += CHUNK)
-        for (size_t k = 0; k < a.n_rows; k += GROUP) {
-            group g; /* no initialiser: it would clear all of it */
-            g.rows = a.rows + k;
-            g.first = first;
-            g.n = a.n - first < CHUNK ? a.n - first : CHUNK;
-            find_weights(&a, k, &g);
-            for (size_t b = 0; b < a.dim / POSENC_QUANT_BLOCK; b++)
-                add_block(&a, &g, k, b, type);
-        }
+    for (size_t first = 0; first < a.n; first += CHUNK) {
+        group g; /* no initialiser: it would clear all of it */
+        g.first = first;
+        g.n = a.n - first < CHUNK ? a.n - first : CHUNK;
+        for (size_t k = 0; k < a.n_rows; k += GROUP)
+            add_group(&a, &g, k, type);
+    }
     for (size_t i = 0; i < a.n; i++)
         for (size_t c = 0; c < a.dim; c += VF) {
             float *y = a.y + i * a.y_stride + c;

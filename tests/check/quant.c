@@ -244,13 +244,27 @@ static void bench_pack(kernel_call *call, size_t n, kernel_types types) {
     call_fill(call, FILL_ORDINARY);
 }
 
+static float plain_scale(const void *row, size_t b) {
+    float scale;
+    plain_convert_row((const char *)row + b * POSENC_Q8_BYTES, POSENC_F16, &scale, POSENC_F32, 1);
+    return scale;
+}
+
+static int8_t plain_number(const void *row, size_t c) {
+    return ((const int8_t *)row)[c / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES + 2 + c % POSENC_QUANT_BLOCK];
+}
+
 /* One byte after the other. */
 static void plain_pack(const kernel_args *args) {
     const posenc_pack_quants_args *a = &args->pack_quants;
-    for (size_t t = 0; t < a->n_rows; t++)
+    for (size_t t = 0; t < a->n_rows; t++) {
+        size_t panel = t / POSENC_PANEL * POSENC_PANEL, column = t % POSENC_PANEL;
         for (size_t c = 0; c < BENCH_DIM; c++)
-            a->panels[(t / POSENC_PANEL * BENCH_DIM + c / 4 * 4) * POSENC_PANEL + t % POSENC_PANEL * 4 + c % 4] =
-                ((const int8_t *)a->rows[t])[c / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES + 2 + c % POSENC_QUANT_BLOCK];
+            a->panels[panel * BENCH_DIM + (c / 4 * POSENC_PANEL + column) * 4 + c % 4] = plain_number(a->rows[t], c);
+        for (size_t b = 0; b < BENCH_DIM / POSENC_QUANT_BLOCK; b++)
+            a->scales[panel * (BENCH_DIM / POSENC_QUANT_BLOCK) + b * POSENC_PANEL + column] =
+                plain_scale(a->rows[t], b);
+    }
 }
 
 static void limit_pack(const bench_limits *limits, const kernel_args *args) {
@@ -271,13 +285,20 @@ static void bench_dot(kernel_call *call, size_t n, kernel_types types) {
 
 static void plain_dot(const kernel_args *args) {
     const posenc_dot_quants_args *a = &args->dot_quants;
+    static const size_t place[4] = {0, 2, 1, 3};
     for (size_t i = 0; i < a->n_x; i++)
         for (size_t t = 0; t < a->n_rows; t++) {
             const int8_t *row = a->panels + t / POSENC_PANEL * BENCH_DIM * POSENC_PANEL + t % POSENC_PANEL * 4;
-            int32_t sum = 0;
-            for (size_t c = 0; c < BENCH_DIM; c++)
-                sum += a->x[i * BENCH_DIM + c] * row[c / 4 * 4 * POSENC_PANEL + c % 4];
-            a->y[i * a->y_stride + t] = (float)sum;
+            float sum = 0.0f;
+            for (size_t b = 0; b < BENCH_DIM / POSENC_QUANT_BLOCK; b++) {
+                int32_t exact = 0;
+                for (size_t c = b * POSENC_QUANT_BLOCK; c < (b + 1) * POSENC_QUANT_BLOCK; c++)
+                    exact += a->x[i * BENCH_DIM + c / 4 * 4 + place[c % 4]] * row[c / 4 * 4 * POSENC_PANEL + c % 4];
+                size_t panel = t / POSENC_PANEL * (BENCH_DIM / POSENC_QUANT_BLOCK) + b;
+                sum += (float)exact * a->x_scales[i * a->scales_stride + b] *
+                       a->scales[panel * POSENC_PANEL + t % POSENC_PANEL];
+            }
+            a->y[i * a->y_stride + t] = sum;
         }
 }
 
@@ -306,12 +327,17 @@ static void bench_attend(kernel_call *call, size_t n, kernel_types types) {
 static void plain_attend(const kernel_args *args) {
     const posenc_attend_quants_args *a = &args->attend_quants;
     for (size_t i = 0; i < a->n; i++) {
-        float *y = a->y + i * a->y_stride;
+        float *y = a->y + i * a->y_stride, *sums = a->sums + i * a->sums_stride;
+        for (size_t c = 0; c < BENCH_DIM; c++)
+            sums[c] = 0.0f;
         for (size_t k = 0; k < a->n_rows; k++)
-            for (size_t c = 0; c < BENCH_DIM; c++)
-                y[c] += a->weights[i * a->weight_stride + k] *
-                        (float)((const int8_t *)
-                                    a->rows[k])[c / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES + 2 + c % POSENC_QUANT_BLOCK];
+            for (size_t b = 0; b < BENCH_DIM / POSENC_QUANT_BLOCK; b++) {
+                float share = a->weights[i * a->weight_stride + k] * plain_scale(a->rows[k], b);
+                for (size_t c = b * POSENC_QUANT_BLOCK; c < (b + 1) * POSENC_QUANT_BLOCK; c++)
+                    sums[c] += share * (float)plain_number(a->rows[k], c);
+            }
+        for (size_t c = 0; c < BENCH_DIM; c++)
+            y[c] = a->keep[i] * y[c] + sums[c];
     }
 }
 
