@@ -109,6 +109,14 @@ static inline test_placement place(int p, size_t element) {
     return (test_placement){.at_end = p % 2, .distance = (size_t)(p / 2) * element};
 }
 
+/* Tests in vec_quant.c. */
+void test_bits(void **state);
+void test_pairs(void **state);
+void test_block_loads(void **state);
+void test_half_gathers(void **state);
+void test_nibble_loads(void **state);
+void test_row_pairs(void **state);
+
 /* Tests in vec_half.c. */
 void test_byte_loads(void **state);
 void test_half_loads(void **state);

@@ -308,7 +308,8 @@ V_INLINE void v_pair_(__m128i a, __m128i b, vi *lo, vi *hi) {
     *hi = _mm256_unpackhi_epi16(x, y);
 }
 V_INLINE void vi_pair_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
-    v_pair_(_mm_loadu_si128((const __m128i *)(const void *)a), _mm_loadu_si128((const __m128i *)(const void *)b), lo, hi);
+    const __m128i *p = (const __m128i *)(const void *)a, *q = (const __m128i *)(const void *)b;
+    v_pair_(_mm_loadu_si128(p), _mm_loadu_si128(q), lo, hi);
 }
 V_INLINE __m128i v_16_nibbles_(__m128i a) {
     return _mm_sub_epi8(_mm_and_si128(a, _mm_set1_epi8(15)), _mm_set1_epi8(8));

@@ -40,7 +40,7 @@ typedef struct posenc_dot_quants_args {
 
 #define POSENC_QUANT_MAX 32639 /* 127 * 256 + 127: as two signed bytes too */
 
-/* Weighted sums of rows of Q8_0 or Q4_0, each at its own address. In groups of POSENC_QUANT_GROUP rows from
+/* Weighted sums of rows of Q8_0 or Q4_0, each at its own address. In groups of POSENC_QUANT_GROUP 16rows from
  * row 0 on, for each sum i, of the rows with a weight of FLT_MIN or more: the largest weight m, and for each block of
  * channels the largest |scale_k| d; W_k = (weights[i][k] * (POSENC_QUANT_WEIGHT / m)) * (scale_k * (1 / d)) rounded to
  * the nearest integer, to even between two; sums[i][c] = fma((float)(exact sum of W_k row_k[c]),
