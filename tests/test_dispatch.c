@@ -30,7 +30,8 @@ static void test_choice_at_load(void **state) {
         expected = best_supported();
     else if (strcmp(forced, "avx2") == 0 && posenc_isa_supported(POSENC_ISA_AVX2))
         expected = POSENC_ISA_AVX2;
-    else if (strcmp(forced, "avx512") == 0 && posenc_isa_supported(POSENC_ISA_AVX512))
+    else if (strncmp(forced, "avx512", 6) == 0 && (forced[6] == '\0' || strcmp(forced + 6, "-vnni") == 0) &&
+             posenc_isa_supported(POSENC_ISA_AVX512))
         expected = POSENC_ISA_AVX512;
     else if (strcmp(forced, "neon") == 0 && posenc_isa_supported(POSENC_ISA_NEON))
         expected = POSENC_ISA_NEON;
@@ -118,7 +119,7 @@ static const posenc_cpuid avx512_machine = {
     .leaf7_ebx = 1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31, /* AVX2; F, DQ, BW, VL */
     .xcr0 = 0xe6,                                                     /* XMM, YMM; masks, high ZMM, ZMM 16-31 */
 };
-static const posenc_cpuid every_bit = {~0u, ~0u, ~(uint64_t)0};
+static const posenc_cpuid every_bit = {~0u, ~0u, ~(uint64_t)0, ~0u};
 
 /* Takes one bit out of a machine that has them all: the tier goes exactly if the bit is among those needed. */
 static void expect_needs(const posenc_cpuid *needed, posenc_isa_tier tier) {
@@ -141,7 +142,7 @@ static void expect_needs(const posenc_cpuid *needed, posenc_isa_tier tier) {
 
 static void test_decision(void **state) {
     (void)state;
-    const posenc_cpuid nothing = {0, 0, 0};
+    const posenc_cpuid nothing = {0};
     expect_needs(&avx2_machine, POSENC_ISA_AVX2);
     expect_needs(&avx512_machine, POSENC_ISA_AVX512);
     assert_false(posenc_cpuid_allows(&avx2_machine, POSENC_ISA_AVX512));
@@ -150,6 +151,16 @@ static void test_decision(void **state) {
     assert_false(posenc_cpuid_allows(&nothing, POSENC_ISA_AVX512));
     assert_false(posenc_cpuid_allows(&every_bit, POSENC_ISA_NEON));
     assert_false(posenc_cpuid_allows(&every_bit, POSENC_ISA_COUNT));
+}
+
+static void test_vnni_decision(void **state) {
+    (void)state;
+    posenc_cpuid machine = avx512_machine;
+    assert_false(posenc_cpuid_has_vnni(&machine));
+    machine.leaf7_ecx = 1u << 11;
+    assert_true(posenc_cpuid_has_vnni(&machine));
+    machine.xcr0 = 0x6; /* the system does not save ZMM */
+    assert_false(posenc_cpuid_has_vnni(&machine));
 }
 
 static void test_fma_decision(void **state) {
@@ -239,7 +250,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choice_at_load), cmocka_unit_test(test_names),        cmocka_unit_test(test_no_such_tier),
         cmocka_unit_test(test_built),          cmocka_unit_test(test_select),       cmocka_unit_test(test_decision),
-        cmocka_unit_test(test_fma_decision),   cmocka_unit_test(test_xcr0_is_read), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_vnni_decision),  cmocka_unit_test(test_fma_decision), cmocka_unit_test(test_xcr0_is_read),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests_name("dispatch", tests, NULL, NULL);
 }

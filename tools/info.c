@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "core/cpu.h"
 #include "cpu_name.h"
+#include "kernels/kernels.h"
 #include "kernels/sleef.h"
 #include "tiers.h"
 
@@ -44,8 +45,7 @@ static const char *why_in_use(void) {
     const char *forced = tier_forced();
     if (forced == NULL)
         return "in use: the best that runs here";
-    return strcmp(forced, posenc_isa_name(posenc_isa())) == 0 ? "in use: POSENC_ISA asks for it"
-                                                              : "in use: POSENC_ISA was refused";
+    return tier_named(forced) == posenc_isa() ? "in use: POSENC_ISA asks for it" : "in use: POSENC_ISA was refused";
 }
 
 static void print_tiers(void) {
@@ -57,6 +57,7 @@ static void print_tiers(void) {
         printf("  %-10s%-8s%-*s%s\n", posenc_isa_name(tier), posenc_isa_built(tier) ? "yes" : "no",
                remark[0] != '\0' ? 12 : 0, posenc_isa_supported(tier) ? "yes" : "no", remark);
     }
+    printf("\n  VNNI of avx512, for attention in integers: %s\n", posenc_vnni_state());
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {

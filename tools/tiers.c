@@ -40,6 +40,8 @@ const char *tier_absence(posenc_isa_tier tier) {
 }
 
 posenc_isa_tier tier_named(const char *name) {
+    if (strcmp(name, "avx512-vnni") == 0)
+        return POSENC_ISA_AVX512;
     int tier = 0;
     while (tier < POSENC_ISA_COUNT && strcmp(name, posenc_isa_name((posenc_isa_tier)tier)) != 0)
         tier++;

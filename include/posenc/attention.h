@@ -103,18 +103,19 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
  *
  * F32: each channel is the product of its integer and its scale, and the arithmetic that of float32 keys and values.
  *
- * INT16: the sums over channels and keys are exact sums of integers, the same in any order, and faster: some 0.6 of the
- * time with Q8_0 where the CPU has VNNI. In each block of 32 channels the query becomes n_c = q_c (32639 / max |q_c|),
- * rounded to the nearest integer, with the scale s = max |q_c| / 32639; d_jb being the scale of key or value j:
+ * INT16: the sums over channels and over keys are exact sums of integers, the same in any order. In each block of 32
+ * channels the query becomes n_c = q_c (32639 / max |q_c|), rounded to the nearest integer, with the scale s = max
+ * |q_c| / 32639. With d_jb the scale of key or value j in block b:
  *
  *     x_ij = chain of fma((float)(sum of n_c k_jc over the block), s d_jb, x_ij) over the blocks, ascending, from 0
- *     keys in groups of 16, counted from key 0: u_j = e_j d_jb, m = max |u_j|, W_j = u_j (32767 / m) rounded to the
- *     nearest integer,  a[c] = fma((float)(sum of W_j v_jc over the group), m / 32767, a[c]) in place of the sum above
+ *     values in groups of 16, counted from key 0, those of weight 0 left out: m = max e_j, d = max |d_jb|,
+ *         W_j = (e_j (32767 / m)) (d_jb (1 / d)) rounded to the nearest integer,
+ *         a[c] = fma((float)(sum of W_j v_jc over the group), (m / 32767) d, a[c]), from 0 in each block of 512 keys
  *
- * A query's block below 2^-100 counts as 0, and so do the values of a group with m below 2^-112. Beside the errors
- * above, d_j grows by |scale| sum_c max_b |q| |k_jc| / 65278, and a channel is wrong by the sum over groups of m sum_j
- * |v_jc| / 65534, with the integers v: at most 2.5e-4 of max |v| where one key of each group outweighs the others, 2e-5
- * with random numbers. */
+ * where k and v are the integers. A query's block below 2^-100 counts as 0, and so do the values of a group with m
+ * below 2^-112. Beside the errors above, a logit is wrong by up to |scale| sum_c max_b |q| |k_jc| / 65278 more, and a
+ * channel by the sum over groups of m d sum_j |v_jc| / 65534: together at most 2.5e-4 of max |v| for logits of a few
+ * units. With random numbers it is 2e-5 of max |v| where a query sees 32 keys or more, and 4e-5 where it sees fewer. */
 typedef enum posenc_attention_math { POSENC_MATH_F32 = 0, POSENC_MATH_INT16 } posenc_attention_math;
 
 /** Keys and values in pages: key j of sequence b is row j % page_size of page table[b * stride + j / page_size]. */

@@ -19,6 +19,7 @@ enum {
     EBX_AVX512DQ = 17,
     EBX_AVX512BW = 30,
     EBX_AVX512VL = 31,
+    ECX_AVX512VNNI = 11,
     XCR0_SSE = 1,
     XCR0_YMM = 2,
     XCR0_OPMASK = 5,
@@ -44,18 +45,20 @@ static uint64_t read_xcr0(void) {
 }
 
 posenc_cpuid posenc_cpu_words(void) {
-    posenc_cpuid words = {0, 0, 0};
+    posenc_cpuid words = {0};
     unsigned eax, ebx, ecx, edx;
     if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
         words.leaf1_ecx = ecx;
-    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
         words.leaf7_ebx = ebx;
+        words.leaf7_ecx = ecx;
+    }
     words.xcr0 = posenc_xcr0_if_readable(words.leaf1_ecx, read_xcr0);
     return words;
 }
 #else
 posenc_cpuid posenc_cpu_words(void) {
-    return (posenc_cpuid){0, 0, 0};
+    return (posenc_cpuid){0};
 }
 #endif
 
@@ -79,6 +82,10 @@ int posenc_cpuid_has_fma(const posenc_cpuid *words) {
            has_all(words->xcr0, BIT(XCR0_SSE) | BIT(XCR0_YMM));
 }
 
+int posenc_cpuid_has_vnni(const posenc_cpuid *words) {
+    return posenc_cpuid_allows(words, POSENC_ISA_AVX512) && has_all(words->leaf7_ecx, BIT(ECX_AVX512VNNI));
+}
+
 #if defined(__aarch64__)
 
 int posenc_cpu_allows(posenc_isa_tier tier) {
@@ -87,6 +94,10 @@ int posenc_cpu_allows(posenc_isa_tier tier) {
 
 int posenc_cpu_has_fma(void) {
     return 1;
+}
+
+int posenc_cpu_has_vnni(void) {
+    return 0;
 }
 
 #elif defined(__arm__)
@@ -100,10 +111,14 @@ int posenc_cpu_has_fma(void) {
     return (getauxval(AT_HWCAP) & 1UL << 16) != 0;
 }
 
+int posenc_cpu_has_vnni(void) {
+    return 0;
+}
+
 #else
 
 /* Asked once and kept, for CPUID takes microseconds on a virtual machine. Threads that race store the same value. */
-enum { KNOWN = 1, HAS_FMA = 2, HAS_TIER_0 = 4 };
+enum { KNOWN = 1, HAS_FMA = 2, HAS_VNNI = 4, HAS_TIER_0 = 8 };
 
 static unsigned abilities(void) {
     static atomic_uint kept;
@@ -111,7 +126,7 @@ static unsigned abilities(void) {
     if (found & KNOWN)
         return found;
     posenc_cpuid words = posenc_cpu_words();
-    found = KNOWN | (posenc_cpuid_has_fma(&words) ? HAS_FMA : 0);
+    found = KNOWN | (posenc_cpuid_has_fma(&words) ? HAS_FMA : 0) | (posenc_cpuid_has_vnni(&words) ? HAS_VNNI : 0);
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
         if (posenc_cpuid_allows(&words, (posenc_isa_tier)tier))
             found |= (unsigned)HAS_TIER_0 << tier;
@@ -129,6 +144,10 @@ int posenc_cpu_allows(posenc_isa_tier tier) {
 
 int posenc_cpu_has_fma(void) {
     return (abilities() & HAS_FMA) != 0;
+}
+
+int posenc_cpu_has_vnni(void) {
+    return (abilities() & HAS_VNNI) != 0;
 }
 
 #endif

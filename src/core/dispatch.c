@@ -22,6 +22,25 @@ static const posenc_kernels *const built[POSENC_ISA_COUNT] = {
 #endif
 };
 
+/* Set by the constructor: POSENC_ISA=avx512-vnni. */
+static int vnni_is_off;
+
+const char *posenc_vnni_state(void) {
+#ifdef POSENC_HAVE_AVX512_VNNI
+    return vnni_is_off ? "off: POSENC_ISA asks for it" : posenc_cpu_has_vnni() ? "on" : "off: this CPU lacks it";
+#else
+    return "left out of this build";
+#endif
+}
+
+static const posenc_kernels *table_of(posenc_isa_tier tier) {
+#ifdef POSENC_HAVE_AVX512_VNNI
+    if (tier == POSENC_ISA_AVX512 && !vnni_is_off && posenc_cpu_has_vnni())
+        return &posenc_kernels_avx512_vnni;
+#endif
+    return built[tier];
+}
+
 static const char *const names[POSENC_ISA_COUNT] = {
     [POSENC_ISA_SCALAR] = "scalar",
     [POSENC_ISA_AVX2] = "avx2",
@@ -38,7 +57,7 @@ const posenc_kernels *posenc_active_kernels(void) {
 }
 
 const posenc_kernels *posenc_tier_kernels(posenc_isa_tier tier) {
-    return posenc_isa_supported(tier) ? built[tier] : NULL;
+    return posenc_isa_supported(tier) ? table_of(tier) : NULL;
 }
 
 posenc_isa_tier posenc_isa(void) {
@@ -62,7 +81,7 @@ posenc_status posenc_isa_select(posenc_isa_tier tier) {
         return POSENC_ERR_ENUM;
     if (!posenc_isa_supported(tier))
         return POSENC_ERR_ISA;
-    atomic_store_explicit(&active, built[tier], memory_order_release);
+    atomic_store_explicit(&active, table_of(tier), memory_order_release);
     return POSENC_OK;
 }
 
@@ -83,6 +102,9 @@ static posenc_isa_tier best_tier(void) {
 
 __attribute__((constructor)) static void choose_at_load(void) {
     const char *forced = getenv("POSENC_ISA");
+    vnni_is_off = forced != NULL && strcmp(forced, "avx512-vnni") == 0;
+    if (vnni_is_off)
+        forced = names[POSENC_ISA_AVX512];
     if (forced == NULL || forced[0] == '\0')
         posenc_isa_select(best_tier());
     else

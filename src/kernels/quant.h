@@ -10,10 +10,10 @@
 
 #include "kernels/panels.h"
 
-/* Packs n_rows rows of Q8_0 or Q4_0, whole panels, each row at its own address, for dot_quants. Of row t, in panel t / POSENC_PANEL, the
- * int8 of channel c is byte ((c / 4) * POSENC_PANEL + t % POSENC_PANEL) * 4 + c % 4, and the scale of block b in
- * float32 number b * POSENC_PANEL + t % POSENC_PANEL of the panel's scales. Rows that the last panel lacks are 0. Those
- * ahead are fetched on the way. */
+/* Packs n_rows rows of Q8_0 or Q4_0, whole panels, each row at its own address, for dot_quants. Of row t, in panel t /
+ * POSENC_PANEL, the int8 of channel c is byte ((c / 4) * POSENC_PANEL + t % POSENC_PANEL) * 4 + c % 4, and the scale of
+ * block b in float32 number b * POSENC_PANEL + t % POSENC_PANEL of the panel's scales. Rows that the last panel lacks
+ * are 0. Those ahead are fetched on the way. */
 typedef struct posenc_pack_quants_args {
     const void *const *rows;
     posenc_dtype rows_type;
@@ -40,13 +40,13 @@ typedef struct posenc_dot_quants_args {
 
 #define POSENC_QUANT_MAX 32639 /* 127 * 256 + 127: as two signed bytes too */
 
-/* Weighted sums of rows of Q8_0 or Q4_0, each at its own address. In groups of POSENC_QUANT_GROUP 16rows from
- * row 0 on, for each sum i, of the rows with a weight of FLT_MIN or more: the largest weight m, and for each block of
- * channels the largest |scale_k| d; W_k = (weights[i][k] * (POSENC_QUANT_WEIGHT / m)) * (scale_k * (1 / d)) rounded to
- * the nearest integer, to even between two; sums[i][c] = fma((float)(exact sum of W_k row_k[c]),
- * (m / POSENC_QUANT_WEIGHT) * d, sums[i][c]) from 0. An m below 2^-112 is 0, and where m or d is 0, W is; weights or
- * scales that are not finite make NaN of the block. Then y[i][c] = fma(keep[i], y[i][c], sums[i][c]). n_rows is a
- * multiple of the group's. A row of weight 0 may be any that can be read. */
+/* Weighted sums of rows of Q8_0 or Q4_0, each at its own address. In groups of POSENC_QUANT_GROUP rows from row 0 on,
+ * for each sum i, of the rows with a weight of FLT_MIN or more: the largest weight m, and for each block of channels
+ * the largest |scale_k| d; W_k = (weights[i][k] * (POSENC_QUANT_WEIGHT / m)) * (scale_k * (1 / d)) rounded to the
+ * nearest integer, to even between two; sums[i][c] = fma((float)(exact sum of W_k row_k[c]), (m / POSENC_QUANT_WEIGHT)
+ * * d, sums[i][c]) from 0. An m below 2^-112 is 0, and where m or d is 0, W is; weights or scales that are not finite
+ * make NaN of the block. Then y[i][c] = fma(keep[i], y[i][c], sums[i][c]). n_rows is a multiple of the group's. A row
+ * of weight 0 may be any that can be read. */
 typedef struct posenc_attend_quants_args {
     const float *weights; /* not negative, or NaN */
     size_t weight_stride; /* from row to row, in floats */

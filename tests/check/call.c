@@ -26,7 +26,7 @@ ptrdiff_t test_stride(size_t which, size_t n) {
 }
 
 posenc_dtype test_type(size_t which, size_t n) {
-    return (posenc_dtype)(which % (n % POSENC_QUANT_BLOCK == 0 && n > 0 ? 4 : 3));
+    return (posenc_dtype)(which % (n % POSENC_QUANT_BLOCK == 0 && n > 0 ? 5 : 3));
 }
 
 posenc_seen test_seen(size_t n, size_t which) {

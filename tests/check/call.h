@@ -103,7 +103,7 @@ int call_row(kernel_call *call, const char *name, operand_role role, element_typ
 int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows,
               ptrdiff_t stride, size_t n);
 
-/* The same of a storage type, Q8_0 included; the stride is in elements of the buffer. */
+/* The same of a storage type, Q8_0 and Q4_0 included; the stride is in elements of the buffer. */
 int call_stored_rows(kernel_call *call, const char *name, operand_role role, posenc_dtype type, size_t n_rows,
                      ptrdiff_t stride, size_t n);
 
@@ -160,7 +160,7 @@ extern const size_t test_sizes[], test_counts[];
 extern const size_t test_n_sizes, test_n_counts;
 int test_size_is_large(size_t n);
 
-/* Number `which` of the storage types of rows of n: Q8_0 among them where its blocks are whole. */
+/* Number `which` of the storage types of rows of n: Q8_0 and Q4_0 among them where their blocks are whole. */
 posenc_dtype test_type(size_t which, size_t n);
 
 /* Number `which` of the strides of rows of n: dense, padded, backwards, the same row for all. */

@@ -88,10 +88,11 @@ static void sweep_conversion(const posenc_kernels *variant, posenc_dtype x_type,
 static void sweep_blocks(const posenc_kernels *variant) {
     static kernel_call call;
     for (size_t i = 0, which = 0; i < test_n_sizes; i++)
-        for (size_t k = 0; k < 6 && test_sizes[i] % POSENC_QUANT_BLOCK == 0; k++, which++) {
-            convert_shape s = {.x_type = POSENC_Q8_0, .y_type = POSENC_F32, .n = test_sizes[i], .factor = 1.0f};
+        for (size_t k = 0; k < 12 && test_sizes[i] % POSENC_QUANT_BLOCK == 0; k++, which++) {
+            posenc_dtype type = k < 6 ? POSENC_Q8_0 : POSENC_Q4_0;
+            convert_shape s = {.x_type = type, .y_type = POSENC_F32, .n = test_sizes[i], .factor = 1.0f};
             s.n_heads = test_counts[which % test_n_counts];
-            s.x_stride = test_stride(which, element_count(s.n, POSENC_Q8_0));
+            s.x_stride = test_stride(which, element_count(s.n, type));
             s.y_stride = (ptrdiff_t)s.n + (ptrdiff_t)(which % 3) * 5;
             check_convert(&call, variant, &s, k % 2 ? FILL_ADVERSARIAL : FILL_ORDINARY);
         }

@@ -2,6 +2,7 @@
 #include "data_scores.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../truth_half.h"
@@ -29,29 +30,46 @@ static void place_of(const attention_call *c, int64_t j, int64_t b, int64_t *row
     }
 }
 
-static unsigned char *q8_block(const posenc_view *view, int64_t c, int64_t row, int64_t head, int64_t page) {
+static int is_blocks(posenc_dtype type) {
+    return type == POSENC_Q8_0 || type == POSENC_Q4_0;
+}
+
+static int64_t block_bytes(posenc_dtype type) {
+    return type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+}
+
+static unsigned char *block_at(const posenc_view *view, int64_t c, int64_t row, int64_t head, int64_t page) {
     return (unsigned char *)view->data + c / POSENC_QUANT_BLOCK * view->nb[0] + head * view->nb[1] + row * view->nb[2] +
            page * view->nb[3];
 }
 
+/* The integer of channel c. */
+static int block_number(const unsigned char *block, posenc_dtype type, int64_t c) {
+    const int64_t half = POSENC_QUANT_BLOCK / 2;
+    c %= POSENC_QUANT_BLOCK;
+    if (type == POSENC_Q8_0)
+        return (int8_t)block[2 + c];
+    return (c < half ? block[2 + c] & 15 : block[2 + c - half] >> 4) - 8;
+}
+
 static double channel(const posenc_view *view, int64_t c, int64_t row, int64_t head, int64_t page) {
-    if (view->dtype != POSENC_Q8_0)
+    if (!is_blocks(view->dtype))
         return data_get(view, c, head, row, page);
-    const unsigned char *block = q8_block(view, c, row, head, page);
-    return (double)truth_load(block, POSENC_F16) * (double)(int8_t)block[2 + c % POSENC_QUANT_BLOCK];
+    const unsigned char *block = block_at(view, c, row, head, page);
+    return (double)truth_load(block, POSENC_F16) * (double)block_number(block, view->dtype, c);
 }
 
 static void fill_row(const posenc_view *view, double size, int64_t row, int64_t head, int64_t page) {
-    if (view->dtype != POSENC_Q8_0) {
+    if (!is_blocks(view->dtype)) {
         for (int64_t c = 0; c < view->ne[0]; c++)
             data_set(view, c, head, row, page, data_number(size));
         return;
     }
-    for (int64_t c = 0; c < view->ne[0]; c++) {
-        unsigned char *block = q8_block(view, c, row, head, page);
-        if (c % POSENC_QUANT_BLOCK == 0)
-            truth_store(block, data_number(size / 128.0), POSENC_F16);
-        block[2 + c % POSENC_QUANT_BLOCK] = (unsigned char)data_random();
+    for (int64_t c = 0; c < view->ne[0]; c += POSENC_QUANT_BLOCK) {
+        unsigned char *block = block_at(view, c, row, head, page);
+        truth_store(block, data_number(size / (view->dtype == POSENC_Q8_0 ? 128.0 : 8.0)), POSENC_F16);
+        for (int64_t i = 2; i < block_bytes(view->dtype); i++)
+            block[i] = (unsigned char)data_random();
     }
 }
 
@@ -60,12 +78,12 @@ static posenc_view draw_rows(const attention_call *c, posenc_dtype type, int64_t
     const posenc_attention_pages *pages = c->task.pages;
     int64_t n_rows = pages != NULL ? c->task.k.ne[2] : c->s.n_k,
             n_pages = pages != NULL ? c->task.k.ne[3] : c->s.n_batch;
-    posenc_dtype stored = type == POSENC_Q8_0 ? POSENC_F16 : type;
-    int64_t width = type == POSENC_Q8_0 ? dim / POSENC_QUANT_BLOCK * (POSENC_Q8_BYTES / 2) : dim;
+    posenc_dtype stored = is_blocks(type) ? POSENC_F16 : type;
+    int64_t width = is_blocks(type) ? dim / POSENC_QUANT_BLOCK * (block_bytes(type) / 2) : dim;
     posenc_view view = data_input(stored, NAN, width, n_heads, n_rows, n_pages);
     view.dtype = type;
     view.ne[0] = dim;
-    view.nb[0] = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : view.nb[0];
+    view.nb[0] = is_blocks(type) ? block_bytes(type) : view.nb[0];
     return view;
 }
 
@@ -117,7 +135,7 @@ static void draw_rotation(attention_call *c, int64_t head_dim) {
 
 /* ---- Plain double ---- */
 
-enum { MOST_DIM = 256 };
+enum { MOST_DIM = 256, GROUP = 16 };
 
 /* Key j as the queries meet it. */
 static void read_key(const attention_call *c, int64_t j, int64_t head, int64_t b, double *key) {
@@ -144,6 +162,26 @@ static int is_read(const attention_call *c, int64_t j, int64_t b) {
            (p->sequences.k_end == NULL || j < p->sequences.k_end[b]);
 }
 
+static int is_integer(const attention_call *c, posenc_dtype type) {
+    return c->task.math == POSENC_MATH_INT16 && is_blocks(type);
+}
+
+/* What rounding query i to integers adds to the error of its product with key j. */
+static double query_error(const attention_call *c, int64_t i, int64_t h, int64_t b, const double *key) {
+    if (!is_integer(c, c->task.k.dtype) || c->rope != NULL)
+        return 0.0;
+    double error = 0.0;
+    for (int64_t first = 0; first < c->task.k.ne[0]; first += POSENC_QUANT_BLOCK) {
+        double largest = 0.0, sum = 0.0;
+        for (int64_t k = first; k < first + POSENC_QUANT_BLOCK; k++) {
+            largest = fmax(largest, fabs(data_get(&c->task.q, k, h, i, b)));
+            sum += fabs(key[k]);
+        }
+        error += largest * sum / 65278.0;
+    }
+    return error;
+}
+
 static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, data_row *row) {
     static double scores[DATA_MOST_KEYS];
     int64_t head = h / (c->s.n_heads / c->task.k.ne[1]), dim = c->task.k.ne[0];
@@ -159,9 +197,26 @@ static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, d
             scores[j] += product;
             size += fabs(product);
         }
-        row->errors[j] = (double)(dim + 8) * 0x1p-23 * (double)c->s.params.scale * size;
+        row->errors[j] =
+            (double)c->s.params.scale * ((double)(dim + 8) * 0x1p-23 * size + query_error(c, i, h, b, key));
     }
     data_make_row(&c->s, scores, i, h, b, row);
+}
+
+/* What rounding the weights of a group of keys, from key `first` on, to integers adds to the error of channel k. */
+static double group_error(const attention_call *c, const data_row *row, int64_t k, int64_t first, int64_t head,
+                          int64_t b) {
+    double m = 0.0, d = 0.0, sum = 0.0;
+    for (int64_t j = first, at, page; j < first + GROUP && j < c->s.n_k; j++) {
+        if (row->logits[j] == -INFINITY)
+            continue;
+        place_of(c, j, b, &at, &page);
+        const unsigned char *block = block_at(&c->task.v, k, at, head, page);
+        m = fmax(m, exp(row->logits[j] - row->max) / row->sum);
+        d = fmax(d, fabs((double)truth_load(block, POSENC_F16)));
+        sum += abs(block_number(block, c->task.v.dtype, k));
+    }
+    return m * d * sum / 65534.0;
 }
 
 /* What attention.h allows, with e^d - 1 in place of the error d of a logit. */
@@ -174,13 +229,15 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
         data_fail("lse of query %lld, head %lld, batch %lld is %a, wanted %a", (long long)i, (long long)h, (long long)b,
                   lse, row->max + log(row->sum));
     for (int64_t k = 0; k < v->ne[0]; k++) {
-        double want = 0.0, wrong = 0.0, largest = 0.0, got = data_get(out, k, h, i, b);
+        double want = 0.0, wrong = 0.0, rounding = 0.0, largest = 0.0, got = data_get(out, k, h, i, b);
         if (row->max == -INFINITY) {
             if (c->s.params.output.fully_masked == POSENC_FULLY_MASKED_NAN ? !isnan(got) : got != 0.0)
                 data_fail("query %lld, head %lld, batch %lld sees nothing and gets %a", (long long)i, (long long)h,
                           (long long)b, got);
             continue;
         }
+        for (int64_t j = 0; is_integer(c, v->dtype) && j < c->s.n_k; j += GROUP)
+            rounding += group_error(c, row, k, j, head, b);
         for (int64_t j = 0, at, page; j < c->s.n_k; j++) {
             if (row->logits[j] == -INFINITY)
                 continue;
@@ -190,7 +247,7 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
             wrong += p * fabs(value) * expm1(fmin(row->errors[j] + row->error, 100.0));
             largest = fmax(largest, fabs(value));
         }
-        data_close(out, got, want, 2.5e-5 * largest + 2.0 * wrong, "attention", k, h, i, b);
+        data_close(out, got, want, 2.5e-5 * largest + 2.0 * wrong + 1.01 * rounding, "attention", k, h, i, b);
     }
 }
 
@@ -239,8 +296,8 @@ static int64_t draw_dim(int64_t most) {
 }
 
 static posenc_dtype draw_key_type(int64_t *dim) {
-    posenc_dtype type = (posenc_dtype)draw(4);
-    *dim = type == POSENC_Q8_0 ? (*dim + POSENC_QUANT_BLOCK - 1) / POSENC_QUANT_BLOCK * POSENC_QUANT_BLOCK : *dim;
+    posenc_dtype type = (posenc_dtype)draw(5);
+    *dim = is_blocks(type) ? (*dim + POSENC_QUANT_BLOCK - 1) / POSENC_QUANT_BLOCK * POSENC_QUANT_BLOCK : *dim;
     return type;
 }
 
@@ -260,6 +317,7 @@ void data_attention(void) {
     n_kv_heads /= group;
     posenc_attention_args *t = &c.task;
     t->params = &s->params;
+    t->math = draw_rarely(2) ? POSENC_MATH_INT16 : POSENC_MATH_F32;
     if (draw_rarely(4))
         draw_pages(&c);
     if (draw_rarely(6))

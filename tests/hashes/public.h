@@ -60,6 +60,7 @@
     FAMILY(line_gradients)                                                                                             \
     FAMILY(attention)                                                                                                  \
     FAMILY(attention_task)                                                                                             \
+    FAMILY(attention_integers)                                                                                         \
     FAMILY(attention_merge)                                                                                            \
     FAMILY(similarity)                                                                                                 \
     FAMILY(offsets)                                                                                                    \

@@ -160,17 +160,18 @@ enum { KV_HEADS = 2 };
 
 /* Keys or values of any type. */
 static posenc_view memory_of(sweep *s, posenc_dtype type, int64_t dim, int64_t n_k, int64_t last) {
-    if (type != POSENC_Q8_0)
+    if (type != POSENC_Q8_0 && type != POSENC_Q4_0)
         return by_head(tensor(s, type, dim, n_k, KV_HEADS, last));
     size_t n_blocks = (size_t)(dim / POSENC_QUANT_BLOCK * n_k * KV_HEADS * last);
-    unsigned char *blocks = take(n_blocks * POSENC_Q8_BYTES);
-    for (size_t b = 0; b < n_blocks; b++, blocks += POSENC_Q8_BYTES) {
+    const size_t size = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+    unsigned char *blocks = take(n_blocks * size);
+    for (size_t b = 0; b < n_blocks; b++, blocks += size) {
         uint16_t scale = (uint16_t)((next(s) & 0x3ff) + (8 << 10)); /* f16, 2^-7 .. 2^-6 */
         memcpy(blocks, &scale, sizeof scale);
-        for (size_t c = sizeof scale; c < POSENC_Q8_BYTES; c++)
+        for (size_t c = sizeof scale; c < size; c++)
             blocks[c] = (unsigned char)next(s);
     }
-    return by_head(posenc_view_dense(blocks - n_blocks * POSENC_Q8_BYTES, type, dim, n_k, KV_HEADS, last));
+    return by_head(posenc_view_dense(blocks - n_blocks * size, type, dim, n_k, KV_HEADS, last));
 }
 
 void hash_attention(sweep *s) {
@@ -246,6 +247,32 @@ void hash_attention_task(sweep *s) {
             hash_task(s, &task);
             posenc_rope_free(rope);
         }
+}
+
+/* Quantised keys or values, or both, in integers. */
+void hash_attention_integers(sweep *s) {
+    static const int64_t dims[][2] = {{32, 32}, {64, 96}, {128, 32}, {160, 128}};
+    static const posenc_dtype types[][2] = {{POSENC_Q8_0, POSENC_Q8_0},
+                                            {POSENC_Q4_0, POSENC_Q4_0},
+                                            {POSENC_Q8_0, POSENC_Q4_0},
+                                            {POSENC_F16, POSENC_Q8_0},
+                                            {POSENC_Q4_0, POSENC_BF16}};
+    for (size_t d = 0; d < COUNT(dims); d++)
+        for (size_t k = 0; k < COUNT(key_counts); k++)
+            for (size_t round = 0; round < 2 * COUNT(types); round++) {
+                fresh();
+                int64_t n_k = key_counts[k];
+                const posenc_dtype *type = types[round / 2];
+                drawn scene;
+                draw_scene(s, &scene, n_k);
+                posenc_view lse = by_head(zeros(POSENC_F32, 1, QUERIES, HEADS, BATCH));
+                posenc_attention_args task = {.params = &scene.params, .lse = &lse, .math = POSENC_MATH_INT16};
+                task.q = by_head(tensor(s, (posenc_dtype)(round % 3), dims[d][0], QUERIES, HEADS, BATCH));
+                task.k = memory_of(s, type[0], dims[d][0], n_k, BATCH);
+                task.v = memory_of(s, type[1], dims[d][1], n_k, BATCH);
+                task.out = by_head(zeros(POSENC_F32, dims[d][1], QUERIES, HEADS, BATCH));
+                hash_task(s, &task);
+            }
 }
 
 void hash_attention_merge(sweep *s) {
