@@ -234,6 +234,21 @@ void test_attention_tasks(void **state) {
     blocks = posenc_view_dense(shifted(out, -170 + 2), POSENC_Q8_0, 32, 1, REL_K, 1);
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
 
+    blocks = posenc_view_dense(in, POSENC_Q4_0, 32, 1, REL_K, 1);
+    RETURNS(POSENC_OK, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, ((posenc_range){0, 0}));
+    posenc_attention_args integers = {.params = &params, .q = q, .k = blocks, .v = blocks, .out = y};
+    for (int math = -1; math <= POSENC_MATH_INT16 + 1; math++) {
+        integers.math = (posenc_attention_math)math;
+        RETURNS(math == POSENC_MATH_F32 || math == POSENC_MATH_INT16 ? POSENC_OK : POSENC_ERR_ENUM,
+                posenc_attention_run, &integers, memory, ((posenc_range){0, 0}));
+    }
+    blocks.nb[0] = POSENC_Q8_BYTES;
+    blocks.nb[2] = 2 * POSENC_Q4_BYTES - 1;
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    blocks = posenc_view_dense(in, POSENC_Q4_0, 48, 1, REL_K, 1);
+    q.ne[0] = y.ne[0] = 48;
+    RETURNS(POSENC_ERR_SHAPE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+
     posenc_attention_state a = {posenc_view_dense(in, POSENC_F16, 8, 1, 3, 1),
                                 posenc_view_dense(rows_a, POSENC_F32, 1, 1, 3, 1)};
     posenc_attention_state b = {posenc_view_dense(in, POSENC_F32, 8, 1, 3, 1), a.lse};
