@@ -22,94 +22,7 @@
 
 /* ---- Names: the compiler's header has declared, or defined as macros, those of Intel ---- */
 
-#define __m512 emulated_m512
-#define __m512d emulated_m512d
-#define __m512i emulated_m512i
-#define _mm256_mask_storeu_epi16 emulated_mm256_mask_storeu_epi16
-#define _mm256_maskz_loadu_epi16 emulated_mm256_maskz_loadu_epi16
-#define _mm256_maskz_loadu_ps emulated_mm256_maskz_loadu_ps
-#define _mm512_abs_epi32 emulated_mm512_abs_epi32
-#define _mm512_add_epi32 emulated_mm512_add_epi32
-#define _mm512_add_pd emulated_mm512_add_pd
-#define _mm512_add_ps emulated_mm512_add_ps
-#define _mm512_and_si512 emulated_mm512_and_si512
-#define _mm512_castps256_ps512 emulated_mm512_castps256_ps512
-#define _mm512_castps512_ps256 emulated_mm512_castps512_ps256
-#define _mm512_castps_si512 emulated_mm512_castps_si512
-#define _mm512_castsi128_si512 emulated_mm512_castsi128_si512
-#define _mm512_castsi512_ps emulated_mm512_castsi512_ps
-#define _mm512_castsi512_si256 emulated_mm512_castsi512_si256
-#define _mm512_cmp_ps_mask emulated_mm512_cmp_ps_mask
-#define _mm512_cmplt_epi32_mask emulated_mm512_cmplt_epi32_mask
-#define _mm512_cmpneq_epi32_mask emulated_mm512_cmpneq_epi32_mask
-#define _mm512_cvtepi32_ps emulated_mm512_cvtepi32_ps
-#define _mm512_cvtepi8_epi32 emulated_mm512_cvtepi8_epi32
-#define _mm512_cvtepu16_epi32 emulated_mm512_cvtepu16_epi32
-#define _mm512_cvtepu8_epi32 emulated_mm512_cvtepu8_epi32
-#define _mm512_cvtpd_ps emulated_mm512_cvtpd_ps
-#define _mm512_cvtph_ps emulated_mm512_cvtph_ps
-#define _mm512_cvtps_pd emulated_mm512_cvtps_pd
-#define _mm512_cvtps_ph emulated_mm512_cvtps_ph
-#define _mm512_div_ps emulated_mm512_div_ps
-#define _mm512_extractf32x8_ps emulated_mm512_extractf32x8_ps
-#define _mm512_fmadd_pd emulated_mm512_fmadd_pd
-#define _mm512_fmadd_ps emulated_mm512_fmadd_ps
-#define _mm512_fmsub_pd emulated_mm512_fmsub_pd
-#define _mm512_fmsub_ps emulated_mm512_fmsub_ps
-#define _mm512_insertf32x8 emulated_mm512_insertf32x8
-#define _mm512_inserti32x4 emulated_mm512_inserti32x4
-#define _mm512_load_pd emulated_mm512_load_pd
-#define _mm512_load_ps emulated_mm512_load_ps
-#define _mm512_loadu_pd emulated_mm512_loadu_pd
-#define _mm512_loadu_ps emulated_mm512_loadu_ps
-#define _mm512_mask_add_epi32 emulated_mm512_mask_add_epi32
-#define _mm512_mask_blend_epi16 emulated_mm512_mask_blend_epi16
-#define _mm512_mask_i32gather_epi32 emulated_mm512_mask_i32gather_epi32
-#define _mm512_mask_i32gather_ps emulated_mm512_mask_i32gather_ps
-#define _mm512_mask_mov_ps emulated_mm512_mask_mov_ps
-#define _mm512_mask_or_epi32 emulated_mm512_mask_or_epi32
-#define _mm512_mask_storeu_epi32 emulated_mm512_mask_storeu_epi32
-#define _mm512_mask_storeu_ps emulated_mm512_mask_storeu_ps
-#define _mm512_mask_xor_ps emulated_mm512_mask_xor_ps
-#define _mm512_maskz_loadu_epi32 emulated_mm512_maskz_loadu_epi32
-#define _mm512_maskz_loadu_ps emulated_mm512_maskz_loadu_ps
-#define _mm512_maskz_mov_ps emulated_mm512_maskz_mov_ps
-#define _mm512_max_epi32 emulated_mm512_max_epi32
-#define _mm512_max_ps emulated_mm512_max_ps
-#define _mm512_min_epi32 emulated_mm512_min_epi32
-#define _mm512_mul_pd emulated_mm512_mul_pd
-#define _mm512_mul_ps emulated_mm512_mul_ps
-#define _mm512_mullo_epi32 emulated_mm512_mullo_epi32
-#define _mm512_permute_ps emulated_mm512_permute_ps
-#define _mm512_permutex2var_ps emulated_mm512_permutex2var_ps
-#define _mm512_permutexvar_epi16 emulated_mm512_permutexvar_epi16
-#define _mm512_permutexvar_epi64 emulated_mm512_permutexvar_epi64
-#define _mm512_permutexvar_ps emulated_mm512_permutexvar_ps
-#define _mm512_roundscale_pd emulated_mm512_roundscale_pd
-#define _mm512_set1_epi32 emulated_mm512_set1_epi32
-#define _mm512_set1_pd emulated_mm512_set1_pd
-#define _mm512_set1_ps emulated_mm512_set1_ps
-#define _mm512_set_epi16 emulated_mm512_set_epi16
-#define _mm512_setr_epi32 emulated_mm512_setr_epi32
-#define _mm512_setr_epi64 emulated_mm512_setr_epi64
-#define _mm512_setzero_ps emulated_mm512_setzero_ps
-#define _mm512_setzero_si512 emulated_mm512_setzero_si512
-#define _mm512_slli_epi32 emulated_mm512_slli_epi32
-#define _mm512_sqrt_ps emulated_mm512_sqrt_ps
-#define _mm512_srli_epi32 emulated_mm512_srli_epi32
-#define _mm512_storeu_pd emulated_mm512_storeu_pd
-#define _mm512_storeu_ps emulated_mm512_storeu_ps
-#define _mm512_storeu_si512 emulated_mm512_storeu_si512
-#define _mm512_sub_epi32 emulated_mm512_sub_epi32
-#define _mm512_sub_pd emulated_mm512_sub_pd
-#define _mm512_sub_ps emulated_mm512_sub_ps
-#define _mm512_test_epi32_mask emulated_mm512_test_epi32_mask
-#define _mm512_unpackhi_epi16 emulated_mm512_unpackhi_epi16
-#define _mm512_unpackhi_epi32 emulated_mm512_unpackhi_epi32
-#define _mm512_unpacklo_epi16 emulated_mm512_unpacklo_epi16
-#define _mm512_unpacklo_epi32 emulated_mm512_unpacklo_epi32
-#define _mm512_xor_ps emulated_mm512_xor_ps
-#define _mm_maskz_loadu_epi8 emulated_mm_maskz_loadu_epi8
+#include "names.h"
 
 #define EMULATED static inline __attribute__((always_inline))
 
@@ -173,17 +86,26 @@ EMULATED_OF_2(__m512i, _mm512_max_epi32, _mm256_max_epi32)
 EMULATED_OF_2(__m512i, _mm512_and_si512, _mm256_and_si256)
 EMULATED_OF_2(__m512i, emulated_or_si512, _mm256_or_si256)
 EMULATED_OF_1(__m512i, _mm512_abs_epi32, _mm256_abs_epi32)
+EMULATED_OF_2(__m512i, _mm512_sub_epi8, _mm256_sub_epi8)
+EMULATED_OF_2(__m512i, _mm512_madd_epi16, _mm256_madd_epi16)
 /* Within each 128 bits, in 512 as in 256. */
 EMULATED_OF_2(__m512i, _mm512_unpacklo_epi16, _mm256_unpacklo_epi16)
 EMULATED_OF_2(__m512i, _mm512_unpackhi_epi16, _mm256_unpackhi_epi16)
 EMULATED_OF_2(__m512i, _mm512_unpacklo_epi32, _mm256_unpacklo_epi32)
 EMULATED_OF_2(__m512i, _mm512_unpackhi_epi32, _mm256_unpackhi_epi32)
 
-EMULATED __m512i _mm512_slli_epi32(__m512i a, unsigned bits) {
-    return (__m512i){.low = _mm256_slli_epi32(a.low, (int)bits), .high = _mm256_slli_epi32(a.high, (int)bits)};
-}
-EMULATED __m512i _mm512_srli_epi32(__m512i a, unsigned bits) {
-    return (__m512i){.low = _mm256_srli_epi32(a.low, (int)bits), .high = _mm256_srli_epi32(a.high, (int)bits)};
+#define EMULATED_SHIFT(name, of_half)                                                                                  \
+    EMULATED __m512i name(__m512i a, unsigned bits) {                                                                  \
+        return (__m512i){.low = of_half(a.low, (int)bits), .high = of_half(a.high, (int)bits)};                        \
+    }
+EMULATED_SHIFT(_mm512_slli_epi32, _mm256_slli_epi32)
+EMULATED_SHIFT(_mm512_srli_epi32, _mm256_srli_epi32)
+EMULATED_SHIFT(_mm512_slli_epi16, _mm256_slli_epi16)
+EMULATED_SHIFT(_mm512_srli_epi16, _mm256_srli_epi16)
+EMULATED_SHIFT(_mm512_srai_epi16, _mm256_srai_epi16)
+EMULATED __m512 _mm512_abs_ps(__m512 a) {
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    return (__m512){.low = _mm256_andnot_ps(sign, a.low), .high = _mm256_andnot_ps(sign, a.high)};
 }
 /* A macro, as are others below: AVX2's form wants a constant. The roundings have the same numbers. */
 #define emulated_mm512_roundscale_pd(a, rounding)                                                                      \
@@ -202,6 +124,9 @@ EMULATED __m512d _mm512_set1_pd(double a) {
 }
 EMULATED __m512i _mm512_set1_epi32(int a) {
     return (__m512i){.low = _mm256_set1_epi32(a), .high = _mm256_set1_epi32(a)};
+}
+EMULATED __m512i _mm512_set1_epi8(char a) {
+    return (__m512i){.low = _mm256_set1_epi8(a), .high = _mm256_set1_epi8(a)};
 }
 EMULATED __m512 _mm512_setzero_ps(void) {
     return _mm512_set1_ps(0.0f);
@@ -232,6 +157,9 @@ EMULATED __m256 _mm512_castps512_ps256(__m512 a) {
 EMULATED __m256i _mm512_castsi512_si256(__m512i a) {
     return a.low;
 }
+EMULATED __m512i _mm512_castsi256_si512(__m256i a) {
+    return (__m512i){.low = a, .high = EMULATED_UNDEFINED};
+}
 EMULATED __m512 _mm512_castps256_ps512(__m256 a) {
     return (__m512){.low = a, .high = _mm256_castsi256_ps(EMULATED_UNDEFINED)};
 }
@@ -244,6 +172,12 @@ EMULATED __m256 _mm512_extractf32x8_ps(__m512 a, int half) {
 EMULATED __m512 _mm512_insertf32x8(__m512 a, __m256 b, int half) {
     return (__m512){.low = half ? a.low : b, .high = half ? b : a.high};
 }
+EMULATED __m256i _mm512_extracti64x4_epi64(__m512i a, int half) {
+    return half ? a.high : a.low;
+}
+EMULATED __m512i _mm512_inserti64x4(__m512i a, __m256i b, int half) {
+    return (__m512i){.low = half ? a.low : b, .high = half ? b : a.high};
+}
 EMULATED __m512i _mm512_inserti32x4(__m512i a, __m128i b, int quarter) {
     a.quarter[quarter] = b;
     return a;
@@ -253,6 +187,20 @@ EMULATED __m512i _mm512_inserti32x4(__m512i a, __m128i b, int quarter) {
 
 EMULATED __m512 _mm512_cvtepi32_ps(__m512i a) {
     return (__m512){.low = _mm256_cvtepi32_ps(a.low), .high = _mm256_cvtepi32_ps(a.high)};
+}
+EMULATED __m512i _mm512_cvtps_epi32(__m512 a) {
+    return (__m512i){.low = _mm256_cvtps_epi32(a.low), .high = _mm256_cvtps_epi32(a.high)};
+}
+EMULATED __m512i _mm512_cvtepi8_epi16(__m256i a) {
+    return (__m512i){.low = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)),
+                     .high = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(a, 1))};
+}
+/* The lower half of each lane. */
+EMULATED __m256i _mm512_cvtepi32_epi16(__m512i a) {
+    __m512i to = {.low = EMULATED_UNDEFINED};
+    for (int k = 0; k < 16; k++)
+        to.i16[k] = (int16_t)a.i32[k];
+    return to.low;
 }
 EMULATED __m512i _mm512_cvtepi8_epi32(__m128i a) {
     return (__m512i){.low = _mm256_cvtepi8_epi32(a), .high = _mm256_cvtepi8_epi32(_mm_srli_si128(a, 8))};
@@ -363,6 +311,10 @@ EMULATED __m512 _mm512_loadu_ps(const void *p) {
 EMULATED __m512d _mm512_loadu_pd(const void *p) {
     const double *from = (const double *)p;
     return (__m512d){.low = _mm256_loadu_pd(from), .high = _mm256_loadu_pd(from + 4)};
+}
+EMULATED __m512i _mm512_loadu_si512(const void *p) {
+    const __m256i *from = (const __m256i *)p;
+    return (__m512i){.low = _mm256_loadu_si256(from), .high = _mm256_loadu_si256(from + 1)};
 }
 EMULATED void _mm512_storeu_ps(void *p, __m512 a) {
     _mm256_storeu_ps((float *)p, a.low);
