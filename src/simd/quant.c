@@ -88,7 +88,7 @@ void VARIANT(pack_quants)(const posenc_pack_quants_args *a) {
 
 /* ---- Products ---- */
 
-enum { DOT_X = VF == 8 ? 3 : 8, DOT_VECTORS = 2 }; /* sums that the registers hold */
+enum { DOT_X = VF == 8 ? 4 : 8, DOT_VECTORS = 2 }; /* sums that the registers hold */
 
 /* n_x rows of x from row i on, with DOT_VECTORS vectors of rows from row t on. */
 V_INLINE void dot_tile(const posenc_dot_quants_args *a, size_t i, size_t t, const size_t n_x, fetching *f) {
@@ -237,32 +237,50 @@ V_INLINE void find_weights(const posenc_attend_quants_args *a, size_t k, group *
     }
 }
 
-/* The block's numbers, which begin `at` bytes into the rows, in pairs of rows. */
-V_INLINE void pair_rows(group *g, size_t at, const posenc_dtype type) {
-    for (size_t k = 0; k < PAIRS; k++) {
-        const char *one = (const char *)g->rows[2 * k] + at, *other = (const char *)g->rows[2 * k + 1] + at;
-        for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
-            if (type == POSENC_Q8_0)
-                vi_pair_bytes((const int8_t *)one + v * VF, (const int8_t *)other + v * VF, &g->pairs[k][v],
-                              &g->pairs[k][v + 1]);
-            else
-                vi_pair_nibbles((const uint8_t *)one, (const uint8_t *)other, v * VF, &g->pairs[k][v],
-                                &g->pairs[k][v + 1]);
-    }
+V_INLINE size_t bytes_of(const posenc_dtype type) {
+    return type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
 }
 
-/* Two vectors of channels from vector v of the block on, of n sums from number i of the group's on. */
+/* Where a row has the numbers of block b. */
+V_INLINE size_t numbers_at(size_t b, const posenc_dtype type) {
+    return b * bytes_of(type) + sizeof(uint16_t);
+}
+
+/* The numbers of rows 2k and 2k + 1 in pairs: two vectors from vector v of the block on, which begins `at` bytes into
+ * the rows. */
+V_INLINE void pair_rows(const void *const *rows, size_t at, size_t k, size_t v, const posenc_dtype type, vi *low,
+                        vi *high) {
+    const char *one = (const char *)rows[2 * k] + at, *other = (const char *)rows[2 * k + 1] + at;
+    if (type == POSENC_Q8_0)
+        vi_pair_bytes((const int8_t *)one + v * VF, (const int8_t *)other + v * VF, low, high);
+    else
+        vi_pair_nibbles((const uint8_t *)one, (const uint8_t *)other, v * VF, low, high);
+}
+
+/* All of the block's, for several times of use. */
+V_INLINE void keep_pairs(group *g, size_t at, const posenc_dtype type) {
+    for (size_t k = 0; k < PAIRS; k++)
+        for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
+            pair_rows(g->rows, at, k, v, type, &g->pairs[k][v], &g->pairs[k][v + 1]);
+}
+
+/* Two vectors of channels from vector v of block b on, of n sums from number i of the group's on. are_kept: the pairs. */
 V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, const shares *s, size_t i, size_t b,
-                          size_t v, const size_t n) {
+                          size_t v, const size_t n, const int are_kept, const posenc_dtype type) {
     vi low[SUMS], high[SUMS];
     for (size_t r = 0; r < n; r++)
         low[r] = high[r] = vi_set1(0);
-    for (size_t k = 0; k < PAIRS; k++)
+#pragma GCC unroll 1 /* or gcc 12 keeps AVX2's sums in memory: decode takes 1.06 of the time */
+    for (size_t k = 0; k < PAIRS; k++) {
+        vi low_pair = g->pairs[k][v], high_pair = g->pairs[k][v + 1];
+        if (!are_kept)
+            pair_rows(g->rows, numbers_at(b, type), k, v, type, &low_pair, &high_pair);
         for (size_t r = 0; r < n; r++) {
             vi pair = vi_set1(s[r].pairs[k]);
-            low[r] = vi_madd(g->pairs[k][v], pair, low[r]);
-            high[r] = vi_madd(g->pairs[k][v + 1], pair, high[r]);
+            low[r] = vi_madd(low_pair, pair, low[r]);
+            high[r] = vi_madd(high_pair, pair, high[r]);
         }
+    }
     for (size_t r = 0; r < n; r++) {
         float *sums = a->sums + (g->first + i + r) * a->sums_stride + b * POSENC_QUANT_BLOCK + v * VF;
         vf factor = v_set1(s[r].factor), first, second;
@@ -273,13 +291,12 @@ V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, co
 }
 
 V_INLINE void add_sums(const posenc_attend_quants_args *a, const group *g, const shares *s, size_t i, size_t b,
-                       const size_t n) {
+                       const size_t n, const posenc_dtype type) {
     for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
-        add_vectors(a, g, s, i, b, v, n);
-}
-
-V_INLINE size_t bytes_of(const posenc_dtype type) {
-    return type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+        if (g->n > n)
+            add_vectors(a, g, s, i, b, v, n, 1, type);
+        else
+            add_vectors(a, g, s, i, b, v, n, 0, type);
 }
 
 /* Of n blocks from block b on, all before they are needed: each is a long chain of its own. */
@@ -294,10 +311,11 @@ V_INLINE void find_block_scales(group *g, size_t b, size_t n, const posenc_dtype
 /* Block b, whose scales are number `at`. */
 V_INLINE void add_block(const posenc_attend_quants_args *a, group *g, size_t k, size_t b, size_t at,
                         const posenc_dtype type) {
-    pair_rows(g, b * bytes_of(type) + sizeof(uint16_t), type);
     for (size_t i = 0, n; i < g->n; i += n) {
         shares s[SUMS];
         n = i + SUMS <= g->n ? SUMS : i + 4 <= g->n ? 4 : 1;
+        if (i == 0 && n < g->n)
+            keep_pairs(g, numbers_at(b, type), type);
         for (size_t r = 0; r < n; r++) {
             proportions own;
             if (!g->counts_all[i + r])
@@ -305,11 +323,11 @@ V_INLINE void add_block(const posenc_attend_quants_args *a, group *g, size_t k, 
             find_shares(&g->weights[i + r], g->counts_all[i + r] ? &g->scales[at] : &own, &s[r]);
         }
         if (n == SUMS)
-            add_sums(a, g, s, i, b, SUMS);
+            add_sums(a, g, s, i, b, SUMS, type);
         else if (n == 4)
-            add_sums(a, g, s, i, b, 4);
+            add_sums(a, g, s, i, b, 4, type);
         else
-            add_sums(a, g, s, i, b, 1);
+            add_sums(a, g, s, i, b, 1, type);
     }
 }
 
