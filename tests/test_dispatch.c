@@ -24,19 +24,16 @@ static posenc_isa_tier best_supported(void) {
 
 static void test_choice_at_load(void **state) {
     (void)state;
+    static const struct {
+        const char *name;
+        posenc_isa_tier tier;
+    } known[] = {{"avx2", POSENC_ISA_AVX2}, {"avx2-vnni", POSENC_ISA_AVX2},    {"avx512", POSENC_ISA_AVX512},
+                 {"neon", POSENC_ISA_NEON}, {"neon-dotprod", POSENC_ISA_NEON}, {"avx512-vnni", POSENC_ISA_AVX512}};
     const char *forced = getenv("POSENC_ISA");
-    posenc_isa_tier expected;
-    if (forced == NULL || strcmp(forced, "") == 0)
-        expected = best_supported();
-    else if (strcmp(forced, "avx2") == 0 && posenc_isa_supported(POSENC_ISA_AVX2))
-        expected = POSENC_ISA_AVX2;
-    else if (strncmp(forced, "avx512", 6) == 0 && (forced[6] == '\0' || strcmp(forced + 6, "-vnni") == 0) &&
-             posenc_isa_supported(POSENC_ISA_AVX512))
-        expected = POSENC_ISA_AVX512;
-    else if (strcmp(forced, "neon") == 0 && posenc_isa_supported(POSENC_ISA_NEON))
-        expected = POSENC_ISA_NEON;
-    else
-        expected = POSENC_ISA_SCALAR;
+    posenc_isa_tier expected = forced == NULL || strcmp(forced, "") == 0 ? best_supported() : POSENC_ISA_SCALAR;
+    for (size_t i = 0; forced != NULL && i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(forced, known[i].name) == 0 && posenc_isa_supported(known[i].tier))
+            expected = known[i].tier;
     printf("POSENC_ISA=%s: %s\n", forced == NULL ? "(unset)" : forced, posenc_isa_name(posenc_isa()));
     assert_string_equal(posenc_isa_name(posenc_isa()), posenc_isa_name(expected));
 }
@@ -119,7 +116,7 @@ static const posenc_cpuid avx512_machine = {
     .leaf7_ebx = 1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31, /* AVX2; F, DQ, BW, VL */
     .xcr0 = 0xe6,                                                     /* XMM, YMM; masks, high ZMM, ZMM 16-31 */
 };
-static const posenc_cpuid every_bit = {~0u, ~0u, ~(uint64_t)0, ~0u};
+static const posenc_cpuid every_bit = {~0u, ~0u, ~(uint64_t)0, ~0u, ~0u};
 
 /* Takes one bit out of a machine that has them all: the tier goes exactly if the bit is among those needed. */
 static void expect_needs(const posenc_cpuid *needed, posenc_isa_tier tier) {
@@ -153,14 +150,20 @@ static void test_decision(void **state) {
     assert_false(posenc_cpuid_allows(&every_bit, POSENC_ISA_COUNT));
 }
 
-static void test_vnni_decision(void **state) {
+static void test_feature_decision(void **state) {
     (void)state;
     posenc_cpuid machine = avx512_machine;
-    assert_false(posenc_cpuid_has_vnni(&machine));
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AVX512_VNNI));
     machine.leaf7_ecx = 1u << 11;
-    assert_true(posenc_cpuid_has_vnni(&machine));
+    assert_true(posenc_cpuid_has(&machine, POSENC_CPU_AVX512_VNNI));
     machine.xcr0 = 0x6; /* the system does not save ZMM */
-    assert_false(posenc_cpuid_has_vnni(&machine));
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AVX512_VNNI));
+    machine = avx2_machine;
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AVX_VNNI));
+    machine.leaf7_1_eax = 1u << 4;
+    assert_true(posenc_cpuid_has(&machine, POSENC_CPU_AVX_VNNI));
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AVX512_VNNI));
+    assert_false(posenc_cpuid_has(&every_bit, POSENC_CPU_DOTPROD));
 }
 
 static void test_fma_decision(void **state) {
@@ -248,10 +251,11 @@ static void test_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice_at_load), cmocka_unit_test(test_names),        cmocka_unit_test(test_no_such_tier),
-        cmocka_unit_test(test_built),          cmocka_unit_test(test_select),       cmocka_unit_test(test_decision),
-        cmocka_unit_test(test_vnni_decision),  cmocka_unit_test(test_fma_decision), cmocka_unit_test(test_xcr0_is_read),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_choice_at_load),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_no_such_tier),     cmocka_unit_test(test_built),
+        cmocka_unit_test(test_select),           cmocka_unit_test(test_decision),
+        cmocka_unit_test(test_feature_decision), cmocka_unit_test(test_fma_decision),
+        cmocka_unit_test(test_xcr0_is_read),     cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests_name("dispatch", tests, NULL, NULL);
 }

@@ -7,9 +7,8 @@
 #include <posenc/posenc.h>
 
 #include "commands.h"
-#include "core/cpu.h"
+#include "core/features.h"
 #include "cpu_name.h"
-#include "kernels/kernels.h"
 #include "kernels/sleef.h"
 #include "tiers.h"
 
@@ -57,7 +56,20 @@ static void print_tiers(void) {
         printf("  %-10s%-8s%-*s%s\n", posenc_isa_name(tier), posenc_isa_built(tier) ? "yes" : "no",
                remark[0] != '\0' ? 12 : 0, posenc_isa_supported(tier) ? "yes" : "no", remark);
     }
-    printf("\n  VNNI of avx512, for attention in integers: %s\n", posenc_vnni_state());
+}
+
+/* Of the tiers that run here. */
+static void print_tier_features(void) {
+    const posenc_feature *feature;
+    for (int i = 0, n = 0; (feature = posenc_feature_at(i)) != NULL; i++) {
+        if (!posenc_isa_supported(feature->tier))
+            continue;
+        const char *state = posenc_feature_is_on(feature)     ? "on"
+                            : feature->kernels == NULL        ? "left out of this build"
+                            : posenc_cpu_has(feature->of_cpu) ? "off: POSENC_ISA leaves it out"
+                                                              : "this CPU lacks it";
+        printf("%s  %-14s%s\n", n++ == 0 ? "\n  feature       (of attention in integers)\n" : "", feature->name, state);
+    }
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
@@ -75,5 +87,6 @@ int command_info(int argc, char **argv) {
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
     print_machine();
     print_tiers();
+    print_tier_features();
     return 0;
 }

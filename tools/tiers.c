@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/features.h"
+
 #if defined(__x86_64__)
 #define ARCHITECTURE "x86-64"
 enum { HAS_AVX = 1, HAS_NEON = 0 };
@@ -40,8 +42,10 @@ const char *tier_absence(posenc_isa_tier tier) {
 }
 
 posenc_isa_tier tier_named(const char *name) {
-    if (strcmp(name, "avx512-vnni") == 0)
-        return POSENC_ISA_AVX512;
+    const posenc_feature *feature;
+    for (int i = 0; (feature = posenc_feature_at(i)) != NULL; i++)
+        if (strcmp(name, feature->name) == 0)
+            return feature->tier;
     int tier = 0;
     while (tier < POSENC_ISA_COUNT && strcmp(name, posenc_isa_name((posenc_isa_tier)tier)) != 0)
         tier++;

@@ -296,7 +296,11 @@ V_INLINE vi v_nibbles_(__m256i a) {
 V_INLINE vi vi_low_nibbles(vi a) { return v_nibbles_(a); }
 V_INLINE vi vi_high_nibbles(vi a) { return v_nibbles_(_mm256_srli_epi16(a, 4)); }
 V_INLINE vi vi_madd(vi a, vi b, vi c) {
+#ifdef __AVXVNNI__
+    return _mm256_dpwssd_avx_epi32(c, a, b);
+#else
     return _mm256_add_epi32(_mm256_madd_epi16(a, b), c);
+#endif
 }
 V_INLINE void v_pair_(__m128i a, __m128i b, vi *lo, vi *hi) {
     __m256i x = _mm256_cvtepi8_epi16(a), y = _mm256_cvtepi8_epi16(b);

@@ -2,7 +2,7 @@
 
 #include <stdatomic.h>
 
-#if defined(__arm__)
+#if defined(__arm__) || defined(__aarch64__)
 #include <sys/auxv.h>
 #elif defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -20,6 +20,7 @@ enum {
     EBX_AVX512BW = 30,
     EBX_AVX512VL = 31,
     ECX_AVX512VNNI = 11,
+    EAX_AVXVNNI = 4, /* of subleaf 1 */
     XCR0_SSE = 1,
     XCR0_YMM = 2,
     XCR0_OPMASK = 5,
@@ -53,6 +54,8 @@ posenc_cpuid posenc_cpu_words(void) {
         words.leaf7_ebx = ebx;
         words.leaf7_ecx = ecx;
     }
+    if (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx))
+        words.leaf7_1_eax = eax;
     words.xcr0 = posenc_xcr0_if_readable(words.leaf1_ecx, read_xcr0);
     return words;
 }
@@ -82,8 +85,14 @@ int posenc_cpuid_has_fma(const posenc_cpuid *words) {
            has_all(words->xcr0, BIT(XCR0_SSE) | BIT(XCR0_YMM));
 }
 
-int posenc_cpuid_has_vnni(const posenc_cpuid *words) {
-    return posenc_cpuid_allows(words, POSENC_ISA_AVX512) && has_all(words->leaf7_ecx, BIT(ECX_AVX512VNNI));
+int posenc_cpuid_has(const posenc_cpuid *words, posenc_cpu_feature feature) {
+    switch (feature) {
+    case POSENC_CPU_AVX_VNNI:
+        return posenc_cpuid_allows(words, POSENC_ISA_AVX2) && has_all(words->leaf7_1_eax, BIT(EAX_AVXVNNI));
+    case POSENC_CPU_AVX512_VNNI:
+        return posenc_cpuid_allows(words, POSENC_ISA_AVX512) && has_all(words->leaf7_ecx, BIT(ECX_AVX512VNNI));
+    default: return 0;
+    }
 }
 
 #if defined(__aarch64__)
@@ -96,8 +105,9 @@ int posenc_cpu_has_fma(void) {
     return 1;
 }
 
-int posenc_cpu_has_vnni(void) {
-    return 0;
+/* HWCAP_ASIMDDP of Linux' <asm/hwcap.h>. */
+int posenc_cpu_has(posenc_cpu_feature feature) {
+    return feature == POSENC_CPU_DOTPROD && (getauxval(AT_HWCAP) & 1UL << 20) != 0;
 }
 
 #elif defined(__arm__)
@@ -111,14 +121,15 @@ int posenc_cpu_has_fma(void) {
     return (getauxval(AT_HWCAP) & 1UL << 16) != 0;
 }
 
-int posenc_cpu_has_vnni(void) {
+int posenc_cpu_has(posenc_cpu_feature feature) {
+    (void)feature;
     return 0;
 }
 
 #else
 
 /* Asked once and kept, for CPUID takes microseconds on a virtual machine. Threads that race store the same value. */
-enum { KNOWN = 1, HAS_FMA = 2, HAS_VNNI = 4, HAS_TIER_0 = 8 };
+enum { KNOWN = 1, HAS_FMA = 2, HAS_TIER_0 = 4, HAS_FEATURE_0 = HAS_TIER_0 << POSENC_ISA_COUNT };
 
 static unsigned abilities(void) {
     static atomic_uint kept;
@@ -126,10 +137,13 @@ static unsigned abilities(void) {
     if (found & KNOWN)
         return found;
     posenc_cpuid words = posenc_cpu_words();
-    found = KNOWN | (posenc_cpuid_has_fma(&words) ? HAS_FMA : 0) | (posenc_cpuid_has_vnni(&words) ? HAS_VNNI : 0);
+    found = KNOWN | (posenc_cpuid_has_fma(&words) ? HAS_FMA : 0);
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
         if (posenc_cpuid_allows(&words, (posenc_isa_tier)tier))
             found |= (unsigned)HAS_TIER_0 << tier;
+    for (int feature = 0; feature < POSENC_CPU_FEATURES; feature++)
+        if (posenc_cpuid_has(&words, (posenc_cpu_feature)feature))
+            found |= (unsigned)HAS_FEATURE_0 << feature;
 #ifdef POSENC_EMULATED_AVX512 /* a build for tests, whose avx512 tier is made of AVX2's instructions */
     if (posenc_cpuid_allows(&words, POSENC_ISA_AVX2))
         found |= (unsigned)HAS_TIER_0 << POSENC_ISA_AVX512;
@@ -146,8 +160,8 @@ int posenc_cpu_has_fma(void) {
     return (abilities() & HAS_FMA) != 0;
 }
 
-int posenc_cpu_has_vnni(void) {
-    return (abilities() & HAS_VNNI) != 0;
+int posenc_cpu_has(posenc_cpu_feature feature) {
+    return (abilities() >> feature & HAS_FEATURE_0) != 0;
 }
 
 #endif

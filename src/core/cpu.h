@@ -8,10 +8,11 @@
 
 /* The words that x86 CPUs answer with, apart from the asking, so that tests can make up machines. */
 typedef struct posenc_cpuid {
-    uint32_t leaf1_ecx; /* FMA, OSXSAVE, AVX, F16C */
-    uint32_t leaf7_ebx; /* AVX2, AVX-512 */
-    uint64_t xcr0;      /* registers the operating system saves; 0 without OSXSAVE */
-    uint32_t leaf7_ecx; /* AVX-512 VNNI */
+    uint32_t leaf1_ecx;   /* FMA, OSXSAVE, AVX, F16C */
+    uint32_t leaf7_ebx;   /* AVX2, AVX-512 */
+    uint64_t xcr0;        /* registers the operating system saves; 0 without OSXSAVE */
+    uint32_t leaf7_ecx;   /* AVX-512 VNNI */
+    uint32_t leaf7_1_eax; /* AVX-VNNI */
 } posenc_cpuid;
 
 /* XCR0 as `read` gives it. 0 without OSXSAVE in the word of leaf 1: to read it then is an illegal instruction. */
@@ -23,13 +24,21 @@ int posenc_cpuid_allows(const posenc_cpuid *words, posenc_isa_tier tier);
 /* 1 if a machine with these words has fused multiply-add. */
 int posenc_cpuid_has_fma(const posenc_cpuid *words);
 
-/* 1 if it has AVX-512 and its VNNI. */
-int posenc_cpuid_has_vnni(const posenc_cpuid *words);
+/* What some CPUs have beside the instructions of a tier. */
+typedef enum posenc_cpu_feature {
+    POSENC_CPU_AVX_VNNI,
+    POSENC_CPU_AVX512_VNNI,
+    POSENC_CPU_DOTPROD,
+    POSENC_CPU_FEATURES
+} posenc_cpu_feature;
+
+/* 1 if a machine with these words has the feature and can run its tier. */
+int posenc_cpuid_has(const posenc_cpuid *words, posenc_cpu_feature feature);
 
 /* The same for this machine, whatever its architecture. */
 int posenc_cpu_allows(posenc_isa_tier tier);
 int posenc_cpu_has_fma(void);
-int posenc_cpu_has_vnni(void);
+int posenc_cpu_has(posenc_cpu_feature feature);
 
 /* This machine's words; zeros where it is not x86. */
 posenc_cpuid posenc_cpu_words(void);

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cpu.h"
-#include "kernels/kernels.h"
+#include "core/features.h"
 
 static _Atomic(const posenc_kernels *) active = &posenc_kernels_scalar;
 
@@ -22,22 +21,48 @@ static const posenc_kernels *const built[POSENC_ISA_COUNT] = {
 #endif
 };
 
-/* Set by the constructor: POSENC_ISA=avx512-vnni. */
-static int vnni_is_off;
-
-const char *posenc_vnni_state(void) {
-#ifdef POSENC_HAVE_AVX512_VNNI
-    return vnni_is_off ? "off: POSENC_ISA asks for it" : posenc_cpu_has_vnni() ? "on" : "off: this CPU lacks it";
+static const posenc_feature features[] = {
+#ifdef POSENC_HAVE_AVX2_VNNI
+    {"avx2-vnni", POSENC_ISA_AVX2, POSENC_CPU_AVX_VNNI, &posenc_kernels_avx2_vnni},
 #else
-    return "left out of this build";
+    {"avx2-vnni", POSENC_ISA_AVX2, POSENC_CPU_AVX_VNNI, NULL},
 #endif
+#ifdef POSENC_HAVE_AVX512_VNNI
+    {"avx512-vnni", POSENC_ISA_AVX512, POSENC_CPU_AVX512_VNNI, &posenc_kernels_avx512_vnni},
+#else
+    {"avx512-vnni", POSENC_ISA_AVX512, POSENC_CPU_AVX512_VNNI, NULL},
+#endif
+#ifdef POSENC_HAVE_NEON_DOTPROD
+    {"neon-dotprod", POSENC_ISA_NEON, POSENC_CPU_DOTPROD, &posenc_kernels_neon_dotprod},
+#else
+    {"neon-dotprod", POSENC_ISA_NEON, POSENC_CPU_DOTPROD, NULL},
+#endif
+};
+
+/* That POSENC_ISA leaves out; set by the constructor. */
+static const posenc_feature *left_out;
+
+const posenc_feature *posenc_feature_at(int i) {
+    return (size_t)i < sizeof features / sizeof features[0] ? &features[i] : NULL;
+}
+
+int posenc_feature_is_on(const posenc_feature *feature) {
+    return feature->kernels != NULL && feature != left_out && posenc_cpu_has(feature->of_cpu);
+}
+
+static const posenc_feature *feature_named(const char *name) {
+    const posenc_feature *feature;
+    for (int i = 0; (feature = posenc_feature_at(i)) != NULL; i++)
+        if (strcmp(name, feature->name) == 0)
+            break;
+    return feature;
 }
 
 static const posenc_kernels *table_of(posenc_isa_tier tier) {
-#ifdef POSENC_HAVE_AVX512_VNNI
-    if (tier == POSENC_ISA_AVX512 && !vnni_is_off && posenc_cpu_has_vnni())
-        return &posenc_kernels_avx512_vnni;
-#endif
+    const posenc_feature *feature;
+    for (int i = 0; (feature = posenc_feature_at(i)) != NULL; i++)
+        if (feature->tier == tier && posenc_feature_is_on(feature))
+            return feature->kernels;
     return built[tier];
 }
 
@@ -102,11 +127,10 @@ static posenc_isa_tier best_tier(void) {
 
 __attribute__((constructor)) static void choose_at_load(void) {
     const char *forced = getenv("POSENC_ISA");
-    vnni_is_off = forced != NULL && strcmp(forced, "avx512-vnni") == 0;
-    if (vnni_is_off)
-        forced = names[POSENC_ISA_AVX512];
-    if (forced == NULL || forced[0] == '\0')
+    if (forced == NULL || forced[0] == '\0') {
         posenc_isa_select(best_tier());
-    else
-        posenc_isa_select(tier_by_name(forced)); /* refused: stays scalar */
+        return;
+    }
+    left_out = feature_named(forced);
+    posenc_isa_select(left_out != NULL ? left_out->tier : tier_by_name(forced)); /* refused: stays scalar */
 }

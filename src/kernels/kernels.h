@@ -36,15 +36,12 @@ typedef struct posenc_kernels {
 
 /* One table per tier that is built, and per feature of a tier. */
 extern const posenc_kernels posenc_kernels_scalar, posenc_kernels_avx2, posenc_kernels_avx512, posenc_kernels_neon;
-extern const posenc_kernels posenc_kernels_avx512_vnni;
+extern const posenc_kernels posenc_kernels_avx2_vnni, posenc_kernels_avx512_vnni, posenc_kernels_neon_dotprod;
 
 /* The table in use. */
 const posenc_kernels *posenc_active_kernels(void);
 
 /* The tier's table, with the features that this CPU has, or NULL if it is not built in or cannot run here. */
 const posenc_kernels *posenc_tier_kernels(posenc_isa_tier tier);
-
-/* What becomes of VNNI, for people. */
-const char *posenc_vnni_state(void);
 
 #endif

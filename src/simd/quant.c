@@ -272,8 +272,10 @@ V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, co
         low[r] = high[r] = vi_set1(0);
 #pragma GCC unroll 1 /* or gcc 12 keeps AVX2's sums in memory: decode takes 1.06 of the time */
     for (size_t k = 0; k < PAIRS; k++) {
-        vi low_pair = g->pairs[k][v], high_pair = g->pairs[k][v + 1];
-        if (!are_kept)
+        vi low_pair, high_pair;
+        if (are_kept)
+            low_pair = g->pairs[k][v], high_pair = g->pairs[k][v + 1];
+        else
             pair_rows(g->rows, numbers_at(b, type), k, v, type, &low_pair, &high_pair);
         for (size_t r = 0; r < n; r++) {
             vi pair = vi_set1(s[r].pairs[k]);

@@ -14,6 +14,7 @@
 #include <xmmintrin.h>
 #endif
 
+#include "core/features.h"
 #include "public.h"
 #include "record.h"
 #include "tiers.h"
@@ -157,7 +158,7 @@ static void say_difference(const char *name, posenc_isa_tier tier, uint64_t hash
 /* ---- All kernels of a tier ---- */
 
 static record_counts total;
-static int n_skipped; /* tiers */
+static int n_skipped; /* tiers and features */
 
 static void verify(posenc_isa_tier tier) {
     static const record_listener listener = {say_nothing, say_difference};
@@ -174,6 +175,18 @@ static void skip_tier(posenc_isa_tier tier) {
     printf("%-18s %-7s %s: %s\n", "all kernels", posenc_isa_name(tier),
            is_required ? "FAILED, for it is required" : "skipped",
            posenc_isa_built(tier) ? "this CPU cannot run it" : "it is not built for this architecture");
+}
+
+/* Those that this CPU has were among what ran. */
+static void tell_features(posenc_isa_tier tier) {
+    const posenc_feature *feature;
+    for (int i = 0; (feature = posenc_feature_at(i)) != NULL; i++)
+        if (feature->tier == tier) {
+            int is_on = posenc_feature_is_on(feature);
+            n_skipped += !is_on;
+            printf("%-18s %-7s %s: %s\n", "all kernels", posenc_isa_name(tier), is_on ? "with" : "skipped",
+                   feature->name);
+        }
 }
 
 static void run_tier(posenc_isa_tier tier) {
@@ -193,6 +206,8 @@ static void run_tier(posenc_isa_tier tier) {
         else if (is_wanted && options.task == COMPARE)
             *(compare((kernel_id)kernel, variant) ? &total.passed : &total.failed) += 1;
     }
+    if (options.task == COMPARE || options.task == VERIFY)
+        tell_features(tier);
 }
 
 /* Hashes are those of one tier, scalar unless one is named; times those of each that can run. */

@@ -1,0 +1,22 @@
+/* Features of a tier: instructions that some of its CPUs have, and kernels that use them, with the same bits.
+ * POSENC_ISA=TIER-FEATURE forces the tier and leaves the feature out. */
+#ifndef POSENC_CORE_FEATURES_H
+#define POSENC_CORE_FEATURES_H
+
+#include "core/cpu.h"
+#include "kernels/kernels.h"
+
+typedef struct posenc_feature {
+    const char *name; /* TIER-FEATURE */
+    posenc_isa_tier tier;
+    posenc_cpu_feature of_cpu;
+    const posenc_kernels *kernels; /* NULL: left out of this build */
+} posenc_feature;
+
+/* Number i of all, or NULL behind the last. */
+const posenc_feature *posenc_feature_at(int i);
+
+/* 1 if the tier's table has it here. */
+int posenc_feature_is_on(const posenc_feature *feature);
+
+#endif
