@@ -111,11 +111,12 @@ static inline test_placement place(int p, size_t element) {
 
 /* Tests in vec_quant.c. */
 void test_bits(void **state);
-void test_pairs(void **state);
+void test_products(void **state);
+void test_rounding(void **state);
 void test_block_loads(void **state);
 void test_half_gathers(void **state);
 void test_nibble_loads(void **state);
-void test_row_pairs(void **state);
+void test_rows_of_bytes(void **state);
 
 /* Tests in vec_half.c. */
 void test_byte_loads(void **state);

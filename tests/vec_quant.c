@@ -10,10 +10,6 @@ static int8_t byte_of(ints a, int k, int which) {
     return (int8_t)((uint32_t)a.at[k] >> (8 * which));
 }
 
-static int16_t short_of(ints a, int k, int which) {
-    return (int16_t)((uint32_t)a.at[k] >> (16 * which));
-}
-
 /* Two numbers of 16 bits, or four of 8, as the lane that holds them. */
 static int32_t lane_of_shorts(int low, int high) {
     return (int32_t)((uint32_t)low & 0xffff) | (int32_t)((uint32_t)high << 16);
@@ -38,8 +34,6 @@ void test_bits(void **state) {
         void *at = test_guarded_place(&memory, sizeof a, place(p, 1));
         vi_store(at, vi_of(a));
         EXPECT_INTS(vi_load(at), a.at[k]);
-        EXPECT_INTS(vi_even_bytes(vi_of(a)), lane_of_shorts(byte_of(a, k, 0), byte_of(a, k, 2)));
-        EXPECT_INTS(vi_odd_bytes(vi_of(a)), lane_of_shorts(byte_of(a, k, 1), byte_of(a, k, 3)));
         EXPECT_INTS(vi_low_nibbles(vi_of(a)), lane_of_nibbles(a, k, 0));
         EXPECT_INTS(vi_high_nibbles(vi_of(a)), lane_of_nibbles(a, k, 4));
         int32_t most = INT32_MIN;
@@ -49,17 +43,10 @@ void test_bits(void **state) {
     }
 }
 
-/* Sums of two products do not leave int32 but where all four factors are -2^15, which bodies do not have. */
-void test_pairs(void **state) {
+void test_rounding(void **state) {
     (void)state;
-    begin("vi_madd, vi_round, vi_store_16");
+    begin("vi_round, vi_store_16");
     for (int round = 0; round < 1000; round++) {
-        ints a = random_ints(), b = random_ints(), c = random_ints();
-        for (int k = 0; k < VF; k++)
-            b.at[k] = lane_of_shorts(short_of(b, k, 0) | 1, short_of(b, k, 1) | 1);
-        EXPECT_INTS(vi_madd(vi_of(a), vi_of(b), vi_of(c)),
-                    (int32_t)((uint32_t)(short_of(a, k, 0) * short_of(b, k, 0)) +
-                              (uint32_t)(short_of(a, k, 1) * short_of(b, k, 1)) + (uint32_t)c.at[k]));
         floats x;
         for (int k = 0; k < VF; k++)
             x.at[k] = (float)(int32_t)(test_random() % 131070) * 0.5f - 32767.5f;
@@ -68,6 +55,67 @@ void test_pairs(void **state) {
         vi_store_16(shorts, vi_round(vf_of(x)));
         for (int k = 0; k < VF; k++)
             expect_int("vi_store_16", k, shorts[k], (int32_t)nearbyintf(x.at[k]));
+    }
+}
+
+/* Four factors as words: digits, or two pairs. */
+enum { MOST = 32639 };
+typedef struct factors {
+    int n[4];
+    int32_t words[2];
+} factors;
+
+static int32_t word_of_bytes(int a, int b, int c, int d) {
+    return (int32_t)((uint32_t)(uint8_t)a | (uint32_t)(uint8_t)b << 8 | (uint32_t)(uint8_t)c << 16 |
+                     (uint32_t)(uint8_t)d << 24);
+}
+
+static factors draw_factors(int of_channels) {
+    factors f;
+    for (int k = 0; k < 4; k++)
+        f.n[k] = test_random() % 4 == 0 ? (test_random() % 2 ? MOST : -MOST) : (int)(test_random() % (2 * MOST)) - MOST;
+    if (V_DIGITS) {
+        int low[4], high[4];
+        for (int k = 0; k < 4; k++) {
+            low[k] = (int8_t)f.n[k];
+            high[k] = (f.n[k] - low[k]) / 256;
+        }
+        f.words[0] = word_of_bytes(high[0], high[1], high[2], high[3]);
+        f.words[1] = word_of_bytes(low[0], low[1], low[2], low[3]);
+    } else {
+        f.words[0] = lane_of_shorts(f.n[0], f.n[of_channels ? 2 : 1]);
+        f.words[1] = lane_of_shorts(f.n[of_channels ? 1 : 2], f.n[3]);
+    }
+    return f;
+}
+
+/* Two of these sums, so that the second finds something to add to. */
+static vi product(vq x, const factors f[2]) {
+    vp sum = vp_zero();
+    for (int i = 0; i < 2; i++)
+        sum = vp_add(x, vi_set1(f[i].words[0]), vi_set1(f[i].words[1]), sum);
+    return vp_sum(sum);
+}
+
+static int32_t dot4(const int x[4], const factors f[2]) {
+    int32_t sum = 0;
+    for (int k = 0; k < 4; k++)
+        sum += x[k] * (f[0].n[k] + f[1].n[k]);
+    return sum;
+}
+
+void test_products(void **state) {
+    (void)state;
+    begin("vq_bytes, vp_zero, vp_add, vp_sum");
+    for (int round = 0; round < 1000; round++) {
+        ints a = random_ints();
+        factors f[2] = {draw_factors(1), draw_factors(1)};
+        int32_t expected[VF];
+        for (int k = 0; k < VF; k++) {
+            int x[4] = {byte_of(a, k, 0), byte_of(a, k, 1), byte_of(a, k, 2), byte_of(a, k, 3)};
+            expected[k] = dot4(x, f);
+        }
+        EXPECT_INTS(product(vq_bytes(vi_of(a)), f), expected[k]);
     }
 }
 
@@ -130,41 +178,47 @@ void test_nibble_loads(void **state) {
 }
 
 /* What stands where in lo and hi is the tier's own: v_unpair tells. */
-static void expect_pairs(const char *operation, vi lo, vi hi, const int32_t expected[2 * VF]) {
+static void expect_products(const char *operation, vq lo, vq hi, int numbers[2 * VF][4]) {
+    factors f[2] = {draw_factors(0), draw_factors(0)};
     vf first, second;
-    v_unpair(v_from_bits(lo), v_from_bits(hi), &first, &second);
+    v_unpair(v_from_bits(product(lo, f)), v_from_bits(product(hi, f)), &first, &second);
     ints got[2] = {ints_of(vi_from_bits(first)), ints_of(vi_from_bits(second))};
     for (int k = 0; k < 2 * VF; k++)
-        expect_int(operation, k, got[k / VF].at[k % VF], expected[k]);
+        expect_int(operation, k, got[k / VF].at[k % VF], dot4(numbers[k], f));
     test_count(2 * VF);
 }
 
-void test_row_pairs(void **state) {
+void test_rows_of_bytes(void **state) {
     (void)state;
-    static test_guarded memory, other;
-    begin("vi_pair_bytes, vi_pair_nibbles, v_unpair");
-    for (int p = 0; p < N_PLACES; p++) {
-        uint8_t *a = test_guarded_place(&memory, 2 * VF, place(p, 1));
-        uint8_t *b = test_guarded_place(&other, 2 * VF, place(p + 1, 1));
-        fill_bytes(a, 2 * VF);
-        fill_bytes(b, 2 * VF);
-        int32_t expected[2 * VF];
-        vi lo, hi;
-        for (int k = 0; k < 2 * VF; k++)
-            expected[k] = lane_of_shorts((int8_t)a[k], (int8_t)b[k]);
-        vi_pair_bytes((const int8_t *)a, (const int8_t *)b, &lo, &hi);
-        expect_pairs("vi_pair_bytes", lo, hi, expected);
-        a = test_guarded_place(&memory, 16, place(p, 1));
-        b = test_guarded_place(&other, 16, place(p + 1, 1));
-        fill_bytes(a, 16);
-        fill_bytes(b, 16);
-        for (size_t first = 0; first < 32; first += 2 * VF) {
-            for (size_t k = 0; k < 2 * VF; k++) {
-                size_t c = (first + k) % 16, shift = first + k < 16 ? 0 : 4;
-                expected[k] = lane_of_shorts(((a[c] >> shift) & 15) - 8, ((b[c] >> shift) & 15) - 8);
+    static test_guarded memory[4];
+    begin("vq_rows, vq_row_nibbles, v_unpair");
+    for (int p = 0; p < N_PLACES; p++)
+        for (size_t at = 0; at < 5; at += 3) {
+            const void *rows[4];
+            const uint8_t *bytes[4];
+            int numbers[2 * VF][4];
+            vq lo, hi;
+            for (int r = 0; r < 4; r++) {
+                uint8_t *row = test_guarded_place(&memory[r], 2 * VF, place(p + r, 1));
+                fill_bytes(row, 2 * VF);
+                rows[r] = row - at;
+                for (int k = 0; k < 2 * VF; k++)
+                    numbers[k][r] = (int8_t)row[k];
             }
-            vi_pair_nibbles(a, b, first, &lo, &hi);
-            expect_pairs("vi_pair_nibbles", lo, hi, expected);
+            vq_rows(rows, at, &lo, &hi);
+            expect_products("vq_rows", lo, hi, numbers);
+            for (int r = 0; r < 4; r++) {
+                uint8_t *row = test_guarded_place(&memory[r], 16, place(p + r, 1));
+                fill_bytes(row, 16);
+                rows[r] = row - at;
+                bytes[r] = row;
+            }
+            for (size_t first = 0; first < 32; first += 2 * VF) {
+                for (size_t k = 0; k < 2 * VF; k++)
+                    for (int r = 0; r < 4; r++)
+                        numbers[k][r] = ((bytes[r][(first + k) % 16] >> (first + k < 16 ? 0 : 4)) & 15) - 8;
+                vq_row_nibbles(rows, at, first, &lo, &hi);
+                expect_products("vq_row_nibbles", lo, hi, numbers);
+            }
         }
-    }
 }

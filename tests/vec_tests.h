@@ -1,4 +1,4 @@
-/* The conformance test of the vector layer, compiled once per tier with that tier's flags. */
+/* The conformance test of the vector layer, compiled per tier with its flags, and per feature. */
 #ifndef POSENC_TESTS_VEC_TESTS_H
 #define POSENC_TESTS_VEC_TESTS_H
 
@@ -10,5 +10,6 @@ typedef struct vec_tests {
 } vec_tests;
 
 extern const vec_tests vec_tests_avx2, vec_tests_avx512, vec_tests_neon;
+extern const vec_tests vec_tests_avx2_vnni, vec_tests_avx512_vnni, vec_tests_neon_dotprod;
 
 #endif

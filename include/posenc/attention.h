@@ -109,12 +109,12 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
  *
  *     x_ij = chain of fma((float)(sum of n_c k_jc over the block), s d_jb, x_ij) over the blocks, ascending, from 0
  *     values in groups of 16, counted from key 0, those of weight 0 left out: m = max e_j, d = max |d_jb|,
- *         W_j = (e_j (32767 / m)) (d_jb (1 / d)) rounded to the nearest integer,
- *         a[c] = fma((float)(sum of W_j v_jc over the group), (m / 32767) d, a[c]), from 0 in each block of 512 keys
+ *         W_j = (e_j (32639 / m)) (d_jb (1 / d)) rounded to the nearest integer,
+ *         a[c] = fma((float)(sum of W_j v_jc over the group), (m / 32639) d, a[c]), from 0 in each block of 512 keys
  *
  * where k and v are the integers. A query's block below 2^-100 counts as 0, and so do the values of a group with m
  * below 2^-112. Beside the errors above, a logit is wrong by up to |scale| sum_c max_b |q| |k_jc| / 65278 more, and a
- * channel by the sum over groups of m d sum_j |v_jc| / 65534: together at most 2.5e-4 of max |v| for logits of a few
+ * channel by the sum over groups of m d sum_j |v_jc| / 65278: together at most 2.5e-4 of max |v| for logits of a few
  * units. With random numbers it is 2e-5 of max |v| where a query sees 32 keys or more, and 4e-5 where it sees fewer. */
 typedef enum posenc_attention_math { POSENC_MATH_F32 = 0, POSENC_MATH_INT16 } posenc_attention_math;
 

@@ -288,40 +288,54 @@ V_INLINE vf v_gather_f16(const void *const *p, size_t at) {
     return _mm256_cvtph_ps(_mm_unpacklo_epi64(low, high));
 #undef HALF
 }
-V_INLINE vi vi_even_bytes(vi a) { return _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8); }
-V_INLINE vi vi_odd_bytes(vi a) { return _mm256_srai_epi16(a, 8); }
 V_INLINE vi v_nibbles_(__m256i a) {
     return _mm256_sub_epi8(_mm256_and_si256(a, _mm256_set1_epi8(15)), _mm256_set1_epi8(8));
 }
 V_INLINE vi vi_low_nibbles(vi a) { return v_nibbles_(a); }
 V_INLINE vi vi_high_nibbles(vi a) { return v_nibbles_(_mm256_srli_epi16(a, 4)); }
-V_INLINE vi vi_madd(vi a, vi b, vi c) {
+/* Four numbers a lane, as two pairs of 16 bits. */
+typedef struct vq {
+    vi first, second;
+} vq;
+typedef vi vp;
+enum { V_DIGITS = 0 };
+V_INLINE vq vq_bytes(vi a) {
+    return (vq){_mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8), _mm256_srai_epi16(a, 8)};
+}
+V_INLINE vp vp_zero(void) { return _mm256_setzero_si256(); }
+V_INLINE vp v_madd_(vi a, vi b, vi c) {
 #ifdef __AVXVNNI__
     return _mm256_dpwssd_avx_epi32(c, a, b);
 #else
     return _mm256_add_epi32(_mm256_madd_epi16(a, b), c);
 #endif
 }
+V_INLINE vp vp_add(vq a, vi w0, vi w1, vp sum) { return v_madd_(a.second, w1, v_madd_(a.first, w0, sum)); }
+V_INLINE vi vp_sum(vp a) { return a; }
 V_INLINE void v_pair_(__m128i a, __m128i b, vi *lo, vi *hi) {
     __m256i x = _mm256_cvtepi8_epi16(a), y = _mm256_cvtepi8_epi16(b);
     *lo = _mm256_unpacklo_epi16(x, y);
     *hi = _mm256_unpackhi_epi16(x, y);
 }
-V_INLINE void vi_pair_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
-    const __m128i *p = (const __m128i *)(const void *)a, *q = (const __m128i *)(const void *)b;
-    v_pair_(_mm_loadu_si128(p), _mm_loadu_si128(q), lo, hi);
+V_INLINE __m128i v_16_bytes_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+V_INLINE void vq_rows(const void *const *p, size_t at, vq *lo, vq *hi) {
+#define ROW(k) v_16_bytes_((const char *)p[k] + at)
+    v_pair_(ROW(0), ROW(1), &lo->first, &hi->first);
+    v_pair_(ROW(2), ROW(3), &lo->second, &hi->second);
+#undef ROW
 }
 V_INLINE __m128i v_16_nibbles_(__m128i a) {
     return _mm_sub_epi8(_mm_and_si128(a, _mm_set1_epi8(15)), _mm_set1_epi8(8));
 }
-V_INLINE void vi_pair_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
-    __m128i p = _mm_loadu_si128((const __m128i *)(const void *)a);
-    __m128i q = _mm_loadu_si128((const __m128i *)(const void *)b);
-    if (first > 0) {
-        p = _mm_srli_epi16(p, 4);
-        q = _mm_srli_epi16(q, 4);
-    }
-    v_pair_(v_16_nibbles_(p), v_16_nibbles_(q), lo, hi);
+V_INLINE __m128i v_nibbles_at_(const void *p, size_t first) {
+    __m128i a = v_16_bytes_(p);
+    return v_16_nibbles_(first > 0 ? _mm_srli_epi16(a, 4) : a);
+}
+V_INLINE void vq_row_nibbles(const void *const *p, size_t at, size_t first, vq *lo, vq *hi) {
+#define ROW(k) v_nibbles_at_((const char *)p[k] + at, first)
+    v_pair_(ROW(0), ROW(1), &lo->first, &hi->first);
+    v_pair_(ROW(2), ROW(3), &lo->second, &hi->second);
+#undef ROW
 }
 V_INLINE void v_unpair(vf lo, vf hi, vf *first, vf *second) {
     *first = _mm256_permute2f128_ps(lo, hi, 0x20);

@@ -251,39 +251,55 @@ V_INLINE __m128i v_gather_eight_(const void *const *p, size_t at) {
 V_INLINE vf v_gather_f16(const void *const *p, size_t at) {
     return _mm512_cvtph_ps(_mm256_set_m128i(v_gather_eight_(p + 8, at), v_gather_eight_(p, at)));
 }
-V_INLINE vi vi_even_bytes(vi a) { return _mm512_srai_epi16(_mm512_slli_epi16(a, 8), 8); }
-V_INLINE vi vi_odd_bytes(vi a) { return _mm512_srai_epi16(a, 8); }
 V_INLINE vi v_nibbles_(__m512i a) {
     return _mm512_sub_epi8(_mm512_and_si512(a, _mm512_set1_epi8(15)), _mm512_set1_epi8(8));
 }
 V_INLINE vi vi_low_nibbles(vi a) { return v_nibbles_(a); }
 V_INLINE vi vi_high_nibbles(vi a) { return v_nibbles_(_mm512_srli_epi16(a, 4)); }
-V_INLINE vi vi_madd(vi a, vi b, vi c) {
+/* Four numbers a lane, as two pairs of 16 bits. */
+typedef struct vq {
+    vi first, second;
+} vq;
+typedef vi vp;
+enum { V_DIGITS = 0 };
+V_INLINE vq vq_bytes(vi a) {
+    return (vq){_mm512_srai_epi16(_mm512_slli_epi16(a, 8), 8), _mm512_srai_epi16(a, 8)};
+}
+V_INLINE vp vp_zero(void) { return _mm512_setzero_si512(); }
+V_INLINE vp v_madd_(vi a, vi b, vi c) {
 #ifdef __AVX512VNNI__
     return _mm512_dpwssd_epi32(c, a, b);
 #else
     return _mm512_add_epi32(_mm512_madd_epi16(a, b), c);
 #endif
 }
+V_INLINE vp vp_add(vq a, vi w0, vi w1, vp sum) { return v_madd_(a.second, w1, v_madd_(a.first, w0, sum)); }
+V_INLINE vi vp_sum(vp a) { return a; }
 V_INLINE void v_pair_(__m256i a, __m256i b, vi *lo, vi *hi) {
     __m512i x = _mm512_cvtepi8_epi16(a), y = _mm512_cvtepi8_epi16(b);
     *lo = _mm512_unpacklo_epi16(x, y);
     *hi = _mm512_unpackhi_epi16(x, y);
 }
-V_INLINE void vi_pair_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
-    v_pair_(_mm256_loadu_si256((const __m256i *)(const void *)a), _mm256_loadu_si256((const __m256i *)(const void *)b),
-            lo, hi);
+V_INLINE __m256i v_32_bytes_(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
+V_INLINE void vq_rows(const void *const *p, size_t at, vq *lo, vq *hi) {
+#define ROW(k) v_32_bytes_((const char *)p[k] + at)
+    v_pair_(ROW(0), ROW(1), &lo->first, &hi->first);
+    v_pair_(ROW(2), ROW(3), &lo->second, &hi->second);
+#undef ROW
 }
 V_INLINE __m128i v_16_nibbles_(__m128i a) {
     return _mm_sub_epi8(_mm_and_si128(a, _mm_set1_epi8(15)), _mm_set1_epi8(8));
 }
-V_INLINE __m256i v_32_nibbles_(const uint8_t *p) {
-    __m128i a = _mm_loadu_si128((const __m128i *)(const void *)p);
+V_INLINE __m256i v_32_nibbles_(const void *p) {
+    __m128i a = _mm_loadu_si128((const __m128i *)p);
     return _mm256_set_m128i(v_16_nibbles_(_mm_srli_epi16(a, 4)), v_16_nibbles_(a));
 }
-V_INLINE void vi_pair_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
+V_INLINE void vq_row_nibbles(const void *const *p, size_t at, size_t first, vq *lo, vq *hi) {
     (void)first; /* 0: both halves of a block at once */
-    v_pair_(v_32_nibbles_(a), v_32_nibbles_(b), lo, hi);
+#define ROW(k) v_32_nibbles_((const char *)p[k] + at)
+    v_pair_(ROW(0), ROW(1), &lo->first, &hi->first);
+    v_pair_(ROW(2), ROW(3), &lo->second, &hi->second);
+#undef ROW
 }
 V_INLINE void v_unpair(vf lo, vf hi, vf *first, vf *second) {
     const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);

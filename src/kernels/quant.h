@@ -38,12 +38,15 @@ typedef struct posenc_dot_quants_args {
     posenc_rows_ahead ahead[2]; /* fetched on the way */
 } posenc_dot_quants_args;
 
-#define POSENC_QUANT_MAX 32639 /* 127 * 256 + 127: as two signed bytes too */
+enum {
+    POSENC_QUANT_MAX = 32639, /* 127 * 256 + 127: as two signed bytes too */
+    POSENC_QUANT_DIM = 1024   /* dim is no more */
+};
 
 /* Weighted sums of rows of Q8_0 or Q4_0, each at its own address. In groups of POSENC_QUANT_GROUP rows from row 0 on,
  * for each sum i, of the rows with a weight of FLT_MIN or more: the largest weight m, and for each block of channels
- * the largest |scale_k| d; W_k = (weights[i][k] * (POSENC_QUANT_WEIGHT / m)) * (scale_k * (1 / d)) rounded to the
- * nearest integer, to even between two; sums[i][c] = fma((float)(exact sum of W_k row_k[c]), (m / POSENC_QUANT_WEIGHT)
+ * the largest |scale_k| d; W_k = (weights[i][k] * (POSENC_QUANT_MAX / m)) * (scale_k * (1 / d)) rounded to the
+ * nearest integer, to even between two; sums[i][c] = fma((float)(exact sum of W_k row_k[c]), (m / POSENC_QUANT_MAX)
  * * d, sums[i][c]) from 0. An m below 2^-112 is 0, and where m or d is 0, W is; weights or scales that are not finite
  * make NaN of the block. Then y[i][c] = fma(keep[i], y[i][c], sums[i][c]). n_rows is a multiple of the group's. A row
  * of weight 0 may be any that can be read. */
@@ -59,7 +62,6 @@ typedef struct posenc_attend_quants_args {
 } posenc_attend_quants_args;
 
 #define POSENC_QUANT_GROUP 16
-#define POSENC_QUANT_WEIGHT 32767.0f
 #define POSENC_QUANT_LEAST 0x1p-112f
 
 #endif

@@ -275,10 +275,6 @@ V_INLINE vf v_gather_f16(const void *const *p, size_t at) {
         memcpy(&halves[k], (const char *)p[k] + at, sizeof halves[k]);
     return v_load_f16(halves);
 }
-V_INLINE vi vi_even_bytes(vi a) {
-    return vreinterpretq_s32_s16(vshrq_n_s16(vshlq_n_s16(vreinterpretq_s16_s32(a), 8), 8));
-}
-V_INLINE vi vi_odd_bytes(vi a) { return vreinterpretq_s32_s16(vshrq_n_s16(vreinterpretq_s16_s32(a), 8)); }
 V_INLINE vi vi_low_nibbles(vi a) {
     return vreinterpretq_s32_s8(vsubq_s8(vandq_s8(vreinterpretq_s8_s32(a), vdupq_n_s8(15)), vdupq_n_s8(8)));
 }
@@ -286,26 +282,70 @@ V_INLINE vi vi_high_nibbles(vi a) {
     int8x16_t high = vreinterpretq_s8_u8(vshrq_n_u8(vreinterpretq_u8_s32(a), 4));
     return vreinterpretq_s32_s8(vsubq_s8(high, vdupq_n_s8(8)));
 }
-V_INLINE vi vi_madd(vi a, vi b, vi c) {
-    int16x8_t x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
-    int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y)), high = vmull_high_s16(x, y);
-    return vaddq_s32(vpaddq_s32(low, high), c);
+/* Four numbers a lane; sums of their products. */
+#ifdef __ARM_FEATURE_DOTPROD
+typedef vi vq; /* as bytes */
+typedef struct vp {
+    int32x4_t high, low; /* digits of the other factor: 256 high + low */
+} vp;
+enum { V_DIGITS = 1 };
+V_INLINE vq vq_bytes(vi a) { return a; }
+V_INLINE vp vp_zero(void) { return (vp){vdupq_n_s32(0), vdupq_n_s32(0)}; }
+V_INLINE vp vp_add(vq a, vi w0, vi w1, vp sum) {
+    int8x16_t x = vreinterpretq_s8_s32(a);
+    sum.high = vdotq_s32(sum.high, x, vreinterpretq_s8_s32(w0));
+    sum.low = vdotq_s32(sum.low, x, vreinterpretq_s8_s32(w1));
+    return sum;
 }
-V_INLINE void v_pair_(int8x8_t a, int8x8_t b, vi *lo, vi *hi) {
-    int16x8_t x = vmovl_s8(a), y = vmovl_s8(b);
+V_INLINE vi vp_sum(vp a) { return vaddq_s32(vshlq_n_s32(a.high, 8), a.low); }
+V_INLINE void v_quads_(int8x8_t a, int8x8_t b, int8x8_t c, int8x8_t d, vq *lo, vq *hi) {
+    int16x8_t x = vreinterpretq_s16_s8(vzip1q_s8(vcombine_s8(a, a), vcombine_s8(b, b)));
+    int16x8_t y = vreinterpretq_s16_s8(vzip1q_s8(vcombine_s8(c, c), vcombine_s8(d, d)));
     *lo = vreinterpretq_s32_s16(vzip1q_s16(x, y));
     *hi = vreinterpretq_s32_s16(vzip2q_s16(x, y));
 }
-V_INLINE void vi_pair_bytes(const int8_t *a, const int8_t *b, vi *lo, vi *hi) {
-    v_pair_(vld1_s8(a), vld1_s8(b), lo, hi);
+#else
+typedef struct vq {
+    int16x8_t first, second; /* as two pairs of 16 bits */
+} vq;
+typedef struct vp {
+    int32x4_t low, high; /* of lanes 0 and 1, 2 and 3: the two products of a pair side by side */
+} vp;
+enum { V_DIGITS = 0 };
+V_INLINE vq vq_bytes(vi a) {
+    int16x8_t x = vreinterpretq_s16_s32(a);
+    return (vq){vshrq_n_s16(vshlq_n_s16(x, 8), 8), vshrq_n_s16(x, 8)};
+}
+V_INLINE vp vp_zero(void) { return (vp){vdupq_n_s32(0), vdupq_n_s32(0)}; }
+V_INLINE vp vp_add(vq a, vi w0, vi w1, vp sum) {
+    int16x8_t x = vreinterpretq_s16_s32(w0), y = vreinterpretq_s16_s32(w1);
+    sum.low = vmlal_s16(sum.low, vget_low_s16(a.first), vget_low_s16(x));
+    sum.high = vmlal_high_s16(sum.high, a.first, x);
+    sum.low = vmlal_s16(sum.low, vget_low_s16(a.second), vget_low_s16(y));
+    sum.high = vmlal_high_s16(sum.high, a.second, y);
+    return sum;
+}
+V_INLINE vi vp_sum(vp a) { return vpaddq_s32(a.low, a.high); }
+V_INLINE void v_quads_(int8x8_t a, int8x8_t b, int8x8_t c, int8x8_t d, vq *lo, vq *hi) {
+    int16x8_t w = vmovl_s8(a), x = vmovl_s8(b), y = vmovl_s8(c), z = vmovl_s8(d);
+    *lo = (vq){vzip1q_s16(w, x), vzip1q_s16(y, z)};
+    *hi = (vq){vzip2q_s16(w, x), vzip2q_s16(y, z)};
+}
+#endif
+V_INLINE void vq_rows(const void *const *p, size_t at, vq *lo, vq *hi) {
+#define ROW(k) vld1_s8((const int8_t *)p[k] + at)
+    v_quads_(ROW(0), ROW(1), ROW(2), ROW(3), lo, hi);
+#undef ROW
 }
 V_INLINE int8x8_t v_8_nibbles_(const uint8_t *p, size_t first) {
     uint8x8_t a = vld1_u8(p + first % 16);
     a = first < 16 ? vand_u8(a, vdup_n_u8(15)) : vshr_n_u8(a, 4);
     return vsub_s8(vreinterpret_s8_u8(a), vdup_n_s8(8));
 }
-V_INLINE void vi_pair_nibbles(const uint8_t *a, const uint8_t *b, size_t first, vi *lo, vi *hi) {
-    v_pair_(v_8_nibbles_(a, first), v_8_nibbles_(b, first), lo, hi);
+V_INLINE void vq_row_nibbles(const void *const *p, size_t at, size_t first, vq *lo, vq *hi) {
+#define ROW(k) v_8_nibbles_((const uint8_t *)p[k] + at, first)
+    v_quads_(ROW(0), ROW(1), ROW(2), ROW(3), lo, hi);
+#undef ROW
 }
 V_INLINE void v_unpair(vf lo, vf hi, vf *first, vf *second) {
     *first = lo;

@@ -79,8 +79,8 @@ static void add_group(const posenc_attend_quants_args *a, const float *weights, 
     }
     float m = largest_of(shares, POSENC_QUANT_GROUP), d = largest_of(scales, POSENC_QUANT_GROUP);
     m = m < POSENC_QUANT_LEAST ? 0.0f : m;
-    float share = m > 0.0f ? POSENC_QUANT_WEIGHT / m : 0.0f, scale = d > 0.0f ? 1.0f / d : 0.0f;
-    float factor = m / POSENC_QUANT_WEIGHT * d;
+    float share = m > 0.0f ? (float)POSENC_QUANT_MAX / m : 0.0f, scale = d > 0.0f ? 1.0f / d : 0.0f;
+    float factor = m / (float)POSENC_QUANT_MAX * d;
     for (size_t c = b * POSENC_QUANT_BLOCK; c < (b + 1) * POSENC_QUANT_BLOCK; c++) {
         int32_t sum = 0;
         for (size_t k = 0; k < POSENC_QUANT_GROUP && !isnan(factor); k++)

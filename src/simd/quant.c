@@ -1,8 +1,8 @@
 /* SIMD body of attention over quantised rows in integers; src/scalar/quant.c is the specification.
  * Needs: vec.h. Produces: pack_quants, dot_quants, attend_quants. Used by: avx2, avx512, neon.
  *
- * Lanes are rows of the table: four channels of a row are one lane of bytes, so that two multiplications of pairs of
- * 16 bits take in four channels of VF rows. The weighted sums multiply pairs of rows instead, lanes being channels. */
+ * Lanes are rows of the table: four channels of a row are one lane of bytes, which are multiplied by four numbers of 16
+ * bits at once. The weighted sums take four rows so instead, lanes being channels. */
 #include "vec.h"
 
 #include <float.h>
@@ -86,12 +86,41 @@ void VARIANT(pack_quants)(const posenc_pack_quants_args *a) {
     a->rows_type == POSENC_Q8_0 ? pack_typed(a, POSENC_Q8_0) : pack_typed(a, POSENC_Q4_0);
 }
 
+/* Four numbers of 16 bits as words of signed digits, for tiers whose products want those: n = 256 high + low. */
+V_INLINE void split_digits(int n0, int n1, int n2, int n3, int32_t words[2]) {
+    const int n[4] = {n0, n1, n2, n3};
+    int8_t digits[2][4];
+    for (int k = 0; k < 4; k++) {
+        digits[0][k] = (int8_t)((n[k] + 128) >> 8);
+        digits[1][k] = (int8_t)(n[k] - 256 * digits[0][k]);
+    }
+    memcpy(words, digits, sizeof digits);
+}
+
 /* ---- Products ---- */
 
-enum { DOT_X = VF == 8 ? 4 : 8, DOT_VECTORS = 2 }; /* sums that the registers hold */
+enum { DOT_X = VF == 16 ? 8 : 4, DOT_VECTORS = 2 }; /* sums that the registers hold */
+
+/* Rows of x at work, as words: where they stand, or their digits. */
+typedef struct dot_rows {
+    const void *words;
+    size_t stride; /* from row to row, in words */
+} dot_rows;
+
+V_INLINE dot_rows dot_words(const posenc_dot_quants_args *a, size_t i, size_t n_x, int32_t *digits) {
+    const int16_t *x = a->x + i * a->x_stride;
+    if (!V_DIGITS)
+        return (dot_rows){x, a->x_stride / 2};
+    for (size_t r = 0; r < n_x; r++)
+        for (size_t c = 0; c < a->dim; c += 4) {
+            const int16_t *n = x + r * a->x_stride + c; /* channels 0 2 1 3 */
+            split_digits(n[0], n[2], n[1], n[3], digits + r * (a->dim / 2) + c / 2);
+        }
+    return (dot_rows){digits, a->dim / 2};
+}
 
 /* n_x rows of x from row i on, with DOT_VECTORS vectors of rows from row t on. */
-V_INLINE void dot_tile(const posenc_dot_quants_args *a, size_t i, size_t t, const size_t n_x, fetching *f) {
+V_INLINE void dot_tile(const posenc_dot_quants_args *a, dot_rows x, size_t i, size_t t, const size_t n_x, fetching *f) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
     const int8_t *panel = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL * 4;
     const float *scales = a->scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
@@ -100,25 +129,20 @@ V_INLINE void dot_tile(const posenc_dot_quants_args *a, size_t i, size_t t, cons
         for (size_t v = 0; v < DOT_VECTORS; v++)
             sum[r][v] = v_set1(0.0f);
     for (size_t b = 0; b < n_blocks; b++) {
-        vi exact[DOT_X][DOT_VECTORS];
+        vp exact[DOT_X][DOT_VECTORS];
         for (size_t r = 0; r < n_x; r++)
             for (size_t v = 0; v < DOT_VECTORS; v++)
-                exact[r][v] = vi_set1(0);
+                exact[r][v] = vp_zero();
         for (size_t quad = b * QUADS; quad < (b + 1) * QUADS; quad++) {
-            vi even[DOT_VECTORS], odd[DOT_VECTORS];
-            for (size_t v = 0; v < DOT_VECTORS; v++) {
-                vi bytes = vi_load(panel + (quad * POSENC_PANEL + v * VF) * 4);
-                even[v] = vi_even_bytes(bytes);
-                odd[v] = vi_odd_bytes(bytes);
-            }
+            vq numbers[DOT_VECTORS];
+            for (size_t v = 0; v < DOT_VECTORS; v++)
+                numbers[v] = vq_bytes(vi_load(panel + (quad * POSENC_PANEL + v * VF) * 4));
             for (size_t r = 0; r < n_x; r++) {
-                int32_t pairs[2]; /* channels 0 and 2, 1 and 3 */
-                memcpy(pairs, a->x + (i + r) * a->x_stride + quad * 4, sizeof pairs);
-                vi first = vi_set1(pairs[0]), second = vi_set1(pairs[1]);
-                for (size_t v = 0; v < DOT_VECTORS; v++) {
-                    exact[r][v] = vi_madd(even[v], first, exact[r][v]);
-                    exact[r][v] = vi_madd(odd[v], second, exact[r][v]);
-                }
+                int32_t words[2];
+                memcpy(words, (const char *)x.words + (r * x.stride + quad * 2) * sizeof(int32_t), sizeof words);
+                vi first = vi_set1(words[0]), second = vi_set1(words[1]);
+                for (size_t v = 0; v < DOT_VECTORS; v++)
+                    exact[r][v] = vp_add(numbers[v], first, second, exact[r][v]);
             }
         }
         if (i == 0) /* with the first rows of x */
@@ -126,8 +150,8 @@ V_INLINE void dot_tile(const posenc_dot_quants_args *a, size_t i, size_t t, cons
         for (size_t r = 0; r < n_x; r++) {
             vf x_scale = v_set1(a->x_scales[(i + r) * a->scales_stride + b]);
             for (size_t v = 0; v < DOT_VECTORS; v++)
-                sum[r][v] = v_fma(v_from_int(exact[r][v]), v_mul(x_scale, v_load(scales + b * POSENC_PANEL + v * VF)),
-                                  sum[r][v]);
+                sum[r][v] = v_fma(v_from_int(vp_sum(exact[r][v])),
+                                  v_mul(x_scale, v_load(scales + b * POSENC_PANEL + v * VF)), sum[r][v]);
         }
     }
     for (size_t r = 0; r < n_x; r++)
@@ -138,8 +162,10 @@ V_INLINE void dot_tile(const posenc_dot_quants_args *a, size_t i, size_t t, cons
 }
 
 V_INLINE void dot_band(const posenc_dot_quants_args *a, size_t i, const size_t n_x, fetching *f) {
+    int32_t digits[V_DIGITS ? DOT_X * POSENC_QUANT_DIM / 2 : 1];
+    dot_rows x = dot_words(a, i, n_x, digits);
     for (size_t t = 0; t < a->n_rows; t += DOT_VECTORS * VF)
-        dot_tile(a, i, t, n_x, f);
+        dot_tile(a, x, i, t, n_x, f);
 }
 
 void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
@@ -160,11 +186,11 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
 
 enum {
     GROUP = POSENC_QUANT_GROUP,
-    SUMS = VF == 8 ? 4 : 8,    /* that are added to at a time */
+    SUMS = VF == 16 ? 8 : 4,   /* that are added to at a time */
     SHARE_VECTORS = GROUP / VF /* of the rows of a group */
 };
 
-/* Of the rows of a group, in a sum: the weights, from 0 to POSENC_QUANT_WEIGHT; the scales of a block, from -1 to 1. */
+/* Of the rows of a group, in a sum: the weights, from 0 to POSENC_QUANT_MAX; the scales of a block, from -1 to 1. */
 typedef struct proportions {
     float part[GROUP];
     float largest; /* what they are proportions of, NaN if one is not finite; 0: none counts */
@@ -196,9 +222,9 @@ V_INLINE void find_scales(const float *scales, const float *weights, proportions
     find_proportions(x, 1.0f, 0.0f, to);
 }
 
-/* What a group's rows count in one sum and block: pairs of W, and what their exact sums are multiplied by. */
+/* What a group's rows count in one sum and block: W of each four rows, and what their exact sums are multiplied by. */
 typedef struct shares {
-    int32_t pairs[GROUP / 2];
+    int32_t words[GROUP / 4][2];
     float factor;
 } shares;
 
@@ -207,20 +233,23 @@ V_INLINE void find_shares(const proportions *weights, const proportions *scales,
     to->factor = weights->step * scales->largest;
     for (size_t v = 0; v < SHARE_VECTORS; v++)
         vi_store_16(rounded + v * VF, vi_round(v_mul(v_load(weights->part + v * VF), v_load(scales->part + v * VF))));
-    memcpy(to->pairs, rounded, sizeof rounded);
+    if (!V_DIGITS)
+        memcpy(to->words, rounded, sizeof rounded);
+    for (size_t k = 0; V_DIGITS && k < GROUP; k += 4)
+        split_digits(rounded[k], rounded[k + 1], rounded[k + 2], rounded[k + 3], to->words[k / 4]);
 }
 
-enum { PAIRS = GROUP / 2, BLOCK_VECTORS = POSENC_QUANT_BLOCK / VF, CHUNK = 64, BLOCKS = 8 };
+enum { ROW_QUADS = GROUP / 4, BLOCK_VECTORS = POSENC_QUANT_BLOCK / VF, CHUNK = 64, BLOCKS = 8 };
 
 /* A group at work: its rows, and what some sums weigh them with. */
 typedef struct group {
     const void *const *rows;
     size_t first, n; /* the sums */
     proportions weights[CHUNK];
-    int counts_all[CHUNK];             /* whether all rows count in the sum */
-    proportions scales[BLOCKS];        /* of some blocks, for sums in which all rows count */
-    float block_scales[BLOCKS][GROUP]; /* as they are */
-    vi pairs[PAIRS][BLOCK_VECTORS];    /* of a block: the numbers of two rows side by side, channel by channel */
+    int counts_all[CHUNK];              /* whether all rows count in the sum */
+    proportions scales[BLOCKS];         /* of some blocks, for sums in which all rows count */
+    float block_scales[BLOCKS][GROUP];  /* as they are */
+    vq quads[ROW_QUADS][BLOCK_VECTORS]; /* of a block: the numbers of four rows side by side, channel by channel */
 } group;
 
 V_INLINE void find_weights(const posenc_attend_quants_args *a, size_t k, group *g) {
@@ -233,7 +262,7 @@ V_INLINE void find_weights(const posenc_attend_quants_args *a, size_t k, group *
             x[v] = v_zero_if(v_lt(weight, v_set1(FLT_MIN)), weight);
         }
         g->counts_all[i] = v_max_lanes(least) <= -FLT_MIN;
-        find_proportions(x, POSENC_QUANT_WEIGHT, POSENC_QUANT_LEAST, &g->weights[i]);
+        find_proportions(x, (float)POSENC_QUANT_MAX, POSENC_QUANT_LEAST, &g->weights[i]);
     }
 }
 
@@ -246,47 +275,44 @@ V_INLINE size_t numbers_at(size_t b, const posenc_dtype type) {
     return b * bytes_of(type) + sizeof(uint16_t);
 }
 
-/* The numbers of rows 2k and 2k + 1 in pairs: two vectors from vector v of the block on, which begins `at` bytes into
- * the rows. */
-V_INLINE void pair_rows(const void *const *rows, size_t at, size_t k, size_t v, const posenc_dtype type, vi *low,
-                        vi *high) {
-    const char *one = (const char *)rows[2 * k] + at, *other = (const char *)rows[2 * k + 1] + at;
+/* The numbers of four rows: two vectors from vector v of the block on, which begins `at` bytes into the rows. */
+V_INLINE void take_rows(const void *const *rows, size_t at, size_t v, const posenc_dtype type, vq *low, vq *high) {
     if (type == POSENC_Q8_0)
-        vi_pair_bytes((const int8_t *)one + v * VF, (const int8_t *)other + v * VF, low, high);
+        vq_rows(rows, at + v * VF, low, high);
     else
-        vi_pair_nibbles((const uint8_t *)one, (const uint8_t *)other, v * VF, low, high);
+        vq_row_nibbles(rows, at, v * VF, low, high);
 }
 
 /* All of the block's, for several times of use. */
-V_INLINE void keep_pairs(group *g, size_t at, const posenc_dtype type) {
-    for (size_t k = 0; k < PAIRS; k++)
+V_INLINE void keep_quads(group *g, size_t at, const posenc_dtype type) {
+    for (size_t k = 0; k < ROW_QUADS; k++)
         for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
-            pair_rows(g->rows, at, k, v, type, &g->pairs[k][v], &g->pairs[k][v + 1]);
+            take_rows(g->rows + 4 * k, at, v, type, &g->quads[k][v], &g->quads[k][v + 1]);
 }
 
-/* Two vectors of channels from vector v of block b on, of n sums from number i of the group's on. are_kept: the pairs. */
+/* Two vectors of channels from vector v of block b on, of n sums from number i of the group's on. are_kept: the rows. */
 V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, const shares *s, size_t i, size_t b,
                           size_t v, const size_t n, const int are_kept, const posenc_dtype type) {
-    vi low[SUMS], high[SUMS];
+    vp low[SUMS], high[SUMS];
     for (size_t r = 0; r < n; r++)
-        low[r] = high[r] = vi_set1(0);
+        low[r] = high[r] = vp_zero();
 #pragma GCC unroll 1 /* or gcc 12 keeps AVX2's sums in memory: decode takes 1.06 of the time */
-    for (size_t k = 0; k < PAIRS; k++) {
-        vi low_pair, high_pair;
+    for (size_t k = 0; k < ROW_QUADS; k++) {
+        vq low_quad, high_quad;
         if (are_kept)
-            low_pair = g->pairs[k][v], high_pair = g->pairs[k][v + 1];
+            low_quad = g->quads[k][v], high_quad = g->quads[k][v + 1];
         else
-            pair_rows(g->rows, numbers_at(b, type), k, v, type, &low_pair, &high_pair);
+            take_rows(g->rows + 4 * k, numbers_at(b, type), v, type, &low_quad, &high_quad);
         for (size_t r = 0; r < n; r++) {
-            vi pair = vi_set1(s[r].pairs[k]);
-            low[r] = vi_madd(low_pair, pair, low[r]);
-            high[r] = vi_madd(high_pair, pair, high[r]);
+            vi first = vi_set1(s[r].words[k][0]), second = vi_set1(s[r].words[k][1]);
+            low[r] = vp_add(low_quad, first, second, low[r]);
+            high[r] = vp_add(high_quad, first, second, high[r]);
         }
     }
     for (size_t r = 0; r < n; r++) {
         float *sums = a->sums + (g->first + i + r) * a->sums_stride + b * POSENC_QUANT_BLOCK + v * VF;
         vf factor = v_set1(s[r].factor), first, second;
-        v_unpair(v_from_int(low[r]), v_from_int(high[r]), &first, &second);
+        v_unpair(v_from_int(vp_sum(low[r])), v_from_int(vp_sum(high[r])), &first, &second);
         v_store(sums, v_fma(first, factor, v_load(sums)));
         v_store(sums + VF, v_fma(second, factor, v_load(sums + VF)));
     }
@@ -317,7 +343,7 @@ V_INLINE void add_block(const posenc_attend_quants_args *a, group *g, size_t k, 
         shares s[SUMS];
         n = i + SUMS <= g->n ? SUMS : i + 4 <= g->n ? 4 : 1;
         if (i == 0 && n < g->n)
-            keep_pairs(g, numbers_at(b, type), type);
+            keep_quads(g, numbers_at(b, type), type);
         for (size_t r = 0; r < n; r++) {
             proportions own;
             if (!g->counts_all[i + r])

@@ -216,7 +216,7 @@ static double group_error(const attention_call *c, const data_row *row, int64_t 
         d = fmax(d, fabs((double)truth_load(block, POSENC_F16)));
         sum += abs(block_number(block, c->task.v.dtype, k));
     }
-    return m * d * sum / 65534.0;
+    return m * d * sum / 65278.0;
 }
 
 /* What attention.h allows, with e^d - 1 in place of the error d of a logit. */
