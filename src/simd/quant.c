@@ -290,7 +290,7 @@ V_INLINE void keep_quads(group *g, size_t at, const posenc_dtype type) {
             take_rows(g->rows + 4 * k, at, v, type, &g->quads[k][v], &g->quads[k][v + 1]);
 }
 
-/* Two vectors of channels from vector v of block b on, of n sums from number i of the group's on. are_kept: the rows. */
+/* Two vectors of channels from vector v of block b on, of n sums from number i of the group on. are_kept: the rows. */
 V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, const shares *s, size_t i, size_t b,
                           size_t v, const size_t n, const int are_kept, const posenc_dtype type) {
     vp low[SUMS], high[SUMS];
