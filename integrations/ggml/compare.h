@@ -1,9 +1,23 @@
-/* Nodes computed by one backend and by another, for tests. */
+/* Nodes computed by one backend and by another, for tests and times. */
 #ifndef POSENC_GGML_COMPARE_H
 #define POSENC_GGML_COMPARE_H
 
 #include <ggml-backend.h>
 #include <ggml.h>
+#include <stdlib.h>
+
+#include "random.h"
+
+/* Numbers between -1 and 1, rounded to the tensor's type, whose rows lie side by side. */
+static inline void fill_random(struct ggml_tensor *tensor, random_state *state) {
+    int64_t n = ggml_nelements(tensor);
+    float *values = malloc((size_t)n * sizeof *values);
+    GGML_ASSERT(values != NULL);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (float)random_symmetric(state, 1.0);
+    ggml_quantize_chunk(tensor->type, values, tensor->data, 0, ggml_nrows(tensor), tensor->ne[0], NULL);
+    free(values);
+}
 
 static inline void compute_on(const char *backend_name, int n_threads, struct ggml_cgraph *graph) {
     ggml_backend_t backend = ggml_backend_init_by_name(backend_name, NULL);

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "compare.h"
-#include "random.h"
 
 enum { DIM = 40, V_DIM = 24, HEADS = 12 };
 enum { N = 96 }; /* keys, and queries, of SOFT_MAX */

@@ -8,7 +8,6 @@
 
 #include "compare.h"
 #include "ops.h"
-#include "random.h"
 
 enum { DIM = 128, V_DIM = 64, HEADS = 8, KV_HEADS = 2 };
 
@@ -23,18 +22,11 @@ enum { N_TYPES = sizeof types / sizeof types[0] };
 /* Enough queries for a unit, and enough keys for threads to share those of one query. */
 static const struct { int64_t n_q, n_k; } shapes[] = {{40, 600}, {1, 9000}};
 
-/* Numbers between -1 and 1, rounded to the tensor's type. */
 static struct ggml_tensor *random_tensor(struct ggml_context *ctx, enum ggml_type type, int64_t dim, int64_t n_rows,
                                          int64_t n_heads) {
     static random_state state = {1};
     struct ggml_tensor *tensor = ggml_new_tensor_3d(ctx, type, dim, n_rows, n_heads);
-    int64_t n = ggml_nelements(tensor);
-    float *values = malloc((size_t)n * sizeof *values);
-    GGML_ASSERT(values != NULL);
-    for (int64_t i = 0; i < n; i++)
-        values[i] = (float)random_symmetric(&state, 1.0);
-    ggml_quantize_chunk(type, values, tensor->data, 0, n_rows * n_heads, dim, NULL);
-    free(values);
+    fill_random(tensor, &state);
     return tensor;
 }
 
