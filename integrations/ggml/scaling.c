@@ -111,16 +111,26 @@ typedef struct attention {
     enum ggml_type type; /* of keys and values */
     int64_t head_dim, v_dim, n_heads, n_kv_heads, n_q, n_k;
     int is_causal;
+    int is_cache; /* the heads of a token lie side by side, as in llama.cpp's cache; else the tokens of a head do */
 } attention;
+
+static struct ggml_tensor *new_rows(struct ggml_context *ctx, const attention *a, int64_t dim) {
+    return a->is_cache ? ggml_new_tensor_3d(ctx, a->type, dim, a->n_kv_heads, a->n_k)
+                       : ggml_new_tensor_3d(ctx, a->type, dim, a->n_k, a->n_kv_heads);
+}
+
+static struct ggml_tensor *by_head(struct ggml_context *ctx, const attention *a, struct ggml_tensor *rows) {
+    return a->is_cache ? ggml_permute(ctx, rows, 0, 2, 1, 3) : rows;
+}
 
 static void measure_attention(const attention *a) {
     struct ggml_context *ctx = new_context();
     struct ggml_tensor *q = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, a->head_dim, a->n_q, a->n_heads);
-    struct ggml_tensor *k = ggml_new_tensor_3d(ctx, a->type, a->head_dim, a->n_k, a->n_kv_heads);
-    struct ggml_tensor *v = ggml_new_tensor_3d(ctx, a->type, a->v_dim, a->n_k, a->n_kv_heads);
+    struct ggml_tensor *k = new_rows(ctx, a, a->head_dim), *v = new_rows(ctx, a, a->v_dim);
     struct ggml_tensor *mask = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, a->n_k, a->n_q);
     float scale = 1.0f / sqrtf((float)a->head_dim);
-    struct ggml_tensor *node = ggml_flash_attn_ext(ctx, q, k, v, mask, scale, 0.0f, 0.0f);
+    struct ggml_tensor *node =
+        ggml_flash_attn_ext(ctx, q, by_head(ctx, a, k), by_head(ctx, a, v), mask, scale, 0.0f, 0.0f);
     ggml_backend_buffer_t memory = new_memory(ctx);
     random_state state = {1};
     fill_random(q, &state);
@@ -133,22 +143,25 @@ static void measure_attention(const attention *a) {
 }
 
 static const attention attentions[] = {
-    {"attention prefill", GGML_TYPE_F16, 128, 128, 8, 8, 4096, 4096, 0},
-    {"attention prefill causal", GGML_TYPE_F16, 128, 128, 8, 8, 4096, 4096, 1},
-    {"attention prefill causal 4:1", GGML_TYPE_F16, 128, 128, 32, 8, 512, 4096, 1},
-    {"attention decode 1:1, 4096", GGML_TYPE_F16, 128, 128, 32, 32, 1, 4096, 0},
-    {"attention decode 4:1, 4096", GGML_TYPE_F16, 128, 128, 32, 8, 1, 4096, 0},
-    {"attention decode 4:1, 16384", GGML_TYPE_F16, 128, 128, 32, 8, 1, 16384, 0},
-    {"attention decode 8:1, 4096", GGML_TYPE_F16, 128, 128, 32, 4, 1, 4096, 0},
-    {"attention decode 8:1, 16384", GGML_TYPE_F16, 128, 128, 32, 4, 1, 16384, 0},
-    {"attention decode MLA, 4096", GGML_TYPE_F16, 576, 512, 16, 1, 1, 4096, 0},
-    {"attention decode MLA, 16384", GGML_TYPE_F16, 576, 512, 16, 1, 1, 16384, 0},
-    {"q8_0 prefill causal 4:1", GGML_TYPE_Q8_0, 128, 128, 32, 8, 512, 4096, 1},
-    {"q8_0 decode 1:1, 4096", GGML_TYPE_Q8_0, 128, 128, 32, 32, 1, 4096, 0},
-    {"q8_0 decode 4:1, 4096", GGML_TYPE_Q8_0, 128, 128, 32, 8, 1, 4096, 0},
-    {"q8_0 decode 4:1, 16384", GGML_TYPE_Q8_0, 128, 128, 32, 8, 1, 16384, 0},
-    {"q4_0 prefill causal 4:1", GGML_TYPE_Q4_0, 128, 128, 32, 8, 512, 4096, 1},
-    {"q4_0 decode 4:1, 16384", GGML_TYPE_Q4_0, 128, 128, 32, 8, 1, 16384, 0},
+    {"attention prefill", GGML_TYPE_F16, 128, 128, 8, 8, 4096, 4096, 0, 0},
+    {"attention prefill causal", GGML_TYPE_F16, 128, 128, 8, 8, 4096, 4096, 1, 0},
+    {"attention prefill causal 4:1", GGML_TYPE_F16, 128, 128, 32, 8, 512, 4096, 1, 0},
+    {"attention decode 1:1, 4096", GGML_TYPE_F16, 128, 128, 32, 32, 1, 4096, 0, 0},
+    {"attention decode 4:1, 4096", GGML_TYPE_F16, 128, 128, 32, 8, 1, 4096, 0, 0},
+    {"attention decode 4:1, 16384", GGML_TYPE_F16, 128, 128, 32, 8, 1, 16384, 0, 0},
+    {"attention decode 8:1, 4096", GGML_TYPE_F16, 128, 128, 32, 4, 1, 4096, 0, 0},
+    {"attention decode 8:1, 16384", GGML_TYPE_F16, 128, 128, 32, 4, 1, 16384, 0, 0},
+    {"attention decode MLA, 4096", GGML_TYPE_F16, 576, 512, 16, 1, 1, 4096, 0, 0},
+    {"attention decode MLA, 16384", GGML_TYPE_F16, 576, 512, 16, 1, 1, 16384, 0, 0},
+    {"cache f16, prefill causal", GGML_TYPE_F16, 128, 128, 32, 8, 512, 4096, 1, 1},
+    {"cache f16, decode 4096", GGML_TYPE_F16, 128, 128, 32, 8, 1, 4096, 0, 1},
+    {"cache f16, decode 16384", GGML_TYPE_F16, 128, 128, 32, 8, 1, 16384, 0, 1},
+    {"cache q8_0, prefill causal", GGML_TYPE_Q8_0, 128, 128, 32, 8, 512, 4096, 1, 1},
+    {"cache q8_0, decode 4096", GGML_TYPE_Q8_0, 128, 128, 32, 8, 1, 4096, 0, 1},
+    {"cache q8_0, decode 16384", GGML_TYPE_Q8_0, 128, 128, 32, 8, 1, 16384, 0, 1},
+    {"cache q4_0, prefill causal", GGML_TYPE_Q4_0, 128, 128, 32, 8, 512, 4096, 1, 1},
+    {"cache q4_0, decode 4096", GGML_TYPE_Q4_0, 128, 128, 32, 8, 1, 4096, 0, 1},
+    {"cache q4_0, decode 16384", GGML_TYPE_Q4_0, 128, 128, 32, 8, 1, 16384, 0, 1},
 };
 
 int main(int argc, char **argv) {
