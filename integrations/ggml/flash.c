@@ -11,6 +11,7 @@
 
 typedef struct flash_job {
     posenc_score_params params;
+    posenc_attention_math math;
     posenc_view q, k, v, out, mask; /* whole tensors, [dim, n_tokens, n_heads, n_batch]; mask.data NULL: none */
     int64_t n_heads, n_kv_heads;    /* of a call: what shares a head of the mask, if there is more than one */
     bool by_parts;                  /* units are cut into segments of keys */
@@ -23,7 +24,14 @@ typedef struct flash_job {
 /* ---- Which nodes ---- */
 
 static bool is_key_type(enum ggml_type type) {
-    return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 || type == GGML_TYPE_Q8_0;
+    switch (type) {
+    case GGML_TYPE_F32:
+    case GGML_TYPE_F16:
+    case GGML_TYPE_BF16:
+    case GGML_TYPE_Q8_0:
+    case GGML_TYPE_Q4_0: return true;
+    default: return false;
+    }
 }
 
 /* ggml gives queries, keys and values as [dim, n_tokens, n_heads, n_batch], and writes [dim, n_heads, n_tokens,
@@ -109,6 +117,7 @@ static posenc_attention_args task_of(const flash_job *job, int64_t number, call_
         .k = swap_heads_and_tokens(block_of(&job->k, kv_head, batch, job->n_kv_heads, 1)),
         .v = swap_heads_and_tokens(block_of(&job->v, kv_head, batch, job->n_kv_heads, 1)),
         .out = swap_heads_and_tokens(block_of(&job->out, head, batch, job->n_heads, 1)),
+        .math = job->math,
     };
 }
 
@@ -180,6 +189,7 @@ posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node)
     int64_t next = 0;
     flash_job job = {
         .params = params_of(node),
+        .math = state->attention_math,
         .q = view_of(node->src[0]),
         .k = view_of(node->src[1]),
         .v = view_of(node->src[2]),

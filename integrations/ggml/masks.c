@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "random.h"
+#include "compare.h"
 
 enum { DIM = 40, V_DIM = 24, HEADS = 12 };
 enum { N = 96 }; /* keys, and queries, of SOFT_MAX */
@@ -44,28 +44,6 @@ static void fill(struct ggml_tensor *tensor, int is_mask) {
     }
 }
 
-static void compute(const char *name, int n_threads, struct ggml_cgraph *graph) {
-    ggml_backend_t backend = ggml_backend_init_by_name(name, NULL);
-    GGML_ASSERT(backend != NULL);
-    ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(ggml_backend_get_device(backend));
-    ggml_backend_set_n_threads_t set_n_threads = NULL;
-    *(void **)&set_n_threads = ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads");
-    set_n_threads(backend, n_threads);
-    GGML_ASSERT(ggml_backend_supports_op(backend, ggml_graph_node(graph, -1)));
-    GGML_ASSERT(ggml_backend_graph_compute(backend, graph) == GGML_STATUS_SUCCESS);
-    ggml_backend_free(backend);
-}
-
-/* Sum of squared differences, over that of the squares. */
-static double difference(const float *got, const float *want, int64_t n) {
-    double differences = 0.0, squares = 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        differences += ((double)got[i] - (double)want[i]) * ((double)got[i] - (double)want[i]);
-        squares += (double)want[i] * (double)want[i];
-    }
-    return differences / squares;
-}
-
 static int agrees(const mask_case *c) {
     struct ggml_init_params params = {(size_t)64 << 20, NULL, false};
     struct ggml_context *ctx = ggml_init(params);
@@ -83,13 +61,13 @@ static int agrees(const mask_case *c) {
     int64_t n = ggml_nelements(node);
     float *want = malloc((size_t)n * sizeof *want), *alone = malloc((size_t)n * sizeof *alone);
     GGML_ASSERT(want != NULL && alone != NULL);
-    compute("CPU", 1, graph);
+    compute_on("CPU", 1, graph);
     for (int64_t i = 0; i < n; i++)
         want[i] = ((float *)node->data)[i];
-    compute("POSENC", 1, graph);
+    compute_on("POSENC", 1, graph);
     memcpy(alone, node->data, (size_t)n * sizeof *alone);
     ggml_set_zero(node);
-    compute("POSENC", 3, graph);
+    compute_on("POSENC", 3, graph);
     double off = difference(alone, want, n);
     int same = memcmp(alone, node->data, (size_t)n * sizeof *alone) == 0;
     printf("%d queries, %d keys, batch %d; kv heads %d; mask heads %d, batches %d; max_bias %g: %.2g, %s\n",

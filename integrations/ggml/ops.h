@@ -36,6 +36,7 @@ typedef struct kept_rope {
 /* One backend, which one thread at a time computes with. */
 typedef struct backend_state {
     int n_threads;
+    posenc_attention_math attention_math;
     int oldest_rope;
     kept_rope ropes[MAX_ROPES];
     char *scratch; /* of all threads, kept from node to node */
@@ -109,6 +110,7 @@ static inline posenc_dtype dtype_of(const struct ggml_tensor *tensor) {
     case GGML_TYPE_F16: return POSENC_F16;
     case GGML_TYPE_BF16: return POSENC_BF16;
     case GGML_TYPE_Q8_0: return POSENC_Q8_0;
+    case GGML_TYPE_Q4_0: return POSENC_Q4_0;
     default: return POSENC_F32;
     }
 }

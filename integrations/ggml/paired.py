@@ -1,5 +1,6 @@
-"""Lines of tables of llama-bench, those without the plugin marked '- ', from runs that took turns: a line for each test. A neighbour on the
-machine slows down both of a pair, or spoils a few pairs; the median of the ratios is neither's. usage: paired.py MODEL THREADS FLASH"""
+"""Lines of tables of llama-bench, those without the plugin marked '- ', from runs that took turns: a line for each test. A
+neighbour on the machine slows down both of a pair, or spoils a few pairs; the median of the ratios is neither's. usage:
+paired.py MODEL THREADS FLASH CACHE"""
 import statistics
 import sys
 
@@ -10,15 +11,17 @@ def rates():
     for line in sys.stdin:
         cells = [cell.strip() for cell in line.split('|')]
         if len(cells) > 3 and cells[-3][:2] in ('pp', 'tg'):
-            found.setdefault(cells[-3].replace(' ', ''), ([], []))[not line.startswith('- ')].append(float(cells[-2].split()[0]))
+            of_test = found.setdefault(cells[-3].replace(' ', ''), ([], []))
+            of_test[not line.startswith('- ')].append(float(cells[-2].split()[0]))
     return found
 
 
-def main(model, threads, flash):
+def main(model, threads, flash, cache):
     for test, (without, with_plugin) in rates().items():
-        ratio = statistics.median(b / a for a, b in zip(without, with_plugin))
-        print(f'{model:<18} {threads:>8} {flash:>4} {test:>14} {statistics.median(without):12.1f} '
-              f'{statistics.median(with_plugin):12.1f} {ratio:7.3f}x')
+        ratios = [b / a for a, b in zip(without, with_plugin)]
+        print(f'{model:<18} {threads:>7} {flash:>3} {cache:>5} {test:>14} {statistics.median(without):9.1f} '
+              f'{statistics.median(with_plugin):9.1f} {statistics.median(ratios):7.3f}x '
+              f'({min(ratios):.3f} to {max(ratios):.3f})')
 
 
 main(*sys.argv[1:])

@@ -19,6 +19,10 @@
  * POSENC_GGML_MIN_ELEMENTS in the environment says otherwise. */
 static int64_t min_elements = 32768;
 
+/* Of Q8_0 and Q4_0. In integers it is several times as fast, and its error far below that of ggml, which rounds the
+ * queries to Q8_0. POSENC_GGML_ATTENTION_MATH in the environment says otherwise. */
+static posenc_attention_math attention_math = POSENC_MATH_INT16;
+
 static const operation operations[] = {
     {GGML_OP_ROPE, "ROPE", check_rope, check_rope_arguments, ggml_nelements, compute_rope},
     {GGML_OP_ROPE_BACK, "ROPE_BACK", check_rope, check_rope_arguments, ggml_nelements, compute_rope_back},
@@ -144,6 +148,7 @@ static ggml_backend_t open_backend(ggml_backend_dev_t device, const char *parame
         return NULL;
     }
     state->n_threads = 1;
+    state->attention_math = attention_math;
     backend->guid = &guid;
     backend->name = backend_name;
     backend->close = close_backend;
@@ -290,10 +295,21 @@ static void read_min_elements(void) {
         min_elements = number;
 }
 
+static void read_attention_math(void) {
+    const char *text = getenv("POSENC_GGML_ATTENTION_MATH");
+    if (text == NULL)
+        return;
+    if (strcmp(text, "f32") == 0)
+        attention_math = POSENC_MATH_F32;
+    else if (strcmp(text, "int16") != 0)
+        log_error("posenc: POSENC_GGML_ATTENTION_MATH='%.64s' is neither f32 nor int16: it stays int16\n", text);
+}
+
 /* The one symbol that ggml looks for. NULL makes it go on without this backend. */
 __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init(void);
 
 ggml_backend_reg_t ggml_backend_init(void) {
     read_min_elements();
+    read_attention_math();
     return host_is_known() ? &registration : NULL;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "random.h"
+#include "compare.h"
 
 enum { CPU_ONE, OURS_ONE, OURS_TWO, N_WAYS };
 
@@ -97,18 +97,6 @@ static void soft_max(const char *name, int64_t n_keys, int64_t n_queries) {
 
 /* ---- Attention ---- */
 
-/* Numbers between -1 and 1. */
-static void fill(struct ggml_tensor *tensor) {
-    random_state state = {1};
-    for (int64_t i = 0; i < ggml_nelements(tensor); i++) {
-        float value = (float)random_symmetric(&state, 1.0);
-        if (tensor->type == GGML_TYPE_F16)
-            ((ggml_fp16_t *)tensor->data)[i] = ggml_fp32_to_fp16(value);
-        else
-            ((float *)tensor->data)[i] = value;
-    }
-}
-
 /* 0, and with is_causal -inf for keys later than the query, the last of which sees all. */
 static void fill_mask(struct ggml_tensor *mask, int is_causal) {
     ggml_fp16_t hidden = ggml_fp32_to_fp16(-INFINITY);
@@ -120,22 +108,34 @@ static void fill_mask(struct ggml_tensor *mask, int is_causal) {
 
 typedef struct attention {
     const char *name;
+    enum ggml_type type; /* of keys and values */
     int64_t head_dim, v_dim, n_heads, n_kv_heads, n_q, n_k;
     int is_causal;
+    int is_cache; /* the heads of a token lie side by side, as in llama.cpp's cache; else the tokens of a head do */
 } attention;
+
+static struct ggml_tensor *new_rows(struct ggml_context *ctx, const attention *a, int64_t dim) {
+    return a->is_cache ? ggml_new_tensor_3d(ctx, a->type, dim, a->n_kv_heads, a->n_k)
+                       : ggml_new_tensor_3d(ctx, a->type, dim, a->n_k, a->n_kv_heads);
+}
+
+static struct ggml_tensor *by_head(struct ggml_context *ctx, const attention *a, struct ggml_tensor *rows) {
+    return a->is_cache ? ggml_permute(ctx, rows, 0, 2, 1, 3) : rows;
+}
 
 static void measure_attention(const attention *a) {
     struct ggml_context *ctx = new_context();
     struct ggml_tensor *q = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, a->head_dim, a->n_q, a->n_heads);
-    struct ggml_tensor *k = ggml_new_tensor_3d(ctx, GGML_TYPE_F16, a->head_dim, a->n_k, a->n_kv_heads);
-    struct ggml_tensor *v = ggml_new_tensor_3d(ctx, GGML_TYPE_F16, a->v_dim, a->n_k, a->n_kv_heads);
+    struct ggml_tensor *k = new_rows(ctx, a, a->head_dim), *v = new_rows(ctx, a, a->v_dim);
     struct ggml_tensor *mask = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, a->n_k, a->n_q);
     float scale = 1.0f / sqrtf((float)a->head_dim);
-    struct ggml_tensor *node = ggml_flash_attn_ext(ctx, q, k, v, mask, scale, 0.0f, 0.0f);
+    struct ggml_tensor *node =
+        ggml_flash_attn_ext(ctx, q, by_head(ctx, a, k), by_head(ctx, a, v), mask, scale, 0.0f, 0.0f);
     ggml_backend_buffer_t memory = new_memory(ctx);
-    fill(q);
-    fill(k);
-    fill(v);
+    random_state state = {1};
+    fill_random(q, &state);
+    fill_random(k, &state);
+    fill_random(v, &state);
     fill_mask(mask, a->is_causal);
     measure(a->name, ctx, node);
     ggml_backend_buffer_free(memory);
@@ -143,16 +143,25 @@ static void measure_attention(const attention *a) {
 }
 
 static const attention attentions[] = {
-    {"attention prefill", 128, 128, 8, 8, 4096, 4096, 0},
-    {"attention prefill causal", 128, 128, 8, 8, 4096, 4096, 1},
-    {"attention prefill causal 4:1", 128, 128, 32, 8, 512, 4096, 1},
-    {"attention decode 1:1, 4096", 128, 128, 32, 32, 1, 4096, 0},
-    {"attention decode 4:1, 4096", 128, 128, 32, 8, 1, 4096, 0},
-    {"attention decode 4:1, 16384", 128, 128, 32, 8, 1, 16384, 0},
-    {"attention decode 8:1, 4096", 128, 128, 32, 4, 1, 4096, 0},
-    {"attention decode 8:1, 16384", 128, 128, 32, 4, 1, 16384, 0},
-    {"attention decode MLA, 4096", 576, 512, 16, 1, 1, 4096, 0},
-    {"attention decode MLA, 16384", 576, 512, 16, 1, 1, 16384, 0},
+    {"attention prefill", GGML_TYPE_F16, 128, 128, 8, 8, 4096, 4096, 0, 0},
+    {"attention prefill causal", GGML_TYPE_F16, 128, 128, 8, 8, 4096, 4096, 1, 0},
+    {"attention prefill causal 4:1", GGML_TYPE_F16, 128, 128, 32, 8, 512, 4096, 1, 0},
+    {"attention decode 1:1, 4096", GGML_TYPE_F16, 128, 128, 32, 32, 1, 4096, 0, 0},
+    {"attention decode 4:1, 4096", GGML_TYPE_F16, 128, 128, 32, 8, 1, 4096, 0, 0},
+    {"attention decode 4:1, 16384", GGML_TYPE_F16, 128, 128, 32, 8, 1, 16384, 0, 0},
+    {"attention decode 8:1, 4096", GGML_TYPE_F16, 128, 128, 32, 4, 1, 4096, 0, 0},
+    {"attention decode 8:1, 16384", GGML_TYPE_F16, 128, 128, 32, 4, 1, 16384, 0, 0},
+    {"attention decode MLA, 4096", GGML_TYPE_F16, 576, 512, 16, 1, 1, 4096, 0, 0},
+    {"attention decode MLA, 16384", GGML_TYPE_F16, 576, 512, 16, 1, 1, 16384, 0, 0},
+    {"cache f16, prefill causal", GGML_TYPE_F16, 128, 128, 32, 8, 512, 4096, 1, 1},
+    {"cache f16, decode 4096", GGML_TYPE_F16, 128, 128, 32, 8, 1, 4096, 0, 1},
+    {"cache f16, decode 16384", GGML_TYPE_F16, 128, 128, 32, 8, 1, 16384, 0, 1},
+    {"cache q8_0, prefill causal", GGML_TYPE_Q8_0, 128, 128, 32, 8, 512, 4096, 1, 1},
+    {"cache q8_0, decode 4096", GGML_TYPE_Q8_0, 128, 128, 32, 8, 1, 4096, 0, 1},
+    {"cache q8_0, decode 16384", GGML_TYPE_Q8_0, 128, 128, 32, 8, 1, 16384, 0, 1},
+    {"cache q4_0, prefill causal", GGML_TYPE_Q4_0, 128, 128, 32, 8, 512, 4096, 1, 1},
+    {"cache q4_0, decode 4096", GGML_TYPE_Q4_0, 128, 128, 32, 8, 1, 4096, 0, 1},
+    {"cache q4_0, decode 16384", GGML_TYPE_Q4_0, 128, 128, 32, 8, 1, 16384, 0, 1},
 };
 
 int main(int argc, char **argv) {
