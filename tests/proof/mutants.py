@@ -17,11 +17,11 @@ SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ',
          ('vd_mul(', 'vd_add('), ('vd_fms(', 'vd_fma('), ('vi_add(', 'vi_sub('), ('v_max(', 'v_min('), ('_lo', '_hi'), ('_hi', '_lo'),
          ('unpacklo', 'unpackhi'), ('unpackhi', 'unpacklo'), ('cos_', 'sin_'), ('sin_', 'cos_'), ('.begin', '.end'),
          ('.end', '.begin')]
-NO_CODE = '#', '//', '_Static_assert', 'static_assert', '__builtin_prefetch', 'fetch_typed('
+NO_CODE = '#', '//', '_Static_assert', 'static_assert', '__builtin_prefetch', 'fetch_typed(', 'fetch_some('
 NUMBER = re.compile(r'(?<![\w.])(0x[0-9a-fA-F]+u?|\d+u?)(?![\w.])')
 REAL = re.compile(r'(?<![\w.])(0x[0-9a-f.]+p[-+]?\d+f?|\d+\.\d*(?:e[-+]?\d+)?f?)(?![\w.])')
-# Names and arrays of one dimension without an initialiser: one element more is room that nothing uses.
-ARRAYS = re.compile(r'^\s*(?!return )(?:(?:static|const|struct) )*\w+ \**\w+(?:\[\w+\])?(?:, \**\w+(?:\[\w+\])?)*;$')
+# Names and arrays of one dimension, before any initialiser: one element more is room that nothing uses.
+ARRAYS = re.compile(r'^\s*(?!return )(?:(?:static|const|struct) )*\w+ \**\w+(?:\[\w+\])?(?:, \**\w+(?:\[\w+\])?)*(?=;$| = \{)')
 
 
 class Change(NamedTuple):
@@ -43,9 +43,12 @@ def code_lines(text):
             yield number, line
 
 
-def is_room(line, text):
-    """Whether the line's numbers are lengths of arrays, and of no array whose size is taken in this file."""
-    return ARRAYS.match(line) and not any(re.search(rf'sizeof \(?{name}\b(?!\[)', text) for name in re.findall(r'(\w+)\[', line))
+def without_room(line, text):
+    """The line without the lengths of arrays, unless the size of one of them is taken in this file."""
+    arrays = ARRAYS.match(line)
+    if arrays and not any(re.search(rf'sizeof \(?{name}\b(?!\[)', text) for name in re.findall(r'(\w+)\[', arrays[0])):
+        return ' ' * arrays.end() + line[arrays.end():]
+    return line
 
 
 def mutants_of_line(line, text):
@@ -55,7 +58,7 @@ def mutants_of_line(line, text):
         whole = r'(?![a-z])' if old[0] == '_' else ''  # v_load has no low half
         for found in re.finditer(re.escape(old) + whole, code):
             yield code[:found.start()] + new + code[found.end():]
-    for found in NUMBER.finditer('' if is_room(code, text) else code):
+    for found in NUMBER.finditer(without_room(code, text)):
         digits = found[1].rstrip('u')
         yield code[:found.start()] + str(int(digits, 0) + 1) + ('u' if 'u' in found[1] else '') + code[found.end():]
     for found in REAL.finditer(code):
