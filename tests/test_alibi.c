@@ -43,9 +43,11 @@ static void test_slopes(void **state) {
     long long n_slopes = 0;
     for (size_t k = 0; k < sizeof max_biases / sizeof max_biases[0]; k++)
         for (int64_t n = 1; n <= SOME_HEADS; n += k == 0 ? 1 : 7) {
-            float slopes[SOME_HEADS], plain[SOME_HEADS];
+            float slopes[SOME_HEADS + 1], plain[SOME_HEADS + 1];
+            slopes[n] = plain[n] = 77.0f;
             truth_ok(posenc_alibi_slopes(n, max_biases[k], slopes));
             truth_ok(posenc_alibi_slopes_plain(n, max_biases[k], plain));
+            assert_true(slopes[n] == 77.0f && plain[n] == 77.0f);
             for (int64_t h = 0; h < n; h++)
                 check_head(max_biases[k], h, n, slopes, plain);
             n_slopes += 2 * n;

@@ -122,6 +122,22 @@ static double plain_row(int64_t i, int64_t h, double *row) {
 /* What the header promises of random numbers: where many keys are seen, and where one may outweigh the others. */
 static const double allowed[] = {4e-5, 2e-5};
 
+/* Whether the result is that of plain_row, and by how much of what is allowed it differs; n: how many are compared. */
+static void check_rows(double worst[2], long long n[2]) {
+    int64_t dim = args.q.ne[0], n_q = args.q.ne[2];
+    for (int64_t i = 0; i < n_q; i++)
+        for (int64_t h = 0; h < HEADS; h++) {
+            double row[MOST_DIM], largest = plain_row(i, h, row);
+            int has_many = args.k.ne[2] - n_q + i + 1 >= 32;
+            for (int64_t c = 0; c < dim; c++, n[has_many]++) {
+                double got = (double)out[(i * HEADS + h) * dim + c];
+                truth_close(got, row[c], allowed[has_many] * largest, "channel %lld of query %lld", (long long)c,
+                            (long long)i);
+                worst[has_many] = fmax(worst[has_many], fabs(got - row[c]) / (allowed[has_many] * largest));
+            }
+        }
+}
+
 static void test_random(void **state) {
     (void)state;
     double worst[2] = {0.0, 0.0};
@@ -132,21 +148,29 @@ static void test_random(void **state) {
         int64_t n_k = n_q + truth_below(round % 8 ? 600 : MOST_KEYS - MOST_Q);
         open_call(k_type, v_type, dim, n_q, n_k);
         attend();
-        for (int64_t i = 0; i < n_q; i++)
-            for (int64_t h = 0; h < HEADS; h++) {
-                double row[MOST_DIM], largest = plain_row(i, h, row);
-                int has_many = n_k - n_q + i + 1 >= 32;
-                for (int64_t c = 0; c < dim; c++, n[has_many]++) {
-                    double got = (double)out[(i * HEADS + h) * dim + c];
-                    truth_close(got, row[c], allowed[has_many] * largest, "channel %lld of query %lld", (long long)c,
-                                (long long)i);
-                    worst[has_many] = fmax(worst[has_many], fabs(got - row[c]) / (allowed[has_many] * largest));
-                }
-            }
+        check_rows(worst, n);
         close_call();
     }
     truth_report("attention in integers, fewer than 32 keys", n[0], worst[0], TRUTH_ALLOWED, "random calls");
     truth_report("attention in integers, 32 keys or more", n[1], worst[1], TRUTH_ALLOWED, "random calls");
+}
+
+/* A query's block of 2^-100 counts; just below it is 0, and all keys weigh the same. */
+static void test_small_queries(void **state) {
+    (void)state;
+    double worst[2] = {0.0, 0.0};
+    long long n[2] = {0, 0};
+    for (int counts = 0; counts < 2; counts++) {
+        open_call(POSENC_Q8_0, POSENC_Q8_0, 64, 3, 100);
+        params.scale = 0x1p97f;
+        for (int64_t i = 0; i < 3 * HEADS * 64; i++)
+            queries[i] = (truth_below(2) ? 1.0f : -1.0f) * (counts ? 0x1p-100f : 0x1.fffffep-101f);
+        attend();
+        if (!counts)
+            memset(queries, 0, sizeof queries);
+        check_rows(worst, n);
+        close_call();
+    }
 }
 
 /* ---- The same bits however it is called ---- */
@@ -287,10 +311,8 @@ static void test_not_seen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_random),
-        truth_test(test_same_bits),
-        truth_test(test_extremes),
-        truth_test(test_not_seen),
+        truth_test(test_random),   truth_test(test_small_queries), truth_test(test_same_bits),
+        truth_test(test_extremes), truth_test(test_not_seen),
     };
     return truth_run(tests);
 }

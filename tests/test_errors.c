@@ -135,6 +135,9 @@ static void test_angle_rows(void **state) {
     RETURNS(POSENC_ERR_STRIDE, posenc_angle_rows, freq, positions, TOKENS, a, b, INT64_MIN);
     RETURNS(POSENC_ERR_STRIDE, posenc_angle_rows, freq, positions, TOKENS, a, b, INT64_MAX);
     RETURNS(POSENC_ERR_STRIDE, posenc_angle_rows, freq, positions, INT32_MAX, a, b, INT32_MAX);
+    const int64_t n_most = 1 << 16, most = (int64_t)1 << 30; /* 2^46 numbers are not too many, but would overlap */
+    RETURNS(POSENC_ERR_OVERLAP, posenc_angle_rows, freq, positions, n_most, a, a, most);
+    RETURNS(POSENC_ERR_STRIDE, posenc_angle_rows, freq, positions, n_most, a, a, most + 1);
     RETURNS(POSENC_ERR_STRIDE, posenc_angle_rows, freq, positions, TOKENS, misaligned, b, PAIRS);
     RETURNS(POSENC_ERR_STRIDE, posenc_angle_rows, freq, positions, TOKENS, b, misaligned, PAIRS);
     RETURNS(POSENC_ERR_STRIDE, posenc_angle_rows, freq, misaligned_positions, 1, a, b, PAIRS);

@@ -30,7 +30,7 @@ static void draw_parameters(void) {
         a[h] = (float)(truth_below(4) ? truth_uniform(-0.1, 1.0) : truth_log_uniform(1e-4, 1000.0));
         sigma[h] = (float)truth_log_uniform(0.1, 1e6);
         amplitude[h] = (float)truth_uniform(-3.0, 3.0);
-        omega[h] = truth_log_uniform(1e-9, 10.0);
+        omega[h] = truth_below(8) ? truth_log_uniform(1e-9, 10.0) : POSENC_MAX_FREQUENCY;
         phi[h] = truth_uniform(-10.0, 10.0);
     }
     sandwich =

@@ -385,6 +385,9 @@ static void test_without_ramp(void **state) {
         expect(&g, POSENC_OK, "no ramp");
         g.freq_scale *= 1.0001;
         expect(&g, POSENC_ERR_SCALING, "beyond POSENC_MAX_FREQUENCY");
+        g.n_dims = 0;
+        g.freq_scale = 1e-31;
+        expect(&g, POSENC_OK, "no pair whose frequency could be too small");
     }
 }
 

@@ -57,6 +57,10 @@ void test_analysis_of_rows(void **state) {
     wide.ne[0] = flat.ne[1] = TOKENS - 1;
     RETURNS(POSENC_ERR_SHAPE, posenc_cosine_similarity, &e, 0.0, &wide, all);
     RETURNS(POSENC_ERR_SHAPE, posenc_cosine_similarity, &e, 0.0, &flat, all);
+    for (int dim = 2; dim < 4; dim++) {
+        posenc_view two = posenc_view_dense(out, POSENC_F32, TOKENS, TOKENS, dim == 2 ? 2 : 1, dim == 3 ? 2 : 1);
+        RETURNS(POSENC_ERR_SHAPE, posenc_cosine_similarity, &e, 0.0, &two, all);
+    }
     flat = y;
     flat.nb[1] = 0;
     RETURNS(POSENC_ERR_STRIDE, posenc_cosine_similarity, &e, 0.0, &flat, all);

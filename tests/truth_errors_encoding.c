@@ -67,8 +67,12 @@ void test_encoding_apply(void **state) {
         RETURNS(POSENC_ERR_POSITION, posenc_encoding_apply, pe, &wide, NULL, NULL, &y, all);
         RETURNS(POSENC_ERR_POSITION, posenc_encoding_check, pe, &wide, TOKENS, 1, &row);
         assert_int_equal(row, TOKENS - 1);
+        wide.data = &ids[TOKENS - 1];
+        RETURNS(POSENC_ERR_POSITION, posenc_encoding_check, pe, &wide, 1, 1, &row);
+        assert_int_equal(row, 0);
     }
 
+    const int64_t most = (int64_t)1 << 46;
     int64_t row = 7;
     RETURNS(POSENC_ERR_NULL, posenc_encoding_check, NULL, &at, TOKENS, 1, &row);
     RETURNS(POSENC_ERR_NULL, posenc_encoding_check, pe, NULL, TOKENS, 1, &row);
@@ -79,6 +83,10 @@ void test_encoding_apply(void **state) {
     RETURNS(POSENC_OK, posenc_encoding_check, pe, &at, TOKENS, BATCH, &row);
     RETURNS(POSENC_OK, posenc_encoding_check, pe, &at, 0, BATCH, &row);
     RETURNS(POSENC_OK, posenc_encoding_check, pe, &at, TOKENS, 0, &row);
+    RETURNS(POSENC_OK, posenc_encoding_check, pe, &at, 0, most, &row);
+    RETURNS(POSENC_OK, posenc_encoding_check, pe, &at, most, 0, &row);
+    RETURNS(POSENC_ERR_SHAPE, posenc_encoding_check, pe, &at, 0, most + 1, &row);
+    RETURNS(POSENC_ERR_SHAPE, posenc_encoding_check, pe, &at, most + 1, 0, &row);
     assert_int_equal(row, -1);
     ANSWERS(== DIM, posenc_encoding_dim, pe);
     ANSWERS(== 1, posenc_encoding_axis_count, pe);

@@ -330,6 +330,9 @@ void test_relative_rules(void **state) {
         {{9, 5, 1, 1, 0, 0}, POSENC_ERR_OFFSETS},  /* and the last */
     };
     posenc_rel_index line = good_line;
+    const posenc_rel_index_rule most_buckets = {16, 8, -1, 0, 65536, 65536};
+    posenc_rel_index no_line = {NULL, 0, 0, 0};
+    RETURNS(POSENC_OK, posenc_rel_index_fill, &most_buckets, &no_line);
     RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, NULL, &line);
     RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, &shaw, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)

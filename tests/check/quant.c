@@ -1,4 +1,5 @@
 /* pack_quants, dot_quants, attend_quants: attention over quantised rows in integers. */
+#include <float.h>
 #include <math.h>
 
 #include "check.h"
@@ -197,14 +198,21 @@ static void describe_attend(kernel_call *call, const attend_shape *s) {
     call_rows(call, "y", OPERAND_IN_OUT, ELEMENT_F32, s->n, (ptrdiff_t)dim + 2, dim);
 }
 
+/* Where a row begins to count in a group, and a group in the sums: in every other group no weight is large enough. */
+static float limiting_weight(size_t row) {
+    static const float limits[] = {0.0f,      0x1.fffffcp-127f, FLT_MIN, 2.0f * FLT_MIN, 0x1.fffffep-113f,
+                                   0x1p-112f, 0x1.000002p-112f};
+    return limits[test_random() % (row / POSENC_QUANT_GROUP % 2 ? 5 : 7)];
+}
+
 /* Weights are not negative. */
-static void set_weights(kernel_call *call, const attend_shape *s) {
+static void set_weights(kernel_call *call, const attend_shape *s, int are_limits) {
     operand *o = &call->operands[WEIGHTS];
     float *weights = (float *)(void *)o->before;
     for (size_t i = 0; i < o->count; i++) {
         size_t row = i % s->rows.n_rows;
         int is_zero = row < s->n_missing || row >= s->rows.n_rows - s->n_zero;
-        weights[i] = is_zero ? 0.0f : fabsf(weights[i]);
+        weights[i] = is_zero ? 0.0f : are_limits ? limiting_weight(row) : fabsf(weights[i]);
     }
 }
 
@@ -226,7 +234,7 @@ void sweep_attend_quants(const posenc_kernels *variant) {
             continue;
         describe_attend(&call, &s);
         call_fill(&call, fill);
-        set_weights(&call, &s);
+        set_weights(&call, &s, which / 5 % 4 == 3);
         call_check(&call, variant, FEW_PLACES);
     }
 }
@@ -321,7 +329,7 @@ static void bench_attend(kernel_call *call, size_t n, kernel_types types) {
     s.rows.stride = (ptrdiff_t)element_count(BENCH_DIM, POSENC_Q8_0);
     describe_attend(call, &s);
     call_fill(call, FILL_ORDINARY);
-    set_weights(call, &s);
+    set_weights(call, &s, 0);
 }
 
 static void plain_attend(const kernel_args *args) {

@@ -17,9 +17,11 @@ SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ',
          ('vd_mul(', 'vd_add('), ('vd_fms(', 'vd_fma('), ('vi_add(', 'vi_sub('), ('v_max(', 'v_min('), ('_lo', '_hi'), ('_hi', '_lo'),
          ('unpacklo', 'unpackhi'), ('unpackhi', 'unpacklo'), ('cos_', 'sin_'), ('sin_', 'cos_'), ('.begin', '.end'),
          ('.end', '.begin')]
-NO_CODE = '#', '//', '_Static_assert', 'static_assert', '__builtin_prefetch', 'fetch_typed('
+NO_CODE = '#', '//', '_Static_assert', 'static_assert', '__builtin_prefetch', 'fetch_typed(', 'fetch_some('
 NUMBER = re.compile(r'(?<![\w.])(0x[0-9a-fA-F]+u?|\d+u?)(?![\w.])')
 REAL = re.compile(r'(?<![\w.])(0x[0-9a-f.]+p[-+]?\d+f?|\d+\.\d*(?:e[-+]?\d+)?f?)(?![\w.])')
+# Names and arrays of one dimension, before any initialiser: one element more is room that nothing uses.
+ARRAYS = re.compile(r'^\s*(?!return )(?:(?:static|const|struct) )*\w+ \**\w+(?:\[\w+\])?(?:, \**\w+(?:\[\w+\])?)*(?=;$| = \{)')
 
 
 class Change(NamedTuple):
@@ -41,14 +43,22 @@ def code_lines(text):
             yield number, line
 
 
-def mutants_of_line(line):
-    """Every changed line, once."""
+def without_room(line, text):
+    """The line without the lengths of arrays, unless the size of one of them is taken in this file."""
+    arrays = ARRAYS.match(line)
+    if arrays and not any(re.search(rf'sizeof \(?{name}\b(?!\[)', text) for name in re.findall(r'(\w+)\[', arrays[0])):
+        return ' ' * arrays.end() + line[arrays.end():]
+    return line
+
+
+def mutants_of_line(line, text):
+    """Every changed line of a file's text, once."""
     code = line.split('/*')[0]
     for old, new in SWAPS:
         whole = r'(?![a-z])' if old[0] == '_' else ''  # v_load has no low half
         for found in re.finditer(re.escape(old) + whole, code):
             yield code[:found.start()] + new + code[found.end():]
-    for found in NUMBER.finditer(code):
+    for found in NUMBER.finditer(without_room(code, text)):
         digits = found[1].rstrip('u')
         yield code[:found.start()] + str(int(digits, 0) + 1) + ('u' if 'u' in found[1] else '') + code[found.end():]
     for found in REAL.finditer(code):
@@ -89,8 +99,9 @@ def all_mutants(only):
     found = []
     for name in sources():
         if only in name and name != 'src/core/cpu.c':  # which this CPU's own bits decide
-            for number, line in code_lines((ROOT / name).read_text(encoding='utf-8')):
-                found += [(name, number, line, changed) for changed in mutants_of_line(line) if changed != line]
+            text = (ROOT / name).read_text(encoding='utf-8')
+            for number, line in code_lines(text):
+                found += [(name, number, line, changed) for changed in mutants_of_line(line, text) if changed != line]
     return found
 
 
