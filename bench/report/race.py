@@ -77,7 +77,7 @@ def ggml_peers(build, root, cores):
     """ggml at its best, and on the backend for AVX2 CPUs. An unpacked ggml is started by its own loader."""
     program = build / 'bench/peer-ggml'
     if not program.exists():
-        return [], 'its headers were not found when this was built (scripts/ggml-packages)'
+        return [], 'its headers were not found when this was built (scripts/peer-packages ggml)'
     libraries = next(iter(pathlib.Path(root, 'usr/lib').glob('*/libggml-base.so.0')), None) if root else None
     if libraries is None:
         return [Peer('ggml', [str(program), 'ggml'], cores)], None
