@@ -12,7 +12,7 @@ def elements(kind, **shape):
         return shape['tokens'] * shape['dim']
     queries, keys = shape['queries'], shape['keys']
     seen = queries * keys - (queries * (queries - 1) // 2 if shape.get('causal') else 0)
-    return shape['heads'] * seen * (2 * shape['dim'] if kind == 'attention' else 1)
+    return shape['heads'] * seen * (shape['dim'] + shape.get('dim_v', shape['dim']) if kind == 'attention' else 1)
 
 
 def line(kind, **shape):
@@ -33,8 +33,9 @@ def softmax(keys, queries=1, heads=32, alibi=0, causal=0, **more):
     return line('softmax', heads=heads, queries=queries, keys=keys, alibi=alibi, causal=causal, **more)
 
 
-def attention(queries, keys, heads, kv_heads, causal=0, dim=128, **more):
-    return line('attention', heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim, causal=causal, **more)
+def attention(queries, keys, heads, kv_heads, causal=0, dim=128, kind='f16', **more):
+    return line('attention', type=kind, heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim, causal=causal,
+                **more)
 
 
 def shape_of(work):
