@@ -5,7 +5,8 @@ import statistics
 import kernel_table
 import machine
 import works
-from pages import call_goals_section, goals_section, head_words, markdown_table, slower_section
+from pages import (attention_section, call_goals_section, goals_section, head_words, markdown_table, slower_section,
+                   versions_text)
 from results import SIMD_TIERS, TIER_NAMES, Results
 
 # The table at a glance: what a reader looks for, and the benchmark's name.
@@ -85,9 +86,19 @@ def roof_table(report):
     return markdown_table(head, rows) + f"\n\nMultiply-adds in registers: {', '.join(peaks)}."
 
 
+def attention_table(report):
+    section = attention_section(Results(report))
+    return '\n\n'.join([f"{versions_text(report)}; {machine.sentence(report['machine'])}. "
+                        f"{machine.load_sentence(report['machine'])}", section_text(section)])
+
+
 def tables_of(report):
+    """By the names of their places; of a report of --peers the one that it has all of."""
+    if not report['kernels']:
+        return {'attention': attention_table(report)}
     results = Results(report)
-    return {'machine': '\n'.join(head_words(report)), 'speed': speed_table(report), 'roof': roof_table(report),
+    return {'attention': attention_table(report),
+            'machine': '\n'.join(head_words(report)), 'speed': speed_table(report), 'roof': roof_table(report),
             'kernels': markdown_table(*kernel_table.by_size(report['kernels'])),
             'goals': section_text(goals_section(results)), 'call-goals': section_text(call_goals_section(results)),
             'slower': section_text(slower_section(results))}
