@@ -108,4 +108,5 @@ def main(framework, name):
         print(json.dumps(answer), flush=True)
 
 
-main(sys.argv[1], sys.argv[-1])
+if __name__ == '__main__':
+    main(sys.argv[1], sys.argv[-1])

@@ -63,9 +63,9 @@ def as_rows(q, kv_heads):
 
 
 def attention_result(np, work, q, k, v):
-    """In double: [heads, queries, dim_v]."""
+    """[heads, queries, dim_v], in float32: of OpenBLAS 0.3.34 double products end the program on AVX2 at times."""
     group = work['heads'] // work['kv_heads']
-    scores = SCALE * as_rows(q, len(k)).astype(np.float64) @ np.swapaxes(k, -1, -2)
+    scores = np.float32(SCALE) * as_rows(q, len(k)) @ np.swapaxes(k, -1, -2)
     if is_masked(work):
         scores = (scores.reshape(len(k), group, *q.shape[1:2], -1) + bias(np, work)).reshape(scores.shape)
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
