@@ -10,8 +10,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # What a run takes: rounds and milliseconds of each peer in each, and the same of posenc-bench in seconds.
-FULL = {'rounds': 7, 'ms': 20, 'large_rounds': 3, 'sweep_rounds': 5, 'sweep_ms': 8, 'kernel_rounds': 3, 'kernel_seconds': 0.004}
-QUICK = {'rounds': 3, 'ms': 5, 'large_rounds': 0, 'sweep_rounds': 3, 'sweep_ms': 2, 'kernel_rounds': 1, 'kernel_seconds': 0.002}
+FULL = {'rounds': 7, 'ms': 20, 'large_rounds': 3, 'sweep_rounds': 5, 'sweep_ms': 8, 'kernel_rounds': 3,
+        'kernel_seconds': 0.004}
+QUICK = {'rounds': 3, 'ms': 5, 'large_rounds': 0, 'sweep_rounds': 3, 'sweep_ms': 2, 'kernel_rounds': 1,
+         'kernel_seconds': 0.002}
 LARGEST_QUICK = 16 << 20  # bytes of a working set
 LARGEST_SCALAR = 1 << 18  # elements
 
@@ -56,8 +58,8 @@ def check_against(parser, options):
 def arguments():
     parser = argparse.ArgumentParser(
         prog='scripts/bench', description='Runs our kernels on every tier, their limits, and whatever peers are installed '
-        '(ggml, PyTorch, ONNX Runtime, XNNPACK, NumPy, a plain loop), in turns on one core, and writes report.json, report.md and '
-        'report.html. Keep the machine quiet meanwhile.',
+        '(ggml, PyTorch, ONNX Runtime, XNNPACK, NumPy, a plain loop), in turns on one core, and writes report.json, '
+        'report.md and report.html. Keep the machine quiet meanwhile.',
         epilog='To install the peers that Debian has: scripts/bench --install-peers')
     what = parser.add_mutually_exclusive_group()
     what.add_argument('--quick', action='store_true', help='fewer rounds and sizes: three minutes instead of twenty')
@@ -115,7 +117,8 @@ def attention_jobs(works, mine, others, large):
     from results import ATTENTION_LIBRARIES
     ours = [p for p in mine if p.name.startswith('posenc')]
     theirs = [p for p in others if p.name.startswith(ATTENTION_LIBRARIES)]
-    return [[(work, in_time(works, ours, work) + theirs)] for _, _, work in works.ATTENTION if works.is_large(work) == large]
+    return [[(work, in_time(works, ours, work) + theirs)] for _, _, work in works.ATTENTION
+            if works.is_large(work) == large]
 
 
 def sweep_jobs(works, mine, quick):

@@ -89,5 +89,6 @@ def sentence(machine):
 
 
 def load_sentence(machine):
-    load = f"The load average was {machine['load_before']:.1f} before the run"
-    return load + ('.' if machine['load_before'] < 0.5 else ': the machine was not quiet, and absolute times are too long.')
+    is_quiet = machine['load_before'] < 0.5
+    return (f"The load average was {machine['load_before']:.1f} before the run"
+            + ('.' if is_quiet else ': the machine was not quiet, and absolute times are too long.'))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import kernel_table
 import machine
 import works
-from results import ATTENTION_LIBRARIES, TIER_NAMES, Results, goal_rows, library_cell
+from results import ATTENTION_LIBRARIES, LIBRARIES, TIER_NAMES, Results, goal_rows, library_cell
 
 
 @dataclass
@@ -76,24 +76,42 @@ def versions_text(report):
     return ', '.join(f'{name} {version}' for name, version in report.get('versions', {}).items())
 
 
-ATTENTION_WORDS = (
-    'How many times as long as posenc each library takes, on one core and one thread: the median of the rounds, in which all take '
-    'turns, and in brackets their lower and upper quartile; bold where it takes less. head_dim is 128 unless said; K and V are of the '
-    'type named, Q is float32. Of the ways that a framework has to the same result the fastest is timed: "by rows" has queries that '
-    'share keys as rows of one head, "two products" is two matrix products and softmax. PyTorch may take float32 for f16 and bf16 '
-    'where that is faster, and names the type that it took; in bf16 its queries and results are bf16 too. ONNX Runtime has float32 '
-    'throughout, in the lines of f16 too. For AVX2, libraries that can be restricted to it are; ONNX Runtime cannot.')
+RATIO_WORDS = (
+    'How many times as long as posenc each library takes, on one core and one thread: the median of the rounds, in which '
+    'all take turns, and in brackets their lower and upper quartile; bold where it takes less. For AVX2, libraries that '
+    'can be restricted to it are; ONNX Runtime cannot. ')
+ROTATIONS_WORDS = RATIO_WORDS + (
+    'ggml and posenc rotate in place, the others into another tensor. ggml computes its cos/sin table in every call. '
+    'Shapes are 32 heads x 128, of 1 token in decode and 512 in prefill.')
+ATTENTION_WORDS = RATIO_WORDS + (
+    'head_dim is 128 unless '
+    'said; K and V are of the type named, Q is float32. Of the ways that a framework has to the same result the fastest '
+    'is timed: "by rows" has queries that share keys as rows of one head, "two products" is two matrix products and '
+    'softmax. PyTorch may take float32 throughout for f16 and bf16 where that is faster, and names the type that it '
+    'took; in bf16 its queries and results are bf16 too. ONNX Runtime has float32 throughout, in the lines of f16 too.')
+
+
+def beside_libraries(title, words, results, head, lines, libraries):
+    """A table of ratios; lines: what the columns of head say of a line of work, and that line, last."""
+    tiers = results.tiers()
+    rows = []
+    for *cells, work in lines:
+        ratios = [library_cell(results, work, tier, name) for tier in tiers for name in libraries]
+        if set(ratios) != {'-'}:
+            rows.append([*cells, *ratios])
+    head = head + [f'{TIER_NAMES[tier]}: {name}' for tier in tiers for name in libraries]
+    return Section(title, [words], head, rows)
 
 
 def attention_section(results):
-    tiers = results.tiers()
-    head = ['attention', 'K and V', *(f'{TIER_NAMES[tier]}: {name}' for tier in tiers for name in ATTENTION_LIBRARIES)]
-    rows = []
-    for title, kind, work in works.ATTENTION:
-        cells = [library_cell(results, work, tier, name) for tier in tiers for name in ATTENTION_LIBRARIES]
-        if set(cells) != {'-'}:
-            rows.append([title, kind, *cells])
-    return Section('Attention beside other libraries', [ATTENTION_WORDS], head, rows)
+    return beside_libraries('Attention beside other libraries', ATTENTION_WORDS, results, ['attention', 'K and V'],
+                            works.ATTENTION, ATTENTION_LIBRARIES)
+
+
+def rotations_section(results):
+    lines = [(title, work) for title, work in works.BARS if not work.startswith('attention')]
+    return beside_libraries('Rotations, tables and softmax beside other libraries', ROTATIONS_WORDS, results, ['work'],
+                            lines, ('ggml', *LIBRARIES))
 
 
 def sweep_section(title, words, results, sweeps, chart):
@@ -132,7 +150,7 @@ def sections(report, draw=None):
     """draw: the module charts, or None for tables alone."""
     results = Results(report)
     thread_sweeps = works.thread_sweeps(report['threads'])
-    parts = [peers_section(results, draw), attention_section(results)]
+    parts = [peers_section(results, draw), rotations_section(results), attention_section(results)]
     parts.append(sweep_section(
         'Roofline: from the first cache to memory',
         ['Time per element by working set. Dashed: the measured limit of the tier, which moves the same bytes and does next to '

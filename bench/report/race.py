@@ -74,8 +74,8 @@ def ours(build, cores):
 
 
 def loader(root, *folders):
-    """The beginning of a command that starts a program of packages unpacked in root (scripts/peer-packages), or one built
-    with their libraries: these may need a newer C library than the system's, which comes with them."""
+    """The beginning of a command that starts a program of packages unpacked in root (scripts/peer-packages), or one
+    built with their libraries: these may need a newer C library than the system's, which comes with them."""
     start = next(pathlib.Path(root, 'usr').glob('lib*/ld-linux-*.so.*'))
     return [str(start), '--library-path', ':'.join(map(str, folders))]
 
@@ -147,10 +147,10 @@ def find_peers(build, ggml_root, frameworks_root, core):
     cores, absent = {core}, {}
     mine, plain = ours(build, cores)
     others = [plain]
-    for name, (found, why) in {
-            'ggml': ggml_peers(build, ggml_root, cores),
-            'XNNPACK': xnnpack_peers(build, cores),
-            **{title: framework_peers(module, title, frameworks_root, cores) for title, module in FRAMEWORKS.items()}}.items():
+    libraries = {'ggml': ggml_peers(build, ggml_root, cores), 'XNNPACK': xnnpack_peers(build, cores)}
+    for title, module in FRAMEWORKS.items():
+        libraries[title] = framework_peers(module, title, frameworks_root, cores)
+    for name, (found, why) in libraries.items():
         others += found
         if why is not None:
             absent[name] = why
@@ -208,8 +208,8 @@ def run_group(group, r, milliseconds, progress, times, why_not, ways):
 
 def run_rounds(groups, rounds, milliseconds):
     """groups: [[(line, [peer])]]. The lines of a group, and all peers of each, take turns in each round.
-    Returns [{'work', 'peer', 'rounds': [ns per element]}], with the 'way' of the last round where a peer has several, and
-    of who does not do it {'work', 'peer', 'absent'}.
+    Returns [{'work', 'peer', 'rounds': [ns per element]}], with the 'way' of the last round where a peer has several,
+    and of who does not do it {'work', 'peer', 'absent'}.
 
     Each round has peers that are started anew: where their code and memory lie is drawn at the start, and by the draw one
     and the same loop took 1.09 or 1.20 times as long as its limit."""
@@ -221,5 +221,6 @@ def run_rounds(groups, rounds, milliseconds):
             run_group(group, r, milliseconds, progress, times, why_not, ways)
         for peer in peers:
             peer.stop()
-    return ([{'work': work, 'peer': name, 'rounds': values, **ways[work, name]} for (work, name), values in times.items()]
+    return ([{'work': work, 'peer': name, 'rounds': values, **ways[work, name]}
+             for (work, name), values in times.items()]
             + [{'work': work, 'peer': name, 'absent': why} for (work, name), why in why_not.items()])

@@ -34,8 +34,8 @@ def softmax(keys, queries=1, heads=32, alibi=0, causal=0, **more):
 
 
 def attention(queries, keys, heads, kv_heads, causal=0, dim=128, kind='f16', **more):
-    return line('attention', type=kind, heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim, causal=causal,
-                **more)
+    return line('attention', type=kind, heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim,
+                causal=causal, **more)
 
 
 def shape_of(work):
@@ -215,7 +215,8 @@ def is_large(work):
 
 def attention_lines():
     """(title, type of keys and values, line)."""
-    shapes = [(f'prefill {n} x {n}, 8 heads{title}', {'queries': n, 'keys': n, 'heads': 8, 'kv_heads': 8, 'causal': causal})
+    shapes = [(f'prefill {n} x {n}, 8 heads{title}',
+               {'queries': n, 'keys': n, 'heads': 8, 'kv_heads': 8, 'causal': causal})
               for n in (1024, 4096) for causal, title in ((0, ''), (1, ', causal'))]
     shapes.append(('prefill, 512 queries of 4096 keys, 32 heads over 8',
                    {'queries': 512, 'keys': 4096, 'heads': 32, 'kv_heads': 8}))
