@@ -23,7 +23,9 @@ typedef struct attention_shape {
     terms_add *term;                 /* what its scores are given more than those of the plain call, or NULL */
     void (*add)(attention_job *job); /* what else it is given more, or NULL */
     int64_t head_dim, n_heads, n_kv_heads, n_q, n_k;
-    posenc_mask mask; /* of both calls; what the term hides comes on top */
+    posenc_mask mask;  /* of both calls; what the term hides comes on top */
+    int64_t v_dim;     /* values are the first so many channels of the keys, as in MLA; 0: a tensor of their own */
+    posenc_dtype type; /* of keys and values of the plain call */
 } attention_shape;
 
 /* Memory of [dim, n_tokens, n_heads, n_batch], as the peers have it. */
@@ -142,28 +144,40 @@ static posenc_view random_view(bench_job *job, posenc_dtype type, int64_t dim, i
     return by_head(v);
 }
 
+static posenc_view values_of(bench_job *job, const attention_shape *s, posenc_view keys) {
+    return s->v_dim > 0 ? posenc_view_slice(keys, 0, 0, s->v_dim)
+                        : random_view(job, s->type, s->head_dim, s->n_k, s->n_kv_heads);
+}
+
+static size_t bytes_of(const posenc_view *x) {
+    return (size_t)(x->ne[0] * x->ne[1] * x->ne[2]) * element_size((element_type)x->dtype);
+}
+
 static void open_attention(bench_job *base) {
     attention_job *job = (attention_job *)base;
     const attention_shape *s = base->shape;
+    int64_t v_dim = s->v_dim > 0 ? s->v_dim : s->head_dim;
+    posenc_view keys = random_view(base, s->type, s->head_dim, s->n_k, s->n_kv_heads);
     terms_open(&job->plain_terms, base, s->n_heads, s->n_q, s->n_k);
     job->plain_terms.params.mask = s->mask;
     job->terms = job->plain_terms;
     job->plain = (posenc_attention_args){
         .params = &job->plain_terms.params,
         .q = random_view(base, POSENC_F32, s->head_dim, s->n_q, s->n_heads),
-        .k = random_view(base, POSENC_F16, s->head_dim, s->n_k, s->n_kv_heads),
-        .v = random_view(base, POSENC_F16, s->head_dim, s->n_k, s->n_kv_heads),
-        .out = random_view(base, POSENC_F32, s->head_dim, s->n_q, s->n_heads),
+        .k = keys,
+        .v = values_of(base, s, keys),
+        .out = random_view(base, POSENC_F32, v_dim, s->n_q, s->n_heads),
     };
     job->task = job->plain;
     job->task.params = &job->terms.params;
-    job->scratch = bench_alloc(base, posenc_attention_workspace_bytes(s->head_dim, s->head_dim));
+    job->scratch = bench_alloc(base, posenc_attention_workspace_bytes(s->head_dim, v_dim));
     if (s->term != NULL)
         s->term(&job->terms);
     if (s->add != NULL)
         s->add(job);
-    base->elements = 2.0 * (double)(s->head_dim * s->n_heads * bench_count_seen(&job->terms.params, s->n_q, s->n_k));
-    base->bytes = 2.0 * 2.0 * (double)(s->head_dim * s->n_kv_heads * s->n_k);
+    int64_t seen = bench_count_seen(&job->terms.params, s->n_q, s->n_k);
+    base->elements = (double)((s->head_dim + v_dim) * s->n_heads * seen);
+    base->bytes = (double)(bytes_of(&keys) + (s->v_dim > 0 ? 0 : bytes_of(&job->plain.v)));
 }
 
 static void close_attention(bench_job *base) {
@@ -195,8 +209,9 @@ static void run_limit(bench_job *base) {
     if (job->plain.q.ne[2] > 1) {
         base->limits->multiply((size_t)base->elements);
     } else {
-        base->limits->read(job->plain.k.data, (size_t)base->bytes / 2);
-        base->limits->read(job->plain.v.data, (size_t)base->bytes / 2);
+        base->limits->read(job->plain.k.data, bytes_of(&job->plain.k));
+        if (((const attention_shape *)base->shape)->v_dim == 0)
+            base->limits->read(job->plain.v.data, bytes_of(&job->plain.v));
     }
 }
 
@@ -221,7 +236,9 @@ bench_match bench_match_attention(const work *w) {
                               w->kv_heads,
                               w->queries,
                               w->keys,
-                              POSENC_MASK_NONE};
+                              POSENC_MASK_NONE,
+                              w->dim_v,
+                              (posenc_dtype)w->type};
     return (bench_match){&race, &shape};
 }
 
@@ -231,7 +248,8 @@ void bench_register_attention(void) {
         for (int t = 0; (tier = bench_tier(t)) != POSENC_ISA_COUNT; t++) {
             if (tier == POSENC_ISA_SCALAR)
                 continue; /* seconds a call: it is the specification */
-            const attention_shape *s = &shapes[i];
+            attention_shape shape = shapes[i], *s = &shape;
+            shape.type = POSENC_F16;
             char name[128];
             snprintf(name, sizeof name, "posenc_attention/%s/%s/%dx%d/%dx%d/%d", posenc_isa_name(tier), s->name,
                      (int)s->n_heads, (int)s->n_kv_heads, (int)s->n_q, (int)s->n_k, (int)s->head_dim);

@@ -7,7 +7,7 @@
 
 #include "bench.h"
 
-enum { MAX_HEADS = 32 };
+enum { MAX_HEADS = 128 };
 
 typedef struct bench_terms {
     posenc_score_params params; /* what the call is given */

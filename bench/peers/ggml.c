@@ -27,6 +27,10 @@ enum { MAX_NODES = 64, NODES_ELEMENTS = 1 << 20 };
 static ggml_backend_t backend;
 static ggml_job the_job;
 
+static enum ggml_type ggml_type_of(posenc_dtype type) {
+    return type == POSENC_F16 ? GGML_TYPE_F16 : type == POSENC_BF16 ? GGML_TYPE_BF16 : GGML_TYPE_F32;
+}
+
 static struct ggml_tensor *positions_of(const work *w) {
     return ggml_new_tensor_1d(the_job.ctx, GGML_TYPE_I32, w->tokens);
 }
@@ -78,8 +82,7 @@ static void allocate(void) {
 static void open_rope(const work *w, int n_nodes) {
     posenc_dtype type = (posenc_dtype)w->type;
     int64_t heads = work_is(w, "rows") ? 1 : w->heads;
-    struct ggml_tensor *x =
-        ggml_new_tensor_3d(the_job.ctx, type == POSENC_F16 ? GGML_TYPE_F16 : GGML_TYPE_F32, w->dim, heads, w->tokens);
+    struct ggml_tensor *x = ggml_new_tensor_3d(the_job.ctx, ggml_type_of(type), w->dim, heads, w->tokens);
     struct ggml_tensor *positions = positions_of(w);
     for (int i = 0; i < n_nodes; i++)
         add_node(x = rope_node(w, x, positions));
@@ -106,16 +109,24 @@ static void open_softmax(const work *w, int n_nodes) {
     fill_mask(w, mask);
 }
 
+static struct ggml_tensor *values_of(const work *w, struct ggml_tensor *k) {
+    if (w->dim_v > 0)
+        return ggml_view_3d(the_job.ctx, k, w->dim_v, w->keys, w->kv_heads, k->nb[1], k->nb[2], 0);
+    return ggml_new_tensor_3d(the_job.ctx, k->type, w->dim, w->keys, w->kv_heads);
+}
+
 static void open_attention(const work *w) {
+    posenc_dtype type = (posenc_dtype)w->type;
     struct ggml_tensor *q = ggml_new_tensor_3d(the_job.ctx, GGML_TYPE_F32, w->dim, w->queries, w->heads);
-    struct ggml_tensor *k = ggml_new_tensor_3d(the_job.ctx, GGML_TYPE_F16, w->dim, w->keys, w->kv_heads);
-    struct ggml_tensor *v = ggml_new_tensor_3d(the_job.ctx, GGML_TYPE_F16, w->dim, w->keys, w->kv_heads);
+    struct ggml_tensor *k = ggml_new_tensor_3d(the_job.ctx, ggml_type_of(type), w->dim, w->keys, w->kv_heads);
+    struct ggml_tensor *v = values_of(w, k);
     struct ggml_tensor *mask = mask_of(w);
     add_node(ggml_flash_attn_ext(the_job.ctx, q, k, v, mask, 0.0883883f, 0.0f, 0.0f));
     allocate();
     fill(q, POSENC_F32, 1.0f);
-    fill(k, POSENC_F16, 1.0f);
-    fill(v, POSENC_F16, 1.0f);
+    fill(k, type, 1.0f);
+    if (w->dim_v == 0)
+        fill(v, type, 1.0f);
     fill_mask(w, mask);
 }
 
@@ -141,7 +152,7 @@ static const char *open_graph(const work *w, worker_job *opened) {
     int rotates = work_is(w, "rope") || work_is(w, "rows"), is_softmax = work_is(w, "softmax");
     if (!rotates && !is_softmax && !work_is(w, "attention"))
         return "has no operation for it";
-    if (w->type == POSENC_BF16)
+    if (w->type == POSENC_BF16 && !work_is(w, "attention"))
         return "has none in bf16";
     if (w->threads > 1)
         return "is timed with one thread";

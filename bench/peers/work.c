@@ -11,21 +11,14 @@ static const struct {
     const char *name;
     size_t offset;
 } keys[] = {
-    {"layout", offsetof(work, layout)},
-    {"type", offsetof(work, type)},
-    {"rows", offsetof(work, ready)},
-    {"lone", offsetof(work, lone)},
-    {"alibi", offsetof(work, alibi)},
-    {"causal", offsetof(work, causal)},
-    {"untouched", offsetof(work, untouched)},
-    {"tokens", offsetof(work, tokens)},
-    {"heads", offsetof(work, heads)},
-    {"dim", offsetof(work, dim)},
-    {"kv_heads", offsetof(work, kv_heads)},
-    {"queries", offsetof(work, queries)},
-    {"keys", offsetof(work, keys)},
-    {"threads", offsetof(work, threads)},
-    {"ms", offsetof(work, ms)},
+    {"layout", offsetof(work, layout)},       {"type", offsetof(work, type)},
+    {"rows", offsetof(work, ready)},          {"lone", offsetof(work, lone)},
+    {"alibi", offsetof(work, alibi)},         {"causal", offsetof(work, causal)},
+    {"untouched", offsetof(work, untouched)}, {"tokens", offsetof(work, tokens)},
+    {"heads", offsetof(work, heads)},         {"dim", offsetof(work, dim)},
+    {"dim_v", offsetof(work, dim_v)},         {"kv_heads", offsetof(work, kv_heads)},
+    {"queries", offsetof(work, queries)},     {"keys", offsetof(work, keys)},
+    {"threads", offsetof(work, threads)},     {"ms", offsetof(work, ms)},
     {"elements", offsetof(work, elements)},
 };
 

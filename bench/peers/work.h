@@ -5,7 +5,8 @@
  *     softmax    heads= queries= keys= alibi=0|1 causal=0|1     float32, apart; queries are the last of the keys;
  *                untouched=1: masked keys are left alone by those who can
  *     logits     the same, nothing read: what bias and mask write
- *     attention  heads= kv_heads= queries= keys= dim= causal=0|1   float32 Q, f16 K and V
+ *     attention  type=f32|f16|bf16 heads= kv_heads= queries= keys= dim= dim_v= causal=0|1   float32 Q, K and V of the
+ *                type; dim_v= says that values are the first channels of the keys (MLA)
  *     benchmark  NAME                          one of posenc-bench's own, in the shape that its name tells
  *     stretches  rows=made|ready type= heads= dim=   the limit only: written, or scaled in place, each head by itself
  *
@@ -21,7 +22,7 @@ typedef struct work {
     char name[128];            /* of a benchmark */
     int64_t layout, type;      /* posenc_rope_layout, posenc_dtype */
     int64_t ready, lone, alibi, causal, untouched;
-    int64_t tokens, heads, kv_heads, queries, keys, dim;
+    int64_t tokens, heads, kv_heads, queries, keys, dim, dim_v;
     int64_t threads, ms, elements;
 } work;
 

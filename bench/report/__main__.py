@@ -10,8 +10,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # What a run takes: rounds and milliseconds of each peer in each, and the same of posenc-bench in seconds.
-FULL = {'rounds': 7, 'ms': 20, 'sweep_rounds': 5, 'sweep_ms': 8, 'kernel_rounds': 3, 'kernel_seconds': 0.004}
-QUICK = {'rounds': 3, 'ms': 5, 'sweep_rounds': 3, 'sweep_ms': 2, 'kernel_rounds': 1, 'kernel_seconds': 0.002}
+FULL = {'rounds': 7, 'ms': 20, 'large_rounds': 3, 'sweep_rounds': 5, 'sweep_ms': 8, 'kernel_rounds': 3,
+        'kernel_seconds': 0.004}
+QUICK = {'rounds': 3, 'ms': 5, 'large_rounds': 0, 'sweep_rounds': 3, 'sweep_ms': 2, 'kernel_rounds': 1,
+         'kernel_seconds': 0.002}
 LARGEST_QUICK = 16 << 20  # bytes of a working set
 LARGEST_SCALAR = 1 << 18  # elements
 
@@ -56,11 +58,11 @@ def check_against(parser, options):
 def arguments():
     parser = argparse.ArgumentParser(
         prog='scripts/bench', description='Runs our kernels on every tier, their limits, and whatever peers are installed '
-        '(ggml, XNNPACK, PyTorch, NumPy, a plain loop), in turns on one core, and writes report.json, report.md and '
-        'report.html. Keep the machine quiet meanwhile.',
+        '(ggml, PyTorch, ONNX Runtime, XNNPACK, NumPy, a plain loop), in turns on one core, and writes report.json, '
+        'report.md and report.html. Keep the machine quiet meanwhile.',
         epilog='To install the peers that Debian has: scripts/bench --install-peers')
     what = parser.add_mutually_exclusive_group()
-    what.add_argument('--quick', action='store_true', help='fewer rounds and sizes: three minutes instead of ten')
+    what.add_argument('--quick', action='store_true', help='fewer rounds and sizes: three minutes instead of twenty')
     what.add_argument('--against', metavar='REV',
                       help='compare this tree with a commit, which is built in build-bench-COMMIT: name what changed by more '
                       'than its noise; exit status 1 if something is slower, 2 if they cannot be compared')
@@ -70,6 +72,7 @@ def arguments():
     what.add_argument('--documents', metavar='JSON', type=report_file,
                       help='write the tables of a report.json into the page of its CPU in docs/results; from a full run of '
                       'a clean commit')
+    parser.add_argument('--peers', action='store_true', help='only the lines that other libraries are measured with')
     parser.add_argument('--filter', metavar='REGEX', type=pattern,
                         help='with --against: the benchmarks that it finds, instead of those that run in caches, on SIMD tiers')
     parser.add_argument('--all', action='store_true', help='with --against: every benchmark of the SIMD tiers')
@@ -78,6 +81,7 @@ def arguments():
     parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build-bench', help=argparse.SUPPRESS)
     parser.add_argument('--other', type=pathlib.Path, help=argparse.SUPPRESS)  # the build of --against
     parser.add_argument('--ggml', default='', help=argparse.SUPPRESS)
+    parser.add_argument('--frameworks', default='', help=argparse.SUPPRESS)
     parser.add_argument('--arguments-only', action='store_true', help=argparse.SUPPRESS)  # before a build, which takes long
     options = parser.parse_args()
     check_against(parser, options)
@@ -108,6 +112,15 @@ def peer_jobs(works, mine, others):
     return [[(work, in_time(works, mine, work) + others) for work in group] for group in groups]
 
 
+def attention_jobs(works, mine, others, large):
+    """The lines of works.ATTENTION, those that take long or the others, by libraries with attention in one call."""
+    from results import ATTENTION_LIBRARIES
+    ours = [p for p in mine if p.name.startswith('posenc')]
+    theirs = [p for p in others if p.name.startswith(ATTENTION_LIBRARIES)]
+    return [[(work, in_time(works, ours, work) + theirs)] for _, _, work in works.ATTENTION
+            if works.is_large(work) == large]
+
+
 def sweep_jobs(works, mine, quick):
     jobs = [(work, in_time(works, mine, work)) for sweep in works.WORKING_SETS for x, work in sweep.points
             if is_small(x, quick)]
@@ -130,28 +143,48 @@ def without_repeats(results):
     return list(first.values())
 
 
-def run(options):
-    import kernels
-    import machine
+def race_peers(effort, mine, others):
+    """Everybody's times, of lines that goals, bars and the table of attention need."""
     import race
-    import results
     import works
-    effort = QUICK if options.quick else FULL
-    report = {'version': results.VERSION, 'machine': machine.describe(options.build, ROOT, options.core),
-              'rounds': effort['rounds'], 'started': datetime.datetime.now().isoformat(timespec='seconds'),
-              'threads': thread_counts()}
-    mine, others, report['absent'] = race.find_peers(options.build, options.ggml, options.core)
-    for name, why in report['absent'].items():
-        print(f'absent: {name}: {why}', file=sys.stderr)
     times = race.run_rounds(peer_jobs(works, mine, others), effort['rounds'], effort['ms'])
-    times += race.run_rounds(sweep_jobs(works, mine, options.quick), effort['sweep_rounds'], effort['sweep_ms'])
-    times += race.run_rounds(thread_jobs(works, race, options, report['threads']), effort['sweep_rounds'], effort['ms'])
-    report['times'] = without_repeats(times)
+    for large, rounds in ((False, effort['rounds']), (True, effort['large_rounds'])):
+        times += race.run_rounds(attention_jobs(works, mine, others, large), rounds, effort['ms'])
+    return times
+
+
+def race_ourselves(options, effort, mine, counts):
+    """Our own times and those of the limits, by size and by threads."""
+    import race
+    import works
+    times = race.run_rounds(sweep_jobs(works, mine, options.quick), effort['sweep_rounds'], effort['sweep_ms'])
+    return times + race.run_rounds(thread_jobs(works, race, options, counts), effort['sweep_rounds'], effort['ms'])
+
+
+def run_kernels(options, effort):
+    import kernels
     program = str(options.build / 'bench/posenc-bench')
     leave_out = ('tokens:512', '2048x', '262144x') if options.quick else ('262144x',)
     names = [name for name in kernels.list_names(program, leave_out) if not options.quick or kernels.is_small(name)]
-    report['kernels'] = kernels.run_rounds(program, names, effort['kernel_rounds'], effort['kernel_seconds'],
-                                           options.core)
+    return kernels.run_rounds(program, names, effort['kernel_rounds'], effort['kernel_seconds'], options.core)
+
+
+def run(options):
+    import machine
+    import race
+    import results
+    effort = QUICK if options.quick else FULL
+    report = {'version': results.VERSION, 'machine': machine.describe(options.build, ROOT, options.core),
+              'rounds': effort['rounds'], 'started': datetime.datetime.now().isoformat(timespec='seconds'),
+              'threads': thread_counts(), 'versions': race.versions(options.frameworks)}
+    mine, others, report['absent'] = race.find_peers(options.build, options.ggml, options.frameworks, options.core)
+    for name, why in report['absent'].items():
+        print(f'skipped: {name}: {why}', file=sys.stderr)
+    times = race_peers(effort, mine, others)
+    if not options.peers:
+        times += race_ourselves(options, effort, mine, report['threads'])
+    report['times'] = without_repeats(times)
+    report['kernels'] = {} if options.peers else run_kernels(options, effort)
     report['finished'] = datetime.datetime.now().isoformat(timespec='seconds')
     return report
 

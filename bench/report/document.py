@@ -5,7 +5,8 @@ import statistics
 import kernel_table
 import machine
 import works
-from pages import call_goals_section, goals_section, head_words, markdown_table, slower_section
+from pages import (attention_section, call_goals_section, goals_section, head_words, markdown_table, rotations_section,
+                   slower_section, versions_text)
 from results import SIMD_TIERS, TIER_NAMES, Results
 
 # The table at a glance: what a reader looks for, and the benchmark's name.
@@ -85,9 +86,20 @@ def roof_table(report):
     return markdown_table(head, rows) + f"\n\nMultiply-adds in registers: {', '.join(peaks)}."
 
 
+def beside_tables(report):
+    """By the names of their places: what a report of --peers has all of. They may be of a later run than the others."""
+    results, where = Results(report), report['machine']
+    return {'beside': f"{versions_text(report)}; {machine.sentence(where)}. {machine.load_sentence(where)}",
+            'rotations': section_text(rotations_section(results)), 'attention': section_text(attention_section(results))}
+
+
 def tables_of(report):
+    """By the names of their places."""
+    if not report['kernels']:
+        return beside_tables(report)
     results = Results(report)
-    return {'machine': '\n'.join(head_words(report)), 'speed': speed_table(report), 'roof': roof_table(report),
+    return {**beside_tables(report),
+            'machine': '\n'.join(head_words(report)), 'speed': speed_table(report), 'roof': roof_table(report),
             'kernels': markdown_table(*kernel_table.by_size(report['kernels'])),
             'goals': section_text(goals_section(results)), 'call-goals': section_text(call_goals_section(results)),
             'slower': section_text(slower_section(results))}

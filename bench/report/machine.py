@@ -86,3 +86,9 @@ def sentence(machine):
     """One line for the head of a report."""
     where = f"{machine['cpu']}{' (virtual machine)' if machine['virtual'] else ''}, {machine['cores']} cores"
     return f"{where}, {machine['system']}, {machine['compiler']}, commit {machine['commit']}, {machine['date']}"
+
+
+def load_sentence(machine):
+    is_quiet = machine['load_before'] < 0.5
+    return (f"The load average was {machine['load_before']:.1f} before the run"
+            + ('.' if is_quiet else ': the machine was not quiet, and absolute times are too long.'))

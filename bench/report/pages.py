@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import kernel_table
 import machine
 import works
-from results import TIER_NAMES, Results, goal_rows
+from results import ATTENTION_LIBRARIES, LIBRARIES, TIER_NAMES, Results, goal_rows, library_cell
 
 
 @dataclass
@@ -53,9 +53,11 @@ def peers_section(results, draw):
     words = ['Shorter is faster. Each bar: nanoseconds per element, and how many times the fastest that is. Bars begin at zero; each '
              'panel has a scale of its own. The thin line spans the quartiles of the rounds, the dashed line is the limit of the '
              'best tier. ggml computes its cos/sin table in every call. The scalar tier is in the table only.']
+    if versions := versions_text(report):
+        words.append(f'{versions}.')
     if report['absent']:
         reasons = [f'{name}: {why}' for name, why in sorted(report['absent'].items())]
-        words.append(f"Not measured: {'; '.join(reasons)}.")
+        words.append(f"Skipped: {'; '.join(reasons)}.")
     reasons = sorted({f"{t['peer']} {t['absent']}" for t in report['times'] if 'absent' in t
                       and not t['peer'].startswith(('posenc', 'limit', 'plain'))})
     if reasons:
@@ -68,6 +70,48 @@ def peers_section(results, draw):
             shape = ' '.join(word for word in work.split() if not word.startswith('elements='))
             rows.append([shape, *('-' if cell is None else f'{cell:.3g}' for cell in cells)])
     return Section('Benchmark comparison', words, ['ns per element', *names], rows, draw and draw.bars(results), folded=True)
+
+
+def versions_text(report):
+    return ', '.join(f'{name} {version}' for name, version in report.get('versions', {}).items())
+
+
+RATIO_WORDS = (
+    'How many times as long as posenc each library takes, on one core and one thread: the median of the rounds, in which '
+    'all take turns, and in brackets their lower and upper quartile; bold where it takes less. For AVX2, libraries that '
+    'can be restricted to it are; ONNX Runtime cannot. ')
+ROTATIONS_WORDS = RATIO_WORDS + (
+    'ggml and posenc rotate in place, the others into another tensor. ggml computes its cos/sin table in every call. '
+    'Shapes are 32 heads x 128, of 1 token in decode and 512 in prefill.')
+ATTENTION_WORDS = RATIO_WORDS + (
+    'head_dim is 128 unless '
+    'said; K and V are of the type named, Q is float32. Of the ways that a framework has to the same result the fastest '
+    'is timed: "by rows" has queries that share keys as rows of one head, "two products" is two matrix products and '
+    'softmax. PyTorch may take float32 throughout for f16 and bf16 where that is faster, and names the type that it '
+    'took; in bf16 its queries and results are bf16 too. ONNX Runtime has float32 throughout, in the lines of f16 too.')
+
+
+def beside_libraries(title, words, results, head, lines, libraries):
+    """A table of ratios; lines: what the columns of head say of a line of work, and that line, last."""
+    tiers = results.tiers()
+    rows = []
+    for *cells, work in lines:
+        ratios = [library_cell(results, work, tier, name) for tier in tiers for name in libraries]
+        if set(ratios) != {'-'}:
+            rows.append([*cells, *ratios])
+    head = head + [f'{TIER_NAMES[tier]}: {name}' for tier in tiers for name in libraries]
+    return Section(title, [words], head, rows)
+
+
+def attention_section(results):
+    return beside_libraries('Attention beside other libraries', ATTENTION_WORDS, results, ['attention', 'K and V'],
+                            works.ATTENTION, ATTENTION_LIBRARIES)
+
+
+def rotations_section(results):
+    lines = [(title, work) for title, work in works.BARS if not work.startswith('attention')]
+    return beside_libraries('Rotations, tables and softmax beside other libraries', ROTATIONS_WORDS, results, ['work'],
+                            lines, ('ggml', *LIBRARIES))
 
 
 def sweep_section(title, words, results, sweeps, chart):
@@ -106,7 +150,7 @@ def sections(report, draw=None):
     """draw: the module charts, or None for tables alone."""
     results = Results(report)
     thread_sweeps = works.thread_sweeps(report['threads'])
-    parts = [peers_section(results, draw)]
+    parts = [peers_section(results, draw), rotations_section(results), attention_section(results)]
     parts.append(sweep_section(
         'Roofline: from the first cache to memory',
         ['Time per element by working set. Dashed: the measured limit of the tier, which moves the same bytes and does next to '
@@ -127,8 +171,7 @@ def sections(report, draw=None):
 
 def head_words(report):
     m = report['machine']
-    load = f"The load average was {m['load_before']:.1f} before the run"
-    quiet = load + ('.' if m['load_before'] < 0.5 else ': the machine was not quiet, and absolute times are too long.')
+    quiet = machine.load_sentence(m)
     return [machine.sentence(m) + '.',
             f"One thread pinned to core {m['core']} unless another number is given; {report['rounds']} rounds, in which all competitors "
             f'take turns; processor time. {quiet}']

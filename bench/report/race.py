@@ -73,18 +73,29 @@ def ours(build, cores):
     return peers, peer('plain libm loop', 'scalar', 'plain')
 
 
+def loader(root, *folders):
+    """The beginning of a command that starts a program of packages unpacked in root (scripts/peer-packages), or one
+    built with their libraries: these may need a newer C library than the system's, which comes with them."""
+    start = next(pathlib.Path(root, 'usr').glob('lib*/ld-linux-*.so.*'))
+    return [str(start), '--library-path', ':'.join(map(str, folders))]
+
+
+def libraries_of(root):
+    """Where packages unpacked in root have their libraries, or None."""
+    found = next(iter(pathlib.Path(root, 'usr/lib').glob('*/libc.so.6')), None) if root else None
+    return found and found.parent
+
+
 def ggml_peers(build, root, cores):
     """ggml at its best, and on the backend for AVX2 CPUs. An unpacked ggml is started by its own loader."""
     program = build / 'bench/peer-ggml'
     if not program.exists():
-        return [], 'its headers were not found when this was built (scripts/ggml-packages)'
-    libraries = next(iter(pathlib.Path(root, 'usr/lib').glob('*/libggml-base.so.0')), None) if root else None
+        return [], 'its headers were not found when this was built (scripts/peer-packages ggml)'
+    libraries = libraries_of(root)
     if libraries is None:
         return [Peer('ggml', [str(program), 'ggml'], cores)], None
-    libraries = libraries.parent
     backends = libraries / 'ggml/backends0'
-    loader = next(pathlib.Path(root, 'usr').glob('lib*/ld-linux-*.so.*'))
-    start = [str(loader), '--library-path', f'{libraries}:{backends}', str(program.resolve())]
+    start = [*loader(root, libraries, backends), str(program.resolve())]
     peers = [Peer('ggml', [*start, 'ggml'], cores, folder=backends)]
     haswell = backends / 'libggml-cpu-haswell.so'
     if 'avx512f' in cpu_flags() and haswell.exists():
@@ -92,21 +103,35 @@ def ggml_peers(build, root, cores):
     return peers, None
 
 
+FRAMEWORKS = {'PyTorch': 'torch', 'ONNX Runtime': 'onnxruntime', 'NumPy': 'numpy'}
+NOT_INSTALLED = 'not installed (scripts/bench --install-peers)'
+
+
+def versions(root):
+    """{name: version} of the packages unpacked in root, by the folders in which Python packages say it."""
+    folder, found = pathlib.Path(root, 'usr/lib/python3/dist-packages'), {}
+    for title, module in FRAMEWORKS.items():
+        for path in folder.glob(f'{module}-*-info'):
+            found[title] = path.name.split('-')[1]
+    return found
+
+
 # What keeps a framework from using AVX-512.
-AVX2_ONLY = {'ATEN_CPU_CAPABILITY': 'avx2', 'ONEDNN_MAX_CPU_ISA': 'AVX2', 'DNNL_MAX_CPU_ISA': 'AVX2',
-             'NPY_DISABLE_CPU_FEATURES': 'AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL',
-             'OPENBLAS_CORETYPE': 'Haswell'}
+AVX2_ONLY = {'ATEN_CPU_CAPABILITY': 'avx2', 'ONEDNN_MAX_CPU_ISA': 'AVX2', 'OPENBLAS_CORETYPE': 'Haswell',
+             'NPY_DISABLE_CPU_FEATURES': 'X86_V4 AVX512_ICL AVX512_SPR'}
 
 
-def framework_peers(module, title, cores):
-    found = subprocess.run([sys.executable, '-c', f'import numpy, {module}; print({module}.__version__)'],
-                           capture_output=True, text=True)
-    if found.returncode != 0:
-        return [], f'not installed (Debian: python3-{module})'
-    command = [sys.executable, str(PEERS / 'frameworks.py'), module, title]
-    peers = [Peer(title, command, cores)]
-    if 'avx512f' in cpu_flags():
-        peers.append(Peer(f'{title} (AVX2)', command, cores, environment=AVX2_ONLY))
+def framework_peers(module, title, root, cores):
+    """Of the packages unpacked in root, on the Python there. ONNX Runtime cannot be kept from using AVX-512."""
+    if title not in versions(root):
+        return [], NOT_INSTALLED
+    libraries = libraries_of(root)
+    python = [*loader(root, libraries / 'openblas-pthread', libraries, libraries.parent), f'{root}/usr/bin/python3']
+    environment = {'PYTHONHOME': f'{root}/usr', 'PYTHONPATH': f'{root}/usr/lib/python3/dist-packages'}
+    command = [*python, str(PEERS / 'frameworks.py'), module, title]
+    peers = [Peer(title, command, cores, environment=environment)]
+    if 'avx512f' in cpu_flags() and module != 'onnxruntime':
+        peers.append(Peer(f'{title} (AVX2)', command, cores, environment={**environment, **AVX2_ONLY}))
     return peers, None
 
 
@@ -117,16 +142,15 @@ def xnnpack_peers(build, cores):
     return [Peer('XNNPACK', [str(program)], cores)], None
 
 
-def find_peers(build, ggml_root, core):
+def find_peers(build, ggml_root, frameworks_root, core):
     """Ours, others, and {name: why} of those that are absent."""
     cores, absent = {core}, {}
     mine, plain = ours(build, cores)
     others = [plain]
-    for name, (found, why) in {
-            'ggml': ggml_peers(build, ggml_root, cores),
-            'XNNPACK': xnnpack_peers(build, cores),
-            'PyTorch': framework_peers('torch', 'PyTorch', cores),
-            'NumPy': framework_peers('numpy', 'NumPy', cores)}.items():
+    libraries = {'ggml': ggml_peers(build, ggml_root, cores), 'XNNPACK': xnnpack_peers(build, cores)}
+    for title, module in FRAMEWORKS.items():
+        libraries[title] = framework_peers(module, title, frameworks_root, cores)
+    for name, (found, why) in libraries.items():
         others += found
         if why is not None:
             absent[name] = why
@@ -169,7 +193,7 @@ def turns(group, r):
                 yield work, peer
 
 
-def run_group(group, r, milliseconds, progress, times, why_not):
+def run_group(group, r, milliseconds, progress, times, why_not, ways):
     for work, peer in turns(group, r):
         progress.step(f'{peer.name}: {work}')
         if (work, peer.name) in why_not:
@@ -179,21 +203,24 @@ def run_group(group, r, milliseconds, progress, times, why_not):
             why_not[work, peer.name] = answer['absent']
         else:
             times.setdefault((work, peer.name), []).append(answer['ns_per_element'])
+            ways[work, peer.name] = {'way': answer['way']} if 'way' in answer else {}
 
 
 def run_rounds(groups, rounds, milliseconds):
     """groups: [[(line, [peer])]]. The lines of a group, and all peers of each, take turns in each round.
-    Returns [{'work', 'peer', 'rounds': [ns per element]}], and of who does not do it {'work', 'peer', 'absent'}.
+    Returns [{'work', 'peer', 'rounds': [ns per element]}], with the 'way' of the last round where a peer has several,
+    and of who does not do it {'work', 'peer', 'absent'}.
 
     Each round has peers that are started anew: where their code and memory lie is drawn at the start, and by the draw one
     and the same loop took 1.09 or 1.20 times as long as its limit."""
     peers = dict.fromkeys(peer for group in groups for _, peers in group for peer in peers)
     progress = Progress(sum(len(peers) for group in groups for _, peers in group) * rounds)
-    times, why_not = {}, {}
+    times, why_not, ways = {}, {}, {}
     for r in range(rounds):
         for group in groups:
-            run_group(group, r, milliseconds, progress, times, why_not)
+            run_group(group, r, milliseconds, progress, times, why_not, ways)
         for peer in peers:
             peer.stop()
-    return ([{'work': work, 'peer': name, 'rounds': values} for (work, name), values in times.items()]
+    return ([{'work': work, 'peer': name, 'rounds': values, **ways[work, name]}
+             for (work, name), values in times.items()]
             + [{'work': work, 'peer': name, 'absent': why} for (work, name), why in why_not.items()])

@@ -5,7 +5,8 @@ import works
 
 VERSION = 2  # of a report; in the first, lines that a goal compares were not raced together
 
-LIBRARIES = ('XNNPACK', 'PyTorch', 'NumPy')  # and ggml, which has goals of its own
+LIBRARIES = ('XNNPACK', 'PyTorch', 'ONNX Runtime', 'NumPy')  # and ggml, which has goals of its own
+ATTENTION_LIBRARIES = ('ggml', 'PyTorch', 'ONNX Runtime')  # those with attention in one call
 SIMD_TIERS = ('avx512', 'avx2', 'neon')
 TIER_NAMES = {'avx512': 'AVX-512', 'avx2': 'AVX2', 'neon': 'NEON', 'scalar': 'scalar'}
 
@@ -24,6 +25,7 @@ class Results:
     def __init__(self, report):
         self.report = report
         self.times = {(t['work'], t['peer']): t['rounds'] for t in report['times'] if 'rounds' in t}
+        self.ways = {(t['work'], t['peer']): t['way'] for t in report['times'] if 'way' in t}
 
     def has(self, work, peer):
         return (work, peer) in self.times
@@ -109,3 +111,15 @@ def goal_rows(results, goals):
             whose = f', {peer}' if goal.against == 'best' else ''
             cells.append((f'{middle:.3g}x ({low:.3g}-{high:.3g}{whose})', met))
         yield goal.work, goal.what, goal_text(goal), cells
+
+
+def library_cell(results, work, tier, library):
+    """How many times as long as ours a library takes, with the way that it took; bold where it is less."""
+    peer = results.limited_to(tier, library)
+    seen = results.ratio((work, peer), (work, f'posenc {tier}'))
+    if seen is None:
+        return '-'
+    low, middle, high = seen
+    text = f'**{middle:.3g}x**' if middle < 1 else f'{middle:.3g}x'
+    way = results.ways.get((work, peer))
+    return f'{text} ({low:.3g}-{high:.3g}){f", {way}" if way else ""}'

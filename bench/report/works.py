@@ -12,7 +12,7 @@ def elements(kind, **shape):
         return shape['tokens'] * shape['dim']
     queries, keys = shape['queries'], shape['keys']
     seen = queries * keys - (queries * (queries - 1) // 2 if shape.get('causal') else 0)
-    return shape['heads'] * seen * (2 * shape['dim'] if kind == 'attention' else 1)
+    return shape['heads'] * seen * (shape['dim'] + shape.get('dim_v', shape['dim']) if kind == 'attention' else 1)
 
 
 def line(kind, **shape):
@@ -33,8 +33,9 @@ def softmax(keys, queries=1, heads=32, alibi=0, causal=0, **more):
     return line('softmax', heads=heads, queries=queries, keys=keys, alibi=alibi, causal=causal, **more)
 
 
-def attention(queries, keys, heads, kv_heads, causal=0, dim=128, **more):
-    return line('attention', heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim, causal=causal, **more)
+def attention(queries, keys, heads, kv_heads, causal=0, dim=128, kind='f16', **more):
+    return line('attention', type=kind, heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim,
+                causal=causal, **more)
 
 
 def shape_of(work):
@@ -201,6 +202,32 @@ def goal_groups():
 
 def goal_lines():
     return [line for group in goal_groups() for line in group]
+
+
+# ---- Attention beside other libraries ----
+
+LARGE = 1 << 32  # elements: a call takes a second
+
+
+def is_large(work):
+    return shape_of(work)['elements'] > LARGE
+
+
+def attention_lines():
+    """(title, type of keys and values, line)."""
+    shapes = [(f'prefill {n} x {n}, 8 heads{title}',
+               {'queries': n, 'keys': n, 'heads': 8, 'kv_heads': 8, 'causal': causal})
+              for n in (1024, 4096) for causal, title in ((0, ''), (1, ', causal'))]
+    shapes.append(('prefill, 512 queries of 4096 keys, 32 heads over 8',
+                   {'queries': 512, 'keys': 4096, 'heads': 32, 'kv_heads': 8}))
+    shapes += [(f'decode, 4096 keys, 32 heads over {n}', {'queries': 1, 'keys': 4096, 'heads': 32, 'kv_heads': n})
+               for n in (8, 4, 32)]
+    shapes += [(f'decode of MLA, 4096 keys of 576, values of 512, {n} heads',
+                {'queries': 1, 'keys': 4096, 'heads': n, 'kv_heads': 1, 'dim': 576, 'dim_v': 512}) for n in (16, 128)]
+    return [(title, kind, attention(kind=kind, **shape)) for title, shape in shapes for kind in ('f32', 'f16', 'bf16')]
+
+
+ATTENTION = attention_lines()
 
 
 # Bars against peers: title and line.

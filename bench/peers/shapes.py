@@ -1,0 +1,81 @@
+"""A line of work (work.h) as frameworks need it: its words, its data, and what attention has to give."""
+SCALE = 0.0883883
+WORDS = {'made': 0, 'ready': 1}
+DEFAULTS = {'layout': 'half', 'type': 'f32', 'rows': 0, 'lone': 0, 'alibi': 0, 'causal': 0, 'untouched': 0, 'tokens': 1,
+            'heads': 1, 'kv_heads': 1, 'queries': 1, 'keys': 1, 'dim': 128, 'dim_v': 0, 'threads': 0, 'ms': 20,
+            'elements': 1}
+
+
+class Absent(Exception):
+    """The peer does not do this work; the message says why."""
+
+
+def parse(line):
+    kind, *words = line.split()
+    work = dict(DEFAULTS, kind=kind, shape=' '.join(words))
+    for word in words:
+        key, value = word.split('=')
+        work[key] = int(value) if value.isdigit() else WORDS.get(value, value)
+    return work
+
+
+def positions(work):
+    return [t * 40503 % (1 << 17) if work['lone'] else 3000 + t for t in range(work['tokens'])]
+
+
+def frequencies(work):
+    return [10000.0 ** (-2 * i / work['dim']) for i in range(work['dim'] // 2)]
+
+
+def random(np, shape, bound=1.0):
+    return np.random.default_rng(1).uniform(-bound, bound, shape).astype(np.float32)
+
+
+def bias(np, work):
+    """What ALiBi and the mask are to frameworks, a tensor [heads or 1, queries, keys], or None. A query sees the keys up to
+    its own, and the last query is that of the last key."""
+    if not work['alibi'] and not work['causal']:
+        return None
+    heads, keys, queries = work['heads'], np.arange(work['keys']), np.arange(work['queries'])
+    distance = work['keys'] - work['queries'] + queries[:, None] - keys[None, :]
+    slopes = [2.0 ** (-8.0 * (h + 1) / heads) for h in range(heads)] if work['alibi'] else [0.0]
+    planes = -np.array(slopes)[:, None, None] * abs(distance)
+    return np.where((distance < 0) & (work['causal'] == 1), -np.inf, planes).astype(np.float32)
+
+
+# ---- Attention ----
+
+def is_masked(work):
+    """One query sees all keys."""
+    return work['causal'] == 1 and work['queries'] > 1
+
+
+def attention_data(np, work):
+    """q [heads, queries, dim], k and v [kv_heads, keys, ...]; of dim_v= the values are channels of the keys."""
+    q = random(np, (work['heads'], work['queries'], work['dim']))
+    k = random(np, (work['kv_heads'], work['keys'], work['dim']))
+    return q, k, k[..., :work['dim_v']] if work['dim_v'] else k + np.float32(0.5)
+
+
+def as_rows(q, kv_heads):
+    """Queries that share a head of keys as rows of one product, so that keys and values are read once."""
+    return q.reshape(kv_heads, -1, q.shape[-1])
+
+
+def attention_result(np, work, q, k, v):
+    """[heads, queries, dim_v], in float32: of OpenBLAS 0.3.34 double products end the program on AVX2 at times."""
+    group = work['heads'] // work['kv_heads']
+    scores = np.float32(SCALE) * as_rows(q, len(k)) @ np.swapaxes(k, -1, -2)
+    if is_masked(work):
+        scores = (scores.reshape(len(k), group, *q.shape[1:2], -1) + bias(np, work)).reshape(scores.shape)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return (weights / weights.sum(axis=-1, keepdims=True) @ v).reshape(*q.shape[:2], -1)
+
+
+LARGEST_TRIAL = 512  # keys
+
+
+def trial(work):
+    """Prefill in small, for a trial: some ways are a hundred times as slow as others."""
+    by = 1 if work['queries'] == 1 else max(1, work['keys'] // LARGEST_TRIAL)
+    return dict(work, queries=work['queries'] // by, keys=work['keys'] // by)
