@@ -164,6 +164,12 @@ void test_kerple(void **state) {
     good.is_clamped = 0;
     RETURNS(POSENC_ERR_STRIDE, posenc_alibi_backward, &good, shifted(out, 3));
     truth_ok(posenc_kerple_backward(&kerple, POSENC_CLAMPED_STOPS, &good, results, results));
+    for (int i = 0; i < 2; i++) {
+        const float most[N_HEADS] = {0x1p20f, -0x1p20f, 0.5f};
+        kerple.min = i == 0 ? 0x1p-20f : 1.0f;
+        kerple.p = kerple.a = most;
+        truth_ok(posenc_kerple_backward(&kerple, POSENC_CLAMPED_STOPS, &good, results, results));
+    }
 }
 
 void test_sandwich(void **state) {
