@@ -112,6 +112,8 @@ static inline test_placement place(int p, size_t element) {
 /* Tests in vec_quant.c. */
 void test_bits(void **state);
 void test_pairs(void **state);
+void test_rounding(void **state);
+void test_byte_stores(void **state);
 void test_block_loads(void **state);
 void test_half_gathers(void **state);
 void test_nibble_loads(void **state);
