@@ -146,6 +146,19 @@ void plain_rms_factors(const plain_heads *a, float eps, float *factors) {
     }
 }
 
+void plain_hadamard(float *x, size_t n, size_t size) {
+    float factor = 1.0f / sqrtf((float)size);
+    for (size_t half = 1; half < size; half *= 2)
+        for (size_t block = 0; block < n; block += 2 * half)
+            for (size_t i = block; i < block + half; i++) {
+                float x0 = x[i], x1 = x[i + half];
+                x[i] = x0 + x1;
+                x[i + half] = x0 - x1;
+            }
+    for (size_t i = 0; i < n; i++)
+        x[i] *= factor;
+}
+
 void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_t position, float *row, int add) {
     for (size_t i = 0; i < dim / 2; i++) {
         float angle = (float)position * inv_freq[i];
