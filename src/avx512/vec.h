@@ -303,7 +303,8 @@ V_INLINE int32_t vi_max_lanes(vi a) {
 }
 V_INLINE vi vi_round(vf a) { return _mm512_cvtps_epi32(a); }
 V_INLINE vi vi_trunc(vf a) { return _mm512_cvttps_epi32(a); }
-V_INLINE vi vi_round_away(vf a) { /* adds the neighbour of 0.5: what is just below a half would become the next integer */
+/* Adds the neighbour of 0.5: with that, what is just below a half would become the next integer. */
+V_INLINE vi vi_round_away(vf a) {
     vf half = _mm512_or_ps(_mm512_and_ps(a, _mm512_set1_ps(-0.0f)), _mm512_set1_ps(0x1.fffffep-2f));
     return _mm512_cvttps_epi32(_mm512_add_ps(a, half));
 }
