@@ -164,10 +164,13 @@ static void set_blocks(kernel_call *call, const quantise_shape *s) {
     for (size_t h = 0; h < s->n_heads; h++)
         for (size_t i = 0; i < s->n; i += POSENC_QUANT_BLOCK) {
             size_t at = rows_origin(s->n_heads, s->x_stride) + (size_t)((ptrdiff_t)h * s->x_stride) + i;
-            if (test_random() % 2)
+            size_t kind = test_random_below(4);
+            size_t where = test_random_below(POSENC_QUANT_BLOCK); /* in an order that is not the compiler's */
+            size_t which = test_random_below(6);
+            if (kind < 2)
                 set_steps(x, at, s->y_type);
-            else if (test_random() % 2)
-                operand_set(x, at + test_random_below(POSENC_QUANT_BLOCK), single[test_random_below(6)]);
+            else if (kind == 2)
+                operand_set(x, at + where, single[which]);
         }
 }
 
