@@ -108,32 +108,33 @@ static void add_parts(attention_job *job) {
 }
 
 static const attention_shape shapes[] = {
-    {"plain", NULL, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"causal", terms_causal, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"alibi", terms_alibi, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"t5", terms_t5, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"window_256", terms_window_256, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"rotation", NULL, add_rotation, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"q8_0", NULL, add_q8_0, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"q8_0_int16", NULL, add_q8_0_int16, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"q4_0_int16", NULL, add_q4_0_int16, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"pages_16", NULL, add_pages_of_16, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"plain", NULL, NULL, 64, 4, 4, 1024, 1024, POSENC_MASK_NONE},
-    {"transformer_xl", terms_transformer_xl, NULL, 64, 8, 8, 512, 1024, POSENC_MASK_CAUSAL}, /* enwik8, base */
-    {"deberta", terms_deberta, NULL, 64, 12, 12, 512, 512, POSENC_MASK_NONE},                /* v3, base */
-    {"plain", NULL, NULL, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
-    {"rotation", NULL, add_rotation, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
-    {"q8_0", NULL, add_q8_0, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
-    {"q8_0_int16", NULL, add_q8_0_int16, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
-    {"pages_16", NULL, add_pages_of_16, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
-    {"pages_64", NULL, add_pages_of_64, 128, 8, 8, 1, 4096, POSENC_MASK_NONE},
-    {"plain", NULL, NULL, 128, 32, 8, 1, 4096, POSENC_MASK_NONE},
-    {"q8_0", NULL, add_q8_0, 128, 32, 8, 1, 4096, POSENC_MASK_NONE},
-    {"q8_0_int16", NULL, add_q8_0_int16, 128, 32, 8, 1, 4096, POSENC_MASK_NONE},
-    {"q4_0_int16", NULL, add_q4_0_int16, 128, 32, 8, 1, 4096, POSENC_MASK_NONE},
-    {"q8_0_int16", NULL, add_q8_0_int16, 128, 32, 8, 1, 16384, POSENC_MASK_NONE},
-    {"plain", NULL, NULL, 128, 32, 4, 1, 16384, POSENC_MASK_NONE},
-    {"parts", NULL, add_parts, 128, 32, 4, 1, 16384, POSENC_MASK_NONE},
+    {"plain", NULL, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"causal", terms_causal, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"alibi", terms_alibi, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"t5", terms_t5, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"window_256", terms_window_256, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"rotation", NULL, add_rotation, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"q8_0", NULL, add_q8_0, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"q8_0_int16", NULL, add_q8_0_int16, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"q4_0_int16", NULL, add_q4_0_int16, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"pages_16", NULL, add_pages_of_16, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"plain", NULL, NULL, 64, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"transformer_xl", terms_transformer_xl, NULL, 64, 8, 8, 512, 1024, POSENC_MASK_CAUSAL, 0,
+     POSENC_F16},                                                                            /* enwik8, base */
+    {"deberta", terms_deberta, NULL, 64, 12, 12, 512, 512, POSENC_MASK_NONE, 0, POSENC_F16}, /* v3, base */
+    {"plain", NULL, NULL, 128, 8, 8, 1, 4096, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"rotation", NULL, add_rotation, 128, 8, 8, 1, 4096, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"q8_0", NULL, add_q8_0, 128, 8, 8, 1, 4096, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"q8_0_int16", NULL, add_q8_0_int16, 128, 8, 8, 1, 4096, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"pages_16", NULL, add_pages_of_16, 128, 8, 8, 1, 4096, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"pages_64", NULL, add_pages_of_64, 128, 8, 8, 1, 4096, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"plain", NULL, NULL, 128, 32, 8, 1, 4096, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"q8_0", NULL, add_q8_0, 128, 32, 8, 1, 4096, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"q8_0_int16", NULL, add_q8_0_int16, 128, 32, 8, 1, 4096, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"q4_0_int16", NULL, add_q4_0_int16, 128, 32, 8, 1, 4096, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"q8_0_int16", NULL, add_q8_0_int16, 128, 32, 8, 1, 16384, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"plain", NULL, NULL, 128, 32, 4, 1, 16384, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"parts", NULL, add_parts, 128, 32, 4, 1, 16384, POSENC_MASK_NONE, 0, POSENC_F16},
 };
 
 /* ---- The race ---- */
@@ -249,7 +250,6 @@ void bench_register_attention(void) {
             if (tier == POSENC_ISA_SCALAR)
                 continue; /* seconds a call: it is the specification */
             attention_shape shape = shapes[i], *s = &shape;
-            shape.type = POSENC_F16;
             char name[128];
             snprintf(name, sizeof name, "posenc_attention/%s/%s/%dx%d/%dx%d/%d", posenc_isa_name(tier), s->name,
                      (int)s->n_heads, (int)s->n_kv_heads, (int)s->n_q, (int)s->n_k, (int)s->head_dim);

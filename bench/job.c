@@ -101,10 +101,10 @@ void bench_random_view(const posenc_view *v, float bound) {
 }
 
 const char *bench_type_name(posenc_dtype x_type, posenc_dtype y_type) {
-    static const char *const names[3][3] = {
-        [POSENC_F32] = {"f32", "f32_f16", "f32_bf16"},
-        [POSENC_F16] = {"f16_f32", "f16", "f16_bf16"},
-        [POSENC_BF16] = {"bf16_f32", "bf16_f16", "bf16"},
+    static const char *const names[3][5] = {
+        [POSENC_F32] = {"f32", "f32_f16", "f32_bf16", "f32_q8_0", "f32_q4_0"},
+        [POSENC_F16] = {"f16_f32", "f16", "f16_bf16", "f16_q8_0", "f16_q4_0"},
+        [POSENC_BF16] = {"bf16_f32", "bf16_f16", "bf16", "bf16_q8_0", "bf16_q4_0"},
     };
     return names[x_type][y_type];
 }

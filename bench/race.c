@@ -86,8 +86,12 @@ static void report(shim_state *state, racer *racers, const bench_job *job) {
 #define UNFUSED_TOLERANCE 0.01f
 
 static float result_at(const bench_output *o, size_t k) {
-    return o->type == ELEMENT_F64 ? (float)((const double *)o->data)[k]
-                                  : posenc_load(o->data, k, (posenc_dtype)o->type);
+    switch (o->type) {
+    case ELEMENT_F64: return (float)((const double *)o->data)[k];
+    case ELEMENT_I32: return (float)((const int32_t *)o->data)[k];
+    case ELEMENT_U16: return (float)((const uint16_t *)o->data)[k];
+    default: return posenc_load(o->data, k, (posenc_dtype)o->type);
+    }
 }
 
 /* The outputs of one call on fresh input, as floats; what it does not write is NaN. The caller frees them. */

@@ -330,6 +330,8 @@ int main(void) {
         ROWS(test_rope_params),
         ROWS(test_rope_apply),
         ROWS(test_rope_tables),
+        ROWS(test_blocks),
+        ROWS(test_hadamard),
         ROWS(test_rope_tasks),
         ROWS(test_rope_questions),
         ROWS(test_positions),

@@ -81,7 +81,7 @@ static void check_norm(const posenc_rope_params *p, posenc_dtype type, int rotat
     for (int t = 0; t < 4; t++)
         positions[t] = (int32_t)truth_below(2000);
     truth_tensor x = truth_tensor_random_of(type, ne), y = truth_tensor_random(ne);
-    posenc_rope_tensor task = {x.view, y.view, rotates, 1.0f, weight, eps, NULL, NULL};
+    posenc_rope_tensor task = {x.view, y.view, rotates, 1.0f, weight, eps, NULL, NULL, 0};
     truth_ok(posenc_rope_apply_tensors(rope, &task, 1, positions, NULL, POSENC_FORWARD, posenc_range_all()));
     truth_nothing_else_changed(&y, 0, n, "norm");
     double relative = norm_error(n), u = TRUTH_U * TRUTH_SECOND_ORDER;
@@ -151,9 +151,9 @@ static void test_norm_then_rope(void **state) {
             posenc_dtype to = types[round / 3 % 3];
             truth_tensor x = truth_tensor_random_of(types[round % 3], ne), normed = truth_tensor_random(ne);
             truth_tensor fused = truth_tensor_random_of(to, ne), apart = truth_tensor_random_of(to, ne);
-            posenc_rope_tensor both = {x.view, fused.view, 1, scale, weight, 1e-6f, NULL, NULL};
-            posenc_rope_tensor norm = {x.view, normed.view, 0, 1.0f, weight, 1e-6f, NULL, NULL};
-            posenc_rope_tensor turn = {normed.view, apart.view, 1, scale, NULL, 0.0f, NULL, NULL};
+            posenc_rope_tensor both = {x.view, fused.view, 1, scale, weight, 1e-6f, NULL, NULL, 0};
+            posenc_rope_tensor norm = {x.view, normed.view, 0, 1.0f, weight, 1e-6f, NULL, NULL, 0};
+            posenc_rope_tensor turn = {normed.view, apart.view, 1, scale, NULL, 0.0f, NULL, NULL, 0};
             posenc_range all = posenc_range_all();
             truth_ok(posenc_rope_apply_tensors(rope, &both, 1, positions, NULL, direction, all));
             truth_ok(posenc_rope_apply_tensors(rope, &norm, 1, NULL, NULL, direction, all));

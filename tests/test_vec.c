@@ -384,9 +384,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sincospi),      cmocka_unit_test(test_exp),           cmocka_unit_test(test_half_loads),
     cmocka_unit_test(test_half_stores),   cmocka_unit_test(test_half_widening), cmocka_unit_test(test_half_rounding),
     cmocka_unit_test(test_integer_loads), cmocka_unit_test(test_byte_loads),    cmocka_unit_test(test_transposition),
-    cmocka_unit_test(test_bits),          cmocka_unit_test(test_rounding),      cmocka_unit_test(test_products),
-    cmocka_unit_test(test_block_loads),   cmocka_unit_test(test_half_gathers),  cmocka_unit_test(test_nibble_loads),
-    cmocka_unit_test(test_rows_of_bytes),
+    cmocka_unit_test(test_bits),          cmocka_unit_test(test_rounding),      cmocka_unit_test(test_rounding_away),
+    cmocka_unit_test(test_products),      cmocka_unit_test(test_byte_stores),   cmocka_unit_test(test_block_loads),
+    cmocka_unit_test(test_half_gathers),  cmocka_unit_test(test_nibble_loads),  cmocka_unit_test(test_rows_of_bytes),
 };
 
 const vec_tests POSENC_PASTE(vec_tests, _, POSENC_VARIANT) = {tests, sizeof tests / sizeof tests[0]};

@@ -108,6 +108,8 @@ void test_rope_params(void **state);
 void test_rope_questions(void **state);
 void test_rope_apply(void **state);
 void test_rope_tables(void **state);
+void test_blocks(void **state);
+void test_hadamard(void **state);
 void test_rope_tasks(void **state);
 void test_rope_config(void **state);
 void test_positions(void **state);

@@ -51,7 +51,8 @@ static void refuse_table(posenc_rope_table table, posenc_status want) {
                                NULL,
                                0.0f,
                                NULL,
-                               NULL};
+                               NULL,
+                               0};
     RETURNS(want, posenc_rope_apply_tensors, rope, &task, 1, NULL, &table, POSENC_FORWARD, posenc_range_all());
 }
 
@@ -119,7 +120,8 @@ static posenc_rope_tensor good_task(float *x, float *y) {
                                 NULL,
                                 0.0f,
                                 NULL,
-                                NULL};
+                                NULL,
+                                0};
 }
 
 /* Alone, and as the second of two, the first being good: nothing of the first is written either. */
@@ -192,6 +194,112 @@ static void refuse_norm(void) {
     task.y = task.x;
     refuse_tasks_of(wide, &task, POSENC_ERR_N_ROT);
     posenc_rope_free(wide);
+}
+
+/* ---- Blocks, and the Hadamard transform ---- */
+
+/* A rope of heads that have blocks, half of whose channels are rotated, and a task that writes them. */
+enum { BLOCK_DIM = 64, BLOCK_HEADS = 2, BLOCK_TOKENS = 3 };
+
+static posenc_rope *block_rope(int64_t head_dim, int64_t n_rot) {
+    posenc_rope_params params = good_params();
+    posenc_rope *made;
+    params.head_dim = head_dim;
+    params.n_rot = n_rot;
+    truth_ok(posenc_rope_create(&params, &made));
+    return made;
+}
+
+static posenc_rope_tensor block_task(posenc_dtype type) {
+    return (posenc_rope_tensor){
+        .x = posenc_view_dense(in, POSENC_F32, BLOCK_DIM, BLOCK_HEADS, BLOCK_TOKENS, 1),
+        .y = posenc_view_dense(out, type, BLOCK_DIM, BLOCK_HEADS, BLOCK_TOKENS, 1),
+        .rotates = 1,
+        .scale = 1.0f,
+    };
+}
+
+static void refuse_blocks(posenc_dtype type) {
+    static const int64_t bad_strides[] = {0, 2, 33, -1, INT64_MIN, INT64_MAX};
+    posenc_rope *made = block_rope(BLOCK_DIM, BLOCK_DIM / 2);
+    const posenc_rope_tensor good = block_task(type);
+    posenc_rope_tensor bad = good;
+    refuse_tasks_of(rope, &bad, POSENC_ERR_SHAPE); /* whose heads have no blocks */
+    for (size_t k = 0; k < sizeof bad_strides / sizeof bad_strides[0]; k++) {
+        bad.y.nb[0] = bad_strides[k];
+        refuse_tasks_of(made, &bad, POSENC_ERR_STRIDE);
+        bad = good;
+        bad.y.nb[1] = good.y.nb[1] == bad_strides[k] ? 1 : bad_strides[k];
+        refuse_tasks_of(made, &bad, POSENC_ERR_STRIDE);
+        bad = good;
+    }
+    bad.y.data = shifted(bad.y.data, 1);
+    refuse_tasks_of(made, &bad, POSENC_ERR_STRIDE);
+    bad = good;
+    bad.y.data = bad.x.data; /* in place */
+    refuse_tasks_of(made, &bad, POSENC_ERR_OVERLAP);
+    bad.y.data = shifted(bad.x.data, (int)sizeof(float) * BLOCK_DIM * BLOCK_HEADS * BLOCK_TOKENS - 2);
+    refuse_tasks_of(made, &bad, POSENC_ERR_OVERLAP);
+    int32_t rows32[BLOCK_TOKENS] = {2, 1, 0};
+    bad.rows32 = rows32;
+    refuse_tasks_of(made, &bad, POSENC_ERR_OVERLAP);
+    bad = good;
+    rows32[1] = BLOCK_TOKENS;
+    bad.rows32 = rows32;
+    refuse_tasks_of(made, &bad, POSENC_ERR_ROWS);
+    bad = good;
+    bad.y.ne[2]++;
+    refuse_tasks_of(made, &bad, POSENC_ERR_SHAPE);
+    bad = good;
+    bad.x.dtype = type;
+    bad.x.nb[0] = good.y.nb[0];
+    refuse_tasks_of(made, &bad, POSENC_ERR_DTYPE); /* blocks are not read */
+    posenc_rope_free(made);
+}
+
+/* More channels than a head that is finished in float32 may have, or more that are rotated. */
+static void refuse_large_heads(posenc_dtype type, int64_t hadamard) {
+    posenc_rope_tensor task = block_task(type);
+    posenc_rope *wide = block_rope(POSENC_MAX_HEAD_DIM + 32, BLOCK_DIM), *full = block_rope(320, 258);
+    task.hadamard = hadamard;
+    task.x = posenc_view_dense(NULL, POSENC_F32, POSENC_MAX_HEAD_DIM + 32, BLOCK_HEADS, 0, 1);
+    task.y = posenc_view_dense(NULL, type, POSENC_MAX_HEAD_DIM + 32, BLOCK_HEADS, 0, 1);
+    refuse_tasks_of(wide, &task, POSENC_ERR_HEAD_DIM);
+    task.x = posenc_view_dense(NULL, POSENC_F32, 320, BLOCK_HEADS, 0, 1);
+    task.y = posenc_view_dense(NULL, type, 320, BLOCK_HEADS, 0, 1);
+    refuse_tasks_of(full, &task, POSENC_ERR_N_ROT);
+    task.rotates = 0;
+    refuse_tasks_of(full, &task, POSENC_OK);
+    posenc_rope_free(wide);
+    posenc_rope_free(full);
+}
+
+void test_blocks(void **state) {
+    (void)state;
+    for (int type = POSENC_Q8_0; type <= POSENC_Q4_0; type++) {
+        refuse_blocks((posenc_dtype)type);
+        refuse_large_heads((posenc_dtype)type, 0);
+    }
+}
+
+void test_hadamard(void **state) {
+    (void)state;
+    static const int64_t bad_sizes[] = {1,  3,  5,  6,         2 * DIM,   7 * DIM, -1,
+                                        -2, -4, 12, INT64_MIN, INT64_MAX, 1024,    (int64_t)1 << 32};
+    posenc_view x = dense(in), y = dense(out), wide_x = posenc_view_dense(NULL, POSENC_F32, 1040, 2, 0, 1),
+                wide_y = wide_x;
+    posenc_range all = posenc_range_all();
+    for (size_t k = 0; k < sizeof bad_sizes / sizeof bad_sizes[0]; k++) {
+        RETURNS(POSENC_ERR_SHAPE, posenc_hadamard, &x, &y, bad_sizes[k], all);
+        posenc_rope_tensor task = good_task(in, out);
+        task.hadamard = bad_sizes[k];
+        refuse_task(task, POSENC_ERR_SHAPE);
+    }
+    RETURNS(POSENC_ERR_SHAPE, posenc_hadamard, &x, &y, (int64_t)0, all);
+    RETURNS(POSENC_ERR_HEAD_DIM, posenc_hadamard, &wide_x, &wide_y, (int64_t)16, all);
+    RETURNS(POSENC_ERR_ROWS, posenc_hadamard, &x, &y, (int64_t)DIM, ((posenc_range){0, HEADS * TOKENS * BATCH + 1}));
+    refuse_large_heads(POSENC_F32, 32);
+    refuse_large_heads(POSENC_F16, 32);
 }
 
 void test_rope_tasks(void **state) {

@@ -23,7 +23,7 @@ static posenc_status call_tasks(const posenc_view *x, const posenc_view *y, pose
     name("posenc_rope_apply_tensors");
     if (x == NULL || y == NULL)
         return posenc_rope_apply_tensors(rope, NULL, 1, positions, NULL, POSENC_FORWARD, rows);
-    posenc_rope_tensor task = {*x, *y, 1, 1.0f, NULL, 0.0f, NULL, NULL};
+    posenc_rope_tensor task = {*x, *y, 1, 1.0f, NULL, 0.0f, NULL, NULL, 0};
     return posenc_rope_apply_tensors(rope, &task, 1, positions, NULL, POSENC_FORWARD, rows);
 }
 
@@ -33,9 +33,14 @@ static posenc_status call_second_task(const posenc_view *x, const posenc_view *y
         return posenc_rope_apply_tensors(rope, NULL, 2, positions, NULL, POSENC_FORWARD, rows);
     int64_t n_tokens = x->ne[2] == 0 ? 0 : TOKENS * BATCH;
     posenc_view none = posenc_view_dense(NULL, POSENC_F32, DIM, 0, n_tokens, 1); /* no rows: theirs are the ranges */
-    posenc_rope_tensor tasks[] = {{none, none, 1, 1.0f, NULL, 0.0f, NULL, NULL},
-                                  {*x, *y, 0, 1.0f, NULL, 0.0f, NULL, NULL}};
+    posenc_rope_tensor tasks[] = {{none, none, 1, 1.0f, NULL, 0.0f, NULL, NULL, 0},
+                                  {*x, *y, 0, 1.0f, NULL, 0.0f, NULL, NULL, 0}};
     return posenc_rope_apply_tensors(rope, tasks, 2, positions, NULL, POSENC_FORWARD, rows);
+}
+
+static posenc_status call_hadamard(const posenc_view *x, const posenc_view *y, posenc_range rows) {
+    name("posenc_hadamard");
+    return posenc_hadamard(x, y, DIM / 2, rows);
 }
 
 static posenc_status call_softmax(const posenc_view *x, const posenc_view *y, posenc_range rows) {
@@ -115,6 +120,7 @@ static const struct {
     {"posenc_rope_apply_table", call_rope_table, 1, 1, 1, 4},
     {"posenc_rope_apply_tensors", call_tasks, 1, 1, 1, 3},
     {"posenc_rope_apply_tensors, second", call_second_task, 1, 1, 1, 3},
+    {"posenc_hadamard", call_hadamard, 1, 1, 1, 4},
     {"posenc_softmax", call_softmax, 1, 1, 1, 4},
     {"posenc_softmax_partial", call_partial, 1, 1, 1, 4},
     {"posenc_logits", call_logits, 1, 1, 1, 4},
@@ -187,7 +193,12 @@ void test_views(void **state) {
         refuse_view(k, BOTH, DATA, 0, 0, POSENC_ERR_NULL);
         for (int64_t off = 1; off < 4; off++)
             refuse_view(k, BOTH, DATA, 0, off, POSENC_ERR_STRIDE);
-        refuse_view(k, BOTH, DTYPE, 0, POSENC_BF16 + 1, POSENC_ERR_DTYPE);
+        int takes_blocks = strncmp(calls[k].name, "posenc_rope_apply", 17) == 0; /* of DIM channels there are none */
+        for (int type = POSENC_Q8_0; type <= POSENC_Q4_0; type++) {
+            refuse_view(k, INPUT, DTYPE, 0, type, POSENC_ERR_DTYPE);
+            refuse_view(k, OUTPUT, DTYPE, 0, type, takes_blocks ? POSENC_ERR_SHAPE : POSENC_ERR_DTYPE);
+        }
+        refuse_view(k, BOTH, DTYPE, 0, POSENC_Q4_0 + 1, POSENC_ERR_DTYPE);
         refuse_view(k, BOTH, DTYPE, 0, -1, POSENC_ERR_DTYPE);
         refuse_view(k, BOTH, DTYPE, 0, INT32_MAX, POSENC_ERR_DTYPE);
         for (size_t v = 0; v < sizeof bad_elements / sizeof bad_elements[0]; v++)

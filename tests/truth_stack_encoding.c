@@ -48,6 +48,23 @@ static posenc_status rotate_normed(void) {
     return posenc_rope_apply_tensors(four_axes, &task, 1, positions, NULL, POSENC_FORWARD, posenc_range_all());
 }
 
+/* Quantised on the way, with all that goes before. */
+static posenc_status rotate_into_blocks(void) {
+    posenc_rope_tensor task = {.x = dense(x, HEADS, TOKENS),
+                               .y = posenc_view_dense(y, POSENC_Q4_0, DIM, HEADS, TOKENS, 1),
+                               .rotates = 1,
+                               .scale = 1.0f,
+                               .weight = weights,
+                               .eps = 1e-6f,
+                               .hadamard = DIM};
+    return posenc_rope_apply_tensors(four_axes, &task, 1, positions, NULL, POSENC_FORWARD, posenc_range_all());
+}
+
+static posenc_status transform(void) {
+    posenc_view halves = posenc_view_dense(x, POSENC_F16, DIM, HEADS, TOKENS, 1);
+    return posenc_hadamard(&halves, &halves, DIM, posenc_range_all());
+}
+
 static posenc_status fill_table(void) {
     posenc_rope_table four = posenc_rope_table_dense(four_axes, rows);
     return posenc_rope_table_fill(four_axes, positions, TOKENS, POSENC_FORWARD, &four);
@@ -231,6 +248,8 @@ const stack_call encoding_calls[] = {
     {"posenc_rope_apply", "f16", rotate_halves},
     {"posenc_rope_apply", "four axes", rotate_four},
     {"posenc_rope_apply_tensors", "norm, four axes", rotate_normed},
+    {"posenc_rope_apply_tensors", "norm, four axes, Hadamard, Q4_0", rotate_into_blocks},
+    {"posenc_hadamard", "f16", transform},
     {"posenc_rope_table_fill", "four axes", fill_table},
     {"posenc_rope_apply_table", "four axes", rotate_by_table},
     {"posenc_encoding_write", "sinusoids", write_sinusoid},

@@ -113,6 +113,8 @@ static inline test_placement place(int p, size_t element) {
 void test_bits(void **state);
 void test_products(void **state);
 void test_rounding(void **state);
+void test_rounding_away(void **state);
+void test_byte_stores(void **state);
 void test_block_loads(void **state);
 void test_half_gathers(void **state);
 void test_nibble_loads(void **state);

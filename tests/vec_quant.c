@@ -1,5 +1,5 @@
-/* Conformance of the vector layer's bytes, nibbles and pairs of 16 bits, against plain C. Part of test_vec.c's program.
- * */
+/* Conformance of the vector layer's bytes, nibbles and pairs of 16 bits, against plain C. Part of
+ * test_vec.c's program. */
 #include "vec_lanes.h"
 
 #include <math.h>
@@ -117,6 +117,48 @@ void test_products(void **state) {
         }
         EXPECT_INTS(product(vq_bytes(vi_of(a)), f), expected[k]);
     }
+}
+
+/* Between two integers, next to that on either side, and anything else up to 2^23. */
+void test_rounding_away(void **state) {
+    (void)state;
+    begin("vi_round_away, vi_trunc, v_lane_bits");
+    for (int round = 0; round < 4000; round++) {
+        floats x;
+        for (int k = 0; k < VF; k++) {
+            float half = (float)(int32_t)(test_random() % 1024) - 511.5f;
+            float large = (float)((double)(int64_t)test_random() * 0x1p-40);
+            x.at[k] = round % 4 == 3 ? large : round % 4 == 0 ? half : nextafterf(half, round % 4 == 1 ? 1e9f : -1e9f);
+        }
+        EXPECT_INTS(vi_round_away(vf_of(x)), (int32_t)roundf(x.at[k]));
+        EXPECT_INTS(vi_trunc(vf_of(x)), (int32_t)x.at[k]);
+        ints a = random_ints(), b = random_ints();
+        uint32_t bits = 0;
+        for (int k = 0; k < VF; k++)
+            bits |= (uint32_t)(a.at[k] < b.at[k]) << k;
+        expect_int("v_lane_bits", 0, (int32_t)v_lane_bits(vi_lt(vi_of(a), vi_of(b))), (int32_t)bits);
+    }
+}
+
+void test_byte_stores(void **state) {
+    (void)state;
+    static test_guarded memory;
+    begin("vi_store_8");
+    for (int p = 0; p < N_PLACES; p++)
+        for (int n = 16; n <= 32; n += 16) {
+            ints lanes[32 / VF];
+            vi vectors[32 / VF];
+            for (int v = 0; v < n / VF; v++) {
+                lanes[v] = random_ints();
+                vectors[v] = vi_of(lanes[v]);
+            }
+            int8_t *bytes = test_guarded_place(&memory, (size_t)n, place(p, 1));
+            vi_store_8(bytes, vectors, (size_t)n);
+            for (int k = 0; k < n; k++)
+                expect_int("vi_store_8", k, bytes[k], (int8_t)((uint32_t)lanes[k / VF].at[k % VF] & 255));
+            if (!test_guarded_intact(&memory))
+                test_fail("vi_store_8 writes beyond its bytes");
+        }
 }
 
 static void fill_bytes(uint8_t *bytes, size_t n) {

@@ -85,8 +85,6 @@ POSENC_API int64_t posenc_attention_tile_count(const posenc_view *q, const posen
 /** Bytes of scratch that a call (a thread) needs; 0 if a dimension is not 1 .. POSENC_MAX_HEAD_DIM. */
 POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim);
 
-#define POSENC_MAX_HEAD_DIM 1024
-
 /** Computes attention, softmax(Q K^T) V. q: [head_dim, n_heads, n_q, n_batch]; k: [head_dim, n_kv_heads, n_k, n_batch];
  * v: [v_dim, n_kv_heads, n_k, n_batch]; out: [v_dim, n_heads, n_q, n_batch]; each f32, f16 or bf16, k and v also Q8_0
  * or Q4_0 (types.h). n_kv_heads divides n_heads (POSENC_ERR_N_HEADS). head_dim and v_dim: 1 .. POSENC_MAX_HEAD_DIM

@@ -18,9 +18,9 @@
  *                                or takes it back
  *
  * Tensors are [head_dim, n_heads, n_tokens, n_batch] (ne[0] first), as ggml_rope has them, in f32, f16 or bf16; input
- * and output may differ in type. Positions are int32 planes [n_axes][n_tokens], shared by the batch: one plane unless
- * the parameters name more axes. A row, for row ranges, is one head of one token:
- * row = (batch * n_tokens + token) * n_heads + head.
+ * and output may differ in type, and the output may be Q8_0 or Q4_0 (a quantised KV cache, below). Positions are int32
+ * planes [n_axes][n_tokens], shared by the batch: one plane unless the parameters name more axes. A row, for row
+ * ranges, is one head of one token: row = (batch * n_tokens + token) * n_heads + head.
  *
  * y may be the same view as x (in place: channels that are not rotated are not touched) or a view that does not overlap
  * it (they are copied).
@@ -32,6 +32,24 @@
  *     POSENC_BACKWARD   m R^T        the gradient: dx from dy (FORMULAS E.3)
  *     POSENC_SHIFT      R            moves rotated rows by the positions given, magnitude not applied again: context
  *                                    shift (FORMULAS B.8). Tokens whose positions are all 0 stay as they are.
+ *
+ * A quantised KV cache: y may be Q8_0 or Q4_0 (types.h). Each head is computed as for an output of float32, and each 32
+ * channels x of it become a block with the scale d, in float32, every operation rounded:
+ *
+ *     Q8_0    d = max |x| / 127             q = x (1 / d), to the nearest integer, between two the one farther from 0
+ *     Q4_0    d = m / -8, m the x of        q = x (1 / d) + 8.5 without its fraction, at most 15
+ *             largest size, of several
+ *             the first
+ *
+ * and d is rounded to half precision last. 1 / d counts as 0 where |d| <= 2^-128, 0 among them. These are the bytes of
+ * ggml's reference (quantize_row_q8_0_ref, quantize_row_q4_0_ref) wherever that is defined; what ggml has in SIMD may
+ * differ from it by 1 in some q. From |d| = 65520 on (max |x| of 8.32e6 in Q8_0, 524160 in Q4_0) the scale is infinite,
+ * and a block in which a value is not finite gets the scale NaN (0x7e00) and numbers of 0: all of it reads as NaN.
+ * Otherwise what is read is within 0.5001 |d| + 127 r (Q8_0) or 1.0001 |d| + 8 r (Q4_0) of x, r being the larger of
+ * 2^-11 |d| and 2^-25, by which d may change when it is rounded.
+ *
+ * Then head_dim is a multiple of 32 (POSENC_ERR_SHAPE) up to POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM), n_rot at most
+ * 256 where heads are rotated (POSENC_ERR_N_ROT), and y has no byte in common with x (POSENC_ERR_OVERLAP).
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;
@@ -200,7 +218,7 @@ POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const 
  * strides and types, so Q and K may be slices of one packed QKV tensor. */
 typedef struct posenc_rope_tensor {
     posenc_view x;
-    posenc_view y; /**< [head_dim, n_heads, n_tokens or cache rows, 1] */
+    posenc_view y; /**< [head_dim, n_heads, n_tokens or cache rows, 1]; Q8_0 and Q4_0 too, as above */
     int rotates;   /**< 0: only what the other fields say (V on its way to the cache) */
     float scale;   /**< the result is multiplied by it: 1, or the softmax scale into Q; finite, not 0 */
     const float
@@ -209,6 +227,8 @@ typedef struct posenc_rope_tensor {
     float eps;   /**< >= 0 */
     const int32_t *rows32; /**< token t goes to row rows32[t] of y (its ne[2]): scatter into a cache; NULL: to row t */
     const int64_t *rows64; /**< the same as int64; at most one of the two */
+    int64_t hadamard; /**< n of posenc_hadamard, which the result goes through in float32, before it is rounded to y's
+                         type or quantised; 0: it does not. head_dim up to POSENC_MAX_HEAD_DIM, n_rot up to 256 */
 } posenc_rope_tensor;
 
 /** Rotates several tensors of the same tokens in one pass, from one set of cosines and sines. positions, or table if
@@ -220,6 +240,38 @@ POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, cons
                                                    int64_t n_tensors, const int32_t *positions,
                                                    const posenc_rope_table *table, posenc_direction direction,
                                                    posenc_range rows);
+
+/* ---- Hadamard transform: what makes heads easier to quantise ----
+ *
+ * It spreads single large channels over all, so that blocks of Q4_0 and Q8_0 lose less. q and k go through it with the
+ * same n, which leaves q.k as it was, and v does on its way into the cache; attention's output goes through it once
+ * more and is what it would have been (QuaRot, arXiv 2404.00456).
+ *
+ *     posenc_view k_cache = posenc_view_dense(k_blocks, POSENC_Q8_0, 128, 8, n_context, 1);
+ *     posenc_view v_cache = posenc_view_dense(v_blocks, POSENC_Q4_0, 128, 8, n_context, 1);
+ *     posenc_rope_tensor tensors[] = {
+ *         {.x = q, .y = q, .rotates = 1, .scale = 1.0f, .hadamard = 128},
+ *         {.x = k, .y = k_cache, .rotates = 1, .scale = 1.0f, .rows32 = slots, .hadamard = 128},
+ *         {.x = v, .y = v_cache, .scale = 1.0f, .rows32 = slots, .hadamard = 128},
+ *     };
+ *     posenc_status status =
+ *         posenc_rope_apply_tensors(rope, tensors, 3, positions, NULL, POSENC_FORWARD, posenc_range_all());
+ *     ...
+ *     status = posenc_hadamard(&out, &out, 128, posenc_range_all());
+ */
+
+#define POSENC_MAX_HADAMARD 512
+
+/** Multiplies each n channels of every head by H_n / sqrt(n), where H_1 = 1 and H_2n = [[H_n, H_n], [H_n, -H_n]]: it is
+ * its own inverse. n: a power of two, 2 .. POSENC_MAX_HADAMARD, that divides head_dim (POSENC_ERR_SHAPE). x, y:
+ * [head_dim, n_heads, n_tokens, n_batch], each f32, f16 or bf16, head_dim up to POSENC_MAX_HEAD_DIM
+ * (POSENC_ERR_HEAD_DIM); y is the view of x or does not overlap it. Rows as for posenc_rope_apply.
+ *
+ * In float32: for the distances 1, 2 .. n/2, channels i and i + distance become their sum and their difference; then
+ * each is multiplied by n^(-1/2), rounded to float32, and last rounded to y's type. So each channel is within
+ * (log2 n + 2) 2^-24 n^(-1/2) sum |x| of the exact one, as long as sum |x| over the n channels is at most FLT_MAX, and
+ * within 2^-149 more where it is denormal. What is not finite makes all n channels infinite or NaN. */
+POSENC_API posenc_status posenc_hadamard(const posenc_view *x, const posenc_view *y, int64_t n, posenc_range rows);
 
 #ifdef __cplusplus
 }

@@ -69,6 +69,9 @@ typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0
 #define POSENC_Q8_BYTES 34
 #define POSENC_Q4_BYTES 18
 
+/** Most channels of a head in attention, and of one that is quantised or transformed (rope.h). */
+#define POSENC_MAX_HEAD_DIM 1024
+
 /** A tensor somebody else owns: extents ne[] and strides nb[] in bytes, innermost first, as ggml has them. nb[0] must
  * be the element size; the other strides may be anything that is a multiple of it: padded, permuted, negative, and for
  * inputs also zero (broadcast).

@@ -4,10 +4,8 @@
 
 #include <posenc/attention.h>
 
+#include "core/view.h"
 #include "softmax/scores.h"
-
-/* The blocks of a view as the halves that they consist of, for checks on memory; other views are as they are. */
-posenc_view posenc_storage_of(const posenc_view *view);
 
 /* The tensors, each alone and with each other, but batches of k and v with that of q: those may be pages.
  * (check.c) */

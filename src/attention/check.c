@@ -4,36 +4,13 @@
 #include "core/view.h"
 #include "rope/rope.h"
 
-posenc_view posenc_storage_of(const posenc_view *view) {
-    posenc_view storage = *view;
-    int64_t block = posenc_block_bytes(view->dtype);
-    if (block > 0) {
-        storage.dtype = POSENC_F16;
-        storage.ne[0] = view->ne[0] / POSENC_QUANT_BLOCK * (block / 2);
-        storage.nb[0] = (int64_t)sizeof(uint16_t);
-    }
-    return storage;
-}
-
-/* Keys or values: blocks too. */
-static posenc_status check_rows(const posenc_view *view) {
-    if (view == NULL || posenc_block_bytes(view->dtype) == 0)
-        return posenc_check_input(view);
-    if (view->ne[0] % POSENC_QUANT_BLOCK != 0 || posenc_view_is_too_large(view))
-        return POSENC_ERR_SHAPE;
-    if (view->nb[0] != posenc_block_bytes(view->dtype) && posenc_view_count(view) > 0)
-        return POSENC_ERR_STRIDE;
-    posenc_view storage = posenc_storage_of(view);
-    return posenc_check_input(&storage);
-}
-
 posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
                                      const posenc_view *out) {
     posenc_status status = posenc_check_input(q);
     if (status == POSENC_OK)
-        status = check_rows(k);
+        status = posenc_check_stored_input(k);
     if (status == POSENC_OK)
-        status = check_rows(v);
+        status = posenc_check_stored_input(v);
     if (status == POSENC_OK)
         status = posenc_check_output(out);
     if (status != POSENC_OK)

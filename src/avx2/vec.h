@@ -351,6 +351,27 @@ V_INLINE int32_t vi_max_lanes(vi a) {
     return _mm_cvtsi128_si32(_mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1)));
 }
 V_INLINE vi vi_round(vf a) { return _mm256_cvtps_epi32(a); }
+V_INLINE vi vi_trunc(vf a) { return _mm256_cvttps_epi32(a); }
+/* Adds the neighbour of 0.5: with that, what is just below a half would become the next integer. */
+V_INLINE vi vi_round_away(vf a) {
+    vf half = _mm256_or_ps(_mm256_and_ps(a, _mm256_set1_ps(-0.0f)), _mm256_set1_ps(0x1.fffffep-2f));
+    return _mm256_cvttps_epi32(_mm256_add_ps(a, half));
+}
+V_INLINE uint32_t v_lane_bits(vm m) { return (uint32_t)_mm256_movemask_ps(m); }
+/* as 16 bits, four of a and four of b by turns */
+V_INLINE __m256i v_low_bytes_(vi a, vi b) {
+    const __m256i byte = _mm256_set1_epi32(255);
+    return _mm256_packus_epi32(_mm256_and_si256(a, byte), _mm256_and_si256(b, byte));
+}
+V_INLINE void vi_store_8(int8_t *p, const vi *a, size_t n) {
+    __m256i low = v_low_bytes_(a[0], a[1]), high = n > 16 ? v_low_bytes_(a[2], a[3]) : low;
+    const __m256i in_order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), in_order);
+    if (n > 16)
+        _mm256_storeu_si256((__m256i *)(void *)p, bytes);
+    else
+        _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(bytes));
+}
 V_INLINE void vi_store_16(int16_t *p, vi a) {
     _mm_storeu_si128((__m128i *)(void *)p,
                      _mm_packs_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));

@@ -318,6 +318,17 @@ V_INLINE int32_t vi_max_lanes(vi a) {
     return _mm_cvtsi128_si32(_mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1)));
 }
 V_INLINE vi vi_round(vf a) { return _mm512_cvtps_epi32(a); }
+V_INLINE vi vi_trunc(vf a) { return _mm512_cvttps_epi32(a); }
+/* Adds the neighbour of 0.5: with that, what is just below a half would become the next integer. */
+V_INLINE vi vi_round_away(vf a) {
+    vf half = _mm512_or_ps(_mm512_and_ps(a, _mm512_set1_ps(-0.0f)), _mm512_set1_ps(0x1.fffffep-2f));
+    return _mm512_cvttps_epi32(_mm512_add_ps(a, half));
+}
+V_INLINE uint32_t v_lane_bits(vm m) { return m; }
+V_INLINE void vi_store_8(int8_t *p, const vi *a, size_t n) {
+    for (size_t k = 0; k < n / 16; k++)
+        _mm_storeu_si128((__m128i *)(void *)(p + 16 * k), _mm512_cvtepi32_epi8(a[k]));
+}
 V_INLINE void vi_store_16(int16_t *p, vi a) { _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(a)); }
 
 /* ---- float64 ---- */

@@ -105,6 +105,40 @@ posenc_status posenc_check_output(const posenc_view *view) {
     return POSENC_OK;
 }
 
+/* ---- Blocks ---- */
+
+posenc_view posenc_storage_of(const posenc_view *view) {
+    posenc_view storage = *view;
+    int64_t block = posenc_block_bytes(view->dtype);
+    if (block > 0) {
+        storage.dtype = POSENC_F16;
+        storage.ne[0] = view->ne[0] / POSENC_QUANT_BLOCK * (block / 2);
+        storage.nb[0] = (int64_t)sizeof(uint16_t);
+    }
+    return storage;
+}
+
+static posenc_status check_stored(const posenc_view *view, posenc_status (*check)(const posenc_view *)) {
+    if (view == NULL || posenc_block_bytes(view->dtype) == 0)
+        return check(view);
+    if (view->ne[0] % POSENC_QUANT_BLOCK != 0 || posenc_view_is_too_large(view))
+        return POSENC_ERR_SHAPE;
+    if (view->nb[0] != posenc_block_bytes(view->dtype) && posenc_view_count(view) > 0)
+        return POSENC_ERR_STRIDE;
+    posenc_view storage = posenc_storage_of(view);
+    return check(&storage);
+}
+
+posenc_status posenc_check_stored_input(const posenc_view *view) {
+    return check_stored(view, posenc_check_input);
+}
+
+posenc_status posenc_check_stored_output(const posenc_view *view) {
+    return check_stored(view, posenc_check_output);
+}
+
+/* ---- Types, and pairs ---- */
+
 posenc_status posenc_require_f32(const posenc_view *view) {
     return view->dtype == POSENC_F32 ? POSENC_OK : POSENC_ERR_DTYPE;
 }

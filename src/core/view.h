@@ -18,6 +18,13 @@ posenc_status posenc_check_input(const posenc_view *view);
 /* A view that is written: the same, and no two elements at one address. */
 posenc_status posenc_check_output(const posenc_view *view);
 
+/* The same, of Q8_0 and Q4_0 too. */
+posenc_status posenc_check_stored_input(const posenc_view *view);
+posenc_status posenc_check_stored_output(const posenc_view *view);
+
+/* The memory of a view of blocks, as a tensor of halves; of another, the view. For what looks at bytes alone. */
+posenc_view posenc_storage_of(const posenc_view *view);
+
 /* For calls that take float32 only: after the checks above, and together with them. */
 posenc_status posenc_require_f32(const posenc_view *view);
 posenc_status posenc_check_input_f32(const posenc_view *view);

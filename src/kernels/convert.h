@@ -1,4 +1,4 @@
-/* Arguments of convert_rows. */
+/* Arguments of convert_rows and quantise_rows. */
 #ifndef POSENC_KERNELS_CONVERT_H
 #define POSENC_KERNELS_CONVERT_H
 
@@ -17,5 +17,15 @@ typedef struct posenc_convert_args {
     const float *weight, *head_factors; /* both or neither */
     size_t n, n_heads;
 } posenc_convert_args;
+
+/* Quantises n channels of every head of one token, a multiple of POSENC_QUANT_BLOCK, into blocks of Q8_0 or Q4_0, as
+ * posenc/rope.h describes. x is float32, f16 or bf16, and y overlaps nothing. */
+typedef struct posenc_quantise_args {
+    const void *x;
+    void *y;
+    posenc_dtype x_type, y_type;
+    ptrdiff_t x_stride, y_stride;
+    size_t n, n_heads;
+} posenc_quantise_args;
 
 #endif

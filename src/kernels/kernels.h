@@ -15,6 +15,7 @@
 #include "kernels/convert.h"
 #include "kernels/cope.h"
 #include "kernels/dot.h"
+#include "kernels/hadamard.h"
 #include "kernels/norm.h"
 #include "kernels/pack.h"
 #include "kernels/panels.h"

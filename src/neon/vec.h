@@ -360,6 +360,19 @@ V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
 }
 V_INLINE int32_t vi_max_lanes(vi a) { return vmaxvq_s32(a); }
 V_INLINE vi vi_round(vf a) { return vcvtnq_s32_f32(a); }
+V_INLINE vi vi_trunc(vf a) { return vcvtq_s32_f32(a); }
+V_INLINE vi vi_round_away(vf a) { return vcvtaq_s32_f32(a); }
+V_INLINE uint32_t v_lane_bits(vm m) {
+    const uint32x4_t lane = {1, 2, 4, 8};
+    return vaddvq_u32(vandq_u32(m, lane));
+}
+V_INLINE uint8x16_t v_low_halves_(vi a, vi b) {
+    return vreinterpretq_u8_u16(vuzp1q_u16(vreinterpretq_u16_s32(a), vreinterpretq_u16_s32(b)));
+}
+V_INLINE void vi_store_8(int8_t *p, const vi *a, size_t n) {
+    for (size_t k = 0; k < n; k += 16, a += 4)
+        vst1q_u8((uint8_t *)p + k, vuzp1q_u8(v_low_halves_(a[0], a[1]), v_low_halves_(a[2], a[3])));
+}
 V_INLINE void vi_store_16(int16_t *p, vi a) { vst1_s16(p, vmovn_s32(a)); }
 
 /* ---- float64 ---- */

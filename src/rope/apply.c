@@ -1,6 +1,5 @@
 /* RoPE: the calls on data. A call is one tensor or several, walked token by token, so that the cosines and sines of a
  * token serve them all. */
-#include <math.h>
 #include <string.h>
 
 #include "core/minmax.h"
@@ -10,79 +9,14 @@
 /* Heads whose norms are made at a time; what they share is multiplied out once for all of them. */
 #define NORM_HEADS 64
 
-/* ---- Checks ---- */
-
-/* Every cache row named exists. */
-static posenc_status check_cache_rows(const posenc_rope_tensor *tensor, int64_t n_tokens) {
-    int64_t n_rows = tensor->y.ne[2];
-    for (int64_t t = 0; t < n_tokens; t++) {
-        int64_t row = tensor->rows32 != NULL ? tensor->rows32[t] : tensor->rows64[t];
-        if (row < 0 || row >= n_rows)
-            return POSENC_ERR_ROWS;
-    }
-    return POSENC_OK;
-}
-
-static int scatters(const posenc_rope_tensor *tensor) {
-    return tensor->rows32 != NULL || tensor->rows64 != NULL;
-}
-
-static posenc_status check_scatter(const posenc_rope_tensor *tensor) {
-    if (!scatters(tensor))
-        return POSENC_OK;
-    if (tensor->rows32 != NULL && tensor->rows64 != NULL)
-        return POSENC_ERR_ROWS;
-    if (!posenc_is_aligned(tensor->rows32, 4) || !posenc_is_aligned(tensor->rows64, 8))
-        return POSENC_ERR_STRIDE;
-    posenc_status status = check_cache_rows(tensor, tensor->x.ne[2]);
-    return status == POSENC_OK ? posenc_check_apart(&tensor->x, &tensor->y) : status;
-}
-
-static posenc_status check_views(const posenc_rope_tensor *tensor) {
-    if (!scatters(tensor))
-        return posenc_check_elementwise(&tensor->x, &tensor->y);
-    posenc_status status = posenc_check_output(&tensor->y);
-    return status == POSENC_OK ? posenc_check_input(&tensor->x) : status;
-}
-
-static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
-    if (tensor->weight == NULL)
-        return POSENC_OK;
-    if (!posenc_is_aligned(tensor->weight, 4))
-        return POSENC_ERR_STRIDE;
-    if (!(tensor->eps >= 0.0f && isfinite(tensor->eps)))
-        return POSENC_ERR_SCALE;
-    return rope->n_pairs > POSENC_SLICE ? POSENC_ERR_N_ROT : POSENC_OK;
-}
-
-static posenc_status check_layout(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
-    int crosses = rope->params.layout == POSENC_ROPE_DEINTERLEAVE && tensor->rotates;
-    return crosses && rope->n_pairs > 0 && tensor->x.data == tensor->y.data && posenc_view_count(&tensor->x) > 0
-               ? POSENC_ERR_OVERLAP
-               : POSENC_OK;
-}
-
-static posenc_status check_tensor(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
-    posenc_status status = check_views(tensor);
-    if (status != POSENC_OK)
-        return status;
-    if (tensor->x.ne[0] != rope->params.head_dim || tensor->y.ne[0] != tensor->x.ne[0] ||
-        tensor->y.ne[1] != tensor->x.ne[1])
-        return POSENC_ERR_SHAPE;
-    if (!isfinite(tensor->scale) || tensor->scale == 0.0f) /* 0 is what was forgotten */
-        return POSENC_ERR_SCALE;
-    status = check_scatter(tensor);
-    if (status == POSENC_OK)
-        status = check_norm(rope, tensor);
-    return status == POSENC_OK ? check_layout(rope, tensor) : status;
-}
-
 /* ---- One tensor at one token ---- */
 
 /* Heads first .. first + n - 1 of one tensor, at one token. */
 typedef struct heads {
     const char *x;
     char *y;
+    posenc_dtype y_type;
+    ptrdiff_t y_stride;
     int64_t n;
     int64_t y_ahead;    /* from a head's output to one that will be written soon, and should be fetched; 0: none */
     const float *norms; /* factor of each head; NULL: no norm */
@@ -97,7 +31,7 @@ typedef struct walk {
 } walk;
 
 static int64_t row_of(const posenc_rope_tensor *tensor, int64_t token) {
-    if (!scatters(tensor))
+    if (!posenc_rope_scatters(tensor))
         return token;
     return tensor->rows32 != NULL ? tensor->rows32[token] : tensor->rows64[token];
 }
@@ -109,7 +43,8 @@ static int64_t row_of(const posenc_rope_tensor *tensor, int64_t token) {
 
 /* n_tokens: how many are still to come, this one included. */
 static int64_t bytes_ahead(const posenc_rope_tensor *tensor, int64_t token, int64_t n_tokens) {
-    if (n_tokens < 2 || tensor->x.data == tensor->y.data || !posenc_is_far(posenc_view_count(&tensor->y)))
+    if (n_tokens < 2 || tensor->x.data == tensor->y.data || posenc_rope_is_staged(tensor) ||
+        !posenc_is_far(posenc_view_count(&tensor->y)))
         return 0;
     int64_t size = tensor->y.ne[0] * tensor->y.ne[1] * posenc_dtype_size(tensor->y.dtype);
     int64_t tokens = (FETCHED_BYTES + size - 1) / size;
@@ -120,17 +55,29 @@ static heads heads_of(const posenc_rope_tensor *tensor, int64_t token, int64_t f
     return (heads){
         .x = posenc_view_at(&tensor->x, first, token, 0),
         .y = posenc_view_at(&tensor->y, first, row_of(tensor, token), 0),
+        .y_type = tensor->y.dtype,
+        .y_stride = (ptrdiff_t)tensor->y.nb[1],
         .n = n,
         .y_ahead = bytes_ahead(tensor, token, n_tokens),
     };
 }
 
+/* n of these heads, from the first-th on. */
+static heads some_of(const posenc_rope_tensor *tensor, const heads *h, int64_t first, int64_t n) {
+    heads some = *h;
+    some.x += first * tensor->x.nb[1];
+    some.y += first * h->y_stride;
+    some.norms = h->norms != NULL ? h->norms + first : NULL;
+    some.n = n;
+    return some;
+}
+
 /* Channels first .. first + n - 1: nothing, a copy of the bytes, or a conversion. */
 static void copy_channels(const walk *w, const posenc_rope_tensor *tensor, const heads *h, int64_t first, int64_t n) {
-    int changes = tensor->x.dtype != tensor->y.dtype || tensor->scale != 1.0f || h->norms != NULL;
+    int changes = tensor->x.dtype != h->y_type || tensor->scale != 1.0f || h->norms != NULL;
     if (n == 0 || (!changes && h->x == h->y))
         return;
-    int64_t x_size = posenc_dtype_size(tensor->x.dtype), y_size = posenc_dtype_size(tensor->y.dtype);
+    int64_t x_size = posenc_dtype_size(tensor->x.dtype), y_size = posenc_dtype_size(h->y_type);
     const char *x = h->x + first * x_size;
     char *y = h->y + first * y_size;
     if (changes) {
@@ -138,9 +85,9 @@ static void copy_channels(const walk *w, const posenc_rope_tensor *tensor, const
             .x = x,
             .y = y,
             .x_type = tensor->x.dtype,
-            .y_type = tensor->y.dtype,
+            .y_type = h->y_type,
             .x_stride = (ptrdiff_t)tensor->x.nb[1],
-            .y_stride = (ptrdiff_t)tensor->y.nb[1],
+            .y_stride = h->y_stride,
             .y_ahead = (ptrdiff_t)h->y_ahead,
             .factor = tensor->scale,
             .weight = h->norms != NULL ? tensor->weight + first : NULL,
@@ -152,7 +99,7 @@ static void copy_channels(const walk *w, const posenc_rope_tensor *tensor, const
         return;
     }
     for (int64_t head = 0; head < h->n; head++)
-        memcpy(y + head * tensor->y.nb[1], x + head * tensor->x.nb[1], (size_t)(n * y_size));
+        memcpy(y + head * h->y_stride, x + head * tensor->x.nb[1], (size_t)(n * y_size));
 }
 
 /* The channels that are not rotated: with the first slice. */
@@ -188,11 +135,11 @@ static void rotate(const walk *w, const posenc_rope_tensor *tensor, const heads 
     int backwards = w->direction == POSENC_INVERSE || w->direction == POSENC_BACKWARD;
     posenc_rope_args args = {
         .x = h->x + x_first * posenc_dtype_size(tensor->x.dtype),
-        .y = h->y + y_first * posenc_dtype_size(tensor->y.dtype),
+        .y = h->y + y_first * posenc_dtype_size(h->y_type),
         .x_type = tensor->x.dtype,
-        .y_type = tensor->y.dtype,
+        .y_type = h->y_type,
         .x_stride = (ptrdiff_t)tensor->x.nb[1],
-        .y_stride = (ptrdiff_t)tensor->y.nb[1],
+        .y_stride = h->y_stride,
         .y_ahead = (ptrdiff_t)h->y_ahead,
         .cos_row = cos_row,
         .sin_row = sin_row,
@@ -212,18 +159,89 @@ static void rotate(const walk *w, const posenc_rope_tensor *tensor, const heads 
     copy_unrotated(w, tensor, h);
 }
 
+/* Rotated where there is a row of cosines, else as they are: all channels, for tensors that take one slice. */
+static void write_heads(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
+                        const float *sin_row) {
+    if (cos_row != NULL)
+        rotate(w, tensor, h, cos_row, sin_row);
+    else
+        copy_channels(w, tensor, h, 0, w->rope->params.head_dim);
+}
+
+/* ---- Heads that are finished in float32 ---- */
+
+static void quantise(const walk *w, const heads *h, const void *x, posenc_dtype x_type, ptrdiff_t x_stride) {
+    posenc_quantise_args args = {
+        .x = x,
+        .y = h->y,
+        .x_type = x_type,
+        .y_type = h->y_type,
+        .x_stride = x_stride,
+        .y_stride = h->y_stride,
+        .n = (size_t)w->rope->params.head_dim,
+        .n_heads = (size_t)h->n,
+    };
+    w->kernels->quantise_rows(&args);
+}
+
+/* From the float32 where they were finished to y; nothing if that is it. */
+static void pass_on(const walk *w, const heads *finished, const heads *h) {
+    if (posenc_block_bytes(h->y_type) > 0) {
+        quantise(w, h, finished->y, POSENC_F32, finished->y_stride);
+        return;
+    }
+    posenc_convert_args args = {
+        .x = finished->y,
+        .y = h->y,
+        .x_type = POSENC_F32,
+        .y_type = h->y_type,
+        .x_stride = finished->y_stride,
+        .y_stride = h->y_stride,
+        .factor = 1.0f,
+        .n = (size_t)w->rope->params.head_dim,
+        .n_heads = (size_t)h->n,
+    };
+    if (finished->y != h->y)
+        w->kernels->convert_rows(&args);
+}
+
+/* A few heads at a time, in y itself if it is float32. */
+static void stage(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
+                  const float *sin_row) {
+    float room[POSENC_STAGED];
+    int64_t head_dim = w->rope->params.head_dim, at_once = POSENC_STAGED / head_dim;
+    for (int64_t head = 0; head < h->n; head += at_once) {
+        heads some = some_of(tensor, h, head, posenc_min(h->n - head, at_once)), finished = some;
+        if (h->y_type != POSENC_F32) {
+            finished.y = (char *)room;
+            finished.y_type = POSENC_F32;
+            finished.y_stride = (ptrdiff_t)sizeof(float) * (ptrdiff_t)head_dim;
+        }
+        write_heads(w, tensor, &finished, cos_row, sin_row);
+        if (tensor->hadamard > 0)
+            posenc_transform_heads(w->kernels, finished.y, finished.y_stride, some.n, head_dim, tensor->hadamard);
+        pass_on(w, &finished, &some);
+    }
+}
+
+/* V as it is goes to its blocks without a copy. */
+static void finish(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
+                   const float *sin_row) {
+    int changes = cos_row != NULL || tensor->hadamard > 0 || tensor->scale != 1.0f || h->norms != NULL;
+    if (!posenc_rope_is_staged(tensor))
+        write_heads(w, tensor, h, cos_row, sin_row);
+    else if (changes)
+        stage(w, tensor, h, cos_row, sin_row);
+    else
+        quantise(w, h, h->x, tensor->x.dtype, (ptrdiff_t)tensor->x.nb[1]);
+}
+
 /* The factors of a few heads' norms at a time; the rotation or the copy multiplies by them. */
 static void normalise(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
-                      const float *sin_row, int rotates) {
+                      const float *sin_row) {
     float norms[NORM_HEADS];
     for (int64_t head = 0; head < h->n; head += NORM_HEADS) {
-        heads some = {
-            .x = h->x + head * tensor->x.nb[1],
-            .y = h->y + head * tensor->y.nb[1],
-            .n = posenc_min(h->n - head, NORM_HEADS),
-            .y_ahead = h->y_ahead,
-            .norms = norms,
-        };
+        heads some = some_of(tensor, h, head, posenc_min(h->n - head, NORM_HEADS));
         posenc_rms_factors_args args = {
             .x = some.x,
             .x_type = tensor->x.dtype,
@@ -233,11 +251,9 @@ static void normalise(const walk *w, const posenc_rope_tensor *tensor, const hea
             .n = (size_t)w->rope->params.head_dim,
             .n_heads = (size_t)some.n,
         };
+        some.norms = norms;
         w->kernels->rms_factors(&args);
-        if (rotates)
-            rotate(w, tensor, &some, cos_row, sin_row);
-        else
-            copy_channels(w, tensor, &some, 0, w->rope->params.head_dim);
+        finish(w, tensor, &some, cos_row, sin_row);
     }
 }
 
@@ -257,8 +273,11 @@ static void do_heads(const walk *w, const posenc_rope_tensor *tensor, int64_t to
     if (rotates)
         posenc_row_source_get(w->source, token, n_wanted, &cos_row, &sin_row);
     if (tensor->weight != NULL)
-        normalise(w, tensor, h, cos_row, sin_row, rotates);
-    else if (is_kept)
+        normalise(w, tensor, h, cos_row, sin_row);
+    else if (posenc_rope_is_staged(tensor)) {
+        if (rotates || w->source->first == 0)
+            finish(w, tensor, h, cos_row, sin_row);
+    } else if (is_kept)
         keep(w, tensor, h);
     else if (rotates)
         rotate(w, tensor, h, cos_row, sin_row);
@@ -348,7 +367,7 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
     if (rope == NULL || x == NULL || y == NULL)
         return POSENC_ERR_NULL;
     posenc_rope_tensor tensor = {.x = *x, .y = *y, .rotates = 1, .scale = 1.0f};
-    posenc_status status = check_tensor(rope, &tensor);
+    posenc_status status = posenc_check_rope_tensor(rope, &tensor);
     if (status == POSENC_OK)
         status = check_source(rope, positions, table, x->ne[2], direction);
     if (status != POSENC_OK)
@@ -390,7 +409,7 @@ posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_ro
     int64_t n_tokens = n_tensors > 0 ? tensors[0].x.ne[2] : 0, n_heads = 0;
     int rotates = 0;
     for (int64_t i = 0; i < n_tensors; i++) {
-        posenc_status status = check_tensor(rope, &tensors[i]);
+        posenc_status status = posenc_check_rope_tensor(rope, &tensors[i]);
         if (status != POSENC_OK)
             return status;
         if (tensors[i].x.ne[2] != n_tokens || tensors[i].x.ne[3] != 1 || tensors[i].y.ne[3] != 1)

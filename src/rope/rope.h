@@ -5,6 +5,7 @@
 #include <posenc/rope.h>
 
 #include "core/angles.h"
+#include "core/view.h"
 
 /* Rows computed ahead at most, so that consecutive positions are made together: a block. */
 #define POSENC_ROWS_AHEAD POSENC_ANCHOR_BLOCK
@@ -71,6 +72,29 @@ void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *ke
 /* The slice's row of the token; n_wanted tokens from it on will be asked for. */
 void posenc_row_source_get(posenc_row_source *source, int64_t token, int64_t n_wanted, const float **cos_row,
                            const float **sin_row);
+
+/* A tensor of a call, all of it. (check.c) */
+posenc_status posenc_check_rope_tensor(const posenc_rope *rope, const posenc_rope_tensor *tensor);
+
+/* 1 if its tokens go to rows of a cache. */
+static inline int posenc_rope_scatters(const posenc_rope_tensor *tensor) {
+    return tensor->rows32 != NULL || tensor->rows64 != NULL;
+}
+
+/* 1 if its heads are finished in float32 before they are written: they are transformed, or quantised. */
+static inline int posenc_rope_is_staged(const posenc_rope_tensor *tensor) {
+    return tensor->hadamard > 0 || posenc_block_bytes(tensor->y.dtype) > 0;
+}
+
+/* Floats of heads that are finished so, on the stack: at least two heads. */
+#define POSENC_STAGED (2 * POSENC_MAX_HEAD_DIM)
+
+/* 1 if channels of such heads can be transformed n at a time. (hadamard.c) */
+int posenc_is_hadamard(int64_t n, int64_t head_dim);
+
+/* Transforms heads of float32 in place; the stride in bytes. */
+void posenc_transform_heads(const posenc_kernels *kernels, void *heads, ptrdiff_t stride, int64_t n_heads,
+                            int64_t head_dim, int64_t n);
 
 /* posenc_rope_apply_table, FORWARD, of all that is in x, for callers who have checked: no batch, y apart. (apply.c) */
 void posenc_rope_rotate(const posenc_rope *rope, const posenc_view *x, const posenc_rope_table *table,

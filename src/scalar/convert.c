@@ -1,4 +1,6 @@
 /* Scalar conversion: the specification. */
+#include <math.h>
+
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
@@ -13,4 +15,62 @@ void VARIANT(convert_rows)(const posenc_convert_args *a) {
             posenc_store(y, i, z * (weight * a->factor), a->y_type);
         }
     }
+}
+
+/* ---- Blocks ---- */
+
+/* The value of largest size, of several the first; NaN if one is not finite. */
+static float largest_of(const float x[POSENC_QUANT_BLOCK]) {
+    float largest = 0.0f;
+    for (size_t c = 0; c < POSENC_QUANT_BLOCK; c++) {
+        if (!isfinite(x[c]))
+            return NAN;
+        if (fabsf(x[c]) > fabsf(largest))
+            largest = x[c];
+    }
+    return largest;
+}
+
+static float reciprocal_of(float scale) {
+    float reciprocal = scale != 0.0f ? 1.0f / scale : 0.0f;
+    return isinf(reciprocal) ? 0.0f : reciprocal;
+}
+
+static void write_scale(char *block, float scale) {
+    *(uint16_t *)(void *)block = isnan(scale) ? 0x7e00 : posenc_to_f16(scale);
+}
+
+static void quantise_q8_0(const float x[POSENC_QUANT_BLOCK], char *block) {
+    int8_t *numbers = (int8_t *)block + sizeof(uint16_t);
+    float scale = fabsf(largest_of(x)) / 127.0f, reciprocal = reciprocal_of(scale);
+    write_scale(block, scale);
+    for (size_t c = 0; c < POSENC_QUANT_BLOCK; c++)
+        numbers[c] = isnan(scale) ? 0 : (int8_t)roundf(x[c] * reciprocal);
+}
+
+static int nibble_of(float x, float scale, float reciprocal) {
+    int number = isnan(scale) ? 8 : (int)(x * reciprocal + 8.5f);
+    return number > 15 ? 15 : number;
+}
+
+static void quantise_q4_0(const float x[POSENC_QUANT_BLOCK], char *block) {
+    enum { HALF = POSENC_QUANT_BLOCK / 2 };
+    uint8_t *numbers = (uint8_t *)block + sizeof(uint16_t);
+    float scale = largest_of(x) / -8.0f, reciprocal = reciprocal_of(scale);
+    write_scale(block, scale);
+    for (size_t c = 0; c < HALF; c++)
+        numbers[c] = (uint8_t)(nibble_of(x[c], scale, reciprocal) | nibble_of(x[c + HALF], scale, reciprocal) << 4);
+}
+
+void VARIANT(quantise_rows)(const posenc_quantise_args *a) {
+    size_t bytes = a->y_type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+    for (size_t h = 0; h < a->n_heads; h++)
+        for (size_t b = 0; b < a->n / POSENC_QUANT_BLOCK; b++) {
+            const char *x = (const char *)a->x + (ptrdiff_t)h * a->x_stride;
+            char *block = (char *)a->y + (ptrdiff_t)h * a->y_stride + b * bytes;
+            float values[POSENC_QUANT_BLOCK];
+            for (size_t c = 0; c < POSENC_QUANT_BLOCK; c++)
+                values[c] = posenc_load(x, b * POSENC_QUANT_BLOCK + c, a->x_type);
+            a->y_type == POSENC_Q8_0 ? quantise_q8_0(values, block) : quantise_q4_0(values, block);
+        }
 }

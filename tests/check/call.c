@@ -88,7 +88,7 @@ static void *grown(void *old, size_t *room, size_t needed) {
 size_t element_size(element_type type) {
     static const size_t sizes[] = {
         [ELEMENT_F32] = sizeof(float),   [ELEMENT_F16] = 2, [ELEMENT_BF16] = 2, [ELEMENT_F64] = sizeof(double),
-        [ELEMENT_I32] = sizeof(int32_t), [ELEMENT_U8] = 1};
+        [ELEMENT_I32] = sizeof(int32_t), [ELEMENT_U16] = 2, [ELEMENT_U8] = 1};
     return sizes[type];
 }
 
@@ -109,9 +109,11 @@ ptrdiff_t element_bytes(ptrdiff_t elements, posenc_dtype type) {
 }
 
 const char *element_name(posenc_dtype type) {
-    static const char *const names[] = {
-        [POSENC_F32] = "f32",   [POSENC_F16] = "f16",   [POSENC_BF16] = "bf16",
-        [POSENC_Q8_0] = "q8_0", [POSENC_Q4_0] = "q4_0"};
+    static const char *const names[] = {[POSENC_F32] = "f32",
+                                        [POSENC_F16] = "f16",
+                                        [POSENC_BF16] = "bf16",
+                                        [POSENC_Q8_0] = "q8_0",
+                                        [POSENC_Q4_0] = "q4_0"};
     return names[type];
 }
 
@@ -196,6 +198,8 @@ static double element_at(const operand *o, const unsigned char *data, size_t i) 
         memcpy(&value, data + i * sizeof value, sizeof value);
         return (double)value;
     }
+    if (o->type == ELEMENT_U16)
+        return (double)((const uint16_t *)(const void *)data)[i];
     if (o->type == ELEMENT_U8)
         return (double)data[i];
     return (double)posenc_load(data, i, (posenc_dtype)o->type);
@@ -207,6 +211,8 @@ void operand_set(operand *o, size_t at, double value) {
     } else if (o->type == ELEMENT_I32) {
         int32_t integer = (int32_t)value;
         memcpy(o->before + at * sizeof integer, &integer, sizeof integer);
+    } else if (o->type == ELEMENT_U16) {
+        ((uint16_t *)(void *)o->before)[at] = (uint16_t)value;
     } else if (o->type == ELEMENT_U8) {
         o->before[at] = (unsigned char)value;
     } else {
@@ -220,7 +226,7 @@ static void fill_element(operand *o, size_t i, test_fill fill) {
     if (o->type == ELEMENT_F64) {
         double value = test_random_double(fill);
         memcpy(to, &value, sizeof value);
-    } else if (o->type == ELEMENT_I32 || o->type == ELEMENT_U8) {
+    } else if (o->type == ELEMENT_I32 || o->type == ELEMENT_U16 || o->type == ELEMENT_U8) {
         memset(to, 0, o->element);
     } else if (o->type == ELEMENT_F32) {
         float value = test_random_float(fill);

@@ -29,13 +29,15 @@ typedef union kernel_args {
 
 typedef enum operand_role { OPERAND_IN = 1, OPERAND_OUT = 2, OPERAND_IN_OUT = 3 } operand_role;
 
-/* What a buffer holds. The first three are the values of posenc_dtype. Integers are 0 until they are set. */
+/* What a buffer holds. The first three are the values of posenc_dtype. Integers are 0 until they are set. Blocks that a
+ * kernel writes are U16: unlike an f16, each of their bits counts. */
 typedef enum element_type {
     ELEMENT_F32 = POSENC_F32,
     ELEMENT_F16 = POSENC_F16,
     ELEMENT_BF16 = POSENC_BF16,
-    ELEMENT_F64,
+    ELEMENT_F64 = POSENC_Q4_0 + 1,
     ELEMENT_I32,
+    ELEMENT_U16,
     ELEMENT_U8
 } element_type;
 

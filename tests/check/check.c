@@ -30,6 +30,7 @@ static void hash_element(const operand *o, size_t i) {
     case ELEMENT_F64: hash_doubles(&hash, (const void *)data, 1); break;
     case ELEMENT_F16:
     case ELEMENT_BF16: hash_halves(&hash, (const void *)data, 1, (posenc_dtype)o->type); break;
+    case ELEMENT_U16: hash_bytes(&hash, *(const uint16_t *)(const void *)data, 2); break;
     case ELEMENT_I32: hash_bytes(&hash, *(const uint32_t *)(const void *)data, 4); break;
     default: test_fail("%s: outputs of this type have no hash", o->name);
     }

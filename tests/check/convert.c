@@ -1,4 +1,6 @@
-/* convert_rows: conversion between storage types, a factor, and a norm in some cases. */
+/* convert_rows: conversion between storage types, a factor, and a norm in some cases. quantise_rows: into blocks. */
+#include <math.h>
+
 #include "check.h"
 #include "plain.h"
 
@@ -105,7 +107,100 @@ void sweep_convert_rows(const posenc_kernels *variant) {
             sweep_conversion(variant, (posenc_dtype)x_type, (posenc_dtype)y_type);
 }
 
-/* ---- Benchmark ---- */
+/* ---- quantise_rows ---- */
+
+typedef struct quantise_shape {
+    posenc_dtype x_type, y_type;
+    size_t n, n_heads;
+    ptrdiff_t x_stride, y_stride; /* in elements */
+} quantise_shape;
+
+enum { QUANTISE_X, QUANTISE_Y };
+
+static void quantise_arguments(const kernel_call *call, kernel_args *to) {
+    const quantise_shape *s = call->shape;
+    posenc_quantise_args args = {
+        .x = call_data(call, QUANTISE_X, rows_origin(s->n_heads, s->x_stride)),
+        .y = call_data(call, QUANTISE_Y, rows_origin(s->n_heads, s->y_stride)),
+        .x_type = s->x_type,
+        .y_type = s->y_type,
+        .x_stride = element_bytes(s->x_stride, s->x_type),
+        .y_stride = element_bytes(s->y_stride, s->y_type),
+        .n = s->n,
+        .n_heads = s->n_heads,
+    };
+    to->quantise_rows = args;
+}
+
+static void describe_quantise(kernel_call *call, const quantise_shape *s) {
+    call_begin(call, KERNEL_quantise_rows, quantise_arguments, s);
+    call_stored_rows(call, "x", OPERAND_IN, s->x_type, s->n_heads, s->x_stride, s->n);
+    call_rows(call, "y", OPERAND_OUT, ELEMENT_U16, s->n_heads, s->y_stride, element_count(s->n, s->y_type));
+}
+
+/* A block of whole and half steps, some of them one bit off, up to the largest, which may be there several times and
+ * with both signs. The step is anything that a float can be: scales of 0, denormal and infinite in half precision. */
+static void set_steps(operand *x, size_t at, posenc_dtype y_type) {
+    static const int exponents[] = {-149, -140, -129, -128, -127, -126, -125, -100, -33, -25, -24, -14, 0, 15, 16, 120};
+    int most = y_type == POSENC_Q8_0 ? 127 : 8;
+    double step = ldexp(1.0, exponents[test_random_below(sizeof exponents / sizeof exponents[0])]);
+    for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++) {
+        double value = (0.5 * (double)test_random_below((size_t)(4 * most + 1)) - most) * step;
+        size_t shift = test_random_below(6);
+        if (shift < 2 && x->type == ELEMENT_F32)
+            value = (double)nextafterf((float)value, shift ? INFINITY : -INFINITY);
+        operand_set(x, at + i, value);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        size_t where = at + test_random_below(POSENC_QUANT_BLOCK);
+        operand_set(x, where, test_random() % 2 ? most * step : -most * step);
+    }
+}
+
+/* Half of the blocks; in half of the others one value is zero, infinite or NaN. */
+static void set_blocks(kernel_call *call, const quantise_shape *s) {
+    static const double single[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 3e38};
+    operand *x = &call->operands[QUANTISE_X];
+    for (size_t h = 0; h < s->n_heads; h++)
+        for (size_t i = 0; i < s->n; i += POSENC_QUANT_BLOCK) {
+            size_t at = rows_origin(s->n_heads, s->x_stride) + (size_t)((ptrdiff_t)h * s->x_stride) + i;
+            size_t kind = test_random_below(4);
+            size_t where = test_random_below(POSENC_QUANT_BLOCK); /* in an order that is not the compiler's */
+            size_t which = test_random_below(6);
+            if (kind < 2)
+                set_steps(x, at, s->y_type);
+            else if (kind == 2)
+                operand_set(x, at + where, single[which]);
+        }
+}
+
+static void sweep_quantisation(const posenc_kernels *variant, posenc_dtype x_type, posenc_dtype y_type) {
+    static kernel_call call;
+    static const size_t blocks[] = {1, 2, 3, 4, 0, 5, 8, 16, 32};
+    for (size_t which = 0; which < 9 * FILL_COUNT * 6; which++) {
+        quantise_shape s = {.x_type = x_type, .y_type = y_type, .n = blocks[which % 9] * POSENC_QUANT_BLOCK};
+        s.n_heads = test_counts[which / 2 % test_n_counts];
+        s.x_stride = test_stride(which / 3, s.n);
+        s.y_stride = (ptrdiff_t)element_count(s.n, y_type) + (ptrdiff_t)(which % 3) * 5;
+        test_fill fill = (test_fill)(which / 9 % FILL_COUNT);
+        if (!test_case("quantise_rows %s to %s n=%zu heads=%zu x_stride=%td y_stride=%td %s, %zu", element_name(x_type),
+                       element_name(y_type), s.n, s.n_heads, s.x_stride, s.y_stride, test_fill_name(fill), which))
+            continue;
+        describe_quantise(&call, &s);
+        call_fill(&call, fill);
+        if (which % 2)
+            set_blocks(&call, &s);
+        call_check(&call, variant, which % 8 == 0 ? EVERY_PLACE : FEW_PLACES);
+    }
+}
+
+void sweep_quantise_rows(const posenc_kernels *variant) {
+    for (int x_type = POSENC_F32; x_type <= POSENC_BF16; x_type++)
+        for (int y_type = POSENC_Q8_0; y_type <= POSENC_Q4_0; y_type++)
+            sweep_quantisation(variant, (posenc_dtype)x_type, (posenc_dtype)y_type);
+}
+
+/* ---- Benchmarks ---- */
 
 enum { HEAD_DIM = 128 };
 
@@ -146,4 +241,42 @@ const kernel_bench bench_convert_rows = {
     .describe = bench_describe,
     .plain = plain_convert,
     .limit = limit_convert,
+};
+
+static void bench_blocks(kernel_call *call, size_t n, kernel_types types) {
+    static quantise_shape s;
+    s = (quantise_shape){.x_type = types.x, .y_type = types.y, .n = HEAD_DIM, .n_heads = n, .x_stride = HEAD_DIM};
+    s.y_stride = (ptrdiff_t)element_count(HEAD_DIM, types.y);
+    describe_quantise(call, &s);
+    call_fill(call, FILL_ORDINARY);
+}
+
+static void plain_blocks(const kernel_args *args) {
+    const posenc_quantise_args *a = &args->quantise_rows;
+    plain_heads heads = {.x = a->x,
+                         .y = a->y,
+                         .x_type = a->x_type,
+                         .y_type = a->y_type,
+                         .n_heads = a->n_heads,
+                         .head_dim = a->n,
+                         .scale = 1.0f};
+    plain_task(&heads);
+}
+
+static void limit_blocks(const bench_limits *limits, const kernel_args *args) {
+    const posenc_quantise_args *a = &args->quantise_rows;
+    limits->read(a->x, a->n_heads * (size_t)a->x_stride);
+}
+
+static const kernel_types block_types[] = {
+    {POSENC_F32, POSENC_Q8_0}, {POSENC_F16, POSENC_Q8_0}, {POSENC_F32, POSENC_Q4_0}, {POSENC_F16, POSENC_Q4_0}};
+
+const kernel_bench bench_quantise_rows = {
+    .unit = "heads",
+    .elements = HEAD_DIM,
+    .types = block_types,
+    .n_types = sizeof block_types / sizeof block_types[0],
+    .describe = bench_blocks,
+    .plain = plain_blocks,
+    .limit = limit_blocks,
 };

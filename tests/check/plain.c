@@ -69,6 +69,42 @@ static void convert_apart(const void *x, posenc_dtype x_type, float *y, size_t h
     }
 }
 
+static void quantise_q8_0(const float *x, int8_t *y) {
+    float most = 0.0f;
+    for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++)
+        most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+    float scale = most / 127.0f, reciprocal = scale > 0.0f ? 1.0f / scale : 0.0f;
+    posenc_store(y, 0, scale, POSENC_F16);
+    for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++)
+        y[2 + i] = (int8_t)roundf(x[i] * reciprocal);
+}
+
+static int nibble_of(float x) {
+    int number = (int)(x + 8.5f);
+    return number < 15 ? number : 15;
+}
+
+static void quantise_q4_0(const float *x, uint8_t *y) {
+    enum { HALF = POSENC_QUANT_BLOCK / 2 };
+    float most = 0.0f;
+    for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++)
+        most = fabsf(x[i]) > fabsf(most) ? x[i] : most;
+    float scale = most / -8.0f, reciprocal = scale != 0.0f ? 1.0f / scale : 0.0f;
+    posenc_store(y, 0, scale, POSENC_F16);
+    for (size_t i = 0; i < HALF; i++)
+        y[2 + i] = (uint8_t)(nibble_of(x[i] * reciprocal) | nibble_of(x[i + HALF] * reciprocal) << 4);
+}
+
+/* A finished head on its way out. */
+static void write_row(const float *x, void *y, posenc_dtype y_type, size_t n) {
+    if (y_type != POSENC_Q8_0 && y_type != POSENC_Q4_0)
+        plain_convert_row(x, POSENC_F32, y, y_type, n);
+    for (size_t b = 0; y_type == POSENC_Q8_0 && b < n / POSENC_QUANT_BLOCK; b++)
+        quantise_q8_0(x + b * POSENC_QUANT_BLOCK, (int8_t *)y + b * POSENC_Q8_BYTES);
+    for (size_t b = 0; y_type == POSENC_Q4_0 && b < n / POSENC_QUANT_BLOCK; b++)
+        quantise_q4_0(x + b * POSENC_QUANT_BLOCK, (uint8_t *)y + b * POSENC_Q4_BYTES);
+}
+
 /* In float32, which is the output or a buffer on its way there. */
 static void one_head(const plain_heads *a, const void *x, void *y) {
     float buffer[PLAIN_MAX_HEAD], *work = a->y_type == POSENC_F32 ? y : buffer;
@@ -85,11 +121,15 @@ static void one_head(const plain_heads *a, const void *x, void *y) {
         for (size_t i = 0; i < a->head_dim; i++)
             work[i] *= a->scale;
     if (y != work)
-        plain_convert_row(work, POSENC_F32, y, a->y_type, a->head_dim);
+        write_row(work, y, a->y_type, a->head_dim);
 }
 
 static size_t head_bytes(const plain_heads *a, posenc_dtype type) {
-    return a->head_dim * (type == POSENC_F32 ? 4 : 2);
+    switch (type) {
+    case POSENC_Q8_0: return a->head_dim / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES;
+    case POSENC_Q4_0: return a->head_dim / POSENC_QUANT_BLOCK * POSENC_Q4_BYTES;
+    default: return a->head_dim * (type == POSENC_F32 ? 4 : 2);
+    }
 }
 
 void plain_task(const plain_heads *a) {
@@ -104,6 +144,19 @@ void plain_rms_factors(const plain_heads *a, float eps, float *factors) {
                           a->head_dim);
         factors[h] = rms_factor(buffer, a->head_dim, eps);
     }
+}
+
+void plain_hadamard(float *x, size_t n, size_t size) {
+    float factor = 1.0f / sqrtf((float)size);
+    for (size_t half = 1; half < size; half *= 2)
+        for (size_t block = 0; block < n; block += 2 * half)
+            for (size_t i = block; i < block + half; i++) {
+                float x0 = x[i], x1 = x[i + half];
+                x[i] = x0 + x1;
+                x[i + half] = x0 - x1;
+            }
+    for (size_t i = 0; i < n; i++)
+        x[i] *= factor;
 }
 
 void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_t position, float *row, int add) {

@@ -30,7 +30,7 @@ typedef struct plain_heads {
 } plain_heads;
 
 /* One head after the other, each step a loop. What is not float32 is converted, step by step and element by element in
- * integers: the baseline has no instruction for it. */
+ * integers: the baseline has no instruction for it. y may be Q8_0 or Q4_0. */
 void plain_task(const plain_heads *heads);
 
 /* y[i] = x[i], in the same way */
@@ -38,6 +38,9 @@ void plain_convert_row(const void *x, posenc_dtype x_type, void *y, posenc_dtype
 
 /* factors[h] = 1 / sqrt(mean of the squares of head h + eps) */
 void plain_rms_factors(const plain_heads *heads, float eps, float *factors);
+
+/* Each size channels of x times the Hadamard matrix, over sqrt(size). */
+void plain_hadamard(float *x, size_t n, size_t size);
 
 /* One row of the sinusoidal encoding, written or added; dim even. */
 void plain_sinusoidal(const float *inv_freq, size_t dim, int interleaved, int32_t position, float *row, int add);

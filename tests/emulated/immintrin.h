@@ -83,6 +83,8 @@ EMULATED_OF_2(__m512i, _mm512_sub_epi32, _mm256_sub_epi32)
 EMULATED_OF_2(__m512i, _mm512_mullo_epi32, _mm256_mullo_epi32)
 EMULATED_OF_2(__m512i, _mm512_min_epi32, _mm256_min_epi32)
 EMULATED_OF_2(__m512i, _mm512_max_epi32, _mm256_max_epi32)
+EMULATED_OF_2(__m512, _mm512_and_ps, _mm256_and_ps)
+EMULATED_OF_2(__m512, _mm512_or_ps, _mm256_or_ps)
 EMULATED_OF_2(__m512i, _mm512_and_si512, _mm256_and_si256)
 EMULATED_OF_2(__m512i, emulated_or_si512, _mm256_or_si256)
 EMULATED_OF_1(__m512i, _mm512_abs_epi32, _mm256_abs_epi32)
@@ -215,6 +217,15 @@ EMULATED __m512i _mm512_cvtepu16_epi32(__m256i a) {
 EMULATED __m512 _mm512_cvtph_ps(__m256i a) {
     return (__m512){.low = _mm256_cvtph_ps(_mm256_castsi256_si128(a)),
                     .high = _mm256_cvtph_ps(_mm256_extracti128_si256(a, 1))};
+}
+EMULATED __m512i _mm512_cvttps_epi32(__m512 a) {
+    return (__m512i){.low = _mm256_cvttps_epi32(a.low), .high = _mm256_cvttps_epi32(a.high)};
+}
+EMULATED __m128i _mm512_cvtepi32_epi8(__m512i a) {
+    int8_t lanes[16];
+    for (int k = 0; k < 16; k++)
+        lanes[k] = (int8_t)(a.i32[k] & 255);
+    return _mm_loadu_si128((const __m128i *)(const void *)lanes);
 }
 #define emulated_mm512_cvtps_ph(a, rounding)                                                                           \
     _mm256_set_m128i(_mm256_cvtps_ph((a).high, rounding), _mm256_cvtps_ph((a).low, rounding))

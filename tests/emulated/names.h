@@ -10,6 +10,7 @@
 #define _mm512_add_epi32 emulated_mm512_add_epi32
 #define _mm512_add_pd emulated_mm512_add_pd
 #define _mm512_add_ps emulated_mm512_add_ps
+#define _mm512_and_ps emulated_mm512_and_ps
 #define _mm512_and_si512 emulated_mm512_and_si512
 #define _mm512_castps256_ps512 emulated_mm512_castps256_ps512
 #define _mm512_castps512_ps256 emulated_mm512_castps512_ps256
@@ -22,6 +23,7 @@
 #define _mm512_cmplt_epi32_mask emulated_mm512_cmplt_epi32_mask
 #define _mm512_cmpneq_epi32_mask emulated_mm512_cmpneq_epi32_mask
 #define _mm512_cvtepi32_epi16 emulated_mm512_cvtepi32_epi16
+#define _mm512_cvtepi32_epi8 emulated_mm512_cvtepi32_epi8
 #define _mm512_cvtepi32_ps emulated_mm512_cvtepi32_ps
 #define _mm512_cvtepi8_epi16 emulated_mm512_cvtepi8_epi16
 #define _mm512_cvtepi8_epi32 emulated_mm512_cvtepi8_epi32
@@ -32,6 +34,7 @@
 #define _mm512_cvtps_epi32 emulated_mm512_cvtps_epi32
 #define _mm512_cvtps_pd emulated_mm512_cvtps_pd
 #define _mm512_cvtps_ph emulated_mm512_cvtps_ph
+#define _mm512_cvttps_epi32 emulated_mm512_cvttps_epi32
 #define _mm512_div_ps emulated_mm512_div_ps
 #define _mm512_extractf32x8_ps emulated_mm512_extractf32x8_ps
 #define _mm512_extracti64x4_epi64 emulated_mm512_extracti64x4_epi64
@@ -66,6 +69,7 @@
 #define _mm512_mul_pd emulated_mm512_mul_pd
 #define _mm512_mul_ps emulated_mm512_mul_ps
 #define _mm512_mullo_epi32 emulated_mm512_mullo_epi32
+#define _mm512_or_ps emulated_mm512_or_ps
 #define _mm512_permute_ps emulated_mm512_permute_ps
 #define _mm512_permutex2var_ps emulated_mm512_permutex2var_ps
 #define _mm512_permutexvar_epi16 emulated_mm512_permutexvar_epi16

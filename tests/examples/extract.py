@@ -61,6 +61,13 @@ GIVEN = {
     ],
     'rope.h': [
         'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
+        'enum { n_context = 9 }; static uint16_t k_blocks[9 * 8 * 4 * 17], v_blocks[9 * 8 * 4 * 9]; '
+        'static float data[4][3 * 32 * 128]; int32_t slots[3] = {4, 5, 6}, positions[3] = {4, 5, 6}; '
+        'posenc_view q = posenc_view_dense(data[0], POSENC_F32, 128, 32, 3, 1), out = q; '
+        'posenc_view k = posenc_view_dense(data[1], POSENC_F32, 128, 8, 3, 1); '
+        'posenc_view v = posenc_view_dense(data[2], POSENC_F32, 128, 8, 3, 1); out.data = data[3]; '
+        'static posenc_rope *rope; posenc_rope_params params = POSENC_ROPE_DEFAULTS; params.layout = POSENC_ROPE_HALF; '
+        'params.head_dim = params.n_rot = 128; if (posenc_rope_create(&params, &rope) != POSENC_OK) return 1;',
     ],
     'rope_config.h': [
         'posenc_status status; posenc_rope *rope;',

@@ -30,6 +30,8 @@
     FAMILY(rope_apply)                                                                                                 \
     FAMILY(rope_apply_table)                                                                                           \
     FAMILY(rope_tasks)                                                                                                 \
+    FAMILY(rope_blocks)                                                                                                \
+    FAMILY(hadamard)                                                                                                 \
     FAMILY(positions)                                                                                                  \
     FAMILY(sinusoidal)                                                                                                 \
     FAMILY(grids)                                                                                                      \

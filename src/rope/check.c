@@ -1,0 +1,87 @@
+/* What a call of RoPE on tensors refuses. */
+#include <math.h>
+
+#include "core/view.h"
+#include "rope/rope.h"
+
+/* Every cache row named exists. */
+static posenc_status check_cache_rows(const posenc_rope_tensor *tensor, int64_t n_tokens) {
+    int64_t n_rows = tensor->y.ne[2];
+    for (int64_t t = 0; t < n_tokens; t++) {
+        int64_t row = tensor->rows32 != NULL ? tensor->rows32[t] : tensor->rows64[t];
+        if (row < 0 || row >= n_rows)
+            return POSENC_ERR_ROWS;
+    }
+    return POSENC_OK;
+}
+
+static posenc_status check_apart(const posenc_rope_tensor *tensor) {
+    posenc_view storage = posenc_storage_of(&tensor->y);
+    return posenc_check_apart(&tensor->x, &storage);
+}
+
+static posenc_status check_scatter(const posenc_rope_tensor *tensor) {
+    if (!posenc_rope_scatters(tensor))
+        return POSENC_OK;
+    if (tensor->rows32 != NULL && tensor->rows64 != NULL)
+        return POSENC_ERR_ROWS;
+    if (!posenc_is_aligned(tensor->rows32, 4) || !posenc_is_aligned(tensor->rows64, 8))
+        return POSENC_ERR_STRIDE;
+    posenc_status status = check_cache_rows(tensor, tensor->x.ne[2]);
+    return status == POSENC_OK ? check_apart(tensor) : status;
+}
+
+static posenc_status check_views(const posenc_rope_tensor *tensor) {
+    if (!posenc_rope_scatters(tensor) && posenc_block_bytes(tensor->y.dtype) == 0)
+        return posenc_check_elementwise(&tensor->x, &tensor->y);
+    posenc_status status = posenc_check_stored_output(&tensor->y);
+    if (status == POSENC_OK)
+        status = posenc_check_input(&tensor->x);
+    if (status != POSENC_OK || posenc_rope_scatters(tensor))
+        return status;
+    return posenc_same_extents(&tensor->x, &tensor->y) ? check_apart(tensor) : POSENC_ERR_SHAPE;
+}
+
+static posenc_status check_staged(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
+    if (tensor->hadamard != 0 && !posenc_is_hadamard(tensor->hadamard, tensor->x.ne[0]))
+        return POSENC_ERR_SHAPE;
+    if (!posenc_rope_is_staged(tensor))
+        return POSENC_OK;
+    if (tensor->x.ne[0] > POSENC_MAX_HEAD_DIM)
+        return POSENC_ERR_HEAD_DIM;
+    return tensor->rotates && rope->n_pairs > POSENC_SLICE ? POSENC_ERR_N_ROT : POSENC_OK;
+}
+
+static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
+    if (tensor->weight == NULL)
+        return POSENC_OK;
+    if (!posenc_is_aligned(tensor->weight, 4))
+        return POSENC_ERR_STRIDE;
+    if (!(tensor->eps >= 0.0f && isfinite(tensor->eps)))
+        return POSENC_ERR_SCALE;
+    return rope->n_pairs > POSENC_SLICE ? POSENC_ERR_N_ROT : POSENC_OK;
+}
+
+static posenc_status check_layout(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
+    int crosses = rope->params.layout == POSENC_ROPE_DEINTERLEAVE && tensor->rotates;
+    return crosses && rope->n_pairs > 0 && tensor->x.data == tensor->y.data && posenc_view_count(&tensor->x) > 0
+               ? POSENC_ERR_OVERLAP
+               : POSENC_OK;
+}
+
+posenc_status posenc_check_rope_tensor(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
+    posenc_status status = check_views(tensor);
+    if (status != POSENC_OK)
+        return status;
+    if (tensor->x.ne[0] != rope->params.head_dim || tensor->y.ne[0] != tensor->x.ne[0] ||
+        tensor->y.ne[1] != tensor->x.ne[1])
+        return POSENC_ERR_SHAPE;
+    if (!isfinite(tensor->scale) || tensor->scale == 0.0f) /* 0 is what was forgotten */
+        return POSENC_ERR_SCALE;
+    status = check_scatter(tensor);
+    if (status == POSENC_OK)
+        status = check_norm(rope, tensor);
+    if (status == POSENC_OK)
+        status = check_staged(rope, tensor);
+    return status == POSENC_OK ? check_layout(rope, tensor) : status;
+}

@@ -1,0 +1,346 @@
+/* Q8_0 and Q4_0 as outputs of RoPE: the bytes of ggml's reference (truth_blocks.c), for blocks at random and adversarial
+ * ones; and any call that writes them, or transforms heads, is the same call into float32, what the statement makes of
+ * that, and nothing else. */
+#include "truth_blocks.h"
+#include "truth_half.h"
+#include "truth_rope.h"
+#include "truth_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const posenc_dtype block_types[] = {POSENC_Q8_0, POSENC_Q4_0};
+
+/* ---- Blocks, by the conversion of values ---- */
+
+enum { DIM = 1024, TOKENS = 64, N = DIM * TOKENS };
+
+static float values[N];
+
+/* Rows of DIM values of a type into blocks, as they are. */
+static void convert(const void *x, posenc_dtype x_type, posenc_dtype type, void *y) {
+    posenc_rope_params params = truth_rope_params(POSENC_ROPE_HALF, DIM, 0, 0);
+    posenc_rope *rope = truth_rope_new(&params);
+    posenc_rope_tensor tensor = {.x = posenc_view_dense((void *)(uintptr_t)x, x_type, DIM, 1, TOKENS, 1),
+                                 .y = posenc_view_dense(y, type, DIM, 1, TOKENS, 1),
+                                 .scale = 1.0f};
+    truth_ok(posenc_rope_apply_tensors(rope, &tensor, 1, NULL, NULL, POSENC_FORWARD, posenc_range_all()));
+    posenc_rope_free(rope);
+}
+
+/* What the header promises of what is read. */
+static void check_error(const float *x, const unsigned char *row, int64_t i, posenc_dtype type) {
+    double largest = 0.0, most = type == POSENC_Q8_0 ? 127.0 : 8.0, got = truth_read_block(row, i, type);
+    for (int64_t k = i / TRUTH_BLOCK * TRUTH_BLOCK; k < (i / TRUTH_BLOCK + 1) * TRUTH_BLOCK; k++) {
+        if (isnan(x[k]) || isinf(x[k])) {
+            assert_true(isnan(got));
+            return;
+        }
+        largest = fmax(largest, fabs((double)x[k]));
+    }
+    double scale = largest / most, rounding = fmax(0x1p-11 * scale, 0x1p-25);
+    if (scale < 65504.0)
+        truth_close(got, (double)x[i], (type == POSENC_Q8_0 ? 0.5001 : 1.0001) * scale + most * rounding,
+                    "channel %lld", (long long)i);
+}
+
+/* The values, narrowed to a type that they may come in, give the bytes of the statement. */
+static void check_values(posenc_dtype x_type, const char *what) {
+    static unsigned char stored[N * sizeof(float)], got[N * 2], want[N * 2];
+    for (int64_t i = 0; i < N; i++) {
+        truth_store(stored + (size_t)i * truth_size(x_type), values[i], x_type);
+        values[i] = truth_load(stored + (size_t)i * truth_size(x_type), x_type);
+    }
+    for (int k = 0; k < 2; k++) {
+        posenc_dtype type = block_types[k];
+        size_t bytes = N / TRUTH_BLOCK * truth_block_bytes(type);
+        convert(stored, x_type, type, got);
+        truth_quantise(values, N, type, want);
+        for (size_t i = 0; i < bytes; i++)
+            if (got[i] != want[i])
+                fail_msg("%s, %s, type %d to %d: byte %zu of block %zu is %d instead of %d",
+                         posenc_isa_name(posenc_isa()), what, (int)x_type, (int)type, i % truth_block_bytes(type),
+                         i / truth_block_bytes(type), got[i], want[i]);
+        for (int64_t i = 0; i < N; i += 7)
+            check_error(values + i / DIM * DIM, got + (size_t)(i / DIM * DIM / TRUTH_BLOCK) * truth_block_bytes(type),
+                        i % DIM, type);
+    }
+}
+
+/* A million blocks and more, of scales alike and of any. */
+static void test_random_blocks(void **state) {
+    (void)state;
+    long long n = 0;
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int round = 0; round < 60; round++) {
+            double size = truth_log_uniform(1e-3, 1e3);
+            for (int64_t i = 0; i < N; i++) {
+                if (i % TRUTH_BLOCK == 0)
+                    size = round % 3 == 0 ? size : truth_log_uniform(round % 3 == 1 ? 1e-9 : 1e-44, 1e9);
+                values[i] = (float)truth_uniform(-size, size);
+            }
+            for (int type = POSENC_F32; type <= POSENC_BF16; type++, n += N / TRUTH_BLOCK * 2)
+                check_values((posenc_dtype)type, "random");
+        }
+    print_message("%lld blocks\n", n);
+    assert_true(n >= 700000); /* on a machine with one tier */
+}
+
+/* Whole and half steps of any scale, and their neighbours; the largest once, or several times with any sign. */
+static void set_steps(float *x, int step, double most) {
+    for (int i = 0; i < TRUTH_BLOCK; i++) {
+        double value = 0.5 * (double)(truth_below((int64_t)(4.0 * most) + 1) - (int64_t)(2.0 * most));
+        x[i] = (float)ldexp(value, step);
+        if (truth_below(3) == 0)
+            x[i] = nextafterf(x[i], truth_below(2) ? INFINITY : -INFINITY);
+    }
+    for (int i = 0; i < 3; i++)
+        x[truth_below(TRUTH_BLOCK)] = (float)ldexp(truth_below(2) ? most : -most, step);
+}
+
+static void test_adversarial_blocks(void **state) {
+    (void)state;
+    static const float special[] = {0.0f,       -0.0f,     INFINITY,  -INFINITY, NAN,      0x1p-149f, -0x1p-149f,
+                                    0x1p-126f,  0x1p-122f, 0x1p-121f, 65504.0f,  65520.0f, 8.32e6f,   524160.0f,
+                                    -524160.0f, 3.4e38f,   -3.4e38f,  0x1p-24f,  0x1p-18f, -1.0f,     1.0f};
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int round = 0; round < 24; round++) {
+            for (int64_t b = 0; b < N / TRUTH_BLOCK; b++) {
+                float *x = values + b * TRUTH_BLOCK;
+                if (round % 3 == 0) /* every exponent of the scale */
+                    set_steps(x, (int)(b % 280) - 150, round % 2 ? 127.0 : 8.0);
+                for (int i = 0; i < TRUTH_BLOCK && round % 3 == 1; i++) /* one size, of any sign */
+                    x[i] = truth_below(2) ? special[b % 21] : -special[b % 21];
+                for (int i = 0; i < TRUTH_BLOCK && round % 3 == 2; i++) /* one among nothing, or among anything */
+                    x[i] = i == b % TRUTH_BLOCK ? special[truth_below(21)]
+                           : round % 2          ? 0.0f
+                                                : truth_random_bits(POSENC_F32);
+            }
+            for (int type = POSENC_F32; type <= POSENC_BF16; type++)
+                check_values((posenc_dtype)type, "adversarial");
+        }
+}
+
+/* ---- Calls ---- */
+
+enum { MOST_TENSORS = 3, MOST_TOKENS = 7, CACHE_ROWS = 11 };
+
+/* A tensor of a call, and where it is written: between bytes that are watched. */
+typedef struct written {
+    truth_tensor x;
+    posenc_view y;
+    unsigned char *bytes, *before, *want;
+    size_t n_bytes;
+    float weight[TRUTH_MAX_DIM];
+    int32_t rows32[MOST_TOKENS];
+    int64_t rows64[MOST_TOKENS];
+} written;
+
+typedef struct call_set {
+    posenc_rope_params params;
+    posenc_rope *rope;
+    posenc_direction direction;
+    int32_t positions[TRUTH_MAX_POSITIONS];
+    int64_t n_tokens, n_tensors;
+    posenc_rope_tensor tensors[MOST_TENSORS];
+    written memory[MOST_TENSORS];
+} call_set;
+
+static posenc_rope_params random_params(void) {
+    static const int64_t dims[] = {32, 64, 96, 128, 256, 576, 1024};
+    posenc_rope_params params =
+        truth_rope_random(TRUTH_MAGNITUDE | TRUTH_DEINTERLEAVE | TRUTH_AXES * (int)truth_below(2));
+    int64_t n_rot = params.n_rot < 256 ? params.n_rot : 0; /* the random one where it fits: its axes fit it */
+    for (params.head_dim = 0; params.head_dim < n_rot || params.head_dim == 0;)
+        params.head_dim = dims[truth_below(7)];
+    if (n_rot != params.n_rot)
+        params.axes = (posenc_rope_axes){POSENC_AXES_SINGLE, 0, {0}};
+    params.n_rot = n_rot;
+    params.n_offs = truth_below(params.head_dim - n_rot + 1);
+    return params;
+}
+
+/* Rows of y, padded, the heads of a token side by side or the tokens of a head; of bytes that are watched. */
+static void random_output(written *m, posenc_dtype type, int64_t head_dim, int64_t n_heads, int64_t n_rows) {
+    int64_t element = truth_is_blocks(type) ? 2 : (int64_t)truth_size(type);
+    int64_t row =
+        truth_is_blocks(type) ? head_dim / TRUTH_BLOCK * (int64_t)truth_block_bytes(type) : head_dim * element;
+    int by_head = truth_below(2) != 0;
+    m->y = posenc_view_dense(NULL, type, head_dim, n_heads, n_rows, 1);
+    int64_t inner = row + element * truth_below(5),
+            outer = inner * (by_head ? n_rows : n_heads) + element * truth_below(9);
+    m->y.nb[by_head ? 2 : 1] = inner;
+    m->y.nb[by_head ? 1 : 2] = outer;
+    m->n_bytes = (size_t)(outer * (by_head ? n_heads : n_rows) + 64);
+    m->bytes = malloc(3 * m->n_bytes);
+    assert_non_null(m->bytes);
+    m->before = m->bytes + m->n_bytes;
+    m->want = m->before + m->n_bytes;
+    for (size_t i = 0; i < m->n_bytes; i++)
+        m->bytes[i] = (unsigned char)truth_random();
+    memcpy(m->before, m->bytes, m->n_bytes);
+    m->y.data = m->bytes + 32;
+}
+
+static void random_tensor(call_set *s, posenc_rope_tensor *tensor, written *m) {
+    int64_t head_dim = s->params.head_dim, n_rows = s->n_tokens, n_heads = 1 + truth_below(truth_below(4) ? 5 : 90);
+    *tensor = (posenc_rope_tensor){.rotates = truth_below(3) != 0, .scale = 1.0f};
+    if (truth_below(3) == 0)
+        tensor->scale = (float)truth_uniform(-2.0, 2.0);
+    if (truth_below(3) == 0) {
+        truth_fill(m->weight, (size_t)head_dim);
+        tensor->weight = m->weight;
+        tensor->eps = 1e-6f;
+    }
+    if (truth_below(2)) {
+        n_rows = CACHE_ROWS;
+        for (int64_t t = 0; t < s->n_tokens; t++)
+            m->rows64[t] = m->rows32[t] = (int32_t)((5 * t + 3) % CACHE_ROWS);
+        tensor->rows32 = truth_below(2) ? m->rows32 : NULL;
+        tensor->rows64 = tensor->rows32 == NULL ? m->rows64 : NULL;
+    }
+    if (truth_below(2))
+        for (tensor->hadamard = 512; head_dim % tensor->hadamard != 0 || truth_below(3) == 0;)
+            tensor->hadamard = tensor->hadamard > 2 ? tensor->hadamard / 2 : 512;
+    m->x = truth_tensor_random_of((posenc_dtype)truth_below(3), (int64_t[4]){head_dim, n_heads, s->n_tokens, 1});
+    random_output(m, (posenc_dtype)truth_below(5), head_dim, n_heads, n_rows);
+    tensor->x = m->x.view;
+    tensor->y = m->y;
+}
+
+static int64_t row_of(const posenc_rope_tensor *tensor, int64_t t) {
+    return tensor->rows32 != NULL ? tensor->rows32[t] : tensor->rows64 != NULL ? tensor->rows64[t] : t;
+}
+
+/* The same call into float32, transformed and quantised as the statement says. */
+static void expect(const call_set *s, const posenc_rope_tensor *tensor, written *m) {
+    int64_t head_dim = s->params.head_dim, n_heads = tensor->x.ne[1];
+    float *heads = malloc((size_t)(head_dim * n_heads * s->n_tokens) * sizeof(float));
+    assert_non_null(heads);
+    posenc_rope_tensor plain = *tensor;
+    plain.hadamard = 0;
+    plain.rows32 = NULL;
+    plain.rows64 = NULL;
+    plain.y = posenc_view_dense(heads, POSENC_F32, head_dim, n_heads, s->n_tokens, 1);
+    truth_ok(posenc_rope_apply_tensors(s->rope, &plain, 1, s->positions, NULL, s->direction, posenc_range_all()));
+    memcpy(m->want, m->before, m->n_bytes);
+    for (int64_t t = 0; t < s->n_tokens; t++)
+        for (int64_t h = 0; h < n_heads; h++) {
+            float *head = heads + (t * n_heads + h) * head_dim;
+            posenc_view want = m->y;
+            want.data = m->want + 32;
+            if (tensor->hadamard > 0)
+                truth_transform(head, head_dim, tensor->hadamard);
+            if (truth_is_blocks(m->y.dtype))
+                truth_quantise(head, head_dim, m->y.dtype, truth_address(&want, 0, h, row_of(tensor, t), 0));
+            for (int64_t i = 0; i < head_dim && !truth_is_blocks(m->y.dtype); i++)
+                truth_store(truth_address(&want, i, h, row_of(tensor, t), 0), head[i], m->y.dtype);
+        }
+    free(heads);
+}
+
+static void check_written(const call_set *s, const char *how) {
+    for (int64_t k = 0; k < s->n_tensors; k++) {
+        const posenc_rope_tensor *tensor = &s->tensors[k];
+        const written *m = &s->memory[k];
+        for (size_t i = 0; i < m->n_bytes; i++)
+            if (m->bytes[i] != m->want[i])
+                fail_msg(
+                    "%s, %s, %s: tensor %d: head_dim %lld, rotates %d, hadamard %lld, %s, types %d to %d, byte %zu",
+                    posenc_isa_name(posenc_isa()), how, truth_direction_name(s->direction), (int)k,
+                    (long long)s->params.head_dim, tensor->rotates, (long long)tensor->hadamard,
+                    tensor->weight != NULL ? "norm" : "no norm", (int)tensor->x.dtype, (int)tensor->y.dtype, i);
+        memcpy(m->bytes, m->before, m->n_bytes);
+        truth_nothing_changed(&m->x, how);
+    }
+}
+
+static void apply(const call_set *s, posenc_range rows) {
+    truth_ok(posenc_rope_apply_tensors(s->rope, s->tensors, s->n_tensors, s->positions, NULL, s->direction, rows));
+}
+
+static void apply_in_ranges(const call_set *s) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < s->n_tensors; k++)
+        n += s->tensors[k].x.ne[1] * s->n_tokens;
+    for (int64_t end = n; end > 0;) {
+        posenc_range rows = {end - truth_below(end + 1) % 37, end};
+        apply(s, rows);
+        end = rows.begin;
+    }
+}
+
+static void test_calls(void **state) {
+    (void)state;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_reseed(NULL);
+        for (int round = 0; round < 300; round++) {
+            call_set *s = calloc(1, sizeof *s);
+            assert_non_null(s);
+            s->params = random_params();
+            s->rope = truth_rope_new(&s->params);
+            s->direction = truth_random_direction(&s->params);
+            s->n_tokens = 1 + truth_below(MOST_TOKENS);
+            s->n_tensors = 1 + truth_below(MOST_TENSORS);
+            truth_random_positions(s->positions, posenc_rope_axis_count(s->rope), s->n_tokens);
+            if (s->direction == POSENC_SHIFT) /* a token that stays */
+                for (int axis = 0; axis < posenc_rope_axis_count(s->rope); axis++)
+                    s->positions[axis * s->n_tokens] = 0;
+            for (int64_t k = 0; k < s->n_tensors; k++) {
+                random_tensor(s, &s->tensors[k], &s->memory[k]);
+                expect(s, &s->tensors[k], &s->memory[k]);
+            }
+            apply(s, posenc_range_all());
+            check_written(s, "at once");
+            apply_in_ranges(s);
+            check_written(s, "in ranges");
+            for (int64_t k = 0; k < s->n_tensors; k++) {
+                truth_tensor_free(&s->memory[k].x);
+                free(s->memory[k].bytes);
+            }
+            posenc_rope_free(s->rope);
+            free(s);
+        }
+    }
+}
+
+/* A batch, and from a table. */
+static void test_batches(void **state) {
+    (void)state;
+    enum { HEADS = 3, BATCH = 2, BATCH_TOKENS = 5, BATCH_DIM = 128 };
+    static float floats[BATCH_DIM * HEADS * BATCH_TOKENS * BATCH], table_rows[BATCH_DIM * BATCH_TOKENS];
+    static unsigned char got[sizeof floats], want[sizeof floats];
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int round = 0; round < 12; round++) {
+            posenc_dtype type = block_types[round % 2], x_type = (posenc_dtype)(round / 2 % 3);
+            posenc_rope_params params = truth_rope_params(POSENC_ROPE_HALF, BATCH_DIM, round % 4 ? 128 : 64, 0);
+            posenc_rope *rope = truth_rope_new(&params);
+            const int32_t positions[BATCH_TOKENS] = {3, 4, 5, 1000, -7};
+            truth_tensor x = truth_tensor_random_of(x_type, (int64_t[4]){BATCH_DIM, HEADS, BATCH_TOKENS, BATCH});
+            posenc_view plain = posenc_view_dense(floats, POSENC_F32, BATCH_DIM, HEADS, BATCH_TOKENS, BATCH);
+            posenc_view y = posenc_view_dense(got, type, BATCH_DIM, HEADS, BATCH_TOKENS, BATCH);
+            size_t bytes = (size_t)(y.nb[3] * BATCH);
+            posenc_rope_table table = posenc_rope_table_dense(rope, table_rows);
+            truth_ok(posenc_rope_table_fill(rope, positions, BATCH_TOKENS, POSENC_FORWARD, &table));
+            truth_ok(posenc_rope_apply(rope, &x.view, positions, &plain, POSENC_FORWARD, posenc_range_all()));
+            truth_quantise(floats, BATCH_DIM * HEADS * BATCH_TOKENS * BATCH, type, want);
+            truth_ok(posenc_rope_apply(rope, &x.view, positions, &y, POSENC_FORWARD, posenc_range_all()));
+            assert_memory_equal(got, want, bytes);
+            memset(got, 0, bytes);
+            truth_ok(posenc_rope_apply_table(rope, &x.view, &table, &y, POSENC_FORWARD, posenc_range_all()));
+            assert_memory_equal(got, want, bytes);
+            truth_tensor_free(&x);
+            posenc_rope_free(rope);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        truth_test(test_random_blocks),
+        truth_test(test_adversarial_blocks),
+        truth_test(test_calls),
+        truth_test(test_batches),
+    };
+    return truth_run(tests);
+}

@@ -1,0 +1,26 @@
+/* Q8_0, Q4_0 and the Hadamard transform without the library: ggml's reference from its formulas (include/posenc/rope.h),
+ * one float32 operation after the other. */
+#ifndef TRUTH_BLOCKS_H
+#define TRUTH_BLOCKS_H
+
+#include "truth.h"
+
+enum { TRUTH_BLOCK = 32 };
+
+static inline int truth_is_blocks(posenc_dtype type) {
+    return type == POSENC_Q8_0 || type == POSENC_Q4_0;
+}
+
+/* Bytes of a block. */
+size_t truth_block_bytes(posenc_dtype type);
+
+/* n channels, a multiple of the block's, into blocks at y. */
+void truth_quantise(const float *x, int64_t n, posenc_dtype type, void *y);
+
+/* Channel i of a row of blocks. */
+double truth_read_block(const void *row, int64_t i, posenc_dtype type);
+
+/* Each `size` of n channels, in float32. */
+void truth_transform(float *x, int64_t n, int64_t size);
+
+#endif
