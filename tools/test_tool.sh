@@ -62,10 +62,14 @@ for arguments in --help --version help 'help info' 'info --help' verify 'table g
     # shellcheck disable=SC2086 # several arguments
     says_refused nonsense 'there is no such tier' $arguments
 done
-"$posenc" info | sed '1,/runs here/d' >"$work/tiers"
+"$posenc" info | sed '1,/runs here/d; /^$/,$d' >"$work/tiers"
 while read -r tier _ runs why; do
     [ "$runs" = yes ] || says_refused "$tier" "$why" info
 done <"$work/tiers"
+"$posenc" info | sed '1,/attention in integers/d' >"$work/features"
+while read -r feature state; do
+    [ "$state" != on ] || POSENC_ISA=$feature works "$feature *off: POSENC_ISA leaves it out" info
+done <"$work/features"
 for POSENC_ISA in scalar ''; do
     export POSENC_ISA
     works 'in use' info
