@@ -19,8 +19,8 @@
  * POSENC_GGML_MIN_ELEMENTS in the environment says otherwise. */
 static int64_t min_elements = 32768;
 
-/* Of Q8_0 and Q4_0. Integers take 0.5 to 0.9 of the time of float32 where the CPU has VNNI, and their error is far below
- * that of ggml, which rounds the queries to Q8_0. POSENC_GGML_ATTENTION_MATH in the environment says otherwise. */
+/* Of Q8_0 and Q4_0. Integers take 0.5 to 0.9 of the time of float32 where the CPU has VNNI, and their error is far
+ * below that of ggml, which rounds queries to Q8_0. POSENC_GGML_ATTENTION_MATH in the environment says otherwise. */
 static posenc_attention_math attention_math = POSENC_MATH_INT16;
 
 static const operation operations[] = {
