@@ -19,8 +19,8 @@ typedef struct record_listener {
 /* How many hashes a tier has. */
 int record_size(void);
 
-/* Computes the recorded hashes on the tier, which can run here: of the kernels that are wanted, a flag for each, or with
- * NULL of all and of the public functions. Another tier may be selected afterwards. */
+/* Computes the recorded hashes on the tier, which can run here: of the kernels that are wanted, a flag for each, or
+ * with NULL of all and of the public functions. Another tier may be selected afterwards. */
 record_counts record_verify(posenc_isa_tier tier, const char *wanted, const record_listener *listener);
 
 /* Prints the hashes of the tier in the form of kernels.def and public.def, for those two files. */
