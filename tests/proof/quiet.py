@@ -13,7 +13,7 @@ MAY_ALLOCATE = {'posenc_attention_reference'}
 MAY_IMPORT = re.compile(r'^(malloc|calloc|realloc|free|aligned_alloc|getenv|mem\w+|str\w+|Sleef_\w+|__cxa_finalize|__gmon_start__|'
                         r'_ITM_\w+|__stack_chk_fail|__(mem|str)\w+_chk|'
                         r'fmaf?|fmaxf?|fminf?|sqrtf?|expf?|exp2|logf?|log2|pow|cosf?|sinf?|tanhf?|cbrt|ldexpf?|'
-                        r'frexpf?|nextafterf?|rintf?|nearbyintf?|floorf?|ceilf?|truncf?|fmodf?|lrint|llrint|expm1|log1p|atan2?|'
+                        r'frexpf?|nextafterf?|rintf?|nearbyintf?|roundf?|floorf?|ceilf?|truncf?|fmodf?|lrint|llrint|expm1|log1p|atan2?|'
                         r'sincosf?|remainder|qsort|bsearch|abort)$')
 # Instructions that change the modes of the processor or enter the system.
 FORBIDDEN = re.compile(r'\b(v?ldmxcsr|fldcw|fldenv|syscall|sysenter|int3?|xsave\w*|xrstor\w*|cli|sti)\b')
