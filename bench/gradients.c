@@ -46,6 +46,7 @@ static void open_gradient(bench_job *base) {
     job->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     job->params.scale = 0.125f;
     job->params.mask = job->shape.mask;
+    job->params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     job->params.cap = job->shape.cap;
     job->p = scores(base);
     job->dp = scores(base);

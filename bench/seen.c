@@ -10,6 +10,8 @@ static int64_t within(int64_t j, int64_t begin, int64_t end) {
 bench_seen bench_seen_by(const posenc_score_params *params, int64_t query, int64_t n_k) {
     if (params->mask.n_first > 0) /* two runs of keys: nothing is raced with them */
         bench_check(POSENC_ERR_MASK);
+    if (params->positions.query_start == POSENC_ALIGN_LAST_KEY) /* how many queries there are is not said here */
+        bench_check(POSENC_ERR_POSITION);
     int64_t position = params->positions.query_start + query;
     posenc_offsets offsets = posenc_offsets_at(&params->mask, position);
     int64_t begin = within(position + offsets.lowest, 0, n_k);
