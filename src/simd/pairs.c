@@ -170,27 +170,37 @@ V_INLINE void add_chains(const float *factors, const uint32_t *words, vf result[
             result[r][v] = chain[r][v];
 }
 
-/* Adds e + o of one part of a block to TILE_VECTORS vectors of columns from t on. */
+/* y = y + (e + o) for TILE_VECTORS vectors of columns from t on; is_whole: all of them are there. */
+V_INLINE void add_sums(const posenc_multiply_pairs_args *a, float *y, size_t t, vf even[][TILE_VECTORS],
+                       vf odd[][TILE_VECTORS], const size_t n_x, const int is_whole) {
+#pragma GCC unroll 6 /* or gcc 12 has the sums in memory */
+    for (size_t r = 0; r < n_x; r++)
+#pragma GCC unroll 2
+        for (size_t v = 0; v < TILE_VECTORS; v++) {
+            float *row = y + r * a->y_stride;
+            size_t i = t + v * VF, lanes = is_whole ? VF : lanes_at(i, a->n_columns);
+            vf before = load_typed(row, i, lanes, POSENC_F32);
+            store_typed(row, i, v_add(before, v_add(even[r][v], odd[r][v])), lanes, POSENC_F32);
+        }
+}
+
+/* One part of a block, for TILE_VECTORS vectors of columns from t on. */
 V_INLINE void add_block(const posenc_multiply_pairs_args *a, const float *factors, const uint32_t *words, float *y,
-                        size_t t, int adds, const size_t n_x, const int leaves_out_zeros) {
+                        size_t t, const size_t n_x, const int leaves_out_zeros) {
     vf even[TILE_X][TILE_VECTORS], odd[TILE_X][TILE_VECTORS];
     add_chains(factors, words, even, n_x, 0, leaves_out_zeros);
     add_chains(factors, words, odd, n_x, 1, leaves_out_zeros);
-    for (size_t r = 0; r < n_x; r++)
-        for (size_t v = 0; v < TILE_VECTORS; v++) {
-            float *row = y + r * a->y_stride;
-            size_t lanes = lanes_at(t + v * VF, a->n_columns);
-            vf before = adds ? load_typed(row, t + v * VF, lanes, POSENC_F32) : v_set1(0.0f);
-            store_typed(row, t + v * VF, v_add(before, v_add(even[r][v], odd[r][v])), lanes, POSENC_F32);
-        }
+    if (t + TILE_VECTORS * VF <= a->n_columns)
+        add_sums(a, y, t, even, odd, n_x, 1);
+    else
+        add_sums(a, y, t, even, odd, n_x, 0);
 }
 
 /* Rows i .. of x, block by block: its factors are widened once for all columns. */
 V_INLINE void multiply_band(const posenc_multiply_pairs_args *a, size_t i, const size_t n_x,
                             const int leaves_out_zeros) {
-    int adds = a->adds;
     for (size_t k = 0; k < a->depth; k += BLOCK)
-        for (size_t part = 0; part < a->n_parts; part++, adds = 1) {
+        for (size_t part = 0; part < a->n_parts; part++) {
             float factors[TILE_X * BLOCK];
             for (size_t r = 0; r < n_x; r++)
                 for (size_t c = 0; c < BLOCK; c += VF)
@@ -198,22 +208,21 @@ V_INLINE void multiply_band(const posenc_multiply_pairs_args *a, size_t i, const
                             v_load_bf16(a->x + (i + r) * a->x_stride + 2 * k + part * BLOCK + c));
             for (size_t t = 0; t < a->n_columns; t += TILE_VECTORS * VF) {
                 const uint32_t *words = a->words + (t / POSENC_PANEL * a->depth + k) / 2 * POSENC_PANEL;
-                add_block(a, factors, words + t % POSENC_PANEL, a->y + i * a->y_stride, t, adds, n_x, leaves_out_zeros);
+                add_block(a, factors, words + t % POSENC_PANEL, a->y + i * a->y_stride, t, n_x, leaves_out_zeros);
             }
         }
 }
 
-/* Sums of nothing. */
 static void clear(const posenc_multiply_pairs_args *a) {
     for (size_t i = 0; i < a->n_x; i++)
-        for (size_t t = 0; t < a->n_columns; t++)
-            a->y[i * a->y_stride + t] = 0.0f;
+        for (size_t t = 0; t < a->n_columns; t += VF)
+            store_typed(a->y + i * a->y_stride, t, v_set1(0.0f), lanes_from(t, a->n_columns), POSENC_F32);
 }
 
 void VARIANT(multiply_pairs)(const posenc_multiply_pairs_args *args) {
     const posenc_multiply_pairs_args a = *args; /* a copy: no store changes it */
     size_t i = 0;
-    if (a.depth == 0 && !a.adds)
+    if (!a.adds)
         clear(&a);
     for (; a.leaves_out_zeros && i < a.n_x; i++)
         multiply_band(&a, i, 1, 1);
