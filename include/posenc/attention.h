@@ -99,8 +99,8 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
 /** How products with keys and sums of values are computed. INT16 is for those that are quantised (Q8_0, Q4_0); other
  * types, and keys that are rotated on load, are computed in float32 with it. BF16 and BF16X2 are for any.
  *
- * F32, the default: each channel is the product of its integer and its scale, and the arithmetic that of float32 keys
- * and values. It is the more exact one, and the faster one for prompts on x86 without VNNI.
+ * F32, the default: all of it in float32; a channel of Q8_0 or Q4_0 is the product of its integer and its scale. It is
+ * the most exact one, and the fastest for prompts on x86 with neither VNNI nor AMX.
  *
  * INT16: the sums over channels and over keys are exact sums of integers, the same in any order. In each block of 32
  * channels the query becomes n_c = q_c (32639 / max |q_c|), rounded to the nearest integer, with the scale s = max
@@ -124,11 +124,12 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
  *
  * over the channels for x_ij = q_i . k_j; and over keys, 32 at a time from each multiple of 512 on, for the sums of
  * values, with e_j rounded to bf16 like the others. What has a weight of 0 is left out. BF16X2: e_j is h + l, h as
- * above and l = e_j - h rounded likewise; each 32 keys are added with h, then with l.
+ * above and l = e_j - h rounded likewise; each 32 keys are added with h, then with l, and a value that is infinite
+ * makes NaN.
  *
- * For q, k and v of bf16 the products are exact. A channel is wrong by up to max |v| 2^-9 more with BF16, as in PyTorch,
- * and 2^-17 with BF16X2; with random numbers by 5e-4 and 2e-5 of max |v| in all. Other types lose up to 2^-9 of each
- * number first. */
+ * For q, k and v of bf16 the products are exact. A channel is wrong by up to max |v| 2^-9 more with BF16, as in
+ * PyTorch, and 2^-17 with BF16X2; with random numbers by 5e-4 and 2e-5 of max |v| in all. Other types lose up to 2^-9
+ * of each number first. */
 typedef enum posenc_attention_math {
     POSENC_MATH_F32 = 0,
     POSENC_MATH_INT16,
