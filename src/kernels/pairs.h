@@ -49,8 +49,8 @@ typedef struct posenc_pair_rows_args {
 } posenc_pair_rows_args;
 
 /* y[i][t], or 0 unless `adds`, plus the products of row i of x with column t: for each block, and each part of it,
- * y = y + (e + o), e and o being chains of fma from 0 over its even and its odd k. leaves_out_zeros: without those of an
- * x of 0, as if they were 0 whatever is in the column. Columns that the last panel lacks are not written. */
+ * y = y + (e + o), e and o being chains of fma from 0 over its even and its odd k. leaves_out_zeros: without those of
+ * an x of 0, as if they were 0 whatever is in the column. Columns that the last panel lacks are not written. */
 typedef struct posenc_multiply_pairs_args {
     const uint16_t *x; /* as round_rows has them */
     size_t x_stride, n_parts;
