@@ -98,23 +98,25 @@ static void round_arguments(const kernel_call *call, kernel_args *to) {
 static void describe_round(kernel_call *call, const round_shape *s) {
     size_t width = whole(s->n, BLOCK), y_stride = 2 * width + 7;
     call_begin(call, KERNEL_round_rows, round_arguments, s);
-    if (s->in_place) { /* as integers, of which every bit counts */
-        operand *both = call_operand(call, "x and y", OPERAND_IN_OUT, ELEMENT_I32, s->n_rows * width);
-        for (size_t b = 0; b < width; b += BLOCK)
-            operand_rows(both, s->n_rows, (ptrdiff_t)width, b, BLOCK * s->n_parts / 2, 1);
+    if (s->in_place) { /* as numbers, any NaN of which is like another */
+        operand *both = call_operand(call, "x and y", OPERAND_IN_OUT, ELEMENT_BF16, s->n_rows * 2 * width);
+        for (size_t b = 0; b < 2 * width; b += 2 * BLOCK)
+            operand_rows(both, s->n_rows, 2 * (ptrdiff_t)width, b, BLOCK * s->n_parts, 1);
         return;
     }
     call_rows(call, "x", OPERAND_IN, ELEMENT_F32, s->n_rows, (ptrdiff_t)round_stride(s), s->n);
     operand *y =
-        call_operand(call, "y", OPERAND_OUT, ELEMENT_U16, rows_extent(s->n_rows, (ptrdiff_t)y_stride, 2 * width));
+        call_operand(call, "y", OPERAND_OUT, ELEMENT_BF16, rows_extent(s->n_rows, (ptrdiff_t)y_stride, 2 * width));
     for (size_t b = 0; b < 2 * width; b += 2 * BLOCK)
         operand_rows(y, s->n_rows, (ptrdiff_t)y_stride, b, BLOCK * s->n_parts, 1);
 }
 
-/* Floats where a buffer of integers will be read as such. */
-static void set_float_bits(operand *o, test_fill fill) {
-    for (size_t i = 0; i < o->count; i++)
-        operand_set(o, i, (double)(int32_t)test_bits_of_float(test_random_float(fill)));
+/* Floats where a buffer of numbers of half their size will be read as such. */
+static void set_floats(operand *o, test_fill fill) {
+    for (size_t i = 0; i + 1 < o->count; i += 2) {
+        float value = test_random_float(fill);
+        memcpy(o->before + i * o->element, &value, sizeof value);
+    }
 }
 
 void sweep_round_rows(const posenc_kernels *variant) {
@@ -131,7 +133,7 @@ void sweep_round_rows(const posenc_kernels *variant) {
         describe_round(&call, &s);
         call_fill(&call, fill);
         if (s.in_place)
-            set_float_bits(&call.operands[0], fill);
+            set_floats(&call.operands[0], fill);
         else if (which % 4 == 1)
             set_limits(&call.operands[0]);
         call_check(&call, variant, FEW_PLACES);
