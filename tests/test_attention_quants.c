@@ -1,26 +1,15 @@
 /* Attention in integers (POSENC_MATH_INT16) over Q8_0 and Q4_0: against plain double of the numbers that the blocks
  * hold, on random data and at its stated bound; the same bits on every tier, in pages, in parts and query by query. */
+#include "truth_ways.h"
+#include "truth_blocks.h"
 #include "truth_half.h"
-#include "truth_view.h"
 
-#include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK = POSENC_QUANT_BLOCK, MOST_DIM = 128, MOST_KEYS = 4500, MOST_Q = 9, HEADS = 4, KV_HEADS = 2 };
 
-static size_t block_bytes(posenc_dtype type) {
-    return type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
-}
-
 /* ---- Blocks ---- */
-
-static float number(const unsigned char *block, posenc_dtype type, int c) {
-    if (type == POSENC_Q8_0)
-        return (float)(int8_t)block[2 + c];
-    return (float)((c < BLOCK / 2 ? block[2 + c] & 15 : block[2 + c - BLOCK / 2] >> 4) - 8);
-}
 
 /* A block of 32 random numbers of the normal kind, rounded as ggml does: the scale is the largest over the largest
  * integer. */
@@ -35,7 +24,7 @@ static void draw_block(unsigned char *block, posenc_dtype type, double size) {
     }
     float scale = largest / (type == POSENC_Q8_0 ? 127.0f : 8.0f);
     uint16_t half = truth_narrow(scale, POSENC_F16);
-    memset(block, 0, block_bytes(type));
+    memset(block, 0, truth_block_bytes(type));
     memcpy(block, &half, sizeof half);
     for (int c = 0; c < BLOCK; c++) {
         int n = scale > 0.0f ? (int)lrintf(x[c] / scale) : 0;
@@ -49,86 +38,42 @@ static void draw_block(unsigned char *block, posenc_dtype type, double size) {
 /* A cache [dim, KV_HEADS, n_k, 1] of such blocks. */
 static posenc_view draw_cache(unsigned char *memory, posenc_dtype type, int64_t dim, int64_t n_k, double size) {
     for (int64_t b = 0; b < dim / BLOCK * KV_HEADS * n_k; b++)
-        draw_block(memory + (size_t)b * block_bytes(type), type, size);
+        draw_block(memory + (size_t)b * truth_block_bytes(type), type, size);
     return posenc_view_dense(memory, type, dim, KV_HEADS, n_k, 1);
-}
-
-static double value_at(const posenc_view *x, int64_t c, int64_t h, int64_t j) {
-    const unsigned char *block = (const unsigned char *)x->data + h * x->nb[1] + j * x->nb[2] + c / BLOCK * x->nb[0];
-    uint16_t half;
-    memcpy(&half, block, sizeof half);
-    return (double)truth_widen(half, POSENC_F16) * (double)number(block, x->dtype, (int)(c % BLOCK));
 }
 
 /* ---- A call ---- */
 
 static unsigned char k_memory[MOST_KEYS * KV_HEADS * MOST_DIM / BLOCK * POSENC_Q8_BYTES], v_memory[sizeof k_memory];
-static float queries[MOST_Q * HEADS * MOST_DIM], out[MOST_Q * HEADS * MOST_DIM], first[MOST_Q * HEADS * MOST_DIM];
-static posenc_score_params params;
-static posenc_attention_args args;
-static void *scratch;
+static float queries[MOST_Q * HEADS * MOST_DIM], out[MOST_Q * HEADS * MOST_DIM];
+static truth_ways call;
 
 static void open_call(posenc_dtype k_type, posenc_dtype v_type, int64_t dim, int64_t n_q, int64_t n_k) {
-    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    params.scale = (float)(1.0 / sqrt((double)dim));
-    params.mask = posenc_mask_causal();
+    call.params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    call.params.scale = (float)(1.0 / sqrt((double)dim));
+    call.params.mask = posenc_mask_causal();
     for (int64_t i = 0; i < n_q * HEADS * dim; i++)
         queries[i] = (float)truth_uniform(-2.0, 2.0);
-    args = (posenc_attention_args){
-        .params = &params,
+    call.args = (posenc_attention_args){
         .q = posenc_view_dense(queries, POSENC_F32, dim, HEADS, n_q, 1),
         .k = draw_cache(k_memory, k_type, dim, n_k, 1.0),
         .v = draw_cache(v_memory, v_type, dim, n_k, 1.0),
         .out = posenc_view_dense(out, POSENC_F32, dim, HEADS, n_q, 1),
         .math = POSENC_MATH_INT16,
     };
-    scratch = malloc(posenc_attention_workspace_bytes(dim, dim));
-    assert_true(scratch != NULL);
-}
-
-static void close_call(void) {
-    free(scratch);
-}
-
-static void attend(void) {
-    truth_ok(posenc_attention_run(&args, scratch, posenc_range_all()));
-}
-
-/* The row of query i and head h in double, and the largest value of those that it sees. */
-static double plain_row(int64_t i, int64_t h, double *row) {
-    static double weights[MOST_KEYS];
-    int64_t dim = args.q.ne[0], n_k = args.k.ne[2], seen = n_k - args.q.ne[2] + i + 1, kv = h / (HEADS / KV_HEADS);
-    double max = -INFINITY, sum = 0.0, largest = 0.0;
-    for (int64_t j = 0; j < seen; j++) {
-        weights[j] = 0.0;
-        for (int64_t c = 0; c < dim; c++)
-            weights[j] += (double)queries[(i * HEADS + h) * dim + c] * value_at(&args.k, c, kv, j);
-        weights[j] *= (double)params.scale;
-        max = fmax(max, weights[j]);
-    }
-    for (int64_t j = 0; j < seen; j++)
-        sum += weights[j] = exp(weights[j] - max);
-    for (int64_t c = 0; c < dim; c++)
-        row[c] = 0.0;
-    for (int64_t j = 0; j < seen; j++)
-        for (int64_t c = 0; c < dim; c++) {
-            double value = value_at(&args.v, c, kv, j);
-            row[c] += weights[j] / sum * value;
-            largest = fmax(largest, fabs(value));
-        }
-    return largest;
+    truth_ways_open(&call);
 }
 
 /* What the header promises of random numbers: where many keys are seen, and where one may outweigh the others. */
 static const double allowed[] = {4e-5, 2e-5};
 
-/* Whether the result is that of plain_row, and by how much of what is allowed it differs; n: how many are compared. */
+/* Whether the result is that in double, and by how much of what is allowed it differs; n: how many are compared. */
 static void check_rows(double worst[2], long long n[2]) {
-    int64_t dim = args.q.ne[0], n_q = args.q.ne[2];
+    int64_t dim = call.args.q.ne[0], n_q = call.args.q.ne[2];
     for (int64_t i = 0; i < n_q; i++)
         for (int64_t h = 0; h < HEADS; h++) {
-            double row[MOST_DIM], largest = plain_row(i, h, row);
-            int has_many = args.k.ne[2] - n_q + i + 1 >= 32;
+            double row[MOST_DIM], largest = truth_ways_row(&call, i, h, row);
+            int has_many = call.args.k.ne[2] - n_q + i + 1 >= 32;
             for (int64_t c = 0; c < dim; c++, n[has_many]++) {
                 double got = (double)out[(i * HEADS + h) * dim + c];
                 truth_close(got, row[c], allowed[has_many] * largest, "channel %lld of query %lld", (long long)c,
@@ -147,9 +92,9 @@ static void test_random(void **state) {
         int64_t dim = BLOCK * (1 + truth_below(4)), n_q = 1 + truth_below(MOST_Q);
         int64_t n_k = n_q + truth_below(round % 8 ? 600 : MOST_KEYS - MOST_Q);
         open_call(k_type, v_type, dim, n_q, n_k);
-        attend();
+        truth_attend(&call);
         check_rows(worst, n);
-        close_call();
+        truth_ways_close(&call);
     }
     truth_report("attention in integers, fewer than 32 keys", n[0], worst[0], TRUTH_ALLOWED, "random calls");
     truth_report("attention in integers, 32 keys or more", n[1], worst[1], TRUTH_ALLOWED, "random calls");
@@ -162,72 +107,18 @@ static void test_small_queries(void **state) {
     long long n[2] = {0, 0};
     for (int counts = 0; counts < 2; counts++) {
         open_call(POSENC_Q8_0, POSENC_Q8_0, 64, 3, 100);
-        params.scale = 0x1p97f;
+        call.params.scale = 0x1p97f;
         for (int64_t i = 0; i < 3 * HEADS * 64; i++)
             queries[i] = (truth_below(2) ? 1.0f : -1.0f) * (counts ? 0x1p-100f : 0x1.fffffep-101f);
-        attend();
+        truth_attend(&call);
         if (!counts)
             memset(queries, 0, sizeof queries);
         check_rows(worst, n);
-        close_call();
+        truth_ways_close(&call);
     }
 }
 
 /* ---- The same bits however it is called ---- */
-
-static void keep_result(void) {
-    memcpy(first, out, sizeof out);
-    memset(out, 0, sizeof out);
-}
-
-static void expect_same(const char *what) {
-    int64_t n = args.q.ne[0] * args.q.ne[1] * args.q.ne[2];
-    truth_same_bits(out, first, (size_t)n, "%s", what);
-}
-
-/* In pages of any size at random places. */
-static void attend_in_pages(void) {
-    static unsigned char k_pages[sizeof k_memory * 2], v_pages[sizeof k_memory * 2];
-    static int32_t table[MOST_KEYS];
-    int64_t n_k = args.k.ne[2], size = 1 + truth_below(70), n = (n_k + size - 1) / size;
-    posenc_attention_args whole = args;
-    posenc_attention_pages pages = {table, n, n_k};
-    args.k = posenc_view_dense(k_pages, whole.k.dtype, whole.k.ne[0], KV_HEADS, size, n);
-    args.v = posenc_view_dense(v_pages, whole.v.dtype, whole.v.ne[0], KV_HEADS, size, n);
-    for (int64_t page = 0; page < n; page++) {
-        table[page] = (int32_t)(n - 1 - page);
-        int64_t rows = n_k - page * size < size ? n_k - page * size : size;
-        memcpy(k_pages + table[page] * args.k.nb[3], k_memory + page * size * whole.k.nb[2],
-               (size_t)(rows * whole.k.nb[2]));
-        memcpy(v_pages + table[page] * args.v.nb[3], v_memory + page * size * whole.v.nb[2],
-               (size_t)(rows * whole.v.nb[2]));
-    }
-    args.pages = &pages;
-    attend();
-    args = whole;
-}
-
-static void attend_in_parts(void) {
-    void *parts = malloc(posenc_attention_split_bytes(&args));
-    assert_true(parts != NULL);
-    truth_ok(posenc_attention_split(&args, scratch, parts, posenc_range_all()));
-    truth_ok(posenc_attention_combine_splits(&args, parts, posenc_range_all()));
-    free(parts);
-}
-
-/* As in decoding: each query alone, over the keys that were there by then. */
-static void attend_one_by_one(void) {
-    posenc_attention_args all = args;
-    for (int64_t i = 0; i < all.q.ne[2]; i++) {
-        int64_t n_k = all.k.ne[2] - all.q.ne[2] + i + 1;
-        args.q = posenc_view_slice(all.q, 2, i, 1);
-        args.out = posenc_view_slice(all.out, 2, i, 1);
-        args.k = posenc_view_slice(all.k, 2, 0, n_k);
-        args.v = posenc_view_slice(all.v, 2, 0, n_k);
-        attend();
-    }
-    args = all;
-}
 
 static void test_same_bits(void **state) {
     (void)state;
@@ -236,23 +127,23 @@ static void test_same_bits(void **state) {
         int64_t n_q = 1 + truth_below(MOST_Q), n_k = n_q + truth_below(round % 8 ? 300 : MOST_KEYS - MOST_Q);
         open_call(k_type, v_type, BLOCK * (1 + truth_below(4)), n_q, n_k);
         if (round % 3 == 0)
-            params.mask = posenc_mask_window(1 + truth_below(200));
+            call.params.mask = posenc_mask_window(1 + truth_below(200));
         if (round % 5 == 0)
-            params.mask.n_first = round % 3 == 0 ? 4 : 0;
+            call.params.mask.n_first = round % 3 == 0 ? 4 : 0;
         posenc_isa_select(POSENC_ISA_SCALAR);
-        attend();
-        keep_result();
+        truth_attend(&call);
+        truth_ways_keep(&call);
         for (int tier = -1; truth_next_tier(&tier);) {
-            attend();
-            expect_same("tiers");
-            attend_in_pages();
-            expect_same("pages");
-            attend_in_parts();
-            expect_same("parts");
-            attend_one_by_one();
-            expect_same("query by query");
+            truth_attend(&call);
+            truth_ways_same(&call, "tiers");
+            truth_attend_in_pages(&call);
+            truth_ways_same(&call, "pages");
+            truth_attend_in_parts(&call);
+            truth_ways_same(&call, "parts");
+            truth_attend_one_by_one(&call);
+            truth_ways_same(&call, "query by query");
         }
-        close_call();
+        truth_ways_close(&call);
     }
 }
 
@@ -273,17 +164,17 @@ static void test_extremes(void **state) {
     for (int round = 0; round < 10; round++) {
         open_call(POSENC_Q8_0, POSENC_Q8_0, 64, 3, 200);
         for (int64_t j = 0; j < 200; j++)
-            set_scales(&args.v, j, scales[(j + round) % 5]);
+            set_scales(&call.args.v, j, scales[(j + round) % 5]);
         if (round % 2) /* one key that all queries like */
-            params.scale = 8.0f;
-        attend();
+            call.params.scale = 8.0f;
+        truth_attend(&call);
         for (int64_t i = 0; i < 3; i++)
             for (int64_t h = 0; h < HEADS; h++) {
-                double row[MOST_DIM], largest = plain_row(i, h, row);
+                double row[MOST_DIM], largest = truth_ways_row(&call, i, h, row);
                 for (int64_t c = 0; c < 64; c++)
                     truth_close((double)out[(i * HEADS + h) * 64 + c], row[c], 1e-3 * largest, "extremes");
             }
-        close_call();
+        truth_ways_close(&call);
     }
 }
 
@@ -292,20 +183,20 @@ static void test_not_seen(void **state) {
     (void)state;
     for (int tier = -1; truth_next_tier(&tier);) {
         open_call(POSENC_Q8_0, POSENC_Q8_0, 64, 5, 170);
-        params.mask = posenc_mask_window(20);
-        attend();
-        keep_result();
+        call.params.mask = posenc_mask_window(20);
+        truth_attend(&call);
+        truth_ways_keep(&call);
         for (int64_t j = 0; j < 140; j++) {
-            set_scales(&args.k, j, NAN);
-            set_scales(&args.v, j, NAN);
+            set_scales(&call.args.k, j, NAN);
+            set_scales(&call.args.v, j, NAN);
         }
-        attend();
-        expect_same("NaN out of sight");
+        truth_attend(&call);
+        truth_ways_same(&call, "NaN out of sight");
         queries[0] = NAN;
-        attend();
+        truth_attend(&call);
         for (int64_t c = 0; c < 5 * HEADS * 64; c++)
             assert_int_equal(isnan(out[c]) != 0, c < 64);
-        close_call();
+        truth_ways_close(&call);
     }
 }
 

@@ -27,8 +27,10 @@ static void test_choice_at_load(void **state) {
     static const struct {
         const char *name;
         posenc_isa_tier tier;
-    } known[] = {{"avx2", POSENC_ISA_AVX2}, {"avx2-vnni", POSENC_ISA_AVX2},    {"avx512", POSENC_ISA_AVX512},
-                 {"neon", POSENC_ISA_NEON}, {"neon-dotprod", POSENC_ISA_NEON}, {"avx512-vnni", POSENC_ISA_AVX512}};
+    } known[] = {{"avx2", POSENC_ISA_AVX2},         {"avx2-vnni", POSENC_ISA_AVX2},
+                 {"avx512", POSENC_ISA_AVX512},     {"neon", POSENC_ISA_NEON},
+                 {"neon-dotprod", POSENC_ISA_NEON}, {"avx512-vnni", POSENC_ISA_AVX512},
+                 {"avx512-amx", POSENC_ISA_AVX512}};
     const char *forced = getenv("POSENC_ISA");
     posenc_isa_tier expected = forced == NULL || strcmp(forced, "") == 0 ? best_supported() : POSENC_ISA_SCALAR;
     for (size_t i = 0; forced != NULL && i < sizeof known / sizeof known[0]; i++)
@@ -116,7 +118,7 @@ static const posenc_cpuid avx512_machine = {
     .leaf7_ebx = 1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31, /* AVX2; F, DQ, BW, VL */
     .xcr0 = 0xe6,                                                     /* XMM, YMM; masks, high ZMM, ZMM 16-31 */
 };
-static const posenc_cpuid every_bit = {~0u, ~0u, ~(uint64_t)0, ~0u, ~0u};
+static const posenc_cpuid every_bit = {~0u, ~0u, ~(uint64_t)0, ~0u, ~0u, ~0u};
 
 /* Takes one bit out of a machine that has them all: the tier goes exactly if the bit is among those needed. */
 static void expect_needs(const posenc_cpuid *needed, posenc_isa_tier tier) {
@@ -156,8 +158,17 @@ static void test_feature_decision(void **state) {
     assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AVX512_VNNI));
     machine.leaf7_ecx = 1u << 11;
     assert_true(posenc_cpuid_has(&machine, POSENC_CPU_AVX512_VNNI));
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX_BF16));
+    machine.leaf7_edx = 1u << 22 | 1u << 24;
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX_BF16)); /* the system does not save tiles */
+    machine.xcr0 |= 3u << 17;
+    assert_true(posenc_cpuid_has(&machine, POSENC_CPU_AMX_BF16));
+    machine.leaf7_ecx = 0; /* no VNNI */
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX_BF16));
+    machine.leaf7_ecx = 1u << 11;
     machine.xcr0 = 0x6; /* the system does not save ZMM */
     assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AVX512_VNNI));
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX_BF16));
     machine = avx2_machine;
     assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AVX_VNNI));
     machine.leaf7_1_eax = 1u << 4;

@@ -132,6 +132,14 @@ static void test_stores_of_pairs(int p) {
         if (!test_guarded_intact(&memory))
             test_fail("v_store_bf16_pairs stored more than was asked for");
     }
+    uint16_t *to = room(&memory, 2 * VF, p);
+    v_store_high_pairs(to, vf_of(first), vf_of(second));
+    for (int k = 0; k < VF; k++) {
+        expect_int("v_store_high_pairs, first", k, to[2 * k], (int32_t)(test_bits_of_float(first.at[k]) >> 16));
+        expect_int("v_store_high_pairs, second", k, to[2 * k + 1], (int32_t)(test_bits_of_float(second.at[k]) >> 16));
+    }
+    if (!test_guarded_intact(&memory))
+        test_fail("v_store_high_pairs stored more than it should");
 }
 
 void test_half_stores(void **state) {

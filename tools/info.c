@@ -58,17 +58,26 @@ static void print_tiers(void) {
     }
 }
 
+static const char *state_of(const posenc_feature *feature) {
+    posenc_cpuid words = posenc_cpu_words();
+    if (posenc_feature_is_on(feature))
+        return "on";
+    if (feature->kernels == NULL)
+        return "left out of this build";
+    if (posenc_cpu_has(feature->of_cpu))
+        return "off: POSENC_ISA leaves it out";
+    return posenc_cpuid_has(&words, feature->of_cpu) ? "off: the system lets this process have no tiles"
+                                                     : "this CPU lacks it";
+}
+
 /* Of the tiers that run here. */
 static void print_tier_features(void) {
     const posenc_feature *feature;
     for (int i = 0, n = 0; (feature = posenc_feature_at(i)) != NULL; i++) {
         if (!posenc_isa_supported(feature->tier))
             continue;
-        const char *state = posenc_feature_is_on(feature)     ? "on"
-                            : feature->kernels == NULL        ? "left out of this build"
-                            : posenc_cpu_has(feature->of_cpu) ? "off: POSENC_ISA leaves it out"
-                                                              : "this CPU lacks it";
-        printf("%s  %-14s%s\n", n++ == 0 ? "\n  feature       (of attention in integers)\n" : "", feature->name, state);
+        printf("%s  %-14s%s\n", n++ == 0 ? "\n  feature       (kernels of attention)\n" : "", feature->name,
+               state_of(feature));
     }
 }
 

@@ -66,7 +66,7 @@ done
 while read -r tier _ runs why; do
     [ "$runs" = yes ] || says_refused "$tier" "$why" info
 done <"$work/tiers"
-"$posenc" info | sed '1,/attention in integers/d' >"$work/features"
+"$posenc" info | sed '1,/kernels of attention/d' >"$work/features"
 while read -r feature state; do
     [ "$state" != on ] || POSENC_ISA=$feature works "$feature *off: POSENC_ISA leaves it out" info
 done <"$work/features"

@@ -96,11 +96,11 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
 
 /* ---- The same with more: log-sum-exp, RoPE applied to K on load, pages ---- */
 
-/** How products with quantised keys and sums of quantised values (Q8_0, Q4_0) are computed; other types, and keys that
- * are rotated on load, are computed in float32 always.
+/** How products with keys and sums of values are computed. INT16 is for those that are quantised (Q8_0, Q4_0); other
+ * types, and keys that are rotated on load, are computed in float32 with it. BF16 and BF16X2 are for any.
  *
- * F32, the default: each channel is the product of its integer and its scale, and the arithmetic that of float32 keys
- * and values. It is the more exact one, and the faster one for prompts on x86 without VNNI.
+ * F32, the default: all of it in float32; a channel of Q8_0 or Q4_0 is the product of its integer and its scale. It is
+ * the most exact one, and the fastest for prompts on x86 with neither VNNI nor AMX.
  *
  * INT16: the sums over channels and over keys are exact sums of integers, the same in any order. In each block of 32
  * channels the query becomes n_c = q_c (32639 / max |q_c|), rounded to the nearest integer, with the scale s = max
@@ -114,8 +114,28 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
  * where k and v are the integers. A query's block below 2^-100 counts as 0, and so do the values of a group with m
  * below 2^-112. Beside the errors above, a logit is wrong by up to |scale| sum_c max_b |q| |k_jc| / 65278 more, and a
  * channel by the sum over groups of m d sum_j |v_jc| / 65278: together at most 2.5e-4 of max |v| for logits of a few
- * units. With random numbers it is 2e-5 of max |v| where a query sees 32 keys or more, and 4e-5 where it sees fewer. */
-typedef enum posenc_attention_math { POSENC_MATH_F32 = 0, POSENC_MATH_INT16 } posenc_attention_math;
+ * units. With random numbers it is 2e-5 of max |v| where a query sees 32 keys or more, and 4e-5 where it sees fewer.
+ *
+ * BF16: q, k and v (k after its rotation) are rounded to bf16, to nearest even, and 0 where that is below 2^-56 in
+ * size. Products are summed in the order of Intel's TDPBF16PS, 32 at a time, the last filled up with zeros; with +0 for
+ * e, o and at first x:
+ *
+ *     x + (e + o),    e = chain of fma(a_2k, b_2k, e),    o = chain of fma(a_2k+1, b_2k+1, o),    k = 0 .. 15
+ *
+ * over the channels for x_ij = q_i . k_j; and over keys, 32 at a time from each multiple of 512 on, for the sums of
+ * values, with e_j rounded to bf16 like the others. What has a weight of 0 is left out. BF16X2: e_j is h + l, h as
+ * above and l = e_j - h rounded likewise; each 32 keys are added with h, then with l, and a value that is infinite
+ * makes NaN.
+ *
+ * For q, k and v of bf16 the products are exact. A channel is wrong by up to max |v| 2^-9 more with BF16, as in
+ * PyTorch, and 2^-17 with BF16X2; with random numbers by 5e-4 and 2e-5 of max |v| in all. Other types lose up to 2^-9
+ * of each number first. */
+typedef enum posenc_attention_math {
+    POSENC_MATH_F32 = 0,
+    POSENC_MATH_INT16,
+    POSENC_MATH_BF16,
+    POSENC_MATH_BF16X2
+} posenc_attention_math;
 
 /** Keys and values in pages: key j of sequence b is row j % page_size of page table[b * stride + j / page_size]. */
 typedef struct posenc_attention_pages {

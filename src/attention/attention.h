@@ -55,7 +55,7 @@ typedef struct posenc_attention_unit {
     float *scores;                 /* of a block's keys, POSENC_KEY_BLOCK apart, then their exponentials */
     float *side;                   /* weighted sums of a block's values while its runs go by; the stride is the sums' */
     /* and of keys, POSENC_KEYS_PACKED at a time: */
-    float *panels; /* packed */
+    float *panels; /* packed; with the memory of `stage` behind it, values of bf16 */
     float *stage;  /* in float32, before they are packed: posenc_attention_pack says which */
 } posenc_attention_unit;
 
@@ -69,6 +69,9 @@ typedef struct posenc_attention_sums {
  * panel. The next n_next keys are fetched meanwhile, and the values of these if the unit waits for them.
  * (keys.c) */
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next);
+
+/* The same keys, as rows of float32 in `stage`. */
+void posenc_attention_stage(const posenc_attention_unit *u, int64_t j, int64_t n);
 
 /* 1 if the unit's pairs are so few that n keys are multiplied where they stand. */
 int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n);
@@ -98,6 +101,24 @@ void posenc_attention_sum_quants(const posenc_attention_unit *u, const void *con
 void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
                                     const void **rows);
 
+/* ---- In bf16 (pairs.c) ---- */
+
+/* 1 if products with keys and sums of values are. */
+int posenc_attention_has_pairs(const posenc_attention_call *call);
+
+/* The unit's queries, where they stand. */
+void posenc_attention_round_queries(const posenc_attention_unit *u);
+
+/* The products of its queries with keys j .. j + n - 1, n <= POSENC_KEYS_PACKED, as posenc_attention_multiply_few. */
+void posenc_attention_multiply_pairs(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+                                     float *scores);
+
+/* The block's sums of the pairs' weighted values, to sums after they are multiplied by keep. rows: the address of each
+ * of n_rows values from the block's first on, of which those from `begin` on may have a weight; where it is 0, of any.
+ * Weights up to the next multiple of 32 are 0. */
+void posenc_attention_sum_pairs(const posenc_attention_unit *u, const void *const *rows, size_t begin, size_t n_rows,
+                                const float *keep, posenc_attention_sums sums);
+
 /* ---- Where keys and values stand (keys.c) ---- */
 
 /* What will be needed after keys j .. j + n - 1: the n_next keys behind them, and their values. */
@@ -116,6 +137,7 @@ static inline int64_t posenc_units_of(int64_t n_pairs) {
  * (tile.c) */
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number);
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim);
+size_t posenc_attention_panel_floats(int64_t head_dim, int64_t v_dim); /* of its panels and stage */
 void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch);
 posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair);
 

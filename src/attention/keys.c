@@ -53,7 +53,7 @@ static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t
 }
 
 /* Keys j .. j + n - 1, which stand one stride apart, as rows of float32. */
-static void stage(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
+static void stage_run(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
     const posenc_attention_args *args = u->call->args;
     const posenc_view *k = &args->k;
     if (args->k_rope == NULL) {
@@ -65,6 +65,15 @@ static void stage(const posenc_attention_unit *u, const void *rows, int64_t j, i
     } else {
         posenc_view x = as_tokens(rows, k, n);
         rotate(u, &x, j, to);
+    }
+}
+
+void posenc_attention_stage(const posenc_attention_unit *u, int64_t j, int64_t n) {
+    const posenc_view *k = &u->call->args->k;
+    for (int64_t done = 0, run; done < n; done += run) {
+        run = n - done;
+        const void *rows = posenc_attention_rows(u, k, j + done, &run);
+        stage_run(u, rows, j + done, run, u->stage + done * k->ne[0]);
     }
 }
 
@@ -111,22 +120,20 @@ static int is_staged(const posenc_attention_args *args) {
 void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next) {
     const posenc_attention_args *args = u->call->args;
     const posenc_view *k = &args->k;
-    int64_t dim = k->ne[0], run;
-    int stages = is_staged(args);
+    int64_t dim = k->ne[0];
     posenc_rows_ahead ahead[2];
     posenc_attention_look_ahead(u, j, n, n_next, ahead);
-    for (int64_t done = 0; done < n; done += run) {
+    if (is_staged(args)) {
+        posenc_attention_stage(u, j, n);
+        pack(u, u->stage, POSENC_F32, dim * (int64_t)sizeof(float), n, u->panels, ahead);
+        return;
+    }
+    for (int64_t done = 0, run; done < n; done += run) {
         run = n - done;
         const void *rows = posenc_attention_rows(u, k, j + done, &run);
-        if (stages) {
-            stage(u, rows, j + done, run, u->stage + done * dim);
-        } else {
-            pack(u, rows, k->dtype, k->nb[2], run, u->panels + done * dim, ahead); /* whole panels, but the last */
-            ahead[0].n = ahead[1].n = 0; /* of several pages the first fetches */
-        }
+        pack(u, rows, k->dtype, k->nb[2], run, u->panels + done * dim, ahead); /* whole panels, but the last */
+        ahead[0].n = ahead[1].n = 0;                                           /* of several pages the first fetches */
     }
-    if (stages)
-        pack(u, u->stage, POSENC_F32, dim * (int64_t)sizeof(float), n, u->panels, ahead);
 }
 
 int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n) {

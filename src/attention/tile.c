@@ -49,10 +49,17 @@ posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call
 /* The rows begin where a line of the caches does, whatever the caller's scratch. */
 enum { LINE = 64, ROW_FLOATS = UNIT_ROWS * sizeof(posenc_softmax_row_args) / sizeof(float) };
 
+/* Half of them panels, of 16 channels at least: as bf16 they are filled up to 32. Together room for 32 values of bf16,
+ * filled up to whole panels. */
+size_t posenc_attention_panel_floats(int64_t head_dim, int64_t v_dim) {
+    int64_t of_keys = 2 * POSENC_KEYS_PACKED * posenc_max(head_dim, POSENC_PAIR_BLOCK / 2);
+    return (size_t)posenc_max(of_keys, POSENC_PAIR_BLOCK / 2 * (v_dim + POSENC_PANEL));
+}
+
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
     return LINE / sizeof(float) + ROW_FLOATS +
            UNIT_ROWS * (posenc_padded(head_dim) + BLOCK + posenc_padded(v_dim + 2)) +
-           2 * POSENC_KEYS_PACKED * (size_t)head_dim;
+           posenc_attention_panel_floats(head_dim, v_dim);
 }
 
 static void set_row(const posenc_attention_unit *u, posenc_row_place at, posenc_softmax_row_args *row) {
@@ -85,7 +92,7 @@ void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
     u->scores = u->queries + UNIT_ROWS * query_floats;
     u->side = u->scores + UNIT_ROWS * BLOCK;
     u->panels = u->side + UNIT_ROWS * posenc_padded(u->call->args->v.ne[0] + 2);
-    u->stage = u->panels + POSENC_KEYS_PACKED * (size_t)head_dim;
+    u->stage = u->panels + POSENC_KEYS_PACKED * (size_t)posenc_max(head_dim, POSENC_PAIR_BLOCK / 2);
     for (int64_t pair = 0; pair < u->n; pair++) {
         posenc_row_place at = posenc_attention_place(u, pair);
         set_row(u, at, &u->rows[pair]);
@@ -93,6 +100,8 @@ void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
     }
     if (posenc_attention_has_quant_keys(u->call))
         posenc_attention_quantise_queries(u);
+    if (posenc_attention_has_pairs(u->call))
+        posenc_attention_round_queries(u);
 }
 
 /* ---- What is seen ---- */
@@ -175,6 +184,10 @@ static void multiply_keys(const block *b, size_t begin, size_t end) {
         next = posenc_min(next, POSENC_KEYS_PACKED);
         if (posenc_attention_has_quant_keys(u->call)) {
             posenc_attention_multiply_quants(u, first, n, next, u->scores + j);
+            continue;
+        }
+        if (posenc_attention_has_pairs(u->call)) {
+            posenc_attention_multiply_pairs(u, first, n, next, u->scores + j);
             continue;
         }
         if (posenc_attention_multiplies_few(u, n)) {
@@ -295,25 +308,44 @@ static void clear_weights(const block *b, int64_t pair, size_t begin, size_t end
         memset(b->unit->scores + (size_t)pair * BLOCK + begin, 0, (end - begin) * sizeof(float));
 }
 
-/* The same in integers, whose groups of keys are counted from the block's first. */
-static void mix_quants(const block *b) {
-    const posenc_attention_unit *u = b->unit;
-    size_t n = (b->seen_end + POSENC_QUANT_GROUP - 1) / POSENC_QUANT_GROUP * POSENC_QUANT_GROUP;
-    for (int64_t pair = 0; pair < u->n; pair++) {
+/* Weights of the block's first n keys are 0 where a pair does not see them. */
+static void clear_unseen(const block *b, size_t n) {
+    for (int64_t pair = 0; pair < b->unit->n; pair++) {
         posenc_seen seen = b->seen[pair];
         clear_weights(b, pair, 0, seen.begin);
         clear_weights(b, pair, seen.hole_begin, seen.hole_end);
         clear_weights(b, pair, seen.end, n);
     }
-    const void *rows[BLOCK], *any;
-    posenc_attention_row_addresses(u, &u->call->args->v, (int64_t)(b->first + b->seen_first), 1, &any);
+}
+
+/* Addresses of the values of the block's first n keys: of those in panels that no pair sees, of any. */
+static void find_values(const block *b, size_t n, const void **rows) {
+    const posenc_attention_unit *u = b->unit;
+    const posenc_view *v = &u->call->args->v;
+    const void *any;
+    posenc_attention_row_addresses(u, v, (int64_t)(b->first + b->seen_first), 1, &any);
     for (size_t j = 0; j < n; j++)
         rows[j] = any;
     for (size_t j = b->seen_first, run; j < b->seen_end; j += run) {
         run = posenc_min_size(POSENC_PANEL - j % POSENC_PANEL, b->seen_end - j);
         if (has_panel(b, j))
-            posenc_attention_row_addresses(u, &u->call->args->v, (int64_t)(b->first + j), (int64_t)run, rows + j);
+            posenc_attention_row_addresses(u, v, (int64_t)(b->first + j), (int64_t)run, rows + j);
     }
+}
+
+/* The same in integers or in bf16, whose groups of keys are counted from the block's first. */
+static void mix_groups(const block *b) {
+    const posenc_attention_unit *u = b->unit;
+    const void *rows[BLOCK];
+    if (posenc_attention_has_pairs(u->call)) {
+        clear_unseen(b, (b->seen_end + POSENC_PAIR_BLOCK - 1) / POSENC_PAIR_BLOCK * POSENC_PAIR_BLOCK);
+        find_values(b, b->seen_end, rows);
+        posenc_attention_sum_pairs(u, rows, b->seen_first, b->seen_end, b->keep, b->sums);
+        return;
+    }
+    size_t n = (b->seen_end + POSENC_QUANT_GROUP - 1) / POSENC_QUANT_GROUP * POSENC_QUANT_GROUP;
+    clear_unseen(b, n);
+    find_values(b, n, rows);
     posenc_attention_sum_quants(u, rows, n, b->keep, b->sums);
 }
 
@@ -323,8 +355,8 @@ static void attend_block(block *b) {
     multiply(b);
     for (int64_t pair = 0; pair < b->unit->n; pair++)
         soften(b, pair);
-    if (posenc_attention_has_quant_values(b->unit->call))
-        mix_quants(b);
+    if (posenc_attention_has_quant_values(b->unit->call) || posenc_attention_has_pairs(b->unit->call))
+        mix_groups(b);
     else
         mix(b);
 }

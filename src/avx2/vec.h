@@ -164,6 +164,10 @@ V_INLINE void v_store_bf16_pairs(uint16_t *p, vf first, vf second, size_t n) {
     __m256i low = _mm256_srli_epi32(v_round_to_bf16_(first), 16);
     v_store_n((float *)(void *)p, _mm256_castsi256_ps(_mm256_blend_epi16(low, v_round_to_bf16_(second), 0xaa)), n);
 }
+V_INLINE void v_store_high_pairs(uint16_t *p, vf first, vf second) {
+    __m256i low = _mm256_srli_epi32(_mm256_castps_si256(first), 16);
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm256_blend_epi16(low, _mm256_castps_si256(second), 0xaa));
+}
 
 /* ---- float32 ---- */
 

@@ -120,6 +120,10 @@ V_INLINE void v_store_bf16_pairs(uint16_t *p, vf first, vf second, size_t n) {
     __m512i low = _mm512_srli_epi32(v_round_to_bf16_(first), 16);
     _mm512_mask_storeu_epi32(p, v_first_lanes_(n), _mm512_mask_blend_epi16(0xaaaaaaaa, low, v_round_to_bf16_(second)));
 }
+V_INLINE void v_store_high_pairs(uint16_t *p, vf first, vf second) {
+    __m512i low = _mm512_srli_epi32(_mm512_castps_si512(first), 16);
+    _mm512_storeu_si512(p, _mm512_mask_blend_epi16(0xaaaaaaaa, low, _mm512_castps_si512(second)));
+}
 
 /* ---- float32 ---- */
 

@@ -7,6 +7,10 @@
 #elif defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
+#if defined(__linux__) && defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 /* Bit numbers from Intel's Software Developer's Manual, volume 2, CPUID; volume 1, chapter 13, XCR0. */
 enum {
@@ -20,12 +24,16 @@ enum {
     EBX_AVX512BW = 30,
     EBX_AVX512VL = 31,
     ECX_AVX512VNNI = 11,
+    EDX_AMX_BF16 = 22,
+    EDX_AMX_TILE = 24,
     EAX_AVXVNNI = 4, /* of subleaf 1 */
     XCR0_SSE = 1,
     XCR0_YMM = 2,
     XCR0_OPMASK = 5,
     XCR0_ZMM_LOW = 6,
-    XCR0_ZMM_HIGH = 7
+    XCR0_ZMM_HIGH = 7,
+    XCR0_TILE_CONFIGURATION = 17,
+    XCR0_TILES = 18
 };
 
 #define BIT(n) ((uint64_t)1 << (n))
@@ -53,6 +61,7 @@ posenc_cpuid posenc_cpu_words(void) {
     if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
         words.leaf7_ebx = ebx;
         words.leaf7_ecx = ecx;
+        words.leaf7_edx = edx;
     }
     if (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx))
         words.leaf7_1_eax = eax;
@@ -91,6 +100,10 @@ int posenc_cpuid_has(const posenc_cpuid *words, posenc_cpu_feature feature) {
         return posenc_cpuid_allows(words, POSENC_ISA_AVX2) && has_all(words->leaf7_1_eax, BIT(EAX_AVXVNNI));
     case POSENC_CPU_AVX512_VNNI:
         return posenc_cpuid_allows(words, POSENC_ISA_AVX512) && has_all(words->leaf7_ecx, BIT(ECX_AVX512VNNI));
+    case POSENC_CPU_AMX_BF16:
+        return posenc_cpuid_has(words, POSENC_CPU_AVX512_VNNI) &&
+               has_all(words->leaf7_edx, BIT(EDX_AMX_BF16) | BIT(EDX_AMX_TILE)) &&
+               has_all(words->xcr0, BIT(XCR0_TILE_CONFIGURATION) | BIT(XCR0_TILES));
     default: return 0;
     }
 }
@@ -128,6 +141,17 @@ int posenc_cpu_has(posenc_cpu_feature feature) {
 
 #else
 
+/* Linux lets a process have tiles that asks for them, unless an alternate signal stack has no room for their state. Its
+ * <asm/prctl.h> has the number since 5.16. */
+static int tiles_are_allowed(void) {
+#if defined(__linux__) && defined(__x86_64__)
+    enum { REQUEST_PERMISSION = 0x1023 };
+    return syscall(SYS_arch_prctl, REQUEST_PERMISSION, XCR0_TILES) == 0;
+#else
+    return 0;
+#endif
+}
+
 /* Asked once and kept, for CPUID takes microseconds on a virtual machine. Threads that race store the same value. */
 enum { KNOWN = 1, HAS_FMA = 2, HAS_TIER_0 = 4, HAS_FEATURE_0 = HAS_TIER_0 << POSENC_ISA_COUNT };
 
@@ -142,7 +166,8 @@ static unsigned abilities(void) {
         if (posenc_cpuid_allows(&words, (posenc_isa_tier)tier))
             found |= (unsigned)HAS_TIER_0 << tier;
     for (int feature = 0; feature < POSENC_CPU_FEATURES; feature++)
-        if (posenc_cpuid_has(&words, (posenc_cpu_feature)feature))
+        if (posenc_cpuid_has(&words, (posenc_cpu_feature)feature) &&
+            (feature != POSENC_CPU_AMX_BF16 || tiles_are_allowed()))
             found |= (unsigned)HAS_FEATURE_0 << feature;
 #ifdef POSENC_EMULATED_AVX512 /* a build for tests, whose avx512 tier is made of AVX2's instructions */
     if (posenc_cpuid_allows(&words, POSENC_ISA_AVX2))

@@ -12,6 +12,7 @@ typedef struct posenc_cpuid {
     uint32_t leaf7_ebx;   /* AVX2, AVX-512 */
     uint64_t xcr0;        /* registers the operating system saves; 0 without OSXSAVE */
     uint32_t leaf7_ecx;   /* AVX-512 VNNI */
+    uint32_t leaf7_edx;   /* AMX */
     uint32_t leaf7_1_eax; /* AVX-VNNI */
 } posenc_cpuid;
 
@@ -28,6 +29,7 @@ int posenc_cpuid_has_fma(const posenc_cpuid *words);
 typedef enum posenc_cpu_feature {
     POSENC_CPU_AVX_VNNI,
     POSENC_CPU_AVX512_VNNI,
+    POSENC_CPU_AMX_BF16, /* with AVX-512 VNNI */
     POSENC_CPU_DOTPROD,
     POSENC_CPU_FEATURES
 } posenc_cpu_feature;
@@ -35,7 +37,8 @@ typedef enum posenc_cpu_feature {
 /* 1 if a machine with these words has the feature and can run its tier. */
 int posenc_cpuid_has(const posenc_cpuid *words, posenc_cpu_feature feature);
 
-/* The same for this machine, whatever its architecture. */
+/* The same for this machine, whatever its architecture. For AMX the system has let this process have tiles, which is
+ * asked for once. */
 int posenc_cpu_allows(posenc_isa_tier tier);
 int posenc_cpu_has_fma(void);
 int posenc_cpu_has(posenc_cpu_feature feature);

@@ -21,11 +21,17 @@ static const posenc_kernels *const built[POSENC_ISA_COUNT] = {
 #endif
 };
 
+/* The first that is on has a tier's table, with what those behind it have too. */
 static const posenc_feature features[] = {
 #ifdef POSENC_HAVE_AVX2_VNNI
     {"avx2-vnni", POSENC_ISA_AVX2, POSENC_CPU_AVX_VNNI, &posenc_kernels_avx2_vnni},
 #else
     {"avx2-vnni", POSENC_ISA_AVX2, POSENC_CPU_AVX_VNNI, NULL},
+#endif
+#ifdef POSENC_HAVE_AVX512_AMX
+    {"avx512-amx", POSENC_ISA_AVX512, POSENC_CPU_AMX_BF16, &posenc_kernels_avx512_amx},
+#else
+    {"avx512-amx", POSENC_ISA_AVX512, POSENC_CPU_AMX_BF16, NULL},
 #endif
 #ifdef POSENC_HAVE_AVX512_VNNI
     {"avx512-vnni", POSENC_ISA_AVX512, POSENC_CPU_AVX512_VNNI, &posenc_kernels_avx512_vnni},
@@ -47,7 +53,8 @@ const posenc_feature *posenc_feature_at(int i) {
 }
 
 int posenc_feature_is_on(const posenc_feature *feature) {
-    return feature->kernels != NULL && feature != left_out && posenc_cpu_has(feature->of_cpu);
+    int is_left_out = left_out != NULL && left_out->tier == feature->tier && left_out >= feature;
+    return feature->kernels != NULL && !is_left_out && posenc_cpu_has(feature->of_cpu);
 }
 
 static const posenc_feature *feature_named(const char *name) {

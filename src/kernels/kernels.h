@@ -18,6 +18,7 @@
 #include "kernels/hadamard.h"
 #include "kernels/norm.h"
 #include "kernels/pack.h"
+#include "kernels/pairs.h"
 #include "kernels/panels.h"
 #include "kernels/quant.h"
 #include "kernels/rope.h"
@@ -37,7 +38,8 @@ typedef struct posenc_kernels {
 
 /* One table per tier that is built, and per feature of a tier. */
 extern const posenc_kernels posenc_kernels_scalar, posenc_kernels_avx2, posenc_kernels_avx512, posenc_kernels_neon;
-extern const posenc_kernels posenc_kernels_avx2_vnni, posenc_kernels_avx512_vnni, posenc_kernels_neon_dotprod;
+extern const posenc_kernels posenc_kernels_avx2_vnni, posenc_kernels_avx512_vnni, posenc_kernels_avx512_amx;
+extern const posenc_kernels posenc_kernels_neon_dotprod;
 
 /* The table in use. */
 const posenc_kernels *posenc_active_kernels(void);

@@ -1,19 +1,28 @@
 /* The table of one tier; compiled once per tier, and per feature of it with the tier's own for all other kernels. */
 #include "kernels/variant.h"
 
-#ifdef POSENC_FEATURE_OF
-#define OF_TIER(name) POSENC_PASTE(posenc_##name, _, POSENC_FEATURE_OF)
-#define KERNEL(name, args) void OF_TIER(name)(const args *);
+/* Whose kernels these are: the tier's, those of quantised rows, and those that tiles multiply. */
+#ifndef POSENC_KERNELS_OF
+#define POSENC_KERNELS_OF POSENC_VARIANT
+#endif
+#ifndef POSENC_QUANTS_OF
+#define POSENC_QUANTS_OF POSENC_KERNELS_OF
+#endif
+#ifndef POSENC_TILES_OF
+#define POSENC_TILES_OF POSENC_KERNELS_OF
+#endif
+
+#define KERNEL(name, args) void POSENC_PASTE(posenc_##name, _, POSENC_KERNELS_OF)(const args *);
+#define QUANT_KERNEL(name, args) void POSENC_PASTE(posenc_##name, _, POSENC_QUANTS_OF)(const args *);
+#define TILE_KERNEL(name, args) void POSENC_PASTE(posenc_##name, _, POSENC_TILES_OF)(const args *);
 #include "kernels/kernels.def"
 #undef KERNEL
-#else
-#define OF_TIER(name) VARIANT(name)
-#endif
 
 const posenc_kernels POSENC_PASTE(posenc_kernels, _, POSENC_VARIANT) = {
     .tier = POSENC_TIER,
-#define KERNEL(name, args) .name = OF_TIER(name),
-#define FEATURE_KERNEL(name, args) .name = VARIANT(name),
+#define KERNEL(name, args) .name = POSENC_PASTE(posenc_##name, _, POSENC_KERNELS_OF),
+#define QUANT_KERNEL(name, args) .name = POSENC_PASTE(posenc_##name, _, POSENC_QUANTS_OF),
+#define TILE_KERNEL(name, args) .name = POSENC_PASTE(posenc_##name, _, POSENC_TILES_OF),
 #include "kernels/kernels.def"
 #undef KERNEL
 };

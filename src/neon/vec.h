@@ -138,6 +138,10 @@ V_INLINE void v_store_bf16_pairs(uint16_t *p, vf first, vf second, size_t n) {
     for (size_t i = 0; n < VF && i < 2 * n; i++)
         p[i] = lanes[i];
 }
+V_INLINE void v_store_high_pairs(uint16_t *p, vf first, vf second) {
+    uint32x4_t pairs = vsriq_n_u32(vreinterpretq_u32_f32(second), vreinterpretq_u32_f32(first), 16);
+    vst1q_u16(p, vreinterpretq_u16_u32(pairs));
+}
 
 /* ---- float32 ---- */
 

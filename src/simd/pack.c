@@ -1,25 +1,15 @@
 /* SIMD body of the packing of rows into panels; src/scalar/pack.c is the specification.
  * Needs: vec.h. Produces: pack_rows. Used by: avx2, avx512, neon.
  *
- * VF rows by VF channels are transposed in registers: a zip of lane halves that lie VF/2 apart moves one bit of the
- * lane's number into the register's, and after as many zips as VF has bits the two have changed places. Types of 16
- * bits are transposed before they are widened, which halves the time. */
+ * VF rows by VF channels are transposed in registers. Types of 16 bits are transposed before they are widened, which
+ * halves the time. */
 #include "vec.h"
 
 #include "simd/typed.h"
 
 #include "simd/prefetch.h"
+#include "simd/transpose.h"
 #include "kernels/variant.h"
-
-V_INLINE void transpose(vf *block) {
-    vf other[VF];
-    for (int bit = 1; bit < VF; bit *= 2) {
-        for (int k = 0; k < VF / 2; k++)
-            v_zip(block[k], block[k + VF / 2], &other[2 * k], &other[2 * k + 1]);
-        for (int k = 0; k < VF; k++)
-            block[k] = other[k];
-    }
-}
 
 /* Channels c .. c + n - 1 of n_rows rows, to the panel's column of the first of them. */
 V_INLINE void pack_block(const posenc_pack_rows_args *a, const char *rows, size_t n_rows, size_t c, size_t n, float *to,

@@ -17,9 +17,10 @@
 #include "core/features.h"
 #include "public.h"
 #include "record.h"
+#include "amx_order.h"
 #include "tiers.h"
 
-typedef enum check_task { COMPARE, VERIFY, HASH, TIME, LIST } check_task;
+typedef enum check_task { COMPARE, VERIFY, HASH, TIME, LIST, AMX_ORDER } check_task;
 
 static struct {
     check_task task;
@@ -33,7 +34,7 @@ static struct {
 
 /* ---- Options ---- */
 
-enum { OPTION_HASH = 256, OPTION_VERIFY, OPTION_TIME, OPTION_FLUSH, OPTION_COMPLETE };
+enum { OPTION_HASH = 256, OPTION_VERIFY, OPTION_TIME, OPTION_FLUSH, OPTION_COMPLETE, OPTION_AMX_ORDER };
 
 static const struct argp_option argp_options[] = {
     {"list", 'l', NULL, 0, "List the kernels and exit", 0},
@@ -48,6 +49,8 @@ static const struct argp_option argp_options[] = {
      1},
     {"complete", OPTION_COMPLETE, "FILE", 0, "Check that every function listed in FILE has a part in a hash", 1},
     {"time", OPTION_TIME, NULL, 0, "Print times on ordinary and on adversarial data instead", 1},
+    {"amx-order", OPTION_AMX_ORDER, NULL, 0,
+     "Hold AMX's products of bf16 to the order that the kernels state instead; exit status 77 without AMX", 1},
     {"flush", OPTION_FLUSH, NULL, 0, "Let the CPU flush denormals to zero (with --time)", 1},
     {0},
 };
@@ -69,6 +72,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     case OPTION_COMPLETE: options.symbols = argument; return 0;
     case OPTION_TIME: options.task = TIME; return 0;
     case OPTION_FLUSH: options.flushes = 1; return 0;
+    case OPTION_AMX_ORDER: options.task = AMX_ORDER; return 0;
     case 'n': options.scale = number(argument, "scale", 1, state); return 0;
     case 's': options.seed = number(argument, "seed", 0, state); return 0;
     case 'k':
@@ -250,6 +254,10 @@ int main(int argc, char **argv) {
     }
     test_on_failure(note_failure);
     test_catch_faults();
+    if (options.task == AMX_ORDER) {
+        test_start(options.seed, 1);
+        return check_amx_order();
+    }
     if (options.symbols != NULL)
         return !public_is_complete(options.symbols);
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)

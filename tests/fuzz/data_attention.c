@@ -166,8 +166,15 @@ static int is_integer(const attention_call *c, posenc_dtype type) {
     return c->task.math == POSENC_MATH_INT16 && is_blocks(type);
 }
 
-/* What rounding query i to integers adds to the error of its product with key j. */
-static double query_error(const attention_call *c, int64_t i, int64_t h, int64_t b, const double *key) {
+static int is_bf16(const attention_call *c) {
+    return c->task.math == POSENC_MATH_BF16 || c->task.math == POSENC_MATH_BF16X2;
+}
+
+/* What rounding query i to integers, or query and key to bf16, adds to the error of its product with key j; size: the
+ * sum of the sizes of their products. */
+static double query_error(const attention_call *c, int64_t i, int64_t h, int64_t b, const double *key, double size) {
+    if (is_bf16(c))
+        return 1.01 * 0x1p-8 * size;
     if (!is_integer(c, c->task.k.dtype) || c->rope != NULL)
         return 0.0;
     double error = 0.0;
@@ -198,7 +205,7 @@ static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, d
             size += fabs(product);
         }
         row->errors[j] =
-            (double)c->s.params.scale * ((double)(dim + 8) * 0x1p-23 * size + query_error(c, i, h, b, key));
+            (double)c->s.params.scale * ((double)(dim + 8) * 0x1p-23 * size + query_error(c, i, h, b, key, size));
     }
     data_make_row(&c->s, scores, i, h, b, row);
 }
@@ -238,12 +245,15 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
         }
         for (int64_t j = 0; is_integer(c, v->dtype) && j < c->s.n_k; j += GROUP)
             rounding += group_error(c, row, k, j, head, b);
+        double unit =
+            !is_bf16(c) ? 0.0 : 0x1p-9 + (c->task.math == POSENC_MATH_BF16 ? 0x1p-9 : 0x1p-17); /* v, weight */
         for (int64_t j = 0, at, page; j < c->s.n_k; j++) {
             if (row->logits[j] == -INFINITY)
                 continue;
             place_of(c, j, b, &at, &page);
             double p = exp(row->logits[j] - row->max) / row->sum, value = channel(v, k, at, head, page);
             want += p * value;
+            rounding += unit * p * fabs(value);
             wrong += p * fabs(value) * expm1(fmin(row->errors[j] + row->error, 100.0));
             largest = fmax(largest, fabs(value));
         }
@@ -317,7 +327,7 @@ void data_attention(void) {
     n_kv_heads /= group;
     posenc_attention_args *t = &c.task;
     t->params = &s->params;
-    t->math = draw_rarely(2) ? POSENC_MATH_INT16 : POSENC_MATH_F32;
+    t->math = (posenc_attention_math)draw(4);
     if (draw_rarely(4))
         draw_pages(&c);
     if (draw_rarely(6))

@@ -63,6 +63,8 @@
     FAMILY(attention)                                                                                                  \
     FAMILY(attention_task)                                                                                             \
     FAMILY(attention_integers)                                                                                         \
+    FAMILY(attention_bf16)                                                                                             \
+    FAMILY(attention_bf16x2)                                                                                           \
     FAMILY(attention_merge)                                                                                            \
     FAMILY(similarity)                                                                                                 \
     FAMILY(offsets)                                                                                                    \

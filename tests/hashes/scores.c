@@ -249,6 +249,21 @@ void hash_attention_task(sweep *s) {
         }
 }
 
+/* Keys and values of these types, by one of the ways to compute them. */
+static void hash_math(sweep *s, posenc_attention_math math, const int64_t dims[2], const posenc_dtype types[2],
+                      int64_t n_k, posenc_dtype q_type) {
+    fresh();
+    drawn scene;
+    draw_scene(s, &scene, n_k);
+    posenc_view lse = by_head(zeros(POSENC_F32, 1, QUERIES, HEADS, BATCH));
+    posenc_attention_args task = {.params = &scene.params, .lse = &lse, .math = math};
+    task.q = by_head(tensor(s, q_type, dims[0], QUERIES, HEADS, BATCH));
+    task.k = memory_of(s, types[0], dims[0], n_k, BATCH);
+    task.v = memory_of(s, types[1], dims[1], n_k, BATCH);
+    task.out = by_head(zeros(POSENC_F32, dims[1], QUERIES, HEADS, BATCH));
+    hash_task(s, &task);
+}
+
 /* Quantised keys or values, or both, in integers. */
 void hash_attention_integers(sweep *s) {
     static const int64_t dims[][2] = {{32, 32}, {64, 96}, {128, 32}, {160, 128}};
@@ -259,20 +274,27 @@ void hash_attention_integers(sweep *s) {
                                             {POSENC_Q4_0, POSENC_BF16}};
     for (size_t d = 0; d < COUNT(dims); d++)
         for (size_t k = 0; k < COUNT(key_counts); k++)
-            for (size_t round = 0; round < 2 * COUNT(types); round++) {
-                fresh();
-                int64_t n_k = key_counts[k];
-                const posenc_dtype *type = types[round / 2];
-                drawn scene;
-                draw_scene(s, &scene, n_k);
-                posenc_view lse = by_head(zeros(POSENC_F32, 1, QUERIES, HEADS, BATCH));
-                posenc_attention_args task = {.params = &scene.params, .lse = &lse, .math = POSENC_MATH_INT16};
-                task.q = by_head(tensor(s, (posenc_dtype)(round % 3), dims[d][0], QUERIES, HEADS, BATCH));
-                task.k = memory_of(s, type[0], dims[d][0], n_k, BATCH);
-                task.v = memory_of(s, type[1], dims[d][1], n_k, BATCH);
-                task.out = by_head(zeros(POSENC_F32, dims[d][1], QUERIES, HEADS, BATCH));
-                hash_task(s, &task);
-            }
+            for (size_t round = 0; round < 2 * COUNT(types); round++)
+                hash_math(s, POSENC_MATH_INT16, dims[d], types[round / 2], key_counts[k], (posenc_dtype)(round % 3));
+}
+
+static void hash_bf16(sweep *s, posenc_attention_math math) {
+    static const int64_t dims[][2] = {{1, 33}, {64, 96}, {128, 128}, {160, 32}};
+    static const posenc_dtype types[][2] = {
+        {POSENC_BF16, POSENC_BF16}, {POSENC_F32, POSENC_F32}, {POSENC_F16, POSENC_F16}, {POSENC_Q8_0, POSENC_Q4_0}};
+    for (size_t d = 0; d < COUNT(dims); d++)
+        for (size_t k = 0; k < COUNT(key_counts); k++)
+            for (size_t round = 0; round < COUNT(types); round++)
+                if (d > 0 || round < 3) /* blocks are of 32 channels */
+                    hash_math(s, math, dims[d], types[round], key_counts[k], (posenc_dtype)((round + k) % 3));
+}
+
+void hash_attention_bf16(sweep *s) {
+    hash_bf16(s, POSENC_MATH_BF16);
+}
+
+void hash_attention_bf16x2(sweep *s) {
+    hash_bf16(s, POSENC_MATH_BF16X2);
 }
 
 void hash_attention_merge(sweep *s) {

@@ -22,7 +22,8 @@ FAMILIES = {'angles': ['angle_anchors', 'angle_rows'],
             'rows': ['place_rows', 'mix_row', 'bit_rows', 'rbf_rows', 'add_axes'],
             'softmax': ['softmax_row', 'affine_row', 'cope_row', 'softmax_backward'],
             'attention': ['pack_rows', 'dot_rows', 'dot_few', 'attend_rows', 'weighted_rows'],
-            'quant': ['pack_quants', 'dot_quants', 'attend_quants']}
+            'quant': ['pack_quants', 'dot_quants', 'attend_quants'],
+            'pairs': ['round_rows', 'pack_pairs', 'pair_rows', 'multiply_pairs']}
 KEPT_FILES, KEPT_BYTES = 60, 8192
 
 
@@ -78,7 +79,7 @@ def rows_before(part):
 
 def check_families():
     """Every kernel has a family."""
-    listed = re.findall(r'^(?:FEATURE_)?KERNEL\((\w+),', (ROOT / 'src/kernels/kernels.def').read_text(encoding='utf-8'), re.MULTILINE)
+    listed = re.findall(r'^(?:[A-Z]+_)?KERNEL\((\w+),', (ROOT / 'src/kernels/kernels.def').read_text(encoding='utf-8'), re.MULTILINE)
     if sorted(listed) != sorted(sum(FAMILIES.values(), [])):
         raise Stop('FAMILIES in tests/proof/fuzz.py and src/kernels/kernels.def differ')
 

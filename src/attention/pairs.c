@@ -1,0 +1,138 @@
+/* Attention, fused: products in bf16 (POSENC_MATH_BF16, POSENC_MATH_BF16X2). */
+#include "attention/attention.h"
+
+#include "core/minmax.h"
+#include "core/view.h"
+
+enum { BLOCK = POSENC_PAIR_BLOCK };
+
+int posenc_attention_has_pairs(const posenc_attention_call *call) {
+    return call->args->math == POSENC_MATH_BF16 || call->args->math == POSENC_MATH_BF16X2;
+}
+
+static size_t whole(size_t n, size_t of) {
+    return (n + of - 1) / of * of;
+}
+
+/* Numbers of a row of so many floats that are rounded where they stand. */
+static uint16_t *numbers_of(float *x) {
+    return (uint16_t *)(void *)x;
+}
+
+void posenc_attention_round_queries(const posenc_attention_unit *u) {
+    size_t dim = (size_t)u->call->args->q.ne[0], stride = posenc_padded((int64_t)dim);
+    posenc_round_rows_args args = {
+        .x = u->queries,
+        .y = numbers_of(u->queries),
+        .x_stride = stride,
+        .y_stride = 2 * stride,
+        .n = dim,
+        .n_rows = (size_t)u->n,
+        .n_parts = 1,
+    };
+    u->call->kernels->round_rows(&args);
+}
+
+void posenc_attention_multiply_pairs(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+                                     float *scores) {
+    const posenc_view *k = &u->call->args->k;
+    const void *rows[POSENC_KEYS_PACKED];
+    size_t dim = (size_t)k->ne[0];
+    posenc_pack_pairs_args pack = {
+        .rows = rows,
+        .rows_type = k->dtype,
+        .words = (uint32_t *)(void *)u->panels,
+        .dim = dim,
+        .n_rows = (size_t)n,
+    };
+    if (u->call->args->k_rope != NULL) {
+        posenc_attention_stage(u, j, n);
+        pack.rows_type = POSENC_F32;
+        for (size_t t = 0; t < (size_t)n; t++)
+            rows[t] = u->stage + t * dim;
+    } else {
+        posenc_attention_row_addresses(u, k, j, n, rows);
+    }
+    posenc_attention_look_ahead(u, j, n, n_next, pack.ahead);
+    u->call->kernels->pack_pairs(&pack);
+    posenc_multiply_pairs_args multiply = {
+        .x = numbers_of(u->queries),
+        .x_stride = 2 * posenc_padded((int64_t)dim),
+        .n_parts = 1,
+        .words = pack.words,
+        .y = scores,
+        .y_stride = POSENC_KEY_BLOCK,
+        .depth = whole(dim, BLOCK),
+        .n_x = (size_t)u->n,
+        .n_columns = (size_t)n,
+    };
+    u->call->kernels->multiply_pairs(&multiply);
+}
+
+/* ---- Values ---- */
+
+/* Keys whose values are paired at a time: what the memory of packed and of staged keys has room for. */
+static size_t keys_at_a_time(const posenc_attention_unit *u) {
+    size_t floats = posenc_attention_panel_floats(u->call->args->q.ne[0], u->call->args->v.ne[0]);
+    return floats * 2 / whole((size_t)u->call->args->v.ne[0], POSENC_PANEL) / BLOCK * BLOCK;
+}
+
+/* y = keep * y + side, row by row. */
+static void join(const posenc_attention_unit *u, const float *keep, posenc_attention_sums sums) {
+    static const int32_t nothing[POSENC_UNIT_ROWS];
+    posenc_attend_rows_args args = {
+        .weights = u->scores,
+        .from = u->side,
+        .keep = keep,
+        .begin = nothing,
+        .end = nothing,
+        .y = sums.rows,
+        .y_stride = sums.stride,
+        .dim = (size_t)u->call->args->v.ne[0],
+        .n = (size_t)u->n,
+    };
+    u->call->kernels->attend_rows(&args);
+}
+
+void posenc_attention_sum_pairs(const posenc_attention_unit *u, const void *const *rows, size_t begin, size_t n_rows,
+                                const float *keep, posenc_attention_sums sums) {
+    const posenc_view *v = &u->call->args->v;
+    size_t first = begin / BLOCK * BLOCK, end = whole(n_rows, BLOCK), at_a_time = keys_at_a_time(u);
+    posenc_round_rows_args weights = {
+        .x = u->scores + first,
+        .y = numbers_of(u->scores + first),
+        .x_stride = POSENC_KEY_BLOCK,
+        .y_stride = 2 * POSENC_KEY_BLOCK,
+        .n = end - first,
+        .n_rows = (size_t)u->n,
+        .n_parts = u->call->args->math == POSENC_MATH_BF16X2 ? 2 : 1,
+    };
+    u->call->kernels->round_rows(&weights);
+    for (size_t j = first; j < end; j += at_a_time) {
+        int is_finite;
+        posenc_pair_rows_args pair = {
+            .rows = rows + j,
+            .rows_type = v->dtype,
+            .words = (uint32_t *)(void *)u->panels,
+            .is_finite = &is_finite,
+            .dim = (size_t)v->ne[0],
+            .n_rows = posenc_min_size(n_rows - j, at_a_time),
+        };
+        u->call->kernels->pair_rows(&pair);
+        posenc_multiply_pairs_args multiply = {
+            .x = numbers_of(u->scores + j),
+            .x_stride = weights.y_stride,
+            .n_parts = weights.n_parts,
+            .words = pair.words,
+            .y = u->side,
+            .y_stride = sums.stride,
+            .depth = whole(pair.n_rows, BLOCK),
+            .n_x = (size_t)u->n,
+            .n_columns = pair.dim,
+            .adds = j > first,
+            .leaves_out_zeros = !is_finite,
+        };
+        u->call->kernels->multiply_pairs(&multiply);
+    }
+    join(u, keep, sums);
+}

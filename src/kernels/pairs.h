@@ -1,0 +1,64 @@
+/* Arguments of round_rows, pack_pairs, pair_rows and multiply_pairs: products of bf16 matrices in the order of Intel's
+ * TDPBF16PS, which every CPU can follow. */
+#ifndef POSENC_KERNELS_PAIRS_H
+#define POSENC_KERNELS_PAIRS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <posenc/types.h>
+
+#include "kernels/panels.h"
+
+/* Numbers here are rounded to bf16, to nearest even, and 0 where that is below 2^-56 in size: so no sum of their
+ * products is denormal, and no CPU flushes one to zero.
+ *
+ * A matrix of numbers b[k][t] stands in words of two, b[2j][t] in the low half and b[2j+1][t] in the high one. Word j
+ * of column t is words[(t / POSENC_PANEL * depth / 2 + j) * POSENC_PANEL + t % POSENC_PANEL]. depth is the number of k,
+ * filled up with zeros to whole blocks; and so are the columns, to whole panels. */
+#define POSENC_PAIR_BLOCK 32
+#define POSENC_PAIR_LEAST 0x1p-56f
+
+/* Rows of float32 to rows of numbers, each block followed by its second part if n_parts is 2: first the number, then
+ * what it lacks to x, rounded likewise. Block b of row i is at y + i * y_stride + b * 2 * POSENC_PAIR_BLOCK, the last
+ * filled up with zeros. y may be x, rows as far apart: whole blocks of x then have room for both parts, and the last
+ * for as many parts as its n channels, rounded up to 16, leave room. */
+typedef struct posenc_round_rows_args {
+    const float *x;
+    uint16_t *y;
+    size_t x_stride, y_stride; /* in floats and in numbers */
+    size_t n, n_rows, n_parts;
+} posenc_round_rows_args;
+
+/* Rows, each at its own address, as columns: k counts their channels. Rows ahead as in pack_rows. */
+typedef struct posenc_pack_pairs_args {
+    const void *const *rows;
+    posenc_dtype rows_type;
+    uint32_t *words;
+    size_t dim, n_rows;
+    posenc_rows_ahead ahead[2];
+} posenc_pack_pairs_args;
+
+/* Rows, each at its own address, as they are: k counts rows, t channels. *is_finite: 1 if all numbers are. */
+typedef struct posenc_pair_rows_args {
+    const void *const *rows;
+    posenc_dtype rows_type;
+    uint32_t *words;
+    int *is_finite;
+    size_t dim, n_rows;
+} posenc_pair_rows_args;
+
+/* y[i][t], or 0 unless `adds`, plus the products of row i of x with column t: for each block, and each part of it,
+ * y = y + (e + o), e and o being chains of fma from 0 over its even and its odd k. leaves_out_zeros: without those of
+ * an x of 0, as if they were 0 whatever is in the column. Columns that the last panel lacks are not written. */
+typedef struct posenc_multiply_pairs_args {
+    const uint16_t *x; /* as round_rows has them */
+    size_t x_stride, n_parts;
+    const uint32_t *words;
+    float *y;
+    size_t y_stride; /* in floats */
+    size_t depth, n_x, n_columns;
+    int adds, leaves_out_zeros;
+} posenc_multiply_pairs_args;
+
+#endif

@@ -1,0 +1,235 @@
+/* SIMD body of the products of bf16 matrices; src/scalar/pairs.c is the specification.
+ * Needs: vec.h. Produces: round_rows, pack_pairs, pair_rows, multiply_pairs. Used by: avx2, avx512, neon.
+ *
+ * A word of two numbers becomes two vectors by a shift and a mask, the even and the odd one, each for a chain of fma of
+ * its own: so a sum has two chains, each half as long as that of products in float32. */
+#include "vec.h"
+
+#include "simd/typed.h"
+
+#include "simd/prefetch.h"
+#include "simd/transpose.h"
+#include "kernels/variant.h"
+
+enum { BLOCK = POSENC_PAIR_BLOCK, PAIR_CHANNELS = 2 * VF };
+
+_Static_assert(BLOCK % PAIR_CHANNELS == 0 && POSENC_PANEL % (2 * VF) == 0, "whole steps");
+
+/* ---- Numbers ---- */
+
+/* Half way between the largest bf16 below 2^-56 and that: what is less rounds to less. */
+#define ROUNDS_TO_LEAST (POSENC_PAIR_LEAST * (1.0f - 0x1p-9f))
+
+V_INLINE vf with_least(vf x) {
+    return v_zero_if(v_lt(v_abs(x), v_set1(ROUNDS_TO_LEAST)), x);
+}
+
+/* Two numbers a lane; those of bf16 are rounded already. */
+V_INLINE void store_pairs(uint16_t *to, vf first, vf second, const posenc_dtype type) {
+    if (type == POSENC_BF16)
+        v_store_high_pairs(to, with_least(first), with_least(second));
+    else
+        v_store_bf16_pairs(to, with_least(first), with_least(second), VF);
+}
+
+/* Lanes of a vector at element i of n, none behind the last. */
+V_INLINE size_t lanes_at(size_t i, size_t n) {
+    return i < n ? lanes_from(i, n) : 0;
+}
+
+V_INLINE void round_block(const float *x, size_t n, uint16_t *y, size_t n_parts) {
+    vf value[BLOCK / VF]; /* all of them, for y may be there */
+    for (size_t v = 0; v < BLOCK / VF; v++)
+        value[v] = load_typed(x, v * VF, lanes_at(v * VF, n), POSENC_F32);
+    for (size_t v = 0; v < BLOCK / VF; v++)
+        v_store_bf16(y + v * VF, with_least(value[v]));
+    for (size_t v = 0; n_parts > 1 && v < BLOCK / VF; v++)
+        v_store_bf16(y + BLOCK + v * VF, with_least(v_sub(value[v], v_load_bf16(y + v * VF))));
+}
+
+void VARIANT(round_rows)(const posenc_round_rows_args *args) {
+    const posenc_round_rows_args a = *args; /* a copy: no store changes it */
+    for (size_t i = 0; i < a.n_rows; i++)
+        for (size_t c = 0; c < a.n; c += BLOCK) {
+            size_t n = a.n - c < BLOCK ? a.n - c : BLOCK;
+            round_block(a.x + i * a.x_stride + c, n, a.y + i * a.y_stride + 2 * c, a.n_parts);
+        }
+}
+
+/* ---- Columns ---- */
+
+/* Pairs of channels from c on, as lanes of 32 bits; zeros where the row ends. */
+V_INLINE vf words_of(const void *row, size_t c, size_t dim, const posenc_dtype type) {
+    uint16_t numbers[PAIR_CHANNELS];
+    vf even, odd;
+    if (type == POSENC_BF16 && c + PAIR_CHANNELS <= dim) {
+        v_load_bf16_pairs((const uint16_t *)row + c, VF, &even, &odd);
+    } else {
+        vf first = c < dim ? load_typed(row, c, lanes_from(c, dim), type) : v_set1(0.0f);
+        vf second = c + VF < dim ? load_typed(row, c + VF, lanes_from(c + VF, dim), type) : v_set1(0.0f);
+        v_unzip(first, second, &even, &odd);
+    }
+    store_pairs(numbers, even, odd, type);
+    return v_from_bits(vi_load(numbers));
+}
+
+V_INLINE void pack_typed(const posenc_pack_pairs_args *a, const posenc_dtype type) {
+    const size_t depth = (a->dim + BLOCK - 1) / BLOCK * BLOCK;
+    const size_t n_padded = (a->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
+    fetching f = fetching_of(a->ahead, depth);
+    for (size_t t = 0; t < n_padded; t += VF) {
+        uint32_t *to = a->words + t / POSENC_PANEL * (depth / 2) * POSENC_PANEL + t % POSENC_PANEL;
+        for (size_t c = 0; c < depth; c += PAIR_CHANNELS) {
+            vf block[VF];
+            for (size_t k = 0; k < VF; k++)
+                block[k] = t + k < a->n_rows ? words_of(a->rows[t + k], c, a->dim, type) : v_set1(0.0f);
+            transpose(block);
+            for (size_t k = 0; k < VF; k++)
+                vi_store(to + (c / 2 + k) * POSENC_PANEL, vi_from_bits(block[k]));
+            fetch_some(&f, VF * PAIR_CHANNELS);
+        }
+    }
+}
+
+void VARIANT(pack_pairs)(const posenc_pack_pairs_args *args) {
+    const posenc_pack_pairs_args a = *args; /* a copy: no store changes it */
+    switch (a.rows_type) {
+    case POSENC_F16: pack_typed(&a, POSENC_F16); break;
+    case POSENC_BF16: pack_typed(&a, POSENC_BF16); break;
+    case POSENC_Q8_0: pack_typed(&a, POSENC_Q8_0); break;
+    case POSENC_Q4_0: pack_typed(&a, POSENC_Q4_0); break;
+    default: pack_typed(&a, POSENC_F32);
+    }
+}
+
+/* ---- Rows ---- */
+
+/* Sizes from this on, as integers, round to infinity. */
+enum { ROUNDS_TO_INFINITY = 0x7f7f8000 };
+
+V_INLINE void pair_typed(const posenc_pair_rows_args *a, const posenc_dtype type) {
+    const size_t depth = (a->n_rows + BLOCK - 1) / BLOCK * BLOCK;
+    const size_t n_padded = (a->dim + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
+    vi largest = vi_set1(0);
+    for (size_t k = 0; k < depth; k += 2)
+        for (size_t t = 0; t < n_padded; t += VF) {
+            vf row[2];
+            for (size_t which = 0; which < 2; which++) {
+                row[which] = v_set1(0.0f);
+                if (k + which < a->n_rows && t < a->dim)
+                    row[which] = load_typed(a->rows[k + which], t, lanes_from(t, a->dim), type);
+                largest = vi_max(largest, vi_from_bits(v_abs(row[which])));
+            }
+            uint32_t *to = a->words + (t / POSENC_PANEL * (depth / 2) + k / 2) * POSENC_PANEL + t % POSENC_PANEL;
+            store_pairs((uint16_t *)(void *)to, row[0], row[1], type);
+        }
+    *a->is_finite = vi_max_lanes(largest) < ROUNDS_TO_INFINITY;
+}
+
+void VARIANT(pair_rows)(const posenc_pair_rows_args *args) {
+    const posenc_pair_rows_args a = *args; /* a copy: no store changes it */
+    switch (a.rows_type) {
+    case POSENC_F16: pair_typed(&a, POSENC_F16); break;
+    case POSENC_BF16: pair_typed(&a, POSENC_BF16); break;
+    case POSENC_Q8_0: pair_typed(&a, POSENC_Q8_0); break;
+    case POSENC_Q4_0: pair_typed(&a, POSENC_Q4_0); break;
+    default: pair_typed(&a, POSENC_F32);
+    }
+}
+
+/* ---- Products ---- */
+
+/* The even chains of a tile go first, then the odd ones: the registers hold one chain for each sum. */
+enum { TILE_X = 6, TILE_VECTORS = 2 };
+
+/* One chain for each sum of a tile over half the numbers of a block; the factors of a row are BLOCK apart. */
+V_INLINE void add_chains(const float *factors, const uint32_t *words, vf result[][TILE_VECTORS], const size_t n_x,
+                         const size_t odd, const int leaves_out_zeros) {
+    vf chain[TILE_X][TILE_VECTORS]; /* the loop's own: gcc otherwise stores them at every turn */
+    for (size_t r = 0; r < n_x; r++)
+        for (size_t v = 0; v < TILE_VECTORS; v++)
+            chain[r][v] = v_set1(0.0f);
+    for (size_t j = 0; j < BLOCK / 2; j++) {
+        vf number[TILE_VECTORS];
+        for (size_t v = 0; v < TILE_VECTORS; v++) {
+            vf pair[2];
+            const uint32_t *at = words + j * POSENC_PANEL + v * VF;
+            v_load_bf16_pairs((const uint16_t *)(const void *)at, VF, &pair[0], &pair[1]);
+            number[v] = pair[odd];
+        }
+        for (size_t r = 0; r < n_x; r++) {
+            float factor = factors[r * BLOCK + 2 * j + odd];
+            if (leaves_out_zeros && factor == 0.0f)
+                continue;
+            for (size_t v = 0; v < TILE_VECTORS; v++)
+                chain[r][v] = v_fma(v_set1(factor), number[v], chain[r][v]);
+        }
+    }
+    for (size_t r = 0; r < n_x; r++)
+        for (size_t v = 0; v < TILE_VECTORS; v++)
+            result[r][v] = chain[r][v];
+}
+
+/* y = y + (e + o) for TILE_VECTORS vectors of columns from t on; is_whole: all of them are there. */
+V_INLINE void add_sums(const posenc_multiply_pairs_args *a, float *y, size_t t, vf even[][TILE_VECTORS],
+                       vf odd[][TILE_VECTORS], const size_t n_x, const int is_whole) {
+#pragma GCC unroll 6 /* or gcc 12 has the sums in memory */
+    for (size_t r = 0; r < n_x; r++)
+#pragma GCC unroll 2
+        for (size_t v = 0; v < TILE_VECTORS; v++) {
+            float *row = y + r * a->y_stride;
+            size_t i = t + v * VF, lanes = is_whole ? VF : lanes_at(i, a->n_columns);
+            vf before = load_typed(row, i, lanes, POSENC_F32);
+            store_typed(row, i, v_add(before, v_add(even[r][v], odd[r][v])), lanes, POSENC_F32);
+        }
+}
+
+/* One part of a block, for TILE_VECTORS vectors of columns from t on. */
+V_INLINE void add_block(const posenc_multiply_pairs_args *a, const float *factors, const uint32_t *words, float *y,
+                        size_t t, const size_t n_x, const int leaves_out_zeros) {
+    vf even[TILE_X][TILE_VECTORS], odd[TILE_X][TILE_VECTORS];
+    add_chains(factors, words, even, n_x, 0, leaves_out_zeros);
+    add_chains(factors, words, odd, n_x, 1, leaves_out_zeros);
+    if (t + TILE_VECTORS * VF <= a->n_columns)
+        add_sums(a, y, t, even, odd, n_x, 1);
+    else
+        add_sums(a, y, t, even, odd, n_x, 0);
+}
+
+/* Rows i .. of x, block by block: its factors are widened once for all columns. */
+V_INLINE void multiply_band(const posenc_multiply_pairs_args *a, size_t i, const size_t n_x,
+                            const int leaves_out_zeros) {
+    for (size_t k = 0; k < a->depth; k += BLOCK)
+        for (size_t part = 0; part < a->n_parts; part++) {
+            float factors[TILE_X * BLOCK];
+            for (size_t r = 0; r < n_x; r++)
+                for (size_t c = 0; c < BLOCK; c += VF)
+                    v_store(factors + r * BLOCK + c,
+                            v_load_bf16(a->x + (i + r) * a->x_stride + 2 * k + part * BLOCK + c));
+            for (size_t t = 0; t < a->n_columns; t += TILE_VECTORS * VF) {
+                const uint32_t *words = a->words + (t / POSENC_PANEL * a->depth + k) / 2 * POSENC_PANEL;
+                add_block(a, factors, words + t % POSENC_PANEL, a->y + i * a->y_stride, t, n_x, leaves_out_zeros);
+            }
+        }
+}
+
+static void clear(const posenc_multiply_pairs_args *a) {
+    for (size_t i = 0; i < a->n_x; i++)
+        for (size_t t = 0; t < a->n_columns; t += VF)
+            store_typed(a->y + i * a->y_stride, t, v_set1(0.0f), lanes_from(t, a->n_columns), POSENC_F32);
+}
+
+void VARIANT(multiply_pairs)(const posenc_multiply_pairs_args *args) {
+    const posenc_multiply_pairs_args a = *args; /* a copy: no store changes it */
+    size_t i = 0;
+    if (!a.adds)
+        clear(&a);
+    for (; a.leaves_out_zeros && i < a.n_x; i++)
+        multiply_band(&a, i, 1, 1);
+    for (; i + TILE_X <= a.n_x; i += TILE_X)
+        multiply_band(&a, i, TILE_X, 0);
+    for (; i + 2 <= a.n_x; i += 2)
+        multiply_band(&a, i, 2, 0);
+    if (i < a.n_x)
+        multiply_band(&a, i, 1, 0);
+}

@@ -1,0 +1,279 @@
+/* Attention in bf16 (POSENC_MATH_BF16, POSENC_MATH_BF16X2): against double on random numbers of bf16 and at its stated
+ * bounds; other types as if they were rounded first; the same bits on every tier and in every way to call it. */
+#include "truth_ways.h"
+#include "truth_blocks.h"
+#include "truth_half.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DIM = 160, MOST_KEYS = 4500, MOST_Q = 9, HEADS = 4, KV_HEADS = 2 };
+
+static const posenc_attention_math both_math[] = {POSENC_MATH_BF16, POSENC_MATH_BF16X2};
+
+/* ---- A call ---- */
+
+static unsigned char k_memory[MOST_KEYS * KV_HEADS * MOST_DIM * sizeof(float)], v_memory[sizeof k_memory];
+static unsigned char q_memory[MOST_Q * HEADS * MOST_DIM * sizeof(float)];
+static float out[MOST_Q * HEADS * MOST_DIM];
+static truth_ways call;
+
+static double normal(void) {
+    double sum = 0.0;
+    for (int k = 0; k < 12; k++)
+        sum += truth_uniform(-0.5, 0.5);
+    return sum;
+}
+
+/* A dense tensor of random numbers. */
+static posenc_view draw(void *memory, posenc_dtype type, int64_t dim, int64_t n_heads, int64_t n) {
+    posenc_view x = posenc_view_dense(memory, type, dim, n_heads, n, 1);
+    if (truth_is_blocks(type)) {
+        float row[MOST_DIM];
+        for (int64_t i = 0; i < n_heads * n; i++) {
+            for (int64_t c = 0; c < dim; c++)
+                row[c] = (float)normal();
+            truth_quantise(row, dim, type, (char *)memory + i * x.nb[1]);
+        }
+        return x;
+    }
+    for (int64_t i = 0; i < dim * n_heads * n; i++)
+        truth_store((char *)memory + (size_t)i * truth_size(type), (float)normal(), type);
+    return x;
+}
+
+typedef struct call_types {
+    posenc_dtype q, k, v;
+} call_types;
+
+static void open_call(call_types types, int64_t dim, int64_t v_dim, int64_t n_q, int64_t n_k) {
+    call.params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+    call.params.scale = (float)(1.0 / sqrt((double)dim));
+    call.params.mask = posenc_mask_causal();
+    call.args = (posenc_attention_args){
+        .q = draw(q_memory, types.q, dim, HEADS, n_q),
+        .k = draw(k_memory, types.k, dim, KV_HEADS, n_k),
+        .v = draw(v_memory, types.v, v_dim, KV_HEADS, n_k),
+        .out = posenc_view_dense(out, POSENC_F32, v_dim, HEADS, n_q, 1),
+    };
+    truth_ways_open(&call);
+}
+
+static const call_types all_bf16 = {POSENC_BF16, POSENC_BF16, POSENC_BF16};
+
+/* ---- Against double ---- */
+
+/* What the header promises of random numbers. */
+static const double allowed[] = {5e-4, 2e-5};
+
+static void check_rows(int which, double bound, double *worst, long long *n) {
+    for (int64_t i = 0; i < call.args.q.ne[2]; i++)
+        for (int64_t h = 0; h < HEADS; h++) {
+            double row[MOST_DIM], largest = truth_ways_row(&call, i, h, row);
+            for (int64_t c = 0; c < call.args.v.ne[0]; c++, ++*n) {
+                double got = (double)truth_get(&call.args.out, c, h, i, 0);
+                truth_close(got, row[c], bound * largest, "channel %lld of query %lld, parts %d", (long long)c,
+                            (long long)i, which + 1);
+                *worst = fmax(*worst, fabs(got - row[c]) / (bound * largest));
+            }
+        }
+}
+
+static void test_random(void **state) {
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        double worst = 0.0;
+        long long n = 0;
+        for (int round = 0; round < 24; round++) {
+            int64_t dim = 1 + truth_below(MOST_DIM), v_dim = 1 + truth_below(MOST_DIM), n_q = 1 + truth_below(MOST_Q);
+            int64_t n_k = n_q + 64 + truth_below(round % 8 ? 600 : MOST_KEYS - MOST_Q - 64);
+            open_call(all_bf16, dim, v_dim, n_q, n_k);
+            call.args.math = both_math[which];
+            truth_attend(&call);
+            check_rows(which, allowed[which], &worst, &n);
+            truth_ways_close(&call);
+        }
+        truth_report(which ? "attention in bf16, weights in two parts" : "attention in bf16", n, worst, TRUTH_ALLOWED,
+                     "random calls");
+    }
+}
+
+/* Two keys, one of which has weight 1 and the other one that lies between two numbers: what a weight may lose. */
+static void test_worst_weights(void **state) {
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        double worst = 0.0;
+        for (int round = 0; round < 2000; round++) {
+            open_call(all_bf16, 1, 1, 1, 2);
+            call.args.math = both_math[which];
+            call.params.scale = (float)truth_uniform(0.1, 1.0);
+            truth_store(q_memory, 1.0f, POSENC_BF16);
+            for (int64_t h = 0; h < HEADS; h++)
+                truth_store(truth_address(&call.args.q, 0, h, 0, 0), 1.0f, POSENC_BF16);
+            for (int64_t h = 0; h < KV_HEADS; h++)
+                for (int64_t j = 0; j < 2; j++) {
+                    truth_store(truth_address(&call.args.k, 0, h, j, 0), j ? -0.5f : 0.0f, POSENC_BF16);
+                    truth_store(truth_address(&call.args.v, 0, h, j, 0), j ? 1.0f : 0.0f, POSENC_BF16);
+                }
+            truth_attend(&call);
+            double row[1];
+            truth_ways_row(&call, 0, 0, row);
+            worst = fmax(worst, fabs((double)out[0] - row[0]));
+            truth_ways_close(&call);
+        }
+        double bound = which ? 0x1p-17 : 0x1p-9;
+        print_message("a weight loses up to %g of %g\n", worst, bound);
+        assert_true(worst < bound && worst > (which ? 0.0 : bound / 8.0));
+    }
+}
+
+/* ---- Other types ---- */
+
+static float rounded(double x) {
+    float number = truth_widen(truth_narrow((float)x, POSENC_BF16), POSENC_BF16);
+    return fabs((double)number) < 0x1p-56 ? 0.0f : number;
+}
+
+/* The tensor as numbers of bf16. */
+static posenc_view in_bf16(const posenc_view *x) {
+    posenc_view y = posenc_view_dense(NULL, POSENC_BF16, x->ne[0], x->ne[1], x->ne[2], 1);
+    y.data = malloc((size_t)(y.nb[3]));
+    assert_non_null(y.data);
+    TRUTH_EACH(x, c, h, j, b) {
+        double value = truth_is_blocks(x->dtype)
+                           ? truth_read_block((const char *)x->data + h * x->nb[1] + j * x->nb[2], c, x->dtype)
+                           : (double)truth_get(x, c, h, j, b);
+        truth_store(truth_address(&y, c, h, j, b), rounded(value), POSENC_BF16);
+    }
+    return y;
+}
+
+static posenc_dtype random_type(int64_t dim, int has_blocks) {
+    return (posenc_dtype)truth_below(has_blocks && dim % 32 == 0 ? 5 : 3);
+}
+
+/* A few numbers about 2^-56 and below, of the types that have them. */
+static void set_small(const posenc_view *x) {
+    if (x->dtype != POSENC_F32 && x->dtype != POSENC_BF16)
+        return;
+    TRUTH_EACH(x, c, h, j, b)
+    if (truth_below(7) == 0)
+        truth_store(truth_address(x, c, h, j, b), (float)ldexp(truth_uniform(-2.0, 2.0), -56), x->dtype);
+}
+
+static void test_rounding(void **state) {
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        int64_t dim = truth_below(2) ? 32 * (1 + truth_below(4)) : 1 + truth_below(100);
+        int64_t v_dim = truth_below(2) ? 32 * (1 + truth_below(4)) : 1 + truth_below(100);
+        call_types types = {random_type(dim, 0), random_type(dim, 1), random_type(v_dim, 1)};
+        int64_t n_q = 1 + truth_below(MOST_Q);
+        open_call(types, dim, v_dim, n_q, n_q + truth_below(700));
+        call.args.math = both_math[round % 2];
+        set_small(&call.args.q);
+        set_small(&call.args.k);
+        set_small(&call.args.v);
+        truth_attend(&call);
+        truth_ways_keep(&call);
+        call.args.q = in_bf16(&call.args.q);
+        call.args.k = in_bf16(&call.args.k);
+        call.args.v = in_bf16(&call.args.v);
+        truth_attend(&call);
+        truth_ways_same(&call, "rounded first");
+        free(call.args.q.data);
+        free(call.args.k.data);
+        free(call.args.v.data);
+        truth_ways_close(&call);
+    }
+}
+
+/* ---- The same bits however it is called ---- */
+
+static void test_same_bits(void **state) {
+    (void)state;
+    for (int round = 0; round < 24; round++) {
+        int64_t dim = truth_below(2) ? 128 : 1 + truth_below(MOST_DIM), v_dim = 1 + truth_below(MOST_DIM);
+        call_types types = {random_type(dim, 0), random_type(dim, 1), random_type(v_dim, 1)};
+        int64_t n_q = 1 + truth_below(MOST_Q), n_k = n_q + truth_below(round % 8 ? 300 : MOST_KEYS - MOST_Q);
+        open_call(types, dim, v_dim, n_q, n_k);
+        call.args.math = both_math[round % 2];
+        if (round % 3 == 0)
+            call.params.mask = posenc_mask_window(1 + truth_below(200));
+        if (round % 5 == 0)
+            call.params.mask.n_first = round % 3 == 0 ? 4 : 0;
+        posenc_isa_select(POSENC_ISA_SCALAR);
+        truth_attend(&call);
+        truth_ways_keep(&call);
+        for (int tier = -1; truth_next_tier(&tier);) {
+            truth_attend(&call);
+            truth_ways_same(&call, "tiers");
+            truth_attend_in_pages(&call);
+            truth_ways_same(&call, "pages");
+            truth_attend_in_parts(&call);
+            truth_ways_same(&call, "parts");
+            truth_attend_one_by_one(&call);
+            truth_ways_same(&call, "query by query");
+        }
+        truth_ways_close(&call);
+    }
+}
+
+/* A large head of values beside a small one of keys, and the other way round: memory of both is shared. */
+static void test_unlike_dimensions(void **state) {
+    (void)state;
+    static const int64_t dims[][2] = {{1, 160}, {160, 1}, {3, 33}, {64, 160}};
+    for (size_t d = 0; d < sizeof dims / sizeof dims[0]; d++)
+        for (int which = 0; which < 2; which++) {
+            open_call(all_bf16, dims[d][0], dims[d][1], MOST_Q, 1100);
+            call.args.math = both_math[which];
+            double worst = 0.0;
+            long long n = 0;
+            for (int tier = -1; truth_next_tier(&tier);) {
+                truth_attend(&call);
+                check_rows(which, 4.0 * allowed[which], &worst, &n);
+            }
+            truth_ways_close(&call);
+        }
+}
+
+/* ---- What is not seen, and what is not finite ---- */
+
+static void fill_keys(const posenc_view *x, int64_t begin, int64_t end, float value) {
+    for (int64_t j = begin; j < end; j++)
+        for (int64_t h = 0; h < x->ne[1]; h++)
+            for (int64_t c = 0; c < x->ne[0]; c++)
+                truth_store(truth_address(x, c, h, j, 0), value, x->dtype);
+}
+
+/* Keys that no query sees may hold anything; an infinite value that only the last query sees is in its row alone. */
+static void test_not_seen(void **state) {
+    (void)state;
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int which = 0; which < 2; which++) {
+            open_call(all_bf16, 64, 64, 5, 170);
+            call.args.math = both_math[which];
+            call.params.mask = posenc_mask_window(20);
+            truth_attend(&call);
+            truth_ways_keep(&call);
+            fill_keys(&call.args.k, 0, 140, NAN);
+            fill_keys(&call.args.v, 0, 140, NAN);
+            truth_attend(&call);
+            truth_ways_same(&call, "NaN out of sight");
+            fill_keys(&call.args.v, 169, 170, INFINITY);
+            truth_attend(&call);
+            int64_t row = HEADS * 64;
+            truth_same_bits(out, call.first, (size_t)(4 * row), "infinity out of sight");
+            for (int64_t c = 4 * row; c < 5 * row; c++)
+                assert_true(!isfinite(out[c]));
+            truth_ways_close(&call);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        truth_test(test_random),    truth_test(test_worst_weights),     truth_test(test_rounding),
+        truth_test(test_same_bits), truth_test(test_unlike_dimensions), truth_test(test_not_seen),
+    };
+    return truth_run(tests);
+}
