@@ -111,8 +111,8 @@ static void describe_round(kernel_call *call, const round_shape *s) {
         operand_rows(y, s->n_rows, (ptrdiff_t)y_stride, b, BLOCK * s->n_parts, 1);
 }
 
-/* Floats where a buffer of integers will be read as such. What is left of infinity is a NaN, of either sign: where there
- * are second parts, all are finite. */
+/* Floats where a buffer of integers will be read as such. What is left of infinity is a NaN, of either sign: where
+ * there are second parts, all are finite. */
 static void set_float_bits(operand *o, test_fill fill, size_t n_parts) {
     for (size_t i = 0; i < o->count; i++) {
         float value = test_random_float(fill);
