@@ -99,20 +99,21 @@ static void test_random(void **state) {
     }
 }
 
-/* Two keys, one of which has weight 1 and the other one that lies between two numbers: what a weight may lose. */
+/* One key of weight 1, and many of one that lies between two numbers: what a weight may lose. */
 static void test_worst_weights(void **state) {
     (void)state;
     for (int which = 0; which < 2; which++) {
+        enum { WORST_KEYS = 200 };
         double worst = 0.0;
         for (int round = 0; round < 2000; round++) {
-            open_call(all_bf16, 1, 1, 1, 2);
+            open_call(all_bf16, 1, 1, 1, WORST_KEYS);
             call.args.math = both_math[which];
             call.params.scale = (float)truth_uniform(0.1, 1.0);
             truth_store(q_memory, 1.0f, POSENC_BF16);
             for (int64_t h = 0; h < HEADS; h++)
                 truth_store(truth_address(&call.args.q, 0, h, 0, 0), 1.0f, POSENC_BF16);
             for (int64_t h = 0; h < KV_HEADS; h++)
-                for (int64_t j = 0; j < 2; j++) {
+                for (int64_t j = 0; j < WORST_KEYS; j++) {
                     truth_store(truth_address(&call.args.k, 0, h, j, 0), j ? -0.5f : 0.0f, POSENC_BF16);
                     truth_store(truth_address(&call.args.v, 0, h, j, 0), j ? 1.0f : 0.0f, POSENC_BF16);
                 }
@@ -122,9 +123,9 @@ static void test_worst_weights(void **state) {
             worst = fmax(worst, fabs((double)out[0] - row[0]));
             truth_ways_close(&call);
         }
-        double bound = which ? 0x1p-17 : 0x1p-9;
+        double bound = which ? 0x1p-16 : 0x1p-8;
         print_message("a weight loses up to %g of %g\n", worst, bound);
-        assert_true(worst < bound && worst > (which ? 0.0 : bound / 8.0));
+        assert_true(worst < bound && worst > bound / 4.0);
     }
 }
 

@@ -127,8 +127,8 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
  * above and l = e_j - h rounded likewise; each 32 keys are added with h, then with l, and a value that is infinite
  * makes NaN.
  *
- * For q, k and v of bf16 the products are exact. A channel is wrong by up to max |v| 2^-9 more with BF16, as in
- * PyTorch, and 2^-17 with BF16X2; with random numbers by 5e-4 and 2e-5 of max |v| in all. Other types lose up to 2^-9
+ * For q, k and v of bf16 the products are exact. A channel is wrong by up to max |v| 2^-8 more with BF16, as in
+ * PyTorch, and 2^-16 with BF16X2; with random numbers by 5e-4 and 2e-5 of max |v| in all. Other types lose up to 2^-8
  * of each number first. */
 typedef enum posenc_attention_math {
     POSENC_MATH_F32 = 0,

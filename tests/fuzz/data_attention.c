@@ -174,7 +174,7 @@ static int is_bf16(const attention_call *c) {
  * sum of the sizes of their products. */
 static double query_error(const attention_call *c, int64_t i, int64_t h, int64_t b, const double *key, double size) {
     if (is_bf16(c))
-        return 1.01 * 0x1p-8 * size;
+        return 1.01 * 0x1p-7 * size;
     if (!is_integer(c, c->task.k.dtype) || c->rope != NULL)
         return 0.0;
     double error = 0.0;
@@ -249,7 +249,7 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
         for (int64_t j = 0; is_integer(c, v->dtype) && j < c->s.n_k; j += GROUP)
             rounding += group_error(c, row, k, j, head, b);
         double unit =
-            !is_bf16(c) ? 0.0 : 0x1p-9 + (c->task.math == POSENC_MATH_BF16 ? 0x1p-9 : 0x1p-17); /* v, weight */
+            !is_bf16(c) ? 0.0 : 0x1p-8 + (c->task.math == POSENC_MATH_BF16 ? 0x1p-8 : 0x1p-16); /* v, weight */
         for (int64_t j = 0, at, page; j < c->s.n_k; j++) {
             if (row->logits[j] == -INFINITY)
                 continue;
