@@ -203,19 +203,7 @@ static void test_same_bits(void **state) {
             call.params.mask = posenc_mask_window(1 + truth_below(200));
         if (round % 5 == 0)
             call.params.mask.n_first = round % 3 == 0 ? 4 : 0;
-        posenc_isa_select(POSENC_ISA_SCALAR);
-        truth_attend(&call);
-        truth_ways_keep(&call);
-        for (int tier = -1; truth_next_tier(&tier);) {
-            truth_attend(&call);
-            truth_ways_same(&call, "tiers");
-            truth_attend_in_pages(&call);
-            truth_ways_same(&call, "pages");
-            truth_attend_in_parts(&call);
-            truth_ways_same(&call, "parts");
-            truth_attend_one_by_one(&call);
-            truth_ways_same(&call, "query by query");
-        }
+        truth_ways_check(&call);
         truth_ways_close(&call);
     }
 }

@@ -54,7 +54,7 @@ static posenc_view in_pages(const posenc_view *x, int64_t size, int64_t n_pages,
     return pages;
 }
 
-void truth_attend_in_pages(const truth_ways *call) {
+static void attend_in_pages(const truth_ways *call) {
     posenc_attention_args args = call->args;
     int64_t n_k = args.k.ne[2], size = 1 + truth_below(70), n = (n_k + size - 1) / size;
     int32_t *table = memory_of((size_t)n * sizeof *table);
@@ -70,14 +70,14 @@ void truth_attend_in_pages(const truth_ways *call) {
     free(table);
 }
 
-void truth_attend_in_parts(const truth_ways *call) {
+static void attend_in_parts(const truth_ways *call) {
     void *parts = memory_of(posenc_attention_split_bytes(&call->args));
     truth_ok(posenc_attention_split(&call->args, call->scratch, parts, posenc_range_all()));
     truth_ok(posenc_attention_combine_splits(&call->args, parts, posenc_range_all()));
     free(parts);
 }
 
-void truth_attend_one_by_one(const truth_ways *call) {
+static void attend_one_by_one(const truth_ways *call) {
     const posenc_attention_args *all = &call->args;
     for (int64_t i = 0; i < all->q.ne[2]; i++) {
         posenc_attention_args args = *all;
@@ -87,6 +87,22 @@ void truth_attend_one_by_one(const truth_ways *call) {
         args.k = posenc_view_slice(all->k, 2, 0, n_k);
         args.v = posenc_view_slice(all->v, 2, 0, n_k);
         run(&args, call->scratch);
+    }
+}
+
+void truth_ways_check(truth_ways *call) {
+    posenc_isa_select(POSENC_ISA_SCALAR);
+    truth_attend(call);
+    truth_ways_keep(call);
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_attend(call);
+        truth_ways_same(call, "tiers");
+        attend_in_pages(call);
+        truth_ways_same(call, "pages");
+        attend_in_parts(call);
+        truth_ways_same(call, "parts");
+        attend_one_by_one(call);
+        truth_ways_same(call, "query by query");
     }
 }
 

@@ -17,14 +17,9 @@ void truth_ways_close(truth_ways *call);
 
 void truth_attend(const truth_ways *call);
 
-/* In pages of a random size at random places. */
-void truth_attend_in_pages(const truth_ways *call);
-
-/* The keys in partitions that are combined. */
-void truth_attend_in_parts(const truth_ways *call);
-
-/* As in decoding: each query alone, over the keys that were there by then. */
-void truth_attend_one_by_one(const truth_ways *call);
+/* What scalar makes of it, every tier makes: at once, in pages of a random size at random places, its keys in
+ * partitions that are combined, and each query alone over the keys that were there by then, as in decoding. */
+void truth_ways_check(truth_ways *call);
 
 /* Takes out as the result to compare with; and compares. */
 void truth_ways_keep(truth_ways *call);

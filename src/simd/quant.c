@@ -12,23 +12,13 @@
 #include "simd/typed.h"
 
 #include "simd/prefetch.h"
+#include "simd/transpose.h"
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
 enum { QUADS = POSENC_QUANT_BLOCK / 4 };
 
 /* ---- Packing ---- */
-
-/* Rows become lanes, as in pack.c. */
-V_INLINE void transpose(vf *block) {
-    vf other[VF];
-    for (int bit = 1; bit < VF; bit *= 2) {
-        for (int k = 0; k < VF / 2; k++)
-            v_zip(block[k], block[k + VF / 2], &other[2 * k], &other[2 * k + 1]);
-        for (int k = 0; k < VF; k++)
-            block[k] = other[k];
-    }
-}
 
 enum { Q8_BLOCKS = VF < 8 ? 1 : VF / 8, Q8_PARTS = VF < 8 ? 2 : 1, Q4_BLOCKS = VF / 4 }; /* of a vector; of a block */
 

@@ -1,4 +1,4 @@
-/* Transposition in registers. Needs: vec.h. Used by: pack, pairs. */
+/* Transposition in registers. Needs: vec.h. Used by: pack, pairs, quant. */
 #ifndef POSENC_SIMD_TRANSPOSE_H
 #define POSENC_SIMD_TRANSPOSE_H
 
