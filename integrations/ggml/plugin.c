@@ -23,20 +23,36 @@ static int64_t min_elements = 32768;
  * below that of ggml, which rounds queries to Q8_0. POSENC_GGML_ATTENTION_MATH in the environment says otherwise. */
 static posenc_attention_math attention_math = POSENC_MATH_INT16;
 
+/* Of ROPE, words 0 and 3 were ggml's once and are 0. FLASH_ATTN_EXT has two hints that leave the result as it is: the
+ * precision of sums, and how many keys of a query are unmasked. */
 static const operation operations[] = {
-    {GGML_OP_ROPE, "ROPE", check_rope, check_rope_arguments, ggml_nelements, compute_rope},
-    {GGML_OP_ROPE_BACK, "ROPE_BACK", check_rope, check_rope_arguments, ggml_nelements, compute_rope_back},
-    {GGML_OP_SOFT_MAX, "SOFT_MAX", check_soft_max, NULL, ggml_nelements, compute_soft_max},
-    {GGML_OP_DIAG_MASK_INF, "DIAG_MASK_INF", check_diag_mask_inf, NULL, ggml_nelements, compute_diag_mask_inf},
-    {GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT", check_flash_attn, NULL, work_of_flash_attn, compute_flash_attn},
+    {GGML_OP_ROPE, "ROPE", 0xfff6, 3, check_rope, check_rope_arguments, ggml_nelements, compute_rope},
+    {GGML_OP_ROPE_BACK, "ROPE_BACK", 0xfff6, 3, check_rope, check_rope_arguments, ggml_nelements, compute_rope_back},
+    {GGML_OP_SOFT_MAX, "SOFT_MAX", 0x3, 3, check_soft_max, NULL, ggml_nelements, compute_soft_max},
+    {GGML_OP_DIAG_MASK_INF, "DIAG_MASK_INF", 0x1, 1, check_diag_mask_inf, NULL, ggml_nelements, compute_diag_mask_inf},
+    {GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT", 0x1f, 5, check_flash_attn, NULL, work_of_flash_attn, compute_flash_attn},
 };
 
 #define N_OPERATIONS (sizeof operations / sizeof operations[0])
 
-static const operation *find_operation(enum ggml_op op) {
+/* Those whose arguments are where they were expected when the plugin was loaded. */
+static bool is_usable[N_OPERATIONS];
+
+static bool has_only_known_arguments(const operation *found, const struct ggml_tensor *node) {
+    for (int i = 0; i < OP_WORDS; i++)
+        if (node->op_params[i] != 0 && !(found->known_words >> i & 1))
+            return false;
+    for (int i = found->n_sources; i < GGML_MAX_SRC; i++)
+        if (node->src[i] != NULL)
+            return false;
+    return true;
+}
+
+/* The operation of a node; NULL if the plugin does not have it, or not with these arguments. */
+static const operation *find_operation(const struct ggml_tensor *node) {
     for (size_t i = 0; i < N_OPERATIONS; i++)
-        if (operations[i].op == op)
-            return &operations[i];
+        if (operations[i].op == node->op)
+            return is_usable[i] && has_only_known_arguments(&operations[i], node) ? &operations[i] : NULL;
     return NULL;
 }
 
@@ -86,9 +102,9 @@ posenc_status run_parts(const backend_state *state, part_of_node part, const voi
 
 /* What is wrong with the node; NULL: nothing. */
 static const char *compute_node(backend_state *state, struct ggml_tensor *node) {
-    const operation *found = find_operation(node->op);
+    const operation *found = find_operation(node);
     if (found == NULL)
-        return "this backend does not have the operation";
+        return "this backend does not have the operation, or not with these arguments";
     posenc_status status = found->check(node);
     if (status == POSENC_OK)
         status = found->compute(state, node);
@@ -205,7 +221,7 @@ static bool device_takes(ggml_backend_dev_t device, const struct ggml_tensor *no
     (void)device;
     if (computes_nothing(node))
         return true;
-    const operation *found = find_operation(node->op);
+    const operation *found = find_operation(node);
     /* In this order: a rope's arguments take microseconds, and a lone token's are most that ggml asks about. */
     return found != NULL && found->work(node) >= min_elements && found->check(node) == POSENC_OK &&
            (found->check_arguments == NULL || found->check_arguments(node) == POSENC_OK);
@@ -281,6 +297,16 @@ static bool host_is_known(void) {
     return true;
 }
 
+static void find_usable_operations(void) {
+    for (size_t i = 0; i < N_OPERATIONS; i++) {
+        is_usable[i] = arguments_are_known(operations[i].op);
+        if (!is_usable[i])
+            log_error("posenc: ggml %s keeps the arguments of %s in other places than the plugin knows: "
+                      "ggml computes it; a newer posenc may know them\n",
+                      ggml_version(), operations[i].name);
+    }
+}
+
 /* What is no number leaves the default. One beyond int64 becomes the largest, which is as good: no node has as many. */
 static void read_min_elements(void) {
     const char *text = getenv("POSENC_GGML_MIN_ELEMENTS");
@@ -311,5 +337,8 @@ __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init(void
 ggml_backend_reg_t ggml_backend_init(void) {
     read_min_elements();
     read_attention_math();
-    return host_is_known() ? &registration : NULL;
+    if (!host_is_known())
+        return NULL;
+    find_usable_operations();
+    return &registration;
 }
