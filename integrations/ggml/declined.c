@@ -83,7 +83,23 @@ static struct ggml_tensor *attention_without_k(struct ggml_context *ctx, const f
     return attention_without(ctx, -1, (int)f->n);
 }
 
+/* Word n of its arguments is set. */
+static struct ggml_tensor *attention_with_word(struct ggml_context *ctx, const form *f) {
+    static const form plain = {"", true, attention, KEYS, 0.125f, 0.0f};
+    struct ggml_tensor *node = attention(ctx, &plain);
+    node->op_params[f->n] = 100;
+    return node;
+}
+
 /* ---- SOFT_MAX ---- */
+
+/* With n more sources than ggml has. */
+static struct ggml_tensor *soft_max_of_sources(struct ggml_context *ctx, const form *f) {
+    struct ggml_tensor *scores = zeros(ctx, GGML_TYPE_F32, KEYS, QUERIES, HEADS), *node = ggml_soft_max(ctx, scores);
+    for (int64_t i = 0; i < f->n; i++)
+        node->src[3 + i] = scores;
+    return node;
+}
 
 /* Slopes for n heads. */
 static struct ggml_tensor *soft_max_alibi(struct ggml_context *ctx, const form *f) {
@@ -190,6 +206,12 @@ static const form forms[] = {
     {"0 keys", true, attention_without_k, 1, 0.0f, 0.0f},
     {"0 heads of K and V", false, attention_without_k, 2, 0.0f, 0.0f},
     {"0 batches of K and V", false, attention_without_k, 3, 0.0f, 0.0f},
+    {"FLASH_ATTN_EXT, a hint of precision", true, attention_with_word, 3, 0.0f, 0.0f},
+    {"FLASH_ATTN_EXT, a hint of the number of keys", true, attention_with_word, 4, 0.0f, 0.0f},
+    {"FLASH_ATTN_EXT, an unknown argument", false, attention_with_word, 5, 0.0f, 0.0f},
+    {"FLASH_ATTN_EXT, the last word of its arguments", false, attention_with_word, 15, 0.0f, 0.0f},
+    {"SOFT_MAX, known sources", true, soft_max_of_sources, 0, 0.0f, 0.0f},
+    {"SOFT_MAX, an unknown source", false, soft_max_of_sources, 1, 0.0f, 0.0f},
     {"SOFT_MAX, 1024 slopes", true, soft_max_alibi, 1024, 0.0f, 0.0f},
     {"SOFT_MAX, 1200 slopes", false, soft_max_alibi, 1200, 0.0f, 0.0f},
     {"mask of 0 keys", false, soft_max_without_mask, 0, 0.0f, 0.0f},

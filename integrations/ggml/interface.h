@@ -1,55 +1,47 @@
-/* What a loadable ggml backend has to look like. ggml's installed headers name these structures but do not lay them
- * out, so this file does, as far as this plugin goes: members it leaves to ggml's defaults are counted, not declared.
+/* All that differs between the versions of ggml that the plugin can be built for: 0.9.1 and later, whose interface
+ * versions are 2 and 3, and newer ones that still compile.
  *
- * The layout belongs to an interface version. ggml refuses a plugin that states another than its own, so a wrong guess
- * here is a message at load time and nothing worse. */
+ * The layout of a backend belongs to an interface version. Built from a checkout, it is the checkout's own. ggml's
+ * installed headers do not have it, so layout.h does. A plugin of another version than the host's is refused when it is
+ * loaded, so a wrong guess is a message and nothing worse. */
 #ifndef POSENC_GGML_INTERFACE_H
 #define POSENC_GGML_INTERFACE_H
 
-#include <ggml-backend.h>
-#include <ggml.h>
+#include <stdio.h>
 
+#ifdef POSENC_GGML_CHECKOUT
+#include <ggml-backend-impl.h>
+#define POSENC_GGML_INTERFACE_VERSION GGML_BACKEND_API_VERSION
+#else
+#include "layout.h"
 #ifndef POSENC_GGML_INTERFACE_VERSION
 #define POSENC_GGML_INTERFACE_VERSION 3 /* ggml 0.27 */
 #endif
+#endif
 
-typedef void (*unused_member)(void);
+#include <ggml.h>
 
-struct ggml_backend_reg {
-    int version;
-    const char *(*name)(ggml_backend_reg_t);
-    size_t (*n_devices)(ggml_backend_reg_t);
-    ggml_backend_dev_t (*device)(ggml_backend_reg_t, size_t index);
-    void *(*function)(ggml_backend_reg_t, const char *name);
-    void *own;
-};
+/* From 0.9.6 on a graph says which of its nodes are to be computed. */
+static inline bool is_wanted(const struct ggml_tensor *node) {
+#ifdef POSENC_HAVE_GGML_TENSOR_FLAG_COMPUTE
+    return node->flags & GGML_TENSOR_FLAG_COMPUTE;
+#else
+    (void)node;
+    return true;
+#endif
+}
 
-struct ggml_backend_device {
-    const char *(*name)(ggml_backend_dev_t);
-    const char *(*description)(ggml_backend_dev_t);
-    void (*memory)(ggml_backend_dev_t, size_t *free, size_t *total);
-    enum ggml_backend_dev_type (*type)(ggml_backend_dev_t);
-    void (*properties)(ggml_backend_dev_t, struct ggml_backend_dev_props *);
-    ggml_backend_t (*open)(ggml_backend_dev_t, const char *parameters);
-    ggml_backend_buffer_type_t (*buffer_type)(ggml_backend_dev_t);
-    unused_member host_buffer_type;
-    ggml_backend_buffer_t (*buffer_from_pointer)(ggml_backend_dev_t, void *memory, size_t size, size_t max_tensor_size);
-    bool (*takes)(ggml_backend_dev_t, const struct ggml_tensor *op);
-    bool (*reads_buffer)(ggml_backend_dev_t, ggml_backend_buffer_type_t);
-    unused_member offload_and_events[4];
-    ggml_backend_reg_t reg;
-    void *own;
-};
-
-struct ggml_backend {
-    ggml_guid_t guid;
-    const char *(*name)(ggml_backend_t);
-    void (*close)(ggml_backend_t);
-    unused_member copies_and_plans[10];
-    enum ggml_status (*compute)(ggml_backend_t, struct ggml_cgraph *);
-    unused_member events_and_optimize[3];
-    ggml_backend_dev_t device;
-    void *own;
-};
+/* A line to ggml's own log, which a host may have turned elsewhere; before 0.9.5 ggml does not say where. */
+static inline void log_line(const char *line) {
+#ifdef POSENC_HAVE_GGML_LOG_GET
+    ggml_log_callback log = NULL;
+    void *user_data = NULL;
+    ggml_log_get(&log, &user_data);
+    if (log != NULL)
+        log(GGML_LOG_LEVEL_ERROR, line, user_data);
+#else
+    fputs(line, stderr);
+#endif
+}
 
 #endif

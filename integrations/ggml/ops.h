@@ -11,6 +11,8 @@
 #define MAX_ROPES 16
 #define MAX_ROPE_PAIRS 512
 
+#define OP_WORDS (GGML_MAX_OP_PARAMS / (int)sizeof(int32_t))
+
 /* Cosines and sines of the last positions: Q and K of all layers of a graph have the same. */
 typedef struct kept_rows {
     int32_t *positions; /* [n_tokens * axes] */
@@ -26,7 +28,7 @@ typedef struct kept_rows {
 /* A rope and what it was made from. */
 typedef struct kept_rope {
     posenc_rope *rope;
-    int32_t op_params[GGML_MAX_OP_PARAMS / sizeof(int32_t)];
+    int32_t op_params[OP_WORDS];
     int64_t head_dim;
     bool has_factors;
     float factors[MAX_ROPE_PAIRS];
@@ -60,12 +62,17 @@ posenc_status run_parts(const backend_state *state, part_of_node part, const voi
  * is computed: by `check`, and by `compute` what takes longer. Only values are not known when ggml asks. */
 typedef struct operation {
     enum ggml_op op;
-    const char *name; /* ggml's, to see that both sides number operations alike */
+    const char *name;     /* ggml's, to see that both sides number operations alike */
+    uint32_t known_words; /* of op_params, a bit each; a node with others, or more sources, may mean something new */
+    int n_sources;
     posenc_status (*check)(const struct ggml_tensor *node);
     posenc_status (*check_arguments)(const struct ggml_tensor *node); /* NULL: check does it */
     int64_t (*work)(const struct ggml_tensor *node); /* elements to be rotated, scores to be made probabilities */
     posenc_status (*compute)(backend_state *state, struct ggml_tensor *node); /* of a node that passed check */
 } operation;
+
+/* Whether this ggml keeps the arguments of an operation where the functions below read them. */
+bool arguments_are_known(enum ggml_op op);
 
 posenc_status check_rope(const struct ggml_tensor *node);
 posenc_status check_rope_arguments(const struct ggml_tensor *node);

@@ -23,20 +23,36 @@ static int64_t min_elements = 32768;
  * below that of ggml, which rounds queries to Q8_0. POSENC_GGML_ATTENTION_MATH in the environment says otherwise. */
 static posenc_attention_math attention_math = POSENC_MATH_INT16;
 
+/* Of ROPE, words 0 and 3 were ggml's once and are 0. FLASH_ATTN_EXT has two hints that leave the result as it is: the
+ * precision of sums, and how many keys of a query are unmasked. */
 static const operation operations[] = {
-    {GGML_OP_ROPE, "ROPE", check_rope, check_rope_arguments, ggml_nelements, compute_rope},
-    {GGML_OP_ROPE_BACK, "ROPE_BACK", check_rope, check_rope_arguments, ggml_nelements, compute_rope_back},
-    {GGML_OP_SOFT_MAX, "SOFT_MAX", check_soft_max, NULL, ggml_nelements, compute_soft_max},
-    {GGML_OP_DIAG_MASK_INF, "DIAG_MASK_INF", check_diag_mask_inf, NULL, ggml_nelements, compute_diag_mask_inf},
-    {GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT", check_flash_attn, NULL, work_of_flash_attn, compute_flash_attn},
+    {GGML_OP_ROPE, "ROPE", 0xfff6, 3, check_rope, check_rope_arguments, ggml_nelements, compute_rope},
+    {GGML_OP_ROPE_BACK, "ROPE_BACK", 0xfff6, 3, check_rope, check_rope_arguments, ggml_nelements, compute_rope_back},
+    {GGML_OP_SOFT_MAX, "SOFT_MAX", 0x3, 3, check_soft_max, NULL, ggml_nelements, compute_soft_max},
+    {GGML_OP_DIAG_MASK_INF, "DIAG_MASK_INF", 0x1, 1, check_diag_mask_inf, NULL, ggml_nelements, compute_diag_mask_inf},
+    {GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT", 0x1f, 5, check_flash_attn, NULL, work_of_flash_attn, compute_flash_attn},
 };
 
 #define N_OPERATIONS (sizeof operations / sizeof operations[0])
 
-static const operation *find_operation(enum ggml_op op) {
+/* Those whose arguments are where they were expected when the plugin was loaded. */
+static bool is_usable[N_OPERATIONS];
+
+static bool has_only_known_arguments(const operation *found, const struct ggml_tensor *node) {
+    for (int i = 0; i < OP_WORDS; i++)
+        if (node->op_params[i] != 0 && !(found->known_words >> i & 1))
+            return false;
+    for (int i = found->n_sources; i < GGML_MAX_SRC; i++)
+        if (node->src[i] != NULL)
+            return false;
+    return true;
+}
+
+/* The operation of a node; NULL if the plugin does not have it, or not with these arguments. */
+static const operation *find_operation(const struct ggml_tensor *node) {
     for (size_t i = 0; i < N_OPERATIONS; i++)
-        if (operations[i].op == op)
-            return &operations[i];
+        if (operations[i].op == node->op)
+            return is_usable[i] && has_only_known_arguments(&operations[i], node) ? &operations[i] : NULL;
     return NULL;
 }
 
@@ -52,18 +68,13 @@ static bool computes_nothing(const struct ggml_tensor *node) {
     }
 }
 
-/* ggml's own log, which a host may have turned elsewhere. */
 __attribute__((format(printf, 1, 2))) static void log_error(const char *format, ...) {
-    char line[256];
+    char line[320];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    ggml_log_callback log = NULL;
-    void *user_data = NULL;
-    ggml_log_get(&log, &user_data);
-    if (log != NULL)
-        log(GGML_LOG_LEVEL_ERROR, line, user_data);
+    log_line(line);
 }
 
 /* ---- Computing ---- */
@@ -86,9 +97,9 @@ posenc_status run_parts(const backend_state *state, part_of_node part, const voi
 
 /* What is wrong with the node; NULL: nothing. */
 static const char *compute_node(backend_state *state, struct ggml_tensor *node) {
-    const operation *found = find_operation(node->op);
+    const operation *found = find_operation(node);
     if (found == NULL)
-        return "this backend does not have the operation";
+        return "this backend does not have the operation, or not with these arguments";
     posenc_status status = found->check(node);
     if (status == POSENC_OK)
         status = found->compute(state, node);
@@ -98,9 +109,9 @@ static const char *compute_node(backend_state *state, struct ggml_tensor *node) 
 static enum ggml_status compute_graph(ggml_backend_t backend, struct ggml_cgraph *graph) {
     for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
         struct ggml_tensor *node = ggml_graph_node(graph, i);
-        if (computes_nothing(node) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE))
+        if (computes_nothing(node) || !is_wanted(node))
             continue;
-        const char *problem = compute_node(backend->own, node);
+        const char *problem = compute_node(backend->context, node);
         if (problem != NULL) {
             log_error("posenc: %s '%s': %s\n", ggml_op_name(node->op), node->name, problem);
             return GGML_STATUS_FAILED;
@@ -126,7 +137,7 @@ static const char *backend_name(ggml_backend_t backend) {
 }
 
 static void close_backend(ggml_backend_t backend) {
-    backend_state *state = backend->own;
+    backend_state *state = backend->context;
     free_ropes(state);
     free(state->scratch);
     free(state);
@@ -134,7 +145,7 @@ static void close_backend(ggml_backend_t backend) {
 }
 
 static void set_n_threads(ggml_backend_t backend, int n_threads) {
-    ((backend_state *)backend->own)->n_threads = n_threads > 1 ? n_threads : 1;
+    ((backend_state *)backend->context)->n_threads = n_threads > 1 ? n_threads : 1;
 }
 
 static ggml_backend_t open_backend(ggml_backend_dev_t device, const char *parameters) {
@@ -150,11 +161,11 @@ static ggml_backend_t open_backend(ggml_backend_dev_t device, const char *parame
     state->n_threads = 1;
     state->attention_math = attention_math;
     backend->guid = &guid;
-    backend->name = backend_name;
-    backend->close = close_backend;
-    backend->compute = compute_graph;
+    backend->iface.get_name = backend_name;
+    backend->iface.free = close_backend;
+    backend->iface.graph_compute = compute_graph;
     backend->device = device;
-    backend->own = state;
+    backend->context = state;
     return backend;
 }
 
@@ -205,7 +216,7 @@ static bool device_takes(ggml_backend_dev_t device, const struct ggml_tensor *no
     (void)device;
     if (computes_nothing(node))
         return true;
-    const operation *found = find_operation(node->op);
+    const operation *found = find_operation(node);
     /* In this order: a rope's arguments take microseconds, and a lone token's are most that ggml asks about. */
     return found != NULL && found->work(node) >= min_elements && found->check(node) == POSENC_OK &&
            (found->check_arguments == NULL || found->check_arguments(node) == POSENC_OK);
@@ -236,24 +247,30 @@ static void *reg_function(ggml_backend_reg_t reg, const char *name) {
 }
 
 static struct ggml_backend_reg registration = {
-    .version = POSENC_GGML_INTERFACE_VERSION,
-    .name = reg_name,
-    .n_devices = reg_n_devices,
-    .device = reg_device,
-    .function = reg_function,
+    .api_version = POSENC_GGML_INTERFACE_VERSION,
+    .iface =
+        {
+            .get_name = reg_name,
+            .get_device_count = reg_n_devices,
+            .get_device = reg_device,
+            .get_proc_address = reg_function,
+        },
 };
 
 static struct ggml_backend_device the_device = {
-    .name = device_name,
-    .description = device_description,
-    .memory = device_memory,
-    .type = device_type,
-    .properties = device_properties,
-    .open = open_backend,
-    .buffer_type = device_buffer_type,
-    .buffer_from_pointer = buffer_from_pointer,
-    .takes = device_takes,
-    .reads_buffer = device_reads_buffer,
+    .iface =
+        {
+            .get_name = device_name,
+            .get_description = device_description,
+            .get_memory = device_memory,
+            .get_type = device_type,
+            .get_props = device_properties,
+            .init_backend = open_backend,
+            .get_buffer_type = device_buffer_type,
+            .buffer_from_host_ptr = buffer_from_pointer,
+            .supports_op = device_takes,
+            .supports_buft = device_reads_buffer,
+        },
     .reg = &registration,
 };
 
@@ -262,23 +279,51 @@ static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
     return index == 0 ? &the_device : NULL;
 }
 
-/* ggml renumbers its operations and grows its tensors without changing the interface version, so both are compared with
- * the headers that this file was compiled with. */
-static bool host_is_known(void) {
+/* ggml's own backends are registered before any that is loaded. 0: none is. */
+static int interface_of_host(void) {
+    return ggml_backend_reg_count() > 0 ? ggml_backend_reg_get(0)->api_version : 0;
+}
+
+static bool tensors_are_alike(void) {
     static const size_t object_header = 32; /* what ggml keeps before each tensor */
-    if (ggml_tensor_overhead() != object_header + sizeof(struct ggml_tensor)) {
-        log_error("posenc: ggml %s lays out tensors in another way: build the plugin with its headers\n",
-                  ggml_version());
-        return false;
-    }
-    for (size_t i = 0; i < N_OPERATIONS; i++) {
-        if (strcmp(ggml_op_name(operations[i].op), operations[i].name) != 0) {
-            log_error("posenc: ggml %s numbers operations in another way: build the plugin with its headers\n",
-                      ggml_version());
+    return ggml_tensor_overhead() == object_header + sizeof(struct ggml_tensor);
+}
+
+static bool names_are_alike(void) {
+    for (size_t i = 0; i < N_OPERATIONS; i++)
+        if (strcmp(ggml_op_name(operations[i].op), operations[i].name) != 0)
             return false;
-        }
-    }
     return true;
+}
+
+/* ggml refuses another interface version too, but does not say what to do. It renumbers its operations and grows its
+ * tensors without changing that version, so both are compared with the headers that this file was compiled with. */
+static bool host_is_known(void) {
+    int interface = interface_of_host();
+    char difference[96] = "";
+    if (interface != 0 && interface != POSENC_GGML_INTERFACE_VERSION)
+        snprintf(difference, sizeof difference, "has backend interface %d and the plugin was built for %d", interface,
+                 POSENC_GGML_INTERFACE_VERSION);
+    else if (!tensors_are_alike())
+        snprintf(difference, sizeof difference, "lays out tensors otherwise than the headers of the plugin");
+    else if (!names_are_alike())
+        snprintf(difference, sizeof difference, "numbers operations otherwise than the headers of the plugin");
+    else
+        return true;
+    log_error("posenc: ggml %s %s: build the plugin for it, with -Dggml_source=FOLDER of its source or with its "
+              "installed headers\n",
+              ggml_version(), difference);
+    return false;
+}
+
+static void find_usable_operations(void) {
+    for (size_t i = 0; i < N_OPERATIONS; i++) {
+        is_usable[i] = arguments_are_known(operations[i].op);
+        if (!is_usable[i])
+            log_error("posenc: ggml %s keeps the arguments of %s in other places than the plugin knows: "
+                      "ggml computes it; a newer posenc may know them\n",
+                      ggml_version(), operations[i].name);
+    }
 }
 
 /* What is no number leaves the default. One beyond int64 becomes the largest, which is as good: no node has as many. */
@@ -311,5 +356,8 @@ __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init(void
 ggml_backend_reg_t ggml_backend_init(void) {
     read_min_elements();
     read_attention_math();
-    return host_is_known() ? &registration : NULL;
+    if (!host_is_known())
+        return NULL;
+    find_usable_operations();
+    return &registration;
 }
