@@ -3,9 +3,9 @@
 #define POSENC_OWN_QUANT_PRODUCTS
 #include "simd/quant.c"
 
-/* SMMLA adds the products of two rows of eight bytes with two others: twice the work of SDOT. The rows are digits of two
- * queries or sums, and what they are multiplied with; the four results are of row 0 in the lower half, of row 1 in the
- * upper. First come the high digits; what they give is shifted before the low ones are added. */
+/* SMMLA adds the products of two rows of eight bytes with two others: twice the work of SDOT. The first two rows are
+ * digits of two queries or sums, the others what these are multiplied with; of the four results those of the first row
+ * are in the lower half. First come the high digits; what they give is shifted before the low ones are added. */
 enum { OCTET = 8, OCTETS = POSENC_QUANT_BLOCK / OCTET };
 
 /* Digits of eight numbers of each of two rows: the high ones, then the low ones. n = 256 high + low. */
@@ -89,8 +89,7 @@ V_INLINE void multiply_block(const x_pairs *x, size_t b, const size_t n_pairs, c
     }
 }
 
-V_INLINE void pair_tile(const posenc_dot_quants_args *a, const x_pairs *x, size_t i, size_t t, const size_t n_pairs,
-                        fetching *f) {
+V_INLINE void pair_tile(const posenc_dot_quants_args *a, const x_pairs *x, size_t i, size_t t, const size_t n_pairs) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
     const int8_t *panel = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL * 4;
     const float *scales = a->scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
@@ -100,8 +99,6 @@ V_INLINE void pair_tile(const posenc_dot_quants_args *a, const x_pairs *x, size_
     for (size_t b = 0; b < n_blocks; b++) {
         vi exact[MOST_PAIRS][2];
         multiply_block(x, b, n_pairs, panel + b * QUADS * POSENC_PANEL * 4, exact);
-        if (i == 0) /* with the first rows of x */
-            fetch_some(f, VF * POSENC_QUANT_BLOCK);
         vf low = v_load(scales + b * POSENC_PANEL), high = low;
         swap_halves(&low, &high); /* twice rows 0 and 1, and twice rows 2 and 3 */
         for (size_t pair = 0; pair < n_pairs; pair++) {
@@ -121,8 +118,11 @@ V_INLINE void pair_tile(const posenc_dot_quants_args *a, const x_pairs *x, size_
 V_INLINE void pair_band(const posenc_dot_quants_args *a, size_t i, const size_t n_pairs, fetching *f) {
     x_pairs x;
     find_pairs(a, i, n_pairs, &x);
-    for (size_t t = 0; t < a->n_rows; t += VF)
-        pair_tile(a, &x, i, t, n_pairs, f);
+    for (size_t t = 0; t < a->n_rows; t += VF) {
+        pair_tile(a, &x, i, t, n_pairs);
+        if (i == 0) /* with the first rows of x */
+            fetch_some(f, VF * a->dim);
+    }
 }
 
 /* A row that is left alone has no use for SMMLA: with its own two digits for a pair it takes half as many instructions
@@ -198,16 +198,19 @@ V_INLINE void join_rows(const group *g, size_t at, const posenc_dtype type, join
 V_INLINE void add_pair(const posenc_attend_quants_args *a, const pair_shares *s, size_t i, size_t b,
                        const joined_rows *values) {
     float *sums = a->sums + i * a->sums_stride + b * POSENC_QUANT_BLOCK;
-    for (size_t pair = 0; pair < CHANNEL_PAIRS; pair++) {
-        vi exact = vi_set1(0);
-        for (size_t octet = 0; octet < GROUP_OCTETS; octet++)
-            exact = vmmlaq_s32(exact, s->octets[octet].of[0], values->of[pair][octet]);
-        exact = vshlq_n_s32(exact, 8);
-        for (size_t octet = 0; octet < GROUP_OCTETS; octet++)
-            exact = vmmlaq_s32(exact, s->octets[octet].of[1], values->of[pair][octet]);
-        float *at = sums + pair % 2 * a->sums_stride + pair / 2 * VF;
-        v_store(at, v_fma(v_from_int(exact), s->factors, v_load(at)));
-    }
+#pragma GCC unroll 1 /* gcc 12 otherwise makes 190 instructions of it that are estimated to take as long */
+    for (size_t v = 0; v < BLOCK_VECTORS; v++)
+        for (size_t half = 0; half < 2; half++) {
+            const int8x16_t *rows = values->of[2 * v + half];
+            vi exact = vi_set1(0);
+            for (size_t octet = 0; octet < GROUP_OCTETS; octet++)
+                exact = vmmlaq_s32(exact, s->octets[octet].of[0], rows[octet]);
+            exact = vshlq_n_s32(exact, 8);
+            for (size_t octet = 0; octet < GROUP_OCTETS; octet++)
+                exact = vmmlaq_s32(exact, s->octets[octet].of[1], rows[octet]);
+            float *at = sums + half * a->sums_stride + v * VF;
+            v_store(at, v_fma(v_from_int(exact), s->factors, v_load(at)));
+        }
 }
 
 /* All but the last of an odd number. */
