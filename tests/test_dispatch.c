@@ -30,7 +30,7 @@ static void test_choice_at_load(void **state) {
     } known[] = {{"avx2", POSENC_ISA_AVX2},         {"avx2-vnni", POSENC_ISA_AVX2},
                  {"avx512", POSENC_ISA_AVX512},     {"neon", POSENC_ISA_NEON},
                  {"neon-dotprod", POSENC_ISA_NEON}, {"avx512-vnni", POSENC_ISA_AVX512},
-                 {"avx512-amx", POSENC_ISA_AVX512}};
+                 {"avx512-amx", POSENC_ISA_AVX512}, {"neon-i8mm", POSENC_ISA_NEON}};
     const char *forced = getenv("POSENC_ISA");
     posenc_isa_tier expected = forced == NULL || strcmp(forced, "") == 0 ? best_supported() : POSENC_ISA_SCALAR;
     for (size_t i = 0; forced != NULL && i < sizeof known / sizeof known[0]; i++)
@@ -175,6 +175,7 @@ static void test_feature_decision(void **state) {
     assert_true(posenc_cpuid_has(&machine, POSENC_CPU_AVX_VNNI));
     assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AVX512_VNNI));
     assert_false(posenc_cpuid_has(&every_bit, POSENC_CPU_DOTPROD));
+    assert_false(posenc_cpuid_has(&every_bit, POSENC_CPU_I8MM));
 }
 
 static void test_fma_decision(void **state) {

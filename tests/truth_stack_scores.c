@@ -178,6 +178,16 @@ static posenc_status attend_few(void) {
     return posenc_attention_run(&task, scratch, posenc_range_all());
 }
 
+static posenc_status attend_integers(void) {
+    posenc_attention_args task = {.params = &params,
+                                  .q = dense(x, HEADS, QUERIES),
+                                  .k = posenc_view_dense(x, POSENC_Q8_0, DIM, KV_HEADS, N_KEYS, 1),
+                                  .v = posenc_view_dense(x, POSENC_Q8_0, DIM, KV_HEADS, N_KEYS, 1),
+                                  .out = dense(y, HEADS, QUERIES),
+                                  .math = POSENC_MATH_INT16};
+    return posenc_attention_run(&task, scratch, posenc_range_all());
+}
+
 static posenc_status attend_parts(void) {
     posenc_attention_args task = rotating();
     return posenc_attention_split(&task, scratch, parts, posenc_range_all());
@@ -226,6 +236,7 @@ const stack_call score_calls[] = {
     {"posenc_attention", "everything, bf16", attend},
     {"posenc_attention_run", "keys rotated", attend_rotating},
     {"posenc_attention_run", "a lone query, f16", attend_few},
+    {"posenc_attention_run", "Q8_0 in integers", attend_integers},
     {"posenc_attention_split", "keys rotated", attend_parts},
     {"posenc_attention_combine_splits", "", join_parts},
     {"posenc_attention_combine", "", merge},

@@ -10,6 +10,6 @@ typedef struct vec_tests {
 } vec_tests;
 
 extern const vec_tests vec_tests_avx2, vec_tests_avx512, vec_tests_neon;
-extern const vec_tests vec_tests_avx2_vnni, vec_tests_avx512_vnni, vec_tests_neon_dotprod;
+extern const vec_tests vec_tests_avx2_vnni, vec_tests_avx512_vnni, vec_tests_neon_dotprod, vec_tests_neon_i8mm;
 
 #endif

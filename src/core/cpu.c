@@ -118,9 +118,14 @@ int posenc_cpu_has_fma(void) {
     return 1;
 }
 
-/* HWCAP_ASIMDDP of Linux' <asm/hwcap.h>. */
+/* HWCAP_ASIMDDP and HWCAP2_I8MM of Linux' <asm/hwcap.h>. */
 int posenc_cpu_has(posenc_cpu_feature feature) {
-    return feature == POSENC_CPU_DOTPROD && (getauxval(AT_HWCAP) & 1UL << 20) != 0;
+    int has_dotprod = (getauxval(AT_HWCAP) & 1UL << 20) != 0;
+    switch (feature) {
+    case POSENC_CPU_DOTPROD: return has_dotprod;
+    case POSENC_CPU_I8MM: return has_dotprod && (getauxval(AT_HWCAP2) & 1UL << 13) != 0;
+    default: return 0;
+    }
 }
 
 #elif defined(__arm__)

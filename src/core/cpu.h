@@ -31,6 +31,7 @@ typedef enum posenc_cpu_feature {
     POSENC_CPU_AVX512_VNNI,
     POSENC_CPU_AMX_BF16, /* with AVX-512 VNNI */
     POSENC_CPU_DOTPROD,
+    POSENC_CPU_I8MM, /* with dot products */
     POSENC_CPU_FEATURES
 } posenc_cpu_feature;
 

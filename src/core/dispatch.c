@@ -38,6 +38,11 @@ static const posenc_feature features[] = {
 #else
     {"avx512-vnni", POSENC_ISA_AVX512, POSENC_CPU_AVX512_VNNI, NULL},
 #endif
+#ifdef POSENC_HAVE_NEON_I8MM
+    {"neon-i8mm", POSENC_ISA_NEON, POSENC_CPU_I8MM, &posenc_kernels_neon_i8mm},
+#else
+    {"neon-i8mm", POSENC_ISA_NEON, POSENC_CPU_I8MM, NULL},
+#endif
 #ifdef POSENC_HAVE_NEON_DOTPROD
     {"neon-dotprod", POSENC_ISA_NEON, POSENC_CPU_DOTPROD, &posenc_kernels_neon_dotprod},
 #else

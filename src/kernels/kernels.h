@@ -39,7 +39,7 @@ typedef struct posenc_kernels {
 /* One table per tier that is built, and per feature of a tier. */
 extern const posenc_kernels posenc_kernels_scalar, posenc_kernels_avx2, posenc_kernels_avx512, posenc_kernels_neon;
 extern const posenc_kernels posenc_kernels_avx2_vnni, posenc_kernels_avx512_vnni, posenc_kernels_avx512_amx;
-extern const posenc_kernels posenc_kernels_neon_dotprod;
+extern const posenc_kernels posenc_kernels_neon_dotprod, posenc_kernels_neon_i8mm;
 
 /* The table in use. */
 const posenc_kernels *posenc_active_kernels(void);

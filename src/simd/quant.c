@@ -1,5 +1,6 @@
 /* SIMD body of attention over quantised rows in integers; src/scalar/quant.c is the specification.
- * Needs: vec.h. Produces: pack_quants, dot_quants, attend_quants. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: pack_quants and, unless POSENC_OWN_QUANT_PRODUCTS is defined, dot_quants and attend_quants.
+ * Used by: avx2, avx512, neon.
  *
  * Lanes are rows of the table: four channels of a row are one lane of bytes, which are multiplied by four numbers of 16
  * bits at once. The weighted sums take four rows so instead, lanes being channels. */
@@ -158,6 +159,7 @@ V_INLINE void dot_band(const posenc_dot_quants_args *a, size_t i, const size_t n
         dot_tile(a, x, i, t, n_x, f);
 }
 
+#ifndef POSENC_OWN_QUANT_PRODUCTS
 void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
     const posenc_dot_quants_args a = *args; /* a copy: no store changes it */
     fetching f = fetching_of(a.ahead, a.dim);
@@ -171,6 +173,7 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
     if (i < a.n_x)
         dot_band(&a, i, 1, &f);
 }
+#endif
 
 /* ---- Weighted sums ---- */
 
@@ -326,7 +329,19 @@ V_INLINE void find_block_scales(group *g, size_t b, size_t n, const posenc_dtype
     }
 }
 
-/* Block b, whose scales are number `at`. */
+/* Block b of the group that begins with row k; the block's scales are number `at` of those that were found. */
+typedef void add_block_function(const posenc_attend_quants_args *a, group *g, size_t k, size_t b, size_t at,
+                                const posenc_dtype type);
+
+/* The proportions of the block's scales in sum i: those of all rows, or its own, which are then found. */
+V_INLINE const proportions *scales_of_sum(const posenc_attend_quants_args *a, const group *g, size_t k, size_t i,
+                                          size_t at, proportions *own) {
+    if (g->counts_all[i])
+        return &g->scales[at];
+    find_scales(g->block_scales[at], a->weights + (g->first + i) * a->weight_stride + k, own);
+    return own;
+}
+
 V_INLINE void add_block(const posenc_attend_quants_args *a, group *g, size_t k, size_t b, size_t at,
                         const posenc_dtype type) {
     for (size_t i = 0, n; i < g->n; i += n) {
@@ -336,9 +351,7 @@ V_INLINE void add_block(const posenc_attend_quants_args *a, group *g, size_t k, 
             keep_quads(g, numbers_at(b, type), type);
         for (size_t r = 0; r < n; r++) {
             proportions own;
-            if (!g->counts_all[i + r])
-                find_scales(g->block_scales[at], a->weights + (g->first + i + r) * a->weight_stride + k, &own);
-            find_shares(&g->weights[i + r], g->counts_all[i + r] ? &g->scales[at] : &own, &s[r]);
+            find_shares(&g->weights[i + r], scales_of_sum(a, g, k, i + r, at, &own), &s[r]);
         }
         if (n == SUMS)
             add_sums(a, g, s, i, b, SUMS, type);
@@ -350,7 +363,8 @@ V_INLINE void add_block(const posenc_attend_quants_args *a, group *g, size_t k, 
 }
 
 /* The group that begins with row k. */
-V_INLINE void add_group(const posenc_attend_quants_args *a, group *g, size_t k, const posenc_dtype type) {
+V_INLINE void add_group(const posenc_attend_quants_args *a, group *g, size_t k, const posenc_dtype type,
+                        add_block_function *const add) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
     g->rows = a->rows + k;
     find_weights(a, k, g);
@@ -358,28 +372,37 @@ V_INLINE void add_group(const posenc_attend_quants_args *a, group *g, size_t k, 
         size_t n = n_blocks - first < BLOCKS ? n_blocks - first : BLOCKS;
         find_block_scales(g, first, n, type);
         for (size_t b = 0; b < n; b++)
-            add_block(a, g, k, first + b, b, type);
+            add(a, g, k, first + b, b, type);
     }
 }
 
-V_INLINE void attend_typed(const posenc_attend_quants_args *args, const posenc_dtype type) {
-    const posenc_attend_quants_args a = *args; /* a copy: no store changes it */
-    for (size_t i = 0; i < a.n; i++)
-        memset(a.sums + i * a.sums_stride, 0, a.dim * sizeof(float));
-    for (size_t first = 0; first < a.n; first += CHUNK) {
+V_INLINE void add_groups(const posenc_attend_quants_args *a, const posenc_dtype type, add_block_function *const add) {
+    for (size_t i = 0; i < a->n; i++)
+        memset(a->sums + i * a->sums_stride, 0, a->dim * sizeof(float));
+    for (size_t first = 0; first < a->n; first += CHUNK) {
         group g; /* no initialiser: it would clear all of it */
         g.first = first;
-        g.n = a.n - first < CHUNK ? a.n - first : CHUNK;
-        for (size_t k = 0; k < a.n_rows; k += GROUP)
-            add_group(&a, &g, k, type);
+        g.n = a->n - first < CHUNK ? a->n - first : CHUNK;
+        for (size_t k = 0; k < a->n_rows; k += GROUP)
+            add_group(a, &g, k, type, add);
     }
-    for (size_t i = 0; i < a.n; i++)
-        for (size_t c = 0; c < a.dim; c += VF) {
-            float *y = a.y + i * a.y_stride + c;
-            v_store(y, v_fma(v_set1(a.keep[i]), v_load(y), v_load(a.sums + i * a.sums_stride + c)));
+}
+
+V_INLINE void keep_and_add(const posenc_attend_quants_args *a) {
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t c = 0; c < a->dim; c += VF) {
+            float *y = a->y + i * a->y_stride + c;
+            v_store(y, v_fma(v_set1(a->keep[i]), v_load(y), v_load(a->sums + i * a->sums_stride + c)));
         }
 }
 
-void VARIANT(attend_quants)(const posenc_attend_quants_args *a) {
-    a->rows_type == POSENC_Q8_0 ? attend_typed(a, POSENC_Q8_0) : attend_typed(a, POSENC_Q4_0);
+#ifndef POSENC_OWN_QUANT_PRODUCTS
+void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
+    const posenc_attend_quants_args a = *args; /* a copy: no store changes it */
+    if (a.rows_type == POSENC_Q8_0)
+        add_groups(&a, POSENC_Q8_0, add_block);
+    else
+        add_groups(&a, POSENC_Q4_0, add_block);
+    keep_and_add(&a);
 }
+#endif
