@@ -1,5 +1,5 @@
-/* Weighted sums of quantised rows in groups: what a group's rows count as integers, and the walk over groups and blocks.
- * The products are whoever's who includes this. Needs: typed.h. Used by: quant, AMX's tiles. */
+/* Weighted sums of quantised rows in groups: what a group's rows count as integers, and the walk over groups and
+ * blocks. The products are those of the file that includes this. Needs: typed.h. Used by: quant, AMX's tiles. */
 #ifndef POSENC_SIMD_GROUPS_H
 #define POSENC_SIMD_GROUPS_H
 

@@ -1,0 +1,242 @@
+/* Attention over quantised rows in integers by AMX's tiles; src/scalar/quant.c is the specification.
+ * Needs: vec.h. Produces: dot_quants, attend_quants. Used by: avx512-amx.
+ *
+ * TDPBSSD adds products of signed bytes, exactly: a number of 16 bits is two of them, 256 high + low. 16 rows by 32
+ * columns of sums are two tiles for each digit. Rows that are no whole tile, and columns that are no whole panel, the
+ * vectors of the tier compute. */
+#include "avx512/tiles.h"
+
+#include <string.h>
+
+#include "simd/groups.h"
+#include "simd/prefetch.h"
+#include "kernels/variant.h"
+
+#define OF_QUANTS(name) POSENC_PASTE(posenc_##name, _, POSENC_QUANTS_OF)
+
+void OF_QUANTS(dot_quants)(const posenc_dot_quants_args *);
+void OF_QUANTS(attend_quants)(const posenc_attend_quants_args *);
+
+/* Which tile is what: sums of either digit, of the first and the last 16 columns; rows of digits. */
+#define LOW0 0
+#define LOW1 1
+#define HIGH0 2
+#define HIGH1 3
+#define X_LOW X0
+#define X_HIGH X1
+
+enum { BLOCK = POSENC_QUANT_BLOCK, QUADS = BLOCK / 4, ROW_QUADS = GROUP / 4, COLUMNS = 2 * SIDE };
+
+_Static_assert(POSENC_PANEL == COLUMNS && BLOCK == COLUMNS, "columns are a panel's rows, or a block's channels");
+_Static_assert(CHUNK % SIDE == 0, "a chunk of whole tiles");
+
+/* Exact sums of the products with either digit. */
+typedef struct digit_sums {
+    int32_t low[SIDE][COLUMNS], high[SIDE][COLUMNS];
+} digit_sums;
+
+/* 16 rows of digits, n bytes each of the low and behind them of the high ones, `stride` apart, with the columns in
+ * WORDS0 and WORDS1. */
+static void load_rows(const int8_t *digits, size_t n, size_t stride) {
+    is_written(digits);
+    _tile_loadd(X_LOW, digits, (long)stride);
+    _tile_loadd(X_HIGH, digits + n, (long)stride);
+}
+
+/* 32 columns, whose words of four bytes are so. */
+static void load_columns(const void *words) {
+    const long stride = COLUMNS * sizeof(uint32_t);
+    is_written(words);
+    _tile_loadd(WORDS0, words, stride);
+    _tile_loadd(WORDS1, (const uint32_t *)words + SIDE, stride);
+}
+
+/* Products of the rows with the columns that are loaded. */
+static void multiply(digit_sums *to) {
+    const long stride = sizeof to->low[0];
+    _tile_zero(LOW0);
+    _tile_zero(LOW1);
+    _tile_zero(HIGH0);
+    _tile_zero(HIGH1);
+    _tile_dpbssd(LOW0, X_LOW, WORDS0);
+    _tile_dpbssd(LOW1, X_LOW, WORDS1);
+    _tile_dpbssd(HIGH0, X_HIGH, WORDS0);
+    _tile_dpbssd(HIGH1, X_HIGH, WORDS1);
+    _tile_stored(LOW0, to->low[0], stride);
+    _tile_stored(LOW1, &to->low[0][SIDE], stride);
+    _tile_stored(HIGH0, to->high[0], stride);
+    _tile_stored(HIGH1, &to->high[0][SIDE], stride);
+}
+
+/* Sums of row r, from column c on. */
+V_INLINE vf exact_sums(const digit_sums *s, size_t r, size_t c) {
+    vi high = vi_mul(vi_load(&s->high[r][c]), vi_set1(256));
+    return v_from_int(vi_add(high, vi_load(&s->low[r][c])));
+}
+
+/* ---- Products with packed rows ---- */
+
+/* The digits of a block of x, whose channels stand in the order 0 2 1 3 of each four: so half of the bytes of four
+ * numbers are in place, and half are three places off. */
+V_INLINE void split_block(const int16_t *x, int8_t digits[2 * BLOCK]) {
+    uint16_t bytes[BLOCK]; /* the low digit is the low byte, the high digit the high one */
+    uint64_t fours[QUADS];
+    uint32_t words[2][QUADS];
+    const uint64_t in_place = 0x00ff00ff, moved = 0xff00ff00;
+    for (size_t c = 0; c < BLOCK; c++)
+        bytes[c] = (uint16_t)((x[c] + 128) ^ 128);
+    memcpy(fours, bytes, sizeof bytes);
+    for (size_t q = 0; q < QUADS; q++) {
+        words[0][q] = (uint32_t)((fours[q] & in_place) | (fours[q] >> 24 & moved));
+        words[1][q] = (uint32_t)((fours[q] >> 8 & in_place) | (fours[q] >> 32 & moved));
+    }
+    memcpy(digits, words, sizeof words);
+}
+
+/* Adds block b of rows i .. i + 15, which are loaded, to the sums with the panel of rows from t on. */
+V_INLINE void dot_panel(const posenc_dot_quants_args *a, size_t i, size_t b, size_t t) {
+    size_t n_blocks = a->dim / BLOCK;
+    const float *scales = a->scales + t * n_blocks + b * POSENC_PANEL;
+    digit_sums exact;
+    load_columns(a->panels + t * a->dim + b * BLOCK * POSENC_PANEL);
+    multiply(&exact);
+    for (size_t r = 0; r < SIDE; r++) {
+        vf x_scale = v_set1(a->x_scales[(i + r) * a->scales_stride + b]);
+        float *y = a->y + (i + r) * a->y_stride + t;
+        for (size_t c = 0; c < COLUMNS; c += VF) {
+            vf sum = b == 0 ? v_set1(0.0f) : v_load(y + c);
+            v_store(y + c, v_fma(exact_sums(&exact, r, c), v_mul(x_scale, v_load(scales + c)), sum));
+        }
+    }
+}
+
+/* Rows i .. i + 15 with n_rows rows, whole panels. */
+static void dot_band(const posenc_dot_quants_args *a, size_t i, size_t n_rows, fetching *f) {
+    for (size_t b = 0; b < a->dim / BLOCK; b++) {
+        int8_t digits[SIDE][2 * BLOCK];
+        for (size_t r = 0; r < SIDE; r++)
+            split_block(a->x + (i + r) * a->x_stride + b * BLOCK, digits[r]);
+        load_rows(digits[0], BLOCK, sizeof digits[0]);
+        for (size_t t = 0; t < n_rows; t += POSENC_PANEL) {
+            if (i == 0) /* with the first rows of x */
+                fetch_some(f, POSENC_PANEL * BLOCK);
+            dot_panel(a, i, b, t);
+        }
+    }
+}
+
+/* What is no whole tile, by vectors. */
+static void dot_rest(const posenc_dot_quants_args *a, size_t n_x, size_t n_rows) {
+    posenc_dot_quants_args right = *a, below = *a;
+    right.ahead[0].n = right.ahead[1].n = below.ahead[0].n = below.ahead[1].n = 0;
+    right.panels += n_rows * a->dim;
+    right.scales += n_rows * (a->dim / BLOCK);
+    right.y += n_rows;
+    right.n_rows -= n_rows;
+    right.n_x = n_x;
+    if (right.n_rows > 0)
+        OF_QUANTS(dot_quants)(&right);
+    below.x += n_x * a->x_stride;
+    below.x_scales += n_x * a->scales_stride;
+    below.y += n_x * a->y_stride;
+    below.n_x -= n_x;
+    if (below.n_x > 0)
+        OF_QUANTS(dot_quants)(&below);
+}
+
+void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
+    const posenc_dot_quants_args a = *args; /* a copy: no store changes it */
+    size_t n_x = a.n_x / SIDE * SIDE, n_rows = a.n_rows / POSENC_PANEL * POSENC_PANEL;
+    if (n_x == 0 || n_rows == 0 || a.dim == 0) {
+        OF_QUANTS(dot_quants)(&a);
+        return;
+    }
+    fetching f = fetching_of(a.ahead, a.dim);
+    configure_tiles(QUADS);
+    for (size_t i = 0; i < n_x; i += SIDE)
+        dot_band(&a, i, n_rows, &f);
+    _tile_release();
+    dot_rest(&a, n_x, n_rows);
+}
+
+/* ---- Weighted sums ---- */
+
+/* The numbers of a row's block. */
+V_INLINE void take_numbers(const void *row, size_t b, int8_t numbers[BLOCK], const posenc_dtype type) {
+    const char *from = (const char *)row + numbers_at(b, type);
+    if (type == POSENC_Q8_0)
+        memcpy(numbers, from, BLOCK);
+    for (size_t c = 0; type == POSENC_Q4_0 && c < BLOCK / 2; c++) {
+        uint8_t both = (uint8_t)from[c];
+        numbers[c] = (int8_t)((both & 15) - 8);
+        numbers[c + BLOCK / 2] = (int8_t)((both >> 4) - 8);
+    }
+}
+
+/* The numbers of the group's block as columns: a word is those of four rows in a channel. */
+V_INLINE void pack_numbers(const group *g, size_t b, uint32_t words[ROW_QUADS][BLOCK], const posenc_dtype type) {
+    for (size_t q = 0; q < ROW_QUADS; q++) {
+        int8_t numbers[4][BLOCK];
+        for (size_t k = 0; k < 4; k++)
+            take_numbers(g->rows[4 * q + k], b, numbers[k], type);
+        for (size_t c = 0; c < BLOCK; c++)
+            words[q][c] = (uint32_t)(uint8_t)numbers[0][c] | (uint32_t)(uint8_t)numbers[1][c] << 8 |
+                          (uint32_t)(uint8_t)numbers[2][c] << 16 | (uint32_t)(uint8_t)numbers[3][c] << 24;
+    }
+}
+
+V_INLINE void split_shares(const int16_t shares[GROUP], int8_t digits[2 * GROUP]) {
+    for (size_t k = 0; k < GROUP; k++) {
+        digits[k] = (int8_t)shares[k];
+        digits[GROUP + k] = (int8_t)((shares[k] + 128) >> 8);
+    }
+}
+
+/* Block b in sums i .. i + 15 of the group. */
+V_INLINE void add_band(const posenc_attend_quants_args *a, const group *g, size_t i, size_t b, size_t at) {
+    int8_t digits[SIDE][2 * GROUP];
+    float factors[SIDE];
+    digit_sums exact;
+    for (size_t r = 0; r < SIDE; r++) {
+        int16_t shares[GROUP];
+        factors[r] = find_shares(a, g, i + r, at, shares);
+        split_shares(shares, digits[r]);
+    }
+    load_rows(digits[0], GROUP, sizeof digits[0]);
+    multiply(&exact);
+    for (size_t r = 0; r < SIDE; r++) {
+        vf factor = v_set1(factors[r]);
+        float *sums = a->sums + (g->first + i + r) * a->sums_stride + b * BLOCK;
+        for (size_t c = 0; c < COLUMNS; c += VF)
+            v_store(sums + c, v_fma(exact_sums(&exact, r, c), factor, v_load(sums + c)));
+    }
+}
+
+V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size_t b, size_t at,
+                        const posenc_dtype type) {
+    uint32_t words[ROW_QUADS][BLOCK];
+    pack_numbers(g, b, words, type);
+    load_columns(words);
+    for (size_t i = 0; i < g->n; i += SIDE)
+        add_band(a, g, i, b, at);
+}
+
+void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
+    posenc_attend_quants_args tiled = *args, rest = *args;
+    tiled.n = args->n / SIDE * SIDE;
+    if (tiled.n > 0) {
+        configure_tiles(ROW_QUADS);
+        if (args->rows_type == POSENC_Q8_0)
+            walk_groups(&tiled, add_block, POSENC_Q8_0);
+        else
+            walk_groups(&tiled, add_block, POSENC_Q4_0);
+        _tile_release();
+    }
+    rest.weights += tiled.n * args->weight_stride;
+    rest.keep += tiled.n;
+    rest.y += tiled.n * args->y_stride;
+    rest.sums += tiled.n * args->sums_stride;
+    rest.n -= tiled.n;
+    if (rest.n > 0)
+        OF_QUANTS(attend_quants)(&rest);
+}
