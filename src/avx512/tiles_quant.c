@@ -32,18 +32,18 @@ _Static_assert(CHUNK % SIDE == 0, "a chunk of whole tiles");
 
 /* Exact sums of the products with either digit. */
 typedef struct digit_sums {
-    int32_t low[SIDE][COLUMNS], high[SIDE][COLUMNS];
+    _Alignas(64) int32_t low[SIDE][COLUMNS];
+    int32_t high[SIDE][COLUMNS];
 } digit_sums;
 
-/* 16 rows of digits, n bytes each of the low and behind them of the high ones, `stride` apart, with the columns in
- * WORDS0 and WORDS1. */
-static void load_rows(const int8_t *digits, size_t n, size_t stride) {
+/* Loads 16 rows of digits, of n bytes: the low ones of all, then the high ones. */
+static void load_rows(const void *digits, size_t n) {
     is_written(digits);
-    _tile_loadd(X_LOW, digits, (long)stride);
-    _tile_loadd(X_HIGH, digits + n, (long)stride);
+    _tile_loadd(X_LOW, digits, (long)n);
+    _tile_loadd(X_HIGH, (const int8_t *)digits + SIDE * n, (long)n);
 }
 
-/* 32 columns, whose words of four bytes are so. */
+/* Loads 32 columns: rows of their words. */
 static void load_columns(const void *words) {
     const long stride = COLUMNS * sizeof(uint32_t);
     is_written(words);
@@ -76,47 +76,43 @@ V_INLINE vf exact_sums(const digit_sums *s, size_t r, size_t c) {
 
 /* ---- Products with packed rows ---- */
 
-/* The digits of a block of x, whose channels stand in the order 0 2 1 3 of each four: so half of the bytes of four
- * numbers are in place, and half are three places off. */
-V_INLINE void split_block(const int16_t *x, int8_t digits[2 * BLOCK]) {
-    uint16_t bytes[BLOCK]; /* the low digit is the low byte, the high digit the high one */
-    uint64_t fours[QUADS];
-    uint32_t words[2][QUADS];
-    const uint64_t in_place = 0x00ff00ff, moved = 0xff00ff00;
-    for (size_t c = 0; c < BLOCK; c++)
-        bytes[c] = (uint16_t)((x[c] + 128) ^ 128);
-    memcpy(fours, bytes, sizeof bytes);
-    for (size_t q = 0; q < QUADS; q++) {
-        words[0][q] = (uint32_t)((fours[q] & in_place) | (fours[q] >> 24 & moved));
-        words[1][q] = (uint32_t)((fours[q] >> 8 & in_place) | (fours[q] >> 32 & moved));
+/* The digits of block b of 16 rows of x, whose channels stand in the order 0 2 1 3 of each four: a word is made of those
+ * of channels 0 and 2 and those of 1 and 3. Loops over all rows at once, for gcc 12 takes vectors of 32 numbers apart. */
+V_INLINE void split_block(const int16_t *x, size_t x_stride, size_t b, uint32_t digits[2][SIDE * QUADS]) {
+    uint16_t bytes[SIDE * BLOCK]; /* the low digit is the low byte, the high digit the high one */
+    uint32_t pairs[2 * SIDE * QUADS];
+    const uint32_t even = 0x00ff00ff, odd = 0xff00ff00;
+    for (size_t r = 0; r < SIDE; r++)
+        for (size_t c = 0; c < BLOCK; c++)
+            bytes[r * BLOCK + c] = (uint16_t)((x[r * x_stride + b * BLOCK + c] + 128) ^ 128);
+    memcpy(pairs, bytes, sizeof bytes);
+    for (size_t q = 0; q < SIDE * QUADS; q++) {
+        digits[0][q] = (pairs[2 * q] & even) | (pairs[2 * q + 1] << 8 & odd);
+        digits[1][q] = (pairs[2 * q] >> 8 & even) | (pairs[2 * q + 1] & odd);
     }
-    memcpy(digits, words, sizeof words);
 }
 
 /* Adds block b of rows i .. i + 15, which are loaded, to the sums with the panel of rows from t on. */
 V_INLINE void dot_panel(const posenc_dot_quants_args *a, size_t i, size_t b, size_t t) {
-    size_t n_blocks = a->dim / BLOCK;
-    const float *scales = a->scales + t * n_blocks + b * POSENC_PANEL;
+    const size_t n_blocks = a->dim / BLOCK, x_step = a->scales_stride, y_step = a->y_stride;
+    const float *scales = a->scales + t * n_blocks + b * POSENC_PANEL, *x_scale = a->x_scales + i * x_step + b;
+    float *y = a->y + i * y_step + t;
     digit_sums exact;
     load_columns(a->panels + t * a->dim + b * BLOCK * POSENC_PANEL);
     multiply(&exact);
-    for (size_t r = 0; r < SIDE; r++) {
-        vf x_scale = v_set1(a->x_scales[(i + r) * a->scales_stride + b]);
-        float *y = a->y + (i + r) * a->y_stride + t;
+    for (size_t r = 0; r < SIDE; r++, x_scale += x_step, y += y_step)
         for (size_t c = 0; c < COLUMNS; c += VF) {
-            vf sum = b == 0 ? v_set1(0.0f) : v_load(y + c);
-            v_store(y + c, v_fma(exact_sums(&exact, r, c), v_mul(x_scale, v_load(scales + c)), sum));
+            vf scale = v_mul(v_set1(*x_scale), v_load(scales + c)), sum = b == 0 ? v_set1(0.0f) : v_load(y + c);
+            v_store(y + c, v_fma(exact_sums(&exact, r, c), scale, sum));
         }
-    }
 }
 
 /* Rows i .. i + 15 with n_rows rows, whole panels. */
 static void dot_band(const posenc_dot_quants_args *a, size_t i, size_t n_rows, fetching *f) {
     for (size_t b = 0; b < a->dim / BLOCK; b++) {
-        int8_t digits[SIDE][2 * BLOCK];
-        for (size_t r = 0; r < SIDE; r++)
-            split_block(a->x + (i + r) * a->x_stride + b * BLOCK, digits[r]);
-        load_rows(digits[0], BLOCK, sizeof digits[0]);
+        uint32_t digits[2][SIDE * QUADS];
+        split_block(a->x + i * a->x_stride, a->x_stride, b, digits);
+        load_rows(digits, BLOCK);
         for (size_t t = 0; t < n_rows; t += POSENC_PANEL) {
             if (i == 0) /* with the first rows of x */
                 fetch_some(f, POSENC_PANEL * BLOCK);
@@ -185,31 +181,29 @@ V_INLINE void pack_numbers(const group *g, size_t b, uint32_t words[ROW_QUADS][B
     }
 }
 
-V_INLINE void split_shares(const int16_t shares[GROUP], int8_t digits[2 * GROUP]) {
-    for (size_t k = 0; k < GROUP; k++) {
+V_INLINE void split_shares(const int16_t shares[SIDE * GROUP], int8_t digits[2 * SIDE * GROUP]) {
+    for (size_t k = 0; k < SIDE * GROUP; k++) {
         digits[k] = (int8_t)shares[k];
-        digits[GROUP + k] = (int8_t)((shares[k] + 128) >> 8);
+        digits[SIDE * GROUP + k] = (int8_t)((shares[k] + 128) >> 8);
     }
 }
 
 /* Block b in sums i .. i + 15 of the group. */
 V_INLINE void add_band(const posenc_attend_quants_args *a, const group *g, size_t i, size_t b, size_t at) {
-    int8_t digits[SIDE][2 * GROUP];
+    int16_t shares[SIDE * GROUP];
+    int8_t digits[2 * SIDE * GROUP];
     float factors[SIDE];
     digit_sums exact;
-    for (size_t r = 0; r < SIDE; r++) {
-        int16_t shares[GROUP];
-        factors[r] = find_shares(a, g, i + r, at, shares);
-        split_shares(shares, digits[r]);
-    }
-    load_rows(digits[0], GROUP, sizeof digits[0]);
+    for (size_t r = 0; r < SIDE; r++)
+        factors[r] = find_shares(a, g, i + r, at, shares + r * GROUP);
+    split_shares(shares, digits);
+    load_rows(digits, GROUP);
     multiply(&exact);
-    for (size_t r = 0; r < SIDE; r++) {
-        vf factor = v_set1(factors[r]);
-        float *sums = a->sums + (g->first + i + r) * a->sums_stride + b * BLOCK;
+    const size_t step = a->sums_stride;
+    float *sums = a->sums + (g->first + i) * step + b * BLOCK;
+    for (size_t r = 0; r < SIDE; r++, sums += step)
         for (size_t c = 0; c < COLUMNS; c += VF)
-            v_store(sums + c, v_fma(exact_sums(&exact, r, c), factor, v_load(sums + c)));
-    }
+            v_store(sums + c, v_fma(exact_sums(&exact, r, c), v_set1(factors[r]), v_load(sums + c)));
 }
 
 V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size_t b, size_t at,
