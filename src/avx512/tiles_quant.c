@@ -181,22 +181,25 @@ V_INLINE void pack_numbers(const group *g, size_t b, uint32_t words[ROW_QUADS][B
     }
 }
 
-V_INLINE void split_shares(const int16_t shares[SIDE * GROUP], int8_t digits[2 * SIDE * GROUP]) {
-    for (size_t k = 0; k < SIDE * GROUP; k++) {
-        digits[k] = (int8_t)shares[k];
-        digits[SIDE * GROUP + k] = (int8_t)((shares[k] + 128) >> 8);
-    }
+/* Digits of the shares in one sum. (n + 0.5) / 256 is nearest to the high one, and never half way between two. */
+V_INLINE void split_shares(const vi shares[SHARE_VECTORS], int8_t low[GROUP], int8_t high[GROUP]) {
+    vi high_digits[SHARE_VECTORS];
+    for (size_t v = 0; v < SHARE_VECTORS; v++)
+        high_digits[v] = vi_round(v_fma(v_from_int(shares[v]), v_set1(0x1p-8f), v_set1(0x1p-9f)));
+    vi_store_8(low, shares, GROUP);
+    vi_store_8(high, high_digits, GROUP);
 }
 
 /* Block b in sums i .. i + 15 of the group. */
 V_INLINE void add_band(const posenc_attend_quants_args *a, const group *g, size_t i, size_t b, size_t at) {
-    int16_t shares[SIDE * GROUP];
-    int8_t digits[2 * SIDE * GROUP];
+    int8_t digits[2][SIDE][GROUP];
     float factors[SIDE];
     digit_sums exact;
-    for (size_t r = 0; r < SIDE; r++)
-        factors[r] = find_shares(a, g, i + r, at, shares + r * GROUP);
-    split_shares(shares, digits);
+    for (size_t r = 0; r < SIDE; r++) {
+        vi shares[SHARE_VECTORS];
+        factors[r] = find_shares(a, g, i + r, at, shares);
+        split_shares(shares, digits[0][r], digits[1][r]);
+    }
     load_rows(digits, GROUP);
     multiply(&exact);
     const size_t step = a->sums_stride;

@@ -95,7 +95,7 @@ V_INLINE void find_block_scales(group *g, size_t b, size_t n, const posenc_dtype
 /* W of the group's rows in sum i of the group and the block whose scales are number `at`; returns what their exact sum
  * is multiplied by. */
 V_INLINE float find_shares(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at,
-                           int16_t shares[GROUP]) {
+                           vi shares[SHARE_VECTORS]) {
     proportions own;
     const proportions *weights = &g->weights[i], *scales = &g->scales[at];
     if (!g->counts_all[i]) {
@@ -103,7 +103,7 @@ V_INLINE float find_shares(const posenc_attend_quants_args *a, const group *g, s
         scales = &own;
     }
     for (size_t v = 0; v < SHARE_VECTORS; v++)
-        vi_store_16(shares + v * VF, vi_round(v_mul(v_load(weights->part + v * VF), v_load(scales->part + v * VF))));
+        shares[v] = vi_round(v_mul(v_load(weights->part + v * VF), v_load(scales->part + v * VF)));
     return weights->step * scales->largest;
 }
 

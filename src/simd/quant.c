@@ -190,8 +190,11 @@ typedef struct shares {
 } shares;
 
 V_INLINE void find_words(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at, shares *to) {
+    vi numbers[SHARE_VECTORS];
     int16_t rounded[GROUP];
-    to->factor = find_shares(a, g, i, at, rounded);
+    to->factor = find_shares(a, g, i, at, numbers);
+    for (size_t v = 0; v < SHARE_VECTORS; v++)
+        vi_store_16(rounded + v * VF, numbers[v]);
     if (!V_DIGITS)
         memcpy(to->words, rounded, sizeof rounded);
     for (size_t k = 0; V_DIGITS && k < GROUP; k += 4)
