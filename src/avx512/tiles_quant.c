@@ -76,8 +76,8 @@ V_INLINE vf exact_sums(const digit_sums *s, size_t r, size_t c) {
 
 /* ---- Products with packed rows ---- */
 
-/* The digits of block b of 16 rows of x, whose channels stand in the order 0 2 1 3 of each four: a word is made of those
- * of channels 0 and 2 and those of 1 and 3. Loops over all rows at once, for gcc 12 takes vectors of 32 numbers apart. */
+/* The digits of block b of 16 rows of x. Its channels stand in the order 0 2 1 3 of each four, so a word of digits is
+ * made of a pair of 0 and 2 and one of 1 and 3. In loops over all rows, for gcc 12 takes those over one row apart. */
 V_INLINE void split_block(const int16_t *x, size_t x_stride, size_t b, uint32_t digits[2][SIDE * QUADS]) {
     uint16_t bytes[SIDE * BLOCK]; /* the low digit is the low byte, the high digit the high one */
     uint32_t pairs[2 * SIDE * QUADS];
