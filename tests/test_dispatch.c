@@ -158,17 +158,27 @@ static void test_feature_decision(void **state) {
     assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AVX512_VNNI));
     machine.leaf7_ecx = 1u << 11;
     assert_true(posenc_cpuid_has(&machine, POSENC_CPU_AVX512_VNNI));
-    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX_BF16));
-    machine.leaf7_edx = 1u << 22 | 1u << 24;
-    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX_BF16)); /* the system does not save tiles */
-    machine.xcr0 |= 3u << 17;
-    assert_true(posenc_cpuid_has(&machine, POSENC_CPU_AMX_BF16));
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX));
+    machine.leaf7_edx = 1u << 22 | 1u << 24 | 1u << 25;
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX)); /* the system does not save tiles */
+    for (int bit = 17; bit <= 18; bit++) {                    /* their configuration, or what they hold */
+        machine.xcr0 = avx512_machine.xcr0 | 1u << bit;
+        assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX));
+    }
+    machine.xcr0 = avx512_machine.xcr0 | 3u << 17;
+    assert_true(posenc_cpuid_has(&machine, POSENC_CPU_AMX));
+    const uint32_t amx = machine.leaf7_edx, parts[] = {1u << 22, 1u << 24, 1u << 25}; /* bf16, tiles, int8 */
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        machine.leaf7_edx = amx & ~parts[i];
+        assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX));
+    }
+    machine.leaf7_edx = amx;
     machine.leaf7_ecx = 0; /* no VNNI */
-    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX_BF16));
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX));
     machine.leaf7_ecx = 1u << 11;
     machine.xcr0 = 0x6; /* the system does not save ZMM */
     assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AVX512_VNNI));
-    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX_BF16));
+    assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AMX));
     machine = avx2_machine;
     assert_false(posenc_cpuid_has(&machine, POSENC_CPU_AVX_VNNI));
     machine.leaf7_1_eax = 1u << 4;

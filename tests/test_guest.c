@@ -7,6 +7,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,13 +56,62 @@ static int work(float *results) {
                POSENC_OK;
 }
 
+/* ---- Attention in integers and in bf16: of so many queries that AMX's tiles are used where the CPU has them ---- */
+
+enum { HEADS = 8, ATTENDED = DIM * HEADS * TOKENS, BLOCK_HALVES = POSENC_Q8_BYTES / 2, N_MATHS = 3 };
+
+static struct {
+    float queries[ATTENDED];
+    uint16_t quants[KEYS * DIM / POSENC_QUANT_BLOCK * BLOCK_HALVES], halves[KEYS * DIM]; /* Q8_0; bf16 */
+} attended;
+static float expected_attention[N_MATHS * ATTENDED];
+
+static void set_up_attention(void) {
+    truth_fill(attended.queries, ATTENDED);
+    for (int i = 0; i < KEYS * DIM / POSENC_QUANT_BLOCK * BLOCK_HALVES; i++)
+        attended.quants[i] = (uint16_t)(i % BLOCK_HALVES == 0 ? 0x2000 : i * 40503); /* a scale, or two numbers */
+    for (int i = 0; i < KEYS * DIM; i++)
+        attended.halves[i] = (uint16_t)(0x3f00 | (i * 40503 & 0x80ff));
+}
+
+static int attend(float *results) {
+    static const struct {
+        posenc_attention_math math;
+        posenc_dtype type;
+        const uint16_t *keys;
+    } maths[N_MATHS] = {{POSENC_MATH_INT16, POSENC_Q8_0, attended.quants},
+                        {POSENC_MATH_BF16, POSENC_BF16, attended.halves},
+                        {POSENC_MATH_BF16X2, POSENC_BF16, attended.halves}};
+    int is_ok = 1;
+    void *scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.scale = 0.125f;
+    params.mask = posenc_mask_none();
+    for (int m = 0; m < N_MATHS; m++) {
+        posenc_attention_args args = {.params = &params, .math = maths[m].math};
+        args.q = posenc_view_dense(attended.queries, POSENC_F32, DIM, HEADS, TOKENS, 1);
+        args.k = args.v = posenc_view_dense((void *)(uintptr_t)maths[m].keys, maths[m].type, DIM, 1, KEYS, 1);
+        args.out = posenc_view_dense(results + m * ATTENDED, POSENC_F32, DIM, HEADS, TOKENS, 1);
+        is_ok &= posenc_attention_run(&args, scratch, posenc_range_all()) == POSENC_OK;
+    }
+    free(scratch);
+    return is_ok;
+}
+
+static int attends_as_expected(void) {
+    float results[N_MATHS * ATTENDED];
+    return attend(results) && memcmp(results, expected_attention, sizeof results) == 0;
+}
+
+/* ---- Threads, and a fork ---- */
+
 static void *run_thread(void *unused) {
     float results[RESULTS];
     atomic_fetch_add(&n_ready, 1);
     while (atomic_load(&n_ready) < N_THREADS) {
     }
     for (int call = 0; call < N_CALLS; call++)
-        if (!work(results) || memcmp(results, expected, sizeof results) != 0)
+        if (!work(results) || memcmp(results, expected, sizeof results) != 0 || !attends_as_expected())
             atomic_fetch_add(&mistakes, 1);
     return unused;
 }
@@ -89,7 +139,8 @@ static void set_up(void) {
 static int make_objects(void **state) {
     truth_begin(state);
     set_up();
-    return !work(expected);
+    set_up_attention();
+    return !work(expected) || !attend(expected_attention);
 }
 
 static int free_objects(void **state) {
@@ -118,7 +169,7 @@ static void test_fork(void **state) {
     pid_t child = fork();
     if (child == 0) {
         float results[RESULTS];
-        _exit(work(results) && memcmp(results, expected, sizeof results) == 0 ? 0 : 1);
+        _exit(work(results) && memcmp(results, expected, sizeof results) == 0 && attends_as_expected() ? 0 : 1);
     }
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -10,7 +10,8 @@
  *   scalar   portable C, the specification the others are held to
  *   avx2     x86-64 with AVX2, FMA and F16C
  *   avx512   x86-64 with AVX-512 F, BW, DQ and VL; with VNNI too, attention in integers is faster, and the same; with
- *            AMX too, so is attention in bf16: Linux is asked for the use of tiles, once
+ *            AMX too (tiles, bf16 and int8), so are attention in bf16 and many queries in integers: Linux is asked for
+ *            the use of tiles, once; a call that uses them leaves them released
  *   neon     AArch64 baseline
  */
 #ifndef POSENC_ISA_H

@@ -3,7 +3,7 @@
  *
  * 32 rows by 32 columns of sums are four tiles. What is left of whole tiles, and products that leave out zeros, the
  * tier's vectors compute. The tiles are configured and released inside the call. */
-#include <immintrin.h>
+#include "avx512/tiles.h"
 
 #include "kernels/variant.h"
 
@@ -11,35 +11,15 @@
 
 void OF_TIER(multiply_pairs)(const posenc_multiply_pairs_args *);
 
-enum { SIDE = 16, BLOCK = POSENC_PAIR_BLOCK, TILES = 8 };
+enum { BLOCK = POSENC_PAIR_BLOCK };
 
-/* Which tile is what: sums [row][column], rows of x, columns of words. Macros, for gcc's intrinsics paste them. */
+/* Which tile is what, beside those of tiles.h: sums [row][column]. */
 #define SUM00 0
 #define SUM01 1
 #define SUM10 2
 #define SUM11 3
-#define X0 4
-#define X1 5
-#define WORDS0 6
-#define WORDS1 7
 
 _Static_assert(POSENC_PANEL == 2 * SIDE && BLOCK == 2 * SIDE, "two tiles of columns are a panel, one of x is a block");
-
-/* What LDTILECFG reads: all tiles are 16 rows of 64 bytes. */
-typedef struct tile_configuration {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-} tile_configuration;
-
-static tile_configuration configuration(void) {
-    tile_configuration c = {.palette = 1};
-    for (int tile = 0; tile < TILES; tile++) {
-        c.row_bytes[tile] = 4 * SIDE;
-        c.rows[tile] = SIDE;
-    }
-    return c;
-}
 
 /* Rows i .. i + 31 with the panel of columns from t on. */
 static void multiply_four(const posenc_multiply_pairs_args *a, size_t i, size_t t) {
@@ -100,8 +80,7 @@ void VARIANT(multiply_pairs)(const posenc_multiply_pairs_args *args) {
         OF_TIER(multiply_pairs)(&a);
         return;
     }
-    const tile_configuration c = configuration();
-    _tile_loadconfig(&c);
+    configure_tiles(SIDE);
     for (size_t i = 0; i < n_x; i += 2 * SIDE)
         for (size_t t = 0; t < n_columns; t += POSENC_PANEL)
             multiply_four(&a, i, t);

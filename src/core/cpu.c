@@ -26,6 +26,7 @@ enum {
     ECX_AVX512VNNI = 11,
     EDX_AMX_BF16 = 22,
     EDX_AMX_TILE = 24,
+    EDX_AMX_INT8 = 25,
     EAX_AVXVNNI = 4, /* of subleaf 1 */
     XCR0_SSE = 1,
     XCR0_YMM = 2,
@@ -100,9 +101,9 @@ int posenc_cpuid_has(const posenc_cpuid *words, posenc_cpu_feature feature) {
         return posenc_cpuid_allows(words, POSENC_ISA_AVX2) && has_all(words->leaf7_1_eax, BIT(EAX_AVXVNNI));
     case POSENC_CPU_AVX512_VNNI:
         return posenc_cpuid_allows(words, POSENC_ISA_AVX512) && has_all(words->leaf7_ecx, BIT(ECX_AVX512VNNI));
-    case POSENC_CPU_AMX_BF16:
+    case POSENC_CPU_AMX:
         return posenc_cpuid_has(words, POSENC_CPU_AVX512_VNNI) &&
-               has_all(words->leaf7_edx, BIT(EDX_AMX_BF16) | BIT(EDX_AMX_TILE)) &&
+               has_all(words->leaf7_edx, BIT(EDX_AMX_BF16) | BIT(EDX_AMX_TILE) | BIT(EDX_AMX_INT8)) &&
                has_all(words->xcr0, BIT(XCR0_TILE_CONFIGURATION) | BIT(XCR0_TILES));
     default: return 0;
     }
@@ -171,8 +172,7 @@ static unsigned abilities(void) {
         if (posenc_cpuid_allows(&words, (posenc_isa_tier)tier))
             found |= (unsigned)HAS_TIER_0 << tier;
     for (int feature = 0; feature < POSENC_CPU_FEATURES; feature++)
-        if (posenc_cpuid_has(&words, (posenc_cpu_feature)feature) &&
-            (feature != POSENC_CPU_AMX_BF16 || tiles_are_allowed()))
+        if (posenc_cpuid_has(&words, (posenc_cpu_feature)feature) && (feature != POSENC_CPU_AMX || tiles_are_allowed()))
             found |= (unsigned)HAS_FEATURE_0 << feature;
 #ifdef POSENC_EMULATED_AVX512 /* a build for tests, whose avx512 tier is made of AVX2's instructions */
     if (posenc_cpuid_allows(&words, POSENC_ISA_AVX2))

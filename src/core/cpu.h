@@ -29,7 +29,7 @@ int posenc_cpuid_has_fma(const posenc_cpuid *words);
 typedef enum posenc_cpu_feature {
     POSENC_CPU_AVX_VNNI,
     POSENC_CPU_AVX512_VNNI,
-    POSENC_CPU_AMX_BF16, /* with AVX-512 VNNI */
+    POSENC_CPU_AMX, /* tiles, their products of bf16 and of bytes; with AVX-512 VNNI */
     POSENC_CPU_DOTPROD,
     POSENC_CPU_I8MM, /* with dot products */
     POSENC_CPU_FEATURES

@@ -29,9 +29,9 @@ static const posenc_feature features[] = {
     {"avx2-vnni", POSENC_ISA_AVX2, POSENC_CPU_AVX_VNNI, NULL},
 #endif
 #ifdef POSENC_HAVE_AVX512_AMX
-    {"avx512-amx", POSENC_ISA_AVX512, POSENC_CPU_AMX_BF16, &posenc_kernels_avx512_amx},
+    {"avx512-amx", POSENC_ISA_AVX512, POSENC_CPU_AMX, &posenc_kernels_avx512_amx},
 #else
-    {"avx512-amx", POSENC_ISA_AVX512, POSENC_CPU_AMX_BF16, NULL},
+    {"avx512-amx", POSENC_ISA_AVX512, POSENC_CPU_AMX, NULL},
 #endif
 #ifdef POSENC_HAVE_AVX512_VNNI
     {"avx512-vnni", POSENC_ISA_AVX512, POSENC_CPU_AVX512_VNNI, &posenc_kernels_avx512_vnni},

@@ -151,26 +151,18 @@ typedef struct pair_shares {
     vf factors;
 } pair_shares;
 
-V_INLINE int16x8_t rounded_shares(const proportions *weights, const proportions *scales, size_t octet) {
-    vi rounded[2];
-    for (size_t v = 0; v < 2; v++) {
-        size_t at = octet * OCTET + v * VF;
-        rounded[v] = vi_round(v_mul(v_load(weights->part + at), v_load(scales->part + at)));
-    }
-    return vmovn_high_s32(vmovn_s32(rounded[0]), rounded[1]);
+V_INLINE int16x8_t narrow(const vi shares[2]) {
+    return vmovn_high_s32(vmovn_s32(shares[0]), shares[1]);
 }
 
 /* Of sums i and i + 1. */
-V_INLINE void find_pair_shares(const posenc_attend_quants_args *a, const group *g, size_t k, size_t i, size_t at,
+V_INLINE void find_pair_shares(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at,
                                pair_shares *to) {
-    proportions own0, own1;
-    const proportions *weights = &g->weights[i];
-    const proportions *scales0 = scales_of_sum(a, g, k, i, at, &own0),
-                      *scales1 = scales_of_sum(a, g, k, i + 1, at, &own1);
-    to->factors = both_halves(weights[0].step * scales0->largest, weights[1].step * scales1->largest);
+    vi shares[2][SHARE_VECTORS];
+    float factor0 = find_shares(a, g, i, at, shares[0]), factor1 = find_shares(a, g, i + 1, at, shares[1]);
+    to->factors = both_halves(factor0, factor1);
     for (size_t octet = 0; octet < GROUP_OCTETS; octet++)
-        to->octets[octet] =
-            digits_of(rounded_shares(&weights[0], scales0, octet), rounded_shares(&weights[1], scales1, octet));
+        to->octets[octet] = digits_of(narrow(shares[0] + 2 * octet), narrow(shares[1] + 2 * octet));
 }
 
 /* The numbers of a group's rows in a block: in each vector two channels of eight rows. */
@@ -214,33 +206,32 @@ V_INLINE void add_pair(const posenc_attend_quants_args *a, const pair_shares *s,
 }
 
 /* All but the last of an odd number. */
-V_INLINE void add_pairs(const posenc_attend_quants_args *a, const group *g, size_t k, size_t b, size_t at,
+V_INLINE void add_pairs(const posenc_attend_quants_args *a, const group *g, size_t b, size_t at,
                         const posenc_dtype type) {
     joined_rows values;
     join_rows(g, numbers_at(b, type), type, &values);
     for (size_t i = 0; i + 2 <= g->n; i += 2) {
         pair_shares s;
-        find_pair_shares(a, g, k, i, at, &s);
+        find_pair_shares(a, g, i, at, &s);
         add_pair(a, &s, g->first + i, b, &values);
     }
 }
 
 /* Alone it goes by SDOT: its two digits for a pair would take as many instructions, joining included. */
-V_INLINE void add_last(const posenc_attend_quants_args *a, const group *g, size_t k, size_t b, size_t at,
+V_INLINE void add_last(const posenc_attend_quants_args *a, const group *g, size_t b, size_t at,
                        const posenc_dtype type) {
     shares s;
-    proportions own;
-    find_shares(&g->weights[g->n - 1], scales_of_sum(a, g, k, g->n - 1, at, &own), &s);
+    find_words(a, g, g->n - 1, at, &s);
     for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
-        add_vectors(a, g, &s, g->n - 1, b, v, 1, 0, type);
+        add_vectors(a, g, &s, g->n - 1, b, v, 1, NULL, type);
 }
 
-V_INLINE void add_block_by_pairs(const posenc_attend_quants_args *a, group *g, size_t k, size_t b, size_t at,
+V_INLINE void add_block_by_pairs(const posenc_attend_quants_args *a, const group *g, size_t b, size_t at,
                                  const posenc_dtype type) {
     if (g->n > 1)
-        add_pairs(a, g, k, b, at, type);
+        add_pairs(a, g, b, at, type);
     if (g->n % 2 == 1)
-        add_last(a, g, k, b, at, type);
+        add_last(a, g, b, at, type);
 }
 
 /* Each sum into a row of its own. */
@@ -258,9 +249,9 @@ V_INLINE void part_pairs(const posenc_attend_quants_args *a) {
 void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
     const posenc_attend_quants_args a = *args; /* a copy: no store changes it */
     if (a.rows_type == POSENC_Q8_0)
-        add_groups(&a, POSENC_Q8_0, add_block_by_pairs);
+        walk_groups(&a, add_block_by_pairs, POSENC_Q8_0);
     else
-        add_groups(&a, POSENC_Q4_0, add_block_by_pairs);
+        walk_groups(&a, add_block_by_pairs, POSENC_Q4_0);
     part_pairs(&a);
     keep_and_add(&a);
 }

@@ -6,15 +6,13 @@
  * bits at once. The weighted sums take four rows so instead, lanes being channels. */
 #include "vec.h"
 
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 #include "simd/typed.h"
 
+#include "simd/groups.h"
 #include "simd/prefetch.h"
 #include "simd/transpose.h"
-#include "kernels/half.h"
 #include "kernels/variant.h"
 
 enum { QUADS = POSENC_QUANT_BLOCK / 4 };
@@ -178,42 +176,15 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
 /* ---- Weighted sums ---- */
 
 enum {
-    GROUP = POSENC_QUANT_GROUP,
-    SUMS = VF == 16 ? 8 : 4,   /* that are added to at a time */
-    SHARE_VECTORS = GROUP / VF /* of the rows of a group */
+    SUMS = VF == 16 ? 8 : 4, /* that are added to at a time */
+    ROW_QUADS = GROUP / 4,
+    BLOCK_VECTORS = POSENC_QUANT_BLOCK / VF
 };
 
-/* Of the rows of a group, in a sum: the weights, from 0 to POSENC_QUANT_MAX; the scales of a block, from -1 to 1. */
-typedef struct proportions {
-    float part[GROUP];
-    float largest; /* what they are proportions of, NaN if one is not finite; 0: none counts */
-    float step;    /* largest / unit */
-} proportions;
-
-/* The largest becomes `unit`; all are 0 where the largest is less than `least`. */
-V_INLINE void find_proportions(const vf x[SHARE_VECTORS], float unit, float least, proportions *to) {
-    vi bits = vi_set1(0); /* of |x|: as integers they are in the same order, infinity and NaN behind the others */
-    for (size_t v = 0; v < SHARE_VECTORS; v++)
-        bits = vi_max(vi_from_bits(v_abs(x[v])), bits);
-    int32_t most = vi_max_lanes(bits);
-    float largest = posenc_float((uint32_t)most);
-    to->largest = most >= 0x7f800000 ? NAN : largest < least ? 0.0f : largest;
-    to->step = to->largest / unit;
-    vf factor = v_set1(to->largest > 0.0f ? unit / to->largest : 0.0f);
-    for (size_t v = 0; v < SHARE_VECTORS; v++)
-        v_store(to->part + v * VF, v_mul(x[v], factor));
-}
-
-/* Those of a block's scales; weights: of the rows that count by them. NULL: of all. */
-V_INLINE void find_scales(const float *scales, const float *weights, proportions *to) {
-    vf x[SHARE_VECTORS];
-    for (size_t v = 0; v < SHARE_VECTORS; v++) {
-        x[v] = v_load(scales + v * VF);
-        if (weights != NULL)
-            x[v] = v_zero_if(v_lt(v_load(weights + v * VF), v_set1(FLT_MIN)), x[v]);
-    }
-    find_proportions(x, 1.0f, 0.0f, to);
-}
+/* The numbers of a group's block: four rows side by side, channel by channel. */
+typedef struct block_quads {
+    vq at[ROW_QUADS][BLOCK_VECTORS];
+} block_quads;
 
 /* What a group's rows count in one sum and block: W of each four rows, and what their exact sums are multiplied by. */
 typedef struct shares {
@@ -221,51 +192,16 @@ typedef struct shares {
     float factor;
 } shares;
 
-V_INLINE void find_shares(const proportions *weights, const proportions *scales, shares *to) {
+V_INLINE void find_words(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at, shares *to) {
+    vi numbers[SHARE_VECTORS];
     int16_t rounded[GROUP];
-    to->factor = weights->step * scales->largest;
+    to->factor = find_shares(a, g, i, at, numbers);
     for (size_t v = 0; v < SHARE_VECTORS; v++)
-        vi_store_16(rounded + v * VF, vi_round(v_mul(v_load(weights->part + v * VF), v_load(scales->part + v * VF))));
+        vi_store_16(rounded + v * VF, numbers[v]);
     if (!V_DIGITS)
         memcpy(to->words, rounded, sizeof rounded);
     for (size_t k = 0; V_DIGITS && k < GROUP; k += 4)
         split_digits(rounded[k], rounded[k + 1], rounded[k + 2], rounded[k + 3], to->words[k / 4]);
-}
-
-enum { ROW_QUADS = GROUP / 4, BLOCK_VECTORS = POSENC_QUANT_BLOCK / VF, CHUNK = 64, BLOCKS = 8 };
-
-/* A group at work: its rows, and what some sums weigh them with. */
-typedef struct group {
-    const void *const *rows;
-    size_t first, n; /* the sums */
-    proportions weights[CHUNK];
-    int counts_all[CHUNK];              /* whether all rows count in the sum */
-    proportions scales[BLOCKS];         /* of some blocks, for sums in which all rows count */
-    float block_scales[BLOCKS][GROUP];  /* as they are */
-    vq quads[ROW_QUADS][BLOCK_VECTORS]; /* of a block: the numbers of four rows side by side, channel by channel */
-} group;
-
-V_INLINE void find_weights(const posenc_attend_quants_args *a, size_t k, group *g) {
-    for (size_t i = 0; i < g->n; i++) {
-        const float *weights = a->weights + (g->first + i) * a->weight_stride + k;
-        vf x[SHARE_VECTORS], least = v_set1(-FLT_MAX); /* of the weights, with the other sign */
-        for (size_t v = 0; v < SHARE_VECTORS; v++) {
-            vf weight = v_load(weights + v * VF);
-            least = v_max(v_neg(weight), least);
-            x[v] = v_zero_if(v_lt(weight, v_set1(FLT_MIN)), weight);
-        }
-        g->counts_all[i] = v_max_lanes(least) <= -FLT_MIN;
-        find_proportions(x, (float)POSENC_QUANT_MAX, POSENC_QUANT_LEAST, &g->weights[i]);
-    }
-}
-
-V_INLINE size_t bytes_of(const posenc_dtype type) {
-    return type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
-}
-
-/* Where a row has the numbers of block b. */
-V_INLINE size_t numbers_at(size_t b, const posenc_dtype type) {
-    return b * bytes_of(type) + sizeof(uint16_t);
 }
 
 /* The numbers of four rows: two vectors from vector v of the block on, which begins `at` bytes into the rows. */
@@ -277,23 +213,24 @@ V_INLINE void take_rows(const void *const *rows, size_t at, size_t v, const pose
 }
 
 /* All of the block's, for several times of use. */
-V_INLINE void keep_quads(group *g, size_t at, const posenc_dtype type) {
+V_INLINE void keep_quads(const group *g, size_t at, const posenc_dtype type, block_quads *quads) {
     for (size_t k = 0; k < ROW_QUADS; k++)
         for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
-            take_rows(g->rows + 4 * k, at, v, type, &g->quads[k][v], &g->quads[k][v + 1]);
+            take_rows(g->rows + 4 * k, at, v, type, &quads->at[k][v], &quads->at[k][v + 1]);
 }
 
-/* Two vectors of channels from vector v of block b on, of n sums from number i of the group on. are_kept: the rows. */
+/* Two vectors of channels from vector v of block b on, of n sums from number i of the group on. kept: the rows, or
+ * NULL. */
 V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, const shares *s, size_t i, size_t b,
-                          size_t v, const size_t n, const int are_kept, const posenc_dtype type) {
+                          size_t v, const size_t n, const block_quads *kept, const posenc_dtype type) {
     vp low[SUMS], high[SUMS];
     for (size_t r = 0; r < n; r++)
         low[r] = high[r] = vp_zero();
 #pragma GCC unroll 1 /* or gcc 12 keeps AVX2's sums in memory: decode takes 1.06 of the time */
     for (size_t k = 0; k < ROW_QUADS; k++) {
         vq low_quad, high_quad;
-        if (are_kept)
-            low_quad = g->quads[k][v], high_quad = g->quads[k][v + 1];
+        if (kept != NULL)
+            low_quad = kept->at[k][v], high_quad = kept->at[k][v + 1];
         else
             take_rows(g->rows + 4 * k, numbers_at(b, type), v, type, &low_quad, &high_quad);
         for (size_t r = 0; r < n; r++) {
@@ -312,97 +249,40 @@ V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, co
 }
 
 V_INLINE void add_sums(const posenc_attend_quants_args *a, const group *g, const shares *s, size_t i, size_t b,
-                       const size_t n, const posenc_dtype type) {
+                       const size_t n, const block_quads *kept, const posenc_dtype type) {
     for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
         if (g->n > n)
-            add_vectors(a, g, s, i, b, v, n, 1, type);
+            add_vectors(a, g, s, i, b, v, n, kept, type);
         else
-            add_vectors(a, g, s, i, b, v, n, 0, type);
+            add_vectors(a, g, s, i, b, v, n, NULL, type);
 }
 
-/* Of n blocks from block b on, all before they are needed: each is a long chain of its own. */
-V_INLINE void find_block_scales(group *g, size_t b, size_t n, const posenc_dtype type) {
-    for (size_t k = 0; k < n; k++) {
-        for (size_t v = 0; v < SHARE_VECTORS; v++)
-            v_store(g->block_scales[k] + v * VF, v_gather_f16(g->rows + v * VF, (b + k) * bytes_of(type)));
-        find_scales(g->block_scales[k], NULL, &g->scales[k]);
-    }
-}
-
-/* Block b of the group that begins with row k; the block's scales are number `at` of those that were found. */
-typedef void add_block_function(const posenc_attend_quants_args *a, group *g, size_t k, size_t b, size_t at,
-                                const posenc_dtype type);
-
-/* The proportions of the block's scales in sum i: those of all rows, or its own, which are then found. */
-V_INLINE const proportions *scales_of_sum(const posenc_attend_quants_args *a, const group *g, size_t k, size_t i,
-                                          size_t at, proportions *own) {
-    if (g->counts_all[i])
-        return &g->scales[at];
-    find_scales(g->block_scales[at], a->weights + (g->first + i) * a->weight_stride + k, own);
-    return own;
-}
-
-V_INLINE void add_block(const posenc_attend_quants_args *a, group *g, size_t k, size_t b, size_t at,
+V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size_t b, size_t at,
                         const posenc_dtype type) {
+    block_quads kept;
     for (size_t i = 0, n; i < g->n; i += n) {
         shares s[SUMS];
         n = i + SUMS <= g->n ? SUMS : i + 4 <= g->n ? 4 : 1;
         if (i == 0 && n < g->n)
-            keep_quads(g, numbers_at(b, type), type);
-        for (size_t r = 0; r < n; r++) {
-            proportions own;
-            find_shares(&g->weights[i + r], scales_of_sum(a, g, k, i + r, at, &own), &s[r]);
-        }
+            keep_quads(g, numbers_at(b, type), type, &kept);
+        for (size_t r = 0; r < n; r++)
+            find_words(a, g, i + r, at, &s[r]);
         if (n == SUMS)
-            add_sums(a, g, s, i, b, SUMS, type);
+            add_sums(a, g, s, i, b, SUMS, &kept, type);
         else if (n == 4)
-            add_sums(a, g, s, i, b, 4, type);
+            add_sums(a, g, s, i, b, 4, &kept, type);
         else
-            add_sums(a, g, s, i, b, 1, type);
+            add_sums(a, g, s, i, b, 1, &kept, type);
     }
-}
-
-/* The group that begins with row k. */
-V_INLINE void add_group(const posenc_attend_quants_args *a, group *g, size_t k, const posenc_dtype type,
-                        add_block_function *const add) {
-    size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
-    g->rows = a->rows + k;
-    find_weights(a, k, g);
-    for (size_t first = 0; first < n_blocks; first += BLOCKS) {
-        size_t n = n_blocks - first < BLOCKS ? n_blocks - first : BLOCKS;
-        find_block_scales(g, first, n, type);
-        for (size_t b = 0; b < n; b++)
-            add(a, g, k, first + b, b, type);
-    }
-}
-
-V_INLINE void add_groups(const posenc_attend_quants_args *a, const posenc_dtype type, add_block_function *const add) {
-    for (size_t i = 0; i < a->n; i++)
-        memset(a->sums + i * a->sums_stride, 0, a->dim * sizeof(float));
-    for (size_t first = 0; first < a->n; first += CHUNK) {
-        group g; /* no initialiser: it would clear all of it */
-        g.first = first;
-        g.n = a->n - first < CHUNK ? a->n - first : CHUNK;
-        for (size_t k = 0; k < a->n_rows; k += GROUP)
-            add_group(a, &g, k, type, add);
-    }
-}
-
-V_INLINE void keep_and_add(const posenc_attend_quants_args *a) {
-    for (size_t i = 0; i < a->n; i++)
-        for (size_t c = 0; c < a->dim; c += VF) {
-            float *y = a->y + i * a->y_stride + c;
-            v_store(y, v_fma(v_set1(a->keep[i]), v_load(y), v_load(a->sums + i * a->sums_stride + c)));
-        }
 }
 
 #ifndef POSENC_OWN_QUANT_PRODUCTS
 void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
     const posenc_attend_quants_args a = *args; /* a copy: no store changes it */
     if (a.rows_type == POSENC_Q8_0)
-        add_groups(&a, POSENC_Q8_0, add_block);
+        walk_groups(&a, add_block, POSENC_Q8_0);
     else
-        add_groups(&a, POSENC_Q4_0, add_block);
+        walk_groups(&a, add_block, POSENC_Q4_0);
     keep_and_add(&a);
 }
 #endif

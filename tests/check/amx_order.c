@@ -1,4 +1,5 @@
-/* TDPBF16PS, as this CPU computes it, against the order that src/scalar/pairs.c states. */
+/* TDPBF16PS and TDPBSSD, as this CPU computes them: against the order that src/scalar/pairs.c states, and against plain
+ * integers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "core/features.h"
 #include "values.h"
 
-enum { SIDE = 32, DEPTH = POSENC_PAIR_BLOCK, ROUNDS = 1000 };
+enum { SIDE = POSENC_PANEL, DEPTH = POSENC_PAIR_BLOCK, ROUNDS = 1000 };
 
 /* Operands of one kind: bf16 of exponents low .. high, some of them special. */
 typedef struct operand_kind {
@@ -69,24 +70,110 @@ static int compare(const posenc_kernels *tiles, const operand_kind *kind) {
     return n;
 }
 
-int check_amx_order(void) {
+/* ---- Integers ---- */
+
+/* Numbers of 16 bits, 256 high + low, of digits up to so much in size. Of one digit alone a block's sum is exact as a
+ * float, so that nothing of the instruction's is rounded. */
+typedef struct digit_kind {
+    const char *name;
+    int high, low, is_extreme;
+} digit_kind;
+
+static const digit_kind digit_kinds[] = {
+    {"bytes, low digits", 0, 128, 0},
+    {"bytes, high digits", 127, 0, 0},
+    {"-128 and 127, low digits", 0, 128, 1},
+    {"numbers of 16 bits", 127, 128, 0},
+    {"the largest numbers of 16 bits", 127, 128, 1},
+};
+
+/* From -most to most or, as a byte has no more, to 127; extreme: one of these. */
+static int draw_digit(int most, int is_extreme) {
+    int top = most > 127 ? 127 : most;
+    if (is_extreme)
+        return test_random_below(2) ? top : -most;
+    return (int)test_random_below((size_t)(most + top + 1)) - most;
+}
+
+/* How many of SIDE * SIDE sums of a block differ from those in int64. */
+static int compare_digits(const posenc_kernels *tiles, const digit_kind *kind) {
+    static int16_t x[SIDE * POSENC_QUANT_BLOCK];
+    static int8_t panels[POSENC_PANEL * POSENC_QUANT_BLOCK];
+    static float ones[SIDE], got[SIDE * SIDE];
+    static const size_t place[4] = {0, 2, 1, 3};
+    for (size_t i = 0; i < sizeof x / sizeof x[0]; i++)
+        x[i] = (int16_t)(256 * draw_digit(kind->high, kind->is_extreme) + draw_digit(kind->low, kind->is_extreme));
+    for (size_t i = 0; i < sizeof panels; i++)
+        panels[i] = (int8_t)draw_digit(128, kind->is_extreme);
+    for (size_t i = 0; i < SIDE; i++)
+        ones[i] = 1.0f;
+    posenc_dot_quants_args args = {.x = x,
+                                   .x_scales = ones,
+                                   .x_stride = POSENC_QUANT_BLOCK,
+                                   .scales_stride = 1,
+                                   .panels = panels,
+                                   .scales = ones,
+                                   .y = got,
+                                   .y_stride = SIDE,
+                                   .dim = POSENC_QUANT_BLOCK,
+                                   .n_x = SIDE,
+                                   .n_rows = SIDE};
+    tiles->dot_quants(&args);
+    int n = 0;
+    for (size_t i = 0; i < SIDE; i++)
+        for (size_t t = 0; t < SIDE; t++) {
+            int64_t sum = 0;
+            for (size_t c = 0; c < POSENC_QUANT_BLOCK; c++)
+                sum += (int64_t)x[i * POSENC_QUANT_BLOCK + c / 4 * 4 + place[c % 4]] *
+                       panels[(c / 4 * POSENC_PANEL + t) * 4 + c % 4];
+            n += got[i * SIDE + t] != (float)sum;
+        }
+    return n;
+}
+
+/* ---- All ---- */
+
+static const posenc_kernels *kernels_with_tiles(void) {
     const posenc_feature *feature;
-    int failed = 0;
     for (int i = 0; (feature = posenc_feature_at(i)) != NULL; i++)
-        if (feature->of_cpu == POSENC_CPU_AMX_BF16)
-            break;
-    if (feature == NULL || feature->kernels == NULL || !posenc_cpu_has(POSENC_CPU_AMX_BF16)) {
-        puts("skipped: TDPBF16PS: this CPU, this system or this build has no AMX");
-        return CHECK_NO_AMX;
-    }
+        if (feature->of_cpu == POSENC_CPU_AMX)
+            return feature->kernels;
+    return NULL;
+}
+
+/* A line; 1 if what has to be equal is not. */
+static int report(const char *name, long n, int rounds, int is_stated) {
+    printf("%-48s %9ld of %d sums differ%s\n", name, n, rounds * SIDE * SIDE,
+           is_stated ? n > 0 ? ": FAILED" : "" : " (kernels hand over none)");
+    return n > 0 && is_stated;
+}
+
+int check_amx_order_of(const posenc_kernels *kernels, int rounds) {
+    int failed = 0;
+    puts("TDPBF16PS and its stated order:");
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         long n = 0;
         test_case("%s", kinds[k].name);
-        for (int round = 0; round < ROUNDS; round++)
-            n += compare(feature->kernels, &kinds[k]);
-        failed |= n > 0 && kinds[k].is_stated;
-        printf("%-48s %9ld of %d sums differ%s\n", kinds[k].name, n, ROUNDS * SIDE * SIDE,
-               kinds[k].is_stated ? n > 0 ? ": FAILED" : "" : " (kernels hand over none)");
+        for (int round = 0; round < rounds; round++)
+            n += compare(kernels, &kinds[k]);
+        failed |= report(kinds[k].name, n, rounds, kinds[k].is_stated);
+    }
+    puts("TDPBSSD and integers of 64 bits:");
+    for (size_t k = 0; k < sizeof digit_kinds / sizeof digit_kinds[0]; k++) {
+        long n = 0;
+        test_case("%s", digit_kinds[k].name);
+        for (int round = 0; round < rounds; round++)
+            n += compare_digits(kernels, &digit_kinds[k]);
+        failed |= report(digit_kinds[k].name, n, rounds, 1);
     }
     return failed;
+}
+
+int check_amx_order(void) {
+    const posenc_kernels *kernels = kernels_with_tiles();
+    if (kernels == NULL || !posenc_cpu_has(POSENC_CPU_AMX)) {
+        puts("skipped: TDPBF16PS and TDPBSSD: this CPU, this system or this build has no AMX");
+        return CHECK_NO_AMX;
+    }
+    return check_amx_order_of(kernels, ROUNDS);
 }

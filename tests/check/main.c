@@ -50,7 +50,9 @@ static const struct argp_option argp_options[] = {
     {"complete", OPTION_COMPLETE, "FILE", 0, "Check that every function listed in FILE has a part in a hash", 1},
     {"time", OPTION_TIME, NULL, 0, "Print times on ordinary and on adversarial data instead", 1},
     {"amx-order", OPTION_AMX_ORDER, NULL, 0,
-     "Hold AMX's products of bf16 to the order that the kernels state instead; exit status 77 without AMX", 1},
+     "Hold AMX's products of bf16 to the order that the kernels state, and those of bytes to plain integers, instead; "
+     "exit status 77 without AMX",
+     1},
     {"flush", OPTION_FLUSH, NULL, 0, "Let the CPU flush denormals to zero (with --time)", 1},
     {0},
 };

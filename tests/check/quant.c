@@ -140,7 +140,7 @@ static void set_dot(kernel_call *call, size_t which) {
 
 void sweep_dot_quants(const posenc_kernels *variant) {
     static kernel_call call;
-    static const size_t counts[] = {64, 1, 33, 31, 32, 17, 0, 5}, rows_of_x[] = {1, 8, 9, 2, 15, 0, 4, 3};
+    static const size_t counts[] = {64, 1, 33, 31, 32, 17, 0, 5}, rows_of_x[] = {1, 8, 21, 2, 15, 0, 35, 3};
     for (size_t which = 0; which < 8 * 8 * 4 * 2; which++) {
         dot_shape s = {
             .dim = POSENC_QUANT_BLOCK * (which / 5 % 6),
@@ -218,7 +218,7 @@ static void set_weights(kernel_call *call, const attend_shape *s, int are_limits
 
 void sweep_attend_quants(const posenc_kernels *variant) {
     static kernel_call call;
-    static const size_t sums[] = {1, 8, 9, 2, 15, 0, 4, 5};
+    static const size_t sums[] = {1, 8, 19, 2, 70, 0, 4, 5};
     for (size_t which = 0; which < 8 * 8 * 4 * 2; which++) {
         attend_shape s = {.rows = {.type = quant_type(which), .dim = POSENC_QUANT_BLOCK * (which / 5 % 5)},
                           .n = sums[which / 2 % 8]};

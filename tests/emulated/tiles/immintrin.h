@@ -1,95 +1,29 @@
-/* Stands before the compiler's <immintrin.h> where src/avx512/tiles.c is compiled for tests: AMX's tiles in plain C, as
- * Intel's manual states them, so that every machine checks what is done with them. No word on the instructions. */
-#ifndef POSENC_TESTS_EMULATED_TILES_H
-#define POSENC_TESTS_EMULATED_TILES_H
+/* Stands before the compiler's <immintrin.h> where src/avx512/tiles*.c are compiled for tests, so that every machine
+ * checks what is done with tiles. */
+#ifndef POSENC_TESTS_EMULATED_TILES_IMMINTRIN_H
+#define POSENC_TESTS_EMULATED_TILES_IMMINTRIN_H
 
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#if defined __x86_64__ || defined __i386__
+#include_next <immintrin.h> /* for the vectors of a tier */
+#endif
 
-enum { EMULATED_TILES = 8, EMULATED_ROWS = 16, EMULATED_WORDS = 16 };
+#include "tiles.h"
 
-/* The tiles of this thread, and how they are configured; without a configuration no tile may be touched. */
-typedef struct emulated_tiles {
-    int is_configured;
-    uint8_t rows[EMULATED_TILES];
-    uint16_t row_bytes[EMULATED_TILES];
-    uint32_t words[EMULATED_TILES][EMULATED_ROWS][EMULATED_WORDS];
-} emulated_tiles;
+/* ---- Intel's names, some of which are macros of the compiler's header ---- */
 
-extern _Thread_local emulated_tiles emulated_amx;
-
-static inline void emulated_expect(int condition) {
-    if (!condition)
-        abort();
-}
-
-/* A tile that is configured within its limits. */
-static inline void emulated_tile(int tile) {
-    emulated_expect(emulated_amx.is_configured && emulated_amx.rows[tile] > 0 &&
-                    emulated_amx.rows[tile] <= EMULATED_ROWS && emulated_amx.row_bytes[tile] <= 4 * EMULATED_WORDS);
-}
-
-static inline void _tile_loadconfig(const void *configuration) {
-    const uint8_t *bytes = configuration;
-    emulated_expect(bytes[0] == 1 && bytes[1] == 0);
-    memset(&emulated_amx, 0, sizeof emulated_amx);
-    emulated_amx.is_configured = 1;
-    for (int tile = 0; tile < EMULATED_TILES; tile++) {
-        memcpy(&emulated_amx.row_bytes[tile], bytes + 16 + 2 * tile, sizeof(uint16_t));
-        emulated_amx.rows[tile] = bytes[48 + tile];
-    }
-}
-
-static inline void _tile_release(void) {
-    emulated_amx.is_configured = 0;
-}
-
-static inline void _tile_zero(int tile) {
-    emulated_tile(tile);
-    memset(emulated_amx.words[tile], 0, sizeof emulated_amx.words[tile]);
-}
-
-static inline void _tile_loadd(int tile, const void *base, long stride) {
-    _tile_zero(tile);
-    for (int row = 0; row < emulated_amx.rows[tile]; row++)
-        memcpy(emulated_amx.words[tile][row], (const char *)base + row * stride, emulated_amx.row_bytes[tile]);
-}
-
-static inline void _tile_stored(int tile, void *base, long stride) {
-    emulated_tile(tile);
-    for (int row = 0; row < emulated_amx.rows[tile]; row++)
-        memcpy((char *)base + row * stride, emulated_amx.words[tile][row], emulated_amx.row_bytes[tile]);
-}
-
-static inline float emulated_float(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* Half a word as a number: the even one is the low half. A denormal is 0. */
-static inline float emulated_number(uint32_t word, int odd) {
-    float x = emulated_float(odd ? word & 0xffff0000 : word << 16);
-    return fpclassify(x) == FP_SUBNORMAL ? 0.0f : x;
-}
-
-static inline void _tile_dpbf16ps(int sums, int a, int b) {
-    emulated_tile(sums);
-    emulated_tile(a);
-    emulated_tile(b);
-    for (int m = 0; m < emulated_amx.rows[sums]; m++)
-        for (int n = 0; n < emulated_amx.row_bytes[sums] / 4; n++) {
-            float chain[2] = {0.0f, 0.0f}, sum = emulated_float(emulated_amx.words[sums][m][n]);
-            for (int k = 0; k < emulated_amx.row_bytes[a] / 4; k++)
-                for (int odd = 0; odd < 2; odd++)
-                    chain[odd] = fmaf(emulated_number(emulated_amx.words[a][m][k], odd),
-                                      emulated_number(emulated_amx.words[b][k][n], odd), chain[odd]);
-            sum += chain[0] + chain[1];
-            memcpy(&emulated_amx.words[sums][m][n], &sum, sizeof sum);
-        }
-}
+#undef _tile_loadconfig
+#undef _tile_release
+#undef _tile_zero
+#undef _tile_loadd
+#undef _tile_stored
+#undef _tile_dpbf16ps
+#undef _tile_dpbssd
+#define _tile_loadconfig emulated_loadconfig
+#define _tile_release emulated_release
+#define _tile_zero emulated_zero
+#define _tile_loadd emulated_load
+#define _tile_stored emulated_store
+#define _tile_dpbf16ps emulated_dpbf16ps
+#define _tile_dpbssd emulated_dpbssd
 
 #endif

@@ -1,0 +1,149 @@
+/* Weighted sums of quantised rows in groups: what a group's rows count as integers, and the walk over groups and
+ * blocks. The products are those of the file that includes this. Needs: typed.h. Used by: quant, AMX's tiles. */
+#ifndef POSENC_SIMD_GROUPS_H
+#define POSENC_SIMD_GROUPS_H
+
+#include "vec.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "simd/typed.h"
+
+#include "kernels/half.h"
+#include "kernels/kernels.h"
+
+enum { GROUP = POSENC_QUANT_GROUP, SHARE_VECTORS = GROUP / VF /* of the rows of a group */ };
+
+/* Of the rows of a group, in a sum: the weights, from 0 to POSENC_QUANT_MAX; the scales of a block, from -1 to 1. */
+typedef struct proportions {
+    _Alignas(64) float part[GROUP]; /* loads across two lines: attend_quants takes 1.08 of the time (AMD Zen 4) */
+    float largest;                  /* what they are proportions of, NaN if one is not finite; 0: none counts */
+    float step;                     /* largest / unit */
+} proportions;
+
+/* The largest becomes `unit`; all are 0 where the largest is less than `least`. */
+V_INLINE void find_proportions(const vf x[SHARE_VECTORS], float unit, float least, proportions *to) {
+    vi bits = vi_set1(0); /* of |x|: as integers they are in the same order, infinity and NaN behind the others */
+    for (size_t v = 0; v < SHARE_VECTORS; v++)
+        bits = vi_max(vi_from_bits(v_abs(x[v])), bits);
+    int32_t most = vi_max_lanes(bits);
+    float largest = posenc_float((uint32_t)most);
+    to->largest = most >= 0x7f800000 ? NAN : largest < least ? 0.0f : largest;
+    to->step = to->largest / unit;
+    vf factor = v_set1(to->largest > 0.0f ? unit / to->largest : 0.0f);
+    for (size_t v = 0; v < SHARE_VECTORS; v++)
+        v_store(to->part + v * VF, v_mul(x[v], factor));
+}
+
+/* Those of a block's scales; weights: of the rows that count by them. NULL: of all. */
+V_INLINE void find_scales(const float *scales, const float *weights, proportions *to) {
+    vf x[SHARE_VECTORS];
+    for (size_t v = 0; v < SHARE_VECTORS; v++) {
+        x[v] = v_load(scales + v * VF);
+        if (weights != NULL)
+            x[v] = v_zero_if(v_lt(v_load(weights + v * VF), v_set1(FLT_MIN)), x[v]);
+    }
+    find_proportions(x, 1.0f, 0.0f, to);
+}
+
+enum { CHUNK = 64, BLOCKS = 8 };
+
+/* A group at work: its rows, and what some sums weigh them with. */
+typedef struct group {
+    const void *const *rows;
+    size_t first_row, first, n; /* the sums */
+    proportions weights[CHUNK];
+    int counts_all[CHUNK];             /* whether all rows count in the sum */
+    proportions scales[BLOCKS];        /* of some blocks, for sums in which all rows count */
+    float block_scales[BLOCKS][GROUP]; /* as they are */
+} group;
+
+V_INLINE void find_weights(const posenc_attend_quants_args *a, group *g) {
+    for (size_t i = 0; i < g->n; i++) {
+        const float *weights = a->weights + (g->first + i) * a->weight_stride + g->first_row;
+        vf x[SHARE_VECTORS], least = v_set1(-FLT_MAX); /* of the weights, with the other sign */
+        for (size_t v = 0; v < SHARE_VECTORS; v++) {
+            vf weight = v_load(weights + v * VF);
+            least = v_max(v_neg(weight), least);
+            x[v] = v_zero_if(v_lt(weight, v_set1(FLT_MIN)), weight);
+        }
+        g->counts_all[i] = v_max_lanes(least) <= -FLT_MIN;
+        find_proportions(x, (float)POSENC_QUANT_MAX, POSENC_QUANT_LEAST, &g->weights[i]);
+    }
+}
+
+V_INLINE size_t bytes_of(const posenc_dtype type) {
+    return type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+}
+
+/* Where a row has the numbers of block b. */
+V_INLINE size_t numbers_at(size_t b, const posenc_dtype type) {
+    return b * bytes_of(type) + sizeof(uint16_t);
+}
+
+/* Of n blocks from block b on, all before they are needed: each is a long chain of its own. */
+V_INLINE void find_block_scales(group *g, size_t b, size_t n, const posenc_dtype type) {
+    for (size_t k = 0; k < n; k++) {
+        for (size_t v = 0; v < SHARE_VECTORS; v++)
+            v_store(g->block_scales[k] + v * VF, v_gather_f16(g->rows + v * VF, (b + k) * bytes_of(type)));
+        find_scales(g->block_scales[k], NULL, &g->scales[k]);
+    }
+}
+
+/* W of the group's rows in sum i of the group and the block whose scales are number `at`; returns what their exact sum
+ * is multiplied by. */
+V_INLINE float find_shares(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at,
+                           vi shares[SHARE_VECTORS]) {
+    proportions own;
+    const proportions *weights = &g->weights[i], *scales = &g->scales[at];
+    if (!g->counts_all[i]) {
+        find_scales(g->block_scales[at], a->weights + (g->first + i) * a->weight_stride + g->first_row, &own);
+        scales = &own;
+    }
+    for (size_t v = 0; v < SHARE_VECTORS; v++)
+        shares[v] = vi_round(v_mul(v_load(weights->part + v * VF), v_load(scales->part + v * VF)));
+    return weights->step * scales->largest;
+}
+
+/* Adds the group's block b to the sums; its scales are number `at` of the group's. */
+typedef void add_block_function(const posenc_attend_quants_args *a, const group *g, size_t b, size_t at,
+                                const posenc_dtype type);
+
+V_INLINE void walk_blocks(const posenc_attend_quants_args *a, group *g, add_block_function *add_block,
+                          const posenc_dtype type) {
+    size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
+    g->rows = a->rows + g->first_row;
+    find_weights(a, g);
+    for (size_t first = 0; first < n_blocks; first += BLOCKS) {
+        size_t n = n_blocks - first < BLOCKS ? n_blocks - first : BLOCKS;
+        find_block_scales(g, first, n, type);
+        for (size_t b = 0; b < n; b++)
+            add_block(a, g, first + b, b, type);
+    }
+}
+
+/* The sums, by what add_block does. */
+V_INLINE void walk_groups(const posenc_attend_quants_args *a, add_block_function *add_block, const posenc_dtype type) {
+    for (size_t i = 0; i < a->n; i++)
+        memset(a->sums + i * a->sums_stride, 0, a->dim * sizeof(float));
+    for (size_t first = 0; first < a->n; first += CHUNK) {
+        group g; /* no initialiser: it would clear all of it */
+        g.first = first;
+        g.n = a->n - first < CHUNK ? a->n - first : CHUNK;
+        for (g.first_row = 0; g.first_row < a->n_rows; g.first_row += GROUP)
+            walk_blocks(a, &g, add_block, type);
+    }
+}
+
+/* To what is kept of y. */
+V_INLINE void keep_and_add(const posenc_attend_quants_args *a) {
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t c = 0; c < a->dim; c += VF) {
+            float *y = a->y + i * a->y_stride + c;
+            v_store(y, v_fma(v_set1(a->keep[i]), v_load(y), v_load(a->sums + i * a->sums_stride + c)));
+        }
+}
+
+#endif
