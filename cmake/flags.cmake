@@ -29,15 +29,15 @@ endforeach()
 # ---- Floating point as it is written ----
 
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
-if(NOT build_type)
-  set(build_type RELEASE) # one of several, or a parent project that sets flags of its own
+if(CMAKE_CONFIGURATION_TYPES)
+  set(build_type RELEASE) # of several
 endif()
 get_directory_property(options_of_parent COMPILE_OPTIONS)
 separate_arguments(given UNIX_COMMAND "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${build_type}} ${options_of_parent}")
 posenc_read_list(refused src/refused-flags.txt)
 foreach(flag IN LISTS given)
   if(flag IN_LIST refused)
-    set(rearranges ${flag})
+    set(rearranges TRUE)
   endif()
 endforeach()
 
@@ -49,8 +49,9 @@ check_c_source_compiles("
   #endif
   int main(void) { return 0; }" POSENC_IS_AS_WRITTEN)
 if(rearranges OR NOT POSENC_IS_AS_WRITTEN)
-  message(FATAL_ERROR "posenc needs float arithmetic in float, as it is written: no -ffast-math, -Ofast or part of them and "
-    "no -ffp-contract or -ffp-model in C flags, and on 32-bit x86 -DCMAKE_C_FLAGS=\"-msse2 -mfpmath=sse\" ${rearranges}")
+  message(FATAL_ERROR "posenc needs float arithmetic in float, as it is written: no -ffast-math, -Ofast or part of "
+    "them and no -ffp-contract or -ffp-model in C flags, and on 32-bit x86 -DCMAKE_C_FLAGS=\"-msse2 -mfpmath=sse\". "
+    "Given: '${given}'")
 endif()
 
 # ---- Hardening, as distributions have it. What the builder says of one of these flags is left to the builder ----
@@ -60,6 +61,9 @@ set(posenc_hardening_link)
 set(posenc_hardening_kernels)
 set(said "${given} ${CMAKE_SHARED_LINKER_FLAGS}")
 string(REGEX MATCH "-O[123s]" optimizes "${given}")
+if(NOT optimizes)
+  message(NOTICE "posenc: without optimisation kernels are slow: CMAKE_BUILD_TYPE is '${CMAKE_BUILD_TYPE}'")
+endif()
 if(given MATCHES "-fsanitize" OR given MATCHES "-O0")
   set(optimizes "")
 endif()
@@ -89,7 +93,8 @@ if(POSENC_HARDENING STREQUAL "enabled" OR (POSENC_HARDENING STREQUAL "auto" AND 
     #endif
     int main(void) { return 0; }" POSENC_CAN_FORTIFY)
   if(optimizes AND POSENC_CAN_FORTIFY AND NOT said MATCHES "FORTIFY_SOURCE")
-    list(APPEND posenc_hardening -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+    list(APPEND posenc_hardening $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE>
+      $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
   endif()
 endif()
 

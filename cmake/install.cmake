@@ -8,7 +8,7 @@ install(TARGETS ${posenc_libraries}
 install(DIRECTORY include/posenc DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/posenc")
 
-# ---- find_package(posenc): headers relative to the library's directory, unless one of the two lies outside the prefix ----
+# ---- find_package(posenc): headers are found from the library's directory, unless one is outside the prefix ----
 
 set(INCLUDE "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
 if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
@@ -22,7 +22,7 @@ set(requires_sleef)
 if(posenc_sleef_library)
   set(HAS_OWN_SLEEF FALSE)
   get_filename_component(SLEEF_HINTS "${posenc_sleef_library}" DIRECTORY)
-  set(requires_sleef "Requires.private: sleef\n")
+  set(requires_sleef "Requires.private: sleef >= 3.5\n")
 endif()
 foreach(name posencConfig.cmake posencConfigVersion.cmake)
   configure_file(cmake/${name}.in ${name} @ONLY)

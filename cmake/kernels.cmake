@@ -25,7 +25,7 @@ posenc_supported(without_lto -fno-lto) # inlined into baseline code, AVX would r
 set(posenc_kernels)
 set(posenc_have)
 
-# posenc_source(VARIABLE TIER NAME FAMILY): the tier's own NAME, or else the body of the family that all vector tiers share
+# posenc_source(VARIABLE TIER NAME FAMILY): the tier's own NAME, or else the family's body for all vector tiers
 function(posenc_source variable tier name family)
   set(path "${PROJECT_SOURCE_DIR}/src/${tier}/${name}.c")
   if(NOT EXISTS "${path}")
@@ -39,8 +39,8 @@ function(posenc_add_kernels variant tier sources flags definitions)
   string(TOUPPER ${tier} TIER)
   add_library(posenc_${variant} OBJECT "${PROJECT_SOURCE_DIR}/src/kernels/table.c" ${sources})
   posenc_compile(posenc_${variant})
-  target_compile_options(posenc_${variant} PRIVATE ${posenc_hardening} ${flags_${tier}} ${flags} ${posenc_hardening_kernels}
-    ${without_lto})
+  target_compile_options(posenc_${variant} PRIVATE
+    ${posenc_hardening} ${flags_${tier}} ${flags} ${posenc_hardening_kernels} ${without_lto})
   target_compile_definitions(posenc_${variant} PRIVATE
     POSENC_VARIANT=${variant} POSENC_TIER=POSENC_ISA_${TIER} ${definitions})
   target_include_directories(posenc_${variant} PRIVATE "${PROJECT_SOURCE_DIR}/src/${tier}") # whose vec.h

@@ -1,6 +1,6 @@
 # SLEEF, an installed one or built in: sets posenc_sleef_include, posenc_sleef_library (empty if built in),
-# posenc_sleef_objects, posenc_sleef_finz and posenc_libm. Until 3.9 the finz prefix marks the deterministic functions, 4 has
-# only deterministic ones.
+# posenc_sleef_objects, posenc_sleef_finz and posenc_libm. Until 3.9 the finz prefix marks the deterministic functions,
+# 4 has only deterministic ones.
 include(CheckFunctionExists)
 include(FetchContent)
 
@@ -43,7 +43,7 @@ function(posenc_find_sleef)
   set(CMAKE_REQUIRED_LIBRARIES "${POSENC_SLEEF_LIBRARY}" ${posenc_libm})
   check_function_exists(Sleef_${prefix}sincospid1_u35purecfma POSENC_SLEEF_${prefix}WORKS)
   if(NOT POSENC_SLEEF_${prefix}WORKS)
-    set(why_not "${POSENC_SLEEF_LIBRARY} is not for this CPU, or was built without its deterministic functions" PARENT_SCOPE)
+    set(why_not "${POSENC_SLEEF_LIBRARY} is not for this CPU, or has no deterministic functions" PARENT_SCOPE)
     return()
   endif()
   set(found TRUE PARENT_SCOPE)
@@ -86,10 +86,11 @@ set(posenc_sleef_finz 1)
 set(posenc_sleef_library)
 set(posenc_sleef_include "${PROJECT_SOURCE_DIR}/subprojects/packagefiles/${sleef_patch_directory}/posenc")
 set(posenc_sleef_objects)
-posenc_supported(sleef_flags -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-lto
+# Without optimisation gcc compiles functions that are not called, too.
+posenc_supported(sleef_flags -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-lto
   -fcf-protection -mbranch-protection=standard -w)
 
-# posenc_sleef_set(NAME FLAG...): a set by SLEEF's name, with the flags of its CPUs; the same as in packagefiles' meson.build
+# posenc_sleef_set(NAME FLAG...): a set by SLEEF's name, with the flags of its CPUs, as packagefiles' meson.build has it
 function(posenc_sleef_set name)
   string(TOLOWER posenc_sleef_${name} target)
   add_library(${target} OBJECT "${posenc_sleef_include}/functions.c")
