@@ -2,6 +2,9 @@
 # posenc_have, what the dispatch is told of them.
 set(flags_scalar -fno-tree-vectorize -fno-vectorize -fno-slp-vectorize)
 set(flags_avx2 -mavx2 -mfma -mf16c)
+if(WIN32 AND CMAKE_C_COMPILER_ID STREQUAL "GNU") # see meson.build
+  list(APPEND flags_avx2 -Wa,-muse-unaligned-vector-move)
+endif()
 set(flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl ${flags_avx2})
 set(flags_neon)
 posenc_supported(flags_scalar ${flags_scalar})
@@ -76,9 +79,9 @@ foreach(tier IN LISTS tiers)
   endforeach()
 endforeach()
 
-# CPUs with AMX have VNNI.
+# CPUs with AMX have VNNI. Only of Linux it is known how to ask for tiles.
 posenc_supported(known ${flags_amx})
-if(TARGET posenc_avx512_vnni AND "${known}" STREQUAL "${flags_amx}")
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND TARGET posenc_avx512_vnni AND "${known}" STREQUAL "${flags_amx}")
   posenc_add_kernels(avx512_amx avx512 "${PROJECT_SOURCE_DIR}/src/avx512/tiles.c" "${flags_amx}"
     "POSENC_KERNELS_OF=avx512;POSENC_QUANTS_OF=avx512_vnni;POSENC_TILES_OF=avx512_amx")
 endif()
