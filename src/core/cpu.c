@@ -2,6 +2,8 @@
 
 #include <stdatomic.h>
 
+#include "kernels/fma.h"
+
 #if defined(__arm__) || defined(__aarch64__)
 #include <sys/auxv.h>
 #elif defined(__x86_64__) || defined(__i386__)
@@ -114,7 +116,7 @@ int posenc_cpu_allows(posenc_isa_tier tier) {
     return tier == POSENC_ISA_SCALAR || tier == POSENC_ISA_NEON;
 }
 
-int posenc_cpu_has_fma(void) {
+static int has_fma(void) {
     return 1;
 }
 
@@ -130,7 +132,7 @@ int posenc_cpu_allows(posenc_isa_tier tier) {
 }
 
 /* Fused multiply-add came with the fourth floating-point unit. HWCAP_VFPv4 of Linux' <asm/hwcap.h>. */
-int posenc_cpu_has_fma(void) {
+static int has_fma(void) {
     return (getauxval(AT_HWCAP) & 1UL << 16) != 0;
 }
 
@@ -181,7 +183,7 @@ int posenc_cpu_allows(posenc_isa_tier tier) {
     return (abilities() >> tier & HAS_TIER_0) != 0;
 }
 
-int posenc_cpu_has_fma(void) {
+static int has_fma(void) {
     return (abilities() & HAS_FMA) != 0;
 }
 
@@ -190,3 +192,7 @@ int posenc_cpu_has(posenc_cpu_feature feature) {
 }
 
 #endif
+
+int posenc_cpu_has_fma(void) {
+    return POSENC_HAS_FMA_INSTRUCTION || has_fma();
+}
