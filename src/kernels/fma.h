@@ -29,6 +29,10 @@ static inline double posenc_double_of_bits(uint64_t bits) {
     return x;
 }
 
+static inline int posenc_is_negative(double x) {
+    return (int)(posenc_bits_of_double(x) >> 63);
+}
+
 /* What the rounding of a + b to sum lost (Knuth); NaN if the sum is not finite. */
 static inline double posenc_sum_error(double a, double b, double sum) {
     double part = sum - a;
@@ -137,7 +141,7 @@ static inline double posenc_fma_finite(double a, double b, double c) {
     } else {
         addend = posenc_wide_down(addend, -ahead);
     }
-    int is_negative = signbit(a) != signbit(b), is_sum = is_negative == (signbit(c) != 0);
+    int is_negative = posenc_is_negative(a) != posenc_is_negative(b), is_sum = is_negative == posenc_is_negative(c);
     if (is_sum)
         return posenc_wide_to_double(posenc_wide_sum(product, addend), exponent, is_negative);
     if (posenc_wide_is_less(addend, product))
@@ -168,7 +172,7 @@ static inline double posenc_fma_exact(double a, double b, double c) {
         return posenc_fma_near(a, b, c); /* 7 ns, by integers 14 */
     if (size_a <= DBL_MAX && size_b <= DBL_MAX && fabs(c) > DBL_MAX)
         return c;
-    if (a == 0.0 || b == 0.0 || !(size_a <= DBL_MAX && size_b <= DBL_MAX) || isnan(c))
+    if (a == 0.0 || b == 0.0 || !(size_a <= DBL_MAX && size_b <= DBL_MAX) || c != c)
         return a * b + c;
     return posenc_fma_finite(a, b, c);
 }
