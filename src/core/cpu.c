@@ -4,7 +4,7 @@
 
 #include "kernels/fma.h"
 
-#if defined(__arm__) || defined(__aarch64__)
+#if (defined(__arm__) || defined(__aarch64__)) && defined(__linux__)
 #include <sys/auxv.h>
 #elif defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -110,7 +110,21 @@ int posenc_cpuid_has(const posenc_cpuid *words, posenc_cpu_feature feature) {
     }
 }
 
+#if defined(__arm__) || defined(__aarch64__)
+/* A bit of what Linux tells of the CPU, by its <asm/hwcap.h>. Elsewhere features are left out. */
+static int linux_tells(int bit) {
+#ifdef __linux__
+    return (getauxval(AT_HWCAP) >> bit & 1) != 0;
+#else
+    (void)bit;
+    return 0;
+#endif
+}
+#endif
+
 #if defined(__aarch64__)
+
+enum { HWCAP_DOT_PRODUCTS = 20 };
 
 int posenc_cpu_allows(posenc_isa_tier tier) {
     return tier == POSENC_ISA_SCALAR || tier == POSENC_ISA_NEON;
@@ -120,9 +134,8 @@ static int has_fma(void) {
     return 1;
 }
 
-/* HWCAP_ASIMDDP of Linux' <asm/hwcap.h>. */
 int posenc_cpu_has(posenc_cpu_feature feature) {
-    return feature == POSENC_CPU_DOTPROD && (getauxval(AT_HWCAP) & 1UL << 20) != 0;
+    return feature == POSENC_CPU_DOTPROD && linux_tells(HWCAP_DOT_PRODUCTS);
 }
 
 #elif defined(__arm__)
@@ -131,9 +144,11 @@ int posenc_cpu_allows(posenc_isa_tier tier) {
     return tier == POSENC_ISA_SCALAR;
 }
 
-/* Fused multiply-add came with the fourth floating-point unit. HWCAP_VFPv4 of Linux' <asm/hwcap.h>. */
+/* Fused multiply-add came with the fourth floating-point unit. */
+enum { HWCAP_FOURTH_UNIT = 16 };
+
 static int has_fma(void) {
-    return (getauxval(AT_HWCAP) & 1UL << 16) != 0;
+    return linux_tells(HWCAP_FOURTH_UNIT);
 }
 
 int posenc_cpu_has(posenc_cpu_feature feature) {
