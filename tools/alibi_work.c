@@ -3,11 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/memory.h"
 #include "negate.h"
 
 static float *new_floats(int64_t n) {
     enum { LINE = 64 };
-    return aligned_alloc(LINE, ((size_t)n * sizeof(float) / LINE + 1) * LINE);
+    return posenc_aligned_alloc(LINE, ((size_t)n * sizeof(float) / LINE + 1) * LINE);
 }
 
 posenc_status alibi_work_create(alibi_work *work, const model_config *model, int64_t n_tokens, int64_t n_cached,
@@ -29,8 +30,8 @@ posenc_status alibi_work_create(alibi_work *work, const model_config *model, int
 }
 
 void alibi_work_free(alibi_work *work) {
-    free(work->slopes);
-    free(work->scores.data);
+    posenc_aligned_free(work->slopes);
+    posenc_aligned_free(work->scores.data);
 }
 
 posenc_status alibi_work_run(const alibi_work *work) {

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Compiled once per vector length, so that memory and not SSE2 is the limit. */
-#if defined(__x86_64__)
+/* Compiled once per vector length, so that memory and not SSE2 is the limit. Only glibc's loader chooses among them. */
+#if defined(__x86_64__) && defined(__GLIBC__)
 #define EVERY_VECTOR_LENGTH __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
 #define EVERY_VECTOR_LENGTH

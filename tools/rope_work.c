@@ -2,12 +2,13 @@
 
 #include <stdlib.h>
 
+#include "core/memory.h"
 #include "kernels/half.h"
 #include "negate.h"
 
 static void *new_lines(size_t size) {
     enum { LINE = 64 };
-    return aligned_alloc(LINE, (size / LINE + 1) * LINE);
+    return posenc_aligned_alloc(LINE, (size / LINE + 1) * LINE);
 }
 
 static size_t size_of(posenc_dtype type) {
@@ -98,11 +99,11 @@ posenc_status rope_work_create(rope_work *work, const model_table *layer, posenc
 void rope_work_free(rope_work *work) {
     posenc_rope_free(work->rope);
     if (work->y != work->x)
-        free(work->y);
-    free(work->x);
-    free(work->weight);
-    free(work->positions);
-    free(work->table.cos);
+        posenc_aligned_free(work->y);
+    posenc_aligned_free(work->x);
+    posenc_aligned_free(work->weight);
+    posenc_aligned_free(work->positions);
+    posenc_aligned_free(work->table.cos);
 }
 
 posenc_status rope_work_run(const rope_work *work, rope_way way) {

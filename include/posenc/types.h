@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(_WIN32)
 #define POSENC_API __attribute__((visibility("default")))
 #else
 #define POSENC_API

@@ -8,6 +8,7 @@
 #include "core/angles.h"
 #include "core/minmax.h"
 #include "core/view.h"
+#include "kernels/fma.h"
 
 #define TWO_PI 6.283185307179586
 
@@ -38,7 +39,7 @@ static double dot(const float *a, const float *b, int64_t n) {
     for (int64_t first = 0; first < n; first += CHAIN) {
         float sum = 0.0f;
         for (int64_t c = first; c < n && c < first + CHAIN; c++)
-            sum = fmaf(a[c], b[c], sum);
+            sum = posenc_fmaf(a[c], b[c], sum);
         total += sum;
     }
     return (double)total;

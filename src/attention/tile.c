@@ -7,6 +7,7 @@
 #include "core/minmax.h"
 #include "core/view.h"
 #include "kernels/exp_scalar.h"
+#include "kernels/fma.h"
 #include "softmax/visible.h"
 
 enum { UNIT_ROWS = POSENC_UNIT_ROWS, BLOCK = POSENC_KEY_BLOCK };
@@ -252,7 +253,7 @@ static void soften(block *b, int64_t pair) {
     if (sum.sum == 0.0f) /* nothing but -inf */
         return;
     b->keep[pair] = max == -INFINITY ? 0.0f : posenc_exp_above(max - sum.max, POSENC_WEIGHT_LOWEST);
-    state[1] = fmaf(state[1], b->keep[pair], sum.sum);
+    state[1] = posenc_fmaf(state[1], b->keep[pair], sum.sum);
     state[0] = sum.max;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bias/panels.h"
+#include "core/memory.h"
 #include "core/minmax.h"
 #include "core/rows.h"
 #include "core/view.h"
@@ -39,10 +40,10 @@ posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relat
     if (!posenc_is_size(bytes))
         return POSENC_ERR_MEMORY;
     posenc_relative_table *table = malloc(sizeof *table);
-    float *panels = aligned_alloc(64, (size_t)bytes);
+    float *panels = posenc_aligned_alloc(64, (size_t)bytes);
     if (table == NULL || panels == NULL) {
         free(table);
-        free(panels);
+        posenc_aligned_free(panels);
         return POSENC_ERR_MEMORY;
     }
     for (int64_t head = 0; head < n_heads; head++)
@@ -55,7 +56,7 @@ posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relat
 void posenc_relative_table_free(posenc_relative_table *table) {
     if (table == NULL)
         return;
-    free(table->panels);
+    posenc_aligned_free(table->panels);
     free(table);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "core/minmax.h"
 #include "core/view.h"
 
@@ -25,7 +26,7 @@ static posenc_freq *allocate(int64_t n) {
     size_t n_columns = (size_t)posenc_columns_of(n), padded = n_columns * POSENC_COLUMN;
     size_t before = whole_lines(sizeof(posenc_freq));
     size_t bytes = whole_lines(before + 2 * n_columns * sizeof(posenc_turn_column) + 3 * padded * sizeof(double));
-    posenc_freq *freq = aligned_alloc(LINE, bytes);
+    posenc_freq *freq = posenc_aligned_alloc(LINE, bytes);
     if (freq == NULL)
         return NULL;
     memset(freq, 0, bytes);
@@ -62,7 +63,7 @@ posenc_status posenc_freq_build(posenc_theta theta, const void *context, int64_t
     for (int64_t i = 0; i < n; i++) {
         posenc_dd radians = theta(context, i);
         if (!(fabs(radians.hi) <= POSENC_MAX_FREQUENCY)) {
-            free(freq);
+            posenc_aligned_free(freq);
             return POSENC_ERR_FREQUENCY;
         }
         posenc_dd half_turns = posenc_dd_mul(radians, posenc_dd_inv_pi());
@@ -151,7 +152,7 @@ void posenc_freq_free(posenc_freq *freq) {
     if (freq == NULL)
         return;
     free(freq->growth);
-    free(freq);
+    posenc_aligned_free(freq);
 }
 
 int64_t posenc_freq_count(const posenc_freq *freq) {

@@ -2,7 +2,9 @@
 
 #include <stdatomic.h>
 
-#if defined(__arm__) || defined(__aarch64__)
+#include "kernels/fma.h"
+
+#if (defined(__arm__) || defined(__aarch64__)) && defined(__linux__)
 #include <sys/auxv.h>
 #elif defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -109,24 +111,39 @@ int posenc_cpuid_has(const posenc_cpuid *words, posenc_cpu_feature feature) {
     }
 }
 
+#if defined(__arm__) || defined(__aarch64__)
+/* Where Linux tells of the CPU: AT_HWCAP and AT_HWCAP2. */
+typedef enum linux_word { FIRST_WORD = 16, SECOND_WORD = 26 } linux_word;
+
+/* A bit of that, by <asm/hwcap.h>. Elsewhere features are left out. */
+static int linux_tells(linux_word word, int bit) {
+#ifdef __linux__
+    return (getauxval((unsigned long)word) >> bit & 1) != 0;
+#else
+    (void)word;
+    (void)bit;
+    return 0;
+#endif
+}
+#endif
+
 #if defined(__aarch64__)
+
+enum { HWCAP_DOT_PRODUCTS = 20, HWCAP2_MATRIX_PRODUCTS = 13 };
 
 int posenc_cpu_allows(posenc_isa_tier tier) {
     return tier == POSENC_ISA_SCALAR || tier == POSENC_ISA_NEON;
 }
 
-int posenc_cpu_has_fma(void) {
+static int has_fma(void) {
     return 1;
 }
 
-/* HWCAP_ASIMDDP and HWCAP2_I8MM of Linux' <asm/hwcap.h>. */
 int posenc_cpu_has(posenc_cpu_feature feature) {
-    int has_dotprod = (getauxval(AT_HWCAP) & 1UL << 20) != 0;
-    switch (feature) {
-    case POSENC_CPU_DOTPROD: return has_dotprod;
-    case POSENC_CPU_I8MM: return has_dotprod && (getauxval(AT_HWCAP2) & 1UL << 13) != 0;
-    default: return 0;
-    }
+    int has_dot_products = linux_tells(FIRST_WORD, HWCAP_DOT_PRODUCTS);
+    int is_there = feature == POSENC_CPU_DOTPROD ||
+                   (feature == POSENC_CPU_I8MM && linux_tells(SECOND_WORD, HWCAP2_MATRIX_PRODUCTS));
+    return has_dot_products && is_there;
 }
 
 #elif defined(__arm__)
@@ -135,9 +152,11 @@ int posenc_cpu_allows(posenc_isa_tier tier) {
     return tier == POSENC_ISA_SCALAR;
 }
 
-/* Fused multiply-add came with the fourth floating-point unit. HWCAP_VFPv4 of Linux' <asm/hwcap.h>. */
-int posenc_cpu_has_fma(void) {
-    return (getauxval(AT_HWCAP) & 1UL << 16) != 0;
+/* Fused multiply-add came with the fourth floating-point unit. */
+enum { HWCAP_FOURTH_UNIT = 16 };
+
+static int has_fma(void) {
+    return linux_tells(FIRST_WORD, HWCAP_FOURTH_UNIT);
 }
 
 int posenc_cpu_has(posenc_cpu_feature feature) {
@@ -186,7 +205,7 @@ int posenc_cpu_allows(posenc_isa_tier tier) {
     return (abilities() >> tier & HAS_TIER_0) != 0;
 }
 
-int posenc_cpu_has_fma(void) {
+static int has_fma(void) {
     return (abilities() & HAS_FMA) != 0;
 }
 
@@ -195,3 +214,7 @@ int posenc_cpu_has(posenc_cpu_feature feature) {
 }
 
 #endif
+
+int posenc_cpu_has_fma(void) {
+    return POSENC_HAS_FMA_INSTRUCTION || has_fma();
+}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/elementary.h"
+#include "kernels/fma.h"
 
 static const posenc_dd ln2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 static const posenc_dd inv_pi = {0x1.45f306dc9c883p-2, -0x1.6b01ec5417056p-56};
@@ -43,7 +44,7 @@ posenc_dd posenc_dd_sub(posenc_dd a, posenc_dd b) {
 
 posenc_dd posenc_dd_mul(posenc_dd a, posenc_dd b) {
     double p = a.hi * b.hi;
-    double e = fma(a.hi, b.hi, -p);
+    double e = posenc_fma(a.hi, b.hi, -p);
     e += a.hi * b.lo + a.lo * b.hi;
     return quick_two_sum(p, e);
 }

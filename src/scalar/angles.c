@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/cpu.h"
+#include "kernels/fma.h"
 #include "kernels/sleef.h"
 #include "kernels/variant.h"
 
@@ -19,10 +20,10 @@ void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
     int has_fma = posenc_cpu_has_fma();
     for (size_t i = 0; i < a->n; i++) {
         double p = a->position;
-        double product = p * a->hi[i];                          /* rounded ...                  */
-        double error = fma(p, a->hi[i], -product);              /* ... and what the rounding lost */
-        double turns = fma(-2.0, rint(0.5 * product), product); /* exact, in [-1, 1]            */
-        double half_turns = turns + fma(p, a->lo[i], error);
+        double product = p * a->hi[i];                                 /* rounded ...                  */
+        double error = posenc_fma(p, a->hi[i], -product);              /* ... and what the rounding lost */
+        double turns = posenc_fma(-2.0, rint(0.5 * product), product); /* exact, in [-1, 1]            */
+        double half_turns = turns + posenc_fma(p, a->lo[i], error);
         Sleef_double_2 sc = sincospi(half_turns, has_fma);
         double factor = a->magnitude;
         if (a->growth != NULL)
@@ -51,7 +52,7 @@ static double growth_at(const posenc_growth_column *table, int k, size_t i) {
 /* The minus stands at b: of -(a * b) clang 14 makes -a * b, and where a is an fma, as in the second of two products,
  * AArch64's negated fma instead of -fma, which turns the sign of zeros. */
 static turn multiply(turn a, turn b) {
-    return (turn){fma(a.cosine, b.cosine, a.sine * -b.sine), fma(a.sine, b.cosine, a.cosine * b.sine)};
+    return (turn){posenc_fma(a.cosine, b.cosine, a.sine * -b.sine), posenc_fma(a.sine, b.cosine, a.cosine * b.sine)};
 }
 
 void VARIANT(angle_rows)(const posenc_angle_rows_args *a) {

@@ -1,6 +1,7 @@
 /* Scalar weighted sums of rows: the specification. */
 #include <math.h>
 
+#include "kernels/fma.h"
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
@@ -11,9 +12,9 @@ void VARIANT(attend_rows)(const posenc_attend_rows_args *a) {
             float sum = a->from != NULL ? a->from[i * a->y_stride + c] : -0.0f;
             for (int32_t k = a->begin[i]; k < a->end[i]; k++) {
                 const char *row = (const char *)a->rows + (ptrdiff_t)k * a->row_stride;
-                sum = fmaf(a->weights[i * a->weight_stride + (size_t)k], posenc_load(row, c, a->rows_type), sum);
+                sum = posenc_fmaf(a->weights[i * a->weight_stride + (size_t)k], posenc_load(row, c, a->rows_type), sum);
             }
-            y[c] = a->keep != NULL ? fmaf(a->keep[i], y[c], sum) : sum;
+            y[c] = a->keep != NULL ? posenc_fmaf(a->keep[i], y[c], sum) : sum;
         }
     }
 }

@@ -40,12 +40,20 @@ static void write_scale(char *block, float scale) {
     *(uint16_t *)(void *)block = isnan(scale) ? 0x7e00 : posenc_to_f16(scale);
 }
 
+/* The nearest whole number, of two the one farther from 0, for |x| < 2^30. Not roundf: mingw-w64's makes 1 of the
+ * number below 0.5. */
+static int nearest(float x) {
+    int whole = (int)x;
+    float rest = x - (float)whole; /* exact */
+    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+
 static void quantise_q8_0(const float x[POSENC_QUANT_BLOCK], char *block) {
     int8_t *numbers = (int8_t *)block + sizeof(uint16_t);
     float scale = fabsf(largest_of(x)) / 127.0f, reciprocal = reciprocal_of(scale);
     write_scale(block, scale);
     for (size_t c = 0; c < POSENC_QUANT_BLOCK; c++)
-        numbers[c] = isnan(scale) ? 0 : (int8_t)roundf(x[c] * reciprocal);
+        numbers[c] = isnan(scale) ? 0 : (int8_t)nearest(x[c] * reciprocal);
 }
 
 static int nibble_of(float x, float scale, float reciprocal) {

@@ -1,5 +1,6 @@
 /* Scalar logits of contextual positions: the specification. */
 #include "kernels/exp_scalar.h"
+#include "kernels/fma.h"
 #include "kernels/variant.h"
 
 static float gate(float score) {
@@ -11,7 +12,7 @@ static float gate(float score) {
 static float interpolated(const float *z, double position) {
     size_t low = (size_t)position;
     float w = (float)(position - (double)low);
-    return w > 0.0f ? fmaf(w, z[low + 1], (1.0f - w) * z[low]) : z[low];
+    return w > 0.0f ? posenc_fmaf(w, z[low + 1], (1.0f - w) * z[low]) : z[low];
 }
 
 void VARIANT(cope_row)(const posenc_cope_row_args *a) {
@@ -25,6 +26,6 @@ void VARIANT(cope_row)(const posenc_cope_row_args *a) {
             is_clamped = !(position < last); /* a NaN too */
         }
         float b = is_clamped ? a->z[a->n_positions - 1] : interpolated(a->z, position);
-        a->y[j] = a->is_scaled ? a->scale * (a->x[j] + b) : fmaf(a->x[j], a->scale, b);
+        a->y[j] = a->is_scaled ? a->scale * (a->x[j] + b) : posenc_fmaf(a->x[j], a->scale, b);
     }
 }

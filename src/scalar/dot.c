@@ -1,6 +1,7 @@
 /* Scalar products with the rows of a table: the specification. */
 #include <math.h>
 
+#include "kernels/fma.h"
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
@@ -15,7 +16,7 @@ void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
                 float value = posenc_load(x, c, a->x_type);
                 if (a->shift != NULL)
                     value += a->shift[c];
-                sum = fmaf(value, row[c * POSENC_PANEL], sum);
+                sum = posenc_fmaf(value, row[c * POSENC_PANEL], sum);
             }
             y[t] = sum;
         }
@@ -30,7 +31,7 @@ void VARIANT(dot_few)(const posenc_dot_few_args *a) {
             const char *row = (const char *)a->rows + (ptrdiff_t)t * a->row_stride;
             float sum = 0.0f;
             for (size_t c = 0; c < a->dim; c++)
-                sum = fmaf(x[c], posenc_load(row, c, a->rows_type), sum);
+                sum = posenc_fmaf(x[c], posenc_load(row, c, a->rows_type), sum);
             y[t] = sum;
         }
     }

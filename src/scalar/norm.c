@@ -1,6 +1,7 @@
 /* Scalar RMS-norm: the specification. What is made of the factors stands in rope.c and convert.c. */
 #include <math.h>
 
+#include "kernels/fma.h"
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
@@ -8,7 +9,7 @@ static float sum_of_squares(const void *x, posenc_dtype type, size_t n) {
     float lanes[POSENC_SUM_LANES] = {0.0f};
     for (size_t i = 0; i < n; i++) {
         float value = posenc_load(x, i, type);
-        lanes[i % POSENC_SUM_LANES] = fmaf(value, value, lanes[i % POSENC_SUM_LANES]);
+        lanes[i % POSENC_SUM_LANES] = posenc_fmaf(value, value, lanes[i % POSENC_SUM_LANES]);
     }
     for (size_t width = POSENC_SUM_LANES / 2; width > 0; width /= 2)
         for (size_t k = 0; k < width; k++)

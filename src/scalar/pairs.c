@@ -1,6 +1,7 @@
 /* Scalar products of bf16 matrices: the specification. */
 #include <math.h>
 
+#include "kernels/fma.h"
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
@@ -78,7 +79,7 @@ static float chain(const posenc_multiply_pairs_args *a, const uint16_t *x, const
         float factor = posenc_from_bf16(x[2 * j + (size_t)odd]);
         float number = posenc_from_bf16((uint16_t)(words[j * POSENC_PANEL] >> (16 * odd)));
         if (factor != 0.0f || !a->leaves_out_zeros)
-            sum = fmaf(factor, number, sum);
+            sum = posenc_fmaf(factor, number, sum);
     }
     return sum;
 }

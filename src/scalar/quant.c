@@ -2,6 +2,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "kernels/fma.h"
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
@@ -53,8 +54,8 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *a) {
             const float *scales = a->scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
             float sum = 0.0f;
             for (size_t b = 0; b < n_blocks; b++)
-                sum = fmaf((float)block_sum(a->x + i * a->x_stride, panel, b),
-                           a->x_scales[i * a->scales_stride + b] * scales[b * POSENC_PANEL], sum);
+                sum = posenc_fmaf((float)block_sum(a->x + i * a->x_stride, panel, b),
+                                  a->x_scales[i * a->scales_stride + b] * scales[b * POSENC_PANEL], sum);
             a->y[i * a->y_stride + t] = sum;
         }
 }
@@ -86,7 +87,7 @@ static void add_group(const posenc_attend_quants_args *a, const float *weights, 
         for (size_t k = 0; k < POSENC_QUANT_GROUP && !isnan(factor); k++)
             sum += (int32_t)nearbyintf(shares[k] * share * (scales[k] * scale)) *
                    number_of(a->rows[first + k], c, a->rows_type);
-        sums[c] = fmaf((float)sum, factor, sums[c]);
+        sums[c] = posenc_fmaf((float)sum, factor, sums[c]);
     }
 }
 
@@ -99,6 +100,6 @@ void VARIANT(attend_quants)(const posenc_attend_quants_args *a) {
             for (size_t b = 0; b < a->dim / POSENC_QUANT_BLOCK; b++)
                 add_group(a, a->weights + i * a->weight_stride, first, b, sums);
         for (size_t c = 0; c < a->dim; c++)
-            y[c] = fmaf(a->keep[i], y[c], sums[c]);
+            y[c] = posenc_fmaf(a->keep[i], y[c], sums[c]);
     }
 }

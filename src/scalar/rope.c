@@ -2,6 +2,7 @@
  * x0 = z0 w0, x1 = z1 w1, and the weights join the cosines and sines. */
 #include <math.h>
 
+#include "kernels/fma.h"
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
@@ -32,8 +33,8 @@ static void rotate(const posenc_rope_args *a, channels (*from)(size_t, size_t), 
             float w1 = a->weight != NULL ? a->weight[in.second] : 1.0f;
             float z0 = posenc_load(x, in.first, a->x_type) * factor;
             float z1 = posenc_load(x, in.second, a->x_type) * factor;
-            posenc_store(y, out.first, fmaf(z0, c * w0, -(z1 * (s * w1))), a->y_type);
-            posenc_store(y, out.second, fmaf(z1, c * w1, z0 * (s * w0)), a->y_type);
+            posenc_store(y, out.first, posenc_fmaf(z0, c * w0, -(z1 * (s * w1))), a->y_type);
+            posenc_store(y, out.second, posenc_fmaf(z1, c * w1, z0 * (s * w0)), a->y_type);
         }
     }
 }

@@ -1,5 +1,6 @@
 /* Scalar rows of absolute encodings: the specification (FORMULAS part A). */
 #include "kernels/exp_scalar.h"
+#include "kernels/fma.h"
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
@@ -32,7 +33,7 @@ void VARIANT(mix_row)(const posenc_mix_row_args *a) {
     for (size_t i = 0; i < a->n; i++) {
         float sum = a->start == NULL ? 0.0f : a->start[i];
         for (size_t k = 0; k < a->n_terms; k++)
-            sum = fmaf(a->weights[k][i * (size_t)a->weight_step], posenc_load(a->x[k], i, a->x_type), sum);
+            sum = posenc_fmaf(a->weights[k][i * (size_t)a->weight_step], posenc_load(a->x[k], i, a->x_type), sum);
         if (a->residual != NULL)
             sum = posenc_load(a->residual, i, a->x_type) + sum;
         posenc_store(a->y, i, sum, a->y_type);

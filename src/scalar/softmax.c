@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "kernels/exp_scalar.h"
+#include "kernels/fma.h"
 #include "kernels/variant.h"
 
 typedef posenc_softmax_row_args row;
@@ -59,10 +60,10 @@ static float logit(const row *a, size_t j) {
     if (a->line.at != NULL)
         b += line_value(&a->line, offset);
     if (a->bias != NULL)
-        b = fmaf(a->bias_slope, posenc_load(a->bias, j, a->bias_type), b);
+        b = posenc_fmaf(a->bias_slope, posenc_load(a->bias, j, a->bias_type), b);
     if (a->cap == 0.0f)
-        return fmaf(s, a->scale, b);
-    return fmaf(posenc_tanh(s * a->scale * a->inv_cap), a->cap, b);
+        return posenc_fmaf(s, a->scale, b);
+    return posenc_fmaf(posenc_tanh(s * a->scale * a->inv_cap), a->cap, b);
 }
 
 /* ---- The row ---- */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "kernels/exp_scalar.h"
+#include "kernels/fma.h"
 #include "kernels/variant.h"
 
 typedef posenc_softmax_backward_args row;
@@ -25,7 +26,7 @@ static void add_up(const row *a, double *sum_pdp, double *sum_p) {
         float partial[2][POSENC_SUM_LANES] = {{0.0f}};
         for (size_t j = block; j < a->n && j < block + POSENC_SUM_BLOCK; j++) {
             float p = probability(a, j), *pdp = &partial[0][j % POSENC_SUM_LANES];
-            *pdp = p == 0.0f ? *pdp : fmaf(p, a->dp[j], *pdp);
+            *pdp = p == 0.0f ? *pdp : posenc_fmaf(p, a->dp[j], *pdp);
             partial[1][j % POSENC_SUM_LANES] += p;
         }
         for (size_t k = 0; k < POSENC_SUM_LANES; k++) {
@@ -47,7 +48,7 @@ static float slope_of_cap(const row *a, size_t j) {
     if (a->s == NULL)
         return 1.0f;
     float t = posenc_tanh(a->s[j] * a->scale * a->inv_cap);
-    return fmaf(-t, t, 1.0f);
+    return posenc_fmaf(-t, t, 1.0f);
 }
 
 void VARIANT(softmax_backward)(const row *a) {

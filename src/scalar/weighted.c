@@ -1,6 +1,7 @@
 /* Scalar weighted sum of rows: the specification. */
 #include <math.h>
 
+#include "kernels/fma.h"
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
@@ -13,7 +14,7 @@ void VARIANT(weighted_rows)(const posenc_weighted_rows_args *a) {
             float value = posenc_load(row, c, a->rows_type);
             if (a->shift != NULL)
                 value += a->shift[c];
-            a->y[c] = fmaf(factor, value, a->y[c]);
+            a->y[c] = posenc_fmaf(factor, value, a->y[c]);
         }
     }
 }

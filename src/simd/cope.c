@@ -9,6 +9,7 @@
 
 #include "simd/exp.h"
 #include "simd/typed.h"
+#include "kernels/fma.h"
 #include "kernels/variant.h"
 
 enum { COPE_BLOCK = 32 };
@@ -41,7 +42,7 @@ V_INLINE void cope_block(const posenc_cope_row_args *a, size_t first, size_t n, 
         }
         size_t low = (size_t)*position;
         float w = (float)(*position - (double)low);
-        terms[k] = w > 0.0f ? fmaf(w, a->z[low + 1], (1.0f - w) * a->z[low]) : a->z[low];
+        terms[k] = w > 0.0f ? posenc_fmaf(w, a->z[low + 1], (1.0f - w) * a->z[low]) : a->z[low];
     }
     for (size_t k = 0; k < n; k += VF)
         write_logits(a, first + k, lanes_from(k, n), v_load_n(terms + k, lanes_from(k, n)));

@@ -5,6 +5,7 @@
 
 #include "core/view.h"
 #include "kernels/exp_scalar.h"
+#include "kernels/fma.h"
 #include "softmax/scores.h"
 
 /* One call; x NULL: zeros. */
@@ -95,7 +96,7 @@ posenc_status posenc_softmax_combine(const posenc_softmax_sum *a, const posenc_s
     /* A part without keys adds nothing; -inf - -inf would be NaN. */
     *factor_a = a->max == -INFINITY ? 0.0f : posenc_exp_nonpositive(a->max - sum.max);
     *factor_b = b->max == -INFINITY ? 0.0f : posenc_exp_nonpositive(b->max - sum.max);
-    sum.sum = a->max >= b->max ? fmaf(b->sum, *factor_b, a->sum) : fmaf(a->sum, *factor_a, b->sum);
+    sum.sum = a->max >= b->max ? posenc_fmaf(b->sum, *factor_b, a->sum) : posenc_fmaf(a->sum, *factor_a, b->sum);
     *joined = sum;
     return POSENC_OK;
 }

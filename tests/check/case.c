@@ -118,12 +118,19 @@ static void on_fault(int number) {
     test_fail("%s", number == SIGILL ? "illegal instruction" : "access to a wrong address");
 }
 
+#ifdef _WIN32
+void test_catch_faults(void) {
+    signal(SIGSEGV, on_fault);
+    signal(SIGILL, on_fault);
+}
+#else
 void test_catch_faults(void) {
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL};
     struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER}; /* the next fault is one as well */
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaction(numbers[i], &action, NULL);
 }
+#endif
 
 /* ---- Random numbers ---- */
 

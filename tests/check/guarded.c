@@ -1,28 +1,69 @@
 #include "guarded.h"
 
 #include <string.h>
+
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <sys/mman.h>
 #include <unistd.h>
+#endif
 
 #include "case.h"
 
 enum { MARGIN = 256 }; /* bytes of canaries on either side, where the guard page leaves room */
 
+/* ---- Pages of the system ---- */
+
+#ifdef _WIN32
+static size_t page_size(void) {
+    SYSTEM_INFO system;
+    GetSystemInfo(&system);
+    return system.dwPageSize;
+}
+
+/* So many bytes that nobody may touch, or NULL. */
+static unsigned char *reserve(size_t bytes) {
+    return VirtualAlloc(NULL, bytes, MEM_RESERVE, PAGE_NOACCESS);
+}
+
+static int open_up(unsigned char *first, size_t bytes) {
+    return VirtualAlloc(first, bytes, MEM_COMMIT, PAGE_READWRITE) != NULL;
+}
+
+static void give_back(unsigned char *whole, size_t bytes) {
+    (void)bytes;
+    VirtualFree(whole, 0, MEM_RELEASE);
+}
+#else
 static size_t page_size(void) {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void *checked(void *p) {
-    if (p == MAP_FAILED)
-        test_fail("no memory for a guarded buffer");
-    return p;
+/* So many bytes that nobody may touch, or NULL. */
+static unsigned char *reserve(size_t bytes) {
+    void *whole = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return whole == MAP_FAILED ? NULL : whole;
 }
+
+static int open_up(unsigned char *first, size_t bytes) {
+    return mprotect(first, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+static void give_back(unsigned char *whole, size_t bytes) {
+    munmap(whole, bytes);
+}
+#endif
+
+/* ---- Buffers ---- */
 
 static void map(test_guarded *memory, size_t bytes) {
     size_t page = page_size();
     size_t size = (bytes / page + 1) * page;
-    unsigned char *whole = checked(mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (mprotect(whole + page, size, PROT_READ | PROT_WRITE) != 0)
+    unsigned char *whole = reserve(size + 2 * page);
+    if (whole == NULL)
+        test_fail("no memory for a guarded buffer");
+    if (!open_up(whole + page, size))
         test_fail("no guard pages");
     memory->first = whole + page;
     memory->size = size;
@@ -30,7 +71,7 @@ static void map(test_guarded *memory, size_t bytes) {
 
 void test_guarded_free(test_guarded *memory) {
     if (memory->first != NULL)
-        munmap(memory->first - page_size(), memory->size + 2 * page_size());
+        give_back(memory->first - page_size(), memory->size + 2 * page_size());
     *memory = (test_guarded){0};
 }
 

@@ -71,7 +71,7 @@ void sweep_rms_factors(const posenc_kernels *variant) {
     static const float epsilons[] = {1e-6f, 0.0f, 1e-5f, 0x1p-149f, 1.0f, FLT_MAX};
     for (int type = POSENC_F32; type <= POSENC_BF16; type++)
         for (size_t i = 0, which = 0; i < test_n_sizes; i++)
-            for (size_t k = 0; k < FILL_COUNT + N_INPUTS; k++, which++) {
+            for (size_t k = 0; k < (size_t)FILL_COUNT + N_INPUTS; k++, which++) {
                 norm_shape s = {
                     .x_type = (posenc_dtype)type,
                     .n = test_sizes[i],

@@ -3,6 +3,23 @@
 #include "public.h"
 
 #include "core/elementary.h"
+#include "fused_cases.h"
+#include "kernels/fma.h"
+
+/* ---- Fused multiply-add: the instruction where there is one, and the functions that replace it ---- */
+
+void hash_fused(sweep *s) {
+    for (int round = 0; round < 100000; round++) {
+        double a, b, c;
+        fused_doubles(&s->random, round, &a, &b, &c);
+        const double results[] = {posenc_fma(a, b, c), posenc_fma_exact(a, b, c)};
+        hash_doubles(&s->hash, results, COUNT(results));
+        float x, y, z;
+        fused_floats(&s->random, round, &x, &y, &z);
+        const float in_float[] = {posenc_fmaf(x, y, z), posenc_fmaf_exact(x, y, z)};
+        hash_floats(&s->hash, in_float, COUNT(in_float));
+    }
+}
 
 /* ---- What set-up computes with ---- */
 

@@ -16,6 +16,7 @@
 
 /* A line of public.def each, made by hash_<family> of the file of that name. */
 #define PUBLIC_FAMILIES(FAMILY)                                                                                        \
+    FAMILY(fused)                                                                                                      \
     FAMILY(double_double)                                                                                              \
     FAMILY(elementary)                                                                                                 \
     FAMILY(zeros_of_cosines)                                                                                           \

@@ -6,7 +6,8 @@ from proof import ROOT, Part, Stop, build, emulation, have, run, title
 
 # name, compiler, cross file; the system's own gcc and clang (of Debian 12: 12 and 14), and newer ones; what is not installed is named in the table
 COMPILERS = [('gcc', 'gcc', None), ('clang', 'clang', None), ('clang 16', 'clang-16', None),
-             ('clang 19', 'clang-19', None), ('gcc for aarch64', 'aarch64-linux-gnu-gcc', 'aarch64-linux-gnu'),
+             ('clang 19', 'clang-19', None), ('clang 22', 'clang-22', None),
+             ('gcc for aarch64', 'aarch64-linux-gnu-gcc', 'aarch64-linux-gnu'),
              ('clang for aarch64', 'clang', 'aarch64-linux-gnu-clang'),
              ('gcc for 32-bit ARM', 'arm-linux-gnueabihf-gcc', 'arm-linux-gnueabihf'),
              ('gcc for s390x, big-endian', 's390x-linux-gnu-gcc', 's390x-linux-gnu')]
