@@ -35,8 +35,29 @@ static origin origin_of(const posenc_rope_params *p, int64_t i) {
         while (i >= begin + s[axis])
             begin += s[axis++];
         return (origin){axis, i - begin, 2 * s[axis]};
+    case POSENC_AXES_ALTERNATE: return (origin){(int)(i % p->axes.n_axes), i / p->axes.n_axes, n / p->axes.n_axes};
+    case POSENC_AXES_ERNIE: /* h w h w ... t t t */
+        if (i >= s[1] + s[2])
+            return (origin){0, i, n};
+        return (origin){i % 2 == 0 ? 1 : 2, i, n};
+    case POSENC_AXES_LIST: return (origin){p->lists.axes[i], i, n};
     default: return (origin){0, i, n};
     }
+}
+
+static void set_theta(mpfr_ptr theta, const posenc_rope_params *params, int64_t i, origin o) {
+    if (params->lists.theta != NULL) {
+        mpfr_set_d(theta, params->lists.theta[i], MPFR_RNDN);
+        return;
+    }
+    double own = params->lists.bases[o.axis];
+    mpfr_set_si(theta, (long)(-2 * o.j), MPFR_RNDN);
+    mpfr_div_si(theta, theta, (long)o.n, MPFR_RNDN);
+    mpfr_t base;
+    mpfr_init2(base, TRUTH_BITS);
+    mpfr_set_d(base, own != 0.0 ? own : params->base, MPFR_RNDN);
+    mpfr_pow(theta, base, theta, MPFR_RNDN);
+    mpfr_clear(base);
 }
 
 truth_reference truth_reference_new(const posenc_rope_params *params) {
@@ -48,14 +69,7 @@ truth_reference truth_reference_new(const posenc_rope_params *params) {
     for (int64_t i = 0; i < n_pairs; i++) {
         origin o = origin_of(params, i);
         reference.axis[i] = o.axis;
-        mpfr_ptr theta = reference.theta.theta[i];
-        mpfr_set_si(theta, (long)(-2 * o.j), MPFR_RNDN);
-        mpfr_div_si(theta, theta, (long)o.n, MPFR_RNDN);
-        mpfr_t base;
-        mpfr_init2(base, TRUTH_BITS);
-        mpfr_set_d(base, params->base, MPFR_RNDN);
-        mpfr_pow(theta, base, theta, MPFR_RNDN);
-        mpfr_clear(base);
+        set_theta(reference.theta.theta[i], params, i, o);
     }
     return reference;
 }

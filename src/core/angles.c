@@ -220,22 +220,34 @@ static int64_t nearest(int64_t position, int64_t step) {
     return (position + step / 2) & -step;
 }
 
+/* The anchor of a position where nothing grows. */
+static int64_t anchor_of(int64_t position) {
+    return nearest(nearest(position, POSENC_ANCHOR_BLOCK), POSENC_ANCHOR_SPAN);
+}
+
+int posenc_have_one_anchor(const int32_t *positions, int64_t n, int64_t stride) {
+    for (int64_t k = 1; k < n; k++)
+        if (anchor_of(positions[k * stride]) != anchor_of(positions[0]))
+            return 0;
+    return 1;
+}
+
 /* A run is one call: with a call for each block, 512 rows of 64 pairs took 1.04 times as long. What grows has an anchor
  * for every block, so that there is one table of growths, not two. */
-void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
-                      const posenc_row_target *target) {
+void posenc_make_columns(posenc_row_maker *maker, int64_t first, int64_t n, const int32_t *positions,
+                         int64_t n_positions, const posenc_row_target *target) {
     const posenc_freq *freq = maker->freq;
-    int64_t column = maker->first / POSENC_COLUMN;
+    int64_t column = first / POSENC_COLUMN;
     for (int64_t t = 0; t < n_positions;) {
         int64_t block = nearest(positions[t], POSENC_ANCHOR_BLOCK);
-        int64_t anchor = freq->growth != NULL ? block : nearest(block, POSENC_ANCHOR_SPAN);
+        int64_t anchor = freq->growth != NULL ? block : anchor_of(positions[t]);
         int64_t last_block = freq->growth != NULL ? block : anchor + POSENC_ANCHOR_SPAN / 2 - POSENC_ANCHOR_BLOCK;
         int64_t run = run_length(positions + t, n_positions - t, last_block + POSENC_ANCHOR_REACH);
         int64_t n_fetch = target->n_far - t - POSENC_ANCHOR_BLOCK;
         move_anchor(maker, anchor);
         posenc_angle_rows_args args = {
-            .anchor_cos = maker->anchor_cos,
-            .anchor_sin = maker->anchor_sin,
+            .anchor_cos = maker->anchor_cos + (first - maker->first),
+            .anchor_sin = maker->anchor_sin + (first - maker->first),
             .blocks = freq->blocks + column,
             .offsets = freq->offsets + column,
             .growth = freq->growth != NULL ? freq->offset_growth + column : NULL,
@@ -245,7 +257,7 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
             .sin_out = target->sin_out + t * target->sin_stride,
             .cos_stride = target->cos_stride,
             .sin_stride = target->sin_stride,
-            .n = (size_t)maker->n,
+            .n = (size_t)n,
             .n_rows = (size_t)run,
             .n_fetch = (size_t)posenc_max(posenc_min(n_fetch, run), 0),
             .step = target->step,
@@ -256,6 +268,11 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
         maker->kernels->angle_rows(&args);
         t += run;
     }
+}
+
+void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
+                      const posenc_row_target *target) {
+    posenc_make_columns(maker, maker->first, maker->n, positions, n_positions, target);
 }
 
 int posenc_row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n_rows, int64_t stride) {

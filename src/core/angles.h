@@ -67,6 +67,14 @@ void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernel
 void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
                       const posenc_row_target *target);
 
+/* Likewise, of n pairs from the first-th of the table on alone, which are part of the slice; first is a multiple of
+ * POSENC_COLUMN, and the target's outputs stand at that pair. */
+void posenc_make_columns(posenc_row_maker *maker, int64_t first, int64_t n, const int32_t *positions,
+                         int64_t n_positions, const posenc_row_target *target);
+
+/* 1 if rows for n positions, stride apart, are made from one anchor. */
+int posenc_have_one_anchor(const int32_t *positions, int64_t n, int64_t stride);
+
 /* 1 if the rows of a and b, n floats each and stride apart, share a float; one's rows may lie between the other's. */
 int posenc_row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n_rows, int64_t stride);
 

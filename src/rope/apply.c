@@ -125,13 +125,20 @@ static void keep(const walk *w, const posenc_rope_tensor *tensor, const heads *h
     copy_unrotated(w, tensor, h);
 }
 
-/* The rotated channels of the slice, and with the first slice all others. */
-static void rotate(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
-                   const float *sin_row) {
+/* Pairs of the slice whose halves lie in n_halved pairs, all of them unless each section is halved. */
+typedef struct halved {
+    int64_t first, n; /* in the slice */
+    int64_t n_halved;
+} halved;
+
+static void rotate_part(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
+                        const float *sin_row, const halved *part) {
     const posenc_rope_params *p = &w->rope->params;
-    int64_t first = w->source->first;
-    int64_t x_first = p->n_offs + (p->layout == POSENC_ROPE_HALF ? first : 2 * first);
-    int64_t y_first = p->n_offs + (p->layout == POSENC_ROPE_INTERLEAVED ? 2 * first : first);
+    posenc_rope_layout layout = p->layout;
+    int64_t first = w->source->first + part->first;
+    int64_t x_first = p->n_offs + (layout == POSENC_ROPE_HALF ? first : 2 * first);
+    int64_t y_first =
+        p->n_offs + (layout == POSENC_ROPE_HALF || layout == POSENC_ROPE_DEINTERLEAVE ? first : 2 * first);
     int backwards = w->direction == POSENC_INVERSE || w->direction == POSENC_BACKWARD;
     posenc_rope_args args = {
         .x = h->x + x_first * posenc_dtype_size(tensor->x.dtype),
@@ -141,20 +148,36 @@ static void rotate(const walk *w, const posenc_rope_tensor *tensor, const heads 
         .x_stride = (ptrdiff_t)tensor->x.nb[1],
         .y_stride = h->y_stride,
         .y_ahead = (ptrdiff_t)h->y_ahead,
-        .cos_row = cos_row,
-        .sin_row = sin_row,
+        .cos_row = cos_row + part->first,
+        .sin_row = sin_row + part->first,
         .cos_factor = tensor->scale,
         .sin_factor = backwards ? -tensor->scale : tensor->scale,
         .weight = h->norms != NULL ? tensor->weight + x_first : NULL,
         .head_factors = h->norms,
-        .half = (size_t)p->n_rot / 2,
-        .n = (size_t)w->source->n,
+        .half = (size_t)part->n_halved,
+        .n = (size_t)part->n,
         .n_heads = (size_t)h->n,
     };
-    switch (p->layout) {
-    case POSENC_ROPE_HALF: w->kernels->rope_half(&args); break;
+    switch (layout) {
     case POSENC_ROPE_INTERLEAVED: w->kernels->rope_interleaved(&args); break;
-    default: w->kernels->rope_deinterleave(&args); break;
+    case POSENC_ROPE_DEINTERLEAVE: w->kernels->rope_deinterleave(&args); break;
+    default: w->kernels->rope_half(&args); break;
+    }
+}
+
+/* The rotated channels of the slice, and with the first slice all others. */
+static void rotate(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
+                   const float *sin_row) {
+    const posenc_rope_params *p = &w->rope->params;
+    if (p->layout == POSENC_ROPE_HALF_BY_AXIS) {
+        halved section = {0, 0, 0}; /* one slice holds all: POSENC_MAX_AXES_ROT */
+        for (int a = 0; a < p->axes.n_axes; a++, section.first += section.n) {
+            section.n = section.n_halved = p->axes.sections[a];
+            if (section.n > 0)
+                rotate_part(w, tensor, h, cos_row, sin_row, &section);
+        }
+    } else {
+        rotate_part(w, tensor, h, cos_row, sin_row, &(halved){0, w->source->n, p->n_rot / 2});
     }
     copy_unrotated(w, tensor, h);
 }

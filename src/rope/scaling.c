@@ -358,19 +358,28 @@ static posenc_dd scaled(const plan *p, posenc_dd t) {
     return posenc_dd_div(t, posenc_dd_from(p->factor));
 }
 
+/* Before scaling. */
+static posenc_dd power_of(const plan *p, const posenc_rope_pair *pair) {
+    double own_base = p->params->lists.bases[pair->axis];
+    posenc_dd ln_base = own_base != 0.0 ? posenc_dd_log(own_base) : p->ln_base;
+    posenc_dd exponent = posenc_dd_mul(ln_base, posenc_dd_from(-2.0 * (double)pair->j));
+    return posenc_dd_exp(posenc_dd_div(exponent, posenc_dd_from((double)pair->n)));
+}
+
 static posenc_dd theta_of(const plan *p, int64_t i) {
-    if (i >= p->n_turning)
+    if (p->params->lists.theta != NULL)
+        return posenc_dd_from(p->params->lists.theta[i]);
+    posenc_rope_pair pair = posenc_rope_pair_of(p->params, i);
+    if (pair.entry >= p->n_turning)
         return posenc_dd_from(0.0);
-    posenc_power power = posenc_power_of_pair(p->params, i);
-    posenc_dd exponent = posenc_dd_mul(p->ln_base, posenc_dd_from(-2.0 * (double)power.j));
-    posenc_dd t = posenc_dd_exp(posenc_dd_div(exponent, posenc_dd_from((double)power.n)));
+    posenc_dd t = power_of(p, &pair);
     factor_list factors = freq_factors_of(p->scaling);
     if (factors.entries != NULL)
-        t = posenc_dd_div(t, posenc_dd_from(factor_at(factors, i)));
+        t = posenc_dd_div(t, posenc_dd_from(factor_at(factors, pair.entry)));
     if (p->scheme_factors != NULL)
-        t = posenc_dd_div(t, posenc_dd_from(p->scheme_factors[i]));
+        t = posenc_dd_div(t, posenc_dd_from(p->scheme_factors[pair.entry]));
 
-    posenc_dd share = p->share(p, i, t), rest = posenc_dd_sub(posenc_dd_from(1.0), share);
+    posenc_dd share = p->share(p, pair.entry, t), rest = posenc_dd_sub(posenc_dd_from(1.0), share);
     return posenc_dd_add(posenc_dd_mul(t, share), posenc_dd_mul(scaled(p, t), rest));
 }
 
@@ -385,11 +394,11 @@ static posenc_status make_plan(const posenc_rope_params *params, plan *p) {
         .factor = 1.0,
         .ln_base = posenc_dd_log(params->base),
         .n_turning = params->n_rot / 2,
-        .n_ramp = (double)posenc_power_of_pair(params, 0).n,
         .magnitude = 1.0,
     };
     if (params->n_rot == 0) /* there is nothing to scale */
         return POSENC_OK;
+    p->n_ramp = (double)posenc_rope_pair_of(params, 0).n;
     posenc_status status = planners[s->type](p);
     if (status != POSENC_OK)
         return status;

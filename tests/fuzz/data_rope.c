@@ -2,6 +2,7 @@
 #include "data.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct rope_call {
     const posenc_rope *rope;
@@ -18,7 +19,7 @@ typedef struct rope_call {
 /* ---- What is drawn ---- */
 
 static void draw_axes(posenc_rope_params *p) {
-    p->axes.kind = (posenc_axes_kind)draw(POSENC_AXES_AXIAL + 1);
+    p->axes.kind = (posenc_axes_kind)draw(POSENC_AXES_LIST + 1);
     if (p->axes.kind == POSENC_AXES_SINGLE)
         return;
     p->axes.n_axes = (int)draw_between(2, POSENC_MAX_AXES);
@@ -29,16 +30,38 @@ static void draw_axes(posenc_rope_params *p) {
     }
 }
 
+/* Which axis each pair follows, where the kind wants it; frequencies or bases of the caller's. */
+static void draw_lists(posenc_rope_params *p) {
+    int64_t n_pairs = p->n_rot / 2;
+    if (p->axes.kind == POSENC_AXES_LIST) {
+        int32_t *axes = data_block(n_pairs, sizeof *axes);
+        for (int64_t i = 0; i < n_pairs; i++)
+            axes[i] = (int32_t)(data_random() % (uint64_t)p->axes.n_axes);
+        p->lists.axes = axes;
+        if (p->layout != POSENC_ROPE_HALF_BY_AXIS)
+            memset(p->axes.sections, 0, sizeof p->axes.sections);
+    }
+    if (draw_rarely(4)) {
+        double *theta = data_block(n_pairs, sizeof *theta);
+        for (int64_t i = 0; i < n_pairs; i++)
+            theta[i] = data_uniform(-2.0, 2.0);
+        p->lists.theta = theta;
+    } else if (draw_rarely(4)) {
+        p->lists.bases[draw(POSENC_MAX_AXES)] = 100.0;
+    }
+}
+
 static posenc_rope *draw_rope(rope_call *c) {
     posenc_rope_params *p = &c->params;
     *p = (posenc_rope_params)POSENC_ROPE_DEFAULTS;
-    p->layout = (posenc_rope_layout)draw_between(POSENC_ROPE_HALF, POSENC_ROPE_DEINTERLEAVE);
+    p->layout = (posenc_rope_layout)draw_between(POSENC_ROPE_HALF, POSENC_ROPE_HALF_BY_AXIS);
     p->head_dim = draw_size(160);
     p->n_rot = draw_rarely(2) ? p->head_dim / 2 * 2 : 2 * draw(p->head_dim / 2 + 1);
     p->rot_fraction = 0.0;
     p->n_offs = draw(p->head_dim - p->n_rot + 1);
     p->base = draw_rarely(2) ? 500000.0 : 10000.0;
     draw_axes(p);
+    draw_lists(p);
     if (draw_rarely(4))
         p->scaling.attention_factor = data_uniform(0.5, 2.0);
     if (draw_rarely(8) && p->axes.kind == POSENC_AXES_SINGLE)
@@ -79,18 +102,37 @@ static double magnitude_of(const rope_call *c, int64_t i, int64_t t, double *ang
     return m * pow(zeta, x->role == POSENC_XPOS_QUERY ? power : -power);
 }
 
+/* A stretch of pairs that is a rotary embedding of its own: all of them, or a section that is halved by itself. */
+typedef struct stretch {
+    int64_t first, n_pairs, n_offs;
+} stretch;
+
+static stretch stretch_of(const posenc_rope_params *p, int64_t pair) {
+    if (p->layout != POSENC_ROPE_HALF_BY_AXIS)
+        return (stretch){0, p->n_rot / 2, p->n_offs};
+    int64_t first = 0;
+    int axis = 0;
+    while (pair >= first + p->axes.sections[axis])
+        first += p->axes.sections[axis++];
+    return (stretch){first, p->axes.sections[axis], p->n_offs + 2 * first};
+}
+
 /* Which pair channel c is of, and whether its second; -1: it is not rotated. */
 static int64_t pair_of(const posenc_rope_params *p, int is_half, int64_t c, int *is_second) {
-    int64_t at = c - p->n_offs, half = p->n_rot / 2;
+    int64_t at = c - p->n_offs;
     if (at < 0 || at >= p->n_rot)
         return -1;
-    *is_second = is_half ? at >= half : (int)(at % 2);
-    return is_half ? at % half : at / 2;
+    stretch s = stretch_of(p, at / 2);
+    at = c - s.n_offs;
+    *is_second = is_half ? at >= s.n_pairs : (int)(at % 2);
+    return s.first + (is_half ? at % s.n_pairs : at / 2);
 }
 
 static int64_t channel_read(const posenc_rope_params *p, int64_t pair, int is_second) {
-    int64_t half = p->n_rot / 2;
-    return p->n_offs + (p->layout == POSENC_ROPE_HALF ? pair + is_second * half : 2 * pair + is_second);
+    stretch s = stretch_of(p, pair);
+    int is_half = p->layout == POSENC_ROPE_HALF || p->layout == POSENC_ROPE_HALF_BY_AXIS;
+    pair -= s.first;
+    return s.n_offs + (is_half ? pair + is_second * s.n_pairs : 2 * pair + is_second);
 }
 
 /* Channel `channel` of the rotated head x of token t, and what may be wrong with it. */

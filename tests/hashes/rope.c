@@ -133,7 +133,9 @@ static void hash_rope(sweep *s, const posenc_rope_params *params) {
         hash_bytes(&s->hash, (uint64_t)ASK(posenc_rope_axis, rope, i), 4);
     }
     for (int a = 0; a < n_axes; a++)
-        hash_frequency_bits(s, rope->planes[a].freq);
+        for (int64_t i = 0; i < n_pairs; i++)
+            if (posenc_rope_axis(rope, i) == a)
+                hash_dd(s, (posenc_dd){rope->freq->hi[i], rope->freq->lo[i]});
     hash_table(s, rope, spread_positions(s, (size_t)n_axes * TOKENS), POSENC_FORWARD);
     posenc_rope_free(rope);
 }
@@ -217,6 +219,29 @@ void hash_rope_axes(sweep *s) {
             params.axes = all_axes[k];
             if (round == 2 && params.axes.kind < POSENC_AXES_VISION)
                 params.scaling = scaling_of(s, POSENC_SCALING_YARN, 1, 32);
+            hash_rope(s, &params);
+        }
+}
+
+static const posenc_rope_axes newer_axes[] = {
+    /* of 32 pairs */
+    {POSENC_AXES_ALTERNATE, 2, {0, 0, 0, 0}}, {POSENC_AXES_ALTERNATE, 4, {0, 0, 0, 0}},
+    {POSENC_AXES_ERNIE, 3, {10, 11, 11, 0}},  {POSENC_AXES_LIST, 1, {0, 0, 0, 0}},
+    {POSENC_AXES_LIST, 4, {0, 0, 0, 0}},
+};
+
+/* Lists of axes and frequencies, bases of axes, and the kinds of axes that came with them. */
+void hash_rope_lists(sweep *s) {
+    for (size_t k = 0; k < COUNT(newer_axes); k++)
+        for (int round = 0; round < 3; round++) {
+            fresh();
+            posenc_rope_params params = params_of(POSENC_ROPE_INTERLEAVED, 64, 500000.0);
+            params.axes = newer_axes[k];
+            if (params.axes.kind == POSENC_AXES_LIST)
+                params.lists.axes = integers(s, 32, 0, params.axes.n_axes - 1);
+            params.lists.theta = round == 1 ? doubles(s, 32, 3.0) : NULL;
+            for (int a = 0; round == 2 && a < params.axes.n_axes; a++)
+                params.lists.bases[a] = 100.0 + 1000.0 * a;
             hash_rope(s, &params);
         }
 }
@@ -309,7 +334,7 @@ void hash_rope_tables(sweep *s) {
                 if (role == POSENC_XPOS_OFF)
                     params.scaling = scaling_of(s, POSENC_SCALING_YARN, 2, (size_t)n_rot / 2);
                 posenc_rope *rope = rope_of(&params);
-                hash_frequency_bits(s, rope->planes[0].freq);
+                hash_frequency_bits(s, rope->freq);
                 hash_table(s, rope, spread_positions(s, TOKENS), (posenc_direction)direction);
                 hash_table(s, rope, integers(s, TOKENS, -3000, 40000), (posenc_direction)direction);
                 float *pairs = take((size_t)n_rot * TOKENS * sizeof(float));
@@ -360,6 +385,20 @@ void hash_rope_apply(sweep *s) {
         posenc_rope_params params = params_of(k % 2 ? POSENC_ROPE_HALF : POSENC_ROPE_INTERLEAVED, 64, 10000.0);
         params.axes = all_axes[k];
         hash_rotation(s, &params, POSENC_F32, POSENC_F32, POSENC_FORWARD);
+    }
+}
+
+void hash_rope_halves(sweep *s) {
+    for (size_t k = 0; k < COUNT(all_axes); k++) {
+        posenc_rope_params params = params_of(POSENC_ROPE_HALF_BY_AXIS, 64, 100.0);
+        params.axes = all_axes[k];
+        if (params.axes.kind != POSENC_AXES_MROPE && params.axes.kind != POSENC_AXES_VISION &&
+            params.axes.kind != POSENC_AXES_AXIAL)
+            continue;
+        for (int direction = POSENC_FORWARD; direction <= POSENC_SHIFT; direction++) {
+            hash_rotation(s, &params, POSENC_F32, POSENC_F32, (posenc_direction)direction);
+            hash_rotation(s, &params, POSENC_BF16, POSENC_F16, (posenc_direction)direction);
+        }
     }
 }
 
