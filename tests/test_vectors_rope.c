@@ -229,9 +229,18 @@ static int check_e03(const example *e) {
 
 /* ---- Lists, and kinds of axes that fill them ---- */
 
+static double *flatten_doubles(const cJSON *item, double *x) {
+    if (!cJSON_IsArray(item)) {
+        *x = number(item);
+        return x + 1;
+    }
+    for (const cJSON *child = item->child; child != NULL; child = child->next)
+        x = flatten_doubles(child, x);
+    return x;
+}
+
 static void doubles(const example *e, const char *name, double *x) {
-    for (const cJSON *item = input(e, name)->child; item != NULL; item = item->next)
-        *x++ = number(item);
+    flatten_doubles(input(e, name), x);
 }
 
 /* Layout, axes and base; of the sections, those of the planes of positions. */
@@ -288,6 +297,30 @@ static int check_b27(const example *e) {
     return check_listed(e, &params);
 }
 
+/* Positions between integers. */
+static int check_b28(const example *e) {
+    double theta[MAX_VALUES], by_token[MAX_VALUES], planes64[MAX_VALUES];
+    float x[MAX_VALUES], y[MAX_VALUES];
+    int32_t axes[MAX_VALUES];
+    posenc_rope_params params = listed_params(e, POSENC_AXES_LIST);
+    doubles(e, "theta", theta);
+    integers(e, "axes", axes);
+    params.lists.theta = theta;
+    params.lists.axes = axes;
+    int n = floats(e, "x", x), n_axes = params.axes.n_axes, n_tokens = n / (int)params.head_dim;
+    doubles(e, "positions", by_token);
+    for (int k = 0; k < n_axes * n_tokens; k++)
+        planes64[k] = by_token[k % n_tokens * n_axes + k / n_tokens];
+    posenc_rope *rope = truth_rope_new(&params);
+    posenc_view from = posenc_view_dense(x, POSENC_F32, params.head_dim, 1, n_tokens, 1), to = from;
+    to.data = y;
+    posenc_coords at = posenc_coords_of(planes64, POSENC_COORD_F64);
+    truth_ok(posenc_rope_apply_at(rope, &from, &at, &to, POSENC_FORWARD, posenc_range_all()));
+    posenc_rope_free(rope);
+    int n_pairs = check_axes(e, &params);
+    return n_pairs + match(e, y, 2 * n_pairs, n);
+}
+
 static int check_b29(const example *e) {
     posenc_rope_params params = listed_params(e, POSENC_AXES_AXIAL);
     return check_listed(e, &params);
@@ -322,12 +355,13 @@ static void test_vectors(void **state) {
         {"B24_rope_score", check_b24},
         {"B26_general_rotation", check_b26},
         {"B27_ernie", check_b27},
+        {"B28_real_coordinates", check_b28},
         {"B29_half_by_axis", check_b29},
         {"B30_alternate", check_b30},
         {"B31_xdrope", check_b31},
         {"E03_rope_backward", check_e03},
     };
-    check_vector_files(files, sizeof files / sizeof files[0], 48, 1081, 0);
+    check_vector_files(files, sizeof files / sizeof files[0], 50, 1227, 0);
 }
 
 int main(void) {

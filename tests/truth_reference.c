@@ -83,13 +83,13 @@ void truth_reference_free(truth_reference *reference) {
 
 /* The factor on cosine and sine of pair i: the magnitude, and what xPos makes of it (FORMULAS B.19). A shift multiplies
  * by what is between the two positions, so its centre is 0. */
-static double factor_of(const posenc_rope_params *p, int64_t i, int32_t position, posenc_direction direction) {
+static double factor_of(const posenc_rope_params *p, int64_t i, double position, posenc_direction direction) {
     double m = p->scaling.attention_factor != 0.0 ? p->scaling.attention_factor : 1.0, growth = 1.0;
     if (p->xpos.role != POSENC_XPOS_OFF) {
         double zeta = (2.0 * (double)i / (double)p->n_rot + p->xpos.gamma) / (1.0 + p->xpos.gamma);
         double centre = direction == POSENC_SHIFT ? 0.0 : p->xpos.centre;
         double sign = p->xpos.role == POSENC_XPOS_KEY ? -1.0 : 1.0;
-        growth = pow(zeta, sign * ((double)position - centre) / p->xpos.scale_base);
+        growth = pow(zeta, sign * (position - centre) / p->xpos.scale_base);
     }
     switch (direction) {
     case POSENC_INVERSE: return 1.0 / m; /* xPos has none */
@@ -127,17 +127,38 @@ static void check_head(const truth_reference *r, const truth_tensor *x, const po
         }
 }
 
+/* Token t of batch b, whose planes of positions begin there. */
+static void check_token(const truth_reference *r, const truth_tensor *x, const posenc_view *y, const double *planes,
+                        int64_t t, int64_t b, posenc_direction direction) {
+    angle angles[TRUTH_MAX_DIM / 2];
+    for (int64_t i = 0; i < r->theta.n; i++) {
+        double position = planes[r->axis[i] * y->ne[2] + t];
+        truth_angle_d(&r->theta, i, position, &angles[i].cosine, &angles[i].sine);
+        angles[i].factor = factor_of(&r->params, i, position, direction);
+    }
+    for (int64_t j = 0; j < y->ne[1]; j++)
+        check_head(r, x, y, j, t, b, angles, direction);
+}
+
+static int64_t n_planes(const truth_reference *r) {
+    return r->params.axes.kind == POSENC_AXES_SINGLE ? 1 : r->params.axes.n_axes;
+}
+
+void truth_reference_check_at(const truth_reference *r, const truth_tensor *x, const posenc_view *y,
+                              const double *positions, posenc_direction direction) {
+    for (int64_t b = 0; b < y->ne[3]; b++)
+        for (int64_t t = 0; t < y->ne[2]; t++)
+            check_token(r, x, y, positions + b * n_planes(r) * y->ne[2], t, b, direction);
+}
+
 void truth_reference_check(const truth_reference *r, const truth_tensor *x, const posenc_view *y,
                            const int32_t *positions, posenc_direction direction) {
-    angle angles[TRUTH_MAX_DIM / 2];
-    for (int64_t t = 0; t < y->ne[2]; t++) {
-        for (int64_t i = 0; i < r->theta.n; i++) {
-            int32_t position = positions[r->axis[i] * y->ne[2] + t];
-            truth_angle_d(&r->theta, i, position, &angles[i].cosine, &angles[i].sine);
-            angles[i].factor = factor_of(&r->params, i, position, direction);
-        }
-        for (int64_t b = 0; b < y->ne[3]; b++)
-            for (int64_t j = 0; j < y->ne[1]; j++)
-                check_head(r, x, y, j, t, b, angles, direction);
-    }
+    double planes[TRUTH_MAX_POSITIONS];
+    int64_t n = n_planes(r) * y->ne[2];
+    assert_true(n <= TRUTH_MAX_POSITIONS);
+    for (int64_t k = 0; k < n; k++)
+        planes[k] = positions[k];
+    for (int64_t b = 0; b < y->ne[3]; b++)
+        for (int64_t t = 0; t < y->ne[2]; t++)
+            check_token(r, x, y, planes, t, b, direction);
 }

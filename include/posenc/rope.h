@@ -22,8 +22,9 @@
  *
  * Tensors are [head_dim, n_heads, n_tokens, n_batch] (ne[0] first), as ggml_rope has them, in f32, f16 or bf16; input
  * and output may differ in type, and the output may be Q8_0 or Q4_0 (a quantised KV cache, below). Positions are int32
- * planes [n_axes][n_tokens], shared by the batch: one plane unless the parameters name more axes. A row, for row
- * ranges, is one head of one token: row = (batch * n_tokens + token) * n_heads + head.
+ * planes [n_axes][n_tokens], shared by the batch: one plane unless the parameters name more axes. The calls that end
+ * in _at take them with strides, for each sequence of a batch, and as real numbers: posenc_coords (angles.h). A row,
+ * for row ranges, is one head of one token: row = (batch * n_tokens + token) * n_heads + head.
  *
  * y may be the same view as x (in place: channels that are not rotated are not touched) or a view that does not overlap
  * it (they are copied).
@@ -213,6 +214,17 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                            const posenc_view *y, posenc_direction direction, posenc_range rows);
 
+/** posenc_rope_apply at positions of any type and stride: int32 and int64, in the range of int32; float32 and float64,
+ * for patches between grid points and for time in seconds (FORMULAS B.26, B.28). Positions of all tokens are checked,
+ * whatever the rows (POSENC_ERR_POSITION). Real positions that are no integers have nothing to share: rows of them take
+ * as long as those of single, non-consecutive ones.
+ *
+ *     posenc_coords at = {positions, POSENC_COORD_I64, 0, n_tokens};     // position_ids, [n_batch][n_tokens]
+ *     posenc_coords patches = posenc_coords_of(yx, POSENC_COORD_F32);    // [2][n_patches], shared by the batch
+ */
+POSENC_API posenc_status posenc_rope_apply_at(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
+                                              const posenc_view *y, posenc_direction direction, posenc_range rows);
+
 /* ---- Tables: cos and sin computed once for a batch of tokens, used by Q and K of every layer ---- */
 
 /** Rows of n_pairs cosines and sines in float32. Value i of token t stands at cos[t*row_stride + i*step] and
@@ -236,6 +248,11 @@ POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, fl
  * planes of its own tokens. */
 POSENC_API posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
                                                 posenc_direction direction, const posenc_rope_table *table);
+
+/** The same at positions of any type and stride, for one sequence: batch_stride is not used. What a table holds has the
+ * bits of posenc_rope_apply_at, and serves posenc_rope_apply_tensors too. */
+POSENC_API posenc_status posenc_rope_table_fill_at(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
+                                                   posenc_direction direction, const posenc_rope_table *table);
 
 /** posenc_rope_apply with the rows of a table, ours or the caller's own (per-element angles, learned frequencies). With
  * a table filled for the same direction the result has the same bits; SHIFT skips no token here. */

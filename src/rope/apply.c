@@ -285,7 +285,7 @@ static int stays(const walk *w, int64_t token) {
     if (w->direction != POSENC_SHIFT || w->source->table != NULL)
         return 0;
     for (int axis = 0; axis < w->rope->n_axes; axis++)
-        if (w->source->positions[axis * w->source->n_tokens + token] != 0)
+        if (posenc_row_source_position(w->source, axis, token) != 0.0)
             return 0;
     return 1;
 }
@@ -365,26 +365,24 @@ static void run(posenc_row_source *source, const posenc_rope_tensor *tensors, in
 void posenc_rope_rotate(const posenc_rope *rope, const posenc_view *x, const posenc_rope_table *table,
                         const posenc_view *y) {
     const posenc_rope_tensor tensor = {.x = *x, .y = *y, .rotates = 1, .scale = 1.0f};
+    const posenc_coords none = posenc_planes(NULL);
     posenc_row_source source;
-    posenc_row_source_begin(&source, rope, table, NULL, x->ne[2]);
+    posenc_row_source_begin(&source, rope, table, &none, x->ne[2]);
     run(&source, &tensor, 1, POSENC_FORWARD, (posenc_range){0, x->ne[1] * x->ne[2]});
 }
 
 /* ---- Calls ---- */
 
-static posenc_status check_source(const posenc_rope *rope, const int32_t *positions, const posenc_rope_table *table,
-                                  int64_t n_tokens, posenc_direction direction) {
+static posenc_status check_source(const posenc_rope *rope, const posenc_coords *at, const posenc_rope_table *table,
+                                  int64_t n_tokens, int64_t n_batch, posenc_direction direction) {
     if (posenc_check_direction(rope, direction) != POSENC_OK)
         return POSENC_ERR_ENUM;
-    if (table != NULL)
-        return posenc_check_table(rope, table, n_tokens);
-    if (positions == NULL && n_tokens > 0 && rope->n_pairs > 0)
-        return POSENC_ERR_NULL;
-    return posenc_is_aligned(positions, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
+    return table != NULL ? posenc_check_table(rope, table, n_tokens)
+                         : posenc_rope_check_source(rope, at, n_tokens, n_batch);
 }
 
-/* A tensor with a batch: the same positions for each. */
-static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
+/* A tensor with a batch. */
+static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
                                  const posenc_rope_table *table, const posenc_view *y, posenc_direction direction,
                                  posenc_range rows) {
     if (rope == NULL || x == NULL || y == NULL)
@@ -392,7 +390,7 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
     posenc_rope_tensor tensor = {.x = *x, .y = *y, .rotates = 1, .scale = 1.0f};
     posenc_status status = posenc_check_rope_tensor(rope, &tensor);
     if (status == POSENC_OK)
-        status = check_source(rope, positions, table, x->ne[2], direction);
+        status = check_source(rope, at, table, x->ne[2], x->ne[3], direction);
     if (status != POSENC_OK)
         return status;
     int64_t per_batch = x->ne[1] * x->ne[2];
@@ -401,25 +399,33 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
         return status;
 
     posenc_row_source source;
-    posenc_row_source_begin(&source, rope, table, positions, x->ne[2]);
+    posenc_row_source_begin(&source, rope, table, at, x->ne[2]);
     for (int64_t batch = quotient(rows.begin, per_batch); batch * per_batch < rows.end; batch++) {
         posenc_range part = {posenc_max(rows.begin - batch * per_batch, 0),
                              posenc_min(rows.end - batch * per_batch, per_batch)};
         tensor.x.data = posenc_view_at(x, 0, 0, batch);
         tensor.y.data = posenc_view_at(y, 0, 0, batch);
+        posenc_row_source_batch(&source, batch);
         run(&source, &tensor, 1, direction, part);
     }
     return POSENC_OK;
 }
 
+posenc_status posenc_rope_apply_at(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
+                                   const posenc_view *y, posenc_direction direction, posenc_range rows) {
+    return at == NULL ? POSENC_ERR_NULL : apply_batch(rope, x, at, NULL, y, direction, rows);
+}
+
 posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                 const posenc_view *y, posenc_direction direction, posenc_range rows) {
-    return apply_batch(rope, x, positions, NULL, y, direction, rows);
+    posenc_coords at = posenc_planes(positions);
+    return apply_batch(rope, x, &at, NULL, y, direction, rows);
 }
 
 posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view *x, const posenc_rope_table *table,
                                       const posenc_view *y, posenc_direction direction, posenc_range rows) {
-    return table == NULL ? POSENC_ERR_NULL : apply_batch(rope, x, NULL, table, y, direction, rows);
+    posenc_coords none = posenc_planes(NULL);
+    return table == NULL ? POSENC_ERR_NULL : apply_batch(rope, x, &none, table, y, direction, rows);
 }
 
 posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors, int64_t n_tensors,
@@ -444,14 +450,15 @@ posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_ro
     }
     if (positions != NULL)
         table = NULL;
-    posenc_status status = check_source(rope, positions, table, rotates ? n_tokens : 0, direction);
+    posenc_coords at = posenc_planes(positions);
+    posenc_status status = check_source(rope, &at, table, rotates ? n_tokens : 0, 1, direction);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, n_heads * n_tokens);
     if (status != POSENC_OK || rows.begin == rows.end)
         return status;
 
     posenc_row_source source;
-    posenc_row_source_begin(&source, rope, table, positions, n_tokens);
+    posenc_row_source_begin(&source, rope, table, &at, n_tokens);
     run(&source, tensors, n_tensors, direction, rows);
     return POSENC_OK;
 }

@@ -5,6 +5,7 @@
 #include <posenc/rope.h>
 
 #include "core/angles.h"
+#include "core/coords.h"
 #include "core/view.h"
 
 /* Rows computed ahead at most, so that consecutive positions are made together: a block. */
@@ -53,8 +54,8 @@ posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction d
 typedef struct posenc_row_source {
     const posenc_rope *rope;
     const posenc_rope_table *table; /* the caller's rows; NULL: made here from positions */
-    const int32_t *positions;
-    int64_t n_tokens;                         /* length of a plane of positions */
+    posenc_coords at;
+    int64_t origin, axis_stride;              /* element of token 0 on axis 0, and from one axis to the next */
     int64_t first, n;                         /* the slice */
     posenc_row_maker all;                     /* one axis, or several whose positions are the same */
     posenc_row_maker makers[POSENC_MAX_AXES]; /* of each axis, where there are several */
@@ -64,12 +65,31 @@ typedef struct posenc_row_source {
 
 /* Rows of the table or, where it is NULL, of the positions. No initialiser: it would clear the rows that are made. */
 static inline void posenc_row_source_begin(posenc_row_source *source, const posenc_rope *rope,
-                                           const posenc_rope_table *table, const int32_t *positions, int64_t n_tokens) {
+                                           const posenc_rope_table *table, const posenc_coords *at, int64_t n_tokens) {
     source->rope = rope;
     source->table = table;
-    source->positions = positions;
-    source->n_tokens = n_tokens;
+    source->at = *at;
+    source->origin = 0;
+    source->axis_stride = posenc_coord_axis_stride(at, n_tokens);
 }
+
+/* Positions of that batch, from the next slice on. */
+static inline void posenc_row_source_batch(posenc_row_source *source, int64_t batch) {
+    source->origin = batch * source->at.batch_stride;
+}
+
+static inline double posenc_row_source_position(const posenc_row_source *source, int axis, int64_t token) {
+    return posenc_coord(&source->at, source->origin + axis * source->axis_stride + token);
+}
+
+/* int32 planes [n_axes][n_tokens], shared by the batch. */
+static inline posenc_coords posenc_planes(const int32_t *positions) {
+    return posenc_coords_of(positions, POSENC_COORD_I32);
+}
+
+/* What a call says of positions for so many tokens: strides, type, range. */
+posenc_status posenc_rope_check_source(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
+                                       int64_t n_batch);
 
 /* Turns the source to pairs first .. first + n - 1, for rows of that direction. */
 void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *kernels, int64_t first, int64_t n,

@@ -9,6 +9,7 @@ typedef struct rope_call {
     posenc_rope_params params;
     posenc_direction direction;
     const int32_t *positions; /* [n_axes][n_tokens] */
+    posenc_coords at;         /* the same, or real numbers near them */
     int64_t n_tokens;
     posenc_view x, y;
     posenc_rope_table table;
@@ -83,6 +84,29 @@ static void draw_positions(rope_call *c) {
                        : kind == 1 ? (int32_t)(start + (int64_t)(data_random() % 100))
                                    : (int32_t)data_random();
     c->positions = positions;
+    c->at = posenc_coords_of(positions, POSENC_COORD_I32);
+}
+
+/* Some of them moved between integers, as float32 or float64; calls of tasks keep the integers. */
+static void draw_reals(rope_call *c) {
+    int64_t n = c->n_tokens * posenc_rope_axis_count(c->rope);
+    float *singles = data_block(n, sizeof *singles);
+    double *reals = data_block(n, sizeof *reals);
+    for (int64_t t = 0; t < n; t++) {
+        reals[t] =
+            c->positions[t] + (c->positions[t] % 3 == 0 && c->positions[t] > INT32_MIN ? data_uniform(-1.0, 1.0) : 0.0);
+        singles[t] = (float)reals[t];
+    }
+    c->at = draw(2) ? posenc_coords_of(singles, POSENC_COORD_F32) : posenc_coords_of(reals, POSENC_COORD_F64);
+}
+
+static double position_of(const rope_call *c, int axis, int64_t t) {
+    int64_t i = axis * c->n_tokens + t;
+    switch (c->at.type) {
+    case POSENC_COORD_F32: return (double)((const float *)c->at.data)[i];
+    case POSENC_COORD_F64: return ((const double *)c->at.data)[i];
+    default: return c->positions[i];
+    }
 }
 
 /* ---- Plain double ---- */
@@ -90,7 +114,7 @@ static void draw_positions(rope_call *c) {
 /* Factor and angle of pair i for token t. */
 static double magnitude_of(const rope_call *c, int64_t i, int64_t t, double *angle) {
     double theta = posenc_rope_theta(c->rope, i), m = posenc_rope_magnitude(c->rope);
-    double p = (double)c->positions[posenc_rope_axis(c->rope, i) * c->n_tokens + t];
+    double p = position_of(c, posenc_rope_axis(c->rope, i), t);
     int is_back = c->direction == POSENC_INVERSE || c->direction == POSENC_BACKWARD;
     *angle = is_back ? -p * theta : p * theta;
     m = c->direction == POSENC_SHIFT ? 1.0 : c->direction == POSENC_INVERSE ? 1.0 / m : m;
@@ -171,13 +195,13 @@ static void compare(const rope_call *c) {
 
 static posenc_status apply(const void *arguments, posenc_range rows) {
     const rope_call *c = arguments;
-    return posenc_rope_apply(c->rope, &c->x, c->positions, &c->y, c->direction, rows);
+    return posenc_rope_apply_at(c->rope, &c->x, &c->at, &c->y, c->direction, rows);
 }
 
 static posenc_status fill_table(const void *arguments, posenc_range rows) {
     const rope_call *c = arguments;
     (void)rows;
-    return posenc_rope_table_fill(c->rope, c->positions, c->n_tokens, c->direction, &c->table);
+    return posenc_rope_table_fill_at(c->rope, &c->at, c->n_tokens, c->direction, &c->table);
 }
 
 static posenc_status apply_table(const void *arguments, posenc_range rows) {
@@ -204,6 +228,8 @@ void data_rope(void) {
     if (rope == NULL)
         return;
     draw_positions(&c);
+    if (draw_rarely(3))
+        draw_reals(&c);
     int has_table = (c.direction != POSENC_INVERSE || c.params.xpos.role == POSENC_XPOS_OFF) &&
                     (c.direction == POSENC_FORWARD || c.params.layout != POSENC_ROPE_DEINTERLEAVE) && draw_rarely(3);
     if (has_table)

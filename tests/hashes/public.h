@@ -31,6 +31,7 @@
     FAMILY(rope_apply)                                                                                                 \
     FAMILY(rope_apply_table)                                                                                           \
     FAMILY(rope_halves)                                                                                                \
+    FAMILY(rope_reals)                                                                                                 \
     FAMILY(rope_tasks)                                                                                                 \
     FAMILY(rope_blocks)                                                                                                \
     FAMILY(hadamard)                                                                                                 \

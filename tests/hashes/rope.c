@@ -402,6 +402,32 @@ void hash_rope_halves(sweep *s) {
     }
 }
 
+/* Real positions among integers, with strides, on one axis and on three. */
+void hash_rope_reals(sweep *s) {
+    enum { AXES = 3 };
+    for (int round = 0; round < 24; round++) {
+        fresh();
+        posenc_rope_params params = params_of(round % 2 ? POSENC_ROPE_HALF : POSENC_ROPE_INTERLEAVED, 64, 100.0);
+        if (round % 3)
+            params.axes = all_axes[round % 3 == 1 ? 1 : 3]; /* consecutive, interleaved */
+        posenc_rope *rope = rope_of(&params);
+        int64_t n_axes = posenc_rope_axis_count(rope);
+        double *reals = doubles(s, BATCH * AXES * TOKENS, round < 12 ? 3.0 : 1e9);
+        for (size_t i = 0; i < BATCH * AXES * TOKENS; i++)
+            reals[i] = next(s) % 3 == 0 ? rint(reals[i]) : reals[i];
+        posenc_coords at = {reals, POSENC_COORD_F64, 0, n_axes * TOKENS};
+        posenc_view x = tensor(s, POSENC_F32, 64, HEADS, TOKENS, BATCH),
+                    y = zeros(POSENC_F32, 64, HEADS, TOKENS, BATCH);
+        CALL(posenc_rope_apply_at, rope, &x, &at, &y, POSENC_FORWARD, posenc_range_all());
+        hash_view(s, &y);
+        float *values = take((size_t)ASK(posenc_rope_table_bytes, rope, TOKENS));
+        posenc_rope_table table = posenc_rope_table_dense(rope, values);
+        CALL(posenc_rope_table_fill_at, rope, &at, TOKENS, POSENC_FORWARD, &table);
+        hash_floats(&s->hash, values, 64 * TOKENS);
+        posenc_rope_free(rope);
+    }
+}
+
 /* Tables of any numbers. */
 void hash_rope_apply_table(sweep *s) {
     for (int direction = POSENC_FORWARD; direction <= POSENC_SHIFT; direction++)
@@ -452,27 +478,4 @@ void hash_rope_tasks(sweep *s) {
         hash_view(s, &values);
         posenc_rope_free(rope);
     }
-}
-
-/* ---- Positions ---- */
-
-void hash_positions(sweep *s) {
-    enum { N = 60 };
-    static const int64_t sizes[] = {3, 4, 5};
-    static const int32_t ends[] = {0, 7, 7, 30, N}, starts[] = {3, -1, 100, 7};
-    static const int32_t documents[] = {4, 4, 4, 1, 1, 9, 4, 4};
-    int32_t planes[3 * N];
-    uint8_t mask[N];
-    for (size_t i = 0; i < N; i++)
-        mask[i] = (uint8_t)(next(s) % 3);
-    CALL(posenc_positions_range, -5, N, planes);
-    hash_integers(s, planes, N);
-    CALL(posenc_positions_packed, ends, starts, 4, planes);
-    hash_integers(s, planes, N);
-    CALL(posenc_positions_masked, mask, N / 3, 3, 2, 1, planes);
-    hash_integers(s, planes, N);
-    CALL(posenc_positions_documents, documents, 8, planes);
-    hash_integers(s, planes, 8);
-    CALL(posenc_positions_grid, sizes, 3, planes);
-    hash_integers(s, planes, COUNT(planes));
 }
