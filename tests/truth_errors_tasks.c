@@ -69,7 +69,7 @@ void test_rope_coords(void **state) {
         {&(posenc_coords){shifted(reals, HALF_OF_8), POSENC_COORD_F64, 0, 0}, POSENC_ERR_STRIDE},
         {&(posenc_coords){shifted(singles, 2), POSENC_COORD_F32, 0, 0}, POSENC_ERR_STRIDE},
         {&(posenc_coords){shifted(wholes, HALF_OF_8), POSENC_COORD_I64, 0, 0}, POSENC_ERR_STRIDE},
-        {&(posenc_coords){reals, POSENC_COORD_F64, INT64_MIN, 0}, POSENC_ERR_STRIDE},
+        {&(posenc_coords){reals, POSENC_COORD_F64, 0, INT64_MIN}, POSENC_ERR_STRIDE},
     };
     for (size_t k = 0; k < sizeof refused / sizeof refused[0]; k++) {
         RETURNS(refused[k].want, posenc_rope_apply_at, rope, &x, refused[k].at, &y, forward, all);

@@ -15,8 +15,11 @@ posenc_status posenc_check_coord_array(const posenc_coords *at, int n_axes, int6
         return POSENC_OK;
     if (at->data == NULL)
         return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(at->data, size_of(at->type)) || posenc_leaves_limit(at->batch_stride, n_batch) ||
-        posenc_leaves_limit(posenc_coord_axis_stride(at, n_tokens), n_axes))
+    if (!posenc_is_aligned(at->data, size_of(at->type)))
+        return POSENC_ERR_STRIDE;
+    if (at->batch_stride != 0 && posenc_leaves_limit(at->batch_stride, n_batch))
+        return POSENC_ERR_STRIDE;
+    if (n_axes > 1 && posenc_leaves_limit(posenc_coord_axis_stride(at, n_tokens), n_axes))
         return POSENC_ERR_STRIDE;
     return POSENC_OK;
 }

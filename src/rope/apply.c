@@ -132,10 +132,10 @@ typedef struct halved {
 } halved;
 
 static void rotate_part(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
-                        const float *sin_row, const halved *part) {
+                        const float *sin_row, halved part) {
     const posenc_rope_params *p = &w->rope->params;
     posenc_rope_layout layout = p->layout;
-    int64_t first = w->source->first + part->first;
+    int64_t first = w->source->first + part.first;
     int64_t x_first = p->n_offs + (layout == POSENC_ROPE_HALF ? first : 2 * first);
     int64_t y_first =
         p->n_offs + (layout == POSENC_ROPE_HALF || layout == POSENC_ROPE_DEINTERLEAVE ? first : 2 * first);
@@ -148,14 +148,14 @@ static void rotate_part(const walk *w, const posenc_rope_tensor *tensor, const h
         .x_stride = (ptrdiff_t)tensor->x.nb[1],
         .y_stride = h->y_stride,
         .y_ahead = (ptrdiff_t)h->y_ahead,
-        .cos_row = cos_row + part->first,
-        .sin_row = sin_row + part->first,
+        .cos_row = cos_row + part.first,
+        .sin_row = sin_row + part.first,
         .cos_factor = tensor->scale,
         .sin_factor = backwards ? -tensor->scale : tensor->scale,
         .weight = h->norms != NULL ? tensor->weight + x_first : NULL,
         .head_factors = h->norms,
-        .half = (size_t)part->n_halved,
-        .n = (size_t)part->n,
+        .half = (size_t)part.n_halved,
+        .n = (size_t)part.n,
         .n_heads = (size_t)h->n,
     };
     switch (layout) {
@@ -165,19 +165,24 @@ static void rotate_part(const walk *w, const posenc_rope_tensor *tensor, const h
     }
 }
 
+/* Part k of the slice: a section, where each is halved; else there is one. */
+static halved part_of(const walk *w, int k, int64_t first) {
+    const posenc_rope_params *p = &w->rope->params;
+    if (p->layout == POSENC_ROPE_HALF_BY_AXIS)
+        return (halved){first, p->axes.sections[k], p->axes.sections[k]};
+    return (halved){0, w->source->n, p->n_rot / 2};
+}
+
 /* The rotated channels of the slice, and with the first slice all others. */
 static void rotate(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
                    const float *sin_row) {
-    const posenc_rope_params *p = &w->rope->params;
-    if (p->layout == POSENC_ROPE_HALF_BY_AXIS) {
-        halved section = {0, 0, 0}; /* one slice holds all: POSENC_MAX_AXES_ROT */
-        for (int a = 0; a < p->axes.n_axes; a++, section.first += section.n) {
-            section.n = section.n_halved = p->axes.sections[a];
-            if (section.n > 0)
-                rotate_part(w, tensor, h, cos_row, sin_row, &section);
-        }
-    } else {
-        rotate_part(w, tensor, h, cos_row, sin_row, &(halved){0, w->source->n, p->n_rot / 2});
+    int n_parts = w->rope->params.layout == POSENC_ROPE_HALF_BY_AXIS ? w->rope->n_axes : 1;
+    int64_t first = 0; /* one slice holds all sections: POSENC_MAX_AXES_ROT */
+    for (int k = 0; k < n_parts; k++) {
+        halved part = part_of(w, k, first);
+        if (part.n > 0)
+            rotate_part(w, tensor, h, cos_row, sin_row, part);
+        first += part.n;
     }
     copy_unrotated(w, tensor, h);
 }

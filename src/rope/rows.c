@@ -55,14 +55,9 @@ static posenc_row_target rows_of(float (*cosines)[POSENC_SLICE], float (*sines)[
     };
 }
 
-/* Rows of n pairs from the first-th on, for tokens at their positions on an axis; int32 are taken where they are. */
-static void make_columns(const posenc_row_source *source, posenc_row_maker *maker, int64_t first, int64_t n, int axis,
-                         int64_t token, int64_t n_tokens, const posenc_row_target *target) {
-    if (source->at.type == POSENC_COORD_I32) {
-        const int32_t *positions = (const int32_t *)source->at.data + source->origin + axis * source->axis_stride;
-        posenc_make_columns(maker, first, n, positions + token, n_tokens, target);
-        return;
-    }
+/* Rows of n pairs from the first-th on, for tokens at their positions on an axis, whatever their type. */
+static void make_columns_of_any(const posenc_row_source *source, posenc_row_maker *maker, int64_t first, int64_t n,
+                                int axis, int64_t token, int64_t n_tokens, const posenc_row_target *target) {
     for (int64_t t = 0; t < n_tokens; t += POSENC_ROWS_AHEAD) {
         double positions[POSENC_ROWS_AHEAD];
         int64_t some = posenc_min(n_tokens - t, POSENC_ROWS_AHEAD);
@@ -71,6 +66,17 @@ static void make_columns(const posenc_row_source *source, posenc_row_maker *make
         posenc_row_target rest = posenc_target_from(target, t);
         posenc_make_real_columns(maker, first, n, positions, some, &rest);
     }
+}
+
+/* The same; int32 are taken where they are. */
+static void make_columns(const posenc_row_source *source, posenc_row_maker *maker, int64_t first, int64_t n, int axis,
+                         int64_t token, int64_t n_tokens, const posenc_row_target *target) {
+    if (source->at->type != POSENC_COORD_I32) {
+        make_columns_of_any(source, maker, first, n, axis, token, n_tokens, target);
+        return;
+    }
+    const int32_t *positions = (const int32_t *)source->at->data + source->origin + axis * source->axis_stride;
+    posenc_make_columns(maker, first, n, positions + token, n_tokens, target);
 }
 
 /* How many tokens, from this one on and at most n, have one position on all axes, as text has; or have not. */
@@ -140,8 +146,10 @@ static int64_t rest_of_block(double position) {
 
 /* Makes rows from the token on, of at most n_wanted; returns how many. */
 static int64_t make_rows(posenc_row_source *source, int64_t token, int64_t n_wanted) {
-    int64_t n = posenc_min(n_wanted, rest_of_block(posenc_row_source_position(source, 0, token)));
     int is_one = 1;
+    int64_t n = n_wanted;
+    if (n > 1)
+        n = posenc_min(n, rest_of_block(posenc_row_source_position(source, 0, token)));
     if (source->rope->n_axes > 1)
         n = run_of_likes(source, token, n, &is_one);
     if (!is_one) {
