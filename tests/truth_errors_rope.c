@@ -328,6 +328,8 @@ void test_rope_questions(void **state) {
     posenc_rope_scaling scaling = POSENC_ROPE_SCALING_DEFAULTS;
     ANSWERS(== 1.0, posenc_rope_softmax_multiplier, &scaling);
     assert_true(isnan(posenc_rope_softmax_multiplier(NULL)));
+    ANSWERS(== 1.0, posenc_rope_query_temperature, &scaling, 7);
+    assert_true(isnan(posenc_rope_query_temperature(NULL, 7)));
     ANSWERS(== 1.0, posenc_query_temperature, 0, 0.1, 8192.0);
     assert_true(isnan(posenc_query_temperature(-1, 0.1, 8192.0)) && isnan(posenc_query_temperature(0, 0.1, 0.0)) &&
                 isnan(posenc_query_temperature(0, 0.1, (double)NAN)) &&

@@ -178,17 +178,28 @@ typedef struct posenc_rope_params {
     posenc_rope_axes axes;
     posenc_xpos xpos;
     posenc_rope_lists lists;
+    double local_base; /**< base of layers with local attention, where a model has two ropes; 0: it has one. Not read by
+                          posenc_rope_create: posenc_rope_local_params */
 } posenc_rope_params;
 
 #define POSENC_ROPE_DEFAULTS                                                                                           \
     {                                                                                                                  \
         POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, 1.0, POSENC_ROPE_SCALING_DEFAULTS,                                 \
-            {POSENC_AXES_SINGLE, 0, {0, 0, 0, 0}}, {POSENC_XPOS_OFF, 0.4, 512.0, 0}, {                                 \
-            NULL, NULL, {                                                                                              \
-                0.0, 0.0, 0.0, 0.0                                                                                     \
-            }                                                                                                          \
-        }                                                                                                              \
+            {POSENC_AXES_SINGLE, 0, {0, 0, 0, 0}}, {POSENC_XPOS_OFF, 0.4, 512.0, 0},                                   \
+            {NULL, NULL, {0.0, 0.0, 0.0, 0.0}}, 0.0                                                                    \
     }
+
+/** Parameters of the layers with local attention: local_base and no scaling, as Gemma 3 and ModernBERT have them; where
+ * local_base is 0, params. */
+static inline posenc_rope_params posenc_rope_local_params(const posenc_rope_params *params) {
+    const posenc_rope_scaling none = POSENC_ROPE_SCALING_DEFAULTS;
+    posenc_rope_params local = *params;
+    if (params->local_base != 0.0) {
+        local.base = params->local_base;
+        local.scaling = none;
+    }
+    return local;
+}
 
 typedef struct posenc_rope posenc_rope;
 

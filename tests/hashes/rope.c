@@ -244,6 +244,12 @@ void hash_rope_lists(sweep *s) {
                 params.lists.bases[a] = 100.0 + 1000.0 * a;
             hash_rope(s, &params);
         }
+    posenc_rope_scaling scaling = scaling_of(s, POSENC_SCALING_YARN, 1, 1);
+    for (int k = 0; k < 31; k++) {
+        scaling.temperature_beta = 0.01 * k;
+        double temperature = ASK(posenc_rope_query_temperature, &scaling, INT32_MAX >> k);
+        hash_doubles(&s->hash, &temperature, 1);
+    }
 }
 
 static void hash_fields(sweep *s, const char *type, const char *const *names, const double *values, size_t n) {
