@@ -319,6 +319,7 @@ int main(void) {
         ROWS(test_views),
         ROWS(test_half_views),
         ROWS(test_huge_products),
+        ROWS(test_strides_of_one),
         ROWS(test_empty),
         ROWS(test_empty_rows),
         ROWS(test_rows_of_nothing),

@@ -72,6 +72,7 @@ void check(posenc_status got, posenc_status want, const char *what);
 void test_views(void **state);
 void test_half_views(void **state);
 void test_huge_products(void **state);
+void test_strides_of_one(void **state);
 void test_empty(void **state);
 void test_empty_rows(void **state);
 void test_rows_of_nothing(void **state);
