@@ -1,5 +1,5 @@
-/* RoPE with several positions a token, and xPos (FORMULAS B.19-B.23): against the reference (truth_reference.h), and
- * what each scheme promises. */
+/* RoPE with several positions a token, and xPos (FORMULAS B.19-B.23, B.26-B.31): against the reference
+ * (truth_reference.h), and what each scheme promises. */
 #include "truth_reference.h"
 
 #include <math.h>
@@ -8,9 +8,50 @@
 
 #define TURN TRUTH_TURN
 
-static const posenc_axes_kind with_axes[] = {POSENC_AXES_MROPE,  POSENC_AXES_IMROPE,  POSENC_AXES_IMROPE_GGML,
-                                             POSENC_AXES_VISION, POSENC_AXES_PIXTRAL, POSENC_AXES_AXIAL};
+static const posenc_axes_kind with_axes[] = {POSENC_AXES_MROPE,  POSENC_AXES_IMROPE,    POSENC_AXES_IMROPE_GGML,
+                                             POSENC_AXES_VISION, POSENC_AXES_PIXTRAL,   POSENC_AXES_AXIAL,
+                                             POSENC_AXES_ERNIE,  POSENC_AXES_ALTERNATE, POSENC_AXES_LIST};
 enum { N_KINDS = sizeof with_axes / sizeof with_axes[0] };
+
+/* What the lists of the parameters point to. */
+typedef struct lists {
+    double theta[POSENC_MAX_AXES_ROT / 2];
+    int32_t axes[POSENC_MAX_AXES_ROT / 2];
+} lists;
+
+/* Axes of a kind with all that goes with it: an axis for each pair of LIST, in runs and singly; now and then numbers
+ * for frequencies, or a base for each axis. */
+static void random_axes(posenc_rope_params *params, posenc_axes_kind kind, lists *l) {
+    int64_t n_pairs = params->n_rot / 2;
+    truth_random_axes(&params->axes, kind, n_pairs);
+    params->base = truth_log_uniform(1e4, 1e7);
+    int n_axes = params->axes.n_axes, has_runs = truth_below(2) != 0;
+    for (int64_t i = 0; i < n_pairs; i++) {
+        int follows = i > 0 && has_runs && truth_below(8) != 0;
+        l->axes[i] = follows ? l->axes[i - 1] : (int32_t)truth_below(n_axes);
+        l->theta[i] = truth_uniform(-1.0, 1.0) * truth_log_uniform(1e-6, 1e4);
+    }
+    params->lists = (posenc_rope_lists){NULL, NULL, {0.0}};
+    params->lists.axes = kind == POSENC_AXES_LIST ? l->axes : NULL;
+    if (truth_below(4) == 0)
+        params->lists.theta = l->theta;
+    else if (truth_below(3) == 0)
+        for (int axis = 0; axis < n_axes; axis++)
+            params->lists.bases[axis] = truth_below(2) ? truth_log_uniform(100.0, 1e6) : 0.0;
+}
+
+/* Halves inside sections, for kinds that may have them: LIST with sections of its own. */
+static void halve_by_axis(posenc_rope_params *params) {
+    posenc_axes_kind kind = params->axes.kind;
+    if (kind == POSENC_AXES_LIST) {
+        int64_t left = params->n_rot / 2;
+        for (int a = 0; a < params->axes.n_axes; a++, left -= params->axes.sections[a - 1])
+            params->axes.sections[a] = a + 1 == params->axes.n_axes ? left : truth_below(left + 1);
+    } else if (kind != POSENC_AXES_MROPE && kind != POSENC_AXES_VISION && kind != POSENC_AXES_AXIAL) {
+        return;
+    }
+    params->layout = POSENC_ROPE_HALF_BY_AXIS;
+}
 
 static posenc_rope_layout any_layout(void) {
     return (posenc_rope_layout)(POSENC_ROPE_HALF + (int)truth_below(3));
@@ -45,6 +86,19 @@ static void check_call(const posenc_rope_params *params, const int32_t *position
     posenc_rope_free(rope);
 }
 
+/* Text, an image and text again, as models have them: equal planes; then one that stands still, one that counts rows
+ * and the others columns, from the same position on. */
+static void positions_of_image(int32_t *planes, int n_axes, int64_t n_tokens) {
+    int64_t n_text = truth_below(n_tokens + 1), n_patches = truth_below(n_tokens + 1), columns = 1 + truth_below(6);
+    int32_t start = (int32_t)(truth_below(5000) - 1000);
+    for (int64_t t = 0; t < n_tokens; t++)
+        for (int axis = 0; axis < n_axes; axis++) {
+            int64_t patch = t - n_text, in_image = axis == 0 ? 0 : axis == 1 ? patch / columns : patch % columns;
+            int is_text = patch < 0 || patch >= n_patches;
+            planes[axis * n_tokens + t] = start + (int32_t)(is_text ? t : n_text + in_image);
+        }
+}
+
 static void test_axes_against_reference(void **state) {
     (void)state;
     enum { ROUNDS = 20 };
@@ -53,12 +107,16 @@ static void test_axes_against_reference(void **state) {
             int64_t n_rot = round == 0 ? POSENC_MAX_AXES_ROT : 4 * truth_below(POSENC_MAX_AXES_ROT / 4 + 1);
             int64_t rest = truth_below(9), n_tokens = 1 + truth_below(20);
             posenc_rope_params params = truth_rope_params(any_layout(), n_rot + rest + 1, n_rot, truth_below(rest + 1));
-            truth_random_axes(&params.axes, with_axes[k], n_rot / 2);
-            params.base = truth_log_uniform(1e4, 1e7);
+            lists l;
+            random_axes(&params, with_axes[k], &l);
+            if (truth_below(3) == 0)
+                halve_by_axis(&params);
             if (truth_below(2))
                 params.scaling.attention_factor = truth_uniform(0.5, 2.0);
             int32_t positions[TRUTH_MAX_POSITIONS];
             truth_random_positions(positions, params.axes.n_axes, n_tokens);
+            if (truth_below(3) == 0)
+                positions_of_image(positions, params.axes.n_axes, n_tokens);
             check_call(&params, positions, n_tokens, truth_random_direction(&params));
         }
     print_message("%d kinds of axes, %d random calls each\n", N_KINDS, ROUNDS);
@@ -72,16 +130,21 @@ static void test_published_axes(void **state) {
         posenc_rope_axes axes;
         int64_t n_rot;
         double base;
+        posenc_rope_layout layout;
     } rows[] = {
-        {"Qwen2-VL", {POSENC_AXES_MROPE, 3, {16, 24, 24, 0}}, 128, 1e6},
-        {"Qwen3-VL", {POSENC_AXES_IMROPE, 3, {24, 20, 20, 0}}, 128, 5e6},
-        {"Qwen3-VL in ggml", {POSENC_AXES_IMROPE_GGML, 4, {24, 20, 20, 0}}, 128, 5e6},
-        {"Qwen2-VL vision tower", {POSENC_AXES_VISION, 2, {20, 20, 0, 0}}, 80, 1e4},
-        {"Pixtral", {POSENC_AXES_PIXTRAL, 2, {0, 0, 0, 0}}, 64, 1e4},
-        {"FLUX", {POSENC_AXES_AXIAL, 3, {8, 28, 28, 0}}, 128, 1e4},
+        {"Qwen2-VL", {POSENC_AXES_MROPE, 3, {16, 24, 24, 0}}, 128, 1e6, POSENC_ROPE_HALF},
+        {"Qwen3-VL", {POSENC_AXES_IMROPE, 3, {24, 20, 20, 0}}, 128, 5e6, POSENC_ROPE_HALF},
+        {"Qwen3-VL in ggml", {POSENC_AXES_IMROPE_GGML, 4, {24, 20, 20, 0}}, 128, 5e6, POSENC_ROPE_HALF},
+        {"Qwen2-VL vision tower", {POSENC_AXES_VISION, 2, {20, 20, 0, 0}}, 80, 1e4, POSENC_ROPE_HALF},
+        {"Pixtral", {POSENC_AXES_PIXTRAL, 2, {0, 0, 0, 0}}, 64, 1e4, POSENC_ROPE_HALF},
+        {"FLUX", {POSENC_AXES_AXIAL, 3, {8, 28, 28, 0}}, 128, 1e4, POSENC_ROPE_HALF},
+        {"ERNIE-4.5-VL", {POSENC_AXES_ERNIE, 3, {20, 22, 22, 0}}, 128, 5e5, POSENC_ROPE_INTERLEAVED},
+        {"HunyuanVL", {POSENC_AXES_MROPE, 4, {16, 16, 16, 16}}, 128, 1e4, POSENC_ROPE_HALF},
+        {"MoonViT", {POSENC_AXES_ALTERNATE, 2, {0, 0, 0, 0}}, 72, 1e4, POSENC_ROPE_INTERLEAVED},
+        {"Gemma 4 vision tower", {POSENC_AXES_AXIAL, 2, {16, 16, 0, 0}}, 64, 100.0, POSENC_ROPE_HALF_BY_AXIS},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
-        posenc_rope_params params = truth_rope_params(POSENC_ROPE_HALF, rows[k].n_rot, rows[k].n_rot, 0);
+        posenc_rope_params params = truth_rope_params(rows[k].layout, rows[k].n_rot, rows[k].n_rot, 0);
         params.axes = rows[k].axes;
         params.base = rows[k].base;
         int32_t positions[TRUTH_MAX_POSITIONS];
@@ -129,17 +192,21 @@ static double pairs_bound(const posenc_rope_params *p, const float *q, const flo
     return sum;
 }
 
-/* Scores stay when all planes of both tokens move alike; four rotations, each off by TURN times a radius. */
+/* Scores stay when both tokens move alike on each axis, on every axis by a distance of its own; four rotations, each
+ * off by TURN times a radius. */
 static void test_scores_with_axes(void **state) {
     (void)state;
     for (int tier = -1; truth_next_tier(&tier);)
         for (int round = 0; round < 120; round++) {
             int64_t dim = 4 * (1 + truth_below(POSENC_MAX_AXES_ROT / 4));
             posenc_rope_params params = truth_rope_params(POSENC_ROPE_HALF, dim, dim, 0);
-            truth_random_axes(&params.axes, with_axes[round % N_KINDS], dim / 2);
+            lists l;
+            random_axes(&params, with_axes[round % N_KINDS], &l);
+            if (round % 3 == 0)
+                halve_by_axis(&params);
             posenc_rope *rope = truth_rope_new(&params);
             float q[TRUTH_MAX_DIM], k[TRUTH_MAX_DIM], qm[TRUTH_MAX_DIM], kn[TRUTH_MAX_DIM];
-            int32_t m[POSENC_MAX_AXES], n[POSENC_MAX_AXES], shift = truth_position() / 2;
+            int32_t m[POSENC_MAX_AXES], n[POSENC_MAX_AXES];
             truth_fill(q, (size_t)dim);
             truth_fill(k, (size_t)dim);
             for (int a = 0; a < POSENC_MAX_AXES; a++) {
@@ -150,13 +217,14 @@ static void test_scores_with_axes(void **state) {
             truth_turn(rope, dim, k, n, POSENC_FORWARD, kn);
             double score = truth_dot(qm, kn, dim);
             for (int a = 0; a < POSENC_MAX_AXES; a++) {
+                int32_t shift = truth_position() / 2;
                 m[a] += shift;
                 n[a] += shift;
             }
             truth_turn(rope, dim, q, m, POSENC_FORWARD, qm);
             truth_turn(rope, dim, k, n, POSENC_FORWARD, kn);
             truth_close(truth_dot(qm, kn, dim), score, 4.0 * TURN * TRUTH_SECOND_ORDER * pairs_bound(&params, q, k),
-                        "kind %d, all planes moved by %d", params.axes.kind, shift);
+                        "kind %d, every axis moved", params.axes.kind);
             posenc_rope_free(rope);
         }
 }

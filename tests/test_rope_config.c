@@ -116,7 +116,7 @@ static const model models[] = {
     {"qwen2-vl-7b", 128, 1e6, 0, 1.0, 1.0, {{0, 1.0}, {31, 1.0}, {63, 1.0}}, 3},
     {"qwen3-vl-8b", 128, 5e6, 0, 1.0, 1.0, {{0, 1.0}, {31, 1.0}, {63, 1.0}}, 4},
     {"gemma-2-9b", 256, 1e4, 0, 1.0, 1.0, {{0, 1.0}, {64, 1.0}, {127, 1.0}}, 3},
-    {"gemma-3-12b", 256, 1e6, 0, 1.0, 1.0, {{0, 8.0}, {64, 8.0}, {127, 8.0}}, 5},
+    {"gemma-3-12b", 256, 1e6, 0, 1.0, 1.0, {{0, 8.0}, {64, 8.0}, {127, 8.0}}, 6},
     {"phi-4-mini", 96, 1e4, 131072, 1.1902380714238083, 1.0, {{0, 1.0}, {1, 1.118320672}, {47, 47.77}}, 7},
     {"phi-4-mini", 96, 1e4, 4096, 1.1902380714238083, 1.0, {{0, 1.0}, {1, 1.0}, {47, 1.0}}, 7},
     /* dim(32) = 10.5, dim(1) = 22.5 */
@@ -190,6 +190,18 @@ static void test_names(void **state) {
     SETS("mscale_all_dim", 0.707, scaling.mscale_all_dim, 0.707);
     SETS("low_freq_factor", 2, scaling.low_freq_factor, 2);
     SETS("high_freq_factor", 8, scaling.high_freq_factor, 8);
+    SETS("global_rope_theta", 16e4, base, 16e4);
+    SETS("rope_ratio", 500, base, 5e6);
+    SETS("local_rope_theta", 2e4, local_base, 2e4);
+    SETS("rope_local_base_freq", 2e4, local_base, 2e4);
+    SETS("rope_local_base_freq", 2e4, base, 1e4);
+    SETS("rotary_emb_fraction", 0.5, rot_fraction, 0.5);
+    SETS("short_mscale", 1.25, scaling.short_mscale, 1.25);
+    SETS("long_mscale", 1.5, scaling.long_mscale, 1.5);
+    SETS("attn_factor", 1.1, scaling.attn_factor, 1.1);
+    SETS("attn_factor", 1, scaling.attn_factor, 0);
+    SETS("alpha", 1000, scaling.ntk_alpha, 1000);
+    SETS("llama_4_scaling_beta", 0.1, scaling.temperature_beta, 0.1);
 
     SETS("llama.attention.key_length", 128, head_dim, 128);
     SETS("llama.context_length", 4096, scaling.max_context, 4096);

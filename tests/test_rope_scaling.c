@@ -233,7 +233,7 @@ static int must_refuse(const posenc_rope_params *p) {
 
 /* The table's half turns, taken times pi, against the reference; relative. */
 static double theta_error(const posenc_rope *rope, int64_t i, const mpfr_t want) {
-    const posenc_freq *freq = rope->planes[0].freq;
+    const posenc_freq *freq = rope->freq;
     mpfr_t got, pi;
     mpfr_inits2(TRUTH_BITS, got, pi, (mpfr_ptr)NULL);
     mpfr_const_pi(pi, MPFR_RNDN);

@@ -120,6 +120,7 @@ static int is_set_up(const char *function) {
                                          "posenc_rope_set_list",
                                          "posenc_rope_set_number",
                                          "posenc_rope_set_string",
+                                         "posenc_rope_query_temperature",
                                          "posenc_rope_softmax_multiplier",
                                          "posenc_rope_table_bytes",
                                          "posenc_rope_table_dense",

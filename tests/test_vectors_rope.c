@@ -1,5 +1,5 @@
-/* The golden vectors of FORMULAS B.2-B.8, B.19-B.24 and E.3 (tests/vectors) through the public API, on every tier. B.1,
- * B.9-B.18 and B.25 are test_rope_scaling_vectors.c; B.7, complex numbers, has no file of its own.
+/* The golden vectors of FORMULAS B.2-B.8, B.19-B.24, B.26-B.31 and E.3 (tests/vectors) through the public API, on every
+ * tier. B.1, B.9-B.18 and B.25 are test_rope_scaling_vectors.c; B.7, complex numbers, has no file of its own.
  *
  * What the library cannot say:
  *   B.4 perm_half_to_interleaved, the permutation alone: nothing writes interleaved what it reads half-split. The other
@@ -227,6 +227,117 @@ static int check_e03(const example *e) {
     return match(e, x, 0, n);
 }
 
+/* ---- Lists, and kinds of axes that fill them ---- */
+
+static double *flatten_doubles(const cJSON *item, double *x) {
+    if (!cJSON_IsArray(item)) {
+        *x = number(item);
+        return x + 1;
+    }
+    for (const cJSON *child = item->child; child != NULL; child = child->next)
+        x = flatten_doubles(child, x);
+    return x;
+}
+
+static void doubles(const example *e, const char *name, double *x) {
+    flatten_doubles(input(e, name), x);
+}
+
+/* Layout, axes and base; of the sections, those of the planes of positions. */
+static posenc_rope_params listed_params(const example *e, posenc_axes_kind kind) {
+    posenc_rope_params params = params_of(e, "x", layout_of(e));
+    if (is(e, "layout", "half_by_axis"))
+        params.layout = POSENC_ROPE_HALF_BY_AXIS;
+    params.axes = (posenc_rope_axes){kind, (int)value(e, "n_axes"), {0}};
+    int32_t sections[MAX_POSITIONS];
+    for (int64_t a = has(e, "sections") ? integers(e, "sections", sections) : 0; a-- > 0;)
+        params.axes.sections[a] = sections[a];
+    return params;
+}
+
+/* Axes, frequencies, and x rotated. */
+static int check_listed(const example *e, const posenc_rope_params *params) {
+    int32_t positions[2 * MAX_POSITIONS];
+    float x[MAX_VALUES], theta[MAX_VALUES];
+    int n = floats(e, "x", x), n_pairs = check_axes(e, params);
+    posenc_rope *rope = truth_rope_new(params);
+    for (int i = 0; i < n_pairs; i++)
+        theta[i] = (float)posenc_rope_theta(rope, i);
+    posenc_rope_free(rope);
+    match(e, theta, n_pairs, n_pairs);
+    int64_t n_tokens = planes(e, "positions", params->axes.n_axes, positions);
+    truth_rotate(params, x, n_tokens, positions, POSENC_FORWARD);
+    return 2 * n_pairs + match(e, x, 2 * n_pairs, n);
+}
+
+static int check_b26(const example *e) {
+    double theta[MAX_VALUES];
+    int32_t axes[MAX_VALUES];
+    int is_listed = cJSON_HasObjectItem(e->inputs, "theta");
+    posenc_rope_params params = listed_params(e, is_listed ? POSENC_AXES_LIST : POSENC_AXES_AXIAL);
+    if (is_listed) {
+        doubles(e, "theta", theta);
+        integers(e, "axes", axes);
+        params.lists.theta = theta;
+        params.lists.axes = axes;
+    } else {
+        doubles(e, "bases", params.lists.bases);
+    }
+    return check_listed(e, &params);
+}
+
+/* Its sections are published as h, w, t. */
+static int check_b27(const example *e) {
+    posenc_rope_params params = listed_params(e, POSENC_AXES_ERNIE);
+    int32_t hwt[MAX_POSITIONS];
+    assert_int_equal(integers(e, "mrope_section", hwt), 3);
+    params.axes.sections[0] = hwt[2];
+    params.axes.sections[1] = hwt[0];
+    params.axes.sections[2] = hwt[1];
+    return check_listed(e, &params);
+}
+
+/* Positions between integers. */
+static int check_b28(const example *e) {
+    double theta[MAX_VALUES], by_token[MAX_VALUES], planes64[MAX_VALUES];
+    float x[MAX_VALUES], y[MAX_VALUES];
+    int32_t axes[MAX_VALUES];
+    posenc_rope_params params = listed_params(e, POSENC_AXES_LIST);
+    doubles(e, "theta", theta);
+    integers(e, "axes", axes);
+    params.lists.theta = theta;
+    params.lists.axes = axes;
+    int n = floats(e, "x", x), n_axes = params.axes.n_axes, n_tokens = n / (int)params.head_dim;
+    doubles(e, "positions", by_token);
+    for (int k = 0; k < n_axes * n_tokens; k++)
+        planes64[k] = by_token[k % n_tokens * n_axes + k / n_tokens];
+    posenc_rope *rope = truth_rope_new(&params);
+    posenc_view from = posenc_view_dense(x, POSENC_F32, params.head_dim, 1, n_tokens, 1), to = from;
+    to.data = y;
+    posenc_coords at = posenc_coords_of(planes64, POSENC_COORD_F64);
+    truth_ok(posenc_rope_apply_at(rope, &from, &at, &to, POSENC_FORWARD, posenc_range_all()));
+    posenc_rope_free(rope);
+    int n_pairs = check_axes(e, &params);
+    return n_pairs + match(e, y, 2 * n_pairs, n);
+}
+
+static int check_b29(const example *e) {
+    posenc_rope_params params = listed_params(e, POSENC_AXES_AXIAL);
+    return check_listed(e, &params);
+}
+
+static int check_b30(const example *e) {
+    posenc_rope_params params = listed_params(e, POSENC_AXES_ALTERNATE);
+    return check_listed(e, &params);
+}
+
+static int check_b31(const example *e) {
+    posenc_rope_params params = listed_params(e, POSENC_AXES_MROPE);
+    params.scaling.type = POSENC_SCALING_NTK;
+    params.scaling.factor = value(e, "alpha");
+    return check_listed(e, &params);
+}
+
 static void test_vectors(void **state) {
     (void)state;
     static const vector_file files[] = {
@@ -242,9 +353,15 @@ static void test_vectors(void **state) {
         {"B22_vision_rope_2d", check_b22},
         {"B23_axial_rope", check_b23},
         {"B24_rope_score", check_b24},
+        {"B26_general_rotation", check_b26},
+        {"B27_ernie", check_b27},
+        {"B28_real_coordinates", check_b28},
+        {"B29_half_by_axis", check_b29},
+        {"B30_alternate", check_b30},
+        {"B31_xdrope", check_b31},
         {"E03_rope_backward", check_e03},
     };
-    check_vector_files(files, sizeof files / sizeof files[0], 37, 599, 0);
+    check_vector_files(files, sizeof files / sizeof files[0], 50, 1227, 0);
 }
 
 int main(void) {

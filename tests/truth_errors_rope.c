@@ -34,7 +34,7 @@ static void refuse_shapes(void) {
         posenc_status want;
     } rows[] = {
         {POSENC_ROPE_LAYOUT_UNSET, DIM, DIM, 0, 1e4, POSENC_ERR_LAYOUT_UNSET},
-        {POSENC_ROPE_DEINTERLEAVE + 1, DIM, DIM, 0, 1e4, POSENC_ERR_ENUM},
+        {POSENC_ROPE_HALF_BY_AXIS + 1, DIM, DIM, 0, 1e4, POSENC_ERR_ENUM},
         {-1, DIM, DIM, 0, 1e4, POSENC_ERR_ENUM},
         {HALF, 0, 0, 0, 1e4, POSENC_ERR_HEAD_DIM},
         {HALF, -8, 0, 0, 1e4, POSENC_ERR_HEAD_DIM},
@@ -82,7 +82,7 @@ static void refuse_axes(void) {
         posenc_rope_axes axes;
         posenc_status want;
     } rows[] = {
-        {"unknown kind", 8, {(posenc_axes_kind)(POSENC_AXES_AXIAL + 1), 2, {2, 2}}, POSENC_ERR_ENUM},
+        {"unknown kind", 8, {(posenc_axes_kind)(POSENC_AXES_LIST + 1), 2, {2, 2}}, POSENC_ERR_ENUM},
         {"negative kind", 8, {(posenc_axes_kind)-1, 2, {2, 2}}, POSENC_ERR_ENUM},
         {"SINGLE with two planes", 8, {POSENC_AXES_SINGLE, 2, {2, 2}}, POSENC_ERR_SECTIONS},
         {"SINGLE with one plane", 8, {POSENC_AXES_SINGLE, 1, {0}}, POSENC_OK},
@@ -111,6 +111,13 @@ static void refuse_axes(void) {
         {"PIXTRAL, one plane", 8, {POSENC_AXES_PIXTRAL, 1, {0}}, POSENC_ERR_SECTIONS},
         {"AXIAL, five planes", 8, {POSENC_AXES_AXIAL, 5, {1, 1, 1, 1}}, POSENC_ERR_SECTIONS},
         {"AXIAL, too many pairs", 8, {POSENC_AXES_AXIAL, 2, {4, 4}}, POSENC_ERR_SECTIONS},
+        {"ALTERNATE", 8, {POSENC_AXES_ALTERNATE, 2, {0}}, POSENC_OK},
+        {"ALTERNATE, one plane", 8, {POSENC_AXES_ALTERNATE, 1, {0}}, POSENC_ERR_SECTIONS},
+        {"ALTERNATE, three axes of four pairs", 8, {POSENC_AXES_ALTERNATE, 3, {0}}, POSENC_ERR_N_ROT},
+        {"ERNIE", 8, {POSENC_AXES_ERNIE, 3, {2, 1, 1}}, POSENC_OK},
+        {"ERNIE, two planes", 8, {POSENC_AXES_ERNIE, 2, {2, 2}}, POSENC_ERR_SECTIONS},
+        {"ERNIE, h and w unlike", 8, {POSENC_AXES_ERNIE, 3, {1, 2, 1}}, POSENC_ERR_SECTIONS},
+        {"ERNIE, too few pairs", 8, {POSENC_AXES_ERNIE, 3, {1, 1, 1}}, POSENC_ERR_SECTIONS},
         {"as wide as goes", POSENC_MAX_AXES_ROT, {POSENC_AXES_MROPE, 2, {1, 127}}, POSENC_OK},
         {"too wide", POSENC_MAX_AXES_ROT + 2, {POSENC_AXES_MROPE, 2, {1, 128}}, POSENC_ERR_N_ROT},
     };
@@ -141,6 +148,84 @@ static void refuse_axes(void) {
         params.scaling.n_factors = PAIRS;
         refuse(&params, POSENC_ERR_SCALING, "float factors of frequencies that restart");
     }
+}
+
+static posenc_rope_params listed(const int32_t *axes, int n_axes) {
+    posenc_rope_params params = good_params();
+    params.axes = (posenc_rope_axes){POSENC_AXES_LIST, n_axes, {0}};
+    params.lists.axes = axes;
+    return params;
+}
+
+static void refuse_lists(void) {
+    static const int32_t axes[] = {0, 1, 2, 1}, negative[] = {0, -1, 0, 1}, least[] = {INT32_MIN, 0, 0, 0};
+    static const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, POSENC_MAX_FREQUENCY * 1.001};
+    const posenc_rope_params good = listed(axes, 3);
+    posenc_rope_params params = good;
+    refuse(&params, POSENC_OK, "axes listed");
+    params.axes.n_axes = 2;
+    refuse(&params, POSENC_ERR_SECTIONS, "an axis beyond the planes");
+    params.axes.n_axes = 0;
+    refuse(&params, POSENC_ERR_SECTIONS, "axes listed, no plane");
+    params.axes.n_axes = POSENC_MAX_AXES + 1;
+    refuse(&params, POSENC_ERR_SECTIONS, "axes listed, five planes");
+    params = listed(negative, 3);
+    refuse(&params, POSENC_ERR_SECTIONS, "a negative axis");
+    params = listed(least, 3);
+    refuse(&params, POSENC_ERR_SECTIONS, "the smallest axis");
+    params = listed(NULL, 3);
+    refuse(&params, POSENC_ERR_NULL, "LIST without a list");
+    params = listed(shifted(axes, 1), 3);
+    refuse(&params, POSENC_ERR_STRIDE, "misaligned axes");
+    params = good_params();
+    params.lists.axes = axes;
+    refuse(&params, POSENC_ERR_SECTIONS, "a list of axes without LIST");
+    params = good;
+    params.axes.sections[0] = PAIRS;
+    refuse(&params, POSENC_ERR_SECTIONS, "LIST with sections that nobody reads");
+    params.layout = POSENC_ROPE_HALF_BY_AXIS;
+    refuse(&params, POSENC_OK, "LIST with sections");
+    params.axes.sections[0] = PAIRS - 1;
+    refuse(&params, POSENC_ERR_SECTIONS, "LIST with too few pairs in sections");
+    params = good_params();
+    params.layout = POSENC_ROPE_HALF_BY_AXIS;
+    refuse(&params, POSENC_ERR_SECTIONS, "halves by axis, one axis");
+    params.axes = (posenc_rope_axes){POSENC_AXES_IMROPE, 3, {2, 1, 1}};
+    refuse(&params, POSENC_ERR_SECTIONS, "halves by axis, sections that are not in a row");
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        double theta[PAIRS] = {1.0, 0.5, bad[k], -1.0};
+        params = good_params();
+        params.lists.theta = theta;
+        refuse(&params, POSENC_ERR_FREQUENCY, "a frequency listed");
+        theta[2] = 0.0;
+        refuse(&params, POSENC_OK, "frequencies listed");
+        params.lists.theta = shifted(theta, HALF_OF_8);
+        refuse(&params, POSENC_ERR_STRIDE, "misaligned frequencies");
+        params.lists.theta = theta;
+        params.scaling.type = POSENC_SCALING_LINEAR;
+        params.scaling.factor = 2.0;
+        refuse(&params, POSENC_ERR_SCALING, "frequencies listed and scaled");
+    }
+    static const double bases[] = {0.5, -1.0, 2e30, (double)NAN, (double)INFINITY};
+    for (size_t k = 0; k < sizeof bases / sizeof bases[0]; k++) {
+        params = good;
+        params.lists.bases[2] = bases[k];
+        refuse(&params, POSENC_ERR_BASE, "base of an axis");
+    }
+    params = good;
+    params.lists.bases[1] = 100.0;
+    refuse(&params, POSENC_OK, "base of an axis");
+    params.lists.bases[3] = 100.0;
+    refuse(&params, POSENC_ERR_BASE, "base of an axis that is not there");
+    params.lists.bases[3] = 0.0;
+    params.scaling.type = POSENC_SCALING_NTK;
+    params.scaling.factor = 2.0;
+    refuse(&params, POSENC_ERR_SCALING, "bases and a scaling");
+    static const double theta[PAIRS] = {1.0, 1.0, 1.0, 1.0};
+    params = good;
+    params.lists.bases[1] = 100.0;
+    params.lists.theta = theta;
+    refuse(&params, POSENC_ERR_BASE, "bases and frequencies");
 }
 
 static void refuse_xpos(void) {
@@ -176,6 +261,7 @@ void test_rope_params(void **state) {
     posenc_rope_free(NULL);
     refuse_shapes();
     refuse_axes();
+    refuse_lists();
     refuse_xpos();
     static const struct {
         const char *what;
@@ -242,6 +328,8 @@ void test_rope_questions(void **state) {
     posenc_rope_scaling scaling = POSENC_ROPE_SCALING_DEFAULTS;
     ANSWERS(== 1.0, posenc_rope_softmax_multiplier, &scaling);
     assert_true(isnan(posenc_rope_softmax_multiplier(NULL)));
+    ANSWERS(== 1.0, posenc_rope_query_temperature, &scaling, 7);
+    assert_true(isnan(posenc_rope_query_temperature(NULL, 7)));
     ANSWERS(== 1.0, posenc_query_temperature, 0, 0.1, 8192.0);
     assert_true(isnan(posenc_query_temperature(-1, 0.1, 8192.0)) && isnan(posenc_query_temperature(0, 0.1, 0.0)) &&
                 isnan(posenc_query_temperature(0, 0.1, (double)NAN)) &&

@@ -39,6 +39,67 @@ void test_rope_apply(void **state) {
     posenc_rope_free(still);
 }
 
+/* Positions of other types: of what is wrong with them, and of values that are none. */
+void test_rope_coords(void **state) {
+    (void)state;
+    posenc_view x = dense(in), y = dense(out);
+    posenc_range all = posenc_range_all();
+    posenc_direction forward = POSENC_FORWARD;
+    posenc_rope_table table = {rows_a, rows_b, PAIRS, 1};
+    _Alignas(8) static double reals[TOKENS + 1];
+    static float singles[TOKENS];
+    static int64_t wholes[TOKENS];
+    posenc_coords good = posenc_coords_of(reals, POSENC_COORD_F64), at = good;
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_at, NULL, &x, &good, &y, forward, all);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_at, rope, NULL, &good, &y, forward, all);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_apply_at, rope, &x, &good, NULL, forward, all);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_at, rope, &x, &good, &y, (posenc_direction)7, all);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_table_fill_at, NULL, &good, TOKENS, forward, &table);
+    RETURNS(POSENC_ERR_NULL, posenc_rope_table_fill_at, rope, &good, TOKENS, forward, NULL);
+    RETURNS(POSENC_ERR_SHAPE, posenc_rope_table_fill_at, rope, &good, -1, forward, &table);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_table_fill_at, rope, &good, TOKENS, (posenc_direction)-1, &table);
+    const struct {
+        const posenc_coords *at;
+        posenc_status want;
+    } refused[] = {
+        {NULL, POSENC_ERR_NULL},
+        {&(posenc_coords){NULL, POSENC_COORD_F32, 0, 0}, POSENC_ERR_NULL},
+        {&(posenc_coords){reals, (posenc_coord_type)(POSENC_COORD_F64 + 1), 0, 0}, POSENC_ERR_ENUM},
+        {&(posenc_coords){reals, (posenc_coord_type)-1, 0, 0}, POSENC_ERR_ENUM},
+        {&(posenc_coords){shifted(reals, HALF_OF_8), POSENC_COORD_F64, 0, 0}, POSENC_ERR_STRIDE},
+        {&(posenc_coords){shifted(singles, 2), POSENC_COORD_F32, 0, 0}, POSENC_ERR_STRIDE},
+        {&(posenc_coords){shifted(wholes, HALF_OF_8), POSENC_COORD_I64, 0, 0}, POSENC_ERR_STRIDE},
+        {&(posenc_coords){reals, POSENC_COORD_F64, 0, INT64_MIN}, POSENC_ERR_STRIDE},
+    };
+    for (size_t k = 0; k < sizeof refused / sizeof refused[0]; k++) {
+        RETURNS(refused[k].want, posenc_rope_apply_at, rope, &x, refused[k].at, &y, forward, all);
+        RETURNS(refused[k].want, posenc_rope_table_fill_at, rope, refused[k].at, TOKENS, forward, &table);
+    }
+    static const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 0x1.0000000000001p31, -0x1.8p31};
+    static const int64_t outside[] = {(int64_t)INT32_MAX + 1, (int64_t)INT32_MIN - 1, INT64_MAX, INT64_MIN};
+    for (int t = 0; t < TOKENS; t++) {
+        for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+            reals[t] = bad[k];
+            singles[t] = bad[k] == 0x1.0000000000001p31 ? 0x1.000002p31f : (float)bad[k];
+            RETURNS(POSENC_ERR_POSITION, posenc_rope_apply_at, rope, &x, &good, &y, forward, ((posenc_range){0, 1}));
+            RETURNS(POSENC_ERR_POSITION, posenc_rope_table_fill_at, rope, &good, TOKENS, forward, &table);
+            at = posenc_coords_of(singles, POSENC_COORD_F32);
+            RETURNS(POSENC_ERR_POSITION, posenc_rope_apply_at, rope, &x, &at, &y, forward, all);
+        }
+        reals[t] = -0x1p31;
+        singles[t] = 0x1p31f;
+        for (size_t k = 0; k < sizeof outside / sizeof outside[0]; k++) {
+            wholes[t] = outside[k];
+            at = posenc_coords_of(wholes, POSENC_COORD_I64);
+            RETURNS(POSENC_ERR_POSITION, posenc_rope_apply_at, rope, &x, &at, &y, forward, all);
+            RETURNS(POSENC_ERR_POSITION, posenc_rope_table_fill_at, rope, &at, TOKENS, forward, &table);
+        }
+        wholes[t] = INT32_MIN;
+    }
+    RETURNS(POSENC_OK, posenc_rope_apply_at, rope, &x, &good, &y, forward, ((posenc_range){0, 0}));
+    RETURNS(POSENC_OK, posenc_rope_table_fill_at, rope, &good, 0, forward, &table);
+}
+
 /* Bad tables, for the call that fills and the one that reads. */
 static void refuse_table(posenc_rope_table table, posenc_status want) {
     posenc_view x = dense(in), y = dense(out);

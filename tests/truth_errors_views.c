@@ -251,6 +251,39 @@ void test_half_views(void **state) {
             }
 }
 
+/* Of an extent of 1 there is no stride: NumPy has 0, or anything, there. */
+void test_strides_of_one(void **state) {
+    (void)state;
+    static const int64_t strides[] = {0, 1, -8, INT64_MIN, INT64_MAX};
+    float column[TOKENS], want[TOKENS], got[TOKENS], full[2 * TOKENS - 1];
+    for (int i = 0; i < TOKENS; i++)
+        column[i] = (float)(i + 1);
+    posenc_view x = posenc_view_dense(column, POSENC_F32, 1, TOKENS, 1, 1);
+    posenc_view y = posenc_view_dense(want, POSENC_F32, 1, TOKENS, 1, 1), z = y, one = x;
+    truth_ok(posenc_relative_shift(&x, &y));
+    z.data = got;
+    one.ne[1] = 1;
+    uint8_t kept = 1;
+    for (size_t k = 0; k < sizeof strides / sizeof strides[0]; k++) {
+        x.nb[0] = z.nb[0] = strides[k];
+        truth_fill(got, TOKENS);
+        truth_ok(posenc_relative_shift(&x, &z));
+        truth_same_bits(got, want, TOKENS, "a column shifted");
+        posenc_view corner = posenc_view_dense(full, POSENC_F32, 1, 1, 1, 1), to = one;
+        full[0] = 7.0f;
+        to.data = got;
+        corner.nb[0] = to.nb[0] = strides[k];
+        truth_ok(posenc_relative_skew(&corner, &to));
+        truth_same_bits(got, full, 1, "a corner skewed");
+        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        posenc_bool_mask mask = {&kept, {k < 3 ? strides[k] : 1, 0, 0, 0}, POSENC_KEEP};
+        params.mask = posenc_mask_none();
+        params.bool_mask = &mask;
+        truth_ok(posenc_softmax(&params, &corner, &to, posenc_range_all()));
+        assert_true(got[0] == 1.0f);
+    }
+}
+
 /* Products of extents that leave int64, with and without a 0 among them. */
 void test_huge_products(void **state) {
     (void)state;

@@ -43,12 +43,12 @@ void truth_table_free(truth_table *table) {
     free(table->theta);
 }
 
-void truth_angle(const truth_table *table, int64_t i, int32_t p, mpfr_t cosine, mpfr_t sine) {
-    mpfr_mul_si(sine, table->theta[i], p, MPFR_RNDN);
+void truth_angle(const truth_table *table, int64_t i, double p, mpfr_t cosine, mpfr_t sine) {
+    mpfr_mul_d(sine, table->theta[i], p, MPFR_RNDN);
     mpfr_sin_cos(sine, cosine, sine, MPFR_RNDN);
 }
 
-void truth_angle_d(const truth_table *table, int64_t i, int32_t p, double *cosine, double *sine) {
+void truth_angle_d(const truth_table *table, int64_t i, double p, double *cosine, double *sine) {
     mpfr_t c, s;
     mpfr_inits2(TRUTH_BITS, c, s, (mpfr_ptr)NULL);
     truth_angle(table, i, p, c, s);
@@ -68,14 +68,14 @@ double truth_error(float got, const mpfr_t truth) {
     return error / fmax(ulp, 0x1p-45);
 }
 
-void truth_compare(truth_worst *worst, float got, const mpfr_t truth, const char *function, int32_t p,
-                   const char *table, int64_t i) {
+void truth_compare(truth_worst *worst, float got, const mpfr_t truth, const char *function, double p, const char *table,
+                   int64_t i) {
     double error = truth_error(got, truth);
     worst->n_compared++;
     if (error <= worst->error)
         return;
     worst->error = isnan(error) ? INFINITY : error;
-    snprintf(worst->where, sizeof worst->where, "%s(%d theta_%lld), %s: %a, truth %.17g", function, p, (long long)i,
+    snprintf(worst->where, sizeof worst->where, "%s(%.17g theta_%lld), %s: %a, truth %.17g", function, p, (long long)i,
              table, (double)got, mpfr_get_d(truth, MPFR_RNDN));
 }
 

@@ -20,8 +20,8 @@ truth_table truth_values(const double *theta, int64_t n);
 void truth_table_free(truth_table *table);
 
 /* Cosine and sine of p * theta_i: exact to TRUTH_BITS, or rounded to double. */
-void truth_angle(const truth_table *table, int64_t i, int32_t p, mpfr_t cosine, mpfr_t sine);
-void truth_angle_d(const truth_table *table, int64_t i, int32_t p, double *cosine, double *sine);
+void truth_angle(const truth_table *table, int64_t i, double p, mpfr_t cosine, mpfr_t sine);
+void truth_angle_d(const truth_table *table, int64_t i, double p, double *cosine, double *sine);
 
 /* |got - truth| in units of what angles.h allows: one ulp of the truth, or 2^-45 where that is larger. */
 double truth_error(float got, const mpfr_t truth);
@@ -34,8 +34,8 @@ typedef struct truth_worst {
 } truth_worst;
 
 /* Compares, and remembers the place if it is the worst so far. */
-void truth_compare(truth_worst *worst, float got, const mpfr_t truth, const char *function, int32_t p,
-                   const char *table, int64_t i);
+void truth_compare(truth_worst *worst, float got, const mpfr_t truth, const char *function, double p, const char *table,
+                   int64_t i);
 
 /* Reports the worst, and fails if it is more than is allowed. */
 void truth_judge(const char *what, const truth_worst *worst);

@@ -35,8 +35,29 @@ static origin origin_of(const posenc_rope_params *p, int64_t i) {
         while (i >= begin + s[axis])
             begin += s[axis++];
         return (origin){axis, i - begin, 2 * s[axis]};
+    case POSENC_AXES_ALTERNATE: return (origin){(int)(i % p->axes.n_axes), i / p->axes.n_axes, n / p->axes.n_axes};
+    case POSENC_AXES_ERNIE: /* h w h w ... t t t */
+        if (i >= s[1] + s[2])
+            return (origin){0, i, n};
+        return (origin){i % 2 == 0 ? 1 : 2, i, n};
+    case POSENC_AXES_LIST: return (origin){p->lists.axes[i], i, n};
     default: return (origin){0, i, n};
     }
+}
+
+static void set_theta(mpfr_ptr theta, const posenc_rope_params *params, int64_t i, origin o) {
+    if (params->lists.theta != NULL) {
+        mpfr_set_d(theta, params->lists.theta[i], MPFR_RNDN);
+        return;
+    }
+    double own = params->lists.bases[o.axis];
+    mpfr_set_si(theta, (long)(-2 * o.j), MPFR_RNDN);
+    mpfr_div_si(theta, theta, (long)o.n, MPFR_RNDN);
+    mpfr_t base;
+    mpfr_init2(base, TRUTH_BITS);
+    mpfr_set_d(base, own != 0.0 ? own : params->base, MPFR_RNDN);
+    mpfr_pow(theta, base, theta, MPFR_RNDN);
+    mpfr_clear(base);
 }
 
 truth_reference truth_reference_new(const posenc_rope_params *params) {
@@ -48,14 +69,7 @@ truth_reference truth_reference_new(const posenc_rope_params *params) {
     for (int64_t i = 0; i < n_pairs; i++) {
         origin o = origin_of(params, i);
         reference.axis[i] = o.axis;
-        mpfr_ptr theta = reference.theta.theta[i];
-        mpfr_set_si(theta, (long)(-2 * o.j), MPFR_RNDN);
-        mpfr_div_si(theta, theta, (long)o.n, MPFR_RNDN);
-        mpfr_t base;
-        mpfr_init2(base, TRUTH_BITS);
-        mpfr_set_d(base, params->base, MPFR_RNDN);
-        mpfr_pow(theta, base, theta, MPFR_RNDN);
-        mpfr_clear(base);
+        set_theta(reference.theta.theta[i], params, i, o);
     }
     return reference;
 }
@@ -69,13 +83,13 @@ void truth_reference_free(truth_reference *reference) {
 
 /* The factor on cosine and sine of pair i: the magnitude, and what xPos makes of it (FORMULAS B.19). A shift multiplies
  * by what is between the two positions, so its centre is 0. */
-static double factor_of(const posenc_rope_params *p, int64_t i, int32_t position, posenc_direction direction) {
+static double factor_of(const posenc_rope_params *p, int64_t i, double position, posenc_direction direction) {
     double m = p->scaling.attention_factor != 0.0 ? p->scaling.attention_factor : 1.0, growth = 1.0;
     if (p->xpos.role != POSENC_XPOS_OFF) {
         double zeta = (2.0 * (double)i / (double)p->n_rot + p->xpos.gamma) / (1.0 + p->xpos.gamma);
         double centre = direction == POSENC_SHIFT ? 0.0 : p->xpos.centre;
         double sign = p->xpos.role == POSENC_XPOS_KEY ? -1.0 : 1.0;
-        growth = pow(zeta, sign * ((double)position - centre) / p->xpos.scale_base);
+        growth = pow(zeta, sign * (position - centre) / p->xpos.scale_base);
     }
     switch (direction) {
     case POSENC_INVERSE: return 1.0 / m; /* xPos has none */
@@ -113,17 +127,38 @@ static void check_head(const truth_reference *r, const truth_tensor *x, const po
         }
 }
 
+/* Token t of batch b, whose planes of positions begin there. */
+static void check_token(const truth_reference *r, const truth_tensor *x, const posenc_view *y, const double *planes,
+                        int64_t t, int64_t b, posenc_direction direction) {
+    angle angles[TRUTH_MAX_DIM / 2];
+    for (int64_t i = 0; i < r->theta.n; i++) {
+        double position = planes[r->axis[i] * y->ne[2] + t];
+        truth_angle_d(&r->theta, i, position, &angles[i].cosine, &angles[i].sine);
+        angles[i].factor = factor_of(&r->params, i, position, direction);
+    }
+    for (int64_t j = 0; j < y->ne[1]; j++)
+        check_head(r, x, y, j, t, b, angles, direction);
+}
+
+static int64_t n_planes(const truth_reference *r) {
+    return r->params.axes.kind == POSENC_AXES_SINGLE ? 1 : r->params.axes.n_axes;
+}
+
+void truth_reference_check_at(const truth_reference *r, const truth_tensor *x, const posenc_view *y,
+                              const double *positions, posenc_direction direction) {
+    for (int64_t b = 0; b < y->ne[3]; b++)
+        for (int64_t t = 0; t < y->ne[2]; t++)
+            check_token(r, x, y, positions + b * n_planes(r) * y->ne[2], t, b, direction);
+}
+
 void truth_reference_check(const truth_reference *r, const truth_tensor *x, const posenc_view *y,
                            const int32_t *positions, posenc_direction direction) {
-    angle angles[TRUTH_MAX_DIM / 2];
-    for (int64_t t = 0; t < y->ne[2]; t++) {
-        for (int64_t i = 0; i < r->theta.n; i++) {
-            int32_t position = positions[r->axis[i] * y->ne[2] + t];
-            truth_angle_d(&r->theta, i, position, &angles[i].cosine, &angles[i].sine);
-            angles[i].factor = factor_of(&r->params, i, position, direction);
-        }
-        for (int64_t b = 0; b < y->ne[3]; b++)
-            for (int64_t j = 0; j < y->ne[1]; j++)
-                check_head(r, x, y, j, t, b, angles, direction);
-    }
+    double planes[TRUTH_MAX_POSITIONS];
+    int64_t n = n_planes(r) * y->ne[2];
+    assert_true(n <= TRUTH_MAX_POSITIONS);
+    for (int64_t k = 0; k < n; k++)
+        planes[k] = positions[k];
+    for (int64_t b = 0; b < y->ne[3]; b++)
+        for (int64_t t = 0; t < y->ne[2]; t++)
+            check_token(r, x, y, planes, t, b, direction);
 }

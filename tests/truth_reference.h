@@ -1,5 +1,5 @@
-/* RoPE once more, in plain doubles with angles from MPFR: FORMULAS B.1-B.6, B.8, B.14, B.19-B.23 and E.3. Scaled
- * frequencies have tests of their own (test_rope_scaling.c).
+/* RoPE once more, in plain doubles with angles from MPFR: FORMULAS B.1-B.6, B.8, B.14, B.19-B.23, B.26-B.31 and E.3.
+ * Scaled frequencies have tests of their own (test_rope_scaling.c).
  *
  * Bounds. u = 2^-24, f the factor on cosine and sine: magnitude times xPos growth, 1 without either. The library makes
  * f cos a and f sin a in double, off by far less than u f, and rounds once to float32: each is off by u f at most, with
@@ -30,5 +30,9 @@ void truth_reference_free(truth_reference *reference);
 /* Every element of y against the x that was; positions are planes of y->ne[2]. */
 void truth_reference_check(const truth_reference *reference, const truth_tensor *x, const posenc_view *y,
                            const int32_t *positions, posenc_direction direction);
+
+/* The same at real positions, planes for each batch, one behind the other. */
+void truth_reference_check_at(const truth_reference *reference, const truth_tensor *x, const posenc_view *y,
+                              const double *positions, posenc_direction direction);
 
 #endif

@@ -19,10 +19,17 @@ posenc_rope *truth_rope_new(const posenc_rope_params *params) {
 }
 
 void truth_random_axes(posenc_rope_axes *axes, posenc_axes_kind kind, int64_t n_pairs) {
-    static const int least[] = {0, 2, 3, 4, 2, 2, 2}, most[] = {0, 4, 3, 4, 4, 2, 4};
+    static const int least[] = {0, 2, 3, 4, 2, 2, 2, 2, 3, 1}, most[] = {0, 4, 3, 4, 4, 2, 4, 4, 3, 4};
     *axes = (posenc_rope_axes){kind, least[kind] + (int)truth_below(most[kind] - least[kind] + 1), {0}};
-    if (kind == POSENC_AXES_PIXTRAL)
+    if (kind == POSENC_AXES_ALTERNATE && n_pairs % axes->n_axes != 0)
+        axes->n_axes = 2;
+    if (kind == POSENC_AXES_PIXTRAL || kind == POSENC_AXES_ALTERNATE || kind == POSENC_AXES_LIST)
         return;
+    if (kind == POSENC_AXES_ERNIE) {
+        axes->sections[1] = axes->sections[2] = truth_below(n_pairs / 2 + 1);
+        axes->sections[0] = n_pairs - 2 * axes->sections[1];
+        return;
+    }
     int64_t left = n_pairs;
     for (int a = 0; a < axes->n_axes; a++) {
         axes->sections[a] = a + 1 == axes->n_axes ? left : truth_below(left + 1);
@@ -35,10 +42,10 @@ posenc_rope_params truth_rope_random(int variety) {
     int64_t n_rot = truth_below(3) ? head_dim / 2 * 2 : 2 * truth_below(head_dim / 2 + 1);
     posenc_axes_kind kind = POSENC_AXES_SINGLE;
     if (variety & TRUTH_AXES)
-        kind = (posenc_axes_kind)(1 + truth_below(POSENC_AXES_AXIAL));
+        kind = (posenc_axes_kind)(1 + truth_below(POSENC_AXES_ERNIE));
     if (kind != POSENC_AXES_SINGLE && n_rot > POSENC_MAX_AXES_ROT)
         n_rot = POSENC_MAX_AXES_ROT;
-    if (kind == POSENC_AXES_PIXTRAL)
+    if (kind == POSENC_AXES_PIXTRAL || kind == POSENC_AXES_ALTERNATE)
         n_rot -= n_rot % 4;
     posenc_rope_layout layout = truth_below(2) ? POSENC_ROPE_HALF : POSENC_ROPE_INTERLEAVED;
     if (variety & TRUTH_DEINTERLEAVE && truth_below(3) == 0)
@@ -74,6 +81,14 @@ const char *truth_direction_name(posenc_direction direction) {
 
 static truth_pair pair_of(const posenc_rope_params *params, int64_t i, int half) {
     int64_t offs = params->n_offs;
+    if (params->layout == POSENC_ROPE_HALF_BY_AXIS) { /* each section is a head of its own */
+        int axis = 0;
+        for (; i >= params->axes.sections[axis]; axis++) {
+            i -= params->axes.sections[axis];
+            offs += 2 * params->axes.sections[axis];
+        }
+        return (truth_pair){offs + i, offs + i + params->axes.sections[axis]};
+    }
     return half ? (truth_pair){offs + i, offs + i + params->n_rot / 2} : (truth_pair){offs + 2 * i, offs + 2 * i + 1};
 }
 

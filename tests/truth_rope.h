@@ -26,7 +26,7 @@ typedef enum truth_variety {
 /* Small and odd shapes mostly, now and then wider than one slice of the angle engine. */
 posenc_rope_params truth_rope_random(int variety);
 
-/* Sections of a kind for n_pairs pairs; PIXTRAL has none. */
+/* Sections of a kind for n_pairs pairs, an even number; PIXTRAL, ALTERNATE and LIST have none. */
 void truth_random_axes(posenc_rope_axes *axes, posenc_axes_kind kind, int64_t n_pairs);
 
 /* n_axes planes of n positions: runs mostly, with jumps. */

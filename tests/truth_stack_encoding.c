@@ -65,6 +65,18 @@ static posenc_status transform(void) {
     return posenc_hadamard(&halves, &halves, DIM, posenc_range_all());
 }
 
+static posenc_status rotate_reals(void) {
+    posenc_view view = dense(x, HEADS, TOKENS / 2);
+    posenc_coords at = {real, POSENC_COORD_F64, 1, 0}; /* axes that lie one element apart */
+    return posenc_rope_apply_at(four_axes, &view, &at, &view, POSENC_FORWARD, posenc_range_all());
+}
+
+static posenc_status fill_table_with_reals(void) {
+    posenc_rope_table four = posenc_rope_table_dense(four_axes, rows);
+    posenc_coords at = {real, POSENC_COORD_F64, 1, 0};
+    return posenc_rope_table_fill_at(four_axes, &at, TOKENS / 2, POSENC_FORWARD, &four);
+}
+
 static posenc_status fill_table(void) {
     posenc_rope_table four = posenc_rope_table_dense(four_axes, rows);
     return posenc_rope_table_fill(four_axes, positions, TOKENS, POSENC_FORWARD, &four);
@@ -251,6 +263,8 @@ const stack_call encoding_calls[] = {
     {"posenc_rope_apply_tensors", "norm, four axes, Hadamard, Q4_0", rotate_into_blocks},
     {"posenc_hadamard", "f16", transform},
     {"posenc_rope_table_fill", "four axes", fill_table},
+    {"posenc_rope_apply_at", "four axes, real", rotate_reals},
+    {"posenc_rope_table_fill_at", "four axes, real", fill_table_with_reals},
     {"posenc_rope_apply_table", "four axes", rotate_by_table},
     {"posenc_encoding_write", "sinusoids", write_sinusoid},
     {"posenc_encoding_add", "of parts", add_mixed},

@@ -65,6 +65,33 @@ POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);
 POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
                                            float *cos_rows, float *sin_rows, int64_t row_stride);
 
+/* ---- Positions (coordinates) of tokens, of any type ---- */
+
+/** Positions of the tokens, of any type that the encoding takes: integers always, within int32 unless it says
+ * otherwise; real numbers where it says so (RoPE always, rope.h), finite and of magnitude up to 2^31. A real number is
+ * taken as exactly the number that it is, and is as accurate as an integer; one that is an integer gives the bits of
+ * the integer. Another type is POSENC_ERR_DTYPE, a value out of range POSENC_ERR_POSITION, an unknown type
+ * POSENC_ERR_ENUM. */
+typedef enum posenc_coord_type {
+    POSENC_COORD_I32 = 0,
+    POSENC_COORD_I64,
+    POSENC_COORD_F32,
+    POSENC_COORD_F64
+} posenc_coord_type;
+
+/** The position on `axis` of token t in batch b is data[b * batch_stride + axis * axis_stride + t]. */
+typedef struct posenc_coords {
+    const void *data;
+    posenc_coord_type type;
+    int64_t axis_stride;  /**< in elements; 0: n_tokens, planes one behind the other */
+    int64_t batch_stride; /**< in elements; 0: the batch shares its coordinates */
+} posenc_coords;
+
+static inline posenc_coords posenc_coords_of(const void *data, posenc_coord_type type) {
+    posenc_coords coords = {data, type, 0, 0};
+    return coords;
+}
+
 /* ---- Arrays of positions (FORMULAS A.23). Nothing is written when a call is refused. ---- */
 
 /** Consecutive positions. positions[t] = start + t, t < n. */

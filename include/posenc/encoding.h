@@ -49,32 +49,6 @@ POSENC_API int posenc_encoding_axis_count(const posenc_encoding *e);
 /** Frees it; NULL is allowed. What was made of it by concat or sum stays good. */
 POSENC_API void posenc_encoding_free(posenc_encoding *e);
 
-/* ---- Coordinates ---- */
-
-/** Coordinates of the tokens, of any type that the encoding takes: integers always, within int32 unless it says
- * otherwise; real numbers where it says so, finite and of magnitude up to 2^31. A real number that is an integer gives
- * the bits of the integer. Another type is POSENC_ERR_DTYPE, a value out of range POSENC_ERR_POSITION, an unknown type
- * POSENC_ERR_ENUM. */
-typedef enum posenc_coord_type {
-    POSENC_COORD_I32 = 0,
-    POSENC_COORD_I64,
-    POSENC_COORD_F32,
-    POSENC_COORD_F64
-} posenc_coord_type;
-
-/** Coordinate `axis` of token t in batch b is data[b * batch_stride + axis * axis_stride + t]. */
-typedef struct posenc_coords {
-    const void *data;
-    posenc_coord_type type;
-    int64_t axis_stride;  /**< in elements; 0: n_tokens, planes one behind the other */
-    int64_t batch_stride; /**< in elements; 0: the batch shares its coordinates */
-} posenc_coords;
-
-static inline posenc_coords posenc_coords_of(const void *data, posenc_coord_type type) {
-    posenc_coords coords = {data, type, 0, 0};
-    return coords;
-}
-
 /* ---- Rows to their place ---- */
 
 /** Writes an encoding to tokens, or adds it to them. y is [dim, n_tokens, n_batch, 1] in f32, f16 or bf16. A slice of a

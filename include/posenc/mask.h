@@ -99,7 +99,7 @@ static inline posenc_mask posenc_mask_chunked(int64_t chunk) {
 }
 
 /** One byte for each [key, query, head, batch]: 0 or anything else. nb[] are its strides in bytes, 0 where it is
- * shared; a key padding mask [n_batch][n_k] has {1, 0, 0, n_k}. nb[0] is 1. */
+ * shared; a key padding mask [n_batch][n_k] has {1, 0, 0, n_k}. nb[0] is 1 unless n_k is. */
 typedef enum posenc_polarity {
     POSENC_POLARITY_UNSET = 0,
     POSENC_KEEP, /**< nonzero: the key is seen (Hugging Face's attention_mask) */

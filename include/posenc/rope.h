@@ -16,11 +16,15 @@
  *     POSENC_ROPE_DEINTERLEAVE   read as INTERLEAVED, written as HALF (DeepSeek in Hugging Face; FORMULAS B.4);
  *                                not in place, and FORWARD only (else POSENC_ERR_ENUM): a HALF rope shifts the result
  *                                or takes it back
+ *     POSENC_ROPE_HALF_BY_AXIS   HALF inside each section of the axes: pair j of a section of s pairs that begins with
+ *                                pair b is 2b + j and 2b + j + s (Gemma 4's vision tower; FORMULAS B.29). Sections must
+ *                                follow each other: MROPE, VISION, AXIAL, or LIST with sections (POSENC_ERR_SECTIONS)
  *
  * Tensors are [head_dim, n_heads, n_tokens, n_batch] (ne[0] first), as ggml_rope has them, in f32, f16 or bf16; input
  * and output may differ in type, and the output may be Q8_0 or Q4_0 (a quantised KV cache, below). Positions are int32
- * planes [n_axes][n_tokens], shared by the batch: one plane unless the parameters name more axes. A row, for row
- * ranges, is one head of one token: row = (batch * n_tokens + token) * n_heads + head.
+ * planes [n_axes][n_tokens], shared by the batch: one plane unless the parameters name more axes. The calls that end
+ * in _at take them with strides, for each sequence of a batch, and as real numbers: posenc_coords (angles.h). A row,
+ * for row ranges, is one head of one token: row = (batch * n_tokens + token) * n_heads + head.
  *
  * y may be the same view as x (in place: channels that are not rotated are not touched) or a view that does not overlap
  * it (they are copied).
@@ -78,16 +82,19 @@ typedef enum posenc_rope_layout {
     POSENC_ROPE_LAYOUT_UNSET = 0,
     POSENC_ROPE_HALF,
     POSENC_ROPE_INTERLEAVED,
-    POSENC_ROPE_DEINTERLEAVE
+    POSENC_ROPE_DEINTERLEAVE,
+    POSENC_ROPE_HALF_BY_AXIS
 } posenc_rope_layout;
 
 typedef enum posenc_direction { POSENC_FORWARD = 0, POSENC_INVERSE, POSENC_BACKWARD, POSENC_SHIFT } posenc_direction;
 
-/** Which position each pair follows, where tokens have several (FORMULAS B.20-B.23). sections[] counts pairs per axis.
+/** Which position each pair follows, where tokens have several (FORMULAS B.20-B.23, B.26-B.31). sections[] counts
+ * pairs per axis, in the order of the planes of positions. Each kind is a rule for axis and frequency of pair i; LIST
+ * takes the caller's instead.
  *
  *                  n_axes   which position
  *     SINGLE       0, 1     one position
- *     MROPE        2 .. 4   pairs in consecutive sections (t, h, w[, e]), Qwen2-VL
+ *     MROPE        2 .. 4   pairs in consecutive sections (t, h, w[, e]), Qwen2-VL; xdrope of HunyuanVL with four
  *     IMROPE       3        Qwen3-VL: h for i mod 3 = 1 and i < 3 s_h, w for i mod 3 = 2 and i < 3 s_w, else t
  *     IMROPE_GGML  4        the same, but pairs i mod 3 = 0 with i >= 3 s_t, and all that match no rule, follow the
  *                           fourth position
@@ -96,6 +103,13 @@ typedef enum posenc_direction { POSENC_FORWARD = 0, POSENC_INVERSE, POSENC_BACKW
  *     PIXTRAL      2        first half of the pairs follows h with theta_2j, second half w with theta_(2j+1); n_rot is
  *                           a multiple of 4 (POSENC_ERR_N_ROT), sections are not read
  *     AXIAL        2 .. 4   FLUX and others: section a is a complete rotary embedding of its own, base^(-j/sections[a])
+ *     ALTERNATE    2 .. 4   MoonViT, EfficientLoFTR: pair i follows axis i mod n_axes with base^(-2j/(n_rot/n_axes)),
+ *                           j = i / n_axes rounded down; n_rot is a multiple of 2 n_axes (POSENC_ERR_N_ROT), sections
+ *                           are not read
+ *     ERNIE        3        ERNIE-4.5-VL, planes (t, h, w): pairs i < s_h + s_w follow h where i is even and w where it
+ *                           is odd, the others t; s_h = s_w. (Its mrope_section is published as h, w, t.)
+ *     LIST         1 .. 4   lists.axes says it for each pair. With POSENC_ROPE_HALF_BY_AXIS sections say what is
+ *                           halved, whatever axes its pairs follow; otherwise they are 0
  *
  * Sections add up to n_rot/2, and those beyond n_axes are 0, of SINGLE all; else, or with another n_axes,
  * POSENC_ERR_SECTIONS.
@@ -107,7 +121,10 @@ typedef enum posenc_axes_kind {
     POSENC_AXES_IMROPE_GGML,
     POSENC_AXES_VISION,
     POSENC_AXES_PIXTRAL,
-    POSENC_AXES_AXIAL
+    POSENC_AXES_AXIAL,
+    POSENC_AXES_ALTERNATE,
+    POSENC_AXES_ERNIE,
+    POSENC_AXES_LIST
 } posenc_axes_kind;
 
 #define POSENC_MAX_AXES 4
@@ -136,6 +153,17 @@ typedef struct posenc_xpos {
     int32_t centre;
 } posenc_xpos;
 
+/** The rotation pair by pair, for what no name above says (FORMULAS B.26). NULL and 0: base, scaling and kind of axes
+ * say it. The arrays need to live until posenc_rope_create returns. */
+typedef struct posenc_rope_lists {
+    const double *theta; /**< [n_rot/2]: radians per position, of either sign, taken as exactly the numbers they
+                                      are, in place of the powers of base. |theta| up to POSENC_MAX_FREQUENCY
+                                      (POSENC_ERR_FREQUENCY) */
+    const int32_t *axes; /**< [n_rot/2]: axis of each pair, 0 .. n_axes - 1 (POSENC_ERR_SECTIONS). LIST alone */
+    double bases[POSENC_MAX_AXES]; /**< base of the pairs that follow this axis; 0: base (Cosmos: each axis of AXIAL
+                                      with an NTK-aware base of its own). Not with theta (POSENC_ERR_BASE) */
+} posenc_rope_lists;
+
 typedef struct posenc_rope_params {
     posenc_rope_layout layout;
     int64_t head_dim;    /**< channels per head, 1 .. 2*POSENC_MAX_PAIRS */
@@ -145,18 +173,33 @@ typedef struct posenc_rope_params {
     double rot_fraction; /**< in (0, 1]: when n_rot is 0, rotate floor(rot_fraction * head_dim) channels, which must be
                             even, with POSENC_SCALING_PROPORTIONAL all of them; 0: none when n_rot is 0 */
     posenc_rope_scaling scaling; /**< rope_scaling.h; of the axes that restart their frequencies, VISION takes GGML
-                                    alone, AXIAL none and no freq_factors (POSENC_ERR_SCALING) */
+                                    alone, AXIAL and ALTERNATE none and no freq_factors; nor do lists.theta and
+                                    lists.bases (POSENC_ERR_SCALING). A magnitude goes with all */
     posenc_rope_axes axes;
     posenc_xpos xpos;
+    posenc_rope_lists lists;
+    double local_base; /**< base of layers with local attention, where a model has two ropes; 0: it has one. Not read by
+                          posenc_rope_create: posenc_rope_local_params */
 } posenc_rope_params;
 
 #define POSENC_ROPE_DEFAULTS                                                                                           \
     {                                                                                                                  \
         POSENC_ROPE_LAYOUT_UNSET, 0, 0, 0, 10000.0, 1.0, POSENC_ROPE_SCALING_DEFAULTS,                                 \
-            {POSENC_AXES_SINGLE, 0, {0, 0, 0, 0}}, {                                                                   \
-            POSENC_XPOS_OFF, 0.4, 512.0, 0                                                                             \
-        }                                                                                                              \
+            {POSENC_AXES_SINGLE, 0, {0, 0, 0, 0}}, {POSENC_XPOS_OFF, 0.4, 512.0, 0},                                   \
+            {NULL, NULL, {0.0, 0.0, 0.0, 0.0}}, 0.0                                                                    \
     }
+
+/** Parameters of the layers with local attention: local_base and no scaling, as Gemma 3 and ModernBERT have them; where
+ * local_base is 0, params. */
+static inline posenc_rope_params posenc_rope_local_params(const posenc_rope_params *params) {
+    const posenc_rope_scaling none = POSENC_ROPE_SCALING_DEFAULTS;
+    posenc_rope_params local = *params;
+    if (params->local_base != 0.0) {
+        local.base = params->local_base;
+        local.scaling = none;
+    }
+    return local;
+}
 
 typedef struct posenc_rope posenc_rope;
 
@@ -182,6 +225,17 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                            const posenc_view *y, posenc_direction direction, posenc_range rows);
 
+/** posenc_rope_apply at positions of any type and stride: int32 and int64, in the range of int32; float32 and float64,
+ * for patches between grid points and for time in seconds (FORMULAS B.26, B.28). Positions of all tokens are checked,
+ * whatever the rows (POSENC_ERR_POSITION). Real positions that are no integers have nothing to share: rows of them take
+ * as long as those of single, non-consecutive ones.
+ *
+ *     posenc_coords at = {positions, POSENC_COORD_I64, 0, n_tokens};     // position_ids, [n_batch][n_tokens]
+ *     posenc_coords patches = posenc_coords_of(yx, POSENC_COORD_F32);    // [2][n_patches], shared by the batch
+ */
+POSENC_API posenc_status posenc_rope_apply_at(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
+                                              const posenc_view *y, posenc_direction direction, posenc_range rows);
+
 /* ---- Tables: cos and sin computed once for a batch of tokens, used by Q and K of every layer ---- */
 
 /** Rows of n_pairs cosines and sines in float32. Value i of token t stands at cos[t*row_stride + i*step] and
@@ -205,6 +259,11 @@ POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, fl
  * planes of its own tokens. */
 POSENC_API posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
                                                 posenc_direction direction, const posenc_rope_table *table);
+
+/** The same at positions of any type and stride, for one sequence: batch_stride is not used. What a table holds has the
+ * bits of posenc_rope_apply_at, and serves posenc_rope_apply_tensors too. */
+POSENC_API posenc_status posenc_rope_table_fill_at(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
+                                                   posenc_direction direction, const posenc_rope_table *table);
 
 /** posenc_rope_apply with the rows of a table, ours or the caller's own (per-element angles, learned frequencies). With
  * a table filled for the same direction the result has the same bits; SHIFT skips no token here. */

@@ -34,10 +34,12 @@ extern "C" {
 
 /** Sets a number, or flag (1 or 0), by its published name:
  *
- *   Hugging Face   head_dim; rope_theta, rotary_emb_base; partial_rotary_factor, rotary_pct (with type proportional
- *                  they are the proportion); rotary_dim; max_position_embeddings; original_max_position_embeddings;
- *                  factor; beta_fast; beta_slow; truncate; extrapolation_factor; attention_factor; mscale;
- *                  mscale_all_dim; low_freq_factor; high_freq_factor
+ *   Hugging Face   head_dim; rope_theta, rotary_emb_base, global_rope_theta; rope_ratio, which is the base by 10000;
+ *                  rope_local_base_freq, local_rope_theta: local_base; partial_rotary_factor, rotary_pct (with type
+ *                  proportional they are the proportion); rotary_emb_fraction; rotary_dim; max_position_embeddings;
+ *                  original_max_position_embeddings; factor; alpha, which is ntk_alpha; beta_fast; beta_slow; truncate;
+ *                  extrapolation_factor; attention_factor; attn_factor; mscale; mscale_all_dim; short_mscale,
+ *                  long_mscale; low_freq_factor; high_freq_factor; llama_4_scaling_beta: temperature_beta
  *   GGUF, with or without "ARCHITECTURE." in front
  *                  attention.key_length, context_length, rope.dimension_count, rope.freq_base, rope.scale_linear,
  *                  rope.scaling.factor, .original_context_length, .attn_factor, .yarn_ext_factor, .yarn_attn_factor,
@@ -52,9 +54,9 @@ extern "C" {
 POSENC_API posenc_status posenc_rope_set_number(posenc_rope_params *params, const char *name, double value);
 
 /** Sets a choice by its published name. rope_type, type (Hugging Face) or rope.scaling.type (GGUF): default, none,
- * mrope (no scaling, these three), linear, dynamic, yarn, longrope, su, llama3, proportional. POSENC_ERR_ENUM for
- * another name or value: nothing is changed. A GGUF file with a factor and no type means linear: the caller then sets
- * that, for a factor that no type wants is refused. */
+ * mrope (no scaling, these three), linear, dynamic, xdrope (NTK; its axes are set by hand), yarn, longrope, su, llama3,
+ * proportional. POSENC_ERR_ENUM for another name or value: nothing is changed. A GGUF file with a factor and no type
+ * means linear: the caller then sets that, for a factor that no type wants is refused. */
 POSENC_API posenc_status posenc_rope_set_string(posenc_rope_params *params, const char *name, const char *value);
 
 /** Sets a list by its published name. Lists: short_factor, long_factor (Hugging Face); rope_freqs, rope_factors_short,

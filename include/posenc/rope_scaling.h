@@ -8,10 +8,11 @@
  *   type          needs                              theta_i, with t_i = base^(-2i/n), n = n_rot
  *   NONE          -                                  t_i
  *   LINEAR        factor                             t_i / factor                                (arXiv 2306.15595)
- *   NTK           factor                             t_i of base * factor^(n/(n-2))
+ *   NTK           factor, or ntk_alpha               t_i of base * factor^(n/(n-2))
  *   NTK_LENGTH    alpha, context, original_context   t_i of base * alpha^(context/original_context - 1)
  *   DYNAMIC       factor, max_context, context       t_i of base * (1 + factor (L - C)/C)^(n/(n-2)),
- *                                                    C = max_context, L = max(context, C)
+ *                                                    C = max_context, L = max(context, C);
+ *                                                    with ntk_alpha, as NTK
  *   YARN          factor, original_context,          g_i t_i + (1 - g_i) t_i/factor, g_i = ext_factor (1 - ramp_i),
  *                 beta_fast, beta_slow ...           the ramp running over the pair index        (arXiv 2309.00071)
  *   LONGROPE      short_factors, long_factors,       t_i / list[i], the long list when context exceeds
@@ -91,20 +92,25 @@ typedef struct posenc_rope_scaling {
      * 0. */
     double attention_factor;
     double mscale, mscale_all_dim;
-    double attn_factor; /**< GGUF's: not given 1; LONGROPE: the magnitude itself; others multiply it */
+    double short_mscale; /**< LONGROPE: in place of the square root, with the short list (Phi-3.5-MoE) ... */
+    double long_mscale;  /**< ... and with the long one: both or neither */
+    double attn_factor;  /**< GGUF's and YaRN's: not given 1; LONGROPE: the magnitude itself; others multiply it */
 
     /** Lists of n_rot/2 divisors each, or NULL. They need to live until posenc_rope_create returns. */
     const double *freq_factors;
     const float *freq_factors_f32; /**< the same, as tensors hold them; one of the two */
     const double *short_factors, *long_factors;
     int64_t n_factors; /**< length of each list that is given */
+
+    double ntk_alpha;        /**< NTK, DYNAMIC: 1 .. 1e9, in place of factor, whatever the length (HunYuan's alpha) */
+    double temperature_beta; /**< for posenc_rope_query_temperature */
 } posenc_rope_scaling;
 
 /** Type NONE, and the published defaults of the other fields. */
 #define POSENC_ROPE_SCALING_DEFAULTS                                                                                   \
     {                                                                                                                  \
-        POSENC_SCALING_NONE, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, 0.0, NULL, \
-            NULL, NULL, NULL, 0                                                                                        \
+        POSENC_SCALING_NONE, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0,  \
+            0.0, NULL, NULL, NULL, NULL, 0, 0.0, 0.0                                                                   \
     }
 
 /** What DeepSeek-V2/V3 multiply the softmax scale by: m(factor, mscale_all_dim)^2 with m as above; 1 when
@@ -115,6 +121,11 @@ POSENC_API double posenc_rope_softmax_multiplier(const posenc_rope_scaling *scal
  * ln(floor((position + 1) / floor_scale) + 1) * attn_scale + 1. NaN unless position >= 0, floor_scale > 0,
  * attn_scale is finite, and the quotient is below the largest double. */
 POSENC_API double posenc_query_temperature(int32_t position, double attn_scale, double floor_scale);
+
+/** Query temperature of every layer, Ministral 3 (llama_4_scaling_beta; FORMULAS B.25):
+ * temperature_beta * ln(1 + floor(position / original_context)) + 1; 1 where temperature_beta is 0. NaN when scaling is
+ * NULL, position negative, temperature_beta not finite, or original_context, which it then needs, out of its range. */
+POSENC_API double posenc_rope_query_temperature(const posenc_rope_scaling *scaling, int32_t position);
 
 #ifdef __cplusplus
 }

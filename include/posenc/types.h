@@ -73,8 +73,8 @@ typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0
 #define POSENC_MAX_HEAD_DIM 1024
 
 /** A tensor somebody else owns: extents ne[] and strides nb[] in bytes, innermost first, as ggml has them. nb[0] must
- * be the element size; the other strides may be anything that is a multiple of it: padded, permuted, negative, and for
- * inputs also zero (broadcast).
+ * be the element size, unless ne[0] is 1 (NumPy may have 0 there); the other strides may be anything that is a multiple
+ * of it: padded, permuted, negative, and for inputs also zero (broadcast).
  *
  * Tensors of heads (queries, keys, values, outputs, relative tables) have one order of extents in every call, whatever
  * lies beside what in memory: [head_dim, n_heads, n_tokens, n_batch]. Scores have [n_k, n_q, n_heads, n_batch], rows of

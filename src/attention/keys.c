@@ -87,7 +87,8 @@ static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc
         return (posenc_rows_ahead){.n = 0};
     posenc_view storage = posenc_storage_of(x);
     const void *rows = posenc_attention_rows(u, x, j, &n);
-    return (posenc_rows_ahead){rows, (ptrdiff_t)x->nb[2], (size_t)(storage.ne[0] * storage.nb[0]), (size_t)n};
+    int64_t bytes = storage.ne[0] * posenc_dtype_size(storage.dtype);
+    return (posenc_rows_ahead){rows, (ptrdiff_t)x->nb[2], (size_t)bytes, (size_t)n};
 }
 
 void posenc_attention_look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,

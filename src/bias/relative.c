@@ -129,7 +129,7 @@ static posenc_status check_shift(const posenc_view *x, const posenc_view *y, int
 
 /* Row `query` of the flat form: elements n_q + query * n_k and on of the rows of x, each with a zero before it. */
 static void shift_row(const posenc_view *x, const posenc_view *y, int64_t query, int64_t head, int64_t batch) {
-    int64_t n_k = x->ne[0], n_q = x->ne[1], size = x->nb[0];
+    int64_t n_k = x->ne[0], n_q = x->ne[1], size = posenc_dtype_size(x->dtype);
     char *to = posenc_view_at(y, query, head, batch);
     for (int64_t j = 0, n; j < n_k; j += n) {
         int64_t flat = n_q + query * n_k + j, row = flat / (n_k + 1), column = flat % (n_k + 1);
@@ -145,7 +145,7 @@ static void shift_row(const posenc_view *x, const posenc_view *y, int64_t query,
 }
 
 static void skew_row(const posenc_view *x, const posenc_view *y, int64_t query, int64_t head, int64_t batch) {
-    int64_t n = y->ne[1], size = x->nb[0];
+    int64_t n = y->ne[1], size = posenc_dtype_size(x->dtype);
     const char *from = posenc_view_at(x, query, head, batch);
     memcpy(posenc_view_at(y, query, head, batch), from + (n - 1 - query) * size, (size_t)(n * size));
 }

@@ -173,10 +173,10 @@ void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernel
     maker->n = n;
     maker->magnitude = 1.0;
     maker->centre = freq->centre;
-    maker->anchored_at = 1; /* no multiple of the block */
+    maker->anchored_at = (double)NAN;
 }
 
-static void move_anchor(posenc_row_maker *maker, int64_t position) {
+static void move_anchor(posenc_row_maker *maker, double position) {
     if (maker->anchored_at == position)
         return;
     maker->anchored_at = position;
@@ -186,7 +186,7 @@ static void move_anchor(posenc_row_maker *maker, int64_t position) {
         .growth = maker->freq->growth != NULL ? maker->freq->growth + maker->first : NULL,
         .centre = maker->centre,
         .magnitude = maker->magnitude,
-        .position = (double)position,
+        .position = position,
         .cos_out = maker->anchor_cos,
         .sin_out = maker->anchor_sin,
         .n = (size_t)posenc_columns_of(maker->n) * POSENC_COLUMN,
@@ -221,22 +221,27 @@ static int64_t nearest(int64_t position, int64_t step) {
     return (position + step / 2) & -step;
 }
 
+/* The anchor of a position where nothing grows. */
+static int64_t anchor_of(int64_t position) {
+    return nearest(nearest(position, POSENC_ANCHOR_BLOCK), POSENC_ANCHOR_SPAN);
+}
+
 /* A run is one call: with a call for each block, 512 rows of 64 pairs took 1.04 times as long. What grows has an anchor
  * for every block, so that there is one table of growths, not two. */
-void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
-                      const posenc_row_target *target) {
+void posenc_make_columns(posenc_row_maker *maker, int64_t first, int64_t n, const int32_t *positions,
+                         int64_t n_positions, const posenc_row_target *target) {
     const posenc_freq *freq = maker->freq;
-    int64_t column = maker->first / POSENC_COLUMN;
+    int64_t column = first / POSENC_COLUMN;
     for (int64_t t = 0; t < n_positions;) {
         int64_t block = nearest(positions[t], POSENC_ANCHOR_BLOCK);
-        int64_t anchor = freq->growth != NULL ? block : nearest(block, POSENC_ANCHOR_SPAN);
+        int64_t anchor = freq->growth != NULL ? block : anchor_of(positions[t]);
         int64_t last_block = freq->growth != NULL ? block : anchor + POSENC_ANCHOR_SPAN / 2 - POSENC_ANCHOR_BLOCK;
         int64_t run = run_length(positions + t, n_positions - t, last_block + POSENC_ANCHOR_REACH);
         int64_t n_fetch = target->n_far - t - POSENC_ANCHOR_BLOCK;
-        move_anchor(maker, anchor);
+        move_anchor(maker, (double)anchor);
         posenc_angle_rows_args args = {
-            .anchor_cos = maker->anchor_cos,
-            .anchor_sin = maker->anchor_sin,
+            .anchor_cos = maker->anchor_cos + (first - maker->first),
+            .anchor_sin = maker->anchor_sin + (first - maker->first),
             .blocks = freq->blocks + column,
             .offsets = freq->offsets + column,
             .growth = freq->growth != NULL ? freq->offset_growth + column : NULL,
@@ -246,7 +251,7 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
             .sin_out = target->sin_out + t * target->sin_stride,
             .cos_stride = target->cos_stride,
             .sin_stride = target->sin_stride,
-            .n = (size_t)maker->n,
+            .n = (size_t)n,
             .n_rows = (size_t)run,
             .n_fetch = (size_t)posenc_max(posenc_min(n_fetch, run), 0),
             .step = target->step,
@@ -257,6 +262,67 @@ void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t
         maker->kernels->angle_rows(&args);
         t += run;
     }
+}
+
+static int is_int32(double p) {
+    return p == rint(p) && p >= INT32_MIN && p <= INT32_MAX;
+}
+
+int posenc_have_one_anchor(const double *positions, int n) {
+    for (int k = 0; k < n; k++)
+        if (!is_int32(positions[k]) || anchor_of((int64_t)positions[k]) != anchor_of((int64_t)positions[0]))
+            return 0;
+    return 1;
+}
+
+/* Copies integers at the front, a block of them at most; returns how many. */
+static int64_t leading_integers(const double *positions, int64_t n_positions, int32_t *integers) {
+    int64_t n = 0;
+    for (; n < n_positions && n < POSENC_ANCHOR_BLOCK && is_int32(positions[n]); n++)
+        integers[n] = (int32_t)positions[n];
+    return n;
+}
+
+/* Row 0 of the target, at a position of which the anchor is made: there are no offsets to share. */
+static void make_anchored_row(posenc_row_maker *maker, int64_t first, int64_t n, double position,
+                              const posenc_row_target *target) {
+    int64_t column = first / POSENC_COLUMN;
+    move_anchor(maker, position);
+    posenc_angle_rows_args args = {
+        .anchor_cos = maker->anchor_cos + (first - maker->first),
+        .anchor_sin = maker->anchor_sin + (first - maker->first),
+        .blocks = maker->freq->blocks + column,
+        .offsets = maker->freq->offsets + column,
+        .cos_out = target->cos_out,
+        .sin_out = target->sin_out,
+        .cos_stride = target->cos_stride,
+        .sin_stride = target->sin_stride,
+        .n = (size_t)n,
+        .n_rows = 1,
+        .step = target->step,
+        .drop_last = target->drop_last,
+        .add = target->add,
+    };
+    maker->kernels->angle_rows(&args);
+}
+
+void posenc_make_real_columns(posenc_row_maker *maker, int64_t first, int64_t n, const double *positions,
+                              int64_t n_positions, const posenc_row_target *target) {
+    for (int64_t t = 0; t < n_positions;) {
+        int32_t integers[POSENC_ANCHOR_BLOCK];
+        int64_t n_integers = leading_integers(positions + t, n_positions - t, integers);
+        posenc_row_target rest = posenc_target_from(target, t);
+        if (n_integers > 0)
+            posenc_make_columns(maker, first, n, integers, n_integers, &rest);
+        else
+            make_anchored_row(maker, first, n, positions[t], &rest);
+        t += n_integers > 0 ? n_integers : 1;
+    }
+}
+
+void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
+                      const posenc_row_target *target) {
+    posenc_make_columns(maker, maker->first, maker->n, positions, n_positions, target);
 }
 
 int posenc_row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n_rows, int64_t stride) {

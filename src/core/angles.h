@@ -47,14 +47,23 @@ typedef struct posenc_row_target {
     int is_vast;   /* together they are larger than any cache */
 } posenc_row_target;
 
+/* The target from row t on. */
+static inline posenc_row_target posenc_target_from(const posenc_row_target *target, int64_t t) {
+    posenc_row_target rest = *target;
+    rest.cos_out += t * rest.cos_stride;
+    rest.sin_out += t * rest.sin_stride;
+    rest.n_far -= t;
+    return rest;
+}
+
 /* Makes rows for one slice of a table, and keeps the anchor between calls. On the caller's stack. */
 typedef struct posenc_row_maker {
     const posenc_kernels *kernels;
     const posenc_freq *freq;
-    int64_t first, n;    /* the slice: n <= POSENC_SLICE pairs, first a multiple of POSENC_COLUMN */
-    double magnitude;    /* factor on every value */
-    double centre;       /* xPos: where nothing has grown */
-    int64_t anchored_at; /* position of the anchor; odd: none yet */
+    int64_t first, n;   /* the slice: n <= POSENC_SLICE pairs, first a multiple of POSENC_COLUMN */
+    double magnitude;   /* factor on every value */
+    double centre;      /* xPos: where nothing has grown */
+    double anchored_at; /* position of the anchor; NaN: none yet */
     double anchor_cos[POSENC_SLICE], anchor_sin[POSENC_SLICE];
 } posenc_row_maker;
 
@@ -66,6 +75,18 @@ void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernel
 /* Row t of the target, t < n_positions, from positions[t]. The target's outputs stand at the slice's first pair. */
 void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
                       const posenc_row_target *target);
+
+/* Likewise, of n pairs from the first-th of the table on alone, which are part of the slice; first is a multiple of
+ * POSENC_COLUMN, and the target's outputs stand at that pair. */
+void posenc_make_columns(posenc_row_maker *maker, int64_t first, int64_t n, const int32_t *positions,
+                         int64_t n_positions, const posenc_row_target *target);
+
+/* The same at real positions, |p| <= 2^31: integers have the rows that they have as int32. */
+void posenc_make_real_columns(posenc_row_maker *maker, int64_t first, int64_t n, const double *positions,
+                              int64_t n_positions, const posenc_row_target *target);
+
+/* 1 if rows for these positions are made from one anchor. */
+int posenc_have_one_anchor(const double *positions, int n);
 
 /* 1 if the rows of a and b, n floats each and stride apart, share a float; one's rows may lie between the other's. */
 int posenc_row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n_rows, int64_t stride);

@@ -59,7 +59,7 @@ posenc_status posenc_check_input(const posenc_view *view) {
         return POSENC_OK;
     if (view->data == NULL)
         return POSENC_ERR_NULL;
-    if (view->nb[0] != size || !posenc_is_aligned(view->data, size))
+    if ((view->ne[0] != 1 && view->nb[0] != size) || !posenc_is_aligned(view->data, size))
         return POSENC_ERR_STRIDE;
     for (int i = 1; i < 4; i++)
         if (view->nb[i] & (size - 1) || posenc_leaves_limit(view->ne[i], view->nb[i]))

@@ -1,29 +1,12 @@
 /* Coordinates of tokens: their types, ranges, and the quotients and remainders that parts ask for. */
 #include "encoding/encoding.h"
 
-#include <math.h>
-
+#include "core/coords.h"
 #include "core/view.h"
-
-static int is_real(posenc_coord_type type) {
-    return type == POSENC_COORD_F32 || type == POSENC_COORD_F64;
-}
-
-static int64_t size_of(posenc_coord_type type) {
-    return type == POSENC_COORD_I32 || type == POSENC_COORD_F32 ? 4 : 8;
-}
-
-static int64_t axis_stride(const posenc_coords *at, int64_t n_tokens) {
-    return at->axis_stride == 0 ? n_tokens : at->axis_stride;
-}
-
-static double real_at(const posenc_coords *at, int64_t i) {
-    return at->type == POSENC_COORD_F32 ? (double)((const float *)at->data)[i] : ((const double *)at->data)[i];
-}
 
 /* floor(p / divide) mod modulo */
 static int64_t whole_at(const posenc_coords *at, int64_t i, const posenc_term *term) {
-    int64_t p = at->type == POSENC_COORD_I32 ? ((const int32_t *)at->data)[i] : ((const int64_t *)at->data)[i];
+    int64_t p = posenc_whole_coord(at, i);
     if (term->divide > 1)
         p = p / term->divide - (p % term->divide < 0);
     if (term->modulo > 0)
@@ -35,12 +18,12 @@ void posenc_load_tokens(const posenc_term *term, const posenc_coords *at, int64_
                         int64_t first, int64_t n, posenc_tokens *tokens) {
     const posenc_generator *g = term->generator;
     tokens->n = n;
-    tokens->is_real = is_real(at->type);
+    tokens->is_real = posenc_coords_are_real(at);
     for (int axis = 0; axis < g->n_axes; axis++) {
-        int64_t from = batch * at->batch_stride + (term->axis + axis) * axis_stride(at, n_tokens) + first;
+        int64_t from = batch * at->batch_stride + (term->axis + axis) * posenc_coord_axis_stride(at, n_tokens) + first;
         if (tokens->is_real) {
             for (int64_t t = 0; t < n; t++)
-                tokens->real[axis][t] = real_at(at, from + t);
+                tokens->real[axis][t] = posenc_real_coord(at, from + t);
             continue;
         }
         for (int64_t t = 0; t < n; t++) {
@@ -55,13 +38,13 @@ void posenc_load_tokens(const posenc_term *term, const posenc_coords *at, int64_
 
 /* ---- Checks ---- */
 
-static posenc_status check_type(const posenc_term *term, posenc_coord_type type) {
+static posenc_status check_type(const posenc_term *term, const posenc_coords *at) {
     posenc_reals reals = term->generator->reals;
-    if (!is_real(type))
+    if (!posenc_coords_are_real(at))
         return POSENC_OK;
     if (term->divide > 1 || term->modulo > 0 || reals == POSENC_NO_REALS)
         return POSENC_ERR_DTYPE;
-    return reals == POSENC_F32_ONLY && type == POSENC_COORD_F64 ? POSENC_ERR_DTYPE : POSENC_OK;
+    return reals == POSENC_F32_ONLY && at->type == POSENC_COORD_F64 ? POSENC_ERR_DTYPE : POSENC_OK;
 }
 
 /* What the term's map makes of any int32 is taken: a large modulo leads a negative one out of int32. */
@@ -74,8 +57,8 @@ static int takes_every_int32(const posenc_term *term) {
 static int64_t first_refused(const posenc_term *term, const posenc_coords *at, int64_t i, int64_t n) {
     const posenc_generator *g = term->generator;
     int64_t t = 0;
-    if (is_real(at->type))
-        while (t < n && fabs(real_at(at, i + t)) <= 0x1p31)
+    if (posenc_coords_are_real(at))
+        while (t < n && posenc_is_real_position(posenc_real_coord(at, i + t)))
             t++;
     else if (at->type == POSENC_COORD_I32 && takes_every_int32(term))
         t = n;
@@ -91,7 +74,7 @@ static int64_t refused_row(const posenc_term *term, const posenc_coords *at, int
     int64_t n_distinct = at->batch_stride == 0 ? 1 : n_batch; /* batches that have coordinates of their own */
     for (int64_t batch = 0; batch < n_distinct && batch * n_tokens < limit; batch++)
         for (int axis = 0; axis < term->generator->n_axes; axis++) {
-            int64_t from = batch * at->batch_stride + (term->axis + axis) * axis_stride(at, n_tokens);
+            int64_t from = batch * at->batch_stride + (term->axis + axis) * posenc_coord_axis_stride(at, n_tokens);
             int64_t row = batch * n_tokens + first_refused(term, at, from, n_tokens);
             if (row < (batch + 1) * n_tokens && row < limit)
                 limit = row;
@@ -99,27 +82,11 @@ static int64_t refused_row(const posenc_term *term, const posenc_coords *at, int
     return limit;
 }
 
-/* What can be said without looking at the values. */
-static posenc_status check_array(const posenc_coords *at, int n_axes, int64_t n_tokens, int64_t n_batch) {
-    if (at == NULL)
-        return POSENC_ERR_NULL;
-    if ((unsigned)at->type > POSENC_COORD_F64)
-        return POSENC_ERR_ENUM;
-    if (n_tokens == 0 || n_batch == 0)
-        return POSENC_OK;
-    if (at->data == NULL)
-        return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(at->data, size_of(at->type)) || posenc_leaves_limit(at->batch_stride, n_batch) ||
-        posenc_leaves_limit(axis_stride(at, n_tokens), n_axes))
-        return POSENC_ERR_STRIDE;
-    return POSENC_OK;
-}
-
 posenc_status posenc_check_term(const posenc_term *term, const posenc_coords *at, int64_t n_tokens, int64_t n_batch,
                                 int64_t *row) {
-    posenc_status status = check_array(at, term->axis + term->generator->n_axes, n_tokens, n_batch);
+    posenc_status status = posenc_check_coord_array(at, term->axis + term->generator->n_axes, n_tokens, n_batch);
     if (status == POSENC_OK)
-        status = check_type(term, at->type);
+        status = check_type(term, at);
     if (status != POSENC_OK)
         return status;
     int64_t n_rows = n_tokens * n_batch, refused = refused_row(term, at, n_tokens, n_batch);
@@ -131,7 +98,7 @@ posenc_status posenc_check_term(const posenc_term *term, const posenc_coords *at
 
 posenc_status posenc_check_coords(const posenc_encoding *e, const posenc_coords *at, int64_t n_tokens, int64_t n_batch,
                                   int64_t *row) {
-    posenc_status status = check_array(at, e->n_axes, n_tokens, n_batch);
+    posenc_status status = posenc_check_coord_array(at, e->n_axes, n_tokens, n_batch);
     for (int f = 0; f < e->n_fields; f++)
         for (int k = 0; k < e->fields[f].n_terms; k++) {
             if (status != POSENC_OK && status != POSENC_ERR_POSITION)

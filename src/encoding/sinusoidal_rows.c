@@ -2,8 +2,6 @@
  * where only some columns of pairs are wanted, cosines and sines are made in planes first and then picked. */
 #include "encoding/sinusoidal.h"
 
-#include <math.h>
-
 #include "core/minmax.h"
 
 /* ---- Whole pairs ---- */
@@ -48,40 +46,18 @@ typedef struct planes {
     float cosines[PLANE_ROWS][POSENC_SLICE], sines[PLANE_ROWS][POSENC_SLICE];
 } planes;
 
-static int is_int32(double p) {
-    return p == rint(p) && p >= INT32_MIN && p <= INT32_MAX;
-}
-
-/* At a position that is no integer: the phase is as exact, but there are no offsets to share. */
-static void make_real_row(const posenc_row_maker *maker, double position, float *cosines, float *sines) {
-    double c[POSENC_SLICE], s[POSENC_SLICE];
-    posenc_angle_anchors_args args = {
-        .hi = maker->freq->hi + maker->first,
-        .lo = maker->freq->lo + maker->first,
-        .magnitude = 1.0,
-        .position = position,
-        .cos_out = c,
-        .sin_out = s,
-        .n = (size_t)posenc_columns_of(maker->n) * POSENC_COLUMN,
-    };
-    maker->kernels->angle_anchors(&args);
-    for (int64_t i = 0; i < maker->n; i++) {
-        cosines[i] = (float)c[i];
-        sines[i] = (float)s[i];
-    }
-}
-
 static void make_planes(posenc_row_maker *maker, const posenc_tokens *tokens, int64_t first, int64_t n, planes *p) {
-    for (int64_t t = 0; t < n; t++) {
-        double real = tokens->is_real ? tokens->real[0][first + t] : (double)tokens->whole[first + t];
-        if (!is_int32(real)) {
-            make_real_row(maker, real, p->cosines[t], p->sines[t]);
-            continue;
-        }
-        int32_t position = (int32_t)real;
-        posenc_row_target target = {.cos_out = p->cosines[t], .sin_out = p->sines[t], .step = 1};
-        posenc_make_rows(maker, &position, 1, &target);
-    }
+    double positions[PLANE_ROWS];
+    for (int64_t t = 0; t < n; t++)
+        positions[t] = tokens->is_real ? tokens->real[0][first + t] : (double)tokens->whole[first + t];
+    posenc_row_target target = {
+        .cos_out = p->cosines[0],
+        .sin_out = p->sines[0],
+        .cos_stride = POSENC_SLICE,
+        .sin_stride = POSENC_SLICE,
+        .step = 1,
+    };
+    posenc_make_real_columns(maker, maker->first, maker->n, positions, n, &target);
 }
 
 /* Where a column goes, in row 0; NULL if it is not wanted. */

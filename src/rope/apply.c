@@ -125,13 +125,20 @@ static void keep(const walk *w, const posenc_rope_tensor *tensor, const heads *h
     copy_unrotated(w, tensor, h);
 }
 
-/* The rotated channels of the slice, and with the first slice all others. */
-static void rotate(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
-                   const float *sin_row) {
+/* Pairs of the slice whose halves lie in n_halved pairs, all of them unless each section is halved. */
+typedef struct halved {
+    int64_t first, n; /* in the slice */
+    int64_t n_halved;
+} halved;
+
+static void rotate_part(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
+                        const float *sin_row, halved part) {
     const posenc_rope_params *p = &w->rope->params;
-    int64_t first = w->source->first;
-    int64_t x_first = p->n_offs + (p->layout == POSENC_ROPE_HALF ? first : 2 * first);
-    int64_t y_first = p->n_offs + (p->layout == POSENC_ROPE_INTERLEAVED ? 2 * first : first);
+    posenc_rope_layout layout = p->layout;
+    int64_t first = w->source->first + part.first;
+    int64_t x_first = p->n_offs + (layout == POSENC_ROPE_HALF ? first : 2 * first);
+    int64_t y_first =
+        p->n_offs + (layout == POSENC_ROPE_HALF || layout == POSENC_ROPE_DEINTERLEAVE ? first : 2 * first);
     int backwards = w->direction == POSENC_INVERSE || w->direction == POSENC_BACKWARD;
     posenc_rope_args args = {
         .x = h->x + x_first * posenc_dtype_size(tensor->x.dtype),
@@ -141,20 +148,41 @@ static void rotate(const walk *w, const posenc_rope_tensor *tensor, const heads 
         .x_stride = (ptrdiff_t)tensor->x.nb[1],
         .y_stride = h->y_stride,
         .y_ahead = (ptrdiff_t)h->y_ahead,
-        .cos_row = cos_row,
-        .sin_row = sin_row,
+        .cos_row = cos_row + part.first,
+        .sin_row = sin_row + part.first,
         .cos_factor = tensor->scale,
         .sin_factor = backwards ? -tensor->scale : tensor->scale,
         .weight = h->norms != NULL ? tensor->weight + x_first : NULL,
         .head_factors = h->norms,
-        .half = (size_t)p->n_rot / 2,
-        .n = (size_t)w->source->n,
+        .half = (size_t)part.n_halved,
+        .n = (size_t)part.n,
         .n_heads = (size_t)h->n,
     };
-    switch (p->layout) {
-    case POSENC_ROPE_HALF: w->kernels->rope_half(&args); break;
+    switch (layout) {
     case POSENC_ROPE_INTERLEAVED: w->kernels->rope_interleaved(&args); break;
-    default: w->kernels->rope_deinterleave(&args); break;
+    case POSENC_ROPE_DEINTERLEAVE: w->kernels->rope_deinterleave(&args); break;
+    default: w->kernels->rope_half(&args); break;
+    }
+}
+
+/* Part k of the slice: a section, where each is halved; else there is one. */
+static halved part_of(const walk *w, int k, int64_t first) {
+    const posenc_rope_params *p = &w->rope->params;
+    if (p->layout == POSENC_ROPE_HALF_BY_AXIS)
+        return (halved){first, p->axes.sections[k], p->axes.sections[k]};
+    return (halved){0, w->source->n, p->n_rot / 2};
+}
+
+/* The rotated channels of the slice, and with the first slice all others. */
+static void rotate(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
+                   const float *sin_row) {
+    int n_parts = w->rope->params.layout == POSENC_ROPE_HALF_BY_AXIS ? w->rope->n_axes : 1;
+    int64_t first = 0; /* one slice holds all sections: POSENC_MAX_AXES_ROT */
+    for (int k = 0; k < n_parts; k++) {
+        halved part = part_of(w, k, first);
+        if (part.n > 0)
+            rotate_part(w, tensor, h, cos_row, sin_row, part);
+        first += part.n;
     }
     copy_unrotated(w, tensor, h);
 }
@@ -262,7 +290,7 @@ static int stays(const walk *w, int64_t token) {
     if (w->direction != POSENC_SHIFT || w->source->table != NULL)
         return 0;
     for (int axis = 0; axis < w->rope->n_axes; axis++)
-        if (w->source->positions[axis * w->source->n_tokens + token] != 0)
+        if (posenc_row_source_position(w->source, axis, token) != 0.0)
             return 0;
     return 1;
 }
@@ -342,26 +370,24 @@ static void run(posenc_row_source *source, const posenc_rope_tensor *tensors, in
 void posenc_rope_rotate(const posenc_rope *rope, const posenc_view *x, const posenc_rope_table *table,
                         const posenc_view *y) {
     const posenc_rope_tensor tensor = {.x = *x, .y = *y, .rotates = 1, .scale = 1.0f};
+    const posenc_coords none = posenc_planes(NULL);
     posenc_row_source source;
-    posenc_row_source_begin(&source, rope, table, NULL, x->ne[2]);
+    posenc_row_source_begin(&source, rope, table, &none, x->ne[2]);
     run(&source, &tensor, 1, POSENC_FORWARD, (posenc_range){0, x->ne[1] * x->ne[2]});
 }
 
 /* ---- Calls ---- */
 
-static posenc_status check_source(const posenc_rope *rope, const int32_t *positions, const posenc_rope_table *table,
-                                  int64_t n_tokens, posenc_direction direction) {
+static posenc_status check_source(const posenc_rope *rope, const posenc_coords *at, const posenc_rope_table *table,
+                                  int64_t n_tokens, int64_t n_batch, posenc_direction direction) {
     if (posenc_check_direction(rope, direction) != POSENC_OK)
         return POSENC_ERR_ENUM;
-    if (table != NULL)
-        return posenc_check_table(rope, table, n_tokens);
-    if (positions == NULL && n_tokens > 0 && rope->n_pairs > 0)
-        return POSENC_ERR_NULL;
-    return posenc_is_aligned(positions, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
+    return table != NULL ? posenc_check_table(rope, table, n_tokens)
+                         : posenc_rope_check_source(rope, at, n_tokens, n_batch);
 }
 
-/* A tensor with a batch: the same positions for each. */
-static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
+/* A tensor with a batch. */
+static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
                                  const posenc_rope_table *table, const posenc_view *y, posenc_direction direction,
                                  posenc_range rows) {
     if (rope == NULL || x == NULL || y == NULL)
@@ -369,7 +395,7 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
     posenc_rope_tensor tensor = {.x = *x, .y = *y, .rotates = 1, .scale = 1.0f};
     posenc_status status = posenc_check_rope_tensor(rope, &tensor);
     if (status == POSENC_OK)
-        status = check_source(rope, positions, table, x->ne[2], direction);
+        status = check_source(rope, at, table, x->ne[2], x->ne[3], direction);
     if (status != POSENC_OK)
         return status;
     int64_t per_batch = x->ne[1] * x->ne[2];
@@ -378,25 +404,33 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
         return status;
 
     posenc_row_source source;
-    posenc_row_source_begin(&source, rope, table, positions, x->ne[2]);
+    posenc_row_source_begin(&source, rope, table, at, x->ne[2]);
     for (int64_t batch = quotient(rows.begin, per_batch); batch * per_batch < rows.end; batch++) {
         posenc_range part = {posenc_max(rows.begin - batch * per_batch, 0),
                              posenc_min(rows.end - batch * per_batch, per_batch)};
         tensor.x.data = posenc_view_at(x, 0, 0, batch);
         tensor.y.data = posenc_view_at(y, 0, 0, batch);
+        posenc_row_source_batch(&source, batch);
         run(&source, &tensor, 1, direction, part);
     }
     return POSENC_OK;
 }
 
+posenc_status posenc_rope_apply_at(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
+                                   const posenc_view *y, posenc_direction direction, posenc_range rows) {
+    return at == NULL ? POSENC_ERR_NULL : apply_batch(rope, x, at, NULL, y, direction, rows);
+}
+
 posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                 const posenc_view *y, posenc_direction direction, posenc_range rows) {
-    return apply_batch(rope, x, positions, NULL, y, direction, rows);
+    posenc_coords at = posenc_planes(positions);
+    return apply_batch(rope, x, &at, NULL, y, direction, rows);
 }
 
 posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view *x, const posenc_rope_table *table,
                                       const posenc_view *y, posenc_direction direction, posenc_range rows) {
-    return table == NULL ? POSENC_ERR_NULL : apply_batch(rope, x, NULL, table, y, direction, rows);
+    posenc_coords none = posenc_planes(NULL);
+    return table == NULL ? POSENC_ERR_NULL : apply_batch(rope, x, &none, table, y, direction, rows);
 }
 
 posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors, int64_t n_tensors,
@@ -421,14 +455,15 @@ posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_ro
     }
     if (positions != NULL)
         table = NULL;
-    posenc_status status = check_source(rope, positions, table, rotates ? n_tokens : 0, direction);
+    posenc_coords at = posenc_planes(positions);
+    posenc_status status = check_source(rope, &at, table, rotates ? n_tokens : 0, 1, direction);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, n_heads * n_tokens);
     if (status != POSENC_OK || rows.begin == rows.end)
         return status;
 
     posenc_row_source source;
-    posenc_row_source_begin(&source, rope, table, positions, n_tokens);
+    posenc_row_source_begin(&source, rope, table, &at, n_tokens);
     run(&source, tensors, n_tensors, direction, rows);
     return POSENC_OK;
 }

@@ -1,23 +1,136 @@
-/* RoPE: which position each pair follows, and the tables of each axis (FORMULAS B.19-B.23). */
+/* RoPE: which position and which frequency each pair has, kind by kind (FORMULAS B.19-B.23, B.26-B.31). Every kind is a
+ * rule that fills the two lists, axes and frequencies; what comes after sees the lists alone. */
 #include <math.h>
-#include <stdlib.h>
 
+#include "core/view.h"
 #include "rope/rope.h"
 
-/* ---- Rules ---- */
+/* ---- Rules: pair i of ... ---- */
 
-static int64_t section_sum(const posenc_rope_axes *axes) {
-    int64_t sum = 0;
-    for (int a = 0; a < axes->n_axes; a++)
-        sum += axes->sections[a];
-    return sum;
+/* ... frequencies that go on over all pairs. */
+static posenc_rope_pair running(const posenc_rope_params *p, int64_t i, int axis) {
+    return (posenc_rope_pair){.axis = axis, .entry = i, .j = i, .n = p->n_rot};
 }
 
+static int section_of(const posenc_rope_axes *axes, int64_t i) {
+    int axis = 0;
+    for (int64_t end = axes->sections[0]; i >= end && axis + 1 < axes->n_axes; end += axes->sections[axis])
+        axis++;
+    return axis;
+}
+
+/* ... frequencies that restart with each section, spread over n channels. */
+static posenc_rope_pair restarting(const posenc_rope_params *p, int64_t i, int axis, int64_t n) {
+    int64_t j = i;
+    for (int a = 0; a < axis; a++)
+        j -= p->axes.sections[a];
+    return (posenc_rope_pair){.axis = axis, .entry = i, .j = j, .n = n};
+}
+
+static posenc_rope_pair single(const posenc_rope_params *p, int64_t i) {
+    return running(p, i, 0);
+}
+
+static posenc_rope_pair mrope(const posenc_rope_params *p, int64_t i) {
+    return running(p, i, section_of(&p->axes, i));
+}
+
+/* h and w take their turns while they have pairs; 0: neither's. */
+static int turn_of(const posenc_rope_axes *axes, int64_t i) {
+    return i % 3 != 0 && i < 3 * axes->sections[i % 3] ? (int)(i % 3) : 0;
+}
+
+static posenc_rope_pair imrope(const posenc_rope_params *p, int64_t i) {
+    return running(p, i, turn_of(&p->axes, i));
+}
+
+static posenc_rope_pair imrope_ggml(const posenc_rope_params *p, int64_t i) {
+    int turn = turn_of(&p->axes, i), is_first = i % 3 == 0 && i < 3 * p->axes.sections[0];
+    return running(p, i, turn != 0 || is_first ? turn : 3);
+}
+
+static posenc_rope_pair vision(const posenc_rope_params *p, int64_t i) {
+    return restarting(p, i, section_of(&p->axes, i), p->n_rot / 2);
+}
+
+static posenc_rope_pair axial(const posenc_rope_params *p, int64_t i) {
+    int axis = section_of(&p->axes, i);
+    return restarting(p, i, axis, 2 * p->axes.sections[axis]);
+}
+
+/* The frequencies are dealt out in turns. */
+static posenc_rope_pair pixtral(const posenc_rope_params *p, int64_t i) {
+    int64_t half = p->n_rot / 4, axis = i >= half;
+    posenc_rope_pair pair = running(p, 2 * (i - axis * half) + axis, (int)axis);
+    return pair;
+}
+
+static posenc_rope_pair alternate(const posenc_rope_params *p, int64_t i) {
+    int64_t n = p->axes.n_axes;
+    return (posenc_rope_pair){.axis = (int)(i % n), .entry = i, .j = i / n, .n = p->n_rot / n};
+}
+
+static posenc_rope_pair ernie(const posenc_rope_params *p, int64_t i) {
+    int is_of_image = i < p->axes.sections[1] + p->axes.sections[2];
+    return running(p, i, is_of_image ? 1 + (int)(i % 2) : 0);
+}
+
+static posenc_rope_pair listed(const posenc_rope_params *p, int64_t i) {
+    return running(p, i, p->lists.axes[i]);
+}
+
+enum { NO_SECTIONS, SECTIONS, SECTIONS_IN_A_ROW };
+
+static const struct kind {
+    int least, most; /* planes of positions */
+    int sections;
+    int restarts; /* has frequencies for which no scaling but its own is defined */
+    posenc_rope_pair (*pair)(const posenc_rope_params *p, int64_t i);
+} kinds[] = {
+    [POSENC_AXES_SINGLE] = {0, 1, NO_SECTIONS, 0, single},
+    [POSENC_AXES_MROPE] = {2, 4, SECTIONS_IN_A_ROW, 0, mrope},
+    [POSENC_AXES_IMROPE] = {3, 3, SECTIONS, 0, imrope},
+    [POSENC_AXES_IMROPE_GGML] = {4, 4, SECTIONS, 0, imrope_ggml},
+    [POSENC_AXES_VISION] = {2, 4, SECTIONS_IN_A_ROW, 1, vision},
+    [POSENC_AXES_PIXTRAL] = {2, 2, NO_SECTIONS, 0, pixtral},
+    [POSENC_AXES_AXIAL] = {2, 4, SECTIONS_IN_A_ROW, 1, axial},
+    [POSENC_AXES_ALTERNATE] = {2, 4, NO_SECTIONS, 1, alternate},
+    [POSENC_AXES_ERNIE] = {3, 3, SECTIONS, 0, ernie},
+    [POSENC_AXES_LIST] = {1, POSENC_MAX_AXES, NO_SECTIONS, 0, listed},
+};
+
+posenc_rope_pair posenc_rope_pair_of(const posenc_rope_params *p, int64_t i) {
+    return kinds[p->axes.kind].pair(p, i);
+}
+
+/* ---- Checks ---- */
+
+/* Sections that add up to n_pairs, one for each plane. */
 static posenc_status check_sections(const posenc_rope_axes *axes, int64_t n_pairs) {
-    for (int a = 0; a < POSENC_MAX_AXES; a++)
+    int64_t sum = 0;
+    for (int a = 0; a < POSENC_MAX_AXES; a++) {
         if (axes->sections[a] < 0 || axes->sections[a] > n_pairs || (a >= axes->n_axes && axes->sections[a] != 0))
             return POSENC_ERR_SECTIONS;
-    return section_sum(axes) == n_pairs ? POSENC_OK : POSENC_ERR_SECTIONS;
+        sum += axes->sections[a];
+    }
+    return sum == n_pairs ? POSENC_OK : POSENC_ERR_SECTIONS;
+}
+
+/* 1 if sections say where the halves of a layout are. */
+static int is_halved_by_axis(const posenc_rope_params *p) {
+    return p->layout == POSENC_ROPE_HALF_BY_AXIS;
+}
+
+static posenc_status check_sections_of(const posenc_rope_params *p) {
+    const posenc_rope_axes *axes = &p->axes;
+    int is_list = axes->kind == POSENC_AXES_LIST, sections = kinds[axes->kind].sections;
+    if (is_halved_by_axis(p) && sections != SECTIONS_IN_A_ROW && !is_list)
+        return POSENC_ERR_SECTIONS;
+    if (axes->kind == POSENC_AXES_ERNIE && axes->sections[1] != axes->sections[2])
+        return POSENC_ERR_SECTIONS;
+    if (axes->kind == POSENC_AXES_PIXTRAL || axes->kind == POSENC_AXES_ALTERNATE)
+        return POSENC_OK;
+    return check_sections(axes, sections == NO_SECTIONS && !is_halved_by_axis(p) ? 0 : p->n_rot / 2);
 }
 
 /* What a pair may grow by from one position to the next, as an exponent. Its value is that at an anchor times what it
@@ -37,145 +150,75 @@ static posenc_status check_xpos(const posenc_rope_params *p) {
     return p->axes.kind == POSENC_AXES_SINGLE ? POSENC_OK : POSENC_ERR_ENUM;
 }
 
-/* What scalings mean for frequencies that restart nobody has said, but ggml for its own. */
-static int has_scaling_of_restarts(const posenc_rope_params *p) {
+static int has_bases(const posenc_rope_lists *lists) {
+    for (int a = 0; a < POSENC_MAX_AXES; a++)
+        if (lists->bases[a] != 0.0)
+            return 1;
+    return 0;
+}
+
+/* What scalings mean for frequencies that restart, that are listed or that have several bases nobody has said, but ggml
+ * for its own. */
+static posenc_status check_scaling_of(const posenc_rope_params *p) {
     const posenc_rope_scaling *s = &p->scaling;
     int is_plain = s->type == POSENC_SCALING_NONE && s->freq_factors == NULL && s->freq_factors_f32 == NULL;
+    int is_ggml_vision = p->axes.kind == POSENC_AXES_VISION && s->type == POSENC_SCALING_GGML;
+    int is_listed = p->lists.theta != NULL || has_bases(&p->lists);
+    if (is_plain || (!is_listed && (is_ggml_vision || !kinds[p->axes.kind].restarts)))
+        return POSENC_OK;
+    return POSENC_ERR_SCALING;
+}
+
+static posenc_status check_bases(const posenc_rope_params *p) {
+    for (int a = 0; a < POSENC_MAX_AXES; a++) {
+        double base = p->lists.bases[a];
+        int is_used = a < p->axes.n_axes && p->lists.theta == NULL;
+        if (base != 0.0 && !(is_used && posenc_base_is_valid(base)))
+            return POSENC_ERR_BASE;
+    }
+    return POSENC_OK;
+}
+
+static posenc_status check_axis_list(const posenc_rope_params *p) {
+    if ((p->lists.axes != NULL) != (p->axes.kind == POSENC_AXES_LIST) && p->n_rot > 0)
+        return p->lists.axes == NULL ? POSENC_ERR_NULL : POSENC_ERR_SECTIONS;
+    if (!posenc_is_aligned(p->lists.axes, 4))
+        return POSENC_ERR_STRIDE;
+    for (int64_t i = 0; p->lists.axes != NULL && i < p->n_rot / 2; i++)
+        if (p->lists.axes[i] < 0 || p->lists.axes[i] >= p->axes.n_axes)
+            return POSENC_ERR_SECTIONS;
+    return POSENC_OK;
+}
+
+static posenc_status check_lists(const posenc_rope_params *p) {
+    if (!posenc_is_aligned(p->lists.theta, 8))
+        return POSENC_ERR_STRIDE;
+    posenc_status status = check_bases(p);
+    return status == POSENC_OK ? check_axis_list(p) : status;
+}
+
+/* Channels that some kinds need. */
+static int fits_n_rot(const posenc_rope_params *p) {
     switch (p->axes.kind) {
-    case POSENC_AXES_VISION: return is_plain || s->type == POSENC_SCALING_GGML;
-    case POSENC_AXES_AXIAL: return is_plain;
-    default: return 1;
+    case POSENC_AXES_SINGLE: return 1;
+    case POSENC_AXES_PIXTRAL: return p->n_rot <= POSENC_MAX_AXES_ROT && p->n_rot % 4 == 0;
+    case POSENC_AXES_ALTERNATE: return p->n_rot <= POSENC_MAX_AXES_ROT && p->n_rot % (2 * p->axes.n_axes) == 0;
+    default: return p->n_rot <= POSENC_MAX_AXES_ROT;
     }
 }
 
 posenc_status posenc_rope_check_axes(const posenc_rope_params *p) {
-    /* planes that each kind may have */
-    static const struct {
-        int least, most;
-    } allowed[] = {
-        [POSENC_AXES_SINGLE] = {0, 1},      [POSENC_AXES_MROPE] = {2, 4},  [POSENC_AXES_IMROPE] = {3, 3},
-        [POSENC_AXES_IMROPE_GGML] = {4, 4}, [POSENC_AXES_VISION] = {2, 4}, [POSENC_AXES_PIXTRAL] = {2, 2},
-        [POSENC_AXES_AXIAL] = {2, 4},
-    };
     const posenc_rope_axes *axes = &p->axes;
-    if ((unsigned)axes->kind > POSENC_AXES_AXIAL)
+    if ((unsigned)axes->kind >= sizeof kinds / sizeof kinds[0])
         return POSENC_ERR_ENUM;
-    if (axes->n_axes < allowed[axes->kind].least || axes->n_axes > allowed[axes->kind].most)
+    if (axes->n_axes < kinds[axes->kind].least || axes->n_axes > kinds[axes->kind].most)
         return POSENC_ERR_SECTIONS;
-    if (axes->kind != POSENC_AXES_SINGLE && p->n_rot > POSENC_MAX_AXES_ROT)
+    if (!fits_n_rot(p))
         return POSENC_ERR_N_ROT;
-    if (!has_scaling_of_restarts(p))
-        return POSENC_ERR_SCALING;
-    if (axes->kind == POSENC_AXES_PIXTRAL && p->n_rot % 4 != 0)
-        return POSENC_ERR_N_ROT;
-    if (axes->kind != POSENC_AXES_PIXTRAL) {
-        posenc_status status = check_sections(axes, axes->kind == POSENC_AXES_SINGLE ? 0 : p->n_rot / 2);
-        if (status != POSENC_OK)
-            return status;
-    }
-    return check_xpos(p);
-}
-
-static int section_of(const posenc_rope_axes *axes, int64_t i) {
-    int axis = 0;
-    for (int64_t end = axes->sections[0]; i >= end && axis + 1 < axes->n_axes; end += axes->sections[axis])
-        axis++;
-    return axis;
-}
-
-int posenc_axis_of_pair(const posenc_rope_params *p, int64_t i) {
-    const int64_t *sections = p->axes.sections;
-    switch (p->axes.kind) {
-    case POSENC_AXES_MROPE:
-    case POSENC_AXES_VISION:
-    case POSENC_AXES_AXIAL: return section_of(&p->axes, i);
-    case POSENC_AXES_PIXTRAL: return i >= p->n_rot / 4;
-    case POSENC_AXES_IMROPE:
-    case POSENC_AXES_IMROPE_GGML:
-        if (i % 3 != 0 && i < 3 * sections[i % 3])
-            return (int)(i % 3);
-        return p->axes.kind == POSENC_AXES_IMROPE || (i % 3 == 0 && i < 3 * sections[0]) ? 0 : 3;
-    default: return 0;
-    }
-}
-
-/* Index of pair i inside its section. */
-static int64_t index_in_section(const posenc_rope_axes *axes, int64_t i, int axis) {
-    for (int a = 0; a < axis; a++)
-        i -= axes->sections[a];
-    return i;
-}
-
-posenc_power posenc_power_of_pair(const posenc_rope_params *p, int64_t i) {
-    int axis = posenc_axis_of_pair(p, i);
-    switch (p->axes.kind) {
-    case POSENC_AXES_VISION: return (posenc_power){index_in_section(&p->axes, i, axis), p->n_rot / 2};
-    case POSENC_AXES_AXIAL: return (posenc_power){index_in_section(&p->axes, i, axis), 2 * p->axes.sections[axis]};
-    default: return (posenc_power){i, p->n_rot};
-    }
-}
-
-/* Pixtral deals the frequencies out in turns. */
-static posenc_dd theta_of_pair(const posenc_rope_params *p, const posenc_dd *theta, int64_t i) {
-    int64_t quarter = p->n_rot / 4;
-    if (p->axes.kind == POSENC_AXES_PIXTRAL)
-        return theta[i < quarter ? 2 * i : 2 * (i - quarter) + 1];
-    return theta[i];
-}
-
-/* ---- Tables ---- */
-
-typedef struct plane_theta {
-    const posenc_rope_params *params;
-    const posenc_dd *theta;
-    const int32_t *pairs;
-} plane_theta;
-
-static posenc_dd theta_of_plane(const void *context, int64_t k) {
-    const plane_theta *c = context;
-    return theta_of_pair(c->params, c->theta, c->pairs != NULL ? c->pairs[k] : k);
-}
-
-static posenc_status make_plane(posenc_rope *rope, const posenc_dd *theta, int axis) {
-    posenc_rope_plane *plane = &rope->planes[axis];
-    plane->pairs = malloc((size_t)(rope->n_pairs + 1) * sizeof *plane->pairs);
-    if (plane->pairs == NULL)
-        return POSENC_ERR_MEMORY;
-    int64_t n = 0;
-    for (int64_t i = 0; i < rope->n_pairs; i++)
-        if (posenc_axis_of_pair(&rope->params, i) == axis)
-            plane->pairs[n++] = (int32_t)i;
-    plane_theta context = {&rope->params, theta, plane->pairs};
-    return posenc_freq_build(theta_of_plane, &context, n, &plane->freq);
-}
-
-/* ln(zeta_i) / scale_base, negative for keys. */
-static posenc_status add_growth(posenc_rope *rope) {
-    const posenc_xpos *x = &rope->params.xpos;
-    if (x->role == POSENC_XPOS_OFF)
-        return POSENC_OK;
-    double *growth = malloc((size_t)(rope->n_pairs + 1) * sizeof *growth);
-    if (growth == NULL)
-        return POSENC_ERR_MEMORY;
-    for (int64_t i = 0; i < rope->n_pairs; i++) {
-        double zeta = (2.0 * (double)i / (double)rope->params.n_rot + x->gamma) / (1.0 + x->gamma);
-        double rate = posenc_dd_log(zeta).hi / x->scale_base;
-        growth[i] = x->role == POSENC_XPOS_KEY ? -rate : rate;
-    }
-    posenc_status status = posenc_freq_set_growth(rope->planes[0].freq, growth, x->centre);
-    free(growth);
-    return status;
-}
-
-posenc_status posenc_rope_make_planes(posenc_rope *rope, const posenc_dd *theta) {
-    rope->n_axes = rope->params.axes.kind == POSENC_AXES_SINGLE ? 1 : rope->params.axes.n_axes;
-    if (rope->n_axes > 1) {
-        posenc_status status = POSENC_OK;
-        for (int axis = 0; axis < rope->n_axes && status == POSENC_OK; axis++)
-            status = make_plane(rope, theta, axis);
-        return status;
-    }
-    plane_theta context = {&rope->params, theta, NULL};
-    posenc_status status = posenc_freq_build(theta_of_plane, &context, rope->n_pairs, &rope->planes[0].freq);
-    return status == POSENC_OK ? add_growth(rope) : status;
+    posenc_status status = check_scaling_of(p);
+    if (status == POSENC_OK)
+        status = check_sections_of(p);
+    if (status == POSENC_OK)
+        status = check_lists(p);
+    return status == POSENC_OK ? check_xpos(p) : status;
 }

@@ -20,6 +20,7 @@ static int is_named(const char *published, const char *name) {
 typedef enum value_kind {
     NUMBER,
     TIMES_TEN,
+    TIMES_10000,
     NOT_ONE, /* 1 says nothing */
     ONE,     /* whatever the value: a field that goes with it */
     FRACTION,
@@ -52,6 +53,11 @@ static const number_name number_names[] = {
     {"rotary_pct", FRACTION, FIELD(scaling.proportion)},
     {"rope_theta", NUMBER, FIELD(base)},
     {"rotary_emb_base", NUMBER, FIELD(base)},
+    {"global_rope_theta", NUMBER, FIELD(base)},
+    {"rope_ratio", TIMES_10000, FIELD(base)}, /* ChatGLM */
+    {"local_rope_theta", NUMBER, FIELD(local_base)},
+    {"rope_local_base_freq", NUMBER, FIELD(local_base)},
+    {"rotary_emb_fraction", FRACTION, FIELD(rot_fraction)},
     {"max_position_embeddings", NUMBER, FIELD(scaling.max_context)},
     {"original_max_position_embeddings", NUMBER, FIELD(scaling.original_context)},
     {"factor", NUMBER, FIELD(scaling.factor)},
@@ -62,6 +68,11 @@ static const number_name number_names[] = {
     {"attention_factor", NUMBER, FIELD(scaling.attention_factor)},
     {"mscale", NUMBER, FIELD(scaling.mscale)},
     {"mscale_all_dim", NUMBER, FIELD(scaling.mscale_all_dim)},
+    {"short_mscale", NUMBER, FIELD(scaling.short_mscale)},
+    {"long_mscale", NUMBER, FIELD(scaling.long_mscale)},
+    {"attn_factor", NOT_ONE, FIELD(scaling.attn_factor)},
+    {"alpha", NUMBER, FIELD(scaling.ntk_alpha)},
+    {"llama_4_scaling_beta", NUMBER, FIELD(scaling.temperature_beta)},
     {"low_freq_factor", NUMBER, FIELD(scaling.low_freq_factor)},
     {"high_freq_factor", NUMBER, FIELD(scaling.high_freq_factor)},
 
@@ -94,6 +105,7 @@ static const number_name number_names[] = {
 static posenc_status store(value_kind kind, double value, void *field) {
     switch (kind) {
     case NUMBER: *(double *)field = value; break;
+    case TIMES_10000: *(double *)field = 10000.0 * value; break;
     case TIMES_TEN: *(double *)field = 10.0 * value; break;
     case NOT_ONE: *(double *)field = value == 1.0 ? *(double *)field : value; break;
     case ONE: *(double *)field = 1.0; break;
@@ -136,16 +148,12 @@ static const struct {
     const char *published;
     posenc_scaling_type type;
 } types[] = {
-    {"default", POSENC_SCALING_NONE},
-    {"none", POSENC_SCALING_NONE},
-    {"mrope", POSENC_SCALING_NONE}, /* Qwen2-VL: the axes are meant */
-    {"linear", POSENC_SCALING_LINEAR},
-    {"dynamic", POSENC_SCALING_DYNAMIC},
-    {"yarn", POSENC_SCALING_YARN},
-    {"longrope", POSENC_SCALING_LONGROPE},
-    {"su", POSENC_SCALING_LONGROPE},
-    {"llama3", POSENC_SCALING_LLAMA3},
-    {"proportional", POSENC_SCALING_PROPORTIONAL},
+    {"default", POSENC_SCALING_NONE},      {"none", POSENC_SCALING_NONE},
+    {"mrope", POSENC_SCALING_NONE},                                        /* Qwen2-VL: the axes are meant */
+    {"linear", POSENC_SCALING_LINEAR},     {"xdrope", POSENC_SCALING_NTK}, /* HunyuanVL: four axes are meant too */
+    {"dynamic", POSENC_SCALING_DYNAMIC},   {"yarn", POSENC_SCALING_YARN},
+    {"longrope", POSENC_SCALING_LONGROPE}, {"su", POSENC_SCALING_LONGROPE},
+    {"llama3", POSENC_SCALING_LLAMA3},     {"proportional", POSENC_SCALING_PROPORTIONAL},
 };
 
 static int is_type_name(const char *name) {

@@ -64,7 +64,7 @@ static posenc_status set_axes(const posenc_rope_ggml *ggml, posenc_axes_kind kin
         return POSENC_ERR_SECTIONS;
     posenc_rope_axes counted = {kind, POSENC_MAX_AXES, {0, 0, 0, 0}};
     for (int64_t i = 0; i < n_pairs; i++)
-        counted.sections[posenc_axis_of_pair(params, i)]++;
+        counted.sections[posenc_rope_pair_of(params, i).axis]++;
     params->axes = counted;
     return POSENC_OK;
 }

@@ -20,8 +20,10 @@ static int64_t resolve_n_rot(const posenc_rope_params *p) {
 
 /* Resolves n_rot on the way. */
 static posenc_status check_params(posenc_rope_params *p) {
-    if (p->layout != POSENC_ROPE_HALF && p->layout != POSENC_ROPE_INTERLEAVED && p->layout != POSENC_ROPE_DEINTERLEAVE)
-        return p->layout == POSENC_ROPE_LAYOUT_UNSET ? POSENC_ERR_LAYOUT_UNSET : POSENC_ERR_ENUM;
+    if (p->layout == POSENC_ROPE_LAYOUT_UNSET)
+        return POSENC_ERR_LAYOUT_UNSET;
+    if ((unsigned)p->layout > POSENC_ROPE_HALF_BY_AXIS)
+        return POSENC_ERR_ENUM;
     if (p->head_dim < 1 || p->head_dim > 2 * (int64_t)POSENC_MAX_PAIRS)
         return POSENC_ERR_HEAD_DIM;
     p->n_rot = resolve_n_rot(p);
@@ -50,10 +52,12 @@ static posenc_status make_tables(posenc_rope *rope) {
     return status;
 }
 
-/* The lists of the scaling are the caller's, and not needed any more. */
-static void forget_lists(posenc_rope_scaling *scaling) {
-    scaling->freq_factors = scaling->short_factors = scaling->long_factors = NULL;
-    scaling->freq_factors_f32 = NULL;
+/* Lists are the caller's, and not needed any more. */
+static void forget_lists(posenc_rope_params *params) {
+    params->scaling.freq_factors = params->scaling.short_factors = params->scaling.long_factors = NULL;
+    params->scaling.freq_factors_f32 = NULL;
+    params->lists.theta = NULL;
+    params->lists.axes = NULL;
 }
 
 posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope **out) {
@@ -68,9 +72,10 @@ posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope *
     rope->params = *params;
     posenc_status status = check_params(&rope->params);
     rope->n_pairs = rope->params.n_rot / 2;
+    rope->n_axes = rope->params.axes.kind == POSENC_AXES_SINGLE ? 1 : rope->params.axes.n_axes;
     if (status == POSENC_OK)
         status = make_tables(rope);
-    forget_lists(&rope->params.scaling);
+    forget_lists(&rope->params);
     if (status != POSENC_OK) {
         posenc_rope_free(rope);
         return status;
@@ -82,10 +87,7 @@ posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope *
 void posenc_rope_free(posenc_rope *rope) {
     if (rope == NULL)
         return;
-    for (int axis = 0; axis < POSENC_MAX_AXES; axis++) {
-        posenc_freq_free(rope->planes[axis].freq);
-        free(rope->planes[axis].pairs);
-    }
+    posenc_freq_free(rope->freq);
     free(rope);
 }
 
@@ -100,21 +102,11 @@ int posenc_rope_axis_count(const posenc_rope *rope) {
 }
 
 int posenc_rope_axis(const posenc_rope *rope, int64_t i) {
-    if (rope == NULL || i < 0 || i >= rope->n_pairs)
-        return 0;
-    return posenc_axis_of_pair(&rope->params, i);
+    return rope == NULL || rope->n_axes == 1 || i < 0 || i >= rope->n_pairs ? 0 : rope->axis_of_pair[i];
 }
 
 double posenc_rope_theta(const posenc_rope *rope, int64_t i) {
-    if (rope == NULL || i < 0 || i >= rope->n_pairs)
-        return 0.0;
-    const posenc_rope_plane *plane = &rope->planes[posenc_axis_of_pair(&rope->params, i)];
-    if (plane->pairs == NULL)
-        return posenc_freq_theta(plane->freq, i);
-    int64_t k = 0;
-    while (plane->pairs[k] != i)
-        k++;
-    return posenc_freq_theta(plane->freq, k);
+    return rope == NULL ? 0.0 : posenc_freq_theta(rope->freq, i);
 }
 
 double posenc_rope_magnitude(const posenc_rope *rope) {

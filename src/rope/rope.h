@@ -5,15 +5,17 @@
 #include <posenc/rope.h>
 
 #include "core/angles.h"
+#include "core/coords.h"
 #include "core/view.h"
 
 /* Rows computed ahead at most, so that consecutive positions are made together: a block. */
 #define POSENC_ROWS_AHEAD POSENC_ANCHOR_BLOCK
 
-/* The pairs that follow one axis. */
+/* The pairs that follow one axis, where there are several. */
 typedef struct posenc_rope_plane {
-    posenc_freq *freq;
-    int32_t *pairs; /* the row's entry of each frequency; NULL: entry k for frequency k (one axis only) */
+    int64_t first, n; /* columns that hold them: n pairs from a whole column on, other axes' among them */
+    int64_t n_pairs;
+    uint8_t pairs[POSENC_MAX_AXES_ROT / 2];
 } posenc_rope_plane;
 
 struct posenc_rope {
@@ -21,7 +23,11 @@ struct posenc_rope {
     double magnitude;
     int64_t n_pairs;
     int n_axes;
+    posenc_freq *freq; /* of all pairs */
+    uint8_t axis_of_pair[POSENC_MAX_AXES_ROT / 2];
     posenc_rope_plane planes[POSENC_MAX_AXES];
+    uint8_t order[POSENC_MAX_AXES]; /* of planes that are written one over the other */
+    int is_scattered;               /* pairs of several axes stand among each other */
 };
 
 /* POSENC_OK if posenc_rope_create would take them, the lists of the scaling and memory apart. */
@@ -29,17 +35,17 @@ posenc_status posenc_rope_check(const posenc_rope_params *params);
 
 posenc_status posenc_rope_check_axes(const posenc_rope_params *params);
 
-/* Makes the planes for n_pairs frequencies: what rope->params.axes and rope->params.xpos say. theta: the n_pairs
- * frequencies, scaled. (axes.c) */
+/* Pair i: the axis that it follows, its entry in the lists of frequencies and on a ramp, and what it is before scaling:
+ * base^(-2j/n). (axes.c) */
+typedef struct posenc_rope_pair {
+    int axis;
+    int64_t entry, j, n;
+} posenc_rope_pair;
+
+posenc_rope_pair posenc_rope_pair_of(const posenc_rope_params *params, int64_t i);
+
+/* Makes table and planes. theta: the n_pairs frequencies, scaled. (planes.c) */
 posenc_status posenc_rope_make_planes(posenc_rope *rope, const posenc_dd *theta);
-int posenc_axis_of_pair(const posenc_rope_params *params, int64_t i);
-
-/* Before scaling pair i has the frequency base^(-2j/n): j is i and n is n_rot, unless sections restart. */
-typedef struct posenc_power {
-    int64_t j, n;
-} posenc_power;
-
-posenc_power posenc_power_of_pair(const posenc_rope_params *params, int64_t i);
 
 /* POSENC_ERR_ENUM for a direction that does not exist, or that xPos or the layout does not have. */
 posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction direction);
@@ -47,23 +53,43 @@ posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction d
 /* Rows of one slice of the pairs, for one token after the other. On the caller's stack. (rows.c) */
 typedef struct posenc_row_source {
     const posenc_rope *rope;
-    const posenc_rope_table *table; /* the caller's rows; NULL: made here from positions */
-    const int32_t *positions;
-    int64_t n_tokens; /* length of a plane of positions */
-    int64_t first, n; /* the slice */
-    posenc_row_maker makers[POSENC_MAX_AXES];
-    int64_t made_begin, made_end; /* tokens whose rows stand below */
+    const posenc_rope_table *table;           /* the caller's rows; NULL: made here from positions */
+    const posenc_coords *at;                  /* a copy waits for what was just written: 12 ns a call */
+    int64_t origin, axis_stride;              /* element of token 0 on axis 0, and from one axis to the next */
+    int64_t first, n;                         /* the slice */
+    posenc_row_maker all;                     /* one axis, or several whose positions are the same */
+    posenc_row_maker makers[POSENC_MAX_AXES]; /* of each axis, where there are several */
+    int64_t made_begin, made_end;             /* tokens whose rows stand below */
     float made_cos[POSENC_ROWS_AHEAD][POSENC_SLICE], made_sin[POSENC_ROWS_AHEAD][POSENC_SLICE];
 } posenc_row_source;
 
 /* Rows of the table or, where it is NULL, of the positions. No initialiser: it would clear the rows that are made. */
 static inline void posenc_row_source_begin(posenc_row_source *source, const posenc_rope *rope,
-                                           const posenc_rope_table *table, const int32_t *positions, int64_t n_tokens) {
+                                           const posenc_rope_table *table, const posenc_coords *at, int64_t n_tokens) {
     source->rope = rope;
     source->table = table;
-    source->positions = positions;
-    source->n_tokens = n_tokens;
+    source->at = at;
+    source->origin = 0;
+    source->axis_stride = posenc_coord_axis_stride(at, n_tokens);
 }
+
+/* Positions of that batch, from the next slice on. */
+static inline void posenc_row_source_batch(posenc_row_source *source, int64_t batch) {
+    source->origin = batch * source->at->batch_stride;
+}
+
+static inline double posenc_row_source_position(const posenc_row_source *source, int axis, int64_t token) {
+    return posenc_coord(source->at, source->origin + axis * source->axis_stride + token);
+}
+
+/* int32 planes [n_axes][n_tokens], shared by the batch. */
+static inline posenc_coords posenc_planes(const int32_t *positions) {
+    return posenc_coords_of(positions, POSENC_COORD_I32);
+}
+
+/* What a call says of positions for so many tokens: strides, type, range. */
+posenc_status posenc_rope_check_source(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
+                                       int64_t n_batch);
 
 /* Turns the source to pairs first .. first + n - 1, for rows of that direction. */
 void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *kernels, int64_t first, int64_t n,

@@ -164,6 +164,8 @@ static double yarn_magnitude(const plan *p) {
 }
 
 static double longrope_magnitude(const posenc_rope_scaling *s, double original) {
+    if (s->short_mscale != 0.0)
+        return s->context > original ? s->long_mscale : s->short_mscale;
     posenc_dd growth = posenc_dd_from(s->factor);
     if (s->factor == 0.0)
         growth = posenc_dd_div(posenc_dd_from(s->max_context), posenc_dd_from(original));
@@ -200,8 +202,14 @@ static posenc_status grow_base_ntk(plan *p, posenc_dd growth) {
         p, posenc_dd_div(posenc_dd_mul(posenc_dd_log_of(growth), posenc_dd_from(n)), posenc_dd_from(n - 2.0)));
 }
 
+/* HunYuan's alpha takes the place of the factor. */
 static posenc_status plan_ntk(plan *p) {
+    double alpha = p->scaling->ntk_alpha;
     posenc_status status = set_factor(p, 1.0, 0.0);
+    if (alpha != 0.0) {
+        p->factor = alpha;
+        status = alpha >= 1.0 && alpha <= MAX_FACTOR ? POSENC_OK : POSENC_ERR_SCALING;
+    }
     return status != POSENC_OK ? status : grow_base_ntk(p, posenc_dd_from(p->factor));
 }
 
@@ -217,6 +225,8 @@ static posenc_status plan_ntk_length(plan *p) {
 
 static posenc_status plan_dynamic(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
+    if (s->ntk_alpha != 0.0)
+        return plan_ntk(p);
     double original = or_if_absent(s->max_context, s->original_context);
     double longest = or_if_absent(s->context, original);
     if (!is_context(original) || !is_context(longest))
@@ -305,7 +315,10 @@ static posenc_status plan_longrope(plan *p) {
     double original = or_if_absent(s->original_context, s->max_context);
     if (!is_context(original) || !is_context(s->context))
         return POSENC_ERR_CONTEXT;
-    if (s->factor == 0.0 && s->attention_factor == 0.0 && s->attn_factor == 0.0 && !is_context(s->max_context))
+    if ((s->short_mscale != 0.0) != (s->long_mscale != 0.0))
+        return POSENC_ERR_SCALING;
+    int has_magnitude = s->attention_factor != 0.0 || s->attn_factor != 0.0 || s->short_mscale != 0.0;
+    if (s->factor == 0.0 && !has_magnitude && !is_context(s->max_context))
         return POSENC_ERR_CONTEXT;
     posenc_status status = set_factor(p, 1.0, 1.0);
     if (status != POSENC_OK)
@@ -358,19 +371,28 @@ static posenc_dd scaled(const plan *p, posenc_dd t) {
     return posenc_dd_div(t, posenc_dd_from(p->factor));
 }
 
+/* Before scaling. */
+static posenc_dd power_of(const plan *p, const posenc_rope_pair *pair) {
+    double own_base = p->params->lists.bases[pair->axis];
+    posenc_dd ln_base = own_base != 0.0 ? posenc_dd_log(own_base) : p->ln_base;
+    posenc_dd exponent = posenc_dd_mul(ln_base, posenc_dd_from(-2.0 * (double)pair->j));
+    return posenc_dd_exp(posenc_dd_div(exponent, posenc_dd_from((double)pair->n)));
+}
+
 static posenc_dd theta_of(const plan *p, int64_t i) {
-    if (i >= p->n_turning)
+    if (p->params->lists.theta != NULL)
+        return posenc_dd_from(p->params->lists.theta[i]);
+    posenc_rope_pair pair = posenc_rope_pair_of(p->params, i);
+    if (pair.entry >= p->n_turning)
         return posenc_dd_from(0.0);
-    posenc_power power = posenc_power_of_pair(p->params, i);
-    posenc_dd exponent = posenc_dd_mul(p->ln_base, posenc_dd_from(-2.0 * (double)power.j));
-    posenc_dd t = posenc_dd_exp(posenc_dd_div(exponent, posenc_dd_from((double)power.n)));
+    posenc_dd t = power_of(p, &pair);
     factor_list factors = freq_factors_of(p->scaling);
     if (factors.entries != NULL)
-        t = posenc_dd_div(t, posenc_dd_from(factor_at(factors, i)));
+        t = posenc_dd_div(t, posenc_dd_from(factor_at(factors, pair.entry)));
     if (p->scheme_factors != NULL)
-        t = posenc_dd_div(t, posenc_dd_from(p->scheme_factors[i]));
+        t = posenc_dd_div(t, posenc_dd_from(p->scheme_factors[pair.entry]));
 
-    posenc_dd share = p->share(p, i, t), rest = posenc_dd_sub(posenc_dd_from(1.0), share);
+    posenc_dd share = p->share(p, pair.entry, t), rest = posenc_dd_sub(posenc_dd_from(1.0), share);
     return posenc_dd_add(posenc_dd_mul(t, share), posenc_dd_mul(scaled(p, t), rest));
 }
 
@@ -385,11 +407,11 @@ static posenc_status make_plan(const posenc_rope_params *params, plan *p) {
         .factor = 1.0,
         .ln_base = posenc_dd_log(params->base),
         .n_turning = params->n_rot / 2,
-        .n_ramp = (double)posenc_power_of_pair(params, 0).n,
         .magnitude = 1.0,
     };
     if (params->n_rot == 0) /* there is nothing to scale */
         return POSENC_OK;
+    p->n_ramp = (double)posenc_rope_pair_of(params, 0).n;
     posenc_status status = planners[s->type](p);
     if (status != POSENC_OK)
         return status;
@@ -441,4 +463,14 @@ double posenc_query_temperature(int32_t position, double attn_scale, double floo
     if (chunks > DBL_MAX) /* a floor_scale next to 0 */
         return (double)NAN;
     return posenc_dd_log(chunks + 1.0).hi * attn_scale + 1.0;
+}
+
+double posenc_rope_query_temperature(const posenc_rope_scaling *s, int32_t position) {
+    if (s == NULL || position < 0 || !(fabs(s->temperature_beta) <= DBL_MAX))
+        return (double)NAN;
+    if (s->temperature_beta == 0.0)
+        return 1.0;
+    if (!is_context(s->original_context))
+        return (double)NAN;
+    return posenc_dd_log(floor((double)position / s->original_context) + 1.0).hi * s->temperature_beta + 1.0;
 }

@@ -152,7 +152,7 @@ static posenc_status check_bool_mask(const posenc_bool_mask *mask, const posenc_
         return POSENC_OK;
     if (mask->polarity != POSENC_KEEP && mask->polarity != POSENC_DROP)
         return mask->polarity == POSENC_POLARITY_UNSET ? POSENC_ERR_UNSET : POSENC_ERR_ENUM;
-    if (mask->nb[0] != 1)
+    if (mask->nb[0] != 1 && y->ne[0] != 1)
         return POSENC_ERR_STRIDE;
     int is_empty = 0;
     for (int i = 0; i < 4; i++) {

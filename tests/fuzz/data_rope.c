@@ -2,12 +2,14 @@
 #include "data.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct rope_call {
     const posenc_rope *rope;
     posenc_rope_params params;
     posenc_direction direction;
     const int32_t *positions; /* [n_axes][n_tokens] */
+    posenc_coords at;         /* the same, or real numbers near them */
     int64_t n_tokens;
     posenc_view x, y;
     posenc_rope_table table;
@@ -18,7 +20,7 @@ typedef struct rope_call {
 /* ---- What is drawn ---- */
 
 static void draw_axes(posenc_rope_params *p) {
-    p->axes.kind = (posenc_axes_kind)draw(POSENC_AXES_AXIAL + 1);
+    p->axes.kind = (posenc_axes_kind)draw(POSENC_AXES_LIST + 1);
     if (p->axes.kind == POSENC_AXES_SINGLE)
         return;
     p->axes.n_axes = (int)draw_between(2, POSENC_MAX_AXES);
@@ -29,16 +31,38 @@ static void draw_axes(posenc_rope_params *p) {
     }
 }
 
+/* Which axis each pair follows, where the kind wants it; frequencies or bases of the caller's. */
+static void draw_lists(posenc_rope_params *p) {
+    int64_t n_pairs = p->n_rot / 2;
+    if (p->axes.kind == POSENC_AXES_LIST) {
+        int32_t *axes = data_block(n_pairs, sizeof *axes);
+        for (int64_t i = 0; i < n_pairs; i++)
+            axes[i] = (int32_t)(data_random() % (uint64_t)p->axes.n_axes);
+        p->lists.axes = axes;
+        if (p->layout != POSENC_ROPE_HALF_BY_AXIS)
+            memset(p->axes.sections, 0, sizeof p->axes.sections);
+    }
+    if (draw_rarely(4)) {
+        double *theta = data_block(n_pairs, sizeof *theta);
+        for (int64_t i = 0; i < n_pairs; i++)
+            theta[i] = data_uniform(-2.0, 2.0);
+        p->lists.theta = theta;
+    } else if (draw_rarely(4)) {
+        p->lists.bases[draw(POSENC_MAX_AXES)] = 100.0;
+    }
+}
+
 static posenc_rope *draw_rope(rope_call *c) {
     posenc_rope_params *p = &c->params;
     *p = (posenc_rope_params)POSENC_ROPE_DEFAULTS;
-    p->layout = (posenc_rope_layout)draw_between(POSENC_ROPE_HALF, POSENC_ROPE_DEINTERLEAVE);
+    p->layout = (posenc_rope_layout)draw_between(POSENC_ROPE_HALF, POSENC_ROPE_HALF_BY_AXIS);
     p->head_dim = draw_size(160);
     p->n_rot = draw_rarely(2) ? p->head_dim / 2 * 2 : 2 * draw(p->head_dim / 2 + 1);
     p->rot_fraction = 0.0;
     p->n_offs = draw(p->head_dim - p->n_rot + 1);
     p->base = draw_rarely(2) ? 500000.0 : 10000.0;
     draw_axes(p);
+    draw_lists(p);
     if (draw_rarely(4))
         p->scaling.attention_factor = data_uniform(0.5, 2.0);
     if (draw_rarely(8) && p->axes.kind == POSENC_AXES_SINGLE)
@@ -60,6 +84,29 @@ static void draw_positions(rope_call *c) {
                        : kind == 1 ? (int32_t)(start + (int64_t)(data_random() % 100))
                                    : (int32_t)data_random();
     c->positions = positions;
+    c->at = posenc_coords_of(positions, POSENC_COORD_I32);
+}
+
+/* Some of them moved between integers, as float32 or float64; calls of tasks keep the integers. */
+static void draw_reals(rope_call *c) {
+    int64_t n = c->n_tokens * posenc_rope_axis_count(c->rope);
+    float *singles = data_block(n, sizeof *singles);
+    double *reals = data_block(n, sizeof *reals);
+    for (int64_t t = 0; t < n; t++) {
+        reals[t] =
+            c->positions[t] + (c->positions[t] % 3 == 0 && c->positions[t] > INT32_MIN ? data_uniform(-1.0, 1.0) : 0.0);
+        singles[t] = (float)reals[t];
+    }
+    c->at = draw(2) ? posenc_coords_of(singles, POSENC_COORD_F32) : posenc_coords_of(reals, POSENC_COORD_F64);
+}
+
+static double position_of(const rope_call *c, int axis, int64_t t) {
+    int64_t i = axis * c->n_tokens + t;
+    switch (c->at.type) {
+    case POSENC_COORD_F32: return (double)((const float *)c->at.data)[i];
+    case POSENC_COORD_F64: return ((const double *)c->at.data)[i];
+    default: return c->positions[i];
+    }
 }
 
 /* ---- Plain double ---- */
@@ -67,7 +114,7 @@ static void draw_positions(rope_call *c) {
 /* Factor and angle of pair i for token t. */
 static double magnitude_of(const rope_call *c, int64_t i, int64_t t, double *angle) {
     double theta = posenc_rope_theta(c->rope, i), m = posenc_rope_magnitude(c->rope);
-    double p = (double)c->positions[posenc_rope_axis(c->rope, i) * c->n_tokens + t];
+    double p = position_of(c, posenc_rope_axis(c->rope, i), t);
     int is_back = c->direction == POSENC_INVERSE || c->direction == POSENC_BACKWARD;
     *angle = is_back ? -p * theta : p * theta;
     m = c->direction == POSENC_SHIFT ? 1.0 : c->direction == POSENC_INVERSE ? 1.0 / m : m;
@@ -79,18 +126,37 @@ static double magnitude_of(const rope_call *c, int64_t i, int64_t t, double *ang
     return m * pow(zeta, x->role == POSENC_XPOS_QUERY ? power : -power);
 }
 
+/* A stretch of pairs that is a rotary embedding of its own: all of them, or a section that is halved by itself. */
+typedef struct stretch {
+    int64_t first, n_pairs, n_offs;
+} stretch;
+
+static stretch stretch_of(const posenc_rope_params *p, int64_t pair) {
+    if (p->layout != POSENC_ROPE_HALF_BY_AXIS)
+        return (stretch){0, p->n_rot / 2, p->n_offs};
+    int64_t first = 0;
+    int axis = 0;
+    while (pair >= first + p->axes.sections[axis])
+        first += p->axes.sections[axis++];
+    return (stretch){first, p->axes.sections[axis], p->n_offs + 2 * first};
+}
+
 /* Which pair channel c is of, and whether its second; -1: it is not rotated. */
 static int64_t pair_of(const posenc_rope_params *p, int is_half, int64_t c, int *is_second) {
-    int64_t at = c - p->n_offs, half = p->n_rot / 2;
+    int64_t at = c - p->n_offs;
     if (at < 0 || at >= p->n_rot)
         return -1;
-    *is_second = is_half ? at >= half : (int)(at % 2);
-    return is_half ? at % half : at / 2;
+    stretch s = stretch_of(p, at / 2);
+    at = c - s.n_offs;
+    *is_second = is_half ? at >= s.n_pairs : (int)(at % 2);
+    return s.first + (is_half ? at % s.n_pairs : at / 2);
 }
 
 static int64_t channel_read(const posenc_rope_params *p, int64_t pair, int is_second) {
-    int64_t half = p->n_rot / 2;
-    return p->n_offs + (p->layout == POSENC_ROPE_HALF ? pair + is_second * half : 2 * pair + is_second);
+    stretch s = stretch_of(p, pair);
+    int is_half = p->layout == POSENC_ROPE_HALF || p->layout == POSENC_ROPE_HALF_BY_AXIS;
+    pair -= s.first;
+    return s.n_offs + (is_half ? pair + is_second * s.n_pairs : 2 * pair + is_second);
 }
 
 /* Channel `channel` of the rotated head x of token t, and what may be wrong with it. */
@@ -129,13 +195,13 @@ static void compare(const rope_call *c) {
 
 static posenc_status apply(const void *arguments, posenc_range rows) {
     const rope_call *c = arguments;
-    return posenc_rope_apply(c->rope, &c->x, c->positions, &c->y, c->direction, rows);
+    return posenc_rope_apply_at(c->rope, &c->x, &c->at, &c->y, c->direction, rows);
 }
 
 static posenc_status fill_table(const void *arguments, posenc_range rows) {
     const rope_call *c = arguments;
     (void)rows;
-    return posenc_rope_table_fill(c->rope, c->positions, c->n_tokens, c->direction, &c->table);
+    return posenc_rope_table_fill_at(c->rope, &c->at, c->n_tokens, c->direction, &c->table);
 }
 
 static posenc_status apply_table(const void *arguments, posenc_range rows) {
@@ -162,6 +228,8 @@ void data_rope(void) {
     if (rope == NULL)
         return;
     draw_positions(&c);
+    if (draw_rarely(3))
+        draw_reals(&c);
     int has_table = (c.direction != POSENC_INVERSE || c.params.xpos.role == POSENC_XPOS_OFF) &&
                     (c.direction == POSENC_FORWARD || c.params.layout != POSENC_ROPE_DEINTERLEAVE) && draw_rarely(3);
     if (has_table)

@@ -115,6 +115,14 @@ static void setup_rope(input *in) {
     for (int i = 0; i < MOST; i++)
         factors_f32[i] = (float)factors[i];
 
+    int32_t axes[MOST];
+    int lists = input_byte(in);
+    for (int i = 0; i < MOST; i++)
+        axes[i] = (lists >> i % 4 & 3) - lists / 128;
+    p.lists.axes = lists & 1 ? axes : NULL;
+    p.lists.theta = lists & 2 ? factors : NULL;
+    p.lists.bases[lists / 16 % POSENC_MAX_AXES] = lists & 4 ? input_double(in) : 0.0;
+
     posenc_rope *rope;
     posenc_status status = posenc_rope_create(&p, &rope);
     expect((status == POSENC_OK) == (rope != NULL));

@@ -1,4 +1,4 @@
-/* Hashes of absolute encodings, tables and convolution. */
+/* Hashes of absolute encodings, tables, convolution and arrays of positions. */
 #include "public.h"
 
 enum { TOKENS = 9, BATCH = 2 };
@@ -371,4 +371,27 @@ void hash_conv(sweep *s) {
             if (kernel % 2 == 1 && kernel > 1)
                 hash_conv_of(s, &params, (posenc_conv_grid){1, 6, 5});
         }
+}
+
+/* ---- Positions ---- */
+
+void hash_positions(sweep *s) {
+    enum { N = 60 };
+    static const int64_t sizes[] = {3, 4, 5};
+    static const int32_t ends[] = {0, 7, 7, 30, N}, starts[] = {3, -1, 100, 7};
+    static const int32_t documents[] = {4, 4, 4, 1, 1, 9, 4, 4};
+    int32_t planes[3 * N];
+    uint8_t mask[N];
+    for (size_t i = 0; i < N; i++)
+        mask[i] = (uint8_t)(next(s) % 3);
+    CALL(posenc_positions_range, -5, N, planes);
+    hash_integers(s, planes, N);
+    CALL(posenc_positions_packed, ends, starts, 4, planes);
+    hash_integers(s, planes, N);
+    CALL(posenc_positions_masked, mask, N / 3, 3, 2, 1, planes);
+    hash_integers(s, planes, N);
+    CALL(posenc_positions_documents, documents, 8, planes);
+    hash_integers(s, planes, 8);
+    CALL(posenc_positions_grid, sizes, 3, planes);
+    hash_integers(s, planes, COUNT(planes));
 }

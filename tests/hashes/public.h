@@ -25,11 +25,14 @@
     FAMILY(rope_scalings)                                                                                              \
     FAMILY(rope_factors)                                                                                               \
     FAMILY(rope_axes)                                                                                                  \
+    FAMILY(rope_lists)                                                                                                 \
     FAMILY(rope_config)                                                                                                \
     FAMILY(rope_ggml)                                                                                                  \
     FAMILY(rope_tables)                                                                                                \
     FAMILY(rope_apply)                                                                                                 \
     FAMILY(rope_apply_table)                                                                                           \
+    FAMILY(rope_halves)                                                                                                \
+    FAMILY(rope_reals)                                                                                                 \
     FAMILY(rope_tasks)                                                                                                 \
     FAMILY(rope_blocks)                                                                                                \
     FAMILY(hadamard)                                                                                                 \

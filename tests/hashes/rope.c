@@ -133,7 +133,9 @@ static void hash_rope(sweep *s, const posenc_rope_params *params) {
         hash_bytes(&s->hash, (uint64_t)ASK(posenc_rope_axis, rope, i), 4);
     }
     for (int a = 0; a < n_axes; a++)
-        hash_frequency_bits(s, rope->planes[a].freq);
+        for (int64_t i = 0; i < n_pairs; i++)
+            if (posenc_rope_axis(rope, i) == a)
+                hash_dd(s, (posenc_dd){rope->freq->hi[i], rope->freq->lo[i]});
     hash_table(s, rope, spread_positions(s, (size_t)n_axes * TOKENS), POSENC_FORWARD);
     posenc_rope_free(rope);
 }
@@ -219,6 +221,35 @@ void hash_rope_axes(sweep *s) {
                 params.scaling = scaling_of(s, POSENC_SCALING_YARN, 1, 32);
             hash_rope(s, &params);
         }
+}
+
+static const posenc_rope_axes newer_axes[] = {
+    /* of 32 pairs */
+    {POSENC_AXES_ALTERNATE, 2, {0, 0, 0, 0}}, {POSENC_AXES_ALTERNATE, 4, {0, 0, 0, 0}},
+    {POSENC_AXES_ERNIE, 3, {10, 11, 11, 0}},  {POSENC_AXES_LIST, 1, {0, 0, 0, 0}},
+    {POSENC_AXES_LIST, 4, {0, 0, 0, 0}},
+};
+
+/* Lists of axes and frequencies, bases of axes, and the kinds of axes that came with them. */
+void hash_rope_lists(sweep *s) {
+    for (size_t k = 0; k < COUNT(newer_axes); k++)
+        for (int round = 0; round < 3; round++) {
+            fresh();
+            posenc_rope_params params = params_of(POSENC_ROPE_INTERLEAVED, 64, 500000.0);
+            params.axes = newer_axes[k];
+            if (params.axes.kind == POSENC_AXES_LIST)
+                params.lists.axes = integers(s, 32, 0, params.axes.n_axes - 1);
+            params.lists.theta = round == 1 ? doubles(s, 32, 3.0) : NULL;
+            for (int a = 0; round == 2 && a < params.axes.n_axes; a++)
+                params.lists.bases[a] = 100.0 + 1000.0 * a;
+            hash_rope(s, &params);
+        }
+    posenc_rope_scaling scaling = scaling_of(s, POSENC_SCALING_YARN, 1, 1);
+    for (int k = 0; k < 31; k++) {
+        scaling.temperature_beta = 0.01 * k;
+        double temperature = ASK(posenc_rope_query_temperature, &scaling, INT32_MAX >> k);
+        hash_doubles(&s->hash, &temperature, 1);
+    }
 }
 
 static void hash_fields(sweep *s, const char *type, const char *const *names, const double *values, size_t n) {
@@ -309,7 +340,7 @@ void hash_rope_tables(sweep *s) {
                 if (role == POSENC_XPOS_OFF)
                     params.scaling = scaling_of(s, POSENC_SCALING_YARN, 2, (size_t)n_rot / 2);
                 posenc_rope *rope = rope_of(&params);
-                hash_frequency_bits(s, rope->planes[0].freq);
+                hash_frequency_bits(s, rope->freq);
                 hash_table(s, rope, spread_positions(s, TOKENS), (posenc_direction)direction);
                 hash_table(s, rope, integers(s, TOKENS, -3000, 40000), (posenc_direction)direction);
                 float *pairs = take((size_t)n_rot * TOKENS * sizeof(float));
@@ -363,6 +394,46 @@ void hash_rope_apply(sweep *s) {
     }
 }
 
+void hash_rope_halves(sweep *s) {
+    for (size_t k = 0; k < COUNT(all_axes); k++) {
+        posenc_rope_params params = params_of(POSENC_ROPE_HALF_BY_AXIS, 64, 100.0);
+        params.axes = all_axes[k];
+        if (params.axes.kind != POSENC_AXES_MROPE && params.axes.kind != POSENC_AXES_VISION &&
+            params.axes.kind != POSENC_AXES_AXIAL)
+            continue;
+        for (int direction = POSENC_FORWARD; direction <= POSENC_SHIFT; direction++) {
+            hash_rotation(s, &params, POSENC_F32, POSENC_F32, (posenc_direction)direction);
+            hash_rotation(s, &params, POSENC_BF16, POSENC_F16, (posenc_direction)direction);
+        }
+    }
+}
+
+/* Real positions among integers, with strides, on one axis and on three. */
+void hash_rope_reals(sweep *s) {
+    enum { AXES = 3 };
+    for (int round = 0; round < 24; round++) {
+        fresh();
+        posenc_rope_params params = params_of(round % 2 ? POSENC_ROPE_HALF : POSENC_ROPE_INTERLEAVED, 64, 100.0);
+        if (round % 3)
+            params.axes = all_axes[round % 3 == 1 ? 1 : 3]; /* consecutive, interleaved */
+        posenc_rope *rope = rope_of(&params);
+        int64_t n_axes = posenc_rope_axis_count(rope);
+        double *reals = doubles(s, BATCH * AXES * TOKENS, round < 12 ? 3.0 : 1e9);
+        for (size_t i = 0; i < BATCH * AXES * TOKENS; i++)
+            reals[i] = next(s) % 3 == 0 ? rint(reals[i]) : reals[i];
+        posenc_coords at = {reals, POSENC_COORD_F64, 0, n_axes * TOKENS};
+        posenc_view x = tensor(s, POSENC_F32, 64, HEADS, TOKENS, BATCH),
+                    y = zeros(POSENC_F32, 64, HEADS, TOKENS, BATCH);
+        CALL(posenc_rope_apply_at, rope, &x, &at, &y, POSENC_FORWARD, posenc_range_all());
+        hash_view(s, &y);
+        float *values = take((size_t)ASK(posenc_rope_table_bytes, rope, TOKENS));
+        posenc_rope_table table = posenc_rope_table_dense(rope, values);
+        CALL(posenc_rope_table_fill_at, rope, &at, TOKENS, POSENC_FORWARD, &table);
+        hash_floats(&s->hash, values, 64 * TOKENS);
+        posenc_rope_free(rope);
+    }
+}
+
 /* Tables of any numbers. */
 void hash_rope_apply_table(sweep *s) {
     for (int direction = POSENC_FORWARD; direction <= POSENC_SHIFT; direction++)
@@ -413,27 +484,4 @@ void hash_rope_tasks(sweep *s) {
         hash_view(s, &values);
         posenc_rope_free(rope);
     }
-}
-
-/* ---- Positions ---- */
-
-void hash_positions(sweep *s) {
-    enum { N = 60 };
-    static const int64_t sizes[] = {3, 4, 5};
-    static const int32_t ends[] = {0, 7, 7, 30, N}, starts[] = {3, -1, 100, 7};
-    static const int32_t documents[] = {4, 4, 4, 1, 1, 9, 4, 4};
-    int32_t planes[3 * N];
-    uint8_t mask[N];
-    for (size_t i = 0; i < N; i++)
-        mask[i] = (uint8_t)(next(s) % 3);
-    CALL(posenc_positions_range, -5, N, planes);
-    hash_integers(s, planes, N);
-    CALL(posenc_positions_packed, ends, starts, 4, planes);
-    hash_integers(s, planes, N);
-    CALL(posenc_positions_masked, mask, N / 3, 3, 2, 1, planes);
-    hash_integers(s, planes, N);
-    CALL(posenc_positions_documents, documents, 8, planes);
-    hash_integers(s, planes, 8);
-    CALL(posenc_positions_grid, sizes, 3, planes);
-    hash_integers(s, planes, COUNT(planes));
 }
