@@ -5,6 +5,6 @@ Arrays have the axes of C in reverse, innermost last: heads are (n_batch, n_toke
 strides; a result is written to `out`, or in place, or to a new array. `threads` splits the work and changes no bit.
 docs/python.md is the manual.
 """
-from ._core import Error, Rope, __version__
+from ._core import Error, Rope, __version__, isa, isa_select, isa_supported
 
-__all__ = ['Error', 'Rope', '__version__']
+__all__ = ['Error', 'Rope', '__version__', 'isa', 'isa_select', 'isa_supported']

@@ -7,5 +7,7 @@ namespace binding {
 
 void bind_rope(pybind11::module_ &module);
 void bind_hadamard(pybind11::module_ &module);
+void bind_published(pybind11::module_ &module);
+void bind_isa(pybind11::module_ &module);
 
 } // namespace binding

@@ -7,4 +7,6 @@ PYBIND11_MODULE(_core, module) {
     binding::bind_errors(module);
     binding::bind_rope(module);
     binding::bind_hadamard(module);
+    binding::bind_published(module);
+    binding::bind_isa(module);
 }

@@ -6,12 +6,15 @@ import json
 import os
 import pathlib
 import struct
+import subprocess
+import sys
 import time
 
 import gguf_file
+import posenc
 import pytest
 from posenc import model
-from posenc.model import report
+from posenc.model import command, report, work
 
 HERE = pathlib.Path(__file__).parent
 PUBLISHED = HERE.parent.parent / 'models'
@@ -180,3 +183,47 @@ DAMAGED = [
 @pytest.mark.parametrize('words, data', DAMAGED, ids=lambda value: value if isinstance(value, str) else '')
 def test_damaged_gguf_is_refused(file, words, data):
     assert words in refusal(file, data)
+
+
+# ---- The command ----
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, '-m', 'posenc', 'model', *map(str, arguments)], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize('path', sorted(PUBLISHED.glob('*.json')), ids=lambda path: path.stem)
+def test_a_published_model_is_verified_and_timed(path, capsys):
+    assert command.main(['--quick', '--tokens', '2', str(path)]) == 0
+    text = capsys.readouterr().out
+    assert report.text(model.read(path), path) in text and 'FAILED' not in text
+    is_rope = model.read(path).positions == 'rope'
+    assert all(f'{tier} = scalar' in text for tier in posenc.isa_supported()[1:] if is_rope)
+    assert max(map(len, text.split('\n'))) <= 120
+
+
+def test_json_has_what_the_report_has(capsys):
+    path = PUBLISHED / 'phi-4-mini.json'
+    assert command.main(['--quick', '--tokens', '2', '--json', str(path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [table['name'] for table in found['tables']] == ['up to 4096 positions', 'beyond 4096 positions']
+    assert found['tables'][1]['magnitude'] == pytest.approx(1.19023807, abs=1e-8)
+    assert len(found['tables'][0]['theta']) == found['tables'][0]['params']['n_rot'] // 2
+    assert found['verified'] == {tier: True for tier in posenc.isa_supported()[1:]}
+    assert all(times['scalar']['later'] > 0 for times in found['seconds_per_token'])
+
+
+def test_a_result_that_differs_is_a_failure(monkeypatch, capsys):
+    results = work.Layer.results
+    monkeypatch.setattr(work.Layer, 'results', lambda layer: results(layer) + [posenc.isa()])
+    assert command.main(['--quick', '--tokens', '2', str(PUBLISHED / 'gpt-j-6b.json')]) == 1
+    assert 'FAILED: differs from scalar' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('words, arguments', [
+    ('required: FILE', []), ('whole number from 1 to 65536', ['--tokens', '0']), ('not', ['--context', '1e3']),
+    ("'sse' does not run here", ['--isa', 'sse']), ('none.json: No such file', ['none.json']),
+    ('use a smaller --tokens', ['--tokens', '65536', PUBLISHED / 'llama-3.1-8b.json'])])
+def test_wrong_arguments_get_one_line(words, arguments):
+    done = run(*arguments, *([] if 'json' in str(arguments) or not arguments else [PUBLISHED / 'gpt-j-6b.json']))
+    assert done.returncode == 2 and done.stdout == '' and words in done.stderr.split('\n')[-2]

@@ -1,5 +1,6 @@
 """What a model is: as text, and as a dictionary for --json."""
 import math
+import os
 import re
 
 import numpy as np
@@ -157,7 +158,7 @@ def _lines(model):
 def text(model, path):
     """Some lines, the last one empty."""
     title = printable(model.architecture or model.model_type)
-    lines = [f'{title}  ({printable(path, None)})', '']
+    lines = [f'{title}  ({printable(os.fspath(path), None)})', '']
     lines += [f'  {name:14} {line}' for name, line in _lines(model)]
     return '\n'.join([*lines, '', ''])
 

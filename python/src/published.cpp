@@ -1,8 +1,8 @@
-/* posenc._core.RopeParams: posenc_rope_params, filled by the names that models publish (rope_config.h). The reader of
- * models works with it; callers use posenc.Rope. Statuses are returned and not thrown: the reader knows which key of
- * its file is to blame. */
+// RopeParams: posenc_rope_params, filled by the names that models publish (rope_config.h). The reader of models works
+// with it; callers use Rope. Statuses are returned and not thrown: the reader knows which key of its file is to blame.
+#include "bindings.hpp"
+
 #include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <memory>
@@ -14,9 +14,9 @@
 
 #include <posenc/rope_config.h>
 
-#include "rope_params.hpp"
-
 namespace py = pybind11;
+
+namespace binding {
 
 namespace {
 
@@ -55,20 +55,20 @@ const char *word_of(const words &list, int value) {
     return "";
 }
 
-/* The lists that params points to live as long as any copy of it. */
-struct rope_params {
+// The lists that params points to live as long as any copy of it.
+struct Published {
     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
     std::vector<std::shared_ptr<std::vector<double>>> lists;
 
     posenc_status set_list(const std::string &name, std::vector<double> values) {
-        values.reserve(1); /* an empty list has an address too */
+        values.reserve(1); // an empty list has an address too
         lists.push_back(std::make_shared<std::vector<double>>(std::move(values)));
         const auto &list = *lists.back();
         return posenc_rope_set_list(&params, name.c_str(), list.data(), static_cast<int64_t>(list.size()));
     }
 
-    rope_params unscaled() const {
-        rope_params plain = *this;
+    Published unscaled() const {
+        Published plain = *this;
         plain.params.scaling = POSENC_ROPE_SCALING_DEFAULTS;
         return plain;
     }
@@ -83,7 +83,7 @@ struct rope_params {
         return {params.axes.sections, params.axes.sections + params.axes.n_axes};
     }
 
-    /* What posenc_rope_create says, and with POSENC_OK the frequencies and the magnitude that it has made. */
+    // What posenc_rope_create says, and with POSENC_OK the frequencies and the magnitude that it has made.
     py::tuple frequencies() const {
         posenc_rope *rope = nullptr;
         posenc_status status = posenc_rope_create(&params, &rope);
@@ -102,22 +102,22 @@ std::optional<std::vector<double>> list_of(const double *list, int64_t n) {
     return std::vector<double>(list, list + n);
 }
 
-/* An attribute for a member of posenc_rope_params, or of its scaling. */
+// An attribute for a member of posenc_rope_params, or of its scaling.
 template <typename value>
-void add_member(py::class_<rope_params> &type, const char *name, value posenc_rope_params::*member) {
+void add_member(py::class_<Published> &type, const char *name, value posenc_rope_params::*member) {
     type.def_property(
-        name, [member](const rope_params &p) { return p.params.*member; },
-        [member](rope_params &p, value x) { p.params.*member = x; });
+        name, [member](const Published &p) { return p.params.*member; },
+        [member](Published &p, value x) { p.params.*member = x; });
 }
 
 template <typename value>
-void add_member(py::class_<rope_params> &type, const char *name, value posenc_rope_scaling::*member) {
+void add_member(py::class_<Published> &type, const char *name, value posenc_rope_scaling::*member) {
     type.def_property(
-        name, [member](const rope_params &p) { return p.params.scaling.*member; },
-        [member](rope_params &p, value x) { p.params.scaling.*member = x; });
+        name, [member](const Published &p) { return p.params.scaling.*member; },
+        [member](Published &p, value x) { p.params.scaling.*member = x; });
 }
 
-void add_members(py::class_<rope_params> &type) {
+void add_members(py::class_<Published> &type) {
 #define MEMBER(of, name) add_member(type, #name, &of::name)
     MEMBER(posenc_rope_params, head_dim);
     MEMBER(posenc_rope_params, n_rot);
@@ -141,36 +141,36 @@ void add_members(py::class_<rope_params> &type) {
     MEMBER(posenc_rope_scaling, attn_factor);
 #undef MEMBER
     type.def_property(
-        "layout", [](const rope_params &p) { return word_of(layouts, p.params.layout); },
-        [](rope_params &p, const std::string &word) {
+        "layout", [](const Published &p) { return word_of(layouts, p.params.layout); },
+        [](Published &p, const std::string &word) {
             p.params.layout = static_cast<posenc_rope_layout>(value_of(layouts, word));
         });
     type.def_property(
-        "scaling", [](const rope_params &p) { return word_of(scalings, p.params.scaling.type); },
-        [](rope_params &p, const std::string &word) {
+        "scaling", [](const Published &p) { return word_of(scalings, p.params.scaling.type); },
+        [](Published &p, const std::string &word) {
             p.params.scaling.type = static_cast<posenc_scaling_type>(value_of(scalings, word));
         });
     type.def_property(
-        "axes", [](const rope_params &p) { return word_of(kinds_of_axes, p.params.axes.kind); },
-        [](rope_params &p, const std::string &word) {
+        "axes", [](const Published &p) { return word_of(kinds_of_axes, p.params.axes.kind); },
+        [](Published &p, const std::string &word) {
             p.params.axes.kind = static_cast<posenc_axes_kind>(value_of(kinds_of_axes, word));
         });
-    type.def_property("sections", &rope_params::sections, &rope_params::set_sections);
+    type.def_property("sections", &Published::sections, &Published::set_sections);
 }
 
-void add_lists(py::class_<rope_params> &type) {
+void add_lists(py::class_<Published> &type) {
 #define LIST(name)                                                                                                     \
     type.def_property_readonly(                                                                                        \
-        #name, [](const rope_params &p) { return list_of(p.params.scaling.name, p.params.scaling.n_factors); })
+        #name, [](const Published &p) { return list_of(p.params.scaling.name, p.params.scaling.n_factors); })
     LIST(freq_factors);
     LIST(short_factors);
     LIST(long_factors);
 #undef LIST
-    type.def_property_readonly("n_factors", [](const rope_params &p) { return p.params.scaling.n_factors; });
+    type.def_property_readonly("n_factors", [](const Published &p) { return p.params.scaling.n_factors; });
 }
 
-void bind_statuses(py::module_ &m) {
-    py::enum_<posenc_status>(m, "RopeStatus")
+void bind_statuses(py::module_ &module) {
+    py::enum_<posenc_status>(module, "RopeStatus")
         .value("OK", POSENC_OK)
         .value("SHAPE", POSENC_ERR_SHAPE)
         .value("ENUM", POSENC_ERR_ENUM)
@@ -185,25 +185,27 @@ void bind_statuses(py::module_ &m) {
 
 } // namespace
 
-void bind_rope_params(py::module_ &m) {
-    bind_statuses(m);
-    m.attr("MAX_AXES") = POSENC_MAX_AXES;
-    m.attr("MAX_AXES_ROT") = POSENC_MAX_AXES_ROT;
-    m.attr("MAX_FREQUENCY") = POSENC_MAX_FREQUENCY;
-    py::class_<rope_params> type(m, "RopeParams", "Parameters of RoPE by the names that models publish.");
+void bind_published(py::module_ &module) {
+    bind_statuses(module);
+    module.attr("MAX_AXES") = POSENC_MAX_AXES;
+    module.attr("MAX_AXES_ROT") = POSENC_MAX_AXES_ROT;
+    module.attr("MAX_FREQUENCY") = POSENC_MAX_FREQUENCY;
+    py::class_<Published> type(module, "RopeParams", "Parameters of RoPE by the names that models publish.");
     type.def(py::init<>())
-        .def("copy", [](const rope_params &p) { return p; })
-        .def("unscaled", &rope_params::unscaled, "The same without a scaling.")
-        .def("set_number", [](rope_params &p, const std::string &name,
+        .def("copy", [](const Published &p) { return p; })
+        .def("unscaled", &Published::unscaled, "The same without a scaling.")
+        .def("set_number", [](Published &p, const std::string &name,
                               double value) { return posenc_rope_set_number(&p.params, name.c_str(), value); })
         .def("set_string",
-             [](rope_params &p, const std::string &name, const std::string &value) {
+             [](Published &p, const std::string &name, const std::string &value) {
                  return posenc_rope_set_string(&p.params, name.c_str(), value.c_str());
              })
-        .def("set_list", &rope_params::set_list)
-        .def("frequencies", &rope_params::frequencies, "(status, theta of each pair, magnitude)")
+        .def("set_list", &Published::set_list)
+        .def("frequencies", &Published::frequencies, "(status, theta of each pair, magnitude)")
         .def("softmax_multiplier",
-             [](const rope_params &p) { return posenc_rope_softmax_multiplier(&p.params.scaling); });
+             [](const Published &p) { return posenc_rope_softmax_multiplier(&p.params.scaling); });
     add_members(type);
     add_lists(type);
 }
+
+} // namespace binding
