@@ -13,7 +13,8 @@ def main(arguments):
     if arguments and arguments[0] in _COMMANDS:
         return importlib.import_module(_COMMANDS[arguments[0]][1]).main(arguments[1:])
     is_asked = arguments[:1] in (['--help'], ['-h'])
-    text = 'usage: python -m posenc COMMAND ...\n\n' + ''.join(f'  {name:7} {what}\n' for name, (what, _) in _COMMANDS.items())
+    commands = ''.join(f'  {name:7} {what}\n' for name, (what, _) in _COMMANDS.items())
+    text = f'usage: python -m posenc COMMAND ...\n\n{commands}'
     print(text + '\nCOMMAND --help tells more.', file=sys.stdout if is_asked else sys.stderr)
     return 0 if is_asked else 2
 

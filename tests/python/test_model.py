@@ -189,7 +189,8 @@ def test_damaged_gguf_is_refused(file, words, data):
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, '-m', 'posenc', 'model', *map(str, arguments)], capture_output=True, text=True)
+    command_line = [sys.executable, '-m', 'posenc', 'model', *map(str, arguments)]
+    return subprocess.run(command_line, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize('path', sorted(PUBLISHED.glob('*.json')), ids=lambda path: path.stem)

@@ -58,7 +58,8 @@ def _print_json(model, same, times):
     found = report.dictionary(model)
     if times:
         found['verified'] = same
-        found['seconds_per_token'] = [{'batch': batch, 'type': type_, **tiers} for (batch, type_), tiers in times.items()]
+        found['seconds_per_token'] = [{'batch': batch, 'type': type_, **tiers}
+                                      for (batch, type_), tiers in times.items()]
     print(json.dumps(found, indent=1))
 
 
@@ -75,7 +76,9 @@ def main(arguments):
         return _refuse(f'{options.tokens} tokens of this model take more than 1 GiB; use a smaller --tokens')
     if not options.json:
         print(report.text(model, options.file), flush=True)
-    same, times = timing.measure(model, options.tokens, options.isa, 0.0 if options.quick else 0.05) if is_timed else ({}, {})
+    same, times = {}, {}
+    if is_timed:
+        same, times = timing.measure(model, options.tokens, options.isa, 0.0 if options.quick else 0.05)
     if options.json:
         _print_json(model, same, times)
     elif is_timed:

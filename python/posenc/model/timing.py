@@ -107,7 +107,8 @@ def text(model, n_tokens, same, times):
         lines = ['  verified       ' + ', '.join(f'{tier} {"= scalar" if is_same else "FAILED: differs from scalar"}'
                                                  for tier, is_same in same.items()) + ' in every type, bit for bit', '']
     titles = f'{"first":>10}{"later":>9}{"vs scalar":>10}{"vs limit":>10}'
-    lines += ['One layer, Q and K, ns per token', '', f'  {"":18}{"decode, 1 token":>39}{f"prefill, {n_tokens} tokens":>39}',
+    prefill = f'prefill, {n_tokens} tokens'
+    lines += ['One layer, Q and K, ns per token', '', f'  {"":18}{"decode, 1 token":>39}{prefill:>39}',
               f'  {"tier":9}{"type":9}{titles}{titles}']
     tiers = list(times['decode', TYPES[0]])
     lines += [_row(times, tier, type_) for tier in tiers for type_ in TYPES]

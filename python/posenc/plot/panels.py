@@ -1,4 +1,4 @@
-"""Heat maps and curves in one figure, with colours that say how large a value is: even, and fit for the colour-blind."""
+"""Heat maps and curves in one figure. Colours are even, and fit for the colour-blind."""
 import os
 from dataclasses import dataclass, field
 
@@ -13,8 +13,8 @@ FORMATS = ('.png', '.pdf', '.svg')
 
 _STYLE = {'font.family': 'DejaVu Sans', 'font.size': 9, 'axes.titlesize': 9.5, 'figure.titlesize': 12,
           'axes.edgecolor': '0.3', 'axes.linewidth': 0.7, 'xtick.color': '0.3', 'ytick.color': '0.3',
-          'xtick.labelcolor': 'black', 'ytick.labelcolor': 'black', 'axes.titlelocation': 'left', 'lines.linewidth': 1.4,
-          'svg.hashsalt': 'posenc'} # the same file each time
+          'xtick.labelcolor': 'black', 'ytick.labelcolor': 'black', 'axes.titlelocation': 'left',
+          'lines.linewidth': 1.4, 'svg.hashsalt': 'posenc'} # the same file each time
 _MASKED = '0.85'
 _FEW_LEVELS = 6 # of whole numbers, which get a colour each
 

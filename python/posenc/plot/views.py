@@ -72,8 +72,8 @@ _WAVES, _WAVES_IN_WINDOW, _SHORTEST = 200, 40, 2.0 # the shortest wavelength: ha
 
 def _amplitudes(channels, wavelength):
     """How strongly each channel swings at this wavelength, through Hann's window over the middle of the positions, some
-    tens of waves wide, or all positions if those are fewer (a constant-Q transform): lines are as broad for short waves as
-    for long ones. The mean under the window is taken off."""
+    tens of waves wide, or all positions if those are fewer (a constant-Q transform): lines are as broad for short waves
+    as for long ones. The mean under the window is taken off."""
     n = len(channels)
     length = min(n, int(np.ceil(_WAVES_IN_WINDOW * wavelength)))
     start = (n - length) // 2
@@ -118,13 +118,10 @@ def heads(bias, chosen=None):
     chosen = _choose(list(chosen), n_heads, _SOME_HEADS, 'head')
     weights = _weights(bias.values[chosen])
     x, y = Axis(bias.column), Axis(bias.row)
-    rows = [[Map(value, x, y if i == 0 else Axis(''), title, is_square=True) for i, (value, title) in
-             enumerate(zip(values_, titles))]
-            for values_, titles in ((bias.values[chosen], [f'head {h}' for h in chosen]), (weights, [''] * len(chosen)))]
-    # The first queries see few keys, and have large weights.
-    seen = weights[:, n // 8:]
-    cap = float(seen.max())
-    return [Row(rows[0], 'bias'), Row(rows[1], 'weight', cap if cap < weights.max() else None)]
+    panels = [Map(bias.values[h], x, y, f'head {h}', is_square=True) for h in chosen]
+    below = [Map(weight, x, y, is_square=True) for weight in weights]
+    cap = float(weights[:, n // 8:].max()) # the first queries see few keys, and have large weights
+    return [Row(panels, 'bias'), Row(below, 'weight', cap if cap < weights.max() else None)]
 
 
 def bias_curves(bias, lines=None):
