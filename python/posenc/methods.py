@@ -26,6 +26,7 @@ class Bias:
     values: np.ndarray        #: (n_heads, n_queries, n_keys)
     is_causal: bool = True
     is_by_offset: bool = True #: it depends on key - query alone
+    unit: str = 'bias'
     row: str = 'query'
     column: str = 'key'
 
@@ -160,17 +161,11 @@ _WHERE = dict(length=128, start=0)
 _WIDE = dict(dim=128, base=10000.0)
 
 
-def sinusoid(o, dim=None):
-    """The encoding by the options layout, schedule and odd, where a method has them."""
-    layout = getattr(o, 'layout', 'interleaved').replace('-', '_')
-    schedule = getattr(o, 'schedule', 'half').replace('-', '_')
-    return posenc.sinusoidal(dim or o.dim, layout, schedule=schedule, odd=getattr(o, 'odd', 'sin'), base=o.base)
-
-
 @_encoding('sinusoidal', 'Sinusoidal encoding', **_WHERE, **_WIDE, layout='interleaved', schedule='half', odd='sin')
 def sinusoidal(o):
     """Sines and cosines of the Transformer; complex numbers (A.1, A.2, A.4, A.17)"""
-    return _rows(sinusoid(o), o)
+    layout, schedule = o.layout.replace('-', '_'), o.schedule.replace('-', '_')
+    return _rows(posenc.sinusoidal(o.dim, layout, schedule=schedule, odd=o.odd, base=o.base), o)
 
 
 @_encoding('timestep', 'Timestep embedding', length=1000, start=0, **_WIDE, layout='concat', shift=1.0)
@@ -197,8 +192,8 @@ def rope(o):
 @_encoding('blocks', 'Block-wise encoding', n_parts=2, **_WHERE, dim=64, base=10000.0, block=16)
 def blocks(o):
     """Sinusoids of the block's number beside those of the place in it (A.11)"""
-    parts = [dict(encoding=sinusoid(o), divide=o.block), dict(encoding=sinusoid(o), modulo=o.block)]
-    return _rows(posenc.concat(parts), o)
+    waves = posenc.sinusoidal(o.dim, 'interleaved', base=o.base)
+    return _rows(posenc.concat([dict(encoding=waves, divide=o.block), dict(encoding=waves, modulo=o.block)]), o)
 
 
 # ---- Tables: normal random numbers in place of trained ones ----
@@ -213,6 +208,11 @@ def _learned(table, o):
     return posenc.learned(table, offset=-o.start, out_of_range='zero')
 
 
+def _waves_and_table(o, dim):
+    table = _learned(_random(o, o.trained, dim, o.deviation), o)
+    return [posenc.sinusoidal(dim, 'interleaved', base=o.base), table]
+
+
 @_encoding('learned', 'Learned table', **_WHERE, dim=128, trained=128, deviation=0.02, seed=1)
 def learned(o):
     """A table of random numbers, zero beyond its trained rows (A.7)"""
@@ -222,14 +222,13 @@ def learned(o):
 @_encoding('trainable', 'Trainable sinusoid', **_WHERE, **_WIDE, trained=128, deviation=0.2, seed=1)
 def trainable(o):
     """Sinusoids and a table added to them (A.8)"""
-    return _rows(posenc.sum([sinusoid(o), _learned(_random(o, o.trained, o.dim, o.deviation), o)]), o)
+    return _rows(posenc.sum(_waves_and_table(o, o.dim)), o)
 
 
 @_encoding('hybrid', 'Hybrid of sinusoid and table', **_WHERE, **_WIDE, trained=96, deviation=0.5, seed=1)
 def hybrid(o):
     """Sinusoids, and a table beside them that ends with its trained rows (A.10)"""
-    dim = (o.dim + 1) // 2
-    return _rows(posenc.concat([sinusoid(o, dim), _learned(_random(o, o.trained, dim, o.deviation), o)]), o)
+    return _rows(posenc.concat(_waves_and_table(o, (o.dim + 1) // 2)), o)
 
 
 @_encoding('resized', 'Resized table', **_WHERE, dim=32, trained=16, resize='linear', deviation=0.02, seed=1)

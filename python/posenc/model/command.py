@@ -28,8 +28,9 @@ def _tiers(text):
 
 def _parse(arguments):
     parser = argparse.ArgumentParser(
-        'python -m posenc model', description="Reads a Hugging Face config.json, its folder or a GGUF file and, for that "
-        "model's real shapes and parameters, verifies and times its positional work on every tier that runs here.",
+        'python -m posenc model',
+        description="Reads a Hugging Face config.json, its folder or a GGUF file and, for that model's real shapes "
+        'and parameters, verifies and times its positional work on every tier that runs here.',
         epilog='Exit status: 0 all is well, 1 a check has failed, 2 the file or the arguments are wrong.')
     parser.add_argument('file', metavar='FILE')
     parser.add_argument('--tokens', type=_whole(1, _MOST_TOKENS), default=512, metavar='N', help='of the prefill; 512')

@@ -114,6 +114,6 @@ def text(model, n_tokens, same, times):
     lines += [_row(times, tier, type_) for tier in tiers for type_ in TYPES]
     if model.rotated_layers() > 1:
         lines += ['', *_all_layers(model, times, tiers[-2])]
-    lines += ['', 'Medians, one thread, a call from Python for each tensor included, which dominates decode. first: cosines',
-              'and sines computed in the call; later: precomputed. limit: NumPy negates the same elements.']
+    lines += ['', 'Medians, one thread, a call from Python for each tensor included, which dominates decode. first:',
+              'cosines and sines computed in the call; later: precomputed. limit: NumPy negates the same elements.']
     return '\n'.join(lines)

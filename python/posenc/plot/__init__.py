@@ -29,14 +29,15 @@ def rows(values, title='', *, view='values', lines=None, first=0, row='position'
     return draw(title, views.curves(made, lines) if view == 'curves' else _VIEWS[view](made), subtitle)
 
 
-def bias(values, title='', *, heads=None, view='heads', is_causal=True, subtitle=''):
+def bias(values, title='', *, heads=None, titles=None, view='heads', is_causal=True, unit='bias', subtitle=''):
     """A bias of attention scores, head by head.
 
     values: (n_heads, n_queries, n_keys), -inf where a key is masked. view: 'heads' (each above the attention weights of
-    equal scores) or 'curves' (over key - query). heads: which are drawn; some unless given.
+    equal scores) or 'curves' (over key - query). heads: which are drawn; some unless given. titles: what they are called.
     """
-    made = Bias(np.asarray(values, np.float32), is_causal)
-    return draw(title, views.bias_curves(made, heads) if view == 'curves' else views.heads(made, heads), subtitle)
+    made = Bias(np.asarray(values, np.float32), is_causal, unit=unit)
+    drawn = views.bias_curves(made, heads) if view == 'curves' else views.heads(made, heads, titles)
+    return draw(title, drawn, subtitle)
 
 
 def curves(x, lines, title='', *, x_label='', y_label='', x_scale='linear', y_scale='linear', beyond=None, subtitle=''):

@@ -42,7 +42,8 @@ def _check(method, given):
         raise options.Refused('--similarity and --spectrum are for encodings, and this is a bias: use --curves')
     n = given.length or given.height * given.width
     if method.bytes(given) > 4 * _MOST_VALUES or (given.view == 'similarity' and n * n > _MOST_VALUES):
-        raise options.Refused('the picture would take more than 1 GiB of memory: use a smaller --length, --dim or --heads')
+        raise options.Refused('the picture would take more than 1 GiB of memory: use a smaller --length, --dim or '
+                              '--heads')
 
 
 def _draw_method(given):

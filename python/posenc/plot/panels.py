@@ -145,9 +145,15 @@ class Row:
     cap: float = None   #: colours end here: what is above has the last one
 
 
-def _size(rows):
-    """Of one panel, in inches."""
+def _grid(rows):
+    """How many panels below each other, and beside. Rows of one square panel each stand side by side."""
     n = max(len(row.panels) for row in rows)
+    is_flat = n == 1 and all(isinstance(row.panels[0], Map) and row.panels[0].is_square for row in rows)
+    return (1, len(rows)) if is_flat else (len(rows), n)
+
+
+def _size(rows, n):
+    """Of one panel of n beside each other, in inches."""
     if isinstance(rows[0].panels[0], Map) and rows[0].panels[0].is_square:
         side = {1: 4.6, 2: 3.4, 3: 2.6}.get(n, 2.1)
         return side, side
@@ -172,17 +178,17 @@ def _draw_row(figure, axes, row):
 
 def draw(title, rows, subtitle=''):
     """A figure of rows of panels."""
-    n_columns = max(len(row.panels) for row in rows)
-    width, height = _size(rows)
+    n_rows, n_columns = _grid(rows)
+    width, height = _size(rows, n_columns)
     with rc_context(_STYLE):
-        figure = Figure((0.9 + n_columns * width, 0.7 + len(rows) * (height + 0.35)), layout='constrained')
+        figure = Figure((0.9 + n_columns * width, 0.7 + n_rows * (height + 0.35)), layout='constrained')
         FigureCanvasAgg(figure)
         heading = f'{title}\n' if subtitle else title
         figure.suptitle(heading, x=0.01, ha='left', weight='bold')
         if subtitle:
             figure.text(0.01, 1 - 0.36 / figure.get_figheight(), subtitle, va='center', color='0.35')
-        grid = figure.subplots(len(rows), n_columns, squeeze=False)
-        for axes, row in zip(grid, rows):
+        grid = figure.subplots(n_rows, n_columns, squeeze=False)
+        for axes, row in zip(grid if n_rows == len(rows) else grid.T, rows):
             _draw_row(figure, axes[:len(row.panels)], row)
             for unused in axes[len(row.panels):]:
                 unused.set_axis_off()

@@ -1,6 +1,4 @@
 """Comparisons of schemes: RoPE's scalings, what lies beyond the trained length, and positions that look alike."""
-from functools import partial
-
 import numpy as np
 
 import posenc
@@ -76,11 +74,12 @@ def extrapolation(o):
     """What distance adds to a score, within the trained length and beyond it"""
     n, n_heads = _TIMES_TRAINED * o.trained, 8
     distances, offsets = np.arange(n), range(1 - n, 1)
-    random = partial(np.empty, dtype=np.float32)
-    table = posenc.fill_normal(random((o.trained, o.dim)), o.seed)
-    buckets = posenc.fill_normal(random((32, n_heads)), o.seed)
-    clipped = posenc.fill_normal(random((2 * o.trained // 4 + 1, n_heads)), o.seed)
-    index = posenc.RelIndex.clipped(o.trained // 4, offsets)
+    table = posenc.fill_normal(np.empty((o.trained, o.dim), np.float32), o.seed)
+    slopes = posenc.alibi_slopes(n_heads)
+    buckets = -slopes * np.arange(32, dtype=np.float32)[:, None] # rows of a table, falling head by head
+    half = o.trained // 2
+    clipped = slopes * np.minimum(np.arange(-half, half + 1, dtype=np.float32), 0)[:, None]
+    index = posenc.RelIndex.clipped(half, offsets)
     p = np.arange(1, n_heads + 1, dtype=np.float32) / 4
     scaling = SCALINGS['yarn'](_TIMES_TRAINED, o.trained)
     schemes = {
@@ -88,9 +87,10 @@ def extrapolation(o):
         'RoPE, sinusoids: q.k of equal vectors': {
             name: np.cos(distances[:, None] * Rope(o.dim, base=o.base, scaling=needs).theta).mean(axis=1)
             for name, needs in (('unscaled', None), ('yarn', scaling))},
-        'ALiBi': _biases(posenc.RelBias.alibi(posenc.alibi_slopes(n_heads), offsets)),
-        'T5, random biases': _biases(posenc.RelBias.t5(buckets, offsets, max_distance=o.trained, bidirectional=False)),
-        'clipped to a quarter, random': _biases(posenc.RelBias.gather(index, clipped)),
+        'ALiBi': _biases(posenc.RelBias.alibi(slopes, offsets)),
+        'T5: falling by bucket': _biases(posenc.RelBias.t5(buckets, offsets, max_distance=o.trained,
+                                                           bidirectional=False)),
+        'clipped at a half: falling by distance': _biases(posenc.RelBias.gather(index, clipped)),
         'KERPLE, logarithmic': _biases(posenc.RelBias.kerple(p, np.ones_like(p), offsets, kind='log')),
     }
     panels = [Curves(distances, lines, 'distance', 'score', title, beyond=o.trained)
@@ -101,20 +101,20 @@ def extrapolation(o):
 # ---- Positions that look alike ----
 
 
-def _distances(dim, base, n):
-    """Of the encodings of a position and of that so much later, over the largest that is possible."""
+def _nearest(dim, base, n):
+    """How near to that of a position the encodings of so many later ones come, over the largest distance possible."""
     rows = posenc.sinusoidal(dim, 'interleaved', base=base)(np.arange(n, dtype=np.int32)).astype(np.float64)
-    return np.linalg.norm(rows - rows[0], axis=1)[1:] / (2 * np.sqrt(dim / 2))
+    return np.minimum.accumulate(np.linalg.norm(rows - rows[0], axis=1)[1:]) / (2 * np.sqrt(dim / 2))
 
 
 def aliasing(o):
-    """How far sinusoidal encodings are apart: near 0 two positions look alike (D.5)"""
-    offset = np.arange(1, o.length)
-    by_dim = {f'dim {dim}': _distances(dim, o.base, o.length) for dim in (2, 4, 8, 64)}
-    by_base = {f'base {base:g}': _distances(8, base, o.length) for base in (10.0, 100.0, 1e4, 1e6)}
-    y_label = 'distance, of the largest possible'
-    return [Row([Curves(offset, by_dim, 'positions between', y_label, f'base {o.base:g}', x_scale='log'),
-                 Curves(offset, by_base, 'positions between', y_label, 'dim 8', x_scale='log')])]
+    """How near two sinusoidal encodings come: below their neighbours' distance positions look alike (D.5)"""
+    within = np.arange(1, o.length)
+    by_dim = {f'dim {dim}': _nearest(dim, o.base, o.length) for dim in (2, 4, 6, 8, 64)}
+    by_base = {f'base {base:g}': _nearest(4, base, o.length) for base in (3.0, 10.0, 100.0, 1e4)}
+    labels = 'within so many positions', 'nearest, of the largest distance possible'
+    return [Row([Curves(within, by_dim, *labels, f'base {o.base:g}', x_scale='log', y_scale='log'),
+                 Curves(within, by_base, *labels, 'dim 4', x_scale='log', y_scale='log')])]
 
 
 def _study(make, title, **defaults):

@@ -110,18 +110,21 @@ def _weights(bias):
     return np.where(is_seen, np.divide(powers, total, out=np.zeros_like(powers), where=total > 0), -np.inf)
 
 
-def heads(bias, chosen=None):
-    """Heads side by side: the bias of each above the attention weights of equal scores."""
+def heads(bias, chosen=None, titles=None):
+    """Heads side by side: the bias of each, unless it is 0 all over, above the attention weights of equal scores."""
     n_heads, n = bias.values.shape[:2]
     if not chosen:
         chosen = range(n_heads) if n_heads <= _SOME_HEADS else range(0, n_heads, n_heads // _SOME_HEADS)[:_SOME_HEADS]
     chosen = _choose(list(chosen), n_heads, _SOME_HEADS, 'head')
     weights = _weights(bias.values[chosen])
     x, y = Axis(bias.column), Axis(bias.row)
-    panels = [Map(bias.values[h], x, y, f'head {h}', is_square=True) for h in chosen]
-    below = [Map(weight, x, y, is_square=True) for weight in weights]
+    titles = titles or [f'head {h}' for h in chosen]
+    panels = [Map(bias.values[h], x, y, title, is_square=True) for h, title in zip(chosen, titles)]
+    has_bias = np.any(bias.values[chosen][np.isfinite(bias.values[chosen])])
+    below = [Map(weight, x, y, '' if has_bias else title, is_square=True) for weight, title in zip(weights, titles)]
     cap = float(weights[:, n // 8:].max()) # the first queries see few keys, and have large weights
-    return [Row(panels, 'bias'), Row(below, 'weight', cap if cap < weights.max() else None)]
+    weight_row = Row(below, 'weight', cap if cap < weights.max() else None)
+    return [Row(panels, bias.unit), weight_row] if has_bias else [weight_row]
 
 
 def bias_curves(bias, lines=None):
