@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/tour.md and its pictures: docs/tour.py [--check]
 
-Each scheme below is a few lines of Python, which are run here and make the picture. With --check nothing is written: the
-lines are run, and tour.md has to be what would be written. The package is looked for as Python does (PYTHONPATH).
+Each scheme below is a few lines of Python, which are run here and make the picture. With --check nothing is written:
+the lines are run, and tour.md has to be what would be written. The package is looked for as Python does (PYTHONPATH).
 """
 import pathlib
 import sys
@@ -28,7 +28,7 @@ TOUR = {
 encoding = posenc.sinusoidal(64, 'interleaved')
 E = encoding(range(128))
 figure = plot.rows(E, 'Sinusoidal encoding')'''),
-        Stop('Wavelengths', 'Each channel holds one wavelength; those beyond the positions drawn turn less than once.', '''
+        Stop('Wavelengths', 'Each channel has one wavelength. The longest turn less than once over these positions.', '''
 E = posenc.sinusoidal(128, 'interleaved')(range(1024))
 figure = plot.rows(E, 'Sinusoidal encoding: spectrum', view='spectrum')'''),
         Stop('Similarity', 'The dot product of two rows depends on their distance only: a Toeplitz matrix.', '''
@@ -75,15 +75,15 @@ figure = plot.rows([cos, sin], 'Rotary embedding', planes=('cosine', 'sine'), co
 rope, ones = posenc.Rope(head_dim=64), np.ones((64, 1, 64), np.float32)
 q = rope(ones, range(1000, 1064))[:, 0]
 figure = plot.bias([q @ q.T / 64], 'RoPE: scores of equal vectors', titles=[''], unit='q.k', is_causal=False)'''),
-        Stop('Longer contexts', 'YaRN leaves what turns often alone and stretches what has never turned in training.', '''
+        Stop('Longer contexts', 'YaRN leaves alone what turns often, and stretches what never turned in training.', '''
 ropes = {'unscaled': posenc.Rope(128), 'linear': posenc.Rope(128, scaling=dict(type='linear', factor=8)),
          'yarn': posenc.Rope(128, scaling=dict(type='yarn', factor=8, original_context=4096))}
 waves = {name: 2 * np.pi / rope.theta for name, rope in ropes.items()}
 figure = plot.curves(range(64), waves, 'Wavelengths', x_label='pair', y_label='positions', y_scale='log')'''),
     ],
     'Biases of scores': [
-        Stop('ALiBi', 'A penalty that grows with distance, with a slope for each head. Above the bias, below the weights '
-             'of equal scores.', '''
+        Stop('ALiBi', 'A penalty that grows with distance, with a slope for each head. Above the bias, below the '
+             'weights of equal scores.', '''
 slopes = posenc.alibi_slopes(8)
 bias = posenc.bias_matrix(64, 64, 8, alibi_slopes=slopes, causal=True)[0]
 figure = plot.bias(bias, 'ALiBi', heads=[0, 2, 4, 6])'''),
@@ -114,8 +114,9 @@ figure = plot.bias(bias, 'Masks', titles=list(masks))'''),
 
 INTRODUCTION = '''# A tour in Python
 
-Each scheme in a few lines, and what it looks like. `docs/tour.py` runs the lines, draws the pictures and writes this page.
-[formulas.md](formulas.md) defines the schemes and names their sources; [encodings.md](encodings.md) has the command line.
+Each scheme in a few lines, and what it looks like. `docs/tour.py` runs the lines, draws the pictures and writes this
+page. [formulas.md](formulas.md) defines the schemes and names their sources; [encodings.md](encodings.md) has the
+command line.
 All begin with
 
 ```python

@@ -185,7 +185,8 @@ void bind_statuses(py::module_ &module) {
 
 } // namespace
 
-void bind_published(py::module_ &module) {
+void bind_published(py::module_ &core) {
+    py::module_ module = core.def_submodule("_published", "For the reader of models.");
     bind_statuses(module);
     module.attr("MAX_AXES") = POSENC_MAX_AXES;
     module.attr("MAX_AXES_ROT") = POSENC_MAX_AXES_ROT;

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace binding {
@@ -78,6 +79,17 @@ void expect_writable(const Tensor &tensor, const char *argument);
 
 std::string text_of(const Shape &shape);
 
+/** A dense NumPy array of numbers, or an error; integers are not made of real numbers. */
+template <typename T> py::array_t<T> dense_array(py::object source, const char *argument) {
+    constexpr int rounds = std::is_floating_point_v<T> ? py::array::forcecast : 0;
+    auto array = py::array_t<T, py::array::c_style | rounds>::ensure(source);
+    if (!array) {
+        PyErr_Clear();
+        throw py::type_error(std::string(argument) + ": " + (rounds ? "numbers are" : "integers are") + " expected");
+    }
+    return array;
+}
+
 /** Numbers that C takes as a dense array of T, without a copy where they already are one. Absent if None. */
 template <typename T> class Numbers {
   public:
@@ -87,16 +99,11 @@ template <typename T> class Numbers {
     Numbers(py::handle object, const char *argument, int64_t n = -1) {
         if (!object || object.is_none())
             return;
-        if (py::isinstance<py::str>(object))
-            throw py::type_error(std::string(argument) + ": numbers are expected, not a string");
         py::object source = py::reinterpret_borrow<py::object>(object);
         if (!py::isinstance<py::array>(source) && py::hasattr(source, "__dlpack__"))
             source = py::module_::import("numpy").attr("from_dlpack")(source);
-        auto array = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(source);
-        if (!array) {
-            PyErr_Clear();
-            throw py::type_error(std::string(argument) + ": numbers are expected");
-        }
+        bool is_narrow = std::is_integral_v<T> && sizeof(T) < 8 && !py::isinstance<py::array_t<T>>(source);
+        py::array_t<T> array = is_narrow ? narrowed(source, argument) : dense_array<T>(source, argument);
         if (n >= 0 && array.size() != n)
             refuse(argument, std::to_string(n) + " numbers are expected, not " + std::to_string(array.size()));
         data_ = array.data();
@@ -122,6 +129,17 @@ template <typename T> class Numbers {
     const T *data_ = nullptr;
     int64_t size_ = 0;
     Shape shape_;
+
+    static py::array_t<T> narrowed(const py::object &source, const char *argument) {
+        py::array_t<int64_t> wide = dense_array<int64_t>(source, argument);
+        py::array_t<T> narrow(Shape(wide.shape(), wide.shape() + wide.ndim()));
+        for (int64_t i = 0; i < (int64_t)wide.size(); i++) {
+            if ((int64_t)(T)wide.data()[i] != wide.data()[i])
+                refuse(argument, std::to_string(wide.data()[i]) + " is out of range");
+            narrow.mutable_data()[i] = (T)wide.data()[i];
+        }
+        return narrow;
+    }
 };
 
 } // namespace binding

@@ -2,7 +2,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from .. import _core
+from .._core import _published
 from . import architectures, gguf
 from .description import (LARGEST_BIAS, STATUS, Heads, Refused, check_no_number, set_list, set_number, set_sections,
                           set_string)
@@ -125,7 +125,7 @@ def _begin(file, model):
     if type_ is None:
         raise Refused(f'architecture "{model.model_type:.63}" is unknown: posenc cannot tell what its positions do; '
                       'give the config.json of the model it was made from')
-    return _Reading(model, file, type_, is_split, _core.RopeParams())
+    return _Reading(model, file, type_, is_split, _published.RopeParams())
 
 
 # ---- Tensors ----

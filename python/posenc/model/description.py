@@ -2,7 +2,7 @@
 import math
 from dataclasses import dataclass, field, replace
 
-from .. import _core
+from .._core import _published
 
 
 #: Of ALiBi. With more, slopes are 0 in float32.
@@ -68,7 +68,7 @@ class Model:
     def new_table(self, name, like=None, n_layers=0):
         """The next table, for the model's heads, with parameters like those (None: the library's defaults)."""
         table = Table(name, Heads(self.n_heads, self.head_dim), Heads(self.n_kv_heads, self.head_dim),
-                      like.copy() if like is not None else _core.RopeParams(), n_layers)
+                      like.copy() if like is not None else _published.RopeParams(), n_layers)
         self.tables.append(table)
         return table
 
@@ -84,7 +84,7 @@ class Model:
 
 # ---- Fields by their published names, for the library to understand ----
 
-STATUS = _core.RopeStatus
+STATUS = _published.RopeStatus
 
 
 def _bytes(text):
@@ -123,14 +123,14 @@ def set_list(params, name, values):
 
 def check_no_number(name):
     """For a value that has not been understood: where the library knows the name as that of a number, it is refused."""
-    if _core.RopeParams().set_number(_bytes(name), 1.0) != STATUS.ENUM:
+    if _published.RopeParams().set_number(_bytes(name), 1.0) != STATUS.ENUM:
         raise Refused(f'"{name}" is no number; correct it')
 
 
 def set_sections(params, kind, sections, name):
     """M-RoPE: the sections, perhaps with a last one of 0 pairs."""
-    if not 2 <= len(sections) <= _core.MAX_AXES:
-        raise Refused(f'M-RoPE has {len(sections)} sections, but 2 to {_core.MAX_AXES} are possible')
+    if not 2 <= len(sections) <= _published.MAX_AXES:
+        raise Refused(f'M-RoPE has {len(sections)} sections, but 2 to {_published.MAX_AXES} are possible')
     for pairs in sections:
         if not (0.0 <= pairs <= 1e6 and pairs == math.floor(pairs)):
             raise Refused(f'"{name}" holds {pairs:g}, and a section is a number of pairs; correct it')

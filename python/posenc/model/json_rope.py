@@ -1,7 +1,7 @@
 """RoPE in a config.json: fields by their published names, and a table for each kind of layers."""
 from dataclasses import replace
 
-from .. import _core
+from .._core import _published
 from .architectures import Layers
 from .description import Refused, check_no_number, set_list, set_number, set_sections, set_string
 from .json_fields import count, find, find_named, is_number, is_of_rope, is_true, number
@@ -155,7 +155,7 @@ def _layout(config):
 
 def _common_params(config):
     """What all layers have in common."""
-    model, text, params = config.model, config.text, _core.RopeParams()
+    model, text, params = config.model, config.text, _published.RopeParams()
     params.layout = _layout(config)
     params.rot_fraction = config.type.rotated_part
     params.base = config.type.base or params.base

@@ -2,7 +2,7 @@
 import math
 from dataclasses import dataclass
 
-from .. import _core
+from .._core import _published
 from .description import STATUS, Refused
 
 #: Of factors, and 1 / _LARGEST the smallest.
@@ -84,8 +84,8 @@ def _check_list(name, values, is_needed, params):
     if values is not None and len(values) != n_pairs:
         raise Refused(f'"{name}" has {len(values)} numbers for the {n_pairs} pairs of a head; correct it')
     for i, value in enumerate(values or ()):
-        if not 1.0 / _core.MAX_FREQUENCY <= value <= _LARGEST:
-            raise Refused(f'number {i + 1} of "{name}" is {value:g}; it has to be 1/{_core.MAX_FREQUENCY:g} to '
+        if not 1.0 / _published.MAX_FREQUENCY <= value <= _LARGEST:
+            raise Refused(f'number {i + 1} of "{name}" is {value:g}; it has to be 1/{_published.MAX_FREQUENCY:g} to '
                           f'{_LARGEST:g}: correct it')
 
 
@@ -111,7 +111,7 @@ def check_sense(params, names):
 def _refuse_channels(params, names):
     if params.n_rot == 2 and params.scaling == 'dynamic':
         raise Refused('2 rotated channels cannot be scaled by dynamic NTK; take another type, or none')
-    most = '' if params.axes == 'single' else f', at most {_core.MAX_AXES_ROT} where tokens have several positions'
+    most = '' if params.axes == 'single' else f', at most {_published.MAX_AXES_ROT} where tokens have several positions'
     correct = names.of('"head_dim", or what tells the rotated part: "partial_rotary_factor", "rotary_pct", '
                        '"rotary_dim" or "qk_rope_head_dim"', 'rope.dimension_count or attention.key_length')
     raise Refused(f'{params.n_rot} of the {params.head_dim} channels of a head are to be rotated; it has to be an even '

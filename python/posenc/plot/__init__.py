@@ -33,7 +33,8 @@ def bias(values, title='', *, heads=None, titles=None, view='heads', is_causal=T
     """A bias of attention scores, head by head.
 
     values: (n_heads, n_queries, n_keys), -inf where a key is masked. view: 'heads' (each above the attention weights of
-    equal scores) or 'curves' (over key - query). heads: which are drawn; some unless given. titles: what they are called.
+    equal scores) or 'curves' (over key - query). heads: which are drawn; some unless given. titles: what they are
+    called.
     """
     made = Bias(np.asarray(values, np.float32), is_causal, unit=unit)
     drawn = views.bias_curves(made, heads) if view == 'curves' else views.heads(made, heads, titles)
