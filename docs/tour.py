@@ -28,7 +28,7 @@ TOUR = {
 encoding = posenc.sinusoidal(64, 'interleaved')
 E = encoding(range(128))
 figure = plot.rows(E, 'Sinusoidal encoding')'''),
-        Stop('Wavelengths', 'Each channel has one wavelength. The longest turn less than once over these positions.', '''
+        Stop('Wavelengths', 'Each channel has one wavelength. The longest turn less than once over these.', '''
 E = posenc.sinusoidal(128, 'interleaved')(range(1024))
 figure = plot.rows(E, 'Sinusoidal encoding: spectrum', view='spectrum')'''),
         Stop('Similarity', 'The dot product of two rows depends on their distance only: a Toeplitz matrix.', '''
@@ -62,7 +62,8 @@ E = posenc.grid(128, 'w_first')(np.stack([rows, columns]))
 figure = plot.rows(E, '2D sinusoids: tokens of a 14 by 14 image', view='similarity', row='token')'''),
         Stop('Hybrids', 'Encodings side by side, or added: here the number of a block beside the place in it.', '''
 waves = posenc.sinusoidal(32, 'interleaved')
-E = posenc.concat([dict(encoding=waves, divide=16), dict(encoding=waves, modulo=16)])(range(128))
+parts = [dict(encoding=waves, divide=16), dict(encoding=waves, modulo=16)]
+E = posenc.Encoding.concat(parts)(range(128))
 figure = plot.rows(E, 'Blocks of 16 positions')'''),
     ],
     'Rotations': [
