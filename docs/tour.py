@@ -102,6 +102,25 @@ figure = plot.bias(bias, 'KERPLE, logarithmic', view='curves')'''),
 sandwich = posenc.RelBias.sandwich(8, range(-63, 64), dim=128)
 bias = posenc.bias_matrix(64, 64, 8, bias=sandwich, causal=True)[0]
 figure = plot.bias(bias, 'Sandwich', heads=[1, 3, 7])'''),
+        Stop('Shaw', 'A trained row for each offset, clipped at a distance, is multiplied with the query: the bias depends '
+             'on both. Rows and queries are random here.', '''
+q = posenc.fill_normal(np.empty((1, 64, 3, 32), np.float32), seed=1)
+rows = posenc.fill_normal(np.empty((17, 32), np.float32), seed=2, deviation=0.3)
+terms = posenc.RelativeTable(rows).products(q), posenc.RelIndex.clipped(8, range(-63, 64))
+bias = posenc.bias_matrix(64, 64, 3, by_query=terms, causal=True)[0]
+figure = plot.bias(bias, 'Shaw, clipped at 8')'''),
+        Stop('FIRE', 'A small network of the logarithm of the distance, over that of the position; its weights are random '
+             'here.', '''
+w1, b1, *w2 = posenc.fill_normal(np.empty((5, 32), np.float32), seed=6)
+fire = posenc.Fire(w1, b1, np.stack(w2), np.zeros(3, np.float32), max_distance=64)
+bias = np.where(np.tri(64), fire(64, 64)[0], -np.inf)
+figure = plot.bias(bias, 'FIRE')'''),
+        Stop('CoPE', 'Positions are counted by gates, which depend on the scores: what is counted differs by query and '
+             'head. Here each count lowers the score.', '''
+scores = posenc.fill_normal(np.empty((1, 3, 64, 64), np.float32), seed=1)
+z = np.tile(-np.arange(32, dtype=np.float32), (1, 3, 64, 1)) / 4
+bias = posenc.cope_logits(scores, z)[0] - scores[0]
+figure = plot.bias(bias, 'CoPE')'''),
         Stop('Swin', 'In a window of an image the bias depends on rows and columns between two tokens.', '''
 table = posenc.fill_normal(np.empty((13 * 13, 3), np.float32), seed=1)
 figure = plot.bias(posenc.swin_bias(table, 7, 7), 'Swin, a window of 7 by 7', is_causal=False)'''),
