@@ -50,7 +50,9 @@ def _refuse(message):
 
 
 def _bytes(model, n_tokens):
-    """Of Q and K, as they are verified."""
+    """Of what is verified: Q and K, or scores, which grow with the square of the tokens."""
+    if model.positions == 'alibi':
+        return 16 * model.n_heads * n_tokens**2
     table = model.main_table()
     return 16 * n_tokens * sum(heads.n_heads * heads.head_dim for heads in (table.q, table.k))
 
@@ -72,7 +74,7 @@ def main(arguments):
         model = read(options.file, float(options.context))
     except Refused as refused:
         return _refuse(f'{path}: {report.printable(str(refused), None)}')
-    is_timed = model.positions == 'rope' and not options.no_timing
+    is_timed = model.positions in ('rope', 'alibi') and not options.no_timing
     if is_timed and _bytes(model, options.tokens) > _MOST_BYTES:
         return _refuse(f'{options.tokens} tokens of this model take more than 1 GiB; use a smaller --tokens')
     if not options.json:

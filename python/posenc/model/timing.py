@@ -1,10 +1,7 @@
-"""A model's rotary work, verified against scalar and timed on every tier that runs here."""
-import numpy as np
-
+"""A model's positional work, verified against scalar and timed on every tier that runs here."""
 from .. import isa, isa_select
-from .work import Layer, medians
+from .work import AlibiLayer, RopeLayer, medians
 
-TYPES = ('float32', 'float16')
 _LONGEST_DECODE = 512 # positions before the token that is decoded
 
 
@@ -38,8 +35,8 @@ def time_layers(layers, tiers, seconds):
     runs, keys = [], []
     for key, layer in layers.items():
         for tier in _scalar_last(tiers):
-            runs += [_on(tier, layer.rotate), _on(tier, layer.rotate_by_table)]
-            keys += [(key, tier, 'first', layer.n_tokens), (key, tier, 'later', layer.n_tokens)]
+            runs += [_on(tier, run) for run in layer.ways.values()]
+            keys += [(key, tier, way, layer.n_tokens) for way in layer.ways]
         runs.append(layer.negate)
         keys.append((key, 'limit', 'later', layer.n_tokens))
     found = {}
@@ -50,10 +47,12 @@ def time_layers(layers, tiers, seconds):
 
 def layers_of(model, n_tokens):
     """{(batch, type): Layer}, for one token after those of the context, and for n_tokens."""
-    table = model.main_table()
     cached = min(model.max_position or _LONGEST_DECODE, _LONGEST_DECODE) - 1
-    return {(batch, type_): Layer(table, np.dtype(type_), n, first)
-            for batch, n, first in (('decode', 1, cached), ('prefill', n_tokens, 0)) for type_ in TYPES}
+    batches = ('decode', 1, cached), ('prefill', n_tokens, 0)
+    if model.positions == 'alibi':
+        return {(batch, 'float32'): AlibiLayer(model, n, before) for batch, n, before in batches}
+    return {(batch, type_): RopeLayer(model.main_table(), type_, n, before)
+            for batch, n, before in batches for type_ in ('float32', 'float16')}
 
 
 def measure(model, n_tokens, tiers, seconds):
@@ -73,6 +72,10 @@ def _ratio(value):
     return f'{value:.2f}x' if value < 10 else f'{value:.0f}x'
 
 
+def _types(times):
+    return list(dict.fromkeys(type_ for _, type_ in times))
+
+
 def _row(times, tier, type_):
     cells = []
     for batch in ('decode', 'prefill'):
@@ -83,7 +86,7 @@ def _row(times, tier, type_):
         ratios = ('', '') if tier == 'limit' else (_ratio(of_batch['scalar']['later'] / own['later']),
                                                   _ratio(own['later'] / of_batch['limit']['later']))
         cells.append(f'{ratios[0]:>10}{ratios[1]:>10}')
-    return f'  {tier if type_ == TYPES[0] else "":9}{type_:9}{"".join(cells)}'.rstrip()
+    return f'  {tier if type_ == _types(times)[0] else "":9}{type_:9}{"".join(cells)}'.rstrip()
 
 
 def _all_layers(model, times, tier):
@@ -93,7 +96,7 @@ def _all_layers(model, times, tier):
              f'table{"" if n_lists == 1 else "s"} of cosines and sines, microseconds per token:']
     for batch in ('decode', 'prefill'):
         spent = []
-        for type_ in TYPES:
+        for type_ in _types(times):
             own = times[batch, type_][tier]
             spent.append(f'{(own["later"] * layers + (own["first"] - own["later"]) * n_lists) * 1e6:9.1f} {type_}')
         lines.append(f'    {batch:8}{", ".join(spent)}')
@@ -106,14 +109,17 @@ def text(model, n_tokens, same, times):
     if same:
         lines = ['  verified       ' + ', '.join(f'{tier} {"= scalar" if is_same else "FAILED: differs from scalar"}'
                                                  for tier, is_same in same.items()) + ' in every type, bit for bit', '']
-    titles = f'{"first":>10}{"later":>9}{"vs scalar":>10}{"vs limit":>10}'
+    is_rope = model.positions == 'rope'
+    titles = f'{"first" if is_rope else "":>10}{"later" if is_rope else "ns":>9}{"vs scalar":>10}{"vs limit":>10}'
     prefill = f'prefill, {n_tokens} tokens'
-    lines += ['One layer, Q and K, ns per token', '', f'  {"":18}{"decode, 1 token":>39}{prefill:>39}',
+    work = 'Q and K' if is_rope else 'scale, ALiBi, causal mask and softmax in place'
+    lines += [f'One layer, {work}, ns per token', '', f'  {"":18}{"decode, 1 token":>39}{prefill:>39}',
               f'  {"tier":9}{"type":9}{titles}{titles}']
-    tiers = list(times['decode', TYPES[0]])
-    lines += [_row(times, tier, type_) for tier in tiers for type_ in TYPES]
-    if model.rotated_layers() > 1:
+    tiers = list(times['decode', 'float32'])
+    lines += [_row(times, tier, type_) for tier in tiers for type_ in _types(times)]
+    if is_rope and model.rotated_layers() > 1:
         lines += ['', *_all_layers(model, times, tiers[-2])]
-    lines += ['', 'Medians, one thread, a call from Python for each tensor included, which dominates decode. first:',
-              'cosines and sines computed in the call; later: precomputed. limit: NumPy negates the same elements.']
+    lines += ['', 'Medians, one thread, a call from Python for each tensor included, which dominates decode. limit: NumPy',
+              'negates the same elements.' +
+              (' first: cosines and sines computed in the call; later: precomputed.' if is_rope else '')]
     return '\n'.join(lines)

@@ -1,8 +1,10 @@
-"""A layer's rotary work, as the model has it: what is verified and timed."""
+"""A layer's positional work, as the model has it: what is verified and timed."""
 import statistics
 import time
 
 import numpy as np
+
+import posenc
 
 from .. import Rope
 
@@ -18,11 +20,33 @@ def _arguments(params):
 
 
 class Layer:
+    """One layer's work on some tokens. ways: to do it, by name, from inputs to outputs (the same arrays: in place)."""
+
+    def __init__(self, n_tokens, inputs, outputs, ways):
+        self.n_tokens, self.inputs, self.outputs, self.ways = n_tokens, inputs, outputs, ways
+
+    def negate(self):
+        """What memory allows."""
+        for x, out in zip(self.inputs, self.outputs):
+            np.negative(x, out=out)
+
+    def results(self):
+        """The bytes that all ways write, from the same input."""
+        found, before = [], [x.copy() for x in self.inputs]
+        for run in self.ways.values():
+            run()
+            found += [out.tobytes() for out in self.outputs]
+            for x, kept in zip(self.inputs, before):
+                x[...] = kept
+        return found
+
+
+class RopeLayer(Layer):
     """Q and K of one layer. first_position: of the first of the tokens."""
 
-    def __init__(self, table, dtype, n_tokens, first_position, seed=1):
-        generator = np.random.default_rng(seed)
-        self.n_tokens, self.parts = n_tokens, []
+    def __init__(self, table, dtype, n_tokens, first_position):
+        generator = np.random.default_rng(1)
+        self.parts = []
         for heads in (table.q, table.k):
             params = table.params_of(heads)
             rope = Rope(heads.head_dim, **_arguments(params))
@@ -33,6 +57,8 @@ class Layer:
         n_axes = self.parts[0][0].n_axes
         self.positions = np.tile(positions, (n_axes, 1)) if n_axes > 1 else positions
         self.table = self.parts[0][0].table(self.positions)
+        super().__init__(n_tokens, [x for _, x, _ in self.parts], [out for _, _, out in self.parts],
+                         {'first': self.rotate, 'later': self.rotate_by_table})
 
     def rotate(self):
         """Cosines and sines are computed in the call."""
@@ -44,20 +70,18 @@ class Layer:
         for rope, x, out in self.parts:
             rope.apply_table(x, *self.table, out=out)
 
-    def negate(self):
-        """What memory allows."""
-        for _, x, out in self.parts:
-            np.negative(x, out=out)
 
-    def results(self):
-        """The bytes that rotate and rotate_by_table write, from the same input."""
-        found, inputs = [], [x.copy() for _, x, _ in self.parts]
-        for run in (self.rotate, self.rotate_by_table):
-            run()
-            found += [out.tobytes() for _, _, out in self.parts]
-            for (_, x, _), before in zip(self.parts, inputs):
-                x[...] = before
-        return found
+class AlibiLayer(Layer):
+    """Scores of one layer: scale, ALiBi, causal mask and softmax, in place."""
+
+    def __init__(self, model, n_tokens, n_cached):
+        shape = 1, model.n_heads, n_tokens, n_cached + n_tokens
+        self.scores = np.random.default_rng(1).uniform(-4, 4, shape).astype(np.float32)
+        self.slopes, self.scale = posenc.alibi_slopes(model.n_heads, model.max_bias), model.head_dim**-0.5
+        super().__init__(n_tokens, [self.scores], [self.scores], {'later': self.softmax})
+
+    def softmax(self):
+        posenc.softmax(self.scores, inplace=True, scale=self.scale, alibi_slopes=self.slopes, causal=True)
 
 
 _SHORTEST_SAMPLE, _MOST_SAMPLES = 50e-6, 301 # seconds: far above the clock's resolution

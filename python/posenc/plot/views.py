@@ -1,6 +1,8 @@
 """What is drawn of an encoding: its values, similarities, curves and spectrum; and of a bias, head by head."""
 import numpy as np
 
+import posenc
+
 from .panels import Axis, Curves, Map, Row
 
 _SOME_LINES, _MOST_LINES, _SOME_HEADS = 6, 8, 4
@@ -51,11 +53,9 @@ def values(rows):
 def similarity(rows):
     """Cosine similarity of every position with every other."""
     _need_two(rows)
-    vectors = _vectors(rows).astype(np.float64)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     axis = Axis(rows.row, rows.first)
-    return [Row([Map(units @ units.T, axis, axis, is_square=True)], 'cosine similarity')]
+    matrix = posenc.cosine_similarity(_vectors(rows))
+    return [Row([Map(matrix, axis, axis, is_square=True)], 'cosine similarity')]
 
 
 def curves(rows, lines=None):
@@ -103,11 +103,8 @@ def spectrum(rows):
 
 def _weights(bias):
     """Scores that are nothing but bias: the softmax shows what attention they give."""
-    is_seen = np.isfinite(bias)
-    top = np.where(is_seen, bias, -np.inf).max(axis=-1, keepdims=True)
-    powers = np.exp(np.where(is_seen, bias, -np.inf) - np.where(np.isfinite(top), top, 0.0))
-    total = powers.sum(axis=-1, keepdims=True)
-    return np.where(is_seen, np.divide(powers, total, out=np.zeros_like(powers), where=total > 0), -np.inf)
+    weights = posenc.softmax(bias[None], causal=False)[0]
+    return np.where(np.isneginf(bias), bias, weights) # drawn as masked here too
 
 
 def heads(bias, chosen=None, titles=None):
