@@ -1,4 +1,8 @@
 """python -m posenc table and plot: values against formulas, pictures against what they show, arguments."""
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 import posenc
 import pytest
@@ -235,6 +239,12 @@ def test_wrong_arguments_of_plot(words, arguments, capsys, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     refuses(command.main, words, capsys, *arguments)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_tour_is_what_its_script_writes():
+    script = pathlib.Path(__file__).parents[2] / 'docs/tour.py'
+    done = subprocess.run([sys.executable, script, '--check'], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_help_lists_every_method(capsys):
