@@ -17,7 +17,10 @@ def floats(values):
 
 def rope_of(i, x, **options):
     options.setdefault('layout', i.get('layout', 'half'))
-    return posenc.Rope(x.shape[-1], n_rot=i.get('n_rot', x.shape[-1]), n_offs=i.get('offset', 0), base=i['base'], **options)
+    n_rot = i.get('n_rot', x.shape[-1])
+    if n_rot == 0:
+        options['rot_fraction'] = 0.0
+    return posenc.Rope(x.shape[-1], n_rot=n_rot, n_offs=i.get('offset', 0), base=i['base'], **options)
 
 
 def rotated(i, name='x', positions=None, direction='forward', **options):
@@ -45,9 +48,9 @@ def xpos(i, role):
 
 
 def alibi(i):
-    """The symmetric form of these vectors is the bias of every offset."""
     bias = posenc.RelBias.alibi(posenc.alibi_slopes(i['n_heads']), posenc.offsets(i['n_q'], i['n_k'], causal=False))
-    return posenc.bias_matrix(i['n_q'], i['n_k'], i['n_heads'], causal=False, bias=bias)
+    given = dict(query_start=i['q_offset'], causal=i['form'] == 'causal', bias=bias)
+    return posenc.bias_matrix(i['n_q'], i['n_k'], i['n_heads'], **given)
 
 
 def t5_buckets(i):
@@ -74,6 +77,9 @@ def fire(i):
 
 
 def swin(i):
+    if i.get('kind') == 'v2_coords':
+        height, width = i['pretrained']
+        return posenc.swin_v2_coords(i['Wh'], i['Ww'], trained_height=height, trained_width=width)
     return [posenc.swin_index(i['Wh'], i['Ww']), posenc.swin_bias(floats(i['table']), i['Wh'], i['Ww'])]
 
 
@@ -90,8 +96,11 @@ def attention(i):
 
 
 def softmax_backward(i):
-    y, dy = floats(i['y']), floats(i['dy'])
-    return posenc.softmax_backward(y[None], dy[None], scale=i['scale'], causal=False)['dx']
+    y, dy = floats(i['y'])[None], floats(i['dy'])[None]
+    if i['sink'] is None:
+        return posenc.softmax_backward(y, dy, scale=i['scale'], causal=False)['dx']
+    found = posenc.softmax_backward(y, dy, scale=i['scale'], causal=False, sinks=[i['sink']])
+    return [found['dx'], found['dsinks']]
 
 
 def table_gradient(i):
