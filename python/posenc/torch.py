@@ -130,9 +130,9 @@ class _Kerple(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):
-        p, a = ctx.saved_tensors
+        p, a = (_detached(tensor) for tensor in ctx.saved_tensors)
         offsets, options = ctx.arguments
-        dp, da = posenc.kerple_backward(_gradient_bias(gradient, offsets), p.detach(), a.detach(), **options)
+        dp, da = posenc.kerple_backward(_gradient_bias(gradient, offsets), p, a, **options)
         return torch.from_numpy(dp), torch.from_numpy(da), None, None
 
 
@@ -176,10 +176,10 @@ class _Softmax(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, dp):
-        p, scores, bias, sinks = ctx.saved_tensors
+        p, scores, bias, sinks = (_detached(tensor) for tensor in ctx.saved_tensors)
         (rel_bias, query_index, key_index), threads, options = ctx.arguments
         found = posenc.softmax_backward(p, _dense(dp), scores, with_bias=True, threads=threads,
-                                        sinks=_detached(sinks), **options)
+                                        sinks=sinks, **options)
         where = {name: options[name] for name in _PLACE if name in options}
         drelative = dquery = dkey = dsinks = None
         if rel_bias is not None:

@@ -38,7 +38,7 @@ Coordinates::Coordinates(py::handle given, int n_axes, const char *argument)
     n_tokens = tensor.extent(1);
     has_batch = tensor.ndim > axes_of_one;
     n_batch = has_batch ? tensor.shape[0] : 1;
-    if (n_tokens > 1 && tensor.strides[tensor.ndim - 1] != bytes)
+    if (n_tokens > 1 && tensor.size() > 0 && tensor.strides[tensor.ndim - 1] != bytes)
         refuse(argument, "the elements of the last axis have to lie side by side");
     if (n_axes > 1)
         at.axis_stride = tensor.strides[tensor.ndim - 2] / bytes;
@@ -213,14 +213,6 @@ void bind_encodings(py::module_ &module) {
 positions: integers, or real numbers where the encoding takes them, (n_tokens,) or (n_batch, n_tokens); with several
 axes (n_axes, n_tokens) or (n_batch, n_axes, n_tokens). x: (n_tokens, dim) or (n_batch, n_tokens, dim), float32,
 float16 or bfloat16. gate: float32, of x's shape or with a last axis of 1. inplace: x is written to, and returned.)")
-        .def_static(
-            "concat",
-            [](const py::iterable &parts) { return compose("Encoding.concat", parts, posenc_encoding_concat); },
-            "parts"_a,
-            "Encodings side by side: each an Encoding, or a dict with encoding, first, width, axis, divide, modulo.")
-        .def_static(
-            "sum", [](const py::iterable &parts) { return compose("Encoding.sum", parts, posenc_encoding_sum); },
-            "parts"_a, "Encodings added up: parts as for concat.")
         .def("shift_matrix", &shift_matrix, "k"_a, "The matrix M with E[p + k] = M E[p], of a sinusoidal encoding.")
         .def_property_readonly("dim", [](const Encoding &e) { return posenc_encoding_dim(e.get()); })
         .def_property_readonly("n_axes", [](const Encoding &e) { return posenc_encoding_axis_count(e.get()); });
@@ -244,6 +236,12 @@ one only, the others no default.)");
     module.def("bits", &bits, "dim"_a, "code"_a = "binary", py::kw_only(), "zero"_a = 0.0f, "one"_a = 1.0f,
                "Bits of the position, lowest first; code: 'binary' or 'gray'.");
     module.def("rbf", &rbf, "centres"_a, "sigma"_a, "Gaussian bumps around centres.");
+    module.def(
+        "concat", [](const py::iterable &parts) { return compose("concat", parts, posenc_encoding_concat); }, "parts"_a,
+        "Encodings side by side: each an Encoding, or a dict with encoding, first, width, axis, divide, modulo.");
+    module.def(
+        "sum", [](const py::iterable &parts) { return compose("sum", parts, posenc_encoding_sum); }, "parts"_a,
+        "Encodings added up: parts as for concat.");
     module.def("gray_encode", &posenc_gray_encode, "p"_a, "Gray code of a number.");
     module.def("gray_decode", &posenc_gray_decode, "gray"_a, "Number of a Gray code.");
 }

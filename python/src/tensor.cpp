@@ -138,13 +138,14 @@ Tensor from_torch(py::handle object, const char *argument) {
     return tensor;
 }
 
-// Strides of axes that hold one element, or none, mean nothing, and may be anything in Python.
+// Strides of axes that hold one element, or of a tensor that holds none, mean nothing, and may be anything in Python.
 void set_axes(posenc_view &view, const Tensor &tensor) {
     int64_t dense = view.nb[0];
+    bool is_empty = tensor.size() == 0;
     for (int i = 0; i < 4; i++) {
         bool is_there = i < tensor.ndim;
         view.ne[i] = is_there ? tensor.shape[tensor.ndim - 1 - i] : 1;
-        view.nb[i] = is_there && view.ne[i] > 1 ? tensor.strides[tensor.ndim - 1 - i] : dense;
+        view.nb[i] = is_there && view.ne[i] > 1 && !is_empty ? tensor.strides[tensor.ndim - 1 - i] : dense;
         dense = view.nb[i] * (view.ne[i] > 0 ? view.ne[i] : 1);
     }
 }
@@ -236,7 +237,7 @@ posenc_view view_of(const Tensor &tensor, const char *argument, int least, int m
     expect_ndim(tensor, argument, least, most);
     view.data = tensor.data;
     view.nb[0] = bytes_of(tensor.kind);
-    if (tensor.extent(1) > 1 && tensor.strides[tensor.ndim - 1] != view.nb[0])
+    if (tensor.extent(1) > 1 && tensor.size() > 0 && tensor.strides[tensor.ndim - 1] != view.nb[0])
         refuse(argument, "the elements of the last axis have to lie side by side");
     set_axes(view, tensor);
     return view;
@@ -249,7 +250,7 @@ posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dty
     expect_ndim(tensor, argument, 3, 4);
     if (tensor.extent(1) % bytes != 0)
         refuse(argument, "the last axis is no multiple of " + std::to_string(bytes) + " bytes, the size of a block");
-    if (tensor.extent(1) > 1 && tensor.strides[tensor.ndim - 1] != 1)
+    if (tensor.size() > 1 && tensor.strides[tensor.ndim - 1] != 1)
         refuse(argument, "the bytes of the last axis have to lie side by side");
     posenc_view view = {};
     view.data = tensor.data;
@@ -259,6 +260,14 @@ posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dty
     view.nb[0] = bytes;
     view.ne[0] = view.ne[0] / bytes * POSENC_QUANT_BLOCK;
     return view;
+}
+
+py::array as_numpy(py::handle object, const char *argument) {
+    if (py::isinstance<py::str>(object) || py::isinstance<py::dict>(object))
+        throw py::type_error(std::string(argument) + ": numbers are expected");
+    py::module_ numpy = py::module_::import("numpy");
+    bool is_foreign = !py::hasattr(object, "__array__") && py::hasattr(object, "__dlpack__");
+    return numpy.attr(is_foreign ? "from_dlpack" : "asarray")(object);
 }
 
 void expect_shape(const Tensor &tensor, const char *argument, const Shape &shape) {

@@ -79,15 +79,23 @@ void expect_writable(const Tensor &tensor, const char *argument);
 
 std::string text_of(const Shape &shape);
 
+/** What NumPy makes of a list, a tensor or another array. */
+py::array as_numpy(py::handle object, const char *argument);
+
 /** A dense NumPy array of numbers, or an error; integers are not made of real numbers. */
-template <typename T> py::array_t<T> dense_array(py::object source, const char *argument) {
-    constexpr int rounds = std::is_floating_point_v<T> ? py::array::forcecast : 0;
-    auto array = py::array_t<T, py::array::c_style | rounds>::ensure(source);
+template <typename T> py::array_t<T> dense_array(py::handle object, const char *argument) {
+    constexpr bool is_real = std::is_floating_point_v<T>;
+    py::array source = as_numpy(object, argument);
+    py::object array;
+    if (is_real || source.size() == 0) // an empty list is of real numbers to NumPy
+        array = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(source);
+    else
+        array = py::array_t<T, py::array::c_style>::ensure(source);
     if (!array) {
         PyErr_Clear();
-        throw py::type_error(std::string(argument) + ": " + (rounds ? "numbers are" : "integers are") + " expected");
+        throw py::type_error(std::string(argument) + ": " + (is_real ? "numbers are" : "integers are") + " expected");
     }
-    return array;
+    return py::reinterpret_steal<py::array_t<T>>(array.release());
 }
 
 /** Numbers that C takes as a dense array of T, without a copy where they already are one. Absent if None. */
@@ -99,11 +107,8 @@ template <typename T> class Numbers {
     Numbers(py::handle object, const char *argument, int64_t n = -1) {
         if (!object || object.is_none())
             return;
-        py::object source = py::reinterpret_borrow<py::object>(object);
-        if (!py::isinstance<py::array>(source) && py::hasattr(source, "__dlpack__"))
-            source = py::module_::import("numpy").attr("from_dlpack")(source);
-        bool is_narrow = std::is_integral_v<T> && sizeof(T) < 8 && !py::isinstance<py::array_t<T>>(source);
-        py::array_t<T> array = is_narrow ? narrowed(source, argument) : dense_array<T>(source, argument);
+        bool is_narrow = std::is_integral_v<T> && sizeof(T) < 8 && !py::isinstance<py::array_t<T>>(object);
+        py::array_t<T> array = is_narrow ? narrowed(object, argument) : dense_array<T>(object, argument);
         if (n >= 0 && array.size() != n)
             refuse(argument, std::to_string(n) + " numbers are expected, not " + std::to_string(array.size()));
         data_ = array.data();
@@ -130,8 +135,8 @@ template <typename T> class Numbers {
     int64_t size_ = 0;
     Shape shape_;
 
-    static py::array_t<T> narrowed(const py::object &source, const char *argument) {
-        py::array_t<int64_t> wide = dense_array<int64_t>(source, argument);
+    static py::array_t<T> narrowed(py::handle object, const char *argument) {
+        py::array_t<int64_t> wide = dense_array<int64_t>(object, argument);
         py::array_t<T> narrow(Shape(wide.shape(), wide.shape() + wide.ndim()));
         for (int64_t i = 0; i < (int64_t)wide.size(); i++) {
             if ((int64_t)(T)wide.data()[i] != wide.data()[i])

@@ -101,10 +101,10 @@ def test_learned():
 def test_concat_and_sum():
     table = truth.normal(64, 8)
     sinusoid_of, learned = posenc.sinusoidal(8, 'interleaved'), posenc.learned(table)
-    both = posenc.Encoding.concat([sinusoid_of, {'encoding': learned, 'first': 2, 'width': 4}])
+    both = posenc.concat([sinusoid_of, {'encoding': learned, 'first': 2, 'width': 4}])
     assert np.array_equal(both([3])[0], np.concatenate([sinusoid_of([3])[0], table[3, 2:6]]))
     del learned
-    blocks = posenc.Encoding.sum([{'encoding': posenc.learned(table), 'divide': 8}, {'encoding': sinusoid_of, 'modulo': 8}])
+    blocks = posenc.sum([{'encoding': posenc.learned(table), 'divide': 8}, {'encoding': sinusoid_of, 'modulo': 8}])
     np.testing.assert_allclose(blocks([19])[0], table[2] + sinusoid_of([3])[0], rtol=0, atol=1e-6)
 
 
