@@ -63,7 +63,7 @@ figure = plot.rows(E, '2D sinusoids: tokens of a 14 by 14 image', view='similari
         Stop('Hybrids', 'Encodings side by side, or added: here the number of a block beside the place in it.', '''
 waves = posenc.sinusoidal(32, 'interleaved')
 parts = [dict(encoding=waves, divide=16), dict(encoding=waves, modulo=16)]
-E = posenc.Encoding.concat(parts)(range(128))
+E = posenc.concat(parts)(range(128))
 figure = plot.rows(E, 'Blocks of 16 positions')'''),
     ],
     'Rotations': [

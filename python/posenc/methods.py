@@ -194,7 +194,7 @@ def blocks(o):
     """Sinusoids of the block's number beside those of the place in it (A.11)"""
     waves = posenc.sinusoidal(o.dim, 'interleaved', base=o.base)
     parts = [dict(encoding=waves, divide=o.block), dict(encoding=waves, modulo=o.block)]
-    return _rows(posenc.Encoding.concat(parts), o)
+    return _rows(posenc.concat(parts), o)
 
 
 # ---- Tables: normal random numbers in place of trained ones ----
@@ -223,13 +223,13 @@ def learned(o):
 @_encoding('trainable', 'Trainable sinusoid', **_WHERE, **_WIDE, trained=128, deviation=0.2, seed=1)
 def trainable(o):
     """Sinusoids and a table added to them (A.8)"""
-    return _rows(posenc.Encoding.sum(_waves_and_table(o, o.dim)), o)
+    return _rows(posenc.sum(_waves_and_table(o, o.dim)), o)
 
 
 @_encoding('hybrid', 'Hybrid of sinusoid and table', **_WHERE, **_WIDE, trained=96, deviation=0.5, seed=1)
 def hybrid(o):
     """Sinusoids, and a table beside them that ends with its trained rows (A.10)"""
-    return _rows(posenc.Encoding.concat(_waves_and_table(o, (o.dim + 1) // 2)), o)
+    return _rows(posenc.concat(_waves_and_table(o, (o.dim + 1) // 2)), o)
 
 
 @_encoding('resized', 'Resized table', **_WHERE, dim=32, trained=16, resize='linear', deviation=0.02, seed=1)
@@ -293,7 +293,7 @@ def axial(o):
     """Tables for the rows and the columns of an image, summed (A.22)"""
     table = _random(o, o.height + o.width, o.dim, o.deviation)
     by_row, by_column = posenc.learned(table[:o.height]), posenc.learned(table[o.height:])
-    encoding = posenc.Encoding.sum([dict(encoding=by_row), dict(encoding=by_column, axis=1)])
+    encoding = posenc.sum([dict(encoding=by_row), dict(encoding=by_column, axis=1)])
     return Rows(encoding(_tokens(o))[None], row='token')
 
 
