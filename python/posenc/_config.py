@@ -3,24 +3,27 @@ import json
 import pathlib
 
 from ._core import Rope
+from .model.architectures import HUGGING_FACE, UNKNOWN
 
 # What describes RoPE outside of rope_scaling; the names of posenc/rope_config.h.
 NAMES = ('rope_theta', 'rotary_emb_base', 'partial_rotary_factor', 'rotary_pct', 'rotary_dim',
          'max_position_embeddings', 'original_max_position_embeddings')
 
 
-
-def rope_from_config(config, *, layout='half', context=None, **options):
+def rope_from_config(config, *, layout=None, context=None, **options):
     """Makes the Rope of a model.
 
     config: a dict with the fields of config.json, or the path of such a file or of a folder that has one. Fields of
     `text_config` count where there is one.
-    layout: 'half', as Hugging Face's code has it, unless the model says otherwise (GPT-J, Cohere: 'interleaved').
+    layout: that of its model_type (GPT-J, Cohere: 'interleaved'); of an unknown one 'half', as most of Hugging Face's
+    code has it. What else a file leaves to its model_type (base, rotated part, head_dim) is taken from there too.
     context: the longest sequence to come, which 'longrope' needs and 'dynamic' wants.
     Other keyword arguments are those of Rope, and win over the file.
     """
     fields = config if isinstance(config, dict) else read(config)
     fields = {**fields, **(fields.get('text_config') or {})}
+    type_ = HUGGING_FACE.get(fields.get('model_type'), UNKNOWN)
+    options = {'base': type_.base or 10000.0, 'rot_fraction': type_.rotated_part, **options}
     scaling = {name: fields[name] for name in NAMES if fields.get(name) is not None}
     scaling.update(rope_parameters(fields))
     sections = scaling.pop('mrope_section', None)
@@ -34,7 +37,8 @@ def rope_from_config(config, *, layout='half', context=None, **options):
     if context is not None:
         scaling['context'] = context
     scaling.update(options.pop('scaling', None) or {})
-    return Rope(options.pop('head_dim', None) or head_dim(fields), layout=layout, scaling=scaling, **options)
+    width = options.pop('head_dim', None) or head_dim(fields, type_)
+    return Rope(width, layout=layout or type_.layout or 'half', scaling=scaling, **options)
 
 
 def read(path):
@@ -53,11 +57,15 @@ def rope_parameters(fields):
     return {}
 
 
-def head_dim(fields):
+def head_dim(fields, type_):
     for name in 'qk_rope_head_dim', 'head_dim':  # the former is that of DeepSeek's rotated part
         if fields.get(name):
             return fields[name]
-    try:
-        return fields['hidden_size'] // fields['num_attention_heads']
-    except KeyError as error:
-        raise ValueError(f'config: there is neither head_dim nor {error.args[0]}') from None
+    if type_.head_dim:
+        return type_.head_dim
+    size, heads = (next((fields[name] for name in names if fields.get(name)), None)
+                   for names in (('hidden_size', 'n_embd', 'd_model'), ('num_attention_heads', 'n_head', 'n_heads')))
+    if size is None or heads is None:
+        missing = 'hidden_size' if size is None else 'num_attention_heads'
+        raise ValueError(f'config: there is neither head_dim nor {missing}')
+    return size // heads

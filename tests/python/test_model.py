@@ -11,6 +11,7 @@ import sys
 import time
 
 import gguf_file
+import numpy as np
 import posenc
 import pytest
 from posenc import model
@@ -75,6 +76,20 @@ def test_a_folder_is_read_by_its_config(tmp_path):
     (tmp_path / 'config.json').write_bytes((PUBLISHED / 'llama-3.1-8b.json').read_bytes())
     assert model.read(tmp_path).tables[0].params.base == 5e5
     assert said(tmp_path / 'config.json') == said(tmp_path)
+
+
+@pytest.mark.parametrize('path', [path for path in sorted(PUBLISHED.glob('*.json')) if path.stem not in (
+    'bloom-7b1', 'gemma-3-12b', 'phi-4-mini')], ids=lambda path: path.stem) # no RoPE, or two
+def test_rope_from_config_agrees_with_the_reader(path):
+    table, rope = model.read(path).tables[0], posenc.Rope.from_config(path)
+    status, theta, magnitude = table.params.frequencies()
+    np.testing.assert_array_equal(rope.theta, theta)
+    assert rope.magnitude == magnitude
+    x = np.random.default_rng(1).standard_normal((4, 1, rope.head_dim)).astype(np.float32)
+    expected = posenc.Rope(rope.head_dim, **{**work.arguments(table.params), 'n_offs': 0, 'n_rot': 2 * len(theta)})
+    positions = np.tile(np.arange(4), (rope.n_axes, 1)) if rope.n_axes > 1 else np.arange(4)
+    if magnitude == 1: # which the layers that are timed leave out
+        np.testing.assert_array_equal(rope(x, positions), expected(x, positions))
 
 
 # ---- Files that are none ----

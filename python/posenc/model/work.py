@@ -9,7 +9,7 @@ import posenc
 from .. import Rope
 
 
-def _arguments(params):
+def arguments(params):
     """Of posenc.Rope, for RopeParams. The magnitude is left out: what is rotated again and again would grow."""
     names = ('factor', 'original_context', 'max_context', 'context', 'beta_fast', 'beta_slow', 'ext_factor', 'truncate',
              'low_freq_factor', 'high_freq_factor', 'proportion', 'freq_factors', 'short_factors', 'long_factors')
@@ -49,7 +49,7 @@ class RopeLayer(Layer):
         self.parts = []
         for heads in (table.q, table.k):
             params = table.params_of(heads)
-            rope = Rope(heads.head_dim, **_arguments(params))
+            rope = Rope(heads.head_dim, **arguments(params))
             x = generator.uniform(-4, 4, (n_tokens, heads.n_heads, heads.head_dim)).astype(dtype)
             out = np.zeros_like(x) if params.layout == 'deinterleave' else x # not in place
             self.parts.append((rope, x, out))
