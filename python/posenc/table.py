@@ -1,9 +1,8 @@
 """python -m posenc table METHOD -o FILE.npy"""
-import os
-
 import numpy as np
 
 from . import options
+from ._files import whole
 
 _MOST_BYTES = 4 << 30 # beyond this a file is more likely a slip than a wish
 
@@ -16,11 +15,8 @@ def _write(given):
         raise options.Refused(f'this file would have {size / 2**30:.1f} GiB: use a smaller --length, or add --large to '
                               'write it all the same')
     values = method.make(given).values
-    # No axis of planes where there is but one; the file has its name only once it is whole.
-    part = given.path + '.part'
-    with open(part, 'wb') as file:
+    with whole(given.path) as part, open(part, 'wb') as file: # no axis of planes where there is but one
         np.save(file, values if method.is_bias or len(values) > 1 else values[0])
-    os.replace(part, given.path)
 
 
 def main(arguments):

@@ -211,6 +211,22 @@ def test_a_picture_is_the_same_file_each_time(ending, begins, tmp_path):
     assert data.startswith(begins) and data == paths[1].read_bytes() and sorted(tmp_path.iterdir()) == paths
 
 
+def test_nothing_is_left_of_a_file_that_fails(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError('No space left on device')
+
+    monkeypatch.setattr('matplotlib.figure.Figure.savefig', lambda figure, path, **_: (open(path, 'w').close(), fail()))
+    monkeypatch.setattr(np, 'save', fail)
+    assert command.main(['gray', '-o', str(tmp_path / 'a.png')]) == 2
+    assert table.main(['gray', '-o', str(tmp_path / 'a.npy')]) == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_ending_is_refused(tmp_path):
+    with pytest.raises(ValueError, match='.png or .pdf or .svg'):
+        panels.save(panels.draw('', views.values(made('gray'))), str(tmp_path / 'a.gif'))
+
+
 @pytest.mark.parametrize('arguments', [
     ['rope'], ['sinusoidal', '--curves', '--lines', '0,20'], ['sinusoidal', '--spectrum'], ['grid', '--similarity'],
     ['kerple-log', '--curves'], ['swin'], ['alibi', '--head', '1,3,7'], ['nope', '--window', '8'],

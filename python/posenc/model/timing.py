@@ -5,7 +5,7 @@ from .work import AlibiLayer, RopeLayer, medians
 _LONGEST_DECODE = 512 # positions before the token that is decoded
 
 
-def _scalar_last(tiers):
+def _scalar_first(tiers):
     """Scalar is what the others are compared with, and is timed in any case."""
     return ['scalar', *(tier for tier in tiers if tier != 'scalar')]
 
@@ -13,7 +13,7 @@ def _scalar_last(tiers):
 def verify(layers, tiers):
     """For each tier whether its bits are those of scalar, for every layer: {tier: bool}."""
     expected, same = {}, {}
-    for tier in _scalar_last(tiers):
+    for tier in _scalar_first(tiers):
         isa_select(tier)
         found = {key: layer.results() for key, layer in layers.items()}
         if tier == 'scalar':
@@ -34,7 +34,7 @@ def time_layers(layers, tiers, seconds):
     """Seconds per token: {(batch, type): {tier: {'first': s, 'later': s}, 'limit': {'later': s}}}."""
     runs, keys = [], []
     for key, layer in layers.items():
-        for tier in _scalar_last(tiers):
+        for tier in _scalar_first(tiers):
             runs += [_on(tier, run) for run in layer.ways.values()]
             keys += [(key, tier, way, layer.n_tokens) for way in layer.ways]
         runs.append(layer.negate)
@@ -119,7 +119,7 @@ def text(model, n_tokens, same, times):
     lines += [_row(times, tier, type_) for tier in tiers for type_ in _types(times)]
     if is_rope and model.rotated_layers() > 1:
         lines += ['', *_all_layers(model, times, tiers[-2])]
-    lines += ['', 'Medians, one thread, a call from Python for each tensor included, which dominates decode. limit: NumPy',
-              'negates the same elements.' +
+    lines += ['', 'Medians, one thread, a call from Python for each tensor included, which dominates decode. limit: the',
+              'same elements negated by NumPy.' +
               (' first: cosines and sines computed in the call; later: precomputed.' if is_rope else '')]
     return '\n'.join(lines)

@@ -8,8 +8,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-#: What a picture may be saved as.
-FORMATS = ('.png', '.pdf', '.svg')
+from .._files import whole
+
+#: What a picture may be saved as, and the entry of each that would differ from time to time.
+FORMATS = {'.png': 'Software', '.pdf': 'CreationDate', '.svg': 'Date'}
 
 _STYLE = {'font.family': 'DejaVu Sans', 'font.size': 9, 'axes.titlesize': 9.5, 'figure.titlesize': 12,
           'axes.edgecolor': '0.3', 'axes.linewidth': 0.7, 'xtick.color': '0.3', 'ytick.color': '0.3',
@@ -196,10 +198,9 @@ def draw(title, rows, subtitle=''):
 
 
 def save(figure, path, dpi=110):
-    """By its ending PNG, PDF or SVG. The same picture is the same file; one that is not whole has not its name."""
-    kind = os.path.splitext(path)[1][1:]
-    metadata = {'png': {'Software': None}, 'pdf': {'CreationDate': None}, 'svg': {'Date': None}}[kind]
-    part = f'{path}.part'
-    with rc_context(_STYLE):
-        figure.savefig(part, format=kind, dpi=dpi, metadata=metadata)
-    os.replace(part, path)
+    """By its ending PNG, PDF or SVG. The same picture is the same file."""
+    ending = os.path.splitext(path)[1]
+    if ending not in FORMATS:
+        raise ValueError(f'{path}: use a name that ends with {" or ".join(FORMATS)}')
+    with whole(path) as part, rc_context(_STYLE):
+        figure.savefig(part, format=ending[1:], dpi=dpi, metadata={FORMATS[ending]: None})
