@@ -119,7 +119,7 @@ def text(model, n_tokens, same, times):
     lines += [_row(times, tier, type_) for tier in tiers for type_ in _types(times)]
     if is_rope and model.rotated_layers() > 1:
         lines += ['', *_all_layers(model, times, tiers[-2])]
-    lines += ['', 'Medians, one thread, a call from Python for each tensor included, which dominates decode. limit: the',
-              'same elements negated by NumPy.' +
+    lines += ['', 'Medians, one thread, a call from Python for each tensor included, which dominates decode. limit:',
+              'the same elements negated by NumPy.' +
               (' first: cosines and sines computed in the call; later: precomputed.' if is_rope else '')]
     return '\n'.join(lines)
