@@ -93,7 +93,7 @@ class _Gather(torch.autograd.Function):
 
 
 def gather(index, table, *, scale=1.0, clamped=False):
-    """The relative bias scale * table[index] of a posenc.RelIndex and a table (n_rows, n_heads): T5, clipped scalars."""
+    """The relative bias scale * table[index] of a posenc.RelIndex and a table (n_rows, n_heads)."""
     return RelBias(_Gather.apply(table, index, scale), index.offsets, clamped)
 
 

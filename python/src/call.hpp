@@ -3,7 +3,9 @@
 
 #include "tensor.hpp"
 
+#include <algorithm>
 #include <initializer_list>
+#include <system_error>
 #include <thread>
 
 namespace binding {
@@ -63,11 +65,16 @@ template <typename Call> posenc_status share(int64_t n, int threads, Call call) 
     if (n_threads == 1)
         return call(posenc_range_all());
     std::vector<posenc_status> statuses((size_t)n_threads, POSENC_OK);
+    auto do_share = [&](int64_t i) { statuses[(size_t)i] = call(posenc_range_of_thread(n, i, n_threads)); };
     std::vector<std::thread> helpers;
-    for (int64_t i = 1; i < n_threads; i++) {
-        helpers.emplace_back([&, i] { statuses[(size_t)i] = call(posenc_range_of_thread(n, i, n_threads)); });
+    helpers.reserve((size_t)n_threads);
+    try {
+        while ((int64_t)helpers.size() < n_threads - 1)
+            helpers.emplace_back(do_share, (int64_t)helpers.size());
+    } catch (const std::system_error &) { // there can be no more threads: this one does what is left
     }
-    statuses[0] = call(posenc_range_of_thread(n, 0, n_threads));
+    for (int64_t i = (int64_t)helpers.size(); i < n_threads; i++)
+        do_share(i);
     for (std::thread &helper : helpers)
         helper.join();
     for (posenc_status status : statuses) {

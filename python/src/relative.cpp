@@ -233,7 +233,8 @@ w1, b1: (n_hidden,); w2: (n_heads, n_hidden); b2: (n_heads,); max_distance: the 
                "form"_a = "listing", "query_start"_a = py::none(), "out"_a = py::none(), "threads"_a = 1,
                R"(Contextual positions (arXiv 2405.18719): logits of scores x, -inf for later keys.
 
-x, gates: float32 (n_batch, n_heads, n_q, n_k); z: (n_batch, n_heads, n_q, n_positions); form: 'listing' or 'scaled'.)");
+x, gates: float32 (n_batch, n_heads, n_q, n_k); z: (n_batch, n_heads, n_q, n_positions).
+form: 'listing' or 'scaled'.)");
 }
 
 } // namespace binding

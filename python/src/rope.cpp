@@ -43,7 +43,7 @@ Positions::Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_b
     if (PyLong_Check(given.ptr())) {
         int64_t start = position_of(given.cast<int64_t>());
         copy_.resize((size_t)n_per_batch_);
-        position_of(start + n_tokens);
+        position_of(start + std::max<int64_t>(n_tokens - 1, 0));
         for (int64_t i = 0; i < n_per_batch_; i++)
             copy_[(size_t)i] = (int32_t)(start + i % n_tokens);
         data_ = copy_.data();

@@ -10,7 +10,7 @@ namespace binding {
 /** Parameters, and the lists that they point to. */
 class RopeParams {
   public:
-    /** Keyword arguments with the names of the fields; xpos_role, xpos_gamma ... for those of xpos, axes for the kind. */
+    /** Keyword arguments with the names of the fields; xpos_role ... for those of xpos, axes for the kind of axes. */
     RopeParams(int64_t head_dim, Options &options);
     const posenc_rope_params *get() const {
         return &params_;

@@ -213,7 +213,9 @@ bool Tensor::is_dense() const {
     return true;
 }
 
-Tensor tensor_of(py::handle object, const char *argument) {
+namespace {
+
+Tensor any_tensor(py::handle object, const char *argument) {
     if (py::isinstance<py::array>(object))
         return from_numpy(object, argument);
     if (is_of_torch(object))
@@ -224,6 +226,24 @@ Tensor tensor_of(py::handle object, const char *argument) {
         return from_buffer(object, argument);
     throw py::type_error(std::string(argument) + ": an array is expected (NumPy, DLPack or a buffer), not " +
                          Py_TYPE(object.ptr())->tp_name);
+}
+
+// C counts some strides in elements.
+bool is_aligned(const Tensor &tensor, int64_t bytes) {
+    bool is_aligned = (intptr_t)tensor.data % bytes == 0;
+    for (int i = 0; i < tensor.ndim; i++)
+        is_aligned = is_aligned && (tensor.shape[i] <= 1 || tensor.strides[i] % bytes == 0);
+    return is_aligned;
+}
+
+} // namespace
+
+Tensor tensor_of(py::handle object, const char *argument) {
+    Tensor tensor = any_tensor(object, argument);
+    int64_t bytes = bytes_of(tensor.kind);
+    if (bytes > 1 && tensor.size() > 0 && !is_aligned(tensor, bytes))
+        refuse(argument, "its address or a stride is no multiple of an element");
+    return tensor;
 }
 
 posenc_view view_of(const Tensor &tensor, const char *argument, int least, int most) {

@@ -103,6 +103,11 @@ def test_extents_of_zero():
 
 # ---- Threads ----
 
+def test_the_last_position():
+    last = np.full(1, 2 ** 31 - 1, np.int32)
+    assert np.array_equal(ROPE(truth.normal(1, 2, 16), 2 ** 31 - 1), ROPE(truth.normal(1, 2, 16), last))
+
+
 CALLS = {
     'rope': lambda t: ROPE(truth.normal(2, 33, 3, 16), 5, threads=t),
     'hadamard': lambda t: posenc.hadamard(truth.normal(33, 3, 16), 16, threads=t),
@@ -111,7 +116,7 @@ CALLS = {
     'products': lambda t: posenc.RelativeTable(truth.normal(9, 16)).products(truth.normal(2, 33, 3, 16), threads=t),
     'learned_backward': lambda t: posenc.learned_backward(np.arange(50) % 7, truth.normal(50, 6), n_rows=7, threads=t),
     'similarity': lambda t: posenc.cosine_similarity(truth.normal(31, 8), threads=t),
-    'attention': lambda t: posenc.attention(*(truth.normal(1, 70, 4, 16, seed=s) for s in range(3)), causal=True, threads=t),
+    'attention': lambda t: posenc.attention(*3 * [truth.normal(1, 70, 4, 16)], causal=True, threads=t),
 }
 
 
@@ -144,6 +149,8 @@ def test_the_lock_is_released():
 # ---- Errors ----
 
 X = truth.normal(4, 2, 16)
+FIXED = memoryview(X.tobytes()).cast('f', X.shape)
+ODD = np.zeros((32, 2), [('x', 'f4'), ('y', 'i2')])  # elements every 6 bytes
 
 ERRORS = {
     'too few positions': (ValueError, 'positions: .*4', lambda: ROPE(X, np.arange(3))),
@@ -154,10 +161,11 @@ ERRORS = {
     'axes': (ValueError, 'x: 3 to 4 axes', lambda: ROPE(X[0], 0)),
     'last axis': (ValueError, 'x: .*side by side', lambda: ROPE(X[..., ::2], 0)),
     'other head_dim': (posenc.Error, 'head_dim|extent', lambda: ROPE(X[..., :8], 0)),
+    'between elements': (ValueError, 'table: .*multiple', lambda: posenc.RelBias.t5(ODD['x'], bidirectional=False)),
     'no array': (TypeError, 'x: an array', lambda: ROPE([1.0], 0)),
     'out of other shape': (ValueError, 'out: the shape', lambda: ROPE(X, 0, out=X[:2])),
     'out read-only': (ValueError, 'out: .*read-only', lambda: ROPE(X, 0, out=np.broadcast_to(X[:1], X.shape))),
-    'x read-only': (ValueError, 'x: .*read-only', lambda: ROPE(memoryview(X.tobytes()).cast('f', X.shape), 0, inplace=True)),
+    'x read-only': (ValueError, 'x: .*read-only', lambda: ROPE(FIXED, 0, inplace=True)),
     'overlap': (posenc.Error, 'out: .*overlap', lambda: ROPE(X[:3], 0, out=X[1:])),
     'direction': (ValueError, "direction: 'sideways'.*forward", lambda: ROPE(X, 0, direction='sideways')),
     'dtype': (ValueError, 'dtype: ', lambda: ROPE(X, 0, dtype='int8')),

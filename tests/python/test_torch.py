@@ -97,7 +97,8 @@ def test_softmax(cap):
     gather = (offset_matrix(5, 9) + 8).clamp(max=8)
 
     def ours(x, bias, data, sinks):
-        return pt.softmax(x, bias=bias, rel_bias=pt.RelBias(data, offsets), sinks=sinks, causal=True, scale=0.7, cap=cap)
+        relative = pt.RelBias(data, offsets)
+        return pt.softmax(x, bias=bias, rel_bias=relative, sinks=sinks, causal=True, scale=0.7, cap=cap)
 
     def formula(x, bias, data, sinks):
         s = 0.7 * x
@@ -120,9 +121,12 @@ def test_relative_biases():
     compare(lambda x, slopes: pt.softmax(x, rel_bias=pt.alibi(slopes, range(-5, 1)), causal=True),
             lambda x, slopes: plain_softmax(x - slopes[:, None, None] * offset.abs(), seen(6, 6)), [x, leaf(2)])
     p, a = (torch.tensor([0.5, 1.2]) * f for f in (1.0, 0.7))
+
+    def kerple_formula(x, p, a):
+        return plain_softmax(x - p[:, None, None] * torch.log1p(a[:, None, None] * offset.abs()), seen(6, 6))
+
     compare(lambda x, p, a: pt.softmax(x, rel_bias=pt.kerple(p, a, range(-5, 1), kind='log'), causal=True),
-            lambda x, p, a: plain_softmax(x - p[:, None, None] * torch.log1p(a[:, None, None] * offset.abs()), seen(6, 6)),
-            [x, p.requires_grad_(), a.requires_grad_()])
+            kerple_formula, [x, p.requires_grad_(), a.requires_grad_()])
 
 
 @pytest.mark.parametrize('shared, cap', [(True, 0.0), (False, 0.0), (True, 4.0)])
@@ -148,6 +152,15 @@ def test_shaw_and_transformer_xl(shared, cap):
 
     leaves = [leaf(2, 3, 6, 6), leaf(2, 6, 3, 8), leaf(2, 6, 3, 8), leaf(*table_shape), leaf(3, 8), leaf(*table_shape)]
     compare(ours, formula, leaves, atol=4e-5)
+
+
+def test_masked_keys_of_relative_values_have_gradient_0():
+    index = posenc.RelIndex.shaw(2, posenc.offsets(4, 4, causal=True))
+    p = torch.tril(torch.ones(1, 1, 4, 4)).requires_grad_()
+    table = torch.randn(5, 8)
+    pt.relative_values(p, index, table, causal=True).sum().backward()
+    rows = offset_matrix(4, 4).clamp(-2, 2) + 2
+    torch.testing.assert_close(p.grad[0, 0], table.sum(-1)[rows].tril(), **BOUND)
 
 
 def test_against_torch_attention():

@@ -42,6 +42,10 @@ def theta(i, n=None, **scaling):
     return posenc.Rope(i['n_rot'], base=i['base'], scaling=scaling).theta[:n]
 
 
+def dynamic(i):
+    return theta(i, 8, type='dynamic', factor=i['factor'], max_context=i['max_position'], context=i['seq_len'])
+
+
 def xpos(i, role):
     return rotated(i, 'q' if role == 'query' else 'k', xpos_role=role, xpos_gamma=i['gamma'],
                    xpos_scale_base=i['scale_base'], xpos_centre=i['centre'])
@@ -85,7 +89,8 @@ def swin(i):
 
 def kerple(i):
     offsets = range(i['L'])
-    return [posenc.RelBias.kerple([i['p']], [i['a']], offsets, kind=kind, min=i['eps']).data for kind in ('log', 'power')]
+    made = (posenc.RelBias.kerple([i['p']], [i['a']], offsets, kind=kind, min=i['eps']) for kind in ('log', 'power'))
+    return [bias.data for bias in made]
 
 
 def attention(i):
@@ -105,7 +110,8 @@ def softmax_backward(i):
 
 def table_gradient(i):
     out_of_range = {'drop': 'zero', 'skip': 'zero'}.get(i['policy'], i['policy'])
-    return posenc.learned_backward(i['ids'], floats(i['dy']), n_rows=i['L'], offset=i['offset'], out_of_range=out_of_range)
+    given = dict(n_rows=i['L'], offset=i['offset'], out_of_range=out_of_range)
+    return posenc.learned_backward(i['ids'], floats(i['dy']), **given)
 
 
 def sinusoid(layout, i, **options):
@@ -127,8 +133,7 @@ VECTORS = {
     'B08': (shifted, None),
     'B09': (lambda i: theta(i, type='linear', factor=i['factor']), None),
     'B10': (lambda i: theta(i, 8, type='ntk', factor=i['s']), ['inv_freq_head']),
-    'B12': (lambda i: theta(i, 8, type='dynamic', factor=i['factor'], max_context=i['max_position'], context=i['seq_len']),
-            ['inv_freq_head']),
+    'B12': (dynamic, ['inv_freq_head']),
     'B17': (lambda i: theta(i, type='llama3', **{name: i[name] for name in (
         'factor', 'low_freq_factor', 'high_freq_factor', 'original_context')}), None),
     'B19': (lambda i: [xpos(i, 'query'), xpos(i, 'key')], ['q_out', 'k_out']),
