@@ -1,5 +1,6 @@
 """python -m posenc model|plot|table ..."""
 import importlib
+import os
 import sys
 
 #: What each does, and the module whose main() takes its arguments.
@@ -20,4 +21,8 @@ def main(arguments):
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except BrokenPipeError: # what reads the output, as head does, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
