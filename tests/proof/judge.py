@@ -28,7 +28,7 @@ class Copy:
         self.tree, self.tier, self.build = tree, tier, tree.parent / f'{tree.name}-{tier}'
         if not (self.build / 'build.ninja').exists():
             if run(['meson', 'setup', self.build, tree, '-Doptimization=2', '-Dbench=disabled', '-Dtools=disabled',
-                    '-Dtests=enabled', '-Ddefault_library=static', *options_of(tier)])[0] != 0:
+                    '-Dtests=enabled', '-Dpython=disabled', '-Ddefault_library=static', *options_of(tier)])[0] != 0:
                 raise Stop('the copy cannot be configured')
         targets = run(['ninja', '-C', self.build, '-t', 'targets', 'all'])[1]
         programs = re.findall(r'^(tests/(?:posenc-check|(?:test|vec)_\w+)): ', targets, re.MULTILINE)

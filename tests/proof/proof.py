@@ -136,7 +136,7 @@ def build(name, targets=(), options=(), compiler='gcc', tests=True):
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / 'build.log'
     log.unlink(missing_ok=True)
-    setup = ['meson', 'setup', directory, '-Dbench=disabled', f"-Dtests={'enabled' if tests else 'disabled'}", *options]
+    setup = ['meson', 'setup', directory, '-Dbench=disabled', '-Dpython=disabled', f"-Dtests={'enabled' if tests else 'disabled'}", *options]
     if (directory / 'build.ninja').exists():
         setup.append('--reconfigure')
     print(f'building {directory.relative_to(ROOT)}', flush=True)
@@ -151,7 +151,7 @@ def plain_build(targets=()):
     """The build that scripts/test has for gcc, made if there is none; returns the directory."""
     directory = ROOT / 'build-gcc'
     print(f'building {directory.name}', flush=True)
-    setup = ['meson', 'setup', directory, '--werror', '-Dtests=enabled', '-Dtools=enabled']
+    setup = ['meson', 'setup', directory, '--werror', '-Dtests=enabled', '-Dpython=disabled', '-Dtools=enabled']
     if (directory / 'build.ninja').exists():
         setup.append('--reconfigure')
     if run(setup, {'CC': 'gcc', 'CXX': 'g++'})[0] != 0:

@@ -1,0 +1,71 @@
+"""Rope.from_config: the rotary embedding of a Hugging Face config.json."""
+import json
+import pathlib
+
+from ._core import Rope
+from .model.architectures import HUGGING_FACE, UNKNOWN
+
+# What describes RoPE outside of rope_scaling; the names of posenc/rope_config.h.
+NAMES = ('rope_theta', 'rotary_emb_base', 'partial_rotary_factor', 'rotary_pct', 'rotary_dim',
+         'max_position_embeddings', 'original_max_position_embeddings')
+
+
+def rope_from_config(config, *, layout=None, context=None, **options):
+    """Makes the Rope of a model.
+
+    config: a dict with the fields of config.json, or the path of such a file or of a folder that has one. Fields of
+    `text_config` count where there is one.
+    layout: that of its model_type (GPT-J, Cohere: 'interleaved'); of an unknown one 'half', as most of Hugging Face's
+    code has it. What else a file leaves to its model_type (base, rotated part, head_dim) is taken from there too.
+    context: the longest sequence to come, which 'longrope' needs and 'dynamic' wants.
+    Other keyword arguments are those of Rope, and win over the file.
+    """
+    fields = config if isinstance(config, dict) else read(config)
+    fields = {**fields, **(fields.get('text_config') or {})}
+    type_ = HUGGING_FACE.get(fields.get('model_type'), UNKNOWN)
+    options = {'base': type_.base or 10000.0, 'rot_fraction': type_.rotated_part, **options}
+    scaling = {name: fields[name] for name in NAMES if fields.get(name) is not None}
+    scaling.update(rope_parameters(fields))
+    sections = scaling.pop('mrope_section', None)
+    is_interleaved = scaling.pop('mrope_interleaved', False)
+    if sections is not None:
+        options = {'axes': 'imrope' if is_interleaved else 'mrope', 'sections': sections, **options}
+    if 'rope_type' in scaling:  # Hugging Face then does not look at type
+        scaling.pop('type', None)
+    elif 'type' in scaling:
+        scaling['rope_type'] = scaling.pop('type')
+    if context is not None:
+        scaling['context'] = context
+    scaling.update(options.pop('scaling', None) or {})
+    width = options.pop('head_dim', None) or head_dim(fields, type_)
+    return Rope(width, layout=layout or type_.layout or 'half', scaling=scaling, **options)
+
+
+def read(path):
+    path = pathlib.Path(path)
+    return json.loads((path / 'config.json' if path.is_dir() else path).read_text())
+
+
+def rope_parameters(fields):
+    """The object that says how frequencies are scaled, by its older or its newer name."""
+    for name in ('rope_parameters', 'rope_scaling'):
+        value = fields.get(name)
+        if value is not None:
+            if not isinstance(value, dict) or any(isinstance(item, dict) for item in value.values()):
+                raise ValueError(f'config: {name}: one object of fields is expected')
+            return {key: item for key, item in value.items() if item is not None}
+    return {}
+
+
+def head_dim(fields, type_):
+    for name in 'qk_rope_head_dim', 'head_dim':  # the former is that of DeepSeek's rotated part
+        if fields.get(name):
+            return fields[name]
+    if type_.head_dim:
+        return type_.head_dim
+    size, heads = (next((fields[name] for name in names if fields.get(name)), None)
+                   for names in (('hidden_size', 'n_embd', 'd_model'), ('num_attention_heads', 'n_head', 'n_heads')))
+    if size is None or heads is None:
+        missing = 'hidden_size' if size is None else 'num_attention_heads'
+        raise ValueError(f'config: there is neither head_dim nor {missing}')
+    return size // heads

@@ -1,0 +1,86 @@
+"""What a model asks of positions, read from a Hugging Face config.json, its folder or a GGUF file.
+
+    model = posenc.model.read('config.json')
+    model.positions, model.tables[0].params.base
+"""
+import os
+import stat
+
+from . import config_gguf, config_json, refused
+from .description import STATUS, Heads, Model, Refused, Table, choose_context
+
+__all__ = ['Heads', 'Model', 'Refused', 'Table', 'read']
+
+# Far more than any model has; beyond it, checking would take minutes.
+_MOST_HEADS, _MOST_HEAD_DIM = 4096, 4096
+
+
+def _file_of(path):
+    """The config.json in a folder, or the file itself; it is read twice, and by its size."""
+    try:
+        if os.path.isdir(path):
+            path = os.path.join(path, 'config.json')
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise Refused(f"{error.strerror}; give the path of a model's config.json, folder or GGUF file") from None
+    if not stat.S_ISREG(mode):
+        raise Refused('this is a pipe or a device; write it to a file, and give that')
+    return path
+
+
+def _is_gguf(path):
+    with open(path, 'rb') as file:
+        return file.read(4) == b'GGUF'
+
+
+def _check_heads(q, k):
+    widest = max(q.head_dim, k.head_dim)
+    if q.n_heads > _MOST_HEADS or widest > _MOST_HEAD_DIM:
+        raise Refused(f'{q.n_heads} heads of {widest} channels make no sense; at most {_MOST_HEADS} of '
+                      f'{_MOST_HEAD_DIM} are expected')
+    if k.n_heads > q.n_heads or (q.n_heads > 0 and q.n_heads % k.n_heads != 0):
+        raise Refused(f'{k.n_heads} key-value heads cannot serve {q.n_heads} heads; correct one of them')
+
+
+def _check_table(table, names):
+    """The library judges, and says how many channels are rotated."""
+    _check_heads(table.q, table.k)
+    table.params = table.params_of(table.q)
+    params = table.params
+    status, theta, _ = params.frequencies()
+    if status == STATUS.OK:
+        params.n_rot, params.rot_fraction = 2 * len(theta), 0.0
+        refused.check_sense(params, names)
+        params = table.params_of(table.k)
+        status, _, _ = params.frequencies()
+    if status != STATUS.OK:
+        refused.refuse(params, names, status)
+
+
+def _finish(model, names, context):
+    if not model.positions:
+        what = f'model_type "{model.model_type:.63}" is unknown' if model.model_type else 'there is no model_type'
+        raise Refused(f'{what}, and nothing (rope_theta, alibi, position_embedding_type) tells its positions; add the '
+                      'one that applies')
+    _check_heads(Heads(model.n_heads, model.head_dim), Heads(model.n_kv_heads, model.head_dim))
+    if model.positions == 'rope':
+        for table in list(model.tables):
+            choose_context(model, table, context)
+        for table in model.tables:
+            _check_table(table, names)
+
+
+def read(path, context=0.0):
+    """A Model. context: the longest sequence to come, which LongRoPE and dynamic NTK go by; 0: as long as the model
+    takes. Raises Refused (a ValueError), whose text tells what is wrong with the file and how to put it right."""
+    model = Model()
+    path = _file_of(path)
+    try:
+        is_gguf = _is_gguf(path)
+        (config_gguf if is_gguf else config_json).read(path, model)
+    except OSError as error:
+        raise Refused(f'cannot be read: {error.strerror}') from None
+    except RecursionError:
+        raise Refused('the JSON is nested too deeply; correct it') from None
+    _finish(model, refused.Names(model.model_type if is_gguf else None), context)
+    return model

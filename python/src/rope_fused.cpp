@@ -1,0 +1,114 @@
+// Several tensors of the same tokens in one call: normalisation, rotation, scale, Hadamard, quantisation, scatter.
+#include "rope.hpp"
+
+#include "bindings.hpp"
+
+#include <deque>
+
+namespace binding {
+
+namespace {
+
+/** One tensor, and what it refers to. */
+struct FusedTensor {
+    posenc_rope_tensor c = {};
+    Numbers<float> weight;
+    Numbers<int64_t> rows;
+    Tensor from, to;
+    py::object y; // what Python gets back
+
+    FusedTensor(const py::dict &fields, int64_t head_dim);
+};
+
+posenc_view output_view(const Tensor &y, const std::string &type) {
+    if (type == "q8_0" || type == "q4_0")
+        return block_view_of(y, "y", type == "q8_0" ? POSENC_Q8_0 : POSENC_Q4_0);
+    if (!type.empty())
+        refuse("y_type", "'" + type + "' is unknown; there are q8_0 and q4_0");
+    return view_of(y, "y", 3, 3);
+}
+
+FusedTensor::FusedTensor(const py::dict &fields, int64_t head_dim) {
+    static const Key x_key("x"), y_key("y"), y_type("y_type"), rotates("rotates"), scale("scale"), weight_key("weight"),
+        eps("eps"), rows_key("rows"), hadamard("hadamard");
+    Options options("Rope.apply_tensors", fields);
+    py::handle x = options.take(x_key), other = options.take(y_key);
+    if (!x)
+        refuse("x", "each tensor has to have one");
+    from = tensor_of(x, "x");
+    c.x = view_of(from, "x", 3, 3);
+    y = py::reinterpret_borrow<py::object>(other ? other : x);
+    to = tensor_of(y, "y");
+    expect_writable(to, "y");
+    c.y = output_view(to, options.word(y_type, ""));
+    c.rotates = options.flag(rotates, true);
+    c.scale = (float)options.number(scale, 1.0);
+    weight = Numbers<float>(options.take(weight_key), weight_key.text, head_dim);
+    c.weight = weight.data();
+    c.eps = (float)options.number(eps, 0.0);
+    rows = Numbers<int64_t>(options.take(rows_key), rows_key.text, c.x.ne[2]);
+    c.rows64 = rows.data();
+    c.hadamard = options.integer(hadamard, 0);
+    options.finish();
+}
+
+py::list apply_tensors(const Rope &rope, const py::iterable &given, py::handle positions, const std::string &direction,
+                       int threads) {
+    std::deque<FusedTensor> fused;
+    std::vector<posenc_rope_tensor> tensors;
+    int64_t n_heads = 0;
+    for (py::handle fields : given) {
+        if (!py::isinstance<py::dict>(fields))
+            throw py::type_error("tensors: a dict of fields is expected for each");
+        fused.emplace_back(py::reinterpret_borrow<py::dict>(fields), rope.head_dim());
+        tensors.push_back(fused.back().c);
+        n_heads += fused.back().c.x.ne[1];
+    }
+    int64_t n_tokens = tensors.empty() ? 0 : tensors[0].x.ne[2];
+    Positions at(positions, posenc_rope_axis_count(rope.get()), n_tokens, 1);
+    posenc_direction way = direction_of(direction);
+    check(share(n_tokens * n_heads, threads,
+                [&](posenc_range rows) {
+                    return posenc_rope_apply_tensors(rope.get(), tensors.data(), (int64_t)tensors.size(), at.of(0),
+                                                     nullptr, way, rows);
+                }),
+          "Rope.apply_tensors");
+    py::list results;
+    for (const FusedTensor &tensor : fused)
+        results.append(tensor.y);
+    return results;
+}
+
+py::object hadamard(py::handle x, int64_t n, py::handle out, bool in_place, int threads) {
+    Tensor tensor = tensor_of(x, "x");
+    posenc_view from = view_of(tensor, "x", 3, 4);
+    if (in_place)
+        expect_writable(tensor, "x");
+    Output y = in_place ? Output{py::reinterpret_borrow<py::object>(x), from}
+                        : output_of(out, tensor.kind, tensor.extents(), &tensor);
+    check(share(row_count(from), threads, [&](posenc_range rows) { return posenc_hadamard(&from, &y.view, n, rows); }),
+          "hadamard");
+    return y.object;
+}
+
+} // namespace
+
+void bind_rope_fused(py::class_<Rope> &rope) {
+    using namespace py::literals;
+    rope.def("apply_tensors", &apply_tensors, "tensors"_a, "positions"_a, py::kw_only(), "direction"_a = "forward",
+             "threads"_a = 1, R"(Rotates several tensors of the same tokens in one pass; returns their outputs.
+
+tensors: dicts with x (n_tokens, n_heads, head_dim); y, where it goes (default: x itself), of y_type 'q8_0' or 'q4_0'
+if it holds blocks; rotates (True), scale (1.0), weight and eps (RMS norm before), rows (row of y for each token,
+scatter into a cache), hadamard (0). Two tokens that name one row of a cache need threads=1.)");
+}
+
+void bind_hadamard(py::module_ &module) {
+    using namespace py::literals;
+    module.def("hadamard", &hadamard, "x"_a, "n"_a, py::kw_only(), "out"_a = py::none(), "inplace"_a = false,
+               "threads"_a = 1, R"(Multiplies each n channels of every head by H_n / sqrt(n); its own inverse.
+
+x: (n_tokens, n_heads, head_dim), or with n_batch in front. n: a power of two up to 512.)");
+}
+
+} // namespace binding

@@ -1,0 +1,171 @@
+#include "rope_scaling.hpp"
+
+namespace binding {
+
+namespace {
+
+posenc_scaling_type scaling_type(const std::string &text) {
+    return enumerator<posenc_scaling_type>(text,
+                                           {{"none", POSENC_SCALING_NONE},
+                                            {"linear", POSENC_SCALING_LINEAR},
+                                            {"ntk", POSENC_SCALING_NTK},
+                                            {"ntk_length", POSENC_SCALING_NTK_LENGTH},
+                                            {"dynamic", POSENC_SCALING_DYNAMIC},
+                                            {"yarn", POSENC_SCALING_YARN},
+                                            {"longrope", POSENC_SCALING_LONGROPE},
+                                            {"llama3", POSENC_SCALING_LLAMA3},
+                                            {"proportional", POSENC_SCALING_PROPORTIONAL},
+                                            {"ggml", POSENC_SCALING_GGML}},
+                                           "scaling: type");
+}
+
+struct NumberField {
+    const char *name;
+    double posenc_rope_scaling::*field;
+};
+
+constexpr NumberField number_fields[] = {
+    {"factor", &posenc_rope_scaling::factor},
+    {"freq_scale", &posenc_rope_scaling::freq_scale},
+    {"original_context", &posenc_rope_scaling::original_context},
+    {"max_context", &posenc_rope_scaling::max_context},
+    {"context", &posenc_rope_scaling::context},
+    {"alpha", &posenc_rope_scaling::alpha},
+    {"beta_fast", &posenc_rope_scaling::beta_fast},
+    {"beta_slow", &posenc_rope_scaling::beta_slow},
+    {"ext_factor", &posenc_rope_scaling::ext_factor},
+    {"low_freq_factor", &posenc_rope_scaling::low_freq_factor},
+    {"high_freq_factor", &posenc_rope_scaling::high_freq_factor},
+    {"proportion", &posenc_rope_scaling::proportion},
+    {"attention_factor", &posenc_rope_scaling::attention_factor},
+    {"mscale", &posenc_rope_scaling::mscale},
+    {"mscale_all_dim", &posenc_rope_scaling::mscale_all_dim},
+    {"attn_factor", &posenc_rope_scaling::attn_factor},
+};
+
+struct ListField {
+    const char *name;
+    const double *posenc_rope_scaling::*field;
+};
+
+constexpr ListField list_fields[] = {
+    {"freq_factors", &posenc_rope_scaling::freq_factors},
+    {"short_factors", &posenc_rope_scaling::short_factors},
+    {"long_factors", &posenc_rope_scaling::long_factors},
+};
+
+posenc_rope_layout layout_of(const std::string &text) {
+    return enumerator<posenc_rope_layout>(text,
+                                          {{"half", POSENC_ROPE_HALF},
+                                           {"interleaved", POSENC_ROPE_INTERLEAVED},
+                                           {"deinterleave", POSENC_ROPE_DEINTERLEAVE}},
+                                          "layout");
+}
+
+double number_of(py::handle value, const std::string &argument) {
+    double number = PyFloat_AsDouble(value.ptr());
+    if (number == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear();
+        throw py::type_error(argument + ": a number is expected, not " + Py_TYPE(value.ptr())->tp_name);
+    }
+    return number;
+}
+
+} // namespace
+
+const Numbers<double> &RopeParams::list(py::handle value, const char *argument) {
+    lists_.emplace_back(value, argument);
+    return lists_.back();
+}
+
+// By the field's name, or as models publish it (rope_config.h).
+void RopeParams::set_scaling_field(const std::string &name, py::handle value) {
+    std::string argument = "scaling: " + name;
+    for (const ListField &entry : list_fields) {
+        if (name == entry.name) {
+            const Numbers<double> &factors = list(value, argument.c_str());
+            if (params_.scaling.n_factors != 0 && params_.scaling.n_factors != factors.size())
+                refuse(argument, "lists of factors differ in length");
+            params_.scaling.*entry.field = factors.data();
+            params_.scaling.n_factors = factors.size();
+            return;
+        }
+    }
+    for (const NumberField &entry : number_fields) {
+        if (name == entry.name) {
+            params_.scaling.*entry.field = number_of(value, argument);
+            return;
+        }
+    }
+    posenc_status status = POSENC_ERR_ENUM;
+    if (name == "type" && py::isinstance<py::str>(value)) {
+        params_.scaling.type = scaling_type(value.cast<std::string>());
+        return;
+    } else if (py::isinstance<py::str>(value)) {
+        status = posenc_rope_set_string(&params_, name.c_str(), value.cast<std::string>().c_str());
+    } else if (py::isinstance<py::sequence>(value)) {
+        const Numbers<double> &factors = list(value, argument.c_str());
+        status = posenc_rope_set_list(&params_, name.c_str(), factors.data(), factors.size());
+    } else {
+        status = posenc_rope_set_number(&params_, name.c_str(), number_of(value, argument));
+    }
+    check(status, "Rope", argument.c_str());
+}
+
+void RopeParams::set_scaling(const py::dict &scaling) {
+    for (auto item : scaling) {
+        if (!item.second.is_none())
+            set_scaling_field(py::str(item.first).cast<std::string>(), item.second);
+    }
+}
+
+void RopeParams::set_axes(Options &options) {
+    static const Key axes("axes"), n_axes("n_axes"), sections("sections");
+    params_.axes.kind = enumerator<posenc_axes_kind>(options.word(axes, "single"),
+                                                     {{"single", POSENC_AXES_SINGLE},
+                                                      {"mrope", POSENC_AXES_MROPE},
+                                                      {"imrope", POSENC_AXES_IMROPE},
+                                                      {"imrope_ggml", POSENC_AXES_IMROPE_GGML},
+                                                      {"vision", POSENC_AXES_VISION},
+                                                      {"pixtral", POSENC_AXES_PIXTRAL},
+                                                      {"axial", POSENC_AXES_AXIAL}},
+                                                     "axes");
+    Numbers<int64_t> given(options.take(sections), sections.text);
+    if (given.size() > POSENC_MAX_AXES)
+        refuse(sections.text, "at most " + std::to_string(POSENC_MAX_AXES) + " are expected");
+    std::copy(given.data(), given.data() + given.size(), params_.axes.sections);
+    int64_t otherwise = params_.axes.kind == POSENC_AXES_PIXTRAL ? 2 : given.size();
+    params_.axes.n_axes = (int)options.integer(n_axes, otherwise);
+}
+
+void RopeParams::set_xpos(Options &options) {
+    static const Key role("xpos_role"), gamma("xpos_gamma"), scale_base("xpos_scale_base"), centre("xpos_centre");
+    posenc_xpos &xpos = params_.xpos;
+    xpos.role = enumerator<posenc_xpos_role>(
+        options.word(role, "off"), {{"off", POSENC_XPOS_OFF}, {"query", POSENC_XPOS_QUERY}, {"key", POSENC_XPOS_KEY}},
+        role.text);
+    xpos.gamma = options.number(gamma, xpos.gamma);
+    xpos.scale_base = options.number(scale_base, xpos.scale_base);
+    xpos.centre = (int32_t)options.integer(centre, xpos.centre);
+}
+
+RopeParams::RopeParams(int64_t head_dim, Options &options) {
+    static const Key layout("layout"), n_rot("n_rot"), n_offs("n_offs"), base("base"), rot_fraction("rot_fraction"),
+        scaling("scaling");
+    params_.head_dim = head_dim;
+    params_.layout = layout_of(options.word(layout, "half"));
+    params_.base = options.number(base, params_.base);
+    params_.n_offs = options.integer(n_offs, 0);
+    params_.rot_fraction = options.number(rot_fraction, params_.rot_fraction);
+    params_.n_rot = options.integer(n_rot, 0);
+    py::handle fields = options.take(scaling);
+    if (fields) {
+        if (!py::isinstance<py::dict>(fields))
+            throw py::type_error("scaling: a dict of fields is expected");
+        set_scaling(py::reinterpret_borrow<py::dict>(fields));
+    }
+    set_axes(options);
+    set_xpos(options);
+}
+
+} // namespace binding

@@ -1,0 +1,173 @@
+#include "score.hpp"
+
+namespace binding {
+
+namespace {
+
+constexpr int64_t no_limit = -1;
+
+// window: keys before the query, its own among them; or (before, after) as FlashAttention has them.
+void set_window(posenc_mask &mask, py::handle window, bool is_causal) {
+    if (py::isinstance<py::tuple>(window) || py::isinstance<py::list>(window)) {
+        auto sides = py::reinterpret_borrow<py::sequence>(window);
+        if (sides.size() != 2)
+            refuse("window", "(before, after) is expected");
+        mask.before = sides[0].cast<int64_t>();
+        mask.after = is_causal ? 0 : sides[1].cast<int64_t>();
+        return;
+    }
+    if (!PyLong_Check(window.ptr()))
+        throw py::type_error("window: an int or (before, after) is expected");
+    if (!is_causal)
+        refuse("window", "an int is for causal=True; (before, after) says both sides");
+    mask.before = posenc_mask_window(window.cast<int64_t>()).before;
+}
+
+} // namespace
+
+posenc_mask mask_of(Options &options) {
+    static const Key causal("causal"), window("window"), chunk("chunk"), n_first("n_first");
+    py::handle is_causal = options.take(causal), width = options.take(window);
+    int64_t chunk_size = options.integer(chunk, 0), first = options.integer(n_first, 0);
+    posenc_mask mask = POSENC_MASK_UNSET;
+    bool has_sides = width && !PyLong_Check(width.ptr());
+    if (!is_causal && !has_sides)
+        return mask; // refused by the call: there is no default
+    bool is_true = is_causal && py::cast<bool>(is_causal);
+    mask = {no_limit, is_true ? 0 : no_limit, chunk_size, first};
+    if (width)
+        set_window(mask, width, is_true);
+    return mask;
+}
+
+int64_t query_start_of(Options &options) {
+    static const Key query_start("query_start");
+    return options.integer(query_start, POSENC_ALIGN_LAST_KEY);
+}
+
+Score::Score(Options &options, const ScoreExtents &extents, double scale) {
+    static const Key scale_key("scale"), cap("cap"), sinks("sinks");
+    params_.scale = (float)options.number(scale_key, scale);
+    params_.cap = (float)options.number(cap, 0.0);
+    sinks_ = Numbers<float>(options.take(sinks), sinks.text, extents.n_heads);
+    params_.sinks = sinks_.data();
+    params_.mask = mask_of(options);
+    set_biases(options, extents);
+    set_bool_mask(options, extents);
+    set_positions(options, extents);
+    set_sequences(options, extents);
+    set_output(options);
+}
+
+void Score::set_bias(py::handle given) {
+    keeps_.push_back(py::reinterpret_borrow<py::object>(given));
+    if (py::isinstance<RelBias>(given)) {
+        params_.bias.relative = given.cast<const RelBias &>().get();
+        return;
+    }
+    bias_.tensor = tensor_of(given, "bias");
+    bias_.view = view_of(bias_.tensor, "bias", 1, 4);
+    params_.bias.tensor = &bias_.view;
+}
+
+void Score::set_relative(py::handle given, const char *argument, Term &term, posenc_relative &relative) {
+    if (!py::isinstance<py::tuple>(given) || py::len(given) != 2)
+        refuse(argument, "(products, index) is expected");
+    auto pair = py::reinterpret_borrow<py::tuple>(given);
+    if (!py::isinstance<RelIndex>(pair[1]))
+        throw py::type_error(std::string(argument) + ": the index has to be a RelIndex");
+    term.tensor = tensor_of(pair[0], argument);
+    term.view = view_of(term.tensor, argument, 2, 4);
+    keeps_.push_back(pair);
+    relative = {&term.view, pair[1].cast<const RelIndex &>().get()};
+}
+
+void Score::set_biases(Options &options, const ScoreExtents &extents) {
+    static const Key bias("bias"), alibi_slopes("alibi_slopes"), tensor_slopes("tensor_slopes"), by_query("by_query"),
+        by_key("by_key");
+    alibi_slopes_ = Numbers<float>(options.take(alibi_slopes), alibi_slopes.text, extents.n_heads);
+    params_.bias.alibi_slopes = alibi_slopes_.data();
+    tensor_slopes_ = Numbers<float>(options.take(tensor_slopes), tensor_slopes.text, extents.n_heads);
+    params_.bias.tensor_slopes = tensor_slopes_.data();
+    py::handle given = options.take(bias);
+    if (given && py::isinstance<py::tuple>(given)) {
+        for (py::handle each : given)
+            set_bias(each);
+    } else if (given) {
+        set_bias(given);
+    }
+    if (py::handle terms = options.take(by_query))
+        set_relative(terms, by_query.text, by_query_, params_.bias.by_query);
+    if (py::handle terms = options.take(by_key))
+        set_relative(terms, by_key.text, by_key_, params_.bias.by_key);
+}
+
+void Score::set_bool_mask(Options &options, const ScoreExtents &extents) {
+    static const Key keep("keep"), drop("drop");
+    py::handle kept = options.take(keep), dropped = options.take(drop), given = kept ? kept : dropped;
+    if (!given)
+        return;
+    const char *argument = kept ? keep.text : drop.text;
+    if (kept && dropped)
+        refuse("drop", "not together with keep");
+    bool_mask_data_ = tensor_of(given, argument);
+    const Tensor &mask = bool_mask_data_;
+    if (mask.kind != Kind::boolean && mask.kind != Kind::u8)
+        refuse(argument, std::string("bool or uint8 is expected, not ") + name_of(mask.kind));
+    if (mask.ndim != 2 && mask.ndim != 4)
+        refuse(argument, "the shape has to be (n_batch, n_k) or (n_batch, n_heads, n_q, n_k)");
+    int64_t wanted[4] = {extents.n_k, extents.n_q, extents.n_heads, extents.n_batch};
+    for (int i = 0; i < 4; i++) {
+        bool is_padding = mask.ndim == 2;
+        int axis = is_padding ? (i == 0 ? 1 : i == 3 ? 0 : -1) : 3 - i; // of Python's
+        int64_t extent = axis < 0 ? 1 : mask.shape[axis];
+        if (extent != wanted[i] && (extent != 1 || i == 0))
+            refuse(argument, "the shape " + text_of(mask.extents()) + " does not fit the scores' " +
+                                 text_of({wanted[3], wanted[2], wanted[1], wanted[0]}));
+        bool_mask_.nb[i] = extent == 1 ? 0 : mask.strides[axis];
+    }
+    if (wanted[0] > 1 && bool_mask_.nb[0] != 1)
+        refuse(argument, "the elements of the last axis have to lie side by side");
+    bool_mask_.nb[0] = 1;
+    bool_mask_.data = (const uint8_t *)mask.data;
+    bool_mask_.polarity = kept ? POSENC_KEEP : POSENC_DROP;
+    params_.bool_mask = &bool_mask_;
+}
+
+void Score::set_positions(Options &options, const ScoreExtents &extents) {
+    static const Key query_starts("query_starts"), queries("query_positions"), keys("key_positions");
+    params_.positions.query_start = query_start_of(options);
+    query_starts_ = Numbers<int32_t>(options.take(query_starts), query_starts.text, extents.n_batch);
+    queries_ = Numbers<int32_t>(options.take(queries), queries.text, extents.n_q);
+    keys_ = Numbers<int32_t>(options.take(keys), keys.text, extents.n_k);
+    params_.positions.query_starts = query_starts_.data();
+    params_.positions.queries = queries_.data();
+    params_.positions.keys = keys_.data();
+}
+
+void Score::set_sequences(Options &options, const ScoreExtents &extents) {
+    static const Key k_begin("k_begin"), k_end("k_end"), cu_seqlens("cu_seqlens");
+    k_begin_ = Numbers<int32_t>(options.take(k_begin), k_begin.text, extents.n_batch);
+    k_end_ = Numbers<int32_t>(options.take(k_end), k_end.text, extents.n_batch);
+    cu_seqlens_ = Numbers<int32_t>(options.take(cu_seqlens), cu_seqlens.text);
+    if (cu_seqlens_ && cu_seqlens_.size() == 0)
+        refuse(cu_seqlens.text, "at least one number is expected");
+    params_.sequences.k_begin = k_begin_.data();
+    params_.sequences.k_end = k_end_.data();
+    params_.sequences.cu_seqlens = cu_seqlens_.data();
+    params_.sequences.n_seqs = cu_seqlens_ ? cu_seqlens_.size() - 1 : 0;
+}
+
+void Score::set_output(Options &options) {
+    static const Key fully_masked("fully_masked"), masked("masked");
+    params_.output.fully_masked = enumerator<posenc_fully_masked_row>(options.word(fully_masked, "zeros"),
+                                                                      {{"zeros", POSENC_FULLY_MASKED_ZEROS},
+                                                                       {"uniform", POSENC_FULLY_MASKED_UNIFORM},
+                                                                       {"nan", POSENC_FULLY_MASKED_NAN}},
+                                                                      fully_masked.text);
+    params_.output.masked = enumerator<posenc_masked_output>(
+        options.word(masked, "written"), {{"written", POSENC_MASKED_WRITTEN}, {"untouched", POSENC_MASKED_UNTOUCHED}},
+        masked.text);
+}
+
+} // namespace binding

@@ -1,0 +1,138 @@
+// Softmax and logits with scale, bias and masks.
+#include "score.hpp"
+
+#include "bindings.hpp"
+
+namespace binding {
+
+namespace {
+
+using RowsCall = posenc_status(const posenc_score_params *, const posenc_view *, const posenc_view *, posenc_range);
+
+// Keys that are left as they are need an output that holds something.
+Output output_of_scores(const Score &score, const Tensor &x, py::handle given, py::handle out, bool in_place) {
+    if (in_place) {
+        expect_writable(x, "x");
+        return {py::reinterpret_borrow<py::object>(given), view_of(x, "x", 2, 4)};
+    }
+    if (score.get()->output.masked == POSENC_MASKED_UNTOUCHED && out.is_none())
+        refuse("masked", "'untouched' needs out or inplace");
+    return output_of(out, x.kind, x.extents(), &x);
+}
+
+py::object on_scores(const char *function, RowsCall call, py::handle x, py::handle out, bool in_place, int threads,
+                     const py::kwargs &given) {
+    Options options(function, given);
+    Tensor tensor = tensor_of(x, "x");
+    posenc_view from = view_of(tensor, "x", 2, 4);
+    Score score(options, ScoreExtents::of(from), 1.0);
+    options.finish();
+    Output y = output_of_scores(score, tensor, x, out, in_place);
+    check(share(row_count(from), threads, [&](posenc_range rows) { return call(score.get(), &from, &y.view, rows); }),
+          function);
+    return y.object;
+}
+
+py::object softmax(py::handle x, py::handle out, bool in_place, int threads, const py::kwargs &given) {
+    return on_scores("softmax", posenc_softmax, x, out, in_place, threads, given);
+}
+
+py::object logits(py::handle x, py::handle out, bool in_place, int threads, const py::kwargs &given) {
+    return on_scores("logits", posenc_logits, x, out, in_place, threads, given);
+}
+
+py::object bias_matrix(int64_t n_q, int64_t n_k, int64_t n_heads, int64_t n_batch, py::handle out, int threads,
+                       const py::kwargs &given) {
+    Options options("bias_matrix", given);
+    if (n_q < 0 || n_k < 0 || n_heads < 0 || n_batch < 0)
+        refuse("n_q", "an extent is negative");
+    Score score(options, {n_k, n_q, n_heads, n_batch}, 1.0);
+    options.finish();
+    Output y = output_of(out, Kind::f32, {n_batch, n_heads, n_q, n_k});
+    check(share(row_count(y.view), threads,
+                [&](posenc_range rows) { return posenc_logits(score.get(), nullptr, &y.view, rows); }),
+          "bias_matrix");
+    return y.object;
+}
+
+py::tuple softmax_partial(py::handle x, py::handle out, int threads, const py::kwargs &given) {
+    static_assert(sizeof(posenc_softmax_sum) == 2 * sizeof(float), "an array (..., 2) holds them");
+    Options options("softmax_partial", given);
+    Tensor tensor = tensor_of(x, "x");
+    posenc_view from = view_of(tensor, "x", 2, 4);
+    Score score(options, ScoreExtents::of(from), 1.0);
+    options.finish();
+    Output y = output_of_scores(score, tensor, x, out, false);
+    Shape shape = tensor.extents();
+    shape.back() = 2;
+    py::array_t<float> sums(shape);
+    auto *at = (posenc_softmax_sum *)sums.mutable_data();
+    check(share(row_count(from), threads,
+                [&](posenc_range rows) { return posenc_softmax_partial(score.get(), &from, &y.view, at, rows); }),
+          "softmax_partial");
+    return py::make_tuple(y.object, sums);
+}
+
+py::tuple softmax_combine(std::array<float, 2> a, std::array<float, 2> b) {
+    posenc_softmax_sum first = {a[0], a[1]}, second = {b[0], b[1]}, joined;
+    float factor_a, factor_b;
+    check(posenc_softmax_combine(&first, &second, &joined, &factor_a, &factor_b), "softmax_combine");
+    return py::make_tuple(py::make_tuple(joined.max, joined.sum), factor_a, factor_b);
+}
+
+py::tuple softmax_combine_tuples(const py::sequence &a, const py::sequence &b) {
+    if (a.size() != 2 || b.size() != 2)
+        refuse("a", "(max, sum) is expected");
+    return softmax_combine({a[0].cast<float>(), a[1].cast<float>()}, {b[0].cast<float>(), b[1].cast<float>()});
+}
+
+py::object zero_padded(py::handle y, py::handle keep) {
+    Tensor tensor = tensor_of(y, "y");
+    expect_writable(tensor, "y");
+    posenc_view view = view_of(tensor, "y", 3, 4);
+    Numbers<uint8_t> kept(keep, "keep", view.ne[2] * view.ne[3]);
+    check(posenc_zero_padded(kept.data(), &view), "zero_padded");
+    return py::reinterpret_borrow<py::object>(y);
+}
+
+double masked_mean(py::handle losses, py::handle keep) {
+    Numbers<float> numbers(losses, "losses");
+    Numbers<uint8_t> kept(keep, "keep", numbers.size());
+    double mean = 0.0;
+    check(posenc_masked_mean(numbers.data(), kept.data(), numbers.size(), &mean), "masked_mean");
+    return mean;
+}
+
+constexpr const char *softmax_doc = R"(Softmax over scores, with scale, soft cap, bias, mask and sinks, in one pass.
+
+x: (n_batch, n_heads, n_q, n_k), leading axes may be missing; float32, float16 or bfloat16.
+
+Mask, which has no default: causal=True or False; window=w, the query's own key and the w - 1 before it (causal), or
+window=(before, after), -1 for all; chunk; n_first; keep or drop, bool (n_batch, n_k) or (n_batch, n_heads, n_q, n_k).
+Bias: alibi_slopes (n_heads,); bias, a RelBias, an array (n_batch, n_heads, n_q, n_k) with extents of 1 shared, or a
+tuple of both; tensor_slopes (n_heads,); by_query and by_key, (products, RelIndex).
+Positions: by default the last query stands at the last key; query_start, query_starts (n_batch,), or query_positions
+(n_q,) with key_positions (n_k,). Sequences: k_begin, k_end (n_batch,), cu_seqlens (n_seqs + 1,).
+Further: scale, cap, sinks (n_heads,), fully_masked 'zeros', 'uniform' or 'nan', masked 'written' or 'untouched'.)";
+
+} // namespace
+
+void bind_softmax(py::module_ &module) {
+    using namespace py::literals;
+    module.def("softmax", &softmax, "x"_a, py::kw_only(), "out"_a = py::none(), "inplace"_a = false, "threads"_a = 1,
+               softmax_doc);
+    module.def("logits", &logits, "x"_a, py::kw_only(), "out"_a = py::none(), "inplace"_a = false, "threads"_a = 1,
+               "What softmax takes the exponentials of: its arguments; -inf for masked keys.");
+    module.def("bias_matrix", &bias_matrix, "n_q"_a, "n_k"_a, "n_heads"_a = 1, "n_batch"_a = 1, py::kw_only(),
+               "out"_a = py::none(), "threads"_a = 1,
+               "Bias and mask written out, float32 (n_batch, n_heads, n_q, n_k); arguments of softmax.");
+    module.def("softmax_partial", &softmax_partial, "x"_a, py::kw_only(), "out"_a = py::none(), "threads"_a = 1,
+               "Exponentials, and the (max, sum) of each row, (n_batch, n_heads, n_q, 2); arguments of softmax.");
+    module.def("softmax_combine", &softmax_combine_tuples, "a"_a, "b"_a,
+               "Joins the (max, sum) of two parts of a row: ((max, sum), factor of a, factor of b).");
+    module.def("zero_padded", &zero_padded, "y"_a, "keep"_a,
+               "Writes 0 to rows of padded queries: y (n_batch, n_q, n_heads, dim), keep (n_batch, n_q).");
+    module.def("masked_mean", &masked_mean, "losses"_a, "keep"_a, "Mean of the losses of kept tokens.");
+}
+
+} // namespace binding

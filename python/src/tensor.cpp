@@ -1,0 +1,353 @@
+#include "tensor.hpp"
+
+#include "dlpack.hpp"
+
+#include <cstring>
+
+namespace binding {
+
+namespace {
+
+struct KindName {
+    Kind kind;
+    const char *name;
+    int64_t bytes;
+};
+
+constexpr KindName kinds[] = {
+    {Kind::f32, "float32", 4}, {Kind::f16, "float16", 2}, {Kind::bf16, "bfloat16", 2}, {Kind::f64, "float64", 8},
+    {Kind::i32, "int32", 4},   {Kind::i64, "int64", 8},   {Kind::u8, "uint8", 1},      {Kind::boolean, "bool", 1},
+};
+
+Kind kind_of_letter(char letter, int64_t bytes) {
+    switch (letter) {
+    case 'f': return bytes == 4 ? Kind::f32 : bytes == 2 ? Kind::f16 : bytes == 8 ? Kind::f64 : Kind::other;
+    case 'i': return bytes == 4 ? Kind::i32 : bytes == 8 ? Kind::i64 : Kind::other;
+    case 'u': return bytes == 1 ? Kind::u8 : Kind::other;
+    case 'b': return Kind::boolean;
+    default: return Kind::other;
+    }
+}
+
+// ml_dtypes registers bfloat16 with NumPy, as a type of two bytes that is none of NumPy's own.
+Kind kind_of_numpy(const py::dtype &type) {
+    if (type.byteorder() == '>')
+        return Kind::other;
+    if (type.itemsize() == 2 && type.char_() != 'e' && type.kind() != 'i' && type.kind() != 'u')
+        return py::str(type.attr("name")).cast<std::string>() == "bfloat16" ? Kind::bf16 : Kind::other;
+    return kind_of_letter(type.kind(), type.itemsize());
+}
+
+void set_ndim(Tensor &tensor, int64_t ndim, const char *argument) {
+    if (ndim > max_ndim)
+        refuse(argument, "an array has at most " + std::to_string(max_ndim) + " axes here");
+    tensor.ndim = (int)ndim;
+}
+
+Tensor from_numpy(py::handle object, const char *argument) {
+    auto array = py::reinterpret_borrow<py::array>(object);
+    Tensor tensor;
+    set_ndim(tensor, array.ndim(), argument);
+    tensor.data = (char *)array.data();
+    tensor.kind = kind_of_numpy(array.dtype());
+    tensor.is_readonly = !array.writeable();
+    for (int i = 0; i < tensor.ndim; i++) {
+        tensor.shape[i] = array.shape(i);
+        tensor.strides[i] = array.strides(i);
+    }
+    tensor.owner = std::move(array);
+    return tensor;
+}
+
+Kind kind_of_dlpack(const DataType &type) {
+    if (type.lanes != 1)
+        return Kind::other;
+    switch (type.code) {
+    case dl_float: return kind_of_letter('f', type.bits / 8);
+    case dl_int: return kind_of_letter('i', type.bits / 8);
+    case dl_uint: return kind_of_letter('u', type.bits / 8);
+    case dl_bfloat: return type.bits == 16 ? Kind::bf16 : Kind::other;
+    case dl_bool: return Kind::boolean;
+    default: return Kind::other;
+    }
+}
+
+// The capsule keeps the memory and is never renamed: whoever made it frees it when it goes.
+Tensor from_capsule(py::object capsule, const char *argument) {
+    auto *managed = (ManagedTensor *)PyCapsule_GetPointer(capsule.ptr(), "dltensor");
+    if (managed == nullptr)
+        throw py::error_already_set();
+    const DlTensor &source = managed->tensor;
+    if (source.device_type != dl_cpu)
+        refuse(argument, "it is not on the CPU");
+    Tensor tensor;
+    set_ndim(tensor, source.ndim, argument);
+    tensor.data = (char *)source.data + source.byte_offset;
+    tensor.kind = kind_of_dlpack(source.type);
+    int64_t bytes = source.type.bits / 8, dense = bytes;
+    for (int i = tensor.ndim - 1; i >= 0; i--) {
+        tensor.shape[i] = source.shape[i];
+        tensor.strides[i] = source.strides != nullptr ? source.strides[i] * bytes : dense;
+        dense *= source.shape[i];
+    }
+    tensor.owner = std::move(capsule);
+    return tensor;
+}
+
+// Letters of the module struct.
+Kind kind_of_format(const std::string &format, int64_t bytes) {
+    char letter = format.size() == 1 ? format[0] : format.size() == 2 && format[0] == '<' ? format[1] : 0;
+    for (const char *letters : {"iilq", "uBc", "b?", "fefd"}) { // a letter of NumPy, and those that mean it
+        if (letter != 0 && std::strchr(letters + 1, letter) != nullptr)
+            return kind_of_letter(letters[0], bytes);
+    }
+    return Kind::other;
+}
+
+Tensor from_buffer(py::handle object, const char *argument) {
+    py::buffer_info info = py::reinterpret_borrow<py::buffer>(object).request();
+    Tensor tensor;
+    set_ndim(tensor, info.ndim, argument);
+    tensor.data = (char *)info.ptr;
+    tensor.kind = kind_of_format(info.format, info.itemsize);
+    tensor.is_readonly = info.readonly;
+    for (int i = 0; i < tensor.ndim; i++) {
+        tensor.shape[i] = info.shape[i];
+        tensor.strides[i] = info.strides[i];
+    }
+    tensor.owner = py::memoryview(py::reinterpret_borrow<py::object>(object)); // keeps the buffer exported
+    return tensor;
+}
+
+bool is_of_torch(py::handle object) {
+    const char *name = Py_TYPE(object.ptr())->tp_name;
+    return std::strcmp(name, "Tensor") == 0 || std::strcmp(name, "Parameter") == 0;
+}
+
+py::handle torch_function(const char *module, const char *name) {
+    return py::object(py::module_::import(module).attr(name)).release(); // lives as long as Python
+}
+
+Tensor from_torch(py::handle object, const char *argument) {
+    static const py::handle to_dlpack = torch_function("torch.utils.dlpack", "to_dlpack");
+    static const py::handle requires_grad = PyUnicode_InternFromString("requires_grad");
+    if (py::getattr(object, requires_grad).is(py::handle(Py_True)))
+        refuse(argument, "it requires a gradient: use posenc.torch, or detach() it");
+    Tensor tensor = from_capsule(to_dlpack(object), argument);
+    tensor.is_torch = true;
+    return tensor;
+}
+
+// Strides of axes that hold one element, or of a tensor that holds none, mean nothing, and may be anything in Python.
+void set_axes(posenc_view &view, const Tensor &tensor) {
+    int64_t dense = view.nb[0];
+    bool is_empty = tensor.size() == 0;
+    for (int i = 0; i < 4; i++) {
+        bool is_there = i < tensor.ndim;
+        view.ne[i] = is_there ? tensor.shape[tensor.ndim - 1 - i] : 1;
+        view.nb[i] = is_there && view.ne[i] > 1 && !is_empty ? tensor.strides[tensor.ndim - 1 - i] : dense;
+        dense = view.nb[i] * (view.ne[i] > 0 ? view.ne[i] : 1);
+    }
+}
+
+void expect_ndim(const Tensor &tensor, const char *argument, int least, int most) {
+    if (tensor.ndim >= least && tensor.ndim <= most)
+        return;
+    std::string range = std::to_string(least) + (least < most ? " to " + std::to_string(most) : "");
+    refuse(argument, range + " axes are expected, not " + std::to_string(tensor.ndim));
+}
+
+} // namespace
+
+void refuse(const std::string &argument, const std::string &message) {
+    throw py::value_error(argument + ": " + message);
+}
+
+int64_t bytes_of(Kind kind) {
+    for (const KindName &entry : kinds) {
+        if (entry.kind == kind)
+            return entry.bytes;
+    }
+    return 0;
+}
+
+const char *name_of(Kind kind) {
+    for (const KindName &entry : kinds) {
+        if (entry.kind == kind)
+            return entry.name;
+    }
+    return "another type";
+}
+
+Kind kind_named(const std::string &name, const char *argument) {
+    if (name == "f32" || name == "float32")
+        return Kind::f32;
+    if (name == "f16" || name == "float16")
+        return Kind::f16;
+    if (name == "bf16" || name == "bfloat16")
+        return Kind::bf16;
+    refuse(argument, "'" + name + "' is unknown; there are float32, float16, bfloat16");
+}
+
+std::string text_of(const Shape &shape) {
+    std::string text = "(";
+    for (size_t i = 0; i < shape.size(); i++)
+        text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+    return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+int64_t Tensor::size() const {
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    return n;
+}
+
+bool Tensor::is_dense() const {
+    int64_t dense = bytes_of(kind);
+    for (int i = ndim - 1; i >= 0; i--) {
+        if (shape[i] > 1 && strides[i] != dense)
+            return false;
+        dense *= shape[i];
+    }
+    return true;
+}
+
+namespace {
+
+Tensor any_tensor(py::handle object, const char *argument) {
+    if (py::isinstance<py::array>(object))
+        return from_numpy(object, argument);
+    if (is_of_torch(object))
+        return from_torch(object, argument);
+    if (py::hasattr(object, "__dlpack__"))
+        return from_capsule(object.attr("__dlpack__")(), argument);
+    if (PyObject_CheckBuffer(object.ptr()))
+        return from_buffer(object, argument);
+    throw py::type_error(std::string(argument) + ": an array is expected (NumPy, DLPack or a buffer), not " +
+                         Py_TYPE(object.ptr())->tp_name);
+}
+
+// C counts some strides in elements.
+bool is_aligned(const Tensor &tensor, int64_t bytes) {
+    bool is_aligned = (intptr_t)tensor.data % bytes == 0;
+    for (int i = 0; i < tensor.ndim; i++)
+        is_aligned = is_aligned && (tensor.shape[i] <= 1 || tensor.strides[i] % bytes == 0);
+    return is_aligned;
+}
+
+} // namespace
+
+Tensor tensor_of(py::handle object, const char *argument) {
+    Tensor tensor = any_tensor(object, argument);
+    int64_t bytes = bytes_of(tensor.kind);
+    if (bytes > 1 && tensor.size() > 0 && !is_aligned(tensor, bytes))
+        refuse(argument, "its address or a stride is no multiple of an element");
+    return tensor;
+}
+
+posenc_view view_of(const Tensor &tensor, const char *argument, int least, int most) {
+    posenc_view view = {};
+    switch (tensor.kind) {
+    case Kind::f32: view.dtype = POSENC_F32; break;
+    case Kind::f16: view.dtype = POSENC_F16; break;
+    case Kind::bf16: view.dtype = POSENC_BF16; break;
+    default: refuse(argument, std::string("float32, float16 or bfloat16 is expected, not ") + name_of(tensor.kind));
+    }
+    expect_ndim(tensor, argument, least, most);
+    view.data = tensor.data;
+    view.nb[0] = bytes_of(tensor.kind);
+    if (tensor.extent(1) > 1 && tensor.size() > 0 && tensor.strides[tensor.ndim - 1] != view.nb[0])
+        refuse(argument, "the elements of the last axis have to lie side by side");
+    set_axes(view, tensor);
+    return view;
+}
+
+posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type) {
+    int64_t bytes = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+    if (tensor.kind != Kind::u8)
+        refuse(argument, std::string("blocks are bytes (uint8), not ") + name_of(tensor.kind));
+    expect_ndim(tensor, argument, 3, 4);
+    if (tensor.extent(1) % bytes != 0)
+        refuse(argument, "the last axis is no multiple of " + std::to_string(bytes) + " bytes, the size of a block");
+    if (tensor.size() > 1 && tensor.strides[tensor.ndim - 1] != 1)
+        refuse(argument, "the bytes of the last axis have to lie side by side");
+    posenc_view view = {};
+    view.data = tensor.data;
+    view.dtype = type;
+    view.nb[0] = 1;
+    set_axes(view, tensor);
+    view.nb[0] = bytes;
+    view.ne[0] = view.ne[0] / bytes * POSENC_QUANT_BLOCK;
+    return view;
+}
+
+py::array as_numpy(py::handle object, const char *argument) {
+    if (py::isinstance<py::str>(object) || py::isinstance<py::dict>(object))
+        throw py::type_error(std::string(argument) + ": numbers are expected");
+    py::module_ numpy = py::module_::import("numpy");
+    bool is_foreign = !py::hasattr(object, "__array__") && py::hasattr(object, "__dlpack__");
+    return numpy.attr(is_foreign ? "from_dlpack" : "asarray")(object);
+}
+
+void expect_shape(const Tensor &tensor, const char *argument, const Shape &shape) {
+    if (tensor.extents() != shape)
+        refuse(argument, "the shape has to be " + text_of(shape) + ", not " + text_of(tensor.extents()));
+}
+
+void expect_writable(const Tensor &tensor, const char *argument) {
+    if (tensor.is_readonly)
+        refuse(argument, "it is read-only");
+}
+
+namespace {
+
+py::object allocate_torch(Kind kind, const Shape &shape) {
+    static const py::handle empty = torch_function("torch", "empty");
+    static const py::handle torch = py::module_::import("torch").release();
+    py::tuple extents(shape.size());
+    for (size_t i = 0; i < shape.size(); i++)
+        extents[i] = shape[i];
+    return empty(extents, py::arg("dtype") = torch.attr(name_of(kind)));
+}
+
+py::dtype numpy_type(Kind kind, const Tensor *like) {
+    switch (kind) {
+    case Kind::f32: return py::dtype::of<float>();
+    case Kind::f64: return py::dtype::of<double>();
+    case Kind::i32: return py::dtype::of<int32_t>();
+    case Kind::u8: return py::dtype::of<uint8_t>();
+    case Kind::bf16:
+        if (like != nullptr && like->kind == Kind::bf16 && py::isinstance<py::array>(like->owner))
+            return like->owner.attr("dtype");
+        try {
+            return py::dtype::from_args(py::module_::import("ml_dtypes").attr("bfloat16"));
+        } catch (const py::error_already_set &) {
+            refuse("out", "NumPy has no bfloat16 without ml_dtypes: pass a tensor as out");
+        }
+    default: return py::dtype(name_of(kind));
+    }
+}
+
+} // namespace
+
+py::object allocate(Kind kind, const Shape &shape, const Tensor *like) {
+    if (like != nullptr && like->is_torch)
+        return allocate_torch(kind, shape);
+    return py::array(numpy_type(kind, like), shape);
+}
+
+Output output_of(py::handle out, Kind kind, const Shape &shape, const Tensor *like, const char *argument) {
+    bool is_given = out && !out.is_none();
+    Output output;
+    output.object = is_given ? py::reinterpret_borrow<py::object>(out) : allocate(kind, shape, like);
+    Tensor tensor = tensor_of(output.object, argument);
+    if (is_given) {
+        expect_shape(tensor, argument, shape);
+        expect_writable(tensor, argument);
+    }
+    output.view = view_of(tensor, argument, 0, 4);
+    return output;
+}
+
+} // namespace binding

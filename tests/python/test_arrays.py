@@ -1,0 +1,234 @@
+"""How arrays go in and out: where they lie, threads, the interpreter's lock, errors."""
+import array
+import threading
+import timeit
+
+import numpy as np
+import pytest
+import truth
+
+import posenc
+
+ROPE = posenc.Rope(16)
+
+
+class OnlyDlpack:
+    """Another library's array."""
+
+    def __init__(self, of):
+        self.of = of
+
+    def __dlpack__(self):
+        return self.of.__dlpack__()
+
+
+def address(x):
+    return x.__array_interface__['data'][0]
+
+
+# ---- No copies ----
+
+def test_in_place_writes_to_where_it_lies():
+    x = truth.normal(4, 2, 16)
+    expected, at = ROPE(x, 0), address(x)
+    assert ROPE(x, 0, inplace=True) is x
+    assert address(x) == at and np.array_equal(x, expected)
+    out = np.zeros_like(x)
+    assert ROPE(x, 0, out=out) is out and np.array_equal(out, ROPE(x, 0))
+    assert posenc.softmax(out, causal=False, inplace=True) is out
+
+
+def test_strided_tensors_are_used_where_they_lie():
+    storage = np.full((3, 2, 7, 40), 9.0, np.float32)  # (batch, heads, tokens, channels) of torch, wider than a head
+    view = storage[:, :, 1:6, 8:24].swapaxes(1, 2)
+    view[:] = truth.normal(3, 5, 2, 16)
+    expected = ROPE(np.ascontiguousarray(view), 3)
+    assert np.array_equal(ROPE(view, 3), expected)
+    assert ROPE(view, 3, inplace=True) is view
+    assert np.array_equal(storage[:, :, 1:6, 8:24].swapaxes(1, 2), expected)  # written by address
+    around = np.ones(storage.shape, bool)
+    around[:, :, 1:6, 8:24] = False
+    assert np.all(storage[around] == 9.0)
+    backwards = view[:, ::-1]
+    assert np.array_equal(ROPE(backwards, np.arange(4, -1, -1)), ROPE(view, 0)[:, ::-1])
+    shared = np.broadcast_to(view[:1, :1], (3, 5, 2, 16))
+    assert np.array_equal(ROPE(shared, 0)[2, 4], ROPE(view[:1, :1], 4)[0, 0])
+
+
+def test_scores_with_strides():
+    storage = truth.normal(2, 5, 3, 12)
+    x = storage.swapaxes(1, 2)[..., 2:9]
+    expected = posenc.softmax(np.ascontiguousarray(x), causal=True)
+    assert np.array_equal(posenc.softmax(x, causal=True), expected)
+    posenc.softmax(x, causal=True, inplace=True)
+    assert np.array_equal(storage.swapaxes(1, 2)[..., 2:9], expected)
+    q, k = truth.normal(1, 2, 6, 16), truth.normal(1, 2, 6, 16, seed=1)  # (batch, heads, tokens, channels)
+    out = np.empty_like(q)
+    posenc.attention(*(t.swapaxes(1, 2) for t in (q, k, k)), causal=True, out=out.swapaxes(1, 2))
+    expected, _ = truth.attention(*(t.swapaxes(1, 2) for t in (q, k, k)), truth.allowed(6, 6, -1, 0))
+    np.testing.assert_allclose(out.swapaxes(1, 2), expected, rtol=0, atol=1e-5)
+
+
+def test_dlpack_and_buffers():
+    x = truth.normal(4, 2, 16)
+    expected = ROPE(x, 0)
+    assert np.array_equal(ROPE(OnlyDlpack(x), 0), expected)
+    assert np.array_equal(ROPE(memoryview(x), 0), expected)
+    out = np.zeros_like(x)
+    ROPE(x, 0, out=OnlyDlpack(out))
+    assert np.array_equal(out, expected)
+    memory = bytearray(x.tobytes())
+    ROPE(memoryview(memory).cast('f', x.shape), 0, inplace=True)
+    assert memory == expected.tobytes()
+    assert np.array_equal(ROPE(x, OnlyDlpack(np.arange(4))), expected)
+    assert np.array_equal(ROPE(x, array.array('i', range(4))), expected)
+    assert np.array_equal(ROPE(x, array.array('l', range(4))), expected)
+
+
+def test_bfloat16_of_ml_dtypes():
+    bfloat16 = pytest.importorskip('ml_dtypes').bfloat16
+    x = truth.normal(4, 2, 16).astype(bfloat16)
+    y = ROPE(x, 0)
+    assert y.dtype == bfloat16
+    np.testing.assert_allclose(y.astype('f4'), truth.rotate(x, np.arange(4)), rtol=2 ** -8, atol=1e-6)
+
+
+def test_extents_of_zero():
+    empty = np.zeros((0, 2, 16), np.float32)
+    for threads in 1, 4:
+        assert ROPE(empty, 0, threads=threads).shape == empty.shape
+        assert posenc.softmax(np.zeros((1, 1, 0, 5), 'f4'), causal=False, threads=threads).shape == (1, 1, 0, 5)
+    assert posenc.learned(np.zeros((3, 4), 'f4'))(np.zeros(0, 'i4')).shape == (0, 4)
+
+
+# ---- Threads ----
+
+def test_the_last_position():
+    last = np.full(1, 2 ** 31 - 1, np.int32)
+    assert np.array_equal(ROPE(truth.normal(1, 2, 16), 2 ** 31 - 1), ROPE(truth.normal(1, 2, 16), last))
+
+
+CALLS = {
+    'rope': lambda t: ROPE(truth.normal(2, 33, 3, 16), 5, threads=t),
+    'hadamard': lambda t: posenc.hadamard(truth.normal(33, 3, 16), 16, threads=t),
+    'softmax': lambda t: posenc.softmax(truth.normal(2, 3, 17, 65), causal=True, threads=t),
+    'encoding': lambda t: posenc.sinusoidal(32, 'interleaved')(np.arange(101), threads=t),
+    'products': lambda t: posenc.RelativeTable(truth.normal(9, 16)).products(truth.normal(2, 33, 3, 16), threads=t),
+    'learned_backward': lambda t: posenc.learned_backward(np.arange(50) % 7, truth.normal(50, 6), n_rows=7, threads=t),
+    'similarity': lambda t: posenc.cosine_similarity(truth.normal(31, 8), threads=t),
+    'attention': lambda t: posenc.attention(*3 * [truth.normal(1, 70, 4, 16)], causal=True, threads=t),
+}
+
+
+@pytest.mark.parametrize('name', CALLS)
+def test_threads_change_no_bit(name):
+    one = CALLS[name](1)
+    for threads in 2, 5, 0, 1000:
+        assert CALLS[name](threads).tobytes() == one.tobytes()
+
+
+def test_the_lock_is_released():
+    """Another thread of Python goes on while a call works."""
+    q = truth.normal(1, 1500, 4, 64)
+    running, ticks = threading.Event(), 0
+
+    def work():
+        running.set()
+        posenc.attention(q, q, q, causal=False)
+        running.clear()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    running.wait()
+    while running.is_set():  # holding the lock, the call would end before this loop begins
+        ticks += 1
+    worker.join()
+    assert ticks > 1000
+
+
+# ---- Errors ----
+
+X = truth.normal(4, 2, 16)
+FIXED = memoryview(X.tobytes()).cast('f', X.shape)
+ODD = np.zeros((32, 2), [('x', 'f4'), ('y', 'i2')])  # elements every 6 bytes
+
+ERRORS = {
+    'too few positions': (ValueError, 'positions: .*4', lambda: ROPE(X, np.arange(3))),
+    'positions of float': (ValueError, 'positions: int32 or int64', lambda: ROPE(X, np.arange(4.0))),
+    'position beyond int32': (ValueError, 'positions: .*int32', lambda: ROPE(X, np.arange(4) + 2 ** 31)),
+    'first position beyond int32': (ValueError, 'positions: .*int32', lambda: ROPE(X, 2 ** 31 - 2)),
+    'double': (ValueError, 'x: .*not float64', lambda: ROPE(X.astype('f8'), 0)),
+    'axes': (ValueError, 'x: 3 to 4 axes', lambda: ROPE(X[0], 0)),
+    'last axis': (ValueError, 'x: .*side by side', lambda: ROPE(X[..., ::2], 0)),
+    'other head_dim': (posenc.Error, 'head_dim|extent', lambda: ROPE(X[..., :8], 0)),
+    'between elements': (ValueError, 'table: .*multiple', lambda: posenc.RelBias.t5(ODD['x'], bidirectional=False)),
+    'no array': (TypeError, 'x: an array', lambda: ROPE([1.0], 0)),
+    'out of other shape': (ValueError, 'out: the shape', lambda: ROPE(X, 0, out=X[:2])),
+    'out read-only': (ValueError, 'out: .*read-only', lambda: ROPE(X, 0, out=np.broadcast_to(X[:1], X.shape))),
+    'x read-only': (ValueError, 'x: .*read-only', lambda: ROPE(FIXED, 0, inplace=True)),
+    'overlap': (posenc.Error, 'out: .*overlap', lambda: ROPE(X[:3], 0, out=X[1:])),
+    'direction': (ValueError, "direction: 'sideways'.*forward", lambda: ROPE(X, 0, direction='sideways')),
+    'dtype': (ValueError, 'dtype: ', lambda: ROPE(X, 0, dtype='int8')),
+    'threads': (ValueError, 'threads: ', lambda: ROPE(X, 0, threads=-1)),
+    'unknown keyword': (TypeError, "'windo'", lambda: posenc.softmax(X, causal=True, windo=3)),
+    'unknown keyword of Rope': (TypeError, "'bass'", lambda: posenc.Rope(16, bass=1.0)),
+    'base': (posenc.Error, 'Rope: base: ', lambda: posenc.Rope(16, base=-1.0)),
+    'layout': (ValueError, 'layout: .*interleaved', lambda: posenc.Rope(16, layout='neox')),
+    'scaling': (posenc.Error, 'scaling: ', lambda: posenc.Rope(16, scaling={'type': 'linear'})),
+    'field of scaling': (posenc.Error, 'scaling: fctor', lambda: posenc.Rope(16, scaling={'fctor': 1.0})),
+    'number of scaling': (TypeError, 'scaling: factor', lambda: posenc.Rope(16, scaling={'factor': {}})),
+    'no mask': (posenc.Error, 'causal: the mask is not set', lambda: posenc.softmax(X)),
+    'window': (ValueError, 'window: ', lambda: posenc.softmax(X, causal=False, window=3)),
+    'slopes': (ValueError, 'alibi_slopes: 4 numbers', lambda: posenc.softmax(X, causal=True, alibi_slopes=[1.0])),
+    'keep': (ValueError, 'keep: the shape', lambda: posenc.softmax(X, causal=True, keep=np.ones((1, 3), bool))),
+    'k_end': (ValueError, 'k_end: 1 numbers', lambda: posenc.softmax(X, causal=True, k_end=[1, 2])),
+    'k_end of float': (TypeError, 'k_end: integers', lambda: posenc.softmax(X, causal=True, k_end=[1.5])),
+    'k_end beyond int32': (ValueError, 'k_end: .*range', lambda: posenc.softmax(X, causal=True, k_end=[2 ** 40])),
+    'heads': (posenc.Error, 'n_heads', lambda: posenc.attention(X[..., :1, :].repeat(3, 1), X, X, causal=True)),
+    'keys': (posenc.Error, 'extent', lambda: posenc.attention(X, X, X[:3], causal=True)),
+    'offsets': (posenc.Error, 'offsets: ', lambda: posenc.softmax(
+        np.zeros((1, 1, 4, 4), 'f4'), causal=True, bias=posenc.RelBias(np.zeros((1, 2), 'f4'), 0))),
+    'range': (TypeError, 'offsets: a range', lambda: posenc.RelBias.alibi([1.0], 5)),
+    'table': (ValueError, 'row 0', lambda: posenc.learned(np.zeros((2, 4), 'f4'))([2])),
+    'heads of alibi': (posenc.Error, 'n_heads', lambda: posenc.alibi_slopes(0)),
+    'capacity': (ValueError, 'cos: ', lambda: ROPE.apply_table(X, *ROPE.table(range(3)))),
+    'grid': (posenc.Error, 'sizes', lambda: posenc.positions_grid((1 << 20, 1 << 20))),
+}
+
+
+@pytest.mark.parametrize('name', ERRORS)
+def test_errors_name_the_argument_and_nothing_is_written(name):
+    kind, text, call = ERRORS[name]
+    before = X.copy()
+    with pytest.raises(kind, match=text):
+        call()
+    assert np.array_equal(X, before)
+
+
+def test_error_has_the_status():
+    with pytest.raises(posenc.Error) as error:
+        posenc.Rope(16, base=0.5)
+    assert (error.value.status, error.value.argument) == ('ERR_BASE', 'base')
+
+
+def test_memory_is_held_while_needed():
+    e = posenc.learned(truth.normal(4, 8))  # nobody else has the table
+    filler = [np.full((4, 8), 5.0, np.float32) for _ in range(100)]
+    assert np.array_equal(e([3])[0], truth.normal(4, 8)[3]) and filler
+    bias = posenc.RelBias(truth.normal(1, 7), -3)
+    assert np.array_equal(bias.data, truth.normal(1, 7))
+    fresh = posenc.RelBias.rbf([2.0], range(-2, 3)).data
+    filler = [np.full(5, 5.0, np.float32) for _ in range(100)]
+    np.testing.assert_allclose(fresh[0], np.exp(-np.arange(-2, 3) ** 2 / 8.0), rtol=1e-6)
+
+
+# ---- Overhead ----
+
+def test_overhead_is_below_three_microseconds():
+    x, positions, scores = np.zeros((1, 1, 16), 'f4'), np.zeros(1, 'i4'), np.zeros((1, 1, 1, 4), 'f4')
+    calls = {'rope': lambda: ROPE(x, positions, inplace=True), 'new array': lambda: ROPE(x, positions),
+             'softmax': lambda: posenc.softmax(scores, causal=True, scale=0.5, inplace=True)}
+    for name, call in calls.items():
+        best = min(timeit.repeat(call, number=200, repeat=100)) / 200  # of many: the machine has other work
+        print(f'{name}: {best * 1e6:.2f} microseconds')
+        assert best < 3e-6, name

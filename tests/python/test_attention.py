@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+import truth
+
+import posenc
+
+Q, K, V = truth.normal(2, 5, 4, 32), truth.normal(2, 9, 2, 32, seed=1), truth.normal(2, 9, 2, 16, seed=2)
+
+
+def test_attends():
+    expected, p = truth.attention(Q, K, V, truth.allowed(5, 9, -1, 0))
+    out, lse = posenc.attention(Q, K, V, causal=True, return_lse=True)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5)
+    logits = np.einsum('bihc,bjhc->bhij', Q.astype(np.float64), np.repeat(K, 2, 2)) * 32 ** -0.5
+    masked = np.where(truth.allowed(5, 9, -1, 0), logits, -np.inf)
+    np.testing.assert_allclose(lse[..., 0], np.log(np.exp(masked).sum(-1)).transpose(0, 2, 1), rtol=0, atol=1e-5)
+    plain, probabilities = posenc.attention_reference(Q, K, V, causal=True)
+    np.testing.assert_allclose(plain, expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(probabilities, p, rtol=0, atol=1e-5)
+    assert np.array_equal(posenc.attention(Q[0], K[0], V[0], causal=True), out[0])
+
+
+def test_biases_windows_sinks_and_cap():
+    slopes, sinks = posenc.alibi_slopes(4), truth.normal(4)
+    bias = -slopes[:, None, None] * np.abs(truth.offsets_of(5, 9))
+    given = dict(scale=0.2, cap=3.0, sinks=sinks)
+    expected, _ = truth.attention(Q, K, V, truth.allowed(5, 9, 3, 0), bias, **given)
+    out = posenc.attention(Q, K, V, causal=True, window=4, alibi_slopes=slopes, **given)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5)
+    as_bias = posenc.RelBias.alibi(slopes, range(-9, 10))
+    same = posenc.attention(Q, K, V, causal=True, window=4, bias=as_bias, **given)
+    np.testing.assert_allclose(same, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize('math, error', [('bf16', 3e-2), ('bf16x2', 2e-2)])
+def test_math(math, error):
+    expected, _ = truth.attention(Q, K, V)
+    out = posenc.attention(Q, K, V, causal=False, math=math)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=error)
+    assert not np.array_equal(out, posenc.attention(Q, K, V, causal=False))
+
+
+def test_quantised_cache():
+    k, v = truth.normal(2, 9, 2, 32, seed=1), truth.normal(2, 9, 2, 32, seed=2)
+    rope = posenc.Rope(32, rot_fraction=0.0)  # not rotated: quantised alone
+    blocks = [rope(x, 0, dtype='q8_0') for x in (k, v)]
+    expected, _ = truth.attention(Q, k, v)
+    for math in 'f32', 'int16':
+        out = posenc.attention(Q, *blocks, causal=False, math=math, k_type='q8_0', v_type='q8_0')
+        np.testing.assert_allclose(out, expected, rtol=0, atol=2e-2)
+    with pytest.raises(ValueError, match='k: '):
+        posenc.attention(Q, *blocks, causal=False)
+
+
+def test_keys_rotated_on_load():
+    rope = posenc.Rope(32)
+    table = rope.table(range(9))
+    out = posenc.attention(Q, K, V, causal=True, k_rope=rope, k_table=table)
+    assert np.array_equal(out, posenc.attention(Q, rope(K, 0), V, causal=True))
+    with pytest.raises(ValueError, match='k_table'):
+        posenc.attention(Q, K, V, causal=True, k_rope=rope, k_table=rope.table(range(8)))
+
+
+def test_pages():
+    pages = np.array([[3, 0, 2], [5, 1, 4]], np.int32)
+    k_pages, v_pages = np.zeros((6, 4, 2, 32), np.float32), np.zeros((6, 4, 2, 16), np.float32)
+    for b, j in np.ndindex(2, 9):
+        k_pages[pages[b, j // 4], j % 4], v_pages[pages[b, j // 4], j % 4] = K[b, j], V[b, j]
+    out = posenc.attention(Q, k_pages, v_pages, causal=True, pages=pages, n_k=9)
+    assert np.array_equal(out, posenc.attention(Q, K, V, causal=True))
+    with pytest.raises(ValueError, match='pages'):
+        posenc.attention(Q, k_pages, v_pages, causal=True, pages=pages, n_k=13)
+    with pytest.raises(posenc.Error, match='page'):
+        posenc.attention(Q, k_pages, v_pages, causal=True, pages=pages + 1, n_k=9)
+
+
+def test_combines_states():
+    a = posenc.attention(Q, K[:, :4], V[:, :4], causal=False, return_lse=True)
+    b = posenc.attention(Q, K[:, 4:], V[:, 4:], causal=False, return_lse=True)
+    out, _ = posenc.attention_combine(a, b)
+    np.testing.assert_allclose(out, truth.attention(Q, K, V)[0], rtol=0, atol=1e-5)
+
+
+def test_threads_change_no_bit():
+    q, k, v = truth.normal(1, 1, 2, 64), truth.normal(1, 9000, 1, 64, seed=1), truth.normal(1, 9000, 1, 64, seed=2)
+    one = posenc.attention(q, k, v, causal=True)
+    assert np.array_equal(posenc.attention(q, k, v, causal=True, threads=3), one)  # parts of keys
+    np.testing.assert_allclose(one, truth.attention(q, k, v)[0], rtol=0, atol=1e-5)
+    many = [truth.normal(1, 300, 4, 64, seed=s) for s in range(3)]
+    assert np.array_equal(posenc.attention(*many, causal=True, threads=4), posenc.attention(*many, causal=True))

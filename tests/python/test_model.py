@@ -1,0 +1,245 @@
+"""The reader of models: what it makes of published files, of parts of others, and of damaged ones.
+
+models.json has a case per file and what `posenc model` of C said of it, word for word, when both readers existed.
+"""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import time
+
+import gguf_file
+import numpy as np
+import posenc
+import pytest
+from posenc import model
+from posenc.model import command, report, work
+
+HERE = pathlib.Path(__file__).parent
+PUBLISHED = HERE.parent.parent / 'models'
+CASES = json.loads((HERE / 'models.json').read_text())
+
+
+def content(case):
+    """The bytes of a case's file."""
+    if 'file' in case:
+        return (PUBLISHED / case['file']).read_bytes()
+    if 'architecture' in case:
+        tensors = case.get('tensors', [])
+        header = gguf_file.header([*gguf_file.common(case['architecture']), *case['keys']], tensors,
+                                  case.get('version', 3))
+        return gguf_file.lists(header, sum(tensor[2] == 0 for tensor in tensors), 4)
+    return (case['text'] if 'text' in case else json.dumps(case['config'])).encode()
+
+
+def said(path, context=0):
+    """As a case has it: the lines of the report, or why the file is refused."""
+    try:
+        lines = report.text(model.read(path, context), 'FILE').split('\n')
+    except model.Refused as refusal:
+        return {'refused': str(refusal)}
+    assert lines[1] == lines[-1] == lines[-2] == ''
+    return {'says': [lines[0].removesuffix('  (FILE)'), *lines[2:-2]]}
+
+
+def refusal(path, data):
+    path.write_bytes(data)
+    with pytest.raises(model.Refused) as refused:
+        model.read(path)
+    assert '\n' not in str(refused.value)
+    return str(refused.value)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / 'config.json'
+
+
+def name_of(case):
+    return case.get('file') or case.get('architecture') or case.get('text', 'config')
+
+
+@pytest.mark.parametrize('case', CASES, ids=name_of)
+def test_says_what_the_reader_of_c_said(case, file):
+    file.write_bytes(content(case))
+    expected = {name: case[name] for name in ('says', 'refused') if name in case}
+    assert said(file, case.get('context', 0)) == expected
+
+
+def test_every_published_model_is_a_case():
+    assert {path.name for path in PUBLISHED.glob('*.json')} == {case['file'] for case in CASES if 'file' in case}
+
+
+def test_a_folder_is_read_by_its_config(tmp_path):
+    (tmp_path / 'config.json').write_bytes((PUBLISHED / 'llama-3.1-8b.json').read_bytes())
+    assert model.read(tmp_path).tables[0].params.base == 5e5
+    assert said(tmp_path / 'config.json') == said(tmp_path)
+
+
+@pytest.mark.parametrize('path', [path for path in sorted(PUBLISHED.glob('*.json')) if path.stem not in (
+    'bloom-7b1', 'gemma-3-12b', 'phi-4-mini')], ids=lambda path: path.stem) # no RoPE, or two
+def test_rope_from_config_agrees_with_the_reader(path):
+    table, rope = model.read(path).tables[0], posenc.Rope.from_config(path)
+    status, theta, magnitude = table.params.frequencies()
+    np.testing.assert_array_equal(rope.theta, theta)
+    assert rope.magnitude == magnitude
+    x = np.random.default_rng(1).standard_normal((4, 1, rope.head_dim)).astype(np.float32)
+    expected = posenc.Rope(rope.head_dim, **{**work.arguments(table.params), 'n_offs': 0, 'n_rot': 2 * len(theta)})
+    positions = np.tile(np.arange(4), (rope.n_axes, 1)) if rope.n_axes > 1 else np.arange(4)
+    if magnitude == 1: # which the layers that are timed leave out
+        np.testing.assert_array_equal(rope(x, positions), expected(x, positions))
+
+
+# ---- Files that are none ----
+
+
+@pytest.mark.parametrize('path', ['none', 'folder', '/dev/null', '/dev/full'])
+def test_what_is_no_file_is_refused(tmp_path, path):
+    (tmp_path / 'folder').mkdir()
+    with pytest.raises(model.Refused, match='give'):
+        model.read(tmp_path / path)
+
+
+def test_json_that_python_would_take(file):
+    assert 'NaN' in refusal(file, b'{"rope_theta": NaN}')
+    assert 'nested too deeply' in refusal(file, b'{"a": ' * 100000 + b'1' + b'}' * 100000)
+    assert '"hidden_size" is inf' in refusal(file, b'{"model_type": "llama", "hidden_size": ' + b'9' * 5000 + b'}')
+    assert 'too large' in refusal(file, b' ' * (1 << 24) + b'{}')
+
+
+@pytest.mark.parametrize('raw', [b'\x1b', b'\x7f', b'\x80', b'\x9b', b'\xc2\x80', b'\xc2\x9b', b'\xc1\x9b',
+                                 b'\xe0\x82\x9b', b'\xf8\x90\x80\x9b', b'\xc3', b'\xc3x\x9b'])
+def test_a_file_sends_nothing_to_the_terminal_that_it_would_obey(file, raw):
+    heads = b'"num_attention_heads": 4, "head_dim": 8'
+    start = b'{"architectures": ["ab*31m"], "model_type": "c*", '.replace(b'*', raw) + heads
+    rope = b', "rope_theta": 1e4, "rope_wobble*": 1, "rope_scaling": {"mode": "*"}}'.replace(b'*', raw)
+    file.write_bytes(start + rope)
+    text = report.text(model.read(file), os.fsdecode(b'a' + raw))
+    assert text.startswith('ab?') and text.replace('\n', '').isascii() and text.replace('\n', '').isprintable()
+    assert report.printable(refusal(file, start + b'}'), None).isascii()
+
+
+@pytest.mark.parametrize('field', ['"type": "linear"', '"wobble": 1', '"a%d": {"factor": 2}', '"f%d": 1'])
+def test_large_objects_take_no_long_time(file, field):
+    fields = ', '.join(field % i if '%' in field else field for i in range(40000))
+    start = time.monotonic()
+    file.write_text('{"model_type": "llama", "num_attention_heads": 4, "head_dim": 8, "num_hidden_layers": 12, '
+                    f'"rope_scaling": {{"factor": 2, "type": "linear", {fields}}}}}')
+    said(file)
+    assert time.monotonic() - start < 5
+
+
+# ---- Damaged GGUF files ----
+
+
+def whole(name):
+    return content(next(case for case in CASES if case.get('architecture') == name))
+
+
+@pytest.mark.parametrize('name, least', [('llama', 0), ('phi3', 400)])
+def test_cut_off_anywhere(file, name, least):
+    data = whole(name)
+    end = data.index(struct.pack('<3f', 1, 2, 3)) # the first list; of what is before it nothing can be missing
+    for size in range(least, end - 32):
+        refusal(file, data[:size])
+    assert 'no list of float32 inside the file' in refusal(file, data[:-1])
+
+
+def test_any_byte_changed_is_read_or_refused(file):
+    data = whole('llama')
+    for i in range(data.index(struct.pack('<3f', 1, 2, 3))):
+        damaged = bytearray(data)
+        damaged[i] ^= 0x80 if i % 2 else 0x01 # counts and types a little wrong, or much
+        file.write_bytes(damaged)
+        said(file)
+
+
+def with_key(*parts):
+    return gguf_file.begin(3, 0, 7) + b''.join(gguf_file.value(*v) for v in gguf_file.common('llama')) + b''.join(parts)
+
+
+def array_of(type_, n):
+    return with_key(gguf_file.key('x', gguf_file.ARRAY), struct.pack('<IQ', type_, n))
+
+
+MANY = 2**64 - 1
+DAMAGED = [
+    ('JSON', b'g' + whole('llama')[1:]),
+    ('convert the model anew', whole('llama').replace(b'GGUF\3', b'GGUF\1', 1)),
+    ('version', b'GGUF\0\0\0\3' + whole('llama')[8:]),
+    ('ends too early', whole('llama')[:8] + struct.pack('<QQ', 2, MANY) + whole('llama')[24:]),
+    ('ends too early', whole('llama')[:8] + struct.pack('<QQ', MANY, 14) + whole('llama')[24:]),
+    *[('ends too early', array_of(type_, MANY // 4 + 2)) for type_ in (0, 2, 12, 8)],
+    ('unknown type', with_key(gguf_file.key('x', 77), bytes(8))),
+    ('unknown type', array_of(gguf_file.ARRAY, 1)),
+    ('ends too early', with_key(gguf_file.key('x', 8), struct.pack('<Q', MANY))),
+    *[('general.alignment that is no power of two', with_key(gguf_file.value('general.alignment', 'u32', n)))
+      for n in (0, 3, 24, 33, 1 << 20 | 1, 1 << 21)],
+    ('is no number', with_key(gguf_file.value('llama.attention.head_count', 'string', 'many'))),
+    ('is no number', with_key(gguf_file.value('llama.rope.freq_base', 'string', 'ten thousand'))),
+    ('posenc does not have', with_key(gguf_file.value('llama.rope.scaling.type', 'string', 'weird'))),
+    ('makes no sense', with_key(gguf_file.value('llama.attention.head_count', 'i32', -1))),
+    ('correct rope.dimension_count', with_key(gguf_file.value('llama.rope.dimension_count', 'u32', 7))),
+    ('"llama.rope.freq_base" is 0 or missing; it has to be 1 to 1e+30',
+     with_key(gguf_file.value('llama.rope.freq_base', 'u32', 0))),
+    ('max_alibi_bias" is -16, which makes no sense',
+     gguf_file.header([*gguf_file.common('mpt'), ('mpt.attention.max_alibi_bias', 'f32', -16.0)])),
+    ('this is a part of a split model: give the first', gguf_file.header([('split.count', 'u16', 2)])),
+    ('there is no general.architecture; is this a model?', gguf_file.header([])),
+    ('"abacus" is unknown', gguf_file.header(gguf_file.common('abacus'))),
+    *[('no list of float32 inside the file',
+       gguf_file.lists(gguf_file.header(gguf_file.common('llama'), [('rope_freqs.weight', n, type_, offset)]), 1, 4))
+      for n, type_, offset in ((4, 1, 0), (0, 0, 0), (MANY, 0, 0), (4, 0, MANY - 63), (4, 0, 4))],
+]
+
+
+@pytest.mark.parametrize('words, data', DAMAGED, ids=lambda value: value if isinstance(value, str) else '')
+def test_damaged_gguf_is_refused(file, words, data):
+    assert words in refusal(file, data)
+
+
+# ---- The command ----
+
+
+def run(*arguments):
+    command_line = [sys.executable, '-m', 'posenc', 'model', *map(str, arguments)]
+    return subprocess.run(command_line, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize('path', sorted(PUBLISHED.glob('*.json')), ids=lambda path: path.stem)
+def test_a_published_model_is_verified_and_timed(path, capsys):
+    assert command.main(['--quick', '--tokens', '2', str(path)]) == 0
+    text = capsys.readouterr().out
+    assert report.text(model.read(path), path) in text and 'FAILED' not in text
+    assert all(f'{tier} = scalar' in text for tier in posenc.isa_supported()[1:])
+    assert max(map(len, text.split('\n'))) <= 120
+
+
+def test_json_has_what_the_report_has(capsys):
+    path = PUBLISHED / 'phi-4-mini.json'
+    assert command.main(['--quick', '--tokens', '2', '--json', str(path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [table['name'] for table in found['tables']] == ['up to 4096 positions', 'beyond 4096 positions']
+    assert found['tables'][1]['magnitude'] == pytest.approx(1.19023807, abs=1e-8)
+    assert len(found['tables'][0]['theta']) == found['tables'][0]['params']['n_rot'] // 2
+    assert found['verified'] == {tier: True for tier in posenc.isa_supported()[1:]}
+    assert all(times['scalar']['later'] > 0 for times in found['seconds_per_token'])
+
+
+def test_a_result_that_differs_is_a_failure(monkeypatch, capsys):
+    results = work.Layer.results
+    monkeypatch.setattr(work.Layer, 'results', lambda layer: results(layer) + [posenc.isa()])
+    assert command.main(['--quick', '--tokens', '2', str(PUBLISHED / 'gpt-j-6b.json')]) == 1
+    assert 'FAILED: differs from scalar' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('words, arguments', [
+    ('required: FILE', []), ('whole number from 1 to 65536', ['--tokens', '0']), ('not', ['--context', '1e3']),
+    ("'sse' does not run here", ['--isa', 'sse']), ('none.json: No such file', ['none.json']),
+    *[('use a smaller --tokens', ['--tokens', '65536', PUBLISHED / f'{name}.json'])
+      for name in ('llama-3.1-8b', 'bloom-7b1')]])
+def test_wrong_arguments_get_one_line(words, arguments):
+    done = run(*arguments, *([] if 'json' in str(arguments) or not arguments else [PUBLISHED / 'gpt-j-6b.json']))
+    assert done.returncode == 2 and done.stdout == '' and words in done.stderr.split('\n')[-2]

@@ -1,0 +1,73 @@
+"""Every public function of C has its place in Python, and everything in Python a docstring and a type."""
+import ast
+import inspect
+import pathlib
+import re
+
+import posenc
+from posenc import _core
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+
+# Public functions that Python needs no name for, and what it has instead.
+WITHOUT = {
+    'posenc_attention': 'attention, by posenc_attention_run',
+    'posenc_encoding_write': 'Encoding.__call__, by posenc_encoding_apply',
+    'posenc_encoding_add': 'the same',
+    'posenc_rope_params_from_ggml': "Rope(scaling={'type': 'ggml'})",
+    'posenc_rope_table_bytes': 'arrays allocate',
+    'posenc_rope_table_dense': 'the same',
+    'posenc_view_dense': 'arrays have extents and strides',
+}
+
+
+def test_every_function_of_c_is_bound():
+    sources = ' '.join(path.read_text() for path in (ROOT / 'python/src').glob('*.[ch]pp'))
+    called = set(re.findall(r'\bposenc_\w+', sources))
+    symbols = set((ROOT / 'tests/exported-symbols.txt').read_text().split())
+    assert symbols - called - set(WITHOUT) == set()
+    assert set(WITHOUT) <= symbols - called
+
+
+def described():
+    """Each function and method of the module: its name, and the parameters of its first line."""
+    for name, value in vars(_core).items():
+        if name.startswith('_'):
+            continue
+        members = vars(value).items() if inspect.isclass(value) and value is not _core.Error else []
+        if callable(value) and not inspect.isclass(value):
+            yield name, value.__doc__
+        for member, function in members:
+            function = getattr(function, '__func__', function)
+            is_public = not member.startswith('_') or member in ('__init__', '__call__')
+            is_public = is_public and not function.__doc__.startswith('Initialize self')  # there is no constructor
+            if is_public and callable(function) and not inspect.isfunction(function):
+                yield f'{name}.{member}', function.__doc__
+
+
+def parameters(docstring):
+    line = docstring.split('\n')[0]
+    inside = line[line.index('(') + 1:line.rindex(')')]
+    names = re.findall(r'(?:^|, )(\*?\*?\w*)(?=: |,|$)', re.sub(r' = (?:\'[^\']*\'|[^,]*)', '', inside))
+    return [name for name in names if name not in ('', 'self', '*') and not name.startswith('**')]
+
+
+def test_stubs_have_every_name_and_parameter():
+    stubs = {}
+    for node in ast.parse((ROOT / 'python/posenc/_core.pyi').read_text()).body:
+        functions = node.body if isinstance(node, ast.ClassDef) else [node]
+        for function in functions:
+            if isinstance(function, ast.FunctionDef):
+                name = f'{node.name}.{function.name}' if function is not node else function.name
+                arguments = function.args.posonlyargs + function.args.args + function.args.kwonlyargs
+                stubs[name] = [argument.arg for argument in arguments if argument.arg != 'self']
+    found = {name: parameters(doc) for name, doc in described()}
+    assert len(found) > 100
+    for name, expected in found.items():
+        assert stubs.get(name) == expected, name
+
+
+def test_docstrings():
+    undescribed = [name for name, doc in described() if len(doc.strip().split('\n')) < 2]
+    assert {name for name in undescribed if not name.endswith('__init__')} == {'xavier_normal', 'xavier_uniform'}
+    assert set(posenc.__all__) >= {name for name in dir(_core) if not name.startswith('_')}

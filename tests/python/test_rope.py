@@ -1,0 +1,163 @@
+import json
+
+import numpy as np
+import pytest
+import truth
+
+import posenc
+
+
+@pytest.mark.parametrize('layout', ['half', 'interleaved'])
+@pytest.mark.parametrize('n_rot', [128, 32])
+def test_rotates(layout, n_rot):
+    x = truth.normal(2, 5, 3, 128)
+    positions = np.array([0, 1, 17, 4095, 1000000], np.int32)
+    rope = posenc.Rope(128, base=5e5, layout=layout, n_rot=n_rot)
+    expected = truth.rotate(x, positions, n_rot, 5e5, layout)
+    np.testing.assert_allclose(rope(x, positions), expected, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(rope.theta, truth.theta(n_rot, 5e5), rtol=1e-15)
+
+
+@pytest.mark.parametrize('dtype, error', [('float16', 2e-3), ('float32', 1e-6)])
+def test_types_and_directions(dtype, error):
+    x = truth.normal(4, 2, 64, dtype=dtype)
+    rope = posenc.Rope(64)
+    y = rope(x, 7)
+    assert y.dtype == dtype
+    np.testing.assert_allclose(y, truth.rotate(x, np.arange(7, 11)), rtol=0, atol=2 * error)
+    np.testing.assert_allclose(rope(y, 7, direction='inverse'), x, rtol=0, atol=4 * error)
+    back = truth.rotate(x, np.arange(7, 11), sign=-1)
+    np.testing.assert_allclose(rope(x, 7, direction='backward'), back, rtol=0, atol=2 * error)
+    shifted = rope(y, np.full(4, 5, np.int32), direction='shift')
+    np.testing.assert_allclose(shifted, truth.rotate(x, np.arange(12, 16)), rtol=0, atol=4 * error)
+
+
+def test_positions_of_each_sequence_and_of_int64():
+    x = truth.normal(2, 4, 1, 8)
+    rope = posenc.Rope(8)
+    positions = np.array([[0, 1, 2, 3], [10, 11, 12, 13]])
+    np.testing.assert_allclose(rope(x, positions), truth.rotate(x, positions), rtol=0, atol=1e-6)
+    assert np.array_equal(rope(x, positions.astype('i4')), rope(x, positions))
+    assert np.array_equal(rope(x[0], range(4)), rope(x[0], 0))
+    assert np.array_equal(rope(x[0], np.arange(8)[::2]), rope(x[0], [0, 2, 4, 6]))
+
+
+def test_axes():
+    x = truth.normal(3, 2, 16)
+    rope = posenc.Rope(16, axes='mrope', sections=(4, 2, 2))
+    planes = np.array([[0, 1, 2], [5, 6, 7], [9, 8, 7]], np.int32)
+    assert rope.n_axes == 3 and list(rope.axis) == [0] * 4 + [1] * 2 + [2] * 2
+    angle = planes[rope.axis].T * truth.theta(16)
+    cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    expected = np.concatenate([x[..., :8] * cos - x[..., 8:] * sin, x[..., 8:] * cos + x[..., :8] * sin], -1)
+    np.testing.assert_allclose(rope(x, planes), expected, rtol=0, atol=1e-6)
+    both = rope(np.stack([x, x]), np.stack([planes, planes + 1], 1))
+    assert np.array_equal(both[0], rope(x, planes)) and np.array_equal(both[1], rope(x, planes + 1))
+
+
+def test_table():
+    x = truth.normal(6, 2, 32)
+    rope = posenc.Rope(32)
+    positions = np.arange(6) * 1000
+    cos, sin = rope.table(positions)
+    np.testing.assert_allclose(cos, np.cos(np.outer(positions, truth.theta(32))), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(sin, np.sin(np.outer(positions, truth.theta(32))), rtol=0, atol=1e-7)
+    assert np.array_equal(rope.apply_table(x, cos, sin), rope(x, positions))
+    pairs = np.stack([cos, sin], -1)  # rows of complex numbers
+    assert np.array_equal(rope.apply_table(x, pairs[..., 0], pairs[..., 1]), rope(x, positions))
+
+
+def test_scaling_by_either_names():
+    ours = posenc.Rope(64, base=5e5, scaling={'type': 'llama3', 'factor': 8, 'original_context': 8192})
+    published = {'rope_type': 'llama3', 'factor': 8, 'original_max_position_embeddings': 8192}
+    theirs = posenc.Rope(64, base=5e5, scaling=published)
+    assert np.array_equal(ours.theta, theirs.theta)
+    turns = truth.theta(64, 5e5) * 8192 / (2 * np.pi)
+    smooth = np.clip((turns - 1) / 3, 0, 1)  # low_freq_factor 1, high_freq_factor 4
+    expected = truth.theta(64, 5e5) * (smooth + (1 - smooth) / 8)
+    np.testing.assert_allclose(ours.theta, expected, rtol=1e-13)
+    yarn = posenc.Rope(64, scaling={'type': 'yarn', 'factor': 4, 'original_context': 4096})
+    assert yarn.magnitude == pytest.approx(1 + 0.1 * np.log(4), rel=1e-15)
+    longrope = posenc.Rope(8, scaling={'type': 'longrope', 'short_factors': [1, 2, 3, 4], 'long_factors': [4, 5, 6, 7],
+                                       'original_context': 100, 'factor': 2, 'context': 50})
+    np.testing.assert_allclose(longrope.theta, truth.theta(8) / [1, 2, 3, 4], rtol=1e-14)
+    linear = posenc.Rope(8, scaling={'type': 'linear', 'factor': 2, 'freq_factors': [1, 2, 4, 8]})
+    np.testing.assert_allclose(linear.theta, truth.theta(8) / [2, 4, 8, 16], rtol=1e-14)
+
+
+def test_xpos():
+    x = truth.normal(3, 1, 8)
+    q = posenc.Rope(8, xpos_role='query')(x, 5)
+    zeta = (2 * np.arange(4) / 8 + 0.4) / 1.4
+    grown = zeta ** ((np.arange(5, 8) / 512.0)[:, None])
+    np.testing.assert_allclose(q, truth.rotate(x, np.arange(5, 8)) * np.tile(grown, 2)[:, None], rtol=0, atol=1e-6)
+
+
+def test_from_config(tmp_path):
+    config = {'hidden_size': 4096, 'num_attention_heads': 32, 'rope_theta': 5e5, 'max_position_embeddings': 131072,
+              'rope_scaling': {'rope_type': 'llama3', 'type': 'default', 'factor': 8.0, 'low_freq_factor': 1.0,
+                               'high_freq_factor': 4.0, 'original_max_position_embeddings': 8192}}
+    (tmp_path / 'config.json').write_text(json.dumps(config))
+    rope = posenc.Rope.from_config(config)
+    same = posenc.Rope(128, base=5e5, scaling={'type': 'llama3', 'factor': 8, 'original_context': 8192})
+    assert np.array_equal(rope.theta, same.theta)
+    assert np.array_equal(posenc.Rope.from_config(tmp_path).theta, rope.theta)
+    assert np.array_equal(posenc.Rope.from_config(tmp_path / 'config.json').theta, rope.theta)
+    assert np.array_equal(posenc.Rope.from_config({'text_config': config}).theta, rope.theta)
+    assert posenc.Rope.from_config(config, head_dim=64).head_dim == 64
+    partial = posenc.Rope.from_config({'head_dim': 64, 'partial_rotary_factor': 0.5, 'rope_theta': 1e4})
+    assert len(partial.theta) == 16
+    axes = posenc.Rope.from_config({'head_dim': 16, 'rope_scaling': {'type': 'mrope', 'mrope_section': [4, 2, 2]}})
+    assert axes.n_axes == 3
+    with pytest.raises(ValueError, match='num_attention_heads'):
+        posenc.Rope.from_config({'hidden_size': 8})
+    with pytest.raises(ValueError, match='rope_parameters'):
+        posenc.Rope.from_config({'head_dim': 8, 'rope_parameters': {'full_attention': {}}})
+    with pytest.raises(ValueError, match='unheard'):
+        posenc.Rope.from_config({'head_dim': 8, 'rope_scaling': {'unheard': 1.0}})
+
+
+def read_q8(blocks):
+    blocks = blocks.reshape(*blocks.shape[:-1], -1, 34)
+    scale = blocks[..., :2].copy().view(np.float16).astype(np.float64)
+    return (scale * blocks[..., 2:].view(np.int8)).reshape(*blocks.shape[:-2], -1)
+
+
+def test_quantised_output():
+    x = truth.normal(3, 2, 64)
+    blocks = posenc.Rope(64)(x, 0, dtype='q8_0')
+    expected = truth.rotate(x, np.arange(3))
+    assert blocks.dtype == np.uint8 and blocks.shape == (3, 2, 68)
+    scale = np.abs(expected).reshape(3, 2, 2, 32).max(-1).repeat(32, -1) / 127
+    bound = scale * (0.5001 + 127 * 2.0 ** -11)  # the scale is rounded too
+    assert np.all(np.abs(read_q8(blocks) - expected) <= bound + 1e-6)
+    assert posenc.Rope(64)(x, 0, dtype='q4_0').shape == (3, 2, 36)
+
+
+def test_apply_tensors_normalises_scales_and_scatters():
+    q, k, weight = truth.normal(3, 4, 64), truth.normal(3, 2, 64, seed=1), truth.normal(64, seed=2)
+    cache = np.full((8, 2, 64), 9.0, np.float16)
+    rows = [5, 0, 7]
+    rope = posenc.Rope(64)
+    out = rope.apply_tensors([{'x': q.copy(), 'scale': 0.125, 'weight': weight, 'eps': 1e-6},
+                              {'x': k, 'y': cache, 'rows': rows}], 10)
+    norm = q / np.sqrt((q.astype(np.float64) ** 2).mean(-1, keepdims=True) + 1e-6) * weight
+    np.testing.assert_allclose(out[0], 0.125 * truth.rotate(norm, np.arange(10, 13)), rtol=0, atol=1e-6)
+    assert out[1] is cache
+    np.testing.assert_allclose(cache[rows], truth.rotate(k, np.arange(10, 13)), rtol=0, atol=4e-3)
+    assert np.all(cache[[1, 2, 3, 4, 6]] == 9.0)
+
+
+def test_hadamard():
+    x = truth.normal(2, 3, 8)
+    h = np.ones((1, 1))
+    for _ in range(3):
+        h = np.block([[h, h], [h, -h]])
+    np.testing.assert_allclose(posenc.hadamard(x, 8), x @ h / np.sqrt(8), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(posenc.hadamard(posenc.hadamard(x, 8), 8), x, rtol=0, atol=1e-6)
+
+
+def test_numbers():
+    assert posenc.query_temperature(8191, 0.1, 8192.0) == pytest.approx(np.log(2) * 0.1 + 1)
+    scaling = {'type': 'yarn', 'factor': 40, 'mscale_all_dim': 1.0, 'original_context': 4096}
+    assert posenc.softmax_multiplier(scaling) == pytest.approx((1 + 0.1 * np.log(40)) ** 2)

@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+import truth
+
+import posenc
+
+X = truth.normal(2, 3, 5, 9)
+
+
+def test_masks():
+    masks = {
+        (-1, -1): {'causal': False}, (-1, 0): {'causal': True}, (2, 0): {'causal': True, 'window': 3},
+        (2, 1): {'window': (2, 1)}, (1, -1): {'causal': False, 'window': (1, -1)},
+    }
+    for (before, after), given in masks.items():
+        expected = truth.softmax(X, truth.allowed(5, 9, before, after))
+        np.testing.assert_allclose(posenc.softmax(X, **given), expected, rtol=0, atol=2e-6)
+    first = posenc.softmax(X, causal=True, query_start=0)
+    np.testing.assert_allclose(first, truth.softmax(X, truth.allowed(5, 9, -1, 0, 0)), rtol=0, atol=2e-6)
+    chunked = truth.allowed(5, 9, -1, 0) & (np.arange(9) // 4 == (np.arange(4, 9) // 4)[:, None])
+    np.testing.assert_allclose(posenc.softmax(X, causal=True, chunk=4), truth.softmax(X, chunked), rtol=0, atol=2e-6)
+    sink = truth.allowed(5, 9, 1, 0) | (np.arange(9) < 2) & truth.allowed(5, 9, -1, 0)
+    np.testing.assert_allclose(posenc.softmax(X, causal=True, window=2, n_first=2), truth.softmax(X, sink), atol=2e-6)
+
+
+def test_bool_masks():
+    keep = truth.rng(1).random((2, 9)) < 0.6
+    expected = truth.softmax(X, keep[:, None, None, :])
+    np.testing.assert_allclose(posenc.softmax(X, causal=False, keep=keep), expected, rtol=0, atol=2e-6)
+    assert np.array_equal(posenc.softmax(X, causal=False, drop=~keep), posenc.softmax(X, causal=False, keep=keep))
+    full = truth.rng(2).random((2, 1, 5, 9)) < 0.6
+    np.testing.assert_allclose(posenc.softmax(X, causal=False, keep=full), truth.softmax(X, full), rtol=0, atol=2e-6)
+
+
+def test_biases_scale_cap_and_sinks():
+    slopes, sinks = posenc.alibi_slopes(3), np.array([0.5, -1.0, 2.0])
+    tensor, data = truth.normal(1, 3, 5, 9, seed=1), truth.normal(3, 30, seed=2)
+    relative = posenc.RelBias(data, -15)
+    offset = truth.offsets_of(5, 9)
+    s = 5 * np.tanh(0.3 * X.astype(np.float64) / 5)
+    logits = s - slopes[:, None, None] * np.abs(offset) + data[:, offset + 15] + 0.5 * tensor
+    given = dict(causal=True, scale=0.3, cap=5.0, alibi_slopes=slopes, bias=(tensor, relative), tensor_slopes=[0.5] * 3)
+    seen = truth.allowed(5, 9, -1, 0)
+    np.testing.assert_allclose(posenc.softmax(X, sinks=sinks, **given), truth.softmax(logits, seen, sinks), atol=2e-6)
+    np.testing.assert_allclose(posenc.logits(X, **given), np.where(seen, logits, -np.inf), rtol=0, atol=1e-5)
+    matrix = posenc.bias_matrix(5, 9, 3, causal=True, bias=relative)
+    assert np.array_equal(matrix[0], np.where(seen, data[:, offset + 15], -np.inf).astype('f4'))
+
+
+def test_sequences_and_positions():
+    begin, end = [0, 2], [9, 7]
+    j = np.arange(9)
+    seen = (j >= np.array(begin)[:, None]) & (j < np.array(end)[:, None])
+    start = np.array(end) - 5
+    causal = j <= (start[:, None, None] + np.arange(5)[:, None])
+    expected = truth.softmax(X, (seen[:, None] & causal)[:, None])
+    np.testing.assert_allclose(posenc.softmax(X, causal=True, k_begin=begin, k_end=end), expected, rtol=0, atol=2e-6)
+    queries, keys = np.array([3, 1, 4, 1, 5]), np.array([2, 7, 1, 8, 2, 8, 1, 8, 2])
+    expected = truth.softmax(X, keys[None, :] <= queries[:, None])
+    given = posenc.softmax(X, causal=True, query_positions=queries, key_positions=keys)
+    np.testing.assert_allclose(given, expected, rtol=0, atol=2e-6)
+    square = truth.normal(1, 1, 6, 6)
+    document = np.array([0, 0, 1, 1, 1, 2])
+    packed = posenc.softmax(square, causal=True, cu_seqlens=[0, 2, 5, 6])
+    same = document[:, None] == document[None, :]
+    np.testing.assert_allclose(packed, truth.softmax(square, same & truth.allowed(6, 6, -1, 0)), rtol=0, atol=2e-6)
+
+
+def test_fully_masked_rows_and_untouched_keys():
+    nothing = np.zeros((2, 9), bool)
+    assert np.all(posenc.softmax(X, causal=False, keep=nothing) == 0)
+    uniform = posenc.softmax(X, causal=False, keep=nothing, fully_masked='uniform')
+    np.testing.assert_allclose(uniform, 1 / 9, rtol=1e-6)
+    assert np.all(np.isnan(posenc.softmax(X, causal=False, keep=nothing, fully_masked='nan')))
+    wide = truth.normal(1, 1, 2, 96)
+    out = np.full(wide.shape, 9.0, np.float32)
+    posenc.softmax(wide, causal=True, query_start=0, masked='untouched', out=out)
+    assert np.all(out[..., 32:] == 9.0) and np.all(out[0, 0, 0, 1:32] == 0.0)
+    with pytest.raises(ValueError, match='masked'):
+        posenc.softmax(wide, causal=True, masked='untouched')
+
+
+def test_partial_sums():
+    x = truth.normal(1, 1, 1, 64)
+    e, sums = posenc.softmax_partial(x, causal=False)
+    np.testing.assert_allclose(e, np.exp(x.astype(np.float64) - x.max()), rtol=3e-6)
+    assert sums.shape == (1, 1, 1, 2) and sums[0, 0, 0, 0] == x.max()
+    parts = [posenc.softmax_partial(part, causal=False) for part in (x[..., :40], x[..., 40:])]
+    (most, total), fa, fb = posenc.softmax_combine(*(tuple(part[1][0, 0, 0]) for part in parts))
+    joined = np.concatenate([parts[0][0] * fa, parts[1][0] * fb], -1) / total
+    np.testing.assert_allclose(joined, truth.softmax(x), rtol=0, atol=1e-6)
+    assert most == x.max()
+
+
+def test_padding():
+    y, keep = truth.normal(2, 3, 2, 4), np.array([[1, 0, 1], [0, 1, 1]], bool)
+    expected = np.where(keep[:, :, None, None], y, 0)
+    assert np.array_equal(posenc.zero_padded(y, keep), expected)
+    assert posenc.masked_mean([1.0, 5.0, 3.0], [True, False, True]) == 2.0
+
+
+def test_backward():
+    given = dict(causal=True, scale=0.5, sinks=[0.1, 0.2, 0.3])
+    p, dp = posenc.softmax(X, **given), truth.normal(2, 3, 5, 9, seed=5)
+    found = posenc.softmax_backward(p, dp, with_bias=True, **given)
+    exact = truth.softmax(0.5 * X, truth.allowed(5, 9, -1, 0), given['sinks'])
+    g = (exact * dp).sum(-1, keepdims=True)
+    dl = exact * (dp - g)
+    np.testing.assert_allclose(found['dx'], 0.5 * dl, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found['db'], dl, rtol=0, atol=1e-5)
+    dsinks = -((1 - exact.sum(-1)) * g[..., 0]).sum((0, 2))
+    np.testing.assert_allclose(found['dsinks'], dsinks, rtol=0, atol=1e-5)
+    bias = posenc.RelBias(np.zeros((3, 17), np.float32), -8)
+    gradient = posenc.rel_bias_backward(found['db'], bias, causal=True)
+    offset = truth.offsets_of(5, 9)
+    expected = [[dl[:, h][:, offset == o].sum() for o in range(-8, 9)] for h in range(3)]
+    np.testing.assert_allclose(gradient.data, expected, rtol=0, atol=2e-5)
+    slopes = -np.array(expected) @ np.abs(np.arange(-8, 9))
+    np.testing.assert_allclose(posenc.alibi_backward(gradient), slopes, rtol=0, atol=1e-4)
+    index = posenc.RelIndex.clipped(2, range(-8, 9))
+    table = np.zeros((5, 3))
+    np.add.at(table, index.data, np.array(expected).T)
+    np.testing.assert_allclose(posenc.bias_table_backward(index, gradient), table, rtol=0, atol=5e-5)
+
+
+def test_gate_backward():
+    e, gate, dy = truth.normal(4, 8), truth.normal(4, 1, seed=1), truth.normal(4, 8, seed=2)
+    found = posenc.gate_backward(dy, e, gate)
+    np.testing.assert_allclose(found['dgate'], (dy.astype(np.float64) * e).sum(-1, keepdims=True), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found['de'], gate * dy, rtol=1e-6)
