@@ -23,6 +23,10 @@ class OnlyDlpack:
         return self.of.__dlpack__()
 
 
+class Tensor(OnlyDlpack):
+    """One of the name of torch's."""
+
+
 def address(x):
     return x.__array_interface__['data'][0]
 
@@ -74,6 +78,7 @@ def test_dlpack_and_buffers():
     x = truth.normal(4, 2, 16)
     expected = ROPE(x, 0)
     assert np.array_equal(ROPE(OnlyDlpack(x), 0), expected)
+    assert np.array_equal(ROPE(Tensor(x), 0), expected)
     assert np.array_equal(ROPE(memoryview(x), 0), expected)
     out = np.zeros_like(x)
     ROPE(x, 0, out=OnlyDlpack(out))
