@@ -121,7 +121,10 @@ Tensor from_buffer(py::handle object, const char *argument) {
 
 bool is_of_torch(py::handle object) {
     const char *name = Py_TYPE(object.ptr())->tp_name;
-    return std::strcmp(name, "Tensor") == 0 || std::strcmp(name, "Parameter") == 0;
+    if (std::strcmp(name, "Tensor") != 0 && std::strcmp(name, "Parameter") != 0)
+        return false;
+    static const py::handle module_name = PyUnicode_InternFromString("__module__"); // others have a Tensor too
+    return py::str(py::getattr(py::type::of(object), module_name)).cast<std::string>().rfind("torch", 0) == 0;
 }
 
 py::handle torch_function(const char *module, const char *name) {
