@@ -2,17 +2,18 @@
  * Which instruction set runs, and how to force one.
  *
  * When the library is loaded it picks the best tier that is built in and that both CPU and operating system support.
- * The environment variable POSENC_ISA=scalar|avx2|avx512|neon, read once at load time, forces a tier (avx512-vnni,
- * avx512-amx: avx512 without VNNI, without AMX), unless it is empty; a name that is unknown (AVX2, avx-2) or cannot run
- * here means scalar, so that a mistake costs speed and never an illegal instruction. The library says nothing about it:
- * see posenc_isa(). Calls before that, from other code that runs at load time, are right too, and scalar.
+ * The environment variable POSENC_ISA=scalar|avx2|avx512|neon, read once at load time, forces a tier (avx2-vnni,
+ * avx512-vnni, avx512-amx, neon-dotprod, neon-i8mm: the tier without that feature), unless it is empty; a name that is
+ * unknown (AVX2, avx-2) or cannot run here means scalar, so that a mistake costs speed and never an illegal
+ * instruction. The library says nothing about it: see posenc_isa(). Calls before that, from other code that runs at
+ * load time, are right too, and scalar.
  *
  *   scalar   portable C, the specification the others are held to
- *   avx2     x86-64 with AVX2, FMA and F16C
- *   avx512   x86-64 with AVX-512 F, BW, DQ and VL; with VNNI too, attention in integers is faster, and the same; with
- *            AMX too (tiles, bf16 and int8), so are attention in bf16 and many queries in integers: Linux is asked for
- *            the use of tiles, once; a call that uses them leaves them released
- *   neon     AArch64 baseline
+ *   avx2     x86-64 with AVX2, FMA and F16C; with VNNI too, attention in integers is faster, and the same
+ *   avx512   x86-64 with AVX-512 F, BW, DQ and VL; with VNNI too, as avx2; with AMX too (tiles, bf16 and int8), so are
+ *            attention in bf16 and many queries in integers: Linux is asked for the use of tiles, once; a call that
+ *            uses them leaves them released
+ *   neon     AArch64 baseline; with dot products or i8mm too, attention in integers is faster, and the same
  */
 #ifndef POSENC_ISA_H
 #define POSENC_ISA_H

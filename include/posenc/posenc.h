@@ -27,8 +27,8 @@
  * Rules that hold for every call:
  *
  *   - The result has the same bits on every instruction set and however the work is split: by rows,
- *     threads, batch or position. Any NaN counts as equal to any NaN. (CPUs without fused multiply-add and big-endian
- *     ones: but for rare last places of cosines and sines, docs/numerics.md.)
+ *     threads, batch or position. Any NaN counts as equal to any NaN. (CPUs without fused multiply-add: but for rare
+ *     last places of cosines and sines; big-endian ones differ in more, docs/numerics.md.)
  *   - Bad input returns a status other than POSENC_OK and nothing is written; the pointer to an object that was
  *     to be made becomes NULL.
  *   - Nothing outside the declared extents is read or written. Pointers and strides need the
