@@ -28,14 +28,14 @@ TOUR = {
 encoding = posenc.sinusoidal(64, 'interleaved')
 E = encoding(range(128))
 figure = plot.rows(E, 'Sinusoidal encoding')'''),
-        Stop('Wavelengths', 'Each channel has one wavelength. The longest turn less than once over these.', '''
+        Stop('Wavelengths', 'Each channel has one wavelength. The longest exceed the number of positions.', '''
 E = posenc.sinusoidal(128, 'interleaved')(range(1024))
 figure = plot.rows(E, 'Sinusoidal encoding: spectrum', view='spectrum')'''),
         Stop('Similarity', 'The dot product of two rows depends on their distance only: a Toeplitz matrix.', '''
 E = posenc.sinusoidal(64, 'interleaved')(range(128))
 figure = plot.rows(E, 'Sinusoidal encoding: cosine similarity', view='similarity')'''),
-        Stop('Learned', 'A table knows nothing of order until it is trained, and ends with its last row. What a longer '
-             'context gets is a decision; here it is zero.', '''
+        Stop('Learned', 'A table knows nothing of order until it is trained, and ends with its last row. Positions '
+             'beyond it\nneed a rule; here they are zero.', '''
 table = posenc.fill_normal(np.empty((96, 64), np.float32), seed=1, deviation=0.02)
 E = posenc.learned(table, out_of_range='zero')(range(128))
 figure = plot.rows(E, 'Learned table of 96 rows')'''),
@@ -55,8 +55,8 @@ figure = plot.rows(E, 'Random Fourier features')'''),
 centres = np.linspace(0, 127, 16)
 E = posenc.rbf(centres, sigma=8.0)(range(128))
 figure = plot.rows(E, 'Gaussian basis', view='curves', lines=range(0, 16, 2), column='bump')'''),
-        Stop('Images', 'A token of an image has a row and a column. It is similar to its neighbours in the row, and to '
-             'those above and below, one row of tokens away.', '''
+        Stop('Images', 'A token of an image has a row and a column. It is similar to its neighbours in the row, and '
+             'to\nthose above and below, one row of tokens away.', '''
 rows, columns = np.indices((14, 14), np.int32).reshape(2, -1)
 E = posenc.grid(128, 'w_first')(np.stack([rows, columns]))
 figure = plot.rows(E, '2D sinusoids: tokens of a 14 by 14 image', view='similarity', row='token')'''),
@@ -76,7 +76,8 @@ figure = plot.rows([cos, sin], 'Rotary embedding', planes=('cosine', 'sine'), co
 rope, ones = posenc.Rope(head_dim=64), np.ones((64, 1, 64), np.float32)
 q = rope(ones, range(1000, 1064))[:, 0]
 figure = plot.bias([q @ q.T / 64], 'RoPE: scores of equal vectors', titles=[''], unit='q.k', is_causal=False)'''),
-        Stop('Longer contexts', 'YaRN leaves alone what turns often, and stretches what never turned in training.', '''
+        Stop('Longer contexts', 'YaRN leaves alone the pairs that rotate often, and stretches those that completed no '
+             'rotation in training.', '''
 ropes = {'unscaled': posenc.Rope(128), 'linear': posenc.Rope(128, scaling=dict(type='linear', factor=8)),
          'yarn': posenc.Rope(128, scaling=dict(type='yarn', factor=8, original_context=4096))}
 waves = {name: 2 * np.pi / rope.theta for name, rope in ropes.items()}
@@ -88,7 +89,7 @@ figure = plot.curves(range(64), waves, 'Wavelengths', x_label='pair', y_label='p
 slopes = posenc.alibi_slopes(8)
 bias = posenc.bias_matrix(64, 64, 8, alibi_slopes=slopes, causal=True)[0]
 figure = plot.bias(bias, 'ALiBi', heads=[0, 2, 4, 6])'''),
-        Stop('T5', 'A trained number for each bucket of distances; here random ones. Near buckets hold one offset, '
+        Stop('T5', 'A trained number for each bucket of distances; here random ones. Near buckets hold one offset,\n'
              'farther ones more and more.', '''
 table = posenc.fill_normal(np.empty((32, 4), np.float32), seed=1)
 t5 = posenc.RelBias.t5(table, range(-63, 64), max_distance=64, bidirectional=False)
@@ -98,12 +99,12 @@ p = np.arange(1, 9, dtype=np.float32) / 4
 kerple = posenc.RelBias.kerple(p, np.ones_like(p), range(-127, 1), kind='log')
 bias = posenc.bias_matrix(128, 128, 8, bias=kerple, causal=True)[0]
 figure = plot.bias(bias, 'KERPLE, logarithmic', view='curves')'''),
-        Stop('Sandwich', 'The dot products of sinusoids, without the sinusoids.', '''
+        Stop('Sandwich', 'The dot products of sinusoids, computed from the distance alone.', '''
 sandwich = posenc.RelBias.sandwich(8, range(-63, 64), dim=128)
 bias = posenc.bias_matrix(64, 64, 8, bias=sandwich, causal=True)[0]
 figure = plot.bias(bias, 'Sandwich', heads=[1, 3, 7])'''),
         Stop('Shaw', 'A trained row for each offset, clipped at a distance, is multiplied with the query: the bias depends '
-             'on both. Rows and queries are random here.', '''
+             'on\nboth. Rows and queries are random here.', '''
 q = posenc.fill_normal(np.empty((1, 64, 3, 32), np.float32), seed=1)
 rows = posenc.fill_normal(np.empty((17, 32), np.float32), seed=2, deviation=0.3)
 terms = posenc.RelativeTable(rows).products(q), posenc.RelIndex.clipped(8, range(-63, 64))
@@ -115,8 +116,8 @@ w1, b1, *w2 = posenc.fill_normal(np.empty((5, 32), np.float32), seed=6)
 fire = posenc.Fire(w1, b1, np.stack(w2), np.zeros(3, np.float32), max_distance=64)
 bias = np.where(np.tri(64), fire(64, 64)[0], -np.inf)
 figure = plot.bias(bias, 'FIRE')'''),
-        Stop('CoPE', 'Positions are counted by gates, which depend on the scores: what is counted differs by query and '
-             'head. Here each count lowers the score.', '''
+        Stop('CoPE', 'Positions are counted by gates, which depend on the scores: what is counted differs by query '
+             'and\nhead. Here each count lowers the score.', '''
 scores = posenc.fill_normal(np.empty((1, 3, 64, 64), np.float32), seed=1)
 z = np.tile(-np.arange(32, dtype=np.float32), (1, 3, 64, 1)) / 4
 bias = posenc.cope_logits(scores, z)[0] - scores[0]
