@@ -68,9 +68,9 @@ POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_
 /* ---- Positions (coordinates) of tokens, of any type ---- */
 
 /** Positions of the tokens, of any type that the encoding takes: integers always, within int32 unless it says
- * otherwise; real numbers where it says so (RoPE always, rope.h), finite and of magnitude up to 2^31. A real number is
- * taken as exactly the number that it is, and is as accurate as an integer; one that is an integer gives the bits of
- * the integer. Another type is POSENC_ERR_DTYPE, a value out of range POSENC_ERR_POSITION, an unknown type
+ * otherwise; real numbers where it says so (RoPE always, rope.h), finite and of magnitude up to 2^31. A real position
+ * is not rounded, and its results are as accurate as an integer's; one with the value of an integer gives the bits of
+ * that integer. Another type is POSENC_ERR_DTYPE, a value out of range POSENC_ERR_POSITION, an unknown type
  * POSENC_ERR_ENUM. */
 typedef enum posenc_coord_type {
     POSENC_COORD_I32 = 0,

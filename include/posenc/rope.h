@@ -156,9 +156,8 @@ typedef struct posenc_xpos {
 /** The rotation pair by pair, for what no name above says (FORMULAS B.26). NULL and 0: base, scaling and kind of axes
  * say it. The arrays need to live until posenc_rope_create returns. */
 typedef struct posenc_rope_lists {
-    const double *theta; /**< [n_rot/2]: radians per position, of either sign, taken as exactly the numbers they
-                                      are, in place of the powers of base. |theta| up to POSENC_MAX_FREQUENCY
-                                      (POSENC_ERR_FREQUENCY) */
+    const double *theta; /**< [n_rot/2]: radians per position, of either sign, taken without rounding, in place of the
+                              powers of base. |theta| up to POSENC_MAX_FREQUENCY (POSENC_ERR_FREQUENCY) */
     const int32_t *axes; /**< [n_rot/2]: axis of each pair, 0 .. n_axes - 1 (POSENC_ERR_SECTIONS). LIST alone */
     double bases[POSENC_MAX_AXES]; /**< base of the pairs that follow this axis; 0: base (Cosmos: each axis of AXIAL
                                       with an NTK-aware base of its own). Not with theta (POSENC_ERR_BASE) */
