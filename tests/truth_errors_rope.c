@@ -226,6 +226,14 @@ static void refuse_lists(void) {
     params.lists.bases[1] = 100.0;
     params.lists.theta = theta;
     refuse(&params, POSENC_ERR_BASE, "bases and frequencies");
+    for (int n_axes = 0; n_axes < 2; n_axes++) {
+        params = good_params();
+        params.axes.n_axes = n_axes;
+        params.lists.bases[0] = 100.0;
+        refuse(&params, POSENC_OK, "base of the only axis");
+        params.lists.bases[1] = 100.0;
+        refuse(&params, POSENC_ERR_BASE, "base of a second axis of one");
+    }
 }
 
 static void refuse_xpos(void) {

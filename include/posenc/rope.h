@@ -259,7 +259,7 @@ POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, fl
 POSENC_API posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
                                                 posenc_direction direction, const posenc_rope_table *table);
 
-/** The same at positions of any type and stride, for one sequence: batch_stride is not used. What a table holds has the
+/** The same at positions of any type and stride, for one sequence, so batch_stride may be 0. What a table holds has the
  * bits of posenc_rope_apply_at, and serves posenc_rope_apply_tensors too. */
 POSENC_API posenc_status posenc_rope_table_fill_at(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
                                                    posenc_direction direction, const posenc_rope_table *table);

@@ -170,9 +170,10 @@ static posenc_status check_scaling_of(const posenc_rope_params *p) {
 }
 
 static posenc_status check_bases(const posenc_rope_params *p) {
+    int n_axes = p->axes.kind == POSENC_AXES_SINGLE ? 1 : p->axes.n_axes; /* which may say 0 */
     for (int a = 0; a < POSENC_MAX_AXES; a++) {
         double base = p->lists.bases[a];
-        int is_used = a < p->axes.n_axes && p->lists.theta == NULL;
+        int is_used = a < n_axes && p->lists.theta == NULL;
         if (base != 0.0 && !(is_used && posenc_base_is_valid(base)))
             return POSENC_ERR_BASE;
     }
