@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc_attention: prefill against the multiply-adds of the unmasked keys, decode against reading keys and values once
  * (x_limit); each bias, mask, rotation, type of keys and way through them against the plain call on f16 (x_alone). */
 #include <posenc/attention.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The program: every race on every tier, by Google Benchmark, or what others ask for (serve.h). */
 #include "bench.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A benchmark of posenc is a race: our code, a plain loop and the limit take turns on the same data. */
 #ifndef POSENC_BENCH_H
 #define POSENC_BENCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Public calls that no other file measures, one line each, in the shape of a model. The limit reads what they read and
  * writes what they write. */
 #include <posenc/attention.h>

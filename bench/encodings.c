@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Absolute encodings other than sinusoids, by their public call: 2048 tokens x 768. */
 #include <posenc/encoding.h>
 #include <posenc/learned.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc_rope_apply_tensors against the calls that it replaces. */
 #include <posenc/rope.h>
 

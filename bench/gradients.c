@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc_softmax_backward and posenc_rel_bias_backward over the scores of 4 heads, 2048^2, what training adds to the
  * forward pass. */
 #include <posenc/backward.h>

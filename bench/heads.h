@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE on the heads of some tokens, described by tasks: what races of public calls share. */
 #ifndef POSENC_BENCH_HEADS_H
 #define POSENC_BENCH_HEADS_H

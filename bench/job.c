@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What all races share once they run: the tiers, memory, input, and what is compared. */
 #include "bench.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every kernel of kernels.def on every tier, from L1 to DRAM: the cases that tests/check benchmarks it with. */
 #include <stdio.h>
 #include <string.h>

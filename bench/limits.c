@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Compiled once per tier, with its flags and full-width vectors; the compiler vectorises (meson.build keeps it from
  * calling memset and memcpy instead). The scalar tier gets what the baseline instruction set has. */
 #include "bench_limits.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The limit of what multiplies and adds: as many chains of fma in registers as keep the units busy, and no memory. The
  * scalar tier multiplies and adds apart, as the baseline of the architecture does. Compiled once per tier. */
 #include "bench_limits.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The limit of what reads, computes a little and writes: scaling, with the conversions that the types ask for. Compiled
  * once per tier, mostly on its vector layer, because compilers do not vectorise conversions from f16, and because the
  * last vector of a short row has to be a partial one. Rounding to bf16 takes the vector layer several instructions,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Machines drift: clocks change, neighbours come and go. So the racers take turns in slices of a fraction of a
  * millisecond, and a ratio is the median over slices of neighbours in time, never a quotient of two long runs. */
 #include "race.h"

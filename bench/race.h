@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a race is run and measured; README.md says how to read the result. */
 #ifndef POSENC_BENCH_RACE_H
 #define POSENC_BENCH_RACE_H

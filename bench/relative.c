@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shaw's keys as a whole: the products with a relative table, then the softmax that takes them, against the softmax of
  * the same scores without a relative term: x_alone is what the scheme costs. */
 #include <posenc/relative.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc_rope_apply and posenc_rope_apply_table on the heads of real models, making a table, and what set-up costs. */
 #include <posenc/rope.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc_softmax with each bias and mask, against the same call without it: x_alone is what the bias costs. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The keys that queries see in a race: elements count these, and a limit reads no others. */
 #ifndef POSENC_BENCH_SEEN_H
 #define POSENC_BENCH_SEEN_H

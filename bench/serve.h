@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc-bench --serve TIER RACER: our calls, the plain loops or the limits as peers of others (peers/worker.h). */
 #ifndef POSENC_BENCH_SERVE_H
 #define POSENC_BENCH_SERVE_H

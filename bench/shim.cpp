@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Google Benchmark behind the C interface of shim.h: the only C++ of the project.
 #include "shim.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The part of Google Benchmark that posenc-bench uses, for C. */
 #ifndef POSENC_BENCH_SHIM_H
 #define POSENC_BENCH_SHIM_H

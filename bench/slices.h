@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How long a call takes: by slices of calls, and medians over slices. */
 #ifndef POSENC_BENCH_SLICES_H
 #define POSENC_BENCH_SLICES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc_softmax, and posenc_logits without scores: decode rows over a cache, and causal prefill. */
 #include <posenc/bias.h>
 #include <posenc/softmax.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What rows of any length cost memory itself: each begins where the last one ends, mostly across cache lines, and has
  * vectors of its own, the last of them a partial one. The measure of a cliff (report/cliffs.py). */
 #include "serve.h"

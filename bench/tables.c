@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cosine and sine rows and the sinusoidal encoding, for positions in a row and for lone ones. */
 #include <posenc/angles.h>
 #include <posenc/encoding.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What posenc_score_params can say beyond a scale, with the memory that it takes: biases, masks, relative terms. Races
  * of softmax and of attention give them to a call. */
 #ifndef POSENC_BENCH_TERMS_H

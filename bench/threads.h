@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads that do the same thing at the same time, again and again: what scaling is measured with. They wait awake. */
 #ifndef POSENC_BENCH_THREADS_H
 #define POSENC_BENCH_THREADS_H

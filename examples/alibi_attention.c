@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention with linear biases in the shape of BLOOM and MPT: no position enters the embeddings; each head prefers near
  * keys by a slope of its own. First whole rows of scores; then the keys in two parts whose results are joined, as an
  * engine does that keeps its tile in the cache or shares a long context between threads.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The attention of one layer of Llama 3.1 8B over an f16 cache, for prefill and decoding alike, in the fewest lines:
  * RoPE, grouped heads, causal. README.md shows this program. decode.c does the same with threads, and checks it.
  *

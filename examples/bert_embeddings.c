@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The embedding layer of BERT: the sum of a token's, a position's and a segment's learned row, then a layer norm. Token
  * ids are looked up by the same calls as positions are. Tables are bf16, as a checkpoint may have them; sums are
  * float32.

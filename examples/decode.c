@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An attention layer in the shape of Llama with its key/value cache: prefill, decoding token by token, and a context
  * shift, alone and with threads. A model is many of these; here there is one, and its projections are plain loops.
  *

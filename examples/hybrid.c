@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rotary embedding and ALiBi in one model, decoder style: q and k are rotated, and the scores take a linear penalty
  * on distance besides. Prints how much of each query's attention falls on the nearest quarter of the keys, without
  * either, with each, and with both.

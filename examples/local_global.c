@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A block-wise scheme: position p is token l = p mod B of block g = p / B, and both are encoded. The encodings are
  * summed, sin(g) + sin(l), and attention is local inside a block and global to the first token of every block before.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments on which a fused multiply-add is easily wrong: ties and what lies next to them, sums that cancel, results
  * that are denormal, overflow or nearly do, addends far above and below the product, zeros, infinities and NaN. */
 #ifndef POSENC_FUSED_CASES_H

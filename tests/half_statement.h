@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* f16 and bf16 in plain arithmetic: what src/kernels/half.h and the conversions of every vec.h are held to. Nothing
  * here is shared with them. */
 #ifndef POSENC_TESTS_HALF_STATEMENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of kernels and of the vector layer share: cmocka around the cases of check/case.h, and tiers.
  *
  * Environment:

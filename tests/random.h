@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random numbers that are the same on every machine: SplitMix64 (Steele, Lea, Flood 2014). All of the tests,
  * benchmarks and tools draw from this generator. */
 #ifndef POSENC_TESTS_RANDOM_H

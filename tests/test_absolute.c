@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the rows of absolute encodings hold, against plain double references written from FORMULAS, and the properties
  * that it names: A.3, A.6, A.13-A.19, A.22, A.23; E.1, E.2; seeded numbers. */
 #include "truth.h"

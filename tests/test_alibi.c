@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ALiBi slopes against MPFR, and the bias against its formula, bit for bit (FORMULAS C.2, C.3, C.23). */
 #include "truth.h"
 #include "truth_view.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The analysis of rows, frequencies, codes and costs against MPFR, plain doubles, and its own laws (FORMULAS D). */
 #include "truth.h"
 #include "truth_mpfr.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The angle engine against MPFR: the promise of include/posenc/angles.h, and the independence from how it is called. */
 #include "truth.h"
 #include "truth_mpfr.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention as a whole (attention.h): against a double loop, and what must hold of it. */
 #include "truth_relative.h"
 #include "truth_rope.h"

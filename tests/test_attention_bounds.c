@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What attention.h promises of its errors, where that is hardest to keep: logits too large for float32, roundings that
  * all go one way, values next to the ends of float32. One query of one head, against sums in double. */
 #include "truth.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention with so few queries that keys of 16 bits are multiplied where they stand: the bits of a call with many,
  * whose keys are packed; in pages, rotated on load, and the last key before memory that must not be read. */
 #include "harness.h"

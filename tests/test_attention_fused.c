@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fused attention (attention.h) with everything that posenc_score_params may hold: against the reference, against plain
  * double, and the same bits however it is called. */
 #include "truth_attention.h"

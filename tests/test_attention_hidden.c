@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Keys hidden by a bias of -inf at either end of a query's row are out of sight (attention.h): nothing there matters,
  * and the bits are those of bounds. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention in bf16 (POSENC_MATH_BF16, POSENC_MATH_BF16X2): against double on random numbers of bf16 and at its stated
  * bounds; other types as if they were rounded first; the same bits on every tier and in every way to call it. */
 #include "truth_ways.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention in integers (POSENC_MATH_INT16) over Q8_0 and Q4_0: against plain double of the numbers that the blocks
  * hold, on random data and at its stated bound; the same bits on every tier, in pages, in parts and query by query. */
 #include "truth_ways.h"

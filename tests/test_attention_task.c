@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention in parts, with its log-sum-exp, with RoPE applied to K on load, in pages; results merged: the same bits as
  * the plain call, and sums in double. */
 #include "truth_attention.h"

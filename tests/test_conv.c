@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Conditional positional encoding against plain double loops (FORMULAS A.20, E.2), and its gradients, which are the
  * transposes. */
 #include "truth.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Double-double set-up arithmetic (src/core/dd.h) against MPFR. */
 #include "truth.h"
 

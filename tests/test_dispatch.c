@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which tier runs, and how it is forced. The build runs this program once per value of POSENC_ISA. */
 #include "harness.h"
 

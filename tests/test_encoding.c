@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where rows go, the same for every encoding: written, added, gated, in every type, in and out of place, in ranges of
  * rows, into views of any strides; and what coordinates may be. What the rows hold is for test_absolute.c. */
 #include "truth.h"

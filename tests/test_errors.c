@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every public function, every parameter, bad values: the exact status, and not one byte written. The last test reads
  * the headers: a function declared POSENC_API that no row here names is a failure. */
 #include "truth_errors.h"

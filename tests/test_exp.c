@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The softmax path's exponential and hyperbolic tangent, dense over their whole range against libm's double, and less
  * dense against MPFR, which also measures that double. The scalar form is the specification; that the tiers give its
  * bits is what tests of kernels show. usage: test_exp [every]: every argument, which takes minutes (scripts/prove) */

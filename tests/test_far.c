@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls on more than the caches hold, which prefetch what they will need or write past the caches, against the same
  * work in pieces, which do not, on every tier: the same bits, and under the sanitizers no address of anything that is
  * not there. */

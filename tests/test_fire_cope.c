@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* FIRE and CoPE (fire.h, cope.h) against FORMULAS C.17 and C.19 in double, and the same bits however rows are split. */
 #include "truth.h"
 #include "truth_view.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fused multiply-add without an instruction (src/kernels/fma.h) against MPFR, which rounds once. */
 #include "truth.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradients of the softmax path (FORMULAS E.4 - E.6): the softmax's against a plain double reference and against
  * differences of a loss; sums over diagonals, tables and parameters against loops in the order that backward.h
  * states, bit for bit. */

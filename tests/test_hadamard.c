@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The Hadamard transform of heads: against the matrix in double, its own inverse, scalar products preserved, the same
  * for any types, strides and ranges, and in place. */
 #include "truth_blocks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* src/kernels/half.h, the scalar tier's f16 and bf16, against plain arithmetic: every value widened, and floats of
  * every exponent rounded. Known encodings hold the arithmetic itself. */
 #include "harness.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Biases of images against their formulas: Swin (FORMULAS C.20, E.4) and decomposed relative positions (C.21). */
 #include "truth.h"
 #include "truth_view.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Relative biases against their formulas in double (angles from MPFR): FORMULAS C.3, C.5, C.6, C.10, C.16, C.18, C.30;
  * and what bias.h promises of each: any range of offsets, the same bits whatever part is made and on every tier. */
 #include "truth.h"

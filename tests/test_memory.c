@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that runs out: every set-up object is made again and again, and each of its allocations fails in turn. The
  * call says POSENC_ERR_MEMORY, gives no object, and keeps nothing of what it had. The linker puts the functions below
  * in the place of malloc, calloc, aligned_alloc and free in the library (--wrap). */

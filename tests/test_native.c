@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inline functions of the public headers in a program that is compiled for this very CPU, as engines are: what they
  * make of constants, passed by value to a function that the compiler does not see into. */
 #include <posenc/posenc.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Relative terms (relative.h) against plain double sums of the formulas C.7 - C.15: rules, products, whole schemes
  * through the softmax, values, shifts. */
 #include "harness.h"

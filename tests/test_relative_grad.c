@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradients of the relative terms (backward.h) against the sums of FORMULAS E.5 in double, one term after the
  * other, and against what they are the gradients of. */
 #include "truth_relative.h"

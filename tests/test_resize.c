@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Resizing tables (FORMULAS A.12): two passes in double, by the formula; what must not change; the transpose. */
 #include "truth.h"
 #include "truth_half.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE with several positions a token, and xPos (FORMULAS B.19-B.23, B.26-B.31): against the reference
  * (truth_reference.h), and what each scheme promises. */
 #include "truth_reference.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Q8_0 and Q4_0 as outputs of RoPE: the bytes of ggml's reference (truth_blocks.c), for blocks at random and
  * adversarial ones; and any call that writes them, or transforms heads, is the same call into float32, what the
  * statement makes of that, and nothing else. */

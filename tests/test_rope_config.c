@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE parameters by their published names: every model file in models/, GGUF keys, and names nobody knows. */
 #include "truth.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE against the reference (truth_reference.h), its properties at positions up to 2^31, and the same bits however it
  * is called. */
 #include "truth_reference.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc_rope_params_from_ggml: every mode against ggml's formula, written anew from FORMULAS B.15 and B.20-B.22 in
  * long double, against the schemes that the modes are known by, and what it refuses. */
 #include "truth_mpfr.h"

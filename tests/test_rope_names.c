@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Published names that some models have for themselves: what rope, and what temperature, comes of them. */
 #include "truth.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE at real positions, with strides and for each sequence of a batch (FORMULAS B.26, B.28): cosines and sines
  * against MPFR, rotations against the reference, and what is promised of integers. */
 #include "truth_reference.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Frequencies and magnitudes of every scaling against MPFR, written anew from FORMULAS B.9-B.18; properties. */
 #include "truth.h"
 #include "truth_mpfr.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalings that cannot be: each names what is wrong, and creates nothing. */
 #include "truth.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Golden vectors of the scalings, FORMULAS B.1, B.9-B.18 and B.25: every case of every file, to 1e-13 relative. */
 #include "truth.h"
 

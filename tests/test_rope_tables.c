@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables of cosines and sines: ours give the same bits as positions do, the caller's are taken as they stand. And the
  * arrays of positions. */
 #include "truth_rope.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc_rope_apply_tensors: any set of tasks against each element computed alone, in float32 as in rope.h; one call
  * against many; splits; cosines from a table. What the pieces are for is in test_rope_fused.c. */
 #include "truth_half.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Storage types: whatever they are, the result is that of float32 on the widened input, rounded once. Both the widening
  * and the rounding are those of truth_half.h. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The softmax path with everything at once (softmax.h) against a plain double reference: each key's logit by its
  * formula, and whether it is seen by the definition of each mask, with no thought of loops. Random calls of all
  * combinations. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sinusoidal encoding against MPFR: both layouts, both schedules, odd dims; written and added, slices and batches
  * (FORMULAS A.1, A.2, A.4, A.5). */
 #include "truth.h"

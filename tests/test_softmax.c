@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Softmax with scale, ALiBi and mask against a plain double reference (FORMULAS C.3, C.23, C.26), its edges, and the
  * independence from how it is called.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A program that links the static library and knows the public headers alone: the constructor must have come along. */
 #include <posenc/posenc.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernels of src/avx512/tiles*.c: all cases are held to scalar, no tile is in use behind a call, the hashes are
  * scalar's, and they work in signal handlers, in threads and after a fork. Compiled once for each tier, over tiles in
  * plain C (tests/emulated/tiles); and once with what the library has (TILES_ARE_COMPILED): on a CPU with AMX its own

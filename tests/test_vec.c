@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Conformance of the vector layer: every operation of vec.h against plain C. docs/vector-layer.md is the statement that
  * both follow; tests/check-vec-layer holds the three to the same list. Compiled once per tier; the build defines
  * VEC_HEADER. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The golden vectors of FORMULAS A.1, A.2, A.4, A.6, A.21, C.2 - C.4, C.22, C.25, C.26, C.32 and F.2 (tests/vectors)
  * through the public API, on every tier; the other test_vectors_*.c have the rest of A, B, C, D and E,
  * test_rope_scaling_vectors.c the scalings.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The golden vectors of the encodings that posenc_encoding_apply takes to their place, of what they are made of, and
  * of their gradients (FORMULAS A.3, A.6-A.23, E.1, E.2), on every tier. A.1, A.2 and A.4 are in test_vectors.c. */
 #include "truth_json.h"

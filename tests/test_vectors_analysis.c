@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The golden vectors of FORMULAS D through the public API, on every tier. */
 #include "truth_json.h"
 

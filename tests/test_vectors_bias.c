@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The golden vectors of FORMULAS C.3 (one row), C.5, C.6, C.10, C.16, C.18, C.20, C.21, C.30, E.4 and E.6
  * (tests/vectors) through the public API, on every tier. */
 #include "truth_json.h"

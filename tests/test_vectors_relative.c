@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The golden vectors of the query-dependent terms (FORMULAS C.7 - C.9, C.11 - C.15, C.17, C.19, E.5) and of attention
  * as a whole (C.4, C.31, C.32), plain and fused, through the public API, on every tier. */
 #include "truth_json.h"

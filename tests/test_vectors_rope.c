@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The golden vectors of FORMULAS B.2-B.8, B.19-B.24, B.26-B.31 and E.3 (tests/vectors) through the public API, on every
  * tier. B.1, B.9-B.18 and B.25 are test_rope_scaling_vectors.c; B.7, complex numbers, has no file of its own.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests against independent truth share: tiers, random numbers, comparison. tests/truth_mpfr.h adds the
  * angles. */
 #ifndef TRUTH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A random call of attention: a scene for the softmax path, and tensors that fit it. */
 #ifndef TRUTH_ATTENTION_H
 #define TRUTH_ATTENTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "truth_blocks.h"
 
 #include <math.h>

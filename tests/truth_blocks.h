@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Q8_0, Q4_0 and the Hadamard transform without the library: ggml's reference from its formulas
  * (include/posenc/rope.h), one float32 operation after the other. */
 #ifndef TRUTH_BLOCKS_H

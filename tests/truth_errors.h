@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the parts of test_errors share: memory that is watched, objects to call with, what a row of a table becomes. */
 #ifndef TRUTH_ERRORS_H
 #define TRUTH_ERRORS_H

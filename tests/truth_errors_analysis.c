@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* analysis.h: every parameter, bad values. Results lie in the arena, where a byte that is written is seen. */
 #include "truth_errors.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What attention refuses besides bad views (truth_errors_relative.c). */
 #include "truth_errors.h"
 

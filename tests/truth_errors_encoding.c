@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Absolute encodings: every parameter of every call, bad. */
 #include "truth_errors.h"
 

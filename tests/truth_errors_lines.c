@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the calls on relative biases, on biases of images and on gradients refuse. */
 #include "truth_errors.h"
 

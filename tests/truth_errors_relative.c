@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the calls on relative terms, FIRE, CoPE and whole attention refuse. */
 #include "truth_errors.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE: parameters, questions, positions, published names. The calls on tensors are in truth_errors_tasks.c. */
 #include "truth_errors.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the calls on scores refuse: parameters of the softmax path, masks, lines, relative terms. */
 #include "truth_errors.h"
 

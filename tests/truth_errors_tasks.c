@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE on tensors: apply, tables, tasks. Views have rows of their own in truth_errors_views.c. */
 #include "truth_errors.h"
 

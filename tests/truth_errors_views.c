@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Views: the same bad ones for every call that takes one. */
 #include "truth_errors.h"
 

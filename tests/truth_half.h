@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* f16 and bf16 without the library: numbers as exact doubles, one rounding by rint. */
 #ifndef TRUTH_HALF_H
 #define TRUTH_HALF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The golden vectors (tests/vectors, FORMULAS 0.5): reading a case, comparing with it, and going through files. */
 #ifndef TRUTH_JSON_H
 #define TRUTH_JSON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "truth_mpfr.h"
 
 #include "truth.h"

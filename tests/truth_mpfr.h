@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Frequencies and angles in MPFR: nothing here comes from the library. */
 #ifndef TRUTH_MPFR_H
 #define TRUTH_MPFR_H

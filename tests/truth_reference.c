@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "truth_reference.h"
 
 #include <math.h>

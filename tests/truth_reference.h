@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE once more, in plain doubles with angles from MPFR: FORMULAS B.1-B.6, B.8, B.14, B.19-B.23, B.26-B.31 and E.3.
  * Scaled frequencies have tests of their own (test_rope_scaling.c).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "truth_relative.h"
 
 void truth_shape_random(truth_shape *s, int64_t most_keys) {

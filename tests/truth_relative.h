@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What test_relative and test_relative_grad share: random shapes, tensors and relative indices. */
 #ifndef TRUTH_RELATIVE_H
 #define TRUTH_RELATIVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "truth_rope.h"
 
 #include <string.h>

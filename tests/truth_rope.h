@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of RoPE share: random parameters, which channels a pair has, and one head turned. */
 #ifndef TRUTH_ROPE_H
 #define TRUTH_ROPE_H

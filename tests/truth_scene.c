@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "truth_scene.h"
 #include "truth_score.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A random call on the softmax path with everything that posenc_score_params may hold, and what its masks mean. */
 #ifndef TRUTH_SCENE_H
 #define TRUTH_SCENE_H

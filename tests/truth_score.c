@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "truth_score.h"
 
 #include <assert.h>

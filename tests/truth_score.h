@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What posenc_score_params means for one key: masks and logits by their definitions (mask.h, softmax.h), in double. */
 #ifndef TRUTH_SCORE_H
 #define TRUTH_SCORE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The calls on data of which test_stack.c measures the stack. */
 #ifndef TRUTH_STACK_H
 #define TRUTH_STACK_H

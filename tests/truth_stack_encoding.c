@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls on data: angles, rotations, encodings, tables and what looks at them. */
 #include "truth_stack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls on data: lines, the tables and numbers they are made of, and their gradients. */
 #include "truth_stack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls on data: scores, their terms and gradients, attention. */
 #include "truth_stack.h"
 

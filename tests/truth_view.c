@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "truth_view.h"
 #include "truth_half.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Views of any shape of stride over memory whose every byte is watched. */
 #ifndef TRUTH_VIEW_H
 #define TRUTH_VIEW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One call of fused attention, in every way that it may be made, and in double. out is dense float32; no batch. */
 #ifndef TRUTH_WAYS_H
 #define TRUTH_WAYS_H

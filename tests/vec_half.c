@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Conformance of the vector layer's f16 and bf16: loads widen every value, stores round floats of every exponent,
  * against half_statement.h. Part of test_vec.c's program. */
 #include "vec_lanes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Vectors as arrays of lanes, and how results are held to plain C; for the conformance tests of the vector layer. The
  * build defines VEC_HEADER. */
 #ifndef POSENC_TESTS_VEC_LANES_H

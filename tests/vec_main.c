@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs the conformance test of one tier's vector layer, or of it with a feature: vec_<tier>, vec_<tier>-<feature>.
  * Compiled for the baseline, so that a CPU without it gets as far as the skip. */
 #include "vec_tests.h"

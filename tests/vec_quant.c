@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Conformance of the vector layer's bytes, nibbles and pairs of 16 bits, against plain C. Part of
  * test_vec.c's program. */
 #include "vec_lanes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The conformance test of the vector layer, compiled per tier with its flags, and per feature. */
 #ifndef POSENC_TESTS_VEC_TESTS_H
 #define POSENC_TESTS_VEC_TESTS_H

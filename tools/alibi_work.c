@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "alibi_work.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The softmax with ALiBi of one layer of a model: scores of n_tokens queries against n_keys keys, causal, in place. */
 #ifndef POSENC_TOOLS_ALIBI_WORK_H
 #define POSENC_TOOLS_ALIBI_WORK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The subcommands of posenc. Each takes its own arguments (argv[0] is "posenc NAME") and returns the exit status. */
 #ifndef POSENC_TOOLS_COMMANDS_H
 #define POSENC_TOOLS_COMMANDS_H

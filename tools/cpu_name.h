@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What this machine calls itself. */
 #ifndef POSENC_TOOLS_CPU_NAME_H
 #define POSENC_TOOLS_CPU_NAME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A reader of GGUF files, versions 2 and 3: the metadata, the list of tensors, and small float32 tensors. Every count
  * and offset in the file is checked against its size before it is used, and none decides how much memory is taken.
  * Weights may be missing from the end: only what is read must be there. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc info: what this machine has, what is built, what runs and why. */
 #include <argp.h>
 #include <stdio.h>

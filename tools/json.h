@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A JSON file and its fields, which go by several names. */
 #ifndef POSENC_TOOLS_JSON_H
 #define POSENC_TOOLS_JSON_H

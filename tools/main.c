@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc: looks at its first argument and hands the rest to a subcommand. */
 #include <argp.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What `posenc table` writes and `posenc plot` draws: a method, its options, and the table of floats that they give.
  *
  * A method is one entry in methods_rows.c or methods_bias.c: name, one line of help, its options, and functions that

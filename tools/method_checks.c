@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "method_checks.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the options of a method must be to each other, beyond the range that each has: NULL, or one line that names the
  * option and says how to put it right. */
 #ifndef POSENC_TOOLS_METHOD_CHECKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The options of the methods: names, ranges and words, how they are read, and the help that lists the methods. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rotary embedding's rows: cosines in plane 0, sines in plane 1. */
 #include "method_rope.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Methods by name, and reading a table block by block. */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Biases of attention scores: for every head, a row for every query. Those that depend on the offset alone are lines of
  * the library; posenc_logits writes them out, with the mask. */
 #include <math.h>

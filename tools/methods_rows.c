@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Encodings: a row for every position, or for every token of an image. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading a model: which format it is, and what both have in common afterwards. */
 #include "model.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A model's positional parameters, read from a Hugging Face config.json or from a GGUF file. */
 #ifndef POSENC_TOOLS_MODEL_H
 #define POSENC_TOOLS_MODEL_H

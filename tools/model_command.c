@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc model: a model's positional work, verified and timed on every tier that runs here. */
 #include <argp.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The metadata of a GGUF file. */
 #include <math.h>
 #include <stdio.h>

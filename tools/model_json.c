@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A Hugging Face config.json. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the parts of the reader of config.json share. */
 #ifndef POSENC_TOOLS_MODEL_JSON_H
 #define POSENC_TOOLS_MODEL_JSON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE in a config.json: fields by their published names, and a table for each kind of layers. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc model: what the model is. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the two formats share while a model is read. */
 #ifndef POSENC_TOOLS_MODEL_READER_H
 #define POSENC_TOOLS_MODEL_READER_H

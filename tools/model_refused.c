@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Why posenc refuses a model's rotary parameters: the keys of its file that are to blame, and what to do. */
 #include <stddef.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The parts of posenc model's report. */
 #ifndef POSENC_TOOLS_MODEL_REPORT_H
 #define POSENC_TOOLS_MODEL_REPORT_H

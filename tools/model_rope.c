@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc model: a model's RoPE, verified and timed. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a file does not say because its model_type (Hugging Face) or architecture (GGUF) implies it. */
 #ifndef POSENC_TOOLS_MODEL_TYPES_H
 #define POSENC_TOOLS_MODEL_TYPES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "negate.h"
 
 #include <string.h>

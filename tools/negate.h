@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Changing the sign of every element: the least that work in place on them can take, which memory sets. */
 #ifndef POSENC_TOOLS_NEGATE_H
 #define POSENC_TOOLS_NEGATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stands in for model_json.c in builds that found no cJSON. */
 #include "model_reader.h"
 

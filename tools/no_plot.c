@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A build without Cairo draws nothing. */
 #include "plot.h"
 

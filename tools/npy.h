@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* NumPy's file format, version 1.0: a header of text, then the numbers in C order. */
 #ifndef POSENC_TOOLS_NPY_H
 #define POSENC_TOOLS_NPY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers on the command line: every option reads its own in one of these ways. */
 #ifndef POSENC_TOOLS_NUMBER_H
 #define POSENC_TOOLS_NUMBER_H

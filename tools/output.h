@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The file that a command writes. It stands under its name only when it is whole: until then it has another name beside
  * it, and a run that fails or is interrupted takes it away. */
 #ifndef POSENC_TOOLS_OUTPUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Figures for `posenc plot`: what is drawn (plot_views.c makes it from a table) and what draws it. */
 #ifndef POSENC_TOOLS_PLOT_H
 #define POSENC_TOOLS_PLOT_H

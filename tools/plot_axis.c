@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text, and round values along an axis. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Colours that say how large a value is: perceptually even, and fit for the colour-blind. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc plot: any encoding or bias as a picture. */
 #include <stdio.h>
 #include <string.h>

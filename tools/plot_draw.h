@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files that draw with Cairo share. Lengths are in points; the figure's scale makes pixels of them. */
 #ifndef POSENC_TOOLS_PLOT_DRAW_H
 #define POSENC_TOOLS_PLOT_DRAW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lays out a figure, measuring every text first so that nothing is cut off, draws it with Cairo and writes the PNG. */
 #include <errno.h>
 #include <math.h>

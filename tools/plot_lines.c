@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Curves and their legend. */
 #include <math.h>
 

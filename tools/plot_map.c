@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Heat maps and their colour bars. */
 #include <math.h>
 #include <stdio.h>

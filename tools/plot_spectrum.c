@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The spectrum of every channel: how strongly it swings at wavelengths evenly spaced on a logarithmic scale. Each is
  * looked at through Hann's window over the middle of the positions, some tens of waves wide, or all positions if those
  * are fewer (a constant-Q transform), so that lines are as broad for short waves as for long ones. The mean under the

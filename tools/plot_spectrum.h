@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef POSENC_TOOLS_PLOT_SPECTRUM_H
 #define POSENC_TOOLS_PLOT_SPECTRUM_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Heat maps, similarities and curves; plot_spectrum.c has the spectrum. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From a table to a figure: the ways in which `posenc plot` looks at one. */
 #ifndef POSENC_TOOLS_PLOT_VIEWS_H
 #define POSENC_TOOLS_PLOT_VIEWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How far a long piece of work has come: a line on standard error, if that is a terminal, from the second second on. */
 #ifndef POSENC_TOOLS_PROGRESS_H
 #define POSENC_TOOLS_PROGRESS_H

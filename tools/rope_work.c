@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "rope_work.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The RoPE of one layer of a model, on buffers of its real shapes: Q and K in one call. */
 #ifndef POSENC_TOOLS_ROPE_WORK_H
 #define POSENC_TOOLS_ROPE_WORK_H

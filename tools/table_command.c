@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc table: any encoding or bias as a NumPy file. */
 #include <errno.h>
 #include <stdio.h>

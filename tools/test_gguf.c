@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `posenc model` on GGUF files: small valid ones, and the same files damaged in every way that comes to mind. What is
  * wrong gets exit status 2 and one line on standard error; nothing ends in a crash. Usage: test_gguf POSENC */
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files that commands write, where the system does not let them finish: nothing is left beside the name. */
 #include "output.h"
 

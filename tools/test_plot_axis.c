@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What stands beside a diagram: the numbers along an axis, and the range of its colours. */
 #include <stdio.h>
 #include <string.h>

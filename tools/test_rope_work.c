@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The buffers that `posenc model` times RoPE on: in place, each run takes what the last has left. After more runs than
  * a timing has they must still hold ordinary numbers, for subnormal ones take a hundred times as long. */
 #include <float.h>

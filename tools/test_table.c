@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `posenc table` from the outside: the files it writes hold what the library gives, bit for bit. Usage: test_table
  * POSENC */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tiers.h"
 
 #include <stdio.h>

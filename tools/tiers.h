@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Words about tiers that several commands print. */
 #ifndef POSENC_TOOLS_TIERS_H
 #define POSENC_TOOLS_TIERS_H

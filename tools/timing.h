@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Medians of alternatives that take turns, so that a disturbance of the machine meets all of them. */
 #ifndef POSENC_TOOLS_TIMING_H
 #define POSENC_TOOLS_TIMING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc verify: the recorded hashes of kernels and public functions, computed anew on this CPU. */
 #include <argp.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ggml's CPU backend, through its public interface: peer-ggml NAME [BACKEND], where BACKEND is a library file that
  * holds one, for a certain instruction set; without it ggml loads its best.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A piece of work, as every peer is asked for it: one line of words.
  *
  *     rope       layout=half|interleaved type=f32|f16|bf16 rows=made|ready tokens= heads= dim=      in place

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What every peer in C is: a program that reads a line of work (work.h) from its input, does it for a while, and prints
  * how long a call took, as a line of JSON; again until its input ends. So all peers can take turns on one core.
  *

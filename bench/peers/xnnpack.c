@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* XNNPACK's softmax, through its public interface; its rotation came after the version that Debian 12 has. */
 #include <xnnpack.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Looking at an encoding: similarities, offsets, frequencies, costs (FORMULAS D).
  *

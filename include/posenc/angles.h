@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * The angle engine: frequency tables, and cos/sin rows that are right at any position.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Attention, fused: softmax(logits of Q K^T) V without the score matrix (FORMULAS C.32).
  *

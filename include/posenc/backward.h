@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Gradients through softmax and attention logits (FORMULAS E.4 - E.6). dX is the gradient of a
  * scalar loss with respect to X.

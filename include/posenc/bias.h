@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Relative biases: a bias that depends on the offset of key and query only, one float per offset and
  * head.

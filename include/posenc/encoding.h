@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Absolute encodings: a row of channels for each token, made from its position and written, added
  * or gated into a tensor (FORMULAS part A).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Learned tables: look-up, gradient, resizing (FORMULAS A.7-A.12, E.1, E.2).
  *

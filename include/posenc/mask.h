@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Which keys a query may see (FORMULAS C.22 - C.25).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Position information for Transformers on CPUs; includes every public header.
  *

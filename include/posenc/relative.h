@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Query-dependent relative terms: Shaw, Transformer-XL, DeBERTa (FORMULAS C.7 - C.15).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Rotary position embedding (RoFormer, arXiv 2104.09864; FORMULAS part B).
  *

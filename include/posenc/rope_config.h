@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * RoPE parameters from the places where models publish them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * How a model chooses its rotary frequencies (FORMULAS B.1, B.9-B.18).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Raw attention scores to probabilities in one call (FORMULAS 0.3, C.3, C.22 - C.28).
  *

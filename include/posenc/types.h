@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /** @file
  * Status codes, data types, tensor views and row ranges. */
 #ifndef POSENC_TYPES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where ggml keeps the arguments of a node is not in its headers, and may change without a word from version to
  * version. So the plugin, when it is loaded, lets ggml make a node of each operation and looks where they are. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A small Llama-shaped block, once with ggml's own nodes and once with those of posenc_ggml.h: a prompt, then one token
  * after the other. Prints how far the two are apart, and fails if that is more than rounding. */
 #include "posenc_ggml.h"

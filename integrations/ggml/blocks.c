@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Q8_0 and Q4_0 as posenc writes them into a KV cache, against the bytes of ggml's reference (what ggml_quantize_chunk
  * makes without an importance matrix): a million random blocks of each type, and as many whose numbers lie between two
  * integers, share their largest size, or have a scale that is denormal or infinite in half precision. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writes the nodes that scripts/test-ggml times, in the form that test-backend-ops reads: numbers of operation and
  * type, extents, parameters, sources with extents and strides, a name. The numbers are those of the headers. */
 #include <ggml.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nodes computed by one backend and by another, for tests and times. */
 #ifndef POSENC_GGML_COMPARE_H
 #define POSENC_GGML_COMPARE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What posenc would refuse is declined when ggml asks, not failed when it computes: nodes at the edge of what the
  * plugin takes. Those that it takes it has to compute. The others are pinned to it, as a host may do without asking:
  * then the graph fails, with one line in the log. */

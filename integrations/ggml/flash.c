@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* FLASH_ATTN_EXT: posenc_attention, a batch and a block of heads at a time, on threads that take units from a heap. */
 #include "attention/attention.h"
 #include "ops.h"

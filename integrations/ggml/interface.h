@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* All that differs between the versions of ggml that the plugin can be built for: 0.9.1 and later, whose interface
  * versions are 2 and 3, and newer ones that still compile.
  *

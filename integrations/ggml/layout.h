@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The structures behind a loadable ggml backend as far as this plugin goes, for ggml's installed headers, which name
  * them but do not lay them out. Members have the names that ggml's own sources call them by, so that the header of a
  * checkout can take the place of this one. Members that the plugin leaves to ggml are counted, not named. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What test-backend-ops does not have. FLASH_ATTN_EXT with masks for several heads and batches, and with more threads
  * than units of work: as on ggml's CPU backend, and the same bits with one thread and with three. SOFT_MAX in place of
  * its mask. */

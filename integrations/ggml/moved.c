@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Preloaded by a test: SOFT_MAX as another ggml might make it, with its arguments in the next words. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The operations of the plugin: which nodes it takes, and how they are computed. */
 #ifndef POSENC_GGML_OPS_H
 #define POSENC_GGML_OPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* libggml-posenc.so: posenc as a ggml backend that works on host memory, beside ggml's own for the CPU. ggml hands it
  * the operations of ops.h and keeps the rest. */
 #include <ggml-alloc.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc_ggml.h - posenc inside a ggml graph, by ggml's public interface alone. Every function here adds one node
  * (ggml_custom_4d), which ggml's CPU backend computes with its own threads; link with posenc and ggml, no plugin
  * needed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writes a GGUF file of llama's architecture with random weights, for llama-bench: attention as in Llama 3.1 8B (32
  * heads, 8 of keys and values, 128 channels), narrow elsewhere, so that attention shows in the times. usage:
  * ggml-random-model FILE */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random nodes, most of them odd: strides, offsets, extents, types and arguments that do not fit. A node that the
  * backend takes it has to compute; one that it does not take and that is pinned to it fails the graph with one line in
  * the log, and writes nothing. It says the same whether there is memory yet or not. No memory around a tensor changes;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ROPE and ROPE_BACK: ggml's parameters as a posenc_rope, kept from call to call. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Times of nodes that test-backend-ops cannot be asked for (masks of its files are random, its threads its own): on
  * ggml's CPU backend with one thread, on the plugin with one and with two, in turns; the smallest time of each.
  * usage: ggml-scaling [WORD], for attention whose name contains the word */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SOFT_MAX and DIAG_MASK_INF. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nodes of posenc_ggml.h from tensors that do not fit each other. posenc sees pointers where ggml has tensors, so the
  * nodes have to compare extents themselves: each form that does not fit ends in ggml's abort, none is computed. */
 #include "posenc_ggml.h"

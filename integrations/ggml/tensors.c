@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensors as the library's checks see them. */
 #include "ops.h"
 #include "core/view.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Looking at an encoding.
 #include "call.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fused attention.
 #include "rope.hpp"
 #include "score.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Gradients through softmax, relative biases and relative terms.
 #include "score.hpp"
 

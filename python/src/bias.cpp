@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Biases by relative position: ALiBi, T5, KERPLE, Sandwich and others, and what they are gathered by.
 #include "bias.hpp"
 

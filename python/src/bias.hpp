@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Relative biases and relative indices as objects of Python. They own their numbers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each file binds one family of the C API.
 #pragma once
 

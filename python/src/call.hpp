@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What every bound function shares: statuses as exceptions, words for enumerators, keyword arguments, threads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The memory layout of DLPack's tensors (version 0.x, what `__dlpack__` returns when no version is asked for).
 #pragma once
 

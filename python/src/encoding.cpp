@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "encoding.hpp"
 
 #include "bindings.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An absolute encoding as an object of Python.
 #pragma once
 

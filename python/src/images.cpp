@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Biases by row and column of an image: Swin, MViTv2, SAM.
 #include "bias.hpp"
 

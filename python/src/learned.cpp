@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Learned tables: look-up, gradient, resizing, initial values; conditional encoding by a convolution.
 #include "encoding.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Frequency tables, arrays of positions, and the instruction set.
 #include "call.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // RopeParams: posenc_rope_params, filled by the names that models publish (rope_config.h). The reader of models works
 // with it; callers use Rope. Statuses are returned and not thrown: the reader knows which key of its file is to blame.
 #include "bindings.hpp"

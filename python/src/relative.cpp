@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Query-dependent relative terms: Shaw, Transformer-XL, DeBERTa, FIRE, CoPE.
 #include "bias.hpp"
 #include "score.hpp"

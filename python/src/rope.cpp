@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "rope.hpp"
 
 #include "bindings.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A rotary embedding as an object of Python.
 #pragma once
 

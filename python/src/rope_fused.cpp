@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Several tensors of the same tokens in one call: normalisation, rotation, scale, Hadamard, quantisation, scatter.
 #include "rope.hpp"
 

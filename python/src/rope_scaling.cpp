@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "rope_scaling.hpp"
 
 namespace binding {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // posenc_rope_params from keyword arguments.
 #pragma once
 

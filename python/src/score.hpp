@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // posenc_score_params from keyword arguments: what softmax, logits, attention and their gradients share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Softmax and logits with scale, bias and masks.
 #include "score.hpp"
 

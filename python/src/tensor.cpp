@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "tensor.hpp"
 
 #include "dlpack.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What Python hands in as the views of the C API, without a copy: NumPy arrays, torch tensors and others with DLPack,
 // and buffers. Axes are those of C in reverse: a view [head_dim, n_heads, n_tokens, n_batch] is an array
 // (n_batch, n_tokens, n_heads, head_dim).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Looking at rows, frequencies and codes. */
 #include <posenc/analysis.h>
 #include <posenc/encoding.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How many numbers a scheme trains, and how much arithmetic it takes. */
 #include <posenc/analysis.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention, fused: the walk over units, or over parts of units. */
 #include "attention/attention.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inside of attention: checks shared with the reference, and a unit of work. */
 #ifndef POSENC_SRC_ATTENTION_H
 #define POSENC_SRC_ATTENTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a call on attention refuses. */
 #include "attention/attention.h"
 

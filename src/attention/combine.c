@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention, fused: sums over segments of keys joined, and results of different keys. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention, fused: where a unit's keys and values stand, and how keys become panels. */
 #include "attention/attention.h"
 

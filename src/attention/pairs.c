@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention, fused: products in bf16 (POSENC_MATH_BF16, POSENC_MATH_BF16X2). */
 #include "attention/attention.h"
 

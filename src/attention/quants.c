@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention, fused: quantised keys and values in exact integers (POSENC_MATH_INT16). */
 #include "attention/attention.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention written out. */
 #include "attention/attention.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention, fused: a unit of queries that share keys and values, walked over the blocks of one segment of keys. */
 #include "attention/attention.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The vector layer on AVX2 + FMA. docs/vector-layer.md states each operation; tests/test_vec.c holds tiers to it. */
 #ifndef POSENC_VEC_H
 #define POSENC_VEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Products of bf16 matrices by AMX's tiles: TDPBF16PS has the order of src/scalar/pairs.c, the specification.
  * Produces: multiply_pairs. Used by: avx512-amx.
  *

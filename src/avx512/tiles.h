@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* AMX's tiles, as the products of matrices use them: four of sums, two of rows, two of columns.
  * Used by: tiles, tiles_quant. */
 #ifndef POSENC_AVX512_TILES_H

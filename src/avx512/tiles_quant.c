@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention over quantised rows in integers by AMX's tiles; src/scalar/quant.c is the specification.
  * Needs: vec.h. Produces: dot_quants, attend_quants. Used by: avx512-amx.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The vector layer on AVX-512 F, BW, DQ, VL. docs/vector-layer.md states each operation; tests/test_vec.c holds every
  * tier to it. */
 #ifndef POSENC_VEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ALiBi: slopes, the line, and one row for all queries. */
 #include <posenc/bias.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Contextual positions: checks, and the walk over rows. */
 #include <posenc/relative.h>
 

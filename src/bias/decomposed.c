@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Decomposed relative positions: rows of one axis, and the sum onto scores (FORMULAS C.21). */
 #include <posenc/bias.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* FIRE: the pieces of the perceptron, a table of psi, and rows of the bias. */
 #include <posenc/relative.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Relative biases from functions of the offset (FORMULAS C.16, C.18, C.30). */
 #include <posenc/bias.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Masks by position, and the masking of outputs. */
 #include "bias/mask.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which offsets a mask lets queries see, and the range of positions. */
 #ifndef POSENC_SRC_MASK_H
 #define POSENC_SRC_MASK_H

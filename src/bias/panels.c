@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "bias/panels.h"
 
 #include "core/view.h"

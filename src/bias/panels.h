@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables whose rows are packed side by side for dot_rows: see POSENC_PANEL in kernels/panels.h. */
 #ifndef POSENC_SRC_PANELS_H
 #define POSENC_SRC_PANELS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Relative biases: their checks, which offsets a call meets, and windows. */
 #include "bias/rel_bias.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Checks on relative biases and their parameters, shared by the calls that make lines, read them or make their
  * gradients. */
 #ifndef POSENC_SRC_LINE_H

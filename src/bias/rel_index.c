@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Relative indices: which row of a relative table an offset stands for. */
 #include <posenc/relative.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Relative tables: packing, products, and the shifts of whole matrices. */
 #include <posenc/relative.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradients of the relative terms: sums over the keys of a row, and products of matrices. */
 #include <posenc/backward.h>
 

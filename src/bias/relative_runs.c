@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "bias/relative_runs.h"
 
 #include "bias/rel_bias.h"

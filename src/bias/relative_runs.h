@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Neighbouring keys (or queries) that share a row of a relative table: runs. Inside of relative_*.c. */
 #ifndef POSENC_RELATIVE_RUNS_H
 #define POSENC_RELATIVE_RUNS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Relative values: weights of the rows of a table, and the rows themselves. */
 #include <posenc/relative.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Swin's relative positions: indices, bias, coordinates of version 2, and the table's gradient (FORMULAS C.20, E.4). */
 #include <posenc/bias.h>
 #include <posenc/backward.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* T5's buckets: boundaries as exact integers (FORMULAS C.5). */
 #include <posenc/bias.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Relative biases that are looked up in tables. */
 #include "bias/rel_bias.h"
 

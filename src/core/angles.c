@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "core/angles.h"
 
 #include <math.h>

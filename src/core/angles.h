@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inside of the angle engine: what RoPE and the sinusoidal encoding share. include/posenc/angles.h tells the idea. */
 #ifndef POSENC_SRC_ANGLES_H
 #define POSENC_SRC_ANGLES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "core/coords.h"
 
 #include "core/view.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Coordinates of tokens, as they are given: types, strides, values. */
 #ifndef POSENC_SRC_COORDS_H
 #define POSENC_SRC_COORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What this CPU and its operating system can run. */
 #ifndef POSENC_CPU_H
 #define POSENC_CPU_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "core/dd.h"
 
 #include <math.h>

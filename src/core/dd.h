@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Double-double arithmetic for set-up: a value is hi + lo, |lo| <= ulp(hi)/2, about 104 bits. Only IEEE operations and
  * fma are used, so every machine gets the same bits. Algorithms: Dekker 1971, Knuth's two-sum; see docs/numerics.md.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which tier runs. The table in use starts as scalar, so that a call made before the constructor is right, only slow;
  * every public call reaches its kernels through this object, so that a static link cannot drop the constructor. */
 #include <stdatomic.h>

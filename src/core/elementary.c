@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "core/elementary.h"
 
 #include <math.h>

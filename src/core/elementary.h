@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Exponential and logarithm in double for set-up calls that make many values: a float32 comes out right where
  * double-double would take a second. IEEE operations only, so every machine gets the same bits; the system's libm is
  * not asked. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Features of a tier: instructions that some of its CPUs have, and kernels that use them, with the same bits.
  * POSENC_ISA=TIER-FEATURE forces the tier and leaves the feature out. */
 #ifndef POSENC_CORE_FEATURES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The smaller and the larger of two counts. */
 #ifndef POSENC_SRC_MINMAX_H
 #define POSENC_SRC_MINMAX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arrays of positions. */
 #include <posenc/angles.h>
 

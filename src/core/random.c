@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Seeded initial values: splitmix64 of seed and place, so that any row can be filled alone. */
 #include <posenc/learned.h>
 

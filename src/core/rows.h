@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of scores, and of tensors that have as many: one query of one head of one batch. */
 #ifndef POSENC_SRC_ROWS_H
 #define POSENC_SRC_ROWS_H

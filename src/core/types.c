@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include <posenc/types.h>
 
 #include "core/view.h"

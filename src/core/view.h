@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Checks on tensor views, and addresses inside them. */
 #ifndef POSENC_VIEW_H
 #define POSENC_VIEW_H

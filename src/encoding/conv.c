@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Conditional positional encoding: which rows and weights meet in each token; mix_row does the rest. */
 #include "encoding/conv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inside of the convolution. */
 #ifndef POSENC_SRC_CONV_H
 #define POSENC_SRC_CONV_H

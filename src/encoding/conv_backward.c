@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradient of the weights of a convolution: for each tap, tokens times the tokens that they meet. */
 #include "encoding/conv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Coordinates of tokens: their types, ranges, and the quotients and remainders that parts ask for. */
 #include "encoding/encoding.h"
 

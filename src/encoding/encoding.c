@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Absolute encodings: from generators of float32 rows to any destination.
  *
  * A field of the row is walked in tiles. Where the destination is float32 and wants the plain value, generators write

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inside of the absolute encodings: what makes rows, and how an encoding is put together. include/posenc/encoding.h
  * tells what they are. */
 #ifndef POSENC_SRC_ENCODING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random Fourier features: turns in two doubles, then the angle kernel. */
 #include <posenc/encoding.h>
 #include <posenc/learned.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradients of a gated encoding. */
 #include "encoding/encoding.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Encodings by integers, bits and Gaussian bumps. */
 #include <posenc/encoding.h>
 

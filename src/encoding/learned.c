@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Learned tables: look-up, and the gradient of a table. */
 #include <posenc/learned.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* New encodings of old: parts side by side, and parts added up. */
 #include "encoding/encoding.h"
 

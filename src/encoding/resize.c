@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Resizing a table of positions: the rows and weights that each new row is made of. */
 #include <posenc/learned.h>
 

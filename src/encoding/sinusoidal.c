@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sinusoidal encodings: frequencies by schedule, and where each column goes. */
 #include "encoding/sinusoidal.h"
 

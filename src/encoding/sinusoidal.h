@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inside of the sinusoidal encodings. */
 #ifndef POSENC_SRC_SINUSOIDAL_H
 #define POSENC_SRC_SINUSOIDAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of sinusoids. Whole pairs at int32 positions go from the angle engine to their columns; for real positions, and
  * where only some columns of pairs are wanted, cosines and sines are made in planes first and then picked. */
 #include "encoding/sinusoidal.h"

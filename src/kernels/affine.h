@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of affine_row. */
 #ifndef POSENC_KERNELS_AFFINE_H
 #define POSENC_KERNELS_AFFINE_H

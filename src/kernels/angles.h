@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of angle_anchors and angle_rows: rows of cosines and sines. */
 #ifndef POSENC_KERNELS_ANGLES_H
 #define POSENC_KERNELS_ANGLES_H

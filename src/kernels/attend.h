@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of attend_rows: the weighted sums of attention. */
 #ifndef POSENC_KERNELS_ATTEND_H
 #define POSENC_KERNELS_ATTEND_H

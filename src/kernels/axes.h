@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of add_axes: decomposed relative positions. */
 #ifndef POSENC_KERNELS_AXES_H
 #define POSENC_KERNELS_AXES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of convert_rows and quantise_rows. */
 #ifndef POSENC_KERNELS_CONVERT_H
 #define POSENC_KERNELS_CONVERT_H

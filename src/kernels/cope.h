@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of cope_row. */
 #ifndef POSENC_KERNELS_COPE_H
 #define POSENC_KERNELS_COPE_H

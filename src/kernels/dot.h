@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of dot_rows and dot_few: products with the rows of a table. */
 #ifndef POSENC_KERNELS_DOT_H
 #define POSENC_KERNELS_DOT_H

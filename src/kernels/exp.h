@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Constants of the softmax: exp(x) for x <= 0, tanh(x), and where results are flushed. Shared by the scalar form and
  * the SIMD body, which state the same operations apart.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* exp and tanh of attention logits in plain C: the specification, also used where set-up and joins need the same bits.
  * The constants and their errors stand in kernels/exp.h. */
 #ifndef POSENC_SCALAR_EXP_H

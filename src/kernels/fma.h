@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* a * b + c rounded once: by an instruction where the compiler has one, elsewhere by exact functions of our own, for
  * those of C libraries differ, and some round twice. Rounding mode and errno are left alone.
  */

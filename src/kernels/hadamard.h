@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of hadamard_rows. */
 #ifndef POSENC_KERNELS_HADAMARD_H
 #define POSENC_KERNELS_HADAMARD_H

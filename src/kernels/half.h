@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* f16 and bf16 to float32 and back, in integers: what the scalar tier uses, and what every conversion instruction is
  * held to. To the nearest value, ties to even; what is too large becomes infinite; a NaN becomes some NaN. */
 #ifndef POSENC_HALF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The table that holds one variant of each kernel. The header of its family, beside this one, says what a kernel takes.
  *
  * A kernel knows tables and numbers, never a scheme. It trusts its arguments: the public calls have checked them. Every

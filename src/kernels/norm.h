@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of rms_factors: the factors of an RMS norm, one for each head. */
 #ifndef POSENC_KERNELS_NORM_H
 #define POSENC_KERNELS_NORM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of pack_rows. */
 #ifndef POSENC_KERNELS_PACK_H
 #define POSENC_KERNELS_PACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of round_rows, pack_pairs, pair_rows and multiply_pairs: products of bf16 matrices in the order of Intel's
  * TDPBF16PS, which every CPU can follow. */
 #ifndef POSENC_KERNELS_PAIRS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Panels, the layout of packed rows, and rows to prefetch. */
 #ifndef POSENC_KERNELS_PANELS_H
 #define POSENC_KERNELS_PANELS_H

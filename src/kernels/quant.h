@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of pack_quants, dot_quants and attend_quants: attention over quantised keys and values in integers, whose
  * sums are exact in any order. */
 #ifndef POSENC_KERNELS_QUANT_H

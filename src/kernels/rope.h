@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of the rotations: rope_half, rope_interleaved, rope_deinterleave. */
 #ifndef POSENC_KERNELS_ROPE_H
 #define POSENC_KERNELS_ROPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of the kernels of absolute encodings: place_rows, mix_row, bit_rows, rbf_rows. */
 #ifndef POSENC_KERNELS_ROWS_H
 #define POSENC_KERNELS_ROWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SLEEF's deterministic sincospi and exp: cos and sin of pi * x, and e^x, in double, the same bits from every variant
  * whatever stands in the neighbouring lanes. SLEEF 3.5 .. 3.9 have it under the finz prefix; 4.0 made the plain names
  * deterministic and dropped the prefix. The build says which (POSENC_SLEEF_FINZ). Errors are below 3.5 ulp, 2^-51, far

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of softmax_row: one row of logits, and its softmax. */
 #ifndef POSENC_KERNELS_SOFTMAX_H
 #define POSENC_KERNELS_SOFTMAX_H

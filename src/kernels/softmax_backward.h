@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of softmax_backward. */
 #ifndef POSENC_KERNELS_SOFTMAX_BACKWARD_H
 #define POSENC_KERNELS_SOFTMAX_BACKWARD_H

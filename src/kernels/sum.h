@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The canonical sum of the softmax. */
 #ifndef POSENC_KERNELS_SUM_H
 #define POSENC_KERNELS_SUM_H

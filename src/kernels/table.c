@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The table of one tier; compiled once per tier, and per feature of it with the tier's own for all other kernels. */
 #include "kernels/variant.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pairs of storage types. */
 #ifndef POSENC_KERNELS_TYPE_PAIRS_H
 #define POSENC_KERNELS_TYPE_PAIRS_H

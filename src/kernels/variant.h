@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of the tier being compiled. The build defines POSENC_VARIANT (avx2) and POSENC_TIER (POSENC_ISA_AVX2). */
 #ifndef POSENC_VARIANT_H
 #define POSENC_VARIANT_H

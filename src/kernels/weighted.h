@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of weighted_rows. */
 #ifndef POSENC_KERNELS_WEIGHTED_H
 #define POSENC_KERNELS_WEIGHTED_H

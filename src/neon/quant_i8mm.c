@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "vec.h"
 
 #define POSENC_OWN_QUANT_PRODUCTS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The vector layer on AArch64 Advanced SIMD. docs/vector-layer.md states each operation; tests/test_vec.c holds every
  * tier to it. */
 #ifndef POSENC_VEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE: the calls on data. A call is one tensor or several, walked token by token, so that the cosines and sines of a
  * token serve them all. */
 #include <string.h>

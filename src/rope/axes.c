@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE: which position and which frequency each pair has, kind by kind (FORMULAS B.19-B.23, B.26-B.31). Every kind is a
  * rule that fills the two lists, axes and frequencies; what comes after sees the lists alone. */
 #include <math.h>

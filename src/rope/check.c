@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a call of RoPE on tensors refuses. */
 #include <math.h>
 

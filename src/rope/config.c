@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Published names of RoPE parameters: one table for each kind of value. */
 #include <posenc/rope_config.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE parameters from the arguments of ggml_rope_ext and ggml_rope_multi (FORMULAS B.15). */
 #include <posenc/rope_config.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The Hadamard transform of heads. */
 #include <math.h>
 

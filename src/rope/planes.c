@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE: the table of frequencies, and which columns of it each axis follows. */
 #include <stdlib.h>
 

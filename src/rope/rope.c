@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE: set-up. The walk over tokens is apply.c. */
 #include "rope/rope.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inside of a posenc_rope: tables made at set-up, and where a call takes its rows from. */
 #ifndef POSENC_SRC_ROPE_H
 #define POSENC_SRC_ROPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoPE: rows of cosines and sines, made from positions or taken from a table. */
 #include <stdlib.h>
 

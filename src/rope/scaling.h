@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From a scaling scheme to what the kernels need: frequencies and a magnitude. */
 #ifndef POSENC_SRC_ROPE_SCALING_H
 #define POSENC_SRC_ROPE_SCALING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar affine function of a row: the specification. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar angles: the specification. The scheme stands in include/posenc/angles.h, its error in docs/numerics.md. */
 #include <math.h>
 #include <stdlib.h>

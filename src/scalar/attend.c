@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar weighted sums of rows: the specification. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar sum of row and column terms onto a row of scores: the specification. */
 #include "kernels/variant.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar conversion: the specification. */
 #include <math.h>
 

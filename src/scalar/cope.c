@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar logits of contextual positions: the specification. */
 #include "kernels/exp_scalar.h"
 #include "kernels/fma.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar products with the rows of a table: the specification. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar Hadamard transform: the specification. */
 #include "kernels/variant.h"
 

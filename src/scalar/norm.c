@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar RMS-norm: the specification. What is made of the factors stands in rope.c and convert.c. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar packing of rows into panels: the specification. */
 #include "kernels/half.h"
 #include "kernels/variant.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar products of bf16 matrices: the specification. */
 #include <math.h>
 

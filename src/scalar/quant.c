@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar attention over quantised rows, in integers: the specification. */
 #include <float.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar RoPE: the specification. y0 = x0 cos - x1 sin, y1 = x1 cos + x0 sin (FORMULAS B.2-B.4); after a norm
  * x0 = z0 w0, x1 = z1 w1, and the weights join the cosines and sines. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar rows of absolute encodings: the specification (FORMULAS part A). */
 #include "kernels/exp_scalar.h"
 #include "kernels/fma.h"

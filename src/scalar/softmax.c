@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar softmax of attention logits: the specification. include/posenc/softmax.h says what it promises,
  * docs/numerics.md why. */
 #include <stdlib.h>

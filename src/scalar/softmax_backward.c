@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar gradient of the softmax: the specification. include/posenc/backward.h has the formula. */
 #include <float.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scalar weighted sum of rows: the specification. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the affine function of a row; src/scalar/affine.c is the specification.
  * Needs: vec.h. Produces: affine_row. Used by: avx2, avx512, neon. */
 #include "vec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the angle kernels; src/scalar/angles.c is the specification.
  * Needs: vec.h. Produces: angle_anchors, angle_rows. Used by: avx2, avx512, neon. */
 #include "vec.h"

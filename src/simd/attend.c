@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the weighted sums of rows; src/scalar/attend.c is the specification.
  * Needs: vec.h. Produces: attend_rows. Used by: avx2, avx512, neon.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the conversion; src/scalar/convert.c is the specification.
  * Needs: vec.h. Produces: convert_rows, quantise_rows. Used by: avx2, avx512, neon. */
 #include "vec.h"

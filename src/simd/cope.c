@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the logits of contextual positions; src/scalar/cope.c is the specification.
  * Needs: vec.h. Produces: cope_row. Used by: avx2, avx512, neon.
  *

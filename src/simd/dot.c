@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the products with the rows of a table; src/scalar/dot.c is the specification.
  * Needs: vec.h. Produces: dot_rows, dot_few. Used by: avx2, avx512, neon.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* exp and tanh of attention logits on vectors; src/kernels/exp_scalar.h is the specification. Needs: vec.h.
  * Used by: softmax and its gradient, cope, rows. */
 #ifndef POSENC_SIMD_EXP_H

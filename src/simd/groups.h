@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weighted sums of quantised rows in groups: what a group's rows count as integers, and the walk over groups and
  * blocks. The products are those of the file that includes this. Needs: typed.h. Used by: quant, AMX's tiles. */
 #ifndef POSENC_SIMD_GROUPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the RMS-norm; src/scalar/norm.c is the specification.
  * Needs: vec.h. Produces: rms_factors. Used by: avx2, avx512, neon. */
 #include "vec.h"

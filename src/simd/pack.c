@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the packing of rows into panels; src/scalar/pack.c is the specification.
  * Needs: vec.h. Produces: pack_rows. Used by: avx2, avx512, neon.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the products of bf16 matrices; src/scalar/pairs.c is the specification.
  * Needs: vec.h. Produces: round_rows, pack_pairs, pair_rows, multiply_pairs. Used by: avx2, avx512, neon.
  *

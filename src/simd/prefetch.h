@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fetching of rows that will be needed soon, into the second cache, while others are at work. Needs: typed.h.
  * Used by: pack, dot.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of attention over quantised rows in integers; src/scalar/quant.c is the specification.
  * Needs: vec.h. Produces: pack_quants and, unless POSENC_OWN_QUANT_PRODUCTS is defined, dot_quants and attend_quants.
  * Used by: avx2, avx512, neon.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of RoPE; src/scalar/rope.c is the specification.
  * Needs: vec.h. Produces: rope_half, rope_deinterleave and, unless POSENC_OWN_ROPE_INTERLEAVED is defined,
  * rope_interleaved. Used by: avx2 (with its own rope_interleaved), avx512, neon.

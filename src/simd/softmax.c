@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the softmax of attention logits; src/scalar/softmax.c is the specification.
  * Needs: vec.h. Produces: softmax_row. Used by: avx2, avx512, neon.
  *

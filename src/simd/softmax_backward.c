@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the softmax's gradient; src/scalar/softmax_backward.c is the specification.
  * Needs: vec.h. Produces: softmax_backward. Used by: avx2, avx512, neon.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of attention logits whose scores or result have 16 bits, by the softmax of float32 ones (softmax.c, which
  * includes this): scores are widened where the result will lie, and a result of 16 bits is made in float32 on the
  * stack, in parts. 32 rows of 4096 keys took 4 to 10 times as long when each pass made its own logits and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention logits on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.h, exp.h,
  * softmax_runs.h. */
 #ifndef POSENC_SIMD_SOFTMAX_LOGITS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The keys of a row that are seen, as runs of steps of 32: the lanes of the canonical sum. Needs: vec.h. */
 #ifndef POSENC_SIMD_SOFTMAX_RUNS_H
 #define POSENC_SIMD_SOFTMAX_RUNS_H

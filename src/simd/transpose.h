@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Transposition in registers. Needs: vec.h. Used by: pack, pairs, quant. */
 #ifndef POSENC_SIMD_TRANSPOSE_H
 #define POSENC_SIMD_TRANSPOSE_H

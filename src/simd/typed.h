@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loads and stores of n <= VF elements of a storage type, from element i on, and fetching them ahead. In the bodies
  * type and, mostly, n are constants, so that one instruction remains. Needs: vec.h. */
 #ifndef POSENC_SIMD_TYPED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SIMD body of the weighted sum of rows; src/scalar/weighted.c is the specification.
  * Needs: vec.h. Produces: weighted_rows. Used by: avx2, avx512, neon.
  *

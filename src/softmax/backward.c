@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradient through the softmax: checks, and the walk over rows (FORMULAS E.6). */
 #include <posenc/backward.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "softmax/scores.h"
 
 #include <float.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Checks and row arithmetic shared by the calls on scores [n_k, n_q, n_heads, n_batch]. */
 #ifndef POSENC_SCORES_H
 #define POSENC_SCORES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Softmax over scores: checks, and the walk over rows. */
 #include <posenc/softmax.h>
 

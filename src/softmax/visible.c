@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "softmax/visible.h"
 
 #include <string.h>

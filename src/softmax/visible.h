@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Keys that a bias of -inf hides, at either end of what a query sees. */
 #ifndef POSENC_VISIBLE_H
 #define POSENC_VISIBLE_H

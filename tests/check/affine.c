@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* affine_row: a x + b, as FIRE has it. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* TDPBF16PS and TDPBSSD, as this CPU computes them: against the order that src/scalar/pairs.c states, and against plain
  * integers. */
 #include <stdio.h>

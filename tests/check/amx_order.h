@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc-check --amx-order. */
 #ifndef POSENC_CHECK_AMX_ORDER_H
 #define POSENC_CHECK_AMX_ORDER_H

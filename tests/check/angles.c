@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sweeps of the angle kernels. */
 #include "check.h"
 #include "plain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* attend_rows: weighted sums of rows of values. */
 #include "check.h"
 #include "plain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* add_axes: the sum of row and column terms. */
 #include "check.h"
 #include "plain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One call of a kernel, described so that any tier can make it, with its buffers anywhere.
  *
  * A family's file has a sweep for each kernel: it walks the cases, describes the buffers of each (call_operand,

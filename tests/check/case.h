@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The case that runs: its name, its random numbers, and how it fails. Knows no test framework: who runs cases says
  * what a failure does. Reproducible: the numbers of a case follow from the seed and its name alone. */
 #ifndef POSENC_CHECK_CASE_H

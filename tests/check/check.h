@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The checker: every kernel with its cases, and what can be done with them.
  *
  * Each line of kernels.def has a sweep in the file of its family (norm.c for rms_factors, as in src/scalar and

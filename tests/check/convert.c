@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* convert_rows: conversion between storage types, a factor, and a norm in some cases. quantise_rows: into blocks. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cope_row: contextual positions (CoPE). */
 #include "check.h"
 #include "plain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sweeps of the products with the rows of a table, packed or where they stand. */
 #include "check.h"
 #include "plain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory between two pages that must not be touched. */
 #ifndef POSENC_CHECK_GUARDED_H
 #define POSENC_CHECK_GUARDED_H

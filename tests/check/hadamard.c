@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hadamard_rows: the Hadamard transform of each few channels of a row, in place. */
 #include <math.h>
 

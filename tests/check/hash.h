@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* FNV-1a of values: whatever the order of bytes, and one NaN for all. */
 #ifndef POSENC_CHECK_HASH_H
 #define POSENC_CHECK_HASH_H

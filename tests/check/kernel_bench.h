@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a kernel is benchmarked: its case at any size, the loop one would write with libm, and what no code can beat. */
 #ifndef POSENC_CHECK_KERNEL_BENCH_H
 #define POSENC_CHECK_KERNEL_BENCH_H

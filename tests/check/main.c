@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* posenc-check: every kernel of every tier against scalar. check.h and README.md say what is compared. */
 #define _GNU_SOURCE
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rms_factors: the factor of each head's RMS-norm. */
 #include "check.h"
 #include "plain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pack_rows: rows of a matrix into panels, transposed. */
 #include "check.h"
 

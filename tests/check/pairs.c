@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* round_rows, pack_pairs, pair_rows, multiply_pairs: products of bf16 matrices. */
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The same work as a user would write it with libm: float32 loops, one after the other, no intrinsics. */
 #ifndef POSENC_CHECK_PLAIN_H
 #define POSENC_CHECK_PLAIN_H

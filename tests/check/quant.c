@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pack_quants, dot_quants, attend_quants: attention over quantised rows in integers. */
 #include <float.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sweeps of the rotary kernels: every pair of types. */
 #include "check.h"
 #include "plain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sweeps of the kernels of absolute encodings. */
 #include "check.h"
 #include "plain.h"

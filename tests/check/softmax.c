@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sweep of the kernel on rows of scores. */
 #include "check.h"
 #include "plain.h"

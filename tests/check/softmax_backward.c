@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sweeps of the softmax's gradient, and of the sum of row and column terms. */
 #include "check.h"
 #include "plain.h"

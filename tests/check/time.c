@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Time on adversarial data: what else runs on the machine only makes calls longer, so the shortest of some counts. */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"

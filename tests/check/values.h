@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Values to feed: ordinary and adversarial ones of every type, drawn from the random numbers of the case. */
 #ifndef POSENC_CHECK_VALUES_H
 #define POSENC_CHECK_VALUES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sweeps of the kernels behind relative terms: weighted sums of rows, affine rows, contextual positions. */
 #include "check.h"
 #include "plain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stands before the compiler's <immintrin.h> in a build with -Demulate_avx512=true: what src/avx512/vec.h takes from
  * AVX-512, made of AVX2 and plain C, so that the tests run that header's logic, and the bodies with 16 lanes, on a CPU
  * without AVX-512. For tests only, and no word on the instructions that a compiler makes of the real tier.

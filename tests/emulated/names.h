@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The names that immintrin.h beside this file takes over from the compiler's. */
 #define __m512 emulated_m512
 #define __m512d emulated_m512d

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the calls on data share: numbers drawn from the fuzzer's bytes, memory between guard pages, and each call on
  * every tier, whole and in parts. What is wrong is printed, and aborts. */
 #ifndef POSENC_FUZZ_DATA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fused attention: types, pages, parts by segments, rotation of keys. */
 #include "data_scores.h"
 

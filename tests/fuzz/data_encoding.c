@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Absolute encodings: sinusoids, tables and bits, side by side or added up, taken to their place with x and gate; and
  * the gradient of a table. */
 #include "data.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Results of attention over different keys, joined; into one of them or apart. */
 #include "data.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Relative terms: products with a table, values, and the sums and products of their gradients. */
 #include "data.h"
 

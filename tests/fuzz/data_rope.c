@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rotations of random layout, axes and scaling: applied, from a table, and as tasks with norm and scatter. */
 #include "data.h"
 

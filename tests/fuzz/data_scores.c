@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "data_scores.h"
 
 #include <math.h>

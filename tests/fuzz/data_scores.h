@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random posenc_score_params, everything they point to in blocks of its exact size. */
 #ifndef POSENC_FUZZ_DATA_SCORES_H
 #define POSENC_FUZZ_DATA_SCORES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The softmax path: softmax, logits, and parts of a softmax, with whatever posenc_score_params may hold. */
 #include "data_scores.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls on data: the first byte chooses a family, the others are a random call of it, valid or nearly so. Tiers, parts
  * and the whole are compared bit for bit, and what they give with a plain loop in double. */
 #include "data.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The command's readers: any bytes as a config.json or a GGUF file. What is accepted, RoPE must take. */
 #define _GNU_SOURCE /* memfd_create */
 #include <posenc/posenc.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Set-up: the first byte chooses a constructor, the others are its parameters. What is refused must leave nothing
  * behind; what is accepted must do a small piece of work, in memory of exactly the size it says. */
 #include <posenc/posenc.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Hashes of biases, relative terms and what is learned of them. */
 #include "public.h"
 

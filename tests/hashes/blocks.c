@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Hashes of quantised heads and of the Hadamard transform. */
 #include "public.h"
 

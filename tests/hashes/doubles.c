@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Hashes of what a result rounded to float32 hides but once in 2^28 values: double arithmetic. Two families are of
  * private functions, which tables, lines and slopes are made of; one is of public calls next to zeros of cosines. */
 #include "public.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Hashes of absolute encodings, tables, convolution and arrays of positions. */
 #include "public.h"
 

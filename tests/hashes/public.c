@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "public.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One hash per family of public functions over a fixed sweep, equal on every tier, compiler and architecture: what set-
  * up, plain C and dispatch make beside and around the kernels. What the families share: numbers, memory, counted calls.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The recorded hashes, and a CPU held to them: equal hashes are right results, since scalar's have been proved. */
 #ifndef POSENC_HASHES_RECORD_H
 #define POSENC_HASHES_RECORD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Hashes of frequencies, angles and rotations. */
 #include "public.h"
 

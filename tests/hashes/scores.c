@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Hashes of the softmax path, attention and analysis. */
 #include "public.h"
 

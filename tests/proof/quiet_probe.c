@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Preloaded into the programs of the tests, whose library is compiled with -finstrument-functions: for each call from
  * outside into the library it counts what a guest should not do. At the end it writes to $QUIET_PROBE, for every
  * function that was called, its address and

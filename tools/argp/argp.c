@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "argp.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the command and the checker use of GNU's <argp.h>, under its names, for C libraries that have no argp: musl's
  * and that of Windows. GNU's manual says what each part means. Arguments are taken in the order in which they stand.
  */

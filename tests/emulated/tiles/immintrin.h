@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stands before the compiler's <immintrin.h> where src/avx512/tiles*.c are compiled for tests, so that every machine
  * checks what is done with tiles. */
 #ifndef POSENC_TESTS_EMULATED_TILES_IMMINTRIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* AMX's tiles in plain C, as Intel's manual states them; no word on the instructions. */
 #ifndef POSENC_TESTS_EMULATED_TILES_TILES_H
 #define POSENC_TESTS_EMULATED_TILES_TILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Intel's manual, volume 2: instruction formats, and the encodings of AMX's instructions. */
 #define _GNU_SOURCE
 #include "trap.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A host that loads the library at run time, from the path it is given: the constructor has chosen a tier. */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A user's program, in C11 and in C++17: the best tier of this CPU must be in use, and a rotation must be right. */
 #include <posenc/posenc.h>
 
