@@ -96,7 +96,8 @@ static void test_cases(void **state) {
     for (size_t k = 0; k < IDS; k++) {
         n_with_tiles = 0;
         check_kernels[ids[k]].sweep(&kernels);
-        assert_true(n_with_tiles > 0);
+        if (test_scale_or(1) == 1) /* of some of the cases none may fill a tile */
+            assert_true(n_with_tiles > 0);
     }
 }
 

@@ -152,18 +152,18 @@ typedef struct pair_shares {
     vf factors;
 } pair_shares;
 
-V_INLINE int16x8_t narrow(const vi shares[2]) {
-    return vmovn_high_s32(vmovn_s32(shares[0]), shares[1]);
+V_INLINE int16x8_t narrow(const vi numbers[2]) {
+    return vmovn_high_s32(vmovn_s32(numbers[0]), numbers[1]);
 }
 
 /* Of sums i and i + 1. */
 V_INLINE void find_pair_shares(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at,
                                pair_shares *to) {
-    vi shares[2][SHARE_VECTORS];
-    float factor0 = find_shares(a, g, i, at, shares[0]), factor1 = find_shares(a, g, i + 1, at, shares[1]);
+    vi numbers[2][SHARE_VECTORS];
+    float factor0 = find_shares(a, g, i, at, numbers[0]), factor1 = find_shares(a, g, i + 1, at, numbers[1]);
     to->factors = both_halves(factor0, factor1);
     for (size_t octet = 0; octet < GROUP_OCTETS; octet++)
-        to->octets[octet] = digits_of(narrow(shares[0] + 2 * octet), narrow(shares[1] + 2 * octet));
+        to->octets[octet] = digits_of(narrow(numbers[0] + 2 * octet), narrow(numbers[1] + 2 * octet));
 }
 
 /* The numbers of a group's rows in a block: in each vector two channels of eight rows. */
