@@ -58,15 +58,19 @@ class AttentionArguments(ScoreArguments, total=False):
 
 
 class RopeArguments(TypedDict, total=False):
-    layout: Literal['half', 'interleaved', 'deinterleave']
+    layout: Literal['half', 'interleaved', 'deinterleave', 'half_by_axis']
     base: float
     n_rot: int
     n_offs: int
     rot_fraction: float
     scaling: dict[str, Any] | None
-    axes: Literal['single', 'mrope', 'imrope', 'imrope_ggml', 'vision', 'pixtral', 'axial']
+    axes: (Literal['single', 'mrope', 'imrope', 'imrope_ggml', 'vision', 'pixtral', 'axial', 'alternate', 'ernie'] |
+           Numbers)
     n_axes: int
     sections: Sequence[int]
+    theta: Numbers | None
+    bases: Numbers
+    local_base: float
     xpos_role: Literal['off', 'query', 'key']
     xpos_gamma: float
     xpos_scale_base: float
@@ -222,6 +226,8 @@ class Rope:
             self, x: Array, cos: Array, sin: Array, *, out: Array | None = ..., inplace: bool = ...,
             direction: Direction = ..., threads: int = ...) -> Result: ...
     def table(self, positions: Numbers, *, direction: Direction = ...) -> tuple[Any, ...]: ...
+    def local(self) -> Rope: ...
+    def query_temperature(self, position: int) -> float: ...
     @property
     def head_dim(self) -> int: ...
     @property

@@ -2,50 +2,9 @@
 #include "encoding.hpp"
 
 #include "bindings.hpp"
+#include "coordinates.hpp"
 
 namespace binding {
-
-namespace {
-
-posenc_coord_type coord_type(Kind kind, const char *argument) {
-    switch (kind) {
-    case Kind::i32: return POSENC_COORD_I32;
-    case Kind::i64: return POSENC_COORD_I64;
-    case Kind::f32: return POSENC_COORD_F32;
-    case Kind::f64: return POSENC_COORD_F64;
-    default: refuse(argument, std::string("int32, int64, float32 or float64 is expected, not ") + name_of(kind));
-    }
-}
-
-py::object as_coordinates(py::handle given) {
-    bool is_list = py::isinstance<py::list>(given) || py::isinstance<py::tuple>(given) || PyRange_Check(given.ptr());
-    return is_list ? py::object(py::module_::import("numpy").attr("asarray")(given))
-                   : py::reinterpret_borrow<py::object>(given);
-}
-
-} // namespace
-
-Coordinates::Coordinates(py::handle given, int n_axes, const char *argument)
-    : tensor(tensor_of(as_coordinates(given), argument)) {
-    int axes_of_one = n_axes > 1 ? 2 : 1;
-    if (tensor.ndim != axes_of_one && tensor.ndim != axes_of_one + 1)
-        refuse(argument,
-               std::string("the shape has to be ") + (n_axes > 1 ? "(n_axes, n_tokens) or (n_batch, n_axes, n_tokens)"
-                                                                 : "(n_tokens,) or (n_batch, n_tokens)"));
-    if (n_axes > 1 && tensor.extent(2) != n_axes)
-        refuse(argument, std::to_string(n_axes) + " axes are expected, not " + std::to_string(tensor.extent(2)));
-    int64_t bytes = bytes_of(tensor.kind);
-    at = posenc_coords_of(tensor.data, coord_type(tensor.kind, argument));
-    n_tokens = tensor.extent(1);
-    has_batch = tensor.ndim > axes_of_one;
-    n_batch = has_batch ? tensor.shape[0] : 1;
-    if (n_tokens > 1 && tensor.size() > 0 && tensor.strides[tensor.ndim - 1] != bytes)
-        refuse(argument, "the elements of the last axis have to lie side by side");
-    if (n_axes > 1)
-        at.axis_stride = tensor.strides[tensor.ndim - 2] / bytes;
-    if (has_batch && n_batch > 1)
-        at.batch_stride = tensor.strides[0] / bytes;
-}
 
 py::object Encoding::apply(py::handle positions, py::handle x, py::handle gate, py::handle out, bool in_place,
                            const std::string &dtype, int threads) const {

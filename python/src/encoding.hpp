@@ -8,16 +8,6 @@
 
 namespace binding {
 
-/** Coordinates of tokens: int32, int64, float32 or float64, (n_tokens,) or (n_batch, n_tokens), with several axes
- * (n_axes, n_tokens) or (n_batch, n_axes, n_tokens). */
-struct Coordinates {
-    Tensor tensor;
-    posenc_coords at;
-    int64_t n_tokens, n_batch;
-    bool has_batch;
-    Coordinates(py::handle given, int n_axes, const char *argument);
-};
-
 class Encoding {
   public:
     /** keeps: what the encoding refers to, tables and encodings with tables */

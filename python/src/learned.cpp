@@ -3,6 +3,7 @@
 #include "encoding.hpp"
 
 #include "bindings.hpp"
+#include "coordinates.hpp"
 
 namespace binding {
 

@@ -7,78 +7,33 @@
 
 namespace binding {
 
-namespace {
-
 int32_t position_of(int64_t position) {
     if (position < std::numeric_limits<int32_t>::min() || position > std::numeric_limits<int32_t>::max())
         refuse("positions", "a position is beyond int32");
     return (int32_t)position;
 }
 
-// Positions of int64, as torch has them, or not side by side.
-std::vector<int32_t> narrowed(const Tensor &given, const Shape &shape) {
-    std::vector<int32_t> copy;
-    copy.reserve((size_t)given.size());
-    bool is_wide = given.kind == Kind::i64;
-    int64_t n = given.size();
-    for (int64_t i = 0; i < n; i++) {
-        int64_t rest = i, offset = 0;
-        for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis])
-            offset += rest % shape[axis] * given.strides[axis];
-        const char *at = given.data + offset;
-        copy.push_back(is_wide ? position_of(*(const int64_t *)at) : *(const int32_t *)at);
-    }
-    return copy;
-}
-
-py::object as_array(py::handle given) {
-    if (py::isinstance<py::list>(given) || py::isinstance<py::tuple>(given) || PyRange_Check(given.ptr()))
-        return py::module_::import("numpy").attr("asarray")(given, py::arg("dtype") = "int64");
-    return py::reinterpret_borrow<py::object>(given);
-}
-
-} // namespace
-
 Positions::Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_batch) {
-    n_per_batch_ = n_axes * n_tokens;
     if (PyLong_Check(given.ptr())) {
         int64_t start = position_of(given.cast<int64_t>());
-        copy_.resize((size_t)n_per_batch_);
         position_of(start + std::max<int64_t>(n_tokens - 1, 0));
-        for (int64_t i = 0; i < n_per_batch_; i++)
-            copy_[(size_t)i] = (int32_t)(start + i % n_tokens);
-        data_ = copy_.data();
+        counted_.resize((size_t)(n_axes * n_tokens));
+        for (int64_t i = 0; i < n_axes * n_tokens; i++)
+            counted_[(size_t)i] = (int32_t)(start + i % n_tokens);
+        at_ = posenc_coords_of(counted_.data(), POSENC_COORD_I32);
         return;
     }
-    bool is_array = py::isinstance<py::array>(given) || py::hasattr(given, "__dlpack__");
-    owner_ = is_array ? py::reinterpret_borrow<py::object>(given) : as_array(given);
-    Tensor tensor = tensor_of(owner_, "positions");
-    if (tensor.kind != Kind::i32 && tensor.kind != Kind::i64)
-        refuse("positions", std::string("int32 or int64 is expected, not ") + name_of(tensor.kind));
-    Shape shape = tensor.extents(), of_one = {n_tokens}, of_each = {n_batch, n_tokens};
-    if (n_axes > 1) {
-        of_one.insert(of_one.begin(), n_axes);
-        of_each.insert(of_each.begin(), n_axes);
-    }
-    differ_ = shape != of_one;
-    if (differ_ && shape != of_each)
-        refuse("positions",
-               "the shape has to be " + text_of(of_one) + " or " + text_of(of_each) + ", not " + text_of(shape));
-    if (tensor.kind == Kind::i32 && tensor.is_dense() && !(differ_ && n_axes > 1)) {
-        data_ = (const int32_t *)tensor.data;
-        owner_ = std::move(tensor.owner);
-        return;
-    }
-    copy_ = narrowed(tensor, shape);
-    if (differ_ && n_axes > 1) { // (axis, batch, token) to (batch, axis, token)
-        std::vector<int32_t> planes(copy_.size());
-        for (int64_t i = 0; i < (int64_t)copy_.size(); i++) {
-            int64_t axis = i / (n_batch * n_tokens), batch = i / n_tokens % n_batch;
-            planes[(size_t)((batch * n_axes + axis) * n_tokens + i % n_tokens)] = copy_[(size_t)i];
+    given_.emplace(given, n_axes, "positions", AxesCome::before_batch);
+    if (given_->n_tokens != n_tokens || (given_->has_batch && given_->n_batch != n_batch)) {
+        Shape of_one = {n_tokens}, of_each = {n_batch, n_tokens};
+        if (n_axes > 1) {
+            of_one.insert(of_one.begin(), n_axes);
+            of_each.insert(of_each.begin(), n_axes);
         }
-        copy_.swap(planes);
+        refuse("positions", "the shape has to be " + text_of(of_one) + " or " + text_of(of_each) + ", not " +
+                                text_of(given_->tensor.extents()));
     }
-    data_ = copy_.data();
+    at_ = given_->at;
 }
 
 posenc_direction direction_of(const std::string &text) {
@@ -104,12 +59,9 @@ TableOfPython::TableOfPython(py::handle cos_, py::handle sin_, int64_t n_pairs)
     table = {(float *)cos.data, (float *)sin.data, n_rows > 1 ? cos.strides[0] / 4 : n_pairs * step, step};
 }
 
-Rope::Rope(int64_t head_dim, const py::kwargs &given) : head_dim_(head_dim) {
-    Options options("Rope", given);
-    RopeParams params(head_dim, options);
-    options.finish();
+Rope::Rope(RopeParams params) : params_(std::move(params)) {
     posenc_rope *rope = nullptr;
-    check(posenc_rope_create(params.get(), &rope), "Rope");
+    check(posenc_rope_create(params_.get(), &rope), "Rope");
     rope_.reset(rope);
 }
 
@@ -147,14 +99,9 @@ py::object Rope::apply(py::handle x, py::handle positions, py::handle out, bool 
     posenc_direction way = direction_of(direction);
     Positions at(positions, posenc_rope_axis_count(get()), view.ne[2], view.ne[3]);
     Output y = result_of(tensor, x, out, in_place, dtype);
-    int64_t n_calls = at.differ_by_batch() ? view.ne[3] : 1;
-    for (int64_t i = 0; i < n_calls; i++) {
-        posenc_view from = n_calls > 1 ? posenc_view_slice(view, 3, i, 1) : view;
-        posenc_view to = n_calls > 1 ? posenc_view_slice(y.view, 3, i, 1) : y.view;
-        check(share(row_count(from), threads,
-                    [&](posenc_range rows) { return posenc_rope_apply(get(), &from, at.of(i), &to, way, rows); }),
-              "Rope");
-    }
+    check(share(row_count(view), threads,
+                [&](posenc_range rows) { return posenc_rope_apply_at(get(), &view, at.get(), &y.view, way, rows); }),
+          "Rope");
     return y.object;
 }
 
@@ -177,15 +124,13 @@ py::object Rope::apply_table(py::handle x, py::handle cos, py::handle sin, py::h
 }
 
 py::tuple Rope::table(py::handle positions, const std::string &direction) const {
-    int n_axes = posenc_rope_axis_count(get());
-    py::object given = as_array(positions);
-    Tensor tensor = tensor_of(given, "positions");
-    int64_t n_tokens = tensor.ndim > 0 ? tensor.shape[tensor.ndim - 1] : 0;
-    Positions at(given, n_axes, n_tokens, 1);
-    Shape shape = {n_tokens, posenc_rope_pair_count(get())};
+    Coordinates given(positions, posenc_rope_axis_count(get()), "positions", AxesCome::before_batch);
+    if (given.n_batch != 1)
+        refuse("positions", "those of one sequence are expected, not the shape " + text_of(given.tensor.extents()));
+    Shape shape = {given.n_tokens, posenc_rope_pair_count(get())};
     Output cos = output_of(py::none(), Kind::f32, shape), sin = output_of(py::none(), Kind::f32, shape);
     posenc_rope_table table = {(float *)cos.view.data, (float *)sin.view.data, shape[1], 1};
-    check(posenc_rope_table_fill(get(), at.of(0), n_tokens, direction_of(direction), &table), "Rope.table");
+    check(posenc_rope_table_fill_at(get(), &given.at, given.n_tokens, direction_of(direction), &table), "Rope.table");
     return py::make_tuple(cos.object, sin.object);
 }
 
@@ -203,33 +148,71 @@ py::array_t<int64_t> Rope::axis() const {
     return axis;
 }
 
+std::unique_ptr<Rope> Rope::local() const {
+    return std::make_unique<Rope>(params_.local());
+}
+
+double Rope::query_temperature(int32_t position) const {
+    return posenc_rope_query_temperature(&params_.get()->scaling, position);
+}
+
+namespace {
+
+std::unique_ptr<Rope> create(int64_t head_dim, const py::kwargs &given) {
+    Options options("Rope", given);
+    RopeParams params(head_dim, options);
+    options.finish();
+    return std::make_unique<Rope>(std::move(params));
+}
+
+} // namespace
+
 void bind_rope(py::module_ &module) {
     using namespace py::literals;
     py::class_<Rope> rope(module, "Rope", R"(Rotary position embedding, compiled once (posenc/rope.h).
 
 Rope(head_dim, *, layout='half', base=10000.0, n_rot=0, n_offs=0, rot_fraction=1.0, scaling=None, axes='single',
-     n_axes=0, sections=(), xpos_role='off', xpos_gamma=0.4, xpos_scale_base=512.0, xpos_centre=0)
+     n_axes=0, sections=(), theta=None, bases=(), local_base=0.0, xpos_role='off', xpos_gamma=0.4,
+     xpos_scale_base=512.0, xpos_centre=0)
 
-layout: 'half' (Hugging Face, GPT-NeoX), 'interleaved' (GPT-J, Llama as published) or 'deinterleave'.
+layout: 'half' (Hugging Face, GPT-NeoX), 'interleaved' (GPT-J, Llama as published), 'deinterleave' or 'half_by_axis'
+(Gemma 4's vision tower).
 scaling: a dict with the fields of posenc_rope_scaling ('type', 'factor', 'original_context' ...), or as models
-publish them ('rope_type', 'original_max_position_embeddings', 'short_factor' ...).
-axes: 'mrope', 'imrope', 'imrope_ggml', 'vision', 'pixtral', 'axial', with the pairs of each axis in sections.
+publish them ('rope_type', 'original_max_position_embeddings', 'short_factor' ...). 'alpha' is alpha of 'ntk_length',
+and ntk_alpha of 'ntk' and 'dynamic', as models have it.
+axes: 'mrope', 'imrope', 'imrope_ggml', 'vision', 'axial', 'ernie', with the pairs of each axis in sections; 'pixtral',
+'alternate' with n_axes; or a list (n_rot / 2,) with the axis of each pair, for which n_axes is 1 + the largest if it
+is not given.
+theta: (n_rot / 2,) radians per position, in place of the powers of base. bases: a base for each axis, 0 for base.
+local_base: base of the layers with local attention, for local().
 
 rope(q, positions) rotates q.)");
-    rope.def(py::init<int64_t, const py::kwargs &>(), "head_dim"_a)
+    rope.def(py::init(&create), "head_dim"_a)
         .def("__call__", &Rope::apply, "x"_a, "positions"_a, py::kw_only(), "out"_a = py::none(), "inplace"_a = false,
              "direction"_a = "forward", "dtype"_a = py::none(), "threads"_a = 1, R"(Rotates heads by their positions.
 
 x: (n_tokens, n_heads, head_dim) or (n_batch, n_tokens, n_heads, head_dim); float32, float16 or bfloat16, any strides
-but that of the last axis. positions: int32 or int64 (n_tokens,) or (n_batch, n_tokens), with several axes
-(n_axes, n_tokens) or (n_axes, n_batch, n_tokens); an int p stands for p, p + 1, ...
+but that of the last axis. positions: int32, int64, float32 or float64, (n_tokens,) or (n_batch, n_tokens), with
+several axes (n_axes, n_tokens) or (n_axes, n_batch, n_tokens), not copied where tokens lie side by side; an int p
+stands for p, p + 1, ... Integers have to be in the range of int32, real numbers within 2^31.
 direction: 'forward', 'inverse', 'backward' (gradient) or 'shift' (moves rotated keys).
 dtype: type of the result, also 'q8_0' and 'q4_0', whose blocks are bytes. inplace: x is written to, and returned.)")
         .def("apply_table", &Rope::apply_table, "x"_a, "cos"_a, "sin"_a, py::kw_only(), "out"_a = py::none(),
              "inplace"_a = false, "direction"_a = "forward", "threads"_a = 1,
              "Rotates x by rows of cosines and sines, (n_tokens, n_pairs) each, that table() or the caller made.")
         .def("table", &Rope::table, "positions"_a, py::kw_only(), "direction"_a = "forward",
-             "Cosines and sines of these positions: two float32 arrays (n_tokens, n_pairs).")
+             R"(Cosines and sines of these positions: two float32 arrays (n_tokens, n_pairs).
+
+positions: as for a rotation, of one sequence: (n_tokens,), with several axes (n_axes, n_tokens).)")
+        .def("local", &Rope::local,
+             R"(The Rope of layers with local attention: local_base and no scaling (Gemma 3, ModernBERT).
+
+Where local_base is 0 it is the same as this one.)")
+        .def("query_temperature", &Rope::query_temperature, "position"_a,
+             R"(What Ministral 3 multiplies the query at this position by, of scaling's temperature_beta.
+
+temperature_beta * ln(1 + floor(position / original_context)) + 1; 1 where temperature_beta is 0, NaN where
+original_context is not given. (Llama 4's is posenc.query_temperature.))")
         .def_property_readonly("head_dim", &Rope::head_dim)
         .def_property_readonly("theta", &Rope::theta, "Frequency of each pair in radians per position.")
         .def_property_readonly("axis", &Rope::axis, "Axis of each pair.")

@@ -2,44 +2,46 @@
 // A rotary embedding as an object of Python.
 #pragma once
 
+#include "coordinates.hpp"
 #include "rope_scaling.hpp"
 
 #include <memory>
+#include <optional>
 
 namespace binding {
 
-/** Positions as planes of int32, [n_axes][n_tokens], for one sequence or for each. */
+/** A position as int32, or ValueError. */
+int32_t position_of(int64_t position);
+
+/** Positions of a rotation: an int (consecutive positions from it), or Coordinates, (n_axes, n_batch, n_tokens) where
+ * there are several axes and a batch. */
 class Positions {
   public:
-    /** An int (consecutive positions from it), (n_tokens,), (n_batch, n_tokens), or with several axes
-     * (n_axes, n_tokens) or (n_axes, n_batch, n_tokens). */
     Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_batch);
-    bool differ_by_batch() const {
-        return differ_;
+    const posenc_coords *get() const {
+        return &at_;
     }
-    const int32_t *of(int64_t batch) const {
-        return differ_ ? data_ + batch * n_per_batch_ : data_;
+    bool are_real() const {
+        return at_.type == POSENC_COORD_F32 || at_.type == POSENC_COORD_F64;
     }
 
   private:
-    std::vector<int32_t> copy_;
-    py::object owner_;
-    const int32_t *data_ = nullptr;
-    int64_t n_per_batch_ = 0;
-    bool differ_ = false;
+    std::vector<int32_t> counted_; // from an int
+    std::optional<Coordinates> given_;
+    posenc_coords at_;
 };
 
 posenc_direction direction_of(const std::string &text);
 
 class Rope {
   public:
-    Rope(int64_t head_dim, const py::kwargs &options);
+    explicit Rope(RopeParams params);
 
     const posenc_rope *get() const {
         return rope_.get();
     }
     int64_t head_dim() const {
-        return head_dim_;
+        return params_.get()->head_dim;
     }
     py::object apply(py::handle x, py::handle positions, py::handle out, bool in_place, const std::string &direction,
                      py::handle dtype, int threads) const;
@@ -48,6 +50,8 @@ class Rope {
     py::tuple table(py::handle positions, const std::string &direction) const;
     py::array_t<double> theta() const;
     py::array_t<int64_t> axis() const;
+    std::unique_ptr<Rope> local() const;
+    double query_temperature(int32_t position) const;
 
   private:
     struct Free {
@@ -55,8 +59,8 @@ class Rope {
             posenc_rope_free(rope);
         }
     };
+    RopeParams params_;
     std::unique_ptr<posenc_rope, Free> rope_;
-    int64_t head_dim_;
 };
 
 void bind_rope_fused(py::class_<Rope> &rope);

@@ -53,6 +53,43 @@ FusedTensor::FusedTensor(const py::dict &fields, int64_t head_dim) {
     options.finish();
 }
 
+// What posenc_rope_apply_tensors takes: dense planes of int32, or a table, which real numbers are made.
+class FusedPositions {
+  public:
+    FusedPositions(const Rope &rope, py::handle given, int64_t n_tokens, posenc_direction way) {
+        int n_axes = posenc_rope_axis_count(rope.get());
+        Positions at(given, n_axes, n_tokens, 1);
+        if (!at.are_real()) {
+            narrow(*at.get(), n_axes, n_tokens);
+            return;
+        }
+        memory_.resize((size_t)(posenc_rope_table_bytes(rope.get(), n_tokens) / (int64_t)sizeof(float)) + 1);
+        table_ = posenc_rope_table_dense(rope.get(), memory_.data());
+        check(posenc_rope_table_fill_at(rope.get(), at.get(), n_tokens, way, &table_), "Rope.apply_tensors");
+    }
+    const int32_t *planes() const {
+        return memory_.empty() ? planes_.data() : nullptr;
+    }
+    const posenc_rope_table *table() const {
+        return memory_.empty() ? nullptr : &table_;
+    }
+
+  private:
+    std::vector<int32_t> planes_;
+    std::vector<float> memory_; // not empty where there is a table
+    posenc_rope_table table_ = {};
+
+    void narrow(const posenc_coords &at, int n_axes, int64_t n_tokens) {
+        int64_t axis_stride = at.axis_stride != 0 ? at.axis_stride : n_tokens;
+        planes_.reserve((size_t)(n_axes * n_tokens));
+        for (int64_t i = 0; i < n_axes * n_tokens; i++) {
+            int64_t from = i / n_tokens * axis_stride + i % n_tokens;
+            planes_.push_back(at.type == POSENC_COORD_I32 ? ((const int32_t *)at.data)[from]
+                                                          : position_of(((const int64_t *)at.data)[from]));
+        }
+    }
+};
+
 py::list apply_tensors(const Rope &rope, const py::iterable &given, py::handle positions, const std::string &direction,
                        int threads) {
     std::deque<FusedTensor> fused;
@@ -66,12 +103,12 @@ py::list apply_tensors(const Rope &rope, const py::iterable &given, py::handle p
         n_heads += fused.back().c.x.ne[1];
     }
     int64_t n_tokens = tensors.empty() ? 0 : tensors[0].x.ne[2];
-    Positions at(positions, posenc_rope_axis_count(rope.get()), n_tokens, 1);
     posenc_direction way = direction_of(direction);
+    FusedPositions at(rope, positions, n_tokens, way);
     check(share(n_tokens * n_heads, threads,
                 [&](posenc_range rows) {
-                    return posenc_rope_apply_tensors(rope.get(), tensors.data(), (int64_t)tensors.size(), at.of(0),
-                                                     nullptr, way, rows);
+                    return posenc_rope_apply_tensors(rope.get(), tensors.data(), (int64_t)tensors.size(), at.planes(),
+                                                     at.table(), way, rows);
                 }),
           "Rope.apply_tensors");
     py::list results;
@@ -101,7 +138,8 @@ void bind_rope_fused(py::class_<Rope> &rope) {
 
 tensors: dicts with x (n_tokens, n_heads, head_dim); y, where it goes (default: x itself), of y_type 'q8_0' or 'q4_0'
 if it holds blocks; rotates (True), scale (1.0), weight and eps (RMS norm before), rows (row of y for each token,
-scatter into a cache), hadamard (0). Two tokens that name one row of a cache need threads=1.)");
+scatter into a cache), hadamard (0). Two tokens that name one row of a cache need threads=1.
+positions: as for a rotation, of one sequence: (n_tokens,), with several axes (n_axes, n_tokens).)");
 }
 
 void bind_hadamard(py::module_ &module) {

@@ -41,7 +41,11 @@ constexpr NumberField number_fields[] = {
     {"attention_factor", &posenc_rope_scaling::attention_factor},
     {"mscale", &posenc_rope_scaling::mscale},
     {"mscale_all_dim", &posenc_rope_scaling::mscale_all_dim},
+    {"short_mscale", &posenc_rope_scaling::short_mscale},
+    {"long_mscale", &posenc_rope_scaling::long_mscale},
     {"attn_factor", &posenc_rope_scaling::attn_factor},
+    {"ntk_alpha", &posenc_rope_scaling::ntk_alpha},
+    {"temperature_beta", &posenc_rope_scaling::temperature_beta},
 };
 
 struct ListField {
@@ -59,8 +63,23 @@ posenc_rope_layout layout_of(const std::string &text) {
     return enumerator<posenc_rope_layout>(text,
                                           {{"half", POSENC_ROPE_HALF},
                                            {"interleaved", POSENC_ROPE_INTERLEAVED},
-                                           {"deinterleave", POSENC_ROPE_DEINTERLEAVE}},
+                                           {"deinterleave", POSENC_ROPE_DEINTERLEAVE},
+                                           {"half_by_axis", POSENC_ROPE_HALF_BY_AXIS}},
                                           "layout");
+}
+
+posenc_axes_kind axes_kind(const std::string &text) {
+    return enumerator<posenc_axes_kind>(text,
+                                        {{"single", POSENC_AXES_SINGLE},
+                                         {"mrope", POSENC_AXES_MROPE},
+                                         {"imrope", POSENC_AXES_IMROPE},
+                                         {"imrope_ggml", POSENC_AXES_IMROPE_GGML},
+                                         {"vision", POSENC_AXES_VISION},
+                                         {"pixtral", POSENC_AXES_PIXTRAL},
+                                         {"axial", POSENC_AXES_AXIAL},
+                                         {"alternate", POSENC_AXES_ALTERNATE},
+                                         {"ernie", POSENC_AXES_ERNIE}},
+                                        "axes");
 }
 
 double number_of(py::handle value, const std::string &argument) {
@@ -74,8 +93,8 @@ double number_of(py::handle value, const std::string &argument) {
 
 } // namespace
 
-const Numbers<double> &RopeParams::list(py::handle value, const char *argument) {
-    lists_.emplace_back(value, argument);
+const Numbers<double> &RopeParams::list(py::handle value, const char *argument, int64_t n) {
+    lists_.emplace_back(value, argument, n);
     return lists_.back();
 }
 
@@ -95,6 +114,9 @@ void RopeParams::set_scaling_field(const std::string &name, py::handle value) {
     for (const NumberField &entry : number_fields) {
         if (name == entry.name) {
             params_.scaling.*entry.field = number_of(value, argument);
+            // Models publish ntk_alpha by the name of another field; no type reads both.
+            if (name == "alpha" && params_.scaling.ntk_alpha == 0.0)
+                params_.scaling.ntk_alpha = params_.scaling.alpha;
             return;
         }
     }
@@ -120,23 +142,55 @@ void RopeParams::set_scaling(const py::dict &scaling) {
     }
 }
 
+// As posenc_rope_create resolves it, which does not know how long a list is.
+int64_t RopeParams::n_pairs() const {
+    if (params_.n_rot != 0)
+        return params_.n_rot / 2;
+    if (!(params_.rot_fraction > 0.0 && params_.rot_fraction <= 1.0))
+        return 0;
+    bool are_all = params_.scaling.type == POSENC_SCALING_PROPORTIONAL;
+    return (are_all ? params_.head_dim : (int64_t)((double)params_.head_dim * params_.rot_fraction)) / 2;
+}
+
+void RopeParams::set_axes_by_list(py::handle axes) {
+    axis_of_pair_ = Numbers<int32_t>(axes, "axes", n_pairs());
+    params_.axes.kind = POSENC_AXES_LIST;
+    params_.lists.axes = axis_of_pair_.data();
+}
+
+// How many planes of positions there are where n_axes does not say it.
+int64_t RopeParams::implied_n_axes(int64_t n_sections) const {
+    if (params_.axes.kind == POSENC_AXES_PIXTRAL)
+        return 2;
+    if (params_.axes.kind != POSENC_AXES_LIST)
+        return n_sections;
+    const int32_t *first = axis_of_pair_.data(), *end = first + axis_of_pair_.size();
+    return first == end ? 1 : (int64_t)*std::max_element(first, end) + 1;
+}
+
 void RopeParams::set_axes(Options &options) {
     static const Key axes("axes"), n_axes("n_axes"), sections("sections");
-    params_.axes.kind = enumerator<posenc_axes_kind>(options.word(axes, "single"),
-                                                     {{"single", POSENC_AXES_SINGLE},
-                                                      {"mrope", POSENC_AXES_MROPE},
-                                                      {"imrope", POSENC_AXES_IMROPE},
-                                                      {"imrope_ggml", POSENC_AXES_IMROPE_GGML},
-                                                      {"vision", POSENC_AXES_VISION},
-                                                      {"pixtral", POSENC_AXES_PIXTRAL},
-                                                      {"axial", POSENC_AXES_AXIAL}},
-                                                     "axes");
+    py::handle kind = options.take(axes);
+    if (kind && !py::isinstance<py::str>(kind))
+        set_axes_by_list(kind);
+    else if (kind)
+        params_.axes.kind = axes_kind(kind.cast<std::string>());
     Numbers<int64_t> given(options.take(sections), sections.text);
     if (given.size() > POSENC_MAX_AXES)
         refuse(sections.text, "at most " + std::to_string(POSENC_MAX_AXES) + " are expected");
     std::copy(given.data(), given.data() + given.size(), params_.axes.sections);
-    int64_t otherwise = params_.axes.kind == POSENC_AXES_PIXTRAL ? 2 : given.size();
-    params_.axes.n_axes = (int)options.integer(n_axes, otherwise);
+    params_.axes.n_axes = (int)options.integer(n_axes, implied_n_axes(given.size()));
+}
+
+void RopeParams::set_lists(Options &options) {
+    static const Key theta("theta"), bases("bases");
+    py::handle frequencies = options.take(theta);
+    if (frequencies)
+        params_.lists.theta = list(frequencies, theta.text, n_pairs()).data();
+    Numbers<double> given(options.take(bases), bases.text);
+    if (given.size() > POSENC_MAX_AXES)
+        refuse(bases.text, "at most " + std::to_string(POSENC_MAX_AXES) + " are expected");
+    std::copy(given.data(), given.data() + given.size(), params_.lists.bases);
 }
 
 void RopeParams::set_xpos(Options &options) {
@@ -152,13 +206,14 @@ void RopeParams::set_xpos(Options &options) {
 
 RopeParams::RopeParams(int64_t head_dim, Options &options) {
     static const Key layout("layout"), n_rot("n_rot"), n_offs("n_offs"), base("base"), rot_fraction("rot_fraction"),
-        scaling("scaling");
+        scaling("scaling"), local_base("local_base");
     params_.head_dim = head_dim;
     params_.layout = layout_of(options.word(layout, "half"));
     params_.base = options.number(base, params_.base);
     params_.n_offs = options.integer(n_offs, 0);
     params_.rot_fraction = options.number(rot_fraction, params_.rot_fraction);
     params_.n_rot = options.integer(n_rot, 0);
+    params_.local_base = options.number(local_base, 0.0);
     py::handle fields = options.take(scaling);
     if (fields) {
         if (!py::isinstance<py::dict>(fields))
@@ -166,7 +221,14 @@ RopeParams::RopeParams(int64_t head_dim, Options &options) {
         set_scaling(py::reinterpret_borrow<py::dict>(fields));
     }
     set_axes(options);
+    set_lists(options);
     set_xpos(options);
+}
+
+RopeParams RopeParams::local() const {
+    RopeParams local = *this;
+    local.params_ = posenc_rope_local_params(&params_);
+    return local;
 }
 
 } // namespace binding

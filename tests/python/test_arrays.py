@@ -3,6 +3,7 @@ import array
 import threading
 import time
 import timeit
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -58,6 +59,42 @@ def test_strided_tensors_are_used_where_they_lie():
     assert np.array_equal(ROPE(backwards, np.arange(4, -1, -1)), ROPE(view, 0)[:, ::-1])
     shared = np.broadcast_to(view[:1, :1], (3, 5, 2, 16))
     assert np.array_equal(ROPE(shared, 0)[2, 4], ROPE(view[:1, :1], 4)[0, 0])
+
+
+@pytest.mark.parametrize('dtype', ['i4', 'i8', 'f4', 'f8'])
+def test_positions_are_used_where_they_lie(dtype):
+    rope = posenc.Rope(16, axes='mrope', sections=(4, 2, 2))
+    x, storage = truth.normal(2, 5, 1, 16), np.full((9, 7, 11), 2e9).astype(dtype)
+    positions = storage[2:8:2, 5:2:-2, 3:8]  # (axis, batch, token): an axis every 2 * 77, a sequence every -2 * 11
+    positions[...] = np.arange(30).reshape(3, 2, 5)
+    dense = np.ascontiguousarray(positions).astype('i4')
+    expected = np.stack([rope(x[i], dense[:, i]) for i in range(2)])
+    assert np.array_equal(rope(x, positions), expected)
+    assert np.array_equal(rope(x, positions, threads=3), expected)
+    assert np.array_equal(rope.table(positions[:, 1])[0], rope.table(dense[:, 1])[0])
+
+
+def allocated(call):
+    """The most bytes that NumPy held for the call."""
+    tracemalloc.start()
+    call()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most
+
+
+def test_positions_are_copied_only_without_a_stride():
+    n, rope = 50_000, posenc.Rope(4, axes=[0, 1])
+    x = np.ones((2, n, 1, 4), np.float32)
+    storage = np.arange(4.0 * n).reshape(4, n)
+    positions = np.stack([storage, storage + 1])  # (axis, sequence, token)
+    for where in positions[:, :2], positions[:, ::2], positions[::-1, 1:3], np.broadcast_to(positions[:, :1], (2, 2, n)):
+        assert allocated(lambda: rope(x, where, inplace=True)) < n
+    reversed_, same_axes = positions[:, :2, ::-1], np.broadcast_to(positions[:1, :2], (2, 2, n))
+    for where in reversed_, same_axes:
+        assert allocated(lambda: rope(x, where, inplace=True)) > n
+        heads = truth.normal(2, n, 1, 4)
+        assert np.array_equal(rope(heads, where), rope(heads, np.ascontiguousarray(where)))
 
 
 def test_scores_with_strides():
@@ -170,8 +207,13 @@ ODD = np.zeros((32, 2), [('x', 'f4'), ('y', 'i2')])  # elements every 6 bytes
 
 ERRORS = {
     'too few positions': (ValueError, 'positions: .*4', lambda: ROPE(X, np.arange(3))),
-    'positions of float': (ValueError, 'positions: int32 or int64', lambda: ROPE(X, np.arange(4.0))),
-    'position beyond int32': (ValueError, 'positions: .*int32', lambda: ROPE(X, np.arange(4) + 2 ** 31)),
+    'positions of another type': (ValueError, 'positions: .*float64 .*not uint8', lambda: ROPE(X, np.zeros(4, 'u1'))),
+    'positions of three axes': (ValueError, 'positions: .*n_batch', lambda: ROPE(X, np.zeros((1, 1, 4)))),
+    'position beyond int32': (posenc.Error, 'positions: .*range', lambda: ROPE(X, np.arange(4) + 2 ** 31)),
+    'position of fused tensors': (ValueError, 'positions: .*int32', lambda: ROPE.apply_tensors(
+        [{'x': X}], np.arange(4) + 2 ** 31)),
+    'position of no size': (posenc.Error, 'positions: .*range', lambda: ROPE(X, [0.5, np.inf, 1.0, 2.0])),
+    'positions of a batch': (ValueError, 'positions: .*one sequence', lambda: ROPE.table(np.zeros((2, 4)))),
     'first position beyond int32': (ValueError, 'positions: .*int32', lambda: ROPE(X, 2 ** 31 - 2)),
     'double': (ValueError, 'x: .*not float64', lambda: ROPE(X.astype('f8'), 0)),
     'axes': (ValueError, 'x: 3 to 4 axes', lambda: ROPE(X[0], 0)),
@@ -189,6 +231,15 @@ ERRORS = {
     'unknown keyword': (TypeError, "'windo'", lambda: posenc.softmax(X, causal=True, windo=3)),
     'unknown keyword of Rope': (TypeError, "'bass'", lambda: posenc.Rope(16, bass=1.0)),
     'base': (posenc.Error, 'Rope: base: ', lambda: posenc.Rope(16, base=-1.0)),
+    'theta': (ValueError, 'theta: 8 numbers .*not 7', lambda: posenc.Rope(16, theta=[1.0] * 7)),
+    'theta beyond its range': (posenc.Error, 'theta: ', lambda: posenc.Rope(16, theta=[1e9] * 8)),
+    'axes of pairs': (ValueError, 'axes: 4 numbers', lambda: posenc.Rope(16, n_rot=8, axes=[0] * 8)),
+    'axis of a pair': (posenc.Error, 'sections: ', lambda: posenc.Rope(4, axes=[0, 2], n_axes=2)),
+    'axis below 0': (posenc.Error, 'sections: ', lambda: posenc.Rope(4, axes=[0, -1])),
+    'axis of float': (TypeError, 'axes: integers', lambda: posenc.Rope(4, axes=[0.0, 0.5])),
+    'bases': (ValueError, 'bases: at most 4', lambda: posenc.Rope(4, bases=[2.0] * 5)),
+    'base of no axis': (posenc.Error, 'base: ', lambda: posenc.Rope(4, bases=[1e4, 1e4])),
+    'n_axes of axes that alternate': (posenc.Error, 'sections: ', lambda: posenc.Rope(16, axes='alternate')),
     'layout': (ValueError, 'layout: .*interleaved', lambda: posenc.Rope(16, layout='neox')),
     'scaling': (posenc.Error, 'scaling: ', lambda: posenc.Rope(16, scaling={'type': 'linear'})),
     'field of scaling': (posenc.Error, 'scaling: fctor', lambda: posenc.Rope(16, scaling={'fctor': 1.0})),

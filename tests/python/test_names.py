@@ -14,9 +14,9 @@ WITHOUT = {
     'posenc_attention': 'attention, by posenc_attention_run',
     'posenc_encoding_write': 'Encoding.__call__, by posenc_encoding_apply',
     'posenc_encoding_add': 'the same',
+    'posenc_rope_apply': 'Rope.__call__, by posenc_rope_apply_at',
     'posenc_rope_params_from_ggml': "Rope(scaling={'type': 'ggml'})",
-    'posenc_rope_table_bytes': 'arrays allocate',
-    'posenc_rope_table_dense': 'the same',
+    'posenc_rope_table_fill': 'Rope.table, by posenc_rope_table_fill_at',
     'posenc_view_dense': 'arrays have extents and strides',
 }
 

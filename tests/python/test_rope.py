@@ -55,6 +55,67 @@ def test_axes():
     assert np.array_equal(both[0], rope(x, planes)) and np.array_equal(both[1], rope(x, planes + 1))
 
 
+def halves(x, angle):
+    """x (.., n_tokens, n_heads, head_dim) half-split, its pairs rotated by angle (.., n_tokens, n_pairs), in double."""
+    cos, sin = np.cos(angle)[..., None, :], np.sin(angle)[..., None, :]
+    x0, x1 = np.split(x.astype(np.float64), 2, -1)
+    return np.concatenate([x0 * cos - x1 * sin, x1 * cos + x0 * sin], -1)
+
+
+@pytest.mark.parametrize('dtype', ['f4', 'f8'])
+def test_real_positions(dtype):
+    x, positions = truth.normal(2, 5, 2, 16), (truth.normal(2, 5, seed=1) * 1000).astype(dtype)
+    rope = posenc.Rope(16)
+    expected = halves(x, positions[..., None].astype('f8') * truth.theta(16))
+    np.testing.assert_allclose(rope(x, positions), expected, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(rope(x[0], positions[0].tolist()), expected[0], rtol=0, atol=2e-6)
+    cos, sin = rope.table(positions[0])
+    np.testing.assert_allclose(cos, np.cos(np.outer(positions[0].astype('f8'), truth.theta(16))), rtol=0, atol=1e-7)
+    assert np.array_equal(rope.apply_table(x[0], cos, sin), rope(x[0], positions[0]))
+    assert np.array_equal(rope(x, positions, direction='backward'), rope(x, -positions))
+    whole = np.arange(5)
+    assert np.array_equal(rope(x, whole.astype(dtype)), rope(x, whole))
+
+
+def test_axes_by_list():
+    """DINOv3's coordinates and frequencies (B.28), and frequencies of either sign (B.26)."""
+    d, rows, columns = 16, 2, 3
+    theta = 2 * np.pi * 100.0 ** (-4 * np.arange(d // 4) / d)
+    rope = posenc.Rope(d, theta=np.tile(theta, 2), axes=[0] * 4 + [1] * 4)
+    np.testing.assert_allclose(rope.theta[:4], [6.2831853, 1.9869177, 0.62831853, 0.19869177], rtol=1e-7)
+    assert rope.n_axes == 2 and list(rope.axis) == [0] * 4 + [1] * 4
+    row, column = posenc.positions_grid((rows, columns)).astype('f8')
+    yx = np.stack([2 * (row + 0.5) / rows - 1, 2 * (column + 0.5) / columns - 1])
+    x = truth.normal(rows * columns, 2, d)
+    np.testing.assert_allclose(rope(x, yx), halves(x, yx[rope.axis].T * np.tile(theta, 2)), rtol=0, atol=1e-6)
+    rope = posenc.Rope(8, n_rot=6, theta=[0.75, -0.125, 3], axes=(2, 0, 1))
+    cos, sin = rope.table([[3], [-7], [40]])
+    np.testing.assert_allclose(sin, np.sin([[30, -0.375, -21]]), rtol=0, atol=1e-6)
+    assert posenc.Rope(4, axes=[1, 0], n_axes=3).n_axes == 3
+    assert np.array_equal(posenc.Rope(4, rot_fraction=0.5, theta=[2.0]).theta, [2.0])
+
+
+def test_bases_of_axes():
+    rope = posenc.Rope(16, axes='axial', sections=(4, 4), bases=[100.0, 0.0], base=1e4)
+    np.testing.assert_allclose(rope.theta, [*truth.theta(8, 100.0), *truth.theta(8)], rtol=1e-14)
+
+
+def test_ernie_and_axes_that_alternate():
+    ernie = posenc.Rope(16, layout='interleaved', axes='ernie', sections=(4, 2, 2))
+    assert list(ernie.axis) == [1, 2, 1, 2, 0, 0, 0, 0]
+    np.testing.assert_allclose(ernie.theta, truth.theta(16), rtol=1e-14)
+    moon = posenc.Rope(12, layout='interleaved', axes='alternate', n_axes=2)
+    assert list(moon.axis) == [0, 1] * 3
+    np.testing.assert_allclose(moon.theta, np.repeat(truth.theta(6), 2), rtol=1e-14)
+
+
+def test_half_by_axis():
+    x, positions = truth.normal(3, 2, 16), np.array([[0, 1, 2], [5, 7, 9]])
+    rope = posenc.Rope(16, layout='half_by_axis', axes='axial', sections=(4, 4), base=100.0)
+    expected = np.concatenate([truth.rotate(x[..., i:i + 8], positions[i // 8], base=100.0) for i in (0, 8)], -1)
+    np.testing.assert_allclose(rope(x, positions), expected, rtol=0, atol=1e-6)
+
+
 def test_table():
     x = truth.normal(6, 2, 32)
     rope = posenc.Rope(32)
@@ -83,6 +144,42 @@ def test_scaling_by_either_names():
     np.testing.assert_allclose(longrope.theta, truth.theta(8) / [1, 2, 3, 4], rtol=1e-14)
     linear = posenc.Rope(8, scaling={'type': 'linear', 'factor': 2, 'freq_factors': [1, 2, 4, 8]})
     np.testing.assert_allclose(linear.theta, truth.theta(8) / [2, 4, 8, 16], rtol=1e-14)
+
+
+def test_magnitude_and_alpha_of_scalings():
+    longrope = {'type': 'longrope', 'short_factors': [1, 1], 'long_factors': [2, 2], 'original_context': 100,
+                'max_context': 400, 'short_mscale': 1.25, 'long_mscale': 1.5}
+    assert posenc.Rope(4, scaling={**longrope, 'context': 100}).magnitude == 1.25
+    assert posenc.Rope(4, scaling={**longrope, 'context': 101}).magnitude == 1.5
+    grown = truth.theta(64, 1e4 * 1000 ** (64 / 62))
+    published = {'type': 'dynamic', 'alpha': 1000.0, 'factor': 1.0}  # HunYuan's
+    for scaling in published, {'type': 'ntk', 'ntk_alpha': 1000}, {'ntk_alpha': 1000, 'alpha': 5, 'type': 'ntk'}:
+        np.testing.assert_allclose(posenc.Rope(64, scaling=scaling).theta, grown, rtol=1e-13)
+    by_length = {'type': 'ntk_length', 'alpha': 4, 'context': 300, 'original_context': 100}
+    np.testing.assert_allclose(posenc.Rope(64, scaling=by_length).theta, truth.theta(64, 1e4 * 16), rtol=1e-13)
+
+
+def test_local():
+    rope = posenc.Rope(64, base=1e6, local_base=1e4, scaling={'type': 'linear', 'factor': 8})
+    np.testing.assert_allclose(rope.theta, truth.theta(64, 1e6) / 8, rtol=1e-14)
+    assert np.array_equal(rope.local().theta, posenc.Rope(64).theta)
+    listed = posenc.Rope(4, axes=[1, 0])
+    del rope
+    assert listed.local().axis.tolist() == [1, 0] and np.array_equal(listed.local().theta, listed.theta)
+    published = posenc.Rope(64, scaling={'rope_theta': 1e6, 'rope_local_base_freq': 500.0})
+    np.testing.assert_allclose(published.local().theta, truth.theta(64, 500.0), rtol=1e-14)
+
+
+def test_query_temperature():
+    for beta, context in (('temperature_beta', 'original_context'),
+                          ('llama_4_scaling_beta', 'original_max_position_embeddings')):
+        rope = posenc.Rope(8, scaling={'type': 'yarn', 'factor': 16, beta: 0.1, context: 16384})
+        assert rope.query_temperature(16383) == 1.0
+        assert rope.query_temperature(3 * 16384) == pytest.approx(1 + 0.1 * np.log(4), rel=1e-15)
+    assert posenc.Rope(8).query_temperature(10 ** 6) == 1.0
+    assert np.isnan(posenc.Rope(8, scaling={'temperature_beta': 0.1}).query_temperature(0))
+    with pytest.raises(TypeError):
+        rope.query_temperature(2 ** 31)
 
 
 def test_xpos():
@@ -146,6 +243,16 @@ def test_apply_tensors_normalises_scales_and_scatters():
     assert out[1] is cache
     np.testing.assert_allclose(cache[rows], truth.rotate(k, np.arange(10, 13)), rtol=0, atol=4e-3)
     assert np.all(cache[[1, 2, 3, 4, 6]] == 9.0)
+
+
+def test_apply_tensors_at_any_positions():
+    x, planes = truth.normal(3, 2, 16), np.array([[0, 1, 2], [5, 6, 7]])
+    rope = posenc.Rope(16, axes='axial', sections=(4, 4))
+    for positions in 4, planes, planes.astype('i4'), planes.T.copy().T, planes[::-1], planes * 0.5, planes.astype('f4'):
+        y, = rope.apply_tensors([{'x': x.copy()}], positions, threads=2)
+        assert np.array_equal(y, rope(x, positions))
+    unrotated, = posenc.Rope(16, rot_fraction=0.0).apply_tensors([{'x': x.copy()}], [0.5, 1.5, 2.5])
+    assert np.array_equal(unrotated, x)
 
 
 def test_hadamard():
