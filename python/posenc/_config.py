@@ -3,11 +3,12 @@ import json
 import pathlib
 
 from ._core import Rope
-from .model.architectures import HUGGING_FACE, UNKNOWN
+from .model.architectures import HUGGING_FACE, UNKNOWN, axes_of, in_order_of_planes
 
 # What describes RoPE outside of rope_scaling; the names of posenc/rope_config.h.
-NAMES = ('rope_theta', 'rotary_emb_base', 'partial_rotary_factor', 'rotary_pct', 'rotary_dim',
-         'max_position_embeddings', 'original_max_position_embeddings')
+NAMES = ('rope_theta', 'rotary_emb_base', 'global_rope_theta', 'rope_ratio', 'local_rope_theta', 'rope_local_base_freq',
+         'partial_rotary_factor', 'rotary_pct', 'rotary_emb_fraction', 'rotary_dim', 'max_position_embeddings',
+         'original_max_position_embeddings')
 
 
 def rope_from_config(config, *, layout=None, context=None, **options):
@@ -23,13 +24,15 @@ def rope_from_config(config, *, layout=None, context=None, **options):
     fields = config if isinstance(config, dict) else read(config)
     fields = {**fields, **(fields.get('text_config') or {})}
     type_ = HUGGING_FACE.get(fields.get('model_type'), UNKNOWN)
-    options = {'base': type_.base or 10000.0, 'rot_fraction': type_.rotated_part, **options}
+    options = {'base': type_.base or 10000.0, 'local_base': type_.local_base, 'rot_fraction': type_.rotated_part,
+               **options}
     scaling = {name: fields[name] for name in NAMES if fields.get(name) is not None}
     scaling.update(rope_parameters(fields))
-    sections = scaling.pop('mrope_section', None)
-    is_interleaved = scaling.pop('mrope_interleaved', False)
-    if sections is not None:
-        options = {'axes': 'imrope' if is_interleaved else 'mrope', 'sections': sections, **options}
+    axes = axes_of(type_, scaling.pop('mrope_interleaved', False))
+    published = [scaling.pop(name, None) for name in ('mrope_section', 'xdrope_section')]
+    sections = next(filter(None, published), type_.sections)
+    if sections:
+        options = {'axes': axes, 'sections': in_order_of_planes(axes, sections), **options}
     if 'rope_type' in scaling:  # Hugging Face then does not look at type
         scaling.pop('type', None)
     elif 'type' in scaling:

@@ -40,7 +40,8 @@ const words scalings = {{"none", POSENC_SCALING_NONE},
 const words kinds_of_axes = {{"single", POSENC_AXES_SINGLE},
                              {"mrope", POSENC_AXES_MROPE},
                              {"imrope", POSENC_AXES_IMROPE},
-                             {"imrope_ggml", POSENC_AXES_IMROPE_GGML}};
+                             {"imrope_ggml", POSENC_AXES_IMROPE_GGML},
+                             {"ernie", POSENC_AXES_ERNIE}};
 
 int value_of(const words &list, const std::string &word) {
     for (const auto &[name, value] : list)
@@ -139,7 +140,11 @@ void add_members(py::class_<Published> &type) {
     MEMBER(posenc_rope_scaling, attention_factor);
     MEMBER(posenc_rope_scaling, mscale);
     MEMBER(posenc_rope_scaling, mscale_all_dim);
+    MEMBER(posenc_rope_scaling, short_mscale);
+    MEMBER(posenc_rope_scaling, long_mscale);
     MEMBER(posenc_rope_scaling, attn_factor);
+    MEMBER(posenc_rope_scaling, ntk_alpha);
+    MEMBER(posenc_rope_scaling, temperature_beta);
 #undef MEMBER
     type.def_property(
         "layout", [](const Published &p) { return word_of(layouts, p.params.layout); },

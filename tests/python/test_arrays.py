@@ -88,7 +88,8 @@ def test_positions_are_copied_only_without_a_stride():
     x = np.ones((2, n, 1, 4), np.float32)
     storage = np.arange(4.0 * n).reshape(4, n)
     positions = np.stack([storage, storage + 1])  # (axis, sequence, token)
-    for where in positions[:, :2], positions[:, ::2], positions[::-1, 1:3], np.broadcast_to(positions[:, :1], (2, 2, n)):
+    shared = np.broadcast_to(positions[:, :1], (2, 2, n))
+    for where in positions[:, :2], positions[:, ::2], positions[::-1, 1:3], shared:
         assert allocated(lambda: rope(x, where, inplace=True)) < n
     reversed_, same_axes = positions[:, :2, ::-1], np.broadcast_to(positions[:1, :2], (2, 2, n))
     for where in reversed_, same_axes:

@@ -92,6 +92,69 @@ def test_rope_from_config_agrees_with_the_reader(path):
         np.testing.assert_array_equal(rope(x, positions), expected(x, positions))
 
 
+# ---- Fields that the reader of C did not have ----
+
+
+def both_readers(config, file):
+    """The table that the file describes, and the Rope that is made of it."""
+    file.write_text(json.dumps({'num_attention_heads': 2, 'num_hidden_layers': 1, 'head_dim': 128, **config}))
+    table, rope = model.read(file).tables[0], posenc.Rope.from_config(file)
+    _, theta, magnitude = table.params.frequencies()
+    np.testing.assert_array_equal(rope.theta, theta)
+    assert rope.magnitude == magnitude
+    assert (table.params.axes == 'single') == (rope.n_axes == 1)
+    assert posenc.Rope(128, **work.arguments(table.params)).axis.tolist() == rope.axis.tolist()
+    return table, rope
+
+
+def test_a_factor_on_the_base_counts_once(file):
+    table, rope = both_readers({'model_type': 'chatglm', 'rope_ratio': 50}, file)
+    assert table.params.base == 500000.0
+    assert np.array_equal(rope.theta, posenc.Rope(64, base=5e5).theta) # a half of the head rotates
+
+
+@pytest.mark.parametrize('parameters', [{'rope_type': 'default', 'mrope_section': [22, 22, 20]}, {}])
+def test_sections_of_ernie_are_published_in_another_order(parameters, file):
+    table, rope = both_readers({'model_type': 'ernie4_5_vl_moe_text', 'rope_parameters': parameters}, file)
+    assert (table.params.axes, table.params.sections, table.params.base) == ('ernie', [20, 22, 22], 5e5)
+    assert rope.axis.tolist() == [1, 2] * 22 + [0] * 20
+    assert any('sections of 20 22 22 pairs, the second and third in turns' in line for line in said(file)['says'])
+
+
+def test_alpha_of_hunyuan(file):
+    scaling = {'type': 'dynamic', 'alpha': 1000.0, 'factor': 1.0, 'beta_fast': 32, 'beta_slow': 1}
+    _, rope = both_readers({'max_position_embeddings': 4096, 'rope_scaling': scaling}, file)
+    np.testing.assert_allclose(rope.theta[-1], 1e4 ** (-126 / 128) / 1000, rtol=1e-12)
+    assert any('dynamic ntk, factor 1, alpha 1000' in line for line in said(file)['says'])
+    vision = {**scaling, 'type': 'xdrope', 'xdrope_section': [16, 16, 16, 16]}
+    _, rope = both_readers({'rope_scaling': vision}, file)
+    assert rope.axis.tolist() == np.repeat(range(4), 16).tolist()
+    del vision['factor']
+    assert np.array_equal(both_readers({'rope_scaling': vision}, file)[1].theta, rope.theta)
+    bad = {'num_attention_heads': 2, 'head_dim': 128, 'rope_scaling': {**vision, 'alpha': 0.5}}
+    assert '"alpha" is 0.5' in refusal(file, json.dumps(bad).encode())
+    bad['rope_scaling'] = {**vision, 'xdrope_section': [16, 16, 16]}
+    assert '"xdrope_section" add up to 48' in refusal(file, json.dumps(bad).encode())
+
+
+def test_query_temperature_of_ministral(file):
+    parameters = {'rope_type': 'yarn', 'factor': 16.0, 'original_max_position_embeddings': 16384,
+                  'llama_4_scaling_beta': 0.1}
+    _, rope = both_readers({'model_type': 'ministral3', 'rope_parameters': parameters}, file)
+    assert rope.query_temperature(16384) == pytest.approx(1 + 0.1 * np.log(2), rel=1e-15)
+    assert any('Q to be multiplied by 1 + 0.1 ln(' in line for line in said(file)['says'])
+
+
+def test_base_of_local_layers(file):
+    config = {'model_type': 'modernbert', 'head_dim': 64, 'global_rope_theta': 160000.0, 'local_rope_theta': 1e4}
+    file.write_text(json.dumps(config))
+    rope = posenc.Rope.from_config(file)
+    assert np.array_equal(rope.theta, posenc.Rope(64, base=160000.0).theta)
+    assert np.array_equal(rope.local().theta, posenc.Rope(64).theta)
+    assert np.array_equal(posenc.Rope.from_config({'model_type': 'gemma3_text', 'rope_local_base_freq': 500.0,
+                                                   'head_dim': 64}).local().theta, posenc.Rope(64, base=500.0).theta)
+
+
 # ---- Files that are none ----
 
 

@@ -64,6 +64,18 @@ class Architecture:
 UNKNOWN = Architecture()
 
 
+def axes_of(type_, is_interleaved):
+    """How sections of a config.json are meant."""
+    if type_.axes != 'single':
+        return type_.axes
+    return 'imrope' if is_interleaved else 'mrope'
+
+
+def in_order_of_planes(axes, sections):
+    """ERNIE publishes its sections as h, w, t, and its positions as t, h, w."""
+    return [*sections[2:], *sections[:2]] if axes == 'ernie' else sections
+
+
 def _half(base=0.0, **more):
     return Architecture('rope', 'half', base, **more)
 
@@ -107,6 +119,7 @@ HUGGING_FACE = _by_name([
     ('exaone4', _half(1e4, has_qk_norm=True,
                       layers=Layers(full_every=4, only_windows_rotate=True, only_if_windows=True))),
     ('gptj codegen cohere', _interleaved(1e4)),
+    ('ernie4_5_vl_moe ernie4_5_vl_moe_text', _interleaved(5e5, axes='ernie', sections=(22, 22, 20))),
     ('llama4_text', _interleaved(5e5, head_dim=128, layers=Layers(unrotated_every=4))),
     ('chatglm', _interleaved(1e4, rotated_part=0.5)),
     ('glm glm4', _interleaved(1e4, rotated_part=0.5, head_dim=128)),

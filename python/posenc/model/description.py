@@ -162,5 +162,5 @@ def choose_context(model, table, context):
         return
     if params.scaling == 'longrope':
         _split_longrope(model, table)
-    elif params.scaling == 'dynamic': # below that it changes nothing
+    elif params.scaling == 'dynamic' and not params.ntk_alpha: # below that it changes nothing
         params.context = params.factor * (params.max_context or params.original_context)

@@ -2,7 +2,7 @@
 from dataclasses import replace
 
 from .._core import _published
-from .architectures import Layers
+from .architectures import Layers, axes_of, in_order_of_planes
 from .description import Refused, check_no_number, set_list, set_number, set_sections, set_string
 from .json_fields import count, find, find_named, is_number, is_of_rope, is_true, number
 
@@ -12,11 +12,16 @@ _ATTENTION_LISTS = ('full_attn_idxs', 'attn_layer_indices')
 # ---- Fields ----
 
 
+#: The pairs of each axis; the latter is HunyuanVL's.
+_SECTIONS = ('mrope_section', 'xdrope_section')
+
+
 def _read_list(config, params, name, values):
     if not all(is_number(value) for value in values):
         raise Refused(f'"{name}" holds what is no number; correct it')
-    if name == 'mrope_section':
-        set_sections(params, 'imrope' if params.axes == 'imrope' else 'mrope', values, name)
+    if name in _SECTIONS:
+        axes = params.axes if params.axes != 'single' else axes_of(config.type, False)
+        set_sections(params, axes, in_order_of_planes(axes, values), name)
     elif not set_list(params, name, values):
         check_no_number(name)
         config.model.note(name)
@@ -66,8 +71,8 @@ def _own_fields(object_, inside):
 def _read_fields(config, params, object_, inside):
     if not isinstance(object_, dict):
         return
-    if inside and (config.type.axes == 'imrope' or is_true(object_, 'mrope_interleaved')):
-        params.axes = 'imrope'
+    if inside:
+        params.axes = axes_of(config.type, is_true(object_, 'mrope_interleaved'))
     for name, value in _own_fields(object_, inside):
         _read_field(config, params, name, value, inside)
     if inside and not params.sections:
@@ -235,7 +240,7 @@ def _read_tables(config):
     table = _new_table(config, 'full_attention' if has_local_base else '', common)
     _read_fields(config, table.params, rope, inside=True)
     if type_.axes != 'single' and not table.params.sections:
-        set_sections(table.params, type_.axes, type_.sections, 'mrope_section')
+        set_sections(table.params, type_.axes, in_order_of_planes(type_.axes, type_.sections), 'mrope_section')
     if rope is None and type_.full_proportion:
         table.params.scaling = 'proportional'
         table.params.proportion = type_.full_proportion

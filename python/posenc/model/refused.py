@@ -7,7 +7,7 @@ from .description import STATUS, Refused
 
 #: Of factors, and 1 / _LARGEST the smallest.
 _LARGEST = 1e30
-_ALL = frozenset(('none', 'linear', 'dynamic', 'yarn', 'longrope', 'llama3', 'proportional'))
+_ALL = frozenset(('none', 'linear', 'ntk', 'dynamic', 'yarn', 'longrope', 'llama3', 'proportional'))
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ def _types(names):
 _NUMBERS = (
     _Number('rope_theta" or "rotary_emb_base', 'rope.freq_base', 'base', 1.0, 1e30, needed=_ALL),
     _Number('factor', 'rope.scaling.factor', 'factor', 1.0, 1e9,
-            _types('linear dynamic yarn longrope llama3 proportional'), _types('linear dynamic llama3')),
+            _types('linear ntk dynamic yarn longrope llama3 proportional'), _types('linear ntk dynamic llama3')),
+    _Number('alpha', '', 'ntk_alpha', 1.0, 1e9, _types('ntk dynamic')),
     _Number('original_max_position_embeddings', 'rope.scaling.original_context_length', 'original_context', 1.0, 1e15,
             _types('dynamic yarn longrope llama3'), _types('llama3')),
     _Number('max_position_embeddings', 'context_length', 'max_context', 1.0, 1e15, _types('dynamic yarn longrope')),
@@ -48,6 +49,8 @@ def _is_needed(number, params):
     """Lengths do where others are not given."""
     if number.member == 'factor' and params.scaling == 'yarn':
         return not (params.max_context > 0.0 and params.max_context >= params.original_context)
+    if number.member == 'factor' and params.scaling in ('ntk', 'dynamic') and params.ntk_alpha:
+        return False
     if number.member == 'max_context':
         has_magnitude = params.factor or params.attention_factor or params.attn_factor
         return params.original_context == 0.0 or (params.scaling == 'longrope' and not has_magnitude)
@@ -109,7 +112,7 @@ def check_sense(params, names):
 
 
 def _refuse_channels(params, names):
-    if params.n_rot == 2 and params.scaling == 'dynamic':
+    if params.n_rot == 2 and params.scaling in ('ntk', 'dynamic'):
         raise Refused('2 rotated channels cannot be scaled by dynamic NTK; take another type, or none')
     most = '' if params.axes == 'single' else f', at most {_published.MAX_AXES_ROT} where tokens have several positions'
     correct = names.of('"head_dim", or what tells the rotated part: "partial_rotary_factor", "rotary_pct", '
@@ -119,7 +122,8 @@ def _refuse_channels(params, names):
 
 
 def _refuse_sections(params, names):
-    name, total, n_pairs = names.of('mrope_section', 'rope.dimension_sections'), sum(params.sections), params.n_rot // 2
+    name = names.of('xdrope_section' if params.scaling == 'ntk' else 'mrope_section', 'rope.dimension_sections')
+    total, n_pairs = sum(params.sections), params.n_rot // 2
     if total != n_pairs:
         raise Refused(f'the sections of "{name}" add up to {total} pairs, but a head has {n_pairs}; correct it')
     raise Refused(f'"{name}" has {len(params.sections)} sections, or one below 0, which does not fit this kind of '
@@ -152,9 +156,9 @@ def _refuse_numbers(params, names, status):
     if params.scaling == 'llama3':
         raise Refused(f'"low_freq_factor" is {params.low_freq_factor:g}, and must not be above "high_freq_factor", '
                       f'{params.high_freq_factor:g}; correct one of them')
-    if params.scaling == 'dynamic':
-        raise Refused(f'a base of {params.base:g}, grown by a factor of {params.factor:g}, is beyond 1e30; correct one '
-                      'of them')
+    if params.scaling in ('ntk', 'dynamic'):
+        raise Refused(f'a base of {params.base:g}, grown by a factor of {params.ntk_alpha or params.factor:g}, is '
+                      'beyond 1e30; correct one of them')
     if params.scaling == 'yarn':
         _refuse_yarn(params, names, status)
 

@@ -9,6 +9,7 @@ from .description import STATUS
 
 _LAYOUTS = {'half': 'half-split', 'interleaved': 'interleaved', 'deinterleave': 'interleaved pairs written half-split'}
 _SCALINGS = {'none': 'unscaled', 'ntk_length': 'ntk by length', 'dynamic': 'dynamic ntk'}
+_ORDERS = {'mrope': 'one after the other', 'ernie': 'the second and third in turns, then the first'}
 
 #: What to say of models that leave nothing to time.
 REMARKS = {
@@ -49,6 +50,7 @@ def _scaling(params):
     text = _SCALINGS.get(kind, kind)
     text += _given(', factor ', params.max_context / original if from_lengths else params.factor)
     text += _given(', original context ', params.original_context)
+    text += _given(', alpha ', params.ntk_alpha)
     if kind == 'dynamic':
         text += _given(', as for a context of ', params.context)
     elif kind == 'yarn':
@@ -97,6 +99,9 @@ def _table(model, table):
     lines = [f'base {table.params.base:g}, {_scaling(table.params)}', *_frequencies(table.params)]
     if softmax_multiplier(table) != 1.0:
         lines.append(f'softmax scale to be multiplied by {softmax_multiplier(table):.9g}')
+    if table.params.temperature_beta:
+        lines.append(f'Q to be multiplied by 1 + {table.params.temperature_beta:g} ln(1 + floor(position / original '
+                     'context))')
     if table.name:
         title = printable(table.name)
         if 0 < table.n_layers < model.rotated_layers():
@@ -114,7 +119,7 @@ def _rope(model):
         text += f', in {model.rotated_layers()} of the layers'
     lines = [('positions', text + (', after an RMS-norm of each head' if model.has_qk_norm else ''))]
     if params.axes != 'single':
-        order = 'one after the other' if params.axes == 'mrope' else 'interleaved'
+        order = _ORDERS.get(params.axes, 'interleaved')
         lines.append(('axes', f'{len(params.sections)} positions a token, M-RoPE, sections of '
                               f'{" ".join(map(str, params.sections))} pairs, {order}'))
     for table in model.tables:
@@ -167,7 +172,8 @@ def text(model, path):
 
 _PARAMS = ('layout', 'head_dim', 'n_rot', 'base', 'scaling', 'factor', 'original_context', 'max_context', 'context',
            'beta_fast', 'beta_slow', 'ext_factor', 'truncate', 'low_freq_factor', 'high_freq_factor', 'proportion',
-           'attention_factor', 'mscale', 'mscale_all_dim', 'attn_factor', 'axes', 'sections')
+           'attention_factor', 'mscale', 'mscale_all_dim', 'short_mscale', 'long_mscale', 'attn_factor', 'ntk_alpha',
+           'temperature_beta', 'axes', 'sections')
 
 
 def _table_dictionary(table):
