@@ -5,10 +5,12 @@ import pathlib
 from ._core import Rope
 from .model.architectures import HUGGING_FACE, UNKNOWN, axes_of, in_order_of_planes
 
-# What describes RoPE outside of rope_scaling; the names of posenc/rope_config.h.
-NAMES = ('rope_theta', 'rotary_emb_base', 'global_rope_theta', 'rope_ratio', 'local_rope_theta', 'rope_local_base_freq',
-         'partial_rotary_factor', 'rotary_pct', 'rotary_emb_fraction', 'rotary_dim', 'max_position_embeddings',
-         'original_max_position_embeddings')
+# What describes RoPE outside of rope_scaling, by the names of posenc/rope_config.h, and the arguments that win over it.
+ARGUMENTS = {**dict.fromkeys(('rope_theta', 'rotary_emb_base', 'global_rope_theta', 'rope_ratio'), {'base'}),
+             **dict.fromkeys(('local_rope_theta', 'rope_local_base_freq'), {'local_base'}),
+             **dict.fromkeys(('partial_rotary_factor', 'rotary_pct', 'rotary_emb_fraction'), {'rot_fraction'}),
+             'rotary_dim': {'rot_fraction', 'n_rot'},
+             **dict.fromkeys(('max_position_embeddings', 'original_max_position_embeddings'), set())}
 
 
 def rope_from_config(config, *, layout=None, context=None, **options):
@@ -24,13 +26,12 @@ def rope_from_config(config, *, layout=None, context=None, **options):
     fields = config if isinstance(config, dict) else read(config)
     fields = {**fields, **(fields.get('text_config') or {})}
     type_ = HUGGING_FACE.get(fields.get('model_type'), UNKNOWN)
+    scaling = published(fields, set(options))
     options = {'base': type_.base or 10000.0, 'local_base': type_.local_base, 'rot_fraction': type_.rotated_part,
                **options}
-    scaling = {name: fields[name] for name in NAMES if fields.get(name) is not None}
-    scaling.update(rope_parameters(fields))
     axes = axes_of(type_, scaling.pop('mrope_interleaved', False))
-    published = [scaling.pop(name, None) for name in ('mrope_section', 'xdrope_section')]
-    sections = next(filter(None, published), type_.sections)
+    stated = [scaling.pop(name, None) for name in ('mrope_section', 'xdrope_section')]
+    sections = next(filter(None, stated), type_.sections)
     if sections:
         options = {'axes': axes, 'sections': in_order_of_planes(axes, sections), **options}
     if 'rope_type' in scaling:  # Hugging Face then does not look at type
@@ -47,6 +48,13 @@ def rope_from_config(config, *, layout=None, context=None, **options):
 def read(path):
     path = pathlib.Path(path)
     return json.loads((path / 'config.json' if path.is_dir() else path).read_text())
+
+
+def published(fields, given):
+    """The fields that describe RoPE, but for those in whose place an argument was given."""
+    found = {name: fields[name] for name in ARGUMENTS if fields.get(name) is not None}
+    found.update(rope_parameters(fields))
+    return {name: value for name, value in found.items() if given.isdisjoint(ARGUMENTS.get(name, ()))}
 
 
 def rope_parameters(fields):

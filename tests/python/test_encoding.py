@@ -62,6 +62,8 @@ def test_timestep_and_grid():
     rows = posenc.grid(16, 'w_first')(planes)
     (sin_y, cos_y), (sin_x, cos_x) = (sinusoid(plane, 8) for plane in planes)
     np.testing.assert_allclose(rows, np.concatenate([sin_x, cos_x, sin_y, cos_y], -1), rtol=0, atol=1e-7)
+    for strided in planes[::-1], planes[:, ::-1], planes[:, ::2], np.broadcast_to(planes[:1], (2, 6)):
+        assert np.array_equal(posenc.grid(16, 'w_first')(strided), posenc.grid(16, 'w_first')(strided.copy()))
 
 
 def test_fourier():

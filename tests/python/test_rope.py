@@ -202,6 +202,12 @@ def test_from_config(tmp_path):
     assert np.array_equal(posenc.Rope.from_config(tmp_path / 'config.json').theta, rope.theta)
     assert np.array_equal(posenc.Rope.from_config({'text_config': config}).theta, rope.theta)
     assert posenc.Rope.from_config(config, head_dim=64).head_dim == 64
+    assert np.array_equal(posenc.Rope.from_config({'head_dim': 64, 'rope_theta': 1e6}, base=1e4).theta,
+                          posenc.Rope(64).theta)
+    wide = {'head_dim': 64, 'rope_parameters': {'rope_theta': 1e6, 'partial_rotary_factor': 0.5}}
+    assert len(posenc.Rope.from_config(wide, rot_fraction=0.25).theta) == 8
+    for option in {'rot_fraction': 0.25}, {'n_rot': 16}:
+        assert len(posenc.Rope.from_config({**wide, 'rotary_dim': 32}, **option).theta) == 8
     partial = posenc.Rope.from_config({'head_dim': 64, 'partial_rotary_factor': 0.5, 'rope_theta': 1e4})
     assert len(partial.theta) == 16
     axes = posenc.Rope.from_config({'head_dim': 16, 'rope_scaling': {'type': 'mrope', 'mrope_section': [4, 2, 2]}})
