@@ -53,7 +53,8 @@ FusedTensor::FusedTensor(const py::dict &fields, int64_t head_dim) {
     options.finish();
 }
 
-// What posenc_rope_apply_tensors takes: dense planes of int32, or a table, which real numbers are made.
+// What posenc_rope_apply_tensors takes: dense planes of int32, or a table. Integers do not go by a table, for a shift
+// skips no token there.
 class FusedPositions {
   public:
     FusedPositions(const Rope &rope, py::handle given, int64_t n_tokens, posenc_direction way) {
