@@ -91,7 +91,8 @@ class RelBias:
     clamped: bool = False
 
     def detached(self):
-        return posenc.RelBias(self.data.detach(), self.offsets.start, clamped=self.clamped)
+        data = self.data.detach().contiguous()  # of expanded heads too: the gradient has a row for each
+        return posenc.RelBias(data, self.offsets.start, clamped=self.clamped)
 
 
 def _gradient_bias(gradient, offsets):

@@ -162,6 +162,12 @@ def test_softmax(cap):
     compare(ours, formula, [leaf(2, 3, 5, 9), leaf(1, 3, 1, 9), leaf(3, 9), leaf(3)])
 
 
+def test_softmax_with_a_bias_that_heads_share():
+    gather = (offset_matrix(5, 9) + 8).clamp(max=8)
+    compare(lambda x, row: pt.softmax(x, rel_bias=pt.RelBias(row.expand(3, 9), range(-8, 1)), causal=True),
+            lambda x, row: plain_softmax(x + row[:, gather], seen(5, 9)), [leaf(2, 3, 5, 9), leaf(1, 9)])
+
+
 def test_relative_biases():
     offset = offset_matrix(6, 6)
     x = leaf(1, 2, 6, 6)
