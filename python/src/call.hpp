@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -66,13 +67,20 @@ template <typename Call> posenc_status share(int64_t n, int threads, Call call) 
     if (n_threads == 1)
         return call(posenc_range_all());
     std::vector<posenc_status> statuses((size_t)n_threads, POSENC_OK);
-    auto do_share = [&](int64_t i) { statuses[(size_t)i] = call(posenc_range_of_thread(n, i, n_threads)); };
+    auto do_share = [&](int64_t i) { // an exception would end the program: in a helper, or before helpers are joined
+        try {
+            statuses[(size_t)i] = call(posenc_range_of_thread(n, i, n_threads));
+        } catch (const std::bad_alloc &) {
+            statuses[(size_t)i] = POSENC_ERR_MEMORY;
+        }
+    };
     std::vector<std::thread> helpers;
     helpers.reserve((size_t)n_threads);
     try {
         while ((int64_t)helpers.size() < n_threads - 1)
             helpers.emplace_back(do_share, (int64_t)helpers.size());
     } catch (const std::system_error &) { // there can be no more threads: this one does what is left
+    } catch (const std::bad_alloc &) {    // nor is there memory for one
     }
     for (int64_t i = (int64_t)helpers.size(); i < n_threads; i++)
         do_share(i);
