@@ -73,7 +73,7 @@ void Call::set_k_rope(Options &options, int64_t n_k) {
     if (!py::isinstance<py::tuple>(table) || py::len(table) != 2)
         refuse("k_table", "(cos, sin) is expected");
     auto pair = py::reinterpret_borrow<py::tuple>(table);
-    args.k_rope = rope.cast<const Rope &>().get();
+    args.k_rope = converted<const Rope &>(rope, "k_rope", "a Rope").get();
     k_table.emplace(pair[0], pair[1], posenc_rope_pair_count(args.k_rope));
     if (k_table->n_rows < n_k)
         refuse("k_table", "a row for each of " + std::to_string(n_k) + " keys is expected");

@@ -30,6 +30,19 @@ Enum enumerator(const std::string &text, std::initializer_list<Word> words, cons
     return (Enum)value_of(text, words, argument);
 }
 
+/** What Python gave as a T; TypeError that names the argument for anything else. kind: what is expected, in words. */
+template <typename T> T converted(py::handle value, const char *argument, const char *kind) {
+    try {
+        return value.cast<T>();
+    } catch (const py::cast_error &) {
+        throw py::type_error(std::string(argument) + ": " + kind + " is expected, not " +
+                             Py_TYPE(value.ptr())->tp_name);
+    }
+}
+
+/** The same of an integer; ValueError for one beyond int64. */
+int64_t integer_of(py::handle value, const char *argument);
+
 /** The name of a keyword argument, made once. */
 struct Key {
     const char *text;
@@ -48,6 +61,8 @@ class Options {
     bool flag(const Key &key, bool otherwise);
     double number(const Key &key, double otherwise);
     int64_t integer(const Key &key, int64_t otherwise);
+    /** An integer for a field of C that is an int. */
+    int32_t integer32(const Key &key, int32_t otherwise);
     std::string word(const Key &key, const char *otherwise);
     void finish() const;
 
