@@ -5,6 +5,7 @@ Each operation is a torch.autograd.Function over the library's own backward call
 """
 import dataclasses
 
+import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
@@ -20,19 +21,35 @@ def _detached(tensor):
     return None if tensor is None else tensor.detach()
 
 
+def _save(ctx, tensors, given):
+    """Keeps tensors, and arguments by name, for backward(), before which they may not change: autograd refuses a tensor
+    that was written to; lists and NumPy arrays are copied."""
+    of_torch = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
+    ctx.save_for_backward(*tensors, *of_torch.values())
+    ctx.n_tensors, ctx.names = len(tensors), list(of_torch)
+    ctx.given = {name: value.copy() if isinstance(value, (list, np.ndarray)) else value
+                 for name, value in given.items() if name not in of_torch}
+
+
+def _saved(ctx):
+    tensors, of_torch = ctx.saved_tensors[:ctx.n_tensors], ctx.saved_tensors[ctx.n_tensors:]
+    return tensors, {**ctx.given, **dict(zip(ctx.names, of_torch))}
+
+
 # ---- RoPE ----
 
 class _Rope(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, rope, positions, threads):
-        ctx.arguments = rope, positions, threads
+        _save(ctx, (), {'positions': positions})
+        ctx.arguments = rope, threads
         return rope(x.detach(), positions, threads=threads)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dy):
-        rope, positions, threads = ctx.arguments
-        return rope(_dense(dy), positions, direction='backward', threads=threads), None, None, None
+        (_, given), (rope, threads) = _saved(ctx), ctx.arguments
+        return rope(_dense(dy), **given, direction='backward', threads=threads), None, None, None
 
 
 def rope(x, rope, positions, *, threads=1):
@@ -45,14 +62,17 @@ def rope(x, rope, positions, *, threads=1):
 class _Learned(torch.autograd.Function):
     @staticmethod
     def forward(ctx, table, ids, lookup, threads):
-        ctx.arguments = ids, table.shape[0], lookup, threads
-        return posenc.learned(table.detach(), **lookup)(ids, threads=threads)
+        _save(ctx, (), {'ids': ids})
+        ctx.arguments = table.shape[0], lookup, threads
+        rows = posenc.learned(table.detach(), **lookup)(ids, threads=threads)
+        return torch.as_tensor(rows)  # of NumPy if ids are
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dy):
-        ids, n_rows, lookup, threads = ctx.arguments
-        return posenc.learned_backward(ids, _dense(dy), n_rows=n_rows, threads=threads, **lookup), None, None, None
+        (_, given), (n_rows, lookup, threads) = _saved(ctx), ctx.arguments
+        dtable = posenc.learned_backward(dy=_dense(dy), n_rows=n_rows, threads=threads, **given, **lookup)
+        return dtable, None, None, None
 
 
 def learned(table, ids, *, offset=0, scale=1.0, out_of_range='error', threads=1):
@@ -71,7 +91,8 @@ class RelBias:
     clamped: bool = False
 
     def detached(self):
-        return posenc.RelBias(self.data.detach(), self.offsets.start, clamped=self.clamped)
+        data = self.data.detach().contiguous()  # of expanded heads too: the gradient has a row for each
+        return posenc.RelBias(data, self.offsets.start, clamped=self.clamped)
 
 
 def _gradient_bias(gradient, offsets):
@@ -169,15 +190,16 @@ class _Softmax(torch.autograd.Function):
             plain = {name: given[name] for name in ('by_query', 'by_key', *_PLACE) if name in given}
             has_terms = query_index is not None or key_index is not None
             scores = posenc.logits(x.detach(), threads=threads, **plain) if has_terms else x.detach()
-        ctx.save_for_backward(p, scores, bias, sinks)
-        ctx.arguments = (rel_bias, query_index, key_index), threads, options
+        _save(ctx, (p, scores, bias, sinks), options)
+        ctx.arguments = (rel_bias, query_index, key_index), threads
         return p
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dp):
-        p, scores, bias, sinks = (_detached(tensor) for tensor in ctx.saved_tensors)
-        (rel_bias, query_index, key_index), threads, options = ctx.arguments
+        tensors, options = _saved(ctx)
+        p, scores, bias, sinks = (_detached(tensor) for tensor in tensors)
+        (rel_bias, query_index, key_index), threads = ctx.arguments
         found = posenc.softmax_backward(p, _dense(dp), scores, with_bias=True, threads=threads,
                                         sinks=sinks, **options)
         where = {name: options[name] for name in _PLACE if name in options}

@@ -11,11 +11,13 @@ namespace binding {
 
 namespace {
 
-// Scratch of a thread, kept from call to call: it is the same for any number of keys.
+// Scratch of a thread, kept from call to call: it is the same for any number of keys. Never NULL, so that a call with a
+// head_dim that C has no scratch for is refused for its head_dim.
 void *scratch_of_thread(size_t bytes) {
     static thread_local std::vector<float> memory;
-    if (memory.size() * sizeof(float) < bytes)
-        memory.resize(bytes / sizeof(float) + 1);
+    size_t n = bytes / sizeof(float) + 1;
+    if (memory.size() < n)
+        memory.resize(n);
     return memory.data();
 }
 
@@ -55,7 +57,7 @@ void Call::set_pages(Options &options) {
         refuse(n_k.text, "with pages it has to be said");
     if (shape.empty() || shape.size() > 2 || (shape.size() == 2 && shape[0] != n_batch))
         refuse(pages_key.text, "the shape has to be (n_pages,) or (n_batch, n_pages), not " + text_of(shape));
-    if (page_size <= 0 || (n_keys + page_size - 1) / page_size > shape.back())
+    if (page_size <= 0 || (n_keys > 0 && (n_keys - 1) / page_size >= shape.back()))
         refuse(pages_key.text, "they are too few for " + std::to_string(n_keys) + " keys");
     pages = {page_table.data(), shape.size() == 2 ? shape[1] : 0, n_keys};
     args.pages = &pages;
@@ -71,7 +73,7 @@ void Call::set_k_rope(Options &options, int64_t n_k) {
     if (!py::isinstance<py::tuple>(table) || py::len(table) != 2)
         refuse("k_table", "(cos, sin) is expected");
     auto pair = py::reinterpret_borrow<py::tuple>(table);
-    args.k_rope = rope.cast<const Rope &>().get();
+    args.k_rope = converted<const Rope &>(rope, "k_rope", "a Rope").get();
     k_table.emplace(pair[0], pair[1], posenc_rope_pair_count(args.k_rope));
     if (k_table->n_rows < n_k)
         refuse("k_table", "a row for each of " + std::to_string(n_k) + " keys is expected");

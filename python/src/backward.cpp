@@ -58,9 +58,13 @@ std::unique_ptr<RelBias> rel_bias_backward(py::handle ds_, const RelBias &bias, 
     Score score(options, ScoreExtents::of(view), 1.0);
     options.finish();
     const posenc_rel_bias *like = bias.get();
-    py::object data = allocate(Kind::f32, {like->n_heads, like->n_offsets});
-    auto gradient = std::make_unique<RelBias>(data, like->first, like->is_clamped, like->stride == 0);
-    check(posenc_rel_bias_backward(score.get(), &view, gradient->get()), "rel_bias_backward");
+    bool is_shared = like->stride == 0;
+    py::object data = allocate(Kind::f32, {is_shared ? 1 : like->n_heads, like->n_offsets});
+    auto gradient = std::make_unique<RelBias>(data, like->first, like->is_clamped, is_shared);
+    posenc_rel_bias of_scores = *gradient->get();
+    if (is_shared) // C wants the number of heads that share it
+        of_scores.n_heads = view.ne[2];
+    check(posenc_rel_bias_backward(score.get(), &view, &of_scores), "rel_bias_backward");
     return gradient;
 }
 
@@ -157,7 +161,9 @@ void bind_backward(py::module_ &module) {
 p: probabilities that softmax gave; dp: their gradient; s: the scores, needed with a cap. with_bias: db, what a bias
 gets, too; dsinks is there if sinks are given. Other arguments are those of softmax.)");
     module.def("rel_bias_backward", &rel_bias_backward, "ds"_a, "bias"_a,
-               "Gradient of a relative bias, of bias's offsets: sums of ds over diagonals; positions of softmax.");
+               R"(Gradient of a relative bias, of bias's offsets: sums of ds over diagonals; positions of softmax.
+
+Of a bias that heads share (shared=True, or a broadcast array) it has one row, the sum over the heads.)");
     module.def("relative_sums_by_query", &sums_by_query, "index"_a, "x"_a, py::kw_only(), "threads"_a = 1,
                "Sums of x (n_batch, n_heads, n_q, n_k) by query and row: (n_batch, n_heads, n_q, n_rows).");
     module.def("relative_sums_by_key", &sums_by_key, "index"_a, "x"_a, py::kw_only(), "threads"_a = 1,

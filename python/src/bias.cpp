@@ -10,9 +10,9 @@ namespace binding {
 Offsets::Offsets(py::handle range) {
     if (!PyRange_Check(range.ptr()))
         throw py::type_error("offsets: a range is expected, such as posenc.offsets(n_q, n_k, causal=True)");
-    if (range.attr("step").cast<int64_t>() != 1)
+    if (integer_of(range.attr("step"), "offsets") != 1)
         refuse("offsets", "a range with a step of 1 is expected");
-    first = range.attr("start").cast<int64_t>();
+    first = integer_of(range.attr("start"), "offsets");
     count = (int64_t)py::len(range);
 }
 

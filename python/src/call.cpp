@@ -83,18 +83,14 @@ py::handle Options::take(const Key &key) {
     return value == Py_None ? py::handle() : py::handle(value);
 }
 
-namespace {
-
-template <typename T> T converted(py::handle value, const char *argument, const char *kind) {
-    try {
-        return value.cast<T>();
-    } catch (const py::cast_error &) {
-        throw py::type_error(std::string(argument) + ": " + kind + " is expected, not " +
-                             Py_TYPE(value.ptr())->tp_name);
-    }
+int64_t integer_of(py::handle value, const char *argument) {
+    int is_beyond = 0;
+    if (PyLong_Check(value.ptr()))
+        PyLong_AsLongLongAndOverflow(value.ptr(), &is_beyond);
+    if (is_beyond != 0)
+        refuse(argument, "it is out of range");
+    return converted<int64_t>(value, argument, "an integer");
 }
-
-} // namespace
 
 bool Options::flag(const Key &key, bool otherwise) {
     py::handle value = take(key);
@@ -108,7 +104,14 @@ double Options::number(const Key &key, double otherwise) {
 
 int64_t Options::integer(const Key &key, int64_t otherwise) {
     py::handle value = take(key);
-    return value ? converted<int64_t>(value, key.text, "an integer") : otherwise;
+    return value ? integer_of(value, key.text) : otherwise;
+}
+
+int32_t Options::integer32(const Key &key, int32_t otherwise) {
+    int64_t value = integer(key, otherwise);
+    if (value < INT32_MIN || value > INT32_MAX)
+        refuse(key.text, std::to_string(value) + " is out of range");
+    return (int32_t)value;
 }
 
 std::string Options::word(const Key &key, const char *otherwise) {

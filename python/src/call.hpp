@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -29,6 +30,19 @@ Enum enumerator(const std::string &text, std::initializer_list<Word> words, cons
     return (Enum)value_of(text, words, argument);
 }
 
+/** What Python gave as a T; TypeError that names the argument for anything else. kind: what is expected, in words. */
+template <typename T> T converted(py::handle value, const char *argument, const char *kind) {
+    try {
+        return value.cast<T>();
+    } catch (const py::cast_error &) {
+        throw py::type_error(std::string(argument) + ": " + kind + " is expected, not " +
+                             Py_TYPE(value.ptr())->tp_name);
+    }
+}
+
+/** The same of an integer; ValueError for one beyond int64. */
+int64_t integer_of(py::handle value, const char *argument);
+
 /** The name of a keyword argument, made once. */
 struct Key {
     const char *text;
@@ -47,6 +61,8 @@ class Options {
     bool flag(const Key &key, bool otherwise);
     double number(const Key &key, double otherwise);
     int64_t integer(const Key &key, int64_t otherwise);
+    /** An integer for a field of C that is an int. */
+    int32_t integer32(const Key &key, int32_t otherwise);
     std::string word(const Key &key, const char *otherwise);
     void finish() const;
 
@@ -66,13 +82,20 @@ template <typename Call> posenc_status share(int64_t n, int threads, Call call) 
     if (n_threads == 1)
         return call(posenc_range_all());
     std::vector<posenc_status> statuses((size_t)n_threads, POSENC_OK);
-    auto do_share = [&](int64_t i) { statuses[(size_t)i] = call(posenc_range_of_thread(n, i, n_threads)); };
+    auto do_share = [&](int64_t i) { // an exception would end the program: in a helper, or before helpers are joined
+        try {
+            statuses[(size_t)i] = call(posenc_range_of_thread(n, i, n_threads));
+        } catch (const std::bad_alloc &) {
+            statuses[(size_t)i] = POSENC_ERR_MEMORY;
+        }
+    };
     std::vector<std::thread> helpers;
     helpers.reserve((size_t)n_threads);
     try {
         while ((int64_t)helpers.size() < n_threads - 1)
             helpers.emplace_back(do_share, (int64_t)helpers.size());
     } catch (const std::system_error &) { // there can be no more threads: this one does what is left
+    } catch (const std::bad_alloc &) {    // nor is there memory for one
     }
     for (int64_t i = (int64_t)helpers.size(); i < n_threads; i++)
         do_share(i);

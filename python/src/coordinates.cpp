@@ -40,9 +40,12 @@ bool has_strides(const Tensor &tensor, bool has_axes, int axes_at) {
     return tensor.size() == 0 || (is_side_by_side && !repeats_axes);
 }
 
-Tensor dense_copy(const py::object &given, const char *argument) {
+// Results are torch's if the original is.
+Tensor dense_copy(const Tensor &tensor, const py::object &given, const char *argument) {
     py::object ascontiguousarray = py::module_::import("numpy").attr("ascontiguousarray");
-    return tensor_of(ascontiguousarray(as_numpy(given, argument)), argument);
+    Tensor copy = tensor_of(ascontiguousarray(as_numpy(given, argument)), argument);
+    copy.is_torch = tensor.is_torch;
+    return copy;
 }
 
 } // namespace
@@ -62,7 +65,7 @@ Coordinates::Coordinates(py::handle given, int n_axes, const char *argument, Axe
         refuse(argument, std::to_string(n_axes) + " axes are expected, not " + std::to_string(tensor.shape[axes_at]));
     posenc_coord_type type = coord_type(tensor.kind, argument);
     if (!has_strides(tensor, has_axes, axes_at))
-        tensor = dense_copy(array, argument);
+        tensor = dense_copy(tensor, array, argument);
     n_tokens = tensor.extent(1);
     n_batch = has_batch ? tensor.shape[batch_at] : 1;
     at = posenc_coords_of(tensor.data, type);

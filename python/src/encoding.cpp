@@ -29,10 +29,8 @@ py::object Encoding::apply(py::handle positions, py::handle x, py::handle gate, 
     }
     if (in_place && !has_x)
         refuse("inplace", "there is no x");
-    if (in_place)
-        expect_writable(input, "x");
     Output y =
-        in_place ? Output{py::reinterpret_borrow<py::object>(x), x_view}
+        in_place ? output_in_place(x, input, x_view, out)
                  : output_of(out, has_x ? input.kind : kind_named(dtype, "dtype"), shape, has_x ? &input : &at.tensor);
     posenc_status status = share(y.view.ne[1] * y.view.ne[2], threads, [&](posenc_range rows) {
         return posenc_encoding_apply(get(), &at.at, has_x ? &x_view : nullptr, has_gate ? &gate_view : nullptr, &y.view,
@@ -132,13 +130,13 @@ posenc_part part_of(py::handle given, py::list &keeps) {
         object = options.take(encoding);
         part.first = options.integer(first, 0);
         part.width = options.integer(width, 0);
-        part.axis = (int)options.integer(axis, 0);
+        part.axis = options.integer32(axis, 0);
         part.divide = options.integer(divide, 0);
         part.modulo = options.integer(modulo, 0);
         options.finish();
     }
     if (object) {
-        part.encoding = object.cast<const Encoding &>().get();
+        part.encoding = converted<const Encoding &>(object, "parts", "an Encoding or a dict with one").get();
         keeps.append(object);
     }
     return part;

@@ -76,6 +76,8 @@ struct Published {
     }
 
     void set_sections(const std::vector<int64_t> &sections) {
+        if (sections.size() > POSENC_MAX_AXES)
+            throw py::value_error("sections: at most " + std::to_string(POSENC_MAX_AXES) + " are possible");
         params.axes.n_axes = static_cast<int>(sections.size());
         for (size_t a = 0; a < POSENC_MAX_AXES; a++)
             params.axes.sections[a] = a < sections.size() ? sections[a] : 0;

@@ -130,7 +130,7 @@ class Fire {
     int64_t n_heads_;
 
     void run(decltype(posenc_fire_write) how, posenc_view y, py::handle query_start, int threads) const {
-        int64_t start = query_start.is_none() ? POSENC_ALIGN_LAST_KEY : query_start.cast<int64_t>();
+        int64_t start = query_start.is_none() ? POSENC_ALIGN_LAST_KEY : integer_of(query_start, "query_start");
         check(share(row_count(y), threads, [&](posenc_range rows) { return how(fire_.get(), start, &y, rows); }),
               "Fire", "query_start");
     }
@@ -149,7 +149,7 @@ py::object cope_logits(py::handle x_, py::handle z_, py::handle gates_, float sc
     params.form =
         enumerator<posenc_cope_form>(form, {{"listing", POSENC_COPE_LISTING}, {"scaled", POSENC_COPE_SCALED}}, "form");
     if (!query_start.is_none())
-        params.query_start = query_start.cast<int64_t>();
+        params.query_start = integer_of(query_start, "query_start");
     Output y = output_of(out, Kind::f32, x.extents(), &x);
     check(share(row_count(from), threads,
                 [&](posenc_range rows) {

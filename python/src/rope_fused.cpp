@@ -121,10 +121,8 @@ py::list apply_tensors(const Rope &rope, const py::iterable &given, py::handle p
 py::object hadamard(py::handle x, int64_t n, py::handle out, bool in_place, int threads) {
     Tensor tensor = tensor_of(x, "x");
     posenc_view from = view_of(tensor, "x", 3, 4);
-    if (in_place)
-        expect_writable(tensor, "x");
-    Output y = in_place ? Output{py::reinterpret_borrow<py::object>(x), from}
-                        : output_of(out, tensor.kind, tensor.extents(), &tensor);
+    Output y =
+        in_place ? output_in_place(x, tensor, from, out) : output_of(out, tensor.kind, tensor.extents(), &tensor);
     check(share(row_count(from), threads, [&](posenc_range rows) { return posenc_hadamard(&from, &y.view, n, rows); }),
           "hadamard");
     return y.object;

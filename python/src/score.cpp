@@ -13,15 +13,15 @@ void set_window(posenc_mask &mask, py::handle window, bool is_causal) {
         auto sides = py::reinterpret_borrow<py::sequence>(window);
         if (sides.size() != 2)
             refuse("window", "(before, after) is expected");
-        mask.before = sides[0].cast<int64_t>();
-        mask.after = is_causal ? 0 : sides[1].cast<int64_t>();
+        mask.before = integer_of(sides[0], "window");
+        mask.after = is_causal ? 0 : integer_of(sides[1], "window");
         return;
     }
     if (!PyLong_Check(window.ptr()))
         throw py::type_error("window: an int or (before, after) is expected");
     if (!is_causal)
         refuse("window", "an int is for causal=True; (before, after) says both sides");
-    mask.before = posenc_mask_window(window.cast<int64_t>()).before;
+    mask.before = posenc_mask_window(integer_of(window, "window")).before;
 }
 
 } // namespace
@@ -34,7 +34,7 @@ posenc_mask mask_of(Options &options) {
     bool has_sides = width && !PyLong_Check(width.ptr());
     if (!is_causal && !has_sides)
         return mask; // refused by the call: there is no default
-    bool is_true = is_causal && py::cast<bool>(is_causal);
+    bool is_true = is_causal && converted<bool>(is_causal, causal.text, "True or False");
     mask = {no_limit, is_true ? 0 : no_limit, chunk_size, first};
     if (width)
         set_window(mask, width, is_true);

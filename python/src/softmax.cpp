@@ -12,10 +12,8 @@ using RowsCall = posenc_status(const posenc_score_params *, const posenc_view *,
 
 // Keys that are left as they are need an output that holds something.
 Output output_of_scores(const Score &score, const Tensor &x, py::handle given, py::handle out, bool in_place) {
-    if (in_place) {
-        expect_writable(x, "x");
-        return {py::reinterpret_borrow<py::object>(given), view_of(x, "x", 2, 4)};
-    }
+    if (in_place)
+        return output_in_place(given, x, view_of(x, "x", 2, 4), out);
     if (score.get()->output.masked == POSENC_MASKED_UNTOUCHED && out.is_none())
         refuse("masked", "'untouched' needs out or inplace");
     return output_of(out, x.kind, x.extents(), &x);
@@ -84,7 +82,11 @@ py::tuple softmax_combine(std::array<float, 2> a, std::array<float, 2> b) {
 py::tuple softmax_combine_tuples(const py::sequence &a, const py::sequence &b) {
     if (a.size() != 2 || b.size() != 2)
         refuse("a", "(max, sum) is expected");
-    return softmax_combine({a[0].cast<float>(), a[1].cast<float>()}, {b[0].cast<float>(), b[1].cast<float>()});
+    auto sum_of = [](const py::sequence &pair, const char *argument) {
+        return std::array<float, 2>{converted<float>(pair[0], argument, "a number"),
+                                    converted<float>(pair[1], argument, "a number")};
+    };
+    return softmax_combine(sum_of(a, "a"), sum_of(b, "b"));
 }
 
 py::object zero_padded(py::handle y, py::handle keep) {

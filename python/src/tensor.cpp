@@ -30,9 +30,16 @@ Kind kind_of_letter(char letter, int64_t bytes) {
     }
 }
 
+// Signs of NumPy and of the module struct: '=' and '@' native, '|' of single bytes, '<' little-endian, '>' big-endian.
+bool is_native_order(char sign) {
+    const uint16_t one = 1;
+    bool is_little_endian = *(const char *)&one == 1;
+    return std::strchr("=@|", sign) != nullptr || sign == (is_little_endian ? '<' : '>');
+}
+
 // ml_dtypes registers bfloat16 with NumPy, as a type of two bytes that is none of NumPy's own.
 Kind kind_of_numpy(const py::dtype &type) {
-    if (type.byteorder() == '>')
+    if (!is_native_order(type.byteorder()))
         return Kind::other;
     if (type.itemsize() == 2 && type.char_() != 'e' && type.kind() != 'i' && type.kind() != 'u')
         return py::str(type.attr("name")).cast<std::string>() == "bfloat16" ? Kind::bf16 : Kind::other;
@@ -97,7 +104,7 @@ Tensor from_capsule(py::object capsule, const char *argument) {
 
 // Letters of the module struct.
 Kind kind_of_format(const std::string &format, int64_t bytes) {
-    char letter = format.size() == 1 ? format[0] : format.size() == 2 && format[0] == '<' ? format[1] : 0;
+    char letter = format.size() == 1 ? format[0] : format.size() == 2 && is_native_order(format[0]) ? format[1] : 0;
     for (const char *letters : {"iilq", "uBc", "b?", "fefd"}) { // a letter of NumPy, and those that mean it
         if (letter != 0 && std::strchr(letters + 1, letter) != nullptr)
             return kind_of_letter(letters[0], bytes);
@@ -116,7 +123,10 @@ Tensor from_buffer(py::handle object, const char *argument) {
         tensor.shape[i] = info.shape[i];
         tensor.strides[i] = info.strides[i];
     }
-    tensor.owner = py::memoryview(py::reinterpret_borrow<py::object>(object)); // keeps the buffer exported
+    // A view of our own, even of a memoryview, keeps the buffer exported: the caller's may be released.
+    tensor.owner = py::reinterpret_steal<py::object>(PyMemoryView_FromObject(object.ptr()));
+    if (!tensor.owner)
+        throw py::error_already_set();
     return tensor;
 }
 
@@ -132,11 +142,19 @@ py::handle torch_function(const char *module, const char *name) {
     return py::object(py::module_::import(module).attr(name)).release(); // lives as long as Python
 }
 
+// torch negates imaginary parts of conjugates lazily, and DLPack hands out what lies in memory, with the other sign.
+void refuse_negated(py::handle object, const char *argument) {
+    static const py::handle is_neg = PyUnicode_InternFromString("is_neg");
+    if (py::getattr(object, is_neg)().is(py::handle(Py_True)))
+        refuse(argument, "its negation is not computed yet: pass x.resolve_neg()");
+}
+
 Tensor from_torch(py::handle object, const char *argument) {
     static const py::handle to_dlpack = torch_function("torch.utils.dlpack", "to_dlpack");
     static const py::handle requires_grad = PyUnicode_InternFromString("requires_grad");
     if (py::getattr(object, requires_grad).is(py::handle(Py_True)))
         refuse(argument, "it requires a gradient: use posenc.torch, or detach() it");
+    refuse_negated(object, argument);
     Tensor tensor = from_capsule(to_dlpack(object), argument);
     tensor.is_torch = true;
     return tensor;
@@ -224,6 +242,8 @@ Tensor any_tensor(py::handle object, const char *argument) {
         return from_numpy(object, argument);
     if (is_of_torch(object))
         return from_torch(object, argument);
+    if (py::hasattr(object, "is_neg")) // of a subclass of torch's
+        refuse_negated(object, argument);
     if (py::hasattr(object, "__dlpack__"))
         return from_capsule(object.attr("__dlpack__")(), argument);
     if (PyObject_CheckBuffer(object.ptr()))
@@ -351,7 +371,15 @@ Output output_of(py::handle out, Kind kind, const Shape &shape, const Tensor *li
         expect_writable(tensor, argument);
     }
     output.view = view_of(tensor, argument, 0, 4);
+    output.tensor = std::move(tensor);
     return output;
+}
+
+Output output_in_place(py::handle object, const Tensor &input, const posenc_view &view, py::handle out) {
+    if (!out.is_none())
+        refuse("out", "not together with inplace");
+    expect_writable(input, "x");
+    return {py::reinterpret_borrow<py::object>(object), view, input};
 }
 
 } // namespace binding

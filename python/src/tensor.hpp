@@ -61,10 +61,12 @@ posenc_view view_of(const Tensor &tensor, const char *argument, int min_ndim, in
 /** The view of bytes that hold blocks of Q8_0 or Q4_0: the last axis is n_channels / 32 blocks long. */
 posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type);
 
-/** A result: the object for Python, and where it lies. */
+/** A result: the object for Python, where it lies, and what keeps that there during a call without the GIL: another
+ * thread could otherwise release a memoryview and shrink its bytearray. */
 struct Output {
     py::object object;
     posenc_view view;
+    Tensor tensor = {};
 };
 
 /** A new dense array: torch's if like is, else NumPy's. */
@@ -73,6 +75,9 @@ py::object allocate(Kind kind, const Shape &shape, const Tensor *like = nullptr)
 /** `out` if it is given, which has to have this shape, else a new array of this kind. */
 Output output_of(py::handle out, Kind kind, const Shape &shape, const Tensor *like = nullptr,
                  const char *argument = "out");
+
+/** The input itself as the result, by the argument inplace. It has to be writable, and `out` absent. */
+Output output_in_place(py::handle object, const Tensor &input, const posenc_view &view, py::handle out);
 
 /** Checks that a tensor has this shape. */
 void expect_shape(const Tensor &tensor, const char *argument, const Shape &shape);

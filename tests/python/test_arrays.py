@@ -1,5 +1,6 @@
 """How arrays go in and out: where they lie, threads, the interpreter's lock, errors."""
 import array
+import sys
 import threading
 import time
 import timeit
@@ -129,6 +130,15 @@ def test_dlpack_and_buffers():
     assert np.array_equal(ROPE(x, array.array('l', range(4))), expected)
 
 
+def test_order_of_bytes():
+    x = truth.normal(4, 2, 16)
+    expected = ROPE(x, 0)
+    assert np.array_equal(ROPE(memoryview(x.tobytes()).cast('@f', x.shape), 0), expected)  # native, and said so
+    for other in (x.byteswap().newbyteorder(), memoryview(x.byteswap().newbyteorder())):
+        with pytest.raises(ValueError, match='x: .*not another type'):
+            ROPE(other, 0)
+
+
 def test_bfloat16_of_ml_dtypes():
     bfloat16 = pytest.importorskip('ml_dtypes').bfloat16
     x = truth.normal(4, 2, 16).astype(bfloat16)
@@ -202,10 +212,46 @@ def test_the_lock_is_released():
     assert any(moments_of_another_thread(lambda: sum(range(10_000_000))) == 0 for _ in range(tries))
 
 
+def is_held_during(call, out, memory):
+    """Whether memory, a bytearray, cannot be resized while another thread's call writes to out, a memoryview of it."""
+    begun = threading.Event()
+
+    def work():
+        begun.set()
+        call()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(60)  # the worker has the interpreter's lock until the call releases it
+    try:
+        worker = threading.Thread(target=work)
+        worker.start()
+        begun.wait()
+        out.release()
+        memory.pop()  # of a bytearray that nobody looks at it moves nothing
+        return False
+    except BufferError:
+        return True
+    finally:
+        worker.join()
+        sys.setswitchinterval(interval)
+
+
+def test_out_is_held_during_a_call():
+    q = truth.normal(1, 1000, 4, 64)
+
+    def attempt():
+        memory = bytearray(q.nbytes)
+        out = memoryview(memory).cast('f', q.shape)
+        return is_held_during(lambda: posenc.attention(q, q, q, causal=False, out=out), out, memory)
+
+    assert any(attempt() for _ in range(5))  # this thread may have had no CPU until the call had returned
+
+
 # ---- Errors ----
 
 X = truth.normal(4, 2, 16)
 FIXED = memoryview(X.tobytes()).cast('f', X.shape)
+S = np.zeros((1, 1, 4, 4), np.float32)
 ODD = np.zeros((32, 2), [('x', 'f4'), ('y', 'i2')])  # elements every 6 bytes
 
 ERRORS = {
@@ -248,6 +294,21 @@ ERRORS = {
     'field of scaling': (posenc.Error, 'scaling: fctor', lambda: posenc.Rope(16, scaling={'fctor': 1.0})),
     'number of scaling': (TypeError, 'scaling: factor', lambda: posenc.Rope(16, scaling={'factor': {}})),
     'no mask': (posenc.Error, 'causal: the mask is not set', lambda: posenc.softmax(X)),
+    'causal': (TypeError, 'causal: True or False', lambda: posenc.softmax(X, causal=[1])),
+    'window of float': (TypeError, 'window: an integer', lambda: posenc.softmax(X, causal=False, window=(1.5, 2))),
+    'window beyond int64': (ValueError, 'window: .*range', lambda: posenc.softmax(X, causal=True, window=2 ** 63)),
+    'offsets beyond int64': (ValueError, 'offsets: .*range', lambda: posenc.RelBias.alibi(
+        [1.0], range(2 ** 63, 2 ** 63 + 5))),
+    'k_rope': (TypeError, 'k_rope: a Rope', lambda: posenc.attention(X, X, X, causal=True, k_rope=3, k_table=(X, X))),
+    'parts': (TypeError, 'parts: an Encoding', lambda: posenc.concat([3])),
+    'query_start': (TypeError, 'query_start: an integer', lambda: posenc.cope_logits(S, S, query_start=0.5)),
+    'pair of sums': (TypeError, 'b: a number', lambda: posenc.softmax_combine((0, 1), (0, 'a'))),
+    'out and inplace': (ValueError, 'out: .*inplace', lambda: posenc.softmax(X, causal=True, out=X, inplace=True)),
+    'out and inplace of an encoding': (ValueError, 'out: .*inplace', lambda: posenc.sinusoidal(16, 'interleaved')(
+        range(2), X[0], out=X[1], inplace=True)),
+    'out and inplace of hadamard': (ValueError, 'out: .*inplace', lambda: posenc.hadamard(X, 16, out=X, inplace=True)),
+    'n_k': (ValueError, 'pages: .*too few', lambda: posenc.attention(
+        X, X[None], X[None], causal=True, pages=[0], n_k=2 ** 63 - 1)),
     'window': (ValueError, 'window: ', lambda: posenc.softmax(X, causal=False, window=3)),
     'slopes': (ValueError, 'alibi_slopes: 4 numbers', lambda: posenc.softmax(X, causal=True, alibi_slopes=[1.0])),
     'keep': (ValueError, 'keep: the shape', lambda: posenc.softmax(X, causal=True, keep=np.ones((1, 3), bool))),

@@ -1,3 +1,7 @@
+import concurrent.futures
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import truth
@@ -72,6 +76,41 @@ def test_pages():
         posenc.attention(Q, k_pages, v_pages, causal=True, pages=pages, n_k=13)
     with pytest.raises(posenc.Error, match='page'):
         posenc.attention(Q, k_pages, v_pages, causal=True, pages=pages + 1, n_k=9)
+
+
+@pytest.mark.parametrize('head_dim, v_dim', [(0, 16), (16, 0), (10 ** 5, 16), (16, 10 ** 5)])
+def test_dimensions_that_are_refused(head_dim, v_dim):
+    q, v = np.ones((3, 2, head_dim), np.float32), np.ones((3, 2, v_dim), np.float32)
+    with concurrent.futures.ThreadPoolExecutor(1) as fresh:  # a thread that has no scratch from another call
+        with pytest.raises(posenc.Error, match='head_dim: '):
+            fresh.submit(posenc.attention, q, q, v, causal=True).result()
+
+
+def test_memory_runs_out():
+    """In a helper thread or before it, at any of many limits: MemoryError, and the program goes on."""
+    pytest.importorskip('resource')
+    code = """
+import resource
+import numpy as np
+import posenc
+
+def size():
+    return int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()
+
+q = np.ones((1, 64, 4, 512), np.float32)
+out = np.empty_like(q)
+refused = 0
+for room in range(0, 40 << 20, 1 << 18):
+    resource.setrlimit(resource.RLIMIT_AS, (size() + room, resource.RLIM_INFINITY))
+    try:
+        posenc.attention(q, q, q, causal=False, out=out, threads=4)
+    except MemoryError:
+        refused += 1
+    resource.setrlimit(resource.RLIMIT_AS, 2 * (resource.RLIM_INFINITY,))
+posenc.attention(q, q, q, causal=False, out=out, threads=4)
+assert np.all(out == 1.0) and refused > 0, refused
+"""
+    assert subprocess.run([sys.executable, '-c', code], timeout=100).returncode == 0
 
 
 def test_combines_states():

@@ -66,6 +66,18 @@ def test_timestep_and_grid():
         assert np.array_equal(posenc.grid(16, 'w_first')(strided), posenc.grid(16, 'w_first')(strided.copy()))
 
 
+def test_axes_may_share_positions():
+    shared = np.broadcast_to(np.array([3, 70, 5]), (2, 3))
+    e = posenc.grid(16, 'w_first')
+    assert np.array_equal(e(shared), e(shared.copy()))
+    with_batch = np.broadcast_to(np.array([[[3, 70, 5]], [[1, 2, 4]]]), (2, 2, 3))
+    assert np.array_equal(e(with_batch), e(with_batch.copy()))
+    one = np.broadcast_to(np.array([7]), (2, 1))
+    assert np.array_equal(e(one), e(one.copy()))
+    shared_batch = np.broadcast_to(np.array([[3, 70, 5], [1, 2, 4]]), (4, 2, 3))
+    assert np.array_equal(e(shared_batch), e(shared_batch.copy()))
+
+
 def test_fourier():
     b = truth.normal(4, 2)
     points = truth.normal(2, 5, seed=1)  # planes of coordinates
@@ -109,6 +121,9 @@ def test_concat_and_sum():
     del learned
     blocks = posenc.sum([{'encoding': posenc.learned(table), 'divide': 8}, {'encoding': sinusoid_of, 'modulo': 8}])
     np.testing.assert_allclose(blocks([19])[0], table[2] + sinusoid_of([3])[0], rtol=0, atol=1e-6)
+    for axis in 2 ** 32, -2 ** 32, 2 ** 31:  # as an int of C, axis 0
+        with pytest.raises(ValueError, match='axis: .*range'):
+            posenc.concat([{'encoding': sinusoid_of, 'axis': axis}])
 
 
 def test_resize():

@@ -306,3 +306,11 @@ def test_a_result_that_differs_is_a_failure(monkeypatch, capsys):
 def test_wrong_arguments_get_one_line(words, arguments):
     done = run(*arguments, *([] if 'json' in str(arguments) or not arguments else [PUBLISHED / 'gpt-j-6b.json']))
     assert done.returncode == 2 and done.stdout == '' and words in done.stderr.split('\n')[-2]
+
+
+def test_sections_are_counted():
+    params = model.description._published.RopeParams()
+    params.sections = [1] * 4
+    with pytest.raises(ValueError, match='sections: at most 4'):
+        params.sections = [1] * 6
+    assert params.sections == [1] * 4

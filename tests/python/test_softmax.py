@@ -123,6 +123,19 @@ def test_backward():
     np.testing.assert_allclose(posenc.bias_table_backward(index, gradient), table, rtol=0, atol=5e-5)
 
 
+def test_backward_of_a_bias_that_heads_share():
+    ds, offset = truth.normal(2, 3, 5, 9), truth.offsets_of(5, 9)
+    row = truth.normal(1, 17)
+    for bias in posenc.RelBias(row, -8, shared=True), posenc.RelBias(np.broadcast_to(row, (3, 17)), -8):
+        scores = posenc.logits(ds, causal=False, bias=bias)
+        np.testing.assert_allclose(scores, ds + row[0, offset + 8], rtol=0, atol=1e-6)
+        gradient = posenc.rel_bias_backward(ds, bias, causal=False)
+        expected = [ds.astype(np.float64)[:, :, offset == o].sum() for o in range(-8, 9)]
+        np.testing.assert_allclose(gradient.data, [expected], rtol=0, atol=2e-5)
+        slope = -np.dot(expected, np.abs(np.arange(-8, 9)))
+        np.testing.assert_allclose(posenc.alibi_backward(gradient), [slope], rtol=0, atol=1e-4)
+
+
 def test_gate_backward():
     e, gate, dy = truth.normal(4, 8), truth.normal(4, 1, seed=1), truth.normal(4, 8, seed=2)
     found = posenc.gate_backward(dy, e, gate)

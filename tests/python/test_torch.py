@@ -70,6 +70,60 @@ def test_gradients_are_not_dropped_in_silence():
         posenc.Rope(16)(leaf(5, 3, 16), 0)
 
 
+def test_negated_tensors():
+    z = torch.randn(32, 2, dtype=torch.complex64)
+    table = z.conj().imag  # in memory it is z.imag still
+    assert table.is_neg()
+    for negated in table, table.as_subclass(type('Table', (torch.Tensor,), {})):
+        with pytest.raises(ValueError, match=r'table: .*resolve_neg\(\)'):
+            posenc.RelBias.t5(negated, bidirectional=False)
+    plain = posenc.RelBias.t5((-z.imag).contiguous(), bidirectional=False)
+    assert np.array_equal(posenc.RelBias.t5(table.resolve_neg(), bidirectional=False).data, plain.data)
+
+
+def test_positions_of_several_axes_may_be_shared():
+    positions = torch.arange(5).expand(2, 5)
+    e = posenc.grid(16, 'w_first')
+    assert torch.equal(e(positions), e(positions.contiguous()))
+
+
+@pytest.mark.parametrize('given', [np.arange(3), [0, 1, 2]])
+def test_positions_may_change_before_backward(given):
+    rope, x, table = posenc.Rope(16), leaf(3, 2, 16), leaf(9, 4)
+    weight, rows = torch.randn(3, 2, 16), torch.randn(3, 4)
+    given = given.copy()
+    y, e = pt.rope(x, rope, given), pt.learned(table, given)
+    given[1] = 7
+    gradient, = torch.autograd.grad((y * weight).sum(), x)
+    assert torch.equal(gradient, rope(weight, [0, 1, 2], direction='backward'))
+    gradient, = torch.autograd.grad((e * rows).sum(), table)
+    assert torch.equal(gradient, posenc.learned_backward([0, 1, 2], rows, n_rows=9))
+
+
+def softmax_at(x, row, positions):
+    bias = pt.RelBias(row, range(-9, 10))
+    return pt.softmax(x, rel_bias=bias, causal=False, query_positions=positions, key_positions=[0, 1, 2])
+
+
+def test_positions_of_softmax_may_change_before_backward():
+    x, row, weight, positions = leaf(1, 2, 3, 3), leaf(2, 19), torch.randn(1, 2, 3, 3), np.arange(3)
+    expected, = torch.autograd.grad((softmax_at(x, row, [0, 1, 2]) * weight).sum(), row)
+    y = softmax_at(x, row, positions)
+    positions[1] = 7
+    gradient, = torch.autograd.grad((y * weight).sum(), row)
+    assert torch.equal(gradient, expected)
+
+
+def test_tensors_of_positions_may_not_change_before_backward():
+    for made in (lambda at: pt.rope(leaf(3, 2, 16), posenc.Rope(16), at), lambda at: pt.learned(leaf(9, 4), at),
+                 lambda at: softmax_at(leaf(1, 2, 3, 3), leaf(2, 19), at)):
+        positions = torch.arange(3)
+        y = made(positions)
+        positions += 1
+        with pytest.raises(RuntimeError, match='modified by an inplace operation'):
+            y.sum().backward()
+
+
 def test_learned():
     ids = torch.tensor([[3, 0, 3], [1, 2, 2]])
     compare(lambda table: pt.learned(table, ids, offset=2, scale=0.5), lambda table: 0.5 * table[ids + 2], [leaf(9, 8)])
@@ -106,6 +160,12 @@ def test_softmax(cap):
         return plain_softmax(s + bias + data[:, gather], seen(5, 9), sinks)
 
     compare(ours, formula, [leaf(2, 3, 5, 9), leaf(1, 3, 1, 9), leaf(3, 9), leaf(3)])
+
+
+def test_softmax_with_a_bias_that_heads_share():
+    gather = (offset_matrix(5, 9) + 8).clamp(max=8)
+    compare(lambda x, row: pt.softmax(x, rel_bias=pt.RelBias(row.expand(3, 9), range(-8, 1)), causal=True),
+            lambda x, row: plain_softmax(x + row[:, gather], seen(5, 9)), [leaf(2, 3, 5, 9), leaf(1, 9)])
 
 
 def test_relative_biases():
