@@ -209,6 +209,22 @@ static void test_same_bits(void **state) {
     }
 }
 
+/* Queries that see none of the second 512 keys, and others that see 50 of them, each with a head of its own. */
+static void test_block_unseen_by_some(void **state) {
+    (void)state;
+    enum { DIM = 32, QUERIES = 64, KEYS = 512 + 50 };
+    for (int which = 0; which < 2; which++) {
+        open_call(all_bf16, DIM, DIM, 1, KEYS);
+        truth_ways_close(&call);
+        call.args.math = both_math[which];
+        call.args.q = draw(q_memory, POSENC_BF16, DIM, KV_HEADS, QUERIES);
+        call.args.out = posenc_view_dense(out, POSENC_F32, DIM, KV_HEADS, QUERIES, 1);
+        truth_ways_open(&call);
+        truth_ways_check(&call);
+        truth_ways_close(&call);
+    }
+}
+
 /* A large head of values beside a small one of keys, and the other way round: memory of both is shared. */
 static void test_unlike_dimensions(void **state) {
     (void)state;
@@ -262,8 +278,9 @@ static void test_not_seen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_random),    truth_test(test_worst_weights),     truth_test(test_rounding),
-        truth_test(test_same_bits), truth_test(test_unlike_dimensions), truth_test(test_not_seen),
+        truth_test(test_random),    truth_test(test_worst_weights),        truth_test(test_rounding),
+        truth_test(test_same_bits), truth_test(test_block_unseen_by_some), truth_test(test_unlike_dimensions),
+        truth_test(test_not_seen),
     };
     return truth_run(tests);
 }

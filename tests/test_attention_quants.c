@@ -145,6 +145,21 @@ static void test_same_bits(void **state) {
     }
 }
 
+/* Queries that see none of the second 512 keys, and others that see 50 of them, each with a head of its own. */
+static void test_block_unseen_by_some(void **state) {
+    (void)state;
+    enum { DIM = BLOCK, QUERIES = 64, KEYS = 512 + 50 };
+    open_call(POSENC_Q8_0, POSENC_Q8_0, DIM, 1, KEYS);
+    truth_ways_close(&call);
+    call.args.q = posenc_view_dense(queries, POSENC_F32, DIM, KV_HEADS, QUERIES, 1);
+    call.args.out = posenc_view_dense(out, POSENC_F32, DIM, KV_HEADS, QUERIES, 1);
+    for (int i = 0; i < QUERIES * KV_HEADS * DIM; i++)
+        queries[i] = (float)truth_uniform(-2.0, 2.0);
+    truth_ways_open(&call);
+    truth_ways_check(&call);
+    truth_ways_close(&call);
+}
+
 /* ---- Extremes ---- */
 
 /* The scale of every block of some rows. */
@@ -200,8 +215,9 @@ static void test_not_seen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_random),   truth_test(test_small_queries), truth_test(test_same_bits),
-        truth_test(test_extremes), truth_test(test_not_seen),
+        truth_test(test_random),    truth_test(test_small_queries),
+        truth_test(test_same_bits), truth_test(test_block_unseen_by_some),
+        truth_test(test_extremes),  truth_test(test_not_seen),
     };
     return truth_run(tests);
 }

@@ -87,7 +87,7 @@ def test_dimensions_that_are_refused(head_dim, v_dim):
 
 
 def test_memory_runs_out():
-    """In a helper thread or before it, at any of many limits: MemoryError, and the program goes on."""
+    """In a helper thread, at some of many limits: MemoryError, and the program goes on."""
     pytest.importorskip('resource')
     code = """
 import resource
