@@ -355,11 +355,18 @@ def test_memory_is_held_while_needed():
 
 # ---- Overhead ----
 
-def test_overhead_is_below_three_microseconds():
+def best_time(call):
+    return min(timeit.repeat(call, number=200, repeat=100)) / 200  # of many: the machine has other work
+
+
+def test_overhead_of_small_calls():
+    """Below three microseconds on an AMD Zen 4, where adding two small arrays by NumPy takes 0.3."""
     x, positions, scores = np.zeros((1, 1, 16), 'f4'), np.zeros(1, 'i4'), np.zeros((1, 1, 1, 4), 'f4')
     calls = {'rope': lambda: ROPE(x, positions, inplace=True), 'new array': lambda: ROPE(x, positions),
              'softmax': lambda: posenc.softmax(scores, causal=True, scale=0.5, inplace=True)}
+    addition = best_time(lambda: np.add(x, x))
+    print(f'addition: {addition * 1e6:.2f} microseconds')
     for name, call in calls.items():
-        best = min(timeit.repeat(call, number=200, repeat=100)) / 200  # of many: the machine has other work
+        best = best_time(call)
         print(f'{name}: {best * 1e6:.2f} microseconds')
-        assert best < 3e-6, name
+        assert best < max(3e-6, 8 * addition), name
