@@ -2,13 +2,13 @@
 // RopeParams: posenc_rope_params, filled by the names that models publish (rope_config.h). The reader of models works
 // with it; callers use Rope. Statuses are returned and not thrown: the reader knows which key of its file is to blame.
 #include "bindings.hpp"
+#include "rope_words.hpp"
 
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,39 +21,10 @@ namespace binding {
 
 namespace {
 
-using words = std::vector<std::pair<const char *, int>>;
-
-const words layouts = {{"", POSENC_ROPE_LAYOUT_UNSET},
-                       {"half", POSENC_ROPE_HALF},
-                       {"interleaved", POSENC_ROPE_INTERLEAVED},
-                       {"deinterleave", POSENC_ROPE_DEINTERLEAVE}};
-const words scalings = {{"none", POSENC_SCALING_NONE},
-                        {"linear", POSENC_SCALING_LINEAR},
-                        {"ntk", POSENC_SCALING_NTK},
-                        {"ntk_length", POSENC_SCALING_NTK_LENGTH},
-                        {"dynamic", POSENC_SCALING_DYNAMIC},
-                        {"yarn", POSENC_SCALING_YARN},
-                        {"longrope", POSENC_SCALING_LONGROPE},
-                        {"llama3", POSENC_SCALING_LLAMA3},
-                        {"proportional", POSENC_SCALING_PROPORTIONAL},
-                        {"ggml", POSENC_SCALING_GGML}};
-const words kinds_of_axes = {{"single", POSENC_AXES_SINGLE},
-                             {"mrope", POSENC_AXES_MROPE},
-                             {"imrope", POSENC_AXES_IMROPE},
-                             {"imrope_ggml", POSENC_AXES_IMROPE_GGML},
-                             {"ernie", POSENC_AXES_ERNIE}};
-
-int value_of(const words &list, const std::string &word) {
-    for (const auto &[name, value] : list)
-        if (word == name)
-            return value;
-    throw std::invalid_argument("there is no '" + word + "'");
-}
-
-const char *word_of(const words &list, int value) {
-    for (const auto &[name, other] : list)
-        if (value == other)
-            return name;
+const char *word_of(std::initializer_list<Word> words, int value) {
+    for (const Word &word : words)
+        if (word.value == value)
+            return word.text;
     return "";
 }
 
@@ -149,19 +120,19 @@ void add_members(py::class_<Published> &type) {
     MEMBER(posenc_rope_scaling, temperature_beta);
 #undef MEMBER
     type.def_property(
-        "layout", [](const Published &p) { return word_of(layouts, p.params.layout); },
+        "layout", [](const Published &p) { return word_of(layout_words, p.params.layout); },
         [](Published &p, const std::string &word) {
-            p.params.layout = static_cast<posenc_rope_layout>(value_of(layouts, word));
+            p.params.layout = enumerator<posenc_rope_layout>(word, layout_words, "layout");
         });
     type.def_property(
-        "scaling", [](const Published &p) { return word_of(scalings, p.params.scaling.type); },
+        "scaling", [](const Published &p) { return word_of(scaling_words, p.params.scaling.type); },
         [](Published &p, const std::string &word) {
-            p.params.scaling.type = static_cast<posenc_scaling_type>(value_of(scalings, word));
+            p.params.scaling.type = enumerator<posenc_scaling_type>(word, scaling_words, "scaling");
         });
     type.def_property(
-        "axes", [](const Published &p) { return word_of(kinds_of_axes, p.params.axes.kind); },
+        "axes", [](const Published &p) { return word_of(axes_words, p.params.axes.kind); },
         [](Published &p, const std::string &word) {
-            p.params.axes.kind = static_cast<posenc_axes_kind>(value_of(kinds_of_axes, word));
+            p.params.axes.kind = enumerator<posenc_axes_kind>(word, axes_words, "axes");
         });
     type.def_property("sections", &Published::sections, &Published::set_sections);
 }

@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "rope_scaling.hpp"
 
+#include "rope_words.hpp"
+
 namespace binding {
 
 namespace {
-
-posenc_scaling_type scaling_type(const std::string &text) {
-    return enumerator<posenc_scaling_type>(text,
-                                           {{"none", POSENC_SCALING_NONE},
-                                            {"linear", POSENC_SCALING_LINEAR},
-                                            {"ntk", POSENC_SCALING_NTK},
-                                            {"ntk_length", POSENC_SCALING_NTK_LENGTH},
-                                            {"dynamic", POSENC_SCALING_DYNAMIC},
-                                            {"yarn", POSENC_SCALING_YARN},
-                                            {"longrope", POSENC_SCALING_LONGROPE},
-                                            {"llama3", POSENC_SCALING_LLAMA3},
-                                            {"proportional", POSENC_SCALING_PROPORTIONAL},
-                                            {"ggml", POSENC_SCALING_GGML}},
-                                           "scaling: type");
-}
 
 struct NumberField {
     const char *name;
@@ -58,29 +45,6 @@ constexpr ListField list_fields[] = {
     {"short_factors", &posenc_rope_scaling::short_factors},
     {"long_factors", &posenc_rope_scaling::long_factors},
 };
-
-posenc_rope_layout layout_of(const std::string &text) {
-    return enumerator<posenc_rope_layout>(text,
-                                          {{"half", POSENC_ROPE_HALF},
-                                           {"interleaved", POSENC_ROPE_INTERLEAVED},
-                                           {"deinterleave", POSENC_ROPE_DEINTERLEAVE},
-                                           {"half_by_axis", POSENC_ROPE_HALF_BY_AXIS}},
-                                          "layout");
-}
-
-posenc_axes_kind axes_kind(const std::string &text) {
-    return enumerator<posenc_axes_kind>(text,
-                                        {{"single", POSENC_AXES_SINGLE},
-                                         {"mrope", POSENC_AXES_MROPE},
-                                         {"imrope", POSENC_AXES_IMROPE},
-                                         {"imrope_ggml", POSENC_AXES_IMROPE_GGML},
-                                         {"vision", POSENC_AXES_VISION},
-                                         {"pixtral", POSENC_AXES_PIXTRAL},
-                                         {"axial", POSENC_AXES_AXIAL},
-                                         {"alternate", POSENC_AXES_ALTERNATE},
-                                         {"ernie", POSENC_AXES_ERNIE}},
-                                        "axes");
-}
 
 double number_of(py::handle value, const std::string &argument) {
     double number = PyFloat_AsDouble(value.ptr());
@@ -122,7 +86,8 @@ void RopeParams::set_scaling_field(const std::string &name, py::handle value) {
     }
     posenc_status status = POSENC_ERR_ENUM;
     if (name == "type" && py::isinstance<py::str>(value)) {
-        params_.scaling.type = scaling_type(value.cast<std::string>());
+        params_.scaling.type =
+            enumerator<posenc_scaling_type>(value.cast<std::string>(), scaling_words, "scaling: type");
         return;
     } else if (py::isinstance<py::str>(value)) {
         status = posenc_rope_set_string(&params_, name.c_str(), value.cast<std::string>().c_str());
@@ -174,7 +139,7 @@ void RopeParams::set_axes(Options &options) {
     if (kind && !py::isinstance<py::str>(kind))
         set_axes_by_list(kind);
     else if (kind)
-        params_.axes.kind = axes_kind(kind.cast<std::string>());
+        params_.axes.kind = enumerator<posenc_axes_kind>(kind.cast<std::string>(), axes_words, "axes");
     Numbers<int64_t> given(options.take(sections), sections.text);
     if (given.size() > POSENC_MAX_AXES)
         refuse(sections.text, "at most " + std::to_string(POSENC_MAX_AXES) + " are expected");
@@ -208,7 +173,7 @@ RopeParams::RopeParams(int64_t head_dim, Options &options) {
     static const Key layout("layout"), n_rot("n_rot"), n_offs("n_offs"), base("base"), rot_fraction("rot_fraction"),
         scaling("scaling"), local_base("local_base");
     params_.head_dim = head_dim;
-    params_.layout = layout_of(options.word(layout, "half"));
+    params_.layout = enumerator<posenc_rope_layout>(options.word(layout, "half"), layout_words, "layout");
     params_.base = options.number(base, params_.base);
     params_.n_offs = options.integer(n_offs, 0);
     params_.rot_fraction = options.number(rot_fraction, params_.rot_fraction);
