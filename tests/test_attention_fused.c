@@ -235,23 +235,38 @@ static void test_same_bits(void **state) {
     }
 }
 
+static const char canary[16] = "behind the work";
+
 /* Of one head, with the parameters as they stand: the reference's values on every tier. */
 static void compare_with_reference(const posenc_score_params *params, int64_t n_q, int64_t n_k) {
     enum { DIM = 8 };
     truth_tensor x = truth_tensor_dense(DIM, 1, n_q, 1), keys = truth_tensor_dense(DIM, 1, n_k, 1);
     truth_tensor got = truth_tensor_dense(DIM, 1, n_q, 1), want = truth_tensor_dense(DIM, 1, n_q, 1);
-    void *memory = malloc(posenc_attention_workspace_bytes(DIM, DIM));
+    size_t bytes = posenc_attention_workspace_bytes(DIM, DIM);
+    char *memory = malloc(bytes + sizeof canary);
+    memcpy(memory + bytes, canary, sizeof canary);
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_ok(posenc_attention_reference(params, &x.view, &keys.view, &keys.view, &want.view, NULL));
         truth_ok(posenc_attention(params, &x.view, &keys.view, &keys.view, &got.view, memory, posenc_range_all()));
         TRUTH_EACH(&got.view, c, h, i, b)
         truth_close((double)truth_get(&got.view, c, h, i, b), (double)*truth_at(&want.view, c, h, i, b), 4e-6,
                     "channel %lld of query %lld", (long long)c, (long long)i);
+        assert_memory_equal(memory + bytes, canary, sizeof canary);
     }
     free(memory);
     truth_tensor *all[] = {&x, &keys, &got, &want};
     for (int i = 0; i < 4; i++)
         truth_tensor_free(all[i]);
+}
+
+/* As many queries as units have pairs, whatever that is, and one more or less. */
+static void test_whole_units(void **state) {
+    (void)state;
+    static const int64_t counts[] = {63, 64, 65, 95, 96, 97, 127, 128, 129, 191, 192, 193, 256};
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_causal();
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        compare_with_reference(&params, counts[i], 256);
 }
 
 /* Without keys every row is empty; the reference gave 0 for it whatever `empty` says. */
@@ -404,6 +419,7 @@ int main(void) {
         truth_test(test_nothing_in_a_block),
         truth_test(test_hole_in_a_later_block),
         truth_test(test_hidden_means_nothing),
+        truth_test(test_whole_units),
         truth_test(test_no_keys),
         truth_test(test_least_weight),
     };

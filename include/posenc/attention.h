@@ -51,8 +51,8 @@
  * Beyond, a result may be infinite or NaN where the exact one is neither: v = 1e37 of 40 keys that weigh alike. f16 and
  * Q8_0 values are never beyond. posenc_attention_reference divides by the sum first, and takes any finite v.
  *
- * Work is cut into units of up to 64 (query, head) pairs that share keys and values; threads share units, each with its
- * own scratch (head_dim 128: 350 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a
+ * Work is cut into units of up to 96 (query, head) pairs that share keys and values; threads share units, each with its
+ * own scratch (head_dim 128: 500 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a
  * unit is cut into parts by segments of keys: posenc_attention_split, and when all are done
  * posenc_attention_combine_splits.
  *

@@ -29,7 +29,8 @@ static inline size_t posenc_padded(int64_t n) {
 }
 
 enum {
-    POSENC_UNIT_ROWS = 64,               /* (query, head) pairs of a unit: they share the packing of keys */
+    POSENC_UNIT_ROWS =
+        96, /* (query, head) pairs of a unit, which share the packing of keys: whole tiles of all bodies */
     POSENC_KEY_BLOCK = POSENC_SUM_BLOCK, /* keys of a block; attention.h says so */
     POSENC_KEYS_PACKED =
         2 * POSENC_PANEL /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
@@ -79,6 +80,22 @@ int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n);
 
 /* Then: the products of its queries with keys j .. j + n - 1, to its scores from `scores` on; n_next as above. */
 void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next, float *scores);
+
+/* Values that stand one stride apart. */
+typedef struct posenc_attention_values {
+    const void *rows;
+    posenc_dtype type;
+    ptrdiff_t stride;
+    int64_t n;
+    int are_staged;
+} posenc_attention_values;
+
+/* Values j .. j + n - 1, or the first of them, where they stand. A unit of many pairs has them in float32, where its
+ * keys were packed. */
+posenc_attention_values posenc_attention_values_at(const posenc_attention_unit *u, int64_t j, int64_t n);
+
+/* Fetches values j .. j + n - 1 into the second cache. */
+void posenc_attention_fetch_values(const posenc_attention_unit *u, int64_t j, int64_t n);
 
 /* ---- In integers (quants.c) ---- */
 

@@ -11,6 +11,8 @@
 #include "kernels/fma.h"
 #include "softmax/visible.h"
 
+_Static_assert(POSENC_UNIT_ROWS % 16 == 0, "as pairs_of_unit rounds up");
+
 enum { UNIT_ROWS = POSENC_UNIT_ROWS, BLOCK = POSENC_KEY_BLOCK };
 
 /* One block of keys at work. */
@@ -36,15 +38,22 @@ posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t 
     };
 }
 
+/* Pairs of each unit of a head but the last: much the same for all, in whole rows of AMX's tiles. */
+static int64_t pairs_of_unit(int64_t n_pairs, int64_t n_units) {
+    enum { ROWS = 16 };
+    int64_t share = (n_pairs - 1) / n_units + 1;
+    return (share + ROWS - 1) / ROWS * ROWS;
+}
+
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number) {
     int64_t per_head = posenc_units_of(call->per_kv_head), n_kv_heads = call->args->k.ne[1];
-    int64_t first = number % per_head * UNIT_ROWS;
+    int64_t most = pairs_of_unit(call->per_kv_head, per_head), first = number % per_head * most;
     return (posenc_attention_unit){
         .call = call,
         .kv_head = number / per_head % n_kv_heads,
         .batch = number / per_head / n_kv_heads,
         .first = first,
-        .n = posenc_min(call->per_kv_head - first, UNIT_ROWS),
+        .n = posenc_min(call->per_kv_head - first, most),
     };
 }
 
@@ -270,20 +279,44 @@ static void cut(const block *b, int pass, int64_t j, int64_t n, int32_t begin[UN
     }
 }
 
-/* The block's weighted values, joined to the sums so far. Rows that do not stand one stride apart, and keys behind a
- * hole, come in runs; all but the last leave their sums on the side, so that the runs are one chain. */
+/* Pairs whose sums are taken between two fetches of values: whole tiles. */
+enum { BAND = 48 };
+
+/* Weighted sums of a run of values, while the n_next values from key `next` of the block on are fetched. */
+static void sum_run(const block *b, const posenc_attend_rows_args *run, int64_t next, int64_t n_next) {
+    size_t n_pairs = run->n;
+    posenc_attend_rows_args band = *run;
+    for (size_t done = 0; done < n_pairs; done += band.n) {
+        band.n = posenc_min_size(n_pairs - done, BAND);
+        int64_t fetched = n_next * (int64_t)done / (int64_t)n_pairs;
+        int64_t due = n_next * (int64_t)(done + band.n) / (int64_t)n_pairs;
+        posenc_attention_fetch_values(b->unit, (int64_t)b->first + next + fetched, due - fetched);
+        b->unit->call->kernels->attend_rows(&band);
+        band.weights += band.n * band.weight_stride;
+        band.begin += band.n;
+        band.end += band.n;
+        band.y += band.n * band.y_stride;
+        if (band.from != NULL)
+            band.from += band.n * band.y_stride;
+        if (band.keep != NULL)
+            band.keep += band.n;
+    }
+}
+
+/* The block's weighted values, joined to the sums so far. Values that are staged or do not stand one stride apart, and
+ * those behind a hole, come in runs; all but the last leave their sums on the side, so that the runs are one chain. */
 static void mix(const block *b) {
     const posenc_attention_unit *u = b->unit;
-    const posenc_view *v = &u->call->args->v;
     int n_passes = b->has_hole ? 2 : 1, is_first = 1;
     for (int pass = 0; pass < n_passes; pass++) {
-        int64_t n, last = (int64_t)b->seen_end;
-        for (int64_t j = (int64_t)b->seen_first; j < last; j += n, is_first = 0) {
-            n = last - j;
-            const void *rows = posenc_attention_rows(u, v, (int64_t)b->first + j, &n);
-            int is_last = pass == n_passes - 1 && j + n == last;
+        int64_t last = (int64_t)b->seen_end;
+        posenc_attention_values v;
+        for (int64_t j = (int64_t)b->seen_first; j < last; j += v.n, is_first = 0) {
+            v = posenc_attention_values_at(u, (int64_t)b->first + j, last - j);
+            int64_t next = j + v.n;
+            int is_last = pass == n_passes - 1 && next == last;
             int32_t begin[UNIT_ROWS], end[UNIT_ROWS];
-            cut(b, pass, j, n, begin, end);
+            cut(b, pass, j, v.n, begin, end);
             posenc_attend_rows_args args = {
                 .weights = u->scores + j,
                 .weight_stride = BLOCK,
@@ -291,15 +324,15 @@ static void mix(const block *b) {
                 .keep = is_last ? b->keep : NULL,
                 .begin = begin,
                 .end = end,
-                .rows = rows,
-                .rows_type = v->dtype,
-                .row_stride = (ptrdiff_t)v->nb[2],
+                .rows = v.rows,
+                .rows_type = v.type,
+                .row_stride = v.stride,
                 .y = is_last ? b->sums.rows : u->side,
                 .y_stride = b->sums.stride,
-                .dim = (size_t)v->ne[0],
+                .dim = (size_t)u->call->args->v.ne[0],
                 .n = (size_t)u->n,
             };
-            u->call->kernels->attend_rows(&args);
+            sum_run(b, &args, next, v.are_staged ? posenc_min(last - next, v.n) : 0);
         }
     }
 }

@@ -105,6 +105,8 @@ void VARIANT(pack_pairs)(const posenc_pack_pairs_args *args) {
 
 /* ---- Rows ---- */
 
+enum { ROWS_AHEAD = 8 }; /* that are fetched: rows of heads side by side are no stream that a CPU would foresee */
+
 /* Sizes from this on, as integers, round to infinity. */
 enum { ROUNDS_TO_INFINITY = 0x7f7f8000 };
 
@@ -112,7 +114,9 @@ V_INLINE void pair_typed(const posenc_pair_rows_args *a, const posenc_dtype type
     const size_t depth = (a->n_rows + BLOCK - 1) / BLOCK * BLOCK;
     const size_t n_padded = (a->dim + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
     vi largest = vi_set1(0);
-    for (size_t k = 0; k < depth; k += 2)
+    for (size_t k = 0; k < depth; k += 2) {
+        for (size_t next = k + ROWS_AHEAD; next < k + ROWS_AHEAD + 2 && next < a->n_rows; next++)
+            fetch_typed(a->rows[next], 0, a->dim, type);
         for (size_t t = 0; t < n_padded; t += VF) {
             vf row[2];
             for (size_t which = 0; which < 2; which++) {
@@ -124,6 +128,7 @@ V_INLINE void pair_typed(const posenc_pair_rows_args *a, const posenc_dtype type
             uint32_t *to = a->words + (t / POSENC_PANEL * (depth / 2) + k / 2) * POSENC_PANEL + t % POSENC_PANEL;
             store_pairs((uint16_t *)(void *)to, row[0], row[1], type);
         }
+    }
     *a->is_finite = vi_max_lanes(largest) < ROUNDS_TO_INFINITY;
 }
 
@@ -140,40 +145,46 @@ void VARIANT(pair_rows)(const posenc_pair_rows_args *args) {
 
 /* ---- Products ---- */
 
-/* The even chains of a tile go first, then the odd ones: the registers hold one chain for each sum. */
-enum { TILE_X = 6, TILE_VECTORS = 2 };
+/* The even chains of a tile and the odd ones run side by side where there are 32 registers. AVX2's hold one chain for
+ * each sum, so there they go one after the other. */
+enum { TILE_X = 6, TILE_VECTORS = 2, AT_ONCE = VF == 8 ? 1 : 2 };
 
-/* One chain for each sum of a tile over half the numbers of a block; the factors of a row are BLOCK apart. */
-V_INLINE void add_chains(const float *factors, const uint32_t *words, vf result[][TILE_VECTORS], const size_t n_x,
-                         const size_t odd, const int leaves_out_zeros) {
-    vf chain[TILE_X][TILE_VECTORS]; /* the loop's own: gcc otherwise stores them at every turn */
-    for (size_t r = 0; r < n_x; r++)
-        for (size_t v = 0; v < TILE_VECTORS; v++)
-            chain[r][v] = v_set1(0.0f);
-    for (size_t j = 0; j < BLOCK / 2; j++) {
-        vf number[TILE_VECTORS];
-        for (size_t v = 0; v < TILE_VECTORS; v++) {
-            vf pair[2];
-            const uint32_t *at = words + j * POSENC_PANEL + v * VF;
-            v_load_bf16_pairs((const uint16_t *)(const void *)at, VF, &pair[0], &pair[1]);
-            number[v] = pair[odd];
-        }
-        for (size_t r = 0; r < n_x; r++) {
-            float factor = factors[r * BLOCK + 2 * j + odd];
-            if (leaves_out_zeros && factor == 0.0f)
-                continue;
+typedef struct tile_sums {
+    vf chain[2][TILE_X][TILE_VECTORS]; /* even, odd */
+} tile_sums;
+
+/* Chains first .. first + AT_ONCE - 1 of a tile over a block; the factors of a row are BLOCK apart. */
+V_INLINE void add_chains(const float *factors, const uint32_t *words, tile_sums *sums, const size_t n_x,
+                         const size_t first, const int leaves_out_zeros) {
+    vf sum[AT_ONCE][TILE_X][TILE_VECTORS]; /* the loop's own: gcc otherwise stores them at every turn */
+    for (size_t c = 0; c < AT_ONCE; c++)
+        for (size_t r = 0; r < n_x; r++)
             for (size_t v = 0; v < TILE_VECTORS; v++)
-                chain[r][v] = v_fma(v_set1(factor), number[v], chain[r][v]);
+                sum[c][r][v] = v_set1(0.0f);
+    for (size_t j = 0; j < BLOCK / 2; j++) {
+        vf number[TILE_VECTORS][2];
+        for (size_t v = 0; v < TILE_VECTORS; v++) {
+            const uint32_t *at = words + j * POSENC_PANEL + v * VF;
+            v_load_bf16_pairs((const uint16_t *)(const void *)at, VF, &number[v][0], &number[v][1]);
         }
+        for (size_t r = 0; r < n_x; r++)
+            for (size_t c = 0; c < AT_ONCE; c++) {
+                float factor = factors[r * BLOCK + 2 * j + first + c];
+                if (leaves_out_zeros && factor == 0.0f)
+                    continue;
+                for (size_t v = 0; v < TILE_VECTORS; v++)
+                    sum[c][r][v] = v_fma(v_set1(factor), number[v][first + c], sum[c][r][v]);
+            }
     }
-    for (size_t r = 0; r < n_x; r++)
-        for (size_t v = 0; v < TILE_VECTORS; v++)
-            result[r][v] = chain[r][v];
+    for (size_t c = 0; c < AT_ONCE; c++)
+        for (size_t r = 0; r < n_x; r++)
+            for (size_t v = 0; v < TILE_VECTORS; v++)
+                sums->chain[first + c][r][v] = sum[c][r][v];
 }
 
 /* y = y + (e + o) for TILE_VECTORS vectors of columns from t on; is_whole: all of them are there. */
-V_INLINE void add_sums(const posenc_multiply_pairs_args *a, float *y, size_t t, vf even[][TILE_VECTORS],
-                       vf odd[][TILE_VECTORS], const size_t n_x, const int is_whole) {
+V_INLINE void add_sums(const posenc_multiply_pairs_args *a, float *y, size_t t, const tile_sums *sums, const size_t n_x,
+                       const int is_whole) {
 #pragma GCC unroll 6 /* or gcc 12 has the sums in memory */
     for (size_t r = 0; r < n_x; r++)
 #pragma GCC unroll 2
@@ -181,20 +192,21 @@ V_INLINE void add_sums(const posenc_multiply_pairs_args *a, float *y, size_t t, 
             float *row = y + r * a->y_stride;
             size_t i = t + v * VF, lanes = is_whole ? VF : lanes_at(i, a->n_columns);
             vf before = load_typed(row, i, lanes, POSENC_F32);
-            store_typed(row, i, v_add(before, v_add(even[r][v], odd[r][v])), lanes, POSENC_F32);
+            store_typed(row, i, v_add(before, v_add(sums->chain[0][r][v], sums->chain[1][r][v])), lanes, POSENC_F32);
         }
 }
 
 /* One part of a block, for TILE_VECTORS vectors of columns from t on. */
 V_INLINE void add_block(const posenc_multiply_pairs_args *a, const float *factors, const uint32_t *words, float *y,
                         size_t t, const size_t n_x, const int leaves_out_zeros) {
-    vf even[TILE_X][TILE_VECTORS], odd[TILE_X][TILE_VECTORS];
-    add_chains(factors, words, even, n_x, 0, leaves_out_zeros);
-    add_chains(factors, words, odd, n_x, 1, leaves_out_zeros);
+    tile_sums sums;
+    add_chains(factors, words, &sums, n_x, 0, leaves_out_zeros);
+    if (AT_ONCE == 1)
+        add_chains(factors, words, &sums, n_x, 1, leaves_out_zeros);
     if (t + TILE_VECTORS * VF <= a->n_columns)
-        add_sums(a, y, t, even, odd, n_x, 1);
+        add_sums(a, y, t, &sums, n_x, 1);
     else
-        add_sums(a, y, t, even, odd, n_x, 0);
+        add_sums(a, y, t, &sums, n_x, 0);
 }
 
 /* Rows i .. of x, block by block: its factors are widened once for all columns. */
