@@ -20,6 +20,7 @@ typedef struct block {
     const posenc_attention_unit *unit;
     posenc_attention_sums sums;
     size_t first, n;             /* keys of the block */
+    size_t last_seen;            /* no pair sees a key of the segment from here on */
     posenc_seen seen[UNIT_ROWS]; /* of them by each pair, counted from the first */
     size_t seen_first, seen_end; /* by any pair */
     int has_hole;                /* in what any pair sees */
@@ -191,8 +192,8 @@ static void multiply_keys(const block *b, size_t begin, size_t end) {
             .n_x = (size_t)u->n,
             .n_rows = posenc_min_size(left, POSENC_KEYS_PACKED),
         };
-        int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows, next = (int64_t)left - n;
-        next = posenc_min(next, POSENC_KEYS_PACKED);
+        int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows, next = (int64_t)b->last_seen - (first + n);
+        next = posenc_min(posenc_max(next, 0), POSENC_KEYS_PACKED);
         if (posenc_attention_has_quant_keys(u->call)) {
             posenc_attention_multiply_quants(u, first, n, next, u->scores + j);
             continue;
@@ -407,6 +408,8 @@ void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, p
     }
     size_t first = (size_t)segment * POSENC_ATTENTION_SEGMENT, end = first + POSENC_ATTENTION_SEGMENT;
     block b = {.unit = u, .sums = sums};
+    for (int64_t pair = 0; pair < u->n; pair++)
+        b.last_seen = posenc_max_size(b.last_seen, posenc_min_size(u->rows[pair].seen.end, end));
     for (b.first = first; b.first < end && b.first < n_k; b.first += BLOCK) {
         b.n = posenc_min_size(n_k - b.first, BLOCK);
         attend_block(&b);

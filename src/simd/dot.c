@@ -154,8 +154,9 @@ void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
 
 /* VF rows of the table by 8 channels are transposed in registers, as for a panel, but multiplied at once. Against
  * packing and dot_rows, a decode takes 0.75 to 0.8 times as long with one row of x and 0.85 with four (AMD Zen 4,
- * AVX-512 and AVX2); with eight nothing is won. */
-enum { FEW_VECTORS = 2 };
+ * AVX-512 and AVX2); with eight nothing is won. 16 rows at a time: rows of heads side by side are some KB apart, and of
+ * 32 such rows the first cache lost lines before all their channels were taken (decode 1.4 times as long). */
+enum { FEW_VECTORS = VF == 16 ? 1 : 2 };
 
 _Static_assert(POSENC_PANEL % (FEW_VECTORS * VF) == 0, "whole steps");
 
