@@ -7,8 +7,7 @@ export LC_ALL=C.UTF-8
 
 # What building the library and the command needs.
 # shellcheck disable=SC2034 # used by the scripts that source this
-build_packages=(gcc libc6-dev meson ninja-build pkg-config libsleef-dev libcjson-dev libcairo2-dev
-    fonts-dejavu-core)
+build_packages=(gcc libc6-dev meson ninja-build pkg-config libsleef-dev)
 
 apt_log=build-setup/apt.log
 

@@ -4,12 +4,10 @@
 #define POSENC_TOOLS_COMMANDS_H
 
 /* 0: all is well. */
-enum { EXIT_VERIFY_FAILED = 1, EXIT_USAGE = 2 };
+enum { EXIT_CHECK_FAILED = 1, EXIT_USAGE = 2 };
 
 int command_info(int argc, char **argv);
 int command_verify(int argc, char **argv);
-int command_model(int argc, char **argv);
-int command_table(int argc, char **argv);
-int command_plot(int argc, char **argv);
+int command_bench(int argc, char **argv);
 
 #endif

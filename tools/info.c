@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* posenc info: what this machine has, what is built, what runs and why. */
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "core/features.h"
 #include "cpu_name.h"
 #include "kernels/sleef.h"
+#include "options.h"
 #include "tiers.h"
 
 #define SLEEF_KIND (POSENC_SLEEF_FINZ ? "deterministic functions (finz)" : "deterministic throughout")
@@ -82,19 +82,12 @@ static void print_tier_features(void) {
     }
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state) {
-    if (key != ARGP_KEY_ARG)
-        return ARGP_ERR_UNKNOWN;
-    argp_error(state, "info takes no argument '%s'", argument);
-    return 0;
-}
-
 int command_info(int argc, char **argv) {
-    static const struct argp argp = {
-        .parser = parse_option,
-        .doc = "Tells what this CPU has, which tiers are built and can run, and which one is in use and why.",
-    };
-    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    static const struct option names[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    static const char help[] =
+        "Usage: posenc info\n"
+        "Tells what this CPU has, which tiers are built and can run, and which one is in use and why.\n";
+    next_option(argc, argv, ":h", names, help);
     print_machine();
     print_tiers();
     print_tier_features();

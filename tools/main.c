@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* posenc: looks at its first argument and hands the rest to a subcommand. */
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,80 +9,70 @@
 #include <posenc/types.h>
 
 #include "commands.h"
+#include "options.h"
 #include "tiers.h"
 
 static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {
-    {"info", command_info},   {"verify", command_verify}, {"model", command_model},
-    {"table", command_table}, {"plot", command_plot},
-};
+} commands[] = {{"info", command_info}, {"verify", command_verify}, {"bench", command_bench}};
 
-/* Lines of the list are broken here, for argp would go on in column 0. */
-static const char doc[] =
-    "SIMD kernels for the position information of Transformers, seen from the command line.\v"
+static const char help[] =
+    "Usage: posenc COMMAND [OPTION...]\n"
+    "SIMD kernels for the position information of Transformers, seen from the command line.\n"
+    "\n"
     "Commands:\n"
-    "  info          what this CPU has, which tiers are built, which runs and why\n"
-    "  verify        kernels and calls against recorded results\n"
-    "  model FILE    verify and time a model's positional work, from its\n"
-    "                config.json or GGUF file\n"
-    "  table METHOD  write an encoding, or the biases of attention heads, as a\n"
-    "                NumPy file\n"
-    "  plot METHOD   draw it as a PNG picture: heat map, similarity, curves or\n"
-    "                spectrum\n"
+    "  info     what this CPU has, which tiers are built, which runs and why\n"
+    "  verify   kernels and calls against recorded results\n"
+    "  bench    check and time the positional work of one attention layer\n"
     "\n"
-    "'posenc help COMMAND' tells a command's options. POSENC_ISA in the environment (scalar, avx2, avx512, neon) "
-    "forces a tier.\n"
+    "'posenc help COMMAND' tells a command's options, 'posenc --version' the version. POSENC_ISA in the\n"
+    "environment (scalar, avx2, avx512, neon) forces a tier.\n"
     "\n"
-    "Exit status: 0 all is well, 1 a check has failed, 2 the arguments or the input file are wrong, memory runs out, "
-    "or the output cannot be written.";
+    "Exit status: 0 all is well, 1 a check has failed, 2 the arguments are wrong, memory runs out, or the\n"
+    "output cannot be written.\n";
 
-typedef struct call {
-    const struct command *command;
-    int argc;
-    char **argv;
-} call;
-
-/* Ends the program if there is none of this name. */
-static const struct command *find_command(const char *name, const struct argp_state *state) {
+static const struct command *find_command(char *const *argv, const char *name) {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(name, commands[i].name) == 0)
             return &commands[i];
-    argp_error(state, "there is no command '%s'", name);
-    return NULL;
+    usage_error(argv, name[0] == '-' ? "unknown option '%s'" : "there is no command '%s'", name);
 }
 
-/* 'help COMMAND' is 'COMMAND --help', and 'help' alone '--help'. */
-static void give_help(call *c, struct argp_state *state) {
-    static char help[] = "--help";
-    if (state->next == state->argc)
-        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-    c->command = find_command(state->argv[state->next], state);
-    state->argv[state->next] = help;
-    c->argc = 2;
+/* argv[0] is the command's name. */
+static int run(const struct command *command, int argc, char **argv) {
+    char name[32];
+    snprintf(name, sizeof name, "posenc %s", command->name);
+    argv[0] = name;
+    return command->run(argc, argv);
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state) {
-    call *c = state->input;
-    switch (key) {
-    case ARGP_KEY_ARG:
-        c->argv = state->argv + state->next - 1;
-        c->argc = state->argc - state->next + 1;
-        if (strcmp(argument, "help") == 0)
-            give_help(c, state);
-        else
-            c->command = find_command(argument, state);
-        state->next = state->argc;
-        return 0;
-    case ARGP_KEY_NO_ARGS: argp_error(state, "a command is missing"); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+static int is(const char *argument, const char *letter, const char *word) {
+    return strcmp(argument, letter) == 0 || strcmp(argument, word) == 0;
+}
+
+static int call(int argc, char **argv) {
+    static char wants_help[] = "--help";
+    if (argc < 2)
+        usage_error(argv, "a command is missing: info, verify or bench");
+    int asks_for_help = strcmp(argv[1], "help") == 0;
+    if (is(argv[1], "-h", "--help") || (asks_for_help && argc == 2)) {
+        fputs(help, stdout);
+        return EXIT_SUCCESS;
     }
+    if (is(argv[1], "-V", "--version")) {
+        puts("posenc " POSENC_VERSION);
+        return EXIT_SUCCESS;
+    }
+    if (!asks_for_help)
+        return run(find_command(argv, argv[1]), argc - 1, argv + 1);
+    char *arguments[] = {argv[2], wants_help, NULL};
+    return run(find_command(argv, argv[2]), 2, arguments);
 }
 
 static int has_complained; /* the command has said itself what went wrong */
 
-/* At exit, for argp leaves in the middle of --help and --version. */
+/* At exit, for --help ends in the middle. */
 static void check_stdout(void) {
     errno = 0;
     if (has_complained || (fflush(stdout) == 0 && !ferror(stdout)))
@@ -93,20 +82,11 @@ static void check_stdout(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct argp argp = {.parser = parse_option, .args_doc = "COMMAND [ARGUMENT...]", .doc = doc};
     static char program[] = "posenc";
-    argp_program_version = "posenc " POSENC_VERSION;
-    argp_err_exit_status = EXIT_USAGE;
     argv[0] = program;
-    call c = {NULL, 0, NULL};
     atexit(check_stdout);
     tier_tell_refusal();
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &c);
-
-    char name[32];
-    snprintf(name, sizeof name, "posenc %s", c.command->name);
-    c.argv[0] = name;
-    int status = c.command->run(c.argc, c.argv);
+    int status = call(argc, argv);
     has_complained = status == EXIT_USAGE;
     return status;
 }

@@ -7,6 +7,9 @@
 /* A sample lasts at least this long, far above the resolution of the clock. */
 #define SHORTEST_SAMPLE_NS 20e3
 
+/* Beyond this a sample of each is one: the scalar attention of a prompt takes seconds. */
+#define LONG_ROUND_NS 200e6
+
 enum { FEWEST_SAMPLES = 3, MOST_SAMPLES = 501 };
 
 static double now_ns(void) {
@@ -22,12 +25,19 @@ static double time_runs(const alternative *a, long n_runs) {
     return now_ns() - start;
 }
 
-/* How many runs make a sample. */
-static long runs_per_sample(const alternative *a) {
+/* How many runs make a sample; *ns: what they took. */
+static long runs_per_sample(const alternative *a, double *ns) {
     long n_runs = 1;
-    while (time_runs(a, n_runs) < SHORTEST_SAMPLE_NS)
+    while ((*ns = time_runs(a, n_runs)) < SHORTEST_SAMPLE_NS)
         n_runs *= 2;
     return n_runs;
+}
+
+static int count_samples(double round_ns, int n, double seconds) {
+    int n_samples = round_ns < LONG_ROUND_NS ? FEWEST_SAMPLES : 1;
+    while (n_samples < MOST_SAMPLES && n_samples * round_ns < n * seconds * 1e9)
+        n_samples++;
+    return n_samples;
 }
 
 static int ascending(const void *a, const void *b) {
@@ -41,12 +51,11 @@ int time_alternatives(alternative *alternatives, int n, double seconds) {
     int ready = n_runs != NULL && samples != NULL;
     double round_ns = 0.0;
     for (int i = 0; ready && i < n; i++) {
-        n_runs[i] = runs_per_sample(&alternatives[i]);
-        round_ns += time_runs(&alternatives[i], n_runs[i]);
+        double ns;
+        n_runs[i] = runs_per_sample(&alternatives[i], &ns);
+        round_ns += ns;
     }
-    int n_samples = FEWEST_SAMPLES;
-    while (ready && n_samples < MOST_SAMPLES && n_samples * round_ns < n * seconds * 1e9)
-        n_samples++;
+    int n_samples = count_samples(round_ns, n, seconds);
     for (int s = 0; ready && s < n_samples; s++)
         for (int i = 0; i < n; i++)
             samples[i * MOST_SAMPLES + s] = time_runs(&alternatives[i], n_runs[i]) / (double)n_runs[i];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* posenc verify: the recorded hashes of kernels and public functions, computed anew on this CPU. */
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,6 +7,7 @@
 
 #include "case.h"
 #include "commands.h"
+#include "options.h"
 #include "progress.h"
 #include "record.h"
 #include "tiers.h"
@@ -32,7 +32,7 @@ static void show_difference(const char *name, posenc_isa_tier tier, uint64_t has
 static void stop_at_failure(const char *message) {
     progress("", 1.0);
     printf("  FAILED: %s on %s: %s\n", running[0], running[1], message);
-    exit(EXIT_VERIFY_FAILED);
+    exit(EXIT_CHECK_FAILED);
 }
 
 /* The number of hashes that differ. */
@@ -50,26 +50,15 @@ static int verify_tier(posenc_isa_tier tier) {
     return counts.failed;
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state) {
-    if (key != ARGP_KEY_ARG)
-        return ARGP_ERR_UNKNOWN;
-    argp_error(state, "verify takes no argument '%s'", argument);
-    return 0;
-}
-
 int command_verify(int argc, char **argv) {
-    static const struct argp argp = {
-        .parser = parse_option,
-        .doc =
-            "Computes the recorded hashes of every kernel and public function anew, on every tier that this CPU can "
-            "run. "
-            "The record has been proved against independent references; equal hashes are the same results, bit for "
-            "bit. "
-            "For another machine copy the command with scripts/board, which takes along libraries that may be missing "
-            "there.\v"
-            "Exit status: 0 nothing failed, 1 something did, 2 the arguments are wrong.",
-    };
-    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    static const struct option names[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    static const char help[] =
+        "Usage: posenc verify\n"
+        "Computes the recorded hashes of every kernel and public function anew, on every tier that this CPU can\n"
+        "run. The record has been proved against independent references; equal hashes are the same results, bit\n"
+        "for bit. For another machine copy the command with scripts/board, which takes along libraries that may\n"
+        "be missing there.\n";
+    next_option(argc, argv, ":h", names, help);
     test_on_failure(stop_at_failure);
     test_catch_faults();
     printf("posenc %s on %s, kernels and public functions:\n", posenc_version(), architecture_name());
@@ -80,5 +69,5 @@ int command_verify(int argc, char **argv) {
         failures += verify_tier((posenc_isa_tier)tier);
     }
     puts(failures == 0 ? "Verified." : "FAILED.");
-    return failures == 0 ? 0 : EXIT_VERIFY_FAILED;
+    return failures == 0 ? 0 : EXIT_CHECK_FAILED;
 }

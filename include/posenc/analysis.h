@@ -2,8 +2,8 @@
 /** @file
  * Looking at an encoding: similarities, offsets, frequencies, costs (FORMULAS D).
  *
- * For whoever chooses or checks an encoding; `posenc plot` draws it. Rows are what any encoding of this library wrote:
- * a view [dim, n, 1, 1] in float32, row p the vector of position p.
+ * For whoever chooses or checks an encoding; posenc.plot of Python draws it. Rows are what any encoding of this
+ * library wrote: a view [dim, n, 1, 1] in float32, row p the vector of position p.
  *
  *     posenc_view rows = posenc_view_dense(encoding, POSENC_F32, 64, 128, 1, 1);
  *     posenc_view similarity = posenc_view_dense(matrix, POSENC_F32, 128, 128, 1, 1);

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include <argp.h>
+#include <getopt.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,76 +35,97 @@ static struct {
 
 /* ---- Options ---- */
 
+static const char help[] =
+    "Usage: posenc-check [OPTION...]\n"
+    "Checks every kernel of every tier against the scalar one, bit for bit: between guard pages, at every\n"
+    "misalignment, with canaries around and between rows, on ordinary and adversarial values.\n"
+    "\n"
+    "  -l, --list           list the kernels and exit\n"
+    "  -k, --kernel NAME    only this kernel; may be given several times (with --verify: no public functions)\n"
+    "  -t, --tier NAME      only this tier; exit status 77 if it cannot run here\n"
+    "  -n, --scale N        one case in N (default: $POSENC_TEST_SCALE, or 1)\n"
+    "  -s, --seed N         draw the values that another run with this seed drew (default: $POSENC_TEST_SEED, or\n"
+    "                       the time)\n"
+    "\n"
+    "Instead of that:\n"
+    "  --verify             hold the hashes of kernels and public functions to the recorded ones\n"
+    "  --hash               print these hashes, of scalar or the given tier, as tests/hashes/*.def have them\n"
+    "  --complete FILE      check that every function listed in FILE has a part in a hash\n"
+    "  --time               print times on ordinary and on adversarial data\n"
+    "  --flush              let the CPU flush denormals to zero (with --time)\n"
+    "  --amx-order          hold AMX's products of bf16 to the order that the kernels state, and those of bytes to\n"
+    "                       plain integers; exit status 77 without AMX\n"
+    "\n"
+    "Exit status: 0 all equal, 1 a difference, 2 the arguments are wrong, 77 the tier cannot run here.\n";
+
 enum { OPTION_HASH = 256, OPTION_VERIFY, OPTION_TIME, OPTION_FLUSH, OPTION_COMPLETE, OPTION_AMX_ORDER };
 
-static const struct argp_option argp_options[] = {
-    {"list", 'l', NULL, 0, "List the kernels and exit", 0},
-    {"kernel", 'k', "NAME", 0, "Only this kernel; may be given several times (with --verify: no public functions)", 0},
-    {"tier", 't', "NAME", 0, "Only this tier; exit status 77 if it cannot run here", 0},
-    {"scale", 'n', "N", 0, "One case in N (default: $POSENC_TEST_SCALE, or 1)", 0},
-    {"seed", 's', "N", 0,
-     "Draw the values that another run with this seed drew (default: $POSENC_TEST_SEED, or the time)", 0},
-    {"verify", OPTION_VERIFY, NULL, 0, "Hold the hashes of kernels and public functions to the recorded ones instead",
-     1},
-    {"hash", OPTION_HASH, NULL, 0, "Print these hashes, of scalar or the given tier, as tests/hashes/*.def have them",
-     1},
-    {"complete", OPTION_COMPLETE, "FILE", 0, "Check that every function listed in FILE has a part in a hash", 1},
-    {"time", OPTION_TIME, NULL, 0, "Print times on ordinary and on adversarial data instead", 1},
-    {"amx-order", OPTION_AMX_ORDER, NULL, 0,
-     "Hold AMX's products of bf16 to the order that the kernels state, and those of bytes to plain integers, instead; "
-     "exit status 77 without AMX",
-     1},
-    {"flush", OPTION_FLUSH, NULL, 0, "Let the CPU flush denormals to zero (with --time)", 1},
-    {0},
-};
+static const struct option names[] = {{"list", no_argument, NULL, 'l'},
+                                      {"kernel", required_argument, NULL, 'k'},
+                                      {"tier", required_argument, NULL, 't'},
+                                      {"scale", required_argument, NULL, 'n'},
+                                      {"seed", required_argument, NULL, 's'},
+                                      {"verify", no_argument, NULL, OPTION_VERIFY},
+                                      {"hash", no_argument, NULL, OPTION_HASH},
+                                      {"complete", required_argument, NULL, OPTION_COMPLETE},
+                                      {"time", no_argument, NULL, OPTION_TIME},
+                                      {"amx-order", no_argument, NULL, OPTION_AMX_ORDER},
+                                      {"flush", no_argument, NULL, OPTION_FLUSH},
+                                      {"help", no_argument, NULL, 'h'},
+                                      {0}};
 
-static uint64_t number(const char *text, const char *option, uint64_t least, struct argp_state *state) {
+static _Noreturn void usage_error(const char *format, const char *word) {
+    fprintf(stderr, "posenc-check: ");
+    fprintf(stderr, format, word);
+    fprintf(stderr, "; see posenc-check --help\n");
+    exit(2);
+}
+
+static uint64_t number(const char *text, const char *expected, uint64_t least) {
     char *end;
     unsigned long long value = strtoull(text, &end, 0);
     if (end == text || *end != '\0' || text[0] == '-' || value < least)
-        argp_error(state, "--%s takes a whole number from %llu on, not '%s'", option, (unsigned long long)least, text);
+        usage_error(expected, text);
     return value;
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state) {
+static void read_option(int letter) {
     kernel_id kernel;
-    switch (key) {
-    case 'l': options.task = LIST; return 0;
-    case OPTION_HASH: options.task = HASH; return 0;
-    case OPTION_VERIFY: options.task = VERIFY; return 0;
-    case OPTION_COMPLETE: options.symbols = argument; return 0;
-    case OPTION_TIME: options.task = TIME; return 0;
-    case OPTION_FLUSH: options.flushes = 1; return 0;
-    case OPTION_AMX_ORDER: options.task = AMX_ORDER; return 0;
-    case 'n': options.scale = number(argument, "scale", 1, state); return 0;
-    case 's': options.seed = number(argument, "seed", 0, state); return 0;
+    switch (letter) {
+    case 'l': options.task = LIST; break;
+    case OPTION_HASH: options.task = HASH; break;
+    case OPTION_VERIFY: options.task = VERIFY; break;
+    case OPTION_COMPLETE: options.symbols = optarg; break;
+    case OPTION_TIME: options.task = TIME; break;
+    case OPTION_FLUSH: options.flushes = 1; break;
+    case OPTION_AMX_ORDER: options.task = AMX_ORDER; break;
+    case 'n': options.scale = number(optarg, "--scale takes a whole number from 1 on, not '%s'", 1); break;
+    case 's': options.seed = number(optarg, "--seed takes a whole number from 0 on, not '%s'", 0); break;
     case 'k':
-        kernel = check_kernel_by_name(argument);
+        kernel = check_kernel_by_name(optarg);
         if (kernel == KERNEL_COUNT)
-            argp_error(state, "there is no kernel '%s'; --list shows them", argument);
+            usage_error("there is no kernel '%s'; --list shows them", optarg);
         options.n_wanted += !options.wanted[kernel];
         options.wanted[kernel] = 1;
-        return 0;
+        break;
     case 't':
-        options.tier = test_tier_by_name(argument);
+        options.tier = test_tier_by_name(optarg);
         if (options.tier == POSENC_ISA_COUNT)
-            argp_error(state, "there is no tier '%s' but scalar, avx2, avx512 and neon", argument);
-        return 0;
-    case ARGP_KEY_END:
-        if (options.n_wanted > 0 && options.task == HASH)
-            argp_error(state, "--hash is of all kernels: leave out --kernel");
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
+            usage_error("there is no tier '%s' but scalar, avx2, avx512 and neon", optarg);
+        break;
+    case 'h': fputs(help, stdout); exit(EXIT_SUCCESS);
+    default: exit(2); /* getopt_long has said what is wrong */
     }
 }
 
-static const struct argp argp = {
-    .options = argp_options,
-    .parser = parse_option,
-    .doc = "Checks every kernel of every tier against the scalar one, bit for bit: between guard pages, at every "
-           "misalignment, with canaries around and between rows, on ordinary and adversarial values.\v"
-           "Exit status: 0 all equal, 1 a difference, 2 the arguments are wrong, 77 the tier cannot run here.",
-};
+static void read_options(int argc, char **argv) {
+    for (int letter; (letter = getopt_long(argc, argv, "lk:t:n:s:h", names, NULL)) != -1;)
+        read_option(letter);
+    if (optind < argc)
+        usage_error("it takes no argument '%s'", argv[optind]);
+    if (options.n_wanted > 0 && options.task == HASH)
+        usage_error("--hash is of all kernels: leave out %s", "--kernel");
+}
 
 /* ---- Comparison ---- */
 
@@ -244,8 +265,7 @@ static int flush_denormals(void) {
 int main(int argc, char **argv) {
     options.seed = test_seed_or((uint64_t)time(NULL));
     options.scale = test_scale_or(1);
-    argp_err_exit_status = 2;
-    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    read_options(argc, argv);
     if (options.flushes && !flush_denormals()) {
         fprintf(stderr, "posenc-check: this processor has no mode that flushes denormals\n");
         return 2;

@@ -1,4 +1,4 @@
-"""Random parameters, files and calls by libFuzzer (tests/fuzz), with clang's address and undefined-behaviour sanitizers.
+"""Random parameters and calls by libFuzzer (tests/fuzz), with clang's address and undefined-behaviour sanitizers.
 --seconds: how long each target runs. --targets a,b: those only, the result keeps the rows of the others. --keep: the
 smallest inputs that together reach most go into tests/fuzz/corpus."""
 import json
@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from proof import ROOT, SCRATCH, Part, Stop, build, emulated_tiers, emulation, run
 
 PROGRAMS = {'setup': 'constructors of all set-up objects and lines, and a first use',
-            'model': 'the command\'s readers of config.json and GGUF',
             'data': 'calls on data: on every tier, whole and in parts, and against plain loops in double'}
 # What differs from the others: the time in the long and in the short form, and that inputs may be long from the start.
 SECONDS = {'data': (600, 60)}
@@ -34,7 +33,7 @@ def fuzz(part, directory, target, seconds):
     found, artifacts = SCRATCH / 'corpus' / target, SCRATCH / 'findings'
     found.mkdir(parents=True, exist_ok=True)
     artifacts.mkdir(exist_ok=True)
-    seeds = [ROOT / 'tests/fuzz/corpus' / name] + ([ROOT / 'models'] if target == 'model' else [])
+    seeds = [ROOT / 'tests/fuzz/corpus' / name]
     program = directory / 'tests/fuzz' / f'fuzz_{name}'
     chosen = {'POSENC_FUZZ_KERNELS': ','.join(family) + ','} if family else {}
     status, text = run([program, *MORE_OPTIONS.get(target, []), f'-max_total_time={seconds}', '-timeout=600', '-rss_limit_mb=2500',

@@ -1,5 +1,5 @@
 """posenc.torch against PyTorch's own gradients of plain formulas in double. float32 is what the library computes in, so
-gradients agree within 1e-5 of numbers of size 1; finite differences (gradcheck) would see float32's roundings."""
+gradients agree within 1e-5 of numbers of size 1; test_gradcheck.py has finite differences."""
 import numpy as np
 import pytest
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "negate.h"
+#include "work.h"
+
+static posenc_status run(const work *w) {
+    return posenc_softmax(&w->params, &w->x, &w->x, posenc_range_all());
+}
+
+/* Of keys that the queries see. */
+static void negate_visible(const work *w) {
+    float *row = w->x.data;
+    for (int64_t h = 0; h < w->x.ne[2]; h++)
+        for (int64_t t = 0; t < w->n_tokens; t++, row += w->n_keys)
+            negate(row, row, w->n_keys - w->n_tokens + t + 1, POSENC_F32);
+}
+
+posenc_status work_create_softmax(work *w, const bench_shape *shape, random_state *random) {
+    w->name = shape->has_alibi ? "scale, ALiBi, mask, softmax" : "scale, mask, softmax";
+    w->run = run;
+    w->limit = negate_visible;
+    w->x = work_tensor(w, w->n_keys, w->n_tokens, shape->n_heads, random);
+    w->data = w->x.data;
+    w->size = (size_t)(w->n_keys * w->n_tokens * shape->n_heads) * sizeof(float);
+    return w->data == NULL ? POSENC_ERR_MEMORY : work_set_params(w, shape);
+}
