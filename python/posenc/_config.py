@@ -3,7 +3,9 @@ import json
 import pathlib
 
 from ._core import Rope
-from .model.architectures import HUGGING_FACE, UNKNOWN, axes_of, in_order_of_planes
+from .model import deepseek_v4
+from .model.architectures import HUGGING_FACE, UNKNOWN, axes_of, in_order_of_planes, sections_of
+from .model.json_fields import part_of
 
 # What describes RoPE outside of rope_scaling, by the names of posenc/rope_config.h, and the arguments that win over it.
 ARGUMENTS = {**dict.fromkeys(('rope_theta', 'rotary_emb_base', 'global_rope_theta', 'rope_ratio'), {'base'}),
@@ -17,23 +19,31 @@ def rope_from_config(config, *, layout=None, context=None, **options):
     """Makes the Rope of a model.
 
     config: a dict with the fields of config.json, or the path of such a file or of a folder that has one. Fields of
-    `text_config` count where there is one.
+    `text_config` count where there is one. The dict of a `vision_config` gives the rope of the tower for images.
     layout: that of its model_type (GPT-J, Cohere: 'interleaved'); of an unknown one 'half', as most of Hugging Face's
     code has it. What else a file leaves to its model_type (base, rotated part, head_dim) is taken from there too.
     context: the longest sequence to come, which 'longrope' needs and 'dynamic' wants.
     Other keyword arguments are those of Rope, and win over the file.
     """
     fields = config if isinstance(config, dict) else read(config)
-    fields = {**fields, **(fields.get('text_config') or {})}
+    fields = {**fields, **(part_of(fields, 'text') or {})}
+    if fields.get('model_type') == 'deepseek_v4':
+        fields = deepseek_v4.renamed(fields)
     type_ = HUGGING_FACE.get(fields.get('model_type'), UNKNOWN)
     scaling = published(fields, set(options))
     options = {'base': type_.base or 10000.0, 'local_base': type_.local_base, 'rot_fraction': type_.rotated_part,
                **options}
-    axes = axes_of(type_, scaling.pop('mrope_interleaved', False))
+    is_interleaved = scaling.pop('mrope_interleaved', False)
+    if 'interleaved' in scaling and scaling['interleaved'] is is_interleaved:  # Qwen3-Omni says it twice
+        scaling.pop('interleaved')
+    axes = axes_of(type_, is_interleaved)
     stated = [scaling.pop(name, None) for name in ('mrope_section', 'xdrope_section')]
-    sections = next(filter(None, stated), type_.sections)
+    width = options.pop('head_dim', None) or head_dim(fields, type_)
+    sections = next(filter(None, stated), sections_of(type_, width // 2))
     if sections:
         options = {'axes': axes, 'sections': in_order_of_planes(axes, sections), **options}
+    if type_.coordinates and scaling.get('rope_type') == 'axial':  # what its type does anyway
+        scaling.pop('rope_type')
     if 'rope_type' in scaling:  # Hugging Face then does not look at type
         scaling.pop('type', None)
     elif 'type' in scaling:
@@ -41,7 +51,6 @@ def rope_from_config(config, *, layout=None, context=None, **options):
     if context is not None:
         scaling['context'] = context
     scaling.update(options.pop('scaling', None) or {})
-    width = options.pop('head_dim', None) or head_dim(fields, type_)
     return Rope(width, layout=layout or type_.layout or 'half', scaling=scaling, **options)
 
 

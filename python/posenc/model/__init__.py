@@ -70,14 +70,18 @@ def _finish(model, names, context):
             _check_table(table, names)
 
 
-def read(path, context=0.0):
+def read(path, context=0.0, part='text'):
     """A Model. context: the longest sequence to come, which LongRoPE and dynamic NTK go by; 0: as long as the model
-    takes. Raises Refused (a ValueError), whose text tells what is wrong with the file and how to put it right."""
+    takes. part: of a config.json that has several, 'text' or 'vision'. Raises Refused (a ValueError), whose text tells
+    what is wrong with the file and how to put it right."""
     model = Model()
     path = _file_of(path)
     try:
         is_gguf = _is_gguf(path)
-        (config_gguf if is_gguf else config_json).read(path, model)
+        if is_gguf:
+            config_gguf.read(path, model)
+        else:
+            config_json.read(path, model, part)
     except OSError as error:
         raise Refused(f'cannot be read: {error.strerror}') from None
     except RecursionError:
