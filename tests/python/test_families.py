@@ -1,5 +1,5 @@
 """Models with several positions a token, real ones or two ropes: what the reader makes of the published files, against
-their formulas in double (docs/formulas.md B.20 to B.32), and what each scheme promises."""
+their formulas in double (docs/formulas.md B.20 to B.33), and what each scheme promises."""
 import json
 import pathlib
 
