@@ -227,6 +227,39 @@ def test_what_is_not_known_is_refused(words, config, part, tmp_path):
     assert words in str(refused.value)
 
 
+#: Smallest files in another form: fields, and the family whose rotation they mean.
+OTHER_FORMS = [
+    ({'model_type': 'ernie4_5_moe_vl', 'head_dim': 128, 'rope_theta': 500000,
+      'rope_scaling': {'type': 'default', 'mrope_section': [22, 22, 20]}}, ernie),
+    ({'model_type': 'hunyuan_vl', 'text_config': {
+        'model_type': 'hunyuan_vl_text', 'head_dim': 128, 'num_attention_heads': 1, 'max_position_embeddings': 32768,
+        'rope_parameters': {'rope_type': 'dynamic', 'alpha': 1000.0, 'rope_theta': 1e4, 'factor': 1.0,
+                            'mrope_section': [16, 16, 16, 16]}}}, hunyuan),
+    ({'model_type': 'qwen3_omni_moe_text', 'head_dim': 128}, qwen3_omni),
+    ({'model_type': 'kimi_k25_vision', 'hidden_size': 72, 'rope_parameters': {'rope_type': 'axial'}}, moonvit),
+    ({'model_type': 'dinov3_vit', 'head_dim': 64}, dinov3),
+]
+
+
+@pytest.mark.parametrize('fields, formulas', OTHER_FORMS, ids=[fields['model_type'] for fields, _ in OTHER_FORMS])
+def test_other_forms_mean_the_same(fields, formulas, tmp_path):
+    config = {**fields, **({} if 'text_config' in fields else {'num_attention_heads': 1})}
+    (tmp_path / 'config.json').write_text(json.dumps(config))
+    found = model.read(tmp_path)
+    rope = posenc.Rope(found.tables[0].q.head_dim, **work.arguments(found.tables[0].params))
+    theta, axis, _ = formulas()
+    np.testing.assert_allclose(rope.theta, theta, rtol=1e-13)
+    assert rope.axis.tolist() == list(axis) and not found.guessed and not found.not_understood
+
+
+def test_parts_are_text_and_vision(tmp_path):
+    with pytest.raises(ValueError, match="part: 'audio' is none of text, vision"):
+        model.read(PUBLISHED / 'gemma-4-31b.json', part='audio')
+    (tmp_path / 'model.gguf').write_bytes(b'GGUF')
+    with pytest.raises(model.Refused, match='tower for images'):
+        model.read(tmp_path / 'model.gguf', part='vision')
+
+
 def test_a_newer_file_of_a_tower(tmp_path):
     rope = {'rope_type': 'axial', 'rope_theta': 50.0}
     config = {'vision_config': {'model_type': 'gemma4_vision', 'rope_parameters': rope}}
