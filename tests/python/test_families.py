@@ -68,6 +68,10 @@ def llama4_vision():
     return np.tile(powers(1e4, 44), 2), np.repeat([0, 1], 22), neighbours(88)
 
 
+def qwen_vision(dim):
+    return lambda: (np.tile(powers(1e4, dim // 2), 2), np.repeat([0, 1], dim // 4), halves(dim))
+
+
 def moonvit():
     return np.repeat(powers(1e4, 36), 2), np.arange(36) % 2, neighbours(72)
 
@@ -76,8 +80,9 @@ def moonvit():
 FAMILIES = [('ernie-4.5-vl-28b', 'text', ernie), ('qwen2.5-omni-7b', 'text', qwen2_5_omni),
             ('qwen3-omni-30b-a3b', 'text', qwen3_omni), ('hunyuan-ocr', 'text', hunyuan),
             ('dinov3-vit-b16', 'text', dinov3), ('gemma-4-31b', 'vision', gemma4_vision),
-            ('llama-4-scout', 'vision', llama4_vision), ('moonvit-so-400m', 'text', moonvit)]
-families = pytest.mark.parametrize('name, part, formulas', FAMILIES, ids=[row[0] for row in FAMILIES])
+            ('llama-4-scout', 'vision', llama4_vision), ('qwen2-vl-7b', 'vision', qwen_vision(80)),
+            ('qwen3-vl-8b', 'vision', qwen_vision(72)), ('moonvit-so-400m', 'text', moonvit)]
+families = pytest.mark.parametrize('name, part, formulas', FAMILIES, ids=[' '.join(row[:2]) for row in FAMILIES])
 
 
 def rope_of(name, part):
@@ -85,7 +90,7 @@ def rope_of(name, part):
     path = PUBLISHED / f'{name}.json'
     config = json.loads(path.read_text())
     table = model.read(path, part=part).tables[0]
-    rope = posenc.Rope.from_config(config['vision_config'] if part == 'vision' else config)
+    rope = posenc.Rope.from_config(config, part=part)
     other = posenc.Rope(table.q.head_dim, **work.arguments(table.params))
     assert rope.theta.tolist() == other.theta.tolist() and rope.axis.tolist() == other.axis.tolist()
     x = truth.normal(2, 1, rope.head_dim)
@@ -216,6 +221,7 @@ def test_output_rotated_back_depends_on_differences():
      {'model_type': 'llama', 'hidden_size': 64, 'num_attention_heads': 1, 'rope_parameters': {'rope_type': 'axial'}},
      'text'),
     ('"some_vision" is unknown', {'vision_config': {'model_type': 'some_vision', 'hidden_size': 64}}, 'vision'),
+    ('"llama" is unknown', {'vision_config': {'model_type': 'llama', 'hidden_size': 64}}, 'vision'), # a tower is meant
     ('hidden_size 90 is no multiple', {'model_type': 'moonvit', 'hidden_size': 90, 'num_attention_heads': 4}, 'text'),
     ('add up to 64 pairs, but a head has 32',
      {'model_type': 'qwen3_omni_moe_text', 'head_dim': 64, 'num_attention_heads': 1}, 'text'),
@@ -260,11 +266,30 @@ def test_parts_are_text_and_vision(tmp_path):
         model.read(tmp_path / 'model.gguf', part='vision')
 
 
+@pytest.mark.parametrize('config', [{'model_type': 'llama', 'hidden_size': 64, 'num_attention_heads': 1},
+                                    {'vision_config': {'model_type': 'llama', 'hidden_size': 64}}])
+def test_a_tower_that_is_not_known_has_no_rope(config):
+    with pytest.raises(ValueError, match='no vision_config of a tower that is known'):
+        posenc.Rope.from_config(config, part='vision')
+
+
+@pytest.mark.parametrize('words, fields', [
+    ('"qk_rope_head_dim" is 0.5', {'qk_rope_head_dim': 0.5}), ('qk_rope_head_dim', {'qk_rope_head_dim': 600}),
+    ('"qk_rope_head_dim" is no number', {'qk_rope_head_dim': 'x'}), ('"rope_theta" is no number', {'rope_theta': 'x'}),
+    ('"compress_rope_theta" is 0,', {'compress_rope_theta': 0}),
+    ('"layer_types" is a list of 2', {'layer_types': ['sliding_attention', 'x']}),
+])
+def test_a_damaged_deepseek_v4_is_refused(words, fields, tmp_path):
+    (tmp_path / 'config.json').write_text(json.dumps(deepseek_v4(**fields)))
+    with pytest.raises(model.Refused, match=words):
+        model.read(tmp_path)
+
+
 def test_a_newer_file_of_a_tower(tmp_path):
     rope = {'rope_type': 'axial', 'rope_theta': 50.0}
     config = {'vision_config': {'model_type': 'gemma4_vision', 'rope_parameters': rope}}
     (tmp_path / 'config.json').write_text(json.dumps(config))
     params = model.read(tmp_path, part='vision').tables[0].params
     assert (params.base, params.axes, params.layout, params.sections) == (50.0, 'axial', 'half_by_axis', [16, 16])
-    rope = posenc.Rope.from_config(config['vision_config'])
+    rope = posenc.Rope.from_config(config, part='vision')
     assert (rope.theta[1], rope.axis.tolist()) == (50.0 ** (-1 / 16), [0] * 16 + [1] * 16)

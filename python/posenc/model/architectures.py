@@ -142,16 +142,30 @@ HUGGING_FACE = _by_name([
     ('deepseek_v2 deepseek_v3 kimi_k2 glm4_moe_lite', Architecture('rope', 'deinterleave', 1e4)),
     ('deepseek_v4', _interleaved(16e4, local_base=1e4, head_dim=512, n_kv_heads=1, has_qk_norm=True, rotates_last=True,
                                  output_rotates=True, unwindowed='compressed_attention')),
-    ('dinov3_vit', _half(100.0, axes='vision', coordinates='y and x of the centre in [-1, 1], times 2 pi, real')),
-    ('gemma4_vision', Architecture('rope', 'half_by_axis', 100.0, axes='axial', has_qk_norm=True, hidden_size=768,
-                                   n_heads=12, head_dim=64, n_layers=16, coordinates='column and row')),
-    ('llama4_vision_model', _interleaved(1e4, axes='axial', coordinates='column and row, from 1 on')),
-    ('moonvit kimi_k25_vision', _interleaved(1e4, axes='alternate', coordinates='column and row')),
     ('bloom', Architecture('alibi')),
     ('mpt gpt2 gpt_bigcode opt bert roberta', Architecture('learned')), # mpt: unless attn_config says otherwise
     ('marian m2m_100 whisper', Architecture('sinusoidal')),
     ('t5 mt5 umt5', Architecture('relative_buckets')),
 ])
+
+#: Towers for images, likewise. Some are called like the whole model.
+TOWERS = _by_name([
+    ('qwen2_vl qwen2_5_vl qwen3_vl qwen3_vl_moe qwen2_5_omni_vision_encoder qwen3_omni_moe_vision_encoder',
+     _half(1e4, axes='vision', coordinates='row and column')),
+    ('dinov3_vit', _half(100.0, axes='vision', coordinates='y and x of the centre in [-1, 1], times 2 pi, real')),
+    ('gemma4_vision', Architecture('rope', 'half_by_axis', 100.0, axes='axial', has_qk_norm=True, hidden_size=768,
+                                   n_heads=12, head_dim=64, n_layers=16, coordinates='column and row')),
+    ('llama4_vision_model', _interleaved(1e4, axes='axial', coordinates='column and row, from 1 on')),
+    ('moonvit kimi_vl kimi_k25 kimi_k25_vision', _interleaved(1e4, axes='alternate', coordinates='column and row')),
+])
+
+
+def type_of(name, part):
+    """Of a config.json, or of the part of it. A tower may have a file of its own."""
+    if part == 'vision':
+        return TOWERS.get(name, UNKNOWN)
+    return HUGGING_FACE.get(name) or TOWERS.get(name, UNKNOWN)
+
 
 #: By general.architecture, as llama.cpp has it, which converts weights where the layouts of the two differ.
 GGUF = _by_name([

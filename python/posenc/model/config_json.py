@@ -22,10 +22,11 @@ class Config:
         self.model, self.text = model, _fields_of(file, part)
         names = find(file, 'architectures')
         model.architecture = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ''
-        name = find(self.text, 'model_type')
+        name = find(self.text, 'model_type') or find(file, 'model_type') # towers of some have none
         model.model_type = name if isinstance(name, str) else ''
-        self.type = architectures.HUGGING_FACE.get(model.model_type, architectures.UNKNOWN)
+        self.type = architectures.type_of(model.model_type, part)
         if model.model_type == 'deepseek_v4':
+            deepseek_v4.check(self.text)
             self.text = deepseek_v4.renamed(self.text)
         self.attention = find(self.text, 'attn_config')
 
@@ -82,10 +83,12 @@ def _kv_heads(config):
 
 def _read_heads(config):
     model, text, type_ = config.model, config.text, config.type
-    model.hidden_size = count(text, 'hidden_size', 'n_embd', 'n_embed', 'd_model') or type_.hidden_size
+    # Qwen2-VL's tower calls the width of what it gives to the text its hidden size.
+    widths = ('embed_dim',) if type_.coordinates else ()
+    model.hidden_size = count(text, *widths, 'hidden_size', 'n_embd', 'n_embed', 'd_model') or type_.hidden_size
     model.n_heads = count(text, 'num_attention_heads', 'n_head', 'n_heads', 'num_heads',
                           'encoder_attention_heads') or type_.n_heads
-    model.n_layers = count(text, 'num_hidden_layers', 'n_layer', 'n_layers', 'num_layers') or type_.n_layers
+    model.n_layers = count(text, 'num_hidden_layers', 'n_layer', 'n_layers', 'num_layers', 'depth') or type_.n_layers
     model.max_position = int(number(text, ('max_position_embeddings', 'n_positions', 'seq_length', 'max_seq_len'),
                                     type_.max_position, 1.0, 2.0**31 - 1.0))
     model.n_kv_heads = _kv_heads(config)

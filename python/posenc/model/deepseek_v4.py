@@ -3,6 +3,8 @@
 Layers with a sliding window alone rotate by rope_theta, unscaled. The others, which also see compressed keys, rotate
 everything by compress_rope_theta, scaled, as Gemma 3 does with its local and its global base.
 """
+from .json_fields import number
+
 _WINDOW, _OTHERS = 'sliding_attention', 'compressed_attention'
 
 
@@ -12,14 +14,15 @@ def _layer_types(fields):
         return [_WINDOW if kind == _WINDOW else _OTHERS for kind in types]
     if isinstance(ratios, list):
         return [_OTHERS if ratio else _WINDOW for ratio in ratios]
-    return None # all layers have compressed keys
+    return None
 
 
 def _unstretched(scaling):
     """The published code scales YaRN's frequencies, and leaves cosine and sine as they are."""
     if not isinstance(scaling, dict) or 'yarn' not in (scaling.get('rope_type'), scaling.get('type')):
         return scaling
-    return {'attention_factor': 1.0, **scaling}
+    stated = scaling.get('attention_factor')
+    return {**scaling, 'attention_factor': 1.0 if stated is None else stated}
 
 
 def _kinds(parameters):
@@ -30,11 +33,17 @@ def _kinds(parameters):
 
 
 def _n_rot(fields):
-    """A file states it, or its part of a head."""
+    """A file states it, or its part of a head; 64 of 512 channels otherwise."""
     stated, part, width = (fields.get(name) for name in ('qk_rope_head_dim', 'partial_rotary_factor', 'head_dim'))
-    if stated is None and isinstance(part or 0.0, float) and isinstance(width or 0.0, (int, float)):
-        return (part or 0.125) * (width or 512)
-    return stated
+    if stated is not None or not all(isinstance(value or 0, (int, float)) for value in (part, width)):
+        return stated
+    return float(int((part or 0.125) * (width or 512)))
+
+
+def check(fields):
+    """What is refused has to be called as the file calls it."""
+    for name in ('rope_theta', 'compress_rope_theta'):
+        number(fields, (name,), 1.0, 1.0, 1e30)
 
 
 def renamed(fields):
