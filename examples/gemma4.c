@@ -10,7 +10,7 @@
 
 enum { WIDEST = 128, HEADS = 4, MOST_KV = 2, WINDOW = 16, TOKENS = 50, FULL_EVERY = 6 };
 
-/* Half of Gemma's sizes. Above 256 rotated channels the norm is a call of its own, with rotates = 0. */
+/* Half of Gemma's sizes. Above 256 rotated channels the norm is a call of its own, of a rope with n_rot 0. */
 typedef struct kind {
     const char *name;
     int dim, kv_heads, window; /* 0: none */

@@ -86,3 +86,14 @@ def test_compressed_keys_stand_where_they_begin():
     rope, k = posenc.Rope(16, layout='interleaved'), truth.normal(5, 1, 16)
     at = 128 * np.arange(5)
     np.testing.assert_allclose(rope(k, at), truth.rotate(k, at, layout='interleaved'), rtol=0, atol=2e-6)
+
+
+def test_norms_of_wide_heads_are_a_call_of_their_own():
+    """Gemma 4's global layers rotate 512 channels, and norms go with 256: a rope that rotates nothing does them."""
+    x, weight = truth.normal(3, 2, 512), truth.normal(512, seed=1)
+    nothing, rope = posenc.Rope(512, rot_fraction=0.0), posenc.Rope(512, base=1e6)
+    y, = nothing.apply_tensors([{'x': x.copy(), 'weight': weight, 'eps': 1e-6, 'rotates': False}], 0)
+    x64 = x.astype(np.float64)
+    normed = x64 / np.sqrt(np.mean(x64**2, -1, keepdims=True) + 1e-6) * weight
+    np.testing.assert_allclose(y, normed, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(rope(y, 5), truth.rotate(normed, 5 + np.arange(3), base=1e6), rtol=0, atol=6e-6)
