@@ -277,7 +277,9 @@ def test_a_tower_that_is_not_known_has_no_rope(config):
     ('"qk_rope_head_dim" is 0.5', {'qk_rope_head_dim': 0.5}), ('qk_rope_head_dim', {'qk_rope_head_dim': 600}),
     ('"qk_rope_head_dim" is no number', {'qk_rope_head_dim': 'x'}), ('"rope_theta" is no number', {'rope_theta': 'x'}),
     ('"compress_rope_theta" is 0,', {'compress_rope_theta': 0}),
-    ('"layer_types" is a list of 2', {'layer_types': ['sliding_attention', 'x']}),
+    ('"layer_types" is a list of 2', {'layer_types': ['sliding_attention'] * 2}),
+    ('"layer_types" holds what', {'layer_types': ['sliding_attention'] * 42 + ['full_attention']}),
+    ('"compress_ratios" holds what is no number', {'compress_ratios': [0, 4, None]}),
 ])
 def test_a_damaged_deepseek_v4_is_refused(words, fields, tmp_path):
     (tmp_path / 'config.json').write_text(json.dumps(deepseek_v4(**fields)))

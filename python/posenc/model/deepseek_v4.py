@@ -3,9 +3,11 @@
 Layers with a sliding window alone rotate by rope_theta, unscaled. The others, which also see compressed keys, rotate
 everything by compress_rope_theta, scaled, as Gemma 3 does with its local and its global base.
 """
-from .json_fields import number
+from .description import Refused
+from .json_fields import is_number, number
 
 _WINDOW, _OTHERS = 'sliding_attention', 'compressed_attention'
+_TYPES = (_WINDOW, 'compressed_sparse_attention', 'heavily_compressed_attention')
 
 
 def _layer_types(fields):
@@ -44,6 +46,11 @@ def check(fields):
     """What is refused has to be called as the file calls it."""
     for name in ('rope_theta', 'compress_rope_theta'):
         number(fields, (name,), 1.0, 1.0, 1e30)
+    types, ratios = fields.get('layer_types'), fields.get('compress_ratios')
+    if isinstance(types, list) and not all(kind in _TYPES for kind in types):
+        raise Refused(f'"layer_types" holds what DeepSeek-V4 does not have; it has {", ".join(_TYPES)}')
+    if isinstance(ratios, list) and not all(is_number(ratio) for ratio in ratios):
+        raise Refused('"compress_ratios" holds what is no number; correct it')
 
 
 def renamed(fields):
