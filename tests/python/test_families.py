@@ -258,6 +258,16 @@ def test_other_forms_mean_the_same(fields, formulas, tmp_path):
     assert rope.axis.tolist() == list(axis) and not found.guessed and not found.not_understood
 
 
+def test_layers_that_share_keys_are_counted(tmp_path):
+    config = {'model_type': 'gemma4_text', 'num_hidden_layers': 35, 'num_kv_shared_layers': 20}
+    (tmp_path / 'config.json').write_text(json.dumps(config))
+    found = model.read(tmp_path)
+    assert found.n_kv_shared == 20 and 'the last 20 layers rotate Q alone' in report.text(found, 'FILE')
+    (tmp_path / 'config.json').write_text(json.dumps({**config, 'num_kv_shared_layers': 36}))
+    with pytest.raises(model.Refused, match='"num_kv_shared_layers" is 36'):
+        model.read(tmp_path)
+
+
 def test_parts_are_text_and_vision(tmp_path):
     with pytest.raises(ValueError, match="part: 'audio' is none of text, vision"):
         model.read(PUBLISHED / 'gemma-4-31b.json', part='audio')

@@ -92,6 +92,7 @@ def _read_heads(config):
     model.max_position = int(number(text, ('max_position_embeddings', 'n_positions', 'seq_length', 'max_seq_len'),
                                     type_.max_position, 1.0, 2.0**31 - 1.0))
     model.n_kv_heads = _kv_heads(config)
+    model.n_kv_shared = int(number(text, ('num_kv_shared_layers',), 0.0, 0.0, model.n_layers or 2.0**20)) # Gemma 4
     # Of latent attention heads need not divide the hidden size.
     n_rot = count(text, 'qk_rope_head_dim')
     latent = count(text, 'qk_nope_head_dim') + n_rot if n_rot else 0

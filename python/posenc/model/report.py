@@ -151,7 +151,10 @@ def _heads(model):
         text = ', '.join(f'{name} {heads.n_heads} x {heads.head_dim}' +
                          (f' (the last {table.params.n_rot} rotated)' if heads.n_offs else '')
                          for name, heads in (('Q', table.q), ('K', table.k))) + ', latent attention'
-    return [('heads', text + (f', in {model.n_layers} layers' if model.n_layers else ''))]
+    lines = [('heads', text + (f', in {model.n_layers} layers' if model.n_layers else ''))]
+    if model.n_kv_shared:
+        lines.append(('', f'the last {model.n_kv_shared} layers rotate Q alone, and use K and V of a layer before'))
+    return lines
 
 
 def _lines(model):
