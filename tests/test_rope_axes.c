@@ -143,6 +143,7 @@ static void test_published_axes(void **state) {
         {"HunyuanVL", {POSENC_AXES_MROPE, 4, {16, 16, 16, 16}}, 128, 1e4, POSENC_ROPE_HALF},
         {"MoonViT", {POSENC_AXES_ALTERNATE, 2, {0, 0, 0, 0}}, 72, 1e4, POSENC_ROPE_INTERLEAVED},
         {"Gemma 4 vision tower", {POSENC_AXES_AXIAL, 2, {16, 16, 0, 0}}, 64, 100.0, POSENC_ROPE_HALF_BY_AXIS},
+        {"Llama 4 vision tower", {POSENC_AXES_AXIAL, 2, {22, 22, 0, 0}}, 88, 1e4, POSENC_ROPE_INTERLEAVED},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         posenc_rope_params params = truth_rope_params(rows[k].layout, rows[k].n_rot, rows[k].n_rot, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The golden vectors of FORMULAS B.2-B.8, B.19-B.24, B.26-B.31 and E.3 (tests/vectors) through the public API, on every
+/* The golden vectors of FORMULAS B.2-B.8, B.19-B.24, B.26-B.33 and E.3 (tests/vectors) through the public API, on every
  * tier. B.1, B.9-B.18 and B.25 are test_rope_scaling_vectors.c; B.7, complex numbers, has no file of its own.
  *
  * What the library cannot say:
@@ -256,19 +256,25 @@ static posenc_rope_params listed_params(const example *e, posenc_axes_kind kind)
     return params;
 }
 
+static int check_theta(const example *e, const posenc_rope_params *params, int first) {
+    float theta[MAX_VALUES];
+    posenc_rope *rope = truth_rope_new(params);
+    int n = (int)posenc_rope_pair_count(rope);
+    for (int i = 0; i < n; i++)
+        theta[i] = (float)posenc_rope_theta(rope, i);
+    posenc_rope_free(rope);
+    return match(e, theta, first, n);
+}
+
 /* Axes, frequencies, and x rotated. */
 static int check_listed(const example *e, const posenc_rope_params *params) {
     int32_t positions[2 * MAX_POSITIONS];
-    float x[MAX_VALUES], theta[MAX_VALUES];
-    int n = floats(e, "x", x), n_pairs = check_axes(e, params);
-    posenc_rope *rope = truth_rope_new(params);
-    for (int i = 0; i < n_pairs; i++)
-        theta[i] = (float)posenc_rope_theta(rope, i);
-    posenc_rope_free(rope);
-    match(e, theta, n_pairs, n_pairs);
+    float x[MAX_VALUES];
+    int n = floats(e, "x", x), first = check_axes(e, params);
+    first += check_theta(e, params, first);
     int64_t n_tokens = planes(e, "positions", params->axes.n_axes, positions);
     truth_rotate(params, x, n_tokens, positions, POSENC_FORWARD);
-    return 2 * n_pairs + match(e, x, 2 * n_pairs, n);
+    return first + match(e, x, first, n);
 }
 
 static int check_b26(const example *e) {
@@ -298,27 +304,33 @@ static int check_b27(const example *e) {
     return check_listed(e, &params);
 }
 
-/* Positions between integers. */
+/* x at positions between integers too. */
+static int rotate_at(const example *e, const posenc_rope_params *params, float *y) {
+    double by_token[MAX_VALUES], planes64[MAX_VALUES];
+    float x[MAX_VALUES];
+    int n = floats(e, "x", x), n_axes = params->axes.n_axes, n_tokens = n / (int)params->head_dim;
+    doubles(e, "positions", by_token);
+    for (int k = 0; k < n_axes * n_tokens; k++)
+        planes64[k] = by_token[k % n_tokens * n_axes + k / n_tokens];
+    posenc_rope *rope = truth_rope_new(params);
+    posenc_view from = posenc_view_dense(x, POSENC_F32, params->head_dim, 1, n_tokens, 1), to = from;
+    to.data = y;
+    posenc_coords at = posenc_coords_of(planes64, POSENC_COORD_F64);
+    truth_ok(posenc_rope_apply_at(rope, &from, &at, &to, POSENC_FORWARD, posenc_range_all()));
+    posenc_rope_free(rope);
+    return n;
+}
+
 static int check_b28(const example *e) {
-    double theta[MAX_VALUES], by_token[MAX_VALUES], planes64[MAX_VALUES];
-    float x[MAX_VALUES], y[MAX_VALUES];
+    double theta[MAX_VALUES];
+    float y[MAX_VALUES];
     int32_t axes[MAX_VALUES];
     posenc_rope_params params = listed_params(e, POSENC_AXES_LIST);
     doubles(e, "theta", theta);
     integers(e, "axes", axes);
     params.lists.theta = theta;
     params.lists.axes = axes;
-    int n = floats(e, "x", x), n_axes = params.axes.n_axes, n_tokens = n / (int)params.head_dim;
-    doubles(e, "positions", by_token);
-    for (int k = 0; k < n_axes * n_tokens; k++)
-        planes64[k] = by_token[k % n_tokens * n_axes + k / n_tokens];
-    posenc_rope *rope = truth_rope_new(&params);
-    posenc_view from = posenc_view_dense(x, POSENC_F32, params.head_dim, 1, n_tokens, 1), to = from;
-    to.data = y;
-    posenc_coords at = posenc_coords_of(planes64, POSENC_COORD_F64);
-    truth_ok(posenc_rope_apply_at(rope, &from, &at, &to, POSENC_FORWARD, posenc_range_all()));
-    posenc_rope_free(rope);
-    int n_pairs = check_axes(e, &params);
+    int n = rotate_at(e, &params, y), n_pairs = check_axes(e, &params);
     return n_pairs + match(e, y, 2 * n_pairs, n);
 }
 
@@ -337,6 +349,62 @@ static int check_b31(const example *e) {
     params.scaling.type = POSENC_SCALING_NTK;
     params.scaling.factor = value(e, "alpha");
     return check_listed(e, &params);
+}
+
+/* Keys are values too: attention over them, rotated, and its output rotated back. */
+static int check_b32(const example *e) {
+    int32_t positions[MAX_POSITIONS];
+    float q[MAX_VALUES], kv[MAX_VALUES], out[MAX_VALUES];
+    int64_t n_tokens = integers(e, "positions", positions);
+    int n = floats(e, "q", q);
+    floats(e, "kv", kv);
+    posenc_rope_params rope = params_of(e, "q", layout_of(e));
+    if (has(e, "factor")) {
+        rope.scaling.type = POSENC_SCALING_YARN;
+        rope.scaling.factor = value(e, "factor");
+        rope.scaling.original_context = value(e, "original_context");
+        rope.scaling.attention_factor = 1.0;
+    }
+    truth_rotate(&rope, q, n_tokens, positions, POSENC_FORWARD);
+    truth_rotate(&rope, kv, n_tokens, positions, POSENC_FORWARD);
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.scale = (float)(1.0 / sqrt((double)rope.head_dim));
+    params.mask = posenc_mask_causal();
+    posenc_view queries = posenc_view_dense(q, POSENC_F32, rope.head_dim, 1, n_tokens, 1), keys = queries, to = queries;
+    keys.data = kv;
+    to.data = out;
+    truth_ok(posenc_attention_reference(&params, &queries, &keys, &keys, &to, NULL));
+    truth_rotate(&rope, out, n_tokens, positions, POSENC_INVERSE);
+    return match(e, out, 0, n);
+}
+
+static posenc_axes_kind kind_of(const example *e) {
+    static const struct {
+        const char *name;
+        posenc_axes_kind kind;
+    } kinds[] = {
+        {"mrope", POSENC_AXES_MROPE},   {"imrope", POSENC_AXES_IMROPE}, {"ernie", POSENC_AXES_ERNIE},
+        {"vision", POSENC_AXES_VISION}, {"axial", POSENC_AXES_AXIAL},   {"alternate", POSENC_AXES_ALTERNATE},
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        if (is(e, "kind", kinds[k].name))
+            return kinds[k].kind;
+    fail_msg("%s: a kind of axes that is not known", e->where);
+    return POSENC_AXES_SINGLE;
+}
+
+/* Whole heads with the numbers of the published files. */
+static int check_b33(const example *e) {
+    float y[MAX_VALUES];
+    posenc_rope_params params = listed_params(e, kind_of(e));
+    if (has(e, "alpha")) {
+        params.scaling.type = POSENC_SCALING_NTK;
+        params.scaling.ntk_alpha = value(e, "alpha");
+    }
+    int first = check_axes(e, &params);
+    first += check_theta(e, &params, first);
+    int n = rotate_at(e, &params, y);
+    return first + match(e, y, first, n);
 }
 
 static void test_vectors(void **state) {
@@ -360,9 +428,11 @@ static void test_vectors(void **state) {
         {"B29_half_by_axis", check_b29},
         {"B30_alternate", check_b30},
         {"B31_xdrope", check_b31},
+        {"B32_rotated_back", check_b32},
+        {"B33_published_models", check_b33},
         {"E03_rope_backward", check_e03},
     };
-    check_vector_files(files, sizeof files / sizeof files[0], 50, 1227, 0);
+    check_vector_files(files, sizeof files / sizeof files[0], 60, 3027, 0);
 }
 
 int main(void) {

@@ -91,7 +91,7 @@ typedef enum posenc_direction { POSENC_FORWARD = 0, POSENC_INVERSE, POSENC_BACKW
 
 /** Which position each pair follows, where tokens have several (FORMULAS B.20-B.23, B.26-B.31). sections[] counts
  * pairs per axis, in the order of the planes of positions. Each kind is a rule for axis and frequency of pair i; LIST
- * takes the caller's instead.
+ * takes the caller's instead. FORMULAS B.33 has the numbers of published models.
  *
  *                  n_axes   which position
  *     SINGLE       0, 1     one position

@@ -242,7 +242,8 @@ class Rope:
             self, tensors: Iterable[dict[str, Any]], positions: int | Numbers, *, direction: Direction = ...,
             threads: int = ...) -> list[Array]: ...
     @staticmethod
-    def from_config(config: dict[str, Any] | str | PathLike[str], *, layout: str = ..., context: float | None = ...,
+    def from_config(config: dict[str, Any] | str | PathLike[str], *, part: str = ..., layout: str = ...,
+                    context: float | None = ...,
                     **options: Unpack[RopeArguments]) -> Rope: ...
 
 

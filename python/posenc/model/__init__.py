@@ -6,7 +6,7 @@
 import os
 import stat
 
-from . import config_gguf, config_json, refused
+from . import config_gguf, config_json, json_fields, refused
 from .description import STATUS, Heads, Model, Refused, Table, choose_context
 
 __all__ = ['Heads', 'Model', 'Refused', 'Table', 'read']
@@ -70,14 +70,22 @@ def _finish(model, names, context):
             _check_table(table, names)
 
 
-def read(path, context=0.0):
+def read(path, context=0.0, part='text'):
     """A Model. context: the longest sequence to come, which LongRoPE and dynamic NTK go by; 0: as long as the model
-    takes. Raises Refused (a ValueError), whose text tells what is wrong with the file and how to put it right."""
+    takes. part: of a config.json that has several, 'text' or 'vision'. Raises Refused (a ValueError), whose text tells
+    what is wrong with the file and how to put it right."""
+    if part not in json_fields.PARTS:
+        raise ValueError(f'part: {part!r} is none of {", ".join(json_fields.PARTS)}')
     model = Model()
     path = _file_of(path)
     try:
         is_gguf = _is_gguf(path)
-        (config_gguf if is_gguf else config_json).read(path, model)
+        if is_gguf and part != 'text':
+            raise Refused('a GGUF file of a tower for images is not read; give the config.json of the model')
+        if is_gguf:
+            config_gguf.read(path, model)
+        else:
+            config_json.read(path, model, part)
     except OSError as error:
         raise Refused(f'cannot be read: {error.strerror}') from None
     except RecursionError:

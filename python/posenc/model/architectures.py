@@ -55,8 +55,12 @@ class Architecture:
     bias_is_scaled: bool = False   #: JSON, ALiBi: the bias too is multiplied by 1/sqrt(head_dim)
     has_qk_norm: bool = False      #: JSON: RMS-norm of each head of Q and K; a GGUF file has its weights
     states_qk_norm: bool = False   #: JSON: it has that norm if use_qk_norm is true
-    axes: str = 'single'           #: of a model with sections, where these are not one after the other
+    axes: str = 'single'           #: of a model with sections, where these are not one after the other; of a tower
     sections: tuple = ()           #: JSON: with such axes; a GGUF file has its own
+    coordinates: str = ''          #: of a tower for images, whose file has no sections: what a patch has as positions
+    rotates_last: bool = False     #: the rotated channels are the last of a head
+    output_rotates: bool = False   #: K and V are one, and attention's output is rotated back
+    unwindowed: str = 'full_attention' #: what the layers are called that have not the local base
     alibi_layers: int = 0          #: GGUF: with so many layers it is ALiBi, of which the file says nothing; 0: none
     finetuned_tells: bool = False  #: GGUF: a rope.scaling.finetuned that is false says that nothing rotates
 
@@ -69,6 +73,14 @@ def axes_of(type_, is_interleaved):
     if type_.axes != 'single':
         return type_.axes
     return 'imrope' if is_interleaved else 'mrope'
+
+
+def sections_of(type_, n_pairs):
+    """Of a file that states none. Towers for images give rows and columns half of the pairs each, of which there are
+    n_pairs; where axes alternate nothing is divided."""
+    if not type_.coordinates:
+        return type_.sections
+    return (0, 0) if type_.axes == 'alternate' else (n_pairs // 2, n_pairs - n_pairs // 2)
 
 
 def in_order_of_planes(axes, sections):
@@ -106,6 +118,10 @@ HUGGING_FACE = _by_name([
     ('qwen3_moe', _half(1e4, has_qk_norm=True)),
     ('qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text',
      _half(5e6, head_dim=128, has_qk_norm=True, axes='imrope', sections=(24, 20, 20))),
+    ('qwen2_5_omni qwen2_5_omni_thinker qwen2_5_omni_text', _half(1e6)),
+    ('qwen3_omni_moe qwen3_omni_moe_thinker qwen3_omni_moe_text',
+     _half(1e6, has_qk_norm=True, axes='imrope', sections=(24, 20, 20))),
+    ('hunyuan_vl hunyuan_vl_text', _half(1e4)), # norms of Q and K come after the rotation
     ('gemma gemma2', _half(1e4, head_dim=256)),
     ('gemma3 gemma3_text', _half(1e6, n_layers=26, **_GEMMA)),
     ('gemma4 gemma4_text', _half(1e6, n_layers=30, full_head_dim=512, full_proportion=0.25, **_GEMMA)),
@@ -119,16 +135,37 @@ HUGGING_FACE = _by_name([
     ('exaone4', _half(1e4, has_qk_norm=True,
                       layers=Layers(full_every=4, only_windows_rotate=True, only_if_windows=True))),
     ('gptj codegen cohere', _interleaved(1e4)),
-    ('ernie4_5_vl_moe ernie4_5_vl_moe_text', _interleaved(5e5, axes='ernie', sections=(22, 22, 20))),
+    ('ernie4_5_vl_moe ernie4_5_vl_moe_text ernie4_5_moe_vl', _interleaved(5e5, axes='ernie', sections=(22, 22, 20))),
     ('llama4_text', _interleaved(5e5, head_dim=128, layers=Layers(unrotated_every=4))),
     ('chatglm', _interleaved(1e4, rotated_part=0.5)),
     ('glm glm4', _interleaved(1e4, rotated_part=0.5, head_dim=128)),
     ('deepseek_v2 deepseek_v3 kimi_k2 glm4_moe_lite', Architecture('rope', 'deinterleave', 1e4)),
+    ('deepseek_v4', _interleaved(16e4, local_base=1e4, head_dim=512, n_kv_heads=1, has_qk_norm=True, rotates_last=True,
+                                 output_rotates=True, unwindowed='compressed_attention')),
     ('bloom', Architecture('alibi')),
     ('mpt gpt2 gpt_bigcode opt bert roberta', Architecture('learned')), # mpt: unless attn_config says otherwise
     ('marian m2m_100 whisper', Architecture('sinusoidal')),
     ('t5 mt5 umt5', Architecture('relative_buckets')),
 ])
+
+#: Towers for images, likewise. Some are called like the whole model.
+TOWERS = _by_name([
+    ('qwen2_vl qwen2_5_vl qwen3_vl qwen3_vl_moe qwen2_5_omni_vision_encoder qwen3_omni_moe_vision_encoder',
+     _half(1e4, axes='vision', coordinates='row and column')),
+    ('dinov3_vit', _half(100.0, axes='vision', coordinates='y and x of the centre in [-1, 1], times 2 pi, real')),
+    ('gemma4_vision', Architecture('rope', 'half_by_axis', 100.0, axes='axial', has_qk_norm=True, hidden_size=768,
+                                   n_heads=12, head_dim=64, n_layers=16, coordinates='column and row')),
+    ('llama4_vision_model', _interleaved(1e4, axes='axial', coordinates='column and row, from 1 on')),
+    ('moonvit kimi_vl kimi_k25 kimi_k25_vision', _interleaved(1e4, axes='alternate', coordinates='column and row')),
+])
+
+
+def type_of(name, part):
+    """Of a config.json, or of the part of it. A tower may have a file of its own."""
+    if part == 'vision':
+        return TOWERS.get(name, UNKNOWN)
+    return HUGGING_FACE.get(name) or TOWERS.get(name, UNKNOWN)
+
 
 #: By general.architecture, as llama.cpp has it, which converts weights where the layouts of the two differ.
 GGUF = _by_name([

@@ -6,6 +6,7 @@ import sys
 
 from .. import isa_supported
 from . import Refused, read, report, timing
+from .json_fields import PARTS
 
 _MOST_TOKENS, _MOST_BYTES = 65536, 1 << 30
 
@@ -36,6 +37,7 @@ def _parse(arguments):
     parser.add_argument('--tokens', type=_whole(1, _MOST_TOKENS), default=512, metavar='N', help='of the prefill; 512')
     parser.add_argument('--context', type=_whole(1, 10**15), default=0, metavar='N',
                         help='the longest sequence to come, which LongRoPE and dynamic NTK go by')
+    parser.add_argument('--part', choices=sorted(PARTS), default='text', help='of a config.json that has both; text')
     parser.add_argument('--isa', type=_tiers, default=isa_supported(), metavar='TIER[,TIER...]',
                         help='only these tiers, and scalar for comparison')
     parser.add_argument('--json', action='store_true', help='what is known and measured, for scripts')
@@ -71,7 +73,7 @@ def main(arguments):
     options = _parse(arguments)
     path = report.printable(os.fspath(options.file), None)
     try:
-        model = read(options.file, float(options.context))
+        model = read(options.file, float(options.context), options.part)
     except Refused as refused:
         return _refuse(f'{path}: {report.printable(str(refused), None)}')
     is_timed = model.positions in ('rope', 'alibi') and not options.no_timing

@@ -1,27 +1,34 @@
 """A Hugging Face config.json: its kind of positions and its heads; json_rope.py has RoPE."""
-from . import architectures, json_rope
+from . import architectures, deepseek_v4, json_rope
 from .description import LARGEST_BIAS, Refused
-from .json_fields import count, find, find_named, is_of_rope, is_true, load, number
+from .json_fields import count, find, find_named, is_of_rope, is_true, load, number, part_of
 
 _STATED = {'alibi': 'alibi', 'rope': 'rope', 'rotary': 'rope', 'nope': 'none', 'relative_key': 'relative_keys',
            'relative_key_query': 'relative_keys'}
 
 
+def _fields_of(file, part):
+    """Of the part that is wanted; files of one part have them outside, and so have some of two, of the text."""
+    found = part_of(file, part)
+    if part == 'vision' and found is None:
+        raise Refused('there is no vision_config; a tower with a file of its own is read without --part')
+    return found if found is not None and (part == 'vision' or find(file, 'num_attention_heads') is None) else file
+
+
 class Config:
     """The parts of the file, and what its model_type implies."""
 
-    def __init__(self, model, file):
-        self.model, self.text = model, file
-        # Models that also see or hear keep the part that is wanted here inside.
-        text = find(file, 'text_config', 'llm_config', 'language_config')
-        if isinstance(text, dict) and find(file, 'num_attention_heads') is None:
-            self.text = text
-        self.attention = find(self.text, 'attn_config')
+    def __init__(self, model, file, part):
+        self.model, self.text = model, _fields_of(file, part)
         names = find(file, 'architectures')
         model.architecture = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ''
-        name = find(self.text, 'model_type')
+        name = find(self.text, 'model_type') or find(file, 'model_type') # towers of some have none
         model.model_type = name if isinstance(name, str) else ''
-        self.type = architectures.HUGGING_FACE.get(model.model_type, architectures.UNKNOWN)
+        self.type = architectures.type_of(model.model_type, part)
+        if model.model_type == 'deepseek_v4':
+            deepseek_v4.check(self.text)
+            self.text = deepseek_v4.renamed(self.text)
+        self.attention = find(self.text, 'attn_config')
 
     def is_of_known_type(self):
         return self.type.positions != ''
@@ -76,13 +83,16 @@ def _kv_heads(config):
 
 def _read_heads(config):
     model, text, type_ = config.model, config.text, config.type
-    model.hidden_size = count(text, 'hidden_size', 'n_embd', 'n_embed', 'd_model') or type_.hidden_size
+    # Qwen2-VL's tower calls the width of what it gives to the text its hidden size.
+    widths = ('embed_dim',) if type_.coordinates else ()
+    model.hidden_size = count(text, *widths, 'hidden_size', 'n_embd', 'n_embed', 'd_model') or type_.hidden_size
     model.n_heads = count(text, 'num_attention_heads', 'n_head', 'n_heads', 'num_heads',
                           'encoder_attention_heads') or type_.n_heads
-    model.n_layers = count(text, 'num_hidden_layers', 'n_layer', 'n_layers', 'num_layers') or type_.n_layers
+    model.n_layers = count(text, 'num_hidden_layers', 'n_layer', 'n_layers', 'num_layers', 'depth') or type_.n_layers
     model.max_position = int(number(text, ('max_position_embeddings', 'n_positions', 'seq_length', 'max_seq_len'),
                                     type_.max_position, 1.0, 2.0**31 - 1.0))
     model.n_kv_heads = _kv_heads(config)
+    model.n_kv_shared = int(number(text, ('num_kv_shared_layers',), 0.0, 0.0, model.n_layers or 2.0**20)) # Gemma 4
     # Of latent attention heads need not divide the hidden size.
     n_rot = count(text, 'qk_rope_head_dim')
     latent = count(text, 'qk_nope_head_dim') + n_rot if n_rot else 0
@@ -104,10 +114,12 @@ def _check_heads(model):
                       'head_dim')
 
 
-def read(path, model):
+def read(path, model, part):
     """Fills what the file says, and its tables with parameters that are not yet checked."""
-    config = Config(model, load(path))
+    config = Config(model, load(path), part)
     model.positions = _positions(config)
+    model.coordinates = config.type.coordinates
+    model.output_rotates = config.type.output_rotates
     model.bias_is_scaled = config.type.bias_is_scaled
     _read_heads(config)
     _check_heads(model)

@@ -57,6 +57,9 @@ class Model:
     max_bias: float = 8.0       #: ALiBi: the smallest slope is 2^-max_bias
     bias_is_scaled: bool = False #: ALiBi: the bias is multiplied by 1/sqrt(head_dim), as the products are
     has_qk_norm: bool = False   #: each head of Q and K is normalised first
+    n_kv_shared: int = 0        #: of the last layers, which have no K and V of their own
+    coordinates: str = ''       #: of a tower for images: what a patch has as positions, axis by axis
+    output_rotates: bool = False #: K and V are one, and attention's output is rotated back by the query's position
     tables: list = field(default_factory=list)
     not_understood: dict = field(default_factory=dict) #: its keys are names, of which a file may have thousands
     guessed: list = field(default_factory=list)        #: what neither the file nor its type tells

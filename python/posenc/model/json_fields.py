@@ -35,6 +35,19 @@ def load(path):
     return found
 
 
+# ---- Parts: models that also see or hear keep each inside ----
+
+#: The parts that are read, and what their objects are called.
+PARTS = {'text': ('text_config', 'llm_config', 'language_config'), 'vision': ('vision_config',)}
+
+
+def part_of(file, part):
+    """The object of a part, None where there is none. Omni models have theirs one level deeper."""
+    thinker = find(file, 'thinker_config')
+    found = find(thinker if isinstance(thinker, dict) else file, *PARTS[part])
+    return found if isinstance(found, dict) else None
+
+
 # ---- Fields, which go by several names: the first that is there counts ----
 
 

@@ -2,7 +2,7 @@
 from dataclasses import replace
 
 from .._core import _published
-from .architectures import Layers, axes_of, in_order_of_planes
+from .architectures import Layers, axes_of, in_order_of_planes, sections_of
 from .description import Refused, check_no_number, set_list, set_number, set_sections, set_string
 from .json_fields import count, find, find_named, is_number, is_of_rope, is_true, number
 
@@ -28,6 +28,8 @@ def _read_list(config, params, name, values):
 
 
 def _read_string(config, params, name, value):
+    if value == 'axial' and config.type.coordinates: # what its type does anyway
+        return
     if not set_string(params, name, value):
         check_no_number(name)
         config.model.note(f'{name:.32} "{value:.48}"')
@@ -61,11 +63,16 @@ def _is_known_here(name, value):
     return name in _KNOWN_HERE or (name in _AS_DONE and value is _AS_DONE[name])
 
 
+def _is_said_twice(object_, name, value):
+    """Older names beside newer ones do not count, wherever they stand. (Qwen3-Omni has "interleaved" of its axes.)"""
+    return (name == 'type' and object_.get('rope_type') is not None) or \
+        (name == 'interleaved' and value is object_.get('mrope_interleaved'))
+
+
 def _own_fields(object_, inside):
-    """Without the older name of the type beside the newer one: it does not count, wherever it stands."""
-    has_newer = inside and object_.get('rope_type') is not None
+    """Those that somebody has to understand."""
     return [(name, value) for name, value in object_.items()
-            if not _is_known_here(name, value) and not (has_newer and name == 'type')]
+            if not _is_known_here(name, value) and not (inside and _is_said_twice(object_, name, value))]
 
 
 def _read_fields(config, params, object_, inside):
@@ -237,10 +244,11 @@ def _read_tables(config):
     if rope and _read_kinds_of_layers(config, rope, common):
         return
     has_local_base = _local_base(config, 0.0) != 0.0
-    table = _new_table(config, 'full_attention' if has_local_base else '', common)
+    table = _new_table(config, type_.unwindowed if has_local_base else '', common)
     _read_fields(config, table.params, rope, inside=True)
     if type_.axes != 'single' and not table.params.sections:
-        set_sections(table.params, type_.axes, in_order_of_planes(type_.axes, type_.sections), 'mrope_section')
+        sections = sections_of(type_, int(table.params.rot_fraction * table.q.head_dim) // 2)
+        set_sections(table.params, type_.axes, in_order_of_planes(type_.axes, sections), 'mrope_section')
     if rope is None and type_.full_proportion:
         table.params.scaling = 'proportional'
         table.params.proportion = type_.full_proportion
@@ -309,6 +317,8 @@ def _find_latent_heads(config):
     if not n_rot:
         return
     unrotated, compressed = count(config.text, 'qk_nope_head_dim'), count(config.text, 'kv_lora_rank')
+    if config.type.rotates_last: # K and V are one head, which is not compressed
+        unrotated = compressed = config.model.head_dim - n_rot
     for table in config.model.tables:
         table.q = replace(table.q, head_dim=unrotated + n_rot, n_offs=unrotated)
         table.k = replace(table.k, n_heads=1, head_dim=compressed + n_rot, n_offs=compressed)

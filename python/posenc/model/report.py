@@ -7,9 +7,11 @@ import numpy as np
 
 from .description import STATUS
 
-_LAYOUTS = {'half': 'half-split', 'interleaved': 'interleaved', 'deinterleave': 'interleaved pairs written half-split'}
+_LAYOUTS = {'half': 'half-split', 'half_by_axis': 'half-split inside each axis', 'interleaved': 'interleaved',
+            'deinterleave': 'interleaved pairs written half-split'}
 _SCALINGS = {'none': 'unscaled', 'ntk_length': 'ntk by length', 'dynamic': 'dynamic ntk'}
-_ORDERS = {'mrope': 'one after the other', 'ernie': 'the second and third in turns, then the first'}
+_ORDERS = {'mrope': 'one after the other', 'ernie': 'the second and third in turns, then the first',
+           'vision': 'each with frequencies of its own', 'axial': 'each with frequencies of its own'}
 
 #: What to say of models that leave nothing to time.
 REMARKS = {
@@ -112,18 +114,28 @@ def _table(model, table):
     return [('frequencies' if i == 0 else '', line) for i, line in enumerate(lines)]
 
 
+def _axes(model, params):
+    if params.axes == 'single':
+        return []
+    kind = '' if model.coordinates else 'M-RoPE, '
+    sections, order = ' '.join(map(str, params.sections)), _ORDERS.get(params.axes, 'interleaved')
+    how = 'pair by pair in turns' if params.axes == 'alternate' else f'sections of {sections} pairs, {order}'
+    lines = [('axes', f'{len(params.sections)} positions a token, {kind}{how}')]
+    return lines + ([('', model.coordinates)] if model.coordinates else [])
+
+
 def _rope(model):
     params = model.main_table().params
     text = f'RoPE, {_LAYOUTS[params.layout]}, {params.n_rot} of {params.head_dim} channels'
     if model.rotated_layers() != model.n_layers:
         text += f', in {model.rotated_layers()} of the layers'
     lines = [('positions', text + (', after an RMS-norm of each head' if model.has_qk_norm else ''))]
-    if params.axes != 'single':
-        order = _ORDERS.get(params.axes, 'interleaved')
-        lines.append(('axes', f'{len(params.sections)} positions a token, M-RoPE, sections of '
-                              f'{" ".join(map(str, params.sections))} pairs, {order}'))
+    lines += _axes(model, params)
     for table in model.tables:
         lines += _table(model, table)
+    if model.output_rotates:
+        lines.append(('output', f"its last {params.n_rot} channels are rotated back by the query's position: K and V "
+                                'are one'))
     return lines
 
 
@@ -139,7 +151,10 @@ def _heads(model):
         text = ', '.join(f'{name} {heads.n_heads} x {heads.head_dim}' +
                          (f' (the last {table.params.n_rot} rotated)' if heads.n_offs else '')
                          for name, heads in (('Q', table.q), ('K', table.k))) + ', latent attention'
-    return [('heads', text + (f', in {model.n_layers} layers' if model.n_layers else ''))]
+    lines = [('heads', text + (f', in {model.n_layers} layers' if model.n_layers else ''))]
+    if model.n_kv_shared:
+        lines.append(('', f'the last {model.n_kv_shared} layers rotate Q alone, and use K and V of a layer before'))
+    return lines
 
 
 def _lines(model):
