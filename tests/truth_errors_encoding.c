@@ -485,6 +485,16 @@ static void test_resizing(void) {
     p = good;
     p.method = (posenc_resize_method)2;
     RETURNS(POSENC_ERR_ENUM, posenc_table_resize, &p, &x, &y, all);
+    p = good;
+    p.antialias = 1;
+    p.w_ratio = (double)TOKENS / (TOKENS + 0.5);
+    RETURNS(POSENC_OK, posenc_table_resize, &p, &x, &y, (posenc_range){0, 0}); /* the last centre on the edge */
+    p.w_ratio *= 1.001;
+    RETURNS(POSENC_ERR_SCALING, posenc_table_resize, &p, &x, &y, all);
+    RETURNS(POSENC_ERR_SCALING, posenc_table_resize_backward, &p, &y, &x);
+    p.w_ratio = 0.0;
+    p.align_corners = 1;
+    RETURNS(POSENC_ERR_ENUM, posenc_table_resize, &p, &x, &y, all);
 }
 
 static void test_gates(void) {

@@ -59,7 +59,14 @@ POSENC_API posenc_status posenc_learned_backward(const posenc_lookup *lookup, co
 typedef enum posenc_resize_method { POSENC_RESIZE_LINEAR = 0, POSENC_RESIZE_CUBIC } posenc_resize_method;
 
 /** A grid of h x w tokens, row-major, behind n_prefix tokens that are copied (-0 as 0). One dimension is h = 1 on both
- * sides. As PyTorch's interpolate without antialiasing: linear or bilinear, and bicubic with a = -0.75. */
+ * sides. As PyTorch's interpolate: linear or bilinear, and bicubic with a = -0.75.
+ *
+ * With antialias (SigLIP 2, DINOv2 with registers, timm by default), as interpolate has it: new row o, with its centre
+ * at c = (o + 1/2) r, r = in/out or the ratio, is made of the old rows j with the weights K((j + 1/2 - c) / max(r, 1)),
+ * divided by their sum; K is 1 - |t|, or the cubic with a = -1/2, whatever cubic_a. At the border rows outside are left
+ * out. It differs from the plain call in larger grids too. POSENC_ERR_ENUM with align_corners (for what interpolate
+ * makes of both give the ratio (in - 1)/(out - 1)); POSENC_ERR_SCALING for a ratio by which the centre of the last row
+ * lies beyond the old grid. */
 typedef struct posenc_resize_params {
     posenc_resize_method method;
     int align_corners;
@@ -68,10 +75,11 @@ typedef struct posenc_resize_params {
     double h_ratio, w_ratio; /**< old tokens per new one, where it is not in/out (DINOv2): finite, > 0, and not with
                                 align_corners (POSENC_ERR_SCALING); 0: in/out */
     double cubic_a;          /**< finite, within [-4, 4] (POSENC_ERR_SCALING) */
+    int antialias;
 } posenc_resize_params;
 
 #define POSENC_RESIZE_DEFAULTS                                                                                         \
-    { POSENC_RESIZE_LINEAR, 0, 1, 0, 1, 0, 0, 0.0, 0.0, -0.75 }
+    { POSENC_RESIZE_LINEAR, 0, 1, 0, 1, 0, 0, 0.0, 0.0, -0.75, 0 }
 
 /** Resizes a table of a grid. x [dim, n_prefix + h_in w_in, 1, 1] to y [dim, n_prefix + h_out w_out, 1, 1], any types,
  * apart. Each weight is rounded to float32 once, the terms of an element are added by fma in row-major order. A row is

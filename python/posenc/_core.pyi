@@ -88,6 +88,7 @@ class ResizeArguments(TypedDict, total=False):
     h_ratio: float
     w_ratio: float
     cubic_a: float
+    antialias: bool
 
 
 class SizeArguments(TypedDict, total=False):

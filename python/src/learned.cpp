@@ -52,7 +52,7 @@ py::object learned_backward(py::handle ids, py::handle dy, py::handle out, int64
 
 posenc_resize_params resize_params(Options &options) {
     static const Key method("method"), align_corners("align_corners"), h_in("h_in"), w_in("w_in"), h_out("h_out"),
-        w_out("w_out"), n_prefix("n_prefix"), h_ratio("h_ratio"), w_ratio("w_ratio"), cubic_a("cubic_a");
+        w_out("w_out"), n_prefix("n_prefix"), h_ratio("h_ratio"), w_ratio("w_ratio"), cubic_a("cubic_a"), antialias("antialias");
     posenc_resize_params params = POSENC_RESIZE_DEFAULTS;
     params.method = enumerator<posenc_resize_method>(
         options.word(method, "linear"), {{"linear", POSENC_RESIZE_LINEAR}, {"cubic", POSENC_RESIZE_CUBIC}}, "method");
@@ -65,6 +65,7 @@ posenc_resize_params resize_params(Options &options) {
     params.h_ratio = options.number(h_ratio, params.h_ratio);
     params.w_ratio = options.number(w_ratio, params.w_ratio);
     params.cubic_a = options.number(cubic_a, params.cubic_a);
+    params.antialias = options.flag(antialias, false);
     options.finish();
     return params;
 }
@@ -180,10 +181,10 @@ out_of_range: 'error', 'clamp' or 'zero'.)");
                "n_rows"_a = 0, "offset"_a = 0, "scale"_a = 1.0f, "out_of_range"_a = "error", "threads"_a = 1,
                "Gradient of a learned table: scale * dy added to row id + offset of out, or of zeros (n_rows, dim).");
     module.def("table_resize", &resize, "x"_a, py::kw_only(), "out"_a = py::none(), "threads"_a = 1,
-               R"(Resizes the table of a grid, as PyTorch's interpolate does without antialiasing.
+               R"(Resizes the table of a grid, as PyTorch's interpolate does.
 
 x: (n_prefix + h_in * w_in, dim). Keyword arguments: method ('linear', 'cubic'), align_corners, h_in, w_in, h_out,
-w_out, n_prefix, h_ratio, w_ratio, cubic_a.)");
+w_out, n_prefix, h_ratio, w_ratio, cubic_a, antialias.)");
     module.def("table_resize_backward", &resize_backward, "dy"_a, "Gradient of table_resize, with its arguments.");
     module.def(
         "fill_normal",

@@ -215,6 +215,33 @@ void hash_resize(sweep *s) {
             }
 }
 
+void hash_resize_antialias(sweep *s) {
+    static const int64_t shapes[][4] = {{1, 19, 1, 7}, {1, 7, 1, 19}, {14, 14, 6, 13}, {24, 24, 1, 2}};
+    for (size_t k = 0; k < COUNT(shapes); k++)
+        for (int round = 0; round < 4; round++)
+            EACH_TYPE(type) {
+                fresh();
+                posenc_resize_params params = POSENC_RESIZE_DEFAULTS;
+                params.method = round % 2 ? POSENC_RESIZE_CUBIC : POSENC_RESIZE_LINEAR;
+                params.antialias = 1;
+                params.h_in = shapes[k][0], params.w_in = shapes[k][1];
+                params.h_out = shapes[k][2], params.w_out = shapes[k][3];
+                params.n_prefix = (int64_t)(k % 2);
+                if (round / 2 == 1) {
+                    params.h_ratio = (double)params.h_in / ((double)params.h_out + 0.1);
+                    params.w_ratio = (double)params.w_in / ((double)params.w_out + 0.1);
+                }
+                int64_t n_in = params.n_prefix + params.h_in * params.w_in;
+                int64_t n_out = params.n_prefix + params.h_out * params.w_out;
+                posenc_view x = tensor(s, type, 13, n_in, 1, 1), y = zeros(type, 13, n_out, 1, 1);
+                posenc_view dy = tensor(s, type, 13, n_out, 1, 1), dx = tensor(s, POSENC_F32, 13, n_in, 1, 1);
+                CALL(posenc_table_resize, &params, &x, &y, posenc_range_all());
+                CALL(posenc_table_resize_backward, &params, &dy, &dx);
+                hash_view(s, &y);
+                hash_view(s, &dx);
+            }
+}
+
 /* ---- Integers, codes, bumps ---- */
 
 static void hash_and_free(sweep *s, posenc_encoding *e, double high) {

@@ -43,6 +43,7 @@
     FAMILY(fourier)                                                                                                    \
     FAMILY(learned)                                                                                                    \
     FAMILY(resize)                                                                                                     \
+    FAMILY(resize_antialias)                                                                                           \
     FAMILY(integer_rows)                                                                                               \
     FAMILY(parts)                                                                                                      \
     FAMILY(gates)                                                                                                      \

@@ -140,6 +140,17 @@ def test_resize():
     np.testing.assert_allclose(posenc.table_resize_backward(dy, w_in=4, w_out=8), weights.T @ dy, rtol=0, atol=1e-6)
 
 
+def test_resize_antialias():
+    x = truth.normal(9, 3)
+    centres = (np.arange(4) + 0.5) * 9 / 4
+    weights = np.clip(1 - np.abs(np.arange(9) + 0.5 - centres[:, None]) / (9 / 4), 0, None)
+    weights /= weights.sum(1, keepdims=True)
+    y = posenc.table_resize(x, w_in=9, w_out=4, antialias=True)
+    np.testing.assert_allclose(y, weights @ x, rtol=0, atol=1e-6)
+    dx = posenc.table_resize_backward(y, w_in=9, w_out=4, antialias=True)
+    np.testing.assert_allclose(dx, weights.T @ y, rtol=0, atol=1e-6)
+
+
 def test_initial_values():
     y = posenc.fill_normal(np.empty((200, 50), np.float32), 42, mean=1.0, deviation=0.5)
     assert abs(y.mean() - 1.0) < 0.02 and abs(y.std() - 0.5) < 0.02
