@@ -185,6 +185,72 @@ POSENC_API posenc_status posenc_conv_backward_weights(const posenc_conv *conv, p
                                                       const posenc_view *x, const posenc_view *dy, float *dw, float *db,
                                                       posenc_range rows);
 
+/* ---- Convolutional positional embedding of speech models: a grouped convolution over the tokens (Wav2Vec2, arXiv
+ * 2006.11477; HuBERT, WavLM, data2vec; FORMULAS A.24).
+ *
+ *     y[t][c] = bias[c] + sum over u, i of w[u][i][c] x[t + u - floor(K/2)][g W + i],    0 outside
+ *
+ * with W = n_channels / n_groups channels of a group, i = 0 .. W-1, and g = floor(c/W) the group of channel c. An even
+ * kernel reads one token more before than behind: padding of K/2 on both sides whose last output is dropped, as the
+ * published code has it. What follows it there, GELU (data2vec: norm, GELU and the next convolution) and the sum with
+ * x, is the caller's.
+ *
+ * Order: for each tap u a sum over i from 0, by fma in float32, i ascending; these sums are added to the bias one after
+ * the other, u ascending. Taps outside are left out.
+ *
+ * w is [kernel][W][n_channels]: PyTorch's [n_channels][W][kernel] with the first and last dimension exchanged.
+ * Checkpoints with weight norm have two tensors, v and g [kernel]; w is g[u] v[..][u] / |v[..][u]|, the norm over all
+ * but the taps.
+ *
+ *     posenc_grouped_conv_params params = POSENC_GROUPED_CONV_DEFAULTS;
+ *     params.n_channels = 768;
+ *     posenc_grouped_conv *conv;
+ *     posenc_status status = posenc_grouped_conv_create(&params, weights, bias, &conv);
+ *     posenc_view x = posenc_view_dense(tokens, POSENC_F32, 768, n_tokens, n_batch, 1);
+ *     posenc_view y = posenc_view_dense(result, POSENC_F32, 768, n_tokens, n_batch, 1);
+ *     status = posenc_grouped_conv_apply(conv, &x, &y, posenc_range_all());
+ *     posenc_grouped_conv_free(conv);
+ */
+
+#define POSENC_MAX_GROUPED_KERNEL 4096
+
+typedef struct posenc_grouped_conv_params {
+    int64_t n_channels; /**< 0 .. 2^21 (POSENC_ERR_HEAD_DIM) */
+    int64_t n_groups;   /**< 1 .. 2^21, and it divides n_channels (POSENC_ERR_SHAPE) */
+    int64_t kernel;     /**< K: 1 .. the largest (POSENC_ERR_SHAPE); data2vec: 19 */
+    int has_backward;   /**< keep the weights in the other order too, for backward_input */
+} posenc_grouped_conv_params;
+
+#define POSENC_GROUPED_CONV_DEFAULTS                                                                                   \
+    { 0, 16, 128, 0 }
+
+typedef struct posenc_grouped_conv posenc_grouped_conv;
+
+/** Builds a grouped convolution. weights [K][W][n_channels] and bias [n_channels], or NULL for none, are copied: each
+ * weight once, W being rounded up to a multiple of 32, or with has_backward twice. On failure *conv is set to NULL. */
+POSENC_API posenc_status posenc_grouped_conv_create(const posenc_grouped_conv_params *params, const float *weights,
+                                                    const float *bias, posenc_grouped_conv **conv);
+/** Frees it; NULL is allowed. */
+POSENC_API void posenc_grouped_conv_free(posenc_grouped_conv *conv);
+
+/** Applies the convolution to tokens. x and y [n_channels, n_tokens, n_batch, 1], of any types, apart from each other.
+ * A row is one token: row = batch * n_tokens + token. Ranges of 24 rows and more are fastest. */
+POSENC_API posenc_status posenc_grouped_conv_apply(const posenc_grouped_conv *conv, const posenc_view *x,
+                                                   const posenc_view *y, posenc_range rows);
+
+/** Gradient of the input. dx[s][g W + i] = sum over u, c of w[u][i][c] dy[s - u + floor(K/2)][c], c over the channels
+ * of the group, in the same order; no bias. POSENC_ERR_UNSET without has_backward. */
+POSENC_API posenc_status posenc_grouped_conv_backward_input(const posenc_grouped_conv *conv, const posenc_view *dy,
+                                                            const posenc_view *dx, posenc_range rows);
+
+/** Gradient of weights and bias. dw[u][i][c] += sum over t of x[t + u - floor(K/2)][g W + i] dy[t][c] and db[c] += sum
+ * over t of dy[t][c]: float32, from what stands there, dw by fma; tokens in ascending order, batches in order. x and dy
+ * are float32; dw is as the weights, db [n_channels] or NULL. A row is one tap u: threads take ranges of those; db
+ * belongs to tap 0. */
+POSENC_API posenc_status posenc_grouped_conv_backward_weights(const posenc_grouped_conv *conv, const posenc_view *x,
+                                                              const posenc_view *dy, float *dw, float *db,
+                                                              posenc_range rows);
+
 #ifdef __cplusplus
 }
 #endif

@@ -401,6 +401,37 @@ void hash_conv(sweep *s) {
         }
 }
 
+static void hash_grouped_conv_of(sweep *s, const posenc_grouped_conv_params *params, int64_t n_tokens) {
+    int64_t n = params->n_channels;
+    size_t n_weights = (size_t)(params->kernel * n * (n / params->n_groups));
+    fresh();
+    posenc_grouped_conv *conv;
+    float *bias = params->kernel == 5 ? NULL : floats(s, (size_t)n, 1.0);
+    CALL(posenc_grouped_conv_create, params, floats(s, n_weights, 1.0), bias, &conv);
+    EACH_TYPE(type) {
+        posenc_view x = tensor(s, type, n, n_tokens, BATCH, 1), y = zeros(type, n, n_tokens, BATCH, 1);
+        posenc_view dx = zeros(POSENC_F32, n, n_tokens, BATCH, 1);
+        CALL(posenc_grouped_conv_apply, conv, &x, &y, posenc_range_all());
+        hash_view(s, &y);
+        CALL(posenc_grouped_conv_backward_input, conv, &y, &dx, posenc_range_all());
+        hash_view(s, &dx);
+    }
+    posenc_view x = tensor(s, POSENC_F32, n, n_tokens, BATCH, 1), dy = tensor(s, POSENC_F32, n, n_tokens, BATCH, 1);
+    float *dw = floats(s, n_weights, 1.0), *db = floats(s, (size_t)n, 1.0);
+    CALL(posenc_grouped_conv_backward_weights, conv, &x, &dy, dw, db, posenc_range_all());
+    hash_floats(&s->hash, dw, n_weights);
+    hash_floats(&s->hash, db, (size_t)n);
+    posenc_grouped_conv_free(conv);
+}
+
+void hash_grouped_conv(sweep *s) {
+    static const posenc_grouped_conv_params shapes[] = {
+        {4, 4, 3, 1}, {6, 2, 128, 1}, {33, 1, 4, 1}, {96, 2, 5, 1}, {70, 1, 2, 1}};
+    for (size_t k = 0; k < COUNT(shapes); k++)
+        for (int64_t n_tokens = 1; n_tokens < 60; n_tokens = n_tokens * 6 + 5)
+            hash_grouped_conv_of(s, &shapes[k], n_tokens);
+}
+
 /* ---- Positions ---- */
 
 void hash_positions(sweep *s) {

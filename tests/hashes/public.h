@@ -49,6 +49,7 @@
     FAMILY(gates)                                                                                                      \
     FAMILY(random)                                                                                                     \
     FAMILY(conv)                                                                                                       \
+    FAMILY(grouped_conv)                                                                                               \
     FAMILY(masks)                                                                                                      \
     FAMILY(alibi)                                                                                                      \
     FAMILY(t5)                                                                                                         \

@@ -179,6 +179,29 @@ def test_conv():
     assert grid(truth.normal(13, 2), height=3, width=4, n_prefix=1).shape == (13, 2)
 
 
+def test_grouped_conv():
+    kernel, width, n, tokens = 4, 3, 6, 9
+    w, b, x = truth.normal(kernel, width, n), truth.normal(n, seed=1), truth.normal(tokens, n, seed=2)
+    dy = truth.normal(tokens, n, seed=3)
+    y, dx, dw = np.tile(b.astype(np.float64), (tokens, 1)), np.zeros((tokens, n)), np.zeros(w.shape)
+    for t, u, i, c in np.ndindex(tokens, kernel, width, n):
+        source, read = t + u - kernel // 2, c // width * width + i
+        if 0 <= source < tokens:
+            y[t, c] += w[u, i, c] * x[source, read]
+            dx[source, read] += w[u, i, c] * dy[t, c]
+            dw[u, i, c] += dy[t, c] * x[source, read]
+    conv = posenc.GroupedConv(w, b, has_backward=True)
+    np.testing.assert_allclose(conv(x), y, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(conv.backward_input(dy, threads=2), dx, rtol=0, atol=1e-5)
+    got_dw, got_db = conv.backward_weights(x, dy)
+    np.testing.assert_allclose(got_dw, dw, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(got_db, dy.sum(0), rtol=0, atol=1e-5)
+    with pytest.raises(posenc.Error):
+        posenc.GroupedConv(w).backward_input(dy)
+    with pytest.raises(ValueError, match='weights'):
+        posenc.GroupedConv(truth.normal(3, 4, 6))
+
+
 def test_positions():
     assert posenc.positions_range(3, 4).tolist() == [3, 4, 5, 6]
     assert posenc.positions_packed([0, 2, 5], [7, 0]).tolist() == [7, 8, 0, 1, 2]
