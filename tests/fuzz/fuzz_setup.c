@@ -354,7 +354,8 @@ static void setup_lines(input *in) {
     if (input_byte(in) % 8 == 0)
         t5.max_distance = INT64_C(1) << input_byte(in) % 40;
     posenc_rel_index_rule rule = {input_size(in, MOST), input_size(in, MOST), input_byte(in) % 3 - 1,
-                                  input_byte(in) % 2,   input_size(in, 600),  input_size(in, 3000)};
+                                  input_byte(in) % 2,   input_size(in, 600),  input_size(in, 3000),
+                                  input_byte(in) % 2};
     posenc_sandwich sandwich = {input_size(in, 256), input_double(in), input_byte(in) % 3, input_byte(in) % 2};
     posenc_kerple kerple = {(posenc_kerple_kind)input_enum(in), slopes, others, input_float(in)};
     posenc_mask mask = {input_offset(in, 50), input_offset(in, 50), input_size(in, 10), input_size(in, 10)};

@@ -60,6 +60,7 @@
     FAMILY(swin)                                                                                                       \
     FAMILY(decomposed)                                                                                                 \
     FAMILY(relative_index)                                                                                             \
+    FAMILY(published_code)                                                                                             \
     FAMILY(relative)                                                                                                   \
     FAMILY(relative_gradients)                                                                                         \
     FAMILY(fire)                                                                                                       \
