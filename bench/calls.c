@@ -24,6 +24,7 @@ typedef struct call_job {
     posenc_rel_index index;
     posenc_fire *fire;
     posenc_conv *conv;
+    posenc_grouped_conv *grouped;
 } call_job;
 
 /* ---- What all share ---- */
@@ -74,6 +75,7 @@ static void limit_call(bench_job *base) {
 static void close_call(bench_job *base) {
     posenc_fire_free(((call_job *)base)->fire);
     posenc_conv_free(((call_job *)base)->conv);
+    posenc_grouped_conv_free(((call_job *)base)->grouped);
 }
 
 /* Row i of matrix h. */
@@ -259,6 +261,48 @@ static void plain_convolution_call(bench_job *base) {
             plain_conv_token(job, v, u);
 }
 
+/* ---- Grouped convolution: Wav2Vec2 base, one second ---- */
+
+enum { SPEECH_TOKENS = 50, SPEECH_CHANNELS = 768, SPEECH_GROUPS = 16, SPEECH_TAPS = 128 };
+enum { SPEECH_WIDTH = SPEECH_CHANNELS / SPEECH_GROUPS };
+
+static void open_grouped(bench_job *base) {
+    call_job *job = (call_job *)base;
+    posenc_grouped_conv_params params = POSENC_GROUPED_CONV_DEFAULTS;
+    params.n_channels = SPEECH_CHANNELS;
+    const float *weights = add_weights(job, 0, (size_t)SPEECH_TAPS * SPEECH_WIDTH * SPEECH_CHANNELS);
+    bench_check(posenc_grouped_conv_create(&params, weights, add_weights(job, 1, SPEECH_CHANNELS), &job->grouped));
+    add_input(job, SPEECH_CHANNELS, SPEECH_TOKENS, 1);
+    add_output(job, SPEECH_CHANNELS, SPEECH_TOKENS, 1, 0);
+}
+
+static void run_grouped(bench_job *base) {
+    const call_job *job = (call_job *)base;
+    bench_check(posenc_grouped_conv_apply(job->grouped, &job->in[0], &job->out, posenc_range_all()));
+}
+
+/* One tap of one group: x has its channels that are read, y those that are written. */
+static void plain_grouped_tap(const float *weights, const float *x, float *y) {
+    for (int i = 0; i < SPEECH_WIDTH; i++)
+        for (int c = 0; c < SPEECH_WIDTH; c++)
+            y[c] += x[i] * weights[i * SPEECH_CHANNELS + c];
+}
+
+static void plain_grouped_call(bench_job *base) {
+    const call_job *job = (call_job *)base;
+    for (int64_t t = 0; t < SPEECH_TOKENS; t++) {
+        float *y = row_of(&job->out, t, 0);
+        for (int c = 0; c < SPEECH_CHANNELS; c++)
+            y[c] = job->weights[1][c];
+        for (int u = 0; u < SPEECH_TAPS; u++) {
+            int64_t from = t + u - SPEECH_TAPS / 2;
+            for (int first = 0; from >= 0 && from < SPEECH_TOKENS && first < SPEECH_CHANNELS; first += SPEECH_WIDTH)
+                plain_grouped_tap(job->weights[0] + u * SPEECH_WIDTH * SPEECH_CHANNELS + first,
+                                  row_of(&job->in[0], from, 0) + first, y + first);
+        }
+    }
+}
+
 /* ---- Resizing: ViT-B/16's table from 224 to 384 pixels, bicubic ---- */
 
 enum { VIT_SIDE = 14, VIT_NEW_SIDE = 24, VIT_DIM = 768 };
@@ -348,6 +392,7 @@ static const struct {
     {"posenc_relative_values", "8x512x512", open_values, run_values, plain_values},
     {"posenc_decomposed_add", "12x196x196", open_decomposed, run_decomposed, plain_decomposed},
     {"posenc_conv_apply", "197x192", open_convolution, run_convolution, plain_convolution_call},
+    {"posenc_grouped_conv_apply", "50x768", open_grouped, run_grouped, plain_grouped_call},
     {"posenc_table_resize", "14x14_24x24x768", open_resize, run_resize, NULL},
     {"posenc_swin_bias", "16x49x49", open_swin, run_swin, plain_swin},
     {"posenc_attention_combine", "32x512x128", open_merge, run_merge, plain_merge},

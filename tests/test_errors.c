@@ -345,6 +345,7 @@ int main(void) {
         ROWS(test_encoding_params),
         ROWS(test_tables),
         ROWS(test_conv),
+        ROWS(test_grouped_conv),
         ROWS(test_more_positions),
         ROWS(test_slopes),
         ROWS(test_scores),

@@ -181,6 +181,15 @@ static void free_conv(void *object) {
     posenc_conv_free(object);
 }
 
+static posenc_status make_grouped_conv(void **object) {
+    posenc_grouped_conv_params params = {.n_channels = 4, .n_groups = 2, .kernel = 3, .has_backward = 1};
+    return posenc_grouped_conv_create(&params, weights, weights, (posenc_grouped_conv **)object);
+}
+
+static void free_grouped_conv(void *object) {
+    posenc_grouped_conv_free(object);
+}
+
 static posenc_status make_relative_table(void **object) {
     posenc_view rows = posenc_view_dense((float *)(uintptr_t)weights, POSENC_F32, 8, 1, 5, 1);
     return posenc_relative_table_create(&rows, (posenc_relative_table **)object);
@@ -226,6 +235,7 @@ static const struct kind {
     {"side by side", make_hybrid, free_encoding},
     {"FIRE", make_fire, free_fire},
     {"convolution", make_conv, free_conv},
+    {"grouped convolution", make_grouped_conv, free_grouped_conv},
     {"relative table", make_relative_table, free_relative_table},
     {"attention as a reference", attend, free_nothing},
 };

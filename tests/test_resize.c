@@ -14,10 +14,29 @@ static double kernel(double t, double a) {
     return t < 2.0 ? a * t * t * t - 5.0 * a * t * t + 8.0 * a * t - 4.0 * a : 0.0;
 }
 
+enum { MAX_OLD = 24 };
+
+/* Every old coordinate under the filter, and their sum. */
+static void antialiasing_weights(const posenc_resize_params *p, int64_t o, int64_t n_in, double r, double *weights) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n_in; i++) {
+        double t = ((double)i + 0.5 - ((double)o + 0.5) * r) / (r < 1.0 ? 1.0 : r);
+        double hat = fabs(t) < 1.0 ? 1.0 - fabs(t) : 0.0;
+        weights[i] = p->method == POSENC_RESIZE_LINEAR ? hat : kernel(t, -0.5);
+        sum += weights[i];
+    }
+    for (int64_t i = 0; i < n_in; i++)
+        weights[i] /= sum;
+}
+
 /* One pass: weights[i] of the old coordinates for the new coordinate o. */
 static void weights_of(const posenc_resize_params *p, int64_t o, int64_t n_in, int64_t n_out, double ratio,
                        double *weights) {
     double r = ratio > 0.0 ? ratio : (double)n_in / (double)n_out, s = ((double)o + 0.5) * r - 0.5;
+    if (p->antialias) {
+        antialiasing_weights(p, o, n_in, r, weights);
+        return;
+    }
     if (p->align_corners)
         s = n_out == 1 ? 0.0 : (double)o * (double)(n_in - 1) / (double)(n_out - 1);
     for (int64_t i = 0; i < n_in; i++)
@@ -35,7 +54,8 @@ static void weights_of(const posenc_resize_params *p, int64_t o, int64_t n_in, i
 static posenc_resize_params draw(void) {
     posenc_resize_params p = POSENC_RESIZE_DEFAULTS;
     p.method = (posenc_resize_method)truth_below(2);
-    p.align_corners = (int)truth_below(2);
+    p.antialias = (int)truth_below(2);
+    p.align_corners = !p.antialias && truth_below(2) == 0;
     p.h_in = 1 + truth_below(6);
     p.w_in = 1 + truth_below(7);
     p.h_out = 1 + truth_below(9);
@@ -51,7 +71,7 @@ static posenc_resize_params draw(void) {
 }
 
 static double plain_value(const posenc_resize_params *p, const posenc_view *x, int64_t c, int64_t row) {
-    double wy[16], wx[16], sum = 0.0;
+    double wy[MAX_OLD], wx[MAX_OLD], sum = 0.0;
     if (row < p->n_prefix)
         return (double)truth_get(x, c, row, 0, 0);
     int64_t o = row - p->n_prefix;
@@ -121,6 +141,25 @@ static void test_resize(void **state) {
     }
 }
 
+/* Rows of more terms than one call of the kernel takes, and of more channels. */
+static void test_many_terms(void **state) {
+    (void)state;
+    static const struct {
+        int64_t h, w, h_out, w_out, dim;
+    } cases[] = {{24, 24, 1, 1, 5}, {8, 8, 1, 1, 3}, {8, 16, 1, 2, 1024}, {24, 1, 1, 1, 1025}, {13, 24, 3, 5, 2100}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
+        for (int method = 0; method < 2; method++) {
+            posenc_resize_params p = POSENC_RESIZE_DEFAULTS;
+            p.method = (posenc_resize_method)method;
+            p.antialias = 1;
+            p.h_in = cases[k].h, p.w_in = cases[k].w;
+            p.h_out = cases[k].h_out, p.w_out = cases[k].w_out;
+            check_resize(&p, cases[k].dim, POSENC_F32, POSENC_BF16);
+            check_resize(&p, cases[k].dim, POSENC_F16, POSENC_F32);
+            check_gradient(&p, 7);
+        }
+}
+
 /* The same size gives the same bits, NaN beside a weight of 0 or not; corners that are aligned stay. */
 static void test_what_stays(void **state) {
     (void)state;
@@ -145,6 +184,14 @@ static void test_what_stays(void **state) {
                 truth_same_bits(truth_at(&larger.view, 0, to, 0, 0), truth_at(&x.view, 0, from, 0, 0), DIM, "corner");
             }
         }
+    p.align_corners = 0;
+    p.antialias = 1;
+    p.h_out = p.w_out = SIDE;
+    for (int method = 0; method < 2; method++) {
+        p.method = (posenc_resize_method)method;
+        truth_ok(posenc_table_resize(&p, &x.view, &y.view, posenc_range_all()));
+        truth_same_views(&y.view, &x.view, "the same size, antialiased");
+    }
     truth_tensor_free(&x);
     truth_tensor_free(&y);
     truth_tensor_free(&larger);
@@ -181,6 +228,30 @@ static void test_row_met(void **state) {
         }
 }
 
+/* Rows at the filter's zeros do not count, NaN or not: new rows of 3 old ones meet them. */
+static void test_edge_of_filter(void **state) {
+    (void)state;
+    enum { N_IN = 21, N_OUT = 7, CENTRE = 10, WIDTH = 3 };
+    truth_tensor x = truth_tensor_dense(1, N_IN, 1, 1), y = truth_tensor_dense(1, N_OUT, 1, 1);
+    posenc_resize_params p = POSENC_RESIZE_DEFAULTS;
+    p.antialias = 1;
+    p.w_in = N_IN;
+    p.h_out = 1;
+    p.w_out = N_OUT;
+    for (int method = 0; method < 2; method++) {
+        p.method = (posenc_resize_method)method;
+        for (int64_t i = 0; i < N_IN; i++) {
+            int64_t distance = i < CENTRE ? CENTRE - i : i - CENTRE;
+            int is_zero = distance >= (method + 1) * WIDTH || distance == WIDTH; /* the cubic is 0 at 1 too */
+            *truth_at(&x.view, 0, i, 0, 0) = is_zero ? NAN : 0.75f;
+        }
+        truth_ok(posenc_table_resize(&p, &x.view, &y.view, (posenc_range){N_OUT / 2, N_OUT / 2 + 1}));
+        truth_close((double)*truth_at(&y.view, 0, N_OUT / 2, 0, 0), 0.75, 1e-6, "method %d", method);
+    }
+    truth_tensor_free(&x);
+    truth_tensor_free(&y);
+}
+
 /* A ratio that leads beyond any row gives the last one; beyond double's range it gave NaN. */
 static void test_far_beyond(void **state) {
     (void)state;
@@ -206,7 +277,8 @@ static void test_far_beyond(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {truth_test(test_resize), truth_test(test_what_stays), truth_test(test_row_met),
-                                       truth_test(test_far_beyond)};
+    const struct CMUnitTest tests[] = {truth_test(test_resize),         truth_test(test_what_stays),
+                                       truth_test(test_row_met),        truth_test(test_many_terms),
+                                       truth_test(test_edge_of_filter), truth_test(test_far_beyond)};
     return truth_run(tests);
 }

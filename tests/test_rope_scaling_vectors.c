@@ -171,7 +171,8 @@ static void check_b13(example *e) {
     p.scaling.beta_fast = value(e, "beta_fast");
     p.scaling.beta_slow = value(e, "beta_slow");
     p.scaling.truncate = value(e, "truncate") != 0.0;
-    pass_over(e); /* low and high */
+    p.scaling.max_context = value(e, "max_context"); /* 0 but where it stands for the factor */
+    pass_over(e);                                    /* low and high */
     pass_over(e);
     check_all_frequencies(e, &p);
 }
@@ -284,9 +285,14 @@ static void check_b18(example *e) {
 static void check_b25(example *e) {
     double positions[MAX_VALUES];
     int n = flatten(input(e, "positions"), positions, 0);
+    posenc_rope_scaling ministral = POSENC_ROPE_SCALING_DEFAULTS;
+    ministral.temperature_beta = value(e, "beta");
+    ministral.original_context = value(e, "original_context");
     for (int i = 0; i < n; i++)
         check_relative(
-            e, posenc_query_temperature((int32_t)positions[i], value(e, "attn_scale"), value(e, "floor_scale")));
+            e, ministral.temperature_beta != 0.0
+                   ? posenc_rope_query_temperature(&ministral, (int32_t)positions[i])
+                   : posenc_query_temperature((int32_t)positions[i], value(e, "attn_scale"), value(e, "floor_scale")));
 }
 
 static const struct {

@@ -206,6 +206,11 @@ static int check_a12(const example *e) {
     posenc_resize_params params = POSENC_RESIZE_DEFAULTS;
     params.method = is(e, "kind", "bicubic") ? POSENC_RESIZE_CUBIC : POSENC_RESIZE_LINEAR;
     params.align_corners = cJSON_IsTrue(input(e, "align_corners"));
+    params.antialias = cJSON_IsTrue(cJSON_GetObjectItem(e->inputs, "antialias"));
+    if (cJSON_HasObjectItem(e->inputs, "h_ratio")) {
+        params.h_ratio = value(e, "h_ratio");
+        params.w_ratio = value(e, "w_ratio");
+    }
     params.h_in = is_1d ? 1 : length(e, name);
     params.w_in = floats(e, name, from) / dim / params.h_in;
     params.h_out = is_1d ? 1 : (int64_t)value(e, "h_out");
@@ -329,6 +334,25 @@ static int check_a20(const example *e) {
     return match(e, y, 0, (int)(n * dim));
 }
 
+static int check_a24(const example *e) {
+    float x[MAX_VALUES], y[MAX_VALUES], weights[MAX_VALUES], bias[MAX_VALUES];
+    int64_t n = length(e, "x"), dim = width(e, "x");
+    posenc_grouped_conv_params params = POSENC_GROUPED_CONV_DEFAULTS;
+    floats(e, "x", x);
+    floats(e, "w", weights);
+    floats(e, "b", bias);
+    params.n_channels = dim;
+    params.n_groups = (int64_t)value(e, "groups");
+    params.kernel = length(e, "w");
+    posenc_grouped_conv *conv;
+    truth_ok(posenc_grouped_conv_create(&params, weights, bias, &conv));
+    posenc_view from = posenc_view_dense(x, POSENC_F32, dim, n, 1, 1),
+                to = posenc_view_dense(y, POSENC_F32, dim, n, 1, 1);
+    truth_ok(posenc_grouped_conv_apply(conv, &from, &to, posenc_range_all()));
+    posenc_grouped_conv_free(conv);
+    return match(e, y, 0, (int)(n * dim));
+}
+
 static int check_a23(const example *e) {
     int32_t mask[MAX_POSITIONS], ids[MAX_POSITIONS];
     uint8_t keep[MAX_POSITIONS];
@@ -415,10 +439,11 @@ static void test_vectors(void **state) {
         {"A21_sincos_2d", check_a21},
         {"A22_axial", check_a22},
         {"A23_position_ids", check_a23},
+        {"A24_grouped_conv", check_a24},
         {"E01_table_grad", check_e01},
         {"E02_additive_grads", check_e02},
     };
-    check_vector_files(files, sizeof files / sizeof files[0], 61, 1220, 0);
+    check_vector_files(files, sizeof files / sizeof files[0], 71, 1434, 0);
 }
 
 int main(void) {

@@ -122,6 +122,7 @@ void test_encoding_parts(void **state);
 void test_encoding_params(void **state);
 void test_tables(void **state);
 void test_conv(void **state);
+void test_grouped_conv(void **state);
 void test_more_positions(void **state);
 
 void test_analysis_of_rows(void **state);

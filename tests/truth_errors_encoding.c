@@ -485,6 +485,16 @@ static void test_resizing(void) {
     p = good;
     p.method = (posenc_resize_method)2;
     RETURNS(POSENC_ERR_ENUM, posenc_table_resize, &p, &x, &y, all);
+    p = good;
+    p.antialias = 1;
+    p.w_ratio = (double)TOKENS / (TOKENS + 0.5);
+    RETURNS(POSENC_OK, posenc_table_resize, &p, &x, &y, (posenc_range){0, 0}); /* the last centre on the edge */
+    p.w_ratio *= 1.001;
+    RETURNS(POSENC_ERR_SCALING, posenc_table_resize, &p, &x, &y, all);
+    RETURNS(POSENC_ERR_SCALING, posenc_table_resize_backward, &p, &y, &x);
+    p.w_ratio = 0.0;
+    p.align_corners = 1;
+    RETURNS(POSENC_ERR_ENUM, posenc_table_resize, &p, &x, &y, all);
 }
 
 static void test_gates(void) {
@@ -547,110 +557,6 @@ void test_tables(void **state) {
 }
 
 /* ---- Convolution ---- */
-
-/* Grids of more tokens than memory holds, which tensors without channels have: up to the limits, and one beyond. */
-static void test_huge_grids(void) {
-    const int64_t most = (int64_t)1 << 46, side = (int64_t)1 << 23, last = INT32_MAX;
-    const struct {
-        posenc_conv_grid grid;
-        posenc_status want;
-    } rows[] = {
-        {{0, side, side}, POSENC_OK}, {{0, side, side + 1}, POSENC_ERR_SHAPE},
-        {{most, 0, 0}, POSENC_OK},    {{most + 1, 0, 0}, POSENC_ERR_SHAPE},
-        {{0, last, 1}, POSENC_OK},    {{0, last + 1, 1}, POSENC_ERR_SHAPE},
-        {{0, 1, last}, POSENC_OK},    {{0, 1, last + 1}, POSENC_ERR_SHAPE},
-    };
-    const posenc_conv_params params = {0, 2, 3, 0, 1};
-    posenc_conv *conv;
-    truth_ok(posenc_conv_create(&params, NULL, NULL, &conv));
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        posenc_conv_grid g = rows[i].grid;
-        posenc_view x = posenc_view_dense(NULL, POSENC_F32, 0, g.n_prefix + g.height * g.width, 1, 1);
-        RETURNS(rows[i].want, posenc_conv_apply, conv, g, &x, &x, posenc_range_all());
-    }
-    posenc_conv_free(conv);
-}
-
-void test_conv(void **state) {
-    (void)state;
-    static const float weights[DIM * 9];
-    const struct {
-        posenc_conv_params params;
-        posenc_status want;
-    } bad[] = {
-        {{-1, 1, 3, 0, 1}, POSENC_ERR_HEAD_DIM},       {{((int64_t)1 << 21) + 1, 1, 3, 0, 1}, POSENC_ERR_HEAD_DIM},
-        {{DIM, 0, 3, 0, 1}, POSENC_ERR_SECTIONS},      {{DIM, 3, 3, 0, 1}, POSENC_ERR_SECTIONS},
-        {{DIM, 2, 3, 1, 1}, POSENC_ERR_ENUM},          {{DIM, 1, 0, 0, 1}, POSENC_ERR_SHAPE},
-        {{DIM, 1, 2, 0, 1}, POSENC_ERR_SHAPE},         {{DIM, 1, 33, 0, 1}, POSENC_ERR_SHAPE},
-        {{DIM, 1, 32, 1, 1}, POSENC_ERR_SHAPE},        {{DIM, 2, 17, 0, 1}, POSENC_ERR_SHAPE},
-        {{DIM, 1, INT64_MIN, 0, 1}, POSENC_ERR_SHAPE},
-    };
-    for (size_t i = 0; i < COUNT(bad); i++)
-        CREATES_NOTHING(posenc_conv, bad[i].want, posenc_conv_create, &bad[i].params, weights, NULL);
-    posenc_conv_params params = {DIM, 2, 3, 0, 1};
-    RETURNS(POSENC_ERR_NULL, posenc_conv_create, &params, weights, NULL, NULL);
-    CREATES_NOTHING(posenc_conv, POSENC_ERR_NULL, posenc_conv_create, NULL, weights, NULL);
-    CREATES_NOTHING(posenc_conv, POSENC_ERR_NULL, posenc_conv_create, &params, NULL, NULL);
-    CREATES_NOTHING(posenc_conv, POSENC_ERR_STRIDE, posenc_conv_create, &params, shifted(weights, 1), NULL);
-    CREATES_NOTHING(posenc_conv, POSENC_ERR_STRIDE, posenc_conv_create, &params, weights, shifted(weights, 2));
-    posenc_conv *conv, *line;
-    truth_ok(posenc_conv_create(&params, weights, NULL, &conv));
-    params.n_dims = 1;
-    truth_ok(posenc_conv_create(&params, weights, NULL, &line));
-    name("posenc_conv_free");
-    posenc_conv_free(NULL);
-
-    posenc_view x = posenc_view_dense(in, POSENC_F32, DIM, TOKENS, BATCH, 1), y = x, half, close = x;
-    posenc_conv_grid grid = {0, 2, 2};
-    posenc_range all = posenc_range_all();
-    float *dw = rows_a, *db = rows_b;
-    y.data = out;
-    close.data = in + DIM;
-    half = posenc_view_dense(in, POSENC_F16, DIM, TOKENS, BATCH, 1);
-    static const posenc_conv_grid grids[] = {{1, 2, 2},
-                                             {-1, 1, 5},
-                                             {0, -2, -2},
-                                             {0, 2, 3},
-                                             {TOKENS + 3, 1, -3},
-                                             {TOKENS + 3, -1, 3},
-                                             {INT64_MAX, 1, 1},
-                                             {0, INT64_MAX, INT64_MAX},
-                                             {4, INT32_MAX, INT32_MAX},
-                                             {INT64_MIN, 0, 0}};
-#define BOTH(status, ...)                                                                                              \
-    do {                                                                                                               \
-        RETURNS(status, posenc_conv_apply, __VA_ARGS__);                                                               \
-        RETURNS(status, posenc_conv_backward_input, __VA_ARGS__);                                                      \
-    } while (0)
-    for (size_t i = 0; i < COUNT(grids); i++) {
-        BOTH(POSENC_ERR_SHAPE, conv, grids[i], &x, &y, all);
-        RETURNS(POSENC_ERR_SHAPE, posenc_conv_backward_weights, conv, grids[i], &x, &y, dw, db, all);
-    }
-    BOTH(POSENC_ERR_SHAPE, line, grid, &x, &y, all);
-    BOTH(POSENC_ERR_NULL, NULL, grid, &x, &y, all);
-    BOTH(POSENC_ERR_NULL, conv, grid, NULL, &y, all);
-    BOTH(POSENC_ERR_NULL, conv, grid, &x, NULL, all);
-    BOTH(POSENC_ERR_OVERLAP, conv, grid, &x, &x, all);
-    BOTH(POSENC_ERR_OVERLAP, conv, grid, &x, &close, all);
-    BOTH(POSENC_ERR_ROWS, conv, grid, &x, &y, (posenc_range){0, TOKENS * BATCH + 1});
-    RETURNS(POSENC_ERR_NULL, posenc_conv_backward_weights, NULL, grid, &x, &y, dw, db, all);
-    RETURNS(POSENC_ERR_NULL, posenc_conv_backward_weights, conv, grid, NULL, &y, dw, db, all);
-    RETURNS(POSENC_ERR_NULL, posenc_conv_backward_weights, conv, grid, &x, NULL, dw, db, all);
-    RETURNS(POSENC_ERR_NULL, posenc_conv_backward_weights, conv, grid, &x, &y, NULL, db, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_conv_backward_weights, conv, grid, &x, &y, shifted(dw, 2), db, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_conv_backward_weights, conv, grid, &x, &y, dw, shifted(db, 1), all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_conv_backward_weights, conv, grid, &x, &y, in, db, all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_conv_backward_weights, conv, grid, &x, &y, out, db, all);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_conv_backward_weights, conv, grid, &x, &y, dw, dw + DIM * 9 - 1, all);
-    RETURNS(POSENC_ERR_DTYPE, posenc_conv_backward_weights, conv, grid, &half, &y, dw, db, all);
-    RETURNS(POSENC_ERR_DTYPE, posenc_conv_backward_weights, conv, grid, &y, &half, dw, db, all);
-    RETURNS(POSENC_ERR_ROWS, posenc_conv_backward_weights, conv, grid, &x, &y, dw, db, (posenc_range){0, 10});
-    y.ne[0] = DIM - 1;
-    BOTH(POSENC_ERR_SHAPE, conv, grid, &x, &y, all);
-    test_huge_grids();
-    posenc_conv_free(conv);
-    posenc_conv_free(line);
-}
 
 /* ---- Positions ---- */
 

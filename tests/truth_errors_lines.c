@@ -295,11 +295,12 @@ void test_one_row(void **state) {
     posenc_view bias = posenc_view_dense(out, POSENC_F32, 12, 1, N_HEADS, BATCH), bad = bias;
     posenc_alibi_row_form form = POSENC_ALIBI_ROW_FROM_FIRST;
     RETURNS(POSENC_ERR_UNSET, posenc_alibi_row, numbers, POSENC_ALIBI_ROW_UNSET, keep, &bias);
-    RETURNS(POSENC_ERR_ENUM, posenc_alibi_row, numbers, (posenc_alibi_row_form)4, keep, &bias);
+    RETURNS(POSENC_ERR_ENUM, posenc_alibi_row, numbers, (posenc_alibi_row_form)5, keep, &bias);
     RETURNS(POSENC_ERR_ENUM, posenc_alibi_row, numbers, (posenc_alibi_row_form)-1, keep, &bias);
     RETURNS(POSENC_ERR_NULL, posenc_alibi_row, NULL, form, keep, &bias);
     RETURNS(POSENC_ERR_NULL, posenc_alibi_row, numbers, form, keep, NULL);
     RETURNS(POSENC_ERR_NULL, posenc_alibi_row, numbers, POSENC_ALIBI_ROW_COUNTED, NULL, &bias);
+    RETURNS(POSENC_ERR_NULL, posenc_alibi_row, numbers, POSENC_ALIBI_ROW_COUNTED_BF16, NULL, &bias);
     RETURNS(POSENC_ERR_STRIDE, posenc_alibi_row, shifted(numbers, 1), form, keep, &bias);
     bad.dtype = POSENC_F16;
     bad.nb[0] = 2;
@@ -308,8 +309,7 @@ void test_one_row(void **state) {
     RETURNS(POSENC_ERR_SHAPE, posenc_alibi_row, numbers, form, keep, &bad);
     bad = posenc_view_dense(out, POSENC_F32, ((int64_t)1 << 30) + 1, 1, 1, 1);
     RETURNS(POSENC_ERR_SHAPE, posenc_alibi_row, numbers, form, keep, &bad);
-    bad = bias;
-    bad.nb[2] = 4;
+    bad = bias, bad.nb[2] = 4;
     RETURNS(POSENC_ERR_STRIDE, posenc_alibi_row, numbers, form, keep, &bad);
     for (int i = 0; i < 3; i++) {
         float slope[N_HEADS] = {0.5f, 0.5f, 0.5f};

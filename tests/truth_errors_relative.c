@@ -320,19 +320,19 @@ void test_relative_rules(void **state) {
         posenc_rel_index_rule rule;
         posenc_status want;
     } bad[] = {
-        {{0, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},         {{-1, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
-        {{INT64_MAX, 0, 1, 0, 0, 0}, POSENC_ERR_SHAPE}, {{5, 5, 1, 0, 0, 0}, POSENC_ERR_SHAPE},
-        {{5, -1, 1, 0, 0, 0}, POSENC_ERR_SHAPE},        {{5, 2, 0, 0, 0, 0}, POSENC_ERR_ENUM},
-        {{5, 2, 2, 0, 0, 0}, POSENC_ERR_ENUM},          {{5, 2, -2, 0, 0, 0}, POSENC_ERR_ENUM},
-        {{16, 8, -1, 0, 7, 16}, POSENC_ERR_BUCKETS},    {{16, 8, -1, 0, 2, 16}, POSENC_ERR_BUCKETS},
-        {{16, 8, -1, 0, -8, 16}, POSENC_ERR_BUCKETS},   {{16, 8, -1, 0, 8, 5}, POSENC_ERR_BUCKETS},
-        {{16, 8, -1, 0, 8, 65537}, POSENC_ERR_BUCKETS}, {{16, 8, -1, 0, 65538, 65540}, POSENC_ERR_BUCKETS},
-        {{7, 3, -1, 1, 0, 0}, POSENC_ERR_OFFSETS}, /* relative_key of 4 positions, and offsets -4 .. 4 */
-        {{9, 3, 1, 1, 0, 0}, POSENC_ERR_OFFSETS},  /* the first has no row, */
-        {{9, 5, 1, 1, 0, 0}, POSENC_ERR_OFFSETS},  /* and the last */
+        {{0, 0, 1, 0, 0, 0, 0}, POSENC_ERR_SHAPE},         {{-1, 0, 1, 0, 0, 0, 0}, POSENC_ERR_SHAPE},
+        {{INT64_MAX, 0, 1, 0, 0, 0, 0}, POSENC_ERR_SHAPE}, {{5, 5, 1, 0, 0, 0, 0}, POSENC_ERR_SHAPE},
+        {{5, -1, 1, 0, 0, 0, 0}, POSENC_ERR_SHAPE},        {{5, 2, 0, 0, 0, 0, 0}, POSENC_ERR_ENUM},
+        {{5, 2, 2, 0, 0, 0, 0}, POSENC_ERR_ENUM},          {{5, 2, -2, 0, 0, 0, 0}, POSENC_ERR_ENUM},
+        {{16, 8, -1, 0, 7, 16, 0}, POSENC_ERR_BUCKETS},    {{16, 8, -1, 0, 2, 16, 0}, POSENC_ERR_BUCKETS},
+        {{16, 8, -1, 0, -8, 16, 0}, POSENC_ERR_BUCKETS},   {{16, 8, -1, 0, 8, 5, 0}, POSENC_ERR_BUCKETS},
+        {{16, 8, -1, 0, 8, 65537, 0}, POSENC_ERR_BUCKETS}, {{16, 8, -1, 0, 65538, 65540, 0}, POSENC_ERR_BUCKETS},
+        {{7, 3, -1, 1, 0, 0, 0}, POSENC_ERR_OFFSETS}, /* relative_key of 4 positions, and offsets -4 .. 4 */
+        {{9, 3, 1, 1, 0, 0, 0}, POSENC_ERR_OFFSETS},  /* the first has no row, */
+        {{9, 5, 1, 1, 0, 0, 0}, POSENC_ERR_OFFSETS},  /* and the last */
     };
     posenc_rel_index line = good_line;
-    const posenc_rel_index_rule most_buckets = {16, 8, -1, 0, 65536, 65536};
+    const posenc_rel_index_rule most_buckets = {16, 8, -1, 0, 65536, 65536, 0};
     posenc_rel_index no_line = {NULL, 0, 0, 0};
     RETURNS(POSENC_OK, posenc_rel_index_fill, &most_buckets, &no_line);
     RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, NULL, &line);

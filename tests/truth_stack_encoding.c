@@ -8,6 +8,7 @@ static posenc_rope *one_axis, *four_axes;
 static posenc_freq *freq;
 static posenc_encoding *sinusoid, *fourier, *gaussian, *bits, *integers, *learned, *mixed;
 static posenc_conv *conv;
+static posenc_grouped_conv *grouped;
 static float rows[DIM * KEYS], weights[DIM], table_rows[DIM * KEYS], taps[DIM * 15 * 15];
 static uint8_t bytes[KEYS];
 static int64_t many[TOKENS];
@@ -188,6 +189,23 @@ static posenc_status tap_gradients(void) {
     return posenc_conv_backward_weights(conv, grid, &from, &from, y, z, posenc_range_all());
 }
 
+static posenc_status convolve_groups(void) {
+    posenc_view from = posenc_view_dense(x, POSENC_F16, DIM, 37, 1, 1), to = from;
+    to.data = y;
+    return posenc_grouped_conv_apply(grouped, &from, &to, posenc_range_all());
+}
+
+static posenc_status convolve_groups_back(void) {
+    posenc_view from = posenc_view_dense(x, POSENC_F16, DIM, 37, 1, 1), to = from;
+    to.data = y;
+    return posenc_grouped_conv_backward_input(grouped, &from, &to, posenc_range_all());
+}
+
+static posenc_status group_gradients(void) {
+    posenc_view from = dense(x, 37, 1);
+    return posenc_grouped_conv_backward_weights(grouped, &from, &from, y, z, posenc_range_all());
+}
+
 static posenc_status fill_normal(void) {
     posenc_view to = posenc_view_dense(y, POSENC_F16, DIM, KEYS, 1, 1);
     return posenc_fill_normal(1, 0.0, 1.0, &to, posenc_range_all());
@@ -285,6 +303,9 @@ const stack_call encoding_calls[] = {
     {"posenc_conv_apply", "f16", convolve},
     {"posenc_conv_backward_input", "f16", convolve_back},
     {"posenc_conv_backward_weights", "", tap_gradients},
+    {"posenc_grouped_conv_apply", "f16", convolve_groups},
+    {"posenc_grouped_conv_backward_input", "f16", convolve_groups_back},
+    {"posenc_grouped_conv_backward_weights", "", group_gradients},
     {"posenc_fill_normal", "f16", fill_normal},
     {"posenc_fill_uniform", "f16", fill_uniform},
     {"posenc_positions_range", "", count_range},
@@ -352,6 +373,8 @@ void set_up_encodings(void) {
     set_up_parts();
     const posenc_conv_params params = {DIM, 2, 15, 0, 1};
     truth_ok(posenc_conv_create(&params, taps, weights, &conv));
+    const posenc_grouped_conv_params groups = {DIM, 16, 3, 1};
+    truth_ok(posenc_grouped_conv_create(&groups, taps, weights, &grouped));
     resize = (posenc_resize_params)POSENC_RESIZE_DEFAULTS;
     resize.method = POSENC_RESIZE_CUBIC;
     resize.h_in = resize.w_in = 6;
@@ -364,6 +387,7 @@ void tear_down_encodings(void) {
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         posenc_encoding_free(all[i]);
     posenc_conv_free(conv);
+    posenc_grouped_conv_free(grouped);
     posenc_freq_free(freq);
     posenc_rope_free(one_axis);
     posenc_rope_free(four_axes);

@@ -158,17 +158,22 @@ POSENC_API posenc_status posenc_rel_bias_alibi(const float *slopes, const posenc
  *     POSENC_ALIBI_ROW_FROM_FIRST   slope_h * j                  (the official code)
  *     POSENC_ALIBI_ROW_FROM_LAST    slope_h * (j - (n_k - 1))    (MPT)
  *     POSENC_ALIBI_ROW_COUNTED      slope_h * (real keys before j), 0 for padded keys (BLOOM)
+ *     POSENC_ALIBI_ROW_COUNTED_BF16 the same with slope, count and product each rounded to bf16: the code that
+ *                                   Falcon-RW (1B, 7B) is published with. From 256 on 2 to 8 keys share a bias; up
+ *                                   to 9.2 (32 heads) and 10 (64) off within 2048 keys. That code scales biases with
+ *                                   the scores: pass the slopes of posenc_alibi_slopes times 1/8, for 64 channels
  */
 typedef enum posenc_alibi_row_form {
     POSENC_ALIBI_ROW_UNSET = 0,
     POSENC_ALIBI_ROW_FROM_FIRST,
     POSENC_ALIBI_ROW_FROM_LAST,
-    POSENC_ALIBI_ROW_COUNTED
+    POSENC_ALIBI_ROW_COUNTED,
+    POSENC_ALIBI_ROW_COUNTED_BF16
 } posenc_alibi_row_form;
 
 /** ALiBi as one row for all queries. bias: f32 [n_k, 1, n_heads, n_batch], n_k at most 2^30; it goes to
  * posenc_score_params.bias.tensor. slopes[n_heads], finite. keep[n_batch][n_k], nonzero where the key is real, is read
- * by COUNTED only. */
+ * by COUNTED and COUNTED_BF16 only. */
 POSENC_API posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_form form, const uint8_t *keep,
                                           const posenc_view *bias);
 

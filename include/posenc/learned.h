@@ -59,7 +59,14 @@ POSENC_API posenc_status posenc_learned_backward(const posenc_lookup *lookup, co
 typedef enum posenc_resize_method { POSENC_RESIZE_LINEAR = 0, POSENC_RESIZE_CUBIC } posenc_resize_method;
 
 /** A grid of h x w tokens, row-major, behind n_prefix tokens that are copied (-0 as 0). One dimension is h = 1 on both
- * sides. As PyTorch's interpolate without antialiasing: linear or bilinear, and bicubic with a = -0.75. */
+ * sides. As PyTorch's interpolate: linear or bilinear, and bicubic with a = -0.75.
+ *
+ * With antialias (SigLIP 2, DINOv2 with registers, timm by default), as interpolate has it: new row o, with its centre
+ * at c = (o + 1/2) r, r = in/out or the ratio, is made of the old rows j with the weights K((j + 1/2 - c) / max(r, 1)),
+ * divided by their sum; K is 1 - |t|, or the cubic with a = -1/2, whatever cubic_a. At the border rows outside are left
+ * out. It differs from the plain call in larger grids too. POSENC_ERR_ENUM with align_corners (for what interpolate
+ * makes of both give the ratio (in - 1)/(out - 1)); POSENC_ERR_SCALING for a ratio by which the centre of the last row
+ * lies beyond the old grid. */
 typedef struct posenc_resize_params {
     posenc_resize_method method;
     int align_corners;
@@ -68,10 +75,11 @@ typedef struct posenc_resize_params {
     double h_ratio, w_ratio; /**< old tokens per new one, where it is not in/out (DINOv2): finite, > 0, and not with
                                 align_corners (POSENC_ERR_SCALING); 0: in/out */
     double cubic_a;          /**< finite, within [-4, 4] (POSENC_ERR_SCALING) */
+    int antialias;
 } posenc_resize_params;
 
 #define POSENC_RESIZE_DEFAULTS                                                                                         \
-    { POSENC_RESIZE_LINEAR, 0, 1, 0, 1, 0, 0, 0.0, 0.0, -0.75 }
+    { POSENC_RESIZE_LINEAR, 0, 1, 0, 1, 0, 0, 0.0, 0.0, -0.75, 0 }
 
 /** Resizes a table of a grid. x [dim, n_prefix + h_in w_in, 1, 1] to y [dim, n_prefix + h_out w_out, 1, 1], any types,
  * apart. Each weight is rounded to float32 once, the terms of an element are added by fma in row-major order. A row is
@@ -176,6 +184,72 @@ POSENC_API posenc_status posenc_conv_backward_input(const posenc_conv *conv, pos
 POSENC_API posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_grid grid,
                                                       const posenc_view *x, const posenc_view *dy, float *dw, float *db,
                                                       posenc_range rows);
+
+/* ---- Convolutional positional embedding of speech models: a grouped convolution over the tokens (Wav2Vec2, arXiv
+ * 2006.11477; HuBERT, WavLM, data2vec; FORMULAS A.24).
+ *
+ *     y[t][c] = bias[c] + sum over u, i of w[u][i][c] x[t + u - floor(K/2)][g W + i],    0 outside
+ *
+ * with W = n_channels / n_groups channels of a group, i = 0 .. W-1, and g = floor(c/W) the group of channel c. An even
+ * kernel reads one token more before than behind: padding of K/2 on both sides whose last output is dropped, as the
+ * published code has it. What follows it there, GELU (data2vec: norm, GELU and the next convolution) and the sum with
+ * x, is the caller's.
+ *
+ * Order: for each tap u a sum over i from 0, by fma in float32, i ascending; these sums are added to the bias one after
+ * the other, u ascending. Taps outside are left out.
+ *
+ * w is [kernel][W][n_channels]: PyTorch's [n_channels][W][kernel] with the first and last dimension exchanged.
+ * Checkpoints with weight norm have two tensors, v and g [kernel]; w is g[u] v[..][u] / |v[..][u]|, the norm over all
+ * but the taps.
+ *
+ *     posenc_grouped_conv_params params = POSENC_GROUPED_CONV_DEFAULTS;
+ *     params.n_channels = 768;
+ *     posenc_grouped_conv *conv;
+ *     posenc_status status = posenc_grouped_conv_create(&params, weights, bias, &conv);
+ *     posenc_view x = posenc_view_dense(tokens, POSENC_F32, 768, n_tokens, n_batch, 1);
+ *     posenc_view y = posenc_view_dense(result, POSENC_F32, 768, n_tokens, n_batch, 1);
+ *     status = posenc_grouped_conv_apply(conv, &x, &y, posenc_range_all());
+ *     posenc_grouped_conv_free(conv);
+ */
+
+#define POSENC_MAX_GROUPED_KERNEL 4096
+
+typedef struct posenc_grouped_conv_params {
+    int64_t n_channels; /**< 0 .. 2^21 (POSENC_ERR_HEAD_DIM) */
+    int64_t n_groups;   /**< 1 .. 2^21, and it divides n_channels (POSENC_ERR_SHAPE) */
+    int64_t kernel;     /**< K: 1 .. the largest (POSENC_ERR_SHAPE); data2vec: 19 */
+    int has_backward;   /**< keep the weights in the other order too, for backward_input */
+} posenc_grouped_conv_params;
+
+#define POSENC_GROUPED_CONV_DEFAULTS                                                                                   \
+    { 0, 16, 128, 0 }
+
+typedef struct posenc_grouped_conv posenc_grouped_conv;
+
+/** Builds a grouped convolution. weights [K][W][n_channels] and bias [n_channels], or NULL for none, are copied: each
+ * weight once, W being rounded up to a multiple of 32, or with has_backward twice. On failure *conv is set to NULL. */
+POSENC_API posenc_status posenc_grouped_conv_create(const posenc_grouped_conv_params *params, const float *weights,
+                                                    const float *bias, posenc_grouped_conv **conv);
+/** Frees it; NULL is allowed. */
+POSENC_API void posenc_grouped_conv_free(posenc_grouped_conv *conv);
+
+/** Applies the convolution to tokens. x and y [n_channels, n_tokens, n_batch, 1], of any types, apart from each other.
+ * A row is one token: row = batch * n_tokens + token. Ranges of 24 rows and more are fastest. */
+POSENC_API posenc_status posenc_grouped_conv_apply(const posenc_grouped_conv *conv, const posenc_view *x,
+                                                   const posenc_view *y, posenc_range rows);
+
+/** Gradient of the input. dx[s][g W + i] = sum over u, c of w[u][i][c] dy[s - u + floor(K/2)][c], c over the channels
+ * of the group, in the same order; no bias. POSENC_ERR_UNSET without has_backward. */
+POSENC_API posenc_status posenc_grouped_conv_backward_input(const posenc_grouped_conv *conv, const posenc_view *dy,
+                                                            const posenc_view *dx, posenc_range rows);
+
+/** Gradient of weights and bias. dw[u][i][c] += sum over t of x[t + u - floor(K/2)][g W + i] dy[t][c] and db[c] += sum
+ * over t of dy[t][c]: float32, from what stands there, dw by fma; tokens in ascending order, batches in order. x and dy
+ * are float32; dw is as the weights, db [n_channels] or NULL. A row is one tap u: threads take ranges of those; db
+ * belongs to tap 0. */
+POSENC_API posenc_status posenc_grouped_conv_backward_weights(const posenc_grouped_conv *conv, const posenc_view *x,
+                                                              const posenc_view *dy, float *dw, float *db,
+                                                              posenc_range rows);
 
 #ifdef __cplusplus
 }

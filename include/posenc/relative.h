@@ -70,6 +70,7 @@ typedef struct posenc_rel_index_rule {
     int is_strict;        /**< an offset beyond the table is an error (POSENC_ERR_OFFSETS), and is not clipped */
     int64_t log_buckets;  /**< DeBERTa's position_buckets, even, 4 .. 2^16; 0: none */
     int64_t max_position; /**< with buckets: more than log_buckets / 2 + 1, at most 2^16 */
+    int is_unclipped;     /**< buckets go on where offsets reach max_position */
 } posenc_rel_index_rule;
 
 /** A number of rows or tokens that a rule can be made of; what is out of range becomes a rule that is refused where it
@@ -81,14 +82,14 @@ static inline int64_t posenc_rel_index_size(int64_t n) {
 /** Shaw (arXiv 1803.02155; C.7): clip(j - i, -k, k) + k, 2k + 1 rows; k >= 0. */
 static inline posenc_rel_index_rule posenc_rel_index_shaw(int64_t k) {
     k = posenc_rel_index_size(k);
-    posenc_rel_index_rule rule = {2 * k + 1, k, 1, 0, 0, 0};
+    posenc_rel_index_rule rule = {2 * k + 1, k, 1, 0, 0, 0, 0};
     return rule;
 }
 
 /** BERT's relative_key: i - j + n - 1, 2n - 1 rows, n = max_position_embeddings; offsets of n and more are an error. */
 static inline posenc_rel_index_rule posenc_rel_index_relative_key(int64_t n) {
     n = posenc_rel_index_size(n);
-    posenc_rel_index_rule rule = {2 * n - 1, n - 1, -1, 1, 0, 0};
+    posenc_rel_index_rule rule = {2 * n - 1, n - 1, -1, 1, 0, 0, 0};
     return rule;
 }
 
@@ -97,7 +98,7 @@ static inline posenc_rel_index_rule posenc_rel_index_relative_key(int64_t n) {
  * posenc_relative_products this is the relative shift (C.12) by direct indexing. */
 static inline posenc_rel_index_rule posenc_rel_index_transformer_xl(int64_t n) {
     n = posenc_rel_index_size(n);
-    posenc_rel_index_rule rule = {n, n - 1, 1, 0, 0, 0};
+    posenc_rel_index_rule rule = {n, n - 1, 1, 0, 0, 0, 0};
     return rule;
 }
 
@@ -105,23 +106,32 @@ static inline posenc_rel_index_rule posenc_rel_index_transformer_xl(int64_t n) {
 static inline posenc_rel_index_rule posenc_rel_index_xlnet(int64_t n_q, int64_t n_k) {
     n_q = posenc_rel_index_size(n_q);
     n_k = posenc_rel_index_size(n_k);
-    posenc_rel_index_rule rule = {n_k + n_q, n_k, 1, 0, 0, 0};
+    posenc_rel_index_rule rule = {n_k + n_q, n_k, 1, 0, 0, 0, 0};
     return rule;
 }
 
 /** DeBERTa (arXiv 2006.03654; C.14): clip(i - j + k, 0, 2k - 1), 2k rows; k >= 1, 512 in v1. */
 static inline posenc_rel_index_rule posenc_rel_index_deberta(int64_t k) {
     k = posenc_rel_index_size(k);
-    posenc_rel_index_rule rule = {2 * k, k, -1, 0, 0, 0};
+    posenc_rel_index_rule rule = {2 * k, k, -1, 0, 0, 0, 0};
     return rule;
 }
 
 /** DeBERTa v2 and v3 (C.15): the same of logarithmic buckets, 2 buckets rows; 256 and 512. Offsets of max_position and
- * more take the last bucket, as those of max_position - 1. (Published code goes on by one bucket, into a row that no
- * nearer offset has; nothing was trained there.) */
+ * more take the last bucket, as those of max_position - 1: Microsoft's code. */
 static inline posenc_rel_index_rule posenc_rel_index_deberta_log(int64_t buckets, int64_t max_position) {
     buckets = posenc_rel_index_size(buckets);
-    posenc_rel_index_rule rule = {2 * buckets, buckets, -1, 0, buckets, max_position};
+    posenc_rel_index_rule rule = {2 * buckets, buckets, -1, 0, buckets, max_position, 0};
+    return rule;
+}
+
+/** DeBERTa v2 and v3 as Hugging Face runs them on more than max_position tokens: offsets are not clipped, so that keys
+ * max_position and more after the query take row 0, which no nearer key has. The checkpoints were trained on up to 512
+ * tokens, where both are the same; this one is for what was tuned on longer text with that code. Its logarithms are of
+ * float32, which moves no row of tables such as theirs. */
+static inline posenc_rel_index_rule posenc_rel_index_deberta_log_unclipped(int64_t buckets, int64_t max_position) {
+    posenc_rel_index_rule rule = posenc_rel_index_deberta_log(buckets, max_position);
+    rule.is_unclipped = 1;
     return rule;
 }
 

@@ -68,7 +68,11 @@ typedef struct posenc_rope_scaling {
     posenc_scaling_type type;
 
     /** 1 .. 1e9. Not given: YARN and LONGROPE, whose magnitude needs it, take max_context / original_context,
-     * PROPORTIONAL 1, the others that need it refuse. NONE and GGML refuse all but 1: somebody meant a scaling. */
+     * PROPORTIONAL 1, the others that need it refuse. NONE and GGML refuse all but 1: somebody meant a scaling.
+     *
+     * YARN: releases of Hugging Face's transformers until August 2025 took that quotient though config.json has another
+     * factor. For their numbers leave the factor out. Both are the same in configs of DeepSeek-V3 and gpt-oss; Qwen2.5
+     * and Qwen3, whose lengths do not say 4, mean the factor. */
     double factor;
     double freq_scale;       /**< GGML: what multiplies the t_i, 1e-9 .. POSENC_MAX_FREQUENCY; not given 1 */
     double original_context; /**< what the model was trained on before scaling; YARN and LONGROPE: else max_context */

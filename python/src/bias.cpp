@@ -172,7 +172,8 @@ py::object alibi_row(py::handle slopes_, const std::string &form, int64_t n_k, p
     auto value = enumerator<posenc_alibi_row_form>(form,
                                                    {{"from_first", POSENC_ALIBI_ROW_FROM_FIRST},
                                                     {"from_last", POSENC_ALIBI_ROW_FROM_LAST},
-                                                    {"counted", POSENC_ALIBI_ROW_COUNTED}},
+                                                    {"counted", POSENC_ALIBI_ROW_COUNTED},
+                                                    {"counted_bf16", POSENC_ALIBI_ROW_COUNTED_BF16}},
                                                    "form");
     if (keep && keep.shape().size() != 2)
         refuse("keep", "the shape has to be (n_batch, n_k)");
@@ -271,7 +272,8 @@ void bind_biases(py::module_ &module) {
     module.def("alibi_row", &alibi_row, "slopes"_a, "form"_a, py::kw_only(), "n_k"_a = 0, "keep"_a = py::none(),
                R"(ALiBi as one row for all queries, float32 (n_batch, n_heads, 1, n_k).
 
-form: 'from_first' (the official code), 'from_last' (MPT) or 'counted' (BLOOM), which reads keep (n_batch, n_k).)");
+form: 'from_first' (the official code), 'from_last' (MPT), or 'counted' (BLOOM) and 'counted_bf16' (Falcon), which
+read keep (n_batch, n_k).)");
     module.def("t5_bucket", &t5_bucket, "offset"_a, py::kw_only(), "num_buckets"_a = 32, "max_distance"_a = 128,
                "bidirectional"_a, "The bucket of one offset, key minus query.");
     module.def("bias_table_backward", &table_backward, "index"_a, "gradient"_a, py::kw_only(), "scale"_a = 1.0f,

@@ -52,7 +52,8 @@ py::object learned_backward(py::handle ids, py::handle dy, py::handle out, int64
 
 posenc_resize_params resize_params(Options &options) {
     static const Key method("method"), align_corners("align_corners"), h_in("h_in"), w_in("w_in"), h_out("h_out"),
-        w_out("w_out"), n_prefix("n_prefix"), h_ratio("h_ratio"), w_ratio("w_ratio"), cubic_a("cubic_a");
+        w_out("w_out"), n_prefix("n_prefix"), h_ratio("h_ratio"), w_ratio("w_ratio"), cubic_a("cubic_a"),
+        antialias("antialias");
     posenc_resize_params params = POSENC_RESIZE_DEFAULTS;
     params.method = enumerator<posenc_resize_method>(
         options.word(method, "linear"), {{"linear", POSENC_RESIZE_LINEAR}, {"cubic", POSENC_RESIZE_CUBIC}}, "method");
@@ -65,6 +66,7 @@ posenc_resize_params resize_params(Options &options) {
     params.h_ratio = options.number(h_ratio, params.h_ratio);
     params.w_ratio = options.number(w_ratio, params.w_ratio);
     params.cubic_a = options.number(cubic_a, params.cubic_a);
+    params.antialias = options.flag(antialias, false);
     options.finish();
     return params;
 }
@@ -166,6 +168,66 @@ class Conv {
     }
 };
 
+/** A grouped convolution over tokens. */
+class GroupedConv {
+  public:
+    GroupedConv(py::handle weights, py::handle bias, bool has_backward) {
+        Numbers<float> w(weights, "weights");
+        shape_ = w.shape();
+        if (shape_.size() != 3 || shape_[1] < 1 || shape_[2] % shape_[1] != 0)
+            refuse("weights", "the shape has to be (kernel, channels of a group, n_channels)");
+        Numbers<float> b(bias, "bias", bias.is_none() ? -1 : shape_[2]);
+        posenc_grouped_conv_params params = {shape_[2], std::max<int64_t>(shape_[2] / shape_[1], 1), shape_[0],
+                                             has_backward};
+        posenc_grouped_conv *conv = nullptr;
+        check(posenc_grouped_conv_create(&params, w.data(), b.data(), &conv), "GroupedConv", "weights");
+        conv_.reset(conv);
+        has_bias_ = (bool)b;
+    }
+
+    py::object apply(py::handle x, py::handle out, int threads) const {
+        return run("GroupedConv", posenc_grouped_conv_apply, x, out, threads);
+    }
+    py::object backward_input(py::handle dy, int threads) const {
+        return run("GroupedConv.backward_input", posenc_grouped_conv_backward_input, dy, py::none(), threads);
+    }
+    py::tuple backward_weights(py::handle x, py::handle dy, int threads) const {
+        Tensor tokens = tensor_of(x, "x"), gradient = tensor_of(dy, "dy");
+        posenc_view from = view_of(tokens, "x", 2, 3), of = view_of(gradient, "dy", 2, 3);
+        py::array_t<float> dw(shape_), db(shape_[2]);
+        std::fill_n(dw.mutable_data(), dw.size(), 0.0f);
+        std::fill_n(db.mutable_data(), db.size(), 0.0f);
+        float *w = dw.mutable_data(), *b = has_bias_ ? db.mutable_data() : nullptr;
+        check(share(shape_[0], threads,
+                    [&](posenc_range taps) {
+                        return posenc_grouped_conv_backward_weights(conv_.get(), &from, &of, w, b, taps);
+                    }),
+              "GroupedConv.backward_weights");
+        return py::make_tuple(dw, has_bias_ ? py::object(db) : py::none());
+    }
+
+  private:
+    struct Free {
+        void operator()(posenc_grouped_conv *conv) const {
+            posenc_grouped_conv_free(conv);
+        }
+    };
+    std::unique_ptr<posenc_grouped_conv, Free> conv_;
+    Shape shape_;
+    bool has_bias_ = false;
+
+    py::object run(const char *name, decltype(posenc_grouped_conv_apply) how, py::handle x, py::handle out,
+                   int threads) const {
+        Tensor tensor = tensor_of(x, "x");
+        posenc_view from = view_of(tensor, "x", 2, 3);
+        Output y = output_of(out, tensor.kind, tensor.extents(), &tensor);
+        check(share(from.ne[1] * from.ne[2], threads,
+                    [&](posenc_range rows) { return how(conv_.get(), &from, &y.view, rows); }),
+              name, "x");
+        return y.object;
+    }
+};
+
 } // namespace
 
 void bind_learned(py::module_ &module) {
@@ -180,10 +242,10 @@ out_of_range: 'error', 'clamp' or 'zero'.)");
                "n_rows"_a = 0, "offset"_a = 0, "scale"_a = 1.0f, "out_of_range"_a = "error", "threads"_a = 1,
                "Gradient of a learned table: scale * dy added to row id + offset of out, or of zeros (n_rows, dim).");
     module.def("table_resize", &resize, "x"_a, py::kw_only(), "out"_a = py::none(), "threads"_a = 1,
-               R"(Resizes the table of a grid, as PyTorch's interpolate does without antialiasing.
+               R"(Resizes the table of a grid, as PyTorch's interpolate does.
 
 x: (n_prefix + h_in * w_in, dim). Keyword arguments: method ('linear', 'cubic'), align_corners, h_in, w_in, h_out,
-w_out, n_prefix, h_ratio, w_ratio, cubic_a.)");
+w_out, n_prefix, h_ratio, w_ratio, cubic_a, antialias.)");
     module.def("table_resize_backward", &resize_backward, "dy"_a, "Gradient of table_resize, with its arguments.");
     module.def(
         "fill_normal",
@@ -212,6 +274,18 @@ weights: (n_channels, kernel), or (n_channels, kernel, kernel) over a grid; bias
              "n_prefix"_a = 0, "threads"_a = 1, "Gradient of x.")
         .def("backward_weights", &Conv::backward_weights, "x"_a, "dy"_a, py::kw_only(), "height"_a = 1, "width"_a,
              "n_prefix"_a = 0, "threads"_a = 1, "Gradients of weights and bias.");
+    py::class_<GroupedConv>(module, "GroupedConv",
+                            R"(Convolutional positional embedding of Wav2Vec2, HuBERT, WavLM, data2vec.
+
+weights: (kernel, channels of a group, n_channels), PyTorch's with its first and last dimension exchanged; bias:
+(n_channels,). has_backward: keep the weights in the other order too, for backward_input.)")
+        .def(py::init<py::handle, py::handle, bool>(), "weights"_a, "bias"_a = py::none(), py::kw_only(),
+             "has_backward"_a = false)
+        .def("__call__", &GroupedConv::apply, "x"_a, py::kw_only(), "out"_a = py::none(), "threads"_a = 1,
+             "x: (n_tokens, n_channels), or with n_batch.")
+        .def("backward_input", &GroupedConv::backward_input, "dy"_a, py::kw_only(), "threads"_a = 1, "Gradient of x.")
+        .def("backward_weights", &GroupedConv::backward_weights, "x"_a, "dy"_a, py::kw_only(), "threads"_a = 1,
+             "Gradients of weights and bias.");
 }
 
 } // namespace binding

@@ -200,11 +200,13 @@ void bind_relative(py::module_ &module) {
         "k"_a, "offsets"_a, "reversed"_a = false, "DeBERTa (arXiv 2006.03654): clip(k - offset, 0, 2k - 1).");
     rule(
         "deberta_log",
-        [](int64_t buckets, int64_t max_position, py::handle offsets, bool is_reversed) {
-            return index_of_rule("RelIndex.deberta_log", posenc_rel_index_deberta_log(buckets, max_position), offsets,
-                                 is_reversed);
+        [](int64_t buckets, int64_t max_position, py::handle offsets, bool is_reversed, bool is_clipped) {
+            posenc_rel_index_rule rule = is_clipped ? posenc_rel_index_deberta_log(buckets, max_position)
+                                                    : posenc_rel_index_deberta_log_unclipped(buckets, max_position);
+            return index_of_rule("RelIndex.deberta_log", rule, offsets, is_reversed);
         },
-        "buckets"_a, "max_position"_a, "offsets"_a, "reversed"_a = false, "DeBERTa v2 and v3: logarithmic buckets.");
+        "buckets"_a, "max_position"_a, "offsets"_a, "reversed"_a = false, "clipped"_a = true,
+        "DeBERTa v2 and v3: logarithmic buckets. clipped=False: beyond max_position as Hugging Face's code.");
     py::class_<RelativeTable>(module, "RelativeTable",
                               "Relative rows (n_rows, head_dim) or (n_rows, n_heads, head_dim), packed for products.")
         .def(py::init<py::handle>(), "rows"_a)

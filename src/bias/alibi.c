@@ -6,6 +6,7 @@
 #include "bias/rel_bias.h"
 #include "core/dd.h"
 #include "core/view.h"
+#include "kernels/half.h"
 
 #define MAX_MAX_BIAS 100.0
 
@@ -66,18 +67,24 @@ posenc_status posenc_rel_bias_alibi(const float *slopes, const posenc_rel_bias *
     return POSENC_OK;
 }
 
+static int counts(posenc_alibi_row_form form) {
+    return form == POSENC_ALIBI_ROW_COUNTED || form == POSENC_ALIBI_ROW_COUNTED_BF16;
+}
+
 static posenc_status check_one_row(const float *slopes, posenc_alibi_row_form form, const uint8_t *keep,
                                    const posenc_view *bias) {
     posenc_status status = posenc_check_output_f32(bias);
     if (status != POSENC_OK)
         return status;
-    if (form != POSENC_ALIBI_ROW_FROM_FIRST && form != POSENC_ALIBI_ROW_FROM_LAST && form != POSENC_ALIBI_ROW_COUNTED)
-        return form == POSENC_ALIBI_ROW_UNSET ? POSENC_ERR_UNSET : POSENC_ERR_ENUM;
+    if (form == POSENC_ALIBI_ROW_UNSET)
+        return POSENC_ERR_UNSET;
+    if ((unsigned)form > POSENC_ALIBI_ROW_COUNTED_BF16)
+        return POSENC_ERR_ENUM;
     if (bias->ne[0] > POSENC_MAX_KEYS || bias->ne[1] > 1)
         return POSENC_ERR_SHAPE;
     if (posenc_view_count(bias) == 0)
         return POSENC_OK;
-    if (form == POSENC_ALIBI_ROW_COUNTED && keep == NULL)
+    if (counts(form) && keep == NULL)
         return POSENC_ERR_NULL;
     return check_slopes(slopes, bias->ne[2]);
 }
@@ -88,10 +95,16 @@ static void write_one_row(float *row, int64_t n_k, int64_t first, float slope) {
         row[j] = slope * (float)(j - first);
 }
 
-/* The count of real keys before each real one. */
-static void write_counted(float *row, int64_t n_k, const uint8_t *keep, float slope) {
+/* To the precision of a type: bf16, or float32, which a float has. */
+static float to_precision(float x, posenc_dtype type) {
+    return type == POSENC_BF16 ? posenc_from_bf16(posenc_to_bf16(x)) : x;
+}
+
+/* The count of real keys before each real one, in the arithmetic of a type. */
+static void write_counted(float *row, int64_t n_k, const uint8_t *keep, float slope, posenc_dtype type) {
+    float factor = to_precision(slope, type);
     for (int64_t j = 0, n_before = 0; j < n_k; j++)
-        row[j] = keep[j] ? slope * (float)n_before++ : 0.0f;
+        row[j] = keep[j] ? to_precision(factor * to_precision((float)n_before++, type), type) : 0.0f;
 }
 
 posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_form form, const uint8_t *keep,
@@ -103,8 +116,9 @@ posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_form form, 
     for (int64_t b = 0; b < bias->ne[3]; b++)
         for (int64_t h = 0; h < bias->ne[2]; h++) {
             float *row = posenc_view_at(bias, 0, h, b);
-            if (form == POSENC_ALIBI_ROW_COUNTED)
-                write_counted(row, n_k, keep + b * n_k, slopes[h]);
+            if (counts(form))
+                write_counted(row, n_k, keep + b * n_k, slopes[h],
+                              form == POSENC_ALIBI_ROW_COUNTED_BF16 ? POSENC_BF16 : POSENC_F32);
             else
                 write_one_row(row, n_k, form == POSENC_ALIBI_ROW_FROM_LAST ? n_k - 1 : 0, slopes[h]);
         }

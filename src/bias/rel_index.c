@@ -51,7 +51,7 @@ static int64_t bucket(const bucketing *b, int64_t r) {
     int64_t distance = r < 0 ? -r : r, middle = b->rule->log_buckets / 2;
     if (b->rule->log_buckets == 0 || distance <= middle)
         return r;
-    if (distance >= b->rule->max_position - 1) { /* all alike, and the logarithm is not needed */
+    if (distance >= b->rule->max_position - 1 && !b->rule->is_unclipped) { /* all alike, without a logarithm */
         distance = b->rule->log_buckets - 1;
     } else {
         posenc_dd log = posenc_dd_sub(posenc_dd_log((double)distance), b->log_middle);

@@ -25,4 +25,11 @@ static inline int64_t posenc_conv_taps(const posenc_conv *conv) {
 posenc_status posenc_conv_check_grid(const posenc_conv *conv, posenc_conv_grid grid);
 posenc_status posenc_conv_check_tokens(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x);
 
+/* Of weights, n for each channel, and bias: both apart from the inputs and from each other. db may be NULL. */
+posenc_status posenc_conv_check_results(const posenc_view *x, const posenc_view *dy, const float *dw, int64_t n,
+                                        const float *db);
+
+/* db += the tokens behind the prefix, one after the other. */
+void posenc_conv_bias_backward(const posenc_view *dy, int64_t n_prefix, float *db);
+
 #endif

@@ -64,11 +64,10 @@ static void grad_of_tap(const posenc_conv *conv, posenc_conv_grid g, const posen
     }
 }
 
-/* db += the tokens behind the prefix, one after the other. */
-static void grad_of_bias(posenc_conv_grid g, const posenc_view *dy, float *db) {
+void posenc_conv_bias_backward(const posenc_view *dy, int64_t n_prefix, float *db) {
     const posenc_kernels *kernels = posenc_active_kernels();
     for (int64_t batch = 0; batch < dy->ne[2]; batch++)
-        for (int64_t token = g.n_prefix; token < dy->ne[1]; token++) {
+        for (int64_t token = n_prefix; token < dy->ne[1]; token++) {
             const void *source = posenc_view_at(dy, token, batch, 0);
             posenc_place_rows_args args = {
                 .sources = &source, .factor = 1.0f, .x = db, .y = db, .n = (size_t)dy->ne[0], .n_rows = 1};
@@ -76,8 +75,8 @@ static void grad_of_bias(posenc_conv_grid g, const posenc_view *dy, float *db) {
         }
 }
 
-static posenc_status check_results(const posenc_view *x, const posenc_view *dy, const float *dw, int64_t n,
-                                   const float *db) {
+posenc_status posenc_conv_check_results(const posenc_view *x, const posenc_view *dy, const float *dw, int64_t n,
+                                        const float *db) {
     posenc_view w = posenc_view_dense((void *)(uintptr_t)dw, POSENC_F32, n, dy->ne[0], 1, 1);
     posenc_view b = posenc_view_dense((void *)(uintptr_t)db, POSENC_F32, db == NULL ? 0 : dy->ne[0], 1, 1, 1);
     const posenc_view *inputs[] = {x, dy, &w};
@@ -105,7 +104,7 @@ posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_
     if (status == POSENC_OK && !posenc_same_extents(x, dy))
         status = POSENC_ERR_SHAPE;
     if (status == POSENC_OK)
-        status = check_results(x, dy, dw, posenc_conv_taps(conv), db);
+        status = posenc_conv_check_results(x, dy, dw, posenc_conv_taps(conv), db);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, posenc_conv_taps(conv));
     if (status != POSENC_OK || posenc_view_count(dy) == 0)
@@ -113,7 +112,7 @@ posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_
     for (int64_t tap = rows.begin; tap < rows.end; tap++) {
         grad_of_tap(conv, grid, x, dy, tap, dw);
         if (tap == 0 && db != NULL)
-            grad_of_bias(grid, dy, db);
+            posenc_conv_bias_backward(dy, grid.n_prefix, db);
     }
     return POSENC_OK;
 }

@@ -4,21 +4,31 @@
 
 #include <math.h>
 
+#include "core/minmax.h"
 #include "core/view.h"
 #include "encoding/encoding.h"
 
 #define MAX_SIDE ((int64_t)1 << 20)
 #define MAX_CUBIC_A 4.0
+#define ANTIALIAS_CUBIC_A (-0.5)
 
-/* What one coordinate of the new grid is made of. */
-typedef struct axis_taps {
-    int64_t from[4];
-    double weights[4];
-    int n;
-} axis_taps;
+/* Terms that are added in one call, and channels at a time where a row has more of them. */
+enum { TERMS = 64, SLICE = 1024 };
 
 /* From here on a double has no fraction, and every row of the grid lies before. */
 #define FAR 0x1p53
+
+/* ---- One axis ---- */
+
+/* The old coordinates first .. first + n - 1, clipped to the grid, that one new coordinate is made of. */
+typedef struct axis_taps {
+    int64_t first, n, n_in;
+    double weights[4]; /* with antialiasing not read */
+    /* Old coordinate j is ((2 j + 1) step - centre) / (2 width) from the new one in units of the filter. Without ratio
+     * all three are integers, so that the filter's zeros are met exactly. */
+    double step, centre, width;
+    double total; /* of the filter's values; 0: no antialiasing */
+} axis_taps;
 
 static double source_coordinate(const posenc_resize_params *p, int64_t o, int64_t n_in, int64_t n_out, double ratio) {
     if (p->align_corners)
@@ -40,46 +50,97 @@ static double cubic(double t, double a) {
     return t < 2.0 ? ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a : 0.0;
 }
 
-static axis_taps taps_of(const posenc_resize_params *p, int64_t o, int64_t n_in, int64_t n_out, double ratio) {
+static axis_taps interpolating_taps(const posenc_resize_params *p, int64_t o, int64_t n_in, int64_t n_out,
+                                    double ratio) {
     double s = source_coordinate(p, o, n_in, n_out, ratio);
-    axis_taps taps = {.n = 0};
-    if (p->method == POSENC_RESIZE_LINEAR && s < 0.0)
+    int is_cubic = p->method == POSENC_RESIZE_CUBIC;
+    if (!is_cubic && s < 0.0)
         s = 0.0;
     double whole = floor(s), f = s - whole;
-    int first = p->method == POSENC_RESIZE_CUBIC ? -1 : 0, last = p->method == POSENC_RESIZE_CUBIC ? 2 : 1;
-    for (int k = first; k <= last; k++) {
+    int first = is_cubic ? -1 : 0, n = is_cubic ? 4 : 2;
+    axis_taps taps = {.first = (int64_t)whole + first, .n = n, .n_in = n_in};
+    for (int k = 0; k < n; k++) {
         double linear = k == 0 ? 1.0 - f : f;
-        double weight = p->method == POSENC_RESIZE_CUBIC ? cubic(f - k, p->cubic_a) : linear;
-        if (weight == 0.0)
-            continue; /* what stands there, NaN even, does not matter */
-        taps.from[taps.n] = clipped(whole + k, n_in);
-        taps.weights[taps.n++] = weight;
+        taps.weights[k] = is_cubic ? cubic(f - (first + k), p->cubic_a) : linear;
     }
     return taps;
 }
 
-/* The rows and weights of one new row. */
-typedef struct row_taps {
-    int64_t rows[16];
-    float weights[16];
-    int n;
-} row_taps;
+static double filtered(const posenc_resize_params *p, const axis_taps *taps, int64_t k) {
+    double t = ((double)(2 * (taps->first + k) + 1) * taps->step - taps->centre) / (2.0 * taps->width);
+    return p->method == POSENC_RESIZE_CUBIC ? cubic(t, ANTIALIAS_CUBIC_A) : fmax(1.0 - fabs(t), 0.0);
+}
 
-static void row_taps_of(const posenc_resize_params *p, int64_t row, row_taps *out) {
-    out->n = 1;
-    out->rows[0] = row;
-    out->weights[0] = 1.0f;
-    if (row < p->n_prefix)
-        return;
+/* A filter that is as wide as a new row where those are wider than the old ones. */
+static axis_taps antialiasing_taps(const posenc_resize_params *p, int64_t o, int64_t n_in, int64_t n_out,
+                                   double ratio) {
+    axis_taps taps = {.n_in = n_in, .step = 1.0, .centre = (double)(2 * o + 1) * ratio, .width = fmax(ratio, 1.0)};
+    if (ratio == 0.0) {
+        taps.step = (double)n_out;
+        taps.centre = (double)((2 * o + 1) * n_in);
+        taps.width = fmax((double)n_in, (double)n_out);
+    }
+    double reach = p->method == POSENC_RESIZE_CUBIC ? 4.0 * taps.width : 2.0 * taps.width; /* of 2 j + 1 steps */
+    taps.first = clipped(floor(((taps.centre - reach) / taps.step - 1.0) / 2.0), n_in);
+    taps.n = clipped(ceil(((taps.centre + reach) / taps.step - 1.0) / 2.0), n_in) - taps.first + 1;
+    for (int64_t k = 0; k < taps.n; k++)
+        taps.total += filtered(p, &taps, k);
+    return taps;
+}
+
+static axis_taps taps_of(const posenc_resize_params *p, int64_t o, int64_t n_in, int64_t n_out, double ratio) {
+    return p->antialias ? antialiasing_taps(p, o, n_in, n_out, ratio) : interpolating_taps(p, o, n_in, n_out, ratio);
+}
+
+static double weight_at(const posenc_resize_params *p, const axis_taps *taps, int64_t k) {
+    return taps->total == 0.0 ? taps->weights[k] : filtered(p, taps, k) / taps->total;
+}
+
+/* ---- The terms of a row ---- */
+
+/* Rows and weights of one new row, one after the other. */
+typedef struct row_terms {
+    const posenc_resize_params *params;
+    axis_taps y, x;
+    int64_t origin, i, j; /* the old grid's first row; the next term */
+    double y_weight;      /* of i */
+} row_terms;
+
+static row_terms row_terms_of(const posenc_resize_params *p, int64_t row) {
+    static const axis_taps one = {.n = 1, .n_in = 1, .weights = {1.0}};
+    row_terms terms = {.params = p, .y = one, .x = one, .origin = row};
     int64_t o = row - p->n_prefix;
-    axis_taps y = taps_of(p, o / p->w_out, p->h_in, p->h_out, p->h_ratio);
-    axis_taps x = taps_of(p, o % p->w_out, p->w_in, p->w_out, p->w_ratio);
-    out->n = 0;
-    for (int i = 0; i < y.n; i++)
-        for (int j = 0; j < x.n; j++) {
-            out->rows[out->n] = p->n_prefix + y.from[i] * p->w_in + x.from[j];
-            out->weights[out->n++] = (float)(y.weights[i] * x.weights[j]);
-        }
+    if (o >= 0) {
+        terms.origin = p->n_prefix;
+        terms.y = taps_of(p, o / p->w_out, p->h_in, p->h_out, p->h_ratio);
+        terms.x = taps_of(p, o % p->w_out, p->w_in, p->w_out, p->w_ratio);
+    }
+    terms.y_weight = weight_at(p, &terms.y, 0);
+    return terms;
+}
+
+static void advance(row_terms *terms) {
+    if (++terms->j < terms->x.n)
+        return;
+    terms->j = 0;
+    if (++terms->i < terms->y.n)
+        terms->y_weight = weight_at(terms->params, &terms->y, terms->i);
+}
+
+/* The next term that has a weight: what stands where there is none, NaN even, does not matter. 0: there is none. */
+static int next_term(row_terms *terms, int64_t *row, float *weight) {
+    for (; terms->i < terms->y.n; advance(terms)) {
+        double x_weight = weight_at(terms->params, &terms->x, terms->j);
+        if (terms->y_weight == 0.0 || x_weight == 0.0)
+            continue;
+        int64_t y = clipped((double)(terms->y.first + terms->i), terms->y.n_in);
+        int64_t x = clipped((double)(terms->x.first + terms->j), terms->x.n_in);
+        *row = terms->origin + y * terms->params->w_in + x;
+        *weight = (float)(terms->y_weight * x_weight);
+        advance(terms);
+        return 1;
+    }
+    return 0;
 }
 
 /* ---- Checks ---- */
@@ -88,7 +149,9 @@ static int is_side(int64_t n) {
     return n >= 1 && n <= MAX_SIDE;
 }
 
-static int is_ratio(const posenc_resize_params *p, double ratio) {
+static int is_ratio(const posenc_resize_params *p, double ratio, int64_t n_in, int64_t n_out) {
+    if (p->antialias && !(((double)n_out - 0.5) * ratio <= (double)n_in)) /* the filter would lie outside */
+        return 0;
     return ratio >= 0.0 && isfinite(ratio) && !(ratio > 0.0 && p->align_corners);
 }
 
@@ -98,7 +161,10 @@ static posenc_status check_params(const posenc_resize_params *p) {
     if (!is_side(p->h_in) || !is_side(p->w_in) || !is_side(p->h_out) || !is_side(p->w_out) || p->n_prefix < 0 ||
         p->n_prefix > POSENC_LIMIT)
         return POSENC_ERR_SHAPE;
-    if (!is_ratio(p, p->h_ratio) || !is_ratio(p, p->w_ratio) || !(fabs(p->cubic_a) <= MAX_CUBIC_A))
+    if (p->antialias && p->align_corners)
+        return POSENC_ERR_ENUM;
+    if (!is_ratio(p, p->h_ratio, p->h_in, p->h_out) || !is_ratio(p, p->w_ratio, p->w_in, p->w_out) ||
+        !(fabs(p->cubic_a) <= MAX_CUBIC_A))
         return POSENC_ERR_SCALING;
     return POSENC_OK;
 }
@@ -122,6 +188,38 @@ static posenc_status check_views(const posenc_resize_params *p, const posenc_vie
 
 /* ---- The calls ---- */
 
+/* The next terms, up to TERMS of them, from channel `first` on: how many. */
+static size_t gather(row_terms *terms, const posenc_view *x, int64_t first, const void **sources, float *weights) {
+    size_t n = 0;
+    for (int64_t row; n < TERMS && next_term(terms, &row, &weights[n]); n++)
+        sources[n] = (const char *)posenc_view_at(x, row, 0, 0) + first * posenc_dtype_size(x->dtype);
+    return n;
+}
+
+/* Channels first .. first + n - 1 of a row, at most SLICE of them. */
+static void resize_channels(const posenc_kernels *kernels, row_terms terms, const posenc_view *x, const posenc_view *y,
+                            int64_t row, int64_t first, int64_t n) {
+    float weights[TERMS], sums[SLICE];
+    const void *sources[TERMS];
+    const float *weights_at[TERMS];
+    for (size_t k = 0; k < TERMS; k++)
+        weights_at[k] = &weights[k];
+    posenc_mix_row_args args = {
+        .x = sources,
+        .x_type = x->dtype,
+        .weights = weights_at,
+        .n = (size_t)n,
+    };
+    do {
+        args.n_terms = gather(&terms, x, first, sources, weights);
+        int is_last = terms.i == terms.y.n;
+        args.y = is_last ? (char *)posenc_view_at(y, row, 0, 0) + first * posenc_dtype_size(y->dtype) : (void *)sums;
+        args.y_type = is_last ? y->dtype : POSENC_F32;
+        kernels->mix_row(&args);
+        args.start = sums;
+    } while (terms.i < terms.y.n);
+}
+
 posenc_status posenc_table_resize(const posenc_resize_params *params, const posenc_view *x, const posenc_view *y,
                                   posenc_range rows) {
     posenc_status status = check_views(params, x, y);
@@ -133,24 +231,9 @@ posenc_status posenc_table_resize(const posenc_resize_params *params, const pose
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     for (int64_t row = rows.begin; row < rows.end; row++) {
-        row_taps taps;
-        const void *sources[16];
-        const float *weights[16];
-        row_taps_of(params, row, &taps);
-        for (int k = 0; k < taps.n; k++) {
-            sources[k] = posenc_view_at(x, taps.rows[k], 0, 0);
-            weights[k] = &taps.weights[k];
-        }
-        posenc_mix_row_args args = {
-            .x = sources,
-            .x_type = x->dtype,
-            .y_type = y->dtype,
-            .weights = weights,
-            .y = posenc_view_at(y, row, 0, 0),
-            .n = (size_t)y->ne[0],
-            .n_terms = (size_t)taps.n,
-        };
-        kernels->mix_row(&args);
+        row_terms terms = row_terms_of(params, row);
+        for (int64_t first = 0; first < y->ne[0]; first += SLICE)
+            resize_channels(kernels, terms, x, y, row, first, posenc_min(y->ne[0] - first, SLICE));
     }
     return POSENC_OK;
 }
@@ -166,17 +249,16 @@ posenc_status posenc_table_resize_backward(const posenc_resize_params *params, c
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
     for (int64_t row = 0; row < dy->ne[1]; row++) {
-        row_taps taps;
-        row_taps_of(params, row, &taps);
+        row_terms terms = row_terms_of(params, row);
         const void *source = posenc_view_at(dy, row, 0, 0);
-        for (int k = 0; k < taps.n; k++) {
-            void *to = posenc_view_at(dx, taps.rows[k], 0, 0);
+        float weight;
+        for (int64_t to; next_term(&terms, &to, &weight);) {
             posenc_place_rows_args args = {
                 .sources = &source,
                 .source_type = dy->dtype,
-                .factor = taps.weights[k],
-                .x = to,
-                .y = to,
+                .factor = weight,
+                .x = posenc_view_at(dx, to, 0, 0),
+                .y = posenc_view_at(dx, to, 0, 0),
                 .n = (size_t)dx->ne[0],
                 .n_rows = 1,
             };

@@ -51,6 +51,8 @@ GIVEN = {
         'static float weights[512 * 768];',
         'enum { n_batch = 2 }; '
         'static float tokens[2 * 197 * 64], result[2 * 197 * 64], weights[64 * 9], bias[64];',
+        'enum { n_tokens = 3, n_batch = 2 }; '
+        'static float tokens[2 * 3 * 768], result[2 * 3 * 768], weights[128 * 48 * 768], bias[768];',
     ],
     'relative.h': [
         'int64_t n_q = 4, n_k = 4; '

@@ -29,6 +29,7 @@ static posenc_rel_index_rule draw_rule(const relative_call *c) {
     case 3: rule = posenc_rel_index_deberta(size); break;
     default: rule = posenc_rel_index_deberta_log(2 * size + 2, 2 * size + 20); break;
     }
+    rule.is_unclipped = rule.log_buckets != 0 && draw_rarely(2);
     return draw_rarely(4) ? posenc_rel_index_reversed(rule) : rule;
 }
 

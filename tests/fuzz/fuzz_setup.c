@@ -332,6 +332,29 @@ static void setup_conv(input *in) {
     posenc_conv_free(conv);
 }
 
+static void setup_grouped_conv(input *in) {
+    posenc_grouped_conv_params p = {input_size(in, 40), input_size(in, 6), input_size(in, 12), input_byte(in) % 2};
+    float *weights = floats(in, 40 * 40 * 12), *bias = floats(in, p.n_channels);
+    posenc_grouped_conv *conv;
+    expect((posenc_grouped_conv_create(&p, weights, input_byte(in) % 2 ? bias : NULL, &conv) == POSENC_OK) ==
+           (conv != NULL));
+    if (conv != NULL) {
+        int64_t n_tokens = input_byte(in) % 40, count = n_tokens * p.n_channels;
+        float *x = floats(in, count), *y = memory((size_t)count * sizeof *y);
+        posenc_view from = posenc_view_dense(x, POSENC_F32, p.n_channels, n_tokens, 1, 1);
+        posenc_view to = posenc_view_dense(y, POSENC_F32, p.n_channels, n_tokens, 1, 1);
+        expect(posenc_grouped_conv_apply(conv, &from, &to, posenc_range_all()) == POSENC_OK);
+        expect((posenc_grouped_conv_backward_input(conv, &from, &to, posenc_range_all()) == POSENC_OK) ==
+               (p.has_backward != 0));
+        expect(posenc_grouped_conv_backward_weights(conv, &from, &to, weights, bias, posenc_range_all()) == POSENC_OK);
+        free(x);
+        free(y);
+    }
+    free(weights);
+    free(bias);
+    posenc_grouped_conv_free(conv);
+}
+
 static void setup_relative(input *in) {
     static float table[16 * 16 * 4];
     posenc_view rows = posenc_view_dense(table, (posenc_dtype)input_enum(in), input_extent(in, 16),
@@ -354,7 +377,8 @@ static void setup_lines(input *in) {
     if (input_byte(in) % 8 == 0)
         t5.max_distance = INT64_C(1) << input_byte(in) % 40;
     posenc_rel_index_rule rule = {input_size(in, MOST), input_size(in, MOST), input_byte(in) % 3 - 1,
-                                  input_byte(in) % 2,   input_size(in, 600),  input_size(in, 3000)};
+                                  input_byte(in) % 2,   input_size(in, 600),  input_size(in, 3000),
+                                  input_byte(in) % 2};
     posenc_sandwich sandwich = {input_size(in, 256), input_double(in), input_byte(in) % 3, input_byte(in) % 2};
     posenc_kerple kerple = {(posenc_kerple_kind)input_enum(in), slopes, others, input_float(in)};
     posenc_mask mask = {input_offset(in, 50), input_offset(in, 50), input_size(in, 10), input_size(in, 10)};
@@ -375,8 +399,9 @@ static void setup_lines(input *in) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static void (*const setups[])(input *) = {setup_freq, setup_rope,     setup_encoding, setup_fire,
-                                              setup_conv, setup_relative, setup_lines,    setup_rope_ggml};
+    static void (*const setups[])(input *) = {setup_freq,  setup_rope,      setup_encoding,
+                                              setup_fire,  setup_conv,      setup_relative,
+                                              setup_lines, setup_rope_ggml, setup_grouped_conv};
     input in = {data, size};
     setups[input_byte(&in) % (sizeof setups / sizeof setups[0])](&in);
     return 0;

@@ -209,6 +209,27 @@ void hash_relative_index(sweep *s) {
     hash_integers(s, index.data, (size_t)index.n_offsets);
 }
 
+/* What published code does otherwise than its paper. */
+void hash_published_code(sweep *s) {
+    enum { PUBLISHED_HEADS = 6, PUBLISHED_KEYS = 700 };
+    const posenc_rel_index_rule rules[] = {posenc_rel_index_deberta_log_unclipped(256, 512),
+                                           posenc_rel_index_deberta_log_unclipped(32, 128)};
+    for (size_t k = 0; k < COUNT(rules); k++) {
+        fresh();
+        posenc_rel_index index = index_of(rules[k], -3000, 6001);
+        hash_integers(s, index.data, (size_t)index.n_offsets);
+    }
+    fresh();
+    float slopes[PUBLISHED_HEADS];
+    uint8_t keep[PUBLISHED_KEYS];
+    for (size_t j = 0; j < PUBLISHED_KEYS; j++)
+        keep[j] = next(s) % 8 != 0;
+    CALL(posenc_alibi_slopes, PUBLISHED_HEADS, 8.0, slopes);
+    posenc_view row = zeros(POSENC_F32, PUBLISHED_KEYS, 1, PUBLISHED_HEADS, 1);
+    CALL(posenc_alibi_row, slopes, POSENC_ALIBI_ROW_COUNTED_BF16, keep, &row);
+    hash_view(s, &row);
+}
+
 /* Queries 3 .. of KEYS keys; runs of equal rows at the ends of the index. */
 enum { Q_OFF = 3, ROWS = 9 };
 

@@ -215,6 +215,33 @@ void hash_resize(sweep *s) {
             }
 }
 
+void hash_resize_antialias(sweep *s) {
+    static const int64_t shapes[][4] = {{1, 19, 1, 7}, {1, 7, 1, 19}, {14, 14, 6, 13}, {24, 24, 1, 2}};
+    for (size_t k = 0; k < COUNT(shapes); k++)
+        for (int round = 0; round < 4; round++)
+            EACH_TYPE(type) {
+                fresh();
+                posenc_resize_params params = POSENC_RESIZE_DEFAULTS;
+                params.method = round % 2 ? POSENC_RESIZE_CUBIC : POSENC_RESIZE_LINEAR;
+                params.antialias = 1;
+                params.h_in = shapes[k][0], params.w_in = shapes[k][1];
+                params.h_out = shapes[k][2], params.w_out = shapes[k][3];
+                params.n_prefix = (int64_t)(k % 2);
+                if (round / 2 == 1) {
+                    params.h_ratio = (double)params.h_in / ((double)params.h_out + 0.1);
+                    params.w_ratio = (double)params.w_in / ((double)params.w_out + 0.1);
+                }
+                int64_t n_in = params.n_prefix + params.h_in * params.w_in;
+                int64_t n_out = params.n_prefix + params.h_out * params.w_out;
+                posenc_view x = tensor(s, type, 13, n_in, 1, 1), y = zeros(type, 13, n_out, 1, 1);
+                posenc_view dy = tensor(s, type, 13, n_out, 1, 1), dx = tensor(s, POSENC_F32, 13, n_in, 1, 1);
+                CALL(posenc_table_resize, &params, &x, &y, posenc_range_all());
+                CALL(posenc_table_resize_backward, &params, &dy, &dx);
+                hash_view(s, &y);
+                hash_view(s, &dx);
+            }
+}
+
 /* ---- Integers, codes, bumps ---- */
 
 static void hash_and_free(sweep *s, posenc_encoding *e, double high) {
@@ -372,6 +399,37 @@ void hash_conv(sweep *s) {
             if (kernel % 2 == 1 && kernel > 1)
                 hash_conv_of(s, &params, (posenc_conv_grid){1, 6, 5});
         }
+}
+
+static void hash_grouped_conv_of(sweep *s, const posenc_grouped_conv_params *params, int64_t n_tokens) {
+    int64_t n = params->n_channels;
+    size_t n_weights = (size_t)(params->kernel * n * (n / params->n_groups));
+    fresh();
+    posenc_grouped_conv *conv;
+    float *bias = params->kernel == 5 ? NULL : floats(s, (size_t)n, 1.0);
+    CALL(posenc_grouped_conv_create, params, floats(s, n_weights, 1.0), bias, &conv);
+    EACH_TYPE(type) {
+        posenc_view x = tensor(s, type, n, n_tokens, BATCH, 1), y = zeros(type, n, n_tokens, BATCH, 1);
+        posenc_view dx = zeros(POSENC_F32, n, n_tokens, BATCH, 1);
+        CALL(posenc_grouped_conv_apply, conv, &x, &y, posenc_range_all());
+        hash_view(s, &y);
+        CALL(posenc_grouped_conv_backward_input, conv, &y, &dx, posenc_range_all());
+        hash_view(s, &dx);
+    }
+    posenc_view x = tensor(s, POSENC_F32, n, n_tokens, BATCH, 1), dy = tensor(s, POSENC_F32, n, n_tokens, BATCH, 1);
+    float *dw = floats(s, n_weights, 1.0), *db = floats(s, (size_t)n, 1.0);
+    CALL(posenc_grouped_conv_backward_weights, conv, &x, &dy, dw, db, posenc_range_all());
+    hash_floats(&s->hash, dw, n_weights);
+    hash_floats(&s->hash, db, (size_t)n);
+    posenc_grouped_conv_free(conv);
+}
+
+void hash_grouped_conv(sweep *s) {
+    static const posenc_grouped_conv_params shapes[] = {
+        {4, 4, 3, 1}, {6, 2, 128, 1}, {33, 1, 4, 1}, {96, 2, 5, 1}, {70, 1, 2, 1}};
+    for (size_t k = 0; k < COUNT(shapes); k++)
+        for (int64_t n_tokens = 1; n_tokens < 60; n_tokens = n_tokens * 6 + 5)
+            hash_grouped_conv_of(s, &shapes[k], n_tokens);
 }
 
 /* ---- Positions ---- */

@@ -24,6 +24,7 @@ static const char *const excused[][2] = {
     {"posenc_rope_free", "frees"},
     {"posenc_encoding_free", "frees"},
     {"posenc_conv_free", "frees"},
+    {"posenc_grouped_conv_free", "frees"},
     {"posenc_fire_free", "frees"},
     {"posenc_relative_table_free", "frees"},
 };

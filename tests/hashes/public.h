@@ -43,11 +43,13 @@
     FAMILY(fourier)                                                                                                    \
     FAMILY(learned)                                                                                                    \
     FAMILY(resize)                                                                                                     \
+    FAMILY(resize_antialias)                                                                                           \
     FAMILY(integer_rows)                                                                                               \
     FAMILY(parts)                                                                                                      \
     FAMILY(gates)                                                                                                      \
     FAMILY(random)                                                                                                     \
     FAMILY(conv)                                                                                                       \
+    FAMILY(grouped_conv)                                                                                               \
     FAMILY(masks)                                                                                                      \
     FAMILY(alibi)                                                                                                      \
     FAMILY(t5)                                                                                                         \
@@ -58,6 +60,7 @@
     FAMILY(swin)                                                                                                       \
     FAMILY(decomposed)                                                                                                 \
     FAMILY(relative_index)                                                                                             \
+    FAMILY(published_code)                                                                                             \
     FAMILY(relative)                                                                                                   \
     FAMILY(relative_gradients)                                                                                         \
     FAMILY(fire)                                                                                                       \

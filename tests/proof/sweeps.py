@@ -5,7 +5,7 @@ from proof import Part, build, emulated_tiers, emulation, plain_build, run, titl
 
 # Programs for memcheck, which knows AVX2 and not AVX-512: what writes its own buffers and reads every byte of them.
 MEMCHECK = ['test_encoding', 'test_rope_tasks', 'test_scores', 'test_attention_fused', 'test_relative', 'test_gradients',
-            'test_conv', 'test_resize', 'test_image_bias', 'test_fire_cope', 'test_errors']
+            'test_conv', 'test_grouped_conv', 'test_resize', 'test_image_bias', 'test_fire_cope', 'test_errors']
 
 
 def sweep_rows(part, directory, seeds):

@@ -18,6 +18,8 @@ def test_alibi():
     np.testing.assert_allclose(row[0, 1, 0], slopes[1] * np.arange(-3, 1), rtol=1e-7)
     counted = posenc.alibi_row(slopes, 'counted', keep=np.array([[0, 1, 1]], bool))
     np.testing.assert_allclose(counted[0, 0, 0], slopes[0] * np.array([0, 0, 1]), rtol=1e-7)
+    rounded = posenc.alibi_row([0.5, 0.7], 'counted_bf16', keep=np.ones((1, 260), bool))[0, :, 0]
+    assert list(rounded[0, 256:]) == [128, 128, 129, 130] and rounded[1, 1] == 0.69921875
 
 
 def test_offsets():
@@ -151,6 +153,9 @@ def test_deberta_log_buckets():
     index = posenc.RelIndex.deberta_log(8, 32, range(-40, 41))
     assert index.n_rows == 16 and index.data[40] == 8
     assert [index.data[40 - d] for d in (1, 2, 3, 4)] == [9, 10, 11, 12] and index.data[0] == 15
+    beyond = posenc.RelIndex.deberta_log(8, 32, range(-40, 41), clipped=False)
+    assert [beyond.data[40 + d] for d in (30, 31, 32, 40)] == [1, 1, 0, 0] and index.data[80] == 1
+    assert np.array_equal(np.asarray(beyond.data)[:72], np.asarray(index.data)[:72])
 
 
 def test_relative_values_and_sums():

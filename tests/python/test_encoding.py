@@ -140,6 +140,17 @@ def test_resize():
     np.testing.assert_allclose(posenc.table_resize_backward(dy, w_in=4, w_out=8), weights.T @ dy, rtol=0, atol=1e-6)
 
 
+def test_resize_antialias():
+    x = truth.normal(9, 3)
+    centres = (np.arange(4) + 0.5) * 9 / 4
+    weights = np.clip(1 - np.abs(np.arange(9) + 0.5 - centres[:, None]) / (9 / 4), 0, None)
+    weights /= weights.sum(1, keepdims=True)
+    y = posenc.table_resize(x, w_in=9, w_out=4, antialias=True)
+    np.testing.assert_allclose(y, weights @ x, rtol=0, atol=1e-6)
+    dx = posenc.table_resize_backward(y, w_in=9, w_out=4, antialias=True)
+    np.testing.assert_allclose(dx, weights.T @ y, rtol=0, atol=1e-6)
+
+
 def test_initial_values():
     y = posenc.fill_normal(np.empty((200, 50), np.float32), 42, mean=1.0, deviation=0.5)
     assert abs(y.mean() - 1.0) < 0.02 and abs(y.std() - 0.5) < 0.02
@@ -166,6 +177,29 @@ def test_conv():
     np.testing.assert_allclose(conv.backward_input(dy, width=7), dx, rtol=0, atol=1e-5)
     grid = posenc.Conv(truth.normal(2, 3, 3), has_residual=False)
     assert grid(truth.normal(13, 2), height=3, width=4, n_prefix=1).shape == (13, 2)
+
+
+def test_grouped_conv():
+    kernel, width, n, tokens = 4, 3, 6, 9
+    w, b, x = truth.normal(kernel, width, n), truth.normal(n, seed=1), truth.normal(tokens, n, seed=2)
+    dy = truth.normal(tokens, n, seed=3)
+    y, dx, dw = np.tile(b.astype(np.float64), (tokens, 1)), np.zeros((tokens, n)), np.zeros(w.shape)
+    for t, u, i, c in np.ndindex(tokens, kernel, width, n):
+        source, read = t + u - kernel // 2, c // width * width + i
+        if 0 <= source < tokens:
+            y[t, c] += w[u, i, c] * x[source, read]
+            dx[source, read] += w[u, i, c] * dy[t, c]
+            dw[u, i, c] += dy[t, c] * x[source, read]
+    conv = posenc.GroupedConv(w, b, has_backward=True)
+    np.testing.assert_allclose(conv(x), y, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(conv.backward_input(dy, threads=2), dx, rtol=0, atol=1e-5)
+    got_dw, got_db = conv.backward_weights(x, dy)
+    np.testing.assert_allclose(got_dw, dw, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(got_db, dy.sum(0), rtol=0, atol=1e-5)
+    with pytest.raises(posenc.Error):
+        posenc.GroupedConv(w).backward_input(dy)
+    with pytest.raises(ValueError, match='weights'):
+        posenc.GroupedConv(truth.normal(3, 4, 6))
 
 
 def test_positions():
