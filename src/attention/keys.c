@@ -116,16 +116,19 @@ typedef struct row_run {
     int64_t stride, n;
 } row_run;
 
-/* Rows j .. j + n - 1, or the first of them; those of a list are copied to `to`, all n. */
+/* Rows j .. j + n - 1, or the first of them; those of a list are copied to `to`. */
 static row_run run_of(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n, float *to) {
     row_run run = {to, x->nb[2], n};
     if (u->list == NULL) {
         run.rows = posenc_attention_rows(u, x, j, &run.n);
         return run;
     }
+    const void *at[POSENC_KEYS_PACKED];
+    run.n = posenc_min(n, POSENC_KEYS_PACKED);
     run.stride = row_bytes(x);
-    for (int64_t t = 0, one; t < n; t++)
-        memcpy((char *)to + t * run.stride, posenc_attention_rows(u, x, j + t, &one), (size_t)run.stride);
+    posenc_attention_row_addresses(u, x, j, run.n, at);
+    for (int64_t t = 0; t < run.n; t++)
+        memcpy((char *)to + t * run.stride, at[t], (size_t)run.stride);
     return run;
 }
 
@@ -220,7 +223,7 @@ posenc_attention_values posenc_attention_values_at(const posenc_attention_unit *
     room = posenc_min(room, VALUES_STAGED);
     if (u->n <= FEW_PAIRS) {
         row_run run = run_of(u, v, j, u->list != NULL ? posenc_min(n, room) : n, u->panels);
-        return (posenc_attention_values){run.rows, v->dtype, (ptrdiff_t)run.stride, run.n, u->list != NULL};
+        return (posenc_attention_values){run.rows, v->dtype, (ptrdiff_t)run.stride, run.n, 0};
     }
     n = posenc_min(n, room);
     for (int64_t done = 0, run; done < n; done += run) {
@@ -233,11 +236,13 @@ posenc_attention_values posenc_attention_values_at(const posenc_attention_unit *
 
 void posenc_attention_fetch_values(const posenc_attention_unit *u, int64_t j, int64_t n) {
     const posenc_view *v = &u->call->args->v;
+    const void *rows[POSENC_KEYS_PACKED];
     int64_t bytes = row_bytes(v);
-    for (int64_t done = 0; done < n; done++) {
-        int64_t one = 1;
-        const char *row = posenc_attention_rows(u, v, j + done, &one);
-        for (int64_t byte = 0; byte < bytes; byte += 64)
-            __builtin_prefetch(row + byte, 0, 2);
+    for (int64_t done = 0, some; done < n; done += some) {
+        some = posenc_min(n - done, POSENC_KEYS_PACKED);
+        posenc_attention_row_addresses(u, v, j + done, some, rows);
+        for (int64_t t = 0; t < some; t++)
+            for (int64_t byte = 0; byte < bytes; byte += 64)
+                __builtin_prefetch((const char *)rows[t] + byte, 0, 2);
     }
 }
