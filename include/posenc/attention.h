@@ -154,8 +154,8 @@ typedef struct posenc_attention_pages {
  * writes nothing if one is not (POSENC_ERR_ROWS). A key that is named twice counts as two keys.
  *
  * The order of the arithmetic is that of the list: its entry t stands where key t does above, so the list 0, 1, 2 ..
- * gives the bits of the call without lists, and any list those of the same keys and values gathered. The largest n_max
- * and not n_k decides how many segments there are.
+ * gives the bits of the call without lists, and any list those of the same keys and values gathered. n_max and not n_k
+ * decides how many segments there are.
  *
  * The number of a key is its position, for the mask (causal, window, chunk), ALiBi, relative biases and by_query, and
  * its row of k_table; in pages too. A key that the mask hides counts for nothing, but its v must be finite. What has
