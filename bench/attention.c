@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* posenc_attention: prefill against the multiply-adds of the unmasked keys, decode against reading keys and values once
- * (x_limit); each bias, mask, rotation, type of keys and way through them against the plain call on f16 (x_alone). */
+ * (x_limit); each bias, mask, rotation, type of keys and way through them against the plain call on f16 (x_alone); a
+ * list of keys far apart against as many keys in the caches. */
 #include <posenc/attention.h>
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ typedef struct attention_job {
     posenc_rope *rope;
     posenc_rope_table table;
     posenc_attention_pages pages;
+    posenc_attention_lists lists;
 } attention_job;
 
 typedef struct attention_shape {
@@ -108,6 +110,18 @@ static void add_parts(attention_job *job) {
     job->parts = bench_alloc(&job->base, posenc_attention_split_bytes(&job->task));
 }
 
+/* So many keys from all of the cache, in no order; the plain call has its first. */
+static void add_list(attention_job *job) {
+    enum { LISTED = 2048 };
+    int64_t n_k = job->plain.k.ne[2]; /* a power of two */
+    int32_t *keys = bench_alloc(&job->base, LISTED * sizeof *keys);
+    for (int64_t t = 0; t < LISTED; t++)
+        keys[t] = (int32_t)(t * 40503 % n_k);
+    job->lists = (posenc_attention_lists){keys, LISTED, 0, 0};
+    job->task.lists = &job->lists;
+    job->plain.k.ne[2] = job->plain.v.ne[2] = LISTED;
+}
+
 static const attention_shape shapes[] = {
     {"plain", NULL, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
     {"causal", terms_causal, NULL, 128, 4, 4, 1024, 1024, POSENC_MASK_NONE, 0, POSENC_F16},
@@ -136,6 +150,9 @@ static const attention_shape shapes[] = {
     {"q8_0_int16", NULL, add_q8_0_int16, 128, 32, 8, 1, 16384, POSENC_MASK_NONE, 0, POSENC_F16},
     {"plain", NULL, NULL, 128, 32, 4, 1, 16384, POSENC_MASK_NONE, 0, POSENC_F16},
     {"parts", NULL, add_parts, 128, 32, 4, 1, 16384, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"list_f16", NULL, add_list, 128, 32, 8, 1, 131072, POSENC_MASK_NONE, 0, POSENC_F16},
+    {"list_bf16", NULL, add_list, 128, 32, 8, 1, 131072, POSENC_MASK_NONE, 0, POSENC_BF16},
+    {"list_mla", NULL, add_list, 576, 128, 1, 1, 131072, POSENC_MASK_NONE, 512, POSENC_BF16},
 };
 
 /* ---- The race ---- */
@@ -177,9 +194,9 @@ static void open_attention(bench_job *base) {
         s->term(&job->terms);
     if (s->add != NULL)
         s->add(job);
-    int64_t seen = bench_count_seen(&job->terms.params, s->n_q, s->n_k);
+    int64_t seen = bench_count_seen(&job->terms.params, s->n_q, job->plain.k.ne[2]);
     base->elements = (double)((s->head_dim + v_dim) * s->n_heads * seen);
-    base->bytes = (double)(bytes_of(&keys) + (s->v_dim > 0 ? 0 : bytes_of(&job->plain.v)));
+    base->bytes = (double)(bytes_of(&job->plain.k) + (s->v_dim > 0 ? 0 : bytes_of(&job->plain.v)));
 }
 
 static void close_attention(bench_job *base) {

@@ -361,6 +361,7 @@ int main(void) {
         ROWS(test_cope_params),
         ROWS(test_attention_params),
         ROWS(test_attention_tasks),
+        ROWS(test_attention_lists),
         ROWS(test_analysis_of_rows),
         ROWS(test_analysis_of_frequencies),
         ROWS(test_costs),

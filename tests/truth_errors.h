@@ -95,6 +95,7 @@ void test_fire_params(void **state);
 void test_cope_params(void **state);
 void test_attention_params(void **state);
 void test_attention_tasks(void **state);
+void test_attention_lists(void **state);
 void test_lines(void **state);
 void test_line_parameters(void **state);
 void test_kerple(void **state);

@@ -268,3 +268,70 @@ void test_attention_tasks(void **state) {
     }
     test_sizes();
 }
+
+/* Lists of keys: what is wrong with them, and what does not go with them. */
+void test_attention_lists(void **state) {
+    (void)state;
+    static const int32_t right[] = {1, 0, POSENC_LIST_END, 99, 2, 1, 0, -7}, ends[] = {2, 3}, behind[] = {1, 3, 0, 0},
+                         below[] = {0, -2, 0, 0}, starts[] = {0, 3};
+    static int32_t query_positions[REL_Q], key_positions[3];
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.mask = posenc_mask_none();
+    const posenc_score_params good_params = params;
+    const posenc_attention_lists good_lists = {right, 3, 0, 4};
+    posenc_attention_lists lists = good_lists;
+    const posenc_attention_args t = {
+        .params = &params,
+        .q = posenc_view_dense(in, POSENC_F32, 8, 2, REL_Q, 2),
+        .k = posenc_view_dense(in, POSENC_F32, 8, 2, 3, 2),
+        .v = posenc_view_dense(in, POSENC_F32, 8, 2, 3, 2),
+        .out = posenc_view_dense(out, POSENC_F32, 8, 2, REL_Q, 2),
+        .lists = &lists,
+    };
+    posenc_range all = posenc_range_all();
+    float *memory = attention_scratch;
+#define BAD_LISTS(status, change)                                                                                      \
+    change;                                                                                                            \
+    RETURNS(status, posenc_attention_run, &t, memory, all);                                                            \
+    RETURNS(status, posenc_attention_split, &t, memory, attention_parts, all);                                         \
+    RETURNS(status, posenc_attention_combine_splits, &t, attention_parts, all);                                        \
+    params = good_params;                                                                                              \
+    lists = good_lists
+    BAD_LISTS(POSENC_ERR_ROWS, lists.keys = behind);
+    BAD_LISTS(POSENC_ERR_ROWS, lists.keys = below);
+    BAD_LISTS(POSENC_ERR_ROWS, lists.n_max = 4); /* -7 */
+    BAD_LISTS(POSENC_ERR_ROWS, params.sequences.k_end = ends; lists.keys = right + 4; lists.batch_stride = 0);
+    BAD_LISTS(POSENC_ERR_ROWS, params.sequences.k_begin = ends);
+    BAD_LISTS(POSENC_ERR_NULL, lists.keys = NULL);
+    BAD_LISTS(POSENC_ERR_STRIDE, lists.keys = shifted(right, 1));
+    BAD_LISTS(POSENC_ERR_SHAPE, lists.n_max = -1);
+    BAD_LISTS(POSENC_ERR_SHAPE, lists.n_max = limit + 1);
+    BAD_LISTS(POSENC_ERR_SHAPE, lists.query_stride = -1);
+    BAD_LISTS(POSENC_ERR_SHAPE, lists.query_stride = INT64_MAX);
+    BAD_LISTS(POSENC_ERR_SHAPE, lists.batch_stride = -1);
+    BAD_LISTS(POSENC_ERR_SHAPE, lists.batch_stride = INT64_MAX);
+
+    posenc_view bias = posenc_view_dense(in, POSENC_F32, 3, 1, 1, 1), products = bias;
+    posenc_bool_mask bytes = {(const uint8_t *)right, {1, 0, 0, 0}, POSENC_KEEP};
+    static int32_t rows[REL_Q + 3];
+    const posenc_rel_index index = {rows, -REL_Q, REL_Q + 3, 3};
+    BAD_LISTS(POSENC_ERR_MASK, params.mask.n_first = 1; params.mask.before = 1; params.mask.after = 0;
+              params.positions.query_start = 0);
+    BAD_LISTS(POSENC_ERR_MASK, params.bool_mask = &bytes);
+    BAD_LISTS(POSENC_ERR_MASK, params.bias.tensor = &bias);
+    BAD_LISTS(POSENC_ERR_MASK, params.bias.by_key = ((posenc_relative){&products, &index});
+              params.positions.query_start = 0);
+    BAD_LISTS(POSENC_ERR_MASK, params.sequences.cu_seqlens = starts; params.sequences.n_seqs = 1;
+              params.positions.query_start = 0);
+    BAD_LISTS(POSENC_ERR_POSITION, params.positions.keys = key_positions; params.positions.queries = query_positions);
+
+    posenc_range none = {0, 0};
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, none);
+    lists = (posenc_attention_lists){NULL, 0, 7, 7}; /* all are empty */
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, none);
+    ANSWERS(== 0, posenc_attention_split_count, &t);
+    lists.n_max = 2 * POSENC_ATTENTION_SEGMENT + 1; /* whatever n_k is */
+    ANSWERS(== 3 * 4, posenc_attention_split_count, &t);
+    lists.n_max = INT64_MIN;
+    ANSWERS(== 0, posenc_attention_split_count, &t);
+}

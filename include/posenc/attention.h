@@ -95,7 +95,7 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
                                           const posenc_view *v, const posenc_view *out, void *scratch,
                                           posenc_range units);
 
-/* ---- The same with more: log-sum-exp, RoPE applied to K on load, pages ---- */
+/* ---- The same with more: log-sum-exp, RoPE applied to K on load, pages, lists of keys ---- */
 
 /** How products with keys and sums of values are computed. INT16 is for those that are quantised (Q8_0, Q4_0); other
  * types, and keys that are rotated on load, are computed in float32 with it. BF16 and BF16X2 are for any.
@@ -145,6 +145,28 @@ typedef struct posenc_attention_pages {
     int64_t n_k;    /**< keys of the longest sequence; those of each: sequences.k_end, and its queries': query_starts */
 } posenc_attention_pages;
 
+/** Ends a list of keys that is shorter than n_max. */
+#define POSENC_LIST_END (-1)
+
+/** Sparse attention: query i of sequence b, in all its heads, sees the keys of its list alone (FORMULAS C.33). Entry t
+ * is keys[b * batch_stride + i * query_stride + t], t < n_max, up to the first POSENC_LIST_END; a list may be empty.
+ * Each is the number of a key, k_begin[b] <= key < k_end[b], in any order: every call looks at all lists first, and
+ * writes nothing if one is not (POSENC_ERR_ROWS). A key that is named twice counts as two keys.
+ *
+ * The order of the arithmetic is that of the list: its entry t stands where key t does above, so the list 0, 1, 2 ..
+ * gives the bits of the call without lists, and any list those of the same keys and values gathered. n_max and not n_k
+ * decides how many segments there are.
+ *
+ * The number of a key is its position, for the mask (causal, window, chunk), ALiBi, relative biases and by_query, and
+ * its row of k_table; in pages too. A key that the mask hides counts for nothing, but its v must be finite. What has
+ * an entry for each key in order is refused: bias.tensor, by_key, bool_mask, cu_seqlens, a mask with n_first
+ * (POSENC_ERR_MASK), and given positions (POSENC_ERR_POSITION): leave those keys out of the lists. */
+typedef struct posenc_attention_lists {
+    const int32_t *keys;
+    int64_t n_max;                      /**< 0 .. 2^30 (POSENC_ERR_SHAPE) */
+    int64_t query_stride, batch_stride; /**< entries from list to list; 0: all queries, or sequences, have the same */
+} posenc_attention_lists;
+
 /** A call in one piece. What is NULL is not there. */
 typedef struct posenc_attention_args {
     const posenc_score_params *params;
@@ -162,10 +184,11 @@ typedef struct posenc_attention_args {
      * there. Any page_size; multiples of 32 are packed without a copy. */
     const posenc_attention_pages *pages;
     posenc_attention_math math;
+    const posenc_attention_lists *lists;
 } posenc_attention_args;
 
-/** Attention with log-sum-exp, RoPE applied to K on load, and pages; as many units as posenc_attention. lse
- * overlaps nothing. */
+/** Attention with log-sum-exp, RoPE applied to K on load, pages, and lists of keys; as many units as posenc_attention.
+ * lse overlaps nothing. */
 POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, posenc_range units);
 
 /* ---- Parts: a unit's keys shared by several threads ---- */

@@ -52,6 +52,7 @@ class AttentionArguments(ScoreArguments, total=False):
     k_type: Literal['q8_0', 'q4_0']
     v_type: Literal['q8_0', 'q4_0']
     pages: Array
+    lists: Numbers
     n_k: int
     k_rope: Rope
     k_table: tuple[Array, Array]

@@ -36,12 +36,15 @@ struct Call {
     std::optional<TableOfPython> k_table;
     Numbers<int32_t> page_table;
     posenc_attention_pages pages = {};
+    Numbers<int32_t> list_keys;
+    posenc_attention_lists lists = {};
     Output out, lse;
 
     Call(py::handle q, py::handle k, py::handle v, py::handle out, bool with_lse, Options &options);
 
   private:
     void set_pages(Options &options);
+    void set_lists(Options &options);
     void set_k_rope(Options &options, int64_t n_k);
 };
 
@@ -61,6 +64,21 @@ void Call::set_pages(Options &options) {
         refuse(pages_key.text, "they are too few for " + std::to_string(n_keys) + " keys");
     pages = {page_table.data(), shape.size() == 2 ? shape[1] : 0, n_keys};
     args.pages = &pages;
+}
+
+void Call::set_lists(Options &options) {
+    static const Key key("lists");
+    list_keys = Numbers<int32_t>(options.take(key), key.text);
+    if (!list_keys)
+        return;
+    const Shape &shape = list_keys.shape();
+    int64_t n_q = args.q.ne[2], n_batch = args.q.ne[3];
+    if (shape.empty() || shape.size() > 3 || (shape.size() > 1 && shape[shape.size() - 2] != n_q) ||
+        (shape.size() == 3 && shape[0] != n_batch))
+        refuse(key.text, "the shape has to be (n_max,), (n_q, n_max) or (n_batch, n_q, n_max), not " + text_of(shape));
+    int64_t n_max = shape.back();
+    lists = {list_keys.data(), n_max, shape.size() > 1 ? n_max : 0, shape.size() == 3 ? n_q * n_max : 0};
+    args.lists = &lists;
 }
 
 void Call::set_k_rope(Options &options, int64_t n_k) {
@@ -93,6 +111,7 @@ Call::Call(py::handle q_, py::handle k_, py::handle v_, py::handle out_, bool wi
                                                    {"bf16x2", POSENC_MATH_BF16X2}},
                                                   math.text);
     set_pages(options);
+    set_lists(options);
     int64_t n_k = args.pages != nullptr ? pages.n_k : args.k.ne[2];
     score.emplace(options, ScoreExtents{n_k, args.q.ne[2], args.q.ne[1], args.q.ne[3]},
                   1.0 / std::sqrt((double)std::max<int64_t>(args.q.ne[0], 1)));
@@ -142,8 +161,9 @@ py::object attention(py::handle q, py::handle k, py::handle v, py::handle out, b
 py::tuple reference(py::handle q, py::handle k, py::handle v, const py::kwargs &given) {
     Options options("attention_reference", given);
     Call call(q, k, v, py::none(), false, options);
-    if (call.args.pages != nullptr || call.args.k_rope != nullptr || call.args.math != POSENC_MATH_F32)
-        refuse("pages", "the reference takes no pages, k_rope or math");
+    if (call.args.pages != nullptr || call.args.lists != nullptr || call.args.k_rope != nullptr ||
+        call.args.math != POSENC_MATH_F32)
+        refuse("pages", "the reference takes no pages, lists, k_rope or math");
     const posenc_view &queries = call.args.q;
     Output p =
         output_of(py::none(), Kind::f32, {queries.ne[3], queries.ne[1], queries.ne[2], call.args.k.ne[2]}, &call.q);
@@ -195,6 +215,7 @@ n_batch may be missing, n_kv_heads divides n_heads; float32, float16 or bfloat16
 k_type, v_type: 'q8_0' or 'q4_0' where k or v are bytes of blocks. math: 'f32', 'int16', 'bf16' or 'bf16x2'.
 scale: 1 / sqrt(head_dim) unless given. Mask, bias, positions, sequences, cap and sinks are those of softmax.
 pages: int32 (n_batch, n_pages) or (n_pages,), with n_k; k and v are then (n_pages, page_size, n_kv_heads, dim).
+lists: int32 (n_batch, n_q, n_max), (n_q, n_max) or (n_max,): the keys that each query sees, in any order; -1 ends it.
 k_rope, k_table: a Rope and its (cos, sin) for the keys, which are rotated on load.
 Returns (n_batch, n_q, n_heads, v_dim); with return_lse also the log-sum-exp (n_batch, n_q, n_heads, 1).)");
     module.def("attention_reference", &reference, "q"_a, "k"_a, "v"_a,

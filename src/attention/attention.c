@@ -22,7 +22,7 @@ static int64_t n_keys(const posenc_attention_args *t) {
 }
 
 static int64_t n_segments(const posenc_attention_args *t) {
-    int64_t n_k = n_keys(t);
+    int64_t n_k = t->lists != NULL ? t->lists->n_max : n_keys(t);
     return n_k > 0 ? (n_k - 1) / POSENC_ATTENTION_SEGMENT + 1 : 0;
 }
 
@@ -104,8 +104,11 @@ posenc_status posenc_attention_run(const posenc_attention_args *args, void *scra
     if (status != POSENC_OK)
         return status;
     for (int64_t number = units.begin; number < units.end; number++) {
-        posenc_attention_unit u = posenc_attention_unit_at(&call, number);
-        run_unit(&u, scratch);
+        posenc_attention_unit unit = posenc_attention_unit_at(&call, number), u;
+        for (int64_t done = 0; done < unit.n; done += u.n) {
+            u = posenc_attention_share(&unit, done);
+            run_unit(&u, scratch);
+        }
     }
     return POSENC_OK;
 }
@@ -148,9 +151,13 @@ posenc_status posenc_attention_split(const posenc_attention_args *args, void *sc
     if (status != POSENC_OK)
         return status;
     for (int64_t part = range.begin; part < range.end; part++) {
-        posenc_attention_unit u = posenc_attention_unit_at(&call, part / call.n_segments);
-        posenc_attention_begin_unit(&u, scratch);
-        posenc_attention_segment(&u, part % call.n_segments, part_of(&u, part % call.n_segments, parts));
+        int64_t segment = part % call.n_segments;
+        posenc_attention_unit unit = posenc_attention_unit_at(&call, part / call.n_segments), u;
+        for (int64_t done = 0; done < unit.n; done += u.n) {
+            u = posenc_attention_share(&unit, done);
+            posenc_attention_begin_unit(&u, scratch);
+            posenc_attention_segment(&u, segment, part_of(&u, segment, parts));
+        }
     }
     return POSENC_OK;
 }

@@ -50,15 +50,18 @@ typedef struct posenc_attention_call {
 typedef struct posenc_attention_unit {
     const posenc_attention_call *call;
     int64_t batch, kv_head;
-    int64_t first, n; /* pairs first .. first + n - 1 of the head, n <= POSENC_UNIT_ROWS */
+    int64_t first, n;    /* pairs first .. first + n - 1 of the head, n <= POSENC_UNIT_ROWS */
+    const int32_t *list; /* key j is number list[j] of the sequence; NULL: number j */
+    size_t n_keys;
     /* In the caller's scratch, a row for each pair: */
     posenc_softmax_row_args *rows; /* how the scores of all its keys become exponentials */
     float *queries;                /* in float32, posenc_padded(head_dim) apart */
     float *scores;                 /* of a block's keys, POSENC_KEY_BLOCK apart, then their exponentials */
     float *side;                   /* weighted sums of a block's values while its runs go by; the stride is the sums' */
     /* and of keys, POSENC_KEYS_PACKED at a time: */
-    float *panels; /* packed; with the memory of `stage` behind it, values of bf16 */
-    float *stage;  /* in float32, before they are packed: posenc_attention_pack says which */
+    float *panels;      /* packed; with the memory of `stage` behind it, values of bf16 */
+    float *stage;       /* in float32, before they are packed: posenc_attention_pack says which; or gathered */
+    const void **ahead; /* addresses of rows to fetch, 2 * POSENC_KEYS_PACKED */
 } posenc_attention_unit;
 
 /* Weighted sums so far: a row for each pair, v_dim sums, then the largest logit and the sum of exponentials. */
@@ -96,6 +99,14 @@ posenc_attention_values posenc_attention_values_at(const posenc_attention_unit *
 
 /* Fetches values j .. j + n - 1 into the second cache. */
 void posenc_attention_fetch_values(const posenc_attention_unit *u, int64_t j, int64_t n);
+
+/* ---- Lists of keys (lists.c) ---- */
+
+/* After softmax's parameters and pages are checked; scores as above. */
+posenc_status posenc_check_lists(const posenc_attention_args *args, const posenc_view *scores);
+
+/* Of a unit, the pairs from its pair `done` on that share their keys. */
+posenc_attention_unit posenc_attention_share(const posenc_attention_unit *unit, int64_t done);
 
 /* ---- In integers (quants.c) ---- */
 

@@ -69,8 +69,20 @@ void posenc_attention_quantise_queries(const posenc_attention_unit *u) {
 
 /* ---- Keys and values ---- */
 
+/* Of a list without pages. By posenc_attention_rows, sparse decode took 1.1 times as long. */
+static void list_addresses(const posenc_attention_unit *u, const posenc_view *x, const int32_t *list, int64_t n,
+                           const void **rows) {
+    const char *first = posenc_view_at(x, u->kv_head, 0, u->batch);
+    for (int64_t t = 0; t < n; t++)
+        rows[t] = first + list[t] * x->nb[2];
+}
+
 void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
                                     const void **rows) {
+    if (u->list != NULL && u->call->args->pages == NULL) {
+        list_addresses(u, x, u->list + j, n, rows);
+        return;
+    }
     for (int64_t done = 0, run; done < n; done += run) {
         run = n - done;
         const char *first = posenc_attention_rows(u, x, j + done, &run);

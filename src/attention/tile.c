@@ -55,11 +55,16 @@ posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call
         .batch = number / per_head / n_kv_heads,
         .first = first,
         .n = posenc_min(call->per_kv_head - first, most),
+        .n_keys = (size_t)call->scores.ne[0],
     };
 }
 
 /* The rows begin where a line of the caches does, whatever the caller's scratch. */
-enum { LINE = 64, ROW_FLOATS = UNIT_ROWS * sizeof(posenc_softmax_row_args) / sizeof(float) };
+enum {
+    LINE = 64,
+    ROW_FLOATS = UNIT_ROWS * sizeof(posenc_softmax_row_args) / sizeof(float),
+    AHEAD_FLOATS = 2 * POSENC_KEYS_PACKED * sizeof(void *) / sizeof(float)
+};
 
 /* Half of them panels, of 16 channels at least: as bf16 they are filled up to 32. Together room for 32 values of bf16,
  * filled up to whole panels. */
@@ -69,7 +74,7 @@ size_t posenc_attention_panel_floats(int64_t head_dim, int64_t v_dim) {
 }
 
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
-    return LINE / sizeof(float) + ROW_FLOATS +
+    return LINE / sizeof(float) + ROW_FLOATS + AHEAD_FLOATS +
            UNIT_ROWS * (posenc_padded(head_dim) + BLOCK + posenc_padded(v_dim + 2)) +
            posenc_attention_panel_floats(head_dim, v_dim);
 }
@@ -78,6 +83,8 @@ static void set_row(const posenc_attention_unit *u, posenc_row_place at, posenc_
     *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS};
     posenc_score_args_begin(u->call->args->params, &u->call->scores, row);
     posenc_score_args_at(u->call->args->params, &u->call->scores, at, row);
+    if (u->list != NULL)
+        posenc_score_args_listed(u->call->args->params, u->list, u->n_keys, row);
     row->sink = -INFINITY; /* it joins the segments, not a block */
     row->exp_lowest = POSENC_WEIGHT_LOWEST;
 }
@@ -100,7 +107,8 @@ void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
     size_t query_floats = posenc_padded(head_dim), beyond = (uintptr_t)scratch % LINE;
     float *floats = scratch + (beyond == 0 ? 0 : LINE - beyond) / sizeof(float);
     u->rows = (posenc_softmax_row_args *)(void *)floats;
-    u->queries = floats + ROW_FLOATS;
+    u->ahead = (const void **)(void *)(floats + ROW_FLOATS);
+    u->queries = floats + ROW_FLOATS + AHEAD_FLOATS;
     u->scores = u->queries + UNIT_ROWS * query_floats;
     u->side = u->scores + UNIT_ROWS * BLOCK;
     u->panels = u->side + UNIT_ROWS * posenc_padded(u->call->args->v.ne[0] + 2);
@@ -398,7 +406,7 @@ static void attend_block(block *b) {
 }
 
 void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums) {
-    size_t dim = (size_t)u->call->args->v.ne[0], n_k = (size_t)u->call->scores.ne[0];
+    size_t dim = (size_t)u->call->args->v.ne[0], n_k = u->n_keys;
     for (int64_t pair = 0; pair < u->n; pair++) {
         float *row = sums.rows + (size_t)pair * sums.stride;
         for (size_t c = 0; c < dim; c++)

@@ -14,6 +14,7 @@ typedef struct posenc_rows_ahead {
     const void *rows;
     ptrdiff_t stride;
     size_t bytes, n;
+    const void *const *at; /* the address of each, or NULL: rows and stride say */
 } posenc_rows_ahead;
 
 #endif

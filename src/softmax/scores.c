@@ -274,6 +274,12 @@ static void set_bounds(posenc_softmax_row_args *args, int64_t begin, int64_t hol
     args->seen.end = (size_t)end;
 }
 
+/* The offsets that the mask lets be seen, where positions of keys are given. */
+static void set_offsets(posenc_softmax_row_args *args, posenc_offsets seen) {
+    args->lowest = (int32_t)posenc_max(seen.lowest, -POSENC_ANY_OFFSET);
+    args->highest = (int32_t)posenc_min(seen.highest, POSENC_ANY_OFFSET - 1);
+}
+
 static void set_mask(const posenc_score_params *params, int64_t query, posenc_row_place at,
                      posenc_softmax_row_args *args) {
     int64_t begin = params->sequences.k_begin != NULL ? params->sequences.k_begin[at.batch] : 0;
@@ -285,8 +291,7 @@ static void set_mask(const posenc_score_params *params, int64_t query, posenc_ro
     }
     posenc_offsets seen = posenc_offsets_at(&params->mask, args->position);
     if (params->positions.keys != NULL) {
-        args->lowest = (int32_t)posenc_max(seen.lowest, -POSENC_ANY_OFFSET);
-        args->highest = (int32_t)posenc_min(seen.highest, POSENC_ANY_OFFSET - 1);
+        set_offsets(args, seen);
         set_bounds(args, begin, 0, end, 0);
     } else {
         end = posenc_min(end, args->position + seen.highest + 1);
@@ -364,4 +369,16 @@ void posenc_score_args_at(const posenc_score_params *params, const posenc_view *
         args->sink = params->sinks[at.head];
     set_mask(params, query, at, args);
     set_biases(params, at, args);
+}
+
+/* Rows that do not depend on positions are faster without them. */
+void posenc_score_args_listed(const posenc_score_params *params, const int32_t *keys, size_t n,
+                              posenc_softmax_row_args *args) {
+    const posenc_mask *m = &params->mask;
+    int uses_positions = m->before >= 0 || m->after >= 0 || m->chunk > 0 || args->slope != 0.0f ||
+                         args->line.at != NULL || args->by_query.product != NULL;
+    args->n = n;
+    args->seen = (posenc_seen){.end = n};
+    args->k_pos = uses_positions ? keys : NULL;
+    set_offsets(args, posenc_offsets_at(m, args->position));
 }

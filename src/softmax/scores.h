@@ -30,4 +30,8 @@ void posenc_score_args_begin(const posenc_score_params *params, const posenc_vie
 void posenc_score_args_at(const posenc_score_params *params, const posenc_view *y, posenc_row_place at,
                           posenc_softmax_row_args *args);
 
+/* Then: the row is of n keys that stand at these positions, whatever keys there are besides. */
+void posenc_score_args_listed(const posenc_score_params *params, const int32_t *keys, size_t n,
+                              posenc_softmax_row_args *args);
+
 #endif

@@ -98,7 +98,7 @@ static void few_arguments(const kernel_call *call, kernel_args *to) {
         .n_x = s->n_x,
         .n_rows = s->n_rows,
     };
-    args.ahead[s->n_x % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_ahead};
+    args.ahead[s->n_x % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_ahead, NULL};
     to->dot_few = args;
 }
 

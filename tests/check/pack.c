@@ -22,7 +22,7 @@ static void pack_arguments(const kernel_call *call, kernel_args *to) {
         .dim = s->dim,
         .n_rows = s->n_rows,
     };
-    args.ahead[s->dim % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_ahead};
+    args.ahead[s->dim % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_ahead, NULL};
     to->pack_rows = args;
 }
 

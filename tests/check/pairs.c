@@ -153,7 +153,7 @@ static void pack_arguments(const kernel_call *call, kernel_args *to) {
         .dim = r->dim,
         .n_rows = r->n_rows,
     };
-    args.ahead[r->n_rows % 2] = (posenc_rows_ahead){call_data(call, 0, 0), 34, 34, r->n_ahead};
+    args.ahead[r->n_rows % 2] = (posenc_rows_ahead){call_data(call, 0, 0), 34, 34, r->n_ahead, NULL};
     to->pack_pairs = args;
 }
 

@@ -61,7 +61,7 @@ static void pack_arguments(const kernel_call *call, kernel_args *to) {
         .dim = s->rows.dim,
         .n_rows = s->rows.n_rows,
     };
-    args.ahead[s->n_ahead % 2] = (posenc_rows_ahead){call_data(call, 0, 0), 34, 34, s->n_ahead};
+    args.ahead[s->n_ahead % 2] = (posenc_rows_ahead){call_data(call, 0, 0), 34, 34, s->n_ahead, NULL};
     to->pack_quants = args;
 }
 

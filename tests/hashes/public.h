@@ -70,6 +70,7 @@
     FAMILY(line_gradients)                                                                                             \
     FAMILY(attention)                                                                                                  \
     FAMILY(attention_task)                                                                                             \
+    FAMILY(attention_lists)                                                                                            \
     FAMILY(attention_integers)                                                                                         \
     FAMILY(attention_bf16)                                                                                             \
     FAMILY(attention_bf16x2)                                                                                           \

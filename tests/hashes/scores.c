@@ -265,6 +265,32 @@ static void hash_math(sweep *s, posenc_attention_math math, const int64_t dims[2
     hash_task(s, &task);
 }
 
+/* Lists of keys, some of which end early: every way to compute; short ones, and such of more than one segment. */
+void hash_attention_lists(sweep *s) {
+    enum { DIM = 32, LONG = 4300 };
+    static const posenc_dtype types[] = {POSENC_F32, POSENC_F16, POSENC_BF16, POSENC_Q8_0, POSENC_Q4_0};
+    for (size_t round = 0; round < 4 * COUNT(types); round++) {
+        fresh();
+        int64_t n_k = round % 3 ? 300 : LONG, n_max = n_k - 50 * (int64_t)(round % 2);
+        int32_t *keys = integers(s, (size_t)(n_max * QUERIES * BATCH), 0, (int32_t)n_k - 1);
+        for (int64_t i = 1; i < QUERIES * BATCH; i += 2)
+            keys[i * n_max + i * 11] = POSENC_LIST_END;
+        posenc_attention_lists lists = {keys, n_max, n_max, QUERIES * n_max};
+        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.scale = 0.17f;
+        params.mask = round % 2 ? posenc_mask_causal() : posenc_mask_none();
+        params.bias.alibi_slopes = round % 2 ? floats(s, HEADS, 0.01) : NULL;
+        posenc_view lse = by_head(zeros(POSENC_F32, 1, QUERIES, HEADS, BATCH));
+        posenc_attention_args task = {
+            .params = &params, .lse = &lse, .math = (posenc_attention_math)(round / COUNT(types)), .lists = &lists};
+        task.q = by_head(tensor(s, POSENC_F32, DIM, QUERIES, HEADS, BATCH));
+        task.k = memory_of(s, types[round % COUNT(types)], DIM, n_k, BATCH);
+        task.v = memory_of(s, types[(round + 1) % COUNT(types)], DIM, n_k, BATCH);
+        task.out = by_head(zeros(POSENC_F32, DIM, QUERIES, HEADS, BATCH));
+        hash_task(s, &task);
+    }
+}
+
 /* Quantised keys or values, or both, in integers. */
 void hash_attention_integers(sweep *s) {
     static const int64_t dims[][2] = {{32, 32}, {64, 96}, {128, 32}, {160, 128}};

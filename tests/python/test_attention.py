@@ -78,6 +78,21 @@ def test_pages():
         posenc.attention(Q, k_pages, v_pages, causal=True, pages=pages + 1, n_k=9)
 
 
+def test_lists():
+    lists = np.array([[3, 0, -1], [8, 1, 4], [2, -1, 7], [5, 6, 7], [0, 1, 2]], np.int32)
+    out = posenc.attention(Q, K, V, causal=False, lists=lists)
+    for i, keys in enumerate(lists):
+        keys = keys[:np.append(keys, -1).tolist().index(-1)]
+        assert np.array_equal(out[:, i:i + 1], posenc.attention(Q[:, i:i + 1], K[:, keys], V[:, keys], causal=False))
+    assert np.array_equal(posenc.attention(Q, K, V, causal=False, lists=np.stack([lists, lists])), out)
+    assert np.array_equal(posenc.attention(Q, K, V, causal=True, lists=np.arange(9)),
+                          posenc.attention(Q, K, V, causal=True))
+    with pytest.raises(ValueError, match='lists'):
+        posenc.attention(Q, K, V, causal=False, lists=lists[:4])
+    with pytest.raises(posenc.Error):
+        posenc.attention(Q, K, V, causal=False, lists=[9])
+
+
 @pytest.mark.parametrize('head_dim, v_dim', [(0, 16), (16, 0), (10 ** 5, 16), (16, 10 ** 5)])
 def test_dimensions_that_are_refused(head_dim, v_dim):
     q, v = np.ones((3, 2, head_dim), np.float32), np.ones((3, 2, v_dim), np.float32)
