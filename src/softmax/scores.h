@@ -6,6 +6,7 @@
 #include <posenc/softmax.h>
 
 #include "bias/mask.h"
+#include "bias/tree.h"
 #include "core/rows.h"
 #include "kernels/kernels.h"
 
@@ -29,5 +30,10 @@ static inline int64_t posenc_query_start(const posenc_score_params *params, cons
 void posenc_score_args_begin(const posenc_score_params *params, const posenc_view *y, posenc_softmax_row_args *args);
 void posenc_score_args_at(const posenc_score_params *params, const posenc_view *y, posenc_row_place at,
                           posenc_softmax_row_args *args);
+
+/* Which of keys first .. first + n - 1, from which args counts, the tree hides; bytes has room for POSENC_TREE_BYTES.
+ * Nothing without a tree. */
+void posenc_score_args_tree(const posenc_score_params *params, const posenc_view *y, posenc_row_place at, size_t first,
+                            size_t n, uint8_t *bytes, posenc_softmax_row_args *args);
 
 #endif
