@@ -159,7 +159,7 @@ typedef struct posenc_attention_pages {
  *
  * The number of a key is its position, for the mask (causal, window, chunk), ALiBi, relative biases and by_query, and
  * its row of k_table; in pages too. A key that the mask hides counts for nothing, but its v must be finite. What has
- * an entry for each key in order is refused: bias.tensor, by_key, bool_mask, cu_seqlens, a mask with n_first
+ * an entry for each key in order is refused: bias.tensor, by_key, bool_mask, tree, cu_seqlens, a mask with n_first
  * (POSENC_ERR_MASK), and given positions (POSENC_ERR_POSITION): leave those keys out of the lists. */
 typedef struct posenc_attention_lists {
     const int32_t *keys;

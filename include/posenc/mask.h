@@ -4,7 +4,8 @@
  *
  * What position decides is a posenc_mask. It becomes the bounds of the loops over keys: masked keys are not read and
  * cost writing their zeros only. What bytes decide is a posenc_bool_mask. Lengths and packed documents are fields of
- * posenc_score_params (softmax.h); a mask that is a tensor of 0 and -inf goes there as a bias.
+ * posenc_score_params (softmax.h); a mask that is a tensor of 0 and -inf goes there as a bias. Draft tokens of
+ * speculative decoding are a posenc_tree.
  *
  * A query at position p sees the key at position j if all of these hold:
  *
@@ -112,6 +113,36 @@ typedef struct posenc_bool_mask {
     int64_t nb[4];
     posenc_polarity polarity;
 } posenc_bool_mask;
+
+/* ---- Trees of draft tokens ---- */
+
+#define POSENC_MAX_TREE 1024
+
+/** Speculative decoding: the queries of a call are draft tokens, and the last keys of each sequence are theirs, in the
+ * same order. A token sees the keys before the tree, its own and those of its ancestors. The bits are those of the same
+ * mask as bytes (SpecInfer, arXiv 2305.09781; Medusa, arXiv 2401.10774).
+ *
+ * Where a window, a chunk, ALiBi or a relative bias counts distances, keys of one depth share a position: give
+ * positions.queries and .keys then (posenc_tree_positions), as RoPE has them too. Without them such parameters are
+ * refused (POSENC_ERR_POSITION). Positions are those of all sequences of a call, and so then is the tree.
+ *
+ * Example: a root with two children, of which the first has a child
+ *
+ *     static const int32_t parents[] = {-1, 0, 0, 1};
+ *     posenc_tree tree = {parents, 0};
+ *     params.mask = posenc_mask_causal();
+ *     params.tree = &tree; // the call has 4 queries
+ */
+typedef struct posenc_tree {
+    /** [n_q] for each sequence: the token that each follows, 0 .. its own number - 1, or -1 for a root
+     * (POSENC_ERR_MASK). At most POSENC_MAX_TREE (POSENC_ERR_SHAPE). */
+    const int32_t *parents;
+    int64_t batch_stride; /**< entries from sequence to sequence; 0: all have the same tree */
+} posenc_tree;
+
+/** Writes the position of each of n tokens of a tree: that of a root is `start`, that of others one more than their
+ * parent's. start: -2^30 .. 2^30 - n (POSENC_ERR_POSITION). positions may not be parents. */
+POSENC_API posenc_status posenc_tree_positions(const int32_t *parents, int64_t n, int32_t start, int32_t *positions);
 
 /** Writes 0 to the rows of padded queries, whatever they held: y [dim, n_heads, n_q, n_batch], keep [n_batch][n_q],
  * nonzero where the query is real (C.25). y: f32, f16 or bf16. */

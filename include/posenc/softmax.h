@@ -129,6 +129,9 @@ typedef struct posenc_score_params {
     posenc_score_bias bias;
     posenc_mask mask;                  /**< by position */
     const posenc_bool_mask *bool_mask; /**< by bytes, beside it; NULL: none */
+    /** The queries are the tokens of a tree, beside the mask; NULL: none. Not with bool_mask, documents
+     * (POSENC_ERR_MASK) or a query_start (POSENC_ERR_POSITION): the tree is at the end of each sequence. */
+    const posenc_tree *tree;
     posenc_score_positions positions;
     posenc_score_sequences sequences;
     posenc_score_output output;
@@ -136,7 +139,7 @@ typedef struct posenc_score_params {
 
 #define POSENC_SCORE_DEFAULTS                                                                                          \
     {                                                                                                                  \
-        1.0f, 0.0f, NULL, {NULL, NULL, NULL, NULL, {NULL, NULL}, {NULL, NULL}}, POSENC_MASK_UNSET, NULL,               \
+        1.0f, 0.0f, NULL, {NULL, NULL, NULL, NULL, {NULL, NULL}, {NULL, NULL}}, POSENC_MASK_UNSET, NULL, NULL,         \
             {POSENC_ALIGN_LAST_KEY, NULL, NULL, NULL}, {NULL, NULL, NULL, 0}, {                                        \
             POSENC_FULLY_MASKED_ZEROS, POSENC_MASKED_WRITTEN                                                           \
         }                                                                                                              \

@@ -37,6 +37,7 @@ class ScoreArguments(PlaceArguments, total=False):
     by_key: tuple[Array, RelIndex]
     keep: Array
     drop: Array
+    tree: Numbers
     query_starts: Numbers
     query_positions: Numbers
     key_positions: Numbers
@@ -440,4 +441,5 @@ def xavier_normal(fan_in: int, fan_out: int) -> float: ...
 
 def xavier_uniform(fan_in: int, fan_out: int) -> float: ...
 
+def tree_positions(parents: Numbers, start: int) -> Result: ...
 def zero_padded(y: Array, keep: Array) -> Result: ...

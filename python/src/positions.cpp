@@ -96,6 +96,14 @@ py::object positions_masked(py::handle mask_, int32_t start, int32_t pad_value) 
     return std::move(positions);
 }
 
+py::object tree_positions(py::handle parents_, int32_t start) {
+    Numbers<int32_t> parents(parents_, "parents");
+    py::array_t<int32_t> positions(parents.size());
+    check(posenc_tree_positions(parents.data(), parents.size(), start, positions.mutable_data()), "tree_positions",
+          "parents");
+    return std::move(positions);
+}
+
 py::object positions_documents(py::handle document_) {
     Numbers<int32_t> document(document_, "document");
     py::array_t<int32_t> positions(document.size());
@@ -166,6 +174,8 @@ void bind_positions(py::module_ &module) {
                "Positions of packed sequences, int32 (n_tokens,).");
     module.def("positions_masked", &positions_masked, "mask"_a, py::kw_only(), "start"_a = 0, "pad_value"_a = 0,
                "Positions of the real tokens of a padding mask (n_batch, n_tokens).");
+    module.def("tree_positions", &tree_positions, "parents"_a, "start"_a,
+               "Positions of the tokens of a tree, int32 (n,): start for a root (parent -1), else one more than its parent's.");
     module.def("positions_documents", &positions_documents, "document"_a,
                "Positions that restart where the document changes.");
     module.def("positions_grid", &positions_grid, "sizes"_a, "Coordinates of a grid, int32 (n_axes, n_tokens).");

@@ -55,6 +55,7 @@ Score::Score(Options &options, const ScoreExtents &extents, double scale) {
     params_.mask = mask_of(options);
     set_biases(options, extents);
     set_bool_mask(options, extents);
+    set_tree(options, extents);
     set_positions(options, extents);
     set_sequences(options, extents);
     set_output(options);
@@ -133,6 +134,19 @@ void Score::set_bool_mask(Options &options, const ScoreExtents &extents) {
     bool_mask_.data = (const uint8_t *)mask.data;
     bool_mask_.polarity = kept ? POSENC_KEEP : POSENC_DROP;
     params_.bool_mask = &bool_mask_;
+}
+
+void Score::set_tree(Options &options, const ScoreExtents &extents) {
+    static const Key tree("tree");
+    parents_ = Numbers<int32_t>(options.take(tree), tree.text);
+    if (!parents_)
+        return;
+    const Shape &shape = parents_.shape();
+    if (shape.empty() || shape.size() > 2 || shape.back() != extents.n_q ||
+        (shape.size() == 2 && shape[0] != extents.n_batch))
+        refuse(tree.text, "the shape has to be (n_q,) or (n_batch, n_q), not " + text_of(shape));
+    tree_ = {parents_.data(), shape.size() == 2 ? extents.n_q : 0};
+    params_.tree = &tree_;
 }
 
 void Score::set_positions(Options &options, const ScoreExtents &extents) {

@@ -43,12 +43,15 @@ class Score {
     Term bias_, by_query_, by_key_;
     Tensor bool_mask_data_;
     posenc_bool_mask bool_mask_;
+    Numbers<int32_t> parents_;
+    posenc_tree tree_;
     std::vector<py::object> keeps_;
 
     void set_biases(Options &options, const ScoreExtents &extents);
     void set_bias(py::handle given);
     void set_relative(py::handle given, const char *argument, Term &term, posenc_relative &relative);
     void set_bool_mask(Options &options, const ScoreExtents &extents);
+    void set_tree(Options &options, const ScoreExtents &extents);
     void set_positions(Options &options, const ScoreExtents &extents);
     void set_sequences(Options &options, const ScoreExtents &extents);
     void set_output(Options &options);

@@ -22,8 +22,9 @@ static int64_t length_of(const int32_t *list, int64_t n_max) {
 static posenc_status check_company(const posenc_score_params *params) {
     if (params->positions.keys != NULL)
         return POSENC_ERR_POSITION;
-    int is_refused = params->mask.n_first > 0 || params->bool_mask != NULL || params->bias.tensor != NULL ||
-                     params->bias.by_key.products != NULL || params->sequences.cu_seqlens != NULL;
+    int is_refused = params->mask.n_first > 0 || params->bool_mask != NULL || params->tree != NULL ||
+                     params->bias.tensor != NULL || params->bias.by_key.products != NULL ||
+                     params->sequences.cu_seqlens != NULL;
     return is_refused ? POSENC_ERR_MASK : POSENC_OK;
 }
 

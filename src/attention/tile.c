@@ -235,8 +235,9 @@ static void multiply(const block *b) {
 }
 
 /* Softmax's arguments for the block's keys of a row: everything that counts keys, counted from the first. */
-static posenc_softmax_row_args scores_of(const block *b, int64_t pair) {
-    posenc_softmax_row_args args = b->unit->rows[pair];
+static posenc_softmax_row_args scores_of(const block *b, int64_t pair, uint8_t *bytes) {
+    const posenc_attention_unit *u = b->unit;
+    posenc_softmax_row_args args = u->rows[pair];
     args.n = b->n;
     args.seen = b->seen[pair];
     if (args.k_pos != NULL)
@@ -249,7 +250,9 @@ static posenc_softmax_row_args scores_of(const block *b, int64_t pair) {
         args.bytes += b->first;
     if (args.by_key.product != NULL)
         args.by_key.product += (ptrdiff_t)b->first * args.by_key.key_stride;
-    args.x = args.y = b->unit->scores + (size_t)pair * BLOCK;
+    posenc_score_args_tree(u->call->args->params, &u->call->scores, posenc_attention_place(u, pair), b->first, b->n,
+                           bytes, &args);
+    args.x = args.y = u->scores + (size_t)pair * BLOCK;
     return args;
 }
 
@@ -259,11 +262,12 @@ static void soften(block *b, int64_t pair) {
     b->keep[pair] = 1.0f;
     if (b->seen[pair].begin == b->seen[pair].end)
         return;
-    posenc_softmax_row_args args = scores_of(b, pair);
+    uint8_t bytes[2][POSENC_TREE_BYTES];
+    posenc_softmax_row_args args = scores_of(b, pair, bytes[0]);
     posenc_softmax_sum sum;
     posenc_softmax_row_args next;
     if (args.by_query.product != NULL && pair + 1 < b->unit->n) { /* each has products of its own, often far away */
-        next = scores_of(b, pair + 1);
+        next = scores_of(b, pair + 1, bytes[1]);
         args.next = &next;
     }
     args.least = max;

@@ -61,7 +61,8 @@ typedef struct posenc_softmax_row_args {
     const void *bias; /* [n], or NULL */
     posenc_dtype bias_type;
     float bias_slope;
-    const uint8_t *bytes; /* [n], or NULL; a key is seen where (byte != 0) == keep */
+    const uint8_t *bytes; /* or NULL; from key bytes_begin on, one is seen where (byte != 0) == keep */
+    size_t bytes_begin;   /* a multiple of POSENC_SUM_LANES; keys before it are not hidden so */
     int keep;
 
     float exp_lowest;        /* exponentials of less are 0: POSENC_EXP_LOWEST, or more */

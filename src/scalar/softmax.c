@@ -34,7 +34,7 @@ static int is_seen(const row *a, size_t j) {
         return 0;
     if (a->k_pos != NULL && (offset_of(a, j) < a->lowest || offset_of(a, j) > a->highest))
         return 0;
-    return a->bytes == NULL || (a->bytes[j] != 0) == (a->keep != 0);
+    return a->bytes == NULL || j < a->bytes_begin || (a->bytes[j - a->bytes_begin] != 0) == (a->keep != 0);
 }
 
 static float relative_term(const posenc_relative_line *r, size_t j, int32_t offset) {

@@ -115,8 +115,10 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, const int has_sc
     vf max[STEP];
     for (int k = 0; k < STEP; k++)
         max[k] = v_set1(a->sink > a->least ? a->sink : a->least);
-    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
-        if (r.is_ragged || kind == WITH_ANYTHING)
+    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end)) {
+        if (a->bytes != NULL && r.begin < a->bytes_begin && a->bytes_begin < r.end)
+            r.end = a->bytes_begin;
+        if (r.is_ragged || kind == WITH_ANYTHING || (a->bytes != NULL && r.begin >= a->bytes_begin))
             any_run(a, r, max);
         else if (kind == WITH_LINE)
             line_run(a, r, has_scores, max);
@@ -124,6 +126,7 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, const int has_sc
             alibi_run(a, r, has_scores, max);
         else
             plain_run(a, r, kind, has_scores, 0.0f, 0, max);
+    }
     for (int k = 1; k < STEP; k++)
         max[0] = v_max(max[k], max[0]);
     return v_max_lanes(max[0]) + 0.0f; /* -0 becomes +0 */

@@ -63,8 +63,10 @@ static row part_at(const row *a, size_t begin, float *kept) {
         part.by_key.product = a->by_key.product + (ptrdiff_t)begin * a->by_key.key_stride;
     if (a->bias != NULL)
         part.bias = typed_at(a->bias, begin, a->bias_type);
-    if (a->bytes != NULL)
-        part.bytes = a->bytes + begin;
+    if (a->bytes != NULL) { /* all of them are before bytes_begin, or some are behind it */
+        part.bytes_begin = within(a->bytes_begin, begin, n);
+        part.bytes = a->bytes_begin < begin ? a->bytes + (begin - a->bytes_begin) : a->bytes;
+    }
     return widened(&part);
 }
 

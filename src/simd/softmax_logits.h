@@ -24,7 +24,7 @@ typedef enum logit_kind {
 } logit_kind;
 
 V_INLINE logit_kind kind_of(const row *a) {
-    int is_plain = a->k_pos == NULL && a->cap == 0.0f && a->bytes == NULL && a->by_key.product == NULL;
+    int is_plain = a->k_pos == NULL && a->cap == 0.0f && a->by_key.product == NULL;
     int has_alibi = a->slope != 0.0f, has_line = a->line.at != NULL, has_bias = a->bias != NULL;
     int has_query_term = a->by_query.product != NULL;
     if (!is_plain || has_alibi + has_line + has_bias + has_query_term > 1)
@@ -161,8 +161,8 @@ V_INLINE vf relative_values(const row *a, const posenc_relative_line *r, const k
 /* -inf for keys that bytes, positions or the bounds hide. */
 V_INLINE vf hide(const row *a, const keys *k, vf l) {
     vf hidden = v_set1(-INFINITY);
-    if (a->bytes != NULL) {
-        vm is_set = vi_lt(vi_set1(0), vi_load_u8_n(a->bytes + k->j, k->n));
+    if (a->bytes != NULL && k->j >= a->bytes_begin) {
+        vm is_set = vi_lt(vi_set1(0), vi_load_u8_n(a->bytes + (k->j - a->bytes_begin), k->n));
         l = a->keep ? v_select(is_set, l, hidden) : v_select(is_set, hidden, l);
     }
     if (a->k_pos != NULL)

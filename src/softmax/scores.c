@@ -53,6 +53,8 @@ static posenc_status check_positions(const int32_t *positions, int64_t n, posenc
 /* 1 if the result depends on where the queries stand. */
 static int depends_on_positions(const posenc_score_params *params) {
     const posenc_mask *m = &params->mask;
+    if (params->tree != NULL) /* it is at the last keys */
+        return 1;
     if (params->positions.keys != NULL) /* positions are given; documents go by number */
         return params->sequences.cu_seqlens != NULL;
     return m->before >= 0 || m->after >= 0 || m->chunk > 0 || params->bias.alibi_slopes != NULL ||
@@ -164,6 +166,23 @@ static posenc_status check_bool_mask(const posenc_bool_mask *mask, const posenc_
     return mask->data == NULL && !is_empty ? POSENC_ERR_NULL : POSENC_OK;
 }
 
+/* A tree stands alone, at the end. Its tokens' numbers are not their positions. */
+static posenc_status check_tree(const posenc_score_params *params, const posenc_view *y) {
+    const posenc_score_positions *at = &params->positions;
+    if (params->tree == NULL)
+        return POSENC_OK;
+    if (params->bool_mask != NULL || params->sequences.cu_seqlens != NULL)
+        return POSENC_ERR_MASK;
+    int counts = params->mask.before >= 0 || params->mask.chunk > 0 || params->bias.alibi_slopes != NULL ||
+                 params->bias.relative != NULL || params->bias.by_query.products != NULL ||
+                 params->bias.by_key.products != NULL;
+    if (at->query_start != POSENC_ALIGN_LAST_KEY || at->query_starts != NULL || (counts && at->keys == NULL))
+        return POSENC_ERR_POSITION;
+    if (at->keys != NULL && params->tree->batch_stride != 0 && y->ne[3] > 1) /* positions are those of all sequences */
+        return POSENC_ERR_POSITION;
+    return posenc_check_tree(params->tree, y->ne[1], y->ne[3]);
+}
+
 /* The input has y's extents, or 1 where it is shared (not along keys). */
 static posenc_status check_beside(const posenc_view *input, const posenc_view *y, const int64_t ne[4]) {
     posenc_status status = posenc_check_input(input);
@@ -216,6 +235,8 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
         status = check_documents(params);
     if (status == POSENC_OK)
         status = check_bool_mask(params->bool_mask, y);
+    if (status == POSENC_OK)
+        status = check_tree(params, y);
     if (status == POSENC_OK)
         status = posenc_check_line(params->bias.relative, n_heads, seen);
     if (status == POSENC_OK && params->bias.tensor != NULL)
@@ -381,4 +402,17 @@ void posenc_score_args_listed(const posenc_score_params *params, const int32_t *
     args->seen = (posenc_seen){.end = n};
     args->k_pos = uses_positions ? keys : NULL;
     set_offsets(args, posenc_offsets_at(m, args->position));
+}
+
+void posenc_score_args_tree(const posenc_score_params *params, const posenc_view *y, posenc_row_place at, size_t first,
+                            size_t n, uint8_t *bytes, posenc_softmax_row_args *args) {
+    const posenc_tree *tree = params->tree;
+    if (tree == NULL)
+        return;
+    int64_t end = params->sequences.k_end != NULL ? params->sequences.k_end[at.batch] : y->ne[0];
+    tree_span own = {end - y->ne[1], end}, keys = {(int64_t)first, (int64_t)(first + n)};
+    tree_part part = posenc_tree_part(tree->parents + at.batch * tree->batch_stride, at.query, own, keys, bytes);
+    args->bytes = part.bytes;
+    args->bytes_begin = part.begin;
+    args->keep = 1;
 }

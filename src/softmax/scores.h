@@ -6,6 +6,7 @@
 #include <posenc/softmax.h>
 
 #include "bias/mask.h"
+#include "bias/tree.h"
 #include "core/rows.h"
 #include "kernels/kernels.h"
 
@@ -33,5 +34,10 @@ void posenc_score_args_at(const posenc_score_params *params, const posenc_view *
 /* Then: the row is of n keys that stand at these positions, whatever keys there are besides. */
 void posenc_score_args_listed(const posenc_score_params *params, const int32_t *keys, size_t n,
                               posenc_softmax_row_args *args);
+
+/* Which of keys first .. first + n - 1, from which args counts, the tree hides; bytes has room for POSENC_TREE_BYTES.
+ * Nothing without a tree. */
+void posenc_score_args_tree(const posenc_score_params *params, const posenc_view *y, posenc_row_place at, size_t first,
+                            size_t n, uint8_t *bytes, posenc_softmax_row_args *args);
 
 #endif

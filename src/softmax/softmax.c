@@ -28,8 +28,16 @@ static posenc_status check_call(const score_call *call, posenc_range *rows) {
     return status;
 }
 
-static void set_row(const score_call *call, posenc_row_place at, int64_t row, posenc_softmax_row_args *args) {
+/* A row's arguments, and memory for what they point to. */
+typedef struct score_row {
+    posenc_softmax_row_args args;
+    uint8_t bytes[POSENC_TREE_BYTES];
+} score_row;
+
+static void set_row(const score_call *call, posenc_row_place at, int64_t row, score_row *to) {
+    posenc_softmax_row_args *args = &to->args;
     posenc_score_args_at(call->params, call->y, at, args);
+    posenc_score_args_tree(call->params, call->y, at, 0, args->n, to->bytes, args);
     args->y = posenc_row_at(call->y, at);
     if (call->x != NULL) {
         args->x = posenc_row_at(call->x, at);
@@ -50,21 +58,22 @@ static posenc_status run(const score_call *call, posenc_range rows) {
     if (status != POSENC_OK || rows.begin == rows.end || (call->y->ne[0] == 0 && call->sums == NULL))
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();
-    posenc_softmax_row_args args[2] = {{.form = call->form, .y_type = call->y->dtype}}; /* a row, and the next */
-    args[0].leaves_hidden = call->params->output.masked == POSENC_MASKED_UNTOUCHED;
-    posenc_score_args_begin(call->params, call->y, &args[0]);
-    args[1] = args[0];
+    score_row pair[2]; /* a row, and the next */
+    pair[0].args = (posenc_softmax_row_args){.form = call->form, .y_type = call->y->dtype};
+    pair[0].args.leaves_hidden = call->params->output.masked == POSENC_MASKED_UNTOUCHED;
+    posenc_score_args_begin(call->params, call->y, &pair[0].args);
+    pair[1].args = pair[0].args;
     int fetches = fetches_next(call), now = 0;
     posenc_row_place at = posenc_row_place_of(call->y, rows.begin);
-    set_row(call, at, rows.begin, &args[0]);
+    set_row(call, at, rows.begin, &pair[0]);
     for (int64_t row = rows.begin; row < rows.end; row++, now = !now) {
         int is_last = row + 1 == rows.end;
         if (!is_last) {
             posenc_row_advance(call->y, &at);
-            set_row(call, at, row + 1, &args[!now]);
+            set_row(call, at, row + 1, &pair[!now]);
         }
-        args[now].next = fetches && !is_last ? &args[!now] : NULL;
-        kernels->softmax_row(&args[now]);
+        pair[now].args.next = fetches && !is_last ? &pair[!now].args : NULL;
+        kernels->softmax_row(&pair[now].args);
     }
     return POSENC_OK;
 }

@@ -37,6 +37,25 @@ void hash_masks(sweep *s) {
         }
 }
 
+/* Positions of draft tokens, and softmax over what each sees of 50 keys more. */
+void hash_trees(sweep *s) {
+    for (int64_t n = 1; n < 130; n = 2 * n + 1) {
+        fresh();
+        int32_t *parents = take((size_t)n * sizeof *parents), *positions = take((size_t)n * sizeof *positions);
+        for (int64_t t = 0; t < n; t++)
+            parents[t] = (int32_t)(next(s) % (uint64_t)(t + 1)) - 1;
+        CALL(posenc_tree_positions, parents, n, 1000, positions);
+        hash_integers(s, positions, (size_t)n);
+        posenc_tree tree = {parents, 0};
+        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.mask = posenc_mask_causal();
+        params.tree = &tree;
+        posenc_view x = tensor(s, POSENC_F32, n + 50, n, HEADS, BATCH);
+        CALL(posenc_softmax, &params, &x, &x, posenc_range_all());
+        hash_view(s, &x);
+    }
+}
+
 void hash_alibi(sweep *s) {
     for (int64_t n_heads = 1; n_heads <= 130; n_heads += n_heads < 20 ? 1 : 13)
         for (int round = 0; round < 4; round++) {

@@ -51,6 +51,7 @@
     FAMILY(conv)                                                                                                       \
     FAMILY(grouped_conv)                                                                                               \
     FAMILY(masks)                                                                                                      \
+    FAMILY(trees)                                                                                                      \
     FAMILY(alibi)                                                                                                      \
     FAMILY(t5)                                                                                                         \
     FAMILY(kerple)                                                                                                     \

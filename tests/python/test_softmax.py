@@ -66,6 +66,22 @@ def test_sequences_and_positions():
     np.testing.assert_allclose(packed, truth.softmax(square, same & truth.allowed(6, 6, -1, 0)), rtol=0, atol=2e-6)
 
 
+def test_trees():
+    parents = [-1, 0, 0, 1]
+    seen = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 1]], bool)
+    x = truth.normal(2, 3, 4, 9)
+    keep = np.ones((4, 9), bool)
+    keep[:, 5:] = seen
+    expected = truth.softmax(x, keep)
+    np.testing.assert_allclose(posenc.softmax(x, causal=False, tree=parents), expected, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(posenc.softmax(x, causal=True, tree=[parents] * 2), expected, rtol=0, atol=2e-6)
+    assert posenc.tree_positions(parents, 5).tolist() == [5, 6, 6, 7]
+    with pytest.raises(ValueError, match='tree'):
+        posenc.softmax(x, causal=False, tree=[-1, 0])
+    with pytest.raises(ValueError):
+        posenc.softmax(x, causal=False, tree=[-1, 0, 0, 3])
+
+
 def test_fully_masked_rows_and_untouched_keys():
     nothing = np.zeros((2, 9), bool)
     assert np.all(posenc.softmax(X, causal=False, keep=nothing) == 0)
