@@ -85,7 +85,7 @@ void test_attention_params(void **state) {
     ANSWERS(== 0, posenc_attention_tile_count, &q, &k);
     ANSWERS(== 0, posenc_attention_workspace_bytes, 0, 8);
     ANSWERS(== 0, posenc_attention_workspace_bytes, 8, POSENC_MAX_HEAD_DIM + 1);
-    ANSWERS(< 410000, posenc_attention_workspace_bytes, 128, 128);
+    ANSWERS(< 510000, posenc_attention_workspace_bytes, 128, 128);
 }
 
 /* Sizes of tasks that cannot be, or that are more than a size can say. */
@@ -100,7 +100,7 @@ static void test_sizes(void) {
     };
     posenc_attention_args t = good_task;
     static const uint64_t bytes = (uint64_t)33 * 8192 * 32 * 128 * sizeof(float);
-    ANSWERS(== 33 * 8192 * 32 / 64, posenc_attention_split_count, &t);
+    ANSWERS(== 33 * ((8192 * 32 + 95) / 96), posenc_attention_split_count, &t);
     ANSWERS(== (bytes <= SIZE_MAX ? bytes : 0), posenc_attention_split_bytes, &t);
     static const int64_t bad_dims[] = {-3, -1, 0, POSENC_MAX_HEAD_DIM + 1, INT64_MAX, INT64_MIN};
     for (int i = 0; i < 6; i++) {

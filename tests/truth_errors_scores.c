@@ -207,6 +207,18 @@ void test_score_masks(void **state) {
     RETURNS(POSENC_ERR_NULL, posenc_masked_mean, losses, NULL, 2, &mean);
     RETURNS(POSENC_ERR_NULL, posenc_masked_mean, losses, byte_data, 2, NULL);
     RETURNS(POSENC_ERR_STRIDE, posenc_masked_mean, shifted(losses, 1), byte_data, 2, &mean);
+
+    static int32_t parents[] = {-1, 0, 0}, later[] = {-1, 2, 0}, places[3];
+    RETURNS(POSENC_ERR_SHAPE, posenc_tree_positions, parents, -1, 0, places);
+    RETURNS(POSENC_ERR_SHAPE, posenc_tree_positions, parents, POSENC_MAX_TREE + 1, 0, places);
+    RETURNS(POSENC_ERR_POSITION, posenc_tree_positions, parents, 3, -(1 << 30) - 1, places);
+    RETURNS(POSENC_ERR_POSITION, posenc_tree_positions, parents, 3, (1 << 30) - 2, places);
+    RETURNS(POSENC_ERR_NULL, posenc_tree_positions, NULL, 3, 0, places);
+    RETURNS(POSENC_ERR_NULL, posenc_tree_positions, parents, 3, 0, NULL);
+    RETURNS(POSENC_ERR_STRIDE, posenc_tree_positions, shifted(parents, 1), 2, 0, places);
+    RETURNS(POSENC_ERR_STRIDE, posenc_tree_positions, parents, 2, 0, shifted(places, 2));
+    RETURNS(POSENC_ERR_MASK, posenc_tree_positions, later, 3, 0, places);
+    RETURNS(POSENC_OK, posenc_tree_positions, NULL, 0, 1 << 30, NULL);
 }
 
 void test_score_lines(void **state) {

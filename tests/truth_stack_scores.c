@@ -70,6 +70,12 @@ static posenc_status zero_padded(void) {
     return posenc_zero_padded(bytes, &all);
 }
 
+static posenc_status tree_positions(void) {
+    static int32_t parents[POSENC_MAX_TREE], places[POSENC_MAX_TREE]; /* all follow the first */
+    parents[0] = -1;
+    return posenc_tree_positions(parents, POSENC_MAX_TREE, 0, places);
+}
+
 static posenc_status masked_mean(void) {
     double mean;
     return posenc_masked_mean(x, bytes, KEYS, &mean);
@@ -222,6 +228,7 @@ const stack_call score_calls[] = {
     {"posenc_sink_backward", "", sum_sinks},
     {"posenc_zero_padded", "f16", zero_padded},
     {"posenc_masked_mean", "", masked_mean},
+    {"posenc_tree_positions", "", tree_positions},
     {"posenc_relative_products", "f16 and a shift", multiply_rows},
     {"posenc_relative_products", "a lone query", multiply_rows_of_one},
     {"posenc_relative_values", "bf16", relative_values},

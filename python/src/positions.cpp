@@ -175,7 +175,7 @@ void bind_positions(py::module_ &module) {
     module.def("positions_masked", &positions_masked, "mask"_a, py::kw_only(), "start"_a = 0, "pad_value"_a = 0,
                "Positions of the real tokens of a padding mask (n_batch, n_tokens).");
     module.def("tree_positions", &tree_positions, "parents"_a, "start"_a,
-               "Positions of the tokens of a tree, int32 (n,): start for a root (parent -1), else one more than its parent's.");
+               "Positions of a tree's tokens, int32 (n,): start for a root (parent -1), else the parent's + 1.");
     module.def("positions_documents", &positions_documents, "document"_a,
                "Positions that restart where the document changes.");
     module.def("positions_grid", &positions_grid, "sizes"_a, "Coordinates of a grid, int32 (n_axes, n_tokens).");

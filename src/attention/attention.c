@@ -23,7 +23,7 @@ static int64_t n_keys(const posenc_attention_args *t) {
 
 static int64_t n_segments(const posenc_attention_args *t) {
     int64_t n_k = t->lists != NULL ? t->lists->n_max : n_keys(t);
-    return n_k > 0 ? (n_k - 1) / POSENC_ATTENTION_SEGMENT + 1 : 0;
+    return n_k > 0 && n_k <= POSENC_MAX_KEYS ? (n_k - 1) / POSENC_ATTENTION_SEGMENT + 1 : 0;
 }
 
 int64_t posenc_attention_split_count(const posenc_attention_args *args) {
