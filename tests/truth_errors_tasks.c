@@ -114,6 +114,7 @@ static void refuse_table(posenc_rope_table table, posenc_status want) {
                                0.0f,
                                NULL,
                                NULL,
+                               0,
                                0};
     RETURNS(want, posenc_rope_apply_tensors, rope, &task, 1, NULL, &table, POSENC_FORWARD, posenc_range_all());
 }
@@ -183,6 +184,7 @@ static posenc_rope_tensor good_task(float *x, float *y) {
                                 0.0f,
                                 NULL,
                                 NULL,
+                                0,
                                 0};
 }
 
@@ -235,6 +237,18 @@ static void refuse_scatter(void) {
     refuse_task(task, POSENC_ERR_ROWS);
 }
 
+static void refuse_wide_norm(posenc_rope_tensor task, int64_t head_dim, int64_t n_rot, posenc_status want) {
+    posenc_rope_params params = good_params();
+    posenc_rope *wide;
+    params.head_dim = head_dim;
+    params.n_rot = n_rot;
+    truth_ok(posenc_rope_create(&params, &wide));
+    task.x = posenc_view_dense(NULL, POSENC_F32, head_dim, HEADS, 0, 1);
+    task.y = task.x;
+    refuse_tasks_of(wide, &task, want);
+    posenc_rope_free(wide);
+}
+
 static void refuse_norm(void) {
     static const float bad_eps[] = {-1e-6f, NAN, INFINITY, -INFINITY}, weight[DIM + 1] = {1.0f};
     posenc_rope_tensor task = good_task(in, out);
@@ -246,16 +260,17 @@ static void refuse_norm(void) {
     task.eps = 0.0f;
     task.weight = shifted(weight, 2);
     refuse_task(task, POSENC_ERR_STRIDE);
+    task.weight = NULL; /* what goes with weights goes without */
+    task.norms = 1;
+    for (size_t k = 0; k < sizeof bad_eps / sizeof bad_eps[0]; k++) {
+        task.eps = bad_eps[k];
+        refuse_task(task, POSENC_ERR_SCALE);
+    }
+    task.eps = 0.0f;
+    refuse_wide_norm(task, 258, 258, POSENC_ERR_N_ROT); /* more pairs than go with the norm */
+    refuse_wide_norm(task, POSENC_MAX_HEAD_DIM + 1, 2, POSENC_ERR_HEAD_DIM);
     task.weight = weight;
-
-    posenc_rope_params params = good_params(); /* more pairs than go with the norm */
-    posenc_rope *wide;
-    params.head_dim = params.n_rot = 258;
-    truth_ok(posenc_rope_create(&params, &wide));
-    task.x = posenc_view_dense(NULL, POSENC_F32, params.head_dim, HEADS, 0, 1);
-    task.y = task.x;
-    refuse_tasks_of(wide, &task, POSENC_ERR_N_ROT);
-    posenc_rope_free(wide);
+    refuse_wide_norm(task, 258, 258, POSENC_ERR_N_ROT);
 }
 
 /* ---- Blocks, and the Hadamard transform ---- */

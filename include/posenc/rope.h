@@ -282,12 +282,15 @@ typedef struct posenc_rope_tensor {
     float scale;   /**< the result is multiplied by it: 1, or the softmax scale into Q; finite, not 0 */
     const float
         *weight; /**< [head_dim]: RMS-norm of each head, x / sqrt(mean(x^2) + eps) * weight, before the rotation;
-                            NULL: none. n_rot up to 256. The weights are multiplied into the cosines and sines. */
+                            NULL: none, unless `norms`. n_rot up to 256. The weights are multiplied into the cosines
+                            and sines. */
     float eps;   /**< >= 0 */
     const int32_t *rows32; /**< token t goes to row rows32[t] of y (its ne[2]): scatter into a cache; NULL: to row t */
     const int64_t *rows64; /**< the same as int64; at most one of the two */
     int64_t hadamard; /**< n of posenc_hadamard, which the result goes through in float32, before it is rounded to y's
                          type or quantised; 0: it does not. head_dim up to POSENC_MAX_HEAD_DIM, n_rot up to 256 */
+    int norms;        /**< 1: the RMS-norm without weight (V of Gemma 4), with the bits of weights of 1. head_dim
+                    up to POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM). Not read where there is a weight */
 } posenc_rope_tensor;
 
 /** Rotates several tensors of the same tokens in one pass, from one set of cosines and sines. positions, or table if

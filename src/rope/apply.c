@@ -10,6 +10,12 @@
 /* Heads whose norms are made at a time; what they share is multiplied out once for all of them. */
 #define NORM_HEADS 64
 
+/* The weights of a norm without: kernels have one kind of norm, and a product with 1 is exact. */
+#define FOUR(x) x, x, x, x
+#define ONES_64 FOUR(FOUR(FOUR(1.0f)))
+static const float ones[] = {FOUR(FOUR(ONES_64))};
+_Static_assert(sizeof ones == POSENC_MAX_HEAD_DIM * sizeof(float), "a weight for each channel");
+
 /* ---- One tensor at one token ---- */
 
 /* Heads first .. first + n - 1 of one tensor, at one token. */
@@ -19,8 +25,9 @@ typedef struct heads {
     posenc_dtype y_type;
     ptrdiff_t y_stride;
     int64_t n;
-    int64_t y_ahead;    /* from a head's output to one that will be written soon, and should be fetched; 0: none */
-    const float *norms; /* factor of each head; NULL: no norm */
+    int64_t y_ahead;     /* from a head's output to one that will be written soon, and should be fetched; 0: none */
+    const float *norms;  /* factor of each head; NULL: no norm */
+    const float *weight; /* of the norm, for each channel */
 } heads;
 
 /* What stays the same through a slice. */
@@ -91,7 +98,7 @@ static void copy_channels(const walk *w, const posenc_rope_tensor *tensor, const
             .y_stride = h->y_stride,
             .y_ahead = (ptrdiff_t)h->y_ahead,
             .factor = tensor->scale,
-            .weight = h->norms != NULL ? tensor->weight + first : NULL,
+            .weight = h->norms != NULL ? h->weight + first : NULL,
             .head_factors = h->norms,
             .n = (size_t)n,
             .n_heads = (size_t)h->n,
@@ -153,7 +160,7 @@ static void rotate_part(const walk *w, const posenc_rope_tensor *tensor, const h
         .sin_row = sin_row + part.first,
         .cos_factor = tensor->scale,
         .sin_factor = backwards ? -tensor->scale : tensor->scale,
-        .weight = h->norms != NULL ? tensor->weight + x_first : NULL,
+        .weight = h->norms != NULL ? h->weight + x_first : NULL,
         .head_factors = h->norms,
         .half = (size_t)part.n_halved,
         .n = (size_t)part.n,
@@ -281,6 +288,7 @@ static void normalise(const walk *w, const posenc_rope_tensor *tensor, const hea
             .n_heads = (size_t)some.n,
         };
         some.norms = norms;
+        some.weight = tensor->weight != NULL ? tensor->weight : ones;
         w->kernels->rms_factors(&args);
         finish(w, tensor, &some, cos_row, sin_row);
     }
@@ -301,7 +309,7 @@ static void do_heads(const walk *w, const posenc_rope_tensor *tensor, int64_t to
     int turns = tensor->rotates && w->source->n > 0, is_kept = turns && stays(w, token), rotates = turns && !is_kept;
     if (rotates)
         posenc_row_source_get(w->source, token, n_wanted, &cos_row, &sin_row);
-    if (tensor->weight != NULL)
+    if (posenc_rope_is_normed(tensor))
         normalise(w, tensor, h, cos_row, sin_row);
     else if (posenc_rope_is_staged(tensor)) {
         if (rotates || w->source->first == 0)

@@ -108,6 +108,11 @@ static inline int posenc_rope_scatters(const posenc_rope_tensor *tensor) {
     return tensor->rows32 != NULL || tensor->rows64 != NULL;
 }
 
+/* 1 if its heads are divided by their RMS, with weights or without. */
+static inline int posenc_rope_is_normed(const posenc_rope_tensor *tensor) {
+    return tensor->weight != NULL || tensor->norms;
+}
+
 /* 1 if its heads are finished in float32 before they are written: they are transformed, or quantised. */
 static inline int posenc_rope_is_staged(const posenc_rope_tensor *tensor) {
     return tensor->hadamard > 0 || posenc_block_bytes(tensor->y.dtype) > 0;

@@ -473,9 +473,9 @@ void hash_rope_tasks(sweep *s) {
         posenc_view values = zeros(POSENC_F16, n_rot + 7, 2, ROWS, 1);
         float *weight = floats(s, (size_t)n_rot, 2.0);
         posenc_rope_tensor tasks[3] = {
-            {query, query, 1, 0.125f, weight, 1e-6f, NULL, NULL, 0},
-            {key, keys, 1, 1.0f, weight, 0.0f, rows32, NULL, 0},
-            {value, values, 0, 1.0f, NULL, 0.0f, NULL, rows64, 0},
+            {query, query, 1, 0.125f, weight, 1e-6f, NULL, NULL, 0, 0},
+            {key, keys, 1, 1.0f, weight, 0.0f, rows32, NULL, 0, 0},
+            {value, values, 0, 1.0f, NULL, 0.0f, NULL, rows64, 0, 0},
         };
         tasks[2].x.ne[0] = tasks[2].y.ne[0] = n_rot;
         CALL(posenc_rope_apply_tensors, rope, tasks, 3, spread_positions(s, TOKENS), NULL, POSENC_FORWARD,

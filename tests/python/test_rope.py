@@ -243,9 +243,11 @@ def test_apply_tensors_normalises_scales_and_scatters():
     rows = [5, 0, 7]
     rope = posenc.Rope(64)
     out = rope.apply_tensors([{'x': q.copy(), 'scale': 0.125, 'weight': weight, 'eps': 1e-6},
-                              {'x': k, 'y': cache, 'rows': rows}], 10)
-    norm = q / np.sqrt((q.astype(np.float64) ** 2).mean(-1, keepdims=True) + 1e-6) * weight
-    np.testing.assert_allclose(out[0], 0.125 * truth.rotate(norm, np.arange(10, 13)), rtol=0, atol=1e-6)
+                              {'x': k, 'y': cache, 'rows': rows},
+                              {'x': q.copy(), 'rotates': False, 'norm': True, 'eps': 1e-6}], 10)
+    norm = q / np.sqrt((q.astype(np.float64) ** 2).mean(-1, keepdims=True) + 1e-6)
+    np.testing.assert_allclose(out[0], 0.125 * truth.rotate(norm * weight, np.arange(10, 13)), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(out[2], norm, rtol=0, atol=1e-6)
     assert out[1] is cache
     np.testing.assert_allclose(cache[rows], truth.rotate(k, np.arange(10, 13)), rtol=0, atol=4e-3)
     assert np.all(cache[[1, 2, 3, 4, 6]] == 9.0)
