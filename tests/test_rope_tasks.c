@@ -224,7 +224,7 @@ static void run_from_table(task_set *s) {
     int64_t stride = 2 * posenc_rope_pair_count(s->rope) + 3;
     float *rows = malloc((size_t)(s->n_tokens * stride) * sizeof(float));
     assert_non_null(rows);
-    posenc_rope_table table = {rows + 1, rows, stride, 2};
+    posenc_rope_table table = {rows + 1, rows, stride, 2, 0};
     truth_ok(posenc_rope_table_fill(s->rope, s->positions, s->n_tokens, s->direction, &table));
     truth_ok(posenc_rope_apply_tensors(s->rope, s->tasks, s->n_tasks, NULL, &table, s->direction, posenc_range_all()));
     free(rows);

@@ -15,7 +15,7 @@ static posenc_status call_rope(const posenc_view *x, const posenc_view *y, posen
 
 static posenc_status call_rope_table(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     name("posenc_rope_apply_table");
-    posenc_rope_table table = {rows_a, rows_b, PAIRS, 1};
+    posenc_rope_table table = {rows_a, rows_b, PAIRS, 1, 0};
     return posenc_rope_apply_table(rope, x, &table, y, POSENC_FORWARD, rows);
 }
 

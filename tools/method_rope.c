@@ -50,7 +50,7 @@ posenc_status rope_fill(const table *t, int64_t row, int64_t n, float *values) {
     for (int64_t k = 0; k < n; k++)
         positions[k] = (int32_t)(t->first + (row + k) % t->n_rows);
     int is_sine = row >= t->n_rows;
-    posenc_rope_table rows = {is_sine ? data->other : values, is_sine ? values : data->other, t->n_columns, 1};
+    posenc_rope_table rows = {is_sine ? data->other : values, is_sine ? values : data->other, t->n_columns, 1, 0};
     return posenc_rope_table_fill(data->rope, positions, n, POSENC_FORWARD, &rows);
 }
 

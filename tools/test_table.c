@@ -113,7 +113,7 @@ static void test_rope(void) {
     run(arguments);
     read_file(arguments, "(2, 70, 32)", 2 * 70 * 32);
     posenc_positions_range(0, 70, positions);
-    posenc_rope_table table = {want, want + 70 * 32, 32, 1};
+    posenc_rope_table table = {want, want + 70 * 32, 32, 1, 0};
     check(posenc_rope_create(&params, &rope) == POSENC_OK &&
               posenc_rope_table_fill(rope, positions, 70, POSENC_FORWARD, &table) == POSENC_OK,
           "the library");

@@ -148,6 +148,8 @@ static void rotate_part(const walk *w, const posenc_rope_tensor *tensor, const h
     int64_t y_first =
         p->n_offs + (layout == POSENC_ROPE_HALF || layout == POSENC_ROPE_DEINTERLEAVE ? first : 2 * first);
     int backwards = w->direction == POSENC_INVERSE || w->direction == POSENC_BACKWARD;
+    int per_channel = posenc_row_source_is_per_channel(w->source);
+    int64_t row_first = per_channel ? 2 * part.first : part.first;
     posenc_rope_args args = {
         .x = h->x + x_first * posenc_dtype_size(tensor->x.dtype),
         .y = h->y + y_first * posenc_dtype_size(h->y_type),
@@ -156,8 +158,8 @@ static void rotate_part(const walk *w, const posenc_rope_tensor *tensor, const h
         .x_stride = (ptrdiff_t)tensor->x.nb[1],
         .y_stride = h->y_stride,
         .y_ahead = (ptrdiff_t)h->y_ahead,
-        .cos_row = cos_row + part.first,
-        .sin_row = sin_row + part.first,
+        .cos_row = cos_row + row_first,
+        .sin_row = sin_row + row_first,
         .cos_factor = tensor->scale,
         .sin_factor = backwards ? -tensor->scale : tensor->scale,
         .weight = h->norms != NULL ? h->weight + x_first : NULL,
@@ -166,6 +168,11 @@ static void rotate_part(const walk *w, const posenc_rope_tensor *tensor, const h
         .n = (size_t)part.n,
         .n_heads = (size_t)h->n,
     };
+    if (per_channel) {
+        posenc_rope_channels_args channels = {args, layout == POSENC_ROPE_INTERLEAVED, backwards};
+        w->kernels->rope_channels(&channels);
+        return;
+    }
     switch (layout) {
     case POSENC_ROPE_INTERLEAVED: w->kernels->rope_interleaved(&args); break;
     case POSENC_ROPE_DEINTERLEAVE: w->kernels->rope_deinterleave(&args); break;
@@ -390,6 +397,8 @@ void posenc_rope_rotate(const posenc_rope *rope, const posenc_view *x, const pos
 static posenc_status check_source(const posenc_rope *rope, const posenc_coords *at, const posenc_rope_table *table,
                                   int64_t n_tokens, int64_t n_batch, posenc_direction direction) {
     if (posenc_check_direction(rope, direction) != POSENC_OK)
+        return POSENC_ERR_ENUM;
+    if (table != NULL && table->per_channel && direction != POSENC_FORWARD && direction != POSENC_BACKWARD)
         return POSENC_ERR_ENUM;
     return table != NULL ? posenc_check_table(rope, table, n_tokens)
                          : posenc_rope_check_source(rope, at, n_tokens, n_batch);

@@ -216,7 +216,7 @@ static void make_table(rope_call *c) {
     int64_t count = c->n_tokens > 0 && n > 0 ? (c->n_tokens - 1) * stride + 2 * n : 0;
     posenc_view memory = data_output(POSENC_F32, 1.0, count, 1, 1, 1);
     float *first = memory.data;
-    c->table = (posenc_rope_table){first, first + (step == 1 ? n : n > 0), stride, step};
+    c->table = (posenc_rope_table){first, first + (step == 1 ? n : n > 0), stride, step, 0};
     data_ok(fill_table, c, 0);
     data_next();
 }

@@ -345,7 +345,7 @@ void hash_rope_tables(sweep *s) {
                 hash_table(s, rope, spread_positions(s, TOKENS), (posenc_direction)direction);
                 hash_table(s, rope, integers(s, TOKENS, -3000, 40000), (posenc_direction)direction);
                 float *pairs = take((size_t)n_rot * TOKENS * sizeof(float));
-                posenc_rope_table table = {pairs, pairs + 1, n_rot, 2};
+                posenc_rope_table table = {pairs, pairs + 1, n_rot, 2, 0};
                 CALL(posenc_rope_table_fill, rope, spread_positions(s, TOKENS), TOKENS, (posenc_direction)direction,
                      &table);
                 hash_floats(&s->hash, pairs, (size_t)n_rot * TOKENS);
@@ -445,7 +445,7 @@ void hash_rope_apply_table(sweep *s) {
                     params_of(n_rot % 4 ? POSENC_ROPE_HALF : POSENC_ROPE_INTERLEAVED, n_rot, 10000.0);
                 posenc_rope *rope = rope_of(&params);
                 float *values = floats(s, (size_t)n_rot * TOKENS, 1.0);
-                posenc_rope_table table = {values, values + 1, n_rot, 2};
+                posenc_rope_table table = {values, values + 1, n_rot, 2, 0};
                 posenc_view x = adversarial(s, type, n_rot, HEADS, TOKENS, 1),
                             y = zeros(POSENC_F32, n_rot, HEADS, TOKENS, 1);
                 CALL(posenc_rope_apply_table, rope, &x, &table, &y, (posenc_direction)direction, posenc_range_all());

@@ -237,6 +237,16 @@ def test_quantised_output():
     assert posenc.Rope(64)(x, 0, dtype='q4_0').shape == (3, 2, 36)
 
 
+def test_table_of_each_channel():
+    x, angle = truth.normal(3, 2, 16), truth.normal(3, 16, seed=1).astype(np.float32)
+    cos, sin = np.cos(angle), np.sin(angle)
+    first, second = np.split(x, 2, axis=-1)
+    want = x * cos[:, None] + np.concatenate([-second, first], axis=-1) * sin[:, None]
+    np.testing.assert_allclose(posenc.Rope(16).apply_table(x, cos, sin), want, rtol=0, atol=1e-6)
+    with pytest.raises(ValueError):
+        posenc.Rope(16).apply_table(x, cos, sin, direction='inverse')
+
+
 def test_apply_tensors_normalises_scales_and_scatters():
     q, k, weight = truth.normal(3, 4, 64), truth.normal(3, 2, 64, seed=1), truth.normal(64, seed=2)
     cache = np.full((8, 2, 64), 9.0, np.float16)
