@@ -194,6 +194,7 @@ static void random_tensor(call_set *s, posenc_rope_tensor *tensor, written *m) {
         tensor->weight = m->weight;
         tensor->eps = 1e-6f;
     }
+    tensor->norms = truth_below(4) == 0;
     if (truth_below(2)) {
         n_rows = CACHE_ROWS;
         for (int64_t t = 0; t < s->n_tokens; t++)
@@ -251,7 +252,10 @@ static void check_written(const call_set *s, const char *how) {
                     "%s, %s, %s: tensor %d: head_dim %lld, rotates %d, hadamard %lld, %s, types %d to %d, byte %zu",
                     posenc_isa_name(posenc_isa()), how, truth_direction_name(s->direction), (int)k,
                     (long long)s->params.head_dim, tensor->rotates, (long long)tensor->hadamard,
-                    tensor->weight != NULL ? "norm" : "no norm", (int)tensor->x.dtype, (int)tensor->y.dtype, i);
+                    tensor->weight != NULL ? "norm"
+                    : tensor->norms        ? "norm without weights"
+                                           : "no norm",
+                    (int)tensor->x.dtype, (int)tensor->y.dtype, i);
         memcpy(m->bytes, m->before, m->n_bytes);
         truth_nothing_changed(&m->x, how);
     }

@@ -70,19 +70,23 @@ static void norm_reference(const truth_tensor *x, int64_t j, int64_t t, const fl
         y[i] = (double)truth_was(x, i, j, t, 0) / sqrt(sum / (double)n + eps) * (double)weight[i];
 }
 
-/* The norm, the rotation in double at positions whose angles double holds to 1e-12, and the bound of both: the normed
- * channels are off by norm_error, the rotation adds what truth_reference.h says. */
+/* The norm, in every third call without weights, and the rotation in double at positions whose angles double holds to
+ * 1e-12, and the bound of both: the normed channels are off by norm_error, the rotation adds what truth_reference.h
+ * says. */
 static void check_norm(const posenc_rope_params *p, posenc_dtype type, int rotates) {
     posenc_rope *rope = truth_rope_new(p);
     int64_t most_heads = truth_below(8) ? 5 : 150; /* more than have their norms made at a time */
     int64_t n = p->head_dim, ne[4] = {n, 1 + truth_below(most_heads), 1 + truth_below(4), 1};
     float weight[TRUTH_MAX_DIM], eps = truth_below(2) ? 1e-5f : 0.0f;
+    int norms = truth_below(3) == 0;
     truth_fill(weight, (size_t)n);
+    for (int64_t i = 0; i < n && norms; i++)
+        weight[i] = 1.0f;
     int32_t positions[4];
     for (int t = 0; t < 4; t++)
         positions[t] = (int32_t)truth_below(2000);
     truth_tensor x = truth_tensor_random_of(type, ne), y = truth_tensor_random(ne);
-    posenc_rope_tensor task = {x.view, y.view, rotates, 1.0f, weight, eps, NULL, NULL, 0};
+    posenc_rope_tensor task = {x.view, y.view, rotates, 1.0f, norms ? NULL : weight, eps, NULL, NULL, 0, norms};
     truth_ok(posenc_rope_apply_tensors(rope, &task, 1, positions, NULL, POSENC_FORWARD, posenc_range_all()));
     truth_nothing_else_changed(&y, 0, n, "norm");
     double relative = norm_error(n), u = TRUTH_U * TRUTH_SECOND_ORDER;
@@ -152,9 +156,9 @@ static void test_norm_then_rope(void **state) {
             posenc_dtype to = types[round / 3 % 3];
             truth_tensor x = truth_tensor_random_of(types[round % 3], ne), normed = truth_tensor_random(ne);
             truth_tensor fused = truth_tensor_random_of(to, ne), apart = truth_tensor_random_of(to, ne);
-            posenc_rope_tensor both = {x.view, fused.view, 1, scale, weight, 1e-6f, NULL, NULL, 0};
-            posenc_rope_tensor norm = {x.view, normed.view, 0, 1.0f, weight, 1e-6f, NULL, NULL, 0};
-            posenc_rope_tensor turn = {normed.view, apart.view, 1, scale, NULL, 0.0f, NULL, NULL, 0};
+            posenc_rope_tensor both = {x.view, fused.view, 1, scale, weight, 1e-6f, NULL, NULL, 0, 0};
+            posenc_rope_tensor norm = {x.view, normed.view, 0, 1.0f, weight, 1e-6f, NULL, NULL, 0, 0};
+            posenc_rope_tensor turn = {normed.view, apart.view, 1, scale, NULL, 0.0f, NULL, NULL, 0, 0};
             posenc_range all = posenc_range_all();
             truth_ok(posenc_rope_apply_tensors(rope, &both, 1, positions, NULL, direction, all));
             truth_ok(posenc_rope_apply_tensors(rope, &norm, 1, NULL, NULL, direction, all));

@@ -208,7 +208,7 @@ static void test_scales_are_exact(void **state) {
             memcpy(positions + n, chosen, sizeof chosen);
             n += N_CHOSEN;
             float cosines[N_ZEROS + N_CHOSEN][N_PAIRS], sines[N_ZEROS + N_CHOSEN][N_PAIRS];
-            posenc_rope_table rows = {&cosines[0][0], &sines[0][0], N_PAIRS, 1};
+            posenc_rope_table rows = {&cosines[0][0], &sines[0][0], N_PAIRS, 1, 0};
             truth_ok(posenc_rope_table_fill(rope, positions, n, POSENC_FORWARD, &rows));
             for (int t = 0; t < n; t++) {
                 truth_angle(&truth, i, positions[t], cosine, sine);

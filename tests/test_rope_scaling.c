@@ -437,7 +437,7 @@ static void test_lists_are_not_kept(void **state) {
     memset(list, 0xff, sizeof list);
     const int32_t position = 3;
     float cosine[4], sine[4];
-    posenc_rope_table table = {cosine, sine, 4, 1};
+    posenc_rope_table table = {cosine, sine, 4, 1, 0};
     truth_ok(posenc_rope_table_fill(rope, &position, 1, POSENC_FORWARD, &table));
     for (int i = 0; i < 4; i++)
         truth_close((double)sine[i], sin(3.0 * pow(10.0, -i) / (double)(1 << i)), 1e-7, "pair %d", i);

@@ -32,10 +32,10 @@ static memory new_memory(const posenc_rope *rope, form f, int64_t n_tokens) {
         m.table = posenc_rope_table_dense(rope, m.floats);
         assert_int_equal(posenc_rope_table_bytes(rope, n_tokens), (m.n - 1) * sizeof(float));
         break;
-    case PLANES: m.table = (posenc_rope_table){m.floats, m.floats + plane, stride, 1}; break;
-    case COS_SIN: m.table = (posenc_rope_table){m.floats + pairs, m.floats, stride, 1}; break; /* sines first */
-    case COMPLEX: m.table = (posenc_rope_table){m.floats, m.floats + 1, stride, 2}; break;
-    default: m.table = (posenc_rope_table){m.floats + 1, m.floats, stride, 2}; break;
+    case PLANES: m.table = (posenc_rope_table){m.floats, m.floats + plane, stride, 1, 0}; break;
+    case COS_SIN: m.table = (posenc_rope_table){m.floats + pairs, m.floats, stride, 1, 0}; break; /* sines first */
+    case COMPLEX: m.table = (posenc_rope_table){m.floats, m.floats + 1, stride, 2, 0}; break;
+    default: m.table = (posenc_rope_table){m.floats + 1, m.floats, stride, 2, 0}; break;
     }
     return m;
 }

@@ -55,6 +55,7 @@ static void random_task(task_set *s, posenc_rope_tensor *task, task_memory *m) {
         task->weight = m->weight;
         task->eps = truth_below(4) ? 1e-6f : 0.0f;
     }
+    task->norms = truth_below(4) == 0 && s->params.n_rot <= 256;
     int deinterleaves = s->params.layout == POSENC_ROPE_DEINTERLEAVE && task->rotates;
     if (truth_below(3) == 0 && !deinterleaves) {
         m->y = truth_tensor_random_of(y_type, ne);
@@ -129,7 +130,7 @@ static void read_head(const task_set *s, int64_t k, int64_t j, int64_t t, float 
     int64_t n = s->params.head_dim;
     for (int64_t i = 0; i < n; i++)
         head[i] = truth_was(x, i, j, t, 0);
-    if (task->weight == NULL)
+    if (task->weight == NULL && !task->norms)
         return;
     float normed[TRUTH_MAX_DIM], ones[TRUTH_MAX_DIM];
     for (int64_t i = 0; i < n; i++)
@@ -223,7 +224,7 @@ static void run_from_table(task_set *s) {
     int64_t stride = 2 * posenc_rope_pair_count(s->rope) + 3;
     float *rows = malloc((size_t)(s->n_tokens * stride) * sizeof(float));
     assert_non_null(rows);
-    posenc_rope_table table = {rows + 1, rows, stride, 2};
+    posenc_rope_table table = {rows + 1, rows, stride, 2, 0};
     truth_ok(posenc_rope_table_fill(s->rope, s->positions, s->n_tokens, s->direction, &table));
     truth_ok(posenc_rope_apply_tensors(s->rope, s->tasks, s->n_tasks, NULL, &table, s->direction, posenc_range_all()));
     free(rows);

@@ -46,7 +46,7 @@ void test_rope_coords(void **state) {
     posenc_view x = dense(in), y = dense(out);
     posenc_range all = posenc_range_all();
     posenc_direction forward = POSENC_FORWARD;
-    posenc_rope_table table = {rows_a, rows_b, PAIRS, 1};
+    posenc_rope_table table = {rows_a, rows_b, PAIRS, 1, 0};
     _Alignas(8) static double reals[TOKENS + 1];
     static float singles[TOKENS];
     static int64_t wholes[TOKENS];
@@ -114,8 +114,29 @@ static void refuse_table(posenc_rope_table table, posenc_status want) {
                                0.0f,
                                NULL,
                                NULL,
+                               0,
                                0};
     RETURNS(want, posenc_rope_apply_tensors, rope, &task, 1, NULL, &table, POSENC_FORWARD, posenc_range_all());
+}
+
+/* A table with a value for each channel: what goes with it, and rows that are too short for it. */
+static void refuse_channels(posenc_rope_table table, int64_t too_short) {
+    posenc_view x = dense(in), y = dense(out);
+    posenc_range none = {0, 0}, all = posenc_range_all();
+    posenc_rope_params params = good_params();
+    posenc_rope *crossing;
+    RETURNS(POSENC_OK, posenc_rope_apply_table, rope, &x, &table, &y, POSENC_BACKWARD, none);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_table, rope, &x, &table, &y, POSENC_INVERSE, all);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_table, rope, &x, &table, &y, POSENC_SHIFT, all);
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_table_fill, rope, positions, TOKENS, POSENC_FORWARD, &table);
+    params.layout = POSENC_ROPE_DEINTERLEAVE;
+    truth_ok(posenc_rope_create(&params, &crossing));
+    RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_table, crossing, &x, &table, &y, POSENC_FORWARD, all);
+    posenc_rope_free(crossing);
+    table.row_stride = too_short;
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_table, rope, &x, &table, &y, POSENC_FORWARD, all);
+    table = (posenc_rope_table){table.cos, table.cos + 1, 8 * PAIRS, 2, 1};
+    RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_table, rope, &x, &table, &y, POSENC_FORWARD, all);
 }
 
 void test_rope_tables(void **state) {
@@ -123,7 +144,7 @@ void test_rope_tables(void **state) {
     static const int64_t bad_steps[] = {0, 3, -1, -2, INT64_MIN, INT64_MAX};
     static const int64_t bad_strides[] = {PAIRS - 1, 0, -PAIRS, INT64_MIN, INT64_MAX, (int64_t)INT32_MAX + 1};
     posenc_view x = dense(in), y = dense(out);
-    posenc_rope_table good = {rows_a, rows_b, PAIRS, 1}, pairs = {rows_a, rows_a + 1, 2 * PAIRS, 2}, t;
+    posenc_rope_table good = {rows_a, rows_b, PAIRS, 1, 0}, pairs = {rows_a, rows_a + 1, 2 * PAIRS, 2, 0}, t;
     for (size_t k = 0; k < sizeof bad_steps / sizeof bad_steps[0]; k++) {
         t = good;
         t.step = bad_steps[k];
@@ -143,14 +164,16 @@ void test_rope_tables(void **state) {
         if (distance != 1 && distance != -1)
             refuse_table(pairs, POSENC_ERR_STRIDE);
     }
-    refuse_table((posenc_rope_table){NULL, rows_b, PAIRS, 1}, POSENC_ERR_NULL);
-    refuse_table((posenc_rope_table){rows_a, NULL, PAIRS, 1}, POSENC_ERR_NULL);
-    refuse_table((posenc_rope_table){shifted(rows_a, 2), rows_b, PAIRS, 1}, POSENC_ERR_STRIDE);
-    refuse_table((posenc_rope_table){rows_a, shifted(rows_b, 1), PAIRS, 1}, POSENC_ERR_STRIDE);
+    refuse_table((posenc_rope_table){NULL, rows_b, PAIRS, 1, 0}, POSENC_ERR_NULL);
+    refuse_table((posenc_rope_table){rows_a, NULL, PAIRS, 1, 0}, POSENC_ERR_NULL);
+    refuse_table((posenc_rope_table){shifted(rows_a, 2), rows_b, PAIRS, 1, 0}, POSENC_ERR_STRIDE);
+    refuse_table((posenc_rope_table){rows_a, shifted(rows_b, 1), PAIRS, 1, 0}, POSENC_ERR_STRIDE);
 
+    t = (posenc_rope_table){rows_a, rows_b, 2 * PAIRS, 1, 1};
+    refuse_channels(t, 2 * PAIRS - 1);
     posenc_direction forward = POSENC_FORWARD;
     posenc_view many_x = posenc_view_dense(in, POSENC_F32, DIM, 1, (int64_t)1 << 42, 1), many_y = many_x;
-    t = (posenc_rope_table){rows_a, rows_b, INT32_MAX, 1}; /* 2^42 rows of 2^31 floats leave int64 */
+    t = (posenc_rope_table){rows_a, rows_b, INT32_MAX, 1, 0}; /* 2^42 rows of 2^31 floats leave int64 */
     RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_table, rope, &many_x, &t, &many_y, forward, ((posenc_range){0, 0}));
     RETURNS(POSENC_ERR_NULL, posenc_rope_apply_table, NULL, &x, &good, &y, forward, posenc_range_all());
     RETURNS(POSENC_ERR_NULL, posenc_rope_apply_table, rope, &x, NULL, &y, forward, posenc_range_all());
@@ -164,11 +187,11 @@ void test_rope_tables(void **state) {
     RETURNS(POSENC_ERR_SHAPE, posenc_rope_table_fill, rope, positions, INT64_MAX, forward, &good);
     RETURNS(POSENC_ERR_ENUM, posenc_rope_table_fill, rope, positions, TOKENS, (posenc_direction)4, &good);
     RETURNS(POSENC_ERR_ENUM, posenc_rope_table_fill, rope, positions, TOKENS, (posenc_direction)-1, &good);
-    t = (posenc_rope_table){rows_a, rows_a + PAIRS - 1, 4 * PAIRS, 1};
+    t = (posenc_rope_table){rows_a, rows_a + PAIRS - 1, 4 * PAIRS, 1, 0};
     RETURNS(POSENC_ERR_OVERLAP, posenc_rope_table_fill, rope, positions, TOKENS, forward, &t);
-    t = (posenc_rope_table){rows_a, rows_a, PAIRS, 1};
+    t = (posenc_rope_table){rows_a, rows_a, PAIRS, 1, 0};
     RETURNS(POSENC_ERR_OVERLAP, posenc_rope_table_fill, rope, positions, TOKENS, forward, &t);
-    t = (posenc_rope_table){rows_a, rows_b, INT32_MAX, 1};
+    t = (posenc_rope_table){rows_a, rows_b, INT32_MAX, 1, 0};
     RETURNS(POSENC_ERR_STRIDE, posenc_rope_table_fill, rope, positions, INT32_MAX, forward, &t);
 }
 
@@ -183,6 +206,7 @@ static posenc_rope_tensor good_task(float *x, float *y) {
                                 0.0f,
                                 NULL,
                                 NULL,
+                                0,
                                 0};
 }
 
@@ -235,6 +259,18 @@ static void refuse_scatter(void) {
     refuse_task(task, POSENC_ERR_ROWS);
 }
 
+static void refuse_wide_norm(posenc_rope_tensor task, int64_t head_dim, int64_t n_rot, posenc_status want) {
+    posenc_rope_params params = good_params();
+    posenc_rope *wide;
+    params.head_dim = head_dim;
+    params.n_rot = n_rot;
+    truth_ok(posenc_rope_create(&params, &wide));
+    task.x = posenc_view_dense(NULL, POSENC_F32, head_dim, HEADS, 0, 1);
+    task.y = task.x;
+    refuse_tasks_of(wide, &task, want);
+    posenc_rope_free(wide);
+}
+
 static void refuse_norm(void) {
     static const float bad_eps[] = {-1e-6f, NAN, INFINITY, -INFINITY}, weight[DIM + 1] = {1.0f};
     posenc_rope_tensor task = good_task(in, out);
@@ -246,16 +282,17 @@ static void refuse_norm(void) {
     task.eps = 0.0f;
     task.weight = shifted(weight, 2);
     refuse_task(task, POSENC_ERR_STRIDE);
+    task.weight = NULL; /* what goes with weights goes without */
+    task.norms = 1;
+    for (size_t k = 0; k < sizeof bad_eps / sizeof bad_eps[0]; k++) {
+        task.eps = bad_eps[k];
+        refuse_task(task, POSENC_ERR_SCALE);
+    }
+    task.eps = 0.0f;
+    refuse_wide_norm(task, 258, 258, POSENC_ERR_N_ROT); /* more pairs than go with the norm */
+    refuse_wide_norm(task, POSENC_MAX_HEAD_DIM + 1, 2, POSENC_ERR_HEAD_DIM);
     task.weight = weight;
-
-    posenc_rope_params params = good_params(); /* more pairs than go with the norm */
-    posenc_rope *wide;
-    params.head_dim = params.n_rot = 258;
-    truth_ok(posenc_rope_create(&params, &wide));
-    task.x = posenc_view_dense(NULL, POSENC_F32, params.head_dim, HEADS, 0, 1);
-    task.y = task.x;
-    refuse_tasks_of(wide, &task, POSENC_ERR_N_ROT);
-    posenc_rope_free(wide);
+    refuse_wide_norm(task, 258, 258, POSENC_ERR_N_ROT);
 }
 
 /* ---- Blocks, and the Hadamard transform ---- */

@@ -15,7 +15,7 @@ static posenc_status call_rope(const posenc_view *x, const posenc_view *y, posen
 
 static posenc_status call_rope_table(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     name("posenc_rope_apply_table");
-    posenc_rope_table table = {rows_a, rows_b, PAIRS, 1};
+    posenc_rope_table table = {rows_a, rows_b, PAIRS, 1, 0};
     return posenc_rope_apply_table(rope, x, &table, y, POSENC_FORWARD, rows);
 }
 
@@ -24,7 +24,7 @@ static posenc_status call_tasks(const posenc_view *x, const posenc_view *y, pose
     name("posenc_rope_apply_tensors");
     if (x == NULL || y == NULL)
         return posenc_rope_apply_tensors(rope, NULL, 1, positions, NULL, POSENC_FORWARD, rows);
-    posenc_rope_tensor task = {*x, *y, 1, 1.0f, NULL, 0.0f, NULL, NULL, 0};
+    posenc_rope_tensor task = {*x, *y, 1, 1.0f, NULL, 0.0f, NULL, NULL, 0, 0};
     return posenc_rope_apply_tensors(rope, &task, 1, positions, NULL, POSENC_FORWARD, rows);
 }
 
@@ -34,8 +34,8 @@ static posenc_status call_second_task(const posenc_view *x, const posenc_view *y
         return posenc_rope_apply_tensors(rope, NULL, 2, positions, NULL, POSENC_FORWARD, rows);
     int64_t n_tokens = x->ne[2] == 0 ? 0 : TOKENS * BATCH;
     posenc_view none = posenc_view_dense(NULL, POSENC_F32, DIM, 0, n_tokens, 1); /* no rows: theirs are the ranges */
-    posenc_rope_tensor tasks[] = {{none, none, 1, 1.0f, NULL, 0.0f, NULL, NULL, 0},
-                                  {*x, *y, 0, 1.0f, NULL, 0.0f, NULL, NULL, 0}};
+    posenc_rope_tensor tasks[] = {{none, none, 1, 1.0f, NULL, 0.0f, NULL, NULL, 0, 0},
+                                  {*x, *y, 0, 1.0f, NULL, 0.0f, NULL, NULL, 0, 0}};
     return posenc_rope_apply_tensors(rope, tasks, 2, positions, NULL, POSENC_FORWARD, rows);
 }
 

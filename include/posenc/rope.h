@@ -241,11 +241,24 @@ POSENC_API posenc_status posenc_rope_apply_at(const posenc_rope *rope, const pos
 /** Rows of n_pairs cosines and sines in float32. Value i of token t stands at cos[t*row_stride + i*step] and
  * sin[t*row_stride + i*step]; row_stride in floats. step 1: separate planes, or [cos | sin] rows with sin = cos +
  * n_pairs. step 2: interleaved pairs, sin = cos + 1 (complex64 rows) or cos = sin + 1. How many rows there are is
- * not said, and not checked: as many as the call has tokens, or keys. */
+ * not said, and not checked: as many as the call has tokens, or keys.
+ *
+ * per_channel: n_rot values in place of n_pairs, one for each rotated channel, in the order of the channels: the rows
+ * of `x * cos + rotate_half(x) * sin`, where the two channels a and b of a pair may turn by different angles (V-JEPA 2,
+ * the token2wav of Qwen2.5-Omni):
+ *
+ *     FORWARD     y_a = x_a cos_a - x_b sin_a = fma(x_a, cos_a, -(x_b * sin_a))
+ *                 y_b = x_b cos_b + x_a sin_b = fma(x_b, cos_b, x_a * sin_b)
+ *     BACKWARD    the transpose of that: y_a = fma(x_a, cos_a, x_b * sin_b), y_b = fma(x_b, cos_b, -(x_a * sin_a))
+ *
+ * Where both channels have the same values, the bits are those of the table with an entry for each pair. INVERSE and
+ * SHIFT are refused (POSENC_ERR_ENUM): the transpose takes such a rotation back only where the angles are equal. So are
+ * DEINTERLEAVE, filling the table and attention's k_table (POSENC_ERR_ENUM), and step 2 (POSENC_ERR_STRIDE). */
 typedef struct posenc_rope_table {
     float *cos, *sin;
     int64_t row_stride;
     int64_t step;
+    int per_channel; /**< 0: values are of pairs; 1: of channels */
 } posenc_rope_table;
 
 /** Bytes of a dense table for n_tokens tokens; 0 if rope is NULL, or n_tokens negative or above 2^31 - 1. */
@@ -282,12 +295,15 @@ typedef struct posenc_rope_tensor {
     float scale;   /**< the result is multiplied by it: 1, or the softmax scale into Q; finite, not 0 */
     const float
         *weight; /**< [head_dim]: RMS-norm of each head, x / sqrt(mean(x^2) + eps) * weight, before the rotation;
-                            NULL: none. n_rot up to 256. The weights are multiplied into the cosines and sines. */
+                            NULL: none, unless `norms`. n_rot up to 256. The weights are multiplied into the cosines
+                            and sines. */
     float eps;   /**< >= 0 */
     const int32_t *rows32; /**< token t goes to row rows32[t] of y (its ne[2]): scatter into a cache; NULL: to row t */
     const int64_t *rows64; /**< the same as int64; at most one of the two */
     int64_t hadamard; /**< n of posenc_hadamard, which the result goes through in float32, before it is rounded to y's
                          type or quantised; 0: it does not. head_dim up to POSENC_MAX_HEAD_DIM, n_rot up to 256 */
+    int norms;        /**< 1: the RMS-norm without weight (V of Gemma 4), with the bits of weights of 1. head_dim
+                    up to POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM). Not read where there is a weight */
 } posenc_rope_tensor;
 
 /** Rotates several tensors of the same tokens in one pass, from one set of cosines and sines. positions, or table if

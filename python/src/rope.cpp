@@ -49,14 +49,16 @@ TableOfPython::TableOfPython(py::handle cos_, py::handle sin_, int64_t n_pairs)
     : cos(tensor_of(cos_, "cos")), sin(tensor_of(sin_, "sin")) {
     if (cos.kind != Kind::f32 || sin.kind != Kind::f32)
         refuse(cos.kind != Kind::f32 ? "cos" : "sin", "float32 is expected");
-    if (cos.ndim != 2 || cos.shape[1] != n_pairs)
-        refuse("cos", "the shape has to be (n_tokens, " + std::to_string(n_pairs) + "), not " + text_of(cos.extents()));
+    if (cos.ndim != 2 || (cos.shape[1] != n_pairs && cos.shape[1] != 2 * n_pairs))
+        refuse("cos", "the shape has to be (n_tokens, " + std::to_string(n_pairs) + "), or twice as many values, not " +
+                          text_of(cos.extents()));
     expect_shape(sin, "sin", cos.extents());
     if (cos.strides != sin.strides)
         refuse("sin", "its strides have to be those of cos");
     n_rows = cos.shape[0];
-    int64_t step = n_pairs > 1 ? cos.strides[1] / 4 : 1;
-    table = {(float *)cos.data, (float *)sin.data, n_rows > 1 ? cos.strides[0] / 4 : n_pairs * step, step};
+    int64_t width = cos.shape[1], step = width > 1 ? cos.strides[1] / 4 : 1;
+    table = {(float *)cos.data, (float *)sin.data, n_rows > 1 ? cos.strides[0] / 4 : width * step, step,
+             width != n_pairs};
 }
 
 Rope::Rope(RopeParams params) : params_(std::move(params)) {
@@ -129,7 +131,7 @@ py::tuple Rope::table(py::handle positions, const std::string &direction) const 
         refuse("positions", "those of one sequence are expected, not the shape " + text_of(given.tensor.extents()));
     Shape shape = {given.n_tokens, posenc_rope_pair_count(get())};
     Output cos = output_of(py::none(), Kind::f32, shape), sin = output_of(py::none(), Kind::f32, shape);
-    posenc_rope_table table = {(float *)cos.view.data, (float *)sin.view.data, shape[1], 1};
+    posenc_rope_table table = {(float *)cos.view.data, (float *)sin.view.data, shape[1], 1, 0};
     check(posenc_rope_table_fill_at(get(), &given.at, given.n_tokens, direction_of(direction), &table), "Rope.table");
     return py::make_tuple(cos.object, sin.object);
 }
@@ -199,7 +201,9 @@ direction: 'forward', 'inverse', 'backward' (gradient) or 'shift' (moves rotated
 dtype: type of the result, also 'q8_0' and 'q4_0', whose blocks are bytes. inplace: x is written to, and returned.)")
         .def("apply_table", &Rope::apply_table, "x"_a, "cos"_a, "sin"_a, py::kw_only(), "out"_a = py::none(),
              "inplace"_a = false, "direction"_a = "forward", "threads"_a = 1,
-             "Rotates x by rows of cosines and sines, (n_tokens, n_pairs) each, that table() or the caller made.")
+             R"(Rotates x by rows of cosines and sines, (n_tokens, n_pairs) each, that table() or the caller made.
+
+Rows twice as wide have a value for each rotated channel (directions 'forward' and 'backward').)")
         .def("table", &Rope::table, "positions"_a, py::kw_only(), "direction"_a = "forward",
              R"(Cosines and sines of these positions: two float32 arrays (n_tokens, n_pairs).
 

@@ -31,7 +31,7 @@ posenc_view output_view(const Tensor &y, const std::string &type) {
 
 FusedTensor::FusedTensor(const py::dict &fields, int64_t head_dim) {
     static const Key x_key("x"), y_key("y"), y_type("y_type"), rotates("rotates"), scale("scale"), weight_key("weight"),
-        eps("eps"), rows_key("rows"), hadamard("hadamard");
+        eps("eps"), norm("norm"), rows_key("rows"), hadamard("hadamard");
     Options options("Rope.apply_tensors", fields);
     py::handle x = options.take(x_key), other = options.take(y_key);
     if (!x)
@@ -47,6 +47,7 @@ FusedTensor::FusedTensor(const py::dict &fields, int64_t head_dim) {
     weight = Numbers<float>(options.take(weight_key), weight_key.text, head_dim);
     c.weight = weight.data();
     c.eps = (float)options.number(eps, 0.0);
+    c.norms = options.flag(norm, false);
     rows = Numbers<int64_t>(options.take(rows_key), rows_key.text, c.x.ne[2]);
     c.rows64 = rows.data();
     c.hadamard = options.integer(hadamard, 0);
@@ -136,8 +137,9 @@ void bind_rope_fused(py::class_<Rope> &rope) {
              "threads"_a = 1, R"(Rotates several tensors of the same tokens in one pass; returns their outputs.
 
 tensors: dicts with x (n_tokens, n_heads, head_dim); y, where it goes (default: x itself), of y_type 'q8_0' or 'q4_0'
-if it holds blocks; rotates (True), scale (1.0), weight and eps (RMS norm before), rows (row of y for each token,
-scatter into a cache), hadamard (0). Two tokens that name one row of a cache need threads=1.
+if it holds blocks; rotates (True), scale (1.0), weight and eps (RMS norm before), norm (True: one without weight),
+rows (row of y for each token, scatter into a cache), hadamard (0). Two tokens that name one row of a cache need
+threads=1.
 positions: as for a rotation, of one sequence: (n_tokens,), with several axes (n_axes, n_tokens).)");
 }
 

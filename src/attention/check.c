@@ -56,7 +56,7 @@ static posenc_status check_rotation(const posenc_attention_args *t, int64_t n_k)
         return POSENC_ERR_NULL;
     if (t->k_rope->params.head_dim != t->k.ne[0])
         return POSENC_ERR_SHAPE;
-    return posenc_check_table(t->k_rope, t->k_table, n_k);
+    return t->k_table->per_channel ? POSENC_ERR_ENUM : posenc_check_table(t->k_rope, t->k_table, n_k);
 }
 
 /* After softmax's lengths. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments of the rotations: rope_half, rope_interleaved, rope_deinterleave. */
+/* Arguments of the rotations: rope_half, rope_interleaved, rope_deinterleave, rope_channels. */
 #ifndef POSENC_KERNELS_ROPE_H
 #define POSENC_KERNELS_ROPE_H
 
@@ -27,5 +27,13 @@ typedef struct posenc_rope_args {
     size_t half;
     size_t n, n_heads;
 } posenc_rope_args;
+
+/* The same with rows that have a value for each channel, laid out as x is: the first channel of a pair is
+ * x0 cos0 - x1 sin0, the second x1 cos1 + x0 sin1. Transposed, with sin0 and sin1 exchanged. */
+typedef struct posenc_rope_channels_args {
+    posenc_rope_args rope;
+    int is_interleaved; /* pairs 2i and 2i + 1; 0: i and i + half */
+    int is_transposed;
+} posenc_rope_channels_args;
 
 #endif

@@ -10,6 +10,12 @@
 /* Heads whose norms are made at a time; what they share is multiplied out once for all of them. */
 #define NORM_HEADS 64
 
+/* The weights of a norm without: kernels have one kind of norm, and a product with 1 is exact. */
+#define FOUR(x) x, x, x, x
+#define ONES_64 FOUR(FOUR(FOUR(1.0f)))
+static const float ones[] = {FOUR(FOUR(ONES_64))};
+_Static_assert(sizeof ones == POSENC_MAX_HEAD_DIM * sizeof(float), "a weight for each channel");
+
 /* ---- One tensor at one token ---- */
 
 /* Heads first .. first + n - 1 of one tensor, at one token. */
@@ -19,8 +25,9 @@ typedef struct heads {
     posenc_dtype y_type;
     ptrdiff_t y_stride;
     int64_t n;
-    int64_t y_ahead;    /* from a head's output to one that will be written soon, and should be fetched; 0: none */
-    const float *norms; /* factor of each head; NULL: no norm */
+    int64_t y_ahead;     /* from a head's output to one that will be written soon, and should be fetched; 0: none */
+    const float *norms;  /* factor of each head; NULL: no norm */
+    const float *weight; /* of the norm, for each channel */
 } heads;
 
 /* What stays the same through a slice. */
@@ -91,7 +98,7 @@ static void copy_channels(const walk *w, const posenc_rope_tensor *tensor, const
             .y_stride = h->y_stride,
             .y_ahead = (ptrdiff_t)h->y_ahead,
             .factor = tensor->scale,
-            .weight = h->norms != NULL ? tensor->weight + first : NULL,
+            .weight = h->norms != NULL ? h->weight + first : NULL,
             .head_factors = h->norms,
             .n = (size_t)n,
             .n_heads = (size_t)h->n,
@@ -141,6 +148,8 @@ static void rotate_part(const walk *w, const posenc_rope_tensor *tensor, const h
     int64_t y_first =
         p->n_offs + (layout == POSENC_ROPE_HALF || layout == POSENC_ROPE_DEINTERLEAVE ? first : 2 * first);
     int backwards = w->direction == POSENC_INVERSE || w->direction == POSENC_BACKWARD;
+    int per_channel = posenc_row_source_is_per_channel(w->source);
+    int64_t row_first = per_channel ? 2 * part.first : part.first;
     posenc_rope_args args = {
         .x = h->x + x_first * posenc_dtype_size(tensor->x.dtype),
         .y = h->y + y_first * posenc_dtype_size(h->y_type),
@@ -149,16 +158,21 @@ static void rotate_part(const walk *w, const posenc_rope_tensor *tensor, const h
         .x_stride = (ptrdiff_t)tensor->x.nb[1],
         .y_stride = h->y_stride,
         .y_ahead = (ptrdiff_t)h->y_ahead,
-        .cos_row = cos_row + part.first,
-        .sin_row = sin_row + part.first,
+        .cos_row = cos_row + row_first,
+        .sin_row = sin_row + row_first,
         .cos_factor = tensor->scale,
         .sin_factor = backwards ? -tensor->scale : tensor->scale,
-        .weight = h->norms != NULL ? tensor->weight + x_first : NULL,
+        .weight = h->norms != NULL ? h->weight + x_first : NULL,
         .head_factors = h->norms,
         .half = (size_t)part.n_halved,
         .n = (size_t)part.n,
         .n_heads = (size_t)h->n,
     };
+    if (per_channel) {
+        posenc_rope_channels_args channels = {args, layout == POSENC_ROPE_INTERLEAVED, backwards};
+        w->kernels->rope_channels(&channels);
+        return;
+    }
     switch (layout) {
     case POSENC_ROPE_INTERLEAVED: w->kernels->rope_interleaved(&args); break;
     case POSENC_ROPE_DEINTERLEAVE: w->kernels->rope_deinterleave(&args); break;
@@ -281,6 +295,7 @@ static void normalise(const walk *w, const posenc_rope_tensor *tensor, const hea
             .n_heads = (size_t)some.n,
         };
         some.norms = norms;
+        some.weight = tensor->weight != NULL ? tensor->weight : ones;
         w->kernels->rms_factors(&args);
         finish(w, tensor, &some, cos_row, sin_row);
     }
@@ -301,7 +316,7 @@ static void do_heads(const walk *w, const posenc_rope_tensor *tensor, int64_t to
     int turns = tensor->rotates && w->source->n > 0, is_kept = turns && stays(w, token), rotates = turns && !is_kept;
     if (rotates)
         posenc_row_source_get(w->source, token, n_wanted, &cos_row, &sin_row);
-    if (tensor->weight != NULL)
+    if (posenc_rope_is_normed(tensor))
         normalise(w, tensor, h, cos_row, sin_row);
     else if (posenc_rope_is_staged(tensor)) {
         if (rotates || w->source->first == 0)
@@ -382,6 +397,8 @@ void posenc_rope_rotate(const posenc_rope *rope, const posenc_view *x, const pos
 static posenc_status check_source(const posenc_rope *rope, const posenc_coords *at, const posenc_rope_table *table,
                                   int64_t n_tokens, int64_t n_batch, posenc_direction direction) {
     if (posenc_check_direction(rope, direction) != POSENC_OK)
+        return POSENC_ERR_ENUM;
+    if (table != NULL && table->per_channel && direction != POSENC_FORWARD && direction != POSENC_BACKWARD)
         return POSENC_ERR_ENUM;
     return table != NULL ? posenc_check_table(rope, table, n_tokens)
                          : posenc_rope_check_source(rope, at, n_tokens, n_batch);

@@ -54,10 +54,12 @@ static posenc_status check_staged(const posenc_rope *rope, const posenc_rope_ten
 }
 
 static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
-    if (tensor->weight == NULL)
+    if (!posenc_rope_is_normed(tensor))
         return POSENC_OK;
     if (!posenc_is_aligned(tensor->weight, 4))
         return POSENC_ERR_STRIDE;
+    if (tensor->weight == NULL && tensor->x.ne[0] > POSENC_MAX_HEAD_DIM) /* as many ones as there are */
+        return POSENC_ERR_HEAD_DIM;
     if (!(tensor->eps >= 0.0f && isfinite(tensor->eps)))
         return POSENC_ERR_SCALE;
     return rope->n_pairs > POSENC_SLICE ? POSENC_ERR_N_ROT : POSENC_OK;

@@ -88,6 +88,11 @@ static inline posenc_coords posenc_planes(const int32_t *positions) {
     return posenc_coords_of(positions, POSENC_COORD_I32);
 }
 
+/* 1 if the rows have a value for each channel, not for each pair. */
+static inline int posenc_row_source_is_per_channel(const posenc_row_source *source) {
+    return source->table != NULL && source->table->per_channel;
+}
+
 /* What a call says of positions for so many tokens: strides, type, range. */
 posenc_status posenc_rope_check_source(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
                                        int64_t n_batch);
@@ -106,6 +111,11 @@ posenc_status posenc_check_rope_tensor(const posenc_rope *rope, const posenc_rop
 /* 1 if its tokens go to rows of a cache. */
 static inline int posenc_rope_scatters(const posenc_rope_tensor *tensor) {
     return tensor->rows32 != NULL || tensor->rows64 != NULL;
+}
+
+/* 1 if its heads are divided by their RMS, with weights or without. */
+static inline int posenc_rope_is_normed(const posenc_rope_tensor *tensor) {
+    return tensor->weight != NULL || tensor->norms;
 }
 
 /* 1 if its heads are finished in float32 before they are written: they are transformed, or quantised. */

@@ -171,10 +171,17 @@ static void copy_row(posenc_row_source *source, const float *cosines, const floa
     }
 }
 
+/* Where the values of the slice begin in a row of the table. */
+static int64_t first_in_row(const posenc_row_source *source) {
+    if (source->table->per_channel)
+        return source->rope->params.layout == POSENC_ROPE_INTERLEAVED ? 2 * source->first : source->first;
+    return source->first * source->table->step;
+}
+
 void posenc_row_source_get(posenc_row_source *source, int64_t token, int64_t n_wanted, const float **cos_row,
                            const float **sin_row) {
     const posenc_rope_table *table = source->table;
-    int64_t at = table != NULL ? token * table->row_stride + source->first * table->step : 0;
+    int64_t at = table != NULL ? token * table->row_stride + first_in_row(source) : 0;
     if (table != NULL && table->step == 1) {
         *cos_row = table->cos + at;
         *sin_row = table->sin + at;
@@ -201,13 +208,15 @@ int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_tokens) {
 
 posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory) {
     int64_t n_pairs = posenc_rope_pair_count(rope);
-    return (posenc_rope_table){memory, memory == NULL ? NULL : memory + n_pairs, 2 * n_pairs, 1};
+    return (posenc_rope_table){memory, memory == NULL ? NULL : memory + n_pairs, 2 * n_pairs, 1, 0};
 }
 
 posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_table *table, int64_t n_tokens) {
-    if (table->step != 1 && table->step != 2)
+    if (table->per_channel && rope->params.layout == POSENC_ROPE_DEINTERLEAVE)
+        return POSENC_ERR_ENUM;
+    if (table->step != 1 && (table->step != 2 || table->per_channel))
         return POSENC_ERR_STRIDE;
-    if (table->row_stride < rope->n_pairs * table->step || table->row_stride > INT32_MAX)
+    if (table->row_stride < rope->n_pairs * (table->per_channel ? 2 : table->step) || table->row_stride > INT32_MAX)
         return POSENC_ERR_STRIDE;
     if (n_tokens == 0 || rope->n_pairs == 0)
         return POSENC_OK;
@@ -261,7 +270,7 @@ posenc_status posenc_rope_table_fill_at(const posenc_rope *rope, const posenc_co
                                         posenc_direction direction, const posenc_rope_table *table) {
     if (rope == NULL || table == NULL)
         return POSENC_ERR_NULL;
-    if (posenc_check_direction(rope, direction) != POSENC_OK)
+    if (posenc_check_direction(rope, direction) != POSENC_OK || table->per_channel)
         return POSENC_ERR_ENUM;
     if (n_tokens < 0 || n_tokens > INT32_MAX)
         return POSENC_ERR_SHAPE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of RoPE; src/scalar/rope.c is the specification.
- * Needs: vec.h. Produces: rope_half, rope_deinterleave and, unless POSENC_OWN_ROPE_INTERLEAVED is defined,
- * rope_interleaved. Used by: avx2 (with its own rope_interleaved), avx512, neon.
+ * Needs: vec.h. Produces: rope_half, rope_deinterleave, rope_channels and, unless POSENC_OWN_ROPE_INTERLEAVED is
+ * defined, rope_interleaved. Used by: avx2 (with its own rope_interleaved), avx512, neon.
  *
  * A group of up to GROUP vectors of cosines, and as many of sines, stays in registers while the heads go by. */
 #include "vec.h"
@@ -386,21 +386,25 @@ V_INLINE void store_block(const block *b, head at, const posenc_dtype type, cons
     }
 }
 
-/* Pairs i .. i + n - 1, at most GROUP vectors. */
-static void block_group(const posenc_rope_args *a, size_t i, size_t n, const split s) {
+/* Pairs i .. i + n - 1, at most GROUP vectors, of every head. */
+V_INLINE void turn_blocks(const posenc_rope_args *a, size_t i, size_t n, const factors *f, const split s) {
     const int vectors = (int)((n + VF - 1) / VF);
-    factors f;
     block b = {.n = n};
-    for (int k = 0; k < vectors; k++)
-        load_factors(a, i + k * VF, lanes_from(k * VF, n), s.is_normed, s.reads_interleaved, &f, k);
     head at = first_head(a, i, s);
     for (size_t h = 0; h < a->n_heads; h++, at = next_head(a, at)) {
         fetch_head(a, at, vectors, s);
         s.reads_interleaved ? load_block(&b, at, s.x_type, 1) : load_block(&b, at, s.x_type, 0);
         for (int k = 0; k < vectors; k++)
-            turn(&f, k, 1, factor_of_head(a, h, s), &b.first[k], &b.second[k]);
+            turn(f, k, 1, factor_of_head(a, h, s), &b.first[k], &b.second[k]);
         s.writes_interleaved ? store_block(&b, at, s.y_type, 1) : store_block(&b, at, s.y_type, 0);
     }
+}
+
+static void block_group(const posenc_rope_args *a, size_t i, size_t n, const split s) {
+    factors f;
+    for (size_t k = 0; k * VF < n; k++)
+        load_factors(a, i + k * VF, lanes_from(k * VF, n), s.is_normed, s.reads_interleaved, &f, (int)k);
+    turn_blocks(a, i, n, &f, s);
 }
 
 static __attribute__((noinline)) void walk_blocks(const posenc_rope_args *a, const int reads_interleaved,
@@ -446,6 +450,33 @@ void VARIANT(rope_deinterleave)(const posenc_rope_args *args) {
         walk(&a, a.n, deinterleave_group, POSENC_F16, POSENC_F16, 0);
     else
         walk(&a, a.n, deinterleave_group, POSENC_BF16, POSENC_BF16, 0);
+}
+
+/* Factors k, of n pairs from i on, where each channel has its own. */
+V_INLINE void load_channel_factors(const posenc_rope_channels_args *args, size_t i, size_t n, factors *f, int k) {
+    const posenc_rope_args *a = &args->rope;
+    const int interleaved = args->is_interleaved;
+    vf c0, c1, s0, s1, w0 = v_set1(1.0f), w1 = w0;
+    load_pairs(a->cos_row, a->cos_row + a->half, i, n, POSENC_F32, interleaved, &c0, &c1);
+    load_pairs(a->sin_row, a->sin_row + a->half, i, n, POSENC_F32, interleaved, &s0, &s1);
+    if (a->weight != NULL)
+        load_pairs(a->weight, a->weight + a->half, i, n, POSENC_F32, interleaved, &w0, &w1);
+    f->c0[k] = v_mul(v_mul(c0, v_set1(a->cos_factor)), w0);
+    f->c1[k] = v_mul(v_mul(c1, v_set1(a->cos_factor)), w1);
+    f->s0[k] = v_mul(v_mul(args->is_transposed ? s0 : s1, v_set1(a->sin_factor)), w0);
+    f->s1[k] = v_mul(v_mul(args->is_transposed ? s1 : s0, v_set1(a->sin_factor)), w1);
+}
+
+void VARIANT(rope_channels)(const posenc_rope_channels_args *args) {
+    const posenc_rope_args *a = &args->rope;
+    const split s = {a->x_type, a->y_type, a->head_factors != NULL, args->is_interleaved, args->is_interleaved};
+    for (size_t i = 0, n; i < a->n; i += n) {
+        factors f;
+        n = a->n - i < GROUP * VF ? a->n - i : GROUP * VF;
+        for (size_t k = 0; k * VF < n; k++)
+            load_channel_factors(args, i + k * VF, lanes_from(k * VF, n), &f, (int)k);
+        turn_blocks(a, i, n, &f, s);
+    }
 }
 
 #ifndef POSENC_OWN_ROPE_INTERLEAVED

@@ -5,12 +5,13 @@
 
 #include <stdio.h>
 
-typedef enum rope_layout { HALF, INTERLEAVED, DEINTERLEAVE } rope_layout;
+/* The last two: rope_channels, whose rows have a value for each channel. */
+typedef enum rope_layout { HALF, INTERLEAVED, DEINTERLEAVE, CHANNELS_HALF, CHANNELS_INTERLEAVED } rope_layout;
 
 typedef struct rope_shape {
     rope_layout layout;
     posenc_dtype x_type, y_type;
-    int in_place, is_normed;
+    int in_place, is_normed, is_transposed;
     size_t n, half, n_heads;
     ptrdiff_t x_stride, y_stride; /* in elements */
     float cos_factor, sin_factor;
@@ -18,8 +19,23 @@ typedef struct rope_shape {
 
 enum { COS, SIN, WEIGHT, HEAD_FACTORS, X, Y };
 
-static const kernel_id ids[] = {KERNEL_rope_half, KERNEL_rope_interleaved, KERNEL_rope_deinterleave};
-static const char *const layout_names[] = {"half", "interleaved", "deinterleave"};
+static const kernel_id ids[] = {KERNEL_rope_half, KERNEL_rope_interleaved, KERNEL_rope_deinterleave,
+                                KERNEL_rope_channels, KERNEL_rope_channels};
+static const char *const layout_names[] = {"half", "interleaved", "deinterleave", "channels half",
+                                           "channels interleaved"};
+
+static int is_per_channel(const rope_shape *s) {
+    return s->layout == CHANNELS_HALF || s->layout == CHANNELS_INTERLEAVED;
+}
+
+static int reads_interleaved(const rope_shape *s) {
+    return s->layout != HALF && s->layout != CHANNELS_HALF;
+}
+
+static int writes_interleaved(const rope_shape *s) {
+    return s->layout != DEINTERLEAVE && reads_interleaved(s);
+}
+
 static void rope_arguments(const kernel_call *call, kernel_args *to) {
     const rope_shape *s = call->shape;
     posenc_rope_args args = {
@@ -40,7 +56,11 @@ static void rope_arguments(const kernel_call *call, kernel_args *to) {
         .n_heads = s->n_heads,
         .y_ahead = s->n % 2 ? 8192 : 0,
     };
-    to->rope_half = args; /* all three take the same */
+    posenc_rope_channels_args channels = {args, s->layout == CHANNELS_INTERLEAVED, s->is_transposed};
+    if (is_per_channel(s))
+        to->rope_channels = channels;
+    else
+        to->rope_half = args; /* all three take the same */
 }
 
 /* Channels from the first pair's first to the last pair's second. */
@@ -61,21 +81,25 @@ static void heads_operand(kernel_call *call, const rope_shape *s, const char *na
 
 static void describe(kernel_call *call, const rope_shape *s, int factors_vary) {
     call_begin(call, ids[s->layout], rope_arguments, s);
-    call_row(call, "cos_row", OPERAND_IN, ELEMENT_F32, s->n);
-    call_row(call, "sin_row", OPERAND_IN, ELEMENT_F32, s->n);
-    heads_operand(call, s, "weight", OPERAND_IN, POSENC_F32, s->layout != HALF, 1, 1);
+    static const char *const rows[] = {"cos_row", "sin_row"};
+    for (size_t k = 0; k < 2; k++)
+        if (is_per_channel(s))
+            heads_operand(call, s, rows[k], OPERAND_IN, POSENC_F32, reads_interleaved(s), 1, 1);
+        else
+            call_row(call, rows[k], OPERAND_IN, ELEMENT_F32, s->n);
+    heads_operand(call, s, "weight", OPERAND_IN, POSENC_F32, reads_interleaved(s), 1, 1);
     call_head_factors(call, s->n_heads, factors_vary);
-    heads_operand(call, s, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, s->x_type, s->layout != HALF, s->n_heads,
+    heads_operand(call, s, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, s->x_type, reads_interleaved(s), s->n_heads,
                   s->x_stride);
     if (!s->in_place)
-        heads_operand(call, s, "y", OPERAND_OUT, s->y_type, s->layout == INTERLEAVED, s->n_heads, s->y_stride);
+        heads_operand(call, s, "y", OPERAND_OUT, s->y_type, writes_interleaved(s), s->n_heads, s->y_stride);
 }
 
 /* "rope_half f32 to f16 n=7": what shapes and lanes have in common. */
 static const char *name_of(const rope_shape *s) {
     static char name[80];
-    snprintf(name, sizeof name, "rope_%s %s to %s n=%zu%s", layout_names[s->layout], element_name(s->x_type),
-             element_name(s->y_type), s->n, s->is_normed ? " normed" : "");
+    snprintf(name, sizeof name, "rope_%s %s to %s n=%zu%s%s", layout_names[s->layout], element_name(s->x_type),
+             element_name(s->y_type), s->n, s->is_normed ? " normed" : "", s->is_transposed ? " transposed" : "");
     return name;
 }
 
@@ -95,7 +119,7 @@ static void check_shape(kernel_call *call, const posenc_kernels *variant, const 
 /* Every pair on its own, all others adversarial. */
 static void check_lanes(kernel_call *call, const posenc_kernels *variant, rope_shape s) {
     s.n_heads = 2;
-    s.x_stride = (ptrdiff_t)head_width(s.n, s.half, s.layout != HALF) + 1;
+    s.x_stride = (ptrdiff_t)head_width(s.n, s.half, reads_interleaved(&s)) + 1;
     s.in_place = s.layout != DEINTERLEAVE && s.x_type == s.y_type;
     s.y_stride = s.in_place ? s.x_stride : s.x_stride + (ptrdiff_t)s.half;
     s.cos_factor = s.sin_factor = 1.0f;
@@ -117,9 +141,9 @@ enum { N_FACTORS = sizeof factors / sizeof factors[0] };
  * of heads, the factors and the space between half and n take turns. */
 static void check_size(kernel_call *call, const posenc_kernels *variant, rope_shape s, size_t turn) {
     static const size_t spaces[] = {0, 1, 13};
-    s.half = s.layout == INTERLEAVED ? s.n : s.n + spaces[turn % 3];
-    ptrdiff_t x_width = (ptrdiff_t)head_width(s.n, s.half, s.layout != HALF);
-    ptrdiff_t y_width = (ptrdiff_t)head_width(s.n, s.half, s.layout == INTERLEAVED);
+    s.half = writes_interleaved(&s) ? s.n : s.n + spaces[turn % 3];
+    ptrdiff_t x_width = (ptrdiff_t)head_width(s.n, s.half, reads_interleaved(&s));
+    ptrdiff_t y_width = (ptrdiff_t)head_width(s.n, s.half, writes_interleaved(&s));
     const ptrdiff_t strides[][2] = {
         {x_width, y_width}, {x_width + 3, y_width + 17}, {-x_width - 1, y_width + 2}, {0, -y_width - 5}};
     for (size_t k = 0; k < sizeof strides / sizeof strides[0]; k++, turn++) {
@@ -130,6 +154,7 @@ static void check_size(kernel_call *call, const posenc_kernels *variant, rope_sh
         s.y_stride = strides[k][1];
         s.in_place = 0;
         s.is_normed = turn % 7 < 3;
+        s.is_transposed = is_per_channel(&s) && turn % 2;
         check_shape(call, variant, &s);
         if (s.x_stride == 0 || s.layout == DEINTERLEAVE || s.x_type != s.y_type)
             continue;
@@ -170,6 +195,11 @@ void sweep_rope_deinterleave(const posenc_kernels *variant) {
     sweep(variant, DEINTERLEAVE);
 }
 
+void sweep_rope_channels(const posenc_kernels *variant) {
+    sweep(variant, CHANNELS_HALF);
+    sweep(variant, CHANNELS_INTERLEAVED);
+}
+
 /* ---- Benchmark ---- */
 
 enum { HEAD_DIM = 128, PAIRS = HEAD_DIM / 2, POSITION = 4096 };
@@ -186,9 +216,9 @@ static void bench_describe(kernel_call *call, size_t n, kernel_types types, rope
     float inv_freq[PAIRS], cosines[PAIRS], sines[PAIRS];
     plain_frequencies(inv_freq, HEAD_DIM, 10000.0f);
     plain_angles(inv_freq, PAIRS, POSITION, cosines, sines);
-    for (size_t i = 0; i < PAIRS; i++) {
-        operand_set(&call->operands[COS], i, (double)cosines[i]);
-        operand_set(&call->operands[SIN], i, (double)sines[i]);
+    for (size_t i = 0; i < call->operands[COS].count; i++) {
+        operand_set(&call->operands[COS], i, (double)cosines[i % PAIRS]);
+        operand_set(&call->operands[SIN], i, (double)sines[i % PAIRS]);
     }
 }
 
@@ -236,3 +266,27 @@ static const kernel_types bench_types[] = {
 ROPE_BENCH(rope_half, HALF, POSENC_ROPE_HALF)
 ROPE_BENCH(rope_interleaved, INTERLEAVED, POSENC_ROPE_INTERLEAVED)
 ROPE_BENCH(rope_deinterleave, DEINTERLEAVE, POSENC_ROPE_DEINTERLEAVE)
+
+static void describe_rope_channels(kernel_call *call, size_t n, kernel_types types) {
+    bench_describe(call, n, types, CHANNELS_HALF);
+}
+
+static void plain_rope_channels(const kernel_args *args) {
+    const posenc_rope_args *a = &args->rope_channels.rope;
+    for (size_t h = 0; h < a->n_heads; h++) {
+        float *head = (float *)a->y + h * HEAD_DIM; /* in place */
+        for (size_t i = 0; i < PAIRS; i++) {
+            float x0 = head[i], x1 = head[i + PAIRS];
+            head[i] = x0 * a->cos_row[i] - x1 * a->sin_row[i];
+            head[i + PAIRS] = x1 * a->cos_row[i + PAIRS] + x0 * a->sin_row[i + PAIRS];
+        }
+    }
+}
+
+const kernel_bench bench_rope_channels = {
+    .unit = "heads",
+    .elements = HEAD_DIM,
+    .describe = describe_rope_channels,
+    .plain = plain_rope_channels,
+    .limit = limit_rope,
+};

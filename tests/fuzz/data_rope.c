@@ -216,7 +216,7 @@ static void make_table(rope_call *c) {
     int64_t count = c->n_tokens > 0 && n > 0 ? (c->n_tokens - 1) * stride + 2 * n : 0;
     posenc_view memory = data_output(POSENC_F32, 1.0, count, 1, 1, 1);
     float *first = memory.data;
-    c->table = (posenc_rope_table){first, first + (step == 1 ? n : n > 0), stride, step};
+    c->table = (posenc_rope_table){first, first + (step == 1 ? n : n > 0), stride, step, 0};
     data_ok(fill_table, c, 0);
     data_next();
 }
@@ -270,10 +270,10 @@ static void draw_scatter(posenc_rope_tensor *task, int64_t n_tokens, int64_t n_r
 static void draw_task(rope_call *c, posenc_rope_tensor *task) {
     int64_t head_dim = c->params.head_dim, n_heads = draw_size(9), n_rows = c->n_tokens;
     *task = (posenc_rope_tensor){.rotates = !draw_rarely(4), .scale = draw_rarely(2) ? 0.125f : 1.0f};
-    if (draw_rarely(2)) {
+    if (draw_rarely(2))
         task->weight = data_floats(head_dim, 2.0);
-        task->eps = 1e-5f;
-    }
+    task->norms = draw_rarely(4);
+    task->eps = 1e-5f;
     if (draw_rarely(2)) {
         n_rows += draw(20);
         draw_scatter(task, c->n_tokens, n_rows);
@@ -309,8 +309,9 @@ static void compare_task(const rope_call *c, const posenc_rope_tensor *task) {
                 x[i] = data_was(&task->x, i, h, t, 0);
                 squares += x[i] * x[i];
             }
-            for (int64_t i = 0; i < n && task->weight != NULL; i++)
-                x[i] *= (double)task->weight[i] / sqrt(squares / (double)n + (double)task->eps);
+            for (int64_t i = 0; i < n && (task->weight != NULL || task->norms); i++)
+                x[i] *= (task->weight != NULL ? (double)task->weight[i] : 1.0) /
+                        sqrt(squares / (double)n + (double)task->eps);
             for (int64_t i = 0; i < n; i++) {
                 double want = task->rotates ? rotated(c, x, i, t, &bound) : x[i];
                 bound = task->rotates ? bound : fabs(want) * 1e-6;

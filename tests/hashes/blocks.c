@@ -43,8 +43,8 @@ static void hash_caches(sweep *s, const posenc_rope *rope, int64_t head_dim, pos
     float *weight = floats(s, (size_t)head_dim, 2.0);
     CALL(posenc_rope_apply, rope, &batch, positions, &to[0], POSENC_FORWARD, posenc_range_all());
     posenc_rope_tensor tensors[] = {
-        {keys, to[1], 1, 1.0f, weight, 1e-6f, rows, NULL, hadamard},
-        {values, to[2], 0, 1.0f, NULL, 0.0f, rows, NULL, hadamard},
+        {keys, to[1], 1, 1.0f, weight, 1e-6f, rows, NULL, hadamard, 0},
+        {values, to[2], 0, 1.0f, NULL, 0.0f, rows, NULL, hadamard, 0},
     };
     CALL(posenc_rope_apply_tensors, rope, tensors, 2, positions, NULL, POSENC_FORWARD, posenc_range_all());
     for (size_t k = 0; k < COUNT(to); k++)

@@ -345,7 +345,7 @@ void hash_rope_tables(sweep *s) {
                 hash_table(s, rope, spread_positions(s, TOKENS), (posenc_direction)direction);
                 hash_table(s, rope, integers(s, TOKENS, -3000, 40000), (posenc_direction)direction);
                 float *pairs = take((size_t)n_rot * TOKENS * sizeof(float));
-                posenc_rope_table table = {pairs, pairs + 1, n_rot, 2};
+                posenc_rope_table table = {pairs, pairs + 1, n_rot, 2, 0};
                 CALL(posenc_rope_table_fill, rope, spread_positions(s, TOKENS), TOKENS, (posenc_direction)direction,
                      &table);
                 hash_floats(&s->hash, pairs, (size_t)n_rot * TOKENS);
@@ -445,7 +445,7 @@ void hash_rope_apply_table(sweep *s) {
                     params_of(n_rot % 4 ? POSENC_ROPE_HALF : POSENC_ROPE_INTERLEAVED, n_rot, 10000.0);
                 posenc_rope *rope = rope_of(&params);
                 float *values = floats(s, (size_t)n_rot * TOKENS, 1.0);
-                posenc_rope_table table = {values, values + 1, n_rot, 2};
+                posenc_rope_table table = {values, values + 1, n_rot, 2, 0};
                 posenc_view x = adversarial(s, type, n_rot, HEADS, TOKENS, 1),
                             y = zeros(POSENC_F32, n_rot, HEADS, TOKENS, 1);
                 CALL(posenc_rope_apply_table, rope, &x, &table, &y, (posenc_direction)direction, posenc_range_all());
@@ -473,9 +473,9 @@ void hash_rope_tasks(sweep *s) {
         posenc_view values = zeros(POSENC_F16, n_rot + 7, 2, ROWS, 1);
         float *weight = floats(s, (size_t)n_rot, 2.0);
         posenc_rope_tensor tasks[3] = {
-            {query, query, 1, 0.125f, weight, 1e-6f, NULL, NULL, 0},
-            {key, keys, 1, 1.0f, weight, 0.0f, rows32, NULL, 0},
-            {value, values, 0, 1.0f, NULL, 0.0f, NULL, rows64, 0},
+            {query, query, 1, 0.125f, weight, 1e-6f, NULL, NULL, 0, 0},
+            {key, keys, 1, 1.0f, weight, 0.0f, rows32, NULL, 0, 0},
+            {value, values, 0, 1.0f, NULL, 0.0f, NULL, rows64, 0, 0},
         };
         tasks[2].x.ne[0] = tasks[2].y.ne[0] = n_rot;
         CALL(posenc_rope_apply_tensors, rope, tasks, 3, spread_positions(s, TOKENS), NULL, POSENC_FORWARD,

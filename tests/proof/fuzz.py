@@ -16,8 +16,8 @@ SECONDS = {'data': (600, 60)}
 MORE_OPTIONS = {'data': ['-len_control=0', '-max_len=256']}
 # Kernels by family, each on every tier against scalar.
 FAMILIES = {'angles': ['angle_anchors', 'angle_rows'],
-            'rope': ['rope_half', 'rope_interleaved', 'rope_deinterleave', 'rms_factors', 'convert_rows',
-                     'quantise_rows', 'hadamard_rows'],
+            'rope': ['rope_half', 'rope_interleaved', 'rope_deinterleave', 'rope_channels', 'rms_factors',
+                     'convert_rows', 'quantise_rows', 'hadamard_rows'],
             'rows': ['place_rows', 'mix_row', 'bit_rows', 'rbf_rows', 'add_axes'],
             'softmax': ['softmax_row', 'affine_row', 'cope_row', 'softmax_backward'],
             'attention': ['pack_rows', 'dot_rows', 'dot_few', 'attend_rows', 'weighted_rows'],

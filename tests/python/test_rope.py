@@ -237,15 +237,27 @@ def test_quantised_output():
     assert posenc.Rope(64)(x, 0, dtype='q4_0').shape == (3, 2, 36)
 
 
+def test_table_of_each_channel():
+    x, angle = truth.normal(3, 2, 16), truth.normal(3, 16, seed=1).astype(np.float32)
+    cos, sin = np.cos(angle), np.sin(angle)
+    first, second = np.split(x, 2, axis=-1)
+    want = x * cos[:, None] + np.concatenate([-second, first], axis=-1) * sin[:, None]
+    np.testing.assert_allclose(posenc.Rope(16).apply_table(x, cos, sin), want, rtol=0, atol=1e-6)
+    with pytest.raises(ValueError):
+        posenc.Rope(16).apply_table(x, cos, sin, direction='inverse')
+
+
 def test_apply_tensors_normalises_scales_and_scatters():
     q, k, weight = truth.normal(3, 4, 64), truth.normal(3, 2, 64, seed=1), truth.normal(64, seed=2)
     cache = np.full((8, 2, 64), 9.0, np.float16)
     rows = [5, 0, 7]
     rope = posenc.Rope(64)
     out = rope.apply_tensors([{'x': q.copy(), 'scale': 0.125, 'weight': weight, 'eps': 1e-6},
-                              {'x': k, 'y': cache, 'rows': rows}], 10)
-    norm = q / np.sqrt((q.astype(np.float64) ** 2).mean(-1, keepdims=True) + 1e-6) * weight
-    np.testing.assert_allclose(out[0], 0.125 * truth.rotate(norm, np.arange(10, 13)), rtol=0, atol=1e-6)
+                              {'x': k, 'y': cache, 'rows': rows},
+                              {'x': q.copy(), 'rotates': False, 'norm': True, 'eps': 1e-6}], 10)
+    norm = q / np.sqrt((q.astype(np.float64) ** 2).mean(-1, keepdims=True) + 1e-6)
+    np.testing.assert_allclose(out[0], 0.125 * truth.rotate(norm * weight, np.arange(10, 13)), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(out[2], norm, rtol=0, atol=1e-6)
     assert out[1] is cache
     np.testing.assert_allclose(cache[rows], truth.rotate(k, np.arange(10, 13)), rtol=0, atol=4e-3)
     assert np.all(cache[[1, 2, 3, 4, 6]] == 9.0)
