@@ -2,7 +2,6 @@
 /* SIMD body of RoPE; src/scalar/rope.c is the specification.
  * Needs: vec.h. Produces: rope_half, rope_deinterleave, rope_channels and, unless POSENC_OWN_ROPE_INTERLEAVED is
  * defined, rope_interleaved. Used by: avx2 (with its own rope_interleaved), avx512, neon.
- *
  * A group of up to GROUP vectors of cosines, and as many of sines, stays in registers while the heads go by. */
 #include "vec.h"
 
@@ -400,18 +399,16 @@ V_INLINE void turn_blocks(const posenc_rope_args *a, size_t i, size_t n, const f
     }
 }
 
-static void block_group(const posenc_rope_args *a, size_t i, size_t n, const split s) {
-    factors f;
-    for (size_t k = 0; k * VF < n; k++)
-        load_factors(a, i + k * VF, lanes_from(k * VF, n), s.is_normed, s.reads_interleaved, &f, (int)k);
-    turn_blocks(a, i, n, &f, s);
-}
-
 static __attribute__((noinline)) void walk_blocks(const posenc_rope_args *a, const int reads_interleaved,
                                                   const int writes_interleaved) {
     const split s = {a->x_type, a->y_type, a->head_factors != NULL, reads_interleaved, writes_interleaved};
-    for (size_t i = 0; i < a->n; i += GROUP * VF)
-        block_group(a, i, a->n - i < GROUP * VF ? a->n - i : GROUP * VF, s);
+    for (size_t i = 0, n; i < a->n; i += n) {
+        factors f;
+        n = a->n - i < GROUP * VF ? a->n - i : GROUP * VF;
+        for (size_t k = 0; k * VF < n; k++)
+            load_factors(a, i + k * VF, lanes_from(k * VF, n), s.is_normed, s.reads_interleaved, &f, (int)k);
+        turn_blocks(a, i, n, &f, s);
+    }
 }
 
 V_INLINE void walk_typed(const posenc_rope_args *args, walk_body *body, const int reads_interleaved,
@@ -452,29 +449,45 @@ void VARIANT(rope_deinterleave)(const posenc_rope_args *args) {
         walk(&a, a.n, deinterleave_group, POSENC_BF16, POSENC_BF16, 0);
 }
 
-/* Factors k, of n pairs from i on, where each channel has its own. */
-V_INLINE void load_channel_factors(const posenc_rope_channels_args *args, size_t i, size_t n, factors *f, int k) {
+/* Factors of n pairs from i on, where each channel has its own. */
+V_INLINE void load_channel_factors(const posenc_rope_channels_args *args, size_t i, const size_t n, factors *f) {
     const posenc_rope_args *a = &args->rope;
-    const int interleaved = args->is_interleaved;
-    vf c0, c1, s0, s1, w0 = v_set1(1.0f), w1 = w0;
-    load_pairs(a->cos_row, a->cos_row + a->half, i, n, POSENC_F32, interleaved, &c0, &c1);
-    load_pairs(a->sin_row, a->sin_row + a->half, i, n, POSENC_F32, interleaved, &s0, &s1);
-    if (a->weight != NULL)
-        load_pairs(a->weight, a->weight + a->half, i, n, POSENC_F32, interleaved, &w0, &w1);
-    f->c0[k] = v_mul(v_mul(c0, v_set1(a->cos_factor)), w0);
-    f->c1[k] = v_mul(v_mul(c1, v_set1(a->cos_factor)), w1);
-    f->s0[k] = v_mul(v_mul(args->is_transposed ? s0 : s1, v_set1(a->sin_factor)), w0);
-    f->s1[k] = v_mul(v_mul(args->is_transposed ? s1 : s0, v_set1(a->sin_factor)), w1);
+    for (size_t k = 0; k * VF < n; k++) {
+        size_t at = i + k * VF, lanes = lanes_from(k * VF, n);
+        vf c0, c1, s0, s1, w0 = v_set1(1.0f), w1 = w0;
+        load_pairs(a->cos_row, a->cos_row + a->half, at, lanes, POSENC_F32, args->is_interleaved, &c0, &c1);
+        load_pairs(a->sin_row, a->sin_row + a->half, at, lanes, POSENC_F32, args->is_interleaved, &s0, &s1);
+        if (a->weight != NULL)
+            load_pairs(a->weight, a->weight + a->half, at, lanes, POSENC_F32, args->is_interleaved, &w0, &w1);
+        f->c0[k] = v_mul(v_mul(c0, v_set1(a->cos_factor)), w0);
+        f->c1[k] = v_mul(v_mul(c1, v_set1(a->cos_factor)), w1);
+        f->s0[k] = v_mul(v_mul(args->is_transposed ? s0 : s1, v_set1(a->sin_factor)), w0);
+        f->s1[k] = v_mul(v_mul(args->is_transposed ? s1 : s0, v_set1(a->sin_factor)), w1);
+    }
+}
+
+/* Four vectors of float32 without a norm: by blocks 8 heads of 128 take 1.7 times as long (Zen 4). */
+V_INLINE void channels_group(const posenc_rope_channels_args *args, size_t i, const int interleaved) {
+    const split s = {POSENC_F32, POSENC_F32, 0, interleaved, interleaved};
+    factors f;
+    load_channel_factors(args, i, 4 * VF, &f);
+    head at = first_head(&args->rope, i, s);
+    for (size_t h = 0; h < args->rope.n_heads; h++, at = next_head(&args->rope, at)) {
+        fetch_head(&args->rope, at, 4, s);
+        turn_vectors(at, 4, 4 * VF, &f, v_set1(1.0f), s);
+    }
 }
 
 void VARIANT(rope_channels)(const posenc_rope_channels_args *args) {
     const posenc_rope_args *a = &args->rope;
     const split s = {a->x_type, a->y_type, a->head_factors != NULL, args->is_interleaved, args->is_interleaved};
-    for (size_t i = 0, n; i < a->n; i += n) {
+    size_t i = 0, n;
+    for (; a->x_type == POSENC_F32 && a->y_type == POSENC_F32 && !s.is_normed && a->n - i >= 4 * VF; i += 4 * VF)
+        args->is_interleaved ? channels_group(args, i, 1) : channels_group(args, i, 0);
+    for (; i < a->n; i += n) {
         factors f;
         n = a->n - i < GROUP * VF ? a->n - i : GROUP * VF;
-        for (size_t k = 0; k * VF < n; k++)
-            load_channel_factors(args, i + k * VF, lanes_from(k * VF, n), &f, (int)k);
+        load_channel_factors(args, i, n, &f);
         turn_blocks(a, i, n, &f, s);
     }
 }
