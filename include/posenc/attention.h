@@ -25,8 +25,8 @@
  *
  * What hides a key decides what k and v may hold there:
  *
- *     position, lengths, documents             skipped: anything. A block of 512 keys, or a panel of 32, that no
- *                                              query of a unit sees is not read
+ *     position, lengths, documents             skipped: anything. A block of 512 keys that no query of a unit sees is
+ *                                              not read, of a panel of 32 no key
  *     a bias of -inf at either end of a block  the same (bias_slope > 0; the keys before and behind the hole of n_first
  *     of keys                                  have ends of their own): a causal mask as a tensor costs one look
  *     a bias of -inf among unmasked keys       e_j = 0: v must be finite, and the score not NaN
