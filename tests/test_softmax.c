@@ -126,13 +126,19 @@ static int64_t random_offset(int64_t n_q, int64_t n_k) {
 
 static long long n_exact, n_rounded; /* rows */
 
+enum { SEQUENCES = 4 };
+
 /* All rows of one random call, on every tier. */
 static double check_random_call(const int64_t ne[4], int with_alibi, double spread) {
-    float slopes[16];
-    truth_ok(posenc_alibi_slopes(ne[2], 8.0, slopes));
+    float slopes[SEQUENCES * 16];
+    int64_t stride = truth_below(2) * ne[2]; /* slopes for each sequence, or for all */
+    assert_true(ne[2] <= 16 && ne[3] <= SEQUENCES);
+    for (int64_t b = 0; b < ne[3]; b++)
+        truth_ok(posenc_alibi_slopes(ne[2], 8.0 + (double)(stride > 0 ? b : 0), slopes + b * stride));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = (float)truth_uniform(0.01, 1.0);
     params.bias.alibi_slopes = with_alibi ? slopes : NULL;
+    params.bias.alibi_batch_stride = stride;
     params.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
     params.positions.query_start = random_offset(ne[1], ne[0]);
     if (truth_below(8) == 0)
@@ -154,11 +160,11 @@ static double check_random_call(const int64_t ne[4], int with_alibi, double spre
     for (int64_t b = 0; b < ne[3]; b++)
         for (int64_t h = 0; h < ne[2]; h++)
             for (int64_t i = 0; i < ne[1]; i++) {
-                make_reference(truth_at(&x.view, 0, i, h, b), ne[0], &params, with_alibi ? slopes[h] : 0.0f,
-                               params.positions.query_start + i, &r);
+                make_reference(truth_at(&x.view, 0, i, h, b), ne[0], &params,
+                               with_alibi ? slopes[b * stride + h] : 0.0f, params.positions.query_start + i, &r);
                 worst = fmax(worst, check_row(truth_at(&y.view, 0, i, h, b), ne[0], &r, "random"));
                 check_relative(truth_at(&x.view, 0, i, h, b), truth_at(&y.view, 0, i, h, b), ne[0], &params,
-                               with_alibi ? slopes[h] : 0.0f, params.positions.query_start + i);
+                               with_alibi ? slopes[b * stride + h] : 0.0f, params.positions.query_start + i);
                 *(r.rounds ? &n_rounded : &n_exact) += 1;
             }
     /* In place gives the same. */

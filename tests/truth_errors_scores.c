@@ -70,6 +70,11 @@ void test_scores(void **state) {
     REFUSED(POSENC_ERR_SCALE, cap = -1.0f);
     REFUSED(POSENC_ERR_SCALE, cap = 1e-40f);
     REFUSED(POSENC_ERR_STRIDE, bias.alibi_slopes = shifted(slopes, 1));
+    params.bias.alibi_slopes = slopes;
+    REFUSED(POSENC_ERR_STRIDE, bias.alibi_batch_stride = INT64_MAX / 2);
+    static const float late[BATCH * N_HEADS] = {[BATCH * N_HEADS - 1] = NAN};
+    params.bias.alibi_slopes = late;
+    REFUSED(POSENC_ERR_SCALE, bias.alibi_batch_stride = N_HEADS);
     REFUSED(POSENC_ERR_STRIDE, bias.tensor_slopes = shifted(slopes, 2));
     REFUSED(POSENC_ERR_STRIDE, sinks = shifted(slopes, 3));
     REFUSED(POSENC_ERR_ENUM, output.fully_masked = (posenc_fully_masked_row)3);

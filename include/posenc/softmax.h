@@ -74,7 +74,8 @@ typedef enum posenc_masked_output { POSENC_MASKED_WRITTEN = 0, POSENC_MASKED_UNT
 
 /** What is added to the scores. Each that is not NULL. */
 typedef struct posenc_score_bias {
-    const float *alibi_slopes; /**< ALiBi: [n_heads], finite */
+    const float *alibi_slopes;  /**< ALiBi: [n_heads], finite; or for each sequence */
+    int64_t alibi_batch_stride; /**< floats from sequence to sequence; 0: all have the same slopes */
     /** By relative position, of n_heads heads or shared. It is clamped, or covers posenc_rel_bias_range of mask,
      * query_start, n_q and n_k (sequences that start apart: from that of the least start to that of the greatest; given
      * positions: what the mask leaves between the least and the greatest of them), as do the indices of by_query and
@@ -139,7 +140,7 @@ typedef struct posenc_score_params {
 
 #define POSENC_SCORE_DEFAULTS                                                                                          \
     {                                                                                                                  \
-        1.0f, 0.0f, NULL, {NULL, NULL, NULL, NULL, {NULL, NULL}, {NULL, NULL}}, POSENC_MASK_UNSET, NULL, NULL,         \
+        1.0f, 0.0f, NULL, {NULL, 0, NULL, NULL, NULL, {NULL, NULL}, {NULL, NULL}}, POSENC_MASK_UNSET, NULL, NULL,      \
             {POSENC_ALIGN_LAST_KEY, NULL, NULL, NULL}, {NULL, NULL, NULL, 0}, {                                        \
             POSENC_FULLY_MASKED_ZEROS, POSENC_MASKED_WRITTEN                                                           \
         }                                                                                                              \

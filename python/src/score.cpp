@@ -87,8 +87,13 @@ void Score::set_relative(py::handle given, const char *argument, Term &term, pos
 void Score::set_biases(Options &options, const ScoreExtents &extents) {
     static const Key bias("bias"), alibi_slopes("alibi_slopes"), tensor_slopes("tensor_slopes"), by_query("by_query"),
         by_key("by_key");
-    alibi_slopes_ = Numbers<float>(options.take(alibi_slopes), alibi_slopes.text, extents.n_heads);
+    alibi_slopes_ = Numbers<float>(options.take(alibi_slopes), alibi_slopes.text);
+    if (alibi_slopes_ && alibi_slopes_.shape() != Shape{extents.n_heads} &&
+        alibi_slopes_.shape() != Shape{extents.n_batch, extents.n_heads})
+        refuse(alibi_slopes.text,
+               "the shape has to be (n_heads,) or (n_batch, n_heads), not " + text_of(alibi_slopes_.shape()));
     params_.bias.alibi_slopes = alibi_slopes_.data();
+    params_.bias.alibi_batch_stride = alibi_slopes_ && alibi_slopes_.shape().size() == 2 ? extents.n_heads : 0;
     tensor_slopes_ = Numbers<float>(options.take(tensor_slopes), tensor_slopes.text, extents.n_heads);
     params_.bias.tensor_slopes = tensor_slopes_.data();
     py::handle given = options.take(bias);

@@ -113,8 +113,8 @@ x: (n_batch, n_heads, n_q, n_k), leading axes may be missing; float32, float16 o
 Mask, which has no default: causal=True or False; window=w, the query's own key and the w - 1 before it (causal), or
 window=(before, after), -1 for all; chunk; n_first; keep or drop, bool (n_batch, n_k) or (n_batch, n_heads, n_q, n_k);
 tree (n_q,) or (n_batch, n_q), the parent of each query, a draft token, or -1.
-Bias: alibi_slopes (n_heads,); bias, a RelBias, an array (n_batch, n_heads, n_q, n_k) with extents of 1 shared, or a
-tuple of both; tensor_slopes (n_heads,); by_query and by_key, (products, RelIndex).
+Bias: alibi_slopes (n_heads,) or (n_batch, n_heads); bias, a RelBias, an array (n_batch, n_heads, n_q, n_k) with
+extents of 1 shared, or a tuple of both; tensor_slopes (n_heads,); by_query and by_key, (products, RelIndex).
 Positions: by default the last query stands at the last key; query_start, query_starts (n_batch,), or query_positions
 (n_q,) with key_positions (n_k,). Sequences: k_begin, k_end (n_batch,), cu_seqlens (n_seqs + 1,).
 Further: scale, cap, sinks (n_heads,), fully_masked 'zeros', 'uniform' or 'nan', masked 'written' or 'untouched'.)";

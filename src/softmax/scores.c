@@ -33,8 +33,19 @@ static posenc_status check_numbers(const posenc_score_params *params, int64_t n_
     for (int64_t h = 0; params->sinks != NULL && h < n_heads; h++)
         if (!isfinite(params->sinks[h]) && params->sinks[h] != -INFINITY)
             return POSENC_ERR_SCALE;
-    posenc_status status = check_slopes(params->bias.alibi_slopes, n_heads);
-    return status == POSENC_OK ? check_slopes(params->bias.tensor_slopes, n_heads) : status;
+    return check_slopes(params->bias.tensor_slopes, n_heads);
+}
+
+/* Of every sequence. */
+static posenc_status check_alibi(const posenc_score_bias *bias, int64_t n_heads, int64_t n_batch) {
+    if (bias->alibi_slopes == NULL)
+        return POSENC_OK;
+    if (posenc_leaves_limit(bias->alibi_batch_stride, n_batch * (int64_t)sizeof *bias->alibi_slopes))
+        return POSENC_ERR_STRIDE;
+    posenc_status status = POSENC_OK;
+    for (int64_t b = 0; b < (bias->alibi_batch_stride == 0 ? 1 : n_batch) && status == POSENC_OK; b++)
+        status = check_slopes(bias->alibi_slopes + b * bias->alibi_batch_stride, n_heads);
+    return status;
 }
 
 /* Smallest and largest of n positions. */
@@ -224,6 +235,8 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
     posenc_offsets seen = {1, 0};
     posenc_status status = check_numbers(params, n_heads);
     if (status == POSENC_OK)
+        status = check_alibi(&params->bias, n_heads, n_batch);
+    if (status == POSENC_OK)
         status = posenc_check_mask(&params->mask);
     if (status == POSENC_OK)
         status = check_lengths(params->sequences.k_begin, n_batch, n_k);
@@ -339,6 +352,10 @@ static posenc_relative_line relative_at(const posenc_relative *r, const float *p
     };
 }
 
+static float alibi_slope(const posenc_score_bias *bias, posenc_row_place at) {
+    return bias->alibi_slopes[at.batch * bias->alibi_batch_stride + at.head];
+}
+
 static void set_biases(const posenc_score_params *params, posenc_row_place at, posenc_softmax_row_args *args) {
     const posenc_relative *q = &params->bias.by_query, *k = &params->bias.by_key;
     if (q->products != NULL)
@@ -348,7 +365,7 @@ static void set_biases(const posenc_score_params *params, posenc_row_place at, p
         args->by_key = relative_at(k, posenc_shared_at(k->products, 0, at.head, at.batch), stride);
     }
     if (params->bias.alibi_slopes != NULL)
-        args->slope = params->bias.alibi_slopes[at.head] + 0.0f; /* -0 is none too */
+        args->slope = alibi_slope(&params->bias, at) + 0.0f; /* -0 is none too */
     if (params->bias.relative != NULL && params->bias.relative->n_offsets > 0) {
         const posenc_rel_bias *line = params->bias.relative;
         args->line.at = line->data + at.head * line->stride;

@@ -66,6 +66,15 @@ def test_sequences_and_positions():
     np.testing.assert_allclose(packed, truth.softmax(square, same & truth.allowed(6, 6, -1, 0)), rtol=0, atol=2e-6)
 
 
+def test_slopes_of_each_sequence():
+    x, slopes = truth.normal(2, 3, 4, 9), np.array([[0.5, 0.25, 1.0], [0.125, 2.0, 0.0]], np.float32)
+    both = posenc.softmax(x, causal=True, alibi_slopes=slopes)
+    for b in range(2):
+        assert np.array_equal(both[b], posenc.softmax(x[b], causal=True, alibi_slopes=slopes[b]))
+    with pytest.raises(ValueError, match='alibi_slopes'):
+        posenc.softmax(x, causal=True, alibi_slopes=slopes[:, :2])
+
+
 def test_trees():
     parents = [-1, 0, 0, 1]
     seen = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 1]], bool)
