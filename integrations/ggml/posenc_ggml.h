@@ -111,7 +111,7 @@ static inline struct ggml_tensor *posenc_ggml_rope_apply(struct ggml_context *ct
 static inline void posenc_ggml_run_to_cache(struct ggml_tensor *dst, int ith, int nth, void *context) {
     const posenc_ggml_rope *rope = (const posenc_ggml_rope *)context;
     const struct ggml_tensor *x = dst->src[1], *rows = dst->src[3];
-    posenc_rope_tensor task = {posenc_ggml_view(x), posenc_ggml_view(dst), 1, 1.0f, NULL, 0.0f, NULL, NULL, 0};
+    posenc_rope_tensor task = {posenc_ggml_view(x), posenc_ggml_view(dst), 1, 1.0f, NULL, 0.0f, NULL, NULL, 0, 0};
     if (rows->type == GGML_TYPE_I32)
         task.rows32 = (const int32_t *)rows->data;
     else

@@ -21,7 +21,7 @@ GIVEN = {
     ],
     'attention.h': [
         'int64_t n_q = 4; '
-        'static float queries[8 * 4 * 64], keys[2 * 4 * 64], values[2 * 4 * 64], out[8 * 4 * 64], scratch[1 << 16];',
+        'static float queries[8 * 4 * 64], keys[2 * 4 * 64], values[2 * 4 * 64], out[8 * 4 * 64], scratch[1 << 17];',
     ],
     'backward.h': [
         'int64_t n_heads = 2; static int32_t bucket_data[64]; '
