@@ -310,7 +310,7 @@ ERRORS = {
     'n_k': (ValueError, 'pages: .*too few', lambda: posenc.attention(
         X, X[None], X[None], causal=True, pages=[0], n_k=2 ** 63 - 1)),
     'window': (ValueError, 'window: ', lambda: posenc.softmax(X, causal=False, window=3)),
-    'slopes': (ValueError, 'alibi_slopes: 4 numbers', lambda: posenc.softmax(X, causal=True, alibi_slopes=[1.0])),
+    'slopes': (ValueError, 'alibi_slopes: the shape has to be', lambda: posenc.softmax(X, causal=True, alibi_slopes=[1.0])),
     'keep': (ValueError, 'keep: the shape', lambda: posenc.softmax(X, causal=True, keep=np.ones((1, 3), bool))),
     'k_end': (ValueError, 'k_end: 1 numbers', lambda: posenc.softmax(X, causal=True, k_end=[1, 2])),
     'k_end of float': (TypeError, 'k_end: integers', lambda: posenc.softmax(X, causal=True, k_end=[1.5])),
