@@ -107,7 +107,7 @@ static void compare_softmax(tree_call *c, posenc_dtype type) {
 
 static void test_softmax(void **state) {
     (void)state;
-    for (int round = 0; round < 48; round++) {
+    for (int round = 0; round < 30; round++) {
         tree_call c = draw_call();
         aim(&c);
         for (int tier = -1; truth_next_tier(&tier);)
@@ -164,7 +164,7 @@ static void compare_attention(tree_call *c, posenc_dtype type, posenc_attention_
 static void test_attention(void **state) {
     (void)state;
     static const posenc_dtype types[] = {POSENC_F32, POSENC_F16, POSENC_BF16, POSENC_Q8_0};
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 8; round++) {
         tree_call c = draw_call();
         aim(&c);
         for (int tier = -1; truth_next_tier(&tier);)
