@@ -10,6 +10,12 @@ enum { REL_K = 5, REL_Q = 3 };
 static const int64_t limit = (int64_t)1 << 30;
 static float attention_scratch[110000], attention_parts[4096];
 
+/* A macro: a failure tells the line of the case. */
+#define EVERY_WAY_RETURNS(status, args)                                                                                \
+    RETURNS(status, posenc_attention_run, args, attention_scratch, all);                                               \
+    RETURNS(status, posenc_attention_split, args, attention_scratch, attention_parts, all);                            \
+    RETURNS(status, posenc_attention_combine_splits, args, attention_parts, all)
+
 void test_attention_params(void **state) {
     (void)state;
     posenc_view q = posenc_view_dense(in, POSENC_F32, 8, 3, REL_Q, 1),
@@ -150,9 +156,7 @@ void test_attention_tasks(void **state) {
     float *memory = attention_scratch;
 #define BAD_TASK(status, change)                                                                                       \
     change;                                                                                                            \
-    RETURNS(status, posenc_attention_run, &t, memory, all);                                                            \
-    RETURNS(status, posenc_attention_split, &t, memory, attention_parts, all);                                         \
-    RETURNS(status, posenc_attention_combine_splits, &t, attention_parts, all);                                        \
+    EVERY_WAY_RETURNS(status, &t);                                                                                     \
     t = good_task;                                                                                                     \
     rows = posenc_rope_table_dense(rope, rows_b);                                                                      \
     p = pages
@@ -292,9 +296,7 @@ void test_attention_lists(void **state) {
     float *memory = attention_scratch;
 #define BAD_LISTS(status, change)                                                                                      \
     change;                                                                                                            \
-    RETURNS(status, posenc_attention_run, &t, memory, all);                                                            \
-    RETURNS(status, posenc_attention_split, &t, memory, attention_parts, all);                                         \
-    RETURNS(status, posenc_attention_combine_splits, &t, attention_parts, all);                                        \
+    EVERY_WAY_RETURNS(status, &t);                                                                                     \
     params = good_params;                                                                                              \
     lists = good_lists
     BAD_LISTS(POSENC_ERR_ROWS, lists.keys = behind);

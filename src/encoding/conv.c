@@ -26,6 +26,12 @@ static posenc_status check_params(const posenc_conv_params *p) {
     return POSENC_OK;
 }
 
+posenc_status posenc_conv_check_weights(const float *weights, const float *bias, int64_t n_channels) {
+    if (weights == NULL && n_channels > 0)
+        return POSENC_ERR_NULL;
+    return posenc_is_aligned(weights, 4) && posenc_is_aligned(bias, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
+}
+
 posenc_status posenc_conv_create(const posenc_conv_params *params, const float *weights, const float *bias,
                                  posenc_conv **out) {
     if (out == NULL)
@@ -34,12 +40,10 @@ posenc_status posenc_conv_create(const posenc_conv_params *params, const float *
     if (params == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = check_params(params);
+    if (status == POSENC_OK)
+        status = posenc_conv_check_weights(weights, bias, params->n_channels);
     if (status != POSENC_OK)
         return status;
-    if (weights == NULL && params->n_channels > 0)
-        return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(weights, 4) || !posenc_is_aligned(bias, 4))
-        return POSENC_ERR_STRIDE;
     int64_t height = params->n_dims == 2 ? params->kernel : 1, taps = height * params->kernel, n = params->n_channels;
     posenc_conv *conv = calloc(1, sizeof *conv + (size_t)((taps + 1) * n) * sizeof(float));
     if (conv == NULL)

@@ -21,6 +21,9 @@ static inline int64_t posenc_conv_taps(const posenc_conv *conv) {
     return conv->height * conv->width;
 }
 
+/* Weights of so many channels, and a bias or none. */
+posenc_status posenc_conv_check_weights(const float *weights, const float *bias, int64_t n_channels);
+
 /* The grid, and whether a view has its tokens and the convolution's channels. */
 posenc_status posenc_conv_check_grid(const posenc_conv *conv, posenc_conv_grid grid);
 posenc_status posenc_conv_check_tokens(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x);

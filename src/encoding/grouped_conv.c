@@ -7,6 +7,7 @@
 #include "core/memory.h"
 #include "core/minmax.h"
 #include "core/view.h"
+#include "encoding/conv.h"
 #include "encoding/encoding.h"
 
 /* Tokens and written channels at a time. The weights of a tap for so many channels stay in the first cache; tokens are
@@ -90,12 +91,10 @@ posenc_status posenc_grouped_conv_create(const posenc_grouped_conv_params *param
     if (params == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = check_params(params);
+    if (status == POSENC_OK)
+        status = posenc_conv_check_weights(weights, bias, params->n_channels);
     if (status != POSENC_OK)
         return status;
-    if (weights == NULL && params->n_channels > 0)
-        return POSENC_ERR_NULL;
-    if (!posenc_is_aligned(weights, 4) || !posenc_is_aligned(bias, 4))
-        return POSENC_ERR_STRIDE;
     posenc_grouped_conv *conv = calloc(1, sizeof *conv);
     if (conv == NULL)
         return POSENC_ERR_MEMORY;

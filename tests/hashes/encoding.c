@@ -148,6 +148,18 @@ void hash_fourier(sweep *s) {
 
 enum { TABLE = 20 };
 
+/* A table and a gradient, of 13 channels, resized. */
+static void hash_resized(sweep *s, const posenc_resize_params *params, posenc_dtype type, posenc_dtype y_type) {
+    int64_t n_in = params->n_prefix + params->h_in * params->w_in;
+    int64_t n_out = params->n_prefix + params->h_out * params->w_out;
+    posenc_view x = tensor(s, type, 13, n_in, 1, 1), y = zeros(y_type, 13, n_out, 1, 1);
+    posenc_view dy = tensor(s, type, 13, n_out, 1, 1), dx = tensor(s, POSENC_F32, 13, n_in, 1, 1);
+    CALL(posenc_table_resize, params, &x, &y, posenc_range_all());
+    CALL(posenc_table_resize_backward, params, &dy, &dx);
+    hash_view(s, &y);
+    hash_view(s, &dx);
+}
+
 void hash_learned(sweep *s) {
     for (int64_t dim = 1; dim < 150; dim = 2 * dim + 5)
         EACH_TYPE(type)
@@ -204,14 +216,7 @@ void hash_resize(sweep *s) {
                     params.h_ratio = 0.71, params.w_ratio = 1.37;
                 if (k == 3)
                     params.cubic_a = -0.5;
-                int64_t n_in = params.n_prefix + params.h_in * params.w_in;
-                int64_t n_out = params.n_prefix + params.h_out * params.w_out;
-                posenc_view x = tensor(s, type, 13, n_in, 1, 1), y = zeros(POSENC_F32, 13, n_out, 1, 1);
-                posenc_view dy = tensor(s, type, 13, n_out, 1, 1), dx = tensor(s, POSENC_F32, 13, n_in, 1, 1);
-                CALL(posenc_table_resize, &params, &x, &y, posenc_range_all());
-                CALL(posenc_table_resize_backward, &params, &dy, &dx);
-                hash_view(s, &y);
-                hash_view(s, &dx);
+                hash_resized(s, &params, type, POSENC_F32);
             }
 }
 
@@ -231,14 +236,7 @@ void hash_resize_antialias(sweep *s) {
                     params.h_ratio = (double)params.h_in / ((double)params.h_out + 0.1);
                     params.w_ratio = (double)params.w_in / ((double)params.w_out + 0.1);
                 }
-                int64_t n_in = params.n_prefix + params.h_in * params.w_in;
-                int64_t n_out = params.n_prefix + params.h_out * params.w_out;
-                posenc_view x = tensor(s, type, 13, n_in, 1, 1), y = zeros(type, 13, n_out, 1, 1);
-                posenc_view dy = tensor(s, type, 13, n_out, 1, 1), dx = tensor(s, POSENC_F32, 13, n_in, 1, 1);
-                CALL(posenc_table_resize, &params, &x, &y, posenc_range_all());
-                CALL(posenc_table_resize_backward, &params, &dy, &dx);
-                hash_view(s, &y);
-                hash_view(s, &dx);
+                hash_resized(s, &params, type, type);
             }
 }
 
