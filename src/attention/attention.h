@@ -70,10 +70,14 @@ typedef struct posenc_attention_sums {
     size_t stride; /* in floats */
 } posenc_attention_sums;
 
+/* Keys and values that will be needed next, POSENC_KEYS_PACKED at most of each: they are fetched meanwhile. */
+typedef struct posenc_attention_next {
+    int64_t key, n_keys, value, n_values;
+} posenc_attention_next;
+
 /* Keys j .. j + n - 1 of the unit's head, as panels of float32, rotated if the call says so; j is a multiple of a
- * panel. The next n_next keys are fetched meanwhile, and the values of these if the unit waits for them.
- * (keys.c) */
-void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next);
+ * panel. (keys.c) */
+void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, const posenc_attention_next *next);
 
 /* The same keys, as rows of float32 in `stage`. */
 void posenc_attention_stage(const posenc_attention_unit *u, int64_t j, int64_t n);
@@ -81,21 +85,20 @@ void posenc_attention_stage(const posenc_attention_unit *u, int64_t j, int64_t n
 /* 1 if the unit's pairs are so few that n keys are multiplied where they stand. */
 int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n);
 
-/* Then: the products of its queries with keys j .. j + n - 1, to its scores from `scores` on; n_next as above. */
-void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next, float *scores);
+/* Then: the products of its queries with keys j .. j + n - 1, to its scores from `scores` on. */
+void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n,
+                                   const posenc_attention_next *next, float *scores);
 
-/* Values that stand one stride apart. */
 typedef struct posenc_attention_values {
-    const void *rows;
     posenc_dtype type;
-    ptrdiff_t stride;
     int64_t n;
     int are_staged;
 } posenc_attention_values;
 
-/* Values j .. j + n - 1, or the first of them, where they stand. A unit of many pairs has them in float32, where its
- * keys were packed. */
-posenc_attention_values posenc_attention_values_at(const posenc_attention_unit *u, int64_t j, int64_t n);
+/* Addresses of values j .. j + n - 1, or of the first of them. A unit of many pairs has them in float32, where its keys
+ * were packed. */
+posenc_attention_values posenc_attention_values_at(const posenc_attention_unit *u, int64_t j, int64_t n,
+                                                   const void **rows);
 
 /* Fetches values j .. j + n - 1 into the second cache. */
 void posenc_attention_fetch_values(const posenc_attention_unit *u, int64_t j, int64_t n);
@@ -118,17 +121,13 @@ int posenc_attention_has_quant_values(const posenc_attention_call *call);
 void posenc_attention_quantise_queries(const posenc_attention_unit *u);
 
 /* The products of its queries with keys j .. j + n - 1, n <= POSENC_KEYS_PACKED, as posenc_attention_multiply_few. */
-void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
-                                      float *scores);
+void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j, int64_t n,
+                                      const posenc_attention_next *next, float *scores);
 
 /* The block's sums from key `first` on of the pairs' weighted values, to sums after they are multiplied by keep. rows:
  * the address of each of n_rows values, whole groups; where the weight is 0, of any. */
 void posenc_attention_sum_quants(const posenc_attention_unit *u, const void *const *rows, size_t n_rows,
                                  const float *keep, posenc_attention_sums sums);
-
-/* Addresses of keys or values j .. j + n - 1 of the unit's head. */
-void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
-                                    const void **rows);
 
 /* ---- In bf16 (pairs.c) ---- */
 
@@ -139,8 +138,8 @@ int posenc_attention_has_pairs(const posenc_attention_call *call);
 void posenc_attention_round_queries(const posenc_attention_unit *u);
 
 /* The products of its queries with keys j .. j + n - 1, n <= POSENC_KEYS_PACKED, as posenc_attention_multiply_few. */
-void posenc_attention_multiply_pairs(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
-                                     float *scores);
+void posenc_attention_multiply_pairs(const posenc_attention_unit *u, int64_t j, int64_t n,
+                                     const posenc_attention_next *next, float *scores);
 
 /* The block's sums of the pairs' weighted values, to sums after they are multiplied by keep. rows: the address of each
  * of n_rows values from the block's first on, of which those from `begin` on may have a weight; where it is 0, of any.
@@ -150,12 +149,17 @@ void posenc_attention_sum_pairs(const posenc_attention_unit *u, const void *cons
 
 /* ---- Where keys and values stand (keys.c) ---- */
 
-/* What will be needed after keys j .. j + n - 1: the n_next keys behind them, and their values. */
-void posenc_attention_look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+/* 1 if the unit waits for memory, so that its values should be fetched too. Values that the caches hold anyway would
+ * pay 4 % for it. */
+int posenc_attention_waits(const posenc_attention_unit *u);
+
+/* Addresses of what will be needed next. */
+void posenc_attention_look_ahead(const posenc_attention_unit *u, const posenc_attention_next *next,
                                  posenc_rows_ahead ahead[2]);
 
-/* Address of key or value j of the unit's head; *n rows at most are wanted, *n stand one stride apart from there on. */
-const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);
+/* Addresses of keys or values j .. j + n - 1 of the unit's head. */
+void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
+                                    const void **rows);
 
 /* Units that so many (query, head) pairs of one head of keys are cut into. */
 static inline int64_t posenc_units_of(int64_t n_pairs) {

@@ -2,13 +2,11 @@
 /* Attention, fused: where a unit's keys and values stand, and how keys become panels. */
 #include "attention/attention.h"
 
-#include <string.h>
-
 #include "core/minmax.h"
 #include "core/view.h"
 #include "rope/rope.h"
 
-const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n) {
+static const void *rows_at(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n) {
     const posenc_attention_pages *pages = u->call->args->pages;
     if (u->list != NULL) {
         j = u->list[j];
@@ -19,6 +17,28 @@ const void *posenc_attention_rows(const posenc_attention_unit *u, const posenc_v
     int64_t page_size = x->ne[2], row = j % page_size;
     *n = posenc_min(*n, page_size - row);
     return posenc_view_at(x, u->kv_head, row, pages->table[u->batch * pages->stride + j / page_size]);
+}
+
+/* Of a list without pages. By posenc_attention_rows, sparse decode took 1.1 times as long. */
+static void list_addresses(const posenc_attention_unit *u, const posenc_view *x, const int32_t *list, int64_t n,
+                           const void **rows) {
+    const char *first = posenc_view_at(x, u->kv_head, 0, u->batch);
+    for (int64_t t = 0; t < n; t++)
+        rows[t] = first + list[t] * x->nb[2];
+}
+
+void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
+                                    const void **rows) {
+    if (u->list != NULL && u->call->args->pages == NULL) {
+        list_addresses(u, x, u->list + j, n, rows);
+        return;
+    }
+    for (int64_t done = 0, run; done < n; done += run) {
+        run = n - done;
+        const char *first = rows_at(u, x, j + done, &run);
+        for (int64_t k = 0; k < run; k++)
+            rows[done + k] = first + k * x->nb[2];
+    }
 }
 
 /* The head's keys as a view for the rotation: [head_dim, 1, n, 1]. */
@@ -78,135 +98,87 @@ void posenc_attention_stage(const posenc_attention_unit *u, int64_t j, int64_t n
     const posenc_view *k = &u->call->args->k;
     for (int64_t done = 0, run; done < n; done += run) {
         run = n - done;
-        const void *rows = posenc_attention_rows(u, k, j + done, &run);
+        const void *rows = rows_at(u, k, j + done, &run);
         int64_t number = u->list != NULL ? u->list[j + done] : j + done;
         stage_run(u, rows, number, run, u->stage + done * k->ne[0]);
     }
 }
 
-/* Units of so few pairs wait for memory: their values are fetched while keys are packed. Values that the caches hold
- * anyway would pay 4 % for it. */
+/* Units of so few pairs wait for memory. */
 enum { FEW_PAIRS = 16 };
+
+int posenc_attention_waits(const posenc_attention_unit *u) {
+    return u->n <= FEW_PAIRS && posenc_is_far(posenc_view_count(&u->call->args->v));
+}
 
 static int64_t row_bytes(const posenc_view *x) {
     posenc_view storage = posenc_storage_of(x);
     return storage.ne[0] * posenc_dtype_size(storage.dtype);
 }
 
-/* Rows j .. j + n - 1 of x, or those of them that stand one stride apart; those of a list, all, with their addresses
- * in `at`. */
+/* Rows j .. j + n - 1 of x, whose addresses go to `rows`. */
 static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
-                                    const void **at) {
-    if (n <= 0)
-        return (posenc_rows_ahead){.n = 0};
-    posenc_rows_ahead ahead = {.stride = (ptrdiff_t)x->nb[2], .bytes = (size_t)row_bytes(x)};
-    if (u->list != NULL) {
-        posenc_attention_row_addresses(u, x, j, n, at);
-        ahead.at = at;
-    } else {
-        ahead.rows = posenc_attention_rows(u, x, j, &n);
-    }
-    ahead.n = (size_t)n;
-    return ahead;
+                                    const void **rows) {
+    posenc_attention_row_addresses(u, x, j, n, rows);
+    return (posenc_rows_ahead){.rows = rows, .bytes = (size_t)row_bytes(x), .n = (size_t)n};
 }
 
-/* Rows of x that stand one stride apart. */
-typedef struct row_run {
-    const void *rows;
-    int64_t stride, n;
-} row_run;
-
-/* Rows j .. j + n - 1, or the first of them; those of a list are copied to `to`. */
-static row_run run_of(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n, float *to) {
-    row_run run = {to, x->nb[2], n};
-    if (u->list == NULL) {
-        run.rows = posenc_attention_rows(u, x, j, &run.n);
-        return run;
-    }
-    const void *at[POSENC_KEYS_PACKED];
-    run.n = posenc_min(n, POSENC_KEYS_PACKED);
-    run.stride = row_bytes(x);
-    posenc_attention_row_addresses(u, x, j, run.n, at);
-    for (int64_t t = 0; t < run.n; t++)
-        memcpy((char *)to + t * run.stride, at[t], (size_t)run.stride);
-    return run;
-}
-
-void posenc_attention_look_ahead(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
+void posenc_attention_look_ahead(const posenc_attention_unit *u, const posenc_attention_next *next,
                                  posenc_rows_ahead ahead[2]) {
     const posenc_attention_args *args = u->call->args;
-    int waits_for_values = u->n <= FEW_PAIRS && posenc_is_far(posenc_view_count(&args->v));
-    ahead[0] = rows_ahead(u, &args->k, j + n, n_next, u->ahead);
-    ahead[1] = rows_ahead(u, &args->v, j, waits_for_values ? n : 0, u->ahead + POSENC_KEYS_PACKED);
+    ahead[0] = rows_ahead(u, &args->k, next->key, next->n_keys, u->ahead);
+    ahead[1] = rows_ahead(u, &args->v, next->value, next->n_values, u->ahead + POSENC_KEYS_PACKED);
 }
 
-static void pack(const posenc_attention_unit *u, const void *rows, posenc_dtype type, int64_t stride, int64_t n,
-                 float *panels, const posenc_rows_ahead ahead[2]) {
+/* Addresses of keys j .. j + n - 1, or of their rotations in `stage`; the type that they have there. */
+static posenc_dtype keys_at(const posenc_attention_unit *u, int64_t j, int64_t n, const void **rows) {
+    const posenc_view *k = &u->call->args->k;
+    if (u->call->args->k_rope == NULL) {
+        posenc_attention_row_addresses(u, k, j, n, rows);
+        return k->dtype;
+    }
+    posenc_attention_stage(u, j, n);
+    for (int64_t t = 0; t < n; t++)
+        rows[t] = u->stage + t * k->ne[0];
+    return POSENC_F32;
+}
+
+void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, const posenc_attention_next *next) {
+    const void *rows[POSENC_KEYS_PACKED];
     posenc_pack_rows_args args = {
         .rows = rows,
-        .rows_type = type,
-        .row_stride = (ptrdiff_t)stride,
-        .panels = panels,
+        .rows_type = keys_at(u, j, n, rows),
+        .panels = u->panels,
         .dim = (size_t)u->call->args->k.ne[0],
         .n_rows = (size_t)n,
-        .ahead = {ahead[0], ahead[1]},
     };
+    posenc_attention_look_ahead(u, next, args.ahead);
     u->call->kernels->pack_rows(&args);
-}
-
-/* Keys that are put together first: those that are rotated, and pages that are no whole panels. */
-static int is_staged(const posenc_attention_unit *u) {
-    const posenc_attention_args *args = u->call->args;
-    return args->k_rope != NULL || (args->pages != NULL && u->list == NULL && args->k.ne[2] % POSENC_PANEL != 0);
-}
-
-void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next) {
-    const posenc_attention_args *args = u->call->args;
-    const posenc_view *k = &args->k;
-    int64_t dim = k->ne[0];
-    posenc_rows_ahead ahead[2];
-    posenc_attention_look_ahead(u, j, n, n_next, ahead);
-    if (is_staged(u)) {
-        posenc_attention_stage(u, j, n);
-        pack(u, u->stage, POSENC_F32, dim * (int64_t)sizeof(float), n, u->panels, ahead);
-        return;
-    }
-    for (int64_t done = 0, run; done < n; done += run) {
-        row_run keys = run_of(u, k, j + done, n - done, u->stage);
-        run = keys.n;
-        pack(u, keys.rows, k->dtype, keys.stride, run, u->panels + done * dim, ahead); /* whole panels, but the last */
-        ahead[0].n = ahead[1].n = 0; /* of several pages the first fetches */
-    }
 }
 
 int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n) {
     const posenc_view *k = &u->call->args->k;
     return u->n <= POSENC_FEW && n % POSENC_PANEL == 0 && k->ne[0] % POSENC_FEW_CHANNELS == 0 &&
-           (k->dtype == POSENC_F16 || k->dtype == POSENC_BF16) && !is_staged(u);
+           (k->dtype == POSENC_F16 || k->dtype == POSENC_BF16) && u->call->args->k_rope == NULL;
 }
 
-void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
-                                   float *scores) {
+void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n,
+                                   const posenc_attention_next *next, float *scores) {
     const posenc_view *k = &u->call->args->k;
+    const void *rows[POSENC_KEYS_PACKED];
     posenc_dot_few_args args = {
         .x = u->queries,
         .x_stride = (ptrdiff_t)(posenc_padded(k->ne[0]) * sizeof(float)),
-        .rows_type = k->dtype,
+        .rows = rows,
+        .rows_type = keys_at(u, j, n, rows),
+        .y = scores,
         .y_stride = (ptrdiff_t)(POSENC_KEY_BLOCK * sizeof(float)),
         .dim = (size_t)k->ne[0],
         .n_x = (size_t)u->n,
+        .n_rows = (size_t)n,
     };
-    posenc_attention_look_ahead(u, j, n, n_next, args.ahead);
-    for (int64_t done = 0, run; done < n; done += run) {
-        row_run keys = run_of(u, k, j + done, n - done, u->stage);
-        run = keys.n;
-        args.rows = keys.rows;
-        args.row_stride = (ptrdiff_t)keys.stride;
-        args.n_rows = (size_t)run;
-        args.y = scores + done;
-        u->call->kernels->dot_few(&args);
-        args.ahead[0].n = args.ahead[1].n = 0; /* of several pages the first fetches */
-    }
+    posenc_attention_look_ahead(u, next, args.ahead);
+    u->call->kernels->dot_few(&args);
 }
 
 /* ---- Values ---- */
@@ -217,21 +189,24 @@ enum { VALUES_STAGED = 128 };
 /* Units of many pairs stage their values. Where they stand, each tile of sums would widen them again; and rows whole
  * pages apart, as of 8 heads of 128 channels in float32, share a few places of the caches: prefill took 1.25 times as
  * long there on AVX2, and 1.05 times with rows of f16 and bf16. */
-posenc_attention_values posenc_attention_values_at(const posenc_attention_unit *u, int64_t j, int64_t n) {
+posenc_attention_values posenc_attention_values_at(const posenc_attention_unit *u, int64_t j, int64_t n,
+                                                   const void **rows) {
     const posenc_view *v = &u->call->args->v;
-    int64_t dim = v->ne[0], room = (int64_t)posenc_attention_panel_floats(u->call->args->k.ne[0], dim) / dim;
-    room = posenc_min(room, VALUES_STAGED);
     if (u->n <= FEW_PAIRS) {
-        row_run run = run_of(u, v, j, u->list != NULL ? posenc_min(n, room) : n, u->panels);
-        return (posenc_attention_values){run.rows, v->dtype, (ptrdiff_t)run.stride, run.n, 0};
+        n = posenc_attention_waits(u) ? posenc_min(n, POSENC_KEYS_PACKED) : n;
+        posenc_attention_row_addresses(u, v, j, n, rows);
+        return (posenc_attention_values){v->dtype, n, 0};
     }
-    n = posenc_min(n, room);
+    int64_t dim = v->ne[0], room = (int64_t)posenc_attention_panel_floats(u->call->args->k.ne[0], dim) / dim;
+    n = posenc_min(n, posenc_min(room, VALUES_STAGED));
     for (int64_t done = 0, run; done < n; done += run) {
         run = n - done;
-        const void *rows = posenc_attention_rows(u, v, j + done, &run);
-        widen(u, v, rows, run, u->panels + done * dim);
+        const void *first = rows_at(u, v, j + done, &run);
+        widen(u, v, first, run, u->panels + done * dim);
     }
-    return (posenc_attention_values){u->panels, POSENC_F32, (ptrdiff_t)(dim * (int64_t)sizeof(float)), n, 1};
+    for (int64_t t = 0; t < n; t++)
+        rows[t] = u->panels + t * dim;
+    return (posenc_attention_values){POSENC_F32, n, 1};
 }
 
 void posenc_attention_fetch_values(const posenc_attention_unit *u, int64_t j, int64_t n) {

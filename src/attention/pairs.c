@@ -34,8 +34,8 @@ void posenc_attention_round_queries(const posenc_attention_unit *u) {
     u->call->kernels->round_rows(&args);
 }
 
-void posenc_attention_multiply_pairs(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
-                                     float *scores) {
+void posenc_attention_multiply_pairs(const posenc_attention_unit *u, int64_t j, int64_t n,
+                                     const posenc_attention_next *next, float *scores) {
     const posenc_view *k = &u->call->args->k;
     const void *rows[POSENC_KEYS_PACKED];
     size_t dim = (size_t)k->ne[0];
@@ -54,7 +54,7 @@ void posenc_attention_multiply_pairs(const posenc_attention_unit *u, int64_t j, 
     } else {
         posenc_attention_row_addresses(u, k, j, n, rows);
     }
-    posenc_attention_look_ahead(u, j, n, n_next, pack.ahead);
+    posenc_attention_look_ahead(u, next, pack.ahead);
     u->call->kernels->pack_pairs(&pack);
     posenc_multiply_pairs_args multiply = {
         .x = numbers_of(u->queries),

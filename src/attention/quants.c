@@ -69,30 +69,8 @@ void posenc_attention_quantise_queries(const posenc_attention_unit *u) {
 
 /* ---- Keys and values ---- */
 
-/* Of a list without pages. By posenc_attention_rows, sparse decode took 1.1 times as long. */
-static void list_addresses(const posenc_attention_unit *u, const posenc_view *x, const int32_t *list, int64_t n,
-                           const void **rows) {
-    const char *first = posenc_view_at(x, u->kv_head, 0, u->batch);
-    for (int64_t t = 0; t < n; t++)
-        rows[t] = first + list[t] * x->nb[2];
-}
-
-void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
-                                    const void **rows) {
-    if (u->list != NULL && u->call->args->pages == NULL) {
-        list_addresses(u, x, u->list + j, n, rows);
-        return;
-    }
-    for (int64_t done = 0, run; done < n; done += run) {
-        run = n - done;
-        const char *first = posenc_attention_rows(u, x, j + done, &run);
-        for (int64_t k = 0; k < run; k++)
-            rows[done + k] = first + k * x->nb[2];
-    }
-}
-
-void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j, int64_t n, int64_t n_next,
-                                      float *scores) {
+void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j, int64_t n,
+                                      const posenc_attention_next *next, float *scores) {
     const posenc_view *k = &u->call->args->k;
     const void *rows[POSENC_KEYS_PACKED];
     posenc_attention_row_addresses(u, k, j, n, rows);
@@ -109,7 +87,7 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j,
         .n_rows = (size_t)n_padded,
     };
     posenc_rows_ahead ahead[2]; /* keys, which packing fetches, and values, which the products do */
-    posenc_attention_look_ahead(u, j, n, n_next, ahead);
+    posenc_attention_look_ahead(u, next, ahead);
     pack.ahead[0] = ahead[0];
     u->call->kernels->pack_quants(&pack);
     posenc_dot_quants_args dot = {

@@ -184,6 +184,37 @@ static int find_seen(block *b) {
 
 /* ---- Blocks of keys ---- */
 
+static int has_groups(const posenc_attention_unit *u) {
+    return posenc_attention_has_quant_values(u->call) || posenc_attention_has_pairs(u->call);
+}
+
+/* The keys of the segment from key `first` of the block on. */
+static posenc_attention_next next_keys(const block *b, size_t first) {
+    int64_t key = (int64_t)(b->first + first), n = posenc_min((int64_t)b->last_seen - key, POSENC_KEYS_PACKED);
+    return (posenc_attention_next){.key = key, .n_keys = posenc_max(n, 0)};
+}
+
+/* The block's values from `first` on. */
+static posenc_attention_next next_values(const block *b, size_t first) {
+    size_t n = posenc_min_size(b->seen_end - first, POSENC_KEYS_PACKED);
+    return (posenc_attention_next){.value = (int64_t)(b->first + first), .n_values = (int64_t)n};
+}
+
+/* What is needed after the products with keys j .. j + n - 1 of the block. Values in groups are fetched with their keys;
+ * others, of units that wait for memory, one run before they are summed, so that both halves of the work have their
+ * share of fetching: sparse decode took PLACEHOLDER times as long. */
+static posenc_attention_next next_of(const block *b, size_t j, size_t n) {
+    posenc_attention_next next = next_keys(b, j + n);
+    if (!posenc_attention_waits(b->unit))
+        return next;
+    if (has_groups(b->unit)) {
+        next.value = (int64_t)(b->first + j);
+        next.n_values = (int64_t)n;
+        return next;
+    }
+    return j + n < b->seen_end ? next : next_values(b, b->seen_first);
+}
+
 /* q . k for keys begin .. end - 1 of the block; begin is a whole number of panels. */
 static void multiply_keys(const block *b, size_t begin, size_t end) {
     const posenc_attention_unit *u = b->unit;
@@ -200,21 +231,21 @@ static void multiply_keys(const block *b, size_t begin, size_t end) {
             .n_x = (size_t)u->n,
             .n_rows = posenc_min_size(left, POSENC_KEYS_PACKED),
         };
-        int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows, next = (int64_t)b->last_seen - (first + n);
-        next = posenc_min(posenc_max(next, 0), POSENC_KEYS_PACKED);
+        int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows;
+        posenc_attention_next next = next_of(b, j, dot.n_rows);
         if (posenc_attention_has_quant_keys(u->call)) {
-            posenc_attention_multiply_quants(u, first, n, next, u->scores + j);
+            posenc_attention_multiply_quants(u, first, n, &next, u->scores + j);
             continue;
         }
         if (posenc_attention_has_pairs(u->call)) {
-            posenc_attention_multiply_pairs(u, first, n, next, u->scores + j);
+            posenc_attention_multiply_pairs(u, first, n, &next, u->scores + j);
             continue;
         }
         if (posenc_attention_multiplies_few(u, n)) {
-            posenc_attention_multiply_few(u, first, n, next, u->scores + j);
+            posenc_attention_multiply_few(u, first, n, &next, u->scores + j);
             continue;
         }
-        posenc_attention_pack(u, first, n, next);
+        posenc_attention_pack(u, first, n, &next);
         u->call->kernels->dot_rows(&dot);
     }
 }
@@ -316,18 +347,19 @@ static void sum_run(const block *b, const posenc_attend_rows_args *run, int64_t 
     }
 }
 
-/* The block's weighted values, joined to the sums so far. Values that are staged or do not stand one stride apart, and
- * those behind a hole, come in runs; all but the last leave their sums on the side, so that the runs are one chain. */
+/* The block's weighted values, joined to the sums so far. They come in runs, and those behind a hole in runs of their
+ * own; all but the last leave their sums on the side, so that the runs are one chain. */
 static void mix(const block *b) {
     const posenc_attention_unit *u = b->unit;
-    int n_passes = b->has_hole ? 2 : 1, is_first = 1;
+    int n_passes = b->has_hole ? 2 : 1, is_first = 1, waits = posenc_attention_waits(u);
+    const void *rows[BLOCK];
     for (int pass = 0; pass < n_passes; pass++) {
         int64_t last = (int64_t)b->seen_end;
         posenc_attention_values v;
         for (int64_t j = (int64_t)b->seen_first; j < last; j += v.n, is_first = 0) {
-            v = posenc_attention_values_at(u, (int64_t)b->first + j, last - j);
-            int64_t next = j + v.n;
-            int is_last = pass == n_passes - 1 && next == last;
+            v = posenc_attention_values_at(u, (int64_t)b->first + j, last - j, rows);
+            int64_t after = j + v.n;
+            int is_last = pass == n_passes - 1 && after == last;
             int32_t begin[UNIT_ROWS], end[UNIT_ROWS];
             cut(b, pass, j, v.n, begin, end);
             posenc_attend_rows_args args = {
@@ -337,15 +369,18 @@ static void mix(const block *b) {
                 .keep = is_last ? b->keep : NULL,
                 .begin = begin,
                 .end = end,
-                .rows = v.rows,
+                .rows = rows,
                 .rows_type = v.type,
-                .row_stride = v.stride,
                 .y = is_last ? b->sums.rows : u->side,
                 .y_stride = b->sums.stride,
                 .dim = (size_t)u->call->args->v.ne[0],
                 .n = (size_t)u->n,
             };
-            sum_run(b, &args, next, v.are_staged ? posenc_min(last - next, v.n) : 0);
+            if (waits) {
+                posenc_attention_next next = is_last ? next_keys(b, b->n) : next_values(b, (size_t)after);
+                posenc_attention_look_ahead(u, &next, args.ahead);
+            }
+            sum_run(b, &args, after, v.are_staged ? posenc_min(last - after, v.n) : 0);
         }
     }
 }
@@ -403,7 +438,7 @@ static void attend_block(block *b) {
     multiply(b);
     for (int64_t pair = 0; pair < b->unit->n; pair++)
         soften(b, pair);
-    if (posenc_attention_has_quant_values(b->unit->call) || posenc_attention_has_pairs(b->unit->call))
+    if (has_groups(b->unit))
         mix_groups(b);
     else
         mix(b);

@@ -134,14 +134,16 @@ V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm_loadu_si128
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm_storeu_si128((__m128i *)(void *)p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
-/* 8 numbers of 16 bits from each of VF rows, stride bytes apart: out[c * VF + t] is number c of row t. Rows t and t + 4
- * lie in one register, so that its halves need no more than one permutation. */
-V_INLINE void v_transpose_16(const void *rows, ptrdiff_t stride, uint16_t *out) {
+V_INLINE __m128i v_eight_of_16_(const void *row, size_t first) {
+    return _mm_loadu_si128((const __m128i *)(const void *)((const uint16_t *)row + first));
+}
+/* 8 numbers of 16 bits of each of VF rows: out[c * VF + t] is number first + c of row t. Rows t and t + 4 lie in one
+ * register, so that its halves need no more than one permutation. */
+V_INLINE void v_transpose_16(const void *const *rows, size_t first, uint16_t *out) {
     __m256i two[4], pair[4], done[4];
     for (int t = 0; t < 4; t++) {
-        const char *row = (const char *)rows + t * stride;
-        two[t] = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)row));
-        two[t] = _mm256_inserti128_si256(two[t], _mm_loadu_si128((const __m128i *)(const void *)(row + 4 * stride)), 1);
+        two[t] = _mm256_castsi128_si256(v_eight_of_16_(rows[t], first));
+        two[t] = _mm256_inserti128_si256(two[t], v_eight_of_16_(rows[t + 4], first), 1);
     }
     for (int t = 0; t < 4; t += 2) {
         pair[t / 2] = _mm256_unpacklo_epi16(two[t], two[t + 1]);

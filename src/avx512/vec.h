@@ -88,16 +88,18 @@ V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm256_storeu_si256((__m256i *)(
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) {
     _mm256_mask_storeu_epi16(p, v_first_lanes_(n), v_to_bf16_(a));
 }
-/* 8 numbers of 16 bits from each of VF rows, stride bytes apart: out[c * VF + t] is number c of row t. Rows t, t + 4,
- * .. lie in one register, so that the lanes of 128 bits need no more than one permutation. */
-V_INLINE void v_transpose_16(const void *rows, ptrdiff_t stride, uint16_t *out) {
+V_INLINE __m128i v_eight_of_16_(const void *row, size_t first) {
+    return _mm_loadu_si128((const __m128i *)(const void *)((const uint16_t *)row + first));
+}
+/* 8 numbers of 16 bits of each of VF rows: out[c * VF + t] is number first + c of row t. Rows t, t + 4, .. lie in one
+ * register, so that the lanes of 128 bits need no more than one permutation. */
+V_INLINE void v_transpose_16(const void *const *rows, size_t first, uint16_t *out) {
     __m512i four[4], pair[4], done[4];
     for (int t = 0; t < 4; t++) {
-        const char *row = (const char *)rows + t * stride;
-        four[t] = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)row));
-        four[t] = _mm512_inserti32x4(four[t], _mm_loadu_si128((const __m128i *)(const void *)(row + 4 * stride)), 1);
-        four[t] = _mm512_inserti32x4(four[t], _mm_loadu_si128((const __m128i *)(const void *)(row + 8 * stride)), 2);
-        four[t] = _mm512_inserti32x4(four[t], _mm_loadu_si128((const __m128i *)(const void *)(row + 12 * stride)), 3);
+        four[t] = _mm512_castsi128_si512(v_eight_of_16_(rows[t], first));
+        four[t] = _mm512_inserti32x4(four[t], v_eight_of_16_(rows[t + 4], first), 1);
+        four[t] = _mm512_inserti32x4(four[t], v_eight_of_16_(rows[t + 8], first), 2);
+        four[t] = _mm512_inserti32x4(four[t], v_eight_of_16_(rows[t + 12], first), 3);
     }
     for (int t = 0; t < 4; t += 2) {
         pair[t / 2] = _mm512_unpacklo_epi16(four[t], four[t + 1]);

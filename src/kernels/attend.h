@@ -8,20 +8,24 @@
 
 #include <posenc/types.h>
 
+#include "kernels/panels.h"
+
 /* Weighted sums of rows, several at a time: from from[i][c], or -0, which changes nothing it is added to,
  * sum = fma(weights[i][k], row_k[c], sum) for begin[i] <= k < end[i], one after the other, c < dim, i < n; then
- * y[i][c] = fma(keep[i], y[i][c], sum), or sum without keep. from may be y. Rows may be Q8_0 or Q4_0. */
+ * y[i][c] = fma(keep[i], y[i][c], sum), or sum without keep. from may be y. Each row has its own address, and may be
+ * Q8_0 or Q4_0. Rows ahead as in
+ * pack_rows. */
 typedef struct posenc_attend_rows_args {
     const float *weights;
     size_t weight_stride;     /* from row to row, in floats; and so for y, and from */
     const float *from, *keep; /* each may be NULL */
     const int32_t *begin, *end;
-    const void *rows;
+    const void *const *rows;
     posenc_dtype rows_type;
-    ptrdiff_t row_stride; /* in bytes */
     float *y;
     size_t y_stride;
     size_t dim, n;
+    posenc_rows_ahead ahead[2];
 } posenc_attend_rows_args;
 
 #endif

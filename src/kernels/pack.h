@@ -9,12 +9,11 @@
 
 #include "kernels/panels.h"
 
-/* Packs n_rows rows of dim channels into panels, widened to float32. Rows may be Q8_0 or Q4_0. Those ahead, n_rows at
- * most, are fetched into the second cache on the way. */
+/* Packs n_rows rows of dim channels, each at its own address, into panels, widened to float32. Rows may be Q8_0 or
+ * Q4_0. Those ahead, n_rows at most, are fetched into the second cache on the way. */
 typedef struct posenc_pack_rows_args {
-    const void *rows;
+    const void *const *rows;
     posenc_dtype rows_type;
-    ptrdiff_t row_stride; /* in bytes */
     float *panels;
     size_t dim, n_rows;
     posenc_rows_ahead ahead[2];

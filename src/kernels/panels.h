@@ -9,12 +9,10 @@
  * t is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
 #define POSENC_PANEL 32
 
-/* n rows of some bytes that will be needed soon; n 0: none. */
+/* Rows of some bytes that will be needed soon, each at its own address; n 0: none. */
 typedef struct posenc_rows_ahead {
-    const void *rows;
-    ptrdiff_t stride;
+    const void *const *rows;
     size_t bytes, n;
-    const void *const *at; /* the address of each, or NULL: rows and stride say */
 } posenc_rows_ahead;
 
 #endif

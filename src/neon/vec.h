@@ -109,11 +109,11 @@ V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(vld1_u16(p)); }
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { vst1_u16(p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
-/* 8 numbers of 16 bits from each of VF rows, stride bytes apart: out[c * VF + t] is number c of row t */
-V_INLINE void v_transpose_16(const void *rows, ptrdiff_t stride, uint16_t *out) {
+/* 8 numbers of 16 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
+V_INLINE void v_transpose_16(const void *const *rows, size_t first, uint16_t *out) {
     uint16x8_t row[4];
     for (int t = 0; t < 4; t++)
-        row[t] = vld1q_u16((const uint16_t *)(const void *)((const char *)rows + t * stride));
+        row[t] = vld1q_u16((const uint16_t *)rows[t] + first);
     uint32x4_t low01 = vreinterpretq_u32_u16(vzip1q_u16(row[0], row[1]));
     uint32x4_t low23 = vreinterpretq_u32_u16(vzip1q_u16(row[2], row[3]));
     uint32x4_t high01 = vreinterpretq_u32_u16(vzip2q_u16(row[0], row[1]));

@@ -6,9 +6,9 @@
 void VARIANT(pack_rows)(const posenc_pack_rows_args *a) {
     size_t n_padded = (a->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
     for (size_t t = 0; t < n_padded; t++) {
-        const char *row = (const char *)a->rows + (ptrdiff_t)t * a->row_stride;
         float *panel = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL;
         for (size_t c = 0; c < a->dim; c++)
-            panel[c * POSENC_PANEL + t % POSENC_PANEL] = t < a->n_rows ? posenc_load(row, c, a->rows_type) : 0.0f;
+            panel[c * POSENC_PANEL + t % POSENC_PANEL] =
+                t < a->n_rows ? posenc_load(a->rows[t], c, a->rows_type) : 0.0f;
     }
 }

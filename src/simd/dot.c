@@ -169,8 +169,7 @@ V_INLINE void few_step(const posenc_dot_few_args *a, size_t t, const size_t n_x,
     for (size_t c = 0; c < a->dim; c += POSENC_FEW_CHANNELS) {
         uint16_t columns[FEW_VECTORS][POSENC_FEW_CHANNELS * VF];
         for (size_t v = 0; v < FEW_VECTORS; v++)
-            v_transpose_16((const char *)a->rows + (ptrdiff_t)(t + v * VF) * a->row_stride + c * sizeof(uint16_t),
-                           a->row_stride, columns[v]);
+            v_transpose_16(a->rows + t + v * VF, c, columns[v]);
         for (size_t k = 0; k < POSENC_FEW_CHANNELS; k++)
             for (size_t v = 0; v < FEW_VECTORS; v++) {
                 vf channel = load_typed(columns[v], k * VF, VF, type);

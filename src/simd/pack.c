@@ -13,11 +13,11 @@
 #include "kernels/variant.h"
 
 /* Channels c .. c + n - 1 of n_rows rows, to the panel's column of the first of them. */
-V_INLINE void pack_block(const posenc_pack_rows_args *a, const char *rows, size_t n_rows, size_t c, size_t n, float *to,
+V_INLINE void pack_block(const void *const *rows, size_t n_rows, size_t c, size_t n, float *to,
                          const posenc_dtype type) {
     vf block[VF];
     for (size_t t = 0; t < VF; t++)
-        block[t] = t < n_rows ? load_typed(rows + (ptrdiff_t)t * a->row_stride, c, n, type) : v_set1(0.0f);
+        block[t] = t < n_rows ? load_typed(rows[t], c, n, type) : v_set1(0.0f);
     transpose(block);
     for (size_t k = 0; k < n; k++)
         v_store(to + k * POSENC_PANEL, block[k]);
@@ -26,9 +26,9 @@ V_INLINE void pack_block(const posenc_pack_rows_args *a, const char *rows, size_
 /* PACK_16 channels, of 16 bits, of VF rows. */
 enum { PACK_16 = 8 };
 
-V_INLINE void pack_16(const posenc_pack_rows_args *a, const char *rows, size_t c, float *to, const posenc_dtype type) {
+V_INLINE void pack_16(const void *const *rows, size_t c, float *to, const posenc_dtype type) {
     uint16_t columns[PACK_16 * VF];
-    v_transpose_16(rows + c * sizeof(uint16_t), a->row_stride, columns);
+    v_transpose_16(rows, c, columns);
     for (size_t k = 0; k < PACK_16; k++)
         v_store(to + k * POSENC_PANEL, load_typed(columns, k * VF, VF, type));
 }
@@ -46,22 +46,22 @@ static void fill_up(const posenc_pack_rows_args *a) {
 V_INLINE void pack_typed(const posenc_pack_rows_args *a, const posenc_dtype type) {
     fetching f = fetching_of(a->ahead, a->dim);
     for (size_t t = 0; t < a->n_rows; t += VF) {
-        const char *rows = (const char *)a->rows + (ptrdiff_t)t * a->row_stride;
+        const void *const *rows = a->rows + t;
         float *to = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL;
         size_t n_rows = lanes_from(t, a->n_rows), c = 0;
         const int is_16 = type == POSENC_F16 || type == POSENC_BF16;
         for (; is_16 && n_rows == VF && c + PACK_16 <= a->dim; c += PACK_16) {
             fetch_some(&f, PACK_16 * VF);
-            pack_16(a, rows, c, to + c * POSENC_PANEL, type);
+            pack_16(rows, c, to + c * POSENC_PANEL, type);
         }
         for (; n_rows == VF && c + VF <= a->dim; c += VF) {
             fetch_some(&f, VF * VF);
-            pack_block(a, rows, VF, c, VF, to + c * POSENC_PANEL, type);
+            pack_block(rows, VF, c, VF, to + c * POSENC_PANEL, type);
         }
         for (; c + VF <= a->dim; c += VF)
-            pack_block(a, rows, n_rows, c, VF, to + c * POSENC_PANEL, type);
+            pack_block(rows, n_rows, c, VF, to + c * POSENC_PANEL, type);
         if (c < a->dim)
-            pack_block(a, rows, n_rows, c, a->dim - c, to + c * POSENC_PANEL, type);
+            pack_block(rows, n_rows, c, a->dim - c, to + c * POSENC_PANEL, type);
     }
 }
 

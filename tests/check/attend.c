@@ -7,8 +7,9 @@ enum { MAX_SUMS = 14 };
 
 typedef struct attend_shape {
     posenc_dtype type;
-    size_t dim, n, n_rows;
+    size_t dim, n, n_rows, n_ahead;
     ptrdiff_t stride;
+    row_order order;
     int32_t begin[MAX_SUMS], end[MAX_SUMS];
     enum { FROM_NOTHING, FROM_OTHERS, FROM_Y } from;
     int keeps;
@@ -25,14 +26,14 @@ static void attend_arguments(const kernel_call *call, kernel_args *to) {
         .keep = s->keeps ? call_data(call, KEEP, 0) : NULL,
         .begin = s->begin,
         .end = s->end,
-        .rows = call_data(call, ROWS, rows_origin(s->n_rows, s->stride)),
+        .rows = call_row_addresses(call, ROWS, s->n_rows, s->stride, s->order),
         .rows_type = s->type,
-        .row_stride = element_bytes(s->stride, s->type),
         .y = call_data(call, Y, 0),
         .y_stride = s->dim + 2,
         .dim = s->dim,
         .n = s->n,
     };
+    args.ahead[s->dim % 2] = (posenc_rows_ahead){args.rows, s->dim, s->n_ahead};
     to->attend_rows = args;
 }
 
@@ -83,6 +84,8 @@ void sweep_attend_rows(const posenc_kernels *variant) {
             s.stride = which / 5 % 2 ? width + 3 : -width - 1;
             s.from = which % 5 == 0 ? FROM_Y : which % 5 < 3 ? FROM_OTHERS : FROM_NOTHING;
             s.keeps = which % 7 > 2;
+            s.n_ahead = which % 2 ? s.n_rows / 2 : 0;
+            s.order = IN_ORDER;
             set_ranges(&s, which / 4);
             check_attend(&call, variant, &s, (test_fill)(which % FILL_COUNT));
         }
@@ -106,7 +109,7 @@ static void plain_attend(const kernel_args *args) {
         float *y = a->y + i * a->y_stride;
         for (size_t c = 0; c < a->dim; c++)
             y[c] = 0.0f;
-        plain_weighted_sum(a->weights + i * a->weight_stride, a->rows, y, (size_t)a->end[i], a->dim);
+        plain_weighted_sum(a->weights + i * a->weight_stride, a->rows[0], y, (size_t)a->end[i], a->dim);
     }
 }
 

@@ -186,6 +186,16 @@ void *call_row_at(const kernel_call *call, int index, size_t n_rows, ptrdiff_t s
     return call_data(call, index, rows_origin(n_rows, stride) + (size_t)((ptrdiff_t)r * stride));
 }
 
+const void *const *call_row_addresses(const kernel_call *call, int index, size_t n_rows, ptrdiff_t stride,
+                                      row_order order) {
+    static const void **rows;
+    static size_t room;
+    rows = grown((void *)rows, &room, n_rows * sizeof *rows);
+    for (size_t t = 0; t < n_rows; t++)
+        rows[t] = call_row_at(call, index, n_rows, stride, order == MIXED ? (t * 5 + 3) % n_rows : t);
+    return rows;
+}
+
 /* ---- Elements of any type ---- */
 
 static double element_at(const operand *o, const unsigned char *data, size_t i) {

@@ -125,6 +125,12 @@ void *call_data(const kernel_call *call, int index, size_t at);
 /* Row r of a buffer of call_rows(). */
 void *call_row_at(const kernel_call *call, int index, size_t n_rows, ptrdiff_t stride, size_t r);
 
+/* Addresses of all of them, for kernels that take each row where it is; good until the next call. MIXED: in an order of
+ * their own, some of them twice if 5 divides their number. */
+typedef enum row_order { IN_ORDER, MIXED } row_order;
+const void *const *call_row_addresses(const kernel_call *call, int index, size_t n_rows, ptrdiff_t stride,
+                                      row_order order);
+
 /* Fills what the kernel reads. */
 void call_fill(kernel_call *call, test_fill fill);
 

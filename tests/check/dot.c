@@ -80,6 +80,7 @@ typedef struct few_shape {
     posenc_dtype rows_type;
     size_t dim, n_x, n_rows, n_ahead;
     ptrdiff_t x_stride, row_stride, y_stride; /* in elements */
+    row_order order;
 } few_shape;
 
 enum { FEW_X, FEW_ROWS, FEW_Y };
@@ -89,16 +90,15 @@ static void few_arguments(const kernel_call *call, kernel_args *to) {
     posenc_dot_few_args args = {
         .x = call_data(call, FEW_X, rows_origin(s->n_x, s->x_stride)),
         .x_stride = element_bytes(s->x_stride, POSENC_F32),
-        .rows = call_data(call, FEW_ROWS, rows_origin(s->n_rows, s->row_stride)),
+        .rows = call_row_addresses(call, FEW_ROWS, s->n_rows, s->row_stride, s->order),
         .rows_type = s->rows_type,
-        .row_stride = element_bytes(s->row_stride, s->rows_type),
         .y = call_data(call, FEW_Y, rows_origin(s->n_x, s->y_stride)),
         .y_stride = element_bytes(s->y_stride, POSENC_F32),
         .dim = s->dim,
         .n_x = s->n_x,
         .n_rows = s->n_rows,
     };
-    args.ahead[s->n_x % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_ahead, NULL};
+    args.ahead[s->n_x % 2] = (posenc_rows_ahead){args.rows, 2 * s->dim, s->n_ahead};
     to->dot_few = args;
 }
 
@@ -132,6 +132,7 @@ void sweep_dot_few(const posenc_kernels *variant) {
             .dim = dims[which / 2 % 8],
             .n_x = which / 16 % (POSENC_FEW + 1),
             .n_rows = which / 3 % 4 * POSENC_PANEL,
+            .order = IN_ORDER,
         };
         ptrdiff_t dim = (ptrdiff_t)s.dim, strides[] = {dim, dim + 3, -dim - 1, 0};
         s.n_ahead = s.n_rows / 2;
@@ -200,8 +201,7 @@ static void plain_few(const kernel_args *args) {
     const posenc_dot_few_args *a = &args->dot_few;
     for (size_t t = 0; t < a->n_rows; t++) {
         float row[BENCH_DIM];
-        plain_convert_row((const char *)a->rows + (ptrdiff_t)t * a->row_stride, a->rows_type, row, POSENC_F32,
-                          BENCH_DIM);
+        plain_convert_row(a->rows[t], a->rows_type, row, POSENC_F32, BENCH_DIM);
         plain_column(a->x, row, a->y, a->n_x, a->n_rows, t);
     }
 }

@@ -6,6 +6,7 @@ typedef struct pack_shape {
     posenc_dtype type;
     size_t dim, n_rows, n_ahead;
     ptrdiff_t stride; /* in elements */
+    row_order order;
 } pack_shape;
 
 static size_t panels_size(const pack_shape *s) {
@@ -15,14 +16,13 @@ static size_t panels_size(const pack_shape *s) {
 static void pack_arguments(const kernel_call *call, kernel_args *to) {
     const pack_shape *s = call->shape;
     posenc_pack_rows_args args = {
-        .rows = call_data(call, 0, rows_origin(s->n_rows, s->stride)),
+        .rows = call_row_addresses(call, 0, s->n_rows, s->stride, s->order),
         .rows_type = s->type,
-        .row_stride = element_bytes(s->stride, s->type),
         .panels = call_data(call, 1, 0),
         .dim = s->dim,
         .n_rows = s->n_rows,
     };
-    args.ahead[s->dim % 2] = (posenc_rows_ahead){args.rows, args.row_stride, 2 * s->dim, s->n_ahead, NULL};
+    args.ahead[s->dim % 2] = (posenc_rows_ahead){args.rows, 2 * s->dim, s->n_ahead};
     to->pack_rows = args;
 }
 
@@ -50,6 +50,7 @@ void sweep_pack_rows(const posenc_kernels *variant) {
             pack_shape s = {.type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n_rows = counts[k]};
             ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
             s.n_ahead = s.n_rows / 2;
+            s.order = IN_ORDER;
             s.stride = which / 3 % 3 == 0 ? width : which / 3 % 3 == 1 ? width + 3 : -width - 1;
             check_pack(&call, variant, &s, (test_fill)(which % FILL_COUNT));
         }
@@ -68,16 +69,15 @@ static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
 
 static void plain_pack(const kernel_args *args) {
     const posenc_pack_rows_args *a = &args->pack_rows;
-    const float *rows = a->rows;
     size_t padded = (a->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
     for (size_t t = 0; t < padded; t++)
         for (size_t c = 0; c < DIM; c++)
             a->panels[t / POSENC_PANEL * DIM * POSENC_PANEL + c * POSENC_PANEL + t % POSENC_PANEL] =
-                t < a->n_rows ? rows[t * DIM + c] : 0.0f;
+                t < a->n_rows ? ((const float *)a->rows[t])[c] : 0.0f;
 }
 
 static void limit_pack(const bench_limits *limits, const kernel_args *args) {
-    limits->copy(args->pack_rows.panels, args->pack_rows.rows, args->pack_rows.n_rows * DIM);
+    limits->copy(args->pack_rows.panels, args->pack_rows.rows[0], args->pack_rows.n_rows * DIM);
 }
 
 const kernel_bench bench_pack_rows = {

@@ -42,19 +42,11 @@ static void set_limits(operand *o) {
         operand_set(o, i, (double)limits[test_random() % (sizeof limits / sizeof limits[0])]);
 }
 
-/* Rows each at the address that a pointer says, in an order of their own. */
 typedef struct pair_rows {
     posenc_dtype type;
     size_t dim, n_rows, n_ahead;
     ptrdiff_t stride; /* in elements of the buffer */
 } pair_rows;
-
-static const void *const *row_addresses(const kernel_call *call, const pair_rows *r) {
-    static const void *rows[MOST_ROWS];
-    for (size_t t = 0; t < r->n_rows; t++)
-        rows[t] = call_row_at(call, 0, r->n_rows, r->stride, (t * 5 + 3) % r->n_rows);
-    return rows;
-}
 
 /* Of the numbers of both kernels of rows: dimensions, numbers of rows, types and strides in turns. */
 static int next_rows(pair_rows *r, size_t which, const char *name, test_fill *fill) {
@@ -147,13 +139,13 @@ void sweep_round_rows(const posenc_kernels *variant) {
 static void pack_arguments(const kernel_call *call, kernel_args *to) {
     const pair_rows *r = call->shape;
     posenc_pack_pairs_args args = {
-        .rows = row_addresses(call, r),
+        .rows = call_row_addresses(call, 0, r->n_rows, r->stride, MIXED),
         .rows_type = r->type,
         .words = call_data(call, 1, 0),
         .dim = r->dim,
         .n_rows = r->n_rows,
     };
-    args.ahead[r->n_rows % 2] = (posenc_rows_ahead){call_data(call, 0, 0), 34, 34, r->n_ahead, NULL};
+    args.ahead[r->n_rows % 2] = (posenc_rows_ahead){args.rows, 34, r->n_ahead};
     to->pack_pairs = args;
 }
 
@@ -183,7 +175,7 @@ void sweep_pack_pairs(const posenc_kernels *variant) {
 static void pair_arguments(const kernel_call *call, kernel_args *to) {
     const pair_rows *r = call->shape;
     posenc_pair_rows_args args = {
-        .rows = row_addresses(call, r),
+        .rows = call_row_addresses(call, 0, r->n_rows, r->stride, MIXED),
         .rows_type = r->type,
         .words = call_data(call, 1, 0),
         .is_finite = call_data(call, 2, 0),

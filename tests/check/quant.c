@@ -16,7 +16,7 @@ static size_t padded(size_t n_rows) {
     return (n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
 }
 
-/* Rows of blocks, in an order of their own; each at the address that a pointer says. */
+/* Rows of blocks. */
 typedef struct quant_rows {
     posenc_dtype type;
     size_t dim, n_rows;
@@ -24,12 +24,7 @@ typedef struct quant_rows {
 } quant_rows;
 
 static const void *const *row_addresses(const kernel_call *call, int index, const quant_rows *r) {
-    static const void *rows[MOST_ROWS];
-    for (size_t t = 0; t < r->n_rows; t++) {
-        size_t at = (t * 5 + 3) % r->n_rows; /* any order, some of them twice if 5 divides their number */
-        rows[t] = call_row_at(call, index, r->n_rows, r->stride, at);
-    }
-    return rows;
+    return call_row_addresses(call, index, r->n_rows, r->stride, MIXED);
 }
 
 static int call_quant_rows(kernel_call *call, const quant_rows *r) {
@@ -61,7 +56,7 @@ static void pack_arguments(const kernel_call *call, kernel_args *to) {
         .dim = s->rows.dim,
         .n_rows = s->rows.n_rows,
     };
-    args.ahead[s->n_ahead % 2] = (posenc_rows_ahead){call_data(call, 0, 0), 34, 34, s->n_ahead, NULL};
+    args.ahead[s->n_ahead % 2] = (posenc_rows_ahead){args.rows, 34, s->n_ahead};
     to->pack_quants = args;
 }
 
