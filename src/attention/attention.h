@@ -59,9 +59,8 @@ typedef struct posenc_attention_unit {
     float *scores;                 /* of a block's keys, POSENC_KEY_BLOCK apart, then their exponentials */
     float *side;                   /* weighted sums of a block's values while its runs go by; the stride is the sums' */
     /* and of keys, POSENC_KEYS_PACKED at a time: */
-    float *panels;      /* packed; with the memory of `stage` behind it, values of bf16 */
-    float *stage;       /* in float32, before they are packed: posenc_attention_pack says which; or gathered */
-    const void **ahead; /* addresses of rows to fetch, 2 * POSENC_KEYS_PACKED */
+    float *panels; /* packed; with the memory of `stage` behind it, values of bf16 */
+    float *stage;  /* in float32, before they are packed: posenc_attention_pack says which; or gathered */
 } posenc_attention_unit;
 
 /* Weighted sums so far: a row for each pair, v_dim sums, then the largest logit and the sum of exponentials. */
@@ -70,38 +69,46 @@ typedef struct posenc_attention_sums {
     size_t stride; /* in floats */
 } posenc_attention_sums;
 
-/* Keys and values that will be needed next, POSENC_KEYS_PACKED at most of each: they are fetched meanwhile. */
-typedef struct posenc_attention_next {
-    int64_t key, n_keys, value, n_values;
-} posenc_attention_next;
+/* Keys at work, n <= POSENC_KEYS_PACKED, of which `first` is a multiple of a panel; and what is fetched meanwhile. */
+typedef struct posenc_attention_keys {
+    int64_t first, n;
+    const void *const *rows; /* the address of each */
+    posenc_rows_ahead ahead[2];
+} posenc_attention_keys;
 
-/* Keys j .. j + n - 1 of the unit's head, as panels of float32, rotated if the call says so; j is a multiple of a
- * panel. (keys.c) */
-void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, const posenc_attention_next *next);
+/* Keys as they are multiplied: where they stand, or rotated. */
+typedef struct posenc_attention_stored {
+    const void *const *rows;
+    posenc_dtype type;
+} posenc_attention_stored;
 
-/* The same keys, as rows of float32 in `stage`. */
-void posenc_attention_stage(const posenc_attention_unit *u, int64_t j, int64_t n);
+/* Rotates keys if the call says so: rows then has the addresses of what is in `stage`. (keys.c) */
+posenc_attention_stored posenc_attention_rotated(const posenc_attention_unit *u, const posenc_attention_keys *keys,
+                                                 const void *rows[POSENC_KEYS_PACKED]);
+
+/* Keys as panels of float32. */
+void posenc_attention_pack(const posenc_attention_unit *u, const posenc_attention_keys *keys);
 
 /* 1 if the unit's pairs are so few that n keys are multiplied where they stand. */
 int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n);
 
-/* Then: the products of its queries with keys j .. j + n - 1, to its scores from `scores` on. */
-void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n,
-                                   const posenc_attention_next *next, float *scores);
+/* Then: the products of its queries with keys, to its scores from `scores` on. */
+void posenc_attention_multiply_few(const posenc_attention_unit *u, const posenc_attention_keys *keys, float *scores);
 
-typedef struct posenc_attention_values {
-    posenc_dtype type;
-    int64_t n;
-    int are_staged;
-} posenc_attention_values;
+/* 1 if values are summed in float32: those of many pairs, where keys were packed. */
+int posenc_attention_stages_values(const posenc_attention_unit *u);
 
-/* Addresses of values j .. j + n - 1, or of the first of them. A unit of many pairs has them in float32, where its keys
- * were packed. */
-posenc_attention_values posenc_attention_values_at(const posenc_attention_unit *u, int64_t j, int64_t n,
-                                                   const void **rows);
+/* Values j .. j + n - 1, or the first of them, in float32; rows then has their addresses. How many they are. */
+int64_t posenc_attention_stage_values(const posenc_attention_unit *u, int64_t j, int64_t n, const void **rows);
 
-/* Fetches values j .. j + n - 1 into the second cache. */
-void posenc_attention_fetch_values(const posenc_attention_unit *u, int64_t j, int64_t n);
+/* 1 if the unit waits for memory, so that its values are fetched too. Values that the caches hold anyway would pay 4 %
+ * for it. */
+int posenc_attention_waits(const posenc_attention_unit *u);
+
+/* Addresses of keys or values j .. j + n - 1 of the unit's head, and the bytes of each. */
+void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
+                                    const void **rows);
+size_t posenc_attention_row_bytes(const posenc_view *x);
 
 /* ---- Lists of keys (lists.c) ---- */
 
@@ -120,9 +127,8 @@ int posenc_attention_has_quant_values(const posenc_attention_call *call);
 /* The unit's queries as integers, in place of where keys would be staged. */
 void posenc_attention_quantise_queries(const posenc_attention_unit *u);
 
-/* The products of its queries with keys j .. j + n - 1, n <= POSENC_KEYS_PACKED, as posenc_attention_multiply_few. */
-void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j, int64_t n,
-                                      const posenc_attention_next *next, float *scores);
+/* The products of its queries with keys, as posenc_attention_multiply_few. */
+void posenc_attention_multiply_quants(const posenc_attention_unit *u, const posenc_attention_keys *keys, float *scores);
 
 /* The block's sums from key `first` on of the pairs' weighted values, to sums after they are multiplied by keep. rows:
  * the address of each of n_rows values, whole groups; where the weight is 0, of any. */
@@ -137,29 +143,14 @@ int posenc_attention_has_pairs(const posenc_attention_call *call);
 /* The unit's queries, where they stand. */
 void posenc_attention_round_queries(const posenc_attention_unit *u);
 
-/* The products of its queries with keys j .. j + n - 1, n <= POSENC_KEYS_PACKED, as posenc_attention_multiply_few. */
-void posenc_attention_multiply_pairs(const posenc_attention_unit *u, int64_t j, int64_t n,
-                                     const posenc_attention_next *next, float *scores);
+/* The products of its queries with keys, as posenc_attention_multiply_few. */
+void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posenc_attention_keys *keys, float *scores);
 
 /* The block's sums of the pairs' weighted values, to sums after they are multiplied by keep. rows: the address of each
  * of n_rows values from the block's first on, of which those from `begin` on may have a weight; where it is 0, of any.
  * Weights up to the next multiple of 32 are 0. */
 void posenc_attention_sum_pairs(const posenc_attention_unit *u, const void *const *rows, size_t begin, size_t n_rows,
                                 const float *keep, posenc_attention_sums sums);
-
-/* ---- Where keys and values stand (keys.c) ---- */
-
-/* 1 if the unit waits for memory, so that its values should be fetched too. Values that the caches hold anyway would
- * pay 4 % for it. */
-int posenc_attention_waits(const posenc_attention_unit *u);
-
-/* Addresses of what will be needed next. */
-void posenc_attention_look_ahead(const posenc_attention_unit *u, const posenc_attention_next *next,
-                                 posenc_rows_ahead ahead[2]);
-
-/* Addresses of keys or values j .. j + n - 1 of the unit's head. */
-void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
-                                    const void **rows);
 
 /* Units that so many (query, head) pairs of one head of keys are cut into. */
 static inline int64_t posenc_units_of(int64_t n_pairs) {

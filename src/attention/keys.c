@@ -19,7 +19,7 @@ static const void *rows_at(const posenc_attention_unit *u, const posenc_view *x,
     return posenc_view_at(x, u->kv_head, row, pages->table[u->batch * pages->stride + j / page_size]);
 }
 
-/* Of a list without pages. By posenc_attention_rows, sparse decode took 1.1 times as long. */
+/* Of a list without pages. By rows_at, sparse decode took 1.1 times as long. */
 static void list_addresses(const posenc_attention_unit *u, const posenc_view *x, const int32_t *list, int64_t n,
                            const void **rows) {
     const char *first = posenc_view_at(x, u->kv_head, 0, u->batch);
@@ -78,30 +78,31 @@ static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t
     posenc_rope_rotate(args->k_rope, x, &table, &y);
 }
 
-/* Keys number j .. j + n - 1 of the sequence, which stand one stride apart, as rows of float32. */
-static void stage_run(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
-    const posenc_attention_args *args = u->call->args;
-    const posenc_view *k = &args->k;
-    if (args->k_rope == NULL) {
-        widen(u, k, rows, n, to);
-    } else if (posenc_block_bytes(k->dtype) > 0) {
-        posenc_view wide = posenc_view_dense(u->panels, POSENC_F32, k->ne[0], 1, n, 1); /* nothing is packed yet */
+/* Keys number j .. j + n - 1 of the sequence, which stand one stride apart, rotated. */
+static void rotate_run(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
+    const posenc_view *k = &u->call->args->k;
+    posenc_view x = as_tokens(rows, k, n);
+    if (posenc_block_bytes(k->dtype) > 0) {
+        x = posenc_view_dense(u->panels, POSENC_F32, k->ne[0], 1, n, 1); /* nothing is packed yet */
         widen(u, k, rows, n, u->panels);
-        rotate(u, &wide, j, to);
-    } else {
-        posenc_view x = as_tokens(rows, k, n);
-        rotate(u, &x, j, to);
     }
+    rotate(u, &x, j, to);
 }
 
-void posenc_attention_stage(const posenc_attention_unit *u, int64_t j, int64_t n) {
+posenc_attention_stored posenc_attention_rotated(const posenc_attention_unit *u, const posenc_attention_keys *keys,
+                                                 const void *rows[POSENC_KEYS_PACKED]) {
     const posenc_view *k = &u->call->args->k;
-    for (int64_t done = 0, run; done < n; done += run) {
-        run = n - done;
-        const void *rows = rows_at(u, k, j + done, &run);
-        int64_t number = u->list != NULL ? u->list[j + done] : j + done;
-        stage_run(u, rows, number, run, u->stage + done * k->ne[0]);
+    if (u->call->args->k_rope == NULL)
+        return (posenc_attention_stored){keys->rows, k->dtype};
+    for (int64_t done = 0, run; done < keys->n; done += run) {
+        int64_t j = keys->first + done;
+        run = keys->n - done;
+        const void *first = rows_at(u, k, j, &run);
+        rotate_run(u, first, u->list != NULL ? u->list[j] : j, run, u->stage + done * k->ne[0]);
     }
+    for (int64_t t = 0; t < keys->n; t++)
+        rows[t] = u->stage + t * k->ne[0];
+    return (posenc_attention_stored){rows, POSENC_F32};
 }
 
 /* Units of so few pairs wait for memory. */
@@ -111,48 +112,22 @@ int posenc_attention_waits(const posenc_attention_unit *u) {
     return u->n <= FEW_PAIRS && posenc_is_far(posenc_view_count(&u->call->args->v));
 }
 
-static int64_t row_bytes(const posenc_view *x) {
+size_t posenc_attention_row_bytes(const posenc_view *x) {
     posenc_view storage = posenc_storage_of(x);
-    return storage.ne[0] * posenc_dtype_size(storage.dtype);
+    return (size_t)(storage.ne[0] * posenc_dtype_size(storage.dtype));
 }
 
-/* Rows j .. j + n - 1 of x, whose addresses go to `rows`. */
-static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
-                                    const void **rows) {
-    posenc_attention_row_addresses(u, x, j, n, rows);
-    return (posenc_rows_ahead){.rows = rows, .bytes = (size_t)row_bytes(x), .n = (size_t)n};
-}
-
-void posenc_attention_look_ahead(const posenc_attention_unit *u, const posenc_attention_next *next,
-                                 posenc_rows_ahead ahead[2]) {
-    const posenc_attention_args *args = u->call->args;
-    ahead[0] = rows_ahead(u, &args->k, next->key, next->n_keys, u->ahead);
-    ahead[1] = rows_ahead(u, &args->v, next->value, next->n_values, u->ahead + POSENC_KEYS_PACKED);
-}
-
-/* Addresses of keys j .. j + n - 1, or of their rotations in `stage`; the type that they have there. */
-static posenc_dtype keys_at(const posenc_attention_unit *u, int64_t j, int64_t n, const void **rows) {
-    const posenc_view *k = &u->call->args->k;
-    if (u->call->args->k_rope == NULL) {
-        posenc_attention_row_addresses(u, k, j, n, rows);
-        return k->dtype;
-    }
-    posenc_attention_stage(u, j, n);
-    for (int64_t t = 0; t < n; t++)
-        rows[t] = u->stage + t * k->ne[0];
-    return POSENC_F32;
-}
-
-void posenc_attention_pack(const posenc_attention_unit *u, int64_t j, int64_t n, const posenc_attention_next *next) {
+void posenc_attention_pack(const posenc_attention_unit *u, const posenc_attention_keys *keys) {
     const void *rows[POSENC_KEYS_PACKED];
+    posenc_attention_stored stored = posenc_attention_rotated(u, keys, rows);
     posenc_pack_rows_args args = {
-        .rows = rows,
-        .rows_type = keys_at(u, j, n, rows),
+        .rows = stored.rows,
+        .rows_type = stored.type,
         .panels = u->panels,
         .dim = (size_t)u->call->args->k.ne[0],
-        .n_rows = (size_t)n,
+        .n_rows = (size_t)keys->n,
+        .ahead = {keys->ahead[0], keys->ahead[1]},
     };
-    posenc_attention_look_ahead(u, next, args.ahead);
     u->call->kernels->pack_rows(&args);
 }
 
@@ -162,22 +137,20 @@ int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n) {
            (k->dtype == POSENC_F16 || k->dtype == POSENC_BF16) && u->call->args->k_rope == NULL;
 }
 
-void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, int64_t n,
-                                   const posenc_attention_next *next, float *scores) {
+void posenc_attention_multiply_few(const posenc_attention_unit *u, const posenc_attention_keys *keys, float *scores) {
     const posenc_view *k = &u->call->args->k;
-    const void *rows[POSENC_KEYS_PACKED];
     posenc_dot_few_args args = {
         .x = u->queries,
         .x_stride = (ptrdiff_t)(posenc_padded(k->ne[0]) * sizeof(float)),
-        .rows = rows,
-        .rows_type = keys_at(u, j, n, rows),
+        .rows = keys->rows,
+        .rows_type = k->dtype,
         .y = scores,
         .y_stride = (ptrdiff_t)(POSENC_KEY_BLOCK * sizeof(float)),
         .dim = (size_t)k->ne[0],
         .n_x = (size_t)u->n,
-        .n_rows = (size_t)n,
+        .n_rows = (size_t)keys->n,
+        .ahead = {keys->ahead[0], keys->ahead[1]},
     };
-    posenc_attention_look_ahead(u, next, args.ahead);
     u->call->kernels->dot_few(&args);
 }
 
@@ -186,17 +159,15 @@ void posenc_attention_multiply_few(const posenc_attention_unit *u, int64_t j, in
 /* In float32 at a time: with 128 channels they are half of a second cache of 128 KB. */
 enum { VALUES_STAGED = 128 };
 
-/* Units of many pairs stage their values. Where they stand, each tile of sums would widen them again; and rows whole
- * pages apart, as of 8 heads of 128 channels in float32, share a few places of the caches: prefill took 1.25 times as
- * long there on AVX2, and 1.05 times with rows of f16 and bf16. */
-posenc_attention_values posenc_attention_values_at(const posenc_attention_unit *u, int64_t j, int64_t n,
-                                                   const void **rows) {
+/* Where they stand, each tile of sums would widen them again; and rows whole pages apart, as of 8 heads of 128 channels
+ * in float32, share a few places of the caches: prefill took 1.25 times as long there on AVX2, and 1.05 times with rows
+ * of f16 and bf16. */
+int posenc_attention_stages_values(const posenc_attention_unit *u) {
+    return u->n > FEW_PAIRS;
+}
+
+int64_t posenc_attention_stage_values(const posenc_attention_unit *u, int64_t j, int64_t n, const void **rows) {
     const posenc_view *v = &u->call->args->v;
-    if (u->n <= FEW_PAIRS) {
-        n = posenc_attention_waits(u) ? posenc_min(n, POSENC_KEYS_PACKED) : n;
-        posenc_attention_row_addresses(u, v, j, n, rows);
-        return (posenc_attention_values){v->dtype, n, 0};
-    }
     int64_t dim = v->ne[0], room = (int64_t)posenc_attention_panel_floats(u->call->args->k.ne[0], dim) / dim;
     n = posenc_min(n, posenc_min(room, VALUES_STAGED));
     for (int64_t done = 0, run; done < n; done += run) {
@@ -206,18 +177,5 @@ posenc_attention_values posenc_attention_values_at(const posenc_attention_unit *
     }
     for (int64_t t = 0; t < n; t++)
         rows[t] = u->panels + t * dim;
-    return (posenc_attention_values){POSENC_F32, n, 1};
-}
-
-void posenc_attention_fetch_values(const posenc_attention_unit *u, int64_t j, int64_t n) {
-    const posenc_view *v = &u->call->args->v;
-    const void *rows[POSENC_KEYS_PACKED];
-    int64_t bytes = row_bytes(v);
-    for (int64_t done = 0, some; done < n; done += some) {
-        some = posenc_min(n - done, POSENC_KEYS_PACKED);
-        posenc_attention_row_addresses(u, v, j + done, some, rows);
-        for (int64_t t = 0; t < some; t++)
-            for (int64_t byte = 0; byte < bytes; byte += 64)
-                __builtin_prefetch((const char *)rows[t] + byte, 0, 2);
-    }
+    return n;
 }

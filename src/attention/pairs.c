@@ -34,27 +34,18 @@ void posenc_attention_round_queries(const posenc_attention_unit *u) {
     u->call->kernels->round_rows(&args);
 }
 
-void posenc_attention_multiply_pairs(const posenc_attention_unit *u, int64_t j, int64_t n,
-                                     const posenc_attention_next *next, float *scores) {
-    const posenc_view *k = &u->call->args->k;
+void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posenc_attention_keys *keys, float *scores) {
     const void *rows[POSENC_KEYS_PACKED];
-    size_t dim = (size_t)k->ne[0];
+    posenc_attention_stored stored = posenc_attention_rotated(u, keys, rows);
+    size_t dim = (size_t)u->call->args->k.ne[0];
     posenc_pack_pairs_args pack = {
-        .rows = rows,
-        .rows_type = k->dtype,
+        .rows = stored.rows,
+        .rows_type = stored.type,
         .words = (uint32_t *)(void *)u->panels,
         .dim = dim,
-        .n_rows = (size_t)n,
+        .n_rows = (size_t)keys->n,
+        .ahead = {keys->ahead[0], keys->ahead[1]},
     };
-    if (u->call->args->k_rope != NULL) {
-        posenc_attention_stage(u, j, n);
-        pack.rows_type = POSENC_F32;
-        for (size_t t = 0; t < (size_t)n; t++)
-            rows[t] = u->stage + t * dim;
-    } else {
-        posenc_attention_row_addresses(u, k, j, n, rows);
-    }
-    posenc_attention_look_ahead(u, next, pack.ahead);
     u->call->kernels->pack_pairs(&pack);
     posenc_multiply_pairs_args multiply = {
         .x = numbers_of(u->queries),
@@ -65,7 +56,7 @@ void posenc_attention_multiply_pairs(const posenc_attention_unit *u, int64_t j, 
         .y_stride = POSENC_KEY_BLOCK,
         .depth = whole(dim, BLOCK),
         .n_x = (size_t)u->n,
-        .n_columns = (size_t)n,
+        .n_columns = (size_t)keys->n,
     };
     u->call->kernels->multiply_pairs(&multiply);
 }

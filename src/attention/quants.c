@@ -69,14 +69,13 @@ void posenc_attention_quantise_queries(const posenc_attention_unit *u) {
 
 /* ---- Keys and values ---- */
 
-void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j, int64_t n,
-                                      const posenc_attention_next *next, float *scores) {
+void posenc_attention_multiply_quants(const posenc_attention_unit *u, const posenc_attention_keys *keys,
+                                      float *scores) {
     const posenc_view *k = &u->call->args->k;
     const void *rows[POSENC_KEYS_PACKED];
-    posenc_attention_row_addresses(u, k, j, n, rows);
-    int64_t n_padded = (n + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
-    for (int64_t t = n; t < n_padded; t++) /* whole panels: any row will do */
-        rows[t] = rows[0];
+    int64_t n = keys->n, n_padded = (n + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
+    for (int64_t t = 0; t < n_padded; t++)
+        rows[t] = keys->rows[t < n ? t : 0]; /* whole panels: any row will do */
     size_t dim = (size_t)k->ne[0];
     posenc_pack_quants_args pack = {
         .rows = rows,
@@ -86,9 +85,8 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j,
         .dim = dim,
         .n_rows = (size_t)n_padded,
     };
-    posenc_rows_ahead ahead[2]; /* keys, which packing fetches, and values, which the products do */
-    posenc_attention_look_ahead(u, next, ahead);
-    pack.ahead[0] = ahead[0];
+    /* The products fetch the others. */
+    pack.ahead[0] = keys->ahead[0];
     u->call->kernels->pack_quants(&pack);
     posenc_dot_quants_args dot = {
         .x = numbers_of(u),
@@ -102,7 +100,7 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, int64_t j,
         .dim = dim,
         .n_x = (size_t)u->n,
         .n_rows = (size_t)n,
-        .ahead = {ahead[1]},
+        .ahead = {keys->ahead[1]},
     };
     u->call->kernels->dot_quants(&dot);
 }

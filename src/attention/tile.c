@@ -25,7 +25,11 @@ typedef struct block {
     size_t seen_first, seen_end; /* by any pair */
     int has_hole;                /* in what any pair sees */
     uint32_t panels;             /* that hold a key which any pair sees, a bit for each */
-    float keep[UNIT_ROWS];       /* what the sums are to be multiplied by */
+    /* Addresses: of keys from the panel of the first that is seen, and of some behind the block; of values, and in
+     * panels that no pair sees of any value. */
+    const void *keys[BLOCK + POSENC_KEYS_PACKED], *values[BLOCK];
+    size_t keys_end;
+    float keep[UNIT_ROWS]; /* what the sums are to be multiplied by */
 } block;
 
 /* ---- Units ---- */
@@ -60,11 +64,7 @@ posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call
 }
 
 /* The rows begin where a line of the caches does, whatever the caller's scratch. */
-enum {
-    LINE = 64,
-    ROW_FLOATS = UNIT_ROWS * sizeof(posenc_softmax_row_args) / sizeof(float),
-    AHEAD_FLOATS = 2 * POSENC_KEYS_PACKED * sizeof(void *) / sizeof(float)
-};
+enum { LINE = 64, ROW_FLOATS = UNIT_ROWS * sizeof(posenc_softmax_row_args) / sizeof(float) };
 
 /* Half of them panels, of 16 channels at least: as bf16 they are filled up to 32. Together room for 32 values of bf16,
  * filled up to whole panels. */
@@ -74,7 +74,7 @@ size_t posenc_attention_panel_floats(int64_t head_dim, int64_t v_dim) {
 }
 
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
-    return LINE / sizeof(float) + ROW_FLOATS + AHEAD_FLOATS +
+    return LINE / sizeof(float) + ROW_FLOATS +
            UNIT_ROWS * (posenc_padded(head_dim) + BLOCK + posenc_padded(v_dim + 2)) +
            posenc_attention_panel_floats(head_dim, v_dim);
 }
@@ -107,8 +107,7 @@ void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
     size_t query_floats = posenc_padded(head_dim), beyond = (uintptr_t)scratch % LINE;
     float *floats = scratch + (beyond == 0 ? 0 : LINE - beyond) / sizeof(float);
     u->rows = (posenc_softmax_row_args *)(void *)floats;
-    u->ahead = (const void **)(void *)(floats + ROW_FLOATS);
-    u->queries = floats + ROW_FLOATS + AHEAD_FLOATS;
+    u->queries = floats + ROW_FLOATS;
     u->scores = u->queries + UNIT_ROWS * query_floats;
     u->side = u->scores + UNIT_ROWS * BLOCK;
     u->panels = u->side + UNIT_ROWS * posenc_padded(u->call->args->v.ne[0] + 2);
@@ -188,31 +187,62 @@ static int has_groups(const posenc_attention_unit *u) {
     return posenc_attention_has_quant_values(u->call) || posenc_attention_has_pairs(u->call);
 }
 
-/* The keys of the segment from key `first` of the block on. */
-static posenc_attention_next next_keys(const block *b, size_t first) {
-    int64_t key = (int64_t)(b->first + first), n = posenc_min((int64_t)b->last_seen - key, POSENC_KEYS_PACKED);
-    return (posenc_attention_next){.key = key, .n_keys = posenc_max(n, 0)};
+static int has_panel(const block *b, size_t j) {
+    return b->panels >> (j / POSENC_PANEL) & 1;
 }
 
-/* The block's values from `first` on. */
-static posenc_attention_next next_values(const block *b, size_t first) {
-    size_t n = posenc_min_size(b->seen_end - first, POSENC_KEYS_PACKED);
-    return (posenc_attention_next){.value = (int64_t)(b->first + first), .n_values = (int64_t)n};
+/* Where the run of panels ends, all seen or all not, that has key `begin`. */
+static size_t end_of_run(const block *b, size_t begin) {
+    size_t end = begin;
+    do
+        end = (end / POSENC_PANEL + 1) * POSENC_PANEL;
+    while (end < b->seen_end && has_panel(b, end) == has_panel(b, begin));
+    return posenc_min_size(end, b->seen_end);
 }
 
-/* What is needed after the products with keys j .. j + n - 1 of the block. Values in groups are fetched with their keys;
- * others, of units that wait for memory, one run before they are summed, so that both halves of the work have their
- * share of fetching: sparse decode took PLACEHOLDER times as long. */
-static posenc_attention_next next_of(const block *b, size_t j, size_t n) {
-    posenc_attention_next next = next_keys(b, j + n);
-    if (!posenc_attention_waits(b->unit))
-        return next;
-    if (has_groups(b->unit)) {
-        next.value = (int64_t)(b->first + j);
-        next.n_values = (int64_t)n;
-        return next;
+static void find_keys(block *b) {
+    size_t begin = b->seen_first / POSENC_PANEL * POSENC_PANEL;
+    b->keys_end = posenc_min_size(b->n + POSENC_KEYS_PACKED, b->last_seen - b->first);
+    posenc_attention_row_addresses(b->unit, &b->unit->call->args->k, (int64_t)(b->first + begin),
+                                   (int64_t)(b->keys_end - begin), b->keys + begin);
+}
+
+/* As many as are read: whole groups, if they come in groups. */
+static void find_values(block *b) {
+    const posenc_attention_unit *u = b->unit;
+    const posenc_view *v = &u->call->args->v;
+    const void *any;
+    posenc_attention_row_addresses(u, v, (int64_t)(b->first + b->seen_first), 1, &any);
+    for (size_t j = 0; j < BLOCK; j++)
+        b->values[j] = any;
+    for (size_t begin = b->seen_first, end; begin < b->seen_end; begin = end) {
+        end = end_of_run(b, begin);
+        if (has_panel(b, begin))
+            posenc_attention_row_addresses(u, v, (int64_t)(b->first + begin), (int64_t)(end - begin),
+                                           b->values + begin);
     }
-    return j + n < b->seen_end ? next : next_values(b, b->seen_first);
+}
+
+/* Keys, or values, from number j of the block on. */
+static posenc_rows_ahead keys_ahead(const block *b, size_t j) {
+    size_t n = j < b->keys_end ? posenc_min_size(b->keys_end - j, POSENC_KEYS_PACKED) : 0;
+    return (posenc_rows_ahead){b->keys + j, posenc_attention_row_bytes(&b->unit->call->args->k), n};
+}
+
+static posenc_rows_ahead values_ahead(const block *b, size_t j) {
+    size_t n = posenc_min_size(b->seen_end - j, POSENC_KEYS_PACKED);
+    return (posenc_rows_ahead){b->values + j, posenc_attention_row_bytes(&b->unit->call->args->v), n};
+}
+
+/* Keys j .. j + n - 1 of the block. What is needed next is fetched meanwhile: the keys behind them, and the values of
+ * these if the unit waits for memory. With values fetched while others are summed, sparse decode took as long, and
+ * dense decode 1.08 times. */
+static posenc_attention_keys keys_at(const block *b, size_t j, size_t n) {
+    posenc_attention_keys keys = {.first = (int64_t)(b->first + j), .n = (int64_t)n, .rows = b->keys + j};
+    keys.ahead[0] = keys_ahead(b, j + n);
+    if (posenc_attention_waits(b->unit))
+        keys.ahead[1] = values_ahead(b, j);
+    return keys;
 }
 
 /* q . k for keys begin .. end - 1 of the block; begin is a whole number of panels. */
@@ -231,37 +261,30 @@ static void multiply_keys(const block *b, size_t begin, size_t end) {
             .n_x = (size_t)u->n,
             .n_rows = posenc_min_size(left, POSENC_KEYS_PACKED),
         };
-        int64_t first = (int64_t)(b->first + j), n = (int64_t)dot.n_rows;
-        posenc_attention_next next = next_of(b, j, dot.n_rows);
+        posenc_attention_keys keys = keys_at(b, j, dot.n_rows);
         if (posenc_attention_has_quant_keys(u->call)) {
-            posenc_attention_multiply_quants(u, first, n, &next, u->scores + j);
+            posenc_attention_multiply_quants(u, &keys, u->scores + j);
             continue;
         }
         if (posenc_attention_has_pairs(u->call)) {
-            posenc_attention_multiply_pairs(u, first, n, &next, u->scores + j);
+            posenc_attention_multiply_pairs(u, &keys, u->scores + j);
             continue;
         }
-        if (posenc_attention_multiplies_few(u, n)) {
-            posenc_attention_multiply_few(u, first, n, &next, u->scores + j);
+        if (posenc_attention_multiplies_few(u, keys.n)) {
+            posenc_attention_multiply_few(u, &keys, u->scores + j);
             continue;
         }
-        posenc_attention_pack(u, first, n, &next);
+        posenc_attention_pack(u, &keys);
         u->call->kernels->dot_rows(&dot);
     }
-}
-
-static int has_panel(const block *b, size_t j) {
-    return b->panels >> (j / POSENC_PANEL) & 1;
 }
 
 /* The panels that hold unmasked keys, in runs. */
 static void multiply(const block *b) {
     for (size_t begin = 0, end; begin < b->seen_end; begin = end) {
-        int is_seen = has_panel(b, begin);
-        for (end = begin; end < b->seen_end && has_panel(b, end) == is_seen;)
-            end += POSENC_PANEL;
-        if (is_seen)
-            multiply_keys(b, begin, posenc_min_size(end, b->seen_end));
+        end = end_of_run(b, begin);
+        if (has_panel(b, begin))
+            multiply_keys(b, begin, end);
     }
 }
 
@@ -326,15 +349,21 @@ static void cut(const block *b, int pass, int64_t j, int64_t n, int32_t begin[UN
 /* Pairs whose sums are taken between two fetches of values: whole tiles. */
 enum { BAND = 48 };
 
-/* Weighted sums of a run of values, while the n_next values from key `next` of the block on are fetched. */
-static void sum_run(const block *b, const posenc_attend_rows_args *run, int64_t next, int64_t n_next) {
+/* Fetches values begin .. end - 1 of the block into the second cache. */
+static void fetch_values(const block *b, size_t begin, size_t end) {
+    size_t bytes = posenc_attention_row_bytes(&b->unit->call->args->v);
+    for (size_t j = begin; j < end; j++)
+        for (size_t byte = 0; byte < bytes; byte += LINE)
+            __builtin_prefetch((const char *)b->values[j] + byte, 0, 2);
+}
+
+/* Weighted sums of a run of values, while the n_next values from number `next` of the block on are fetched. */
+static void sum_run(const block *b, const posenc_attend_rows_args *run, size_t next, size_t n_next) {
     size_t n_pairs = run->n;
     posenc_attend_rows_args band = *run;
     for (size_t done = 0; done < n_pairs; done += band.n) {
         band.n = posenc_min_size(n_pairs - done, BAND);
-        int64_t fetched = n_next * (int64_t)done / (int64_t)n_pairs;
-        int64_t due = n_next * (int64_t)(done + band.n) / (int64_t)n_pairs;
-        posenc_attention_fetch_values(b->unit, (int64_t)b->first + next + fetched, due - fetched);
+        fetch_values(b, next + n_next * done / n_pairs, next + n_next * (done + band.n) / n_pairs);
         b->unit->call->kernels->attend_rows(&band);
         band.weights += band.n * band.weight_stride;
         band.begin += band.n;
@@ -347,21 +376,21 @@ static void sum_run(const block *b, const posenc_attend_rows_args *run, int64_t 
     }
 }
 
-/* The block's weighted values, joined to the sums so far. They come in runs, and those behind a hole in runs of their
- * own; all but the last leave their sums on the side, so that the runs are one chain. */
+/* The block's weighted values, joined to the sums so far. Those that are staged, and those behind a hole, come in runs;
+ * all but the last leave their sums on the side, so that the runs are one chain. */
 static void mix(const block *b) {
     const posenc_attention_unit *u = b->unit;
-    int n_passes = b->has_hole ? 2 : 1, is_first = 1, waits = posenc_attention_waits(u);
-    const void *rows[BLOCK];
+    int n_passes = b->has_hole ? 2 : 1, is_first = 1, are_staged = posenc_attention_stages_values(u);
     for (int pass = 0; pass < n_passes; pass++) {
         int64_t last = (int64_t)b->seen_end;
-        posenc_attention_values v;
-        for (int64_t j = (int64_t)b->seen_first; j < last; j += v.n, is_first = 0) {
-            v = posenc_attention_values_at(u, (int64_t)b->first + j, last - j, rows);
-            int64_t after = j + v.n;
-            int is_last = pass == n_passes - 1 && after == last;
+        for (int64_t j = (int64_t)b->seen_first, n; j < last; j += n, is_first = 0) {
+            const void *staged[BLOCK];
+            n = last - j;
+            if (are_staged)
+                n = posenc_attention_stage_values(u, (int64_t)b->first + j, n, staged);
+            int is_last = pass == n_passes - 1 && j + n == last;
             int32_t begin[UNIT_ROWS], end[UNIT_ROWS];
-            cut(b, pass, j, v.n, begin, end);
+            cut(b, pass, j, n, begin, end);
             posenc_attend_rows_args args = {
                 .weights = u->scores + j,
                 .weight_stride = BLOCK,
@@ -369,18 +398,14 @@ static void mix(const block *b) {
                 .keep = is_last ? b->keep : NULL,
                 .begin = begin,
                 .end = end,
-                .rows = rows,
-                .rows_type = v.type,
+                .rows = are_staged ? staged : b->values + j,
+                .rows_type = are_staged ? POSENC_F32 : u->call->args->v.dtype,
                 .y = is_last ? b->sums.rows : u->side,
                 .y_stride = b->sums.stride,
                 .dim = (size_t)u->call->args->v.ne[0],
                 .n = (size_t)u->n,
             };
-            if (waits) {
-                posenc_attention_next next = is_last ? next_keys(b, b->n) : next_values(b, (size_t)after);
-                posenc_attention_look_ahead(u, &next, args.ahead);
-            }
-            sum_run(b, &args, after, v.are_staged ? posenc_min(last - after, v.n) : 0);
+            sum_run(b, &args, (size_t)(j + n), are_staged ? (size_t)posenc_min(last - j - n, n) : 0);
         }
     }
 }
@@ -401,40 +426,24 @@ static void clear_unseen(const block *b, size_t n) {
     }
 }
 
-/* Addresses of the values of the block's first n keys: of those in panels that no pair sees, of any. */
-static void find_values(const block *b, size_t n, const void **rows) {
-    const posenc_attention_unit *u = b->unit;
-    const posenc_view *v = &u->call->args->v;
-    const void *any;
-    posenc_attention_row_addresses(u, v, (int64_t)(b->first + b->seen_first), 1, &any);
-    for (size_t j = 0; j < n; j++)
-        rows[j] = any;
-    for (size_t j = b->seen_first, run; j < b->seen_end; j += run) {
-        run = posenc_min_size(POSENC_PANEL - j % POSENC_PANEL, b->seen_end - j);
-        if (has_panel(b, j))
-            posenc_attention_row_addresses(u, v, (int64_t)(b->first + j), (int64_t)run, rows + j);
-    }
-}
-
 /* The same in integers or in bf16, whose groups of keys are counted from the block's first. */
 static void mix_groups(const block *b) {
     const posenc_attention_unit *u = b->unit;
-    const void *rows[BLOCK];
     if (posenc_attention_has_pairs(u->call)) {
         clear_unseen(b, (b->seen_end + POSENC_PAIR_BLOCK - 1) / POSENC_PAIR_BLOCK * POSENC_PAIR_BLOCK);
-        find_values(b, b->seen_end, rows);
-        posenc_attention_sum_pairs(u, rows, b->seen_first, b->seen_end, b->keep, b->sums);
+        posenc_attention_sum_pairs(u, b->values, b->seen_first, b->seen_end, b->keep, b->sums);
         return;
     }
     size_t n = (b->seen_end + POSENC_QUANT_GROUP - 1) / POSENC_QUANT_GROUP * POSENC_QUANT_GROUP;
     clear_unseen(b, n);
-    find_values(b, n, rows);
-    posenc_attention_sum_quants(u, rows, n, b->keep, b->sums);
+    posenc_attention_sum_quants(u, b->values, n, b->keep, b->sums);
 }
 
 static void attend_block(block *b) {
     if (!find_seen(b))
         return;
+    find_keys(b);
+    find_values(b);
     multiply(b);
     for (int64_t pair = 0; pair < b->unit->n; pair++)
         soften(b, pair);

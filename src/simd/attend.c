@@ -7,8 +7,6 @@
 #include "vec.h"
 
 #include "simd/typed.h"
-
-#include "simd/prefetch.h"
 #include "kernels/variant.h"
 
 enum {
@@ -17,8 +15,7 @@ enum {
     ATTEND_SUMS = VF == 16 ? 12 : 6,
     ATTEND_VECTORS = VF == 4 ? 4 : 2,
     ATTEND_FEW = VF == 8 ? 2 : 4, /* vectors of four sums, and half of those of two */
-    ATTEND_WIDE = 8,              /* vectors of a single sum: enough chains to hide the latency of fma */
-    ATTEND_STRIP = 4              /* rows between two looks at what is to be fetched */
+    ATTEND_WIDE = 8               /* vectors of a single sum: enough chains to hide the latency of fma */
 };
 
 /* The sums of one tile, whose rows of y begin at `first`. */
@@ -28,9 +25,9 @@ typedef struct attend_tile {
 } attend_tile;
 
 /* Rows begin <= k < end; is_ragged: for those sums that see them. */
-V_INLINE void attend_some(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
-                          const int is_ragged, const size_t n_sums, const size_t n_v, const posenc_dtype type,
-                          vf total[][ATTEND_WIDE]) {
+V_INLINE void attend_run(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
+                         const int is_ragged, const size_t n_sums, const size_t n_v, const posenc_dtype type,
+                         vf total[][ATTEND_WIDE]) {
     const size_t lanes = n_v > 1 ? VF : t->lanes;
     const float *weights = a->weights + t->first * a->weight_stride;
     const int32_t *begins = a->begin + t->first, *ends = a->end + t->first;
@@ -63,20 +60,8 @@ V_INLINE void attend_some(const posenc_attend_rows_args *a, const attend_tile *t
             total[r][v] = sum[r][v];
 }
 
-/* The same, while rows ahead are fetched. */
-V_INLINE void attend_run(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
-                         const int is_ragged, const size_t n_sums, const size_t n_v, const posenc_dtype type,
-                         vf total[][ATTEND_WIDE], fetching *f) {
-    const int32_t strip = f->end > 0 ? ATTEND_STRIP : end - begin;
-    for (int32_t k = begin, next; k < end; k = next) {
-        next = end - k < strip ? end : k + strip;
-        fetch_some(f, n_v * VF * (size_t)(next - k));
-        attend_some(a, t, k, next, is_ragged, n_sums, n_v, type, total);
-    }
-}
-
 V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *t, const size_t n_sums,
-                           const size_t n_v, const posenc_dtype type, fetching *f) {
+                           const size_t n_v, const posenc_dtype type) {
     const size_t lanes = n_v > 1 ? VF : t->lanes, corner = t->first * a->y_stride + t->channel;
     int32_t first = a->begin[t->first], all_begin = first, all_end = a->end[t->first], last = all_end;
     vf sum[ATTEND_SUMS][ATTEND_WIDE];
@@ -95,9 +80,9 @@ V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *
     for (int32_t k = first, end; k < last; k = end) {
         end = k < all_begin ? all_begin : k < all_end ? all_end : last;
         if (n_sums == 1 || k == all_begin)
-            attend_run(a, t, k, end, 0, n_sums, n_v, type, sum, f);
+            attend_run(a, t, k, end, 0, n_sums, n_v, type, sum);
         else
-            attend_run(a, t, k, end, 1, n_sums, n_v, type, sum, f);
+            attend_run(a, t, k, end, 1, n_sums, n_v, type, sum);
     }
     for (size_t r = 0; r < n_sums; r++) {
         float *y = a->y + corner + r * a->y_stride;
@@ -112,56 +97,54 @@ V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *
 
 /* All channels of n_sums sums, wide_v vectors at a time. */
 V_INLINE void attend_channels(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
-                              const posenc_dtype type, fetching *f) {
+                              const posenc_dtype type) {
     attend_tile t = {.first = first, .lanes = VF};
     for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF)
-        attend_block(a, &t, n_sums, wide_v, type, f);
+        attend_block(a, &t, n_sums, wide_v, type);
     for (; t.channel < a->dim; t.channel += VF) {
         t.lanes = lanes_from(t.channel, a->dim);
-        attend_block(a, &t, n_sums, 1, type, f);
+        attend_block(a, &t, n_sums, 1, type);
     }
 }
 
-V_INLINE void attend_sums(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
-                          fetching *f) {
+V_INLINE void attend_sums(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v) {
     switch (a->rows_type) {
-    case POSENC_F16: attend_channels(a, first, n_sums, wide_v, POSENC_F16, f); break;
-    case POSENC_BF16: attend_channels(a, first, n_sums, wide_v, POSENC_BF16, f); break;
-    case POSENC_Q8_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q8_0, f); break;
-    case POSENC_Q4_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q4_0, f); break;
-    default: attend_channels(a, first, n_sums, wide_v, POSENC_F32, f);
+    case POSENC_F16: attend_channels(a, first, n_sums, wide_v, POSENC_F16); break;
+    case POSENC_BF16: attend_channels(a, first, n_sums, wide_v, POSENC_BF16); break;
+    case POSENC_Q8_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q8_0); break;
+    case POSENC_Q4_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q4_0); break;
+    default: attend_channels(a, first, n_sums, wide_v, POSENC_F32);
     }
 }
 
 /* Functions of their own: as one they take three times as long to compile. */
-static __attribute__((noinline)) void attend_many(const posenc_attend_rows_args *a, size_t first, fetching *f) {
-    attend_sums(a, first, ATTEND_SUMS, ATTEND_VECTORS, f);
+static __attribute__((noinline)) void attend_many(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, ATTEND_SUMS, ATTEND_VECTORS);
 }
 
-static __attribute__((noinline)) void attend_four(const posenc_attend_rows_args *a, size_t first, fetching *f) {
-    attend_sums(a, first, 4, ATTEND_FEW, f);
+static __attribute__((noinline)) void attend_four(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, 4, ATTEND_FEW);
 }
 
-static __attribute__((noinline)) void attend_two(const posenc_attend_rows_args *a, size_t first, fetching *f) {
-    attend_sums(a, first, 2, 2 * ATTEND_FEW, f);
+static __attribute__((noinline)) void attend_two(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, 2, 2 * ATTEND_FEW);
 }
 
-static __attribute__((noinline)) void attend_one(const posenc_attend_rows_args *a, size_t first, fetching *f) {
-    attend_sums(a, first, 1, ATTEND_WIDE, f);
+static __attribute__((noinline)) void attend_one(const posenc_attend_rows_args *a, size_t first) {
+    attend_sums(a, first, 1, ATTEND_WIDE);
 }
 
 void VARIANT(attend_rows)(const posenc_attend_rows_args *args) {
     const posenc_attend_rows_args a = *args; /* a copy: no store changes it */
-    fetching f = fetching_of(a.ahead, a.dim);
     size_t i = 0;
     for (; i + ATTEND_SUMS <= a.n; i += ATTEND_SUMS)
-        attend_many(&a, i, &f);
+        attend_many(&a, i);
     for (; i + 4 <= a.n; i += 4)
-        attend_four(&a, i, &f);
+        attend_four(&a, i);
     if (i + 2 <= a.n) {
-        attend_two(&a, i, &f);
+        attend_two(&a, i);
         i += 2;
     }
     if (i < a.n)
-        attend_one(&a, i, &f);
+        attend_one(&a, i);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fetching of rows that will be needed soon, into the second cache, while others are at work. Needs: typed.h.
- * Used by: pack, dot, attend.
+ * Used by: pack, dot.
  *
  * They go with the channels at work, a few lines at a time: all at once they would wait for each other, and the work
  * for them: decodes over 16 MB and more took 1.2 to 1.4 times as long. */

@@ -7,7 +7,7 @@ enum { MAX_SUMS = 14 };
 
 typedef struct attend_shape {
     posenc_dtype type;
-    size_t dim, n, n_rows, n_ahead;
+    size_t dim, n, n_rows;
     ptrdiff_t stride;
     row_order order;
     int32_t begin[MAX_SUMS], end[MAX_SUMS];
@@ -33,7 +33,6 @@ static void attend_arguments(const kernel_call *call, kernel_args *to) {
         .dim = s->dim,
         .n = s->n,
     };
-    args.ahead[s->dim % 2] = (posenc_rows_ahead){args.rows, s->dim, s->n_ahead};
     to->attend_rows = args;
 }
 
@@ -84,8 +83,7 @@ void sweep_attend_rows(const posenc_kernels *variant) {
             s.stride = which / 5 % 2 ? width + 3 : -width - 1;
             s.from = which % 5 == 0 ? FROM_Y : which % 5 < 3 ? FROM_OTHERS : FROM_NOTHING;
             s.keeps = which % 7 > 2;
-            s.n_ahead = which % 2 ? s.n_rows / 2 : 0;
-            s.order = IN_ORDER;
+            s.order = which / 3 % 2 ? MIXED : IN_ORDER;
             set_ranges(&s, which / 4);
             check_attend(&call, variant, &s, (test_fill)(which % FILL_COUNT));
         }

@@ -132,7 +132,7 @@ void sweep_dot_few(const posenc_kernels *variant) {
             .dim = dims[which / 2 % 8],
             .n_x = which / 16 % (POSENC_FEW + 1),
             .n_rows = which / 3 % 4 * POSENC_PANEL,
-            .order = IN_ORDER,
+            .order = which / 19 % 2 ? MIXED : IN_ORDER,
         };
         ptrdiff_t dim = (ptrdiff_t)s.dim, strides[] = {dim, dim + 3, -dim - 1, 0};
         s.n_ahead = s.n_rows / 2;

@@ -50,7 +50,7 @@ void sweep_pack_rows(const posenc_kernels *variant) {
             pack_shape s = {.type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n_rows = counts[k]};
             ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
             s.n_ahead = s.n_rows / 2;
-            s.order = IN_ORDER;
+            s.order = which / 5 % 2 ? MIXED : IN_ORDER;
             s.stride = which / 3 % 3 == 0 ? width : which / 3 % 3 == 1 ? width + 3 : -width - 1;
             check_pack(&call, variant, &s, (test_fill)(which % FILL_COUNT));
         }
