@@ -58,6 +58,8 @@ typedef struct posenc_attention_unit {
     float *queries;                /* in float32, posenc_padded(head_dim) apart */
     float *scores;                 /* of a block's keys, POSENC_KEY_BLOCK apart, then their exponentials */
     float *side;                   /* weighted sums of a block's values while its runs go by; the stride is the sums' */
+    /* of a block, addresses of keys and of some behind them, and of values: */
+    const void **key_rows, **value_rows;
     /* and of keys, POSENC_KEYS_PACKED at a time: */
     float *panels; /* packed; with the memory of `stage` behind it, values of bf16 */
     float *stage;  /* in float32, before they are packed: posenc_attention_pack says which; or gathered */

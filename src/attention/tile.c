@@ -25,11 +25,8 @@ typedef struct block {
     size_t seen_first, seen_end; /* by any pair */
     int has_hole;                /* in what any pair sees */
     uint32_t panels;             /* that hold a key which any pair sees, a bit for each */
-    /* Addresses: of keys from the panel of the first that is seen, and of some behind the block; of values, and in
-     * panels that no pair sees of any value. */
-    const void *keys[BLOCK + POSENC_KEYS_PACKED], *values[BLOCK];
-    size_t keys_end;
-    float keep[UNIT_ROWS]; /* what the sums are to be multiplied by */
+    size_t rows_end;             /* so many keys from the block's first have addresses */
+    float keep[UNIT_ROWS];       /* what the sums are to be multiplied by */
 } block;
 
 /* ---- Units ---- */
@@ -64,7 +61,12 @@ posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call
 }
 
 /* The rows begin where a line of the caches does, whatever the caller's scratch. */
-enum { LINE = 64, ROW_FLOATS = UNIT_ROWS * sizeof(posenc_softmax_row_args) / sizeof(float) };
+enum {
+    LINE = 64,
+    ROW_FLOATS = UNIT_ROWS * sizeof(posenc_softmax_row_args) / sizeof(float),
+    KEY_ROWS = BLOCK + POSENC_KEYS_PACKED,
+    ADDRESS_FLOATS = (KEY_ROWS + BLOCK) * sizeof(void *) / sizeof(float)
+};
 
 /* Half of them panels, of 16 channels at least: as bf16 they are filled up to 32. Together room for 32 values of bf16,
  * filled up to whole panels. */
@@ -74,7 +76,7 @@ size_t posenc_attention_panel_floats(int64_t head_dim, int64_t v_dim) {
 }
 
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
-    return LINE / sizeof(float) + ROW_FLOATS +
+    return LINE / sizeof(float) + ROW_FLOATS + ADDRESS_FLOATS +
            UNIT_ROWS * (posenc_padded(head_dim) + BLOCK + posenc_padded(v_dim + 2)) +
            posenc_attention_panel_floats(head_dim, v_dim);
 }
@@ -107,7 +109,9 @@ void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
     size_t query_floats = posenc_padded(head_dim), beyond = (uintptr_t)scratch % LINE;
     float *floats = scratch + (beyond == 0 ? 0 : LINE - beyond) / sizeof(float);
     u->rows = (posenc_softmax_row_args *)(void *)floats;
-    u->queries = floats + ROW_FLOATS;
+    u->key_rows = (const void **)(void *)(floats + ROW_FLOATS);
+    u->value_rows = u->key_rows + KEY_ROWS;
+    u->queries = floats + ROW_FLOATS + ADDRESS_FLOATS;
     u->scores = u->queries + UNIT_ROWS * query_floats;
     u->side = u->scores + UNIT_ROWS * BLOCK;
     u->panels = u->side + UNIT_ROWS * posenc_padded(u->call->args->v.ne[0] + 2);
@@ -200,45 +204,46 @@ static size_t end_of_run(const block *b, size_t begin) {
     return posenc_min_size(end, b->seen_end);
 }
 
+/* From the panel of the first that is seen on. */
 static void find_keys(block *b) {
     size_t begin = b->seen_first / POSENC_PANEL * POSENC_PANEL;
-    b->keys_end = posenc_min_size(b->n + POSENC_KEYS_PACKED, b->last_seen - b->first);
+    b->rows_end = posenc_min_size(b->n + POSENC_KEYS_PACKED, b->last_seen - b->first);
     posenc_attention_row_addresses(b->unit, &b->unit->call->args->k, (int64_t)(b->first + begin),
-                                   (int64_t)(b->keys_end - begin), b->keys + begin);
+                                   (int64_t)(b->rows_end - begin), b->unit->key_rows + begin);
 }
 
-/* As many as are read: whole groups, if they come in groups. */
-static void find_values(block *b) {
+/* In panels that no pair sees, of any value. */
+static void find_values(const block *b) {
     const posenc_attention_unit *u = b->unit;
     const posenc_view *v = &u->call->args->v;
     const void *any;
     posenc_attention_row_addresses(u, v, (int64_t)(b->first + b->seen_first), 1, &any);
     for (size_t j = 0; j < BLOCK; j++)
-        b->values[j] = any;
+        u->value_rows[j] = any;
     for (size_t begin = b->seen_first, end; begin < b->seen_end; begin = end) {
         end = end_of_run(b, begin);
         if (has_panel(b, begin))
             posenc_attention_row_addresses(u, v, (int64_t)(b->first + begin), (int64_t)(end - begin),
-                                           b->values + begin);
+                                           u->value_rows + begin);
     }
 }
 
 /* Keys, or values, from number j of the block on. */
 static posenc_rows_ahead keys_ahead(const block *b, size_t j) {
-    size_t n = j < b->keys_end ? posenc_min_size(b->keys_end - j, POSENC_KEYS_PACKED) : 0;
-    return (posenc_rows_ahead){b->keys + j, posenc_attention_row_bytes(&b->unit->call->args->k), n};
+    size_t n = j < b->rows_end ? posenc_min_size(b->rows_end - j, POSENC_KEYS_PACKED) : 0;
+    return (posenc_rows_ahead){b->unit->key_rows + j, posenc_attention_row_bytes(&b->unit->call->args->k), n};
 }
 
 static posenc_rows_ahead values_ahead(const block *b, size_t j) {
     size_t n = posenc_min_size(b->seen_end - j, POSENC_KEYS_PACKED);
-    return (posenc_rows_ahead){b->values + j, posenc_attention_row_bytes(&b->unit->call->args->v), n};
+    return (posenc_rows_ahead){b->unit->value_rows + j, posenc_attention_row_bytes(&b->unit->call->args->v), n};
 }
 
 /* Keys j .. j + n - 1 of the block. What is needed next is fetched meanwhile: the keys behind them, and the values of
  * these if the unit waits for memory. With values fetched while others are summed, sparse decode took as long, and
  * dense decode 1.08 times. */
 static posenc_attention_keys keys_at(const block *b, size_t j, size_t n) {
-    posenc_attention_keys keys = {.first = (int64_t)(b->first + j), .n = (int64_t)n, .rows = b->keys + j};
+    posenc_attention_keys keys = {.first = (int64_t)(b->first + j), .n = (int64_t)n, .rows = b->unit->key_rows + j};
     keys.ahead[0] = keys_ahead(b, j + n);
     if (posenc_attention_waits(b->unit))
         keys.ahead[1] = values_ahead(b, j);
@@ -354,7 +359,7 @@ static void fetch_values(const block *b, size_t begin, size_t end) {
     size_t bytes = posenc_attention_row_bytes(&b->unit->call->args->v);
     for (size_t j = begin; j < end; j++)
         for (size_t byte = 0; byte < bytes; byte += LINE)
-            __builtin_prefetch((const char *)b->values[j] + byte, 0, 2);
+            __builtin_prefetch((const char *)b->unit->value_rows[j] + byte, 0, 2);
 }
 
 /* Weighted sums of a run of values, while the n_next values from number `next` of the block on are fetched. */
@@ -398,7 +403,7 @@ static void mix(const block *b) {
                 .keep = is_last ? b->keep : NULL,
                 .begin = begin,
                 .end = end,
-                .rows = are_staged ? staged : b->values + j,
+                .rows = are_staged ? staged : u->value_rows + j,
                 .rows_type = are_staged ? POSENC_F32 : u->call->args->v.dtype,
                 .y = is_last ? b->sums.rows : u->side,
                 .y_stride = b->sums.stride,
@@ -431,12 +436,12 @@ static void mix_groups(const block *b) {
     const posenc_attention_unit *u = b->unit;
     if (posenc_attention_has_pairs(u->call)) {
         clear_unseen(b, (b->seen_end + POSENC_PAIR_BLOCK - 1) / POSENC_PAIR_BLOCK * POSENC_PAIR_BLOCK);
-        posenc_attention_sum_pairs(u, b->values, b->seen_first, b->seen_end, b->keep, b->sums);
+        posenc_attention_sum_pairs(u, u->value_rows, b->seen_first, b->seen_end, b->keep, b->sums);
         return;
     }
     size_t n = (b->seen_end + POSENC_QUANT_GROUP - 1) / POSENC_QUANT_GROUP * POSENC_QUANT_GROUP;
     clear_unseen(b, n);
-    posenc_attention_sum_quants(u, b->values, n, b->keep, b->sums);
+    posenc_attention_sum_quants(u, u->value_rows, n, b->keep, b->sums);
 }
 
 static void attend_block(block *b) {
