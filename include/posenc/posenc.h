@@ -18,6 +18,7 @@
  *   relative.h      query-dependent terms: Shaw, Transformer-XL, DeBERTa, FIRE, CoPE
  *   softmax.h       attention logits: scale, soft cap, bias, mask, sinks and softmax in one call
  *   attention.h     fused attention: prefill, decode, KV caches, split-KV; and a plain reference
+ *   sparse.h        sparse attention: scores of an indexer, and the keys of the k largest
  *   backward.h      gradients of softmax, biases, relative terms and their parameters
  *
  *   analysis.h      similarities, frequencies and costs of encodings
@@ -61,6 +62,7 @@
 #include <posenc/rope_config.h>
 #include <posenc/rope_scaling.h>
 #include <posenc/softmax.h>
+#include <posenc/sparse.h>
 #include <posenc/types.h>
 
 #endif
