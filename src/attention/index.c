@@ -180,6 +180,18 @@ static void stage_queries(const index_tile *t, head_block heads) {
     }
 }
 
+/* The keys behind these, which are packed next, by this tile or the one after it. */
+static posenc_rows_ahead keys_ahead(const posenc_view *k, int64_t batch, posenc_key_span keys) {
+    posenc_view storage = posenc_storage_of(k);
+    int64_t n = posenc_min(keys.end - keys.begin, k->ne[2] - keys.end);
+    return (posenc_rows_ahead){
+        .rows = n > 0 ? posenc_view_at(k, 0, keys.end, batch) : NULL,
+        .stride = (ptrdiff_t)k->nb[2],
+        .bytes = (size_t)(storage.ne[0] * posenc_dtype_size(storage.dtype)),
+        .n = (size_t)n,
+    };
+}
+
 static void multiply(const index_tile *t, head_block heads, posenc_key_span keys) {
     const posenc_view *k = &t->args->k;
     size_t dim = (size_t)k->ne[0], n = (size_t)(keys.end - keys.begin);
@@ -190,6 +202,7 @@ static void multiply(const index_tile *t, head_block heads, posenc_key_span keys
         .panels = t->panels,
         .dim = dim,
         .n_rows = n,
+        .ahead = {keys_ahead(k, t->batch, keys)},
     };
     t->kernels->pack_rows(&pack);
     posenc_dot_rows_args dot = {
