@@ -12,8 +12,10 @@
  *         .scores = posenc_view_dense(scores, POSENC_F32, n_k, 1, 1, 1),
  *     };
  *     posenc_status status = posenc_index_scores(&index, scratch, posenc_range_all());
- *     status = posenc_top_k(&index.scores, NULL, 2048, keys, scratch, posenc_range_all());
- *     posenc_attention_lists lists = {keys, 2048, 2048, 2048}; // args.lists of attention.h
+ *     if (status == POSENC_OK)
+ *         status = posenc_top_k(&index.scores, NULL, 2048, keys, top_k_scratch, posenc_range_all());
+ *     posenc_attention_lists lists = {keys, 2048, 2048, 2048};
+ *     args.lists = &lists; // of posenc_attention_run
  */
 #ifndef POSENC_SPARSE_H
 #define POSENC_SPARSE_H
