@@ -35,7 +35,7 @@ typedef struct posenc_key_bounds {
     int64_t query_stride, batch_stride; /**< entries from query to query and sequence to sequence; 0: all have one */
 } posenc_key_bounds;
 
-/** The indexer's scores I_ij = sum_h w_ih relu(q_ih . k_j). Its factors (1 / sqrt(dim), 1 / sqrt(n_heads)) belong into
+/** The indexer's scores I_ij = sum_h w_ih relu(q_ih . k_j). Its factors (1 / sqrt(dim), 1 / sqrt(n_heads)) belong in
  * the weights. */
 typedef struct posenc_index_args {
     posenc_view q;       /**< [dim, n_heads, n_q, n_batch]: f32, f16 or bf16 */
