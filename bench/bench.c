@@ -56,6 +56,7 @@ int main(int argc, char **argv) {
     bench_register_softmax();
     bench_register_score_bias();
     bench_register_attention();
+    bench_register_sparse();
     bench_register_relative();
     bench_register_gradients();
     bench_register_calls();

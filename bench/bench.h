@@ -82,6 +82,7 @@ void bench_register_encodings(void);
 void bench_register_softmax(void);
 void bench_register_score_bias(void);
 void bench_register_attention(void);
+void bench_register_sparse(void);
 void bench_register_relative(void);
 void bench_register_gradients(void);
 void bench_register_calls(void);

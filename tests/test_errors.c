@@ -362,6 +362,8 @@ int main(void) {
         ROWS(test_attention_params),
         ROWS(test_attention_tasks),
         ROWS(test_attention_lists),
+        ROWS(test_index_scores),
+        ROWS(test_top_k),
         ROWS(test_analysis_of_rows),
         ROWS(test_analysis_of_frequencies),
         ROWS(test_costs),

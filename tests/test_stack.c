@@ -92,11 +92,10 @@ static int ends_in(const char *name, const char *end) {
 
 /* Makes an object, reads its parameters, or answers a question with a number: no call on data. */
 static int is_set_up(const char *function) {
-    static const char *const ends[] = {"_create", "_create_values", "_free", "_concat", "posenc_encoding_sum"};
+    static const char *const ends[] = {"_create",     "_create_values",     "_free", "_concat", "_workspace_bytes",
+                                       "_tile_count", "posenc_encoding_sum"};
     static const char *const others[] = {"posenc_attention_split_count",
                                          "posenc_attention_split_bytes",
-                                         "posenc_attention_workspace_bytes",
-                                         "posenc_attention_tile_count",
                                          "posenc_encoding_dim",
                                          "posenc_encoding_axis_count",
                                          "posenc_flops",

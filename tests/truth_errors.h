@@ -96,6 +96,8 @@ void test_cope_params(void **state);
 void test_attention_params(void **state);
 void test_attention_tasks(void **state);
 void test_attention_lists(void **state);
+void test_index_scores(void **state);
+void test_top_k(void **state);
 void test_lines(void **state);
 void test_line_parameters(void **state);
 void test_kerple(void **state);

@@ -218,6 +218,22 @@ static posenc_status attend_plainly(void) {
     return posenc_attention_reference(&params, &q, &k, &k, &out, &p);
 }
 
+/* ---- Sparse attention ---- */
+
+static posenc_status index_scores(void) {
+    posenc_index_args args = {.q = posenc_view_dense(x, POSENC_F16, DIM, HEADS, QUERIES, 1),
+                              .k = posenc_view_dense(x, POSENC_BF16, DIM, 1, N_KEYS, 1),
+                              .weights = posenc_view_dense(rows, POSENC_F32, 1, HEADS, QUERIES, 1),
+                              .scores = posenc_view_dense(y, POSENC_F32, N_KEYS, QUERIES, 1, 1)};
+    return posenc_index_scores(&args, scratch, posenc_range_all());
+}
+
+static posenc_status top_k(void) {
+    static int32_t keys[N_KEYS];
+    posenc_view row = posenc_view_dense(scores, POSENC_F32, N_KEYS, 1, 1, 1);
+    return posenc_top_k(&row, NULL, N_KEYS / 3, keys, scratch, posenc_range_all());
+}
+
 const stack_call score_calls[] = {
     {"posenc_softmax", "f16", softmax_of_halves},
     {"posenc_softmax", "everything, bf16", softmax_of_everything},
@@ -249,6 +265,8 @@ const stack_call score_calls[] = {
     {"posenc_attention_combine_splits", "", join_parts},
     {"posenc_attention_combine", "", merge},
     {"posenc_attention_reference", "", attend_plainly},
+    {"posenc_index_scores", "f16 and bf16", index_scores},
+    {"posenc_top_k", "", top_k},
 };
 const size_t n_score_calls = sizeof score_calls / sizeof score_calls[0];
 

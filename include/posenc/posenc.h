@@ -18,6 +18,7 @@
  *   relative.h      query-dependent terms: Shaw, Transformer-XL, DeBERTa, FIRE, CoPE
  *   softmax.h       attention logits: scale, soft cap, bias, mask, sinks and softmax in one call
  *   attention.h     fused attention: prefill, decode, KV caches, split-KV; and a plain reference
+ *   sparse.h        sparse attention: scores of an indexer, and the keys of the k largest
  *   backward.h      gradients of softmax, biases, relative terms and their parameters
  *
  *   analysis.h      similarities, frequencies and costs of encodings
@@ -38,7 +39,8 @@
  *     thread and leave rounding and flushing as they are; exception flags may be raised. They take up to 64 KB of
  *     stack. They expect the modes that C programs start with: round to nearest, no flush to zero.
  *   - No data is slower than other data, but for denormal numbers in input or result on CPUs that take a detour for
- *     them; a thread that has them flushed is spared it, and gives up the same bits for such numbers.
+ *     them; a thread that has them flushed is spared it, and gives up the same bits for such numbers. How long
+ *     posenc_top_k takes does depend on the scores; it says how much.
  *   - Input and output tensors may overlap only where a call says so. That is checked, except between the tensors of
  *     one posenc_rope_apply_tensors. What is no tensor (positions, slopes, relative biases, bias tables, cos and sin
  *     rows), and masks of bytes, must lie outside them, and be as long as the call says: neither is checked.
@@ -61,6 +63,7 @@
 #include <posenc/rope_config.h>
 #include <posenc/rope_scaling.h>
 #include <posenc/softmax.h>
+#include <posenc/sparse.h>
 #include <posenc/types.h>
 
 #endif

@@ -11,16 +11,6 @@ namespace binding {
 
 namespace {
 
-// Scratch of a thread, kept from call to call: it is the same for any number of keys. Never NULL, so that a call with a
-// head_dim that C has no scratch for is refused for its head_dim.
-void *scratch_of_thread(size_t bytes) {
-    static thread_local std::vector<float> memory;
-    size_t n = bytes / sizeof(float) + 1;
-    if (memory.size() < n)
-        memory.resize(n);
-    return memory.data();
-}
-
 posenc_view cache_view(const Tensor &tensor, const char *argument, const std::string &type) {
     if (type.empty())
         return view_of(tensor, argument, 3, 4);

@@ -19,5 +19,6 @@ void bind_published(pybind11::module_ &module);
 void bind_relative(pybind11::module_ &module);
 void bind_rope(pybind11::module_ &module);
 void bind_softmax(pybind11::module_ &module);
+void bind_sparse(pybind11::module_ &module);
 
 } // namespace binding

@@ -132,4 +132,12 @@ void Options::finish() const {
     }
 }
 
+void *scratch_of_thread(size_t bytes) {
+    static thread_local std::vector<float> memory;
+    size_t n = bytes / sizeof(float) + 1;
+    if (memory.size() < n)
+        memory.resize(n);
+    return memory.data();
+}
+
 } // namespace binding

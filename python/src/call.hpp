@@ -108,6 +108,10 @@ template <typename Call> posenc_status share(int64_t n, int threads, Call call) 
     return POSENC_OK;
 }
 
+/** Scratch of a thread, kept from call to call. Never NULL, so that a call that C has no scratch for, for its head_dim
+ * say, is refused for that. */
+void *scratch_of_thread(size_t bytes);
+
 /** Rows of a tensor: all but the innermost axis. */
 inline int64_t row_count(const posenc_view &view) {
     return view.ne[1] * view.ne[2] * view.ne[3];

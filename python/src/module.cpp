@@ -16,6 +16,7 @@ PYBIND11_MODULE(_core, module) {
     binding::bind_relative(module);
     binding::bind_softmax(module);
     binding::bind_attention(module);
+    binding::bind_sparse(module);
     binding::bind_backward(module);
     binding::bind_positions(module);
     binding::bind_analysis(module);

@@ -9,7 +9,8 @@
 #include <posenc/types.h>
 
 /* A weighted sum of rows, added to y: y[c] = fma(factor * weight_k, row_k[c] + shift[c], y[c]) for k = 0 .. n - 1, one
- * after the other, c < dim. Row k is row index[k] of the table where there is an index. y overlaps nothing. */
+ * after the other, c < dim. Row k is row index[k] of the table where there is an index. With relu, for float32 rows
+ * without shift, 0 > row_k[c] ? 0 : row_k[c] takes the place of row_k[c]. y overlaps nothing. */
 typedef struct posenc_weighted_rows_args {
     const float *weights;
     ptrdiff_t weight_stride; /* in bytes */
@@ -19,6 +20,7 @@ typedef struct posenc_weighted_rows_args {
     ptrdiff_t row_stride; /* in bytes */
     const int32_t *index; /* or NULL */
     const float *shift;   /* or NULL */
+    int relu;
     float *y;
     size_t dim, n;
 } posenc_weighted_rows_args;

@@ -15,6 +15,8 @@ void VARIANT(weighted_rows)(const posenc_weighted_rows_args *a) {
             float value = posenc_load(row, c, a->rows_type);
             if (a->shift != NULL)
                 value += a->shift[c];
+            if (a->relu && value < 0.0f)
+                value = 0.0f;
             a->y[c] = posenc_fmaf(factor, value, a->y[c]);
         }
     }

@@ -12,7 +12,7 @@ enum { WEIGHTED_VECTORS = 8 };
 
 /* Channels first .. first + n - 1, in n_v vectors. */
 V_INLINE void weighted_channels(const posenc_weighted_rows_args *a, size_t first, size_t n, const size_t n_v,
-                                const posenc_dtype type, const int has_shift) {
+                                const posenc_dtype type, const int has_shift, const int relu) {
     vf sum[WEIGHTED_VECTORS], shift[WEIGHTED_VECTORS];
     size_t lanes = n < VF ? n : VF; /* of each vector: n is less only if there is one */
     for (size_t v = 0; v < n_v; v++) {
@@ -27,6 +27,8 @@ V_INLINE void weighted_channels(const posenc_weighted_rows_args *a, size_t first
             vf value = load_typed(row, first + v * VF, lanes, type);
             if (has_shift)
                 value = v_add(value, shift[v]);
+            if (relu)
+                value = v_max(v_set1(0.0f), value); /* NaN stays NaN */
             sum[v] = v_fma(factor, value, sum[v]);
         }
     }
@@ -34,26 +36,31 @@ V_INLINE void weighted_channels(const posenc_weighted_rows_args *a, size_t first
         store_typed(a->y, first + v * VF, sum[v], lanes, POSENC_F32);
 }
 
-V_INLINE void weighted_typed(const posenc_weighted_rows_args *a, const posenc_dtype type, const int has_shift) {
+V_INLINE void weighted_typed(const posenc_weighted_rows_args *a, const posenc_dtype type, const int has_shift,
+                             const int relu) {
     size_t c = 0;
     for (; c + WEIGHTED_VECTORS * VF <= a->dim; c += WEIGHTED_VECTORS * VF)
-        weighted_channels(a, c, WEIGHTED_VECTORS * VF, WEIGHTED_VECTORS, type, has_shift);
+        weighted_channels(a, c, WEIGHTED_VECTORS * VF, WEIGHTED_VECTORS, type, has_shift, relu);
     if (c + WEIGHTED_VECTORS / 2 * VF <= a->dim) {
-        weighted_channels(a, c, WEIGHTED_VECTORS / 2 * VF, WEIGHTED_VECTORS / 2, type, has_shift);
+        weighted_channels(a, c, WEIGHTED_VECTORS / 2 * VF, WEIGHTED_VECTORS / 2, type, has_shift, relu);
         c += WEIGHTED_VECTORS / 2 * VF;
     }
     for (; c + VF <= a->dim; c += VF)
-        weighted_channels(a, c, VF, 1, type, has_shift);
+        weighted_channels(a, c, VF, 1, type, has_shift, relu);
     if (c < a->dim)
-        weighted_channels(a, c, a->dim - c, 1, type, has_shift);
+        weighted_channels(a, c, a->dim - c, 1, type, has_shift, relu);
 }
 
 void VARIANT(weighted_rows)(const posenc_weighted_rows_args *args) {
     const posenc_weighted_rows_args a = *args; /* a copy: no store changes it */
     int has_shift = a.shift != NULL;
+    if (a.relu) {
+        weighted_typed(&a, POSENC_F32, 0, 1);
+        return;
+    }
     switch (a.rows_type) {
-    case POSENC_F16: has_shift ? weighted_typed(&a, POSENC_F16, 1) : weighted_typed(&a, POSENC_F16, 0); break;
-    case POSENC_BF16: has_shift ? weighted_typed(&a, POSENC_BF16, 1) : weighted_typed(&a, POSENC_BF16, 0); break;
-    default: has_shift ? weighted_typed(&a, POSENC_F32, 1) : weighted_typed(&a, POSENC_F32, 0); break;
+    case POSENC_F16: has_shift ? weighted_typed(&a, POSENC_F16, 1, 0) : weighted_typed(&a, POSENC_F16, 0, 0); break;
+    case POSENC_BF16: has_shift ? weighted_typed(&a, POSENC_BF16, 1, 0) : weighted_typed(&a, POSENC_BF16, 0, 0); break;
+    default: has_shift ? weighted_typed(&a, POSENC_F32, 1, 0) : weighted_typed(&a, POSENC_F32, 0, 0); break;
     }
 }

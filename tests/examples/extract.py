@@ -78,6 +78,11 @@ GIVEN = {
         'int64_t n_k = 20; static float scores[32 * 8 * 20]; float slopes[32]; '
         'if (posenc_alibi_slopes(32, 8.0, slopes) != POSENC_OK) return 1;',
     ],
+    'sparse.h': [
+        'enum { n_k = 20 }; static uint16_t index_q[64 * 128], index_k[n_k * 128]; static int32_t keys[2048]; '
+        'static float w[64], scores[n_k], scratch[1 << 15], top_k_scratch[1 << 13]; static posenc_attention_args args; '
+        '(void)args;',
+    ],
 }
 NO_EXAMPLE = {'isa.h', 'mask.h', 'posenc.h', 'rope_scaling.h', 'types.h'}
 

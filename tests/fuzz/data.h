@@ -17,6 +17,7 @@ void data_attention(void);
 void data_merge(void);
 void data_encoding(void);
 void data_relative(void);
+void data_sparse(void);
 
 /* Begins anew with these bytes: memory and, as a part of that, numbers. */
 void data_open(const uint8_t *bytes, size_t n);

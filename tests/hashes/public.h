@@ -76,6 +76,7 @@
     FAMILY(attention_bf16)                                                                                             \
     FAMILY(attention_bf16x2)                                                                                           \
     FAMILY(attention_merge)                                                                                            \
+    FAMILY(sparse)                                                                                                     \
     FAMILY(similarity)                                                                                                 \
     FAMILY(offsets)                                                                                                    \
     FAMILY(costs)

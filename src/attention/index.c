@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* Scores of an indexer: products of its heads with all keys, clamped at 0 and summed with the heads' weights. */
+#include "attention/index.h"
+
+#include <string.h>
+
+#include "attention/attention.h"
+#include "core/minmax.h"
+#include "core/view.h"
+#include "kernels/kernels.h"
+
+enum {
+    ROWS = POSENC_UNIT_ROWS,
+    KEYS = POSENC_KEYS_PACKED, /* that are packed and multiplied at a time */
+    TILE_KEYS = 1024           /* 128 tiles of a query with 131072 keys: enough to share between threads */
+};
+
+/* ---- Sizes ---- */
+
+/* Queries of a tile: together they have ROWS heads at most, or it is one, whose heads go by blocks of ROWS. */
+static int64_t queries_of_tile(const posenc_index_args *args) {
+    return posenc_max(1, ROWS / posenc_max(1, args->q.ne[1]));
+}
+
+static int64_t pieces(int64_t n, int64_t size) {
+    return n / size + (n % size > 0);
+}
+
+int64_t posenc_index_tile_count(const posenc_index_args *args) {
+    if (args == NULL || posenc_view_is_too_large(&args->q) || posenc_view_is_too_large(&args->scores))
+        return 0;
+    const posenc_view *scores = &args->scores;
+    return pieces(scores->ne[1], queries_of_tile(args)) * pieces(scores->ne[0], TILE_KEYS) * scores->ne[3];
+}
+
+size_t posenc_index_workspace_bytes(int64_t dim) {
+    if (!posenc_is_attention_dim(dim))
+        return 0;
+    return sizeof(float) * (ROWS * posenc_padded(dim) + KEYS * (size_t)dim + ROWS * KEYS);
+}
+
+/* ---- Checks ---- */
+
+static int are_inside(const int32_t *numbers, int64_t n, int64_t stride, int64_t n_k) {
+    for (int64_t i = 0; numbers != NULL && i < n; i++)
+        if (numbers[i * stride] < 0 || numbers[i * stride] > n_k)
+            return 0;
+    return 1;
+}
+
+posenc_status posenc_check_key_bounds(const posenc_key_bounds *bounds, const posenc_view *scores) {
+    if (bounds == NULL || (bounds->begin == NULL && bounds->end == NULL))
+        return POSENC_OK;
+    int64_t n_q = scores->ne[1], n_batch = scores->ne[3];
+    if (bounds->query_stride < 0 || bounds->batch_stride < 0 || bounds->query_stride > POSENC_LIMIT / (n_q + 1) ||
+        bounds->batch_stride > POSENC_LIMIT / (n_batch + 1))
+        return POSENC_ERR_SHAPE;
+    if (!posenc_is_aligned(bounds->begin, 4) || !posenc_is_aligned(bounds->end, 4))
+        return POSENC_ERR_STRIDE;
+    for (int64_t b = 0; b < n_batch; b++) {
+        int64_t at = b * bounds->batch_stride;
+        if (!are_inside(bounds->begin != NULL ? bounds->begin + at : NULL, n_q, bounds->query_stride, scores->ne[0]) ||
+            !are_inside(bounds->end != NULL ? bounds->end + at : NULL, n_q, bounds->query_stride, scores->ne[0]))
+            return POSENC_ERR_MASK;
+    }
+    return POSENC_OK;
+}
+
+static posenc_status check_views(const posenc_index_args *args) {
+    posenc_status status = posenc_check_input(&args->q);
+    if (status == POSENC_OK)
+        status = posenc_check_stored_input(&args->k);
+    if (status == POSENC_OK)
+        status = posenc_check_input_f32(&args->weights);
+    return status == POSENC_OK ? posenc_check_output_f32(&args->scores) : status;
+}
+
+static posenc_status check_shapes(const posenc_index_args *args) {
+    const posenc_view *q = &args->q, *k = &args->k, *scores = &args->scores;
+    if (k->ne[0] != q->ne[0] || args->weights.ne[0] != 1 || !posenc_same_rows(&args->weights, q) ||
+        k->ne[3] != q->ne[3])
+        return POSENC_ERR_SHAPE;
+    if (scores->ne[0] != k->ne[2] || scores->ne[1] != q->ne[2] || scores->ne[2] != 1 || scores->ne[3] != q->ne[3] ||
+        scores->ne[0] > POSENC_MAX_KEYS)
+        return POSENC_ERR_SHAPE;
+    if (k->ne[1] != 1)
+        return POSENC_ERR_N_HEADS;
+    return posenc_is_attention_dim(q->ne[0]) ? POSENC_OK : POSENC_ERR_HEAD_DIM;
+}
+
+static posenc_status check_args(const posenc_index_args *args) {
+    if (args == NULL)
+        return POSENC_ERR_NULL;
+    posenc_status status = check_views(args);
+    if (status == POSENC_OK)
+        status = check_shapes(args);
+    if (status == POSENC_OK)
+        status = posenc_check_key_bounds(&args->bounds, &args->scores);
+    posenc_view inputs[] = {args->q, posenc_storage_of(&args->k), args->weights};
+    for (int i = 0; i < 3 && status == POSENC_OK; i++)
+        status = posenc_check_apart(&inputs[i], &args->scores);
+    return status;
+}
+
+/* ---- A tile ---- */
+
+/* Some queries of a sequence and some of its keys. */
+typedef struct index_tile {
+    const posenc_index_args *args;
+    const posenc_kernels *kernels;
+    int64_t batch, first_query, n_queries;
+    posenc_key_span keys;
+    /* In the caller's scratch: */
+    float *queries;  /* of the block of heads, in float32, posenc_padded(dim) apart */
+    float *panels;   /* KEYS packed keys */
+    float *products; /* of both, KEYS apart */
+} index_tile;
+
+/* Heads of all queries of the tile. */
+typedef struct head_block {
+    int64_t first, n;
+} head_block;
+
+static index_tile tile_at(const posenc_index_args *args, int64_t number, float *scratch) {
+    int64_t n_q = args->q.ne[2], n_k = args->k.ne[2], per_query = queries_of_tile(args);
+    int64_t n_key_tiles = pieces(n_k, TILE_KEYS), n_query_tiles = pieces(n_q, per_query);
+    int64_t first_key = number % n_key_tiles * TILE_KEYS, first = number / n_key_tiles % n_query_tiles * per_query;
+    index_tile t = {
+        .args = args,
+        .kernels = posenc_active_kernels(),
+        .batch = number / n_key_tiles / n_query_tiles,
+        .first_query = first,
+        .n_queries = posenc_min(per_query, n_q - first),
+        .keys = {first_key, posenc_min(first_key + TILE_KEYS, n_k)},
+    };
+    t.queries = scratch;
+    t.panels = t.queries + ROWS * posenc_padded(args->q.ne[0]);
+    t.products = t.panels + KEYS * args->q.ne[0];
+    return t;
+}
+
+/* Of the keys, those that query i of the tile sees. */
+static posenc_key_span seen_of(const index_tile *t, int64_t i, posenc_key_span keys) {
+    posenc_key_span seen = posenc_key_span_of(&t->args->bounds, t->args->k.ne[2], t->first_query + i, t->batch);
+    return (posenc_key_span){posenc_max(seen.begin, keys.begin), posenc_min(seen.end, keys.end)};
+}
+
+static float *scores_at(const index_tile *t, int64_t i, int64_t key) {
+    return (float *)posenc_view_at(&t->args->scores, t->first_query + i, 0, t->batch) + key;
+}
+
+/* Scores start from 0. Keys that a query of the tile sees, from the first to the last. */
+static posenc_key_span begin_scores(const index_tile *t) {
+    posenc_key_span seen = {t->keys.end, t->keys.begin};
+    for (int64_t i = 0; i < t->n_queries; i++) {
+        posenc_key_span own = seen_of(t, i, t->keys);
+        if (own.begin >= own.end)
+            continue;
+        memset(scores_at(t, i, own.begin), 0, (size_t)(own.end - own.begin) * sizeof(float));
+        seen = (posenc_key_span){posenc_min(seen.begin, own.begin), posenc_max(seen.end, own.end)};
+    }
+    return seen;
+}
+
+static void stage_queries(const index_tile *t, head_block heads) {
+    const posenc_view *q = &t->args->q;
+    size_t stride = posenc_padded(q->ne[0]);
+    for (int64_t i = 0; i < t->n_queries; i++) {
+        posenc_convert_args copy = {
+            .x = posenc_view_at(q, heads.first, t->first_query + i, t->batch),
+            .y = t->queries + (size_t)(i * heads.n) * stride,
+            .x_type = q->dtype,
+            .x_stride = (ptrdiff_t)q->nb[1],
+            .y_stride = (ptrdiff_t)(stride * sizeof(float)),
+            .factor = 1.0f,
+            .n = (size_t)q->ne[0],
+            .n_heads = (size_t)heads.n,
+        };
+        t->kernels->convert_rows(&copy);
+    }
+}
+
+static void multiply(const index_tile *t, head_block heads, posenc_key_span keys) {
+    const posenc_view *k = &t->args->k;
+    size_t dim = (size_t)k->ne[0], n = (size_t)(keys.end - keys.begin);
+    /* As many behind them are packed next, by this tile or the one after it. */
+    size_t n_next = posenc_min_size(n, (size_t)(k->ne[2] - keys.end));
+    const void *rows[2 * KEYS];
+    for (size_t j = 0; j < n + n_next; j++)
+        rows[j] = posenc_view_at(k, 0, keys.begin + (int64_t)j, t->batch);
+    posenc_pack_rows_args pack = {
+        .rows = rows,
+        .rows_type = k->dtype,
+        .panels = t->panels,
+        .dim = dim,
+        .n_rows = n,
+        .ahead = {{rows + n, posenc_attention_row_bytes(k), n_next}},
+    };
+    t->kernels->pack_rows(&pack);
+    posenc_dot_rows_args dot = {
+        .x = t->queries,
+        .x_stride = (ptrdiff_t)(posenc_padded(k->ne[0]) * sizeof(float)),
+        .panels = t->panels,
+        .y = t->products,
+        .y_stride = (ptrdiff_t)(KEYS * sizeof(float)),
+        .dim = dim,
+        .n_x = (size_t)(t->n_queries * heads.n),
+        .n_rows = n,
+    };
+    t->kernels->dot_rows(&dot);
+}
+
+/* The products with these keys, to the scores of those that a query sees. */
+static void add_heads(const index_tile *t, head_block heads, posenc_key_span keys) {
+    for (int64_t i = 0; i < t->n_queries; i++) {
+        posenc_key_span seen = seen_of(t, i, keys);
+        if (seen.begin >= seen.end)
+            continue;
+        posenc_weighted_rows_args sum = {
+            .weights = posenc_view_at(&t->args->weights, heads.first, t->first_query + i, t->batch),
+            .weight_stride = (ptrdiff_t)t->args->weights.nb[1],
+            .factor = 1.0f,
+            .rows = t->products + i * heads.n * KEYS + (seen.begin - keys.begin),
+            .row_stride = (ptrdiff_t)(KEYS * sizeof(float)),
+            .relu = 1,
+            .y = scores_at(t, i, seen.begin),
+            .dim = (size_t)(seen.end - seen.begin),
+            .n = (size_t)heads.n,
+        };
+        t->kernels->weighted_rows(&sum);
+    }
+}
+
+static void score_tile(const index_tile *t) {
+    int64_t n_heads = t->args->q.ne[1];
+    posenc_key_span seen = begin_scores(t);
+    if (seen.begin >= seen.end)
+        return;
+    for (head_block heads = {0, 0}; heads.first < n_heads; heads.first += heads.n) {
+        heads.n = posenc_min(ROWS, n_heads - heads.first);
+        stage_queries(t, heads);
+        for (posenc_key_span keys = {seen.begin, 0}; keys.begin < seen.end; keys.begin = keys.end) {
+            keys.end = posenc_min(keys.begin + KEYS, seen.end);
+            multiply(t, heads, keys);
+            add_heads(t, heads, keys);
+        }
+    }
+}
+
+posenc_status posenc_index_scores(const posenc_index_args *args, void *scratch, posenc_range tiles) {
+    posenc_status status = posenc_check_array(scratch, sizeof(float));
+    if (status == POSENC_OK)
+        status = check_args(args);
+    if (status == POSENC_OK)
+        status = posenc_check_rows(&tiles, posenc_index_tile_count(args));
+    if (status != POSENC_OK)
+        return status;
+    for (int64_t number = tiles.begin; number < tiles.end; number++) {
+        index_tile tile = tile_at(args, number, scratch);
+        score_tile(&tile);
+    }
+    return POSENC_OK;
+}
