@@ -181,7 +181,7 @@ typedef struct posenc_attention_args {
     const posenc_rope_table *k_table;
     /** k and v are [dim, n_kv_heads, page_size, n_pages]. Entries of the table that hold keys below the sequence's
      * k_end are looked at, and checked (POSENC_ERR_ROWS): for keys that no query sees any more, name any page that is
-     * there. Any page_size; multiples of 32 are packed without a copy. */
+     * there. Any page_size. */
     const posenc_attention_pages *pages;
     posenc_attention_math math;
     const posenc_attention_lists *lists;
