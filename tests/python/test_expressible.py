@@ -68,6 +68,15 @@ def test_cross_attention():
     np.testing.assert_allclose(out, truth.attention(q, k, v, seen)[0], rtol=0, atol=2e-6)
 
 
+def test_mask_shorter_than_the_keys():
+    """ONNX hides the keys behind a short mask: they are left out of the views."""
+    q, k, v = truth.normal(1, 3, 4, 16), truth.normal(1, 9, 2, 16, seed=1), truth.normal(1, 9, 2, 16, seed=2)
+    bias = truth.normal(1, 4, 3, 7, seed=3)
+    out = posenc.attention(q, k[:, :7], v[:, :7], causal=False, bias=bias)
+    padded = np.concatenate([bias, np.zeros((1, 4, 3, 2))], -1)
+    np.testing.assert_allclose(out, truth.attention(q, k, v, np.arange(9) < 7, padded)[0], rtol=0, atol=2e-6)
+
+
 def test_layers_that_share_keys():
     """A layer without K and V of its own rotates Q alone, with the table of its kind, and reads the other's cache."""
     local, full = posenc.Rope(32), posenc.Rope(32, base=1e6)
