@@ -59,16 +59,17 @@ static int work(float *results) {
 
 /* ---- Attention in integers and in bf16: of so many queries that AMX's tiles are used where the CPU has them ---- */
 
-enum { HEADS = 8, ATTENDED = DIM * HEADS * TOKENS, BLOCK_HALVES = POSENC_Q8_BYTES / 2, N_MATHS = 3 };
+enum { HEADS = 8, ATTENDED = DIM * HEADS * TOKENS, BLOCK_HALVES = POSENC_Q8_BYTES / 2, N_MATHS = 4 };
 
 static struct {
-    float queries[ATTENDED];
+    float queries[ATTENDED], keys[KEYS * DIM];
     uint16_t quants[KEYS * DIM / POSENC_QUANT_BLOCK * BLOCK_HALVES], halves[KEYS * DIM]; /* Q8_0; bf16 */
 } attended;
 static float expected_attention[N_MATHS * ATTENDED];
 
 static void set_up_attention(void) {
     truth_fill(attended.queries, ATTENDED);
+    truth_fill(attended.keys, KEYS * DIM);
     for (int i = 0; i < KEYS * DIM / POSENC_QUANT_BLOCK * BLOCK_HALVES; i++)
         attended.quants[i] = (uint16_t)(i % BLOCK_HALVES == 0 ? 0x2000 : i * 40503); /* a scale, or two numbers */
     for (int i = 0; i < KEYS * DIM; i++)
@@ -79,10 +80,11 @@ static int attend(float *results) {
     static const struct {
         posenc_attention_math math;
         posenc_dtype type;
-        const uint16_t *keys;
+        const void *keys;
     } maths[N_MATHS] = {{POSENC_MATH_INT16, POSENC_Q8_0, attended.quants},
                         {POSENC_MATH_BF16, POSENC_BF16, attended.halves},
-                        {POSENC_MATH_BF16X2, POSENC_BF16, attended.halves}};
+                        {POSENC_MATH_BF16X2, POSENC_BF16, attended.halves},
+                        {POSENC_MATH_BF16X3, POSENC_F32, attended.keys}};
     int is_ok = 1;
     void *scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
