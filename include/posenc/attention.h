@@ -141,8 +141,8 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
  *
  * What is left out, l times l and what l itself is rounded by, is up to 2^-15 of a product, and of two numbers of f16
  * 2^-16. A logit is wrong by up to 2^-15 |scale| sum_c |q_c k_jc| more than above, and a channel by 2^-15 max |v|, as
- * long as the numbers are 0 or at least 2^-39 in size; smaller ones lose up to 2^-56 each. With random numbers the error
- * is at most 4e-6 of max |v| in all. Without AMX it takes 2 to 3 times as long as F32. */
+ * long as the numbers are 0 or at least 2^-39 in size; smaller ones lose up to 2^-56 each. With random numbers it is
+ * 4e-6 of max |v| in all. Without AMX it takes 2 to 3 times as long as F32. */
 typedef enum posenc_attention_math {
     POSENC_MATH_F32 = 0,
     POSENC_MATH_INT16,
