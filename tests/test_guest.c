@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The library as a guest: threads that begin at once and share what was set up, a process that forks, signals, and modes
- * of floating-point arithmetic that the host has set. Meant for ThreadSanitizer too (scripts/prove quiet), so it draws
- * few numbers and makes many calls. */
+/* The library as a guest: threads that begin at once and share what was set up, a process that forks, signals, and
+ * modes of floating-point arithmetic that the host has set. Meant for ThreadSanitizer too (scripts/prove quiet), so it
+ * draws few numbers and makes many calls. */
 #include "truth.h"
 
 #include <fenv.h>
