@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention in bf16 (POSENC_MATH_BF16, POSENC_MATH_BF16X2): against double on random numbers of bf16 and at its stated
- * bounds; other types as if they were rounded first; the same bits on every tier and in every way to call it. */
+/* Attention in bf16 (POSENC_MATH_BF16, _BF16X2 and _BF16X3): against double on random numbers and at its stated bounds;
+ * other types as if they were rounded first, or in the order that is stated of their parts; the same bits on every tier
+ * and in every way to call it. */
 #include "truth_ways.h"
 #include "truth_blocks.h"
 #include "truth_half.h"
@@ -11,7 +12,9 @@
 
 enum { MOST_DIM = 160, MOST_KEYS = 4500, MOST_Q = 9, HEADS = 4, KV_HEADS = 2 };
 
-static const posenc_attention_math both_math[] = {POSENC_MATH_BF16, POSENC_MATH_BF16X2};
+enum { BF16, BF16X2, BF16X3, MATHS };
+
+static const posenc_attention_math maths[] = {POSENC_MATH_BF16, POSENC_MATH_BF16X2, POSENC_MATH_BF16X3};
 
 /* ---- A call ---- */
 
@@ -62,11 +65,16 @@ static void open_call(call_types types, int64_t dim, int64_t v_dim, int64_t n_q,
 }
 
 static const call_types all_bf16 = {POSENC_BF16, POSENC_BF16, POSENC_BF16};
+static const call_types all_f32 = {POSENC_F32, POSENC_F32, POSENC_F32};
 
 /* ---- Against double ---- */
 
-/* What the header promises of random numbers. */
-static const double allowed[] = {5e-4, 2e-5};
+/* What the header promises of random numbers, of bf16 but for BF16X3. */
+static const double allowed[] = {5e-4, 2e-5, 4e-6};
+
+static posenc_dtype random_type(int64_t dim, int has_blocks) {
+    return (posenc_dtype)truth_below(has_blocks && dim % 32 == 0 ? 5 : 3);
+}
 
 static void check_rows(int which, double bound, double *worst, long long *n) {
     for (int64_t i = 0; i < call.args.q.ne[2]; i++)
@@ -74,8 +82,8 @@ static void check_rows(int which, double bound, double *worst, long long *n) {
             double row[MOST_DIM], largest = truth_ways_row(&call, i, h, row);
             for (int64_t c = 0; c < call.args.v.ne[0]; c++, ++*n) {
                 double got = (double)truth_get(&call.args.out, c, h, i, 0);
-                truth_close(got, row[c], bound * largest, "channel %lld of query %lld, parts %d", (long long)c,
-                            (long long)i, which + 1);
+                truth_close(got, row[c], bound * largest, "channel %lld of query %lld, math %d", (long long)c,
+                            (long long)i, which);
                 *worst = fmax(*worst, fabs(got - row[c]) / (bound * largest));
             }
         }
@@ -83,40 +91,49 @@ static void check_rows(int which, double bound, double *worst, long long *n) {
 
 static void test_random(void **state) {
     (void)state;
-    for (int which = 0; which < 2; which++) {
+    static const char *const names[] = {"attention in bf16", "attention in bf16, weights in two parts",
+                                        "attention in bf16, all in two parts"};
+    for (int which = 0; which < MATHS; which++) {
         double worst = 0.0;
         long long n = 0;
         for (int round = 0; round < 24; round++) {
             int64_t dim = 1 + truth_below(MOST_DIM), v_dim = 1 + truth_below(MOST_DIM), n_q = 1 + truth_below(MOST_Q);
             int64_t n_k = n_q + 64 + truth_below(round % 8 ? 600 : MOST_KEYS - MOST_Q - 64);
-            open_call(all_bf16, dim, v_dim, n_q, n_k);
-            call.args.math = both_math[which];
+            call_types types = {random_type(dim, 0), random_type(dim, 1), random_type(v_dim, 1)};
+            open_call(which == BF16X3 ? types : all_bf16, dim, v_dim, n_q, n_k);
+            call.args.math = maths[which];
             truth_attend(&call);
             check_rows(which, allowed[which], &worst, &n);
             truth_ways_close(&call);
         }
-        truth_report(which ? "attention in bf16, weights in two parts" : "attention in bf16", n, worst, TRUTH_ALLOWED,
-                     "random calls");
+        truth_report(names[which], n, worst, TRUTH_ALLOWED, "random calls");
     }
 }
 
-/* One key of weight 1, and many of one that lies between two numbers: what a weight may lose. */
+/* Numbers of this type and their parts lose the most: 254.5 units of l, or half a unit of h. */
+static float worst_number(posenc_dtype type) {
+    return type == POSENC_F32 ? 1.0f + 254.5f * 0x1p-16f : 1.0f + 0x1p-8f;
+}
+
+/* One key of weight 1, and many of one that lies between two numbers: what a weight may lose,
+ * and in BF16X3 a value with it. */
 static void test_worst_weights(void **state) {
     (void)state;
-    for (int which = 0; which < 2; which++) {
+    static const double bounds[] = {0x1p-8, 0x1p-16, 0x1p-15};
+    for (int which = 0; which < MATHS; which++) {
         enum { WORST_KEYS = 200 };
+        float value = which == BF16X3 ? worst_number(POSENC_F32) : 1.0f;
         double worst = 0.0;
         for (int round = 0; round < 2000; round++) {
-            open_call(all_bf16, 1, 1, 1, WORST_KEYS);
-            call.args.math = both_math[which];
+            open_call(which == BF16X3 ? all_f32 : all_bf16, 1, 1, 1, WORST_KEYS);
+            call.args.math = maths[which];
             call.params.scale = (float)truth_uniform(0.1, 1.0);
-            truth_store(q_memory, 1.0f, POSENC_BF16);
             for (int64_t h = 0; h < HEADS; h++)
-                truth_store(truth_address(&call.args.q, 0, h, 0, 0), 1.0f, POSENC_BF16);
+                truth_store(truth_address(&call.args.q, 0, h, 0, 0), 1.0f, call.args.q.dtype);
             for (int64_t h = 0; h < KV_HEADS; h++)
                 for (int64_t j = 0; j < WORST_KEYS; j++) {
-                    truth_store(truth_address(&call.args.k, 0, h, j, 0), j ? -0.5f : 0.0f, POSENC_BF16);
-                    truth_store(truth_address(&call.args.v, 0, h, j, 0), j ? 1.0f : 0.0f, POSENC_BF16);
+                    truth_store(truth_address(&call.args.k, 0, h, j, 0), j ? -0.5f : 0.0f, call.args.k.dtype);
+                    truth_store(truth_address(&call.args.v, 0, h, j, 0), j ? value : 0.0f, call.args.v.dtype);
                 }
             truth_attend(&call);
             double row[1];
@@ -124,9 +141,9 @@ static void test_worst_weights(void **state) {
             worst = fmax(worst, fabs((double)out[0] - row[0]));
             truth_ways_close(&call);
         }
-        double bound = which ? 0x1p-16 : 0x1p-8;
-        print_message("a weight loses up to %g of %g\n", worst, bound);
-        assert_true(worst < bound && worst > bound / 4.0);
+        print_message("a weight loses up to %g of %g\n", worst, bounds[which]);
+        /* more than half in BF16X3: l of the weight times l of the value is left out */
+        assert_true(worst < bounds[which] && worst > bounds[which] * (which == BF16X3 ? 0.55 : 0.25));
     }
 }
 
@@ -151,10 +168,6 @@ static posenc_view in_bf16(const posenc_view *x) {
     return y;
 }
 
-static posenc_dtype random_type(int64_t dim, int has_blocks) {
-    return (posenc_dtype)truth_below(has_blocks && dim % 32 == 0 ? 5 : 3);
-}
-
 /* A few numbers about 2^-56 and below, of the types that have them. */
 static void set_small(const posenc_view *x) {
     if (x->dtype != POSENC_F32 && x->dtype != POSENC_BF16)
@@ -172,7 +185,7 @@ static void test_rounding(void **state) {
         call_types types = {random_type(dim, 0), random_type(dim, 1), random_type(v_dim, 1)};
         int64_t n_q = 1 + truth_below(MOST_Q);
         open_call(types, dim, v_dim, n_q, n_q + truth_below(700));
-        call.args.math = both_math[round % 2];
+        call.args.math = maths[round % 2];
         set_small(&call.args.q);
         set_small(&call.args.k);
         set_small(&call.args.v);
@@ -190,6 +203,109 @@ static void test_rounding(void **state) {
     }
 }
 
+/* ---- All in two parts ---- */
+
+/* The logit of a query and a key alone is its log-sum-exp. */
+static void open_single(call_types types, int64_t dim, posenc_view *lse, float *to) {
+    open_call(types, dim, dim, 1, 1);
+    call.params.scale = 1.0f;
+    *lse = posenc_view_dense(to, POSENC_F32, 1, HEADS, 1, 1);
+    call.args.lse = lse;
+    call.args.math = POSENC_MATH_BF16X3;
+}
+
+static void fill(const posenc_view *x, float value) {
+    TRUTH_EACH(x, c, h, j, b)
+    truth_store(truth_address(x, c, h, j, b), value, x->dtype);
+}
+
+/* A product of numbers of f16 loses up to 2^-16, of float32 2^-15; a value of weight 1 2^-17. */
+static void test_worst_parts(void **state) {
+    (void)state;
+    static const double bounds[] = {[POSENC_F32] = 0x1p-15, [POSENC_F16] = 0x1p-16};
+    for (posenc_dtype type = POSENC_F32; type <= POSENC_F16; type++) {
+        enum { DIM = 128 };
+        call_types types = {type, type, type};
+        float value = worst_number(type), logits[HEADS];
+        posenc_view lse;
+        open_single(types, DIM, &lse, logits);
+        fill(&call.args.q, value);
+        fill(&call.args.k, value);
+        fill(&call.args.v, value);
+        truth_attend(&call);
+        double exact = (double)DIM * (double)value * (double)value, error = fabs((double)logits[0] - exact) / exact;
+        double of_value = fabs((double)out[0] - (double)value) / (double)value;
+        print_message("a logit loses %g of %g, a value %g\n", error, bounds[type], of_value);
+        assert_true(error <= bounds[type] + 0x1p-23 && error > bounds[type] / 1.1);
+        assert_true(of_value <= 0x1p-17);
+        truth_ways_close(&call);
+    }
+}
+
+typedef struct parts {
+    float h, l;
+} parts;
+
+static parts parts_of(const posenc_view *x, int64_t c) {
+    float value = truth_get(x, c, 0, 0, 0), h = rounded((double)value);
+    return (parts){h, rounded((double)(value - h))};
+}
+
+/* x + (e + o) over 32 channels from c on: which parts of q and of k. */
+static float add_block(float x, int64_t c, int q_is_low, int k_is_low) {
+    float sums[2] = {0.0f, 0.0f};
+    for (int64_t i = c; i < c + 32 && i < call.args.q.ne[0]; i++) {
+        parts q = parts_of(&call.args.q, i), k = parts_of(&call.args.k, i);
+        sums[i % 2] = fmaf(q_is_low ? q.l : q.h, k_is_low ? k.l : k.h, sums[i % 2]);
+    }
+    return x + (sums[0] + sums[1]);
+}
+
+/* The order of attention.h, stated once more: of a logit, and of a value of weight 1. */
+static void test_order_of_parts(void **state) {
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        int64_t dim = 1 + truth_below(MOST_DIM);
+        float logits[HEADS], x = 0.0f;
+        posenc_view lse;
+        open_single(all_f32, dim, &lse, logits);
+        set_small(&call.args.q);
+        set_small(&call.args.k);
+        set_small(&call.args.v);
+        for (int64_t c = 0; c < dim; c += 32) {
+            x = add_block(x, c, 0, 0);
+            x = add_block(x, c, 1, 0);
+        }
+        for (int64_t c = 0; c < dim; c += 32)
+            x = add_block(x, c, 0, 1);
+        for (int tier = -1; truth_next_tier(&tier);) {
+            truth_attend(&call);
+            truth_same_bits(logits, &x, 1, "a logit of %lld channels", (long long)dim);
+            for (int64_t c = 0; c < dim; c++) {
+                parts v = parts_of(&call.args.v, c);
+                float value = v.h + v.l;
+                truth_same_bits(&out[c], &value, 1, "channel %lld", (long long)c);
+            }
+        }
+        truth_ways_close(&call);
+    }
+}
+
+/* Numbers of bf16 have no second parts, and weights have two either way. */
+static void test_bf16_has_one_part(void **state) {
+    (void)state;
+    open_call(all_bf16, 80, 48, 7, 600);
+    call.args.math = POSENC_MATH_BF16X2;
+    truth_attend(&call);
+    truth_ways_keep(&call);
+    call.args.math = POSENC_MATH_BF16X3;
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_attend(&call);
+        truth_ways_same(&call, "bf16 in two parts");
+    }
+    truth_ways_close(&call);
+}
+
 /* ---- The same bits however it is called ---- */
 
 static void test_same_bits(void **state) {
@@ -199,7 +315,7 @@ static void test_same_bits(void **state) {
         call_types types = {random_type(dim, 0), random_type(dim, 1), random_type(v_dim, 1)};
         int64_t n_q = 1 + truth_below(MOST_Q), n_k = n_q + truth_below(round % 8 ? 300 : MOST_KEYS - MOST_Q);
         open_call(types, dim, v_dim, n_q, n_k);
-        call.args.math = both_math[round % 2];
+        call.args.math = maths[round % MATHS];
         if (round % 3 == 0)
             call.params.mask = posenc_mask_window(1 + truth_below(200));
         if (round % 5 == 0)
@@ -213,10 +329,10 @@ static void test_same_bits(void **state) {
 static void test_block_unseen_by_some(void **state) {
     (void)state;
     enum { DIM = 32, QUERIES = 64, KEYS = 512 + 50 };
-    for (int which = 0; which < 2; which++) {
+    for (int which = 0; which < MATHS; which++) {
         open_call(all_bf16, DIM, DIM, 1, KEYS);
         truth_ways_close(&call);
-        call.args.math = both_math[which];
+        call.args.math = maths[which];
         call.args.q = draw(q_memory, POSENC_BF16, DIM, KV_HEADS, QUERIES);
         call.args.out = posenc_view_dense(out, POSENC_F32, DIM, KV_HEADS, QUERIES, 1);
         truth_ways_open(&call);
@@ -230,9 +346,9 @@ static void test_unlike_dimensions(void **state) {
     (void)state;
     static const int64_t dims[][2] = {{1, 160}, {160, 1}, {3, 33}, {64, 160}};
     for (size_t d = 0; d < sizeof dims / sizeof dims[0]; d++)
-        for (int which = 0; which < 2; which++) {
+        for (int which = 0; which < MATHS; which++) {
             open_call(all_bf16, dims[d][0], dims[d][1], MOST_Q, 1100);
-            call.args.math = both_math[which];
+            call.args.math = maths[which];
             double worst = 0.0;
             long long n = 0;
             for (int tier = -1; truth_next_tier(&tier);) {
@@ -256,9 +372,9 @@ static void fill_keys(const posenc_view *x, int64_t begin, int64_t end, float va
 static void test_not_seen(void **state) {
     (void)state;
     for (int tier = -1; truth_next_tier(&tier);)
-        for (int which = 0; which < 2; which++) {
+        for (int which = 0; which < MATHS; which++) {
             open_call(all_bf16, 64, 64, 5, 170);
-            call.args.math = both_math[which];
+            call.args.math = maths[which];
             call.params.mask = posenc_mask_window(20);
             truth_attend(&call);
             truth_ways_keep(&call);
@@ -278,8 +394,9 @@ static void test_not_seen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_random),    truth_test(test_worst_weights),        truth_test(test_rounding),
-        truth_test(test_same_bits), truth_test(test_block_unseen_by_some), truth_test(test_unlike_dimensions),
+        truth_test(test_random),      truth_test(test_worst_weights),        truth_test(test_rounding),
+        truth_test(test_worst_parts), truth_test(test_order_of_parts),       truth_test(test_bf16_has_one_part),
+        truth_test(test_same_bits),   truth_test(test_block_unseen_by_some), truth_test(test_unlike_dimensions),
         truth_test(test_not_seen),
     };
     return truth_run(tests);

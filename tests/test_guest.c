@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The library as a guest: threads that begin at once and share what was set up, a process that forks, and modes of
- * floating-point arithmetic that the host has set. Meant for ThreadSanitizer too (scripts/prove quiet), so it draws few
- * numbers and makes many calls. */
+/* The library as a guest: threads that begin at once and share what was set up, a process that forks, signals, and
+ * modes of floating-point arithmetic that the host has set. Meant for ThreadSanitizer too (scripts/prove quiet), so it
+ * draws few numbers and makes many calls. */
 #include "truth.h"
 
 #include <fenv.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,32 +60,33 @@ static int work(float *results) {
 
 /* ---- Attention in integers and in bf16: of so many queries that AMX's tiles are used where the CPU has them ---- */
 
-enum { HEADS = 8, ATTENDED = DIM * HEADS * TOKENS, BLOCK_HALVES = POSENC_Q8_BYTES / 2, N_MATHS = 3 };
+enum { HEADS = 8, ATTENDED = DIM * HEADS * TOKENS, BLOCK_HALVES = POSENC_Q8_BYTES / 2, N_MATHS = 4 };
 
 static struct {
-    float queries[ATTENDED];
+    float queries[ATTENDED], keys[KEYS * DIM];
     uint16_t quants[KEYS * DIM / POSENC_QUANT_BLOCK * BLOCK_HALVES], halves[KEYS * DIM]; /* Q8_0; bf16 */
 } attended;
 static float expected_attention[N_MATHS * ATTENDED];
 
 static void set_up_attention(void) {
     truth_fill(attended.queries, ATTENDED);
+    truth_fill(attended.keys, KEYS * DIM);
     for (int i = 0; i < KEYS * DIM / POSENC_QUANT_BLOCK * BLOCK_HALVES; i++)
         attended.quants[i] = (uint16_t)(i % BLOCK_HALVES == 0 ? 0x2000 : i * 40503); /* a scale, or two numbers */
     for (int i = 0; i < KEYS * DIM; i++)
         attended.halves[i] = (uint16_t)(0x3f00 | (i * 40503 & 0x80ff));
 }
 
-static int attend(float *results) {
+static int attend_in(void *scratch, float *results) {
     static const struct {
         posenc_attention_math math;
         posenc_dtype type;
-        const uint16_t *keys;
+        const void *keys;
     } maths[N_MATHS] = {{POSENC_MATH_INT16, POSENC_Q8_0, attended.quants},
                         {POSENC_MATH_BF16, POSENC_BF16, attended.halves},
-                        {POSENC_MATH_BF16X2, POSENC_BF16, attended.halves}};
+                        {POSENC_MATH_BF16X2, POSENC_BF16, attended.halves},
+                        {POSENC_MATH_BF16X3, POSENC_F32, attended.keys}};
     int is_ok = 1;
-    void *scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = 0.125f;
     params.mask = posenc_mask_none();
@@ -95,6 +97,12 @@ static int attend(float *results) {
         args.out = posenc_view_dense(results + m * ATTENDED, POSENC_F32, DIM, HEADS, TOKENS, 1);
         is_ok &= posenc_attention_run(&args, scratch, posenc_range_all()) == POSENC_OK;
     }
+    return is_ok;
+}
+
+static int attend(float *results) {
+    void *scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
+    int is_ok = attend_in(scratch, results);
     free(scratch);
     return is_ok;
 }
@@ -106,13 +114,17 @@ static int attends_as_expected(void) {
 
 /* ---- Threads, and a fork ---- */
 
-static void *run_thread(void *unused) {
+static int works_as_expected(void) {
     float results[RESULTS];
+    return work(results) && memcmp(results, expected, sizeof results) == 0 && attends_as_expected();
+}
+
+static void *run_thread(void *unused) {
     atomic_fetch_add(&n_ready, 1);
     while (atomic_load(&n_ready) < N_THREADS) {
     }
     for (int call = 0; call < N_CALLS; call++)
-        if (!work(results) || memcmp(results, expected, sizeof results) != 0 || !attends_as_expected())
+        if (!works_as_expected())
             atomic_fetch_add(&mistakes, 1);
     return unused;
 }
@@ -165,16 +177,68 @@ static void test_shared_objects(void **state) {
 }
 
 /* A child goes on with the objects of its parent, and gets the same bits. */
+static int is_right_in_child(void) {
+    pid_t child = fork();
+    if (child == 0)
+        _exit(works_as_expected() ? 0 : 1);
+    int status = -1;
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 static void test_fork(void **state) {
     (void)state;
-    pid_t child = fork();
-    if (child == 0) {
-        float results[RESULTS];
-        _exit(work(results) && memcmp(results, expected, sizeof results) == 0 && attends_as_expected() ? 0 : 1);
+    assert_true(is_right_in_child());
+}
+
+/* ---- A thread that attends while its process forks, and while signals interrupt it ---- */
+
+static atomic_int is_over, n_handled, n_attended;
+static void *handlers_scratch; /* a handler must not allocate */
+static float handlers_results[N_MATHS * ATTENDED];
+
+static void attend_in_handler(int number) {
+    (void)number;
+    if (!attend_in(handlers_scratch, handlers_results) ||
+        memcmp(handlers_results, expected_attention, sizeof handlers_results) != 0)
+        atomic_fetch_add(&mistakes, 1);
+    atomic_fetch_add(&n_handled, 1);
+}
+
+static void *attend_until_over(void *unused) {
+    while (!atomic_load(&is_over)) {
+        if (!attends_as_expected())
+            atomic_fetch_add(&mistakes, 1);
+        atomic_fetch_add(&n_attended, 1);
     }
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return unused;
+}
+
+static void test_interrupted_attention(void **state) {
+    (void)state;
+    enum { N_SIGNALS = 50, N_FORKS = 5 };
+    struct sigaction action = {.sa_handler = attend_in_handler}, before;
+    pthread_t thread;
+    handlers_scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
+    assert_non_null(handlers_scratch);
+    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+    atomic_store(&mistakes, 0);
+    assert_int_equal(pthread_create(&thread, NULL, attend_until_over, NULL), 0);
+    while (atomic_load(&n_attended) == 0) {
+    }
+    int n_right = 0;
+    for (int k = 0; k < N_FORKS; k++)
+        n_right += is_right_in_child();
+    for (int k = 0; k < N_SIGNALS; k++) {
+        pthread_kill(thread, SIGUSR1);
+        while (atomic_load(&n_handled) <= k) {
+        }
+    }
+    atomic_store(&is_over, 1);
+    pthread_join(thread, NULL);
+    sigaction(SIGUSR1, &before, NULL);
+    free(handlers_scratch);
+    assert_int_equal(n_right, N_FORKS);
+    assert_int_equal(mistakes, 0);
 }
 
 /* ---- Threads that combine one encoding ---- */
@@ -330,8 +394,8 @@ static void test_rounding_modes(void **state) {
 int main(void) {
 #define GUEST(function) cmocka_unit_test_prestate_setup_teardown(function, make_objects, free_objects, #function)
     const struct CMUnitTest tests[] = {
-        GUEST(test_shared_objects), GUEST(test_shared_parts),   GUEST(test_fork),
-        GUEST(test_flush_to_zero),  GUEST(test_rounding_modes),
+        GUEST(test_shared_objects),        GUEST(test_shared_parts),  GUEST(test_fork),
+        GUEST(test_interrupted_attention), GUEST(test_flush_to_zero), GUEST(test_rounding_modes),
     };
     return truth_run(tests);
 }

@@ -168,7 +168,7 @@ static void test_attention(void **state) {
         tree_call c = draw_call();
         aim(&c);
         for (int tier = -1; truth_next_tier(&tier);)
-            for (int math = POSENC_MATH_F32; math <= POSENC_MATH_BF16X2; math++)
+            for (int math = POSENC_MATH_F32; math <= POSENC_MATH_BF16X3; math++)
                 compare_attention(&c, types[round % 4], (posenc_attention_math)math);
     }
 }

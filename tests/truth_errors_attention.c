@@ -242,9 +242,9 @@ void test_attention_tasks(void **state) {
     blocks = posenc_view_dense(in, POSENC_Q4_0, 32, 1, REL_K, 1);
     RETURNS(POSENC_OK, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, ((posenc_range){0, 0}));
     posenc_attention_args integers = {.params = &params, .q = q, .k = blocks, .v = blocks, .out = y};
-    for (int math = -1; math <= POSENC_MATH_BF16X2 + 1; math++) {
+    for (int math = -1; math <= POSENC_MATH_BF16X3 + 1; math++) {
         integers.math = (posenc_attention_math)math;
-        RETURNS(math >= POSENC_MATH_F32 && math <= POSENC_MATH_BF16X2 ? POSENC_OK : POSENC_ERR_ENUM,
+        RETURNS(math >= POSENC_MATH_F32 && math <= POSENC_MATH_BF16X3 ? POSENC_OK : POSENC_ERR_ENUM,
                 posenc_attention_run, &integers, memory, ((posenc_range){0, 0}));
     }
     blocks.nb[0] = POSENC_Q8_BYTES;

@@ -98,7 +98,8 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
 /* ---- The same with more: log-sum-exp, RoPE applied to K on load, pages, lists of keys ---- */
 
 /** How products with keys and sums of values are computed. INT16 is for those that are quantised (Q8_0, Q4_0); other
- * types, and keys that are rotated on load, are computed in float32 with it. BF16 and BF16X2 are for any.
+ * types, and keys that are rotated on load, are computed in float32 with it. BF16, BF16X2 and BF16X3
+ * are for any.
  *
  * F32, the default: all of it in float32; a channel of Q8_0 or Q4_0 is the product of its integer and its scale. It is
  * the most exact one, and the fastest for prompts on x86 with neither VNNI nor AMX.
@@ -130,12 +131,24 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
  *
  * For q, k and v of bf16 the products are exact. A channel is wrong by up to max |v| 2^-8 more with BF16, as in
  * PyTorch, and 2^-16 with BF16X2; with random numbers by 5e-4 and 2e-5 of max |v| in all. Other types lose up to 2^-8
- * of each number first. */
+ * of each number first.
+ *
+ * BF16X3: near float32 for any type, in three products of bf16. q, k and v too are h + l, but those stored in bf16 (k
+ * rotated on load is not), which are h alone. Sums start as those of BF16X2: each 32 channels are added with h of q,
+ * then with l of q, both times h of k; and each 32 keys with h, then with l of e_j, both times h of v. Behind the last
+ * channel, or the last key of 512, l of k or v is added likewise, each 32 with h of q or e_j. Where there is an l, an
+ * infinite number makes NaN, and so does one of 3.39e38 or more in size, which rounds to infinity.
+ *
+ * What is left out, l times l and what l itself is rounded by, is up to 2^-15 of a product, and of two numbers of f16
+ * 2^-16. A logit is wrong by up to 2^-15 |scale| sum_c |q_c k_jc| more than above, and a channel by 2^-15 max |v|, as
+ * long as the numbers are 0 or at least 2^-39 in size; smaller ones lose up to 2^-56 each. With random numbers it is
+ * 4e-6 of max |v| in all. Without AMX it takes 2 to 3 times as long as F32. */
 typedef enum posenc_attention_math {
     POSENC_MATH_F32 = 0,
     POSENC_MATH_INT16,
     POSENC_MATH_BF16,
-    POSENC_MATH_BF16X2
+    POSENC_MATH_BF16X2,
+    POSENC_MATH_BF16X3
 } posenc_attention_math;
 
 /** Keys and values in pages: key j of sequence b is row j % page_size of page table[b * stride + j / page_size]. */

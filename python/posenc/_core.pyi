@@ -49,7 +49,7 @@ class ScoreArguments(PlaceArguments, total=False):
 
 
 class AttentionArguments(ScoreArguments, total=False):
-    math: Literal['f32', 'int16', 'bf16', 'bf16x2']
+    math: Literal['f32', 'int16', 'bf16', 'bf16x2', 'bf16x3']
     k_type: Literal['q8_0', 'q4_0']
     v_type: Literal['q8_0', 'q4_0']
     pages: Array

@@ -98,7 +98,8 @@ Call::Call(py::handle q_, py::handle k_, py::handle v_, py::handle out_, bool wi
                                                   {{"f32", POSENC_MATH_F32},
                                                    {"int16", POSENC_MATH_INT16},
                                                    {"bf16", POSENC_MATH_BF16},
-                                                   {"bf16x2", POSENC_MATH_BF16X2}},
+                                                   {"bf16x2", POSENC_MATH_BF16X2},
+                                                   {"bf16x3", POSENC_MATH_BF16X3}},
                                                   math.text);
     set_pages(options);
     set_lists(options);
@@ -202,7 +203,8 @@ void bind_attention(py::module_ &module) {
 q: (n_batch, n_q, n_heads, head_dim); k: (n_batch, n_k, n_kv_heads, head_dim); v: (n_batch, n_k, n_kv_heads, v_dim);
 n_batch may be missing, n_kv_heads divides n_heads; float32, float16 or bfloat16. Tensors that lie as
 (n_batch, n_heads, n_q, head_dim) are passed as x.transpose(1, 2) (NumPy: x.swapaxes(1, 2)), which copies nothing.
-k_type, v_type: 'q8_0' or 'q4_0' where k or v are bytes of blocks. math: 'f32', 'int16', 'bf16' or 'bf16x2'.
+k_type, v_type: 'q8_0' or 'q4_0' where k or v are bytes of blocks. math: 'f32', 'int16', 'bf16', 'bf16x2' or
+'bf16x3'.
 scale: 1 / sqrt(head_dim) unless given. Mask, bias, positions, sequences, cap and sinks are those of softmax.
 pages: int32 (n_batch, n_pages) or (n_pages,), with n_k; k and v are then (n_pages, page_size, n_kv_heads, dim).
 lists: int32 (n_batch, n_q, n_max), (n_q, n_max) or (n_max,): the keys that each query sees, in any order; -1 ends it.

@@ -28,6 +28,11 @@ static inline size_t posenc_padded(int64_t n) {
     return (size_t)((n + 15) / 16 * 16);
 }
 
+/* Queries, in whole blocks of pairs: both parts of each number have room where it stands. */
+static inline size_t posenc_query_floats(int64_t head_dim) {
+    return (size_t)((head_dim + POSENC_PAIR_BLOCK - 1) / POSENC_PAIR_BLOCK * POSENC_PAIR_BLOCK);
+}
+
 enum {
     POSENC_UNIT_ROWS =
         96, /* (query, head) pairs of a unit, which share the packing of keys: whole tiles of all bodies */
@@ -55,7 +60,7 @@ typedef struct posenc_attention_unit {
     size_t n_keys;
     /* In the caller's scratch, a row for each pair: */
     posenc_softmax_row_args *rows; /* how the scores of all its keys become exponentials */
-    float *queries;                /* in float32, posenc_padded(head_dim) apart */
+    float *queries;                /* in float32, posenc_query_floats(head_dim) apart */
     float *scores;                 /* of a block's keys, POSENC_KEY_BLOCK apart, then their exponentials */
     float *side;                   /* weighted sums of a block's values while its runs go by; the stride is the sums' */
     /* of a block, addresses of keys and of some behind them, and of values: */

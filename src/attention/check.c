@@ -91,7 +91,7 @@ posenc_status posenc_check_attention_args(const posenc_attention_args *t, const 
         return status;
     if (!posenc_is_attention_dim(t->q.ne[0]) || !posenc_is_attention_dim(t->v.ne[0]))
         return POSENC_ERR_HEAD_DIM;
-    if (t->params->output.fully_masked == POSENC_FULLY_MASKED_UNIFORM || (unsigned)t->math > POSENC_MATH_BF16X2)
+    if (t->params->output.fully_masked == POSENC_FULLY_MASKED_UNIFORM || (unsigned)t->math > POSENC_MATH_BF16X3)
         return POSENC_ERR_ENUM;
     status = posenc_check_scores(t->params, scores);
     if (status == POSENC_OK)

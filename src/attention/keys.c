@@ -141,7 +141,7 @@ void posenc_attention_multiply_few(const posenc_attention_unit *u, const posenc_
     const posenc_view *k = &u->call->args->k;
     posenc_dot_few_args args = {
         .x = u->queries,
-        .x_stride = (ptrdiff_t)(posenc_padded(k->ne[0]) * sizeof(float)),
+        .x_stride = (ptrdiff_t)(posenc_query_floats(k->ne[0]) * sizeof(float)),
         .rows = keys->rows,
         .rows_type = k->dtype,
         .y = scores,

@@ -63,8 +63,9 @@ void posenc_attention_quantise_queries(const posenc_attention_unit *u) {
     int64_t dim = u->call->args->k.ne[0], n_blocks = dim / BLOCK;
     for (int64_t pair = 0; pair < u->n; pair++)
         for (int64_t b = 0; b < n_blocks; b++)
-            scales_of(u)[pair * n_blocks + b] = quantise_block(
-                u->queries + pair * (int64_t)posenc_padded(dim) + b * BLOCK, numbers_of(u) + pair * dim + b * BLOCK);
+            scales_of(u)[pair * n_blocks + b] =
+                quantise_block(u->queries + pair * (int64_t)posenc_query_floats(dim) + b * BLOCK,
+                               numbers_of(u) + pair * dim + b * BLOCK);
 }
 
 /* ---- Keys and values ---- */

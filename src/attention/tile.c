@@ -77,7 +77,7 @@ size_t posenc_attention_panel_floats(int64_t head_dim, int64_t v_dim) {
 
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
     return LINE / sizeof(float) + ROW_FLOATS + ADDRESS_FLOATS +
-           UNIT_ROWS * (posenc_padded(head_dim) + BLOCK + posenc_padded(v_dim + 2)) +
+           UNIT_ROWS * (posenc_query_floats(head_dim) + BLOCK + posenc_padded(v_dim + 2)) +
            posenc_attention_panel_floats(head_dim, v_dim);
 }
 
@@ -106,7 +106,7 @@ static void load_query(const posenc_attention_unit *u, posenc_row_place at, floa
 
 void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
     int64_t head_dim = u->call->args->q.ne[0];
-    size_t query_floats = posenc_padded(head_dim), beyond = (uintptr_t)scratch % LINE;
+    size_t query_floats = posenc_query_floats(head_dim), beyond = (uintptr_t)scratch % LINE;
     float *floats = scratch + (beyond == 0 ? 0 : LINE - beyond) / sizeof(float);
     u->rows = (posenc_softmax_row_args *)(void *)floats;
     u->key_rows = (const void **)(void *)(floats + ROW_FLOATS);
@@ -258,7 +258,7 @@ static void multiply_keys(const block *b, size_t begin, size_t end) {
         size_t left = end - j;
         posenc_dot_rows_args dot = {
             .x = u->queries,
-            .x_stride = (ptrdiff_t)(posenc_padded(q->ne[0]) * sizeof(float)),
+            .x_stride = (ptrdiff_t)(posenc_query_floats(q->ne[0]) * sizeof(float)),
             .panels = u->panels,
             .y = u->scores + j,
             .y_stride = (ptrdiff_t)(BLOCK * sizeof(float)),

@@ -31,22 +31,24 @@ typedef struct posenc_round_rows_args {
     size_t n, n_rows, n_parts;
 } posenc_round_rows_args;
 
-/* Rows, each at its own address, as columns: k counts their channels. Rows ahead as in pack_rows. */
+/* Rows, each at its own address, as columns: k counts their channels. part: 0 for numbers, 1 for their second parts.
+ * Rows ahead as in pack_rows. */
 typedef struct posenc_pack_pairs_args {
     const void *const *rows;
     posenc_dtype rows_type;
     uint32_t *words;
-    size_t dim, n_rows;
+    size_t dim, n_rows, part;
     posenc_rows_ahead ahead[2];
 } posenc_pack_pairs_args;
 
-/* Rows, each at its own address, as they are: k counts rows, t channels. *is_finite: 1 if all numbers are. */
+/* Rows, each at its own address, as they are: k counts rows, t channels. part as above. *is_finite: 1 if all numbers
+ * are. */
 typedef struct posenc_pair_rows_args {
     const void *const *rows;
     posenc_dtype rows_type;
     uint32_t *words;
     int *is_finite;
-    size_t dim, n_rows;
+    size_t dim, n_rows, part;
 } posenc_pair_rows_args;
 
 /* y[i][t], or 0 unless `adds`, plus the products of row i of x with column t: for each block, and each part of it,

@@ -21,6 +21,12 @@ static uint16_t number_at(const void *row, size_t c, posenc_dtype type) {
     return fabsf(posenc_from_bf16(bits)) < POSENC_PAIR_LEAST ? 0 : bits;
 }
 
+/* The same, or what it lacks to the channel. */
+static uint16_t part_at(const void *row, size_t c, posenc_dtype type, size_t part) {
+    uint16_t number = number_at(row, c, type);
+    return part == 0 ? number : number_of(posenc_load(row, c, type) - posenc_from_bf16(number));
+}
+
 void VARIANT(round_rows)(const posenc_round_rows_args *a) {
     for (size_t i = 0; i < a->n_rows; i++)
         for (size_t first = 0; first < a->n; first += BLOCK) {
@@ -54,7 +60,7 @@ void VARIANT(pack_pairs)(const posenc_pack_pairs_args *a) {
         for (size_t k = 0; k < depth; k += 2) {
             uint16_t pair[2];
             for (size_t c = k; c < k + 2; c++)
-                pair[c - k] = t < a->n_rows && c < a->dim ? number_at(a->rows[t], c, a->rows_type) : 0;
+                pair[c - k] = t < a->n_rows && c < a->dim ? part_at(a->rows[t], c, a->rows_type, a->part) : 0;
             *word_at(a->words, depth, k, t) = word_of(pair[0], pair[1]);
         }
 }
@@ -66,7 +72,7 @@ void VARIANT(pair_rows)(const posenc_pair_rows_args *a) {
         for (size_t t = 0; t < whole(a->dim, POSENC_PANEL); t++) {
             uint16_t pair[2];
             for (size_t row = k; row < k + 2; row++) {
-                pair[row - k] = row < a->n_rows && t < a->dim ? number_at(a->rows[row], t, a->rows_type) : 0;
+                pair[row - k] = row < a->n_rows && t < a->dim ? part_at(a->rows[row], t, a->rows_type, a->part) : 0;
                 *a->is_finite &= isfinite(posenc_from_bf16(pair[row - k])) != 0;
             }
             *word_at(a->words, depth, k, t) = word_of(pair[0], pair[1]);

@@ -33,6 +33,16 @@ V_INLINE void store_pairs(uint16_t *to, vf first, vf second, const posenc_dtype 
         v_store_bf16_pairs(to, with_least(first), with_least(second), VF);
 }
 
+/* The same, or what they lack to first and second. */
+V_INLINE void store_part(uint16_t *to, vf first, vf second, size_t part, const posenc_dtype type) {
+    vf high[2];
+    store_pairs(to, first, second, type);
+    if (part == 0)
+        return;
+    v_load_bf16_pairs(to, VF, &high[0], &high[1]);
+    store_pairs(to, v_sub(first, high[0]), v_sub(second, high[1]), type);
+}
+
 /* Lanes of a vector at element i of n, none behind the last. */
 V_INLINE size_t lanes_at(size_t i, size_t n) {
     return i < n ? lanes_from(i, n) : 0;
@@ -60,7 +70,7 @@ void VARIANT(round_rows)(const posenc_round_rows_args *args) {
 /* ---- Columns ---- */
 
 /* Pairs of channels from c on, as lanes of 32 bits; zeros where the row ends. */
-V_INLINE vf words_of(const void *row, size_t c, size_t dim, const posenc_dtype type) {
+V_INLINE vf words_of(const void *row, size_t c, size_t dim, size_t part, const posenc_dtype type) {
     uint16_t numbers[PAIR_CHANNELS];
     vf even, odd;
     if (type == POSENC_BF16 && c + PAIR_CHANNELS <= dim) {
@@ -70,7 +80,7 @@ V_INLINE vf words_of(const void *row, size_t c, size_t dim, const posenc_dtype t
         vf second = c + VF < dim ? load_typed(row, c + VF, lanes_from(c + VF, dim), type) : v_set1(0.0f);
         v_unzip(first, second, &even, &odd);
     }
-    store_pairs(numbers, even, odd, type);
+    store_part(numbers, even, odd, part, type);
     return v_from_bits(vi_load(numbers));
 }
 
@@ -83,7 +93,7 @@ V_INLINE void pack_typed(const posenc_pack_pairs_args *a, const posenc_dtype typ
         for (size_t c = 0; c < depth; c += PAIR_CHANNELS) {
             vf block[VF];
             for (size_t k = 0; k < VF; k++)
-                block[k] = t + k < a->n_rows ? words_of(a->rows[t + k], c, a->dim, type) : v_set1(0.0f);
+                block[k] = t + k < a->n_rows ? words_of(a->rows[t + k], c, a->dim, a->part, type) : v_set1(0.0f);
             transpose(block);
             for (size_t k = 0; k < VF; k++)
                 vi_store(to + (c / 2 + k) * POSENC_PANEL, vi_from_bits(block[k]));
@@ -126,7 +136,7 @@ V_INLINE void pair_typed(const posenc_pair_rows_args *a, const posenc_dtype type
                 largest = vi_max(largest, vi_from_bits(v_abs(row[which])));
             }
             uint32_t *to = a->words + (t / POSENC_PANEL * (depth / 2) + k / 2) * POSENC_PANEL + t % POSENC_PANEL;
-            store_pairs((uint16_t *)(void *)to, row[0], row[1], type);
+            store_part((uint16_t *)(void *)to, row[0], row[1], a->part, type);
         }
     }
     *a->is_finite = vi_max_lanes(largest) < ROUNDS_TO_INFINITY;

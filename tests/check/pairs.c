@@ -44,7 +44,7 @@ static void set_limits(operand *o) {
 
 typedef struct pair_rows {
     posenc_dtype type;
-    size_t dim, n_rows, n_ahead;
+    size_t dim, n_rows, n_ahead, part;
     ptrdiff_t stride; /* in elements of the buffer */
 } pair_rows;
 
@@ -58,9 +58,12 @@ static int next_rows(pair_rows *r, size_t which, const char *name, test_fill *fi
     ptrdiff_t width = (ptrdiff_t)element_count(dim, r->type);
     r->stride = which / 5 % 3 == 0 ? width : which / 5 % 3 == 1 ? width + 3 : -width - 1;
     r->n_ahead = r->n_rows / 2;
+    r->part = which / 7 % 2;
     *fill = (test_fill)(which % FILL_COUNT);
-    return test_case("%s %s dim=%zu n_rows=%zu stride=%td %s", name, element_name(r->type), dim, r->n_rows, r->stride,
-                     test_fill_name(*fill));
+    if (r->part == 1 && (*fill == FILL_MASKED || *fill == FILL_SPARSE || *fill == FILL_ADVERSARIAL))
+        *fill = FILL_FINITE; /* the second part of infinity is a NaN, of either sign */
+    return test_case("%s %s dim=%zu n_rows=%zu stride=%td part %zu %s", name, element_name(r->type), dim, r->n_rows,
+                     r->stride, r->part, test_fill_name(*fill));
 }
 
 /* ---- round_rows ---- */
@@ -144,6 +147,7 @@ static void pack_arguments(const kernel_call *call, kernel_args *to) {
         .words = call_data(call, 1, 0),
         .dim = r->dim,
         .n_rows = r->n_rows,
+        .part = r->part,
     };
     args.ahead[r->n_rows % 2] = (posenc_rows_ahead){args.rows, 34, r->n_ahead};
     to->pack_pairs = args;
@@ -181,6 +185,7 @@ static void pair_arguments(const kernel_call *call, kernel_args *to) {
         .is_finite = call_data(call, 2, 0),
         .dim = r->dim,
         .n_rows = r->n_rows,
+        .part = r->part,
     };
     to->pair_rows = args;
 }

@@ -168,14 +168,14 @@ static int is_integer(const attention_call *c, posenc_dtype type) {
 }
 
 static int is_bf16(const attention_call *c) {
-    return c->task.math == POSENC_MATH_BF16 || c->task.math == POSENC_MATH_BF16X2;
+    return c->task.math >= POSENC_MATH_BF16;
 }
 
 /* What rounding query i to integers, or query and key to bf16, adds to the error of its product with key j; size: the
  * sum of the sizes of their products. */
 static double query_error(const attention_call *c, int64_t i, int64_t h, int64_t b, const double *key, double size) {
     if (is_bf16(c))
-        return 1.01 * 0x1p-7 * size;
+        return 1.01 * (c->task.math == POSENC_MATH_BF16X3 ? 0x1p-15 : 0x1p-7) * size;
     if (!is_integer(c, c->task.k.dtype) || c->rope != NULL)
         return 0.0;
     double error = 0.0;
@@ -227,6 +227,16 @@ static double group_error(const attention_call *c, const data_row *row, int64_t 
     return m * d * sum / 65278.0;
 }
 
+/* What rounding values and their weights to bf16 adds, of each product's size. */
+static double value_error(const attention_call *c) {
+    switch (c->task.math) {
+    case POSENC_MATH_BF16: return 0x1p-7;
+    case POSENC_MATH_BF16X2: return 0x1p-8 + 0x1p-16;
+    case POSENC_MATH_BF16X3: return 0x1p-15;
+    default: return 0.0;
+    }
+}
+
 /* What attention.h allows, with e^d - 1 in place of the error d of a logit. */
 static void compare_row(const attention_call *c, const data_row *row, int64_t i, int64_t h, int64_t b) {
     const posenc_view *out = &c->task.out, *v = &c->task.v;
@@ -249,8 +259,7 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
         }
         for (int64_t j = 0; is_integer(c, v->dtype) && j < c->s.n_k; j += GROUP)
             rounding += group_error(c, row, k, j, head, b);
-        double unit =
-            !is_bf16(c) ? 0.0 : 0x1p-8 + (c->task.math == POSENC_MATH_BF16 ? 0x1p-8 : 0x1p-16); /* v, weight */
+        double unit = value_error(c);
         for (int64_t j = 0, at, page; j < c->s.n_k; j++) {
             if (row->logits[j] == -INFINITY)
                 continue;
@@ -331,7 +340,7 @@ void data_attention(void) {
     n_kv_heads /= group;
     posenc_attention_args *t = &c.task;
     t->params = &s->params;
-    t->math = (posenc_attention_math)draw(4);
+    t->math = (posenc_attention_math)draw(5);
     if (draw_rarely(4))
         draw_pages(&c);
     if (draw_rarely(6))

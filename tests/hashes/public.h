@@ -36,7 +36,7 @@
     FAMILY(rope_reals)                                                                                                 \
     FAMILY(rope_tasks)                                                                                                 \
     FAMILY(rope_blocks)                                                                                                \
-    FAMILY(hadamard)                                                                                                 \
+    FAMILY(hadamard)                                                                                                   \
     FAMILY(positions)                                                                                                  \
     FAMILY(sinusoidal)                                                                                                 \
     FAMILY(grids)                                                                                                      \
@@ -75,6 +75,7 @@
     FAMILY(attention_integers)                                                                                         \
     FAMILY(attention_bf16)                                                                                             \
     FAMILY(attention_bf16x2)                                                                                           \
+    FAMILY(attention_bf16x3)                                                                                           \
     FAMILY(attention_merge)                                                                                            \
     FAMILY(sparse)                                                                                                     \
     FAMILY(similarity)                                                                                                 \

@@ -324,6 +324,10 @@ void hash_attention_bf16x2(sweep *s) {
     hash_bf16(s, POSENC_MATH_BF16X2);
 }
 
+void hash_attention_bf16x3(sweep *s) {
+    hash_bf16(s, POSENC_MATH_BF16X3);
+}
+
 void hash_attention_merge(sweep *s) {
     for (int64_t dim = 1; dim < 150; dim = 2 * dim + 3)
         EACH_TYPE(type) {

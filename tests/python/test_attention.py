@@ -36,7 +36,7 @@ def test_biases_windows_sinks_and_cap():
     np.testing.assert_allclose(same, expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize('math, error', [('bf16', 3e-2), ('bf16x2', 2e-2)])
+@pytest.mark.parametrize('math, error', [('bf16', 3e-2), ('bf16x2', 2e-2), ('bf16x3', 1e-5)])
 def test_math(math, error):
     expected, _ = truth.attention(Q, K, V)
     out = posenc.attention(Q, K, V, causal=False, math=math)
