@@ -13,7 +13,7 @@ enum {
     MOST_DIM = 128,
     MOST_KEYS = 4500,
     MANY_KEYS = 256,
-    MOST_Q = 9,
+    MOST_Q = 20, /* 40 that share a head of keys: a unit of few, or of many */
     HEADS = 4,
     KV_HEADS = 2
 };
@@ -51,11 +51,32 @@ static posenc_view draw_cache(unsigned char *memory, posenc_dtype type, int64_t 
     return posenc_view_dense(memory, type, dim, KV_HEADS, n_k, 1);
 }
 
+/* Values of float types too. */
+static posenc_view draw_values(unsigned char *memory, posenc_dtype type, int64_t dim, int64_t n_k) {
+    if (type == POSENC_Q8_0 || type == POSENC_Q4_0)
+        return draw_cache(memory, type, dim, n_k, 1.0);
+    size_t size = type == POSENC_F32 ? sizeof(float) : sizeof(uint16_t);
+    for (int64_t c = 0; c < dim * KV_HEADS * n_k; c++)
+        truth_store(memory + (size_t)c * size, (float)truth_uniform(-2.0, 2.0), type);
+    return posenc_view_dense(memory, type, dim, KV_HEADS, n_k, 1);
+}
+
 /* ---- A call ---- */
 
-static unsigned char k_memory[MOST_KEYS * KV_HEADS * MOST_DIM / BLOCK * POSENC_Q8_BYTES], v_memory[sizeof k_memory];
+static unsigned char k_memory[MOST_KEYS * KV_HEADS * MOST_DIM / BLOCK * POSENC_Q8_BYTES];
+static unsigned char v_memory[MOST_KEYS * KV_HEADS * MOST_DIM * sizeof(float)];
 static float queries[MOST_Q * HEADS * MOST_DIM], out[MOST_Q * HEADS * MOST_DIM];
 static truth_ways call;
+
+/* Every type of values with both of keys, in turns. */
+static posenc_dtype k_type_of(int round) {
+    return round % 2 ? POSENC_Q4_0 : POSENC_Q8_0;
+}
+
+static posenc_dtype v_type_of(int round) {
+    static const posenc_dtype types[] = {POSENC_Q8_0, POSENC_F16, POSENC_Q4_0, POSENC_F32, POSENC_BF16};
+    return types[round / 2 % 5];
+}
 
 static void open_call(posenc_dtype k_type, posenc_dtype v_type, int64_t dim, int64_t n_q, int64_t n_k) {
     call.params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
@@ -66,7 +87,7 @@ static void open_call(posenc_dtype k_type, posenc_dtype v_type, int64_t dim, int
     call.args = (posenc_attention_args){
         .q = posenc_view_dense(queries, POSENC_F32, dim, HEADS, n_q, 1),
         .k = draw_cache(k_memory, k_type, dim, n_k, 1.0),
-        .v = draw_cache(v_memory, v_type, dim, n_k, 1.0),
+        .v = draw_values(v_memory, v_type, dim, n_k),
         .out = posenc_view_dense(out, POSENC_F32, dim, HEADS, n_q, 1),
         .math = POSENC_MATH_INT16,
     };
@@ -97,11 +118,10 @@ static void test_random(void **state) {
     (void)state;
     double worst[2] = {0.0, 0.0};
     long long n[2] = {0, 0};
-    for (int round = 0; round < 24; round++) {
-        posenc_dtype k_type = round % 2 ? POSENC_Q4_0 : POSENC_Q8_0, v_type = round / 2 % 2 ? POSENC_Q4_0 : POSENC_Q8_0;
+    for (int round = 0; round < 30; round++) {
         int64_t dim = BLOCK * (1 + truth_below(4)), n_q = 1 + truth_below(MOST_Q);
         int64_t n_k = n_q + truth_below(round % 8 ? 600 : MOST_KEYS - MOST_Q);
-        open_call(k_type, v_type, dim, n_q, n_k);
+        open_call(k_type_of(round), v_type_of(round), dim, n_q, n_k);
         truth_attend(&call);
         check_rows(worst, n);
         truth_ways_close(&call);
@@ -132,10 +152,9 @@ static void test_small_queries(void **state) {
 
 static void test_same_bits(void **state) {
     (void)state;
-    for (int round = 0; round < 16; round++) {
-        posenc_dtype k_type = round % 2 ? POSENC_Q4_0 : POSENC_Q8_0, v_type = round / 2 % 2 ? POSENC_Q4_0 : POSENC_Q8_0;
+    for (int round = 0; round < 20; round++) {
         int64_t n_q = 1 + truth_below(MOST_Q), n_k = n_q + truth_below(round % 8 ? 300 : MOST_KEYS - MOST_Q);
-        open_call(k_type, v_type, BLOCK * (1 + truth_below(4)), n_q, n_k);
+        open_call(k_type_of(round), v_type_of(round), BLOCK * (1 + truth_below(4)), n_q, n_k);
         if (round % 3 == 0)
             call.params.mask = posenc_mask_window(1 + truth_below(200));
         if (round % 5 == 0)

@@ -102,7 +102,7 @@ int posenc_attention_multiplies_few(const posenc_attention_unit *u, int64_t n);
 /* Then: the products of its queries with keys, to its scores from `scores` on. */
 void posenc_attention_multiply_few(const posenc_attention_unit *u, const posenc_attention_keys *keys, float *scores);
 
-/* 1 if values are summed in float32: those of many pairs, where keys were packed. */
+/* 1 if values are summed in float32, where keys were packed: those of many pairs, whose queries are no integers. */
 int posenc_attention_stages_values(const posenc_attention_unit *u);
 
 /* Values j .. j + n - 1, or the first of them, in float32; rows then has their addresses. How many they are. */

@@ -161,9 +161,9 @@ enum { VALUES_STAGED = 128 };
 
 /* Where they stand, each tile of sums would widen them again; and rows whole pages apart, as of 8 heads of 128 channels
  * in float32, share a few places of the caches: prefill took 1.25 times as long there on AVX2, and 1.05 times with rows
- * of f16 and bf16. */
+ * of f16 and bf16. Queries as integers stand where values are staged. */
 int posenc_attention_stages_values(const posenc_attention_unit *u) {
-    return u->n > FEW_PAIRS;
+    return u->n > FEW_PAIRS && !posenc_attention_has_quant_keys(u->call);
 }
 
 int64_t posenc_attention_stage_values(const posenc_attention_unit *u, int64_t j, int64_t n, const void **rows) {
