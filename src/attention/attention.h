@@ -67,7 +67,7 @@ typedef struct posenc_attention_unit {
     const void **key_rows, **value_rows;
     /* and of keys, POSENC_KEYS_PACKED at a time: */
     float *panels; /* packed; with the memory of `stage` behind it, values of bf16 */
-    float *stage;  /* in float32, before they are packed: posenc_attention_pack says which; or gathered */
+    float *stage;  /* rotated, in float32; or the queries as integers */
 } posenc_attention_unit;
 
 /* Weighted sums so far: a row for each pair, v_dim sums, then the largest logit and the sum of exponentials. */
@@ -131,7 +131,7 @@ posenc_attention_unit posenc_attention_share(const posenc_attention_unit *unit, 
 int posenc_attention_has_quant_keys(const posenc_attention_call *call);
 int posenc_attention_has_quant_values(const posenc_attention_call *call);
 
-/* The unit's queries as integers, in place of where keys would be staged. */
+/* The unit's queries as integers, in `stage`: keys that are rotated are never quantised. */
 void posenc_attention_quantise_queries(const posenc_attention_unit *u);
 
 /* The products of its queries with keys, as posenc_attention_multiply_few. */
