@@ -131,7 +131,7 @@ posenc_attention_unit posenc_attention_share(const posenc_attention_unit *unit, 
 int posenc_attention_has_quant_keys(const posenc_attention_call *call);
 int posenc_attention_has_quant_values(const posenc_attention_call *call);
 
-/* The unit's queries as integers, in `stage`: keys that are rotated are never quantised. */
+/* The unit's queries as integers, in `stage`, where keys that are rotated would be: they are multiplied in float32. */
 void posenc_attention_quantise_queries(const posenc_attention_unit *u);
 
 /* The products of its queries with keys, as posenc_attention_multiply_few. */
