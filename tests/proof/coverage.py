@@ -2,7 +2,7 @@
 under the emulator of aarch64. Lines that are left are listed in build-prove/coverage-left.txt."""
 import json
 
-from proof import NEON, NEON_TESTS, ROOT, SCRATCH, Part, Stop, build, can_emulate_neon, emulated_tiers, emulation, run
+from proof import EMULATE_NEON, NEON, NEON_TESTS, ROOT, SCRATCH, Part, Stop, build, can_emulate_neon, emulated_tiers, emulation, run
 
 WANTED = 98.0  # per cent of lines
 COUNTED = ['-Db_coverage=true', '-Dc_args=-fprofile-update=atomic', '-Ddefault_library=static', '-Doptimization=0', '-Dtools=disabled']
@@ -37,7 +37,7 @@ def of_neon(part):
     """The other files of src/ are counted above."""
     directory = fresh_build('coverage-neon', sorted({f'tests/{command[0]}' for command in NEON_TESTS}), ['--cross-file', f'cross/{NEON}.ini'])
     for name, *arguments in NEON_TESTS:
-        status, text = run(['qemu-aarch64', directory / 'tests' / name, *arguments], {'POSENC_TEST_SCALE': '16'})
+        status, text = run([*EMULATE_NEON, directory / 'tests' / name, *arguments], {'POSENC_TEST_SCALE': '16'})
         if status != 0:
             part.fail(f'{name} fails on aarch64: {text[-1000:]}')
     return covered(directory, f'{NEON}-gcov', '--filter', f'{ROOT}/src/neon/')

@@ -12,7 +12,7 @@ import threading
 import time
 
 from mutants import options_of, tier_of
-from proof import NEON_TESTS, ROOT, SCRATCH, Stop, run
+from proof import EMULATE_NEON, NEON_TESTS, ROOT, SCRATCH, Stop, run
 
 SCALE = 4  # one case in so many
 
@@ -58,7 +58,7 @@ class Copy:
 
     def passes(self, command, timeout):
         self.ninja(f'tests/{command[0]}')
-        emulator = ['qemu-aarch64'] if self.tier == 'neon' else []
+        emulator = EMULATE_NEON if self.tier == 'neon' else []
         arguments = [word for word in command[1:] if '=' not in word]
         environment = dict(word.split('=') for word in command[1:] if '=' in word)
         status, _ = run([*emulator, self.build / 'tests' / command[0], *arguments],
@@ -78,12 +78,11 @@ def time_tests(copy):
 
 
 def in_order(name, copy, seconds):
-    """The tests in the order in which they are likely to notice a change of this file soon: the hashes (which take minutes in an
-    emulator, and so come later there), those named after it, then the quick."""
-    hashes = 0 if copy.tier == 'neon' else 2
+    """The tests in the order in which they are likely to notice a change of this file soon: the hashes, those named
+    after it, then the quick."""
     words = set(re.split(r'[/_.]', name)) - {'src', 'c', 'h', 'core', 'kernels', 'simd', 'scalar', 'avx2', 'avx512', 'neon'}
     return sorted(copy.commands(),
-                  key=lambda command: (-hashes * ('--verify' in command) - len(words & set(command[0].split('_'))), seconds[command]))
+                  key=lambda command: (-2 * ('--verify' in command) - len(words & set(command[0].split('_'))), seconds[command]))
 
 
 def noticed_by(name, copy, seconds):
