@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Fetching of rows that will be needed soon, into the second cache, while others are at work. Needs: typed.h.
- * Used by: pack, dot.
+ * Used by: pack, dot, pairs, quant, tiles_quant.
  *
  * They go with the channels at work, a few lines at a time: all at once they would wait for each other, and the work
- * for them: decodes over 16 MB and more took 1.2 to 1.4 times as long. */
+ * for them: decodes over 16 MB and more took 1.2 to 1.4 times as long. But where rows lie pages apart, those of several
+ * are looked up at once, as a CPU does side by side: row by row, decode over a list of keys took 1.1 (AVX-512) to 1.5
+ * times (AVX2) as long; by eights 1.1 times on AVX-512 (AMD Zen 4). */
 #ifndef POSENC_SIMD_PREFETCH_H
 #define POSENC_SIMD_PREFETCH_H
 
@@ -20,6 +22,17 @@ V_INLINE fetching fetching_of(const posenc_rows_ahead ahead[2], size_t dim) {
     return (fetching){ahead, 0, ahead[0].n > ahead[1].n ? ahead[0].n : ahead[1].n, dim, 0};
 }
 
+enum { LOOKUPS = 4, SMALL_PAGE = 4096 };
+
+/* The pages of the next rows, unless they are those of their neighbours. */
+V_INLINE void look_up(const posenc_rows_ahead *ahead, size_t row) {
+    const void *const *rows = ahead->rows;
+    if (row + LOOKUPS > ahead->n || (uintptr_t)rows[row + 1] - (uintptr_t)rows[row] < SMALL_PAGE)
+        return;
+    for (size_t i = 0; i < LOOKUPS; i++)
+        __builtin_prefetch(rows[row + i], 0, 2);
+}
+
 V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
     if (row >= ahead->n)
         return;
@@ -33,6 +46,10 @@ V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
 V_INLINE void fetch_some(fetching *f, size_t n) {
     f->due += n;
     for (; RARELY(f->due >= f->dim && f->row < f->end); f->due -= f->dim, f->row++) {
+        if (f->row % LOOKUPS == 0) {
+            look_up(&f->ahead[0], f->row);
+            look_up(&f->ahead[1], f->row);
+        }
         fetch_row(&f->ahead[0], f->row);
         fetch_row(&f->ahead[1], f->row);
     }
