@@ -110,10 +110,20 @@ static void add_parts(attention_job *job) {
     job->parts = bench_alloc(&job->base, posenc_attention_split_bytes(&job->task));
 }
 
+/* A cache that grows by tokens. */
+static posenc_view as_tokens(const posenc_view *x) {
+    return posenc_view_dense(x->data, x->dtype, x->ne[0], x->ne[1], x->ne[2], 1);
+}
+
 /* So many keys from all of the cache, in no order; the plain call has its first. */
 static void add_list(attention_job *job) {
     enum { LISTED = 2048 };
-    int64_t n_k = job->plain.k.ne[2]; /* a power of two */
+    int64_t n_k = job->plain.k.ne[2], row = job->plain.v.ne[0]; /* a power of two; of MLA's values, part of the keys' */
+    job->plain.k = as_tokens(&job->plain.k);
+    job->plain.v =
+        job->plain.v.data == job->plain.k.data ? posenc_view_slice(job->plain.k, 0, 0, row) : as_tokens(&job->plain.v);
+    job->task.k = job->plain.k;
+    job->task.v = job->plain.v;
     int32_t *keys = bench_alloc(&job->base, LISTED * sizeof *keys);
     for (int64_t t = 0; t < LISTED; t++)
         keys[t] = (int32_t)(t * 40503 % n_k);
