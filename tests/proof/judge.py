@@ -16,6 +16,9 @@ from proof import EMULATE_NEON, NEON_TESTS, ROOT, SCRATCH, Stop, run
 
 SCALE = 4  # one case in so many
 
+# What tests compile themselves: a change of these may show in them alone.
+COMPILED_BY_TESTS = ('include/', 'src/kernels/fma.h', 'tests/emulated/')
+
 # test_native is for a header that sees __AVX__, which the copies take away.
 NOT_RUN = ('tests/test_static', 'tests/test_native')
 
@@ -103,7 +106,7 @@ def judge(change, copies, seconds):
         status, text = copy.ninja('libposenc.a', 'tests/posenc-check')
         if status != 0:
             return 'does not compile', next((line for line in text.splitlines() if 'error' in line), '')
-        if copy.objects() == copy.sound and not change.file.startswith('include/'):  # callers compile those
+        if copy.objects() == copy.sound and not change.file.startswith(COMPILED_BY_TESTS):
             return 'equivalent', 'same machine code'
         killer = noticed_by(change.file, copy, seconds[copy.tier])
         return ('killed', killer) if killer else ('survived', '')

@@ -1,7 +1,6 @@
 """Changes that are faults: operators, constants, bounds and lane orders changed at random, whatever the source is today; and named
 faults, found by pattern (faults.txt)."""
 import collections
-import fnmatch
 import hashlib
 import re
 import subprocess
@@ -10,7 +9,7 @@ from typing import NamedTuple
 from proof import NEON, ROOT, can_emulate_neon, emulated_tiers, emulation, tiers
 
 SOURCES = [f'src/{folder}/*.[ch]' for folder in ('core', 'rope', 'encoding', 'bias', 'softmax', 'attention', 'analysis', 'simd', 'scalar',
-                                                'avx2', 'avx512', 'neon')] + [f'src/kernels/{name}.h' for name in ('exp', 'exp_scalar', 'half')]
+                                                'avx2', 'avx512', 'neon')] + [f'src/kernels/{name}.h' for name in ('exp', 'exp_scalar', 'fma', 'half')]
 SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ', ' <= '), (' <= ', ' < '), (' > ', ' >= '),
          (' >= ', ' > '), (' == ', ' != '), (' != ', ' == '), (' && ', ' || '), (' || ', ' && '), ('v_add(', 'v_sub('),
          ('v_sub(', 'v_add('), ('v_mul(', 'v_add('), ('v_fma(', 'v_fms('), ('v_fms(', 'v_fma('), ('vd_add(', 'vd_mul('),
@@ -121,22 +120,24 @@ def change_of(mutant):
 def named_faults(only):
     """(changes, names of those whose pattern nothing matches any more). A line of faults.txt is NAME | FILES | SED, and the fault is
     injected into the first of these files that sed changes."""
-    changes, stale = [], []
-    names = sources() + [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob('include/posenc/*.h'))]  # inline functions
+    changes, stale, judged = [], [], vector_tiers()
     for line in (ROOT / 'tests/proof/faults.txt').read_text(encoding='utf-8').splitlines():
         if not line or line.startswith('#') or only not in line:
             continue
         name, files, sed = (part.strip() for part in line.split(' | ', 2))
-        matching = [path for pattern in files.split() for path in fnmatch.filter(names, pattern)]
-        for file in matching:
-            before = (ROOT / file).read_text(encoding='utf-8')
+        for path in (path for pattern in files.split() for path in sorted(ROOT.glob(pattern))):
+            before = path.read_text(encoding='utf-8')
             after = subprocess.run(['sed', sed], input=before, capture_output=True, text=True, check=True).stdout
             if after != before:
+                file = str(path.relative_to(ROOT))
                 changes.append(Change(file, after, f'{file}: {name}'))
                 break
         else:
             stale.append(name)
-    return changes, stale
+    for change in changes:
+        if tier_of(change.label) not in judged:
+            print(f'{"skipped":<16} {change.label}  no CPU or emulator', flush=True)
+    return [change for change in changes if tier_of(change.label) in judged], stale
 
 
 def drawn(candidates, seed):
