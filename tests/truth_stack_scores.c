@@ -195,6 +195,14 @@ static posenc_status attend_integers(void) {
     return posenc_attention_run(&task, scratch, posenc_range_all());
 }
 
+static posenc_status attend_bf16x3(void) {
+    posenc_attention_args task = rotating();
+    task.k_rope = NULL;
+    task.k_table = NULL;
+    task.math = POSENC_MATH_BF16X3;
+    return posenc_attention_run(&task, scratch, posenc_range_all());
+}
+
 static posenc_status attend_parts(void) {
     posenc_attention_args task = rotating();
     return posenc_attention_split(&task, scratch, parts, posenc_range_all());
@@ -261,6 +269,7 @@ const stack_call score_calls[] = {
     {"posenc_attention_run", "keys rotated", attend_rotating},
     {"posenc_attention_run", "a lone query, f16", attend_few},
     {"posenc_attention_run", "Q8_0 in integers", attend_integers},
+    {"posenc_attention_run", "three products of bf16", attend_bf16x3},
     {"posenc_attention_split", "keys rotated", attend_parts},
     {"posenc_attention_combine_splits", "", join_parts},
     {"posenc_attention_combine", "", merge},

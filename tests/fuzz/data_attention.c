@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fused attention: types, pages, parts by segments, rotation of keys. */
+/* Fused attention: types, pages, parts by segments, rotation of keys, lists of keys. */
 #include "data_scores.h"
 
 #include <math.h>
@@ -12,6 +12,7 @@ typedef struct attention_call {
     data_scores s;
     posenc_attention_args task;
     posenc_attention_pages pages;
+    posenc_attention_lists lists;
     posenc_view lse;
     posenc_rope_table table;
     posenc_rope *rope;
@@ -134,6 +135,58 @@ static void draw_rotation(attention_call *c, int64_t head_dim) {
     c->task.k_table = &c->table;
 }
 
+/* ---- Lists of keys ---- */
+
+/* What has an entry for each key in order is refused. */
+static int may_have_lists(const posenc_score_params *p) {
+    return p->bias.tensor == NULL && p->bias.by_key.products == NULL && p->bool_mask == NULL &&
+           p->sequences.cu_seqlens == NULL && p->mask.n_first == 0 && p->positions.keys == NULL && p->tree == NULL;
+}
+
+static const int32_t *list_of(const attention_call *c, int64_t i, int64_t b) {
+    return c->lists.keys + b * c->lists.batch_stride + i * c->lists.query_stride;
+}
+
+/* Entries that a query meets, and the key of one of them. */
+static int64_t entries_of(const attention_call *c, int64_t i, int64_t b) {
+    if (c->task.lists == NULL)
+        return c->s.n_k;
+    int64_t n = 0;
+    while (n < c->lists.n_max && list_of(c, i, b)[n] != POSENC_LIST_END)
+        n++;
+    return n;
+}
+
+static int64_t key_at(const attention_call *c, int64_t i, int64_t b, int64_t t) {
+    return c->task.lists == NULL ? t : list_of(c, i, b)[t];
+}
+
+/* Any keys of the sequence, some of them twice; behind the end of a list anything may stand. */
+static void fill_list(const attention_call *c, int32_t *list, int64_t b) {
+    const posenc_score_params *p = &c->s.params;
+    int64_t begin = p->sequences.k_begin != NULL ? p->sequences.k_begin[b] : 0,
+            end = p->sequences.k_end != NULL ? p->sequences.k_end[b] : c->s.n_k;
+    int64_t n = begin == end ? 0 : data_random() % 2 ? c->lists.n_max : (int64_t)(data_random() % 40);
+    for (int64_t t = 0; t < c->lists.n_max; t++)
+        list[t] = t < n    ? (int32_t)(begin + (int64_t)(data_random() % (uint64_t)(end - begin)))
+                  : t == n ? POSENC_LIST_END
+                           : (int32_t)data_random();
+}
+
+static void draw_lists(attention_call *c) {
+    posenc_attention_lists *l = &c->lists;
+    l->n_max = draw_rarely(16) ? draw(DATA_MOST_KEYS) : draw_size(140) - draw_rarely(8);
+    l->query_stride = draw_rarely(3) ? 0 : l->n_max + draw(3);
+    l->batch_stride = (c->s.n_q - 1) * l->query_stride + l->n_max + draw(3);
+    int32_t *keys =
+        data_block((c->s.n_batch - 1) * l->batch_stride + (c->s.n_q - 1) * l->query_stride + l->n_max, sizeof *keys);
+    for (int64_t b = 0; b < c->s.n_batch; b++)
+        for (int64_t i = 0; i < (l->query_stride == 0 ? 1 : c->s.n_q); i++)
+            fill_list(c, keys + b * l->batch_stride + i * l->query_stride, b);
+    l->keys = keys;
+    c->task.lists = l;
+}
+
 /* ---- Plain double ---- */
 
 enum { MOST_DIM = 256, GROUP = 16 };
@@ -190,10 +243,20 @@ static double query_error(const attention_call *c, int64_t i, int64_t h, int64_t
     return error;
 }
 
+/* How often each key is in the list of a query. */
+static void count_keys(const attention_call *c, int64_t i, int64_t b, data_row *row) {
+    static double counts[DATA_MOST_KEYS];
+    memset(counts, 0, sizeof counts);
+    for (int64_t t = 0, n = entries_of(c, i, b); t < n; t++)
+        counts[key_at(c, i, b, t)] += 1.0;
+    row->counts = counts;
+}
+
 static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, data_row *row) {
     static double scores[DATA_MOST_KEYS];
     int64_t head = h / (c->s.n_heads / c->task.k.ne[1]), dim = c->task.k.ne[0];
     double key[MOST_DIM];
+    count_keys(c, i, b, row);
     for (int64_t j = 0; j < c->s.n_k; j++) {
         scores[j] = row->errors[j] = 0.0;
         if (!is_read(c, j, b))
@@ -211,11 +274,12 @@ static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, d
     data_make_row(&c->s, scores, i, h, b, row);
 }
 
-/* What rounding the weights of a group of keys, from key `first` on, to integers adds to the error of channel k. */
+/* What rounding the weights of a group of entries, from `first` on, to integers adds to the error of channel k. */
 static double group_error(const attention_call *c, const data_row *row, int64_t k, int64_t first, int64_t head,
-                          int64_t b) {
+                          int64_t i, int64_t b) {
     double m = 0.0, d = 0.0, sum = 0.0;
-    for (int64_t j = first, at, page; j < first + GROUP && j < c->s.n_k; j++) {
+    for (int64_t t = first, n = entries_of(c, i, b), at, page; t < first + GROUP && t < n; t++) {
+        int64_t j = key_at(c, i, b, t);
         if (row->logits[j] == -INFINITY)
             continue;
         place_of(c, j, b, &at, &page);
@@ -240,7 +304,7 @@ static double value_error(const attention_call *c) {
 /* What attention.h allows, with e^d - 1 in place of the error d of a logit. */
 static void compare_row(const attention_call *c, const data_row *row, int64_t i, int64_t h, int64_t b) {
     const posenc_view *out = &c->task.out, *v = &c->task.v;
-    int64_t head = h / (c->s.n_heads / v->ne[1]);
+    int64_t head = h / (c->s.n_heads / v->ne[1]), n = entries_of(c, i, b);
     double lse = data_get(&c->lse, 0, h, i, b), wrong_logit = 0.0;
     for (int64_t j = 0; is_bf16(c) && j < c->s.n_k; j++) /* the others' do not show */
         wrong_logit = fmax(wrong_logit, row->logits[j] == -INFINITY ? 0.0 : row->errors[j]);
@@ -257,10 +321,11 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
                           (long long)b, got);
             continue;
         }
-        for (int64_t j = 0; is_integer(c, v->dtype) && j < c->s.n_k; j += GROUP)
-            rounding += group_error(c, row, k, j, head, b);
+        for (int64_t t = 0; is_integer(c, v->dtype) && t < n; t += GROUP)
+            rounding += group_error(c, row, k, t, head, i, b);
         double unit = value_error(c);
-        for (int64_t j = 0, at, page; j < c->s.n_k; j++) {
+        for (int64_t t = 0, at, page; t < n; t++) {
+            int64_t j = key_at(c, i, b, t);
             if (row->logits[j] == -INFINITY)
                 continue;
             place_of(c, j, b, &at, &page);
@@ -278,7 +343,8 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
 static void compare(const attention_call *c) {
     data_row row = data_new_row();
     int64_t n = c->s.n_q * c->s.n_heads * c->s.n_batch;
-    int64_t each = 1 + c->s.n_k * (c->task.k.ne[0] + c->task.v.ne[0]), most = 1 + 60000 / each;
+    int64_t n_keys = c->s.n_k > c->lists.n_max ? c->s.n_k : c->lists.n_max;
+    int64_t each = 1 + n_keys * (c->task.k.ne[0] + c->task.v.ne[0]), most = 1 + 60000 / each;
     for (int64_t k = 0; k < n && k < most; k++) {
         int64_t r = n <= most ? k : (int64_t)(data_random() % (uint64_t)n);
         int64_t i = r % c->s.n_q, h = r / c->s.n_q % c->s.n_heads, b = r / c->s.n_q / c->s.n_heads;
@@ -354,6 +420,8 @@ void data_attention(void) {
     t->out = data_output(draw_type(), 1.0, v_dim, s->n_heads, s->n_q, s->n_batch);
     c.lse = data_output(POSENC_F32, 1.0, 1, s->n_heads, s->n_q, s->n_batch);
     t->lse = &c.lse;
+    if (may_have_lists(&s->params) && draw_rarely(3))
+        draw_lists(&c);
     c.scratch = data_scratch(posenc_attention_workspace_bytes(dim, v_dim));
     int64_t n_units = posenc_attention_tile_count(&t->q, &t->k);
     data_ok(attend, &c, n_units);

@@ -164,6 +164,59 @@ static void draw_sinks(data_scores *s) {
     s->params.sinks = sinks;
 }
 
+/* ---- Trees of draft tokens ---- */
+
+static int64_t end_of_keys(const data_scores *s, int64_t b) {
+    return s->params.sequences.k_end != NULL ? s->params.sequences.k_end[b] : s->n_k;
+}
+
+/* Every sequence has a key for each token; without given positions nothing counts distances. */
+static int may_have_tree(const data_scores *s) {
+    const posenc_score_params *p = &s->params;
+    const posenc_score_bias *bias = &p->bias;
+    for (int64_t b = 0; b < s->n_batch; b++)
+        if (end_of_keys(s, b) - (p->sequences.k_begin != NULL ? p->sequences.k_begin[b] : 0) < s->n_q)
+            return 0;
+    int counts = p->mask.before >= 0 || p->mask.chunk > 0 || bias->alibi_slopes != NULL || bias->relative != NULL ||
+                 bias->by_query.products != NULL || bias->by_key.products != NULL;
+    return p->bool_mask == NULL && p->sequences.cu_seqlens == NULL && (p->positions.keys != NULL || !counts);
+}
+
+/* A token sees itself and its ancestors. */
+static void show_ancestors(const data_scores *s, int64_t b, int64_t token, uint8_t *keys) {
+    int64_t first = end_of_keys(s, b) - s->n_q;
+    for (int64_t j = 0; j < s->n_k; j++)
+        keys[j] = j < first;
+    for (int64_t t = token; t >= 0; t = s->tree.parents[b * s->tree.batch_stride + t])
+        keys[first + t] = 1;
+}
+
+static void draw_tree(data_scores *s) {
+    int is_shared = s->params.positions.keys != NULL || draw_rarely(2);
+    int64_t stride = is_shared ? 0 : s->n_q + draw(3);
+    int32_t *parents = data_block((s->n_batch - 1) * stride + s->n_q, sizeof *parents);
+    for (int64_t b = 0; b < s->n_batch; b++)
+        for (int64_t t = 0; t < s->n_q && (b == 0 || stride > 0); t++)
+            parents[b * stride + t] = (int32_t)(data_random() % (uint64_t)(t + 1)) - 1;
+    s->tree = (posenc_tree){parents, stride};
+    s->params.tree = &s->tree;
+    s->params.positions.query_start = POSENC_ALIGN_LAST_KEY;
+    s->params.positions.query_starts = NULL;
+
+    int32_t *starts = data_block(s->n_batch, sizeof *starts);
+    uint8_t *bytes = data_block(s->n_batch * s->n_q * s->n_k, 1);
+    for (int64_t b = 0; b < s->n_batch; b++) {
+        starts[b] = (int32_t)(end_of_keys(s, b) - s->n_q);
+        for (int64_t i = 0; i < s->n_q; i++)
+            show_ancestors(s, b, i, bytes + (b * s->n_q + i) * s->n_k);
+    }
+    s->bool_mask = (posenc_bool_mask){bytes, {1, s->n_k, 0, s->n_q * s->n_k}, POSENC_KEEP};
+    s->plain = s->params;
+    s->plain.tree = NULL;
+    s->plain.bool_mask = &s->bool_mask;
+    s->plain.positions.query_starts = starts;
+}
+
 void data_draw_scores(data_scores *s) {
     posenc_score_params *p = &s->params;
     *p = (posenc_score_params)POSENC_SCORE_DEFAULTS;
@@ -194,6 +247,9 @@ void data_draw_scores(data_scores *s) {
         draw_relative(s, 1, first, n);
     p->output.fully_masked = (posenc_fully_masked_row)draw(3);
     p->output.masked = (posenc_masked_output)draw_rarely(4);
+    s->plain = *p;
+    if (may_have_tree(s) && draw_rarely(4))
+        draw_tree(s);
 }
 
 data_row data_new_row(void) {
@@ -201,13 +257,17 @@ data_row data_new_row(void) {
     return (data_row){.logits = logits, .errors = errors};
 }
 
+static double count_of(const data_row *row, int64_t j) {
+    return row->counts != NULL ? row->counts[j] : 1.0;
+}
+
 void data_make_row(const data_scores *s, const double *scores, int64_t i, int64_t h, int64_t b, data_row *row) {
     const posenc_score_params *p = &s->params;
     row->max = p->sinks != NULL ? (double)p->sinks[h] : -INFINITY;
     row->sum = row->error = 0.0;
     for (int64_t j = 0; j < s->n_k; j++) {
-        double size;
-        row->logits[j] = truth_logit(p, scores[j], j, i, h, b, &size);
+        double size = 0.0;
+        row->logits[j] = count_of(row, j) > 0.0 ? truth_logit(&s->plain, scores[j], j, i, h, b, &size) : -INFINITY;
         row->errors[j] += size * 0x1p-21 + (double)p->cap * 0x1p-22;
         if (row->logits[j] == -INFINITY)
             continue;
@@ -218,5 +278,5 @@ void data_make_row(const data_scores *s, const double *scores, int64_t i, int64_
         return;
     row->sum = p->sinks != NULL ? exp((double)p->sinks[h] - row->max) : 0.0;
     for (int64_t j = 0; j < s->n_k; j++)
-        row->sum += exp(row->logits[j] - row->max);
+        row->sum += count_of(row, j) * exp(row->logits[j] - row->max);
 }

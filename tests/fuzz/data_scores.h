@@ -6,12 +6,13 @@
 #include "data.h"
 
 typedef struct data_scores {
-    posenc_score_params params;
+    posenc_score_params params, plain; /* plain: without a tree, the same as bytes */
     int64_t n_k, n_q, n_heads, n_batch;
     posenc_view bias, by_query, by_key;
     posenc_rel_bias line;
     posenc_rel_index query_index, key_index;
     posenc_bool_mask bool_mask;
+    posenc_tree tree;
 } data_scores;
 
 /* For these extents, which the caller has set. */
@@ -21,6 +22,7 @@ void data_draw_scores(data_scores *s);
  * error: the largest error of a logit that is not -inf. */
 typedef struct data_row {
     double *logits, *errors; /* [n_k] */
+    const double *counts;    /* how often each key is there; NULL: once */
     double max, sum, error;
 } data_row;
 

@@ -29,7 +29,7 @@ static posenc_status compute(const void *arguments, posenc_range rows) {
 static int is_written(const softmax_call *c, int64_t j, int64_t i, int64_t h, int64_t b) {
     if (c->s.params.output.masked == POSENC_MASKED_WRITTEN)
         return 1;
-    posenc_score_params bounds = c->s.params;
+    posenc_score_params bounds = c->s.plain;
     bounds.bool_mask = NULL;
     if (bounds.positions.keys != NULL)
         bounds.mask = posenc_mask_none();
