@@ -275,9 +275,12 @@ static void test_no_keys(void **state) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
-    for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty += POSENC_FULLY_MASKED_NAN) {
+    const float sinks[] = {-INFINITY, 0.5f};
+    for (int round = 0; round < 6; round++) { /* without a sink, with each of these */
         enum { DIM = 8, N_Q = 3 };
-        params.output.fully_masked = (posenc_fully_masked_row)empty;
+        int is_nan = round % 2 && round / 2 != 2; /* a row with a finite sink has a sum */
+        params.output.fully_masked = round % 2 ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
+        params.sinks = round < 2 ? NULL : &sinks[round / 2 - 1];
         float x[DIM * N_Q] = {0}, fused[DIM * N_Q], plain[DIM * N_Q];
         posenc_view queries = posenc_view_dense(x, POSENC_F32, DIM, 1, N_Q, 1);
         posenc_view keys = posenc_view_dense(NULL, POSENC_F32, DIM, 1, 0, 1);
@@ -287,8 +290,7 @@ static void test_no_keys(void **state) {
         truth_ok(posenc_attention(&params, &queries, &keys, &keys, &got, memory, posenc_range_all()));
         truth_ok(posenc_attention_reference(&params, &queries, &keys, &keys, &want, NULL));
         for (int i = 0; i < DIM * N_Q; i++)
-            assert_true(empty == POSENC_FULLY_MASKED_NAN ? isnan(fused[i]) && isnan(plain[i])
-                                                         : fused[i] == 0.0f && plain[i] == 0.0f);
+            assert_true(is_nan ? isnan(fused[i]) && isnan(plain[i]) : fused[i] == 0.0f && plain[i] == 0.0f);
         free(memory);
     }
 }

@@ -216,7 +216,7 @@ void test_score_masks(void **state) {
     static int32_t parents[] = {-1, 0, 0}, later[] = {-1, 2, 0}, places[3];
     RETURNS(POSENC_ERR_SHAPE, posenc_tree_positions, parents, -1, 0, places);
     RETURNS(POSENC_ERR_SHAPE, posenc_tree_positions, parents, POSENC_MAX_TREE + 1, 0, places);
-    RETURNS(POSENC_ERR_POSITION, posenc_tree_positions, parents, 3, -(1 << 30) - 1, places);
+    RETURNS(POSENC_ERR_POSITION, posenc_tree_positions, parents, 3, -(1 << 30), places);
     RETURNS(POSENC_ERR_POSITION, posenc_tree_positions, parents, 3, (1 << 30) - 2, places);
     RETURNS(POSENC_ERR_NULL, posenc_tree_positions, NULL, 3, 0, places);
     RETURNS(POSENC_ERR_NULL, posenc_tree_positions, parents, 3, 0, NULL);

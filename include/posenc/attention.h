@@ -25,12 +25,12 @@
  *
  * What hides a key decides what k and v may hold there:
  *
- *     position, lengths, documents             skipped: anything. A block of 512 keys that no query of a unit sees is
- *                                              not read, of a panel of 32 no key
- *     a bias of -inf at either end of a block  the same (bias_slope > 0; the keys before and behind the hole of n_first
+ *     position, lengths, documents             skipped: anything. A block of 512 keys of which no query of a unit sees
+ *                                              one is not read, nor are the keys of such a panel of 32
+ *     a bias of -inf at either end of a block  the same (slopes above 0; the keys before and behind the hole of n_first
  *     of keys                                  have ends of their own): a causal mask as a tensor costs one look
  *     a bias of -inf among unmasked keys       e_j = 0: v must be finite, and the score not NaN
- *     bytes; positions given                  e_j = 0: v must be finite
+ *     bytes; a tree; positions given; lists   e_j = 0: v must be finite
  *
  * Against the exact function of the same numbers, for n <= 2^20 keys, with p_j the probabilities and S_j the sum of
  * the sizes of all that is added up in a logit (|scale q_c k_jc| of each channel, and each of its terms): a logit is
@@ -113,10 +113,10 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
  *         W_j = (e_j (32639 / m)) (d_jb (1 / d)) rounded to the nearest integer,
  *         a[c] = fma((float)(sum of W_j v_jc over the group), (m / 32639) d, a[c]), from 0 in each block of 512 keys
  *
- * where k and v are the integers. A query's block below 2^-100 counts as 0, and so do the values of a group with m
- * below 2^-112. Beside the errors above, a logit is wrong by up to |scale| sum_c max_b |q| |k_jc| / 65278 more, and a
- * channel by the sum over groups of m d sum_j |v_jc| / 65278: together at most 2.5e-4 of max |v| for logits of a few
- * units. With random numbers it is 2e-5 of max |v| where a query sees 256 keys or more, and 8e-5 where it sees fewer.
+ * where k and v are the integers. A query's block below 2^-100 counts as 0. Beside the errors above, a logit is wrong
+ * by up to |scale| sum_c max_b |q| |k_jc| / 65278 more, and a channel by the sum over groups of m d sum_j |v_jc| /
+ * 65278: together at most 2.5e-4 of max |v| for logits of a few units. With random numbers it is 2e-5 of max |v| where
+ * a query sees 256 keys or more, and 8e-5 where it sees fewer.
  *
  * BF16: q, k and v (k after its rotation) are rounded to bf16, to nearest even, and 0 where that is below 2^-56 in
  * size. Products are summed in the order of Intel's TDPBF16PS, 32 at a time, the last filled up with zeros; with +0 for
@@ -127,7 +127,7 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
  * over the channels for x_ij = q_i . k_j; and over keys, 32 at a time from each multiple of 512 on, for the sums of
  * values, with e_j rounded to bf16 like the others. What has a weight of 0 is left out. BF16X2: e_j is h + l, h as
  * above and l = e_j - h rounded likewise; each 32 keys are added with h, then with l, and a value that is infinite
- * makes NaN.
+ * may make NaN.
  *
  * For q, k and v of bf16 the products are exact. A channel is wrong by up to max |v| 2^-8 more with BF16, as in
  * PyTorch, and 2^-16 with BF16X2; with random numbers by 5e-4 and 2e-5 of max |v| in all. Other types lose up to 2^-8
@@ -142,7 +142,7 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
  * What is left out, l times l and what l itself is rounded by, is up to 2^-15 of a product, and of two numbers of f16
  * 2^-16. A logit is wrong by up to 2^-15 |scale| sum_c |q_c k_jc| more than above, and a channel by 2^-15 max |v|, as
  * long as the numbers are 0 or at least 2^-39 in size; smaller ones lose up to 2^-56 each. With random numbers it is
- * 4e-6 of max |v| in all. Without AMX it takes 2 to 3 times as long as F32. */
+ * 4e-6 of max |v| in all. Without AMX prompts take up to 3 times as long as with F32, decode 5. */
 typedef enum posenc_attention_math {
     POSENC_MATH_F32 = 0,
     POSENC_MATH_INT16,
@@ -167,8 +167,8 @@ typedef struct posenc_attention_pages {
  * writes nothing if one is not (POSENC_ERR_ROWS). A key that is named twice counts as two keys.
  *
  * The order of the arithmetic is that of the list: its entry t stands where key t does above, so the list 0, 1, 2 ..
- * gives the bits of the call without lists, and any list those of the same keys and values gathered. n_max and not n_k
- * decides how many segments there are.
+ * gives the bits of the call without lists, and any list those of the same keys and values gathered, if no logit goes
+ * by position. n_max and not n_k decides how many segments there are.
  *
  * The number of a key is its position, for the mask (causal, window, chunk), ALiBi, relative biases and by_query, and
  * its row of k_table; in pages too. A key that the mask hides counts for nothing, but its v must be finite. What has
@@ -185,7 +185,7 @@ typedef struct posenc_attention_args {
     const posenc_score_params *params;
     posenc_view q, k, v, out; /**< as above */
     /** f32 [1, n_heads, n_q, n_batch], written: ln of the sum of exp(logit), the sink's included; -inf for a row that
-     * sees nothing */
+     * sees nothing, without a finite sink */
     const posenc_view *lse;
     /** k is stored before its rotation: key j, of every head and sequence, is rotated by row j of the table as
      * posenc_rope_apply_table does FORWARD, and stays float32. rope->head_dim is k's; both or neither. A context shift

@@ -3,9 +3,9 @@
  * Which keys a query may see (FORMULAS C.22 - C.25).
  *
  * What position decides is a posenc_mask. It becomes the bounds of the loops over keys: masked keys are not read and
- * cost writing their zeros only. What bytes decide is a posenc_bool_mask. Lengths and packed documents are fields of
- * posenc_score_params (softmax.h); a mask that is a tensor of 0 and -inf goes there as a bias. Draft tokens of
- * speculative decoding are a posenc_tree.
+ * cost writing their zeros only, unless positions of keys or lists of keys are given. What bytes decide is a
+ * posenc_bool_mask. Lengths and packed documents are fields of posenc_score_params (softmax.h); a mask that is a tensor
+ * of 0 and -inf goes there as a bias. Draft tokens of speculative decoding are a posenc_tree.
  *
  * A query at position p sees the key at position j if all of these hold:
  *
@@ -141,7 +141,7 @@ typedef struct posenc_tree {
 } posenc_tree;
 
 /** Writes the position of each of n tokens of a tree: that of a root is `start`, that of others one more than their
- * parent's. start: -2^30 .. 2^30 - n (POSENC_ERR_POSITION). positions may not be parents. */
+ * parent's. start: -2^30 + 1 .. 2^30 - n (POSENC_ERR_POSITION). positions may not be parents. */
 POSENC_API posenc_status posenc_tree_positions(const int32_t *parents, int64_t n, int32_t start, int32_t *positions);
 
 /** Writes 0 to the rows of padded queries, whatever they held: y [dim, n_heads, n_q, n_batch], keep [n_batch][n_q],

@@ -8,7 +8,7 @@
 #include "core/view.h"
 #include "softmax/scores.h"
 
-/* The tensors, each alone and with each other, but batches of k and v with that of q: those may be pages.
+/* The tensors, each alone and with each other. The batches of k and v are not compared with q's: they may be pages.
  * (check.c) */
 posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
                                      const posenc_view *out);
@@ -62,11 +62,11 @@ typedef struct posenc_attention_unit {
     posenc_softmax_row_args *rows; /* how the scores of all its keys become exponentials */
     float *queries;                /* in float32, posenc_query_floats(head_dim) apart */
     float *scores;                 /* of a block's keys, POSENC_KEY_BLOCK apart, then their exponentials */
-    float *side;                   /* weighted sums of a block's values while its runs go by; the stride is the sums' */
+    float *side;                   /* weighted sums of a block's values while its runs go by */
     /* of a block, addresses of keys and of some behind them, and of values: */
     const void **key_rows, **value_rows;
     /* and of keys, POSENC_KEYS_PACKED at a time: */
-    float *panels; /* packed; with the memory of `stage` behind it, values of bf16 */
+    float *panels; /* packed; with the memory of `stage` behind it, values in float32 or bf16 */
     float *stage;  /* rotated, in float32; or the queries as integers */
 } posenc_attention_unit;
 

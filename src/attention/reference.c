@@ -39,14 +39,17 @@ static void multiply(const posenc_view *q, const posenc_view *k, const posenc_vi
 
 /* out[c, h, i, b] = sum over j of p[j, i, h, b] v_j[c]; keys of probability 0 do not count, whatever they hold. Without
  * keys there are no probabilities that could say what an empty row is. */
-static void mix(const posenc_view *p, const posenc_view *v, const posenc_view *out, posenc_fully_masked_row empty) {
+static void mix(const posenc_score_params *params, const posenc_view *p, const posenc_view *v, const posenc_view *out) {
+    const float *sinks = params->sinks;
     int64_t group = v->ne[1] > 0 ? out->ne[1] / v->ne[1] : 1;
     for (int64_t b = 0; b < out->ne[3]; b++)
         for (int64_t h = 0; h < out->ne[1]; h++)
             for (int64_t i = 0; i < out->ne[2]; i++)
                 for (size_t c = 0; c < (size_t)out->ne[0]; c++) {
                     const float *row = posenc_view_at(p, i, h, b);
-                    double sum = v->ne[2] == 0 && empty == POSENC_FULLY_MASKED_NAN ? (double)NAN : 0.0;
+                    int is_empty = v->ne[2] == 0 && (sinks == NULL || sinks[h] == -INFINITY);
+                    int is_nan = is_empty && params->output.fully_masked == POSENC_FULLY_MASKED_NAN;
+                    double sum = is_nan ? (double)NAN : 0.0;
                     for (int64_t j = 0; j < v->ne[2]; j++)
                         if (row[j] != 0.0f)
                             sum +=
@@ -70,7 +73,7 @@ static posenc_status attend(const posenc_score_params *params, const posenc_view
     whole.output.masked = POSENC_MASKED_WRITTEN;
     status = posenc_softmax(&whole, p, p, posenc_range_all());
     if (status == POSENC_OK && posenc_view_count(out) > 0)
-        mix(p, v, out, params->output.fully_masked);
+        mix(params, p, v, out);
     return status;
 }
 

@@ -49,7 +49,7 @@ tree_part posenc_tree_part(const int32_t *parents, int64_t token, tree_span tree
 posenc_status posenc_tree_positions(const int32_t *parents, int64_t n, int32_t start, int32_t *positions) {
     if (n < 0 || n > POSENC_MAX_TREE)
         return POSENC_ERR_SHAPE;
-    if (start < -POSENC_MAX_KEYS || start > POSENC_MAX_KEYS - n)
+    if (start <= -POSENC_MAX_KEYS || start > POSENC_MAX_KEYS - n)
         return POSENC_ERR_POSITION;
     if (n > 0 && (parents == NULL || positions == NULL))
         return POSENC_ERR_NULL;
