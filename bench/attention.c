@@ -118,10 +118,10 @@ static posenc_view as_tokens(const posenc_view *x) {
 /* So many keys from all of the cache, in no order; the plain call has its first. */
 static void add_list(attention_job *job) {
     enum { LISTED = 2048 };
-    int64_t n_k = job->plain.k.ne[2], row = job->plain.v.ne[0]; /* a power of two; of MLA's values, part of the keys' */
+    int64_t n_k = job->plain.k.ne[2] /* a power of two */, v_dim = job->plain.v.ne[0];
+    int is_mla = job->plain.v.data == job->plain.k.data;
     job->plain.k = as_tokens(&job->plain.k);
-    job->plain.v =
-        job->plain.v.data == job->plain.k.data ? posenc_view_slice(job->plain.k, 0, 0, row) : as_tokens(&job->plain.v);
+    job->plain.v = is_mla ? posenc_view_slice(job->plain.k, 0, 0, v_dim) : as_tokens(&job->plain.v);
     job->task.k = job->plain.k;
     job->task.v = job->plain.v;
     int32_t *keys = bench_alloc(&job->base, LISTED * sizeof *keys);

@@ -212,7 +212,7 @@ static void find_keys(block *b) {
                                    (int64_t)(b->rows_end - begin), b->unit->key_rows + begin);
 }
 
-/* In panels that no pair sees, of any value. */
+/* In panels that no pair sees, of any value: groups read it for all of them, with a weight of 0. */
 static void find_values(const block *b) {
     const posenc_attention_unit *u = b->unit;
     const posenc_view *v = &u->call->args->v;

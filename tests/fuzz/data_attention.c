@@ -90,10 +90,8 @@ static posenc_view draw_rows(const attention_call *c, posenc_dtype type, int64_t
 }
 
 static void fill_keys(const attention_call *c, const posenc_view *view, double size) {
-    const posenc_score_params *p = &c->s.params;
     for (int64_t b = 0; b < c->s.n_batch; b++) {
-        int64_t begin = p->sequences.k_begin != NULL ? p->sequences.k_begin[b] : 0,
-                end = p->sequences.k_end != NULL ? p->sequences.k_end[b] : c->s.n_k;
+        int64_t begin = data_first_key(&c->s, b), end = data_end_of_keys(&c->s, b);
         for (int64_t j = begin; j < end; j++)
             for (int64_t head = 0, row, page; head < view->ne[1]; head++) {
                 place_of(c, j, b, &row, &page);
@@ -111,7 +109,7 @@ static void draw_pages(attention_call *c) {
     int32_t *table = data_block((c->s.n_batch - 1) * stride + per_sequence, sizeof *table);
     for (int64_t b = 0; b < c->s.n_batch; b++)
         for (int64_t page = 0; page < per_sequence; page++) {
-            int64_t end = c->s.params.sequences.k_end != NULL ? c->s.params.sequences.k_end[b] : c->s.n_k;
+            int64_t end = data_end_of_keys(&c->s, b);
             int32_t number = (int32_t)((first + b * per_sequence + (per_sequence - page)) % n_pages);
             table[b * stride + page] = page * size < end || is_shared ? number : -1;
         }
@@ -163,9 +161,7 @@ static int64_t key_at(const attention_call *c, int64_t i, int64_t b, int64_t t) 
 
 /* Any keys of the sequence, some of them twice; behind the end of a list anything may stand. */
 static void fill_list(const attention_call *c, int32_t *list, int64_t b) {
-    const posenc_score_params *p = &c->s.params;
-    int64_t begin = p->sequences.k_begin != NULL ? p->sequences.k_begin[b] : 0,
-            end = p->sequences.k_end != NULL ? p->sequences.k_end[b] : c->s.n_k;
+    int64_t begin = data_first_key(&c->s, b), end = data_end_of_keys(&c->s, b);
     int64_t n = begin == end ? 0 : data_random() % 2 ? c->lists.n_max : (int64_t)(data_random() % 40);
     for (int64_t t = 0; t < c->lists.n_max; t++)
         list[t] = t < n    ? (int32_t)(begin + (int64_t)(data_random() % (uint64_t)(end - begin)))
@@ -211,9 +207,7 @@ static void read_key(const attention_call *c, int64_t j, int64_t head, int64_t b
 }
 
 static int is_read(const attention_call *c, int64_t j, int64_t b) {
-    const posenc_score_params *p = &c->s.params;
-    return (p->sequences.k_begin == NULL || j >= p->sequences.k_begin[b]) &&
-           (p->sequences.k_end == NULL || j < p->sequences.k_end[b]);
+    return j >= data_first_key(&c->s, b) && j < data_end_of_keys(&c->s, b);
 }
 
 static int is_integer(const attention_call *c, posenc_dtype type) {

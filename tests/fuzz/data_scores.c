@@ -164,18 +164,22 @@ static void draw_sinks(data_scores *s) {
     s->params.sinks = sinks;
 }
 
-/* ---- Trees of draft tokens ---- */
+int64_t data_first_key(const data_scores *s, int64_t b) {
+    return s->params.sequences.k_begin != NULL ? s->params.sequences.k_begin[b] : 0;
+}
 
-static int64_t end_of_keys(const data_scores *s, int64_t b) {
+int64_t data_end_of_keys(const data_scores *s, int64_t b) {
     return s->params.sequences.k_end != NULL ? s->params.sequences.k_end[b] : s->n_k;
 }
+
+/* ---- Trees of draft tokens ---- */
 
 /* Every sequence has a key for each token; without given positions nothing counts distances. */
 static int may_have_tree(const data_scores *s) {
     const posenc_score_params *p = &s->params;
     const posenc_score_bias *bias = &p->bias;
     for (int64_t b = 0; b < s->n_batch; b++)
-        if (end_of_keys(s, b) - (p->sequences.k_begin != NULL ? p->sequences.k_begin[b] : 0) < s->n_q)
+        if (data_end_of_keys(s, b) - data_first_key(s, b) < s->n_q)
             return 0;
     int counts = p->mask.before >= 0 || p->mask.chunk > 0 || bias->alibi_slopes != NULL || bias->relative != NULL ||
                  bias->by_query.products != NULL || bias->by_key.products != NULL;
@@ -184,7 +188,7 @@ static int may_have_tree(const data_scores *s) {
 
 /* A token sees itself and its ancestors. */
 static void show_ancestors(const data_scores *s, int64_t b, int64_t token, uint8_t *keys) {
-    int64_t first = end_of_keys(s, b) - s->n_q;
+    int64_t first = data_end_of_keys(s, b) - s->n_q;
     for (int64_t j = 0; j < s->n_k; j++)
         keys[j] = j < first;
     for (int64_t t = token; t >= 0; t = s->tree.parents[b * s->tree.batch_stride + t])
@@ -206,7 +210,7 @@ static void draw_tree(data_scores *s) {
     int32_t *starts = data_block(s->n_batch, sizeof *starts);
     uint8_t *bytes = data_block(s->n_batch * s->n_q * s->n_k, 1);
     for (int64_t b = 0; b < s->n_batch; b++) {
-        starts[b] = (int32_t)(end_of_keys(s, b) - s->n_q);
+        starts[b] = (int32_t)(data_end_of_keys(s, b) - s->n_q);
         for (int64_t i = 0; i < s->n_q; i++)
             show_ancestors(s, b, i, bytes + (b * s->n_q + i) * s->n_k);
     }

@@ -18,6 +18,10 @@ typedef struct data_scores {
 /* For these extents, which the caller has set. */
 void data_draw_scores(data_scores *s);
 
+/* Sequence b has the keys from the one on to before the other. */
+int64_t data_first_key(const data_scores *s, int64_t b);
+int64_t data_end_of_keys(const data_scores *s, int64_t b);
+
 /* The logits of one row and what each may be off by, the largest (with the sink) and the sum of exp(logit - largest);
  * error: the largest error of a logit that is not -inf. */
 typedef struct data_row {

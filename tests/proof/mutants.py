@@ -10,6 +10,8 @@ from proof import NEON, ROOT, can_emulate_neon, emulated_tiers, emulation, tiers
 
 SOURCES = [f'src/{folder}/*.[ch]' for folder in ('core', 'rope', 'encoding', 'bias', 'softmax', 'attention', 'analysis', 'simd', 'scalar',
                                                 'avx2', 'avx512', 'neon')] + [f'src/kernels/{name}.h' for name in ('exp', 'exp_scalar', 'fma', 'half')]
+# This CPU's own bits decide the one, and what is prefetched no result.
+NOT_CHANGED = 'src/core/cpu.c', 'src/simd/prefetch.h'
 SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ', ' <= '), (' <= ', ' < '), (' > ', ' >= '),
          (' >= ', ' > '), (' == ', ' != '), (' != ', ' == '), (' && ', ' || '), (' || ', ' && '), ('v_add(', 'v_sub('),
          ('v_sub(', 'v_add('), ('v_mul(', 'v_add('), ('v_fma(', 'v_fms('), ('v_fms(', 'v_fma('), ('vd_add(', 'vd_mul('),
@@ -97,7 +99,7 @@ def all_mutants(only):
     """(file, line number, line, changed line) of every change that the operators make."""
     found = []
     for name in sources():
-        if only in name and name != 'src/core/cpu.c':  # which this CPU's own bits decide
+        if only in name and name not in NOT_CHANGED:
             text = (ROOT / name).read_text(encoding='utf-8')
             for number, line in code_lines(text):
                 found += [(name, number, line, changed) for changed in mutants_of_line(line, text) if changed != line]

@@ -45,9 +45,8 @@ def emulation():
 
 # What can be looked at of src/neon on another machine: its tests.
 NEON = 'aarch64-linux-gnu'
-# Return addresses are not signed, which takes most of the time of calls to emulate.
-EMULATE_NEON = ['qemu-aarch64', '-cpu', 'max,pauth=off']
 NEON_TESTS = [('vec_neon',), ('posenc-check', '--verify', '--tier', 'neon'), ('posenc-check', '--tier', 'neon')]
+EMULATE_NEON = ['qemu-aarch64', '-cpu', 'max,pauth=off']  # to sign return addresses would take most of the time
 
 
 def can_emulate_neon():
