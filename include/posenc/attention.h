@@ -27,8 +27,8 @@
  *
  *     position, lengths, documents             skipped: anything. A block of 512 keys of which no query of a unit sees
  *                                              one is not read, nor are keys of such a panel of 32
- *     a bias of -inf at either end of a block  the same, of tensor_slopes > 0 (keys before and behind the hole of n_first
- *     of keys                                  have ends of their own): a causal mask as a tensor costs one look
+ *     a bias of -inf at either end of a block  the same, of tensor_slopes > 0 (the hole of n_first has ends of its
+ *     of keys                                  own): a causal mask as a tensor costs one look
  *     a bias of -inf among unmasked keys       e_j = 0: v must be finite, and the score not NaN
  *     bytes; a tree; positions given; lists   e_j = 0: v must be finite
  *
