@@ -229,7 +229,7 @@ void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
         else
             walk_groups(&tiled, add_block, POSENC_Q4_0);
         _tile_release();
-        keep_and_add(&tiled);
+        keep_and_add(&tiled, 0);
     }
     rest.weights += tiled.n * args->weight_stride;
     rest.keep += tiled.n;

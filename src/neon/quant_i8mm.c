@@ -254,5 +254,5 @@ void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
     else
         walk_groups(&a, add_block_by_pairs, POSENC_Q4_0);
     part_pairs(&a);
-    keep_and_add(&a);
+    keep_and_add(&a, 0);
 }

@@ -138,13 +138,23 @@ V_INLINE void walk_groups(const posenc_attend_quants_args *a, add_block_function
     }
 }
 
-/* To what is kept of y. */
-V_INLINE void keep_and_add(const posenc_attend_quants_args *a) {
-    for (size_t i = 0; i < a->n; i++)
-        for (size_t c = 0; c < a->dim; c += VF) {
-            float *y = a->y + i * a->y_stride + c;
-            v_store(y, v_fma(v_set1(a->keep[i]), v_load(y), v_load(a->sums + i * a->sums_stride + c)));
+/* To what is kept of y. are_paired: the sums stand by pairs of vectors, as the products of rows leave them; they are
+ * put in order. */
+V_INLINE void keep_and_add(const posenc_attend_quants_args *a, const int are_paired) {
+    for (size_t i = 0; i < a->n; i++) {
+        vf keep = v_set1(a->keep[i]);
+        for (size_t c = 0; c < a->dim; c += 2 * VF) {
+            float *y = a->y + i * a->y_stride + c, *sums = a->sums + i * a->sums_stride + c;
+            vf first = v_load(sums), second = v_load(sums + VF);
+            if (are_paired) {
+                v_unpair(first, second, &first, &second);
+                v_store(sums, first);
+                v_store(sums + VF, second);
+            }
+            v_store(y, v_fma(keep, v_load(y), first));
+            v_store(y + VF, v_fma(keep, v_load(y + VF), second));
         }
+    }
 }
 
 #endif

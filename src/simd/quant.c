@@ -177,7 +177,7 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
 /* ---- Weighted sums ---- */
 
 enum {
-    SUMS = VF == 16 ? 8 : 4, /* that are added to at a time */
+    SUMS = 4, /* that are added to at a time; of eight gcc 12 keeps some in memory */
     ROW_QUADS = GROUP / 4,
     BLOCK_VECTORS = POSENC_QUANT_BLOCK / VF
 };
@@ -220,8 +220,8 @@ V_INLINE void keep_quads(const group *g, size_t at, const posenc_dtype type, blo
             take_rows(g->rows + 4 * k, at, v, type, &quads->at[k][v], &quads->at[k][v + 1]);
 }
 
-/* Two vectors of channels from vector v of block b on, of n sums from number i of the group on. kept: the rows, or
- * NULL. */
+/* Two vectors of channels from vector v of block b on, of n sums from number i of the group on, paired as the rows'
+ * numbers are. kept: the rows, or NULL. */
 V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, const shares *s, size_t i, size_t b,
                           size_t v, const size_t n, const block_quads *kept, const posenc_dtype type) {
     vp low[SUMS], high[SUMS];
@@ -242,10 +242,9 @@ V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, co
     }
     for (size_t r = 0; r < n; r++) {
         float *sums = a->sums + (g->first + i + r) * a->sums_stride + b * POSENC_QUANT_BLOCK + v * VF;
-        vf factor = v_set1(s[r].factor), first, second;
-        v_unpair(v_from_int(vp_sum(low[r])), v_from_int(vp_sum(high[r])), &first, &second);
-        v_store(sums, v_fma(first, factor, v_load(sums)));
-        v_store(sums + VF, v_fma(second, factor, v_load(sums + VF)));
+        vf factor = v_set1(s[r].factor);
+        v_store(sums, v_fma(v_from_int(vp_sum(low[r])), factor, v_load(sums)));
+        v_store(sums + VF, v_fma(v_from_int(vp_sum(high[r])), factor, v_load(sums + VF)));
     }
 }
 
@@ -263,15 +262,13 @@ V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size
     block_quads kept;
     for (size_t i = 0, n; i < g->n; i += n) {
         shares s[SUMS];
-        n = i + SUMS <= g->n ? SUMS : i + 4 <= g->n ? 4 : 1;
+        n = i + SUMS <= g->n ? SUMS : 1;
         if (i == 0 && n < g->n)
             keep_quads(g, numbers_at(b, type), type, &kept);
         for (size_t r = 0; r < n; r++)
             find_words(a, g, i + r, at, &s[r]);
         if (n == SUMS)
             add_sums(a, g, s, i, b, SUMS, &kept, type);
-        else if (n == 4)
-            add_sums(a, g, s, i, b, 4, &kept, type);
         else
             add_sums(a, g, s, i, b, 1, &kept, type);
     }
@@ -284,6 +281,6 @@ void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
         walk_groups(&a, add_block, POSENC_Q8_0);
     else
         walk_groups(&a, add_block, POSENC_Q4_0);
-    keep_and_add(&a);
+    keep_and_add(&a, 1);
 }
 #endif
