@@ -12,8 +12,8 @@ enum {
     BLOCK = POSENC_QUANT_BLOCK,
     MOST_DIM = 128,
     MOST_KEYS = 4500,
-    MANY_KEYS = 256,
-    MOST_Q = 20, /* 40 that share a head of keys: a unit of few, or of many */
+    KEYS_EXACT = 128, /* the first ones */
+    MOST_Q = 20,      /* 40 that share a head of keys: a unit of few, or of many */
     HEADS = 4,
     KV_HEADS = 2
 };
@@ -94,56 +94,59 @@ static void open_call(posenc_dtype k_type, posenc_dtype v_type, int64_t dim, int
     truth_ways_open(&call);
 }
 
-/* What the header promises of random numbers: where few keys are seen, of which one may outweigh the others,
- * and where many are. */
-static const double allowed[] = {8e-5, 2e-5};
-
-/* Whether the result is that in double, and by how much of what is allowed it differs; n: how many are compared. */
-static void check_rows(double worst[2], long long n[2]) {
+/* Whether the result is that in double, and by how much of `allowed` max |v| it differs; n: how many are compared. */
+static void check_rows(double allowed, double *worst, long long *n) {
     int64_t dim = call.args.q.ne[0], n_q = call.args.q.ne[2];
     for (int64_t i = 0; i < n_q; i++)
         for (int64_t h = 0; h < HEADS; h++) {
             double row[MOST_DIM], largest = truth_ways_row(&call, i, h, row);
-            int has_many = call.args.k.ne[2] - n_q + i + 1 >= MANY_KEYS;
-            for (int64_t c = 0; c < dim; c++, n[has_many]++) {
+            for (int64_t c = 0; c < dim; c++, ++*n) {
                 double got = (double)out[(i * HEADS + h) * dim + c];
-                truth_close(got, row[c], allowed[has_many] * largest, "channel %lld of query %lld", (long long)c,
-                            (long long)i);
-                worst[has_many] = fmax(worst[has_many], fabs(got - row[c]) / (allowed[has_many] * largest));
+                truth_close(got, row[c], allowed * largest, "channel %lld of query %lld", (long long)c, (long long)i);
+                *worst = fmax(*worst, fabs(got - row[c]) / (allowed * largest));
             }
         }
 }
 
-static void test_random(void **state) {
-    (void)state;
-    double worst[2] = {0.0, 0.0};
-    long long n[2] = {0, 0};
-    for (int round = 0; round < 30; round++) {
+/* What the header promises of random numbers. window: keys that a query sees, none of them the first; 0: all. */
+static void check_random(const char *what, int rounds, int64_t n_k, int64_t window, double allowed) {
+    double worst = 0.0;
+    long long n = 0;
+    for (int round = 0; round < rounds; round++) {
         int64_t dim = BLOCK * (1 + truth_below(4)), n_q = 1 + truth_below(MOST_Q);
-        int64_t n_k = n_q + truth_below(round % 8 ? 600 : MOST_KEYS - MOST_Q);
-        open_call(k_type_of(round), v_type_of(round), dim, n_q, n_k);
+        open_call(k_type_of(round), v_type_of(round), dim, n_q, n_q + (window > 0 ? n_k : truth_below(n_k)));
+        if (window > 0)
+            call.params.mask = posenc_mask_window(window);
         truth_attend(&call);
-        check_rows(worst, n);
+        check_rows(allowed, &worst, &n);
         truth_ways_close(&call);
     }
-    truth_report("attention in integers, fewer than 256 keys", n[0], worst[0], TRUTH_ALLOWED, "random calls");
-    truth_report("attention in integers, 256 keys or more", n[1], worst[1], TRUTH_ALLOWED, "random calls");
+    truth_report(what, n, worst, TRUTH_ALLOWED, "random calls");
+}
+
+static void test_random(void **state) {
+    (void)state;
+    check_random("attention in integers, the first 128 keys", 30, KEYS_EXACT - MOST_Q, 0, 4e-6);
+    check_random("attention in integers, up to 600 keys", 30, 600, 0, 2e-5);
+    check_random("attention in integers, many keys", 4, MOST_KEYS - MOST_Q, 0, 2e-5);
+    check_random("attention in integers, windows of few keys", 30, 300, 1 + truth_below(100), 8e-5);
 }
 
 /* A query's block of 2^-100 counts; just below it is 0, and all keys weigh the same. */
 static void test_small_queries(void **state) {
     (void)state;
-    double worst[2] = {0.0, 0.0};
-    long long n[2] = {0, 0};
+    double worst = 0.0;
+    long long n = 0;
     for (int counts = 0; counts < 2; counts++) {
-        open_call(POSENC_Q8_0, POSENC_Q8_0, 64, 3, 100);
+        open_call(POSENC_Q8_0, POSENC_Q8_0, 64, 3, 300);
+        call.params.mask = posenc_mask_window(100); /* in integers */
         call.params.scale = 0x1p97f;
         for (int64_t i = 0; i < 3 * HEADS * 64; i++)
             queries[i] = (truth_below(2) ? 1.0f : -1.0f) * (counts ? 0x1p-100f : 0x1.fffffep-101f);
         truth_attend(&call);
         if (!counts)
             memset(queries, 0, sizeof queries);
-        check_rows(worst, n);
+        check_rows(8e-5, &worst, &n);
         truth_ways_close(&call);
     }
 }
@@ -179,6 +182,20 @@ static void test_block_unseen_by_some(void **state) {
     truth_ways_close(&call);
 }
 
+/* Without blocks there is nothing to compute in integers. */
+static void test_no_blocks(void **state) {
+    (void)state;
+    open_call(POSENC_Q8_0, POSENC_F16, 64, 3, 600);
+    call.args.k = draw_values(k_memory, POSENC_BF16, 64, 600);
+    call.args.math = POSENC_MATH_F32;
+    truth_attend(&call);
+    truth_ways_keep(&call);
+    call.args.math = POSENC_MATH_INT16;
+    truth_attend(&call);
+    truth_ways_same(&call, "no blocks");
+    truth_ways_close(&call);
+}
+
 /* ---- Extremes ---- */
 
 /* The scale of every block of some rows. */
@@ -193,10 +210,12 @@ static void set_scales(const posenc_view *x, int64_t j, float scale) {
 static void test_extremes(void **state) {
     (void)state;
     static const float scales[] = {0.0f, 65504.0f, 0x1p-24f, 1.0f, 0x1p-14f};
-    for (int round = 0; round < 10; round++) {
-        open_call(POSENC_Q8_0, POSENC_Q8_0, 64, 3, 200);
-        for (int64_t j = 0; j < 200; j++)
+    for (int round = 0; round < 20; round++) {
+        open_call(POSENC_Q8_0, POSENC_Q8_0, 64, 3, 400);
+        for (int64_t j = 0; j < 400; j++)
             set_scales(&call.args.v, j, scales[(j + round) % 5]);
+        if (round >= 10) /* keys in integers alone */
+            call.params.mask = posenc_mask_window(200);
         if (round % 2) /* one key that all queries like */
             call.params.scale = 8.0f;
         truth_attend(&call);
@@ -236,7 +255,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_random),    truth_test(test_small_queries),
         truth_test(test_same_bits), truth_test(test_block_unseen_by_some),
-        truth_test(test_extremes),  truth_test(test_not_seen),
+        truth_test(test_no_blocks), truth_test(test_extremes),
+        truth_test(test_not_seen),
     };
     return truth_run(tests);
 }

@@ -60,20 +60,26 @@ static int work(float *results) {
 
 /* ---- Attention in integers and in bf16: of so many queries that AMX's tiles are used where the CPU has them ---- */
 
-enum { HEADS = 8, ATTENDED = DIM * HEADS * TOKENS, BLOCK_HALVES = POSENC_Q8_BYTES / 2, N_MATHS = 4 };
+enum {
+    HEADS = 8,
+    ATTENDED = DIM * HEADS * TOKENS,
+    SEEN = 168, /* keys, 40 of them in integers */
+    BLOCK_HALVES = POSENC_Q8_BYTES / 2,
+    N_MATHS = 4
+};
 
 static struct {
-    float queries[ATTENDED], keys[KEYS * DIM];
-    uint16_t quants[KEYS * DIM / POSENC_QUANT_BLOCK * BLOCK_HALVES], halves[KEYS * DIM]; /* Q8_0; bf16 */
+    float queries[ATTENDED], keys[SEEN * DIM];
+    uint16_t quants[SEEN * DIM / POSENC_QUANT_BLOCK * BLOCK_HALVES], halves[SEEN * DIM]; /* Q8_0; bf16 */
 } attended;
 static float expected_attention[N_MATHS * ATTENDED];
 
 static void set_up_attention(void) {
     truth_fill(attended.queries, ATTENDED);
-    truth_fill(attended.keys, KEYS * DIM);
-    for (int i = 0; i < KEYS * DIM / POSENC_QUANT_BLOCK * BLOCK_HALVES; i++)
+    truth_fill(attended.keys, SEEN * DIM);
+    for (int i = 0; i < SEEN * DIM / POSENC_QUANT_BLOCK * BLOCK_HALVES; i++)
         attended.quants[i] = (uint16_t)(i % BLOCK_HALVES == 0 ? 0x2000 : i * 40503); /* a scale, or two numbers */
-    for (int i = 0; i < KEYS * DIM; i++)
+    for (int i = 0; i < SEEN * DIM; i++)
         attended.halves[i] = (uint16_t)(0x3f00 | (i * 40503 & 0x80ff));
 }
 
@@ -93,7 +99,7 @@ static int attend_in(void *scratch, float *results) {
     for (int m = 0; m < N_MATHS; m++) {
         posenc_attention_args args = {.params = &params, .math = maths[m].math};
         args.q = posenc_view_dense(attended.queries, POSENC_F32, DIM, HEADS, TOKENS, 1);
-        args.k = args.v = posenc_view_dense((void *)(uintptr_t)maths[m].keys, maths[m].type, DIM, 1, KEYS, 1);
+        args.k = args.v = posenc_view_dense((void *)(uintptr_t)maths[m].keys, maths[m].type, DIM, 1, SEEN, 1);
         args.out = posenc_view_dense(results + m * ATTENDED, POSENC_F32, DIM, HEADS, TOKENS, 1);
         is_ok &= posenc_attention_run(&args, scratch, posenc_range_all()) == POSENC_OK;
     }

@@ -115,19 +115,21 @@ static double number(const posenc_view *x, int64_t c, int64_t h, int64_t j) {
 
 double truth_ways_row(const truth_ways *call, int64_t i, int64_t h, double *row) {
     const posenc_view *q = &call->args.q, *k = &call->args.k, *v = &call->args.v;
-    int64_t seen = k->ne[2] - q->ne[2] + i + 1, head = h / (q->ne[1] / k->ne[1]);
-    double *weights = memory_of((size_t)seen * sizeof *weights), max = -INFINITY, sum = 0.0, largest = 0.0;
-    for (int64_t j = 0; j < seen; j++) {
+    int64_t own = k->ne[2] - q->ne[2] + i, end = own + 1, before = call->params.mask.before,
+            head = h / (q->ne[1] / k->ne[1]);
+    int64_t begin = before >= 0 && before < own ? own - before : 0;
+    double *weights = memory_of((size_t)end * sizeof *weights), max = -INFINITY, sum = 0.0, largest = 0.0;
+    for (int64_t j = begin; j < end; j++) {
         for (int64_t c = 0; c < q->ne[0]; c++)
             weights[j] += number(q, c, h, i) * number(k, c, head, j);
         weights[j] *= (double)call->params.scale;
         max = fmax(max, weights[j]);
     }
-    for (int64_t j = 0; j < seen; j++)
+    for (int64_t j = begin; j < end; j++)
         sum += weights[j] = exp(weights[j] - max);
     for (int64_t c = 0; c < v->ne[0]; c++)
         row[c] = 0.0;
-    for (int64_t j = 0; j < seen; j++)
+    for (int64_t j = begin; j < end; j++)
         for (int64_t c = 0; c < v->ne[0]; c++) {
             double value = number(v, c, head, j);
             row[c] += weights[j] / sum * value;

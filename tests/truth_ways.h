@@ -26,8 +26,8 @@ void truth_ways_check(truth_ways *call);
 void truth_ways_keep(truth_ways *call);
 void truth_ways_same(const truth_ways *call, const char *what);
 
-/* The row of query i and head h in double, causal, of the numbers that q, k and v hold; the result is the largest size
- * of the values that it sees. */
+/* The row of query i and head h in double, causal or in a window, of the numbers that q, k and v hold; the result is
+ * the largest size of the values that it sees. */
 double truth_ways_row(const truth_ways *call, int64_t i, int64_t h, double *row);
 
 #endif

@@ -98,25 +98,27 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
 /* ---- The same with more: log-sum-exp, RoPE applied to K on load, pages, lists of keys ---- */
 
 /** How products with keys and sums of values are computed. INT16 is for those that are quantised (Q8_0, Q4_0); other
- * types, and keys that are rotated on load, are computed in float32 with it. BF16, BF16X2 and BF16X3
- * are for any.
+ * types, and keys that are rotated on load, are computed in float32 with it; of such alone the bits are F32's. BF16,
+ * BF16X2 and BF16X3 are for any.
  *
  * F32, the default: all of it in float32; a channel of Q8_0 or Q4_0 is the product of its integer and its scale. It is
  * the most exact one, and the fastest for prompts on x86 with neither VNNI nor AMX.
  *
- * INT16: the sums over channels and over keys are exact sums of integers, the same in any order. In each block of 32
- * channels the query becomes n_c = q_c (32639 / max |q_c|), rounded to the nearest integer, with the scale s = max
- * |q_c| / 32639. With d_jb the scale of key or value j in block b:
+ * INT16: keys 0 .. 127 (of a list its first 128) are a block of their own, computed as in F32: a query may see few
+ * others, and models give the first ones most of their weight. From key 128 on, the sums over channels and over keys
+ * are exact sums of integers, the same in any order. In each block of 32 channels the query becomes n_c = q_c (32639 /
+ * max |q_c|), rounded to the nearest integer, with the scale s = max |q_c| / 32639. With d_jb the scale of key or value
+ * j in block b:
  *
  *     x_ij = chain of fma((float)(sum of n_c k_jc over the block), s d_jb, x_ij) over the blocks, ascending, from 0
  *     values in groups of 16, counted from key 0, those of weight 0 left out: m = max e_j, d = max |d_jb|,
  *         W_j = (e_j (32639 / m)) (d_jb (1 / d)) rounded to the nearest integer,
- *         a[c] = fma((float)(sum of W_j v_jc over the group), (m / 32639) d, a[c]), from 0 in each block of 512 keys
+ *         a[c] = fma((float)(sum of W_j v_jc over the group), (m / 32639) d, a[c]), from 0 in each block of keys
  *
  * where k and v are the integers. A query's block below 2^-100 counts as 0. Beside the errors above, a logit is wrong
  * by up to |scale| sum_c max_b |q| |k_jc| / 65278 more, and a channel by the sum over groups of m d sum_j |v_jc| /
- * 65278: together at most 2.5e-4 of max |v| for logits of a few units. With random numbers it is 2e-5 of max |v| where
- * a query sees 256 keys or more, and 8e-5 where it sees fewer.
+ * 65278: together at most 2.5e-4 of max |v| for logits of a few units. With random numbers it is 2e-5 of max |v|, and
+ * 8e-5 for a query that sees fewer than 128 keys but not the first ones, as in a narrow window.
  *
  * BF16: q, k and v (k after its rotation) are rounded to bf16, to nearest even, and 0 where that is below 2^-56 in
  * size. Products are summed in the order of Intel's TDPBF16PS, 32 at a time, the last filled up with zeros; with +0 for

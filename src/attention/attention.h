@@ -38,7 +38,8 @@ enum {
         96, /* (query, head) pairs of a unit, which share the packing of keys: whole tiles of all bodies */
     POSENC_KEY_BLOCK = POSENC_SUM_BLOCK, /* keys of a block; attention.h says so */
     POSENC_KEYS_PACKED =
-        2 * POSENC_PANEL /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
+        2 * POSENC_PANEL, /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
+    POSENC_KEYS_EXACT = 128 /* first keys, in float32 whatever their type; attention.h says so of INT16 */
 };
 
 /* What a call works on. */

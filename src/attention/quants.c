@@ -7,6 +7,7 @@
 
 #include "core/minmax.h"
 #include "core/view.h"
+#include "kernels/half.h"
 
 enum { BLOCK = POSENC_QUANT_BLOCK };
 
@@ -36,27 +37,39 @@ static float *scales_of(const posenc_attention_unit *u) {
     return (float *)(void *)(numbers_of(u) + POSENC_UNIT_ROWS * u->call->args->k.ne[0]);
 }
 
-/* The nearest integer, to even between two; |x| < 2^22. */
-static int16_t nearest(float x) {
-    return (int16_t)((x + 0x1.8p23f) - 0x1.8p23f);
+/* Times factor, to the nearest integer, to even between two; below 2^22 in size. */
+static void round_block(const float *x, float factor, int16_t *numbers) {
+    for (int c = 0; c < BLOCK; c++)
+        numbers[c] = (int16_t)((x[c] * factor + 0x1.8p23f) - 0x1.8p23f);
+}
+
+/* The largest in size, infinity or NaN if one is; as integers, which compilers compare several at a time. */
+static float largest_of(const float *x) {
+    int32_t most = 0;
+    for (int c = 0; c < BLOCK; c++) {
+        int32_t bits = (int32_t)(posenc_bits(x[c]) & 0x7fffffff);
+        most = bits > most ? bits : most;
+    }
+    return posenc_float((uint32_t)most);
 }
 
 /* A block, the channels of each four in the order 0 2 1 3; what is not finite has a scale of NaN. */
 static float quantise_block(const float *x, int16_t *numbers) {
-    float largest = 0.0f, not_finite = 0.0f;
-    for (int c = 0; c < BLOCK; c++) {
-        largest = fabsf(x[c]) > largest ? fabsf(x[c]) : largest;
-        not_finite += x[c] * 0.0f;
-    }
-    int is_nothing = largest < LEAST_QUERY || not_finite != 0.0f;
-    float factor = is_nothing ? 0.0f : (float)POSENC_QUANT_MAX / largest;
+    float largest = largest_of(x);
+    int16_t rounded[BLOCK] = {0};
+    if (largest < LEAST_QUERY)
+        largest = 0.0f;
+    else if (!isfinite(largest))
+        largest = NAN;
+    else
+        round_block(x, (float)POSENC_QUANT_MAX / largest, rounded);
     for (int c = 0; c < BLOCK; c += 4) {
-        numbers[c] = is_nothing ? 0 : nearest(x[c] * factor);
-        numbers[c + 1] = is_nothing ? 0 : nearest(x[c + 2] * factor);
-        numbers[c + 2] = is_nothing ? 0 : nearest(x[c + 1] * factor);
-        numbers[c + 3] = is_nothing ? 0 : nearest(x[c + 3] * factor);
+        numbers[c] = rounded[c];
+        numbers[c + 1] = rounded[c + 2];
+        numbers[c + 2] = rounded[c + 1];
+        numbers[c + 3] = rounded[c + 3];
     }
-    return is_nothing ? not_finite : largest / (float)POSENC_QUANT_MAX;
+    return largest / (float)POSENC_QUANT_MAX;
 }
 
 void posenc_attention_quantise_queries(const posenc_attention_unit *u) {

@@ -25,6 +25,7 @@ typedef struct block {
     size_t seen_first, seen_end; /* by any pair */
     int has_hole;                /* in what any pair sees */
     uint32_t panels;             /* that hold a key which any pair sees, a bit for each */
+    int in_integers;             /* with INT16: products of quantised keys, sums of quantised values */
     size_t rows_end;             /* so many keys from the block's first have addresses */
     float keep[UNIT_ROWS];       /* what the sums are to be multiplied by */
 } block;
@@ -187,8 +188,9 @@ static int find_seen(block *b) {
 
 /* ---- Blocks of keys ---- */
 
-static int has_groups(const posenc_attention_unit *u) {
-    return posenc_attention_has_quant_values(u->call) || posenc_attention_has_pairs(u->call);
+static int has_groups(const block *b) {
+    return (b->in_integers && posenc_attention_has_quant_values(b->unit->call)) ||
+           posenc_attention_has_pairs(b->unit->call);
 }
 
 static int has_panel(const block *b, size_t j) {
@@ -267,7 +269,7 @@ static void multiply_keys(const block *b, size_t begin, size_t end) {
             .n_rows = posenc_min_size(left, POSENC_KEYS_PACKED),
         };
         posenc_attention_keys keys = keys_at(b, j, dot.n_rows);
-        if (posenc_attention_has_quant_keys(u->call)) {
+        if (b->in_integers && posenc_attention_has_quant_keys(u->call)) {
             posenc_attention_multiply_quants(u, &keys, u->scores + j);
             continue;
         }
@@ -452,10 +454,16 @@ static void attend_block(block *b) {
     multiply(b);
     for (int64_t pair = 0; pair < b->unit->n; pair++)
         soften(b, pair);
-    if (has_groups(b->unit))
+    if (has_groups(b))
         mix_groups(b);
     else
         mix(b);
+}
+
+/* Keys of the block that begins with key `first`. If others are in integers, the first ones are a block. */
+static size_t keys_of_block(const posenc_attention_call *call, size_t first) {
+    int has_quants = posenc_attention_has_quant_keys(call) || posenc_attention_has_quant_values(call);
+    return first == 0 && has_quants ? POSENC_KEYS_EXACT : BLOCK - first % BLOCK;
 }
 
 void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums) {
@@ -471,8 +479,9 @@ void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, p
     block b = {.unit = u, .sums = sums};
     for (int64_t pair = 0; pair < u->n; pair++)
         b.last_seen = posenc_max_size(b.last_seen, posenc_min_size(u->rows[pair].seen.end, end));
-    for (b.first = first; b.first < end && b.first < n_k; b.first += BLOCK) {
-        b.n = posenc_min_size(n_k - b.first, BLOCK);
+    for (b.first = first; b.first < end && b.first < n_k; b.first += b.n) {
+        b.n = posenc_min_size(n_k - b.first, keys_of_block(u->call, b.first));
+        b.in_integers = b.first >= POSENC_KEYS_EXACT;
         attend_block(&b);
     }
 }

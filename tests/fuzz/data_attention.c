@@ -171,7 +171,7 @@ static void fill_list(const attention_call *c, int32_t *list, int64_t b) {
 
 static void draw_lists(attention_call *c) {
     posenc_attention_lists *l = &c->lists;
-    l->n_max = draw_rarely(16) ? draw(DATA_MOST_KEYS) : draw_size(140) - draw_rarely(8);
+    l->n_max = draw_rarely(16) ? draw(DATA_MOST_KEYS) : draw_size(200) - draw_rarely(8);
     l->query_stride = draw_rarely(3) ? 0 : l->n_max + draw(3);
     l->batch_stride = (c->s.n_q - 1) * l->query_stride + l->n_max + draw(3);
     int32_t *keys =
@@ -185,7 +185,7 @@ static void draw_lists(attention_call *c) {
 
 /* ---- Plain double ---- */
 
-enum { MOST_DIM = 256, GROUP = 16 };
+enum { MOST_DIM = 256, GROUP = 16, KEYS_EXACT = 128 /* the first ones, which are not in integers */ };
 
 /* Key j as the queries meet it. */
 static void read_key(const attention_call *c, int64_t j, int64_t head, int64_t b, double *key) {
@@ -220,10 +220,11 @@ static int is_bf16(const attention_call *c) {
 
 /* What rounding query i to integers, or query and key to bf16, adds to the error of its product with key j; size: the
  * sum of the sizes of their products. */
-static double query_error(const attention_call *c, int64_t i, int64_t h, int64_t b, const double *key, double size) {
+static double query_error(const attention_call *c, int64_t i, int64_t j, int64_t h, int64_t b, const double *key,
+                          double size) {
     if (is_bf16(c))
         return 1.01 * (c->task.math == POSENC_MATH_BF16X3 ? 0x1p-15 : 0x1p-7) * size;
-    if (!is_integer(c, c->task.k.dtype) || c->rope != NULL)
+    if (!is_integer(c, c->task.k.dtype) || c->rope != NULL || (c->task.lists == NULL && j < KEYS_EXACT))
         return 0.0;
     double error = 0.0;
     for (int64_t first = 0; first < c->task.k.ne[0]; first += POSENC_QUANT_BLOCK) {
@@ -263,7 +264,7 @@ static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, d
             size += fabs(product);
         }
         row->errors[j] =
-            (double)c->s.params.scale * ((double)(dim + 8) * 0x1p-23 * size + query_error(c, i, h, b, key, size));
+            (double)c->s.params.scale * ((double)(dim + 8) * 0x1p-23 * size + query_error(c, i, j, h, b, key, size));
     }
     data_make_row(&c->s, scores, i, h, b, row);
 }
@@ -315,7 +316,7 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
                           (long long)b, got);
             continue;
         }
-        for (int64_t t = 0; is_integer(c, v->dtype) && t < n; t += GROUP)
+        for (int64_t t = KEYS_EXACT; is_integer(c, v->dtype) && t < n; t += GROUP)
             rounding += group_error(c, row, k, t, head, i, b);
         double unit = value_error(c);
         for (int64_t t = 0, at, page; t < n; t++) {
@@ -366,7 +367,7 @@ static posenc_status attend_parts(const void *arguments, posenc_range units) {
 
 /* Mostly a few queries, as in decode, over some panels of keys. */
 static void draw_extents(data_scores *s) {
-    s->n_k = draw_rarely(64) ? 1 + draw(DATA_MOST_KEYS) : draw_rarely(16) ? 1 + draw(1200) : draw_size(140);
+    s->n_k = draw_rarely(64) ? 1 + draw(DATA_MOST_KEYS) : draw_rarely(16) ? 1 + draw(1200) : draw_size(200);
     s->n_q = s->n_k <= 200 && draw_rarely(8) ? draw_size(80) : draw_rarely(2) ? 1 + draw(6) : 1;
     int is_large = s->n_k > 200 || s->n_q > 6;
     s->n_heads = draw_between(1, is_large ? 2 : 8);
