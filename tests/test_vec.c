@@ -196,6 +196,22 @@ static void test_moves(void **state) {
     }
 }
 
+static void test_transpose(void **state) {
+    (void)state;
+    begin("v_transpose");
+    for (int round = 0; round < ROUNDS / 10; round++) {
+        floats from[VF];
+        vf rows[VF];
+        for (int i = 0; i < VF; i++) {
+            from[i] = random_floats();
+            rows[i] = vf_of(from[i]);
+        }
+        v_transpose(rows);
+        for (int i = 0; i < VF; i++)
+            EXPECT_FLOATS(rows[i], from[k].at[i]);
+    }
+}
+
 static void test_max_lanes(void **state) {
     (void)state;
     begin("v_max_lanes");
@@ -380,14 +396,15 @@ static void test_exp(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_loads),         cmocka_unit_test(test_loads_double),  cmocka_unit_test(test_stores),
     cmocka_unit_test(test_stores_double), cmocka_unit_test(test_arithmetic),    cmocka_unit_test(test_fused),
-    cmocka_unit_test(test_special_pairs), cmocka_unit_test(test_moves),         cmocka_unit_test(test_max_lanes),
-    cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),       cmocka_unit_test(test_conversions),
-    cmocka_unit_test(test_sincospi),      cmocka_unit_test(test_exp),           cmocka_unit_test(test_half_loads),
-    cmocka_unit_test(test_half_stores),   cmocka_unit_test(test_half_widening), cmocka_unit_test(test_half_rounding),
-    cmocka_unit_test(test_integer_loads), cmocka_unit_test(test_byte_loads),    cmocka_unit_test(test_transposition),
-    cmocka_unit_test(test_bits),          cmocka_unit_test(test_rounding),      cmocka_unit_test(test_rounding_away),
-    cmocka_unit_test(test_products),      cmocka_unit_test(test_byte_stores),   cmocka_unit_test(test_block_loads),
-    cmocka_unit_test(test_half_gathers),  cmocka_unit_test(test_nibble_loads),  cmocka_unit_test(test_rows_of_bytes),
+    cmocka_unit_test(test_special_pairs), cmocka_unit_test(test_moves),         cmocka_unit_test(test_transpose),
+    cmocka_unit_test(test_max_lanes),     cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),
+    cmocka_unit_test(test_conversions),   cmocka_unit_test(test_sincospi),      cmocka_unit_test(test_exp),
+    cmocka_unit_test(test_half_loads),    cmocka_unit_test(test_half_stores),   cmocka_unit_test(test_half_widening),
+    cmocka_unit_test(test_half_rounding), cmocka_unit_test(test_integer_loads), cmocka_unit_test(test_byte_loads),
+    cmocka_unit_test(test_transposition), cmocka_unit_test(test_bits),          cmocka_unit_test(test_rounding),
+    cmocka_unit_test(test_rounding_away), cmocka_unit_test(test_products),      cmocka_unit_test(test_byte_stores),
+    cmocka_unit_test(test_block_loads),   cmocka_unit_test(test_half_gathers),  cmocka_unit_test(test_nibble_loads),
+    cmocka_unit_test(test_rows_of_bytes),
 };
 
 const vec_tests POSENC_PASTE(vec_tests, _, POSENC_VARIANT) = {tests, sizeof tests / sizeof tests[0]};

@@ -221,6 +221,25 @@ V_INLINE void v_unzip(vf a, vf b, vf *even, vf *odd) {
     *even = _mm256_shuffle_ps(lo, hi, 0x88);
     *odd = _mm256_shuffle_ps(lo, hi, 0xdd);
 }
+/* 4 rows x 4 columns inside of each half: column k of the low half, and column k + 4, in *rk. */
+V_INLINE void v_transpose_four_(vf *r0, vf *r1, vf *r2, vf *r3) {
+    __m256d a = _mm256_castps_pd(_mm256_unpacklo_ps(*r0, *r1)), b = _mm256_castps_pd(_mm256_unpackhi_ps(*r0, *r1));
+    __m256d c = _mm256_castps_pd(_mm256_unpacklo_ps(*r2, *r3)), d = _mm256_castps_pd(_mm256_unpackhi_ps(*r2, *r3));
+    *r0 = _mm256_castpd_ps(_mm256_unpacklo_pd(a, c));
+    *r1 = _mm256_castpd_ps(_mm256_unpackhi_pd(a, c));
+    *r2 = _mm256_castpd_ps(_mm256_unpacklo_pd(b, d));
+    *r3 = _mm256_castpd_ps(_mm256_unpackhi_pd(b, d));
+}
+/* VF rows: lane i of row k and lane k of row i change places */
+V_INLINE void v_transpose(vf *rows) {
+    v_transpose_four_(rows, rows + 1, rows + 2, rows + 3);
+    v_transpose_four_(rows + 4, rows + 5, rows + 6, rows + 7);
+    for (int k = 0; k < 4; k++) {
+        vf low = rows[k], high = rows[k + 4];
+        rows[k] = _mm256_permute2f128_ps(low, high, 0x20);
+        rows[k + 4] = _mm256_permute2f128_ps(low, high, 0x31);
+    }
+}
 V_INLINE float v_max_lanes(vf a) {
     __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     m = _mm_max_ps(m, _mm_movehl_ps(m, m));

@@ -174,6 +174,30 @@ V_INLINE void v_unzip(vf a, vf b, vf *even, vf *odd) {
     *even = _mm512_permutex2var_ps(a, evens, b);
     *odd = _mm512_permutex2var_ps(a, odds, b);
 }
+/* 4 rows x 4 columns inside of each quarter: columns k, k + 4, k + 8 and k + 12 in *rk. */
+V_INLINE void v_transpose_four_(vf *r0, vf *r1, vf *r2, vf *r3) {
+    __m512d a = _mm512_castps_pd(_mm512_unpacklo_ps(*r0, *r1)), b = _mm512_castps_pd(_mm512_unpackhi_ps(*r0, *r1));
+    __m512d c = _mm512_castps_pd(_mm512_unpacklo_ps(*r2, *r3)), d = _mm512_castps_pd(_mm512_unpackhi_ps(*r2, *r3));
+    *r0 = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
+    *r1 = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
+    *r2 = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
+    *r3 = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
+}
+/* VF rows: lane i of row k and lane k of row i change places */
+V_INLINE void v_transpose(vf *rows) {
+    for (int k = 0; k < 16; k += 4)
+        v_transpose_four_(rows + k, rows + k + 1, rows + k + 2, rows + k + 3);
+    for (int k = 0; k < 4; k++) { /* quarters, of rows 0 .. 7 and of the others: even ones and odd ones */
+        vf even0 = _mm512_shuffle_f32x4(rows[k], rows[k + 4], 0x88);
+        vf odd0 = _mm512_shuffle_f32x4(rows[k], rows[k + 4], 0xdd);
+        vf even1 = _mm512_shuffle_f32x4(rows[k + 8], rows[k + 12], 0x88);
+        vf odd1 = _mm512_shuffle_f32x4(rows[k + 8], rows[k + 12], 0xdd);
+        rows[k] = _mm512_shuffle_f32x4(even0, even1, 0x88);
+        rows[k + 4] = _mm512_shuffle_f32x4(odd0, odd1, 0x88);
+        rows[k + 8] = _mm512_shuffle_f32x4(even0, even1, 0xdd);
+        rows[k + 12] = _mm512_shuffle_f32x4(odd0, odd1, 0xdd);
+    }
+}
 V_INLINE float v_max_lanes(vf a) {
     __m256 half = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
     __m128 m = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));

@@ -200,6 +200,14 @@ V_INLINE void v_unzip(vf a, vf b, vf *even, vf *odd) {
     *even = vuzp1q_f32(a, b);
     *odd = vuzp2q_f32(a, b);
 }
+/* VF rows: lane i of row k and lane k of row i change places */
+V_INLINE void v_transpose(vf *rows) {
+    vf a, b, c, d;
+    v_zip(rows[0], rows[2], &a, &b);
+    v_zip(rows[1], rows[3], &c, &d);
+    v_zip(a, c, &rows[0], &rows[1]);
+    v_zip(b, d, &rows[2], &rows[3]);
+}
 V_INLINE float v_max_lanes(vf a) {
     vf m = v_max(a, vextq_f32(a, a, 2));
     return vgetq_lane_f32(v_max(m, vextq_f32(m, m, 1)), 0);

@@ -9,7 +9,6 @@
 #include "simd/typed.h"
 
 #include "simd/prefetch.h"
-#include "simd/transpose.h"
 #include "kernels/variant.h"
 
 /* Channels c .. c + n - 1 of n_rows rows, to the panel's column of the first of them. */
@@ -18,7 +17,7 @@ V_INLINE void pack_block(const void *const *rows, size_t n_rows, size_t c, size_
     vf block[VF];
     for (size_t t = 0; t < VF; t++)
         block[t] = t < n_rows ? load_typed(rows[t], c, n, type) : v_set1(0.0f);
-    transpose(block);
+    v_transpose(block);
     for (size_t k = 0; k < n; k++)
         v_store(to + k * POSENC_PANEL, block[k]);
 }

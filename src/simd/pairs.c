@@ -9,7 +9,6 @@
 #include "simd/typed.h"
 
 #include "simd/prefetch.h"
-#include "simd/transpose.h"
 #include "kernels/variant.h"
 
 enum { BLOCK = POSENC_PAIR_BLOCK, PAIR_CHANNELS = 2 * VF };
@@ -94,7 +93,7 @@ V_INLINE void pack_typed(const posenc_pack_pairs_args *a, const posenc_dtype typ
             vf block[VF];
             for (size_t k = 0; k < VF; k++)
                 block[k] = t + k < a->n_rows ? words_of(a->rows[t + k], c, a->dim, a->part, type) : v_set1(0.0f);
-            transpose(block);
+            v_transpose(block);
             for (size_t k = 0; k < VF; k++)
                 vi_store(to + (c / 2 + k) * POSENC_PANEL, vi_from_bits(block[k]));
             fetch_some(&f, VF * PAIR_CHANNELS);

@@ -13,7 +13,6 @@
 
 #include "simd/groups.h"
 #include "simd/prefetch.h"
-#include "simd/transpose.h"
 #include "kernels/variant.h"
 
 enum { QUADS = POSENC_QUANT_BLOCK / 4 };
@@ -32,7 +31,7 @@ V_INLINE void pack_blocks(const posenc_pack_quants_args *a, size_t t, size_t b, 
         const char *at = (const char *)a->rows[t + k] + first;
         block[k] = v_from_bits(type == POSENC_Q8_0 ? vi_load_blocks(at, step) : vi_load_halves(at, step));
     }
-    transpose(block);
+    v_transpose(block);
     int8_t *quad = to + (b * QUADS + part * VF) * POSENC_PANEL * 4;
     if (type == POSENC_Q8_0) {
         const size_t n_quads = n * QUADS / Q8_PARTS;
@@ -109,6 +108,12 @@ V_INLINE dot_rows dot_words(const posenc_dot_quants_args *a, size_t i, size_t n_
     return (dot_rows){digits, a->dim / 2};
 }
 
+V_INLINE int32_t word_at(const void *p) {
+    int32_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
 /* n_x rows of x from row i on, with DOT_VECTORS vectors of rows from row t on. */
 V_INLINE void dot_tile(const posenc_dot_quants_args *a, dot_rows x, size_t i, size_t t, const size_t n_x, fetching *f) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
@@ -128,9 +133,8 @@ V_INLINE void dot_tile(const posenc_dot_quants_args *a, dot_rows x, size_t i, si
             for (size_t v = 0; v < DOT_VECTORS; v++)
                 numbers[v] = vq_bytes(vi_load(panel + (quad * POSENC_PANEL + v * VF) * 4));
             for (size_t r = 0; r < n_x; r++) {
-                int32_t words[2];
-                memcpy(words, (const char *)x.words + (r * x.stride + quad * 2) * sizeof(int32_t), sizeof words);
-                vi first = vi_set1(words[0]), second = vi_set1(words[1]);
+                const char *words = (const char *)x.words + (r * x.stride + quad * 2) * sizeof(int32_t);
+                vi first = vi_set1(word_at(words)), second = vi_set1(word_at(words + sizeof(int32_t)));
                 for (size_t v = 0; v < DOT_VECTORS; v++)
                     exact[r][v] = vp_add(numbers[v], first, second, exact[r][v]);
             }
