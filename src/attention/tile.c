@@ -214,20 +214,29 @@ static void find_keys(block *b) {
                                    (int64_t)(b->rows_end - begin), b->unit->key_rows + begin);
 }
 
-/* In panels that no pair sees, of any value: groups read it for all of them, with a weight of 0. */
+/* Values begin .. end - 1 of the block are any value: no pair sees one of them. */
+static void set_unseen(const posenc_attention_unit *u, size_t begin, size_t end, const void *any) {
+    for (size_t j = begin; j < end; j++)
+        u->value_rows[j] = any;
+}
+
+/* In panels that no pair sees, and behind the last to the end of its panel, of any value: groups read it for all of
+ * them, with a weight of 0. */
 static void find_values(const block *b) {
     const posenc_attention_unit *u = b->unit;
     const posenc_view *v = &u->call->args->v;
     const void *any;
     posenc_attention_row_addresses(u, v, (int64_t)(b->first + b->seen_first), 1, &any);
-    for (size_t j = 0; j < BLOCK; j++)
-        u->value_rows[j] = any;
+    set_unseen(u, 0, b->seen_first, any);
     for (size_t begin = b->seen_first, end; begin < b->seen_end; begin = end) {
         end = end_of_run(b, begin);
         if (has_panel(b, begin))
             posenc_attention_row_addresses(u, v, (int64_t)(b->first + begin), (int64_t)(end - begin),
                                            u->value_rows + begin);
+        else
+            set_unseen(u, begin, end, any);
     }
+    set_unseen(u, b->seen_end, (b->seen_end + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL, any);
 }
 
 /* Keys, or values, from number j of the block on. */

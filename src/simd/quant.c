@@ -61,12 +61,13 @@ V_INLINE void pack_typed(const posenc_pack_quants_args *args, const posenc_dtype
         }
         for (size_t b = 0, n; b < n_blocks; b += n) {
             n = b + together <= n_blocks ? together : 1;
+            fetch_some(&f, n * POSENC_QUANT_BLOCK * VF / 2); /* and the rest behind them: all at once it waits */
             if (n == together && together > 1)
                 pack_blocks(&a, t, b, together, 0, to, type);
             else
                 for (size_t part = 0; part < (type == POSENC_Q8_0 ? Q8_PARTS : 1); part++)
                     pack_blocks(&a, t, b, 1, part, to, type);
-            fetch_some(&f, n * POSENC_QUANT_BLOCK * VF);
+            fetch_some(&f, n * POSENC_QUANT_BLOCK * VF / 2);
         }
     }
 }
@@ -89,6 +90,9 @@ V_INLINE void split_digits(int n0, int n1, int n2, int n3, int32_t words[2]) {
 /* ---- Products ---- */
 
 enum { DOT_X = VF == 16 ? 8 : 4, DOT_VECTORS = 2 }; /* sums that the registers hold */
+
+/* After so many quads some rows are fetched. After fewer AVX2 lacks registers; after more AVX-512 waits for them. */
+enum { FETCH_QUADS = VF == 16 ? 1 : QUADS };
 
 /* Rows of x at work, as words: where they stand, or their digits. */
 typedef struct dot_rows {
@@ -129,6 +133,8 @@ V_INLINE void dot_tile(const posenc_dot_quants_args *a, dot_rows x, size_t i, si
             for (size_t v = 0; v < DOT_VECTORS; v++)
                 exact[r][v] = vp_zero();
         for (size_t quad = b * QUADS; quad < (b + 1) * QUADS; quad++) {
+            if (i == 0 && quad % FETCH_QUADS == 0) /* with the first rows of x */
+                fetch_some(f, FETCH_QUADS * DOT_VECTORS * VF * 4);
             vq numbers[DOT_VECTORS];
             for (size_t v = 0; v < DOT_VECTORS; v++)
                 numbers[v] = vq_bytes(vi_load(panel + (quad * POSENC_PANEL + v * VF) * 4));
@@ -139,8 +145,6 @@ V_INLINE void dot_tile(const posenc_dot_quants_args *a, dot_rows x, size_t i, si
                     exact[r][v] = vp_add(numbers[v], first, second, exact[r][v]);
             }
         }
-        if (i == 0) /* with the first rows of x */
-            fetch_some(f, DOT_VECTORS * VF * POSENC_QUANT_BLOCK);
         for (size_t r = 0; r < n_x; r++) {
             vf x_scale = v_set1(a->x_scales[(i + r) * a->scales_stride + b]);
             for (size_t v = 0; v < DOT_VECTORS; v++)
