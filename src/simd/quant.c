@@ -91,8 +91,8 @@ V_INLINE void split_digits(int n0, int n1, int n2, int n3, int32_t words[2]) {
 
 enum { DOT_X = VF == 16 ? 8 : 4, DOT_VECTORS = 2 }; /* sums that the registers hold */
 
-/* After so many quads some rows are fetched. After fewer AVX2 lacks registers; after more AVX-512 waits for them. */
-enum { FETCH_QUADS = VF == 16 ? 1 : QUADS };
+/* Rows are fetched after each quad, or each block: by quads AVX2 is short of registers, by blocks AVX-512 waits. */
+enum { FETCHES_BY_QUADS = VF == 16 };
 
 /* Rows of x at work, as words: where they stand, or their digits. */
 typedef struct dot_rows {
@@ -132,9 +132,11 @@ V_INLINE void dot_tile(const posenc_dot_quants_args *a, dot_rows x, size_t i, si
         for (size_t r = 0; r < n_x; r++)
             for (size_t v = 0; v < DOT_VECTORS; v++)
                 exact[r][v] = vp_zero();
+        if (i == 0 && !FETCHES_BY_QUADS) /* with the first rows of x */
+            fetch_some(f, DOT_VECTORS * VF * POSENC_QUANT_BLOCK);
         for (size_t quad = b * QUADS; quad < (b + 1) * QUADS; quad++) {
-            if (i == 0 && quad % FETCH_QUADS == 0) /* with the first rows of x */
-                fetch_some(f, FETCH_QUADS * DOT_VECTORS * VF * 4);
+            if (i == 0 && FETCHES_BY_QUADS)
+                fetch_some(f, DOT_VECTORS * VF * 4);
             vq numbers[DOT_VECTORS];
             for (size_t v = 0; v < DOT_VECTORS; v++)
                 numbers[v] = vq_bytes(vi_load(panel + (quad * POSENC_PANEL + v * VF) * 4));
