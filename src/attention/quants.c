@@ -87,12 +87,16 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, const pose
                                       float *scores) {
     const posenc_view *k = &u->call->args->k;
     const void *padded[POSENC_KEYS_PACKED];
+    const void *const *rows = keys->rows;
     int64_t n = keys->n, n_padded = (n + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
-    for (int64_t t = 0; n < n_padded && t < n_padded; t++)
-        padded[t] = keys->rows[t < n ? t : 0]; /* whole panels: any row will do */
+    if (n < n_padded) { /* whole panels: any row will do */
+        for (int64_t t = 0; t < n_padded; t++)
+            padded[t] = rows[t < n ? t : 0];
+        rows = padded;
+    }
     size_t dim = (size_t)k->ne[0];
     posenc_pack_quants_args pack = {
-        .rows = n < n_padded ? padded : keys->rows,
+        .rows = rows,
         .rows_type = k->dtype,
         .panels = (int8_t *)(void *)u->panels,
         .scales = u->panels + POSENC_KEYS_PACKED * dim / sizeof(float), /* behind as many bytes */

@@ -13,6 +13,9 @@
 
 _Static_assert(POSENC_UNIT_ROWS % 16 == 0, "as pairs_of_unit rounds up");
 
+_Static_assert(POSENC_KEYS_EXACT % POSENC_KEYS_PACKED == 0 && POSENC_KEYS_EXACT % POSENC_QUANT_GROUP == 0,
+               "the block behind the exact keys begins with a panel and a group");
+
 enum { UNIT_ROWS = POSENC_UNIT_ROWS, BLOCK = POSENC_KEY_BLOCK };
 
 /* One block of keys at work. */
