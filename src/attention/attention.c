@@ -45,14 +45,10 @@ size_t posenc_attention_split_bytes(const posenc_attention_args *args) {
 }
 
 /* A thread has a unit's scratch, then its sums of a segment and of all segments. */
-static size_t sums_stride(int64_t v_dim) {
-    return posenc_padded(v_dim + 2);
-}
-
 size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim) {
     if (!posenc_is_attention_dim(head_dim) || !posenc_is_attention_dim(v_dim))
         return 0;
-    return sizeof(float) * (posenc_attention_unit_floats(head_dim, v_dim) + 2 * UNIT_ROWS * sums_stride(v_dim));
+    return sizeof(float) * (posenc_attention_unit_floats(head_dim, v_dim) + 2 * UNIT_ROWS * posenc_sums_floats(v_dim));
 }
 
 /* ---- Calls ---- */
@@ -73,24 +69,26 @@ static posenc_status begin_call(const posenc_attention_args *args, posenc_attent
     call->group = n_heads / n_kv_heads;
     call->per_kv_head = n_q * call->group;
     call->n_segments = n_segments(args);
+    posenc_attention_choose_steps(call);
     return POSENC_OK;
 }
 
 static void run_unit(posenc_attention_unit *u, float *scratch) {
     const posenc_attention_call *call = u->call;
-    size_t stride = sums_stride(call->args->v.ne[0]);
-    posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(call->args->q.ne[0], call->args->v.ne[0]),
-                                  stride};
+    int64_t n_pairs = posenc_attention_pairs(u), head_dim = call->args->q.ne[0], v_dim = call->args->v.ne[0];
+    size_t stride = posenc_sums_floats(v_dim);
+    posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(head_dim, v_dim), stride,
+                                  (size_t)u->n * stride};
     float *totals = sums.rows + UNIT_ROWS * stride;
     posenc_attention_begin_unit(u, scratch);
-    for (int64_t pair = 0; pair < u->n; pair++)
+    for (int64_t pair = 0; pair < n_pairs; pair++)
         posenc_attention_start(call, posenc_attention_place(u, pair).head, totals + (size_t)pair * stride);
     for (int64_t segment = 0; segment < call->n_segments; segment++) {
         posenc_attention_segment(u, segment, sums);
-        for (size_t pair = 0; pair < (size_t)u->n; pair++)
+        for (size_t pair = 0; pair < (size_t)n_pairs; pair++)
             posenc_attention_add(call, sums.rows + pair * stride, totals + pair * stride);
     }
-    for (int64_t pair = 0; pair < u->n; pair++)
+    for (int64_t pair = 0; pair < n_pairs; pair++)
         posenc_attention_finish(call, posenc_attention_place(u, pair), totals + (size_t)pair * stride);
 }
 
@@ -103,8 +101,9 @@ posenc_status posenc_attention_run(const posenc_attention_args *args, void *scra
         status = posenc_check_rows(&units, posenc_attention_tile_count(&args->q, &args->k));
     if (status != POSENC_OK)
         return status;
-    for (int64_t number = units.begin; number < units.end; number++) {
-        posenc_attention_unit unit = posenc_attention_unit_at(&call, number), u;
+    for (int64_t number = units.begin, n; number < units.end; number += n) {
+        posenc_attention_unit unit = posenc_attention_unit_at(&call, number, units.end - number), u;
+        n = unit.n_heads;
         for (int64_t done = 0; done < unit.n; done += u.n) {
             u = posenc_attention_share(&unit, done);
             run_unit(&u, scratch);
@@ -130,7 +129,8 @@ static posenc_attention_sums part_of(const posenc_attention_unit *u, int64_t seg
     int64_t kv_head = u->batch * (q->ne[1] / u->call->group) + u->kv_head;
     int64_t pair = kv_head * u->call->per_kv_head + u->first;
     int64_t row = segment * posenc_view_rows(q) + pair;
-    return (posenc_attention_sums){(float *)(uintptr_t)parts + (size_t)row * stride, stride};
+    return (posenc_attention_sums){(float *)(uintptr_t)parts + (size_t)row * stride, stride,
+                                   (size_t)u->call->per_kv_head * stride};
 }
 
 static posenc_status begin_parts(const posenc_attention_args *args, const void *parts, posenc_attention_call *call) {
@@ -150,9 +150,11 @@ posenc_status posenc_attention_split(const posenc_attention_args *args, void *sc
         status = posenc_check_rows(&range, posenc_attention_split_count(args));
     if (status != POSENC_OK)
         return status;
-    for (int64_t part = range.begin; part < range.end; part++) {
-        int64_t segment = part % call.n_segments;
-        posenc_attention_unit unit = posenc_attention_unit_at(&call, part / call.n_segments), u;
+    int64_t n_units = posenc_attention_tile_count(&args->q, &args->k);
+    for (int64_t part = range.begin, n; part < range.end; part += n) {
+        int64_t segment = part / n_units; /* so that neighbours read the same tokens */
+        posenc_attention_unit unit = posenc_attention_unit_at(&call, part % n_units, range.end - part), u;
+        n = unit.n_heads;
         for (int64_t done = 0; done < unit.n; done += u.n) {
             u = posenc_attention_share(&unit, done);
             posenc_attention_begin_unit(&u, scratch);
@@ -172,7 +174,7 @@ posenc_status posenc_attention_combine_splits(const posenc_attention_args *args,
         return status;
     float total[POSENC_MAX_HEAD_DIM + 2];
     for (int64_t number = units.begin; number < units.end; number++) {
-        posenc_attention_unit u = posenc_attention_unit_at(&call, number);
+        posenc_attention_unit u = posenc_attention_unit_at(&call, number, 1);
         for (int64_t pair = 0; pair < u.n; pair++) {
             posenc_row_place at = posenc_attention_place(&u, pair);
             posenc_attention_start(&call, at.head, total);

@@ -7,12 +7,7 @@
 
 enum { BLOCK = POSENC_PAIR_BLOCK };
 
-int posenc_attention_has_pairs(const posenc_attention_call *call) {
-    posenc_attention_math math = call->args->math;
-    return math == POSENC_MATH_BF16 || math == POSENC_MATH_BF16X2 || math == POSENC_MATH_BF16X3;
-}
-
-/* Of each number of q, k or v; the second of a bf16 would be 0. */
+/* bf16 parts of a number: 2 with BF16X3, 1 for bf16 inputs, whose second part is 0. */
 static size_t parts_of(const posenc_attention_unit *u, posenc_dtype type) {
     return u->call->args->math == POSENC_MATH_BF16X3 && type != POSENC_BF16 ? 2 : 1;
 }
@@ -34,7 +29,7 @@ void posenc_attention_round_queries(const posenc_attention_unit *u) {
         .x_stride = stride,
         .y_stride = 2 * stride,
         .n = dim,
-        .n_rows = (size_t)u->n,
+        .n_rows = (size_t)posenc_attention_pairs(u),
         .n_parts = parts_of(u, u->call->args->q.dtype),
     };
     u->call->kernels->round_rows(&args);
@@ -74,9 +69,9 @@ void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posen
 
 /* ---- Values ---- */
 
-/* Keys whose values are paired at a time: what the memory of packed and of staged keys has room for. */
-static size_t keys_at_a_time(const posenc_attention_unit *u) {
-    size_t floats = posenc_attention_panel_floats(u->call->args->q.ne[0], u->call->args->v.ne[0]);
+/* Values that are paired at a time. */
+static size_t values_at_a_time(const posenc_attention_unit *u) {
+    size_t floats = posenc_attention_staged_floats(u->call->args->q.ne[0], u->call->args->v.ne[0]);
     return floats * 2 / whole((size_t)u->call->args->v.ne[0], POSENC_PANEL) / BLOCK * BLOCK;
 }
 
@@ -97,47 +92,58 @@ static void join(const posenc_attention_unit *u, const float *keep, posenc_atten
     u->call->kernels->attend_rows(&args);
 }
 
-void posenc_attention_sum_pairs(const posenc_attention_unit *u, const void *const *rows, size_t begin, size_t n_rows,
-                                const float *keep, posenc_attention_sums sums) {
-    const posenc_view *v = &u->call->args->v;
-    size_t first = begin / BLOCK * BLOCK, end = whole(n_rows, BLOCK), at_a_time = keys_at_a_time(u);
-    posenc_round_rows_args weights = {
-        .x = u->scores + first,
-        .y = numbers_of(u->scores + first),
+/* Rounds the weights of the values, where these stand. Returns the bf16 parts of each. */
+static size_t round_weights(const posenc_attention_unit *u, const posenc_attention_values *values) {
+    posenc_round_rows_args args = {
+        .x = u->scores + values->begin,
+        .y = numbers_of(u->scores + values->begin),
         .x_stride = POSENC_KEY_BLOCK,
         .y_stride = 2 * POSENC_KEY_BLOCK,
-        .n = end - first,
+        .n = values->end - values->begin,
         .n_rows = (size_t)u->n,
         .n_parts = u->call->args->math == POSENC_MATH_BF16 ? 1 : 2,
     };
-    u->call->kernels->round_rows(&weights);
-    for (size_t part = 0; part < parts_of(u, v->dtype); part++)
-        for (size_t j = first; j < end; j += at_a_time) {
-            int is_finite;
-            posenc_pair_rows_args pair = {
-                .rows = rows + j,
-                .rows_type = v->dtype,
-                .words = (uint32_t *)(void *)u->panels,
-                .is_finite = &is_finite,
-                .dim = (size_t)v->ne[0],
-                .n_rows = posenc_min_size(n_rows - j, at_a_time),
-                .part = part,
-            };
-            u->call->kernels->pair_rows(&pair);
-            posenc_multiply_pairs_args multiply = {
-                .x = numbers_of(u->scores + j),
-                .x_stride = weights.y_stride,
-                .n_parts = part == 0 ? weights.n_parts : 1,
-                .words = pair.words,
-                .y = u->side,
-                .y_stride = sums.stride,
-                .depth = whole(pair.n_rows, BLOCK),
-                .n_x = (size_t)u->n,
-                .n_columns = pair.dim,
-                .adds = part > 0 || j > first,
-                .leaves_out_zeros = !is_finite,
-            };
-            u->call->kernels->multiply_pairs(&multiply);
-        }
-    join(u, keep, sums);
+    u->call->kernels->round_rows(&args);
+    return args.n_parts;
+}
+
+/* Adds the part of the values from number j of the block on, of which there is room for. */
+static size_t add_values(const posenc_attention_unit *u, const posenc_attention_values *values, size_t j, size_t part,
+                         size_t n_parts) {
+    const posenc_view *v = &u->call->args->v;
+    int is_finite;
+    posenc_pair_rows_args pair = {
+        .rows = values->rows + (j - values->begin),
+        .rows_type = v->dtype,
+        .words = (uint32_t *)(void *)u->staged,
+        .is_finite = &is_finite,
+        .dim = (size_t)v->ne[0],
+        .n_rows = posenc_min_size(values->end - j, values_at_a_time(u)),
+        .part = part,
+    };
+    posenc_multiply_pairs_args multiply = {
+        .x = numbers_of(u->scores + j),
+        .x_stride = 2 * POSENC_KEY_BLOCK,
+        .n_parts = part == 0 ? n_parts : 1,
+        .words = pair.words,
+        .y = u->side,
+        .y_stride = values->sums.stride,
+        .depth = pair.n_rows,
+        .n_x = (size_t)u->n,
+        .n_columns = pair.dim,
+        .adds = part > 0 || !values->is_first || j > values->begin,
+    };
+    u->call->kernels->pair_rows(&pair);
+    multiply.leaves_out_zeros = !is_finite;
+    u->call->kernels->multiply_pairs(&multiply);
+    return pair.n_rows;
+}
+
+void posenc_attention_sum_pairs(const posenc_attention_unit *u, const posenc_attention_values *values) {
+    size_t n_parts = round_weights(u, values), n_value_parts = parts_of(u, u->call->args->v.dtype);
+    for (size_t part = 0; part < n_value_parts; part++)
+        for (size_t j = values->begin; j < values->end;)
+            j += add_values(u, values, j, part, n_parts);
+    if (values->is_last)
+        join(u, values->keep, values->sums);
 }

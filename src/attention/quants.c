@@ -14,28 +14,7 @@ enum { BLOCK = POSENC_QUANT_BLOCK };
 /* A query's block with less than this is 0. */
 #define LEAST_QUERY 0x1p-100f
 
-static int is_int16(const posenc_attention_args *args, posenc_dtype type) {
-    return args->math == POSENC_MATH_INT16 && posenc_block_bytes(type) > 0;
-}
-
-int posenc_attention_has_quant_keys(const posenc_attention_call *call) {
-    return is_int16(call->args, call->args->k.dtype) && call->args->k_rope == NULL;
-}
-
-int posenc_attention_has_quant_values(const posenc_attention_call *call) {
-    return is_int16(call->args, call->args->v.dtype);
-}
-
 /* ---- Queries ---- */
-
-/* Where the unit's queries stand as integers: rows of head_dim, then a scale for each block. */
-static int16_t *numbers_of(const posenc_attention_unit *u) {
-    return (int16_t *)(void *)u->stage;
-}
-
-static float *scales_of(const posenc_attention_unit *u) {
-    return (float *)(void *)(numbers_of(u) + POSENC_UNIT_ROWS * u->call->args->k.ne[0]);
-}
 
 /* Times factor, to the nearest integer, to even between two; below 2^22 in size. */
 static void round_block(const float *x, float factor, int16_t *numbers) {
@@ -74,11 +53,11 @@ static float quantise_block(const float *x, int16_t *numbers) {
 
 void posenc_attention_quantise_queries(const posenc_attention_unit *u) {
     int64_t dim = u->call->args->k.ne[0], n_blocks = dim / BLOCK;
-    for (int64_t pair = 0; pair < u->n; pair++)
+    for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++)
         for (int64_t b = 0; b < n_blocks; b++)
-            scales_of(u)[pair * n_blocks + b] =
+            u->query_scales[pair * n_blocks + b] =
                 quantise_block(u->queries + pair * (int64_t)posenc_query_floats(dim) + b * BLOCK,
-                               numbers_of(u) + pair * dim + b * BLOCK);
+                               u->query_numbers + pair * dim + b * BLOCK);
 }
 
 /* ---- Keys and values ---- */
@@ -107,8 +86,8 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, const pose
     pack.ahead[0] = keys->ahead[0];
     u->call->kernels->pack_quants(&pack);
     posenc_dot_quants_args dot = {
-        .x = numbers_of(u),
-        .x_scales = scales_of(u),
+        .x = u->query_numbers,
+        .x_scales = u->query_scales,
         .x_stride = dim,
         .scales_stride = dim / BLOCK,
         .panels = pack.panels,
@@ -123,21 +102,20 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, const pose
     u->call->kernels->dot_quants(&dot);
 }
 
-void posenc_attention_sum_quants(const posenc_attention_unit *u, const void *const *rows, size_t n_rows,
-                                 const float *keep, posenc_attention_sums sums) {
+void posenc_attention_sum_quants(const posenc_attention_unit *u, const posenc_attention_values *values) {
     posenc_attend_quants_args args = {
-        .weights = u->scores,
+        .weights = u->scores + values->begin,
         .weight_stride = POSENC_KEY_BLOCK,
-        .rows = rows,
+        .rows = values->rows,
         .rows_type = u->call->args->v.dtype,
-        .keep = keep,
-        .y = sums.rows,
+        .keep = values->keep,
+        .y = values->sums.rows,
         .sums = u->side,
-        .y_stride = sums.stride,
-        .sums_stride = posenc_padded(u->call->args->v.ne[0] + 2),
+        .y_stride = values->sums.stride,
+        .sums_stride = posenc_sums_floats(u->call->args->v.ne[0]),
         .dim = (size_t)u->call->args->v.ne[0],
         .n = (size_t)u->n,
-        .n_rows = n_rows,
+        .n_rows = values->end - values->begin,
     };
     u->call->kernels->attend_quants(&args);
 }

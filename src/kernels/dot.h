@@ -24,11 +24,10 @@ typedef struct posenc_dot_rows_args {
     size_t dim, n_x, n_rows;
 } posenc_dot_rows_args;
 
-/* The same products of up to POSENC_FEW rows of x, float32, with rows of f16 or bf16 where they stand, each at its own
- * address: packing pays for more only. n_rows is a multiple of POSENC_PANEL, dim of POSENC_FEW_CHANNELS. Rows ahead as
- * in pack_rows. */
+/* The same products of up to POSENC_FEW rows of x, float32, with rows where they stand, each at its own address and of
+ * any type: packing pays for more only. n_rows is a multiple of POSENC_FEW_ROWS. Rows ahead as in pack_rows. */
 #define POSENC_FEW 4
-#define POSENC_FEW_CHANNELS 8
+#define POSENC_FEW_ROWS 16
 typedef struct posenc_dot_few_args {
     const float *x;
     ptrdiff_t x_stride; /* in bytes, as y_stride */

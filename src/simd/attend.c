@@ -7,6 +7,8 @@
 #include "vec.h"
 
 #include "simd/typed.h"
+
+#include "simd/prefetch.h"
 #include "kernels/variant.h"
 
 enum {
@@ -97,54 +99,59 @@ V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *
 
 /* All channels of n_sums sums, wide_v vectors at a time. */
 V_INLINE void attend_channels(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
-                              const posenc_dtype type) {
+                              const posenc_dtype type, fetching *f) {
     attend_tile t = {.first = first, .lanes = VF};
-    for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF)
+    for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF) {
         attend_block(a, &t, n_sums, wide_v, type);
+        fetch_some(f, n_sums * wide_v * VF);
+    }
     for (; t.channel < a->dim; t.channel += VF) {
         t.lanes = lanes_from(t.channel, a->dim);
         attend_block(a, &t, n_sums, 1, type);
+        fetch_some(f, n_sums * t.lanes);
     }
 }
 
-V_INLINE void attend_sums(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v) {
+V_INLINE void attend_sums(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
+                          fetching *f) {
     switch (a->rows_type) {
-    case POSENC_F16: attend_channels(a, first, n_sums, wide_v, POSENC_F16); break;
-    case POSENC_BF16: attend_channels(a, first, n_sums, wide_v, POSENC_BF16); break;
-    case POSENC_Q8_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q8_0); break;
-    case POSENC_Q4_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q4_0); break;
-    default: attend_channels(a, first, n_sums, wide_v, POSENC_F32);
+    case POSENC_F16: attend_channels(a, first, n_sums, wide_v, POSENC_F16, f); break;
+    case POSENC_BF16: attend_channels(a, first, n_sums, wide_v, POSENC_BF16, f); break;
+    case POSENC_Q8_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q8_0, f); break;
+    case POSENC_Q4_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q4_0, f); break;
+    default: attend_channels(a, first, n_sums, wide_v, POSENC_F32, f);
     }
 }
 
 /* Functions of their own: as one they take three times as long to compile. */
-static __attribute__((noinline)) void attend_many(const posenc_attend_rows_args *a, size_t first) {
-    attend_sums(a, first, ATTEND_SUMS, ATTEND_VECTORS);
+static __attribute__((noinline)) void attend_many(const posenc_attend_rows_args *a, size_t first, fetching *f) {
+    attend_sums(a, first, ATTEND_SUMS, ATTEND_VECTORS, f);
 }
 
-static __attribute__((noinline)) void attend_four(const posenc_attend_rows_args *a, size_t first) {
-    attend_sums(a, first, 4, ATTEND_FEW);
+static __attribute__((noinline)) void attend_four(const posenc_attend_rows_args *a, size_t first, fetching *f) {
+    attend_sums(a, first, 4, ATTEND_FEW, f);
 }
 
-static __attribute__((noinline)) void attend_two(const posenc_attend_rows_args *a, size_t first) {
-    attend_sums(a, first, 2, 2 * ATTEND_FEW);
+static __attribute__((noinline)) void attend_two(const posenc_attend_rows_args *a, size_t first, fetching *f) {
+    attend_sums(a, first, 2, 2 * ATTEND_FEW, f);
 }
 
-static __attribute__((noinline)) void attend_one(const posenc_attend_rows_args *a, size_t first) {
-    attend_sums(a, first, 1, ATTEND_WIDE);
+static __attribute__((noinline)) void attend_one(const posenc_attend_rows_args *a, size_t first, fetching *f) {
+    attend_sums(a, first, 1, ATTEND_WIDE, f);
 }
 
 void VARIANT(attend_rows)(const posenc_attend_rows_args *args) {
     const posenc_attend_rows_args a = *args; /* a copy: no store changes it */
+    fetching f = fetching_of(&a.ahead, 1, a.n * a.dim / (a.ahead.n > 0 ? a.ahead.n : 1));
     size_t i = 0;
     for (; i + ATTEND_SUMS <= a.n; i += ATTEND_SUMS)
-        attend_many(&a, i);
+        attend_many(&a, i, &f);
     for (; i + 4 <= a.n; i += 4)
-        attend_four(&a, i);
+        attend_four(&a, i, &f);
     if (i + 2 <= a.n) {
-        attend_two(&a, i);
+        attend_two(&a, i, &f);
         i += 2;
     }
     if (i < a.n)
-        attend_one(&a, i);
+        attend_one(&a, i, &f);
 }

@@ -150,35 +150,78 @@ void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
     a->x_type == POSENC_F32 && a->shift == NULL ? dot_in_place(a) : dot_staged(a);
 }
 
-/* ---- A few rows of x, with rows of 16 bits where they stand ---- */
+/* ---- A few rows of x, with rows where they stand ---- */
 
-/* VF rows of the table by 8 channels are transposed in registers, as for a panel, but multiplied at once. Against
- * packing and dot_rows, a decode takes 0.75 to 0.8 times as long with one row of x and 0.85 with four (AMD Zen 4,
- * AVX-512 and AVX2); with eight nothing is won. 16 rows at a time: rows of heads side by side are some KB apart, and of
- * 32 such rows the first cache lost lines before all their channels were taken (decode 1.4 times as long). */
-enum { FEW_VECTORS = VF == 16 ? 1 : 2 };
+/* VF rows are transposed in registers, as for a panel, but multiplied at once. Against packing and dot_rows, a decode
+ * takes 0.75 to 0.8 times as long with one row of x and 0.85 with four (AMD Zen 4, AVX-512 and AVX2); with eight
+ * nothing is won.
+ *
+ * Channels go by lines of the caches: rows of heads side by side are some KB apart and share a few sets of the first
+ * cache, which would lose a line before all its pieces are taken. */
+enum { FEW_VECTORS = POSENC_FEW_ROWS / VF, FEW_CHANNELS = 32, EIGHT = 8 };
 
-_Static_assert(POSENC_PANEL % (FEW_VECTORS * VF) == 0, "whole steps");
+_Static_assert(POSENC_FEW_ROWS % VF == 0, "whole vectors");
 
-/* Products with FEW_VECTORS vectors' worth of rows from row t on. */
+V_INLINE float few_x(const posenc_dot_few_args *a, size_t i, size_t c) {
+    return ((const float *)(const void *)((const char *)a->x + (ptrdiff_t)i * a->x_stride))[c];
+}
+
+/* Adds the products of channels c .. c + n - 1, whole eights of 16 bits. */
+V_INLINE void few_halves(const posenc_dot_few_args *a, const void *const *rows, size_t c, size_t n, const size_t n_x,
+                         const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
+    uint16_t columns[FEW_VECTORS][FEW_CHANNELS * VF];
+    for (size_t v = 0; v < FEW_VECTORS; v++)
+        for (size_t k = 0; k < n; k += EIGHT)
+            v_transpose_16(rows + v * VF, c + k, columns[v] + k * VF);
+    for (size_t k = 0; k < n; k++)
+        for (size_t v = 0; v < FEW_VECTORS; v++) {
+            vf channel = load_typed(columns[v], k * VF, VF, type);
+            for (size_t i = 0; i < n_x; i++)
+                sum[i][v] = v_fma(v_set1(few_x(a, i, c + k)), channel, sum[i][v]);
+        }
+}
+
+/* Adds the products of vector v of the rows with channels c .. c + n - 1, n <= VF. */
+V_INLINE void few_block(const posenc_dot_few_args *a, const void *const *rows, size_t c, size_t n, size_t v,
+                        const size_t n_x, const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
+    vf block[VF];
+    for (size_t t = 0; t < VF; t++)
+        block[t] = load_typed(rows[v * VF + t], c, n, type);
+    v_transpose(block);
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < n_x; i++)
+            sum[i][v] = v_fma(v_set1(few_x(a, i, c + k)), block[k], sum[i][v]);
+}
+
+/* Adds the products of channels c .. c + n - 1. */
+V_INLINE void few_blocks(const posenc_dot_few_args *a, const void *const *rows, size_t c, size_t n, const size_t n_x,
+                         const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
+    for (size_t v = 0; v < FEW_VECTORS; v++) {
+        size_t k = 0;
+        for (; k + VF <= n; k += VF)
+            few_block(a, rows, c + k, VF, v, n_x, type, sum);
+        if (k < n)
+            few_block(a, rows, c + k, n - k, v, n_x, type, sum);
+    }
+}
+
+/* Products with POSENC_FEW_ROWS rows from row t on. */
 V_INLINE void few_step(const posenc_dot_few_args *a, size_t t, const size_t n_x, const posenc_dtype type, fetching *f) {
+    const int is_16 = type == POSENC_F16 || type == POSENC_BF16;
     vf sum[POSENC_FEW][FEW_VECTORS];
     for (size_t i = 0; i < n_x; i++)
         for (size_t v = 0; v < FEW_VECTORS; v++)
             sum[i][v] = v_set1(0.0f);
-    for (size_t c = 0; c < a->dim; c += POSENC_FEW_CHANNELS) {
-        uint16_t columns[FEW_VECTORS][POSENC_FEW_CHANNELS * VF];
-        for (size_t v = 0; v < FEW_VECTORS; v++)
-            v_transpose_16(a->rows + t + v * VF, c, columns[v]);
-        for (size_t k = 0; k < POSENC_FEW_CHANNELS; k++)
-            for (size_t v = 0; v < FEW_VECTORS; v++) {
-                vf channel = load_typed(columns[v], k * VF, VF, type);
-                for (size_t i = 0; i < n_x; i++) {
-                    const float *x = (const float *)(const void *)((const char *)a->x + (ptrdiff_t)i * a->x_stride);
-                    sum[i][v] = v_fma(v_set1(x[c + k]), channel, sum[i][v]);
-                }
-            }
-        fetch_some(f, POSENC_FEW_CHANNELS * FEW_VECTORS * VF);
+    for (size_t c = 0, n; c < a->dim; c += n) {
+        size_t left = a->dim - c;
+        n = left < FEW_CHANNELS ? left : FEW_CHANNELS;
+        if (is_16 && left >= EIGHT) {
+            n -= n % EIGHT;
+            few_halves(a, a->rows + t, c, n, n_x, type, sum);
+        } else {
+            few_blocks(a, a->rows + t, c, n, n_x, type, sum);
+        }
+        fetch_some(f, n * POSENC_FEW_ROWS);
     }
     for (size_t i = 0; i < n_x; i++)
         for (size_t v = 0; v < FEW_VECTORS; v++)
@@ -186,30 +229,35 @@ V_INLINE void few_step(const posenc_dot_few_args *a, size_t t, const size_t n_x,
 }
 
 V_INLINE void few_typed(const posenc_dot_few_args *a, const size_t n_x, const posenc_dtype type) {
-    fetching f = fetching_of(a->ahead, a->dim);
-    for (size_t t = 0; t < a->n_rows; t += FEW_VECTORS * VF)
+    fetching f = fetching_of(a->ahead, 2, a->dim);
+    for (size_t t = 0; t < a->n_rows; t += POSENC_FEW_ROWS)
         few_step(a, t, n_x, type, &f);
 }
 
-V_INLINE void few_of(const posenc_dot_few_args *args, const posenc_dtype type) {
-    const posenc_dot_few_args a = *args; /* a copy: no store changes it */
-    switch (a.n_x) {
-    case 1: few_typed(&a, 1, type); break;
-    case 2: few_typed(&a, 2, type); break;
-    case 3: few_typed(&a, 3, type); break;
-    case POSENC_FEW: few_typed(&a, POSENC_FEW, type); break;
-    default: break; /* none */
+/* A function for each type: as one they take long to compile. */
+#define FEW(name, type)                                                                                                \
+    static __attribute__((noinline)) void name(const posenc_dot_few_args *args) {                                      \
+        const posenc_dot_few_args a = *args; /* a copy: no store changes it */                                         \
+        switch (a.n_x) {                                                                                               \
+        case 1: few_typed(&a, 1, type); break;                                                                         \
+        case 2: few_typed(&a, 2, type); break;                                                                         \
+        case 3: few_typed(&a, 3, type); break;                                                                         \
+        case POSENC_FEW: few_typed(&a, POSENC_FEW, type); break;                                                       \
+        default: break; /* none */                                                                                     \
+        }                                                                                                              \
     }
-}
-
-static __attribute__((noinline)) void few_f16(const posenc_dot_few_args *a) {
-    few_of(a, POSENC_F16);
-}
-
-static __attribute__((noinline)) void few_bf16(const posenc_dot_few_args *a) {
-    few_of(a, POSENC_BF16);
-}
+FEW(few_f32, POSENC_F32)
+FEW(few_f16, POSENC_F16)
+FEW(few_bf16, POSENC_BF16)
+FEW(few_q8_0, POSENC_Q8_0)
+FEW(few_q4_0, POSENC_Q4_0)
 
 void VARIANT(dot_few)(const posenc_dot_few_args *a) {
-    a->rows_type == POSENC_F16 ? few_f16(a) : few_bf16(a);
+    switch (a->rows_type) {
+    case POSENC_F16: few_f16(a); break;
+    case POSENC_BF16: few_bf16(a); break;
+    case POSENC_Q8_0: few_q8_0(a); break;
+    case POSENC_Q4_0: few_q4_0(a); break;
+    default: few_f32(a);
+    }
 }

@@ -14,12 +14,17 @@
 #include "kernels/kernels.h"
 
 typedef struct fetching {
-    const posenc_rows_ahead *ahead; /* two */
-    size_t row, end, dim, due; /* the next, the last; channels of a row at work, and those since the last was due */
+    const posenc_rows_ahead *ahead;
+    size_t n_lists;
+    size_t row, end;  /* the next row of each list, and the end of the longest */
+    size_t work, due; /* work that is done between two rows, and what was done since the last */
 } fetching;
 
-V_INLINE fetching fetching_of(const posenc_rows_ahead ahead[2], size_t dim) {
-    return (fetching){ahead, 0, ahead[0].n > ahead[1].n ? ahead[0].n : ahead[1].n, dim, 0};
+V_INLINE fetching fetching_of(const posenc_rows_ahead *ahead, const size_t n_lists, size_t work) {
+    size_t end = ahead[0].n;
+    for (size_t i = 1; i < n_lists; i++)
+        end = ahead[i].n > end ? ahead[i].n : end;
+    return (fetching){ahead, n_lists, 0, end, work, 0};
 }
 
 enum { LOOKUPS = 4, SMALL_PAGE = 4096 };
@@ -42,16 +47,14 @@ V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
         __builtin_prefetch((const void *)i, 0, 2);
 }
 
-/* After n more channels, counted through all rows. */
-V_INLINE void fetch_some(fetching *f, size_t n) {
-    f->due += n;
-    for (; RARELY(f->due >= f->dim && f->row < f->end); f->due -= f->dim, f->row++) {
-        if (f->row % LOOKUPS == 0) {
-            look_up(&f->ahead[0], f->row);
-            look_up(&f->ahead[1], f->row);
-        }
-        fetch_row(&f->ahead[0], f->row);
-        fetch_row(&f->ahead[1], f->row);
+/* Fetches the rows that are due after so much more work. */
+V_INLINE void fetch_some(fetching *f, size_t work) {
+    f->due += work;
+    for (; RARELY(f->due >= f->work && f->row < f->end); f->due -= f->work, f->row++) {
+        for (size_t i = 0; f->row % LOOKUPS == 0 && i < f->n_lists; i++)
+            look_up(&f->ahead[i], f->row);
+        for (size_t i = 0; i < f->n_lists; i++)
+            fetch_row(&f->ahead[i], f->row);
     }
 }
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside of attention: one block of keys at work. */
+#ifndef POSENC_SRC_ATTENTION_BLOCK_H
+#define POSENC_SRC_ATTENTION_BLOCK_H
+
+#include "attention/attention.h"
+
+typedef struct posenc_attention_block {
+    const posenc_attention_unit *unit;
+    const posenc_attention_steps *steps;
+    posenc_attention_sums sums;
+    size_t first, n;                    /* keys of the block */
+    size_t seen_limit;                  /* no pair sees a key of the segment from here on */
+    posenc_seen seen[POSENC_UNIT_ROWS]; /* by each pair, counted from the block's first key */
+    size_t seen_first, seen_end;        /* by any pair */
+    int has_hole;                       /* in what any pair sees */
+    uint32_t panels;                    /* that hold a key which any pair sees, a bit for each */
+    size_t rows_end;                    /* so many keys from the block's first have addresses */
+    float keep[POSENC_UNIT_ROWS];       /* what the sums are to be multiplied by */
+} posenc_attention_block;
+
+/* 1 if any pair sees a key of the block; sets which. */
+int posenc_attention_find_seen(posenc_attention_block *b);
+
+/* Sets the addresses of the block's keys and values, of the unit's first head. */
+void posenc_attention_find_rows(posenc_attention_block *b);
+
+/* 1 if any pair sees a key of the panel that has key j. */
+static inline int posenc_attention_has_panel(const posenc_attention_block *b, size_t j) {
+    return b->panels >> (j / POSENC_PANEL) & 1;
+}
+
+/* End of the run of panels, all seen or all not, that has key `begin`. */
+size_t posenc_attention_run_end(const posenc_attention_block *b, size_t begin);
+
+/* Keys j .. j + n - 1 of one of the unit's heads, with the rows that are fetched meanwhile. `rows` and `pieces` have
+ * room for their addresses. */
+posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, int64_t head, size_t j, size_t n,
+                                               const void *rows[POSENC_KEYS_PACKED],
+                                               const void *pieces[POSENC_KEYS_PACKED]);
+
+/* Values begin .. end - 1 of one of the unit's heads, likewise. is_last: of the block. */
+posenc_attention_values posenc_attention_values_at(const posenc_attention_block *b, int64_t head, size_t begin,
+                                                   size_t end, int is_last, const void *rows[POSENC_KEY_BLOCK],
+                                                   const void *pieces[POSENC_KEYS_PACKED]);
+
+/* Keys that are multiplied, and values that are summed, at a time. */
+size_t posenc_attention_key_run(const posenc_attention_block *b);
+size_t posenc_attention_value_run(const posenc_attention_block *b);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention, fused: the steps that a call's arithmetic has. */
+#include "attention/attention.h"
+
+#include "core/view.h"
+
+static const posenc_attention_steps in_float32 = {posenc_attention_multiply_floats, posenc_attention_sum_floats, 1, 1};
+static const posenc_attention_steps in_bf16 = {posenc_attention_multiply_pairs, posenc_attention_sum_pairs,
+                                               POSENC_PAIR_BLOCK, 1};
+
+/* Integers take the place of float32 where keys, or values, are quantised; of keys that are rotated on load not. */
+static void choose_integers(posenc_attention_call *call) {
+    const posenc_attention_args *args = call->args;
+    int are_keys = posenc_block_bytes(args->k.dtype) > 0 && args->k_rope == NULL;
+    int are_values = posenc_block_bytes(args->v.dtype) > 0;
+    if (are_keys) {
+        call->prepare = posenc_attention_quantise_queries;
+        call->steps.multiply = posenc_attention_multiply_quants;
+    }
+    if (are_values) {
+        call->steps.sum = posenc_attention_sum_quants;
+        call->steps.value_group = POSENC_QUANT_GROUP;
+        call->steps.sums_in_runs = 0;
+    }
+    call->n_exact = are_keys || are_values ? POSENC_KEYS_EXACT : 0;
+}
+
+void posenc_attention_choose_steps(posenc_attention_call *call) {
+    call->steps = call->exact = in_float32;
+    switch (call->args->math) {
+    case POSENC_MATH_F32: break;
+    case POSENC_MATH_INT16: choose_integers(call); break;
+    case POSENC_MATH_BF16:
+    case POSENC_MATH_BF16X2:
+    case POSENC_MATH_BF16X3:
+        call->prepare = posenc_attention_round_queries;
+        call->steps = in_bf16;
+        /* BF16X3 adds the second parts behind all values of a block. */
+        call->steps.sums_in_runs = call->args->math != POSENC_MATH_BF16X3 || call->args->v.dtype == POSENC_BF16;
+        break;
+    }
+}

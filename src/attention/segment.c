@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention, fused: a unit of queries that share keys and values, walked over the blocks of one segment of keys. */
+#include <math.h>
+#include <string.h>
+
+#include "attention/block.h"
+#include "core/minmax.h"
+#include "core/view.h"
+#include "kernels/exp_scalar.h"
+#include "kernels/fma.h"
+
+_Static_assert(POSENC_KEYS_EXACT % POSENC_KEYS_PACKED == 0 && POSENC_KEYS_EXACT % POSENC_QUANT_GROUP == 0,
+               "the block behind the exact keys begins with a panel and a group");
+
+enum { BLOCK = POSENC_KEY_BLOCK };
+
+/* ---- Products ---- */
+
+/* Multiplies keys begin .. end - 1 of the block; begin is a whole number of panels. */
+static void multiply_run(const posenc_attention_block *b, size_t begin, size_t end) {
+    const posenc_attention_unit *u = b->unit;
+    size_t run = posenc_attention_key_run(b);
+    for (size_t j = begin, n; j < end; j += n) {
+        n = posenc_min_size(end - j, run);
+        for (int64_t h = 0; h < u->n_heads; h++) {
+            const void *rows[POSENC_KEYS_PACKED], *pieces[POSENC_KEYS_PACKED];
+            posenc_attention_unit head = posenc_attention_head(u, h);
+            posenc_attention_keys keys = posenc_attention_keys_at(b, h, j, n, rows, pieces);
+            b->steps->multiply(&head, &keys, head.scores + j);
+        }
+    }
+}
+
+/* Multiplies the panels that hold unmasked keys, in runs. */
+static void multiply(const posenc_attention_block *b) {
+    for (size_t begin = 0, end; begin < b->seen_end; begin = end) {
+        end = posenc_attention_run_end(b, begin);
+        if (posenc_attention_has_panel(b, begin))
+            multiply_run(b, begin, end);
+    }
+}
+
+/* ---- Exponentials ---- */
+
+/* Softmax's arguments for a row of the block: everything that counts keys, counted from the block's first. */
+static posenc_softmax_row_args scores_of(const posenc_attention_block *b, int64_t pair, uint8_t *bytes) {
+    const posenc_attention_unit *u = b->unit;
+    posenc_softmax_row_args args = u->rows[pair];
+    args.n = b->n;
+    args.seen = b->seen[pair];
+    if (args.k_pos != NULL)
+        args.k_pos += b->first;
+    else
+        args.position -= (int32_t)b->first;
+    if (args.bias != NULL)
+        args.bias = (const char *)args.bias + b->first * (size_t)posenc_dtype_size(args.bias_type);
+    if (args.bytes != NULL)
+        args.bytes += b->first;
+    if (args.by_key.product != NULL)
+        args.by_key.product += (ptrdiff_t)b->first * args.by_key.key_stride;
+    posenc_score_args_tree(u->call->args->params, &u->call->scores, posenc_attention_place(u, pair), b->first, b->n,
+                           bytes, &args);
+    args.x = args.y = u->scores + (size_t)pair * BLOCK;
+    return args;
+}
+
+/* Turns scores into exponentials, and the sum so far to the new maximum. */
+static void soften(posenc_attention_block *b, int64_t pair) {
+    const posenc_attention_unit *u = b->unit;
+    float *state = posenc_attention_sum_row(u, b->sums, pair) + u->call->args->v.ne[0], max = state[0];
+    b->keep[pair] = 1.0f;
+    if (b->seen[pair].begin == b->seen[pair].end)
+        return;
+    uint8_t bytes[2][POSENC_TREE_BYTES];
+    posenc_softmax_row_args args = scores_of(b, pair, bytes[0]);
+    posenc_softmax_sum sum;
+    posenc_softmax_row_args next;
+    if (args.by_query.product != NULL &&
+        pair + 1 < posenc_attention_pairs(u)) { /* each has products of its own, often far away */
+        next = scores_of(b, pair + 1, bytes[1]);
+        args.next = &next;
+    }
+    args.least = max;
+    args.sum = &sum;
+    u->call->kernels->softmax_row(&args);
+    if (sum.sum == 0.0f) /* nothing but -inf */
+        return;
+    b->keep[pair] = max == -INFINITY ? 0.0f : posenc_exp_above(max - sum.max, POSENC_WEIGHT_LOWEST);
+    state[1] = posenc_fmaf(state[1], b->keep[pair], sum.sum);
+    state[0] = sum.max;
+}
+
+/* ---- Weighted sums ---- */
+
+/* Clears weights begin .. end - 1 of a pair. */
+static void clear_weights(const posenc_attention_block *b, int64_t pair, size_t begin, size_t end) {
+    if (begin < end)
+        memset(b->unit->scores + (size_t)pair * BLOCK + begin, 0, (end - begin) * sizeof(float));
+}
+
+/* Clears the weights of the block's first n keys that a pair does not see. */
+static void clear_unseen(const posenc_attention_block *b, size_t n) {
+    for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++) {
+        posenc_seen seen = b->seen[pair];
+        clear_weights(b, pair, 0, seen.begin);
+        clear_weights(b, pair, seen.hole_begin, seen.hole_end);
+        clear_weights(b, pair, seen.end, n);
+    }
+}
+
+/* Adds the block's weighted values, run by run. */
+static void sum(const posenc_attention_block *b) {
+    const posenc_attention_unit *u = b->unit;
+    size_t group = b->steps->value_group, run = posenc_attention_value_run(b);
+    size_t first = b->seen_first / group * group, last = (b->seen_end + group - 1) / group * group;
+    if (group > 1)
+        clear_unseen(b, last);
+    for (size_t begin = first, end; begin < last; begin = end) {
+        end = posenc_min_size((begin / run + 1) * run, last);
+        for (int64_t h = 0; h < u->n_heads; h++) {
+            const void *rows[BLOCK], *pieces[POSENC_KEYS_PACKED];
+            posenc_attention_unit head = posenc_attention_head(u, h);
+            posenc_attention_values values = posenc_attention_values_at(b, h, begin, end, end == last, rows, pieces);
+            values.is_first = begin == first;
+            b->steps->sum(&head, &values);
+        }
+    }
+}
+
+/* ---- Blocks ---- */
+
+static void attend_block(posenc_attention_block *b) {
+    if (!posenc_attention_find_seen(b))
+        return;
+    posenc_attention_find_rows(b);
+    multiply(b);
+    for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++)
+        soften(b, pair);
+    sum(b);
+}
+
+/* Sums of no key. */
+static void clear_sums(const posenc_attention_unit *u, posenc_attention_sums sums) {
+    size_t dim = (size_t)u->call->args->v.ne[0];
+    for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++) {
+        float *row = posenc_attention_sum_row(u, sums, pair);
+        for (size_t c = 0; c < dim; c++)
+            row[c] = 0.0f;
+        row[dim] = -INFINITY;
+        row[dim + 1] = 0.0f;
+    }
+}
+
+/* The first block ends where float32 does, the others at multiples of their size. */
+static void begin_block(posenc_attention_block *b, size_t first) {
+    const posenc_attention_unit *u = b->unit;
+    int is_exact = first < u->call->n_exact;
+    b->first = first;
+    b->n = posenc_min_size(u->n_keys - first, is_exact ? u->call->n_exact : BLOCK - first % BLOCK);
+    b->steps = is_exact ? &u->call->exact : &u->call->steps;
+}
+
+void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums) {
+    size_t first = (size_t)segment * POSENC_ATTENTION_SEGMENT, end = first + POSENC_ATTENTION_SEGMENT;
+    posenc_attention_block b = {.unit = u, .sums = sums};
+    clear_sums(u, sums);
+    for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++)
+        b.seen_limit = posenc_max_size(b.seen_limit, posenc_min_size(u->rows[pair].seen.end, end));
+    for (; first < end && first < u->n_keys; first += b.n) {
+        begin_block(&b, first);
+        attend_block(&b);
+    }
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention, fused: units of work, and what stands in a unit's scratch. */
+#include "attention/attention.h"
+
+#include <math.h>
+
+#include "core/minmax.h"
+#include "core/view.h"
+#include "kernels/exp.h"
+
+enum { UNIT_ROWS = POSENC_UNIT_ROWS, BLOCK = POSENC_KEY_BLOCK };
+
+_Static_assert(UNIT_ROWS % 16 == 0, "as pairs_of_unit rounds up");
+
+/* ---- Pairs ---- */
+
+/* Pairs of each unit of a head but the last: much the same for all, in whole rows of AMX's tiles. */
+static int64_t pairs_of_unit(int64_t n_pairs, int64_t n_units) {
+    enum { ROWS = 16 };
+    int64_t share = (n_pairs - 1) / n_units + 1;
+    return (share + ROWS - 1) / ROWS * ROWS;
+}
+
+/* Heads of a token lie side by side, as engines append them to a cache. */
+static int are_tokens_whole(const posenc_view *x) {
+    return x->nb[1] > 0 && x->nb[1] <= x->nb[2] / x->ne[1];
+}
+
+/* Units of heads that lie side by side are visited together, so that a token's row is read as one piece: head by head,
+ * a cache is read in pieces of some hundred bytes, KB apart, and decode takes 1.4 to 2.7 times as long (AMD Zen 3). */
+static int64_t heads_together(const posenc_attention_call *call, int64_t kv_head, int64_t most) {
+    const posenc_view *k = &call->args->k;
+    if (call->per_kv_head > UNIT_ROWS || !are_tokens_whole(k) || !are_tokens_whole(&call->args->v))
+        return 1;
+    return posenc_min(posenc_min(UNIT_ROWS / call->per_kv_head, k->ne[1] - kv_head), most);
+}
+
+posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number, int64_t most) {
+    int64_t per_head = posenc_units_of(call->per_kv_head), n_kv_heads = call->args->k.ne[1];
+    int64_t pairs = pairs_of_unit(call->per_kv_head, per_head), first = number % per_head * pairs;
+    int64_t kv_head = number / per_head % n_kv_heads;
+    return (posenc_attention_unit){
+        .call = call,
+        .kv_head = kv_head,
+        .n_heads = heads_together(call, kv_head, most),
+        .batch = number / per_head / n_kv_heads,
+        .first = first,
+        .n = posenc_min(call->per_kv_head - first, pairs),
+        .n_keys = (size_t)call->scores.ne[0],
+    };
+}
+
+posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair) {
+    int64_t group = u->call->group, kv_head = u->kv_head + pair / u->n, of_head = u->first + pair % u->n;
+    return (posenc_row_place){
+        .query = of_head / group,
+        .head = kv_head * group + of_head % group,
+        .batch = u->batch,
+    };
+}
+
+/* ---- Scratch ---- */
+
+enum { LINE = 64, LINE_FLOATS = LINE / sizeof(float), KEY_ROWS = BLOCK + POSENC_KEYS_PACKED };
+
+/* Where the parts of a unit's scratch begin, in floats from a line of the caches on. */
+typedef struct layout {
+    size_t rows, key_rows, value_rows, queries, scores, side, panels, rotated, end;
+} layout;
+
+/* Floats of the keys that are packed, or rotated, at a time: of 16 channels at least, as bf16 is filled up to 32. */
+static size_t key_floats(int64_t head_dim) {
+    return POSENC_KEYS_PACKED * (size_t)posenc_max(head_dim, POSENC_PAIR_BLOCK / 2);
+}
+
+/* Room for 32 values of bf16, filled up to whole panels. */
+size_t posenc_attention_staged_floats(int64_t head_dim, int64_t v_dim) {
+    return posenc_max_size(2 * key_floats(head_dim), POSENC_PAIR_BLOCK / 2 * (size_t)(v_dim + POSENC_PANEL));
+}
+
+static layout layout_of(int64_t head_dim, int64_t v_dim) {
+    layout at;
+    at.rows = 0;
+    at.key_rows = at.rows + UNIT_ROWS * sizeof(posenc_softmax_row_args) / sizeof(float);
+    at.value_rows = at.key_rows + KEY_ROWS * sizeof(void *) / sizeof(float);
+    at.queries = at.value_rows + BLOCK * sizeof(void *) / sizeof(float);
+    at.scores = at.queries + UNIT_ROWS * posenc_query_floats(head_dim);
+    at.side = at.scores + UNIT_ROWS * BLOCK;
+    at.panels = at.side + UNIT_ROWS * posenc_sums_floats(v_dim);
+    at.rotated = at.panels + key_floats(head_dim);
+    at.end = at.panels + posenc_attention_staged_floats(head_dim, v_dim);
+    return at;
+}
+
+size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
+    return LINE_FLOATS + layout_of(head_dim, v_dim).end;
+}
+
+/* The first line of the caches in the scratch, whatever the caller's alignment. */
+static float *first_line(float *scratch) {
+    size_t beyond = (uintptr_t)scratch % LINE;
+    return scratch + (beyond == 0 ? 0 : LINE - beyond) / sizeof(float);
+}
+
+static void place_parts(posenc_attention_unit *u, float *base) {
+    int64_t head_dim = u->call->args->q.ne[0];
+    layout at = layout_of(head_dim, u->call->args->v.ne[0]);
+    u->rows = (posenc_softmax_row_args *)(void *)(base + at.rows);
+    u->key_rows = (const void **)(void *)(base + at.key_rows);
+    u->value_rows = (const void **)(void *)(base + at.value_rows);
+    u->queries = base + at.queries;
+    u->scores = base + at.scores;
+    u->side = base + at.side;
+    u->panels = u->staged = base + at.panels;
+    u->rotated = base + at.rotated;
+    u->query_numbers = (int16_t *)(void *)u->rotated;
+    u->query_scales = (float *)(void *)(u->query_numbers + UNIT_ROWS * head_dim);
+}
+
+posenc_attention_unit posenc_attention_head(const posenc_attention_unit *u, int64_t head) {
+    const posenc_attention_args *args = u->call->args;
+    posenc_attention_unit one = *u;
+    int64_t pair = head * u->n, dim = args->q.ne[0];
+    one.kv_head += head;
+    one.n_heads = 1;
+    one.rows += pair;
+    one.queries += pair * (int64_t)posenc_query_floats(dim);
+    one.query_numbers += pair * dim;
+    one.query_scales += pair * (dim / POSENC_QUANT_BLOCK);
+    one.scores += pair * BLOCK;
+    one.side += pair * (int64_t)posenc_sums_floats(args->v.ne[0]);
+    return one;
+}
+
+/* ---- What stands there before the first key ---- */
+
+static void set_row(const posenc_attention_unit *u, posenc_row_place at, posenc_softmax_row_args *row) {
+    *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS};
+    posenc_score_args_begin(u->call->args->params, &u->call->scores, row);
+    posenc_score_args_at(u->call->args->params, &u->call->scores, at, row);
+    if (u->list != NULL)
+        posenc_score_args_listed(u->call->args->params, u->list, u->n_keys, row);
+    row->sink = -INFINITY; /* it joins the segments, not a block */
+    row->exp_lowest = POSENC_WEIGHT_LOWEST;
+}
+
+static void load_query(const posenc_attention_unit *u, posenc_row_place at, float *query) {
+    const posenc_view *q = &u->call->args->q;
+    posenc_convert_args copy = {
+        .x = posenc_token_at(q, at),
+        .y = query,
+        .x_type = q->dtype,
+        .factor = 1.0f,
+        .n = (size_t)q->ne[0],
+        .n_heads = 1,
+    };
+    u->call->kernels->convert_rows(&copy);
+}
+
+void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
+    place_parts(u, first_line(scratch));
+    size_t query_floats = posenc_query_floats(u->call->args->q.ne[0]);
+    for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++) {
+        posenc_row_place at = posenc_attention_place(u, pair);
+        set_row(u, at, &u->rows[pair]);
+        load_query(u, at, u->queries + (size_t)pair * query_floats);
+    }
+    if (u->call->prepare != NULL)
+        u->call->prepare(u);
+}
