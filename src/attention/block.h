@@ -15,6 +15,7 @@ typedef struct posenc_attention_block {
     size_t seen_first, seen_end;        /* by any pair */
     int has_hole;                       /* in what any pair sees */
     uint32_t panels;                    /* that hold a key which any pair sees, a bit for each */
+    size_t key_run, value_run;          /* keys that are multiplied, and values that are summed, at a time */
     size_t rows_end;                    /* so many keys from the block's first have addresses */
     float keep[POSENC_UNIT_ROWS];       /* what the sums are to be multiplied by */
 } posenc_attention_block;
@@ -33,6 +34,9 @@ static inline int posenc_attention_has_panel(const posenc_attention_block *b, si
 /* End of the run of panels, all seen or all not, that has key `begin`. */
 size_t posenc_attention_run_end(const posenc_attention_block *b, size_t begin);
 
+/* Sets key_run and value_run by the block's steps. */
+void posenc_attention_find_runs(posenc_attention_block *b);
+
 /* Keys j .. j + n - 1 of one of the unit's heads, with the rows that are fetched meanwhile. `rows` and `pieces` have
  * room for their addresses. */
 posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, int64_t head, size_t j, size_t n,
@@ -43,9 +47,5 @@ posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, 
 posenc_attention_values posenc_attention_values_at(const posenc_attention_block *b, int64_t head, size_t begin,
                                                    size_t end, int is_last, const void *rows[POSENC_KEY_BLOCK],
                                                    const void *pieces[POSENC_KEYS_PACKED]);
-
-/* Keys that are multiplied, and values that are summed, at a time. */
-size_t posenc_attention_key_run(const posenc_attention_block *b);
-size_t posenc_attention_value_run(const posenc_attention_block *b);
 
 #endif

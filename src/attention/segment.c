@@ -19,9 +19,8 @@ enum { BLOCK = POSENC_KEY_BLOCK };
 /* Multiplies keys begin .. end - 1 of the block; begin is a whole number of panels. */
 static void multiply_run(const posenc_attention_block *b, size_t begin, size_t end) {
     const posenc_attention_unit *u = b->unit;
-    size_t run = posenc_attention_key_run(b);
     for (size_t j = begin, n; j < end; j += n) {
-        n = posenc_min_size(end - j, run);
+        n = posenc_min_size(end - j, b->key_run);
         for (int64_t h = 0; h < u->n_heads; h++) {
             const void *rows[POSENC_KEYS_PACKED], *pieces[POSENC_KEYS_PACKED];
             posenc_attention_unit head = posenc_attention_head(u, h);
@@ -111,7 +110,7 @@ static void clear_unseen(const posenc_attention_block *b, size_t n) {
 /* Adds the block's weighted values, run by run. */
 static void sum(const posenc_attention_block *b) {
     const posenc_attention_unit *u = b->unit;
-    size_t group = b->steps->value_group, run = posenc_attention_value_run(b);
+    size_t group = b->steps->value_group, run = b->value_run;
     size_t first = b->seen_first / group * group, last = (b->seen_end + group - 1) / group * group;
     if (group > 1)
         clear_unseen(b, last);
@@ -158,6 +157,7 @@ static void begin_block(posenc_attention_block *b, size_t first) {
     b->first = first;
     b->n = posenc_min_size(u->n_keys - first, is_exact ? u->call->n_exact : BLOCK - first % BLOCK);
     b->steps = is_exact ? &u->call->exact : &u->call->steps;
+    posenc_attention_find_runs(b);
 }
 
 void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums) {

@@ -131,7 +131,7 @@ void sweep_dot_few(const posenc_kernels *variant) {
             .rows_type = which % 2 ? POSENC_BF16 : POSENC_F16,
             .dim = dims[which / 2 % 8],
             .n_x = which / 16 % (POSENC_FEW + 1),
-            .n_rows = which / 3 % 4 * POSENC_PANEL,
+            .n_rows = which / 3 % 4 * 2 * POSENC_FEW_ROWS,
             .order = which / 19 % 2 ? MIXED : IN_ORDER,
         };
         ptrdiff_t dim = (ptrdiff_t)s.dim, strides[] = {dim, dim + 3, -dim - 1, 0};
