@@ -153,7 +153,7 @@ static void sum_heads(const posenc_attention_unit *u, const posenc_attention_val
             .n_heads = (size_t)u->n_heads,
         };
         if (pass == 0)
-            args.ahead = values->ahead;
+            args.ahead[0] = values->ahead;
         u->call->kernels->attend_rows(&args);
     }
 }

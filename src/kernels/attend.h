@@ -25,7 +25,7 @@ typedef struct posenc_attend_rows_args {
     size_t y_stride;
     ptrdiff_t head_stride;
     size_t dim, n, n_heads;
-    posenc_rows_ahead ahead;
+    posenc_rows_ahead ahead[2];
 } posenc_attend_rows_args;
 
 #endif

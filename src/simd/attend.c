@@ -103,12 +103,12 @@ V_INLINE void attend_channels(const posenc_attend_rows_args *a, attend_tile t, c
                               const posenc_dtype type, fetching *f) {
     for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF) {
         attend_block(a, &t, n_sums, wide_v, type);
-        fetch_some(f, n_sums * wide_v * VF);
+        fetch_some_pieces(f, n_sums * wide_v * VF);
     }
     for (; t.channel < a->dim; t.channel += VF) {
         t.lanes = lanes_from(t.channel, a->dim);
         attend_block(a, &t, n_sums, 1, type);
-        fetch_some(f, n_sums * t.lanes);
+        fetch_some_pieces(f, n_sums * t.lanes);
     }
 }
 
@@ -147,7 +147,7 @@ V_INLINE attend_tile attend_tile_at(const posenc_attend_rows_args *a, size_t hea
 
 void VARIANT(attend_rows)(const posenc_attend_rows_args *args) {
     const posenc_attend_rows_args a = *args; /* a copy: no store changes it */
-    fetching f = fetching_of(&a.ahead, 1, a.n_heads * a.n * a.dim / (a.ahead.n > 0 ? a.ahead.n : 1));
+    fetching f = fetching_pieces_of(a.ahead, a.n_heads * a.n * a.dim);
     for (size_t h = 0; h < a.n_heads; h++) {
         size_t i = 0;
         for (; i + ATTEND_SUMS <= a.n; i += ATTEND_SUMS)
