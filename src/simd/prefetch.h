@@ -27,6 +27,13 @@ V_INLINE fetching fetching_of(const posenc_rows_ahead *ahead, const size_t n_lis
     return (fetching){ahead, n_lists, 0, end, work, 0};
 }
 
+/* All of them in the course of so much work. */
+V_INLINE fetching fetching_all(const posenc_rows_ahead *ahead, const size_t n_lists, size_t work) {
+    fetching f = fetching_of(ahead, n_lists, work);
+    f.work = f.end > 0 ? work / f.end : 0;
+    return f;
+}
+
 enum { LOOKUPS = 4, SMALL_PAGE = 4096 };
 
 /* The pages of the next rows, unless they are those of their neighbours. */
