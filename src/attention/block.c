@@ -178,9 +178,10 @@ void posenc_attention_find_runs(posenc_attention_block *b) {
 
 /* ---- Rows that are fetched ---- */
 
-/* Rows from number j of the block on, up to `end`. */
-static posenc_rows_ahead ahead_of_one(const posenc_view *x, const void *const *rows, size_t j, size_t end) {
-    size_t n = j < end ? posenc_min_size(end - j, POSENC_KEYS_PACKED) : 0;
+/* Up to `most` rows from number j of the block on, up to `end`. */
+static posenc_rows_ahead ahead_of_one(const posenc_view *x, const void *const *rows, size_t j, size_t end,
+                                      size_t most) {
+    size_t n = j < end ? posenc_min_size(end - j, most) : 0;
     return (posenc_rows_ahead){rows + j, posenc_attention_row_bytes(x), n};
 }
 
@@ -222,9 +223,11 @@ posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, 
                                            : values_ahead(b, b->seen_first, head, pieces);
         return keys;
     }
-    keys.ahead[0] = ahead_of_one(k, u->key_rows, j + n, b->rows_end);
+    keys.ahead[0] = ahead_of_one(k, u->key_rows, j + n, b->rows_end, POSENC_KEYS_PACKED);
     if (waits(u)) /* values of these keys */
-        keys.ahead[1] = ahead_of_one(v, u->value_rows, j, b->seen_end);
+        keys.ahead[1] = ahead_of_one(v, u->value_rows, j, b->seen_end, POSENC_KEYS_PACKED);
+    else if (j + n >= b->seen_end) /* the values that are summed first */
+        keys.ahead[1] = ahead_of_one(v, u->value_rows, b->seen_first, b->seen_end, b->value_run);
     return keys;
 }
 
@@ -244,9 +247,12 @@ posenc_attention_values posenc_attention_values_at(const posenc_attention_block 
         .keep = b->keep + pair,
         .sums = {posenc_attention_sum_row(u, b->sums, pair), b->sums.stride, b->sums.head_stride},
     };
-    if (streams_values(u))
-        values.ahead = values_ahead(b, end, head, pieces);
+    if (end >= b->seen_end && b->first + b->n >= b->seen_limit)
+        for (int i = 0; i < 2; i++)
+            values.ahead[i] = u->after[i];
+    else if (streams_values(u))
+        values.ahead[0] = values_ahead(b, end, head, pieces);
     else if (!waits(u))
-        values.ahead = ahead_of_one(v, u->value_rows, end, b->seen_end);
+        values.ahead[0] = ahead_of_one(v, u->value_rows, end, b->seen_end, b->value_run);
     return values;
 }
