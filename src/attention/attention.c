@@ -86,8 +86,7 @@ static void run_unit(posenc_attention_unit *u, const posenc_attention_unit *next
     const posenc_attention_call *call = u->call;
     int64_t n_pairs = posenc_attention_pairs(u), head_dim = call->args->q.ne[0], v_dim = call->args->v.ne[0];
     size_t stride = posenc_sums_floats(v_dim);
-    posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(head_dim, v_dim), stride,
-                                  (size_t)u->n * stride};
+    posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(head_dim, v_dim), stride};
     float *totals = sums.rows + UNIT_ROWS * stride;
     const void *out_rows[UNIT_ROWS], *next_rows[UNIT_ROWS];
     u->after[0] = rows_of(u, &call->args->out, out_rows);
@@ -143,8 +142,7 @@ static posenc_attention_sums part_of(const posenc_attention_unit *u, int64_t seg
     int64_t kv_head = u->batch * (q->ne[1] / u->call->group) + u->kv_head;
     int64_t pair = kv_head * u->call->per_kv_head + u->first;
     int64_t row = segment * posenc_view_rows(q) + pair;
-    return (posenc_attention_sums){(float *)(uintptr_t)parts + (size_t)row * stride, stride,
-                                   (size_t)u->call->per_kv_head * stride};
+    return (posenc_attention_sums){(float *)(uintptr_t)parts + (size_t)row * stride, stride};
 }
 
 static posenc_status begin_parts(const posenc_attention_args *args, const void *parts, posenc_attention_call *call) {

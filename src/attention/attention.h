@@ -45,12 +45,15 @@ typedef struct posenc_attention_unit posenc_attention_unit;
 typedef struct posenc_attention_keys posenc_attention_keys;
 typedef struct posenc_attention_values posenc_attention_values;
 
+typedef void posenc_attention_multiply(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
+typedef void posenc_attention_sum(const posenc_attention_unit *u, const posenc_attention_values *values);
+
 /* The arithmetic of a block of keys. */
 typedef struct posenc_attention_steps {
-    /* Products of the unit's queries with keys, POSENC_KEY_BLOCK floats from query to query. */
-    void (*multiply)(const posenc_attention_unit *u, const posenc_attention_keys *keys, float *scores);
+    /* Products of the unit's queries with keys, to its scores from number `at` on. */
+    posenc_attention_multiply *multiply;
     /* Adds weighted values to the block's sums. */
-    void (*sum)(const posenc_attention_unit *u, const posenc_attention_values *values);
+    posenc_attention_sum *sum;
     /* Values are summed by groups of so many keys, counted from the block's first: `values` then has whole groups, and
      * masked keys a weight of 0. 1: each key by itself. */
     size_t value_group;
@@ -131,9 +134,6 @@ static inline int64_t posenc_attention_pairs(const posenc_attention_unit *u) {
 /* Unit `number`, visited together with up to most - 1 that follow it: its n_heads are how many. (unit.c) */
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number, int64_t most);
 
-/* One of the unit's heads, 0 .. n_heads - 1, as a unit. */
-posenc_attention_unit posenc_attention_head(const posenc_attention_unit *u, int64_t head);
-
 posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair);
 
 /* Fetches the row of q or out that is some pairs behind `pair`, and with pair 0 those between: where heads lie side by
@@ -150,13 +150,8 @@ void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch);
 /* Weighted sums so far: a row for each pair, v_dim sums, then the largest logit and the sum of exponentials. */
 typedef struct posenc_attention_sums {
     float *rows;
-    size_t stride, head_stride; /* from pair to pair, and from head to head; in floats */
+    size_t stride; /* in floats */
 } posenc_attention_sums;
-
-static inline float *posenc_attention_sum_row(const posenc_attention_unit *u, posenc_attention_sums sums,
-                                              int64_t pair) {
-    return sums.rows + (size_t)(pair / u->n) * sums.head_stride + (size_t)(pair % u->n) * sums.stride;
-}
 
 /* Sums of one segment of keys alone. (segment.c) */
 void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums);
@@ -183,10 +178,11 @@ const void *posenc_attention_row_run(const posenc_attention_unit *u, const posen
 void posenc_attention_widen(const posenc_attention_unit *u, const posenc_view *x, const void *rows, int64_t n,
                             float *to);
 
-/* Keys at work, n <= POSENC_KEYS_PACKED, of which `first` is a multiple of a panel; and what is fetched meanwhile. */
+/* Keys at work, n <= POSENC_KEYS_PACKED, of which `first` is a multiple of a panel; and the rows of keys and values that
+ * are fetched meanwhile, of all heads. */
 struct posenc_attention_keys {
     int64_t first, n;
-    const void *const *rows; /* the address of each */
+    const void *const *rows; /* the address of each, of the unit's first head */
     posenc_rows_ahead ahead[2];
 };
 
@@ -200,7 +196,8 @@ typedef struct posenc_attention_stored {
 posenc_attention_stored posenc_attention_rotated(const posenc_attention_unit *u, const posenc_attention_keys *keys,
                                                  const void *rows[POSENC_KEYS_PACKED]);
 
-/* Values begin .. end - 1 of a block; rows has the address of each, of any value where no pair sees it. */
+/* Values begin .. end - 1 of a block; rows has the address of each, of the unit's first head, or of any value where no
+ * pair sees it. */
 struct posenc_attention_values {
     size_t begin, end;
     const void *const *rows;
@@ -209,23 +206,30 @@ struct posenc_attention_values {
     int is_first, is_last;   /* of the block's */
     const float *keep;       /* what the sums before this block are multiplied by, for each pair */
     posenc_attention_sums sums;
-    posenc_rows_ahead ahead[2]; /* fetched meanwhile */
+    posenc_rows_ahead ahead[2]; /* fetched meanwhile, of all heads */
 };
+
+/* For steps that take head by head: calls the step for each of the unit's heads, with its rows, and its share of what is
+ * fetched. (heads.c) */
+void posenc_attention_multiply_by_heads(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at,
+                                        posenc_attention_multiply *multiply);
+void posenc_attention_sum_by_heads(const posenc_attention_unit *u, const posenc_attention_values *values,
+                                   posenc_attention_sum *sum);
 
 /* ---- Steps: in float32 (floats.c), in integers (quants.c), in bf16 (pairs.c) ---- */
 
-void posenc_attention_multiply_floats(const posenc_attention_unit *u, const posenc_attention_keys *keys, float *scores);
+void posenc_attention_multiply_floats(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
 void posenc_attention_sum_floats(const posenc_attention_unit *u, const posenc_attention_values *values);
 
 /* Values that the float32 step takes at a time: those that it packs, or all. */
 size_t posenc_attention_values_at_a_time(const posenc_attention_unit *u);
 
 void posenc_attention_quantise_queries(const posenc_attention_unit *u);
-void posenc_attention_multiply_quants(const posenc_attention_unit *u, const posenc_attention_keys *keys, float *scores);
+void posenc_attention_multiply_quants(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
 void posenc_attention_sum_quants(const posenc_attention_unit *u, const posenc_attention_values *values);
 
 void posenc_attention_round_queries(const posenc_attention_unit *u);
-void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posenc_attention_keys *keys, float *scores);
+void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
 void posenc_attention_sum_pairs(const posenc_attention_unit *u, const posenc_attention_values *values);
 
 /* ---- Rows of sums: what a head starts from, a segment's added, and the result written. (combine.c) ---- */

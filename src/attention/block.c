@@ -2,6 +2,8 @@
 /* Attention, fused: what the pairs of a unit see of a block of keys, where its rows are, and which are fetched next. */
 #include "attention/block.h"
 
+#include <string.h>
+
 #include "core/minmax.h"
 #include "core/view.h"
 #include "softmax/visible.h"
@@ -110,15 +112,7 @@ void posenc_attention_find_rows(posenc_attention_block *b) {
     find_values(b);
 }
 
-/* The addresses of another head's rows, if it is not the first. */
-static const void *const *rows_of_head(const posenc_view *x, const void *const *rows, int64_t head, size_t n,
-                                       const void **to) {
-    if (head == 0)
-        return rows;
-    for (size_t t = 0; t < n; t++)
-        to[t] = (const char *)rows[t] + head * x->nb[1];
-    return to;
-}
+/* ---- Runs ---- */
 
 /* Units of so few pairs wait for memory. */
 enum { FEW_PAIRS = 16 };
@@ -178,81 +172,59 @@ void posenc_attention_find_runs(posenc_attention_block *b) {
 
 /* ---- Rows that are fetched ---- */
 
-/* Up to `most` rows from number j of the block on, up to `end`. */
-static posenc_rows_ahead ahead_of_one(const posenc_view *x, const void *const *rows, size_t j, size_t end,
-                                      size_t most) {
-    size_t n = j < end ? posenc_min_size(end - j, most) : 0;
-    return (posenc_rows_ahead){rows + j, posenc_attention_row_bytes(x), n};
+/* Bytes from the first of the unit's heads to the end of its last. */
+static size_t token_bytes(const posenc_attention_unit *u, const posenc_view *x) {
+    return (size_t)((u->n_heads - 1) * x->nb[1]) + posenc_attention_row_bytes(x);
 }
 
-/* A head's share of n tokens, all heads' rows in the order of memory: n pieces, the first head's first. */
-static posenc_rows_ahead ahead_of_all(const posenc_attention_unit *u, const posenc_view *x, const void *const *rows,
-                                      size_t n, int64_t head, const void *pieces[POSENC_KEYS_PACKED]) {
-    size_t n_heads = (size_t)u->n_heads, first = n * (size_t)head, token = first / n_heads, of_token = first % n_heads;
-    for (size_t i = 0; i < n; token++, of_token = 0)
-        for (; i < n && of_token < n_heads; of_token++)
-            pieces[i++] = (const char *)rows[token] + (int64_t)of_token * x->nb[1];
-    return (posenc_rows_ahead){pieces, posenc_attention_row_bytes(x), n};
+/* Rows from number j of the block on, at most n and before `end`. */
+static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc_view *x, const void *const *rows,
+                                    size_t j, size_t n, size_t end) {
+    return (posenc_rows_ahead){rows + j, token_bytes(u, x), j < end ? posenc_min_size(end - j, n) : 0};
 }
 
-/* Values of the block from number j on, or behind the last, the next block's keys. */
-static posenc_rows_ahead values_ahead(const posenc_attention_block *b, size_t j, int64_t head,
-                                      const void *pieces[POSENC_KEYS_PACKED]) {
+static posenc_rows_ahead keys_ahead(const posenc_attention_block *b, size_t j, size_t end) {
+    return rows_ahead(b->unit, &b->unit->call->args->k, b->unit->key_rows, j, b->key_run, end);
+}
+
+static posenc_rows_ahead values_ahead(const posenc_attention_block *b, size_t j, size_t n) {
+    return rows_ahead(b->unit, &b->unit->call->args->v, b->unit->value_rows, j, n, b->seen_end);
+}
+
+posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, size_t j, size_t n) {
     const posenc_attention_unit *u = b->unit;
-    if (j < b->seen_end)
-        return ahead_of_all(u, &u->call->args->v, u->value_rows + j,
-                            posenc_min_size(b->seen_end - j, b->value_run % POSENC_KEY_BLOCK), head, pieces);
-    size_t n = b->rows_end > b->n ? posenc_min_size(b->rows_end - b->n, b->key_run) : 0;
-    return ahead_of_all(u, &u->call->args->k, u->key_rows + b->n, n, head, pieces);
-}
-
-posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, int64_t head, size_t j, size_t n,
-                                               const void *rows[POSENC_KEYS_PACKED],
-                                               const void *pieces[POSENC_KEYS_PACKED]) {
-    const posenc_attention_unit *u = b->unit;
-    const posenc_view *k = &u->call->args->k, *v = &u->call->args->v;
-    posenc_attention_keys keys = {
-        .first = (int64_t)(b->first + j),
-        .n = (int64_t)n,
-        .rows = rows_of_head(k, u->key_rows + j, head, n, rows),
-    };
+    size_t next = j + n;
+    posenc_attention_keys keys = {.first = (int64_t)(b->first + j), .n = (int64_t)n, .rows = u->key_rows + j};
     if (streams_values(u)) {
-        size_t next = j + n;
-        keys.ahead[0] = next < b->seen_end ? ahead_of_all(u, k, u->key_rows + next,
-                                                          posenc_min_size(b->seen_end - next, n), head, pieces)
-                                           : values_ahead(b, b->seen_first, head, pieces);
+        keys.ahead[0] = next < b->seen_end ? keys_ahead(b, next, b->seen_end) : values_ahead(b, b->seen_first, b->value_run);
         return keys;
     }
-    keys.ahead[0] = ahead_of_one(k, u->key_rows, j + n, b->rows_end, POSENC_KEYS_PACKED);
+    keys.ahead[0] = keys_ahead(b, next, b->rows_end);
     if (waits(u)) /* values of these keys */
-        keys.ahead[1] = ahead_of_one(v, u->value_rows, j, b->seen_end, POSENC_KEYS_PACKED);
-    else if (j + n >= b->seen_end) /* the values that are summed first */
-        keys.ahead[1] = ahead_of_one(v, u->value_rows, b->seen_first, b->seen_end, b->value_run);
+        keys.ahead[1] = values_ahead(b, j, n);
+    else if (next >= b->seen_end) /* the values that are summed first */
+        keys.ahead[1] = values_ahead(b, b->seen_first, posenc_min_size(b->value_run, POSENC_VALUES_PACKED));
     return keys;
 }
 
-posenc_attention_values posenc_attention_values_at(const posenc_attention_block *b, int64_t head, size_t begin,
-                                                   size_t end, int is_last, const void *rows[POSENC_KEY_BLOCK],
-                                                   const void *pieces[POSENC_KEYS_PACKED]) {
+posenc_attention_values posenc_attention_values_at(const posenc_attention_block *b, size_t begin, size_t end,
+                                                   int is_last) {
     const posenc_attention_unit *u = b->unit;
-    const posenc_view *v = &u->call->args->v;
-    int64_t pair = head * u->n;
     posenc_attention_values values = {
         .begin = begin,
         .end = end,
-        .rows = rows_of_head(v, u->value_rows + begin, head, end - begin, rows),
-        .seen = b->seen + pair,
+        .rows = u->value_rows + begin,
+        .seen = b->seen,
         .has_hole = b->has_hole,
         .is_last = is_last,
-        .keep = b->keep + pair,
-        .sums = {posenc_attention_sum_row(u, b->sums, pair), b->sums.stride, b->sums.head_stride},
+        .keep = b->keep,
+        .sums = b->sums,
     };
-    if (end >= b->seen_end && b->first + b->n >= b->seen_limit)
-        for (int i = 0; i < 2; i++)
-            values.ahead[i] = u->after[i];
-    else if (streams_values(u))
-        values.ahead[0] = values_ahead(b, end, head, pieces);
-    else if (!waits(u))
-        values.ahead[0] = ahead_of_one(v, u->value_rows, end, b->seen_end, b->value_run);
+    if (end < b->seen_end)
+        values.ahead[0] = values_ahead(b, end, b->value_run);
+    else if (b->first + b->n >= b->seen_limit)
+        memcpy(values.ahead, u->after, sizeof values.ahead);
+    else if (streams_values(u)) /* the next block's keys */
+        values.ahead[0] = keys_ahead(b, b->n, b->rows_end);
     return values;
 }

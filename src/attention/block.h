@@ -37,15 +37,11 @@ size_t posenc_attention_run_end(const posenc_attention_block *b, size_t begin);
 /* Sets key_run and value_run by the block's steps. */
 void posenc_attention_find_runs(posenc_attention_block *b);
 
-/* Keys j .. j + n - 1 of one of the unit's heads, with the rows that are fetched meanwhile. `rows` and `pieces` have
- * room for their addresses. */
-posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, int64_t head, size_t j, size_t n,
-                                               const void *rows[POSENC_KEYS_PACKED],
-                                               const void *pieces[POSENC_KEYS_PACKED]);
+/* Keys j .. j + n - 1 of the block, with the rows that are fetched meanwhile. */
+posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, size_t j, size_t n);
 
-/* Values begin .. end - 1 of one of the unit's heads, likewise. is_last: of the block. */
-posenc_attention_values posenc_attention_values_at(const posenc_attention_block *b, int64_t head, size_t begin,
-                                                   size_t end, int is_last, const void *rows[POSENC_KEY_BLOCK],
-                                                   const void *pieces[POSENC_KEYS_PACKED]);
+/* Values begin .. end - 1 of the block, likewise. is_last: of the block. */
+posenc_attention_values posenc_attention_values_at(const posenc_attention_block *b, size_t begin, size_t end,
+                                                   int is_last);
 
 #endif

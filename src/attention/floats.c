@@ -12,7 +12,7 @@ enum { FEW_PAIRS = 16 };
 
 /* Up to POSENC_FEW queries are multiplied with keys where these stand. Keys of whole vectors: behind the last, any. */
 static void multiply_few(const posenc_attention_unit *u, const posenc_attention_keys *keys,
-                         posenc_attention_stored stored, float *scores) {
+                         posenc_attention_stored stored, size_t at) {
     int64_t dim = u->call->args->k.ne[0], n = (keys->n + POSENC_FEW_ROWS - 1) / POSENC_FEW_ROWS * POSENC_FEW_ROWS;
     const void *padded[POSENC_KEYS_PACKED];
     for (int64_t t = 0; keys->n < n && t < n; t++)
@@ -22,18 +22,20 @@ static void multiply_few(const posenc_attention_unit *u, const posenc_attention_
         .x_stride = (ptrdiff_t)(posenc_query_floats(dim) * sizeof(float)),
         .rows = keys->n < n ? padded : stored.rows,
         .rows_type = stored.type,
-        .y = scores,
+        .y = u->scores + at,
         .y_stride = (ptrdiff_t)(POSENC_KEY_BLOCK * sizeof(float)),
         .dim = (size_t)dim,
         .n_x = (size_t)u->n,
         .n_rows = (size_t)n,
+        .n_heads = (size_t)u->n_heads,
+        .head_stride = (ptrdiff_t)u->call->args->k.nb[1],
         .ahead = {keys->ahead[0], keys->ahead[1]},
     };
     u->call->kernels->dot_few(&args);
 }
 
 static void multiply_packed(const posenc_attention_unit *u, const posenc_attention_keys *keys,
-                            posenc_attention_stored stored, float *scores) {
+                            posenc_attention_stored stored, size_t at) {
     size_t dim = (size_t)u->call->args->k.ne[0];
     posenc_pack_rows_args pack = {
         .rows = stored.rows,
@@ -46,7 +48,7 @@ static void multiply_packed(const posenc_attention_unit *u, const posenc_attenti
         .x = u->queries,
         .x_stride = (ptrdiff_t)(posenc_query_floats((int64_t)dim) * sizeof(float)),
         .panels = u->panels,
-        .y = scores,
+        .y = u->scores + at,
         .y_stride = (ptrdiff_t)(POSENC_KEY_BLOCK * sizeof(float)),
         .dim = dim,
         .n_x = (size_t)u->n,
@@ -58,14 +60,21 @@ static void multiply_packed(const posenc_attention_unit *u, const posenc_attenti
     u->call->kernels->dot_rows(&dot);
 }
 
-void posenc_attention_multiply_floats(const posenc_attention_unit *u, const posenc_attention_keys *keys,
-                                      float *scores) {
+static void multiply_head(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at) {
     const void *rows[POSENC_KEYS_PACKED];
     posenc_attention_stored stored = posenc_attention_rotated(u, keys, rows);
     if (u->n <= POSENC_FEW)
-        multiply_few(u, keys, stored, scores);
+        multiply_few(u, keys, stored, at);
     else
-        multiply_packed(u, keys, stored, scores);
+        multiply_packed(u, keys, stored, at);
+}
+
+void posenc_attention_multiply_floats(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at) {
+    const posenc_attention_args *args = u->call->args;
+    if (u->n <= POSENC_FEW && args->k_rope == NULL)
+        multiply_few(u, keys, (posenc_attention_stored){keys->rows, args->k.dtype}, at);
+    else
+        posenc_attention_multiply_by_heads(u, keys, at, multiply_head);
 }
 
 /* ---- Sums ---- */
@@ -129,7 +138,7 @@ static void clip(const posenc_attention_values *values, int64_t n_pairs, int pas
 }
 
 /* Sums stay on the side until the block's last values, so that all of the block are one chain. */
-void posenc_attention_sum_floats(const posenc_attention_unit *u, const posenc_attention_values *values) {
+static void sum_heads(const posenc_attention_unit *u, const posenc_attention_values *values) {
     const posenc_view *v = &u->call->args->v;
     size_t n = values->end - values->begin;
     int n_passes = values->has_hole ? 2 : 1, are_packed = packs_values(u);
@@ -138,7 +147,7 @@ void posenc_attention_sum_floats(const posenc_attention_unit *u, const posenc_at
     for (int pass = 0; pass < n_passes; pass++) {
         int is_last = values->is_last && pass == n_passes - 1;
         int32_t begin[POSENC_UNIT_ROWS], end[POSENC_UNIT_ROWS];
-        clip(values, u->n, pass, begin, end);
+        clip(values, posenc_attention_pairs(u), pass, begin, end);
         posenc_attend_rows_args args = {
             .weights = u->scores + values->begin,
             .weight_stride = POSENC_KEY_BLOCK,
@@ -150,11 +159,20 @@ void posenc_attention_sum_floats(const posenc_attention_unit *u, const posenc_at
             .rows_type = v->dtype,
             .y = is_last ? values->sums.rows : u->side,
             .y_stride = values->sums.stride,
+            .head_stride = (ptrdiff_t)v->nb[1],
             .dim = (size_t)v->ne[0],
             .n = (size_t)u->n,
+            .n_heads = (size_t)u->n_heads,
         };
         for (int i = 0; i < 2 && pass == 0; i++)
             args.ahead[i] = values->ahead[i];
         are_packed ? sum_packed(u, &args, n) : u->call->kernels->attend_rows(&args);
     }
+}
+
+void posenc_attention_sum_floats(const posenc_attention_unit *u, const posenc_attention_values *values) {
+    if (packs_values(u))
+        posenc_attention_sum_by_heads(u, values, sum_heads);
+    else
+        sum_heads(u, values);
 }

@@ -35,7 +35,7 @@ void posenc_attention_round_queries(const posenc_attention_unit *u) {
     u->call->kernels->round_rows(&args);
 }
 
-void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posenc_attention_keys *keys, float *scores) {
+static void multiply_head(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at) {
     const void *rows[POSENC_KEYS_PACKED];
     posenc_attention_stored stored = posenc_attention_rotated(u, keys, rows);
     size_t dim = (size_t)u->call->args->k.ne[0];
@@ -52,7 +52,7 @@ void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posen
         .x_stride = 2 * posenc_query_floats((int64_t)dim),
         .n_parts = parts_of(u, u->call->args->q.dtype),
         .words = pack.words,
-        .y = scores,
+        .y = u->scores + at,
         .y_stride = POSENC_KEY_BLOCK,
         .depth = whole(dim, BLOCK),
         .n_x = (size_t)u->n,
@@ -65,6 +65,10 @@ void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posen
         multiply.n_parts = multiply.adds = 1; /* second parts meet the queries' first ones alone */
         pack.ahead[0].n = pack.ahead[1].n = 0;
     }
+}
+
+void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at) {
+    posenc_attention_multiply_by_heads(u, keys, at, multiply_head);
 }
 
 /* ---- Values ---- */
@@ -88,6 +92,7 @@ static void join(const posenc_attention_unit *u, const float *keep, posenc_atten
         .y_stride = sums.stride,
         .dim = (size_t)u->call->args->v.ne[0],
         .n = (size_t)u->n,
+        .n_heads = 1,
     };
     u->call->kernels->attend_rows(&args);
 }
@@ -139,11 +144,15 @@ static size_t add_values(const posenc_attention_unit *u, const posenc_attention_
     return pair.n_rows;
 }
 
-void posenc_attention_sum_pairs(const posenc_attention_unit *u, const posenc_attention_values *values) {
+static void sum_head(const posenc_attention_unit *u, const posenc_attention_values *values) {
     size_t n_parts = round_weights(u, values), n_value_parts = parts_of(u, u->call->args->v.dtype);
     for (size_t part = 0; part < n_value_parts; part++)
         for (size_t j = values->begin; j < values->end;)
             j += add_values(u, values, j, part, n_parts);
     if (values->is_last)
         join(u, values->keep, values->sums);
+}
+
+void posenc_attention_sum_pairs(const posenc_attention_unit *u, const posenc_attention_values *values) {
+    posenc_attention_sum_by_heads(u, values, sum_head);
 }

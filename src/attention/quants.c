@@ -62,8 +62,7 @@ void posenc_attention_quantise_queries(const posenc_attention_unit *u) {
 
 /* ---- Keys and values ---- */
 
-void posenc_attention_multiply_quants(const posenc_attention_unit *u, const posenc_attention_keys *keys,
-                                      float *scores) {
+static void multiply_head(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at) {
     const posenc_view *k = &u->call->args->k;
     const void *padded[POSENC_KEYS_PACKED];
     const void *const *rows = keys->rows;
@@ -92,7 +91,7 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, const pose
         .scales_stride = dim / BLOCK,
         .panels = pack.panels,
         .scales = pack.scales,
-        .y = scores,
+        .y = u->scores + at,
         .y_stride = POSENC_KEY_BLOCK,
         .dim = dim,
         .n_x = (size_t)u->n,
@@ -102,7 +101,11 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, const pose
     u->call->kernels->dot_quants(&dot);
 }
 
-void posenc_attention_sum_quants(const posenc_attention_unit *u, const posenc_attention_values *values) {
+void posenc_attention_multiply_quants(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at) {
+    posenc_attention_multiply_by_heads(u, keys, at, multiply_head);
+}
+
+static void sum_head(const posenc_attention_unit *u, const posenc_attention_values *values) {
     posenc_attend_quants_args args = {
         .weights = u->scores + values->begin,
         .weight_stride = POSENC_KEY_BLOCK,
@@ -118,4 +121,8 @@ void posenc_attention_sum_quants(const posenc_attention_unit *u, const posenc_at
         .n_rows = values->end - values->begin,
     };
     u->call->kernels->attend_quants(&args);
+}
+
+void posenc_attention_sum_quants(const posenc_attention_unit *u, const posenc_attention_values *values) {
+    posenc_attention_sum_by_heads(u, values, sum_head);
 }

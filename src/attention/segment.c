@@ -18,15 +18,10 @@ enum { BLOCK = POSENC_KEY_BLOCK };
 
 /* Multiplies keys begin .. end - 1 of the block; begin is a whole number of panels. */
 static void multiply_run(const posenc_attention_block *b, size_t begin, size_t end) {
-    const posenc_attention_unit *u = b->unit;
     for (size_t j = begin, n; j < end; j += n) {
         n = posenc_min_size(end - j, b->key_run);
-        for (int64_t h = 0; h < u->n_heads; h++) {
-            const void *rows[POSENC_KEYS_PACKED], *pieces[POSENC_KEYS_PACKED];
-            posenc_attention_unit head = posenc_attention_head(u, h);
-            posenc_attention_keys keys = posenc_attention_keys_at(b, h, j, n, rows, pieces);
-            b->steps->multiply(&head, &keys, head.scores + j);
-        }
+        posenc_attention_keys keys = posenc_attention_keys_at(b, j, n);
+        b->steps->multiply(b->unit, &keys, j);
     }
 }
 
@@ -66,7 +61,7 @@ static posenc_softmax_row_args scores_of(const posenc_attention_block *b, int64_
 /* Turns scores into exponentials, and the sum so far to the new maximum. */
 static void soften(posenc_attention_block *b, int64_t pair) {
     const posenc_attention_unit *u = b->unit;
-    float *state = posenc_attention_sum_row(u, b->sums, pair) + u->call->args->v.ne[0], max = state[0];
+    float *state = b->sums.rows + (size_t)pair * b->sums.stride + u->call->args->v.ne[0], max = state[0];
     b->keep[pair] = 1.0f;
     if (b->seen[pair].begin == b->seen[pair].end)
         return;
@@ -109,20 +104,15 @@ static void clear_unseen(const posenc_attention_block *b, size_t n) {
 
 /* Adds the block's weighted values, run by run. */
 static void sum(const posenc_attention_block *b) {
-    const posenc_attention_unit *u = b->unit;
     size_t group = b->steps->value_group, run = b->value_run;
     size_t first = b->seen_first / group * group, last = (b->seen_end + group - 1) / group * group;
     if (group > 1)
         clear_unseen(b, last);
     for (size_t begin = first, end; begin < last; begin = end) {
         end = posenc_min_size((begin / run + 1) * run, last);
-        for (int64_t h = 0; h < u->n_heads; h++) {
-            const void *rows[BLOCK], *pieces[POSENC_KEYS_PACKED];
-            posenc_attention_unit head = posenc_attention_head(u, h);
-            posenc_attention_values values = posenc_attention_values_at(b, h, begin, end, end == last, rows, pieces);
-            values.is_first = begin == first;
-            b->steps->sum(&head, &values);
-        }
+        posenc_attention_values values = posenc_attention_values_at(b, begin, end, end == last);
+        values.is_first = begin == first;
+        b->steps->sum(b->unit, &values);
     }
 }
 
@@ -142,7 +132,7 @@ static void attend_block(posenc_attention_block *b) {
 static void clear_sums(const posenc_attention_unit *u, posenc_attention_sums sums) {
     size_t dim = (size_t)u->call->args->v.ne[0];
     for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++) {
-        float *row = posenc_attention_sum_row(u, sums, pair);
+        float *row = sums.rows + (size_t)pair * sums.stride;
         for (size_t c = 0; c < dim; c++)
             row[c] = 0.0f;
         row[dim] = -INFINITY;

@@ -30,7 +30,8 @@ static int are_tokens_whole(const posenc_view *x) {
  * a cache is read in pieces of some hundred bytes, KB apart, and decode takes 1.4 to 2.7 times as long (AMD Zen 3). */
 static int64_t heads_together(const posenc_attention_call *call, int64_t kv_head, int64_t most) {
     const posenc_view *k = &call->args->k;
-    if (call->per_kv_head > UNIT_ROWS || !are_tokens_whole(k) || !are_tokens_whole(&call->args->v))
+    int has_lists = call->args->lists != NULL && call->args->q.ne[2] > 1; /* each query has its own keys */
+    if (call->per_kv_head > UNIT_ROWS || has_lists || !are_tokens_whole(k) || !are_tokens_whole(&call->args->v))
         return 1;
     return posenc_min(posenc_min(UNIT_ROWS / call->per_kv_head, k->ne[1] - kv_head), most);
 }
@@ -118,21 +119,6 @@ static void place_parts(posenc_attention_unit *u, float *base) {
     u->rotated = base + at.rotated;
     u->query_numbers = (int16_t *)(void *)u->rotated;
     u->query_scales = (float *)(void *)(u->query_numbers + UNIT_ROWS * head_dim);
-}
-
-posenc_attention_unit posenc_attention_head(const posenc_attention_unit *u, int64_t head) {
-    const posenc_attention_args *args = u->call->args;
-    posenc_attention_unit one = *u;
-    int64_t pair = head * u->n, dim = args->q.ne[0];
-    one.kv_head += head;
-    one.n_heads = 1;
-    one.rows += pair;
-    one.queries += pair * (int64_t)posenc_query_floats(dim);
-    one.query_numbers += pair * dim;
-    one.query_scales += pair * (dim / POSENC_QUANT_BLOCK);
-    one.scores += pair * BLOCK;
-    one.side += pair * (int64_t)posenc_sums_floats(args->v.ne[0]);
-    return one;
 }
 
 /* ---- What stands there before the first key ---- */

@@ -26,17 +26,18 @@ typedef struct posenc_dot_rows_args {
 } posenc_dot_rows_args;
 
 /* The same products of up to POSENC_FEW rows of x, float32, with rows where they stand, each at its own address and of
- * any type: packing pays for more only. n_rows is a multiple of POSENC_FEW_ROWS. Rows ahead as in pack_rows. */
+ * any type: packing pays for more only. Heads h < n_heads: rows h * n_x + i of x and y, and the rows of the table
+ * h * head_stride bytes further. n_rows is a multiple of POSENC_FEW_ROWS. Rows ahead as in pack_rows. */
 #define POSENC_FEW 4
 #define POSENC_FEW_ROWS 16
 typedef struct posenc_dot_few_args {
     const float *x;
-    ptrdiff_t x_stride; /* in bytes, as y_stride */
+    ptrdiff_t x_stride; /* in bytes, as y_stride and head_stride */
     const void *const *rows;
     posenc_dtype rows_type;
     float *y;
-    ptrdiff_t y_stride;
-    size_t dim, n_x, n_rows;
+    ptrdiff_t y_stride, head_stride;
+    size_t dim, n_x, n_rows, n_heads;
     posenc_rows_ahead ahead[2];
 } posenc_dot_few_args;
 

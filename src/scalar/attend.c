@@ -7,12 +7,13 @@
 #include "kernels/variant.h"
 
 void VARIANT(attend_rows)(const posenc_attend_rows_args *a) {
-    for (size_t i = 0; i < a->n; i++) {
+    for (size_t i = 0; i < a->n_heads * a->n; i++) {
         float *y = a->y + i * a->y_stride;
         for (size_t c = 0; c < a->dim; c++) {
             float sum = a->from != NULL ? a->from[i * a->y_stride + c] : -0.0f;
             for (int32_t k = a->begin[i]; k < a->end[i]; k++) {
-                float value = posenc_load(a->rows[k], c, a->rows_type);
+                const char *row = (const char *)a->rows[k] + (ptrdiff_t)(i / a->n) * a->head_stride;
+                float value = posenc_load(row, c, a->rows_type);
                 sum = posenc_fmaf(a->weights[i * a->weight_stride + (size_t)k], value, sum);
             }
             y[c] = a->keep != NULL ? posenc_fmaf(a->keep[i], y[c], sum) : sum;

@@ -25,13 +25,14 @@ void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
 }
 
 void VARIANT(dot_few)(const posenc_dot_few_args *a) {
-    for (size_t i = 0; i < a->n_x; i++) {
+    for (size_t i = 0; i < a->n_heads * a->n_x; i++) {
         const float *x = (const float *)(const void *)((const char *)a->x + (ptrdiff_t)i * a->x_stride);
         float *y = (float *)(void *)((char *)a->y + (ptrdiff_t)i * a->y_stride);
         for (size_t t = 0; t < a->n_rows; t++) {
+            const char *row = (const char *)a->rows[t] + (ptrdiff_t)(i / a->n_x) * a->head_stride;
             float sum = 0.0f;
             for (size_t c = 0; c < a->dim; c++)
-                sum = posenc_fmaf(x[c], posenc_load(a->rows[t], c, a->rows_type), sum);
+                sum = posenc_fmaf(x[c], posenc_load(row, c, a->rows_type), sum);
             y[t] = sum;
         }
     }

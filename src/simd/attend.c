@@ -23,7 +23,8 @@ enum {
 /* The sums of one tile, whose rows of y begin at `first`. */
 typedef struct attend_tile {
     size_t first, channel;
-    size_t lanes; /* less than VF only if there is one vector */
+    size_t lanes;           /* less than VF only if there is one vector */
+    ptrdiff_t displacement; /* of the head's rows, in bytes */
 } attend_tile;
 
 /* Rows begin <= k < end; is_ragged: for those sums that see them. */
@@ -38,7 +39,7 @@ V_INLINE void attend_run(const posenc_attend_rows_args *a, const attend_tile *t,
         for (size_t v = 0; v < n_v; v++)
             sum[r][v] = total[r][v];
     for (int32_t k = begin; k < end; k++) {
-        const void *row = a->rows[k];
+        const void *row = (const char *)a->rows[k] + t->displacement;
         if (n_sums == 1 && type != POSENC_Q8_0 &&
             type != POSENC_Q4_0) { /* values beside each other would be more than registers hold */
             vf weight = v_set1(weights[k]);
@@ -98,9 +99,8 @@ V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *
 }
 
 /* All channels of n_sums sums, wide_v vectors at a time. */
-V_INLINE void attend_channels(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
+V_INLINE void attend_channels(const posenc_attend_rows_args *a, attend_tile t, const size_t n_sums, const size_t wide_v,
                               const posenc_dtype type, fetching *f) {
-    attend_tile t = {.first = first, .lanes = VF};
     for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF) {
         attend_block(a, &t, n_sums, wide_v, type);
         fetch_some(f, n_sums * wide_v * VF);
@@ -112,7 +112,7 @@ V_INLINE void attend_channels(const posenc_attend_rows_args *a, size_t first, co
     }
 }
 
-V_INLINE void attend_sums(const posenc_attend_rows_args *a, size_t first, const size_t n_sums, const size_t wide_v,
+V_INLINE void attend_sums(const posenc_attend_rows_args *a, attend_tile first, const size_t n_sums, const size_t wide_v,
                           fetching *f) {
     switch (a->rows_type) {
     case POSENC_F16: attend_channels(a, first, n_sums, wide_v, POSENC_F16, f); break;
@@ -124,36 +124,43 @@ V_INLINE void attend_sums(const posenc_attend_rows_args *a, size_t first, const 
 }
 
 /* Functions of their own: as one they take three times as long to compile. */
-static __attribute__((noinline)) void attend_many(const posenc_attend_rows_args *a, size_t first, fetching *f) {
+static __attribute__((noinline)) void attend_many(const posenc_attend_rows_args *a, attend_tile first, fetching *f) {
     attend_sums(a, first, ATTEND_SUMS, ATTEND_VECTORS, f);
 }
 
-static __attribute__((noinline)) void attend_four(const posenc_attend_rows_args *a, size_t first, fetching *f) {
+static __attribute__((noinline)) void attend_four(const posenc_attend_rows_args *a, attend_tile first, fetching *f) {
     attend_sums(a, first, 4, ATTEND_FEW, f);
 }
 
-static __attribute__((noinline)) void attend_two(const posenc_attend_rows_args *a, size_t first, fetching *f) {
+static __attribute__((noinline)) void attend_two(const posenc_attend_rows_args *a, attend_tile first, fetching *f) {
     attend_sums(a, first, 2, 2 * ATTEND_FEW, f);
 }
 
-static __attribute__((noinline)) void attend_one(const posenc_attend_rows_args *a, size_t first, fetching *f) {
+static __attribute__((noinline)) void attend_one(const posenc_attend_rows_args *a, attend_tile first, fetching *f) {
     attend_sums(a, first, 1, ATTEND_WIDE, f);
+}
+
+/* The tile of the head's sums from number i on. */
+V_INLINE attend_tile attend_tile_at(const posenc_attend_rows_args *a, size_t head, size_t i) {
+    return (attend_tile){.first = head * a->n + i, .lanes = VF, .displacement = (ptrdiff_t)head * a->head_stride};
 }
 
 void VARIANT(attend_rows)(const posenc_attend_rows_args *args) {
     const posenc_attend_rows_args a = *args; /* a copy: no store changes it */
-    fetching f = fetching_all(a.ahead, 2, a.n * a.dim);
-    size_t i = 0;
-    for (; i + ATTEND_SUMS <= a.n; i += ATTEND_SUMS)
-        attend_many(&a, i, &f);
-    for (; i + 4 <= a.n; i += 4)
-        attend_four(&a, i, &f);
-    if (i + 2 <= a.n) {
-        attend_two(&a, i, &f);
-        i += 2;
+    fetching f = fetching_all(a.ahead, 2, a.n_heads * a.n * a.dim);
+    for (size_t h = 0; h < a.n_heads; h++) {
+        size_t i = 0;
+        for (; i + ATTEND_SUMS <= a.n; i += ATTEND_SUMS)
+            attend_many(&a, attend_tile_at(&a, h, i), &f);
+        for (; i + 4 <= a.n; i += 4)
+            attend_four(&a, attend_tile_at(&a, h, i), &f);
+        if (i + 2 <= a.n) {
+            attend_two(&a, attend_tile_at(&a, h, i), &f);
+            i += 2;
+        }
+        if (i < a.n)
+            attend_one(&a, attend_tile_at(&a, h, i), &f);
     }
-    if (i < a.n)
-        attend_one(&a, i, &f);
 }
 
 /* ---- Rows in panels ---- */

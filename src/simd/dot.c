@@ -170,51 +170,58 @@ enum { FEW_VECTORS = POSENC_FEW_ROWS / VF, FEW_CHANNELS = 32, EIGHT = 8 };
 
 _Static_assert(POSENC_FEW_ROWS % VF == 0, "whole vectors");
 
-V_INLINE float few_x(const posenc_dot_few_args *a, size_t i, size_t c) {
-    return ((const float *)(const void *)((const char *)a->x + (ptrdiff_t)i * a->x_stride))[c];
+/* One head: its first row of x, and some of its rows. */
+typedef struct few_head {
+    const char *x;
+    const void *rows[POSENC_FEW_ROWS];
+} few_head;
+
+V_INLINE float few_x(const posenc_dot_few_args *a, const few_head *head, size_t i, size_t c) {
+    return ((const float *)(const void *)(head->x + (ptrdiff_t)i * a->x_stride))[c];
 }
 
 /* Adds the products of channels c .. c + n - 1, whole eights of 16 bits. */
-V_INLINE void few_halves(const posenc_dot_few_args *a, const void *const *rows, size_t c, size_t n, const size_t n_x,
+V_INLINE void few_halves(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, const size_t n_x,
                          const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
     uint16_t columns[FEW_VECTORS][FEW_CHANNELS * VF];
     for (size_t v = 0; v < FEW_VECTORS; v++)
         for (size_t k = 0; k < n; k += EIGHT)
-            v_transpose_16(rows + v * VF, c + k, columns[v] + k * VF);
+            v_transpose_16(head->rows + v * VF, c + k, columns[v] + k * VF);
     for (size_t k = 0; k < n; k++)
         for (size_t v = 0; v < FEW_VECTORS; v++) {
             vf channel = load_typed(columns[v], k * VF, VF, type);
             for (size_t i = 0; i < n_x; i++)
-                sum[i][v] = v_fma(v_set1(few_x(a, i, c + k)), channel, sum[i][v]);
+                sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
         }
 }
 
 /* Adds the products of vector v of the rows with channels c .. c + n - 1, n <= VF. */
-V_INLINE void few_block(const posenc_dot_few_args *a, const void *const *rows, size_t c, size_t n, size_t v,
+V_INLINE void few_block(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, size_t v,
                         const size_t n_x, const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
     vf block[VF];
     for (size_t t = 0; t < VF; t++)
-        block[t] = load_typed(rows[v * VF + t], c, n, type);
+        block[t] = load_typed(head->rows[v * VF + t], c, n, type);
     v_transpose(block);
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < n_x; i++)
-            sum[i][v] = v_fma(v_set1(few_x(a, i, c + k)), block[k], sum[i][v]);
+            sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), block[k], sum[i][v]);
 }
 
 /* Adds the products of channels c .. c + n - 1. */
-V_INLINE void few_blocks(const posenc_dot_few_args *a, const void *const *rows, size_t c, size_t n, const size_t n_x,
+V_INLINE void few_blocks(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, const size_t n_x,
                          const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
     for (size_t v = 0; v < FEW_VECTORS; v++) {
         size_t k = 0;
         for (; k + VF <= n; k += VF)
-            few_block(a, rows, c + k, VF, v, n_x, type, sum);
+            few_block(a, head, c + k, VF, v, n_x, type, sum);
         if (k < n)
-            few_block(a, rows, c + k, n - k, v, n_x, type, sum);
+            few_block(a, head, c + k, n - k, v, n_x, type, sum);
     }
 }
 
-/* Products with POSENC_FEW_ROWS rows from row t on. */
-V_INLINE void few_step(const posenc_dot_few_args *a, size_t t, const size_t n_x, const posenc_dtype type, fetching *f) {
+/* Products of a head with POSENC_FEW_ROWS rows, to y and its other rows. */
+V_INLINE void few_step(const posenc_dot_few_args *a, const few_head *head, char *y, const size_t n_x,
+                       const posenc_dtype type, fetching *f) {
     const int is_16 = type == POSENC_F16 || type == POSENC_BF16;
     vf sum[POSENC_FEW][FEW_VECTORS];
     for (size_t i = 0; i < n_x; i++)
@@ -225,21 +232,27 @@ V_INLINE void few_step(const posenc_dot_few_args *a, size_t t, const size_t n_x,
         n = left < FEW_CHANNELS ? left : FEW_CHANNELS;
         if (is_16 && left >= EIGHT) {
             n -= n % EIGHT;
-            few_halves(a, a->rows + t, c, n, n_x, type, sum);
+            few_halves(a, head, c, n, n_x, type, sum);
         } else {
-            few_blocks(a, a->rows + t, c, n, n_x, type, sum);
+            few_blocks(a, head, c, n, n_x, type, sum);
         }
         fetch_some(f, n * POSENC_FEW_ROWS);
     }
     for (size_t i = 0; i < n_x; i++)
         for (size_t v = 0; v < FEW_VECTORS; v++)
-            v_store((float *)(void *)((char *)a->y + (ptrdiff_t)i * a->y_stride) + t + v * VF, sum[i][v]);
+            v_store((float *)(void *)(y + (ptrdiff_t)i * a->y_stride) + v * VF, sum[i][v]);
 }
 
 V_INLINE void few_typed(const posenc_dot_few_args *a, const size_t n_x, const posenc_dtype type) {
-    fetching f = fetching_of(a->ahead, 2, a->dim);
-    for (size_t t = 0; t < a->n_rows; t += POSENC_FEW_ROWS)
-        few_step(a, t, n_x, type, &f);
+    size_t n_ahead = a->ahead[0].n > a->ahead[1].n ? a->ahead[0].n : a->ahead[1].n;
+    fetching f = fetching_of(a->ahead, 2, a->n_heads * a->n_rows * a->dim / (n_ahead > 0 ? n_ahead : 1));
+    for (size_t h = 0; h < a->n_heads; h++)
+        for (size_t t = 0; t < a->n_rows; t += POSENC_FEW_ROWS) {
+            few_head head = {.x = (const char *)a->x + (ptrdiff_t)(h * n_x) * a->x_stride};
+            for (size_t k = 0; k < POSENC_FEW_ROWS; k++)
+                head.rows[k] = (const char *)a->rows[t + k] + (ptrdiff_t)h * a->head_stride;
+            few_step(a, &head, (char *)(a->y + t) + (ptrdiff_t)(h * n_x) * a->y_stride, n_x, type, &f);
+        }
 }
 
 /* A function for each type: as one they take long to compile. */

@@ -13,25 +13,32 @@
 
 #include "kernels/kernels.h"
 
+/* Rows are fetched in pieces. */
+enum { PIECE = 256 };
+
 typedef struct fetching {
     const posenc_rows_ahead *ahead;
     size_t n_lists;
-    size_t row, end;  /* the next row of each list, and the end of the longest */
-    size_t work, due; /* work that is done between two rows, and what was done since the last */
+    size_t row, end, at, bytes; /* the next piece of a row, rows of the longest list, and bytes of the longest rows */
+    size_t work, due;           /* work that is done between two pieces, and what was done since the last */
 } fetching;
 
+/* work: what is done between two rows. */
 V_INLINE fetching fetching_of(const posenc_rows_ahead *ahead, const size_t n_lists, size_t work) {
-    size_t end = ahead[0].n;
-    for (size_t i = 1; i < n_lists; i++)
+    size_t end = 0, bytes = 1;
+    for (size_t i = 0; i < n_lists; i++) {
         end = ahead[i].n > end ? ahead[i].n : end;
-    return (fetching){ahead, n_lists, 0, end, work, 0};
+        bytes = ahead[i].n > 0 && ahead[i].bytes > bytes ? ahead[i].bytes : bytes;
+    }
+    return (fetching){ahead, n_lists, 0, end, 0, bytes, work / ((bytes + PIECE - 1) / PIECE), 0};
 }
 
 /* All of them in the course of so much work. */
 V_INLINE fetching fetching_all(const posenc_rows_ahead *ahead, const size_t n_lists, size_t work) {
-    fetching f = fetching_of(ahead, n_lists, work);
-    f.work = f.end > 0 ? work / f.end : 0;
-    return f;
+    size_t end = 1;
+    for (size_t i = 0; i < n_lists; i++)
+        end = ahead[i].n > end ? ahead[i].n : end;
+    return fetching_of(ahead, n_lists, work / end);
 }
 
 enum { LOOKUPS = 4, SMALL_PAGE = 4096 };
@@ -45,24 +52,32 @@ V_INLINE void look_up(const posenc_rows_ahead *ahead, size_t row) {
         __builtin_prefetch(rows[row + i], 0, 2);
 }
 
-V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
-    if (row >= ahead->n)
+V_INLINE void fetch_piece(const posenc_rows_ahead *ahead, size_t row, size_t first) {
+    if (row >= ahead->n || first >= ahead->bytes)
         return;
-    const uintptr_t line = 64, at = (uintptr_t)ahead->rows[row];
-    const int is_dense = row > 0 && at == (uintptr_t)ahead->rows[row - 1] + ahead->bytes; /* they share a line */
-    for (uintptr_t i = (at + (is_dense ? line - 1 : 0)) / line * line; i < at + ahead->bytes; i += line)
+    const uintptr_t line = 64, begin = (uintptr_t)ahead->rows[row];
+    const int is_dense = row > 0 && begin == (uintptr_t)ahead->rows[row - 1] + ahead->bytes; /* they share a line */
+    const size_t end = first + PIECE < ahead->bytes ? first + PIECE : ahead->bytes;
+    for (uintptr_t i = (begin + first + (is_dense || first > 0 ? line - 1 : 0)) / line * line; i < begin + end;
+         i += line)
         __builtin_prefetch((const void *)i, 0, 2);
 }
 
-/* Fetches the rows that are due after so much more work. */
+V_INLINE void fetch_next(fetching *f) {
+    for (size_t i = 0; f->row % LOOKUPS == 0 && f->at == 0 && i < f->n_lists; i++)
+        look_up(&f->ahead[i], f->row);
+    for (size_t i = 0; i < f->n_lists; i++)
+        fetch_piece(&f->ahead[i], f->row, f->at);
+    f->at += PIECE;
+    if (f->at >= f->bytes)
+        f->at = 0, f->row++;
+}
+
+/* Fetches the pieces that are due after so much more work. */
 V_INLINE void fetch_some(fetching *f, size_t work) {
     f->due += work;
-    for (; RARELY(f->due >= f->work && f->row < f->end); f->due -= f->work, f->row++) {
-        for (size_t i = 0; f->row % LOOKUPS == 0 && i < f->n_lists; i++)
-            look_up(&f->ahead[i], f->row);
-        for (size_t i = 0; i < f->n_lists; i++)
-            fetch_row(&f->ahead[i], f->row);
-    }
+    for (; RARELY(f->due >= f->work && f->row < f->end); f->due -= f->work)
+        fetch_next(f);
 }
 
 #endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention, fused: heads that are visited together, taken one by one by steps whose kernels know one head. */
+#include "attention/attention.h"
+
+/* One of the unit's heads as a unit. */
+static posenc_attention_unit head_of(const posenc_attention_unit *u, int64_t head) {
+    const posenc_attention_args *args = u->call->args;
+    posenc_attention_unit one = *u;
+    int64_t pair = head * u->n, dim = args->q.ne[0];
+    one.kv_head += head;
+    one.n_heads = 1;
+    one.rows += pair;
+    one.queries += pair * (int64_t)posenc_query_floats(dim);
+    one.query_numbers += pair * dim;
+    one.query_scales += pair * (dim / POSENC_QUANT_BLOCK);
+    one.scores += pair * POSENC_KEY_BLOCK;
+    one.side += pair * (int64_t)posenc_sums_floats(args->v.ne[0]);
+    return one;
+}
+
+/* Addresses of the head's rows. */
+static const void *const *rows_of_head(const posenc_view *x, const void *const *rows, int64_t head, size_t n,
+                                       const void **to) {
+    if (head == 0)
+        return rows;
+    for (size_t t = 0; t < n; t++)
+        to[t] = (const char *)rows[t] + head * x->nb[1];
+    return to;
+}
+
+/* The head's share of the rows that all heads fetch. */
+static posenc_rows_ahead share_of_head(const posenc_attention_unit *u, posenc_rows_ahead all, int64_t head) {
+    size_t n_heads = (size_t)u->n_heads, begin = all.n * (size_t)head / n_heads,
+           end = all.n * ((size_t)head + 1) / n_heads;
+    return (posenc_rows_ahead){all.rows + begin, all.bytes, end - begin};
+}
+
+void posenc_attention_multiply_by_heads(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at,
+                                        posenc_attention_multiply *multiply) {
+    for (int64_t h = 0; h < u->n_heads; h++) {
+        const void *rows[POSENC_KEYS_PACKED];
+        posenc_attention_unit head = head_of(u, h);
+        posenc_attention_keys own = *keys;
+        own.rows = rows_of_head(&u->call->args->k, keys->rows, h, (size_t)keys->n, rows);
+        for (int i = 0; i < 2; i++)
+            own.ahead[i] = share_of_head(u, keys->ahead[i], h);
+        multiply(&head, &own, at);
+    }
+}
+
+void posenc_attention_sum_by_heads(const posenc_attention_unit *u, const posenc_attention_values *values,
+                                   posenc_attention_sum *sum) {
+    for (int64_t h = 0; h < u->n_heads; h++) {
+        const void *rows[POSENC_KEY_BLOCK];
+        posenc_attention_unit head = head_of(u, h);
+        posenc_attention_values own = *values;
+        own.rows = rows_of_head(&u->call->args->v, values->rows, h, values->end - values->begin, rows);
+        own.seen += h * u->n;
+        own.keep += h * u->n;
+        own.sums.rows += (size_t)(h * u->n) * own.sums.stride;
+        for (int i = 0; i < 2; i++)
+            own.ahead[i] = share_of_head(u, values->ahead[i], h);
+        sum(&head, &own);
+    }
+}
