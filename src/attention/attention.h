@@ -35,7 +35,7 @@ enum {
     POSENC_KEY_BLOCK = POSENC_SUM_BLOCK, /* keys of a block; attention.h says so */
     POSENC_KEYS_PACKED =
         2 * POSENC_PANEL,       /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
-    POSENC_VALUES_PACKED = 128, /* values that are packed at a time: with 128 channels 64 KB */
+    POSENC_VALUES_PACKED = 256, /* values that are packed at a time: with 128 channels 64 KB */
     POSENC_KEYS_EXACT = 128     /* first keys, in float32 whatever their type; attention.h says so of INT16 */
 };
 
