@@ -73,12 +73,25 @@ static posenc_status begin_call(const posenc_attention_args *args, posenc_attent
     return POSENC_OK;
 }
 
-static void run_unit(posenc_attention_unit *u, float *scratch) {
+/* The pairs' rows of q or out. */
+static posenc_rows_ahead rows_of(const posenc_attention_unit *u, const posenc_view *x, const void *rows[UNIT_ROWS]) {
+    size_t n_pairs = (size_t)posenc_attention_pairs(u);
+    for (size_t pair = 0; pair < n_pairs; pair++)
+        rows[pair] = posenc_token_at(x, posenc_attention_place(u, (int64_t)pair));
+    return (posenc_rows_ahead){rows, posenc_attention_row_bytes(x), n_pairs};
+}
+
+/* next: the unit behind it; NULL: none. */
+static void run_unit(posenc_attention_unit *u, const posenc_attention_unit *next, float *scratch) {
     const posenc_attention_call *call = u->call;
     int64_t n_pairs = posenc_attention_pairs(u), head_dim = call->args->q.ne[0], v_dim = call->args->v.ne[0];
     size_t stride = posenc_sums_floats(v_dim);
     posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(head_dim, v_dim), stride};
     float *totals = sums.rows + UNIT_ROWS * stride;
+    const void *out_rows[UNIT_ROWS], *next_rows[UNIT_ROWS];
+    u->after[0] = rows_of(u, &call->args->out, out_rows);
+    if (next != NULL)
+        u->after[1] = rows_of(next, &call->args->q, next_rows);
     posenc_attention_begin_unit(u, scratch);
     for (int64_t pair = 0; pair < n_pairs; pair++)
         posenc_attention_start(call, posenc_attention_place(u, pair).head, totals + (size_t)pair * stride);
@@ -103,9 +116,10 @@ posenc_status posenc_attention_run(const posenc_attention_args *args, void *scra
     for (int64_t number = units.begin, n; number < units.end; number += n) {
         posenc_attention_unit unit = posenc_attention_unit_at(&call, number, units.end - number), u;
         n = unit.n_heads;
+        posenc_attention_unit next = posenc_attention_unit_at(&call, number + n, 1);
         for (int64_t done = 0; done < unit.n; done += u.n) {
             u = posenc_attention_share(&unit, done);
-            run_unit(&u, scratch);
+            run_unit(&u, number + n < units.end ? &next : NULL, scratch);
         }
     }
     return POSENC_OK;

@@ -34,8 +34,9 @@ enum {
     POSENC_UNIT_ROWS = 96, /* pairs of a unit, which share the packing of keys: whole tiles of all bodies */
     POSENC_KEY_BLOCK = POSENC_SUM_BLOCK, /* keys of a block; attention.h says so */
     POSENC_KEYS_PACKED =
-        2 * POSENC_PANEL,   /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
-    POSENC_KEYS_EXACT = 128 /* first keys, in float32 whatever their type; attention.h says so of INT16 */
+        2 * POSENC_PANEL,       /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
+    POSENC_VALUES_PACKED = 256, /* values that are packed at a time: with 128 channels 64 KB */
+    POSENC_KEYS_EXACT = 128     /* first keys, in float32 whatever their type; attention.h says so of INT16 */
 };
 
 /* ---- Calls and units ---- */
@@ -84,6 +85,7 @@ struct posenc_attention_unit {
     int64_t first, n;         /* of each; n_heads * n <= POSENC_UNIT_ROWS */
     const int32_t *list;      /* key j is number list[j] of the sequence; NULL: number j */
     size_t n_keys;
+    posenc_rows_ahead after[2]; /* fetched with its last values: its rows of out, and the next unit's of q */
     /* In the caller's scratch, for each pair: */
     posenc_softmax_row_args *rows; /* how the scores of all its keys become exponentials */
     float *queries;                /* in float32 or bf16, posenc_query_floats(head_dim) apart */
@@ -96,7 +98,7 @@ struct posenc_attention_unit {
     /* For POSENC_KEYS_PACKED keys of one head: */
     float *panels;  /* packed */
     float *rotated; /* in float32; query_numbers have the same memory: keys that are rotated are no integers */
-    float *staged;  /* values in float32 or bf16: the memory of both */
+    float *staged;  /* packed values, in float32 or bf16: the memory of both */
 };
 
 /* Floats from query to query, in whole blocks of pairs: both parts of each number have room where it stands. */
@@ -107,6 +109,12 @@ static inline size_t posenc_query_floats(int64_t head_dim) {
 /* Floats from row to row in the scratch, in whole lines of the caches. */
 static inline size_t posenc_padded(int64_t n) {
     return (size_t)((n + 15) / 16 * 16);
+}
+
+/* Floats from panel to panel of n packed values. A line of the caches lies between panels: rows that are written to all
+ * of them would otherwise share a set of the first cache. */
+static inline size_t posenc_value_panel_floats(size_t n) {
+    return (n + 1) * POSENC_VALUE_PANEL;
 }
 
 /* Floats from sum to sum in the scratch: v_dim, the largest logit and the sum of exponentials. */
@@ -127,6 +135,10 @@ static inline int64_t posenc_attention_pairs(const posenc_attention_unit *u) {
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number, int64_t most);
 
 posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair);
+
+/* Fetches the row of q or out that is some pairs behind `pair`, and with pair 0 those between: where heads lie side by
+ * side, rows are pages apart, and prefill of 1024 tokens took 1.04 to 1.07 times as long (AMD Zen 3). */
+void posenc_attention_fetch_ahead(const posenc_attention_unit *u, const posenc_view *x, int64_t pair);
 
 /* Floats of a unit's scratch, and of its staged values. */
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim);
@@ -194,7 +206,7 @@ struct posenc_attention_values {
     int is_first, is_last;   /* of the block's */
     const float *keep;       /* what the sums before this block are multiplied by, for each pair */
     posenc_attention_sums sums;
-    posenc_rows_ahead ahead; /* fetched meanwhile, of all heads */
+    posenc_rows_ahead ahead[2]; /* fetched meanwhile, of all heads */
 };
 
 /* For steps that take head by head: calls the step for each of the unit's heads, with its rows, and its share of what is
@@ -209,7 +221,7 @@ void posenc_attention_sum_by_heads(const posenc_attention_unit *u, const posenc_
 void posenc_attention_multiply_floats(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
 void posenc_attention_sum_floats(const posenc_attention_unit *u, const posenc_attention_values *values);
 
-/* Values that the float32 step takes at a time: those that it stages, or all. */
+/* Values that the float32 step takes at a time: those that it packs, or all. */
 size_t posenc_attention_values_at_a_time(const posenc_attention_unit *u);
 
 void posenc_attention_quantise_queries(const posenc_attention_unit *u);

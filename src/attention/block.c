@@ -2,6 +2,8 @@
 /* Attention, fused: what the pairs of a unit see of a block of keys, where its rows are, and which are fetched next. */
 #include "attention/block.h"
 
+#include <string.h>
+
 #include "core/minmax.h"
 #include "core/view.h"
 #include "softmax/visible.h"
@@ -185,8 +187,7 @@ static posenc_rows_ahead keys_ahead(const posenc_attention_block *b, size_t j, s
     return rows_ahead(b->unit, &b->unit->call->args->k, b->unit->key_rows, j, b->key_run, end);
 }
 
-static posenc_rows_ahead values_ahead(const posenc_attention_block *b, size_t j) {
-    size_t n = posenc_min_size(b->value_run, POSENC_KEYS_PACKED);
+static posenc_rows_ahead values_ahead(const posenc_attention_block *b, size_t j, size_t n) {
     return rows_ahead(b->unit, &b->unit->call->args->v, b->unit->value_rows, j, n, b->seen_end);
 }
 
@@ -195,12 +196,15 @@ posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, 
     size_t next = j + n;
     posenc_attention_keys keys = {.first = (int64_t)(b->first + j), .n = (int64_t)n, .rows = u->key_rows + j};
     if (streams_values(u)) {
-        keys.ahead[0] = next < b->seen_end ? keys_ahead(b, next, b->seen_end) : values_ahead(b, b->seen_first);
+        keys.ahead[0] =
+            next < b->seen_end ? keys_ahead(b, next, b->seen_end) : values_ahead(b, b->seen_first, b->value_run);
         return keys;
     }
     keys.ahead[0] = keys_ahead(b, next, b->rows_end);
     if (waits(u)) /* values of these keys */
-        keys.ahead[1] = values_ahead(b, j);
+        keys.ahead[1] = values_ahead(b, j, n);
+    else if (next >= b->seen_end) /* the values that are summed first */
+        keys.ahead[1] = values_ahead(b, b->seen_first, posenc_min_size(b->value_run, POSENC_VALUES_PACKED));
     return keys;
 }
 
@@ -218,8 +222,10 @@ posenc_attention_values posenc_attention_values_at(const posenc_attention_block 
         .sums = b->sums,
     };
     if (end < b->seen_end)
-        values.ahead = values_ahead(b, end);
+        values.ahead[0] = values_ahead(b, end, b->value_run);
+    else if (b->first + b->n >= b->seen_limit)
+        memcpy(values.ahead, u->after, sizeof values.ahead);
     else if (streams_values(u)) /* the next block's keys */
-        values.ahead = keys_ahead(b, b->n, b->rows_end);
+        values.ahead[0] = keys_ahead(b, b->n, b->rows_end);
     return values;
 }

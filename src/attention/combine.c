@@ -45,8 +45,11 @@ void posenc_attention_add(const posenc_attention_call *call, const float *segmen
     posenc_softmax_sum before = {total[dim], total[dim + 1]}, more = {segment[dim], segment[dim + 1]}, joined;
     if (more.sum == 0.0f)
         return;
-    float factors[2];
-    (void)posenc_softmax_combine(&before, &more, &joined, &factors[0], &factors[1]);
+    float factors[2] = {0.0f, 1.0f};
+    if (before.max == -INFINITY && isfinite(more.max)) /* nothing yet, as for most rows: exp(0) took 2 % of a prompt */
+        joined = more;
+    else
+        (void)posenc_softmax_combine(&before, &more, &joined, &factors[0], &factors[1]);
     mix(call->kernels, (const void *[2]){total, segment}, POSENC_F32, factors, 2, total, POSENC_F32, dim);
     total[dim] = joined.max;
     total[dim + 1] = joined.sum;

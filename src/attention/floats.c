@@ -5,6 +5,9 @@
 #include "core/minmax.h"
 #include "core/view.h"
 
+/* So many pairs sum values where these stand, and spend less time on products than on packing keys. */
+enum { FEW_PAIRS = 16 };
+
 /* ---- Products ---- */
 
 /* Up to POSENC_FEW queries are multiplied with keys where these stand. Keys of whole vectors: behind the last, any. */
@@ -40,7 +43,6 @@ static void multiply_packed(const posenc_attention_unit *u, const posenc_attenti
         .panels = u->panels,
         .dim = dim,
         .n_rows = (size_t)keys->n,
-        .ahead = {keys->ahead[0], keys->ahead[1]},
     };
     posenc_dot_rows_args dot = {
         .x = u->queries,
@@ -52,6 +54,8 @@ static void multiply_packed(const posenc_attention_unit *u, const posenc_attenti
         .n_x = (size_t)u->n,
         .n_rows = (size_t)keys->n,
     };
+    for (int i = 0; i < 2; i++) /* while the longer of both is at work */
+        *(u->n > FEW_PAIRS ? &dot.ahead[i] : &pack.ahead[i]) = keys->ahead[i];
     u->call->kernels->pack_rows(&pack);
     u->call->kernels->dot_rows(&dot);
 }
@@ -75,40 +79,48 @@ void posenc_attention_multiply_floats(const posenc_attention_unit *u, const pose
 
 /* ---- Sums ---- */
 
-/* FEW_PAIRS: as many as sum values where these stand. VALUES_STAGED in float32 at a time: with 128 channels they are
- * half of a second cache of 128 KB. */
-enum { FEW_PAIRS = 16, VALUES_STAGED = 128 };
-
-/* Where values stand, each tile of sums would widen them again; and rows whole pages apart, as of 8 heads of 128
- * channels in float32, share a few places of the caches: prefill took 1.25 times as long there on AVX2, and 1.05 times
- * with rows of f16 and bf16. Queries as integers stand where values are staged. */
-static int stages_values(const posenc_attention_unit *u) {
+/* Where values stand, each tile of sums would widen them again, and rows a power of two apart share a few sets of the
+ * caches. In panels a tile reads one piece of memory: prefill in float32 takes 0.87 to 0.96 times as long as with rows
+ * widened one behind the other (AMD Zen 3). Queries as integers stand where values are packed. */
+static int packs_values(const posenc_attention_unit *u) {
     return u->n > FEW_PAIRS && u->call->steps.multiply != posenc_attention_multiply_quants;
 }
 
 size_t posenc_attention_values_at_a_time(const posenc_attention_unit *u) {
-    const posenc_attention_args *args = u->call->args;
-    size_t dim = (size_t)args->v.ne[0], room = posenc_attention_staged_floats(args->k.ne[0], (int64_t)dim) / dim;
-    return stages_values(u) ? posenc_min_size(room, VALUES_STAGED) : POSENC_KEY_BLOCK;
+    return packs_values(u) ? POSENC_VALUES_PACKED : POSENC_KEY_BLOCK;
 }
 
-/* Rows one stride apart are widened together. */
-static size_t end_of_stride(const posenc_view *v, const void *const *rows, size_t begin, size_t n) {
-    size_t end = begin + 1;
-    while (end < n && (const char *)rows[end] == (const char *)rows[end - 1] + v->nb[2])
-        end++;
-    return end;
-}
-
-static void stage(const posenc_attention_unit *u, const void *const *rows, size_t n, const void **staged) {
+static void pack_values(const posenc_attention_unit *u, const void *const *rows, size_t n) {
     const posenc_view *v = &u->call->args->v;
-    size_t dim = (size_t)v->ne[0];
-    for (size_t begin = 0, end; begin < n; begin = end) {
-        end = end_of_stride(v, rows, begin, n);
-        posenc_attention_widen(u, v, rows[begin], (int64_t)(end - begin), u->staged + begin * dim);
-    }
-    for (size_t t = 0; t < n; t++)
-        staged[t] = u->staged + t * dim;
+    posenc_pack_values_args args = {
+        .rows = rows,
+        .rows_type = v->dtype,
+        .panels = u->staged,
+        .panel_stride = posenc_value_panel_floats(n),
+        .dim = (size_t)v->ne[0],
+        .n_rows = n,
+    };
+    u->call->kernels->pack_values(&args);
+}
+
+/* The sums of n values that are packed. */
+static void sum_packed(const posenc_attention_unit *u, const posenc_attend_rows_args *sums, size_t n) {
+    posenc_attend_panels_args args = {
+        .weights = sums->weights,
+        .weight_stride = sums->weight_stride,
+        .from = sums->from,
+        .keep = sums->keep,
+        .begin = sums->begin,
+        .end = sums->end,
+        .panels = u->staged,
+        .panel_stride = posenc_value_panel_floats(n),
+        .y = sums->y,
+        .y_stride = sums->y_stride,
+        .dim = sums->dim,
+        .n = sums->n,
+        .ahead = {sums->ahead[0], sums->ahead[1]},
+    };
+    u->call->kernels->attend_panels(&args);
 }
 
 /* Clips each pair's keys before a hole (pass 0), or behind it, to these values. */
@@ -128,10 +140,10 @@ static void clip(const posenc_attention_values *values, int64_t n_pairs, int pas
 /* Sums stay on the side until the block's last values, so that all of the block are one chain. */
 static void sum_heads(const posenc_attention_unit *u, const posenc_attention_values *values) {
     const posenc_view *v = &u->call->args->v;
-    int n_passes = values->has_hole ? 2 : 1, is_staged = stages_values(u);
-    const void *staged[VALUES_STAGED];
-    if (is_staged)
-        stage(u, values->rows, values->end - values->begin, staged);
+    size_t n = values->end - values->begin;
+    int n_passes = values->has_hole ? 2 : 1, are_packed = packs_values(u);
+    if (are_packed)
+        pack_values(u, values->rows, n);
     for (int pass = 0; pass < n_passes; pass++) {
         int is_last = values->is_last && pass == n_passes - 1;
         int32_t begin[POSENC_UNIT_ROWS], end[POSENC_UNIT_ROWS];
@@ -143,8 +155,8 @@ static void sum_heads(const posenc_attention_unit *u, const posenc_attention_val
             .keep = is_last ? values->keep : NULL,
             .begin = begin,
             .end = end,
-            .rows = is_staged ? staged : values->rows,
-            .rows_type = is_staged ? POSENC_F32 : v->dtype,
+            .rows = values->rows,
+            .rows_type = v->dtype,
             .y = is_last ? values->sums.rows : u->side,
             .y_stride = values->sums.stride,
             .head_stride = (ptrdiff_t)v->nb[1],
@@ -152,14 +164,14 @@ static void sum_heads(const posenc_attention_unit *u, const posenc_attention_val
             .n = (size_t)u->n,
             .n_heads = (size_t)u->n_heads,
         };
-        if (pass == 0)
-            args.ahead[0] = values->ahead;
-        u->call->kernels->attend_rows(&args);
+        for (int i = 0; i < 2 && pass == 0; i++)
+            args.ahead[i] = values->ahead[i];
+        are_packed ? sum_packed(u, &args, n) : u->call->kernels->attend_rows(&args);
     }
 }
 
 void posenc_attention_sum_floats(const posenc_attention_unit *u, const posenc_attention_values *values) {
-    if (stages_values(u))
+    if (packs_values(u))
         posenc_attention_sum_by_heads(u, values, sum_heads);
     else
         sum_heads(u, values);

@@ -58,7 +58,8 @@ void posenc_attention_sum_by_heads(const posenc_attention_unit *u, const posenc_
         own.seen += h * u->n;
         own.keep += h * u->n;
         own.sums.rows += (size_t)(h * u->n) * own.sums.stride;
-        own.ahead = share_of_head(u, values->ahead, h);
+        for (int i = 0; i < 2; i++)
+            own.ahead[i] = share_of_head(u, values->ahead[i], h);
         sum(&head, &own);
     }
 }

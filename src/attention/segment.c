@@ -79,7 +79,8 @@ static void soften(posenc_attention_block *b, int64_t pair) {
     u->call->kernels->softmax_row(&args);
     if (sum.sum == 0.0f) /* nothing but -inf */
         return;
-    b->keep[pair] = max == -INFINITY ? 0.0f : posenc_exp_above(max - sum.max, POSENC_WEIGHT_LOWEST);
+    if (max != sum.max || isinf(max)) /* else exp(0) */
+        b->keep[pair] = max == -INFINITY ? 0.0f : posenc_exp_above(max - sum.max, POSENC_WEIGHT_LOWEST);
     state[1] = posenc_fmaf(state[1], b->keep[pair], sum.sum);
     state[0] = sum.max;
 }

@@ -76,7 +76,10 @@ static size_t key_floats(int64_t head_dim) {
 
 /* Room for 32 values of bf16, filled up to whole panels. */
 size_t posenc_attention_staged_floats(int64_t head_dim, int64_t v_dim) {
-    return posenc_max_size(2 * key_floats(head_dim), POSENC_PAIR_BLOCK / 2 * (size_t)(v_dim + POSENC_PANEL));
+    size_t of_bf16 = POSENC_PAIR_BLOCK / 2 * (size_t)(v_dim + POSENC_PANEL);
+    size_t n_panels = ((size_t)v_dim - 1) / POSENC_VALUE_PANEL + 1;
+    size_t of_panels = n_panels * posenc_value_panel_floats(POSENC_VALUES_PACKED);
+    return posenc_max_size(2 * key_floats(head_dim), posenc_max_size(of_bf16, of_panels));
 }
 
 static layout layout_of(int64_t head_dim, int64_t v_dim) {
@@ -143,11 +146,22 @@ static void load_query(const posenc_attention_unit *u, posenc_row_place at, floa
     u->call->kernels->convert_rows(&copy);
 }
 
+void posenc_attention_fetch_ahead(const posenc_attention_unit *u, const posenc_view *x, int64_t pair) {
+    enum { AHEAD = 16 };
+    size_t bytes = posenc_attention_row_bytes(x);
+    for (int64_t p = pair == 0 ? 0 : pair + AHEAD; p <= pair + AHEAD && p < posenc_attention_pairs(u); p++) {
+        const char *row = posenc_token_at(x, posenc_attention_place(u, p));
+        for (size_t byte = 0; byte < bytes; byte += LINE)
+            __builtin_prefetch(row + byte, 0, 2);
+    }
+}
+
 void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
     place_parts(u, first_line(scratch));
     size_t query_floats = posenc_query_floats(u->call->args->q.ne[0]);
     for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++) {
         posenc_row_place at = posenc_attention_place(u, pair);
+        posenc_attention_fetch_ahead(u, &u->call->args->q, pair);
         set_row(u, at, &u->rows[pair]);
         load_query(u, at, u->queries + (size_t)pair * query_floats);
     }

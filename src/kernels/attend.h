@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments of attend_rows: the weighted sums of attention. */
+/* Arguments of attend_rows and attend_panels: the weighted sums of attention. */
 #ifndef POSENC_KERNELS_ATTEND_H
 #define POSENC_KERNELS_ATTEND_H
 
@@ -27,5 +27,19 @@ typedef struct posenc_attend_rows_args {
     size_t dim, n, n_heads;
     posenc_rows_ahead ahead[2];
 } posenc_attend_rows_args;
+
+/* The same sums of rows that pack_values has put into panels: for many sums at a time. Rows ahead as in pack_rows. */
+typedef struct posenc_attend_panels_args {
+    const float *weights;
+    size_t weight_stride;
+    const float *from, *keep;
+    const int32_t *begin, *end;
+    const float *panels;
+    size_t panel_stride; /* in floats */
+    float *y;
+    size_t y_stride;
+    size_t dim, n;
+    posenc_rows_ahead ahead[2];
+} posenc_attend_panels_args;
 
 #endif

@@ -12,7 +12,7 @@
 /* Products of every row of x with every row of a table: y[i][t] = sum of (x[i][c] + shift[c]) * table[t][c] over
  * c < dim, for i < n_x, t < n_rows. Each is one chain of fma from 0 in ascending c, so that it does not depend on what
  * else is asked for: rows of y may be computed in any pieces, and the table in any runs of whole panels. y overlaps
- * nothing. */
+ * nothing. Rows ahead as in pack_rows. */
 typedef struct posenc_dot_rows_args {
     const void *x;
     posenc_dtype x_type;
@@ -22,6 +22,7 @@ typedef struct posenc_dot_rows_args {
     float *y;
     ptrdiff_t y_stride; /* in bytes */
     size_t dim, n_x, n_rows;
+    posenc_rows_ahead ahead[2];
 } posenc_dot_rows_args;
 
 /* The same products of up to POSENC_FEW rows of x, float32, with rows where they stand, each at its own address and of

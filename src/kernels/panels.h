@@ -9,6 +9,11 @@
  * t is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
 #define POSENC_PANEL 32
 
+/* Panels of channels, for sums over rows: element c of row k is panels[c / VALUE_PANEL * panel_stride + k * VALUE_PANEL
+ * + c % VALUE_PANEL]. panel_stride is at least n_rows * VALUE_PANEL. The last panel is filled up with channels of
+ * zeros. */
+#define POSENC_VALUE_PANEL 16
+
 /* Rows of some bytes that will be needed soon, each at its own address; n 0: none. */
 typedef struct posenc_rows_ahead {
     const void *const *rows;

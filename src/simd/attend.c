@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the weighted sums of rows; src/scalar/attend.c is the specification.
- * Needs: vec.h. Produces: attend_rows. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: attend_rows, attend_panels. Used by: avx2, avx512, neon.
  *
  * A tile of some sums and some vectors of channels stays in registers while the rows pass by; a row is loaded and
  * widened once for all of them. Where only some of the tile's sums see a row, it is taken for each apart. */
@@ -161,4 +161,158 @@ void VARIANT(attend_rows)(const posenc_attend_rows_args *args) {
         if (i < a.n)
             attend_one(&a, attend_tile_at(&a, h, i), &f);
     }
+}
+
+/* ---- Rows in panels ---- */
+
+enum {
+    PANEL_VECTORS = POSENC_VALUE_PANEL / VF,
+    TILE_VECTORS = VF == 16 ? 2 : PANEL_VECTORS, /* two panels side by side on AVX-512 */
+    BAND = 16                                    /* tiles of sums whose rows are looked up at once */
+};
+
+/* Rows that some of a tile's sums see, and rows that all see. */
+typedef struct tile_rows {
+    int32_t begin, all_begin, all_end, end;
+} tile_rows;
+
+V_INLINE tile_rows rows_of_tile(const posenc_attend_panels_args *a, size_t first, const size_t n_sums) {
+    tile_rows rows = {a->begin[first], a->begin[first], a->end[first], a->end[first]};
+    for (size_t r = 1; r < n_sums; r++) {
+        int32_t begin = a->begin[first + r], end = a->end[first + r];
+        rows.begin = begin < rows.begin ? begin : rows.begin;
+        rows.all_begin = begin > rows.all_begin ? begin : rows.all_begin;
+        rows.all_end = end < rows.all_end ? end : rows.all_end;
+        rows.end = end > rows.end ? end : rows.end;
+    }
+    if (rows.all_begin >= rows.all_end)
+        rows.all_begin = rows.all_end = rows.end;
+    return rows;
+}
+
+/* Some sums, from number `first` on, of some vectors of channels, from the start of a panel on. */
+typedef struct panel_tile {
+    const posenc_attend_panels_args *a;
+    size_t first, channel;
+    const float *panel;
+} panel_tile;
+
+/* Rows begin <= k < end of n_v vectors of channels; is_ragged: for those sums that see them. */
+V_INLINE void panel_run(const panel_tile *t, int32_t begin, int32_t end, const int is_ragged, const size_t n_sums,
+                        const size_t n_v, vf sum[][TILE_VECTORS]) {
+    const posenc_attend_panels_args *a = t->a;
+    const float *weights = a->weights + t->first * a->weight_stride;
+    const int32_t *begins = a->begin + t->first, *ends = a->end + t->first;
+    for (int32_t k = begin; k < end; k++) {
+        vf value[TILE_VECTORS];
+        for (size_t v = 0; v < n_v; v++)
+            value[v] = v_keep(v_load(t->panel + v / PANEL_VECTORS * a->panel_stride + (size_t)k * POSENC_VALUE_PANEL +
+                                     v % PANEL_VECTORS * VF));
+        for (size_t r = 0; r < n_sums; r++) {
+            if (is_ragged && (k < begins[r] || k >= ends[r]))
+                continue;
+            vf weight = v_set1(weights[r * a->weight_stride + (size_t)k]);
+            for (size_t v = 0; v < n_v; v++)
+                sum[r][v] = v_fma(weight, value[v], sum[r][v]);
+        }
+    }
+}
+
+/* Where the tile's sum r begins in y, and in from. */
+V_INLINE size_t corner_of(const panel_tile *t, size_t r) {
+    return (t->first + r) * t->a->y_stride + t->channel;
+}
+
+/* Lanes of vector v; is_whole: all of the tile's vectors are whole. */
+V_INLINE size_t lanes_of(const panel_tile *t, size_t v, const int is_whole) {
+    size_t first = t->channel + v * VF;
+    return is_whole ? VF : first >= t->a->dim ? 0 : lanes_from(first, t->a->dim);
+}
+
+V_INLINE vf load_sum(const panel_tile *t, const float *sums, size_t r, size_t v, const int is_whole) {
+    return load_typed(sums + corner_of(t, r), v * VF, lanes_of(t, v, is_whole), POSENC_F32);
+}
+
+V_INLINE void sum_tile(const panel_tile *t, const tile_rows *rows, const size_t n_sums, const size_t n_v,
+                       const int is_whole) {
+    const posenc_attend_panels_args *a = t->a;
+    vf sum[ATTEND_SUMS][TILE_VECTORS];
+    for (size_t r = 0; r < n_sums; r++)
+        for (size_t v = 0; v < n_v; v++)
+            sum[r][v] = v_set1(-0.0f);
+    if (a->from != NULL)
+        for (size_t r = 0; r < n_sums; r++)
+            for (size_t v = 0; v < n_v; v++)
+                sum[r][v] = load_sum(t, a->from, r, v, is_whole);
+    if (RARELY(rows->begin < rows->all_begin))
+        panel_run(t, rows->begin, rows->all_begin, 1, n_sums, n_v, sum);
+    panel_run(t, rows->all_begin, rows->all_end, 0, n_sums, n_v, sum);
+    if (RARELY(rows->all_end < rows->end))
+        panel_run(t, rows->all_end, rows->end, 1, n_sums, n_v, sum);
+    if (a->keep != NULL)
+        for (size_t r = 0; r < n_sums; r++) {
+            vf keep = v_set1(a->keep[t->first + r]);
+            for (size_t v = 0; v < n_v; v++)
+                sum[r][v] = v_fma(keep, load_sum(t, a->y, r, v, is_whole), sum[r][v]);
+        }
+    for (size_t r = 0; r < n_sums; r++)
+        for (size_t v = 0; v < n_v; v++)
+            store_typed(a->y + corner_of(t, r), v * VF, sum[r][v], lanes_of(t, v, is_whole), POSENC_F32);
+}
+
+/* n_v vectors of channels of some tiles of sums. */
+V_INLINE void sum_tiles(panel_tile t, const tile_rows *rows, size_t n_tiles, const size_t n_sums, const size_t n_v,
+                        const int is_whole, fetching *f) {
+    t.panel = t.a->panels + t.channel / POSENC_VALUE_PANEL * t.a->panel_stride;
+    for (size_t i = 0; i < n_tiles; i++, t.first += n_sums) {
+        sum_tile(&t, &rows[i], n_sums, n_v, is_whole);
+        fetch_some(f, n_sums * n_v * VF);
+    }
+}
+
+/* All channels of up to BAND tiles of sums, panel by panel: one stays in the first cache while the weights pass by. */
+V_INLINE void sum_band(const posenc_attend_panels_args *a, size_t first, size_t n_tiles, const size_t n_sums,
+                       const size_t n_v, fetching *f) {
+    tile_rows rows[BAND];
+    for (size_t i = 0; i < n_tiles; i++)
+        rows[i] = rows_of_tile(a, first + i * n_sums, n_sums);
+    panel_tile t = {.a = a, .first = first};
+    for (; t.channel + n_v * VF <= a->dim; t.channel += n_v * VF)
+        sum_tiles(t, rows, n_tiles, n_sums, n_v, 1, f);
+    for (; t.channel < a->dim; t.channel += POSENC_VALUE_PANEL)
+        sum_tiles(t, rows, n_tiles, n_sums, PANEL_VECTORS, 0, f);
+}
+
+static __attribute__((noinline)) void panels_many(const posenc_attend_panels_args *a, size_t n_tiles, fetching *f) {
+    for (size_t i = 0, n; i < n_tiles; i += n) {
+        n = n_tiles - i < BAND ? n_tiles - i : BAND;
+        sum_band(a, i * ATTEND_SUMS, n, ATTEND_SUMS, TILE_VECTORS, f);
+    }
+}
+
+static __attribute__((noinline)) void panels_four(const posenc_attend_panels_args *a, size_t first, fetching *f) {
+    sum_band(a, first, 1, 4, TILE_VECTORS, f);
+}
+
+static __attribute__((noinline)) void panels_two(const posenc_attend_panels_args *a, size_t first, fetching *f) {
+    sum_band(a, first, 1, 2, TILE_VECTORS, f);
+}
+
+static __attribute__((noinline)) void panels_one(const posenc_attend_panels_args *a, size_t first, fetching *f) {
+    sum_band(a, first, 1, 1, TILE_VECTORS, f);
+}
+
+void VARIANT(attend_panels)(const posenc_attend_panels_args *args) {
+    const posenc_attend_panels_args a = *args; /* a copy: no store changes it */
+    size_t i = a.n - a.n % ATTEND_SUMS;
+    fetching f = fetching_all(a.ahead, a.n * a.dim);
+    panels_many(&a, a.n / ATTEND_SUMS, &f);
+    for (; i + 4 <= a.n; i += 4)
+        panels_four(&a, i, &f);
+    if (i + 2 <= a.n) {
+        panels_two(&a, i, &f);
+        i += 2;
+    }
+    if (i < a.n)
+        panels_one(&a, i, &f);
 }

@@ -114,14 +114,22 @@ V_INLINE void dot_band(const posenc_dot_rows_args *a, size_t i, const size_t n_x
         dot_tile(a, dot_corner_at(a, i, t), n_x, narrow, is_staged);
 }
 
+/* The first `tiled` rows of x with n_v vectors of the table from row t on; rows ahead are fetched tile by tile. */
+V_INLINE void dot_tiles(const posenc_dot_rows_args *a, size_t tiled, size_t t, const size_t n_v, const int is_staged,
+                        fetching *f) {
+    for (size_t i = 0; i < tiled; i += TILE_X) {
+        dot_tile(a, dot_corner_at(a, i, t), TILE_X, n_v, is_staged);
+        fetch_some(f, TILE_X * n_v * VF);
+    }
+}
+
 V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
     size_t tiled = a->n_x - a->n_x % TILE_X, t = 0;
+    fetching f = fetching_all(a->ahead, tiled * a->n_rows);
     for (; BULK_VECTORS > TILE_VECTORS && t + BULK_VECTORS * VF <= a->n_rows; t += BULK_VECTORS * VF)
-        for (size_t i = 0; i < tiled; i += TILE_X)
-            dot_tile(a, dot_corner_at(a, i, t), TILE_X, BULK_VECTORS, is_staged);
+        dot_tiles(a, tiled, t, BULK_VECTORS, is_staged, &f);
     for (; t < a->n_rows; t += TILE_VECTORS * VF)
-        for (size_t i = 0; i < tiled; i += TILE_X)
-            dot_tile(a, dot_corner_at(a, i, t), TILE_X, TILE_VECTORS, is_staged);
+        dot_tiles(a, tiled, t, TILE_VECTORS, is_staged, &f);
     size_t i = tiled;
     if (i + 4 <= a->n_x) {
         dot_band(a, i, 4, BULK_VECTORS, TILE_VECTORS, is_staged);

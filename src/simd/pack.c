@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the packing of rows into panels; src/scalar/pack.c is the specification.
- * Needs: vec.h. Produces: pack_rows. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: pack_rows, pack_values. Used by: avx2, avx512, neon.
  *
  * VF rows by VF channels are transposed in registers. Types of 16 bits are transposed before they are widened, which
  * halves the time. */
@@ -74,4 +74,39 @@ void VARIANT(pack_rows)(const posenc_pack_rows_args *args) {
     default: pack_typed(&a, POSENC_F32);
     }
     fill_up(&a);
+}
+
+/* ---- Values ---- */
+
+enum { VALUE_VECTORS = POSENC_VALUE_PANEL / VF };
+
+/* n channels of a row, from channel c on, and zeros to the end of their panel. */
+V_INLINE void pack_value(const void *row, size_t c, size_t n, float *to, const posenc_dtype type) {
+    for (size_t v = 0; v < VALUE_VECTORS; v++) {
+        size_t before = v * VF, lanes = n <= before ? 0 : n - before < VF ? n - before : VF;
+        v_store(to + before, lanes > 0 ? load_typed(row, c + before, lanes, type) : v_set1(0.0f));
+    }
+}
+
+V_INLINE void values_typed(const posenc_pack_values_args *a, const posenc_dtype type) {
+    size_t whole = a->dim / POSENC_VALUE_PANEL * POSENC_VALUE_PANEL;
+    for (size_t k = 0; k < a->n_rows; k++) {
+        float *to = a->panels + k * POSENC_VALUE_PANEL;
+        size_t c = 0;
+        for (; c < whole; c += POSENC_VALUE_PANEL, to += a->panel_stride)
+            pack_value(a->rows[k], c, POSENC_VALUE_PANEL, to, type);
+        if (c < a->dim)
+            pack_value(a->rows[k], c, a->dim - c, to, type);
+    }
+}
+
+void VARIANT(pack_values)(const posenc_pack_values_args *args) {
+    const posenc_pack_values_args a = *args; /* a copy: no store changes it */
+    switch (a.rows_type) {
+    case POSENC_F16: values_typed(&a, POSENC_F16); break;
+    case POSENC_BF16: values_typed(&a, POSENC_BF16); break;
+    case POSENC_Q8_0: values_typed(&a, POSENC_Q8_0); break;
+    case POSENC_Q4_0: values_typed(&a, POSENC_Q4_0); break;
+    default: values_typed(&a, POSENC_F32);
+    }
 }

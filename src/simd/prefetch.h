@@ -36,6 +36,13 @@ V_INLINE fetching fetching_pieces_of(const posenc_rows_ahead ahead[2], size_t wo
     return f;
 }
 
+/* The same rows one by one, spread over so much work in all. */
+V_INLINE fetching fetching_all(const posenc_rows_ahead ahead[2], size_t work) {
+    fetching f = fetching_of(ahead, 0);
+    f.work = work / (f.end > 0 ? f.end : 1);
+    return f;
+}
+
 enum { LOOKUPS = 4, SMALL_PAGE = 4096 };
 
 /* The pages of the next rows, unless they are those of their neighbours. */

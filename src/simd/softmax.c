@@ -182,11 +182,14 @@ V_INLINE void fetch_next(const row *next, size_t j) {
 }
 
 V_INLINE void exp_step(float *y, size_t j, size_t rest, vf max, vf lowest, vf *partial) {
+    vf e[STEP];
+    for (int k = 0; k < STEP; k++)
+        e[k] = v_sub(load_typed(y, j + (size_t)k * VF, lanes_left(rest, k), POSENC_F32), max);
+    exp_each(e, lowest, STEP);
     for (int k = 0; k < STEP; k++) {
-        size_t at = j + (size_t)k * VF, n = lanes_left(rest, k);
-        vf e = exp_above(v_sub(load_typed(y, at, n, POSENC_F32), max), lowest);
-        partial[k] = v_add(partial[k], n == VF ? e : v_first_or(e, n, v_set1(0.0f)));
-        store_typed(y, at, e, n, POSENC_F32);
+        size_t n = lanes_left(rest, k);
+        partial[k] = v_add(partial[k], n == VF ? e[k] : v_first_or(e[k], n, v_set1(0.0f)));
+        store_typed(y, j + (size_t)k * VF, e[k], n, POSENC_F32);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attend_rows: weighted sums of rows of values. */
+/* attend_rows and attend_panels: weighted sums of rows of values, where these stand or in panels. */
 #include "check.h"
 #include "plain.h"
 
@@ -13,6 +13,7 @@ typedef struct attend_shape {
     int32_t begin[MAX_SUMS], end[MAX_SUMS];
     enum { FROM_NOTHING, FROM_OTHERS, FROM_Y } from;
     int keeps;
+    size_t gap; /* in floats, between panels */
 } attend_shape;
 
 enum { WEIGHTS, KEEP, ROWS, Y, FROM };
@@ -36,16 +37,20 @@ static void attend_arguments(const kernel_call *call, kernel_args *to) {
     to->attend_rows = args;
 }
 
-static void describe_attend(kernel_call *call, const attend_shape *s) {
-    call_begin(call, KERNEL_attend_rows, attend_arguments, s);
-    call_row(call, "weights", OPERAND_IN, ELEMENT_F32, s->n * s->n_rows);
-    call_row(call, "keep", OPERAND_IN, ELEMENT_F32, s->n);
-    call_stored_rows(call, "rows", OPERAND_IN, s->type, s->n_rows, s->stride, s->dim);
+static void describe_sums(kernel_call *call, const attend_shape *s) {
     ptrdiff_t y_stride = (ptrdiff_t)s->dim + 2;
     operand *y = call_operand(call, "y", OPERAND_IN_OUT, ELEMENT_F32, rows_extent(s->n, y_stride, s->dim));
     operand_rows(y, s->n, y_stride, 0, s->dim, 1);
     operand *from = call_operand(call, "from", OPERAND_IN, ELEMENT_F32, rows_extent(s->n, y_stride, s->dim));
     operand_rows(from, s->n, y_stride, 0, s->dim, 1);
+}
+
+static void describe_attend(kernel_call *call, const attend_shape *s) {
+    call_begin(call, KERNEL_attend_rows, attend_arguments, s);
+    call_row(call, "weights", OPERAND_IN, ELEMENT_F32, s->n * s->n_rows);
+    call_row(call, "keep", OPERAND_IN, ELEMENT_F32, s->n);
+    call_stored_rows(call, "rows", OPERAND_IN, s->type, s->n_rows, s->stride, s->dim);
+    describe_sums(call, s);
 }
 
 static void check_attend(kernel_call *call, const posenc_kernels *variant, const attend_shape *s, test_fill fill) {
@@ -89,6 +94,67 @@ void sweep_attend_rows(const posenc_kernels *variant) {
         }
 }
 
+/* ---- Panels ---- */
+
+static size_t panel_stride(const attend_shape *s) {
+    return s->n_rows * POSENC_VALUE_PANEL + s->gap;
+}
+
+static void panels_arguments(const kernel_call *call, kernel_args *to) {
+    const attend_shape *s = call->shape;
+    posenc_attend_panels_args args = {
+        .weights = call_data(call, WEIGHTS, 0),
+        .weight_stride = s->n_rows,
+        .from = s->from == FROM_NOTHING ? NULL : call_data(call, s->from == FROM_Y ? Y : FROM, 0),
+        .keep = s->keeps ? call_data(call, KEEP, 0) : NULL,
+        .begin = s->begin,
+        .end = s->end,
+        .panels = call_data(call, ROWS, 0),
+        .panel_stride = panel_stride(s),
+        .y = call_data(call, Y, 0),
+        .y_stride = s->dim + 2,
+        .dim = s->dim,
+        .n = s->n,
+    };
+    ptrdiff_t stride = (ptrdiff_t)s->dim + 2;
+    args.ahead[s->dim % 2] = (posenc_rows_ahead){call_row_addresses(call, Y, s->n, stride, IN_ORDER), s->dim, s->n};
+    to->attend_panels = args;
+}
+
+static void describe_panels(kernel_call *call, const attend_shape *s) {
+    size_t n_panels = (s->dim + POSENC_VALUE_PANEL - 1) / POSENC_VALUE_PANEL, width = s->n_rows * POSENC_VALUE_PANEL;
+    call_begin(call, KERNEL_attend_panels, panels_arguments, s);
+    call_row(call, "weights", OPERAND_IN, ELEMENT_F32, s->n * s->n_rows);
+    call_row(call, "keep", OPERAND_IN, ELEMENT_F32, s->n);
+    call_rows(call, "panels", OPERAND_IN, ELEMENT_F32, n_panels, (ptrdiff_t)panel_stride(s), width);
+    describe_sums(call, s);
+}
+
+static void check_panels(kernel_call *call, const posenc_kernels *variant, const attend_shape *s, test_fill fill) {
+    if (!test_case("attend_panels dim=%zu n=%zu n_rows=%zu gap=%zu from %d%s %s", s->dim, s->n, s->n_rows, s->gap,
+                   s->from, s->keeps ? " keeps" : "", test_fill_name(fill)))
+        return;
+    describe_panels(call, s);
+    call_fill(call, fill);
+    call_check(call, variant, FEW_PLACES);
+}
+
+void sweep_attend_panels(const posenc_kernels *variant) {
+    static kernel_call call;
+    static const size_t sums[] = {1, 6, 7, 2, 13, 0, 5, 12, 14}, rows[] = {1, 2, 9, 33, 0, 64};
+    size_t which = 0;
+    for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
+        for (size_t k = 0; k < 8; k++, which++) {
+            attend_shape s = {.dim = test_sizes[i], .n = sums[(which / 3) % 9]};
+            s.n_rows = rows[(which / 2) % 6];
+            s.from = which % 5 == 0 ? FROM_Y : which % 5 < 3 ? FROM_OTHERS : FROM_NOTHING;
+            s.keeps = which % 7 > 2;
+            s.gap = which / 3 % 2 * POSENC_VALUE_PANEL;
+            set_ranges(&s, which / 4);
+            check_panels(&call, variant, &s, (test_fill)(which % FILL_COUNT));
+        }
+}
+
 /* ---- Benchmark ---- */
 
 enum { BENCH_SUMS = 12, BENCH_DIM = 64 };
@@ -122,4 +188,40 @@ const kernel_bench bench_attend_rows = {
     .describe = bench_describe,
     .plain = plain_attend,
     .limit = limit_attend,
+};
+
+static void panels_describe(kernel_call *call, size_t n, kernel_types types) {
+    static attend_shape s;
+    (void)types;
+    s = (attend_shape){.dim = BENCH_DIM, .n = BENCH_SUMS, .n_rows = n, .gap = POSENC_VALUE_PANEL};
+    set_ranges(&s, 0);
+    describe_panels(call, &s);
+    call_fill(call, FILL_ORDINARY);
+}
+
+static void plain_panels(const kernel_args *args) {
+    const posenc_attend_panels_args *a = &args->attend_panels;
+    for (size_t i = 0; i < a->n; i++) {
+        float *y = a->y + i * a->y_stride;
+        for (size_t c = 0; c < a->dim; c++)
+            y[c] = 0.0f;
+        for (size_t k = 0; k < (size_t)a->end[i]; k++)
+            for (size_t c = 0; c < a->dim; c++)
+                y[c] +=
+                    a->weights[i * a->weight_stride + k] * a->panels[c / POSENC_VALUE_PANEL * a->panel_stride +
+                                                                     k * POSENC_VALUE_PANEL + c % POSENC_VALUE_PANEL];
+    }
+}
+
+static void limit_panels(const bench_limits *limits, const kernel_args *args) {
+    const posenc_attend_panels_args *a = &args->attend_panels;
+    limits->multiply(a->n * a->dim * (size_t)a->end[0]);
+}
+
+const kernel_bench bench_attend_panels = {
+    .unit = "rows",
+    .elements = BENCH_SUMS * BENCH_DIM,
+    .describe = panels_describe,
+    .plain = plain_panels,
+    .limit = limit_panels,
 };

@@ -26,6 +26,8 @@ static void dot_arguments(const kernel_call *call, kernel_args *to) {
         .n_x = s->n_x,
         .n_rows = s->n_rows,
     };
+    args.ahead[s->dim % 2] =
+        (posenc_rows_ahead){call_row_addresses(call, X, s->n_x, s->x_stride, IN_ORDER), s->dim, s->n_x};
     to->dot_rows = args;
 }
 

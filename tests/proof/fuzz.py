@@ -20,7 +20,8 @@ FAMILIES = {'angles': ['angle_anchors', 'angle_rows'],
                      'convert_rows', 'quantise_rows', 'hadamard_rows'],
             'rows': ['place_rows', 'mix_row', 'bit_rows', 'rbf_rows', 'add_axes'],
             'softmax': ['softmax_row', 'affine_row', 'cope_row', 'softmax_backward'],
-            'attention': ['pack_rows', 'dot_rows', 'dot_few', 'attend_rows', 'weighted_rows'],
+            'attention': ['pack_rows', 'pack_values', 'dot_rows', 'dot_few', 'attend_rows', 'attend_panels',
+                          'weighted_rows'],
             'quant': ['pack_quants', 'dot_quants', 'attend_quants'],
             'pairs': ['round_rows', 'pack_pairs', 'pair_rows', 'multiply_pairs']}
 KEPT_FILES, KEPT_BYTES = 60, 8192
