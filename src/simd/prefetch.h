@@ -30,6 +30,7 @@ enum { PIECE = 256 };
 
 V_INLINE fetching fetching_pieces_of(const posenc_rows_ahead ahead[2], size_t work) {
     fetching f = fetching_of(ahead, 0);
+    f.bytes = 1;
     for (size_t i = 0; i < 2; i++)
         f.bytes = ahead[i].n > 0 && ahead[i].bytes > f.bytes ? ahead[i].bytes : f.bytes;
     f.work = f.end > 0 ? work / (f.end * ((f.bytes + PIECE - 1) / PIECE)) : 0;

@@ -7,7 +7,7 @@ enum { MAX_SUMS = 14 };
 
 typedef struct attend_shape {
     posenc_dtype type;
-    size_t dim, n, n_rows;
+    size_t dim, n, n_rows, n_heads;
     ptrdiff_t stride;
     row_order order;
     int32_t begin[MAX_SUMS], end[MAX_SUMS];
@@ -31,9 +31,12 @@ static void attend_arguments(const kernel_call *call, kernel_args *to) {
         .rows_type = s->type,
         .y = call_data(call, Y, 0),
         .y_stride = s->dim + 2,
+        .head_stride = element_bytes((ptrdiff_t)element_count(s->dim, s->type), s->type),
         .dim = s->dim,
         .n = s->n,
+        .n_heads = s->n_heads,
     };
+    args.ahead[0] = (posenc_rows_ahead){args.rows, s->n_heads * (size_t)args.head_stride, s->n_rows / 2};
     to->attend_rows = args;
 }
 
@@ -46,11 +49,16 @@ static void describe_sums(kernel_call *call, const attend_shape *s) {
 }
 
 static void describe_attend(kernel_call *call, const attend_shape *s) {
+    size_t n = s->n_heads * s->n;
     call_begin(call, KERNEL_attend_rows, attend_arguments, s);
-    call_row(call, "weights", OPERAND_IN, ELEMENT_F32, s->n * s->n_rows);
-    call_row(call, "keep", OPERAND_IN, ELEMENT_F32, s->n);
-    call_stored_rows(call, "rows", OPERAND_IN, s->type, s->n_rows, s->stride, s->dim);
-    describe_sums(call, s);
+    call_row(call, "weights", OPERAND_IN, ELEMENT_F32, n * s->n_rows);
+    call_row(call, "keep", OPERAND_IN, ELEMENT_F32, n);
+    call_stored_rows(call, "rows", OPERAND_IN, s->type, s->n_rows, s->stride, s->n_heads * s->dim);
+    ptrdiff_t y_stride = (ptrdiff_t)s->dim + 2;
+    operand *y = call_operand(call, "y", OPERAND_IN_OUT, ELEMENT_F32, rows_extent(n, y_stride, s->dim));
+    operand_rows(y, n, y_stride, 0, s->dim, 1);
+    operand *from = call_operand(call, "from", OPERAND_IN, ELEMENT_F32, rows_extent(n, y_stride, s->dim));
+    operand_rows(from, n, y_stride, 0, s->dim, 1);
 }
 
 static void check_attend(kernel_call *call, const posenc_kernels *variant, const attend_shape *s, test_fill fill) {
@@ -64,7 +72,7 @@ static void check_attend(kernel_call *call, const posenc_kernels *variant, const
 
 /* Sums that see the same rows, rows that begin or end one apart as causal ones do, and any. */
 static void set_ranges(attend_shape *s, size_t which) {
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->n_heads * s->n; i++) {
         size_t n = s->n_rows;
         s->begin[i] = which % 3 == 2 ? (int32_t)(test_random() % (n + 1)) : 0;
         s->end[i] = (int32_t)n;
@@ -82,7 +90,7 @@ void sweep_attend_rows(const posenc_kernels *variant) {
     for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
         for (size_t k = 0; k < 8; k++, which++) {
             attend_shape s = {
-                .type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n = sums[(which / 3) % 8]};
+                .type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n = sums[(which / 3) % 8], .n_heads = 1};
             ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
             s.n_rows = rows[(which / 2) % 6];
             s.stride = which / 5 % 2 ? width + 3 : -width - 1;
@@ -145,7 +153,7 @@ void sweep_attend_panels(const posenc_kernels *variant) {
     size_t which = 0;
     for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
         for (size_t k = 0; k < 8; k++, which++) {
-            attend_shape s = {.dim = test_sizes[i], .n = sums[(which / 3) % 9]};
+            attend_shape s = {.dim = test_sizes[i], .n = sums[(which / 3) % 9], .n_heads = 1};
             s.n_rows = rows[(which / 2) % 6];
             s.from = which % 5 == 0 ? FROM_Y : which % 5 < 3 ? FROM_OTHERS : FROM_NOTHING;
             s.keeps = which % 7 > 2;
@@ -161,7 +169,7 @@ enum { BENCH_SUMS = 12, BENCH_DIM = 64 };
 
 static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
     static attend_shape s;
-    s = (attend_shape){.type = types.x, .dim = BENCH_DIM, .n = BENCH_SUMS, .n_rows = n, .stride = BENCH_DIM};
+    s = (attend_shape){.type = types.x, .dim = BENCH_DIM, .n = BENCH_SUMS, .n_rows = n, .n_heads = 1, .stride = BENCH_DIM};
     set_ranges(&s, 0);
     describe_attend(call, &s);
     call_fill(call, FILL_ORDINARY);
@@ -193,7 +201,7 @@ const kernel_bench bench_attend_rows = {
 static void panels_describe(kernel_call *call, size_t n, kernel_types types) {
     static attend_shape s;
     (void)types;
-    s = (attend_shape){.dim = BENCH_DIM, .n = BENCH_SUMS, .n_rows = n, .gap = POSENC_VALUE_PANEL};
+    s = (attend_shape){.dim = BENCH_DIM, .n = BENCH_SUMS, .n_rows = n, .n_heads = 1, .gap = POSENC_VALUE_PANEL};
     set_ranges(&s, 0);
     describe_panels(call, &s);
     call_fill(call, FILL_ORDINARY);

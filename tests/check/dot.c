@@ -80,39 +80,46 @@ void sweep_dot_rows(const posenc_kernels *variant) {
 
 typedef struct few_shape {
     posenc_dtype rows_type;
-    size_t dim, n_x, n_rows, n_ahead;
+    size_t dim, n_x, n_rows, n_heads, n_ahead;
     ptrdiff_t x_stride, row_stride, y_stride; /* in elements */
     row_order order;
 } few_shape;
 
 enum { FEW_X, FEW_ROWS, FEW_Y };
 
+/* Elements from head to head of a row, which are dense in it. */
+static ptrdiff_t few_head_stride(const few_shape *s) {
+    return element_bytes((ptrdiff_t)element_count(s->dim, s->rows_type), s->rows_type);
+}
+
 static void few_arguments(const kernel_call *call, kernel_args *to) {
     const few_shape *s = call->shape;
+    size_t n_x = s->n_heads * s->n_x;
     posenc_dot_few_args args = {
-        .x = call_data(call, FEW_X, rows_origin(s->n_x, s->x_stride)),
+        .x = call_data(call, FEW_X, rows_origin(n_x, s->x_stride)),
         .x_stride = element_bytes(s->x_stride, POSENC_F32),
         .rows = call_row_addresses(call, FEW_ROWS, s->n_rows, s->row_stride, s->order),
         .rows_type = s->rows_type,
-        .y = call_data(call, FEW_Y, rows_origin(s->n_x, s->y_stride)),
+        .y = call_data(call, FEW_Y, rows_origin(n_x, s->y_stride)),
         .y_stride = element_bytes(s->y_stride, POSENC_F32),
+        .head_stride = few_head_stride(s),
         .dim = s->dim,
         .n_x = s->n_x,
         .n_rows = s->n_rows,
+        .n_heads = s->n_heads,
     };
-    args.ahead[s->n_x % 2] = (posenc_rows_ahead){args.rows, 2 * s->dim, s->n_ahead};
+    args.ahead[s->n_x % 2] = (posenc_rows_ahead){args.rows, s->n_heads * (size_t)few_head_stride(s), s->n_ahead};
     to->dot_few = args;
 }
 
 static void describe_few(kernel_call *call, const few_shape *s) {
+    size_t n_x = s->n_heads * s->n_x;
     call_begin(call, KERNEL_dot_few, few_arguments, s);
-    operand *x = call_operand(call, "x", OPERAND_IN, ELEMENT_F32, rows_extent(s->n_x, s->x_stride, s->dim));
-    operand_rows(x, s->n_x, s->x_stride, 0, s->dim, 1);
-    operand *rows =
-        call_operand(call, "rows", OPERAND_IN, element_of(s->rows_type), rows_extent(s->n_rows, s->row_stride, s->dim));
-    operand_rows(rows, s->n_rows, s->row_stride, 0, s->dim, 1);
-    operand *y = call_operand(call, "y", OPERAND_OUT, ELEMENT_F32, rows_extent(s->n_x, s->y_stride, s->n_rows));
-    operand_rows(y, s->n_x, s->y_stride, 0, s->n_rows, 1);
+    operand *x = call_operand(call, "x", OPERAND_IN, ELEMENT_F32, rows_extent(n_x, s->x_stride, s->dim));
+    operand_rows(x, n_x, s->x_stride, 0, s->dim, 1);
+    call_stored_rows(call, "rows", OPERAND_IN, s->rows_type, s->n_rows, s->row_stride, s->n_heads * s->dim);
+    operand *y = call_operand(call, "y", OPERAND_OUT, ELEMENT_F32, rows_extent(n_x, s->y_stride, s->n_rows));
+    operand_rows(y, n_x, s->y_stride, 0, s->n_rows, 1);
 }
 
 static void check_few(kernel_call *call, const posenc_kernels *variant, const few_shape *s, test_fill fill) {
@@ -134,6 +141,7 @@ void sweep_dot_few(const posenc_kernels *variant) {
             .dim = dims[which / 2 % 8],
             .n_x = which / 16 % (POSENC_FEW + 1),
             .n_rows = which / 3 % 4 * 2 * POSENC_FEW_ROWS,
+            .n_heads = 1,
             .order = which / 19 % 2 ? MIXED : IN_ORDER,
         };
         ptrdiff_t dim = (ptrdiff_t)s.dim, strides[] = {dim, dim + 3, -dim - 1, 0};
@@ -192,7 +200,7 @@ const kernel_bench bench_dot_rows = {
 /* Rows are whole panels. */
 static void bench_few(kernel_call *call, size_t n, kernel_types types) {
     static few_shape s;
-    s = (few_shape){.rows_type = types.y, .dim = BENCH_DIM, .n_x = POSENC_FEW, .n_rows = n * POSENC_PANEL};
+    s = (few_shape){.rows_type = types.y, .dim = BENCH_DIM, .n_x = POSENC_FEW, .n_rows = n * POSENC_PANEL, .n_heads = 1};
     s.x_stride = s.row_stride = BENCH_DIM;
     s.y_stride = (ptrdiff_t)s.n_rows;
     describe_few(call, &s);
