@@ -3,7 +3,7 @@
 #include "check.h"
 #include "plain.h"
 
-enum { MAX_SUMS = 14 };
+enum { MAX_SUMS = 42 };
 
 typedef struct attend_shape {
     posenc_dtype type;
@@ -62,8 +62,9 @@ static void describe_attend(kernel_call *call, const attend_shape *s) {
 }
 
 static void check_attend(kernel_call *call, const posenc_kernels *variant, const attend_shape *s, test_fill fill) {
-    if (!test_case("attend_rows %s dim=%zu n=%zu n_rows=%zu stride=%td from %d%s %s", element_name(s->type), s->dim,
-                   s->n, s->n_rows, s->stride, s->from, s->keeps ? " keeps" : "", test_fill_name(fill)))
+    if (!test_case("attend_rows %s dim=%zu n=%zu n_rows=%zu n_heads=%zu stride=%td from %d%s %s", element_name(s->type),
+                   s->dim, s->n, s->n_rows, s->n_heads, s->stride, s->from, s->keeps ? " keeps" : "",
+                   test_fill_name(fill)))
         return;
     describe_attend(call, s);
     call_fill(call, fill);
@@ -77,7 +78,7 @@ static void set_ranges(attend_shape *s, size_t which) {
         s->begin[i] = which % 3 == 2 ? (int32_t)(test_random() % (n + 1)) : 0;
         s->end[i] = (int32_t)n;
         if (which % 3 == 1)
-            s->end[i] = n > s->n - i ? (int32_t)(n - (s->n - i)) : 0;
+            s->end[i] = n > s->n - i % s->n ? (int32_t)(n - (s->n - i % s->n)) : 0;
         if (which % 3 == 2)
             s->end[i] = s->begin[i] + (int32_t)(test_random() % (n - (size_t)s->begin[i] + 1));
     }
@@ -89,9 +90,11 @@ void sweep_attend_rows(const posenc_kernels *variant) {
     size_t which = 0;
     for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
         for (size_t k = 0; k < 8; k++, which++) {
-            attend_shape s = {
-                .type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n = sums[(which / 3) % 8], .n_heads = 1};
-            ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
+            attend_shape s = {.type = test_type(which, test_sizes[i]),
+                              .dim = test_sizes[i],
+                              .n = sums[(which / 3) % 8],
+                              .n_heads = 1 + which / 7 % 3};
+            ptrdiff_t width = (ptrdiff_t)element_count(s.n_heads * s.dim, s.type);
             s.n_rows = rows[(which / 2) % 6];
             s.stride = which / 5 % 2 ? width + 3 : -width - 1;
             s.from = which % 5 == 0 ? FROM_Y : which % 5 < 3 ? FROM_OTHERS : FROM_NOTHING;
@@ -169,7 +172,8 @@ enum { BENCH_SUMS = 12, BENCH_DIM = 64 };
 
 static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
     static attend_shape s;
-    s = (attend_shape){.type = types.x, .dim = BENCH_DIM, .n = BENCH_SUMS, .n_rows = n, .n_heads = 1, .stride = BENCH_DIM};
+    s = (attend_shape){
+        .type = types.x, .dim = BENCH_DIM, .n = BENCH_SUMS, .n_rows = n, .n_heads = 1, .stride = BENCH_DIM};
     set_ranges(&s, 0);
     describe_attend(call, &s);
     call_fill(call, FILL_ORDINARY);

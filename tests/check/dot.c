@@ -123,31 +123,33 @@ static void describe_few(kernel_call *call, const few_shape *s) {
 }
 
 static void check_few(kernel_call *call, const posenc_kernels *variant, const few_shape *s, test_fill fill) {
-    if (!test_case("dot_few %s dim=%zu n_x=%zu n_rows=%zu strides %td %td %td %s", element_name(s->rows_type), s->dim,
-                   s->n_x, s->n_rows, s->x_stride, s->row_stride, s->y_stride, test_fill_name(fill)))
+    if (!test_case("dot_few %s dim=%zu n_x=%zu n_rows=%zu n_heads=%zu strides %td %td %td %s",
+                   element_name(s->rows_type), s->dim, s->n_x, s->n_rows, s->n_heads, s->x_stride, s->row_stride,
+                   s->y_stride, test_fill_name(fill)))
         return;
     describe_few(call, s);
     call_fill(call, fill);
     call_check(call, variant, fill == FILL_ORDINARY ? EVERY_PLACE : FEW_PLACES);
 }
 
-/* Whole panels of rows, channels by eights. */
+/* Rows of every type, whole steps of them, and heads side by side. */
 void sweep_dot_few(const posenc_kernels *variant) {
     static kernel_call call;
-    static const size_t dims[] = {8, 0, 64, 16, 72, 128, 24, 576};
-    for (size_t which = 0; which < 8 * (POSENC_FEW + 1) * 4 * FILL_COUNT; which++) {
+    static const size_t dims[] = {8, 0, 64, 16, 72, 128, 24, 576, 1, 33, 40, 96};
+    for (size_t which = 0; which < 12 * (POSENC_FEW + 1) * 4 * FILL_COUNT; which++) {
         few_shape s = {
-            .rows_type = which % 2 ? POSENC_BF16 : POSENC_F16,
-            .dim = dims[which / 2 % 8],
+            .dim = dims[which / 2 % 12],
             .n_x = which / 16 % (POSENC_FEW + 1),
-            .n_rows = which / 3 % 4 * 2 * POSENC_FEW_ROWS,
-            .n_heads = 1,
+            .n_rows = which / 3 % 5 * POSENC_FEW_ROWS,
+            .n_heads = which / 23 % 4,
             .order = which / 19 % 2 ? MIXED : IN_ORDER,
         };
-        ptrdiff_t dim = (ptrdiff_t)s.dim, strides[] = {dim, dim + 3, -dim - 1, 0};
+        s.rows_type = test_type(which, s.dim);
+        ptrdiff_t dim = (ptrdiff_t)s.dim, width = (ptrdiff_t)element_count(s.n_heads * s.dim, s.rows_type);
+        ptrdiff_t strides[] = {dim, dim + 3, -dim - 1, 0}, row_strides[] = {width, width + 3, -width - 1, 0};
         s.n_ahead = s.n_rows / 2;
         s.x_stride = strides[which / 5 % 4];
-        s.row_stride = strides[which / 7 % 4];
+        s.row_stride = row_strides[which / 7 % 4];
         s.y_stride = (ptrdiff_t)s.n_rows + (ptrdiff_t)(which / 11 % 2) * 5;
         check_few(&call, variant, &s, (test_fill)(which / 13 % FILL_COUNT));
     }
@@ -200,7 +202,8 @@ const kernel_bench bench_dot_rows = {
 /* Rows are whole panels. */
 static void bench_few(kernel_call *call, size_t n, kernel_types types) {
     static few_shape s;
-    s = (few_shape){.rows_type = types.y, .dim = BENCH_DIM, .n_x = POSENC_FEW, .n_rows = n * POSENC_PANEL, .n_heads = 1};
+    s = (few_shape){
+        .rows_type = types.y, .dim = BENCH_DIM, .n_x = POSENC_FEW, .n_rows = n * POSENC_PANEL, .n_heads = 1};
     s.x_stride = s.row_stride = BENCH_DIM;
     s.y_stride = (ptrdiff_t)s.n_rows;
     describe_few(call, &s);
