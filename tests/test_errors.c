@@ -332,6 +332,7 @@ int main(void) {
         ROWS(test_rope_params),
         ROWS(test_rope_apply),
         ROWS(test_rope_coords),
+        ROWS(test_rope_coords_of_all),
         ROWS(test_rope_tables),
         ROWS(test_blocks),
         ROWS(test_hadamard),

@@ -113,6 +113,7 @@ void test_rope_params(void **state);
 void test_rope_questions(void **state);
 void test_rope_apply(void **state);
 void test_rope_coords(void **state);
+void test_rope_coords_of_all(void **state);
 void test_rope_tables(void **state);
 void test_blocks(void **state);
 void test_hadamard(void **state);

@@ -101,6 +101,35 @@ void test_rope_coords(void **state) {
     RETURNS(POSENC_OK, posenc_rope_table_fill_at, rope, &good, 0, forward, &table);
 }
 
+/* Positions [BATCH][axes][TOKENS] of which one is bad, of each axis and sequence; nothing else tells that all are read. */
+static void refuse_each_position(const posenc_rope *of_axes, int n_axes) {
+    posenc_view x = dense(in), y = dense(out);
+    _Alignas(8) static int64_t wholes[BATCH * POSENC_MAX_AXES * TOKENS];
+    _Alignas(8) static double reals[BATCH * POSENC_MAX_AXES * TOKENS];
+    const posenc_coords at[] = {{wholes, POSENC_COORD_I64, TOKENS, (int64_t)n_axes * TOKENS},
+                                {reals, POSENC_COORD_F64, TOKENS, (int64_t)n_axes * TOKENS}};
+    for (int i = 0; i < BATCH * n_axes * TOKENS; i++) {
+        wholes[i] = (int64_t)INT32_MAX + 1;
+        reals[i] = (double)NAN;
+        for (int type = 0; type < 2; type++)
+            RETURNS(POSENC_ERR_POSITION, posenc_rope_apply_at, of_axes, &x, &at[type], &y, POSENC_FORWARD,
+                    ((posenc_range){0, 1}));
+        wholes[i] = 0;
+        reals[i] = 0.0;
+    }
+}
+
+void test_rope_coords_of_all(void **state) {
+    (void)state;
+    refuse_each_position(rope, 1);
+    posenc_rope_params params = good_params();
+    params.axes = (posenc_rope_axes){POSENC_AXES_MROPE, 3, {2, 1, 1, 0}};
+    posenc_rope *of_axes;
+    truth_ok(posenc_rope_create(&params, &of_axes));
+    refuse_each_position(of_axes, 3);
+    posenc_rope_free(of_axes);
+}
+
 /* Bad tables, for the call that fills and the one that reads. */
 static void refuse_table(posenc_rope_table table, posenc_status want) {
     posenc_view x = dense(in), y = dense(out);
