@@ -324,6 +324,7 @@ int main(void) {
         ROWS(test_empty),
         ROWS(test_empty_rows),
         ROWS(test_rows_of_nothing),
+        ROWS(test_nothing),
         ROWS(test_overlap),
         ROWS(test_row_ranges),
         ROWS(test_overlap_between_rows),

@@ -77,6 +77,7 @@ void test_strides_of_one(void **state);
 void test_empty(void **state);
 void test_empty_rows(void **state);
 void test_rows_of_nothing(void **state);
+void test_nothing(void **state);
 void test_overlap(void **state);
 void test_overlap_between_rows(void **state);
 void test_row_ranges(void **state);
