@@ -127,8 +127,8 @@ static unsigned char *block_at(const posenc_view *x, int64_t b, int64_t h, int64
     return (unsigned char *)x->data + b * x->nb[0] + h * x->nb[1] + j * x->nb[2];
 }
 
-/* In every 50th key one channel of v is `factor` times its size. Where these keys are far, all queries of a head of keys
- * are the same, and such a key is their opposite. */
+/* In every 50th key one channel of v is `factor` times its size. Where these keys are far, all queries of a head of
+ * keys are the same, and such a key is their opposite. */
 static void set_outliers(double factor, int are_far) {
     enum { EVERY = 50, CHANNEL = 37 };
     const posenc_view *k = &call.args.k, *v = &call.args.v;

@@ -96,8 +96,17 @@ static posenc_status do_rope_blocks(posenc_dtype type) {
     posenc_view x = view_of(type, n, E(HEADS_OF_K), E(QUERIES), 1);
     posenc_view y = view_of(POSENC_Q8_0, n, E(HEADS_OF_K), E(QUERIES), 1);
     posenc_status status = posenc_rope_apply(wide, &x, positions, &y, POSENC_FORWARD, posenc_range_all());
+    check(posenc_rope_apply(wide, &y, positions, &y, POSENC_SHIFT, posenc_range_all()), status, "in place");
+    check(posenc_rope_apply(wide, &y, positions, &x, POSENC_SHIFT, posenc_range_all()), status, "from blocks");
     posenc_rope_free(wide);
     return status;
+}
+
+static posenc_status do_dequantise(posenc_dtype type) {
+    int64_t n = E(CHANNELS) > 0 ? POSENC_QUANT_BLOCK : 0;
+    posenc_view x = view_of(POSENC_Q8_0, n, E(HEADS_OF_K), E(KEYS), E(SEQUENCES));
+    posenc_view y = view_of(type, n, E(HEADS_OF_K), E(KEYS), E(SEQUENCES));
+    return posenc_dequantise(&x, &y, posenc_range_all());
 }
 
 static posenc_status do_hadamard(posenc_dtype type) {
@@ -445,6 +454,7 @@ static const struct {
     {"posenc_rope_apply_table", do_rope_table},
     {"posenc_rope_apply_tensors", do_rope_tensors},
     {"posenc_rope_apply to Q8_0", do_rope_blocks},
+    {"posenc_dequantise", do_dequantise},
     {"posenc_hadamard", do_hadamard},
     {"posenc_softmax", do_softmax},
     {"posenc_softmax_backward", do_softmax_backward},
