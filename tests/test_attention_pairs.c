@@ -368,26 +368,36 @@ static void fill_keys(const posenc_view *x, int64_t begin, int64_t end, float va
                 truth_store(truth_address(x, c, h, j, 0), value, x->dtype);
 }
 
-/* Keys that no query sees may hold anything; an infinite value that only the last query sees is in its row alone. */
+/* An infinite value that only query i sees is in its row alone. */
+static void check_infinite(int64_t key, int64_t first_same, int64_t end_same, int64_t i) {
+    int64_t row = HEADS * call.args.v.ne[0];
+    fill_keys(&call.args.v, key, key + 1, INFINITY);
+    truth_attend(&call);
+    truth_same_bits(out + first_same * row, call.first + first_same * row, (size_t)((end_same - first_same) * row),
+                    "infinity out of sight");
+    for (int64_t c = i * row; c < (i + 1) * row; c++)
+        assert_true(!isfinite(out[c]));
+}
+
+/* Keys that no query sees may hold anything; an infinite value that only the first or the last query sees. Numbers of
+ * float32 have second parts in BF16X3, NaN where the first is infinite. */
 static void test_not_seen(void **state) {
     (void)state;
+    const call_types *types[] = {&all_bf16, &all_f32};
     for (int tier = -1; truth_next_tier(&tier);)
-        for (int which = 0; which < MATHS; which++) {
-            open_call(all_bf16, 64, 64, 5, 170);
-            call.args.math = maths[which];
-            call.params.mask = posenc_mask_window(20);
+        for (int which = 0; which < 2 * MATHS; which++) {
+            enum { WINDOW = 20, QUERIES = 5, KEYS = 170, FIRST_SEEN = KEYS - QUERIES - WINDOW + 1 };
+            open_call(*types[which % 2], 64, 64, QUERIES, KEYS);
+            call.args.math = maths[which / 2];
+            call.params.mask = posenc_mask_window(WINDOW);
             truth_attend(&call);
             truth_ways_keep(&call);
-            fill_keys(&call.args.k, 0, 140, NAN);
-            fill_keys(&call.args.v, 0, 140, NAN);
+            fill_keys(&call.args.k, 0, FIRST_SEEN, NAN);
+            fill_keys(&call.args.v, 0, FIRST_SEEN, NAN);
             truth_attend(&call);
             truth_ways_same(&call, "NaN out of sight");
-            fill_keys(&call.args.v, 169, 170, INFINITY);
-            truth_attend(&call);
-            int64_t row = HEADS * 64;
-            truth_same_bits(out, call.first, (size_t)(4 * row), "infinity out of sight");
-            for (int64_t c = 4 * row; c < 5 * row; c++)
-                assert_true(!isfinite(out[c]));
+            check_infinite(FIRST_SEEN, 1, QUERIES, 0);
+            check_infinite(KEYS - 1, 1, QUERIES - 1, QUERIES - 1);
             truth_ways_close(&call);
         }
 }

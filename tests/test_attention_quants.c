@@ -11,7 +11,7 @@
 enum {
     BLOCK = POSENC_QUANT_BLOCK,
     MOST_DIM = 128,
-    MOST_KEYS = 4500,
+    MOST_KEYS = 4700,
     KEYS_EXACT = 128, /* the first ones */
     MOST_Q = 20,      /* 40 that share a head of keys: a unit of few, or of many */
     HEADS = 4,
@@ -20,34 +20,23 @@ enum {
 
 /* ---- Blocks ---- */
 
-/* A block of 32 random numbers of the normal kind, rounded as ggml does: the scale is the largest over the largest
- * integer. */
-static void draw_block(unsigned char *block, posenc_dtype type, double size) {
-    float x[BLOCK], largest = 0.0f;
+/* 32 random numbers of the normal kind. */
+static void draw_numbers(float x[BLOCK], double size) {
     for (int c = 0; c < BLOCK; c++) {
         double sum = 0.0;
         for (int k = 0; k < 12; k++)
             sum += truth_uniform(-0.5, 0.5);
         x[c] = (float)(size * sum);
-        largest = fabsf(x[c]) > largest ? fabsf(x[c]) : largest;
-    }
-    float scale = largest / (type == POSENC_Q8_0 ? 127.0f : 8.0f);
-    uint16_t half = truth_narrow(scale, POSENC_F16);
-    memset(block, 0, truth_block_bytes(type));
-    memcpy(block, &half, sizeof half);
-    for (int c = 0; c < BLOCK; c++) {
-        int n = scale > 0.0f ? (int)lrintf(x[c] / scale) : 0;
-        if (type == POSENC_Q8_0)
-            block[2 + c] = (unsigned char)(int8_t)n;
-        else
-            block[2 + c % (BLOCK / 2)] |= (unsigned char)((n > 7 ? 15 : n < -8 ? 0 : n + 8) << (c < BLOCK / 2 ? 0 : 4));
     }
 }
 
-/* A cache [dim, KV_HEADS, n_k, 1] of such blocks. */
+/* A cache [dim, KV_HEADS, n_k, 1] of random numbers. */
 static posenc_view draw_cache(unsigned char *memory, posenc_dtype type, int64_t dim, int64_t n_k, double size) {
-    for (int64_t b = 0; b < dim / BLOCK * KV_HEADS * n_k; b++)
-        draw_block(memory + (size_t)b * truth_block_bytes(type), type, size);
+    for (int64_t b = 0; b < dim / BLOCK * KV_HEADS * n_k; b++) {
+        float x[BLOCK];
+        draw_numbers(x, size);
+        truth_quantise(x, BLOCK, type, memory + (size_t)b * truth_block_bytes(type));
+    }
     return posenc_view_dense(memory, type, dim, KV_HEADS, n_k, 1);
 }
 
@@ -132,6 +121,84 @@ static void test_random(void **state) {
     check_random("attention in integers, windows of few keys", 30, 300, 1 + truth_below(100), 8e-5);
 }
 
+/* ---- Outliers ---- */
+
+static unsigned char *block_at(const posenc_view *x, int64_t b, int64_t h, int64_t j) {
+    return (unsigned char *)x->data + b * x->nb[0] + h * x->nb[1] + j * x->nb[2];
+}
+
+/* In every 50th key one channel of v is `factor` times its size. Where these keys are far, all queries of a head of
+ * keys are the same, and such a key is their opposite. */
+static void set_outliers(double factor, int are_far) {
+    enum { EVERY = 50, CHANNEL = 37 };
+    const posenc_view *k = &call.args.k, *v = &call.args.v;
+    int64_t dim = k->ne[0], n_rows = call.args.q.ne[2] * HEADS;
+    for (int64_t i = HEADS / KV_HEADS; are_far && i < n_rows; i++)
+        memcpy(queries + i * dim, queries + (i / (HEADS / KV_HEADS) % KV_HEADS) * (HEADS / KV_HEADS) * dim,
+               (size_t)dim * sizeof *queries);
+    for (int64_t j = EVERY - 1; j < k->ne[2]; j += EVERY)
+        for (int64_t h = 0; h < KV_HEADS; h++) {
+            float x[BLOCK];
+            draw_numbers(x, 1.0);
+            x[CHANNEL % BLOCK] *= (float)factor;
+            truth_quantise(x, BLOCK, v->dtype, block_at(v, CHANNEL / BLOCK, h, j));
+            for (int64_t b = 0; are_far && b < dim / BLOCK; b++) {
+                for (int c = 0; c < BLOCK; c++)
+                    x[c] = copysignf(2.0f, -queries[h * (HEADS / KV_HEADS) * dim + b * BLOCK + c]);
+                truth_quantise(x, BLOCK, k->dtype, block_at(k, b, h, j));
+            }
+        }
+}
+
+/* The same call on |d_jb| for each value of channel block b. */
+static truth_ways call_on_scales(float *memory) {
+    const posenc_view *v = &call.args.v;
+    truth_ways scales = call;
+    scales.args.v = posenc_view_dense(memory, POSENC_F32, v->ne[0], KV_HEADS, v->ne[2], 1);
+    for (int64_t i = 0; i < v->ne[0] * KV_HEADS * v->ne[2]; i++) {
+        uint16_t half;
+        memcpy(&half, block_at(v, i % v->ne[0] / BLOCK, i / v->ne[0] % KV_HEADS, i / v->ne[0] / KV_HEADS), sizeof half);
+        memory[i] = fabsf(truth_widen(half, POSENC_F16));
+    }
+    return scales;
+}
+
+/* A channel is wrong by up to an eighth of its mean scale, of Q4_0 1/127, and by what the logits lose. */
+static void check_mean_scales(double *worst, long long *n) {
+    static float memory[MOST_KEYS * KV_HEADS * MOST_DIM];
+    truth_ways scales = call_on_scales(memory);
+    int64_t dim = call.args.v.ne[0];
+    double share = call.args.v.dtype == POSENC_Q8_0 ? 1.0 / 8 + 0.01 : 1.0 / 127 + 0.001;
+    for (int64_t i = 0; i < call.args.q.ne[2]; i++)
+        for (int64_t h = 0; h < HEADS; h++) {
+            double row[MOST_DIM], mean[MOST_DIM];
+            truth_ways_row(&call, i, h, row);
+            truth_ways_row(&scales, i, h, mean);
+            for (int64_t c = 0; c < dim; c++, ++*n) {
+                double got = (double)out[(i * HEADS + h) * dim + c], allowed = share * mean[c];
+                truth_close(got, row[c], allowed, "channel %lld, mean scale %g", (long long)c, mean[c]);
+                *worst = fmax(*worst, fabs(got - row[c]) / allowed);
+            }
+        }
+}
+
+static void test_outliers(void **state) {
+    (void)state;
+    static const double factors[] = {300.0, 3000.0, 30000.0};
+    double worst = 0.0;
+    long long n = 0;
+    for (int round = 0; round < 24; round++) {
+        open_call(POSENC_Q8_0, round % 2 ? POSENC_Q4_0 : POSENC_Q8_0, 64, 2, round < 6 ? 4096 : 1000);
+        if (round % 4 >= 2)
+            call.params.mask = posenc_mask_window(64);
+        set_outliers(factors[round % 3], round >= 12);
+        truth_attend(&call);
+        check_mean_scales(&worst, &n);
+        truth_ways_close(&call);
+    }
+    truth_report("attention in integers, outliers in a channel", n, worst, TRUTH_ALLOWED, "random calls");
+}
+
 /* A query's block of 2^-100 counts; just below it is 0, and all keys weigh the same. */
 static void test_small_queries(void **state) {
     (void)state;
@@ -147,6 +214,68 @@ static void test_small_queries(void **state) {
         if (!counts)
             memset(queries, 0, sizeof queries);
         check_rows(8e-5, &worst, &n);
+        truth_ways_close(&call);
+    }
+}
+
+/* ---- Which keys are in integers ---- */
+
+/* Every block of a cache has scale 1 and numbers of 0. */
+static void clear_cache(const posenc_view *x) {
+    const uint16_t one = truth_narrow(1.0f, POSENC_F16);
+    for (int64_t j = 0; j < x->ne[2]; j++)
+        for (int64_t h = 0; h < KV_HEADS; h++)
+            for (int64_t b = 0; b < x->ne[0] / BLOCK; b++) {
+                memset(block_at(x, b, h, j), 0, POSENC_Q8_BYTES);
+                memcpy(block_at(x, b, h, j), &one, sizeof one);
+            }
+}
+
+static void set_number(const posenc_view *x, int64_t c, int64_t j, int number) {
+    for (int64_t h = 0; h < KV_HEADS; h++)
+        block_at(x, 0, h, j)[2 + c] = (unsigned char)(int8_t)number;
+}
+
+/* Channel 0 of every head is `want`. */
+static void check_heads(double want, double allowed, const char *what, int64_t j) {
+    truth_attend(&call);
+    for (int64_t h = 0; h < HEADS; h++)
+        truth_close((double)out[h * BLOCK], want, allowed, "%s of key %lld", what, (long long)j);
+}
+
+static void set_key(int64_t j, int64_t c, int number, float of_channel_1, float scale) {
+    clear_cache(&call.args.k);
+    clear_cache(&call.args.v);
+    set_number(&call.args.k, c, j, number);
+    set_number(&call.args.v, 0, j, 100);
+    for (int64_t h = 0; h < HEADS; h++)
+        queries[h * BLOCK] = 1.0f, queries[h * BLOCK + 1] = of_channel_1;
+    call.params.scale = scale;
+}
+
+/* The product with key j depends on a channel of the query that is 0 as an integer. */
+static void check_product(int64_t j) {
+    set_key(j, 1, 127, 1e-5f, 65504.0f);
+    check_heads(j < KEYS_EXACT ? 100.0 : 100.0 / MOST_KEYS, 1e-4, "product", j);
+}
+
+/* The weight of key j is 0 as an integer beside those of its group. */
+static void check_weight(int64_t j) {
+    set_key(j, 0, -12, 0.0f, 1.0f);
+    check_heads(j < KEYS_EXACT ? 100.0 / MOST_KEYS * exp(-12.0) : 0.0, 1e-9, "weight", j);
+}
+
+/* The first 128 keys of a sequence are not, all others are, those of every block and segment. */
+static void test_which_keys(void **state) {
+    (void)state;
+    static const int64_t keys[] = {0, 127, 128, 511, 512, 1024, 4095, 4096, 4223, 4224, 4607, 4608, MOST_KEYS - 1};
+    for (int tier = -1; truth_next_tier(&tier);) {
+        open_call(POSENC_Q8_0, POSENC_Q8_0, BLOCK, 1, MOST_KEYS);
+        memset(queries, 0, sizeof queries);
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+            check_product(keys[i]);
+            check_weight(keys[i]);
+        }
         truth_ways_close(&call);
     }
 }
@@ -253,10 +382,9 @@ static void test_not_seen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_random),    truth_test(test_small_queries),
-        truth_test(test_same_bits), truth_test(test_block_unseen_by_some),
-        truth_test(test_no_blocks), truth_test(test_extremes),
-        truth_test(test_not_seen),
+        truth_test(test_random),     truth_test(test_outliers),  truth_test(test_small_queries),
+        truth_test(test_which_keys), truth_test(test_same_bits), truth_test(test_block_unseen_by_some),
+        truth_test(test_no_blocks),  truth_test(test_extremes),  truth_test(test_not_seen),
     };
     return truth_run(tests);
 }

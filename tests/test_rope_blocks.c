@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Q8_0 and Q4_0 as outputs of RoPE: the bytes of ggml's reference (truth_blocks.c), for blocks at random and
  * adversarial ones; and any call that writes them, or transforms heads, is the same call into float32, what the
- * statement makes of that, and nothing else. */
+ * statement makes of that, and nothing else. As inputs: the same call on the numbers that they hold. */
 #include "truth_blocks.h"
 #include "truth_half.h"
 #include "truth_rope.h"
@@ -310,6 +310,147 @@ static void test_calls(void **state) {
     }
 }
 
+/* ---- Quantised heads read ---- */
+
+enum { MOST_READ_HEADS = 5, READ_BYTES = 1024 / TRUTH_BLOCK * POSENC_Q8_BYTES * MOST_READ_HEADS * MOST_TOKENS };
+
+/* A dense tensor of random heads in blocks, and the numbers that they hold. */
+typedef struct read_heads {
+    unsigned char blocks[READ_BYTES];
+    posenc_view x;
+    truth_tensor numbers;
+} read_heads;
+
+/* Half of the blocks are not what quantising writes: their integers are smaller than they might be. */
+static void shrink_integers(unsigned char *row, posenc_dtype type, int64_t head_dim) {
+    int64_t bytes = (int64_t)truth_block_bytes(type);
+    for (int64_t block = 0; block < head_dim / TRUTH_BLOCK; block++)
+        for (int64_t i = 2, is_small = truth_below(2); i < bytes && is_small; i++)
+            row[block * bytes + i] = (unsigned char)(type == POSENC_Q8_0 ? truth_below(90) : 0x66 + truth_below(5));
+}
+
+static void draw_heads(read_heads *r, posenc_dtype type, int64_t head_dim, int64_t n_heads, int64_t n_tokens) {
+    float head[1024];
+    r->x = posenc_view_dense(r->blocks, type, head_dim, n_heads, n_tokens, 1);
+    r->numbers = truth_tensor_random_of(POSENC_F32, (int64_t[4]){head_dim, n_heads, n_tokens, 1});
+    TRUTH_EACH(&r->numbers.view, i, h, t, b) {
+        void *row = truth_address(&r->x, 0, h, t, 0);
+        if (i == 0) {
+            truth_fill(head, (size_t)head_dim);
+            truth_quantise(head, head_dim, type, row);
+            shrink_integers(row, type, head_dim);
+        }
+        truth_store(truth_address(&r->numbers.view, i, h, t, b), (float)truth_read_block(row, i, type), POSENC_F32);
+    }
+}
+
+/* Like the numbers; blocks to which nothing is done keep their bytes. */
+static void expect_of_numbers(const call_set *s, const read_heads *r, posenc_rope_tensor tensor, posenc_view want) {
+    int64_t row = r->x.nb[1];
+    tensor.x = r->numbers.view;
+    tensor.y = want;
+    truth_ok(posenc_rope_apply_tensors(s->rope, &tensor, 1, s->positions, NULL, s->direction, posenc_range_all()));
+    int changes = tensor.scale != 1.0f || tensor.weight != NULL || tensor.norms || tensor.hadamard > 0;
+    for (int64_t t = 0; t < s->n_tokens && !changes && want.dtype == r->x.dtype; t++) {
+        int stays = s->direction == POSENC_SHIFT;
+        for (int axis = 0; axis < posenc_rope_axis_count(s->rope); axis++)
+            stays = stays && s->positions[axis * s->n_tokens + t] == 0;
+        int turns = tensor.rotates && posenc_rope_pair_count(s->rope) > 0 && !stays;
+        for (int64_t h = 0; h < r->x.ne[1] && !turns; h++)
+            memcpy(truth_address(&want, 0, h, row_of(&tensor, t), 0), truth_address(&r->x, 0, h, t, 0), (size_t)row);
+    }
+}
+
+static void in_ranges(const call_set *s, const posenc_rope_tensor *tensor) {
+    for (int64_t begin = 0, end, n = tensor->x.ne[1] * s->n_tokens; begin < n; begin = end) {
+        end = begin + 1 + truth_below(n - begin);
+        truth_ok(posenc_rope_apply_tensors(s->rope, tensor, 1, s->positions, NULL, s->direction,
+                                           (posenc_range){begin, end}));
+    }
+}
+
+static void check_read(const call_set *s, const read_heads *r, posenc_rope_tensor tensor) {
+    static unsigned char got[CACHE_ROWS * MOST_READ_HEADS * 1024 * sizeof(float)], want[sizeof got],
+        kept[sizeof r->blocks];
+    for (size_t i = 0; i < sizeof got; i++)
+        got[i] = want[i] = (unsigned char)(i * 37 + 11);
+    memcpy(kept, r->blocks, sizeof kept);
+    int64_t n_rows = tensor.rows32 != NULL ? CACHE_ROWS : s->n_tokens;
+    posenc_view y = posenc_view_dense(want, (posenc_dtype)truth_below(5), r->x.ne[0], r->x.ne[1], n_rows, 1);
+    expect_of_numbers(s, r, tensor, y);
+    tensor.x = r->x;
+    tensor.y = y;
+    tensor.y.data = got;
+    in_ranges(s, &tensor);
+    assert_memory_equal(got, want, sizeof got);
+    assert_memory_equal(r->blocks, kept, sizeof kept);
+    if (tensor.rows32 != NULL || (s->params.layout == POSENC_ROPE_DEINTERLEAVE && tensor.rotates))
+        return;
+    y = posenc_view_dense(want, r->x.dtype, r->x.ne[0], r->x.ne[1], s->n_tokens, 1);
+    expect_of_numbers(s, r, tensor, y);
+    memcpy(got, r->blocks, sizeof kept);
+    tensor.x = tensor.y = r->x;
+    tensor.x.data = tensor.y.data = got;
+    in_ranges(s, &tensor);
+    assert_memory_equal(got, want, (size_t)(y.nb[3]));
+}
+
+/* To every type, into a cache and in place: the bytes that the numbers in float32 give. */
+static void test_quantised_input(void **state) {
+    (void)state;
+    static const int32_t rows[MOST_TOKENS] = {3, 8, 0, 1, 5, 2};
+    for (int tier = -1; truth_next_tier(&tier);) {
+        truth_reseed(NULL);
+        for (int round = 0; round < 150; round++) {
+            static call_set set;
+            static read_heads r;
+            call_set *s = &set;
+            s->params = random_params();
+            s->rope = truth_rope_new(&s->params);
+            s->direction = truth_random_direction(&s->params);
+            s->n_tokens = 1 + truth_below(6);
+            truth_random_positions(s->positions, posenc_rope_axis_count(s->rope), s->n_tokens);
+            for (int axis = 0; axis < posenc_rope_axis_count(s->rope); axis++) /* a token that a shift leaves */
+                s->positions[axis * s->n_tokens] = 0;
+            draw_heads(&r, block_types[round % 2], s->params.head_dim, 1 + truth_below(MOST_READ_HEADS), s->n_tokens);
+            static float weight[1024];
+            truth_fill(weight, 1024);
+            posenc_rope_tensor tensor = {.rotates = truth_below(4) != 0, .scale = truth_below(4) ? 1.0f : -0.75f};
+            tensor.rows32 = truth_below(3) == 0 ? rows : NULL;
+            tensor.weight = truth_below(5) == 0 ? weight : NULL;
+            tensor.hadamard = truth_below(5) == 0 ? 32 : 0;
+            check_read(s, &r, tensor);
+            truth_tensor_free(&r.numbers);
+            posenc_rope_free(s->rope);
+        }
+    }
+}
+
+/* Any bytes: scales that are infinite, NaN, denormal or 0, integers beyond those that quantising writes. */
+static void test_dequantise(void **state) {
+    (void)state;
+    enum { HEADS = 3, MOST_CHANNELS = 2112 };
+    static unsigned char blocks[MOST_CHANNELS / TRUTH_BLOCK * POSENC_Q8_BYTES * HEADS * 4];
+    static const int64_t dims[] = {32, 64, 128, 1024, MOST_CHANNELS};
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int round = 0; round < 60; round++) {
+            posenc_dtype type = block_types[round % 2];
+            posenc_view x = posenc_view_dense(blocks, type, dims[round / 2 % 5], HEADS, 2, 2);
+            for (size_t i = 0; i < sizeof blocks; i++)
+                blocks[i] = (unsigned char)truth_random();
+            truth_tensor y = truth_tensor_random_of((posenc_dtype)truth_below(3), x.ne);
+            int64_t n = HEADS * 2 * 2, cut = truth_below(n + 1);
+            truth_ok(posenc_dequantise(&x, &y.view, (posenc_range){cut, n}));
+            truth_ok(posenc_dequantise(&x, &y.view, (posenc_range){0, cut}));
+            TRUTH_EACH(&y.view, i, h, t, b) {
+                float want = (float)truth_read_block(truth_address(&x, 0, h, t, b), i, type);
+                assert_true(truth_holds(truth_address(&y.view, i, h, t, b), want, y.view.dtype));
+            }
+            truth_nothing_else_changed(&y, 0, x.ne[0], "dequantised");
+            truth_tensor_free(&y);
+        }
+}
+
 /* A batch, and from a table. */
 static void test_batches(void **state) {
     (void)state;
@@ -342,10 +483,8 @@ static void test_batches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_random_blocks),
-        truth_test(test_adversarial_blocks),
-        truth_test(test_calls),
-        truth_test(test_batches),
+        truth_test(test_random_blocks),   truth_test(test_adversarial_blocks), truth_test(test_calls),
+        truth_test(test_quantised_input), truth_test(test_dequantise),         truth_test(test_batches),
     };
     return truth_run(tests);
 }

@@ -319,12 +319,45 @@ static void test_shift_into_one_row(void **state) {
         }
 }
 
+/* One token of one task names a row that is not there: a row behind the last, or before the first. */
+static void spoil_row(const posenc_rope_tensor *task, task_memory *m, int64_t n_tokens) {
+    static const int64_t outside[] = {CACHE_ROWS, -1, CACHE_ROWS + 1, INT32_MAX, INT32_MIN};
+    int64_t t = truth_below(n_tokens), row = outside[truth_below(5)];
+    if (task->rows32 != NULL)
+        m->rows32[t] = (int32_t)row;
+    else
+        m->rows64[t] = row * (truth_below(2) ? 1 : (int64_t)1 << 32);
+}
+
+/* Whatever else a set asks for, and wherever the range lies, nothing is written. */
+static void test_rows_outside(void **state) {
+    (void)state;
+    int n = 0;
+    for (int round = 0; round < 300; round++) {
+        task_set *s = random_set();
+        int64_t k = truth_below(s->n_tasks), begin = truth_below(n_rows(s) + 1);
+        const posenc_rope_tensor *task = &s->tasks[k];
+        if (task->rows32 != NULL || task->rows64 != NULL) {
+            spoil_row(task, &s->memory[k], s->n_tokens);
+            posenc_range some = {begin, begin + truth_below(n_rows(s) - begin + 1)};
+            assert_int_equal(
+                posenc_rope_apply_tensors(s->rope, s->tasks, s->n_tasks, s->positions, NULL, s->direction, some),
+                POSENC_ERR_ROWS);
+            for (int64_t i = 0; i < s->n_tasks; i++)
+                truth_nothing_changed(&s->memory[i].y, "an output of a call that is refused");
+            n++;
+        }
+        free_set(s);
+    }
+    print_message("%d calls refused\n", n);
+    assert_true(n > 50);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_sets),
-        truth_test(test_ways_to_run),
-        truth_test(test_ranges_alone),
-        truth_test(test_shift_into_one_row),
+        truth_test(test_sets),         truth_test(test_ways_to_run),
+        truth_test(test_ranges_alone), truth_test(test_shift_into_one_row),
+        truth_test(test_rows_outside),
     };
     return truth_run(tests);
 }

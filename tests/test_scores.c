@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* ---- The reference ---- */
@@ -353,6 +354,49 @@ static void test_join(void **state) {
     }
 }
 
+/* ---- Origins ---- */
+
+/* A sequence that is padded on the left, with its first key as the origin, has the logits that it has alone: chunks and
+ * first keys are its own. Without the origin they are others. */
+static void test_origins(void **state) {
+    (void)state;
+    enum { MOST = 90 };
+    int n_others = 0;
+    for (int round = 0; round < 300; round++) {
+        static float x[2 * MOST * MOST], alone[MOST * MOST], padded[2 * MOST * MOST];
+        int64_t n = 1 + truth_below(40), pad = 1 + truth_below(MOST - n - 1), n_all = n + pad;
+        int32_t begins[2] = {0, (int32_t)pad}, k_pos[MOST];
+        truth_fill(x, sizeof x / sizeof *x);
+        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.mask =
+            truth_below(2) ? posenc_mask_chunked(1 + truth_below(12)) : posenc_mask_window(1 + truth_below(5));
+        params.mask.n_first = params.mask.chunk > 0 ? 0 : truth_below(6);
+        posenc_view all = {x, POSENC_F32, {n_all, n_all, 1, 2}, {4, 4 * n_all, 0, 4 * n_all * n_all}};
+        posenc_view to = posenc_view_dense(padded, POSENC_F32, n_all, n_all, 1, 2);
+        posenc_view own = posenc_view_dense(x + n_all * n_all + pad * n_all + pad, POSENC_F32, n, n, 1, 1);
+        own.nb[1] = all.nb[1];
+        posenc_view own_to = posenc_view_dense(alone, POSENC_F32, n, n, 1, 1);
+        truth_ok(posenc_logits(&params, &own, &own_to, posenc_range_all()));
+        params.sequences.k_begin = begins;
+        truth_ok(posenc_logits(&params, &all, &to, posenc_range_all()));
+        const float *rows = padded + n_all * n_all + pad * n_all + pad;
+        for (int64_t i = 0; i < n; i++)
+            n_others += memcmp(rows + i * n_all, alone + i * n, (size_t)n * sizeof *alone) != 0;
+        params.sequences.origins = begins;
+        for (int by_position = 0; by_position <= (params.mask.n_first == 0); by_position++) {
+            for (int32_t j = 0; j < n_all; j++)
+                k_pos[j] = j;
+            params.positions.queries = params.positions.keys = by_position ? k_pos : NULL;
+            truth_ok(posenc_logits(&params, &all, &to, posenc_range_all()));
+            for (int64_t i = 0; i < n; i++)
+                truth_same_bits(rows + i * n_all, alone + i * n, (size_t)n, "query %lld of %lld behind %lld",
+                                (long long)i, (long long)n, (long long)pad);
+        }
+    }
+    print_message("%d rows are others without origins\n", n_others);
+    assert_true(n_others > 1000);
+}
+
 /* ---- Outputs of padded queries, and losses ---- */
 
 static void test_padded(void **state) {
@@ -387,7 +431,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_everything), truth_test(test_masks_are_bounds), truth_test(test_calls),
         truth_test(test_alignment),  truth_test(test_many_documents),   truth_test(test_untouched),
-        truth_test(test_join),       truth_test(test_padded),
+        truth_test(test_join),       truth_test(test_padded),           truth_test(test_origins),
     };
     return truth_run(tests);
 }

@@ -169,6 +169,10 @@ void test_attention_tasks(void **state) {
     BAD_TASK(status, (void)0)
     BAD_PAGES(POSENC_ERR_ROWS, t.k.ne[3] = t.v.ne[3] = 2);
     BAD_PAGES(POSENC_ERR_ROWS, p.table = right + 1; p.stride = 1; p.n_k = 6; t.k.ne[3] = t.v.ne[3] = 2);
+    static const int32_t last_is_longer[] = {6, 9};
+    params.sequences.k_end = last_is_longer; /* one table for both, whose third page only the second has */
+    BAD_PAGES(POSENC_ERR_ROWS, p.stride = 0; p.n_k = 9; t.k.ne[3] = t.v.ne[3] = 2; t.k_rope = NULL; t.k_table = NULL);
+    params.sequences.k_end = NULL;
     BAD_PAGES(POSENC_ERR_NULL, p.table = NULL);
     BAD_PAGES(POSENC_ERR_STRIDE, p.table = shifted(right, 1));
     BAD_PAGES(POSENC_ERR_SHAPE, p.stride = -1);
@@ -276,8 +280,9 @@ void test_attention_tasks(void **state) {
 /* Lists of keys: what is wrong with them, and what does not go with them. */
 void test_attention_lists(void **state) {
     (void)state;
-    static const int32_t right[] = {1, 0, POSENC_LIST_END, 99, 2, 1, 0, -7}, ends[] = {2, 3}, behind[] = {1, 3, 0, 0},
-                         below[] = {0, -2, 0, 0}, starts[] = {0, 3};
+    static const int32_t right[] = {1, 0, POSENC_LIST_END, 99, 2, 1, 0, -7}, ends[] = {2, 3},
+                         last_is_shorter[] = {3, 2}, behind[] = {1, 3, 0, 0}, below[] = {0, -2, 0, 0},
+                         starts[] = {0, 3};
     static int32_t query_positions[REL_Q], key_positions[3];
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
@@ -303,7 +308,15 @@ void test_attention_lists(void **state) {
     BAD_LISTS(POSENC_ERR_ROWS, lists.keys = below);
     BAD_LISTS(POSENC_ERR_ROWS, lists.n_max = 4); /* -7 */
     BAD_LISTS(POSENC_ERR_ROWS, params.sequences.k_end = ends; lists.keys = right + 4; lists.batch_stride = 0);
+    BAD_LISTS(POSENC_ERR_ROWS, params.sequences.k_end = last_is_shorter; lists.keys = right + 4;
+              lists.batch_stride = 0);
+    BAD_LISTS(POSENC_ERR_ROWS, params.sequences.k_begin = starts; lists.keys = right + 4; lists.batch_stride = 0);
     BAD_LISTS(POSENC_ERR_ROWS, params.sequences.k_begin = ends);
+    for (int i = 0; i < 2 * REL_Q; i++) { /* of each query and sequence */
+        int32_t one_is_wrong[2 * REL_Q] = {0};
+        one_is_wrong[i] = 3;
+        BAD_LISTS(POSENC_ERR_ROWS, lists = ((posenc_attention_lists){one_is_wrong, 1, 1, REL_Q}));
+    }
     BAD_LISTS(POSENC_ERR_NULL, lists.keys = NULL);
     BAD_LISTS(POSENC_ERR_STRIDE, lists.keys = shifted(right, 1));
     BAD_LISTS(POSENC_ERR_SHAPE, lists.n_max = -1);

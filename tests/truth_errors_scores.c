@@ -183,6 +183,10 @@ void test_score_masks(void **state) {
     REFUSED(POSENC_ERR_SHAPE, sequences.cu_seqlens = falling);
     params.sequences.n_seqs = 1;
     REFUSED(POSENC_ERR_STRIDE, sequences.cu_seqlens = shifted(whole, 2));
+    static const int32_t early[BATCH] = {0, -(1 << 30) - 1}, far[BATCH] = {0, (1 << 30) + 1};
+    REFUSED(POSENC_ERR_POSITION, sequences.origins = early);
+    REFUSED(POSENC_ERR_POSITION, sequences.origins = far);
+    REFUSED(POSENC_ERR_STRIDE, sequences.origins = shifted(lengths, 2));
     REFUSED(POSENC_ERR_MASK, sequences.k_begin = negative);
     REFUSED(POSENC_ERR_MASK, sequences.k_end = negative);
     REFUSED(POSENC_ERR_MASK, sequences.k_begin = long_one);

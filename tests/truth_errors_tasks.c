@@ -101,6 +101,35 @@ void test_rope_coords(void **state) {
     RETURNS(POSENC_OK, posenc_rope_table_fill_at, rope, &good, 0, forward, &table);
 }
 
+/* Positions [BATCH][axes][TOKENS] of which one is bad: of each axis and sequence. */
+static void refuse_each_position(const posenc_rope *of_axes, int n_axes) {
+    posenc_view x = dense(in), y = dense(out);
+    _Alignas(8) static int64_t wholes[BATCH * POSENC_MAX_AXES * TOKENS];
+    _Alignas(8) static double reals[BATCH * POSENC_MAX_AXES * TOKENS];
+    const posenc_coords at[] = {{wholes, POSENC_COORD_I64, TOKENS, (int64_t)n_axes * TOKENS},
+                                {reals, POSENC_COORD_F64, TOKENS, (int64_t)n_axes * TOKENS}};
+    for (int i = 0; i < BATCH * n_axes * TOKENS; i++) {
+        wholes[i] = (int64_t)INT32_MAX + 1;
+        reals[i] = (double)NAN;
+        for (int type = 0; type < 2; type++)
+            RETURNS(POSENC_ERR_POSITION, posenc_rope_apply_at, of_axes, &x, &at[type], &y, POSENC_FORWARD,
+                    ((posenc_range){0, 1}));
+        wholes[i] = 0;
+        reals[i] = 0.0;
+    }
+}
+
+void test_rope_coords_of_all(void **state) {
+    (void)state;
+    refuse_each_position(rope, 1);
+    posenc_rope_params params = good_params();
+    params.axes = (posenc_rope_axes){POSENC_AXES_MROPE, 3, {2, 1, 1, 0}};
+    posenc_rope *of_axes;
+    truth_ok(posenc_rope_create(&params, &of_axes));
+    refuse_each_position(of_axes, 3);
+    posenc_rope_free(of_axes);
+}
+
 /* Bad tables, for the call that fills and the one that reads. */
 static void refuse_table(posenc_rope_table table, posenc_status want) {
     posenc_view x = dense(in), y = dense(out);
@@ -349,11 +378,69 @@ static void refuse_blocks(posenc_dtype type) {
     bad = good;
     bad.y.ne[2]++;
     refuse_tasks_of(made, &bad, POSENC_ERR_SHAPE);
-    bad = good;
-    bad.x.dtype = type;
-    bad.x.nb[0] = good.y.nb[0];
-    refuse_tasks_of(made, &bad, POSENC_ERR_DTYPE); /* blocks are not read */
     posenc_rope_free(made);
+}
+
+/* Blocks that are read: in place of the same type alone. */
+static void refuse_read_blocks(posenc_dtype type) {
+    posenc_rope *made = block_rope(BLOCK_DIM, BLOCK_DIM / 2);
+    posenc_rope_tensor good = block_task(type), bad;
+    good.x = posenc_view_dense(in, type, BLOCK_DIM, BLOCK_HEADS, BLOCK_TOKENS, 1);
+    bad = good;
+    bad.x.nb[0] = 2;
+    refuse_tasks_of(made, &bad, POSENC_ERR_STRIDE);
+    bad = good;
+    bad.x.data = shifted(good.x.data, 1);
+    refuse_tasks_of(made, &bad, POSENC_ERR_STRIDE);
+    bad = good;
+    bad.y.data = shifted(good.x.data, 2);
+    refuse_tasks_of(made, &bad, POSENC_ERR_OVERLAP);
+    bad.y =
+        posenc_view_dense(in, type == POSENC_Q8_0 ? POSENC_Q4_0 : POSENC_Q8_0, BLOCK_DIM, BLOCK_HEADS, BLOCK_TOKENS, 1);
+    refuse_tasks_of(made, &bad, POSENC_ERR_OVERLAP);
+    bad.y = posenc_view_dense(in, POSENC_F32, BLOCK_DIM, BLOCK_HEADS, BLOCK_TOKENS, 1);
+    refuse_tasks_of(made, &bad, POSENC_ERR_OVERLAP);
+    const int32_t rows32[BLOCK_TOKENS] = {2, 1, 0};
+    bad.y = good.x;
+    bad.rows32 = rows32; /* into itself */
+    refuse_tasks_of(made, &bad, POSENC_ERR_OVERLAP);
+    posenc_rope_free(made);
+    posenc_rope *wide = block_rope(POSENC_MAX_HEAD_DIM + 32, BLOCK_DIM), *full = block_rope(320, 258);
+    bad = block_task(POSENC_F32);
+    bad.x = posenc_view_dense(NULL, type, POSENC_MAX_HEAD_DIM + 32, BLOCK_HEADS, 0, 1);
+    bad.y = posenc_view_dense(NULL, POSENC_F32, POSENC_MAX_HEAD_DIM + 32, BLOCK_HEADS, 0, 1);
+    refuse_tasks_of(wide, &bad, POSENC_ERR_HEAD_DIM);
+    bad.x = posenc_view_dense(NULL, type, 320, BLOCK_HEADS, 0, 1);
+    bad.y = posenc_view_dense(NULL, POSENC_F32, 320, BLOCK_HEADS, 0, 1);
+    refuse_tasks_of(full, &bad, POSENC_ERR_N_ROT);
+    posenc_rope_free(wide);
+    posenc_rope_free(full);
+}
+
+static void refuse_dequantise(posenc_dtype type) {
+    const posenc_view good = posenc_view_dense(in, type, BLOCK_DIM, BLOCK_HEADS, BLOCK_TOKENS, 1),
+                      good_y = posenc_view_dense(out, POSENC_F32, BLOCK_DIM, BLOCK_HEADS, BLOCK_TOKENS, 1);
+    posenc_view x = good, y = good_y;
+    posenc_range all = posenc_range_all();
+    RETURNS(POSENC_ERR_NULL, posenc_dequantise, NULL, &y, all);
+    RETURNS(POSENC_ERR_NULL, posenc_dequantise, &x, NULL, all);
+    RETURNS(POSENC_ERR_ROWS, posenc_dequantise, &x, &y, ((posenc_range){0, BLOCK_HEADS * BLOCK_TOKENS + 1}));
+#define BAD_DEQUANTISE(status, change)                                                                                 \
+    change;                                                                                                            \
+    RETURNS(status, posenc_dequantise, &x, &y, all);                                                                   \
+    x = good;                                                                                                          \
+    y = good_y
+    BAD_DEQUANTISE(POSENC_ERR_NULL, x.data = NULL);
+    BAD_DEQUANTISE(POSENC_ERR_NULL, y.data = NULL);
+    BAD_DEQUANTISE(POSENC_ERR_DTYPE, x = posenc_view_dense(in, POSENC_F16, BLOCK_DIM, BLOCK_HEADS, BLOCK_TOKENS, 1));
+    BAD_DEQUANTISE(POSENC_ERR_DTYPE, y.dtype = type);
+    BAD_DEQUANTISE(POSENC_ERR_SHAPE, x.ne[0] = y.ne[0] = BLOCK_DIM - 1);
+    BAD_DEQUANTISE(POSENC_ERR_SHAPE, y.ne[0] = BLOCK_DIM / 2);
+    BAD_DEQUANTISE(POSENC_ERR_SHAPE, x.ne[2]--);
+    BAD_DEQUANTISE(POSENC_ERR_STRIDE, x.nb[0] = 1);
+    BAD_DEQUANTISE(POSENC_ERR_STRIDE, y.nb[1] = 4);
+    BAD_DEQUANTISE(POSENC_ERR_STRIDE, x.data = shifted(in, 1));
+    BAD_DEQUANTISE(POSENC_ERR_OVERLAP, x.data = out);
 }
 
 /* More channels than a head that is finished in float32 may have, or more that are rotated. */
@@ -377,6 +464,8 @@ void test_blocks(void **state) {
     (void)state;
     for (int type = POSENC_Q8_0; type <= POSENC_Q4_0; type++) {
         refuse_blocks((posenc_dtype)type);
+        refuse_read_blocks((posenc_dtype)type);
+        refuse_dequantise((posenc_dtype)type);
         refuse_large_heads((posenc_dtype)type, 0);
     }
 }

@@ -196,7 +196,7 @@ void test_views(void **state) {
             refuse_view(k, BOTH, DATA, 0, off, POSENC_ERR_STRIDE);
         int takes_blocks = strncmp(calls[k].name, "posenc_rope_apply", 17) == 0; /* of DIM channels there are none */
         for (int type = POSENC_Q8_0; type <= POSENC_Q4_0; type++) {
-            refuse_view(k, INPUT, DTYPE, 0, type, POSENC_ERR_DTYPE);
+            refuse_view(k, INPUT, DTYPE, 0, type, takes_blocks ? POSENC_ERR_SHAPE : POSENC_ERR_DTYPE);
             refuse_view(k, OUTPUT, DTYPE, 0, type, takes_blocks ? POSENC_ERR_SHAPE : POSENC_ERR_DTYPE);
         }
         refuse_view(k, BOTH, DTYPE, 0, POSENC_Q4_0 + 1, POSENC_ERR_DTYPE);

@@ -90,6 +90,9 @@ static void make_positions(scene *s) {
     }
     p->sequences.k_begin = truth_below(5) == 0 ? s->k_begin : NULL;
     p->sequences.k_end = truth_below(5) == 0 ? s->k_end : NULL;
+    for (int b = 0; b < SCENE_BATCH; b++)
+        s->origins[b] = truth_below(2) ? s->k_begin[b] : (int32_t)(truth_below(100) - 50);
+    p->sequences.origins = truth_below(3) == 0 ? s->origins : NULL;
     if (truth_below(5) == 0) {
         int64_t by_query = truth_below(2) * truth_below(40), by_head = truth_below(2) * truth_below(400);
         for (size_t k = 0; k < sizeof s->bytes; k++)

@@ -19,7 +19,7 @@ typedef struct scene {
     posenc_rel_bias line;
     posenc_rel_index index;
     int32_t q_pos[SCENE_Q], k_pos[SCENE_K], cu_seqlens[4];
-    int32_t k_begin[SCENE_BATCH], k_end[SCENE_BATCH], query_starts[SCENE_BATCH];
+    int32_t k_begin[SCENE_BATCH], k_end[SCENE_BATCH], query_starts[SCENE_BATCH], origins[SCENE_BATCH];
     uint8_t bytes[SCENE_BATCH * SCENE_K + 4096];
     posenc_bool_mask bool_mask;
 } scene;

@@ -25,11 +25,12 @@ int truth_sees(const posenc_score_params *p, int64_t j, int64_t i, int64_t h, in
     int64_t at = p->positions.keys != NULL ? p->positions.keys[j] : j,
             query = p->positions.queries != NULL ? p->positions.queries[i] : truth_query(p, i, b);
     const posenc_mask *m = &p->mask;
-    if (m->before >= 0 && query - at > m->before && (m->n_first == 0 || at >= m->n_first))
+    int64_t origin = p->sequences.origins != NULL ? p->sequences.origins[b] : 0;
+    if (m->before >= 0 && query - at > m->before && (m->n_first == 0 || at >= origin + m->n_first))
         return 0;
     if (m->after >= 0 && at - query > m->after)
         return 0;
-    if (m->chunk > 0 && floor_div(at, m->chunk) != floor_div(query, m->chunk))
+    if (m->chunk > 0 && floor_div(at - origin, m->chunk) != floor_div(query - origin, m->chunk))
         return 0;
     if (p->sequences.cu_seqlens != NULL) {
         int mine = document(p, truth_query(p, i, b));

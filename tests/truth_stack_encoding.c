@@ -62,6 +62,19 @@ static posenc_status rotate_into_blocks(void) {
     return posenc_rope_apply_tensors(four_axes, &task, 1, positions, NULL, POSENC_FORWARD, posenc_range_all());
 }
 
+/* From blocks that are read too, in place. */
+static posenc_status shift_blocks(void) {
+    posenc_view blocks = posenc_view_dense(y, POSENC_Q8_0, DIM, HEADS, TOKENS, 1);
+    posenc_rope_tensor task = {.x = blocks, .y = blocks, .rotates = 1, .scale = 1.0f, .hadamard = DIM};
+    return posenc_rope_apply_tensors(four_axes, &task, 1, positions, NULL, POSENC_SHIFT, posenc_range_all());
+}
+
+static posenc_status dequantise(void) {
+    posenc_view blocks = posenc_view_dense(x, POSENC_Q8_0, DIM, HEADS, TOKENS, 1),
+                halves = posenc_view_dense(y, POSENC_F16, DIM, HEADS, TOKENS, 1);
+    return posenc_dequantise(&blocks, &halves, posenc_range_all());
+}
+
 static posenc_status transform(void) {
     posenc_view halves = posenc_view_dense(x, POSENC_F16, DIM, HEADS, TOKENS, 1);
     return posenc_hadamard(&halves, &halves, DIM, posenc_range_all());
@@ -280,6 +293,8 @@ const stack_call encoding_calls[] = {
     {"posenc_rope_apply", "four axes", rotate_four},
     {"posenc_rope_apply_tensors", "norm, four axes", rotate_normed},
     {"posenc_rope_apply_tensors", "norm, four axes, Hadamard, Q4_0", rotate_into_blocks},
+    {"posenc_rope_apply_tensors", "norm, four axes, Hadamard, Q8_0 in place", shift_blocks},
+    {"posenc_dequantise", "f16", dequantise},
     {"posenc_hadamard", "f16", transform},
     {"posenc_rope_table_fill", "four axes", fill_table},
     {"posenc_rope_apply_at", "four axes, real", rotate_reals},

@@ -112,14 +112,18 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
  *
  *     x_ij = chain of fma((float)(sum of n_c k_jc over the block), s d_jb, x_ij) over the blocks, ascending, from 0
  *     values in groups of 16, counted from key 0, those of weight 0 left out: m = max e_j, d = max |d_jb|,
- *         W_j = (e_j (32639 / m)) (d_jb (1 / d)) rounded to the nearest integer,
+ *         w_j = e_j (32639 / m),  r_j = d_jb (1 / d)
+ *         if an |r_j| is below 1/4, and t = max |w_j r_j| at least 2^-112: r_j = r_j (32639 / t), d = d (t / 32639)
+ *         W_j = w_j r_j rounded to the nearest integer,
  *         a[c] = fma((float)(sum of W_j v_jc over the group), (m / 32639) d, a[c]), from 0 in each block of keys
  *
  * where k and v are the integers. A query's block below 2^-100 counts as 0. Beside the errors above, a logit is wrong
  * by up to |scale| sum_c max_b |q| |k_jc| / 65278 more, and a channel by the sum over groups of m d sum_j |v_jc| /
- * 65278: together at most 2.5e-4 of max |v| for logits of a few units. With random numbers it is 2e-5 of max |v| (of 17
- * million results one was 2.1e-5 off), and 8e-5 for a query that sees fewer than 128 keys but not the first ones, as in
- * a narrow window.
+ * 65278: at most 1/8 of the mean scale of its block, sum_j p_j |d_jb|, and 1/127 with Q4_0. Rounding to the cache's
+ * type has lost up to 1/2 of it, with Q4_0 all of it. Channels of a block share scales, so beside a channel with
+ * outliers the error of others is no share of their own size. With random numbers it is 2e-5 of max |v| (of 17 million
+ * results one was 2.1e-5 off), and 8e-5 for a query that sees fewer than 128 keys but not the first ones, as in a
+ * narrow window.
  *
  * BF16: q, k and v (k after its rotation) are rounded to bf16, to nearest even, and 0 where that is below 2^-56 in
  * size. Products are summed in the order of Intel's TDPBF16PS, 32 at a time, the last filled up with zeros; with +0 for

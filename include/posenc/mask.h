@@ -9,9 +9,11 @@
  *
  * A query at position p sees the key at position j if all of these hold:
  *
- *     p - j <= before            unless before is negative, or 0 <= j < n_first
- *     j - p <= after             unless after is negative
- *     j / chunk == p / chunk     unless chunk is 0 (rounding towards minus infinity)
+ *     p - j <= before                          unless before is negative, or 0 <= j < o + n_first
+ *     j - p <= after                           unless after is negative
+ *     (j - o) / chunk == (p - o) / chunk       unless chunk is 0 (rounding towards minus infinity)
+ *
+ * where the origin o is 0 unless posenc_score_params.sequences.origins has one for each sequence.
  *
  *     POSENC_MASK_NONE               every key
  *     POSENC_MASK_CAUSAL             the query's own and all before it

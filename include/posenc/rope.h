@@ -22,7 +22,7 @@
  *                                follow each other: MROPE, VISION, AXIAL, or LIST with sections (POSENC_ERR_SECTIONS)
  *
  * Tensors are [head_dim, n_heads, n_tokens, n_batch] (ne[0] first), as ggml_rope has them, in f32, f16 or bf16; input
- * and output may differ in type, and the output may be Q8_0 or Q4_0 (a quantised KV cache, below). Positions are int32
+ * and output may differ in type, and each may be Q8_0 or Q4_0 (a quantised KV cache, below). Positions are int32
  * planes [n_axes][n_tokens], shared by the batch: one plane unless the parameters name more axes. The calls that end
  * in _at take them with strides, for each sequence of a batch, and as real numbers: posenc_coords (angles.h). A row,
  * for row ranges, is one head of one token: row = (batch * n_tokens + token) * n_heads + head.
@@ -53,8 +53,17 @@
  * Otherwise what is read is within 0.5001 |d| + 127 r (Q8_0) or 1.0001 |d| + 8 r (Q4_0) of x, r being the larger of
  * 2^-11 |d| and 2^-25, by which d may change when it is rounded.
  *
- * Then head_dim is a multiple of 32 (POSENC_ERR_SHAPE) up to POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM), n_rot at most
- * 256 where heads are rotated (POSENC_ERR_N_ROT), and y has no byte in common with x (POSENC_ERR_OVERLAP).
+ * x may be Q8_0 or Q4_0 too: its heads become float32, which is exact, and go on as if they had been given so. y may
+ * then be the same view, blocks and all: a context shift of a quantised K cache is one call, in place. Each block that
+ * is written loses up to half a step of its scale once more; a head to which nothing is done (a SHIFT by 0, a tensor
+ * that is only scattered) keeps its bytes.
+ *
+ * With blocks on either side head_dim is a multiple of 32 (POSENC_ERR_SHAPE) up to POSENC_MAX_HEAD_DIM
+ * (POSENC_ERR_HEAD_DIM), n_rot at most 256 where heads are rotated (POSENC_ERR_N_ROT), and y is x, of the same type, or
+ * has no byte in common with it (POSENC_ERR_OVERLAP).
+ *
+ *     posenc_view k_cache = posenc_view_dense(k_blocks, POSENC_Q8_0, 128, 8, n_tokens, 1);
+ *     status = posenc_rope_apply(rope, &k_cache, by_how_much, &k_cache, POSENC_SHIFT, posenc_range_all());
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;
@@ -315,6 +324,12 @@ POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, cons
                                                    int64_t n_tensors, const int32_t *positions,
                                                    const posenc_rope_table *table, posenc_direction direction,
                                                    posenc_range rows);
+
+/** Converts quantised heads to numbers: each is its integer times its block's scale, exact in float32, rounded once to
+ * another type. x: Q8_0 or Q4_0 (POSENC_ERR_DTYPE), y: f32, f16 or bf16, of the same extents [head_dim, n_heads,
+ * n_tokens, n_batch], with no byte in common. head_dim is a multiple of 32 (POSENC_ERR_SHAPE). Rows as for
+ * posenc_rope_apply, which quantises (n_rot 0: without rotation). */
+POSENC_API posenc_status posenc_dequantise(const posenc_view *x, const posenc_view *y, posenc_range rows);
 
 /* ---- Hadamard transform: what makes heads easier to quantise ----
  *

@@ -112,6 +112,10 @@ typedef struct posenc_score_sequences {
      * cu_seqlens[d] <= . < cu_seqlens[d + 1]; from 0, ascending; n_seqs + 1 entries. NULL: one. */
     const int32_t *cu_seqlens;
     int64_t n_seqs;
+    /** [n_batch]: the position from which the mask's chunk and n_first count, at most 2^30 in size
+     * (POSENC_ERR_POSITION); NULL: 0. Of sequences that are padded on the left, k_begin: their first chunk begins with
+     * their first key, as in Hugging Face Transformers (since its pull request 40324). */
+    const int32_t *origins;
 } posenc_score_sequences;
 
 /** What is written where there is nothing to see. */
@@ -141,7 +145,7 @@ typedef struct posenc_score_params {
 #define POSENC_SCORE_DEFAULTS                                                                                          \
     {                                                                                                                  \
         1.0f, 0.0f, NULL, {NULL, 0, NULL, NULL, NULL, {NULL, NULL}, {NULL, NULL}}, POSENC_MASK_UNSET, NULL, NULL,      \
-            {POSENC_ALIGN_LAST_KEY, NULL, NULL, NULL}, {NULL, NULL, NULL, 0}, {                                        \
+            {POSENC_ALIGN_LAST_KEY, NULL, NULL, NULL}, {NULL, NULL, NULL, 0, NULL}, {                                  \
             POSENC_FULLY_MASKED_ZEROS, POSENC_MASKED_WRITTEN                                                           \
         }                                                                                                              \
     }

@@ -43,6 +43,7 @@ class ScoreArguments(PlaceArguments, total=False):
     key_positions: Numbers
     k_begin: Numbers
     k_end: Numbers
+    origins: Numbers
     cu_seqlens: Numbers
     fully_masked: Literal['zeros', 'uniform', 'nan']
     masked: Literal['written', 'untouched']

@@ -166,14 +166,16 @@ void Score::set_positions(Options &options, const ScoreExtents &extents) {
 }
 
 void Score::set_sequences(Options &options, const ScoreExtents &extents) {
-    static const Key k_begin("k_begin"), k_end("k_end"), cu_seqlens("cu_seqlens");
+    static const Key k_begin("k_begin"), k_end("k_end"), cu_seqlens("cu_seqlens"), origins("origins");
     k_begin_ = Numbers<int32_t>(options.take(k_begin), k_begin.text, extents.n_batch);
     k_end_ = Numbers<int32_t>(options.take(k_end), k_end.text, extents.n_batch);
+    origins_ = Numbers<int32_t>(options.take(origins), origins.text, extents.n_batch);
     cu_seqlens_ = Numbers<int32_t>(options.take(cu_seqlens), cu_seqlens.text);
     if (cu_seqlens_ && cu_seqlens_.size() == 0)
         refuse(cu_seqlens.text, "at least one number is expected");
     params_.sequences.k_begin = k_begin_.data();
     params_.sequences.k_end = k_end_.data();
+    params_.sequences.origins = origins_.data();
     params_.sequences.cu_seqlens = cu_seqlens_.data();
     params_.sequences.n_seqs = cu_seqlens_ ? cu_seqlens_.size() - 1 : 0;
 }

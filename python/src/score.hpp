@@ -24,7 +24,7 @@ int64_t query_start_of(Options &options);
 class Score {
   public:
     /** options: causal, window, chunk, n_first, keep, drop, scale, cap, sinks, alibi_slopes, bias, tensor_slopes,
-     * by_query, by_key, query_start, query_starts, query_positions, key_positions, k_begin, k_end, cu_seqlens,
+     * by_query, by_key, query_start, query_starts, query_positions, key_positions, k_begin, k_end, origins, cu_seqlens,
      * fully_masked, masked. */
     Score(Options &options, const ScoreExtents &extents, double scale);
     const posenc_score_params *get() const {
@@ -39,7 +39,7 @@ class Score {
 
     posenc_score_params params_ = POSENC_SCORE_DEFAULTS;
     Numbers<float> sinks_, alibi_slopes_, tensor_slopes_;
-    Numbers<int32_t> query_starts_, queries_, keys_, k_begin_, k_end_, cu_seqlens_;
+    Numbers<int32_t> query_starts_, queries_, keys_, k_begin_, k_end_, origins_, cu_seqlens_;
     Term bias_, by_query_, by_key_;
     Tensor bool_mask_data_;
     posenc_bool_mask bool_mask_;

@@ -116,7 +116,8 @@ tree (n_q,) or (n_batch, n_q), the parent of each query, a draft token, or -1.
 Bias: alibi_slopes (n_heads,) or (n_batch, n_heads); bias, a RelBias, an array (n_batch, n_heads, n_q, n_k) with
 extents of 1 shared, or a tuple of both; tensor_slopes (n_heads,); by_query and by_key, (products, RelIndex).
 Positions: by default the last query stands at the last key; query_start, query_starts (n_batch,), or query_positions
-(n_q,) with key_positions (n_k,). Sequences: k_begin, k_end (n_batch,), cu_seqlens (n_seqs + 1,).
+(n_q,) with key_positions (n_k,). Sequences: k_begin, k_end (n_batch,), cu_seqlens (n_seqs + 1,); origins (n_batch,),
+from which chunk and n_first count: k_begin, for sequences that are padded on the left.
 Further: scale, cap, sinks (n_heads,), fully_masked 'zeros', 'uniform' or 'nan', masked 'written' or 'untouched'.)";
 
 } // namespace

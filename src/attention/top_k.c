@@ -154,7 +154,7 @@ static void write_row(const float *scores, posenc_key_span seen, int64_t k, int3
     int64_t n = posenc_max(seen.end - seen.begin, 0), n_listed = posenc_min(n, k);
     if (n > k)
         select_keys(scores + seen.begin, n, seen.begin, k, s);
-    else
+    else if (n > 0) /* scores without keys may have no memory */
         list_keys(scores + seen.begin, n, seen.begin, 0, s.list);
     for (int d = N_DIGITS - 1; d >= 0; d--) {
         sort_by_digit(s.list, n_listed, d, s.counts[0], s.sorted);

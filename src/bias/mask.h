@@ -18,7 +18,7 @@ typedef struct posenc_offsets {
 
 posenc_status posenc_check_mask(const posenc_mask *mask);
 
-/* What a query at the position sees, n_first aside. */
+/* What a query at the position, counted from the origin of chunks, sees, n_first aside. */
 posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position);
 
 /* Offsets at which queries meet keys, both from lowest to highest, and some query may see them; n_first included. */

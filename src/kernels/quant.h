@@ -46,11 +46,13 @@ enum {
 
 /* Weighted sums of rows of Q8_0 or Q4_0, each at its own address. In groups of POSENC_QUANT_GROUP rows from row 0 on,
  * for each sum i, of the rows with a weight of FLT_MIN or more: the largest weight m, and for each block of channels
- * the largest |scale_k| d; W_k = (weights[i][k] * (POSENC_QUANT_MAX / m)) * (scale_k * (1 / d)) rounded to the
- * nearest integer, to even between two; sums[i][c] = fma((float)(exact sum of W_k row_k[c]), (m / POSENC_QUANT_MAX)
- * * d, sums[i][c]) from 0. An m below 2^-112 is 0, and where m or d is 0, W is; weights or scales that are not finite
- * make NaN of the block. Then y[i][c] = fma(keep[i], y[i][c], sums[i][c]). n_rows is a multiple of the group's. A row
- * of weight 0 may be any that can be read. */
+ * the largest |scale_k| d; w_k = weights[i][k] * (POSENC_QUANT_MAX / m), r_k = scale_k * (1 / d). Where an |r_k| is
+ * below POSENC_QUANT_UNEVEN and the largest |w_k r_k| t is POSENC_QUANT_LEAST or more, r_k is multiplied by
+ * (POSENC_QUANT_MAX / t) and d by (t / POSENC_QUANT_MAX): a row with a large scale and a small weight takes no digits
+ * from the others. W_k = w_k r_k rounded to the nearest integer, to even between two; sums[i][c] = fma((float)(exact
+ * sum of W_k row_k[c]), (m / POSENC_QUANT_MAX) * d, sums[i][c]) from 0. An m below POSENC_QUANT_LEAST is 0, and where m
+ * or d is 0, W is; weights or scales that are not finite make NaN of the block. Then y[i][c] = fma(keep[i], y[i][c],
+ * sums[i][c]). n_rows is a multiple of the group's. A row of weight 0 may be any that can be read. */
 typedef struct posenc_attend_quants_args {
     const float *weights; /* not negative, or NaN */
     size_t weight_stride; /* from row to row, in floats */
@@ -64,5 +66,6 @@ typedef struct posenc_attend_quants_args {
 
 #define POSENC_QUANT_GROUP 16
 #define POSENC_QUANT_LEAST 0x1p-112f
+#define POSENC_QUANT_UNEVEN 0.25f
 
 #endif

@@ -329,6 +329,42 @@ static void do_heads(const walk *w, const posenc_rope_tensor *tensor, int64_t to
         copy_channels(w, tensor, h, 0, w->rope->params.head_dim);
 }
 
+/* ---- Heads of quantised tensors ---- */
+
+/* 1 if nothing happens to the heads of a token but that their blocks may go elsewhere: those of a shift by 0, of a
+ * tensor that is only scattered. */
+static int moves_blocks(const walk *w, const posenc_rope_tensor *tensor, int64_t token) {
+    int turns = tensor->rotates && w->source->n > 0 && !stays(w, token);
+    return !turns && tensor->y.dtype == tensor->x.dtype && tensor->scale == 1.0f && tensor->hadamard == 0 &&
+           !posenc_rope_is_normed(tensor);
+}
+
+static void copy_blocks(const posenc_rope_tensor *tensor, const heads *h) {
+    size_t bytes = (size_t)(tensor->x.ne[0] / POSENC_QUANT_BLOCK * posenc_block_bytes(tensor->x.dtype));
+    for (int64_t head = 0; head < h->n && h->x != h->y; head++)
+        memcpy(h->y + head * h->y_stride, h->x + head * tensor->x.nb[1], bytes);
+}
+
+/* A few heads at a time, in float32: exactly what the blocks hold. */
+static void do_quantised_heads(const walk *w, const posenc_rope_tensor *tensor, int64_t token, const heads *h,
+                               int64_t n_wanted) {
+    float room[POSENC_STAGED];
+    int64_t head_dim = w->rope->params.head_dim, at_once = POSENC_STAGED / head_dim;
+    if (moves_blocks(w, tensor, token)) {
+        copy_blocks(tensor, h);
+        return;
+    }
+    for (int64_t head = 0; head < h->n; head += at_once) {
+        heads some = some_of(tensor, h, head, posenc_min(h->n - head, at_once));
+        posenc_rope_tensor widened = *tensor;
+        widened.x = posenc_view_dense(room, POSENC_F32, head_dim, some.n, 1, 1);
+        posenc_heads stored = {some.x, tensor->x.dtype, (ptrdiff_t)tensor->x.nb[1], some.n};
+        posenc_widen_heads(w->kernels, &stored, head_dim, room, (ptrdiff_t)widened.x.nb[1]);
+        some.x = (const char *)room;
+        do_heads(w, &widened, token, &some, n_wanted);
+    }
+}
+
 /* ---- The walk ---- */
 
 static int64_t heads_per_token(const posenc_rope_tensor *tensors, int64_t n_tensors) {
@@ -347,7 +383,10 @@ static void do_token(const walk *w, const posenc_rope_tensor *tensors, int64_t n
         if (from >= to)
             continue;
         heads h = heads_of(&tensors[i], token, from, to - from, n_wanted);
-        do_heads(w, &tensors[i], token, &h, n_wanted);
+        if (posenc_rope_reads_blocks(&tensors[i]))
+            do_quantised_heads(w, &tensors[i], token, &h, n_wanted);
+        else
+            do_heads(w, &tensors[i], token, &h, n_wanted);
     }
 }
 

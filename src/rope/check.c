@@ -17,8 +17,8 @@ static posenc_status check_cache_rows(const posenc_rope_tensor *tensor, int64_t 
 }
 
 static posenc_status check_apart(const posenc_rope_tensor *tensor) {
-    posenc_view storage = posenc_storage_of(&tensor->y);
-    return posenc_check_apart(&tensor->x, &storage);
+    posenc_view x = posenc_storage_of(&tensor->x), y = posenc_storage_of(&tensor->y);
+    return posenc_check_apart(&x, &y);
 }
 
 static posenc_status check_scatter(const posenc_rope_tensor *tensor) {
@@ -33,20 +33,23 @@ static posenc_status check_scatter(const posenc_rope_tensor *tensor) {
 }
 
 static posenc_status check_views(const posenc_rope_tensor *tensor) {
-    if (!posenc_rope_scatters(tensor) && posenc_block_bytes(tensor->y.dtype) == 0)
+    int has_blocks = posenc_block_bytes(tensor->y.dtype) > 0 || posenc_rope_reads_blocks(tensor);
+    if (!posenc_rope_scatters(tensor) && !has_blocks)
         return posenc_check_elementwise(&tensor->x, &tensor->y);
     posenc_status status = posenc_check_stored_output(&tensor->y);
     if (status == POSENC_OK)
-        status = posenc_check_input(&tensor->x);
+        status = posenc_check_stored_input(&tensor->x);
     if (status != POSENC_OK || posenc_rope_scatters(tensor))
         return status;
-    return posenc_same_extents(&tensor->x, &tensor->y) ? check_apart(tensor) : POSENC_ERR_SHAPE;
+    if (!posenc_same_extents(&tensor->x, &tensor->y))
+        return POSENC_ERR_SHAPE;
+    return posenc_same_view(&tensor->x, &tensor->y) ? POSENC_OK : check_apart(tensor);
 }
 
 static posenc_status check_staged(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
     if (tensor->hadamard != 0 && !posenc_is_hadamard(tensor->hadamard, tensor->x.ne[0]))
         return POSENC_ERR_SHAPE;
-    if (!posenc_rope_is_staged(tensor))
+    if (!posenc_rope_is_staged(tensor) && !posenc_rope_reads_blocks(tensor))
         return POSENC_OK;
     if (tensor->x.ne[0] > POSENC_MAX_HEAD_DIM)
         return POSENC_ERR_HEAD_DIM;

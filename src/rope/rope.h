@@ -123,8 +123,24 @@ static inline int posenc_rope_is_staged(const posenc_rope_tensor *tensor) {
     return tensor->hadamard > 0 || posenc_block_bytes(tensor->y.dtype) > 0;
 }
 
+/* 1 if its heads are quantised: they become float32 first. */
+static inline int posenc_rope_reads_blocks(const posenc_rope_tensor *tensor) {
+    return posenc_block_bytes(tensor->x.dtype) > 0;
+}
+
 /* Floats of heads that are finished so, on the stack: at least two heads. */
 #define POSENC_STAGED (2 * POSENC_MAX_HEAD_DIM)
+
+/* Some heads of one token, quantised, `stride` bytes apart. */
+typedef struct posenc_heads {
+    const void *data;
+    posenc_dtype type;
+    ptrdiff_t stride;
+    int64_t n_heads;
+} posenc_heads;
+
+/* The first n channels of each, in float32; y_stride in bytes. (dequantise.c) */
+void posenc_widen_heads(const posenc_kernels *kernels, const posenc_heads *x, int64_t n, float *y, ptrdiff_t y_stride);
 
 /* 1 if channels of such heads can be transformed n at a time. (hadamard.c) */
 int posenc_is_hadamard(int64_t n, int64_t head_dim);

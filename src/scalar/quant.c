@@ -73,21 +73,33 @@ static float largest_of(const float *x, size_t n) {
 
 /* Block b of the sums, and the group of rows from `first` on. */
 static void add_group(const posenc_attend_quants_args *a, const float *weights, size_t first, size_t b, float *sums) {
-    float shares[POSENC_QUANT_GROUP], scales[POSENC_QUANT_GROUP];
+    float shares[POSENC_QUANT_GROUP], scales[POSENC_QUANT_GROUP], products[POSENC_QUANT_GROUP];
+    int counts[POSENC_QUANT_GROUP], are_uneven = 0;
     for (size_t k = 0; k < POSENC_QUANT_GROUP; k++) {
-        int counts = !(weights[first + k] < FLT_MIN);
-        shares[k] = counts ? weights[first + k] : 0.0f;
-        scales[k] = counts ? scale_of(a->rows[first + k], b, a->rows_type) : 0.0f;
+        counts[k] = !(weights[first + k] < FLT_MIN);
+        shares[k] = counts[k] ? weights[first + k] : 0.0f;
+        scales[k] = counts[k] ? scale_of(a->rows[first + k], b, a->rows_type) : 0.0f;
     }
     float m = largest_of(shares, POSENC_QUANT_GROUP), d = largest_of(scales, POSENC_QUANT_GROUP);
     m = m < POSENC_QUANT_LEAST ? 0.0f : m;
     float share = m > 0.0f ? (float)POSENC_QUANT_MAX / m : 0.0f, scale = d > 0.0f ? 1.0f / d : 0.0f;
+    for (size_t k = 0; k < POSENC_QUANT_GROUP; k++) {
+        shares[k] *= share;
+        scales[k] *= scale;
+        products[k] = shares[k] * scales[k];
+        are_uneven |= counts[k] && fabsf(scales[k]) < POSENC_QUANT_UNEVEN;
+    }
+    float most = largest_of(products, POSENC_QUANT_GROUP);
+    if (are_uneven && most >= POSENC_QUANT_LEAST) {
+        d *= most / (float)POSENC_QUANT_MAX;
+        for (size_t k = 0; k < POSENC_QUANT_GROUP; k++)
+            scales[k] *= (float)POSENC_QUANT_MAX / most;
+    }
     float factor = m / (float)POSENC_QUANT_MAX * d;
     for (size_t c = b * POSENC_QUANT_BLOCK; c < (b + 1) * POSENC_QUANT_BLOCK; c++) {
         int32_t sum = 0;
         for (size_t k = 0; k < POSENC_QUANT_GROUP && !isnan(factor); k++)
-            sum += (int32_t)nearbyintf(shares[k] * share * (scales[k] * scale)) *
-                   number_of(a->rows[first + k], c, a->rows_type);
+            sum += (int32_t)nearbyintf(shares[k] * scales[k]) * number_of(a->rows[first + k], c, a->rows_type);
         sums[c] = posenc_fmaf((float)sum, factor, sums[c]);
     }
 }

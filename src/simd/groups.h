@@ -24,29 +24,60 @@ typedef struct proportions {
     float step;                     /* largest / unit */
 } proportions;
 
-/* The largest becomes `unit`; all are 0 where the largest is less than `least`. */
-V_INLINE void find_proportions(const vf x[SHARE_VECTORS], float unit, float least, proportions *to) {
-    vi bits = vi_set1(0); /* of |x|: as integers they are in the same order, infinity and NaN behind the others */
+/* The largest |x|; as integers they are in the same order. NaN if one is not finite. */
+V_INLINE float largest_of(const vf x[SHARE_VECTORS]) {
+    vi bits = vi_set1(0);
     for (size_t v = 0; v < SHARE_VECTORS; v++)
         bits = vi_max(vi_from_bits(v_abs(x[v])), bits);
     int32_t most = vi_max_lanes(bits);
-    float largest = posenc_float((uint32_t)most);
-    to->largest = most >= 0x7f800000 ? NAN : largest < least ? 0.0f : largest;
+    return most >= 0x7f800000 ? NAN : posenc_float((uint32_t)most);
+}
+
+/* The largest becomes `unit`; all are 0 where the largest is less than `least`. */
+V_INLINE void find_proportions(const vf x[SHARE_VECTORS], float unit, float least, proportions *to) {
+    float largest = largest_of(x);
+    to->largest = largest < least ? 0.0f : largest;
     to->step = to->largest / unit;
     vf factor = v_set1(to->largest > 0.0f ? unit / to->largest : 0.0f);
     for (size_t v = 0; v < SHARE_VECTORS; v++)
         v_store(to->part + v * VF, v_mul(x[v], factor));
 }
 
-/* Those of a block's scales; weights: of the rows that count by them. NULL: of all. */
-V_INLINE void find_scales(const float *scales, const float *weights, proportions *to) {
-    vf x[SHARE_VECTORS];
+/* Proportions of a block's scales; weights: NULL, or those of a sum, whose rows of weight 0 are ignored. Returns 1 if
+ * the scale of a row that counts is below POSENC_QUANT_UNEVEN of the largest. */
+V_INLINE int find_scales(const float *scales, const float *weights, proportions *to) {
+    vf x[SHARE_VECTORS], least = v_set1(FLT_MIN);
     for (size_t v = 0; v < SHARE_VECTORS; v++) {
         x[v] = v_load(scales + v * VF);
         if (weights != NULL)
-            x[v] = v_zero_if(v_lt(v_load(weights + v * VF), v_set1(FLT_MIN)), x[v]);
+            x[v] = v_zero_if(v_lt(v_load(weights + v * VF), least), x[v]);
     }
     find_proportions(x, 1.0f, 0.0f, to);
+    uint32_t small = 0; /* scales, a bit for each */
+    for (size_t v = 0; v < SHARE_VECTORS; v++) {
+        uint32_t bits = v_lane_bits(v_lt(v_abs(v_load(to->part + v * VF)), v_set1(POSENC_QUANT_UNEVEN)));
+        small |= weights != NULL ? bits & ~v_lane_bits(v_lt(v_load(weights + v * VF), least)) : bits;
+    }
+    return small != 0;
+}
+
+/* What rows count in a sum, before it is rounded. */
+V_INLINE void multiply_parts(const proportions *weights, const proportions *scales, vf x[SHARE_VECTORS]) {
+    for (size_t v = 0; v < SHARE_VECTORS; v++)
+        x[v] = v_mul(v_load(weights->part + v * VF), v_load(scales->part + v * VF));
+}
+
+/* Multiplies the parts of scales so that the largest of what rows count becomes POSENC_QUANT_MAX. */
+V_INLINE void stretch(const proportions *weights, proportions *scales) {
+    vf x[SHARE_VECTORS];
+    multiply_parts(weights, scales, x);
+    float largest = largest_of(x);
+    if (!(largest >= POSENC_QUANT_LEAST))
+        return;
+    vf factor = v_set1((float)POSENC_QUANT_MAX / largest);
+    for (size_t v = 0; v < SHARE_VECTORS; v++)
+        v_store(scales->part + v * VF, v_mul(v_load(scales->part + v * VF), factor));
+    scales->largest *= largest / (float)POSENC_QUANT_MAX;
 }
 
 enum { CHUNK = 64, BLOCKS = 8 };
@@ -58,6 +89,7 @@ typedef struct group {
     proportions weights[CHUNK];
     int counts_all[CHUNK];             /* whether all rows count in the sum */
     proportions scales[BLOCKS];        /* of some blocks, for sums in which all rows count */
+    int are_even[BLOCKS];              /* whether these serve as they are */
     float block_scales[BLOCKS][GROUP]; /* as they are */
 } group;
 
@@ -89,8 +121,15 @@ V_INLINE void find_block_scales(group *g, size_t b, size_t n, const posenc_dtype
     for (size_t k = 0; k < n; k++) {
         for (size_t v = 0; v < SHARE_VECTORS; v++)
             v_store(g->block_scales[k] + v * VF, v_gather_f16(g->rows + v * VF, (b + k) * bytes_of(type)));
-        find_scales(g->block_scales[k], NULL, &g->scales[k]);
+        g->are_even[k] = !find_scales(g->block_scales[k], NULL, &g->scales[k]);
     }
+}
+
+/* Proportions of a block's scales for one sum. Not inline, as it is rare. */
+__attribute__((noinline)) static void find_own_scales(const float *scales, const float *row, const proportions *weights,
+                                                      proportions *own) {
+    if (find_scales(scales, row, own))
+        stretch(weights, own);
 }
 
 /* W of the group's rows in sum i of the group and the block whose scales are number `at`; returns what their exact sum
@@ -99,12 +138,15 @@ V_INLINE float find_shares(const posenc_attend_quants_args *a, const group *g, s
                            vi shares[SHARE_VECTORS]) {
     proportions own;
     const proportions *weights = &g->weights[i], *scales = &g->scales[at];
-    if (!g->counts_all[i]) {
-        find_scales(g->block_scales[at], a->weights + (g->first + i) * a->weight_stride + g->first_row, &own);
+    if (!(g->counts_all[i] & g->are_even[at])) {
+        const float *row = a->weights + (g->first + i) * a->weight_stride + g->first_row;
+        find_own_scales(g->block_scales[at], row, weights, &own);
         scales = &own;
     }
+    vf x[SHARE_VECTORS];
+    multiply_parts(weights, scales, x);
     for (size_t v = 0; v < SHARE_VECTORS; v++)
-        shares[v] = vi_round(v_mul(v_load(weights->part + v * VF), v_load(scales->part + v * VF)));
+        shares[v] = vi_round(x[v]);
     return weights->step * scales->largest;
 }
 

@@ -160,6 +160,15 @@ static posenc_status check_lengths(const int32_t *lengths, int64_t n_batch, int6
     return POSENC_OK;
 }
 
+static posenc_status check_origins(const int32_t *origins, int64_t n_batch) {
+    if (!posenc_is_aligned(origins, 4))
+        return POSENC_ERR_STRIDE;
+    for (int64_t b = 0; origins != NULL && b < n_batch; b++)
+        if (origins[b] < -POSENC_MAX_KEYS || origins[b] > POSENC_MAX_KEYS)
+            return POSENC_ERR_POSITION;
+    return POSENC_OK;
+}
+
 /* y's extents may be more than there is room for: of attention they are the scores that nobody makes. */
 static posenc_status check_bool_mask(const posenc_bool_mask *mask, const posenc_view *y) {
     if (mask == NULL)
@@ -243,6 +252,8 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
     if (status == POSENC_OK)
         status = check_lengths(params->sequences.k_end, n_batch, n_k);
     if (status == POSENC_OK)
+        status = check_origins(params->sequences.origins, n_batch);
+    if (status == POSENC_OK)
         status = check_offsets(params, y, &seen);
     if (status == POSENC_OK)
         status = check_documents(params);
@@ -308,7 +319,7 @@ static void set_bounds(posenc_softmax_row_args *args, int64_t begin, int64_t hol
     args->seen.end = (size_t)end;
 }
 
-/* The offsets that the mask lets be seen, where positions of keys are given. */
+/* The offsets that the mask lets be seen: read where positions of keys are given, or lists of keys. */
 static void set_offsets(posenc_softmax_row_args *args, posenc_offsets seen) {
     args->lowest = (int32_t)posenc_max(seen.lowest, -POSENC_ANY_OFFSET);
     args->highest = (int32_t)posenc_min(seen.highest, POSENC_ANY_OFFSET - 1);
@@ -323,13 +334,15 @@ static void set_mask(const posenc_score_params *params, int64_t query, posenc_ro
         begin = posenc_max(begin, document.lowest);
         end = posenc_min(end, document.highest + 1);
     }
-    posenc_offsets seen = posenc_offsets_at(&params->mask, args->position);
+    int64_t origin = params->sequences.origins != NULL ? params->sequences.origins[at.batch] : 0;
+    posenc_offsets seen = posenc_offsets_at(&params->mask, args->position - origin);
+    set_offsets(args, seen);
     if (params->positions.keys != NULL) {
-        set_offsets(args, seen);
         set_bounds(args, begin, 0, end, 0);
     } else {
         end = posenc_min(end, args->position + seen.highest + 1);
-        set_bounds(args, begin, args->position + seen.lowest, end, params->mask.n_first);
+        int64_t n_first = params->mask.n_first > 0 ? params->mask.n_first + origin : 0;
+        set_bounds(args, begin, args->position + seen.lowest, end, n_first);
     }
     if (params->bool_mask != NULL && args->n > 0) {
         const posenc_bool_mask *m = params->bool_mask;
@@ -418,7 +431,6 @@ void posenc_score_args_listed(const posenc_score_params *params, const int32_t *
     args->n = n;
     args->seen = (posenc_seen){.end = n};
     args->k_pos = uses_positions ? keys : NULL;
-    set_offsets(args, posenc_offsets_at(m, args->position));
 }
 
 void posenc_score_args_tree(const posenc_score_params *params, const posenc_view *y, posenc_row_place at, size_t first,

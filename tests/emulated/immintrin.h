@@ -73,6 +73,11 @@ EMULATED_OF_1(__m512, _mm512_sqrt_ps, _mm256_sqrt_ps)
 EMULATED_OF_3(__m512, _mm512_fmadd_ps, _mm256_fmadd_ps)
 EMULATED_OF_3(__m512, _mm512_fmsub_ps, _mm256_fmsub_ps)
 
+EMULATED_OF_2(__m512, _mm512_unpacklo_ps, _mm256_unpacklo_ps)
+EMULATED_OF_2(__m512, _mm512_unpackhi_ps, _mm256_unpackhi_ps)
+
+EMULATED_OF_2(__m512d, _mm512_unpacklo_pd, _mm256_unpacklo_pd)
+EMULATED_OF_2(__m512d, _mm512_unpackhi_pd, _mm256_unpackhi_pd)
 EMULATED_OF_2(__m512d, _mm512_add_pd, _mm256_add_pd)
 EMULATED_OF_2(__m512d, _mm512_sub_pd, _mm256_sub_pd)
 EMULATED_OF_2(__m512d, _mm512_mul_pd, _mm256_mul_pd)
@@ -154,6 +159,12 @@ EMULATED __m512 _mm512_castsi512_ps(__m512i a) {
 EMULATED __m512i _mm512_castps_si512(__m512 a) {
     return (__m512i){.low = _mm256_castps_si256(a.low), .high = _mm256_castps_si256(a.high)};
 }
+EMULATED __m512d _mm512_castps_pd(__m512 a) {
+    return (__m512d){.low = _mm256_castps_pd(a.low), .high = _mm256_castps_pd(a.high)};
+}
+EMULATED __m512 _mm512_castpd_ps(__m512d a) {
+    return (__m512){.low = _mm256_castpd_ps(a.low), .high = _mm256_castpd_ps(a.high)};
+}
 EMULATED __m256 _mm512_castps512_ps256(__m512 a) {
     return a.low;
 }
@@ -171,6 +182,15 @@ EMULATED __m512i _mm512_castsi128_si512(__m128i a) {
 }
 EMULATED __m256 _mm512_extractf32x8_ps(__m512 a, int half) {
     return half ? a.high : a.low;
+}
+/* Two quarters of a, then two of b. */
+EMULATED __m512 _mm512_shuffle_f32x4(__m512 a, __m512 b, int which) {
+    __m512 y;
+    for (int k = 0; k < 16; k++) {
+        int quarter = which >> (2 * (k / 4)) & 3;
+        y.f32[k] = (k < 8 ? a : b).f32[4 * quarter + k % 4];
+    }
+    return y;
 }
 EMULATED __m512 _mm512_insertf32x8(__m512 a, __m256 b, int half) {
     return (__m512){.low = half ? a.low : b, .high = half ? b : a.high};

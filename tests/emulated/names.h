@@ -13,8 +13,10 @@
 #define _mm512_add_ps emulated_mm512_add_ps
 #define _mm512_and_ps emulated_mm512_and_ps
 #define _mm512_and_si512 emulated_mm512_and_si512
+#define _mm512_castpd_ps emulated_mm512_castpd_ps
 #define _mm512_castps256_ps512 emulated_mm512_castps256_ps512
 #define _mm512_castps512_ps256 emulated_mm512_castps512_ps256
+#define _mm512_castps_pd emulated_mm512_castps_pd
 #define _mm512_castps_si512 emulated_mm512_castps_si512
 #define _mm512_castsi128_si512 emulated_mm512_castsi128_si512
 #define _mm512_castsi256_si512 emulated_mm512_castsi256_si512
@@ -86,6 +88,7 @@
 #define _mm512_setr_epi64 emulated_mm512_setr_epi64
 #define _mm512_setzero_ps emulated_mm512_setzero_ps
 #define _mm512_setzero_si512 emulated_mm512_setzero_si512
+#define _mm512_shuffle_f32x4 emulated_mm512_shuffle_f32x4
 #define _mm512_slli_epi16 emulated_mm512_slli_epi16
 #define _mm512_slli_epi32 emulated_mm512_slli_epi32
 #define _mm512_sqrt_ps emulated_mm512_sqrt_ps
@@ -102,7 +105,11 @@
 #define _mm512_test_epi32_mask emulated_mm512_test_epi32_mask
 #define _mm512_unpackhi_epi16 emulated_mm512_unpackhi_epi16
 #define _mm512_unpackhi_epi32 emulated_mm512_unpackhi_epi32
+#define _mm512_unpackhi_pd emulated_mm512_unpackhi_pd
+#define _mm512_unpackhi_ps emulated_mm512_unpackhi_ps
 #define _mm512_unpacklo_epi16 emulated_mm512_unpacklo_epi16
 #define _mm512_unpacklo_epi32 emulated_mm512_unpacklo_epi32
+#define _mm512_unpacklo_pd emulated_mm512_unpacklo_pd
+#define _mm512_unpacklo_ps emulated_mm512_unpacklo_ps
 #define _mm512_xor_ps emulated_mm512_xor_ps
 #define _mm_maskz_loadu_epi8 emulated_mm_maskz_loadu_epi8

@@ -80,6 +80,7 @@ static void draw_lengths(data_scores *s) {
     int64_t which = draw(3);
     s->params.sequences.k_begin = which != 1 ? k_begin : NULL;
     s->params.sequences.k_end = which != 0 ? k_end : NULL;
+    s->params.sequences.origins = draw_rarely(2) ? k_begin : NULL;
 }
 
 static void draw_bytes(data_scores *s) {

@@ -65,6 +65,30 @@ void hash_rope_blocks(sweep *s) {
     }
 }
 
+/* Random blocks to each type, and shifted in place. */
+void hash_rope_from_blocks(sweep *s) {
+    static const int64_t shapes[][3] = {{32, 32, 0}, {128, 128, 0}, {96, 50, 13}, {576, 64, 512}};
+    for (size_t k = 0; k < COUNT(shapes); k++)
+        for (int layout = POSENC_ROPE_HALF; layout <= POSENC_ROPE_INTERLEAVED; layout++)
+            for (int type = POSENC_Q8_0; type <= POSENC_Q4_0; type++)
+                EACH_TYPE(y_type) {
+                    fresh();
+                    posenc_rope *rope = rope_of((posenc_rope_layout)layout, shapes[k][0], shapes[k][1], shapes[k][2]);
+                    int32_t *positions = integers(s, TOKENS, -1000, 100000);
+                    posenc_view x = tensor(s, y_type, shapes[k][0], HEADS, TOKENS, BATCH),
+                                stored = blocks((posenc_dtype)type, shapes[k][0], TOKENS, BATCH),
+                                y = zeros(y_type, shapes[k][0], HEADS, TOKENS, BATCH);
+                    CALL(posenc_rope_apply, rope, &x, positions, &stored, POSENC_FORWARD, posenc_range_all());
+                    CALL(posenc_rope_apply, rope, &stored, positions, &stored, POSENC_SHIFT, posenc_range_all());
+                    hash_blocks(s, &stored);
+                    CALL(posenc_rope_apply, rope, &stored, positions, &y, POSENC_INVERSE, posenc_range_all());
+                    hash_view(s, &y);
+                    CALL(posenc_dequantise, &stored, &y, posenc_range_all());
+                    hash_view(s, &y);
+                    posenc_rope_free(rope);
+                }
+}
+
 /* Out of place, and in place. */
 void hash_hadamard(sweep *s) {
     for (int64_t n = 2; n <= POSENC_MAX_HADAMARD; n *= 2)

@@ -36,6 +36,7 @@
     FAMILY(rope_reals)                                                                                                 \
     FAMILY(rope_tasks)                                                                                                 \
     FAMILY(rope_blocks)                                                                                                \
+    FAMILY(rope_from_blocks)                                                                                           \
     FAMILY(hadamard)                                                                                                   \
     FAMILY(positions)                                                                                                  \
     FAMILY(sinusoidal)                                                                                                 \

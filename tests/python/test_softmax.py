@@ -66,6 +66,19 @@ def test_sequences_and_positions():
     np.testing.assert_allclose(packed, truth.softmax(square, same & truth.allowed(6, 6, -1, 0)), rtol=0, atol=2e-6)
 
 
+def test_chunks_from_the_first_key():
+    """Of two sequences, one padded on the left, as Hugging Face has them: each is what it is alone."""
+    begin = np.array([0, 3])
+    at = np.arange(9) - begin[:, None]
+    same = at[:, :, None] // 4 == at[:, None, :] // 4
+    seen = same & (at[:, None, :] <= at[:, :, None]) & (at[:, None, :] >= 0)
+    x = truth.normal(2, 1, 9, 9)
+    given = posenc.softmax(x, causal=True, chunk=4, k_begin=begin, origins=begin)
+    np.testing.assert_allclose(given, truth.softmax(x, seen[:, None]), rtol=0, atol=2e-6)
+    alone = posenc.softmax(x[1:, :, 3:, 3:].copy(), causal=True, chunk=4)
+    np.testing.assert_allclose(given[1:, :, 3:, 3:], alone, rtol=0, atol=2e-6)
+
+
 def test_slopes_of_each_sequence():
     x, slopes = truth.normal(2, 3, 4, 9), np.array([[0.5, 0.25, 1.0], [0.125, 2.0, 0.0]], np.float32)
     both = posenc.softmax(x, causal=True, alibi_slopes=slopes)
