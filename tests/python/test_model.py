@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import gguf_file
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 from posenc import model
 from posenc.model import command, report, work
 
+pytestmark = pytest.mark.filterwarnings('ignore:not understood') # test_configs.py has these
 HERE = pathlib.Path(__file__).parent
 PUBLISHED = HERE.parent.parent / 'models'
 CASES = json.loads((HERE / 'models.json').read_text())
@@ -280,6 +282,38 @@ DAMAGED = [
 @pytest.mark.parametrize('words, data', DAMAGED, ids=lambda value: value if isinstance(value, str) else '')
 def test_damaged_gguf_is_refused(file, words, data):
     assert words in refusal(file, data)
+
+
+def large(key, type_number, n, size):
+    """A file with an array of n elements, whose bytes are 0 and take no place on the disk; size: of an element."""
+    before = gguf_file.begin(3, 0, 7) + gguf_file.key(key, gguf_file.ARRAY) + struct.pack('<IQ', type_number, n)
+    return before, n * size, b''.join(gguf_file.value(*v) for v in gguf_file.common('llama'))
+
+
+@pytest.mark.parametrize('words, parts', [
+    ('', large('tokenizer.scores', 6, 16 << 20, 4)), ('', large('tokenizer.bytes', 0, 64 << 20, 1)),
+    ('', large('llama.rope.unheard', 12, 8 << 20, 8)), ('', large('tokenizer.tokens', 8, 1 << 18, 8)),
+    ('array of 16777216 numbers as "llama.attention.head_count"', large('llama.attention.head_count', 4, 16 << 20, 4)),
+    ('array of 67108864 numbers', large('llama.rope.dimension_sections', 0, 64 << 20, 1)),
+    ('more than 32768 keys', (gguf_file.begin(3, 0, 1 << 22), 13 << 22, b'')),
+    ('more than 65536 tensors', (gguf_file.begin(3, 1 << 21, 0), 24 << 21, b'')),
+], ids=lambda value: value if isinstance(value, str) else '')
+def test_an_array_takes_no_memory(file, words, parts):
+    before, n_zeros, after = parts
+    with open(file, 'wb') as whole_file:
+        whole_file.write(before)
+        whole_file.seek(n_zeros, 1)
+        whole_file.write(after or b'\0')
+    tracemalloc.start()
+    try:
+        read = model.read(file)
+        assert not words and read.n_heads == 2
+    except model.Refused as refused:
+        assert words and words in str(refused)
+    finally:
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert most < (40 << 20 if 'more than' in words else 2 << 20)
 
 
 # ---- The command ----

@@ -257,9 +257,9 @@ def read(path, model):
     """Fills what the file says, and its tables with parameters that are not yet checked."""
     try:
         file = gguf.File(path)
+        try:
+            _interpret(_begin(file, model))
+        finally:
+            file.close()
     except gguf.Damaged as damage:
         raise Refused(f'the GGUF file {damage}') from None
-    try:
-        _interpret(_begin(file, model))
-    finally:
-        file.close()
