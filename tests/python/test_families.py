@@ -10,6 +10,7 @@ import truth
 from posenc import model
 from posenc.model import report, work
 
+pytestmark = pytest.mark.filterwarnings('ignore:not understood') # test_configs.py has these
 HERE = pathlib.Path(__file__).parent
 PUBLISHED = HERE.parent.parent / 'models'
 BY_HAND = json.loads((HERE / 'models_by_hand.json').read_text())

@@ -112,14 +112,14 @@ _TEXTS = [
     ('jetmoe', '', half(1e4)),
     ('jina_embeddings_v3', '', half(2e4)),
     ('kyutai_speech_to_text', '', half(1e4)),
-    ('laguna', '', half(head_dim=128, has_qk_norm=True, rope=dict(
+    ('laguna', '', half(head_dim=128, has_qk_norm=True, layers=Layers(full_every=1), rope=dict(
         full_attention=dict(rope_type='default', rope_theta=5e5, partial_rotary_factor=0.5),
         sliding_attention=dict(rope_type='default', rope_theta=1e4)))),
     ('lfm2', '', half(1e6, has_qk_norm=True)),
     ('lfm2_moe', '', half(1e6, has_qk_norm=True)),
     ('llama4_text', 'llama4', interleaved(5e5, head_dim=128, layers=Layers(unrotated_every=4))), # norms come after
     ('longcat_flash', '', deinterleave(1e7)),
-    ('mellum', '', half(head_dim=128, has_qk_norm=True, rope=dict(
+    ('mellum', '', half(head_dim=128, has_qk_norm=True, layers=Layers(full_every=1), rope=dict(
         full_attention=dict(rope_type='default', rope_theta=5e5),
         sliding_attention=dict(rope_type='default', rope_theta=1e4)))),
     ('minimax_m2', '', half(5e6, head_dim=128)), # norms of Q and K span all heads

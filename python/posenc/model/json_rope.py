@@ -146,7 +146,9 @@ _MOST_TABLES = 6
 
 def _new_tables(config, kind, params):
     """A table of these parameters for layers of a kind, or several where layers differ in base, part or heads."""
-    by_use = _by_use(config.layers, kind) or {json_layers.Use(0.0, 0.0, json_layers.Heads(config).of(kind)): []}
+    by_use = _by_use(config.layers, kind)
+    if not config.layers or (kind and not any(layer.kind for layer in config.layers)): # nothing tells which they are
+        by_use = {json_layers.Use(0.0, 0.0, json_layers.Heads(config).of(kind)): []}
     if len(config.model.tables) + len(by_use) > _MOST_TABLES:
         raise Refused(f'its layers rotate in more than {_MOST_TABLES} ways')
     for use, layers in by_use.items():
@@ -307,6 +309,9 @@ def read(config):
                       'of ChatGLM it reads the second and later')
     config.layers = json_layers.read(config)
     _read_tables(config)
+    if not model.tables: # no layer rotates
+        model.positions = 'none'
+        return
     _note_unread(config)
     _note_guesses(config)
     _find_latent_heads(config)
