@@ -169,7 +169,7 @@ CASES = [
          [T(128, 'half', 1e6, rot=64)], norm=True),
     Case(C('gpt_neox', 64, 64, 44, 6144), [T(96, 'half', 1e4, rot=24)]),
     Case(C('gpt_neox_japanese', 32, 32, 32, 2560), [T(80, 'half', 1e4)]),
-    Case(C('gpt_oss', 64, 8, 36, 2880, head_dim=64),
+    Case(C('gpt_oss', 64, 8, 36, 2880),
          [T(64, 'half', 150000.0, scale=OSS_SCALE, magnitude=OSS_MAGNITUDE)]),
     Case(C('gpt_oss', 64, 8, 24, 2880, head_dim=64, rope_theta=150000, rope_scaling=OSS),
          [T(64, 'half', 150000.0, scale=OSS_SCALE, magnitude=OSS_MAGNITUDE)]),
@@ -259,7 +259,7 @@ CASES = [
           T(128, 'half', 5e5, n=24, name=WINDOW)]),
     Case(C('olmo3', rope_theta=5e5), [T(128, 'half', 5e5)]),
     Case(C('olmoe', 16, 16, 16, 2048), [T(128, 'half', 1e4)]),
-    Case(C('openai_privacy_filter', 14, 2, 8, 640, head_dim=64),
+    Case(C('openai_privacy_filter', 14, 2, 8, 640),
          [T(64, 'interleaved', 150000.0, scale=OSS_SCALE, magnitude=OSS_MAGNITUDE)]),
     Case(C('persimmon', 64, 64, 36, 4096), [T(64, 'half', 25000.0, rot=32)]),
     Case(C('phi', 32, 32, 24, 2048), [T(64, 'half', 1e4, rot=32)]),
@@ -445,6 +445,75 @@ CASES += [
     Case(C('llama'), part='vision', refused='there is no vision_config'),
 ]
 
+# ---- Files that leave all to their model_type: 8 layers, 4 heads of 64 channels unless the class has others ----
+
+
+def silent(model_type, *tables, norm=False, unknown=(), **fields):
+    return Case(C(model_type, 4, 2, 8, 256, **fields), list(tables), norm=norm, unknown=unknown)
+
+
+GEMMA4_WINDOW = T(256, 'half', 1e4, n=7, name=WINDOW)
+ONE_OF_EIGHT = [T(**GEMMA4_FULL, n=1), GEMMA4_WINDOW]
+CASES += [
+    *[silent(name, T(128, 'half', base)) for name, base in (
+        ('hrm_text', 1e4), ('minimax_m2', 5e6), ('seed_oss', 1e4), ('solar_open', 1e6))],
+    *[silent(name, T(128, 'half', base), norm=True) for name, base in (
+        ('hy_v3', 11158840.0), ('minimax_m3_vl', 5e6), ('qwen3', 1e4), ('step3p5', 1e4), ('step3p7', 1e4))],
+    *[silent(name, T(64, 'half', base)) for name, base in (
+        ('eurobert', 1e4), ('falcon_h1', 1e4), ('mistral3', 1e4), ('nomic_bert', 1e3), ('olmo2', 1e4), ('olmo3', 1e4),
+        ('qwen2', 1e4))],
+    silent('afmoe', T(128, 'half', 1e4, n=6), norm=True), silent('cohere', T(64, 'interleaved', 1e4)),
+    silent('cohere2_moe', T(128, 'interleaved', 1e4, n=6)), silent('codegen', T(64, 'interleaved', 1e4)),
+    Case(C('gptj', 2, 2, 8, 256), [T(128, 'interleaved', 1e4, rot=64)]),
+    Case(C('codegen', 2, 2, 8, 256), [T(128, 'interleaved', 1e4, rot=64)]),
+    silent('cwm', T(128, 'half', 1e6, scale=('llama3', 16.0, 1.0, 4.0, 8192))), silent('dbrx', T(64, 'half', 1e4)),
+    silent('apertus', T(64, 'half', 1.2e7), norm=True, rope_parameters=rope()),
+    silent('cwm', T(128, 'half', 1e6), rope_parameters=rope()), silent('gpt_oss', T(64, 'half', 150000.0), rope_scaling={
+        'rope_type': 'default'}), silent('openai_privacy_filter', T(64, 'interleaved', 150000.0), rope_parameters=rope()),
+    silent('ministral3', T(128, 'half', 1e4), rope_parameters=rope()),
+    silent('higgs_audio_v2', T(128, 'half', 5e5), rope_parameters=rope()),
+    silent('diffusion_gemma', *ONE_OF_EIGHT, norm=True), silent('gemma4', *ONE_OF_EIGHT, norm=True),
+    silent('gemma4_unified', *ONE_OF_EIGHT, norm=True),
+    *[silent(name, *ONE_OF_EIGHT, norm=True, num_global_key_value_heads=1) for name in (
+        'gemma4_text', 'gemma4_unified_text')], # but for attention_k_eq_v their classes take no notice
+    silent('exaone4_5', T(64, 'half', 1e4, n=6), norm=True), silent('gemma2', T(256, 'half', 1e4)),
+    silent('gemma3', T(256, 'half', 1e6, n=1, name=FULL), T(256, 'half', 1e4, n=7, name=WINDOW), norm=True),
+    silent('gemma3n', T(256, 'half', 1e6, n=1, name=FULL), T(256, 'half', 1e4, n=7, name=WINDOW), norm=True),
+    silent('modernbert', T(64, 'half', 160000.0, n=3, name=FULL), T(64, 'half', 1e4, n=5, name=WINDOW)),
+    silent('glm', T(128, 'interleaved', 1e4, rot=64)), silent('glm4', T(128, 'interleaved', 1e4, rot=64)),
+    silent('glm4_moe', T(64, 'half', 1e4, rot=32)), silent('helium', T(128, 'interleaved', 1e5)),
+    silent('glm4v_text', T(64, 'interleaved', 1e4, axes=('mrope', 8, 12, 12)), rope_parameters=rope()),
+    silent('laguna', T(128, 'half', 5e5, rot=64, name=FULL), norm=True),
+    silent('mellum', T(128, 'half', 5e5, name=FULL), norm=True), silent('llama4_text', T(128, 'interleaved', 5e5, n=6)),
+    silent('muse_glimmer', T(128, 'half', 1e4, n=6), norm=True),
+    silent('qwen3_next', T(256, 'half', 1e4, rot=64, n=2), norm=True),
+    *[silent(name, T(256, 'half', 1e4, rot=64, n=2, axes=('imrope', 11, 11, 10)), norm=True) for name in (
+        'qwen3_5', 'qwen3_5_moe')],
+    silent('qwen3_vl', T(128, 'half', 5e6, axes=('imrope', 24, 20, 20)), norm=True),
+    *[silent(name, T(128, 'half', base, axes=('imrope', 24, 20, 20)), norm=True, head_dim=128) for name, base in (
+        ('qwen3_vl_moe', 5e6), ('qwen3_omni_moe', 1e6))],
+    *[silent(name, T(64, 'half', 1e6, axes=('mrope', 8, 12, 12)), rope_scaling={
+        'type': 'mrope', 'mrope_section': [8, 12, 12]}) for name in ('qwen2_vl', 'qwen2_5_vl')],
+    silent('cosmos3_edge', T(128, 'half', 1e8, axes=('imrope', 24, 20, 20))),
+    silent('bailing_hybrid', T(layout='deinterleave', base=1e4, n=1, **V3_HEADS), unknown=('linear attention',), **V3),
+    silent('glm4_moe_lite', T(layout='deinterleave', base=1e4, **V3_HEADS), **V3),
+    silent('deepseek_v4', *[T(512, 'interleaved', base, rot=64, n=4, name=name, q_offs=448, k=1, k_dim=512)
+                            for base, name in ((16e4, 'compressed_attention'), (1e4, WINDOW))], norm=True,
+           layer_types=['compressed_sparse_attention', WINDOW] * 4),
+    *[silent(name, T(layout='half', base=1e4, **V3_HEADS), rope_interleave=False, **V3) for name in (
+        'glm4_moe_lite', 'youtu')],
+    silent('bailing_hybrid', T(layout='half', base=1e4, n=1, **V3_HEADS), unknown=('linear attention',),
+           rope_interleave=False, **V3),
+    silent('mistral4', T(layout='half', base=1e4, **V3_HEADS), rope_interleave=False, rope_parameters=rope(), **V3),
+    silent('zamba2', T(64, 'half', 1e4), use_mem_rope=True),
+    *[silent(name, T(64, 'half', 1e4), position_embeddings_type='rotary') for name in (
+        'wav2vec2-bert', 'wav2vec2-conformer')],
+    Case(C('eomt_dinov3', 4, 4, 8, 256), [T(64, 'half', 100.0, axes=('vision', 16, 16))]),
+    Case(C('sapiens2', 4, 4, 8, 256, use_qk_norm=False), [T(64, 'half', 100.0, axes=('vision', 16, 16))]),
+    Case({'model_type': 'gemma4', 'vision_config': {'model_type': 'gemma4_vision'}},
+         [T(64, 'half_by_axis', 100.0, n=16, q=12, k=12, axes=('axial', 16, 16))], norm=True, part='vision'),
+    *[by_rows_and_columns(name, 4, 8, 256, 64) for name in ('qwen2_vl', 'qwen2_5_vl', 'qwen3_vl_moe')],
+]
 # ---- No RoPE ----
 
 
@@ -460,6 +529,7 @@ CASES += [
     *[no_rope('relative_buckets', name) for name in ('t5', 'mt5', 'umt5')],
     no_rope('none', 'jamba', rope_theta=1e4), no_rope('none', 'nemotron_h', rope_theta=1e4),
     no_rope('none', 'granitemoehybrid', position_embedding_type='nope'), no_rope('none', 'zamba2', use_mem_rope=False),
+    no_rope('none', 'granitemoehybrid', rope_theta=1e4),
     no_rope('none', 'cohere2', layers=2, layer_types=[FULL, FULL]), no_rope('none', 'llama', no_rope_layers=[0] * 32),
     no_rope('none', 'kimi_linear', mla_use_nope=True), no_rope('none', 'llama', position_embedding_type='nope'),
     Case(C('zamba2', 32, 32, 54, 2560, attention_head_dim=160, use_mem_rope=True, rope_theta=1e4),

@@ -28,7 +28,8 @@ class Config:
         whole = find(file, 'model_type') if part == 'text' else None
         self.whole_type = families.type_of(whole if isinstance(whole, str) else '', part)
         self.text = dialects.usual(model.model_type, self.text)
-        self.attention, self.layers = find(self.text, 'attn_config'), []
+        self.attention = find(self.text, 'attn_config')
+        self.layers, self.rope = [], None # json_rope.py reads them
 
     def is_of_known_type(self):
         return self.type.positions != ''

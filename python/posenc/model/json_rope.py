@@ -223,8 +223,7 @@ def _read_sections(config, params, head_dim):
 
 def _read_tables(config):
     """Layers with a sliding window may also have a base of their own, and then no scaling."""
-    common, type_ = _common_params(config), config.type
-    rope = _find_rope(config)
+    common, type_, rope = _common_params(config), config.type, config.rope
     if rope and _read_kinds_of_layers(config, rope, common):
         return
     params = common.copy()
@@ -270,7 +269,7 @@ def _note_guesses(config):
     if not type_.layout and not is_stated:
         guessed['layout'] = 'half-split'
     bases = ('rope_theta', 'rotary_emb_base', 'global_rope_theta', 'rotary_embedding_base', 'layer_rope_theta')
-    if not type_.base and not _states(text, *bases) and not _states(type_.rope, *bases):
+    if not type_.base and not _states(text, *bases) and not _states(config.rope or {}, *bases):
         guessed['base'] = 'base 10000'
     if config.is_of_known_type():
         return
@@ -307,7 +306,7 @@ def read(config):
     if is_true(config.text, 'position_encoding_2d'): # the first ChatGLM
         raise Refused('"position_encoding_2d" is true: each token has two positions, which posenc model does not read; '
                       'of ChatGLM it reads the second and later')
-    config.layers = json_layers.read(config)
+    config.layers, config.rope = json_layers.read(config), _find_rope(config)
     _read_tables(config)
     if not model.tables: # no layer rotates
         model.positions = 'none'
