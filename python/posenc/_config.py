@@ -33,7 +33,7 @@ def rope_from_config(config, *, part='text', layer_type=None, layout=None, conte
 
 
 def _table(model, layer_type):
-    """Of those that layers of a type use the first, if all make the same Rope."""
+    """The first table of layers of a type, if all of these make the same Rope."""
     if any(table.is_alternative for table in model.tables):
         raise Refused(f'context: the frequencies are others {" and ".join(table.name for table in model.tables)}; give '
                       'the longest sequence to come')

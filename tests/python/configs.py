@@ -293,12 +293,13 @@ CASES = [
     Case(C('solar_open', 64, 8, 48, head_dim=128), [T(128, 'half', 1e6)]),
     Case(C('stablelm', 32, 32, 32, 2560), [T(80, 'half', 1e4, rot=20)]),
     Case(C('starcoder2', 24, 2, 30, 3072), [T(128, 'half', 1e4)]),
-    Case({**C('step3p5', 64, 8, 4, 4096, head_dim=128, num_attention_groups=8, layer_types=kinds(4, 4, first=True) + [FULL],
-              rope_theta=[5e6, 1e4, 1e4, 1e4, 5e6], partial_rotary_factors=[0.5, 1.0, 1.0, 1.0, 0.5],
-              yarn_only_types=[FULL], use_rope_layers=[], attention_other_setting={'num_attention_heads': 96},
-              rope_scaling={**LLAMA3, 'factor': 2.0, 'original_max_position_embeddings': 131072})},
-         [T(128, 'half', 5e6, rot=64, n=1, name=FULL, scale=('llama3', 2.0, 1.0, 4.0, 131072)),
-          T(128, 'half', 1e4, n=3, q=96, name=WINDOW)], norm=True),
+    Case(C('step3p5', 64, None, 4, 4096, head_dim=128, num_attention_groups=8, # a fifth layer predicts tokens
+           layer_types=kinds(4, 4, first=True) + [FULL], rope_theta=[5e6, 1e4, 1e4, 1e4, 5e6],
+           partial_rotary_factors=[0.5, 1.0, 1.0, 1.0, 0.5], yarn_only_types=[FULL], use_rope_layers=[],
+           attention_other_setting={'num_attention_heads': 96},
+           rope_scaling={**LLAMA3, 'factor': 2.0, 'original_max_position_embeddings': 131072}),
+         [T(128, 'half', 5e6, rot=64, n=1, k=8, name=FULL, scale=('llama3', 2.0, 1.0, 4.0, 131072)),
+          T(128, 'half', 1e4, n=3, q=96, k=8, name=WINDOW)], norm=True),
     Case({'model_type': 'step3p7', 'text_config': C(
         'step3p5', 64, 8, 4, 4096, head_dim=128, layer_types=kinds(4, 4, first=True), num_sliding_attention_heads=96,
         per_layer_config={str(i): {'num_attention_heads': 96} for i in (1, 2, 3)}, rope_parameters={
@@ -468,8 +469,9 @@ CASES += [
     Case(C('codegen', 2, 2, 8, 256), [T(128, 'interleaved', 1e4, rot=64)]),
     silent('cwm', T(128, 'half', 1e6, scale=('llama3', 16.0, 1.0, 4.0, 8192))), silent('dbrx', T(64, 'half', 1e4)),
     silent('apertus', T(64, 'half', 1.2e7), norm=True, rope_parameters=rope()),
-    silent('cwm', T(128, 'half', 1e6), rope_parameters=rope()), silent('gpt_oss', T(64, 'half', 150000.0), rope_scaling={
-        'rope_type': 'default'}), silent('openai_privacy_filter', T(64, 'interleaved', 150000.0), rope_parameters=rope()),
+    silent('cwm', T(128, 'half', 1e6), rope_parameters=rope()),
+    silent('gpt_oss', T(64, 'half', 150000.0), rope_scaling=rope()),
+    silent('openai_privacy_filter', T(64, 'interleaved', 150000.0), rope_parameters=rope()),
     silent('ministral3', T(128, 'half', 1e4), rope_parameters=rope()),
     silent('higgs_audio_v2', T(128, 'half', 5e5), rope_parameters=rope()),
     silent('diffusion_gemma', *ONE_OF_EIGHT, norm=True), silent('gemma4', *ONE_OF_EIGHT, norm=True),

@@ -166,7 +166,8 @@ def test_json_that_python_would_take(file):
         assert f'is {word}' in refusal(file, start + b'"rope_theta": ' + number + b'}')
         assert f'is {word}' in refusal(file, start + b'"rope_scaling": {"factor": ' + number + b', "type": "linear"}}')
         assert f'"hidden_size" is {word}' in refusal(file, start + b'"hidden_size": ' + number + b'}')
-        assert 'sections' in refusal(file, start + b'"rope_scaling": {"type": "mrope", "mrope_section": [' + number + b']}}')
+        sections = b'"rope_scaling": {"type": "mrope", "mrope_section": [1, ' + number + b']}}'
+        assert f'holds {word}' in refusal(file, start + sections)
         file.write_bytes(start + b'"time_step_limit": [0.0, ' + number + b']}') # NVIDIA's, and nothing to positions
         assert model.read(file, strict=True).tables[0].params.base == 1e4
     assert 'nested too deeply' in refusal(file, b'{"a": ' * 100000 + b'1' + b'}' * 100000)

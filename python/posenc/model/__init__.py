@@ -74,7 +74,7 @@ def _finish(model, names, context):
 
 
 def _fields(config, model, part):
-    """Of a config.json; None if it is a GGUF file, which is read at once."""
+    """The fields of a config.json; None if it is a GGUF file, which is read at once."""
     if isinstance(config, Mapping):
         return json_fields.plain(config)
     path = _file_of(config)
@@ -104,7 +104,7 @@ def read_quietly(config, context=0.0, part='text', head_dim=None):
 
 
 def tell_unknown(model, strict, stacklevel):
-    """What is not understood: a warning to the caller's caller, or if strict an error."""
+    """Warns the caller's caller of what is not understood; with strict raises Refused."""
     names = ', '.join(model.not_understood)
     if names and strict:
         raise Refused(f'not understood: {names:.319}')
@@ -113,7 +113,7 @@ def tell_unknown(model, strict, stacklevel):
 
 
 def read(config, context=0.0, part='text', strict=False):
-    """A Model. config: the path of a config.json, its folder or a GGUF file; or a dict with the fields of a config.json.
+    """A Model. config: the path of a config.json, its folder or a GGUF file; or a dict with a config.json's fields.
     context: the longest sequence to come, which LongRoPE and dynamic NTK go by; 0: as long as the model takes. part:
     of a config.json that has several, 'text' or 'vision'. Fields about positions that are not understood are
     `not_understood`, and named in a warning; with strict=True they are refused. Raises Refused (a ValueError), whose

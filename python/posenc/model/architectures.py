@@ -1,4 +1,4 @@
-"""What a file leaves to its model_type (Hugging Face) or architecture (GGUF): the kinds of facts.
+"""The kinds of facts that a file leaves to its model_type (Hugging Face) or architecture (GGUF).
 
 families.py has the facts of each model_type, families_gguf.py those of each architecture.
 """
@@ -10,7 +10,7 @@ NOT_ATTENTION = frozenset(('mamba', 'mamba2', 'linear_attention', 'conv', 'recur
 
 @dataclass(frozen=True)
 class Layers:
-    """Which layers see all keys, and which rotate. Without arguments: all layers do both."""
+    """Tells which layers see all keys, and which rotate. Without arguments all layers do both."""
     full_every: int = 0                #: one of so many layers sees all keys, the others have a sliding window
     full_comes_first: bool = False     #: of those so many, and not last
     unrotated_every: int = 0           #: the last of so many layers does not rotate
@@ -46,14 +46,14 @@ class Layers:
         return i - n % every if self.counts_from_end and every else i
 
     def count(self, n, kind=''):
-        """Of n layers those that rotate and are of that kind; '': of any."""
+        """The number of layers, of n, that rotate and are of that kind; '': of any."""
         return sum(self.rotates(i, self.kind(i)) and kind in ('', self.kind(i)) for i in range(n))
 
 
 @dataclass(frozen=True)
 class Architecture:
     """Numbers are those of a file that is silent; 0: there is no such, the file has to say it."""
-    positions: str = ''        #: rope, alibi, learned, sinusoidal, relative_buckets, relative_keys or none; '': not known
+    positions: str = ''        #: as Model has them; '': not known
     layout: str = ''           #: of RoPE: half, half_by_axis, interleaved or deinterleave
     base: float = 0.0
     local_base: float = 0.0    #: of the layers with a sliding window; 0: that of the others
@@ -111,8 +111,8 @@ def axes_of(type_, is_interleaved):
 
 
 def sections_of(type_, n_pairs):
-    """Of a file that states none. Towers for images give each axis as many of the n_pairs; where axes alternate nothing
-    is divided."""
+    """Sections of a file that states none. Towers for images give each axis as many of the n_pairs; where axes
+    alternate nothing is divided."""
     if not type_.coordinates:
         return type_.sections
     if type_.axes in ('alternate', 'pixtral'):

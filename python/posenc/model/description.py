@@ -28,7 +28,7 @@ _SCALING = ('factor', 'original_context', 'max_context', 'context', 'beta_fast',
 
 
 def rope_arguments(params):
-    """Of posenc.Rope, beside head_dim, for RopeParams."""
+    """The arguments of posenc.Rope, beside head_dim, that RopeParams mean."""
     scaling = {'type': params.scaling, **{name: getattr(params, name) for name in _SCALING}}
     return {'layout': params.layout, 'base': params.base, 'n_rot': params.n_rot, 'n_offs': params.n_offs,
             'rot_fraction': params.rot_fraction, 'scaling': scaling, 'axes': params.axes,

@@ -29,8 +29,8 @@ def _step(fields):
     found = dict(fields)
     if isinstance(fields.get('rope_theta'), list):
         found['layer_rope_theta'] = found.pop('rope_theta')
-    if 'num_attention_groups' in fields:
-        found.setdefault('num_key_value_heads', found.pop('num_attention_groups'))
+    if fields.get('num_key_value_heads') is None:
+        found['num_key_value_heads'] = fields.get('num_attention_groups')
     return found
 
 

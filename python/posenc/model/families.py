@@ -1,4 +1,4 @@
-"""What the code of each model_type does with positions, as data: a row for each model.
+"""Facts of each model_type, as its code has them: a row for each model.
 
 A row is its model_types, where that can be checked, and the facts. '' is the folder of the first name below
 src/transformers/models of Transformers 5.12.1 (modeling_*.py for layouts, norms and layers, configuration_*.py for
@@ -253,7 +253,7 @@ TEXTS, TOWERS = by_name(_TEXTS), by_name(_TOWERS)
 
 
 def type_of(name, part):
-    """Of a config.json, or of the part of it. A tower may have a file of its own."""
+    """The Architecture of a config.json, or of a part of it. A tower may have a file of its own."""
     if part == 'vision':
         return TOWERS.get(name, UNKNOWN)
     return TEXTS.get(name) or TOWERS.get(name, UNKNOWN)

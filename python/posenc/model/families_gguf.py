@@ -1,4 +1,4 @@
-"""What llama.cpp does with each architecture, as data; it converts weights where the layouts of the two differ."""
+"""Facts of each GGUF architecture, as llama.cpp has them, which converts weights to its own layouts."""
 from .architectures import Architecture, Layers, by_name, half, interleaved
 
 #: By general.architecture, as llama.cpp has it.

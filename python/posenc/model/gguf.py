@@ -1,8 +1,8 @@
 """A reader of GGUF files, versions 2 and 3: the metadata, the list of tensors, and small float32 tensors.
 
 Every count and offset in the file is checked against its size before it is used, and none decides how much memory is
-taken: arrays are read where they lie, when somebody asks. Weights may be missing from the end: only what is read must be
-there.
+taken: arrays are read where they lie, when somebody asks. Weights may be missing from the end: only what is read must
+be there.
 """
 import mmap
 import struct
@@ -86,7 +86,7 @@ class _Cursor:
         return self.data[start:start + min(n, _MOST_TEXT)].split(b'\0')[0].decode(errors='surrogateescape')
 
     def last_text(self, n):
-        """Of n texts, of which a tokenizer has many."""
+        """The last of n texts; a tokenizer has many."""
         data, at, size, length = self.data, self.at, len(self.data), struct.Struct('<Q').unpack_from
         for _ in range(n - 1):
             if at > size - 8: # a wrong length ends there too
@@ -121,7 +121,7 @@ def _read_tensor(cursor):
 
 
 def _counted(n, most, what, read, cursor):
-    """What n calls of read return."""
+    """Yields what n calls of read return."""
     for i in range(n):
         if i == most:
             raise Damaged(f'has more than {most} {what}, which makes no sense; fetch it again')

@@ -7,7 +7,7 @@ from .json_fields import count, find, find_named, is_number, is_true
 
 #: A kind for each layer, or kinds that repeat.
 _KINDS, _BLOCKS = ('layer_types', 'layers_block_type'), ('block_types', '_block_types')
-#: Of hybrids: the indices of the layers that are attention.
+#: Indices of the layers of a hybrid that are attention.
 _ATTENTION_LISTS = ('full_attn_idxs', 'attn_layer_indices')
 #: Heads of a layer, and the lists that have those of all layers.
 _HEADS = {'num_attention_heads': 'num_attention_heads_per_layer',
@@ -20,7 +20,7 @@ _MOST_FURTHER_LAYERS = 16
 
 @dataclass(frozen=True)
 class Use:
-    """What a layer makes of RoPE. Layers that make the same of it share a table."""
+    """Base, rotated part and heads of a layer. Layers that agree in them share a table."""
     base: float  #: of a list of bases; 0: that of all layers
     part: float  #: of the channels that rotate, of such a list; 0: likewise
     heads: tuple #: n_heads, n_kv_heads and head_dim
@@ -71,7 +71,7 @@ def _words(config, *names):
 
 
 def _pattern(config):
-    """Of the type, with what the file says of it."""
+    """The pattern of the type, with what the file says of it."""
     text, pattern = config.text, config.type.layers
     if pattern.only_if_windows and 'sliding_window' in text and text['sliding_window'] is None:
         pattern = Layers()

@@ -10,7 +10,7 @@ from .json_fields import bears_on_rope, count, find, find_named, is_number, is_t
 # ---- Fields ----
 
 
-#: What tells how channels are paired, and what its true means: of latent attention, and of others.
+#: Fields that tell how channels are paired, and the layout that true means: in latent attention, and elsewhere.
 _LAYOUT_FLAGS = {'rope_interleave': 'deinterleave', 'rope_interleaved': 'interleaved',
                  'rotary_emb_interleaved': 'interleaved'}
 #: The pairs of each axis; the latter is HunyuanVL's.
@@ -52,7 +52,7 @@ def _read_field(config, params, name, value, inside):
         config.model.note(name)
 
 
-#: What is made use of here, beside the library.
+#: Fields that are made use of here, beside those of the library.
 _KNOWN_HERE = {'rope_scaling', 'rope_parameters', 'rope_local_base_freq', 'rope_ratio', 'qk_rope_head_dim',
                'mrope_interleaved', 'global_rope_theta', 'local_rope_theta', 'rotary_embedding_base', 'no_rope_layers',
                'no_rope_layer_interval', 'layer_rope_theta', 'partial_rotary_factors', 'use_mem_rope', 'mla_use_nope',
@@ -73,7 +73,7 @@ def _is_said_twice(object_, name, value):
 
 
 def _own_fields(object_, inside):
-    """Those that somebody has to understand."""
+    """The fields that somebody has to understand."""
     return [(name, value) for name, value in object_.items()
             if not _is_known_here(name, value) and not (inside and _is_said_twice(object_, name, value))]
 
@@ -93,7 +93,7 @@ def _read_fields(config, params, object_, inside):
 
 
 def _layout(config):
-    """That of the type; of an unknown one, and of classes that look at it, what the file says."""
+    """The layout of the type; the file's where the type is not known, or its class looks at the field."""
     name, stated = find_named(config.text, *_LAYOUT_FLAGS)
     layout = config.type.layout
     if name is None:
@@ -113,7 +113,7 @@ def _read_part(config, params):
 
 
 def _common_params(config):
-    """What all layers have in common."""
+    """Parameters that all layers have in common."""
     model, text, params = config.model, config.text, _published.RopeParams()
     params.layout = _layout(config)
     _read_part(config, params)
@@ -128,7 +128,7 @@ def _common_params(config):
 
 
 def _local_base(config, base):
-    """Of the layers with a sliding window, where it is not that of the others."""
+    """The base of the layers with a sliding window, where it is not that of the others."""
     return number(config.text, ('rope_local_base_freq', 'local_rope_theta'), config.type.local_base or base, 1.0, 1e30)
 
 
@@ -188,7 +188,7 @@ def _read_kinds_of_layers(config, rope, common):
 
 
 def _find_rope(config):
-    """What is told of the frequencies, in one object, or in one for each kind of layers. rope_scaling, the older name,
+    """The object that tells the frequencies, or holds one for each kind of layers. rope_scaling, the older name,
     goes before the other, as transformers has it; a file without either leaves them to its type."""
     scaling, parameters = find(config.text, 'rope_scaling'), find(config.text, 'rope_parameters')
     for name, value in (('rope_scaling', scaling), ('rope_parameters', parameters)):
@@ -210,7 +210,7 @@ def _unscaled(params, base):
 
 
 def _read_sections(config, params, head_dim):
-    """Of a file that states none."""
+    """Takes the sections of the type where the file states none."""
     type_ = config.type
     if type_.axes == 'single' or params.sections:
         return
@@ -243,7 +243,7 @@ def _read_tables(config):
 
 
 def _note_unread(config):
-    """What bears on positions or on which layers have them, by names that do not speak of RoPE."""
+    """Notes fields about positions, or about which layers have them, whose names do not speak of RoPE."""
     for name in ('linear_attn_config', 'cross_attention_layers', 'use_dynamic_ntk', 'use_logn_attn',
                  'attn_temperature_tuning'):
         value = find(config.text, name)
@@ -262,7 +262,7 @@ def _states(object_, *names):
 
 
 def _note_guesses(config):
-    """What neither the file states nor its type implies, by the argument of Rope that would tell it."""
+    """Notes what neither the file states nor its type implies, by the argument of Rope that would tell it."""
     text, type_, guessed = config.text, config.type, config.model.guessed
     axes = [table.params.axes for table in config.model.tables]
     is_stated = isinstance(find_named(text, *_LAYOUT_FLAGS)[1], bool)

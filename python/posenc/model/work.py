@@ -11,7 +11,7 @@ from .description import rope_arguments
 
 
 def arguments(params):
-    """Of posenc.Rope, for RopeParams. The magnitude is left out: what is rotated again and again would grow."""
+    """The arguments of posenc.Rope, without the magnitude: what is rotated again and again would grow."""
     found = rope_arguments(params)
     stretches = ('mscale', 'mscale_all_dim', 'short_mscale', 'long_mscale', 'attn_factor', 'temperature_beta')
     for name in stretches:
