@@ -507,7 +507,7 @@ CASES += [
     silent('bailing_hybrid', T(layout='half', base=1e4, n=1, **V3_HEADS), unknown=('linear attention',),
            rope_interleave=False, **V3),
     silent('mistral4', T(layout='half', base=1e4, **V3_HEADS), rope_interleave=False, rope_parameters=rope(), **V3),
-    silent('zamba2', T(64, 'half', 1e4), use_mem_rope=True),
+    silent('zamba2', T(64, 'half', 1e4, n=1), use_mem_rope=True),
     *[silent(name, T(64, 'half', 1e4), position_embeddings_type='rotary') for name in (
         'wav2vec2-bert', 'wav2vec2-conformer')],
     Case(C('eomt_dinov3', 4, 4, 8, 256), [T(64, 'half', 100.0, axes=('vision', 16, 16))]),
@@ -535,7 +535,10 @@ CASES += [
     no_rope('none', 'cohere2', layers=2, layer_types=[FULL, FULL]), no_rope('none', 'llama', no_rope_layers=[0] * 32),
     no_rope('none', 'kimi_linear', mla_use_nope=True), no_rope('none', 'llama', position_embedding_type='nope'),
     Case(C('zamba2', 32, 32, 54, 2560, attention_head_dim=160, use_mem_rope=True, rope_theta=1e4),
-         [T(160, 'half', 1e4)]),
+         [T(160, 'half', 1e4, n=9)]),
+    Case(C('zamba2', 32, 32, 3, 2560, attention_head_dim=160, use_mem_rope=True, layers_block_type=[
+        'mamba', 'hybrid', 'hybrid']), [T(160, 'half', 1e4, n=2)]),
+    no_rope('none', 'bamba', rope_theta=1e4), no_rope('none', 'granitemoehybrid', position_embedding_type='rope'),
     no_rope('relative_keys', 'wav2vec2-bert'), no_rope('relative_keys', 'wav2vec2-bert',
                                                        position_embeddings_type='relative_key'),
     Case(C('wav2vec2-bert', 16, 16, 24, 1024, position_embeddings_type='rotary', rotary_embedding_base=1e5),

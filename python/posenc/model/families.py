@@ -27,6 +27,8 @@ _QWEN3_NEXT = dict(rotated_part=0.25, head_dim=256, has_qk_norm=True, layers=Lay
 _QWEN3_5 = dict(axes='imrope', sections=(11, 11, 10), **_QWEN3_NEXT)
 _QWEN3_VL = dict(axes='imrope', sections=(24, 20, 20), has_qk_norm=True)
 _GLM_V = dict(axes='mrope', sections=(8, 12, 12))
+_ZAMBA2 = ('mamba', *(*('mamba',) * 5, 'hybrid') * 7, *('mamba',) * 4, 'hybrid', *('mamba',) * 3, 'hybrid',
+           *('mamba',) * 2)
 _STEP = dict(head_dim=128, has_qk_norm=True, layers=Layers(windows_unscaled=True))
 
 # ---- Texts ----
@@ -42,7 +44,7 @@ _TEXTS = [
     ('bailing_hybrid', 'bailing_hybrid@1221846', deinterleave(
         1e4, states_interleave=True, layers=Layers(attention_every=8),
         unread='RoPE of its linear attention (half-split, partial_rotary_factor of those heads)')),
-    ('bamba', '', half(1e4, rotated_part=0.5)),
+    ('bamba', '', half(1e4, rotated_part=0.5, layers=Layers(blocks=('mamba',)))), # unless it lists attention
     ('bitnet', '', half(5e5)),
     ('chameleon', '', half(1e4)),
     ('chatglm', 'THUDM/chatglm3-6b', interleaved(1e4, rotated_part=0.5)),
@@ -95,7 +97,7 @@ _TEXTS = [
     ('granite4_vision_text', 'granite4_vision', half(1e4)),
     ('granite_swa', 'granite_swa@1b27b6b', half(1e4, layers=Layers(full_every=4, full_comes_first=True))),
     ('granitemoe', '', half(1e4)),
-    ('granitemoehybrid', '', Architecture('none', 'half', 1e4)), # unless it states "rope"
+    ('granitemoehybrid', '', Architecture('none', 'half', 1e4, layers=Layers(blocks=('mamba',)))), # unless it says rope
     ('granitemoeshared', '', half(1e4)),
     ('helium', '', interleaved(1e5, head_dim=128)),
     ('higgs_audio_v2', '', half(5e5, head_dim=128, rope=dict(
@@ -190,7 +192,7 @@ _TEXTS = [
     ('bloom', '', Architecture('alibi')),
     ('jamba', '', Architecture('none')), # some files have a rope_theta, the classes do not look at it
     ('nemotron_h', '', Architecture('none')),
-    ('zamba2', '', Architecture('none', 'half', 1e4)), # unless use_mem_rope is true
+    ('zamba2', '', Architecture('none', 'half', 1e4, layers=Layers(blocks=_ZAMBA2))), # unless use_mem_rope is true
     ('mpt', '', Architecture('learned')), # unless attn_config says otherwise
     ('gpt2', '', Architecture('learned')),
     ('gpt_bigcode', '', Architecture('learned')),
