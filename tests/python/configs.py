@@ -473,7 +473,7 @@ CASES += [
     silent('gpt_oss', T(64, 'half', 150000.0), rope_scaling=rope()),
     silent('openai_privacy_filter', T(64, 'interleaved', 150000.0), rope_parameters=rope()),
     silent('ministral3', T(128, 'half', 1e4), rope_parameters=rope()),
-    silent('higgs_audio_v2', T(128, 'half', 5e5), rope_parameters=rope()),
+    silent('higgs_audio_v2', T(128, 'half', 1e4), rope_parameters=rope()),
     silent('diffusion_gemma', *ONE_OF_EIGHT, norm=True), silent('gemma4', *ONE_OF_EIGHT, norm=True),
     silent('gemma4_unified', *ONE_OF_EIGHT, norm=True),
     *[silent(name, *ONE_OF_EIGHT, norm=True, num_global_key_value_heads=1) for name in (

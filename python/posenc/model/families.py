@@ -100,7 +100,7 @@ _TEXTS = [
     ('granitemoehybrid', '', Architecture('none', 'half', 1e4, layers=Layers(blocks=('mamba',)))), # unless it says rope
     ('granitemoeshared', '', half(1e4)),
     ('helium', '', interleaved(1e5, head_dim=128)),
-    ('higgs_audio_v2', '', half(5e5, head_dim=128, rope=dict(
+    ('higgs_audio_v2', '', half(1e4, head_dim=128, rope=dict(
         _LLAMA3, factor=32.0, low_freq_factor=0.125, high_freq_factor=0.5, original_max_position_embeddings=1024.0,
         rope_theta=5e5))),
     ('hrm_text', '', half(1e4, head_dim=128)),
