@@ -149,6 +149,24 @@ def test_base_of_local_layers(file):
     assert np.array_equal(local.theta, posenc.Rope(64, base=500.0).theta)
 
 
+def test_a_report_tells_tables_apart(file):
+    """By name, layers, heads and the part that rotates."""
+    bases = {'full_attention': {'rope_theta': 5e5, 'partial_rotary_factor': 0.5},
+             'sliding_attention': {'rope_theta': 1e4}}
+    file.write_text(json.dumps({
+        'model_type': 'laguna', 'num_attention_heads': 48, 'num_key_value_heads': 8, 'num_hidden_layers': 3,
+        'layer_types': ['full_attention', 'sliding_attention', 'sliding_attention'],
+        'num_attention_heads_per_layer': [48, 64, 64], 'rope_parameters': bases}))
+    assert [line[17:] for line in said(file)['says'] if line.endswith(':')] == [
+        'full_attention, 1 layer, Q 48, K 8, of 128 channels, 64 channels rotated:', 'sliding_attention, 2 layers:']
+    file.write_text(json.dumps({'model_type': 'sapiens2', 'hidden_size': 1024, 'num_attention_heads': 16,
+                                'num_hidden_layers': 3, 'num_key_value_heads_per_layer': [16, 8, 8]}))
+    assert [line[17:] for line in said(file)['says'] if line.endswith(':')] == [
+        '1 layer, Q 16, K 16, of 64 channels:', '2 layers:']
+    file.write_text(json.dumps({'model_type': 'nanochat', 'hidden_size': 768, 'num_attention_heads': 6}))
+    assert '  positions      RoPE, half-split, 128 of 128 channels, by minus the position' in said(file)['says']
+
+
 # ---- Files that are none ----
 
 

@@ -95,6 +95,18 @@ def softmax_multiplier(table):
     return multiplier if math.isfinite(multiplier) else 1.0
 
 
+def _title(model, table):
+    """Tells one of several tables from the others: its name, its layers, and where it differs from the main one."""
+    words, main = [printable(table.name)] if table.name else [], model.main_table()
+    if 0 < table.n_layers < model.rotated_layers():
+        words.append(f'{table.n_layers} layer{"" if table.n_layers == 1 else "s"}')
+    if not table.has_heads_of(main):
+        words.append(f'Q {table.q.n_heads}, K {table.k.n_heads}, of {table.q.head_dim} channels')
+    if table.params.n_rot * main.q.head_dim != main.params.n_rot * table.q.head_dim: # another part of a head
+        words.append(f'{table.params.n_rot} channels rotated')
+    return ', '.join(words) + ':'
+
+
 def _table(model, table):
     lines = [f'base {table.params.base:g}, {_scaling(table.params)}', *_frequencies(table.params)]
     if softmax_multiplier(table) != 1.0:
@@ -102,13 +114,8 @@ def _table(model, table):
     if table.params.temperature_beta:
         lines.append(f'Q to be multiplied by 1 + {table.params.temperature_beta:g} ln(1 + floor(position / original '
                      'context))')
-    if table.name:
-        title = printable(table.name)
-        if 0 < table.n_layers < model.rotated_layers():
-            title += f', {table.n_layers} layer{"" if table.n_layers == 1 else "s"}'
-        if not table.has_heads_of(model.main_table()):
-            title += f', Q {table.q.n_heads}, K {table.k.n_heads}, of {table.q.head_dim} channels'
-        lines.insert(0, title + ':')
+    if table.name or len(model.tables) > 1:
+        lines.insert(0, _title(model, table))
     return [('frequencies' if i == 0 else '', line) for i, line in enumerate(lines)]
 
 
