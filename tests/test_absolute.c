@@ -185,6 +185,42 @@ static void test_fourier(void **state) {
     }
 }
 
+/* Entries and coordinates in double, where float32 would be off by 1e-3 and more. */
+static void test_fourier_in_double(void **state) {
+    (void)state;
+    enum { N_FEATURES = 130, N_COORDS = 3 };
+    static double matrix[N_FEATURES * N_COORDS];
+    static float row[2 * N_FEATURES];
+    for (int round = 0; round < 50; round++) {
+        double p[N_COORDS];
+        for (int i = 0; i < N_FEATURES * N_COORDS; i++)
+            matrix[i] = truth_log_uniform(1e-3, 65536.0) * (truth_below(2) ? 1.0 : -1.0);
+        for (int a = 0; a < N_COORDS; a++)
+            p[a] = truth_uniform(-1.0, 1.0) * truth_log_uniform(1.0, 0x1p30);
+        posenc_fourier_params params = POSENC_FOURIER_DEFAULTS;
+        params.n_features = N_FEATURES;
+        params.n_coords = N_COORDS;
+        params.matrix_f64 = matrix;
+        posenc_encoding *e;
+        truth_ok(posenc_fourier_create(&params, &e));
+        posenc_coords at = posenc_coords_of(p, POSENC_COORD_F64);
+        posenc_view y = posenc_view_dense(row, POSENC_F32, 2 * N_FEATURES, 1, 1, 1);
+        for (int tier = -1; truth_next_tier(&tier);) {
+            truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &y, posenc_range_all()));
+            for (int i = 0; i < N_FEATURES; i++) {
+                double turns = 0.0; /* of each product without its whole turns, and of what its rounding lost */
+                for (int a = 0; a < N_COORDS; a++) {
+                    double product = matrix[i * N_COORDS + a] * p[a];
+                    turns += product - rint(product) + fma(matrix[i * N_COORDS + a], p[a], -product);
+                }
+                truth_close((double)row[i], cos(2.0 * pi * turns), 0x1p-24, "cosine");
+                truth_close((double)row[N_FEATURES + i], sin(2.0 * pi * turns), 0x1p-24, "sine");
+            }
+        }
+        posenc_encoding_free(e);
+    }
+}
+
 /* ---- Integers, bits, bumps ---- */
 
 /* The power is rounded to float32 once: 2^-alpha is 7.8e-24 below a number between two floats. */
@@ -525,11 +561,21 @@ static void test_minus_zero(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_timesteps),      truth_test(test_shift),          truth_test(test_grids),
-        truth_test(test_fourier),        truth_test(test_integers),       truth_test(test_bits),
-        truth_test(test_bumps),          truth_test(test_table_gradient), truth_test(test_gate_gradient),
-        truth_test(test_random_numbers), truth_test(test_random_halves),  truth_test(test_position_ids),
-        truth_test(test_minus_zero),     truth_test(test_one_rounding),
+        truth_test(test_timesteps),
+        truth_test(test_shift),
+        truth_test(test_grids),
+        truth_test(test_fourier),
+        truth_test(test_fourier_in_double),
+        truth_test(test_integers),
+        truth_test(test_bits),
+        truth_test(test_bumps),
+        truth_test(test_table_gradient),
+        truth_test(test_gate_gradient),
+        truth_test(test_random_numbers),
+        truth_test(test_random_halves),
+        truth_test(test_position_ids),
+        truth_test(test_minus_zero),
+        truth_test(test_one_rounding),
     };
     return truth_run(tests);
 }

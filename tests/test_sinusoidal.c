@@ -25,6 +25,8 @@ static truth_table unscaled(const posenc_sinusoidal_params *p) {
         return truth_powers(1.0, p->base, 2, p->dim, (p->dim + 1) / 2); /* base^(-2i/dim) */
     if (p->schedule == POSENC_SCHEDULE_HALF)
         return truth_powers(1.0, p->base, 1, half > 0 ? half : 1, half); /* base^(-i/half) */
+    if (p->schedule == POSENC_SCHEDULE_SHIFT)
+        return truth_powers(1.0, p->base, 1, half - (int64_t)p->shift, half);
     /* min (base/min)^(-i/max(half-1, 1)); the quotient in MPFR */
     truth_table table = truth_powers(p->min_timescale, p->min_timescale, -1, half > 1 ? half - 1 : 1, half);
     truth_table base = truth_powers(1.0, p->base, 1, half > 1 ? half - 1 : 1, half);
@@ -181,6 +183,26 @@ static void test_wide_dims_and_other_bases(void **state) {
     truth_judge("sinusoidal, wide dims and other bases", &worst);
 }
 
+/* A base below 1; the last are Stable Audio 3's, from 0.5 to 10000 turns a unit. */
+static void test_ascending_frequencies(void **state) {
+    (void)state;
+    truth_worst worst = {0};
+    for (int v = 0; v < N_VARIANTS; v++)
+        for (int k = 0; k < 12; k++) {
+            posenc_sinusoidal_params params = variant(v, 1 + truth_below(300));
+            params.base = truth_log_uniform(1.6e-5, 1.0);
+            params.min_timescale = truth_log_uniform(1e-3 * params.base, params.base);
+            check_encoding(&params, 1 + truth_below(8), 1 + truth_below(3), &worst);
+        }
+    posenc_sinusoidal_params shifted = variant(2, 256);
+    shifted.schedule = POSENC_SCHEDULE_SHIFT;
+    shifted.shift = 1.0;
+    shifted.base = 0.5 / 10000.0;
+    shifted.scale = 3.141592653589793;
+    check_encoding(&shifted, 20, 2, &worst);
+    truth_judge("sinusoidal, ascending frequencies", &worst);
+}
+
 static void test_extreme_timescales(void **state) {
     (void)state;
     static const double pairs[][2] = {{1.0, 1.0},   {1e30, 1.0},    {1e30, 1e-300}, {1e30, 5e-324},
@@ -228,9 +250,8 @@ static void test_one_position_on_demand(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_every_small_dim),
-        truth_test(test_wide_dims_and_other_bases),
-        truth_test(test_extreme_timescales),
+        truth_test(test_every_small_dim),        truth_test(test_wide_dims_and_other_bases),
+        truth_test(test_extreme_timescales),     truth_test(test_ascending_frequencies),
         truth_test(test_one_position_on_demand),
     };
     return truth_run(tests);

@@ -196,7 +196,7 @@ static void test_sinusoids(void) {
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_sinusoidal_create, &p);
     RETURNS(POSENC_ERR_NULL, posenc_timestep_create, DIM, 1, 0.0, 1.0, 1e4, NULL);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_timestep_create, 0, 1, 0.0, 1.0, 1e4);
-    CREATES_NOTHING(posenc_encoding, POSENC_ERR_BASE, posenc_timestep_create, DIM, 1, 0.0, 1.0, 0.5);
+    CREATES_NOTHING(posenc_encoding, POSENC_ERR_BASE, posenc_timestep_create, DIM, 1, 0.0, 1.0, 0.0);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_SCALING, posenc_timestep_create, DIM, 1, 0.0, (double)NAN, 1e4);
 
     posenc_view m = posenc_view_dense(out, POSENC_F32, DIM, DIM, 1, 1), wide = m, half = m;
@@ -248,7 +248,7 @@ static void test_sinusoids(void) {
                     1e4);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_grid_create, POSENC_GRID_TENSOR2TENSOR, 5, 3, 1e4);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_grid_create, POSENC_GRID_VOLUME, 24, 0, 1e4);
-    CREATES_NOTHING(posenc_encoding, POSENC_ERR_BASE, posenc_grid_create, POSENC_GRID_H_FIRST, DIM, 0, 0.5);
+    CREATES_NOTHING(posenc_encoding, POSENC_ERR_BASE, posenc_grid_create, POSENC_GRID_H_FIRST, DIM, 0, 0.0);
     static const int64_t dims[] = {0, -4, 6, 2 * (int64_t)POSENC_MAX_PAIRS + 4, INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < COUNT(dims); i++)
         CREATES_NOTHING(posenc_encoding, POSENC_ERR_HEAD_DIM, posenc_grid_create, POSENC_GRID_W_FIRST, dims[i], 0, 1e4);
@@ -285,7 +285,19 @@ static void test_fourier_params(void) {
         p.matrix = matrix;
         matrix[3] = entries[i];
         CREATES_NOTHING(posenc_encoding, POSENC_ERR_FREQUENCY, posenc_fourier_create, &p);
+        double wide[4] = {1.0, 2.0, 3.0, (double)entries[i]};
+        p.matrix = NULL;
+        p.matrix_f64 = wide;
+        CREATES_NOTHING(posenc_encoding, POSENC_ERR_FREQUENCY, posenc_fourier_create, &p);
     }
+    double wide[4] = {1.0, 2.0, 3.0, 4.0};
+    p = good;
+    p.matrix_f64 = shifted(wide, HALF_OF_8);
+    CREATES_NOTHING(posenc_encoding, POSENC_ERR_STRIDE, posenc_fourier_create, &p);
+    matrix[3] = 4.0f;
+    p.matrix = matrix;
+    p.matrix_f64 = wide; /* which of them? */
+    CREATES_NOTHING(posenc_encoding, POSENC_ERR_ENUM, posenc_fourier_create, &p);
     p = good;
     p.matrix = shifted(matrix, 2);
     CREATES_NOTHING(posenc_encoding, POSENC_ERR_STRIDE, posenc_fourier_create, &p);
@@ -296,14 +308,11 @@ static void test_fourier_params(void) {
     posenc_encoding *e;
     posenc_view y = posenc_view_dense(out, POSENC_F32, 4, 2, 1, 1);
     int32_t far[4] = {0, 0, 0, (1 << 29) + 1};
-    double reals[4] = {0.0, 0.0, 0.0, 0.0};
     truth_ok(posenc_fourier_create(&good, &e));
     RETURNS(POSENC_ERR_POSITION, posenc_encoding_write, e, far, &y);
     far[3] = -far[3];
     RETURNS(POSENC_ERR_POSITION, posenc_encoding_write, e, far, &y);
-    posenc_coords at = posenc_coords_of(reals, POSENC_COORD_F64);
-    RETURNS(POSENC_ERR_DTYPE, posenc_encoding_apply, e, &at, NULL, NULL, &y, posenc_range_all());
-    at = posenc_coords_of(far, POSENC_COORD_I32);
+    posenc_coords at = posenc_coords_of(far, POSENC_COORD_I32);
     at.axis_stride = (int64_t)1 << 60;
     RETURNS(POSENC_ERR_STRIDE, posenc_encoding_apply, e, &at, NULL, NULL, &y, posenc_range_all());
     posenc_encoding_free(e);

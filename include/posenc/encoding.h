@@ -184,8 +184,8 @@ typedef struct posenc_sinusoidal_params {
     posenc_sinusoidal_layout layout;
     posenc_schedule schedule;
     posenc_odd odd;
-    int64_t dim;          /**< columns, 1 .. 2*POSENC_MAX_PAIRS */
-    double base;          /**< finite, in [1, 1e30]; the largest timescale of HALF_MINUS_1 */
+    int64_t dim; /**< columns, 1 .. 2*POSENC_MAX_PAIRS */
+    double base; /**< in [1e-30, 1e30]; below 1 the frequencies ascend. The largest timescale of HALF_MINUS_1 */
     double min_timescale; /**< HALF_MINUS_1 only: finite, in (0, base] and at most POSENC_MAX_FREQUENCY */
     double shift;         /**< SHIFT only: finite, not half (POSENC_ERR_SCALING) */
     double scale;         /**< finite (POSENC_ERR_SCALING), and every scale * f_i at most POSENC_MAX_FREQUENCY */
@@ -198,7 +198,8 @@ typedef struct posenc_sinusoidal_params {
 POSENC_API posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, posenc_encoding **e);
 
 /** Timestep embedding (FORMULAS A.3), as diffusers' get_timestep_embedding names its arguments: SHIFT with CONCAT, or
- * CONCAT_COS where flip_sin_to_cos is not 0. Timesteps are real numbers.
+ * CONCAT_COS where flip_sin_to_cos is not 0. Timesteps are real numbers. Frequencies that ascend from scale to f have a
+ * max_period of scale / f, below 1 (Stable Audio 3: from 0.5 to 10000 turns, shift 1, scale pi, max_period 5e-5).
  *
  *     float steps[2] = {999.0f, 12.5f};
  *     posenc_coords at = posenc_coords_of(steps, POSENC_COORD_F32);
@@ -243,10 +244,10 @@ POSENC_API posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n
  *
  *     z = 2 pi B p,    E = [cos z | sin z] or [sin z | cos z],    dim = 2 n_features
  *
- * for a token with n_coords coordinates p and a matrix B [n_features][n_coords], drawn once. Coordinates are float32
- * (a model's own mapping, such as SAM's 2p - 1, is applied before) or integers up to 2^29 in magnitude, so that each
- * product is exact; turns are reduced before they are multiplied by 2 pi. Each value is within 1 ulp of that of the
- * exact B and p, or within 2^-40 * n_coords where that is larger.
+ * for a token with n_coords coordinates p and a matrix B [n_features][n_coords], drawn once or given. Coordinates are
+ * real numbers (a model's own mapping, such as SAM's 2p - 1, is applied before) or integers up to 2^29 in magnitude.
+ * What products and sums round away is kept, and turns are reduced before they are multiplied by 2 pi. Each value is
+ * within 1 ulp of that of the exact B and p, or within 2^-40 * n_coords where that is larger.
  *
  *     posenc_fourier_params params = POSENC_FOURIER_DEFAULTS;
  *     params.n_features = 128;
@@ -267,14 +268,15 @@ typedef struct posenc_fourier_params {
     int64_t n_features;         /**< 1 .. 65536 (POSENC_ERR_HEAD_DIM) */
     int n_coords;               /**< 1 .. POSENC_MAX_COORDS (POSENC_ERR_SECTIONS) */
     posenc_fourier_order order; /**< Tancik and the tutorials; SAM and diffusers */
-    const float *matrix;        /**< B, copied; each |entry| <= 65536 (POSENC_ERR_FREQUENCY). NULL: drawn, as
-                                   posenc_fill_normal(seed, 0, sigma) fills [n_coords, n_features] */
+    const float *matrix;        /**< B, copied; each |entry| <= 65536 (POSENC_ERR_FREQUENCY). NULL, and matrix_f64 too:
+                                   drawn, as posenc_fill_normal(seed, 0, sigma) fills [n_coords, n_features] */
     double sigma;               /**< for drawing: in (0, 4096] (POSENC_ERR_SCALE) */
     uint64_t seed;
+    const double *matrix_f64; /**< B in double, copied; one of the two (POSENC_ERR_ENUM) */
 } posenc_fourier_params;
 
 #define POSENC_FOURIER_DEFAULTS                                                                                        \
-    { 0, 1, POSENC_FOURIER_COS_SIN, NULL, 1.0, 0 }
+    { 0, 1, POSENC_FOURIER_COS_SIN, NULL, 1.0, 0, NULL }
 
 /** Builds random Fourier features. */
 POSENC_API posenc_status posenc_fourier_create(const posenc_fourier_params *params, posenc_encoding **e);

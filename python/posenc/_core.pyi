@@ -256,8 +256,8 @@ class Rope:
             self, tensors: Iterable[dict[str, Any]], positions: int | Numbers, *, direction: Direction = ...,
             threads: int = ...) -> list[Array]: ...
     @staticmethod
-    def from_config(config: dict[str, Any] | str | PathLike[str], *, part: str = ..., layout: str = ...,
-                    context: float | None = ...,
+    def from_config(config: dict[str, Any] | str | PathLike[str], *, part: str = ..., layer_type: str | None = ...,
+                    layout: str | None = ..., context: float | None = ..., strict: bool = ...,
                     **options: Unpack[RopeArguments]) -> Rope: ...
 
 

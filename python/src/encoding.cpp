@@ -91,13 +91,13 @@ std::unique_ptr<Encoding> grid(int64_t dim, const std::string &form, int n_axes,
 
 std::unique_ptr<Encoding> fourier(int64_t n_features, int n_coords, const std::string &order, py::handle matrix,
                                   double sigma, uint64_t seed) {
-    Numbers<float> entries(matrix, "matrix", matrix.is_none() ? -1 : n_features * n_coords);
+    Numbers<double> entries(matrix, "matrix", matrix.is_none() ? -1 : n_features * n_coords);
     posenc_fourier_params params = POSENC_FOURIER_DEFAULTS;
     params.n_features = n_features;
     params.n_coords = n_coords;
     params.order = enumerator<posenc_fourier_order>(
         order, {{"cos_sin", POSENC_FOURIER_COS_SIN}, {"sin_cos", POSENC_FOURIER_SIN_COS}}, "order");
-    params.matrix = entries.data();
+    params.matrix_f64 = entries.data();
     params.sigma = sigma;
     params.seed = seed;
     return make_encoding("fourier", [&](posenc_encoding **e) { return posenc_fourier_create(&params, e); });

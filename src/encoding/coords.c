@@ -31,7 +31,7 @@ void posenc_load_tokens(const posenc_term *term, const posenc_coords *at, int64_
             int64_t p = whole_at(at, from + t, term);
             if (axis == 0)
                 tokens->whole[t] = p;
-            if (g->reals != POSENC_NO_REALS)
+            if (g->takes_reals)
                 tokens->real[axis][t] = (double)p;
         }
     }
@@ -40,12 +40,8 @@ void posenc_load_tokens(const posenc_term *term, const posenc_coords *at, int64_
 /* ---- Checks ---- */
 
 static posenc_status check_type(const posenc_term *term, const posenc_coords *at) {
-    posenc_reals reals = term->generator->reals;
-    if (!posenc_coords_are_real(at))
-        return POSENC_OK;
-    if (term->divide > 1 || term->modulo > 0 || reals == POSENC_NO_REALS)
-        return POSENC_ERR_DTYPE;
-    return reals == POSENC_F32_ONLY && at->type == POSENC_COORD_F64 ? POSENC_ERR_DTYPE : POSENC_OK;
+    int takes_reals = term->divide <= 1 && term->modulo == 0 && term->generator->takes_reals;
+    return takes_reals || !posenc_coords_are_real(at) ? POSENC_OK : POSENC_ERR_DTYPE;
 }
 
 /* What the term's map makes of any int32 is taken: a large modulo leads a negative one out of int32. */

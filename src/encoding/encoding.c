@@ -34,7 +34,7 @@ void *posenc_generator_new(size_t bytes, int64_t dim) {
     g->n_axes = 1;
     g->lowest = INT32_MIN;
     g->highest = INT32_MAX;
-    g->reals = POSENC_ALL_REALS;
+    g->takes_reals = 1;
     g->destroy = destroy;
     return g;
 }

@@ -32,8 +32,6 @@ typedef struct posenc_row_span {
     int is_vast;
 } posenc_row_span;
 
-typedef enum posenc_reals { POSENC_NO_REALS = 0, POSENC_F32_ONLY, POSENC_ALL_REALS } posenc_reals;
-
 /* What makes rows. Either rows(), or, for tables, sources() is there. Families have it for their first member. */
 typedef struct posenc_generator posenc_generator;
 struct posenc_generator {
@@ -41,7 +39,7 @@ struct posenc_generator {
     int64_t dim;
     int n_axes;
     int64_t lowest, highest; /* integers that it takes */
-    posenc_reals reals;
+    int takes_reals;
     int64_t twin; /* column i and column i + twin are made together, i < twin = dim / 2; 0: no such thing */
     void (*rows)(const posenc_generator *g, const posenc_kernels *kernels, const posenc_tokens *tokens,
                  const posenc_row_span *span);

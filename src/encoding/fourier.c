@@ -11,34 +11,54 @@
 #include "core/minmax.h"
 #include "core/view.h"
 #include "encoding/encoding.h"
+#include "kernels/fma.h"
 
 #define MAX_FEATURES 65536
-#define MAX_ENTRY 65536.0f
+#define MAX_ENTRY 65536.0
 #define MAX_FOURIER_SIGMA 4096.0
 
 typedef struct fourier {
     posenc_generator base;
     posenc_fourier_order order;
     int64_t n_features;
-    float matrix[]; /* [n_coords][n_features] */
+    int has_long_entries; /* that are no float32 */
+    double matrix[];      /* [n_coords][n_features] */
 } fourier;
 
 /* ---- Rows ---- */
 
-/* Half turns 2 B p of some features of one token: hi + lo. The products are exact in double; what a sum rounds away is
- * kept. */
+/* hi + lo += p * row, where every product is exact. */
+static void add_products(double p, const double *row, int64_t n, double *hi, double *lo) {
+    for (int64_t i = 0; i < n; i++) {
+        double product = p * row[i], sum = hi[i] + product;
+        lo[i] += posenc_sum_error(hi[i], product, sum);
+        hi[i] = sum;
+    }
+}
+
+/* The same with what each product loses, in 1.3 times the time. */
+static void add_long_products(double p, const double *row, int64_t n, double *hi, double *lo) {
+    double p1 = posenc_upper_half(p), p0 = p - p1;
+    for (int64_t i = 0; i < n; i++) {
+        double product = p * row[i], b1 = posenc_upper_half(row[i]), b0 = row[i] - b1, sum = hi[i] + product;
+        double lost = ((p1 * b1 - product) + p1 * b0 + p0 * b1) + p0 * b0; /* exact (Dekker) */
+        lo[i] += posenc_sum_error(hi[i], product, sum) + lost;
+        hi[i] = sum;
+    }
+}
+
+/* Half turns 2 B p of some features of one token: hi + lo. What products and sums round away is kept. */
 static void half_turns(const fourier *f, const posenc_tokens *tokens, int64_t token, int64_t first, int64_t n,
                        double *hi, double *lo) {
     memset(hi, 0, POSENC_SLICE * sizeof *hi);
     memset(lo, 0, POSENC_SLICE * sizeof *lo);
     for (int axis = 0; axis < f->base.n_axes; axis++) {
         double p = 2.0 * tokens->real[axis][token];
-        const float *row = f->matrix + axis * f->n_features + first;
-        for (int64_t i = 0; i < n; i++) {
-            double product = p * (double)row[i], sum = hi[i] + product, part = sum - hi[i];
-            lo[i] += (hi[i] - (sum - part)) + (product - part);
-            hi[i] = sum;
-        }
+        const double *row = f->matrix + axis * f->n_features + first;
+        if (f->has_long_entries || posenc_upper_half(p) != p)
+            add_long_products(p, row, n, hi, lo);
+        else
+            add_products(p, row, n, hi, lo);
     }
 }
 
@@ -91,13 +111,19 @@ static void fourier_rows(const posenc_generator *g, const posenc_kernels *kernel
 
 /* ---- Set-up ---- */
 
+static double entry(const posenc_fourier_params *p, int64_t i) {
+    return p->matrix != NULL ? (double)p->matrix[i] : p->matrix_f64[i];
+}
+
 static posenc_status check_matrix(const posenc_fourier_params *p) {
-    if (p->matrix == NULL)
+    if (p->matrix == NULL && p->matrix_f64 == NULL)
         return p->sigma > 0.0 && p->sigma <= MAX_FOURIER_SIGMA ? POSENC_OK : POSENC_ERR_SCALE;
-    if (!posenc_is_aligned(p->matrix, sizeof(float)))
+    if (p->matrix != NULL && p->matrix_f64 != NULL)
+        return POSENC_ERR_ENUM;
+    if (!posenc_is_aligned(p->matrix, sizeof(float)) || !posenc_is_aligned(p->matrix_f64, 8))
         return POSENC_ERR_STRIDE;
     for (int64_t i = 0; i < p->n_features * p->n_coords; i++)
-        if (!(fabsf(p->matrix[i]) <= MAX_ENTRY))
+        if (!(fabs(entry(p, i)) <= MAX_ENTRY))
             return POSENC_ERR_FREQUENCY;
     return POSENC_OK;
 }
@@ -114,19 +140,21 @@ static posenc_status check_params(const posenc_fourier_params *p) {
 
 /* Given or drawn, and turned so that features are neighbours. */
 static posenc_status fill_matrix(const posenc_fourier_params *p, fourier *f) {
-    size_t n = (size_t)(p->n_features * p->n_coords);
+    posenc_fourier_params from = *p;
     float *drawn = NULL;
-    if (p->matrix == NULL) {
-        drawn = malloc(n * sizeof(float));
+    if (p->matrix == NULL && p->matrix_f64 == NULL) {
+        from.matrix = drawn = malloc((size_t)(p->n_features * p->n_coords) * sizeof(float));
         if (drawn == NULL)
             return POSENC_ERR_MEMORY;
         posenc_view view = posenc_view_dense(drawn, POSENC_F32, p->n_coords, p->n_features, 1, 1);
         posenc_fill_normal(p->seed, 0.0, p->sigma, &view, posenc_range_all());
     }
-    const float *from = drawn != NULL ? drawn : p->matrix;
     for (int64_t i = 0; i < p->n_features; i++)
-        for (int axis = 0; axis < p->n_coords; axis++)
-            f->matrix[axis * p->n_features + i] = from[i * p->n_coords + axis];
+        for (int axis = 0; axis < p->n_coords; axis++) {
+            double value = entry(&from, i * p->n_coords + axis);
+            f->matrix[axis * p->n_features + i] = value;
+            f->has_long_entries |= (double)(float)value != value;
+        }
     free(drawn);
     return POSENC_OK;
 }
@@ -141,13 +169,12 @@ posenc_status posenc_fourier_create(const posenc_fourier_params *params, posenc_
     if (status != POSENC_OK)
         return status;
     size_t n_entries = (size_t)(params->n_features * params->n_coords);
-    fourier *f = posenc_generator_new(sizeof *f + n_entries * sizeof(float), 2 * params->n_features);
+    fourier *f = posenc_generator_new(sizeof *f + n_entries * sizeof(double), 2 * params->n_features);
     if (f == NULL)
         return POSENC_ERR_MEMORY;
     f->base.n_axes = params->n_coords;
     f->base.lowest = -((int64_t)1 << 29);
     f->base.highest = (int64_t)1 << 29;
-    f->base.reals = POSENC_F32_ONLY;
     f->base.twin = params->n_features;
     f->base.rows = fourier_rows;
     f->order = params->order;

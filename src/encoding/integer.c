@@ -130,7 +130,7 @@ posenc_status posenc_bits_create(int64_t dim, posenc_bit_code code, float zero, 
     b->base.rows = bit_rows;
     b->base.lowest = 0;
     b->base.highest = INT64_MAX;
-    b->base.reals = POSENC_NO_REALS;
+    b->base.takes_reals = 0;
     b->code = code;
     b->zero = zero;
     b->one = one;

@@ -87,7 +87,7 @@ posenc_status posenc_learned_create(const posenc_view *table, const posenc_looku
         return POSENC_ERR_MEMORY;
     l->table = *table;
     l->lookup = *lookup;
-    l->base.reals = POSENC_NO_REALS;
+    l->base.takes_reals = 0;
     l->base.sources = sources;
     l->base.source_type = table->dtype;
     l->base.factor = lookup->scale;

@@ -14,6 +14,8 @@ static int is_concat(posenc_sinusoidal_layout layout) {
     return layout == POSENC_SINUSOIDAL_CONCAT || layout == POSENC_SINUSOIDAL_CONCAT_COS;
 }
 
+#define MAX_BASE 1e30
+
 static posenc_status check_enumerators(const posenc_sinusoidal_params *p) {
     if (p->layout < POSENC_SINUSOIDAL_INTERLEAVED || p->layout > POSENC_SINUSOIDAL_CONCAT_COS)
         return p->layout == POSENC_SINUSOIDAL_LAYOUT_UNSET ? POSENC_ERR_LAYOUT_UNSET : POSENC_ERR_ENUM;
@@ -30,7 +32,7 @@ static posenc_status check_params(const posenc_sinusoidal_params *p) {
     if (p->dim < 1 || p->dim > 2 * (int64_t)POSENC_MAX_PAIRS ||
         (p->layout == POSENC_SINUSOIDAL_COMPLEX && p->dim % 2 != 0))
         return POSENC_ERR_HEAD_DIM;
-    if (!posenc_base_is_valid(p->base))
+    if (!(p->base >= 1.0 / MAX_BASE && p->base <= MAX_BASE)) /* below 1 frequencies ascend */
         return POSENC_ERR_BASE;
     if (p->schedule == POSENC_SCHEDULE_HALF_MINUS_1 &&
         !(p->min_timescale > 0.0 && p->min_timescale <= p->base && p->min_timescale <= POSENC_MAX_FREQUENCY))

@@ -193,7 +193,12 @@ static posenc_encoding *fourier_of(input *in) {
     posenc_fourier_params p = {.n_features = input_size(in, 64), .n_coords = input_enum(in)};
     p.order = (posenc_fourier_order)input_enum(in);
     float *matrix = floats(in, 64 * POSENC_MAX_COORDS);
-    p.matrix = input_byte(in) % 2 ? matrix : NULL;
+    double wide[64 * POSENC_MAX_COORDS];
+    for (int i = 0; i < 64 * POSENC_MAX_COORDS; i++)
+        wide[i] = (double)matrix[i] / 3.0;
+    int which = input_byte(in) % 4;
+    p.matrix = which & 1 ? matrix : NULL;
+    p.matrix_f64 = which & 2 ? wide : NULL;
     p.sigma = input_double(in);
     input_bytes(in, &p.seed, sizeof p.seed);
     (void)posenc_fourier_create(&p, &e);

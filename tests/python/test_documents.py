@@ -24,7 +24,7 @@ def test_manual():
 
 def test_readme(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    config = {'head_dim': 64, 'rope_theta': 1e4}
+    config = {'model_type': 'llama', 'num_attention_heads': 4, 'head_dim': 64, 'rope_theta': 1e4}
     (tmp_path / 'config.json').write_text(json.dumps(config))
     heads = np.ones((1, 5, 4, 64), np.float32)
     names = {'q': heads, 'k': heads, 'v': heads, 'positions': np.arange(5)}

@@ -85,6 +85,19 @@ def test_fourier():
     rows = posenc.fourier(4, 2, matrix=b)(points)
     np.testing.assert_allclose(rows, np.concatenate([np.cos(z), np.sin(z)], -1), rtol=0, atol=1e-6)
     assert np.array_equal(posenc.fourier(4, 2, seed=5)(points), posenc.fourier(4, 2, seed=5)(points))
+    wide = np.geomspace(0.5, 1e4, 32) # in float32 the last would be off by 1.7e-3
+    steps = np.array([0.1, 0.7, 3.3])
+    z = 2 * np.pi * np.outer(steps, wide)
+    np.testing.assert_allclose(posenc.fourier(32, matrix=wide)(steps), np.concatenate([np.cos(z), np.sin(z)], -1),
+                               rtol=0, atol=1e-7)
+
+
+def test_stable_audio_3():
+    """Features of 0.5 to 10000 turns, ascending: a base below 1."""
+    steps = np.array([0.0, 0.1, 0.7, 1.0])
+    z = 2 * np.pi * np.outer(steps, 0.5 * (1e4 / 0.5) ** (np.arange(128) / 127))
+    e = posenc.timestep(256, flip_sin_to_cos=True, scale=np.pi, max_period=0.5 / 1e4)
+    np.testing.assert_allclose(e(steps), np.concatenate([np.cos(z), np.sin(z)], -1), rtol=0, atol=1e-7)
 
 
 def test_integers_bits_and_bumps():

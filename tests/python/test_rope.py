@@ -191,7 +191,8 @@ def test_xpos():
 
 
 def test_from_config(tmp_path):
-    config = {'hidden_size': 4096, 'num_attention_heads': 32, 'rope_theta': 5e5, 'max_position_embeddings': 131072,
+    config = {'model_type': 'llama', 'hidden_size': 4096, 'num_attention_heads': 32, 'rope_theta': 5e5,
+              'max_position_embeddings': 131072,
               'rope_scaling': {'rope_type': 'llama3', 'type': 'default', 'factor': 8.0, 'low_freq_factor': 1.0,
                                'high_freq_factor': 4.0, 'original_max_position_embeddings': 8192}}
     (tmp_path / 'config.json').write_text(json.dumps(config))
@@ -202,22 +203,23 @@ def test_from_config(tmp_path):
     assert np.array_equal(posenc.Rope.from_config(tmp_path / 'config.json').theta, rope.theta)
     assert np.array_equal(posenc.Rope.from_config({'text_config': config}).theta, rope.theta)
     assert posenc.Rope.from_config(config, head_dim=64).head_dim == 64
-    assert np.array_equal(posenc.Rope.from_config({'head_dim': 64, 'rope_theta': 1e6}, base=1e4).theta,
-                          posenc.Rope(64).theta)
-    wide = {'head_dim': 64, 'rope_parameters': {'rope_theta': 1e6, 'partial_rotary_factor': 0.5}}
+    small = {'model_type': 'llama', 'num_attention_heads': 2, 'head_dim': 64}
+    assert np.array_equal(posenc.Rope.from_config({**small, 'rope_theta': 1e6}, base=1e4).theta, posenc.Rope(64).theta)
+    wide = {**small, 'rope_parameters': {'rope_theta': 1e6, 'partial_rotary_factor': 0.5}}
     assert len(posenc.Rope.from_config(wide, rot_fraction=0.25).theta) == 8
     for option in {'rot_fraction': 0.25}, {'n_rot': 16}:
         assert len(posenc.Rope.from_config({**wide, 'rotary_dim': 32}, **option).theta) == 8
-    partial = posenc.Rope.from_config({'head_dim': 64, 'partial_rotary_factor': 0.5, 'rope_theta': 1e4})
+    partial = posenc.Rope.from_config({**small, 'partial_rotary_factor': 0.5, 'rope_theta': 1e4})
     assert len(partial.theta) == 16
-    axes = posenc.Rope.from_config({'head_dim': 16, 'rope_scaling': {'type': 'mrope', 'mrope_section': [4, 2, 2]}})
+    axes = posenc.Rope.from_config({**small, 'head_dim': 16,
+                                    'rope_scaling': {'type': 'mrope', 'mrope_section': [4, 2, 2]}})
     assert axes.n_axes == 3
+    yarn = posenc.Rope.from_config(small, scaling={'rope_type': 'linear', 'factor': 4})
+    np.testing.assert_allclose(yarn.theta, posenc.Rope(64).theta / 4, rtol=1e-15)
     with pytest.raises(ValueError, match='num_attention_heads'):
-        posenc.Rope.from_config({'hidden_size': 8})
-    with pytest.raises(ValueError, match='rope_parameters'):
-        posenc.Rope.from_config({'head_dim': 8, 'rope_parameters': {'full_attention': {}}})
-    with pytest.raises(ValueError, match='unheard'):
-        posenc.Rope.from_config({'head_dim': 8, 'rope_scaling': {'unheard': 1.0}})
+        posenc.Rope.from_config({'model_type': 'llama', 'hidden_size': 8})
+    with pytest.raises(ValueError, match='"rope_parameters" is no object'):
+        posenc.Rope.from_config({**small, 'rope_parameters': 4})
 
 
 def read_q8(blocks):

@@ -2,9 +2,12 @@
 
     model = posenc.model.read('config.json')
     model.positions, model.tables[0].params.base
+    rope = model.tables[0].rope()
 """
 import os
 import stat
+import warnings
+from collections.abc import Mapping
 
 from . import config_gguf, config_json, json_fields, refused
 from .description import STATUS, Heads, Model, Refused, Table, choose_context
@@ -70,25 +73,51 @@ def _finish(model, names, context):
             _check_table(table, names)
 
 
-def read(path, context=0.0, part='text'):
-    """A Model. context: the longest sequence to come, which LongRoPE and dynamic NTK go by; 0: as long as the model
-    takes. part: of a config.json that has several, 'text' or 'vision'. Raises Refused (a ValueError), whose text tells
-    what is wrong with the file and how to put it right."""
+def _fields(config, model, part):
+    """The fields of a config.json; None if it is a GGUF file, which is read at once."""
+    if isinstance(config, Mapping):
+        return json_fields.plain(config)
+    path = _file_of(config)
+    if not _is_gguf(path):
+        return json_fields.load(path)
+    if part != 'text':
+        raise Refused('a GGUF file of a tower for images is not read; give the config.json of the model')
+    config_gguf.read(path, model)
+    return None
+
+
+def read_quietly(config, context=0.0, part='text', head_dim=None):
+    """read() without a word about what is not understood. head_dim: in the place of the file's."""
     if part not in json_fields.PARTS:
         raise ValueError(f'part: {part!r} is none of {", ".join(json_fields.PARTS)}')
     model = Model()
-    path = _file_of(path)
     try:
-        is_gguf = _is_gguf(path)
-        if is_gguf and part != 'text':
-            raise Refused('a GGUF file of a tower for images is not read; give the config.json of the model')
-        if is_gguf:
-            config_gguf.read(path, model)
-        else:
-            config_json.read(path, model, part)
+        fields = _fields(config, model, part)
+        if fields is not None:
+            config_json.read(fields, model, part, head_dim)
     except OSError as error:
         raise Refused(f'cannot be read: {error.strerror}') from None
     except RecursionError:
         raise Refused('the JSON is nested too deeply; correct it') from None
-    _finish(model, refused.Names(model.model_type if is_gguf else None), context)
+    _finish(model, refused.Names(model.model_type if fields is None else None), context)
+    return model
+
+
+def tell_unknown(model, strict, stacklevel):
+    """Warns the caller's caller of what is not understood; with strict raises Refused."""
+    names = ', '.join(model.not_understood)
+    if names and strict:
+        raise Refused(f'not understood: {names:.319}')
+    if names:
+        warnings.warn(f'not understood: {names:.319}', stacklevel=stacklevel)
+
+
+def read(config, context=0.0, part='text', strict=False):
+    """A Model. config: the path of a config.json, its folder or a GGUF file; or a dict with a config.json's fields.
+    context: the longest sequence to come, which LongRoPE and dynamic NTK go by; 0: as long as the model takes. part:
+    of a config.json that has several, 'text' or 'vision'. Fields about positions that are not understood are
+    `not_understood`, and named in a warning; with strict=True they are refused. Raises Refused (a ValueError), whose
+    text tells what is wrong with the file and how to put it right."""
+    model = read_quietly(config, context, part)
+    tell_unknown(model, strict, 3)
     return model

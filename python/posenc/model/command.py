@@ -5,7 +5,7 @@ import os
 import sys
 
 from .. import isa_supported
-from . import Refused, read, report, timing
+from . import Refused, read_quietly, report, timing
 from .json_fields import PARTS
 
 _MOST_TOKENS, _MOST_BYTES = 65536, 1 << 30
@@ -73,7 +73,7 @@ def main(arguments):
     options = _parse(arguments)
     path = report.printable(os.fspath(options.file), None)
     try:
-        model = read(options.file, float(options.context), options.part)
+        model = read_quietly(options.file, float(options.context), options.part)
     except Refused as refused:
         return _refuse(f'{path}: {report.printable(str(refused), None)}')
     is_timed = model.positions in ('rope', 'alibi') and not options.no_timing

@@ -3,7 +3,7 @@ import math
 from dataclasses import dataclass, replace
 
 from .._core import _published
-from . import architectures, gguf
+from . import architectures, families_gguf, gguf
 from .description import (LARGEST_BIAS, STATUS, Heads, Refused, check_no_number, set_list, set_number, set_sections,
                           set_string)
 
@@ -121,7 +121,7 @@ def _begin(file, model):
     if not model.model_type:
         raise Refused('there is no general.architecture; ' +
                       ('this is a part of a split model: give the first' if is_split else 'is this a model?'))
-    type_ = architectures.GGUF.get(model.model_type)
+    type_ = families_gguf.GGUF.get(model.model_type)
     if type_ is None:
         raise Refused(f'architecture "{model.model_type:.63}" is unknown: posenc cannot tell what its positions do; '
                       'give the config.json of the model it was made from')
@@ -257,9 +257,9 @@ def read(path, model):
     """Fills what the file says, and its tables with parameters that are not yet checked."""
     try:
         file = gguf.File(path)
+        try:
+            _interpret(_begin(file, model))
+        finally:
+            file.close()
     except gguf.Damaged as damage:
         raise Refused(f'the GGUF file {damage}') from None
-    try:
-        _interpret(_begin(file, model))
-    finally:
-        file.close()

@@ -1,7 +1,7 @@
 """A Hugging Face config.json: its kind of positions and its heads; json_rope.py has RoPE."""
-from . import architectures, deepseek_v4, json_rope
+from . import dialects, families, json_rope
 from .description import LARGEST_BIAS, Refused
-from .json_fields import count, find, find_named, is_of_rope, is_true, load, number, part_of
+from .json_fields import count, find, find_named, is_of_rope, is_true, number, part_of
 
 _STATED = {'alibi': 'alibi', 'rope': 'rope', 'rotary': 'rope', 'nope': 'none', 'relative_key': 'relative_keys',
            'relative_key_query': 'relative_keys'}
@@ -24,11 +24,12 @@ class Config:
         model.architecture = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ''
         name = find(self.text, 'model_type') or find(file, 'model_type') # towers of some have none
         model.model_type = name if isinstance(name, str) else ''
-        self.type = architectures.type_of(model.model_type, part)
-        if model.model_type == 'deepseek_v4':
-            deepseek_v4.check(self.text)
-            self.text = deepseek_v4.renamed(self.text)
+        self.type = families.type_of(model.model_type, part)
+        whole = find(file, 'model_type') if part == 'text' else None
+        self.whole_type = families.type_of(whole if isinstance(whole, str) else '', part)
+        self.text = dialects.usual(model.model_type, self.text)
         self.attention = find(self.text, 'attn_config')
+        self.layers, self.rope = [], None # json_rope.py reads them
 
     def is_of_known_type(self):
         return self.type.positions != ''
@@ -44,8 +45,6 @@ def _note_stated(config, name, value):
     """A kind stated of an unknown type by another name: some that state "sans_pos" rotate, conformers do not."""
     if name is None or value == 'absolute' or not isinstance(value, str) or is_of_rope(value):
         return
-    if value == 'relative':
-        raise Refused(f'"{name}" is "relative", as Transformer-XL has it, which posenc model does not read')
     config.model.note(f'{name:.32} "{value:.48}"')
 
 
@@ -57,10 +56,14 @@ def _positions(config):
         return 'alibi'
     if is_true(config.text, 'mla_use_nope'): # Kimi-Linear, whose other layers are no attention
         return 'none'
-    if is_true(config.attention, 'rope'):
+    if is_true(config.attention, 'rope') or is_true(config.text, 'use_mem_rope'):
         return 'rope'
     if isinstance(value, str) and value in _STATED:
         return _STATED[value]
+    if value == 'relative' and not config.is_of_known_type():
+        raise Refused(f'"{name}" is "relative", as Transformer-XL has it, which posenc model does not read')
+    if config.type.refused:
+        raise Refused(f'model_type "{config.model.model_type:.63}" is not read: {config.type.refused}')
     if config.is_of_known_type():
         return config.type.positions
     _note_stated(config, name, value)
@@ -84,11 +87,12 @@ def _kv_heads(config):
 def _read_heads(config):
     model, text, type_ = config.model, config.text, config.type
     # Qwen2-VL's tower calls the width of what it gives to the text its hidden size.
-    widths = ('embed_dim',) if type_.coordinates else ()
+    widths = ('embed_dim', 'width') if type_.coordinates else ()
     model.hidden_size = count(text, *widths, 'hidden_size', 'n_embd', 'n_embed', 'd_model') or type_.hidden_size
-    model.n_heads = count(text, 'num_attention_heads', 'n_head', 'n_heads', 'num_heads',
-                          'encoder_attention_heads') or type_.n_heads
-    model.n_layers = count(text, 'num_hidden_layers', 'n_layer', 'n_layers', 'num_layers', 'depth') or type_.n_layers
+    model.n_heads = count(text, 'num_attention_heads', 'n_head', 'n_heads', 'num_heads', 'encoder_attention_heads',
+                          'heads') or type_.n_heads
+    model.n_layers = count(text, 'num_hidden_layers', 'n_layer', 'n_layers', 'num_layers', 'depth',
+                           *(('layers',) if type_.coordinates else ())) or type_.n_layers
     model.max_position = int(number(text, ('max_position_embeddings', 'n_positions', 'seq_length', 'max_seq_len'),
                                     type_.max_position, 1.0, 2.0**31 - 1.0))
     model.n_kv_heads = _kv_heads(config)
@@ -96,7 +100,7 @@ def _read_heads(config):
     # Of latent attention heads need not divide the hidden size.
     n_rot = count(text, 'qk_rope_head_dim')
     latent = count(text, 'qk_nope_head_dim') + n_rot if n_rot else 0
-    model.head_dim = count(text, 'head_dim', 'kv_channels', 'd_kv') or type_.head_dim or latent
+    model.head_dim = count(text, 'head_dim', 'attention_head_dim', 'kv_channels', 'd_kv') or type_.head_dim or latent
     if not model.head_dim and model.n_heads and model.hidden_size % model.n_heads == 0:
         model.head_dim = model.hidden_size // model.n_heads
 
@@ -114,12 +118,14 @@ def _check_heads(model):
                       'head_dim')
 
 
-def read(path, model, part):
-    """Fills what the file says, and its tables with parameters that are not yet checked."""
-    config = Config(model, load(path), part)
+def read(file, model, part, head_dim=None):
+    """file: its fields. Fills what it says, and its tables with parameters that are not yet checked."""
+    config = Config(model, file, part)
+    if head_dim is not None:
+        config.text = {**config.text, 'head_dim': float(head_dim)}
     model.positions = _positions(config)
     model.coordinates = config.type.coordinates
-    model.output_rotates = config.type.output_rotates
+    model.output_rotates, model.is_inverse = config.type.output_rotates, config.type.is_inverse
     model.bias_is_scaled = config.type.bias_is_scaled
     _read_heads(config)
     _check_heads(model)

@@ -42,7 +42,7 @@ def _n_rot(fields):
     return float(int((part or 0.125) * (width or 512)))
 
 
-def check(fields):
+def _check(fields):
     """What is refused has to be called as the file calls it."""
     for name in ('rope_theta', 'compress_rope_theta'):
         number(fields, (name,), 1.0, 1.0, 1e30)
@@ -55,6 +55,7 @@ def check(fields):
 
 def renamed(fields):
     """The same fields for a reader that knows no DeepSeek-V4."""
+    _check(fields)
     found = {name: value for name, value in fields.items() if name not in ('compress_rope_theta', 'rope_theta')}
     for name, value in (('qk_rope_head_dim', _n_rot(fields)),
                         ('rope_theta', fields.get('compress_rope_theta')),

@@ -2,7 +2,7 @@
 import math
 from dataclasses import dataclass, field, replace
 
-from .._core import _published
+from .._core import Rope, _published
 
 
 #: Of ALiBi. With more, slopes are 0 in float32.
@@ -21,6 +21,20 @@ class Heads:
     n_offs: int = 0
 
 
+_SCALING = ('factor', 'original_context', 'max_context', 'context', 'beta_fast', 'beta_slow', 'ext_factor', 'truncate',
+            'low_freq_factor', 'high_freq_factor', 'proportion', 'freq_factors', 'short_factors', 'long_factors',
+            'ntk_alpha', 'attention_factor', 'mscale', 'mscale_all_dim', 'short_mscale', 'long_mscale', 'attn_factor',
+            'temperature_beta')
+
+
+def rope_arguments(params):
+    """The arguments of posenc.Rope, beside head_dim, that RopeParams mean."""
+    scaling = {'type': params.scaling, **{name: getattr(params, name) for name in _SCALING}}
+    return {'layout': params.layout, 'base': params.base, 'n_rot': params.n_rot, 'n_offs': params.n_offs,
+            'rot_fraction': params.rot_fraction, 'scaling': scaling, 'axes': params.axes,
+            'sections': tuple(params.sections)}
+
+
 @dataclass
 class Table:
     """One list of frequencies. Some models have several: for kinds of layers, or for lengths of the context."""
@@ -30,6 +44,31 @@ class Table:
     params: object          #: RopeParams, of a head of Q
     n_layers: int = 0       #: that use it; 0: not known
     is_alternative: bool = False #: in the place of another table, in longer contexts
+    is_inverse: bool = False     #: rotated by minus the position
+    layer_types: tuple = ()      #: kinds of the layers that use it, as far as the file tells them
+
+    def rope(self, **options):
+        """The Rope of a head of Q. Of latent attention: of the rotated channels alone, which Q and K have alike.
+        options: arguments of Rope that win over the file."""
+        params = self.params_of(self.q)
+        if params.n_offs:
+            params.head_dim, params.n_offs = params.n_rot, 0
+        return self._made(params, options)
+
+    def ropes(self):
+        """The Ropes of whole heads, (of Q, of K)."""
+        return tuple(self._made(self.params_of(heads), {}) for heads in (self.q, self.k))
+
+    def _made(self, params, options):
+        given = rope_arguments(params)
+        if 'rot_fraction' in options: # n_rot would win
+            given['n_rot'] = 0
+        given.update({name: value for name, value in options.items() if name != 'scaling'})
+        given['scaling'].update(options.get('scaling') or {})
+        if not self.is_inverse:
+            return Rope(params.head_dim, **given)
+        theta = Rope(params.head_dim, **given).theta
+        return Rope(params.head_dim, layout=given['layout'], n_rot=2 * len(theta), n_offs=given['n_offs'], theta=-theta)
 
     def has_heads_of(self, other):
         """Whether heads of Q and K are as many, and as wide."""
@@ -60,9 +99,10 @@ class Model:
     n_kv_shared: int = 0        #: of the last layers, which have no K and V of their own
     coordinates: str = ''       #: of a tower for images: what a patch has as positions, axis by axis
     output_rotates: bool = False #: K and V are one, and attention's output is rotated back by the query's position
+    is_inverse: bool = False     #: heads are rotated by minus the position
     tables: list = field(default_factory=list)
     not_understood: dict = field(default_factory=dict) #: its keys are names, of which a file may have thousands
-    guessed: list = field(default_factory=list)        #: what neither the file nor its type tells
+    guessed: dict = field(default_factory=dict)        #: what neither the file nor its type tells, by argument of Rope
 
     def note(self, name):
         """A name that nobody has understood."""
@@ -71,7 +111,8 @@ class Model:
     def new_table(self, name, like=None, n_layers=0):
         """The next table, for the model's heads, with parameters like those (None: the library's defaults)."""
         table = Table(name, Heads(self.n_heads, self.head_dim), Heads(self.n_kv_heads, self.head_dim),
-                      like.copy() if like is not None else _published.RopeParams(), n_layers)
+                      like.copy() if like is not None else _published.RopeParams(), n_layers,
+                      is_inverse=self.is_inverse)
         self.tables.append(table)
         return table
 
@@ -91,7 +132,8 @@ STATUS = _published.RopeStatus
 
 
 def _bytes(text):
-    return text.encode(errors='surrogateescape')
+    """For comparison with names, of which none has a surrogate."""
+    return text.encode(errors='surrogatepass')
 
 
 def set_number(params, name, value):

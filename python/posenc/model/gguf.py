@@ -1,7 +1,8 @@
 """A reader of GGUF files, versions 2 and 3: the metadata, the list of tensors, and small float32 tensors.
 
 Every count and offset in the file is checked against its size before it is used, and none decides how much memory is
-taken. Weights may be missing from the end: only what is read must be there.
+taken: arrays are read where they lie, when somebody asks. Weights may be missing from the end: only what is read must
+be there.
 """
 import mmap
 import struct
@@ -12,6 +13,8 @@ _STRING, _ARRAY, _U32 = 8, 9, 4
 _FLOAT32 = 0 # of tensors
 _MOST_DIMS = 4
 _MOST_TEXT = 127 # longer names and texts are cut off; nothing that is looked for is as long
+_MOST_NUMBERS = 1 << 16 # of an array that is asked for: no model has as many layers, nor a head as many pairs
+_MOST_KEYS, _MOST_TENSORS = 1 << 15, 1 << 16 # far more than any model has
 
 
 class Damaged(ValueError):
@@ -22,14 +25,29 @@ class Damaged(ValueError):
 class Value:
     key: str
     text: str = ''       #: of a string; of an array of strings the last
-    numbers: tuple = ()  #: one, or those of an array
     is_text: bool = False
     is_array: bool = False
     type: int = -1
+    data: object = b''   #: of the file
+    start: int = 0       #: where its numbers lie, of which there are n
+    n: int = 0
+
+    def _read(self, n):
+        layout = struct.Struct(f'<{_NUMBERS[self.type]}')
+        return [layout.unpack_from(self.data, self.start + i * layout.size)[0] for i in range(n)]
+
+    @property
+    def numbers(self):
+        """One, or those of an array; () of texts."""
+        if self.is_text:
+            return []
+        if self.n > _MOST_NUMBERS:
+            raise Damaged(f'has an array of {self.n} numbers as "{self.key}", which makes no sense; fetch it again')
+        return self._read(self.n)
 
     @property
     def first(self):
-        return self.numbers[0] if self.numbers else 0.0
+        return self._read(1)[0] if self.n and not self.is_text else 0.0
 
     @property
     def largest(self):
@@ -58,32 +76,37 @@ class _Cursor:
         self.at += n
         return self.at - n
 
-    def numbers(self, code, n=1):
-        layout = struct.Struct(f'<{code}')
-        start = self.skip(n * layout.size) # before the numbers are made, of which a wrong count would be many
-        return tuple(value for value, in layout.iter_unpack(self.data[start:self.at]))
-
     def number(self, code):
-        return self.numbers(code)[0]
+        layout = f'<{code}'
+        return struct.unpack_from(layout, self.data, self.skip(struct.calcsize(layout)))[0]
 
     def text(self):
         n = self.number('Q')
         start = self.skip(n)
         return self.data[start:start + min(n, _MOST_TEXT)].split(b'\0')[0].decode(errors='surrogateescape')
 
+    def last_text(self, n):
+        """The last of n texts; a tokenizer has many."""
+        data, at, size, length = self.data, self.at, len(self.data), struct.Struct('<Q').unpack_from
+        for _ in range(n - 1):
+            if at > size - 8: # a wrong length ends there too
+                break
+            at += 8 + length(data, at)[0]
+        self.at = min(at, size)
+        return self.text() if n else ''
+
 
 def _read_value(cursor):
-    value = Value(cursor.text())
-    value.type, n = cursor.number('I'), 1
+    value = Value(cursor.text(), data=cursor.data)
+    value.type, value.n = cursor.number('I'), 1
     value.is_array = value.type == _ARRAY
     if value.is_array:
-        value.type, n = cursor.number('I'), cursor.number('Q')
+        value.type, value.n = cursor.number('I'), cursor.number('Q')
     value.is_text = value.type == _STRING
     if value.is_text:
-        for _ in range(n):
-            value.text = cursor.text()
+        value.text = cursor.last_text(value.n)
     elif value.type in _NUMBERS:
-        value.numbers = cursor.numbers(_NUMBERS[value.type], n)
+        value.start = cursor.skip(value.n * struct.calcsize('<' + _NUMBERS[value.type]))
     else:
         raise Damaged('holds a value of an unknown type; fetch it again')
     return value
@@ -93,7 +116,16 @@ def _read_tensor(cursor):
     name, n_dims = cursor.text(), cursor.number('I')
     if n_dims > _MOST_DIMS:
         raise Damaged('has a tensor of more than four dimensions; fetch it again')
-    return Tensor(name, cursor.numbers('Q', n_dims), cursor.number('I'), cursor.number('Q'))
+    dims = tuple(cursor.number('Q') for _ in range(n_dims))
+    return Tensor(name, dims, cursor.number('I'), cursor.number('Q'))
+
+
+def _counted(n, most, what, read, cursor):
+    """Yields what n calls of read return."""
+    for i in range(n):
+        if i == most:
+            raise Damaged(f'has more than {most} {what}, which makes no sense; fetch it again')
+        yield read(cursor)
 
 
 class File:
@@ -115,7 +147,7 @@ class File:
                           'current tool')
         n_tensors, n_values = cursor.number('Q'), cursor.number('Q')
         # Every key and tensor takes some bytes, so wrong counts end with the file.
-        self.values = [_read_value(cursor) for _ in range(n_values)]
+        self.values = list(_counted(n_values, _MOST_KEYS, 'keys', _read_value, cursor))
         alignment = 32
         for value in self.values:
             if value.key == 'general.alignment':
@@ -123,8 +155,7 @@ class File:
         if not 0 < alignment <= 1 << 20 or alignment & (alignment - 1):
             raise Damaged('has a general.alignment that is no power of two up to 2^20; fetch it again')
         self.tensors = {}
-        for _ in range(n_tensors):
-            tensor = _read_tensor(cursor)
+        for tensor in _counted(n_tensors, _MOST_TENSORS, 'tensors', _read_tensor, cursor):
             self.tensors.setdefault(tensor.name, tensor)
         self._tensor_data = -(-cursor.at // alignment) * alignment
 

@@ -1,7 +1,9 @@
 """A config.json and its fields, which go by several names."""
 import json
 import math
+import numbers
 import os
+from collections.abc import Mapping, Sequence
 
 from .description import Refused
 
@@ -11,28 +13,35 @@ _LARGEST_FILE = 16 << 20 # no config.json is near this large; weights are
 # ---- The file ----
 
 
-def _no_constant(name):
-    raise ValueError(name) # Infinity and NaN are no JSON
-
-
 def load(path):
     if os.path.getsize(path) > _LARGEST_FILE:
         raise Refused('too large for a config.json, and no GGUF file; give the small JSON file beside the weights')
     with open(path, 'rb') as file:
         text = file.read().decode('utf-8-sig', errors='surrogateescape')
-    try:
-        found = json.loads(text, strict=False, parse_int=float, parse_constant=_no_constant)
+    try: # Infinity and NaN are no JSON, but Python writes them; a field that means something is refused by its range
+        found = json.loads(text, strict=False, parse_int=float)
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) or error.msg.startswith('Unterminated string'):
             line, column = text.count('\n') + 1, len(text) - text.rfind('\n')
             raise Refused(f'the JSON ends too early, at line {line}, column {column}; fetch the file again') from None
         raise Refused(f'no valid JSON near line {error.lineno}, column {error.colno}; correct it there, or fetch the '
                       'file again') from None
-    except ValueError as error:
-        raise Refused(f'no valid JSON: {error} is no number; correct it, or fetch the file again') from None
     if not isinstance(found, dict):
         raise Refused("the JSON is no object; give a model's config.json")
     return found
+
+
+def plain(value):
+    """A field of a dict as load() has it: numbers are floats, sequences lists, and names strings."""
+    if isinstance(value, (str, bool)) or value is None:
+        return value
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, Sequence):
+        return [plain(item) for item in value]
+    return str(value) # such as a dtype
 
 
 # ---- Parts: models that also see or hear keep each inside ----
@@ -97,3 +106,8 @@ def count(object_, *names):
 def is_of_rope(name):
     """Whether a field of that name speaks of RoPE."""
     return 'rope' in name or 'rotary' in name
+
+
+def bears_on_rope(name):
+    """Whether a field of that name may change what is rotated, or by how much."""
+    return is_of_rope(name) or 'nope' in name or 'yarn' in name

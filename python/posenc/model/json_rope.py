@@ -2,16 +2,17 @@
 from dataclasses import replace
 
 from .._core import _published
-from .architectures import Layers, axes_of, in_order_of_planes, sections_of
-from .description import Refused, check_no_number, set_list, set_number, set_sections, set_string
-from .json_fields import count, find, find_named, is_number, is_of_rope, is_true, number
-
-#: Of hybrids: the indices of the layers that are attention.
-_ATTENTION_LISTS = ('full_attn_idxs', 'attn_layer_indices')
+from . import json_layers
+from .architectures import axes_of, in_order_of_planes, sections_of
+from .description import Heads, Refused, check_no_number, set_list, set_number, set_sections, set_string
+from .json_fields import bears_on_rope, count, find, find_named, is_number, is_true, number
 
 # ---- Fields ----
 
 
+#: Fields that tell how channels are paired, and the layout that true means: in latent attention, and elsewhere.
+_LAYOUT_FLAGS = {'rope_interleave': 'deinterleave', 'rope_interleaved': 'interleaved',
+                 'rotary_emb_interleaved': 'interleaved'}
 #: The pairs of each axis; the latter is HunyuanVL's.
 _SECTIONS = ('mrope_section', 'xdrope_section')
 
@@ -37,8 +38,8 @@ def _read_string(config, params, name, value):
 
 def _read_field(config, params, name, value, inside):
     """One field, for the library to understand. inside: of rope_scaling or rope_parameters, where every name matters;
-    of the others, only names that speak of RoPE."""
-    matters = inside or is_of_rope(name)
+    of the others, only names that bear on RoPE."""
+    matters = inside or bears_on_rope(name)
     if is_number(value) or isinstance(value, bool):
         if not set_number(params, name, float(value)) and matters:
             config.model.note(name)
@@ -51,16 +52,18 @@ def _read_field(config, params, name, value, inside):
         config.model.note(name)
 
 
-#: What is made use of here, beside the library.
+#: Fields that are made use of here, beside those of the library.
 _KNOWN_HERE = {'rope_scaling', 'rope_parameters', 'rope_local_base_freq', 'rope_ratio', 'qk_rope_head_dim',
-               'rope_interleave', 'mrope_interleaved', 'global_rope_theta', 'local_rope_theta', 'no_rope_layers',
-               'no_rope_layer_interval'}
+               'mrope_interleaved', 'global_rope_theta', 'local_rope_theta', 'rotary_embedding_base', 'no_rope_layers',
+               'no_rope_layer_interval', 'layer_rope_theta', 'partial_rotary_factors', 'use_mem_rope', 'mla_use_nope',
+               'qk_nope_head_dim', *_LAYOUT_FLAGS,
+               'indexer_rope_interleave'} # the indexer's rotation is not this one
 #: Fields that say what is done anyway.
-_AS_DONE = {'original_rope': True, 'rotary': True, 'rope_interleaved': False}
+_AS_DONE = {'original_rope': True, 'rotary': True, 'yarn_only_types': ['full_attention'], 'use_rope_layers': []}
 
 
 def _is_known_here(name, value):
-    return name in _KNOWN_HERE or (name in _AS_DONE and value is _AS_DONE[name])
+    return name in _KNOWN_HERE or (name in _AS_DONE and type(value) is type(_AS_DONE[name]) and value == _AS_DONE[name])
 
 
 def _is_said_twice(object_, name, value):
@@ -70,7 +73,7 @@ def _is_said_twice(object_, name, value):
 
 
 def _own_fields(object_, inside):
-    """Those that somebody has to understand."""
+    """The fields that somebody has to understand."""
     return [(name, value) for name, value in object_.items()
             if not _is_known_here(name, value) and not (inside and _is_said_twice(object_, name, value))]
 
@@ -86,94 +89,38 @@ def _read_fields(config, params, object_, inside):
         params.axes = 'single'
 
 
-# ---- Which layers ----
-
-
-def _take_interval(config, implied, *names):
-    value = find(config.text, *names)
-    return int(min(value, 2.0**31)) if is_number(value) and value >= 1.0 else implied
-
-
-def _list(config, name):
-    """[] if the list is missing."""
-    value = find(config.text, name)
-    return value if isinstance(value, list) else []
-
-
-def _attention_layers(config):
-    """The indices of the layers that are attention, where the others of a hybrid have no Q and K. []: no list, or one
-    that is not understood: these ascend."""
-    listed = find(config.text, *_ATTENTION_LISTS)
-    least, n_layers = 0, config.model.n_layers
-    for i in listed if isinstance(listed, list) else []:
-        if not (is_number(i) and least <= i < n_layers and i == int(i)):
-            return []
-        least = i + 1
-    return listed if isinstance(listed, list) else []
-
-
-#: Beyond the model's own layers some files list those that predict further tokens: 1 to 3 of them.
-_MOST_FURTHER_LAYERS = 16
-
-
-def _check_length(config, name):
-    """A list that says something of each layer."""
-    n, n_layers = len(_list(config, name)), config.model.n_layers
-    if n and n_layers and not n_layers <= n <= n_layers + _MOST_FURTHER_LAYERS:
-        raise Refused(f'"{name}" is a list of {n} for {n_layers} layers; correct it, or num_hidden_layers')
-
-
-def _pattern(config):
-    """Of the type, with what the file says of it."""
-    text, pattern = config.text, config.type.layers
-    if pattern.only_if_windows and 'sliding_window' in text and text['sliding_window'] is None:
-        pattern = Layers()
-    return replace(pattern,
-                   full_every=_take_interval(config, pattern.full_every, 'sliding_window_pattern',
-                                             '_sliding_window_pattern', 'global_attn_every_n_layers'),
-                   unrotated_every=_take_interval(config, pattern.unrotated_every, 'no_rope_layer_interval'))
-
-
-def _count_layers(config, name):
-    """Layers that use the table of that name ('': of any); 0 where the file does not tell."""
-    types, pattern = _list(config, 'layer_types'), _pattern(config)
-    attention = set() if types else set(_attention_layers(config))
-    rotates = _list(config, 'no_rope_layers') # in spite of its name, 1 is a layer with RoPE
-    if not types: # layer_types tells it itself
-        pattern = replace(pattern, attention_every=_take_interval(config, pattern.attention_every,
-                                                                  'full_attention_interval'))
-    if rotates:
-        pattern = replace(pattern, unrotated_every=0)
-    n = 0
-    for i in range(config.model.n_layers or len(types)):
-        kind = types[i] if i < len(types) and isinstance(types[i], str) else pattern.kind(i)
-        if attention:
-            kind = 'full_attention' if i in attention else 'conv'
-        is_unrotated = i < len(rotates) and is_number(rotates[i]) and abs(rotates[i]) < 1.0
-        n += not is_unrotated and pattern.rotates(i, kind) and name in ('', kind)
-    return n
-
-
 # ---- Tables ----
 
 
 def _layout(config):
-    """rope_interleave tells it of the classes that have it, which write interleaved pairs half-split."""
-    stated = find(config.text, 'rope_interleave')
-    if stated is not None and stated is not True:
-        return 'half'
-    return config.type.layout or ('deinterleave' if stated is not None else 'half')
+    """The layout of the type; the file's where the type is not known, or its class looks at the field."""
+    name, stated = find_named(config.text, *_LAYOUT_FLAGS)
+    layout = config.type.layout
+    if name is None:
+        return layout or 'half'
+    if layout and not config.type.states_interleave: # the class does not look at it
+        if stated is not (layout in ('interleaved', 'deinterleave')):
+            config.model.note(name)
+        return layout
+    return _LAYOUT_FLAGS[name] if stated is True else 'half'
+
+
+def _read_part(config, params):
+    """How many channels rotate, of a file that does not say it."""
+    params.rot_fraction = config.type.rotated_part
+    if config.type.n_rot <= config.model.head_dim and 'rotary_dim' not in config.text:
+        params.n_rot = config.type.n_rot
 
 
 def _common_params(config):
-    """What all layers have in common."""
+    """Parameters that all layers have in common."""
     model, text, params = config.model, config.text, _published.RopeParams()
     params.layout = _layout(config)
-    params.rot_fraction = config.type.rotated_part
+    _read_part(config, params)
     params.base = config.type.base or params.base
     _read_fields(config, params, config.attention, inside=False)
     _read_fields(config, params, text, inside=False)
-    params.base = number(text, ('global_rope_theta',), params.base, 1.0, 1e30)
+    params.base = number(text, ('global_rope_theta', 'rotary_embedding_base'), params.base, 1.0, 1e30)
     params.head_dim = model.head_dim
     params.max_context = model.max_position
     params.base *= number(text, ('rope_ratio',), 1.0, 1e-3, 1e12) # ChatGLM: a factor on the base
@@ -181,30 +128,40 @@ def _common_params(config):
 
 
 def _local_base(config, base):
-    """Of the layers with a sliding window, where it is not that of the others."""
+    """The base of the layers with a sliding window, where it is not that of the others."""
     return number(config.text, ('rope_local_base_freq', 'local_rope_theta'), config.type.local_base or base, 1.0, 1e30)
 
 
-def _read_full_heads(config, table):
-    """Layers that see all keys may have heads of their own."""
-    head_dim = count(config.text, 'global_head_dim') or config.type.full_head_dim
-    n_kv_heads = count(config.text, 'num_global_key_value_heads')
-    if head_dim:
-        table.q.head_dim = table.k.head_dim = head_dim
-    if n_kv_heads and is_true(config.text, 'attention_k_eq_v'): # without it the class takes no notice
-        table.k.n_heads = n_kv_heads
-
-
-def _new_table(config, name, like):
-    table = config.model.new_table(name, like, _count_layers(config, name))
-    if name == 'sliding_attention':
-        table.params.base = _local_base(config, like.base)
-    elif name == 'full_attention':
-        _read_full_heads(config, table)
-    return table
+def _by_use(layers, kind):
+    """Layers of a kind ('': of any) that rotate, by what they make of RoPE."""
+    found = {}
+    for layer in layers:
+        if layer.rotates and kind in ('', layer.kind):
+            found.setdefault(layer.use, []).append(layer)
+    return found
 
 
 _MOST_TABLES = 6
+
+
+def _new_tables(config, kind, params):
+    """A table of these parameters for layers of a kind, or several where layers differ in base, part or heads."""
+    by_use = _by_use(config.layers, kind)
+    if not config.layers or (kind and not any(layer.kind for layer in config.layers)): # nothing tells which they are
+        by_use = {json_layers.Use(0.0, 0.0, json_layers.Heads(config).of(kind)): []}
+    if len(config.model.tables) + len(by_use) > _MOST_TABLES:
+        raise Refused(f'its layers rotate in more than {_MOST_TABLES} ways')
+    for use, layers in by_use.items():
+        kinds = tuple(dict.fromkeys(layer.kind for layer in layers))
+        name = kind or ('' if len(by_use) == 1 else kinds[0] if len(kinds) == 1 else f'base {use.base:g}')
+        table = config.model.new_table(name, params, len(layers))
+        table.layer_types = tuple(filter(None, kinds))
+        n_heads, n_kv_heads, head_dim = use.heads
+        table.q, table.k = Heads(n_heads, head_dim), Heads(n_kv_heads, head_dim)
+        if use.base:
+            table.params.base = use.base
+        if use.part:
+            table.params.rot_fraction = use.part
 
 
 def _read_kinds_of_layers(config, rope, common):
@@ -219,17 +176,26 @@ def _read_kinds_of_layers(config, rope, common):
         if not isinstance(value, dict):
             _read_field(config, common, name, value, inside=True)
     for name, value in kinds:
-        _read_fields(config, _new_table(config, name, common).params, value, inside=True)
+        params = common.copy()
+        if name == 'sliding_attention':
+            params.base = _local_base(config, common.base)
+        _read_fields(config, params, value, inside=True)
+        _new_tables(config, name, params)
+    for kind in dict.fromkeys(layer.kind for layer in config.layers if layer.rotates):
+        if kind and kind not in rope:
+            config.model.note(f'{kind} (not in rope_parameters)')
     return True
 
 
 def _find_rope(config):
-    """What is told of the frequencies, in one object, or in one for each kind of layers. rope_scaling, the older name,
-    goes before the other, as transformers has it."""
+    """The object that tells the frequencies, or holds one for each kind of layers. rope_scaling, the older name,
+    goes before the other, as transformers has it; a file without either leaves them to its type."""
     scaling, parameters = find(config.text, 'rope_scaling'), find(config.text, 'rope_parameters')
     for name, value in (('rope_scaling', scaling), ('rope_parameters', parameters)):
         if value is not None and not isinstance(value, dict):
             raise Refused(f'"{name}" is no object; correct it')
+    if scaling is None and parameters is None:
+        return config.type.rope or None
     if not scaling:
         return parameters
     if parameters is not None and parameters != scaling:
@@ -237,50 +203,56 @@ def _find_rope(config):
     return scaling
 
 
+def _unscaled(params, base):
+    plain = params.unscaled()
+    plain.max_context, plain.base = params.max_context, base
+    return plain
+
+
+def _read_sections(config, params, head_dim):
+    """Takes the sections of the type where the file states none."""
+    type_ = config.type
+    if type_.axes == 'single' or params.sections:
+        return
+    n_rot = params.n_rot or int(params.rot_fraction * head_dim)
+    sections = sections_of(type_, n_rot // 2)
+    set_sections(params, type_.axes, in_order_of_planes(type_.axes, sections), 'mrope_section')
+    if type_.n_axes > 2: # what does not go into equal parts is not rotated
+        params.n_rot = 2 * sum(sections)
+
+
 def _read_tables(config):
     """Layers with a sliding window may also have a base of their own, and then no scaling."""
-    common, type_ = _common_params(config), config.type
-    rope = _find_rope(config)
+    common, type_, rope = _common_params(config), config.type, config.rope
     if rope and _read_kinds_of_layers(config, rope, common):
         return
-    has_local_base = _local_base(config, 0.0) != 0.0
-    table = _new_table(config, type_.unwindowed if has_local_base else '', common)
-    _read_fields(config, table.params, rope, inside=True)
-    if type_.axes != 'single' and not table.params.sections:
-        sections = sections_of(type_, int(table.params.rot_fraction * table.q.head_dim) // 2)
-        set_sections(table.params, type_.axes, in_order_of_planes(type_.axes, sections), 'mrope_section')
-    if rope is None and type_.full_proportion:
-        table.params.scaling = 'proportional'
-        table.params.proportion = type_.full_proportion
-    if has_local_base:
-        _new_table(config, 'sliding_attention', common)
+    params = common.copy()
+    _read_fields(config, params, rope, inside=True)
+    _read_sections(config, params, config.model.head_dim)
+    if _local_base(config, 0.0):
+        _new_tables(config, type_.unwindowed, params)
+        _new_tables(config, 'sliding_attention', _unscaled(common, _local_base(config, 0.0)))
+    elif type_.layers.windows_unscaled and params.scaling != 'none':
+        _new_tables(config, 'full_attention', params)
+        _new_tables(config, 'sliding_attention', _unscaled(params, params.base))
+    else:
+        _new_tables(config, '', params)
 
 
 # ---- What is not made use of, and what is guessed ----
 
 
-def _note_unread_layers(config):
-    """Lists of the layers that are attention, or that have a window, where layer_types does not tell it."""
-    if _list(config, 'layer_types'):
-        return
-    for name in ('attn_type_list', 'layers_block_type', 'block_types', '_block_types'):
-        if find(config.text, name) is not None:
-            config.model.note(name)
-    if isinstance(find(config.text, 'sliding_window_pattern'), str): # "LLLG"; a number is an interval
-        config.model.note('sliding_window_pattern')
-    name, _ = find_named(config.text, *_ATTENTION_LISTS)
-    if name is not None and not _attention_layers(config):
-        config.model.note(name)
-
-
 def _note_unread(config):
-    """What bears on positions or on which layers have them, by names that do not speak of RoPE."""
+    """Notes fields about positions, or about which layers have them, whose names do not speak of RoPE."""
     for name in ('linear_attn_config', 'cross_attention_layers', 'use_dynamic_ntk', 'use_logn_attn',
                  'attn_temperature_tuning'):
         value = find(config.text, name)
         if value is not None and value is not False and value != 0.0 and value != []:
             config.model.note(name)
-    _note_unread_layers(config)
+    json_layers.note_unread(config)
+    for type_ in config.type, config.whole_type:
+        if type_.unread:
+            config.model.note(type_.unread)
 
 
 def _states(object_, *names):
@@ -290,21 +262,23 @@ def _states(object_, *names):
 
 
 def _note_guesses(config):
-    """What neither the file states nor its type implies."""
+    """Notes what neither the file states nor its type implies, by the argument of Rope that would tell it."""
     text, type_, guessed = config.text, config.type, config.model.guessed
     axes = [table.params.axes for table in config.model.tables]
-    if not type_.layout and not isinstance(find(text, 'rope_interleave'), bool):
-        guessed.append('half-split')
-    if not type_.base and not _states(text, 'rope_theta', 'rotary_emb_base', 'global_rope_theta'):
-        guessed.append('base 10000')
+    is_stated = isinstance(find_named(text, *_LAYOUT_FLAGS)[1], bool)
+    if not type_.layout and not is_stated:
+        guessed['layout'] = 'half-split'
+    bases = ('rope_theta', 'rotary_emb_base', 'global_rope_theta', 'rotary_embedding_base', 'layer_rope_theta')
+    if not type_.base and not _states(text, *bases) and not _states(config.rope or {}, *bases):
+        guessed['base'] = 'base 10000'
     if config.is_of_known_type():
         return
     # Classes differ in where the axes' pairs are, and not all of them look at mrope_interleaved.
     if 'mrope' in axes and not _states(text, 'mrope_interleaved'):
-        guessed.append('sections one after the other')
+        guessed['axes'] = 'sections one after the other'
     # Towers for images rotate by rows and columns, each in its own way, or by their patches' index.
     if 'single' in axes and find(text, 'patch_size', 'image_size') is not None:
-        guessed.append('one position a token')
+        guessed['axes'] = 'one position a token'
 
 
 # ---- The whole ----
@@ -332,9 +306,11 @@ def read(config):
     if is_true(config.text, 'position_encoding_2d'): # the first ChatGLM
         raise Refused('"position_encoding_2d" is true: each token has two positions, which posenc model does not read; '
                       'of ChatGLM it reads the second and later')
-    _check_length(config, 'layer_types')
-    _check_length(config, 'no_rope_layers')
+    config.layers, config.rope = json_layers.read(config), _find_rope(config)
     _read_tables(config)
+    if not model.tables: # no layer rotates
+        model.positions = 'none'
+        return
     _note_unread(config)
     _note_guesses(config)
     _find_latent_heads(config)

@@ -1,7 +1,6 @@
 """What a model is: as text, and as a dictionary for --json."""
 import math
 import os
-import re
 
 import numpy as np
 
@@ -29,10 +28,9 @@ REMARKS = {
 
 
 def printable(text, most=63):
-    """Names and paths may hold anything, but they are printed on one line, and no terminal may obey them: of control
-    characters, and of bytes that are no UTF-8, each byte becomes '?'."""
-    return re.sub('[\0-\x1f\x7f-\x9f\ud800-\udfff]',
-                  lambda found: '?' * len(found[0].encode(errors='surrogateescape')), text[:most])
+    """Names and paths may hold anything, but they are printed on one line, and no terminal may obey them: what is no
+    character that prints, such as controls, marks of direction and bytes that are no UTF-8, becomes '?'."""
+    return ''.join(character if character.isprintable() else '?' for character in text[:most])
 
 
 # ---- RoPE ----
@@ -97,6 +95,18 @@ def softmax_multiplier(table):
     return multiplier if math.isfinite(multiplier) else 1.0
 
 
+def _title(model, table):
+    """Tells one of several tables from the others: its name, its layers, and where it differs from the main one."""
+    words, main = [printable(table.name)] if table.name else [], model.main_table()
+    if 0 < table.n_layers < model.rotated_layers():
+        words.append(f'{table.n_layers} layer{"" if table.n_layers == 1 else "s"}')
+    if not table.has_heads_of(main):
+        words.append(f'Q {table.q.n_heads}, K {table.k.n_heads}, of {table.q.head_dim} channels')
+    if table.params.n_rot * main.q.head_dim != main.params.n_rot * table.q.head_dim: # another part of a head
+        words.append(f'{table.params.n_rot} channels rotated')
+    return ', '.join(words) + ':'
+
+
 def _table(model, table):
     lines = [f'base {table.params.base:g}, {_scaling(table.params)}', *_frequencies(table.params)]
     if softmax_multiplier(table) != 1.0:
@@ -104,13 +114,8 @@ def _table(model, table):
     if table.params.temperature_beta:
         lines.append(f'Q to be multiplied by 1 + {table.params.temperature_beta:g} ln(1 + floor(position / original '
                      'context))')
-    if table.name:
-        title = printable(table.name)
-        if 0 < table.n_layers < model.rotated_layers():
-            title += f', {table.n_layers} layer{"" if table.n_layers == 1 else "s"}'
-        if not table.has_heads_of(model.main_table()):
-            title += f', Q {table.q.n_heads}, K {table.k.n_heads}, of {table.q.head_dim} channels'
-        lines.insert(0, title + ':')
+    if table.name or len(model.tables) > 1:
+        lines.insert(0, _title(model, table))
     return [('frequencies' if i == 0 else '', line) for i, line in enumerate(lines)]
 
 
@@ -127,6 +132,8 @@ def _axes(model, params):
 def _rope(model):
     params = model.main_table().params
     text = f'RoPE, {_LAYOUTS[params.layout]}, {params.n_rot} of {params.head_dim} channels'
+    if model.is_inverse:
+        text += ', by minus the position'
     if model.rotated_layers() != model.n_layers:
         text += f', in {model.rotated_layers()} of the layers'
     lines = [('positions', text + (', after an RMS-norm of each head' if model.has_qk_norm else ''))]
@@ -168,7 +175,7 @@ def _lines(model):
     if model.max_position:
         lines.append(('context', f'{model.max_position} positions'))
     if model.guessed:
-        lines.append(('guessed', f'{", ".join(model.guessed)}: neither the file nor its model_type, '
+        lines.append(('guessed', f'{", ".join(model.guessed.values())}: neither the file nor its model_type, '
                                  f'"{printable(model.model_type)}", tells'))
     if model.not_understood:
         lines.append(('not understood', printable(', '.join(model.not_understood), 319)))
@@ -200,5 +207,5 @@ def _table_dictionary(table):
 
 def dictionary(model):
     """Nothing but what JSON has."""
-    return {**vars(model), 'not_understood': list(model.not_understood),
+    return {**vars(model), 'not_understood': list(model.not_understood), 'guessed': list(model.guessed.values()),
             'tables': [_table_dictionary(table) for table in model.tables]}

@@ -7,17 +7,17 @@ import numpy as np
 import posenc
 
 from .. import Rope
+from .description import rope_arguments
 
 
 def arguments(params):
-    """Of posenc.Rope, for RopeParams. The magnitude is left out: what is rotated again and again would grow."""
-    names = ('factor', 'original_context', 'max_context', 'context', 'beta_fast', 'beta_slow', 'ext_factor', 'truncate',
-             'low_freq_factor', 'high_freq_factor', 'proportion', 'freq_factors', 'short_factors', 'long_factors',
-             'ntk_alpha')
-    scaling = {'type': params.scaling, 'attention_factor': 1.0, **{name: getattr(params, name) for name in names}}
-    return {'layout': params.layout, 'base': params.base, 'n_rot': params.n_rot, 'n_offs': params.n_offs,
-            'rot_fraction': params.rot_fraction, 'scaling': scaling, 'axes': params.axes,
-            'sections': tuple(params.sections)}
+    """The arguments of posenc.Rope, without the magnitude: what is rotated again and again would grow."""
+    found = rope_arguments(params)
+    stretches = ('mscale', 'mscale_all_dim', 'short_mscale', 'long_mscale', 'attn_factor', 'temperature_beta')
+    for name in stretches:
+        del found['scaling'][name]
+    found['scaling']['attention_factor'] = 1.0
+    return found
 
 
 class Layer:
