@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Position information for Transformers on CPUs; includes every public header.
+ * Position information for Transformers on CPUs: includes every public header.
  *
  *   types.h         status codes, data types, tensor views, ranges for threads, the version
- *   isa.h           which instruction set runs, and how to force one
+ *   isa.h           instruction sets: which tier runs, and how to force one
  *
- *   angles.h        frequency tables; cos/sin tables, right at any position; arrays of positions
+ *   angles.h        frequency tables; cos/sin tables, exact at any position; arrays of positions
  *   rope_scaling.h  rotary frequencies: linear, NTK, YaRN, LongRoPE, Llama-3 ...
  *   rope.h          rotary embedding (RoPE)
- *   rope_config.h   RoPE parameters from what models publish
+ *   rope_config.h   RoPE parameters from config.json, GGUF and ggml
  *
  *   encoding.h      absolute encodings: sinusoidal, grids, timesteps, Fourier, integer, binary, Gray; added or written
  *   learned.h       learned tables: look-up, gradients, resizing, initial values; conditional encoding by convolution
@@ -23,28 +23,24 @@
  *
  *   analysis.h      similarities, frequencies and costs of encodings
  *
- * A header stands behind those that it builds on. "FORMULAS B.14" and the like is a section of docs/formulas.md in the
- * source tree: the mathematics in full, with its sources.
+ * A header is listed after the headers that it includes. "FORMULAS B.14" or "B.14" is a section of docs/formulas.md in
+ * the source tree. docs/numerics.md has the order of arithmetic and error bounds. docs/embedding.md is a tutorial.
  *
- * Rules that hold for every call:
+ * Rules for every call:
  *
- *   - The result has the same bits on every instruction set and however the work is split: by rows,
- *     threads, batch or position. Any NaN counts as equal to any NaN. (CPUs without fused multiply-add: but for rare
- *     last places of cosines and sines; big-endian ones differ in more, docs/numerics.md.)
- *   - Bad input returns a status other than POSENC_OK and nothing is written; the pointer to an object that was
- *     to be made becomes NULL.
- *   - Nothing outside the declared extents is read or written. Pointers and strides need the
- *     alignment of their element and no more. Any size may be 0, unless a call says otherwise.
- *   - Calls on data allocate nothing (but for posenc_attention_reference, which says so), lock nothing, start no
- *     thread and leave rounding and flushing as they are; exception flags may be raised. They take up to 64 KB of
- *     stack. They expect the modes that C programs start with: round to nearest, no flush to zero.
- *   - No data is slower than other data, but for denormal numbers in input or result on CPUs that take a detour for
- *     them; a thread that has them flushed is spared it, and gives up the same bits for such numbers. How long
- *     posenc_top_k takes does depend on the scores; it says how much.
- *   - Input and output tensors may overlap only where a call says so. That is checked, except between the tensors of
- *     one posenc_rope_apply_tensors. What is no tensor (positions, slopes, relative biases, bias tables, cos and sin
- *     rows), and masks of bytes, must lie outside them, and be as long as the call says: neither is checked.
- *   - Set-up objects are immutable: any number of threads may share one.
+ *   - Results are bit-identical on every instruction set and however work is split: by rows, threads, batch or position.
+ *     Any NaN equals any NaN. (Exceptions: CPUs without FMA, big-endian CPUs; docs/numerics.md#other-modes.)
+ *   - Bad input returns a status other than POSENC_OK and writes nothing. The pointer to a new object becomes NULL.
+ *   - Memory-safe: no access outside the declared extents. Pointers and strides need the alignment of their element
+ *     only. Any size may be 0, unless a call says otherwise.
+ *   - Thread-safe: no allocation (except posenc_attention_reference), lock, thread or global state in calls on data, and
+ *     up to 64 KB of stack. Objects are immutable; threads may share them.
+ *   - The floating-point environment is left alone; exception flags may be raised. Calls expect round to nearest and no
+ *     flush to zero, as C programs start.
+ *   - Time does not depend on data, except for denormal numbers in input or result on some CPUs, and posenc_top_k.
+ *   - Inputs and outputs overlap only where a call allows it. This is checked, except between the tensors of one
+ *     posenc_rope_apply_tensors. Arrays that are no views (positions, slopes, relative biases, bias tables, cos/sin
+ *     tables) and byte masks must be outside them and as long as the call says; neither is checked.
  */
 #ifndef POSENC_POSENC_H
 #define POSENC_POSENC_H
