@@ -28,12 +28,12 @@
  *
  * Rules for every call:
  *
- *   - Results are bit-identical on every instruction set and however work is split: by rows, threads, batch or position.
- *     Any NaN equals any NaN. (Exceptions: CPUs without FMA, big-endian CPUs; docs/numerics.md#other-modes.)
+ *   - Results are bit-identical on every instruction set and for any split of the work by rows, threads, batch or
+ *     position. Any NaN equals any NaN. (Exceptions: CPUs without FMA, big-endian CPUs; docs/numerics.md#other-modes.)
  *   - Bad input returns a status other than POSENC_OK and writes nothing. The pointer to a new object becomes NULL.
  *   - Memory-safe: no access outside the declared extents. Pointers and strides need the alignment of their element
  *     only. Any size may be 0, unless a call says otherwise.
- *   - Thread-safe: no allocation (except posenc_attention_reference), lock, thread or global state in calls on data, and
+ *   - Thread-safe: no allocation (except posenc_attention_reference), lock, thread or global state in calls on data;
  *     up to 64 KB of stack. Objects are immutable; threads may share them.
  *   - The floating-point environment is left alone; exception flags may be raised. Calls expect round to nearest and no
  *     flush to zero, as C programs start.

@@ -57,6 +57,9 @@ GIVEN = {
         'enum { n_tokens = 3, n_batch = 2 }; '
         'static float tokens[2 * 3 * 768], result[2 * 3 * 768], weights[128 * 48 * 768], bias[768];',
     ],
+    'mask.h': [
+        'int64_t n_q = 4, n_k = 20; static float memory[4 * 20];',
+    ],
     'relative.h': [
         'int64_t n_q = 4, n_k = 4; '
         'static float a_k[33 * 64], queries[8 * 4 * 64], buffer[8 * 4 * 33], scores[8 * 4 * 4]; '
@@ -77,6 +80,9 @@ GIVEN = {
     'rope_config.h': [
         'posenc_status status; posenc_rope *rope;',
     ],
+    'rope_scaling.h': [
+        '',
+    ],
     'softmax.h': [
         'int64_t n_k = 20; static float scores[32 * 8 * 20]; float slopes[32]; '
         'if (posenc_alibi_slopes(32, 8.0, slopes) != POSENC_OK) return 1;',
@@ -90,7 +96,7 @@ GIVEN = {
         'int64_t ith = 0, nth = 2; static float data[1024 * 8 * 64];',
     ],
 }
-NO_EXAMPLE = {'mask.h', 'posenc.h', 'rope_scaling.h'}
+NO_EXAMPLE = {'posenc.h'}
 
 
 def markdown(path, number, count, out):
