@@ -18,14 +18,12 @@ extern "C" {
 
 /* ---- Rows of an encoding, f32 [dim, n, 1, 1] (FORMULAS D.1 - D.3) ---- */
 
-/** Cosine similarity of the rows: similarity[a][b] = E_a . E_b / (|E_a| |E_b| + eps), 0 where the denominator is 0.
- * Error dim 2^-23 at most, and near 2^-23 in practice, by which it may exceed 1 (docs/numerics.md#analysis).
- * similarity: f32 [n, n, 1, 1], apart from e. eps: >= 0 (POSENC_ERR_SCALE). rows: of similarity. */
+/** Writes E_a . E_b / (|E_a| |E_b| + eps), f32 [n, n, 1, 1], apart; 0 where the denominator is 0. Error at most dim
+ * 2^-23, by which 1 may be exceeded. eps: >= 0 (POSENC_ERR_SCALE). rows: of similarity. */
 POSENC_API posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const posenc_view *similarity,
                                                   posenc_range rows);
 
-/** Cosine similarity of row `query` (POSENC_ERR_ROWS) with rows query + t, t = 0 .. n_offsets-1; NaN where there is no
- * such row. */
+/** The same of row `query` (POSENC_ERR_ROWS) with rows query + t, t = 0 .. n_offsets-1; NaN where there is none. */
 POSENC_API posenc_status posenc_similarity_profile(const posenc_view *e, int64_t query, double eps, int64_t n_offsets,
                                                    float *profile);
 
@@ -34,21 +32,18 @@ typedef struct posenc_progression {
     double largest; /**< |first - second|; NaN if one is */
 } posenc_progression;
 
-/** Checks whether rows go in equal steps: first = E[start + step] - E[start], second = E[start + 2 step] - E[start +
- * step]. Sinusoidal rows do not, and need not. POSENC_ERR_ROWS: a row is missing. atol, rtol: >= 0
- * (POSENC_ERR_SCALE). */
+/** Compares first = E[start + step] - E[start] with second = E[start + 2 step] - E[start + step] (POSENC_ERR_ROWS).
+ * atol, rtol: >= 0 (POSENC_ERR_SCALE). */
 POSENC_API posenc_status posenc_check_progression(const posenc_view *e, int64_t start, int64_t step, double atol,
                                                   double rtol, posenc_progression *result);
 
 /* ---- Frequencies (FORMULAS D.4, D.5, D.8) ---- */
 
-/** Dot products of sinusoidal rows by offset: dots[k] = PE(t) . PE(t + offsets[k]) = sum over pairs of cos(theta_i
- * offsets[k]), for any t and layout. Within n_pairs 2^-24. */
+/** Writes PE(t) . PE(t + offsets[k]) of sinusoidal rows = sum over pairs of cos(theta_i offsets[k]), for any t. */
 POSENC_API posenc_status posenc_dot_by_offset(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets,
                                               double *dots);
 
-/** Distances of sinusoidal rows by offset: distances[k] = |PE(t) - PE(t + offsets[k])|, 0 .. 2 sqrt(n_pairs). Near 0
- * two positions look alike. Within 2^-22 of itself, or 2^-43 sqrt(n_pairs). */
+/** Writes |PE(t) - PE(t + offsets[k])| of sinusoidal rows, 0 .. 2 sqrt(n_pairs). Near 0 two positions look alike. */
 POSENC_API posenc_status posenc_alias_distance(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets,
                                                double *distances);
 
@@ -58,8 +53,8 @@ typedef struct posenc_frequency {
     double turns;      /**< |theta| context / (2 pi), by which YaRN and Llama-3 scale */
 } posenc_frequency;
 
-/** Wavelength and turns of each frequency within a context. theta[n]: at most POSENC_MAX_FREQUENCY in size
- * (POSENC_ERR_FREQUENCY). context: in positions, >= 0 (POSENC_ERR_CONTEXT). */
+/** Reports theta[n], at most POSENC_MAX_FREQUENCY in size (POSENC_ERR_FREQUENCY). context: positions, >= 0
+ * (POSENC_ERR_CONTEXT). */
 POSENC_API posenc_status posenc_frequency_report(const double *theta, int64_t n, double context,
                                                  posenc_frequency *report);
 
@@ -72,26 +67,26 @@ POSENC_API int posenc_hamming_gray(uint64_t p, uint64_t q);
 
 /* ---- Costs (FORMULAS D.6, D.7) ---- */
 
-/** Schemes, with their trained parameters of one layer (or of the model where layers share them), by posenc_sizes. */
+/** Schemes. FORMULAS D.6 counts their trained parameters of a layer. */
 typedef enum posenc_scheme {
     POSENC_SCHEME_UNSET = 0,
-    POSENC_SCHEME_SINUSOIDAL,     /**< 0; also Fourier features, integer, binary and Gray rows, RBF */
-    POSENC_SCHEME_ROPE,           /**< 0 */
-    POSENC_SCHEME_ALIBI,          /**< 0 */
-    POSENC_SCHEME_SANDWICH,       /**< 0 */
-    POSENC_SCHEME_LEARNED,        /**< L d */
-    POSENC_SCHEME_SHAW,           /**< 2 (2k+1) d_h: keys and values */
-    POSENC_SCHEME_T5,             /**< n_buckets H */
-    POSENC_SCHEME_TRANSFORMER_XL, /**< 2 H d_h + d H d_h: u, v and W_kR */
-    POSENC_SCHEME_DEBERTA,        /**< 2k d; its projections are shared */
-    POSENC_SCHEME_KERPLE,         /**< 2 H */
-    POSENC_SCHEME_FIRE,           /**< 2 W + W H + H + 2 */
-    POSENC_SCHEME_COPE,           /**< n_positions d_h */
-    POSENC_SCHEME_SWIN,           /**< (2 window_h - 1)(2 window_w - 1) H */
-    POSENC_SCHEME_CPE             /**< d K^2 + d */
+    POSENC_SCHEME_SINUSOIDAL, /**< also Fourier features, integer, binary and Gray rows, RBF */
+    POSENC_SCHEME_ROPE,
+    POSENC_SCHEME_ALIBI,
+    POSENC_SCHEME_SANDWICH,
+    POSENC_SCHEME_LEARNED,
+    POSENC_SCHEME_SHAW,
+    POSENC_SCHEME_T5,
+    POSENC_SCHEME_TRANSFORMER_XL,
+    POSENC_SCHEME_DEBERTA,
+    POSENC_SCHEME_KERPLE,
+    POSENC_SCHEME_FIRE,
+    POSENC_SCHEME_COPE,
+    POSENC_SCHEME_SWIN,
+    POSENC_SCHEME_CPE
 } posenc_scheme;
 
-/** Sizes, 0 .. 2^40 (POSENC_ERR_SHAPE); those that a scheme does not use may be 0. */
+/** Sizes, 0 .. 2^40 (POSENC_ERR_SHAPE); unused ones may be 0. */
 typedef struct posenc_sizes {
     int64_t length;             /**< L: tokens, or rows of a learned table */
     int64_t dim;                /**< d: channels of the model, or of the convolution */
@@ -105,15 +100,14 @@ typedef struct posenc_sizes {
     int64_t kernel;             /**< K: CPE */
 } posenc_sizes;
 
-/** Counts the trained parameters of a scheme. POSENC_ERR_SHAPE: beyond int64. */
+/** Counts the trained parameters of a scheme (POSENC_ERR_SHAPE: beyond int64). */
 POSENC_API posenc_status posenc_parameter_count(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *count);
 
-/** Counts multiplications and additions for one token, all heads of one layer: sinusoidal, learned d; RoPE 6 H d_h (Q
- * and K); ALiBi 2 H L; Shaw 4 H L d_h (keys and values). Making angles or slopes is not counted. Other schemes:
- * POSENC_ERR_ENUM. */
+/** Counts multiplications and additions for one token in all heads of a layer (FORMULAS D.7), of sinusoidal, learned,
+ * RoPE, ALiBi and Shaw (else POSENC_ERR_ENUM). */
 POSENC_API posenc_status posenc_flops(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *flops);
 
-/** Rules of thumb that comparisons quote, for one head: sinusoidal, learned d; RoPE 4 d_h; ALiBi L; Shaw 2 L d_h. */
+/** Rules of thumb that comparisons quote, for one head (FORMULAS D.7). */
 POSENC_API posenc_status posenc_flops_rule_of_thumb(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *flops);
 
 #ifdef __cplusplus

@@ -2,9 +2,8 @@
 /** @file
  * Frequency tables, cos/sin tables that are exact at any position, and arrays of positions.
  *
- * A row of a cos/sin table holds cos(p theta_i) and sin(p theta_i), i = 0 .. n-1, for one position p and the n
- * frequencies theta_i (radians per position) of a table. Each value is within 1 ulp of the true one (2^-45 next to
- * zeros) at every int32 position: docs/numerics.md#angles.
+ * * A table row holds cos(p theta_i) and sin(p theta_i), i = 0 .. n-1, within 1 ulp at every int32 position p
+ * (docs/numerics.md#angles). theta_i is in radians per position.
  *
  *     posenc_freq *freq;
  *     if (posenc_freq_create(500000.0, 128, &freq) == POSENC_OK) {
@@ -29,37 +28,35 @@ extern "C" {
 /** Largest number of pairs in one table. */
 #define POSENC_MAX_PAIRS (1 << 20)
 
-/** Frequency table. Immutable; threads and layers may share it. About 570 bytes per pair. */
+/** Frequency table, about 570 bytes per pair. */
 typedef struct posenc_freq posenc_freq;
 
-/** Builds a frequency table from a base: theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv 2104.09864;
- * FORMULAS B.1). dim: even, 0 .. 2*POSENC_MAX_PAIRS (POSENC_ERR_HEAD_DIM). base: in [1, 1e30] (POSENC_ERR_BASE). Sets
- * *freq to NULL on failure. */
+/** Builds theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv 2104.09864; FORMULAS B.1). dim: even, 0 ..
+ * 2*POSENC_MAX_PAIRS (POSENC_ERR_HEAD_DIM). base: in [1, 1e30] (POSENC_ERR_BASE). */
 POSENC_API posenc_status posenc_freq_create(double base, int64_t dim, posenc_freq **freq);
 
-/** Builds a frequency table from theta[n], radians per position, taken as exact. Sets *freq to NULL on failure. */
+/** Builds a table from theta[n], taken as exact. */
 POSENC_API posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_freq **freq);
 
-/** Frees the table; NULL is allowed. */
+/** Frees the table. */
 POSENC_API void posenc_freq_free(posenc_freq *freq);
 
-/** Number of pairs of the table; 0 if NULL. */
+/** Number of pairs. */
 POSENC_API int64_t posenc_freq_count(const posenc_freq *freq);
-/** Frequency of pair i in radians per position, rounded to double; 0 outside the table. */
+/** Frequency of pair i, rounded to double; 0 outside the table. */
 POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);
 
-/** Computes a cos/sin table: values i of positions[t] go to cos_rows[t*row_stride + i] and sin_rows[t*row_stride + i].
- * row_stride is in floats, at least the number of pairs; it and n_positions are at most INT32_MAX. Memory between rows
- * is not touched. The outputs may be interleaved by rows (cos | sin) but not overlap (POSENC_ERR_OVERLAP). */
+/** Writes cos_rows[t*row_stride + i] and sin_rows[t*row_stride + i] for positions[t]. row_stride: in floats, at least
+ * the number of pairs; it and n_positions are at most INT32_MAX. The outputs may be interleaved by rows but not overlap
+ * (POSENC_ERR_OVERLAP). */
 POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
                                            float *cos_rows, float *sin_rows, int64_t row_stride);
 
 /* ---- Positions (coordinates) of tokens, of any type ---- */
 
-/** Type of positions. Integers are accepted everywhere, within int32 unless the call says otherwise. Real numbers,
- * finite and up to 2^31 in size, are accepted where the call says so (RoPE always). They are not rounded, and those
- * with the value of an integer give its bits. Refused: a type that the call does not take (POSENC_ERR_DTYPE), an
- * unknown type (POSENC_ERR_ENUM), a value out of range (POSENC_ERR_POSITION). */
+/** Type of positions. Integers are within int32 unless a call says otherwise. Calls that take real numbers (RoPE: all)
+ * take them unrounded, finite and up to 2^31 in size; integers among them give the bits of integers. Refused:
+ * POSENC_ERR_DTYPE (type not taken), POSENC_ERR_POSITION (out of range). */
 typedef enum posenc_coord_type {
     POSENC_COORD_I32 = 0,
     POSENC_COORD_I64,
@@ -67,7 +64,7 @@ typedef enum posenc_coord_type {
     POSENC_COORD_F64
 } posenc_coord_type;
 
-/** Positions: token t of batch b has data[b * batch_stride + axis * axis_stride + t] on each axis. */
+/** Position of token t of batch b: data[b * batch_stride + axis * axis_stride + t]. */
 typedef struct posenc_coords {
     const void *data;
     posenc_coord_type type;
@@ -82,26 +79,24 @@ static inline posenc_coords posenc_coords_of(const void *data, posenc_coord_type
 
 /* ---- Arrays of positions (FORMULAS A.23) ---- */
 
-/** Writes consecutive positions: positions[t] = start + t, t < n. */
+/** Consecutive positions: positions[t] = start + t, t < n. */
 POSENC_API posenc_status posenc_positions_range(int32_t start, int64_t n, int32_t *positions);
 
-/** Writes positions of packed sequences: tokens cu_seqlens[s] .. cu_seqlens[s+1]-1 count up from starts[s] (NULL: 0).
- * cu_seqlens: n_sequences + 1 non-decreasing entries, the first 0. */
+/** Packed sequences: tokens cu_seqlens[s] .. cu_seqlens[s+1]-1 count up from starts[s] (NULL: 0). cu_seqlens:
+ * n_sequences + 1 entries, ascending from 0. */
 POSENC_API posenc_status posenc_positions_packed(const int32_t *cu_seqlens, const int32_t *starts, int64_t n_sequences,
                                                  int32_t *positions);
 
-/** Writes positions from padding masks [n_batch][n_tokens], nonzero for a real token: real tokens of each batch count
- * up from start, padded ones get pad_value. Hugging Face decoders, left padding: start 0. RoBERTa, fairseq: start 2,
- * pad_value 1. OPT: start 0, pad_value -1, and a table with offset 2. RoPE takes them as posenc_coords {positions,
- * POSENC_COORD_I32, 0, n_tokens}. */
+/** Writes positions from padding masks [n_batch][n_tokens]: real tokens (nonzero) count up from start, others get
+ * pad_value. Hugging Face decoders: start 0. RoBERTa: 2, pad_value 1. OPT: 0, pad_value -1, table offset 2. */
 POSENC_API posenc_status posenc_positions_masked(const uint8_t *mask, int64_t n_tokens, int64_t n_batch, int32_t start,
                                                  int32_t pad_value, int32_t *positions);
 
-/** Writes positions of packed documents: count from 0, restarting where document[t] differs from document[t-1]. */
+/** Packed documents: counts from 0, restarting where document[t] differs from document[t-1]. */
 POSENC_API posenc_status posenc_positions_documents(const int32_t *document, int64_t n_tokens, int32_t *positions);
 
-/** Writes positions of a grid, last axis fastest: planes[a * n + t] is the coordinate of token t on axis a. n, the
- * product of sizes[n_axes], is at most 2^31 - 1; n_axes: 1 .. 4 (POSENC_ERR_SECTIONS). */
+/** Grid, last axis fastest: planes[a * n + t] is coordinate a of token t. n, the product of sizes[n_axes]: at most 2^31
+ * - 1. n_axes: 1 .. 4 (POSENC_ERR_SECTIONS). */
 POSENC_API posenc_status posenc_positions_grid(const int64_t *sizes, int n_axes, int32_t *planes);
 
 #ifdef __cplusplus

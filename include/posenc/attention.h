@@ -25,121 +25,100 @@
 extern "C" {
 #endif
 
-/** Number of work units of a call. A work unit is up to 96 (query, head) pairs of one KV head; threads share the work
- * units. k: in one piece or in pages. 0 if head_dim or the head counts do not fit each other. */
+/** Number of work units, up to 96 (query, head) pairs of one KV head each, for threads to share; 0 if head_dim or the
+ * head counts do not fit. */
 POSENC_API int64_t posenc_attention_tile_count(const posenc_view *q, const posenc_view *k);
 
-/** Bytes of scratch for one thread, for any number of keys (500 KB at head_dim 128). 0 if a dimension is not 1 ..
- * POSENC_MAX_HEAD_DIM. */
+/** Bytes of scratch for one thread (head_dim 128: 500 KB, for any number of keys); 0 if a dimension is out of range. */
 POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim);
 
-/** Computes attention, softmax(Q K^T) V, with the logits of softmax.h.
+/** Computes attention with the logits of softmax.h.
  *
  *     q     [head_dim, n_heads, n_q, n_batch]      f32, f16 or bf16
  *     k     [head_dim, n_kv_heads, n_k, n_batch]   also Q8_0 or Q4_0
  *     v     [v_dim, n_kv_heads, n_k, n_batch]      also Q8_0 or Q4_0; may be a view into k
- *     out   [v_dim, n_heads, n_q, n_batch]         f32, f16 or bf16; overlaps nothing
+ *     out   [v_dim, n_heads, n_q, n_batch]         f32, f16 or bf16, apart
  *
- * Query head h uses KV head h / (n_heads / n_kv_heads); n_kv_heads divides n_heads (POSENC_ERR_N_HEADS). head_dim and
- * v_dim: 1 .. POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM). Other extents may be 0. Rotate q and k before the call, or use
- * k_rope below. POSENC_FULLY_MASKED_UNIFORM is refused (POSENC_ERR_ENUM). units: work units to compute. scratch: of
- * this thread alone, aligned as a float.
- *
- * Masked keys have weight 0. Their k and v may hold
+ * n_kv_heads divides n_heads (POSENC_ERR_N_HEADS). head_dim, v_dim: 1 .. POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM).
+ * POSENC_FULLY_MASKED_UNIFORM is refused (POSENC_ERR_ENUM). units: range of work units. scratch: of this thread,
+ * aligned as a float. Masked keys have weight 0. Their k and v may hold
  *
  *     masked by position, lengths or documents      anything
  *     bias.tensor -inf at an end of a key block     anything, if tensor_slopes > 0
  *     bias.tensor -inf between unmasked keys        finite v, and a score that is not NaN
  *     bool_mask, tree, given positions, lists       finite v
  *
- * Key blocks (512 keys) and panels (32 keys) that are masked for every query of a work unit are not read. */
+ * Key blocks (512 keys) and panels (32 keys) that every query of a work unit has masked are not read. */
 POSENC_API posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
                                           const posenc_view *v, const posenc_view *out, void *scratch,
                                           posenc_range units);
 
 /* ---- Attention with log-sum-exp, RoPE applied to K on load, pages, lists of keys ---- */
 
-/** Arithmetic of products with keys and sums of values. Errors are of max |v| with random numbers; worst cases and the
- * order of each are in docs/numerics.md#modes-of-arithmetic.
- *
- *     F32      4e-6   float32 for every type; the default, and fastest for prompts on x86 without VNNI and AMX
- *     INT16    2e-5   16-bit integers for Q8_0 and Q4_0 from key 128 on (8e-5 where a query sees fewer than 128 keys
- *                     and not the first ones). Other types, and keys rotated on load, are computed as F32
- *     BF16     5e-4   q, k, v and weights rounded to bf16: prompts on CPUs with AMX
- *     BF16X2   2e-5   the same with 16-bit weights; for tensors of bf16
- *     BF16X3   4e-6   any type in three bf16 products; without AMX prompts take up to 3, decode 5 times as long as F32
- *
- * In BF16X2 and BF16X3 an infinite number may make NaN, in BF16X3 also one of 3.39e38 or more in size. */
+/** Arithmetic. Errors are of max |v| for random numbers; orders and bounds: docs/numerics.md#modes-of-arithmetic. In
+ * BF16X2 and BF16X3 infinite numbers may make NaN. */
 typedef enum posenc_attention_math {
-    POSENC_MATH_F32 = 0,
-    POSENC_MATH_INT16,
-    POSENC_MATH_BF16,
-    POSENC_MATH_BF16X2,
-    POSENC_MATH_BF16X3
+    POSENC_MATH_F32 = 0, /**< 4e-6: float32 for every type; fastest for prompts on x86 without VNNI and AMX */
+    POSENC_MATH_INT16,   /**< 2e-5: integers for Q8_0 and Q4_0 from key 128 on; other types and rotated keys as F32 */
+    POSENC_MATH_BF16,    /**< 5e-4: everything rounded to bf16; prompts on CPUs with AMX */
+    POSENC_MATH_BF16X2,  /**< 2e-5 for tensors of bf16: weights of 16 bits */
+    POSENC_MATH_BF16X3   /**< 4e-6 for any type; without AMX prompts take 3, decode 5 times as long as F32 */
 } posenc_attention_math;
 
 /** Paged KV cache: key j of sequence b is row j % page_size of page table[b * stride + j / page_size]. */
 typedef struct posenc_attention_pages {
     const int32_t *table;
-    int64_t stride; /**< entries from sequence to sequence; 0: all have the same pages */
-    int64_t n_k;    /**< keys of the longest sequence; set lengths by sequences.k_end */
+    int64_t stride; /**< in entries; 0: all sequences have the same pages */
+    int64_t n_k;    /**< keys of the longest sequence; lengths: sequences.k_end */
 } posenc_attention_pages;
 
 /** Ends a list of keys that is shorter than n_max. */
 #define POSENC_LIST_END (-1)
 
-/** Sparse attention: query i of sequence b, in all heads, sees only the keys of its list (FORMULAS C.33), at keys[b *
- * batch_stride + i * query_stride + t], t < n_max, up to the first POSENC_LIST_END. A list may be empty. Entries are
- * keys in any order, k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS: all lists are checked before anything is written).
- * A key named twice counts twice.
- *
- * The result is that of attention over the listed keys and values, gathered in the order of the list. A key's number is
- * still its position (mask, ALiBi, relative bias, by_query) and its row of k_table. A listed key that the mask hides
- * has weight 0 and needs a finite v. Per-key arrays cannot be combined with lists: bias.tensor, by_key, bool_mask,
- * tree, cu_seqlens, a mask with n_first (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
+/** Sparse attention: query i of sequence b, in all heads, sees keys[b * batch_stride + i * query_stride + t], t <
+ * n_max, up to the first POSENC_LIST_END (FORMULAS C.33). Any order; k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS). A
+ * key named twice counts twice. The result is that of the listed keys gathered; numbers of keys remain their positions
+ * and rows of k_table. Listed keys that the mask hides need a finite v. Not with per-key arrays: bias.tensor, by_key,
+ * bool_mask, tree, cu_seqlens, n_first (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
 typedef struct posenc_attention_lists {
     const int32_t *keys;
     int64_t n_max;                      /**< 0 .. 2^30 (POSENC_ERR_SHAPE) */
-    int64_t query_stride, batch_stride; /**< entries from list to list; 0: all queries, or sequences, share one */
+    int64_t query_stride, batch_stride; /**< in entries; 0: queries, or sequences, share one */
 } posenc_attention_lists;
 
 /** Arguments of attention. Members that are NULL are absent. */
 typedef struct posenc_attention_args {
     const posenc_score_params *params;
     posenc_view q, k, v, out; /**< as for posenc_attention */
-    /** Output, f32 [1, n_heads, n_q, n_batch]: ln of the sum of exp(logit), sink included; -inf for a fully masked row
-     * without a finite sink. Overlaps nothing. */
+    /** Output, f32 [1, n_heads, n_q, n_batch], apart: ln of the sum of exp(logit), sink included; -inf if that is 0. */
     const posenc_view *lse;
-    /** RoPE for an un-rotated KV cache: row j of k_table rotates key j of every head and sequence on load, as FORWARD
-     * of posenc_rope_apply_table. The rotated key stays float32. rope->head_dim is k's. Give both or neither. */
+    /** Un-rotated KV cache: row j of k_table rotates key j on load, FORWARD. Both or neither; rope->head_dim is k's. */
     const posenc_rope *k_rope;
     const posenc_rope_table *k_table;
-    /** Pages: k and v are [dim, n_kv_heads, page_size, n_pages], with any page_size. Table entries for keys below k_end
-     * are checked (POSENC_ERR_ROWS); those for keys that no query sees may name any existing page. */
+    /** k and v are [dim, n_kv_heads, page_size, n_pages]. Table entries for keys below k_end are checked
+     * (POSENC_ERR_ROWS), also for keys that no query sees. */
     const posenc_attention_pages *pages;
     posenc_attention_math math;
     const posenc_attention_lists *lists;
 } posenc_attention_args;
 
-/** Computes attention as the arguments say. Work units and scratch are those of posenc_attention. */
+/** Computes attention with all of the above; work units and scratch are those of posenc_attention. */
 POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, posenc_range units);
 
 /* ---- Split-KV (flash-decoding): threads share the keys of a work unit ----
  *
- * For decode, where work units are fewer than threads. Results are bit-identical to posenc_attention_run. */
+ * For decode, where work units are fewer than threads. Bit-identical to posenc_attention_run. */
 
 /** Keys of a partition. */
 #define POSENC_ATTENTION_SEGMENT 4096
 
-/** Number of partitions: work units times segments of keys; 0 if the extents do not fit each other. */
+/** Number of partitions: work units times segments; 0 if extents do not fit. */
 POSENC_API int64_t posenc_attention_split_count(const posenc_attention_args *args);
 
-/** Bytes of memory that all partitions share: v_dim + 2 floats for each query, head and segment. 0 if there are none,
- * or too many. */
+/** Bytes of `parts`, which all partitions share: v_dim + 2 floats for each query, head and segment; 0 if too many. */
 POSENC_API size_t posenc_attention_split_bytes(const posenc_attention_args *args);
 
-/** Computes a range of partitions. Each thread has its own range and scratch; all share `parts`. Call
- * posenc_attention_combine_splits when all are done. */
+/** Computes a range of partitions; each thread has its own range and scratch. When all are done, combine. */
 POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, void *parts,
                                                 posenc_range range);
 /** Combines the partitions of work units and writes their outputs. */
@@ -148,25 +127,23 @@ POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_
 
 /* ---- Combining attention over different keys ---- */
 
-/** Attention state: result of attention over some keys. */
+/** Result of attention over some keys. */
 typedef struct posenc_attention_state {
     posenc_view out; /**< [v_dim, n_heads, n_q, n_batch] */
     posenc_view lse; /**< f32 [1, n_heads, n_q, n_batch] */
 } posenc_attention_state;
 
-/** Combines attention states over two disjoint sets of keys, with a sink in one of them: out = (e^lse_a out_a + e^lse_b
- * out_b) / (e^lse_a + e^lse_b), lse = ln(e^lse_a + e^lse_b). A state with an lse of -inf has weight 0, whatever its out
- * holds. a and b: one type, f32, f16 or bf16. joined may be a or b, or overlaps neither. Exchanging a and b may change
- * last bits. A row is one head of one query: row = (batch * n_q + query) * n_heads + head.
- */
+/** Combines results over disjoint sets of keys, with a sink in one of them: out = (e^lse_a out_a + e^lse_b out_b) /
+ * (e^lse_a + e^lse_b), lse = ln(e^lse_a + e^lse_b). A result with an lse of -inf has weight 0, whatever its out holds.
+ * Types: f32, f16 or bf16, one for a and b. joined may be a or b, or is apart. Exchanging a and b may change last bits.
+ * rows: of heads. */
 POSENC_API posenc_status posenc_attention_combine(const posenc_attention_state *a, const posenc_attention_state *b,
                                                   const posenc_attention_state *joined, posenc_range rows);
 
 /* ---- Reference ---- */
 
-/** Computes attention plainly and slowly, for tests and examples: Q K^T and P V are summed in double, the softmax is
- * posenc_softmax. It takes POSENC_FULLY_MASKED_UNIFORM too. probabilities: output, f32 [n_k, n_q, n_heads, n_batch],
- * overlaps nothing; NULL: allocated for the call. q, k, v and out as for posenc_attention. */
+/** Computes attention plainly and slowly, for tests: sums in double, posenc_softmax. It takes
+ * POSENC_FULLY_MASKED_UNIFORM. probabilities: output, f32 scores, apart; NULL: allocated. */
 POSENC_API posenc_status posenc_attention_reference(const posenc_score_params *params, const posenc_view *q,
                                                     const posenc_view *k, const posenc_view *v, const posenc_view *out,
                                                     const posenc_view *probabilities);

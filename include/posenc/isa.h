@@ -2,7 +2,7 @@
 /** @file
  * Instruction sets: which tier runs, and how to force one.
  *
- * The best tier that is built in and supported by CPU and operating system is picked when the library is loaded.
+ * * Loading the library picks the best tier that CPU and operating system support; earlier calls run the scalar tier.
  *
  *     posenc_isa_tier best = posenc_isa();
  *     posenc_status status = posenc_isa_select(POSENC_ISA_SCALAR);
@@ -18,13 +18,11 @@
 extern "C" {
 #endif
 
-/** Tiers. Features of the CPU (VNNI, AMX, dot products, i8mm) speed up attention in integers and bf16 inside a tier and
- * change no bits. AMX: Linux is asked once for the use of tiles; a call that uses tiles releases them.
- *
- * The environment variable POSENC_ISA, read once at load time, forces a tier: scalar, avx2, avx512 or neon; or a tier
- * without a feature: avx2-vnni, avx512-vnni, avx512-amx, neon-dotprod, neon-i8mm. An unknown name (AVX2, avx-2), or a
- * tier that cannot run here, means scalar, without a message. Empty means unset. Calls that other libraries make before
- * this one is loaded completely run the scalar tier. */
+/** Tiers. CPU features (VNNI, AMX, dot products, i8mm) speed up attention inside a tier and change no bits. The
+ * environment variable POSENC_ISA, read at load time, forces a tier: scalar, avx2, avx512, neon; or a tier without a
+ * feature: avx2-vnni, avx512-vnni, avx512-amx, neon-dotprod, neon-i8mm. An unknown name (AVX2), or a tier that cannot
+ * run here, silently means scalar. AMX: Linux is asked once for the use of tiles; a call that uses tiles releases them.
+ */
 typedef enum posenc_isa_tier {
     POSENC_ISA_SCALAR = 0, /**< portable C: the specification */
     POSENC_ISA_AVX2,       /**< x86-64 with AVX2, FMA and F16C */
@@ -36,9 +34,7 @@ typedef enum posenc_isa_tier {
 /** Tier in use. To notice a refused POSENC_ISA, compare before the first posenc_isa_select():
  *
  *     const char *forced = getenv("POSENC_ISA");
- *     if (forced != NULL && forced[0] != '\0' && strcmp(forced, posenc_isa_name(posenc_isa())) != 0)
- *         fprintf(stderr, "POSENC_ISA=%s was refused\n", forced);
- */
+ *     if (forced != NULL && forced[0] != '\0' && strcmp(forced, posenc_isa_name(posenc_isa())) != 0) */
 POSENC_API posenc_isa_tier posenc_isa(void);
 
 /** "scalar", "avx2", "avx512", "neon"; "unknown" for anything else. */
@@ -50,8 +46,8 @@ POSENC_API int posenc_isa_built(posenc_isa_tier tier);
 /** 1 if the tier is built in and can run on this machine. */
 POSENC_API int posenc_isa_supported(posenc_isa_tier tier);
 
-/** Uses the tier from now on, in all threads. Calls already running may finish with either; results are the same.
- * POSENC_ERR_ENUM: no such tier. POSENC_ERR_ISA: it cannot run here. On failure the choice stays. */
+/** Uses the tier from now on, in all threads. POSENC_ERR_ENUM: no such tier. POSENC_ERR_ISA: it cannot run here. Then
+ * the tier in use stays. */
 POSENC_API posenc_status posenc_isa_select(posenc_isa_tier tier);
 
 #ifdef __cplusplus

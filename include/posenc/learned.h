@@ -23,14 +23,14 @@ extern "C" {
 
 /** Policy for rows outside the table. */
 typedef enum posenc_out_of_range {
-    POSENC_OUT_OF_RANGE_ERROR = 0, /**< refuses the call (POSENC_ERR_POSITION; posenc_encoding_check names the row) */
+    POSENC_OUT_OF_RANGE_ERROR = 0, /**< refuses the call (POSENC_ERR_POSITION) */
     POSENC_OUT_OF_RANGE_CLAMP,     /**< takes the nearest row */
     POSENC_OUT_OF_RANGE_ZERO       /**< adds nothing */
 } posenc_out_of_range;
 
 /** Look-up: E = scale * table[id + offset]. */
 typedef struct posenc_lookup {
-    int64_t offset;             /**< BART and OPT: 2; up to 2^62 in size (POSENC_ERR_POSITION) */
+    int64_t offset;             /**< BART, OPT: 2; up to 2^62 in size (POSENC_ERR_POSITION) */
     float scale;                /**< finite (POSENC_ERR_SCALE); 0 makes every E 0 */
     posenc_out_of_range policy; /**< POSENC_ERR_ENUM */
 } posenc_lookup;
@@ -39,13 +39,12 @@ typedef struct posenc_lookup {
     { 0, 1.0f, POSENC_OUT_OF_RANGE_ERROR }
 
 /** Builds a learned encoding. table: [dim, n_rows, 1, 1], f32, f16 or bf16, dim 1 .. 2^21. It is not copied: it must
- * stay in place, apart from outputs; its values may change between calls. Ids are int32 or int64. lookup: NULL for
- * defaults. */
+ * stay in place, apart from outputs. Ids are int32 or int64. lookup: NULL for defaults. */
 POSENC_API posenc_status posenc_learned_create(const posenc_view *table, const posenc_lookup *lookup,
                                                posenc_encoding **e);
 
-/** Adds the gradient of the table (FORMULAS E.1): dtable[r] += scale * dy[t], tokens ascending, batches in order. dy:
- * [dim, n_tokens, n_batch, 1], any type. dtable: f32 [dim, n_rows, 1, 1], apart from dy. rows: rows of dtable. */
+/** Adds dtable[r] += scale * dy[t] (FORMULAS E.1). dy: [dim, n_tokens, n_batch, 1], any type. dtable: f32 [dim, n_rows,
+ * 1, 1], apart. rows: of dtable. */
 POSENC_API posenc_status posenc_learned_backward(const posenc_lookup *lookup, const posenc_coords *ids,
                                                  const posenc_view *dy, const posenc_view *dtable, posenc_range rows);
 
@@ -53,29 +52,26 @@ POSENC_API posenc_status posenc_learned_backward(const posenc_lookup *lookup, co
 
 typedef enum posenc_resize_method { POSENC_RESIZE_LINEAR = 0, POSENC_RESIZE_CUBIC } posenc_resize_method;
 
-/** Resizing of a row-major grid of h x w tokens after n_prefix tokens, which are copied, as PyTorch's interpolate. A
- * single dimension has h = 1.
- *
- * antialias (SigLIP 2, DINOv2 with registers, timm): new row o, centre c = (o + 1/2) r, r = in/out or the ratio, sums
- * old rows j with weights K((j + 1/2 - c) / max(r, 1)), normalised; K is 1 - |t|, or the cubic with a = -1/2. Refused
- * with it: align_corners (POSENC_ERR_ENUM; use the ratio (in - 1)/(out - 1)), a ratio that puts the last centre beyond
- * the old grid (POSENC_ERR_SCALING). */
+/** Row-major grids of h x w tokens after n_prefix tokens, which are copied, as PyTorch's interpolate; h = 1 for one
+ * dimension. antialias (SigLIP 2, DINOv2 with registers, timm) takes no align_corners (POSENC_ERR_ENUM; use the ratio
+ * (in - 1)/(out - 1)), cubic a = -1/2, and no ratio that puts the last centre beyond the old grid (POSENC_ERR_SCALING).
+ */
 typedef struct posenc_resize_params {
     posenc_resize_method method;
     int align_corners;
     int64_t h_in, w_in, h_out, w_out; /**< 1 .. 2^20 (POSENC_ERR_SHAPE) */
     int64_t n_prefix;
-    double h_ratio, w_ratio; /**< old tokens per new token (DINOv2), > 0, not with align_corners (POSENC_ERR_SCALING);
-                                  0: in/out */
-    double cubic_a;          /**< within [-4, 4] (POSENC_ERR_SCALING) */
+    double h_ratio,
+        w_ratio;    /**< old tokens per new token (DINOv2), not with align_corners (POSENC_ERR_SCALING); 0: in/out */
+    double cubic_a; /**< within [-4, 4] (POSENC_ERR_SCALING) */
     int antialias;
 } posenc_resize_params;
 
 #define POSENC_RESIZE_DEFAULTS                                                                                         \
     { POSENC_RESIZE_LINEAR, 0, 1, 0, 1, 0, 0, 0.0, 0.0, -0.75, 0 }
 
-/** Resizes x [dim, n_prefix + h_in w_in, 1, 1] to y [dim, n_prefix + h_out w_out, 1, 1], any types, apart. rows: of
- * y. */
+/** Resizes x [dim, n_prefix + h_in w_in, 1, 1] to y [dim, n_prefix + h_out w_out, 1, 1], any types, apart. rows: of y.
+ */
 POSENC_API posenc_status posenc_table_resize(const posenc_resize_params *params, const posenc_view *x,
                                              const posenc_view *y, posenc_range rows);
 
@@ -85,45 +81,25 @@ POSENC_API posenc_status posenc_table_resize_backward(const posenc_resize_params
 
 /* ---- Seeded initial values, the same on every machine ----
  *
- * An element depends on the seed and its place (row * ne[0] + column) only. Not for secrets.
- *
- *     posenc_view table = posenc_view_dense(weights, POSENC_F32, 768, 512, 1, 1);
- *     posenc_status status = posenc_fill_normal(42, 0.0, 0.02, &table, posenc_range_all());
- *     double limit = posenc_xavier_uniform(512, 768);
- *     status = posenc_fill_uniform(42, -limit, limit, &table, posenc_range_all());
- */
+ * An element depends on the seed and its place, row * ne[0] + column, only. */
 
-/** Fills y (any type) with normal random values. mean: up to 1e30 in size; deviation: in [0, 1e30] (POSENC_ERR_SCALE).
- * A row is one of ne[1] * ne[2] * ne[3]. */
+/** Fills y (any type) with normal random values; mean up to 1e30 in size, deviation in [0, 1e30] (POSENC_ERR_SCALE). A
+ * row is one of ne[1] * ne[2] * ne[3]. */
 POSENC_API posenc_status posenc_fill_normal(uint64_t seed, double mean, double deviation, const posenc_view *y,
                                             posenc_range rows);
-/** Fills y with uniform random values of [low, high), low <= high, up to 1e30 in size. Rounding to y's type may reach a
- * bound. */
+/** Fills y with uniform random values of [low, high), up to 1e30 in size (POSENC_ERR_SCALE). */
 POSENC_API posenc_status posenc_fill_uniform(uint64_t seed, double low, double high, const posenc_view *y,
                                              posenc_range rows);
 
-/** Limit of the uniform Xavier (Glorot) initialisation, sqrt(6 / (fan_in + fan_out)); 0 if both fans are 0 or one is
- * negative. */
+/** Limit of the uniform Xavier (Glorot) initialisation, sqrt(6 / (fan_in + fan_out)); 0 for invalid fans. */
 POSENC_API double posenc_xavier_uniform(int64_t fan_in, int64_t fan_out);
-/** Standard deviation of the normal one, sqrt(2 / (fan_in + fan_out)), likewise. */
+/** Standard deviation of the normal one, sqrt(2 / (fan_in + fan_out)). */
 POSENC_API double posenc_xavier_normal(int64_t fan_in, int64_t fan_out);
 
-/* ---- Depth-wise convolution: conditional positional encoding (CPVT's PEG, arXiv 2102.10882; Twins' PosCNN; A.20) ----
+/* ---- Depth-wise convolution: conditional encoding (CPVT, arXiv 2102.10882; Twins; FORMULAS A.20, E.2) ----
  *
- * conv[t][c] = bias[c] + sum over u of w[c][u] x[t + u - pad][c], 0 outside. y = conv, or x + conv with a residual.
- * Tokens are in a line, pad (K-1)/2 or, causal, K-1; or in a row-major grid, w [C][K][K].
- *
- *     posenc_conv_params params = POSENC_CONV_DEFAULTS;
- *     params.n_channels = 64;
- *     params.n_dims = 2;
- *     posenc_conv *peg;
- *     posenc_status status = posenc_conv_create(&params, weights, bias, &peg);
- *     posenc_conv_grid grid = {1, 14, 14};
- *     posenc_view x = posenc_view_dense(tokens, POSENC_F32, 64, 197, n_batch, 1);
- *     posenc_view y = posenc_view_dense(result, POSENC_F32, 64, 197, n_batch, 1);
- *     status = posenc_conv_apply(peg, grid, &x, &y, posenc_range_all());
- *     posenc_conv_free(peg);
- */
+ * y = conv, or x + conv with a residual; conv[t][c] = bias[c] + sum over u of w[c][u] x[t + u - pad][c], 0 outside.
+ * Tokens in a line, pad (K-1)/2 or, causal, K-1; or in a row-major grid, w [C][K][K]. */
 
 #define POSENC_MAX_CONV_KERNEL 31    /**< in one dimension */
 #define POSENC_MAX_CONV_KERNEL_2D 15 /**< in two */
@@ -139,54 +115,38 @@ typedef struct posenc_conv_params {
 #define POSENC_CONV_DEFAULTS                                                                                           \
     { 0, 1, 3, 0, 1 }
 
-/** Tokens: n_prefix, which are copied (also their gradient), then height * width; one dimension has height 1. */
+/** Tokens: n_prefix, which are copied, then height * width (height 1 in one dimension). */
 typedef struct posenc_conv_grid {
     int64_t n_prefix, height, width;
 } posenc_conv_grid;
 
-/** Immutable; threads may share it. */
 typedef struct posenc_conv posenc_conv;
 
-/** Builds a depth-wise convolution. weights [n_channels][K] or [n_channels][K][K] and bias [n_channels] (NULL: none)
- * are copied. Sets *conv to NULL on failure. */
+/** Builds a convolution. weights [n_channels][K] or [n_channels][K][K] and bias [n_channels] (NULL: none) are copied.
+ */
 POSENC_API posenc_status posenc_conv_create(const posenc_conv_params *params, const float *weights, const float *bias,
                                             posenc_conv **conv);
-/** Frees it; NULL is allowed. */
 POSENC_API void posenc_conv_free(posenc_conv *conv);
 
-/** Applies the convolution. x, y: [n_channels, n_prefix + height*width, n_batch, 1], any types, apart. row = batch *
- * n_tokens + token. */
+/** Applies it. x, y: [n_channels, n_prefix + height*width, n_batch, 1], any types, apart. rows: of encodings. */
 POSENC_API posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
                                            const posenc_view *y, posenc_range rows);
 
-/** Gradient of the input: dx[s][c] = sum over u of w[c][u] dy[s - u + pad][c], plus dy[s][c] with a residual. */
+/** Gradient of the input. */
 POSENC_API posenc_status posenc_conv_backward_input(const posenc_conv *conv, posenc_conv_grid grid,
                                                     const posenc_view *dy, const posenc_view *dx, posenc_range rows);
 
-/** Adds gradients of weights and bias: dw[c][u] += sum over t of dy[t][c] x[t + u - pad][c], db[c] += sum over t of
- * dy[t][c]. x, dy: f32. dw: as the weights; db: [n_channels] or NULL. rows: taps u; db belongs to tap 0. */
+/** Adds gradients of the weights (dw, as weights) and bias (db, or NULL). x, dy: f32. rows: taps u; db belongs to tap
+ * 0. */
 POSENC_API posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_grid grid,
                                                       const posenc_view *x, const posenc_view *dy, float *dw, float *db,
                                                       posenc_range rows);
 
-/* ---- Grouped convolution of speech models (Wav2Vec2, arXiv 2006.11477; HuBERT, WavLM, data2vec; A.24) ----
+/* ---- Grouped convolution of speech models (Wav2Vec2, arXiv 2006.11477; HuBERT, WavLM, data2vec; FORMULAS A.24) ----
  *
- * y[t][c] = bias[c] + sum over u, i of w[u][i][c] x[t + u - floor(K/2)][g W + i], 0 outside, with W = n_channels /
- * n_groups, i < W, group g = floor(c/W). GELU (data2vec: norm, GELU, next convolution) and the sum with x are the
- * caller's.
- *
- * w is [kernel][W][n_channels], PyTorch's [n_channels][W][kernel] with first and last dimension exchanged. Checkpoints
- * with weight norm hold v and g [kernel]: w[u] = g[u] v[..][u] / |v[..][u]|, the norm over all but the taps.
- *
- *     posenc_grouped_conv_params params = POSENC_GROUPED_CONV_DEFAULTS;
- *     params.n_channels = 768;
- *     posenc_grouped_conv *conv;
- *     posenc_status status = posenc_grouped_conv_create(&params, weights, bias, &conv);
- *     posenc_view x = posenc_view_dense(tokens, POSENC_F32, 768, n_tokens, n_batch, 1);
- *     posenc_view y = posenc_view_dense(result, POSENC_F32, 768, n_tokens, n_batch, 1);
- *     status = posenc_grouped_conv_apply(conv, &x, &y, posenc_range_all());
- *     posenc_grouped_conv_free(conv);
- */
+ * y[t][c] = bias[c] + sum over u, i of w[u][i][c] x[t + u - floor(K/2)][g W + i], 0 outside, W = n_channels / n_groups,
+ * i < W, g = floor(c/W). PyTorch's weights are [n_channels][W][kernel]: exchange the first and last dimension. What
+ * follows: docs/recipes.md. */
 
 #define POSENC_MAX_GROUPED_KERNEL 4096
 
@@ -200,28 +160,23 @@ typedef struct posenc_grouped_conv_params {
 #define POSENC_GROUPED_CONV_DEFAULTS                                                                                   \
     { 0, 16, 128, 0 }
 
-/** Immutable; threads may share it. */
 typedef struct posenc_grouped_conv posenc_grouped_conv;
 
-/** Builds a grouped convolution. weights [K][W][n_channels] and bias [n_channels] (NULL: none) are copied, with W
- * rounded up to a multiple of 32. Sets *conv to NULL on failure. */
+/** Builds a grouped convolution. weights [K][W][n_channels] and bias [n_channels] (NULL: none) are copied. */
 POSENC_API posenc_status posenc_grouped_conv_create(const posenc_grouped_conv_params *params, const float *weights,
                                                     const float *bias, posenc_grouped_conv **conv);
-/** Frees it; NULL is allowed. */
 POSENC_API void posenc_grouped_conv_free(posenc_grouped_conv *conv);
 
-/** Applies the convolution. x, y: [n_channels, n_tokens, n_batch, 1], any types, apart. row = batch * n_tokens + token;
- * ranges of 24 rows and more are fastest. */
+/** Applies it. x, y: [n_channels, n_tokens, n_batch, 1], any types, apart. rows: of encodings; ranges of 24 and more
+ * are fastest. */
 POSENC_API posenc_status posenc_grouped_conv_apply(const posenc_grouped_conv *conv, const posenc_view *x,
                                                    const posenc_view *y, posenc_range rows);
 
-/** Gradient of the input: dx[s][g W + i] = sum over u and the channels c of the group of w[u][i][c] dy[s - u +
- * floor(K/2)][c]. POSENC_ERR_UNSET without has_backward. */
+/** Gradient of the input. POSENC_ERR_UNSET: no has_backward. */
 POSENC_API posenc_status posenc_grouped_conv_backward_input(const posenc_grouped_conv *conv, const posenc_view *dy,
                                                             const posenc_view *dx, posenc_range rows);
 
-/** Adds gradients of weights and bias: dw[u][i][c] += sum over t of x[t + u - floor(K/2)][g W + i] dy[t][c], db[c] +=
- * sum over t of dy[t][c]. x, dy: f32. dw: as the weights; db: [n_channels] or NULL. rows: taps u; db belongs to tap
+/** Adds gradients of the weights (dw, as weights) and bias (db, or NULL). x, dy: f32. rows: taps u; db belongs to tap
  * 0. */
 POSENC_API posenc_status posenc_grouped_conv_backward_weights(const posenc_grouped_conv *conv, const posenc_view *x,
                                                               const posenc_view *dy, float *dw, float *db,

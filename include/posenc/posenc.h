@@ -23,24 +23,24 @@
  *
  *   analysis.h      similarities, frequencies and costs of encodings
  *
- * A header is listed after the headers that it includes. "FORMULAS B.14" or "B.14" is a section of docs/formulas.md in
- * the source tree. docs/numerics.md has the order of arithmetic and error bounds. docs/embedding.md is a tutorial.
+ * Headers follow those that they include. "FORMULAS B.14" or "B.14": docs/formulas.md in the source tree. Order of
+ * arithmetic, error bounds: docs/numerics.md. Longer examples: docs/recipes.md, docs/embedding.md.
  *
  * Rules for every call:
  *
- *   - Results are bit-identical on every instruction set and for any split of the work by rows, threads, batch or
- *     position. Any NaN equals any NaN. (Exceptions: CPUs without FMA, big-endian CPUs; docs/numerics.md#other-modes.)
- *   - Bad input returns a status other than POSENC_OK and writes nothing. The pointer to a new object becomes NULL.
- *   - Memory-safe: no access outside the declared extents. Pointers and strides need the alignment of their element
- *     only. Any size may be 0, unless a call says otherwise.
- *   - Thread-safe: no allocation (except posenc_attention_reference), lock, thread or global state in calls on data;
- *     up to 64 KB of stack. Objects are immutable; threads may share them.
- *   - The floating-point environment is left alone; exception flags may be raised. Calls expect round to nearest and no
- *     flush to zero, as C programs start.
- *   - Time does not depend on data, except for denormal numbers in input or result on some CPUs, and posenc_top_k.
- *   - Inputs and outputs overlap only where a call allows it. This is checked, except between the tensors of one
- *     posenc_rope_apply_tensors. Arrays that are no views (positions, slopes, relative biases, bias tables, cos/sin
- *     tables) and byte masks must be outside them and as long as the call says; neither is checked.
+ *   - Results are bit-identical on every instruction set and for any split of the work. Any NaN equals any NaN. (CPUs
+ *     without FMA, big-endian CPUs: docs/numerics.md#other-modes.)
+ *   - Bad input returns a status other than POSENC_OK and writes nothing. Pointers to new objects become NULL.
+ *   - Memory-safe: no access outside the declared extents. Alignment: of the element. Any size may be 0, unless a call
+ *     says otherwise.
+ *   - Thread-safe: no allocation (except posenc_attention_reference), lock, thread or global state in calls on data; up
+ *     to 64 KB of stack. Objects are immutable, so threads may share them. posenc_*_free takes NULL; queries of a NULL
+ *     object return 0.
+ *   - Calls expect round to nearest and no flush to zero, and leave both alone. Exception flags may be raised.
+ *   - Time does not depend on data, except for denormal numbers on some CPUs, and posenc_top_k.
+ *   - Inputs and outputs overlap only where a call allows it ("apart": no overlap). This is checked for
+ *     views. Other arrays (positions, slopes, relative biases, tables, byte masks) must be apart and long enough;
+ *     neither is checked.
  */
 #ifndef POSENC_POSENC_H
 #define POSENC_POSENC_H

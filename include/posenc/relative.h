@@ -2,11 +2,9 @@
 /** @file
  * Query-dependent relative terms of attention logits: Shaw, Transformer-XL, DeBERTa, FIRE, CoPE (FORMULAS C.7 - C.19).
  *
- * A relative table has a row of head_dim numbers for each offset, key minus query position; several offsets may share a
- * row. A term adds q_i . table[row of j - i] to the score of query i and key j, in two steps without an n_q x n_k
- * matrix:
+ * A term adds q_i . table[row of j - i] to the score of query i and key j, in two steps without an n_q x n_k matrix:
  *
- *   1. posenc_relative_products: every query times every table row. Any matrix library can do this too.
+ *   1. posenc_relative_products: every query times every table row.
  *   2. posenc_rel_index_fill: the row of each offset. softmax.h reads the products through it.
  */
 #ifndef POSENC_RELATIVE_H
@@ -20,35 +18,21 @@
 extern "C" {
 #endif
 
-/** Rule for a relative index: row = clip(zero + bucket(sign * offset), 0, n_rows - 1). bucket is the identity without
- * log_buckets. The rules below set all members. */
+/** Rule for a relative index: row = clip(zero + bucket(sign * offset), 0, n_rows - 1); bucket: identity without
+ * log_buckets. */
 typedef struct posenc_rel_index_rule {
     int64_t n_rows;       /**< 1 .. 2^30 */
     int64_t zero;         /**< row of offset 0, 0 .. n_rows - 1 */
     int sign;             /**< 1: rows ascend with key minus query, -1: with query minus key */
-    int is_strict;        /**< 1: offsets beyond the table are refused (POSENC_ERR_OFFSETS), not clipped */
+    int is_strict;        /**< 1: offsets beyond the table are refused (POSENC_ERR_OFFSETS) */
     int64_t log_buckets;  /**< DeBERTa's position_buckets, even, 4 .. 2^16; 0: none */
     int64_t max_position; /**< with buckets: above log_buckets / 2 + 1, at most 2^16 */
     int is_unclipped;     /**< 1: buckets go on where offsets reach max_position */
 } posenc_rel_index_rule;
 
-/* ---- Rules, by scheme ----
+/* ---- Rules, by scheme (a table of all: docs/recipes.md) ----
  *
- *   scheme                        rule                                     by_query       by_key
- *   Shaw, keys                    posenc_rel_index_shaw(k)                 q, table A^K
- *   query minus key (C.9)         posenc_rel_index_reversed(shaw)          q, table E
- *   BERT relative_key             posenc_rel_index_relative_key(n)         q, table E
- *   BERT relative_key_query       the same                                 q, table E     k, table E
- *   Transformer-XL                posenc_rel_index_transformer_xl(n)       q + v, table R
- *   XLNet                         posenc_rel_index_xlnet(n_q, n_k)         q + v, table R
- *   DeBERTa                       posenc_rel_index_deberta(k)              q, table K^r   k, table Q^r
- *   DeBERTa v2, v3                posenc_rel_index_deberta_log(..)         q, table K^r   k, table Q^r
- *
- * Scores are q . k, in Transformer-XL and XLNet (q + u) . k. posenc_score_params.scale is 1/sqrt(head_dim), in DeBERTa
- * 1/sqrt(n head_dim) with n = 1 + the number of relative terms. by_key follows DeBERTa's code; its papers' sign of p2c
- * is posenc_rel_index_reversed(rule).
- *
- * Example: Shaw, k = 16, causal, table [head_dim, 1, 33] shared by all heads (statuses are not checked for brevity)
+ * Example: Shaw, k = 16, causal, one table for all heads; check the statuses
  *
  *     posenc_relative_table *table = NULL;
  *     posenc_view rows = posenc_view_dense(a_k, POSENC_F32, 64, 1, 33, 1);
@@ -70,7 +54,7 @@ typedef struct posenc_rel_index_rule {
  *     posenc_relative_table_free(table);
  */
 
-/** n, or -1 if it is out of range, which makes a rule that is refused where it is used (POSENC_ERR_SHAPE). */
+/** n, or -1 if out of range: a rule of it is refused where it is used (POSENC_ERR_SHAPE). */
 static inline int64_t posenc_rel_index_size(int64_t n) {
     return n < 0 || n > (int64_t)1 << 30 ? -1 : n;
 }
@@ -82,15 +66,14 @@ static inline posenc_rel_index_rule posenc_rel_index_shaw(int64_t k) {
     return rule;
 }
 
-/** BERT's relative_key: i - j + n - 1, 2n - 1 rows, n = max_position_embeddings; offsets of n and more are refused. */
+/** BERT's relative_key: i - j + n - 1, 2n - 1 rows, n = max_position_embeddings; greater offsets are refused. */
 static inline posenc_rel_index_rule posenc_rel_index_relative_key(int64_t n) {
     n = posenc_rel_index_size(n);
     posenc_rel_index_rule rule = {2 * n - 1, n - 1, -1, 1, 0, 0, 0};
     return rule;
 }
 
-/** Transformer-XL (arXiv 1901.02860; C.11): rows of distances n - 1, .., 0, with n = n_k, or clamp_len + 1 to clip.
- * Mask later keys. With posenc_relative_products this is the relative shift (C.12) without shifting. */
+/** Transformer-XL (arXiv 1901.02860; C.11, C.12): rows of distances n - 1, .., 0; n = n_k, or clamp_len + 1. */
 static inline posenc_rel_index_rule posenc_rel_index_transformer_xl(int64_t n) {
     n = posenc_rel_index_size(n);
     posenc_rel_index_rule rule = {n, n - 1, 1, 0, 0, 0, 0};
@@ -105,23 +88,21 @@ static inline posenc_rel_index_rule posenc_rel_index_xlnet(int64_t n_q, int64_t 
     return rule;
 }
 
-/** DeBERTa (arXiv 2006.03654; C.14): clip(i - j + k, 0, 2k - 1), 2k rows; k >= 1, 512 in v1. */
+/** DeBERTa (arXiv 2006.03654; C.14): clip(i - j + k, 0, 2k - 1), 2k rows; 512 in v1. */
 static inline posenc_rel_index_rule posenc_rel_index_deberta(int64_t k) {
     k = posenc_rel_index_size(k);
     posenc_rel_index_rule rule = {2 * k, k, -1, 0, 0, 0, 0};
     return rule;
 }
 
-/** DeBERTa v2 and v3 (C.15; Microsoft's code): logarithmic buckets, 2 buckets rows; 256 and 512. Offsets of
- * max_position and more take the last bucket. */
+/** DeBERTa v2 and v3 (C.15): the same of logarithmic buckets, 2 buckets rows; 256 and 512. */
 static inline posenc_rel_index_rule posenc_rel_index_deberta_log(int64_t buckets, int64_t max_position) {
     buckets = posenc_rel_index_size(buckets);
     posenc_rel_index_rule rule = {2 * buckets, buckets, -1, 0, buckets, max_position, 0};
     return rule;
 }
 
-/** DeBERTa v2 and v3 as Hugging Face runs them beyond max_position tokens, for models tuned on such text: offsets are
- * not clipped, so keys max_position and more after the query take row 0. */
+/** The same as Hugging Face runs it beyond max_position tokens, without clipping offsets. */
 static inline posenc_rel_index_rule posenc_rel_index_deberta_log_unclipped(int64_t buckets, int64_t max_position) {
     posenc_rel_index_rule rule = posenc_rel_index_deberta_log(buckets, max_position);
     rule.is_unclipped = 1;
@@ -134,79 +115,50 @@ static inline posenc_rel_index_rule posenc_rel_index_reversed(posenc_rel_index_r
     return rule;
 }
 
-/** Fills index->data for offsets first .. first + n_offsets - 1, which the caller sets by posenc_rel_bias_range, and
- * sets index->n_rows. */
+/** Fills index->data for its offsets (posenc_rel_bias_range) and sets index->n_rows. */
 POSENC_API posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule, posenc_rel_index *index);
 
 /* ---- Products with the table ---- */
 
-/** Table packed for multiplication. Immutable; threads may share it. */
+/** Table packed for multiplication. */
 typedef struct posenc_relative_table posenc_relative_table;
 
-/** Packs a copy of a relative table. rows: f32, f16 or bf16 [head_dim, n_heads or 1, n_rows, 1], head_dim 1 .. 2^16
- * (POSENC_ERR_HEAD_DIM), n_rows 1 .. 2^30 (POSENC_ERR_SHAPE), heads 1 or more (POSENC_ERR_N_HEADS). Sets *table to NULL
- * on failure. */
+/** Packs a copy of a table. rows: f32, f16 or bf16 [head_dim, n_heads or 1, n_rows, 1], head_dim 1 .. 2^16
+ * (POSENC_ERR_HEAD_DIM), n_rows 1 .. 2^30 (POSENC_ERR_SHAPE), heads 1 or more (POSENC_ERR_N_HEADS). */
 POSENC_API posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relative_table **table);
-/** Frees it; NULL is allowed. */
 POSENC_API void posenc_relative_table_free(posenc_relative_table *table);
 
-/** Writes y[r, i, h, b] = sum over c of (q[c, h, i, b] + shift[h][c]) table[c, h, r].
- *
- *     q       f32, f16 or bf16 [head_dim, n_heads, n_q, n_batch]; for by_key the keys
- *     y       f32 [n_rows, n_q, n_heads, n_batch], apart from q
- *     shift   [n_heads][head_dim], Transformer-XL's v (or u); NULL: none
- *     rows    row = (batch * n_heads + head) * n_q + query */
+/** Writes y[r, i, h, b] = sum over c of (q[c, h, i, b] + shift[h][c]) table[c, h, r]. q: heads (by_key: the keys), f32,
+ * f16 or bf16. y: f32 [n_rows, n_q, n_heads, n_batch], apart. shift: [n_heads][head_dim], Transformer-XL's v (or u);
+ * NULL: none. rows: of scores. */
 POSENC_API posenc_status posenc_relative_products(const posenc_relative_table *table, const posenc_view *q,
                                                   const float *shift, const posenc_view *y, posenc_range rows);
 
 /* ---- Values ---- */
 
-/** Adds Shaw's relative values (C.8): z[c, h, i, b] += sum over keys j of p[j, i, h, b] table[c, h, row of j - i, b].
- *
- *     p       f32 [n_k, n_q, n_heads, n_batch], probabilities under the mask (masked keys are not read)
- *     table   f32, f16 or bf16 [head_dim, n_heads or 1, n_rows, n_batch or 1], n_rows of the index
- *     z       f32 [head_dim, n_heads, n_q, n_batch], apart from both
- *     rows    of p; query i has position query_start + i (given positions are not supported) */
+/** Adds Shaw's relative values (C.8): z[c, h, i, b] += sum over j of p[j, i, h, b] table[c, h, row of j - i, b]. p: f32
+ * scores, probabilities under the mask. table: f32, f16 or bf16 [head_dim, n_heads or 1, n_rows, n_batch or 1]. z: f32
+ * heads, apart. Query i has position query_start + i. rows: of scores. */
 POSENC_API posenc_status posenc_relative_values(const posenc_rel_index *index, posenc_mask mask, int64_t query_start,
                                                 const posenc_view *p, const posenc_view *table, const posenc_view *z,
                                                 posenc_range rows);
 
 /* ---- Shifts of whole matrices; x and y of one type, apart ---- */
 
-/** Transformer-XL's flat relative shift (C.12), with its values of the next row: y[j, i] = x[j + n_q - 1 - i, i] for j
- * <= i + n_k - n_q. x, y: [n_k, n_q, n_heads, n_batch]. */
+/** Transformer-XL's relative shift (C.12): y[j, i] = x[j + n_q - 1 - i, i] for j <= i + n_k - n_q, else as its flat
+ * form. */
 POSENC_API posenc_status posenc_relative_shift(const posenc_view *x, const posenc_view *y);
 
-/** Unmasked skew (C.13): y[j, i] = x[j - i + n - 1, i]. x: [2n - 1, n, n_heads, n_batch], y: [n, n, n_heads,
- * n_batch]. */
+/** Unmasked skew (C.13): y[j, i] = x[j - i + n - 1, i]. x: [2n - 1, n, n_heads, n_batch], y: [n, n, n_heads, n_batch].
+ */
 POSENC_API posenc_status posenc_relative_skew(const posenc_view *x, const posenc_view *y);
 
 /* ---- FIRE (arXiv 2310.04418; FORMULAS C.17) ----
  *
- *     psi(x) = ln(|c x| + 1)
- *     bias_h(i, j) = w2[h] . relu(w1 x + b1) + b2[h],   x = psi(i - j) / (psi(max(i, threshold)) + eps)
- *
- * The bias depends on the query, so it is no relative bias: write it for a few queries at a time and pass it as
- * posenc_score_params.bias.tensor. A key costs one multiply-add. Error 2e-7: docs/numerics.md#relative-terms.
- *
- * Example: one head, two hidden units, up to 1024 tokens
- *
- *     posenc_fire_params params = POSENC_FIRE_DEFAULTS;
- *     params.n_heads = 1;
- *     params.n_hidden = 2;
- *     params.w1 = w1;
- *     params.b1 = b1;
- *     params.w2 = w2;
- *     params.b2 = b2;
- *     params.max_distance = 1023;
- *     posenc_fire *fire = NULL;
- *     posenc_status status = posenc_fire_create(&params, &fire);
- *     posenc_view bias = posenc_view_dense(rows, POSENC_F32, 4, 1, 1, 1); // query 3, keys 0 .. 3
- *     status = posenc_fire_write(fire, 3, &bias, posenc_range_all());
- *     posenc_fire_free(fire);
- */
+ * The bias depends on the query: write it for a few queries at a time, for posenc_score_params.bias.tensor. Error 2e-7:
+ * docs/numerics.md#relative-terms. Example: docs/recipes.md. */
 
-/** Weights are copied and must be finite, like c, threshold and eps (POSENC_ERR_SCALE). */
+/** Weights are copied. Not finite: POSENC_ERR_SCALE. */
 typedef struct posenc_fire_params {
     int64_t n_heads;      /**< 1 .. 2^16 */
     int64_t n_hidden;     /**< 1 .. 1024; published 32 */
@@ -215,23 +167,20 @@ typedef struct posenc_fire_params {
     double c;             /**< 0.1, trained; 2^-100 to 2^20 in size */
     double threshold;     /**< |L_mult L|, 512; 0 .. 2^30 */
     double eps;           /**< 1e-6; 2^-100 .. 1 */
-    int64_t max_distance; /**< between query and key, 0 .. 2^22; set-up takes 8 bytes and a microsecond for each */
+    int64_t max_distance; /**< 0 .. 2^22; set-up takes 8 bytes and a microsecond for each */
 } posenc_fire_params;
 
 #define POSENC_FIRE_DEFAULTS                                                                                           \
     { 0, 32, NULL, NULL, NULL, NULL, 0.1, 512.0, 1e-6, 0 }
 
-/** Immutable; threads may share it. */
 typedef struct posenc_fire posenc_fire;
 
-/** Builds FIRE from its weights. Sets *fire to NULL on failure. */
+/** Builds FIRE from its weights. */
 POSENC_API posenc_status posenc_fire_create(const posenc_fire_params *params, posenc_fire **fire);
-/** Frees it; NULL is allowed. */
 POSENC_API void posenc_fire_free(posenc_fire *fire);
 
-/** Writes y[j, i, h, b] = bias_h(query_start + i, j). y: f32 [n_k, n_q, n_heads, n_batch]. query_start: >= 0 or
- * POSENC_ALIGN_LAST_KEY; query_start + n_q and n_k: at most max_distance + 1 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE).
- * row = (batch * n_heads + head) * n_q + query. */
+/** Writes the bias of queries query_start + i. y: f32 scores. query_start: >= 0 or POSENC_ALIGN_LAST_KEY; query_start +
+ * n_q and n_k: at most max_distance + 1 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
 POSENC_API posenc_status posenc_fire_write(const posenc_fire *fire, int64_t query_start, const posenc_view *y,
                                            posenc_range rows);
 /** Adds FIRE's bias to y. */
@@ -240,24 +189,7 @@ POSENC_API posenc_status posenc_fire_add(const posenc_fire *fire, int64_t query_
 
 /* ---- CoPE, contextual position encoding (arXiv 2405.18719; FORMULAS C.19) ----
  *
- *     s_j = scale x_j,   g_j = 1 / (1 + exp(-s_j))                              for keys j = 0 .. i_abs
- *     P_j = min(g_j + g_(j+1) + .. + g_(i_abs), n_positions - 1)
- *     b_j = (1 - w) z_(floor P) + w z_(ceil P),   w = P - floor P,   z_n = q_i . E[n]
- *
- * z are posenc_relative_products with the table E. Gates before the key where P reaches n_positions - 1 are not
- * evaluated. A NaN gate counts as that key.
- *
- * Example: causal, logits of all rows in place, then their softmax
- *
- *     posenc_view s = posenc_view_dense(scores, POSENC_F32, n_k, n_q, 8, 1);
- *     posenc_view z = posenc_view_dense(products, POSENC_F32, 64, n_q, 8, 1);
- *     posenc_cope_params cope = POSENC_COPE_DEFAULTS;
- *     cope.scale = 0.125f;
- *     posenc_status status = posenc_cope_logits(&cope, &s, NULL, &z, &s, posenc_range_all());
- *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
- *     params.mask = posenc_mask_causal();
- *     status = posenc_softmax(&params, &s, &s, posenc_range_all());
- */
+ * z are products with the table E, x the scores. A NaN gate ends the sum of gates. Example: docs/recipes.md. */
 
 typedef enum posenc_cope_form {
     POSENC_COPE_LISTING = 0, /**< logit = scale x_j + b_j: the paper's listing */
@@ -273,13 +205,9 @@ typedef struct posenc_cope_params {
 #define POSENC_COPE_DEFAULTS                                                                                           \
     { 1.0f, POSENC_COPE_LISTING, POSENC_ALIGN_LAST_KEY }
 
-/** Writes causal logits with contextual positions: y[j] for j <= query_start + i, -inf beyond.
- *
- *     x       scores q . k, f32 [n_k, n_q, n_heads, n_batch]
- *     gates   scores that make the gates instead of x (separate gate keys), like x; NULL: x
- *     z       f32 [n_positions, n_q, n_heads, n_batch], 1 <= n_positions <= 2^24
- *     y       the view of x, or apart from all
- *     rows    row = (batch * n_heads + head) * n_q + query */
+/** Writes logits for keys j <= query_start + i, -inf beyond. x: f32 scores. gates: scores of separate gate keys; NULL:
+ * x. z: f32 [n_positions, n_q, n_heads, n_batch], n_positions 1 .. 2^24. y: the view of x, or apart. rows: of scores.
+ */
 POSENC_API posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_view *x,
                                             const posenc_view *gates, const posenc_view *z, const posenc_view *y,
                                             posenc_range rows);

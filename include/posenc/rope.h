@@ -24,43 +24,38 @@
 extern "C" {
 #endif
 
-/** Channels of rotary pair i, counted from n_offs. There is no default: a wrong layout gives plausible nonsense. */
+/** Channels of rotary pair i, counted from n_offs. There is no default. */
 typedef enum posenc_rope_layout {
     POSENC_ROPE_LAYOUT_UNSET = 0,
     POSENC_ROPE_HALF,         /**< i and i + n_rot/2: GPT-NeoX, Hugging Face Llama, ggml NEOX */
     POSENC_ROPE_INTERLEAVED,  /**< 2i and 2i + 1: GPT-J, RoFormer, Llama as published, ggml NORMAL */
-    POSENC_ROPE_DEINTERLEAVE, /**< read as INTERLEAVED, written as HALF: DeepSeek in Hugging Face (B.4). FORWARD only
-                                   (POSENC_ERR_ENUM), not in place (POSENC_ERR_OVERLAP); shift or invert by HALF */
-    POSENC_ROPE_HALF_BY_AXIS  /**< HALF inside each section: Gemma 4's vision tower (B.29). Kinds MROPE, VISION, AXIAL,
+    POSENC_ROPE_DEINTERLEAVE, /**< INTERLEAVED to HALF: DeepSeek in Hugging Face (B.4). FORWARD only
+                                   (POSENC_ERR_ENUM), not in place (POSENC_ERR_OVERLAP) */
+    POSENC_ROPE_HALF_BY_AXIS  /**< HALF inside each section: Gemma 4's vision tower (B.29). MROPE, VISION, AXIAL,
                                    LIST with sections (POSENC_ERR_SECTIONS) */
 } posenc_rope_layout;
 
-/** Direction: R rotates by the positions, m is the magnitude of the scaling (1 without). */
+/** Direction: R rotates by the positions, m is the magnitude of the scaling. */
 typedef enum posenc_direction {
     POSENC_FORWARD = 0, /**< m R */
     POSENC_INVERSE,     /**< 1/m R^T: undoes FORWARD */
     POSENC_BACKWARD,    /**< m R^T: gradient dx of dy (E.3) */
-    POSENC_SHIFT /**< R: context shift of rotated rows by the positions (B.8); tokens with all positions 0 stay */
+    POSENC_SHIFT        /**< R: context shift of rotated rows by the positions (B.8); tokens at position 0 stay */
 } posenc_direction;
 
-/** Axis of rotary pair i, for tokens with several positions, and the number of axes. sections[] counts pairs for each
- * axis. They add up to n_rot/2; those beyond n_axes, and all of SINGLE, are 0 (POSENC_ERR_SECTIONS). FORMULAS B.33
- * lists models. */
+/** Number of axes, and axis of each rotary pair, for tokens with several positions (FORMULAS; B.33 lists models).
+ * Sections count pairs; they add up to n_rot/2, beyond n_axes they are 0 (POSENC_ERR_SECTIONS). */
 typedef enum posenc_axes_kind {
-    POSENC_AXES_SINGLE = 0, /**< 0 or 1: one position */
-    POSENC_AXES_MROPE,      /**< 2 .. 4: sections (t, h, w[, e]) in a row: Qwen2-VL, HunyuanVL (B.20, B.31) */
-    POSENC_AXES_IMROPE, /**< 3: h for i mod 3 = 1, i < 3 s_h; w for i mod 3 = 2, i < 3 s_w; else t: Qwen3-VL (B.21) */
-    POSENC_AXES_IMROPE_GGML, /**< 4: ggml's rule, whose pairs without a rule follow the fourth axis (B.21) */
-    POSENC_AXES_VISION,      /**< 2 .. 4: s_0 pairs h, then s_1 pairs w; frequencies restart for each section,
-                                  base^(-2j/(n_rot/2)): Qwen2-VL's vision tower, ggml VISION (4 axes) (B.22) */
-    POSENC_AXES_PIXTRAL,     /**< 2: half h with theta_2j, half w with theta_(2j+1) (B.22). No sections; n_rot is a
-                                  multiple of 4 (POSENC_ERR_N_ROT) */
-    POSENC_AXES_AXIAL,       /**< 2 .. 4: section a is a RoPE of its own, base^(-j/s_a): FLUX (B.23) */
-    POSENC_AXES_ALTERNATE,   /**< 2 .. 4: axis i mod n_axes: MoonViT, EfficientLoFTR (B.30). No sections; n_rot is a
-                                  multiple of 2 n_axes (POSENC_ERR_N_ROT) */
-    POSENC_AXES_ERNIE,       /**< 3 (t, h, w): i < s_h + s_w: even h, odd w; else t; s_h = s_w (B.27). The published
-                                  mrope_section is h, w, t */
-    POSENC_AXES_LIST         /**< 1 .. 4: lists.axes; sections only for POSENC_ROPE_HALF_BY_AXIS */
+    POSENC_AXES_SINGLE = 0,  /**< 0 or 1; no sections */
+    POSENC_AXES_MROPE,       /**< 2 .. 4: sections (t, h, w[, e]) in a row: Qwen2-VL, HunyuanVL (B.20, B.31) */
+    POSENC_AXES_IMROPE,      /**< 3: t, h, w interleaved: Qwen3-VL (B.21) */
+    POSENC_AXES_IMROPE_GGML, /**< 4: ggml's form, whose remaining pairs follow the fourth axis (B.21) */
+    POSENC_AXES_VISION,      /**< 2 .. 4: sections in a row, frequencies restart: Qwen2-VL's vision tower (B.22a) */
+    POSENC_AXES_PIXTRAL,     /**< 2: no sections; n_rot a multiple of 4 (POSENC_ERR_N_ROT) (B.22b) */
+    POSENC_AXES_AXIAL,       /**< 2 .. 4: each section is a RoPE of its own: FLUX (B.23) */
+    POSENC_AXES_ALTERNATE, /**< 2 .. 4: axis i mod n_axes: MoonViT (B.30); no sections; n_rot a multiple of 2 n_axes */
+    POSENC_AXES_ERNIE,     /**< 3: (t, h, w), s_h = s_w: ERNIE-4.5-VL, which publishes h, w, t (B.27) */
+    POSENC_AXES_LIST       /**< 1 .. 4: lists.axes; sections only for POSENC_ROPE_HALF_BY_AXIS */
 } posenc_axes_kind;
 
 #define POSENC_MAX_AXES 4
@@ -74,45 +69,41 @@ typedef struct posenc_rope_axes {
     int64_t sections[POSENC_MAX_AXES];
 } posenc_rope_axes;
 
-/** xPos (arXiv 2212.10554; FORMULAS B.19): multiplies pair i of queries by zeta_i^((p - centre)/scale_base), of keys by
- * the inverse, zeta_i = (2i/n_rot + gamma)/(1 + gamma). Needs a rope for queries and one for keys. SHIFT takes centre
- * as 0. Refused: several axes, INVERSE (POSENC_ERR_ENUM). float32 overflows some 36,000 positions from the centre. */
+/** xPos (arXiv 2212.10554; FORMULAS B.19), with a rope for queries and one for keys. SHIFT takes centre as 0. Refused:
+ * several axes, INVERSE (POSENC_ERR_ENUM). float32 overflows some 36,000 positions from the centre. */
 typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_XPOS_KEY } posenc_xpos_role;
 
 typedef struct posenc_xpos {
     posenc_xpos_role role;
     double gamma;      /**< > 0 (POSENC_ERR_SCALE) */
-    double scale_base; /**< > 0; a pair changes by at most e^32 per position (POSENC_ERR_SCALE) */
+    double scale_base; /**< > 0; growth at most e^32 per position (POSENC_ERR_SCALE) */
     int32_t centre;
 } posenc_xpos;
 
-/** Frequencies and axes by pair, for schemes without a name (FORMULAS B.26). NULL and 0: absent. The arrays must live
- * until posenc_rope_create returns. */
+/** Frequencies and axes by pair (FORMULAS B.26). NULL and 0: absent. The arrays must live until posenc_rope_create
+ * returns. */
 typedef struct posenc_rope_lists {
     const double *theta; /**< [n_rot/2], radians per position, taken as exact; |theta| <= POSENC_MAX_FREQUENCY */
     const int32_t *axes; /**< [n_rot/2], axis of each pair, 0 .. n_axes - 1 (POSENC_ERR_SECTIONS); LIST only */
     double bases[POSENC_MAX_AXES]; /**< base of each axis (Cosmos); 0: base. Not with theta (POSENC_ERR_BASE) */
 } posenc_rope_lists;
 
-/** Rotation: channels x0, x1 of pair i of a token at position p become
- *
- *     y0 = m (x0 cos a - x1 sin a),   y1 = m (x1 cos a + x0 sin a),   a = p theta_i
- *
- * where theta_i is base^(-2i/n_rot), i = 0 .. n_rot/2-1, changed by the scaling. */
+/** Pair i of a token at position p, channels x0 and x1, becomes y0 = m (x0 cos a - x1 sin a), y1 = m (x1 cos a + x0 sin
+ * a) with a = p theta_i, theta_i = base^(-2i/n_rot) before scaling. */
 typedef struct posenc_rope_params {
     posenc_rope_layout layout;
     int64_t head_dim;    /**< channels per head, 1 .. 2*POSENC_MAX_PAIRS */
     int64_t n_rot;       /**< rotated channels: even, up to head_dim - n_offs; 0: given by rot_fraction */
     int64_t n_offs;      /**< first rotated channel */
     double base;         /**< in [1, 1e30] */
-    double rot_fraction; /**< if n_rot is 0: rotates floor(rot_fraction * head_dim) channels, an even number, in (0, 1];
-                              with POSENC_SCALING_PROPORTIONAL all. 0: none */
+    double rot_fraction; /**< if n_rot is 0: in (0, 1], rotates floor(rot_fraction * head_dim) channels, which must be
+                              even (POSENC_SCALING_PROPORTIONAL: all); 0: none */
     posenc_rope_scaling scaling; /**< VISION: type GGML only. AXIAL, ALTERNATE, lists.theta, lists.bases: magnitude only
                                       (POSENC_ERR_SCALING) */
     posenc_rope_axes axes;
     posenc_xpos xpos;
     posenc_rope_lists lists;
-    double local_base; /**< base of local-attention layers, for posenc_rope_local_params; 0: one rope for all */
+    double local_base; /**< for posenc_rope_local_params; 0: one rope for all layers */
 } posenc_rope_params;
 
 #define POSENC_ROPE_DEFAULTS                                                                                           \
@@ -122,7 +113,7 @@ typedef struct posenc_rope_params {
             {NULL, NULL, {0.0, 0.0, 0.0, 0.0}}, 0.0                                                                    \
     }
 
-/** Parameters of local-attention layers (Gemma 3, ModernBERT): local_base and no scaling; params if local_base is 0. */
+/** Parameters of local-attention layers (Gemma 3, ModernBERT): local_base, no scaling; params if local_base is 0. */
 static inline posenc_rope_params posenc_rope_local_params(const posenc_rope_params *params) {
     const posenc_rope_scaling none = POSENC_ROPE_SCALING_DEFAULTS;
     posenc_rope_params local = *params;
@@ -133,91 +124,84 @@ static inline posenc_rope_params posenc_rope_local_params(const posenc_rope_para
     return local;
 }
 
-/** Immutable; threads and layers may share it. */
 typedef struct posenc_rope posenc_rope;
 
-/** Checks the parameters and builds the tables. Sets *rope to NULL on failure. */
+/** Checks the parameters and builds the tables. */
 POSENC_API posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope **rope);
 
-/** Frees it; NULL is allowed. */
 POSENC_API void posenc_rope_free(posenc_rope *rope);
 
-/** Number of pairs; 0 if rope is NULL. */
+/** Number of rotary pairs. */
 POSENC_API int64_t posenc_rope_pair_count(const posenc_rope *rope);
-/** Frequency of pair i, rounded to double; 0 if there is none. */
+/** Frequency of pair i, rounded to double. */
 POSENC_API double posenc_rope_theta(const posenc_rope *rope, int64_t i);
-/** Axis of pair i; 0 if there is none. */
+/** Axis of pair i. */
 POSENC_API int posenc_rope_axis(const posenc_rope *rope, int64_t i);
-/** Number of planes of positions; 0 if rope is NULL. */
+/** Number of planes of positions. */
 POSENC_API int posenc_rope_axis_count(const posenc_rope *rope);
 
-/** Magnitude: factor on cosine and sine of the scaling (YaRN, LongRoPE, ggml); 1 without. NaN if rope is NULL. */
+/** Magnitude of the scaling, on cosine and sine; NaN if rope is NULL. */
 POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 
-/** Rotates x into y, both [head_dim, n_heads, n_tokens, n_batch].
+/** Rotates x into y.
  *
- *     x           f32, f16 or bf16
+ *     x           heads, f32, f16 or bf16
  *     positions   int32 planes [n_axes][n_tokens], shared by the batch
- *     y           f32, f16, bf16, Q8_0 or Q4_0; the view of x (other channels are not touched), or apart from it
- *                 (they are copied)
- *     rows        row = (batch * n_tokens + token) * n_heads + head
+ *     y           heads, f32, f16, bf16, Q8_0 or Q4_0; the view of x, or apart (other channels are copied)
+ *     rows        of heads (types.h)
  *
  * Quantised y (KV cache) has the bytes of ggml's quantize_row_*_ref. Then head_dim is a multiple of 32
  * (POSENC_ERR_SHAPE) up to POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM), n_rot at most 256 (POSENC_ERR_N_ROT), and y
- * shares no byte with x (POSENC_ERR_OVERLAP). A block with a value that is not finite reads as NaN. */
+ * shares no byte with x. A block with a value that is not finite reads as NaN. */
 POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                            const posenc_view *y, posenc_direction direction, posenc_range rows);
 
-/** Rotates x into y at positions of any type and stride, real ones too (FORMULAS B.26, B.28). Positions of all tokens
- * are checked, whatever the rows (POSENC_ERR_POSITION). Fractional positions take as long as non-consecutive ones.
- *
- *     posenc_coords at = {positions, POSENC_COORD_I64, 0, n_tokens};     // position_ids, [n_batch][n_tokens]
- *     posenc_coords patches = posenc_coords_of(yx, POSENC_COORD_F32);    // [2][n_patches], shared by the batch
- */
+/** Rotates x into y at positions of any type and stride (FORMULAS B.26, B.28), such as {positions, POSENC_COORD_I64, 0,
+ * n_tokens} for position_ids [n_batch][n_tokens]. Positions of all tokens are checked, whatever the rows
+ * (POSENC_ERR_POSITION). */
 POSENC_API posenc_status posenc_rope_apply_at(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
                                               const posenc_view *y, posenc_direction direction, posenc_range rows);
 
 /* ---- Tables: cos and sin computed once for a batch of tokens, used by Q and K of every layer ---- */
 
-/** cos/sin table in float32: values i of token t are cos[t*row_stride + i*step] and sin[t*row_stride + i*step], i <
- * n_pairs. It has a row for each token (or key) of the call, which is not checked. */
+/** cos/sin table in float32: cos[t*row_stride + i*step], sin[t*row_stride + i*step], i < n_pairs, for each token t (or
+ * key) of the call; the number of rows is not checked. */
 typedef struct posenc_rope_table {
     float *cos, *sin;
     int64_t row_stride; /**< in floats */
-    int64_t step;       /**< 1: two planes, or rows [cos | sin]; 2: interleaved, sin = cos + 1 (complex64) or cos - 1 */
-    /** 1: n_rot values in the order of the channels, as in `x * cos + rotate_half(x) * sin`, for rotary pairs whose
-     * channels have angles of their own (V-JEPA 2, token2wav of Qwen2.5-Omni). Refused with it: INVERSE, SHIFT,
-     * DEINTERLEAVE, filling, attention's k_table (POSENC_ERR_ENUM), step 2 (POSENC_ERR_STRIDE). 0: a value for each
-     * pair */
+    int64_t step;       /**< 1: planes, or rows [cos | sin]; 2: interleaved, sin = cos + 1 (complex64) or cos - 1 */
+    /** 1: n_rot values in the order of the channels, as `x * cos + rotate_half(x) * sin` with own angles for both
+     * channels of a pair (V-JEPA 2). Refused with it: INVERSE, SHIFT, DEINTERLEAVE, filling, k_table (POSENC_ERR_ENUM),
+     * step 2 (POSENC_ERR_STRIDE). 0: a value for each pair */
     int per_channel;
 } posenc_rope_table;
 
-/** Bytes of a dense table for n_tokens tokens; 0 if rope is NULL, or n_tokens not in 0 .. 2^31 - 1. */
+/** Bytes of a dense table; 0 if n_tokens is not in 0 .. 2^31 - 1. */
 POSENC_API int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_tokens);
 
-/** Dense table of [cos | sin] rows in that many bytes of memory, aligned as floats. */
+/** Dense table of [cos | sin] rows in memory, aligned as floats. */
 POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory);
 
-/** Fills a table with the magnitude of the direction: m for FORWARD and BACKWARD, 1/m for INVERSE, 1 for SHIFT.
- * positions: planes [n_axes][n_tokens] of these tokens alone, also for a thread that fills a part of a table. */
+/** Fills a table with the magnitude of the direction. positions: planes [n_axes][n_tokens] of these tokens alone, also
+ * in a thread that fills a part. */
 POSENC_API posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
                                                 posenc_direction direction, const posenc_rope_table *table);
 
-/** Fills a table at positions of any type and stride, for one sequence (batch_stride may be 0). */
+/** Fills a table at positions of any type and stride, for one sequence. */
 POSENC_API posenc_status posenc_rope_table_fill_at(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
                                                    posenc_direction direction, const posenc_rope_table *table);
 
-/** Rotates x into y by the rows of a table, filled here or by the caller (learned frequencies). A table filled for the
- * same direction gives the bits of posenc_rope_apply; SHIFT skips no token. */
+/** Rotates x into y by a table of the caller (learned frequencies), or one filled for the same direction: then the bits
+ * are posenc_rope_apply's. SHIFT skips no token. */
 POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view *x,
                                                  const posenc_rope_table *table, const posenc_view *y,
                                                  posenc_direction direction, posenc_range rows);
 
-/* ---- Fused: RMS-norm, rotation, scale, Hadamard transform, quantisation and cache write of several tensors ---- */
+/* ---- Fused: norm, rotation, scale, Hadamard transform, quantisation and cache write of several tensors ---- */
 
-/** One tensor of a fused call, with its own heads, strides and types: Q and K may be slices of a packed QKV tensor. */
+/** One tensor of a fused call, with its own heads, strides and types. */
 typedef struct posenc_rope_tensor {
-    posenc_view x; /**< [head_dim, n_heads, n_tokens, 1], the same n_tokens for all */
+    posenc_view x; /**< [head_dim, n_heads, n_tokens, 1] */
     posenc_view y; /**< [head_dim, n_heads, n_tokens or cache rows, 1]; types as for posenc_rope_apply */
     int rotates;   /**< 0: no rotation (V on its way to the cache) */
     float scale;   /**< factor on the result: 1, or the softmax scale for Q; finite, not 0 */
@@ -225,46 +209,32 @@ typedef struct posenc_rope_tensor {
      * NULL: no norm, unless `norms` */
     const float *weight;
     float eps;             /**< >= 0 */
-    const int32_t *rows32; /**< scatter: token t goes to row rows32[t] of y (its ne[2]); NULL: to row t */
-    const int64_t *rows64; /**< the same as int64; at most one of the two */
-    /** n of posenc_hadamard, applied before the result is rounded; 0: none. head_dim up to POSENC_MAX_HEAD_DIM, n_rot
-     * up to 256 */
+    const int32_t *rows32; /**< cache row of token t (ne[2] of y); NULL: t */
+    const int64_t *rows64; /**< the same; at most one of the two */
+    /** n of posenc_hadamard, before the result is rounded; 0: none. head_dim up to POSENC_MAX_HEAD_DIM, n_rot up to 256
+     */
     int64_t hadamard;
-    int norms; /**< 1, without weight: RMS-norm alone (V of Gemma 4); head_dim up to POSENC_MAX_HEAD_DIM */
+    int norms; /**< 1: RMS-norm without weight (V of Gemma 4); head_dim up to POSENC_MAX_HEAD_DIM */
 } posenc_rope_tensor;
 
-/** Rotates several tensors of the same tokens in one pass, by positions or (with positions NULL) by table; both may be
- * NULL if none rotates. row = token * (heads of all tensors) + head, tensors in order. An output must not overlap
- * another tensor (not checked). Tokens that name one cache row must be in one thread's range. */
+/** Rotates several tensors in one pass, by positions, or by table if positions is NULL; both NULL if none rotates. row
+ * = token * (heads of all tensors) + head, tensors in order. Outputs must not overlap other tensors (not checked).
+ * Tokens of one cache row belong in one thread. */
 POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors,
                                                    int64_t n_tensors, const int32_t *positions,
                                                    const posenc_rope_table *table, posenc_direction direction,
                                                    posenc_range rows);
 
-/* ---- Hadamard transform: makes heads easier to quantise (QuaRot, arXiv 2404.00456) ----
+/* ---- Hadamard transform: makes heads easier to quantise ----
  *
- * Spreads single large channels over all. Transform q and k with the same n (q.k does not change), v on its way into
- * the cache, and attention's output once more.
- *
- *     posenc_view k_cache = posenc_view_dense(k_blocks, POSENC_Q8_0, 128, 8, n_context, 1);
- *     posenc_view v_cache = posenc_view_dense(v_blocks, POSENC_Q4_0, 128, 8, n_context, 1);
- *     posenc_rope_tensor tensors[] = {
- *         {.x = q, .y = q, .rotates = 1, .scale = 1.0f, .hadamard = 128},
- *         {.x = k, .y = k_cache, .rotates = 1, .scale = 1.0f, .rows32 = slots, .hadamard = 128},
- *         {.x = v, .y = v_cache, .scale = 1.0f, .rows32 = slots, .hadamard = 128},
- *     };
- *     posenc_status status =
- *         posenc_rope_apply_tensors(rope, tensors, 3, positions, NULL, POSENC_FORWARD, posenc_range_all());
- *     ...
- *     status = posenc_hadamard(&out, &out, 128, posenc_range_all());
- */
+ * For q and k with the same n (q.k does not change), for v on its way into the cache, and once more for attention's
+ * output (QuaRot, arXiv 2404.00456). Example: docs/recipes.md. */
 
 #define POSENC_MAX_HADAMARD 512
 
 /** Multiplies each n channels of every head by H_n / sqrt(n), its own inverse: H_1 = 1, H_2n = [[H_n, H_n], [H_n,
- * -H_n]]. n: a power of two, 2 .. POSENC_MAX_HADAMARD, that divides head_dim (POSENC_ERR_SHAPE). x, y: [head_dim,
- * n_heads, n_tokens, n_batch], f32, f16 or bf16, head_dim up to POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM); y is the
- * view of x or does not overlap it. Rows as for posenc_rope_apply. */
+ * -H_n]]. n: a power of two, 2 .. POSENC_MAX_HADAMARD, that divides head_dim (POSENC_ERR_SHAPE). x, y: heads, f32, f16
+ * or bf16, the same view or apart, head_dim up to POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM). rows: of heads. */
 POSENC_API posenc_status posenc_hadamard(const posenc_view *x, const posenc_view *y, int64_t n, posenc_range rows);
 
 #ifdef __cplusplus

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/** Query-dependent term (relative.h makes both): the product of each table row, and the row of each offset. */
+/** Query-dependent term (relative.h): a product for each table row, and the row of each offset. */
 typedef struct posenc_relative {
     const posenc_view *products; /**< f32 [n_rows, n_q or n_k, n_heads, n_batch], or strides of 0 */
     const posenc_rel_index *index;
@@ -35,25 +35,24 @@ typedef enum posenc_fully_masked_row {
     POSENC_FULLY_MASKED_NAN        /**< PyTorch with -inf, ggml's soft_max */
 } posenc_fully_masked_row;
 
-/** Output of keys masked by position, lengths or documents (with given positions: by lengths or documents). */
+/** Output of keys masked by position (unless positions are given), lengths or documents. */
 typedef enum posenc_masked_output {
     POSENC_MASKED_WRITTEN = 0, /**< 0, or -inf for logits */
-    POSENC_MASKED_UNTOUCHED /**< groups of POSENC_MASKED_GROUP masked keys, counted from key 0, are not written, nor a
-                                    fully masked row. For outputs that hold zeros already: halves a causal prefill */
+    POSENC_MASKED_UNTOUCHED /**< groups of POSENC_MASKED_GROUP masked keys, and fully masked rows, are not written: for
+                                    outputs that hold zeros already. Halves a causal prefill */
 } posenc_masked_output;
 
 #define POSENC_MASKED_GROUP 32
 
 /** Biases that are added to the scores. NULL: absent. */
 typedef struct posenc_score_bias {
-    const float *alibi_slopes;  /**< ALiBi: [n_heads], finite; or for each sequence */
-    int64_t alibi_batch_stride; /**< floats from sequence to sequence; 0: all have the same slopes */
-    /** By relative position, for n_heads heads or shared. Clamped, or covering posenc_rel_bias_range of mask,
-     * query_start, n_q and n_k (POSENC_ERR_OFFSETS), and so are the indices of by_query and by_key. query_starts: from
-     * the range of the least start to that of the greatest. Given positions: the offsets between their least and
-     * greatest that the mask allows. Documents, bytes and chunks do not shorten the range. */
+    const float *alibi_slopes;  /**< ALiBi: [n_heads], finite */
+    int64_t alibi_batch_stride; /**< in floats; 0: all sequences have the same slopes */
+    /** Clamped, or covering posenc_rel_bias_range of mask, query_start, n_q and n_k (POSENC_ERR_OFFSETS); so are the
+     * indices of by_query and by_key. query_starts: from the least start's range to the greatest's. Given positions:
+     * all offsets between them that the mask allows. */
     const posenc_rel_bias *relative;
-    const posenc_view *tensor;  /**< f32, f16 or bf16 [n_k, n_q, n_heads, n_batch]; extents of 1, but n_k, are shared */
+    const posenc_view *tensor;  /**< f32, f16 or bf16 scores; extents of 1, but n_k, are shared */
     const float *tensor_slopes; /**< [n_heads], ggml's slope * mask; > 0 where the tensor is -inf; NULL: 1 */
     posenc_relative by_query;   /**< by_query.products[index[offset], i, h, b] */
     posenc_relative by_key; /**< by_key.products[index[offset], j, h, b]; |nb[1]| < 2^28 (POSENC_ERR_STRIDE), at most
@@ -62,22 +61,21 @@ typedef struct posenc_score_bias {
 
 /** Positions of queries and keys. Key j has position j unless `keys` is given. */
 typedef struct posenc_score_positions {
-    /** Position of query 0, at least -2^30. POSENC_ALIGN_LAST_KEY, the default, is n_k - n_q, or k_end[b] - n_q:
-     * prefill, and decoding with a KV cache. It refuses sequences with fewer keys than queries, where positions matter
-     * (POSENC_ERR_POSITION): if queries are padded like keys use POSENC_ALIGN_FIRST_KEY. */
+    /** Position of query 0, at least -2^30. POSENC_ALIGN_LAST_KEY, the default, is n_k - n_q, or k_end[b] - n_q; it
+     * refuses sequences with fewer keys than queries, where positions matter (POSENC_ERR_POSITION): use
+     * POSENC_ALIGN_FIRST_KEY if queries are padded like keys. */
     int64_t query_start;
-    const int32_t *query_starts; /**< [n_batch], position of query 0 of each sequence; query_start keeps its default */
-    /** [n_q] and [n_k], positions shared by all sequences, below 2^30 in size, instead of a start; both or neither
-     * (POSENC_ERR_NULL). Under a causal mask give empty cells of a cache a position behind every query, such as 2^30 -
-     * 1 (not -1), and a finite v. */
+    const int32_t *query_starts; /**< [n_batch], for each sequence, instead of query_start */
+    /** [n_q] and [n_k], shared by all sequences, below 2^30 in size, instead of a start; both or neither
+     * (POSENC_ERR_NULL). Empty cells of a cache: a position behind every query, such as 2^30 - 1, and a finite v. */
     const int32_t *queries, *keys;
 } posenc_score_positions;
 
 /** Keys of each sequence. */
 typedef struct posenc_score_sequences {
     const int32_t *k_begin, *k_end; /**< [n_batch], real keys are k_begin <= j < k_end; NULL: 0, n_k */
-    /** Packed documents: key j, and query i by its start plus i, see only document d with cu_seqlens[d] <= . <
-     * cu_seqlens[d + 1]. n_seqs + 1 entries, ascending from 0. NULL: one document. */
+    /** Packed documents: keys j, and queries at start + i, with cu_seqlens[d] <= . < cu_seqlens[d + 1] see each other
+     * only. n_seqs + 1 entries, ascending from 0. NULL: one document. */
     const int32_t *cu_seqlens;
     int64_t n_seqs;
 } posenc_score_sequences;
@@ -85,26 +83,26 @@ typedef struct posenc_score_sequences {
 /** Output of masked keys and rows. */
 typedef struct posenc_score_output {
     posenc_fully_masked_row fully_masked;
-    posenc_masked_output masked; /**< for posenc_softmax, posenc_logits and posenc_softmax_partial only */
+    posenc_masked_output masked; /**< not for attention */
 } posenc_score_output;
 
-/** Logit of key j, all in float32 (order and bounds: docs/numerics.md#softmax):
+/** Logit of key j, in float32 (docs/numerics.md#softmax):
  *
  *     s_j = x_j + by_query_j + by_key_j
  *     b_j = -(slope_h |offset_j|) + relative_h[offset_j] + tensor_slope_h tensor_j,   offset_j = key - query position
  *     l_j = scale s_j + b_j,   or with a soft cap   cap tanh(scale s_j / cap) + b_j
  *
- * Begin with POSENC_SCORE_DEFAULTS: scale 1, the last query at the last key, all else absent. The mask must be set. Do
- * not begin with zeros: they mean scale 0 and a mask of the own key, and are not refused. */
+ * Begin with POSENC_SCORE_DEFAULTS and set the mask. All zeros mean scale 0 and a mask of the own key, and are not
+ * refused. */
 typedef struct posenc_score_params {
     float scale;        /**< finite */
     float cap;          /**< soft cap (Gemma 2: 50), finite, at least FLT_MIN; 0: none */
-    const float *sinks; /**< [n_heads], logits that join maximum and sum only (gpt-oss); finite or -inf; NULL: none */
+    const float *sinks; /**< [n_heads], logits of sinks (gpt-oss); finite or -inf; NULL: none */
     posenc_score_bias bias;
     posenc_mask mask;                  /**< by position */
-    const posenc_bool_mask *bool_mask; /**< by bytes, in addition; NULL: none */
-    const posenc_tree *tree;           /**< queries are a tree, in addition; NULL: none. Not with bool_mask, documents
-                                            (POSENC_ERR_MASK) or a query_start (POSENC_ERR_POSITION) */
+    const posenc_bool_mask *bool_mask; /**< in addition; NULL: none */
+    const posenc_tree *tree;           /**< in addition; NULL: none. Not with bool_mask, documents (POSENC_ERR_MASK)
+                                            or a query_start (POSENC_ERR_POSITION) */
     posenc_score_positions positions;
     posenc_score_sequences sequences;
     posenc_score_output output;
@@ -118,37 +116,31 @@ typedef struct posenc_score_params {
         }                                                                                                              \
     }
 
-/** Computes softmax: y_j = exp(l_j - max l) / sum exp(l - max l), 0 for masked keys.
- *
- *     x, y   [n_k, n_q, n_heads, n_batch], f32, f16 or bf16; the same view or apart. query_start + n_q and n_k at most 2^30
- *            (POSENC_ERR_POSITION, POSENC_ERR_SHAPE)
- *     rows   row = (batch * n_heads + head) * n_q + query
- *
- * Error in float32: 2e-6 for logits up to 16 in size, 3e-6 relative given the logits. Probabilities below FLT_MIN are
- * 0. A NaN or +inf logit makes every unmasked entry of its row NaN. Scores of keys masked by position, lengths or
- * documents are not read and cost no time beyond their zeros. */
+/** Computes y_j = exp(l_j - max l) / sum exp(l - max l), 0 for masked keys. x, y: scores, f32, f16 or bf16, the same
+ * view or apart; query_start + n_q and n_k at most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). Error 2e-6 for logits
+ * up to 16 in size. Probabilities below FLT_MIN are 0. A NaN or +inf logit makes the unmasked entries of its row NaN.
+ * Keys masked by position, lengths or documents are not read. */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
 
-/** Writes the logits y_j = l_j, -inf for masked keys. x NULL: s_j starts from 0, so y is bias and mask alone. sinks and
- * output.fully_masked are not used. */
+/** Writes the logits l_j, -inf for masked keys. x NULL: s_j starts from 0. sinks and output.fully_masked are not used.
+ */
 POSENC_API posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                        posenc_range rows);
 
-/** Largest logit of a row (sink included) and the sum of exp(l - max); -inf and 0 for an empty row. */
+/** Largest logit of a row, sink included, and the sum of exp(l - max); -inf and 0 for an empty row. */
 typedef struct posenc_softmax_sum {
     float max;
     float sum;
 } posenc_softmax_sum;
 
-/** Computes y_j = exp(l_j - max) and sums[row] without dividing, for a long row in partitions, each with its own sum
- * and the sink in one of them. sums: one entry for each row of the tensor; those of the range are written. A partition
- * without unmasked keys is 0, whatever output.fully_masked is. */
+/** Computes y_j = exp(l_j - max) and sums[row], for a caller that divides later, or takes a long row in partitions (the
+ * sink in one of them). sums has an entry for each row of the tensor. A partition without unmasked keys is 0. */
 POSENC_API posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x,
                                                 const posenc_view *y, posenc_softmax_sum *sums, posenc_range rows);
 
-/** Combines two partitions of one row: multiply results over a by *factor_a, over b by *factor_b; *joined is the sum of
- * both. */
+/** Combines partitions of a row: multiply results over a by *factor_a, over b by *factor_b; *joined is the sum of both.
+ */
 POSENC_API posenc_status posenc_softmax_combine(const posenc_softmax_sum *a, const posenc_softmax_sum *b,
                                                 posenc_softmax_sum *joined, float *factor_a, float *factor_b);
 
