@@ -19,11 +19,11 @@ extern "C" {
 /* ---- Rows of an encoding, f32 [dim, n, 1, 1] (FORMULAS D.1 - D.3) ---- */
 
 /** Writes E_a . E_b / (|E_a| |E_b| + eps), f32 [n, n, 1, 1], apart; 0 where the denominator is 0. Error at most dim
- * 2^-23, by which 1 may be exceeded. eps: >= 0 (POSENC_ERR_SCALE). rows: of similarity. */
+ * 2^-23. eps: >= 0. rows: of similarity. */
 POSENC_API posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const posenc_view *similarity,
                                                   posenc_range rows);
 
-/** The same of row `query` (POSENC_ERR_ROWS) with rows query + t, t = 0 .. n_offsets-1; NaN where there is none. */
+/** The same of row `query` (POSENC_ERR_ROWS) with rows query + t, t = 0..n_offsets-1; NaN where there is none. */
 POSENC_API posenc_status posenc_similarity_profile(const posenc_view *e, int64_t query, double eps, int64_t n_offsets,
                                                    float *profile);
 
@@ -33,7 +33,7 @@ typedef struct posenc_progression {
 } posenc_progression;
 
 /** Compares first = E[start + step] - E[start] with second = E[start + 2 step] - E[start + step] (POSENC_ERR_ROWS).
- * atol, rtol: >= 0 (POSENC_ERR_SCALE). */
+ * atol, rtol: >= 0. */
 POSENC_API posenc_status posenc_check_progression(const posenc_view *e, int64_t start, int64_t step, double atol,
                                                   double rtol, posenc_progression *result);
 
@@ -43,7 +43,7 @@ POSENC_API posenc_status posenc_check_progression(const posenc_view *e, int64_t 
 POSENC_API posenc_status posenc_dot_by_offset(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets,
                                               double *dots);
 
-/** Writes |PE(t) - PE(t + offsets[k])| of sinusoidal rows, 0 .. 2 sqrt(n_pairs). Near 0 two positions look alike. */
+/** Writes |PE(t) - PE(t + offsets[k])| of sinusoidal rows, 0..2 sqrt(n_pairs). Near 0 two positions look alike. */
 POSENC_API posenc_status posenc_alias_distance(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets,
                                                double *distances);
 
@@ -53,12 +53,9 @@ typedef struct posenc_frequency {
     double turns;      /**< |theta| context / (2 pi), by which YaRN and Llama-3 scale */
 } posenc_frequency;
 
-/** Reports theta[n], at most POSENC_MAX_FREQUENCY in size (POSENC_ERR_FREQUENCY). context: positions, >= 0
- * (POSENC_ERR_CONTEXT). */
+/** Reports theta[n], at most POSENC_MAX_FREQUENCY in size. context: positions, >= 0. */
 POSENC_API posenc_status posenc_frequency_report(const double *theta, int64_t n, double context,
                                                  posenc_frequency *report);
-
-/* ---- Codes (FORMULAS D.9) ---- */
 
 /** Number of bits in which two positions differ in binary. */
 POSENC_API int posenc_hamming_binary(uint64_t p, uint64_t q);
@@ -86,7 +83,7 @@ typedef enum posenc_scheme {
     POSENC_SCHEME_CPE
 } posenc_scheme;
 
-/** Sizes, 0 .. 2^40 (POSENC_ERR_SHAPE); unused ones may be 0. */
+/** Sizes, 0..2^40; unused ones may be 0. */
 typedef struct posenc_sizes {
     int64_t length;             /**< L: tokens, or rows of a learned table */
     int64_t dim;                /**< d: channels of the model, or of the convolution */
@@ -103,8 +100,8 @@ typedef struct posenc_sizes {
 /** Counts the trained parameters of a scheme (POSENC_ERR_SHAPE: beyond int64). */
 POSENC_API posenc_status posenc_parameter_count(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *count);
 
-/** Counts multiplications and additions for one token in all heads of a layer (FORMULAS D.7), of sinusoidal, learned,
- * RoPE, ALiBi and Shaw (else POSENC_ERR_ENUM). */
+/** Counts multiplications and additions for one token in all heads of a layer (FORMULAS D.7; POSENC_ERR_ENUM: other
+ * schemes). */
 POSENC_API posenc_status posenc_flops(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *flops);
 
 /** Rules of thumb that comparisons quote, for one head (FORMULAS D.7). */

@@ -2,7 +2,7 @@
 /** @file
  * Frequency tables, cos/sin tables that are exact at any position, and arrays of positions.
  *
- * * A table row holds cos(p theta_i) and sin(p theta_i), i = 0 .. n-1, within 1 ulp at every int32 position p
+ * * A table row holds cos(p theta_i) and sin(p theta_i), i = 0..n-1, within 1 ulp at every int32 position p
  * (docs/numerics.md#angles). theta_i is in radians per position.
  *
  *     posenc_freq *freq;
@@ -32,7 +32,7 @@ extern "C" {
 typedef struct posenc_freq posenc_freq;
 
 /** Builds theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv 2104.09864; FORMULAS B.1). dim: even, 0 ..
- * 2*POSENC_MAX_PAIRS (POSENC_ERR_HEAD_DIM). base: in [1, 1e30] (POSENC_ERR_BASE). */
+ * 2*POSENC_MAX_PAIRS. base: in [1, 1e30]. */
 POSENC_API posenc_status posenc_freq_create(double base, int64_t dim, posenc_freq **freq);
 
 /** Builds a table from theta[n], taken as exact. */
@@ -46,17 +46,15 @@ POSENC_API int64_t posenc_freq_count(const posenc_freq *freq);
 /** Frequency of pair i, rounded to double; 0 outside the table. */
 POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);
 
-/** Writes cos_rows[t*row_stride + i] and sin_rows[t*row_stride + i] for positions[t]. row_stride: in floats, at least
- * the number of pairs; it and n_positions are at most INT32_MAX. The outputs may be interleaved by rows but not overlap
- * (POSENC_ERR_OVERLAP). */
+/** Writes cos_rows[t*row_stride + i] and sin_rows[t*row_stride + i] for positions[t]. row_stride, in floats, and
+ * n_positions: at most INT32_MAX. The outputs may be interleaved by rows (POSENC_ERR_OVERLAP). */
 POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
                                            float *cos_rows, float *sin_rows, int64_t row_stride);
 
 /* ---- Positions (coordinates) of tokens, of any type ---- */
 
-/** Type of positions. Integers are within int32 unless a call says otherwise. Calls that take real numbers (RoPE: all)
- * take them unrounded, finite and up to 2^31 in size; integers among them give the bits of integers. Refused:
- * POSENC_ERR_DTYPE (type not taken), POSENC_ERR_POSITION (out of range). */
+/** Type of positions. Integers are within int32 unless a call says otherwise. Real numbers, where taken (RoPE: always),
+ * are finite, up to 2^31 in size and not rounded. Refused: POSENC_ERR_DTYPE (type), POSENC_ERR_POSITION (value). */
 typedef enum posenc_coord_type {
     POSENC_COORD_I32 = 0,
     POSENC_COORD_I64,
@@ -87,8 +85,8 @@ POSENC_API posenc_status posenc_positions_range(int32_t start, int64_t n, int32_
 POSENC_API posenc_status posenc_positions_packed(const int32_t *cu_seqlens, const int32_t *starts, int64_t n_sequences,
                                                  int32_t *positions);
 
-/** Writes positions from padding masks [n_batch][n_tokens]: real tokens (nonzero) count up from start, others get
- * pad_value. Hugging Face decoders: start 0. RoBERTa: 2, pad_value 1. OPT: 0, pad_value -1, table offset 2. */
+/** Padding masks [n_batch][n_tokens]: real tokens (nonzero) count up from start, others get pad_value. Hugging Face
+ * decoders: start 0. RoBERTa: 2, pad_value 1. OPT: 0, pad_value -1, table offset 2. */
 POSENC_API posenc_status posenc_positions_masked(const uint8_t *mask, int64_t n_tokens, int64_t n_batch, int32_t start,
                                                  int32_t pad_value, int32_t *positions);
 
@@ -96,7 +94,7 @@ POSENC_API posenc_status posenc_positions_masked(const uint8_t *mask, int64_t n_
 POSENC_API posenc_status posenc_positions_documents(const int32_t *document, int64_t n_tokens, int32_t *positions);
 
 /** Grid, last axis fastest: planes[a * n + t] is coordinate a of token t. n, the product of sizes[n_axes]: at most 2^31
- * - 1. n_axes: 1 .. 4 (POSENC_ERR_SECTIONS). */
+ * - 1. n_axes: 1..4 (POSENC_ERR_SECTIONS). */
 POSENC_API posenc_status posenc_positions_grid(const int64_t *sizes, int n_axes, int32_t *planes);
 
 #ifdef __cplusplus

@@ -25,23 +25,23 @@
 extern "C" {
 #endif
 
-/** Number of work units, up to 96 (query, head) pairs of one KV head each, for threads to share; 0 if head_dim or the
- * head counts do not fit. */
+/** Number of work units, up to 96 (query, head) pairs of one KV head each, for threads to share; 0 if shapes do not
+ * fit. */
 POSENC_API int64_t posenc_attention_tile_count(const posenc_view *q, const posenc_view *k);
 
-/** Bytes of scratch for one thread (head_dim 128: 500 KB, for any number of keys); 0 if a dimension is out of range. */
+/** Bytes of scratch for one thread (head_dim 128: 500 KB); 0 if a dimension is out of range. */
 POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim);
 
 /** Computes attention with the logits of softmax.h.
  *
- *     q     [head_dim, n_heads, n_q, n_batch]      f32, f16 or bf16
+ *     q     [head_dim, n_heads, n_q, n_batch]      any type
  *     k     [head_dim, n_kv_heads, n_k, n_batch]   also Q8_0 or Q4_0
  *     v     [v_dim, n_kv_heads, n_k, n_batch]      also Q8_0 or Q4_0; may be a view into k
- *     out   [v_dim, n_heads, n_q, n_batch]         f32, f16 or bf16, apart
+ *     out   [v_dim, n_heads, n_q, n_batch]         any type, apart
  *
- * n_kv_heads divides n_heads (POSENC_ERR_N_HEADS). head_dim, v_dim: 1 .. POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM).
- * POSENC_FULLY_MASKED_UNIFORM is refused (POSENC_ERR_ENUM). units: range of work units. scratch: of this thread,
- * aligned as a float. Masked keys have weight 0. Their k and v may hold
+ * n_kv_heads divides n_heads. head_dim, v_dim: 1..POSENC_MAX_HEAD_DIM. POSENC_FULLY_MASKED_UNIFORM is refused
+ * (POSENC_ERR_ENUM). units: range of work units. scratch: of this thread, aligned as a float. Masked keys have weight
+ * 0. Their k and v may hold
  *
  *     masked by position, lengths or documents      anything
  *     bias.tensor -inf at an end of a key block     anything, if tensor_slopes > 0
@@ -55,14 +55,14 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
 
 /* ---- Attention with log-sum-exp, RoPE applied to K on load, pages, lists of keys ---- */
 
-/** Arithmetic. Errors are of max |v| for random numbers; orders and bounds: docs/numerics.md#modes-of-arithmetic. In
- * BF16X2 and BF16X3 infinite numbers may make NaN. */
+/** Arithmetic, with its error of max |v| for random numbers (docs/numerics.md#modes-of-arithmetic). With BF16X2 and
+ * BF16X3 infinite numbers may make NaN. */
 typedef enum posenc_attention_math {
-    POSENC_MATH_F32 = 0, /**< 4e-6: float32 for every type; fastest for prompts on x86 without VNNI and AMX */
-    POSENC_MATH_INT16,   /**< 2e-5: integers for Q8_0 and Q4_0 from key 128 on; other types and rotated keys as F32 */
+    POSENC_MATH_F32 = 0, /**< 4e-6: float32; fastest for prompts on x86 without VNNI and AMX */
+    POSENC_MATH_INT16,   /**< 2e-5: integers for Q8_0 and Q4_0 from key 128 on; else as F32 */
     POSENC_MATH_BF16,    /**< 5e-4: everything rounded to bf16; prompts on CPUs with AMX */
     POSENC_MATH_BF16X2,  /**< 2e-5 for tensors of bf16: weights of 16 bits */
-    POSENC_MATH_BF16X3   /**< 4e-6 for any type; without AMX prompts take 3, decode 5 times as long as F32 */
+    POSENC_MATH_BF16X3   /**< 4e-6 for any type; without AMX 3 to 5 times as long as F32 */
 } posenc_attention_math;
 
 /** Paged KV cache: key j of sequence b is row j % page_size of page table[b * stride + j / page_size]. */
@@ -76,13 +76,13 @@ typedef struct posenc_attention_pages {
 #define POSENC_LIST_END (-1)
 
 /** Sparse attention: query i of sequence b, in all heads, sees keys[b * batch_stride + i * query_stride + t], t <
- * n_max, up to the first POSENC_LIST_END (FORMULAS C.33). Any order; k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS). A
- * key named twice counts twice. The result is that of the listed keys gathered; numbers of keys remain their positions
- * and rows of k_table. Listed keys that the mask hides need a finite v. Not with per-key arrays: bias.tensor, by_key,
- * bool_mask, tree, cu_seqlens, n_first (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
+ * n_max, up to the first POSENC_LIST_END (FORMULAS C.33). Any order; k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS).
+ * The result is that of the listed keys gathered; their numbers remain their positions and rows of k_table. Listed keys
+ * that the mask hides need a finite v. Not with per-key arrays: bias.tensor, by_key, bool_mask, tree, cu_seqlens,
+ * n_first (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
 typedef struct posenc_attention_lists {
     const int32_t *keys;
-    int64_t n_max;                      /**< 0 .. 2^30 (POSENC_ERR_SHAPE) */
+    int64_t n_max;                      /**< 0..2^30 */
     int64_t query_stride, batch_stride; /**< in entries; 0: queries, or sequences, share one */
 } posenc_attention_lists;
 
@@ -95,8 +95,8 @@ typedef struct posenc_attention_args {
     /** Un-rotated KV cache: row j of k_table rotates key j on load, FORWARD. Both or neither; rope->head_dim is k's. */
     const posenc_rope *k_rope;
     const posenc_rope_table *k_table;
-    /** k and v are [dim, n_kv_heads, page_size, n_pages]. Table entries for keys below k_end are checked
-     * (POSENC_ERR_ROWS), also for keys that no query sees. */
+    /** k and v are [dim, n_kv_heads, page_size, n_pages]. Table entries for all keys below k_end must exist
+     * (POSENC_ERR_ROWS). */
     const posenc_attention_pages *pages;
     posenc_attention_math math;
     const posenc_attention_lists *lists;
@@ -115,7 +115,7 @@ POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args,
 /** Number of partitions: work units times segments; 0 if extents do not fit. */
 POSENC_API int64_t posenc_attention_split_count(const posenc_attention_args *args);
 
-/** Bytes of `parts`, which all partitions share: v_dim + 2 floats for each query, head and segment; 0 if too many. */
+/** Bytes of `parts`, which all partitions share; 0 if too many. */
 POSENC_API size_t posenc_attention_split_bytes(const posenc_attention_args *args);
 
 /** Computes a range of partitions; each thread has its own range and scratch. When all are done, combine. */
@@ -133,17 +133,14 @@ typedef struct posenc_attention_state {
     posenc_view lse; /**< f32 [1, n_heads, n_q, n_batch] */
 } posenc_attention_state;
 
-/** Combines results over disjoint sets of keys, with a sink in one of them: out = (e^lse_a out_a + e^lse_b out_b) /
- * (e^lse_a + e^lse_b), lse = ln(e^lse_a + e^lse_b). A result with an lse of -inf has weight 0, whatever its out holds.
- * Types: f32, f16 or bf16, one for a and b. joined may be a or b, or is apart. Exchanging a and b may change last bits.
- * rows: of heads. */
+/** Combines results over disjoint sets of keys, a sink in one of them: out = (e^lse_a out_a + e^lse_b out_b) / (e^lse_a
+ * + e^lse_b), lse = ln(e^lse_a + e^lse_b). An lse of -inf has weight 0. One type of any for a and b. joined may be a or
+ * b, or is apart. Exchanging a and b may change last bits. rows: of heads. */
 POSENC_API posenc_status posenc_attention_combine(const posenc_attention_state *a, const posenc_attention_state *b,
                                                   const posenc_attention_state *joined, posenc_range rows);
 
-/* ---- Reference ---- */
-
-/** Computes attention plainly and slowly, for tests: sums in double, posenc_softmax. It takes
- * POSENC_FULLY_MASKED_UNIFORM. probabilities: output, f32 scores, apart; NULL: allocated. */
+/** Computes attention plainly and slowly, for tests. It takes POSENC_FULLY_MASKED_UNIFORM. probabilities: output, f32
+ * scores, apart; NULL: allocated. */
 POSENC_API posenc_status posenc_attention_reference(const posenc_score_params *params, const posenc_view *q,
                                                     const posenc_view *k, const posenc_view *v, const posenc_view *out,
                                                     const posenc_view *probabilities);

@@ -85,7 +85,7 @@ POSENC_API posenc_status posenc_relative_sums_by_key(const posenc_rel_index *ind
                                                      posenc_range rows);
 
 /** Adds y[c, h, i, b] += sum over r of factor w[r, i, h, b] table[c, h, r, b]. w: f32 [n, n_q, n_heads, n_batch].
- * table: f32, f16 or bf16 [dim, n_heads or 1, n, n_batch or 1]. y: f32 heads, apart. rows: of scores. */
+ * table: any type [dim, n_heads or 1, n, n_batch or 1]. y: f32 heads, apart. rows: of scores. */
 POSENC_API posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *table, float factor,
                                                  const posenc_view *y, posenc_range rows);
 

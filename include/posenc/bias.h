@@ -26,9 +26,9 @@
 extern "C" {
 #endif
 
-/** Relative bias in the caller's memory, a Toeplitz matrix by its diagonals: head h at offset o, first <= o < first +
- * n_offsets, is data[h * stride + (o - first)]. Any range may be computed. Calls that write one take 1 .. 2^20 heads
- * (stride 0: one) and offsets within +-(2^31 - 1) (POSENC_ERR_OFFSETS). */
+/** Relative bias in the caller's memory: head h at offset o, first <= o < first + n_offsets, is data[h * stride + (o -
+ * first)]. Calls that write one take 1..2^20 heads (stride 0: one) and any offsets within +-(2^31 - 1)
+ * (POSENC_ERR_OFFSETS). */
 typedef struct posenc_rel_bias {
     float *data;
     int64_t first, n_offsets; /**< at most 2^31 - 1 offsets, n_q + n_k - 1 unless clamped */
@@ -44,14 +44,14 @@ typedef struct posenc_rel_index {
     int64_t n_rows;
 } posenc_rel_index;
 
-/** Offsets that queries query_start .. query_start + n_q - 1 and keys 0 .. n_k - 1 meet under a mask; with n_first,
- * back to key 0. query_start: at least -2^30, or POSENC_ALIGN_LAST_KEY (in all calls); query_start + n_q and n_k at
- * most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
+/** Offsets that queries query_start .. query_start + n_q - 1 and keys 0..n_k - 1 meet under a mask; with n_first, back
+ * to key 0. query_start: at least -2^30, or POSENC_ALIGN_LAST_KEY (in all calls); query_start + n_q and n_k at most
+ * 2^30. */
 POSENC_API posenc_status posenc_rel_bias_range(posenc_mask mask, int64_t query_start, int64_t n_q, int64_t n_k,
                                                int64_t *first, int64_t *n_offsets);
 
-/** Writes -inf for the offsets that a mask forbids, for engines that only add biases. Refused: chunk, n_first
- * (POSENC_ERR_MASK); a clamped bias of which the mask hides a part beyond an end (POSENC_ERR_OFFSETS). */
+/** Writes -inf for the offsets that a mask forbids. Refused: chunk, n_first (POSENC_ERR_MASK); a clamped bias of which
+ * the mask hides a part beyond an end (POSENC_ERR_OFFSETS). */
 POSENC_API posenc_status posenc_rel_bias_mask(posenc_mask mask, const posenc_rel_bias *bias);
 
 /* ---- Learned tables: T5, clipped scalars ---- */
@@ -65,15 +65,15 @@ typedef struct posenc_bias_table {
 } posenc_bias_table;
 
 /** Writes bias_h[o] = scale * table[index[o]][h]. The index covers the bias (POSENC_ERR_OFFSETS); its rows are the
- * table's (POSENC_ERR_SHAPE). scale: 1 except for x-transformers. */
+ * table's. scale: 1 except for x-transformers. */
 POSENC_API posenc_status posenc_rel_bias_gather(const posenc_rel_index *index, const posenc_bias_table *table,
                                                 float scale, const posenc_rel_bias *bias);
 
-/** T5's buckets (arXiv 1910.10683; FORMULAS C.5, C.6). A clamped bias needs offsets -max_distance .. max_distance
+/** T5's buckets (arXiv 1910.10683; FORMULAS C.5, C.6). A clamped bias needs offsets -max_distance..max_distance
  * (decoders: .. 0). */
 typedef struct posenc_t5_params {
-    int64_t num_buckets;  /**< 2 (bidirectional: 4) .. 4096 (POSENC_ERR_BUCKETS) */
-    int64_t max_distance; /**< above half of the buckets of a direction, at most 2^30 (POSENC_ERR_BUCKETS) */
+    int64_t num_buckets;  /**< 2 (bidirectional: 4)..4096 */
+    int64_t max_distance; /**< above half of the buckets of a direction, at most 2^30 */
     int bidirectional;    /**< 1: encoders; 0: keys behind the query share bucket 0 */
 } posenc_t5_params;
 
@@ -88,14 +88,12 @@ POSENC_API posenc_status posenc_t5_bucket(const posenc_t5_params *params, int32_
 /** Writes the bucket of every offset; index->n_rows is num_buckets. */
 POSENC_API posenc_status posenc_rel_index_t5(const posenc_t5_params *params, const posenc_rel_index *index);
 
-/** Writes row clip(o, -k, k) + k (FORMULAS C.7, C.10). index->n_rows is 2k + 1; k: 0 .. 2^29 (POSENC_ERR_BUCKETS). */
+/** Writes row clip(o, -k, k) + k (FORMULAS C.7, C.10). index->n_rows is 2k + 1; k: 0..2^29. */
 POSENC_API posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_index *index);
 
-/* ---- ALiBi, -slope_h |offset| (arXiv 2108.12409; FORMULAS C.2, C.3) ----
- *
- * The softmax needs slopes only; the other calls are for other code, and for sums of biases. */
+/* ---- ALiBi, -slope_h |offset| (arXiv 2108.12409; FORMULAS C.2, C.3) ---- */
 
-/** Writes the published slopes, for any number of heads 1 .. 2^20. max_bias: 0 .. 100, published 8. */
+/** Writes the published slopes, for any number of heads 1..2^20. max_bias: 0..100, published 8. */
 POSENC_API posenc_status posenc_alibi_slopes(int64_t n_heads, double max_bias, float *slopes);
 
 /** Writes 2^(-max_bias (h+1)/n_heads), which no checkpoint uses unless n_heads is a power of two. */
@@ -114,8 +112,8 @@ typedef enum posenc_alibi_row_form {
     POSENC_ALIBI_ROW_COUNTED_BF16 /**< the same rounded to bf16 (Falcon-RW; FORMULAS C.3); pass 1/8 of the slopes */
 } posenc_alibi_row_form;
 
-/** Writes one row for all queries, for posenc_score_params.bias.tensor. bias: f32 [n_k, 1, n_heads, n_batch], n_k at
- * most 2^30. keep[n_batch][n_k], nonzero for real keys: COUNTED* only. */
+/** Writes one row for all queries, for posenc_score_params.bias.tensor: f32 [n_k, 1, n_heads, n_batch], n_k at most
+ * 2^30. keep[n_batch][n_k], nonzero for real keys: COUNTED* only. */
 POSENC_API posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_form form, const uint8_t *keep,
                                           const posenc_view *bias);
 
@@ -131,21 +129,21 @@ typedef enum posenc_kerple_kind {
 /** Parameters, clamped as in the training code: p, a >= min; POWER: p <= 2. */
 typedef struct posenc_kerple {
     posenc_kerple_kind kind;
-    const float *p, *a; /**< [n_heads], finite, at most 2^20 in size (POSENC_ERR_SCALE) */
-    float min;          /**< in [2^-20, 1], published 0.01 (POSENC_ERR_SCALE) */
+    const float *p, *a; /**< [n_heads], finite, at most 2^20 in size */
+    float min;          /**< in [2^-20, 1], published 0.01 */
 } posenc_kerple;
 
 /** Writes KERPLE as a relative bias. */
 POSENC_API posenc_status posenc_rel_bias_kerple(const posenc_kerple *kerple, const posenc_rel_bias *bias);
 
-/** Writes a Gaussian kernel, e^(-d^2 / (2 sigma_h^2)). sigma[n_heads]: in [2^-20, 2^40] (POSENC_ERR_SCALE). */
+/** Writes a Gaussian kernel, e^(-d^2 / (2 sigma_h^2)). sigma[n_heads]: in [2^-20, 2^40]. */
 POSENC_API posenc_status posenc_rel_bias_rbf(const float *sigma, const posenc_rel_bias *bias);
 
 /** Sandwich (arXiv 2212.10356): n_heads / (8 (h+1)) * sum of cos(d base^(-2k/dim)), k = first .. first + dim/2 - 1. */
 typedef struct posenc_sandwich {
-    int64_t dim;   /**< even, 2 .. 8192 (POSENC_ERR_HEAD_DIM) */
-    double base;   /**< in [1, 1e30] (POSENC_ERR_BASE) */
-    int64_t first; /**< 0: the paper's listing, 1: its equation (POSENC_ERR_SHAPE) */
+    int64_t dim;   /**< even, 2..8192 */
+    double base;   /**< in [1, 1e30] */
+    int64_t first; /**< 0: the paper's listing, 1: its equation */
     int centred;   /**< 1: subtracts dim/2 from the sum; the softmax is the same */
 } posenc_sandwich;
 
@@ -155,26 +153,24 @@ typedef struct posenc_sandwich {
 /** Writes Sandwich as a relative bias. */
 POSENC_API posenc_status posenc_rel_bias_sandwich(const posenc_sandwich *sandwich, const posenc_rel_bias *bias);
 
-/** Writes amplitude_h cos(omega_h o + phi_h). Each [n_heads]. omega, phi (NULL: 0): at most POSENC_MAX_FREQUENCY in
- * size (POSENC_ERR_FREQUENCY). amplitude: finite (POSENC_ERR_SCALE); NULL: 1. */
+/** Writes amplitude_h cos(omega_h o + phi_h), each [n_heads]. omega, phi (NULL: 0): at most POSENC_MAX_FREQUENCY in
+ * size. amplitude: NULL: 1. */
 POSENC_API posenc_status posenc_rel_bias_cosine(const double *omega, const double *phi, const float *amplitude,
                                                 const posenc_rel_bias *bias);
 
 /* ---- Swin (arXiv 2103.14030; FORMULAS C.20) ----
  *
- * Windows of height * width tokens, row-major, each 1 .. 1024 (POSENC_ERR_SHAPE); (2 height - 1)(2 width - 1) table
- * rows. */
+ * Windows of height * width tokens, row-major, each 1..1024; (2 height - 1)(2 width - 1) table rows. */
 
-/** Writes the table row of every pair, index[query][key], up to 2^30 entries (POSENC_ERR_SHAPE). */
+/** Writes the table row of every pair, index[query][key], up to 2^30 entries. */
 POSENC_API posenc_status posenc_swin_index(int64_t height, int64_t width, int32_t *index);
 
-/** Writes the bias of every pair, f32 [n, n, table->n_heads, 1], n = height * width; 1 .. 2^20 heads
- * (POSENC_ERR_N_HEADS). */
+/** Writes the bias of every pair, f32 [n, n, table->n_heads, 1], n = height * width. */
 POSENC_API posenc_status posenc_swin_bias(int64_t height, int64_t width, const posenc_bias_table *table,
                                           const posenc_view *bias);
 
 /** Writes the inputs of Swin v2's network (arXiv 2111.09883), coords[row][2], vertical first. trained_*: the window of
- * training, 2 .. 1024 (POSENC_ERR_SHAPE). */
+ * training, 2..1024. */
 POSENC_API posenc_status posenc_swin_v2_coords(int64_t height, int64_t width, int64_t trained_height,
                                                int64_t trained_width, float *coords);
 
@@ -184,11 +180,11 @@ POSENC_API posenc_status posenc_swin_v2_scale(const float *x, int64_t n, float *
 /* ---- Decomposed relative positions (MViTv2, arXiv 2112.01526; SAM; FORMULAS C.21) ---- */
 
 /** Writes the rows of one axis (get_rel_pos): rows, f32 [dim, n_k, n_q, 1], from table, f32 [dim, n_table, 1, 1], which
- * is resized where needed. n_q, n_k, n_table: 1 .. 2^20. */
+ * is resized where needed. n_q, n_k, n_table: 1..2^20. */
 POSENC_API posenc_status posenc_decomposed_rows(const posenc_view *table, const posenc_view *rows);
 
-/** Adds products of the unscaled query in place: scores += by_row[v] + by_column[u] for key v * width + u. by_row: f32
- * [height, n_q, n_heads, n_batch]; by_column: f32 [width, ..]; scores: f32 [height * width, ..]. */
+/** Adds scores += by_row[v] + by_column[u] for key v * width + u. by_row: f32 [height, n_q, n_heads, n_batch];
+ * by_column: f32 [width, ..]; scores: f32 [height * width, ..]. The query is not scaled. */
 POSENC_API posenc_status posenc_decomposed_add(const posenc_view *by_row, const posenc_view *by_column,
                                                const posenc_view *scores, posenc_range rows);
 

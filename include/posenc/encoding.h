@@ -36,7 +36,7 @@ POSENC_API void posenc_encoding_free(posenc_encoding *e);
 
 /** Computes y = x + gate * E, rounded to float32 after product and sum.
  *
- *     y      [dim, n_tokens, n_batch, 1], f32, f16 or bf16
+ *     y      [dim, n_tokens, n_batch, 1], any type
  *     x      extents and type of y, the same view or apart; NULL: y = gate * E
  *     gate   f32 [1 or dim, n_tokens, n_batch, 1], apart (FORMULAS A.9); NULL: 1
  *     at     positions; all are checked, whatever the rows */
@@ -49,20 +49,19 @@ POSENC_API posenc_status posenc_encoding_write(const posenc_encoding *e, const i
 /** Adds y += E for all rows. */
 POSENC_API posenc_status posenc_encoding_add(const posenc_encoding *e, const int32_t *positions, const posenc_view *y);
 
-/** Checks positions. *row: the first row with POSENC_ERR_POSITION, else -1; it is written in any case. */
+/** Checks positions. *row: the first row with POSENC_ERR_POSITION, else -1. */
 POSENC_API posenc_status posenc_encoding_check(const posenc_encoding *e, const posenc_coords *at, int64_t n_tokens,
                                                int64_t n_batch, int64_t *row);
 
 /** Gradients of y = x + gate * E (FORMULAS E.2): dgate = dy * E, summed over channels for one gate a token; de = gate *
- * dy; dx is dy. f32, extents as above. dgate or de may be NULL, then e or gate too. de may be dy; else outputs are
- * apart. */
+ * dy; dx is dy. f32, extents as above. dgate or de may be NULL, then e or gate too. de may be dy. */
 POSENC_API posenc_status posenc_gate_backward(const posenc_view *e, const posenc_view *gate, const posenc_view *dy,
                                               const posenc_view *dgate, const posenc_view *de, posenc_range rows);
 
 /* ---- Combining encodings ---- */
 
 /** Columns first .. first + width - 1 of an encoding, its axis a reading axis `axis` + a, at floor(p / divide) mod
- * modulo. divide and modulo (POSENC_ERR_CONTEXT) take integer positions and cannot be nested (POSENC_ERR_SECTIONS). */
+ * modulo. divide and modulo take integer positions and cannot be nested (POSENC_ERR_SECTIONS). */
 typedef struct posenc_part {
     const posenc_encoding *encoding; /**< NULL: zero columns (concat) */
     int64_t first, width;            /**< width 0: all */
@@ -74,17 +73,15 @@ typedef struct posenc_part {
 #define POSENC_MAX_PARTS 8
 #define POSENC_MAX_COORDS 4
 
-/** Concatenates encodings (examples: docs/recipes.md): up to POSENC_MAX_PARTS parts, POSENC_MAX_COORDS axes
- * (POSENC_ERR_SECTIONS), 32 fields of columns (POSENC_ERR_SHAPE). Parts may be freed afterwards, tables of learned
- * parts not. */
+/** Concatenates encodings (docs/recipes.md). Parts may be freed afterwards, tables of learned parts not. At most
+ * POSENC_MAX_PARTS parts, POSENC_MAX_COORDS axes (POSENC_ERR_SECTIONS), 32 fields of columns. */
 POSENC_API posenc_status posenc_encoding_concat(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
 /** Sums encodings of one width in float32, in order; nested sums count by their terms. */
 POSENC_API posenc_status posenc_encoding_sum(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
 
 /* ---- Sinusoidal encodings (arXiv 1706.03762; FORMULAS A.1-A.6, A.17, A.21, A.22) ---- */
 
-/** Columns of pair i = 0 .. half-1, half = floor(dim/2). The last odd column is 0 in CONCAT*; COMPLEX needs an even
- * dim. */
+/** Columns of pair i = 0..half-1, half = floor(dim/2). CONCAT*: a last odd column is 0. COMPLEX: even dim. */
 typedef enum posenc_sinusoidal_layout {
     POSENC_SINUSOIDAL_LAYOUT_UNSET = 0,
     POSENC_SINUSOIDAL_INTERLEAVED, /**< 2i: sin(p f_i), 2i+1: cos(p f_i): the paper */
@@ -109,17 +106,17 @@ typedef struct posenc_sinusoidal_params {
     posenc_sinusoidal_layout layout;
     posenc_schedule schedule;
     posenc_odd odd;
-    int64_t dim;          /**< columns, 1 .. 2*POSENC_MAX_PAIRS */
+    int64_t dim;          /**< columns, 1..2*POSENC_MAX_PAIRS */
     double base;          /**< in [1, 1e30]; HALF_MINUS_1: the largest timescale */
     double min_timescale; /**< HALF_MINUS_1 only: in (0, base], at most POSENC_MAX_FREQUENCY */
-    double shift;         /**< SHIFT only: finite, not half (POSENC_ERR_SCALING) */
-    double scale;         /**< finite (POSENC_ERR_SCALING), every scale * f_i at most POSENC_MAX_FREQUENCY */
+    double shift;         /**< SHIFT only: finite, not half */
+    double scale;         /**< finite, every scale * f_i at most POSENC_MAX_FREQUENCY */
 } posenc_sinusoidal_params;
 
 #define POSENC_SINUSOIDAL_DEFAULTS                                                                                     \
     { POSENC_SINUSOIDAL_LAYOUT_UNSET, POSENC_SCHEDULE_UNSET, POSENC_ODD_SIN, 0, 10000.0, 1.0, 1.0, 1.0 }
 
-/** Builds a sinusoidal encoding of one axis, with the accuracy of angles.h, for integer or real positions. */
+/** Builds a sinusoidal encoding of one axis, for integer or real positions. */
 POSENC_API posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, posenc_encoding **e);
 
 /** Builds diffusers' get_timestep_embedding (FORMULAS A.3), for real timesteps. */
@@ -127,41 +124,38 @@ POSENC_API posenc_status posenc_timestep_create(int64_t dim, int flip_sin_to_cos
                                                 double scale, double max_period, posenc_encoding **e);
 
 /** Writes M_k with PE[p + k] = M_k PE[p] (FORMULAS A.6), f32 [dim, dim, 1, 1], row by row. e: made by
- * posenc_sinusoidal_create (POSENC_ERR_ENUM), dim even (POSENC_ERR_HEAD_DIM). */
+ * posenc_sinusoidal_create (POSENC_ERR_ENUM), dim even. */
 POSENC_API posenc_status posenc_sinusoidal_shift(const posenc_encoding *e, int32_t k, const posenc_view *m);
 
-/* ---- Grids ---- */
-
-/** Sinusoids side by side, S_w(v) = [sin(v f_j) | cos(v f_j)], f_j = base^(-j/(w/2)). Axes are y, x; t, y, x; or as
- * given (posenc_positions_grid). */
+/** Sinusoids side by side, S_w(v) = [sin(v f_j) | cos(v f_j)], f_j = base^(-j/(w/2)); planes by posenc_positions_grid.
+ */
 typedef enum posenc_grid {
     POSENC_GRID_W_FIRST = 0,  /**< [S(x) | S(y)], dim a multiple of 4: MAE */
     POSENC_GRID_H_FIRST,      /**< [S(y) | S(x)]: MoCo v3 */
     POSENC_GRID_TIMM,         /**< [sin y | sin x | cos y | cos x]: timm */
     POSENC_GRID_VOLUME,       /**< [S_{d/4}(t) | S_{3d/8}(x) | S_{3d/8}(y)], dim a multiple of 16: CogVideoX */
-    POSENC_GRID_TENSOR2TENSOR /**< add_timing_signal_nd: 1 .. 4 axes (FORMULAS A.22) */
+    POSENC_GRID_TENSOR2TENSOR /**< add_timing_signal_nd: 1..4 axes (FORMULAS A.22) */
 } posenc_grid;
 
-/** Builds a grid encoding. n_axes: TENSOR2TENSOR, else 0 (POSENC_ERR_SECTIONS). POSENC_ERR_HEAD_DIM: dim does not fit.
- */
+/** Builds a grid encoding. n_axes: TENSOR2TENSOR, else 0 (POSENC_ERR_SECTIONS). */
 POSENC_API posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n_axes, double base,
                                             posenc_encoding **e);
 
 /* ---- Random Fourier features (arXiv 2006.10739; FORMULAS A.18) ----
  *
- * E = [cos z | sin z] or [sin z | cos z], z = 2 pi B p, dim = 2 n_features, within 1 ulp or 2^-40 n_coords. Coordinates
- * p: float32, or integers up to 2^29 in size. */
+ * E = [cos z | sin z] or [sin z | cos z], z = 2 pi B p, dim = 2 n_features. Coordinates p: float32, or integers up to
+ * 2^29 in size. */
 
 /** Order: Tancik; SAM, diffusers. */
 typedef enum posenc_fourier_order { POSENC_FOURIER_COS_SIN = 0, POSENC_FOURIER_SIN_COS } posenc_fourier_order;
 
 typedef struct posenc_fourier_params {
-    int64_t n_features; /**< 1 .. 65536 (POSENC_ERR_HEAD_DIM) */
-    int n_coords;       /**< 1 .. POSENC_MAX_COORDS (POSENC_ERR_SECTIONS) */
+    int64_t n_features; /**< 1..65536 */
+    int n_coords;       /**< 1..POSENC_MAX_COORDS (POSENC_ERR_SECTIONS) */
     posenc_fourier_order order;
-    const float *matrix; /**< B [n_features][n_coords], copied, at most 65536 in size (POSENC_ERR_FREQUENCY); NULL:
+    const float *matrix; /**< B [n_features][n_coords], copied, at most 65536 in size; NULL:
                               posenc_fill_normal(seed, 0, sigma) */
-    double sigma;        /**< in (0, 4096] (POSENC_ERR_SCALE) */
+    double sigma;        /**< in (0, 4096] */
     uint64_t seed;
 } posenc_fourier_params;
 
@@ -173,15 +167,15 @@ POSENC_API posenc_status posenc_fourier_create(const posenc_fourier_params *para
 
 /* ---- Encodings by integers, bits and Gaussian bumps, of one axis (FORMULAS A.13-A.16, A.19) ---- */
 
-/** Builds E[p][i] = p/(length-1) * (i/(dim-1))^alpha (FORMULAS A.13, A.14). dim: 1 .. 2^21 (POSENC_ERR_HEAD_DIM).
- * length: 1 .. 2^31 (POSENC_ERR_CONTEXT). alpha: in [0, 1000] (POSENC_ERR_SCALING). Integer or real positions. */
+/** Builds E[p][i] = p/(length-1) * (i/(dim-1))^alpha (FORMULAS A.13, A.14). dim: 1..2^21. length: 1..2^31. alpha: in
+ * [0, 1000]. Integer or real positions. */
 POSENC_API posenc_status posenc_integer_create(int64_t dim, int64_t length, double alpha, posenc_encoding **e);
 
 /** Bit i of p, or of p ^ (p >> 1), lowest first (FORMULAS A.15, A.16). */
 typedef enum posenc_bit_code { POSENC_BITS_BINARY = 0, POSENC_BITS_GRAY } posenc_bit_code;
 
-/** Builds an encoding by bits, written as `zero` or `one` (POSENC_ERR_SCALE). Positions: int64 >= 0
- * (POSENC_ERR_POSITION). dim: 1 .. 2^21; higher bits are dropped. */
+/** Builds an encoding by bits, written as `zero` or `one`. Positions: int64 >= 0 (POSENC_ERR_POSITION). dim: 1..2^21;
+ * higher bits are dropped. */
 POSENC_API posenc_status posenc_bits_create(int64_t dim, posenc_bit_code code, float zero, float one,
                                             posenc_encoding **e);
 
@@ -190,8 +184,8 @@ POSENC_API uint64_t posenc_gray_encode(uint64_t p);
 /** Number of a Gray code. */
 POSENC_API uint64_t posenc_gray_decode(uint64_t gray);
 
-/** Builds E[t][k] = exp(-(t - centre_k)^2 / (2 sigma^2)) (FORMULAS A.19), 0 below FLT_MIN. centres[n], n 1 .. 2^21
- * (POSENC_ERR_HEAD_DIM), within +-2^40. sigma: in [2^-60, 2^60] (POSENC_ERR_SCALE). Integer or real positions. */
+/** Builds E[t][k] = exp(-(t - centre_k)^2 / (2 sigma^2)) (FORMULAS A.19), 0 below FLT_MIN. centres[n], n 1..2^21,
+ * within +-2^40. sigma: in [2^-60, 2^60]. Integer or real positions. */
 POSENC_API posenc_status posenc_rbf_create(const double *centres, int64_t n, double sigma, posenc_encoding **e);
 
 #ifdef __cplusplus

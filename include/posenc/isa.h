@@ -18,11 +18,10 @@
 extern "C" {
 #endif
 
-/** Tiers. CPU features (VNNI, AMX, dot products, i8mm) speed up attention inside a tier and change no bits. The
- * environment variable POSENC_ISA, read at load time, forces a tier: scalar, avx2, avx512, neon; or a tier without a
- * feature: avx2-vnni, avx512-vnni, avx512-amx, neon-dotprod, neon-i8mm. An unknown name (AVX2), or a tier that cannot
- * run here, silently means scalar. AMX: Linux is asked once for the use of tiles; a call that uses tiles releases them.
- */
+/** Tiers. CPU features (VNNI, AMX, dot products, i8mm) speed up attention inside a tier and change no bits. POSENC_ISA,
+ * read at load time, forces a tier: scalar, avx2, avx512, neon; or a tier without a feature: avx2-vnni, avx512-vnni,
+ * avx512-amx, neon-dotprod, neon-i8mm. An unknown name (AVX2), or a tier that cannot run here, silently means scalar.
+ * AMX: Linux is asked once for the use of tiles; calls release them. */
 typedef enum posenc_isa_tier {
     POSENC_ISA_SCALAR = 0, /**< portable C: the specification */
     POSENC_ISA_AVX2,       /**< x86-64 with AVX2, FMA and F16C */
@@ -31,10 +30,7 @@ typedef enum posenc_isa_tier {
     POSENC_ISA_COUNT
 } posenc_isa_tier;
 
-/** Tier in use. To notice a refused POSENC_ISA, compare before the first posenc_isa_select():
- *
- *     const char *forced = getenv("POSENC_ISA");
- *     if (forced != NULL && forced[0] != '\0' && strcmp(forced, posenc_isa_name(posenc_isa())) != 0) */
+/** Tier in use. Compare posenc_isa_name() of it with POSENC_ISA to notice a refusal. */
 POSENC_API posenc_isa_tier posenc_isa(void);
 
 /** "scalar", "avx2", "avx512", "neon"; "unknown" for anything else. */
@@ -46,8 +42,7 @@ POSENC_API int posenc_isa_built(posenc_isa_tier tier);
 /** 1 if the tier is built in and can run on this machine. */
 POSENC_API int posenc_isa_supported(posenc_isa_tier tier);
 
-/** Uses the tier from now on, in all threads. POSENC_ERR_ENUM: no such tier. POSENC_ERR_ISA: it cannot run here. Then
- * the tier in use stays. */
+/** Uses the tier from now on, in all threads. POSENC_ERR_ENUM: no such tier. POSENC_ERR_ISA: it cannot run here. */
 POSENC_API posenc_status posenc_isa_select(posenc_isa_tier tier);
 
 #ifdef __cplusplus

@@ -31,15 +31,15 @@ typedef enum posenc_out_of_range {
 /** Look-up: E = scale * table[id + offset]. */
 typedef struct posenc_lookup {
     int64_t offset;             /**< BART, OPT: 2; up to 2^62 in size (POSENC_ERR_POSITION) */
-    float scale;                /**< finite (POSENC_ERR_SCALE); 0 makes every E 0 */
+    float scale;                /**< finite; 0 makes every E 0 */
     posenc_out_of_range policy; /**< POSENC_ERR_ENUM */
 } posenc_lookup;
 
 #define POSENC_LOOKUP_DEFAULTS                                                                                         \
     { 0, 1.0f, POSENC_OUT_OF_RANGE_ERROR }
 
-/** Builds a learned encoding. table: [dim, n_rows, 1, 1], f32, f16 or bf16, dim 1 .. 2^21. It is not copied: it must
- * stay in place, apart from outputs. Ids are int32 or int64. lookup: NULL for defaults. */
+/** Builds a learned encoding. table: [dim, n_rows, 1, 1], any type, dim 1..2^21. It is not copied: it must stay in
+ * place, apart from outputs. Ids are int32 or int64. lookup: NULL for defaults. */
 POSENC_API posenc_status posenc_learned_create(const posenc_view *table, const posenc_lookup *lookup,
                                                posenc_encoding **e);
 
@@ -54,16 +54,14 @@ typedef enum posenc_resize_method { POSENC_RESIZE_LINEAR = 0, POSENC_RESIZE_CUBI
 
 /** Row-major grids of h x w tokens after n_prefix tokens, which are copied, as PyTorch's interpolate; h = 1 for one
  * dimension. antialias (SigLIP 2, DINOv2 with registers, timm) takes no align_corners (POSENC_ERR_ENUM; use the ratio
- * (in - 1)/(out - 1)), cubic a = -1/2, and no ratio that puts the last centre beyond the old grid (POSENC_ERR_SCALING).
- */
+ * (in - 1)/(out - 1)). */
 typedef struct posenc_resize_params {
     posenc_resize_method method;
     int align_corners;
-    int64_t h_in, w_in, h_out, w_out; /**< 1 .. 2^20 (POSENC_ERR_SHAPE) */
+    int64_t h_in, w_in, h_out, w_out; /**< 1..2^20 */
     int64_t n_prefix;
-    double h_ratio,
-        w_ratio;    /**< old tokens per new token (DINOv2), not with align_corners (POSENC_ERR_SCALING); 0: in/out */
-    double cubic_a; /**< within [-4, 4] (POSENC_ERR_SCALING) */
+    double h_ratio, w_ratio; /**< old tokens per new one (DINOv2), not with align_corners; 0: in/out */
+    double cubic_a;          /**< within [-4, 4] */
     int antialias;
 } posenc_resize_params;
 
@@ -79,35 +77,33 @@ POSENC_API posenc_status posenc_table_resize(const posenc_resize_params *params,
 POSENC_API posenc_status posenc_table_resize_backward(const posenc_resize_params *params, const posenc_view *dy,
                                                       const posenc_view *dx);
 
-/* ---- Seeded initial values, the same on every machine ----
- *
- * An element depends on the seed and its place, row * ne[0] + column, only. */
+/* ---- Seeded initial values, the same on every machine ---- */
 
-/** Fills y (any type) with normal random values; mean up to 1e30 in size, deviation in [0, 1e30] (POSENC_ERR_SCALE). A
- * row is one of ne[1] * ne[2] * ne[3]. */
+/** Fills y (any type) with normal random values, by seed and place row * ne[0] + column; mean up to 1e30 in size,
+ * deviation in [0, 1e30]. A row is one of ne[1] * ne[2] * ne[3]. */
 POSENC_API posenc_status posenc_fill_normal(uint64_t seed, double mean, double deviation, const posenc_view *y,
                                             posenc_range rows);
-/** Fills y with uniform random values of [low, high), up to 1e30 in size (POSENC_ERR_SCALE). */
+/** Fills y with uniform random values of [low, high), up to 1e30 in size. */
 POSENC_API posenc_status posenc_fill_uniform(uint64_t seed, double low, double high, const posenc_view *y,
                                              posenc_range rows);
 
-/** Limit of the uniform Xavier (Glorot) initialisation, sqrt(6 / (fan_in + fan_out)); 0 for invalid fans. */
+/** Limit of uniform Xavier initialisation, sqrt(6 / (fan_in + fan_out)); 0 for invalid fans. */
 POSENC_API double posenc_xavier_uniform(int64_t fan_in, int64_t fan_out);
 /** Standard deviation of the normal one, sqrt(2 / (fan_in + fan_out)). */
 POSENC_API double posenc_xavier_normal(int64_t fan_in, int64_t fan_out);
 
 /* ---- Depth-wise convolution: conditional encoding (CPVT, arXiv 2102.10882; Twins; FORMULAS A.20, E.2) ----
  *
- * y = conv, or x + conv with a residual; conv[t][c] = bias[c] + sum over u of w[c][u] x[t + u - pad][c], 0 outside.
- * Tokens in a line, pad (K-1)/2 or, causal, K-1; or in a row-major grid, w [C][K][K]. */
+ * y = conv, or x + conv with a residual; conv[t][c] = bias[c] + sum over u of w[c][u] x[t + u - pad][c]. Tokens in a
+ * line, pad (K-1)/2 or, causal, K-1; or in a row-major grid, w [C][K][K]. */
 
 #define POSENC_MAX_CONV_KERNEL 31    /**< in one dimension */
 #define POSENC_MAX_CONV_KERNEL_2D 15 /**< in two */
 
 typedef struct posenc_conv_params {
-    int64_t n_channels; /**< 0 .. 2^21 (POSENC_ERR_HEAD_DIM) */
+    int64_t n_channels; /**< 0..2^21 */
     int n_dims;         /**< 1 or 2 (POSENC_ERR_SECTIONS) */
-    int64_t kernel;     /**< K: 1 .. the maximum, odd unless causal (POSENC_ERR_SHAPE) */
+    int64_t kernel;     /**< K: 1..the maximum, odd unless causal */
     int is_causal;      /**< one dimension only (POSENC_ERR_ENUM) */
     int has_residual;
 } posenc_conv_params;
@@ -136,24 +132,22 @@ POSENC_API posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_
 POSENC_API posenc_status posenc_conv_backward_input(const posenc_conv *conv, posenc_conv_grid grid,
                                                     const posenc_view *dy, const posenc_view *dx, posenc_range rows);
 
-/** Adds gradients of the weights (dw, as weights) and bias (db, or NULL). x, dy: f32. rows: taps u; db belongs to tap
- * 0. */
+/** Adds gradients of weights (dw) and bias (db, or NULL). x, dy: f32. rows: taps u; db belongs to tap 0. */
 POSENC_API posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_grid grid,
                                                       const posenc_view *x, const posenc_view *dy, float *dw, float *db,
                                                       posenc_range rows);
 
 /* ---- Grouped convolution of speech models (Wav2Vec2, arXiv 2006.11477; HuBERT, WavLM, data2vec; FORMULAS A.24) ----
  *
- * y[t][c] = bias[c] + sum over u, i of w[u][i][c] x[t + u - floor(K/2)][g W + i], 0 outside, W = n_channels / n_groups,
- * i < W, g = floor(c/W). PyTorch's weights are [n_channels][W][kernel]: exchange the first and last dimension. What
- * follows: docs/recipes.md. */
+ * y[t][c] = bias[c] + sum over u, i of w[u][i][c] x[t + u - floor(K/2)][g W + i], W = n_channels / n_groups, i < W, g =
+ * floor(c/W). PyTorch's weights are [n_channels][W][kernel]: exchange the first and last dimension. */
 
 #define POSENC_MAX_GROUPED_KERNEL 4096
 
 typedef struct posenc_grouped_conv_params {
-    int64_t n_channels; /**< 0 .. 2^21 (POSENC_ERR_HEAD_DIM) */
-    int64_t n_groups;   /**< 1 .. 2^21, divides n_channels (POSENC_ERR_SHAPE) */
-    int64_t kernel;     /**< K: 1 .. the maximum (POSENC_ERR_SHAPE); data2vec: 19 */
+    int64_t n_channels; /**< 0..2^21 */
+    int64_t n_groups;   /**< 1..2^21, divides n_channels */
+    int64_t kernel;     /**< K: 1..the maximum; data2vec: 19 */
     int has_backward;   /**< 1: keeps a second copy of the weights for backward_input */
 } posenc_grouped_conv_params;
 
@@ -167,8 +161,7 @@ POSENC_API posenc_status posenc_grouped_conv_create(const posenc_grouped_conv_pa
                                                     const float *bias, posenc_grouped_conv **conv);
 POSENC_API void posenc_grouped_conv_free(posenc_grouped_conv *conv);
 
-/** Applies it. x, y: [n_channels, n_tokens, n_batch, 1], any types, apart. rows: of encodings; ranges of 24 and more
- * are fastest. */
+/** Applies it. x, y: [n_channels, n_tokens, n_batch, 1], any types, apart. rows: of encodings, best 24 and more. */
 POSENC_API posenc_status posenc_grouped_conv_apply(const posenc_grouped_conv *conv, const posenc_view *x,
                                                    const posenc_view *y, posenc_range rows);
 
@@ -176,8 +169,7 @@ POSENC_API posenc_status posenc_grouped_conv_apply(const posenc_grouped_conv *co
 POSENC_API posenc_status posenc_grouped_conv_backward_input(const posenc_grouped_conv *conv, const posenc_view *dy,
                                                             const posenc_view *dx, posenc_range rows);
 
-/** Adds gradients of the weights (dw, as weights) and bias (db, or NULL). x, dy: f32. rows: taps u; db belongs to tap
- * 0. */
+/** Adds gradients of weights (dw) and bias (db, or NULL). x, dy: f32. rows: taps u; db belongs to tap 0. */
 POSENC_API posenc_status posenc_grouped_conv_backward_weights(const posenc_grouped_conv *conv, const posenc_view *x,
                                                               const posenc_view *dy, float *dw, float *db,
                                                               posenc_range rows);

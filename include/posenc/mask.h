@@ -20,21 +20,19 @@
 extern "C" {
 #endif
 
-/** As position of query 0 (softmax.h), the default: the last query is at the last key, as in decoding and prefill with
- * a cache (FlashAttention's bottom-right). */
+/** As position of query 0, the default: the last query is at the last key, as in decoding with a cache
+ * (bottom-right). */
 #define POSENC_ALIGN_LAST_KEY INT64_MIN
 
 /** As position of query 0: that of key 0 (top-left). */
 #define POSENC_ALIGN_FIRST_KEY 0
 
-/** Mask by position. A query at p sees the key at j if p - j <= before (FlashAttention's window_size) or 0 <= j <
- * n_first; j - p <= after; and j / chunk == p / chunk, rounded towards minus infinity (Llama 4). Masked keys are not
- * read, unless positions or lists of keys are given. */
+/** Mask by position: a query at p sees the key at j if p - j <= before or 0 <= j < n_first; j - p <= after; and j /
+ * chunk == p / chunk (floor; Llama 4). Masked keys are not read, unless positions or lists of keys are given. */
 typedef struct posenc_mask {
     int64_t before, after; /**< negative: no limit; at most 2^30 */
     int64_t chunk;         /**< 0: none; at most 2^30 */
-    int64_t n_first;       /**< first keys that stay visible (StreamingLLM, arXiv 2309.17453): 0 .. 2^30; 0 with a chunk
-                                or positions of keys */
+    int64_t n_first; /**< first keys that stay visible (StreamingLLM): 0..2^30; 0 with a chunk or positions of keys */
 } posenc_mask;
 
 /** There is no default mask: a forgotten one is refused (POSENC_ERR_MASK_UNSET). */
@@ -59,15 +57,14 @@ static inline posenc_mask posenc_mask_causal(void) {
     return mask;
 }
 
-/** Sliding window: the query's own key and the width - 1 before it (Mistral, gpt-oss, llama.cpp). width: 1 .. 2^30
- * (POSENC_ERR_MASK). */
+/** Sliding window: the query's own key and the width - 1 before it (Mistral, gpt-oss, llama.cpp); 1..2^30. */
 static inline posenc_mask posenc_mask_window(int64_t width) {
     posenc_mask mask = {width > 0 && width <= (int64_t)1 << 30 ? width - 1 : INT64_MAX, 0, 0, 0};
     return mask;
 }
 
-/** `before` keys before the query's own and `after` behind it; -1: all. gcc 12 with AVX-512 passes an initialiser {2,
- * 2, 0, 0} by value as {2, 2, 2, 2}; this call avoids it. */
+/** `before` keys before the query's own and `after` behind it; -1: all. Not an initialiser: gcc 12 with AVX-512 passes
+ * {2, 2, 0, 0} as {2, 2, 2, 2}. */
 static inline posenc_mask posenc_mask_sides(int64_t before, int64_t after) {
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 14 && defined(__AVX__)
     __asm__("" : "+r"(before));
@@ -76,7 +73,7 @@ static inline posenc_mask posenc_mask_sides(int64_t before, int64_t after) {
     return mask;
 }
 
-/** Symmetric window: `side` keys on either side (ModernBERT: window / 2), 0 .. 2^30 (POSENC_ERR_MASK). */
+/** `side` keys on either side (ModernBERT: window / 2); 0..2^30. */
 static inline posenc_mask posenc_mask_symmetric(int64_t side) {
     int64_t reach = side >= 0 ? side : INT64_MAX;
     return posenc_mask_sides(reach, reach);
@@ -95,8 +92,7 @@ typedef enum posenc_polarity {
     POSENC_DROP  /**< the key is masked (PyTorch's key_padding_mask) */
 } posenc_polarity;
 
-/** Mask by bytes [key, query, head, batch], strides nb[] in bytes, 0 where shared: a padding mask [n_batch][n_k] has
- * {1, 0, 0, n_k}. */
+/** Mask by bytes [key, query, head, batch]; strides are 0 where shared: {1, 0, 0, n_k} for [n_batch][n_k]. */
 typedef struct posenc_bool_mask {
     const uint8_t *data;
     int64_t nb[4];
@@ -107,17 +103,16 @@ typedef struct posenc_bool_mask {
 
 #define POSENC_MAX_TREE 1024
 
-/** Speculative decoding (SpecInfer, arXiv 2305.09781; Medusa, arXiv 2401.10774): the queries are draft tokens, and the
- * last n_q keys of each sequence are theirs. A token sees the keys before the tree, itself and its ancestors. Windows,
- * chunks, ALiBi and relative biases need positions of queries and keys from posenc_tree_positions
- * (POSENC_ERR_POSITION), shared by all sequences of the call, like the tree.
+/** Speculative decoding (SpecInfer, arXiv 2305.09781; Medusa, arXiv 2401.10774): the queries are draft tokens, the last
+ * n_q keys of each sequence are theirs. A token sees the keys before the tree, itself and its ancestors. Windows,
+ * chunks, ALiBi and relative biases need positions of queries and keys (posenc_tree_positions; POSENC_ERR_POSITION),
+ * shared by all sequences.
  *
- *     static const int32_t parents[] = {-1, 0, 0, 1}; // a root with two children, the first of which has a child
+ *     static const int32_t parents[] = {-1, 0, 0, 1}; // a root, two children, a child of the first
  *     posenc_tree tree = {parents, 0};
- *     params.tree = &tree; // the call has 4 queries */
+ *     params.tree = &tree; */
 typedef struct posenc_tree {
-    /** [n_q], up to POSENC_MAX_TREE (POSENC_ERR_SHAPE), for each sequence: a smaller number, or -1 for a root
-     * (POSENC_ERR_MASK). */
+    /** [n_q], up to POSENC_MAX_TREE, for each sequence: a smaller number, or -1 for a root (POSENC_ERR_MASK). */
     const int32_t *parents;
     int64_t batch_stride; /**< in entries; 0: all sequences have one tree */
 } posenc_tree;
@@ -126,8 +121,7 @@ typedef struct posenc_tree {
  * (POSENC_ERR_POSITION). */
 POSENC_API posenc_status posenc_tree_positions(const int32_t *parents, int64_t n, int32_t start, int32_t *positions);
 
-/** Writes 0 to the rows of padded queries (FORMULAS C.25). y: heads, f32, f16 or bf16. keep: [n_batch][n_q], nonzero
- * for real queries. */
+/** Writes 0 to the rows of padded queries. y: heads, any type. keep: [n_batch][n_q], nonzero for real queries. */
 POSENC_API posenc_status posenc_zero_padded(const uint8_t *keep, const posenc_view *y);
 
 /** Mean of the losses of kept tokens, in double; 0 if none is kept. */

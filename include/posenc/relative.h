@@ -2,10 +2,8 @@
 /** @file
  * Query-dependent relative terms of attention logits: Shaw, Transformer-XL, DeBERTa, FIRE, CoPE (FORMULAS C.7 - C.19).
  *
- * A term adds q_i . table[row of j - i] to the score of query i and key j, in two steps without an n_q x n_k matrix:
- *
- *   1. posenc_relative_products: every query times every table row.
- *   2. posenc_rel_index_fill: the row of each offset. softmax.h reads the products through it.
+ * A term adds q_i . table[row of j - i] to the score of query i and key j. posenc_relative_products multiplies every
+ * query with every table row; softmax.h reads the products through the rows of posenc_rel_index_fill.
  */
 #ifndef POSENC_RELATIVE_H
 #define POSENC_RELATIVE_H
@@ -21,18 +19,18 @@ extern "C" {
 /** Rule for a relative index: row = clip(zero + bucket(sign * offset), 0, n_rows - 1); bucket: identity without
  * log_buckets. */
 typedef struct posenc_rel_index_rule {
-    int64_t n_rows;       /**< 1 .. 2^30 */
+    int64_t n_rows;       /**< 1..2^30 */
     int64_t zero;         /**< row of offset 0, 0 .. n_rows - 1 */
-    int sign;             /**< 1: rows ascend with key minus query, -1: with query minus key */
-    int is_strict;        /**< 1: offsets beyond the table are refused (POSENC_ERR_OFFSETS) */
-    int64_t log_buckets;  /**< DeBERTa's position_buckets, even, 4 .. 2^16; 0: none */
+    int sign;             /**< 1: key minus query, -1: query minus key */
+    int is_strict;        /**< 1: refuses offsets beyond the table (POSENC_ERR_OFFSETS) */
+    int64_t log_buckets;  /**< DeBERTa's position_buckets, even, 4..2^16; 0: none */
     int64_t max_position; /**< with buckets: above log_buckets / 2 + 1, at most 2^16 */
-    int is_unclipped;     /**< 1: buckets go on where offsets reach max_position */
+    int is_unclipped;     /**< 1: offsets beyond max_position are not clipped */
 } posenc_rel_index_rule;
 
-/* ---- Rules, by scheme (a table of all: docs/recipes.md) ----
+/* ---- Rules, by scheme (docs/recipes.md has a table) ----
  *
- * Example: Shaw, k = 16, causal, one table for all heads; check the statuses
+ * Example: Shaw, k = 16, causal, one table for all heads; params and scores s as in softmax.h
  *
  *     posenc_relative_table *table = NULL;
  *     posenc_view rows = posenc_view_dense(a_k, POSENC_F32, 64, 1, 33, 1);
@@ -44,43 +42,39 @@ typedef struct posenc_rel_index_rule {
  *     posenc_view q = posenc_view_dense(queries, POSENC_F32, 64, 8, n_q, 1);
  *     posenc_view products = posenc_view_dense(buffer, POSENC_F32, 33, n_q, 8, 1);
  *     posenc_relative_products(table, &q, NULL, &products, posenc_range_all());
- *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
- *     params.scale = 0.125f;
- *     params.mask = posenc_mask_causal();
  *     params.bias.by_query.products = &products;
  *     params.bias.by_query.index = &index;
- *     posenc_view s = posenc_view_dense(scores, POSENC_F32, n_k, n_q, 8, 1);
  *     posenc_softmax(&params, &s, &s, posenc_range_all());
  *     posenc_relative_table_free(table);
  */
 
-/** n, or -1 if out of range: a rule of it is refused where it is used (POSENC_ERR_SHAPE). */
+/** n, or -1 if out of range: its rule is refused where it is used. */
 static inline int64_t posenc_rel_index_size(int64_t n) {
     return n < 0 || n > (int64_t)1 << 30 ? -1 : n;
 }
 
-/** Shaw (arXiv 1803.02155; C.7): clip(j - i, -k, k) + k, 2k + 1 rows; k >= 0. */
+/** Shaw (arXiv 1803.02155; C.7): 2k + 1 rows. */
 static inline posenc_rel_index_rule posenc_rel_index_shaw(int64_t k) {
     k = posenc_rel_index_size(k);
     posenc_rel_index_rule rule = {2 * k + 1, k, 1, 0, 0, 0, 0};
     return rule;
 }
 
-/** BERT's relative_key: i - j + n - 1, 2n - 1 rows, n = max_position_embeddings; greater offsets are refused. */
+/** BERT's relative_key: n = max_position_embeddings, 2n - 1 rows; greater offsets are refused. */
 static inline posenc_rel_index_rule posenc_rel_index_relative_key(int64_t n) {
     n = posenc_rel_index_size(n);
     posenc_rel_index_rule rule = {2 * n - 1, n - 1, -1, 1, 0, 0, 0};
     return rule;
 }
 
-/** Transformer-XL (arXiv 1901.02860; C.11, C.12): rows of distances n - 1, .., 0; n = n_k, or clamp_len + 1. */
+/** Transformer-XL (arXiv 1901.02860; C.11, C.12): n = n_k, or clamp_len + 1. */
 static inline posenc_rel_index_rule posenc_rel_index_transformer_xl(int64_t n) {
     n = posenc_rel_index_size(n);
     posenc_rel_index_rule rule = {n, n - 1, 1, 0, 0, 0, 0};
     return rule;
 }
 
-/** XLNet (arXiv 1906.08237): rows of distances n_k, .., 0, .., 1 - n_q. */
+/** XLNet (arXiv 1906.08237): n_k + n_q rows. */
 static inline posenc_rel_index_rule posenc_rel_index_xlnet(int64_t n_q, int64_t n_k) {
     n_q = posenc_rel_index_size(n_q);
     n_k = posenc_rel_index_size(n_k);
@@ -88,21 +82,21 @@ static inline posenc_rel_index_rule posenc_rel_index_xlnet(int64_t n_q, int64_t 
     return rule;
 }
 
-/** DeBERTa (arXiv 2006.03654; C.14): clip(i - j + k, 0, 2k - 1), 2k rows; 512 in v1. */
+/** DeBERTa (arXiv 2006.03654; C.14): 2k rows; 512 in v1. */
 static inline posenc_rel_index_rule posenc_rel_index_deberta(int64_t k) {
     k = posenc_rel_index_size(k);
     posenc_rel_index_rule rule = {2 * k, k, -1, 0, 0, 0, 0};
     return rule;
 }
 
-/** DeBERTa v2 and v3 (C.15): the same of logarithmic buckets, 2 buckets rows; 256 and 512. */
+/** DeBERTa v2 and v3 (C.15), 256 and 512: 2 buckets rows. */
 static inline posenc_rel_index_rule posenc_rel_index_deberta_log(int64_t buckets, int64_t max_position) {
     buckets = posenc_rel_index_size(buckets);
     posenc_rel_index_rule rule = {2 * buckets, buckets, -1, 0, buckets, max_position, 0};
     return rule;
 }
 
-/** The same as Hugging Face runs it beyond max_position tokens, without clipping offsets. */
+/** The same as Hugging Face runs it beyond max_position tokens. */
 static inline posenc_rel_index_rule posenc_rel_index_deberta_log_unclipped(int64_t buckets, int64_t max_position) {
     posenc_rel_index_rule rule = posenc_rel_index_deberta_log(buckets, max_position);
     rule.is_unclipped = 1;
@@ -123,51 +117,45 @@ POSENC_API posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule
 /** Table packed for multiplication. */
 typedef struct posenc_relative_table posenc_relative_table;
 
-/** Packs a copy of a table. rows: f32, f16 or bf16 [head_dim, n_heads or 1, n_rows, 1], head_dim 1 .. 2^16
- * (POSENC_ERR_HEAD_DIM), n_rows 1 .. 2^30 (POSENC_ERR_SHAPE), heads 1 or more (POSENC_ERR_N_HEADS). */
+/** Packs a copy of rows: any type [head_dim, n_heads or 1, n_rows, 1], head_dim 1..2^16, n_rows 1..2^30. */
 POSENC_API posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relative_table **table);
 POSENC_API void posenc_relative_table_free(posenc_relative_table *table);
 
-/** Writes y[r, i, h, b] = sum over c of (q[c, h, i, b] + shift[h][c]) table[c, h, r]. q: heads (by_key: the keys), f32,
- * f16 or bf16. y: f32 [n_rows, n_q, n_heads, n_batch], apart. shift: [n_heads][head_dim], Transformer-XL's v (or u);
- * NULL: none. rows: of scores. */
+/** Writes y[r, i, h, b] = sum over c of (q[c, h, i, b] + shift[h][c]) table[c, h, r]. q: heads (by_key: the keys), any
+ * type. y: f32 [n_rows, n_q, n_heads, n_batch], apart. shift: [n_heads][head_dim], Transformer-XL's v (or u), or NULL.
+ * rows: of scores. */
 POSENC_API posenc_status posenc_relative_products(const posenc_relative_table *table, const posenc_view *q,
                                                   const float *shift, const posenc_view *y, posenc_range rows);
 
-/* ---- Values ---- */
-
 /** Adds Shaw's relative values (C.8): z[c, h, i, b] += sum over j of p[j, i, h, b] table[c, h, row of j - i, b]. p: f32
- * scores, probabilities under the mask. table: f32, f16 or bf16 [head_dim, n_heads or 1, n_rows, n_batch or 1]. z: f32
- * heads, apart. Query i has position query_start + i. rows: of scores. */
+ * scores, masked. table: any type [head_dim, n_heads or 1, n_rows, n_batch or 1]. z: f32 heads, apart. rows: of scores.
+ */
 POSENC_API posenc_status posenc_relative_values(const posenc_rel_index *index, posenc_mask mask, int64_t query_start,
                                                 const posenc_view *p, const posenc_view *table, const posenc_view *z,
                                                 posenc_range rows);
 
-/* ---- Shifts of whole matrices; x and y of one type, apart ---- */
+/* ---- Shifts of whole matrices ---- */
 
-/** Transformer-XL's relative shift (C.12): y[j, i] = x[j + n_q - 1 - i, i] for j <= i + n_k - n_q, else as its flat
- * form. */
+/** Transformer-XL's flat relative shift (C.12). x, y: scores of one type, apart. */
 POSENC_API posenc_status posenc_relative_shift(const posenc_view *x, const posenc_view *y);
 
-/** Unmasked skew (C.13): y[j, i] = x[j - i + n - 1, i]. x: [2n - 1, n, n_heads, n_batch], y: [n, n, n_heads, n_batch].
- */
+/** Unmasked skew (C.13). x: [2n - 1, n, n_heads, n_batch], y: [n, n, n_heads, n_batch], one type, apart. */
 POSENC_API posenc_status posenc_relative_skew(const posenc_view *x, const posenc_view *y);
 
 /* ---- FIRE (arXiv 2310.04418; FORMULAS C.17) ----
  *
- * The bias depends on the query: write it for a few queries at a time, for posenc_score_params.bias.tensor. Error 2e-7:
- * docs/numerics.md#relative-terms. Example: docs/recipes.md. */
+ * The bias depends on the query: write it for a few queries at a time, for posenc_score_params.bias.tensor. */
 
 /** Weights are copied. Not finite: POSENC_ERR_SCALE. */
 typedef struct posenc_fire_params {
-    int64_t n_heads;      /**< 1 .. 2^16 */
-    int64_t n_hidden;     /**< 1 .. 1024; published 32 */
+    int64_t n_heads;      /**< 1..2^16 */
+    int64_t n_hidden;     /**< 1..1024; published 32 */
     const float *w1, *b1; /**< [n_hidden] */
     const float *w2, *b2; /**< [n_heads][n_hidden], [n_heads] */
     double c;             /**< 0.1, trained; 2^-100 to 2^20 in size */
-    double threshold;     /**< |L_mult L|, 512; 0 .. 2^30 */
-    double eps;           /**< 1e-6; 2^-100 .. 1 */
-    int64_t max_distance; /**< 0 .. 2^22; set-up takes 8 bytes and a microsecond for each */
+    double threshold;     /**< |L_mult L|, 512; 0..2^30 */
+    double eps;           /**< 1e-6; 2^-100..1 */
+    int64_t max_distance; /**< 0..2^22; set-up takes 8 bytes and a microsecond for each */
 } posenc_fire_params;
 
 #define POSENC_FIRE_DEFAULTS                                                                                           \
@@ -180,7 +168,7 @@ POSENC_API posenc_status posenc_fire_create(const posenc_fire_params *params, po
 POSENC_API void posenc_fire_free(posenc_fire *fire);
 
 /** Writes the bias of queries query_start + i. y: f32 scores. query_start: >= 0 or POSENC_ALIGN_LAST_KEY; query_start +
- * n_q and n_k: at most max_distance + 1 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). */
+ * n_q and n_k: at most max_distance + 1. */
 POSENC_API posenc_status posenc_fire_write(const posenc_fire *fire, int64_t query_start, const posenc_view *y,
                                            posenc_range rows);
 /** Adds FIRE's bias to y. */
@@ -189,7 +177,7 @@ POSENC_API posenc_status posenc_fire_add(const posenc_fire *fire, int64_t query_
 
 /* ---- CoPE, contextual position encoding (arXiv 2405.18719; FORMULAS C.19) ----
  *
- * z are products with the table E, x the scores. A NaN gate ends the sum of gates. Example: docs/recipes.md. */
+ * z are products with the table E, x the scores. A NaN gate ends the sum of gates. */
 
 typedef enum posenc_cope_form {
     POSENC_COPE_LISTING = 0, /**< logit = scale x_j + b_j: the paper's listing */
@@ -205,9 +193,8 @@ typedef struct posenc_cope_params {
 #define POSENC_COPE_DEFAULTS                                                                                           \
     { 1.0f, POSENC_COPE_LISTING, POSENC_ALIGN_LAST_KEY }
 
-/** Writes logits for keys j <= query_start + i, -inf beyond. x: f32 scores. gates: scores of separate gate keys; NULL:
- * x. z: f32 [n_positions, n_q, n_heads, n_batch], n_positions 1 .. 2^24. y: the view of x, or apart. rows: of scores.
- */
+/** Writes logits for keys j <= query_start + i, -inf beyond. x: f32 scores. gates: scores of gate keys, or NULL: x. z:
+ * f32 [n_positions, n_q, n_heads, n_batch], n_positions 1..2^24. y: the view of x, or apart. rows: of scores. */
 POSENC_API posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_view *x,
                                             const posenc_view *gates, const posenc_view *z, const posenc_view *y,
                                             posenc_range rows);

@@ -27,8 +27,8 @@ extern "C" {
 /** Channels of rotary pair i, counted from n_offs. There is no default. */
 typedef enum posenc_rope_layout {
     POSENC_ROPE_LAYOUT_UNSET = 0,
-    POSENC_ROPE_HALF,         /**< i and i + n_rot/2: GPT-NeoX, Hugging Face Llama, ggml NEOX */
-    POSENC_ROPE_INTERLEAVED,  /**< 2i and 2i + 1: GPT-J, RoFormer, Llama as published, ggml NORMAL */
+    POSENC_ROPE_HALF,         /**< i, i + n_rot/2: GPT-NeoX, Hugging Face Llama, ggml NEOX */
+    POSENC_ROPE_INTERLEAVED,  /**< 2i, 2i + 1: GPT-J, RoFormer, original Llama, ggml NORMAL */
     POSENC_ROPE_DEINTERLEAVE, /**< INTERLEAVED to HALF: DeepSeek in Hugging Face (B.4). FORWARD only
                                    (POSENC_ERR_ENUM), not in place (POSENC_ERR_OVERLAP) */
     POSENC_ROPE_HALF_BY_AXIS  /**< HALF inside each section: Gemma 4's vision tower (B.29). MROPE, VISION, AXIAL,
@@ -40,27 +40,27 @@ typedef enum posenc_direction {
     POSENC_FORWARD = 0, /**< m R */
     POSENC_INVERSE,     /**< 1/m R^T: undoes FORWARD */
     POSENC_BACKWARD,    /**< m R^T: gradient dx of dy (E.3) */
-    POSENC_SHIFT        /**< R: context shift of rotated rows by the positions (B.8); tokens at position 0 stay */
+    POSENC_SHIFT        /**< R: context shift of rotated rows (B.8); tokens at position 0 stay */
 } posenc_direction;
 
-/** Number of axes, and axis of each rotary pair, for tokens with several positions (FORMULAS; B.33 lists models).
- * Sections count pairs; they add up to n_rot/2, beyond n_axes they are 0 (POSENC_ERR_SECTIONS). */
+/** Axis of each rotary pair, and number of axes (FORMULAS; B.33 lists models). Sections count pairs and add up to
+ * n_rot/2 (POSENC_ERR_SECTIONS). */
 typedef enum posenc_axes_kind {
     POSENC_AXES_SINGLE = 0,  /**< 0 or 1; no sections */
-    POSENC_AXES_MROPE,       /**< 2 .. 4: sections (t, h, w[, e]) in a row: Qwen2-VL, HunyuanVL (B.20, B.31) */
-    POSENC_AXES_IMROPE,      /**< 3: t, h, w interleaved: Qwen3-VL (B.21) */
-    POSENC_AXES_IMROPE_GGML, /**< 4: ggml's form, whose remaining pairs follow the fourth axis (B.21) */
-    POSENC_AXES_VISION,      /**< 2 .. 4: sections in a row, frequencies restart: Qwen2-VL's vision tower (B.22a) */
-    POSENC_AXES_PIXTRAL,     /**< 2: no sections; n_rot a multiple of 4 (POSENC_ERR_N_ROT) (B.22b) */
-    POSENC_AXES_AXIAL,       /**< 2 .. 4: each section is a RoPE of its own: FLUX (B.23) */
-    POSENC_AXES_ALTERNATE, /**< 2 .. 4: axis i mod n_axes: MoonViT (B.30); no sections; n_rot a multiple of 2 n_axes */
-    POSENC_AXES_ERNIE,     /**< 3: (t, h, w), s_h = s_w: ERNIE-4.5-VL, which publishes h, w, t (B.27) */
-    POSENC_AXES_LIST       /**< 1 .. 4: lists.axes; sections only for POSENC_ROPE_HALF_BY_AXIS */
+    POSENC_AXES_MROPE,       /**< 2..4: sections in a row: Qwen2-VL, HunyuanVL (B.20, B.31) */
+    POSENC_AXES_IMROPE,      /**< 3: interleaved: Qwen3-VL (B.21) */
+    POSENC_AXES_IMROPE_GGML, /**< 4: ggml's form (B.21) */
+    POSENC_AXES_VISION,      /**< 2..4: frequencies restart: Qwen2-VL's vision tower (B.22a) */
+    POSENC_AXES_PIXTRAL,     /**< 2: no sections; n_rot a multiple of 4 (B.22b) */
+    POSENC_AXES_AXIAL,       /**< 2..4: each section is a RoPE of its own: FLUX (B.23) */
+    POSENC_AXES_ALTERNATE,   /**< 2..4: axis i mod n_axes: MoonViT (B.30); no sections; n_rot a multiple of 2 n_axes */
+    POSENC_AXES_ERNIE,       /**< 3: (t, h, w): ERNIE-4.5-VL, which publishes h, w, t (B.27) */
+    POSENC_AXES_LIST         /**< 1..4: lists.axes; sections only for POSENC_ROPE_HALF_BY_AXIS */
 } posenc_axes_kind;
 
 #define POSENC_MAX_AXES 4
 
-/** Largest n_rot with more than one axis. */
+/** Largest n_rot with several axes. */
 #define POSENC_MAX_AXES_ROT 256
 
 typedef struct posenc_rope_axes {
@@ -69,41 +69,39 @@ typedef struct posenc_rope_axes {
     int64_t sections[POSENC_MAX_AXES];
 } posenc_rope_axes;
 
-/** xPos (arXiv 2212.10554; FORMULAS B.19), with a rope for queries and one for keys. SHIFT takes centre as 0. Refused:
- * several axes, INVERSE (POSENC_ERR_ENUM). float32 overflows some 36,000 positions from the centre. */
+/** xPos (arXiv 2212.10554; FORMULAS B.19): a rope for queries and one for keys. Refused: several axes, INVERSE
+ * (POSENC_ERR_ENUM). float32 overflows some 36,000 positions from the centre. */
 typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_XPOS_KEY } posenc_xpos_role;
 
 typedef struct posenc_xpos {
     posenc_xpos_role role;
-    double gamma;      /**< > 0 (POSENC_ERR_SCALE) */
-    double scale_base; /**< > 0; growth at most e^32 per position (POSENC_ERR_SCALE) */
+    double gamma;      /**< > 0 */
+    double scale_base; /**< > 0; growth at most e^32 per position */
     int32_t centre;
 } posenc_xpos;
 
-/** Frequencies and axes by pair (FORMULAS B.26). NULL and 0: absent. The arrays must live until posenc_rope_create
- * returns. */
+/** By pair (FORMULAS B.26). NULL, 0: absent. The arrays must live until posenc_rope_create returns. */
 typedef struct posenc_rope_lists {
-    const double *theta; /**< [n_rot/2], radians per position, taken as exact; |theta| <= POSENC_MAX_FREQUENCY */
-    const int32_t *axes; /**< [n_rot/2], axis of each pair, 0 .. n_axes - 1 (POSENC_ERR_SECTIONS); LIST only */
-    double bases[POSENC_MAX_AXES]; /**< base of each axis (Cosmos); 0: base. Not with theta (POSENC_ERR_BASE) */
+    const double *theta;           /**< [n_rot/2], radians per position, up to POSENC_MAX_FREQUENCY in size */
+    const int32_t *axes;           /**< [n_rot/2], 0 .. n_axes - 1 (POSENC_ERR_SECTIONS); LIST only */
+    double bases[POSENC_MAX_AXES]; /**< of each axis (Cosmos); 0: base. Not with theta */
 } posenc_rope_lists;
 
-/** Pair i of a token at position p, channels x0 and x1, becomes y0 = m (x0 cos a - x1 sin a), y1 = m (x1 cos a + x0 sin
- * a) with a = p theta_i, theta_i = base^(-2i/n_rot) before scaling. */
+/** Channels x0, x1 of pair i at position p become m (x0 cos a - x1 sin a), m (x1 cos a + x0 sin a); a = p theta_i. */
 typedef struct posenc_rope_params {
     posenc_rope_layout layout;
-    int64_t head_dim;    /**< channels per head, 1 .. 2*POSENC_MAX_PAIRS */
-    int64_t n_rot;       /**< rotated channels: even, up to head_dim - n_offs; 0: given by rot_fraction */
-    int64_t n_offs;      /**< first rotated channel */
-    double base;         /**< in [1, 1e30] */
-    double rot_fraction; /**< if n_rot is 0: in (0, 1], rotates floor(rot_fraction * head_dim) channels, which must be
-                              even (POSENC_SCALING_PROPORTIONAL: all); 0: none */
-    posenc_rope_scaling scaling; /**< VISION: type GGML only. AXIAL, ALTERNATE, lists.theta, lists.bases: magnitude only
-                                      (POSENC_ERR_SCALING) */
+    int64_t head_dim; /**< channels per head, 1..2*POSENC_MAX_PAIRS */
+    int64_t n_rot;    /**< rotated channels: even, up to head_dim - n_offs; 0: see rot_fraction */
+    int64_t n_offs;   /**< first rotated channel */
+    double base;      /**< in [1, 1e30] */
+    double
+        rot_fraction; /**< if n_rot is 0: n_rot is floor(rot_fraction * head_dim), even (PROPORTIONAL: all); 0: none */
+    posenc_rope_scaling
+        scaling; /**< VISION: type GGML only. AXIAL, ALTERNATE, lists.theta, lists.bases: magnitude only */
     posenc_rope_axes axes;
     posenc_xpos xpos;
     posenc_rope_lists lists;
-    double local_base; /**< for posenc_rope_local_params; 0: one rope for all layers */
+    double local_base; /**< for posenc_rope_local_params; 0: none */
 } posenc_rope_params;
 
 #define POSENC_ROPE_DEFAULTS                                                                                           \
@@ -113,7 +111,7 @@ typedef struct posenc_rope_params {
             {NULL, NULL, {0.0, 0.0, 0.0, 0.0}}, 0.0                                                                    \
     }
 
-/** Parameters of local-attention layers (Gemma 3, ModernBERT): local_base, no scaling; params if local_base is 0. */
+/** Parameters of local-attention layers (Gemma 3, ModernBERT): local_base without scaling, if set. */
 static inline posenc_rope_params posenc_rope_local_params(const posenc_rope_params *params) {
     const posenc_rope_scaling none = POSENC_ROPE_SCALING_DEFAULTS;
     posenc_rope_params local = *params;
@@ -145,34 +143,32 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 
 /** Rotates x into y.
  *
- *     x           heads, f32, f16 or bf16
+ *     x           heads, any type
  *     positions   int32 planes [n_axes][n_tokens], shared by the batch
- *     y           heads, f32, f16, bf16, Q8_0 or Q4_0; the view of x, or apart (other channels are copied)
- *     rows        of heads (types.h)
+ *     y           heads, any type, Q8_0 or Q4_0; the view of x, or apart (other channels are copied)
+ *     rows        of heads
  *
- * Quantised y (KV cache) has the bytes of ggml's quantize_row_*_ref. Then head_dim is a multiple of 32
- * (POSENC_ERR_SHAPE) up to POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM), n_rot at most 256 (POSENC_ERR_N_ROT), and y
- * shares no byte with x. A block with a value that is not finite reads as NaN. */
+ * Quantised y (KV cache) has the bytes of ggml's quantize_row_*_ref. Then head_dim is a multiple of 32 up to
+ * POSENC_MAX_HEAD_DIM, n_rot at most 256, and y shares no byte with x. A block with a value that is not finite reads as
+ * NaN. */
 POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                            const posenc_view *y, posenc_direction direction, posenc_range rows);
 
-/** Rotates x into y at positions of any type and stride (FORMULAS B.26, B.28), such as {positions, POSENC_COORD_I64, 0,
- * n_tokens} for position_ids [n_batch][n_tokens]. Positions of all tokens are checked, whatever the rows
- * (POSENC_ERR_POSITION). */
+/** Rotates x into y at positions of any type and stride (FORMULAS B.26, B.28); all are checked, whatever the rows.
+ * Example: {positions, POSENC_COORD_I64, 0, n_tokens} for position_ids [n_batch][n_tokens]. */
 POSENC_API posenc_status posenc_rope_apply_at(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
                                               const posenc_view *y, posenc_direction direction, posenc_range rows);
 
-/* ---- Tables: cos and sin computed once for a batch of tokens, used by Q and K of every layer ---- */
+/* ---- Tables: computed once, used by Q and K of every layer ---- */
 
-/** cos/sin table in float32: cos[t*row_stride + i*step], sin[t*row_stride + i*step], i < n_pairs, for each token t (or
- * key) of the call; the number of rows is not checked. */
+/** cos/sin table in float32: cos[t*row_stride + i*step], sin[t*row_stride + i*step] for pair i of each token t (or key)
+ * of the call. */
 typedef struct posenc_rope_table {
     float *cos, *sin;
     int64_t row_stride; /**< in floats */
     int64_t step;       /**< 1: planes, or rows [cos | sin]; 2: interleaved, sin = cos + 1 (complex64) or cos - 1 */
-    /** 1: n_rot values in the order of the channels, as `x * cos + rotate_half(x) * sin` with own angles for both
-     * channels of a pair (V-JEPA 2). Refused with it: INVERSE, SHIFT, DEINTERLEAVE, filling, k_table (POSENC_ERR_ENUM),
-     * step 2 (POSENC_ERR_STRIDE). 0: a value for each pair */
+    /** 1: n_rot values in the order of the channels, as `x * cos + rotate_half(x) * sin` (V-JEPA 2). Refused with it:
+     * INVERSE, SHIFT, DEINTERLEAVE, filling, k_table (POSENC_ERR_ENUM), step 2. 0: a value for each pair */
     int per_channel;
 } posenc_rope_table;
 
@@ -182,8 +178,7 @@ POSENC_API int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_to
 /** Dense table of [cos | sin] rows in memory, aligned as floats. */
 POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory);
 
-/** Fills a table with the magnitude of the direction. positions: planes [n_axes][n_tokens] of these tokens alone, also
- * in a thread that fills a part. */
+/** Fills a table with the magnitude of the direction. positions: planes [n_axes][n_tokens] of these tokens alone. */
 POSENC_API posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
                                                 posenc_direction direction, const posenc_rope_table *table);
 
@@ -191,35 +186,33 @@ POSENC_API posenc_status posenc_rope_table_fill(const posenc_rope *rope, const i
 POSENC_API posenc_status posenc_rope_table_fill_at(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
                                                    posenc_direction direction, const posenc_rope_table *table);
 
-/** Rotates x into y by a table of the caller (learned frequencies), or one filled for the same direction: then the bits
- * are posenc_rope_apply's. SHIFT skips no token. */
+/** Rotates x into y by any table. One filled for the same direction gives the bits of posenc_rope_apply; SHIFT skips no
+ * token. */
 POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view *x,
                                                  const posenc_rope_table *table, const posenc_view *y,
                                                  posenc_direction direction, posenc_range rows);
 
-/* ---- Fused: norm, rotation, scale, Hadamard transform, quantisation and cache write of several tensors ---- */
+/* ---- Fused: norm, rotation, scale, Hadamard transform and cache write of several tensors ---- */
 
-/** One tensor of a fused call, with its own heads, strides and types. */
+/** One tensor of a fused call. */
 typedef struct posenc_rope_tensor {
     posenc_view x; /**< [head_dim, n_heads, n_tokens, 1] */
     posenc_view y; /**< [head_dim, n_heads, n_tokens or cache rows, 1]; types as for posenc_rope_apply */
-    int rotates;   /**< 0: no rotation (V on its way to the cache) */
-    float scale;   /**< factor on the result: 1, or the softmax scale for Q; finite, not 0 */
-    /** [head_dim]: RMS-norm of each head before the rotation, x / sqrt(mean(x^2) + eps) * weight; n_rot up to 256.
-     * NULL: no norm, unless `norms` */
+    int rotates;   /**< 0: no rotation (V) */
+    float scale;   /**< factor on the result, not 0: 1, or the softmax scale for Q */
+    /** [head_dim]: RMS-norm of each head before the rotation; n_rot up to 256. NULL: none, unless `norms` */
     const float *weight;
     float eps;             /**< >= 0 */
     const int32_t *rows32; /**< cache row of token t (ne[2] of y); NULL: t */
     const int64_t *rows64; /**< the same; at most one of the two */
-    /** n of posenc_hadamard, before the result is rounded; 0: none. head_dim up to POSENC_MAX_HEAD_DIM, n_rot up to 256
-     */
+    /** n of posenc_hadamard, before the result is rounded; 0: none. n_rot up to 256 */
     int64_t hadamard;
-    int norms; /**< 1: RMS-norm without weight (V of Gemma 4); head_dim up to POSENC_MAX_HEAD_DIM */
+    int norms; /**< 1: RMS-norm without weight (V of Gemma 4) */
 } posenc_rope_tensor;
 
-/** Rotates several tensors in one pass, by positions, or by table if positions is NULL; both NULL if none rotates. row
- * = token * (heads of all tensors) + head, tensors in order. Outputs must not overlap other tensors (not checked).
- * Tokens of one cache row belong in one thread. */
+/** Rotates several tensors in one pass, by positions, or by table if positions is NULL; both NULL if none rotates.
+ * Staged heads (hadamard, norms, quantised y): head_dim up to POSENC_MAX_HEAD_DIM. row = token * (heads of all tensors)
+ * + head. Outputs must not overlap other tensors (not checked). Tokens of one cache row belong in one thread. */
 POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors,
                                                    int64_t n_tensors, const int32_t *positions,
                                                    const posenc_rope_table *table, posenc_direction direction,
@@ -227,14 +220,14 @@ POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, cons
 
 /* ---- Hadamard transform: makes heads easier to quantise ----
  *
- * For q and k with the same n (q.k does not change), for v on its way into the cache, and once more for attention's
- * output (QuaRot, arXiv 2404.00456). Example: docs/recipes.md. */
+ * For q and k with the same n, for v on its way into the cache, and once more for attention's output (QuaRot, arXiv
+ * 2404.00456). Example: docs/recipes.md. */
 
 #define POSENC_MAX_HADAMARD 512
 
-/** Multiplies each n channels of every head by H_n / sqrt(n), its own inverse: H_1 = 1, H_2n = [[H_n, H_n], [H_n,
- * -H_n]]. n: a power of two, 2 .. POSENC_MAX_HADAMARD, that divides head_dim (POSENC_ERR_SHAPE). x, y: heads, f32, f16
- * or bf16, the same view or apart, head_dim up to POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM). rows: of heads. */
+/** Multiplies each n channels of every head by H_n / sqrt(n), its own inverse. n: a power of two,
+ * 2..POSENC_MAX_HADAMARD, that divides head_dim. x, y: heads, any type, the same view or apart, head_dim up to
+ * POSENC_MAX_HEAD_DIM. rows: of heads. */
 POSENC_API posenc_status posenc_hadamard(const posenc_view *x, const posenc_view *y, int64_t n, posenc_range rows);
 
 #ifdef __cplusplus

@@ -22,38 +22,35 @@
 extern "C" {
 #endif
 
-/** Sets a number or flag (1 or 0) by its name in config.json, its rope_scaling or rope_parameters, or GGUF (with or
- * without "ARCHITECTURE."), in any order. docs/recipes.md lists the names, and what the caller must set itself: layout,
- * axes, scaling.context. POSENC_ERR_ENUM: another name; POSENC_ERR_SHAPE: a count of channels that is no whole number;
- * POSENC_ERR_N_ROT: a fraction outside (0, 1]. Then nothing is changed. posenc_rope_create checks other values. 0
- * rotated channels mean all. */
+/** Sets a number or flag (1 or 0) by its name in config.json or GGUF (with or without "ARCHITECTURE."), in any order.
+ * docs/recipes.md lists the names, and what the caller must set itself. POSENC_ERR_ENUM: another name;
+ * POSENC_ERR_SHAPE: a count of channels that is no whole number; POSENC_ERR_N_ROT: a fraction outside (0, 1]. Then
+ * nothing is changed. Other values are checked by posenc_rope_create. 0 rotated channels mean all. */
 POSENC_API posenc_status posenc_rope_set_number(posenc_rope_params *params, const char *name, double value);
 
-/** Sets the scaling type: rope_type, type (pass rope_type last) or rope.scaling.type. POSENC_ERR_ENUM: another name or
- * value; nothing is changed. A GGUF factor without a type means linear, which the caller must set. */
+/** Sets the scaling type: rope_type, type or rope.scaling.type; the last one wins. POSENC_ERR_ENUM: another name or
+ * value; nothing is changed. A GGUF factor without a type means linear: set it. */
 POSENC_API posenc_status posenc_rope_set_string(posenc_rope_params *params, const char *name, const char *value);
 
-/** Sets a list: short_factor, long_factor, rope_freqs, rope_factors_short, rope_factors_long. values must live until
- * posenc_rope_create returns. POSENC_ERR_ENUM: another name; POSENC_ERR_FACTORS: n is negative or differs from an
- * earlier list's. Then nothing is changed. */
+/** Sets a list: short_factor, long_factor, rope_freqs, rope_factors_short, rope_factors_long; it must live until
+ * posenc_rope_create returns. POSENC_ERR_ENUM: another name; POSENC_ERR_FACTORS: n differs from an earlier list's. Then
+ * nothing is changed. */
 POSENC_API posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name, const double *values,
                                               int64_t n);
-
-/* ---- Ggml ---- */
 
 /** Arguments of ggml_rope_ext and ggml_rope_multi by their names; a, b and c are its tensors. */
 typedef struct posenc_rope_ggml {
     int64_t head_dim;          /**< a->ne[0] */
-    int n_dims;                /**< rotated channels, even; VISION rotates twice as many */
+    int n_dims;                /**< rotated channels, even; VISION: twice as many */
     int mode;                  /**< GGML_ROPE_TYPE_: NORMAL 0, NEOX 2, MROPE 8, VISION 24, IMROPE 40; no default */
     int sections[4];           /**< pairs of each plane of positions, >= 0; NORMAL, NEOX: not read */
     int n_offs;                /**< first rotated channel: ggml_rope_set_offset */
     int n_ctx_orig;            /**< >= 0 */
     double freq_base;          /**< in [1, 1e30]; above 1 if ext_factor is not 0 */
-    double freq_scale;         /**< 1e-9 .. POSENC_MAX_FREQUENCY */
-    double ext_factor;         /**< 0 .. 1; 0: n_ctx_orig, beta_fast and beta_slow are not read */
+    double freq_scale;         /**< 1e-9..POSENC_MAX_FREQUENCY */
+    double ext_factor;         /**< 0..1; 0: n_ctx_orig, beta_fast and beta_slow are not read */
     double attn_factor;        /**< > 0 */
-    double beta_fast;          /**< beta_slow .. 1e9 */
+    double beta_fast;          /**< beta_slow..1e9 */
     double beta_slow;          /**< >= 1e-9 */
     const float *freq_factors; /**< c->data, or NULL; finite and not 0 */
     int64_t n_freq_factors;    /**< c->ne[0] */
@@ -63,16 +60,11 @@ typedef struct posenc_rope_ggml {
 #define POSENC_ROPE_GGML_DEFAULTS                                                                                      \
     { 0, -1, -1, {0, 0, 0, 0}, 0, 0, 10000.0, 1.0, 0.0, 1.0, 32.0, 1.0, NULL, 0 }
 
-/** Converts ggml's arguments to RoPE parameters (FORMULAS B.15, B.20-B.22), without ggml's float32 rounding of
- * frequencies. MROPE, VISION and IMROPE have four planes of positions. Sections count all pairs, n_dims/2 or (VISION)
- * n_dims; a surplus is ignored. freq_factors, an entry for each pair, is read by posenc_rope_create, which refuses only
- * those (POSENC_ERR_FACTORS, POSENC_ERR_FREQUENCY). Example: docs/recipes.md. Refused here, with *params unchanged:
- * members out of range, and
- *
- *     POSENC_ERR_N_ROT      several axes: more than POSENC_MAX_AXES_ROT rotated channels
- *     POSENC_ERR_SECTIONS   too few pairs; VISION: an empty section between pairs
- *     POSENC_ERR_FACTORS    n_freq_factors is too small
- *     POSENC_ERR_SCALING    the magnitude is not positive (freq_scale above e^10) or beyond float32 */
+/** Converts ggml's arguments to RoPE parameters (FORMULAS B.15, B.20-B.22), with exact frequencies. Several axes have
+ * four planes of positions and at most POSENC_MAX_AXES_ROT rotated channels. Sections count all pairs, n_dims/2 or
+ * (VISION) n_dims, without an empty section between pairs; a surplus is ignored (POSENC_ERR_SECTIONS). freq_factors, an
+ * entry for each pair, is read by posenc_rope_create. The magnitude must be positive: freq_scale up to e^10. On failure
+ * *params is unchanged. Example: docs/recipes.md. */
 POSENC_API posenc_status posenc_rope_params_from_ggml(const posenc_rope_ggml *ggml, posenc_rope_params *params);
 
 #ifdef __cplusplus

@@ -23,8 +23,8 @@
 extern "C" {
 #endif
 
-/** theta_i of each type, and its fields. t_i = base^(-2i/n) / freq_factors[i], n = n_rot. (Axes VISION: i counts in its
- * section, n = n_rot/2; ramp and lists run over all pairs.) */
+/** theta_i of each type. t_i = base^(-2i/n) / freq_factors[i], n = n_rot. (Axes VISION: i counts in its section, n =
+ * n_rot/2.) */
 typedef enum posenc_scaling_type {
     POSENC_SCALING_NONE = 0,   /**< t_i */
     POSENC_SCALING_LINEAR,     /**< t_i / factor (B.9) */
@@ -38,33 +38,29 @@ typedef enum posenc_scaling_type {
     POSENC_SCALING_GGML          /**< ggml_rope_ext: YARN with freq_scale in place of 1 / factor (B.15) */
 } posenc_scaling_type;
 
-/** Parameters. A number of 0 is not given (ext_factor: is 0). Lengths are in tokens, 1 .. 1e15. Refused by
- * posenc_rope_create:
- *
- *     POSENC_ERR_SCALING   a number or the magnitude is missing or out of range
- *     POSENC_ERR_CONTEXT   a length is missing, out of range, or does not fit the ramp
- *     POSENC_ERR_FACTORS   a list is missing, has not n_rot/2 entries, or one is not finite and positive (GGML: not 0)
- *     POSENC_ERR_N_ROT     NTK, DYNAMIC: n_rot is 2; PROPORTIONAL: n_rot is not head_dim
- *     POSENC_ERR_BASE      NTK*, DYNAMIC: the new base is not in [1, 1e30]; ramps: base is 1 */
+/** Parameters; 0: not given (ext_factor: 0). Lengths are in tokens, 1..1e15. Refused by posenc_rope_create:
+ * POSENC_ERR_CONTEXT also where a length does not fit the ramp; POSENC_ERR_FACTORS, a list without n_rot/2 positive
+ * entries (GGML: not 0); POSENC_ERR_N_ROT, NTK and DYNAMIC with n_rot 2; POSENC_ERR_BASE, a new base outside [1, 1e30],
+ * a ramp with base 1. */
 typedef struct posenc_rope_scaling {
     posenc_scaling_type type;
 
-    /** 1 .. 1e9. Default: YARN, LONGROPE max_context / original_context; PROPORTIONAL 1. NONE and GGML refuse any but
+    /** 1..1e9. Default: YARN, LONGROPE max_context / original_context; PROPORTIONAL 1. NONE and GGML refuse any but
      * 1. */
     double factor;
-    double freq_scale;       /**< GGML: 1e-9 .. POSENC_MAX_FREQUENCY; default 1 */
+    double freq_scale;       /**< GGML: 1e-9..POSENC_MAX_FREQUENCY; default 1 */
     double original_context; /**< trained length; YARN, LONGROPE: default max_context */
     double max_context;      /**< max_position_embeddings; DYNAMIC: default original_context */
     double context;          /**< longest sequence to come; optional for DYNAMIC */
 
     double alpha; /**< NTK_LENGTH: > 0 */
-    /** YARN, GGML: turns in original_context, 1e-9 .. 1e9, beta_fast >= beta_slow; YARN: original_context >= 2 pi
+    /** YARN, GGML: turns in original_context, 1e-9..1e9, beta_fast >= beta_slow; YARN: original_context >= 2 pi
      * beta_slow. */
     double beta_fast, beta_slow;
     double ext_factor;                        /**< YARN, GGML: weight of the unscaled frequencies in the ramp */
     int truncate;                             /**< YARN: rounds the ramp's ends outwards (gpt-oss: 0) */
     double low_freq_factor, high_freq_factor; /**< LLAMA3: turns in original_context, 0 < low <= high */
-    double proportion;                        /**< PROPORTIONAL: 0 .. 1 */
+    double proportion;                        /**< PROPORTIONAL: 0..1 */
 
     /** Magnitude. Default: YARN m(factor, mscale) / m(factor, mscale_all_dim) if both are given, else m(factor, 1),
      * m(s, w) = 1 + 0.1 w ln s (FORMULAS B.14); LONGROPE sqrt(1 + ln factor / ln original_context); others 1. GGML
@@ -73,7 +69,7 @@ typedef struct posenc_rope_scaling {
     double mscale, mscale_all_dim;
     double short_mscale; /**< LONGROPE: the magnitude with short_factors (Phi-3.5-MoE) */
     double long_mscale;  /**< and with long_factors; both or neither */
-    double attn_factor;  /**< GGUF's and YaRN's, default 1: factor on the magnitude; LONGROPE: the magnitude itself */
+    double attn_factor;  /**< factor on the magnitude, default 1; LONGROPE: the magnitude */
 
     /** n_rot/2 divisors, or NULL; they must live until posenc_rope_create returns. */
     const double *freq_factors;
@@ -81,7 +77,7 @@ typedef struct posenc_rope_scaling {
     const double *short_factors, *long_factors;
     int64_t n_factors; /**< length of each given list */
 
-    double ntk_alpha;        /**< NTK, DYNAMIC: 1 .. 1e9, HunYuan's alpha */
+    double ntk_alpha;        /**< NTK, DYNAMIC: 1..1e9, HunYuan's alpha */
     double temperature_beta; /**< for posenc_rope_query_temperature */
 } posenc_rope_scaling;
 
@@ -96,12 +92,11 @@ typedef struct posenc_rope_scaling {
  * range. */
 POSENC_API double posenc_rope_softmax_multiplier(const posenc_rope_scaling *scaling);
 
-/** Query temperature of Llama 4's layers without rotation (arXiv 2501.19399; FORMULAS B.25): ln(floor((position + 1) /
- * floor_scale) + 1) * attn_scale + 1. NaN unless position >= 0 and floor_scale > 0. */
+/** Query temperature of Llama 4 (arXiv 2501.19399; FORMULAS B.25): ln(floor((position + 1) / floor_scale) + 1) *
+ * attn_scale + 1. NaN unless position >= 0 and floor_scale > 0. */
 POSENC_API double posenc_query_temperature(int32_t position, double attn_scale, double floor_scale);
 
-/** Query temperature of Ministral 3 (FORMULAS B.25): temperature_beta * ln(1 + floor(position / original_context)) + 1;
- * 1 if temperature_beta is 0. NaN if an argument is out of range. */
+/** Query temperature of Ministral 3 (FORMULAS B.25), 1 if temperature_beta is 0. NaN if an argument is out of range. */
 POSENC_API double posenc_rope_query_temperature(const posenc_rope_scaling *scaling, int32_t position);
 
 #ifdef __cplusplus

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/** Query-dependent term (relative.h): a product for each table row, and the row of each offset. */
+/** Query-dependent term (relative.h). */
 typedef struct posenc_relative {
     const posenc_view *products; /**< f32 [n_rows, n_q or n_k, n_heads, n_batch], or strides of 0 */
     const posenc_rel_index *index;
@@ -39,43 +39,41 @@ typedef enum posenc_fully_masked_row {
 typedef enum posenc_masked_output {
     POSENC_MASKED_WRITTEN = 0, /**< 0, or -inf for logits */
     POSENC_MASKED_UNTOUCHED /**< groups of POSENC_MASKED_GROUP masked keys, and fully masked rows, are not written: for
-                                    outputs that hold zeros already. Halves a causal prefill */
+                                    outputs that hold zeros */
 } posenc_masked_output;
 
 #define POSENC_MASKED_GROUP 32
 
-/** Biases that are added to the scores. NULL: absent. */
+/** Biases; NULL: absent. */
 typedef struct posenc_score_bias {
     const float *alibi_slopes;  /**< ALiBi: [n_heads], finite */
     int64_t alibi_batch_stride; /**< in floats; 0: all sequences have the same slopes */
-    /** Clamped, or covering posenc_rel_bias_range of mask, query_start, n_q and n_k (POSENC_ERR_OFFSETS); so are the
-     * indices of by_query and by_key. query_starts: from the least start's range to the greatest's. Given positions:
-     * all offsets between them that the mask allows. */
+    /** Clamped, or covering posenc_rel_bias_range of mask, query_start, n_q and n_k (POSENC_ERR_OFFSETS), like the
+     * indices of by_query and by_key; query_starts: of all starts. Given positions: all offsets that the mask allows.
+     */
     const posenc_rel_bias *relative;
-    const posenc_view *tensor;  /**< f32, f16 or bf16 scores; extents of 1, but n_k, are shared */
+    const posenc_view *tensor;  /**< any type scores; extents of 1, but n_k, are shared */
     const float *tensor_slopes; /**< [n_heads], ggml's slope * mask; > 0 where the tensor is -inf; NULL: 1 */
     posenc_relative by_query;   /**< by_query.products[index[offset], i, h, b] */
-    posenc_relative by_key; /**< by_key.products[index[offset], j, h, b]; |nb[1]| < 2^28 (POSENC_ERR_STRIDE), at most
-                                     2^30 rows (POSENC_ERR_SHAPE) */
+    posenc_relative by_key;     /**< by_key.products[index[offset], j, h, b]; |nb[1]| < 2^28 */
 } posenc_score_bias;
 
-/** Positions of queries and keys. Key j has position j unless `keys` is given. */
+/** Positions. Key j has position j unless `keys` is given. */
 typedef struct posenc_score_positions {
-    /** Position of query 0, at least -2^30. POSENC_ALIGN_LAST_KEY, the default, is n_k - n_q, or k_end[b] - n_q; it
-     * refuses sequences with fewer keys than queries, where positions matter (POSENC_ERR_POSITION): use
-     * POSENC_ALIGN_FIRST_KEY if queries are padded like keys. */
+    /** Position of query 0, at least -2^30. POSENC_ALIGN_LAST_KEY, the default, is n_k - n_q, or k_end[b] - n_q, and
+     * refuses sequences with fewer keys than queries, where positions matter (POSENC_ERR_POSITION). */
     int64_t query_start;
     const int32_t *query_starts; /**< [n_batch], for each sequence, instead of query_start */
-    /** [n_q] and [n_k], shared by all sequences, below 2^30 in size, instead of a start; both or neither
-     * (POSENC_ERR_NULL). Empty cells of a cache: a position behind every query, such as 2^30 - 1, and a finite v. */
+    /** [n_q] and [n_k], below 2^30 in size, shared by all sequences, instead of a start. Empty cells of a cache: a
+     * position behind every query, such as 2^30 - 1, and a finite v. */
     const int32_t *queries, *keys;
 } posenc_score_positions;
 
 /** Keys of each sequence. */
 typedef struct posenc_score_sequences {
     const int32_t *k_begin, *k_end; /**< [n_batch], real keys are k_begin <= j < k_end; NULL: 0, n_k */
-    /** Packed documents: keys j, and queries at start + i, with cu_seqlens[d] <= . < cu_seqlens[d + 1] see each other
-     * only. n_seqs + 1 entries, ascending from 0. NULL: one document. */
+    /** Packed documents: keys j, and queries at start + i, with cu_seqlens[d] <= . < cu_seqlens[d + 1] see each other.
+     * n_seqs + 1 entries, ascending from 0. NULL: one document. */
     const int32_t *cu_seqlens;
     int64_t n_seqs;
 } posenc_score_sequences;
@@ -116,10 +114,10 @@ typedef struct posenc_score_params {
         }                                                                                                              \
     }
 
-/** Computes y_j = exp(l_j - max l) / sum exp(l - max l), 0 for masked keys. x, y: scores, f32, f16 or bf16, the same
- * view or apart; query_start + n_q and n_k at most 2^30 (POSENC_ERR_POSITION, POSENC_ERR_SHAPE). Error 2e-6 for logits
- * up to 16 in size. Probabilities below FLT_MIN are 0. A NaN or +inf logit makes the unmasked entries of its row NaN.
- * Keys masked by position, lengths or documents are not read. */
+/** Computes y_j = exp(l_j - max l) / sum exp(l - max l), 0 for masked keys. x, y: scores, any type, the same view or
+ * apart; query_start + n_q and n_k at most 2^30. Error 2e-6 for logits up to 16 in size. Probabilities below FLT_MIN
+ * are 0. A NaN or +inf logit makes the unmasked entries of its row NaN. Keys masked by position, lengths or documents
+ * are not read. */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
 
@@ -134,8 +132,8 @@ typedef struct posenc_softmax_sum {
     float sum;
 } posenc_softmax_sum;
 
-/** Computes y_j = exp(l_j - max) and sums[row], for a caller that divides later, or takes a long row in partitions (the
- * sink in one of them). sums has an entry for each row of the tensor. A partition without unmasked keys is 0. */
+/** Computes y_j = exp(l_j - max) and sums[row] (an entry for each row of the tensor), for a caller that divides later,
+ * or takes a long row in partitions (the sink in one). A partition without unmasked keys is 0. */
 POSENC_API posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x,
                                                 const posenc_view *y, posenc_softmax_sum *sums, posenc_range rows);
 

@@ -26,8 +26,8 @@
 extern "C" {
 #endif
 
-/** Keys begin <= j < end of query i of sequence b: begin[b * batch_stride + i * query_stride] and end likewise, 0 ..
- * n_k (POSENC_ERR_MASK). NULL: 0, and n_k. Causal with a cache: end is n_k - n_q + i + 1. */
+/** Keys begin <= j < end of query i of sequence b: begin[b * batch_stride + i * query_stride] and end likewise, 0..n_k
+ * (POSENC_ERR_MASK). NULL: 0, and n_k. */
 typedef struct posenc_key_bounds {
     const int32_t *begin, *end;
     int64_t query_stride, batch_stride; /**< in entries; 0: shared */
@@ -36,8 +36,8 @@ typedef struct posenc_key_bounds {
 /** Indexer: I_ij = sum_h w_ih relu(q_ih . k_j). Its factors (1 / sqrt(dim), 1 / sqrt(n_heads)) belong in the weights.
  */
 typedef struct posenc_index_args {
-    posenc_view q;       /**< [dim, n_heads, n_q, n_batch], f32, f16 or bf16 */
-    posenc_view k;       /**< [dim, 1, n_k, n_batch], shared by the heads (POSENC_ERR_N_HEADS); also Q8_0 or Q4_0 */
+    posenc_view q;       /**< [dim, n_heads, n_q, n_batch], any type */
+    posenc_view k;       /**< [dim, 1, n_k, n_batch], shared by the heads; also Q8_0 or Q4_0 */
     posenc_view weights; /**< f32 [1, n_heads, n_q, n_batch] */
     posenc_view scores;  /**< output, f32 [n_k, n_q, 1, n_batch], only for keys within bounds; overlaps nothing */
     posenc_key_bounds bounds;
@@ -46,12 +46,11 @@ typedef struct posenc_index_args {
 /** Number of work units of posenc_index_scores; 0 if extents are invalid. */
 POSENC_API int64_t posenc_index_tile_count(const posenc_index_args *args);
 
-/** Bytes of scratch for one thread; 0 if dim is not 1 .. POSENC_MAX_HEAD_DIM. */
+/** Bytes of scratch for one thread; 0 if dim is not 1..POSENC_MAX_HEAD_DIM. */
 POSENC_API size_t posenc_index_workspace_bytes(int64_t dim);
 
-/** Computes indexer scores (docs/numerics.md#sparse-attention). Keys outside the bounds may hold anything. dim: 1 ..
- * POSENC_MAX_HEAD_DIM (POSENC_ERR_HEAD_DIM). n_k: at most 2^30 (POSENC_ERR_SHAPE). tiles: range of work units. scratch:
- * of this thread, aligned as a float. */
+/** Computes indexer scores (docs/numerics.md#sparse-attention). Keys outside the bounds may hold anything. dim: 1
+ * ..POSENC_MAX_HEAD_DIM. n_k: at most 2^30. tiles: range of work units. scratch: of this thread, aligned as a float. */
 POSENC_API posenc_status posenc_index_scores(const posenc_index_args *args, void *scratch, posenc_range tiles);
 
 /** Bytes of scratch for one thread; 0 if n_k or k is out of range. */
@@ -61,7 +60,7 @@ POSENC_API size_t posenc_top_k_workspace_bytes(int64_t n_k, int64_t k);
  *
  *     scores   f32 [n_k, n_q, n_heads, n_batch], n_k at most 2^30
  *     bounds   shared by the heads; NULL: every key
- *     k        1 .. 2^30 (POSENC_ERR_SHAPE)
+ *     k        1..2^30
  *     keys     int32 [n_batch][n_heads][n_q][k], apart; for one head posenc_attention_lists {keys, k, k, n_q * k}
  *     scratch  aligned as a float
  *

@@ -30,9 +30,8 @@ typedef enum posenc_status {
     POSENC_ERR_NULL,         /**< a required pointer is NULL */
     POSENC_ERR_DTYPE,        /**< unknown data type, or not supported by this call */
     POSENC_ERR_SHAPE,        /**< an extent is out of range or does not match */
-    POSENC_ERR_STRIDE,       /**< a stride or pointer is misaligned or too large, nb[0] is not the element size, or rows
-                                  of an output overlap */
-    POSENC_ERR_OVERLAP,      /**< input and output overlap, or interleave other than as rows of one stride */
+    POSENC_ERR_STRIDE,       /**< a stride or pointer is misaligned or too large, or rows of an output overlap */
+    POSENC_ERR_OVERLAP,      /**< input and output overlap or interleave */
     POSENC_ERR_ROWS,         /**< a row range, scatter row, page or index entry is outside its tensor */
     POSENC_ERR_ENUM,         /**< unknown enumerator or name */
     POSENC_ERR_LAYOUT_UNSET, /**< the layout is not set */
@@ -59,10 +58,10 @@ typedef enum posenc_status {
 /** Message for a status; never NULL. */
 POSENC_API const char *posenc_status_string(posenc_status status);
 
-/** Storage type of a tensor. Arithmetic is float32; results are rounded once, to nearest even. Q8_0 and Q4_0 are ggml's
- * formats for keys and values: blocks of POSENC_QUANT_BLOCK channels with a half-precision scale and an integer for
- * each channel. ne[0] counts channels (a multiple of 32), nb[0] is the bytes of a block. Q8_0: scale, 32 int8. Q4_0:
- * scale, 16 bytes; byte c holds channel c in its low, channel c + 16 in its high four bits, as integer + 8. */
+/** Storage type; "any type" is F32, F16 or BF16. Arithmetic is float32; results are rounded once, to nearest even. Q8_0
+ * and Q4_0 are ggml's blocks of POSENC_QUANT_BLOCK channels: a half-precision scale, then 32 int8, or 16 bytes of which
+ * byte c holds channel c (low 4 bits) and c + 16 (high), as integer + 8. ne[0] counts channels (a multiple of 32),
+ * nb[0] is the bytes of a block. */
 typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0, POSENC_Q4_0 } posenc_dtype;
 
 #define POSENC_QUANT_BLOCK 32
@@ -73,8 +72,8 @@ typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0
 #define POSENC_MAX_HEAD_DIM 1024
 
 /** Tensor in the caller's memory: extents ne[] and strides nb[] in bytes, innermost first, as in ggml. nb[0] is the
- * element size (any if ne[0] is 1). Other strides are multiples of it: padded, permuted, negative, for inputs also 0
- * (broadcast). Extents and rows (for row ranges), whatever the memory layout:
+ * element size. Other strides are multiples of it: padded, permuted, negative, for inputs also 0 (broadcast). Extents,
+ * whatever the memory layout, and rows of row ranges:
  *
  *     heads       [head_dim, n_heads, n_tokens, n_batch]   row = (batch * n_tokens + token) * n_heads + head
  *     scores      [n_k, n_q, n_heads, n_batch]             row = (batch * n_heads + head) * n_q + query

@@ -49,7 +49,10 @@ GIVEN = {
         'int64_t n_q = 4, n_k = 20; static float memory[4 * 20];',
     ],
     'relative.h': [
-        'int64_t n_q = 4, n_k = 4; static float a_k[33 * 64], queries[8 * 4 * 64], buffer[8 * 4 * 33], scores[8 * '
+        'int64_t n_q = 4, n_k = 4; static float a_k[33 * 64], queries[8 * 4 * 64], buffer[8 * 4 * 33], '
+        'scores[8 * 4 * 4]; int32_t memory[4]; posenc_score_params params = POSENC_SCORE_DEFAULTS; '
+        'params.mask = posenc_mask_causal(); posenc_view s = posenc_view_dense(scores, POSENC_F32, n_k, n_q, 8, 1);',
+    ], queries[8 * 4 * 64], buffer[8 * 4 * 33], scores[8 * '
         '4 * 4]; int32_t memory[4];',
     ],
     'rope.h': [
