@@ -64,7 +64,7 @@ POSENC_API int posenc_hamming_gray(uint64_t p, uint64_t q);
 
 /* ---- Costs (FORMULAS D.6, D.7) ---- */
 
-/** Schemes. FORMULAS D.6 counts their trained parameters of a layer. */
+/** Schemes. D.6 counts their trained parameters of a layer. */
 typedef enum posenc_scheme {
     POSENC_SCHEME_UNSET = 0,
     POSENC_SCHEME_SINUSOIDAL, /**< also Fourier features, integer, binary and Gray rows, RBF */
@@ -100,11 +100,10 @@ typedef struct posenc_sizes {
 /** Counts the trained parameters of a scheme (POSENC_ERR_SHAPE: beyond int64). */
 POSENC_API posenc_status posenc_parameter_count(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *count);
 
-/** Counts multiplications and additions for one token in all heads of a layer (FORMULAS D.7; POSENC_ERR_ENUM: other
- * schemes). */
+/** Counts multiplications and additions for one token in all heads of a layer (D.7; POSENC_ERR_ENUM: other schemes). */
 POSENC_API posenc_status posenc_flops(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *flops);
 
-/** Rules of thumb that comparisons quote, for one head (FORMULAS D.7). */
+/** Rules of thumb that comparisons quote, for one head (D.7). */
 POSENC_API posenc_status posenc_flops_rule_of_thumb(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *flops);
 
 #ifdef __cplusplus

@@ -31,7 +31,7 @@ extern "C" {
 /** Frequency table, about 570 bytes per pair. */
 typedef struct posenc_freq posenc_freq;
 
-/** Builds theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv 2104.09864; FORMULAS B.1). dim: even, 0 ..
+/** Builds theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv:2104.09864; B.1). dim: even, 0 ..
  * 2*POSENC_MAX_PAIRS. base: in [1, 1e30]. */
 POSENC_API posenc_status posenc_freq_create(double base, int64_t dim, posenc_freq **freq);
 
@@ -93,8 +93,8 @@ POSENC_API posenc_status posenc_positions_masked(const uint8_t *mask, int64_t n_
 /** Packed documents: counts from 0, restarting where document[t] differs from document[t-1]. */
 POSENC_API posenc_status posenc_positions_documents(const int32_t *document, int64_t n_tokens, int32_t *positions);
 
-/** Grid, last axis fastest: planes[a * n + t] is coordinate a of token t. n, the product of sizes[n_axes]: at most 2^31
- * - 1. n_axes: 1..4 (POSENC_ERR_SECTIONS). */
+/** Grid, last axis fastest: planes[a * n + t] is coordinate a of token t of n, the product of sizes[n_axes]. n_axes:
+ * 1..4. */
 POSENC_API posenc_status posenc_positions_grid(const int64_t *sizes, int n_axes, int32_t *planes);
 
 #ifdef __cplusplus

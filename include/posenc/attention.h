@@ -25,8 +25,8 @@
 extern "C" {
 #endif
 
-/** Number of work units, up to 96 (query, head) pairs of one KV head each, for threads to share; 0 if shapes do not
- * fit. */
+/** Number of work units, for threads to share: up to 96 (query, head) pairs of one KV head each. 0: shapes do not fit.
+ */
 POSENC_API int64_t posenc_attention_tile_count(const posenc_view *q, const posenc_view *k);
 
 /** Bytes of scratch for one thread (head_dim 128: 500 KB); 0 if a dimension is out of range. */
@@ -40,13 +40,13 @@ POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_d
  *     out   [v_dim, n_heads, n_q, n_batch]         any type, apart
  *
  * n_kv_heads divides n_heads. head_dim, v_dim: 1..POSENC_MAX_HEAD_DIM. POSENC_FULLY_MASKED_UNIFORM is refused
- * (POSENC_ERR_ENUM). units: range of work units. scratch: of this thread, aligned as a float. Masked keys have weight
- * 0. Their k and v may hold
+ * (POSENC_ERR_ENUM). units: range of work units. scratch: of this thread, aligned as a float. k and v of masked keys
+ * may hold
  *
- *     masked by position, lengths or documents      anything
- *     bias.tensor -inf at an end of a key block     anything, if tensor_slopes > 0
- *     bias.tensor -inf between unmasked keys        finite v, and a score that is not NaN
- *     bool_mask, tree, given positions, lists       finite v
+ *     masked by position, lengths or documents    anything
+ *     bias.tensor -inf at an end of a key block   anything, if tensor_slopes > 0
+ *     bias.tensor -inf between unmasked keys      finite v, and a score that is not NaN
+ *     bool_mask, tree, given positions, lists     finite v
  *
  * Key blocks (512 keys) and panels (32 keys) that every query of a work unit has masked are not read. */
 POSENC_API posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
@@ -76,10 +76,10 @@ typedef struct posenc_attention_pages {
 #define POSENC_LIST_END (-1)
 
 /** Sparse attention: query i of sequence b, in all heads, sees keys[b * batch_stride + i * query_stride + t], t <
- * n_max, up to the first POSENC_LIST_END (FORMULAS C.33). Any order; k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS).
- * The result is that of the listed keys gathered; their numbers remain their positions and rows of k_table. Listed keys
- * that the mask hides need a finite v. Not with per-key arrays: bias.tensor, by_key, bool_mask, tree, cu_seqlens,
- * n_first (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
+ * n_max, up to the first POSENC_LIST_END (C.33). Any order; k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS). The result
+ * is that of the listed keys gathered; their numbers remain their positions and rows of k_table. Listed keys that the
+ * mask hides need a finite v. Not with per-key arrays: bias.tensor, by_key, bool_mask, tree, cu_seqlens, n_first
+ * (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
 typedef struct posenc_attention_lists {
     const int32_t *keys;
     int64_t n_max;                      /**< 0..2^30 */
@@ -133,9 +133,9 @@ typedef struct posenc_attention_state {
     posenc_view lse; /**< f32 [1, n_heads, n_q, n_batch] */
 } posenc_attention_state;
 
-/** Combines results over disjoint sets of keys, a sink in one of them: out = (e^lse_a out_a + e^lse_b out_b) / (e^lse_a
- * + e^lse_b), lse = ln(e^lse_a + e^lse_b). An lse of -inf has weight 0. One type of any for a and b. joined may be a or
- * b, or is apart. Exchanging a and b may change last bits. rows: of heads. */
+/** Combines results over disjoint sets of keys by their lse, a sink in one of them (docs/numerics.md#order). An lse of
+ * -inf has weight 0. One type of any for a and b. joined may be a or b, or is apart. Exchanging a and b may change last
+ * bits. */
 POSENC_API posenc_status posenc_attention_combine(const posenc_attention_state *a, const posenc_attention_state *b,
                                                   const posenc_attention_state *joined, posenc_range rows);
 

@@ -2,15 +2,10 @@
 /** @file
  * Gradients of softmax and attention logits (FORMULAS E.4 - E.6). dX is the gradient of a scalar loss for X.
  *
- * Example: causal attention with T5's bias; buckets as in bias.h
+ * Example: the table of T5's bias, from probabilities p and their gradients dp; params, bias and buckets as in bias.h
  *
- *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
- *     params.mask = posenc_mask_causal();
- *     params.bias.relative = &bias;
- *     posenc_view p = posenc_view_dense(probabilities, POSENC_F32, 64, 64, n_heads, 1);
- *     posenc_view d = posenc_view_dense(gradients, POSENC_F32, 64, 64, n_heads, 1);
- *     posenc_status status = posenc_softmax_backward(&params, &p, &d, NULL, &d, NULL, NULL, posenc_range_all());
- *     status = posenc_rel_bias_backward(&params, &d, &bias_gradient);
+ *     posenc_status status = posenc_softmax_backward(&params, &p, &dp, NULL, &dp, NULL, NULL, posenc_range_all());
+ *     status = posenc_rel_bias_backward(&params, &dp, &bias_gradient);
  *     status = posenc_bias_table_backward(&buckets, &bias_gradient, 1.0f, &table_gradient);
  */
 #ifndef POSENC_BACKWARD_H
@@ -25,15 +20,9 @@
 extern "C" {
 #endif
 
-/** Gradient of the softmax for p of posenc_softmax, error 2e-6 p_j max |dp| (docs/numerics.md#gradients).
- *
- *     dl_j = p_j (dp_j - sum p dp)                         logits; 0 where p_j < FLT_MIN
- *     dx_j = scale (1 - tanh^2(scale s_j / cap)) dl_j      scores
- *     db_j = tensor_slope_h dl_j                           biases
- *
- * p, dp, dx: f32 scores; dx may be p or dp. s: scores with relative terms, needed with a cap. db: or NULL; apart from
- * dx, may be p, dp or s. dsink_rows: NULL, or an entry for each row of the tensor, -p_sink sum p dp with p_sink = 1 -
- * sum p. */
+/** Gradients of scores (dx) and biases (db) for p of posenc_softmax (E.6); error 2e-6 p_j max |dp|. p, dp, dx: f32
+ * scores; dx may be p or dp. s: scores with relative terms, needed with a cap. db: or NULL; apart from dx, may be p, dp
+ * or s. dsink_rows: NULL, or an entry for each row of the tensor, -p_sink sum p dp. */
 POSENC_API posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p,
                                                  const posenc_view *dp, const posenc_view *s, const posenc_view *dx,
                                                  const posenc_view *db, float *dsink_rows, posenc_range rows);
@@ -72,26 +61,26 @@ POSENC_API posenc_status posenc_swin_backward(int64_t height, int64_t width, con
  *
  * Which calls make the gradients of each scheme: docs/recipes.md. combine and collect add to y. factor: finite. */
 
-/** Writes w[r, i, h, b] = sum of x[j, i, h, b] over the keys j with table row r. x: f32 scores; keys masked by offset
- * are not read, other masked keys must hold 0. w: f32 [n_rows, n_q, n_heads, n_batch], apart. rows: of scores. */
+/** Writes w[r,i,h,b] = sum of x[j,i,h,b] over the keys j with table row r. x: f32 scores; keys masked by offset are not
+ * read, other masked keys must hold 0. w: f32 [n_rows, n_q, n_heads, n_batch], apart. */
 POSENC_API posenc_status posenc_relative_sums_by_query(const posenc_rel_index *index, posenc_mask mask,
                                                        int64_t query_start, const posenc_view *x, const posenc_view *w,
                                                        posenc_range rows);
 
-/** Writes w[r, j, h, b] = sum of x[j, i, h, b] over the queries i. w: f32 [n_rows, n_k, n_heads, n_batch]. row = (batch
- * * n_heads + head) * n_k + key. */
+/** Writes w[r,j,h,b] = sum of x[j,i,h,b] over the queries i. w: f32 [n_rows, n_k, n_heads, n_batch]. row = (batch *
+ * n_heads + head) * n_k + key. */
 POSENC_API posenc_status posenc_relative_sums_by_key(const posenc_rel_index *index, posenc_mask mask,
                                                      int64_t query_start, const posenc_view *x, const posenc_view *w,
                                                      posenc_range rows);
 
-/** Adds y[c, h, i, b] += sum over r of factor w[r, i, h, b] table[c, h, r, b]. w: f32 [n, n_q, n_heads, n_batch].
- * table: any type [dim, n_heads or 1, n, n_batch or 1]. y: f32 heads, apart. rows: of scores. */
+/** Adds y[c,h,i,b] += sum over r of factor w[r,i,h,b] table[c,h,r,b]. w: f32 [n, n_q, n_heads, n_batch]. table: any
+ * type [dim, n_heads or 1, n, n_batch or 1]. y: f32 heads, apart. rows: of w. */
 POSENC_API posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *table, float factor,
                                                  const posenc_view *y, posenc_range rows);
 
-/** Adds y[c, h, r, b] += sum over i of factor w[r, i, h, b] (x[c, h, i, b] + shift[h][c]). w as above. x: heads, f32,
- * f16 or bf16. shift: [n_heads][dim], or NULL. y: f32 [dim, n_heads or 1, n, n_batch or 1], apart; shared heads and
- * batches are summed. rows: of y as heads. */
+/** Adds y[c,h,r,b] += sum over i of factor w[r,i,h,b] (x[c,h,i,b] + shift[h][c]). w as above. x: heads, f32, f16 or
+ * bf16. shift: [n_heads][dim], or NULL. y: f32 [dim, n_heads or 1, n, n_batch or 1], apart; shared heads and batches
+ * are summed. */
 POSENC_API posenc_status posenc_relative_collect(const posenc_view *w, const posenc_view *x, const float *shift,
                                                  float factor, const posenc_view *y, posenc_range rows);
 

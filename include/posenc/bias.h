@@ -2,7 +2,7 @@
 /** @file
  * Relative biases: one float per offset (key minus query position) and head, added to attention logits by softmax.h.
  *
- * Example: T5's bias for a decoder of any length, here 1024 tokens, table[32][n_heads]
+ * Example: T5's bias for a decoder of any length, table[32][n_heads]
  *
  *     posenc_t5_params t5 = POSENC_T5_DECODER;
  *     posenc_rel_index buckets = {bucket_data, -t5.max_distance, t5.max_distance + 1, t5.num_buckets};
@@ -10,11 +10,7 @@
  *     posenc_bias_table table = {table_data, t5.num_buckets, n_heads, n_heads, 1};
  *     posenc_rel_bias bias = {bias_data, buckets.first, buckets.n_offsets, n_heads, buckets.n_offsets, 1};
  *     status = posenc_rel_bias_gather(&buckets, &table, 1.0f, &bias);
- *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.bias.relative = &bias;
- *     params.mask = posenc_mask_causal();
- *     posenc_view s = posenc_view_dense(scores, POSENC_F32, 1024, 1024, n_heads, 1);
- *     status = posenc_softmax(&params, &s, &s, posenc_range_all());
  */
 #ifndef POSENC_BIAS_H
 #define POSENC_BIAS_H
@@ -69,8 +65,8 @@ typedef struct posenc_bias_table {
 POSENC_API posenc_status posenc_rel_bias_gather(const posenc_rel_index *index, const posenc_bias_table *table,
                                                 float scale, const posenc_rel_bias *bias);
 
-/** T5's buckets (arXiv 1910.10683; FORMULAS C.5, C.6). A clamped bias needs offsets -max_distance..max_distance
- * (decoders: .. 0). */
+/** T5's buckets (arXiv:1910.10683; C.5, C.6). A clamped bias needs offsets -max_distance..max_distance (decoders: ..
+ * 0). */
 typedef struct posenc_t5_params {
     int64_t num_buckets;  /**< 2 (bidirectional: 4)..4096 */
     int64_t max_distance; /**< above half of the buckets of a direction, at most 2^30 */
@@ -88,10 +84,10 @@ POSENC_API posenc_status posenc_t5_bucket(const posenc_t5_params *params, int32_
 /** Writes the bucket of every offset; index->n_rows is num_buckets. */
 POSENC_API posenc_status posenc_rel_index_t5(const posenc_t5_params *params, const posenc_rel_index *index);
 
-/** Writes row clip(o, -k, k) + k (FORMULAS C.7, C.10). index->n_rows is 2k + 1; k: 0..2^29. */
+/** Writes row clip(o, -k, k) + k (C.7, C.10). index->n_rows is 2k + 1; k: 0..2^29. */
 POSENC_API posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_index *index);
 
-/* ---- ALiBi, -slope_h |offset| (arXiv 2108.12409; FORMULAS C.2, C.3) ---- */
+/* ---- ALiBi, -slope_h |offset| (arXiv:2108.12409; FORMULAS C.2, C.3) ---- */
 
 /** Writes the published slopes, for any number of heads 1..2^20. max_bias: 0..100, published 8. */
 POSENC_API posenc_status posenc_alibi_slopes(int64_t n_heads, double max_bias, float *slopes);
@@ -109,7 +105,7 @@ typedef enum posenc_alibi_row_form {
     POSENC_ALIBI_ROW_FROM_FIRST,  /**< slope_h * j (the official code) */
     POSENC_ALIBI_ROW_FROM_LAST,   /**< slope_h * (j - (n_k - 1)) (MPT) */
     POSENC_ALIBI_ROW_COUNTED,     /**< slope_h * (real keys before j), 0 for padded keys (BLOOM) */
-    POSENC_ALIBI_ROW_COUNTED_BF16 /**< the same rounded to bf16 (Falcon-RW; FORMULAS C.3); pass 1/8 of the slopes */
+    POSENC_ALIBI_ROW_COUNTED_BF16 /**< the same rounded to bf16 (Falcon-RW; C.3); pass 1/8 of the slopes */
 } posenc_alibi_row_form;
 
 /** Writes one row for all queries, for posenc_score_params.bias.tensor: f32 [n_k, 1, n_heads, n_batch], n_k at most
@@ -119,7 +115,7 @@ POSENC_API posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_
 
 /* ---- Functions of d = |offset|, within 1 ulp, denormal results 0 (FORMULAS C.16, C.18, C.30) ---- */
 
-/** Form of KERPLE (arXiv 2205.09921). */
+/** Form of KERPLE (arXiv:2205.09921). */
 typedef enum posenc_kerple_kind {
     POSENC_KERPLE_UNSET = 0,
     POSENC_KERPLE_LOG,  /**< -p_h ln(1 + a_h d) */
@@ -139,7 +135,7 @@ POSENC_API posenc_status posenc_rel_bias_kerple(const posenc_kerple *kerple, con
 /** Writes a Gaussian kernel, e^(-d^2 / (2 sigma_h^2)). sigma[n_heads]: in [2^-20, 2^40]. */
 POSENC_API posenc_status posenc_rel_bias_rbf(const float *sigma, const posenc_rel_bias *bias);
 
-/** Sandwich (arXiv 2212.10356): n_heads / (8 (h+1)) * sum of cos(d base^(-2k/dim)), k = first .. first + dim/2 - 1. */
+/** Sandwich (arXiv:2212.10356): n_heads / (8 (h+1)) * sum of cos(d base^(-2k/dim)), k = first .. first + dim/2 - 1. */
 typedef struct posenc_sandwich {
     int64_t dim;   /**< even, 2..8192 */
     double base;   /**< in [1, 1e30] */
@@ -158,7 +154,7 @@ POSENC_API posenc_status posenc_rel_bias_sandwich(const posenc_sandwich *sandwic
 POSENC_API posenc_status posenc_rel_bias_cosine(const double *omega, const double *phi, const float *amplitude,
                                                 const posenc_rel_bias *bias);
 
-/* ---- Swin (arXiv 2103.14030; FORMULAS C.20) ----
+/* ---- Swin (arXiv:2103.14030; FORMULAS C.20) ----
  *
  * Windows of height * width tokens, row-major, each 1..1024; (2 height - 1)(2 width - 1) table rows. */
 
@@ -169,7 +165,7 @@ POSENC_API posenc_status posenc_swin_index(int64_t height, int64_t width, int32_
 POSENC_API posenc_status posenc_swin_bias(int64_t height, int64_t width, const posenc_bias_table *table,
                                           const posenc_view *bias);
 
-/** Writes the inputs of Swin v2's network (arXiv 2111.09883), coords[row][2], vertical first. trained_*: the window of
+/** Writes the inputs of Swin v2's network (arXiv:2111.09883), coords[row][2], vertical first. trained_*: the window of
  * training, 2..1024. */
 POSENC_API posenc_status posenc_swin_v2_coords(int64_t height, int64_t width, int64_t trained_height,
                                                int64_t trained_width, float *coords);
@@ -177,7 +173,7 @@ POSENC_API posenc_status posenc_swin_v2_coords(int64_t height, int64_t width, in
 /** Scales the outputs of that network: y = 16 / (1 + e^-x). x, y: [n], the same or apart. */
 POSENC_API posenc_status posenc_swin_v2_scale(const float *x, int64_t n, float *y);
 
-/* ---- Decomposed relative positions (MViTv2, arXiv 2112.01526; SAM; FORMULAS C.21) ---- */
+/* ---- Decomposed relative positions (MViTv2, arXiv:2112.01526; SAM; FORMULAS C.21) ---- */
 
 /** Writes the rows of one axis (get_rel_pos): rows, f32 [dim, n_k, n_q, 1], from table, f32 [dim, n_table, 1, 1], which
  * is resized where needed. n_q, n_k, n_table: 1..2^20. */

@@ -38,7 +38,7 @@ POSENC_API void posenc_encoding_free(posenc_encoding *e);
  *
  *     y      [dim, n_tokens, n_batch, 1], any type
  *     x      extents and type of y, the same view or apart; NULL: y = gate * E
- *     gate   f32 [1 or dim, n_tokens, n_batch, 1], apart (FORMULAS A.9); NULL: 1
+ *     gate   f32 [1 or dim, n_tokens, n_batch, 1], apart (A.9); NULL: 1
  *     at     positions; all are checked, whatever the rows */
 POSENC_API posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coords *at, const posenc_view *x,
                                                const posenc_view *gate, const posenc_view *y, posenc_range rows);
@@ -53,15 +53,15 @@ POSENC_API posenc_status posenc_encoding_add(const posenc_encoding *e, const int
 POSENC_API posenc_status posenc_encoding_check(const posenc_encoding *e, const posenc_coords *at, int64_t n_tokens,
                                                int64_t n_batch, int64_t *row);
 
-/** Gradients of y = x + gate * E (FORMULAS E.2): dgate = dy * E, summed over channels for one gate a token; de = gate *
- * dy; dx is dy. f32, extents as above. dgate or de may be NULL, then e or gate too. de may be dy. */
+/** Gradients of y = x + gate * E (E.2): dgate = dy * E, summed over channels for one gate a token; de = gate * dy. f32,
+ * extents as above. dgate or de may be NULL, then e or gate too. de may be dy. */
 POSENC_API posenc_status posenc_gate_backward(const posenc_view *e, const posenc_view *gate, const posenc_view *dy,
                                               const posenc_view *dgate, const posenc_view *de, posenc_range rows);
 
 /* ---- Combining encodings ---- */
 
-/** Columns first .. first + width - 1 of an encoding, its axis a reading axis `axis` + a, at floor(p / divide) mod
- * modulo. divide and modulo take integer positions and cannot be nested (POSENC_ERR_SECTIONS). */
+/** Columns first .. first + width - 1 of an encoding; its axis a reads axis `axis` + a, at floor(p / divide) mod modulo
+ * (integers, not nested: POSENC_ERR_SECTIONS). */
 typedef struct posenc_part {
     const posenc_encoding *encoding; /**< NULL: zero columns (concat) */
     int64_t first, width;            /**< width 0: all */
@@ -79,7 +79,7 @@ POSENC_API posenc_status posenc_encoding_concat(const posenc_part *parts, int64_
 /** Sums encodings of one width in float32, in order; nested sums count by their terms. */
 POSENC_API posenc_status posenc_encoding_sum(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
 
-/* ---- Sinusoidal encodings (arXiv 1706.03762; FORMULAS A.1-A.6, A.17, A.21, A.22) ---- */
+/* ---- Sinusoidal encodings (arXiv:1706.03762; FORMULAS A.1-A.6, A.17, A.21, A.22) ---- */
 
 /** Columns of pair i = 0..half-1, half = floor(dim/2). CONCAT*: a last odd column is 0. COMPLEX: even dim. */
 typedef enum posenc_sinusoidal_layout {
@@ -119,12 +119,12 @@ typedef struct posenc_sinusoidal_params {
 /** Builds a sinusoidal encoding of one axis, for integer or real positions. */
 POSENC_API posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, posenc_encoding **e);
 
-/** Builds diffusers' get_timestep_embedding (FORMULAS A.3), for real timesteps. */
+/** Builds diffusers' get_timestep_embedding (A.3), for real timesteps. */
 POSENC_API posenc_status posenc_timestep_create(int64_t dim, int flip_sin_to_cos, double downscale_freq_shift,
                                                 double scale, double max_period, posenc_encoding **e);
 
-/** Writes M_k with PE[p + k] = M_k PE[p] (FORMULAS A.6), f32 [dim, dim, 1, 1], row by row. e: made by
- * posenc_sinusoidal_create (POSENC_ERR_ENUM), dim even. */
+/** Writes M_k with PE[p + k] = M_k PE[p] (A.6), f32 [dim, dim, 1, 1], row by row. e: made by posenc_sinusoidal_create
+ * (POSENC_ERR_ENUM), dim even. */
 POSENC_API posenc_status posenc_sinusoidal_shift(const posenc_encoding *e, int32_t k, const posenc_view *m);
 
 /** Sinusoids side by side, S_w(v) = [sin(v f_j) | cos(v f_j)], f_j = base^(-j/(w/2)); planes by posenc_positions_grid.
@@ -134,14 +134,14 @@ typedef enum posenc_grid {
     POSENC_GRID_H_FIRST,      /**< [S(y) | S(x)]: MoCo v3 */
     POSENC_GRID_TIMM,         /**< [sin y | sin x | cos y | cos x]: timm */
     POSENC_GRID_VOLUME,       /**< [S_{d/4}(t) | S_{3d/8}(x) | S_{3d/8}(y)], dim a multiple of 16: CogVideoX */
-    POSENC_GRID_TENSOR2TENSOR /**< add_timing_signal_nd: 1..4 axes (FORMULAS A.22) */
+    POSENC_GRID_TENSOR2TENSOR /**< add_timing_signal_nd: 1..4 axes (A.22) */
 } posenc_grid;
 
 /** Builds a grid encoding. n_axes: TENSOR2TENSOR, else 0 (POSENC_ERR_SECTIONS). */
 POSENC_API posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n_axes, double base,
                                             posenc_encoding **e);
 
-/* ---- Random Fourier features (arXiv 2006.10739; FORMULAS A.18) ----
+/* ---- Random Fourier features (arXiv:2006.10739; FORMULAS A.18) ----
  *
  * E = [cos z | sin z] or [sin z | cos z], z = 2 pi B p, dim = 2 n_features. Coordinates p: float32, or integers up to
  * 2^29 in size. */
@@ -167,11 +167,11 @@ POSENC_API posenc_status posenc_fourier_create(const posenc_fourier_params *para
 
 /* ---- Encodings by integers, bits and Gaussian bumps, of one axis (FORMULAS A.13-A.16, A.19) ---- */
 
-/** Builds E[p][i] = p/(length-1) * (i/(dim-1))^alpha (FORMULAS A.13, A.14). dim: 1..2^21. length: 1..2^31. alpha: in
- * [0, 1000]. Integer or real positions. */
+/** Builds E[p][i] = p/(length-1) * (i/(dim-1))^alpha (A.13, A.14). dim: 1..2^21. length: 1..2^31. alpha: in [0, 1000].
+ * Integer or real positions. */
 POSENC_API posenc_status posenc_integer_create(int64_t dim, int64_t length, double alpha, posenc_encoding **e);
 
-/** Bit i of p, or of p ^ (p >> 1), lowest first (FORMULAS A.15, A.16). */
+/** Bit i of p, or of p ^ (p >> 1), lowest first (A.15, A.16). */
 typedef enum posenc_bit_code { POSENC_BITS_BINARY = 0, POSENC_BITS_GRAY } posenc_bit_code;
 
 /** Builds an encoding by bits, written as `zero` or `one`. Positions: int64 >= 0 (POSENC_ERR_POSITION). dim: 1..2^21;
@@ -184,8 +184,8 @@ POSENC_API uint64_t posenc_gray_encode(uint64_t p);
 /** Number of a Gray code. */
 POSENC_API uint64_t posenc_gray_decode(uint64_t gray);
 
-/** Builds E[t][k] = exp(-(t - centre_k)^2 / (2 sigma^2)) (FORMULAS A.19), 0 below FLT_MIN. centres[n], n 1..2^21,
- * within +-2^40. sigma: in [2^-60, 2^60]. Integer or real positions. */
+/** Builds E[t][k] = exp(-(t - centre_k)^2 / (2 sigma^2)) (A.19), 0 below FLT_MIN. centres[n], n 1..2^21, within +-2^40.
+ * sigma: in [2^-60, 2^60]. Integer or real positions. */
 POSENC_API posenc_status posenc_rbf_create(const double *centres, int64_t n, double sigma, posenc_encoding **e);
 
 #ifdef __cplusplus

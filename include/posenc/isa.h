@@ -19,9 +19,9 @@ extern "C" {
 #endif
 
 /** Tiers. CPU features (VNNI, AMX, dot products, i8mm) speed up attention inside a tier and change no bits. POSENC_ISA,
- * read at load time, forces a tier: scalar, avx2, avx512, neon; or a tier without a feature: avx2-vnni, avx512-vnni,
+ * read at load time, forces a tier: scalar, avx2, avx512, neon; or one without a feature: avx2-vnni, avx512-vnni,
  * avx512-amx, neon-dotprod, neon-i8mm. An unknown name (AVX2), or a tier that cannot run here, silently means scalar.
- * AMX: Linux is asked once for the use of tiles; calls release them. */
+ * AMX: Linux is asked once for tiles. */
 typedef enum posenc_isa_tier {
     POSENC_ISA_SCALAR = 0, /**< portable C: the specification */
     POSENC_ISA_AVX2,       /**< x86-64 with AVX2, FMA and F16C */

@@ -43,8 +43,8 @@ typedef struct posenc_lookup {
 POSENC_API posenc_status posenc_learned_create(const posenc_view *table, const posenc_lookup *lookup,
                                                posenc_encoding **e);
 
-/** Adds dtable[r] += scale * dy[t] (FORMULAS E.1). dy: [dim, n_tokens, n_batch, 1], any type. dtable: f32 [dim, n_rows,
- * 1, 1], apart. rows: of dtable. */
+/** Adds dtable[r] += scale * dy[t] (E.1). dy: [dim, n_tokens, n_batch, 1], any type. dtable: f32 [dim, n_rows, 1, 1],
+ * apart. rows: of dtable. */
 POSENC_API posenc_status posenc_learned_backward(const posenc_lookup *lookup, const posenc_coords *ids,
                                                  const posenc_view *dy, const posenc_view *dtable, posenc_range rows);
 
@@ -92,10 +92,9 @@ POSENC_API double posenc_xavier_uniform(int64_t fan_in, int64_t fan_out);
 /** Standard deviation of the normal one, sqrt(2 / (fan_in + fan_out)). */
 POSENC_API double posenc_xavier_normal(int64_t fan_in, int64_t fan_out);
 
-/* ---- Depth-wise convolution: conditional encoding (CPVT, arXiv 2102.10882; Twins; FORMULAS A.20, E.2) ----
+/* ---- Depth-wise convolution: conditional encoding (CPVT, arXiv:2102.10882; Twins; FORMULAS A.20, E.2) ----
  *
- * y = conv, or x + conv with a residual; conv[t][c] = bias[c] + sum over u of w[c][u] x[t + u - pad][c]. Tokens in a
- * line, pad (K-1)/2 or, causal, K-1; or in a row-major grid, w [C][K][K]. */
+ * y = conv, or x + conv with a residual. Tokens in a line, or in a row-major grid. */
 
 #define POSENC_MAX_CONV_KERNEL 31    /**< in one dimension */
 #define POSENC_MAX_CONV_KERNEL_2D 15 /**< in two */
@@ -137,10 +136,9 @@ POSENC_API posenc_status posenc_conv_backward_weights(const posenc_conv *conv, p
                                                       const posenc_view *x, const posenc_view *dy, float *dw, float *db,
                                                       posenc_range rows);
 
-/* ---- Grouped convolution of speech models (Wav2Vec2, arXiv 2006.11477; HuBERT, WavLM, data2vec; FORMULAS A.24) ----
+/* ---- Grouped convolution of speech models (Wav2Vec2, arXiv:2006.11477; HuBERT, WavLM, data2vec; FORMULAS A.24) ----
  *
- * y[t][c] = bias[c] + sum over u, i of w[u][i][c] x[t + u - floor(K/2)][g W + i], W = n_channels / n_groups, i < W, g =
- * floor(c/W). PyTorch's weights are [n_channels][W][kernel]: exchange the first and last dimension. */
+ * PyTorch's weights are [n_channels][W][kernel]: exchange the first and last dimension. */
 
 #define POSENC_MAX_GROUPED_KERNEL 4096
 
@@ -156,7 +154,8 @@ typedef struct posenc_grouped_conv_params {
 
 typedef struct posenc_grouped_conv posenc_grouped_conv;
 
-/** Builds a grouped convolution. weights [K][W][n_channels] and bias [n_channels] (NULL: none) are copied. */
+/** Builds a grouped convolution. weights [K][W][n_channels], W = n_channels / n_groups, and bias [n_channels] (NULL:
+ * none) are copied. */
 POSENC_API posenc_status posenc_grouped_conv_create(const posenc_grouped_conv_params *params, const float *weights,
                                                     const float *bias, posenc_grouped_conv **conv);
 POSENC_API void posenc_grouped_conv_free(posenc_grouped_conv *conv);

@@ -103,14 +103,10 @@ typedef struct posenc_bool_mask {
 
 #define POSENC_MAX_TREE 1024
 
-/** Speculative decoding (SpecInfer, arXiv 2305.09781; Medusa, arXiv 2401.10774): the queries are draft tokens, the last
+/** Speculative decoding (SpecInfer, arXiv:2305.09781; Medusa, arXiv:2401.10774): the queries are draft tokens, the last
  * n_q keys of each sequence are theirs. A token sees the keys before the tree, itself and its ancestors. Windows,
- * chunks, ALiBi and relative biases need positions of queries and keys (posenc_tree_positions; POSENC_ERR_POSITION),
- * shared by all sequences.
- *
- *     static const int32_t parents[] = {-1, 0, 0, 1}; // a root, two children, a child of the first
- *     posenc_tree tree = {parents, 0};
- *     params.tree = &tree; */
+ * chunks, ALiBi and relative biases need positions (posenc_tree_positions; POSENC_ERR_POSITION), shared by all
+ * sequences. Example: a root, two children, a child of the first: parents {-1, 0, 0, 1}. */
 typedef struct posenc_tree {
     /** [n_q], up to POSENC_MAX_TREE, for each sequence: a smaller number, or -1 for a root (POSENC_ERR_MASK). */
     const int32_t *parents;

@@ -53,7 +53,7 @@ static inline int64_t posenc_rel_index_size(int64_t n) {
     return n < 0 || n > (int64_t)1 << 30 ? -1 : n;
 }
 
-/** Shaw (arXiv 1803.02155; C.7): 2k + 1 rows. */
+/** Shaw (arXiv:1803.02155; C.7): 2k + 1 rows. */
 static inline posenc_rel_index_rule posenc_rel_index_shaw(int64_t k) {
     k = posenc_rel_index_size(k);
     posenc_rel_index_rule rule = {2 * k + 1, k, 1, 0, 0, 0, 0};
@@ -67,14 +67,14 @@ static inline posenc_rel_index_rule posenc_rel_index_relative_key(int64_t n) {
     return rule;
 }
 
-/** Transformer-XL (arXiv 1901.02860; C.11, C.12): n = n_k, or clamp_len + 1. */
+/** Transformer-XL (arXiv:1901.02860; C.11, C.12): n = n_k, or clamp_len + 1. */
 static inline posenc_rel_index_rule posenc_rel_index_transformer_xl(int64_t n) {
     n = posenc_rel_index_size(n);
     posenc_rel_index_rule rule = {n, n - 1, 1, 0, 0, 0, 0};
     return rule;
 }
 
-/** XLNet (arXiv 1906.08237): n_k + n_q rows. */
+/** XLNet (arXiv:1906.08237): n_k + n_q rows. */
 static inline posenc_rel_index_rule posenc_rel_index_xlnet(int64_t n_q, int64_t n_k) {
     n_q = posenc_rel_index_size(n_q);
     n_k = posenc_rel_index_size(n_k);
@@ -82,7 +82,7 @@ static inline posenc_rel_index_rule posenc_rel_index_xlnet(int64_t n_q, int64_t 
     return rule;
 }
 
-/** DeBERTa (arXiv 2006.03654; C.14): 2k rows; 512 in v1. */
+/** DeBERTa (arXiv:2006.03654; C.14): 2k rows; 512 in v1. */
 static inline posenc_rel_index_rule posenc_rel_index_deberta(int64_t k) {
     k = posenc_rel_index_size(k);
     posenc_rel_index_rule rule = {2 * k, k, -1, 0, 0, 0, 0};
@@ -121,14 +121,13 @@ typedef struct posenc_relative_table posenc_relative_table;
 POSENC_API posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relative_table **table);
 POSENC_API void posenc_relative_table_free(posenc_relative_table *table);
 
-/** Writes y[r, i, h, b] = sum over c of (q[c, h, i, b] + shift[h][c]) table[c, h, r]. q: heads (by_key: the keys), any
- * type. y: f32 [n_rows, n_q, n_heads, n_batch], apart. shift: [n_heads][head_dim], Transformer-XL's v (or u), or NULL.
- * rows: of scores. */
+/** Writes y[r,i,h,b] = sum over c of (q[c,h,i,b] + shift[h][c]) table[c,h,r]. q: heads (by_key: the keys), any type. y:
+ * f32 [n_rows, n_q, n_heads, n_batch], apart. shift: [n_heads][head_dim], Transformer-XL's v (or u), or NULL. */
 POSENC_API posenc_status posenc_relative_products(const posenc_relative_table *table, const posenc_view *q,
                                                   const float *shift, const posenc_view *y, posenc_range rows);
 
-/** Adds Shaw's relative values (C.8): z[c, h, i, b] += sum over j of p[j, i, h, b] table[c, h, row of j - i, b]. p: f32
- * scores, masked. table: any type [head_dim, n_heads or 1, n_rows, n_batch or 1]. z: f32 heads, apart. rows: of scores.
+/** Adds Shaw's relative values (C.8): z[c,h,i,b] += sum over j of p[j,i,h,b] table[c, h, row of j - i, b]. p: f32
+ * scores, masked. table: any type [head_dim, n_heads or 1, n_rows, n_batch or 1]. z: f32 heads, apart. rows: of p.
  */
 POSENC_API posenc_status posenc_relative_values(const posenc_rel_index *index, posenc_mask mask, int64_t query_start,
                                                 const posenc_view *p, const posenc_view *table, const posenc_view *z,
@@ -142,7 +141,7 @@ POSENC_API posenc_status posenc_relative_shift(const posenc_view *x, const posen
 /** Unmasked skew (C.13). x: [2n - 1, n, n_heads, n_batch], y: [n, n, n_heads, n_batch], one type, apart. */
 POSENC_API posenc_status posenc_relative_skew(const posenc_view *x, const posenc_view *y);
 
-/* ---- FIRE (arXiv 2310.04418; FORMULAS C.17) ----
+/* ---- FIRE (arXiv:2310.04418; FORMULAS C.17) ----
  *
  * The bias depends on the query: write it for a few queries at a time, for posenc_score_params.bias.tensor. */
 
@@ -175,7 +174,7 @@ POSENC_API posenc_status posenc_fire_write(const posenc_fire *fire, int64_t quer
 POSENC_API posenc_status posenc_fire_add(const posenc_fire *fire, int64_t query_start, const posenc_view *y,
                                          posenc_range rows);
 
-/* ---- CoPE, contextual position encoding (arXiv 2405.18719; FORMULAS C.19) ----
+/* ---- CoPE, contextual position encoding (arXiv:2405.18719; FORMULAS C.19) ----
  *
  * z are products with the table E, x the scores. A NaN gate ends the sum of gates. */
 
@@ -194,7 +193,7 @@ typedef struct posenc_cope_params {
     { 1.0f, POSENC_COPE_LISTING, POSENC_ALIGN_LAST_KEY }
 
 /** Writes logits for keys j <= query_start + i, -inf beyond. x: f32 scores. gates: scores of gate keys, or NULL: x. z:
- * f32 [n_positions, n_q, n_heads, n_batch], n_positions 1..2^24. y: the view of x, or apart. rows: of scores. */
+ * f32 [n_positions, n_q, n_heads, n_batch], n_positions 1..2^24. y: the view of x, or apart. */
 POSENC_API posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_view *x,
                                             const posenc_view *gates, const posenc_view *z, const posenc_view *y,
                                             posenc_range rows);

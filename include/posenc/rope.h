@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Rotary position embedding (RoPE; RoFormer, arXiv 2104.09864; FORMULAS part B). Arithmetic: docs/numerics.md#rope.
+ * Rotary position embedding (RoPE; RoFormer, arXiv:2104.09864; FORMULAS part B). Arithmetic: docs/numerics.md#rope.
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;
@@ -69,7 +69,7 @@ typedef struct posenc_rope_axes {
     int64_t sections[POSENC_MAX_AXES];
 } posenc_rope_axes;
 
-/** xPos (arXiv 2212.10554; FORMULAS B.19): a rope for queries and one for keys. Refused: several axes, INVERSE
+/** xPos (arXiv:2212.10554; B.19): a rope for queries and one for keys. Refused: several axes, INVERSE
  * (POSENC_ERR_ENUM). float32 overflows some 36,000 positions from the centre. */
 typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_XPOS_KEY } posenc_xpos_role;
 
@@ -80,7 +80,7 @@ typedef struct posenc_xpos {
     int32_t centre;
 } posenc_xpos;
 
-/** By pair (FORMULAS B.26). NULL, 0: absent. The arrays must live until posenc_rope_create returns. */
+/** By pair (B.26). NULL, 0: absent. The arrays must live until posenc_rope_create returns. */
 typedef struct posenc_rope_lists {
     const double *theta;           /**< [n_rot/2], radians per position, up to POSENC_MAX_FREQUENCY in size */
     const int32_t *axes;           /**< [n_rot/2], 0 .. n_axes - 1 (POSENC_ERR_SECTIONS); LIST only */
@@ -146,7 +146,6 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
  *     x           heads, any type
  *     positions   int32 planes [n_axes][n_tokens], shared by the batch
  *     y           heads, any type, Q8_0 or Q4_0; the view of x, or apart (other channels are copied)
- *     rows        of heads
  *
  * Quantised y (KV cache) has the bytes of ggml's quantize_row_*_ref. Then head_dim is a multiple of 32 up to
  * POSENC_MAX_HEAD_DIM, n_rot at most 256, and y shares no byte with x. A block with a value that is not finite reads as
@@ -154,8 +153,8 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                            const posenc_view *y, posenc_direction direction, posenc_range rows);
 
-/** Rotates x into y at positions of any type and stride (FORMULAS B.26, B.28); all are checked, whatever the rows.
- * Example: {positions, POSENC_COORD_I64, 0, n_tokens} for position_ids [n_batch][n_tokens]. */
+/** Rotates x into y at positions of any type and stride (B.26, B.28); all are checked, whatever the rows. Example:
+ * {positions, POSENC_COORD_I64, 0, n_tokens} for position_ids [n_batch][n_tokens]. */
 POSENC_API posenc_status posenc_rope_apply_at(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
                                               const posenc_view *y, posenc_direction direction, posenc_range rows);
 
@@ -197,7 +196,7 @@ POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const 
 /** One tensor of a fused call. */
 typedef struct posenc_rope_tensor {
     posenc_view x; /**< [head_dim, n_heads, n_tokens, 1] */
-    posenc_view y; /**< [head_dim, n_heads, n_tokens or cache rows, 1]; types as for posenc_rope_apply */
+    posenc_view y; /**< [head_dim, n_heads, n_tokens or cache rows, 1] */
     int rotates;   /**< 0: no rotation (V) */
     float scale;   /**< factor on the result, not 0: 1, or the softmax scale for Q */
     /** [head_dim]: RMS-norm of each head before the rotation; n_rot up to 256. NULL: none, unless `norms` */
@@ -218,16 +217,16 @@ POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, cons
                                                    const posenc_rope_table *table, posenc_direction direction,
                                                    posenc_range rows);
 
-/* ---- Hadamard transform: makes heads easier to quantise ----
+/* ---- Hadamard transform, for quantisation (QuaRot, arXiv:2404.00456) ----
  *
- * For q and k with the same n, for v on its way into the cache, and once more for attention's output (QuaRot, arXiv
- * 2404.00456). Example: docs/recipes.md. */
+ * For q and k with the same n, for v on its way into the cache, and once more for attention's output. Example:
+ * docs/recipes.md. */
 
 #define POSENC_MAX_HADAMARD 512
 
 /** Multiplies each n channels of every head by H_n / sqrt(n), its own inverse. n: a power of two,
  * 2..POSENC_MAX_HADAMARD, that divides head_dim. x, y: heads, any type, the same view or apart, head_dim up to
- * POSENC_MAX_HEAD_DIM. rows: of heads. */
+ * POSENC_MAX_HEAD_DIM. */
 POSENC_API posenc_status posenc_hadamard(const posenc_view *x, const posenc_view *y, int64_t n, posenc_range rows);
 
 #ifdef __cplusplus

@@ -23,9 +23,9 @@ extern "C" {
 #endif
 
 /** Sets a number or flag (1 or 0) by its name in config.json or GGUF (with or without "ARCHITECTURE."), in any order.
- * docs/recipes.md lists the names, and what the caller must set itself. POSENC_ERR_ENUM: another name;
- * POSENC_ERR_SHAPE: a count of channels that is no whole number; POSENC_ERR_N_ROT: a fraction outside (0, 1]. Then
- * nothing is changed. Other values are checked by posenc_rope_create. 0 rotated channels mean all. */
+ * docs/recipes.md lists the names, and what the caller must set. POSENC_ERR_ENUM: another name; POSENC_ERR_SHAPE: a
+ * count of channels that is no whole number; POSENC_ERR_N_ROT: a fraction outside (0, 1]. Then nothing is changed. 0
+ * rotated channels mean all. */
 POSENC_API posenc_status posenc_rope_set_number(posenc_rope_params *params, const char *name, double value);
 
 /** Sets the scaling type: rope_type, type or rope.scaling.type; the last one wins. POSENC_ERR_ENUM: another name or
@@ -60,10 +60,10 @@ typedef struct posenc_rope_ggml {
 #define POSENC_ROPE_GGML_DEFAULTS                                                                                      \
     { 0, -1, -1, {0, 0, 0, 0}, 0, 0, 10000.0, 1.0, 0.0, 1.0, 32.0, 1.0, NULL, 0 }
 
-/** Converts ggml's arguments to RoPE parameters (FORMULAS B.15, B.20-B.22), with exact frequencies. Several axes have
- * four planes of positions and at most POSENC_MAX_AXES_ROT rotated channels. Sections count all pairs, n_dims/2 or
- * (VISION) n_dims, without an empty section between pairs; a surplus is ignored (POSENC_ERR_SECTIONS). freq_factors, an
- * entry for each pair, is read by posenc_rope_create. The magnitude must be positive: freq_scale up to e^10. On failure
+/** Converts ggml's arguments to RoPE parameters (B.15, B.20-B.22), with exact frequencies. Several axes have four
+ * planes of positions and at most POSENC_MAX_AXES_ROT rotated channels. Sections count all pairs, n_dims/2 or (VISION)
+ * n_dims, without an empty section between pairs; a surplus is ignored (POSENC_ERR_SECTIONS). freq_factors, an entry
+ * for each pair, is read by posenc_rope_create. The magnitude must be positive: freq_scale up to e^10. On failure
  * *params is unchanged. Example: docs/recipes.md. */
 POSENC_API posenc_status posenc_rope_params_from_ggml(const posenc_rope_ggml *ggml, posenc_rope_params *params);
 

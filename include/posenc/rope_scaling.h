@@ -31,7 +31,7 @@ typedef enum posenc_scaling_type {
     POSENC_SCALING_NTK,        /**< t_i of base * factor^(n/(n-2)), or ntk_alpha for factor (B.10) */
     POSENC_SCALING_NTK_LENGTH, /**< t_i of base * alpha^(context/original_context - 1) (B.11) */
     POSENC_SCALING_DYNAMIC,    /**< NTK by context / max_context: B.12; with ntk_alpha as NTK */
-    POSENC_SCALING_YARN,     /**< t_i to t_i / factor along a ramp: original_context, beta_* (arXiv 2309.00071; B.13) */
+    POSENC_SCALING_YARN,     /**< t_i to t_i / factor along a ramp: original_context, beta_* (arXiv:2309.00071; B.13) */
     POSENC_SCALING_LONGROPE, /**< t_i / long_factors if context > original_context, else short_factors (B.16) */
     POSENC_SCALING_LLAMA3,   /**< t_i to t_i / factor by turns in original_context: *_freq_factor (B.17) */
     POSENC_SCALING_PROPORTIONAL, /**< t_i / factor for i < floor(proportion n/2), else 0; n_rot is head_dim (B.18) */
@@ -62,9 +62,8 @@ typedef struct posenc_rope_scaling {
     double low_freq_factor, high_freq_factor; /**< LLAMA3: turns in original_context, 0 < low <= high */
     double proportion;                        /**< PROPORTIONAL: 0..1 */
 
-    /** Magnitude. Default: YARN m(factor, mscale) / m(factor, mscale_all_dim) if both are given, else m(factor, 1),
-     * m(s, w) = 1 + 0.1 w ln s (FORMULAS B.14); LONGROPE sqrt(1 + ln factor / ln original_context); others 1. GGML
-     * multiplies it by 1 - 0.1 ln freq_scale if ext_factor is not 0. */
+    /** Magnitude. Default: YARN by factor, mscale and mscale_all_dim (B.14); LONGROPE sqrt(1 + ln factor / ln
+     * original_context); others 1. GGML multiplies it by 1 - 0.1 ln freq_scale if ext_factor is not 0. */
     double attention_factor;
     double mscale, mscale_all_dim;
     double short_mscale; /**< LONGROPE: the magnitude with short_factors (Phi-3.5-MoE) */
@@ -88,15 +87,14 @@ typedef struct posenc_rope_scaling {
             0.0, NULL, NULL, NULL, NULL, 0, 0.0, 0.0                                                                   \
     }
 
-/** Factor on the softmax scale of DeepSeek-V2/V3, m(factor, mscale_all_dim)^2 (FORMULAS B.14). NaN if factor is out of
- * range. */
+/** Factor on the softmax scale of DeepSeek-V2/V3, m(factor, mscale_all_dim)^2 (B.14). NaN if factor is out of range. */
 POSENC_API double posenc_rope_softmax_multiplier(const posenc_rope_scaling *scaling);
 
-/** Query temperature of Llama 4 (arXiv 2501.19399; FORMULAS B.25): ln(floor((position + 1) / floor_scale) + 1) *
- * attn_scale + 1. NaN unless position >= 0 and floor_scale > 0. */
+/** Query temperature of Llama 4 (arXiv:2501.19399; B.25): ln(floor((position + 1) / floor_scale) + 1) * attn_scale + 1.
+ * NaN unless position >= 0 and floor_scale > 0. */
 POSENC_API double posenc_query_temperature(int32_t position, double attn_scale, double floor_scale);
 
-/** Query temperature of Ministral 3 (FORMULAS B.25), 1 if temperature_beta is 0. NaN if an argument is out of range. */
+/** Query temperature of Ministral 3 (B.25), 1 if temperature_beta is 0. NaN if an argument is out of range. */
 POSENC_API double posenc_rope_query_temperature(const posenc_rope_scaling *scaling, int32_t position);
 
 #ifdef __cplusplus

@@ -54,8 +54,8 @@ typedef struct posenc_score_bias {
     const posenc_rel_bias *relative;
     const posenc_view *tensor;  /**< any type scores; extents of 1, but n_k, are shared */
     const float *tensor_slopes; /**< [n_heads], ggml's slope * mask; > 0 where the tensor is -inf; NULL: 1 */
-    posenc_relative by_query;   /**< by_query.products[index[offset], i, h, b] */
-    posenc_relative by_key;     /**< by_key.products[index[offset], j, h, b]; |nb[1]| < 2^28 */
+    posenc_relative by_query;   /**< by_query.products[index[offset],i,h,b] */
+    posenc_relative by_key;     /**< by_key.products[index[offset],j,h,b]; |nb[1]| < 2^28 */
 } posenc_score_bias;
 
 /** Positions. Key j has position j unless `keys` is given. */
@@ -90,8 +90,7 @@ typedef struct posenc_score_output {
  *     b_j = -(slope_h |offset_j|) + relative_h[offset_j] + tensor_slope_h tensor_j,   offset_j = key - query position
  *     l_j = scale s_j + b_j,   or with a soft cap   cap tanh(scale s_j / cap) + b_j
  *
- * Begin with POSENC_SCORE_DEFAULTS and set the mask. All zeros mean scale 0 and a mask of the own key, and are not
- * refused. */
+ * Begin with POSENC_SCORE_DEFAULTS and set the mask. All zeros are not refused: scale 0, the own key only. */
 typedef struct posenc_score_params {
     float scale;        /**< finite */
     float cap;          /**< soft cap (Gemma 2: 50), finite, at least FLT_MIN; 0: none */
@@ -126,7 +125,7 @@ POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const
 POSENC_API posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                        posenc_range rows);
 
-/** Largest logit of a row, sink included, and the sum of exp(l - max); -inf and 0 for an empty row. */
+/** Largest logit of a row, sink included, and the sum of exp(l - max); -inf and 0 for none. */
 typedef struct posenc_softmax_sum {
     float max;
     float sum;

@@ -25,15 +25,18 @@ GIVEN = {
         '64], scratch[1 << 17];',
     ],
     'backward.h': [
-        'int64_t n_heads = 2; static int32_t bucket_data[64]; static float line_data[128], gradient_data[128], '
-        'table_data[64]; static float probabilities[2 * 64 * 64], gradients[2 * 64 * 64]; posenc_rel_index '
-        'buckets = {bucket_data, -63, 64, 32}; posenc_rel_bias bias = {line_data, -63, 64, 2, 64, 0}, '
-        'bias_gradient = {gradient_data, -63, 64, 2, 64, 0}; posenc_bias_table table_gradient = {table_data, 32, '
-        '2, 2, 1};',
+        'static int32_t bucket_data[64]; static float bias_data[128], gradient_data[128], table_data[64]; '
+        'static float probabilities[2 * 64 * 64], gradients[2 * 64 * 64]; '
+        'posenc_rel_index buckets = {bucket_data, -63, 64, 32}; '
+        'posenc_rel_bias bias = {bias_data, -63, 64, 2, 64, 0}, bias_gradient = {gradient_data, -63, 64, 2, 64, 0}; '
+        'posenc_bias_table table_gradient = {table_data, 32, 2, 2, 1}; '
+        'posenc_score_params params = POSENC_SCORE_DEFAULTS; params.mask = posenc_mask_causal(); '
+        'params.bias.relative = &bias; posenc_view p = posenc_view_dense(probabilities, POSENC_F32, 64, 64, 2, 1); '
+        'posenc_view dp = posenc_view_dense(gradients, POSENC_F32, 64, 64, 2, 1);',
     ],
     'bias.h': [
-        'int64_t n_heads = 2; static int32_t bucket_data[129]; static float table_data[32 * 2], bias_data[2 * '
-        '129], scores[2 * 1024 * 1024];',
+        'int64_t n_heads = 2; static int32_t bucket_data[129]; static float table_data[32 * 2], bias_data[2 * 129]; '
+        'static posenc_score_params params;',
     ],
     'encoding.h': [
         'int64_t n_tokens = 4; static float embeddings[4 * 768]; int32_t positions[4] = {0, 1, 2, 7};',
@@ -52,8 +55,6 @@ GIVEN = {
         'int64_t n_q = 4, n_k = 4; static float a_k[33 * 64], queries[8 * 4 * 64], buffer[8 * 4 * 33], '
         'scores[8 * 4 * 4]; int32_t memory[4]; posenc_score_params params = POSENC_SCORE_DEFAULTS; '
         'params.mask = posenc_mask_causal(); posenc_view s = posenc_view_dense(scores, POSENC_F32, n_k, n_q, 8, 1);',
-    ], queries[8 * 4 * 64], buffer[8 * 4 * 33], scores[8 * '
-        '4 * 4]; int32_t memory[4];',
     ],
     'rope.h': [
         'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
