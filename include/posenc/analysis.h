@@ -39,27 +39,26 @@ POSENC_API posenc_status posenc_check_progression(const posenc_view *e, int64_t 
 
 /* ---- Frequencies (FORMULAS D.4, D.5, D.8) ---- */
 
-/** Writes PE(t) . PE(t + offsets[k]) of sinusoidal rows = sum over pairs of cos(theta_i offsets[k]), for any t. */
+/** Writes PE(t) . PE(t + offsets[k]) of sinusoidal rows, for any t. */
 POSENC_API posenc_status posenc_dot_by_offset(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets,
                                               double *dots);
 
-/** Writes |PE(t) - PE(t + offsets[k])| of sinusoidal rows, 0..2 sqrt(n_pairs). Near 0 two positions look alike. */
+/** Writes |PE(t) - PE(t + offsets[k])| of sinusoidal rows: near 0 positions alias. */
 POSENC_API posenc_status posenc_alias_distance(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets,
                                                double *distances);
 
 typedef struct posenc_frequency {
     double theta;      /**< radians per position */
     double wavelength; /**< 2 pi / |theta| positions; infinite for 0 */
-    double turns;      /**< |theta| context / (2 pi), by which YaRN and Llama-3 scale */
+    double turns;      /**< |theta| context / (2 pi) */
 } posenc_frequency;
 
 /** Reports theta[n], at most POSENC_MAX_FREQUENCY in size. context: positions, >= 0. */
 POSENC_API posenc_status posenc_frequency_report(const double *theta, int64_t n, double context,
                                                  posenc_frequency *report);
 
-/** Number of bits in which two positions differ in binary. */
+/** Number of bits in which two positions differ, in binary or Gray code. */
 POSENC_API int posenc_hamming_binary(uint64_t p, uint64_t q);
-/** Number of bits in which they differ in Gray code: 1 for neighbours. */
 POSENC_API int posenc_hamming_gray(uint64_t p, uint64_t q);
 
 /* ---- Costs (FORMULAS D.6, D.7) ---- */

@@ -22,13 +22,13 @@
 extern "C" {
 #endif
 
-/** Largest |theta| accepted, radians per position. */
+/** Largest |theta|, radians per position. */
 #define POSENC_MAX_FREQUENCY 65536.0
 
-/** Largest number of pairs in one table. */
+/** Most pairs. */
 #define POSENC_MAX_PAIRS (1 << 20)
 
-/** Frequency table, about 570 bytes per pair. */
+/** Frequency table. */
 typedef struct posenc_freq posenc_freq;
 
 /** Builds theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv:2104.09864; B.1). dim: even, 0 ..
@@ -51,7 +51,7 @@ POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);
 POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
                                            float *cos_rows, float *sin_rows, int64_t row_stride);
 
-/* ---- Positions (coordinates) of tokens, of any type ---- */
+/* ---- Positions of any type ---- */
 
 /** Type of positions. Integers are within int32 unless a call says otherwise. Real numbers, where taken (RoPE: always),
  * are finite, up to 2^31 in size and not rounded. Refused: POSENC_ERR_DTYPE (type), POSENC_ERR_POSITION (value). */

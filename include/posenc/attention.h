@@ -3,7 +3,7 @@
  * Fused attention, out = softmax(logits of Q K^T) V, without a score matrix (FORMULAS C.32;
  * docs/numerics.md#attention).
  *
- * Example: causal, 8 query heads share 2 KV heads; scratch has posenc_attention_workspace_bytes(64, 64) bytes
+ * Example: causal, 8 query heads share 2 KV heads
  *
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.scale = 0.125f;
@@ -53,16 +53,16 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
                                           const posenc_view *v, const posenc_view *out, void *scratch,
                                           posenc_range units);
 
-/* ---- Attention with log-sum-exp, RoPE applied to K on load, pages, lists of keys ---- */
+/* ---- With log-sum-exp, RoPE applied to K on load, pages, lists of keys ---- */
 
 /** Arithmetic, with its error of max |v| for random numbers (docs/numerics.md#modes-of-arithmetic). With BF16X2 and
  * BF16X3 infinite numbers may make NaN. */
 typedef enum posenc_attention_math {
-    POSENC_MATH_F32 = 0, /**< 4e-6: float32; fastest for prompts on x86 without VNNI and AMX */
+    POSENC_MATH_F32 = 0, /**< 4e-6: float32 */
     POSENC_MATH_INT16,   /**< 2e-5: integers for Q8_0 and Q4_0 from key 128 on; else as F32 */
-    POSENC_MATH_BF16,    /**< 5e-4: everything rounded to bf16; prompts on CPUs with AMX */
+    POSENC_MATH_BF16,    /**< 5e-4: rounds all to bf16; for prompts, with AMX */
     POSENC_MATH_BF16X2,  /**< 2e-5 for tensors of bf16: weights of 16 bits */
-    POSENC_MATH_BF16X3   /**< 4e-6 for any type; without AMX 3 to 5 times as long as F32 */
+    POSENC_MATH_BF16X3   /**< 4e-6 for any type; slow without AMX */
 } posenc_attention_math;
 
 /** Paged KV cache: key j of sequence b is row j % page_size of page table[b * stride + j / page_size]. */
@@ -102,12 +102,12 @@ typedef struct posenc_attention_args {
     const posenc_attention_lists *lists;
 } posenc_attention_args;
 
-/** Computes attention with all of the above; work units and scratch are those of posenc_attention. */
+/** Computes attention; work units and scratch as for posenc_attention. */
 POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, posenc_range units);
 
 /* ---- Split-KV (flash-decoding): threads share the keys of a work unit ----
  *
- * For decode, where work units are fewer than threads. Bit-identical to posenc_attention_run. */
+ * For fewer work units than threads, as in decode. Bit-identical to posenc_attention_run. */
 
 /** Keys of a partition. */
 #define POSENC_ATTENTION_SEGMENT 4096
@@ -118,14 +118,14 @@ POSENC_API int64_t posenc_attention_split_count(const posenc_attention_args *arg
 /** Bytes of `parts`, which all partitions share; 0 if too many. */
 POSENC_API size_t posenc_attention_split_bytes(const posenc_attention_args *args);
 
-/** Computes a range of partitions; each thread has its own range and scratch. When all are done, combine. */
+/** Computes a range of partitions with scratch of this thread. */
 POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, void *parts,
                                                 posenc_range range);
 /** Combines the partitions of work units and writes their outputs. */
 POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_args *args, const void *parts,
                                                          posenc_range units);
 
-/* ---- Combining attention over different keys ---- */
+/* ---- Attention over different keys, combined ---- */
 
 /** Result of attention over some keys. */
 typedef struct posenc_attention_state {

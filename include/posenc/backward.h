@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/** Gradients of scores (dx) and biases (db) for p of posenc_softmax (E.6); error 2e-6 p_j max |dp|. p, dp, dx: f32
+/** Gradients of scores (dx) and biases (db) for p of posenc_softmax (E.6; docs/numerics.md#gradients). p, dp, dx: f32
  * scores; dx may be p or dp. s: scores with relative terms, needed with a cap. db: or NULL; apart from dx, may be p, dp
  * or s. dsink_rows: NULL, or an entry for each row of the tensor, -p_sink sum p dp. */
 POSENC_API posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p,
@@ -36,7 +36,7 @@ POSENC_API posenc_status posenc_sink_backward(const float *dsink_rows, int64_t n
 POSENC_API posenc_status posenc_rel_bias_backward(const posenc_score_params *params, const posenc_view *ds,
                                                   const posenc_rel_bias *gradient);
 
-/* ---- Parameters of relative biases, from the bias's gradient ---- */
+/* ---- Parameters of relative biases ---- */
 
 /** Gradient of a table of biases: table[r][h] = scale * sum of the gradient over the offsets with index r. */
 POSENC_API posenc_status posenc_bias_table_backward(const posenc_rel_index *index, const posenc_rel_bias *gradient,
@@ -46,7 +46,7 @@ POSENC_API posenc_status posenc_bias_table_backward(const posenc_rel_index *inde
  */
 POSENC_API posenc_status posenc_alibi_backward(const posenc_rel_bias *gradient, float *slopes);
 
-/** Gradient of a parameter beyond its clamp: as in KERPLE's code, or 0. */
+/** Gradient beyond the clamp: as in KERPLE's code, or 0. */
 typedef enum posenc_clamped { POSENC_CLAMPED_PASSES = 0, POSENC_CLAMPED_STOPS } posenc_clamped;
 
 /** Gradients of KERPLE's p[n_heads] and a[n_heads]. */
@@ -59,7 +59,7 @@ POSENC_API posenc_status posenc_swin_backward(int64_t height, int64_t width, con
 
 /* ---- Relative terms (FORMULAS E.5) ----
  *
- * Which calls make the gradients of each scheme: docs/recipes.md. combine and collect add to y. factor: finite. */
+ * docs/recipes.md has each scheme. combine and collect add to y. */
 
 /** Writes w[r,i,h,b] = sum of x[j,i,h,b] over the keys j with table row r. x: f32 scores; keys masked by offset are not
  * read, other masked keys must hold 0. w: f32 [n_rows, n_q, n_heads, n_batch], apart. */

@@ -27,9 +27,9 @@ extern "C" {
  * (POSENC_ERR_OFFSETS). */
 typedef struct posenc_rel_bias {
     float *data;
-    int64_t first, n_offsets; /**< at most 2^31 - 1 offsets, n_q + n_k - 1 unless clamped */
+    int64_t first, n_offsets; /**< n_q + n_k - 1 offsets, fewer if clamped */
     int64_t n_heads;
-    int64_t stride; /**< in floats, at least n_offsets (POSENC_ERR_STRIDE); 0: one array for all heads */
+    int64_t stride; /**< in floats, >= n_offsets (POSENC_ERR_STRIDE); 0: one array for all heads */
     int is_clamped; /**< 1: offsets beyond either end take its value */
 } posenc_rel_bias;
 
@@ -41,8 +41,7 @@ typedef struct posenc_rel_index {
 } posenc_rel_index;
 
 /** Offsets that queries query_start .. query_start + n_q - 1 and keys 0..n_k - 1 meet under a mask; with n_first, back
- * to key 0. query_start: at least -2^30, or POSENC_ALIGN_LAST_KEY (in all calls); query_start + n_q and n_k at most
- * 2^30. */
+ * to key 0. query_start: >= -2^30, or POSENC_ALIGN_LAST_KEY (in all calls); query_start + n_q and n_k at most 2^30. */
 POSENC_API posenc_status posenc_rel_bias_range(posenc_mask mask, int64_t query_start, int64_t n_q, int64_t n_k,
                                                int64_t *first, int64_t *n_offsets);
 
@@ -98,8 +97,7 @@ POSENC_API posenc_status posenc_alibi_slopes_plain(int64_t n_heads, double max_b
 /** Writes bias_h[o] = -(slopes[h] * |o|), the bits of the softmax's slopes. */
 POSENC_API posenc_status posenc_rel_bias_alibi(const float *slopes, const posenc_rel_bias *bias);
 
-/** ALiBi as one row for all queries: plus slope_h * i_abs, which a causal softmax cancels. Not for sinks, logits, or
- * keys after the query. */
+/** ALiBi as one row for all queries (C.3). Not for sinks, logits, or keys after the query. */
 typedef enum posenc_alibi_row_form {
     POSENC_ALIBI_ROW_UNSET = 0,
     POSENC_ALIBI_ROW_FROM_FIRST,  /**< slope_h * j (the official code) */
@@ -115,21 +113,20 @@ POSENC_API posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_
 
 /* ---- Functions of d = |offset|, within 1 ulp, denormal results 0 (FORMULAS C.16, C.18, C.30) ---- */
 
-/** Form of KERPLE (arXiv:2205.09921). */
+/** KERPLE (arXiv:2205.09921). */
 typedef enum posenc_kerple_kind {
     POSENC_KERPLE_UNSET = 0,
     POSENC_KERPLE_LOG,  /**< -p_h ln(1 + a_h d) */
     POSENC_KERPLE_POWER /**< -a_h d^p_h, 0 for d = 0 */
 } posenc_kerple_kind;
 
-/** Parameters, clamped as in the training code: p, a >= min; POWER: p <= 2. */
+/** KERPLE, clamped as in training: p, a >= min; POWER: p <= 2. */
 typedef struct posenc_kerple {
     posenc_kerple_kind kind;
     const float *p, *a; /**< [n_heads], finite, at most 2^20 in size */
     float min;          /**< in [2^-20, 1], published 0.01 */
 } posenc_kerple;
 
-/** Writes KERPLE as a relative bias. */
 POSENC_API posenc_status posenc_rel_bias_kerple(const posenc_kerple *kerple, const posenc_rel_bias *bias);
 
 /** Writes a Gaussian kernel, e^(-d^2 / (2 sigma_h^2)). sigma[n_heads]: in [2^-20, 2^40]. */
@@ -146,7 +143,6 @@ typedef struct posenc_sandwich {
 #define POSENC_SANDWICH_DEFAULTS                                                                                       \
     { 128, 10000.0, 0, 0 }
 
-/** Writes Sandwich as a relative bias. */
 POSENC_API posenc_status posenc_rel_bias_sandwich(const posenc_sandwich *sandwich, const posenc_rel_bias *bias);
 
 /** Writes amplitude_h cos(omega_h o + phi_h), each [n_heads]. omega, phi (NULL: 0): at most POSENC_MAX_FREQUENCY in

@@ -24,9 +24,8 @@ extern "C" {
 /** Encoding: a row E of dim channels for each position. */
 typedef struct posenc_encoding posenc_encoding;
 
-/** Number of channels. */
+/** Number of channels, and of coordinates of a token. */
 POSENC_API int64_t posenc_encoding_dim(const posenc_encoding *e);
-/** Number of coordinates of a token. */
 POSENC_API int posenc_encoding_axis_count(const posenc_encoding *e);
 
 /** Frees it. Encodings made from it by concat or sum stay valid. */
@@ -34,7 +33,7 @@ POSENC_API void posenc_encoding_free(posenc_encoding *e);
 
 /* ---- Writing and adding rows ---- */
 
-/** Computes y = x + gate * E, rounded to float32 after product and sum.
+/** Computes y = x + gate * E.
  *
  *     y      [dim, n_tokens, n_batch, 1], any type
  *     x      extents and type of y, the same view or apart; NULL: y = gate * E
@@ -43,10 +42,9 @@ POSENC_API void posenc_encoding_free(posenc_encoding *e);
 POSENC_API posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coords *at, const posenc_view *x,
                                                const posenc_view *gate, const posenc_view *y, posenc_range rows);
 
-/** Writes y = E for all rows; positions: int32 planes [n_axes][n_tokens] shared by the batch. */
+/** Writes y = E, or adds y += E, for all rows; positions: int32 planes [n_axes][n_tokens] shared by the batch. */
 POSENC_API posenc_status posenc_encoding_write(const posenc_encoding *e, const int32_t *positions,
                                                const posenc_view *y);
-/** Adds y += E for all rows. */
 POSENC_API posenc_status posenc_encoding_add(const posenc_encoding *e, const int32_t *positions, const posenc_view *y);
 
 /** Checks positions. *row: the first row with POSENC_ERR_POSITION, else -1. */
@@ -74,7 +72,7 @@ typedef struct posenc_part {
 #define POSENC_MAX_COORDS 4
 
 /** Concatenates encodings (docs/recipes.md). Parts may be freed afterwards, tables of learned parts not. At most
- * POSENC_MAX_PARTS parts, POSENC_MAX_COORDS axes (POSENC_ERR_SECTIONS), 32 fields of columns. */
+ * POSENC_MAX_PARTS parts, POSENC_MAX_COORDS axes, 32 fields of columns. */
 POSENC_API posenc_status posenc_encoding_concat(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
 /** Sums encodings of one width in float32, in order; nested sums count by their terms. */
 POSENC_API posenc_status posenc_encoding_sum(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
@@ -93,10 +91,9 @@ typedef enum posenc_sinusoidal_layout {
 /** Frequencies f_i, before the factor `scale`. */
 typedef enum posenc_schedule {
     POSENC_SCHEDULE_UNSET = 0,    /**< HALF; interleaved layouts only */
-    POSENC_SCHEDULE_HALF,         /**< base^(-2i/dim), concatenated base^(-i/half): the paper, Transformer-XL */
-    POSENC_SCHEDULE_HALF_MINUS_1, /**< min_timescale * (base/min_timescale)^(-i/max(half-1, 1)), concatenated only:
-                                       Tensor2Tensor, fairseq, Whisper */
-    POSENC_SCHEDULE_SHIFT         /**< base^(-i/(half - shift)), concatenated only: diffusers, DDPM (shift 1) */
+    POSENC_SCHEDULE_HALF,         /**< base^(-2i/dim), concatenated base^(-i/half): the paper */
+    POSENC_SCHEDULE_HALF_MINUS_1, /**< concatenated only: Tensor2Tensor, fairseq, Whisper (A.2) */
+    POSENC_SCHEDULE_SHIFT         /**< concatenated only: diffusers, DDPM (A.3) */
 } posenc_schedule;
 
 /** Last odd column, interleaved: sin(p base^(-(dim-1)/dim)), or 0. */
@@ -110,7 +107,7 @@ typedef struct posenc_sinusoidal_params {
     double base;          /**< in [1, 1e30]; HALF_MINUS_1: the largest timescale */
     double min_timescale; /**< HALF_MINUS_1 only: in (0, base], at most POSENC_MAX_FREQUENCY */
     double shift;         /**< SHIFT only: finite, not half */
-    double scale;         /**< finite, every scale * f_i at most POSENC_MAX_FREQUENCY */
+    double scale;         /**< finite, every scale * f_i <= POSENC_MAX_FREQUENCY */
 } posenc_sinusoidal_params;
 
 #define POSENC_SINUSOIDAL_DEFAULTS                                                                                     \
@@ -127,13 +124,13 @@ POSENC_API posenc_status posenc_timestep_create(int64_t dim, int flip_sin_to_cos
  * (POSENC_ERR_ENUM), dim even. */
 POSENC_API posenc_status posenc_sinusoidal_shift(const posenc_encoding *e, int32_t k, const posenc_view *m);
 
-/** Sinusoids side by side, S_w(v) = [sin(v f_j) | cos(v f_j)], f_j = base^(-j/(w/2)); planes by posenc_positions_grid.
+/** Sinusoids S of each axis side by side (A.21, A.22); planes by posenc_positions_grid.
  */
 typedef enum posenc_grid {
     POSENC_GRID_W_FIRST = 0,  /**< [S(x) | S(y)], dim a multiple of 4: MAE */
     POSENC_GRID_H_FIRST,      /**< [S(y) | S(x)]: MoCo v3 */
     POSENC_GRID_TIMM,         /**< [sin y | sin x | cos y | cos x]: timm */
-    POSENC_GRID_VOLUME,       /**< [S_{d/4}(t) | S_{3d/8}(x) | S_{3d/8}(y)], dim a multiple of 16: CogVideoX */
+    POSENC_GRID_VOLUME,       /**< t, x, y, dim a multiple of 16: CogVideoX (A.22) */
     POSENC_GRID_TENSOR2TENSOR /**< add_timing_signal_nd: 1..4 axes (A.22) */
 } posenc_grid;
 
@@ -146,7 +143,7 @@ POSENC_API posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n
  * E = [cos z | sin z] or [sin z | cos z], z = 2 pi B p, dim = 2 n_features. Coordinates p: float32, or integers up to
  * 2^29 in size. */
 
-/** Order: Tancik; SAM, diffusers. */
+/** Order of the halves: Tancik's; SAM's and diffusers'. */
 typedef enum posenc_fourier_order { POSENC_FOURIER_COS_SIN = 0, POSENC_FOURIER_SIN_COS } posenc_fourier_order;
 
 typedef struct posenc_fourier_params {
@@ -162,7 +159,6 @@ typedef struct posenc_fourier_params {
 #define POSENC_FOURIER_DEFAULTS                                                                                        \
     { 0, 1, POSENC_FOURIER_COS_SIN, NULL, 1.0, 0 }
 
-/** Builds random Fourier features. */
 POSENC_API posenc_status posenc_fourier_create(const posenc_fourier_params *params, posenc_encoding **e);
 
 /* ---- Encodings by integers, bits and Gaussian bumps, of one axis (FORMULAS A.13-A.16, A.19) ---- */
@@ -179,9 +175,8 @@ typedef enum posenc_bit_code { POSENC_BITS_BINARY = 0, POSENC_BITS_GRAY } posenc
 POSENC_API posenc_status posenc_bits_create(int64_t dim, posenc_bit_code code, float zero, float one,
                                             posenc_encoding **e);
 
-/** Gray code of a number. */
+/** Gray code of a number, and back. */
 POSENC_API uint64_t posenc_gray_encode(uint64_t p);
-/** Number of a Gray code. */
 POSENC_API uint64_t posenc_gray_decode(uint64_t gray);
 
 /** Builds E[t][k] = exp(-(t - centre_k)^2 / (2 sigma^2)) (A.19), 0 below FLT_MIN. centres[n], n 1..2^21, within +-2^40.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Learned tables: look-up, gradient, resizing, initial values; convolutional encodings (FORMULAS A.7-A.12, E.1, E.2).
+ * Learned tables and convolutional encodings (FORMULAS A.7-A.12, E.1, E.2).
  *
  *     posenc_view table = posenc_view_dense(weights, POSENC_BF16, 768, 514, 1, 1);
  *     posenc_lookup lookup = POSENC_LOOKUP_DEFAULTS;
@@ -77,7 +77,7 @@ POSENC_API posenc_status posenc_table_resize(const posenc_resize_params *params,
 POSENC_API posenc_status posenc_table_resize_backward(const posenc_resize_params *params, const posenc_view *dy,
                                                       const posenc_view *dx);
 
-/* ---- Seeded initial values, the same on every machine ---- */
+/* ---- Seeded initial values ---- */
 
 /** Fills y (any type) with normal random values, by seed and place row * ne[0] + column; mean up to 1e30 in size,
  * deviation in [0, 1e30]. A row is one of ne[1] * ne[2] * ne[3]. */
@@ -87,9 +87,8 @@ POSENC_API posenc_status posenc_fill_normal(uint64_t seed, double mean, double d
 POSENC_API posenc_status posenc_fill_uniform(uint64_t seed, double low, double high, const posenc_view *y,
                                              posenc_range rows);
 
-/** Limit of uniform Xavier initialisation, sqrt(6 / (fan_in + fan_out)); 0 for invalid fans. */
+/** Xavier initialisation: limit of the uniform, deviation of the normal one; 0 for invalid fans. */
 POSENC_API double posenc_xavier_uniform(int64_t fan_in, int64_t fan_out);
-/** Standard deviation of the normal one, sqrt(2 / (fan_in + fan_out)). */
 POSENC_API double posenc_xavier_normal(int64_t fan_in, int64_t fan_out);
 
 /* ---- Depth-wise convolution: conditional encoding (CPVT, arXiv:2102.10882; Twins; FORMULAS A.20, E.2) ----
@@ -102,7 +101,7 @@ POSENC_API double posenc_xavier_normal(int64_t fan_in, int64_t fan_out);
 typedef struct posenc_conv_params {
     int64_t n_channels; /**< 0..2^21 */
     int n_dims;         /**< 1 or 2 (POSENC_ERR_SECTIONS) */
-    int64_t kernel;     /**< K: 1..the maximum, odd unless causal */
+    int64_t kernel;     /**< odd unless causal */
     int is_causal;      /**< one dimension only (POSENC_ERR_ENUM) */
     int has_residual;
 } posenc_conv_params;
@@ -131,7 +130,7 @@ POSENC_API posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_
 POSENC_API posenc_status posenc_conv_backward_input(const posenc_conv *conv, posenc_conv_grid grid,
                                                     const posenc_view *dy, const posenc_view *dx, posenc_range rows);
 
-/** Adds gradients of weights (dw) and bias (db, or NULL). x, dy: f32. rows: taps u; db belongs to tap 0. */
+/** Adds gradients of weights and bias (or NULL). x, dy: f32. rows: taps; tap 0 has the bias. */
 POSENC_API posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_grid grid,
                                                       const posenc_view *x, const posenc_view *dy, float *dw, float *db,
                                                       posenc_range rows);
@@ -145,8 +144,8 @@ POSENC_API posenc_status posenc_conv_backward_weights(const posenc_conv *conv, p
 typedef struct posenc_grouped_conv_params {
     int64_t n_channels; /**< 0..2^21 */
     int64_t n_groups;   /**< 1..2^21, divides n_channels */
-    int64_t kernel;     /**< K: 1..the maximum; data2vec: 19 */
-    int has_backward;   /**< 1: keeps a second copy of the weights for backward_input */
+    int64_t kernel;     /**< data2vec: 19 */
+    int has_backward;   /**< 1: allows backward_input, keeps weights twice */
 } posenc_grouped_conv_params;
 
 #define POSENC_GROUPED_CONV_DEFAULTS                                                                                   \
@@ -160,7 +159,7 @@ POSENC_API posenc_status posenc_grouped_conv_create(const posenc_grouped_conv_pa
                                                     const float *bias, posenc_grouped_conv **conv);
 POSENC_API void posenc_grouped_conv_free(posenc_grouped_conv *conv);
 
-/** Applies it. x, y: [n_channels, n_tokens, n_batch, 1], any types, apart. rows: of encodings, best 24 and more. */
+/** Applies it. x, y: [n_channels, n_tokens, n_batch, 1], any types, apart. Ranges of 24 rows and more are fastest. */
 POSENC_API posenc_status posenc_grouped_conv_apply(const posenc_grouped_conv *conv, const posenc_view *x,
                                                    const posenc_view *y, posenc_range rows);
 
@@ -168,7 +167,7 @@ POSENC_API posenc_status posenc_grouped_conv_apply(const posenc_grouped_conv *co
 POSENC_API posenc_status posenc_grouped_conv_backward_input(const posenc_grouped_conv *conv, const posenc_view *dy,
                                                             const posenc_view *dx, posenc_range rows);
 
-/** Adds gradients of weights (dw) and bias (db, or NULL). x, dy: f32. rows: taps u; db belongs to tap 0. */
+/** Adds gradients of weights and bias (or NULL). x, dy: f32. rows: taps; tap 0 has the bias. */
 POSENC_API posenc_status posenc_grouped_conv_backward_weights(const posenc_grouped_conv *conv, const posenc_view *x,
                                                               const posenc_view *dy, float *dw, float *db,
                                                               posenc_range rows);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Masks: which keys a query may see, by position, bytes or a tree (FORMULAS C.22 - C.25).
- *
- * Lengths, packed documents and mask tensors of 0 and -inf are fields of posenc_score_params (softmax.h).
+ * Masks by position, bytes or a tree (FORMULAS C.22 - C.25). Lengths, packed documents and mask tensors are fields of
+ * posenc_score_params (softmax.h).
  *
  * Example: a causal window of 4096 keys, written as 0 and -inf for the last n_q of n_k tokens
  *
@@ -35,7 +34,7 @@ typedef struct posenc_mask {
     int64_t n_first; /**< first keys that stay visible (StreamingLLM): 0..2^30; 0 with a chunk or positions of keys */
 } posenc_mask;
 
-/** There is no default mask: a forgotten one is refused (POSENC_ERR_MASK_UNSET). */
+/** A forgotten mask is refused (POSENC_ERR_MASK_UNSET). */
 #define POSENC_MASK_UNSET                                                                                              \
     { 0, 0, 0, POSENC_MASK_UNSET_FIRST }
 #define POSENC_MASK_UNSET_FIRST (-1) /* as n_first */
@@ -63,8 +62,8 @@ static inline posenc_mask posenc_mask_window(int64_t width) {
     return mask;
 }
 
-/** `before` keys before the query's own and `after` behind it; -1: all. Not an initialiser: gcc 12 with AVX-512 passes
- * {2, 2, 0, 0} as {2, 2, 2, 2}. */
+/** `before` keys before the query's own, `after` behind it; -1: all. (gcc 12 miscompiles an initialiser {2, 2, 0,
+ * 0}.) */
 static inline posenc_mask posenc_mask_sides(int64_t before, int64_t after) {
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 14 && defined(__AVX__)
     __asm__("" : "+r"(before));
@@ -105,10 +104,10 @@ typedef struct posenc_bool_mask {
 
 /** Speculative decoding (SpecInfer, arXiv:2305.09781; Medusa, arXiv:2401.10774): the queries are draft tokens, the last
  * n_q keys of each sequence are theirs. A token sees the keys before the tree, itself and its ancestors. Windows,
- * chunks, ALiBi and relative biases need positions (posenc_tree_positions; POSENC_ERR_POSITION), shared by all
- * sequences. Example: a root, two children, a child of the first: parents {-1, 0, 0, 1}. */
+ * chunks, ALiBi and relative biases need positions (posenc_tree_positions), shared by all sequences. Example: a root,
+ * two children, a child of the first: {-1, 0, 0, 1}. */
 typedef struct posenc_tree {
-    /** [n_q], up to POSENC_MAX_TREE, for each sequence: a smaller number, or -1 for a root (POSENC_ERR_MASK). */
+    /** [n_q], up to POSENC_MAX_TREE, for each sequence: a smaller number, or -1 for a root. */
     const int32_t *parents;
     int64_t batch_stride; /**< in entries; 0: all sequences have one tree */
 } posenc_tree;

@@ -2,26 +2,26 @@
 /** @file
  * Position information for Transformers on CPUs: includes every public header.
  *
- *   types.h         status codes, data types, tensor views, ranges for threads, the version
+ *   types.h         status, data types, tensor views, row ranges, version
  *   isa.h           instruction sets
  *
  *   angles.h        frequencies, cos/sin tables, positions
  *   rope_scaling.h  RoPE scaling: linear, NTK, YaRN, LongRoPE, Llama-3 ...
  *   rope.h          rotary embedding (RoPE)
- *   rope_config.h   RoPE parameters from config.json, GGUF and ggml
+ *   rope_config.h   parameters from config.json, GGUF, ggml
  *
- *   encoding.h      absolute encodings: sinusoidal, grids, timesteps, Fourier, integer, binary, Gray
+ *   encoding.h      absolute encodings: sinusoids, grids, timesteps, Fourier features
  *   learned.h       learned tables; conditional encoding by convolution
  *
- *   mask.h          masks: causal, sliding window, chunked, padding
+ *   mask.h          masks
  *   bias.h          relative biases: ALiBi, T5, KERPLE, Sandwich, Swin
  *   relative.h      query-dependent terms: Shaw, Transformer-XL, DeBERTa, FIRE, CoPE
  *   softmax.h       attention logits and softmax in one call
- *   attention.h     fused attention: prefill, decode, KV caches, split-KV
+ *   attention.h     fused attention, split-KV
  *   sparse.h        sparse attention: indexer scores, top-k
- *   backward.h      gradients of softmax, biases, relative terms and their parameters
+ *   backward.h      gradients of softmax, biases and relative terms
  *
- *   analysis.h      similarities, frequencies and costs of encodings
+ *   analysis.h      analysis of encodings
  *
  * "FORMULAS B.14" and "B.14": docs/formulas.md. Order of arithmetic, error bounds: docs/numerics.md. More examples:
  * docs/recipes.md, docs/embedding.md. Rules for every call:

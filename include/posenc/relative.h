@@ -135,7 +135,7 @@ POSENC_API posenc_status posenc_relative_values(const posenc_rel_index *index, p
 
 /* ---- Shifts of whole matrices ---- */
 
-/** Transformer-XL's flat relative shift (C.12). x, y: scores of one type, apart. */
+/** Transformer-XL's relative shift (C.12). x, y: scores of one type, apart. */
 POSENC_API posenc_status posenc_relative_shift(const posenc_view *x, const posenc_view *y);
 
 /** Unmasked skew (C.13). x: [2n - 1, n, n_heads, n_batch], y: [n, n, n_heads, n_batch], one type, apart. */
@@ -162,15 +162,13 @@ typedef struct posenc_fire_params {
 
 typedef struct posenc_fire posenc_fire;
 
-/** Builds FIRE from its weights. */
 POSENC_API posenc_status posenc_fire_create(const posenc_fire_params *params, posenc_fire **fire);
 POSENC_API void posenc_fire_free(posenc_fire *fire);
 
-/** Writes the bias of queries query_start + i. y: f32 scores. query_start: >= 0 or POSENC_ALIGN_LAST_KEY; query_start +
- * n_q and n_k: at most max_distance + 1. */
+/** Writes, or adds, the bias of queries query_start + i. y: f32 scores. query_start: >= 0 or POSENC_ALIGN_LAST_KEY;
+ * query_start + n_q and n_k: <= max_distance + 1. */
 POSENC_API posenc_status posenc_fire_write(const posenc_fire *fire, int64_t query_start, const posenc_view *y,
                                            posenc_range rows);
-/** Adds FIRE's bias to y. */
 POSENC_API posenc_status posenc_fire_add(const posenc_fire *fire, int64_t query_start, const posenc_view *y,
                                          posenc_range rows);
 
@@ -186,7 +184,7 @@ typedef enum posenc_cope_form {
 typedef struct posenc_cope_params {
     float scale; /**< finite; 1/sqrt(head_dim) */
     posenc_cope_form form;
-    int64_t query_start; /**< position of query 0, at least -2^30; query_start + n_q at most 2^30 */
+    int64_t query_start; /**< position of query 0, >= -2^30; query_start + n_q <= 2^30 */
 } posenc_cope_params;
 
 #define POSENC_COPE_DEFAULTS                                                                                           \

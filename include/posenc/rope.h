@@ -43,18 +43,18 @@ typedef enum posenc_direction {
     POSENC_SHIFT        /**< R: context shift of rotated rows (B.8); tokens at position 0 stay */
 } posenc_direction;
 
-/** Axis of each rotary pair, and number of axes (FORMULAS; B.33 lists models). Sections count pairs and add up to
- * n_rot/2 (POSENC_ERR_SECTIONS). */
+/** Number of axes, and rule for the axis of each rotary pair (B.20-B.31; B.33 lists models). Sections count pairs and
+ * add up to n_rot/2 (POSENC_ERR_SECTIONS). */
 typedef enum posenc_axes_kind {
     POSENC_AXES_SINGLE = 0,  /**< 0 or 1; no sections */
-    POSENC_AXES_MROPE,       /**< 2..4: sections in a row: Qwen2-VL, HunyuanVL (B.20, B.31) */
-    POSENC_AXES_IMROPE,      /**< 3: interleaved: Qwen3-VL (B.21) */
-    POSENC_AXES_IMROPE_GGML, /**< 4: ggml's form (B.21) */
-    POSENC_AXES_VISION,      /**< 2..4: frequencies restart: Qwen2-VL's vision tower (B.22a) */
-    POSENC_AXES_PIXTRAL,     /**< 2: no sections; n_rot a multiple of 4 (B.22b) */
-    POSENC_AXES_AXIAL,       /**< 2..4: each section is a RoPE of its own: FLUX (B.23) */
-    POSENC_AXES_ALTERNATE,   /**< 2..4: axis i mod n_axes: MoonViT (B.30); no sections; n_rot a multiple of 2 n_axes */
-    POSENC_AXES_ERNIE,       /**< 3: (t, h, w): ERNIE-4.5-VL, which publishes h, w, t (B.27) */
+    POSENC_AXES_MROPE,       /**< 2..4: sections in a row: Qwen2-VL, HunyuanVL */
+    POSENC_AXES_IMROPE,      /**< 3: interleaved: Qwen3-VL */
+    POSENC_AXES_IMROPE_GGML, /**< 4: ggml's form */
+    POSENC_AXES_VISION,      /**< 2..4: frequencies restart: Qwen2-VL's vision tower */
+    POSENC_AXES_PIXTRAL,     /**< 2: no sections; n_rot % 4 == 0 */
+    POSENC_AXES_AXIAL,       /**< 2..4: each section is a RoPE of its own: FLUX */
+    POSENC_AXES_ALTERNATE,   /**< 2..4: axis i mod n_axes: MoonViT; no sections; n_rot % (2 n_axes) == 0 */
+    POSENC_AXES_ERNIE,       /**< 3: (t, h, w): ERNIE-4.5-VL, which publishes h, w, t */
     POSENC_AXES_LIST         /**< 1..4: lists.axes; sections only for POSENC_ROPE_HALF_BY_AXIS */
 } posenc_axes_kind;
 
@@ -129,13 +129,10 @@ POSENC_API posenc_status posenc_rope_create(const posenc_rope_params *params, po
 
 POSENC_API void posenc_rope_free(posenc_rope *rope);
 
-/** Number of rotary pairs. */
+/** Number of rotary pairs; frequency (rounded to double) and axis of pair i; number of planes of positions. */
 POSENC_API int64_t posenc_rope_pair_count(const posenc_rope *rope);
-/** Frequency of pair i, rounded to double. */
 POSENC_API double posenc_rope_theta(const posenc_rope *rope, int64_t i);
-/** Axis of pair i. */
 POSENC_API int posenc_rope_axis(const posenc_rope *rope, int64_t i);
-/** Number of planes of positions. */
 POSENC_API int posenc_rope_axis_count(const posenc_rope *rope);
 
 /** Magnitude of the scaling, on cosine and sine; NaN if rope is NULL. */
@@ -148,7 +145,7 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
  *     y           heads, any type, Q8_0 or Q4_0; the view of x, or apart (other channels are copied)
  *
  * Quantised y (KV cache) has the bytes of ggml's quantize_row_*_ref. Then head_dim is a multiple of 32 up to
- * POSENC_MAX_HEAD_DIM, n_rot at most 256, and y shares no byte with x. A block with a value that is not finite reads as
+ * POSENC_MAX_HEAD_DIM, n_rot <= 256, and y shares no byte with x. A block with a value that is not finite reads as
  * NaN. */
 POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
                                            const posenc_view *y, posenc_direction direction, posenc_range rows);
@@ -177,11 +174,11 @@ POSENC_API int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_to
 /** Dense table of [cos | sin] rows in memory, aligned as floats. */
 POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory);
 
-/** Fills a table with the magnitude of the direction. positions: planes [n_axes][n_tokens] of these tokens alone. */
+/** Fills a table with the magnitude of the direction. positions: planes [n_axes][n_tokens] of these tokens alone; `at`:
+ * of one sequence. */
 POSENC_API posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
                                                 posenc_direction direction, const posenc_rope_table *table);
 
-/** Fills a table at positions of any type and stride, for one sequence. */
 POSENC_API posenc_status posenc_rope_table_fill_at(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
                                                    posenc_direction direction, const posenc_rope_table *table);
 
@@ -191,7 +188,7 @@ POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const 
                                                  const posenc_rope_table *table, const posenc_view *y,
                                                  posenc_direction direction, posenc_range rows);
 
-/* ---- Fused: norm, rotation, scale, Hadamard transform and cache write of several tensors ---- */
+/* ---- Fused: norm, rotation and cache write of several tensors ---- */
 
 /** One tensor of a fused call. */
 typedef struct posenc_rope_tensor {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * RoPE parameters from Hugging Face's config.json, from GGUF keys, and from the arguments of ggml_rope.
+ * RoPE parameters from config.json (Hugging Face), GGUF keys and arguments of ggml_rope.
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;
@@ -23,27 +23,25 @@ extern "C" {
 #endif
 
 /** Sets a number or flag (1 or 0) by its name in config.json or GGUF (with or without "ARCHITECTURE."), in any order.
- * docs/recipes.md lists the names, and what the caller must set. POSENC_ERR_ENUM: another name; POSENC_ERR_SHAPE: a
- * count of channels that is no whole number; POSENC_ERR_N_ROT: a fraction outside (0, 1]. Then nothing is changed. 0
+ * docs/recipes.md lists the names, and what the caller must set. Unknown names (POSENC_ERR_ENUM) change nothing. 0
  * rotated channels mean all. */
 POSENC_API posenc_status posenc_rope_set_number(posenc_rope_params *params, const char *name, double value);
 
-/** Sets the scaling type: rope_type, type or rope.scaling.type; the last one wins. POSENC_ERR_ENUM: another name or
- * value; nothing is changed. A GGUF factor without a type means linear: set it. */
+/** Sets the scaling type: rope_type, type or rope.scaling.type; the last one wins. Unknown ones (POSENC_ERR_ENUM)
+ * change nothing. A GGUF factor without a type means linear: set it. */
 POSENC_API posenc_status posenc_rope_set_string(posenc_rope_params *params, const char *name, const char *value);
 
 /** Sets a list: short_factor, long_factor, rope_freqs, rope_factors_short, rope_factors_long; it must live until
- * posenc_rope_create returns. POSENC_ERR_ENUM: another name; POSENC_ERR_FACTORS: n differs from an earlier list's. Then
- * nothing is changed. */
+ * posenc_rope_create returns. Unknown names (POSENC_ERR_ENUM) and another n than an earlier list's change nothing. */
 POSENC_API posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name, const double *values,
                                               int64_t n);
 
-/** Arguments of ggml_rope_ext and ggml_rope_multi by their names; a, b and c are its tensors. */
+/** Arguments of ggml_rope_ext and ggml_rope_multi; a, b and c are its tensors. */
 typedef struct posenc_rope_ggml {
     int64_t head_dim;          /**< a->ne[0] */
-    int n_dims;                /**< rotated channels, even; VISION: twice as many */
+    int n_dims;                /**< rotated channels (VISION: half of them) */
     int mode;                  /**< GGML_ROPE_TYPE_: NORMAL 0, NEOX 2, MROPE 8, VISION 24, IMROPE 40; no default */
-    int sections[4];           /**< pairs of each plane of positions, >= 0; NORMAL, NEOX: not read */
+    int sections[4];           /**< NORMAL, NEOX: not read */
     int n_offs;                /**< first rotated channel: ggml_rope_set_offset */
     int n_ctx_orig;            /**< >= 0 */
     double freq_base;          /**< in [1, 1e30]; above 1 if ext_factor is not 0 */
@@ -61,10 +59,9 @@ typedef struct posenc_rope_ggml {
     { 0, -1, -1, {0, 0, 0, 0}, 0, 0, 10000.0, 1.0, 0.0, 1.0, 32.0, 1.0, NULL, 0 }
 
 /** Converts ggml's arguments to RoPE parameters (B.15, B.20-B.22), with exact frequencies. Several axes have four
- * planes of positions and at most POSENC_MAX_AXES_ROT rotated channels. Sections count all pairs, n_dims/2 or (VISION)
- * n_dims, without an empty section between pairs; a surplus is ignored (POSENC_ERR_SECTIONS). freq_factors, an entry
- * for each pair, is read by posenc_rope_create. The magnitude must be positive: freq_scale up to e^10. On failure
- * *params is unchanged. Example: docs/recipes.md. */
+ * planes of positions, and sections that count all n_dims/2 (VISION: n_dims) pairs, without an empty one between pairs;
+ * a surplus is ignored. freq_factors, an entry for each pair, is read by posenc_rope_create. The magnitude must be
+ * positive: freq_scale up to e^10. On failure *params is unchanged. Example: docs/recipes.md. */
 POSENC_API posenc_status posenc_rope_params_from_ggml(const posenc_rope_ggml *ggml, posenc_rope_params *params);
 
 #ifdef __cplusplus

@@ -38,10 +38,9 @@ typedef enum posenc_scaling_type {
     POSENC_SCALING_GGML          /**< ggml_rope_ext: YARN with freq_scale in place of 1 / factor (B.15) */
 } posenc_scaling_type;
 
-/** Parameters; 0: not given (ext_factor: 0). Lengths are in tokens, 1..1e15. Refused by posenc_rope_create:
- * POSENC_ERR_CONTEXT also where a length does not fit the ramp; POSENC_ERR_FACTORS, a list without n_rot/2 positive
- * entries (GGML: not 0); POSENC_ERR_N_ROT, NTK and DYNAMIC with n_rot 2; POSENC_ERR_BASE, a new base outside [1, 1e30],
- * a ramp with base 1. */
+/** Parameters; 0: not given (ext_factor: 0). Lengths are in tokens, 1..1e15. posenc_rope_create also refuses lists
+ * without n_rot/2 positive entries (GGML: not 0), NTK and DYNAMIC with n_rot 2, new bases outside [1, 1e30], and ramps
+ * with base 1. */
 typedef struct posenc_rope_scaling {
     posenc_scaling_type type;
 
@@ -57,7 +56,7 @@ typedef struct posenc_rope_scaling {
     /** YARN, GGML: turns in original_context, 1e-9..1e9, beta_fast >= beta_slow; YARN: original_context >= 2 pi
      * beta_slow. */
     double beta_fast, beta_slow;
-    double ext_factor;                        /**< YARN, GGML: weight of the unscaled frequencies in the ramp */
+    double ext_factor;                        /**< YARN, GGML: weight of unscaled frequencies */
     int truncate;                             /**< YARN: rounds the ramp's ends outwards (gpt-oss: 0) */
     double low_freq_factor, high_freq_factor; /**< LLAMA3: turns in original_context, 0 < low <= high */
     double proportion;                        /**< PROPORTIONAL: 0..1 */
@@ -66,13 +65,13 @@ typedef struct posenc_rope_scaling {
      * original_context); others 1. GGML multiplies it by 1 - 0.1 ln freq_scale if ext_factor is not 0. */
     double attention_factor;
     double mscale, mscale_all_dim;
-    double short_mscale; /**< LONGROPE: the magnitude with short_factors (Phi-3.5-MoE) */
+    double short_mscale; /**< LONGROPE: magnitude with short_factors (Phi-3.5-MoE) */
     double long_mscale;  /**< and with long_factors; both or neither */
     double attn_factor;  /**< factor on the magnitude, default 1; LONGROPE: the magnitude */
 
     /** n_rot/2 divisors, or NULL; they must live until posenc_rope_create returns. */
     const double *freq_factors;
-    const float *freq_factors_f32; /**< the same; one of the two */
+    const float *freq_factors_f32; /**< or these */
     const double *short_factors, *long_factors;
     int64_t n_factors; /**< length of each given list */
 
@@ -80,18 +79,17 @@ typedef struct posenc_rope_scaling {
     double temperature_beta; /**< for posenc_rope_query_temperature */
 } posenc_rope_scaling;
 
-/** Type NONE, and the published defaults of the other fields. */
+/** Type NONE, published defaults. */
 #define POSENC_ROPE_SCALING_DEFAULTS                                                                                   \
     {                                                                                                                  \
         POSENC_SCALING_NONE, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0,  \
             0.0, NULL, NULL, NULL, NULL, 0, 0.0, 0.0                                                                   \
     }
 
-/** Factor on the softmax scale of DeepSeek-V2/V3, m(factor, mscale_all_dim)^2 (B.14). NaN if factor is out of range. */
+/** Factor on the softmax scale of DeepSeek-V2/V3 (B.14). NaN if factor is out of range. */
 POSENC_API double posenc_rope_softmax_multiplier(const posenc_rope_scaling *scaling);
 
-/** Query temperature of Llama 4 (arXiv:2501.19399; B.25): ln(floor((position + 1) / floor_scale) + 1) * attn_scale + 1.
- * NaN unless position >= 0 and floor_scale > 0. */
+/** Query temperature of Llama 4 (arXiv:2501.19399; B.25). NaN unless position >= 0 and floor_scale > 0. */
 POSENC_API double posenc_query_temperature(int32_t position, double attn_scale, double floor_scale);
 
 /** Query temperature of Ministral 3 (B.25), 1 if temperature_beta is 0. NaN if an argument is out of range. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Softmax of attention logits: scale, soft cap, biases, masks and sinks in one call (FORMULAS 0.3, C.3, C.22 - C.28).
+ * Softmax of attention logits: scale, soft cap, biases, masks and sinks in one call (FORMULAS C.22 - C.28).
  *
  * Example: causal with ALiBi, 32 heads, 8 queries behind a KV cache of n_k - 8 keys
  *
@@ -30,9 +30,9 @@ typedef struct posenc_relative {
 
 /** Output of a row whose logits are all -inf (with a finite sink: zeros). */
 typedef enum posenc_fully_masked_row {
-    POSENC_FULLY_MASKED_ZEROS = 0, /**< FlashAttention, ggml's flash attention */
-    POSENC_FULLY_MASKED_UNIFORM,   /**< 1/n_k for every key (eager code with finite masks) */
-    POSENC_FULLY_MASKED_NAN        /**< PyTorch with -inf, ggml's soft_max */
+    POSENC_FULLY_MASKED_ZEROS = 0, /**< FlashAttention */
+    POSENC_FULLY_MASKED_UNIFORM,   /**< 1/n_k for every key */
+    POSENC_FULLY_MASKED_NAN        /**< PyTorch */
 } posenc_fully_masked_row;
 
 /** Output of keys masked by position (unless positions are given), lengths or documents. */
@@ -60,12 +60,12 @@ typedef struct posenc_score_bias {
 
 /** Positions. Key j has position j unless `keys` is given. */
 typedef struct posenc_score_positions {
-    /** Position of query 0, at least -2^30. POSENC_ALIGN_LAST_KEY, the default, is n_k - n_q, or k_end[b] - n_q, and
-     * refuses sequences with fewer keys than queries, where positions matter (POSENC_ERR_POSITION). */
+    /** Position of query 0, >= -2^30. POSENC_ALIGN_LAST_KEY, the default, is n_k - n_q, or k_end[b] - n_q, and refuses
+     * sequences with fewer keys than queries, where positions matter (POSENC_ERR_POSITION). */
     int64_t query_start;
     const int32_t *query_starts; /**< [n_batch], for each sequence, instead of query_start */
-    /** [n_q] and [n_k], below 2^30 in size, shared by all sequences, instead of a start. Empty cells of a cache: a
-     * position behind every query, such as 2^30 - 1, and a finite v. */
+    /** [n_q] and [n_k], below 2^30 in size, shared by all sequences, instead of a start. Empty cells of a cache: 2^30 -
+     * 1, and a finite v. */
     const int32_t *queries, *keys;
 } posenc_score_positions;
 
@@ -98,8 +98,7 @@ typedef struct posenc_score_params {
     posenc_score_bias bias;
     posenc_mask mask;                  /**< by position */
     const posenc_bool_mask *bool_mask; /**< in addition; NULL: none */
-    const posenc_tree *tree;           /**< in addition; NULL: none. Not with bool_mask, documents (POSENC_ERR_MASK)
-                                            or a query_start (POSENC_ERR_POSITION) */
+    const posenc_tree *tree;           /**< in addition; NULL: none. Not with bool_mask, documents, query_start */
     posenc_score_positions positions;
     posenc_score_sequences sequences;
     posenc_score_output output;
@@ -114,9 +113,8 @@ typedef struct posenc_score_params {
     }
 
 /** Computes y_j = exp(l_j - max l) / sum exp(l - max l), 0 for masked keys. x, y: scores, any type, the same view or
- * apart; query_start + n_q and n_k at most 2^30. Error 2e-6 for logits up to 16 in size. Probabilities below FLT_MIN
- * are 0. A NaN or +inf logit makes the unmasked entries of its row NaN. Keys masked by position, lengths or documents
- * are not read. */
+ * apart; query_start + n_q and n_k <= 2^30. Probabilities below FLT_MIN are 0. A NaN or +inf logit makes the unmasked
+ * entries of its row NaN. Keys masked by position, lengths or documents are not read. */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
 
@@ -131,8 +129,8 @@ typedef struct posenc_softmax_sum {
     float sum;
 } posenc_softmax_sum;
 
-/** Computes y_j = exp(l_j - max) and sums[row] (an entry for each row of the tensor), for a caller that divides later,
- * or takes a long row in partitions (the sink in one). A partition without unmasked keys is 0. */
+/** Computes y_j = exp(l_j - max) and sums[row] (an entry for each row of the tensor), to divide later, or for a row in
+ * partitions (the sink in one). A partition without unmasked keys is 0. */
 POSENC_API posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x,
                                                 const posenc_view *y, posenc_softmax_sum *sums, posenc_range rows);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Sparse attention by an indexer: its scores, and the k largest as lists for posenc_attention_run (FORMULAS C.34).
- *
- * DeepSeek-V3.2 and V4, GLM-5. Example: one new token, 64 indexer heads of 128 channels, 2048 of n_k keys
+ * Sparse attention: scores of an indexer, their k largest, lists for posenc_attention_run (FORMULAS C.34;
+ * DeepSeek-V3.2).
  *
  *     posenc_index_args index = {
  *         .q = posenc_view_dense(index_q, POSENC_BF16, 128, 64, 1, 1),
@@ -58,14 +57,13 @@ POSENC_API size_t posenc_top_k_workspace_bytes(int64_t n_k, int64_t k);
 
 /** Writes the keys of the k largest scores of each row, in descending order, then POSENC_LIST_END.
  *
- *     scores   f32 [n_k, n_q, n_heads, n_batch], n_k at most 2^30
+ *     scores   f32 [n_k, n_q, n_heads, n_batch], n_k <= 2^30
  *     bounds   shared by the heads; NULL: every key
  *     k        1..2^30
  *     keys     int32 [n_batch][n_heads][n_q][k], apart; for one head posenc_attention_lists {keys, k, k, n_q * k}
  *     scratch  aligned as a float
  *
- * Equal scores: the lower key first. NaN comes after -inf. Only bounds exclude keys; -inf does not. Time is
- * proportional to n_k + k, up to four times as long where scores agree in their upper 11 bits. */
+ * Equal scores: the lower key first. NaN comes after -inf. Only bounds exclude keys; -inf does not. */
 POSENC_API posenc_status posenc_top_k(const posenc_view *scores, const posenc_key_bounds *bounds, int64_t k,
                                       int32_t *keys, void *scratch, posenc_range rows);
 

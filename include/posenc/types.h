@@ -36,7 +36,7 @@ typedef enum posenc_status {
     POSENC_ERR_ENUM,         /**< unknown enumerator or name */
     POSENC_ERR_LAYOUT_UNSET, /**< the layout is not set */
     POSENC_ERR_UNSET,        /**< a schedule, form, kind, polarity or scheme is not set */
-    POSENC_ERR_HEAD_DIM,     /**< head_dim or dim is out of range, or odd */
+    POSENC_ERR_HEAD_DIM,     /**< head_dim or dim is out of range or odd */
     POSENC_ERR_N_ROT,        /**< n_rot is odd, out of range, or unfit for the scaling */
     POSENC_ERR_SECTIONS,     /**< sections or n_axes do not fit the kind of axes */
     POSENC_ERR_BASE,         /**< base or min_timescale is out of range */
@@ -89,8 +89,8 @@ typedef struct posenc_view {
 POSENC_API posenc_view posenc_view_dense(void *data, posenc_dtype dtype, int64_t ne0, int64_t ne1, int64_t ne2,
                                          int64_t ne3);
 
-/** Exchanges dimensions i and j. PyTorch's (batch, heads, tokens, head_dim) is
- * posenc_view_transpose(posenc_view_dense(data, type, head_dim, n_tokens, n_heads, n_batch), 1, 2). */
+/** Exchanges dimensions i and j. PyTorch's (batch, heads, tokens, head_dim): dense [head_dim, n_tokens, n_heads,
+ * n_batch], then 1 and 2. */
 static inline posenc_view posenc_view_transpose(posenc_view view, int i, int j) {
     int64_t ne = view.ne[i], nb = view.nb[i];
     view.ne[i] = view.ne[j];
@@ -107,7 +107,7 @@ static inline posenc_view posenc_view_slice(posenc_view view, int dim, int64_t b
     return view;
 }
 
-/** Half-open range of rows, to split a call between threads. */
+/** Half-open range of rows, for threads. */
 typedef struct posenc_range {
     int64_t begin;
     int64_t end;
@@ -125,7 +125,7 @@ static inline posenc_range posenc_range_of_thread(int64_t n, int64_t ith, int64_
     return rows;
 }
 
-/* ---- Version, at compile time and at run time ---- */
+/* ---- Version ---- */
 
 #define POSENC_VERSION_MAJOR 0
 #define POSENC_VERSION_MINOR 1

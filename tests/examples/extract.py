@@ -36,7 +36,7 @@ GIVEN = {
     ],
     'bias.h': [
         'int64_t n_heads = 2; static int32_t bucket_data[129]; static float table_data[32 * 2], bias_data[2 * 129]; '
-        'static posenc_score_params params;',
+        'posenc_score_params params; (void)params;',
     ],
     'encoding.h': [
         'int64_t n_tokens = 4; static float embeddings[4 * 768]; int32_t positions[4] = {0, 1, 2, 7};',
