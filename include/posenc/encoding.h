@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Absolute encodings: rows made from positions, written, added or gated into a tensor (FORMULAS part A).
+ * Absolute encodings of positions, written, added or gated into a tensor (FORMULAS part A).
  *
  *     posenc_sinusoidal_params params = POSENC_SINUSOIDAL_DEFAULTS;
  *     params.layout = POSENC_SINUSOIDAL_INTERLEAVED;
