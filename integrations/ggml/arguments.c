@@ -8,7 +8,7 @@
 /* Ordinary extents, which no version of ggml refuses. */
 enum { CHANNELS = 64, TOKENS = 64, HEADS = 2 };
 
-/* What the rest of the plugin reads: all words of op_params, and all sources. */
+/* Inputs of a node that the plugin reads: all words of op_params, and all sources. */
 typedef struct arguments {
     int32_t words[OP_WORDS];
     const struct ggml_tensor *sources[GGML_MAX_SRC];
