@@ -60,7 +60,7 @@ static int64_t bucket(const bucketing *b, int64_t r) {
     return r < 0 ? -distance : distance;
 }
 
-/* Of the table, or beyond it. */
+/* Row of an offset before clipping; it may lie outside the table. */
 static int64_t wanted_row(const bucketing *b, int64_t offset) {
     return b->rule->zero + bucket(b, b->rule->sign * offset);
 }

@@ -7,7 +7,7 @@
 
 #include "bias/mask.h"
 
-/* What the calls that walk runs have in common, checked. */
+/* Checked arguments of the calls that walk runs. */
 typedef struct posenc_runs {
     const posenc_rel_index *index;
     posenc_offsets seen; /* by some query, under the mask */

@@ -227,8 +227,8 @@ static int64_t anchor_of(int64_t position) {
     return nearest(nearest(position, POSENC_ANCHOR_BLOCK), POSENC_ANCHOR_SPAN);
 }
 
-/* A run is one call: with a call for each block, 512 rows of 64 pairs took 1.04 times as long. What grows has an anchor
- * for every block, so that there is one table of growths, not two. */
+/* Makes a run in one call: with a call for each block, 512 rows of 64 pairs took 1.04 times as long. With growth every
+ * block has its own anchor, so that one table of growths is enough. */
 void posenc_make_columns(posenc_row_maker *maker, int64_t first, int64_t n, const int32_t *positions,
                          int64_t n_positions, const posenc_row_target *target) {
     const posenc_freq *freq = maker->freq;

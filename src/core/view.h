@@ -53,7 +53,8 @@ posenc_status posenc_check_rows(posenc_range *rows, int64_t n_rows);
 /* Extents and what they reach stay below this, so that no product or sum of them leaves int64. */
 #define POSENC_LIMIT ((int64_t)1 << 46)
 
-/* 1 if p may point at elements of so many bytes, a power of two. Those of 8 lie at multiples of 4 on 32-bit x86. */
+/* 1 if p is aligned for elements of `size` bytes, a power of two. Elements of 8 bytes need multiples of 4 on 32-bit
+ * x86. */
 static inline int posenc_is_aligned(const void *p, int64_t size) {
     struct eight {
         char before;
@@ -77,8 +78,8 @@ static inline int posenc_leaves_limit(int64_t a, int64_t b) {
     return product > (double)POSENC_LIMIT || product < -(double)POSENC_LIMIT;
 }
 
-/* 1 if the extents are negative, or their product, of those that are not 0, is more than POSENC_LIMIT: a 0 must not
- * hide that the others leave int64. */
+/* 1 if an extent is negative, or the product of the extents that are not 0 is above POSENC_LIMIT. An extent of 0 must
+ * not hide an overflow of the others. */
 int posenc_view_is_too_large(const posenc_view *view);
 
 /* Number of rows, each of ne[0] elements; the view is checked. */

@@ -8,7 +8,7 @@
 #include "core/view.h"
 #include "encoding/encoding.h"
 
-/* Of a kernel of two dimensions. */
+/* Most taps, of a kernel of two dimensions. */
 enum { MAX_TAPS = POSENC_MAX_CONV_KERNEL_2D * POSENC_MAX_CONV_KERNEL_2D };
 
 /* ---- Set-up ---- */

@@ -28,7 +28,8 @@ posenc_status posenc_conv_check_weights(const float *weights, const float *bias,
 posenc_status posenc_conv_check_grid(const posenc_conv *conv, posenc_conv_grid grid);
 posenc_status posenc_conv_check_tokens(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x);
 
-/* Of weights, n for each channel, and bias: both apart from the inputs and from each other. db may be NULL. */
+/* Checks that the gradients of weights (n for each channel) and bias are apart from the inputs and from each other. db
+ * may be NULL. */
 posenc_status posenc_conv_check_results(const posenc_view *x, const posenc_view *dy, const float *dw, int64_t n,
                                         const float *db);
 

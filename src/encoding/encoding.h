@@ -34,7 +34,8 @@ typedef struct posenc_row_span {
 
 typedef enum posenc_reals { POSENC_NO_REALS = 0, POSENC_F32_ONLY, POSENC_ALL_REALS } posenc_reals;
 
-/* What makes rows. Either rows(), or, for tables, sources() is there. Families have it for their first member. */
+/* Generator of rows. It has either rows() or, for tables, sources(). It is the first member of the struct of each
+ * family. */
 typedef struct posenc_generator posenc_generator;
 struct posenc_generator {
     atomic_int users;

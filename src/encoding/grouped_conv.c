@@ -149,7 +149,7 @@ posenc_tap_span posenc_grouped_conv_span(const posenc_grouped_conv *conv, int64_
 
 /* ---- Apply, and the gradient of the input ---- */
 
-/* What is written at a time: tokens begin .. end - 1 of a batch, channels first .. first + n - 1 of a group. */
+/* Block of output: tokens begin .. end - 1 of a batch, channels first .. first + n - 1 of a group. */
 typedef struct block {
     const posenc_view *x, *y;
     int64_t batch, begin, end, group, first, n;

@@ -34,7 +34,7 @@ static inline int posenc_is_negative(double x) {
     return (int)(posenc_bits_of_double(x) >> 63);
 }
 
-/* What the rounding of a + b to sum lost (Knuth); NaN if the sum is not finite. */
+/* Rounding error of sum = a + b (Knuth); NaN if the sum is not finite. */
 static inline double posenc_sum_error(double a, double b, double sum) {
     double part = sum - a;
     return (a - (sum - part)) + (b - part);
@@ -178,7 +178,7 @@ static inline double posenc_fma_exact(double a, double b, double c) {
     return posenc_fma_finite(a, b, c);
 }
 
-/* ---- What kernels and set-up call ---- */
+/* ---- Calls for kernels and set-up ---- */
 
 static inline float posenc_fmaf(float a, float b, float c) {
 #if POSENC_HAS_FMA_INSTRUCTION

@@ -30,7 +30,7 @@ typedef struct heads {
     const float *weight; /* of the norm, for each channel */
 } heads;
 
-/* What stays the same through a slice. */
+/* Arguments that stay the same through a slice. */
 typedef struct walk {
     const posenc_rope *rope;
     const posenc_kernels *kernels;

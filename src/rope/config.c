@@ -37,8 +37,7 @@ typedef struct number_name {
 
 #define FIELD(member) offsetof(posenc_rope_params, member)
 
-/* What llama.cpp has in files of DeepSeek-V2 and the models that it derives from it: a tenth of mscale_all_dim, and
- * mscale is the same. */
+/* llama.cpp writes a tenth of mscale_all_dim to files of DeepSeek-V2 and related models; mscale is the same. */
 #define A_TENTH(architecture)                                                                                          \
     {architecture ".rope.scaling.yarn_log_multiplier", TIMES_TEN, FIELD(scaling.mscale)}, {                            \
         architecture ".rope.scaling.yarn_log_multiplier", TIMES_TEN, FIELD(scaling.mscale_all_dim)                     \

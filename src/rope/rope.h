@@ -93,7 +93,7 @@ static inline int posenc_row_source_is_per_channel(const posenc_row_source *sour
     return source->table != NULL && source->table->per_channel;
 }
 
-/* What a call says of positions for so many tokens: strides, type, range. */
+/* Checks positions of n_tokens tokens: strides, type, range. */
 posenc_status posenc_rope_check_source(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
                                        int64_t n_batch);
 

@@ -115,9 +115,9 @@ static int have_one_anchor(const posenc_row_source *source, int64_t token) {
     return posenc_have_one_anchor(positions, source->rope->n_axes);
 }
 
-/* Each axis makes the columns that hold its pairs. Those of consecutive pairs go straight to their place: what an axis
- * writes beside its own the next one, which ends before it, writes again. Positions of one anchor, as those
- * of an image are, share it: one token of three axes took 1.2 times as long while each had its own. */
+/* Makes the columns of each axis. Columns of consecutive pairs are written in place: the next axis, which ends earlier,
+ * overwrites columns that are not of this axis. Positions with one anchor, as in an image, share it: one token of three
+ * axes took 1.2 times as long while each axis had its own. */
 static void make_by_axis(posenc_row_source *source, int64_t token, int64_t n_tokens) {
     const posenc_rope *rope = source->rope;
     int64_t behind = rope->is_scattered ? AXES_ROWS_AHEAD : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* RoPE scalings. Whatever the scheme, pair i is rotated by
+/* RoPE scalings. In every scheme pair i is rotated by
  *
  *     theta_i = share_i * t_i + (1 - share_i) * t_i / factor        t_i = base'^(-2i/n_rot) / (lists of factors)[i]
  *

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalar softmax of attention logits: the specification. include/posenc/softmax.h says what it promises,
- * docs/numerics.md why. */
+/* Scalar softmax of attention logits: the specification. docs/numerics.md has the order and the bounds. */
 #include <stdlib.h>
 
 #include "kernels/exp_scalar.h"
@@ -20,7 +19,7 @@ static int is_inside(const row *a, size_t j) {
     return j >= a->seen.begin && j < a->seen.end && !(j >= a->seen.hole_begin && j < a->seen.hole_end);
 }
 
-/* Of a group that is to be left: no key of it is inside. */
+/* True if key j is in a group that is not written: no key of the group is inside the bounds. */
 static int is_left(const row *a, size_t j) {
     size_t first = j / POSENC_SUM_LANES * POSENC_SUM_LANES;
     for (j = first; a->leaves_hidden && j < first + POSENC_SUM_LANES; j++)

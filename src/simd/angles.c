@@ -77,9 +77,8 @@ V_INLINE turns sine_products(turns a, turns b) {
                    vd_mul(a.cos_hi, b.sin_hi)};
 }
 
-/* What the rows of a call have in common: constants, except where they grow. is_far: some are to be fetched; asked
- * once, for over 256 KB rows took 1.03 times as long while each was asked. streams: they are whole vectors, and go past
- * the caches. */
+/* Form of all rows of a call; constants, except with growth. is_far: some rows are prefetched; tested once, because
+ * over 256 KB rows took 1.03 times as long with a test for each. streams: whole vectors, by non-temporal stores. */
 typedef struct row_form {
     int step, add, has_growth, is_far, streams;
 } row_form;
@@ -112,8 +111,8 @@ V_INLINE void put_row(const posenc_angle_rows_args *a, ptrdiff_t k, turns row, s
         if (form.step == 1)
             fetch_typed(sin_out + POSENC_ANCHOR_BLOCK * a->sin_stride, 0, n, POSENC_F32);
     }
-    /* Of a store that spans two lines only the first is on its way before its turn: 32 rows and more of 95 pairs take
-     * 0.7 times as long with it. Vectors of half a line, which seldom span two, take 1.4 times as long. */
+    /* Fetches the second cache line of a store that spans two: 32 rows and more of 95 pairs take 0.7 times as long with
+     * it. Vectors of half a line, which seldom span two, take 1.4 times as long. */
     if (form.step == 1 && VF * sizeof(float) == 64) {
         __builtin_prefetch(cos_out + n - 1, 1);
         __builtin_prefetch(sin_out + n - 1, 1);

@@ -115,7 +115,7 @@ V_INLINE void write_q4_0(const void *x, vf reciprocal, int8_t *to, const posenc_
     vi_store_8(to, both, POSENC_QUANT_BLOCK / 2);
 }
 
-/* What is written of a block with a value that is not finite. */
+/* Writes a block with a value that is not finite: scale NaN, integers of 0. */
 V_INLINE void write_nothing(int8_t *y, const posenc_dtype y_type) {
     const uint16_t nan = 0x7e00;
     memcpy(y, &nan, sizeof nan);

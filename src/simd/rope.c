@@ -60,7 +60,8 @@ V_INLINE void store_pairs(void *first, void *second, size_t i, vf y0, vf y1, siz
     }
 }
 
-/* What heads are multiplied by: cosines and sines for first channels of pairs; with weights, others for the second. */
+/* Factors on the channels of heads: cosines and sines for the first channels of pairs; with weights, others for the
+ * second. */
 typedef struct factors {
     vf c0[GROUP], s0[GROUP], c1[GROUP], s1[GROUP];
 } factors;
@@ -136,8 +137,8 @@ V_INLINE vf factor_of_head(const posenc_rope_args *a, size_t h, const split s) {
     return v_set1(s.is_normed ? a->head_factors[h] : 1.0f);
 }
 
-/* Less than a vector of each head. What lies in the rest of a masked store, the next head, would wait for it: it is
- * read before. 0.3 times as long in cache. */
+/* Rotates less than a vector of each head. A load of the next head would wait for a masked store whose unwritten lanes
+ * are in it, so it comes first: 0.3 times as long in cache. */
 V_INLINE void turn_parts(const posenc_rope_args *a, head at, size_t n, const factors *f, const split s) {
     vf next0 = v_set1(0.0f), next1 = next0;
     for (size_t h = 0; h < a->n_heads; h++) {
@@ -284,7 +285,7 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
 typedef void group_body(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                         const posenc_dtype y_type, const int is_normed);
 
-/* What is left of a head: `vectors` vectors, from lane i on. */
+/* Tail of a head: `vectors` vectors, from lane i on. */
 typedef struct head_rest {
     size_t i, vectors, end;
 } head_rest;

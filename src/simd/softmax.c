@@ -166,9 +166,9 @@ V_INLINE void fetch_product(const posenc_relative_line *r, ptrdiff_t offset) {
     __builtin_prefetch((const void *)((uintptr_t)r->product + away), 0, 2);
 }
 
-/* What the next row needs of keys j .. j + LANES - 1, while the exponentials of this one keep the units busy; not into
- * the first cache, which holds this row. 4 million scores with a mask took 1.4 times as long without, 32 rows of 32768
- * keys with a line each 1.06 times, attention with DeBERTa's terms 1.1 times. */
+/* Prefetches the inputs of the next row for keys j .. j + LANES - 1, while the exponentials of this row keep the
+ * arithmetic units busy; not into the first cache, which holds this row. 4 million scores with a mask took 1.4 times as
+ * long without, 32 rows of 32768 keys with a line each 1.06 times, attention with DeBERTa's terms 1.1 times. */
 V_INLINE void fetch_next(const row *next, size_t j) {
     fetch_typed(next->x, j, LANES, POSENC_F32);
     fetch_typed(next->y, j, LANES, POSENC_F32);
@@ -243,8 +243,8 @@ V_INLINE void finish_run(float *y, run r, vf inverse, vf smallest) {
     v_store_n(y + j, normalised(v_load_n(y + j, r.end - j), inverse, smallest), r.end - j);
 }
 
-/* A row of which a key that is seen is NaN or +inf: so is each of these, and 0 those that bytes or positions hide,
- * which times NaN would not be. */
+/* Finishes a row with an unmasked logit of NaN or +inf: every unmasked key gets NaN. Keys masked by bytes or positions
+ * get 0, which a product with NaN would not be. */
 static __attribute__((noinline)) void finish_nan(const row *a) {
     for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
         for (size_t j = r.begin; j < r.end; j += VF) {
@@ -311,12 +311,12 @@ static void fill_seen(const row *a, float value) {
         fill(a, a->seen.hole_end, a->seen.end, value);
 }
 
-/* What the exponentials are relative to: the maximum, unless nothing is seen. */
+/* Reference of the exponentials: the maximum, or 0 if all keys are masked. */
 V_INLINE float base_of(float max) {
     return max == -INFINITY ? 0.0f : max;
 }
 
-/* What is left once the keys that are seen have their numbers. */
+/* Writes the sum, an empty row, and the masked keys. */
 V_INLINE void finish_row(const row *a, float max, double sum) {
     if (a->sum != NULL)
         *a->sum = (posenc_softmax_sum){max, (float)sum};

@@ -12,7 +12,7 @@
 
 typedef posenc_softmax_row_args row;
 
-/* What the logits of a row are made of. The common kinds have loops of their own. */
+/* Terms of the logits of a row. Common kinds have loops of their own. */
 typedef enum logit_kind {
     SCALED,
     WITH_ALIBI,
@@ -62,7 +62,7 @@ V_INLINE vf products_along(const float *product, const int32_t *index, int32_t l
     return v_gather_n(product, at, n);
 }
 
-/* What plain logits are made of, in registers: no store to the result can be taken to change it. */
+/* Terms of plain logits, in registers: the compiler cannot take a store to the result for a change of them. */
 typedef struct plain_terms {
     vf scale, bias_slope, constant; /* the last is one bias for all keys of a run */
     vf slope, step;                 /* ALiBi's; what the distances of a step grow by to the next */

@@ -13,10 +13,10 @@
 
 enum { BLOCK = 4096 };
 
-/* ---- A line ---- */
+/* ---- A relative bias ---- */
 
-/* The sums of offsets first .. first + n - 1. Of those beyond, down to `from` and up to but not including `to`, the
- * nearest takes the gradient: the ends of a line that is extended. */
+/* Sums of offsets first .. first + n - 1. Offsets from `from` to `to` - 1 beyond them are added to the nearest sum: the
+ * ends of a clamped bias. */
 typedef struct block {
     int64_t first, n, from, to;
     double sums[BLOCK];
@@ -202,7 +202,7 @@ posenc_status posenc_alibi_backward(const posenc_rel_bias *gradient, float *slop
     return POSENC_OK;
 }
 
-/* What -dbias/dp and -dbias/da are at a distance. */
+/* -dbias/dp and -dbias/da at a distance. */
 static void kerple_derivatives(const posenc_kerple_head *head, double d, double *by_p, double *by_a) {
     if (head->kind == POSENC_KERPLE_LOG) {
         *by_p = posenc_log1p_double(head->a * d);

@@ -36,7 +36,7 @@ static posenc_status check_numbers(const posenc_score_params *params, int64_t n_
     return check_slopes(params->bias.tensor_slopes, n_heads);
 }
 
-/* Of every sequence. */
+/* Checks the ALiBi slopes of every sequence. */
 static posenc_status check_alibi(const posenc_score_bias *bias, int64_t n_heads, int64_t n_batch) {
     if (bias->alibi_slopes == NULL)
         return POSENC_OK;
