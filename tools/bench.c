@@ -18,7 +18,7 @@ typedef posenc_status (*work_create)(work *w, const bench_shape *shape, random_s
 
 /* ---- Check ---- */
 
-/* From the input on the tier; the output is in w->data. */
+/* Runs the work on the tier, from a copy of the input. The output is in w->data. */
 static posenc_status run_on(const work *w, posenc_isa_tier tier, const void *input) {
     memcpy(w->data, input, w->size);
     posenc_isa_select(tier);

@@ -95,7 +95,7 @@ static void write_one_row(float *row, int64_t n_k, int64_t first, float slope) {
         row[j] = slope * (float)(j - first);
 }
 
-/* To the precision of a type: bf16, or float32, which a float has. */
+/* Rounds to a type: bf16, or float32, which changes nothing. */
 static float to_precision(float x, posenc_dtype type) {
     return type == POSENC_BF16 ? posenc_from_bf16(posenc_to_bf16(x)) : x;
 }

@@ -16,8 +16,8 @@ typedef struct tree_span {
     int64_t begin, end;
 } tree_span;
 
-/* For the keys from `begin` on, counted from the first of those asked for: 1 where the key is seen. bytes NULL: all are
- * before the tree. */
+/* Bytes of the keys from `begin` on, counted from the first requested key: 1 for an unmasked key. bytes NULL: all keys
+ * are before the tree. */
 typedef struct tree_part {
     const uint8_t *bytes;
     size_t begin; /* whole lanes of the canonical sum */

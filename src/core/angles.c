@@ -203,8 +203,8 @@ static int count_up(const int32_t *positions, int64_t first) {
     return differs == 0;
 }
 
-/* How many of the positions, from the first on, count up by one and lie before `end`. Behind the largest there is none,
- * where what counts up without a sign would go on. */
+/* Number of positions from the first on that count up by one and are below `end`. It stops at INT32_MAX, where an
+ * unsigned count would go on. */
 static int64_t run_length(const int32_t *positions, int64_t n_positions, int64_t end) {
     int64_t first = positions[0], longest = posenc_min(posenc_min(end, (int64_t)INT32_MAX + 1) - first, n_positions);
     int64_t run = 1;

@@ -37,7 +37,7 @@ posenc_status posenc_freq_set_growth(posenc_freq *freq, const double *growth, do
 /* 1 if base is acceptable to every table made from a base. */
 int posenc_base_is_valid(double base);
 
-/* Where rows go; as posenc_angle_rows_args has it. Value i of the table goes to cos_out[i * step]. */
+/* Output of rows, as in posenc_angle_rows_args. Value i of the table goes to cos_out[i * step]. */
 typedef struct posenc_row_target {
     float *cos_out, *sin_out;
     ptrdiff_t cos_stride, sin_stride;

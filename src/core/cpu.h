@@ -45,7 +45,7 @@ int posenc_cpu_allows(posenc_isa_tier tier);
 int posenc_cpu_has_fma(void);
 int posenc_cpu_has(posenc_cpu_feature feature);
 
-/* This machine's words; zeros where it is not x86. */
+/* CPUID words of this machine; zeros if it is not x86. */
 posenc_cpuid posenc_cpu_words(void);
 
 #endif

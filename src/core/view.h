@@ -26,7 +26,7 @@ posenc_status posenc_check_stored_output(const posenc_view *view);
 /* The memory of a view of blocks, as a tensor of halves; of another, the view. For what looks at bytes alone. */
 posenc_view posenc_storage_of(const posenc_view *view);
 
-/* For calls that take float32 only: after the checks above, and together with them. */
+/* Checks for calls that take float32 only: after the checks above, or combined with them. */
 posenc_status posenc_require_f32(const posenc_view *view);
 posenc_status posenc_check_input_f32(const posenc_view *view);
 posenc_status posenc_check_output_f32(const posenc_view *view);

@@ -203,7 +203,7 @@ static void write_field(const job *j, const posenc_field *field, const chunk *c)
     }
 }
 
-/* By way of a tile. */
+/* Makes rows in a tile and places them. */
 static void convert_field(const job *j, const posenc_field *field, const chunk *c) {
     posenc_tokens tokens;
     float rows[TILE_ROWS][TILE_COLUMNS];
@@ -227,7 +227,7 @@ static void convert_field(const job *j, const posenc_field *field, const chunk *
         }
 }
 
-/* From a table, or from nothing at all. */
+/* Places rows of a table, or zeros. */
 static void gather_field(const job *j, const posenc_field *field, const chunk *c) {
     static const void *const nowhere[POSENC_CHUNK];
     if (field->n_terms == 0) {

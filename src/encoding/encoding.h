@@ -21,7 +21,7 @@ typedef struct posenc_tokens {
     double real[POSENC_MAX_COORDS][POSENC_CHUNK]; /* every axis; only where the generator takes real numbers */
 } posenc_tokens;
 
-/* Where rows go: row t, column first + c to out[t * stride + c], c < n. With a twin, columns first + twin + c of the
+/* Output of rows: row t, column first + c to out[t * stride + c], c < n. With a twin, columns first + twin + c of the
  * same rows go to twin[t * stride + c]. */
 typedef struct posenc_row_span {
     int64_t first, n;

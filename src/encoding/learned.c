@@ -14,7 +14,7 @@ typedef struct learned {
     posenc_lookup lookup;
 } learned;
 
-/* So that sums with it stay inside int64 where they matter. */
+/* Limit of offsets: sums with ids stay in the range of int64. */
 #define MAX_OFFSET ((int64_t)1 << 62)
 
 static const posenc_lookup defaults = POSENC_LOOKUP_DEFAULTS;

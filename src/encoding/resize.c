@@ -15,7 +15,7 @@
 /* Terms that are added in one call, and channels at a time where a row has more of them. */
 enum { TERMS = 64, SLICE = 1024 };
 
-/* From here on a double has no fraction, and every row of the grid lies before. */
+/* Bound of coordinates: from here on a double has no fraction, and every row of the grid is below. */
 #define FAR 0x1p53
 
 /* ---- One axis ---- */

@@ -130,8 +130,8 @@ static inline double posenc_fma_finite(double a, double b, double c) {
     int of_a, of_b, of_c;
     uint64_t bits_a = posenc_significand(a, &of_a), bits_b = posenc_significand(b, &of_b);
     uint64_t bits_c = posenc_significand(c, &of_c);
-    /* Both have their first bit at 124 or 125: what is shifted out is far below the last bit of a sum, and where a sum
-     * cancels nothing is. */
+    /* Both have their first bit at 124 or 125. Bits that are shifted out are far below the last bit of a sum; a sum
+     * that cancels shifts out none. */
     posenc_wide product = posenc_wide_up(posenc_wide_product(bits_a, bits_b), 20), addend = {bits_c << 8, 0};
     int exponent = of_a + of_b - 126, ahead = of_c - 125 - exponent; /* of c */
     if (bits_c == 0)

@@ -227,7 +227,7 @@ static void quantise(const walk *w, const heads *h, const void *x, posenc_dtype 
     w->kernels->quantise_rows(&args);
 }
 
-/* From the float32 where they were finished to y; nothing if that is it. */
+/* Converts staged heads to y; no-op if y is the stage. */
 static void pass_on(const walk *w, const heads *finished, const heads *h) {
     if (posenc_block_bytes(h->y_type) > 0) {
         quantise(w, h, finished->y, POSENC_F32, finished->y_stride);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a scaling scheme to what the kernels need: frequencies and a magnitude. */
+/* Frequencies and magnitude of a scaling. */
 #ifndef POSENC_SRC_ROPE_SCALING_H
 #define POSENC_SRC_ROPE_SCALING_H
 

@@ -104,8 +104,8 @@ V_INLINE void put_row(const posenc_angle_rows_args *a, ptrdiff_t k, turns row, s
         v_stream_vd(sin_out, row.sin_lo, row.sin_hi);
         return;
     }
-    /* Without this a store that misses holds up the arithmetic: over 8 MB and over 128 MB rows took 1.7 times as long
-     * on an Intel Xeon; over 256 KB they take 1.3 times as long with it. */
+    /* Prefetches rows that will be stored. A store that misses holds up the arithmetic: over 8 MB and over 128 MB rows
+     * took 1.7 times as long on an Intel Xeon; over 256 KB they take 1.3 times as long with it. */
     if (form.is_far && (size_t)r < a->n_fetch) {
         fetch_typed(cos_out + POSENC_ANCHOR_BLOCK * a->cos_stride, 0, form.step == 1 ? n : floats, POSENC_F32);
         if (form.step == 1)
@@ -204,9 +204,9 @@ V_INLINE void column(const posenc_angle_rows_args *a, size_t i, const int vector
         rows_at(a, (size_t)k, BACKWARDS, anchor, i, vectors, n, form);
 }
 
-/* By twos, rows beyond the caches take 0.8 times as long, the others 1.1 times; pairs, which are two vectors each
- * already, do not gain. The tail goes with the last whole vector, where nothing is added to: 0.7 to 0.9 times
- * as long as alone with AVX-512, 0.9 to 1.0 with AVX2. */
+/* Two rows at a time: rows beyond the caches take 0.8 times as long, the others 1.1 times; pairs, which are two vectors
+ * each already, do not gain. The tail goes with the last whole vector, where nothing is added to: 0.7 to 0.9 times as
+ * long as alone with AVX-512, 0.9 to 1.0 with AVX2. */
 V_INLINE void columns(const posenc_angle_rows_args *a, const row_form form) {
     size_t i = 0, rest = a->n % VF;
     const int joins = form.step == 1 && !form.add && rest > 0 && a->n > VF;

@@ -103,13 +103,13 @@ V_INLINE void turn(const factors *f, int k, const int is_normed, vf head_factor,
     *x1 = v_fma(z1, f->c1[k], v_mul(z0, f->s0[k]));
 }
 
-/* How pairs of which each half is a vector of its own are read and written; all of it is constant. */
+/* Constants of reading and writing pairs whose halves are vectors of their own. */
 typedef struct split {
     posenc_dtype x_type, y_type;
     int is_normed, reads_interleaved, writes_interleaved;
 } split;
 
-/* Where pairs of a head begin. */
+/* Addresses of the pairs of a head. */
 typedef struct head {
     const char *x_first, *x_second;
     char *y_first, *y_second;
@@ -290,7 +290,7 @@ typedef struct head_rest {
     size_t i, vectors, end;
 } head_rest;
 
-/* As many groups of so many vectors as there are. A last vector that overlaps has one before it in its group. */
+/* Runs all groups of `vectors` vectors. A last vector that overlaps has another one before it in its group. */
 V_INLINE void walk_groups(const posenc_rope_args *a, head_rest *at, const int vectors, const int overlaps,
                           group_body *group, const posenc_dtype x_type, const posenc_dtype y_type,
                           const int is_normed) {
