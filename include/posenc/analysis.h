@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Analysis of encodings: similarities, offsets, frequencies, costs (FORMULAS D). Python's posenc.plot draws them.
+ * Analysis of encodings: similarities, offsets, frequencies, costs (FORMULAS D).
  *
  *     posenc_view rows = posenc_view_dense(encoding, POSENC_F32, 64, 128, 1, 1);
  *     posenc_view similarity = posenc_view_dense(matrix, POSENC_F32, 128, 128, 1, 1);

@@ -39,9 +39,9 @@ POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_d
  *     v     [v_dim, n_kv_heads, n_k, n_batch]      also Q8_0 or Q4_0; may be a view into k
  *     out   [v_dim, n_heads, n_q, n_batch]         any type, apart
  *
- * n_kv_heads divides n_heads. head_dim, v_dim: 1..POSENC_MAX_HEAD_DIM. POSENC_FULLY_MASKED_UNIFORM is refused
- * (POSENC_ERR_ENUM). units: range of work units. scratch: of this thread, aligned as a float. k and v of masked keys
- * may hold
+ * n_kv_heads divides n_heads; query head h uses KV head h / (n_heads / n_kv_heads). head_dim, v_dim:
+ * 1..POSENC_MAX_HEAD_DIM. POSENC_FULLY_MASKED_UNIFORM is refused (POSENC_ERR_ENUM). units: range of work units.
+ * scratch: posenc_attention_workspace_bytes of this thread, aligned as a float. k and v of masked keys may hold
  *
  *     masked by position, lengths or documents    anything
  *     bias.tensor -inf at an end of a key block   anything, if tensor_slopes > 0
@@ -77,8 +77,8 @@ typedef struct posenc_attention_pages {
 
 /** Sparse attention: query i of sequence b, in all heads, sees keys[b * batch_stride + i * query_stride + t], t <
  * n_max, up to the first POSENC_LIST_END (C.33). Any order; k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS). The result
- * is that of the listed keys gathered; their numbers remain their positions and rows of k_table. Listed keys that the
- * mask hides need a finite v. Not with per-key arrays: bias.tensor, by_key, bool_mask, tree, cu_seqlens, n_first
+ * is that of the listed keys gathered; their numbers remain their positions and rows of k_table. Masked keys in a list
+ * need a finite v. Not with per-key arrays: bias.tensor, by_key, bool_mask, tree, cu_seqlens, n_first
  * (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
 typedef struct posenc_attention_lists {
     const int32_t *keys;
@@ -95,7 +95,7 @@ typedef struct posenc_attention_args {
     /** Un-rotated KV cache: row j of k_table rotates key j on load, FORWARD. Both or neither; rope->head_dim is k's. */
     const posenc_rope *k_rope;
     const posenc_rope_table *k_table;
-    /** k and v are [dim, n_kv_heads, page_size, n_pages]. Table entries for all keys below k_end must exist
+    /** k and v are [dim, n_kv_heads, page_size, n_pages]. Pages of all keys below k_end must exist
      * (POSENC_ERR_ROWS). */
     const posenc_attention_pages *pages;
     posenc_attention_math math;
@@ -118,7 +118,7 @@ POSENC_API int64_t posenc_attention_split_count(const posenc_attention_args *arg
 /** Bytes of `parts`, which all partitions share; 0 if too many. */
 POSENC_API size_t posenc_attention_split_bytes(const posenc_attention_args *args);
 
-/** Computes a range of partitions with scratch of this thread. */
+/** Computes a range of partitions with scratch of this thread. Combine when all are done. */
 POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, void *parts,
                                                 posenc_range range);
 /** Combines the partitions of work units and writes their outputs. */

@@ -52,9 +52,9 @@ POSENC_API posenc_status posenc_learned_backward(const posenc_lookup *lookup, co
 
 typedef enum posenc_resize_method { POSENC_RESIZE_LINEAR = 0, POSENC_RESIZE_CUBIC } posenc_resize_method;
 
-/** Row-major grids of h x w tokens after n_prefix tokens, which are copied, as PyTorch's interpolate; h = 1 for one
- * dimension. antialias (SigLIP 2, DINOv2 with registers, timm) takes no align_corners (POSENC_ERR_ENUM; use the ratio
- * (in - 1)/(out - 1)). */
+/** Row-major grids of h x w tokens after n_prefix copied tokens, as PyTorch's interpolate; h = 1 in one dimension.
+ * antialias (SigLIP 2, DINOv2 with registers, timm) takes no align_corners (POSENC_ERR_ENUM; use the ratio (in -
+ * 1)/(out - 1)). */
 typedef struct posenc_resize_params {
     posenc_resize_method method;
     int align_corners;

@@ -3,7 +3,7 @@
  * Masks by position, bytes or a tree (FORMULAS C.22 - C.25). Lengths, packed documents and mask tensors are fields of
  * posenc_score_params (softmax.h).
  *
- * Example: a causal window of 4096 keys, written as 0 and -inf for the last n_q of n_k tokens
+ * Example: a causal window of 4096 keys as 0 and -inf
  *
  *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
  *     params.mask = posenc_mask_window(4096);
@@ -56,7 +56,7 @@ static inline posenc_mask posenc_mask_causal(void) {
     return mask;
 }
 
-/** Sliding window: the query's own key and the width - 1 before it (Mistral, gpt-oss, llama.cpp); 1..2^30. */
+/** Sliding window: the query's own key and the width - 1 before it (Mistral); 1..2^30. */
 static inline posenc_mask posenc_mask_window(int64_t width) {
     posenc_mask mask = {width > 0 && width <= (int64_t)1 << 30 ? width - 1 : INT64_MAX, 0, 0, 0};
     return mask;

@@ -34,7 +34,7 @@
  *   - Thread-safe: no allocation (except posenc_attention_reference), lock, thread or global state in calls on data; up
  *     to 64 KB of stack. Objects are immutable, so threads may share them. posenc_*_free takes NULL; queries of NULL
  *     return 0.
- *   - Calls expect round to nearest and no flush to zero, and leave both alone. Exception flags may be raised.
+ *   - Calls expect round to nearest and no flush to zero, and leave both alone.
  *   - Time does not depend on data, except for denormal numbers on some CPUs, and posenc_top_k.
  *   - Inputs and outputs must not overlap ("apart") unless a call allows it. This is checked for views. Other
  *     arrays must also be long enough; neither is checked.

@@ -127,7 +127,8 @@ POSENC_API posenc_status posenc_relative_products(const posenc_relative_table *t
                                                   const float *shift, const posenc_view *y, posenc_range rows);
 
 /** Adds Shaw's relative values (C.8): z[c,h,i,b] += sum over j of p[j,i,h,b] table[c, h, row of j - i, b]. p: f32
- * scores, masked. table: any type [head_dim, n_heads or 1, n_rows, n_batch or 1]. z: f32 heads, apart. rows: of p.
+ * probabilities under the mask. table: any type [head_dim, n_heads or 1, n_rows, n_batch or 1]. z: f32 heads, apart.
+ * rows: of p.
  */
 POSENC_API posenc_status posenc_relative_values(const posenc_rel_index *index, posenc_mask mask, int64_t query_start,
                                                 const posenc_view *p, const posenc_view *table, const posenc_view *z,

@@ -80,7 +80,7 @@ typedef struct posenc_xpos {
     int32_t centre;
 } posenc_xpos;
 
-/** By pair (B.26). NULL, 0: absent. The arrays must live until posenc_rope_create returns. */
+/** Frequencies and axes by pair (B.26). NULL, 0: absent. The arrays must live until posenc_rope_create returns. */
 typedef struct posenc_rope_lists {
     const double *theta;           /**< [n_rot/2], radians per position, up to POSENC_MAX_FREQUENCY in size */
     const int32_t *axes;           /**< [n_rot/2], 0 .. n_axes - 1 (POSENC_ERR_SECTIONS); LIST only */
@@ -90,14 +90,12 @@ typedef struct posenc_rope_lists {
 /** Channels x0, x1 of pair i at position p become m (x0 cos a - x1 sin a), m (x1 cos a + x0 sin a); a = p theta_i. */
 typedef struct posenc_rope_params {
     posenc_rope_layout layout;
-    int64_t head_dim; /**< channels per head, 1..2*POSENC_MAX_PAIRS */
-    int64_t n_rot;    /**< rotated channels: even, up to head_dim - n_offs; 0: see rot_fraction */
-    int64_t n_offs;   /**< first rotated channel */
-    double base;      /**< in [1, 1e30] */
-    double
-        rot_fraction; /**< if n_rot is 0: n_rot is floor(rot_fraction * head_dim), even (PROPORTIONAL: all); 0: none */
-    posenc_rope_scaling
-        scaling; /**< VISION: type GGML only. AXIAL, ALTERNATE, lists.theta, lists.bases: magnitude only */
+    int64_t head_dim;            /**< channels per head, 1..2*POSENC_MAX_PAIRS */
+    int64_t n_rot;               /**< rotated channels: even, up to head_dim - n_offs; 0: see rot_fraction */
+    int64_t n_offs;              /**< first rotated channel */
+    double base;                 /**< in [1, 1e30] */
+    double rot_fraction;         /**< n_rot is floor(rot_fraction * head_dim) if it is 0 (PROPORTIONAL: all) */
+    posenc_rope_scaling scaling; /**< VISION: GGML only; AXIAL, ALTERNATE, lists: magnitude only */
     posenc_rope_axes axes;
     posenc_xpos xpos;
     posenc_rope_lists lists;

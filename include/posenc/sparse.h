@@ -49,13 +49,14 @@ POSENC_API int64_t posenc_index_tile_count(const posenc_index_args *args);
 POSENC_API size_t posenc_index_workspace_bytes(int64_t dim);
 
 /** Computes indexer scores (docs/numerics.md#sparse-attention). Keys outside the bounds may hold anything. dim:
- * 1..POSENC_MAX_HEAD_DIM. n_k: at most 2^30. tiles: range of work units. scratch: aligned as a float. */
+ * 1..POSENC_MAX_HEAD_DIM. n_k: at most 2^30. tiles: range of work units. scratch: of this thread, aligned as a
+ * float. */
 POSENC_API posenc_status posenc_index_scores(const posenc_index_args *args, void *scratch, posenc_range tiles);
 
 /** Bytes of scratch for one thread; 0 if n_k or k is out of range. */
 POSENC_API size_t posenc_top_k_workspace_bytes(int64_t n_k, int64_t k);
 
-/** Writes the keys of the k largest scores of each row, in descending order, then POSENC_LIST_END.
+/** Writes the keys of the k largest scores of each row (of scores), in descending order, then POSENC_LIST_END.
  *
  *     scores   f32 [n_k, n_q, n_heads, n_batch], n_k <= 2^30
  *     bounds   shared by the heads; NULL: every key

@@ -71,9 +71,9 @@ typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0
 /** Largest head_dim of attention and of staged heads (quantised, Hadamard; rope.h). */
 #define POSENC_MAX_HEAD_DIM 1024
 
-/** Tensor in the caller's memory: extents ne[] and strides nb[] in bytes, innermost first, as in ggml. Strides are
- * multiples of nb[0], the element size: padded, permuted, negative, for inputs also 0 (broadcast). Extents, whatever
- * the memory layout, and rows; a call's rows are those of its output unless it says otherwise:
+/** Tensor view: extents ne[] and strides nb[] in bytes, innermost first, as in ggml. Strides are multiples of nb[0],
+ * the element size: padded, permuted, negative, for inputs also 0 (broadcast). Extents, whatever the memory layout, and
+ * rows; a call's rows are those of its output unless it says otherwise:
  *
  *     heads       [head_dim, n_heads, n_tokens, n_batch]   row = (batch * n_tokens + token) * n_heads + head
  *     scores      [n_k, n_q, n_heads, n_batch]             row = (batch * n_heads + head) * n_q + query
