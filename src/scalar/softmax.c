@@ -46,7 +46,7 @@ static float line_value(const posenc_float_line *line, int32_t offset) {
     return line->at[at - line->first];
 }
 
-/* l_j of softmax.h; -inf for a key that is not seen. */
+/* Logit l_j (docs/numerics.md); -inf for a masked key. */
 static float logit(const row *a, size_t j) {
     if (!is_seen(a, j))
         return -INFINITY;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Gradients of relative biases, and of what they were made of (FORMULAS E.4, E.5). Every sum is taken in double in the
- * order that backward.h states, in blocks whose sums fit on the stack. */
+ * order of docs/numerics.md, in blocks whose sums fit on the stack. */
 #include <posenc/backward.h>
 
 #include <string.h>
