@@ -31,7 +31,7 @@ static const float *row_of(const posenc_view *e, int64_t p) {
     return posenc_view_at(e, p, 0, 0);
 }
 
-/* Channels that one chain of fma adds up: a panel of so many fits the stack. */
+/* Channels of one chain of fma. A panel of this depth fits the stack. */
 enum { CHAIN = 256 };
 
 /* Product of two rows in the order of dot_rows: the sums of the chains, added up in order. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ALiBi: slopes, the line, and one row for all queries. */
+/* ALiBi: slopes, the relative bias, and one row for all queries. */
 #include <posenc/bias.h>
 
 #include "bias/mask.h"
@@ -48,7 +48,7 @@ posenc_status posenc_alibi_slopes_plain(int64_t n_heads, double max_bias, float 
     return POSENC_OK;
 }
 
-/* ---- Lines and rows ---- */
+/* ---- Relative biases and rows ---- */
 
 static posenc_status check_slopes(const float *slopes, int64_t n_heads) {
     return posenc_check_numbers(slopes, n_heads, -(double)FLT_MAX, (double)FLT_MAX);

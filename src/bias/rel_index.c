@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Relative indices: which row of a relative table an offset stands for. */
+/* Relative indices: the table row of each offset. */
 #include <posenc/relative.h>
 
 #include <math.h>
@@ -23,7 +23,7 @@ static posenc_status check_rule(const posenc_rel_index_rule *rule) {
                                                                                                : POSENC_ERR_BUCKETS;
 }
 
-/* The least integer that is not below a; what is next to one differs from it by rounding only. */
+/* The least integer that is not below a. A value next to an integer differs from it by rounding only. */
 static int64_t ceiling(posenc_dd a) {
     double nearest = rint(a.hi), above = (a.hi - nearest) + a.lo;
     return (int64_t)nearest + (above > 0x1p-70 ? 1 : 0);

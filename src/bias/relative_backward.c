@@ -63,7 +63,7 @@ posenc_status posenc_relative_sums_by_key(const posenc_rel_index *index, posenc_
 
 /* ---- Products ---- */
 
-/* w, the rows that are weighted, y: types, and that y shares no byte with the others. */
+/* Checks the types of w, of the weighted rows and of y, and that y shares no byte with them. */
 static posenc_status check_product(const posenc_view *w, const posenc_view *x, float factor, const posenc_view *y) {
     posenc_status status = posenc_check_input_f32(w);
     if (status == POSENC_OK)

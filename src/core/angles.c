@@ -284,7 +284,7 @@ static int64_t leading_integers(const double *positions, int64_t n_positions, in
     return n;
 }
 
-/* Row 0 of the target, at a position of which the anchor is made: there are no offsets to share. */
+/* Row 0 of the target, at a position that is the anchor itself: there are no offsets to share. */
 static void make_anchored_row(posenc_row_maker *maker, int64_t first, int64_t n, double position,
                               const posenc_row_target *target) {
     int64_t column = first / POSENC_COLUMN;

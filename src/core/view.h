@@ -8,7 +8,7 @@
 /* Size of one element; 0 for a type that does not exist, or that has blocks for elements. */
 int64_t posenc_dtype_size(posenc_dtype dtype);
 
-/* Bytes of a block of POSENC_QUANT_BLOCK channels; 0 for a type whose channels stand alone. */
+/* Bytes of a block of POSENC_QUANT_BLOCK channels; 0 for a type without blocks. */
 static inline int64_t posenc_block_bytes(posenc_dtype dtype) {
     return dtype == POSENC_Q8_0 ? POSENC_Q8_BYTES : dtype == POSENC_Q4_0 ? POSENC_Q4_BYTES : 0;
 }
@@ -31,7 +31,7 @@ posenc_status posenc_require_f32(const posenc_view *view);
 posenc_status posenc_check_input_f32(const posenc_view *view);
 posenc_status posenc_check_output_f32(const posenc_view *view);
 
-/* 1 if both have as many rows, along each of the outer extents; and if rows are as long too. */
+/* 1 if the outer extents are equal; and if the rows are equally long too. */
 int posenc_same_rows(const posenc_view *x, const posenc_view *y);
 int posenc_same_extents(const posenc_view *x, const posenc_view *y);
 
@@ -50,7 +50,7 @@ posenc_status posenc_check_elementwise(const posenc_view *x, const posenc_view *
 /* Replaces "all rows" by 0 .. n_rows, and checks any other range against it. */
 posenc_status posenc_check_rows(posenc_range *rows, int64_t n_rows);
 
-/* Extents and what they reach stay below this, so that no product or sum of them leaves int64. */
+/* Limit of extents and of the bytes that they reach, so that no product or sum of them leaves int64. */
 #define POSENC_LIMIT ((int64_t)1 << 46)
 
 /* 1 if p is aligned for elements of `size` bytes, a power of two. Elements of 8 bytes need multiples of 4 on 32-bit
@@ -90,7 +90,7 @@ static inline int64_t posenc_view_rows(const posenc_view *view) {
 /* Number of elements; the view is checked. */
 int64_t posenc_view_count(const posenc_view *view);
 
-/* 1 if so many bytes are a size: with 32 bits, views that repeat a row can stand for more. */
+/* 1 if the number of bytes fits size_t: with 32 bits, views that repeat a row can have more. */
 static inline int posenc_is_size(int64_t bytes) {
     return bytes >= 0 && (uint64_t)bytes <= SIZE_MAX;
 }
@@ -107,7 +107,7 @@ static inline void *posenc_shared_at(const posenc_view *view, int64_t i1, int64_
     return posenc_view_at(view, view->ne[1] == 1 ? 0 : i1, view->ne[2] == 1 ? 0 : i2, view->ne[3] == 1 ? 0 : i3);
 }
 
-/* 1 if so many numbers lie beyond the caches that a core has to itself: 1 MB of float32 and more. */
+/* 1 if n numbers are larger than the caches of a core: 1 MB of float32 and more. */
 static inline int posenc_is_far(int64_t n) {
     return n >= (int64_t)1 << 18;
 }

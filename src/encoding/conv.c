@@ -102,7 +102,7 @@ static posenc_status check_apply(const posenc_conv *conv, posenc_conv_grid grid,
     return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(y)) : status;
 }
 
-/* ---- Apply, and the gradient of the input, which is the same with the kernel turned round ---- */
+/* ---- Apply, and the gradient of the input, which is the same with the reversed kernel ---- */
 
 /* The taps of one token that lie inside the grid. */
 typedef struct taps {

@@ -142,7 +142,7 @@ static void make_rows(const job *j, const posenc_term *term, const posenc_tokens
 
 /* ---- Tiles ---- */
 
-/* Columns from `first` on of a field, and, where twin is not 0, as many from first + twin on. */
+/* Columns from `first` on of a field, and, if twin is not 0, the same number from first + twin on. */
 typedef struct tile {
     int64_t first, n, twin;
 } tile;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of the absolute encodings: what makes rows, and how an encoding is put together. include/posenc/encoding.h
- * tells what they are. */
+/* Inside of the absolute encodings: generators of rows, and how encodings are combined. */
 #ifndef POSENC_SRC_ENCODING_H
 #define POSENC_SRC_ENCODING_H
 
@@ -79,8 +78,8 @@ struct posenc_encoding {
 /* Widest row of any encoding. */
 #define POSENC_MAX_DIM ((int64_t)1 << 21)
 
-/* A family's object of so many bytes: zeros, behind a generator that has one axis, takes every int32 and every real
- * number, and owns this memory only. NULL if there is none. */
+/* Allocates the object of a family, `bytes` bytes of zeros after a generator with one axis that takes every int32 and
+ * every real number and owns this memory only. NULL if there is no memory. */
 void *posenc_generator_new(size_t bytes, int64_t dim);
 
 /* An encoding of one generator, whose only user it is (destroyed if there is no memory), and n_zeros columns behind. */

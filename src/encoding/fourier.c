@@ -25,8 +25,8 @@ typedef struct fourier {
 
 /* ---- Rows ---- */
 
-/* Half turns 2 B p of some features of one token: hi + lo. The products are exact in double; what a sum rounds away is
- * kept. */
+/* Half turns 2 B p of some features of one token: hi + lo. The products are exact in double; lo keeps the rounding
+ * errors of the sums. */
 static void half_turns(const fourier *f, const posenc_tokens *tokens, int64_t token, int64_t first, int64_t n,
                        double *hi, double *lo) {
     memset(hi, 0, POSENC_SLICE * sizeof *hi);
@@ -112,7 +112,7 @@ static posenc_status check_params(const posenc_fourier_params *p) {
     return check_matrix(p);
 }
 
-/* Given or drawn, and turned so that features are neighbours. */
+/* Copies or draws the matrix, transposed so that features are neighbours. */
 static posenc_status fill_matrix(const posenc_fourier_params *p, fourier *f) {
     size_t n = (size_t)(p->n_features * p->n_coords);
     float *drawn = NULL;

@@ -10,7 +10,7 @@
 #include "encoding/conv.h"
 #include "encoding/encoding.h"
 
-/* Tokens and written channels at a time. The weights of a tap for so many channels stay in the first cache; tokens are
+/* Tokens and written channels at a time. The weights of a tap for these channels stay in the first cache; tokens are
  * tiles of dot_rows, four times six. 12 or 48 tokens are no faster. */
 enum { TOKENS = 24, CHANNELS = 2 * POSENC_PANEL };
 

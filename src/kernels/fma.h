@@ -40,8 +40,8 @@ static inline double posenc_sum_error(double a, double b, double sum) {
     return (a - (sum - part)) + (b - part);
 }
 
-/* a + b rounded to odd: of an inexact sum the neighbour whose last bit is 1. No number halfway between two of a shorter
- * format is odd, so what is rounded again comes out as if rounded once (Boldo and Melquiond, 2008). */
+/* a + b rounded to odd: an inexact sum becomes the neighbour whose last bit is 1. No number halfway between two of a
+ * shorter format is odd, so a second rounding gives the result of one (Boldo and Melquiond, 2008). */
 static inline double posenc_sum_to_odd(double a, double b) {
     double sum = a + b, lost = posenc_sum_error(a, b, sum);
     int is_inexact = lost < 0.0 || lost > 0.0, is_beyond = is_inexact && (lost < 0.0) != (sum < 0.0);

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* Rows of a table that stand side by side in a panel, so that kernels load whole vectors across rows: element c of row
- * t is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
+/* Rows of a table, side by side in a panel, so that kernels load whole vectors across rows: element c of row t is
+ * panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
 #define POSENC_PANEL 32
 
 /* Rows of some bytes that will be needed soon, each at its own address; n 0: none. */

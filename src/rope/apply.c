@@ -7,7 +7,7 @@
 #include "core/view.h"
 #include "rope/rope.h"
 
-/* Heads whose norms are made at a time; what they share is multiplied out once for all of them. */
+/* Heads whose norms are computed at a time; their common factors are multiplied once for all of them. */
 #define NORM_HEADS 64
 
 /* The weights of a norm without: kernels have one kind of norm, and a product with 1 is exact. */

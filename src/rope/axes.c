@@ -59,7 +59,7 @@ static posenc_rope_pair axial(const posenc_rope_params *p, int64_t i) {
     return restarting(p, i, axis, 2 * p->axes.sections[axis]);
 }
 
-/* The frequencies are dealt out in turns. */
+/* Axes take the frequencies in turn. */
 static posenc_rope_pair pixtral(const posenc_rope_params *p, int64_t i) {
     int64_t half = p->n_rot / 4, axis = i >= half;
     posenc_rope_pair pair = running(p, 2 * (i - axis * half) + axis, (int)axis);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A name that begins with a dot is a GGUF key: the dot, and what stands before it, may be missing. */
+/* A name that begins with a dot is a GGUF key: the dot, and the architecture before it, may be missing. */
 static int is_named(const char *published, const char *name) {
     if (published[0] != '.')
         return strcmp(published, name) == 0;
@@ -43,7 +43,7 @@ typedef struct number_name {
         architecture ".rope.scaling.yarn_log_multiplier", TIMES_TEN, FIELD(scaling.mscale_all_dim)                     \
     }
 
-/* A name may stand in several rows: all of them are set, the last one wins. Rows of one name refuse the same values. */
+/* A name may have several rows: all of them are set, the last one wins. Rows of one name refuse the same values. */
 static const number_name number_names[] = {
     {"head_dim", CHANNELS, FIELD(head_dim)},
     {"rotary_dim", CHANNELS, FIELD(n_rot)},

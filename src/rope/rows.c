@@ -98,7 +98,7 @@ static int64_t run_of_likes(const posenc_row_source *source, int64_t token, int6
 /* Rows put together from those of each axis at most: so few that rows of one axis have room behind them. */
 #define AXES_ROWS_AHEAD 8
 
-/* Pairs of an axis from its rows to where they stand. */
+/* Copies the pairs of an axis from its rows to their places. */
 static void place_pairs(posenc_row_source *source, const posenc_rope_plane *plane, float (*cosines)[POSENC_SLICE],
                         float (*sines)[POSENC_SLICE], int64_t n_tokens) {
     for (int64_t t = 0; t < n_tokens; t++)

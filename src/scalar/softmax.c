@@ -14,7 +14,7 @@ static int32_t offset_of(const row *a, size_t j) {
     return (a->k_pos != NULL ? a->k_pos[j] : (int32_t)j) - a->position;
 }
 
-/* Inside the bounds of the loops. */
+/* True if key j is inside the bounds of the loops. */
 static int is_inside(const row *a, size_t j) {
     return j >= a->seen.begin && j < a->seen.end && !(j >= a->seen.hole_begin && j < a->seen.hole_end);
 }
@@ -40,7 +40,7 @@ static float relative_term(const posenc_relative_line *r, size_t j, int32_t offs
     return r->product[(ptrdiff_t)j * r->key_stride + r->index[offset - r->first]];
 }
 
-/* Offsets beyond a line have the values of its ends. */
+/* Offsets beyond a relative bias have the values of its ends. */
 static float line_value(const posenc_float_line *line, int32_t offset) {
     int32_t at = offset < line->first ? line->first : offset > line->last ? line->last : offset;
     return line->at[at - line->first];

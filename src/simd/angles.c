@@ -31,7 +31,7 @@ void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
     a->growth != NULL ? anchors(a, 1) : anchors(a, 0);
 }
 
-/* n floats at p, of which there may be more or fewer than a vector's. */
+/* n floats at p, which may be more or fewer than a vector. */
 V_INLINE void put(float *p, vf value, size_t n, int add) {
     if (n >= VF)
         v_store(p, add ? v_add(v_load(p), value) : value);
@@ -63,7 +63,7 @@ V_INLINE turns table_at(const posenc_turn_column *table, size_t k, size_t i) {
     return load_turns(cos_sin[0] + i % POSENC_COLUMN, cos_sin[1] + i % POSENC_COLUMN);
 }
 
-/* Turns a by b's cosines and the products with b's sines; backwards, these have the other sign. */
+/* Rotates a by b's cosines and the products with b's sines; backwards, these have the other sign. */
 V_INLINE turns turned(turns a, turns b, turns products, const int backwards) {
     if (backwards)
         return (turns){vd_fma(a.cos_lo, b.cos_lo, products.cos_lo), vd_fma(a.cos_hi, b.cos_hi, products.cos_hi),

@@ -6,7 +6,7 @@
 #include "simd/typed.h"
 #include "kernels/variant.h"
 
-/* n scores from u on, x, with what is added to them. */
+/* Adds by_row and by_column to n scores x from u on and stores them. */
 V_INLINE void put_sum(float *y, vf x, vf by_row, const float *by_column, size_t u, size_t n) {
     vf sum = v_add(v_add(x, by_row), load_typed(by_column, u, n, POSENC_F32));
     store_typed(y, u, sum, n, POSENC_F32);

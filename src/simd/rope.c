@@ -12,8 +12,8 @@
  * 20 % faster over 8 MB than two walks of four. */
 enum { GROUP = 8 };
 
-/* Vectors of a half that are stored one after the other, before those of the other half: as many as registers hold. A
- * store that spans two lines costs less right after its neighbour. One at a time, heads of 226 channels take 1.2 times
+/* Vectors of a half that are stored in a row, before the vectors of the other half: as many as registers hold. A store
+ * that spans two cache lines costs less right after its neighbour. One at a time, heads of 226 channels take 1.2 times
  * as long with AVX2, 1.15 with AVX-512 (AMD Zen 4). */
 enum { BESIDE = VF == 8 ? 2 : 4 };
 
@@ -171,7 +171,7 @@ V_INLINE void store_beside(head at, const placed_pairs *y, const int count, cons
         store_typed(at.y_second, y[j].lane, y[j].second, VF, s.y_type);
 }
 
-/* n pairs of one head, whole vectors of which the last is read before any is written. */
+/* n pairs of one head, as whole vectors. The last one is read before any is written. */
 V_INLINE void turn_vectors(head at, const int vectors, size_t n, const factors *f, vf head_factor, const split s) {
     placed_pairs last = {.lane = lane_of(vectors - 1, vectors, n)};
     load_pairs(at.x_first, at.x_second, last.lane, VF, s.x_type, s.reads_interleaved, &last.first, &last.second);
@@ -244,8 +244,8 @@ V_INLINE void bf16_group(const posenc_rope_args *a, size_t i, const int vectors,
     split_group(a, i, vectors, n, (split){x_type, y_type, is_normed, 1, 1});
 }
 
-/* Channels i .. i + n - 1, x0 x1 x0 x1 ... Beside them stand cos cos ... and -sin sin ..., so that y = x * cos +
- * swapped x * sin, the same two roundings as in the specification. */
+/* Channels i .. i + n - 1, x0 x1 x0 x1 ... The factors beside them are cos cos ... and -sin sin ..., so that y = x *
+ * cos + swapped x * sin, the same two roundings as in the specification. */
 V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
                                 const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
     const size_t each = lanes_each(vectors, n);
