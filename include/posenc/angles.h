@@ -2,7 +2,7 @@
 /** @file
  * Frequency tables, cos/sin tables that are exact at any position, and arrays of positions.
  *
- * * A table row holds cos(p theta_i) and sin(p theta_i), i = 0..n-1, within 1 ulp at every int32 position p
+ * A table row holds cos(p theta_i) and sin(p theta_i), i = 0..n-1, within 1 ulp at every int32 position p
  * (docs/numerics.md#angles). theta_i is in radians per position.
  *
  *     posenc_freq *freq;
@@ -25,7 +25,7 @@ extern "C" {
 /** Largest |theta|, radians per position. */
 #define POSENC_MAX_FREQUENCY 65536.0
 
-/** Most pairs. */
+/** Most pairs of a table. */
 #define POSENC_MAX_PAIRS (1 << 20)
 
 /** Frequency table. */
@@ -46,8 +46,9 @@ POSENC_API int64_t posenc_freq_count(const posenc_freq *freq);
 /** Frequency of pair i, rounded to double; 0 outside the table. */
 POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);
 
-/** Writes cos_rows[t*row_stride + i] and sin_rows[t*row_stride + i] for positions[t]. row_stride, in floats, and
- * n_positions: at most INT32_MAX. The outputs may be interleaved by rows (POSENC_ERR_OVERLAP). */
+/** Writes cos_rows[t*row_stride + i] and sin_rows[t*row_stride + i] for positions[t]. row_stride: in floats, at least
+ * the number of pairs; it and n_positions are at most INT32_MAX. The outputs may be interleaved by rows but not
+ * overlap. */
 POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions,
                                            float *cos_rows, float *sin_rows, int64_t row_stride);
 

@@ -2,7 +2,7 @@
 /** @file
  * Instruction sets: which tier runs, and how to force one.
  *
- * * Loading the library picks the best tier that CPU and operating system support; earlier calls run the scalar tier.
+ * Loading the library picks the best tier that CPU and operating system support; earlier calls run the scalar tier.
  *
  *     posenc_isa_tier best = posenc_isa();
  *     posenc_status status = posenc_isa_select(POSENC_ISA_SCALAR);

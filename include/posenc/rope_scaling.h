@@ -2,7 +2,7 @@
 /** @file
  * RoPE scaling: how a model chooses its rotary frequencies (FORMULAS B.1, B.9-B.18).
  *
- * posenc_rope_create turns it into n_rot/2 frequencies theta_i and a magnitude, one factor on cosine and sine.
+ * posenc_rope_create turns a scaling into n_rot/2 frequencies theta_i and a magnitude, one factor on cosine and sine.
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;
@@ -89,7 +89,7 @@ typedef struct posenc_rope_scaling {
 /** Factor on the softmax scale of DeepSeek-V2/V3 (B.14). NaN if factor is out of range. */
 POSENC_API double posenc_rope_softmax_multiplier(const posenc_rope_scaling *scaling);
 
-/** Query temperature of Llama 4 (arXiv:2501.19399; B.25). NaN unless position >= 0 and floor_scale > 0. */
+/** Query temperature of Llama 4 (arXiv:2501.19399; B.25). NaN if an argument is out of range. */
 POSENC_API double posenc_query_temperature(int32_t position, double attn_scale, double floor_scale);
 
 /** Query temperature of Ministral 3 (B.25), 1 if temperature_beta is 0. NaN if an argument is out of range. */

@@ -52,7 +52,7 @@ typedef struct posenc_score_bias {
      * indices of by_query and by_key; query_starts: of all starts. Given positions: all offsets that the mask allows.
      */
     const posenc_rel_bias *relative;
-    const posenc_view *tensor;  /**< any type scores; extents of 1, but n_k, are shared */
+    const posenc_view *tensor;  /**< scores of any type; extents of 1, but n_k, are shared */
     const float *tensor_slopes; /**< [n_heads], ggml's slope * mask; > 0 where the tensor is -inf; NULL: 1 */
     posenc_relative by_query;   /**< by_query.products[index[offset],i,h,b] */
     posenc_relative by_key;     /**< by_key.products[index[offset],j,h,b]; |nb[1]| < 2^28 */
