@@ -96,7 +96,7 @@ typedef struct posenc_sizes {
     int64_t kernel;             /**< K: CPE */
 } posenc_sizes;
 
-/** Counts the trained parameters of a scheme (POSENC_ERR_SHAPE: beyond int64). */
+/** Counts the trained parameters of a scheme (up to int64). */
 POSENC_API posenc_status posenc_parameter_count(posenc_scheme scheme, const posenc_sizes *sizes, int64_t *count);
 
 /** Counts multiplications and additions for one token in all heads of a layer (D.7; POSENC_ERR_ENUM: other schemes). */

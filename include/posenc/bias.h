@@ -45,8 +45,8 @@ typedef struct posenc_rel_index {
 POSENC_API posenc_status posenc_rel_bias_range(posenc_mask mask, int64_t query_start, int64_t n_q, int64_t n_k,
                                                int64_t *first, int64_t *n_offsets);
 
-/** Writes -inf for the offsets that a mask forbids. Refused: chunk, n_first (POSENC_ERR_MASK); a clamped bias of which
- * the mask hides a part beyond an end (POSENC_ERR_OFFSETS). */
+/** Writes -inf for the offsets that a mask forbids. Refused: chunk, n_first (POSENC_ERR_MASK); a clamped bias if the
+ * mask hides a part of the offsets beyond an end (POSENC_ERR_OFFSETS). */
 POSENC_API posenc_status posenc_rel_bias_mask(posenc_mask mask, const posenc_rel_bias *bias);
 
 /* ---- Learned tables: T5, clipped scalars ---- */
@@ -64,7 +64,7 @@ typedef struct posenc_bias_table {
 POSENC_API posenc_status posenc_rel_bias_gather(const posenc_rel_index *index, const posenc_bias_table *table,
                                                 float scale, const posenc_rel_bias *bias);
 
-/** T5's buckets (arXiv:1910.10683; C.5, C.6). A clamped bias needs offsets -max_distance..max_distance (decoders: ..
+/** T5's buckets (arXiv:1910.10683; C.5, C.6). A clamped bias needs offsets -max_distance..max_distance (decoders: up to
  * 0). */
 typedef struct posenc_t5_params {
     int64_t num_buckets;  /**< 2 (bidirectional: 4)..4096 */

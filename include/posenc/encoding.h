@@ -124,8 +124,7 @@ POSENC_API posenc_status posenc_timestep_create(int64_t dim, int flip_sin_to_cos
  * (POSENC_ERR_ENUM), dim even. */
 POSENC_API posenc_status posenc_sinusoidal_shift(const posenc_encoding *e, int32_t k, const posenc_view *m);
 
-/** Sinusoids S of each axis side by side (A.21, A.22); planes by posenc_positions_grid.
- */
+/** Sinusoids S of each axis side by side (A.21, A.22); planes by posenc_positions_grid. */
 typedef enum posenc_grid {
     POSENC_GRID_W_FIRST = 0,  /**< [S(x) | S(y)], dim a multiple of 4: MAE */
     POSENC_GRID_H_FIRST,      /**< [S(y) | S(x)]: MoCo v3 */

@@ -3,8 +3,7 @@
  * Query-dependent relative terms of attention logits: Shaw, Transformer-XL, DeBERTa, FIRE, CoPE (FORMULAS C.7 - C.19).
  *
  * A term adds q_i . table[row of j - i] to the score of query i and key j. posenc_relative_products multiplies every
- * query with every table row; softmax.h reads the products through the rows of posenc_rel_index_fill.
- */
+ * query with every table row; softmax.h reads the products through the rows of posenc_rel_index_fill. */
 #ifndef POSENC_RELATIVE_H
 #define POSENC_RELATIVE_H
 
@@ -128,8 +127,7 @@ POSENC_API posenc_status posenc_relative_products(const posenc_relative_table *t
 
 /** Adds Shaw's relative values (C.8): z[c,h,i,b] += sum over j of p[j,i,h,b] table[c, h, row of j - i, b]. p: f32
  * probabilities under the mask. table: any type [head_dim, n_heads or 1, n_rows, n_batch or 1]. z: f32 heads, apart.
- * rows: of p.
- */
+ * rows: of p. */
 POSENC_API posenc_status posenc_relative_values(const posenc_rel_index *index, posenc_mask mask, int64_t query_start,
                                                 const posenc_view *p, const posenc_view *table, const posenc_view *z,
                                                 posenc_range rows);
