@@ -3,7 +3,7 @@
  * Frequency tables, cos/sin tables that are exact at any position, and arrays of positions.
  *
  * A table row holds cos(p theta_i) and sin(p theta_i), i = 0..n-1, within 1 ulp at every int32 position p
- * (docs/numerics.md#angles). theta_i is in radians per position.
+ * (docs/numerics.md). theta_i is in radians per position.
  *
  *     posenc_freq *freq;
  *     if (posenc_freq_create(500000.0, 128, &freq) == POSENC_OK) {

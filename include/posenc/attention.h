@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Fused attention, out = softmax(logits of Q K^T) V, without a score matrix (FORMULAS C.32;
- * docs/numerics.md#attention).
+ * Fused attention, out = softmax(logits of Q K^T) V, without a score matrix (FORMULAS C.32; docs/numerics.md).
  *
  * Example: causal, 8 query heads share 2 KV heads
  *
@@ -55,8 +54,8 @@ POSENC_API posenc_status posenc_attention(const posenc_score_params *params, con
 
 /* ---- With log-sum-exp, RoPE applied to K on load, pages, lists of keys ---- */
 
-/** Arithmetic, with its error of max |v| for random numbers (docs/numerics.md#modes-of-arithmetic). With BF16X2 and
- * BF16X3 infinite numbers may make NaN. */
+/** Arithmetic, with its error of max |v| for random numbers (docs/numerics.md). With BF16X2 and BF16X3 infinite numbers
+ * may make NaN. */
 typedef enum posenc_attention_math {
     POSENC_MATH_F32 = 0, /**< 4e-6: float32 */
     POSENC_MATH_INT16,   /**< 2e-5: integers for Q8_0 and Q4_0 from key 128 on; else as F32 */
@@ -133,8 +132,8 @@ typedef struct posenc_attention_state {
     posenc_view lse; /**< f32 [1, n_heads, n_q, n_batch] */
 } posenc_attention_state;
 
-/** Combines results over disjoint sets of keys by their lse, a sink in one of them (docs/numerics.md#order). An lse of
- * -inf has weight 0. One type of any for a and b. joined may be a or b, or is apart. Exchanging a and b may change last
+/** Combines results over disjoint sets of keys by their lse, a sink in one of them (docs/numerics.md). An lse of -inf
+ * has weight 0. One type of any for a and b. joined may be a or b, or is apart. Exchanging a and b may change last
  * bits. */
 POSENC_API posenc_status posenc_attention_combine(const posenc_attention_state *a, const posenc_attention_state *b,
                                                   const posenc_attention_state *joined, posenc_range rows);

@@ -20,9 +20,9 @@
 extern "C" {
 #endif
 
-/** Gradients of scores (dx) and biases (db) for p of posenc_softmax (E.6; docs/numerics.md#gradients). p, dp, dx: f32
- * scores; dx may be p or dp. s: scores with relative terms, needed with a cap. db: or NULL; apart from dx, may be p, dp
- * or s. dsink_rows: NULL, or an entry for each row of the tensor, -p_sink sum p dp. */
+/** Gradients of scores (dx) and biases (db) for p of posenc_softmax (E.6; docs/numerics.md). p, dp, dx: f32 scores; dx
+ * may be p or dp. s: scores with relative terms, needed with a cap. db: or NULL; apart from dx, may be p, dp or s.
+ * dsink_rows: NULL, or an entry for each row of the tensor, -p_sink sum p dp. */
 POSENC_API posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p,
                                                  const posenc_view *dp, const posenc_view *s, const posenc_view *dx,
                                                  const posenc_view *db, float *dsink_rows, posenc_range rows);

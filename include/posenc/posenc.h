@@ -27,7 +27,7 @@
  * docs/recipes.md, docs/embedding.md. Rules for every call:
  *
  *   - Results are bit-identical on every instruction set and for any split of the work. Any NaN equals any NaN. (CPUs
- *     without FMA, big-endian CPUs: docs/numerics.md#other-modes.)
+ *     without FMA, big-endian CPUs: docs/numerics.md.)
  *   - Bad input returns the status that names it (types.h) and writes nothing. Pointers to new objects become NULL.
  *   - Memory-safe: no access outside the declared extents. Alignment: of the element. Any size may be 0, unless a call
  *     says otherwise.

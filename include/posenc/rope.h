@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Rotary position embedding (RoPE; RoFormer, arXiv:2104.09864; FORMULAS part B). Arithmetic: docs/numerics.md#rope.
+ * Rotary position embedding (RoPE; RoFormer, arXiv:2104.09864; FORMULAS part B). Arithmetic: docs/numerics.md.
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;

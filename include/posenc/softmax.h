@@ -84,7 +84,7 @@ typedef struct posenc_score_output {
     posenc_masked_output masked; /**< not for attention */
 } posenc_score_output;
 
-/** Logit of key j, in float32 (docs/numerics.md#softmax):
+/** Logit of key j, in float32 (docs/numerics.md):
  *
  *     s_j = x_j + by_query_j + by_key_j
  *     b_j = -(slope_h |offset_j|) + relative_h[offset_j] + tensor_slope_h tensor_j,   offset_j = key - query position

@@ -48,9 +48,8 @@ POSENC_API int64_t posenc_index_tile_count(const posenc_index_args *args);
 /** Bytes of scratch for one thread; 0 if dim is not 1..POSENC_MAX_HEAD_DIM. */
 POSENC_API size_t posenc_index_workspace_bytes(int64_t dim);
 
-/** Computes indexer scores (docs/numerics.md#sparse-attention). Keys outside the bounds may hold anything. dim:
- * 1..POSENC_MAX_HEAD_DIM. n_k: at most 2^30. tiles: range of work units. scratch: of this thread, aligned as a
- * float. */
+/** Computes indexer scores (docs/numerics.md). Keys outside the bounds may hold anything. dim: 1..POSENC_MAX_HEAD_DIM.
+ * n_k: at most 2^30. tiles: range of work units. scratch: of this thread, aligned as a float. */
 POSENC_API posenc_status posenc_index_scores(const posenc_index_args *args, void *scratch, posenc_range tiles);
 
 /** Bytes of scratch for one thread; 0 if n_k or k is out of range. */
