@@ -95,7 +95,7 @@ static void rotate(pass *p, int ith) {
     check(posenc_rope_apply_tensors(p->layer->rope, tasks, 3, NULL, &table, POSENC_FORWARD, rows), "rotation");
 }
 
-/* What the pass asks of attention, once its tokens are in the cache. */
+/* Sets the arguments of attention. The tokens of the pass are in the cache already. */
 static void set_attention(pass *p) {
     int64_t n_k = p->cache->n + p->n;
     p->params = (posenc_score_params)POSENC_SCORE_DEFAULTS; /* the scale is in Q already */
@@ -252,7 +252,7 @@ static int shifts(pass *p, float *x) {
                   0x1p-11f);
 }
 
-/* What the last pass mixed must be what the plain reference makes of the same queries and cache. */
+/* Compares the output of the last pass with the plain reference for the same queries and cache. */
 static int matches_reference(pass *p, const char *what) {
     static float expected[MAX_BATCH * Q];
     const posenc_attention_args *args = &p->attention;

@@ -8,7 +8,7 @@
 
 enum { TOKENS = 90, TOP = 16, INDEX_HEADS = 8, INDEX_DIM = 32, HEADS = 4, DIM = 24 };
 
-/* What a layer projects its tokens to, rotated already. */
+/* Projections of a layer, already rotated. */
 static float index_q[TOKENS][INDEX_HEADS][INDEX_DIM], index_k[TOKENS][INDEX_DIM], weights[TOKENS][INDEX_HEADS];
 static float q[TOKENS][HEADS][DIM], k[TOKENS][DIM], v[TOKENS][DIM];
 

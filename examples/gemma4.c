@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Two kinds of layers, as Gemma 4 has them: five with a window, whose rope has base 10000, then one that sees all, with
- * wider and fewer heads of keys, base 1e6, and a rope that turns a quarter of the pairs and leaves the others alone.
- * Heads of Q and K are normalised with trained weights, those of V without, in the call that rotates. Scores are not
- * scaled. What a layer is follows from its index; the loops of both kinds are the same.
+ * wider and fewer heads of keys, base 1e6, and a rope that rotates a quarter of the pairs only. Heads of Q and K are
+ * normalised with trained weights, heads of V without, in the call that rotates. Scores are not scaled. The index of a
+ * layer decides its kind. Both kinds share their loops.
  *
- *     cc gemma4.c $(pkg-config --cflags --libs posenc) -lm
- */
+ *     cc gemma4.c $(pkg-config --cflags --libs posenc) -lm */
 #include "plain.h"
 
 enum { WIDEST = 128, HEADS = 4, MOST_KV = 2, WINDOW = 16, TOKENS = 50, FULL_EVERY = 6 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What examples of models compare themselves with: rotation and attention as textbooks have them, in double. */
+/* Reference for the examples of models: rotation and attention as in textbooks, in double. */
 #ifndef EXAMPLES_PLAIN_H
 #define EXAMPLES_PLAIN_H
 

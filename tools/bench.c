@@ -9,7 +9,7 @@
 #include "timing.h"
 #include "work.h"
 
-/* What is timed: one row of the table. A column is a tier, and the last the limit. */
+/* Columns of a row of the table: the tiers, then the limit. */
 enum { N_TYPES = POSENC_BF16 + 1, LIMIT = POSENC_ISA_COUNT, N_COLUMNS };
 
 static const char *const type_names[N_TYPES] = {"f32", "f16", "bf16"};
@@ -18,7 +18,7 @@ typedef posenc_status (*work_create)(work *w, const bench_shape *shape, random_s
 
 /* ---- Check ---- */
 
-/* From the input on the tier; the output is in w->data. */
+/* Runs the work on the tier, from a copy of the input. The output is in w->data. */
 static posenc_status run_on(const work *w, posenc_isa_tier tier, const void *input) {
     memcpy(w->data, input, w->size);
     posenc_isa_select(tier);
@@ -110,7 +110,7 @@ static void print_row(const bench_shape *shape, const work *w, const char *name,
 
 /* ---- The report ---- */
 
-/* Of one phase, decode or prefill. */
+/* Times of one phase, decode or prefill. */
 typedef struct phase {
     const bench_shape *shape;
     int64_t n_tokens, n_keys;
@@ -141,7 +141,7 @@ static posenc_status report_rows(phase *p, work_create create, int n_types, doub
     return status;
 }
 
-/* What all layers spend on RoPE: the first computes the cosines and sines. */
+/* Prints the time of RoPE in all layers. The first layer computes the cosines and sines. */
 static void print_all_layers(const bench_shape *shape, double first[N_TYPES][N_COLUMNS],
                              double later[N_TYPES][N_COLUMNS]) {
     int last = POSENC_ISA_SCALAR;

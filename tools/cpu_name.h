@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this machine calls itself. */
+/* Name of the CPU. */
 #ifndef POSENC_TOOLS_CPU_NAME_H
 #define POSENC_TOOLS_CPU_NAME_H
 

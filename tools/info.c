@@ -15,7 +15,7 @@
 
 #define SLEEF_KIND (POSENC_SLEEF_FINZ ? "deterministic functions (finz)" : "deterministic throughout")
 
-/* The features that are there, or those that are not; no line if none. */
+/* Prints the features of the CPU (or the missing ones) in one line; no line if there are none. */
 static void print_features(const char *title, int wanted) {
     int present, n = 0;
     const char *feature;
@@ -71,7 +71,7 @@ static const char *state_of(const posenc_feature *feature) {
                                                      : "this CPU lacks it";
 }
 
-/* Of the tiers that run here. */
+/* Prints the features of the tiers that run here. */
 static void print_tier_features(void) {
     const posenc_feature *feature;
     for (int i = 0, n = 0; (feature = posenc_feature_at(i)) != NULL; i++) {

@@ -20,7 +20,7 @@ void usage_error(char *const *argv, const char *format, ...) {
     exit(EXIT_USAGE);
 }
 
-/* What getopt_long could not read stands before optind, or, of letters in one word, in optopt alone. */
+/* Refuses what getopt_long could not read: the word before optind, or, for letters in one word, optopt. */
 static _Noreturn void refuse_option(char *const *argv) {
     const char *word = argv[optind - 1];
     if (strncmp(word, "--", 2) != 0 && optopt != 0)

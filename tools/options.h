@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments of the command and of its subcommands. What is wrong ends the program: one line on standard error that says
- * what, and exit status EXIT_USAGE. */
+/* Arguments of the command and of its subcommands. A wrong argument ends the program with one line on standard error
+ * that names it, and exit status EXIT_USAGE. */
 #ifndef POSENC_TOOLS_OPTIONS_H
 #define POSENC_TOOLS_OPTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far a long piece of work has come: a line on standard error, if that is a terminal, from the second second on. */
+/* Progress of a long piece of work: a line on standard error, if that is a terminal, after the first second. */
 #ifndef POSENC_TOOLS_PROGRESS_H
 #define POSENC_TOOLS_PROGRESS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What posenc bench is asked for: the shape of an attention layer, and how it is to be timed. */
+/* Arguments of posenc bench: the shape of an attention layer, and how it is timed. */
 #ifndef POSENC_TOOLS_SHAPE_H
 #define POSENC_TOOLS_SHAPE_H
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The posenc command from the outside: test_tool.sh POSENC. What must work works; each kind of wrong argument gets one
+# The posenc command from the outside: test_tool.sh POSENC. Right arguments work; each kind of wrong argument gets one
 # line on standard error that names it, and exit status 2.
 set -u
 posenc=$1

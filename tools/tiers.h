@@ -11,7 +11,7 @@ const char *tier_absence(posenc_isa_tier tier);
 /* The tier of that name; POSENC_ISA_COUNT if there is none. */
 posenc_isa_tier tier_named(const char *name);
 
-/* What POSENC_ISA in the environment asks for; NULL for nothing. */
+/* Value of POSENC_ISA in the environment; NULL if unset. */
 const char *tier_forced(void);
 
 /* One line on standard error if the library, when it was loaded, did not take what POSENC_ISA asks for. */

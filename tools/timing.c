@@ -25,7 +25,7 @@ static double time_runs(const alternative *a, long n_runs) {
     return now_ns() - start;
 }
 
-/* How many runs make a sample; *ns: what they took. */
+/* Number of runs in a sample; *ns: their time. */
 static long runs_per_sample(const alternative *a, double *ns) {
     long n_runs = 1;
     while ((*ns = time_runs(a, n_runs)) < SHORTEST_SAMPLE_NS)

@@ -20,7 +20,7 @@ struct work {
     posenc_status (*run)(const work *w);
     /* Negates the elements that a run reads and writes, which is what memory allows; NULL for what computes longer. */
     void (*limit)(const work *w);
-    /* What a run writes. The same bytes in it, before a run, are the same bytes after it. */
+    /* Memory that a run writes. Equal bytes before a run give equal bytes after it. */
     void *data;
     size_t size;
 

@@ -6,7 +6,7 @@ static posenc_status run(const work *w) {
     return posenc_softmax(&w->params, &w->x, &w->x, posenc_range_all());
 }
 
-/* Of keys that the queries see. */
+/* Negates the scores of unmasked keys. */
 static void negate_visible(const work *w) {
     float *row = w->x.data;
     for (int64_t h = 0; h < w->x.ne[2]; h++)

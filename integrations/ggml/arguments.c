@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where ggml keeps the arguments of a node is not in its headers, and may change without a word from version to
- * version. So the plugin, when it is loaded, lets ggml make a node of each operation and looks where they are. */
+/* Finds the arguments of a node in op_params. ggml's headers do not say where they are, and the place may change
+ * between versions. So the plugin, when it is loaded, lets ggml make a node of each operation and looks where its
+ * arguments are. */
 #include <string.h>
 
 #include "ops.h"
@@ -8,7 +9,7 @@
 /* Ordinary extents, which no version of ggml refuses. */
 enum { CHANNELS = 64, TOKENS = 64, HEADS = 2 };
 
-/* What the rest of the plugin reads: all words of op_params, and all sources. */
+/* Inputs of a node that the plugin reads: all words of op_params, and all sources. */
 typedef struct arguments {
     int32_t words[OP_WORDS];
     const struct ggml_tensor *sources[GGML_MAX_SRC];

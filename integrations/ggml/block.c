@@ -20,7 +20,7 @@ typedef struct block {
     struct ggml_tensor *k_cache, *v_cache; /* f16 [HEAD_DIM, KV_HEADS, CELLS] */
 } block;
 
-/* What both ways get for each batch of tokens. */
+/* Inputs of both implementations for a batch of tokens. */
 typedef struct batch {
     struct ggml_tensor *x;         /* f32 [WIDTH, n] */
     struct ggml_tensor *positions; /* i32 [n] */

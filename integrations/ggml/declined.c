@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What posenc would refuse is declined when ggml asks, not failed when it computes: nodes at the edge of what the
- * plugin takes. Those that it takes it has to compute. The others are pinned to it, as a host may do without asking:
- * then the graph fails, with one line in the log. */
+/* Tests nodes at the edge of what the plugin takes. The plugin declines a node that posenc would refuse when ggml asks,
+ * and computes every node that it takes. Declined nodes are then pinned to it, as a host may do without asking: the
+ * graph fails, with one line in the log. */
 #include <ggml-backend.h>
 #include <ggml.h>
 #include <math.h>
@@ -134,7 +134,7 @@ static struct ggml_tensor *rope_pairs(struct ggml_context *ctx, const form *f) {
     return rope(ctx, zeros(ctx, GGML_TYPE_F32, 2 * f->n, HEADS, QUERIES), false, factors);
 }
 
-/* Of 64 f32 a row, the next one n bytes further. */
+/* Rows of 64 f32, n bytes apart. */
 static struct ggml_tensor *rows_apart(struct ggml_context *ctx, size_t n, size_t offset) {
     struct ggml_tensor *all = ggml_set_zero(ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 2 * DIM * HEADS * QUERIES));
     return ggml_view_3d(ctx, all, DIM, HEADS, QUERIES, n, HEADS * n, offset);
@@ -172,7 +172,7 @@ static struct ggml_tensor *copy(struct ggml_context *ctx, const form *f) {
                     zeros(ctx, (enum ggml_type)f->n, DIM, KEYS, HEADS));
 }
 
-/* Of a cache of type n. */
+/* SET_ROWS into a cache of type n. */
 static struct ggml_tensor *set_rows(struct ggml_context *ctx, const form *f) {
     struct ggml_tensor *rows = ggml_set_zero(ggml_new_tensor_1d(ctx, GGML_TYPE_I64, 1));
     return ggml_set_rows(ctx, zeros(ctx, (enum ggml_type)f->n, DIM, KEYS, 1), zeros(ctx, GGML_TYPE_F32, DIM, 1, 1),

@@ -92,7 +92,7 @@ static int64_t n_calls(const flash_job *job) {
     return job->q.ne[3] * (job->q.ne[2] / job->n_heads);
 }
 
-/* What a task points to. */
+/* Memory that the arguments of a call point to. */
 typedef struct call_room {
     posenc_score_params params;
     posenc_view mask;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What test-backend-ops does not have. FLASH_ATTN_EXT with masks for several heads and batches, and with more threads
- * than units of work: as on ggml's CPU backend, and the same bits with one thread and with three. SOFT_MAX in place of
- * its mask. */
+/* Tests cases that test-backend-ops does not have. FLASH_ATTN_EXT with masks for several heads and batches, and with
+ * more threads than work units: as on ggml's CPU backend, and the same bits with one thread and with three. SOFT_MAX in
+ * place of its mask. */
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
 #include <ggml.h>

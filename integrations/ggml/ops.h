@@ -95,7 +95,7 @@ posenc_status compute_flash_attn(backend_state *state, struct ggml_tensor *node)
 /* Slopes are made for each node, on the stack. */
 #define MAX_HEADS 1024
 
-/* Of a node with these queries, heads and batches. ggml repeats a mask over heads and batches; NULL: there is none. */
+/* Checks the mask of a node. ggml repeats a mask over heads and batches. NULL: no mask. */
 posenc_status check_mask(const struct ggml_tensor *node, const struct ggml_tensor *mask, int64_t n_keys,
                          const struct ggml_tensor *queries);
 posenc_status check_sinks(const struct ggml_tensor *node, const struct ggml_tensor *sinks, int64_t n_heads);

@@ -20,11 +20,12 @@
  * POSENC_GGML_MIN_ELEMENTS in the environment says otherwise. */
 static int64_t min_elements = 32768;
 
-/* Of Q8_0 and Q4_0. Integers take 0.5 to 0.9 of the time of float32 where the CPU has VNNI, and their error is far
- * below that of ggml, which rounds queries to Q8_0. POSENC_GGML_ATTENTION_MATH in the environment says otherwise. */
+/* Arithmetic for Q8_0 and Q4_0. Integers take 0.5 to 0.9 of the time of float32 where the CPU has VNNI, and their error
+ * is far below that of ggml, which rounds queries to Q8_0. POSENC_GGML_ATTENTION_MATH in the environment says
+ * otherwise. */
 static posenc_attention_math attention_math = POSENC_MATH_INT16;
 
-/* Of ROPE, words 0 and 3 were ggml's once and are 0. FLASH_ATTN_EXT has two hints that leave the result as it is: the
+/* Words 0 and 3 of ROPE are unused by ggml and 0. FLASH_ATTN_EXT has two hints that leave the result as it is: the
  * precision of sums, and how many keys of a query are unmasked. */
 static const operation operations[] = {
     {GGML_OP_ROPE, "ROPE", 0xfff6, 3, check_rope, check_rope_arguments, ggml_nelements, compute_rope},
@@ -36,7 +37,7 @@ static const operation operations[] = {
 
 #define N_OPERATIONS (sizeof operations / sizeof operations[0])
 
-/* Those whose arguments are where they were expected when the plugin was loaded. */
+/* Operations whose arguments were found in the expected places when the plugin was loaded. */
 static bool is_usable[N_OPERATIONS];
 
 static bool has_only_known_arguments(const operation *found, const struct ggml_tensor *node) {
@@ -96,7 +97,7 @@ posenc_status run_parts(const backend_state *state, part_of_node part, const voi
     return (posenc_status)worst;
 }
 
-/* What is wrong with the node; NULL: nothing. */
+/* Computes a node. Returns what is wrong with it, or NULL. */
 static const char *compute_node(backend_state *state, struct ggml_tensor *node) {
     const operation *found = find_operation(node);
     if (found == NULL)
@@ -228,7 +229,7 @@ static bool device_reads_buffer(ggml_backend_dev_t device, ggml_backend_buffer_t
     return ggml_backend_buft_is_host(type);
 }
 
-/* ---- What ggml asks for ---- */
+/* ---- Interface that ggml calls ---- */
 
 static const char *reg_name(ggml_backend_reg_t reg) {
     (void)reg;
@@ -327,7 +328,8 @@ static void find_usable_operations(void) {
     }
 }
 
-/* What is no number leaves the default. One beyond int64 becomes the largest, which is as good: no node has as many. */
+/* Reads POSENC_GGML_MIN_ELEMENTS. A text that is no number leaves the default. A number beyond int64 becomes the
+ * largest, which no node reaches. */
 static void read_min_elements(void) {
     const char *text = getenv("POSENC_GGML_MIN_ELEMENTS");
     if (text == NULL)

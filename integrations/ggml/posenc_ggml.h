@@ -3,7 +3,7 @@
  * (ggml_custom_4d), which ggml's CPU backend computes with its own threads; link with posenc and ggml, no plugin
  * needed.
  *
- * What it adds to ggml's own nodes: cosines and sines are made once for a batch of tokens, exact at any position, and
+ * Compared with ggml's own nodes: cosines and sines are computed once for a batch of tokens, exact at any position, and
  * serve Q and K of every layer; K is rotated, converted and scattered into its cache in one pass; biases that depend on
  * the offset of key and query need no tensor of their own.
  *
@@ -148,12 +148,11 @@ static inline void posenc_ggml_run_softmax(struct ggml_tensor *dst, int ith, int
     posenc_ggml_must(posenc_softmax(&params, &x, &y, posenc_range_of_thread(ggml_nrows(dst), ith, nth)), dst);
 }
 
-/* Probabilities of scores [n_keys, n_queries, n_heads, n_batch]. What biases and masks them is in params: a relative
- * bias, ALiBi, a causal mask or a window need no tensor; params->positions.query_start may be changed between two runs
- * of a graph.
- * mask, or NULL, is a tensor of f32, f16 or bf16 that is added besides: [n_keys, n_queries or more, n_heads, n_batch],
- * of which one row is for all queries, one head for all heads, one batch for all of them. ggml_soft_max_ext takes any
- * divisor of the heads, and repeats them in turns; this node aborts. */
+/* Probabilities of scores [n_keys, n_queries, n_heads, n_batch]. params has their biases and masks: a relative bias,
+ * ALiBi, a causal mask or a window need no tensor; params->positions.query_start may be changed between two runs of a
+ * graph. mask, or NULL, is a tensor of f32, f16 or bf16 that is added besides: [n_keys, n_queries or more, n_heads,
+ * n_batch], of which one row is for all queries, one head for all heads, one batch for all of them. ggml_soft_max_ext
+ * takes any divisor of the heads, and repeats them in turns; this node aborts. */
 static inline struct ggml_tensor *posenc_ggml_softmax(struct ggml_context *ctx, struct ggml_tensor *scores,
                                                       struct ggml_tensor *mask, posenc_score_params *params) {
     struct ggml_tensor *args[] = {scores, mask};

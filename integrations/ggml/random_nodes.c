@@ -157,7 +157,7 @@ static const struct kind {
              {"FLASH_ATTN_EXT", flash_attn},
              {"another", other}};
 
-/* ---- What happens to them ---- */
+/* ---- Running them ---- */
 
 /* A node and its sources; each is a view of a root, some of the same. */
 typedef struct drawn {
@@ -267,7 +267,7 @@ static double span_of(const struct ggml_tensor *tensor) {
     return span;
 }
 
-/* Of all tensors that are views of the root. */
+/* Total size of all tensors that are views of the root. */
 static double size_of(const drawn *d, const struct ggml_tensor *root) {
     double size = 0.0;
     for (int i = 0; i < d->n; i++) {
@@ -310,7 +310,7 @@ static bool is_filled(const char *bytes, size_t n) {
     return true;
 }
 
-/* Frees the blocks. What is not the node's has not changed; of a node that failed, nothing has. */
+/* Frees the blocks and checks that memory outside the node's output is unchanged, and all memory if the node failed. */
 static bool is_intact(const drawn *d, block blocks[MAX_TENSORS], bool is_computed) {
     bool intact = true;
     for (int i = 0; i < d->n; i++) {

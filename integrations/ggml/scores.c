@@ -37,7 +37,7 @@ static posenc_status scores_part(const void *node, int ith, int nth) {
     return POSENC_OK;
 }
 
-/* ---- What the nodes of scores have in common ---- */
+/* ---- Common to all nodes of scores ---- */
 
 posenc_view mask_of(posenc_view mask, int64_t n_queries) {
     mask.ne[1] = n_queries;

@@ -124,7 +124,7 @@ static const form forms[] = {
     {"mask of some heads", REFUSED, softmax_under, GGML_TYPE_F32, {KEYS, TOKENS, 2, 1}},
 };
 
-/* ---- What becomes of them ---- */
+/* ---- Running them ---- */
 
 static struct ggml_context *new_context(void) {
     struct ggml_init_params params = {(size_t)1 << 20, NULL, false};

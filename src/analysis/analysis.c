@@ -31,10 +31,10 @@ static const float *row_of(const posenc_view *e, int64_t p) {
     return posenc_view_at(e, p, 0, 0);
 }
 
-/* Channels that one chain of fma adds up: a panel of so many fits the stack. */
+/* Channels of one chain of fma. A panel of this depth fits the stack. */
 enum { CHAIN = 256 };
 
-/* The sums of the chains, added up in order: one product of those that dot_rows makes. */
+/* Product of two rows in the order of dot_rows: the sums of the chains, added up in order. */
 static double dot(const float *a, const float *b, int64_t n) {
     float total = 0.0f;
     for (int64_t first = 0; first < n; first += CHAIN) {
@@ -58,7 +58,7 @@ static float quotient(double product, double norms, double eps) {
 /* Rows whose norms wait on the stack while panels of columns go by, and rows whose products with a panel do. */
 enum { ROWS_AT_ONCE = 256, ROWS_AT_A_TIME = 16 };
 
-/* What the loops below share: rows first_row .. against columns first .. of one panel. */
+/* Arguments of the loops below: rows from first_row on against columns from first on, of one panel. */
 typedef struct similarity_block {
     const posenc_kernels *kernels;
     const posenc_view *e, *similarity;
@@ -219,7 +219,7 @@ posenc_status posenc_check_progression(const posenc_view *e, int64_t start, int6
 
 /* ---- Frequencies ---- */
 
-/* What one pair adds, from the cosine and sine of its angle. */
+/* Term of one pair, from the cosine and sine of its angle. */
 typedef double (*pair_term)(double cosine, double sine);
 
 static double its_cosine(double cosine, double sine) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many numbers a scheme trains, and how much arithmetic it takes. */
+/* Counts of the trained parameters and of the arithmetic of a scheme. */
 #include <posenc/analysis.h>
 
 #include "core/view.h"

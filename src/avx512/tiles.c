@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of bf16 matrices by AMX's tiles: TDPBF16PS has the order of src/scalar/pairs.c, the specification.
- * Produces: multiply_pairs. Used by: avx512-amx.
+/* Products of bf16 matrices by AMX's tiles: TDPBF16PS has the order of src/scalar/pairs.c, the specification. Produces:
+ * multiply_pairs. Used by: avx512-amx.
  *
- * 32 rows by 32 columns of sums are four tiles. What is left of whole tiles, and products that leave out zeros, the
- * tier's vectors compute. The tiles are configured and released inside the call. */
+ * 32 rows by 32 columns of sums are four tiles. Vectors of the tier compute the rest beside whole tiles, and products
+ * that leave out zeros. The tiles are configured and released inside the call. */
 #include "avx512/tiles.h"
 
 #include "kernels/variant.h"

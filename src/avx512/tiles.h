@@ -15,15 +15,15 @@ enum { SIDE = 16, TILES = 8 };
 #define WORDS0 6
 #define WORDS1 7
 
-/* What LDTILECFG reads. */
+/* Operand of LDTILECFG. */
 typedef struct tile_configuration {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
 } tile_configuration;
 
-/* What is at p is written before a tile, or the configuration, is loaded from there. gcc 12's loads do not say that
- * they read memory: without this, it leaves stores out. */
+/* Makes gcc store what is at p before a tile or the configuration is loaded from there. The loads of gcc 12 do not
+ * declare that they read memory: without this, it drops stores. */
 static inline void is_written(const void *p) {
     __asm__ volatile("" : : "r"(p) : "memory");
 }

@@ -122,7 +122,7 @@ static void dot_band(const posenc_dot_quants_args *a, size_t i, size_t n_rows, f
     }
 }
 
-/* What is no whole tile, by vectors. */
+/* Computes the rest beside whole tiles, by vectors. */
 static void dot_rest(const posenc_dot_quants_args *a, size_t n_x, size_t n_rows) {
     posenc_dot_quants_args right = *a, below = *a;
     right.ahead[0].n = right.ahead[1].n = below.ahead[0].n = below.ahead[1].n = 0;

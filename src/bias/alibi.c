@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ALiBi: slopes, the line, and one row for all queries. */
+/* ALiBi: slopes, the relative bias, and one row for all queries. */
 #include <posenc/bias.h>
 
 #include "bias/mask.h"
@@ -48,7 +48,7 @@ posenc_status posenc_alibi_slopes_plain(int64_t n_heads, double max_bias, float 
     return POSENC_OK;
 }
 
-/* ---- Lines and rows ---- */
+/* ---- Relative biases and rows ---- */
 
 static posenc_status check_slopes(const float *slopes, int64_t n_heads) {
     return posenc_check_numbers(slopes, n_heads, -(double)FLT_MAX, (double)FLT_MAX);
@@ -95,7 +95,7 @@ static void write_one_row(float *row, int64_t n_k, int64_t first, float slope) {
         row[j] = slope * (float)(j - first);
 }
 
-/* To the precision of a type: bf16, or float32, which a float has. */
+/* Rounds to a type: bf16, or float32, which changes nothing. */
 static float to_precision(float x, posenc_dtype type) {
     return type == POSENC_BF16 ? posenc_from_bf16(posenc_to_bf16(x)) : x;
 }

@@ -17,7 +17,7 @@ typedef struct blend {
     double weight;
 } blend;
 
-/* Row o stands at (o + 1/2) n_table / n - 1/2 of the table, or at its first or last row. */
+/* Row o is at (o + 1/2) n_table / n - 1/2 of the table, clipped to its first and last row. */
 static blend blend_of(int64_t o, int64_t n, int64_t n_table) {
     int64_t numerator = posenc_max((2 * o + 1) * n_table - n, 0); /* over 2n */
     int64_t first = numerator / (2 * n), second = posenc_min(first + 1, n_table - 1);

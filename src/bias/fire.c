@@ -62,7 +62,7 @@ static double psi(double c, double x) {
     return posenc_dd_log_of(posenc_dd_add(product, posenc_dd_from(1.0))).hi;
 }
 
-/* Where a hidden unit begins or ceases to be active, for x > 0; 0 if it never changes. */
+/* Input x > 0 at which a hidden unit begins or ceases to be active; 0 if it never changes. */
 static double turning_point(const posenc_fire_params *p, int64_t unit) {
     double t = p->w1[unit] == 0.0f ? 0.0 : -(double)p->b1[unit] / (double)p->w1[unit];
     return t > 0.0 ? t : 0.0;

@@ -88,7 +88,7 @@ static posenc_dd sandwich_theta(const void *context, int64_t i) {
     return posenc_dd_pow(s->base, -2.0 * (double)(s->first + i), (double)s->dim);
 }
 
-/* The sums over k of cos(distance theta_k), ascending, of n offsets of the line from the first on. */
+/* Sums over k of cos(distance theta_k), ascending, for n offsets of the relative bias from the first on. */
 static void sum_cosines(const posenc_sandwich *sandwich, const posenc_rel_bias *line, int64_t first, int64_t n,
                         double *sums) {
     int64_t n_angles = sandwich->dim / 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* KERPLE's two forms, for the lines and for the gradients of their parameters. */
+/* KERPLE's two forms, for relative biases and for the gradients of their parameters. */
 #ifndef POSENC_SRC_KERPLE_H
 #define POSENC_SRC_KERPLE_H
 

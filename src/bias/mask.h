@@ -8,7 +8,7 @@
 /* Largest query or key index: differences of two stay within int32. */
 #define POSENC_MAX_KEYS ((int64_t)1 << 30)
 
-/* Beyond every offset there can be. */
+/* Larger than every offset. */
 #define POSENC_ANY_OFFSET ((int64_t)1 << 31)
 
 /* Offsets lowest .. highest of keys from a query; none if lowest > highest. */
@@ -18,7 +18,7 @@ typedef struct posenc_offsets {
 
 posenc_status posenc_check_mask(const posenc_mask *mask);
 
-/* What a query at the position, counted from the origin of chunks, sees, n_first aside. */
+/* Offsets of the keys that a query at the position, counted from the origin of chunks, sees, without n_first. */
 posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position);
 
 /* Offsets at which queries meet keys, both from lowest to highest, and some query may see them; n_first included. */

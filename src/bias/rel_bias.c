@@ -17,7 +17,7 @@ static posenc_status check_range(const void *data, int64_t first, int64_t n_offs
         return POSENC_ERR_NULL;
     if (!posenc_is_aligned(data, 4))
         return POSENC_ERR_STRIDE;
-    /* Kernels count the offsets of a line in int32. */
+    /* Kernels count the offsets of a relative bias in int32. */
     if (first < FIRST_OFFSET || n_offsets < 0 || n_offsets > INT32_MAX || n_offsets > LAST_OFFSET - first + 1)
         return POSENC_ERR_OFFSETS;
     if (offsets.lowest <= offsets.highest && (offsets.lowest < first || offsets.highest >= first + n_offsets))
@@ -116,7 +116,7 @@ posenc_status posenc_rel_bias_range(posenc_mask mask, int64_t query_start, int64
     return POSENC_OK;
 }
 
-/* 1 if what the mask says of the ends of an extended line it says of all offsets beyond them. */
+/* 1 if the mask treats all offsets beyond the ends of a clamped bias like the ends. */
 static int ends_speak(const posenc_rel_bias *line, posenc_offsets seen) {
     int64_t first = line->first, last = first + line->n_offsets - 1;
     int low = first < seen.lowest || (seen.lowest == -POSENC_ANY_OFFSET && first <= seen.highest);

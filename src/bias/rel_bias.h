@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks on relative biases and their parameters, shared by the calls that make lines, read them or make their
+/* Checks on relative biases and their parameters, shared by the calls that write them, read them or compute their
  * gradients. */
 #ifndef POSENC_SRC_LINE_H
 #define POSENC_SRC_LINE_H
@@ -13,14 +13,14 @@
 
 #define POSENC_MAX_HEADS ((int64_t)1 << 20)
 
-/* The line, if there is one, has n_heads heads (or one for all) and covers the offsets. */
+/* Checks that the relative bias, if not NULL, has n_heads heads (or one for all) and covers the offsets. */
 posenc_status posenc_check_line(const posenc_rel_bias *line, int64_t n_heads, posenc_offsets offsets);
 posenc_status posenc_check_index_line(const posenc_rel_index *line, int64_t n_rows, posenc_offsets offsets);
 
-/* A line of its own, written or read: offsets, stride, alignment. *n_heads is 1 for a line of stride 0. */
+/* Checks a relative bias that is written or read: offsets, stride, alignment. *n_heads is 1 for a stride of 0. */
 posenc_status posenc_check_whole_line(const posenc_rel_bias *line, int64_t *n_heads);
 
-/* The index is good and has so many rows. Its entries are another matter (posenc_check_index_entries). */
+/* Checks that the index is valid and has n_rows rows; posenc_check_index_entries checks its entries. */
 posenc_status posenc_check_whole_index(const posenc_rel_index *index, int64_t n_rows);
 
 /* Every entry for offsets first .. first + n - 1, which the index must cover, names a row. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Relative indices: which row of a relative table an offset stands for. */
+/* Relative indices: the table row of each offset. */
 #include <posenc/relative.h>
 
 #include <math.h>
@@ -23,7 +23,7 @@ static posenc_status check_rule(const posenc_rel_index_rule *rule) {
                                                                                                : POSENC_ERR_BUCKETS;
 }
 
-/* The least integer that is not below a; what is next to one differs from it by rounding only. */
+/* The least integer that is not below a. A value next to an integer differs from it by rounding only. */
 static int64_t ceiling(posenc_dd a) {
     double nearest = rint(a.hi), above = (a.hi - nearest) + a.lo;
     return (int64_t)nearest + (above > 0x1p-70 ? 1 : 0);
@@ -60,7 +60,7 @@ static int64_t bucket(const bucketing *b, int64_t r) {
     return r < 0 ? -distance : distance;
 }
 
-/* Of the table, or beyond it. */
+/* Row of an offset before clipping; it may lie outside the table. */
 static int64_t wanted_row(const bucketing *b, int64_t offset) {
     return b->rule->zero + bucket(b, b->rule->sign * offset);
 }

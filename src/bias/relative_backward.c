@@ -40,7 +40,7 @@ static posenc_status sums(const posenc_rel_index *index, posenc_mask mask, int64
     next_run *next = by_key ? posenc_next_run_of_key : posenc_next_run_of_query;
     for (int64_t row = rows.begin; row < rows.end; row++) {
         posenc_row_place at = posenc_row_place_of(w, row); /* whose query may be a key */
-        /* Of an x without elements, data and strides may be anything, and there are no runs. */
+        /* An x without elements has no runs; its data and strides may be anything. */
         uintptr_t line = (uintptr_t)posenc_view_at(x, 0, at.head, at.batch) + (uintptr_t)at.query * (uintptr_t)across;
         float *sum = posenc_row_at(w, at);
         memset(sum, 0, (size_t)w->ne[0] * sizeof(float));
@@ -63,7 +63,7 @@ posenc_status posenc_relative_sums_by_key(const posenc_rel_index *index, posenc_
 
 /* ---- Products ---- */
 
-/* w, the rows that are weighted, y: types, and that y shares no byte with the others. */
+/* Checks the types of w, of the weighted rows and of y, and that y shares no byte with them. */
 static posenc_status check_product(const posenc_view *w, const posenc_view *x, float factor, const posenc_view *y) {
     posenc_status status = posenc_check_input_f32(w);
     if (status == POSENC_OK)

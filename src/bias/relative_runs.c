@@ -28,7 +28,7 @@ posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *s
     return fits ? POSENC_OK : POSENC_ERR_SHAPE;
 }
 
-/* Elements of a line whose element t has the offset first_offset + t * step, step 1 or -1. */
+/* Elements whose element t has the offset first_offset + t * step, step 1 or -1. */
 static int next_run(const posenc_runs *runs, int64_t first_offset, int64_t step, int64_t n, posenc_run *run) {
     int64_t begin = step > 0 ? runs->seen.lowest - first_offset : first_offset - runs->seen.highest;
     int64_t end = step > 0 ? runs->seen.highest - first_offset + 1 : first_offset - runs->seen.lowest + 1;

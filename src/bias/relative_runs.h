@@ -7,7 +7,7 @@
 
 #include "bias/mask.h"
 
-/* What the calls that walk runs have in common, checked. */
+/* Checked arguments of the calls that walk runs. */
 typedef struct posenc_runs {
     const posenc_rel_index *index;
     posenc_offsets seen; /* by some query, under the mask */
@@ -21,19 +21,18 @@ posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask
 /* The heads and batches of a table are those of the scores, or 1, which all of them share. */
 posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *scores);
 
-/* A place on the walk: elements begin .. end - 1 of the line of keys of a query, or of queries of a key, share a
- * row. */
+/* Run: elements begin .. end - 1 of the keys of a query, or of the queries of a key, share a table row. */
 typedef struct posenc_run {
     int64_t begin, end;
     int64_t row;
 } posenc_run;
 
-/* Goes on to the next run, or, from run->end < 0, to the first; 0 behind the last. */
+/* Moves to the next run, or, from run->end < 0, to the first. Returns 0 after the last. */
 int posenc_next_run_of_query(const posenc_runs *runs, int64_t query, posenc_run *run);
 int posenc_next_run_of_key(const posenc_runs *runs, int64_t key, posenc_run *run);
 
-/* The sum of n > 0 floats, stride in bytes. One is itself; of more, element k joins lane k mod 32, and the rest is
- * the order of the softmax's sum. */
+/* Sum of n > 0 floats, stride in bytes. One float is its own sum. Otherwise element k joins lane k mod 32, in the order
+ * of the softmax's sum. */
 float posenc_sum_run(const float *x, int64_t stride, int64_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trees of draft tokens: which of its fellows a token sees, and where it stands. */
+/* Trees of draft tokens: which tokens of the tree a token sees, and its position. */
 #include "bias/tree.h"
 
 #include <string.h>

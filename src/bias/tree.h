@@ -16,8 +16,8 @@ typedef struct tree_span {
     int64_t begin, end;
 } tree_span;
 
-/* For the keys from `begin` on, counted from the first of those asked for: 1 where the key is seen. bytes NULL: all are
- * before the tree. */
+/* Bytes of the keys from `begin` on, counted from the first requested key: 1 for an unmasked key. bytes NULL: all keys
+ * are before the tree. */
 typedef struct tree_part {
     const uint8_t *bytes;
     size_t begin; /* whole lanes of the canonical sum */
@@ -26,8 +26,8 @@ typedef struct tree_part {
 /* Room for the bytes of any part. */
 enum { POSENC_TREE_BYTES = POSENC_MAX_TREE + POSENC_SUM_LANES };
 
-/* What a token of the tree, whose keys lie at `tree`, sees of `keys`. Of those behind the tree, which are
- * out of bounds, nothing is said. */
+/* Bytes for the keys of `keys` that a token of the tree sees; the keys of the tree are at `tree`. Keys behind the tree
+ * are out of bounds and have no bytes. */
 tree_part posenc_tree_part(const int32_t *parents, int64_t token, tree_span tree, tree_span keys, uint8_t *bytes);
 
 #endif

@@ -203,8 +203,8 @@ static int count_up(const int32_t *positions, int64_t first) {
     return differs == 0;
 }
 
-/* How many of the positions, from the first on, count up by one and lie before `end`. Behind the largest there is none,
- * where what counts up without a sign would go on. */
+/* Number of positions from the first on that count up by one and are below `end`. It stops at INT32_MAX, where an
+ * unsigned count would go on. */
 static int64_t run_length(const int32_t *positions, int64_t n_positions, int64_t end) {
     int64_t first = positions[0], longest = posenc_min(posenc_min(end, (int64_t)INT32_MAX + 1) - first, n_positions);
     int64_t run = 1;
@@ -227,8 +227,8 @@ static int64_t anchor_of(int64_t position) {
     return nearest(nearest(position, POSENC_ANCHOR_BLOCK), POSENC_ANCHOR_SPAN);
 }
 
-/* A run is one call: with a call for each block, 512 rows of 64 pairs took 1.04 times as long. What grows has an anchor
- * for every block, so that there is one table of growths, not two. */
+/* Makes a run in one call: with a call for each block, 512 rows of 64 pairs took 1.04 times as long. With growth every
+ * block has its own anchor, so that one table of growths is enough. */
 void posenc_make_columns(posenc_row_maker *maker, int64_t first, int64_t n, const int32_t *positions,
                          int64_t n_positions, const posenc_row_target *target) {
     const posenc_freq *freq = maker->freq;
@@ -284,7 +284,7 @@ static int64_t leading_integers(const double *positions, int64_t n_positions, in
     return n;
 }
 
-/* Row 0 of the target, at a position of which the anchor is made: there are no offsets to share. */
+/* Row 0 of the target, at a position that is the anchor itself: there are no offsets to share. */
 static void make_anchored_row(posenc_row_maker *maker, int64_t first, int64_t n, double position,
                               const posenc_row_target *target) {
     int64_t column = first / POSENC_COLUMN;

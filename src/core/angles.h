@@ -37,7 +37,7 @@ posenc_status posenc_freq_set_growth(posenc_freq *freq, const double *growth, do
 /* 1 if base is acceptable to every table made from a base. */
 int posenc_base_is_valid(double base);
 
-/* Where rows go; as posenc_angle_rows_args has it. Value i of the table goes to cos_out[i * step]. */
+/* Output of rows, as in posenc_angle_rows_args. Value i of the table goes to cos_out[i * step]. */
 typedef struct posenc_row_target {
     float *cos_out, *sin_out;
     ptrdiff_t cos_stride, sin_stride;
@@ -73,12 +73,12 @@ typedef struct posenc_row_maker {
 void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernels, const posenc_freq *freq,
                            int64_t first, int64_t n);
 
-/* Row t of the target, t < n_positions, from positions[t]. The target's outputs stand at the slice's first pair. */
+/* Row t of the target, t < n_positions, from positions[t]. The target's outputs begin at the slice's first pair. */
 void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
                       const posenc_row_target *target);
 
-/* Likewise, of n pairs from the first-th of the table on alone, which are part of the slice; first is a multiple of
- * POSENC_COLUMN, and the target's outputs stand at that pair. */
+/* The same for n pairs from pair `first` of the table on, which are a part of the slice. first is a multiple of
+ * POSENC_COLUMN, and the target's outputs begin at that pair. */
 void posenc_make_columns(posenc_row_maker *maker, int64_t first, int64_t n, const int32_t *positions,
                          int64_t n_positions, const posenc_row_target *target);
 

@@ -32,7 +32,7 @@ static inline int posenc_is_real_position(double p) {
     return p >= -0x1p31 && p <= 0x1p31;
 }
 
-/* What can be said of them without looking at the values. */
+/* Checks a coordinate array without reading its values. */
 posenc_status posenc_check_coord_array(const posenc_coords *at, int n_axes, int64_t n_tokens, int64_t n_batch);
 
 /* POSENC_ERR_POSITION unless all integers are in the range of int32, and all real numbers are positions. */

@@ -113,7 +113,7 @@ int posenc_cpuid_has(const posenc_cpuid *words, posenc_cpu_feature feature) {
 }
 
 #if defined(__arm__) || defined(__aarch64__)
-/* Where Linux tells of the CPU: AT_HWCAP and AT_HWCAP2. */
+/* Auxiliary vector entries in which Linux describes the CPU: AT_HWCAP and AT_HWCAP2. */
 typedef enum linux_word { FIRST_WORD = 16, SECOND_WORD = 26 } linux_word;
 
 /* A bit of that, by <asm/hwcap.h>. Elsewhere features are left out. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this CPU and its operating system can run. */
+/* Instruction sets that this CPU and its operating system can run. */
 #ifndef POSENC_CPU_H
 #define POSENC_CPU_H
 
@@ -26,7 +26,7 @@ int posenc_cpuid_allows(const posenc_cpuid *words, posenc_isa_tier tier);
 /* 1 if a machine with these words has fused multiply-add. */
 int posenc_cpuid_has_fma(const posenc_cpuid *words);
 
-/* What some CPUs have beside the instructions of a tier. */
+/* Features of some CPUs beside the instructions of a tier. */
 typedef enum posenc_cpu_feature {
     POSENC_CPU_AVX_VNNI,
     POSENC_CPU_AVX512_VNNI,
@@ -45,7 +45,7 @@ int posenc_cpu_allows(posenc_isa_tier tier);
 int posenc_cpu_has_fma(void);
 int posenc_cpu_has(posenc_cpu_feature feature);
 
-/* This machine's words; zeros where it is not x86. */
+/* CPUID words of this machine; zeros if it is not x86. */
 posenc_cpuid posenc_cpu_words(void);
 
 #endif

@@ -95,7 +95,7 @@ posenc_dd posenc_dd_pow(double base, double numerator, double denominator) {
 }
 
 float posenc_dd_to_float(posenc_dd a) {
-    /* By way of the odd one of the doubles next to a: no number halfway between two floats is odd. */
+    /* Rounds to the odd one of the doubles next to a first: no number halfway between two floats is odd. */
     uint64_t bits;
     memcpy(&bits, &a.hi, sizeof bits);
     if (a.lo != 0.0 && bits % 2 == 0)

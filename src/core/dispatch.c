@@ -51,7 +51,7 @@ static const posenc_feature features[] = {
 #endif
 };
 
-/* That POSENC_ISA leaves out; set by the constructor. */
+/* Feature disabled by POSENC_ISA; set by the constructor. */
 static const posenc_feature *left_out;
 
 const posenc_feature *posenc_feature_at(int i) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that begins at a multiple of a power of two. Windows has no aligned_alloc, and what it has instead is freed by
- * a function of its own. */
+/* Memory that begins at a multiple of a power of two. Windows has no aligned_alloc; its replacement needs a free
+ * function of its own. */
 #ifndef POSENC_MEMORY_H
 #define POSENC_MEMORY_H
 

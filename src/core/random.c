@@ -19,7 +19,7 @@ static uint64_t random_bits(uint64_t seed, uint64_t place) {
     return z ^ z >> 31;
 }
 
-/* In (0, 1), symmetric about 1/2: the middle of one of 2^52 intervals. */
+/* Uniform number in (0, 1), symmetric about 1/2: the middle of one of 2^52 intervals. */
 static double unit(uint64_t bits) {
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }

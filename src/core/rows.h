@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of scores, and of tensors that have as many: one query of one head of one batch. */
+/* Rows of scores, and of tensors with the same outer extents: one query of one head of one batch. */
 #ifndef POSENC_SRC_ROWS_H
 #define POSENC_SRC_ROWS_H
 
@@ -15,12 +15,12 @@ static inline posenc_row_place posenc_row_place_of(const posenc_view *y, int64_t
     return (posenc_row_place){.query = row % n_q, .head = row / n_q % n_heads, .batch = row / n_q / n_heads};
 }
 
-/* Where the row begins, in the scores or in a tensor of as many rows. */
+/* Start of the row in the scores, or in a tensor with the same rows. */
 static inline void *posenc_row_at(const posenc_view *view, posenc_row_place at) {
     return posenc_view_at(view, at.query, at.head, at.batch);
 }
 
-/* Where the query's channels begin in a tensor of tokens, [dim, n_heads, n_tokens, n_batch]. */
+/* Start of the query's channels in a tensor of heads, [dim, n_heads, n_tokens, n_batch]. */
 static inline void *posenc_token_at(const posenc_view *tokens, posenc_row_place at) {
     return posenc_view_at(tokens, at.head, at.query, at.batch);
 }

@@ -8,7 +8,7 @@
 /* Size of one element; 0 for a type that does not exist, or that has blocks for elements. */
 int64_t posenc_dtype_size(posenc_dtype dtype);
 
-/* Bytes of a block of POSENC_QUANT_BLOCK channels; 0 for a type whose channels stand alone. */
+/* Bytes of a block of POSENC_QUANT_BLOCK channels; 0 for a type without blocks. */
 static inline int64_t posenc_block_bytes(posenc_dtype dtype) {
     return dtype == POSENC_Q8_0 ? POSENC_Q8_BYTES : dtype == POSENC_Q4_0 ? POSENC_Q4_BYTES : 0;
 }
@@ -26,12 +26,12 @@ posenc_status posenc_check_stored_output(const posenc_view *view);
 /* The memory of a view of blocks, as a tensor of halves; of another, the view. For what looks at bytes alone. */
 posenc_view posenc_storage_of(const posenc_view *view);
 
-/* For calls that take float32 only: after the checks above, and together with them. */
+/* Checks for calls that take float32 only: after the checks above, or combined with them. */
 posenc_status posenc_require_f32(const posenc_view *view);
 posenc_status posenc_check_input_f32(const posenc_view *view);
 posenc_status posenc_check_output_f32(const posenc_view *view);
 
-/* 1 if both have as many rows, along each of the outer extents; and if rows are as long too. */
+/* 1 if the outer extents are equal; and if the rows are equally long too. */
 int posenc_same_rows(const posenc_view *x, const posenc_view *y);
 int posenc_same_extents(const posenc_view *x, const posenc_view *y);
 
@@ -50,10 +50,11 @@ posenc_status posenc_check_elementwise(const posenc_view *x, const posenc_view *
 /* Replaces "all rows" by 0 .. n_rows, and checks any other range against it. */
 posenc_status posenc_check_rows(posenc_range *rows, int64_t n_rows);
 
-/* Extents and what they reach stay below this, so that no product or sum of them leaves int64. */
+/* Limit of extents and of the bytes that they reach, so that no product or sum of them leaves int64. */
 #define POSENC_LIMIT ((int64_t)1 << 46)
 
-/* 1 if p may point at elements of so many bytes, a power of two. Those of 8 lie at multiples of 4 on 32-bit x86. */
+/* 1 if p is aligned for elements of `size` bytes, a power of two. Elements of 8 bytes need multiples of 4 on 32-bit
+ * x86. */
 static inline int posenc_is_aligned(const void *p, int64_t size) {
     struct eight {
         char before;
@@ -77,8 +78,8 @@ static inline int posenc_leaves_limit(int64_t a, int64_t b) {
     return product > (double)POSENC_LIMIT || product < -(double)POSENC_LIMIT;
 }
 
-/* 1 if the extents are negative, or their product, of those that are not 0, is more than POSENC_LIMIT: a 0 must not
- * hide that the others leave int64. */
+/* 1 if an extent is negative, or the product of the extents that are not 0 is above POSENC_LIMIT. An extent of 0 must
+ * not hide an overflow of the others. */
 int posenc_view_is_too_large(const posenc_view *view);
 
 /* Number of rows, each of ne[0] elements; the view is checked. */
@@ -89,7 +90,7 @@ static inline int64_t posenc_view_rows(const posenc_view *view) {
 /* Number of elements; the view is checked. */
 int64_t posenc_view_count(const posenc_view *view);
 
-/* 1 if so many bytes are a size: with 32 bits, views that repeat a row can stand for more. */
+/* 1 if the number of bytes fits size_t: with 32 bits, views that repeat a row can have more. */
 static inline int posenc_is_size(int64_t bytes) {
     return bytes >= 0 && (uint64_t)bytes <= SIZE_MAX;
 }
@@ -106,7 +107,7 @@ static inline void *posenc_shared_at(const posenc_view *view, int64_t i1, int64_
     return posenc_view_at(view, view->ne[1] == 1 ? 0 : i1, view->ne[2] == 1 ? 0 : i2, view->ne[3] == 1 ? 0 : i3);
 }
 
-/* 1 if so many numbers lie beyond the caches that a core has to itself: 1 MB of float32 and more. */
+/* 1 if n numbers are larger than the caches of a core: 1 MB of float32 and more. */
 static inline int posenc_is_far(int64_t n) {
     return n >= (int64_t)1 << 18;
 }

@@ -8,7 +8,7 @@
 #include "core/view.h"
 #include "encoding/encoding.h"
 
-/* Of a kernel of two dimensions. */
+/* Most taps, of a kernel of two dimensions. */
 enum { MAX_TAPS = POSENC_MAX_CONV_KERNEL_2D * POSENC_MAX_CONV_KERNEL_2D };
 
 /* ---- Set-up ---- */
@@ -102,7 +102,7 @@ static posenc_status check_apply(const posenc_conv *conv, posenc_conv_grid grid,
     return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(y)) : status;
 }
 
-/* ---- Apply, and the gradient of the input, which is the same with the kernel turned round ---- */
+/* ---- Apply, and the gradient of the input, which is the same with the reversed kernel ---- */
 
 /* The taps of one token that lie inside the grid. */
 typedef struct taps {

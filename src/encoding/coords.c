@@ -44,7 +44,7 @@ static posenc_status check_type(const posenc_term *term, const posenc_coords *at
     return takes_reals || !posenc_coords_are_real(at) ? POSENC_OK : POSENC_ERR_DTYPE;
 }
 
-/* What the term's map makes of any int32 is taken: a large modulo leads a negative one out of int32. */
+/* True if every mapped int32 is in range. A large modulo takes negative positions out of int32. */
 static int takes_every_int32(const posenc_term *term) {
     const posenc_generator *g = term->generator;
     return g->lowest <= INT32_MIN && g->highest >= INT32_MAX && term->modulo <= (int64_t)1 << 31;

@@ -142,7 +142,7 @@ static void make_rows(const job *j, const posenc_term *term, const posenc_tokens
 
 /* ---- Tiles ---- */
 
-/* Columns from `first` on of a field, and, where twin is not 0, as many from first + twin on. */
+/* Columns from `first` on of a field, and, if twin is not 0, the same number from first + twin on. */
 typedef struct tile {
     int64_t first, n, twin;
 } tile;
@@ -203,7 +203,7 @@ static void write_field(const job *j, const posenc_field *field, const chunk *c)
     }
 }
 
-/* By way of a tile. */
+/* Makes rows in a tile and places them. */
 static void convert_field(const job *j, const posenc_field *field, const chunk *c) {
     posenc_tokens tokens;
     float rows[TILE_ROWS][TILE_COLUMNS];
@@ -227,7 +227,7 @@ static void convert_field(const job *j, const posenc_field *field, const chunk *
         }
 }
 
-/* From a table, or from nothing at all. */
+/* Places rows of a table, or zeros. */
 static void gather_field(const job *j, const posenc_field *field, const chunk *c) {
     static const void *const nowhere[POSENC_CHUNK];
     if (field->n_terms == 0) {

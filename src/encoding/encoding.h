@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of the absolute encodings: what makes rows, and how an encoding is put together. include/posenc/encoding.h
- * tells what they are. */
+/* Inside of the absolute encodings: generators of rows, and how encodings are combined. */
 #ifndef POSENC_SRC_ENCODING_H
 #define POSENC_SRC_ENCODING_H
 
@@ -21,7 +20,7 @@ typedef struct posenc_tokens {
     double real[POSENC_MAX_COORDS][POSENC_CHUNK]; /* every axis; only where the generator takes real numbers */
 } posenc_tokens;
 
-/* Where rows go: row t, column first + c to out[t * stride + c], c < n. With a twin, columns first + twin + c of the
+/* Output of rows: row t, column first + c to out[t * stride + c], c < n. With a twin, columns first + twin + c of the
  * same rows go to twin[t * stride + c]. */
 typedef struct posenc_row_span {
     int64_t first, n;
@@ -32,7 +31,8 @@ typedef struct posenc_row_span {
     int is_vast;
 } posenc_row_span;
 
-/* What makes rows. Either rows(), or, for tables, sources() is there. Families have it for their first member. */
+/* Generator of rows. It has either rows() or, for tables, sources(). It is the first member of the struct of each
+ * family. */
 typedef struct posenc_generator posenc_generator;
 struct posenc_generator {
     atomic_int users;
@@ -76,8 +76,8 @@ struct posenc_encoding {
 /* Widest row of any encoding. */
 #define POSENC_MAX_DIM ((int64_t)1 << 21)
 
-/* A family's object of so many bytes: zeros, behind a generator that has one axis, takes every int32 and every real
- * number, and owns this memory only. NULL if there is none. */
+/* Allocates the object of a family, `bytes` bytes of zeros after a generator with one axis that takes every int32 and
+ * every real number and owns this memory only. NULL if there is no memory. */
 void *posenc_generator_new(size_t bytes, int64_t dim);
 
 /* An encoding of one generator, whose only user it is (destroyed if there is no memory), and n_zeros columns behind. */

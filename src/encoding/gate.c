@@ -67,7 +67,7 @@ static float dot(const float *a, const float *b, int64_t n) {
     return (float)sum;
 }
 
-/* y = x * factors, of which there is one, or one for each of the n. */
+/* y = x * factors: one factor, or one for each of the n. */
 static void multiply(const posenc_kernels *kernels, const float *x, const float *factors, int has_one, float *y,
                      int64_t n) {
     const void *source = x;

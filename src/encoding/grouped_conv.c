@@ -10,7 +10,7 @@
 #include "encoding/conv.h"
 #include "encoding/encoding.h"
 
-/* Tokens and written channels at a time. The weights of a tap for so many channels stay in the first cache; tokens are
+/* Tokens and written channels at a time. The weights of a tap for these channels stay in the first cache; tokens are
  * tiles of dot_rows, four times six. 12 or 48 tokens are no faster. */
 enum { TOKENS = 24, CHANNELS = 2 * POSENC_PANEL };
 
@@ -149,7 +149,7 @@ posenc_tap_span posenc_grouped_conv_span(const posenc_grouped_conv *conv, int64_
 
 /* ---- Apply, and the gradient of the input ---- */
 
-/* What is written at a time: tokens begin .. end - 1 of a batch, channels first .. first + n - 1 of a group. */
+/* Block of output: tokens begin .. end - 1 of a batch, channels first .. first + n - 1 of a group. */
 typedef struct block {
     const posenc_view *x, *y;
     int64_t batch, begin, end, group, first, n;

@@ -9,12 +9,12 @@ struct posenc_grouped_conv {
     posenc_grouped_conv_params params;
     int64_t width, pad; /* channels of a group; taps before a token: the rest lie on it and behind */
     float *bias;        /* NULL: none */
-    /* [kernel][group], each a table in panels (kernels/panels.h): rows are the channels that are written, their
-     * channels those that are read. backward is NULL unless it was asked for. */
+    /* [kernel][group], each a table in panels (kernels/panels.h): rows are output channels, their channels are input
+     * channels. backward is NULL without has_backward. */
     float *forward, *backward;
 };
 
-/* Tokens begin .. end - 1, and those that tap u has them read: they lie `by` further on, inside 0 .. n_tokens - 1. */
+/* Tokens begin .. end - 1 that tap u reads for: token t reads token t + by, inside 0 .. n_tokens - 1. */
 typedef struct posenc_tap_span {
     int64_t begin, end, by;
 } posenc_tap_span;

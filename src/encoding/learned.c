@@ -14,7 +14,7 @@ typedef struct learned {
     posenc_lookup lookup;
 } learned;
 
-/* So that sums with it stay inside int64 where they matter. */
+/* Limit of offsets: sums with ids stay in the range of int64. */
 #define MAX_OFFSET ((int64_t)1 << 62)
 
 static const posenc_lookup defaults = POSENC_LOOKUP_DEFAULTS;
@@ -33,7 +33,7 @@ static int64_t row_of(const posenc_lookup *lookup, int64_t n_rows, int64_t id) {
     return r < 0 ? 0 : n_rows - 1;
 }
 
-/* The ids that are taken: all of them, or those that lead to a row. */
+/* Sets the range of accepted ids: all, or the ids with a row. */
 static void set_range(posenc_generator *g, const posenc_lookup *lookup, int64_t n_rows) {
     g->lowest = INT64_MIN;
     g->highest = INT64_MAX;

@@ -81,7 +81,7 @@ static posenc_status add_terms(const posenc_part *part, int64_t begin, int64_t e
     return POSENC_OK;
 }
 
-/* Where fields of the parts end, counted from the parts' first columns, in ascending order. */
+/* Ends of the fields of the parts, counted from the parts' first columns, in ascending order. */
 typedef struct cuts {
     int64_t at[POSENC_MAX_FIELDS * POSENC_MAX_PARTS + 1];
     int n;

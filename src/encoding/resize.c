@@ -15,7 +15,7 @@
 /* Terms that are added in one call, and channels at a time where a row has more of them. */
 enum { TERMS = 64, SLICE = 1024 };
 
-/* From here on a double has no fraction, and every row of the grid lies before. */
+/* Bound of coordinates: from here on a double has no fraction, and every row of the grid is below. */
 #define FAR 0x1p53
 
 /* ---- One axis ---- */
@@ -98,7 +98,7 @@ static double weight_at(const posenc_resize_params *p, const axis_taps *taps, in
 
 /* ---- The terms of a row ---- */
 
-/* Rows and weights of one new row, one after the other. */
+/* Rows and weights of one new row, in order. */
 typedef struct row_terms {
     const posenc_resize_params *params;
     axis_taps y, x;
@@ -127,7 +127,7 @@ static void advance(row_terms *terms) {
         terms->y_weight = weight_at(terms->params, &terms->y, terms->i);
 }
 
-/* The next term that has a weight: what stands where there is none, NaN even, does not matter. 0: there is none. */
+/* Moves to the next term with a weight: values of weight 0, even NaN, do not matter. 0: there is none. */
 static int next_term(row_terms *terms, int64_t *row, float *weight) {
     for (; terms->i < terms->y.n; advance(terms)) {
         double x_weight = weight_at(terms->params, &terms->x, terms->j);

@@ -192,7 +192,7 @@ static posenc_status concatenated(int64_t width, posenc_schedule schedule, doubl
     return posenc_sinusoidal_create(&params, e);
 }
 
-/* What a grid is made of: up to two sinusoids, and how parts refer to them. */
+/* Plan of a grid: up to two sinusoids, and the parts that refer to them. */
 typedef struct grid_plan {
     posenc_schedule schedule;
     int64_t widths[2];

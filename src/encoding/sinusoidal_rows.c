@@ -61,7 +61,7 @@ static void make_planes(posenc_row_maker *maker, const posenc_tokens *tokens, in
     posenc_make_real_columns(maker, maker->first, maker->n, positions, n, &target);
 }
 
-/* Where a column goes, in row 0; NULL if it is not wanted. */
+/* Address of a column in row 0; NULL if it is not wanted. */
 static float *place_of(const posenc_sinusoid *s, const posenc_row_span *span, int64_t column) {
     if (column >= span->first && column < span->first + span->n)
         return span->out + (column - span->first);

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* A position is an anchor, plus -REACH .. REACH-1 blocks, plus -REACH .. REACH-1: the anchor stands in the middle of
- * its span, and so does each block's own. angles.h tells the scheme. */
+/* A position is an anchor, plus -REACH .. REACH-1 blocks, plus -REACH .. REACH-1: the anchor is the middle of its span,
+ * and the middle of a block is its own anchor. docs/numerics.md has the scheme. */
 #define POSENC_ANCHOR_REACH 16
 #define POSENC_ANCHOR_BLOCK (2 * POSENC_ANCHOR_REACH)
 #define POSENC_ANCHOR_SPAN (2 * POSENC_ANCHOR_REACH * POSENC_ANCHOR_BLOCK)

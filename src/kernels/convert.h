@@ -20,7 +20,7 @@ typedef struct posenc_convert_args {
 } posenc_convert_args;
 
 /* Quantises n channels of every head of one token, a multiple of POSENC_QUANT_BLOCK, into blocks of Q8_0 or Q4_0, as
- * posenc/rope.h describes. x is float32, f16 or bf16, and y overlaps nothing. */
+ * docs/numerics.md describes. x is float32, f16 or bf16, and y overlaps nothing. */
 typedef struct posenc_quantise_args {
     const void *x;
     void *y;

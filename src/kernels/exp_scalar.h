@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* exp and tanh of attention logits in plain C: the specification, also used where set-up and joins need the same bits.
- * The constants and their errors stand in kernels/exp.h. */
+/* exp and tanh of attention logits in plain C: the specification, also used where set-up and combining need the same
+ * bits. kernels/exp.h has the constants and their errors. */
 #ifndef POSENC_SCALAR_EXP_H
 #define POSENC_SCALAR_EXP_H
 

@@ -34,14 +34,14 @@ static inline int posenc_is_negative(double x) {
     return (int)(posenc_bits_of_double(x) >> 63);
 }
 
-/* What the rounding of a + b to sum lost (Knuth); NaN if the sum is not finite. */
+/* Rounding error of sum = a + b (Knuth); NaN if the sum is not finite. */
 static inline double posenc_sum_error(double a, double b, double sum) {
     double part = sum - a;
     return (a - (sum - part)) + (b - part);
 }
 
-/* a + b rounded to odd: of an inexact sum the neighbour whose last bit is 1. No number halfway between two of a shorter
- * format is odd, so what is rounded again comes out as if rounded once (Boldo and Melquiond, 2008). */
+/* a + b rounded to odd: an inexact sum becomes the neighbour whose last bit is 1. No number halfway between two of a
+ * shorter format is odd, so a second rounding gives the result of one (Boldo and Melquiond, 2008). */
 static inline double posenc_sum_to_odd(double a, double b) {
     double sum = a + b, lost = posenc_sum_error(a, b, sum);
     int is_inexact = lost < 0.0 || lost > 0.0, is_beyond = is_inexact && (lost < 0.0) != (sum < 0.0);
@@ -130,8 +130,8 @@ static inline double posenc_fma_finite(double a, double b, double c) {
     int of_a, of_b, of_c;
     uint64_t bits_a = posenc_significand(a, &of_a), bits_b = posenc_significand(b, &of_b);
     uint64_t bits_c = posenc_significand(c, &of_c);
-    /* Both have their first bit at 124 or 125: what is shifted out is far below the last bit of a sum, and where a sum
-     * cancels nothing is. */
+    /* Both have their first bit at 124 or 125. Bits that are shifted out are far below the last bit of a sum; a sum
+     * that cancels shifts out none. */
     posenc_wide product = posenc_wide_up(posenc_wide_product(bits_a, bits_b), 20), addend = {bits_c << 8, 0};
     int exponent = of_a + of_b - 126, ahead = of_c - 125 - exponent; /* of c */
     if (bits_c == 0)
@@ -178,7 +178,7 @@ static inline double posenc_fma_exact(double a, double b, double c) {
     return posenc_fma_finite(a, b, c);
 }
 
-/* ---- What kernels and set-up call ---- */
+/* ---- Calls for kernels and set-up ---- */
 
 static inline float posenc_fmaf(float a, float b, float c) {
 #if POSENC_HAS_FMA_INSTRUCTION

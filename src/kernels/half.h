@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* f16 and bf16 to float32 and back, in integers: what the scalar tier uses, and what every conversion instruction is
- * held to. To the nearest value, ties to even; what is too large becomes infinite; a NaN becomes some NaN. */
+/* f16 and bf16 to float32 and back, in integers, for the scalar tier: the specification of every conversion
+ * instruction. Rounds to nearest, ties to even; larger numbers become infinite; a NaN becomes some NaN. */
 #ifndef POSENC_HALF_H
 #define POSENC_HALF_H
 

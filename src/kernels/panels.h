@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* Rows of a table that stand side by side in a panel, so that kernels load whole vectors across rows: element c of row
- * t is panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
+/* Rows of a table, side by side in a panel, so that kernels load whole vectors across rows: element c of row t is
+ * panels[t / PANEL * dim * PANEL + c * PANEL + t % PANEL]. The last panel is filled up with rows of zeros. */
 #define POSENC_PANEL 32
 
 /* Panels of channels, for sums over rows: element c of row k is panels[c / VALUE_PANEL * panel_stride + k * VALUE_PANEL

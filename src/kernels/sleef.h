@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* SLEEF's deterministic sincospi and exp: cos and sin of pi * x, and e^x, in double, the same bits from every variant
- * whatever stands in the neighbouring lanes. SLEEF 3.5 .. 3.9 have it under the finz prefix; 4.0 made the plain names
+ * for any contents of neighbouring lanes. SLEEF 3.5 .. 3.9 have it under the finz prefix; 4.0 made the plain names
  * deterministic and dropped the prefix. The build says which (POSENC_SLEEF_FINZ). Errors are below 3.5 ulp, 2^-51, far
- * below the 2^-25 of the float32 result.
- */
+ * below the 2^-25 of the float32 result. */
 #ifndef POSENC_SLEEF_H
 #define POSENC_SLEEF_H
 

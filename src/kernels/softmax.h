@@ -10,16 +10,16 @@
 
 #include "kernels/sum.h"
 
-/* A row of numbers by offset: that of offset o is at[o - first], first <= o <= last. Offsets beyond have those of the
- * ends. */
+/* Relative bias of one head: offset o has at[o - first], first <= o <= last. Offsets beyond the ends have the value of
+ * that end. */
 typedef struct posenc_float_line {
     const float *at; /* NULL: none */
     int32_t first, last;
 } posenc_float_line;
 
-/* A relative term of softmax.h: product[index of the offset] of the query, or of key j, whose products lie at
- * product + j * key_stride (in floats, below 2^26). Indices follow their line as above. Of an offset that no seen key
- * has they may be anything; others are 0 .. last_row, which is not negative, and below 2^30 where there is a
+/* A relative term of softmax.h: product[index of the offset] of the query, or of key j, whose products lie at product +
+ * j * key_stride (in floats, below 2^26). Indices are clamped at the ends as above. An offset that no unmasked key has
+ * may have any index; others have 0 .. last_row. last_row is not negative, and below 2^30 where there is a
  * key_stride. */
 typedef struct posenc_relative_line {
     const float *product; /* NULL: none */

@@ -2,7 +2,8 @@
 /* The table of one tier; compiled once per tier, and per feature of it with the tier's own for all other kernels. */
 #include "kernels/variant.h"
 
-/* Whose kernels these are: the tier's, those of quantised rows, of them the products, and those that tiles multiply. */
+/* Suffix of the variants in this table: of all kernels, of kernels of quantised rows, of their products, and of kernels
+ * that use tiles. */
 #ifndef POSENC_KERNELS_OF
 #define POSENC_KERNELS_OF POSENC_VARIANT
 #endif

@@ -8,9 +8,9 @@
 
 #include <posenc/types.h>
 
-/* A weighted sum of rows, added to y: y[c] = fma(factor * weight_k, row_k[c] + shift[c], y[c]) for k = 0 .. n - 1, one
- * after the other, c < dim. Row k is row index[k] of the table where there is an index. With relu, for float32 rows
- * without shift, 0 > row_k[c] ? 0 : row_k[c] takes the place of row_k[c]. y overlaps nothing. */
+/* A weighted sum of rows, added to y: y[c] = fma(factor * weight_k, row_k[c] + shift[c], y[c]) for k = 0 .. n - 1, in
+ * order, c < dim. Row k is row index[k] of the table where there is an index. With relu, for float32 rows without
+ * shift, 0 > row_k[c] ? 0 : row_k[c] takes the place of row_k[c]. y overlaps nothing. */
 typedef struct posenc_weighted_rows_args {
     const float *weights;
     ptrdiff_t weight_stride; /* in bytes */

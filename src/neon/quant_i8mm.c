@@ -146,7 +146,7 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
 
 enum { GROUP_OCTETS = GROUP / OCTET, CHANNEL_PAIRS = POSENC_QUANT_BLOCK / 2 };
 
-/* What a group's rows count in two sums. */
+/* Weights of a group's rows in two sums, as digits. */
 typedef struct pair_shares {
     digit_rows octets[GROUP_OCTETS];
     vf factors;
@@ -156,7 +156,7 @@ V_INLINE int16x8_t narrow(const vi numbers[2]) {
     return vmovn_high_s32(vmovn_s32(numbers[0]), numbers[1]);
 }
 
-/* Of sums i and i + 1. */
+/* Finds the weights in sums i and i + 1. */
 V_INLINE void find_pair_shares(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at,
                                pair_shares *to) {
     vi numbers[2][SHARE_VECTORS];

@@ -7,7 +7,7 @@
 #include "core/view.h"
 #include "rope/rope.h"
 
-/* Heads whose norms are made at a time; what they share is multiplied out once for all of them. */
+/* Heads whose norms are computed at a time; their common factors are multiplied once for all of them. */
 #define NORM_HEADS 64
 
 /* The weights of a norm without: kernels have one kind of norm, and a product with 1 is exact. */
@@ -30,7 +30,7 @@ typedef struct heads {
     const float *weight; /* of the norm, for each channel */
 } heads;
 
-/* What stays the same through a slice. */
+/* Arguments that stay the same through a slice. */
 typedef struct walk {
     const posenc_rope *rope;
     const posenc_kernels *kernels;
@@ -227,7 +227,7 @@ static void quantise(const walk *w, const heads *h, const void *x, posenc_dtype 
     w->kernels->quantise_rows(&args);
 }
 
-/* From the float32 where they were finished to y; nothing if that is it. */
+/* Converts staged heads to y; no-op if y is the stage. */
 static void pass_on(const walk *w, const heads *finished, const heads *h) {
     if (posenc_block_bytes(h->y_type) > 0) {
         quantise(w, h, finished->y, POSENC_F32, finished->y_stride);

@@ -59,7 +59,7 @@ static posenc_rope_pair axial(const posenc_rope_params *p, int64_t i) {
     return restarting(p, i, axis, 2 * p->axes.sections[axis]);
 }
 
-/* The frequencies are dealt out in turns. */
+/* Axes take the frequencies in turn. */
 static posenc_rope_pair pixtral(const posenc_rope_params *p, int64_t i) {
     int64_t half = p->n_rot / 4, axis = i >= half;
     posenc_rope_pair pair = running(p, 2 * (i - axis * half) + axis, (int)axis);
@@ -134,8 +134,8 @@ static posenc_status check_sections_of(const posenc_rope_params *p) {
     return check_sections(axes, sections == NO_SECTIONS && !is_halved_by_axis(p) ? 0 : p->n_rot / 2);
 }
 
-/* What a pair may grow by from one position to the next, as an exponent. Its value is that at an anchor times what it
- * grew by since then; up to here both stay within double's range wherever the value is within float's. */
+/* Largest growth of a pair from one position to the next, as an exponent. A value is the value at an anchor times the
+ * growth since then. Up to this limit both stay in the range of double wherever the value is in the range of float. */
 #define MAX_GROWTH 32.0
 
 static posenc_status check_xpos(const posenc_rope_params *p) {
@@ -158,8 +158,8 @@ static int has_bases(const posenc_rope_lists *lists) {
     return 0;
 }
 
-/* What scalings mean for frequencies that restart, that are listed or that have several bases nobody has said, but ggml
- * for its own. */
+/* Refuses scalings of frequencies that restart, that are listed or that have several bases: only ggml defines one, for
+ * its own mode. */
 static posenc_status check_scaling_of(const posenc_rope_params *p) {
     const posenc_rope_scaling *s = &p->scaling;
     int is_plain = s->type == POSENC_SCALING_NONE && s->freq_factors == NULL && s->freq_factors_f32 == NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a call of RoPE on tensors refuses. */
+/* Checks of a call of RoPE on tensors. */
 #include <math.h>
 
 #include "core/view.h"

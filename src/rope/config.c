@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A name that begins with a dot is a GGUF key: the dot, and what stands before it, may be missing. */
+/* A name that begins with a dot is a GGUF key: the dot, and the architecture before it, may be missing. */
 static int is_named(const char *published, const char *name) {
     if (published[0] != '.')
         return strcmp(published, name) == 0;
@@ -37,14 +37,13 @@ typedef struct number_name {
 
 #define FIELD(member) offsetof(posenc_rope_params, member)
 
-/* What llama.cpp has in files of DeepSeek-V2 and the models that it derives from it: a tenth of mscale_all_dim, and
- * mscale is the same. */
+/* llama.cpp writes a tenth of mscale_all_dim to files of DeepSeek-V2 and related models; mscale is the same. */
 #define A_TENTH(architecture)                                                                                          \
     {architecture ".rope.scaling.yarn_log_multiplier", TIMES_TEN, FIELD(scaling.mscale)}, {                            \
         architecture ".rope.scaling.yarn_log_multiplier", TIMES_TEN, FIELD(scaling.mscale_all_dim)                     \
     }
 
-/* A name may stand in several rows: all of them are set, the last one wins. Rows of one name refuse the same values. */
+/* A name may have several rows: all of them are set, the last one wins. Rows of one name refuse the same values. */
 static const number_name number_names[] = {
     {"head_dim", CHANNELS, FIELD(head_dim)},
     {"rotary_dim", CHANNELS, FIELD(n_rot)},

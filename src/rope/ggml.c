@@ -36,8 +36,8 @@ static posenc_rope_scaling scaling_of(const posenc_rope_ggml *ggml, int64_t n_pa
     return s;
 }
 
-/* Of two sections that begin with the same pair, which is not the first, ggml restarts the frequencies of the former,
- * though it has no pairs. */
+/* True if a section without pairs lies between pairs. ggml restarts the frequencies of such a section, not of the next
+ * one. */
 static int has_gap(const int *sections, int64_t n_pairs) {
     int64_t begin = 0;
     for (int axis = 0; axis < POSENC_MAX_AXES; begin += sections[axis++])

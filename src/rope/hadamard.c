@@ -46,7 +46,7 @@ static void convert(const posenc_kernels *kernels, rows x, rows y, int64_t n_hea
         kernels->convert_rows(&args);
 }
 
-/* In y if that is float32, else in the room. */
+/* Transforms heads in y if y is float32, else in a buffer. */
 static void transform(const posenc_kernels *kernels, rows x, rows y, int64_t n_heads, int64_t head_dim, int64_t n) {
     float room[POSENC_STAGED];
     rows work = {room, POSENC_F32, (ptrdiff_t)sizeof(float) * (ptrdiff_t)head_dim};

@@ -40,7 +40,7 @@ static void find_plane(posenc_rope *rope, int axis) {
     rope->is_scattered |= end - first != plane->n_pairs;
 }
 
-/* Planes in the order in which their spans can be written one over the other: those that end later come first. */
+/* Orders planes so that their spans can be written one over the other: planes that end later come first. */
 static void order_planes(posenc_rope *rope) {
     for (int a = 0; a < rope->n_axes; a++) {
         int at = a;

@@ -36,7 +36,7 @@ posenc_status posenc_rope_check(const posenc_rope_params *params);
 
 posenc_status posenc_rope_check_axes(const posenc_rope_params *params);
 
-/* Pair i: the axis that it follows, its entry in the lists of frequencies and on a ramp, and what it is before scaling:
+/* Pair i: its axis, its entry in the lists of frequencies and on a ramp, and its frequency before scaling:
  * base^(-2j/n). (axes.c) */
 typedef struct posenc_rope_pair {
     int axis;
@@ -93,11 +93,11 @@ static inline int posenc_row_source_is_per_channel(const posenc_row_source *sour
     return source->table != NULL && source->table->per_channel;
 }
 
-/* What a call says of positions for so many tokens: strides, type, range. */
+/* Checks positions of n_tokens tokens: strides, type, range. */
 posenc_status posenc_rope_check_source(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
                                        int64_t n_batch);
 
-/* Turns the source to pairs first .. first + n - 1, for rows of that direction. */
+/* Sets the source to pairs first .. first + n - 1, for rows of that direction. */
 void posenc_row_source_slice(posenc_row_source *source, const posenc_kernels *kernels, int64_t first, int64_t n,
                              posenc_direction direction);
 

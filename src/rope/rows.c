@@ -80,7 +80,7 @@ static void make_columns(const posenc_row_source *source, posenc_row_maker *make
     posenc_make_columns(maker, first, n, positions + token, n_tokens, target);
 }
 
-/* How many tokens, from this one on and at most n, have one position on all axes, as text has; or have not. */
+/* Number of tokens, from this one on and at most n, that have one position on all axes (text), or that do not. */
 static int64_t run_of_likes(const posenc_row_source *source, int64_t token, int64_t n, int *is_one) {
     int64_t run = 0;
     for (; run < n; run++) {
@@ -98,7 +98,7 @@ static int64_t run_of_likes(const posenc_row_source *source, int64_t token, int6
 /* Rows put together from those of each axis at most: so few that rows of one axis have room behind them. */
 #define AXES_ROWS_AHEAD 8
 
-/* Pairs of an axis from its rows to where they stand. */
+/* Copies the pairs of an axis from its rows to their places. */
 static void place_pairs(posenc_row_source *source, const posenc_rope_plane *plane, float (*cosines)[POSENC_SLICE],
                         float (*sines)[POSENC_SLICE], int64_t n_tokens) {
     for (int64_t t = 0; t < n_tokens; t++)
@@ -115,9 +115,9 @@ static int have_one_anchor(const posenc_row_source *source, int64_t token) {
     return posenc_have_one_anchor(positions, source->rope->n_axes);
 }
 
-/* Each axis makes the columns that hold its pairs. Those of consecutive pairs go straight to their place: what an axis
- * writes beside its own the next one, which ends before it, writes again. Positions of one anchor, as those
- * of an image are, share it: one token of three axes took 1.2 times as long while each had its own. */
+/* Makes the columns of each axis. Columns of consecutive pairs are written in place: the next axis, which ends earlier,
+ * overwrites columns that are not of this axis. Positions with one anchor, as in an image, share it: one token of three
+ * axes took 1.2 times as long while each axis had its own. */
 static void make_by_axis(posenc_row_source *source, int64_t token, int64_t n_tokens) {
     const posenc_rope *rope = source->rope;
     int64_t behind = rope->is_scattered ? AXES_ROWS_AHEAD : 0;
@@ -138,8 +138,8 @@ static void make_by_axis(posenc_row_source *source, int64_t token, int64_t n_tok
     }
 }
 
-/* How many positions there are from this one to the end of its block, so that the next have one to themselves; real
- * numbers that are no integers share nothing. */
+/* Number of positions from this one to the end of its block, so that the next ones begin a block. Fractional positions
+ * share nothing. */
 static int64_t rest_of_block(double position) {
     int64_t whole = (int64_t)position;
     return POSENC_ANCHOR_BLOCK - ((whole + POSENC_ANCHOR_REACH) & (POSENC_ANCHOR_BLOCK - 1));
@@ -171,7 +171,7 @@ static void copy_row(posenc_row_source *source, const float *cosines, const floa
     }
 }
 
-/* Where the values of the slice begin in a row of the table. */
+/* Start of the slice in a table row. */
 static int64_t first_in_row(const posenc_row_source *source) {
     if (source->table->per_channel)
         return source->rope->params.layout == POSENC_ROPE_INTERLEAVED ? 2 * source->first : source->first;

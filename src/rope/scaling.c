@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* RoPE scalings. Whatever the scheme, pair i is rotated by
+/* RoPE scalings. In every scheme pair i is rotated by
  *
  *     theta_i = share_i * t_i + (1 - share_i) * t_i / factor        t_i = base'^(-2i/n_rot) / (lists of factors)[i]
  *
@@ -241,7 +241,7 @@ static posenc_status plan_dynamic(plan *p) {
     return grow_base_ntk(p, posenc_dd_add(posenc_dd_from(1.0), scaled));
 }
 
-/* The pair, as a real number, whose t makes so many turns in C = original tokens: n ln(C/2 pi turns) / (2 ln base). */
+/* Pair, as a real number, whose t makes `turns` turns in C = original tokens: n ln(C/2 pi turns) / (2 ln base). */
 static posenc_dd pair_that_makes(double turns, double original, const plan *p) {
     if (original == 0.0) /* ggml: before the first */
         return posenc_dd_from(-1.0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a scaling scheme to what the kernels need: frequencies and a magnitude. */
+/* Frequencies and magnitude of a scaling. */
 #ifndef POSENC_SRC_ROPE_SCALING_H
 #define POSENC_SRC_ROPE_SCALING_H
 
@@ -11,7 +11,7 @@
  * checked. On failure nothing is written. */
 posenc_status posenc_rope_compile(const posenc_rope_params *params, posenc_dd *theta, double *magnitude);
 
-/* What posenc_rope_compile would say if the lists were in order. */
+/* Status of posenc_rope_compile for these parameters, without a check of the lists. */
 posenc_status posenc_rope_check_scaling(const posenc_rope_params *params);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalar angles: the specification. The scheme stands in include/posenc/angles.h, its error in docs/numerics.md. */
+/* Scalar angles: the specification. docs/numerics.md has the scheme and its error. */
 #include <math.h>
 #include <stdlib.h>
 

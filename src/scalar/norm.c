@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalar RMS-norm: the specification. What is made of the factors stands in rope.c and convert.c. */
+/* Scalar RMS-norm: the specification. rope.c and convert.c apply the factors. */
 #include <math.h>
 
 #include "kernels/fma.h"

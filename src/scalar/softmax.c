@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalar softmax of attention logits: the specification. include/posenc/softmax.h says what it promises,
- * docs/numerics.md why. */
+/* Scalar softmax of attention logits: the specification. docs/numerics.md has the order and the bounds. */
 #include <stdlib.h>
 
 #include "kernels/exp_scalar.h"
@@ -15,12 +14,12 @@ static int32_t offset_of(const row *a, size_t j) {
     return (a->k_pos != NULL ? a->k_pos[j] : (int32_t)j) - a->position;
 }
 
-/* Inside the bounds of the loops. */
+/* True if key j is inside the bounds of the loops. */
 static int is_inside(const row *a, size_t j) {
     return j >= a->seen.begin && j < a->seen.end && !(j >= a->seen.hole_begin && j < a->seen.hole_end);
 }
 
-/* Of a group that is to be left: no key of it is inside. */
+/* True if key j is in a group that is not written: no key of the group is inside the bounds. */
 static int is_left(const row *a, size_t j) {
     size_t first = j / POSENC_SUM_LANES * POSENC_SUM_LANES;
     for (j = first; a->leaves_hidden && j < first + POSENC_SUM_LANES; j++)
@@ -41,13 +40,13 @@ static float relative_term(const posenc_relative_line *r, size_t j, int32_t offs
     return r->product[(ptrdiff_t)j * r->key_stride + r->index[offset - r->first]];
 }
 
-/* Offsets beyond a line have the values of its ends. */
+/* Offsets beyond a relative bias have the values of its ends. */
 static float line_value(const posenc_float_line *line, int32_t offset) {
     int32_t at = offset < line->first ? line->first : offset > line->last ? line->last : offset;
     return line->at[at - line->first];
 }
 
-/* l_j of softmax.h; -inf for a key that is not seen. */
+/* Logit l_j (docs/numerics.md); -inf for a masked key. */
 static float logit(const row *a, size_t j) {
     if (!is_seen(a, j))
         return -INFINITY;

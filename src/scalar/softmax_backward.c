@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalar gradient of the softmax: the specification. include/posenc/backward.h has the formula. */
+/* Scalar gradient of the softmax: the specification. The formula is E.6 of docs/formulas.md, the order in
+ * docs/numerics.md. */
 #include <float.h>
 #include <math.h>
 

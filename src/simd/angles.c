@@ -31,7 +31,7 @@ void VARIANT(angle_anchors)(const posenc_angle_anchors_args *a) {
     a->growth != NULL ? anchors(a, 1) : anchors(a, 0);
 }
 
-/* n floats at p, of which there may be more or fewer than a vector's. */
+/* n floats at p, which may be more or fewer than a vector. */
 V_INLINE void put(float *p, vf value, size_t n, int add) {
     if (n >= VF)
         v_store(p, add ? v_add(v_load(p), value) : value);
@@ -63,7 +63,7 @@ V_INLINE turns table_at(const posenc_turn_column *table, size_t k, size_t i) {
     return load_turns(cos_sin[0] + i % POSENC_COLUMN, cos_sin[1] + i % POSENC_COLUMN);
 }
 
-/* Turns a by b's cosines and the products with b's sines; backwards, these have the other sign. */
+/* Rotates a by b's cosines and the products with b's sines; backwards, these have the other sign. */
 V_INLINE turns turned(turns a, turns b, turns products, const int backwards) {
     if (backwards)
         return (turns){vd_fma(a.cos_lo, b.cos_lo, products.cos_lo), vd_fma(a.cos_hi, b.cos_hi, products.cos_hi),
@@ -77,9 +77,8 @@ V_INLINE turns sine_products(turns a, turns b) {
                    vd_mul(a.cos_hi, b.sin_hi)};
 }
 
-/* What the rows of a call have in common: constants, except where they grow. is_far: some are to be fetched; asked
- * once, for over 256 KB rows took 1.03 times as long while each was asked. streams: they are whole vectors, and go past
- * the caches. */
+/* Form of all rows of a call; constants, except with growth. is_far: some rows are prefetched; tested once, because
+ * over 256 KB rows took 1.03 times as long with a test for each. streams: whole vectors, by non-temporal stores. */
 typedef struct row_form {
     int step, add, has_growth, is_far, streams;
 } row_form;
@@ -105,15 +104,15 @@ V_INLINE void put_row(const posenc_angle_rows_args *a, ptrdiff_t k, turns row, s
         v_stream_vd(sin_out, row.sin_lo, row.sin_hi);
         return;
     }
-    /* Without this a store that misses holds up the arithmetic: over 8 MB and over 128 MB rows took 1.7 times as long
-     * on an Intel Xeon; over 256 KB they take 1.3 times as long with it. */
+    /* Prefetches rows that will be stored. A store that misses holds up the arithmetic: over 8 MB and over 128 MB rows
+     * took 1.7 times as long on an Intel Xeon; over 256 KB they take 1.3 times as long with it. */
     if (form.is_far && (size_t)r < a->n_fetch) {
         fetch_typed(cos_out + POSENC_ANCHOR_BLOCK * a->cos_stride, 0, form.step == 1 ? n : floats, POSENC_F32);
         if (form.step == 1)
             fetch_typed(sin_out + POSENC_ANCHOR_BLOCK * a->sin_stride, 0, n, POSENC_F32);
     }
-    /* Of a store that spans two lines only the first is on its way before its turn: 32 rows and more of 95 pairs take
-     * 0.7 times as long with it. Vectors of half a line, which seldom span two, take 1.4 times as long. */
+    /* Fetches the second cache line of a store that spans two: 32 rows and more of 95 pairs take 0.7 times as long with
+     * it. Vectors of half a line, which seldom span two, take 1.4 times as long. */
     if (form.step == 1 && VF * sizeof(float) == 64) {
         __builtin_prefetch(cos_out + n - 1, 1);
         __builtin_prefetch(sin_out + n - 1, 1);
@@ -205,9 +204,9 @@ V_INLINE void column(const posenc_angle_rows_args *a, size_t i, const int vector
         rows_at(a, (size_t)k, BACKWARDS, anchor, i, vectors, n, form);
 }
 
-/* By twos, rows beyond the caches take 0.8 times as long, the others 1.1 times; pairs, which are two vectors each
- * already, do not gain. The tail goes with the last whole vector, where nothing is added to: 0.7 to 0.9 times
- * as long as alone with AVX-512, 0.9 to 1.0 with AVX2. */
+/* Two rows at a time: rows beyond the caches take 0.8 times as long, the others 1.1 times; pairs, which are two vectors
+ * each already, do not gain. The tail goes with the last whole vector, where nothing is added to: 0.7 to 0.9 times as
+ * long as alone with AVX-512, 0.9 to 1.0 with AVX2. */
 V_INLINE void columns(const posenc_angle_rows_args *a, const row_form form) {
     size_t i = 0, rest = a->n % VF;
     const int joins = form.step == 1 && !form.add && rest > 0 && a->n > VF;

@@ -6,7 +6,7 @@
 #include "simd/typed.h"
 #include "kernels/variant.h"
 
-/* n scores from u on, x, with what is added to them. */
+/* Adds by_row and by_column to n scores x from u on and stores them. */
 V_INLINE void put_sum(float *y, vf x, vf by_row, const float *by_column, size_t u, size_t n) {
     vf sum = v_add(v_add(x, by_row), load_typed(by_column, u, n, POSENC_F32));
     store_typed(y, u, sum, n, POSENC_F32);
@@ -16,10 +16,10 @@ V_INLINE void add(float *y, const float *by_column, vf by_row, size_t u, size_t 
     put_sum(y, load_typed(y, u, n, POSENC_F32), by_row, by_column, u, n);
 }
 
-/* Where each row ends in a part of a vector, whose store is masked: the next row begins right behind it, and a load
- * waits for the lanes that a store beside it leaves out as if it wrote them. So the first vector of a row is read
- * before the one before ends. Rows of 14 took 3 times as long without (Xeon, AVX-512), and those of whole vectors up to
- * 1.4 times with it. */
+/* Case of rows that end in a part of a vector, whose store is masked: the next row begins right behind it, and a load
+ * waits for masked lanes of a store as if they were written. So the first vector of a row is read before the previous
+ * row ends. Rows of 14 took 3 times as long without (Xeon, AVX-512), and rows of whole vectors up to 1.4 times with
+ * it. */
 static void add_ragged(const posenc_add_axes_args *a) {
     float *y = a->y;
     vf first = load_typed(y, 0, lanes_from(0, a->width), POSENC_F32);

@@ -80,7 +80,7 @@ V_INLINE uint32_t sign_of_first(const void *x, int32_t size, const posenc_dtype 
     return negative >> __builtin_ctz(largest) << 31;
 }
 
-/* As integers the sizes are in the order of floats, infinity and NaN behind the others. */
+/* Bits of sizes, as integers, are in the order of floats; infinity and NaN come last. */
 V_INLINE int32_t largest_of(const void *x, const posenc_dtype x_type, const posenc_dtype y_type) {
     vi sizes = vi_set1(0);
     for (size_t v = 0; v < BLOCK_VECTORS; v++)
@@ -115,7 +115,7 @@ V_INLINE void write_q4_0(const void *x, vf reciprocal, int8_t *to, const posenc_
     vi_store_8(to, both, POSENC_QUANT_BLOCK / 2);
 }
 
-/* What is written of a block with a value that is not finite. */
+/* Writes a block with a value that is not finite: scale NaN, integers of 0. */
 V_INLINE void write_nothing(int8_t *y, const posenc_dtype y_type) {
     const uint16_t nan = 0x7e00;
     memcpy(y, &nan, sizeof nan);

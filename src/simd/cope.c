@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* SIMD body of the logits of contextual positions; src/scalar/cope.c is the specification.
- * Needs: vec.h. Produces: cope_row. Used by: avx2, avx512, neon.
+/* SIMD body of the logits of contextual positions; src/scalar/cope.c is the specification. Needs: vec.h. Produces:
+ * cope_row. Used by: avx2, avx512, neon.
  *
- * Blocks of keys from the query backwards: gates by vectors, positions one after the other, logits by vectors. Once the
- * positions are clamped only the last step is left. */
+ * Blocks of keys from the query backwards: gates by vectors, positions in order, logits by vectors. Once the positions
+ * are clamped only the last step is left. */
 #include "vec.h"
 
 #include <math.h>

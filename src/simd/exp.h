@@ -42,7 +42,7 @@ V_INLINE vf exp_nonpositive(vf x) {
     return exp_above(x, v_set1(POSENC_EXP_LOWEST));
 }
 
-/* Both branches of the specification, and the choice. */
+/* Computes both branches of the specification and selects one. */
 V_INLINE vf tanh_any(vf x) {
     vf size = v_max(x, v_neg(x));
     vf z = v_mul(size, size);

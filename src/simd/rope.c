@@ -12,8 +12,8 @@
  * 20 % faster over 8 MB than two walks of four. */
 enum { GROUP = 8 };
 
-/* Vectors of a half that are stored one after the other, before those of the other half: as many as registers hold. A
- * store that spans two lines costs less right after its neighbour. One at a time, heads of 226 channels take 1.2 times
+/* Vectors of a half that are stored in a row, before the vectors of the other half: as many as registers hold. A store
+ * that spans two cache lines costs less right after its neighbour. One at a time, heads of 226 channels take 1.2 times
  * as long with AVX2, 1.15 with AVX-512 (AMD Zen 4). */
 enum { BESIDE = VF == 8 ? 2 : 4 };
 
@@ -60,7 +60,8 @@ V_INLINE void store_pairs(void *first, void *second, size_t i, vf y0, vf y1, siz
     }
 }
 
-/* What heads are multiplied by: cosines and sines for first channels of pairs; with weights, others for the second. */
+/* Factors on the channels of heads: cosines and sines for the first channels of pairs; with weights, others for the
+ * second. */
 typedef struct factors {
     vf c0[GROUP], s0[GROUP], c1[GROUP], s1[GROUP];
 } factors;
@@ -102,13 +103,13 @@ V_INLINE void turn(const factors *f, int k, const int is_normed, vf head_factor,
     *x1 = v_fma(z1, f->c1[k], v_mul(z0, f->s0[k]));
 }
 
-/* How pairs of which each half is a vector of its own are read and written; all of it is constant. */
+/* Constants of reading and writing pairs whose halves are vectors of their own. */
 typedef struct split {
     posenc_dtype x_type, y_type;
     int is_normed, reads_interleaved, writes_interleaved;
 } split;
 
-/* Where pairs of a head begin. */
+/* Addresses of the pairs of a head. */
 typedef struct head {
     const char *x_first, *x_second;
     char *y_first, *y_second;
@@ -136,8 +137,8 @@ V_INLINE vf factor_of_head(const posenc_rope_args *a, size_t h, const split s) {
     return v_set1(s.is_normed ? a->head_factors[h] : 1.0f);
 }
 
-/* Less than a vector of each head. What lies in the rest of a masked store, the next head, would wait for it: it is
- * read before. 0.3 times as long in cache. */
+/* Rotates less than a vector of each head. A load of the next head would wait for a masked store whose unwritten lanes
+ * are in it, so it comes first: 0.3 times as long in cache. */
 V_INLINE void turn_parts(const posenc_rope_args *a, head at, size_t n, const factors *f, const split s) {
     vf next0 = v_set1(0.0f), next1 = next0;
     for (size_t h = 0; h < a->n_heads; h++) {
@@ -170,7 +171,7 @@ V_INLINE void store_beside(head at, const placed_pairs *y, const int count, cons
         store_typed(at.y_second, y[j].lane, y[j].second, VF, s.y_type);
 }
 
-/* n pairs of one head, whole vectors of which the last is read before any is written. */
+/* n pairs of one head, as whole vectors. The last one is read before any is written. */
 V_INLINE void turn_vectors(head at, const int vectors, size_t n, const factors *f, vf head_factor, const split s) {
     placed_pairs last = {.lane = lane_of(vectors - 1, vectors, n)};
     load_pairs(at.x_first, at.x_second, last.lane, VF, s.x_type, s.reads_interleaved, &last.first, &last.second);
@@ -243,8 +244,8 @@ V_INLINE void bf16_group(const posenc_rope_args *a, size_t i, const int vectors,
     split_group(a, i, vectors, n, (split){x_type, y_type, is_normed, 1, 1});
 }
 
-/* Channels i .. i + n - 1, x0 x1 x0 x1 ... Beside them stand cos cos ... and -sin sin ..., so that y = x * cos +
- * swapped x * sin, the same two roundings as in the specification. */
+/* Channels i .. i + n - 1, x0 x1 x0 x1 ... The factors beside them are cos cos ... and -sin sin ..., so that y = x *
+ * cos + swapped x * sin, the same two roundings as in the specification. */
 V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int vectors, size_t n,
                                 const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
     const size_t each = lanes_each(vectors, n);
@@ -284,12 +285,12 @@ V_INLINE void interleaved_group(const posenc_rope_args *a, size_t i, const int v
 typedef void group_body(const posenc_rope_args *a, size_t i, const int vectors, size_t n, const posenc_dtype x_type,
                         const posenc_dtype y_type, const int is_normed);
 
-/* What is left of a head: `vectors` vectors, from lane i on. */
+/* Tail of a head: `vectors` vectors, from lane i on. */
 typedef struct head_rest {
     size_t i, vectors, end;
 } head_rest;
 
-/* As many groups of so many vectors as there are. A last vector that overlaps has one before it in its group. */
+/* Runs all groups of `vectors` vectors. A last vector that overlaps has another one before it in its group. */
 V_INLINE void walk_groups(const posenc_rope_args *a, head_rest *at, const int vectors, const int overlaps,
                           group_body *group, const posenc_dtype x_type, const posenc_dtype y_type,
                           const int is_normed) {

@@ -12,7 +12,7 @@
 
 typedef posenc_softmax_row_args row;
 
-/* What the logits of a row are made of. The common kinds have loops of their own. */
+/* Terms of the logits of a row. Common kinds have loops of their own. */
 typedef enum logit_kind {
     SCALED,
     WITH_ALIBI,
@@ -62,7 +62,7 @@ V_INLINE vf products_along(const float *product, const int32_t *index, int32_t l
     return v_gather_n(product, at, n);
 }
 
-/* What plain logits are made of, in registers: no store to the result can be taken to change it. */
+/* Terms of plain logits, in registers: the compiler cannot take a store to the result for a change of them. */
 typedef struct plain_terms {
     vf scale, bias_slope, constant; /* the last is one bias for all keys of a run */
     vf slope, step;                 /* ALiBi's; what the distances of a step grow by to the next */
@@ -119,8 +119,8 @@ V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n,
 
 /* ---- Anything ---- */
 
-/* The keys of one vector. Where they do not stand side by side in their lines, those are gathered: at given positions,
- * and in steps with keys that are not seen, whose offsets a line need not have. */
+/* Keys of one vector. Biases that are not side by side are gathered: at given positions, and in steps with masked keys,
+ * whose offsets a relative bias need not have. */
 typedef struct keys {
     size_t j, n;
     vi offsets;
@@ -132,7 +132,7 @@ V_INLINE vi indices_in_line(const keys *k, int32_t first, int32_t last) {
     return vi_sub(inside, vi_set1(first));
 }
 
-/* Some of the keys lie beyond an end of the line. */
+/* Keys of which some are beyond an end of the relative bias. */
 V_INLINE int is_beyond(const row *a, const keys *k) {
     ptrdiff_t offset = (ptrdiff_t)k->j - a->position;
     return offset < a->line.first || offset + (ptrdiff_t)k->n - 1 > a->line.last;
@@ -158,7 +158,7 @@ V_INLINE vf relative_values(const row *a, const posenc_relative_line *r, const k
     return v_gather_n(r->product + (ptrdiff_t)k->j * r->key_stride, vi_add(index, of_key), k->n);
 }
 
-/* -inf for keys that bytes, positions or the bounds hide. */
+/* -inf for keys masked by bytes, positions or bounds. */
 V_INLINE vf hide(const row *a, const keys *k, vf l) {
     vf hidden = v_set1(-INFINITY);
     if (a->bytes != NULL && k->j >= a->bytes_begin) {
@@ -170,7 +170,7 @@ V_INLINE vf hide(const row *a, const keys *k, vf l) {
     return k->scattered ? hide_unseen(&a->seen, k->j, l, hidden) : l;
 }
 
-/* The n keys from j on; is_ragged: some may be hidden by the bounds. */
+/* The n keys from j on; is_ragged: bounds may mask some. */
 V_INLINE keys keys_at(const row *a, size_t j, size_t n, int is_ragged) {
     keys k = {j, n, vi_sub(key_numbers(j), vi_set1(a->position)), is_ragged || a->k_pos != NULL};
     if (a->k_pos != NULL)

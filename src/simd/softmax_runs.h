@@ -9,7 +9,7 @@
 
 enum { LANES = POSENC_SUM_LANES, STEP = LANES / VF };
 
-/* Keys begin <= j < end; begin is a whole number of steps. A ragged run is one step, with keys that the bounds hide. */
+/* Keys begin <= j < end; begin is a whole number of steps. A ragged run is one step, with keys outside the bounds. */
 typedef struct run {
     size_t begin, end;
     int is_ragged;
@@ -37,7 +37,7 @@ V_INLINE vi key_numbers(size_t j) {
     return vi_add(vi_iota(), vi_set1((int32_t)j));
 }
 
-/* x at those of the keys from j on that the bounds show, and `hidden` at the others. */
+/* x at the keys from j on inside the bounds, `hidden` at the others. */
 V_INLINE vf hide_unseen(const posenc_seen *seen, size_t j, vf x, vf hidden) {
     vi keys = key_numbers(j);
     vf behind_hole = v_select(vi_lt(keys, vi_set1((int32_t)seen->hole_end)), hidden, x);

@@ -64,12 +64,12 @@ V_INLINE void *typed_out(void *p, size_t i, const posenc_dtype type) {
     return (char *)p + i * (type == POSENC_F32 ? 4 : 2);
 }
 
-/* Where nothing is fetched, mostly: keeps the fetching out of the loop. */
+/* Marks a condition as rare: keeps the prefetch out of the loop. */
 #define RARELY(condition) __builtin_expect(condition, 0)
 
-/* Starts to fetch the lines of elements i .. i + n - 1 into the second cache, to read them or to write there soon. Into
- * the first, which others need, what is written ahead took 1.1 to 1.8 times as long (AMD Zen 4, beyond 1 MB). Addresses
- * are numbers here: they may lie past the array, where C knows no pointers, or there may be no array. */
+/* Starts to fetch the lines of elements i .. i + n - 1 into the second cache, to read them or to write there soon.
+ * Prefetching into the first cache, which other data needs, took 1.1 to 1.8 times as long for output (AMD Zen 4, beyond
+ * 1 MB). Addresses are numbers here, because they may lie past the array. */
 V_INLINE void fetch_typed(const void *p, size_t i, size_t n, const posenc_dtype type) {
     const size_t size = type == POSENC_F32 ? 4 : 2;
     for (size_t byte = 0; byte < n * size; byte += 64)

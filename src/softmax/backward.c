@@ -5,7 +5,7 @@
 #include "core/view.h"
 #include "softmax/scores.h"
 
-/* The same extents as p, f32, and the same memory as one of the others or as none. */
+/* Checks of the tensors: f32 and the extents of p; an output has the memory of one of the others or of none. */
 static posenc_status check_input(const posenc_view *x, const posenc_view *p) {
     posenc_status status = posenc_check_input_f32(x);
     return status == POSENC_OK && !posenc_same_extents(x, p) ? POSENC_ERR_SHAPE : status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients of relative biases, and of what they were made of (FORMULAS E.4, E.5). Every sum is taken in double in the
- * order that backward.h states, in blocks whose sums fit on the stack. */
+/* Gradients of relative biases and of their parameters (FORMULAS E.4, E.5). Every sum is taken in double in the order
+ * of docs/numerics.md, in blocks whose sums fit on the stack. */
 #include <posenc/backward.h>
 
 #include <string.h>
@@ -13,10 +13,10 @@
 
 enum { BLOCK = 4096 };
 
-/* ---- A line ---- */
+/* ---- A relative bias ---- */
 
-/* The sums of offsets first .. first + n - 1. Of those beyond, down to `from` and up to but not including `to`, the
- * nearest takes the gradient: the ends of a line that is extended. */
+/* Sums of offsets first .. first + n - 1. Offsets from `from` to `to` - 1 beyond them are added to the nearest sum: the
+ * ends of a clamped bias. */
 typedef struct block {
     int64_t first, n, from, to;
     double sums[BLOCK];
@@ -51,8 +51,8 @@ static void add_inner(double *sums, const float *const *ds, int64_t n) {
 }
 
 /* Adds TOGETHER rows of n_k keys, of which the first begins at offset `lowest` and each at one less than the one
- * before. The offsets that all of them have and that are neither end of the line, where offsets beyond join, go
- * together. */
+ * before. Offsets that all of them have are added together, except the ends of the relative bias, which also take the
+ * offsets beyond. */
 static void add_together(block *b, const float *const *ds, int64_t n_k, int64_t lowest) {
     int64_t first = posenc_max(b->first + 1, lowest);
     int64_t end = posenc_min(b->first + b->n - 1, lowest - (TOGETHER - 1) + n_k);
@@ -79,7 +79,7 @@ static void add_row_at(block *b, const float *ds, int64_t n_k, const int32_t *k_
     }
 }
 
-/* Adds all rows of one head of one batch, whose queries stand in a line as its keys do. */
+/* Adds all rows of one head of one batch, whose queries and keys have consecutive positions. */
 static void add_line_of_rows(block *b, const posenc_view *ds, int64_t lowest, int64_t head, int64_t batch) {
     int64_t i = 0, n_k = ds->ne[0];
     for (; i + TOGETHER <= ds->ne[1]; i += TOGETHER) {
@@ -104,7 +104,7 @@ static void add_rows(block *b, const posenc_score_params *params, const posenc_v
                    params->positions.queries[i]);
 }
 
-/* Offsets t and so on of the line, as many as fit. */
+/* Offsets t and following of the relative bias, as many as fit. */
 static void begin_block(block *b, const posenc_rel_bias *line, int64_t t) {
     b->first = line->first + t;
     b->n = posenc_min(BLOCK, line->n_offsets - t);
@@ -180,7 +180,7 @@ posenc_status posenc_bias_table_backward(const posenc_rel_index *index, const po
 
 /* ---- Parameters ---- */
 
-/* The gradient of a line whose every offset has its own distance. */
+/* Gradient of a relative bias in which every offset has its own distance. */
 static posenc_status check_distances(const posenc_rel_bias *gradient, int64_t *n_heads) {
     posenc_status status = posenc_check_whole_line(gradient, n_heads);
     return status == POSENC_OK && gradient->is_clamped ? POSENC_ERR_OFFSETS : status;
@@ -202,7 +202,7 @@ posenc_status posenc_alibi_backward(const posenc_rel_bias *gradient, float *slop
     return POSENC_OK;
 }
 
-/* What -dbias/dp and -dbias/da are at a distance. */
+/* -dbias/dp and -dbias/da at a distance. */
 static void kerple_derivatives(const posenc_kerple_head *head, double d, double *by_p, double *by_a) {
     if (head->kind == POSENC_KERPLE_LOG) {
         *by_p = posenc_log1p_double(head->a * d);

@@ -36,7 +36,7 @@ static posenc_status check_numbers(const posenc_score_params *params, int64_t n_
     return check_slopes(params->bias.tensor_slopes, n_heads);
 }
 
-/* Of every sequence. */
+/* Checks the ALiBi slopes of every sequence. */
 static posenc_status check_alibi(const posenc_score_bias *bias, int64_t n_heads, int64_t n_batch) {
     if (bias->alibi_slopes == NULL)
         return POSENC_OK;
@@ -61,7 +61,7 @@ static posenc_status check_positions(const int32_t *positions, int64_t n, posenc
     return is_inside ? POSENC_OK : POSENC_ERR_POSITION;
 }
 
-/* 1 if the result depends on where the queries stand. */
+/* 1 if the result depends on the positions of the queries. */
 static int depends_on_positions(const posenc_score_params *params) {
     const posenc_mask *m = &params->mask;
     if (params->tree != NULL) /* it is at the last keys */
@@ -186,7 +186,7 @@ static posenc_status check_bool_mask(const posenc_bool_mask *mask, const posenc_
     return mask->data == NULL && !is_empty ? POSENC_ERR_NULL : POSENC_OK;
 }
 
-/* A tree stands alone, at the end. Its tokens' numbers are not their positions. */
+/* A tree excludes bool_mask and documents, and is at the end of the keys. Token numbers are not positions. */
 static posenc_status check_tree(const posenc_score_params *params, const posenc_view *y) {
     const posenc_score_positions *at = &params->positions;
     if (params->tree == NULL)
@@ -351,7 +351,8 @@ static void set_mask(const posenc_score_params *params, int64_t query, posenc_ro
     }
 }
 
-/* A line without offsets, and a table without rows, go with keys of which none is seen: there is nothing to read. */
+/* A relative bias without offsets, and a table without rows, are accepted if all keys are masked: there is nothing to
+ * read. */
 static posenc_relative_line relative_at(const posenc_relative *r, const float *products, int64_t key_stride) {
     if (r->index->n_offsets == 0 || r->index->n_rows == 0)
         return (posenc_relative_line){.product = NULL};

@@ -31,12 +31,12 @@ void posenc_score_args_begin(const posenc_score_params *params, const posenc_vie
 void posenc_score_args_at(const posenc_score_params *params, const posenc_view *y, posenc_row_place at,
                           posenc_softmax_row_args *args);
 
-/* Then: the row is of n keys that stand at these positions, whatever keys there are besides. */
+/* Then: the row has the n keys at these positions only. */
 void posenc_score_args_listed(const posenc_score_params *params, const int32_t *keys, size_t n,
                               posenc_softmax_row_args *args);
 
-/* Which of keys first .. first + n - 1, from which args counts, the tree hides; bytes has room for POSENC_TREE_BYTES.
- * Nothing without a tree. */
+/* Masks the keys of first .. first + n - 1 (args counts from first) that the tree masks; bytes has room for
+ * POSENC_TREE_BYTES. No-op without a tree. */
 void posenc_score_args_tree(const posenc_score_params *params, const posenc_view *y, posenc_row_place at, size_t first,
                             size_t n, uint8_t *bytes, posenc_softmax_row_args *args);
 

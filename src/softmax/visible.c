@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Rows of a mask are hidden in long runs, so most of them are looked at some words at a time. */
+/* Masked keys come in long runs, so masks are compared several words at a time. */
 enum { WORDS = 4 };
 
 /* -inf in every place of a word. */

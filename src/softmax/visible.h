@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys that a bias of -inf hides, at either end of what a query sees. */
+/* Keys masked by a bias of -inf at either end of the keys that a query sees. */
 #ifndef POSENC_VISIBLE_H
 #define POSENC_VISIBLE_H
 
