@@ -20,7 +20,6 @@ static void choose_integers(posenc_attention_call *call) {
     if (are_values) {
         call->steps.sum = posenc_attention_sum_quants;
         call->steps.value_group = POSENC_QUANT_GROUP;
-        call->steps.sums_in_runs = 0;
     }
     call->n_exact = are_keys || are_values ? POSENC_KEYS_EXACT : 0;
 }

@@ -111,7 +111,7 @@ static void sum_head(const posenc_attention_unit *u, const posenc_attention_valu
         .weight_stride = POSENC_KEY_BLOCK,
         .rows = values->rows,
         .rows_type = u->call->args->v.dtype,
-        .keep = values->keep,
+        .keep = values->is_last ? values->keep : NULL,
         .y = values->sums.rows,
         .sums = u->side,
         .y_stride = values->sums.stride,
@@ -119,6 +119,8 @@ static void sum_head(const posenc_attention_unit *u, const posenc_attention_valu
         .dim = (size_t)u->call->args->v.ne[0],
         .n = (size_t)u->n,
         .n_rows = values->end - values->begin,
+        .adds = !values->is_first,
+        .ahead = {values->ahead[0], values->ahead[1]},
     };
     u->call->kernels->attend_quants(&args);
 }

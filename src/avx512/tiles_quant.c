@@ -148,7 +148,7 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
         OF_QUANTS(dot_quants)(&a);
         return;
     }
-    fetching f = fetching_of(a.ahead, a.dim);
+    fetching f = fetching_all(a.ahead, a.n_rows * a.dim);
     configure_tiles(QUADS);
     for (size_t i = 0; i < n_x; i += SIDE)
         dot_band(&a, i, n_rows, &f);
@@ -232,10 +232,12 @@ void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
         keep_and_add(&tiled, 0);
     }
     rest.weights += tiled.n * args->weight_stride;
-    rest.keep += tiled.n;
+    rest.keep = args->keep != NULL ? args->keep + tiled.n : NULL;
     rest.y += tiled.n * args->y_stride;
     rest.sums += tiled.n * args->sums_stride;
     rest.n -= tiled.n;
+    if (tiled.n > 0) /* fetched already */
+        rest.ahead[0].n = rest.ahead[1].n = 0;
     if (rest.n > 0)
         OF_QUANTS(attend_quants)(&rest);
 }

@@ -52,16 +52,22 @@ enum {
  * from the others. W_k = w_k r_k rounded to the nearest integer, to even between two; sums[i][c] = fma((float)(exact
  * sum of W_k row_k[c]), (m / POSENC_QUANT_MAX) * d, sums[i][c]) from 0. An m below POSENC_QUANT_LEAST is 0, and where m
  * or d is 0, W is; weights or scales that are not finite make NaN of the block. Then y[i][c] = fma(keep[i], y[i][c],
- * sums[i][c]). n_rows is a multiple of the group's. A row of weight 0 may be any that can be read. */
+ * sums[i][c]). n_rows is a multiple of the group's. A row of weight 0 may be any that can be read.
+ *
+ * Rows may come in several calls: all but the last have no keep and leave y alone, and all but the first set `adds`, so
+ * that sums go on from those of the call before. Between calls sums are the kernel's: their channels may be in any order.
+ */
 typedef struct posenc_attend_quants_args {
     const float *weights; /* not negative, or NaN */
     size_t weight_stride; /* from row to row, in floats */
     const void *const *rows;
     posenc_dtype rows_type;
-    const float *keep;
+    const float *keep; /* NULL: more rows follow */
     float *y, *sums;
     size_t y_stride, sums_stride; /* in floats */
     size_t dim, n, n_rows;
+    int adds;
+    posenc_rows_ahead ahead[2]; /* fetched on the way */
 } posenc_attend_quants_args;
 
 #define POSENC_QUANT_GROUP 16

@@ -253,6 +253,7 @@ void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
         walk_groups(&a, add_block_by_pairs, POSENC_Q8_0);
     else
         walk_groups(&a, add_block_by_pairs, POSENC_Q4_0);
-    part_pairs(&a);
+    if (a.keep != NULL)
+        part_pairs(&a);
     keep_and_add(&a, 0);
 }

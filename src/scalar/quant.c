@@ -107,12 +107,12 @@ static void add_group(const posenc_attend_quants_args *a, const float *weights, 
 void VARIANT(attend_quants)(const posenc_attend_quants_args *a) {
     for (size_t i = 0; i < a->n; i++) {
         float *sums = a->sums + i * a->sums_stride, *y = a->y + i * a->y_stride;
-        for (size_t c = 0; c < a->dim; c++)
+        for (size_t c = 0; c < a->dim && !a->adds; c++)
             sums[c] = 0.0f;
         for (size_t first = 0; first < a->n_rows; first += POSENC_QUANT_GROUP)
             for (size_t b = 0; b < a->dim / POSENC_QUANT_BLOCK; b++)
                 add_group(a, a->weights + i * a->weight_stride, first, b, sums);
-        for (size_t c = 0; c < a->dim; c++)
+        for (size_t c = 0; c < a->dim && a->keep != NULL; c++)
             y[c] = posenc_fmaf(a->keep[i], y[c], sums[c]);
     }
 }

@@ -12,6 +12,8 @@
 
 #include "simd/typed.h"
 
+#include "simd/prefetch.h"
+
 #include "kernels/half.h"
 #include "kernels/kernels.h"
 
@@ -155,35 +157,38 @@ typedef void add_block_function(const posenc_attend_quants_args *a, const group 
                                 const posenc_dtype type);
 
 V_INLINE void walk_blocks(const posenc_attend_quants_args *a, group *g, add_block_function *add_block,
-                          const posenc_dtype type) {
+                          const posenc_dtype type, fetching *f) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
     g->rows = a->rows + g->first_row;
     find_weights(a, g);
     for (size_t first = 0; first < n_blocks; first += BLOCKS) {
         size_t n = n_blocks - first < BLOCKS ? n_blocks - first : BLOCKS;
         find_block_scales(g, first, n, type);
-        for (size_t b = 0; b < n; b++)
+        for (size_t b = 0; b < n; b++) {
             add_block(a, g, first + b, b, type);
+            fetch_some_pieces(f, g->n);
+        }
     }
 }
 
 /* The sums, by what add_block does. */
 V_INLINE void walk_groups(const posenc_attend_quants_args *a, add_block_function *add_block, const posenc_dtype type) {
-    for (size_t i = 0; i < a->n; i++)
+    fetching f = fetching_pieces_of(a->ahead, a->n * (a->n_rows / GROUP) * (a->dim / POSENC_QUANT_BLOCK));
+    for (size_t i = 0; i < a->n && !a->adds; i++)
         memset(a->sums + i * a->sums_stride, 0, a->dim * sizeof(float));
     for (size_t first = 0; first < a->n; first += CHUNK) {
         group g; /* no initialiser: it would clear all of it */
         g.first = first;
         g.n = a->n - first < CHUNK ? a->n - first : CHUNK;
         for (g.first_row = 0; g.first_row < a->n_rows; g.first_row += GROUP)
-            walk_blocks(a, &g, add_block, type);
+            walk_blocks(a, &g, add_block, type, &f);
     }
 }
 
 /* To what is kept of y. are_paired: the sums stand by pairs of vectors, as the products of rows leave them; they are
  * put in order. */
 V_INLINE void keep_and_add(const posenc_attend_quants_args *a, const int are_paired) {
-    for (size_t i = 0; i < a->n; i++) {
+    for (size_t i = 0; i < a->n && a->keep != NULL; i++) {
         vf keep = v_set1(a->keep[i]);
         for (size_t c = 0; c < a->dim; c += 2 * VF) {
             float *y = a->y + i * a->y_stride + c, *sums = a->sums + i * a->sums_stride + c;
