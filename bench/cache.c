@@ -84,20 +84,32 @@ static size_t row_bytes(posenc_dtype type, int64_t dim) {
     return (size_t)row.nb[1];
 }
 
-static size_t tensor_bytes(const cache_shape *s, int64_t dim) {
-    return row_bytes(s->type, dim) * (size_t)(s->n_heads * s->n_keys);
+static int64_t heads_of_token(const cache_shape *s) {
+    return s->stride_heads > 0 ? s->stride_heads : s->n_heads;
+}
+
+static size_t tensor_bytes(const cache_shape *s) {
+    return row_bytes(s->type, s->head_dim) * (size_t)(heads_of_token(s) * s->n_keys);
 }
 
 size_t cache_bytes(const cache_shape *s) {
-    return tensor_bytes(s, s->head_dim) * (s->v_dim > 0 ? 1 : 2);
+    size_t rows = (size_t)(s->n_heads * s->n_keys) * (s->v_dim > 0 ? 1 : 2);
+    return rows * row_bytes(s->type, s->head_dim);
 }
 
 /* [dim, n_heads, n_keys, 1], or of a paged cache [dim, n_heads, page_size, n_pages]. */
-static posenc_view view_of(const cache_shape *s, void *data, int64_t dim) {
+static posenc_view view_of(const cache_shape *s, void *data) {
     int64_t n_tokens = s->page_size > 0 ? s->page_size : s->n_keys, n_pages = s->n_keys / n_tokens;
-    if (s->layout == CACHE_T)
-        return posenc_view_dense(data, s->type, dim, s->n_heads, n_tokens, n_pages);
-    return posenc_view_transpose(posenc_view_dense(data, s->type, dim, n_tokens, s->n_heads, n_pages), 1, 2);
+    if (s->layout == CACHE_H)
+        return posenc_view_transpose(posenc_view_dense(data, s->type, s->head_dim, n_tokens, s->n_heads, n_pages), 1,
+                                     2);
+    posenc_view all = posenc_view_dense(data, s->type, s->head_dim, heads_of_token(s), n_tokens, n_pages);
+    return posenc_view_slice(all, 1, 0, s->n_heads);
+}
+
+/* [n_keys, dim, n_heads, 1] */
+static posenc_view transposed_view(const cache_shape *s, void *data) {
+    return posenc_view_dense(data, s->type, s->n_keys, s->head_dim, s->n_heads, 1);
 }
 
 /* Pages in no order. */
@@ -114,7 +126,7 @@ static void add_pages(cache *c, const cache_shape *s) {
 /* ---- Numbers ---- */
 
 /* Different rows: random numbers take longer to draw than to copy. */
-enum { N_ROWS = 1021 };
+enum { N_ROWS = 1021, FIRST_VALUE = 17 };
 
 static void fill_blocks(unsigned char *rows, size_t bytes, posenc_dtype type) {
     size_t size = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
@@ -148,27 +160,45 @@ static void fill_tensor(const cache *c, const cache_shape *s, posenc_view x, con
     }
 }
 
+static void fill_transposed(const cache_shape *s, posenc_view v, const char *rows, int64_t first) {
+    size_t size = row_bytes(s->type, 1), bytes = size * (size_t)s->head_dim;
+    for (int64_t head = 0; head < s->n_heads; head++)
+        for (int64_t c = 0; c < s->head_dim; c++)
+            for (int64_t key = 0; key < s->n_keys; key++)
+                memcpy((char *)v.data + head * v.nb[2] + c * v.nb[1] + key * v.nb[0],
+                       rows + bytes * (size_t)((first + key + 131 * head) % N_ROWS) + size * (size_t)c, size);
+}
+
 /* ---- A cache ---- */
 
+static void open_values(cache *c, const cache_shape *s, void *data, const char *rows) {
+    if (s->v_dim > 0) {
+        c->v = posenc_view_slice(c->k, 0, 0, s->v_dim);
+    } else if (s->is_v_transposed) {
+        c->v = transposed_view(s, data);
+        fill_transposed(s, c->v, rows, FIRST_VALUE);
+    } else {
+        c->v = view_of(s, data);
+        fill_tensor(c, s, c->v, rows, FIRST_VALUE);
+    }
+}
+
 void cache_open(cache *c, const cache_shape *s) {
-    size_t k_bytes = tensor_bytes(s, s->head_dim) + STAGGER, v_bytes = s->v_dim > 0 ? 0 : k_bytes;
+    size_t k_bytes = tensor_bytes(s) + STAGGER, v_bytes = s->v_dim > 0 ? 0 : k_bytes;
     *c = (cache){.n_copies = 1, .copy_bytes = (k_bytes + v_bytes + 63) / 64 * 64};
     if (is_from_memory(s->place))
         c->n_copies += (int)(COPIES_BYTES / c->copy_bytes);
     c->memory_bytes = (c->copy_bytes * (size_t)c->n_copies + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     map_memory(c, is_huge(s->place));
-    c->k = view_of(s, c->memory, s->head_dim);
-    c->v =
-        s->v_dim > 0 ? posenc_view_slice(c->k, 0, 0, s->v_dim) : view_of(s, (char *)c->memory + k_bytes, s->head_dim);
     if (s->page_size > 0)
         add_pages(c, s);
     void *rows = new_rows(s->type, s->head_dim);
+    c->k = view_of(s, c->memory);
     fill_tensor(c, s, c->k, rows, 0);
-    if (s->v_dim == 0)
-        fill_tensor(c, s, c->v, rows, 17);
+    open_values(c, s, c->memory + k_bytes, rows);
     free(rows);
     for (int i = 1; i < c->n_copies; i++)
-        memcpy((char *)c->memory + c->copy_bytes * (size_t)i, c->memory, c->copy_bytes);
+        memcpy(c->memory + c->copy_bytes * (size_t)i, c->memory, c->copy_bytes);
 }
 
 void cache_close(cache *c) {

@@ -20,7 +20,9 @@ typedef struct cache_shape {
     posenc_dtype type;
     int64_t head_dim, v_dim; /* v_dim: values are the first so many channels of the keys (MLA); 0: their own tensor */
     int64_t n_heads, n_keys;
-    int64_t page_size; /* keys of a page of a paged cache; 0: not paged */
+    int64_t stride_heads; /* of layout t: heads from token to token, where the call sees a part of them; 0: n_heads */
+    int64_t page_size;    /* keys of a page of a paged cache; 0: not paged */
+    int is_v_transposed;  /* a channel's keys side by side, as llama.cpp has V without flash attention; not for calls */
     cache_layout layout;
     cache_place place;
 } cache_shape;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache.h"
+#include "attention.h"
 #include "slices.h"
 
 /* ---- The cases ---- */
@@ -42,82 +42,29 @@ static const struct layout_type {
 
 enum { N_CASES = sizeof cases / sizeof cases[0], N_TYPES = sizeof types / sizeof types[0] };
 
+typedef struct layout_options {
+    const char *work, *type, *place, *heads, *keys;
+    double milliseconds; /* processor time of a row */
+    int as_json;
+} layout_options;
+
 /* ---- One case, both layouts ---- */
 
-typedef struct layout_job {
-    bench_job base;
-    cache cache;
-    posenc_score_params params;
-    posenc_attention_args args;
-    void *scratch;
-} layout_job;
-
-static cache_shape cache_shape_of(const layout_case *c, const struct layout_type *type, cache_layout layout,
-                                  cache_place place) {
-    return (cache_shape){.type = type->type,
-                         .head_dim = c->head_dim,
-                         .n_heads = c->n_kv_heads,
-                         .n_keys = c->n_k,
-                         .page_size = c->page_size,
-                         .layout = layout,
-                         .place = place};
-}
-
-static posenc_mask mask_of(const layout_case *c) {
-    return c->window > 0 ? posenc_mask_window(c->window) : c->causal ? posenc_mask_causal() : posenc_mask_none();
-}
-
-static posenc_view new_queries(bench_job *job, const layout_case *c, cache_layout layout) {
-    if (layout == CACHE_T)
-        return bench_view(job, POSENC_F32, c->head_dim, c->n_heads, c->n_q);
-    return posenc_view_transpose(bench_view(job, POSENC_F32, c->head_dim, c->n_q, c->n_heads), 1, 2);
-}
-
-/* The same numbers in both layouts. */
-static void fill_queries(const posenc_view *q) {
-    for (int64_t head = 0; head < q->ne[1]; head++)
-        for (int64_t token = 0; token < q->ne[2]; token++)
-            for (int64_t i = 0; i < q->ne[0]; i++)
-                ((float *)((char *)q->data + head * q->nb[1] + token * q->nb[2]))[i] =
-                    (float)((head * 131 + token * 17 + i * 7919) % 1021) / 510.5f - 1.0f;
-}
-
-static void open_job(layout_job *job, const layout_case *c, const struct layout_type *type, cache_layout layout,
-                     cache_place place) {
-    *job = (layout_job){.params = POSENC_SCORE_DEFAULTS};
-    cache_shape shape = cache_shape_of(c, type, layout, place);
-    cache_open(&job->cache, &shape);
-    job->params.mask = mask_of(c);
-    job->params.scale = 0.0883883f;
-    job->args = (posenc_attention_args){.params = &job->params,
-                                        .q = new_queries(&job->base, c, layout),
-                                        .out = new_queries(&job->base, c, layout),
-                                        .math = type->math};
-    fill_queries(&job->args.q);
-    job->scratch = bench_alloc(&job->base, posenc_attention_workspace_bytes(c->head_dim, c->head_dim));
-}
-
-static void close_job(layout_job *job) {
-    cache_close(&job->cache);
-    bench_free_blocks(&job->base);
-}
-
-static void run_attention(bench_job *base) {
-    layout_job *job = (layout_job *)base;
-    cache_next(&job->cache, &job->args);
-    bench_check(posenc_attention_run(&job->args, job->scratch, posenc_range_all()));
-}
-
-/* Ends the program if the layouts differ in a bit. */
-static void compare_layouts(const posenc_view *t, const posenc_view *h) {
-    for (int64_t head = 0; head < t->ne[1]; head++)
-        for (int64_t token = 0; token < t->ne[2]; token++)
-            if (memcmp((char *)t->data + head * t->nb[1] + token * t->nb[2],
-                       (char *)h->data + head * h->nb[1] + token * h->nb[2], (size_t)t->ne[0] * sizeof(float)) != 0) {
-                fprintf(stderr, "posenc-bench: head %d of query %d differs between layouts t and h\n", (int)head,
-                        (int)token);
-                exit(1);
-            }
+static attention_shape shape_of(const layout_case *c, const struct layout_type *type, cache_layout layout,
+                                cache_place place) {
+    return (attention_shape){.n_heads = c->n_heads,
+                             .n_q = c->n_q,
+                             .cache = {.type = type->type,
+                                       .head_dim = c->head_dim,
+                                       .n_heads = c->n_kv_heads,
+                                       .n_keys = c->n_k,
+                                       .page_size = c->page_size,
+                                       .layout = layout,
+                                       .place = place},
+                             .math = type->math,
+                             .mask = c->window > 0 ? posenc_mask_window(c->window)
+                                     : c->causal   ? posenc_mask_causal()
+                                                   : posenc_mask_none()};
 }
 
 /* ---- Times ---- */
@@ -125,54 +72,63 @@ static void compare_layouts(const posenc_view *t, const posenc_view *h) {
 enum { LEAST_TURNS = 3 };
 
 typedef struct layout_times {
-    samples t, ratio; /* seconds of a call; t / h of neighbours */
+    samples t, ratio, limit; /* seconds of a call in t; t / h and t / limit of neighbours */
 } layout_times;
 
-/* What is hot is in the caches again after the other layout's call. */
-static double time_layout(layout_job *job, cache_place place) {
+/* A call's seconds. Before it one that is not timed, where the cache is to be hot: the other layout's call came between. */
+static double time_call(bench_call *call, bench_job *job, cache_place place) {
     if (place == CACHE_HOT || place == CACHE_HOT_HUGE)
-        run_attention(&job->base);
-    return time_calls(run_attention, 1, &job->base);
+        call(job);
+    return time_calls(call, 1, job);
 }
 
-static void take_turns(layout_job *t, layout_job *h, cache_place place, double seconds, layout_times *times) {
+static void take_turns(bench_job *t, bench_job *h, cache_place place, double seconds, layout_times *times) {
+    bench_call *ours = attention_race.racers[BENCH_OURS], *limit = attention_race.racers[BENCH_LIMIT];
     double end = slice_clock() + seconds;
     for (int turn = 0; turn < LEAST_TURNS || slice_clock() < end; turn++) {
-        double of_h = turn % 2 ? time_layout(h, place) : 0.0;
-        double of_t = time_layout(t, place);
-        of_h = turn % 2 ? of_h : time_layout(h, place);
+        double of_h = turn % 2 ? time_call(ours, h, place) : 0.0;
+        double of_t = time_call(ours, t, place);
+        of_h = turn % 2 ? of_h : time_call(ours, h, place);
         samples_add(&times->t, of_t);
         samples_add(&times->ratio, of_t / of_h);
+        samples_add(&times->limit, of_t / time_call(limit, h, place));
     }
 }
 
-static void race_layouts(const layout_case *c, const struct layout_type *type, cache_place place, double seconds) {
-    static layout_times times; /* static: large */
-    layout_job t, h;
-    open_job(&t, c, type, CACHE_T, place);
-    open_job(&h, c, type, CACHE_H, place);
-    run_attention(&t.base);
-    run_attention(&h.base);
-    compare_layouts(&t.args.out, &h.args.out);
-    times.t.n = times.ratio.n = 0;
-    take_turns(&t, &h, place, seconds, &times);
-    double of_t = samples_median(&times.t), ratio = samples_median(&times.ratio);
-    size_t n = times.ratio.n < MAX_SLICES ? times.ratio.n : MAX_SLICES;
-    printf("%-8s %2dx%-2d %4dx%-5d %-10s %-18s %9.3f %9.3f %7.2f  %.2f-%.2f%s\n", c->work, (int)c->n_heads,
-           (int)c->n_kv_heads, (int)c->n_q, (int)c->n_k, type->name, cache_place_name(place), 1e3 * of_t,
-           1e3 * of_t / ratio, ratio, times.ratio.value[n / 4], times.ratio.value[n - 1 - n / 4],
-           strstr(cache_place_name(place), "huge") && !cache_has_huge_pages(&t.cache) ? "  (the system has none)" : "");
+static void print_row(const layout_case *c, const struct layout_type *type, cache_place place, layout_times *times,
+                      int lacks_huge_pages, int as_json) {
+    double ms = 1e3 * samples_median(&times->t), ratio = samples_median(&times->ratio);
+    size_t n = times->ratio.n < MAX_SLICES ? times->ratio.n : MAX_SLICES;
+    double low = times->ratio.value[n / 4], high = times->ratio.value[n - 1 - n / 4];
+    printf(as_json
+               ? "{\"work\": \"%s\", \"heads\": \"%dx%d\", \"queries\": %d, \"keys\": %d, \"type\": \"%s\", "
+                 "\"place\": \"%s\", \"t_ms\": %.4g, \"h_ms\": %.4g, \"ratio\": %.3f, \"low\": %.3f, \"high\": %.3f, "
+                 "\"limit\": %.3f, \"note\": \"%s\"}\n"
+               : "%-8s %2dx%-2d %4dx%-6d %-10s %-18s %9.3f %9.3f %6.2f %5.2f-%.2f %8.2f  %s\n",
+           c->work, (int)c->n_heads, (int)c->n_kv_heads, (int)c->n_q, (int)c->n_k, type->name, cache_place_name(place),
+           ms, ms / ratio, ratio, low, high, samples_median(&times->limit),
+           lacks_huge_pages ? "the system has no huge pages" : "");
     fflush(stdout);
-    close_job(&t);
-    close_job(&h);
+}
+
+static void race_layouts(const layout_case *c, const struct layout_type *type, cache_place place,
+                         const layout_options *o) {
+    static layout_times times; /* static: large */
+    attention_shape shapes[] = {shape_of(c, type, CACHE_T, place), shape_of(c, type, CACHE_H, place)};
+    bench_job *t = bench_open(&attention_race, &shapes[0], posenc_isa());
+    bench_job *h = bench_open(&attention_race, &shapes[1], posenc_isa());
+    attention_race.racers[BENCH_OURS](t);
+    attention_race.racers[BENCH_OURS](h);
+    attention_compare(t, h);
+    times.t.n = times.ratio.n = times.limit.n = 0;
+    take_turns(t, h, place, 1e-3 * o->milliseconds, &times);
+    int wants_huge = place == CACHE_HOT_HUGE || place == CACHE_MEMORY_HUGE;
+    print_row(c, type, place, &times, wants_huge && !attention_has_huge_pages(t), o->as_json);
+    bench_close(&attention_race, t);
+    bench_close(&attention_race, h);
 }
 
 /* ---- The command line ---- */
-
-typedef struct layout_options {
-    const char *work, *type, *place, *heads, *keys;
-    double milliseconds;
-} layout_options;
 
 static const char help[] =
     "usage: posenc-bench layout [OPTION VALUE]...: attention in layout t beside layout h, each case a row\n"
@@ -183,7 +139,10 @@ static const char help[] =
     "  --place hot|memory           pages of 4 KB, and with ',huge' huge ones: hot,huge memory,huge\n"
     "  --ms N                       processor time of each row (300)\n"
     "  --isa TIER                   instead of the best\n"
-    "Prints milliseconds of a call in t and in h, and t / h: the median of turns, and their quartiles.\n";
+    "  --format text|json\n"
+    "Prints milliseconds of a call in t and in h; t / h, the median of turns, and their quartiles; and t by the limit, "
+    "which\n"
+    "reads the keys and values once (decode) or does the multiply-adds alone (prefill).\n";
 
 static int fits(const char *wanted, const char *name) {
     return wanted == NULL || strcmp(wanted, name) == 0;
@@ -208,23 +167,27 @@ static void select_tier(const char *name) {
 }
 
 static int parse(layout_options *o, int argc, char **argv) {
+    const struct {
+        const char *name, **value;
+    } words[] = {{"--work", &o->work},
+                 {"--type", &o->type},
+                 {"--heads", &o->heads},
+                 {"--keys", &o->keys},
+                 {"--place", &o->place}};
     for (int i = 0; i + 1 < argc; i += 2) {
         const char *name = argv[i], *value = argv[i + 1];
-        if (strcmp(name, "--work") == 0)
-            o->work = value;
-        else if (strcmp(name, "--type") == 0)
-            o->type = value;
-        else if (strcmp(name, "--heads") == 0)
-            o->heads = value;
-        else if (strcmp(name, "--keys") == 0)
-            o->keys = value;
-        else if (strcmp(name, "--place") == 0)
-            o->place = value;
+        size_t k = 0;
+        while (k < sizeof words / sizeof words[0] && strcmp(name, words[k].name) != 0)
+            k++;
+        if (k < sizeof words / sizeof words[0])
+            *words[k].value = value;
         else if (strcmp(name, "--ms") == 0 && atof(value) > 0)
             o->milliseconds = atof(value);
         else if (strcmp(name, "--isa") == 0)
             select_tier(value);
-        else
+        else if (strcmp(name, "--format") == 0 && fits(value, "json"))
+            o->as_json = 1;
+        else if (strcmp(name, "--format") != 0 || !fits(value, "text"))
             return 0;
     }
     return argc % 2 == 0;
@@ -246,10 +209,10 @@ int bench_layout(int argc, char **argv) {
             for (int place = 0; place < CACHE_PLACES; place++) {
                 if (!is_chosen(&options, &cases[i], &types[k], (cache_place)place))
                     continue;
-                if (n_rows++ == 0)
-                    printf("%-8s %-5s %-10s %-10s %-18s %9s %9s %7s  %s\n", "work", "heads", "queries", "type", "place",
-                           "t ms", "h ms", "t/h", "quartiles");
-                race_layouts(&cases[i], &types[k], (cache_place)place, 1e-3 * options.milliseconds);
+                if (n_rows++ == 0 && !options.as_json)
+                    printf("%-8s %-5s %-11s %-10s %-18s %9s %9s %6s %10s %8s\n", "work", "heads", "queries", "type",
+                           "place", "t ms", "h ms", "t/h", "quartiles", "t/limit");
+                race_layouts(&cases[i], &types[k], (cache_place)place, &options);
             }
     if (n_rows == 0)
         fputs("posenc-bench: no case has all of these\n", stderr);
