@@ -278,8 +278,6 @@ static const char *why_not(const work *w) {
         return "has none in bf16";
     if (w->page > 0)
         return "has no pages";
-    if (w->math != POSENC_MATH_F32)
-        return "has one way to multiply blocks: see the line in F32";
     if (by_graph && (w->type == POSENC_Q8_0 || w->type == POSENC_Q4_0))
         return "cannot store blocks transposed";
     return w->threads > 1 ? "is timed with one thread" : NULL;
