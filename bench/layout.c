@@ -75,7 +75,7 @@ typedef struct layout_times {
     samples t, ratio, limit; /* seconds of a call in t; t / h and t / limit of neighbours */
 } layout_times;
 
-/* A call's seconds. Before it one that is not timed, where the cache is to be hot: the other layout's call came between. */
+/* Seconds of a call; where the cache is to be hot, of one behind another: the other layout's call came between. */
 static double time_call(bench_call *call, bench_job *job, cache_place place) {
     if (place == CACHE_HOT || place == CACHE_HOT_HUGE)
         call(job);

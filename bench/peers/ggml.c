@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ggml's CPU backend, through its public interface: peer-ggml NAME flash|graph [BACKEND], where BACKEND is a library file
- * that holds one, for a certain instruction set; without it ggml loads its best.
+/* ggml's CPU backend, through its public interface: peer-ggml NAME flash|graph [BACKEND], where BACKEND is a library
+ * file that holds one, for a certain instruction set; without it ggml loads its best.
  *
  * ggml has no rows of cosines and sines: each rotation makes its own, whatever is asked for. The work `rows` is the
  * rotation of one head by them. Masks and ALiBi are tensors of f16, as llama.cpp has them.
@@ -127,7 +127,7 @@ static void open_softmax(const work *w, int n_nodes) {
 
 /* ---- Attention: keys and values lie in a cache (cache.h) ---- */
 
-/* A tensor [dim, tokens, heads] at the place of a view [dim, heads, tokens]; of transposed values [tokens, dim, heads]. */
+/* A tensor [dim, tokens, heads] at a view [dim, heads, tokens]; of transposed values [tokens, dim, heads]. */
 static struct ggml_tensor *tensor_at(const posenc_view *view, int is_transposed) {
     posenc_view x = is_transposed ? *view : posenc_view_transpose(*view, 1, 2);
     struct ggml_tensor *tensor = ggml_new_tensor_3d(the_job.ctx, ggml_type_of(x.dtype), x.ne[0], x.ne[1], x.ne[2]);

@@ -6,12 +6,12 @@
  *     softmax    heads= queries= keys= alibi=0|1 causal=0|1     float32, apart; queries are the last of the keys;
  *                untouched=1: masked keys are left alone by those who can
  *     logits     the same, nothing read: what bias and mask write
- *     attention  layout=t|h place=hot|hot_huge|memory|memory_huge type=f32|f16|bf16|q8_0 math=f32|int16 heads= kv_heads=
- *                queries= keys= dim= dim_v= causal=0|1 window= page= stride_heads=     float32 Q, K and V of the type, in
- *                a cache (cache.h); dim_v= says that values are the first channels of the keys (MLA)
+ *     attention  layout=t|h place=hot|hot_huge|memory|memory_huge type=f32|f16|bf16|q8_0 math=f32|int16 heads=
+ *                kv_heads= queries= keys= dim= dim_v= causal=0|1 window= page= stride_heads=     float32 Q, K and V of
+ *                the type, in a cache (cache.h); dim_v= says that values are the first channels of the keys (MLA)
  *     benchmark  NAME                          one of posenc-bench's own, in the shape that its name tells
- *     stretches  rows=made|ready type= heads= dim= stride_heads=   the limit only: written, or scaled in place, each head
- *                by itself, so many heads apart
+ *     stretches  rows=made|ready type= heads= dim= stride_heads=   the limit only: written, or scaled in place, each
+ *                head by itself, so many heads apart
  *
  * and of each: threads=, whose time is taken on the wall (without it one, in processor time), ms= to measure for (20),
  * elements= that a call is divided by (1). */

@@ -29,7 +29,7 @@ SPEED = [
     ('cos/sin table, 64 pairs, 16384 consecutive positions', 'posenc_angle_rows/{}/run/16384x64'),
     ('cos/sin table, 64 pairs, single positions', 'posenc_angle_rows/{}/lone/512x64'),
     ('softmax with ALiBi, rows of 4096', 'posenc_softmax/{}/alibi/32x1x4096'),
-    ('attention, prefill, f16 K and V, 4 heads x 1024 x 1024 x 128', 'posenc_attention/{}/plain/4x4/1024x1024/128'),
+    ('attention, prefill, f16 K and V, 4 heads x 1024 x 1024 x 128', 'posenc_attention/{}/plain/t/4x4/1024x1024/128'),
 ]
 
 

@@ -213,12 +213,18 @@ def sections(report, draw=None):
     return parts + [goals_section(results), call_goals_section(results)]
 
 
+def rounds_text(report):
+    text = f"{report['rounds']} rounds"
+    if 'attention_rounds' in report:
+        text += f" ({report['attention_rounds']} of attention beside other libraries, {report['large_rounds']} where a call takes a second)"
+    return text
+
+
 def head_words(report):
     m = report['machine']
-    quiet = machine.load_sentence(m)
     return [machine.sentence(m) + '.',
-            f"One thread pinned to core {m['core']} unless another number is given; {report['rounds']} rounds, in which all competitors "
-            f'take turns; processor time. {quiet}']
+            f"One thread pinned to core {m['core']} unless another number is given; {rounds_text(report)}, in which all competitors take "
+            f'turns; processor time. {machine.load_sentence(m)}']
 
 
 # ---- Markdown ----

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -125,7 +126,7 @@ def versions(root, ggml_root=''):
         found['ggml'] = next(line.split()[1] for line in path.read_text().splitlines() if line.startswith('Version:'))
     for title, (_, package) in FRAMEWORKS.items():
         for path in folder.glob(f'{package}-*-info'):
-            found[title] = path.name.split('-')[1]
+            found[title] = re.match(r'[\d.]*\d', path.name.split('-')[1])[0]
     return found
 
 

@@ -1,4 +1,6 @@
-"""README's table of speed, written out of a page of docs/results, between lines that mark it. A test compares the two."""
+"""Writes README's table of speed out of a page of docs/results, between lines that mark it: python3 bench/report/readme.py,
+or scripts/bench --documents. A test compares the two."""
+import pathlib
 import re
 
 PAGE = 'zen3-avx2.md'
@@ -103,3 +105,7 @@ def write(root):
     readme = root / 'README.md'
     readme.write_text(replaced(readme.read_text(), block((root / 'docs/results' / PAGE).read_text())))
     print(readme)
+
+
+if __name__ == '__main__':
+    write(pathlib.Path(__file__).resolve().parent.parent.parent)

@@ -174,12 +174,12 @@ def attention_call_goals():
     shape = '4x4/1024x1024/128'
     for name, call, share in (('ALiBi', 'alibi', 1.0), ("T5's relative bias", 't5', 1.0),
                               ('a window of 256', 'window_256', tiles_in_window(1024, 256))):
-        yield Goal(f'attention with {name}, prefill ({shape})', 'x_alone', 1.05, f'posenc_attention/{{}}/{call}/{shape}',
+        yield Goal(f'attention with {name}, prefill ({shape})', 'x_alone', 1.05, f'posenc_attention/{{}}/{call}/t/{shape}',
                    '', 'plain attention' + (', by unmasked tiles' if share < 1 else ''), share)
     yield Goal('attention with Transformer-XL\'s term, causal (8x8/512x1024/64)', 'x_alone', 2,
-               'posenc_attention/{}/transformer_xl/8x8/512x1024/64', '', 'causal attention; products precomputed')
+               'posenc_attention/{}/transformer_xl/t/8x8/512x1024/64', '', 'causal attention; products precomputed')
     yield Goal('attention with DeBERTa\'s terms (12x12/512x512/64)', 'x_alone', 2,
-               'posenc_attention/{}/deberta/12x12/512x512/64', '', 'plain attention; products precomputed')
+               'posenc_attention/{}/deberta/t/12x12/512x512/64', '', 'plain attention; products precomputed')
     for kv_heads, factor in ((4, 3), (32, 1.3)):
         work = attention(1, 4096, 32, kv_heads)
         yield Goal(f'fused attention, f16 K and V, decode, 32 heads over {kv_heads}, 4096 keys', 'ggml', factor, work, work,
