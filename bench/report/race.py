@@ -124,8 +124,8 @@ def versions(root, ggml_root=''):
     folder, found = pathlib.Path(root, 'usr/lib/python3/dist-packages'), {}
     for path in pathlib.Path(ggml_root, 'pkgconfig').glob('ggml.pc') if ggml_root else ():
         found['ggml'] = next(line.split()[1] for line in path.read_text().splitlines() if line.startswith('Version:'))
-    for title, (_, package) in FRAMEWORKS.items():
-        for path in folder.glob(f'{package}-*-info'):
+    for title, (kind, package) in FRAMEWORKS.items():
+        for path in folder.glob(f'{package}-*-info') if kind == package else ():
             found[title] = re.match(r'[\d.]*\d', path.name.split('-')[1])[0]
     return found
 
