@@ -10,9 +10,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # What a run takes: rounds and milliseconds of each peer in each, and the same of posenc-bench in seconds.
-FULL = {'rounds': 7, 'ms': 20, 'attention_rounds': 5, 'large_rounds': 3, 'layout_ms': 300, 'sweep_rounds': 5, 'sweep_ms': 8,
+FULL = {'rounds': 7, 'ms': 20, 'attention_rounds': 3, 'layout_ms': 300, 'sweep_rounds': 5, 'sweep_ms': 8,
         'kernel_rounds': 3, 'kernel_seconds': 0.004}
-QUICK = {'rounds': 3, 'ms': 5, 'attention_rounds': 1, 'large_rounds': 0, 'layout_ms': 20, 'sweep_rounds': 3, 'sweep_ms': 2,
+QUICK = {'rounds': 3, 'ms': 5, 'attention_rounds': 1, 'layout_ms': 20, 'sweep_rounds': 3, 'sweep_ms': 2,
          'kernel_rounds': 1, 'kernel_seconds': 0.002}
 LARGEST_QUICK = 16 << 20  # bytes of a working set
 LARGEST_SCALAR = 1 << 18  # elements
@@ -149,10 +149,7 @@ def race_peers(effort, mine, others, quick):
     import works
     lines = attentions.quick_lines() if quick else attentions.LINES
     times = race.run_rounds(peer_jobs(works, mine, others), effort['rounds'], effort['ms'])
-    for large, rounds in ((False, effort['attention_rounds']), (True, effort['large_rounds'])):
-        some = [line for line in lines if line.is_large() == large]
-        times += race.run_rounds(attention_jobs(some, mine, others), rounds, effort['ms'])
-    return times
+    return times + race.run_rounds(attention_jobs(lines, mine, others), effort['attention_rounds'], effort['ms'])
 
 
 def race_ourselves(options, effort, mine, counts):
@@ -185,8 +182,7 @@ def run(options):
     import results
     effort = QUICK if options.quick else FULL
     report = {'version': results.VERSION, 'machine': machine.describe(options.build, ROOT, options.core),
-              'rounds': effort['rounds'], 'attention_rounds': effort['attention_rounds'],
-              'large_rounds': effort['large_rounds'], 'started': datetime.datetime.now().isoformat(timespec='seconds'),
+              'rounds': effort['rounds'], 'attention_rounds': effort['attention_rounds'], 'started': datetime.datetime.now().isoformat(timespec='seconds'),
               'threads': thread_counts(), 'versions': race.versions(options.frameworks, options.ggml)}
     mine, others, report['absent'] = race.find_peers(options.build, options.ggml, options.frameworks, options.core)
     for name, why in report['absent'].items():

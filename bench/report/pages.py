@@ -216,7 +216,7 @@ def sections(report, draw=None):
 def rounds_text(report):
     text = f"{report['rounds']} rounds"
     if 'attention_rounds' in report:
-        text += f" ({report['attention_rounds']} of attention beside other libraries, {report['large_rounds']} where a call takes a second)"
+        text += f" ({report['attention_rounds']} of attention beside other libraries)"
     return text
 
 
