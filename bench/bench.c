@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layout.h"
 #include "race.h"
 #include "serve.h"
 #include "shim.h"
@@ -62,6 +63,8 @@ int main(int argc, char **argv) {
     bench_register_calls();
     if (argc == 4 && strcmp(argv[1], "--serve") == 0)
         return bench_serve(argv[2], argv[3]);
+    if (argc > 1 && strcmp(argv[1], "layout") == 0)
+        return bench_layout(argc - 2, argv + 2);
     note_tiers();
     return shim_main(argc, argv);
 }

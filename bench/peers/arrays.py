@@ -1,9 +1,10 @@
-"""NumPy and PyTorch. What is computed is what people write in them: Hugging Face's rotation, softmax of scores plus a
-tensor, attention by two products, and PyTorch's own attention."""
+"""NumPy and PyTorch. What NumPy computes is what people write in it: Hugging Face's rotation, softmax of scores plus a
+tensor, attention by two products. PyTorch's is the fastest way that its interface has: results into tensors that are
+there, complex numbers, its own attention. Hugging Face's code, in PyTorch, is a peer of its own."""
 import importlib
 
 import shapes
-from shapes import SCALE, Absent
+from shapes import SCALE, TOLERANCE, Absent
 
 
 class NumPy:
@@ -41,14 +42,25 @@ class NumPy:
     def as_numpy(self, x):
         return x
 
-    def attention_ways(self, work, q, k, v):
-        """In float32: of what it multiplies in f16 NumPy is a hundred times as slow."""
-        self.array([], work['type'])
+    def on_memory(self, buffer, offset, shape, kind):
+        return self.np.ndarray(shape, self.types[kind], buffer, offset)
+
+    def assign(self, tensor, values):
+        tensor[...] = values
+
+    def in_layout(self, work, x):
+        """[heads, queries, dim], in memory as the layout has it."""
+        return x if shapes.is_by_head(work) else self.np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1)
+
+    def attention_ways(self, work, q):
+        """{name: (type, what makes a call of keys and values)}. In float32: of what it multiplies in f16 NumPy is a hundred
+        times as slow."""
+        if work['type'] == 'bf16':
+            raise Absent('has no bf16')
         if work['queries'] * work['keys'] > 1 << 22:
             raise Absent('would hold all scores in memory')
-        added = bias_of_rows(self, work)
-        rows = shapes.as_rows(q, work['kv_heads'])
-        return {'': lambda: self.products(rows, k, v, added)}
+        added, q = bias_of_rows(self, work), self.in_layout(work, q)
+        return {'': ('f32', lambda k, v: lambda: self.products(shapes.as_rows(q, work['kv_heads']), k, v, added))}
 
 
 class Torch(NumPy):
@@ -88,28 +100,38 @@ class Torch(NumPy):
     def as_numpy(self, x):
         return x.float().numpy()
 
-    def attention_ways(self, work, q, k, v):
+    def on_memory(self, buffer, offset, shape, kind):
+        count = self.np.prod(shape).item()
+        return self.torch.frombuffer(buffer, dtype=self.torch_types[kind], count=count, offset=offset).reshape(shape)
+
+    def assign(self, tensor, values):
+        tensor.copy_(self.torch.from_numpy(self.np.ascontiguousarray(values)))
+
+    def in_layout(self, work, x):
+        return x if shapes.is_by_head(work) else x.swapaxes(0, 1).contiguous().swapaxes(0, 1)
+
+    def attention_ways(self, work, q):
         """In the type of the work and, where that is not float32, in float32 all the same: K and V kept in it."""
         ways = {}
         for kind in dict.fromkeys((work['type'], 'f32')):
-            tensors = [self.array(x, kind)[None] for x in (q, k, v)]
-            ways.update(self.ways_in(kind, work, *tensors))
+            ways.update(self.ways_in(kind, work, self.in_layout(work, self.array(q, kind))))
         return ways
 
-    def ways_in(self, kind, work, q, k, v):
+    def ways_in(self, kind, work, q):
         """Without PyTorch's attention over MLA's one head of keys, which it would copy for each head: 300 ms for 16."""
         attend = self.torch.nn.functional.scaled_dot_product_attention
-        rows = shapes.as_rows(q[0], work['kv_heads'])
-        added, is_grouped = bias_of_rows(self, work, kind), work['heads'] != work['kv_heads']
-        ways = {f'two products, {kind}': lambda: self.products(rows, k[0], v[0], added)}
+        kv_heads = work['kv_heads']
+        added, is_grouped = bias_of_rows(self, work, kind), work['heads'] != kv_heads
+        ways = {'two products': lambda k, v: lambda: self.products(shapes.as_rows(q, kv_heads), k, v, added)}
         if not shapes.is_masked(work):
             if is_grouped:
-                ways[f'by rows, {kind}'] = lambda: attend(rows[None], k, v, scale=SCALE)
+                ways['by rows'] = lambda k, v: lambda: attend(shapes.as_rows(q, kv_heads)[None], k[None], v[None], scale=SCALE)
             if not work['dim_v']:
-                ways[kind] = lambda: attend(q, k, v, scale=SCALE, enable_gqa=is_grouped)
+                ways[''] = lambda k, v: lambda: attend(q[None], k[None], v[None], scale=SCALE, enable_gqa=is_grouped)
         elif work['queries'] == work['keys']:
-            ways[kind] = lambda: attend(q, k, v, scale=SCALE, is_causal=True, enable_gqa=is_grouped)
-        return ways
+            ways[''] = lambda k, v: lambda: attend(q[None], k[None], v[None], scale=SCALE, is_causal=True,
+                                                   enable_gqa=is_grouped)
+        return {f'{name}, {kind}' if name else kind: (kind, make) for name, make in ways.items()}
 
 
 def bias_of_rows(lib, work, kind='f32'):
@@ -119,6 +141,8 @@ def bias_of_rows(lib, work, kind='f32'):
     return lib.array(lib.np.tile(shapes.bias(lib.np, work), (1, work['heads'] // work['kv_heads'], 1)), kind)
 
 
+# ---- Rotations, tables and softmax as people write them ----
+
 def rows(lib, work):
     where, frequency = lib.array(shapes.positions(work)), lib.array(shapes.frequencies(work))
     return lambda: lib.cos_sin(where[:, None] * frequency[None, :])
@@ -127,11 +151,12 @@ def rows(lib, work):
 def rope(lib, work):
     kind = work['type']
     x = lib.array(shapes.random(lib.np, (work['tokens'], work['heads'], work['dim'])), kind)
-    make_rows, interleaved, half = rows(lib, work), work['layout'] == 'interleaved', work['dim'] // 2
+    where, frequency = lib.array(shapes.positions(work))[:, None], lib.array(shapes.frequencies(work))[None, :]
+    interleaved, half = work['layout'] == 'interleaved', work['dim'] // 2
 
     def make():
         join = lib.pairs if interleaved else lambda a, b: lib.cat((a, b))
-        return [lib.as_type(join(row, row), kind)[:, None, :] for row in make_rows()]
+        return [lib.as_type(join(row, row), kind)[:, None, :] for row in lib.cos_sin(where * frequency)]
 
     def rotate(cos, sin):
         if interleaved:
@@ -152,3 +177,100 @@ def softmax(lib, work):
 
 
 WORKS = {'rope': rope, 'rows': rows, 'softmax': softmax}
+
+
+# ---- The same in PyTorch, into tensors that are there ----
+
+class Angles:
+    """Cosines and sines of a work, into memory of their own; call() computes them."""
+
+    def __init__(self, lib, work):
+        torch = self.torch = lib.torch
+        self.where, self.frequency = lib.array(shapes.positions(work)), lib.array(shapes.frequencies(work))
+        self.angles = torch.outer(self.where, self.frequency)
+        self.cos, self.sin = self.angles.cos(), self.angles.sin()
+
+    def __call__(self):
+        self.torch.outer(self.where, self.frequency, out=self.angles)
+        return self.torch.cos(self.angles, out=self.cos), self.torch.sin(self.angles, out=self.sin)
+
+
+def torch_rows(lib, work):
+    return Angles(lib, work)
+
+
+def halves(work, tensor):
+    """Both channels of each pair."""
+    if work['layout'] == 'interleaved':
+        return tensor[..., 0::2], tensor[..., 1::2]
+    return tensor.chunk(2, -1)
+
+
+def by_halves(lib, work, x, y, of_whole_heads):
+    """Two products, of whole heads one, and two products with a sum, without a temporary tensor."""
+    torch, made = lib.torch, Angles(lib, work)
+    (a, b), (to_a, to_b) = halves(work, x), halves(work, y)
+    cos, sin = (torch.empty_like(x[:, :1]) for _ in range(2))
+    kept = [half for row in (cos, sin) for half in halves(work, row)]
+    cos_a, _, sin_a, _ = kept
+
+    def make():
+        for at, row in enumerate(made()):
+            kept[2 * at].copy_(row[:, None, :])
+            if of_whole_heads:
+                kept[2 * at + 1].copy_(row[:, None, :])
+
+    def rotate():
+        if not work['rows']:
+            make()
+        if of_whole_heads:
+            torch.mul(x, cos, out=y)
+        else:
+            torch.mul(a, cos_a, out=to_a)
+            torch.mul(b, cos_a, out=to_b)
+        to_a.addcmul_(b, sin_a, value=-1)
+        to_b.addcmul_(a, sin_a)
+        return y
+    make()
+    return rotate
+
+
+def by_complex_numbers(lib, work, x, y):
+    torch, made = lib.torch, Angles(lib, work)
+    numbers, to = (torch.view_as_complex(t.unflatten(-1, (-1, 2))) for t in (x, y))
+    factors = torch.complex(*made())[:, None, :]
+    parts = torch.view_as_real(factors)
+
+    def rotate():
+        if not work['rows']:
+            for at, row in enumerate(made()):
+                parts[..., at].copy_(row[:, None, :])
+        torch.mul(numbers, factors, out=to)
+        return y
+    return rotate
+
+
+def torch_rope(lib, work):
+    """{name: call}"""
+    x = lib.array(shapes.random(lib.np, (work['tokens'], work['heads'], work['dim'])), work['type'])
+    ways = {f'out={what}': by_halves(lib, work, x, x.clone(), whole) for what, whole in (('', False), (', whole heads', True))}
+    if work['layout'] == 'interleaved' and work['type'] == 'f32':
+        ways['complex'] = by_complex_numbers(lib, work, x, x.clone())
+    wanted = rope(lib, work)().float()
+    for name, call in ways.items():
+        if (call().float() - wanted).abs().max() > TOLERANCE[work['type']]:
+            raise Absent(f'computes something else: {name}')
+    return ways
+
+
+def torch_softmax(lib, work):
+    torch = lib.torch
+    x = lib.array(shapes.random(lib.np, (work['heads'], work['queries'], work['keys']), 16.0))
+    bias, y, z = shapes.bias(lib.np, work), torch.empty_like(x), torch.empty_like(x)
+    if bias is None:
+        return lambda: torch.softmax(torch.mul(x, SCALE, out=y), -1, out=z)
+    added = lib.array(bias)
+    return lambda: torch.softmax(torch.add(added, x, alpha=SCALE, out=y), -1, out=z)
+
+
+TORCH_WORKS = {'rope': torch_rope, 'rows': torch_rows, 'softmax': torch_softmax}

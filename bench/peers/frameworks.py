@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """PyTorch, ONNX Runtime or NumPy as a peer, one thread:
 
-    frameworks.py torch|onnxruntime|numpy [NAME]
+    frameworks.py torch|huggingface|onnxruntime|numpy [NAME]
 
-Reads lines of work and prints lines of JSON, as peers in C do (worker.h, work.h). A framework has several ways to attention;
-the fastest is timed, as somebody would choose it who knows the framework well. Which one it is, "way" says.
+Reads lines of work and prints lines of JSON, as peers in C do (worker.h, work.h). A framework may have several ways to
+the same result; the fastest is timed, as somebody would choose it who knows the framework well. Which one it is, "way" says.
+huggingface is PyTorch with the rotation as Transformers has it, and nothing else.
 """
+import itertools
 import json
 import statistics
 import sys
@@ -14,18 +16,14 @@ import time
 import arrays
 import graphs
 import shapes
-from shapes import Absent
+from shapes import TOLERANCE, Absent
 
 SLICE_SECONDS = 200e-6
 LONG_SECONDS = 0.2  # of a call: to it, what is in cache when it begins is nothing
-FRAMEWORKS = {'torch': (arrays.Torch, arrays.WORKS), 'numpy': (arrays.NumPy, arrays.WORKS),
-              'onnxruntime': (graphs.OnnxRuntime, graphs.WORKS)}
+FRAMEWORKS = {'torch': (arrays.Torch, arrays.TORCH_WORKS), 'huggingface': (arrays.Torch, {'rope': arrays.rope}),
+              'numpy': (arrays.NumPy, arrays.WORKS), 'onnxruntime': (graphs.OnnxRuntime, graphs.WORKS)}
 
 HOPELESS = 3  # times as long as another way
-
-# Of the largest value, by the type that is computed in: only that the same thing is computed matters here.
-TOLERANCE = {'f32': 1e-4, 'f16': 2e-2, 'bf16': 1e-1}
-
 
 def time_calls(call, calls):
     start = time.thread_time()
@@ -43,37 +41,66 @@ def is_right(lib, result, work, wanted):
     return any(abs(order - wanted).max() <= bound for order in orders)
 
 
+def fastest(calls):
+    """The name of the fastest, by a trial of all."""
+    times = {}
+    for name, call in calls.items():
+        times[name] = time_calls(call, 1)
+        if times[name] < HOPELESS * min(times.values()):
+            times[name] = min(times[name], time_calls(call, 1), time_calls(call, 1))
+    return min(times, key=times.get)
+
+
+def attention_calls(lib, work, data, names=None):
+    """{way: [a call for each copy of the keys]} of all ways or those named."""
+    q, k, v = data
+    ways, kept, calls = lib.attention_ways(work, q), {}, {}
+    for name in names or ways:
+        kind, make = ways[name]
+        kept[kind] = kept.get(kind) or shapes.caches(lib, work, kind, k, v)
+        calls[name] = [make(*copy) for copy in kept[kind]]
+    if not calls:
+        raise Absent('has no operation for it')
+    return calls
+
+
 def fastest_way(lib, work):
     """Its name, by a trial of all."""
     work = shapes.trial(work)
     data = shapes.attention_data(lib.np, work)
-    wanted, times = shapes.attention_result(lib.np, work, *data), {}
-    for name, call in lib.attention_ways(work, *data).items():
+    wanted = shapes.attention_result(lib.np, work, *data)
+    calls = {name: calls[0] for name, calls in attention_calls(lib, work, data).items()}
+    for name, call in calls.items():
         if not is_right(lib, call(), work, wanted):
             raise Absent(f'computes something else{name and ": " + name}')
-        times[name] = time_calls(call, 1)
-        if times[name] < HOPELESS * min(times.values()):
-            times[name] = min(times[name], time_calls(call, 1), time_calls(call, 1))
-    if not times:
-        raise Absent('has no operation for it')
-    return min(times, key=times.get)
+    return fastest(calls)
 
 
 def attention(lib, work):
+    shapes.check_attention(work)
     way = fastest_way(lib, work)
-    return way, lib.attention_ways(work, *shapes.attention_data(lib.np, work))[way]
+    calls = itertools.cycle(attention_calls(lib, work, shapes.attention_data(lib.np, work), [way])[way])
+    return way, lambda: next(calls)()
+
+
+def other_work(lib, works, work):
+    calls = works[work['kind']](lib, work)
+    if not isinstance(calls, dict):
+        return '', calls
+    way = fastest(calls)
+    return way, calls[way]
 
 
 class Job:
     """A line of work, open."""
 
-    def __init__(self, lib, works, work):
+    def __init__(self, lib, works, work, has_attention=True):
         if work['threads'] > 1:
             raise Absent('is timed with one thread')
-        if work['kind'] == 'attention':
+        if work['kind'] == 'attention' and has_attention:
             self.way, self.call = attention(lib, work)
         elif work['kind'] in works:
-            self.way, self.call = '', works[work['kind']](lib, work)
+            self.way, self.call = other_work(lib, works, work)
         else:
             raise Absent('has no operation for it')
         self.is_long = time_calls(self.call, 1) > LONG_SECONDS  # with what is set up by the first
@@ -98,7 +125,7 @@ def main(framework, name):
         try:
             if line != last:
                 job, last = None, None  # its memory first
-                job, last = Job(lib, works, work), line
+                job, last = Job(lib, works, work, framework != 'huggingface'), line
             ns = job.measure(work['ms'])
             answer.update(ns_per_element=ns / work['elements'], ns_per_call=ns, calls=job.calls)
             if job.way:

@@ -89,17 +89,27 @@ class OnnxRuntime:
     def as_numpy(self, x):
         return x.numpy()
 
-    def attention_ways(self, work, q, k, v):
+    def on_memory(self, buffer, offset, shape, kind):
+        return self.np.ndarray(shape, self.np.dtype({'f32': 'float32', 'f16': 'float16'}[kind]), buffer, offset)
+
+    def assign(self, tensor, values):
+        tensor[...] = values
+
+    def attention_ways(self, work, q):
+        """{name: ('f32', what makes a call of keys and values)}, by the layout in which an operator takes K and V."""
         if work['type'] == 'bf16':
             raise Absent('has none in bf16')
+        if work['window']:
+            raise Absent('takes caches in one piece')
         ways, is_plain = {}, work['heads'] == work['kv_heads'] and not work['dim_v']
-        if not shapes.is_masked(work):
-            ways['by rows'] = self.by_rows(q, k, v)
-        if is_plain and (not shapes.is_masked(work) or work['queries'] == work['keys']):
-            ways['MultiHeadAttention'] = self.multi_head(work, q, k, v)
-        if not work['dim_v'] and (work['queries'] == 1 or work['causal']):
-            ways['GroupQueryAttention'] = self.group_query(work, q, k, v)
-        return ways
+        if shapes.is_by_head(work) or work['kv_heads'] == 1:
+            if not shapes.is_masked(work):
+                ways['by rows'] = lambda k, v: self.by_rows(q, k, v)
+            if not work['dim_v'] and (work['queries'] == 1 or work['causal']):
+                ways['GroupQueryAttention'] = lambda k, v: self.group_query(work, q, k, v)
+        elif is_plain and (not shapes.is_masked(work) or work['queries'] == work['keys']):
+            ways['MultiHeadAttention'] = lambda k, v: self.multi_head(work, q, k, v)
+        return {name: ('f32', make) for name, make in ways.items()}
 
     def by_rows(self, q, k, v):
         """Each head of keys an entry of the batch, and all queries of it those of one head."""

@@ -1,9 +1,14 @@
 """A line of work (work.h) as frameworks need it: its words, its data, and what attention has to give."""
+import mmap
+
 SCALE = 0.0883883
 WORDS = {'made': 0, 'ready': 1}
-DEFAULTS = {'layout': 'half', 'type': 'f32', 'rows': 0, 'lone': 0, 'alibi': 0, 'causal': 0, 'untouched': 0, 'tokens': 1,
-            'heads': 1, 'kv_heads': 1, 'queries': 1, 'keys': 1, 'dim': 128, 'dim_v': 0, 'threads': 0, 'ms': 20,
-            'elements': 1}
+DEFAULTS = {'layout': '', 'type': 'f32', 'rows': 0, 'lone': 0, 'alibi': 0, 'causal': 0, 'untouched': 0, 'tokens': 1,
+            'heads': 1, 'kv_heads': 1, 'queries': 1, 'keys': 1, 'dim': 128, 'dim_v': 0, 'window': 0, 'page': 0,
+            'math': 'f32', 'place': 'hot', 'threads': 0, 'ms': 20, 'elements': 1}
+
+# Of the largest value, by the type that is computed in: only that the same thing is computed matters here.
+TOLERANCE = {'f32': 1e-4, 'f16': 2e-2, 'bf16': 1e-1}
 
 
 class Absent(Exception):
@@ -46,15 +51,65 @@ def bias(np, work):
 # ---- Attention ----
 
 def is_masked(work):
-    """One query sees all keys."""
+    """One query sees all keys, of a window those that are handed over."""
     return work['causal'] == 1 and work['queries'] > 1
 
 
+def is_by_head(work):
+    """Layout h: a head's tokens side by side; otherwise t, a token's heads."""
+    return work['layout'] == 'h'
+
+
+def check_attention(work):
+    """Of frameworks in general."""
+    if work['page']:
+        raise Absent('has no pages')
+    if work['math'] != 'f32' or work['type'] == 'q8_0':
+        raise Absent('has no blocks')
+    if work['window'] and work['queries'] > 1:
+        raise Absent('has no window')
+
+
 def attention_data(np, work):
-    """q [heads, queries, dim], k and v [kv_heads, keys, ...]; of dim_v= the values are channels of the keys."""
+    """q [heads, queries, dim], k and v [kv_heads, keys, ...]; of dim_v= the values are channels of the keys. Where a window
+    hides keys from the one query, those that it sees."""
+    keys = work['window'] or work['keys']
     q = random(np, (work['heads'], work['queries'], work['dim']))
-    k = random(np, (work['kv_heads'], work['keys'], work['dim']))
+    k = random(np, (work['kv_heads'], keys, work['dim']))
     return q, k, k[..., :work['dim_v']] if work['dim_v'] else k + np.float32(0.5)
+
+
+COPIES_BYTES = 160 << 20  # as in cache.c
+HUGE_PAGE = 2 << 20
+SIZES = {'f32': 4, 'f16': 2, 'bf16': 2}
+
+
+def memory(size, is_huge):
+    """So many bytes in huge pages, or in pages of 4 KB; libraries would decide by size."""
+    buffer = mmap.mmap(-1, (size + HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE)
+    if hasattr(mmap, 'MADV_HUGEPAGE'):
+        buffer.madvise(mmap.MADV_HUGEPAGE if is_huge else mmap.MADV_NOHUGEPAGE)
+    return buffer
+
+
+def caches(lib, work, kind, k, v):
+    """[(k, v)]: tensors [kv_heads, keys, dim] of the type, in the layout and place of the work; the next for each call. The
+    keys of a window are the last of a longer cache."""
+    heads, seen, dim = k.shape
+    shape = (heads, work['keys'], dim) if is_by_head(work) else (work['keys'], heads, dim)
+    size = heads * work['keys'] * dim * SIZES[kind]
+    copy = size * (1 if work['dim_v'] else 2)
+    n_copies = 1 + (COPIES_BYTES // copy if work['place'].startswith('memory') else 0)
+    buffer, found = memory(copy * n_copies, work['place'].endswith('huge')), []
+    for n in range(n_copies):
+        pair = []
+        for at, x in enumerate((k,) if work['dim_v'] else (k, v)):
+            tensor = lib.on_memory(buffer, n * copy + at * size, shape, kind)
+            tensor = (tensor if is_by_head(work) else tensor.swapaxes(0, 1))[:, work['keys'] - seen:]
+            lib.assign(tensor, x)
+            pair.append(tensor)
+        found.append((pair[0], pair[0][..., :work['dim_v']] if work['dim_v'] else pair[1]))
+    return found
 
 
 def as_rows(q, kv_heads):
@@ -76,6 +131,6 @@ LARGEST_TRIAL = 512  # keys
 
 
 def trial(work):
-    """Prefill in small, for a trial: some ways are a hundred times as slow as others."""
+    """Prefill in small, and one copy of the keys, for a trial: some ways are a hundred times as slow as others."""
     by = 1 if work['queries'] == 1 else max(1, work['keys'] // LARGEST_TRIAL)
-    return dict(work, queries=work['queries'] // by, keys=work['keys'] // by)
+    return dict(work, queries=work['queries'] // by, keys=work['keys'] // by, place='hot')

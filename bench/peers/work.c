@@ -20,7 +20,9 @@ static const struct {
     {"dim_v", offsetof(work, dim_v)},         {"kv_heads", offsetof(work, kv_heads)},
     {"queries", offsetof(work, queries)},     {"keys", offsetof(work, keys)},
     {"threads", offsetof(work, threads)},     {"ms", offsetof(work, ms)},
-    {"elements", offsetof(work, elements)},
+    {"elements", offsetof(work, elements)},   {"place", offsetof(work, place)},
+    {"math", offsetof(work, math)},           {"window", offsetof(work, window)},
+    {"page", offsetof(work, page)},           {"stride_heads", offsetof(work, stride_heads)},
 };
 
 /* Values that are no numbers. */
@@ -30,6 +32,14 @@ static const struct {
 } words[] = {
     {"half", POSENC_ROPE_HALF},
     {"interleaved", POSENC_ROPE_INTERLEAVED},
+    {"t", CACHE_T},
+    {"h", CACHE_H},
+    {"hot", CACHE_HOT},
+    {"hot_huge", CACHE_HOT_HUGE},
+    {"memory", CACHE_MEMORY},
+    {"memory_huge", CACHE_MEMORY_HUGE},
+    {"int16", POSENC_MATH_INT16},
+    {"q8_0", POSENC_Q8_0},
     {"made", 0},
     {"ready", 1},
     {"f32", POSENC_F32},
@@ -87,4 +97,16 @@ const char *work_parse(work *w, const char *line) {
             return "a word that is not understood";
     }
     return NULL;
+}
+
+cache_shape work_cache(const work *w) {
+    return (cache_shape){.type = (posenc_dtype)w->type,
+                         .head_dim = w->dim,
+                         .v_dim = w->dim_v,
+                         .n_heads = w->kv_heads,
+                         .n_keys = w->keys,
+                         .stride_heads = w->stride_heads,
+                         .page_size = w->page,
+                         .layout = (cache_layout)w->layout,
+                         .place = (cache_place)w->place};
 }

@@ -10,10 +10,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # What a run takes: rounds and milliseconds of each peer in each, and the same of posenc-bench in seconds.
-FULL = {'rounds': 7, 'ms': 20, 'large_rounds': 3, 'sweep_rounds': 5, 'sweep_ms': 8, 'kernel_rounds': 3,
-        'kernel_seconds': 0.004}
-QUICK = {'rounds': 3, 'ms': 5, 'large_rounds': 0, 'sweep_rounds': 3, 'sweep_ms': 2, 'kernel_rounds': 1,
-         'kernel_seconds': 0.002}
+FULL = {'rounds': 7, 'ms': 20, 'attention_rounds': 3, 'layout_ms': 300, 'sweep_rounds': 5, 'sweep_ms': 8,
+        'kernel_rounds': 3, 'kernel_seconds': 0.004}
+QUICK = {'rounds': 3, 'ms': 5, 'attention_rounds': 1, 'layout_ms': 20, 'sweep_rounds': 3, 'sweep_ms': 2,
+         'kernel_rounds': 1, 'kernel_seconds': 0.002}
 LARGEST_QUICK = 16 << 20  # bytes of a working set
 LARGEST_SCALAR = 1 << 18  # elements
 
@@ -62,7 +62,7 @@ def arguments():
         'report.md and report.html. Keep the machine quiet meanwhile.',
         epilog='To install the peers that Debian has: scripts/bench --install-peers')
     what = parser.add_mutually_exclusive_group()
-    what.add_argument('--quick', action='store_true', help='fewer rounds and sizes: three minutes instead of twenty')
+    what.add_argument('--quick', action='store_true', help='fewer rounds and sizes: some ten minutes instead of an hour and a half')
     what.add_argument('--against', metavar='REV',
                       help='compare this tree with a commit, which is built in build-bench-COMMIT: name what changed by more '
                       'than its noise; exit status 1 if something is slower, 2 if they cannot be compared')
@@ -70,8 +70,8 @@ def arguments():
                       help='list sizes that cost more than 1.5 times as much per element as their neighbours')
     what.add_argument('--render', metavar='JSON', type=report_file, help='pages of a report.json that is there')
     what.add_argument('--documents', metavar='JSON', type=report_file,
-                      help='write the tables of a report.json into the page of its CPU in docs/results; from a full run of '
-                      'a clean commit')
+                      help='write the page of its CPU in docs/results out of a report.json, and README\'s table out of the '
+                      'page that it shows; from a full run of a clean commit')
     parser.add_argument('--peers', action='store_true', help='only the lines that other libraries are measured with')
     parser.add_argument('--filter', metavar='REGEX', type=pattern,
                         help='with --against: the benchmarks that it finds, instead of those that run in caches, on SIMD tiers')
@@ -100,25 +100,24 @@ def is_small(sweep_x, quick):
 
 
 def in_time(works, peers, work):
-    """The scalar tier is the specification, and would take most of the run if it did what is large."""
+    """Those that do this. The scalar tier is the specification, and would take most of the run if it did what is large."""
     is_large = work.startswith('attention') or works.shape_of(work)['elements'] > LARGEST_SCALAR
-    return [p for p in peers if not (is_large and p.name.endswith('scalar'))]
+    return [p for p in peers if p.does(work) and not (is_large and p.name.endswith('scalar'))]
 
 
 def peer_jobs(works, mine, others):
     """Lines that goals and bars need, by everybody; in groups, as race.run_rounds takes them."""
     groups, raced = works.goal_groups(), works.goal_lines()
     groups += [[work] for work in dict.fromkeys(work for _, work in works.BARS) if work not in raced]
-    return [[(work, in_time(works, mine, work) + others) for work in group] for group in groups]
+    return [[(work, in_time(works, mine + others, work)) for work in group] for group in groups]
 
 
-def attention_jobs(works, mine, others, large):
-    """The lines of works.ATTENTION, those that take long or the others, by libraries with attention in one call."""
+def attention_jobs(lines, mine, others):
+    """Lines of attentions.py, by ours and by libraries that have attention."""
+    import works
     from results import ATTENTION_LIBRARIES
-    ours = [p for p in mine if p.name.startswith('posenc')]
-    theirs = [p for p in others if p.name.startswith(ATTENTION_LIBRARIES)]
-    return [[(work, in_time(works, ours, work) + theirs)] for _, _, work in works.ATTENTION
-            if works.is_large(work) == large]
+    peers = [p for p in mine if p.name.startswith('posenc')] + [p for p in others if p.name.startswith(ATTENTION_LIBRARIES)]
+    return [[(line.work, in_time(works, peers, line.work))] for line in lines]
 
 
 def sweep_jobs(works, mine, quick):
@@ -143,14 +142,14 @@ def without_repeats(results):
     return list(first.values())
 
 
-def race_peers(effort, mine, others):
+def race_peers(effort, mine, others, quick):
     """Everybody's times, of lines that goals, bars and the table of attention need."""
+    import attentions
     import race
     import works
+    lines = attentions.quick_lines() if quick else attentions.LINES
     times = race.run_rounds(peer_jobs(works, mine, others), effort['rounds'], effort['ms'])
-    for large, rounds in ((False, effort['rounds']), (True, effort['large_rounds'])):
-        times += race.run_rounds(attention_jobs(works, mine, others, large), rounds, effort['ms'])
-    return times
+    return times + race.run_rounds(attention_jobs(lines, mine, others), effort['attention_rounds'], effort['ms'])
 
 
 def race_ourselves(options, effort, mine, counts):
@@ -169,18 +168,27 @@ def run_kernels(options, effort):
     return kernels.run_rounds(program, names, effort['kernel_rounds'], effort['kernel_seconds'], options.core)
 
 
+def run_layouts(options, effort, tiers):
+    """{tier: rows of posenc-bench layout}; of a quick run those over 4096 keys of f16."""
+    import layouts
+    choice = ['--keys', '4096', '--type', 'f16', '--work', 'decode'] if options.quick else []
+    return {tier: layouts.run(options.build / 'bench/posenc-bench', tier, effort['layout_ms'], options.core, choice)
+            for tier in tiers if tier != 'scalar'}
+
+
 def run(options):
     import machine
     import race
     import results
     effort = QUICK if options.quick else FULL
     report = {'version': results.VERSION, 'machine': machine.describe(options.build, ROOT, options.core),
-              'rounds': effort['rounds'], 'started': datetime.datetime.now().isoformat(timespec='seconds'),
-              'threads': thread_counts(), 'versions': race.versions(options.frameworks)}
+              'rounds': effort['rounds'], 'attention_rounds': effort['attention_rounds'], 'started': datetime.datetime.now().isoformat(timespec='seconds'),
+              'threads': thread_counts(), 'versions': race.versions(options.frameworks, options.ggml)}
     mine, others, report['absent'] = race.find_peers(options.build, options.ggml, options.frameworks, options.core)
     for name, why in report['absent'].items():
         print(f'skipped: {name}: {why}', file=sys.stderr)
-    times = race_peers(effort, mine, others)
+    times = race_peers(effort, mine, others, options.quick)
+    report['layouts'] = run_layouts(options, effort, race.our_tiers(options.build))
     if not options.peers:
         times += race_ourselves(options, effort, mine, report['threads'])
     report['times'] = without_repeats(times)
@@ -212,10 +220,12 @@ def main():
         write_pages(json.loads(options.render.read_text()), options.output or options.render.parent)
     elif options.documents:
         import document
+        import readme
         report = json.loads(options.documents.read_text())
         if reason := document.why_not(report, FULL['rounds']):
             raise SystemExit(f'error: {options.documents} is not for the documents: {reason}')
         document.write(report, ROOT)
+        readme.write(ROOT)
     elif options.against:
         import against
         return against.run(options.build, options.other, options.core, options.filter, options.all)

@@ -1,12 +1,11 @@
-"""The tables of docs/results/, written anew from a report into the page of its machine, between lines that mark them."""
-import re
+"""A page of docs/results: all of it is written out of the report of one run on its machine."""
 import statistics
 
 import kernel_table
 import machine
 import works
-from pages import (attention_section, call_goals_section, goals_section, head_words, markdown_table, rotations_section,
-                   slower_section, versions_text)
+from pages import (attention_section, call_goals_section, goals_section, head_words, layouts_section, losses_section,
+                   markdown_table, rotations_section, slower_section, versions_text)
 from results import SIMD_TIERS, TIER_NAMES, Results
 
 # The table at a glance: what a reader looks for, and the benchmark's name.
@@ -30,15 +29,15 @@ SPEED = [
     ('cos/sin table, 64 pairs, 16384 consecutive positions', 'posenc_angle_rows/{}/run/16384x64'),
     ('cos/sin table, 64 pairs, single positions', 'posenc_angle_rows/{}/lone/512x64'),
     ('softmax with ALiBi, rows of 4096', 'posenc_softmax/{}/alibi/32x1x4096'),
-    ('attention, prefill, f16 K and V, 4 heads x 1024 x 1024 x 128', 'posenc_attention/{}/plain/4x4/1024x1024/128'),
+    ('attention, prefill, f16 K and V, 4 heads x 1024 x 1024 x 128', 'posenc_attention/{}/plain/t/4x4/1024x1024/128'),
 ]
 
 
-# The page of a CPU, by family and model: names are shared by several generations ("AMD EPYC").
+# The page of a CPU and its title, by family and model: names are shared by several generations ("AMD EPYC").
 PAGES = {
-    'family and model 25 1': 'zen3-avx2.md',
-    'family and model 25 17': 'zen4-avx512.md',
-    'family and model 6 143': 'sapphire-rapids.md',
+    'family and model 25 1': ('zen3-avx2.md', 'AMD Zen 3, AVX2'),
+    'family and model 25 17': ('zen4-avx512.md', 'AMD Zen 4, AVX-512'),
+    'family and model 6 143': ('sapphire-rapids.md', 'Intel Sapphire Rapids, AVX-512'),
 }
 
 
@@ -64,7 +63,7 @@ def speed_table(report):
             rows.append([title, *(ratio_text(ratios.get(key)) for ratios in seen for key in ('x_libm', 'x_limit'))])
         else:
             print(f"left out: '{title}', for the report has no benchmark '{pattern}'")
-    return f"One thread, {machine.sentence(report['machine'])}:\n\n" + markdown_table(head, rows)
+    return markdown_table(head, rows)
 
 
 def roof_table(report):
@@ -86,47 +85,30 @@ def roof_table(report):
     return markdown_table(head, rows) + f"\n\nMultiply-adds in registers: {', '.join(peaks)}."
 
 
-def beside_tables(report):
-    """By the names of their places: what a report of --peers has all of. They may be of a later run than the others."""
-    results, where = Results(report), report['machine']
-    return {'beside': f"{versions_text(report)}; {machine.sentence(where)}. {machine.load_sentence(where)}",
-            'rotations': section_text(rotations_section(results)), 'attention': section_text(attention_section(results))}
+SPEED_WORDS = ('Medians of ratios, each taken between time slices of one run of `posenc-bench`. "plain" is the plain loop, and higher '
+               'is better. "limit" is the limit of the call, and lower is better.')
 
 
-def tables_of(report):
-    """By the names of their places."""
-    if not report['kernels']:
-        return beside_tables(report)
+def page(report):
+    """Sections that the report has nothing of are left out: of a run of --peers those of single kernels."""
     results = Results(report)
-    return {**beside_tables(report),
-            'machine': '\n'.join(head_words(report)), 'speed': speed_table(report), 'roof': roof_table(report),
-            'kernels': markdown_table(*kernel_table.by_size(report['kernels'])),
-            'goals': section_text(goals_section(results)), 'call-goals': section_text(call_goals_section(results)),
-            'slower': section_text(slower_section(results))}
-
-
-def replace_between(text, name, new):
-    """What stands between <!-- name: begin --> and <!-- name: end -->."""
-    begin, end = f'<!-- {name}: begin -->', f'<!-- {name}: end -->'
-    pattern = re.compile(re.escape(begin) + '.*?' + re.escape(end), re.S)
-    if len(pattern.findall(text)) != 1:
-        raise SystemExit(f'no place for {name}: it needs {begin} and {end}, once')
-    return pattern.sub(lambda _: f'{begin}\n{new}\n{end}', text)
-
-
-def section_text(section):
-    return '\n\n'.join([*section.words, *([markdown_table(section.head, section.rows)] if section.rows else [])])
-
-
-def fill(path, tables):
-    """Writes the tables that a page has a place for."""
-    text = path.read_text()
-    for name, table in tables.items():
-        if f'<!-- {name}: begin -->' not in text:
-            print(f"left out: '{name}', for which {path.name} has no place")
-        else:
-            text = replace_between(text, name, table)
-    path.write_text(text)
+    peers = [rotations_section(results), attention_section(results), losses_section(results), layouts_section(results)]
+    rotations, attention, losses, layouts = ((s.title, s.words, markdown_table(s.head, s.rows) if s.rows else '') for s in peers)
+    parts = [losses, attention, layouts, rotations]
+    if report['kernels']:
+        of_calls = [(s.title, s.words, markdown_table(s.head, s.rows) if s.rows else '')
+                    for s in (goals_section(results), call_goals_section(results), slower_section(results))]
+        parts = [('At a glance', [SPEED_WORDS], speed_table(report)), *parts, *of_calls[:2], ('Roofline', [], roof_table(report)),
+                 ('Kernels against their limits', [], markdown_table(*kernel_table.by_size(report['kernels']))), of_calls[2]]
+    text = [f'# Results: {page_of(report)[1]}',
+            '[Performance](../performance.md) says how these tables are measured and how to read them. All of this page is written by '
+            '`scripts/bench --documents` out of the report of one run.', *head_words(report)]
+    if versions := versions_text(report):
+        text.append(f'{versions}.')
+    for title, words, table in parts:
+        if table or title == losses[0]:
+            text += [f'## {title}', *words, *([table] if table else [])]
+    return '\n\n'.join(text) + '\n'
 
 
 def why_not(report, rounds):
@@ -143,16 +125,15 @@ def why_not(report, rounds):
 
 
 def page_of(report):
-    """The name of the page of the report's machine."""
+    """(file, title) of the report's machine."""
     key = report['machine']['key']
-    for cpu, page in PAGES.items():
+    for cpu, found in PAGES.items():
         if key.endswith(f', {cpu}'):
-            return page
-    raise SystemExit(f"error: docs/results has no page for this CPU ({key}): write one and name it in PAGES of "
-                     'bench/report/document.py')
+            return found
+    raise SystemExit(f'error: docs/results has no page for this CPU ({key}): name one in PAGES of bench/report/document.py')
 
 
 def write(report, root):
-    path = root / 'docs/results' / page_of(report)
-    fill(path, tables_of(report))
+    path = root / 'docs/results' / page_of(report)[0]
+    path.write_text(page(report))
     print(path)

@@ -2,10 +2,12 @@
 import html
 from dataclasses import dataclass, field
 
+import attentions
 import kernel_table
+import layouts
 import machine
 import works
-from results import ATTENTION_LIBRARIES, LIBRARIES, TIER_NAMES, Results, goal_rows, library_cell
+from results import ATTENTION_LIBRARIES, ROTATION_LIBRARIES, TIER_NAMES, Results, goal_rows, library_cell
 
 
 @dataclass
@@ -81,37 +83,78 @@ RATIO_WORDS = (
     'all take turns, and in brackets their lower and upper quartile; bold where it takes less. For AVX2, libraries that '
     'can be restricted to it are; ONNX Runtime cannot. ')
 ROTATIONS_WORDS = RATIO_WORDS + (
-    'ggml and posenc rotate in place, the others into another tensor. ggml computes its cos/sin table in every call. '
-    'Shapes are 32 heads x 128, of 1 token in decode and 512 in prefill.')
+    'ggml and posenc rotate in place, the others into another tensor that is there before. ggml computes its cos/sin table '
+    'in every call. PyTorch is the fastest of the ways to write it: results into tensors that are there (out=), of whole '
+    'heads at once, or complex numbers. Hugging Face is the code of Transformers on the same PyTorch, its memory kept by '
+    'malloc. Shapes are 32 heads x 128, of 1 token in decode and 512 in prefill.')
 ATTENTION_WORDS = RATIO_WORDS + (
-    'head_dim is 128 unless '
-    'said; K and V are of the type named, Q is float32. Of the ways that a framework has to the same result the fastest '
-    'is timed: "by rows" has queries that share keys as rows of one head, "two products" is two matrix products and '
-    'softmax. PyTorch may take float32 throughout for f16 and bf16 where that is faster, and names the type that it '
-    'took; in bf16 its queries and results are bf16 too. ONNX Runtime has float32 throughout, in the lines of f16 too.')
+    'head_dim is 128 unless said; K and V are of the type named, Q is float32. Layout t has a token\'s heads side by side, h '
+    'a head\'s tokens. Hot: each call has the same keys and values; memory: each has the next of so many copies that no '
+    'cache holds them, as the layers of a model. Pages of the system are 4 KB, or huge ones where said. ggml is its flash '
+    'attention; ggml graph is products, softmax and products with V transposed, as llama.cpp builds it without -fa. Of the '
+    'ways that a framework has to the same result the fastest is timed: "by rows" has queries that share keys as rows of one '
+    'head, "two products" is two matrix products and softmax. PyTorch may take float32 throughout for f16 and bf16 where '
+    'that is faster, and names the type that it took; in bf16 its queries and results are bf16 too. ONNX Runtime has float32 '
+    'throughout, in the lines of f16 too. Of a window PyTorch is given the keys in it.')
 
 
-def beside_libraries(title, words, results, head, lines, libraries):
-    """A table of ratios; lines: what the columns of head say of a line of work, and that line, last."""
-    tiers = results.tiers()
-    rows = []
-    for *cells, work in lines:
-        ratios = [library_cell(results, work, tier, name) for tier in tiers for name in libraries]
-        if set(ratios) != {'-'}:
-            rows.append([*cells, *ratios])
-    head = head + [f'{TIER_NAMES[tier]}: {name}' for tier in tiers for name in libraries]
-    return Section(title, [words], head, rows)
-
-
-def attention_section(results):
-    return beside_libraries('Attention beside other libraries', ATTENTION_WORDS, results, ['attention', 'K and V'],
-                            works.ATTENTION, ATTENTION_LIBRARIES)
+def milliseconds(results, work, tier):
+    """Of one call."""
+    ns = results.median(work, f'posenc {tier}')
+    return '-' if ns is None else f"{1e-6 * ns * works.shape_of(work)['elements']:.3g}"
 
 
 def rotations_section(results):
     lines = [(title, work) for title, work in works.BARS if not work.startswith('attention')]
     return beside_libraries('Rotations, tables and softmax beside other libraries', ROTATIONS_WORDS, results, ['work'],
-                            lines, ('ggml', *LIBRARIES))
+                            [((title,), work) for title, work in lines], ROTATION_LIBRARIES)
+
+
+def attention_section(results):
+    return beside_libraries('Attention beside other libraries', ATTENTION_WORDS, results,
+                            ['attention', 'K and V', 'layout', 'from'],
+                            [(line.cells(), line.work) for line in attentions.LINES], ATTENTION_LIBRARIES)
+
+
+def beside_libraries(title, words, results, head, lines, libraries):
+    """A table of our milliseconds and ratios; lines: what the columns of head say of a line of work, and that line."""
+    tiers, rows = results.tiers(), []
+    for cells, work in lines:
+        ratios = {tier: [library_cell(results, work, tier, name) for name in libraries] for tier in tiers}
+        if any(set(found) != {'-'} for found in ratios.values()):
+            rows.append([*cells, *(text for tier in tiers for text in (milliseconds(results, work, tier), *ratios[tier]))])
+    columns = [f'{TIER_NAMES[tier]}: {name}' for tier in tiers for name in ('posenc, ms', *libraries)]
+    return Section(title, [words], head + columns, rows)
+
+
+def losses(results):
+    """[(line, tier, library, its cell)] of attention in which another library takes less time, the worst first."""
+    found = []
+    for line in attentions.LINES:
+        for tier in results.tiers():
+            for name in ATTENTION_LIBRARIES:
+                seen = results.ratio((line.work, results.limited_to(tier, name)), (line.work, f'posenc {tier}'))
+                if seen is not None and float(f'{seen[1]:.3g}') < 1:
+                    found.append((seen[1], line, tier, name))
+    return [(line, tier, name, library_cell(results, line.work, tier, name))
+            for _, line, tier, name in sorted(found, key=lambda loss: loss[0])]
+
+
+def losses_section(results):
+    seen = sum(any(results.has(line.work, f'posenc {tier}') for tier in results.tiers()) for line in attentions.LINES)
+    found = losses(results)
+    lines = len({line for line, *_ in found})
+    words = [f'{lines} of the {seen} lines of attention: another library takes less time than posenc, the worst first.']
+    rows = [[*line.cells(), TIER_NAMES[tier], name, cell] for line, tier, name, cell in found]
+    return Section('Attention in which another library is faster', words,
+                   ['attention', 'K and V', 'layout', 'from', 'tier', 'library', 'times posenc'], rows)
+
+
+def layouts_section(results):
+    words = ['Attention in layout t (a token\'s heads side by side) beside h (a head\'s tokens), by `posenc-bench layout`: the two in '
+             'turns, with the same bits as result. Ratios are medians of neighbours in time, with their quartiles. The limit of '
+             'decode is reading keys and values once, that of prefill its multiply-adds.']
+    return Section('Layouts t and h', words, *layouts.table(results.report), folded=True)
 
 
 def sweep_section(title, words, results, sweeps, chart):
@@ -150,7 +193,8 @@ def sections(report, draw=None):
     """draw: the module charts, or None for tables alone."""
     results = Results(report)
     thread_sweeps = works.thread_sweeps(report['threads'])
-    parts = [peers_section(results, draw), rotations_section(results), attention_section(results)]
+    parts = [peers_section(results, draw), rotations_section(results), attention_section(results), losses_section(results),
+             layouts_section(results)]
     parts.append(sweep_section(
         'Roofline: from the first cache to memory',
         ['Time per element by working set. Dashed: the measured limit of the tier, which moves the same bytes and does next to '
@@ -169,12 +213,18 @@ def sections(report, draw=None):
     return parts + [goals_section(results), call_goals_section(results)]
 
 
+def rounds_text(report):
+    text = f"{report['rounds']} rounds"
+    if 'attention_rounds' in report:
+        text += f" ({report['attention_rounds']} of attention beside other libraries)"
+    return text
+
+
 def head_words(report):
     m = report['machine']
-    quiet = machine.load_sentence(m)
     return [machine.sentence(m) + '.',
-            f"One thread pinned to core {m['core']} unless another number is given; {report['rounds']} rounds, in which all competitors "
-            f'take turns; processor time. {quiet}']
+            f"One thread pinned to core {m['core']} unless another number is given; {rounds_text(report)}, in which all competitors take "
+            f'turns; processor time. {machine.load_sentence(m)}']
 
 
 # ---- Markdown ----

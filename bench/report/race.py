@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,13 @@ PEERS = pathlib.Path(__file__).resolve().parent.parent / 'peers'
 class Peer:
     """A program that does what it is asked for, one line at a time. Started when first asked, and again after a stop."""
 
-    def __init__(self, name, command, cores, folder=None, environment=(), is_ours=False):
-        self.name, self.command, self.cores, self.is_ours = name, command, cores, is_ours
+    def __init__(self, name, command, cores, folder=None, environment=(), is_ours=False, only=''):
+        """only: the one kind of work that it does, if there is but one."""
+        self.name, self.command, self.cores, self.is_ours, self.only = name, command, cores, is_ours, only
         self.folder, self.environment, self.process = folder, dict(environment), None
+
+    def does(self, work):
+        return not self.only or work.startswith(f'{self.only} ')
 
     def start(self):
         self.process = subprocess.Popen(
@@ -86,6 +91,10 @@ def libraries_of(root):
     return found and found.parent
 
 
+# Attention in one operation, or in products and softmax (ggml.c): the way, and the one kind of work of the peer.
+GGML_WAYS = {'ggml': ('flash', ''), 'ggml graph': ('graph', 'attention')}
+
+
 def ggml_peers(build, root, cores):
     """ggml at its best, and on the backend for AVX2 CPUs. An unpacked ggml is started by its own loader."""
     program = build / 'bench/peer-ggml'
@@ -93,26 +102,31 @@ def ggml_peers(build, root, cores):
         return [], 'its headers were not found when this was built (scripts/peer-packages ggml)'
     libraries = libraries_of(root)
     if libraries is None:
-        return [Peer('ggml', [str(program), 'ggml'], cores)], None
+        return [Peer(name, [str(program), name, way], cores, only=only) for name, (way, only) in GGML_WAYS.items()], None
     backends = libraries / 'ggml/backends0'
     start = [*loader(root, libraries, backends), str(program.resolve())]
-    peers = [Peer('ggml', [*start, 'ggml'], cores, folder=backends)]
+    peers = [Peer(name, [*start, name, way], cores, folder=backends, only=only) for name, (way, only) in GGML_WAYS.items()]
     haswell = backends / 'libggml-cpu-haswell.so'
     if 'avx512f' in cpu_flags() and haswell.exists():
-        peers.append(Peer('ggml (AVX2)', [*start, 'ggml (AVX2)', str(haswell)], cores, folder=backends))
+        peers += [Peer(f'{name} (AVX2)', [*start, f'{name} (AVX2)', way, str(haswell)], cores, folder=backends, only=only)
+                  for name, (way, only) in GGML_WAYS.items()]
     return peers, None
 
 
-FRAMEWORKS = {'PyTorch': 'torch', 'ONNX Runtime': 'onnxruntime', 'NumPy': 'numpy'}
+# What frameworks.py calls them, and the package that each needs.
+FRAMEWORKS = {'PyTorch': ('torch', 'torch'), 'Hugging Face': ('huggingface', 'torch'),
+              'ONNX Runtime': ('onnxruntime', 'onnxruntime'), 'NumPy': ('numpy', 'numpy')}
 NOT_INSTALLED = 'not installed (scripts/bench --install-peers)'
 
 
-def versions(root):
-    """{name: version} of the packages unpacked in root, by the folders in which Python packages say it."""
+def versions(root, ggml_root=''):
+    """{name: version} of the packages unpacked in root, by the folders in which Python packages say it; and of ggml."""
     folder, found = pathlib.Path(root, 'usr/lib/python3/dist-packages'), {}
-    for title, module in FRAMEWORKS.items():
-        for path in folder.glob(f'{module}-*-info'):
-            found[title] = path.name.split('-')[1]
+    for path in pathlib.Path(ggml_root, 'pkgconfig').glob('ggml.pc') if ggml_root else ():
+        found['ggml'] = next(line.split()[1] for line in path.read_text().splitlines() if line.startswith('Version:'))
+    for title, (kind, package) in FRAMEWORKS.items():
+        for path in folder.glob(f'{package}-*-info') if kind == package else ():
+            found[title] = re.match(r'[\d.]*\d', path.name.split('-')[1])[0]
     return found
 
 
@@ -121,17 +135,22 @@ AVX2_ONLY = {'ATEN_CPU_CAPABILITY': 'avx2', 'ONEDNN_MAX_CPU_ISA': 'AVX2', 'OPENB
              'NPY_DISABLE_CPU_FEATURES': 'X86_V4 AVX512_ICL AVX512_SPR'}
 
 
+# malloc keeps what it once had: fresh pages for each result were up to three quarters of the time of Hugging Face's code.
+KEEP_MEMORY = {'MALLOC_MMAP_MAX_': '0', 'MALLOC_TRIM_THRESHOLD_': str(1 << 40), 'MALLOC_TOP_PAD_': str(64 << 20)}
+
+
 def framework_peers(module, title, root, cores):
     """Of the packages unpacked in root, on the Python there. ONNX Runtime cannot be kept from using AVX-512."""
     if title not in versions(root):
         return [], NOT_INSTALLED
     libraries = libraries_of(root)
     python = [*loader(root, libraries / 'openblas-pthread', libraries, libraries.parent), f'{root}/usr/bin/python3']
-    environment = {'PYTHONHOME': f'{root}/usr', 'PYTHONPATH': f'{root}/usr/lib/python3/dist-packages'}
+    environment = {**KEEP_MEMORY, 'PYTHONHOME': f'{root}/usr', 'PYTHONPATH': f'{root}/usr/lib/python3/dist-packages'}
     command = [*python, str(PEERS / 'frameworks.py'), module, title]
-    peers = [Peer(title, command, cores, environment=environment)]
+    only = 'rope' if module == 'huggingface' else ''
+    peers = [Peer(title, command, cores, environment=environment, only=only)]
     if 'avx512f' in cpu_flags() and module != 'onnxruntime':
-        peers.append(Peer(f'{title} (AVX2)', command, cores, environment={**environment, **AVX2_ONLY}))
+        peers.append(Peer(f'{title} (AVX2)', command, cores, environment={**environment, **AVX2_ONLY}, only=only))
     return peers, None
 
 
@@ -148,7 +167,7 @@ def find_peers(build, ggml_root, frameworks_root, core):
     mine, plain = ours(build, cores)
     others = [plain]
     libraries = {'ggml': ggml_peers(build, ggml_root, cores), 'XNNPACK': xnnpack_peers(build, cores)}
-    for title, module in FRAMEWORKS.items():
+    for title, (module, _) in FRAMEWORKS.items():
         libraries[title] = framework_peers(module, title, frameworks_root, cores)
     for name, (found, why) in libraries.items():
         others += found

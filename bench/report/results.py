@@ -6,7 +6,8 @@ import works
 VERSION = 2  # of a report; in the first, lines that a goal compares were not raced together
 
 LIBRARIES = ('XNNPACK', 'PyTorch', 'ONNX Runtime', 'NumPy')  # and ggml, which has goals of its own
-ATTENTION_LIBRARIES = ('ggml', 'PyTorch', 'ONNX Runtime')  # those with attention in one call
+ATTENTION_LIBRARIES = ('ggml', 'ggml graph', 'PyTorch', 'ONNX Runtime')
+ROTATION_LIBRARIES = ('ggml', 'XNNPACK', 'PyTorch', 'Hugging Face', 'ONNX Runtime', 'NumPy')
 SIMD_TIERS = ('avx512', 'avx2', 'neon')
 TIER_NAMES = {'avx512': 'AVX-512', 'avx2': 'AVX2', 'neon': 'NEON', 'scalar': 'scalar'}
 
@@ -120,6 +121,6 @@ def library_cell(results, work, tier, library):
     if seen is None:
         return '-'
     low, middle, high = seen
-    text = f'**{middle:.3g}x**' if middle < 1 else f'{middle:.3g}x'
+    text = f'**{middle:.3g}x**' if float(f'{middle:.3g}') < 1 else f'{middle:.3g}x'
     way = results.ways.get((work, peer))
     return f'{text} ({low:.3g}-{high:.3g}){f", {way}" if way else ""}'

@@ -11,7 +11,10 @@ def elements(kind, **shape):
     if kind == 'rows':
         return shape['tokens'] * shape['dim']
     queries, keys = shape['queries'], shape['keys']
-    seen = queries * keys - (queries * (queries - 1) // 2 if shape.get('causal') else 0)
+    if window := shape.get('window'):
+        seen = sum(min(window, keys - query) for query in range(queries))
+    else:
+        seen = queries * keys - (queries * (queries - 1) // 2 if shape.get('causal') else 0)
     return shape['heads'] * seen * (shape['dim'] + shape.get('dim_v', shape['dim']) if kind == 'attention' else 1)
 
 
@@ -33,8 +36,11 @@ def softmax(keys, queries=1, heads=32, alibi=0, causal=0, **more):
     return line('softmax', heads=heads, queries=queries, keys=keys, alibi=alibi, causal=causal, **more)
 
 
-def attention(queries, keys, heads, kv_heads, causal=0, dim=128, kind='f16', **more):
-    return line('attention', type=kind, heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim,
+def attention(queries, keys, heads, kv_heads, causal=0, dim=128, kind='f16', layout='t', **more):
+    """K and V of a type, 'q8_0 INT16' among them, in a layout: t, a token's heads side by side, or h, a head's tokens."""
+    kind, _, math = kind.partition(' ')
+    more |= {'math': math.lower()} if math else {}
+    return line('attention', layout=layout, type=kind, heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim,
                 causal=causal, **more)
 
 
@@ -168,12 +174,12 @@ def attention_call_goals():
     shape = '4x4/1024x1024/128'
     for name, call, share in (('ALiBi', 'alibi', 1.0), ("T5's relative bias", 't5', 1.0),
                               ('a window of 256', 'window_256', tiles_in_window(1024, 256))):
-        yield Goal(f'attention with {name}, prefill ({shape})', 'x_alone', 1.05, f'posenc_attention/{{}}/{call}/{shape}',
+        yield Goal(f'attention with {name}, prefill ({shape})', 'x_alone', 1.05, f'posenc_attention/{{}}/{call}/t/{shape}',
                    '', 'plain attention' + (', by unmasked tiles' if share < 1 else ''), share)
     yield Goal('attention with Transformer-XL\'s term, causal (8x8/512x1024/64)', 'x_alone', 2,
-               'posenc_attention/{}/transformer_xl/8x8/512x1024/64', '', 'causal attention; products precomputed')
+               'posenc_attention/{}/transformer_xl/t/8x8/512x1024/64', '', 'causal attention; products precomputed')
     yield Goal('attention with DeBERTa\'s terms (12x12/512x512/64)', 'x_alone', 2,
-               'posenc_attention/{}/deberta/12x12/512x512/64', '', 'plain attention; products precomputed')
+               'posenc_attention/{}/deberta/t/12x12/512x512/64', '', 'plain attention; products precomputed')
     for kv_heads, factor in ((4, 3), (32, 1.3)):
         work = attention(1, 4096, 32, kv_heads)
         yield Goal(f'fused attention, f16 K and V, decode, 32 heads over {kv_heads}, 4096 keys', 'ggml', factor, work, work,
@@ -204,37 +210,14 @@ def goal_lines():
     return [line for group in goal_groups() for line in group]
 
 
-# ---- Attention beside other libraries ----
-
-LARGE = 1 << 32  # elements: a call takes a second
-
-
-def is_large(work):
-    return shape_of(work)['elements'] > LARGE
-
-
-def attention_lines():
-    """(title, type of keys and values, line)."""
-    shapes = [(f'prefill {n} x {n}, 8 heads{title}',
-               {'queries': n, 'keys': n, 'heads': 8, 'kv_heads': 8, 'causal': causal})
-              for n in (1024, 4096) for causal, title in ((0, ''), (1, ', causal'))]
-    shapes.append(('prefill, 512 queries of 4096 keys, 32 heads over 8',
-                   {'queries': 512, 'keys': 4096, 'heads': 32, 'kv_heads': 8}))
-    shapes += [(f'decode, 4096 keys, 32 heads over {n}', {'queries': 1, 'keys': 4096, 'heads': 32, 'kv_heads': n})
-               for n in (8, 4, 32)]
-    shapes += [(f'decode of MLA, 4096 keys of 576, values of 512, {n} heads',
-                {'queries': 1, 'keys': 4096, 'heads': n, 'kv_heads': 1, 'dim': 576, 'dim_v': 512}) for n in (16, 128)]
-    return [(title, kind, attention(kind=kind, **shape)) for title, shape in shapes for kind in ('f32', 'f16', 'bf16')]
-
-
-ATTENTION = attention_lines()
-
-
 # Bars against peers: title and line.
 BARS = [
     ('RoPE half-split, decode, precomputed table', rope(1)),
     ('RoPE half-split, prefill, table on the fly', rope(512, rows='made')),
+    ('RoPE half-split, prefill, precomputed table', rope(512)),
+    ('RoPE interleaved, decode, precomputed table', rope(1, 'interleaved')),
     ('RoPE interleaved, prefill, table on the fly', rope(512, 'interleaved', rows='made')),
+    ('RoPE interleaved, prefill, precomputed table', rope(512, 'interleaved')),
     ('RoPE half-split f16, prefill, table on the fly', rope(512, kind='f16', rows='made')),
     ('cos/sin table, 512 consecutive positions', rows(512)),
     ('softmax, plain, rows of 4096', softmax(4096)),
