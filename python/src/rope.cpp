@@ -70,18 +70,19 @@ Rope::Rope(RopeParams params) : params_(std::move(params)) {
 namespace {
 
 // What a rotation writes to: x itself, `out`, or a new array of x's type or another.
-Output result_of(const Tensor &x, py::handle x_object, py::handle out, bool in_place, py::handle dtype) {
+Output result_of(const Tensor &x, const posenc_view &view, py::handle x_object, py::handle out, bool in_place,
+                 const std::string &name) {
     if (in_place) {
         if (out && !out.is_none())
             refuse("out", "not together with inplace");
         expect_writable(x, "x");
-        return {py::reinterpret_borrow<py::object>(x_object), view_of(x, "x", 3, 4)};
+        return {py::reinterpret_borrow<py::object>(x_object), view};
     }
-    std::string name = dtype.is_none() ? "" : dtype.cast<std::string>();
-    if (name != "q8_0" && name != "q4_0")
-        return output_of(out, name.empty() ? x.kind : kind_named(name, "dtype"), x.extents(), &x);
-    posenc_dtype type = name == "q8_0" ? POSENC_Q8_0 : POSENC_Q4_0;
     Shape shape = x.extents();
+    shape.back() = view.ne[0]; // of blocks x has the bytes
+    if (name != "q8_0" && name != "q4_0")
+        return output_of(out, name.empty() ? x.kind : kind_named(name, "dtype"), shape, &x);
+    posenc_dtype type = name == "q8_0" ? POSENC_Q8_0 : POSENC_Q4_0;
     if (shape.back() % POSENC_QUANT_BLOCK != 0)
         refuse("dtype", "blocks need a head_dim that is a multiple of 32");
     shape.back() = shape.back() / POSENC_QUANT_BLOCK * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES);
@@ -95,12 +96,14 @@ Output result_of(const Tensor &x, py::handle x_object, py::handle out, bool in_p
 } // namespace
 
 py::object Rope::apply(py::handle x, py::handle positions, py::handle out, bool in_place, const std::string &direction,
-                       py::handle dtype, int threads) const {
+                       py::handle dtype, py::handle x_type, int threads) const {
     Tensor tensor = tensor_of(x, "x");
-    posenc_view view = view_of(tensor, "x", 3, 4);
+    std::string stored = x_type.is_none() ? "" : x_type.cast<std::string>();
+    posenc_view view =
+        stored.empty() ? view_of(tensor, "x", 3, 4) : block_view_of(tensor, "x", block_type_named(stored, "x_type"));
     posenc_direction way = direction_of(direction);
     Positions at(positions, posenc_rope_axis_count(get()), view.ne[2], view.ne[3]);
-    Output y = result_of(tensor, x, out, in_place, dtype);
+    Output y = result_of(tensor, view, x, out, in_place, dtype.is_none() ? stored : dtype.cast<std::string>());
     check(share(row_count(view), threads,
                 [&](posenc_range rows) { return posenc_rope_apply_at(get(), &view, at.get(), &y.view, way, rows); }),
           "Rope");
@@ -115,7 +118,7 @@ py::object Rope::apply_table(py::handle x, py::handle cos, py::handle sin, py::h
     if (table.n_rows != view.ne[2])
         refuse("cos", "a row for each of " + std::to_string(view.ne[2]) + " tokens is expected, not " +
                           std::to_string(table.n_rows));
-    Output y = result_of(tensor, x, out, in_place, py::none());
+    Output y = result_of(tensor, view, x, out, in_place, "");
     posenc_direction way = direction_of(direction);
     check(share(row_count(view), threads,
                 [&](posenc_range rows) {
@@ -191,14 +194,16 @@ local_base: base of the layers with local attention, for local().
 rope(q, positions) rotates q.)");
     rope.def(py::init(&create), "head_dim"_a)
         .def("__call__", &Rope::apply, "x"_a, "positions"_a, py::kw_only(), "out"_a = py::none(), "inplace"_a = false,
-             "direction"_a = "forward", "dtype"_a = py::none(), "threads"_a = 1, R"(Rotates heads by their positions.
+             "direction"_a = "forward", "dtype"_a = py::none(), "x_type"_a = py::none(), "threads"_a = 1,
+             R"(Rotates heads by their positions.
 
 x: (n_tokens, n_heads, head_dim) or (n_batch, n_tokens, n_heads, head_dim); float32, float16 or bfloat16, any strides
 but that of the last axis. positions: int32, int64, float32 or float64, (n_tokens,) or (n_batch, n_tokens), with
 several axes (n_axes, n_tokens) or (n_axes, n_batch, n_tokens), not copied where tokens lie side by side; an int p
 stands for p, p + 1, ... Integers have to be in the range of int32, real numbers within 2^31.
 direction: 'forward', 'inverse', 'backward' (gradient) or 'shift' (moves rotated keys).
-dtype: type of the result, also 'q8_0' and 'q4_0', whose blocks are bytes. inplace: x is written to, and returned.)")
+dtype: type of the result, also 'q8_0' and 'q4_0', whose blocks are bytes. inplace: x is written to, and returned.
+x_type: 'q8_0' or 'q4_0' where x is bytes of blocks; then that is dtype's default too.)")
         .def("apply_table", &Rope::apply_table, "x"_a, "cos"_a, "sin"_a, py::kw_only(), "out"_a = py::none(),
              "inplace"_a = false, "direction"_a = "forward", "threads"_a = 1,
              R"(Rotates x by rows of cosines and sines, (n_tokens, n_pairs) each, that table() or the caller made.

@@ -22,11 +22,7 @@ struct FusedTensor {
 };
 
 posenc_view output_view(const Tensor &y, const std::string &type) {
-    if (type == "q8_0" || type == "q4_0")
-        return block_view_of(y, "y", type == "q8_0" ? POSENC_Q8_0 : POSENC_Q4_0);
-    if (!type.empty())
-        refuse("y_type", "'" + type + "' is unknown; there are q8_0 and q4_0");
-    return view_of(y, "y", 3, 3);
+    return type.empty() ? view_of(y, "y", 3, 3) : block_view_of(y, "y", block_type_named(type, "y_type"));
 }
 
 FusedTensor::FusedTensor(const py::dict &fields, int64_t head_dim) {
@@ -119,6 +115,18 @@ py::list apply_tensors(const Rope &rope, const py::iterable &given, py::handle p
     return results;
 }
 
+py::object dequantise(py::handle blocks, const std::string &type, const std::string &dtype, py::handle out,
+                      int threads) {
+    Tensor tensor = tensor_of(blocks, "blocks");
+    posenc_view from = block_view_of(tensor, "blocks", block_type_named(type, "type"));
+    Shape shape = tensor.extents();
+    shape.back() = from.ne[0];
+    Output y = output_of(out, kind_named(dtype, "dtype"), shape, &tensor);
+    check(share(row_count(from), threads, [&](posenc_range rows) { return posenc_dequantise(&from, &y.view, rows); }),
+          "dequantise");
+    return y.object;
+}
+
 py::object hadamard(py::handle x, int64_t n, py::handle out, bool in_place, int threads) {
     Tensor tensor = tensor_of(x, "x");
     posenc_view from = view_of(tensor, "x", 3, 4);
@@ -149,6 +157,11 @@ void bind_hadamard(py::module_ &module) {
                "threads"_a = 1, R"(Multiplies each n channels of every head by H_n / sqrt(n); its own inverse.
 
 x: (n_tokens, n_heads, head_dim), or with n_batch in front. n: a power of two up to 512.)");
+    module.def("dequantise", &dequantise, "blocks"_a, "type"_a, py::kw_only(), "dtype"_a = "float32",
+               "out"_a = py::none(), "threads"_a = 1, R"(The numbers that quantised heads hold.
+
+blocks: bytes (n_tokens, n_heads, n_bytes), or with n_batch in front, of type 'q8_0' or 'q4_0', as a Rope with that
+dtype writes them. The result has head_dim channels in place of the bytes.)");
 }
 
 } // namespace binding

@@ -287,6 +287,12 @@ posenc_view view_of(const Tensor &tensor, const char *argument, int least, int m
     return view;
 }
 
+posenc_dtype block_type_named(const std::string &name, const char *argument) {
+    if (name != "q8_0" && name != "q4_0")
+        refuse(argument, "'" + name + "' is unknown; there are q8_0 and q4_0");
+    return name == "q8_0" ? POSENC_Q8_0 : POSENC_Q4_0;
+}
+
 posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type) {
     int64_t bytes = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
     if (tensor.kind != Kind::u8)

@@ -58,6 +58,9 @@ Tensor tensor_of(py::handle object, const char *argument);
 /** The view of a tensor of f32, f16 or bf16 with min_ndim to max_ndim axes, missing ones in front being 1. */
 posenc_view view_of(const Tensor &tensor, const char *argument, int min_ndim, int max_ndim);
 
+/** 'q8_0' or 'q4_0'. */
+posenc_dtype block_type_named(const std::string &name, const char *argument);
+
 /** The view of bytes that hold blocks of Q8_0 or Q4_0: the last axis is n_channels / 32 blocks long. */
 posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type);
 

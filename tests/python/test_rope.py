@@ -239,6 +239,28 @@ def test_quantised_output():
     assert posenc.Rope(64)(x, 0, dtype='q4_0').shape == (3, 2, 36)
 
 
+def test_quantised_input():
+    """A context shift of a quantised cache: in place what the numbers give, and to any type."""
+    rope, x = posenc.Rope(64), truth.normal(3, 2, 64)
+    for name in 'q8_0', 'q4_0':
+        blocks = rope(x, 7, dtype=name)
+        numbers = posenc.dequantise(blocks, name)
+        if name == 'q8_0':
+            assert np.array_equal(numbers, read_q8(blocks).astype(np.float32))
+        by = np.full(3, -5)
+        want = rope(numbers, by, direction='shift', dtype=name)
+        assert np.array_equal(rope(blocks, by, x_type=name, direction='shift'), want)
+        assert np.array_equal(rope(blocks, by, x_type=name, dtype='float32'), rope(numbers, by))
+        assert rope(blocks, by, x_type=name, direction='shift', inplace=True) is blocks
+        assert np.array_equal(blocks, want)
+        halves = posenc.dequantise(blocks, name, dtype='float16')
+        assert halves.dtype == np.float16 and np.array_equal(halves, posenc.dequantise(blocks, name).astype(np.float16))
+    with pytest.raises(ValueError, match='x_type: .*q5_0'):
+        rope(blocks, 0, x_type='q5_0')
+    with pytest.raises(ValueError, match='blocks: .*uint8'):
+        posenc.dequantise(x, 'q8_0')
+
+
 def test_table_of_each_channel():
     x, angle = truth.normal(3, 2, 16), truth.normal(3, 16, seed=1).astype(np.float32)
     cos, sin = np.cos(angle), np.sin(angle)
