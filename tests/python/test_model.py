@@ -234,6 +234,17 @@ def test_large_objects_take_no_long_time(file, field):
     assert time.monotonic() - start < 5
 
 
+def test_many_layers_take_no_long_time(file):
+    start = time.monotonic()
+    tracemalloc.start()
+    file.write_text(json.dumps({'model_type': 'gemma4_text', 'num_hidden_layers': 2**17,
+                                'per_layer_config': {'5': {'head_dim': 512}}}))
+    assert model.read(file).n_layers == 2**17
+    assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    tracemalloc.stop()
+    assert time.monotonic() - start < 60
+
+
 # ---- Damaged GGUF files ----
 
 

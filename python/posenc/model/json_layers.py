@@ -16,6 +16,7 @@ _HEADS = {'num_attention_heads': 'num_attention_heads_per_layer',
 _LISTS = (*_KINDS, 'no_rope_layers', 'layer_rope_theta', 'partial_rotary_factors', 'num_attention_heads_per_layer',
           'num_key_value_heads_per_layer')
 _MOST_FURTHER_LAYERS = 16
+_MOST_HEADS, _MOST_DIGITS = 1 << 20, 9
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def _list(config, *names):
 
 def _at(values, i, fallback=0.0):
     """Number i of a list, which may be too short."""
-    return values[i] if i is not None and i < len(values) and is_number(values[i]) else fallback
+    return values[i] if i is not None and i < len(values) else fallback
 
 
 def _take_interval(config, implied, *names):
@@ -84,12 +85,18 @@ def _pattern(config):
                    unrotated_every=_take_interval(config, pattern.unrotated_every, 'no_rope_layer_interval'))
 
 
-def _check_lengths(config):
+def _check_lists(config):
+    """By their lengths, and that they hold numbers: of heads whole ones."""
     n_layers = config.model.n_layers
     for name in _LISTS:
-        n = len(_words(config, name) if name in _KINDS else _list(config, name))
-        if n and n_layers and not n_layers <= n <= n_layers + _MOST_FURTHER_LAYERS:
-            raise Refused(f'"{name}" is a list of {n} for {n_layers} layers; correct it, or num_hidden_layers')
+        values = _words(config, name) if name in _KINDS else _list(config, name)
+        if values and n_layers and not n_layers <= len(values) <= n_layers + _MOST_FURTHER_LAYERS:
+            raise Refused(f'"{name}" is a list of {len(values)} for {n_layers} layers; correct it, or '
+                          'num_hidden_layers')
+        if name not in _KINDS and not all(is_number(value) for value in values):
+            raise Refused(f'"{name}" holds what is no number; correct it')
+        if name in _HEADS.values() and not all(1.0 <= value <= _MOST_HEADS and value.is_integer() for value in values):
+            raise Refused(f'"{name}" holds what is no count of heads; correct it')
 
 
 # ---- Heads ----
@@ -100,7 +107,7 @@ def _own_configs(config):
     own = find(config.text, 'per_layer_config')
     if own is None:
         return {}
-    if not isinstance(own, dict) or not all(name.isdecimal() and isinstance(value, dict)
+    if not isinstance(own, dict) or not all(len(name) <= _MOST_DIGITS and name.isdecimal() and isinstance(value, dict)
                                             for name, value in own.items()):
         raise Refused('"per_layer_config" is no object with an object for the number of each layer; correct it')
     found = {int(name): value for name, value in own.items()}
@@ -128,18 +135,24 @@ class Heads:
     """n_heads, n_kv_heads and head_dim of a layer."""
 
     def __init__(self, config):
-        self.config, self.own = config, _own_configs(config)
+        self.config, self.own, self.known = config, _own_configs(config), {}
         self.has_own = find(config.text, 'per_layer_config') is not None
         self.lists = {name: _list(config, list_) for name, list_ in _HEADS.items() if list_}
 
     def of(self, kind, i=None):
         """i: None for any layer of that kind."""
-        model = self.config.model
+        listed = tuple(int(_at(self.lists.get(name, ()), i)) for name in _HEADS)
+        if i in self.own:
+            return self._made(kind, listed, self.own[i])
+        if (kind, listed) not in self.known:
+            self.known[kind, listed] = self._made(kind, listed, {})
+        return self.known[kind, listed]
+
+    def _made(self, kind, listed, own):
+        model, of_kind = self.config.model, _of_kind(self.config, kind, self.own if self.has_own else None)
         common = {'num_attention_heads': model.n_heads, 'num_key_value_heads': model.n_kv_heads,
                   'head_dim': model.head_dim}
-        of_kind, own = _of_kind(self.config, kind, self.own if self.has_own else None), self.own.get(i, {})
-        return tuple(count(own, name) or int(_at(self.lists.get(name, []), i)) or of_kind.get(name) or common[name]
-                     for name in _HEADS)
+        return tuple(count(own, name) or n or of_kind.get(name) or common[name] for name, n in zip(_HEADS, listed))
 
 
 def _note_own_fields(config):
@@ -155,7 +168,7 @@ def _note_own_fields(config):
 
 def read(config):
     """[] where the file does not tell how many there are."""
-    _check_lengths(config)
+    _check_lists(config)
     types, pattern = _words(config, *_KINDS), _pattern(config)
     attention = set() if types else set(_attention_layers(config))
     rotates, bases = _list(config, 'no_rope_layers'), _list(config, 'layer_rope_theta')
@@ -164,7 +177,7 @@ def read(config):
     pattern = replace(pattern, attention_every=0 if types else attention_every) # layer_types tells it itself
     if rotates or bases:
         pattern = replace(pattern, unrotated_every=0)
-    n_layers, layers = config.model.n_layers or len(types), []
+    n_layers, layers, known = config.model.n_layers or len(types), [], {}
     for i in range(n_layers):
         place = pattern.place(i, n_layers)
         kind = types[i] if i < len(types) and isinstance(types[i], str) else pattern.kind(place)
@@ -172,8 +185,10 @@ def read(config):
             kind = 'full_attention' if i in attention else 'conv'
         # In spite of its name, 1 in no_rope_layers is a layer with RoPE; a base of 0 is one without.
         is_unrotated = abs(_at(rotates, i, 1.0)) < 1.0 or _at(bases, i, 1.0) == 0.0
-        use = Use(_at(bases, i), _at(parts, i), heads.of(kind, i))
-        layers.append(Layer(kind, not is_unrotated and pattern.rotates(place, kind), use))
+        said = kind, not is_unrotated and pattern.rotates(place, kind), _at(bases, i), _at(parts, i), heads.of(kind, i)
+        if said not in known:
+            known[said] = Layer(kind, said[1], Use(*said[2:]))
+        layers.append(known[said])
     return layers
 
 
