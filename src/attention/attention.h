@@ -182,7 +182,8 @@ void posenc_attention_widen(const posenc_attention_unit *u, const posenc_view *x
  * are fetched meanwhile, of all heads. */
 struct posenc_attention_keys {
     int64_t first, n;
-    const void *const *rows; /* the address of each, of the unit's first head */
+    const void *const *rows;      /* the address of each, of the unit's first head */
+    int64_t first_pair, end_pair; /* no pair before or behind these sees one of them */
     posenc_rows_ahead ahead[2];
 };
 

@@ -45,13 +45,13 @@ static void multiply_packed(const posenc_attention_unit *u, const posenc_attenti
         .n_rows = (size_t)keys->n,
     };
     posenc_dot_rows_args dot = {
-        .x = u->queries,
+        .x = u->queries + keys->first_pair * (int64_t)posenc_query_floats((int64_t)dim),
         .x_stride = (ptrdiff_t)(posenc_query_floats((int64_t)dim) * sizeof(float)),
         .panels = u->panels,
-        .y = u->scores + at,
+        .y = u->scores + at + keys->first_pair * POSENC_KEY_BLOCK,
         .y_stride = (ptrdiff_t)(POSENC_KEY_BLOCK * sizeof(float)),
         .dim = dim,
-        .n_x = (size_t)u->n,
+        .n_x = (size_t)(keys->end_pair - keys->first_pair),
         .n_rows = (size_t)keys->n,
     };
     for (int i = 0; i < 2; i++) /* while the longer of both is at work */
