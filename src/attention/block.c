@@ -212,7 +212,8 @@ posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, 
     posenc_attention_keys keys = {.first = (int64_t)(b->first + j), .n = (int64_t)n, .rows = u->key_rows + j};
     find_pairs(b, j, &keys);
     if (streams_values(u)) {
-        keys.ahead[0] = next < b->seen_end ? keys_ahead(b, next, b->seen_end) : values_ahead(b, b->seen_first, b->value_run);
+        keys.ahead[0] =
+            next < b->seen_end ? keys_ahead(b, next, b->seen_end) : values_ahead(b, b->seen_first, b->value_run);
         return keys;
     }
     keys.ahead[0] = keys_ahead(b, next, b->rows_end);

@@ -124,8 +124,8 @@ static void sum_packed(const posenc_attention_unit *u, const posenc_attend_rows_
 }
 
 /* Clips each pair's keys before a hole (pass 0), or behind it, to these values. */
-static void clip(const posenc_attention_values *values, int64_t n_pairs, int pass, int32_t begin[POSENC_UNIT_ROWS],
-                 int32_t end[POSENC_UNIT_ROWS]) {
+static void clip(const posenc_attention_values *values, int64_t n_pairs, int pass, int32_t begin[POSENC_MOST_ROWS],
+                 int32_t end[POSENC_MOST_ROWS]) {
     int64_t first = (int64_t)values->begin, n = (int64_t)(values->end - values->begin);
     for (int64_t pair = 0; pair < n_pairs; pair++) {
         posenc_seen seen = values->seen[pair];
@@ -146,7 +146,7 @@ static void sum_heads(const posenc_attention_unit *u, const posenc_attention_val
         pack_values(u, values->rows, n);
     for (int pass = 0; pass < n_passes; pass++) {
         int is_last = values->is_last && pass == n_passes - 1;
-        int32_t begin[POSENC_UNIT_ROWS], end[POSENC_UNIT_ROWS];
+        int32_t begin[POSENC_MOST_ROWS], end[POSENC_MOST_ROWS];
         clip(values, posenc_attention_pairs(u), pass, begin, end);
         posenc_attend_rows_args args = {
             .weights = u->scores + values->begin,
