@@ -119,13 +119,13 @@ V_INLINE void dot_tiles(const posenc_dot_rows_args *a, size_t tiled, size_t t, c
                         fetching *f) {
     for (size_t i = 0; i < tiled; i += TILE_X) {
         dot_tile(a, dot_corner_at(a, i, t), TILE_X, n_v, is_staged);
-        fetch_some(f, TILE_X * n_v * VF);
+        fetch_some_pieces(f, TILE_X * n_v * VF);
     }
 }
 
 V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
     size_t tiled = a->n_x - a->n_x % TILE_X, t = 0;
-    fetching f = fetching_all(a->ahead, 2, tiled * a->n_rows);
+    fetching f = fetching_pieces_of(a->ahead, tiled * a->n_rows);
     for (; BULK_VECTORS > TILE_VECTORS && t + BULK_VECTORS * VF <= a->n_rows; t += BULK_VECTORS * VF)
         dot_tiles(a, tiled, t, BULK_VECTORS, is_staged, &f);
     for (; t < a->n_rows; t += TILE_VECTORS * VF)
@@ -195,16 +195,23 @@ V_INLINE void few_halves(const posenc_dot_few_args *a, const few_head *head, siz
         }
 }
 
-/* Adds the products of vector v of the rows with channels c .. c + n - 1, n <= VF. */
+/* Adds the products of vector v of the rows with channels c .. c + n - 1, n <= VF. Integers of blocks are multiplied by
+ * their scales after they are transposed, several rows' at once. */
 V_INLINE void few_block(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, size_t v,
                         const size_t n_x, const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
-    vf block[VF];
+    const int has_scales = type == POSENC_Q8_0 || type == POSENC_Q4_0;
+    const void *const *rows = head->rows + v * VF;
+    vf block[VF], scales = v_set1(1.0f);
     for (size_t t = 0; t < VF; t++)
-        block[t] = load_typed(head->rows[v * VF + t], c, n, type);
+        block[t] = has_scales ? load_numbers(rows[t], c, type) : load_typed(rows[t], c, n, type);
+    if (has_scales)
+        scales = v_gather_f16(rows, bytes_before(c, type));
     v_transpose(block);
-    for (size_t k = 0; k < n; k++)
+    for (size_t k = 0; k < n; k++) {
+        vf channel = has_scales ? v_mul(scales, block[k]) : block[k];
         for (size_t i = 0; i < n_x; i++)
-            sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), block[k], sum[i][v]);
+            sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
+    }
 }
 
 /* Adds the products of channels c .. c + n - 1. */
@@ -236,7 +243,7 @@ V_INLINE void few_step(const posenc_dot_few_args *a, const few_head *head, char 
         } else {
             few_blocks(a, head, c, n, n_x, type, sum);
         }
-        fetch_some(f, n * POSENC_FEW_ROWS);
+        fetch_some_pieces(f, n * POSENC_FEW_ROWS);
     }
     for (size_t i = 0; i < n_x; i++)
         for (size_t v = 0; v < FEW_VECTORS; v++)
@@ -244,8 +251,7 @@ V_INLINE void few_step(const posenc_dot_few_args *a, const few_head *head, char 
 }
 
 V_INLINE void few_typed(const posenc_dot_few_args *a, const size_t n_x, const posenc_dtype type) {
-    size_t n_ahead = a->ahead[0].n > a->ahead[1].n ? a->ahead[0].n : a->ahead[1].n;
-    fetching f = fetching_of(a->ahead, 2, a->n_heads * a->n_rows * a->dim / (n_ahead > 0 ? n_ahead : 1));
+    fetching f = fetching_pieces_of(a->ahead, a->n_heads * a->n_rows * a->dim);
     for (size_t h = 0; h < a->n_heads; h++)
         for (size_t t = 0; t < a->n_rows; t += POSENC_FEW_ROWS) {
             few_head head = {.x = (const char *)a->x + (ptrdiff_t)(h * n_x) * a->x_stride};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fetching of rows that will be needed soon, into the second cache, while others are at work. Needs: typed.h.
- * Used by: pack, dot, pairs, quant, tiles_quant.
+ * Used by: pack, dot, attend, pairs, quant, tiles_quant.
  *
  * They go with the channels at work, a few lines at a time: all at once they would wait for each other, and the work
  * for them: decodes over 16 MB and more took 1.2 to 1.4 times as long. But where rows lie pages apart, those of several
@@ -13,32 +13,27 @@
 
 #include "kernels/kernels.h"
 
-/* Rows are fetched in pieces. */
-enum { PIECE = 256 };
-
 typedef struct fetching {
-    const posenc_rows_ahead *ahead;
-    size_t n_lists;
-    size_t row, end, at, bytes; /* the next piece of a row, rows of the longest list, and bytes of the longest rows */
-    size_t work, due;           /* work that is done between two pieces, and what was done since the last */
+    const posenc_rows_ahead *ahead; /* two */
+    size_t row, end;                /* the next row of each list, and the end of the longer */
+    size_t work, due; /* work that is done between two rows, or pieces of rows, and what was done since the last */
+    size_t at, bytes; /* the next piece of the row, and the bytes of the longer */
 } fetching;
 
-/* work: what is done between two rows. */
-V_INLINE fetching fetching_of(const posenc_rows_ahead *ahead, const size_t n_lists, size_t work) {
-    size_t end = 0, bytes = 1;
-    for (size_t i = 0; i < n_lists; i++) {
-        end = ahead[i].n > end ? ahead[i].n : end;
-        bytes = ahead[i].n > 0 && ahead[i].bytes > bytes ? ahead[i].bytes : bytes;
-    }
-    return (fetching){ahead, n_lists, 0, end, 0, bytes, work / ((bytes + PIECE - 1) / PIECE), 0};
+/* Rows of two lists, fetched one by one: work is what is done between two of them. */
+V_INLINE fetching fetching_of(const posenc_rows_ahead ahead[2], size_t work) {
+    return (fetching){.ahead = ahead, .end = ahead[0].n > ahead[1].n ? ahead[0].n : ahead[1].n, .work = work};
 }
 
-/* All of them in the course of so much work. */
-V_INLINE fetching fetching_all(const posenc_rows_ahead *ahead, const size_t n_lists, size_t work) {
-    size_t end = 1;
-    for (size_t i = 0; i < n_lists; i++)
-        end = ahead[i].n > end ? ahead[i].n : end;
-    return fetching_of(ahead, n_lists, work / end);
+/* Rows of some KB, as tokens of many heads are, or beside much work: in pieces, evenly spread over all of the work. */
+enum { PIECE = 256 };
+
+V_INLINE fetching fetching_pieces_of(const posenc_rows_ahead ahead[2], size_t work) {
+    fetching f = fetching_of(ahead, 0);
+    for (size_t i = 0; i < 2; i++)
+        f.bytes = ahead[i].n > 0 && ahead[i].bytes > f.bytes ? ahead[i].bytes : f.bytes;
+    f.work = f.end > 0 ? work / (f.end * ((f.bytes + PIECE - 1) / PIECE)) : 0;
+    return f;
 }
 
 enum { LOOKUPS = 4, SMALL_PAGE = 4096 };
@@ -52,32 +47,46 @@ V_INLINE void look_up(const posenc_rows_ahead *ahead, size_t row) {
         __builtin_prefetch(rows[row + i], 0, 2);
 }
 
-V_INLINE void fetch_piece(const posenc_rows_ahead *ahead, size_t row, size_t first) {
-    if (row >= ahead->n || first >= ahead->bytes)
+/* Fetches the lines of bytes first .. end - 1 of a row. */
+V_INLINE void fetch_lines(const posenc_rows_ahead *ahead, size_t row, const size_t first, size_t end) {
+    if (row >= ahead->n)
         return;
-    const uintptr_t line = 64, begin = (uintptr_t)ahead->rows[row];
-    const int is_dense = row > 0 && begin == (uintptr_t)ahead->rows[row - 1] + ahead->bytes; /* they share a line */
-    const size_t end = first + PIECE < ahead->bytes ? first + PIECE : ahead->bytes;
-    for (uintptr_t i = (begin + first + (is_dense || first > 0 ? line - 1 : 0)) / line * line; i < begin + end;
-         i += line)
+    const uintptr_t line = 64, at = (uintptr_t)ahead->rows[row];
+    const int is_dense = row > 0 && at == (uintptr_t)ahead->rows[row - 1] + ahead->bytes; /* they share a line */
+    for (uintptr_t i = (at + first + (is_dense || first > 0 ? line - 1 : 0)) / line * line; i < at + end; i += line)
         __builtin_prefetch((const void *)i, 0, 2);
 }
 
-V_INLINE void fetch_next(fetching *f) {
-    for (size_t i = 0; f->row % LOOKUPS == 0 && f->at == 0 && i < f->n_lists; i++)
-        look_up(&f->ahead[i], f->row);
-    for (size_t i = 0; i < f->n_lists; i++)
-        fetch_piece(&f->ahead[i], f->row, f->at);
-    f->at += PIECE;
-    if (f->at >= f->bytes)
-        f->at = 0, f->row++;
+V_INLINE void look_up_both(const fetching *f) {
+    if (f->row % LOOKUPS == 0) {
+        look_up(&f->ahead[0], f->row);
+        look_up(&f->ahead[1], f->row);
+    }
 }
 
-/* Fetches the pieces that are due after so much more work. */
+/* Fetches the rows that are due after so much more work. */
 V_INLINE void fetch_some(fetching *f, size_t work) {
     f->due += work;
-    for (; RARELY(f->due >= f->work && f->row < f->end); f->due -= f->work)
-        fetch_next(f);
+    for (; RARELY(f->due >= f->work && f->row < f->end); f->due -= f->work, f->row++) {
+        look_up_both(f);
+        fetch_lines(&f->ahead[0], f->row, 0, f->ahead[0].bytes);
+        fetch_lines(&f->ahead[1], f->row, 0, f->ahead[1].bytes);
+    }
+}
+
+V_INLINE void fetch_some_pieces(fetching *f, size_t work) {
+    f->due += work;
+    for (; RARELY(f->due >= f->work && f->row < f->end); f->due -= f->work) {
+        if (f->at == 0)
+            look_up_both(f);
+        for (size_t i = 0; i < 2; i++) {
+            size_t bytes = f->ahead[i].bytes;
+            fetch_lines(&f->ahead[i], f->row, f->at, f->at + PIECE < bytes ? f->at + PIECE : bytes);
+        }
+        f->at += PIECE;
+        if (f->at >= f->bytes)
+            f->at = 0, f->row++;
+    }
 }
 
 #endif

@@ -13,19 +13,24 @@ V_INLINE size_t lanes_from(size_t i, size_t n) {
     return n - i < VF ? n - i : VF;
 }
 
-/* VF channels of a row of blocks, from channel i on, a multiple of VF. */
-V_INLINE vf load_q8_0(const void *p, size_t i) {
-    const char *block = (const char *)p + i / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES;
-    vf scale = v_set1_f16((const uint16_t *)(const void *)block);
-    return v_mul(scale, v_load_i8((const int8_t *)block + sizeof(uint16_t) + i % POSENC_QUANT_BLOCK));
+/* Bytes of a row of blocks before the block of channel i. */
+V_INLINE size_t bytes_before(size_t i, const posenc_dtype type) {
+    return i / POSENC_QUANT_BLOCK * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES);
 }
 
-V_INLINE vf load_q4_0(const void *p, size_t i) {
-    const uint8_t *block = (const uint8_t *)p + i / POSENC_QUANT_BLOCK * POSENC_Q4_BYTES;
-    const size_t half = POSENC_QUANT_BLOCK / 2, at = i % half;
-    const uint8_t *numbers = block + sizeof(uint16_t) + at;
-    vf value = i % POSENC_QUANT_BLOCK < half ? v_load_u4(numbers, 0) : v_load_u4(numbers, 1);
-    return v_mul(v_set1_f16((const uint16_t *)(const void *)block), value);
+/* The integers of VF channels of a row of blocks, from channel i on, a multiple of VF. */
+V_INLINE vf load_numbers(const void *p, size_t i, const posenc_dtype type) {
+    const char *numbers = (const char *)p + bytes_before(i, type) + sizeof(uint16_t);
+    const size_t half = POSENC_QUANT_BLOCK / 2, at = i % POSENC_QUANT_BLOCK;
+    if (type == POSENC_Q8_0)
+        return v_load_i8((const int8_t *)numbers + at);
+    const uint8_t *nibbles = (const uint8_t *)numbers + at % half;
+    return at < half ? v_load_u4(nibbles, 0) : v_load_u4(nibbles, 1);
+}
+
+V_INLINE vf load_blocks(const void *p, size_t i, const posenc_dtype type) {
+    vf scale = v_set1_f16((const uint16_t *)(const void *)((const char *)p + bytes_before(i, type)));
+    return v_mul(scale, load_numbers(p, i, type));
 }
 
 V_INLINE vf load_typed(const void *p, size_t i, size_t n, const posenc_dtype type) {
@@ -34,8 +39,8 @@ V_INLINE vf load_typed(const void *p, size_t i, size_t n, const posenc_dtype typ
     switch (type) {
     case POSENC_F16: return n == VF ? v_load_f16(half) : v_load_f16_n(half, n);
     case POSENC_BF16: return n == VF ? v_load_bf16(half) : v_load_bf16_n(half, n);
-    case POSENC_Q8_0: return load_q8_0(p, i); /* rows are whole vectors */
-    case POSENC_Q4_0: return load_q4_0(p, i);
+    case POSENC_Q8_0:
+    case POSENC_Q4_0: return load_blocks(p, i, type); /* rows are whole vectors */
     default: return n == VF ? v_load(single) : v_load_n(single, n);
     }
 }
