@@ -4,7 +4,7 @@
 
 #include "core/view.h"
 
-enum { UNIT_ROWS = POSENC_UNIT_ROWS };
+enum { MOST_ROWS = POSENC_MOST_ROWS };
 
 /* ---- Sizes ---- */
 
@@ -48,7 +48,7 @@ size_t posenc_attention_split_bytes(const posenc_attention_args *args) {
 size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim) {
     if (!posenc_is_attention_dim(head_dim) || !posenc_is_attention_dim(v_dim))
         return 0;
-    return sizeof(float) * (posenc_attention_unit_floats(head_dim, v_dim) + 2 * UNIT_ROWS * posenc_sums_floats(v_dim));
+    return sizeof(float) * (posenc_attention_unit_floats(head_dim, v_dim) + 2 * MOST_ROWS * posenc_sums_floats(v_dim));
 }
 
 /* ---- Calls ---- */
@@ -74,7 +74,7 @@ static posenc_status begin_call(const posenc_attention_args *args, posenc_attent
 }
 
 /* The pairs' rows of q or out. */
-static posenc_rows_ahead rows_of(const posenc_attention_unit *u, const posenc_view *x, const void *rows[UNIT_ROWS]) {
+static posenc_rows_ahead rows_of(const posenc_attention_unit *u, const posenc_view *x, const void *rows[MOST_ROWS]) {
     size_t n_pairs = (size_t)posenc_attention_pairs(u);
     for (size_t pair = 0; pair < n_pairs; pair++)
         rows[pair] = posenc_token_at(x, posenc_attention_place(u, (int64_t)pair));
@@ -87,8 +87,8 @@ static void run_unit(posenc_attention_unit *u, const posenc_attention_unit *next
     int64_t n_pairs = posenc_attention_pairs(u), head_dim = call->args->q.ne[0], v_dim = call->args->v.ne[0];
     size_t stride = posenc_sums_floats(v_dim);
     posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(head_dim, v_dim), stride};
-    float *totals = sums.rows + UNIT_ROWS * stride;
-    const void *out_rows[UNIT_ROWS], *next_rows[UNIT_ROWS];
+    float *totals = sums.rows + MOST_ROWS * stride;
+    const void *out_rows[MOST_ROWS], *next_rows[MOST_ROWS];
     u->after[0] = rows_of(u, &call->args->out, out_rows);
     if (next != NULL)
         u->after[1] = rows_of(next, &call->args->q, next_rows);
@@ -115,8 +115,8 @@ posenc_status posenc_attention_run(const posenc_attention_args *args, void *scra
         return status;
     for (int64_t number = units.begin, n; number < units.end; number += n) {
         posenc_attention_unit unit = posenc_attention_unit_at(&call, number, units.end - number), u;
-        n = unit.n_heads;
-        posenc_attention_unit next = posenc_attention_unit_at(&call, number + n, 1);
+        n = unit.n_units;
+        posenc_attention_unit next = posenc_attention_unit_at(&call, number + n, units.end - number - n);
         for (int64_t done = 0; done < unit.n; done += u.n) {
             u = posenc_attention_share(&unit, done);
             run_unit(&u, number + n < units.end ? &next : NULL, scratch);
@@ -166,7 +166,7 @@ posenc_status posenc_attention_split(const posenc_attention_args *args, void *sc
     for (int64_t part = range.begin, n; part < range.end; part += n) {
         int64_t segment = part / n_units; /* so that neighbours read the same tokens */
         posenc_attention_unit unit = posenc_attention_unit_at(&call, part % n_units, range.end - part), u;
-        n = unit.n_heads;
+        n = unit.n_units;
         for (int64_t done = 0; done < unit.n; done += u.n) {
             u = posenc_attention_share(&unit, done);
             posenc_attention_begin_unit(&u, scratch);

@@ -31,8 +31,9 @@ static inline int posenc_is_attention_dim(int64_t dim) {
 }
 
 enum {
-    POSENC_UNIT_ROWS = 96, /* pairs of a unit, which share the packing of keys: whole tiles of all bodies */
-    POSENC_KEY_BLOCK = POSENC_SUM_BLOCK, /* keys of a block; attention.h says so */
+    POSENC_UNIT_ROWS = 96,                   /* pairs of a unit: whole tiles of all bodies */
+    POSENC_MOST_ROWS = 2 * POSENC_UNIT_ROWS, /* of units that are visited together, and share the packing of keys */
+    POSENC_KEY_BLOCK = POSENC_SUM_BLOCK,     /* keys of a block; attention.h says so */
     POSENC_KEYS_PACKED =
         2 * POSENC_PANEL,       /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
     POSENC_VALUES_PACKED = 256, /* values that are packed at a time: with 128 channels 64 KB */
@@ -76,14 +77,16 @@ typedef struct posenc_attention_call {
 /* Sets the steps and n_exact. (math.c) */
 void posenc_attention_choose_steps(posenc_attention_call *call);
 
-/* A unit: the same pairs of one head of keys and values, or of several that are visited together. Pair p is pair
+/* A unit, or n_units of them that are visited together: pairs of one head of keys and values, or the same of several.
+ * Pair p is pair
  * first + p % n of head kv_head + p / n; pair i of a head is query i / group, head i % group of the group. */
 struct posenc_attention_unit {
     const posenc_attention_call *call;
     int64_t batch;
     int64_t kv_head, n_heads; /* heads of keys and values */
-    int64_t first, n;         /* of each; n_heads * n <= POSENC_UNIT_ROWS */
-    const int32_t *list;      /* key j is number list[j] of the sequence; NULL: number j */
+    int64_t first, n;         /* of each; n_heads * n <= POSENC_MOST_ROWS */
+    int64_t n_units;
+    const int32_t *list; /* key j is number list[j] of the sequence; NULL: number j */
     size_t n_keys;
     posenc_rows_ahead after[2]; /* fetched with its last values: its rows of out, and the next unit's of q */
     /* In the caller's scratch, for each pair: */
@@ -131,7 +134,7 @@ static inline int64_t posenc_attention_pairs(const posenc_attention_unit *u) {
     return u->n_heads * u->n;
 }
 
-/* Unit `number`, visited together with up to most - 1 that follow it: its n_heads are how many. (unit.c) */
+/* Unit `number`, visited together with up to most - 1 that follow it: its n_units are how many. (unit.c) */
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number, int64_t most);
 
 posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair);
@@ -182,7 +185,8 @@ void posenc_attention_widen(const posenc_attention_unit *u, const posenc_view *x
  * are fetched meanwhile, of all heads. */
 struct posenc_attention_keys {
     int64_t first, n;
-    const void *const *rows; /* the address of each, of the unit's first head */
+    const void *const *rows;      /* the address of each, of the unit's first head */
+    int64_t first_pair, end_pair; /* no pair before or behind these sees one of them */
     posenc_rows_ahead ahead[2];
 };
 

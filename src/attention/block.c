@@ -82,6 +82,11 @@ static void find_keys(posenc_attention_block *b) {
                                    (int64_t)(b->rows_end - begin), b->unit->key_rows + begin);
 }
 
+/* 1 if a pair sees one of keys begin .. end - 1; of a hole's keys it may be 1 too. */
+static int sees(posenc_seen seen, size_t begin, size_t end) {
+    return seen.begin < seen.end && seen.begin < end && seen.end > begin;
+}
+
 /* Gives values begin .. end - 1 of the block, of which no pair sees one, the address of any. */
 static void set_unseen(const posenc_attention_unit *u, size_t begin, size_t end, const void *any) {
     for (size_t j = begin; j < end; j++)
@@ -191,10 +196,21 @@ static posenc_rows_ahead values_ahead(const posenc_attention_block *b, size_t j,
     return rows_ahead(b->unit, &b->unit->call->args->v, b->unit->value_rows, j, n, b->seen_end);
 }
 
+/* Leaves out the first and the last pairs that see none of the keys: half of a unit at the end of a causal prompt. */
+static void find_pairs(const posenc_attention_block *b, size_t j, posenc_attention_keys *keys) {
+    size_t end = j + (size_t)keys->n;
+    keys->end_pair = posenc_attention_pairs(b->unit);
+    while (keys->end_pair > 0 && !sees(b->seen[keys->end_pair - 1], j, end))
+        keys->end_pair--;
+    while (keys->first_pair < keys->end_pair && !sees(b->seen[keys->first_pair], j, end))
+        keys->first_pair++;
+}
+
 posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, size_t j, size_t n) {
     const posenc_attention_unit *u = b->unit;
     size_t next = j + n;
     posenc_attention_keys keys = {.first = (int64_t)(b->first + j), .n = (int64_t)n, .rows = u->key_rows + j};
+    find_pairs(b, j, &keys);
     if (streams_values(u)) {
         keys.ahead[0] =
             next < b->seen_end ? keys_ahead(b, next, b->seen_end) : values_ahead(b, b->seen_first, b->value_run);

@@ -11,13 +11,13 @@ typedef struct posenc_attention_block {
     posenc_attention_sums sums;
     size_t first, n;                    /* keys of the block */
     size_t seen_limit;                  /* no pair sees a key of the segment from here on */
-    posenc_seen seen[POSENC_UNIT_ROWS]; /* by each pair, counted from the block's first key */
+    posenc_seen seen[POSENC_MOST_ROWS]; /* by each pair, counted from the block's first key */
     size_t seen_first, seen_end;        /* by any pair */
     int has_hole;                       /* in what any pair sees */
     uint32_t panels;                    /* that hold a key which any pair sees, a bit for each */
     size_t key_run, value_run;          /* keys that are multiplied, and values that are summed, at a time */
     size_t rows_end;                    /* so many keys from the block's first have addresses */
-    float keep[POSENC_UNIT_ROWS];       /* what the sums are to be multiplied by */
+    float keep[POSENC_MOST_ROWS];       /* what the sums are to be multiplied by */
 } posenc_attention_block;
 
 /* 1 if any pair sees a key of the block; sets which. */

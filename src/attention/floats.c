@@ -45,13 +45,13 @@ static void multiply_packed(const posenc_attention_unit *u, const posenc_attenti
         .n_rows = (size_t)keys->n,
     };
     posenc_dot_rows_args dot = {
-        .x = u->queries,
+        .x = u->queries + keys->first_pair * (int64_t)posenc_query_floats((int64_t)dim),
         .x_stride = (ptrdiff_t)(posenc_query_floats((int64_t)dim) * sizeof(float)),
         .panels = u->panels,
-        .y = u->scores + at,
+        .y = u->scores + at + keys->first_pair * POSENC_KEY_BLOCK,
         .y_stride = (ptrdiff_t)(POSENC_KEY_BLOCK * sizeof(float)),
         .dim = dim,
-        .n_x = (size_t)u->n,
+        .n_x = (size_t)(keys->end_pair - keys->first_pair),
         .n_rows = (size_t)keys->n,
     };
     for (int i = 0; i < 2; i++) /* while the longer of both is at work */
@@ -124,8 +124,8 @@ static void sum_packed(const posenc_attention_unit *u, const posenc_attend_rows_
 }
 
 /* Clips each pair's keys before a hole (pass 0), or behind it, to these values. */
-static void clip(const posenc_attention_values *values, int64_t n_pairs, int pass, int32_t begin[POSENC_UNIT_ROWS],
-                 int32_t end[POSENC_UNIT_ROWS]) {
+static void clip(const posenc_attention_values *values, int64_t n_pairs, int pass, int32_t begin[POSENC_MOST_ROWS],
+                 int32_t end[POSENC_MOST_ROWS]) {
     int64_t first = (int64_t)values->begin, n = (int64_t)(values->end - values->begin);
     for (int64_t pair = 0; pair < n_pairs; pair++) {
         posenc_seen seen = values->seen[pair];
@@ -146,7 +146,7 @@ static void sum_heads(const posenc_attention_unit *u, const posenc_attention_val
         pack_values(u, values->rows, n);
     for (int pass = 0; pass < n_passes; pass++) {
         int is_last = values->is_last && pass == n_passes - 1;
-        int32_t begin[POSENC_UNIT_ROWS], end[POSENC_UNIT_ROWS];
+        int32_t begin[POSENC_MOST_ROWS], end[POSENC_MOST_ROWS];
         clip(values, posenc_attention_pairs(u), pass, begin, end);
         posenc_attend_rows_args args = {
             .weights = u->scores + values->begin,

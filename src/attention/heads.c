@@ -2,6 +2,8 @@
 /* Attention, fused: heads that are visited together, taken one by one by steps whose kernels know one head. */
 #include "attention/attention.h"
 
+#include "core/minmax.h"
+
 /* One of the unit's heads as a unit. */
 static posenc_attention_unit head_of(const posenc_attention_unit *u, int64_t head) {
     const posenc_attention_args *args = u->call->args;
@@ -41,6 +43,8 @@ void posenc_attention_multiply_by_heads(const posenc_attention_unit *u, const po
         const void *rows[POSENC_KEYS_PACKED];
         posenc_attention_unit head = head_of(u, h);
         posenc_attention_keys own = *keys;
+        own.first_pair = posenc_max(keys->first_pair - h * u->n, 0);
+        own.end_pair = posenc_max(posenc_min(keys->end_pair - h * u->n, u->n), own.first_pair);
         own.rows = rows_of_head(&u->call->args->k, keys->rows, h, (size_t)keys->n, rows);
         for (int i = 0; i < 2; i++)
             own.ahead[i] = share_of_head(u, keys->ahead[i], h);

@@ -266,7 +266,7 @@ V_INLINE void sum_tiles(panel_tile t, const tile_rows *rows, size_t n_tiles, con
     t.panel = t.a->panels + t.channel / POSENC_VALUE_PANEL * t.a->panel_stride;
     for (size_t i = 0; i < n_tiles; i++, t.first += n_sums) {
         sum_tile(&t, &rows[i], n_sums, n_v, is_whole);
-        fetch_some(f, n_sums * n_v * VF);
+        fetch_some_pieces(f, n_sums * n_v * VF);
     }
 }
 
@@ -305,7 +305,7 @@ static __attribute__((noinline)) void panels_one(const posenc_attend_panels_args
 void VARIANT(attend_panels)(const posenc_attend_panels_args *args) {
     const posenc_attend_panels_args a = *args; /* a copy: no store changes it */
     size_t i = a.n - a.n % ATTEND_SUMS;
-    fetching f = fetching_all(a.ahead, a.n * a.dim);
+    fetching f = fetching_pieces_of(a.ahead, a.n * a.dim);
     panels_many(&a, a.n / ATTEND_SUMS, &f);
     for (; i + 4 <= a.n; i += 4)
         panels_four(&a, i, &f);

@@ -119,13 +119,13 @@ V_INLINE void dot_tiles(const posenc_dot_rows_args *a, size_t tiled, size_t t, c
                         fetching *f) {
     for (size_t i = 0; i < tiled; i += TILE_X) {
         dot_tile(a, dot_corner_at(a, i, t), TILE_X, n_v, is_staged);
-        fetch_some(f, TILE_X * n_v * VF);
+        fetch_some_pieces(f, TILE_X * n_v * VF);
     }
 }
 
 V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
     size_t tiled = a->n_x - a->n_x % TILE_X, t = 0;
-    fetching f = fetching_all(a->ahead, tiled * a->n_rows);
+    fetching f = fetching_pieces_of(a->ahead, tiled * a->n_rows);
     for (; BULK_VECTORS > TILE_VECTORS && t + BULK_VECTORS * VF <= a->n_rows; t += BULK_VECTORS * VF)
         dot_tiles(a, tiled, t, BULK_VECTORS, is_staged, &f);
     for (; t < a->n_rows; t += TILE_VECTORS * VF)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fetching of rows that will be needed soon, into the second cache, while others are at work. Needs: typed.h.
- * Used by: pack, dot, pairs, quant, tiles_quant.
+ * Used by: pack, dot, attend, pairs, quant, tiles_quant.
  *
  * They go with the channels at work, a few lines at a time: all at once they would wait for each other, and the work
  * for them: decodes over 16 MB and more took 1.2 to 1.4 times as long. But where rows lie pages apart, those of several
@@ -25,7 +25,7 @@ V_INLINE fetching fetching_of(const posenc_rows_ahead ahead[2], size_t work) {
     return (fetching){.ahead = ahead, .end = ahead[0].n > ahead[1].n ? ahead[0].n : ahead[1].n, .work = work};
 }
 
-/* Rows of some KB, as tokens of many heads are: fetched in pieces, evenly spread over so much work in all. */
+/* Rows of some KB, as tokens of many heads are, or beside much work: in pieces, evenly spread over all of the work. */
 enum { PIECE = 256 };
 
 V_INLINE fetching fetching_pieces_of(const posenc_rows_ahead ahead[2], size_t work) {
