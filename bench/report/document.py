@@ -5,8 +5,8 @@ import statistics
 import kernel_table
 import machine
 import works
-from pages import (attention_section, call_goals_section, goals_section, head_words, markdown_table, rotations_section,
-                   slower_section, versions_text)
+from pages import (attention_section, call_goals_section, head_words, markdown_table, rotations_section, slower_section,
+                   versions_text)
 from results import SIMD_TIERS, TIER_NAMES, Results
 
 # The table at a glance: what a reader looks for, and the benchmark's name.
@@ -36,9 +36,7 @@ SPEED = [
 
 # The page of a CPU, by family and model: names are shared by several generations ("AMD EPYC").
 PAGES = {
-    'family and model 25 1': 'zen3-avx2.md',
     'family and model 25 17': 'zen4-avx512.md',
-    'family and model 6 143': 'sapphire-rapids.md',
 }
 
 
@@ -101,8 +99,7 @@ def tables_of(report):
     return {**beside_tables(report),
             'machine': '\n'.join(head_words(report)), 'speed': speed_table(report), 'roof': roof_table(report),
             'kernels': markdown_table(*kernel_table.by_size(report['kernels'])),
-            'goals': section_text(goals_section(results)), 'call-goals': section_text(call_goals_section(results)),
-            'slower': section_text(slower_section(results))}
+            'call-goals': section_text(call_goals_section(results)), 'slower': section_text(slower_section(results))}
 
 
 def replace_between(text, name, new):
