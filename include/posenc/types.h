@@ -128,11 +128,11 @@ static inline posenc_range posenc_range_of_thread(int64_t n, int64_t ith, int64_
 /* ---- Version ---- */
 
 #define POSENC_VERSION_MAJOR 0
-#define POSENC_VERSION_MINOR 1
+#define POSENC_VERSION_MINOR 2
 #define POSENC_VERSION_PATCH 0
-#define POSENC_VERSION "0.1.0"
+#define POSENC_VERSION "0.2.0-dev"
 
-/** Version of the linked library. */
+/** Version of the linked library: "0.2.0", or "0.2.0-dev" before its release. */
 POSENC_API const char *posenc_version(void);
 
 #ifdef __cplusplus

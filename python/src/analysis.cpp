@@ -39,7 +39,7 @@ py::tuple check_progression(py::handle e_, int64_t start, int64_t step, double a
 }
 
 py::dict frequency_report(py::handle theta_, double context) {
-    Numbers<double> theta(theta_, "theta");
+    Numbers<double> theta(theta_, "theta", {any_extent});
     std::vector<posenc_frequency> report((size_t)theta.size());
     check(posenc_frequency_report(theta.data(), theta.size(), context, report.data()), "frequency_report");
     py::array_t<double> radians(theta.size()), wavelength(theta.size()), turns(theta.size());

@@ -36,6 +36,7 @@ struct Call {
     void set_pages(Options &options);
     void set_lists(Options &options);
     void set_k_rope(Options &options, int64_t n_k);
+    void expect_apart() const;
 };
 
 void Call::set_pages(Options &options) {
@@ -82,10 +83,20 @@ void Call::set_k_rope(Options &options, int64_t n_k) {
         refuse("k_table", "(cos, sin) is expected");
     auto pair = py::reinterpret_borrow<py::tuple>(table);
     args.k_rope = converted<const Rope &>(rope, "k_rope", "a Rope").get();
-    k_table.emplace(pair[0], pair[1], posenc_rope_pair_count(args.k_rope));
+    k_table.emplace(pair[0], pair[1], posenc_rope_pair_count(args.k_rope), "k_table", "k_table");
     if (k_table->n_rows < n_k)
         refuse("k_table", "a row for each of " + std::to_string(n_k) + " keys is expected");
     args.k_table = &k_table->table;
+}
+
+void Call::expect_apart() const {
+    score->expect_apart_from(out);
+    out.expect_apart(page_table.memory(), "pages");
+    out.expect_apart(list_keys.memory(), "lists");
+    if (k_table) {
+        out.expect_apart(k_table->cos.memory(), "k_table");
+        out.expect_apart(k_table->sin.memory(), "k_table");
+    }
 }
 
 Call::Call(py::handle q_, py::handle k_, py::handle v_, py::handle out_, bool with_lse, Options &options)
@@ -113,6 +124,7 @@ Call::Call(py::handle q_, py::handle k_, py::handle v_, py::handle out_, bool wi
     shape.back() = args.v.ne[0];
     out = output_of(out_, q.kind, shape, &q);
     args.out = out.view;
+    expect_apart();
     if (with_lse) {
         shape.back() = 1;
         lse = output_of(py::none(), Kind::f32, shape, &q);

@@ -119,12 +119,13 @@ py::object collect(py::handle w_, py::handle x_, py::handle shift_, float factor
                    int threads) {
     Tensor w = tensor_of(w_, "w"), x = tensor_of(x_, "x");
     posenc_view weights = view_of(w, "w", 4, 4), tokens = view_of(x, "x", 3, 4);
-    Numbers<float> shift(shift_, "shift", shift_.is_none() ? -1 : tokens.ne[0] * tokens.ne[1]);
+    Numbers<float> shift(shift_, "shift", {tokens.ne[1], tokens.ne[0]});
     Shape shape = {weights.ne[0], tokens.ne[0]};
     if (!shared)
         shape.insert(shape.begin() + 1, tokens.ne[1]);
     Output y =
         output_of(out.is_none() ? zeros_like(shape, w) : py::reinterpret_borrow<py::object>(out), Kind::f32, shape, &w);
+    y.expect_apart(shift.memory(), "shift");
     posenc_view rows_of_table = shared ? posenc_view_transpose(y.view, 1, 2) : y.view;
     check(share(row_count(rows_of_table), threads,
                 [&](posenc_range rows) {

@@ -26,6 +26,7 @@ RelBias::RelBias(int64_t n_heads, Offsets offsets, bool is_clamped) {
         refuse("n_heads", "at least 1 is expected");
     py::array_t<float> array(Shape{n_heads, offsets.count});
     bias_ = {array.mutable_data(), offsets.first, offsets.count, n_heads, offsets.count, is_clamped};
+    tensor_ = tensor_of(array, "data");
     data_ = std::move(array);
 }
 
@@ -79,7 +80,7 @@ py::array_t<float> slopes(int64_t n_heads, double max_bias, bool plain) {
 }
 
 RelBias alibi(py::handle slopes_, py::handle range) {
-    Numbers<float> slope(slopes_, "slopes");
+    Numbers<float> slope(slopes_, "slopes", {any_extent});
     return make_bias("RelBias.alibi", slope.size(), range, false,
                      [&](const posenc_rel_bias *bias) { return posenc_rel_bias_alibi(slope.data(), bias); });
 }
@@ -93,14 +94,14 @@ posenc_kerple kerple_of(const std::string &kind, const Numbers<float> &p, const 
 }
 
 RelBias kerple(py::handle p_, py::handle a_, py::handle range, const std::string &kind, float min) {
-    Numbers<float> p(p_, "p"), a(a_, "a");
+    Numbers<float> p(p_, "p", {any_extent}), a(a_, "a", {any_extent});
     posenc_kerple params = kerple_of(kind, p, a, min);
     return make_bias("RelBias.kerple", p.size(), range, false,
                      [&](const posenc_rel_bias *bias) { return posenc_rel_bias_kerple(&params, bias); });
 }
 
 RelBias rbf(py::handle sigma_, py::handle range) {
-    Numbers<float> sigma(sigma_, "sigma");
+    Numbers<float> sigma(sigma_, "sigma", {any_extent});
     return make_bias("RelBias.rbf", sigma.size(), range, false,
                      [&](const posenc_rel_bias *bias) { return posenc_rel_bias_rbf(sigma.data(), bias); });
 }
@@ -112,8 +113,8 @@ RelBias sandwich(int64_t n_heads, py::handle range, int64_t dim, double base, in
 }
 
 RelBias cosine(py::handle omega_, py::handle range, py::handle phi_, py::handle amplitude_) {
-    Numbers<double> omega(omega_, "omega"), phi(phi_, "phi", phi_.is_none() ? -1 : omega.size());
-    Numbers<float> amplitude(amplitude_, "amplitude", amplitude_.is_none() ? -1 : omega.size());
+    Numbers<double> omega(omega_, "omega", {any_extent}), phi(phi_, "phi", {omega.size()});
+    Numbers<float> amplitude(amplitude_, "amplitude", {omega.size()});
     return make_bias("RelBias.cosine", omega.size(), range, false, [&](const posenc_rel_bias *bias) {
         return posenc_rel_bias_cosine(omega.data(), phi.data(), amplitude.data(), bias);
     });
@@ -166,9 +167,9 @@ py::object mask_bias(py::object self, const py::kwargs &given) {
     return self;
 }
 
-py::object alibi_row(py::handle slopes_, const std::string &form, int64_t n_k, py::handle keep_) {
-    Numbers<float> slope(slopes_, "slopes");
-    Numbers<uint8_t> keep(keep_, "keep");
+py::object alibi_row(py::handle slopes_, const std::string &form, int64_t n_k, py::handle key_mask) {
+    Numbers<float> slope(slopes_, "slopes", {any_extent});
+    Numbers<uint8_t> keep(key_mask, "key_mask");
     auto value = enumerator<posenc_alibi_row_form>(form,
                                                    {{"from_first", POSENC_ALIBI_ROW_FROM_FIRST},
                                                     {"from_last", POSENC_ALIBI_ROW_FROM_LAST},
@@ -176,10 +177,10 @@ py::object alibi_row(py::handle slopes_, const std::string &form, int64_t n_k, p
                                                     {"counted_bf16", POSENC_ALIBI_ROW_COUNTED_BF16}},
                                                    "form");
     if (keep && keep.shape().size() != 2)
-        refuse("keep", "the shape has to be (n_batch, n_k)");
+        refuse("key_mask", "the shape has to be (n_batch, n_k)");
     int64_t n_batch = keep ? keep.shape()[0] : 1;
     Output bias = output_of(py::none(), Kind::f32, {n_batch, slope.size(), 1, keep ? keep.shape()[1] : n_k});
-    check(posenc_alibi_row(slope.data(), value, keep.data(), &bias.view), "alibi_row", keep ? nullptr : "keep");
+    check(posenc_alibi_row(slope.data(), value, keep.data(), &bias.view), "alibi_row", keep ? nullptr : "key_mask");
     return bias.object;
 }
 
@@ -207,7 +208,7 @@ py::object alibi_backward(const RelBias &gradient) {
 py::tuple kerple_backward(const RelBias &gradient, py::handle p_, py::handle a_, const std::string &kind, float min,
                           bool clamped_stops) {
     int64_t n_heads = gradient.get()->n_heads;
-    Numbers<float> p(p_, "p", n_heads), a(a_, "a", n_heads);
+    Numbers<float> p(p_, "p", {n_heads}), a(a_, "a", {n_heads});
     posenc_kerple params = kerple_of(kind, p, a, min);
     py::array_t<float> dp(n_heads), da(n_heads);
     check(posenc_kerple_backward(&params, clamped_stops ? POSENC_CLAMPED_STOPS : POSENC_CLAMPED_PASSES, gradient.get(),
@@ -269,11 +270,11 @@ void bind_biases(py::module_ &module) {
     module.def(
         "alibi_slopes", &slopes, "n_heads"_a, "max_bias"_a = 8.0, py::kw_only(), "plain"_a = false,
         "ALiBi's published slopes for any number of heads, float32 (n_heads,); plain: 2^(-max_bias (h+1)/n_heads).");
-    module.def("alibi_row", &alibi_row, "slopes"_a, "form"_a, py::kw_only(), "n_k"_a = 0, "keep"_a = py::none(),
+    module.def("alibi_row", &alibi_row, "slopes"_a, "form"_a, py::kw_only(), "n_k"_a = 0, "key_mask"_a = py::none(),
                R"(ALiBi as one row for all queries, float32 (n_batch, n_heads, 1, n_k).
 
 form: 'from_first' (the official code), 'from_last' (MPT), or 'counted' (BLOOM) and 'counted_bf16' (Falcon), which
-read keep (n_batch, n_k).)");
+read key_mask (n_batch, n_k).)");
     module.def("t5_bucket", &t5_bucket, "offset"_a, py::kw_only(), "num_buckets"_a = 32, "max_distance"_a = 128,
                "bidirectional"_a, "The bucket of one offset, key minus query.");
     module.def("bias_table_backward", &table_backward, "index"_a, "gradient"_a, py::kw_only(), "scale"_a = 1.0f,

@@ -23,6 +23,9 @@ class RelBias {
     const posenc_rel_bias *get() const {
         return &bias_;
     }
+    Memory memory() const {
+        return tensor_.memory();
+    }
     py::object data() const {
         return data_;
     }

@@ -65,6 +65,10 @@ void check(posenc_status status, const char *function, const char *argument) {
     throw py::error_already_set();
 }
 
+py::type_error unexpected(py::handle value, const char *argument, const char *kind) {
+    return py::type_error(std::string(argument) + ": " + kind + " is expected, not " + Py_TYPE(value.ptr())->tp_name);
+}
+
 int value_of(const std::string &text, std::initializer_list<Word> words, const char *argument) {
     std::string known;
     for (const Word &word : words) {
@@ -84,21 +88,45 @@ py::handle Options::take(const Key &key) {
 }
 
 int64_t integer_of(py::handle value, const char *argument) {
+    if (PyBool_Check(value.ptr()) || !PyIndex_Check(value.ptr())) // NumPy's 1.5 would become 1
+        throw unexpected(value, argument, "an integer");
+    auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+    if (!index) {
+        PyErr_Clear();
+        throw unexpected(value, argument, "an integer");
+    }
     int is_beyond = 0;
-    if (PyLong_Check(value.ptr()))
-        PyLong_AsLongLongAndOverflow(value.ptr(), &is_beyond);
+    int64_t integer = PyLong_AsLongLongAndOverflow(index.ptr(), &is_beyond);
     if (is_beyond != 0)
         refuse(argument, "it is out of range");
-    return converted<int64_t>(value, argument, "an integer");
+    return integer;
+}
+
+bool flag_of(py::handle value, const char *argument) {
+    py::detail::make_caster<bool> caster;
+    if (!caster.load(value, false)) // True, False and NumPy's, not what Python takes for true
+        throw unexpected(value, argument, "True or False");
+    return caster;
+}
+
+Kind kind_of_result(py::handle dtype, Kind otherwise, py::handle out) {
+    if (dtype.is_none())
+        return otherwise;
+    Kind kind = kind_named(converted<std::string>(dtype, "dtype", "a string"), "dtype");
+    if (!out.is_none() && tensor_of(out, "out").kind != kind)
+        refuse("out", std::string("its type has to be dtype, ") + name_of(kind));
+    return kind;
 }
 
 bool Options::flag(const Key &key, bool otherwise) {
     py::handle value = take(key);
-    return value ? converted<bool>(value, key.text, "True or False") : otherwise;
+    return value ? flag_of(value, key.text) : otherwise;
 }
 
 double Options::number(const Key &key, double otherwise) {
     py::handle value = take(key);
+    if (value && PyBool_Check(value.ptr()))
+        throw unexpected(value, key.text, "a number");
     return value ? converted<double>(value, key.text, "a number") : otherwise;
 }
 

@@ -30,18 +30,25 @@ Enum enumerator(const std::string &text, std::initializer_list<Word> words, cons
     return (Enum)value_of(text, words, argument);
 }
 
-/** What Python gave as a T; TypeError that names the argument for anything else. kind: what is expected, in words. */
+/** A TypeError that names the argument. kind: what is expected, in words. */
+py::type_error unexpected(py::handle value, const char *argument, const char *kind);
+
+/** What Python gave as a T, or unexpected(). */
 template <typename T> T converted(py::handle value, const char *argument, const char *kind) {
     try {
         return value.cast<T>();
     } catch (const py::cast_error &) {
-        throw py::type_error(std::string(argument) + ": " + kind + " is expected, not " +
-                             Py_TYPE(value.ptr())->tp_name);
+        throw unexpected(value, argument, kind);
     }
 }
 
 /** The same of an integer; ValueError for one beyond int64. */
 int64_t integer_of(py::handle value, const char *argument);
+
+bool flag_of(py::handle value, const char *argument);
+
+/** The type that the argument dtype names, or otherwise if it is None. It has to be that of `out` if that is given. */
+Kind kind_of_result(py::handle dtype, Kind otherwise, py::handle out);
 
 /** The name of a keyword argument, made once. */
 struct Key {

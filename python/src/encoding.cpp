@@ -7,7 +7,7 @@
 namespace binding {
 
 py::object Encoding::apply(py::handle positions, py::handle x, py::handle gate, py::handle out, bool in_place,
-                           const std::string &dtype, int threads) const {
+                           py::handle dtype, int threads) const {
     Coordinates at(positions, posenc_encoding_axis_count(get()), "positions");
     Tensor input;
     posenc_view x_view, gate_view;
@@ -29,9 +29,12 @@ py::object Encoding::apply(py::handle positions, py::handle x, py::handle gate, 
     }
     if (in_place && !has_x)
         refuse("inplace", "there is no x");
+    Kind kind = kind_of_result(dtype, has_x ? input.kind : Kind::f32, out);
+    if (has_x && kind != input.kind)
+        refuse("dtype", std::string("it has to be x's, ") + name_of(input.kind));
     Output y =
-        in_place ? output_in_place(x, input, x_view, out)
-                 : output_of(out, has_x ? input.kind : kind_named(dtype, "dtype"), shape, has_x ? &input : &at.tensor);
+        in_place ? output_in_place(x, input, x_view, out) : output_of(out, kind, shape, has_x ? &input : &at.tensor);
+    y.expect_apart(at.tensor.memory(), "positions");
     posenc_status status = share(y.view.ne[1] * y.view.ne[2], threads, [&](posenc_range rows) {
         return posenc_encoding_apply(get(), &at.at, has_x ? &x_view : nullptr, has_gate ? &gate_view : nullptr, &y.view,
                                      rows);
@@ -91,7 +94,7 @@ std::unique_ptr<Encoding> grid(int64_t dim, const std::string &form, int n_axes,
 
 std::unique_ptr<Encoding> fourier(int64_t n_features, int n_coords, const std::string &order, py::handle matrix,
                                   double sigma, uint64_t seed) {
-    Numbers<double> entries(matrix, "matrix", matrix.is_none() ? -1 : n_features * n_coords);
+    Numbers<double> entries(matrix, "matrix", {n_features, n_coords});
     posenc_fourier_params params = POSENC_FOURIER_DEFAULTS;
     params.n_features = n_features;
     params.n_coords = n_coords;
@@ -114,7 +117,7 @@ std::unique_ptr<Encoding> bits(int64_t dim, const std::string &code, float zero,
 }
 
 std::unique_ptr<Encoding> rbf(py::handle centres, double sigma) {
-    Numbers<double> given(centres, "centres");
+    Numbers<double> given(centres, "centres", {any_extent});
     return make_encoding("rbf",
                          [&](posenc_encoding **e) { return posenc_rbf_create(given.data(), given.size(), sigma, e); });
 }
@@ -165,12 +168,13 @@ void bind_encodings(py::module_ &module) {
     py::class_<Encoding>(module, "Encoding",
                          "An absolute encoding: positions to rows. Made by sinusoidal(), learned() ...")
         .def("__call__", &Encoding::apply, "positions"_a, "x"_a = py::none(), py::kw_only(), "gate"_a = py::none(),
-             "out"_a = py::none(), "inplace"_a = false, "dtype"_a = "float32", "threads"_a = 1,
+             "out"_a = py::none(), "inplace"_a = false, "dtype"_a = py::none(), "threads"_a = 1,
              R"(Rows of the encoding: E, or x + E, gate * E, x + gate * E.
 
 positions: integers, or real numbers where the encoding takes them, (n_tokens,) or (n_batch, n_tokens); with several
 axes (n_axes, n_tokens) or (n_batch, n_axes, n_tokens). x: (n_tokens, dim) or (n_batch, n_tokens, dim), float32,
-float16 or bfloat16. gate: float32, of x's shape or with a last axis of 1. inplace: x is written to, and returned.)")
+float16 or bfloat16. gate: float32, of x's shape or with a last axis of 1. inplace: x is written to, and returned.
+dtype: type of the result without x and out, 'float32' unless given.)")
         .def("shift_matrix", &shift_matrix, "k"_a, "The matrix M with E[p + k] = M E[p], of a sinusoidal encoding.")
         .def_property_readonly("dim", [](const Encoding &e) { return posenc_encoding_dim(e.get()); })
         .def_property_readonly("n_axes", [](const Encoding &e) { return posenc_encoding_axis_count(e.get()); });

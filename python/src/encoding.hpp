@@ -17,7 +17,7 @@ class Encoding {
         return encoding_.get();
     }
     py::object apply(py::handle positions, py::handle x, py::handle gate, py::handle out, bool in_place,
-                     const std::string &dtype, int threads) const;
+                     py::handle dtype, int threads) const;
 
   private:
     struct Free {

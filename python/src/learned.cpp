@@ -41,7 +41,9 @@ py::object learned_backward(py::handle ids, py::handle dy, py::handle out, int64
     if (out.is_none() && n_rows <= 0)
         refuse("n_rows", "the rows of the table have to be said, or out to be given");
     Shape shape = out.is_none() ? Shape{n_rows, view.ne[0]} : tensor_of(out, "out").extents();
+    expect_extents(shape, {any_extent, view.ne[0]}, "out");
     Output table = output_of(out, Kind::f32, shape, &gradient);
+    table.expect_apart(at.tensor.memory(), "ids");
     if (out.is_none())
         table.object.attr(gradient.is_torch ? "fill_" : "fill")(0);
     check(share(table.view.ne[1], threads,
@@ -112,7 +114,7 @@ class Conv {
         if (w.shape().size() == 3 && w.shape()[1] != w.shape()[2])
             refuse("weights", "the kernel has to be a square, not " + text_of(w.shape()));
         shape_ = w.shape();
-        Numbers<float> b(bias, "bias", bias.is_none() ? -1 : shape_[0]);
+        Numbers<float> b(bias, "bias", {shape_[0]});
         posenc_conv_params params = {shape_[0], (int)shape_.size() - 1, shape_[1], is_causal, has_residual};
         posenc_conv *conv = nullptr;
         check(posenc_conv_create(&params, w.data(), b.data(), &conv), "Conv", "weights");
@@ -125,7 +127,7 @@ class Conv {
     }
     py::object backward_input(py::handle dy, int64_t height, int64_t width, int64_t n_prefix, int threads) const {
         return run("Conv.backward_input", posenc_conv_backward_input, dy, {n_prefix, height, width}, py::none(),
-                   threads);
+                   threads, "dy");
     }
     py::tuple backward_weights(py::handle x, py::handle dy, int64_t height, int64_t width, int64_t n_prefix,
                                int threads) const {
@@ -157,9 +159,9 @@ class Conv {
     bool has_bias_ = false;
 
     py::object run(const char *name, decltype(posenc_conv_apply) how, py::handle x, posenc_conv_grid grid,
-                   py::handle out, int threads) const {
-        Tensor tensor = tensor_of(x, "x");
-        posenc_view from = view_of(tensor, "x", 2, 3);
+                   py::handle out, int threads, const char *argument = "x") const {
+        Tensor tensor = tensor_of(x, argument);
+        posenc_view from = view_of(tensor, argument, 2, 3);
         Output y = output_of(out, tensor.kind, tensor.extents(), &tensor);
         check(share(from.ne[1] * from.ne[2], threads,
                     [&](posenc_range rows) { return how(conv_.get(), grid, &from, &y.view, rows); }),
@@ -176,7 +178,7 @@ class GroupedConv {
         shape_ = w.shape();
         if (shape_.size() != 3 || shape_[1] < 1 || shape_[2] % shape_[1] != 0)
             refuse("weights", "the shape has to be (kernel, channels of a group, n_channels)");
-        Numbers<float> b(bias, "bias", bias.is_none() ? -1 : shape_[2]);
+        Numbers<float> b(bias, "bias", {shape_[2]});
         posenc_grouped_conv_params params = {shape_[2], std::max<int64_t>(shape_[2] / shape_[1], 1), shape_[0],
                                              has_backward};
         posenc_grouped_conv *conv = nullptr;
@@ -189,7 +191,7 @@ class GroupedConv {
         return run("GroupedConv", posenc_grouped_conv_apply, x, out, threads);
     }
     py::object backward_input(py::handle dy, int threads) const {
-        return run("GroupedConv.backward_input", posenc_grouped_conv_backward_input, dy, py::none(), threads);
+        return run("GroupedConv.backward_input", posenc_grouped_conv_backward_input, dy, py::none(), threads, "dy");
     }
     py::tuple backward_weights(py::handle x, py::handle dy, int threads) const {
         Tensor tokens = tensor_of(x, "x"), gradient = tensor_of(dy, "dy");
@@ -216,14 +218,14 @@ class GroupedConv {
     Shape shape_;
     bool has_bias_ = false;
 
-    py::object run(const char *name, decltype(posenc_grouped_conv_apply) how, py::handle x, py::handle out,
-                   int threads) const {
-        Tensor tensor = tensor_of(x, "x");
-        posenc_view from = view_of(tensor, "x", 2, 3);
+    py::object run(const char *name, decltype(posenc_grouped_conv_apply) how, py::handle x, py::handle out, int threads,
+                   const char *argument = "x") const {
+        Tensor tensor = tensor_of(x, argument);
+        posenc_view from = view_of(tensor, argument, 2, 3);
         Output y = output_of(out, tensor.kind, tensor.extents(), &tensor);
         check(share(from.ne[1] * from.ne[2], threads,
                     [&](posenc_range rows) { return how(conv_.get(), &from, &y.view, rows); }),
-              name, "x");
+              name, argument);
         return y.object;
     }
 };

@@ -19,7 +19,7 @@ class Freq {
         freq_.reset(freq);
     }
     explicit Freq(py::handle theta_) {
-        Numbers<double> theta(theta_, "theta");
+        Numbers<double> theta(theta_, "theta", {any_extent});
         posenc_freq *freq = nullptr;
         check(posenc_freq_create_values(theta.data(), theta.size(), &freq), "Freq.of");
         freq_.reset(freq);
@@ -34,7 +34,7 @@ class Freq {
         return std::move(theta);
     }
     py::tuple rows(py::handle positions_) const {
-        Numbers<int32_t> positions(positions_, "positions");
+        Numbers<int32_t> positions(positions_, "positions", {any_extent});
         py::array_t<float> cos(Shape{positions.size(), count()}), sin(Shape{positions.size(), count()});
         float *c = cos.mutable_data(), *s = sin.mutable_data();
         posenc_status status;
@@ -46,7 +46,7 @@ class Freq {
         return py::make_tuple(cos, sin);
     }
     py::object by_offset(decltype(posenc_dot_by_offset) how, const char *name, py::handle offsets_) const {
-        Numbers<int32_t> offsets(offsets_, "offsets");
+        Numbers<int32_t> offsets(offsets_, "offsets", {any_extent});
         py::array_t<double> values(offsets.size());
         check(how(freq_.get(), offsets.data(), offsets.size(), values.mutable_data()), name);
         return std::move(values);
@@ -74,11 +74,11 @@ py::object positions_range(int32_t start, int64_t n) {
 }
 
 py::object positions_packed(py::handle cu_seqlens_, py::handle starts_) {
-    Numbers<int32_t> cu_seqlens(cu_seqlens_, "cu_seqlens");
+    Numbers<int32_t> cu_seqlens(cu_seqlens_, "cu_seqlens", {any_extent});
     if (cu_seqlens.size() < 1)
         refuse("cu_seqlens", "at least one number is expected");
     int64_t n_sequences = cu_seqlens.size() - 1;
-    Numbers<int32_t> starts(starts_, "starts", starts_.is_none() ? -1 : n_sequences);
+    Numbers<int32_t> starts(starts_, "starts", {n_sequences});
     py::array_t<int32_t> positions(count_of(cu_seqlens.data()[n_sequences], "cu_seqlens"));
     check(posenc_positions_packed(cu_seqlens.data(), starts.data(), n_sequences, positions.mutable_data()),
           "positions_packed", "cu_seqlens");
@@ -97,7 +97,7 @@ py::object positions_masked(py::handle mask_, int32_t start, int32_t pad_value) 
 }
 
 py::object tree_positions(py::handle parents_, int32_t start) {
-    Numbers<int32_t> parents(parents_, "parents");
+    Numbers<int32_t> parents(parents_, "parents", {any_extent});
     py::array_t<int32_t> positions(parents.size());
     check(posenc_tree_positions(parents.data(), parents.size(), start, positions.mutable_data()), "tree_positions",
           "parents");
@@ -105,7 +105,7 @@ py::object tree_positions(py::handle parents_, int32_t start) {
 }
 
 py::object positions_documents(py::handle document_) {
-    Numbers<int32_t> document(document_, "document");
+    Numbers<int32_t> document(document_, "document", {any_extent});
     py::array_t<int32_t> positions(document.size());
     check(posenc_positions_documents(document.data(), document.size(), positions.mutable_data()), "positions_documents",
           "document");
@@ -113,7 +113,7 @@ py::object positions_documents(py::handle document_) {
 }
 
 py::object positions_grid(py::handle sizes_) {
-    Numbers<int64_t> sizes(sizes_, "sizes");
+    Numbers<int64_t> sizes(sizes_, "sizes", {any_extent});
     int64_t n = 1;
     for (int64_t i = 0; i < sizes.size(); i++) {
         if (sizes.data()[i] < 0 || (n > 0 && sizes.data()[i] > INT32_MAX / n))

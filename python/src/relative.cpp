@@ -27,7 +27,7 @@ template <typename T, void (*Free)(T *)> struct Deleter {
 
 /** Heads' shift, (n_heads, head_dim), or nothing. */
 Numbers<float> shift_of(py::handle given, const posenc_view &q) {
-    Numbers<float> shift(given, "shift", given.is_none() ? -1 : q.ne[0] * q.ne[1]);
+    Numbers<float> shift(given, "shift", {q.ne[1], q.ne[0]});
     return shift;
 }
 
@@ -49,6 +49,7 @@ class RelativeTable {
         posenc_view view = view_of(q, "q", 3, 4);
         Numbers<float> shift = shift_of(shift_, view);
         Output y = output_of(out, Kind::f32, {view.ne[3], view.ne[1], view.ne[2], n_rows_}, &q);
+        y.expect_apart(shift.memory(), "shift");
         check(share(row_count(y.view), threads,
                     [&](posenc_range rows) {
                         return posenc_relative_products(table_.get(), &view, shift.data(), &y.view, rows);
@@ -103,7 +104,8 @@ class Fire {
   public:
     Fire(py::handle w1_, py::handle b1_, py::handle w2_, py::handle b2_, int64_t max_distance, double c,
          double threshold, double eps) {
-        Numbers<float> w1(w1_, "w1"), b1(b1_, "b1", w1.size()), b2(b2_, "b2"), w2(w2_, "w2", b2.size() * w1.size());
+        Numbers<float> w1(w1_, "w1", {any_extent}), b1(b1_, "b1", {w1.size()}), b2(b2_, "b2", {any_extent}),
+            w2(w2_, "w2", {b2.size(), w1.size()});
         posenc_fire_params params = {b2.size(), w1.size(), w1.data(), b1.data(), w2.data(),
                                      b2.data(), c,         threshold, eps,       max_distance};
         posenc_fire *fire = nullptr;

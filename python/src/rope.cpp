@@ -15,7 +15,7 @@ int32_t position_of(int64_t position) {
 
 Positions::Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_batch) {
     if (PyLong_Check(given.ptr())) {
-        int64_t start = position_of(given.cast<int64_t>());
+        int64_t start = position_of(integer_of(given, "positions"));
         position_of(start + std::max<int64_t>(n_tokens - 1, 0));
         counted_.resize((size_t)(n_axes * n_tokens));
         for (int64_t i = 0; i < n_axes * n_tokens; i++)
@@ -45,16 +45,17 @@ posenc_direction direction_of(const std::string &text) {
                                         "direction");
 }
 
-TableOfPython::TableOfPython(py::handle cos_, py::handle sin_, int64_t n_pairs)
-    : cos(tensor_of(cos_, "cos")), sin(tensor_of(sin_, "sin")) {
+TableOfPython::TableOfPython(py::handle cos_, py::handle sin_, int64_t n_pairs, const char *cos_argument,
+                             const char *sin_argument)
+    : cos(tensor_of(cos_, cos_argument)), sin(tensor_of(sin_, sin_argument)) {
     if (cos.kind != Kind::f32 || sin.kind != Kind::f32)
-        refuse(cos.kind != Kind::f32 ? "cos" : "sin", "float32 is expected");
+        refuse(cos.kind != Kind::f32 ? cos_argument : sin_argument, "float32 is expected");
     if (cos.ndim != 2 || (cos.shape[1] != n_pairs && cos.shape[1] != 2 * n_pairs))
-        refuse("cos", "the shape has to be (n_tokens, " + std::to_string(n_pairs) + "), or twice as many values, not " +
-                          text_of(cos.extents()));
-    expect_shape(sin, "sin", cos.extents());
+        refuse(cos_argument, "the shape has to be (n_tokens, " + std::to_string(n_pairs) +
+                                 "), or twice as many values, not " + text_of(cos.extents()));
+    expect_shape(sin, sin_argument, cos.extents());
     if (cos.strides != sin.strides)
-        refuse("sin", "its strides have to be those of cos");
+        refuse(sin_argument, "its strides have to be those of cos");
     n_rows = cos.shape[0];
     int64_t width = cos.shape[1], step = width > 1 ? cos.strides[1] / 4 : 1;
     table = {(float *)cos.data, (float *)sin.data, n_rows > 1 ? cos.strides[0] / 4 : width * step, step,
@@ -69,20 +70,10 @@ Rope::Rope(RopeParams params) : params_(std::move(params)) {
 
 namespace {
 
-// What a rotation writes to: x itself, `out`, or a new array of x's type or another.
-Output result_of(const Tensor &x, const posenc_view &view, py::handle x_object, py::handle out, bool in_place,
-                 const std::string &name) {
-    if (in_place) {
-        if (out && !out.is_none())
-            refuse("out", "not together with inplace");
-        expect_writable(x, "x");
-        return {py::reinterpret_borrow<py::object>(x_object), view};
-    }
+// Blocks of Q8_0 or Q4_0, in `out` or a new array of bytes.
+Output blocks_of(const Tensor &x, int64_t head_dim, py::handle out, posenc_dtype type) {
     Shape shape = x.extents();
-    shape.back() = view.ne[0]; // of blocks x has the bytes
-    if (name != "q8_0" && name != "q4_0")
-        return output_of(out, name.empty() ? x.kind : kind_named(name, "dtype"), shape, &x);
-    posenc_dtype type = name == "q8_0" ? POSENC_Q8_0 : POSENC_Q4_0;
+    shape.back() = head_dim; // x may be bytes of blocks
     if (shape.back() % POSENC_QUANT_BLOCK != 0)
         refuse("dtype", "blocks need a head_dim that is a multiple of 32");
     shape.back() = shape.back() / POSENC_QUANT_BLOCK * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES);
@@ -90,7 +81,23 @@ Output result_of(const Tensor &x, const posenc_view &view, py::handle x_object, 
     Tensor tensor = tensor_of(bytes, "out");
     expect_shape(tensor, "out", shape);
     expect_writable(tensor, "out");
-    return {bytes, block_view_of(tensor, "out", type)};
+    posenc_view view = block_view_of(tensor, "out", type);
+    return {std::move(bytes), std::move(tensor), view};
+}
+
+// What a rotation writes to: x itself, `out`, or a new array of x's type or another.
+Output result_of(const Tensor &x, const posenc_view &view, py::handle x_object, py::handle out, bool in_place,
+                 py::handle dtype, const std::string &stored) {
+    if (in_place && !dtype.is_none())
+        refuse("dtype", "not together with inplace");
+    if (in_place)
+        return output_in_place(x_object, x, view, out);
+    std::string name = dtype.is_none() ? stored : converted<std::string>(dtype, "dtype", "a string");
+    if (name == "q8_0" || name == "q4_0")
+        return blocks_of(x, view.ne[0], out, name == "q8_0" ? POSENC_Q8_0 : POSENC_Q4_0);
+    Shape shape = x.extents();
+    shape.back() = view.ne[0]; // x may be bytes of blocks
+    return output_of(out, dtype.is_none() ? x.kind : kind_of_result(dtype, x.kind, out), shape, &x);
 }
 
 } // namespace
@@ -98,12 +105,13 @@ Output result_of(const Tensor &x, const posenc_view &view, py::handle x_object, 
 py::object Rope::apply(py::handle x, py::handle positions, py::handle out, bool in_place, const std::string &direction,
                        py::handle dtype, py::handle x_type, int threads) const {
     Tensor tensor = tensor_of(x, "x");
-    std::string stored = x_type.is_none() ? "" : x_type.cast<std::string>();
+    std::string stored = x_type.is_none() ? "" : converted<std::string>(x_type, "x_type", "a string");
     posenc_view view =
         stored.empty() ? view_of(tensor, "x", 3, 4) : block_view_of(tensor, "x", block_type_named(stored, "x_type"));
     posenc_direction way = direction_of(direction);
     Positions at(positions, posenc_rope_axis_count(get()), view.ne[2], view.ne[3]);
-    Output y = result_of(tensor, view, x, out, in_place, dtype.is_none() ? stored : dtype.cast<std::string>());
+    Output y = result_of(tensor, view, x, out, in_place, dtype, stored);
+    y.expect_apart(at.memory(), "positions");
     check(share(row_count(view), threads,
                 [&](posenc_range rows) { return posenc_rope_apply_at(get(), &view, at.get(), &y.view, way, rows); }),
           "Rope");
@@ -114,11 +122,13 @@ py::object Rope::apply_table(py::handle x, py::handle cos, py::handle sin, py::h
                              const std::string &direction, int threads) const {
     Tensor tensor = tensor_of(x, "x");
     posenc_view view = view_of(tensor, "x", 3, 4);
-    TableOfPython table(cos, sin, posenc_rope_pair_count(get()));
+    TableOfPython table(cos, sin, posenc_rope_pair_count(get()), "cos", "sin");
     if (table.n_rows != view.ne[2])
         refuse("cos", "a row for each of " + std::to_string(view.ne[2]) + " tokens is expected, not " +
                           std::to_string(table.n_rows));
-    Output y = result_of(tensor, view, x, out, in_place, "");
+    Output y = result_of(tensor, view, x, out, in_place, py::none(), "");
+    y.expect_apart(table.cos.memory(), "cos");
+    y.expect_apart(table.sin.memory(), "sin");
     posenc_direction way = direction_of(direction);
     check(share(row_count(view), threads,
                 [&](posenc_range rows) {

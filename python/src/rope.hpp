@@ -21,6 +21,9 @@ class Positions {
     const posenc_coords *get() const {
         return &at_;
     }
+    Memory memory() const {
+        return given_ ? given_->tensor.memory() : Memory{};
+    }
     bool are_real() const {
         return at_.type == POSENC_COORD_F32 || at_.type == POSENC_COORD_F64;
     }
@@ -70,7 +73,7 @@ struct TableOfPython {
     posenc_rope_table table;
     int64_t n_rows;
     Tensor cos, sin;
-    TableOfPython(py::handle cos, py::handle sin, int64_t n_pairs);
+    TableOfPython(py::handle cos, py::handle sin, int64_t n_pairs, const char *cos_argument, const char *sin_argument);
 };
 
 } // namespace binding

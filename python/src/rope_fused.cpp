@@ -15,10 +15,14 @@ struct FusedTensor {
     posenc_rope_tensor c = {};
     Numbers<float> weight;
     Numbers<int64_t> rows;
-    Tensor from, to;
-    py::object y; // what Python gets back
+    Tensor from;
+    Output y;
 
     FusedTensor(const py::dict &fields, int64_t head_dim);
+    void expect_apart_from(const Output &output) const {
+        output.expect_apart(weight.memory(), "weight");
+        output.expect_apart(rows.memory(), "rows");
+    }
 };
 
 posenc_view output_view(const Tensor &y, const std::string &type) {
@@ -34,17 +38,17 @@ FusedTensor::FusedTensor(const py::dict &fields, int64_t head_dim) {
         refuse("x", "each tensor has to have one");
     from = tensor_of(x, "x");
     c.x = view_of(from, "x", 3, 3);
-    y = py::reinterpret_borrow<py::object>(other ? other : x);
-    to = tensor_of(y, "y");
+    Tensor to = tensor_of(other ? other : x, "y");
     expect_writable(to, "y");
     c.y = output_view(to, options.word(y_type, ""));
+    y = Output(py::reinterpret_borrow<py::object>(other ? other : x), std::move(to), c.y);
     c.rotates = options.flag(rotates, true);
     c.scale = (float)options.number(scale, 1.0);
-    weight = Numbers<float>(options.take(weight_key), weight_key.text, head_dim);
+    weight = Numbers<float>(options.take(weight_key), weight_key.text, {head_dim});
     c.weight = weight.data();
     c.eps = (float)options.number(eps, 0.0);
     c.norms = options.flag(norm, false);
-    rows = Numbers<int64_t>(options.take(rows_key), rows_key.text, c.x.ne[2]);
+    rows = Numbers<int64_t>(options.take(rows_key), rows_key.text, {c.x.ne[2]});
     c.rows64 = rows.data();
     c.hadamard = options.integer(hadamard, 0);
     options.finish();
@@ -103,6 +107,9 @@ py::list apply_tensors(const Rope &rope, const py::iterable &given, py::handle p
     int64_t n_tokens = tensors.empty() ? 0 : tensors[0].x.ne[2];
     posenc_direction way = direction_of(direction);
     FusedPositions at(rope, positions, n_tokens, way);
+    for (const FusedTensor &writes : fused)
+        for (const FusedTensor &reads : fused)
+            reads.expect_apart_from(writes.y);
     check(share(n_tokens * n_heads, threads,
                 [&](posenc_range rows) {
                     return posenc_rope_apply_tensors(rope.get(), tensors.data(), (int64_t)tensors.size(), at.planes(),
@@ -111,7 +118,7 @@ py::list apply_tensors(const Rope &rope, const py::iterable &given, py::handle p
           "Rope.apply_tensors");
     py::list results;
     for (const FusedTensor &tensor : fused)
-        results.append(tensor.y);
+        results.append(tensor.y.object);
     return results;
 }
 

@@ -58,7 +58,7 @@ double number_of(py::handle value, const std::string &argument) {
 } // namespace
 
 const Numbers<double> &RopeParams::list(py::handle value, const char *argument, int64_t n) {
-    lists_.emplace_back(value, argument, n);
+    lists_.push_back(Numbers<double>(value, argument, {n}));
     return lists_.back();
 }
 
@@ -118,7 +118,7 @@ int64_t RopeParams::n_pairs() const {
 }
 
 void RopeParams::set_axes_by_list(py::handle axes) {
-    axis_of_pair_ = Numbers<int32_t>(axes, "axes", n_pairs());
+    axis_of_pair_ = Numbers<int32_t>(axes, "axes", {n_pairs()});
     params_.axes.kind = POSENC_AXES_LIST;
     params_.lists.axes = axis_of_pair_.data();
 }
@@ -140,11 +140,11 @@ void RopeParams::set_axes(Options &options) {
         set_axes_by_list(kind);
     else if (kind)
         params_.axes.kind = enumerator<posenc_axes_kind>(kind.cast<std::string>(), axes_words, "axes");
-    Numbers<int64_t> given(options.take(sections), sections.text);
+    Numbers<int64_t> given(options.take(sections), sections.text, {any_extent});
     if (given.size() > POSENC_MAX_AXES)
         refuse(sections.text, "at most " + std::to_string(POSENC_MAX_AXES) + " are expected");
     std::copy(given.data(), given.data() + given.size(), params_.axes.sections);
-    params_.axes.n_axes = (int)options.integer(n_axes, implied_n_axes(given.size()));
+    params_.axes.n_axes = options.integer32(n_axes, (int32_t)implied_n_axes(given.size()));
 }
 
 void RopeParams::set_lists(Options &options) {
@@ -152,7 +152,7 @@ void RopeParams::set_lists(Options &options) {
     py::handle frequencies = options.take(theta);
     if (frequencies)
         params_.lists.theta = list(frequencies, theta.text, n_pairs()).data();
-    Numbers<double> given(options.take(bases), bases.text);
+    Numbers<double> given(options.take(bases), bases.text, {any_extent});
     if (given.size() > POSENC_MAX_AXES)
         refuse(bases.text, "at most " + std::to_string(POSENC_MAX_AXES) + " are expected");
     std::copy(given.data(), given.data() + given.size(), params_.lists.bases);
@@ -166,7 +166,7 @@ void RopeParams::set_xpos(Options &options) {
         role.text);
     xpos.gamma = options.number(gamma, xpos.gamma);
     xpos.scale_base = options.number(scale_base, xpos.scale_base);
-    xpos.centre = (int32_t)options.integer(centre, xpos.centre);
+    xpos.centre = options.integer32(centre, xpos.centre);
 }
 
 RopeParams::RopeParams(int64_t head_dim, Options &options) {

@@ -34,7 +34,7 @@ class RopeParams {
     void set_scaling_field(const std::string &name, py::handle value);
     void set_axes(Options &options);
     void set_xpos(Options &options);
-    const Numbers<double> &list(py::handle value, const char *argument, int64_t n = -1);
+    const Numbers<double> &list(py::handle value, const char *argument, int64_t n = any_extent);
 };
 
 } // namespace binding

@@ -23,13 +23,14 @@ int64_t query_start_of(Options &options);
 
 class Score {
   public:
-    /** options: causal, window, chunk, n_first, keep, drop, scale, cap, sinks, alibi_slopes, bias, tensor_slopes,
-     * by_query, by_key, query_start, query_starts, query_positions, key_positions, k_begin, k_end, origins, cu_seqlens,
-     * fully_masked, masked. */
+    /** options: causal, window, chunk, n_first, keep, drop, key_mask, scale, cap, sinks, alibi_slopes, bias,
+     * tensor_slopes, by_query, by_key, query_start, query_starts, query_positions, key_positions, k_begin, k_end,
+     * origins, cu_seqlens, fully_masked, masked. */
     Score(Options &options, const ScoreExtents &extents, double scale);
     const posenc_score_params *get() const {
         return &params_;
     }
+    void expect_apart_from(const Output &output) const;
 
   private:
     struct Term {
@@ -41,6 +42,8 @@ class Score {
     Numbers<float> sinks_, alibi_slopes_, tensor_slopes_;
     Numbers<int32_t> query_starts_, queries_, keys_, k_begin_, k_end_, origins_, cu_seqlens_;
     Term bias_, by_query_, by_key_;
+    Memory rel_bias_;
+    const char *bool_mask_name_ = nullptr;
     Tensor bool_mask_data_;
     posenc_bool_mask bool_mask_;
     Numbers<int32_t> parents_;

@@ -27,6 +27,7 @@ py::object on_scores(const char *function, RowsCall call, py::handle x, py::hand
     Score score(options, ScoreExtents::of(from), 1.0);
     options.finish();
     Output y = output_of_scores(score, tensor, x, out, in_place);
+    score.expect_apart_from(y);
     check(share(row_count(from), threads, [&](posenc_range rows) { return call(score.get(), &from, &y.view, rows); }),
           function);
     return y.object;
@@ -48,6 +49,7 @@ py::object bias_matrix(int64_t n_q, int64_t n_k, int64_t n_heads, int64_t n_batc
     Score score(options, {n_k, n_q, n_heads, n_batch}, 1.0);
     options.finish();
     Output y = output_of(out, Kind::f32, {n_batch, n_heads, n_q, n_k});
+    score.expect_apart_from(y);
     check(share(row_count(y.view), threads,
                 [&](posenc_range rows) { return posenc_logits(score.get(), nullptr, &y.view, rows); }),
           "bias_matrix");
@@ -62,6 +64,7 @@ py::tuple softmax_partial(py::handle x, py::handle out, int threads, const py::k
     Score score(options, ScoreExtents::of(from), 1.0);
     options.finish();
     Output y = output_of_scores(score, tensor, x, out, false);
+    score.expect_apart_from(y);
     Shape shape = tensor.extents();
     shape.back() = 2;
     py::array_t<float> sums(shape);
@@ -93,14 +96,18 @@ py::object zero_padded(py::handle y, py::handle keep) {
     Tensor tensor = tensor_of(y, "y");
     expect_writable(tensor, "y");
     posenc_view view = view_of(tensor, "y", 3, 4);
-    Numbers<uint8_t> kept(keep, "keep", view.ne[2] * view.ne[3]);
+    Numbers<uint8_t> kept(keep, "keep");
+    bool is_one_sequence = tensor.ndim == 3;
+    expect_extents(kept.shape(), is_one_sequence ? Shape{view.ne[2]} : Shape{view.ne[3], view.ne[2]}, "keep");
+    output_in_place(y, tensor, view, py::none()).expect_apart(kept.memory(), "keep");
     check(posenc_zero_padded(kept.data(), &view), "zero_padded");
     return py::reinterpret_borrow<py::object>(y);
 }
 
 double masked_mean(py::handle losses, py::handle keep) {
     Numbers<float> numbers(losses, "losses");
-    Numbers<uint8_t> kept(keep, "keep", numbers.size());
+    Numbers<uint8_t> kept(keep, "keep");
+    expect_extents(kept.shape(), numbers.shape(), "keep");
     double mean = 0.0;
     check(posenc_masked_mean(numbers.data(), kept.data(), numbers.size(), &mean), "masked_mean");
     return mean;
@@ -111,7 +118,8 @@ constexpr const char *softmax_doc = R"(Softmax over scores, with scale, soft cap
 x: (n_batch, n_heads, n_q, n_k), leading axes may be missing; float32, float16 or bfloat16.
 
 Mask, which has no default: causal=True or False; window=w, the query's own key and the w - 1 before it (causal), or
-window=(before, after), -1 for all; chunk; n_first; keep or drop, bool (n_batch, n_k) or (n_batch, n_heads, n_q, n_k);
+window=(before, after), -1 for all; chunk; n_first; keep (True: seen) or drop (True: masked), bool with the axes of x,
+those in front may be missing or 1, (n_q, n_k) for example; or key_mask (n_batch, n_k), True for keys that are seen;
 tree (n_q,) or (n_batch, n_q), the parent of each query, a draft token, or -1.
 Bias: alibi_slopes (n_heads,) or (n_batch, n_heads); bias, a RelBias, an array (n_batch, n_heads, n_q, n_k) with
 extents of 1 shared, or a tuple of both; tensor_slopes (n_heads,); by_query and by_key, (products, RelIndex).
@@ -136,7 +144,8 @@ void bind_softmax(py::module_ &module) {
     module.def("softmax_combine", &softmax_combine_tuples, "a"_a, "b"_a,
                "Joins the (max, sum) of two parts of a row: ((max, sum), factor of a, factor of b).");
     module.def("zero_padded", &zero_padded, "y"_a, "keep"_a,
-               "Writes 0 to rows of padded queries: y (n_batch, n_q, n_heads, dim), keep (n_batch, n_q).");
+               "Writes 0 to rows of padded queries: y (n_batch, n_q, n_heads, dim), keep (n_batch, n_q); n_batch may "
+               "be missing.");
     module.def("masked_mean", &masked_mean, "losses"_a, "keep"_a, "Mean of the losses of kept tokens.");
 }
 

@@ -17,6 +17,10 @@ class Bounds {
     const posenc_key_bounds *get() const {
         return &bounds_;
     }
+    void expect_apart_from(const Output &output) const {
+        output.expect_apart(begin_.memory(), "begin");
+        output.expect_apart(end_.memory(), "end");
+    }
 
   private:
     Numbers<int32_t> begin_, end_;
@@ -65,6 +69,7 @@ py::object index_scores(py::handle q_, py::handle k_, py::handle weights_, py::h
     Output scores = output_of(out, Kind::f32, shape, &q);
     args.scores = scores_view(scores.view);
     Bounds bounds(begin, end, args.q.ne[2], args.q.ne[3]);
+    bounds.expect_apart_from(scores);
     args.bounds = *bounds.get();
     size_t bytes = posenc_index_workspace_bytes(args.q.ne[0]);
     check(share(posenc_index_tile_count(&args), threads,

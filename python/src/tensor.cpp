@@ -3,6 +3,7 @@
 
 #include "dlpack.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace binding {
@@ -47,7 +48,7 @@ Kind kind_of_numpy(const py::dtype &type) {
 }
 
 void set_ndim(Tensor &tensor, int64_t ndim, const char *argument) {
-    if (ndim > max_ndim)
+    if (ndim < 0 || ndim > max_ndim)
         refuse(argument, "an array has at most " + std::to_string(max_ndim) + " axes here");
     tensor.ndim = (int)ndim;
 }
@@ -80,6 +81,24 @@ Kind kind_of_dlpack(const DataType &type) {
     }
 }
 
+constexpr int64_t most_bytes = (int64_t)1 << 61;
+constexpr const char *too_large = "its extents or strides are too large";
+
+// Sizes and distances in bytes are within int64. Another library's tensor may say anything.
+void expect_possible(const Tensor &tensor, const char *argument) {
+    int64_t most = most_bytes / 8; // elements of 8 bytes
+    for (int i = 0; i < tensor.ndim; i++) {
+        int64_t extent = tensor.shape[i], stride = tensor.strides[i];
+        if (extent < 0)
+            refuse(argument, "an extent is negative: " + std::to_string(extent));
+        if (extent <= 1) // the stride means nothing
+            continue;
+        if (extent > most || stride > most_bytes / extent || stride < -most_bytes / extent)
+            refuse(argument, too_large);
+        most /= extent;
+    }
+}
+
 // The capsule keeps the memory and is never renamed: whoever made it frees it when it goes.
 Tensor from_capsule(py::object capsule, const char *argument) {
     auto *managed = (ManagedTensor *)PyCapsule_GetPointer(capsule.ptr(), "dltensor");
@@ -92,11 +111,15 @@ Tensor from_capsule(py::object capsule, const char *argument) {
     set_ndim(tensor, source.ndim, argument);
     tensor.data = (char *)source.data + source.byte_offset;
     tensor.kind = kind_of_dlpack(source.type);
-    int64_t bytes = source.type.bits / 8, dense = bytes;
+    std::copy_n(source.shape, tensor.ndim, tensor.shape.begin());
+    expect_possible(tensor, argument);
+    int64_t bytes = std::max<int64_t>(bytes_of(tensor.kind), 1), dense = 1; // in elements
     for (int i = tensor.ndim - 1; i >= 0; i--) {
-        tensor.shape[i] = source.shape[i];
-        tensor.strides[i] = source.strides != nullptr ? source.strides[i] * bytes : dense;
-        dense *= source.shape[i];
+        int64_t stride = source.strides != nullptr && tensor.shape[i] > 1 ? source.strides[i] : dense;
+        if (stride > most_bytes / bytes || stride < -most_bytes / bytes)
+            refuse(argument, too_large);
+        tensor.strides[i] = stride * bytes;
+        dense *= tensor.shape[i];
     }
     tensor.owner = std::move(capsule);
     return tensor;
@@ -149,13 +172,25 @@ void refuse_negated(py::handle object, const char *argument) {
         refuse(argument, "its negation is not computed yet: pass x.resolve_neg()");
 }
 
-Tensor from_torch(py::handle object, const char *argument) {
+// torch 1.13 has no booleans in DLPack: the bytes that it keeps them in are uint8 then.
+Tensor from_torch_dlpack(py::handle object, const char *argument) {
     static const py::handle to_dlpack = torch_function("torch.utils.dlpack", "to_dlpack");
+    try {
+        return from_capsule(to_dlpack(object), argument);
+    } catch (const py::error_already_set &) {
+        py::module_ torch = py::module_::import("torch");
+        if (!object.attr("dtype").is(torch.attr("bool")))
+            throw;
+        return from_capsule(to_dlpack(object.attr("view")(torch.attr("uint8"))), argument);
+    }
+}
+
+Tensor from_torch(py::handle object, const char *argument) {
     static const py::handle requires_grad = PyUnicode_InternFromString("requires_grad");
     if (py::getattr(object, requires_grad).is(py::handle(Py_True)))
         refuse(argument, "it requires a gradient: use posenc.torch, or detach() it");
     refuse_negated(object, argument);
-    Tensor tensor = from_capsule(to_dlpack(object), argument);
+    Tensor tensor = from_torch_dlpack(object, argument);
     tensor.is_torch = true;
     return tensor;
 }
@@ -225,6 +260,17 @@ int64_t Tensor::size() const {
     return n;
 }
 
+Memory Tensor::memory() const {
+    if (size() == 0)
+        return {};
+    Memory memory = {(uintptr_t)data, (uintptr_t)data + (uintptr_t)bytes_of(kind)};
+    for (int i = 0; i < ndim; i++) {
+        int64_t reach = (shape[i] - 1) * strides[i];
+        (reach < 0 ? memory.begin : memory.end) += (uintptr_t)reach;
+    }
+    return memory;
+}
+
 bool Tensor::is_dense() const {
     int64_t dense = bytes_of(kind);
     for (int i = ndim - 1; i >= 0; i--) {
@@ -264,6 +310,7 @@ bool is_aligned(const Tensor &tensor, int64_t bytes) {
 
 Tensor tensor_of(py::handle object, const char *argument) {
     Tensor tensor = any_tensor(object, argument);
+    expect_possible(tensor, argument);
     int64_t bytes = bytes_of(tensor.kind);
     if (bytes > 1 && tensor.size() > 0 && !is_aligned(tensor, bytes))
         refuse(argument, "its address or a stride is no multiple of an element");
@@ -317,7 +364,41 @@ py::array as_numpy(py::handle object, const char *argument) {
         throw py::type_error(std::string(argument) + ": numbers are expected");
     py::module_ numpy = py::module_::import("numpy");
     bool is_foreign = !py::hasattr(object, "__array__") && py::hasattr(object, "__dlpack__");
-    return numpy.attr(is_foreign ? "from_dlpack" : "asarray")(object);
+    try {
+        return numpy.attr(is_foreign ? "from_dlpack" : "asarray")(object);
+    } catch (const py::error_already_set &error) { // rows of different lengths, or a tensor with a gradient
+        if (!error.matches(PyExc_Exception) || error.matches(PyExc_MemoryError))
+            throw;
+        refuse(argument, py::str(error.value()).cast<std::string>());
+    }
+}
+
+void expect_numbers(const py::array &array, NumberKind kind, const char *argument) {
+    py::dtype type = array.dtype();
+    char letter = type.kind();
+    bool is_integer = letter == 'i' || (letter == 'u' && type.itemsize() < 8);
+    bool is_real = kind == NumberKind::real && (letter == 'f' || letter == 'u' || kind_of_numpy(type) == Kind::bf16);
+    bool is_bool = kind == NumberKind::integer_or_bool && letter == 'b';
+    if (is_integer || is_real || is_bool || array.size() == 0)
+        return;
+    throw py::type_error(std::string(argument) + ": " + (kind == NumberKind::real ? "numbers are" : "integers are") +
+                         " expected, not " + py::str(type).cast<std::string>());
+}
+
+void expect_extents(const Shape &shape, const Shape &wanted, const char *argument) {
+    bool fits = shape.size() == wanted.size();
+    for (size_t i = 0; i < wanted.size() && fits; i++)
+        fits = shape[i] == wanted[i] || wanted[i] == any_extent;
+    if (fits)
+        return;
+    bool is_list = wanted.size() == 1 && shape.size() <= 1;
+    if (is_list && wanted[0] != any_extent)
+        refuse(argument, std::to_string(wanted[0]) + " numbers are expected, not " +
+                             (shape.empty() ? "one alone" : std::to_string(shape[0])));
+    std::string text = text_of(wanted);
+    for (size_t at; (at = text.find("-1")) != std::string::npos;)
+        text.replace(at, 2, "n");
+    refuse(argument, "the shape has to be " + text + ", not " + text_of(shape));
 }
 
 void expect_shape(const Tensor &tensor, const char *argument, const Shape &shape) {
@@ -369,23 +450,27 @@ py::object allocate(Kind kind, const Shape &shape, const Tensor *like) {
 
 Output output_of(py::handle out, Kind kind, const Shape &shape, const Tensor *like, const char *argument) {
     bool is_given = out && !out.is_none();
-    Output output;
-    output.object = is_given ? py::reinterpret_borrow<py::object>(out) : allocate(kind, shape, like);
-    Tensor tensor = tensor_of(output.object, argument);
+    py::object object = is_given ? py::reinterpret_borrow<py::object>(out) : allocate(kind, shape, like);
+    Tensor tensor = tensor_of(object, argument);
     if (is_given) {
         expect_shape(tensor, argument, shape);
         expect_writable(tensor, argument);
     }
-    output.view = view_of(tensor, argument, 0, 4);
-    output.tensor = std::move(tensor);
-    return output;
+    posenc_view view = view_of(tensor, argument, 0, 4);
+    return {std::move(object), std::move(tensor), view};
 }
 
 Output output_in_place(py::handle object, const Tensor &input, const posenc_view &view, py::handle out) {
     if (!out.is_none())
         refuse("out", "not together with inplace");
     expect_writable(input, "x");
-    return {py::reinterpret_borrow<py::object>(object), view, input};
+    return {py::reinterpret_borrow<py::object>(object), input, view};
+}
+
+void Output::expect_apart(const Memory &input, const char *argument) const {
+    Memory output = tensor_.memory();
+    if (input.begin < output.end && output.begin < input.end)
+        refuse(argument, "it overlaps the output");
 }
 
 } // namespace binding

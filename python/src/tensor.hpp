@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -24,6 +25,11 @@ enum class Kind { f32, f16, bf16, f64, i32, i64, u8, boolean, other };
 constexpr int max_ndim = 6;
 
 using Shape = std::vector<int64_t>;
+
+/** The addresses from an array's first byte to the one behind its last; empty: both 0. */
+struct Memory {
+    uintptr_t begin = 0, end = 0;
+};
 
 /** An array somebody else owns. */
 struct Tensor {
@@ -43,6 +49,7 @@ struct Tensor {
     }
     bool is_dense() const;
     int64_t size() const;
+    Memory memory() const;
 };
 
 int64_t bytes_of(Kind kind);
@@ -64,12 +71,21 @@ posenc_dtype block_type_named(const std::string &name, const char *argument);
 /** The view of bytes that hold blocks of Q8_0 or Q4_0: the last axis is n_channels / 32 blocks long. */
 posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type);
 
-/** A result: the object for Python, where it lies, and what keeps that there during a call without the GIL: another
- * thread could otherwise release a memoryview and shrink its bytearray. */
+/** A result: the object for Python, and where it lies. */
 struct Output {
     py::object object;
-    posenc_view view;
-    Tensor tensor = {};
+    posenc_view view = {};
+
+    Output() = default;
+    Output(py::object object_, Tensor tensor, const posenc_view &view_)
+        : object(std::move(object_)), view(view_), tensor_(std::move(tensor)) {
+    }
+    /** Refuses an input that the call would overwrite. C compares views alone: this is for positions, masks and lists
+     * of numbers. */
+    void expect_apart(const Memory &input, const char *argument) const;
+
+  private:
+    Tensor tensor_; // holds the memory while the GIL is released: another thread could shrink a bytearray
 };
 
 /** A new dense array: torch's if like is, else NumPy's. */
@@ -91,39 +107,50 @@ std::string text_of(const Shape &shape);
 /** What NumPy makes of a list, a tensor or another array. */
 py::array as_numpy(py::handle object, const char *argument);
 
-/** A dense NumPy array of numbers, or an error; integers are not made of real numbers. */
-template <typename T> py::array_t<T> dense_array(py::handle object, const char *argument) {
-    constexpr bool is_real = std::is_floating_point_v<T>;
-    py::array source = as_numpy(object, argument);
-    py::object array;
-    if (is_real || source.size() == 0) // an empty list is of real numbers to NumPy
-        array = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(source);
-    else
-        array = py::array_t<T, py::array::c_style>::ensure(source);
-    if (!array) {
-        PyErr_Clear();
-        throw py::type_error(std::string(argument) + ": " + (is_real ? "numbers are" : "integers are") + " expected");
-    }
-    return py::reinterpret_steal<py::array_t<T>>(array.release());
+/** Which arrays are taken for a list of numbers. NumPy would make numbers of texts, booleans and complex ones. */
+enum class NumberKind { real, integer, integer_or_bool };
+
+/** TypeError unless an array is of this kind, or empty: an empty list is of real numbers to NumPy. */
+void expect_numbers(const py::array &array, NumberKind kind, const char *argument);
+
+/** A dense NumPy array of numbers, or an error; integers are not made of real numbers. Bytes may be booleans. */
+template <typename T> py::array_t<T> dense_array(const py::array &source, const char *argument) {
+    NumberKind kind = std::is_floating_point_v<T> ? NumberKind::real
+                      : sizeof(T) == 1            ? NumberKind::integer_or_bool
+                                                  : NumberKind::integer;
+    expect_numbers(source, kind, argument);
+    auto array = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(source);
+    if (!array)
+        throw py::error_already_set();
+    return array;
 }
+
+constexpr int64_t any_extent = -1;
+
+void expect_extents(const Shape &shape, const Shape &wanted, const char *argument);
 
 /** Numbers that C takes as a dense array of T, without a copy where they already are one. Absent if None. */
 template <typename T> class Numbers {
   public:
     Numbers() = default;
 
-    /** n: how many there have to be, or negative: any number */
-    Numbers(py::handle object, const char *argument, int64_t n = -1) {
+    /** Of any shape, which the caller looks at. */
+    Numbers(py::handle object, const char *argument) {
         if (!object || object.is_none())
             return;
-        bool is_narrow = std::is_integral_v<T> && sizeof(T) < 8 && !py::isinstance<py::array_t<T>>(object);
-        py::array_t<T> array = is_narrow ? narrowed(object, argument) : dense_array<T>(object, argument);
-        if (n >= 0 && array.size() != n)
-            refuse(argument, std::to_string(n) + " numbers are expected, not " + std::to_string(array.size()));
+        py::array source = as_numpy(object, argument);
+        bool is_narrow = std::is_integral_v<T> && sizeof(T) < 8 && !py::isinstance<py::array_t<T>>(source);
+        py::array_t<T> array = is_narrow ? narrowed(source, argument) : dense_array<T>(source, argument);
         data_ = array.data();
         shape_.assign(array.shape(), array.shape() + array.ndim());
         size_ = array.size();
         owner_ = std::move(array);
+    }
+    /** Of this shape, in which any_extent is any. */
+    Numbers(py::handle object, const char *argument, std::initializer_list<int64_t> wanted)
+        : Numbers(object, argument) {
+        if (owner_)
+            expect_extents(shape_, wanted, argument);
     }
     const T *data() const {
         return data_;
@@ -133,6 +160,9 @@ template <typename T> class Numbers {
     }
     const Shape &shape() const {
         return shape_;
+    }
+    Memory memory() const {
+        return size_ > 0 ? Memory{(uintptr_t)data_, (uintptr_t)(data_ + size_)} : Memory{};
     }
     explicit operator bool() const {
         return (bool)owner_;
@@ -144,8 +174,10 @@ template <typename T> class Numbers {
     int64_t size_ = 0;
     Shape shape_;
 
-    static py::array_t<T> narrowed(py::handle object, const char *argument) {
-        py::array_t<int64_t> wide = dense_array<int64_t>(object, argument);
+    static py::array_t<T> narrowed(const py::array &source, const char *argument) {
+        if (sizeof(T) == 1 && source.dtype().kind() == 'b')
+            return dense_array<T>(source, argument);
+        py::array_t<int64_t> wide = dense_array<int64_t>(source, argument);
         py::array_t<T> narrow(Shape(wide.shape(), wide.shape() + wide.ndim()));
         for (int64_t i = 0; i < (int64_t)wide.size(); i++) {
             if ((int64_t)(T)wide.data()[i] != wide.data()[i])

@@ -1,6 +1,6 @@
 """How arrays go in and out: where they lie, threads, the interpreter's lock, errors."""
 import array
-import sys
+import ctypes
 import threading
 import time
 import timeit
@@ -27,6 +27,28 @@ class OnlyDlpack:
 
 class Tensor(OnlyDlpack):
     """One of the name of torch's."""
+
+
+class Claimed:
+    """A tensor of another library that says these extents and strides, of float32."""
+
+    def __init__(self, extents, strides=None, ndim=None):
+        class Header(ctypes.Structure):  # DLManagedTensor
+            _fields_ = [('data', ctypes.c_void_p), ('device', ctypes.c_int32 * 2), ('ndim', ctypes.c_int32),
+                        ('type', ctypes.c_uint8 * 2), ('lanes', ctypes.c_uint16), ('shape', ctypes.c_void_p),
+                        ('strides', ctypes.c_void_p), ('offset', ctypes.c_uint64), ('rest', ctypes.c_void_p * 2)]
+
+        def numbers(values):
+            return None if values is None else (ctypes.c_int64 * len(values))(*values)
+
+        self.memory, self.shape, self.strides = ctypes.create_string_buffer(64), numbers(extents), numbers(strides)
+        address = [array and ctypes.addressof(array) for array in (self.memory, self.shape, self.strides)]
+        self.header = Header(address[0], (1, 0), len(extents) if ndim is None else ndim, (2, 32), 1, *address[1:])
+
+    def __dlpack__(self):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.header), b'dltensor', None)
 
 
 def address(x):
@@ -130,6 +152,11 @@ def test_dlpack_and_buffers():
     assert np.array_equal(ROPE(x, array.array('l', range(4))), expected)
 
 
+def test_strides_of_one_element_mean_nothing():
+    one = Claimed((1, 1, 4), (2 ** 62, -2 ** 62, 1))
+    assert np.array_equal(posenc.Rope(4)(one, 0), np.zeros((1, 1, 4), 'f4'))
+
+
 def test_order_of_bytes():
     x = truth.normal(4, 2, 16)
     expected = ROPE(x, 0)
@@ -145,6 +172,19 @@ def test_bfloat16_of_ml_dtypes():
     y = ROPE(x, 0)
     assert y.dtype == bfloat16
     np.testing.assert_allclose(y.astype('f4'), truth.rotate(x, np.arange(4)), rtol=2 ** -8, atol=1e-6)
+
+
+def test_booleans_of_torch():
+    """torch 1.13 has none in DLPack."""
+    torch = pytest.importorskip('torch')
+    scores, keep = truth.normal(2, 1, 4, 6), truth.rng(1).random((4, 6)) < 0.5
+    expected = posenc.softmax(scores, causal=False, keep=keep)
+    found = posenc.softmax(torch.from_numpy(scores), causal=False, keep=torch.from_numpy(keep))
+    assert isinstance(found, torch.Tensor) and np.array_equal(found, expected)
+    by_key = posenc.softmax(scores, causal=False, key_mask=torch.from_numpy(keep[:2]))
+    assert np.array_equal(by_key, posenc.softmax(scores, causal=False, key_mask=keep[:2]))
+    with pytest.raises(ValueError, match='x: .*not bool|x: .*not uint8'):
+        posenc.softmax(torch.from_numpy(keep), causal=False)
 
 
 def test_extents_of_zero():
@@ -212,41 +252,6 @@ def test_the_lock_is_released():
     assert any(moments_of_another_thread(lambda: sum(range(10_000_000))) == 0 for _ in range(tries))
 
 
-def is_held_during(call, out, memory):
-    """Whether memory, a bytearray, cannot be resized while another thread's call writes to out, a memoryview of it."""
-    begun = threading.Event()
-
-    def work():
-        begun.set()
-        call()
-
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(60)  # the worker has the interpreter's lock until the call releases it
-    try:
-        worker = threading.Thread(target=work)
-        worker.start()
-        begun.wait()
-        out.release()
-        memory.pop()  # of a bytearray that nobody looks at it moves nothing
-        return False
-    except BufferError:
-        return True
-    finally:
-        worker.join()
-        sys.setswitchinterval(interval)
-
-
-def test_out_is_held_during_a_call():
-    q = truth.normal(1, 1000, 4, 64)
-
-    def attempt():
-        memory = bytearray(q.nbytes)
-        out = memoryview(memory).cast('f', q.shape)
-        return is_held_during(lambda: posenc.attention(q, q, q, causal=False, out=out), out, memory)
-
-    assert any(attempt() for _ in range(5))  # this thread may have had no CPU until the call had returned
-
-
 # ---- Errors ----
 
 X = truth.normal(4, 2, 16)
@@ -263,12 +268,22 @@ ERRORS = {
         [{'x': X}], np.arange(4) + 2 ** 31)),
     'position of no size': (posenc.Error, 'positions: .*range', lambda: ROPE(X, [0.5, np.inf, 1.0, 2.0])),
     'positions of a batch': (ValueError, 'positions: .*one sequence', lambda: ROPE.table(np.zeros((2, 4)))),
+    'first position beyond int64': (ValueError, 'positions: .*range', lambda: ROPE(X, 2 ** 63)),
+    'first position of bool': (TypeError, 'positions: an integer', lambda: ROPE(X, True)),
     'first position beyond int32': (ValueError, 'positions: .*int32', lambda: ROPE(X, 2 ** 31 - 2)),
     'double': (ValueError, 'x: .*not float64', lambda: ROPE(X.astype('f8'), 0)),
     'axes': (ValueError, 'x: 3 to 4 axes', lambda: ROPE(X[0], 0)),
     'last axis': (ValueError, 'x: .*side by side', lambda: ROPE(X[..., ::2], 0)),
     'other head_dim': (posenc.Error, 'head_dim|extent', lambda: ROPE(X[..., :8], 0)),
     'between elements': (ValueError, 'table: .*multiple', lambda: posenc.RelBias.t5(ODD['x'], bidirectional=False)),
+    'negative extent': (ValueError, 'x: .*negative: -3', lambda: ROPE(Claimed((4, -3, 16)), 0)),
+    'negative extents': (ValueError, 'x: .*negative', lambda: posenc.softmax(Claimed((-4, -4)), causal=True)),
+    'negative ndim': (ValueError, 'x: .*axes', lambda: ROPE(Claimed((1, 1, 16), ndim=-1), 0)),
+    'extents beyond memory': (ValueError, 'x: .*too large', lambda: ROPE(Claimed((2 ** 40, 2 ** 40, 16)), 0)),
+    'extents beyond int64 of none': (ValueError, 'x: .*too large', lambda: ROPE(Claimed((2 ** 40, 2 ** 40, 0)), 0)),
+    'stride beyond memory': (ValueError, 'x: .*too large', lambda: ROPE(Claimed((2, 1, 16), (2 ** 62, 16, 1)), 0)),
+    'distance beyond memory': (ValueError, 'x: .*too large', lambda: ROPE(
+        Claimed((2 ** 40, 1, 16), (2 ** 40, 16, 1)), 0)),
     'no array': (TypeError, 'x: an array', lambda: ROPE([1.0], 0)),
     'out of other shape': (ValueError, 'out: the shape', lambda: ROPE(X, 0, out=X[:2])),
     'out read-only': (ValueError, 'out: .*read-only', lambda: ROPE(X, 0, out=np.broadcast_to(X[:1], X.shape))),
@@ -276,6 +291,12 @@ ERRORS = {
     'overlap': (posenc.Error, 'out: .*overlap', lambda: ROPE(X[:3], 0, out=X[1:])),
     'direction': (ValueError, "direction: 'sideways'.*forward", lambda: ROPE(X, 0, direction='sideways')),
     'dtype': (ValueError, 'dtype: ', lambda: ROPE(X, 0, dtype='int8')),
+    'dtype of no string': (TypeError, 'dtype: a string .*int', lambda: ROPE(X, 0, dtype=3)),
+    'dtype of an encoding': (TypeError, 'dtype: a string', lambda: posenc.sinusoidal(16, 'interleaved')([0], dtype=3)),
+    'dtype beside x': (ValueError, "dtype: .*x's, float32", lambda: posenc.sinusoidal(16, 'interleaved')(
+        range(2), X[0], dtype='float16')),
+    'dtype of out': (ValueError, 'out: .*dtype, float16', lambda: ROPE(X, 0, out=X, dtype='float16')),
+    'dtype in place': (ValueError, 'dtype: .*inplace', lambda: ROPE(X, 0, inplace=True, dtype='float16')),
     'threads': (ValueError, 'threads: ', lambda: ROPE(X, 0, threads=-1)),
     'unknown keyword': (TypeError, "'windo'", lambda: posenc.softmax(X, causal=True, windo=3)),
     'unknown keyword of Rope': (TypeError, "'bass'", lambda: posenc.Rope(16, bass=1.0)),
@@ -295,6 +316,18 @@ ERRORS = {
     'number of scaling': (TypeError, 'scaling: factor', lambda: posenc.Rope(16, scaling={'factor': {}})),
     'no mask': (posenc.Error, 'causal: the mask is not set', lambda: posenc.softmax(X)),
     'causal': (TypeError, 'causal: True or False', lambda: posenc.softmax(X, causal=[1])),
+    'causal of int': (TypeError, 'causal: True or False', lambda: posenc.softmax(X, causal=2)),
+    'scale of bool': (TypeError, 'scale: a number', lambda: posenc.softmax(X, causal=True, scale=True)),
+    'window of bool': (TypeError, 'window: an integer', lambda: posenc.softmax(X, causal=True, window=True)),
+    'window of NumPy\'s float': (TypeError, 'window: an integer', lambda: posenc.softmax(
+        X, causal=True, window=np.float32(1.5))),
+    'window after the query': (TypeError, 'window: an integer', lambda: posenc.softmax(
+        X, causal=True, window=(1, 'x'))),
+    'window below -1': (ValueError, 'window: .*-1', lambda: posenc.softmax(X, causal=False, window=(-2, 1))),
+    'window after below -1': (ValueError, 'window: .*-1', lambda: posenc.softmax(X, causal=True, window=(1, -2))),
+    'n_axes beyond int32': (ValueError, 'n_axes: .*range', lambda: posenc.Rope(
+        16, axes='alternate', n_axes=2 ** 32 + 2)),
+    'centre beyond int32': (ValueError, 'xpos_centre: .*range', lambda: posenc.Rope(16, xpos_centre=2 ** 32)),
     'window of float': (TypeError, 'window: an integer', lambda: posenc.softmax(X, causal=False, window=(1.5, 2))),
     'window beyond int64': (ValueError, 'window: .*range', lambda: posenc.softmax(X, causal=True, window=2 ** 63)),
     'offsets beyond int64': (ValueError, 'offsets: .*range', lambda: posenc.RelBias.alibi(
@@ -311,7 +344,40 @@ ERRORS = {
         X, X[None], X[None], causal=True, pages=[0], n_k=2 ** 63 - 1)),
     'window': (ValueError, 'window: ', lambda: posenc.softmax(X, causal=False, window=3)),
     'slopes': (ValueError, 'alibi_slopes: the shape has to be', lambda: posenc.softmax(X, causal=True, alibi_slopes=[1.0])),
-    'keep': (ValueError, 'keep: the shape', lambda: posenc.softmax(X, causal=True, keep=np.ones((1, 3), bool))),
+    'slopes of complex numbers': (TypeError, 'alibi_slopes: numbers .*complex', lambda: posenc.softmax(
+        S, causal=True, alibi_slopes=[1j])),
+    'slopes of texts': (TypeError, 'alibi_slopes: numbers', lambda: posenc.softmax(S, causal=True, alibi_slopes=['1'])),
+    'slopes of booleans': (TypeError, 'alibi_slopes: numbers .*bool', lambda: posenc.softmax(
+        S, causal=True, alibi_slopes=[True])),
+    'slopes of objects': (TypeError, 'alibi_slopes: numbers .*object', lambda: posenc.softmax(
+        S, causal=True, alibi_slopes=[None])),
+    'lists of booleans': (TypeError, 'lists: integers .*bool', lambda: posenc.attention(
+        X, X, X, causal=True, lists=[True, False])),
+    'two relative biases': (ValueError, 'bias: .*two of a kind', lambda: posenc.softmax(
+        S, causal=False, bias=2 * (posenc.RelBias.alibi([1.0], range(-4, 4)),))),
+    'two arrays as biases': (ValueError, 'bias: .*two of a kind', lambda: posenc.softmax(S, causal=False, bias=(S, S))),
+    'keep': (ValueError, r'keep: the shape .*\(1, 1, 4, 4\).*not \(1, 3\)', lambda: posenc.softmax(
+        S, causal=True, keep=np.ones((1, 3), bool))),
+    'keep by sequence': (ValueError, 'keep: .*key_mask', lambda: posenc.softmax(
+        np.zeros((2, 1, 4, 4), 'f4'), causal=True, keep=np.ones((2, 4), bool))),
+    'keep of one key': (ValueError, 'keep: the shape', lambda: posenc.softmax(
+        S, causal=True, keep=np.ones((4, 1), bool))),
+    'key_mask': (ValueError, 'key_mask: .*n_batch, n_k', lambda: posenc.softmax(
+        S, causal=True, key_mask=np.ones((1, 1, 4, 4), bool))),
+    'key_mask and keep': (ValueError, 'key_mask: not together with keep', lambda: posenc.softmax(
+        S, causal=True, key_mask=np.ones((1, 4), bool), keep=np.ones((4, 4), bool))),
+    'sinks of two axes': (ValueError, r'sinks: .*\(4,\), not \(2, 2\)', lambda: posenc.softmax(
+        np.zeros((1, 4, 1, 1), 'f4'), causal=True, sinks=np.zeros((2, 2)))),
+    'shift transposed': (ValueError, r'shift: .*\(2, 16\), not \(16, 2\)', lambda: posenc.RelativeTable(X[0]).products(
+        X, shift=np.zeros((16, 2)))),
+    'matrix transposed': (ValueError, r'matrix: .*\(3, 2\), not \(2, 3\)', lambda: posenc.fourier(
+        3, 2, matrix=np.zeros((2, 3)))),
+    'documents of two axes': (ValueError, r'document: .*\(n,\)', lambda: posenc.positions_documents([[0, 1], [1, 1]])),
+    'keep transposed': (ValueError, r'keep: .*\(2, 3\)', lambda: posenc.zero_padded(
+        np.zeros((2, 3, 1, 1), 'f4'), np.ones((3, 2), bool))),
+    'keep of losses': (ValueError, r'keep: .*\(2, 3\)', lambda: posenc.masked_mean(
+        np.ones((2, 3)), np.ones((3, 2), bool))),
+    'rows of different lengths': (ValueError, 'sinks: ', lambda: posenc.softmax(S, causal=True, sinks=[[1], [2, 3]])),
     'k_end': (ValueError, 'k_end: 1 numbers', lambda: posenc.softmax(X, causal=True, k_end=[1, 2])),
     'k_end of float': (TypeError, 'k_end: integers', lambda: posenc.softmax(X, causal=True, k_end=[1.5])),
     'k_end beyond int32': (ValueError, 'k_end: .*range', lambda: posenc.softmax(X, causal=True, k_end=[2 ** 40])),

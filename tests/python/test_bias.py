@@ -16,9 +16,9 @@ def test_alibi():
     assert bias.offsets == range(-3, 3) and bias.n_heads == 2 and not bias.is_clamped
     row = posenc.alibi_row(slopes, 'from_last', n_k=4)
     np.testing.assert_allclose(row[0, 1, 0], slopes[1] * np.arange(-3, 1), rtol=1e-7)
-    counted = posenc.alibi_row(slopes, 'counted', keep=np.array([[0, 1, 1]], bool))
+    counted = posenc.alibi_row(slopes, 'counted', key_mask=np.array([[0, 1, 1]], bool))
     np.testing.assert_allclose(counted[0, 0, 0], slopes[0] * np.array([0, 0, 1]), rtol=1e-7)
-    rounded = posenc.alibi_row([0.5, 0.7], 'counted_bf16', keep=np.ones((1, 260), bool))[0, :, 0]
+    rounded = posenc.alibi_row([0.5, 0.7], 'counted_bf16', key_mask=np.ones((1, 260), bool))[0, :, 0]
     assert list(rounded[0, 256:]) == [128, 128, 129, 130] and rounded[1, 1] == 0.69921875
 
 

@@ -24,12 +24,31 @@ def test_masks():
 
 
 def test_bool_masks():
-    keep = truth.rng(1).random((2, 9)) < 0.6
-    expected = truth.softmax(X, keep[:, None, None, :])
-    np.testing.assert_allclose(posenc.softmax(X, causal=False, keep=keep), expected, rtol=0, atol=2e-6)
-    assert np.array_equal(posenc.softmax(X, causal=False, drop=~keep), posenc.softmax(X, causal=False, keep=keep))
-    full = truth.rng(2).random((2, 1, 5, 9)) < 0.6
-    np.testing.assert_allclose(posenc.softmax(X, causal=False, keep=full), truth.softmax(X, full), rtol=0, atol=2e-6)
+    for shape in (9,), (5, 9), (1, 9), (3, 5, 9), (2, 1, 5, 9), (2, 3, 5, 9):
+        keep = truth.rng(1).random(shape) < 0.6
+        found = posenc.softmax(X, causal=False, keep=keep)
+        np.testing.assert_allclose(found, truth.softmax(X, keep), rtol=0, atol=2e-6)
+        assert np.array_equal(posenc.softmax(X, causal=False, drop=~keep), found)
+
+
+def test_masks_of_keys():
+    seen = truth.rng(1).random((2, 9)) < 0.6
+    expected = truth.softmax(X, seen[:, None, None, :])
+    np.testing.assert_allclose(posenc.softmax(X, causal=False, key_mask=seen), expected, rtol=0, atol=2e-6)
+    one = posenc.softmax(X, causal=False, key_mask=seen[:1])
+    np.testing.assert_allclose(one, truth.softmax(X, seen[0]), rtol=0, atol=2e-6)
+
+
+def test_two_axes_of_a_mask_are_queries_and_keys():
+    """As they are of `bias` and of PyTorch's attn_mask, also where there are as many sequences as queries."""
+    x = truth.normal(4, 2, 4, 6)
+    mask = truth.rng(3).random((4, 6)) < 0.6
+    by_query = truth.softmax(x, mask)
+    np.testing.assert_allclose(posenc.softmax(x, causal=False, keep=mask), by_query, rtol=0, atol=2e-6)
+    bias = np.where(mask, 0, -np.inf).astype('f4')
+    np.testing.assert_allclose(posenc.softmax(x, causal=False, bias=bias), by_query, rtol=0, atol=2e-6)
+    by_sequence = truth.softmax(x, mask[:, None, None, :])
+    np.testing.assert_allclose(posenc.softmax(x, causal=False, key_mask=mask), by_sequence, rtol=0, atol=2e-6)
 
 
 def test_biases_scale_cap_and_sinks():
@@ -105,7 +124,7 @@ def test_trees():
 
 
 def test_fully_masked_rows_and_untouched_keys():
-    nothing = np.zeros((2, 9), bool)
+    nothing = np.zeros((5, 9), bool)
     assert np.all(posenc.softmax(X, causal=False, keep=nothing) == 0)
     uniform = posenc.softmax(X, causal=False, keep=nothing, fully_masked='uniform')
     np.testing.assert_allclose(uniform, 1 / 9, rtol=1e-6)

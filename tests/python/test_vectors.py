@@ -53,8 +53,8 @@ def xpos(i, role):
 
 def alibi(i):
     if i['form'] == 'counted_bf16':
-        keep = np.arange(i['n_k'])[None] >= i['padded']
-        return posenc.alibi_row(posenc.alibi_slopes(i['n_heads']), i['form'], keep=keep)[0, :, 0, i['from']:]
+        seen = np.arange(i['n_k'])[None] >= i['padded']
+        return posenc.alibi_row(posenc.alibi_slopes(i['n_heads']), i['form'], key_mask=seen)[0, :, 0, i['from']:]
     bias = posenc.RelBias.alibi(posenc.alibi_slopes(i['n_heads']), posenc.offsets(i['n_q'], i['n_k'], causal=False))
     given = dict(query_start=i['q_offset'], causal=i['form'] == 'causal', bias=bias)
     return posenc.bias_matrix(i['n_q'], i['n_k'], i['n_heads'], **given)
