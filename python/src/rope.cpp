@@ -95,12 +95,16 @@ Output result_of(const Tensor &x, py::handle x_object, py::handle out, bool in_p
 } // namespace
 
 py::object Rope::apply(py::handle x, py::handle positions, py::handle out, bool in_place, const std::string &direction,
-                       py::handle dtype, int threads) const {
+                       py::handle dtype, bool heads_first, int threads) const {
     Tensor tensor = tensor_of(x, "x");
     posenc_view view = view_of(tensor, "x", 3, 4);
+    if (heads_first)
+        exchange_heads_and_tokens(view);
     posenc_direction way = direction_of(direction);
     Positions at(positions, posenc_rope_axis_count(get()), view.ne[2], view.ne[3]);
     Output y = result_of(tensor, x, out, in_place, dtype);
+    if (heads_first)
+        exchange_heads_and_tokens(y.view);
     check(share(row_count(view), threads,
                 [&](posenc_range rows) { return posenc_rope_apply_at(get(), &view, at.get(), &y.view, way, rows); }),
           "Rope");
@@ -191,14 +195,17 @@ local_base: base of the layers with local attention, for local().
 rope(q, positions) rotates q.)");
     rope.def(py::init(&create), "head_dim"_a)
         .def("__call__", &Rope::apply, "x"_a, "positions"_a, py::kw_only(), "out"_a = py::none(), "inplace"_a = false,
-             "direction"_a = "forward", "dtype"_a = py::none(), "threads"_a = 1, R"(Rotates heads by their positions.
+             "direction"_a = "forward", "dtype"_a = py::none(), "heads_first"_a = false, "threads"_a = 1,
+             R"(Rotates heads by their positions.
 
 x: (n_tokens, n_heads, head_dim) or (n_batch, n_tokens, n_heads, head_dim); float32, float16 or bfloat16, any strides
 but that of the last axis. positions: int32, int64, float32 or float64, (n_tokens,) or (n_batch, n_tokens), with
 several axes (n_axes, n_tokens) or (n_axes, n_batch, n_tokens), not copied where tokens lie side by side; an int p
 stands for p, p + 1, ... Integers have to be in the range of int32, real numbers within 2^31.
 direction: 'forward', 'inverse', 'backward' (gradient) or 'shift' (moves rotated keys).
-dtype: type of the result, also 'q8_0' and 'q4_0', whose blocks are bytes. inplace: x is written to, and returned.)")
+dtype: type of the result, also 'q8_0' and 'q4_0', whose blocks are bytes. inplace: x is written to, and returned.
+heads_first: x and the result are (n_heads, n_tokens, head_dim) or (n_batch, n_heads, n_tokens, head_dim), as in
+torch.)")
         .def("apply_table", &Rope::apply_table, "x"_a, "cos"_a, "sin"_a, py::kw_only(), "out"_a = py::none(),
              "inplace"_a = false, "direction"_a = "forward", "threads"_a = 1,
              R"(Rotates x by rows of cosines and sines, (n_tokens, n_pairs) each, that table() or the caller made.

@@ -44,7 +44,7 @@ class Rope {
         return params_.get()->head_dim;
     }
     py::object apply(py::handle x, py::handle positions, py::handle out, bool in_place, const std::string &direction,
-                     py::handle dtype, int threads) const;
+                     py::handle dtype, bool heads_first, int threads) const;
     py::object apply_table(py::handle x, py::handle cos, py::handle sin, py::handle out, bool in_place,
                            const std::string &direction, int threads) const;
     py::tuple table(py::handle positions, const std::string &direction) const;

@@ -276,7 +276,11 @@ posenc_view view_of(const Tensor &tensor, const char *argument, int least, int m
     case Kind::f32: view.dtype = POSENC_F32; break;
     case Kind::f16: view.dtype = POSENC_F16; break;
     case Kind::bf16: view.dtype = POSENC_BF16; break;
-    default: refuse(argument, std::string("float32, float16 or bfloat16 is expected, not ") + name_of(tensor.kind));
+    default:
+        refuse(argument, std::string("float32, float16 or bfloat16 is expected, not ") + name_of(tensor.kind) +
+                             (tensor.kind != Kind::f64 ? ""
+                              : tensor.is_torch        ? ": pass " + std::string(argument) + ".float()"
+                                                       : ": pass " + std::string(argument) + ".astype(np.float32)"));
     }
     expect_ndim(tensor, argument, least, most);
     view.data = tensor.data;
@@ -285,6 +289,11 @@ posenc_view view_of(const Tensor &tensor, const char *argument, int least, int m
         refuse(argument, "the elements of the last axis have to lie side by side");
     set_axes(view, tensor);
     return view;
+}
+
+void exchange_heads_and_tokens(posenc_view &view) {
+    std::swap(view.ne[1], view.ne[2]);
+    std::swap(view.nb[1], view.nb[2]);
 }
 
 posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type) {
