@@ -1,4 +1,4 @@
-"""Writes the signatures of the stubs as a header of C++: signatures.py STUBS HEADER."""
+"""Writes the signatures of the stubs as a table of C++: signatures.py STUBS FILE."""
 import ast
 import sys
 
@@ -34,7 +34,7 @@ def signature_of(function, classes, is_method):
     return '(' + ', '.join(parts + keywords) + ')'
 
 
-def main(stubs, header):
+def main(stubs, table):
     tree = ast.parse(open(stubs).read())
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     found = []
@@ -50,12 +50,12 @@ def main(stubs, header):
                     if 'property' not in decorators:
                         is_method = 'staticmethod' not in decorators
                         found.append((f'{node.name}.{function.name}', signature_of(function, classes, is_method)))
-    with open(header, 'w') as file:
-        file.write('// Written by python/signatures.py.\n#pragma once\n\nnamespace binding {\n\n')
-        file.write('struct Signature {\n    const char *name, *text;\n};\n\nconstexpr Signature signatures[] = {\n')
+    with open(table, 'w') as file:
+        file.write('// Written by python/signatures.py.\n#include "signatures.hpp"\n\nnamespace binding {\n\n')
+        file.write('const Signature signatures[] = {\n')
         for name, text in found:
             file.write(f'    {{"{name}", R"({text})"}},\n')
-        file.write('};\n\n} // namespace binding\n')
+        file.write('    {nullptr, nullptr},\n};\n\n} // namespace binding\n')
 
 
 if __name__ == '__main__':

@@ -23,19 +23,19 @@ void write_signature(py::handle function, const std::string &signature) {
 }
 
 void write_signatures(py::module_ &module) {
-    for (const auto &entry : binding::signatures) {
-        std::string name = entry.name;
+    for (const binding::Signature *entry = binding::signatures; entry->name != nullptr; entry++) {
+        std::string name = entry->name;
         size_t dot = name.find('.');
         if (dot == std::string::npos) {
-            write_signature(module.attr(name.c_str()), entry.text);
+            write_signature(module.attr(name.c_str()), entry->text);
             continue;
         }
         py::object type = module.attr(name.substr(0, dot).c_str());
         py::handle member = PyDict_GetItemString(((PyTypeObject *)type.ptr())->tp_dict, name.substr(dot + 1).c_str());
         if (member && Py_IS_TYPE(member.ptr(), &PyStaticMethod_Type))
-            write_signature(member.attr("__func__"), entry.text);
+            write_signature(member.attr("__func__"), entry->text);
         else if (member)
-            write_signature(member, entry.text);
+            write_signature(member, entry->text);
     }
 }
 

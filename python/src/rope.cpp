@@ -13,7 +13,7 @@ int32_t position_of(int64_t position) {
     return (int32_t)position;
 }
 
-Positions::Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_batch) {
+Positions::Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_batch, int64_t n_heads) {
     if (PyLong_Check(given.ptr())) {
         int64_t start = position_of(given.cast<int64_t>());
         position_of(start + std::max<int64_t>(n_tokens - 1, 0));
@@ -30,8 +30,12 @@ Positions::Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_b
             of_one.insert(of_one.begin(), n_axes);
             of_each.insert(of_each.begin(), n_axes);
         }
-        refuse("positions", "the shape has to be " + text_of(of_one) + " or " + text_of(of_each) + ", not " +
-                                text_of(given_->tensor.extents()));
+        refuse("positions",
+               "the shape has to be " + text_of(of_one) + " or " + text_of(of_each) + ", not " +
+                   text_of(given_->tensor.extents()) +
+                   (given_->n_tokens == n_heads ? ": x is taken for (n_batch, n_tokens, n_heads, head_dim); "
+                                                  "heads_first=True is torch's order"
+                                                : ""));
     }
     at_ = given_->at;
 }
@@ -101,7 +105,7 @@ py::object Rope::apply(py::handle x, py::handle positions, py::handle out, bool 
     if (heads_first)
         exchange_heads_and_tokens(view);
     posenc_direction way = direction_of(direction);
-    Positions at(positions, posenc_rope_axis_count(get()), view.ne[2], view.ne[3]);
+    Positions at(positions, posenc_rope_axis_count(get()), view.ne[2], view.ne[3], heads_first ? -1 : view.ne[1]);
     Output y = result_of(tensor, x, out, in_place, dtype);
     if (heads_first)
         exchange_heads_and_tokens(y.view);

@@ -17,7 +17,8 @@ int32_t position_of(int64_t position);
  * there are several axes and a batch. */
 class Positions {
   public:
-    Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_batch);
+    /** n_heads: for a hint if positions are as many, in case of an array of another order; negative: without */
+    Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_batch, int64_t n_heads = -1);
     const posenc_coords *get() const {
         return &at_;
     }

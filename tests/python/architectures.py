@@ -16,6 +16,18 @@ SMALL = dict(
     attention_dropout=0.0, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
     resid_pdrop=0.0, pad_token_id=0, bos_token_id=1, eos_token_id=None, tie_word_embeddings=False)
 
+IS_5 = int(transformers.__version__.split('.')[0]) >= 5
+
+_softmax = torch.nn.functional.softmax
+
+
+def _softmax_in_double(x, *args, dtype=None, **given):
+    """Models compute it in float32, whatever they are given: not exact enough to compare with, and not finite."""
+    return _softmax(x, *args, dtype=None if x.dtype == torch.float64 else dtype, **given)
+
+
+torch.nn.functional.softmax = _softmax_in_double
+
 
 def config_of(model_type, **more):
     has = CONFIG_MAPPING[model_type]()
@@ -28,5 +40,6 @@ def make(model_type, attn_implementation, dtype=torch.float32, **more):
     names = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[model_type]
     kind = getattr(transformers, names if isinstance(names, str) else names[0])
     torch.manual_seed(0)
-    model = kind._from_config(config_of(model_type, **more), attn_implementation=attn_implementation)
+    model = kind._from_config(config_of(model_type, **more), attn_implementation=attn_implementation,
+                              **({'experts_implementation': 'eager'} if IS_5 else {}))  # in double too
     return model.to(dtype).eval()

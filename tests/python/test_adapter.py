@@ -72,7 +72,7 @@ def test_masks_are_those_of_sdpa(name, padding):
     options = dict(batch_size=2, q_length=6, kv_length=6, mask_function=FUNCTIONS[name], attention_mask=real)
     wanted = masking_utils.sdpa_mask(**options, allow_is_causal_skip=False)
     mask = masks.build_mask(**options, dtype=torch.float32, config=None)
-    assert isinstance(mask, masks.Mask) == (name not in LIVES_AS_BYTES)
+    assert (mask.given is None) == (name in LIVES_AS_BYTES)
     q, k, v = random_heads()
     out, _ = pt.attention(module_of(), q, k, v, mask)
     torch.testing.assert_close(out.double(), exact(q, k, v, wanted), rtol=0, atol=1e-6)
@@ -101,6 +101,10 @@ def test_masks_as_tensors():
     assert torch.equal(mask[..., :4], wanted[..., :4])
     assert torch.equal(mask.to(torch.float32), wanted.float()) and torch.equal(~mask, ~wanted)
     assert torch.equal(torch.where(mask, 1, 0), wanted.int())
+    scores, least = torch.randn(2, 4, 6, 6), torch.finfo(torch.float32).min
+    numbers = torch.zeros(6, 6).masked_fill_(~wanted[0, 0], least)
+    for added in scores + mask, mask + scores, scores.clone().add_(mask), scores + mask[:, :, :, :6]:
+        assert torch.equal(added, scores + numbers)  # code that expects an eager mask
     mask[:, :, :, 0] = False
     wanted = wanted.clone()
     wanted[:, :, :, 0] = False
@@ -233,6 +237,19 @@ def test_what_sdpa_ignores_goes_to_the_eager_function_of_the_model():
         torch.testing.assert_close(logits, eager(ids).logits, rtol=0, atol=1e-12)
         sdpa = architectures.make('gemma2', 'sdpa', torch.float64)(ids).logits
     assert (sdpa - logits).abs().max() > 1e-9  # so the test sees it
+
+
+def test_models_without_a_place_for_attention_functions():
+    """BLOOM adds masks to its own scores."""
+    ids = torch.arange(1, 13).repeat(2, 1)
+    real = torch.ones(2, 12, dtype=torch.int64)
+    real[0, :4] = 0
+    with pytest.warns(UserWarning, match='BloomForCausalLM takes no attention function'):
+        ours = architectures.make('bloom', 'posenc')
+    with torch.no_grad():
+        found, wanted = (model(ids, attention_mask=real).logits[real.bool()]
+                         for model in (ours, architectures.make('bloom', 'eager')))
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)
 
 
 def test_output_attentions():

@@ -8,7 +8,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from ..torch.attention import attend
 from ..torch.ops import side_by_side
-from .masks import Mask
+from .masks import Mask, as_numbers
 
 # Keyword arguments that reach attention and do not concern it: what the mask already says, and the caller's own.
 NOT_FOR_ATTENTION = frozenset((
@@ -45,8 +45,7 @@ def hand_over(why, module, query, key, value, mask, needs_eager, given):
     if mask is None and query.shape[2] > 1 and _is_causal(module, given.get('is_causal')):
         mask = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool).tril()[None, None]
     if mask is not None and mask.dtype == torch.bool:
-        least = torch.finfo(query.dtype).min
-        mask = torch.zeros(mask.shape, dtype=query.dtype).masked_fill_(~mask, least)
+        mask = as_numbers(mask, query.dtype)
     return eager(module, query, key, value, mask, **given)
 
 

@@ -68,9 +68,18 @@ def recognise(function):
         return None
 
 
+_aten = torch.ops.aten
+_VIEWS = {_aten.slice.Tensor, _aten.expand.default, _aten.view.default, _aten.unsqueeze.default, _aten.squeeze.dim,
+          _aten.alias.default, _aten.clone.default, _aten._to_copy.default, _aten.detach.default}
+_SUMS = {_aten.add.Tensor, _aten.add_.Tensor}
+
+
 class Mask(torch.Tensor):
     """A mask (n_batch, 1, n_q, n_k), True where a key is seen. `given` is what posenc.attention is told instead; None
-    once somebody has had the bytes, and may have written to them."""
+    once somebody has had the bytes, and may have written to them.
+
+    Code of a model that adds it to scores adds 0 where a key is seen, and else the least number, as of an eager mask.
+    """
 
     @staticmethod
     def __new__(cls, shape, given, make):
@@ -82,8 +91,7 @@ class Mask(torch.Tensor):
     def dense(self):
         """The bytes."""
         if self._dense is None:
-            self._dense = self._make()
-            self._dense = self._dense.expand(self.shape).clone()  # of a tensor that may be shared, or broadcast
+            self._dense = self._make().expand(self.shape).clone()  # of a tensor that may be shared, or broadcast
         return self._dense
 
     def __repr__(self):
@@ -96,10 +104,30 @@ class Mask(torch.Tensor):
         def plain(x):
             if not isinstance(x, Mask):
                 return x
-            x.dense()
             x.given = None
-            return x._dense
-        return function(*tree_map(plain, args), **tree_map(plain, kwargs or {}))
+            return x.dense()
+
+        args, kwargs = tree_map(plain, args), tree_map(plain, kwargs or {})
+        if function in _SUMS and torch.is_tensor(args[1]) and args[1].dtype == torch.bool and args[0].is_floating_point():
+            args = args[0], as_numbers(args[1], args[0].dtype), *args[2:]
+        elif function is _aten.add.Tensor and args[0].dtype == torch.bool and torch.is_tensor(args[1]) and (
+                args[1].is_floating_point()):
+            args = as_numbers(args[0], args[1].dtype), *args[1:]
+        result = function(*args, **kwargs)
+        if function in _VIEWS and result.dtype == torch.bool:
+            return _mask_of_bytes(result)
+        return result
+
+
+def as_numbers(mask, dtype):
+    """0 where a key is seen, else the least number: as a mask for eager attention."""
+    return torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, torch.finfo(dtype).min)
+
+
+def _mask_of_bytes(seen):
+    mask = Mask(seen.shape, None, None)
+    mask._dense = seen
+    return mask
 
 
 def _lengths(real):
@@ -146,8 +174,8 @@ def _given_of(pattern, real, q_length, kv_length, q_offset, kv_offset):
 def build_mask(batch_size, q_length=None, kv_length=None, q_offset=0, kv_offset=0,
                mask_function=masking_utils.causal_mask_function, attention_mask=None,
                allow_is_bidirectional_skip=False, **rest: Any):
-    """The mask function of attn_implementation="posenc": a Mask; bytes where it has no shorter form or a trace needs
-    them; None if every key is seen."""
+    """The mask function of attn_implementation="posenc": a Mask, of bytes where it has no shorter form; plain bytes for
+    a trace; None if every key is seen."""
     cache_position = rest.pop('cache_position', None)  # Transformers 4
     if cache_position is not None:
         rest['cache_position'], q_length, q_offset = cache_position, cache_position.shape[0], cache_position[0]
@@ -166,7 +194,7 @@ def build_mask(batch_size, q_length=None, kv_length=None, q_offset=0, kv_offset=
         return make()
     pattern = recognise(mask_function)
     if pattern is None:
-        return make()
+        return _mask_of_bytes(make())
     q_offset = int(q_offset)
     real = masking_utils.prepare_padding_mask(attention_mask, kv_length, kv_offset)
     if isinstance(real, tuple):  # Transformers 4
@@ -175,7 +203,7 @@ def build_mask(batch_size, q_length=None, kv_length=None, q_offset=0, kv_offset=
         real = real[:, kv_offset:kv_offset + kv_length].bool()
     given = _given_of(pattern, real, q_length, kv_length, q_offset, kv_offset)
     if given is None:
-        return make()
+        return _mask_of_bytes(make())
     if allow_is_bidirectional_skip and given == {'window': (NO_LIMIT, NO_LIMIT), 'query_start': q_offset - kv_offset}:
         return None
     return Mask((batch_size, 1, q_length, kv_length), given, make)
