@@ -16,6 +16,26 @@ SMALL = dict(
     attention_dropout=0.0, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
     resid_pdrop=0.0, pad_token_id=0, bos_token_id=1, eos_token_id=None, tie_word_embeddings=False)
 
+NAMES = """
+    afmoe apertus arcee aria_text bart bert bert-generation bigbird_pegasus biogpt bitnet blenderbot blenderbot-small
+    camembert cohere cohere2 cohere2_moe cwm data2vec-text deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 doge dots1
+    electra ernie ernie4_5 ernie4_5_moe exaone4 exaone_moe flex_olmo gemma gemma2 gemma3_text glm glm4 glm4_moe
+    glm4_moe_lite glm_moe_dsa gpt2 gpt_bigcode gpt_neox gpt_oss granite granitemoe granitemoeshared helium
+    hunyuan_v1_dense hunyuan_v1_moe hyperclovax jais2 laguna llama llama4_text marian mbart mellum minimax_m2
+    minimax_m3_vl_text ministral ministral3 mistral mixtral modernbert-decoder nanochat olmo olmo2 olmo3 olmoe opt pegasus
+    persimmon phi phi3 phimoe plbart qwen2 qwen2_moe qwen3 qwen3_moe roberta seed_oss smollm3 solar_open stablelm
+    starcoder2 vaultgemma xglm youtu
+""".split()
+
+# Where one size for all does not do.
+SPECIAL = {
+    **dict.fromkeys(('deepseek_v2', 'deepseek_v3', 'deepseek_v32', 'glm_moe_dsa', 'glm4_moe_lite', 'youtu'),
+                    {'num_key_value_heads': 4, 'head_dim': 8}),
+}
+
+# Transformers' own code fails there, with any attention.
+WITHOUT_STATIC_CACHE = {'deepseek_v4'}
+
 IS_5 = int(transformers.__version__.split('.')[0]) >= 5
 
 _softmax = torch.nn.functional.softmax
@@ -32,7 +52,7 @@ torch.nn.functional.softmax = _softmax_in_double
 def config_of(model_type, **more):
     has = CONFIG_MAPPING[model_type]()
     given = {name: value for name, value in SMALL.items() if hasattr(has, name)}
-    return CONFIG_MAPPING[model_type](**{**given, **more})
+    return CONFIG_MAPPING[model_type](**{**given, **SPECIAL.get(model_type, {}), **more})
 
 
 def make(model_type, attn_implementation, dtype=torch.float32, **more):

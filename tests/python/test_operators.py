@@ -20,6 +20,11 @@ THETA = posenc.Rope(16).theta.tolist()
 COS, SIN = ops.cos_sin(POSITIONS[None], THETA)
 
 
+@pytest.fixture(autouse=True)
+def compile_anew():
+    torch._dynamo.reset()
+
+
 def leaf(*shape):
     return torch.randn(*shape).requires_grad_()
 

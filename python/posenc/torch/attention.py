@@ -8,15 +8,28 @@ import posenc
 from . import ops
 
 
+_FEW_PRODUCTS = 1 << 18  # of numbers, in a call that is done before a second thread has begun
+
+
+def _threads(q, k):
+    threads = torch.get_num_threads()
+    return 1 if threads > 1 and q.numel() * k.shape[2] < _FEW_PRODUCTS else threads
+
+
 def attend(q, k, v, given):
-    """posenc.attention(q, k, v, **given), seen by autograd and torch.compile. Tensors (n_batch, n_tokens, n_heads, dim);
-    window is given as (before, after), and scale."""
-    if not ops.needs_operator(q, k, v, given.get('bias'), given.get('sinks')):
-        return posenc.attention(q, k, v, threads=torch.get_num_threads(), **given)
-    ops.require_operators('attention with a gradient, or in torch.compile,')
-    terms, plain = ops.operands(given)
-    return torch.ops.posenc.attention(q, k, v, *terms, *plain, given['scale'], given.get('lists'),
-                                      given.get('math', 'f32'))
+    """posenc.attention of tensors (n_batch, n_heads, n_tokens, dim), seen by autograd and torch.compile: (n_batch,
+    n_tokens, n_heads, v_dim). window is given as (before, after), and scale."""
+    if ops.needs_operator(q, k, v, given.get('bias'), given.get('sinks')):
+        ops.require_operators('attention with a gradient, or in torch.compile,')
+        terms, plain = ops.operands(given)
+        return torch.ops.posenc.attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), *terms, *plain,
+                                          given['scale'], given.get('lists'), given.get('math', 'f32'))
+    if v.shape[-1] == q.shape[-1]:
+        out = torch.empty_like(q)  # in memory mostly as tokens of heads, as q is
+    else:
+        out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], v.shape[-1]).transpose(1, 2)
+    posenc.attention(q, k, v, out=out, heads_first=True, threads=_threads(q, k), **given)
+    return out.transpose(1, 2).contiguous()
 
 
 def _window_of(window, is_causal):
@@ -87,6 +100,5 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             'lists', lists):
         if value_ is not None:
             given[name] = value_
-    q, k, v = (ops.side_by_side(x).transpose(1, 2) for x in (q, k, v))
-    out = attend(q, k, v, given).transpose(1, 2)
+    out = attend(*(ops.side_by_side(x) for x in (q, k, v)), given).transpose(1, 2)
     return out if query.dim() == 4 else out.reshape(*query.shape[:-1], value.shape[-1])

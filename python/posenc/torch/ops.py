@@ -45,7 +45,7 @@ def require_operators(what):
 
 def side_by_side(x):
     """x itself, or a copy if the elements of its last axis do not lie side by side."""
-    return x if x is None or x.stride(-1) == 1 or x.shape[-1] == 1 else x.contiguous()
+    return x if x.stride(-1) == 1 or x.shape[-1] == 1 else x.contiguous()
 
 
 def rope_text(rope):

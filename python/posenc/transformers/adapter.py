@@ -69,9 +69,6 @@ def _keep_of_lists(indices, block_size, n_k):
 
 def _set_mask(given, mask, module, is_causal, sliding_window, n_q, n_k):
     """Adds the mask to the arguments of posenc.attention; False if it is not understood."""
-    if isinstance(mask, Mask) and mask.given is not None and mask.shape[-1] == n_k:
-        given.update(mask.given)
-        return True
     if mask is None:
         is_causal = n_q > 1 and _is_causal(module, is_causal)
         if sliding_window is not None and n_k > sliding_window and not is_causal:
@@ -120,6 +117,20 @@ def _add_documents(given, cu_seqlens, query, key):
     return True
 
 
+def _add_more(given, mask, module, block_indices, indices, cu_seqlens, position_bias, query, key):
+    """Adds what few models pass; None, or why that is not possible."""
+    if (block_indices is not None or indices is not None) and not _add_lists(given, mask, module, block_indices, indices,
+                                                                             key.shape[2]):
+        return 'block_indices without an indexer'
+    if cu_seqlens is not None and 'cu_seqlens' not in given and not _add_documents(given, cu_seqlens, query, key):
+        return 'cu_seq_lens_q with a cache'
+    if position_bias is not None:
+        if 'bias' in given:
+            return 'position_bias beside a mask of numbers'
+        given['bias'] = side_by_side(position_bias)
+    return None
+
+
 def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, softcap=None,
               s_aux=None, sliding_window=None, position_bias=None, block_indices=None, indices=None,
               cu_seq_lens_q=None, output_attentions=False, *, math='f32', **rest):
@@ -131,41 +142,34 @@ def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=No
     if dropout:
         raise ValueError(f'dropout: {dropout} was asked for, and posenc has none: set the dropout of attention to 0 in the '
                          'config, or train with attn_implementation="sdpa"')
-    why, named = None, False
-    for name, value_ in rest.items():
-        if value_ is not None and value_ is not False and name not in NOT_FOR_ATTENTION:
-            why, named = f'argument {name} is unknown', named or name in _eager_names(module)
-    if query.dtype not in _TYPES or query.device.type != 'cpu':
-        why = f'{query.dtype} on {query.device}'
-    elif query.dim() != 4:
-        why = f'{query.dim()} axes'
-    elif output_attentions:
-        why = 'output_attentions'
-    given, n_k = {'math': math, 'scale': query.shape[-1] ** -0.5 if scaling is None else scaling}, key.shape[-2]
-    if why is None and not _set_mask(given, attention_mask, module, is_causal, sliding_window, query.shape[-2], n_k):
-        why = 'the mask is not understood'
-    if block_indices is not None or indices is not None:
-        if why is None and not _add_lists(given, attention_mask, module, block_indices, indices, n_k):
-            why = 'block_indices without an indexer'
-    if cu_seq_lens_q is not None and why is None and 'cu_seqlens' not in given:
-        if not _add_documents(given, cu_seq_lens_q, query, key):
-            why = 'cu_seq_lens_q with a cache'
-    if position_bias is not None and why is None:
-        if 'bias' in given:
-            why = 'position_bias beside a mask of numbers'
-        else:
-            given['bias'] = side_by_side(position_bias)
+    given, why = {'math': math, 'scale': query.shape[-1] ** -0.5 if scaling is None else scaling}, None
+    unknown = [name for name, x in rest.items()
+               if x is not None and x is not False and name not in NOT_FOR_ATTENTION] if rest else ()
+    if query.dtype not in _TYPES or not query.is_cpu or query.dim() != 4 or output_attentions or unknown:
+        why = ('output_attentions' if output_attentions else f'argument {unknown[0]} is unknown' if unknown else
+               f'{query.dtype} on {query.device} with {query.dim()} axes')
+    else:
+        n_k = key.shape[2]
+        if type(attention_mask) is Mask and attention_mask.given is not None and attention_mask.n_k == n_k:
+            given.update(attention_mask.given)
+        elif not _set_mask(given, attention_mask, module, is_causal, sliding_window, query.shape[2], n_k):
+            why = 'the mask is not understood'
+        if why is None and (block_indices is not None or indices is not None or cu_seq_lens_q is not None or
+                            position_bias is not None):
+            why = _add_more(given, attention_mask, module, block_indices, indices, cu_seq_lens_q, position_bias, query,
+                            key)
     if why is not None:
         more = {name: x for name, x in (('softcap', softcap), ('s_aux', s_aux), ('position_bias', position_bias),
                                         ('block_indices', block_indices), ('indices', indices),
                                         ('sliding_window', sliding_window), ('is_causal', is_causal),
                                         ('output_attentions', output_attentions)) if x is not None and x is not False}
-        needs_eager = named or softcap is not None or s_aux is not None or output_attentions
+        names = _eager_names(module)
+        needs_eager = softcap is not None or s_aux is not None or output_attentions or any(
+            name in names for name in unknown)
         return hand_over(why, module, query, key, value, attention_mask, needs_eager,
                          dict(rest, **more, dropout=dropout, scaling=scaling))
     if softcap is not None:
         given['cap'] = softcap
     if s_aux is not None:
         given['sinks'] = s_aux.reshape(-1).float()
-    q, k, v = (side_by_side(x).transpose(1, 2) for x in (query, key, value))
-    return attend(q, k, v, given), None
+    return attend(side_by_side(query), side_by_side(key), side_by_side(value), given), None

@@ -86,7 +86,7 @@ class Mask(torch.Tensor):
         return torch.Tensor._make_wrapper_subclass(cls, shape, dtype=torch.bool, device='cpu')
 
     def __init__(self, shape, given, make):
-        self.given, self._make, self._dense = given, make, None
+        self.given, self.n_k, self._make, self._dense = given, shape[-1], make, None
 
     def dense(self):
         """The bytes."""
