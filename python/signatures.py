@@ -10,15 +10,14 @@ def fields_of(classes, name):
     return [field for base in node.bases if base.id in classes for field in fields_of(classes, base.id)] + own
 
 
-def signature_of(function, classes, is_method):
+def signature_of(function, classes):
     """(q, k, *, out=None, ...), with the keys that **options stand for as keyword arguments."""
     arguments = function.args
     parts, plain = [], arguments.posonlyargs + arguments.args
     first_default = len(plain) - len(arguments.defaults)
     for i, argument in enumerate(plain):
-        name = '$self' if is_method and i == 0 else argument.arg
         default = '' if i < first_default else f'={ast.unparse(arguments.defaults[i - first_default])}'
-        parts.append(name + default)
+        parts.append(argument.arg + default)
     keywords = []
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults):
         keywords.append(argument.arg + ('' if default is None else f'={ast.unparse(default)}'))
@@ -40,7 +39,7 @@ def main(stubs, table):
     found = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            found.append((node.name, signature_of(node, classes, is_method=False)))
+            found.append((node.name, signature_of(node, classes)))
         elif isinstance(node, ast.ClassDef) and not any(getattr(base, 'id', '') == 'TypedDict' or
                                                         getattr(base, 'id', '').endswith('Arguments')
                                                         for base in node.bases):
@@ -48,8 +47,7 @@ def main(stubs, table):
                 if isinstance(function, ast.FunctionDef):
                     decorators = [getattr(each, 'id', '') for each in function.decorator_list]
                     if 'property' not in decorators:
-                        is_method = 'staticmethod' not in decorators
-                        found.append((f'{node.name}.{function.name}', signature_of(function, classes, is_method)))
+                        found.append((f'{node.name}.{function.name}', signature_of(function, classes)))
     with open(table, 'w') as file:
         file.write('// Written by python/signatures.py.\n#include "signatures.hpp"\n\nnamespace binding {\n\n')
         file.write('const Signature signatures[] = {\n')

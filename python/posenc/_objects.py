@@ -80,10 +80,11 @@ _makers = {}
 
 def _rows_at_once(sinusoidal):
     @functools.wraps(sinusoidal)
-    def either(dim, layout='interleaved', **options):
-        if isinstance(layout, int):
-            return sinusoidal(layout, options.pop('layout', 'interleaved'), **options)(np.arange(dim))
-        return sinusoidal(dim, layout, **options)
+    def either(*args, **options):
+        if len(args) == 2 and isinstance(args[1], int):
+            n_positions, dim = args
+            return sinusoidal(dim, options.pop('layout', 'interleaved'), **options)(np.arange(n_positions))
+        return sinusoidal(*args, **options)
     either.__doc__ += '\n\nsinusoidal(n_positions, dim) gives the rows of the first positions at once, float32 (n_positions, dim).'
     return either
 

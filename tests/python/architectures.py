@@ -20,11 +20,11 @@ NAMES = """
     afmoe apertus arcee aria_text bart bert bert-generation bigbird_pegasus biogpt bitnet blenderbot blenderbot-small
     camembert cohere cohere2 cohere2_moe cwm data2vec-text deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 doge dots1
     electra ernie ernie4_5 ernie4_5_moe exaone4 exaone_moe flex_olmo gemma gemma2 gemma3_text glm glm4 glm4_moe
-    glm4_moe_lite glm_moe_dsa gpt2 gpt_bigcode gpt_neox gpt_oss granite granitemoe granitemoeshared helium
+    glm4_moe_lite glm_moe_dsa gpt2 gpt_neox gpt_oss granite granitemoe granitemoeshared helium
     hunyuan_v1_dense hunyuan_v1_moe hyperclovax jais2 laguna llama llama4_text marian mbart mellum minimax_m2
     minimax_m3_vl_text ministral ministral3 mistral mixtral modernbert-decoder nanochat olmo olmo2 olmo3 olmoe opt pegasus
     persimmon phi phi3 phimoe plbart qwen2 qwen2_moe qwen3 qwen3_moe roberta seed_oss smollm3 solar_open stablelm
-    starcoder2 vaultgemma xglm youtu
+    starcoder2 vaultgemma youtu
 """.split()
 
 # Where one size for all does not do.
@@ -34,7 +34,7 @@ SPECIAL = {
 }
 
 # Transformers' own code fails there, with any attention.
-WITHOUT_STATIC_CACHE = {'deepseek_v4'}
+WITHOUT_GENERATE, WITHOUT_STATIC_CACHE = {'llama4_text'}, {'deepseek_v4'}
 
 IS_5 = int(transformers.__version__.split('.')[0]) >= 5
 

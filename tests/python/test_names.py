@@ -56,7 +56,7 @@ def parameters(docstring):
 
 def defaults(line):
     """What pybind11's line has as defaults: {name: value}."""
-    found = re.findall(r'(\w+): [^=()]*(?:\([^)]*\))?[^=()]* = (\'[^\']*\'|[^,)]*)', line)
+    found = re.findall(r'(\w+): [^=:]* = (\'[^\']*\'|[^,)]*)', line)
     return {name: ast.literal_eval(value) for name, value in found}
 
 

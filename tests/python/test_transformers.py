@@ -10,9 +10,7 @@ pytest.importorskip('transformers.masking_utils')
 
 import architectures  # noqa: E402
 import posenc.transformers as pt  # noqa: E402
-from posenc.transformers import adapter  # noqa: E402
 from transformers import AttentionInterface  # noqa: E402
-from transformers.integrations.sdpa_attention import sdpa_attention_forward  # noqa: E402
 
 transformers.logging.set_verbosity_error()
 torch.set_num_threads(1)
@@ -34,27 +32,17 @@ def padding(side):
     return mask
 
 
-class Compared:
-    """Squared errors of posenc and sdpa over all attention calls, and how many calls there were."""
-    calls = 0
-    errors = None
+class Calls:
+    """How often attention was computed."""
+    n = 0
 
 
-def compared(module, query, key, value, mask, **given):
-    out, weights = pt.attention(module, query, key, value, mask, **given)
-    Compared.calls += 1
-    if Compared.errors is not None and given.get('softcap') is None and given.get('s_aux') is None:
-        dense = adapter._dense(mask)
-        theirs = sdpa_attention_forward(module, query, key, value, dense, **given)[0].double()
-        exact = sdpa_attention_forward(module, query.double(), key.double(), value.double(),
-                                       dense if dense is None or dense.dtype == torch.bool else dense.double(), **given)[0]
-        seen = torch.ones(()) if dense is None or dense.dtype != torch.bool else dense.any(-1)[:, 0, :, None, None]
-        for i, each in enumerate((out.double(), theirs)):
-            Compared.errors[i] += (((each - exact) * seen) ** 2).nan_to_num(0.0).sum().item()
-    return out, weights
+def counted(*args, **given):
+    Calls.n += 1
+    return pt.attention(*args, **given)
 
 
-AttentionInterface.register('posenc', compared)
+AttentionInterface.register('posenc', counted)
 
 
 @pytest.fixture(scope='module')
@@ -78,18 +66,21 @@ errors = {}
 def test_logits(name, models):
     exact, ours = models(name)
     for side in 'none', 'left', 'right':
-        Compared.calls, Compared.errors = 0, [0.0, 0.0] if side == 'left' else None
+        Calls.n = 0
         given = {} if side == 'none' else {'attention_mask': padding(side)}
         found, wanted = ours(IDS, **given).logits, exact(IDS, **given).logits
         real = padding(side).bool()
         bound = 1e-5 * wanted[real].abs().max().item()
         torch.testing.assert_close(found[real].double(), wanted[real], rtol=0, atol=bound, msg=lambda m: f'{side}: {m}')
-        assert Compared.calls > 0
-        if side == 'left':
-            errors[name], Compared.errors = Compared.errors, None
+        assert Calls.n > 0
+    try:
+        theirs = architectures.make(name, 'sdpa')(IDS, **given).logits
+    except ValueError:  # gpt-oss has no sdpa
+        return
+    errors[name] = [(x[real] - wanted[real]).square().mean().sqrt().item() for x in (found, theirs)], bound
 
 
-@pytest.mark.parametrize('name', ARCHITECTURES)
+@pytest.mark.parametrize('name', [name for name in ARCHITECTURES if name not in architectures.WITHOUT_GENERATE])
 def test_generate(name, models):
     exact, ours = models(name)
     prompt, mask = IDS[:, :PROMPT], padding('left')[:, :PROMPT]
@@ -102,10 +93,13 @@ def test_generate(name, models):
         assert torch.equal(ours.generate(prompt, **given), wanted), implementation
 
 
-def test_errors_are_not_larger_than_those_of_sdpa():
-    compared = {name: pair for name, pair in errors.items() if any(pair)}
-    if not compared:
+def test_errors_are_those_of_sdpa():
+    """At most 1.1 times as large in 9 of 10, as root mean squares of logits: most of it is the rounding of other layers. Where
+    sdpa ignores an argument (Gemma 2's cap), there is nothing to compare."""
+    ratios = {name: ours / theirs for name, ((ours, theirs), bound) in errors.items() if theirs < bound}
+    if not ratios:
         pytest.skip('no architecture was tested')
-    better = [name for name, (ours, theirs) in compared.items() if ours <= theirs]
-    print(f'\nerror not larger than that of sdpa: {len(better)} of {len(compared)} architectures')
-    assert len(better) >= 0.9 * len(compared), sorted(set(compared) - set(better))
+    values = sorted(ratios.values())
+    print(f'\nerror / error of sdpa, {len(values)} architectures: {values[0]:.2f} to {values[-1]:.2f}, '
+          f'median {values[len(values) // 2]:.3f}, {sum(x <= 1 for x in values)} at most 1')
+    assert sum(x <= 1.1 for x in values) >= 0.9 * len(values), ratios

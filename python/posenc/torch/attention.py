@@ -53,12 +53,13 @@ def _as_heads(x):
 def _set_mask(given, mask, shape):
     """shape: what the scores have, in front as many axes as there are."""
     if mask.dtype == torch.bool:
-        name = 'keep'
+        name, mask = 'keep', mask if ops.HAS_OPERATORS else mask.view(torch.uint8)  # old ones export no bool
     elif mask.is_floating_point():
         name, mask = 'bias', mask if mask.dtype != torch.float64 else mask.float()
     else:
         raise TypeError(f'attn_mask: bool or floating point is expected, not {mask.dtype}')
     if len(shape) > 4:
+        mask = mask.reshape(*[1] * (3 - mask.dim()), *mask.shape)
         mask = mask.expand(*shape[:-3], *mask.shape[-3:])
     given[name] = _as_heads(ops.side_by_side(mask))
 
