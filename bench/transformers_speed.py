@@ -2,6 +2,7 @@
 
     PYTHONPATH=<build>/python python3 bench/transformers_speed.py [--threads N] [--type float32|bfloat16] [--tokens N ...]
                                                                    [--seconds S] [--layers N] [--cache dynamic|static]
+                                                                   [--without-prefill]
 
 One step of decode at each number of tokens in the cache, and a prefill of 1024 tokens: milliseconds of a step, of the
 attention calls in it, and tokens per second; medians of rounds in which the implementations take turns. Then the
@@ -15,6 +16,7 @@ import torch
 from transformers import AttentionInterface, DynamicCache, LlamaConfig, LlamaForCausalLM, StaticCache
 from transformers.models.llama import modeling_llama
 
+import posenc
 import posenc.transformers
 
 WAYS = 'posenc', 'sdpa', 'eager'
@@ -87,19 +89,26 @@ def measure(model, n_tokens, is_static, seconds):
     return {way: [1e3 * statistics.median(column) for column in zip(*rows)] for way, rows in times.items()}
 
 
+def least(call, calls=300, rounds=30):
+    """Microseconds of a call, the least of some rounds."""
+    found = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        found.append((time.perf_counter() - start) / calls * 1e6)
+    return min(found)
+
+
 def overhead():
-    """Microseconds of the adapter with one key and one query: all but the work."""
+    """Microseconds that a layer takes beyond the library's call on NumPy arrays: with one key and one head."""
     module = torch.nn.Module()
     module.is_causal = True
-    q, k, v = torch.randn(1, 8, 1, 128), torch.randn(1, 8, 1, 128), torch.randn(1, 8, 1, 128)
-    mask = posenc.transformers.build_mask(1, 1, 1)
-    found = []
-    for _ in range(20):
-        start = time.perf_counter()
-        for _ in range(500):
-            posenc.transformers.attention(module, q, k, v, mask, dropout=0.0, scaling=0.1, position_ids=None)
-        found.append((time.perf_counter() - start) / 500 * 1e6)
-    return statistics.median(found)
+    q, k, v = (torch.randn(1, 1, 1, 128) for _ in range(3))
+    mask, out = posenc.transformers.build_mask(1, 1, 1), torch.empty(1, 1, 1, 128).numpy()
+    arrays = [x.numpy() for x in (q, k, v)]
+    whole = least(lambda: posenc.transformers.attention(module, q, k, v, mask, dropout=0.0, scaling=0.1, position_ids=None))
+    return whole - least(lambda: posenc.attention(*arrays, out=out, heads_first=True, scale=0.1, **mask.given))
 
 
 @torch.no_grad()
@@ -111,6 +120,7 @@ def main():
     parser.add_argument('--seconds', type=float, default=4.0)
     parser.add_argument('--layers', type=int, default=2)
     parser.add_argument('--cache', default='dynamic')
+    parser.add_argument('--without-prefill', action='store_true')
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     posenc.transformers.register()
@@ -121,7 +131,7 @@ def main():
     print(f'{options.type}, {options.threads} threads, {options.layers} layers of 32/8 heads of 128, '
           f'{options.cache} cache; PyTorch {torch.__version__}')
     print('| tokens | way | step ms | attention ms | tokens/s | sdpa / this, step | attention |\n|---|---|---|---|---|---|---|')
-    for n_tokens in [*options.tokens, None]:
+    for n_tokens in [*options.tokens, *[None] * (not options.without_prefill)]:
         found = measure(model, n_tokens, options.cache == 'static', options.seconds)
         for way, (whole, inside) in found.items():
             n = 1 if n_tokens else PREFILL

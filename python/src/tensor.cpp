@@ -131,11 +131,17 @@ Tensor from_buffer(py::handle object, const char *argument) {
 }
 
 bool is_of_torch(py::handle object) {
+    static PyTypeObject *tensor_type; // torch.Tensor, once there was one: it lives as long as Python
+    if (Py_TYPE(object.ptr()) == tensor_type)
+        return true;
     const char *name = Py_TYPE(object.ptr())->tp_name;
     if (std::strcmp(name, "Tensor") != 0 && std::strcmp(name, "Parameter") != 0)
         return false;
     static const py::handle module_name = PyUnicode_InternFromString("__module__"); // others have a Tensor too
-    return py::str(py::getattr(py::type::of(object), module_name)).cast<std::string>().rfind("torch", 0) == 0;
+    std::string module = py::str(py::getattr(py::type::of(object), module_name)).cast<std::string>();
+    if (module == "torch" && std::strcmp(name, "Tensor") == 0)
+        tensor_type = Py_TYPE(object.ptr());
+    return module.rfind("torch", 0) == 0;
 }
 
 py::handle torch_function(const char *module, const char *name) {

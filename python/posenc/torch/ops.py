@@ -354,7 +354,7 @@ def _define():
         def vmapped(info, in_dims, *args):
             calls = []
             for i in range(info.batch_size):
-                parts = [arg if dim is None else arg.select(dim, i) for arg, dim in zip(args, in_dims)]
+                parts = [arg.select(dim, i) if isinstance(dim, int) else arg for arg, dim in zip(args, in_dims)]
                 calls.append(op(*parts))
             if isinstance(calls[0], Tensor):
                 return torch.stack(calls), 0
