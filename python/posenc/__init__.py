@@ -5,11 +5,12 @@ Arrays have the axes of C in reverse, innermost last: heads are (n_batch, n_toke
 strides; a result is written to `out`, or in place, or to a new array. `threads` splits the work and changes no bit.
 docs/python.md is the manual.
 """
-from . import _core
+from . import _core, _objects
 from ._config import rope_from_config
 from ._core import *  # noqa: F403
 from ._core import Rope, __version__
 
 __all__ = [name for name in dir(_core) if not name.startswith('_')] + ['__version__']
 
+_objects.install(globals())
 Rope.from_config = staticmethod(rope_from_config)

@@ -101,10 +101,15 @@ void Call::expect_apart() const {
 
 Call::Call(py::handle q_, py::handle k_, py::handle v_, py::handle out_, bool with_lse, Options &options)
     : q(tensor_of(q_, "q")), k(tensor_of(k_, "k")), v(tensor_of(v_, "v")) {
-    static const Key math("math"), k_type("k_type"), v_type("v_type");
+    static const Key math("math"), k_type("k_type"), v_type("v_type"), heads_first("heads_first");
     args.q = view_of(q, "q", 3, 4);
     args.k = cache_view(k, "k", options.word(k_type, ""));
     args.v = cache_view(v, "v", options.word(v_type, ""));
+    bool is_heads_first = options.flag(heads_first, false);
+    if (is_heads_first) {
+        for (posenc_view *view : {&args.q, &args.k, &args.v})
+            exchange_heads_and_tokens(*view);
+    }
     args.math = enumerator<posenc_attention_math>(options.word(math, "f32"),
                                                   {{"f32", POSENC_MATH_F32},
                                                    {"int16", POSENC_MATH_INT16},
@@ -129,6 +134,10 @@ Call::Call(py::handle q_, py::handle k_, py::handle v_, py::handle out_, bool wi
         shape.back() = 1;
         lse = output_of(py::none(), Kind::f32, shape, &q);
         args.lse = &lse.view;
+    }
+    if (is_heads_first) {
+        exchange_heads_and_tokens(args.out);
+        exchange_heads_and_tokens(lse.view);
     }
 }
 
@@ -213,10 +222,10 @@ void bind_attention(py::module_ &module) {
                "return_lse"_a = false, "threads"_a = 1, R"(Fused attention, softmax(Q K^T) V without the score matrix.
 
 q: (n_batch, n_q, n_heads, head_dim); k: (n_batch, n_k, n_kv_heads, head_dim); v: (n_batch, n_k, n_kv_heads, v_dim);
-n_batch may be missing, n_kv_heads divides n_heads; float32, float16 or bfloat16. Tensors that lie as
-(n_batch, n_heads, n_q, head_dim) are passed as x.transpose(1, 2) (NumPy: x.swapaxes(1, 2)), which copies nothing.
+n_batch may be missing, n_kv_heads divides n_heads; float32, float16 or bfloat16.
 k_type, v_type: 'q8_0' or 'q4_0' where k or v are bytes of blocks. math: 'f32', 'int16', 'bf16', 'bf16x2' or
 'bf16x3'.
+heads_first: all of them, and the result, are (n_batch, n_heads, n_tokens, dim), as in torch.
 scale: 1 / sqrt(head_dim) unless given. Mask, bias, positions, sequences, cap and sinks are those of softmax.
 pages: int32 (n_batch, n_pages) or (n_pages,), with n_k; k and v are then (n_pages, page_size, n_kv_heads, dim).
 lists: int32 (n_batch, n_q, n_max), (n_q, n_max) or (n_max,): the keys that each query sees, in any order; -1 ends it.

@@ -13,7 +13,7 @@ int32_t position_of(int64_t position) {
     return (int32_t)position;
 }
 
-Positions::Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_batch) {
+Positions::Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_batch, int64_t n_heads) {
     if (PyLong_Check(given.ptr())) {
         int64_t start = position_of(integer_of(given, "positions"));
         position_of(start + std::max<int64_t>(n_tokens - 1, 0));
@@ -30,8 +30,12 @@ Positions::Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_b
             of_one.insert(of_one.begin(), n_axes);
             of_each.insert(of_each.begin(), n_axes);
         }
-        refuse("positions", "the shape has to be " + text_of(of_one) + " or " + text_of(of_each) + ", not " +
-                                text_of(given_->tensor.extents()));
+        refuse("positions",
+               "the shape has to be " + text_of(of_one) + " or " + text_of(of_each) + ", not " +
+                   text_of(given_->tensor.extents()) +
+                   (given_->n_tokens == n_heads ? ": x is taken for (n_batch, n_tokens, n_heads, head_dim); "
+                                                  "heads_first=True is torch's order"
+                                                : ""));
     }
     at_ = given_->at;
 }
@@ -103,15 +107,20 @@ Output result_of(const Tensor &x, const posenc_view &view, py::handle x_object, 
 } // namespace
 
 py::object Rope::apply(py::handle x, py::handle positions, py::handle out, bool in_place, const std::string &direction,
-                       py::handle dtype, py::handle x_type, int threads) const {
+                       py::handle dtype, py::handle x_type, bool heads_first, int threads) const {
     Tensor tensor = tensor_of(x, "x");
     std::string stored = x_type.is_none() ? "" : converted<std::string>(x_type, "x_type", "a string");
-    posenc_view view =
-        stored.empty() ? view_of(tensor, "x", 3, 4) : block_view_of(tensor, "x", block_type_named(stored, "x_type"));
+    posenc_view given = stored.empty() ? view_of(tensor, "x", 3, 4)
+                                       : block_view_of(tensor, "x", block_type_named(stored, "x_type")),
+                view = given;
+    if (heads_first)
+        exchange_heads_and_tokens(view);
     posenc_direction way = direction_of(direction);
-    Positions at(positions, posenc_rope_axis_count(get()), view.ne[2], view.ne[3]);
-    Output y = result_of(tensor, view, x, out, in_place, dtype, stored);
+    Positions at(positions, posenc_rope_axis_count(get()), view.ne[2], view.ne[3], heads_first ? -1 : view.ne[1]);
+    Output y = result_of(tensor, given, x, out, in_place, dtype, stored);
     y.expect_apart(at.memory(), "positions");
+    if (heads_first)
+        exchange_heads_and_tokens(y.view);
     check(share(row_count(view), threads,
                 [&](posenc_range rows) { return posenc_rope_apply_at(get(), &view, at.get(), &y.view, way, rows); }),
           "Rope");
@@ -204,7 +213,8 @@ local_base: base of the layers with local attention, for local().
 rope(q, positions) rotates q.)");
     rope.def(py::init(&create), "head_dim"_a)
         .def("__call__", &Rope::apply, "x"_a, "positions"_a, py::kw_only(), "out"_a = py::none(), "inplace"_a = false,
-             "direction"_a = "forward", "dtype"_a = py::none(), "x_type"_a = py::none(), "threads"_a = 1,
+             "direction"_a = "forward", "dtype"_a = py::none(), "x_type"_a = py::none(), "heads_first"_a = false,
+             "threads"_a = 1,
              R"(Rotates heads by their positions.
 
 x: (n_tokens, n_heads, head_dim) or (n_batch, n_tokens, n_heads, head_dim); float32, float16 or bfloat16, any strides
@@ -213,7 +223,9 @@ several axes (n_axes, n_tokens) or (n_axes, n_batch, n_tokens), not copied where
 stands for p, p + 1, ... Integers have to be in the range of int32, real numbers within 2^31.
 direction: 'forward', 'inverse', 'backward' (gradient) or 'shift' (moves rotated keys).
 dtype: type of the result, also 'q8_0' and 'q4_0', whose blocks are bytes. inplace: x is written to, and returned.
-x_type: 'q8_0' or 'q4_0' where x is bytes of blocks; then that is dtype's default too.)")
+x_type: 'q8_0' or 'q4_0' where x is bytes of blocks; then that is dtype's default too.
+heads_first: x and the result are (n_heads, n_tokens, head_dim) or (n_batch, n_heads, n_tokens, head_dim), as in
+torch.)")
         .def("apply_table", &Rope::apply_table, "x"_a, "cos"_a, "sin"_a, py::kw_only(), "out"_a = py::none(),
              "inplace"_a = false, "direction"_a = "forward", "threads"_a = 1,
              R"(Rotates x by rows of cosines and sines, (n_tokens, n_pairs) each, that table() or the caller made.
@@ -235,9 +247,11 @@ original_context is not given. (Llama 4's is posenc.query_temperature.))")
         .def_property_readonly("head_dim", &Rope::head_dim)
         .def_property_readonly("theta", &Rope::theta, "Frequency of each pair in radians per position.")
         .def_property_readonly("axis", &Rope::axis, "Axis of each pair.")
-        .def_property_readonly("n_axes", [](const Rope &rope) { return posenc_rope_axis_count(rope.get()); })
+        .def_property_readonly("n_axes", [](const Rope &rope) {
+        return posenc_rope_axis_count(rope.get()); })
         .def_property_readonly(
-            "magnitude", [](const Rope &rope) { return posenc_rope_magnitude(rope.get()); },
+            "magnitude", [](const Rope &rope) {
+        return posenc_rope_magnitude(rope.get()); },
             "The factor on cosine and sine that the scaling asks for.");
     bind_rope_fused(rope);
 }

@@ -17,7 +17,8 @@ int32_t position_of(int64_t position);
  * there are several axes and a batch. */
 class Positions {
   public:
-    Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_batch);
+    /** n_heads: for a hint if positions are as many, in case of an array of another order; negative: without */
+    Positions(py::handle given, int n_axes, int64_t n_tokens, int64_t n_batch, int64_t n_heads = -1);
     const posenc_coords *get() const {
         return &at_;
     }
@@ -47,7 +48,7 @@ class Rope {
         return params_.get()->head_dim;
     }
     py::object apply(py::handle x, py::handle positions, py::handle out, bool in_place, const std::string &direction,
-                     py::handle dtype, py::handle x_type, int threads) const;
+                     py::handle dtype, py::handle x_type, bool heads_first, int threads) const;
     py::object apply_table(py::handle x, py::handle cos, py::handle sin, py::handle out, bool in_place,
                            const std::string &direction, int threads) const;
     py::tuple table(py::handle positions, const std::string &direction) const;

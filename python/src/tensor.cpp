@@ -154,11 +154,17 @@ Tensor from_buffer(py::handle object, const char *argument) {
 }
 
 bool is_of_torch(py::handle object) {
+    static PyTypeObject *tensor_type; // torch.Tensor, once there was one: it lives as long as Python
+    if (Py_TYPE(object.ptr()) == tensor_type)
+        return true;
     const char *name = Py_TYPE(object.ptr())->tp_name;
     if (std::strcmp(name, "Tensor") != 0 && std::strcmp(name, "Parameter") != 0)
         return false;
     static const py::handle module_name = PyUnicode_InternFromString("__module__"); // others have a Tensor too
-    return py::str(py::getattr(py::type::of(object), module_name)).cast<std::string>().rfind("torch", 0) == 0;
+    std::string module = py::str(py::getattr(py::type::of(object), module_name)).cast<std::string>();
+    if (module == "torch" && std::strcmp(name, "Tensor") == 0)
+        tensor_type = Py_TYPE(object.ptr());
+    return module.rfind("torch", 0) == 0;
 }
 
 py::handle torch_function(const char *module, const char *name) {
@@ -323,7 +329,11 @@ posenc_view view_of(const Tensor &tensor, const char *argument, int least, int m
     case Kind::f32: view.dtype = POSENC_F32; break;
     case Kind::f16: view.dtype = POSENC_F16; break;
     case Kind::bf16: view.dtype = POSENC_BF16; break;
-    default: refuse(argument, std::string("float32, float16 or bfloat16 is expected, not ") + name_of(tensor.kind));
+    default:
+        refuse(argument, std::string("float32, float16 or bfloat16 is expected, not ") + name_of(tensor.kind) +
+                             (tensor.kind != Kind::f64 ? ""
+                              : tensor.is_torch        ? ": pass " + std::string(argument) + ".float()"
+                                                       : ": pass " + std::string(argument) + ".astype(np.float32)"));
     }
     expect_ndim(tensor, argument, least, most);
     view.data = tensor.data;
@@ -338,6 +348,11 @@ posenc_dtype block_type_named(const std::string &name, const char *argument) {
     if (name != "q8_0" && name != "q4_0")
         refuse(argument, "'" + name + "' is unknown; there are q8_0 and q4_0");
     return name == "q8_0" ? POSENC_Q8_0 : POSENC_Q4_0;
+}
+
+void exchange_heads_and_tokens(posenc_view &view) {
+    std::swap(view.ne[1], view.ne[2]);
+    std::swap(view.nb[1], view.nb[2]);
 }
 
 posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type) {

@@ -68,6 +68,9 @@ posenc_view view_of(const Tensor &tensor, const char *argument, int min_ndim, in
 /** 'q8_0' or 'q4_0'. */
 posenc_dtype block_type_named(const std::string &name, const char *argument);
 
+/** Makes the view of (n_batch, n_heads, n_tokens, head_dim) one of (n_batch, n_tokens, n_heads, head_dim), and back. */
+void exchange_heads_and_tokens(posenc_view &view);
+
 /** The view of bytes that hold blocks of Q8_0 or Q4_0: the last axis is n_channels / 32 blocks long. */
 posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type);
 

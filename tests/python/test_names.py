@@ -30,19 +30,21 @@ def test_every_function_of_c_is_bound():
 
 
 def described():
-    """Each function and method of the module: its name, and the parameters of its first line."""
+    """Each function and method of the module: its name, and itself."""
     for name, value in vars(_core).items():
         if name.startswith('_'):
             continue
         members = vars(value).items() if inspect.isclass(value) and value is not _core.Error else []
         if callable(value) and not inspect.isclass(value):
-            yield name, value.__doc__
+            yield name, value
         for member, function in members:
             function = getattr(function, '__func__', function)
+            function = inspect.unwrap(function) if callable(function) else function
+            function = getattr(function, '__func__', function)
             is_public = not member.startswith('_') or member in ('__init__', '__call__')
-            is_public = is_public and not function.__doc__.startswith('Initialize self')  # there is no constructor
             if is_public and callable(function) and not inspect.isfunction(function):
-                yield f'{name}.{member}', function.__doc__
+                if not (function.__doc__ or '').startswith('Initialize self'):  # there is no constructor
+                    yield f'{name}.{member}', function
 
 
 def parameters(docstring):
@@ -50,6 +52,12 @@ def parameters(docstring):
     inside = line[line.index('(') + 1:line.rindex(')')]
     names = re.findall(r'(?:^|, )(\*?\*?\w*)(?=: |,|$)', re.sub(r' = (?:\'[^\']*\'|[^,]*)', '', inside))
     return [name for name in names if name not in ('', 'self', '*') and not name.startswith('**')]
+
+
+def defaults(line):
+    """What pybind11's line has as defaults: {name: value}."""
+    found = re.findall(r'(\w+): [^=:]* = (\'[^\']*\'|[^,)]*)', line)
+    return {name: ast.literal_eval(value) for name, value in found}
 
 
 def test_stubs_have_every_name_and_parameter():
@@ -61,13 +69,18 @@ def test_stubs_have_every_name_and_parameter():
                 name = f'{node.name}.{function.name}' if function is not node else function.name
                 arguments = function.args.posonlyargs + function.args.args + function.args.kwonlyargs
                 stubs[name] = [argument.arg for argument in arguments if argument.arg != 'self']
-    found = {name: parameters(doc) for name, doc in described()}
-    assert len(found) > 100
-    for name, expected in found.items():
-        assert stubs.get(name) == expected, name
+    bound = {name: line for name, line in _core._bound.items() if line and name not in ('Freq.__len__',)}
+    assert len(bound) > 100 and set(bound) >= {name for name, _ in described()}
+    for name, line in bound.items():
+        assert stubs.get(name) == parameters(line), name
+    functions = dict(described())
+    for name, line in bound.items():
+        shown = inspect.signature(functions[name]).parameters if name in functions else {}
+        for argument, value in defaults(line).items() if shown else ():
+            assert shown[argument].default == value, (name, argument)
 
 
 def test_docstrings():
-    undescribed = [name for name, doc in described() if len(doc.strip().split('\n')) < 2]
+    undescribed = [name for name, function in described() if not (inspect.getdoc(function) or '').strip()]
     assert {name for name in undescribed if not name.endswith('__init__')} == {'xavier_normal', 'xavier_uniform'}
     assert set(posenc.__all__) >= {name for name in dir(_core) if not name.startswith('_')}
