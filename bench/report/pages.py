@@ -29,8 +29,8 @@ GOAL_WORDS = (
     'the rounds. "as fast as": how many times as long the other takes. "limit", "other call": how many times as long as that the '
     'call takes. For AVX2, libraries that can be restricted to it are.')
 CALL_GOAL_WORDS = (
-    'What one call costs beside another: the same without what is added, or the calls that it replaces. Ratios of posenc-bench, '
-    'each the median over time slices: the median of the rounds, in brackets their lower and upper quartile. Those against ggml and '
+    'Cost of one call beside another: the same without what is added, or the calls that it replaces. Ratios of posenc-bench, '
+    'each the median over time slices: the median of the rounds, in brackets their lower and upper quartile. Ratios against ggml and '
     'of rows of 131072 keys are of the benchmark comparison.')
 
 
@@ -95,7 +95,7 @@ ATTENTION_WORDS = RATIO_WORDS + (
     'ways that a framework has to the same result the fastest is timed: "by rows" has queries that share keys as rows of one '
     'head, "two products" is two matrix products and softmax. PyTorch may take float32 throughout for f16 and bf16 where '
     'that is faster, and names the type that it took; in bf16 its queries and results are bf16 too. ONNX Runtime has float32 '
-    'throughout, in the lines of f16 too. Of a window PyTorch is given the keys in it.')
+    'throughout, in the lines of f16 too. PyTorch is given the keys of a window alone.')
 
 
 def milliseconds(results, work, tier):
@@ -152,7 +152,7 @@ def losses_section(results):
 
 def layouts_section(results):
     words = ['Attention in layout t (a token\'s heads side by side) beside h (a head\'s tokens), by `posenc-bench layout`: the two in '
-             'turns, with the same bits as result. Ratios are medians of neighbours in time, with their quartiles. The limit of '
+             'turns, with bit-identical results. Ratios are medians of neighbours in time, with their quartiles. The limit of '
              'decode is reading keys and values once, that of prefill its multiply-adds.']
     return Section('Layouts t and h', words, *layouts.table(results.report), folded=True)
 

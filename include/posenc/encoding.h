@@ -140,8 +140,8 @@ POSENC_API posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n
 
 /* ---- Random Fourier features (arXiv:2006.10739; FORMULAS A.18) ----
  *
- * E = [cos z | sin z] or [sin z | cos z], z = 2 pi B p, dim = 2 n_features. Coordinates p: real, or integers up to 2^29 in
- * size. */
+ * E = [cos z | sin z] or [sin z | cos z], z = 2 pi B p, dim = 2 n_features. Coordinates p: real, or integers up to
+ * 2^29 in size. */
 
 /** Order of the halves: Tancik's; SAM's and diffusers'. */
 typedef enum posenc_fourier_order { POSENC_FOURIER_COS_SIN = 0, POSENC_FOURIER_SIN_COS } posenc_fourier_order;

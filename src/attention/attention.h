@@ -181,8 +181,8 @@ const void *posenc_attention_row_run(const posenc_attention_unit *u, const posen
 void posenc_attention_widen(const posenc_attention_unit *u, const posenc_view *x, const void *rows, int64_t n,
                             float *to);
 
-/* Keys at work, n <= POSENC_KEYS_PACKED, of which `first` is a multiple of a panel; and the rows of keys and values that
- * are fetched meanwhile, of all heads. */
+/* Keys at work, n <= POSENC_KEYS_PACKED, where `first` is a multiple of a panel; and rows of all heads that are fetched
+ * meanwhile. */
 struct posenc_attention_keys {
     int64_t first, n;
     const void *const *rows;      /* the address of each, of the unit's first head */
@@ -213,7 +213,7 @@ struct posenc_attention_values {
     posenc_rows_ahead ahead[2]; /* fetched meanwhile, of all heads */
 };
 
-/* For steps that take head by head: calls the step for each of the unit's heads, with its rows, and its share of what is
+/* Calls a step whose kernels know one head for each of the unit's heads, with its rows and its share of those that are
  * fetched. (heads.c) */
 void posenc_attention_multiply_by_heads(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at,
                                         posenc_attention_multiply *multiply);

@@ -13,7 +13,8 @@
 /* Weighted sums of rows, several at a time: from from[i][c], or -0, which changes nothing it is added to,
  * sum = fma(weights[i][k], row_k[c], sum) for begin[i] <= k < end[i], one after the other, c < dim, i < n; then
  * y[i][c] = fma(keep[i], y[i][c], sum), or sum without keep. from may be y. Each row has its own address, and may be
- * Q8_0 or Q4_0. Heads h < n_heads: sums h * n + i, of rows h * head_stride bytes further. Rows ahead as in pack_rows. */
+ * Q8_0 or Q4_0. Heads h < n_heads: sums h * n + i, of rows h * head_stride bytes further. Rows ahead as in
+ * pack_rows. */
 typedef struct posenc_attend_rows_args {
     const float *weights;
     size_t weight_stride;     /* from row to row, in floats; and so for y, and from */

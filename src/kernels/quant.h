@@ -55,8 +55,7 @@ enum {
  * sums[i][c]). n_rows is a multiple of the group's. A row of weight 0 may be any that can be read.
  *
  * Rows may come in several calls: all but the last have no keep and leave y alone, and all but the first set `adds`, so
- * that sums go on from those of the call before. Between calls sums are the kernel's: their channels may be in any order.
- */
+ * that sums go on from the call before. Between calls sums are the kernel's: their channels may be in any order. */
 typedef struct posenc_attend_quants_args {
     const float *weights; /* not negative, or NaN */
     size_t weight_stride; /* from row to row, in floats */
