@@ -9,7 +9,7 @@
 enum { DIM = 128, HEADS = 32, KV_HEADS = 8, CONTEXT = 4096, MOST = 512 };
 static float q[MOST * HEADS * DIM], k[MOST * KV_HEADS * DIM], v[MOST * KV_HEADS * DIM], out[MOST * HEADS * DIM];
 static uint16_t k_cache[CONTEXT * KV_HEADS * DIM], v_cache[CONTEXT * KV_HEADS * DIM]; /* f16 */
-static float scratch[1 << 17]; /* posenc_attention_workspace_bytes(DIM, DIM) or more, for each thread */
+static float scratch[1 << 18]; /* posenc_attention_workspace_bytes(DIM, DIM) or more, for each thread */
 
 /* Attention of n tokens that follow n_past others in the cache: a prompt, or one token to decode. */
 static posenc_status attend(const posenc_rope *rope, const int32_t *positions, int64_t n_past, int64_t n) {

@@ -66,7 +66,7 @@ static posenc_status attention(const posenc_view *const *v, posenc_range rows) {
 }
 
 static posenc_status fused(const posenc_view *const *v, posenc_range rows) {
-    static float scratch[80000];
+    static float scratch[140000];
     assert_true(sizeof scratch >= posenc_attention_workspace_bytes(8, 8));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
@@ -85,7 +85,7 @@ static const posenc_attention_args *task_of(const posenc_view *const *v) {
     return &task;
 }
 
-static float attention_scratch[110000], attention_parts[4096];
+static float attention_scratch[140000], attention_parts[4096];
 
 static posenc_status attention_run(const posenc_view *const *v, posenc_range rows) {
     assert_true(sizeof attention_scratch >= posenc_attention_workspace_bytes(8, 8));

@@ -28,7 +28,7 @@ extern "C" {
  */
 POSENC_API int64_t posenc_attention_tile_count(const posenc_view *q, const posenc_view *k);
 
-/** Bytes of scratch for one thread (head_dim 128: 500 KB); 0 if a dimension is out of range. */
+/** Bytes of scratch for one thread (head_dim 128: 1 MB); 0 if a dimension is out of range. */
 POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim);
 
 /** Computes attention with the logits of softmax.h.

@@ -22,7 +22,7 @@ GIVEN = {
     ],
     'attention.h': [
         'int64_t n_q = 4; static float queries[8 * 4 * 64], keys[2 * 4 * 64], values[2 * 4 * 64], out[8 * 4 * '
-        '64], scratch[1 << 17];',
+        '64], scratch[1 << 18];',
     ],
     'backward.h': [
         'static int32_t bucket_data[64]; static float bias_data[128], gradient_data[128], table_data[64]; '
