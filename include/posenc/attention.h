@@ -52,7 +52,7 @@
  * Q8_0 values are never beyond. posenc_attention_reference divides by the sum first, and takes any finite v.
  *
  * Work is cut into units of up to 96 (query, head) pairs that share keys and values; threads share units, each with its
- * own scratch (head_dim 128: 500 KB, whatever the number of keys). Where units are fewer than threads, as in decode, a
+ * own scratch (head_dim 128: 1 MB, whatever the number of keys). Where units are fewer than threads, as in decode, a
  * unit is cut into parts by segments of keys: posenc_attention_split, and when all are done
  * posenc_attention_combine_splits.
  *
