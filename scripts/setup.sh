@@ -5,7 +5,7 @@ unset CDPATH # with it cd prints, and may go elsewhere
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 export LC_ALL=C.UTF-8
 
-# What building the library and the command needs.
+# Packages for building the library and the command.
 # shellcheck disable=SC2034 # used by the scripts that source this
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libsleef-dev)
 
@@ -42,7 +42,7 @@ refresh_index() {
     apt_get update || warn "apt-get update failed (see $apt_log); going on with the package index that is there"
 }
 
-# What apt would remove to install $missing. Of the cross compilers some conflict with gcc-multilib.
+# Packages that apt would remove to install $missing. Some cross compilers conflict with gcc-multilib.
 would_be_removed() { apt-get -s --no-install-recommends install "${missing[@]}" 2>/dev/null | sed -n 's/^Remv \([^ ]*\).*/\1/p'; }
 
 install_missing() { apt_get install --no-remove --no-install-recommends "${missing[@]}"; }
