@@ -10,8 +10,8 @@ namespace py = pybind11;
 
 namespace {
 
-// Python reads a signature from the first line of a docstring, if "--" follows. Returns pybind11's own line, with the
-// types of C++.
+// Python reads a signature from the first line of a docstring, if "--" follows. pybind11's own line, with the types of
+// C++, is returned.
 std::string write_signature(py::handle function, const std::string &signature) {
     if (PyInstanceMethod_Check(function.ptr()))
         function = PyInstanceMethod_GET_FUNCTION(function.ptr());

@@ -294,3 +294,22 @@ def test_patch(model_type):
     spread = angle.repeat_interleave(2, -1) if rotary.interleaved else torch.cat([angle, angle], -1)
     torch.testing.assert_close(cos.double(), spread.cos() * rotary.scaling[name], rtol=0, atol=1e-6)
     torch.testing.assert_close(sin.double(), spread.sin() * rotary.scaling[name], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize('model_type', ['llama', 'gemma3_text'])
+def test_compiled_models(model_type):
+    """As one graph, with padding; and with a static cache, by generate's own masks."""
+    torch._dynamo.reset()
+    model = architectures.make(model_type, 'posenc')
+    ids = torch.randint(1, 99, (2, 12), generator=torch.Generator().manual_seed(4))
+    real = torch.ones(2, 12, dtype=torch.int64)
+    real[0, :4] = 0
+    with torch.no_grad():
+        wanted = model(ids, attention_mask=real, use_cache=False).logits
+        compiled = torch.compile(model, fullgraph=True, backend='aot_eager')
+        found = compiled(ids, attention_mask=real, use_cache=False).logits
+    torch.testing.assert_close(found[real.bool()], wanted[real.bool()], rtol=0, atol=1e-4 * wanted.abs().max().item())
+    options = dict(attention_mask=real, max_new_tokens=4, do_sample=False, cache_implementation='static')
+    wanted = model.generate(ids, **options)
+    model.forward = torch.compile(model.forward, backend='aot_eager')
+    assert torch.equal(model.generate(ids, **options), wanted)
