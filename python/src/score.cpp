@@ -88,6 +88,7 @@ void Score::expect_apart_from(const Output &output) const {
     output.expect_apart(keys_.memory(), "key_positions");
     output.expect_apart(k_begin_.memory(), "k_begin");
     output.expect_apart(k_end_.memory(), "k_end");
+    output.expect_apart(origins_.memory(), "origins");
     output.expect_apart(cu_seqlens_.memory(), "cu_seqlens");
 }
 

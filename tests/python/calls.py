@@ -73,6 +73,9 @@ CALLS = {
     'Rope.apply_tensors in place': (lambda out, **a: apply_tensors(x=out, **a), {
         'out': x(), 'positions': tokens(), 'tensors.weight': x(D)}),
     'hadamard': (lambda **a: posenc.hadamard(n=D, **a), {'x': x(), 'out': x()}),
+    'dequantise': (lambda **a: posenc.dequantise(type='q8_0', **a), {
+        'blocks': np.zeros((N, H, D // 32 * 34), 'u1'), 'out': x()}),
+    'softmax origins': (softmax, scores(origins=np.zeros(2, 'i4'))),
     'softmax': (softmax, scores(sinks=x(2), k_begin=np.zeros(2, 'i4'), k_end=np.full(2, N, 'i4'))),
     'softmax biases': (softmax, scores(bias=x(N, N), tensor_slopes=x(2), alibi_slopes=x(2, 2))),
     'softmax keep': (softmax, scores(keep=np.ones((N, N), bool))),

@@ -88,7 +88,7 @@ def test_fourier():
     wide = np.geomspace(0.5, 1e4, 32) # in float32 the last would be off by 1.7e-3
     steps = np.array([0.1, 0.7, 3.3])
     z = 2 * np.pi * np.outer(steps, wide)
-    np.testing.assert_allclose(posenc.fourier(32, matrix=wide)(steps), np.concatenate([np.cos(z), np.sin(z)], -1),
+    np.testing.assert_allclose(posenc.fourier(32, matrix=wide[:, None])(steps), np.concatenate([np.cos(z), np.sin(z)], -1),
                                rtol=0, atol=1e-7)
 
 

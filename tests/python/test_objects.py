@@ -27,7 +27,7 @@ OBJECTS = {
              "posenc.Rope(16, base=500000.0, scaling={'type': 'yarn'", lambda rope: rope(HEADS, 3)),
     'Rope of theta': (lambda: posenc.Rope(4, theta=np.array([1.0, 0.5])), 'theta=[1.0, 0.5]',
                       lambda rope: rope(HEADS[..., :4], 3)),
-    'Rope of a config': (lambda: posenc.Rope.from_config({'head_dim': 16, 'rope_theta': 1e4}), 'posenc.Rope(16',
+    'Rope of a config': (lambda: posenc.Rope.from_config({'head_dim': 16, 'num_attention_heads': 4, 'rope_theta': 1e4}, layout='half'), 'posenc.Rope(16',
                          lambda rope: rope(HEADS, 3)),
     'local Rope': (lambda: posenc.Rope(16, local_base=100.0).local(), 'posenc.Rope.local(posenc.Rope(16',
                    lambda rope: rope(HEADS, 3)),
@@ -87,7 +87,7 @@ def test_signatures():
     assert 'layout' in inspect.signature(posenc.Rope).parameters
     rope = posenc.Rope(16)
     assert str(inspect.signature(rope)) == ("(x, positions, *, out=None, inplace=False, direction='forward', dtype=None, "
-                                            "heads_first=False, threads=1)")
+                                            "x_type=None, heads_first=False, threads=1)")
     assert str(inspect.signature(rope.table)) == "(positions, *, direction='forward')"
     assert str(inspect.signature(posenc.RelBias.t5)).startswith('(table, offsets=None, *, max_distance=128')
     assert list(inspect.signature(posenc.sinusoidal).parameters)[:2] == ['dim', 'layout']
