@@ -37,6 +37,7 @@ enum {
     POSENC_KEYS_PACKED =
         2 * POSENC_PANEL,       /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
     POSENC_VALUES_PACKED = 256, /* values that are packed at a time: with 128 channels 64 KB */
+    POSENC_FEW_PAIRS = 16,      /* pairs of a head that wait for memory, and sum values where these stand */
     POSENC_KEYS_EXACT = 128     /* first keys, in float32 whatever their type; attention.h says so of INT16 */
 };
 
@@ -78,8 +79,8 @@ typedef struct posenc_attention_call {
 void posenc_attention_choose_steps(posenc_attention_call *call);
 
 /* A unit, or n_units of them that are visited together: pairs of one head of keys and values, or the same of several.
- * Pair p is pair
- * first + p % n of head kv_head + p / n; pair i of a head is query i / group, head i % group of the group. */
+ * Pair p is pair first + p % n of head kv_head + p / n; pair i of a head is query i / group, head i % group of the
+ * group. */
 struct posenc_attention_unit {
     const posenc_attention_call *call;
     int64_t batch;

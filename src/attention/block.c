@@ -119,13 +119,10 @@ void posenc_attention_find_rows(posenc_attention_block *b) {
 
 /* ---- Runs ---- */
 
-/* Units of so few pairs wait for memory. */
-enum { FEW_PAIRS = 16 };
-
 /* 1 if the unit waits for memory, so that values are prefetched. Values that the caches hold anyway would pay 4 % for
  * it. */
 static int waits(const posenc_attention_unit *u) {
-    return u->n <= FEW_PAIRS && posenc_is_far(posenc_view_count(&u->call->args->v));
+    return u->n <= POSENC_FEW_PAIRS && posenc_is_far(posenc_view_count(&u->call->args->v));
 }
 
 /* 1 if values are fetched while others are summed, and not with their keys: a block of them, and the keys that pass by,

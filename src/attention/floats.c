@@ -5,9 +5,6 @@
 #include "core/minmax.h"
 #include "core/view.h"
 
-/* So many pairs sum values where these stand, and spend less time on products than on packing keys. */
-enum { FEW_PAIRS = 16 };
-
 /* ---- Products ---- */
 
 /* Up to POSENC_FEW queries are multiplied with keys where these stand. Keys of whole vectors: behind the last, any. */
@@ -55,7 +52,7 @@ static void multiply_packed(const posenc_attention_unit *u, const posenc_attenti
         .n_rows = (size_t)keys->n,
     };
     for (int i = 0; i < 2; i++) /* while the longer of both is at work */
-        *(u->n > FEW_PAIRS ? &dot.ahead[i] : &pack.ahead[i]) = keys->ahead[i];
+        *(u->n > POSENC_FEW_PAIRS ? &dot.ahead[i] : &pack.ahead[i]) = keys->ahead[i];
     u->call->kernels->pack_rows(&pack);
     u->call->kernels->dot_rows(&dot);
 }
@@ -83,7 +80,7 @@ void posenc_attention_multiply_floats(const posenc_attention_unit *u, const pose
  * caches. In panels a tile reads one piece of memory: prefill in float32 takes 0.87 to 0.96 times as long as with rows
  * widened one behind the other (AMD Zen 3). Queries as integers stand where values are packed. */
 static int packs_values(const posenc_attention_unit *u) {
-    return u->n > FEW_PAIRS && u->call->steps.multiply != posenc_attention_multiply_quants;
+    return u->n > POSENC_FEW_PAIRS && u->call->steps.multiply != posenc_attention_multiply_quants;
 }
 
 size_t posenc_attention_values_at_a_time(const posenc_attention_unit *u) {
