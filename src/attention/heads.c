@@ -32,6 +32,8 @@ static const void *const *rows_of_head(const posenc_view *x, const void *const *
 
 /* The head's share of the rows that all heads fetch. */
 static posenc_rows_ahead share_of_head(const posenc_attention_unit *u, posenc_rows_ahead all, int64_t head) {
+    if (all.n == 0) /* no address */
+        return all;
     size_t n_heads = (size_t)u->n_heads, begin = all.n * (size_t)head / n_heads,
            end = all.n * ((size_t)head + 1) / n_heads;
     return (posenc_rows_ahead){all.rows + begin, all.bytes, end - begin};
