@@ -76,7 +76,7 @@ figure = plot.rows([cos, sin], 'Rotary embedding', planes=('cosine', 'sine'), co
 rope, ones = posenc.Rope(head_dim=64), np.ones((64, 1, 64), np.float32)
 q = rope(ones, range(1000, 1064))[:, 0]
 figure = plot.bias([q @ q.T / 64], 'RoPE: scores of equal vectors', titles=[''], unit='q.k', is_causal=False)'''),
-        Stop('Longer contexts', 'YaRN leaves alone the pairs that rotate often, and stretches those that completed no '
+        Stop('Longer contexts', 'YaRN leaves alone the pairs that rotate often, and stretches pairs that completed no '
              'rotation in training.', '''
 ropes = {'unscaled': posenc.Rope(128), 'linear': posenc.Rope(128, scaling=dict(type='linear', factor=8)),
          'yarn': posenc.Rope(128, scaling=dict(type='yarn', factor=8, original_context=4096))}
