@@ -98,8 +98,8 @@ def block(page):
     before = (f"Time relative to posenc on one core; above 1, posenc is faster; bold, slower. {title}, {date}; a token's heads side by "
               'side unless layout h is named; head_dim 128; prefill with 8 heads, decode over 4096 keys. ggml with or without -fa, '
               'whichever is faster.')
-    after = (f"Hugging Face's code for RoPE takes {code} times as long. In {lost} of {raced} lines of attention another library is "
-             f'faster: [all figures](docs/results/{PAGE}).')
+    after = f"Hugging Face's code for RoPE takes {code} times as long. " if code else ''
+    after += f'In {lost} of {raced} lines of attention another library is faster: [all figures](docs/results/{PAGE}).'
     return '\n\n'.join([textwrap.fill(before, WIDTH), table(page), textwrap.fill(after, WIDTH, break_on_hyphens=False)])
 
 
