@@ -91,8 +91,8 @@ ATTENTION_WORDS = RATIO_WORDS + (
     'head_dim is 128 unless said; K and V are of the type named, Q is float32. Layout t has a token\'s heads side by side, h '
     'a head\'s tokens. Hot: each call has the same keys and values; memory: each has the next of so many copies that no '
     'cache holds them, as the layers of a model. Pages of the system are 4 KB, or huge ones where said. ggml is its flash '
-    'attention; ggml graph is products, softmax and products with V transposed, as llama.cpp builds it without -fa. Of the '
-    'ways that a framework has to the same result the fastest is timed: "by rows" has queries that share keys as rows of one '
+    'attention; ggml graph is products, softmax and products with V transposed, as llama.cpp builds it without -fa. The fastest way that a framework '
+    'has to the same result is timed: "by rows" has queries that share keys as rows of one '
     'head, "two products" is two matrix products and softmax. PyTorch may take float32 throughout for f16 and bf16 where '
     'that is faster, and names the type that it took; in bf16 its queries and results are bf16 too. ONNX Runtime has float32 '
     'throughout, in the lines of f16 too. PyTorch is given the keys of a window alone.')
