@@ -10,10 +10,15 @@
 
 enum { EXP_MOST = 8 };
 
+/* The next term of the polynomials. */
+V_INLINE void exp_term(vf *p, const vf *r, const float term, const size_t count) {
+    for (size_t k = 0; k < count; k++)
+        p[k] = v_fma(p[k], r[k], v_set1(term));
+}
+
 /* exp(x) of count vectors x <= 0; 0 below `lowest`. Step by step for all of them: vector by vector, what waits for its
  * chain of fma fills the CPU's window, and softmax of attention takes 1.12 times as long (AMD Zen 3). */
 V_INLINE void exp_each(vf *x, vf lowest, const size_t count) {
-    static const float terms[] = {POSENC_EXP_C5, POSENC_EXP_C4, POSENC_EXP_C3, POSENC_EXP_C2, 1.0f, 1.0f};
     vf z[EXP_MOST], r[EXP_MOST], p[EXP_MOST];
     for (size_t k = 0; k < count; k++)
         z[k] = v_fma(x[k], v_set1(POSENC_EXP_LOG2E), v_set1(POSENC_EXP_MAGIC));
@@ -25,9 +30,12 @@ V_INLINE void exp_each(vf *x, vf lowest, const size_t count) {
         r[k] = v_fma(r[k], v_set1(-POSENC_EXP_LN2_LO), p[k]);
     for (size_t k = 0; k < count; k++)
         p[k] = v_set1(POSENC_EXP_C6);
-    for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++)
-        for (size_t k = 0; k < count; k++)
-            p[k] = v_fma(p[k], r[k], v_set1(terms[i]));
+    exp_term(p, r, POSENC_EXP_C5, count);
+    exp_term(p, r, POSENC_EXP_C4, count);
+    exp_term(p, r, POSENC_EXP_C3, count);
+    exp_term(p, r, POSENC_EXP_C2, count);
+    exp_term(p, r, 1.0f, count);
+    exp_term(p, r, 1.0f, count);
     /* Below POSENC_EXP_LOWEST p and the exponent are rubbish. */
     for (size_t k = 0; k < count; k++)
         x[k] = v_zero_if(v_lt(x[k], lowest), v_mul(p[k], v_exponent(z[k])));

@@ -182,15 +182,23 @@ V_INLINE void fetch_next(const row *next, size_t j) {
     fetch_product(&next->by_query, offset + LANES / 2);
 }
 
+/* Exponentials at once. On NEON side by side they take a fifth more instructions. */
+enum { SIDE_BY_SIDE = VF == 4 ? 1 : STEP };
+
 V_INLINE void exp_step(float *y, size_t j, size_t rest, vf max, vf lowest, vf *partial) {
-    vf e[STEP];
-    for (int k = 0; k < STEP; k++)
-        e[k] = v_sub(load_typed(y, j + (size_t)k * VF, lanes_left(rest, k), POSENC_F32), max);
-    exp_each(e, lowest, STEP);
-    for (int k = 0; k < STEP; k++) {
-        size_t n = lanes_left(rest, k);
-        partial[k] = v_add(partial[k], n == VF ? e[k] : v_first_or(e[k], n, v_set1(0.0f)));
-        store_typed(y, j + (size_t)k * VF, e[k], n, POSENC_F32);
+    for (int first = 0; first < STEP; first += SIDE_BY_SIDE) {
+        vf e[SIDE_BY_SIDE];
+        for (int i = 0; i < SIDE_BY_SIDE; i++) {
+            int k = first + i;
+            e[i] = v_sub(load_typed(y, j + (size_t)k * VF, lanes_left(rest, k), POSENC_F32), max);
+        }
+        exp_each(e, lowest, SIDE_BY_SIDE);
+        for (int i = 0; i < SIDE_BY_SIDE; i++) {
+            int k = first + i;
+            size_t n = lanes_left(rest, k);
+            partial[k] = v_add(partial[k], n == VF ? e[i] : v_first_or(e[i], n, v_set1(0.0f)));
+            store_typed(y, j + (size_t)k * VF, e[i], n, POSENC_F32);
+        }
     }
 }
 
