@@ -63,7 +63,7 @@ V_INLINE int find_scales(const float *scales, const float *weights, proportions 
     return small != 0;
 }
 
-/* What rows count in a sum, before it is rounded. */
+/* Shares of rows in a sum, before they are rounded. */
 V_INLINE void multiply_parts(const proportions *weights, const proportions *scales, vf x[SHARE_VECTORS]) {
     for (size_t v = 0; v < SHARE_VECTORS; v++)
         x[v] = v_mul(v_load(weights->part + v * VF), v_load(scales->part + v * VF));
