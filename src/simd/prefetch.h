@@ -46,10 +46,10 @@ V_INLINE fetching fetching_all(const posenc_rows_ahead ahead[2], size_t work) {
 
 enum { LOOKUPS = 4, SMALL_PAGE = 4096 };
 
-/* The pages of the next rows, unless they are those of their neighbours. */
+/* Looks up the pages of the next rows, unless they share one. */
 V_INLINE void look_up(const posenc_rows_ahead *ahead, size_t row) {
     const void *const *rows = ahead->rows;
-    if (row + LOOKUPS > ahead->n || (uintptr_t)rows[row + 1] - (uintptr_t)rows[row] < SMALL_PAGE)
+    if (row + LOOKUPS > ahead->n || (uintptr_t)rows[row + 1] - (uintptr_t)rows[row] < SMALL_PAGE / LOOKUPS)
         return;
     for (size_t i = 0; i < LOOKUPS; i++)
         __builtin_prefetch(rows[row + i], 0, 2);
