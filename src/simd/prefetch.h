@@ -55,14 +55,26 @@ V_INLINE void look_up(const posenc_rows_ahead *ahead, size_t row) {
         __builtin_prefetch(rows[row + i], 0, 2);
 }
 
-/* Fetches the lines of bytes first .. end - 1 of a row. */
-V_INLINE void fetch_lines(const posenc_rows_ahead *ahead, size_t row, const size_t first, size_t end) {
-    if (row >= ahead->n)
+/* Fetches bytes at .. at + n - 1 of a row, n > 0. */
+V_INLINE void fetch_bytes(const void *row, size_t at, size_t n) {
+    const char *bytes = (const char *)row + at;
+    for (size_t i = 0; i < n; i += 64)
+        __builtin_prefetch(bytes + i, 0, 2);
+    __builtin_prefetch(bytes + n - 1, 0, 2);
+}
+
+V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
+    if (row < ahead->n)
+        fetch_bytes(ahead->rows[row], 0, ahead->bytes);
+}
+
+/* Fetches a piece of a row. Whole pieces without a loop: with one, decode over 512 keys that the caches hold takes 1.1
+ * times as long (AMD Zen 3). */
+V_INLINE void fetch_piece(const posenc_rows_ahead *ahead, size_t row, size_t at) {
+    if (row >= ahead->n || at >= ahead->bytes)
         return;
-    const uintptr_t line = 64, at = (uintptr_t)ahead->rows[row];
-    const int is_dense = row > 0 && at == (uintptr_t)ahead->rows[row - 1] + ahead->bytes; /* they share a line */
-    for (uintptr_t i = (at + first + (is_dense || first > 0 ? line - 1 : 0)) / line * line; i < at + end; i += line)
-        __builtin_prefetch((const void *)i, 0, 2);
+    size_t n = ahead->bytes - at;
+    n >= PIECE ? fetch_bytes(ahead->rows[row], at, PIECE) : fetch_bytes(ahead->rows[row], at, n);
 }
 
 V_INLINE void look_up_both(const fetching *f) {
@@ -77,8 +89,8 @@ V_INLINE void fetch_some(fetching *f, size_t work) {
     f->due += work;
     for (; RARELY(f->due >= f->work && f->row < f->end); f->due -= f->work, f->row++) {
         look_up_both(f);
-        fetch_lines(&f->ahead[0], f->row, 0, f->ahead[0].bytes);
-        fetch_lines(&f->ahead[1], f->row, 0, f->ahead[1].bytes);
+        fetch_row(&f->ahead[0], f->row);
+        fetch_row(&f->ahead[1], f->row);
     }
 }
 
@@ -87,10 +99,8 @@ V_INLINE void fetch_some_pieces(fetching *f, size_t work) {
     for (; RARELY(f->due >= f->work && f->row < f->end); f->due -= f->work) {
         if (f->at == 0)
             look_up_both(f);
-        for (size_t i = 0; i < 2; i++) {
-            size_t bytes = f->ahead[i].bytes;
-            fetch_lines(&f->ahead[i], f->row, f->at, f->at + PIECE < bytes ? f->at + PIECE : bytes);
-        }
+        fetch_piece(&f->ahead[0], f->row, f->at);
+        fetch_piece(&f->ahead[1], f->row, f->at);
         f->at += PIECE;
         if (f->at >= f->bytes)
             f->at = 0, f->row++;
