@@ -44,12 +44,12 @@ static void open_shaw(bench_job *base) {
     job->without.scale = 0.125f;
     job->without.mask = posenc_mask_causal();
     job->without.positions.query_start = s->n_k - s->n_q;
-    posenc_rel_index *line = &job->index;
+    posenc_rel_index *index = &job->index;
     bench_check(posenc_rel_bias_range(job->without.mask, job->without.positions.query_start, s->n_q, s->n_k,
-                                      &line->first, &line->n_offsets));
-    line->data = bench_alloc(base, (size_t)line->n_offsets * sizeof *line->data);
+                                      &index->first, &index->n_offsets));
+    index->data = bench_alloc(base, (size_t)index->n_offsets * sizeof *index->data);
     posenc_rel_index_rule rule = posenc_rel_index_shaw(REL_REACH);
-    bench_check(posenc_rel_index_fill(&rule, line));
+    bench_check(posenc_rel_index_fill(&rule, index));
     job->with = job->without;
     job->with.bias.by_query = (posenc_relative){&job->products, &job->index};
 }

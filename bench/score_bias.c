@@ -75,7 +75,7 @@ typedef struct score_size {
 
 /* Decode over a cache, then prefill. */
 static const named_term terms[] = {
-    {"alibi", terms_alibi},       {"line", terms_line},         {"t5", terms_t5},
+    {"alibi", terms_alibi},       {"line", terms_rel_bias},     {"t5", terms_t5},
     {"mask_f32", terms_mask_f32}, {"mask_f16", terms_mask_f16}, {"by_query", terms_by_query},
     {"cap", terms_cap},           {"causal", terms_causal},     {"window_512", terms_window_512},
 };

@@ -45,13 +45,13 @@ static void check_rule(posenc_rel_index_rule rule, int64_t (*row)(int64_t offset
     enum { N = 3000 };
     static int32_t data[N];
     int64_t n = rule.is_strict ? rule.n_rows : N;
-    posenc_rel_index line = {data, rule.is_strict ? -(n / 2) : -N / 2, n < N ? n : N, -1};
-    truth_ok(posenc_rel_index_fill(&rule, &line));
-    assert_int_equal(line.n_rows, rule.n_rows);
-    for (int64_t o = 0; o < line.n_offsets; o++)
-        if (data[o] != row(line.first + o, a, b))
+    posenc_rel_index index = {data, rule.is_strict ? -(n / 2) : -N / 2, n < N ? n : N, -1};
+    truth_ok(posenc_rel_index_fill(&rule, &index));
+    assert_int_equal(index.n_rows, rule.n_rows);
+    for (int64_t o = 0; o < index.n_offsets; o++)
+        if (data[o] != row(index.first + o, a, b))
             fail_msg("%s(%lld, %lld): offset %lld has row %d", what, (long long)a, (long long)b,
-                     (long long)(line.first + o), (int)data[o]);
+                     (long long)(index.first + o), (int)data[o]);
 }
 
 static int64_t shaw(int64_t o, int64_t k, int64_t b) {
@@ -114,13 +114,13 @@ static void test_strict_buckets(void **state) {
     enum { FIRST = -2000, N = 4001, ROWS = 2 * 256 };
     static int32_t data[N];
     posenc_rel_index_rule rule = posenc_rel_index_deberta_log(256, 512);
-    posenc_rel_index line = {data, FIRST, N, ROWS};
+    posenc_rel_index index = {data, FIRST, N, ROWS};
     rule.is_strict = 1;
-    truth_ok(posenc_rel_index_fill(&rule, &line));
+    truth_ok(posenc_rel_index_fill(&rule, &index));
     for (int64_t t = 0; t < N; t++)
         assert_int_equal(data[t], deberta_log(FIRST + t, 256, 512));
     rule.zero = 0;
-    assert_int_equal(posenc_rel_index_fill(&rule, &line), POSENC_ERR_OFFSETS);
+    assert_int_equal(posenc_rel_index_fill(&rule, &index), POSENC_ERR_OFFSETS);
 }
 
 /* ---- Products ---- */

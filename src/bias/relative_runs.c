@@ -19,7 +19,7 @@ posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask
     posenc_offsets queries = {query_start, query_start + n_q - 1}, keys = {0, n_k - 1};
     posenc_offsets seen = posenc_offsets_seen(mask, queries, keys);
     *runs = (posenc_runs){index, seen, query_start, n_q, n_k};
-    return posenc_check_index_line(index, index->n_rows, seen);
+    return posenc_check_rel_index(index, index->n_rows, seen);
 }
 
 posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *scores) {

@@ -12,21 +12,21 @@
 
 /* Relative bias of one head: offset o has at[o - first], first <= o <= last. Offsets beyond the ends have the value of
  * that end. */
-typedef struct posenc_float_line {
+typedef struct posenc_head_rel_bias {
     const float *at; /* NULL: none */
     int32_t first, last;
-} posenc_float_line;
+} posenc_head_rel_bias;
 
 /* A relative term of softmax.h: product[index of the offset] of the query, or of key j, whose products lie at product +
  * j * key_stride (in floats, below 2^26). Indices are clamped at the ends as above. An offset that no unmasked key has
  * may have any index; others have 0 .. last_row. last_row is not negative, and below 2^30 where there is a
  * key_stride. */
-typedef struct posenc_relative_line {
+typedef struct posenc_rel_term {
     const float *product; /* NULL: none */
     ptrdiff_t key_stride; /* 0: the query's */
     const int32_t *index;
     int32_t first, last, last_row;
-} posenc_relative_line;
+} posenc_rel_term;
 
 typedef enum posenc_softmax_form { POSENC_PROBABILITIES, POSENC_EXPONENTIALS, POSENC_LOGITS } posenc_softmax_form;
 
@@ -55,9 +55,9 @@ typedef struct posenc_softmax_row_args {
 
     float scale;
     float cap, inv_cap; /* cap 0: none */
-    posenc_relative_line by_query, by_key;
+    posenc_rel_term by_query, by_key;
     float slope; /* 0: none */
-    posenc_float_line line;
+    posenc_head_rel_bias rel_bias;
     const void *bias; /* [n], or NULL */
     posenc_dtype bias_type;
     float bias_slope;

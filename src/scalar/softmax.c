@@ -36,14 +36,14 @@ static int is_seen(const row *a, size_t j) {
     return a->bytes == NULL || j < a->bytes_begin || (a->bytes[j - a->bytes_begin] != 0) == (a->keep != 0);
 }
 
-static float relative_term(const posenc_relative_line *r, size_t j, int32_t offset) {
+static float rel_term_value(const posenc_rel_term *r, size_t j, int32_t offset) {
     return r->product[(ptrdiff_t)j * r->key_stride + r->index[offset - r->first]];
 }
 
 /* Offsets beyond a relative bias have the values of its ends. */
-static float line_value(const posenc_float_line *line, int32_t offset) {
-    int32_t at = offset < line->first ? line->first : offset > line->last ? line->last : offset;
-    return line->at[at - line->first];
+static float rel_bias_value(const posenc_head_rel_bias *rel_bias, int32_t offset) {
+    int32_t at = offset < rel_bias->first ? rel_bias->first : offset > rel_bias->last ? rel_bias->last : offset;
+    return rel_bias->at[at - rel_bias->first];
 }
 
 /* Logit l_j (docs/numerics.md); -inf for a masked key. */
@@ -53,12 +53,12 @@ static float logit(const row *a, size_t j) {
     int32_t offset = offset_of(a, j);
     float s = a->x != NULL ? posenc_load(a->x, j, a->x_type) : 0.0f;
     if (a->by_query.product != NULL)
-        s += relative_term(&a->by_query, j, offset);
+        s += rel_term_value(&a->by_query, j, offset);
     if (a->by_key.product != NULL)
-        s += relative_term(&a->by_key, j, offset);
+        s += rel_term_value(&a->by_key, j, offset);
     float b = -(a->slope * (float)abs(offset));
-    if (a->line.at != NULL)
-        b += line_value(&a->line, offset);
+    if (a->rel_bias.at != NULL)
+        b += rel_bias_value(&a->rel_bias, offset);
     if (a->bias != NULL)
         b = posenc_fmaf(a->bias_slope, posenc_load(a->bias, j, a->bias_type), b);
     if (a->cap == 0.0f)

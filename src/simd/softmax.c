@@ -59,34 +59,34 @@ static __attribute__((noinline)) void any_run(const row *a, run r, vf *max) {
 }
 
 /* Step in which the relative bias begins or ends. */
-V_INLINE void line_step(const row *a, run r, vf *max) {
+V_INLINE void rel_bias_step(const row *a, run r, vf *max) {
     for (int k = 0; k < STEP; k++) {
         size_t at = r.begin + (size_t)k * VF, n = lanes_left(r.end - r.begin, k);
         keys here = keys_at(a, at, n, 0);
-        vf l = v_fma(scores_at(a->x, at, n, a->x != NULL), v_set1(a->scale), line_values(a, &here));
+        vf l = v_fma(scores_at(a->x, at, n, a->x != NULL), v_set1(a->scale), rel_bias_values(a, &here));
         store_typed(a->y, at, l, n, POSENC_F32);
         max[k] = v_max(v_first_or(l, n, max[k]), max[k]);
     }
 }
 
 /* Run with a relative bias that may cover a part of it: keys beyond an end have one bias. */
-V_INLINE void line_run(const row *a, run r, const int has_scores, vf *max) {
-    ptrdiff_t begin = (ptrdiff_t)a->position + a->line.first, end = (ptrdiff_t)a->position + a->line.last + 1;
+V_INLINE void rel_bias_run(const row *a, run r, const int has_scores, vf *max) {
+    ptrdiff_t begin = (ptrdiff_t)a->position + a->rel_bias.first, end = (ptrdiff_t)a->position + a->rel_bias.last + 1;
     for (size_t j = r.begin; j < r.end;) {
         ptrdiff_t at = (ptrdiff_t)j, step_end = (ptrdiff_t)(j + LANES < r.end ? j + LANES : r.end);
         run part = r;
         part.begin = j;
         if (step_end <= begin) { /* so begin is positive */
             part.end = (ptrdiff_t)r.end <= begin ? r.end : step_of((size_t)begin);
-            plain_run(a, part, WITH_CONSTANT, has_scores, a->line.at[0], 0, max);
+            plain_run(a, part, WITH_CONSTANT, has_scores, a->rel_bias.at[0], 0, max);
         } else if (at >= end) {
-            plain_run(a, part, WITH_CONSTANT, has_scores, a->line.at[a->line.last - a->line.first], 0, max);
+            plain_run(a, part, WITH_CONSTANT, has_scores, a->rel_bias.at[a->rel_bias.last - a->rel_bias.first], 0, max);
         } else if (at >= begin && step_end <= end) {
             part.end = (ptrdiff_t)r.end <= end ? r.end : step_of((size_t)end);
-            plain_run(a, part, WITH_LINE, has_scores, 0.0f, 0, max);
+            plain_run(a, part, WITH_REL_BIAS, has_scores, 0.0f, 0, max);
         } else {
             part.end = (size_t)step_end;
-            line_step(a, part, max);
+            rel_bias_step(a, part, max);
         }
         j = part.end;
     }
@@ -120,8 +120,8 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, const int has_sc
             r.end = a->bytes_begin;
         if (r.is_ragged || kind == WITH_ANYTHING || (a->bytes != NULL && r.begin >= a->bytes_begin))
             any_run(a, r, max);
-        else if (kind == WITH_LINE)
-            line_run(a, r, has_scores, max);
+        else if (kind == WITH_REL_BIAS)
+            rel_bias_run(a, r, has_scores, max);
         else if (kind == WITH_ALIBI)
             alibi_run(a, r, has_scores, max);
         else
@@ -136,7 +136,7 @@ V_INLINE float logits_of_kind(const row *a, const int has_scores) {
     switch (kind_of(a)) {
     case SCALED: return make_logits(a, SCALED, has_scores);
     case WITH_ALIBI: return make_logits(a, WITH_ALIBI, has_scores);
-    case WITH_LINE: return make_logits(a, WITH_LINE, has_scores);
+    case WITH_REL_BIAS: return make_logits(a, WITH_REL_BIAS, has_scores);
     case WITH_BIAS: return make_logits(a, WITH_BIAS, has_scores);
     case WITH_QUERY_TERM: return make_logits(a, WITH_QUERY_TERM, has_scores);
     default: return make_logits(a, WITH_ANYTHING, has_scores);
@@ -159,7 +159,7 @@ static float store_logits(const row *a) {
 /* ---- Second pass: exponentials and their sum ---- */
 
 /* The product of an offset. Its entry may be any number where nothing that is seen meets it: to fetch is no read. */
-V_INLINE void fetch_product(const posenc_relative_line *r, ptrdiff_t offset) {
+V_INLINE void fetch_product(const posenc_rel_term *r, ptrdiff_t offset) {
     if (r->product == NULL || offset < r->first || offset > r->last)
         return;
     uintptr_t away = (uintptr_t)(r->index[offset - r->first] * (ptrdiff_t)sizeof(float));
@@ -176,8 +176,8 @@ V_INLINE void fetch_next(const row *next, size_t j) {
     if (next->bias != NULL)
         fetch_typed(next->bias, j, LANES, next->bias_type);
     ptrdiff_t offset = (ptrdiff_t)j - next->position;
-    if (next->line.at != NULL && offset >= next->line.first && offset <= next->line.last)
-        fetch_typed(next->line.at + (offset - next->line.first), 0, LANES, POSENC_F32);
+    if (next->rel_bias.at != NULL && offset >= next->rel_bias.first && offset <= next->rel_bias.last)
+        fetch_typed(next->rel_bias.at + (offset - next->rel_bias.first), 0, LANES, POSENC_F32);
     fetch_product(&next->by_query, offset);
     fetch_product(&next->by_query, offset + LANES / 2);
 }

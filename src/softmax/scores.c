@@ -236,7 +236,7 @@ static posenc_status check_relative(const posenc_relative *r, const posenc_view 
         status = posenc_require_f32(r->products);
     if (status != POSENC_OK)
         return status;
-    return posenc_check_index_line(r->index, ne[0], seen);
+    return posenc_check_rel_index(r->index, ne[0], seen);
 }
 
 posenc_status posenc_check_scores(const posenc_score_params *params, const posenc_view *y) {
@@ -262,7 +262,7 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
     if (status == POSENC_OK)
         status = check_tree(params, y);
     if (status == POSENC_OK)
-        status = posenc_check_line(params->bias.relative, n_heads, seen);
+        status = posenc_check_rel_bias(params->bias.relative, n_heads, seen);
     if (status == POSENC_OK && params->bias.tensor != NULL)
         status = check_beside(params->bias.tensor, y, y->ne);
     if (status == POSENC_OK)
@@ -353,10 +353,10 @@ static void set_mask(const posenc_score_params *params, int64_t query, posenc_ro
 
 /* A relative bias without offsets, and a table without rows, are accepted if all keys are masked: there is nothing to
  * read. */
-static posenc_relative_line relative_at(const posenc_relative *r, const float *products, int64_t key_stride) {
+static posenc_rel_term relative_at(const posenc_relative *r, const float *products, int64_t key_stride) {
     if (r->index->n_offsets == 0 || r->index->n_rows == 0)
-        return (posenc_relative_line){.product = NULL};
-    return (posenc_relative_line){
+        return (posenc_rel_term){.product = NULL};
+    return (posenc_rel_term){
         .product = products,
         .key_stride = (ptrdiff_t)key_stride,
         .index = r->index->data,
@@ -381,10 +381,10 @@ static void set_biases(const posenc_score_params *params, posenc_row_place at, p
     if (params->bias.alibi_slopes != NULL)
         args->slope = alibi_slope(&params->bias, at) + 0.0f; /* -0 is none too */
     if (params->bias.relative != NULL && params->bias.relative->n_offsets > 0) {
-        const posenc_rel_bias *line = params->bias.relative;
-        args->line.at = line->data + at.head * line->stride;
-        args->line.first = (int32_t)line->first;
-        args->line.last = (int32_t)(line->first + line->n_offsets - 1);
+        const posenc_rel_bias *rel_bias = params->bias.relative;
+        args->rel_bias.at = rel_bias->data + at.head * rel_bias->stride;
+        args->rel_bias.first = (int32_t)rel_bias->first;
+        args->rel_bias.last = (int32_t)(rel_bias->first + rel_bias->n_offsets - 1);
     }
     if (params->bias.tensor != NULL) {
         args->bias = posenc_shared_at(params->bias.tensor, at.query, at.head, at.batch);
@@ -428,7 +428,7 @@ void posenc_score_args_listed(const posenc_score_params *params, const int32_t *
                               posenc_softmax_row_args *args) {
     const posenc_mask *m = &params->mask;
     int uses_positions = m->before >= 0 || m->after >= 0 || m->chunk > 0 || args->slope != 0.0f ||
-                         args->line.at != NULL || args->by_query.product != NULL;
+                         args->rel_bias.at != NULL || args->by_query.product != NULL;
     args->n = n;
     args->seen = (posenc_seen){.end = n};
     args->k_pos = uses_positions ? keys : NULL;

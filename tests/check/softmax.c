@@ -35,7 +35,7 @@ typedef struct softmax_shape {
 
 /* Operands by number, those that a call has. */
 typedef struct softmax_operands {
-    int x, y, line, bias, bytes, k_pos, query_product, query_index, key_product, key_index, sum;
+    int x, y, rel_bias, bias, bytes, k_pos, query_product, query_index, key_product, key_index, sum;
 } softmax_operands;
 
 static softmax_operands operands; /* of the call being made */
@@ -55,12 +55,12 @@ static size_t n_unmet(const softmax_shape *s) {
     return s->seen.begin < s->seen.end ? s->n % 3 : 0;
 }
 
-static posenc_relative_line relative(const kernel_call *call, int product, int index, ptrdiff_t stride) {
+static posenc_rel_term relative(const kernel_call *call, int product, int index, ptrdiff_t stride) {
     const softmax_shape *s = call->shape;
     int32_t n_rows = stride == 0 ? QUERY_ROWS : N_ROWS, beyond = (int32_t)n_unmet(s);
-    return (posenc_relative_line){call_data(call, product, 0), stride,
-                                  call_data(call, index, 0),   first_offset(s) - beyond,
-                                  last_offset(s) + beyond,     n_rows - 1};
+    return (posenc_rel_term){call_data(call, product, 0), stride,
+                             call_data(call, index, 0),   first_offset(s) - beyond,
+                             last_offset(s) + beyond,     n_rows - 1};
 }
 
 /* Offsets that are seen: relative indices have these, those that nobody meets, and beside them is the guard page. */
@@ -73,14 +73,14 @@ static int is_cut(const softmax_shape *s) {
     return n_offsets(s) > s->cut_before + s->cut_behind;
 }
 
-static size_t line_size(const softmax_shape *s) {
+static size_t rel_bias_size(const softmax_shape *s) {
     return is_cut(s) ? n_offsets(s) - s->cut_before - s->cut_behind : n_offsets(s);
 }
 
-static posenc_float_line line_of(const kernel_call *call) {
+static posenc_head_rel_bias rel_bias_of(const kernel_call *call) {
     const softmax_shape *s = call->shape;
     int32_t first = first_offset(s) + (is_cut(s) ? (int32_t)s->cut_before : 0);
-    return (posenc_float_line){call_data(call, operands.line, 0), first, first + (int32_t)line_size(s) - 1};
+    return (posenc_head_rel_bias){call_data(call, operands.rel_bias, 0), first, first + (int32_t)rel_bias_size(s) - 1};
 }
 
 static void softmax_arguments(const kernel_call *call, kernel_args *to) {
@@ -104,7 +104,7 @@ static void softmax_arguments(const kernel_call *call, kernel_args *to) {
         .empty = 0.25f,
     };
     if (s->with & WITH_LINE)
-        args.line = line_of(call);
+        args.rel_bias = rel_bias_of(call);
     if (s->with & WITH_BIAS) {
         args.bias = call_data(call, o->bias, 0);
         args.bias_type = s->bias_type;
@@ -143,7 +143,7 @@ static void describe(kernel_call *call, const softmax_shape *s) {
                     s->in_place ? s->n : s->seen.end);
     o->y = s->in_place ? o->x : call_row(call, "y", OPERAND_OUT, (element_type)s->y_type, s->n);
     if (s->with & WITH_LINE)
-        o->line = call_row(call, "line", OPERAND_IN, ELEMENT_F32, line_size(s));
+        o->rel_bias = call_row(call, "line", OPERAND_IN, ELEMENT_F32, rel_bias_size(s));
     if (s->with & WITH_BIAS)
         o->bias = call_row(call, "bias", OPERAND_IN, (element_type)s->bias_type, s->n);
     if (s->with & WITH_BYTES)
