@@ -8,7 +8,7 @@
 
 #include "bench.h"
 #include "plain.h"
-#include "seen.h"
+#include "visible.h"
 
 enum { HEADS = 4, TOKENS = 2048, SCORES = HEADS * TOKENS * TOKENS };
 
@@ -33,8 +33,8 @@ typedef struct gradient_job {
 } gradient_job;
 
 /* No mask here hides keys but at the end. */
-static int64_t seen_keys(const gradient_job *job, int64_t query) {
-    return bench_seen_by(&job->params, query, TOKENS).end;
+static int64_t visible_keys(const gradient_job *job, int64_t query) {
+    return bench_visible_to(&job->params, query, TOKENS).end;
 }
 
 static posenc_view scores(bench_job *base) {
@@ -58,7 +58,7 @@ static void open_gradient(bench_job *base) {
         posenc_rel_bias_range(job->shape.mask, 0, TOKENS, TOKENS, &job->rel_bias.first, &job->rel_bias.n_offsets));
     job->rel_bias.stride = job->rel_bias.n_offsets;
     job->rel_bias.data = bench_floats(base, (size_t)(HEADS * job->rel_bias.n_offsets));
-    base->elements = (double)(HEADS * bench_count_seen(&job->params, TOKENS, TOKENS));
+    base->elements = (double)(HEADS * bench_count_visible(&job->params, TOKENS, TOKENS));
 }
 
 /* The limit copies what is seen of p, of dp and, for a cap, of the scores. */
@@ -91,7 +91,7 @@ static void run_backward(bench_job *base) {
 static void plain_backward(bench_job *base) {
     const gradient_job *job = (gradient_job *)base;
     for (int64_t row = 0; row < HEADS * TOKENS; row++) {
-        int64_t at = row * TOKENS, n = seen_keys(job, row % TOKENS);
+        int64_t at = row * TOKENS, n = visible_keys(job, row % TOKENS);
         float *dx = (float *)job->dx.data + at;
         plain_softmax_backward((float *)job->p.data + at, (float *)job->dp.data + at, dx, (size_t)n, job->params.scale);
         if (job->shape.cap != 0.0f)
@@ -103,7 +103,7 @@ static void plain_backward(bench_job *base) {
 static void limit_backward(bench_job *base) {
     const gradient_job *job = (gradient_job *)base;
     for (int64_t row = 0; row < HEADS * TOKENS; row++) {
-        int64_t at = row * TOKENS, n = seen_keys(job, row % TOKENS);
+        int64_t at = row * TOKENS, n = visible_keys(job, row % TOKENS);
         base->limits->copy((float *)job->dx.data + at, (float *)job->p.data + at, (size_t)n);
         base->limits->copy((float *)job->dx.data + at, (float *)job->dp.data + at, (size_t)n);
         if (job->shape.cap != 0.0f)
@@ -121,7 +121,7 @@ static void plain_rel_bias(bench_job *base) {
     gradient_job *job = (gradient_job *)base;
     memset(job->rel_bias.data, 0, (size_t)(HEADS * job->rel_bias.n_offsets) * sizeof(float));
     for (int64_t row = 0; row < HEADS * TOKENS; row++) {
-        int64_t i = row % TOKENS, n = seen_keys(job, i);
+        int64_t i = row % TOKENS, n = visible_keys(job, i);
         const float *ds = (float *)job->dp.data + row * TOKENS;
         float *sums = job->rel_bias.data + row / TOKENS * job->rel_bias.stride - job->rel_bias.first - i;
         for (int64_t j = 0; j < n; j++)
@@ -133,7 +133,7 @@ static void limit_rel_bias(bench_job *base) {
     const gradient_job *job = (gradient_job *)base;
     for (int64_t row = 0; row < HEADS * TOKENS; row++)
         base->limits->copy((float *)job->dx.data, (float *)job->dp.data + row * TOKENS,
-                           (size_t)seen_keys(job, row % TOKENS));
+                           (size_t)visible_keys(job, row % TOKENS));
 }
 
 static const bench_race backward_race = {

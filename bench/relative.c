@@ -8,7 +8,7 @@
 
 #include "bench.h"
 #include "plain.h"
-#include "seen.h"
+#include "visible.h"
 
 enum { REL_DIM = 64, REL_REACH = 32, REL_ROWS = 2 * REL_REACH + 1 };
 
@@ -102,7 +102,7 @@ static const bench_race products_race = {
 static void open_softmax(bench_job *base) {
     const shaw_shape *s = base->shape;
     open_shaw(base);
-    base->elements = (double)(s->n_heads * bench_count_seen(&((shaw_job *)base)->without, s->n_q, s->n_k));
+    base->elements = (double)(s->n_heads * bench_count_visible(&((shaw_job *)base)->without, s->n_q, s->n_k));
     base->bytes = sizeof(float) * (base->elements + (double)(s->n_heads * s->n_q * s->n_k));
 }
 

@@ -413,7 +413,7 @@ static void test_one_row(void **state) {
     }
 }
 
-static int is_hidden(const posenc_mask *mask, int64_t offset) {
+static int is_masked(const posenc_mask *mask, int64_t offset) {
     return (mask->before >= 0 && -offset > mask->before) || (mask->after >= 0 && offset > mask->after);
 }
 
@@ -431,13 +431,13 @@ static void test_mask(void **state) {
         int64_t last = rel_bias.first + rel_bias.n_offsets - 1,
                 n_other = 0; /* beyond an end that does not speak for them */
         for (int64_t o = 1; extended && o < 200; o++)
-            n_other += is_hidden(&mask, rel_bias.first - o) != is_hidden(&mask, rel_bias.first) ||
-                       is_hidden(&mask, last + o) != is_hidden(&mask, last);
+            n_other += is_masked(&mask, rel_bias.first - o) != is_masked(&mask, rel_bias.first) ||
+                       is_masked(&mask, last + o) != is_masked(&mask, last);
         assert_int_equal(posenc_rel_bias_mask(mask, &rel_bias), n_other > 0 ? POSENC_ERR_OFFSETS : POSENC_OK);
         n_refused += n_other > 0;
         for (int64_t i = 0; i < 180; i++) {
             int64_t t = i % 60, o = rel_bias.first + t;
-            float want = n_other == 0 && t < rel_bias.n_offsets && is_hidden(&mask, o) ? -INFINITY : before[i];
+            float want = n_other == 0 && t < rel_bias.n_offsets && is_masked(&mask, o) ? -INFINITY : before[i];
             truth_same_bits(data + i, &want, 1, "offset %lld", (long long)o);
         }
     }

@@ -270,7 +270,7 @@ static void check_scene(const scene *s) {
             for (int64_t i = 0; i < t->n_q; i++) {
                 double max = -INFINITY, sum = 0.0;
                 for (int64_t j = 0; j < t->n_k; j++) {
-                    l[j] = truth_is_seen(t, i, j) ? reference_logit(s, j, i, h, b) : -INFINITY;
+                    l[j] = truth_is_visible(t, i, j) ? reference_logit(s, j, i, h, b) : -INFINITY;
                     max = fmax(max, l[j]);
                 }
                 for (int64_t j = 0; j < t->n_k; j++)
@@ -305,7 +305,7 @@ static void check_values(const truth_shape *t, const truth_tensor *p, const trut
     TRUTH_EACH(&z->view, c, h, i, b) {
         double want = (double)truth_was(z, c, h, i, b), size = fabs(want);
         for (int64_t j = 0; j < t->n_k; j++)
-            if (truth_is_seen(t, i, j)) {
+            if (truth_is_visible(t, i, j)) {
                 double value = (double)truth_get(&table->view, c, table->view.ne[1] == 1 ? 0 : h, truth_row(t, i, j),
                                                  table->view.ne[3] == 1 ? 0 : b);
                 want += (double)truth_get(&p->view, j, i, h, b) * value;
@@ -326,7 +326,7 @@ static void test_values(void **state) {
                                                     : posenc_rel_index_deberta_log(16, 40));
             truth_tensor p = truth_numbers(POSENC_F32, 1.0, t.n_k, t.n_q, t.n_heads, t.n_batch);
             TRUTH_EACH(&p.view, j, i, h, b)
-            if (!truth_is_seen(&t, i, j))
+            if (!truth_is_visible(&t, i, j))
                 *truth_at(&p.view, j, i, h, b) = 0.0f;
             truth_tensor table = truth_numbers(random_type(), 2.0, t.dim, truth_below(2) ? 1 : t.n_heads, t.rule.n_rows,
                                                truth_below(2) ? 1 : t.n_batch);

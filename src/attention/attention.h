@@ -31,9 +31,9 @@ static inline int posenc_is_attention_dim(int64_t dim) {
 }
 
 enum {
-    POSENC_UNIT_ROWS = 96,                   /* pairs of a unit: whole tiles of all bodies */
-    POSENC_MOST_ROWS = 2 * POSENC_UNIT_ROWS, /* of units that are visited together, and share the packing of keys */
-    POSENC_KEY_BLOCK = POSENC_SUM_BLOCK,     /* keys of a block; attention.h says so */
+    POSENC_UNIT_PAIRS = 96,                    /* pairs of a unit: whole tiles of all bodies */
+    POSENC_MOST_PAIRS = 2 * POSENC_UNIT_PAIRS, /* of units that are visited together, and share the packing of keys */
+    POSENC_KEY_BLOCK = POSENC_SUM_BLOCK,       /* keys of a block; attention.h says so */
     POSENC_KEYS_PACKED =
         2 * POSENC_PANEL,       /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
     POSENC_VALUES_PACKED = 256, /* values that are packed at a time: with 128 channels 64 KB */
@@ -85,7 +85,7 @@ struct posenc_attention_unit {
     const posenc_attention_call *call;
     int64_t batch;
     int64_t kv_head, n_heads; /* heads of keys and values */
-    int64_t first, n;         /* of each; n_heads * n <= POSENC_MOST_ROWS */
+    int64_t first, n;         /* of each; n_heads * n <= POSENC_MOST_PAIRS */
     int64_t n_units;
     const int32_t *list; /* key j is number list[j] of the sequence; NULL: number j */
     size_t n_keys;
@@ -107,7 +107,7 @@ struct posenc_attention_unit {
 
 /* Floats from query to query, in whole blocks of pairs: both parts of each number have room where it stands. */
 static inline size_t posenc_query_floats(int64_t head_dim) {
-    return (size_t)((head_dim + POSENC_PAIR_BLOCK - 1) / POSENC_PAIR_BLOCK * POSENC_PAIR_BLOCK);
+    return (size_t)((head_dim + POSENC_BF16_BLOCK - 1) / POSENC_BF16_BLOCK * POSENC_BF16_BLOCK);
 }
 
 /* Floats from row to row in the scratch, in whole lines of the caches. */
@@ -128,7 +128,7 @@ static inline size_t posenc_sums_floats(int64_t v_dim) {
 
 /* Units that so many pairs of one head of keys are cut into. */
 static inline int64_t posenc_units_of(int64_t n_pairs) {
-    return n_pairs / POSENC_UNIT_ROWS + (n_pairs % POSENC_UNIT_ROWS > 0);
+    return n_pairs / POSENC_UNIT_PAIRS + (n_pairs % POSENC_UNIT_PAIRS > 0);
 }
 
 static inline int64_t posenc_attention_pairs(const posenc_attention_unit *u) {
@@ -206,10 +206,10 @@ posenc_attention_stored posenc_attention_rotated(const posenc_attention_unit *u,
 struct posenc_attention_values {
     size_t begin, end;
     const void *const *rows;
-    const posenc_seen *seen; /* by each pair, counted from the block's first */
-    int has_hole;            /* in what any pair sees */
-    int is_first, is_last;   /* of the block's */
-    const float *keep;       /* what the sums before this block are multiplied by, for each pair */
+    const posenc_visible *visible; /* by each pair, counted from the block's first */
+    int has_hole;                  /* in what any pair sees */
+    int is_first, is_last;         /* of the block's */
+    const float *keep;             /* what the sums before this block are multiplied by, for each pair */
     posenc_attention_sums sums;
     posenc_rows_ahead ahead[2]; /* fetched meanwhile, of all heads */
 };
@@ -234,8 +234,8 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, const pose
 void posenc_attention_sum_quants(const posenc_attention_unit *u, const posenc_attention_values *values);
 
 void posenc_attention_round_queries(const posenc_attention_unit *u);
-void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
-void posenc_attention_sum_pairs(const posenc_attention_unit *u, const posenc_attention_values *values);
+void posenc_attention_multiply_bf16(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
+void posenc_attention_sum_bf16(const posenc_attention_unit *u, const posenc_attention_values *values);
 
 /* ---- Rows of sums: what a head starts from, a segment's added, and the result written. (combine.c) ---- */
 

@@ -9,19 +9,19 @@ typedef struct posenc_attention_block {
     const posenc_attention_unit *unit;
     const posenc_attention_steps *steps;
     posenc_attention_sums sums;
-    size_t first, n;                    /* keys of the block */
-    size_t seen_limit;                  /* no pair sees a key of the segment from here on */
-    posenc_seen seen[POSENC_MOST_ROWS]; /* by each pair, counted from the block's first key */
-    size_t seen_first, seen_end;        /* by any pair */
-    int has_hole;                       /* in what any pair sees */
-    uint32_t panels;                    /* that hold a key which any pair sees, a bit for each */
-    size_t key_run, value_run;          /* keys that are multiplied, and values that are summed, at a time */
-    size_t rows_end;                    /* so many keys from the block's first have addresses */
-    float keep[POSENC_MOST_ROWS];       /* what the sums are to be multiplied by */
+    size_t first, n;                           /* keys of the block */
+    size_t visible_limit;                      /* no pair sees a key of the segment from here on */
+    posenc_visible visible[POSENC_MOST_PAIRS]; /* by each pair, counted from the block's first key */
+    size_t visible_first, visible_end;         /* by any pair */
+    int has_hole;                              /* in what any pair sees */
+    uint32_t panels;                           /* that hold a key which any pair sees, a bit for each */
+    size_t key_run, value_run;                 /* keys that are multiplied, and values that are summed, at a time */
+    size_t rows_end;                           /* so many keys from the block's first have addresses */
+    float keep[POSENC_MOST_PAIRS];             /* what the sums are to be multiplied by */
 } posenc_attention_block;
 
 /* 1 if any pair sees a key of the block; sets which. */
-int posenc_attention_find_seen(posenc_attention_block *b);
+int posenc_attention_find_visible(posenc_attention_block *b);
 
 /* Sets the addresses of the block's keys and values, of the unit's first head. */
 void posenc_attention_find_rows(posenc_attention_block *b);

@@ -121,14 +121,14 @@ static void sum_packed(const posenc_attention_unit *u, const posenc_attend_rows_
 }
 
 /* Clips each pair's keys before a hole (pass 0), or behind it, to these values. */
-static void clip(const posenc_attention_values *values, int64_t n_pairs, int pass, int32_t begin[POSENC_MOST_ROWS],
-                 int32_t end[POSENC_MOST_ROWS]) {
+static void clip(const posenc_attention_values *values, int64_t n_pairs, int pass, int32_t begin[POSENC_MOST_PAIRS],
+                 int32_t end[POSENC_MOST_PAIRS]) {
     int64_t first = (int64_t)values->begin, n = (int64_t)(values->end - values->begin);
     for (int64_t pair = 0; pair < n_pairs; pair++) {
-        posenc_seen seen = values->seen[pair];
-        int has_hole = seen.hole_begin < seen.hole_end;
-        int64_t from = (int64_t)(pass == 0 ? seen.begin : has_hole ? seen.hole_end : seen.end) - first;
-        int64_t to = (int64_t)(pass == 0 && has_hole ? seen.hole_begin : seen.end) - first;
+        posenc_visible visible = values->visible[pair];
+        int has_hole = visible.hole_begin < visible.hole_end;
+        int64_t from = (int64_t)(pass == 0 ? visible.begin : has_hole ? visible.hole_end : visible.end) - first;
+        int64_t to = (int64_t)(pass == 0 && has_hole ? visible.hole_begin : visible.end) - first;
         begin[pair] = (int32_t)posenc_min(posenc_max(from, 0), n);
         end[pair] = (int32_t)posenc_min(posenc_max(to, 0), n);
     }
@@ -143,7 +143,7 @@ static void sum_heads(const posenc_attention_unit *u, const posenc_attention_val
         pack_values(u, values->rows, n);
     for (int pass = 0; pass < n_passes; pass++) {
         int is_last = values->is_last && pass == n_passes - 1;
-        int32_t begin[POSENC_MOST_ROWS], end[POSENC_MOST_ROWS];
+        int32_t begin[POSENC_MOST_PAIRS], end[POSENC_MOST_PAIRS];
         clip(values, posenc_attention_pairs(u), pass, begin, end);
         posenc_attend_rows_args args = {
             .weights = u->scores + values->begin,

@@ -61,7 +61,7 @@ void posenc_attention_sum_by_heads(const posenc_attention_unit *u, const posenc_
         posenc_attention_unit head = head_of(u, h);
         posenc_attention_values own = *values;
         own.rows = rows_of_head(&u->call->args->v, values->rows, h, values->end - values->begin, rows);
-        own.seen += h * u->n;
+        own.visible += h * u->n;
         own.keep += h * u->n;
         own.sums.rows += (size_t)(h * u->n) * own.sums.stride;
         for (int i = 0; i < 2; i++)

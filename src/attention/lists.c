@@ -72,13 +72,13 @@ posenc_status posenc_check_lists(const posenc_attention_args *args, const posenc
 
 posenc_attention_unit posenc_attention_share(const posenc_attention_unit *unit, int64_t done) {
     const posenc_attention_lists *lists = unit->call->args->lists;
-    posenc_attention_unit part = *unit;
+    posenc_attention_unit share = *unit;
     if (lists == NULL)
-        return part;
+        return share;
     int64_t group = unit->call->group;
-    part.first += done;
-    part.n = posenc_min(unit->n - done, group - part.first % group);
-    part.list = lists->n_max > 0 ? list_at(lists, part.first / group, unit->batch) : NULL;
-    part.n_keys = (size_t)length_of(part.list, lists->n_max);
-    return part;
+    share.first += done;
+    share.n = posenc_min(unit->n - done, group - share.first % group);
+    share.list = lists->n_max > 0 ? list_at(lists, share.first / group, unit->batch) : NULL;
+    share.n_keys = (size_t)length_of(share.list, lists->n_max);
+    return share;
 }

@@ -5,8 +5,8 @@
 #include "core/view.h"
 
 static const posenc_attention_steps in_float32 = {posenc_attention_multiply_floats, posenc_attention_sum_floats, 1, 1};
-static const posenc_attention_steps in_bf16 = {posenc_attention_multiply_pairs, posenc_attention_sum_pairs,
-                                               POSENC_PAIR_BLOCK, 1};
+static const posenc_attention_steps in_bf16 = {posenc_attention_multiply_bf16, posenc_attention_sum_bf16,
+                                               POSENC_BF16_BLOCK, 1};
 
 /* Integers take the place of float32 where keys, or values, are quantised; of keys that are rotated on load not. */
 static void choose_integers(posenc_attention_call *call) {

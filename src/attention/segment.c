@@ -27,7 +27,7 @@ static void multiply_run(const posenc_attention_block *b, size_t begin, size_t e
 
 /* Multiplies the panels that hold unmasked keys, in runs. */
 static void multiply(const posenc_attention_block *b) {
-    for (size_t begin = 0, end; begin < b->seen_end; begin = end) {
+    for (size_t begin = 0, end; begin < b->visible_end; begin = end) {
         end = posenc_attention_run_end(b, begin);
         if (posenc_attention_has_panel(b, begin))
             multiply_run(b, begin, end);
@@ -41,7 +41,7 @@ static posenc_softmax_row_args scores_of(const posenc_attention_block *b, int64_
     const posenc_attention_unit *u = b->unit;
     posenc_softmax_row_args args = u->rows[pair];
     args.n = b->n;
-    args.seen = b->seen[pair];
+    args.visible = b->visible[pair];
     if (args.k_pos != NULL)
         args.k_pos += b->first;
     else
@@ -63,7 +63,7 @@ static void soften(posenc_attention_block *b, int64_t pair) {
     const posenc_attention_unit *u = b->unit;
     float *state = b->sums.rows + (size_t)pair * b->sums.stride + u->call->args->v.ne[0], max = state[0];
     b->keep[pair] = 1.0f;
-    if (b->seen[pair].begin == b->seen[pair].end)
+    if (b->visible[pair].begin == b->visible[pair].end)
         return;
     uint8_t bytes[2][POSENC_TREE_BYTES];
     posenc_softmax_row_args args = scores_of(b, pair, bytes[0]);
@@ -94,21 +94,21 @@ static void clear_weights(const posenc_attention_block *b, int64_t pair, size_t 
 }
 
 /* Clears the weights of the block's first n keys that a pair does not see. */
-static void clear_unseen(const posenc_attention_block *b, size_t n) {
+static void clear_masked(const posenc_attention_block *b, size_t n) {
     for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++) {
-        posenc_seen seen = b->seen[pair];
-        clear_weights(b, pair, 0, seen.begin);
-        clear_weights(b, pair, seen.hole_begin, seen.hole_end);
-        clear_weights(b, pair, seen.end, n);
+        posenc_visible visible = b->visible[pair];
+        clear_weights(b, pair, 0, visible.begin);
+        clear_weights(b, pair, visible.hole_begin, visible.hole_end);
+        clear_weights(b, pair, visible.end, n);
     }
 }
 
 /* Adds the block's weighted values, run by run. */
 static void sum(const posenc_attention_block *b) {
     size_t group = b->steps->value_group, run = b->value_run;
-    size_t first = b->seen_first / group * group, last = (b->seen_end + group - 1) / group * group;
+    size_t first = b->visible_first / group * group, last = (b->visible_end + group - 1) / group * group;
     if (group > 1)
-        clear_unseen(b, last);
+        clear_masked(b, last);
     for (size_t begin = first, end; begin < last; begin = end) {
         end = posenc_min_size((begin / run + 1) * run, last);
         posenc_attention_values values = posenc_attention_values_at(b, begin, end, end == last);
@@ -120,7 +120,7 @@ static void sum(const posenc_attention_block *b) {
 /* ---- Blocks ---- */
 
 static void attend_block(posenc_attention_block *b) {
-    if (!posenc_attention_find_seen(b))
+    if (!posenc_attention_find_visible(b))
         return;
     posenc_attention_find_rows(b);
     multiply(b);
@@ -156,7 +156,7 @@ void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, p
     posenc_attention_block b = {.unit = u, .sums = sums};
     clear_sums(u, sums);
     for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++)
-        b.seen_limit = posenc_max_size(b.seen_limit, posenc_min_size(u->rows[pair].seen.end, end));
+        b.visible_limit = posenc_max_size(b.visible_limit, posenc_min_size(u->rows[pair].visible.end, end));
     for (; first < end && first < u->n_keys; first += b.n) {
         begin_block(&b, first);
         attend_block(&b);

@@ -8,7 +8,7 @@
 
 #include "attention/attention.h"
 #include "core/minmax.h"
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "core/view.h"
 
 enum {
@@ -150,12 +150,12 @@ static void sort_by_digit(const listed_key *from, int64_t n, int d, uint32_t *pl
         to[places[digit_of(from[j].order, d)]++] = from[j];
 }
 
-static void write_row(const float *scores, posenc_key_span seen, int64_t k, int32_t *keys, top_k_scratch s) {
-    int64_t n = posenc_max(seen.end - seen.begin, 0), n_listed = posenc_min(n, k);
+static void write_row(const float *scores, posenc_key_span visible, int64_t k, int32_t *keys, top_k_scratch s) {
+    int64_t n = posenc_max(visible.end - visible.begin, 0), n_listed = posenc_min(n, k);
     if (n > k)
-        select_keys(scores + seen.begin, n, seen.begin, k, s);
+        select_keys(scores + visible.begin, n, visible.begin, k, s);
     else if (n > 0) /* scores without keys may have no memory */
-        list_keys(scores + seen.begin, n, seen.begin, 0, s.list);
+        list_keys(scores + visible.begin, n, visible.begin, 0, s.list);
     for (int d = N_DIGITS - 1; d >= 0; d--) {
         sort_by_digit(s.list, n_listed, d, s.counts[0], s.sorted);
         listed_key *swap = s.list;
@@ -215,8 +215,8 @@ posenc_status posenc_top_k(const posenc_view *scores, const posenc_key_bounds *b
     top_k_scratch s = scratch_of(scratch, scores->ne[0]);
     for (int64_t row = rows.begin; row < rows.end; row++) {
         posenc_row_place at = posenc_row_place_of(scores, row);
-        posenc_key_span seen = posenc_key_span_of(bounds, scores->ne[0], at.query, at.batch);
-        write_row(posenc_row_at(scores, at), seen, k, keys + row * k, s);
+        posenc_key_span visible = posenc_key_span_of(bounds, scores->ne[0], at.query, at.batch);
+        write_row(posenc_row_at(scores, at), visible, k, keys + row * k, s);
     }
     return POSENC_OK;
 }

@@ -111,17 +111,17 @@ posenc_status posenc_rel_bias_range(posenc_mask mask, int64_t query_start, int64
     if (status != POSENC_OK)
         return status;
     posenc_offsets queries = {query_start, query_start + n_q - 1}, keys = {0, n_k - 1};
-    posenc_offsets seen = posenc_offsets_seen(&mask, queries, keys);
-    *first = seen.lowest;
-    *n_offsets = posenc_max(seen.highest - seen.lowest + 1, 0);
+    posenc_offsets visible = posenc_offsets_visible(&mask, queries, keys);
+    *first = visible.lowest;
+    *n_offsets = posenc_max(visible.highest - visible.lowest + 1, 0);
     return POSENC_OK;
 }
 
 /* 1 if the mask treats all offsets beyond the ends of a clamped bias like the ends. */
-static int ends_speak(const posenc_rel_bias *rel_bias, posenc_offsets seen) {
+static int ends_speak(const posenc_rel_bias *rel_bias, posenc_offsets visible) {
     int64_t first = rel_bias->first, last = first + rel_bias->n_offsets - 1;
-    int low = first < seen.lowest || (seen.lowest == -POSENC_ANY_OFFSET && first <= seen.highest);
-    int high = last > seen.highest || (seen.highest == POSENC_ANY_OFFSET && last >= seen.lowest);
+    int low = first < visible.lowest || (visible.lowest == -POSENC_ANY_OFFSET && first <= visible.highest);
+    int high = last > visible.highest || (visible.highest == POSENC_ANY_OFFSET && last >= visible.lowest);
     return rel_bias->n_offsets == 0 || (low && high);
 }
 
@@ -134,12 +134,12 @@ posenc_status posenc_rel_bias_mask(posenc_mask mask, const posenc_rel_bias *rel_
         status = posenc_check_whole_rel_bias(rel_bias, &n_heads);
     if (status != POSENC_OK)
         return status;
-    posenc_offsets seen = posenc_offsets_at(&mask, 0); /* without a chunk the same anywhere */
-    if (rel_bias->is_clamped && !ends_speak(rel_bias, seen))
+    posenc_offsets visible = posenc_offsets_at(&mask, 0); /* without a chunk the same anywhere */
+    if (rel_bias->is_clamped && !ends_speak(rel_bias, visible))
         return POSENC_ERR_OFFSETS;
     for (int64_t h = 0; h < n_heads; h++)
         for (int64_t t = 0; t < rel_bias->n_offsets; t++)
-            if (rel_bias->first + t < seen.lowest || rel_bias->first + t > seen.highest)
+            if (rel_bias->first + t < visible.lowest || rel_bias->first + t > visible.highest)
                 posenc_rel_bias_of_head(rel_bias, h)[t] = -INFINITY;
     return POSENC_OK;
 }

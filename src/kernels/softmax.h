@@ -32,11 +32,11 @@ typedef enum posenc_softmax_form { POSENC_PROBABILITIES, POSENC_EXPONENTIALS, PO
 
 /* Keys that a query sees: begin <= j < end but hole_begin <= j < hole_end, where begin <= hole_begin < hole_end <= end;
  * without a hole both are 0, and if nothing is seen begin and end are too. */
-typedef struct posenc_seen {
+typedef struct posenc_visible {
     size_t begin, hole_begin, hole_end, end;
-} posenc_seen;
+} posenc_visible;
 
-/* One row of softmax.h. Keys that are not seen become 0, or -inf for logits; with leaves_hidden, groups of
+/* One row of softmax.h. Keys that are not seen become 0, or -inf for logits; with leaves_masked, groups of
  * POSENC_SUM_LANES keys, counted from key 0, that are all outside the bounds stay what they are. x may equal y, and may
  * be NULL for zeros.
  * The offset of key j is j - position, or k_pos[j] - position; with k_pos only offsets lowest .. highest are seen.
@@ -47,8 +47,8 @@ typedef struct posenc_softmax_row_args {
     posenc_dtype x_type, y_type;
     posenc_softmax_form form;
     size_t n;
-    posenc_seen seen;
-    int leaves_hidden;
+    posenc_visible visible;
+    int leaves_masked;
     int32_t position;
     const int32_t *k_pos;
     int32_t lowest, highest;

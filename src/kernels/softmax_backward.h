@@ -16,7 +16,7 @@ typedef struct posenc_softmax_backward_args {
     const float *p, *dp, *s;
     float *dx, *db;
     size_t n;
-    posenc_seen seen;
+    posenc_visible visible;
     const int32_t *k_pos; /* or NULL */
     int32_t position, lowest, highest;
     float scale, inv_cap, bias_slope;

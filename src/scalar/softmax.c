@@ -16,19 +16,19 @@ static int32_t offset_of(const row *a, size_t j) {
 
 /* True if key j is inside the bounds of the loops. */
 static int is_inside(const row *a, size_t j) {
-    return j >= a->seen.begin && j < a->seen.end && !(j >= a->seen.hole_begin && j < a->seen.hole_end);
+    return j >= a->visible.begin && j < a->visible.end && !(j >= a->visible.hole_begin && j < a->visible.hole_end);
 }
 
 /* True if key j is in a group that is not written: no key of the group is inside the bounds. */
 static int is_left(const row *a, size_t j) {
     size_t first = j / POSENC_SUM_LANES * POSENC_SUM_LANES;
-    for (j = first; a->leaves_hidden && j < first + POSENC_SUM_LANES; j++)
+    for (j = first; a->leaves_masked && j < first + POSENC_SUM_LANES; j++)
         if (is_inside(a, j))
             return 0;
-    return a->leaves_hidden;
+    return a->leaves_masked;
 }
 
-static int is_seen(const row *a, size_t j) {
+static int is_visible(const row *a, size_t j) {
     if (!is_inside(a, j))
         return 0;
     if (a->k_pos != NULL && (offset_of(a, j) < a->lowest || offset_of(a, j) > a->highest))
@@ -48,7 +48,7 @@ static float rel_bias_value(const posenc_head_rel_bias *rel_bias, int32_t offset
 
 /* Logit l_j (docs/numerics.md); -inf for a masked key. */
 static float logit(const row *a, size_t j) {
-    if (!is_seen(a, j))
+    if (!is_visible(a, j))
         return -INFINITY;
     int32_t offset = offset_of(a, j);
     float s = a->x != NULL ? posenc_load(a->x, j, a->x_type) : 0.0f;
@@ -106,7 +106,7 @@ static void finish(const row *a, float max, double sum) {
     for (size_t j = 0; j < a->n; j++) {
         float e = posenc_exp_above(logit(a, j) - max, a->exp_lowest);
         float y = (e < smallest ? 0.0f : e) * inverse;
-        store(a, j, is_seen(a, j) ? y : 0.0f);
+        store(a, j, is_visible(a, j) ? y : 0.0f);
     }
 }
 

@@ -115,7 +115,8 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, const int has_sc
     vf max[STEP];
     for (int k = 0; k < STEP; k++)
         max[k] = v_set1(a->sink > a->least ? a->sink : a->least);
-    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end)) {
+    for (run r = run_at(&a->visible, step_of(a->visible.begin)); r.begin < a->visible.end;
+         r = run_at(&a->visible, r.end)) {
         if (a->bytes != NULL && r.begin < a->bytes_begin && a->bytes_begin < r.end)
             r.end = a->bytes_begin;
         if (r.is_ragged || kind == WITH_ANYTHING || (a->bytes != NULL && r.begin >= a->bytes_begin))
@@ -209,8 +210,8 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, vd *lanes) {
     vf partial[STEP], lowest = v_set1(a->exp_lowest);
     for (int k = 0; k < STEP; k++)
         partial[k] = v_set1(0.0f);
-    while (j < block_end && j < a->seen.end) {
-        run r = run_at(&a->seen, j);
+    while (j < block_end && j < a->visible.end) {
+        run r = run_at(&a->visible, j);
         size_t end = r.end < block_end ? r.end : block_end;
         for (j = r.begin; j + LANES <= end; j += LANES) {
             if (a->next != NULL)
@@ -228,7 +229,7 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, vd *lanes) {
 
 /* Exponentials of logits less the maximum, also added to the lanes. */
 static __attribute__((noinline)) void make_exponentials(const row *a, float max, vd *lanes) {
-    for (size_t j = step_of(a->seen.begin); j < a->seen.end;)
+    for (size_t j = step_of(a->visible.begin); j < a->visible.end;)
         j = sum_block(a, j, v_set1(max), lanes);
 }
 
@@ -258,11 +259,12 @@ V_INLINE void finish_run(float *y, run r, vf inverse, vf smallest) {
 /* Finishes a row with an unmasked logit of NaN or +inf: every unmasked key gets NaN. Keys masked by bytes or positions
  * get 0, which a product with NaN would not be. */
 static __attribute__((noinline)) void finish_nan(const row *a) {
-    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
+    for (run r = run_at(&a->visible, step_of(a->visible.begin)); r.begin < a->visible.end;
+         r = run_at(&a->visible, r.end))
         for (size_t j = r.begin; j < r.end; j += VF) {
             keys k = keys_at(a, j, lanes_left(r.end - j, 0), r.is_ragged);
-            vm is_hidden = v_lt(hide(a, &k, v_set1(0.0f)), v_set1(0.0f));
-            store_typed(a->y, j, v_zero_if(is_hidden, v_set1(NAN)), k.n, POSENC_F32);
+            vm is_masked = v_lt(mask_keys(a, &k, v_set1(0.0f)), v_set1(0.0f));
+            store_typed(a->y, j, v_zero_if(is_masked, v_set1(NAN)), k.n, POSENC_F32);
         }
 }
 
@@ -275,7 +277,8 @@ static __attribute__((noinline)) void finish(const row *a, double sum) {
         return;
     }
     vf inverse = v_set1((float)(1.0 / sum)), smallest = v_set1((float)(sum * POSENC_SOFTMAX_FLOOR));
-    for (run r = run_at(&a->seen, step_of(a->seen.begin)); r.begin < a->seen.end; r = run_at(&a->seen, r.end))
+    for (run r = run_at(&a->visible, step_of(a->visible.begin)); r.begin < a->visible.end;
+         r = run_at(&a->visible, r.end))
         finish_run(a->y, r, inverse, smallest);
 }
 
@@ -299,7 +302,7 @@ static void fill(const row *a, size_t begin, size_t end, float value) {
 /* Keys begin <= j < end outside the bounds; whole steps of them may be left unwritten. */
 static void fill_gap(const row *a, size_t begin, size_t end, float value) {
     size_t first = step_of(begin + LANES - 1), last = end == a->n ? end : step_of(end);
-    if (a->leaves_hidden && first < last) {
+    if (a->leaves_masked && first < last) {
         fill(a, begin, first, value);
         fill(a, last, end, value);
     } else {
@@ -307,20 +310,20 @@ static void fill_gap(const row *a, size_t begin, size_t end, float value) {
     }
 }
 
-V_INLINE void fill_hidden(const row *a, float value) {
-    if (a->seen.begin > 0)
-        fill_gap(a, 0, a->seen.begin, value);
-    if (a->seen.hole_begin < a->seen.hole_end)
-        fill_gap(a, a->seen.hole_begin, a->seen.hole_end, value);
-    if (a->seen.end < a->n)
-        fill_gap(a, a->seen.end, a->n, value);
+V_INLINE void fill_masked(const row *a, float value) {
+    if (a->visible.begin > 0)
+        fill_gap(a, 0, a->visible.begin, value);
+    if (a->visible.hole_begin < a->visible.hole_end)
+        fill_gap(a, a->visible.hole_begin, a->visible.hole_end, value);
+    if (a->visible.end < a->n)
+        fill_gap(a, a->visible.end, a->n, value);
 }
 
-static void fill_seen(const row *a, float value) {
-    int has_hole = a->seen.hole_begin < a->seen.hole_end;
-    fill(a, a->seen.begin, has_hole ? a->seen.hole_begin : a->seen.end, value);
+static void fill_visible(const row *a, float value) {
+    int has_hole = a->visible.hole_begin < a->visible.hole_end;
+    fill(a, a->visible.begin, has_hole ? a->visible.hole_begin : a->visible.end, value);
     if (has_hole)
-        fill(a, a->seen.hole_end, a->seen.end, value);
+        fill(a, a->visible.hole_end, a->visible.end, value);
 }
 
 /* Reference of the exponentials: the maximum, or 0 if all keys are masked. */
@@ -333,8 +336,8 @@ V_INLINE void finish_row(const row *a, float max, double sum) {
     if (a->sum != NULL)
         *a->sum = (posenc_softmax_sum){max, (float)sum};
     if (sum == 0.0)
-        fill_seen(a, a->empty);
-    fill_hidden(a, sum == 0.0 ? a->empty : 0.0f);
+        fill_visible(a, a->empty);
+    fill_masked(a, sum == 0.0 ? a->empty : 0.0f);
 }
 
 V_INLINE void softmax(const row *a) {
@@ -359,7 +362,7 @@ void VARIANT(softmax_row)(const row *a) {
         VARIANT(softmax_row)(&wide);
     } else if (a->form == POSENC_LOGITS) {
         is_whole ? (void)store_logits(a) : logits_in_parts(a);
-        fill_hidden(a, -INFINITY);
+        fill_masked(a, -INFINITY);
     } else {
         is_whole ? softmax(a) : softmax_in_parts(a);
     }

@@ -13,7 +13,7 @@ enum { PART = 8192 };
 
 /* The part that the first unmasked key belongs to begins here. */
 V_INLINE size_t first_part(const row *a) {
-    return a->seen.begin / POSENC_SUM_BLOCK * POSENC_SUM_BLOCK;
+    return a->visible.begin / POSENC_SUM_BLOCK * POSENC_SUM_BLOCK;
 }
 
 /* Key j of the row, counted in a part of n keys from `begin` on; its first or its end, if it lies outside. */
@@ -22,9 +22,9 @@ V_INLINE size_t within(size_t j, size_t begin, size_t n) {
 }
 
 /* The keys that are seen, from one type to another. */
-V_INLINE void convert_seen(const posenc_seen *seen, const void *x, const posenc_dtype x_type, void *y,
-                           const posenc_dtype y_type) {
-    for (run r = run_at(seen, step_of(seen->begin)); r.begin < seen->end; r = run_at(seen, r.end))
+V_INLINE void convert_visible(const posenc_visible *visible, const void *x, const posenc_dtype x_type, void *y,
+                              const posenc_dtype y_type) {
+    for (run r = run_at(visible, step_of(visible->begin)); r.begin < visible->end; r = run_at(visible, r.end))
         for (size_t j = r.begin; j < r.end; j += VF) {
             size_t n = lanes_left(r.end - j, 0);
             store_typed(y, j, load_typed(x, j, n, x_type), n, y_type);
@@ -36,8 +36,8 @@ static row widened(const row *a) {
     row wide = *a;
     if (a->x == NULL || a->x_type == POSENC_F32)
         return wide;
-    a->x_type == POSENC_F16 ? convert_seen(&a->seen, a->x, POSENC_F16, a->y, POSENC_F32)
-                            : convert_seen(&a->seen, a->x, POSENC_BF16, a->y, POSENC_F32);
+    a->x_type == POSENC_F16 ? convert_visible(&a->visible, a->x, POSENC_F16, a->y, POSENC_F32)
+                            : convert_visible(&a->visible, a->x, POSENC_BF16, a->y, POSENC_F32);
     wide.x = a->y;
     wide.x_type = POSENC_F32;
     return wide;
@@ -45,16 +45,16 @@ static row widened(const row *a) {
 
 /* Keys from `begin` on, up to PART of them, as a row of their own with a result of float32 in `kept`. */
 static row part_at(const row *a, size_t begin, float *kept) {
-    size_t n = a->seen.end - begin < PART ? a->seen.end - begin : PART;
+    size_t n = a->visible.end - begin < PART ? a->visible.end - begin : PART;
     row part = *a;
     part.x = a->x != NULL ? typed_at(a->x, begin, a->x_type) : NULL;
     part.y = kept;
     part.y_type = POSENC_F32;
     part.n = n;
-    part.seen = (posenc_seen){within(a->seen.begin, begin, n), within(a->seen.hole_begin, begin, n),
-                              within(a->seen.hole_end, begin, n), n};
-    if (part.seen.hole_begin == part.seen.hole_end)
-        part.seen.hole_begin = part.seen.hole_end = 0;
+    part.visible = (posenc_visible){within(a->visible.begin, begin, n), within(a->visible.hole_begin, begin, n),
+                                    within(a->visible.hole_end, begin, n), n};
+    if (part.visible.hole_begin == part.visible.hole_end)
+        part.visible.hole_begin = part.visible.hole_end = 0;
     if (a->k_pos != NULL)
         part.k_pos = a->k_pos + begin;
     else
@@ -72,13 +72,13 @@ static row part_at(const row *a, size_t begin, float *kept) {
 
 static void put_part(const row *a, const row *part, size_t begin) {
     void *y = typed_out(a->y, begin, a->y_type);
-    a->y_type == POSENC_F16 ? convert_seen(&part->seen, part->y, POSENC_F32, y, POSENC_F16)
-                            : convert_seen(&part->seen, part->y, POSENC_F32, y, POSENC_BF16);
+    a->y_type == POSENC_F16 ? convert_visible(&part->visible, part->y, POSENC_F32, y, POSENC_F16)
+                            : convert_visible(&part->visible, part->y, POSENC_F32, y, POSENC_BF16);
 }
 
 static void logits_in_parts(const row *a) {
     float kept[PART];
-    for (size_t j = first_part(a); j < a->seen.end; j += PART) {
+    for (size_t j = first_part(a); j < a->visible.end; j += PART) {
         row part = part_at(a, j, kept);
         store_logits(&part);
         put_part(a, &part, j);
@@ -88,7 +88,7 @@ static void logits_in_parts(const row *a) {
 /* A row of one part makes its logits and exponentials once, a longer one in each pass that needs them. */
 static void softmax_in_parts(const row *a) {
     float kept[PART];
-    size_t first = first_part(a), end = a->seen.end;
+    size_t first = first_part(a), end = a->visible.end;
     int is_whole = end - first <= PART;
     row part = part_at(a, first, kept);
     float max = store_logits(&part);

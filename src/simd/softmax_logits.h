@@ -160,15 +160,15 @@ V_INLINE vf rel_term_values(const row *a, const posenc_rel_term *r, const keys *
 }
 
 /* -inf for keys masked by bytes, positions or bounds. */
-V_INLINE vf hide(const row *a, const keys *k, vf l) {
-    vf hidden = v_set1(-INFINITY);
+V_INLINE vf mask_keys(const row *a, const keys *k, vf l) {
+    vf masked = v_set1(-INFINITY);
     if (a->bytes != NULL && k->j >= a->bytes_begin) {
         vm is_set = vi_lt(vi_set1(0), vi_load_u8_n(a->bytes + (k->j - a->bytes_begin), k->n));
-        l = a->keep ? v_select(is_set, l, hidden) : v_select(is_set, hidden, l);
+        l = a->keep ? v_select(is_set, l, masked) : v_select(is_set, masked, l);
     }
     if (a->k_pos != NULL)
-        l = hide_far(k->offsets, a->lowest, a->highest, l, hidden);
-    return k->scattered ? hide_unseen(&a->seen, k->j, l, hidden) : l;
+        l = mask_far_keys(k->offsets, a->lowest, a->highest, l, masked);
+    return k->scattered ? mask_outside_bounds(&a->visible, k->j, l, masked) : l;
 }
 
 /* The n keys from j on; is_ragged: bounds may mask some. */
@@ -197,7 +197,7 @@ static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n,
         vf u = v_mul(v_mul(s, v_set1(a->scale)), v_set1(a->inv_cap));
         l = v_fma(tanh_any(u), v_set1(a->cap), b);
     }
-    return hide(a, &k, l);
+    return mask_keys(a, &k, l);
 }
 
 #endif

@@ -20,7 +20,7 @@ V_INLINE size_t step_of(size_t j) {
 }
 
 /* The run from j on, or from behind the hole if j is in it. Without keys at the end of the row. */
-V_INLINE run run_at(const posenc_seen *a, size_t j) {
+V_INLINE run run_at(const posenc_visible *a, size_t j) {
     if (j >= a->hole_begin && j + LANES <= a->hole_end)
         j = step_of(a->hole_end);
     run r = {j, a->end, j < a->begin || (j + LANES > a->hole_begin && j < a->hole_end)};
@@ -38,17 +38,17 @@ V_INLINE vi key_numbers(size_t j) {
 }
 
 /* x at the keys from j on inside the bounds, `hidden` at the others. */
-V_INLINE vf hide_unseen(const posenc_seen *seen, size_t j, vf x, vf hidden) {
+V_INLINE vf mask_outside_bounds(const posenc_visible *visible, size_t j, vf x, vf masked) {
     vi keys = key_numbers(j);
-    vf behind_hole = v_select(vi_lt(keys, vi_set1((int32_t)seen->hole_end)), hidden, x);
-    x = v_select(vi_lt(keys, vi_set1((int32_t)seen->hole_begin)), x, behind_hole);
-    return v_select(vi_lt(keys, vi_set1((int32_t)seen->begin)), hidden, x);
+    vf behind_hole = v_select(vi_lt(keys, vi_set1((int32_t)visible->hole_end)), masked, x);
+    x = v_select(vi_lt(keys, vi_set1((int32_t)visible->hole_begin)), x, behind_hole);
+    return v_select(vi_lt(keys, vi_set1((int32_t)visible->begin)), masked, x);
 }
 
 /* x at the keys of offsets lowest .. highest, and `hidden` at the others. */
-V_INLINE vf hide_far(vi offsets, int32_t lowest, int32_t highest, vf x, vf hidden) {
-    x = v_select(vi_lt(offsets, vi_set1(lowest)), hidden, x);
-    return v_select(vi_lt(vi_set1(highest), offsets), hidden, x);
+V_INLINE vf mask_far_keys(vi offsets, int32_t lowest, int32_t highest, vf x, vf masked) {
+    x = v_select(vi_lt(offsets, vi_set1(lowest)), masked, x);
+    return v_select(vi_lt(vi_set1(highest), offsets), masked, x);
 }
 
 /* Lanes of vector k of a step that `rest` keys are left for. */

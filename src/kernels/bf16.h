@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Arguments of round_rows, pack_pairs, pair_rows and multiply_pairs: products of bf16 matrices in the order of Intel's
  * TDPBF16PS, which every CPU can follow. */
-#ifndef POSENC_KERNELS_PAIRS_H
-#define POSENC_KERNELS_PAIRS_H
+#ifndef POSENC_KERNELS_BF16_H
+#define POSENC_KERNELS_BF16_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,11 +17,11 @@
  * A matrix of numbers b[k][t] stands in words of two, b[2j][t] in the low half and b[2j+1][t] in the high one. Word j
  * of column t is words[(t / POSENC_PANEL * depth / 2 + j) * POSENC_PANEL + t % POSENC_PANEL]. depth is the number of k,
  * filled up with zeros to whole blocks; and so are the columns, to whole panels. */
-#define POSENC_PAIR_BLOCK 32
-#define POSENC_PAIR_LEAST 0x1p-56f
+#define POSENC_BF16_BLOCK 32
+#define POSENC_BF16_LEAST 0x1p-56f
 
 /* Rows of float32 to rows of numbers, each block followed by its second part if n_parts is 2: first the number, then
- * what it lacks to x, rounded likewise. Block b of row i is at y + i * y_stride + b * 2 * POSENC_PAIR_BLOCK, the last
+ * what it lacks to x, rounded likewise. Block b of row i is at y + i * y_stride + b * 2 * POSENC_BF16_BLOCK, the last
  * filled up with zeros. y may be x, rows as far apart: whole blocks of x then have room for both parts, and the last
  * for as many parts as its n channels, rounded up to 16, leave room. */
 typedef struct posenc_round_rows_args {

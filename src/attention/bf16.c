@@ -5,7 +5,7 @@
 #include "core/minmax.h"
 #include "core/view.h"
 
-enum { BLOCK = POSENC_PAIR_BLOCK };
+enum { BLOCK = POSENC_BF16_BLOCK };
 
 /* bf16 parts of a number: 2 with BF16X3, 1 for bf16 inputs, whose second part is 0. */
 static size_t parts_of(const posenc_attention_unit *u, posenc_dtype type) {
@@ -67,7 +67,7 @@ static void multiply_head(const posenc_attention_unit *u, const posenc_attention
     }
 }
 
-void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at) {
+void posenc_attention_multiply_bf16(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at) {
     posenc_attention_multiply_by_heads(u, keys, at, multiply_head);
 }
 
@@ -80,8 +80,8 @@ static size_t values_at_a_time(const posenc_attention_unit *u) {
 }
 
 /* y = keep * y + side, row by row. */
-static void join(const posenc_attention_unit *u, const float *keep, posenc_attention_sums sums) {
-    static const int32_t nothing[POSENC_UNIT_ROWS];
+static void add_side(const posenc_attention_unit *u, const float *keep, posenc_attention_sums sums) {
+    static const int32_t nothing[POSENC_UNIT_PAIRS];
     posenc_attend_rows_args args = {
         .weights = u->scores,
         .from = u->side,
@@ -150,9 +150,9 @@ static void sum_head(const posenc_attention_unit *u, const posenc_attention_valu
         for (size_t j = values->begin; j < values->end;)
             j += add_values(u, values, j, part, n_parts);
     if (values->is_last)
-        join(u, values->keep, values->sums);
+        add_side(u, values->keep, values->sums);
 }
 
-void posenc_attention_sum_pairs(const posenc_attention_unit *u, const posenc_attention_values *values) {
+void posenc_attention_sum_bf16(const posenc_attention_unit *u, const posenc_attention_values *values) {
     posenc_attention_sum_by_heads(u, values, sum_head);
 }

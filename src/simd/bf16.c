@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SIMD body of the products of bf16 matrices; src/scalar/pairs.c is the specification.
+/* SIMD body of the products of bf16 matrices; src/scalar/bf16.c is the specification.
  * Needs: vec.h. Produces: round_rows, pack_pairs, pair_rows, multiply_pairs. Used by: avx2, avx512, neon.
  *
  * A word of two numbers becomes two vectors by a shift and a mask, the even and the odd one, each for a chain of fma of
@@ -11,14 +11,14 @@
 #include "simd/prefetch.h"
 #include "kernels/variant.h"
 
-enum { BLOCK = POSENC_PAIR_BLOCK, PAIR_CHANNELS = 2 * VF };
+enum { BLOCK = POSENC_BF16_BLOCK, PAIR_CHANNELS = 2 * VF };
 
 _Static_assert(BLOCK % PAIR_CHANNELS == 0 && POSENC_PANEL % (2 * VF) == 0, "whole steps");
 
 /* ---- Numbers ---- */
 
 /* Half way between the largest bf16 below 2^-56 and that: what is less rounds to less. */
-#define ROUNDS_TO_LEAST (POSENC_PAIR_LEAST * (1.0f - 0x1p-9f))
+#define ROUNDS_TO_LEAST (POSENC_BF16_LEAST * (1.0f - 0x1p-9f))
 
 V_INLINE vf with_least(vf x) {
     return v_zero_if(v_lt(v_abs(x), v_set1(ROUNDS_TO_LEAST)), x);
