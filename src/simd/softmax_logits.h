@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention logits on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.h, exp.h,
- * softmax_runs.h. */
+/* Attention logits of one vector of keys; src/scalar/softmax.c is the specification. plain_logits: unmasked keys with
+ * at most one bias or term. any_logits: everything that a row can have. Needs: vec.h. Used by: softmax_passes. */
 #ifndef POSENC_SIMD_SOFTMAX_LOGITS_H
 #define POSENC_SIMD_SOFTMAX_LOGITS_H
 
@@ -8,6 +8,9 @@
 
 #include <math.h>
 
+#include "simd/exp.h"
+#include "simd/softmax_runs.h"
+#include "simd/typed.h"
 #include "kernels/kernels.h"
 
 typedef posenc_softmax_row_args row;
