@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: the walk over units, or over parts of units. */
+/* Fused attention: sizes of work and scratch, and the calls. A call checks its arguments and walks over work units, or
+ * over split-KV partitions (a work unit's share of the keys). */
 #include "attention/attention.h"
 
 #include "core/view.h"
@@ -44,7 +45,7 @@ size_t posenc_attention_split_bytes(const posenc_attention_args *args) {
     return posenc_is_size(bytes) ? (size_t)bytes : 0;
 }
 
-/* A thread has a unit's scratch, then its sums of a segment and of all segments. */
+/* Scratch of a thread: a unit's, then sums of one segment and of all segments. */
 size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim) {
     if (!posenc_is_attention_dim(head_dim) || !posenc_is_attention_dim(v_dim))
         return 0;
@@ -53,7 +54,7 @@ size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim) {
 
 /* ---- Calls ---- */
 
-/* Checks the arguments and makes the call of them. */
+/* Checks the arguments and sets the call. */
 static posenc_status begin_call(const posenc_attention_args *args, posenc_attention_call *call) {
     if (args == NULL || args->params == NULL)
         return POSENC_ERR_NULL;
@@ -73,7 +74,7 @@ static posenc_status begin_call(const posenc_attention_args *args, posenc_attent
     return POSENC_OK;
 }
 
-/* The pairs' rows of q or out. */
+/* Rows of q or out of the unit's pairs. */
 static posenc_rows_ahead rows_of(const posenc_attention_unit *u, const posenc_view *x, const void *rows[MOST_PAIRS]) {
     size_t n_pairs = (size_t)posenc_attention_pairs(u);
     for (size_t pair = 0; pair < n_pairs; pair++)
@@ -81,7 +82,7 @@ static posenc_rows_ahead rows_of(const posenc_attention_unit *u, const posenc_vi
     return (posenc_rows_ahead){rows, posenc_attention_row_bytes(x), n_pairs};
 }
 
-/* next: the unit behind it; NULL: none. */
+/* Computes a unit: sums of its segments, combined one after the other. next: the unit that follows, or NULL. */
 static void run_unit(posenc_attention_unit *u, const posenc_attention_unit *next, float *scratch) {
     const posenc_attention_call *call = u->call;
     int64_t n_pairs = posenc_attention_pairs(u), head_dim = call->args->q.ne[0], v_dim = call->args->v.ne[0];
@@ -133,9 +134,9 @@ posenc_status posenc_attention(const posenc_score_params *params, const posenc_v
     return posenc_attention_run(&args, scratch, units);
 }
 
-/* ---- Parts ---- */
+/* ---- Split-KV partitions ---- */
 
-/* The unit's sums of a segment among all parts: [segment][pair of all][v_dim + 2]. */
+/* Sums of a unit and a segment among all partitions: [segment][pair of the call][v_dim + 2]. */
 static posenc_attention_sums partition_of(const posenc_attention_unit *u, int64_t segment, const void *partitions) {
     const posenc_view *q = &u->call->args->q;
     size_t stride = (size_t)u->call->args->v.ne[0] + 2;
@@ -165,7 +166,7 @@ posenc_status posenc_attention_split(const posenc_attention_args *args, void *sc
         return status;
     int64_t n_units = posenc_attention_tile_count(&args->q, &args->k);
     for (int64_t partition = range.begin, n; partition < range.end; partition += n) {
-        int64_t segment = partition / n_units; /* so that neighbours read the same tokens */
+        int64_t segment = partition / n_units; /* neighbouring partitions read the same tokens */
         posenc_attention_unit unit = posenc_attention_unit_at(&call, partition % n_units, range.end - partition), u;
         n = unit.n_units;
         for (int64_t done = 0; done < unit.n; done += u.n) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: products in bf16 (POSENC_MATH_BF16, _BF16X2 and _BF16X3). */
+/* Fused attention in bf16 (POSENC_MATH_BF16, _BF16X2 and _BF16X3): scores of keys, and weighted sums of values. */
 #include "attention/attention.h"
 
 #include "core/minmax.h"
@@ -16,7 +16,7 @@ static size_t whole(size_t n, size_t of) {
     return (n + of - 1) / of * of;
 }
 
-/* Numbers of a row of so many floats that are rounded where they stand. */
+/* bf16 numbers of a row of floats that is rounded in place. */
 static uint16_t *numbers_of(float *x) {
     return (uint16_t *)(void *)x;
 }
@@ -73,7 +73,7 @@ void posenc_attention_multiply_bf16(const posenc_attention_unit *u, const posenc
 
 /* ---- Values ---- */
 
-/* Values that are paired at a time. */
+/* Values that are paired at a time: as many as u->staged holds. */
 static size_t values_at_a_time(const posenc_attention_unit *u) {
     size_t floats = posenc_attention_staged_floats(u->call->args->q.ne[0], u->call->args->v.ne[0]);
     return floats * 2 / whole((size_t)u->call->args->v.ne[0], POSENC_PANEL) / BLOCK * BLOCK;
@@ -97,7 +97,7 @@ static void add_side(const posenc_attention_unit *u, const float *keep, posenc_a
     u->call->kernels->attend_rows(&args);
 }
 
-/* Rounds the weights of the values, where these stand. Returns the bf16 parts of each. */
+/* Rounds the weights of the values in place. Returns the bf16 parts of each weight. */
 static size_t round_weights(const posenc_attention_unit *u, const posenc_attention_values *values) {
     posenc_round_rows_args args = {
         .x = u->scores + values->begin,
@@ -112,7 +112,7 @@ static size_t round_weights(const posenc_attention_unit *u, const posenc_attenti
     return args.n_parts;
 }
 
-/* Adds the part of the values from number j of the block on, of which there is room for. */
+/* Adds a bf16 part of the values from number j of the block on, as many as fit in u->staged. Returns how many. */
 static size_t add_values(const posenc_attention_unit *u, const posenc_attention_values *values, size_t j, size_t part,
                          size_t n_parts) {
     const posenc_view *v = &u->call->args->v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: what the pairs of a unit see of a block of keys, where its rows are, and which are fetched next. */
+/* Fused attention, one key block of a unit: visible keys of each pair, addresses of its rows, rows to prefetch. */
 #include "attention/block.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "core/view.h"
 #include "softmax/visible.h"
 
-/* ---- What is seen ---- */
+/* ---- Visible keys ---- */
 
 static int has_hole(posenc_visible visible) {
     return visible.hole_begin < visible.hole_end;
@@ -26,7 +26,7 @@ static key_range clip(const posenc_softmax_row_args *row, size_t begin, size_t e
     return clipped.begin < clipped.end ? (key_range){clipped.begin - first, clipped.end - first} : (key_range){0, 0};
 }
 
-/* Clips what a row sees to the n keys from `first` on. */
+/* Clips a row's visible keys to the n keys from `first` on. */
 static posenc_visible visible_of(const posenc_softmax_row_args *row, size_t first, size_t n) {
     if (!has_hole(row->visible)) {
         key_range all = clip(row, row->visible.begin, row->visible.end, first, n);
@@ -74,7 +74,7 @@ size_t posenc_attention_run_end(const posenc_attention_block *b, size_t begin) {
 
 /* ---- Addresses ---- */
 
-/* From the panel of the first seen key on, and of some keys behind the block. */
+/* Addresses of keys from the panel of the first visible key on, and of some keys behind the block to prefetch. */
 static void find_keys(posenc_attention_block *b) {
     size_t begin = b->visible_first / POSENC_PANEL * POSENC_PANEL;
     b->rows_end = posenc_min_size(b->n + POSENC_KEYS_PACKED, b->visible_limit - b->first);
@@ -82,19 +82,19 @@ static void find_keys(posenc_attention_block *b) {
                                    (int64_t)(b->rows_end - begin), b->unit->key_rows + begin);
 }
 
-/* 1 if a pair sees one of keys begin .. end - 1; of a hole's keys it may be 1 too. */
+/* 1 if a pair sees one of keys [begin, end). May also be 1 for keys of a hole. */
 static int sees(posenc_visible visible, size_t begin, size_t end) {
     return visible.begin < visible.end && visible.begin < end && visible.end > begin;
 }
 
-/* Gives values begin .. end - 1 of the block, of which no pair sees one, the address of any. */
+/* Gives values [begin, end) of the block, which no pair sees, the address `any`. */
 static void set_masked(const posenc_attention_unit *u, size_t begin, size_t end, const void *any) {
     for (size_t j = begin; j < end; j++)
         u->value_rows[j] = any;
 }
 
-/* In panels that no pair sees, and behind the last to the end of its panel, of any value: groups read it for all of
- * them, with a weight of 0. */
+/* Addresses of values. Values of panels that no pair sees, and behind the last visible one to the end of its panel, get
+ * the address of a visible value: integers and bf16 read whole groups, with a weight of 0 for masked keys. */
 static void find_values(const posenc_attention_block *b) {
     const posenc_attention_unit *u = b->unit;
     const posenc_view *v = &u->call->args->v;
@@ -119,26 +119,27 @@ void posenc_attention_find_rows(posenc_attention_block *b) {
 
 /* ---- Runs ---- */
 
-/* 1 if the unit waits for memory, so that values are prefetched. Values that the caches hold anyway would pay 4 % for
- * it. */
+/* 1 if the unit waits for memory, so that values are prefetched with their keys. Prefetching values that the caches
+ * hold costs 4 %. */
 static int waits(const posenc_attention_unit *u) {
     return u->n <= POSENC_FEW_PAIRS && posenc_is_far(posenc_view_count(&u->call->args->v));
 }
 
-/* 1 if values are fetched while others are summed, and not with their keys: a block of them, and the keys that pass by,
- * are more than a second cache of 512 KB holds. float32 then takes 0.66 to 0.81 of the time, and f16, of half the size,
- * 1.04 to 1.1 (AMD Zen 3). */
+/* 1 if values are prefetched while others are summed, not with their keys. A key block of large values and the keys
+ * that pass by do not fit in a second cache of 512 KB: float32 takes 0.66 to 0.81 of the time. f16, of half the size,
+ * would take 1.04 to 1.1 times as long (AMD Zen 3). */
 static int streams_values(const posenc_attention_unit *u) {
     enum { BLOCK_BYTES = 1 << 17 };
     return u->n_heads > 1 ||
            (waits(u) && POSENC_KEY_BLOCK * posenc_attention_row_bytes(&u->call->args->v) > BLOCK_BYTES);
 }
 
-/* Tokens of so many bytes are at work while as many are fetched: whole tokens often lie a power of two apart, and then
- * have few sets of a second cache of 512 KB. Twice as many: float32 takes 1.1 to 1.25 times as long (AMD Zen 3). */
+/* RUN_BYTES: bytes of tokens at work, while as many are prefetched. Whole tokens often lie a power of two apart, and
+ * then share few sets of a second cache of 512 KB. With twice as many, float32 takes 1.1 to 1.25 times as long (AMD Zen
+ * 3). */
 enum { RUN_BYTES = 1 << 16, SHORTEST_RUN = 8 };
 
-/* Tokens of heads that are visited together. */
+/* Tokens of a run of several heads. */
 static size_t run_of_tokens(const posenc_view *x) {
     size_t run = POSENC_PANEL;
     while (run > SHORTEST_RUN && run * (size_t)x->nb[2] > RUN_BYTES)
@@ -172,14 +173,14 @@ void posenc_attention_find_runs(posenc_attention_block *b) {
     b->value_run = value_run(b);
 }
 
-/* ---- Rows that are fetched ---- */
+/* ---- Rows to prefetch ---- */
 
 /* Bytes from the first of the unit's heads to the end of its last. */
 static size_t token_bytes(const posenc_attention_unit *u, const posenc_view *x) {
     return (size_t)((u->n_heads - 1) * x->nb[1]) + posenc_attention_row_bytes(x);
 }
 
-/* Rows from number j of the block on, at most n and before `end`. */
+/* Rows [j, end) of the block, at most n of them. */
 static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc_view *x, const void *const *rows,
                                     size_t j, size_t n, size_t end) {
     return (posenc_rows_ahead){rows + j, token_bytes(u, x), j < end ? posenc_min_size(end - j, n) : 0};
@@ -193,7 +194,8 @@ static posenc_rows_ahead values_ahead(const posenc_attention_block *b, size_t j,
     return rows_ahead(b->unit, &b->unit->call->args->v, b->unit->value_rows, j, n, b->visible_end);
 }
 
-/* Leaves out the first and the last pairs that see none of the keys: half of a unit at the end of a causal prompt. */
+/* Leaves out the first and the last pairs that see none of the keys. At the end of a causal prompt that is half of a
+ * unit. */
 static void find_pairs(const posenc_attention_block *b, size_t j, posenc_attention_keys *keys) {
     size_t end = j + (size_t)keys->n;
     keys->end_pair = posenc_attention_pairs(b->unit);
@@ -214,7 +216,7 @@ posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, 
         return keys;
     }
     keys.ahead[0] = keys_ahead(b, next, b->rows_end);
-    if (waits(u)) /* values of these keys */
+    if (waits(u)) /* these keys' values */
         keys.ahead[1] = values_ahead(b, j, n);
     else if (next >= b->visible_end) /* the values that are summed first */
         keys.ahead[1] = values_ahead(b, b->visible_first, posenc_min_size(b->value_run, POSENC_VALUES_PACKED));

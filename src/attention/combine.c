@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: sums over segments of keys joined, and results of different keys. */
+/* Combines softmax-weighted sums of different keys: segments of one call, and results of calls (out, lse). */
 #include <math.h>
 
 #include "attention/attention.h"
@@ -8,12 +8,12 @@
 #include "core/view.h"
 #include "kernels/exp.h"
 
-/* m + ln s, s being at least 1, or 0 where nothing was summed. */
+/* max + ln sum. The sum is at least 1, or 0 without keys. */
 static float log_sum_exp(float max, float sum) {
     return sum == 0.0f ? -INFINITY : (float)((double)max + posenc_log1p_double((double)sum - 1.0));
 }
 
-/* y = fma(weights[1], x[1], weights[0] x[0]), or as many terms as there are; y may be one of x. */
+/* y = fma(weights[1], x[1], weights[0] x[0]), or the first n_terms terms of it. y may be one of x. */
 static void mix(const posenc_kernels *kernels, const void *const *x, posenc_dtype x_type, const float weights[2],
                 int n_terms, void *y, posenc_dtype y_type, int64_t n) {
     const float *at[2] = {&weights[0], &weights[1]};
@@ -46,7 +46,7 @@ void posenc_attention_add(const posenc_attention_call *call, const float *segmen
     if (more.sum == 0.0f)
         return;
     float factors[2] = {0.0f, 1.0f};
-    if (before.max == -INFINITY && isfinite(more.max)) /* nothing yet, as for most rows: exp(0) took 2 % of a prompt */
+    if (before.max == -INFINITY && isfinite(more.max)) /* the first keys of a row: exp(0) took 2 % of a prompt */
         combined = more;
     else
         (void)posenc_softmax_combine(&before, &more, &combined, &factors[0], &factors[1]);
@@ -88,7 +88,7 @@ static posenc_status check_state(const posenc_attention_state *r, posenc_status 
     return r->lse.ne[0] == 1 && posenc_same_rows(&r->lse, &r->out) ? POSENC_OK : POSENC_ERR_SHAPE;
 }
 
-/* What is written is what is read, or apart from it. */
+/* Checks that the combined state is the state `part`, or apart from it. */
 static posenc_status check_apart(const posenc_attention_state *part, const posenc_attention_state *combined) {
     posenc_status status = posenc_check_pair(&part->out, &combined->out);
     if (status == POSENC_OK)
@@ -115,8 +115,8 @@ static posenc_status check_states(const posenc_attention_state *a, const posenc_
     return status == POSENC_OK ? posenc_check_apart(&combined->out, &combined->lse) : status;
 }
 
-/* So many rows at a time: their exponentials are one call of a kernel, and their logarithms need not wait for rows. 0.8
- * times as long as one row after the other. */
+/* Rows are combined by 64: one kernel call computes their exponentials, and logarithms do not wait for rows. Takes 0.8
+ * times as long as row by row. */
 enum { ROWS_AT_ONCE = 64 };
 
 typedef struct combination {
@@ -124,7 +124,7 @@ typedef struct combination {
     const posenc_attention_state *states[2], *combined;
 } combination;
 
-/* What a row's parts add up to, as posenc_softmax_combine has it. */
+/* Terms of one combined row, as in posenc_softmax_combine. */
 typedef struct combined_row {
     float lse[2], factors[2];
     float max, sum;
@@ -134,7 +134,7 @@ static float *lse_at(const posenc_attention_state *r, posenc_row_place at) {
     return posenc_row_at(&r->lse, at);
 }
 
-/* exp(x[i]) in place, x[i] <= 0 or NaN: a row of scores whose maximum is held to 0. */
+/* Replaces x[i] <= 0, or NaN, by exp(x[i]): a row of scores whose maximum is held to 0. */
 static void make_exponentials(const posenc_kernels *kernels, float *x, size_t n) {
     posenc_softmax_row_args args = {
         .x = x,
@@ -164,7 +164,7 @@ static void combine_lse(const combination *m, posenc_row_place at, int64_t n, co
     for (int64_t row = 0; row < n; row++) {
         combined_row *r = &rows[row];
         float sums[2];
-        for (int i = 0; i < 2; i++) { /* a part without keys adds nothing; -inf - -inf is NaN */
+        for (int i = 0; i < 2; i++) { /* a state without keys adds nothing; -inf - -inf is NaN */
             r->factors[i] = r->lse[i] == -INFINITY ? 0.0f : exponentials[row][i];
             sums[i] = r->lse[i] == -INFINITY ? 0.0f : 1.0f;
         }
@@ -187,7 +187,7 @@ static void combine_row(const combination *m, posenc_row_place at, const combine
     mix(m->kernels, x, m->states[0]->out.dtype, weights, n, posenc_row_at(y, at), y->dtype, y->ne[0]);
 }
 
-/* n <= MERGED rows from one on. */
+/* Combines n <= ROWS_AT_ONCE rows from `first` on. */
 static void combine_rows(const combination *m, posenc_row_place first, int64_t n) {
     combined_row rows[ROWS_AT_ONCE];
     combine_lse(m, first, n, rows);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scores of an indexer: products of its heads with all keys, clamped at 0 and summed with the heads' weights. */
+/* Scores of a sparse-attention indexer: sum over heads of weight * max(0, q.k). A work unit is some queries of a
+ * sequence and 1024 of its keys. */
 #include "attention/index.h"
 
 #include <string.h>
@@ -11,13 +12,13 @@
 
 enum {
     PAIRS = POSENC_UNIT_PAIRS,
-    KEYS = POSENC_KEYS_PACKED, /* that are packed and multiplied at a time */
-    UNIT_KEYS = 1024           /* 128 tiles of a query with 131072 keys: enough to share between threads */
+    KEYS = POSENC_KEYS_PACKED, /* keys packed and multiplied at a time */
+    UNIT_KEYS = 1024           /* 128 units of a query with 131072 keys: enough to share between threads */
 };
 
 /* ---- Sizes ---- */
 
-/* Queries of a tile: together they have ROWS heads at most, or it is one, whose heads go by blocks of ROWS. */
+/* Queries of a unit: together at most PAIRS heads, or one query, whose heads go by blocks of PAIRS. */
 static int64_t queries_of_unit(const posenc_index_args *args) {
     return posenc_max(1, PAIRS / posenc_max(1, args->q.ne[1]));
 }
@@ -102,21 +103,21 @@ static posenc_status check_args(const posenc_index_args *args) {
     return status;
 }
 
-/* ---- A tile ---- */
+/* ---- A work unit ---- */
 
-/* Some queries of a sequence and some of its keys. */
+/* Queries of a sequence and a range of its keys. */
 typedef struct index_unit {
     const posenc_index_args *args;
     const posenc_kernels *kernels;
     int64_t batch, first_query, n_queries;
     posenc_key_span keys;
-    /* In the caller's scratch: */
-    float *queries;  /* of the block of heads, in float32, posenc_padded(dim) apart */
+    /* Scratch: */
+    float *queries;  /* rows of a head block in float32, posenc_padded(dim) apart */
     float *panels;   /* KEYS packed keys */
-    float *products; /* of both, KEYS apart */
+    float *products; /* query rows times keys, KEYS apart */
 } index_unit;
 
-/* Heads of all queries of the tile. */
+/* Heads [first, first + n) of all queries of the unit. */
 typedef struct head_block {
     int64_t first, n;
 } head_block;
@@ -139,7 +140,7 @@ static index_unit unit_at(const posenc_index_args *args, int64_t number, float *
     return t;
 }
 
-/* Of the keys, those that query i of the tile sees. */
+/* Clips keys to the bounds of query i of the unit. */
 static posenc_key_span visible_of(const index_unit *t, int64_t i, posenc_key_span keys) {
     posenc_key_span visible = posenc_key_span_of(&t->args->bounds, t->args->k.ne[2], t->first_query + i, t->batch);
     return (posenc_key_span){posenc_max(visible.begin, keys.begin), posenc_min(visible.end, keys.end)};
@@ -149,7 +150,7 @@ static float *scores_at(const index_unit *t, int64_t i, int64_t key) {
     return (float *)posenc_view_at(&t->args->scores, t->first_query + i, 0, t->batch) + key;
 }
 
-/* Scores start from 0. Keys that a query of the tile sees, from the first to the last. */
+/* Clears the scores within bounds. Returns the range of keys that any query of the unit sees. */
 static posenc_key_span begin_scores(const index_unit *t) {
     posenc_key_span visible = {t->keys.end, t->keys.begin};
     for (int64_t i = 0; i < t->n_queries; i++) {
@@ -183,7 +184,7 @@ static void stage_queries(const index_unit *t, head_block heads) {
 static void multiply(const index_unit *t, head_block heads, posenc_key_span keys) {
     const posenc_view *k = &t->args->k;
     size_t dim = (size_t)k->ne[0], n = (size_t)(keys.end - keys.begin);
-    /* As many behind them are packed next, by this tile or the one after it. */
+    /* Prefetches as many keys behind these: this unit or the next packs them. */
     size_t n_next = posenc_min_size(n, (size_t)(k->ne[2] - keys.end));
     const void *rows[2 * KEYS];
     for (size_t j = 0; j < n + n_next; j++)
@@ -210,7 +211,7 @@ static void multiply(const index_unit *t, head_block heads, posenc_key_span keys
     t->kernels->dot_rows(&dot);
 }
 
-/* The products with these keys, to the scores of those that a query sees. */
+/* Adds the weighted, clamped products of a head block to the scores of visible keys. */
 static void add_heads(const index_unit *t, head_block heads, posenc_key_span keys) {
     for (int64_t i = 0; i < t->n_queries; i++) {
         posenc_key_span visible = visible_of(t, i, keys);

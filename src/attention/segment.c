@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: a unit of queries that share keys and values, walked over the blocks of one segment of keys. */
+/* Fused attention: sums of a unit over one segment of keys, key block by key block. A key block is multiplied (scores),
+ * softened (exponentials, online softmax) and summed (weighted values). */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "kernels/fma.h"
 
 _Static_assert(POSENC_KEYS_EXACT % POSENC_KEYS_PACKED == 0 && POSENC_KEYS_EXACT % POSENC_QUANT_GROUP == 0,
-               "the block behind the exact keys begins with a panel and a group");
+               "the key block behind the exact keys begins with a panel and a group");
 
 enum { BLOCK = POSENC_KEY_BLOCK };
 
@@ -36,7 +37,7 @@ static void multiply(const posenc_attention_block *b) {
 
 /* ---- Exponentials ---- */
 
-/* Softmax's arguments for a row of the block: everything that counts keys, counted from the block's first. */
+/* Softmax's arguments for a pair and the block: keys are counted from the block's first. */
 static posenc_softmax_row_args scores_of(const posenc_attention_block *b, int64_t pair, uint8_t *bytes) {
     const posenc_attention_unit *u = b->unit;
     posenc_softmax_row_args args = u->rows[pair];
@@ -58,7 +59,7 @@ static posenc_softmax_row_args scores_of(const posenc_attention_block *b, int64_
     return args;
 }
 
-/* Turns scores into exponentials, and the sum so far to the new maximum. */
+/* Replaces a pair's scores by exponentials, and rescales its sum of exponentials to the new maximum. */
 static void soften(posenc_attention_block *b, int64_t pair) {
     const posenc_attention_unit *u = b->unit;
     float *state = b->sums.rows + (size_t)pair * b->sums.stride + u->call->args->v.ne[0], max = state[0];
@@ -70,16 +71,16 @@ static void soften(posenc_attention_block *b, int64_t pair) {
     posenc_softmax_sum sum;
     posenc_softmax_row_args next;
     if (args.by_query.product != NULL &&
-        pair + 1 < posenc_attention_pairs(u)) { /* each has products of its own, often far away */
+        pair + 1 < posenc_attention_pairs(u)) { /* each pair has products of its own, often far away */
         next = scores_of(b, pair + 1, bytes[1]);
         args.next = &next;
     }
     args.least = max;
     args.sum = &sum;
     u->call->kernels->softmax_row(&args);
-    if (sum.sum == 0.0f) /* nothing but -inf */
+    if (sum.sum == 0.0f) /* all logits are -inf */
         return;
-    if (max != sum.max || isinf(max)) /* else exp(0) */
+    if (max != sum.max || isinf(max)) /* keep is exp(0) otherwise */
         b->keep[pair] = max == -INFINITY ? 0.0f : posenc_exp_above(max - sum.max, POSENC_WEIGHT_LOWEST);
     state[1] = posenc_fmaf(state[1], b->keep[pair], sum.sum);
     state[0] = sum.max;
@@ -117,7 +118,7 @@ static void sum(const posenc_attention_block *b) {
     }
 }
 
-/* ---- Blocks ---- */
+/* ---- Key blocks ---- */
 
 static void attend_block(posenc_attention_block *b) {
     if (!posenc_attention_find_visible(b))
@@ -129,7 +130,7 @@ static void attend_block(posenc_attention_block *b) {
     sum(b);
 }
 
-/* Sums of no key. */
+/* Sets the sums to no key. */
 static void clear_sums(const posenc_attention_unit *u, posenc_attention_sums sums) {
     size_t dim = (size_t)u->call->args->v.ne[0];
     for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++) {
@@ -141,7 +142,7 @@ static void clear_sums(const posenc_attention_unit *u, posenc_attention_sums sum
     }
 }
 
-/* The first block ends where float32 does, the others at multiples of their size. */
+/* Begins a key block. The first one ends behind the keys computed in float32, the others at multiples of their size. */
 static void begin_block(posenc_attention_block *b, size_t first) {
     const posenc_attention_unit *u = b->unit;
     int is_exact = first < u->call->n_exact;
