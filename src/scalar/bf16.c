@@ -21,7 +21,7 @@ static uint16_t number_at(const void *row, size_t c, posenc_dtype type) {
     return fabsf(posenc_from_bf16(bits)) < POSENC_BF16_LEAST ? 0 : bits;
 }
 
-/* The same, or what it lacks to the channel. */
+/* bf16 number of a channel (part 0), or its second part: the channel minus the number. */
 static uint16_t part_at(const void *row, size_t c, posenc_dtype type, size_t part) {
     uint16_t number = number_at(row, c, type);
     return part == 0 ? number : number_of(posenc_load(row, c, type) - posenc_from_bf16(number));

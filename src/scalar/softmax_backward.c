@@ -16,7 +16,7 @@ static int is_visible(const row *a, size_t j) {
     return a->k_pos == NULL || (a->k_pos[j] - a->position >= a->lowest && a->k_pos[j] - a->position <= a->highest);
 }
 
-/* 0 for a key that is not seen, and for one that counts for nothing. */
+/* Probability of a key; 0 for masked keys and below FLT_MIN. */
 static float probability(const row *a, size_t j) {
     return is_visible(a, j) && !(a->p[j] < FLT_MIN) ? a->p[j] : 0.0f;
 }

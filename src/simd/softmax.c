@@ -22,8 +22,7 @@ V_INLINE void softmax(const row *a) {
     finish_row(a, max, sum);
 }
 
-/* No copy of the arguments where it is not needed: they have just been written one by one, and wide loads would wait
- * for that. */
+/* Arguments are not copied: they have just been written one by one, and wide loads would wait for these stores. */
 void VARIANT(softmax_row)(const row *a) {
     int is_whole = a->y_type == POSENC_F32;
     if (is_whole && a->x != NULL && a->x_type != POSENC_F32) {

@@ -14,17 +14,17 @@
 /* Keys of a chunk: whole blocks of the canonical sum; 32 KB of the 64 KB of stack that a call may take. */
 enum { CHUNK = 8192 };
 
-/* The chunk that the first unmasked key belongs to begins here. */
+/* First key of the chunk that holds the first visible key. */
 V_INLINE size_t first_chunk(const row *a) {
     return a->visible.begin / POSENC_SUM_BLOCK * POSENC_SUM_BLOCK;
 }
 
-/* Key j of the row, counted in a chunk of n keys from `begin` on; its first or its end, if it lies outside. */
+/* Key j of the row counted from `begin`, clamped to [0, n]. */
 V_INLINE size_t within(size_t j, size_t begin, size_t n) {
     return j < begin ? 0 : j - begin < n ? j - begin : n;
 }
 
-/* The keys that are seen, from one type to another. */
+/* Converts the visible keys from one type to another. */
 V_INLINE void convert_visible(const posenc_visible *visible, const void *x, const posenc_dtype x_type, void *y,
                               const posenc_dtype y_type) {
     for (run r = run_at(visible, step_of(visible->begin)); r.begin < visible->end; r = run_at(visible, r.end))
@@ -34,7 +34,7 @@ V_INLINE void convert_visible(const posenc_visible *visible, const void *x, cons
         }
 }
 
-/* The row with scores of float32. */
+/* Row with its scores widened to float32, in its result. */
 static row widened(const row *a) {
     row wide = *a;
     if (a->x == NULL || a->x_type == POSENC_F32)
@@ -46,7 +46,7 @@ static row widened(const row *a) {
     return wide;
 }
 
-/* Keys from `begin` on, up to CHUNK of them, as a row of their own with a result of float32 in `stage`. */
+/* Row of up to CHUNK keys from `begin` on, with a float32 result in `stage`. */
 static row chunk_at(const row *a, size_t begin, float *stage) {
     size_t n = a->visible.end - begin < CHUNK ? a->visible.end - begin : CHUNK;
     row chunk = *a;
@@ -66,7 +66,7 @@ static row chunk_at(const row *a, size_t begin, float *stage) {
         chunk.by_key.product = a->by_key.product + (ptrdiff_t)begin * a->by_key.key_stride;
     if (a->bias != NULL)
         chunk.bias = typed_at(a->bias, begin, a->bias_type);
-    if (a->bytes != NULL) { /* all of them are before bytes_begin, or some are behind it */
+    if (a->bytes != NULL) { /* bytes are given for keys from bytes_begin on */
         chunk.bytes_begin = within(a->bytes_begin, begin, n);
         chunk.bytes = a->bytes_begin < begin ? a->bytes + (begin - a->bytes_begin) : a->bytes;
     }
@@ -88,7 +88,7 @@ static void logits_by_chunks(const row *a) {
     }
 }
 
-/* A row of one chunk makes its logits and exponentials once, a longer one in each pass that needs them. */
+/* Computes logits and exponentials of a row of one chunk once, of a longer row in each pass that needs them. */
 static void softmax_by_chunks(const row *a) {
     float stage[CHUNK];
     size_t first = first_chunk(a), end = a->visible.end;
@@ -115,7 +115,7 @@ static void softmax_by_chunks(const row *a) {
         if (!is_whole) {
             chunk = chunk_at(a, j, stage);
             store_logits(&chunk);
-            make_exponentials(&chunk, base, lanes); /* the sum is there */
+            make_exponentials(&chunk, base, lanes); /* lanes are not read again */
         }
         finish(&chunk, sum);
         store_chunk(a, &chunk, j);

@@ -67,19 +67,19 @@ V_INLINE vf products_along(const float *product, const int32_t *index, int32_t l
 
 /* Terms of plain logits, in registers: the compiler cannot take a store to the result for a change of them. */
 typedef struct plain_terms {
-    vf scale, bias_slope, constant; /* the last is one bias for all keys of a run */
-    vf slope, step;                 /* ALiBi's; what the distances of a step grow by to the next */
+    vf scale, bias_slope, constant; /* constant: one bias for all keys of a run */
+    vf slope, step;                 /* ALiBi's slope; difference of distances between two steps */
     const float *x, *rel_bias;
-    ptrdiff_t key_0; /* where it stands in the line */
+    ptrdiff_t key_0; /* index of key 0 in rel_bias */
     const float *product;
     const int32_t *index;
     int32_t last_row;
-    ptrdiff_t index_0; /* and in the relative index */
+    ptrdiff_t index_0; /* index of key 0 in the relative index */
     const void *bias;
     posenc_dtype bias_type;
 } plain_terms;
 
-/* direction: 1 for keys up to the query's own, -1 for those behind it. */
+/* direction: 1 for keys up to the query's own, -1 for keys behind it. */
 V_INLINE plain_terms plain_terms_of(const row *a, float constant, int32_t direction) {
     return (plain_terms){
         .constant = v_set1(constant),
@@ -104,7 +104,7 @@ V_INLINE vf scores_at(const float *x, size_t j, size_t n, const int has_scores) 
     return has_scores ? load_typed(x, j, n, POSENC_F32) : v_set1(0.0f);
 }
 
-/* Logits of the n keys from j on, all of them seen; the distances are ALiBi's, which nothing else looks at. */
+/* Logits of n visible keys from j on. Only ALiBi uses the distances. */
 V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n, const logit_kind kind,
                          const int has_scores) {
     vf s = scores_at(t->x, j, n, has_scores);
@@ -121,10 +121,10 @@ V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n,
     }
 }
 
-/* ---- Anything ---- */
+/* ---- Logits of any row ---- */
 
-/* Keys of one vector. Biases that are not side by side are gathered: at given positions, and in steps with masked keys,
- * whose offsets a relative bias need not have. */
+/* Keys of one vector. scattered: their biases are gathered, because keys have given positions, or because some are
+ * masked and need no entry in a relative bias. */
 typedef struct keys {
     size_t j, n;
     vi offsets;
@@ -136,7 +136,7 @@ V_INLINE vi clamped_indices(const keys *k, int32_t first, int32_t last) {
     return vi_sub(inside, vi_set1(first));
 }
 
-/* Keys of which some are beyond an end of the relative bias. */
+/* 1 if some of the keys are beyond an end of the relative bias. */
 V_INLINE int is_beyond(const row *a, const keys *k) {
     ptrdiff_t offset = (ptrdiff_t)k->j - a->position;
     return offset < a->rel_bias.first || offset + (ptrdiff_t)k->n - 1 > a->rel_bias.last;
@@ -156,7 +156,7 @@ V_INLINE vf rel_term_values(const row *a, const posenc_rel_term *r, const keys *
         return v_pick(r->product + (ptrdiff_t)k->j * r->key_stride, r->key_stride, here);
     vi index =
         k->scattered ? vi_gather_n(r->index, clamped_indices(k, r->first, r->last), k->n) : vi_load_n(here, k->n);
-    if (k->scattered) /* with masked keys, whose entries nobody has looked at */
+    if (k->scattered) /* masked keys have unchecked entries */
         index = vi_min(vi_max(index, vi_set1(0)), vi_set1(r->last_row));
     vi of_key = vi_mul(vi_iota(), vi_set1((int32_t)r->key_stride));
     return v_gather_n(r->product + (ptrdiff_t)k->j * r->key_stride, vi_add(index, of_key), k->n);
@@ -174,7 +174,7 @@ V_INLINE vf mask_keys(const row *a, const keys *k, vf l) {
     return k->scattered ? mask_outside_bounds(&a->visible, k->j, l, masked) : l;
 }
 
-/* The n keys from j on; is_ragged: bounds may mask some. */
+/* n keys from j on. is_ragged: bounds may mask some. */
 V_INLINE keys keys_at(const row *a, size_t j, size_t n, int is_ragged) {
     keys k = {j, n, vi_sub(key_numbers(j), vi_set1(a->position)), is_ragged || a->k_pos != NULL};
     if (a->k_pos != NULL)
@@ -182,7 +182,7 @@ V_INLINE keys keys_at(const row *a, size_t j, size_t n, int is_ragged) {
     return k;
 }
 
-/* Their logits, whatever they are made of. */
+/* Logits of n keys from j on, with all terms of the row. */
 static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n, int is_ragged) {
     keys k = keys_at(a, j, n, is_ragged);
     vf s = scores_at(a->x, j, n, a->x != NULL);

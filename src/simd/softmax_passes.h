@@ -94,8 +94,8 @@ V_INLINE void rel_bias_run(const row *a, run r, const int has_scores, vf *max) {
     }
 }
 
-/* A run with ALiBi: keys up to the query's own, and those behind it, so that distances are counted instead of made of
- * integers one by one. In float32, while that is exact. */
+/* Run with ALiBi, cut at the query's own key: distances on each side are counted in float32, while that is exact, not
+ * converted from integers one by one. */
 V_INLINE void alibi_run(const row *a, run r, const int has_scores, vf *max) {
     const ptrdiff_t exact = 1 << 24, position = a->position, begin = (ptrdiff_t)r.begin, end = (ptrdiff_t)r.end;
     if (position - begin >= exact || end - position >= exact) {
@@ -112,7 +112,7 @@ V_INLINE void alibi_run(const row *a, run r, const int has_scores, vf *max) {
         plain_run(a, behind, WITH_ALIBI, has_scores, 0.0f, -1, max);
 }
 
-/* Stores the logits; the largest of them and the sink. */
+/* Stores the logits. Returns the largest of them and the sink. */
 V_INLINE float make_logits(const row *a, const logit_kind kind, const int has_scores) {
     vf max[STEP];
     for (int k = 0; k < STEP; k++)
@@ -146,7 +146,7 @@ V_INLINE float logits_of_kind(const row *a, const int has_scores) {
     }
 }
 
-/* Without scores: biases and terms alone. */
+/* Logits without scores: biases and terms alone. */
 static __attribute__((noinline)) float store_biases(const row *a) {
     return logits_of_kind(a, 0);
 }
@@ -161,7 +161,8 @@ static float store_logits(const row *a) {
 
 /* ---- Second pass: exponentials and their sum ---- */
 
-/* The product of an offset. Its entry may be any number where nothing that is seen meets it: to fetch is no read. */
+/* Prefetches the product of an offset. Offsets of masked keys may have any index: a prefetch of any address is
+ * allowed. */
 V_INLINE void fetch_product(const posenc_rel_term *r, ptrdiff_t offset) {
     if (r->product == NULL || offset < r->first || offset > r->last)
         return;
@@ -185,7 +186,7 @@ V_INLINE void fetch_next(const row *next, size_t j) {
     fetch_product(&next->by_query, offset + LANES / 2);
 }
 
-/* Exponentials at once. On NEON side by side they take a fifth more instructions. */
+/* Vectors of exponentials side by side. On NEON more than one takes a fifth more instructions. */
 enum { SIDE_BY_SIDE = VF == 4 ? 1 : STEP };
 
 V_INLINE void exp_step(float *y, size_t j, size_t rest, vf max, vf lowest, vf *partial) {
@@ -205,7 +206,7 @@ V_INLINE void exp_step(float *y, size_t j, size_t rest, vf max, vf lowest, vf *p
     }
 }
 
-/* One block of the canonical sum, from key j on: adds it to the lanes and returns the key to go on with. */
+/* Adds one block of the canonical sum, from key j on, to the lanes. Returns the key that follows. */
 V_INLINE size_t sum_block(const row *a, size_t j, vf max, vd *lanes) {
     size_t block_end = (j / POSENC_SUM_BLOCK + 1) * POSENC_SUM_BLOCK;
     float *y = a->y;
@@ -229,13 +230,13 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, vd *lanes) {
     return j;
 }
 
-/* Exponentials of logits less the maximum, also added to the lanes. */
+/* Replaces logits by exponentials of logit - max, and adds them to the lanes. */
 static __attribute__((noinline)) void make_exponentials(const row *a, float max, vd *lanes) {
     for (size_t j = step_of(a->visible.begin); j < a->visible.end;)
         j = sum_block(a, j, v_set1(max), lanes);
 }
 
-/* The sink's joins last. */
+/* Adds the lanes, and the sink's exponential last. */
 V_INLINE double sum_of(const row *a, float max, vd *lanes) {
     double sum = sum_lanes(lanes);
     if (a->sink == -INFINITY)
@@ -270,7 +271,7 @@ static __attribute__((noinline)) void finish_nan(const row *a) {
         }
 }
 
-/* Probabilities of exponentials, if they are asked for. */
+/* Replaces exponentials by probabilities, if the row is asked for them. */
 static __attribute__((noinline)) void finish(const row *a, double sum) {
     if (a->form != POSENC_PROBABILITIES)
         return;
@@ -301,7 +302,7 @@ static void fill(const row *a, size_t begin, size_t end, float value) {
     }
 }
 
-/* Keys begin <= j < end outside the bounds; whole steps of them may be left unwritten. */
+/* Fills masked keys [begin, end). With leaves_masked whole steps stay unwritten. */
 static void fill_gap(const row *a, size_t begin, size_t end, float value) {
     size_t first = step_of(begin + LANES - 1), last = end == a->n ? end : step_of(end);
     if (a->leaves_masked && first < last) {

@@ -112,7 +112,7 @@ static posenc_status check_query_starts(const posenc_score_params *params, const
     return POSENC_OK;
 }
 
-/* The offsets that the call meets and the mask lets be seen. */
+/* Offsets of the call that the mask leaves visible. */
 static posenc_status check_offsets(const posenc_score_params *params, const posenc_view *y, posenc_offsets *visible) {
     int64_t n_k = y->ne[0], n_q = y->ne[1];
     if ((params->positions.queries == NULL) != (params->positions.keys == NULL))
@@ -319,7 +319,7 @@ static void set_bounds(posenc_softmax_row_args *args, int64_t begin, int64_t hol
     args->visible.end = (size_t)end;
 }
 
-/* The offsets that the mask lets be seen: read where positions of keys are given, or lists of keys. */
+/* Offsets that the mask leaves visible, for calls with positions of keys or lists of keys. */
 static void set_offsets(posenc_softmax_row_args *args, posenc_offsets visible) {
     args->lowest = (int32_t)posenc_max(visible.lowest, -POSENC_ANY_OFFSET);
     args->highest = (int32_t)posenc_min(visible.highest, POSENC_ANY_OFFSET - 1);
