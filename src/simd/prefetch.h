@@ -3,10 +3,11 @@
  * Used by: pack, dot, attend, bf16, quant, tiles_quant.
  *
  * A few cache lines at a time are prefetched between channels: all at once they wait for each other, and the work for
- * them, and decodes over 16 MB and more took 1.2 to 1.4 times as long. Rows that lie in several pages are an exception: the
- * pages of LOOKUPS rows are touched at once, because a CPU looks pages up side by side. Row by row, decode over a list
- * of keys took 1.1 (AVX-512) to 1.5 times (AVX2) as long; by eights 1.1 times on AVX-512 (AMD Zen 4). Tokens of 1 or
- * 2 KB gain too: prefill of 4096 f16 tokens takes 0.9, decode 0.93 to 0.98 times as long (AMD Zen 3, pages of 4 KB). */
+ * them, and decodes over 16 MB and more took 1.2 to 1.4 times as long. Rows that lie in several pages are an exception:
+ * the pages of LOOKUPS rows are touched at once, because a CPU looks pages up side by side. Row by row, decode over a
+ * list of keys took 1.1 (AVX-512) to 1.5 times (AVX2) as long; by eights 1.1 times on AVX-512 (AMD Zen 4). Tokens of 1
+ * or 2 KB gain too: prefill of 4096 f16 tokens takes 0.9, decode 0.93 to 0.98 times as long (AMD Zen 3, pages of 4 KB).
+ */
 #ifndef POSENC_SIMD_PREFETCH_H
 #define POSENC_SIMD_PREFETCH_H
 
