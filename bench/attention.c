@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "seen.h"
+#include "visible.h"
 #include "serve.h"
 
 struct attention_job {
@@ -171,8 +171,8 @@ static void open_task(bench_job *base) {
         s->term(&job->terms);
     if (s->add != NULL)
         s->add(job);
-    int64_t seen = bench_count_seen(&job->terms.params, s->n_q, keys_of(job, s));
-    base->elements = (double)((s->cache.head_dim + v_dim) * s->n_heads * seen);
+    int64_t visible = bench_count_visible(&job->terms.params, s->n_q, keys_of(job, s));
+    base->elements = (double)((s->cache.head_dim + v_dim) * s->n_heads * visible);
     base->bytes = (double)(cache_bytes(&s->cache) / (size_t)s->cache.n_keys) * (double)keys_of(job, s);
 }
 
@@ -229,8 +229,8 @@ static void run_limit(bench_job *base) {
         return;
     }
     cache_next(&job->cache, &job->task);
-    int64_t seen = bench_count_seen(&job->terms.params, 1, keys_of(job, s)), n_keys = s->cache.n_keys;
-    size_t bytes = cache_bytes(&s->cache) / (size_t)n_keys * (size_t)seen,
+    int64_t visible = bench_count_visible(&job->terms.params, 1, keys_of(job, s)), n_keys = s->cache.n_keys;
+    size_t bytes = cache_bytes(&s->cache) / (size_t)n_keys * (size_t)visible,
            of_keys = s->cache.v_dim > 0 ? bytes : bytes / 2;
     base->limits->read(job->task.k.data, of_keys / 16 * 16);
     base->limits->read(job->task.v.data, (bytes - of_keys) / 16 * 16);

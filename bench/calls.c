@@ -150,10 +150,10 @@ static void plain_cope_call(bench_job *base) {
     const call_job *job = (call_job *)base;
     for (int64_t h = 0; h < COPE_HEADS; h++)
         for (int64_t i = 0; i < COPE_QUERIES; i++) {
-            size_t seen = (size_t)(cope.query_start + i + 1);
+            size_t visible = (size_t)(cope.query_start + i + 1);
             float *y = row_of(&job->out, i, h);
-            plain_cope(row_of(&job->in[0], i, h), row_of(&job->in[1], i, h), y, seen, COPE_POSITIONS, cope.scale);
-            plain_constant(-INFINITY, y + seen, COPE_KEYS - seen);
+            plain_cope(row_of(&job->in[0], i, h), row_of(&job->in[1], i, h), y, visible, COPE_POSITIONS, cope.scale);
+            plain_constant(-INFINITY, y + visible, COPE_KEYS - visible);
         }
 }
 

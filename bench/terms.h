@@ -15,7 +15,7 @@ typedef struct bench_terms {
     bench_job *job;
     int64_t n_heads, n_q, n_k;
     float slopes[MAX_HEADS];
-    posenc_rel_bias line;
+    posenc_rel_bias rel_bias;
     posenc_rel_index index;
     posenc_view bias, by_query, by_key;
 } bench_terms;
@@ -26,7 +26,7 @@ void terms_open(bench_terms *t, bench_job *job, int64_t n_heads, int64_t n_q, in
 /* Each adds one thing; those that go by offset, for what mask there is. */
 typedef void terms_add(bench_terms *t);
 
-terms_add terms_alibi, terms_line;
+terms_add terms_alibi, terms_rel_bias;
 terms_add terms_t5;                       /* constant beyond its max_distance */
 terms_add terms_mask_f32, terms_mask_f16; /* ggml's: one for all heads */
 terms_add terms_cap, terms_causal, terms_window_256, terms_window_512;

@@ -310,7 +310,7 @@ static void test_nothing_in_a_block(void **state) {
 }
 
 /* There are no scores to leave alone. */
-static void test_hidden_means_nothing(void **state) {
+static void test_masked_means_nothing(void **state) {
     (void)state;
     for (int round = 0; round < 20; round++) {
         open_attention(1 + truth_below(150));
@@ -354,10 +354,10 @@ static void test_out_of_sight(void **state) {
         attend(&clean.view);
         for (int64_t b = 0; b < s.n_batch; b++)
             for (int64_t j = 0; j < s.n_k; j++) {
-                int is_seen = 0;
+                int is_visible = 0;
                 for (int64_t i = 0; i < s.n_q; i++)
-                    is_seen |= scene_sees(&s, j, i, 0, b);
-                for (int64_t h = 0; h < k.view.ne[1] && !is_seen; h++) {
+                    is_visible |= scene_sees(&s, j, i, 0, b);
+                for (int64_t h = 0; h < k.view.ne[1] && !is_visible; h++) {
                     posenc_view nan_k = k.view, nan_v = v.view,
                                 nan = posenc_view_dense(&(float){NAN}, POSENC_F32, 1, 1, 1, 1);
                     for (int64_t c = 0; c < k.view.ne[0]; c++) {
@@ -380,7 +380,7 @@ static void test_out_of_sight(void **state) {
 }
 
 /* What a key of value 2^100 gives beside one of logit 0 and value 0; all others are far below both. */
-static float seen_beside_zero(float logit, size_t at, size_t zero) {
+static float visible_beside_zero(float logit, size_t at, size_t zero) {
     enum { N_K = 600 };
     float query = 1.0f, keys[N_K], values[N_K] = {0}, result;
     for (size_t j = 0; j < N_K; j++)
@@ -406,8 +406,8 @@ static float seen_beside_zero(float logit, size_t at, size_t zero) {
 static void test_least_weight(void **state) {
     (void)state;
     for (size_t zero = 40; zero < 600; zero += 550) {
-        assert_true(fabsf(seen_beside_zero(-69.3f, 7, zero) - 1.0148f) < 1e-3f);
-        assert_true(seen_beside_zero(-69.32f, 7, zero) == 0.0f);
+        assert_true(fabsf(visible_beside_zero(-69.3f, 7, zero) - 1.0148f) < 1e-3f);
+        assert_true(visible_beside_zero(-69.32f, 7, zero) == 0.0f);
     }
 }
 
@@ -420,7 +420,7 @@ int main(void) {
         truth_test(test_out_of_sight),
         truth_test(test_nothing_in_a_block),
         truth_test(test_hole_in_a_later_block),
-        truth_test(test_hidden_means_nothing),
+        truth_test(test_masked_means_nothing),
         truth_test(test_whole_units),
         truth_test(test_no_keys),
         truth_test(test_least_weight),

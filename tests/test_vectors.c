@@ -162,8 +162,8 @@ static int check_c26(const example *e) {
     params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
     params.cap = (float)value(e, "softcap");
-    posenc_rel_bias line = {bias, 0, n, 1, n, 0};
-    params.bias.relative = &line;
+    posenc_rel_bias rel_bias = {bias, 0, n, 1, n, 0};
+    params.bias.relative = &rel_bias;
     posenc_view masks = posenc_view_dense(mask, POSENC_F32, n, 1, 1, 1);
     params.bias.tensor = &masks;
     params.output.fully_masked = is(e, "policy", "uniform") ? POSENC_FULLY_MASKED_UNIFORM

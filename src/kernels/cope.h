@@ -12,7 +12,7 @@ typedef struct posenc_cope_row_args {
     float *y;
     float scale;
     int is_scaled; /* the interpolated term too */
-    size_t n, n_seen, n_positions;
+    size_t n, n_visible, n_positions;
 } posenc_cope_row_args;
 
 #endif

@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* Fetching of rows that will be needed soon, into the second cache, while others are at work. Needs: typed.h.
- * Used by: pack, dot, attend, pairs, quant, tiles_quant.
+/* Prefetches rows that will be needed soon into the second cache, while other rows are at work. Needs: vec.h.
+ * Used by: pack, dot, attend, bf16, quant, tiles_quant.
  *
- * They go with the channels at work, a few lines at a time: all at once they would wait for each other, and the work
- * for them: decodes over 16 MB and more took 1.2 to 1.4 times as long. But where rows lie pages apart, those of several
- * are looked up at once, as a CPU does side by side: row by row, decode over a list of keys took 1.1 (AVX-512) to 1.5
- * times (AVX2) as long; by eights 1.1 times on AVX-512 (AMD Zen 4). */
+ * A few cache lines at a time are prefetched between channels: all at once they wait for each other, and the work for
+ * them, and decodes over 16 MB and more took 1.2 to 1.4 times as long. Rows that lie in several pages are an exception:
+ * the pages of LOOKUPS rows are touched at once, because a CPU looks pages up side by side. Row by row, decode over a
+ * list of keys took 1.1 (AVX-512) to 1.5 times (AVX2) as long; by eights 1.1 times on AVX-512 (AMD Zen 4). Tokens of 1
+ * or 2 KB gain too: prefill of 4096 f16 tokens takes 0.9, decode 0.93 to 0.98 times as long (AMD Zen 3, pages of 4 KB).
+ */
 #ifndef POSENC_SIMD_PREFETCH_H
 #define POSENC_SIMD_PREFETCH_H
 
 #include "vec.h"
 
+#include "simd/typed.h"
 #include "kernels/kernels.h"
 
+/* State of prefetching two lists of rows. */
 typedef struct fetching {
     const posenc_rows_ahead *ahead; /* two */
-    size_t row, end;                /* the next row of each list, and the end of the longer */
-    size_t work, due; /* work that is done between two rows, or pieces of rows, and what was done since the last */
-    size_t at, bytes; /* the next piece of the row, and the bytes of the longer */
+    size_t row, end;                /* next row of each list; end of the longer list */
+    size_t work, due;               /* work between two rows, or pieces of rows; work since the last */
+    size_t at, bytes;               /* next piece of the row; bytes of the longer row */
 } fetching;
 
-/* Rows of two lists, fetched one by one: work is what is done between two of them. */
+/* Prefetches rows of two lists one by one, with `work` between two of them. */
 V_INLINE fetching fetching_of(const posenc_rows_ahead ahead[2], size_t work) {
     return (fetching){.ahead = ahead, .end = ahead[0].n > ahead[1].n ? ahead[0].n : ahead[1].n, .work = work};
 }
 
-/* Rows of some KB, as tokens of many heads are, or beside much work: in pieces, evenly spread over all of the work. */
+/* Prefetches rows in pieces, evenly spread over `work` in all: for rows of some KB (tokens of many heads), or much
+ * work. */
 enum { PIECE = 256 };
 
 V_INLINE fetching fetching_pieces_of(const posenc_rows_ahead ahead[2], size_t work) {
@@ -37,7 +42,7 @@ V_INLINE fetching fetching_pieces_of(const posenc_rows_ahead ahead[2], size_t wo
     return f;
 }
 
-/* The same rows one by one, spread over so much work in all. */
+/* Prefetches rows one by one, evenly spread over `work` in all. */
 V_INLINE fetching fetching_all(const posenc_rows_ahead ahead[2], size_t work) {
     fetching f = fetching_of(ahead, 0);
     f.work = work / (f.end > 0 ? f.end : 1);
@@ -46,7 +51,7 @@ V_INLINE fetching fetching_all(const posenc_rows_ahead ahead[2], size_t work) {
 
 enum { LOOKUPS = 4, SMALL_PAGE = 4096 };
 
-/* Looks up the pages of the next rows, unless they share one. */
+/* Touches the pages of the next LOOKUPS rows, unless they share one. */
 V_INLINE void look_up(const posenc_rows_ahead *ahead, size_t row) {
     const void *const *rows = ahead->rows;
     if (row + LOOKUPS > ahead->n || (uintptr_t)rows[row + 1] - (uintptr_t)rows[row] < SMALL_PAGE / LOOKUPS)
@@ -55,7 +60,7 @@ V_INLINE void look_up(const posenc_rows_ahead *ahead, size_t row) {
         __builtin_prefetch(rows[row + i], 0, 2);
 }
 
-/* Fetches bytes at .. at + n - 1 of a row, n > 0. */
+/* Prefetches bytes at .. at + n - 1 of a row, n > 0. */
 V_INLINE void fetch_bytes(const void *row, size_t at, size_t n) {
     const char *bytes = (const char *)row + at;
     for (size_t i = 0; i < n; i += 64)
@@ -68,7 +73,7 @@ V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
         fetch_bytes(ahead->rows[row], 0, ahead->bytes);
 }
 
-/* Fetches a piece of a row. Whole pieces without a loop: with one, decode over 512 keys that the caches hold takes 1.1
+/* Prefetches a piece of a row. Whole pieces without a loop: with one, decode over 512 keys that the caches hold takes 1.1
  * times as long (AMD Zen 3). */
 V_INLINE void fetch_piece(const posenc_rows_ahead *ahead, size_t row, size_t at) {
     if (row >= ahead->n || at >= ahead->bytes)
@@ -84,7 +89,7 @@ V_INLINE void look_up_both(const fetching *f) {
     }
 }
 
-/* Fetches the rows that are due after so much more work. */
+/* Prefetches the rows that are due after `work` more. */
 V_INLINE void fetch_some(fetching *f, size_t work) {
     f->due += work;
     for (; RARELY(f->due >= f->work && f->row < f->end); f->due -= f->work, f->row++) {

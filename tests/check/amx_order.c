@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TDPBF16PS and TDPBSSD, as this CPU computes them: against the order that src/scalar/pairs.c states, and against plain
+/* TDPBF16PS and TDPBSSD, as this CPU computes them: against the order that src/scalar/bf16.c states, and against plain
  * integers. */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "core/features.h"
 #include "values.h"
 
-enum { SIDE = POSENC_PANEL, DEPTH = POSENC_PAIR_BLOCK, ROUNDS = 1000 };
+enum { SIDE = POSENC_PANEL, DEPTH = POSENC_BF16_BLOCK, ROUNDS = 1000 };
 
 /* Operands of one kind: bf16 of exponents low .. high, some of them special. */
 typedef struct operand_kind {

@@ -176,6 +176,6 @@ posenc_dtype test_type(size_t which, size_t n);
 ptrdiff_t test_stride(size_t which, size_t n);
 
 /* Keys that are seen, of n: for number `which` all, a last part hidden, a first part too, and a hole. */
-posenc_seen test_seen(size_t n, size_t which);
+posenc_visible test_visible(size_t n, size_t which);
 
 #endif

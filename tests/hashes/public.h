@@ -56,9 +56,9 @@
     FAMILY(alibi)                                                                                                      \
     FAMILY(t5)                                                                                                         \
     FAMILY(kerple)                                                                                                     \
-    FAMILY(rbf_lines)                                                                                                  \
+    FAMILY(rbf_rel_bias)                                                                                               \
     FAMILY(sandwich)                                                                                                   \
-    FAMILY(cosine_lines)                                                                                               \
+    FAMILY(cosine_rel_bias)                                                                                            \
     FAMILY(swin)                                                                                                       \
     FAMILY(decomposed)                                                                                                 \
     FAMILY(relative_index)                                                                                             \
@@ -69,7 +69,7 @@
     FAMILY(cope)                                                                                                       \
     FAMILY(softmax)                                                                                                    \
     FAMILY(softmax_backward)                                                                                           \
-    FAMILY(line_gradients)                                                                                             \
+    FAMILY(rel_bias_gradients)                                                                                         \
     FAMILY(attention)                                                                                                  \
     FAMILY(attention_task)                                                                                             \
     FAMILY(attention_lists)                                                                                            \
@@ -164,8 +164,8 @@ void hash_integers(sweep *s, const int32_t *a, size_t n);
 void hash_dd(sweep *s, posenc_dd a);
 
 /* Line of so many heads over a range of offsets, of zeros. */
-posenc_rel_bias line_of(int64_t first, int64_t n_offsets, int64_t n_heads);
-void hash_line(sweep *s, const posenc_rel_bias *line);
+posenc_rel_bias rel_bias_of(int64_t first, int64_t n_offsets, int64_t n_heads);
+void hash_rel_bias(sweep *s, const posenc_rel_bias *rel_bias);
 
 /* A relative index over a range of offsets, filled by a rule. */
 posenc_rel_index index_of(posenc_rel_index_rule rule, int64_t first, int64_t n_offsets);

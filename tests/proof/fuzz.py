@@ -23,7 +23,7 @@ FAMILIES = {'angles': ['angle_anchors', 'angle_rows'],
             'attention': ['pack_rows', 'pack_values', 'dot_rows', 'dot_few', 'attend_rows', 'attend_panels',
                           'weighted_rows'],
             'quant': ['pack_quants', 'dot_quants', 'attend_quants'],
-            'pairs': ['round_rows', 'pack_pairs', 'pair_rows', 'multiply_pairs']}
+            'bf16': ['round_rows', 'pack_pairs', 'pair_rows', 'multiply_pairs']}
 KEPT_FILES, KEPT_BYTES = 60, 8192
 
 

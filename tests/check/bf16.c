@@ -7,7 +7,7 @@
 #include "kernels/half.h"
 #include "plain.h"
 
-enum { BLOCK = POSENC_PAIR_BLOCK, MOST_ROWS = 128 };
+enum { BLOCK = POSENC_BF16_BLOCK, MOST_ROWS = 128 };
 
 static size_t whole(size_t n, size_t of) {
     return (n + of - 1) / of * of;
@@ -18,7 +18,7 @@ static size_t whole(size_t n, size_t of) {
 /* 0 or at least 2^-56 in size. */
 static uint16_t random_number(test_fill fill) {
     uint16_t bits = test_random_half(fill, 7);
-    return fabsf(posenc_from_bf16(bits)) < POSENC_PAIR_LEAST ? 0 : bits;
+    return fabsf(posenc_from_bf16(bits)) < POSENC_BF16_LEAST ? 0 : bits;
 }
 
 static void set_words(operand *o, test_fill fill) {
