@@ -186,9 +186,9 @@ static void choose_calls(flash_job *job, int n_threads) {
     job->parts_size = job->by_parts ? posenc_attention_split_bytes(&task) : 0;
 }
 
-/* From so many queries on, quantised K and V are multiplied in float32. Integers take 0.5 of its time for one query and 0.8
- * for four, but 1.1 to 1.4 times as long from 8 on where the CPU has no dot products (with VNNI 0.7 to 0.8). By the shape
- * alone, so that results do not depend on the CPU. */
+/* Quantised K and V of fewer queries are multiplied as integers, which takes 0.5 of float32's time for one query and
+ * 0.8 for four. From 8 on it takes 1.1 to 1.4 times as long where the CPU has no dot products (with VNNI 0.7 to 0.8).
+ * By the shape alone, so that results do not depend on the CPU. */
 enum { PROMPT_QUERIES = 8 };
 
 static posenc_attention_math attention_math_of(const struct ggml_tensor *node) {

@@ -6,8 +6,8 @@
 
 #include "ops.h"
 
-/* Handing a node over splits the graph, which costs some 3 microseconds on either side, and more with several threads: at
- * 8192 elements, models of a few layers generated 0.95 times as fast with two. */
+/* Handing a node over splits the graph, which costs some 3 microseconds on either side, and more with several threads:
+ * at 8192 elements, models of a few layers generated 0.95 times as fast with two. */
 plugin_options options = {.min_elements = 32768, .attention = ATTENTION_AUTO};
 
 /* A number beyond int64 becomes the largest, which no node reaches. */

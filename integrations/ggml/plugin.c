@@ -184,9 +184,13 @@ static const char *device_description(ggml_backend_dev_t device) {
     return "posenc: position information on the CPU";
 }
 
+/* Memory of ggml's device for the CPU, which this one works on. */
 static void device_memory(ggml_backend_dev_t device, size_t *free_bytes, size_t *total) {
     (void)device;
-    *free_bytes = *total = 0; /* none of its own */
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    *free_bytes = *total = 0;
+    if (cpu != NULL)
+        ggml_backend_dev_memory(cpu, free_bytes, total);
 }
 
 static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {

@@ -91,12 +91,21 @@ static void print_computed(void) {
     }
 }
 
+static bool is_asked(const counts *of) {
+    for (int why = 0; why < N_DECLINES; why++)
+        if (of->asked[why] > 0)
+            return true;
+    return false;
+}
+
 static void print_asked(void) {
     fprintf(stderr, "%-16s", "ggml asked about");
     for (int why = 0; why < N_DECLINES; why++)
         fprintf(stderr, " %18s", reasons[why]);
     fputc('\n', stderr);
     for (size_t i = 0; i < n_operations; i++) {
+        if (!is_asked(&operations[i]))
+            continue;
         fprintf(stderr, "%-16s", operations[i].name);
         for (int why = 0; why < N_DECLINES; why++)
             fprintf(stderr, " %18lld", (long long)operations[i].asked[why]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts what the plugin does, if POSENC_GGML_STATS=1: one table on standard error when the process ends. Thread-safe. */
+/* Counts what the plugin does, if POSENC_GGML_STATS=1, and prints a table on standard error when the process ends.
+ * Thread-safe. */
 #ifndef POSENC_GGML_STATS_H
 #define POSENC_GGML_STATS_H
 
