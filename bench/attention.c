@@ -23,7 +23,7 @@ struct attention_job {
     posenc_attention_lists lists;
 };
 
-/* ---- What is added ---- */
+/* ---- Terms and sources of keys ---- */
 
 static void add_rotation(attention_job *job) {
     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
@@ -245,7 +245,7 @@ const bench_race attention_race = {
     .racers = {[BENCH_OURS] = run_task, [BENCH_LIMIT] = run_limit},
 };
 
-/* ---- What others ask of a job ---- */
+/* ---- Parts of a job that other races use ---- */
 
 void attention_compare(const bench_job *a, const bench_job *b) {
     posenc_view x = ((const attention_job *)a)->task.out, y = ((const attention_job *)b)->task.out;

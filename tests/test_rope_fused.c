@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What posenc_rope_apply_tensors is for: packed QKV, the norm of Q and K, a cache for K and V,
+/* Uses of posenc_rope_apply_tensors: packed QKV, the norm of Q and K, a cache for K and V,
  * the softmax scale; each against the plain calls or a reference in double. test_rope_tasks.c tries every combination.
  */
 #include "truth_half.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the calls on relative biases, on biases of images and on gradients refuse. */
+/* Refusals of calls on relative biases, on biases of images and on gradients. */
 #include "truth_errors.h"
 
 #include <float.h>
@@ -247,7 +247,7 @@ void test_bias_tables(void **state) {
         RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_gather, &rel_index, &table, bad_floats[i], &rel_bias);
         RETURNS(POSENC_ERR_SCALE, posenc_bias_table_backward, &rel_index, &rel_bias, bad_floats[i], &table);
     }
-    /* Where it is written, no two entries share an address. */
+    /* A table that is written must not have two entries at one address. */
     table.row_stride = 2;
     RETURNS(POSENC_ERR_STRIDE, posenc_bias_table_backward, &rel_index, &rel_bias, 1.0f, &table);
     table.row_stride = 0;

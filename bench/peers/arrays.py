@@ -1,4 +1,4 @@
-"""NumPy and PyTorch. What NumPy computes is what people write in it: Hugging Face's rotation, softmax of scores plus a
+"""NumPy and PyTorch. NumPy computes what people write in it: Hugging Face's rotation, softmax of scores plus a
 tensor, attention by two products. PyTorch's is the fastest way that its interface has: results into tensors that are
 there, complex numbers, its own attention. Hugging Face's code, in PyTorch, is a peer of its own."""
 import importlib

@@ -1,11 +1,11 @@
-"""What is measured: the lines of work (bench/peers/work.h), those that goals are set for, the sweeps of the charts."""
+"""Lines of work that are measured (bench/peers/work.h): with goals, and for the sweeps of the charts."""
 from dataclasses import dataclass
 
 LAYOUTS = ('half', 'interleaved')
 
 
 def elements(kind, **shape):
-    """What a line is divided by: channels, cosines and sines, unmasked keys, or multiplications with additions."""
+    """Number that a line's time is divided by: channels, cosines and sines, unmasked keys, or multiplications with additions."""
     if kind == 'rope':
         return shape['tokens'] * shape['heads'] * shape['dim']
     if kind == 'rows':
@@ -192,8 +192,8 @@ COLUMNS = ('x_limit', 'x_alone', 'x_unfused')
 
 
 def goal_groups():
-    """Lines that are raced, [[line]]: those that a goal compares, be it through a third, are in one group, as ratios
-    are of neighbours in time. What posenc-bench measures is not among them."""
+    """Groups of lines that are raced, [[line]]: lines that a goal compares, if only through a third, share a group,
+    because ratios are of neighbours in time. Work of posenc-bench is not among them."""
     groups = []
     for goal in GOALS + CALL_GOALS:
         if goal.against in COLUMNS:

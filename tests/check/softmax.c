@@ -8,7 +8,7 @@
 
 #include "kernels/exp.h"
 
-/* What a logit is made of besides the score; several at once. */
+/* Terms of a logit besides the score; bits, to be combined. */
 enum {
     WITH_ALIBI = 1,
     WITH_LINE = 2,
@@ -33,7 +33,7 @@ typedef struct softmax_shape {
     size_t cut_before, cut_behind; /* offsets that the line does without */
 } softmax_shape;
 
-/* Operands by number, those that a call has. */
+/* Numbers of a call's operands. */
 typedef struct softmax_operands {
     int x, y, rel_bias, bias, bytes, k_pos, query_product, query_index, key_product, key_index, sum;
 } softmax_operands;
@@ -63,7 +63,7 @@ static posenc_rel_term relative(const kernel_call *call, int product, int index,
                              last_offset(s) + beyond,     n_rows - 1};
 }
 
-/* Offsets that are seen: relative indices have these, those that nobody meets, and beside them is the guard page. */
+/* Number of visible offsets. Relative indices have these, and the guard page lies beside them. */
 static size_t n_offsets(const softmax_shape *s) {
     return s->visible.begin < s->visible.end ? (size_t)(last_offset(s) - first_offset(s) + 1) : 0;
 }
@@ -207,7 +207,7 @@ static void check_softmax(kernel_call *call, const posenc_kernels *variant, cons
     call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY || s->with ? FEW_PLACES : EVERY_PLACE);
 }
 
-/* ---- What is tried ---- */
+/* ---- Cases ---- */
 
 /* Positions of the query: among the keys, before and behind them, and as far as the kernels are promised to go. */
 static int32_t query_of(size_t which, size_t n) {

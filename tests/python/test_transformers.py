@@ -47,7 +47,7 @@ AttentionInterface.register('posenc', counted)
 
 @pytest.fixture(scope='module')
 def models():
-    """Those of one architecture, kept for the tests that follow each other."""
+    """Models of one architecture, kept for consecutive tests."""
     kept = {}
 
     def of(name):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One set of what posenc calls of SLEEF; the build defines ENABLE_AVX2 or another, by which SLEEF's source knows its vectors.
- * Every function of that source becomes static, and those that are not called are not compiled. */
+ * Every function of that source becomes static, and functions that are not called are not compiled. */
 #include "misc.h"
 
 #undef EXPORT
@@ -36,4 +36,6 @@ pair SINCOSPI(vdouble half_turns) {
     return (pair){vd2getx_vd_vd2(r), vd2gety_vd_vd2(r)};
 }
 
-vdouble EXP(vdouble x) { return xexp(x); }
+vdouble EXP(vdouble x) {
+    return xexp(x);
+}
