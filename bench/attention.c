@@ -60,7 +60,7 @@ static void add_list(attention_job *job) {
 
 /* ---- The lines of posenc-bench: each is registered in layout t and in h ---- */
 
-/* Heads, heads of keys, queries, keys, head_dim; and of the cache: v_dim, type, page_size. */
+/* Heads, KV heads, queries, keys, head_dim; and of the cache: v_dim, type, page_size. */
 static const struct {
     const char *name;
     terms_add *term;

@@ -51,7 +51,7 @@ static void test_against_reference(void **state) {
 
 /* ---- Against plain double ---- */
 
-/* One row of attention, with nothing of the library's: what is seen, and its logit, by their definitions. */
+/* One row of attention, with nothing of the library's: visible keys, and their logits, by their definitions. */
 typedef struct plain_row {
     double sum, lse, out[POSENC_MAX_HEAD_DIM];
     double beyond; /* mean, by weight, of what |slope offset| exceeds 16 by */
@@ -295,7 +295,7 @@ static void test_no_keys(void **state) {
     }
 }
 
-/* A block of keys whose exponentials all come to 0 beside those of another: it made NaN of rows that see keys. */
+/* A key block whose exponentials are all 0 beside another block's: it made NaN of rows that see keys. */
 static void test_nothing_in_a_block(void **state) {
     (void)state;
     const float slope = 0.5f;

@@ -13,7 +13,7 @@ enum {
     MOST_DIM = 128,
     MOST_KEYS = 4700,
     KEYS_EXACT = 128, /* the first ones */
-    MOST_Q = 20,      /* 40 that share a head of keys: a unit of few, or of many */
+    MOST_Q = 20,      /* 40 that share a KV head: a unit of few, or of many */
     HEADS = 4,
     KV_HEADS = 2
 };

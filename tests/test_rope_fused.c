@@ -248,7 +248,7 @@ static void test_scale(void **state) {
     for (int tier = -1; truth_next_tier(&tier);)
         for (int round = 0; round < 60; round++) {
             posenc_rope_params params = truth_rope_random(TRUTH_MAGNITUDE | TRUTH_DEINTERLEAVE);
-            if (round % 10 == 0) /* more pairs than are turned at a time, and channels beside them */
+            if (round % 10 == 0) /* more pairs than are rotated at a time, and channels beside them */
                 params = truth_rope_params(POSENC_ROPE_INTERLEAVED, 640, 600, 9);
             posenc_rope *rope = truth_rope_new(&params);
             int64_t ne[4] = {params.head_dim, 3, 4, 1};

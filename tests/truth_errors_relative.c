@@ -185,7 +185,7 @@ static const struct {
     {"posenc_attention",
      fused,
      1,
-     4, /* a unit for each head of keys and values */
+     4, /* a unit for each KV head */
      {{'i', 0, 0, {8, 2, 3, 2}, "ssss"},
       {'b', 0, 0, {8, 2, 5, 2}, "ssss"},
       {'b', 0, 0, {6, 2, 5, 2}, "ssss"},

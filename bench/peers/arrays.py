@@ -118,7 +118,7 @@ class Torch(NumPy):
         return ways
 
     def ways_in(self, kind, work, q):
-        """Without PyTorch's attention over MLA's one head of keys, which it would copy for each head: 300 ms for 16."""
+        """Without PyTorch's attention over MLA's one KV head, which it would copy for each head: 300 ms for 16."""
         attend = self.torch.nn.functional.scaled_dot_product_attention
         kv_heads = work['kv_heads']
         added, is_grouped = bias_of_rows(self, work, kind), work['heads'] != kv_heads

@@ -113,7 +113,7 @@ def caches(lib, work, kind, k, v):
 
 
 def as_rows(q, kv_heads):
-    """Queries that share a head of keys as rows of one product, so that keys and values are read once."""
+    """Queries that share a KV head as rows of one product, so that keys and values are read once."""
     return q.reshape(kv_heads, -1, q.shape[-1])
 
 

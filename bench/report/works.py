@@ -165,7 +165,7 @@ def score_goals():
 
 
 def tiles_in_window(tokens, window):
-    """The share of what attention takes together, 64 queries and a panel of 32 keys, that a window leaves in sight."""
+    """Share of tiles of 64 queries and a panel of 32 keys with visible keys in a window."""
     seen = sum((first + 63) // 32 - max(0, first - window + 1) // 32 + 1 for first in range(0, tokens, 64))
     return seen / ((tokens // 64) * (tokens // 32))
 

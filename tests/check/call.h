@@ -175,7 +175,7 @@ posenc_dtype test_type(size_t which, size_t n);
 /* Number `which` of the strides of rows of n: dense, padded, backwards, the same row for all. */
 ptrdiff_t test_stride(size_t which, size_t n);
 
-/* Keys that are seen, of n: for number `which` all, a last part hidden, a first part too, and a hole. */
+/* Visible keys of n. Number `which`: all; the last masked; the first masked, too; and a hole. */
 posenc_visible test_visible(size_t n, size_t which);
 
 #endif

@@ -11,7 +11,7 @@
 /* Terms of a logit besides the score; bits, to be combined. */
 enum {
     WITH_ALIBI = 1,
-    WITH_LINE = 2,
+    WITH_REL_BIAS = 2,
     WITH_BIAS = 4,
     WITH_CAP = 8,
     WITH_BYTES = 16,
@@ -103,7 +103,7 @@ static void softmax_arguments(const kernel_call *call, kernel_args *to) {
         .least = s->least,
         .empty = 0.25f,
     };
-    if (s->with & WITH_LINE)
+    if (s->with & WITH_REL_BIAS)
         args.rel_bias = rel_bias_of(call);
     if (s->with & WITH_BIAS) {
         args.bias = call_data(call, o->bias, 0);
@@ -142,7 +142,7 @@ static void describe(kernel_call *call, const softmax_shape *s) {
     o->x = call_row(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, (element_type)s->x_type,
                     s->in_place ? s->n : s->visible.end);
     o->y = s->in_place ? o->x : call_row(call, "y", OPERAND_OUT, (element_type)s->y_type, s->n);
-    if (s->with & WITH_LINE)
+    if (s->with & WITH_REL_BIAS)
         o->rel_bias = call_row(call, "line", OPERAND_IN, ELEMENT_F32, rel_bias_size(s));
     if (s->with & WITH_BIAS)
         o->bias = call_row(call, "bias", OPERAND_IN, (element_type)s->bias_type, s->n);
@@ -234,7 +234,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
     static const float leasts[] = {-INFINITY, -INFINITY, -INFINITY, 0.0f, -5.0f, 3.0f, -0.0f};
     static const int withs[] = {0,
                                 WITH_ALIBI,
-                                WITH_LINE,
+                                WITH_REL_BIAS,
                                 WITH_BIAS,
                                 WITH_CAP,
                                 WITH_BYTES,
@@ -243,7 +243,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
                                 WITH_POSITIONS | WITH_ALIBI,
                                 WITHOUT_SCORES,
                                 WITHOUT_SCORES | WITH_ALIBI,
-                                WITHOUT_SCORES | WITH_LINE,
+                                WITHOUT_SCORES | WITH_REL_BIAS,
                                 WITHOUT_SCORES | WITH_BIAS,
                                 WITHOUT_SCORES | WITH_QUERY_TERM,
                                 WITH_SUM};
