@@ -182,17 +182,20 @@ V_INLINE float few_x(const posenc_dot_few_args *a, const few_head *head, size_t 
 
 /* Adds the products of channels [c, c + n) of a 16-bit type. n is a multiple of EIGHT. */
 V_INLINE void few_halves(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, const size_t n_x,
-                         const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
+                         const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
     uint16_t columns[FEW_VECTORS][FEW_CHANNELS * VF];
     for (size_t v = 0; v < FEW_VECTORS; v++)
         for (size_t k = 0; k < n; k += EIGHT)
             v_transpose_16(head->rows + v * VF, c + k, columns[v] + k * VF);
-    for (size_t k = 0; k < n; k++)
-        for (size_t v = 0; v < FEW_VECTORS; v++) {
-            vf channel = load_typed(columns[v], k * VF, VF, type);
-            for (size_t i = 0; i < n_x; i++)
-                sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
-        }
+    for (size_t eight = 0; eight < n; eight += EIGHT) {
+        for (size_t k = eight; k < eight + EIGHT; k++)
+            for (size_t v = 0; v < FEW_VECTORS; v++) {
+                vf channel = load_typed(columns[v], k * VF, VF, type);
+                for (size_t i = 0; i < n_x; i++)
+                    sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
+            }
+        fetch_some_pieces(f, EIGHT * POSENC_FEW_ROWS);
+    }
 }
 
 /* Adds the products of vector v of the rows with channels [c, c + n), n <= VF. Quantised numbers are multiplied by
@@ -216,11 +219,13 @@ V_INLINE void few_block(const posenc_dot_few_args *a, const few_head *head, size
 
 /* Adds the products of channels [c, c + n). */
 V_INLINE void few_blocks(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, const size_t n_x,
-                         const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
+                         const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
     for (size_t v = 0; v < FEW_VECTORS; v++) {
         size_t k = 0;
-        for (; k + VF <= n; k += VF)
+        for (; k + VF <= n; k += VF) {
             few_block(a, head, c + k, VF, v, n_x, type, sum);
+            fetch_some_pieces(f, VF * VF);
+        }
         if (k < n)
             few_block(a, head, c + k, n - k, v, n_x, type, sum);
     }
@@ -239,11 +244,10 @@ V_INLINE void few_step(const posenc_dot_few_args *a, const few_head *head, char 
         n = left < FEW_CHANNELS ? left : FEW_CHANNELS;
         if (is_16 && left >= EIGHT) {
             n -= n % EIGHT;
-            few_halves(a, head, c, n, n_x, type, sum);
+            few_halves(a, head, c, n, n_x, type, sum, f);
         } else {
-            few_blocks(a, head, c, n, n_x, type, sum);
+            few_blocks(a, head, c, n, n_x, type, sum, f);
         }
-        fetch_some_pieces(f, n * POSENC_FEW_ROWS);
     }
     for (size_t i = 0; i < n_x; i++)
         for (size_t v = 0; v < FEW_VECTORS; v++)

@@ -1,4 +1,5 @@
-"""Anything in place of an array raises a TypeError or ValueError that names the argument, in words of Python."""
+"""Anything in place of an array raises a TypeError or ValueError that names the argument, in words of Python and one
+line, without the array."""
 import numpy as np
 import pytest
 from calls import CALLS, call
@@ -36,3 +37,4 @@ def test_bad_arguments(name):
             message = str(error.value)
             assert message.startswith(f'{expected}: ') or f': {expected}: ' in message, (argument, what, message)
             assert not any(word in message for word in OF_CPP), (argument, what, message)
+            assert '\n' not in message and 'array(' not in message, (argument, what, message)
