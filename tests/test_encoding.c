@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Destinations of rows, the same for every encoding: written, added, gated, in every type, in and out of place, in ranges of
- * rows, into views of any strides; and what coordinates may be. test_absolute.c checks their numbers. */
+/* Destinations of rows, the same for every encoding: written, added, gated, in every type, in and out of place, in
+ * ranges of rows, into views of any strides; and what coordinates may be. test_absolute.c checks their numbers. */
 #include "truth.h"
 #include "truth_half.h"
 #include "truth_view.h"
@@ -271,8 +271,8 @@ static void test_types_of_coordinates(void **state) {
     }
 }
 
-/* Sines and cosines half a row apart, at positions between integers, in more columns than are made at once: columns behind
- * a part belong to the next. In f16 they are made beside each other, in place of float32 far apart. */
+/* Sines and cosines half a row apart, at positions between integers, in more columns than are made at once: columns
+ * behind a part belong to the next. In f16 they are made beside each other, in place of float32 far apart. */
 static void test_parts_of_real_rows(void **state) {
     (void)state;
     enum { N = 50 };

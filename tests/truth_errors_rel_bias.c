@@ -111,7 +111,8 @@ void test_rel_bias_parameters(void **state) {
     RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, posenc_mask_chunked(8), &rel_bias);
     RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, posenc_mask_window((int64_t)1 << 40), &rel_bias);
 
-    /* Ends of an extended line that a window hides in part; what it hides or shows as a whole is for test_rel_bias.c. */
+    /* Ends of an extended line that a window hides in part; what it hides or shows as a whole is for
+     * test_rel_bias.c. */
     posenc_rel_bias extended = {out, -8, 11, N_HEADS, 11, 1}; /* -8 .. 2 */
     RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_window(10), &extended);
     RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_window(9), &extended);

@@ -446,7 +446,8 @@ void test_rel_index_use(void **state) {
     WALKS(POSENC_ERR_NULL, open, 0);
     index.data = shifted(index_data, 2);
     WALKS(POSENC_ERR_STRIDE, open, 0);
-    /* An entry that names no row: the first and the last that are met. Entries that only masked keys meet may hold anything. */
+    /* An entry that names no row: the first and the last that are met. Entries that only masked keys meet may hold
+     * anything. */
     const int64_t met[] = {0, exact.n_offsets - 1};
     for (int i = 0; i < 2; i++)
         for (int is_below = 0; is_below < 2; is_below++) {

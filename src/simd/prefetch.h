@@ -73,8 +73,8 @@ V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
         fetch_bytes(ahead->rows[row], 0, ahead->bytes);
 }
 
-/* Prefetches a piece of a row. Whole pieces without a loop: with one, decode over 512 keys that the caches hold takes 1.1
- * times as long (AMD Zen 3). */
+/* Prefetches a piece of a row. Whole pieces without a loop: with one, decode over 512 keys that the caches hold takes
+ * 1.1 times as long (AMD Zen 3). */
 V_INLINE void fetch_piece(const posenc_rows_ahead *ahead, size_t row, size_t at) {
     if (row >= ahead->n || at >= ahead->bytes)
         return;

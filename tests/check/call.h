@@ -30,8 +30,8 @@ typedef union kernel_args {
 
 typedef enum operand_role { OPERAND_IN = 1, OPERAND_OUT = 2, OPERAND_IN_OUT = 3 } operand_role;
 
-/* Types of a buffer's elements. The first three are the values of posenc_dtype. Integers are 0 until they are set. Blocks that a
- * kernel writes are U16: unlike an f16, each of their bits counts. */
+/* Types of a buffer's elements. The first three are the values of posenc_dtype. Integers are 0 until they are set.
+ * Blocks that a kernel writes are U16: unlike an f16, each of their bits counts. */
 typedef enum element_type {
     ELEMENT_F32 = POSENC_F32,
     ELEMENT_F16 = POSENC_F16,
@@ -113,7 +113,8 @@ int call_stored_rows(kernel_call *call, const char *name, operand_role role, pos
 /* Elements that rows of `width`, `stride` apart, take. */
 size_t rows_extent(size_t n_rows, ptrdiff_t stride, size_t width);
 
-/* Adds a factor for each head. vary: factors belong to the lanes in turn; otherwise all are equal, whatever is filled. */
+/* Adds a factor for each head. vary: factors belong to the lanes in turn; otherwise all are equal, whatever is
+ * filled. */
 void call_head_factors(kernel_call *call, size_t n_heads, int vary);
 
 /* Offset of row 0 of rows with this stride: behind the other rows if it is negative. */
