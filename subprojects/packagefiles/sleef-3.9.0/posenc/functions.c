@@ -36,6 +36,4 @@ pair SINCOSPI(vdouble half_turns) {
     return (pair){vd2getx_vd_vd2(r), vd2gety_vd_vd2(r)};
 }
 
-vdouble EXP(vdouble x) {
-    return xexp(x);
-}
+vdouble EXP(vdouble x) { return xexp(x); }

@@ -14,9 +14,7 @@
 #define Sleef_finz_expd1_u10purecfma posenc_sleef_exp_fma
 #define Sleef_cinz_expd1_u10purec posenc_sleef_exp_nofma
 
-typedef struct {
-    double x, y;
-} Sleef_double_2;
+typedef struct { double x, y; } Sleef_double_2;
 Sleef_double_2 Sleef_finz_sincospid1_u35purecfma(double);
 Sleef_double_2 Sleef_cinz_sincospid1_u35purec(double);
 double Sleef_finz_expd1_u10purecfma(double);
@@ -26,9 +24,7 @@ double Sleef_cinz_expd1_u10purec(double);
 #include <immintrin.h>
 #define Sleef_finz_sincospid4_u35avx2 posenc_sleef_sincospi_avx2
 #define Sleef_finz_expd4_u10avx2 posenc_sleef_exp_avx2
-typedef struct {
-    __m256d x, y;
-} Sleef___m256d_2;
+typedef struct { __m256d x, y; } Sleef___m256d_2;
 Sleef___m256d_2 Sleef_finz_sincospid4_u35avx2(__m256d);
 __m256d Sleef_finz_expd4_u10avx2(__m256d);
 #endif
@@ -36,9 +32,7 @@ __m256d Sleef_finz_expd4_u10avx2(__m256d);
 #ifdef __AVX512F__
 #define Sleef_finz_sincospid8_u35avx512f posenc_sleef_sincospi_avx512f
 #define Sleef_finz_expd8_u10avx512f posenc_sleef_exp_avx512f
-typedef struct {
-    __m512d x, y;
-} Sleef___m512d_2;
+typedef struct { __m512d x, y; } Sleef___m512d_2;
 Sleef___m512d_2 Sleef_finz_sincospid8_u35avx512f(__m512d);
 __m512d Sleef_finz_expd8_u10avx512f(__m512d);
 #endif
@@ -47,9 +41,7 @@ __m512d Sleef_finz_expd8_u10avx512f(__m512d);
 #include <arm_neon.h>
 #define Sleef_finz_sincospid2_u35advsimd posenc_sleef_sincospi_advsimd
 #define Sleef_finz_expd2_u10advsimd posenc_sleef_exp_advsimd
-typedef struct {
-    float64x2_t x, y;
-} Sleef_float64x2_t_2;
+typedef struct { float64x2_t x, y; } Sleef_float64x2_t_2;
 Sleef_float64x2_t_2 Sleef_finz_sincospid2_u35advsimd(float64x2_t);
 float64x2_t Sleef_finz_expd2_u10advsimd(float64x2_t);
 #endif
