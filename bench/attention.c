@@ -23,7 +23,7 @@ struct attention_job {
     posenc_attention_lists lists;
 };
 
-/* ---- What is added ---- */
+/* ---- Terms and sources of keys ---- */
 
 static void add_rotation(attention_job *job) {
     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
@@ -60,7 +60,7 @@ static void add_list(attention_job *job) {
 
 /* ---- The lines of posenc-bench: each is registered in layout t and in h ---- */
 
-/* Heads, heads of keys, queries, keys, head_dim; and of the cache: v_dim, type, page_size. */
+/* Heads, KV heads, queries, keys, head_dim; and of the cache: v_dim, type, page_size. */
 static const struct {
     const char *name;
     terms_add *term;
@@ -245,7 +245,7 @@ const bench_race attention_race = {
     .racers = {[BENCH_OURS] = run_task, [BENCH_LIMIT] = run_limit},
 };
 
-/* ---- What others ask of a job ---- */
+/* ---- Parts of a job that other races use ---- */
 
 void attention_compare(const bench_job *a, const bench_job *b) {
     posenc_view x = ((const attention_job *)a)->task.out, y = ((const attention_job *)b)->task.out;

@@ -61,7 +61,7 @@ static void open_gradient(bench_job *base) {
     base->elements = (double)(HEADS * bench_count_visible(&job->params, TOKENS, TOKENS));
 }
 
-/* The limit copies what is seen of p, of dp and, for a cap, of the scores. */
+/* The limit copies visible keys of p, of dp and, for a cap, of the scores. */
 static void open_backward(bench_job *base) {
     gradient_job *job = (gradient_job *)base;
     open_gradient(base);
@@ -69,7 +69,7 @@ static void open_backward(bench_job *base) {
     bench_compare(base, job->dx.data, POSENC_F32, SCORES);
 }
 
-/* The limit copies what is seen of ds. */
+/* The limit copies visible keys of ds. */
 static void open_rel_bias(bench_job *base) {
     open_gradient(base);
     base->bytes = 2 * sizeof(float) * base->elements;

@@ -153,7 +153,7 @@ static void plain_softmax_row(const score_job *job, const void *x, void *y, size
         plain_convert_row(row, POSENC_F32, y, type, n);
 }
 
-/* As many bytes, whatever they mean. */
+/* Copies and fills as many bytes as the row has. */
 static void limit_softmax_row(const score_job *job, const void *x, void *y, size_t n_allowed, int64_t query,
                               float slope) {
     (void)query, (void)slope;

@@ -69,7 +69,7 @@ static const call_types all_f32 = {POSENC_F32, POSENC_F32, POSENC_F32};
 
 /* ---- Against double ---- */
 
-/* What the header promises of random numbers, of bf16 but for BF16X3. */
+/* Bounds of the header for random numbers, bf16 numbers but for BF16X3. */
 static const double allowed[] = {5e-4, 2e-5, 4e-6};
 
 static posenc_dtype random_type(int64_t dim, int has_blocks) {
@@ -359,7 +359,7 @@ static void test_unlike_dimensions(void **state) {
         }
 }
 
-/* ---- What is not seen, and what is not finite ---- */
+/* ---- Masked keys, and numbers that are not finite ---- */
 
 static void fill_keys(const posenc_view *x, int64_t begin, int64_t end, float value) {
     for (int64_t j = begin; j < end; j++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys hidden by a bias of -inf at either end of a query's row are out of sight (attention.h): nothing there matters,
- * and the bits are those of bounds. */
+/* Keys masked by a bias of -inf at either end of a query's row are not read (attention.h): the result is bit-identical
+ * to that of bounds. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "truth_view.h"
 
@@ -122,7 +122,7 @@ static void test_nothing_there_matters(void **state) {
         }
 }
 
-/* Times a slope that is not positive, -inf is NaN or inf, and no key is out of sight. */
+/* Times a slope that is not positive, -inf is NaN or inf, and no key is masked. */
 static void test_slopes(void **state) {
     (void)state;
     static const float slopes[HEADS] = {0.5f, 0.0f, -1.0f, 2.0f};

@@ -13,7 +13,7 @@ enum {
     MOST_DIM = 128,
     MOST_KEYS = 4700,
     KEYS_EXACT = 128, /* the first ones */
-    MOST_Q = 20,      /* 40 that share a head of keys: a unit of few, or of many */
+    MOST_Q = 20,      /* 40 that share a KV head: a unit of few, or of many */
     HEADS = 4,
     KV_HEADS = 2
 };
@@ -97,7 +97,7 @@ static void check_rows(double allowed, double *worst, long long *n) {
         }
 }
 
-/* What the header promises of random numbers. window: keys that a query sees, none of them the first; 0: all. */
+/* Checks the header's bounds for random numbers. window: keys that a query sees, none of them the first; 0: all. */
 static void check_random(const char *what, int rounds, int64_t n_k, int64_t window, double allowed) {
     double worst = 0.0;
     long long n = 0;
@@ -358,7 +358,7 @@ static void test_extremes(void **state) {
     }
 }
 
-/* What no query sees may hold anything, and a query of NaN makes NaN of its own row alone. */
+/* Keys that no query sees may hold anything, and a query of NaN makes NaN of its own row alone. */
 static void test_masked_values(void **state) {
     (void)state;
     for (int tier = -1; truth_next_tier(&tier);) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What truth_errors.h declares ---- */
+/* ---- Declared in truth_errors.h ---- */
 
 _Alignas(64) float arena[ARENA];
 static unsigned char expected[sizeof arena];

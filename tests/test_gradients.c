@@ -203,7 +203,7 @@ static void test_range(void **state) {
 
 enum { N = 9 };
 
-/* sum dp_j p_j(s), in double; forbidden keys are those that the library gives 0. */
+/* sum dp_j p_j(s), in double; masked keys are keys to which the library gives 0. */
 static double loss(const posenc_score_params *params, const double *s, const double *bias, double sink, const float *dp,
                    const float *p) {
     double max = sink, sum, total = 0.0, l[N];
@@ -262,7 +262,7 @@ static void test_differences(void **state) {
 
 /* ---- Edges ---- */
 
-/* What stands at keys without a probability does not matter; nothing is denormal; NaN spoils its row and no other. */
+/* Numbers at keys without a probability do not matter; nothing is denormal; NaN spoils its row and no other. */
 static void test_edges(void **state) {
     (void)state;
     enum { KEYS = 70 };
@@ -442,7 +442,7 @@ static void test_long_rel_bias(void **state) {
     free(part);
 }
 
-/* ---- What lines are made of ---- */
+/* ---- Parameters of relative biases ---- */
 
 static void test_table(void **state) {
     (void)state;

@@ -173,7 +173,7 @@ static double check_value(float got, truth_value want, const char *name, int64_t
     return fabs((double)got - want.value) / allowed;
 }
 
-/* As many heads as there are, and nothing after the last. */
+/* Writes all heads, and nothing behind the last. */
 static void test_no_head_beyond(void **state) {
     (void)state;
     enum { HEADS = 2, N = 9 };
@@ -191,7 +191,7 @@ static void test_no_head_beyond(void **state) {
 }
 
 /* Causal within chunks: the keys of the query's own chunk up to its own. */
-/* Of every window and chunk: the offsets from the first to the last that some query sees. */
+/* Range of offsets for every window and chunk: from the first to the last that some query sees. */
 static void test_ranges(void **state) {
     (void)state;
     enum { N = 20, KINDS = 5 };

@@ -178,7 +178,7 @@ static void test_products(void **state) {
 
 typedef enum scheme { SHAW, KEY_QUERY, TRANSFORMER_XL, DEBERTA, DEBERTA_PAPER, N_SCHEMES } scheme;
 
-/* What a call needs, and its share of the logit in double. */
+/* Arguments of a call, and its share of the logit in double. */
 typedef struct scene {
     truth_shape shape;
     scheme kind;
@@ -409,7 +409,7 @@ static void test_shifts(void **state) {
     }
 }
 
-/* ---- What no unmasked key meets ---- */
+/* ---- Entries that only masked keys meet ---- */
 
 /* Entries of an index that only masked keys meet may hold anything: products are not read by them, and end here before
  * memory that must not be read. In logits of one query, whose window begins within a group of keys, by numbers and by

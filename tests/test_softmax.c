@@ -92,7 +92,7 @@ static double check_row(const float *y, int64_t n, const reference *r, const cha
 
 static double worst_relative; /* in parts of what is allowed */
 
-/* Relative to each probability, from the logits in float32. What is below FLT_MIN may be 0. */
+/* Relative to each probability, from the logits in float32. Probabilities below FLT_MIN may be 0. */
 static void check_relative(const float *x, const float *y, int64_t n, const posenc_score_params *params, float slope,
                            int64_t position) {
     int64_t n_allowed = count_allowed(n, params, position);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much stack a call takes (posenc.h): each from a thread whose stack is painted before. The calls are those of
+/* Stack that calls take (posenc.h): each from a thread whose stack is painted before. The calls are those of
  * truth_stack_*.c; a public function that is no set-up and has none there is a failure. */
 #include "truth_stack.h"
 

@@ -3,7 +3,7 @@
  * through the public API, on every tier; the other test_vectors_*.c have the rest of A, B, C, D and E,
  * test_rope_scaling_vectors.c the scalings.
  *
- * No case is left out. Of some only a part is compared here and the rest elsewhere: A.6's matrix by its first columns
+ * No case is left out. Some are compared here in part, and elsewhere as a whole: A.6's matrix by its first columns
  * (all of it in test_vectors_absolute.c), C.3's "one_row" (test_vectors_bias.c), the outputs P V of C.4 and C.32
  * (test_vectors_relative.c).
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of test_errors share: memory that is watched, objects to call with, what a row of a table becomes. */
+/* Shared by the parts of test_errors: watched memory, objects to call with, macros of table rows. */
 #ifndef TRUTH_ERRORS_H
 #define TRUTH_ERRORS_H
 
@@ -11,7 +11,7 @@ enum { DIM = 8, HEADS = 3, TOKENS = 4, BATCH = 2, N = DIM * HEADS * TOKENS * BAT
 
 extern float arena[ARENA];
 
-/* Where things lie in it, with room around each. */
+/* Places in the arena, with room around each. */
 extern float *const in, *const out, *const rows_a, *const rows_b;
 
 extern const int32_t positions[TOKENS * BATCH];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the calls on relative biases, on biases of images and on gradients refuse. */
+/* Refusals of calls on relative biases, on biases of images and on gradients. */
 #include "truth_errors.h"
 
 #include <float.h>
@@ -111,7 +111,8 @@ void test_rel_bias_parameters(void **state) {
     RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, posenc_mask_chunked(8), &rel_bias);
     RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, posenc_mask_window((int64_t)1 << 40), &rel_bias);
 
-    /* Ends of an extended line that a window hides in part; what it hides or shows as a whole is for test_rel_bias.c. */
+    /* Ends of an extended line that a window hides in part; what it hides or shows as a whole is for
+     * test_rel_bias.c. */
     posenc_rel_bias extended = {out, -8, 11, N_HEADS, 11, 1}; /* -8 .. 2 */
     RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_window(10), &extended);
     RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_window(9), &extended);
@@ -247,7 +248,7 @@ void test_bias_tables(void **state) {
         RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_gather, &rel_index, &table, bad_floats[i], &rel_bias);
         RETURNS(POSENC_ERR_SCALE, posenc_bias_table_backward, &rel_index, &rel_bias, bad_floats[i], &table);
     }
-    /* Where it is written, no two entries share an address. */
+    /* A table that is written must not have two entries at one address. */
     table.row_stride = 2;
     RETURNS(POSENC_ERR_STRIDE, posenc_bias_table_backward, &rel_index, &rel_bias, 1.0f, &table);
     table.row_stride = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the calls on relative terms, FIRE, CoPE and whole attention refuse. */
+/* Refusals of calls on relative terms, FIRE, CoPE and whole attention. */
 #include "truth_errors.h"
 
 #include <limits.h>
@@ -185,7 +185,7 @@ static const struct {
     {"posenc_attention",
      fused,
      1,
-     4, /* a unit for each head of keys and values */
+     4, /* a unit for each KV head */
      {{'i', 0, 0, {8, 2, 3, 2}, "ssss"},
       {'b', 0, 0, {8, 2, 5, 2}, "ssss"},
       {'b', 0, 0, {6, 2, 5, 2}, "ssss"},
@@ -446,7 +446,8 @@ void test_rel_index_use(void **state) {
     WALKS(POSENC_ERR_NULL, open, 0);
     index.data = shifted(index_data, 2);
     WALKS(POSENC_ERR_STRIDE, open, 0);
-    /* An entry that names no row: the first and the last that are met. What a mask leaves unmet may hold anything. */
+    /* An entry that names no row: the first and the last that are met. Entries that only masked keys meet may hold
+     * anything. */
     const int64_t met[] = {0, exact.n_offsets - 1};
     for (int i = 0; i < 2; i++)
         for (int is_below = 0; is_below < 2; is_below++) {

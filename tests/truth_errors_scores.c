@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the calls on scores refuse: parameters of the softmax path, masks, lines, relative terms. */
+/* Refusals of calls on scores: parameters of softmax, masks, relative biases, relative terms. */
 #include "truth_errors.h"
 
 #include <math.h>
@@ -343,7 +343,7 @@ void test_score_relative(void **state) {
         }
     }
 
-    /* Of more rows than 2^30 a kernel could not count on in 32 bits. */
+    /* More than 2^30 rows: a kernel could not count them in 32 bits. */
     start();
     products = posenc_view_dense(NULL, POSENC_F32, ((int64_t)1 << 30) + 1, N_K, 1, 1);
     rel_index.n_rows = products.ne[0];

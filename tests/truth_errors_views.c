@@ -252,7 +252,7 @@ void test_half_views(void **state) {
             }
 }
 
-/* Of an extent of 1 there is no stride: NumPy has 0, or anything, there. */
+/* An extent of 1 has no stride: NumPy has 0, or anything, there. */
 void test_strides_of_one(void **state) {
     (void)state;
     static const int64_t strides[] = {0, 1, -8, INT64_MIN, INT64_MAX};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What test_relative and test_relative_grad share: random shapes, tensors and relative indices. */
+/* Shared by test_relative and test_relative_grad: random shapes, tensors and relative indices. */
 #ifndef TRUTH_RELATIVE_H
 #define TRUTH_RELATIVE_H
 

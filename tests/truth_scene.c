@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- What is seen ---- */
+/* ---- Visible keys ---- */
 
 int64_t scene_query(const scene *s, int64_t i, int64_t b) {
     return truth_query(&s->params, i, b);

@@ -22,7 +22,7 @@ void set_up_rel_bias(void);
 void set_up_scores(void);
 void tear_down_scores(void);
 
-/* What calls read and write. */
+/* Memory that calls read and write. */
 extern float x[DIM * KEYS], y[DIM * KEYS], z[DIM * KEYS];
 extern int32_t positions[4 * KEYS]; /* four planes of 0, 1, 2 .. */
 

@@ -279,7 +279,7 @@ const stack_call score_calls[] = {
 };
 const size_t n_score_calls = sizeof score_calls / sizeof score_calls[0];
 
-/* ---- What they need ---- */
+/* ---- Set-up ---- */
 
 /* Parameters with every term. */
 static void set_up_params(void) {

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* The logits of cope.h for keys j < n_seen, -inf for n_seen <= j < n. x and gates may be y. */
+/* The logits of cope.h for keys j < n_visible, -inf for n_visible <= j < n. x and gates may be y. */
 typedef struct posenc_cope_row_args {
     const float *x, *gates;
     const float *z; /* [n_positions] */

@@ -2,8 +2,8 @@
 /* SIMD body of the logits of contextual positions; src/scalar/cope.c is the specification. Needs: vec.h. Produces:
  * cope_row. Used by: avx2, avx512, neon.
  *
- * Blocks of keys from the query backwards: gates by vectors, positions in order, logits by vectors. Once the positions
- * are clamped only the last step is left. */
+* Keys are taken in chunks from the query backwards: gates by vectors, positions in order, logits by vectors. Once the
+ * positions are clamped, only the logits remain to be computed. */
 #include "vec.h"
 
 #include <math.h>

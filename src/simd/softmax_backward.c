@@ -122,7 +122,7 @@ static void clear(float *y, size_t begin, size_t end) {
         v_store_n(y + j, v_set1(0.0f), end - j);
 }
 
-static void clear_hidden(const row *r, float *y) {
+static void clear_masked(const row *r, float *y) {
     clear(y, 0, r->visible.begin);
     clear(y, r->visible.hole_begin, r->visible.hole_end);
     clear(y, r->visible.end, r->n);
@@ -137,9 +137,9 @@ void VARIANT(softmax_backward)(const posenc_softmax_backward_args *args) {
     case 2: write_seen(&r, 1, 0, (float)g); break;
     default: write_seen(&r, 1, 1, (float)g);
     }
-    clear_hidden(&r, r.dx);
+    clear_masked(&r, r.dx);
     if (r.db != NULL)
-        clear_hidden(&r, r.db);
+        clear_masked(&r, r.db);
     if (r.dsink != NULL)
         *r.dsink = (float)((sum_p - 1.0) * g);
 }

@@ -8,10 +8,10 @@
 
 #include "kernels/exp.h"
 
-/* What a logit is made of besides the score; several at once. */
+/* Terms of a logit besides the score; bits, to be combined. */
 enum {
     WITH_ALIBI = 1,
-    WITH_LINE = 2,
+    WITH_REL_BIAS = 2,
     WITH_BIAS = 4,
     WITH_CAP = 8,
     WITH_BYTES = 16,
@@ -33,7 +33,7 @@ typedef struct softmax_shape {
     size_t cut_before, cut_behind; /* offsets that the line does without */
 } softmax_shape;
 
-/* Operands by number, those that a call has. */
+/* Numbers of a call's operands. */
 typedef struct softmax_operands {
     int x, y, rel_bias, bias, bytes, k_pos, query_product, query_index, key_product, key_index, sum;
 } softmax_operands;
@@ -63,7 +63,7 @@ static posenc_rel_term relative(const kernel_call *call, int product, int index,
                              last_offset(s) + beyond,     n_rows - 1};
 }
 
-/* Offsets that are seen: relative indices have these, those that nobody meets, and beside them is the guard page. */
+/* Number of visible offsets. Relative indices have these, and the guard page lies beside them. */
 static size_t n_offsets(const softmax_shape *s) {
     return s->visible.begin < s->visible.end ? (size_t)(last_offset(s) - first_offset(s) + 1) : 0;
 }
@@ -103,7 +103,7 @@ static void softmax_arguments(const kernel_call *call, kernel_args *to) {
         .least = s->least,
         .empty = 0.25f,
     };
-    if (s->with & WITH_LINE)
+    if (s->with & WITH_REL_BIAS)
         args.rel_bias = rel_bias_of(call);
     if (s->with & WITH_BIAS) {
         args.bias = call_data(call, o->bias, 0);
@@ -142,7 +142,7 @@ static void describe(kernel_call *call, const softmax_shape *s) {
     o->x = call_row(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, (element_type)s->x_type,
                     s->in_place ? s->n : s->visible.end);
     o->y = s->in_place ? o->x : call_row(call, "y", OPERAND_OUT, (element_type)s->y_type, s->n);
-    if (s->with & WITH_LINE)
+    if (s->with & WITH_REL_BIAS)
         o->rel_bias = call_row(call, "line", OPERAND_IN, ELEMENT_F32, rel_bias_size(s));
     if (s->with & WITH_BIAS)
         o->bias = call_row(call, "bias", OPERAND_IN, (element_type)s->bias_type, s->n);
@@ -207,7 +207,7 @@ static void check_softmax(kernel_call *call, const posenc_kernels *variant, cons
     call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY || s->with ? FEW_PLACES : EVERY_PLACE);
 }
 
-/* ---- What is tried ---- */
+/* ---- Cases ---- */
 
 /* Positions of the query: among the keys, before and behind them, and as far as the kernels are promised to go. */
 static int32_t query_of(size_t which, size_t n) {
@@ -234,7 +234,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
     static const float leasts[] = {-INFINITY, -INFINITY, -INFINITY, 0.0f, -5.0f, 3.0f, -0.0f};
     static const int withs[] = {0,
                                 WITH_ALIBI,
-                                WITH_LINE,
+                                WITH_REL_BIAS,
                                 WITH_BIAS,
                                 WITH_CAP,
                                 WITH_BYTES,
@@ -243,7 +243,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
                                 WITH_POSITIONS | WITH_ALIBI,
                                 WITHOUT_SCORES,
                                 WITHOUT_SCORES | WITH_ALIBI,
-                                WITHOUT_SCORES | WITH_LINE,
+                                WITHOUT_SCORES | WITH_REL_BIAS,
                                 WITHOUT_SCORES | WITH_BIAS,
                                 WITHOUT_SCORES | WITH_QUERY_TERM,
                                 WITH_SUM};

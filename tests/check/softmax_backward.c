@@ -8,7 +8,7 @@
 
 /* ---- softmax_backward ---- */
 
-/* Where a result goes: memory of its own, or that of an input. */
+/* Place of a result: memory of its own, or the memory of an input. */
 typedef enum place { APART, OVER_P, OVER_DP, OVER_S, N_PLACES } place;
 
 typedef struct backward_shape {
@@ -48,7 +48,7 @@ static void backward_arguments(const kernel_call *call, kernel_args *to) {
     to->softmax_backward = args;
 }
 
-/* What lies behind the last key that is seen is not read: inputs that nothing is written to end there. */
+/* Adds an input. Inputs that are not written end at the last visible key: nothing behind it may be read. */
 static void add_input(kernel_call *call, const backward_shape *s, int which, place over) {
     static const char *const names[] = {"p", "dp", "s"};
     int is_written = s->dx == over || (s->has_db && s->db == over);
@@ -84,7 +84,7 @@ static void check_backward(kernel_call *call, const posenc_kernels *variant, con
         return;
     describe_backward(call, s);
     call_fill(call, fill);
-    for (size_t j = 0; s->has_positions && j < s->visible.end; j++) /* around those that are seen */
+    for (size_t j = 0; s->has_positions && j < s->visible.end; j++) /* around the visible offsets */
         operand_set(&call->operands[operands.k_pos], j, (double)(int32_t)(85 + test_random() % 25));
     call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
 }

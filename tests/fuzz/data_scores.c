@@ -7,7 +7,7 @@
 
 enum { MOST_ROWS = 9 /* of a relative table */, MOST_OFFSETS = 20000 };
 
-/* What a logit may be made of. Loops of their own serve calls with one term or none, which half of the calls are. */
+/* Terms of a logit. Loops of their own serve calls with one term or none, which half of the calls are. */
 enum {
     TERM_SLOPES = 1 << 0,
     TERM_LINE = 1 << 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Set-up: the first byte chooses a constructor, the others are its parameters. What is refused must leave nothing
- * behind; what is accepted must do a small piece of work, in memory of exactly the size it says. */
+/* Set-up: the first byte chooses a constructor, the others are its parameters. A refused call must leave
+ * nothing behind; an accepted one must do a small piece of work, in memory of exactly the size it says. */
 #include <posenc/posenc.h>
 
 #include <stdlib.h>
@@ -141,7 +141,7 @@ static void setup_rope(input *in) {
     posenc_rope_free(rope);
 }
 
-/* What is accepted can be created. */
+/* Parameters that are accepted can be created. */
 static void setup_rope_ggml(input *in) {
     posenc_rope_ggml g = POSENC_ROPE_GGML_DEFAULTS;
     static const int modes[] = {0, 2, 8, 24, 40, 1};

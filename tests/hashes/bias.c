@@ -228,7 +228,7 @@ void hash_relative_index(sweep *s) {
     hash_integers(s, index.data, (size_t)index.n_offsets);
 }
 
-/* What published code does otherwise than its paper. */
+/* Differences of published code from its paper. */
 void hash_published_code(sweep *s) {
     enum { PUBLISHED_HEADS = 6, PUBLISHED_KEYS = 700 };
     const posenc_rel_index_rule rules[] = {posenc_rel_index_deberta_log_unclipped(256, 512),

@@ -22,7 +22,7 @@ void hash_fused(sweep *s) {
     }
 }
 
-/* ---- What set-up computes with ---- */
+/* ---- Arithmetic of set-up ---- */
 
 void hash_dd(sweep *s, posenc_dd a) {
     const double halves[] = {a.hi, a.lo};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One hash per family of public functions over a fixed sweep, equal on every tier, compiler and architecture: what set-
- * up, plain C and dispatch make beside and around the kernels. What the families share: numbers, memory, counted calls.
+ * up, plain C and dispatch make beside and around the kernels. Families share numbers, memory and counted calls.
  *
  * A hash changes when results do, or when the family's sweep does; a commit that records a new one says which. */
 #ifndef POSENC_HASHES_PUBLIC_H
@@ -153,7 +153,6 @@ posenc_view zeros(posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int6
 int64_t between(sweep *s, int64_t low, int64_t high);
 int32_t any_position(sweep *s);
 
-/* Of a dense view. */
 void hash_view(sweep *s, const posenc_view *view); /* in the order of memory */
 /* The tokens of a head side by side in memory: [dim, n_tokens, n_heads, n_batch] there. */
 static inline posenc_view by_head(posenc_view memory) {
