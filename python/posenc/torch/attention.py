@@ -8,7 +8,9 @@ import posenc
 from . import ops
 
 
-_FEW_PRODUCTS = 1 << 18  # of numbers, in a call that is done before a second thread has begun
+# Of numbers, in a call that is done sooner by one thread: to begin a second one with its scratch takes 0.3 ms. Two threads
+# took 0.45 ms for one query of 32 heads over 512 keys, and one 0.3 ms.
+_FEW_PRODUCTS = 1 << 22
 
 
 def _threads(q, k):
