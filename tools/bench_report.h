@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What posenc bench prints: a table for people, or the same rows as JSON or CSV. */
+/* Output of posenc bench: a table for people, or the same rows as JSON or CSV. */
 #ifndef POSENC_TOOLS_BENCH_REPORT_H
 #define POSENC_TOOLS_BENCH_REPORT_H
 
