@@ -10,7 +10,7 @@
 static const size_t working_sets[] = {4 << 10, 16 << 10, 256 << 10, 4 << 20, 128 << 20};
 #define WITH_GRACE(bytes) ((bytes) + (bytes) / 16)
 
-/* The same with a 16-bit type: in DRAM they are all alike. */
+/* Largest working set with a 16-bit type: in DRAM all types are alike. */
 #define MOST_WITH_16_BITS ((size_t)4 << 20)
 
 typedef struct kernel_shape {
@@ -41,7 +41,7 @@ static size_t bytes_of(const operand *o) {
 
 /* ---- The race ---- */
 
-/* What is no kernel's, between rows, would not be comparable: it holds canaries, NaN. */
+/* Clears canaries (NaN) in the gaps between rows, which no kernel writes: they could not be compared. */
 static void clear_gaps(operand *o) {
     for (size_t i = 0; i < o->count; i++)
         if (o->lane[i] == NO_LANE)
@@ -110,7 +110,7 @@ static size_t bytes_of_call(const kernel_shape *shape) {
     return bytes;
 }
 
-/* What a unit more takes, in whole panels and columns. Memory that does not grow with n is not counted. */
+/* Bytes that one more unit takes, in whole panels and columns. Memory that does not grow with n is not counted. */
 static size_t bytes_of_unit(kernel_shape shape) {
     shape.n = 2 * POSENC_PANEL;
     size_t more = bytes_of_call(&shape);

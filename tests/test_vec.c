@@ -269,7 +269,7 @@ static void test_integers(void **state) {
     }
 }
 
-/* Of VF floats between guards, by strides of any sign and indices that stay inside. */
+/* Picks of VF floats between guards, by strides of any sign and indices that stay inside. */
 static void expect_picked(const float *p, const floats *b) {
     for (int stride = -2; stride <= 2; stride++) {
         ints index, from;
@@ -380,7 +380,7 @@ static void test_sincospi(void **state) {
     }
 }
 
-/* The same for the exponential: results from 0 over denormals to infinity. */
+/* Exponential: results from 0 over denormals to infinity. */
 static void test_exp(void **state) {
     (void)state;
     begin("vd_exp");

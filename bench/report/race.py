@@ -86,7 +86,7 @@ def loader(root, *folders):
 
 
 def libraries_of(root):
-    """Where packages unpacked in root have their libraries, or None."""
+    """Folder of the libraries of packages unpacked in root, or None."""
     found = next(iter(pathlib.Path(root, 'usr/lib').glob('*/libc.so.6')), None) if root else None
     return found and found.parent
 
@@ -113,7 +113,7 @@ def ggml_peers(build, root, cores):
     return peers, None
 
 
-# What frameworks.py calls them, and the package that each needs.
+# Names in frameworks.py, and the package that each needs.
 FRAMEWORKS = {'PyTorch': ('torch', 'torch'), 'Hugging Face': ('huggingface', 'torch'),
               'ONNX Runtime': ('onnxruntime', 'onnxruntime'), 'NumPy': ('numpy', 'numpy')}
 NOT_INSTALLED = 'not installed (scripts/bench --install-peers)'
@@ -138,7 +138,7 @@ def versions(root, ggml_root=''):
                     if module == package and package in version_of}
 
 
-# What keeps a framework from using AVX-512.
+# Environment that keeps a framework from using AVX-512.
 AVX2_ONLY = {'ATEN_CPU_CAPABILITY': 'avx2', 'ONEDNN_MAX_CPU_ISA': 'AVX2', 'OPENBLAS_CORETYPE': 'Haswell',
              'NPY_DISABLE_CPU_FEATURES': 'X86_V4 AVX512_ICL AVX512_SPR'}
 
@@ -148,7 +148,7 @@ KEEP_MEMORY = {'MALLOC_MMAP_MAX_': '0', 'MALLOC_TRIM_THRESHOLD_': str(1 << 40), 
 
 
 def framework_peers(title, root, cores):
-    """Of the packages unpacked in root, on the Python there. ONNX Runtime cannot be kept from using AVX-512."""
+    """Peers of the packages unpacked in root, on the Python there. ONNX Runtime cannot be kept from using AVX-512."""
     module, package = FRAMEWORKS[title]
     if package not in packages(root):
         return [], NOT_INSTALLED
@@ -171,7 +171,7 @@ def xnnpack_peers(build, cores):
 
 
 def find_peers(build, ggml_root, frameworks_root, core):
-    """Ours, others, and {name: why} of those that are absent."""
+    """Ours, others, and {name: why} of absent peers."""
     cores, absent = {core}, {}
     mine, plain = ours(build, cores)
     others = [plain]

@@ -49,7 +49,7 @@ AttentionInterface.register('posenc', counted)
 
 @pytest.fixture(scope='module')
 def models():
-    """Those of one architecture, kept for the tests that follow each other."""
+    """Models of one architecture, kept for consecutive tests."""
     kept = {}
 
     def of(name):
@@ -87,7 +87,7 @@ def test_generate(name, models):
         assert torch.equal(ours.generate(prompt, **given), wanted), implementation
 
 
-# Errors beside sdpa's. Of two sequences their ratio is a coin toss: attention is a small part of a model's rounding, and a
+# Errors beside sdpa's. With two sequences their ratio is a coin toss: attention is a small part of a model's rounding, and a
 # difference in it rounds all that follows in another way. 64 sequences give it with a standard error of 0.002 to 0.013.
 N_SEQUENCES = 64
 SEQUENCES = torch.randint(1, 99, (N_SEQUENCES, N_TOKENS), generator=torch.Generator().manual_seed(1))
@@ -96,7 +96,7 @@ ratios = {}  # by architecture: (ratio of root mean squares, its standard error)
 
 
 def ratio_of(ours, theirs):
-    """Of sums of squares, one of each sequence; the error by leaving out one sequence after the other."""
+    """Ratio of sums of squares, one of each sequence; its error by leaving out one sequence after the other."""
     without_one = 0.5 * torch.log((ours.sum() - ours) / (theirs.sum() - theirs))
     spread = (without_one - without_one.mean()).square().mean() * (len(ours) - 1)
     return (ours.sum() / theirs.sum()).sqrt().item(), spread.sqrt().item()
